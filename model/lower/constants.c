@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "model/ir/rows.h"
 #include "model/lower/narrow.h"
 
 /* Operators that make constants, or turn a shape into one. */
@@ -225,11 +226,43 @@ static int lower_size(struct mdl_lower *l, int arg)
     n = (int64_t)mdl_ir_elements(&x);
     if (x.rows != MDL_NONE && n > 0) { /* the count times the other dims */
         n /= (int64_t)x.dim[x.rows_dim];
-        r = int_const(l, 1, 1, &n);
-        r = r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_MUL, x.rows, l->out[0], &product);
+        product = x.rows;
+        r = n == 1 ? 0 : int_const(l, 1, 1, &n);
+        r = r < 0 || n == 1 ? r : mdl_ir_binary(l->ir, MDL_BIN_MUL, x.rows, l->out[0], &product);
         return r < 0 ? r : mdl_ir_reshape(l->ir, product, 0, NULL, &l->out[0]);
     }
     return int_const(l, 0, 1, &n);
+}
+
+/* From 0 to a length that depends on the data: so many of all that there may be. */
+static int counted_range(struct mdl_lower *l)
+{
+    size_t limit = l->in[1], n, one = 1;
+    void *data;
+    int64_t most;
+    size_t rows;
+    int r = mdl_ir_reshape(l->ir, limit, 1, &one, &limit);
+
+    r = r < 0 ? r : mdl_rows_dim(l->ir, limit, 0, &most, &rows);
+    if (r < 0 || most < 0 || most > INT32_MAX) {
+        return r < 0 ? r : mdl_ir_refuse(l->ir, -EBADMSG, "the range has too many elements");
+    }
+    n = (size_t)most;
+    r = mdl_ir_fold_alloc(l->ir, n * sizeof(int64_t), &data);
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        mdl_const_store(data, MDL_I64, i, 0, (int64_t)i);
+    }
+    r = r < 0 ? r : mdl_ir_const_new(l->ir, MDL_I64, 1, &n, data, false, &l->out[0]);
+    return r < 0 || rows == MDL_NONE ? r : mdl_rows_set(l->ir, l->out[0], 0, rows);
+}
+
+/* Return: whether constant input @i is @value. */
+static bool is_int(const struct mdl_lower *l, size_t i, int64_t value)
+{
+    const struct mdl_ir_value *v = mdl_l_value(l, l->in[i]);
+
+    return v->data && v->dtype == MDL_I64 && mdl_ir_elements(v) == 1 &&
+           mdl_const_int(v, 0) == value;
 }
 
 static int lower_range(struct mdl_lower *l, int arg)
@@ -243,6 +276,10 @@ static int lower_range(struct mdl_lower *l, int arg)
 
     if (r < 0) {
         return r;
+    }
+    if (is_int(l, 0, 0) && is_int(l, 2, 1) && !mdl_l_value(l, l->in[1])->data &&
+        mdl_ir_elements(mdl_l_value(l, l->in[1])) == 1) {
+        return counted_range(l);
     }
     for (size_t i = 0; i < 3; i++) {
         v[i] = mdl_l_value(l, l->in[i]);

@@ -24,9 +24,10 @@ struct loop {
 
 static size_t count_nodes(const struct mdl_gbranch *b)
 {
-    size_t count = b->node_count;
+    size_t count = 0;
 
     for (size_t i = 0; i < b->node_count; i++) {
+        count += base_max(b->nodes[i].output_count, (size_t)1); /* one may have very many */
         for (size_t k = 0; k < b->nodes[i].attr_count; k++) {
             count += b->nodes[i].attrs[k].branch ? count_nodes(b->nodes[i].attrs[k].branch) : 0;
         }

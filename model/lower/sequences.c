@@ -229,6 +229,7 @@ static int drop_axis(struct mdl_lower *l, size_t axis, size_t *parts, size_t cou
 static int lower_split(struct mdl_lower *l, int arg)
 {
     size_t axis, count = 0, *parts;
+    void *room = NULL;
     const struct mdl_ir_value *x;
     int64_t *size = NULL;
     int r = tensor(l, 0);
@@ -243,11 +244,10 @@ static int lower_split(struct mdl_lower *l, int arg)
     if (r < 0) {
         return r;
     }
-    parts = mdl_pool_alloc(l->ir->pool, count, sizeof(*parts));
-    if (!parts) {
-        return mdl_ir_nomem(l->ir);
-    }
-    r = mdl_lower_parts(l, l->in[0], axis, size, count, parts);
+    /* a loop may make many: each is a value, for which the budget must have room */
+    r = mdl_ir_fold_alloc(l->ir, count * sizeof(struct mdl_ir_value), &room);
+    parts = room;
+    r = r < 0 ? r : mdl_lower_parts(l, l->in[0], axis, size, count, parts);
     if (r == 0 && mdl_l_in(l, 1) == MDL_NONE && mdl_l_int(l, "keepdims", 1) == 0) {
         r = drop_axis(l, axis, parts, count);
     }

@@ -8,6 +8,7 @@ Parts: node    ONNX's own operator tests, written by the installed python3-onnx
        shared  the conformance folder beside the project (../shared or PIPED_SHARED)
        real    trained networks on photographs, from the same place
        light   whole networks with made-up weights, from the same place
+       exporters  small networks as torch's exporters write them, from the same place
 
 A wrong answer or a crash fails always. "unsupported" fails where a case is required: every operator
 in it is one that piped has (LISTED), its opset is 7..24, its tensors have types that piped computes with, and it
@@ -399,9 +400,22 @@ def part_light(options):
     return cases
 
 
-PARTS = {"node": part_node, "integers": part_integers, "shared": part_shared, "real": part_real, "light": part_light}
+def part_exporters(options):
+    """Small networks as torch's exporters write them."""
+    shared = find_shared(options)
+    top = os.path.join(shared or "", "faults", "ops")
+    if not shared or not os.path.isdir(top):
+        return None
+    return [Case(name=f"exporters/{name}", ops={"(network)"}, opset=18, types=set(), rtol=1e-3, atol=1e-6, max_tol=0,
+                 model=os.path.join(top, name, "model.onnx"), inputs=[os.path.join(top, name, "input_0.pb")],
+                 outputs=[os.path.join(top, name, "output_0.pb")])
+            for name in sorted(os.listdir(top)) if os.path.exists(os.path.join(top, name, "output_0.pb"))]
+
+
+PARTS = {"node": part_node, "integers": part_integers, "shared": part_shared, "real": part_real, "light": part_light,
+         "exporters": part_exporters}
 # parts that are networks: everything in them is required as it is
-NETWORKS = {"real", "light"}
+NETWORKS = {"real", "light", "exporters"}
 
 
 def main():

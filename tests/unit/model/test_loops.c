@@ -325,6 +325,15 @@ TEST(loops_without_an_end_are_refused)
     nested.g.graph.output_count = 0;
     gb_output(&nested.g, "y");
     T_TRUE(refused(&nested, "more than 100000 nodes"));
+    RAN(wide);
+    start(&wide);
+    gb_i64(&wide.g, "four_thousand", 1, (int64_t[]){4000});
+    gb_const(&wide.g, "many", MDL_I64, 0, NULL, &(const int64_t){30000});
+    gb_node(&wide.g, "ConstantOfShape", "", "four_thousand", "zeros");
+    gb_node(&wide.g, "SplitToSequence", "", "zeros", "parts");
+    gb_node(&wide.g, "SequenceLength", "", "parts", "w");
+    loop(&wide, 2, "i c v", "c w", "many - n1", "y");
+    T_TRUE(refused(&wide, "the constants computed at load are too large"));
     RAN(data);
     start(&data);
     gb_const(&data.g, "many", MDL_I64, 0, NULL, &(const int64_t){30000});

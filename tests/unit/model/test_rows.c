@@ -236,6 +236,25 @@ TEST(what_is_known_of_a_counted_shape)
     T_TRUE(INTS(&a, 0, 0, 1));
 }
 
+/* As a detector of masks numbers what it found. */
+TEST(a_range_as_long_as_the_rows)
+{
+    RAN(a);
+    begin(&a);
+    gb_const(&a.g, "zero_i", MDL_I64, 0, NULL, &(const int64_t){0});
+    gb_const(&a.g, "one_i", MDL_I64, 0, NULL, &(const int64_t){1});
+    gb_node(&a.g, "Size", "", "p", "n");
+    gb_node(&a.g, "Range", "", "zero_i n one_i", "numbers");
+    gb_node(&a.g, "Cast", "", "numbers", "real");
+    gb_int(&a.g, "to", 1);
+    gb_node(&a.g, "Add", "", "real p", "y");
+    gb_output(&a.g, "numbers");
+    gb_output(&a.g, "y");
+    T_TRUE(run(&a, X));
+    T_EQ(rows_of(&a, 0), 3);
+    T_TRUE(INTS(&a, 0, 0, 1, 2, 0, 0) && FLOATS(&a, 1, 3, 6, 6, 0, 0));
+}
+
 /* It takes one value always, and has as many rows as the other. */
 TEST(a_choice_that_is_known_keeps_the_count)
 {
