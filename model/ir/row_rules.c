@@ -324,6 +324,21 @@ static int pass_batch(struct mdl_ir *ir, struct mdl_ir_op *op, struct mdl_rows *
     return 0;
 }
 
+/* The op changes other dims only. */
+static int pass_beside(struct mdl_ir *ir, const struct mdl_ir_op *op, const size_t *dim,
+                       struct mdl_rows *ret)
+{
+    const struct mdl_ir_value *x = &ir->values[op->op.in[0]];
+    bool moved = op->kind == MDL_OP_PAD && op->op.attr.pad.begin[x->rows_dim] != 0;
+
+    if (moved || dim[x->rows_dim] != x->dim[x->rows_dim] ||
+        (op->kind == MDL_OP_RESIZE && x->rows_dim > 1)) {
+        return mdl_rows_refuse(ir, op->op.in[0]);
+    }
+    *ret = (struct mdl_rows){x->rows, x->rows_dim};
+    return 0;
+}
+
 static int pass_top_k(struct mdl_ir *ir, struct mdl_ir_op *op, const size_t *dim,
                       struct mdl_rows *ret)
 {
@@ -354,6 +369,9 @@ static int pass_first(struct mdl_ir *ir, struct mdl_ir_op *op, size_t rank, cons
     case MDL_OP_DEQUANTIZE:
         *ret = (struct mdl_rows){ir->values[op->op.in[0]].rows, ir->values[op->op.in[0]].rows_dim};
         return 0;
+    case MDL_OP_PAD:
+    case MDL_OP_RESIZE:
+        return pass_beside(ir, op, dim, ret);
     case MDL_OP_REDUCE:
         return pass_reduce(ir, op, ret);
     case MDL_OP_SOFTMAX:

@@ -236,6 +236,23 @@ TEST(what_is_known_of_a_counted_shape)
     T_TRUE(INTS(&a, 0, 0, 1));
 }
 
+/* [rows, 1, 1, 1], twice as wide, with a zero before. */
+TEST(pads_and_sizes_beside_the_rows)
+{
+    RAN(a);
+    begin(&a);
+    gb_i64(&a.g, "image", 4, (int64_t[]){-1, 1, 1, 1});
+    gb_const(&a.g, "scales", MDL_F32, 1, (size_t[]){4}, ((const float[]){1, 1, 1, 2}));
+    gb_i64(&a.g, "pads", 8, (int64_t[]){0, 0, 0, 1, 0, 0, 0, 0});
+    gb_node(&a.g, "Reshape", "", "p image", "i");
+    gb_node(&a.g, "Resize", "", "i - scales", "wide");
+    gb_node(&a.g, "Pad", "", "wide pads", "y");
+    gb_output(&a.g, "y");
+    T_TRUE(run(&a, X));
+    T_EQ(rows_of(&a, 0), 3);
+    T_TRUE(FLOATS(&a, 0, 0, 3, 3, 0, 5, 5, 0, 4, 4, 0, 0, 0, 0, 0, 0));
+}
+
 /* As a detector of masks numbers what it found. */
 TEST(a_range_as_long_as_the_rows)
 {
@@ -363,6 +380,7 @@ static void refused(const char *op, const char *inputs, const char *attr, int64_
     gb_const(&a.g, "w", MDL_F32, 2, (size_t[]){5, 2}, ((const float[10]){1}));
     gb_i64(&a.g, "minus", 1, (int64_t[]){-1});
     gb_i64(&a.g, "nine", 1, (int64_t[]){9});
+    gb_i64(&a.g, "tuple1", 2, (int64_t[]){1, 0});
     gb_const(&a.g, "tuple", MDL_I64, 2, (size_t[]){1, 2}, ((const int64_t[]){0, 0}));
     gb_node(&a.g, op, "n", inputs, strcmp(op, "Split") ? "y" : "y z");
     if (attr) {
@@ -383,7 +401,7 @@ TEST(what_mixes_rows_is_refused)
     refused("Slice", "p i0 minus", NULL, 0, "counts from the end");
     refused("Slice", "p minus big", NULL, 0, "counts from the end");
     refused("Slice", "p i2 big i0 minus", NULL, 0, "depends on the data");
-    refused("Pad", "p tuple", NULL, 0, "");
+    refused("Pad", "p tuple1", NULL, 0, "depends on the data");
     refused("ScatterElements", "p i0 p", NULL, 0, "");
     refused("TopK", "p nine", NULL, 0, "dimension 0 is 5");
     refused("Range", "zero zero zero", NULL, 0, "");
