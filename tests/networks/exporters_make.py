@@ -89,12 +89,8 @@ def classifier(name):
 
 
 def video(name):
-    size, options = (3, 8, 64, 64), dict(WEIGHTLESS)
-    if name.startswith('mvit'):
-        options.update(spatial_size=(64, 64), temporal_size=8)
-    if name == 's3d':
-        size = (3, 16, 224, 224)
-    return torchvision.models.get_model(name, **options), size
+    size = (3, 16, 224, 224) if name.startswith(('mvit', 's3d')) else (3, 8, 64, 64)
+    return torchvision.models.get_model(name, **WEIGHTLESS), size
 
 
 def build(name):
@@ -120,9 +116,8 @@ def build(name):
 
 
 def by_script(net, inputs, base):
-    for way, fold in (('script', True), ('script_plain', False)):
-        with torch.no_grad():
-            torch.onnx.export(net, inputs, '%s.%s.onnx' % (base, way), do_constant_folding=fold)
+    for way, fold in (('script', True), ('script_plain', False)):  # with gradients, as people call it
+        torch.onnx.export(net, inputs, '%s.%s.onnx' % (base, way), do_constant_folding=fold)
         yield way
 
 
