@@ -12,8 +12,10 @@ import tempfile
 import xml.dom.minidom
 
 from daemon import BUILD, DIGITS, LIMIT_S, ROOT, check, equal, main
+from test_adapt_load import no_thief
 
 sys.path.insert(0, os.path.join(ROOT, "bench"))
+import adapt_cost  # noqa: E402
 import governors  # noqa: E402
 
 
@@ -121,6 +123,53 @@ def starts_beside_a_load_are_compared():
             check(all(0 < v["min"] <= v["median"] <= v["max"] for v in [*times.values(), *ratios.values()]), found)
 
 
+def costs_of_adapting_are_counted():
+    equal(adapt_cost.whole("0-25@big+big.1"), "0-25@big*2")
+    equal(adapt_cost.whole("0-3@big.1|4-9@bigx2*3/4+big"), "0-3@big|4-9@big+bigx2/4*3")
+    equal(adapt_cost.whole("0-25@a+a.10+b"), "0-25@a*2+b")
+    equal([adapt_cost.counted_s(d) for d in (1, 4, 15, "forever")], [10, 10, 21, 30])
+
+    def event(before, after, outcome, verdict=None):
+        turns = {"turns": {"verdict": verdict}} if verdict else {}
+        return {"plan_before": before, "plan_after": after, "outcome": outcome, **turns}
+
+    equal(adapt_cost.changes([event(None, "0-9@a", "serving"), event("0-9@a*2", "0-4@a|5-9@a.1", "switched", "better"),
+                              event("0-9@a.1+a", "0-9@a*2", "switched"), event("0-9@a", "0-9@a", "kept", "worse"),
+                              event("0-9@a", "0-9@a", "kept")]), (1, 1))
+    rounds = [{"on": {"fps": on, "changes": 1, "lost_turns": i, "late_fps": late, "lost": 0}, "off": {"fps": 100, "lost": 0}}
+              for i, (on, late) in enumerate(((98, 60), (101, 90), (120, 95)))]
+    cell = {"network": "n", "plan": "0-9@core*2", "cores": "one", "factor": 1.5, "duration": 15, "rounds": rounds,
+            "best": {"plan": "p", "fps": 100, "first_fps": 80}}
+    found = adapt_cost.figures(cell)
+    equal((found["ratio"], found["changes"], found["lost_turns"], found["best_share"], found["best_gain"], found["lost"]),
+          ({"median": 1.01, "min": 0.98, "max": 1.2}, 1, 1, 0.9, 1.25, 0))
+    machine = {"cpu": "C", "cores": 2, "kernel": "6", "load": 0.5}
+    text = adapt_cost.markdown({"machine": machine, "cpus": [0, 1], "command": "--best",
+                                "cells": [cell, {**cell, "duration": "forever", "rounds": rounds[:1], "best": None}], "quiet": []})
+    check("| n `0-9@core*2` | one core 1.5 times | 15 s | 1.010 | 0.980 to 1.200 | 1.0 | 1.0 | 0.90 (gains 25 %) |" in text, text)
+    check("| forever | 0.980 | 0.980 to 0.980 | 1.0 | 0.0 | - |" in text and "1 of 2 cells are below 0.99" in text, text)
+    equal(adapt_cost.arguments(["--networks", "all"]).networks, list(adapt_cost.NETWORKS))
+
+
+def adapting_on_and_off_take_turns():
+    """A run of a tenth of the time: that it runs, not what it shows."""
+    if no_thief():
+        return no_thief()
+    with tempfile.TemporaryDirectory(prefix="piped-test-") as folder:
+        results = os.path.join(folder, "results.json")
+        r = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "adapt_cost.py"), "--build", BUILD, "--networks",
+                            "squeezenet1_1", "--factors", "2", "--durations", "1", "--rounds", "1", "--seconds", "0.1", "--json",
+                            results], capture_output=True, text=True, timeout=2 * LIMIT_S, check=False)
+        equal(r.returncode, 0, r.stdout + r.stderr)
+        with open(results, encoding="utf-8") as f:
+            cell = json.load(f)["cells"][0]
+    equal((cell["network"], cell["factor"], cell["duration"], len(cell["rounds"])), ("squeezenet1_1", 2.0, 1.0, 1))
+    check(all(cell["rounds"][0][arm]["fps"] > 0 and cell["rounds"][0][arm]["lost"] == 0 for arm in ("on", "off")), cell)
+    check("| squeezenet1_1 `" in r.stdout, r.stdout)
+    return None
+
+
 main([governor_settings_are_those_of_the_paper,
       plans_are_read, pipelines_are_predicted, trials_of_microseconds_keep_their_times, results_become_a_table,
-      a_small_network_goes_through, starts_are_timed, starts_beside_a_load_are_compared])
+      a_small_network_goes_through, starts_are_timed, starts_beside_a_load_are_compared,
+      costs_of_adapting_are_counted, adapting_on_and_off_take_turns])

@@ -1,0 +1,389 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What adapting costs or gains: frames answered with adapt on, over those with it off, under slowdowns of cores.
+
+usage: adapt_cost.py [--build DIR] [--cpus A,B] [--networks A,...] [--plans own,stages] [--factors F,...]
+                     [--durations S,...] [--cores one,both] [--rounds N] [--seconds SCALE] [--best]
+                     [--json FILE] [--markdown FILE]
+       adapt_cost.py --quiet SECONDS [--networks A,...] ...
+       adapt_cost.py --report FILE
+
+A cell is a network, its first plan, a factor, a duration and which cores are slowed: the second of --cpus, or both.
+tests/system/slow_core takes 1 - 1/F of a core in periods of 4 ms. Every round has one daemon with adapt on and one with it
+off, one after the other; the next round begins with the other one. Both begin with the same plan and the same learned
+costs. A client streams as fast as it is answered. Frames are counted from the onset on, for ten seconds or for six more
+than the slowdown lasts; "forever" lasts for 30 s and does not end. --seconds scales all times.
+
+  --plans own      the plan that the daemon finds on free cores
+  --plans stages   two stages as equal as they can be, one on each core
+  --best           also finds the best plan under the slowdown by exhaustive trial, and says which share of its frames
+                   the adapting daemon makes from 5 s after the onset on, in cells that last that long
+  --quiet          changes of plan in so many seconds without any slowdown
+
+By default a subset that takes ten minutes. All cells: --networks all --plans own,stages --cores one,both
+--factors 1.2,1.5,2,3,5 --durations 1,4,15,60,forever. Prints a table in Markdown; --json keeps every round. Needs root for
+the real-time priority of slow_core, a build folder and two cores; no other program should run.
+"""
+import argparse
+import json
+import math
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from machine import machine
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+NETWORKS = ("alexnet", "googlenet", "mobilenet_v1", "resnet50", "resnet101", "squeezenet1_0", "squeezenet1_1", "vgg16", "yolov3")
+FOREVER = "forever"
+PERIOD_US = 4000
+LEAST_S, MORE_S, FOREVER_S = 10, 6, 30
+CALM_S = 2       # watched before the onset
+SOON_S = 5       # in which a better plan has to serve
+LIMIT_S = 120    # of a wait for anything
+
+
+def arguments(argv=None):
+    def listed(of=str, among=None):
+        def read(text):
+            values = list(among) if among and text == "all" else [of(v) for v in text.split(",")]
+            if among and not set(values) <= set(among):
+                raise argparse.ArgumentTypeError("%s: known are %s" % (text, ", ".join(map(str, among))))
+            return values
+        return read
+
+    p = argparse.ArgumentParser(description="what adapting costs or gains")
+    p.add_argument("--build", default=os.path.join(ROOT, "build"))
+    p.add_argument("--cpus", type=listed(int), default=[0, 1])
+    p.add_argument("--networks", type=listed(str, NETWORKS), default=["squeezenet1_1", "mobilenet_v1"])
+    p.add_argument("--plans", type=listed(str, ("own", "stages")), default=["own"])
+    p.add_argument("--factors", type=listed(float), default=[1.5, 3.0])
+    p.add_argument("--durations", type=listed(lambda s: s if s == FOREVER else float(s)), default=[1.0, 8.0])
+    p.add_argument("--cores", type=listed(str, ("one", "both")), default=["one"])
+    p.add_argument("--rounds", type=int, default=2)
+    p.add_argument("--seconds", type=float, default=1.0)
+    p.add_argument("--best", action="store_true")
+    p.add_argument("--quiet", type=float)
+    p.add_argument("--report")
+    p.add_argument("--json")
+    p.add_argument("--markdown")
+    return p.parse_args(argv)
+
+
+# ---- figures ----
+
+def lasts_s(duration):
+    return FOREVER_S if duration == FOREVER else duration
+
+
+def counted_s(duration):
+    """For how long frames are counted from the onset on."""
+    return FOREVER_S if duration == FOREVER else max(LEAST_S, duration + MORE_S)
+
+
+def whole(plan):
+    """The plan as it is when no EP is split: "0-5@a|6-9@a.1" is "0-5@a|6-9@a", and "a+a.1" is "a*2"."""
+    def teams(text):
+        counts = {}
+        for team in text.split("+"):
+            m = re.fullmatch(r"([^*/]+?)(\.\d+)?((?:x\d+)?)(?:\*(\d+))?((?:/\d+)?)", team)
+            kind = m.group(1) + m.group(3) + m.group(5)
+            counts[kind] = counts.get(kind, 0) + int(m.group(4) or 1)
+        return "+".join(k if n == 1 else "%s*%d" % (k, n) for k, n in sorted(counts.items()))
+
+    return "|".join("%s@%s" % (s.split("@")[0], teams(s.split("@")[1])) for s in plan.split("|"))
+
+
+def changes(events):
+    """Return: (plans that came to stay, plans that took turns and did not)."""
+    stayed = sum(e["outcome"] == "switched" and bool(e["plan_before"]) and whole(e["plan_before"]) != whole(e["plan_after"])
+                 for e in events)
+    return stayed, sum(e.get("turns", {}).get("verdict") not in (None, "better") for e in events)
+
+
+def spread(values):
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+
+
+def figures(cell):
+    """Median and spread over the rounds of a cell."""
+    rounds = cell["rounds"]
+    found = {"ratio": spread([r["on"]["fps"] / r["off"]["fps"] for r in rounds]),
+             "off_fps": statistics.median(r["off"]["fps"] for r in rounds),
+             "changes": statistics.mean(r["on"]["changes"] for r in rounds),
+             "lost_turns": statistics.mean(r["on"]["lost_turns"] for r in rounds),
+             "lost": sum(r[arm]["lost"] for r in rounds for arm in ("on", "off"))}
+    late = [r["on"]["late_fps"] for r in rounds if r["on"].get("late_fps")]
+    if cell.get("best") and late:
+        found["best_share"] = statistics.median(late) / cell["best"]["fps"]
+        found["best_gain"] = cell["best"]["fps"] / cell["best"]["first_fps"]
+    return found
+
+
+def seconds_text(duration):
+    return duration if duration == FOREVER else "%g s" % duration
+
+
+def markdown(results):
+    m = results["machine"]
+    out = ["- Machine: %s, cores %s of %d, kernel %s, load %.2f at the start" % (
+        m["cpu"], ",".join(map(str, results["cpus"])), m["cores"], m["kernel"], m["load"]),
+        "- Command: `bench/adapt_cost.py %s`" % results["command"], ""]
+    if results["cells"]:
+        out += ["| network, first plan | slowed | for | on / off | least to most | changes | lost turns | of the best plan |",
+                "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for c in results["cells"]:
+        f = figures(c)
+        share = "%.2f (gains %.0f %%)" % (f["best_share"], 100 * (f["best_gain"] - 1)) if "best_share" in f else "-"
+        out.append("| %s `%s` | %s core%s %g times | %s | %.3f | %.3f to %.3f | %.1f | %.1f | %s |" % (
+            c["network"], c["plan"], c["cores"], "s" if c["cores"] == "both" else "", c["factor"], seconds_text(c["duration"]),
+            f["ratio"]["median"], f["ratio"]["min"], f["ratio"]["max"], f["changes"], f["lost_turns"], share))
+    if results["quiet"]:
+        out += ["| network, plan | seconds | changes of plan | lost turns |", "| --- | --- | --- | --- |"]
+    for q in results["quiet"]:
+        out.append("| %s `%s` | %.0f | %d | %d |" % (q["network"], q["plan"], q["seconds"], q["changes"], q["lost_turns"]))
+    if results["cells"]:
+        low = sum(figures(c)["ratio"]["median"] < 0.99 for c in results["cells"])
+        out += ["", "%d of %d cells are below 0.99; frames lost: %d" % (
+            low, len(results["cells"]), sum(figures(c)["lost"] for c in results["cells"]))]
+    return "\n".join(out)
+
+
+# ---- runs ----
+
+class Thief:
+    """Competing programs on the slowed cores."""
+
+    def __init__(self, options, cores, factor):
+        self.commands = [[os.path.join(options.build, "tests", "system", "slow_core"), str(cpu),
+                          str(int(PERIOD_US * (1 - 1 / factor))), str(PERIOD_US), "3600"]
+                         for cpu in (options.cpus if cores == "both" else options.cpus[1:2])]
+        self.processes = []
+
+    def begin(self):
+        self.processes = [subprocess.Popen(c, stdout=subprocess.PIPE, text=True) for c in self.commands]
+        for p in self.processes:
+            if p.stdout.readline() != "ready\n":
+                raise RuntimeError("slow_core did not begin: " + " ".join(self.commands[0]))
+
+    def end(self):
+        for p in self.processes:
+            p.kill()
+            p.wait()
+            p.stdout.close()
+        self.processes = []
+
+
+class Run:
+    """A daemon with a client that streams."""
+
+    def __init__(self, options, Daemon, network, adapt, state=None, eps=None):
+        self.options, self.samples = options, []
+        cpus = ",".join(map(str, options.cpus))
+        self.d = Daemon(models={network: os.path.join(ROOT, "model", "networks", network + ".json")},
+                        config={"eps": eps or [{"name": "core", "cpus": cpus}], "adapt": {"enabled": adapt},
+                                "planner": {"tune_s": 600}}, state_dir=state)
+
+    def __enter__(self):
+        self.d.start()
+        self.client = subprocess.Popen(
+            [os.path.join(self.options.build, "ipc", "pipectl"), "--socket", self.d.control_path, "--json", "bench",
+             "--seconds", "86400"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=dict(os.environ, PIPED_RUNTIME_DIR=self.d.runtime_dir))
+        try:
+            self.until(lambda: self.model()["frames"]["answered"] >= 10)
+        except BaseException:
+            self.__exit__(RuntimeError, None, None)
+            raise
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.client.terminate()
+        self.client.wait()
+        self.d.__exit__(kind, value, trace)
+
+    def model(self):
+        return self.d.status()["models"][0]
+
+    def history(self):
+        return self.d.call("History")["events"]
+
+    def until(self, wanted):
+        end = time.monotonic() + LIMIT_S
+        while not wanted():
+            if time.monotonic() > end:
+                raise RuntimeError("waited in vain; the daemon says:\n" + self.d.log())
+            time.sleep(0.05)
+
+    def frames(self):
+        return time.monotonic(), self.model()["frames"]["answered"]
+
+    def fps(self, seconds):
+        begin = self.frames()
+        time.sleep(seconds)
+        end = self.frames()
+        return (end[1] - begin[1]) / (end[0] - begin[0])
+
+
+def own_plan(folder):
+    """A plan of the user that was kept there becomes one of the daemon's own."""
+    for name in os.listdir(folder):
+        if name.startswith("model-"):
+            path = os.path.join(folder, name)
+            with open(path, encoding="utf-8") as f:
+                text = f.read()
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text.replace('"algorithm":"manual"', '"algorithm":"exact"'))
+
+
+def two_stages(run):
+    costs = run.d.call("Costs")["problem"]["costs"]["core"]["1"]
+    last = len(costs) - 1
+    cut = min(range(last), key=lambda i: max(sum(costs[:i + 1]), sum(costs[i + 1:])))
+    return "0-%d@core|%d-%d@core" % (cut, cut + 1, last)
+
+
+def prepare(options, Daemon, network, which, folder):
+    """What every run of these cells begins with, in @folder. Return: the plan."""
+    os.makedirs(folder)
+    with Run(options, Daemon, network, False, folder) as r:
+        time.sleep(4 * options.seconds)
+        if which == "stages":
+            r.d.call("SetPlan", {"plan": two_stages(r)})
+        time.sleep(2 * options.seconds)
+        plan = r.model()["plan"]
+    own_plan(folder)
+    return plan
+
+
+def sleep_until(at):
+    time.sleep(max(at - time.monotonic(), 0))
+
+
+def one_run(options, Daemon, cell, state, adapt):
+    """Frames a second from the onset on."""
+    scale, duration = options.seconds, cell["duration"]
+    thief = Thief(options, cell["cores"], cell["factor"])
+    with tempfile.TemporaryDirectory(prefix="piped-bench-") as folder:
+        copy = os.path.join(folder, "state")
+        shutil.copytree(state, copy)
+        with Run(options, Daemon, cell["network"], adapt, copy) as r:
+            if adapt:
+                r.until(lambda: r.model()["adapt"]["state"] == "watching")
+            time.sleep(CALM_S * scale)
+            known = {e["id"] for e in r.history()}
+            first = r.model()["plan"]
+            try:
+                thief.begin()
+                begin = r.frames()
+                late = None
+                if lasts_s(duration) > SOON_S:
+                    sleep_until(begin[0] + SOON_S * scale)
+                    late = r.frames()
+                sleep_until(begin[0] + lasts_s(duration) * scale)
+                last = r.frames()
+            finally:
+                thief.end()
+            sleep_until(begin[0] + counted_s(duration) * scale)
+            end = r.frames()
+            stayed, lost_turns = changes([e for e in r.history() if e["id"] not in known])
+            frames = r.model()["frames"]
+    return {"plan": first, "fps": (end[1] - begin[1]) / (end[0] - begin[0]), "changes": stayed, "lost_turns": lost_turns,
+            "late_fps": (last[1] - late[1]) / (last[0] - late[0]) if late and last[0] > late[0] else None,
+            "lost": frames["failed"] + frames["dropped"]}
+
+
+def best_plan(options, Daemon, cell):
+    """The best plan under the slowdown by exhaustive trial, and frames a second of it and of the first plan, twice in turns."""
+    eps = [{"name": "first", "cpus": str(options.cpus[0])}, {"name": "second", "cpus": str(options.cpus[1])}]
+    thief = Thief(options, cell["cores"], cell["factor"])
+    with Run(options, Daemon, cell["network"], False, eps=eps) as r:
+        last = r.model()["units"] - 1
+        start = "|".join("%s@%s" % (s.split("@")[0], ("first", "second")[i]) for i, s in enumerate(cell["plan"].split("|"))) \
+            if "|" in cell["plan"] else "0-%d@first+second" % last
+        thief.begin()
+        try:
+            with r.d.connect() as v:
+                v.sock.settimeout(3600)
+                found = v.call("io.piped.Retune", {"algorithm": "exhaustive", "seed": 1})["event"]["plan_after"]
+            fps = {start: [], found: []}
+            for plan in (start, found, found, start):
+                if plan != r.model()["plan"]:
+                    r.d.call("SetPlan", {"plan": plan})
+                time.sleep(options.seconds)
+                fps[plan].append(r.fps(3 * options.seconds))
+        finally:
+            thief.end()
+    return {"plan": found, "fps": statistics.mean(fps[found]), "first_fps": statistics.mean(fps[start])}
+
+
+def measure(options, Daemon, network, which, folder, results, save):
+    """All cells of a network and its first plan."""
+    plan = prepare(options, Daemon, network, which, folder)
+    for cores in options.cores:
+        for factor in options.factors:
+            best = None
+            for duration in options.durations:
+                cell = {"network": network, "plan": plan, "cores": cores, "factor": factor, "duration": duration, "rounds": []}
+                if options.best and lasts_s(duration) > SOON_S:
+                    best = best or best_plan(options, Daemon, cell)
+                    cell["best"] = best
+                for i in range(options.rounds):
+                    arms = ("on", "off") if i % 2 == 0 else ("off", "on")
+                    cell["rounds"].append({arm: one_run(options, Daemon, cell, folder, arm == "on") for arm in arms})
+                results["cells"].append(cell)
+                save()
+                f = figures(cell)
+                print("%s %s %s core(s) %g times %s: %.3f (%.3f to %.3f), %.1f changes, %.1f lost turns" % (
+                    network, plan, cores, factor, seconds_text(duration), f["ratio"]["median"], f["ratio"]["min"],
+                    f["ratio"]["max"], f["changes"], f["lost_turns"]), file=sys.stderr, flush=True)
+
+
+def measure_quiet(options, Daemon, network, results):
+    with Run(options, Daemon, network, True) as r:
+        r.until(lambda: r.model()["adapt"]["state"] == "watching")
+        begin, known = time.monotonic(), {e["id"] for e in r.history()}
+        time.sleep(options.quiet)
+        stayed, lost_turns = changes([e for e in r.history() if e["id"] not in known])
+        results["quiet"].append({"network": network, "plan": r.model()["plan"], "seconds": time.monotonic() - begin,
+                                 "changes": stayed, "lost_turns": lost_turns})
+
+
+def main():
+    options = arguments()
+    if options.report:
+        with open(options.report, encoding="utf-8") as f:
+            print(markdown(json.load(f)))
+        return
+    os.environ["PIPED_BUILD"] = options.build
+    sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
+    from daemon import Daemon  # reads PIPED_BUILD
+    results = {"machine": machine(), "command": " ".join(sys.argv[1:]), "cpus": options.cpus, "cells": [], "quiet": []}
+
+    def save():
+        if options.json:
+            with open(options.json, "w", encoding="utf-8") as f:
+                json.dump(results, f)
+
+    with tempfile.TemporaryDirectory(prefix="piped-bench-") as folder:
+        for network in options.networks:
+            if options.quiet:
+                measure_quiet(options, Daemon, network, results)
+            else:
+                for which in options.plans:
+                    measure(options, Daemon, network, which, os.path.join(folder, network + "-" + which), results, save)
+            save()
+    text = markdown(results)
+    print(text)
+    if options.markdown:
+        with open(options.markdown, "w", encoding="utf-8") as f:
+            f.write(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
