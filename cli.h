@@ -38,7 +38,8 @@ struct cli_command {
     const char *help;                     /* one line */
     const struct cli_option *options;     /* ends with a NULL name */
     const struct cli_argument *arguments; /* NULL: nothing to complete */
-    const char *old; /* a former name that still works but is not shown, or NULL */
+    const char *old;   /* a former name that still works but is not shown, or NULL */
+    const char *group; /* heading in --help above this row and those after it; NULL: none begins */
 };
 struct cli_program {
     const char *name;

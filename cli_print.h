@@ -74,10 +74,13 @@ static inline void cli_print_help(FILE *to, const struct cli_program *program,
     }
 }
 
-/** cli_print_commands() - prints one line per command. */
+/** cli_print_commands() - prints one line per command, below the heading of its group. */
 static inline void cli_print_commands(FILE *to, const struct cli_program *program)
 {
     for (const struct cli_command *c = program->commands; c->name; c++) {
+        if (c->group) {
+            fprintf(to, "%s%s:\n", c == program->commands ? "" : "\n", c->group);
+        }
         fprintf(to, "  %-10s %s\n", c->name, c->help);
     }
 }
@@ -97,8 +100,8 @@ static inline void cli_print_table(FILE *to, const struct cli_program *program)
         cli_print_row(to, "common", o);
     }
     for (const struct cli_command *c = program->commands; c->name; c++) {
-        fprintf(to, "command\t%s\t%s\t%s\t%s\n", c->name, c->also ? c->also : "", c->usage,
-                c->help);
+        fprintf(to, "command\t%s\t%s\t%s\t%s\t%s\n", c->name, c->also ? c->also : "", c->usage,
+                c->help, c->group ? c->group : "");
         for (const struct cli_option *o = c->options; o->name; o++) {
             cli_print_row(to, "option", o);
         }

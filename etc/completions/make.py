@@ -21,7 +21,7 @@ class Option:
 
 class Command:
     def __init__(self, cells):
-        self.name, self.also, self.usage, self.help = cells
+        self.name, self.also, self.usage, self.help, self.group = cells
         self.names = [self.name] + ([self.also] if self.also else [])
         self.options, self.arguments = [], {}
 

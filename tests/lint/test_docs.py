@@ -218,6 +218,19 @@ def findings_are_explained():
     equal_sets(set(re.findall(r"^### ([\w-]+)$", source.text(ROOT, "docs/slow.md"), re.M)), names, "finding", "docs/slow.md")
 
 
+def groups_are_named():
+    """The groups of pipectl --help stand in pipectl(1), with the same commands in the same order."""
+    groups = []
+    for command in table_of("pipectl").commands:
+        if command.group:
+            groups.append((command.group, []))
+        check(groups, command.name, "is in no group")
+        groups[-1][1].append(command.name)
+    top = re.split(r"^## ", source.text(ROOT, PAGES["pipectl"]).split("\n# COMMANDS\n")[1], flags=re.M)[0]
+    listed = [(g, re.findall(r"\*(\w+)\*", names)) for g, names in re.findall(r"^- _(\w+)_: (.*)$", top, re.M)]
+    check(listed == groups, "pipectl(1) has", listed, "and --help", groups)
+
+
 def json_examples_parse():
     bad = []
     for name in pages():
@@ -270,4 +283,4 @@ main((pages_are_short, pages_are_in_the_readme, links_resolve, named_files_exist
       named_pages_exist, words_are_those_of_the_glossary,
       results_say_where_they_are_from, json_examples_parse, metrics_are_documented, output_keys_are_documented,
       state_files_are_listed, operators_are_listed, searches_are_named, scenarios_are_named, causes_are_named,
-      findings_are_explained, man_pages_are_complete))
+      findings_are_explained, groups_are_named, man_pages_are_complete))

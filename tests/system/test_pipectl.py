@@ -437,6 +437,7 @@ def test_help_and_page_agree():
         parts = re.split(r"^## (.*)$", f.read(), flags=re.M)
     page = {name: title + body for title, body in zip(parts[1::2], parts[2::2])
             for name in re.split(r"[ ,]+", title.split(" [")[0])}
+    equal(re.findall(r"^(\w+):$", good("--help"), flags=re.M), ["use", "look", "change", "boards"])
     commands = re.findall(r"^  (\w+) ", good("--help"), flags=re.M)
     check(len(commands) >= 12, commands)
     for command in commands:
