@@ -32,11 +32,13 @@ static void print_help(FILE *to)
           "  --version              print the version\n"
           "  -v, --verbose          log everything\n"
           "  -h, --help             print this\n\n"
-          "Configuration keys (see piped.json(5)):\n",
+          "Configuration keys (see piped.json(5), which has advanced ones, too):\n",
           to);
     rows = dmn_config_table(&count);
     for (size_t i = 0; i < count; i++) {
-        fprintf(to, "  %-28s %s\n", rows[i].key, rows[i].help);
+        if (!rows[i].advanced) {
+            fprintf(to, "  %-28s %s\n", rows[i].key, rows[i].help);
+        }
     }
     fputs("  models, eps                  Models to serve, and execution places that replace the "
           "found ones.\n",

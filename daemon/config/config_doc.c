@@ -89,6 +89,9 @@ static void print_config(void)
             printf("    \"%s\": {\n", group);
         }
         snprintf(prefix, sizeof(prefix), "%s// ", indent);
+        if (rows[i].advanced && !rows[i - 1].advanced) {
+            printf("\n%sAdvanced: the defaults suit.\n", prefix);
+        }
         wrap(prefix, rows[i].help, 90);
         range(&rows[i], text, sizeof(text));
         printf("%s// (%s)\n%s\"%s\": ", indent, text, indent, dot ? dot + 1 : rows[i].key);
@@ -116,15 +119,17 @@ static void print_escaped(const char *text)
     }
 }
 
-static void print_man(void)
+static void print_man_keys(bool advanced)
 {
     const struct dmn_config_row *rows;
-    const struct dmn_config_item_row *items;
     char text[160];
     size_t count;
 
     rows = dmn_config_table(&count);
     for (size_t i = 0; i < count; i++) {
+        if (rows[i].advanced != advanced) {
+            continue;
+        }
         printf("*");
         print_escaped(rows[i].key);
         printf("*\n\t");
@@ -136,6 +141,14 @@ static void print_man(void)
         print_default(&rows[i]);
         printf(".%s\n\n", rows[i].restart ? " Takes effect at the next start." : "");
     }
+}
+
+static void print_man(void)
+{
+    const struct dmn_config_item_row *items;
+    size_t count;
+
+    print_man_keys(false);
     items = dmn_config_item_table(&count);
     for (size_t i = 0; i < count; i++) {
         printf("*%s[].%s*\n\t", items[i].array, items[i].key);
@@ -145,6 +158,10 @@ static void print_man(void)
                : items[i].value[0] ? items[i].value
                                    : "optional");
     }
+    puts("# ADVANCED KEYS\n\nTheir defaults suit; *pipectl config* lists those that a file sets, "
+         "and "
+         "with *--all* the others.\n");
+    print_man_keys(true);
 }
 
 int main(int argc, char **argv)

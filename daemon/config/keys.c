@@ -7,23 +7,24 @@
 #include "base.h"
 #include "tuner/search/search_table.h"
 
-/* @when_: NOW: a reload applies the key; START: it takes effect at the next start */
-#define NOW false
-#define START true
+/* @when_: NOW: a reload applies the key; START: it takes effect at the next start. ADVANCED: with
+ * either. */
+enum { NOW = 0, START = 1, ADVANCED = 2 };
 #define INT(id_, key_, unit_, min_, max_, value_, when_, help_)                                    \
     {                                                                                              \
         .id = id_, .key = key_, .type = DMN_CONFIG_INT, .unit = unit_, .min = min_, .max = max_,   \
-        .value = value_, .restart = when_, .help = help_                                           \
+        .value = value_, .restart = ((when_)&START) != 0, .advanced = ((when_)&ADVANCED) != 0,     \
+        .help = help_                                                                              \
     }
 #define BOOL(id_, key_, value_, when_, help_)                                                      \
     {                                                                                              \
         .id = id_, .key = key_, .type = DMN_CONFIG_BOOL, .unit = "", .value = value_,              \
-        .restart = when_, .help = help_                                                            \
+        .restart = ((when_)&START) != 0, .advanced = ((when_)&ADVANCED) != 0, .help = help_        \
     }
 #define STRING(id_, key_, max_, text_, when_, help_)                                               \
     {                                                                                              \
         .id = id_, .key = key_, .type = DMN_CONFIG_STRING, .unit = "", .max = max_, .text = text_, \
-        .restart = when_, .help = help_                                                            \
+        .restart = ((when_)&START) != 0, .advanced = ((when_)&ADVANCED) != 0, .help = help_        \
     }
 
 static const struct dmn_config_row rows[] = {
@@ -46,8 +47,6 @@ static const struct dmn_config_row rows[] = {
            "daemon's user must be a member, or root. Empty: the daemon's own."),
     STRING(DMN_KEY_DEFAULT_MODEL, "default_model", 63, "", NOW,
            "Model for clients and commands that name none. Empty, or not loaded: the first one."),
-    INT(DMN_KEY_SPIN_US, "spin_us", "us", 0, 100000, 20, START,
-        "How long a team spins for its next frame before it sleeps. 0: sleep at once."),
     BOOL(DMN_KEY_PIN, "pin", 1, START, "Pin every thread of a team to a core of its own."),
     INT(DMN_KEY_FRAMES_IN_FLIGHT, "frames_in_flight", "frames", 0, 1024, 0, START,
         "Maximum number of frames of one model in its pipeline; each takes one arena. 0: enough "
@@ -59,22 +58,8 @@ static const struct dmn_config_row rows[] = {
         "degraded, and the service watchdog is no longer fed."),
     INT(DMN_KEY_HISTORY_EVENTS, "history_events", "events", 1, 4096, 256, START,
         "Number of plan changes that the history keeps."),
-    STRING(
-        DMN_KEY_PLANNER_ALGORITHM, "planner.algorithm", 31, "exact", NOW,
-        "Search that finds plans when the machine changes, and for a retune that names "
-        "none: " TUN_SEARCH_NAMES
-        " (\"pipesim list\" describes each). exact solves the costs and changes the "
-        "plan if that gains enough; any other search is run on live frames for every change that "
-        "lasts, within adapt.cooldown_s and adapt.per_hour."),
-    {.id = DMN_KEY_PLANNER_START,
-     .key = "planner.start",
-     .type = DMN_CONFIG_ENUM,
-     .unit = "",
-     .value = 0,
-     .choices = "exact|algorithm",
-     .help = "Who finds the first plan of a model that has none saved or configured: exact, or "
-             "planner.algorithm, whose seed serves until frames come. Then its search is run on "
-             "them."},
+    INT(DMN_KEY_SPIN_US, "spin_us", "us", 0, 100000, 20, START | ADVANCED,
+        "How long a team spins for its next frame before it sleeps. 0: sleep at once."),
     {.id = DMN_KEY_PLANNER_OBJECTIVE,
      .key = "planner.objective",
      .type = DMN_CONFIG_ENUM,
@@ -88,20 +73,37 @@ static const struct dmn_config_row rows[] = {
         "Minimum frame rate of a plan. 0: no bound."),
     INT(DMN_KEY_PLANNER_LATENCY_MS, "planner.latency_ms", "ms", 0, 600000, 0, NOW,
         "Maximum latency of a plan's worst frame. 0: no bound."),
-    INT(DMN_KEY_PLANNER_ALPHA, "planner.alpha", "trials", 0, 1000, 0, NOW,
-        "A search gives up after this many trials without a gain. 0: the algorithm's own default."),
     INT(DMN_KEY_PLANNER_STAGES_MAX, "planner.stages_max", "stages", 0, 64, 0, NOW,
         "Maximum number of stages of a plan. 0: one for each core."),
-    INT(DMN_KEY_BATCH_WAIT_US, "planner.batch_wait_us", "us", 0, 1000000, 0, START,
+    INT(DMN_KEY_PLANNER_TUNE_S, "planner.tune_s", "s", 1, 86400, 300, NOW,
+        "Maximum time of a whole retune; then the best plan so far serves."),
+    STRING(
+        DMN_KEY_PLANNER_ALGORITHM, "planner.algorithm", 31, "exact", NOW | ADVANCED,
+        "Search that finds plans when the machine changes, and for a retune that names "
+        "none: " TUN_SEARCH_NAMES
+        " (\"pipesim list\" describes each). exact solves the costs and changes the "
+        "plan if that gains enough; any other search is run on live frames for every change that "
+        "lasts, within adapt.cooldown_s and adapt.per_hour."),
+    {.id = DMN_KEY_PLANNER_START,
+     .key = "planner.start",
+     .type = DMN_CONFIG_ENUM,
+     .unit = "",
+     .advanced = true,
+     .value = 0,
+     .choices = "exact|algorithm",
+     .help = "Who finds the first plan of a model that has none saved or configured: exact, or "
+             "planner.algorithm, whose seed serves until frames come. Then its search is run on "
+             "them."},
+    INT(DMN_KEY_PLANNER_ALPHA, "planner.alpha", "trials", 0, 1000, 0, NOW | ADVANCED,
+        "A search gives up after this many trials without a gain. 0: the algorithm's own default."),
+    INT(DMN_KEY_BATCH_WAIT_US, "planner.batch_wait_us", "us", 0, 1000000, 0, START | ADVANCED,
         "How long a team that may take several frames at once (/BATCH in a plan) waits for more of "
         "them, from when it was given the first. Never so long that a frame misses its deadline. "
         "0: it takes those that are there."),
-    INT(DMN_KEY_PLANNER_FRAMES, "planner.frames", "frames", 1, 10000, 24, NOW,
+    INT(DMN_KEY_PLANNER_FRAMES, "planner.frames", "frames", 1, 10000, 24, NOW | ADVANCED,
         "Frames in one measurement of a retune."),
-    INT(DMN_KEY_PLANNER_MS, "planner.measure_ms", "ms", 1, 600000, 2000, NOW,
+    INT(DMN_KEY_PLANNER_MS, "planner.measure_ms", "ms", 1, 600000, 2000, NOW | ADVANCED,
         "Maximum time of one measurement of a retune."),
-    INT(DMN_KEY_PLANNER_TUNE_S, "planner.tune_s", "s", 1, 86400, 300, NOW,
-        "Maximum time of a whole retune; then the best plan so far serves."),
     STRING(DMN_KEY_GPIO_CHIP, "gpio.chip", 63, "", START,
            "GPIO chip of the lines below: its label (stable when numbers change), its name "
            "(gpiochip0) or its path. Empty: no GPIO. The daemon looks for a missing chip every "
@@ -137,22 +139,24 @@ static const struct dmn_config_row rows[] = {
         "Lost cores and the button do not wait."),
     INT(DMN_KEY_ADAPT_HOURLY, "adapt.per_hour", "changes", 0, 100000, 30, NOW,
         "Maximum number of plan changes an hour. Lost cores and the button do not count."),
-    INT(DMN_KEY_ADAPT_WINDOW_MS, "adapt.window_ms", "ms", 20, 60000, 100, NOW,
-        "How often service times are compared with what is expected."),
-    INT(DMN_KEY_ADAPT_NOTICE, "adapt.notice_millisigma", "thousandths of the spread", 3100, 11500,
-        6200, NOW, "Detector sum at which a change is noticed and learning of costs pauses."),
-    INT(DMN_KEY_ADAPT_FIRM, "adapt.sustain_millisigma", "thousandths of the spread", 11500, 1000000,
-        14000, NOW, "Detector sum at which a change counts as sustained and triggers a decision."),
-    INT(DMN_KEY_ADAPT_NOISE, "adapt.noise_permille", "permille", 1, 1000, 20, NOW,
-        "Minimum spread of service times to assume, however steady they are."),
-    INT(DMN_KEY_ADAPT_SETTLE, "adapt.settle_windows", "windows", 1, 100, 8, NOW,
-        "Windows in which a new plan is measured before it may be rolled back."),
-    INT(DMN_KEY_ADAPT_VERIFY, "adapt.verify_percent", "%", 1, 1000, 10, NOW,
-        "Roll back a new plan that is slower than predicted by this much and no better than the "
-        "previous plan."),
     INT(DMN_KEY_ADAPT_PROBE_S, "adapt.probe_s", "s", 0, 86400, 5, NOW,
         "Try an EP again this long after interference made the plan abandon it. The time doubles "
         "with each try; an EP that looks free is tried at once. 0: never."),
+    INT(DMN_KEY_ADAPT_WINDOW_MS, "adapt.window_ms", "ms", 20, 60000, 100, NOW | ADVANCED,
+        "How often service times are compared with what is expected."),
+    INT(DMN_KEY_ADAPT_NOTICE, "adapt.notice_millisigma", "thousandths of the spread", 3100, 11500,
+        6200, NOW | ADVANCED,
+        "Detector sum at which a change is noticed and learning of costs pauses."),
+    INT(DMN_KEY_ADAPT_FIRM, "adapt.sustain_millisigma", "thousandths of the spread", 11500, 1000000,
+        14000, NOW | ADVANCED,
+        "Detector sum at which a change counts as sustained and triggers a decision."),
+    INT(DMN_KEY_ADAPT_NOISE, "adapt.noise_permille", "permille", 1, 1000, 20, NOW | ADVANCED,
+        "Minimum spread of service times to assume, however steady they are."),
+    INT(DMN_KEY_ADAPT_SETTLE, "adapt.settle_windows", "windows", 1, 100, 8, NOW | ADVANCED,
+        "Windows in which a new plan is measured before it may be rolled back."),
+    INT(DMN_KEY_ADAPT_VERIFY, "adapt.verify_percent", "%", 1, 1000, 10, NOW | ADVANCED,
+        "Roll back a new plan that is slower than predicted by this much and no better than the "
+        "previous plan."),
     INT(DMN_KEY_KERNELS_MEASURE_MS, "kernels.measure_ms", "ms", 0, 600000, 4000, NOW,
         "How long primitives are measured on each EP when a model is first loaded on this machine; "
         "the result is kept. 0: use the default order."),

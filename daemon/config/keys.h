@@ -20,23 +20,23 @@ enum dmn_config_id {
     DMN_KEY_SOCKET_MODE,
     DMN_KEY_SOCKET_GROUP,
     DMN_KEY_DEFAULT_MODEL,
-    DMN_KEY_SPIN_US,
     DMN_KEY_PIN,
     DMN_KEY_FRAMES_IN_FLIGHT,
     DMN_KEY_DRAIN_MS,
     DMN_KEY_STALLED_MS,
     DMN_KEY_HISTORY_EVENTS,
-    DMN_KEY_PLANNER_ALGORITHM,
-    DMN_KEY_PLANNER_START,
+    DMN_KEY_SPIN_US,
     DMN_KEY_PLANNER_OBJECTIVE,
     DMN_KEY_PLANNER_FPS,
     DMN_KEY_PLANNER_LATENCY_MS,
-    DMN_KEY_PLANNER_ALPHA,
     DMN_KEY_PLANNER_STAGES_MAX,
+    DMN_KEY_PLANNER_TUNE_S,
+    DMN_KEY_PLANNER_ALGORITHM,
+    DMN_KEY_PLANNER_START,
+    DMN_KEY_PLANNER_ALPHA,
     DMN_KEY_BATCH_WAIT_US,
     DMN_KEY_PLANNER_FRAMES,
     DMN_KEY_PLANNER_MS,
-    DMN_KEY_PLANNER_TUNE_S,
     DMN_KEY_GPIO_CHIP,
     DMN_KEY_GPIO_BUTTON,
     DMN_KEY_GPIO_BUTTON_LOW,
@@ -51,13 +51,13 @@ enum dmn_config_id {
     DMN_KEY_ADAPT_URGENT,
     DMN_KEY_ADAPT_COOLDOWN_S,
     DMN_KEY_ADAPT_HOURLY,
+    DMN_KEY_ADAPT_PROBE_S,
     DMN_KEY_ADAPT_WINDOW_MS,
     DMN_KEY_ADAPT_NOTICE,
     DMN_KEY_ADAPT_FIRM,
     DMN_KEY_ADAPT_NOISE,
     DMN_KEY_ADAPT_SETTLE,
     DMN_KEY_ADAPT_VERIFY,
-    DMN_KEY_ADAPT_PROBE_S,
     DMN_KEY_KERNELS_MEASURE_MS,
     DMN_KEY_BOARDS_FRAMES_SOCKET,
     DMN_KEY_BOARDS_MEMORY_MIB,
@@ -93,6 +93,7 @@ struct dmn_config_row {
     const char *text;    /* default of STRING */
     const char *choices; /* ENUM: names joined by '|' */
     bool restart;        /* takes effect at the next start, not at a reload */
+    bool advanced;       /* its default suits; lists have it last in its group, or leave it out */
     const char *help;    /* one or two sentences */
 };
 

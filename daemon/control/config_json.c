@@ -39,12 +39,12 @@ json_t *dmn_config_json(const struct dmn_config *c)
     for (size_t i = 0; i < count; i++) {
         const struct dmn_config_value *v = &c->values[i];
 
-        json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:s, s:o, s:s}", "key", rows[i].key,
-                                              "value", value_json(&rows[i], v->number, v->text),
-                                              "origin", origin_json(c, v->origin, v->line), "unit",
-                                              rows[i].unit, "default",
-                                              value_json(&rows[i], rows[i].value, rows[i].text),
-                                              "help", rows[i].help));
+        json_array_append_new(
+            list, json_pack("{s:s, s:o, s:o, s:s, s:o, s:s, s:b}", "key", rows[i].key, "value",
+                            value_json(&rows[i], v->number, v->text), "origin",
+                            origin_json(c, v->origin, v->line), "unit", rows[i].unit, "default",
+                            value_json(&rows[i], rows[i].value, rows[i].text), "help", rows[i].help,
+                            "advanced", rows[i].advanced));
     }
     for (size_t i = 0; i < c->model_count; i++) {
         const struct dmn_config_model *m = &c->models[i];

@@ -71,13 +71,81 @@ static int list_command(const struct ctl *ctl, const char *method, json_t *param
     return CTL_DONE;
 }
 
-int ctl_config(const struct ctl *ctl, int argc, char **argv)
+/* A key of the table: no advanced one at its default, unless all are asked for. */
+static bool is_shown(const json_t *row, bool all)
+{
+    return all || !json_is_true(json_object_get(row, "advanced")) ||
+           strcmp(ctl_text(row, "origin"), "default") != 0;
+}
+
+/* "name sq, path /m/sq.onnx": members of a model or an EP, without the empty ones. */
+static void note_members(struct ctl_table *t, const json_t *row)
+{
+    json_t *v;
+    char line[4096], cell[1024];
+    const char *key;
+    size_t used;
+
+    used = (size_t)snprintf(line, sizeof(line), "%s of %s:", ctl_text(row, "key"),
+                            ctl_text(row, "origin"));
+    json_object_foreach(json_object_get(row, "value"), key, v)
+    {
+        if (used < sizeof(line) && !(json_is_string(v) && !json_string_length(v))) {
+            used +=
+                (size_t)snprintf(line + used, sizeof(line) - used, " %s %s", key,
+                                 ctl_any(json_object_get(row, "value"), key, cell, sizeof(cell)));
+        }
+    }
+    ctl_table_note(t, 0, "%s", line);
+}
+
+static void print_config(const json_t *list, bool all)
 {
     static const char *const keys[] = {"key", "value", "origin", NULL};
-    struct args a;
-    int rc = take_only_options(argc, argv, &a);
+    size_t i, left_out = 0;
+    struct ctl_table t;
+    char cell[1024];
+    json_t *row;
 
-    return rc ? rc : list_command(ctl, "Config", json_object(), "config", keys, "lll");
+    ctl_table_init(&t, keys, "lll");
+    json_array_foreach(list, i, row)
+    {
+        if (json_is_object(json_object_get(row, "value"))) {
+            note_members(&t, row);
+        } else if (is_shown(row, all)) {
+            ctl_table_add(&t, "%s\t%s\t%s", ctl_text(row, "key"),
+                          ctl_any(row, "value", cell, sizeof(cell)), ctl_text(row, "origin"));
+        } else {
+            left_out++;
+        }
+    }
+    ctl_table_print(&t);
+    if (left_out) {
+        printf("%zu advanced keys have their defaults: --all\n", left_out);
+    }
+}
+
+int ctl_config(const struct ctl *ctl, int argc, char **argv)
+{
+    int c, rc = CTL_DONE;
+    json_t *reply = NULL;
+    bool all = false;
+
+    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
+        all = true;
+    }
+    rc = rc ? rc : ctl_no_more(argc, argv);
+    rc = rc ? rc : ctl_call(ctl, "Config", json_object(), &reply);
+    if (rc) {
+        return rc;
+    }
+    if (ctl->json) {
+        ctl_print_json(json_object_get(reply, "config"));
+    } else {
+        print_config(json_object_get(reply, "config"), all);
+    }
+    json_decref(reply);
+    return CTL_DONE;
 }
 
 static void print_metrics(const json_t *reply)

@@ -24,6 +24,8 @@ static const struct cli_option STATUS[] = {
     ONLY_MODEL,
     {"all", 'a', NULL, NULL, "the segments of models over boards, too, as models of their own"},
     {0}};
+static const struct cli_option CONFIG[] = {
+    {"all", 'a', NULL, NULL, "advanced keys, too, whose defaults suit"}, {0}};
 static const struct cli_option HEALTH[] = {
     {"live", 'l', NULL, NULL, "it answers"},
     {"ready", 'r', NULL, NULL, "it serves all its models, or the one of --model (the default)"},
@@ -195,7 +197,7 @@ static const struct cli_command COMMANDS[] = {
     {"trace", NULL, "", "record units, waits, frames and decisions for ui.perfetto.dev", TRACE,
      NULL},
     {"metrics", NULL, "", "print metrics in Prometheus text format", NONE, NULL},
-    {"config", NULL, "", "show the configuration, and where each value is from", NONE, NULL},
+    {"config", NULL, "", "show the configuration, and where each value is from", CONFIG, NULL},
     {"subscribe", "watch", "", "print a line for every change, until interrupted", NONE, NULL},
     {"models", NULL, "[list | inspect FILE | load NAME FILE | unload NAME]",
      "list, load and unload models; look at a file before it is served", MODELS, MODELS_WORDS,

@@ -399,7 +399,20 @@ def test_history_units_metrics_config():
     equal(len(good_json("history", "--limit", "1")), 1)
     equal(len(good_json("units")), good_json("status")["models"][0]["units"])
     check("# TYPE piped_" in good("metrics"), "no metrics")
-    check(good_json("config") and "drain_ms" in good("config"), "no config")
+    rows = good_json("config")
+    keys(rows[0], "key", "value", "origin", "unit", "default", "help", "advanced")
+    text, whole = good("config"), good("config", "--all")
+    table = [row for row in rows if "default" in row]
+    for row in table:
+        word = re.compile("^%s " % re.escape(row["key"]), re.M)
+        check(word.search(whole), "config --all has no", row["key"])
+        equal(bool(word.search(text)), not row["advanced"] or row["origin"] != "default", row["key"])
+    left_out = [row for row in table if row["advanced"] and row["origin"] == "default"]
+    check(left_out and "%d advanced keys" % len(left_out) in text, text)
+    check("advanced keys" not in whole, whole)
+    check(text.index("\nlimits.user_weights ") < text.index("\nmodels[0] of "), "the models are not below the table", text)
+    widest = max(len(line) for line in whole.split("\nmodels[0] of ")[0].splitlines() if "/tmp" not in line)
+    check(widest <= 80, "the table is too wide for a terminal", widest, whole)
     good("reload")
     for table in ("history", "units", "models", "retune"):
         check(good(table).strip(), table)

@@ -56,6 +56,17 @@ __attribute__((format(printf, 2, 3))) static int load(struct dmn_config **ret, c
     return load_bytes(text, strlen(text), ret);
 }
 
+/* Are the row and the one before it in one object? */
+static bool same_group(size_t row)
+{
+    const struct dmn_config_row *rows;
+    size_t count, n;
+
+    rows = dmn_config_table(&count);
+    n = strcspn(rows[row].key, ".");
+    return rows[row].key[n] && strncmp(rows[row].key, rows[row - 1].key, n + 1) == 0;
+}
+
 TEST(defaults_are_within_their_ranges)
 {
     const struct dmn_config_row *rows;
@@ -66,6 +77,8 @@ TEST(defaults_are_within_their_ranges)
     for (size_t i = 0; i < count; i++) {
         T_EQ(rows[i].id, i);
         T_TRUE(rows[i].help && rows[i].help[0] && rows[i].unit);
+        /* advanced keys come last in their group */
+        T_TRUE(i == 0 || !rows[i - 1].advanced || rows[i].advanced || !same_group(i));
         if (rows[i].type == DMN_CONFIG_INT) {
             T_LE(rows[i].min, rows[i].value);
             T_LE(rows[i].value, rows[i].max);
