@@ -129,6 +129,11 @@ def seconds_text(duration):
     return duration if duration == FOREVER else "%g s" % duration
 
 
+def code(plan):
+    """In a cell of a table."""
+    return "`%s`" % plan.replace("|", "\\|")
+
+
 def markdown(results):
     m = results["machine"]
     out = ["- Machine: %s, cores %s of %d, kernel %s, load %.2f at the start" % (
@@ -140,13 +145,15 @@ def markdown(results):
     for c in results["cells"]:
         f = figures(c)
         share = "%.2f (gains %.0f %%)" % (f["best_share"], 100 * (f["best_gain"] - 1)) if "best_share" in f else "-"
-        out.append("| %s `%s` | %s core%s %g times | %s | %.3f | %.3f to %.3f | %.1f | %.1f | %s |" % (
-            c["network"], c["plan"], c["cores"], "s" if c["cores"] == "both" else "", c["factor"], seconds_text(c["duration"]),
+        out.append("| %s %s | %s core%s %g times | %s | %.3f | %.3f to %.3f | %.1f | %.1f | %s |" % (
+            c["network"], code(c["plan"]), c["cores"], "s" if c["cores"] == "both" else "", c["factor"],
+            seconds_text(c["duration"]),
             f["ratio"]["median"], f["ratio"]["min"], f["ratio"]["max"], f["changes"], f["lost_turns"], share))
     if results["quiet"]:
         out += ["| network, plan | seconds | changes of plan | lost turns |", "| --- | --- | --- | --- |"]
     for q in results["quiet"]:
-        out.append("| %s `%s` | %.0f | %d | %d |" % (q["network"], q["plan"], q["seconds"], q["changes"], q["lost_turns"]))
+        out.append("| %s %s | %.0f | %d | %d |" % (q["network"], code(q["plan"]), q["seconds"], q["changes"],
+                                                   q["lost_turns"]))
     if results["cells"]:
         low = sum(figures(c)["ratio"]["median"] < 0.99 for c in results["cells"])
         out += ["", "%d of %d cells are below 0.99; frames lost: %d" % (
@@ -230,15 +237,15 @@ class Run:
         return (end[1] - begin[1]) / (end[0] - begin[0])
 
 
-def own_plan(folder):
-    """A plan of the user that was kept there becomes one of the daemon's own."""
+def keep_plan(folder, plan):
+    """The daemon that begins there begins with @plan, as one of its own."""
+    import kept_files  # of tests/system, found by main()
     for name in os.listdir(folder):
         if name.startswith("model-"):
             path = os.path.join(folder, name)
-            with open(path, encoding="utf-8") as f:
-                text = f.read()
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text.replace('"algorithm":"manual"', '"algorithm":"exact"'))
+            root = kept_files.read(path)
+            root["states"] = [{**s, "plan": plan} for s in root["states"]]
+            kept_files.write(path, root)
 
 
 def two_stages(run):
@@ -252,12 +259,9 @@ def prepare(options, Daemon, network, which, folder):
     """What every run of these cells begins with, in @folder. Return: the plan."""
     os.makedirs(folder)
     with Run(options, Daemon, network, False, folder) as r:
-        time.sleep(4 * options.seconds)
-        if which == "stages":
-            r.d.call("SetPlan", {"plan": two_stages(r)})
-        time.sleep(2 * options.seconds)
-        plan = r.model()["plan"]
-    own_plan(folder)
+        time.sleep(6 * options.seconds)
+        plan = two_stages(r) if which == "stages" else r.model()["plan"]
+    keep_plan(folder, plan)
     return plan
 
 
@@ -278,6 +282,8 @@ def one_run(options, Daemon, cell, state, adapt):
             time.sleep(CALM_S * scale)
             known = {e["id"] for e in r.history()}
             first = r.model()["plan"]
+            if whole(first) != whole(cell["plan"]):
+                raise RuntimeError("the daemon serves %s, not %s" % (first, cell["plan"]))
             try:
                 thief.begin()
                 begin = r.frames()
