@@ -22,6 +22,7 @@
 #include "daemon/workers.h"
 
 #define TICK_MS 1000u
+#define LAST_STEP_MS 1000u         /* for a load that is called off */
 #define GAP_NS (2 * BASE_NS_PER_S) /* between ticks: the process did not run */
 
 static void on_wake(void *daemon)
@@ -165,40 +166,6 @@ int dmn_daemon_loop(struct dmn_daemon *d)
     return dmn_wake_init(&d->wake, &d->loop, on_wake, d);
 }
 
-static void load_models(struct dmn_daemon *d)
-{
-    for (size_t i = 0; i < d->config->model_count; i++) {
-        const struct dmn_config_model *c = &d->config->models[i];
-        struct dmn_load_source source = dmn_config_source(c);
-        struct dmn_load *l = dmn_load_from(&source, &d->models);
-        char error[MDL_ERROR_MAX] = "out of memory", where[DMN_CONFIG_WHERE_MAX];
-        const char *key = "path";
-        struct dmn_model *m = NULL;
-
-        if (l) {
-            l->from_config = true;
-            for (size_t e = 0; e < d->machine.eps.count; e++) { /* nothing serves yet */
-                l->threads += d->machine.eps.eps[e].cpu_count;
-            }
-            if (dmn_validate_load(c, &d->machine.eps, l, &key) < 0) {
-                memcpy(error, l->error, sizeof(error));
-            } else {
-                dmn_model_start(&d->models, l, DMN_CAUSE_START, error, &m);
-            }
-        }
-        if (!m) {
-            (void)dmn_failed_add(&d->models.failed, c->name, c->path, error);
-            dmn_config_where(d->config, c->origin, c->line, where);
-            dmn_log_with(
-                LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED, .model = c->name},
-                "cannot serve model %s from %s: %s (%s: models[%s].%s)%s%s%s", c->name, c->path,
-                error, where, c->name, key, c->saved ? "; pipectl models unload " : "",
-                c->saved ? c->name : "", c->saved ? " --save forgets it" : "");
-        }
-        dmn_load_free(l);
-    }
-}
-
 static void know_users(struct dmn_daemon *d)
 {
     const char *admin_group = dmn_config_string(d->config, DMN_KEY_ADMIN_GROUP);
@@ -273,16 +240,7 @@ static int start_rooms(struct dmn_daemon *d, bool binds)
         return DMN_EXIT_FAILED;
     }
     dmn_sensors_start(&d->machine); /* saved plans are chosen by the state that sensors show */
-    load_models(d);
-    if (!d->models.models) {
-        const struct dmn_failed_model *first = STAILQ_FIRST(&d->models.failed);
-
-        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
-                     "no model could be loaded%s%s%s%s", first ? "; " : "",
-                     first ? first->name : "", first ? ": " : "", first ? first->error : "");
-        return DMN_EXIT_CONFIG;
-    }
-    return 0;
+    return dmn_first_models(d);
 }
 
 int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dmn_config *config,
@@ -297,6 +255,7 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
     d->lock_fd = -1;
     dmn_wire(d);
     signal(SIGPIPE, SIG_IGN);
+    dmn_signals_wait(true);
     if (dmn_daemon_loop(d) < 0) {
         dmn_log(LOG_ERR, "out of memory");
         error = DMN_EXIT_FAILED;
@@ -360,13 +319,32 @@ static void ignore_signals(void)
     }
 }
 
+/* A step of a load that has no end in sight, such as one call of a library, holds up no stop: all
+ * else is done by now. */
+static void on_patience_lost(uv_timer_t *timer)
+{
+    dmn_log(LOG_NOTICE, "stopped without waiting for the load in work");
+    fflush(NULL);
+    _exit(DMN_EXIT_OK);
+}
+
+static void lose_patience_later(struct dmn_daemon *d)
+{
+    if (!LIST_EMPTY(&d->models.arrivals)) {
+        uv_timer_start(&d->drain, on_patience_lost, LAST_STEP_MS, 0);
+        uv_unref((uv_handle_t *)&d->drain);
+    } else {
+        uv_close((uv_handle_t *)&d->drain, NULL);
+    }
+}
+
 /* Closes the daemon's own handles; connections and listeners close theirs. */
 static void close_handles(struct dmn_daemon *d)
 {
     uv_handle_t *handles[] = {
-        (uv_handle_t *)&d->tick,   (uv_handle_t *)&d->watchdog, (uv_handle_t *)&d->drain,
-        (uv_handle_t *)&d->sighup, (uv_handle_t *)&d->sigterm,  (uv_handle_t *)&d->sigint,
-        (uv_handle_t *)&d->settle, (uv_handle_t *)&d->more,
+        (uv_handle_t *)&d->tick,    (uv_handle_t *)&d->watchdog, (uv_handle_t *)&d->sighup,
+        (uv_handle_t *)&d->sigterm, (uv_handle_t *)&d->sigint,   (uv_handle_t *)&d->settle,
+        (uv_handle_t *)&d->more,
     };
 
     for (size_t i = 0; i < base_array_count(handles); i++) {
@@ -410,7 +388,12 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     if (d->has_loop) {
         close_handles(d);
         ignore_signals();
+        lose_patience_later(d);
         uv_run(&d->loop, UV_RUN_DEFAULT);
+        if (!uv_is_closing((uv_handle_t *)&d->drain)) {
+            uv_close((uv_handle_t *)&d->drain, NULL);
+            uv_run(&d->loop, UV_RUN_DEFAULT);
+        }
         error = uv_loop_close(&d->loop);
         if (error) {
             dmn_log(LOG_ERR, "internal error: a handle was left open");

@@ -69,10 +69,13 @@ struct dmn_daemon {
     struct dmn_plans_listener frames_listener; /* tells streams that the plan changed */
     struct dmn_boards_listener route_listener; /* the same of routes */
     struct dmn_reload *reload;                 /* owned; the reload in progress, or NULL */
+    bool reload_next;                          /* another one follows it, for ... */
+    struct dmn_done reload_next_done;          /* ... who waits for that */
     uint64_t watchdog_us;
     uint64_t ticked_ns;                /* the last tick, or the start */
     uint64_t looked_ns, runs_since_ns; /* watchdog.c: its last look; the end of the last gap */
     bool ready, draining, drained;
+    bool asked_to_stop;    /* before it was ready: not an error */
     char status_text[256]; /* the last STATUS= sent */
 };
 
@@ -92,6 +95,14 @@ int dmn_daemon_deinit(struct dmn_daemon *d);
 /** dmn_daemon_status() - sends STATUS= if its text changed. */
 void dmn_daemon_status(struct dmn_daemon *d);
 enum dmn_state dmn_daemon_state(const struct dmn_daemon *d);
+
+/* first_models.c */
+/** dmn_first_models() - loads the configured models, before the sockets are made. Those that cannot
+ * be loaded are logged. SIGTERM and SIGINT call it off. Return: 0, or the exit code. */
+int dmn_first_models(struct dmn_daemon *d);
+/** dmn_signals_wait() - requests to stop wait from now on, until the first loads; false: no longer.
+ * The loop takes them later. Threads: main(), before it starts others. */
+void dmn_signals_wait(bool wait);
 
 /* drain.c */
 void dmn_drain_begin(struct dmn_daemon *d);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base.h"
 #include "daemon/daemon.h"
+#include "daemon/models/arrival.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 
@@ -45,6 +46,7 @@ void dmn_drain_begin(struct dmn_daemon *d)
     dmn_frames_drain_begin(&d->frames);
     d->draining = d->models.stopping = true;
     dmn_control_draining(&d->control);
+    dmn_arrivals_leave(&d->models); /* what they load would serve nobody */
     uv_timer_start(&d->drain, on_deadline, (uint64_t)dmn_config_int(d->config, DMN_KEY_DRAIN_MS),
                    0);
 }

@@ -31,6 +31,8 @@ struct dmn_reload {
     char error[DMN_CONFIG_ERROR_MAX];
 };
 
+static void begin(struct dmn_daemon *d, struct dmn_done done);
+
 static void reload_free(struct dmn_reload *r)
 {
     for (size_t i = 0; i < r->load_count; i++) {
@@ -65,6 +67,30 @@ static void end(struct dmn_reload *r, bool good)
         dmn_daemon_status(d);
     }
     reload_free(r);
+    if (d->reload_next) {
+        struct dmn_done done = d->reload_next_done;
+
+        d->reload_next = false;
+        d->reload_next_done = (struct dmn_done){0};
+        if (d->draining) {
+            dmn_refuse(&done, DMN_REFUSED_BUSY, "the daemon is stopping");
+        } else {
+            begin(d, done);
+        }
+    }
+}
+
+/* Another reload calls off the loads of the one in progress, and follows it. Return: false: two do
+ * already, or the daemon is stopping. */
+static bool follow(struct dmn_daemon *d, struct dmn_done done)
+{
+    if (d->reload_next || d->draining) {
+        return false;
+    }
+    d->reload_next = true;
+    d->reload_next_done = done;
+    dmn_arrival_cancel(&d->reload->arrival, "another reload took its place");
+    return true;
 }
 
 /* Compares only what a model is made from; apply_kept() handles its plan. */
@@ -404,22 +430,30 @@ static void leave(struct dmn_arrival *a)
 
 bool dmn_reload_begin(struct dmn_daemon *d, struct dmn_done done)
 {
-    struct dmn_reload *r;
-    char text[96];
-    int error;
-
     if (d->reload || d->draining) {
-        if (!done.fn) { /* nobody waits for an answer */
+        bool follows = d->reload && follow(d, done);
+
+        if (!follows && !done.fn) { /* nobody waits for an answer */
             dmn_log(LOG_NOTICE, "ignoring a reload: %s",
                     d->draining ? "the daemon is stopping" : "another reload is in progress");
         }
-        return false;
+        return follows;
     }
-    r = calloc(1, sizeof(*r));
+    begin(d, done);
+    return true;
+}
+
+static void begin(struct dmn_daemon *d, struct dmn_done done)
+{
+    struct dmn_reload *r = calloc(1, sizeof(*r));
+    char text[96];
+    int error;
+
     if (!r) {
         dmn_refuse(&done, DMN_REFUSED_RELOAD, "out of memory");
-        return true;
+        return;
     }
+    dmn_control_loads_cancel(&d->control, "a reload called it off; load it again");
     snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
              (unsigned long long)(base_now_ns() / 1000));
     dmn_notify(&d->notify, text);
@@ -454,5 +488,4 @@ bool dmn_reload_begin(struct dmn_daemon *d, struct dmn_done done)
     if (error) {
         end(r, false);
     }
-    return true;
 }

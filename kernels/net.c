@@ -6,6 +6,7 @@
 #include "kernels/image/image_input.h"
 #include "kernels/nchw.h"
 #include "kernels/net_private.h"
+#include "model/leaves/stop.h"
 
 static int consts(struct krn_net *net, size_t i, const struct krn_primitive *v)
 {
@@ -159,7 +160,7 @@ static int net_new(const struct mdl_model *m, const char *only, const struct krn
         r = krn_net_pack(net, choices, pack == KRN_PACK_ALL);
     }
     for (size_t i = 0; i < m->op_count && r == 0; i++) {
-        r = pick(net, i, only, choices, pack, ret_error);
+        r = mdl_stopped() ? -ECANCELED : pick(net, i, only, choices, pack, ret_error);
     }
     mdl_drop_weights(m);
     if (r < 0) {

@@ -5,6 +5,7 @@
 #include "base.h"
 #include "kernels/net_private.h"
 #include "model/leaves/share.h"
+#include "model/leaves/stop.h"
 
 uint8_t krn_net_add(struct krn_net_op *o, const struct krn_primitive *v)
 {
@@ -68,7 +69,7 @@ static void pack_some(void *arg)
     for (;;) {
         size_t at = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
 
-        if (at >= p->count) {
+        if (at >= p->count || mdl_stopped()) {
             return;
         }
         (void)krn_bound_ready(p->wanted[at].bound, p->m, p->wanted[at].op, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Control connections: who gets a place, and what they send. */
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -280,6 +281,14 @@ void dmn_control_close_all(struct dmn_control *control)
     dmn_shared_forget(control->shared, DMN_METHODS_MAX);
 }
 
+/* A client that has said all may still read; one that has closed does not. */
+static bool hung_up(const struct dmn_control_conn *c)
+{
+    struct pollfd p = {.fd = dmn_control_conn_fd(c)};
+
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
+}
+
 void dmn_control_tick(struct dmn_control *control, uint64_t now_ns, uint64_t held_ns)
 {
     size_t limit_s = limit(control, DMN_KEY_LIMIT_HANDSHAKE_S);
@@ -290,6 +299,9 @@ void dmn_control_tick(struct dmn_control *control, uint64_t now_ns, uint64_t hel
         next = LIST_NEXT(c, linked);
         c->since_ns += held_ns;
         c->active_ns += held_ns;
+        if (c->call && c->call->left && !c->call->oneway && hung_up(c)) {
+            c->call->left(c->call, c->call->left_arg);
+        }
         if (c->called || now_ns < c->since_ns + limit_s * BASE_NS_PER_S) {
             continue;
         }

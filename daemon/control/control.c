@@ -28,6 +28,8 @@ static void leave(struct dmn_call *call)
     if (call->subscribed) {
         LIST_REMOVE(call, subscriber);
         call_free(call);
+    } else if (call->left && !call->oneway) {
+        call->left(call, call->left_arg);
     }
 }
 

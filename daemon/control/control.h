@@ -54,6 +54,9 @@ struct dmn_call {
     bool more, oneway, subscribed;
     struct dmn_shared_reply *shared; /* where its reply is kept for others; NULL: nowhere */
     uint64_t begun_ns;               /* of a shared one */
+    /* Its client has gone, and nobody waits for its answer, which it still needs; may be NULL. */
+    void (*left)(struct dmn_call *c, void *arg);
+    void *left_arg;
     struct {
         json_t *reply, *noted; /* reply: owned; noted: borrowed from it */
         void (*failed)(struct dmn_call *c, int error);
@@ -135,6 +138,8 @@ void dmn_control_conn_close(struct dmn_control_conn *c);
 void dmn_control_begin(struct dmn_loop_task *task);
 /** dmn_control_conn_fd() - Return: its socket, borrowed. */
 int dmn_control_conn_fd(const struct dmn_control_conn *c);
+/** dmn_control_loads_cancel() - calls off every Load. @why: static. */
+void dmn_control_loads_cancel(struct dmn_control *control, const char *why);
 
 /** dmn_call_reply() - replies. A reply never begins the next call at once, so code that walks the
  * models may reply. @parameters: stolen. Ends the call unless @continues. If memory

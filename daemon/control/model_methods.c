@@ -10,6 +10,7 @@
 #include "daemon/control/kept_reply.h"
 #include "daemon/control/methods.h"
 #include "daemon/models/arrival.h"
+#include "daemon/models/hot_swap.h"
 #include "daemon/models/model_copies.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/plans.h"
@@ -98,6 +99,29 @@ static void name_origin(const struct dmn_load_call *l, char error[MDL_ERROR_MAX]
     }
 }
 
+/* Answers it now; the step in work ends when it notices. */
+static void load_cancel(struct dmn_load_call *l, const char *why)
+{
+    if (l->call) {
+        dmn_call_error(base_take(l->call), "LoadFailed", "why", why);
+    }
+    dmn_arrival_cancel(&l->arrival, why);
+}
+
+static void load_left(struct dmn_call *c, void *load)
+{
+    load_cancel(load, "its client has gone");
+}
+
+void dmn_control_loads_cancel(struct dmn_control *control, const char *why)
+{
+    struct dmn_load_call *l;
+
+    LIST_FOREACH(l, &control->loads, linked) {
+        load_cancel(l, why);
+    }
+}
+
 /* The end of a Load, with or without success. */
 static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
 {
@@ -105,6 +129,9 @@ static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
     char error[MDL_ERROR_MAX] = "";
     struct dmn_model *m = NULL;
 
+    if (l->call) {
+        l->call->left = NULL;
+    }
     if (o) {
         snprintf(error, sizeof(error), "%s", o->text);
     } else if (dmn_model_find(a->models, l->load->name)) {
@@ -117,7 +144,7 @@ static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
     }
     if (!m) {
         name_origin(l, error);
-        dmn_log_with(LOG_WARNING,
+        dmn_log_with(a->cancelled ? LOG_NOTICE : LOG_WARNING,
                      (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED, .model = l->load->name},
                      "cannot serve model %s from %s: %s", l->load->name, l->load->path, error);
         if (l->sent.copied) {
@@ -157,8 +184,10 @@ static bool being_loaded(const struct dmn_control *control, const char *name, si
 
     *ret_count = 0;
     LIST_FOREACH(l, &control->loads, linked) {
-        same |= strcmp(l->load->name, name) == 0;
-        ++*ret_count;
+        if (!l->arrival.cancelled) {
+            same |= strcmp(l->load->name, name) == 0;
+            ++*ret_count;
+        }
     }
     return same;
 }
@@ -271,6 +300,8 @@ void dmn_method_load(struct dmn_call *c)
                                       .before = load_before,
                                       .leave = load_leave,
                                       .end = load_end};
+    c->left = load_left;
+    c->left_arg = l;
     LIST_INSERT_HEAD(&control->loads, l, linked);
     if (dmn_arrival_begin(&l->arrival) < 0) {
         load_free(l);
@@ -280,6 +311,7 @@ void dmn_method_load(struct dmn_call *c)
 
 static void unload(struct dmn_call *c, struct dmn_model *m)
 {
+    dmn_hot_swap_cancel(m->of, m->name, "the model was unloaded");
     dmn_model_unload(m, (struct dmn_done){dmn_call_done, c});
 }
 
@@ -319,11 +351,29 @@ static void forgotten(void *call, int error)
     dmn_call_error(c, "Unsupported", "why", why);
 }
 
+/* Return: model @name was being loaded, and no longer is. */
+static bool cancel_named(struct dmn_control *control, const char *name)
+{
+    struct dmn_load_call *l;
+
+    LIST_FOREACH(l, &control->loads, linked) {
+        if (!l->arrival.cancelled && strcmp(l->load->name, name) == 0) {
+            load_cancel(l, "the model was unloaded while it was loaded");
+            return true;
+        }
+    }
+    return false;
+}
+
 void dmn_method_unload(struct dmn_call *c)
 {
     const char *name = text(c, "name");
     struct dmn_model *m;
 
+    if (cancel_named(c->control, name) && !wants_save(c)) {
+        dmn_call_reply(c, json_object(), false);
+        return;
+    }
     if (wants_save(c)) {
         dmn_saved_remove(c->control->models->disk, c->control->models->state_dir, name,
                          (struct dmn_state_kept){forgotten, c});

@@ -3,6 +3,7 @@
 
 #include "base.h"
 #include "daemon/machine/machine.h"
+#include "model/leaves/stop.h"
 
 static void finish(struct dmn_arrival *a, const struct dmn_outcome *o)
 {
@@ -17,6 +18,9 @@ static void fail(struct dmn_arrival *a, enum dmn_refusal reason, const char *tex
 
 static const char *why(const struct dmn_arrival *a)
 {
+    if (a->cancelled) {
+        return a->cancelled;
+    }
     return a->failed ? a->failed->error : "cannot start a work thread";
 }
 
@@ -36,7 +40,10 @@ static void plan_work(uv_work_t *work)
     struct dmn_arrival *a = work->data;
 
     for (size_t i = 0; i < a->count && a->error == 0; i++) {
+        const _Atomic bool *before = mdl_stop_by(&a->loads[i]->choose.stop);
+
         judge(a, a->loads[i], a->loads[i]->failed ? 0 : a->models->planner->first(a->loads[i]));
+        (void)mdl_stop_by(before);
     }
 }
 
@@ -44,9 +51,9 @@ static void plan_done(uv_work_t *work, int status)
 {
     struct dmn_arrival *a = work->data;
 
-    if (status < 0 || a->models->stopping) {
+    if (a->models->stopping) {
         fail(a, DMN_REFUSED_BUSY, "the daemon is stopping");
-    } else if (a->error) {
+    } else if (status < 0 || a->error || a->cancelled) {
         fail(a, DMN_REFUSED_LOAD, why(a));
     } else {
         finish(a, NULL);
@@ -74,7 +81,10 @@ static void load_work(uv_work_t *work)
     struct dmn_arrival *a = work->data;
 
     if (a->before) {
+        const _Atomic bool *before = mdl_stop_by(a->count ? &a->loads[0]->choose.stop : NULL);
+
         a->error = a->before(a);
+        (void)mdl_stop_by(before);
         a->failed = a->error < 0 ? a->loads[0] : NULL;
     }
     for (size_t i = 0; i < a->count && a->error == 0; i++) {
@@ -89,9 +99,9 @@ static void load_done(uv_work_t *work, int status)
 {
     struct dmn_arrival *a = work->data;
 
-    if (status < 0 || a->models->stopping) {
+    if (a->models->stopping) {
         fail(a, DMN_REFUSED_BUSY, "the daemon is stopping");
-    } else if (a->error < 0) {
+    } else if (status < 0 || a->error < 0 || a->cancelled) {
         fail(a, DMN_REFUSED_LOAD, why(a));
     } else if (a->loaded && !a->loaded(a)) {
         finish(a, &(struct dmn_outcome){.reason = DMN_REFUSED_LOAD});
@@ -112,6 +122,22 @@ int dmn_arrival_begin(struct dmn_arrival *a)
     return error;
 }
 
+static void call_off(struct dmn_arrival *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        atomic_store_explicit(&a->loads[i]->choose.stop, true, memory_order_relaxed);
+    }
+    uv_cancel((uv_req_t *)&a->work);
+}
+
+void dmn_arrival_cancel(struct dmn_arrival *a, const char *why)
+{
+    if (!a->cancelled) {
+        a->cancelled = why;
+        call_off(a);
+    }
+}
+
 void dmn_arrivals_leave(struct dmn_models *models)
 {
     struct dmn_arrival *a;
@@ -120,9 +146,6 @@ void dmn_arrivals_leave(struct dmn_models *models)
         if (a->leave) {
             a->leave(a);
         }
-        for (size_t i = 0; i < a->count; i++) {
-            atomic_store_explicit(&a->loads[i]->choose.stop, true, memory_order_relaxed);
-        }
-        uv_cancel((uv_req_t *)&a->work);
+        call_off(a);
     }
 }

@@ -41,9 +41,13 @@ struct dmn_arrival {
     LIST_ENTRY(dmn_arrival) linked;
     int error;
     struct dmn_load *failed; /* one of loads; NULL: none */
+    const char *cancelled;   /* static: why it was called off; NULL: it was not */
 };
 
 /** dmn_arrival_begin() - starts the chain. Return: 0: end() will be called; -errno: it will not. */
 int dmn_arrival_begin(struct dmn_arrival *a);
-/** dmn_arrivals_leave() - the daemon stops: cancels every arrival in progress. */
+/** dmn_arrival_cancel() - calls it off. end() follows as soon as the step in work has noticed; the
+ * models are not started. @why: static. A second call does nothing. */
+void dmn_arrival_cancel(struct dmn_arrival *a, const char *why);
+/** dmn_arrivals_leave() - the daemon stops: calls off every arrival in progress. */
 void dmn_arrivals_leave(struct dmn_models *models);

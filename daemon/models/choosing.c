@@ -119,6 +119,9 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
         }
         return 0;
     }
+    if (r == -ECANCELED) {
+        return r;
+    }
     if (!c->examples || !c->note[0]) {
         snprintf(c->note, sizeof(c->note),
                  "cannot measure its primitives (%s); using the default ones", strerror(-r));

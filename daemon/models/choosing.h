@@ -80,8 +80,9 @@ struct dmn_choose {
     struct krn_examples *examples; /* borrowed; inexact primitives are judged by them; NULL: none */
     double agreement_min;          /* share of examples, 0..1, classed as by exact primitives */
     struct krn_choose_options options;
-    _Atomic bool stop; /* writer: loop. Stops measuring. Relaxed: orders nothing else */
-    char *folder;      /* owned; holds the file; NULL: choices are not saved */
+    /* Writer: loop. Calls off the load: measuring and all else. Relaxed: orders nothing else */
+    _Atomic bool stop;
+    char *folder; /* owned; holds the file; NULL: choices are not saved */
     /* results; only for kinds that are the first with their cores */
     bool chosen;   /* false: static order */
     bool measured; /* false: read from the file */

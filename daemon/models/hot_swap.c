@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/models/hot_swap.h"
 
+#include <string.h>
+
 #include "base.h"
 
 static void fail(struct dmn_hot_swap *r, enum dmn_refusal reason, const char *why)
@@ -115,4 +117,13 @@ int dmn_hot_swap_begin(struct dmn_hot_swap *r)
         r->models->hot_swap = r;
     }
     return error;
+}
+
+void dmn_hot_swap_cancel(const struct dmn_models *models, const char *name, const char *why)
+{
+    struct dmn_hot_swap *r = models->hot_swap;
+
+    if (r && strcmp(r->load->name, name) == 0) {
+        dmn_arrival_cancel(&r->arrival, why);
+    }
 }

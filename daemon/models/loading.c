@@ -10,6 +10,7 @@
 #include "daemon/models/loading_private.h"
 #include "daemon/models/memory_room.h"
 #include "daemon/models/output_check.h"
+#include "model/leaves/stop.h"
 #include "model/sidecar.h"
 #include "pipeline/pipeline.h"
 
@@ -129,7 +130,8 @@ static int take_preprocess(struct dmn_load *l)
     return r;
 }
 
-int dmn_load_run(struct dmn_load *l)
+/* The steps of a load; each ends early if it is called off. */
+static int load(struct dmn_load *l)
 {
     struct mdl_load_options options = {.name = l->name,
                                        .weight_bytes_max = l->weight_bytes_max,
@@ -138,7 +140,6 @@ int dmn_load_run(struct dmn_load *l)
                                        .shapes = l->shapes,
                                        .weights_dir = l->choose.folder,
                                        .const_eval = krn_const_eval};
-    uint64_t start = base_now_ns();
     int error;
 
     l->stamp = dmn_stamp_read(l->path, l->calibration); /* first: a later change is noticed */
@@ -158,15 +159,28 @@ int dmn_load_run(struct dmn_load *l)
                     ? krn_net_new_preferred(l->model, l->kernels, l->choose.pack, l->error, &l->net)
                     : dmn_choose_net(&l->choose, l->model, l->name, l->error, &l->net);
     }
+    krn_pack_threads(0);
+    return error;
+}
+
+int dmn_load_run(struct dmn_load *l)
+{
+    const _Atomic bool *before = mdl_stop_by(&l->choose.stop);
+    uint64_t start = base_now_ns();
+    int error = load(l);
+
+    error = !error && mdl_stopped() ? -ECANCELED : error;
     l->asleep = !error && l->memory_max && needs(l) > l->memory_max;
     if (error) {
+        l->net = krn_net_free(l->net);
         l->model = mdl_free(l->model);
-        if (!l->error[0]) {
-            snprintf(l->error, sizeof(l->error), "%s", strerror(-error));
+        if (!l->error[0] || error == -ECANCELED) {
+            snprintf(l->error, sizeof(l->error), "%s",
+                     error == -ECANCELED ? "the load was called off" : strerror(-error));
         }
     }
-    krn_pack_threads(0);
     l->took_ns = base_now_ns() - start;
+    (void)mdl_stop_by(before);
     return error;
 }
 

@@ -97,6 +97,7 @@ struct dmn_planner_ops {
 /** dmn_load_check() - Return: 0 if frames of @m can be carried and planned; -EBADMSG or -E2BIG,
  * with @ret_error. Pure. */
 int dmn_load_check(const struct mdl_model *m, char ret_error[MDL_ERROR_MAX]);
-/** dmn_load_run() - loads the model; blocks. Return: 0, or -errno with l->error set. */
+/** dmn_load_run() - loads the model; blocks. l->choose.stop calls it off. Return: 0, or -errno with
+ * l->error set. */
 int dmn_load_run(struct dmn_load *l);
 struct dmn_load *dmn_load_free(struct dmn_load *l);

@@ -8,6 +8,7 @@
 #include "base.h"
 #include "kernels/nchw.h"
 #include "kernels/select/measure_private.h"
+#include "model/leaves/stop.h"
 
 #define WINDOW_BYTES ((size_t)96 << 20) /* of primitives that are packed at the same time */
 #define LONG_NS (20 * BASE_NS_PER_MS)   /* cold caches do not matter to what takes so long */
@@ -327,6 +328,7 @@ static void *measuring_main(void *arg)
         CPU_SET((size_t)r->o->cpu, &set);
         (void)sched_setaffinity(0, sizeof(set), &set); /* else on any core */
     }
+    (void)mdl_stop_by(r->o->stop);
     r->error = krn_measure_frame(r);
     if (r->error == 0) {
         measure_windows(r);

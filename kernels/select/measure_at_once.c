@@ -8,6 +8,7 @@
 
 #include "base.h"
 #include "kernels/select/measure_private.h"
+#include "model/leaves/stop.h"
 
 #define EVICT_BYTES ((size_t)64 << 20)
 #define WEIGHTS_MIN ((size_t)256 << 10) /* less takes microseconds, wherever it comes from */
@@ -369,6 +370,7 @@ static void *measuring_main(void *arg)
         CPU_SET((size_t)a->o->cpu, &set);
         (void)sched_setaffinity(0, sizeof(set), &set); /* else on any core */
     }
+    (void)mdl_stop_by(a->o->stop);
     a->r.error = krn_measure_frame(&a->r);
     for (size_t op = 0; op < a->r.m->op_count && a->r.error == 0 && !stopped(a); op++) {
         struct krn_time list[KRN_AT_ONCE_CANDIDATES];

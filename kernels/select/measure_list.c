@@ -4,6 +4,7 @@
 #include "base.h"
 #include "kernels/choice.h"
 #include "kernels/select/measure_private.h"
+#include "model/op_work.h"
 
 /* Work of a run that may be waited for: some seconds. */
 #define STILL_WORK ((double)(1ull << 36))
@@ -116,18 +117,17 @@ static const struct krn_primitive *known_fastest(const struct krn_times *known, 
     return best ? best->primitive : NULL;
 }
 
-/* Multiplications, or elements that are read and written where those are more. */
 static double work_of(const struct mdl_model *m, const struct mdl_op *op)
 {
-    double elements = 0;
+    double made = 0, read = 0;
 
     for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-        elements += op->in[i] == MDL_NONE ? 0 : (double)mdl_elements(&m->tensors[op->in[i]]);
+        read += op->in[i] == MDL_NONE ? 0 : (double)mdl_elements(&m->tensors[op->in[i]]);
     }
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
-        elements += op->out[i] == MDL_NONE ? 0 : (double)mdl_elements(&m->tensors[op->out[i]]);
+        made += op->out[i] == MDL_NONE ? 0 : (double)mdl_elements(&m->tensors[op->out[i]]);
     }
-    return base_max(op->macs, elements);
+    return mdl_op_work(op, made, read);
 }
 
 /* Nobody waits for the end of a run: what takes seconds is taken by the static order. @fast: not

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base.h"
 #include "model/model.h"
+#include "model/op_work.h"
 
 /* Every table is indexed by its enum; an index past the end is a caller's bug and gives "?". */
 #define NAME_OF(table, i) ((size_t)(i) < base_array_count(table) ? (table)[i] : "?")
@@ -69,6 +70,20 @@ const char *mdl_op_kind_name(enum mdl_op_kind k)
 bool mdl_op_is(int kind, enum mdl_op_trait trait)
 {
     return (size_t)kind < MDL_OP_COUNT && (operators[kind].traits & trait) != 0;
+}
+
+double mdl_op_work(const struct mdl_op *op, double made, double read)
+{
+    double each = 1;
+
+    if (op->kind == MDL_OP_MAX_POOL || op->kind == MDL_OP_AVG_POOL) {
+        for (size_t i = 0; i < op->attr.pool.window.rank; i++) {
+            each *= (double)op->attr.pool.window.kernel[i];
+        }
+    } else if (op->kind == MDL_OP_LRN) {
+        each = (double)op->attr.lrn.size;
+    }
+    return made * each + read > op->macs ? made * each + read : op->macs;
 }
 
 const char *mdl_act_name(enum mdl_act a)

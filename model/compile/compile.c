@@ -160,7 +160,8 @@ static int compile(struct mdl_ir *ir, struct mdl_model **ret)
     r = r < 0 ? r : mdl_lower_check(ir);
     r = r < 0 ? r : make_inputs(ir);
     for (size_t i = 0; r == 0 && !inputs_refused(ir) && i < ir->order_count; i++) {
-        r = mdl_lower_node(ir, ir->order[i]);
+        r = mdl_ir_called_off(ir);
+        r = r < 0 ? r : mdl_lower_node(ir, ir->order[i]);
     }
     r = r < 0 ? r : mdl_ir_refuse_all(ir);
     r = r < 0 ? r : make_outputs(ir);
@@ -171,7 +172,9 @@ static int compile(struct mdl_ir *ir, struct mdl_model **ret)
     mdl_ir_drop_dead(ir);
     if (!ir->options->no_fusion) {
         r = mdl_quant_sink(ir);
+        r = r < 0 ? r : mdl_ir_called_off(ir);
         r = r < 0 ? r : mdl_fuse(ir);
+        r = r < 0 ? r : mdl_ir_called_off(ir);
         r = r < 0 ? r : mdl_quant_plan(ir);
         r = r < 0 ? r : mdl_quant_fuse(ir);
         if (r < 0) {
@@ -179,7 +182,8 @@ static int compile(struct mdl_ir *ir, struct mdl_model **ret)
         }
         mdl_ir_drop_dead(ir);
     }
-    r = mdl_layout(ir);
+    r = mdl_ir_called_off(ir);
+    r = r < 0 ? r : mdl_layout(ir);
     r = r < 0 ? r : mdl_memory(ir, &arena_bytes);
     return r < 0 ? r : mdl_emit(ir, arena_bytes, ret);
 }

@@ -29,7 +29,9 @@ static int add_or_fold(struct mdl_ir *ir, struct mdl_ir_op *op)
     int r = 0;
 
     if (all_const(ir, op)) {
-        r = op->kind == MDL_IR_VIEW     ? mdl_fold_view(ir, op, &done)
+        r = mdl_ir_called_off(ir);
+        r = r < 0                       ? r
+            : op->kind == MDL_IR_VIEW   ? mdl_fold_view(ir, op, &done)
             : op->kind == MDL_IR_CONCAT ? mdl_fold_concat(ir, op, &done)
                                         : mdl_fold_op(ir, op, &done);
     }

@@ -6,6 +6,7 @@
 #include "base.h"
 #include "model/ir/constant.h"
 #include "model/ir/strides.h"
+#include "model/op_work.h"
 
 /* Constant evaluation. This file evaluates integer shape arithmetic, moves and simple arithmetic on
  * floats; options->const_eval evaluates ops that need a primitive. Constants may be unaligned (file
@@ -13,6 +14,9 @@
 
 /* A larger broadcast of a constant stays a view, so that a file cannot make us fill memory. */
 #define EXPAND_BYTES_MAX ((size_t)1 << 20)
+
+/* What is left to every frame of constant work. A small file may ask for any amount. */
+#define UNFOLDED_WORK_MAX 4e9
 
 /* Steps through @dim in row-major order, keeping the element position for @stride. */
 struct walk {
@@ -189,7 +193,7 @@ static int mdl_fold_where(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *r
 /* Elements read and written, or the multiplications where those are more. */
 static double work_of(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
-    double made = 0, read = 0, each = 1;
+    double made = 0, read = 0;
 
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
         made += op->op.out[i] == MDL_NONE ? 0 : (double)mdl_ir_elements(&ir->values[op->op.out[i]]);
@@ -197,14 +201,7 @@ static double work_of(const struct mdl_ir *ir, const struct mdl_ir_op *op)
     for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
         read += op->op.in[i] == MDL_NONE ? 0 : (double)mdl_ir_elements(&ir->values[op->op.in[i]]);
     }
-    if (op->kind == MDL_OP_MAX_POOL || op->kind == MDL_OP_AVG_POOL) {
-        for (size_t i = 0; i < op->op.attr.pool.window.rank; i++) {
-            each *= (double)op->op.attr.pool.window.kernel[i];
-        }
-    } else if (op->kind == MDL_OP_LRN) {
-        each = (double)op->op.attr.lrn.size;
-    }
-    return base_max(made * each + read, op->op.macs);
+    return mdl_op_work(&op->op, made, read);
 }
 
 typedef int (*fold_fn)(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done);
@@ -223,7 +220,13 @@ int mdl_fold_op(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
 
     *ret_done = false;
     if (!mdl_ir_fold_work(ir, work_of(ir, op))) {
-        return 0; /* it then runs in every frame */
+        ir->unfolded_work += work_of(ir, op);
+        return ir->unfolded_work <= UNFOLDED_WORK_MAX
+                   ? 0 /* it then runs in every frame */
+                   : mdl_ir_refuse(ir, -E2BIG,
+                                   "it and other nodes compute constants by more than %.0f million "
+                                   "multiplications; fold them when the model is exported",
+                                   UNFOLDED_WORK_MAX / 1e6);
     }
     if ((size_t)op->kind < MDL_OP_COUNT && folds[op->kind]) {
         r = folds[op->kind](ir, op, ret_done);

@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "base.h"
+#include "model/leaves/stop.h"
+
+/* A few tenths of a second; nothing calls off a step once it has begun. */
+#define FOLD_STEP_WORK ((double)(1u << 28))
 
 int mdl_ir_refuse(const struct mdl_ir *ir, int code, const char *format, ...)
 {
@@ -25,6 +29,11 @@ int mdl_ir_refuse(const struct mdl_ir *ir, int code, const char *format, ...)
 int mdl_ir_nomem(const struct mdl_ir *ir)
 {
     return mdl_fail(ir->error, -ENOMEM, "out of memory while compiling the model");
+}
+
+int mdl_ir_called_off(const struct mdl_ir *ir)
+{
+    return mdl_stopped() ? mdl_fail(ir->error, -ECANCELED, "the load was called off") : 0;
 }
 
 int mdl_ir_grow(struct mdl_ir *ir, void **array, size_t *cap, size_t count, size_t size)
@@ -144,7 +153,7 @@ int mdl_ir_fold_alloc(struct mdl_ir *ir, size_t bytes, void **ret)
 
 bool mdl_ir_fold_work(struct mdl_ir *ir, double elements)
 {
-    if (elements > ir->fold_work_left) {
+    if (elements > base_min(ir->fold_work_left, FOLD_STEP_WORK)) {
         return false;
     }
     ir->fold_work_left -= elements;

@@ -127,6 +127,7 @@ struct mdl_ir {
     size_t value_bytes_max; /* limit for one value */
     size_t fold_bytes_left; /* bytes that constant folding may still allocate ... */
     double fold_work_left;  /* ... and elements that it may still compute */
+    double unfolded_work;   /* of constant ops that are too much to fold, so far */
     struct mdl_ir_value *values;
     size_t value_count, value_cap;
     struct mdl_ir_op *ops;
@@ -160,6 +161,8 @@ struct mdl_ir {
 int mdl_ir_refuse(const struct mdl_ir *ir, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int mdl_ir_nomem(const struct mdl_ir *ir);
+/** mdl_ir_called_off() - Return: 0; -ECANCELED with the error: the load is no longer wanted. */
+int mdl_ir_called_off(const struct mdl_ir *ir);
 int mdl_ir_value_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
                      size_t *ret);
 int mdl_ir_const_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,

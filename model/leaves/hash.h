@@ -30,6 +30,6 @@ void mdl_hash_hex(struct mdl_hash *s, char ret[65]);
  * digest_size=32)
  * @threads: threads that share the leaves, the caller's included; 0: 1
  * Blocks on the file; allocates. Return: 0, -errno of a read, -EBADMSG (the file is shorter than
- * @bytes), -ENOMEM.
+ * @bytes), -ENOMEM, -ECANCELED (mdl_stopped()).
  */
 int mdl_hash_file(int fd, size_t bytes, size_t threads, char ret_hex[65]);

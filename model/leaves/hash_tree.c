@@ -10,6 +10,7 @@
 #include "model/leaves/hash.h"
 #include "model/leaves/leaves.h"
 #include "model/leaves/share.h"
+#include "model/leaves/stop.h"
 
 #define PIECE_BYTES ((size_t)128 << 10) /* read at a time */
 
@@ -70,7 +71,9 @@ static void work(void *arg)
         if (leaf >= t->of->count) {
             break;
         }
-        r = !t->wanted || t->wanted[leaf] ? hash_leaf(t, leaf, buffer) : 0;
+        r = mdl_stopped()                   ? -ECANCELED
+            : !t->wanted || t->wanted[leaf] ? hash_leaf(t, leaf, buffer)
+                                            : 0;
     }
     if (r < 0) {
         atomic_store_explicit(&t->error, r, memory_order_relaxed);

@@ -5,29 +5,34 @@
 #include <signal.h>
 
 #include "base.h"
+#include "model/leaves/stop.h"
 
 #define THREADS_MAX 64u
 
 struct job {
     void (*fn)(void *arg);
     void *arg;
+    const _Atomic bool *stop; /* of the thread that shares its work */
 };
 
 static void *run(void *arg)
 {
     const struct job *j = arg;
 
+    mdl_stop_by(j->stop);
     j->fn(j->arg);
     return NULL;
 }
 
 void mdl_share(size_t threads, void (*fn)(void *arg), void *arg)
 {
-    struct job job = {fn, arg};
+    const _Atomic bool *stop = mdl_stop_by(NULL);
+    struct job job = {fn, arg, stop};
     pthread_t others[THREADS_MAX];
     sigset_t all, before;
     size_t started = 0;
 
+    mdl_stop_by(stop);
     threads = base_min(threads, (size_t)THREADS_MAX);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

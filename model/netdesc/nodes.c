@@ -11,6 +11,7 @@
 
 #include "base.h"
 #include "model/common/private.h"
+#include "model/leaves/stop.h"
 
 #define NODE_INPUTS_MAX 6u
 #define NODE_ATTRS_MAX 8u
@@ -225,12 +226,14 @@ int mdl_nd_value_add(struct mdl_nd *nd, const struct mdl_nd_value *v)
     return 0;
 }
 
+#define FILL_STEP ((size_t)1 << 20) /* floats, of a call to mdl_stopped() */
+
 /* The upper 24 bits of each random number as a float in [-1, 1). */
 static void fill(float *f, size_t n, uint64_t seed, float middle, float spread)
 {
     uint64_t state = seed * 0x9e3779b97f4a7c15ull + 0x632be59bd9b4e019ull;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !(i % FILL_STEP == 0 && mdl_stopped()); i++) {
         f[i] =
             middle + spread * ((float)(int32_t)(base_splitmix64(&state) >> 40) * 0x1p-23f - 1.0f);
     }

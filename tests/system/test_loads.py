@@ -7,6 +7,7 @@ usage: test_loads.py [CASE]...
 """
 import json
 import os
+import signal
 import struct
 import subprocess
 
@@ -168,6 +169,111 @@ def a_text_is_no_model():
         check(why in refusal(d, "m", path), refusal(d, "m", path))
 
 
+# ---- loads that take minutes ----
+
+SLOW = {"kernels": {"measure_ms": 60000}}  # a few primitives of each layer take that
+
+
+def write_slow(folder):
+    """Convolutions of different shapes, each of some seconds with all its primitives."""
+    path = os.path.join(folder, "slow.onnx")
+    onnx.write(path, [("conv", 240 + 16 * i, 3) for i in range(12)], channels=240, size=64)
+    return path
+
+
+class Loading(Daemon):
+    """A daemon that serves digits, and a client that waits for a slow model."""
+
+    def __init__(self):
+        super().__init__({"digits": DIGITS}, config=SLOW, env=HEARTBEAT)
+
+    def begin(self):
+        client = self.connect()
+        client.send("io.piped.Load", {"name": "slow", "path": write_slow(self.temp)})
+        for _ in range(3):  # by the last one, the loop has seen what came before the first
+            self.call("Status")
+        return client
+
+
+def answer(client):
+    try:
+        client.receive()
+    except VarlinkError as e:
+        return e.parameters["why"]
+    check(False, "it was loaded")
+
+
+def who_leaves_calls_a_load_off():
+    with Loading() as d:
+        d.begin().close()
+        check(d.wait_until(lambda: "cannot serve model slow" in d.log()), d.log())
+        check("its client has gone" in d.log(), d.log())
+        d.call("Load", {"name": "slow", "path": DIGITS})
+
+
+def unload_calls_a_load_off():
+    with Loading() as d:
+        for _ in range(5):  # more than there are work threads
+            client = d.begin()
+            d.call("Unload", {"name": "slow"})
+            equal(answer(client), "the model was unloaded while it was loaded")
+            client.close()
+        d.call("Load", {"name": "slow", "path": DIGITS})
+
+
+def a_reload_calls_a_load_off():
+    with Loading() as d:
+        client = d.begin()
+        d.call("Reload")
+        equal(answer(client), "a reload called it off; load it again")
+        client.close()
+        # one reload takes the place of another
+        d.write_config(dict(SLOW, models=[{"name": "slow", "path": write_slow(d.temp)}]))
+        first = d.connect()
+        d.drain_notify()
+        first.send("io.piped.Reload")
+        d.wait_notify(lambda m: "RELOADING" in m)
+        d.write_config(SLOW)
+        d.call("Reload")
+        check("another reload took its place" in reason(first), "the first reload")
+        first.close()
+        equal([m["name"] for m in d.call("Models")["models"]], ["digits"])
+
+
+def reason(client):
+    try:
+        client.receive()
+    except VarlinkError as e:
+        return str(e.parameters)
+    return "it succeeded"
+
+
+def a_stop_calls_a_load_off():
+    with Loading() as d:
+        client = d.begin()
+        d.signal(signal.SIGTERM)
+        equal(answer(client), "the daemon is stopping")
+        d.wait_exit()
+        client.close()
+
+
+def a_stop_during_the_first_load():
+    for number in (signal.SIGTERM, signal.SIGINT):
+        d = Daemon(config=SLOW)
+        try:
+            d.models = {"slow": write_slow(d.temp)}
+            d.start(wait=False)
+            while not os.listdir(d.state_dir):  # taken just before the first load
+                check(d.process.poll() is None, d.log())
+            d.signal(number)
+            d.wait_exit()
+            check("READY=1" not in str(d.messages), d.messages)
+        finally:
+            d.cleanup()
+
+
 if __name__ == "__main__":
     main([outputs_without_elements_are_served, inputs_without_elements_are_refused,
-          names_that_no_client_reaches_are_refused, names_of_data_files_mean_a_path_below, a_text_is_no_model])
+          names_that_no_client_reaches_are_refused, names_of_data_files_mean_a_path_below, a_text_is_no_model,
+          who_leaves_calls_a_load_off, unload_calls_a_load_off, a_reload_calls_a_load_off, a_stop_calls_a_load_off,
+          a_stop_during_the_first_load])
