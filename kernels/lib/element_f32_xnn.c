@@ -122,13 +122,20 @@ static void binary_run(const struct krn_call *call)
 
 /* ---- unary ---- */
 
+/* XNNPACK's sigmoid is NaN beyond 2e27, and denormals, which these others tell from 0, are 0. */
+static bool is_wrong_at_ends(enum mdl_act act)
+{
+    return act == MDL_ACT_SIGMOID || act == MDL_ACT_SQRT || act == MDL_ACT_FLOOR ||
+           act == MDL_ACT_CEIL;
+}
+
 static bool unary_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_xnn_rows *r)
 {
     const struct mdl_tensor *t[] = {&m->tensors[op->out[0]], &m->tensors[op->in[0]]};
     bool limits = op->act == MDL_ACT_RELU || op->act == MDL_ACT_CLIP;
     struct krn_nest n;
 
-    if ((limits && !krn_xnn_keeps_nan()) || !all_f32(m, op, 1) ||
+    if (is_wrong_at_ends(op->act) || (limits && !krn_xnn_keeps_nan()) || !all_f32(m, op, 1) ||
         op->residual != MDL_RESIDUAL_NONE || !krn_nest_of(t, base_array_count(t), &n) ||
         n.dims > 2 || krn_nest_inner(&n, 0) != 1 || krn_nest_inner(&n, 1) != 1 ||
         (op->act == MDL_ACT_CLIP && !(op->act_a < op->act_b))) {

@@ -318,7 +318,7 @@ static int lower_global_pool(struct mdl_lower *l, int kind)
     x = mdl_l_value(l, l->in[0]);
     for (size_t i = 0; i < x->rank; i++) {
         dim[i] = i < 2 ? x->dim[i] : 1;
-        if (x->dim[i] == 0) {
+        if (i >= 2 && x->dim[i] == 0) {
             return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu of the input is 0", i);
         }
     }

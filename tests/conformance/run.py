@@ -9,6 +9,7 @@ Parts: node    ONNX's own operator tests, written by the installed python3-onnx
        real    trained networks on photographs, from the same place
        light   whole networks with made-up weights, from the same place
        exporters  small networks as torch's exporters write them, from the same place
+       odd     graphs of odd_graphs.py: no elements, and numbers at the ends of the line
 
 A wrong answer or a crash fails always. "unsupported" fails where a case is required: every operator
 in it is one that piped has (LISTED), its opset is 7..24, its tensors have types that piped computes with, and it
@@ -18,6 +19,7 @@ import argparse
 import collections
 import csv
 import os
+import shutil
 import subprocess
 import sys
 
@@ -412,8 +414,23 @@ def part_exporters(options):
             for name in sorted(os.listdir(top)) if os.path.exists(os.path.join(top, name, "output_0.pb"))]
 
 
+def part_odd(options):
+    onnx = import_onnx()
+    if not onnx:
+        return None
+    import odd_graphs
+    seed = int(os.environ.get("PIPED_TEST_SEED") or 20260601)
+    count = 20000 if os.environ.get("PIPED_TEST_LONG") else 400
+    folder = os.path.join(options.cache, "odd")
+    shutil.rmtree(folder, ignore_errors=True)
+    return [Case(name=name, ops=ops, opset=odd_graphs.OPSET, types={"FLOAT"}, model=model, inputs=inputs,
+                 outputs=outputs, rtol=2e-3, atol=1e-5, max_tol=0, ways="default,unfused,measured",
+                 required=False)
+            for name, ops, model, inputs, outputs in odd_graphs.generate(onnx, folder, seed, count)]
+
+
 PARTS = {"node": part_node, "integers": part_integers, "shared": part_shared, "real": part_real, "light": part_light,
-         "exporters": part_exporters}
+         "exporters": part_exporters, "odd": part_odd}
 # parts that are networks: everything in them is required as it is
 NETWORKS = {"real", "light", "exporters"}
 
@@ -432,7 +449,7 @@ def main():
     for part in options.parts:
         cases = PARTS[part](options)
         if cases is None:
-            print(f"skipped: {part}: " + ("python3-onnx is not installed" if part in ("node", "integers") else
+            print(f"skipped: {part}: " + ("python3-onnx is not installed" if part in ("node", "integers", "odd") else
                                           "no ../shared folder (or PIPED_SHARED)"))
             continue
         cases = [c for c in cases if options.only in c.name]
