@@ -4,7 +4,7 @@
 #include "base.h"
 #include "kernels/choice.h"
 #include "kernels/select/measure_private.h"
-#include "model/op_work.h"
+#include "model/common/op_work.h"
 
 /* Work of a run that may be waited for: some seconds. */
 #define STILL_WORK ((double)(1ull << 36))

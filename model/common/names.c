@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base.h"
+#include "model/common/op_work.h"
 #include "model/model.h"
-#include "model/op_work.h"
 
 /* Every table is indexed by its enum; an index past the end is a caller's bug and gives "?". */
 #define NAME_OF(table, i) ((size_t)(i) < base_array_count(table) ? (table)[i] : "?")

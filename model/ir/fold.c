@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base.h"
+#include "model/common/op_work.h"
 #include "model/ir/constant.h"
 #include "model/ir/strides.h"
-#include "model/op_work.h"
 
 /* Constant evaluation. This file evaluates integer shape arithmetic, moves and simple arithmetic on
  * floats; options->const_eval evaluates ops that need a primitive. Constants may be unaligned (file

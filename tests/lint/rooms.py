@@ -16,7 +16,7 @@ ROOMS = {
     "ipc/page": "",
     "ipc/show": "ipc/decode",
     "model/leaves": "",
-    "model/common": "model/model.h",
+    "model/common": "model/model.h model/leaves",
     "model/onnx": "model/common",
     "model/netdesc": "model/common",
     "model/ir": "model/common",

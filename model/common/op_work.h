@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/op_work.h - how much work a run of an operator is, roughly
+ * model/common/op_work.h - how much work a run of an operator is, roughly
  */
 #pragma once
 
-#include "model/op.h"
+#include "model/model.h"
 
 /** mdl_op_work() - Return: about how many elementary steps a run of @op takes: multiplications, or
  * elements that it reads and writes where those are more. @made, @read: elements of its outputs and
