@@ -140,10 +140,7 @@ static void on_signal(uv_signal_t *signal, int number)
 int dmn_daemon_loop(struct dmn_daemon *d)
 {
     uv_timer_t *timers[] = {&d->tick, &d->watchdog, &d->drain, &d->more};
-    struct {
-        uv_signal_t *handle;
-        int number;
-    } signals[] = {{&d->sighup, SIGHUP}, {&d->sigterm, SIGTERM}, {&d->sigint, SIGINT}};
+    uv_signal_t *signals[] = {&d->sighup, &d->sigterm, &d->sigint};
     int error = uv_loop_init(&d->loop);
 
     if (error < 0) {
@@ -159,10 +156,10 @@ int dmn_daemon_loop(struct dmn_daemon *d)
     d->settle.data = d;
     uv_prepare_start(&d->settle, settle);
     for (size_t i = 0; i < base_array_count(signals); i++) {
-        uv_signal_init(&d->loop, signals[i].handle);
-        signals[i].handle->data = d;
-        uv_signal_start(signals[i].handle, on_signal, signals[i].number);
+        uv_signal_init(&d->loop, signals[i]);
+        signals[i]->data = d;
     }
+    uv_signal_start(&d->sighup, on_signal, SIGHUP);
     return dmn_wake_init(&d->wake, &d->loop, on_wake, d);
 }
 
@@ -240,7 +237,7 @@ static int start_rooms(struct dmn_daemon *d, bool binds)
         return DMN_EXIT_FAILED;
     }
     dmn_sensors_start(&d->machine); /* saved plans are chosen by the state that sensors show */
-    return dmn_first_models(d);
+    return dmn_first_models(d, on_signal);
 }
 
 int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dmn_config *config,
@@ -255,7 +252,7 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
     d->lock_fd = -1;
     dmn_wire(d);
     signal(SIGPIPE, SIG_IGN);
-    dmn_signals_wait(true);
+    dmn_first_signals();
     if (dmn_daemon_loop(d) < 0) {
         dmn_log(LOG_ERR, "out of memory");
         error = DMN_EXIT_FAILED;

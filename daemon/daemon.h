@@ -97,12 +97,13 @@ void dmn_daemon_status(struct dmn_daemon *d);
 enum dmn_state dmn_daemon_state(const struct dmn_daemon *d);
 
 /* first_models.c */
+/** dmn_first_signals() - from now on SIGTERM and SIGINT call off the first loads, and end the
+ * process where that takes longer than a second. */
+void dmn_first_signals(void);
 /** dmn_first_models() - loads the configured models, before the sockets are made. Those that cannot
- * be loaded are logged. SIGTERM and SIGINT call it off. Return: 0, or the exit code. */
-int dmn_first_models(struct dmn_daemon *d);
-/** dmn_signals_wait() - requests to stop wait from now on, until the first loads; false: no longer.
- * The loop takes them later. Threads: main(), before it starts others. */
-void dmn_signals_wait(bool wait);
+ * be loaded are logged. Then the loop takes these signals, by @on_signal. Return: 0, or the exit
+ * code. */
+int dmn_first_models(struct dmn_daemon *d, uv_signal_cb on_signal);
 
 /* drain.c */
 void dmn_drain_begin(struct dmn_daemon *d);

@@ -15,8 +15,8 @@
 
 #define PATIENCE_S 1u
 
-/* Writer: the thread that loads. All threads that a load starts block signals or end before it, so
- * the handler never runs beside a change of this. */
+/* Writer: the thread that loads. Any thread may run the handler, also one of a library: so no load
+ * is freed before the handler is replaced. */
 static _Atomic(struct dmn_load *) in_work;
 static atomic_bool asked;
 
@@ -36,36 +36,17 @@ static void on_request(int number)
     alarm(PATIENCE_S);
 }
 
-static const struct {
-    int number;
-    void (*handler)(int);
-} signals[] = {{SIGTERM, on_request}, {SIGINT, on_request}, {SIGALRM, too_late}};
-
-void dmn_signals_wait(bool wait)
+void dmn_first_signals(void)
 {
-    sigset_t set;
+    static const struct {
+        int number;
+        void (*handler)(int);
+    } signals[] = {{SIGTERM, on_request}, {SIGINT, on_request}, {SIGALRM, too_late}};
 
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    pthread_sigmask(wait ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
-}
-
-static void listen_to_signals(struct sigaction before[])
-{
     for (size_t i = 0; i < base_array_count(signals); i++) {
-        struct sigaction to = {.sa_handler = signals[i].handler, .sa_flags = SA_RESTART};
-
-        sigaction(signals[i].number, &to, &before[i]);
-    }
-    dmn_signals_wait(false);
-}
-
-static void leave_signals(const struct sigaction before[])
-{
-    alarm(0);
-    for (size_t i = 0; i < base_array_count(signals); i++) {
-        sigaction(signals[i].number, &before[i], NULL);
+        sigaction(signals[i].number,
+                  &(struct sigaction){.sa_handler = signals[i].handler, .sa_flags = SA_RESTART},
+                  NULL);
     }
 }
 
@@ -109,11 +90,15 @@ static void tell(struct dmn_daemon *d, const struct dmn_config_model *c, const c
                  c->saved ? c->name : "", c->saved ? " --save forgets it" : "");
 }
 
-int dmn_first_models(struct dmn_daemon *d)
+int dmn_first_models(struct dmn_daemon *d, uv_signal_cb on_signal)
 {
-    struct sigaction before[base_array_count(signals)];
+    base_autofree struct dmn_load **loads =
+        calloc(d->config->model_count + 1, sizeof(struct dmn_load *));
 
-    listen_to_signals(before);
+    if (!loads) {
+        dmn_log(LOG_ERR, "out of memory");
+        return DMN_EXIT_FAILED;
+    }
     for (size_t i = 0; i < d->config->model_count && !atomic_load(&asked); i++) {
         const struct dmn_config_model *c = &d->config->models[i];
         struct dmn_load_source source = dmn_config_source(c);
@@ -123,9 +108,15 @@ int dmn_first_models(struct dmn_daemon *d)
         if ((!l || load(d, c, l, &key) < 0) && !atomic_load(&asked)) {
             tell(d, c, key, l ? l->error : "out of memory");
         }
-        dmn_load_free(l);
+        loads[i] = l;
     }
-    leave_signals(before);
+    /* replaces the handler, so that a request reaches one or the other */
+    uv_signal_start(&d->sigterm, on_signal, SIGTERM);
+    uv_signal_start(&d->sigint, on_signal, SIGINT);
+    alarm(0);
+    for (size_t i = 0; i < d->config->model_count; i++) {
+        dmn_load_free(loads[i]);
+    }
     if (atomic_load(&asked)) {
         dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_STOPPED},
                      "stopped before all models were loaded");

@@ -35,7 +35,6 @@ static int serve(const struct dmn_args *args, struct dmn_config *config,
         dmn_inherited_close(&waiting);
         dmn_daemon_run(d);
     }
-    dmn_signals_wait(false);
     status = d->asked_to_stop ? DMN_EXIT_OK : status;
     error = dmn_daemon_deinit(d);
     free(d);
