@@ -23,6 +23,7 @@
 #define OUTPUT_COLUMNS_MAX 16u
 #define OUTPUT_NAMES_MAX 16u /* tensors of a role */
 #define OUTPUT_ALPHABET_MAX 100000u
+#define OUTPUT_CLASSES_MAX 1000000u /* of a model whose sidecar does not call it a classifier */
 #define OUTPUT_WHY_BYTES 256u
 
 enum output_kind {
@@ -37,7 +38,8 @@ enum output_kind {
     OUTPUT_KIND_COUNT
 };
 enum output_layout { OUTPUT_LAYOUT_AUTO, OUTPUT_ROWS, OUTPUT_CHANNELS };
-enum output_activation { OUTPUT_NONE, OUTPUT_SIGMOID, OUTPUT_SOFTMAX };
+/* OUTPUT_UNSAID has no word: softmax, unless the scores are probabilities already. */
+enum output_activation { OUTPUT_NONE, OUTPUT_SIGMOID, OUTPUT_SOFTMAX, OUTPUT_UNSAID };
 enum output_objectness { OUTPUT_NO_OBJECTNESS, OUTPUT_PRODUCT, OUTPUT_ROOT };
 enum output_unit { OUTPUT_PIXELS, OUTPUT_RELATIVE };
 enum output_head { OUTPUT_DECODED, OUTPUT_YOLOX, OUTPUT_YOLOV5, OUTPUT_YOLOV3 };
@@ -415,7 +417,7 @@ static inline struct output_settings output_defaults(unsigned kind)
     if (kind == OUTPUT_CLASSES) {
         s.score = 0;
         s.most = 5;
-        s.activation = OUTPUT_SOFTMAX;
+        s.activation = OUTPUT_UNSAID;
     } else if (kind == OUTPUT_DBNET) {
         s.score = 0.6;
         s.threshold = 0.3;

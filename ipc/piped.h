@@ -275,7 +275,8 @@ PIPED_API const struct piped_stream_info *piped_stream_info(const struct piped_s
 /**
  * piped_stream_description() - how to decode the model's outputs, for piped_decoder_new()
  *
- * JSON: the key `output` of the model's sidecar, the size of its input and its labels.
+ * JSON: the key `output` of the model's sidecar (of classifiers without one, how to decode
+ * classes), the size of its input and its labels.
  *
  * @s: the stream
  *

@@ -386,7 +386,7 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     m->name = mdl_pool_strdup(m->private->pool, options->name);
     r = r < 0 ? r : m->name ? copy_light_constants(m) : -ENOMEM;
     r = r < 0 ? r : copy_labels(m, &side);
-    r = r < 0 ? r : mdl_describe_output(m, side.output, error);
+    r = r < 0 ? r : mdl_describe_output(m, g, side.output, error);
     r = r < 0 ? r : note_doubt(m, g, s->is_netdesc);
     r = r < 0 ? r : mdl_note_unlike(m, g);
     if (r == 0 && !s->is_netdesc && !options->calibration && s->data.count == 0) {

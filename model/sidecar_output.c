@@ -7,6 +7,7 @@
 #include "json_text.h"
 #include "model/common/file.h"
 #include "model/common/private.h"
+#include "model/graph_end.h"
 #include "output_keys.h"
 #include "picture_fit.h"
 
@@ -133,18 +134,84 @@ static json_t *labels_of(const struct mdl_model *m)
     return list;
 }
 
-int mdl_describe_output(struct mdl_model *m, const char *output, char error[MDL_ERROR_MAX])
+/* Return: how many dimensions are not 1. */
+static size_t extents(const struct mdl_tensor *t)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < t->rank; i++) {
+        count += t->dim[i] != 1;
+    }
+    return count;
+}
+
+/* Return: whether output 0 has a score for each class: it is a vector of floats, and no other
+ * output has a row for each of its elements, as the boxes of objects have. */
+static bool has_classes(const struct mdl_model *m)
+{
+    const struct mdl_tensor *scores = m->output_count ? &m->tensors[m->outputs[0].tensor] : NULL;
+    size_t count = scores ? mdl_elements(scores) : 0;
+
+    if (count < 2 || count > OUTPUT_CLASSES_MAX || scores->dtype != MDL_F32 ||
+        extents(scores) != 1 || m->outputs[0].rows_output) {
+        return false;
+    }
+    for (size_t o = 1; o < m->output_count; o++) {
+        const struct mdl_tensor *t = &m->tensors[m->outputs[o].tensor];
+
+        if (mdl_elements(t) == 0) {
+            return false;
+        }
+        for (size_t i = 0; extents(t) > 1 && i < t->rank; i++) {
+            if (t->dim[i] == count) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Return: the output that the decoder `classes` reads, and of which nobody says what it still
+ * needs; NULL: another decoder, or it is said. */
+static const char *unsaid_classes(const struct mdl_model *m, const json_t *output)
+{
+    struct output_settings s;
+    char why[OUTPUT_WHY_BYTES];
+    const char *key;
+
+    return !output_settings_read(output, &s, &key, why) || s.kind != OUTPUT_CLASSES ||
+                   s.activation != OUTPUT_UNSAID
+               ? NULL
+           : s.name_count[OUTPUT_AS_BOXES] ? s.name[OUTPUT_AS_BOXES][0]
+           : m->output_count               ? m->outputs[0].name
+                                           : NULL;
+}
+
+/* The object of the key `output`: the sidecar's, or that of a classifier. New reference, or NULL */
+static json_t *settings_of(const struct mdl_model *m, const struct mdl_graph *g, const char *output)
+{
+    json_t *j = output ? json_loads(output, 0, NULL) : json_pack("{s:s}", "decode", "classes");
+    const char *scores = unsaid_classes(m, j);
+
+    if (scores && mdl_ends_in_probabilities(g, scores)) {
+        json_object_set_new(j, "activation", json_string("none"));
+    }
+    return j;
+}
+
+int mdl_describe_output(struct mdl_model *m, const struct mdl_graph *g, const char *output,
+                        char error[MDL_ERROR_MAX])
 {
     static const char *const fits[] = {
         [PICTURE_STRETCH] = "stretch", [PICTURE_CROP] = "crop", [PICTURE_LETTERBOX] = "letterbox"};
     base_cleanup(json_free) json_t *whole = NULL;
     size_t bytes;
 
-    if (!output) {
+    if (!output && !has_classes(m)) {
         return 0;
     }
-    whole = json_pack("{s:o?, s:s}", "output", json_loads(output, 0, NULL), "fit",
-                      fits[m->preproc.fit]);
+    whole =
+        json_pack("{s:o?, s:s}", "output", settings_of(m, g, output), "fit", fits[m->preproc.fit]);
     if (!whole) {
         return -ENOMEM;
     }

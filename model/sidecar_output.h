@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "model/common/graph.h"
 #include "model/common/pool.h"
 #include "model/model.h"
 
@@ -26,10 +27,16 @@ int mdl_sidecar_output(const json_t *value, const char *name, int dir_fd, struct
 /**
  * mdl_describe_output() - sets m->output
  *
- * @output: of mdl_sidecar_output(); NULL: the sidecar does not say
+ * @g: the graph that m was compiled from
+ * @output: of mdl_sidecar_output(); NULL: the sidecar does not say. Then a model whose first output
+ * is a vector is a classifier, and others are not described.
+ *
+ * Where nobody says which activation the decoder `classes` applies, it is `none` for a graph that
+ * ends in Softmax or Sigmoid.
  *
  * The text is {"output": ..., "width": W, "height": H, "fit": "...", "labels": [...]}; width and
  * height are of input 0, if it is a picture. Labels that would make it longer than OUTPUT_TEXT_MAX
  * are left out. Return: 0; -E2BIG, with @error; -ENOMEM.
  */
-int mdl_describe_output(struct mdl_model *m, const char *output, char error[MDL_ERROR_MAX]);
+int mdl_describe_output(struct mdl_model *m, const struct mdl_graph *g, const char *output,
+                        char error[MDL_ERROR_MAX]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A score for each class: the highest ones, after the activation. */
+/* A score for each class: the highest ones, after the activation. Whatever shows the classes of a
+ * frame has them from here. */
 #include <errno.h>
 #include <math.h>
 
@@ -18,23 +19,63 @@ static int check(struct piped_decoder *d)
     return rc;
 }
 
-static void run(struct piped_decoder *d)
+/* Boxes of the classes whose probability is @least, the best @most. Those that a probability cannot
+ * tell apart are ordered by what the model gives. */
+static void find_best(struct piped_decoder *d, double least, size_t most)
 {
     const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
-    double *s = d->scratch;
+    double *p = d->scratch;
 
     for (size_t k = 0; k < d->classes; k++) {
-        s[k] = (double)t->values[k];
+        p[k] = (double)t->values[k];
     }
-    decode_activated(d, s, d->classes);
+    decode_activated(d, p, d->classes);
     for (size_t k = 0; k < d->classes; k++) {
-        struct decode_box b = {.score = s[k], .number = (int32_t)k, .order = k};
+        struct decode_box b = {.score = (double)t->values[k], .number = (int32_t)k, .order = k};
 
-        if (s[k] >= d->set.score) {
+        if (p[k] >= least && isfinite(p[k])) {
             decode_add_box(d, &b);
         }
     }
-    decode_sort(d, d->set.most);
+    decode_sort(d, most);
+    for (size_t i = 0; i < d->box_count; i++) {
+        d->boxes[i].score = p[d->boxes[i].order];
+    }
+}
+
+static void run(struct piped_decoder *d)
+{
+    find_best(d, d->set.score, d->set.most);
+}
+
+int piped_decode_classes(struct piped_decoder *d, const void *output, uint32_t most,
+                         const struct piped_class **ret, uint32_t *ret_count)
+{
+    const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
+
+    if (d->set.kind != OUTPUT_CLASSES) {
+        return ipc_client_error(-EINVAL,
+                                "the model's outputs are %s, and not the scores of classes",
+                                output_kind_words[d->set.kind]);
+    }
+    d->box_count = 0;
+    d->failed = false;
+    decode_take(d, output, NULL);
+    find_best(d, -INFINITY, most);
+    if (d->failed || !decode_grow(d, &d->best, &d->best_size, d->box_count, sizeof(*d->best))) {
+        return ipc_client_error(-ENOMEM, "out of memory");
+    }
+    for (size_t i = 0; i < d->box_count; i++) {
+        const struct decode_box *b = &d->boxes[i];
+
+        d->best[i] = (struct piped_class){.number = b->number,
+                                          .score = t->values[b->order],
+                                          .probability = (float)b->score,
+                                          .label = decode_label(d, b->number)};
+    }
+    *ret = d->best;
+    *ret_count = (uint32_t)d->box_count;
+    return 0;
 }
 
 const struct decode_kind decode_classes = {check, run};

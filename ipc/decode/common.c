@@ -9,6 +9,7 @@
 
 #include "base.h"
 #include "ipc/decode/decoder.h"
+#include "ipc/f16.h"
 
 int decode_bad(const struct decode_tensor *t, const char *why, ...)
 {
@@ -162,16 +163,30 @@ double decode_sigmoid(double v)
     return 1 / (1 + exp(-v));
 }
 
+static bool are_probabilities(const double *values, size_t count)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!(values[i] >= 0 && values[i] <= 1)) {
+            return false;
+        }
+        sum += values[i];
+    }
+    return fabs(sum - 1) < 1e-3;
+}
+
 void decode_activated(const struct piped_decoder *d, double *values, size_t count)
 {
     double highest = -INFINITY, sum = 0;
+    bool unsaid = d->set.activation == OUTPUT_UNSAID;
 
     if (d->set.activation == OUTPUT_SIGMOID) {
         for (size_t i = 0; i < count; i++) {
             values[i] = decode_sigmoid(values[i]);
         }
     }
-    if (d->set.activation != OUTPUT_SOFTMAX) {
+    if (d->set.activation != OUTPUT_SOFTMAX && !(unsaid && !are_probabilities(values, count))) {
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -256,4 +271,53 @@ void decode_nms(struct piped_decoder *d)
         }
     }
     d->box_count = kept;
+}
+
+const char *decode_label(const struct piped_decoder *d, int32_t number)
+{
+    return number < 0 ? NULL : json_string_value(json_array_get(d->labels, (size_t)number));
+}
+
+/* Elements as floats: what is none already is copied. */
+static void take_values(struct decode_tensor *t, const uint8_t *from)
+{
+    t->values = t->copy;
+    switch (t->t.dtype) {
+    case PIPED_F32:
+        t->values = (const float *)(const void *)from;
+        break;
+    case PIPED_F16:
+        ipc_f16_decode(from, t->count, t->copy);
+        break;
+    case PIPED_I64:
+        for (size_t i = 0; i < t->count; i++) {
+            int64_t v;
+
+            memcpy(&v, from + 8 * i, 8);
+            t->copy[i] = (float)v;
+        }
+        break;
+    case PIPED_I32:
+        for (size_t i = 0; i < t->count; i++) {
+            int32_t v;
+
+            memcpy(&v, from + 4 * i, 4);
+            t->copy[i] = (float)v;
+        }
+        break;
+    default:
+        for (size_t i = 0; i < t->count; i++) {
+            t->copy[i] = t->t.dtype == PIPED_I8 ? (float)(int8_t)from[i] : (float)from[i];
+        }
+    }
+}
+
+void decode_take(struct piped_decoder *d, const void *output, const uint64_t *rows)
+{
+    for (size_t i = 0; i < d->tensor_count; i++) {
+        struct decode_tensor *t = &d->tensor[i];
+
+        take_values(t, (const uint8_t *)output + t->t.offset);
+        t->valid = rows ? rows[i] : UINT64_MAX;
+    }
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base.h"
-#include "ipc/f16.h"
 
 static const struct decode_kind *const kinds[OUTPUT_KIND_COUNT] = {
     [OUTPUT_CLASSES] = &decode_classes,
@@ -125,8 +124,9 @@ int piped_decoder_new(const char *description, const struct piped_tensor *output
     int rc = 0;
 
     if (!description || !*description) {
-        return ipc_client_error(-ENODATA, "the model's sidecar does not say how to decode: it has "
-                                          "no key 'output'");
+        return ipc_client_error(-ENODATA,
+                                "the model's sidecar does not say how to decode its outputs (key "
+                                "output); pipectl models inspect FILE --write-sidecar drafts it");
     }
     if (output_count > DECODE_TENSORS_MAX || !(d = calloc(1, sizeof(*d)))) {
         return ipc_client_error(-ENOMEM, "out of memory");
@@ -155,6 +155,7 @@ struct piped_decoder *piped_decoder_free(struct piped_decoder *d)
         free(d->boxes);
         free(d->points);
         free(d->objects);
+        free(d->best);
         free(d->text);
         free(d->scratch);
         free(d->mask_classes);
@@ -164,45 +165,6 @@ struct piped_decoder *piped_decoder_free(struct piped_decoder *d)
 }
 
 /* ---- a frame ---- */
-
-static const char *label_of(const struct piped_decoder *d, int32_t number)
-{
-    return number < 0 ? NULL : json_string_value(json_array_get(d->labels, (size_t)number));
-}
-
-/* Elements as floats: what is none already is copied. */
-static void take_values(struct decode_tensor *t, const uint8_t *from)
-{
-    t->values = t->copy;
-    switch (t->t.dtype) {
-    case PIPED_F32:
-        t->values = (const float *)(const void *)from;
-        break;
-    case PIPED_F16:
-        ipc_f16_decode(from, t->count, t->copy);
-        break;
-    case PIPED_I64:
-        for (size_t i = 0; i < t->count; i++) {
-            int64_t v;
-
-            memcpy(&v, from + 8 * i, 8);
-            t->copy[i] = (float)v;
-        }
-        break;
-    case PIPED_I32:
-        for (size_t i = 0; i < t->count; i++) {
-            int32_t v;
-
-            memcpy(&v, from + 4 * i, 4);
-            t->copy[i] = (float)v;
-        }
-        break;
-    default:
-        for (size_t i = 0; i < t->count; i++) {
-            t->copy[i] = t->t.dtype == PIPED_I8 ? (float)(int8_t)from[i] : (float)from[i];
-        }
-    }
-}
 
 static double clipped(double v, double most)
 {
@@ -240,7 +202,7 @@ static void finish(struct piped_decoder *d)
         const struct decode_box *b = &d->boxes[i];
         struct piped_object o = {.score = (float)b->score,
                                  .number = b->number,
-                                 .label = label_of(d, b->number),
+                                 .label = decode_label(d, b->number),
                                  .point_first = b->point_first,
                                  .point_count = b->point_count};
 
@@ -272,12 +234,7 @@ int piped_decode(struct piped_decoder *d, const void *output, const uint64_t *ro
     d->box_count = d->point_count = d->text_bytes = 0;
     d->failed = false;
     d->result = (struct piped_decoded){0};
-    for (size_t i = 0; i < d->tensor_count; i++) {
-        struct decode_tensor *t = &d->tensor[i];
-
-        take_values(t, (const uint8_t *)output + t->t.offset);
-        t->valid = rows ? rows[i] : UINT64_MAX;
-    }
+    decode_take(d, output, rows);
     d->kind->run(d);
     finish(d);
     if (d->failed) {

@@ -67,6 +67,8 @@ struct piped_decoder {
     size_t point_count, point_size;
     struct piped_object *objects;
     size_t object_size;
+    struct piped_class *best;
+    size_t best_size;
     char *text;
     size_t text_bytes, text_size;
     void *scratch; /* of the kind: allocated by its check */
@@ -87,6 +89,10 @@ extern const struct decode_kind decode_classes, decode_yolo, decode_ssd, decode_
 
 /* common.c */
 
+/** decode_take() - the outputs of a frame as floats. @output, @rows: as of piped_decode(). */
+void decode_take(struct piped_decoder *d, const void *output, const uint64_t *rows);
+/** decode_label() - Return: the name of class @number, or NULL. */
+const char *decode_label(const struct piped_decoder *d, int32_t number);
 /** decode_one() - the tensor @k of @role. Return: NULL: there is none. */
 const struct decode_tensor *decode_one(const struct piped_decoder *d, unsigned role, size_t k);
 /** decode_need() - the tensors of @role are those named, or the next ones of the model: from @from

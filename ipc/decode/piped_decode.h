@@ -134,6 +134,28 @@ PIPED_API int piped_decode(struct piped_decoder *d, const void *output, const ui
 PIPED_API int piped_decode_frame(struct piped_decoder *d, const struct piped_stream *s,
                                  const struct piped_frame *f, const struct piped_decoded **ret);
 
+/* A class of a classifier, for piped_decode_classes(). */
+struct piped_class {
+    int32_t number;
+    float score;       /* as the model gives it */
+    float probability; /* after the activation of the description */
+    const char *label; /* NULL: none is known; as long as the decoder */
+};
+
+/**
+ * piped_decode_classes() - the best classes of one frame, however unlikely
+ *
+ * Their probabilities are the scores that piped_decode() gives.
+ *
+ * @d: the decoder     @output: as of piped_decode()     @most: how many classes at most
+ * @ret: the classes, the best first; the decoder owns them, valid until its next call
+ * @ret_count: how many
+ *
+ * May allocate. Return: 0; -EINVAL: "decode" is not "classes"; -ENOMEM.
+ */
+PIPED_API int piped_decode_classes(struct piped_decoder *d, const void *output, uint32_t most,
+                                   const struct piped_class **ret, uint32_t *ret_count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -11,7 +11,7 @@ static bool find_decoder(struct web_place *place, enum web_form form, struct pip
     int rc = web_place_decoder(place, form, ret);
 
     if (rc == -ENODATA) {
-        web_fail(r, 400, "the model's sidecar does not say how to decode its outputs (key output)");
+        web_fail(r, 400, "%s", piped_last_error());
     } else if (rc < 0) {
         web_fail(r, 500, "the outputs cannot be decoded: %s", piped_last_error());
     }

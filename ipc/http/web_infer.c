@@ -8,6 +8,7 @@
 #include "ipc/http/web_decoded.h"
 #include "ipc/http/web_picture.h"
 #include "ipc/http/web_pool.h"
+#include "ipc/show/decoded_json.h"
 
 #define TOP_USUAL 5u
 #define TOP_MOST 1000u
@@ -102,14 +103,13 @@ static bool read_request(struct job *j)
 }
 
 /* The best classes of a picture, or the outputs if it has none. */
-static json_t *classes_of(struct job *j, struct piped_stream *s, const struct piped_frame *f)
+static json_t *classes_of(struct job *j, const struct piped_frame *f)
 {
-    const struct piped_stream_info *info = piped_stream_info(s);
+    struct piped_decoder *d;
     json_t *top = NULL;
 
-    if (j->picture && info->output_count > 0) {
-        top = web_picture_top(j->q->listener->web->control, j->q->model, &info->outputs[0],
-                              f->output, j->top);
+    if (j->picture && web_place_decoder(j->place, j->form, &d) == 0) {
+        top = shw_top(d, f->output, j->top);
         j->call.no_outputs &= top != NULL;
     }
     return top ? json_pack("{s:o}", "top", top) : NULL;
@@ -120,7 +120,7 @@ static void answer(struct job *j, struct piped_stream *s, const struct piped_fra
     json_t *more = NULL;
 
     if (!j->call.decode) {
-        more = classes_of(j, s, f);
+        more = classes_of(j, f);
     } else if (!web_decoded(j->place, j->form, s, f, &more, j->r)) {
         return;
     }

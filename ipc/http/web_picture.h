@@ -15,7 +15,3 @@ bool web_picture_read(const struct web_request *q, struct ctl_image *ret, struct
                       struct web_reply *r);
 /** web_picture_decode() - into the frame. Return: as web_picture_read(). */
 bool web_picture_decode(const struct ctl_image *img, struct piped_frame *f, struct web_reply *r);
-/** web_picture_top() - the best classes if the first output is a vector, else NULL. @count: of
- * them. */
-json_t *web_picture_top(struct web_control *c, const char *model, const struct piped_tensor *t,
-                        const void *outputs, size_t count);

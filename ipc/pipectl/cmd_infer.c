@@ -343,7 +343,6 @@ int ctl_infer(const struct ctl *ctl, int argc, char **argv)
     free(in.items);
     free(in.files);
     free(in.expected);
-    json_decref(in.labels);
     json_decref(in.results);
     return rc;
 }

@@ -47,7 +47,6 @@ struct infer {
     size_t item_count, reported;
     long *expected; /* owned, or NULL */
     size_t expected_count;
-    json_t *labels; /* owned array, or NULL */
     struct piped *client;
     struct piped_stream *streams[INFER_STREAMS];
     uint32_t most_width[INFER_STREAMS], most_height[INFER_STREAMS];
@@ -56,8 +55,10 @@ struct infer {
     char frame_text[2][320]; /* what it is made of */
     char not_floats[256];    /* why raw files do not fit; "": they do */
     FILE *raw;
-    struct piped_decoder *decoder; /* NULL: the sidecar does not say how to decode */
-    size_t drawn;                  /* files of --draw */
+    struct piped_decoder *decoder;                    /* NULL: see not_decoded */
+    char not_decoded[256];                            /* why there is no decoder ... */
+    bool said;                                        /* ... and that was printed */
+    size_t drawn;                                     /* files of --draw */
     uint32_t video_width, video_height, video_format; /* --video */
     size_t video_bytes;                               /* of a frame; 0: no video */
     size_t correct, failed;
@@ -102,7 +103,7 @@ void infer_warn(const struct infer *in);
 
 /* infer_report.c */
 
-/** infer_prepare() - opens --raw and finds the labels, when the decoder is known. Return: an exit
+/** infer_prepare() - opens --raw, when the decoder is known. Return: an exit
  * code. */
 int infer_prepare(struct infer *in);
 

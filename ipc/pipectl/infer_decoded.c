@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl infer: what a decoder found, as lines. */
+#include <errno.h>
 #include <stdio.h>
 
 #include "ipc/pipectl/infer.h"
 
-/* Finds out how to decode. A model whose sidecar does not say is answered as before. */
+/* Finds out how to decode. If nothing says how, that is told once, unless raw values are wanted. */
 void infer_find_decoder(struct infer *in, const struct piped_stream *s)
 {
     const struct piped_stream_info *info = piped_stream_info(s);
@@ -12,8 +13,12 @@ void infer_find_decoder(struct infer *in, const struct piped_stream *s)
                          : piped_decoder_new(piped_stream_description(s), info->outputs,
                                              info->output_count, &in->decoder);
 
-    if (rc < 0 && rc != -ENODATA) {
-        ctl_say("the outputs are not decoded: %s", piped_last_error());
+    if (rc < 0) {
+        snprintf(in->not_decoded, sizeof(in->not_decoded), "%s", piped_last_error());
+    }
+    if (rc < 0 && !in->said && !in->draw_path && !(rc == -ENODATA && in->raw_path)) {
+        in->said = true;
+        ctl_say("the outputs are not decoded: %s", in->not_decoded);
     }
 }
 

@@ -1,76 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl infer: answers as JSON, text and raw files. A score is the model's output, unchanged; a
- * probability is computed from the scores. */
+/* pipectl infer: answers as JSON, text and raw files. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ipc/pipectl/infer.h"
 #include "ipc/show/decoded_json.h"
-#include "ipc/show/number.h"
 #include "json_text.h"
 #include "shown_text.h"
-
-#define CLASSES_MAX 1000000u
-
-/* Return: the number of classes if the tensor is a vector (all dimensions but one are 1), or 0. */
-static size_t class_count(const struct piped_tensor *t)
-{
-    size_t big = 0;
-
-    for (uint32_t i = 0; i < t->rank; i++) {
-        big += t->dim[i] > 1;
-    }
-    return big == 1 && ctl_tensor_count(t) <= CLASSES_MAX ? ctl_tensor_count(t) : 0;
-}
-
-static json_t *top_of(const struct infer *in, struct infer_item *item, const struct piped_tensor *t,
-                      const void *data)
-{
-    size_t classes = class_count(t), wanted = base_min(in->top, classes);
-    json_t *top = json_array();
-    base_autofree double *values = calloc(classes ? classes : 1, sizeof(double));
-    double highest = -INFINITY, sum = 0, total = 0;
-    bool probabilities = true;
-
-    if (!values) {
-        return top;
-    }
-    for (size_t i = 0; i < classes; i++) {
-        values[i] = ctl_tensor_value(t, data, i);
-        highest = fmax(highest, values[i]);
-        probabilities &= values[i] >= 0 && values[i] <= 1;
-        total += values[i];
-    }
-    probabilities &= fabs(total - 1) < 1e-3;
-    for (size_t i = 0; i < classes; i++) {
-        sum += exp(values[i] - highest);
-    }
-    for (size_t k = 0; k < wanted; k++) {
-        const char *label;
-        size_t best = SIZE_MAX;
-        double p;
-
-        for (size_t i = 0; i < classes; i++) {
-            if (!isnan(values[i]) && (best == SIZE_MAX || values[i] > values[best])) {
-                best = i;
-            }
-        }
-        if (best == SIZE_MAX) {
-            break;
-        }
-        item->best = k == 0 ? (int)best : item->best;
-        label = json_string_value(json_array_get(in->labels, best));
-        p = probabilities ? values[best] : exp(values[best] - highest) / sum;
-        json_array_append_new(top, json_pack("{s:i, s:s?, s:o, s:o}", "class", (int)best, "label",
-                                             label, "score", shw_number(values[best]),
-                                             "probability", shw_number(p)));
-        values[best] = NAN;
-    }
-    return top;
-}
 
 /* Keeps all outputs as f32, one after another; of those with a count, the valid rows. */
 static void keep_outputs(struct infer_item *item, const struct piped_stream *s,
@@ -120,9 +58,6 @@ static void decode(struct infer *in, struct infer_item *item, const struct piped
         item->error = strdup(piped_last_error());
         return;
     }
-    if (r->object_count && strcmp(r->kind, "classes") == 0) {
-        item->best = r->objects[0].number;
-    }
     shw_json(item->report, r);
     item->drawn = in->draw_path ? infer_draw(in, r, item, f) : CTL_DONE;
 }
@@ -131,7 +66,7 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
                        const struct piped_stream *s)
 {
     const struct piped_stream_info *info = piped_stream_info(s);
-    json_t *outputs;
+    json_t *outputs, *top;
 
     item->done = true;
     if (f->status != PIPED_OK) {
@@ -144,11 +79,14 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
     for (uint32_t o = 0; o < info->output_count; o++) {
         json_array_append_new(outputs, output_report(in, s, f, o));
     }
-    item->report = json_pack(
-        "{s:s, s:o, s:o, s:f, s:I, s:I}", "file", in->files[item->file].name, "top",
-        info->output_count ? top_of(in, item, &info->outputs[0], f->output) : json_array(),
-        "outputs", outputs, "latency_ms", (double)(f->answered_ns - f->submitted_ns) / 1e6, "frame",
-        (json_int_t)item->frame, "epoch", (json_int_t)f->epoch);
+    top = shw_top(in->decoder, f->output, in->top);
+    if (json_array_size(top) > 0) {
+        item->best = (int)ctl_real(json_array_get(top, 0), "class");
+    }
+    item->report = json_pack("{s:s, s:o, s:o, s:f, s:I, s:I}", "file", in->files[item->file].name,
+                             "top", top ? top : json_array(), "outputs", outputs, "latency_ms",
+                             (double)(f->answered_ns - f->submitted_ns) / 1e6, "frame",
+                             (json_int_t)item->frame, "epoch", (json_int_t)f->epoch);
     decode(in, item, s, f);
     if (in->raw) {
         keep_outputs(item, s, f);
@@ -169,7 +107,8 @@ static void print_item(const struct infer *in, const struct infer_item *item)
         printf(" [%zu]", item->frame);
     }
     printf("  (%.2f ms)\n", ctl_real(item->report, "latency_ms"));
-    if (json_object_get(item->report, "decoded")) {
+    if (json_array_size(json_object_get(item->report, "top")) == 0 &&
+        json_object_get(item->report, "decoded")) {
         infer_print_decoded(item->report);
         return;
     }
@@ -239,29 +178,6 @@ int infer_report_item(struct infer *in, struct infer_item *item)
     return rc;
 }
 
-/* Asks for the class names; without a control socket there are only numbers. */
-static void find_labels(struct infer *in)
-{
-    json_t *reply = NULL, *m;
-    size_t i;
-
-    if (ctl_call(in->ctl, "Models", json_object(), &reply) != CTL_DONE) {
-        return;
-    }
-    json_array_foreach(json_object_get(reply, "models"), i, m)
-    {
-        if (!in->labels && (!in->model || strcmp(ctl_text(m, "name"), in->model) == 0)) {
-            json_t *labels = json_object_get(m, "labels");
-
-            in->labels = json_is_array(labels) ? json_incref(labels) : NULL;
-            if (!in->model) {
-                break;
-            }
-        }
-    }
-    json_decref(reply);
-}
-
 int infer_prepare(struct infer *in)
 {
     in->raw = in->raw_path ? fopen(in->raw_path, "we") : NULL;
@@ -270,10 +186,9 @@ int infer_prepare(struct infer *in)
         return CTL_FAILED;
     }
     if (in->draw_path && !in->decoder) {
-        ctl_say("--draw: the model's sidecar does not say how to decode its outputs (key output)");
+        ctl_say("--draw: %s", in->not_decoded);
         return CTL_FAILED;
     }
-    find_labels(in);
     in->results = json_array();
     return CTL_DONE;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/show/decoded_json.h"
 
+#include "base.h"
 #include "ipc/show/number.h"
 
 static json_t *points_json(const struct piped_decoded *r, const struct piped_object *o)
@@ -49,6 +50,27 @@ static json_t *mask_json(const struct piped_mask *m)
     return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "columns", (int)m->columns, "rows",
                      (int)m->rows, "x", shw_number(m->x), "y", shw_number(m->y), "width",
                      shw_number(m->width), "height", shw_number(m->height), "runs", runs);
+}
+
+json_t *shw_top(struct piped_decoder *d, const void *output, size_t most)
+{
+    const struct piped_class *best;
+    uint32_t count;
+    json_t *top;
+
+    if (!d ||
+        piped_decode_classes(d, output, (uint32_t)base_min(most, UINT32_MAX), &best, &count) < 0) {
+        return NULL;
+    }
+    top = json_array();
+    for (uint32_t i = 0; i < count; i++) {
+        const struct piped_class *c = &best[i];
+
+        json_array_append_new(top, json_pack("{s:i, s:s?, s:o, s:o}", "class", c->number, "label",
+                                             c->label, "score", shw_number(c->score), "probability",
+                                             shw_number(c->probability)));
+    }
+    return top;
 }
 
 void shw_json(json_t *report, const struct piped_decoded *r)

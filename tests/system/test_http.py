@@ -328,8 +328,8 @@ def decoded_outputs_are_those_of_pipectl():
         answer, parts = read_binary(h.infer("yolo", named))
         equal((answer["decoded"], len(parts["answer"])), ("yolo", 4 * 6 * 7))
         for _ in range(2):  # the second time from a stream that is open
-            h.refused(400, "does not say how to decode",
-                      h.request("POST", "/v2/models/digits/infer?decode=1", png(16, 16, 1, 1), head))
+            h.refused(400, "(key output); pipectl models inspect FILE --write-sidecar drafts it",
+                      h.request("POST", "/v2/models/silent/infer?decode=1", data, head))
         h.refused(400, "decode is true or false", h.infer("yolo", {"inputs": [tensors], "parameters": {"decode": 1}}))
         h.refused(400, "decode must be a number", h.request("POST", "/v2/models/yolo/infer?decode=yes", data, head))
 

@@ -52,7 +52,7 @@ def fixed(name, shape, values, output, **sidecar):
              node("Gemm", ["flat", "zero", "values"], "row", transB=1), node("Reshape", ["row", "shape"], "answer")]
     tensors = [floats("zero", (len(values), 3), [0.0] * 3 * len(values)), floats("values", (len(values),), values),
                integers("shape", shape)]
-    return write(name, nodes, tensors, [("answer", shape)], dict(sidecar, output=output))
+    return write(name, nodes, tensors, [("answer", shape)], dict(sidecar, **({"output": output} if output else {})))
 
 
 def columns(rows):
@@ -76,7 +76,7 @@ def networks():
                       [floats("w", (2, 3, 1, 1), [0, 1, 0, 1, 0, 0])], [("map", (1, 2, H, W))],
                       {"labels": ["ground", "red"], "output": {"decode": "mask"}, "preprocess": {"fit": "letterbox"}}),
         "plain": fixed("plain", [1, 3], [1.0, 5.0, 2.0], {"decode": "classes", "most": 2}, labels=["a", "b", "c"]),
-        "digits": DIGITS}
+        "silent": fixed("silent", [1, 6, 7], columns(yolo), None), "digits": DIGITS}
     with open(os.path.join(FOLDER, "letters.txt"), "w", encoding="utf-8") as f:
         f.write("ä\nb\n")
     return models
@@ -175,7 +175,10 @@ def test_text_points_and_classes():
     answer = infer("plain", grey)[0]
     equal([(o["label"], o["class"], "x" in o) for o in answer["objects"]], [("b", 1, False), ("c", 2, False)])
     near([o["score"] for o in answer["objects"]], [0.9362, 0.0466])
-    check("objects" not in infer("digits", grey)[0], "digits has no key output")
+    equal([(o["class"], o["score"]) for o in infer("digits", grey)[0]["objects"]],
+          [(t["class"], t["probability"]) for t in infer("digits", grey)[0]["top"]], "a classifier needs no key output")
+    code, out, err = run("infer", "--model", "silent", grey, grey)
+    check(code == 0 and "top" not in out and err.count("pipectl models inspect FILE --write-sidecar drafts it") == 1, err)
 
 
 def test_a_mask_covers_what_it_should():
@@ -240,14 +243,14 @@ def test_a_video_is_answered_frame_by_frame():
         code, out, err = run("infer", *args)
         check(code == 2 and part in err, args, code, err)
     grey = ppm("grey.ppm", 120, 48, lambda x, y: (90, 90, 90))
-    code, out, err = run("infer", "--model", "digits", "--draw", os.path.join(FOLDER, "x.png"), grey)
+    code, out, err = run("infer", "--model", "silent", "--draw", os.path.join(FOLDER, "x.png"), grey)
     check(code == 1 and "does not say how to decode its outputs" in err, code, err)
 
 
 def test_the_frames_socket_brings_the_description():
     with pc.Connection(DAEMON.frames_path, features=pc.FEATURE_DESCRIBED | pc.FEATURE_F16) as c:
         equal(c.features, pc.FEATURE_DESCRIBED | pc.FEATURE_F16)
-        for model, there in (("text", True), ("digits", False), ("yolo", True)):
+        for model, there in (("text", True), ("silent", False), ("digits", True), ("yolo", True)):
             c.send(pc.OPEN, pc.open_payload(model), stream=1)
             text, seen = b"", []
             while not seen or seen[-1] != pc.OPENED:

@@ -2,12 +2,13 @@
 """What became of a frame."""
 from __future__ import annotations
 
+from errno import ENODATA
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 import numpy as np
 
-from .decode import Decoded, decode
-from .errors import FrameError, Released
+from .decode import Decoded, best_classes, decode
+from .errors import Error, FrameError, Released
 from .values import Array, Status, Top
 
 if TYPE_CHECKING:
@@ -78,22 +79,13 @@ class Answer:
         return outputs[which] if isinstance(which, str) else outputs[self._stream.outputs[which].name]
 
     def top(self, count: int = 5) -> List[Top]:
-        """The best classes by the first output, with the labels that the daemon has (the first call asks for them).
-        Empty if that output is no vector."""
-        scores = self[0]
-        if scores.size <= 1 or max(scores.shape) != scores.size:
-            return []
-        values = scores.reshape(-1).astype(np.float64)
-        known = np.flatnonzero(~np.isnan(values))
-        best = known[np.argsort(-values[known], kind="stable")][:count]
-        if values.min() >= 0 and values.max() <= 1 and abs(values.sum() - 1) < 1e-3:
-            probabilities = values
-        else:
-            powers = np.exp(values - np.nanmax(values)) if known.size else values
-            probabilities = powers / powers.sum()
-        labels = self._stream.labels
-        return [Top(int(i), labels[i] if i < len(labels) else None, float(values[i]), float(probabilities[i]))
-                for i in best]
+        """The best classes of a classifier, with the labels of its sidecar; of other models none."""
+        try:
+            return best_classes(self._stream, self.outputs, self._rows, count)
+        except Error as e:
+            if e.errno == ENODATA:
+                return []
+            raise
 
     def decoded(self) -> Decoded:
         """Objects, points, text or a mask, in pixels of the picture that was sent, as the sidecar of the model says.

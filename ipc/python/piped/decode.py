@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple
 
 import numpy as np
 
 from ._libpiped import ffi, lib
 from .errors import Error, last_error
-from .values import Array, Tensor
+from .values import Array, Tensor, Top
 
 if TYPE_CHECKING:
     from .stream import Stream
@@ -77,8 +77,9 @@ class Decoder:
 
     def __init__(self, description: bytes, outputs: Any, count: int):
         found = ffi.new("struct piped_decoder **")
-        if lib.piped_decoder_new(description, outputs, count, found) < 0:
-            raise Error(last_error())
+        rc = lib.piped_decoder_new(description, outputs, count, found)
+        if rc < 0:
+            raise Error(last_error(), -rc)
         self.description = description
         self._d = ffi.gc(found[0], lib.piped_decoder_free)
         self._lock = threading.Lock()
@@ -93,6 +94,15 @@ class Decoder:
             objects = tuple(self._object(r, r.objects[i]) for i in range(r.object_count))
             return Decoded(str(_text(r.kind)), int(r.width), int(r.height), objects, _text(r.text), float(r.text_score),
                            None if r.mask == ffi.NULL else self._mask(r.mask))
+
+    def classes(self, output: Any, most: int) -> List[Top]:
+        """The best classes; none if the model is not a classifier. output: as of decode()."""
+        with self._lock:
+            ret, count = ffi.new("struct piped_class **"), ffi.new("uint32_t *")
+            if lib.piped_decode_classes(self._d, ffi.from_buffer(output), most, ret, count) < 0:
+                return []
+            found = (ret[0][i] for i in range(count[0]))
+            return [Top(int(c.number), _text(c.label), float(c.score), float(c.probability)) for c in found]
 
     @staticmethod
     def _object(r: Any, o: Any) -> Object:
@@ -109,12 +119,24 @@ class Decoder:
 
 def decode(stream: "Stream", outputs: Mapping[str, Array], rows: Dict[int, Any], size: Tuple[int, int]) -> Decoded:
     """Decodes the outputs of an answer, which may be copies."""
-    area = np.zeros(stream.output_bytes, np.uint8)
+    area, counts = _area(stream, outputs, rows)
+    return stream.decoder().decode(area, counts, size)
+
+
+def best_classes(stream: "Stream", outputs: Mapping[str, Array], rows: Dict[int, Any], most: int) -> List[Top]:
+    """The best classes of an answer; none if the model is not a classifier."""
+    area, _ = _area(stream, outputs, rows)
+    return stream.decoder().classes(area, most)
+
+
+def _area(stream: "Stream", outputs: Mapping[str, Array], rows: Dict[int, Any]) -> Tuple[Array, Any]:
+    """The output area as the daemon made it, and the valid rows of each output."""
+    area: Array = np.zeros(stream.output_bytes, np.uint8)
     counts = ffi.new("uint64_t[]", [_ALL_ROWS] * len(stream.outputs))
     for i, t in enumerate(stream.outputs):
         counts[i], dim = rows.get(i, (_ALL_ROWS, 0))
         _place(area, t, outputs[t.name], dim)
-    return stream.decoder().decode(area, counts, size)
+    return area, counts
 
 
 def _place(area: Array, t: Tensor, values: Array, dim: int) -> None:

@@ -8,6 +8,7 @@ collect() marks those that libpiped answered; it may be interrupted anywhere and
 from __future__ import annotations
 
 import collections
+import contextlib
 import os
 import threading
 from typing import (TYPE_CHECKING, Any, AsyncIterator, Callable, Deque, Dict, Iterable, Iterator, List, Optional, Set,
@@ -155,16 +156,9 @@ class Stream:
         return self._labels
 
     def decoder(self) -> Decoder:
-        """What Answer.decoded() works with, as the daemon describes it now; of a closed stream as it did last."""
+        """What Answer.decoded() and top() work with, as the daemon describes it now; of a closed stream as it did last."""
         with self._guard.lock:
-            if self._s and not self._closed:
-                said = ffi.string(lib.piped_stream_description(self._s))
-                if not said:
-                    raise Error("the model's sidecar has no key output, so nobody knows how to decode its outputs: see "
-                                "docs/outputs.md, or use outputs and top()")
-                if self._decoder is None or self._decoder.description != said:
-                    info = lib.piped_stream_info(self._s)
-                    self._decoder = Decoder(said, info.outputs, info.output_count)
+            self._describe()
             if self._decoder is None:
                 raise Closed("the stream is closed")
             return self._decoder
@@ -456,9 +450,18 @@ class Stream:
             self._connection.collect()
         self._guard.settle()
 
+    def _describe(self) -> None:
+        if self._s and not self._closed:
+            said = ffi.string(lib.piped_stream_description(self._s))
+            if self._decoder is None or self._decoder.description != said:
+                info = lib.piped_stream_info(self._s)
+                self._decoder = Decoder(said, info.outputs, info.output_count)
+
     def close_locked(self) -> None:
         if self._closed:
             return
+        with contextlib.suppress(Error):  # answers may still be decoded
+            self._describe()
         for p in self._pending.values():
             lib.piped_cancel(self._s, p.frame)
             if p.sink and p.sink.wake:

@@ -26,7 +26,8 @@ def softmax(v):
 
 
 def activated(settings, v):
-    kind = settings.get("activation", "softmax" if settings["decode"] == "classes" else "none")
+    already = all(0 <= x <= 1 for x in v) and abs(sum(v) - 1) < 1e-3
+    kind = settings.get("activation", "softmax" if settings["decode"] == "classes" and not already else "none")
     return [sigmoid(x) for x in v] if kind == "sigmoid" else softmax(v) if kind == "softmax" else list(v)
 
 

@@ -347,9 +347,9 @@ def test_classes(run):
         n, bad = R.choice((1, 10, 100)), spoilt()
         values = numbers(n, -5, 5, bad)
         scores = ref.activated(o, values)
-        wanted = sorted([(-v, i) for i, v in enumerate(scores) if v >= o.get("score", 0)])[:o.get("most", 5)]
+        wanted = sorted((-values[i], i) for i, v in enumerate(scores) if v >= o.get("score", 0) and math.isfinite(v))
         got = run(o, [("out", [1, n, 1, 1], values, F32)], labels=["l%d" % i for i in range(n // 2)])["objects"]
-        wanted = [(-v, i) for v, i in wanted if math.isfinite(v)]
+        wanted = [(scores[i], i) for _, i in wanted[:o.get("most", 5)]]
         check([g[6] for g in got] == [i for _, i in wanted], got, wanted, "seed", SEED)
         check(all(near(g[4], v, 1) or abs(v) > 1e30 for g, (v, _) in zip(got, wanted)), got, wanted, "seed", SEED)
         check(all(g[7] == ("l%d" % i if i < n // 2 else None) for g, (_, i) in zip(got, wanted)), "labels", got)
@@ -432,7 +432,7 @@ def test_other_types(run):
 def test_what_does_not_fit_is_refused(run):
     boxes, scores = ("boxes", [1, 8, 4], [0.0] * 32, F32), ("scores", [1, 8, 3], [0.0] * 24, F32)
     for settings, tensors, labels, part in (
-            ("", [boxes], None, "has no key 'output'"),
+            ("", [boxes], None, "how to decode its outputs (key output)"),
             ("{", [boxes], None, "the description of the outputs"),
             ("{}", [boxes], None, "key 'output': must be an object"),
             ({"decode": "yolo", "scorre": 1}, [boxes], None, "key 'scorre': unknown key; did you mean score?"),

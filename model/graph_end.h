@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** model/graph_end.h - how a network makes its output: are scores probabilities already? */
+#pragma once
+
+#include "model/common/graph.h"
+
+/**
+ * mdl_ends_in_probabilities() - follows an output back over what leaves values as they are
+ * @output: its name
+ * Threads: any. Return: whether Softmax or Sigmoid made it.
+ */
+bool mdl_ends_in_probabilities(const struct mdl_graph *g, const char *output);
