@@ -49,20 +49,24 @@ static const json_t *named(const json_t *list, const char *name)
     return NULL;
 }
 
-/* Return: whether @status is what was asked for; else @ret_why says what is missing. */
-static bool is_healthy(const json_t *status, const struct args *a, char *ret_why, size_t bytes)
+/* @ret_hopeless: waiting helps no more. Return: whether @status is what was asked for; else
+ * @ret_why says what is missing. */
+static bool is_healthy(const json_t *status, const struct args *a, char *ret_why, size_t bytes,
+                       bool *ret_hopeless)
 {
     const json_t *models = json_object_get(status, "models");
     const json_t *failed = named(json_object_get(status, "failed_models"), a->model);
     const char *state = ctl_text(status, "state");
 
     *ret_why = '\0';
+    *ret_hopeless = false;
     if (a->live) {
         return true;
     }
     if (strcmp(state, "draining") == 0) {
         snprintf(ret_why, bytes, "the daemon is stopping");
     } else if (failed) {
+        *ret_hopeless = true;
         snprintf(ret_why, bytes, "model %s could not be loaded: %s", ctl_text(failed, "name"),
                  ctl_text(failed, "error"));
     } else if (!named(models, a->model)) {
@@ -98,23 +102,25 @@ static void print(const struct ctl *ctl, const json_t *status, bool healthy, con
     }
 }
 
-/* @last: say what is wrong. Return: an exit code; CTL_FAILED: it answers and is not ready. */
-static int look(const struct ctl *ctl, const struct args *a, bool last)
+/* @last: say what is wrong; becomes true where another look would see the same. Return: an exit
+ * code; CTL_FAILED: it answers and is not ready. */
+static int look(const struct ctl *ctl, const struct args *a, bool *last)
 {
     json_t *reply = NULL;
     char why[1024];
-    bool healthy;
+    bool healthy, hopeless;
     int rc;
 
-    if (!last && !is_there(ctl)) {
+    if (!*last && !is_there(ctl)) {
         return CTL_UNREACHABLE;
     }
     rc = ctl_call(ctl, "Status", json_object(), &reply);
     if (rc) {
         return rc;
     }
-    healthy = is_healthy(json_object_get(reply, "status"), a, why, sizeof(why));
-    if (healthy || last) {
+    healthy = is_healthy(json_object_get(reply, "status"), a, why, sizeof(why), &hopeless);
+    *last = *last || hopeless;
+    if (healthy || *last) {
         print(ctl, json_object_get(reply, "status"), healthy, why);
     }
     json_decref(reply);
@@ -140,7 +146,7 @@ int ctl_health(const struct ctl *ctl, int argc, char **argv)
             patient.timeout_ms =
                 last ? LEAST_MS : base_max((int)((end_ns - now) / BASE_NS_PER_MS), LEAST_MS);
         }
-        rc = look(&patient, &a, last);
+        rc = look(&patient, &a, &last);
         if (rc == CTL_DONE || last) {
             return rc;
         }

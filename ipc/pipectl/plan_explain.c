@@ -177,7 +177,8 @@ void ctl_print_explanation(const json_t *reply)
     ctl_print_wrapped(ctl_text(e, "plan"), 6);
     printf("Chosen by %s for %s.\n", ctl_text(e, "algorithm"), ctl_text(e, "objective"));
     print_chosen(json_object_get(e, "chosen"));
-    printf("Of its costs, %.0f were measured, %.0f measured in earlier runs, %.0f predicted.\n\n",
+    printf("Times of its units, on each place and width: %.0f measured,\n%.0f measured in earlier "
+           "runs, %.0f predicted.\n\n",
            measured, saved, predicted);
     print_figures(e);
     printf("\n");

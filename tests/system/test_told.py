@@ -104,7 +104,7 @@ def health_is_an_exit_code():
             equal((waits.wait(60), waits.stdout.read()), (0, "degraded\n"))
             told("degraded", *health, "--live")
             told("not ready: model bad could not be loaded: %s" % bad, *health, expect=1)
-            told("not ready: model bad could not be loaded: %s" % bad, *health, "--model", "bad", "--wait", "0.3", expect=1)
+            told("not ready: model bad could not be loaded: %s" % bad, *health, "--model", "bad", "--wait", "3600", expect=1)
             told("not ready: no model xyz", *health, "--model", "xyz", expect=1)
             told('"healthy": false', *health, "--json", expect=1)
             d.signal(signal.SIGSTOP)
