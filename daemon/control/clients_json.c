@@ -9,12 +9,12 @@ static json_t *stream_json(const struct dmn_stream_info *s)
     json_t *picture =
         s->width ? json_pack("[I, I]", (json_int_t)s->width, (json_int_t)s->height) : json_null();
 
-    return json_pack("{s:I, s:s?, s:s, s:s, s:o, s:I, s:I, s:f, s:f, s:f}", "stream",
+    return json_pack("{s:I, s:s?, s:s, s:s, s:o, s:I, s:I, s:f, s:f, s:f, s:I}", "stream",
                      (json_int_t)s->id, "model", s->model, "pixfmt", s->pixfmt, "policy", s->policy,
                      "picture", picture, "credits", (json_int_t)s->flow.credits, "unanswered",
                      (json_int_t)s->flow.unanswered, "some_s", (double)s->use.some_ns / 1e9,
-                     "more_s", (double)s->use.more_ns / 1e9, "full_s",
-                     (double)s->use.full_ns / 1e9);
+                     "more_s", (double)s->use.more_ns / 1e9, "full_s", (double)s->use.full_ns / 1e9,
+                     "fills", (json_int_t)s->use.fills);
 }
 
 static void add_client(void *ctx, const struct dmn_client_info *c)

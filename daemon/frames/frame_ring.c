@@ -36,6 +36,7 @@ struct dmn_record *dmn_stream_take(struct dmn_stream *s, const struct ipc_header
                                                                          : DMN_NO_RESULT_INVALID);
         return r;
     }
+    dmn_stream_use_frame(&s->use, &s->flow, s->peer->fd);
     if (s->peer->frames->draining || !s->clients || s->clients->model->leaving) {
         dmn_record_fail(r, s->peer->frames->draining ? DMN_NO_RESULT_STOPPING
                                                      : DMN_NO_RESULT_UNLOADED);

@@ -2,13 +2,18 @@
 /**
  * daemon/frames/stream_use.h - for how long a stream had how many unanswered frames
  *
- * It tells a client that waits for its answers from one that has nothing to send.
+ * It tells a client that waits for its answers from one that has nothing to send, and from one that
+ * keeps its slots: which sends as many frames as its credits allow without ever having read all
+ * answers meanwhile.
  *
  * Threads: the loop thread.
  */
 #pragma once
 
+#include <linux/sockios.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 
 #include "base.h"
 #include "ipc/frame_rules.h"
@@ -18,6 +23,8 @@ struct dmn_stream_use {
     uint64_t some_ns; /* time with an unanswered frame */
     uint64_t more_ns; /* with at least two */
     uint64_t full_ns; /* with as many as the credits allow */
+    uint64_t fills;   /* how often it sent as many as its credits without having read all answers */
+    uint32_t unfinished; /* frames since the last of these, or since it had read all answers */
 };
 
 /** dmn_stream_use_until() - counts the time up to @now_ns. Call before @flow changes. */
@@ -30,4 +37,19 @@ static inline void dmn_stream_use_until(struct dmn_stream_use *u, const struct i
     u->some_ns += flow->unanswered > 0 ? passed : 0;
     u->more_ns += flow->unanswered > 1 ? passed : 0;
     u->full_ns += flow->unanswered >= flow->credits ? passed : 0;
+}
+
+/** dmn_stream_use_frame() - counts a frame that @flow has just taken. @fd: the client's socket; it
+ * is asked only where all earlier frames are answered. */
+static inline void dmn_stream_use_frame(struct dmn_stream_use *u, const struct ipc_flow *flow,
+                                        int fd)
+{
+    int bytes = 0;
+    bool finished = flow->unanswered == 1 && ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes == 0;
+
+    u->unfinished = finished ? 1 : u->unfinished + 1;
+    if (u->unfinished >= flow->credits) {
+        u->fills++;
+        u->unfinished = 0;
+    }
 }

@@ -18,16 +18,18 @@ static void print_stages(const json_t *model)
     ctl_table_init(&t, headings, "llllrrrrrr");
     json_array_foreach(stages, i, s)
     {
-        char units[64], ep[128], cpus[256], width[64], replicas[64], queue[64], expected[32];
+        char number[32], units[64], ep[128], cpus[256], width[64], replicas[64], queue[64],
+            expected[32];
 
         snprintf(expected, sizeof(expected), "-");
         if (json_is_number(json_object_get(s, "expected_ms"))) {
             snprintf(expected, sizeof(expected), "%.3f", ctl_real(s, "expected_ms"));
         }
         ctl_table_add(
-            &t, "%zu\t%s\t%s\t%s\t%s\t%s\t%.3f\t%s\t%.0f %%\t%s", i,
-            ctl_any(s, "units", units, sizeof(units)), ctl_any(s, "ep", ep, sizeof(ep)),
-            ctl_any(s, "cpus", cpus, sizeof(cpus)), ctl_any(s, "width", width, sizeof(width)),
+            &t, "%s\t%s\t%s\t%s\t%s\t%s\t%.3f\t%s\t%.0f %%\t%s",
+            ctl_any(s, "stage", number, sizeof(number)), ctl_any(s, "units", units, sizeof(units)),
+            ctl_any(s, "ep", ep, sizeof(ep)), ctl_any(s, "cpus", cpus, sizeof(cpus)),
+            ctl_any(s, "width", width, sizeof(width)),
             ctl_any(s, "replicas", replicas, sizeof(replicas)), ctl_real(s, "service_ms"), expected,
             100 * ctl_real(s, "busy"), ctl_any(s, "queue", queue, sizeof(queue)));
     }

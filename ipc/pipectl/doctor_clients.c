@@ -11,13 +11,15 @@
 #define IDLE 0.85       /* the busiest stage is busy for less: the daemon waits */
 #define WAITS 0.6       /* a stream waits for this share of the time */
 #define SINGLY 0.05     /* of that, with a second frame on its way: as good as never */
+#define ANSWERS 2       /* of a client, fewer say nothing of its habits */
+#define KEEPS 0.45      /* of its frames, at least, came without its having read all answers */
 #define FOR_EACH_TEAM 2 /* credits: one frame is computed, another is on its way */
 #define PICTURES 0.15   /* of a frame's time is worth a word */
 #define LATELY_S 60     /* refusals of clients that are gone */
 
-/* The same stream of the same client before; NULL: it is new. */
-static const json_t *stream_before(const struct doctor *d, const json_t *client,
-                                   const json_t *stream)
+/* Finds the same stream of the same client before. Return: its client; NULL: it is new. */
+static const json_t *find_before(const struct doctor *d, const json_t *client, const json_t *stream,
+                                 const json_t **ret)
 {
     const json_t *c, *s;
     size_t i, k;
@@ -31,11 +33,22 @@ static const json_t *stream_before(const struct doctor *d, const json_t *client,
         {
             if (doctor_number(s, "stream") == doctor_number(stream, "stream") &&
                 doctor_more(s, stream, "some_s") >= 0) {
-                return s;
+                *ret = s;
+                return c;
             }
         }
     }
+    *ret = NULL;
     return NULL;
+}
+
+static const json_t *stream_before(const struct doctor *d, const json_t *client,
+                                   const json_t *stream)
+{
+    const json_t *s;
+
+    find_before(d, client, stream, &s);
+    return s;
 }
 
 /* Where a stream waits for answers while the daemon waits for frames. */
@@ -76,7 +89,44 @@ static void waits(struct doctor *d, const json_t *client, const json_t *s)
     }
 }
 
-void doctor_client_waits(struct doctor *d)
+/* Return: most frames of the stream came without its client having read all answers before.
+ * @ret_each_s: between two of its client's answers. */
+static bool keeps_slots(const struct doctor *d, const json_t *client, const json_t *s,
+                        double *ret_each_s)
+{
+    const json_t *before, *connection = find_before(d, client, s, &before);
+    double answered = doctor_more(connection, client, "answered");
+    double filled = doctor_more(before, s, "fills") * doctor_number(s, "credits");
+
+    *ret_each_s = d->seconds / answered;
+    return answered >= ANSWERS && doctor_number(s, "credits") > 1 && filled >= KEEPS * answered;
+}
+
+/* Where a client keeps its slots while the daemon has nothing to do. */
+static void keeps(struct doctor *d, const json_t *client, const json_t *s)
+{
+    const json_t *m =
+        doctor_same(json_object_get(d->after, "models"), "name", ctl_text(s, "model"));
+    double some = doctor_more(stream_before(d, client, s), s, "some_s") / d->seconds, each_s;
+    struct doctor_stage busiest;
+
+    if (!m || d->seconds <= 0 || !doctor_busiest(d, m, &busiest) || !(busiest.busy < IDLE) ||
+        !(some < WAITS) || !keeps_slots(d, client, s, &each_s)) {
+        return;
+    }
+    doctor_find(d, ctl_text(m, "name"), 1 - busiest.busy,
+                "Let it take its answers at once, in a thread of their own, and do there what "
+                "takes so long; or give that work more processes. If it waits for its camera "
+                "meanwhile, nothing is lost.",
+                "Client \"%s\" (pid %.0f) keeps all its %.0f slots and takes an answer every %.0f "
+                "ms; its frames are in the daemon for %.0f %% of the time, and the daemon is idle "
+                "for %.0f %%.",
+                ctl_text(client, "client"), doctor_number(client, "pid"),
+                doctor_number(s, "credits"), 1e3 * each_s, 100 * some, 100 * (1 - busiest.busy));
+}
+
+static void each_stream(struct doctor *d,
+                        void (*judge)(struct doctor *d, const json_t *client, const json_t *s))
 {
     const json_t *c, *s;
     size_t i, k;
@@ -85,9 +135,19 @@ void doctor_client_waits(struct doctor *d)
     {
         json_array_foreach(json_object_get(c, "opened"), k, s)
         {
-            waits(d, c, s);
+            judge(d, c, s);
         }
     }
+}
+
+void doctor_client_waits(struct doctor *d)
+{
+    each_stream(d, waits);
+}
+
+void doctor_slow_client(struct doctor *d)
+{
+    each_stream(d, keeps);
 }
 
 /* How often it happened during the sample. */
@@ -243,7 +303,7 @@ void doctor_pictures(struct doctor *d)
                  "scale them.",
                  doctor_number(wants, "width"), doctor_number(wants, "height"));
         doctor_find(
-            d, name, share, advice,
+            d, name, doctor_winnable(share, doctor_pictures_busy(d, m)), advice,
             "Preprocessing takes %.0f %% of a frame: pictures of up to %.0fx%.0f (%s) become "
             "%.0fx%.0f.",
             100 * share, json_number_value(json_array_get(json_object_get(largest, "picture"), 0)),

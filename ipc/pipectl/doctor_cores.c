@@ -61,7 +61,7 @@ void doctor_shared_cores(struct doctor *d)
         if (!(taken >= TAKEN)) {
             continue;
         }
-        doctor_find(d, ctl_text(m, "name"), taken,
+        doctor_find(d, ctl_text(m, "name"), doctor_winnable(taken, s.busy),
                     "Stop these programs, or move them to other cores (taskset -p, CPUAffinity= or "
                     "AllowedCPUs= of their units), or keep the daemon on cores of its own (the key "
                     "eps). A client on the same cores counts, too.",
@@ -96,7 +96,7 @@ void doctor_contention(struct doctor *d)
                  "set --model %s PLAN on one and --model %s on another. Or send fewer frames to "
                  "one of them.",
                  name, other);
-        doctor_find(d, name, taken, advice,
+        doctor_find(d, name, doctor_winnable(taken, s.busy), advice,
                     "Two models contend for the same cores: %s ran for %.0f %% of the time on %s, "
                     "where stage %s of %s runs.",
                     other, 100 * taken,
@@ -124,7 +124,7 @@ void doctor_slow_stage(struct doctor *d)
             continue;
         }
         doctor_find(
-            d, ctl_text(m, "name"), 1 - s.expected_ms / own_ms,
+            d, ctl_text(m, "name"), doctor_winnable(1 - s.expected_ms / own_ms, s.busy),
             "If clocks and other programs are not to blame, its teams compete for memory or "
             "caches, which the cost table does not know: pipectl retune tries plans on live "
             "frames.",

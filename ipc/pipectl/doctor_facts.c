@@ -241,6 +241,37 @@ double doctor_pictures_share(const struct doctor *d, const json_t *model)
     return in_teams > 0 && all > 0 ? base_min(in_teams / all, 1.0) : 0;
 }
 
+double doctor_pictures_busy(const struct doctor *d, const json_t *model)
+{
+    double beside_s = doctor_more(before_of(d, model), model, "pictures_beside_s");
+    struct doctor_stage s = {.busy = NAN};
+
+    doctor_busiest(d, model, &s);
+    return beside_s > 0 ? s.busy + beside_s / d->seconds : s.busy;
+}
+
+double doctor_winnable(double share, double busy)
+{
+    return busy < share ? busy : share;
+}
+
+bool doctor_is_aside(const struct doctor *d, const json_t *model)
+{
+    const json_t *m;
+    size_t i;
+
+    if (doctor_answered(d, model) > 0) {
+        return false;
+    }
+    DOCTOR_EACH_MODEL(d, i, m)
+    {
+        if (doctor_answered(d, m) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *doctor_cpus(const json_t *cpus, char *ret, size_t bytes)
 {
     size_t count = json_array_size(cpus), used = (size_t)snprintf(ret, bytes, "cpu");

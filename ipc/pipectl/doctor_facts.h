@@ -46,6 +46,14 @@ double doctor_throttled(const struct doctor *d);
 /** doctor_pictures_share() - Return: share of the teams' time in which the model's pictures were
  * converted; 0: none, or unknown. */
 double doctor_pictures_share(const struct doctor *d, const json_t *model);
+/** doctor_pictures_busy() - Return: busy share of the model's busiest stage, with the conversion of
+ * pictures beside it; NAN: unknown. */
+double doctor_pictures_busy(const struct doctor *d, const json_t *model);
+/** doctor_winnable() - Return: @share, but no more than the share of the time that could be won: for
+ * which what it slows was @busy. NAN: unknown. */
+double doctor_winnable(double share, double busy);
+/** doctor_is_aside() - Return: the model answered nothing meanwhile, while another one did. */
+bool doctor_is_aside(const struct doctor *d, const json_t *model);
 /** doctor_contended() - Return: the share of doctor_stage.off_core for which teams of other models
  * ran on the stage's cores. @ret_other: the name of the one that ran most, borrowed. */
 double doctor_contended(const struct doctor *d, const json_t *model, const struct doctor_stage *s,

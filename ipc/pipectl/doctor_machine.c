@@ -94,7 +94,7 @@ static void find_governor(struct doctor *d, const json_t *policies, size_t first
              doctor_has_cpu(d->read_only, number)
                  ? " The file cannot be written from here: do it on the host of this container."
                  : "");
-    doctor_find(d, NULL, 1 - now / most, advice,
+    doctor_find(d, NULL, doctor_winnable(1 - now / most, load), advice,
                 "Governor %s holds %s at %.1f of %.1f GHz; their teams are busy for %.0f %% of "
                 "the time.",
                 ctl_text(p, "governor"), doctor_cpus(all, cpus, sizeof(cpus)), now / 1e6,
@@ -128,13 +128,14 @@ void doctor_frequency_limit(struct doctor *d)
             json_is_true(json_object_get(p, "by_heat"))) {
             continue;
         }
-        doctor_find(d, NULL, 1 - limit / most,
-                    "See who set scaling_max_freq of that policy: a power profile "
-                    "(powerprofilesctl, tlp, thermald), the firmware, or somebody by hand. "
-                    "cpupower frequency-set -u sets it.",
-                    "A limit holds %s at %.1f of %.1f GHz, and it is not for heat.",
-                    doctor_cpus(json_object_get(p, "cpus"), cpus, sizeof(cpus)), limit / 1e6,
-                    most / 1e6);
+        doctor_find(
+            d, NULL,
+            doctor_winnable(1 - limit / most, doctor_load_of(d, json_object_get(p, "cpus"))),
+            "See who set scaling_max_freq of that policy: a power profile "
+            "(powerprofilesctl, tlp, thermald), the firmware, or somebody by hand. "
+            "cpupower frequency-set -u sets it.",
+            "A limit holds %s at %.1f of %.1f GHz, and it is not for heat.",
+            doctor_cpus(json_object_get(p, "cpus"), cpus, sizeof(cpus)), limit / 1e6, most / 1e6);
     }
 }
 
@@ -173,10 +174,12 @@ void doctor_heat(struct doctor *d)
         char cpus[128];
 
         if (json_is_true(json_object_get(p, "by_heat")) && limit < NEARLY * most) {
-            doctor_find(d, NULL, 1 - limit / most, advice,
-                        "Heat holds %s at %.1f of %.1f GHz (%s).",
-                        doctor_cpus(json_object_get(p, "cpus"), cpus, sizeof(cpus)), limit / 1e6,
-                        most / 1e6, zone);
+            doctor_find(
+                d, NULL,
+                doctor_winnable(1 - limit / most, doctor_load_of(d, json_object_get(p, "cpus"))),
+                advice, "Heat holds %s at %.1f of %.1f GHz (%s).",
+                doctor_cpus(json_object_get(p, "cpus"), cpus, sizeof(cpus)), limit / 1e6,
+                most / 1e6, zone);
             found++;
         }
     }

@@ -76,6 +76,7 @@ void doctor_better_plan(struct doctor *d)
         const char *name = ctl_text(m, "name"), *origin = ctl_text(m, "algorithm");
         const json_t *explanation = json_object_get(d->explanations, name);
         bool users = strcmp(origin, "manual") == 0 || strcmp(origin, "config") == 0;
+        struct doctor_stage busiest = {.busy = NAN};
         struct rival r = {0};
         char advice[DOCTOR_TEXT];
 
@@ -97,7 +98,8 @@ void doctor_better_plan(struct doctor *d)
                                                  "models"
                                                : "",
                  name);
-        doctor_find(d, name, r.gain / (1 + r.gain), advice,
+        doctor_busiest(d, m, &busiest);
+        doctor_find(d, name, doctor_winnable(r.gain / (1 + r.gain), busiest.busy), advice,
                     "The plan %s is %s; %s is %s to serve %.0f %% more frames/s.",
                     ctl_text(m, "plan"),
                     strcmp(origin, "config") == 0 ? "the configuration's" : "a user's", r.plan,
@@ -117,7 +119,7 @@ void doctor_guessed_costs(struct doctor *d)
         double guessed = doctor_number(table, "predicted");
         double all = guessed + doctor_number(table, "measured") + doctor_number(table, "saved");
 
-        if (guessed > GUESSED * all) {
+        if (guessed > GUESSED * all && !doctor_is_aside(d, m)) {
             doctor_find(d, ctl_text(m, "name"), NAN,
                         "pipectl retune measures plans on live frames; pipectl profile, while "
                         "nobody uses the daemon, makes the guesses better.",
@@ -157,7 +159,8 @@ static void keep_heavy(struct heavy *h, json_int_t unit, double share)
     h->unit[at] = unit;
 }
 
-/* @pictures: share of the time in which pictures were converted, by unit 0. */
+/* @pictures: share of the time in which pictures were converted, by unit 0, whose time bounds it:
+ * the share is of wall time, the units' times leave out what others took. */
 static struct heavy heavy_of(const json_t *units, double pictures)
 {
     struct heavy h = {0};
@@ -171,7 +174,8 @@ static struct heavy heavy_of(const json_t *units, double pictures)
 
         h.frame_ms += ms > 0 ? ms : 0;
     }
-    pictures_ms = pictures * h.frame_ms;
+    pictures_ms = doctor_number(json_array_get(units, 0), "ewma_ms");
+    pictures_ms = pictures_ms > 0 ? base_min(pictures * h.frame_ms, pictures_ms) : 0;
     h.frame_ms -= pictures_ms;
     json_array_foreach(units, i, u)
     {
@@ -199,10 +203,13 @@ void doctor_heavy_units(struct doctor *d)
         const json_t *status = doctor_same(json_object_get(d->after, "models"), "name", name);
         struct heavy h =
             heavy_of(json_object_get(d->units, name), doctor_pictures_share(d, status));
+        struct doctor_stage busiest = {.busy = NAN};
         char list[96] = "", advice[DOCTOR_TEXT];
         size_t used = 0;
 
-        if (h.all < HEAVY_ALL || doctor_number(m, "integers") > 0) {
+        doctor_busiest(d, status, &busiest);
+        if (h.all < HEAVY_ALL || doctor_number(m, "integers") > 0 || !status ||
+            doctor_is_aside(d, status)) {
             continue;
         }
         for (size_t k = 0; k < h.count && used < sizeof(list); k++) {
@@ -217,7 +224,7 @@ void doctor_heavy_units(struct doctor *d)
                  "only if examples keep their class and it is faster. pipectl units --sort time "
                  "lists all.",
                  name);
-        doctor_find(d, name, h.all * INT8_SAVES, advice,
+        doctor_find(d, name, doctor_winnable(h.all * INT8_SAVES, busiest.busy), advice,
                     "Unit%s %s take%s %.0f %% of a frame, %.2f of %.2f ms, in f32.",
                     h.count == 1 ? "" : "s", list, h.count == 1 ? "s" : "", 100 * h.all, h.sum_ms,
                     h.frame_ms);

@@ -56,8 +56,9 @@ void doctor_find(struct doctor *d, const char *model, double share, const char *
     X("heat", LOSS, heat) X("quota", LOSS, quota) X("memory", LOSS, memory)                        \
     X("shared-cores", LOSS, shared_cores) X("contention", LOSS, contention)                        \
     X("slow-stage", LOSS, slow_stage) X("crowded-plan", LOSS, crowded_plan)                        \
-    X("client-waits", LOSS, client_waits) X("refused", LOSS, refused)                              \
-    X("deadlines", LOSS, deadlines) X("dropped", NOTE, dropped) X("pictures", LOSS, pictures)      \
+    X("client-waits", LOSS, client_waits) X("slow-client", LOSS, slow_client)                      \
+    X("refused", LOSS, refused) X("deadlines", LOSS, deadlines) X("dropped", NOTE, dropped)        \
+    X("pictures", LOSS, pictures)                                                                  \
     X("better-plan", LOSS, better_plan) X("guessed-costs", NOTE, guessed_costs)                    \
     X("heavy-units", NOTE, heavy_units)
 /* clang-format on */

@@ -390,6 +390,20 @@ def test_models():
     bad(1, ["nowhere"], "models", "load", "second", DIGITS, "--plan", "0-99@nowhere")
 
 
+def test_teams_of_two_eps_share_a_stage():
+    """Column "stage" is its number, as in the JSON, not that of the row."""
+    if len(os.sched_getaffinity(0)) < 2:
+        return "needs two cores"
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    eps = [{"name": name, "cpus": str(cpu)} for name, cpu in zip("ab", cpus)]
+    with Daemon(models={"digits": DIGITS}, config={"eps": eps}, env=HEARTBEAT) as d:
+        d.call("SetPlan", {"plan": "0-5@a+b|6-11@b"})
+        rows = [line.split() for line in d.pipectl("status", as_json=False).splitlines() if re.match(r" *[0-9]+ +[0-9]", line)]
+        equal([(r[0], r[1], r[2]) for r in rows], [("0", "0-5", "a"), ("0", "0-5", "b"), ("1", "6-11", "b")])
+        equal([s["stage"] for s in d.status()["models"][0]["stages"]], [0, 0, 1])
+    return None
+
+
 def test_history_units_metrics_config():
     event = good_json("retune")
     keys(event, "id", "at", "cause", "algorithm", "plan_before", "plan_after", "fps_before", "fps_after", "duration_ms",

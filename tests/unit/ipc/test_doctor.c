@@ -30,7 +30,8 @@ static const char STATUS[] =
     " 'memory': {'resident_bytes': 104857600, 'limit_bytes': null},"
     " 'clients': [{'client': 'cam', 'pid': 9, 'uid': 5, 'opened': [{'stream': 1, 'model': 'net',"
     "   'pixfmt': 'rgb24', 'policy': 'block', 'picture': [64, 48], 'credits': 6,"
-    "   'some_s': %d.9, 'more_s': %d.9, 'full_s': 1.0}]}],"
+    "   'some_s': %d.9, 'more_s': %d.9, 'full_s': 1.0, 'fills': 4}],"
+    "   'answered': 100}],"
     " 'refusals': []}";
 static const char REST[] =
     "{'models': [{'name': 'net', 'integers': 0, 'warnings': [], 'preprocess': {'width': 64,"
@@ -258,6 +259,8 @@ TEST(clocks_that_are_held_down)
     finds_nothing(s);
     s = calm();
     set(s, "after.sensors.policies.1.governor", "'powersave'");
+    set(s, "after.models.0.stages.1.busy_s", "4.0"); /* two teams for 75 % of 2 s */
+    set(s, "after.models.0.stages.1.cpu_s", "4.0");
     set(s, "after.sensors.policies.1.min_khz", "600000");
     set(s, "after.sensors.policies.1.freq_khz", "600000");
     finds(s, "governor", 2 / 3.0, "Governor powersave holds cpu2-3 at 0.6 of 1.8 GHz");
@@ -344,6 +347,92 @@ TEST(cores_that_others_use)
     set(s, "after.models.0.stages.0.expected_ms", "5.0");
     finds(s, "slow-stage", 0.5,
           "takes 10.00 ms of CPU time for a frame; the planner expected 5.00");
+}
+
+/* One stage is busy for a tenth of the time: no more can be won by what slows it. */
+TEST(no_more_can_be_won_than_the_stage_is_busy)
+{
+    static const char *const kinds[][3] = {
+        {"after.models.0.stages.0.cpu_s", "1.52", "shared-cores"},
+        {"after.models.0.stages.0.expected_ms", "0.2", "slow-stage"},
+        {"after.sensors.policies.0.limit_khz", "1200000", "frequency-limit"},
+        {"models.0.integers", "0", "heavy-units"},
+        {"after.models.0.algorithm", "'manual'", "better-plan"}};
+
+    for (size_t i = 0; i < base_array_count(kinds); i++) {
+        json_t *s = calm();
+
+        set(s, "after.models.0.stages.0.busy_s", "1.7");
+        set(s, "after.models.0.stages.0.cpu_s", "1.7");
+        set(s, "after.models.0.stages.0.expected_ms", "2.0");
+        set(s, kinds[i][0], kinds[i][1]);
+        finds(s, kinds[i][2], 0.1, "");
+    }
+    json_t *s = calm(); /* pictures are converted beside the stage for 60 % of the time */
+    set(s, "after.models.0.stages.0.busy_s", "1.7");
+    set(s, "after.models.0.stages.0.cpu_s", "1.52");
+    set(s, "after.models.0.stages.0.expected_ms", "2.0");
+    set(s, "after.models.0.pictures_beside_s", "1.2");
+    json_t *f = doctor_judge(s);
+    T_EQ(json_array_size(f), 2);
+    T_STR(text_of(json_array_get(f, 0), "name"), "pictures");
+    T_NEAR(json_number_value(json_object_get(json_array_get(f, 0), "share")), 0.7, 1e-6);
+    T_STR(text_of(json_array_get(f, 1), "name"), "shared-cores");
+    T_NEAR(json_number_value(json_object_get(json_array_get(f, 1), "share")), 0.1, 1e-6);
+    json_decref(f);
+    json_decref(s);
+}
+
+/* The share of pictures is of wall time, which others may have taken. */
+TEST(no_unit_takes_more_than_a_frame)
+{
+    json_t *s = calm(), *f;
+
+    set(s, "models.0.integers", "0");
+    set(s, "after.models.0.pictures_s", "1.8");
+    set(s, "units.net.1.weight_bytes", "10");
+    f = doctor_judge(s);
+    T_EQ(json_array_size(f), 2);
+    T_STR(text_of(json_array_get(f, 1), "name"), "heavy-units");
+    T_TRUE(strstr(text_of(json_array_get(f, 1), "text"),
+                  "Unit 1 takes 95 % of a frame, 9.00 of 9.50 ms"));
+    json_decref(f);
+    json_decref(s);
+}
+
+TEST(a_client_that_keeps_its_slots)
+{
+    json_t *s = calm();
+
+    set(s, "after.models.0.stages.0.busy_s", "1.6"); /* 5 % */
+    set(s, "after.models.0.stages.0.cpu_s", "1.6");
+    set(s, "after.models.0.stages.0.expected_ms", "2.0");
+    set(s, "after.clients.0.opened.0.some_s", "2.0");
+    set(s, "after.clients.0.opened.0.more_s", "2.0");
+    set(s, "after.clients.0.answered", "120");
+    finds_nothing(json_deep_copy(s)); /* a camera of 10 frames a second */
+    set(s, "after.clients.0.opened.0.fills", "7");
+    finds(s, "slow-client", 0.95,
+          "\"cam\" (pid 9) keeps all its 6 slots and takes an answer every 100 ms; its frames are "
+          "in the daemon for 5 % of the time, and the daemon is idle for 95 %");
+}
+
+TEST(models_without_frames_have_no_notes)
+{
+    json_t *s = calm();
+    json_t *after = json_object_get(json_object_get(s, "after"), "models");
+    json_t *other = json_deep_copy(json_array_get(after, 0));
+
+    set(s, "explanations.net.table.predicted", "20");
+    json_object_set_new(other, "name", json_string("b"));
+    json_array_append(json_object_get(json_object_get(s, "before"), "models"), other);
+    json_array_append_new(after, other);
+    set(s, "after.models.1.in_flight", "0");
+    set(s, "explanations.b",
+        "{'objective': 'throughput', 'table': {'measured': 0, 'saved': 0, 'predicted': 12}}");
+    set(s, "units.b", "[{'unit': 0, 'ewma_ms': 9.0, 'weight_bytes': 10}]");
+    set(s, "models.1", "{'name': 'b', 'integers': 0, 'warnings': []}");
+    finds(s, "guessed-costs", -1, "20 of 26 figures");
 }
 
 TEST(clients)
