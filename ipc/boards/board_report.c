@@ -82,7 +82,7 @@ static bool read_service(const json_t *j, double ret[BRD_HOPS_MAX])
 
 static bool read_route_state(const json_t *j, struct brd_route_state *ret)
 {
-    json_int_t number, answered, resent, late, dropped;
+    json_int_t number, answered, resent, late, dropped = 0;
     double frames, window;
 
     if (!brd_get_text(j, "model", ret->model, sizeof(ret->model)) ||
@@ -94,7 +94,7 @@ static bool read_route_state(const json_t *j, struct brd_route_state *ret)
         !brd_get_count(j, "answered", 0, FRAMES_MAX, &answered) ||
         !brd_get_count(j, "resent", 0, FRAMES_MAX, &resent) ||
         !brd_get_count(j, "late", 0, FRAMES_MAX, &late) ||
-        !brd_get_count(j, "dropped", 0, FRAMES_MAX, &dropped) ||
+        (json_object_get(j, "dropped") && !brd_get_count(j, "dropped", 0, FRAMES_MAX, &dropped)) ||
         !read_service(j, ret->service_ns)) {
         return false;
     }

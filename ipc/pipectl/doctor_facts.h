@@ -49,8 +49,8 @@ double doctor_pictures_share(const struct doctor *d, const json_t *model);
 /** doctor_pictures_busy() - Return: busy share of the model's busiest stage, with the conversion of
  * pictures beside it; NAN: unknown. */
 double doctor_pictures_busy(const struct doctor *d, const json_t *model);
-/** doctor_winnable() - Return: @share, but no more than the share of the time that could be won: for
- * which what it slows was @busy. NAN: unknown. */
+/** doctor_winnable() - Return: @share, but no more than the share of the time that could be won:
+ * for which what it slows was @busy. NAN: unknown. */
 double doctor_winnable(double share, double busy);
 /** doctor_is_aside() - Return: the model answered nothing meanwhile, while another one did. */
 bool doctor_is_aside(const struct doctor *d, const json_t *model);

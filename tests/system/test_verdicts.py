@@ -69,7 +69,7 @@ class Judges:
         d = self.daemon(state_dir=self.kept_in)
         try:
             d.start(wait=False)
-            d.wait_notify(lambda m: m.get("READY") == "1" or d.process.poll() is not None)
+            d.wait_notify(lambda m: m.get("READY") == "1")
             good = not d.status()["failed_models"]
             d.stop()
         except Failure:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import Optional
 
-from ._calls import (Busy, Calls, InvalidPlan, LoadFailed, NotFound, PermissionDenied, ReloadFailed, Unsupported)
+from ._calls import (Busy, Calls, InvalidPlan, LoadFailed, NotFound, NotStarted, PermissionDenied, ReloadFailed,
+                     Unsupported)
 from .answer import Answer
 from .connection import Connection
 from .decode import Decoded, Mask, Object, Point
@@ -27,8 +28,9 @@ from .varlink import Example, Monitor
 __all__ = [
     "Answer", "Busy", "Calls", "Closed", "Connection", "ControlError", "Decoded", "Dtype", "Error", "Example", "Frame",
     "FrameError", "InvalidPlan", "LimitReached", "LoadFailed", "Mask", "Monitor", "NoSuchModel", "NotConnected",
-    "NotFound", "NotReachable", "NotSupported", "Object", "PermissionDenied", "Pixfmt", "Point", "Policy", "Released",
-    "ReloadFailed", "SlotsHeld", "Status", "Stream", "Tensor", "TimedOut", "Top", "Unsupported", "connect", "control"]
+    "NotFound", "NotReachable", "NotStarted", "NotSupported", "Object", "PermissionDenied", "Pixfmt", "Point", "Policy",
+    "Released", "ReloadFailed", "SlotsHeld", "Status", "Stream", "Tensor", "TimedOut", "Top", "Unsupported",
+    "connect", "control"]
 
 
 def connect(path: Optional[str] = None, timeout: Optional[float] = 30.0, *, reconnect: Optional[float] = None,
