@@ -531,5 +531,5 @@ if __name__ == "__main__":
         an_idle_daemon_is_well, models_that_are_not_served, a_stage_that_hangs, clocks_and_heat, quota_of_files,
         a_quota_of_the_kernel, memory_runs_out, another_program, two_models, too_many_cores_in_a_plan,
         one_frame_in_flight, too_few_credits, a_client_that_keeps_its_slots, clients_are_refused, frames_are_late,
-        frames_are_dropped, pictures_are_large, a_plan_of_the_user, costs_are_guesses, units_are_heavy, a_stage_is_slower_than_expected,
-        a_search_is_running, a_sample_can_be_kept)])
+        frames_are_dropped, pictures_are_large, a_plan_of_the_user, costs_are_guesses, units_are_heavy,
+        a_stage_is_slower_than_expected, a_search_is_running, a_sample_can_be_kept)])

@@ -43,7 +43,8 @@ class Planned:
         others = [n for n in self.up if n != name] + ([None] if name else [])
         links = [{"board": board_print(n) if n else SELF, "up": True, "ns": self.way[n or name][0],
                   "ns_per_byte": self.way[n or name][1]} for n in others]
-        costs = [{"content": "digits-" + self.model["hash"][:8], "first_unit": 0, "units": self.units,
+        known = self.link.routes.get("digits") or {"content": "digits-" + self.model["hash"][:8]}
+        costs = [{"content": known["content"], "first_unit": 0, "units": self.units,
                   "rows": [{"ep": 0, "width": w, "ns": [self.costs.get(name, 1.0)] * self.units} for w in (1, 2)]}]
         told = {"board": board_print(name) if name else SELF, "known": True, "version": "0", "memory_bytes": 1e9,
                 "costs": costs if name in self.costs else [], "links": links,
