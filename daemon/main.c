@@ -41,10 +41,21 @@ static int serve(const struct dmn_args *args, struct dmn_config *config,
     if (status == 0) {
         dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_STOPPED}, "stopped");
     } else {
-        dmn_refuse_start(&waiting, failure[0] ? failure : "journalctl -u piped says why");
+        dmn_refuse_start(&waiting, failure[0] ? failure : "journalctl -u piped says why", NULL,
+                         NULL);
         dmn_inherited_close(&waiting);
     }
     return status ? status : error ? DMN_EXIT_FAILED : DMN_EXIT_OK;
+}
+
+static bool configuration_is_mended(const void *args)
+{
+    char unused[DMN_CONFIG_ERROR_MAX];
+    struct dmn_config *config = NULL;
+    bool good = dmn_config_from_args(args, unused, &config) == 0;
+
+    dmn_config_free(config);
+    return good;
 }
 
 int main(int argc, char **argv)
@@ -85,7 +96,7 @@ int main(int argc, char **argv)
     }
     if (dmn_config_from_args(&args, error, &config) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED}, "%s", error);
-        dmn_refuse_start(&in, error);
+        dmn_refuse_start(&in, error, configuration_is_mended, &args);
         dmn_inherited_close(&in);
         return DMN_EXIT_CONFIG;
     }

@@ -39,7 +39,8 @@ static bool answer(int listening, const void *bytes, size_t count)
     return any;
 }
 
-void dmn_refuse_start(const struct dmn_inherited *in, const char *why)
+void dmn_refuse_start(const struct dmn_inherited *in, const char *why,
+                      bool (*mended)(const void *ctx), const void *ctx)
 {
     uint64_t now = base_now_ns(), last = now + DMN_REFUSING_BUSY_MS * BASE_NS_PER_MS;
     uint64_t end = now + DMN_REFUSING_IDLE_MS * BASE_NS_PER_MS;
@@ -63,7 +64,7 @@ void dmn_refuse_start(const struct dmn_inherited *in, const char *why)
     while ((in->frames >= 0 || in->control >= 0) && now < end) {
         int count = poll(wait, base_array_count(wait), (int)((end - now) / BASE_NS_PER_MS) + 1);
 
-        if (count < 0 && errno != EINTR) {
+        if ((count < 0 && errno != EINTR) || (count > 0 && mended && mended(ctx))) {
             break;
         }
         if (count > 0 &&

@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 /* How long it stays without clients, and with some. In 30 s clients can start it fewer times than
  * StartLimitBurst= of piped.service allows, so that people can start it besides. */
 #define DMN_REFUSING_IDLE_MS 200u
@@ -34,6 +36,9 @@ void dmn_inherited_close(struct dmn_inherited *in);
  * @why: one line. Clients of frames get an ERROR of status unavailable, after which libpiped tries
  * again; control clients the error NotStarted. It stays for DMN_REFUSING_IDLE_MS, and for
  * DMN_REFUSING_BUSY_MS once somebody has connected; it returns at once if there is no socket.
+ * @mended: asked before each answer, whether a start would get further now: then it returns, and
+ * who waits starts the service. NULL: nobody knows.
  * Threads: the main thread, while no loop runs. Blocks.
  */
-void dmn_refuse_start(const struct dmn_inherited *in, const char *why);
+void dmn_refuse_start(const struct dmn_inherited *in, const char *why,
+                      bool (*mended)(const void *ctx), const void *ctx);
