@@ -63,7 +63,8 @@ void dmn_log_with(int level, struct dmn_log_fields f, const char *format, ...)
     }
     shown_clean(text, "");
     if (f.id && strcmp(f.id, DMN_MSG_STARTUP_FAILED) == 0) {
-        snprintf(startup_failure, sizeof(startup_failure), "%s", text);
+        snprintf(startup_failure, sizeof(startup_failure), "%.*s", (int)sizeof(startup_failure) - 1,
+                 text);
     }
     if (log_journal && dmn_service_journal(level, text, f.id, f.model, f.plan, f.client) == 0) {
         return;

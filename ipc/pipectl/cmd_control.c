@@ -52,25 +52,6 @@ void ctl_print_list(const json_t *list, const char *const *keys, const char *ali
     ctl_table_print(&t);
 }
 
-/* Calls, then prints reply[key] as JSON, or as a table with these keys. */
-static int list_command(const struct ctl *ctl, const char *method, json_t *parameters,
-                        const char *key, const char *const *keys, const char *align)
-{
-    json_t *reply;
-    int rc = ctl_call(ctl, method, parameters, &reply);
-
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
-        ctl_print_json(json_object_get(reply, key));
-    } else {
-        ctl_print_list(json_object_get(reply, key), keys, align);
-    }
-    json_decref(reply);
-    return CTL_DONE;
-}
-
 /* A key of the table: no advanced one at its default, unless all are asked for. */
 static bool is_shown(const json_t *row, bool all)
 {
