@@ -67,9 +67,12 @@ void dmn_refuse_start(const struct dmn_inherited *in, const char *why,
         if ((count < 0 && errno != EINTR) || (count > 0 && mended && mended(ctx))) {
             break;
         }
-        if (count > 0 &&
-            (answer(in->frames, error, error_bytes) | answer(in->control, reply, reply_bytes))) {
-            end = last;
+        if (count > 0) {
+            bool frames = answer(in->frames, error, error_bytes);
+
+            if (answer(in->control, reply, reply_bytes) || frames) {
+                end = last;
+            }
         }
         now = base_now_ns();
     }
