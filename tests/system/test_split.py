@@ -6,7 +6,7 @@ usage: test_split.py [CASE]...
 """
 import functools
 
-from adapting import Ahead, Machine, begin_with, good_record, kept
+from adapting import Machine, begin_with, good_record, kept
 from daemon import VarlinkError, check, equal, main
 from test_adapt_load import Thief, no_thief
 
@@ -37,7 +37,7 @@ def on_equal_cores(case):
     def run():
         if no_thief():
             return no_thief()
-        with Ahead(), Machine(adapt=ADAPT, eps=False) as m:
+        with Machine(adapt=ADAPT, eps=False) as m:
             begin_with(m, STAGES)
             return case(m)
     return run
