@@ -383,7 +383,7 @@ static void pgst_infer_class_init(PipedInferClass *class)
     gst_element_class_add_static_pad_template(element, &json_template);
     gst_element_class_set_static_metadata(element, "piped inference", "Filter/Analyzer/Video",
                                           "Puts the answers of a model that piped serves on frames",
-                                          "piped maintainers <piped@packages.debian.org>");
+                                          "the piped authors");
 }
 
 static void pgst_infer_init(PipedInfer *self)

@@ -108,7 +108,7 @@ static void pgst_overlay_class_init(PipedOverlayClass *class)
     gst_caps_unref(caps);
     gst_element_class_set_static_metadata(element, "piped overlay", "Filter/Editor/Video",
                                           "Draws the answers of pipedinfer into frames",
-                                          "piped maintainers <piped@packages.debian.org>");
+                                          "the piped authors");
 }
 
 static void pgst_overlay_init(PipedOverlay *self)

@@ -13,4 +13,4 @@ static gboolean begin(GstPlugin *plugin)
 /* The name of this licence is not one that GStreamer knows by itself. */
 GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, piped,
                   "Models that piped serves, for frames of a pipeline", begin, PIPED_VERSION,
-                  "Apache 2.0", "piped", "https://packages.debian.org/piped")
+                  "Apache 2.0", "piped", "Unknown package origin")
