@@ -203,6 +203,7 @@ static bool refuse_load(struct dmn_call *c, const char *name, const char *path, 
 {
     const struct dmn_control *control = c->control;
     const char *why = NULL;
+    char taken[256];
     size_t loading;
 
     if (!dmn_config_name_ok(name)) {
@@ -214,15 +215,16 @@ static bool refuse_load(struct dmn_call *c, const char *name, const char *path, 
     } else if (wants_save(c) && dmn_users_is_link(c->control->users, c->conn->peer.uid)) {
         why = "models of other boards are not saved here";
     } else if (being_loaded(control, name, &loading) || dmn_model_find(control->models, name)) {
-        char taken[256];
-
         snprintf(taken, sizeof(taken),
                  "model %.100s is loaded already: unload it first, or take another name", name);
         dmn_call_error(c, "Busy", "why", taken);
         return true;
     } else if (dmn_model_count(control->models) + loading >=
                (size_t)dmn_config_int(dmn_machine_config(control->machine), DMN_KEY_LIMIT_MODELS)) {
-        why = "too many models (limits.models)";
+        (void)snprintf(
+            taken, sizeof(taken), "too many models: limits.models is %lld",
+            (long long)dmn_config_int(dmn_machine_config(control->machine), DMN_KEY_LIMIT_MODELS));
+        why = taken;
     }
     if (why) {
         dmn_call_error(c, "LoadFailed", "why", why);

@@ -152,14 +152,18 @@ static bool place_all(struct dmn_record *r, const struct dmn_frame_format *forma
                                  [OUTPUT] = !m || out ? format->output.here_bytes : 0,
                                  [OUTPUT_THERE] = !m && out ? format->output.there_bytes : 0};
     size_t at[PARTS], total = SIZE_MAX / 2;
+    enum dmn_config_id key;
     bool own;
 
     if (!lay_out_parts(bytes, at, &total) || !ensure_buffer(r, p, total)) {
         own = p->inline_bytes + total > limit_of(p, DMN_KEY_LIMIT_INLINE_MIB);
+        key = own ? DMN_KEY_LIMIT_INLINE_MIB : DMN_KEY_LIMIT_INLINE_TOTAL_MIB;
         ipc_answer_refuse(&r->answer, IPC_RESOURCE_EXHAUSTED,
                           "no memory left for the inline, f16 and shrunk frames of this %s: "
-                          "limits.%s",
-                          own ? "connection" : "user", own ? "inline_mib" : "inline_total_mib");
+                          "%s is %zu",
+                          own ? "connection" : "user",
+                          own ? "limits.inline_mib" : "limits.inline_total_mib",
+                          limit_of(p, key) >> 20);
         return false;
     }
     r->input_there = m ? m->map + f->in_offset : r->buffer + at[INPUT_THERE];

@@ -67,6 +67,38 @@ void page_heading(FILE *to, int level, const char *format, ...)
     fprintf(to, "</h%d>\n", level);
 }
 
+void page_contents(FILE *to, json_t *sections)
+{
+    const json_t *s;
+    size_t i;
+
+    fputs("<nav aria-label=\"Contents\"><ul>\n", to);
+    json_array_foreach(sections, i, s)
+    {
+        fprintf(to, "<li><a href=\"#%s\">", json_string_value(json_object_get(s, "id")));
+        page_text(to, json_string_value(json_object_get(s, "title")));
+        fputs("</a></li>\n", to);
+    }
+    fputs("</ul></nav>\n", to);
+    json_decref(sections);
+}
+
+void page_fold_begin(FILE *to, const char *id, bool open, const char *title)
+{
+    fputs("<details class=\"fold", to);
+    if (id) {
+        fprintf(to, " section\" id=\"%s", id);
+    }
+    fprintf(to, "\"%s><summary>%s", open ? " open" : "", id ? "<h2>" : "");
+    page_text(to, title);
+    fprintf(to, "%s</summary>\n", id ? "</h2>" : "");
+}
+
+void page_fold_end(FILE *to)
+{
+    fputs("</details>\n", to);
+}
+
 /* JSON has these characters only inside of texts, where they may be written so. Without them
  * nothing in it ends the element. */
 static void write_json(FILE *to, const json_t *value)

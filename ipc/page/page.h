@@ -2,9 +2,10 @@
 /**
  * ipc/page/page.h - one HTML page that needs nothing else: for pipectl report and pipesim report
  *
- * A page has headings, paragraphs, tables and charts. A chart is a JSON object. It stands in the
- * page as it is, Chart.js draws it, and its figures follow as a table, so that the page can be read
- * without JavaScript. In a build without Chart.js the tables stand alone.
+ * A page has contents, sections that fold, headings, paragraphs, tables and charts. A chart is a
+ * JSON object. It stands in the page as it is, Chart.js draws it, and its figures follow as a
+ * table, so that the page can be read without JavaScript. In a build without Chart.js the tables
+ * stand alone.
  *
  * Whatever comes from outside (names, reasons, plans) is escaped here. Nothing is kept, and errors
  * of writing are those of the stream. JSON references are taken where a comment says so.
@@ -34,6 +35,17 @@ void page_paragraph(FILE *to, const char *kind, const char *format, ...)
 /** page_heading() - a heading of plain text. @level: 2 or 3. */
 void page_heading(FILE *to, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/** page_contents() - links to sections, {id, title} each. Takes the reference @sections. */
+void page_contents(FILE *to, json_t *sections);
+/**
+ * page_fold_begin() - begins what folds under its title
+ * @id: of our own, what a link of the contents leads to: the title is a heading of level 2; NULL:
+ *      it is a part of a section, under a small title     @open: unfolded at first
+ *
+ * A link to it unfolds it, and paper shows it unfolded. page_fold_end() ends it.
+ */
+void page_fold_begin(FILE *to, const char *id, bool open, const char *title);
+void page_fold_end(FILE *to);
 /** page_data() - the JSON @value as an element that is not shown. @id: of our own, not escaped. */
 void page_data(FILE *to, const char *id, const json_t *value);
 

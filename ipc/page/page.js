@@ -152,15 +152,34 @@
   Chart.defaults.font.size = 12;
   document.querySelectorAll("figure").forEach(draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+
+  /* A chart has no size while its section is folded: Chart.js draws it again when it is not. */
+  function unfold() {
+    const section = document.getElementById(location.hash.slice(1));
+    if (section && section.matches("details")) {
+      section.open = true;
+    }
+  }
+
+  let folded = [];
+  unfold();
+  addEventListener("hashchange", unfold);
+  document.querySelectorAll("nav a").forEach(a => a.addEventListener("click", () => setTimeout(unfold)));
   addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details.fold:not([open])")];
+    folded.forEach(d => { d.open = true; });
     document.documentElement.classList.add("paper");
     repaint();
-    drawn.forEach(c => c.resize(Math.min(PAPER_WIDTH, c.width), c.height));
+    for (const c of drawn) {
+      const box = c.canvas.parentNode;
+      c.resize(Math.min(PAPER_WIDTH, box.clientWidth), box.clientHeight);
+    }
   });
   addEventListener("afterprint", () => {
     document.documentElement.classList.remove("paper");
     repaint();
     drawn.forEach(c => c.resize());
+    folded.forEach(d => { d.open = false; });
   });
   document.documentElement.dataset.drawn = drawn.length;
 })();

@@ -205,6 +205,28 @@ static void value_of_key(const struct doctor *d, const char *why, char *ret, siz
     }
 }
 
+static bool ends_sentence(const char *text)
+{
+    size_t n = strlen(text);
+
+    return n > 0 && strchr(".?!", text[n - 1]);
+}
+
+/* "2 streams refused in 2.0 s, 5 in all", or "5 streams refused" if none was lately. */
+static void how_often(const struct doctor *d, const json_t *r, double count, char *ret,
+                      size_t bytes)
+{
+    double all = doctor_number(r, "count");
+    const char *what = ctl_text(r, "what");
+
+    if (count > 0 && all > count) {
+        snprintf(ret, bytes, "%.0f %s%s refused in %.1f s, %.0f in all", count, what,
+                 count == 1 ? "" : "s", d->seconds, all);
+    } else {
+        snprintf(ret, bytes, "%.0f %s%s refused", all, what, all == 1 ? "" : "s");
+    }
+}
+
 void doctor_refused(struct doctor *d)
 {
     const json_t *r;
@@ -214,23 +236,22 @@ void doctor_refused(struct doctor *d)
     {
         const char *status = ctl_text(r, "status"), *what = ctl_text(r, "what");
         double count = count_of(d, r);
-        char value[128];
+        char value[128], often[160];
 
         if (strcmp(status, "dropped") == 0 || strcmp(status, "deadline_exceeded") == 0 ||
             (count == 0 && doctor_number(r, "ago_s") > LATELY_S)) {
             continue;
         }
         value_of_key(d, ctl_text(r, "why"), value, sizeof(value));
-        doctor_find(
-            d, NULL, strcmp(what, "frame") == 0 ? share_of(d, count) : NAN,
-            "Do as the reason says: raise the key that it names (pipectl config shows all, "
-            "then pipectl reload), or change the client. docs/protocol.md explains each "
-            "status.",
-            "Client \"%s\" (pid %.0f, user %.0f): %.0f %s%s refused in %.1f s, %.0f in all, "
-            "the last %.0f s ago, as %s: %s%s.",
-            ctl_text(r, "client"), doctor_number(r, "pid"), doctor_number(r, "uid"), count, what,
-            count == 1 ? "" : "s", d->seconds, doctor_number(r, "count"), doctor_number(r, "ago_s"),
-            status, ctl_text(r, "why"), value);
+        how_often(d, r, count, often, sizeof(often));
+        doctor_find(d, NULL, strcmp(what, "frame") == 0 ? share_of(d, count) : NAN,
+                    "Do as the reason says: raise the key that it names (pipectl config shows all, "
+                    "then pipectl reload), or change the client. docs/protocol.md explains each "
+                    "status.",
+                    "Client \"%s\" (pid %.0f, user %.0f): %s, the last %.0f s ago, as %s: %s%s%s",
+                    ctl_text(r, "client"), doctor_number(r, "pid"), doctor_number(r, "uid"), often,
+                    doctor_number(r, "ago_s"), status, ctl_text(r, "why"), value,
+                    *value || !ends_sentence(ctl_text(r, "why")) ? "." : "");
     }
 }
 

@@ -9,6 +9,7 @@
 #include "ipc/pipectl/output.h"
 
 #define FRAMES_LEAST 5 /* that a mean is made of */
+#define NOTHING 0.005  /* "up to 0 %" */
 
 double doctor_number(const json_t *object, const char *key)
 {
@@ -252,24 +253,14 @@ double doctor_pictures_busy(const struct doctor *d, const json_t *model)
 
 double doctor_winnable(double share, double busy)
 {
-    return busy < share ? busy : share;
+    share = busy < share ? busy : share;
+    return share < NOTHING ? 0 : share;
 }
 
 bool doctor_is_aside(const struct doctor *d, const json_t *model)
 {
-    const json_t *m;
-    size_t i;
-
-    if (doctor_answered(d, model) > 0) {
-        return false;
-    }
-    DOCTOR_EACH_MODEL(d, i, m)
-    {
-        if (doctor_answered(d, m) > 0) {
-            return true;
-        }
-    }
-    return false;
+    return doctor_answered(d, model) == 0 &&
+           json_array_size(json_object_get(d->after, "models")) > 1;
 }
 
 const char *doctor_cpus(const json_t *cpus, char *ret, size_t bytes)

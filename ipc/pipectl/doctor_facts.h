@@ -50,9 +50,10 @@ double doctor_pictures_share(const struct doctor *d, const json_t *model);
  * pictures beside it; NAN: unknown. */
 double doctor_pictures_busy(const struct doctor *d, const json_t *model);
 /** doctor_winnable() - Return: @share, but no more than the share of the time that could be won:
- * for which what it slows was @busy. NAN: unknown. */
+ * for which what it slows was @busy; 0: less than half a percent. NAN: unknown. */
 double doctor_winnable(double share, double busy);
-/** doctor_is_aside() - Return: the model answered nothing meanwhile, while another one did. */
+/** doctor_is_aside() - Return: the model answered nothing meanwhile, and is one of several: nobody
+ * asks about it. */
 bool doctor_is_aside(const struct doctor *d, const json_t *model);
 /** doctor_contended() - Return: the share of doctor_stage.off_core for which teams of other models
  * ran on the stage's cores. @ret_other: the name of the one that ran most, borrowed. */

@@ -32,6 +32,9 @@ void doctor_find(struct doctor *d, const char *model, double share, const char *
     char text[DOCTOR_TEXT];
     va_list args;
 
+    if (share == 0) {
+        return;
+    }
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);

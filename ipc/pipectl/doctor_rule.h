@@ -41,7 +41,8 @@ const char *doctor_severity_name(enum doctor_severity s);
 
 /* For rules. */
 
-/** doctor_find() - adds a finding of the present rule. @model: NULL: of all. @share: NAN: unknown.
+/** doctor_find() - adds a finding of the present rule. @model: NULL: of all. @share: NAN: unknown;
+ * 0: nothing can be won, and nothing is added.
  * @advice: what to do. Control characters become '?'. */
 void doctor_find(struct doctor *d, const char *model, double share, const char *advice,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));

@@ -105,6 +105,10 @@ int ctl_front_svg(const char *path, const json_t *front);
 /* plan_explain.c, plan_boards.c: for plan */
 
 void ctl_print_explanation(const json_t *reply);
+/** ctl_plan_origin() - where the explained plan is from, as a sentence. Return: @ret. */
+const char *ctl_plan_origin(const json_t *explanation, char *ret, size_t bytes);
+/** ctl_plan_costs() - where the times of its units are from, as a sentence. Return: @ret. */
+const char *ctl_plan_costs(const json_t *explanation, char *ret, size_t bytes);
 void ctl_print_front_boards(const json_t *reply);
 /** ctl_print_route() - @route: "boards" of an explanation. */
 void ctl_print_route(const json_t *route);

@@ -166,20 +166,61 @@ static void print_chosen(const json_t *chosen)
     ctl_print_wrapped(line, 0);
 }
 
+const char *ctl_plan_origin(const json_t *explanation, char *ret, size_t bytes)
+{
+    static const struct {
+        const char *algorithm, *text;
+    } origins[] = {{"saved", "Kept from an earlier run, or from when the machine was as it is now"},
+                   {"manual", "Set by hand"},
+                   {"config", "Set by the configuration"}};
+    const char *algorithm = ctl_text(explanation, "algorithm");
+    const char *objective = ctl_text(explanation, "objective");
+
+    snprintf(ret, bytes, "Chosen by %s for %s.", algorithm, objective);
+    for (size_t i = 0; i < base_array_count(origins); i++) {
+        if (strcmp(algorithm, origins[i].algorithm) == 0) {
+            snprintf(ret, bytes, "%s; the objective is %s.", origins[i].text, objective);
+        }
+    }
+    return ret;
+}
+
+const char *ctl_plan_costs(const json_t *explanation, char *ret, size_t bytes)
+{
+    static const struct {
+        const char *key, *text;
+    } sources[] = {{"measured", "measured"},
+                   {"saved", "measured in earlier runs"},
+                   {"predicted", "predicted"}};
+    const json_t *table = json_object_get(explanation, "table");
+    size_t used = (size_t)snprintf(ret, bytes, "Times of its units, on each EP and width: ");
+    bool some = false;
+
+    for (size_t i = 0; i < base_array_count(sources) && used < bytes; i++) {
+        double count = ctl_real(table, sources[i].key);
+
+        if (count > 0) {
+            used += (size_t)snprintf(ret + used, bytes - used, "%s%.0f %s", some ? ", " : "", count,
+                                     sources[i].text);
+            some = true;
+        }
+    }
+    snprintf(ret + base_min(used, bytes), bytes - base_min(used, bytes), "%s.",
+             some ? "" : "none is known");
+    return ret;
+}
+
 void ctl_print_explanation(const json_t *reply)
 {
     const json_t *e = json_object_get(reply, "explanation");
-    const json_t *table = json_object_get(e, "table");
-    double measured = ctl_real(table, "measured"), saved = ctl_real(table, "saved");
-    double predicted = ctl_real(table, "predicted");
+    char line[256];
 
     printf("Plan  ");
     ctl_print_wrapped(ctl_text(e, "plan"), 6);
-    printf("Chosen by %s for %s.\n", ctl_text(e, "algorithm"), ctl_text(e, "objective"));
+    ctl_print_wrapped(ctl_plan_origin(e, line, sizeof(line)), 0);
     print_chosen(json_object_get(e, "chosen"));
-    printf("Times of its units, on each place and width: %.0f measured,\n%.0f measured in earlier "
-           "runs, %.0f predicted.\n\n",
-           measured, saved, predicted);
+    ctl_print_wrapped(ctl_plan_costs(e, line, sizeof(line)), 0);
+    printf("\n");
     print_figures(e);
     printf("\n");
     print_stages(e);

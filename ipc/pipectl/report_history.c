@@ -231,7 +231,7 @@ void report_history(const struct report *r)
     struct line l = line_of(r);
     size_t i;
 
-    page_heading(r->to, 2, "History");
+    page_fold_begin(r->to, "history", false, "History");
     draw_plans(r, &l);
     draw_events(r, &l);
     REPORT_EACH_MODEL(r, i, m)
@@ -239,4 +239,5 @@ void report_history(const struct report *r)
         draw_trials(r, i, m);
     }
     page_table(r->to, "What changed a plan, or was to", columns, events);
+    page_fold_end(r->to);
 }

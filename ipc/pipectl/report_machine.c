@@ -214,7 +214,7 @@ void report_machine(const struct report *r)
         {"us a kilobyte", "link.kilobyte_us", PAGE_NUMBER, 1},
         {0}};
 
-    page_heading(r->to, 2, "What the machine did");
+    page_fold_begin(r->to, "machine", false, "What the machine did");
     write_sentences(r);
     write_places(r);
     write_sensors(r);
@@ -228,4 +228,5 @@ void report_machine(const struct report *r)
     if (json_array_size(json_object_get(r->after, "boards")) > 0) {
         page_table(r->to, "Other boards", boards, json_object_get(r->after, "boards"));
     }
+    page_fold_end(r->to);
 }

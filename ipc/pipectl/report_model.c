@@ -146,10 +146,12 @@ static void write_unit_table(const struct report *r, const json_t *units, const 
         snprintf(keys[k], sizeof(keys[k]), "alone%zu", k);
         columns[6 + k] = (struct page_column){headings[k], keys[k], PAGE_NUMBER, 4};
     }
+    page_fold_begin(r->to, NULL, false, "the units as a table");
     page_table(r->to,
                "Units: time in a frame as they ran, or before the first frame where they were "
                "measured fastest; and alone on one core, by the cost table",
                columns, units);
+    page_fold_end(r->to);
 }
 
 static void draw_units(const struct report *r, size_t number, const json_t *units,
@@ -193,7 +195,7 @@ void report_model(const struct report *r, size_t i, const json_t *model)
     size_t count = measured_eps(raw, eps);
     json_t *units = units_of(r, model, eps, count);
 
-    page_heading(r->to, 2, "Stages and units of %s", ctl_text(model, "name"));
+    page_heading(r->to, 3, "Stages and units");
     write_stages(r, i, model);
     draw_units(r, i, units, eps, count);
     write_unit_table(r, units, eps, count);

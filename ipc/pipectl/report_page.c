@@ -17,7 +17,7 @@ static void tile(FILE *to, const json_t *object, const char *key, const char *fo
     fprintf(to, "</b><span>%s</span></div>", what);
 }
 
-/* The figures of each model that one looks for first. */
+/* The figures of each model that one looks for first. One that has had no frame has none. */
 static void write_tiles(const struct report *r)
 {
     const json_t *figures, *m;
@@ -27,6 +27,10 @@ static void write_tiles(const struct report *r)
     {
         figures = json_array_get(json_object_get(r->data, "figures"), i);
         page_heading(r->to, 3, "%s", ctl_text(m, "name"));
+        if (report_number(json_object_get(m, "frames"), "admitted") == 0) {
+            page_paragraph(r->to, "quiet", "No frame since it was loaded.");
+            continue;
+        }
         fputs("<div class=\"tiles\">", r->to);
         tile(r->to, figures, "fps", "%.1f", "frames/s while watched");
         tile(r->to, figures, "p50_ms", "%.2f", "ms, median latency");
@@ -64,7 +68,7 @@ static void write_findings(const struct report *r)
     const json_t *findings = json_object_get(r->data, "findings"), *f;
     size_t i;
 
-    page_heading(r->to, 2, "Findings");
+    page_fold_begin(r->to, "findings", true, "Findings");
     if (doctor_is_well(findings)) {
         page_paragraph(r->to, "good", "All is well%s",
                        json_array_size(findings) ? "; notes:" : ".");
@@ -75,6 +79,7 @@ static void write_findings(const struct report *r)
         write_finding(r->to, f);
     }
     fputs("</ol>\n", r->to);
+    page_fold_end(r->to);
 }
 
 static void write_served(const struct report *r)
@@ -98,7 +103,7 @@ static void write_served(const struct report *r)
     const json_t *memory = json_object_get(r->after, "memory");
     const json_t *wrong = json_object_get(r->after, "failed_models");
 
-    page_heading(r->to, 2, "What is served");
+    page_fold_begin(r->to, "served", false, "What is served");
     page_table(r->to, "Models", models, json_object_get(r->sample, "models"));
     if (json_array_size(wrong) > 0) {
         page_table(r->to, "Models that could not be loaded", failed, wrong);
@@ -109,6 +114,7 @@ static void write_served(const struct report *r)
                    ctl_real(memory, "resident_bytes") / 1e6, ctl_real(memory, "peak_bytes") / 1e6,
                    ctl_real(memory, "weight_bytes") / 1e6, ctl_real(memory, "packed_bytes") / 1e6,
                    ctl_real(memory, "arena_bytes") / 1e6);
+    page_fold_end(r->to);
 }
 
 /* Were frames of any model answered meanwhile? */
@@ -124,6 +130,49 @@ static bool has_frames(const json_t *data)
         }
     }
     return false;
+}
+
+static void add_section(json_t *sections, const char *id, const char *title)
+{
+    json_array_append_new(sections, json_pack("{s:s, s:s}", "id", id, "title", title));
+}
+
+static const char *model_id(size_t i, char ret[32])
+{
+    snprintf(ret, 32, "model-%zu", i);
+    return ret;
+}
+
+static void write_contents(const struct report *r)
+{
+    json_t *sections = json_array();
+    const json_t *m;
+    char id[32];
+    size_t i;
+
+    add_section(sections, "findings", "Findings");
+    add_section(sections, "served", "What is served");
+    add_section(sections, "speed", "How fast");
+    REPORT_EACH_MODEL(r, i, m)
+    {
+        add_section(sections, model_id(i, id), ctl_text(m, "name"));
+    }
+    add_section(sections, "history", "History");
+    add_section(sections, "machine", "What the machine did");
+    page_contents(r->to, sections);
+}
+
+/* Unfolded if it is the only one. */
+static void write_model(const struct report *r, size_t i, const json_t *model)
+{
+    char id[32], title[300];
+
+    snprintf(title, sizeof(title), "Stages, units and plans of %.200s", ctl_text(model, "name"));
+    page_fold_begin(r->to, model_id(i, id),
+                    json_array_size(json_object_get(r->after, "models")) == 1, title);
+    report_model(r, i, model);
+    report_plans(r, i, model);
+    page_fold_end(r->to);
 }
 
 void report_write(FILE *to, const json_t *data)
@@ -147,14 +196,14 @@ void report_write(FILE *to, const json_t *data)
     if (!page_has_charts()) {
         page_paragraph(to, "warn", "%s.", PAGE_NO_CHARTS);
     }
+    write_contents(&r);
     write_tiles(&r);
     write_findings(&r);
     write_served(&r);
     report_speed(&r);
     REPORT_EACH_MODEL(&r, i, m)
     {
-        report_model(&r, i, m);
-        report_plans(&r, i, m);
+        write_model(&r, i, m);
     }
     report_history(&r);
     report_machine(&r);

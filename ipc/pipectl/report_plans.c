@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "ipc/pipectl/output.h"
+#include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/report_page.h"
 
 static const json_t *explanation_of(const struct report *r, const json_t *model)
@@ -111,16 +111,13 @@ void report_plans(const struct report *r, size_t i, const json_t *model)
                                                 {"latency, ms", "latency_ms", PAGE_NUMBER, 3},
                                                 {"why not", "why", PAGE_TEXT},
                                                 {0}};
-    const json_t *e = explanation_of(r, model), *table = json_object_get(e, "table");
+    const json_t *e = explanation_of(r, model);
     double bound = report_number(e, "bound_fps");
+    char origin[256], costs[256];
 
-    page_heading(r->to, 2, "Plans of %s", ctl_text(model, "name"));
-    page_paragraph(
-        r->to, NULL,
-        "Algorithm %s, objective %s. Of its costs, %.0f were measured, %.0f measured in earlier "
-        "runs, %.0f predicted.",
-        ctl_text(e, "algorithm"), ctl_text(e, "objective"), ctl_real(table, "measured"),
-        ctl_real(table, "saved"), ctl_real(table, "predicted"));
+    page_heading(r->to, 3, "Plans");
+    page_paragraph(r->to, NULL, "%s %s", ctl_plan_origin(e, origin, sizeof(origin)),
+                   ctl_plan_costs(e, costs, sizeof(costs)));
     if (!isnan(bound)) {
         page_paragraph(r->to, NULL, "By these costs, no plan reaches more than %.1f frames/s.",
                        bound);

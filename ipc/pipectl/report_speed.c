@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base.h"
 #include "ipc/pipectl/output.h"
 #include "ipc/pipectl/report_page.h"
 
@@ -184,9 +185,11 @@ static void draw_histogram(const struct report *r)
     report_draw(r, chart);
 }
 
-/* Mean time of the units of a stage in a frame, ms. */
+/* Mean time of the units of a stage in a frame, ms. The metrics leave out units that ran in one
+ * frame only, and all of them where there are very many: those are as pipectl units shows them. */
 static double units_ms(const struct report *r, const json_t *m, const json_t *stage)
 {
+    const json_t *known = json_object_get(json_object_get(r->sample, "units"), ctl_text(m, "name"));
     const char *units = ctl_text(stage, "units");
     char *end;
     unsigned long first = strtoul(units, &end, 10);
@@ -200,7 +203,9 @@ static double units_ms(const struct report *r, const json_t *m, const json_t *st
         snprintf(frames, sizeof(frames), "units.%lu.frames", u);
         double count = grown(r, m, frames);
 
-        ms += count > 0 ? 1e3 * grown(r, m, sum) / count : 0;
+        double shown = report_number(json_array_get(known, u), "ewma_ms");
+
+        ms += count > 0 ? 1e3 * grown(r, m, sum) / count : shown > 0 ? shown : 0;
     }
     return ms;
 }
@@ -210,6 +215,20 @@ struct parts {
     double waiting, preparing, stage[STAGES_MAX], between;
     size_t stages;
 };
+
+/* Units of another time than the frames may say more than all took: then they were all of it. */
+static void bound_stages(struct parts *p, double compute)
+{
+    double units = 0;
+
+    for (size_t i = 0; i < p->stages; i++) {
+        units += p->stage[i];
+    }
+    for (size_t i = 0; units > compute && i < p->stages; i++) {
+        p->stage[i] *= compute / units;
+    }
+    p->between = base_max(compute - units, 0.0);
+}
 
 /* Return: whether frames came. */
 static bool parts_of(const struct report *r, const json_t *m, struct parts *ret)
@@ -225,16 +244,17 @@ static bool parts_of(const struct report *r, const json_t *m, struct parts *ret)
     ret->preparing = 1e3 * grown(r, m, "preparing.sum") / frames;
     ret->preparing = ret->preparing > 0 ? ret->preparing : 0;
     ret->waiting = 1e3 * grown(r, m, "queue.sum") / frames - ret->preparing;
-    ret->between = 1e3 * grown(r, m, "compute.sum") / frames;
     json_array_foreach(json_object_get(m, "stages"), i, stage)
     {
-        if (i < STAGES_MAX) {
-            ret->stage[i] = units_ms(r, m, stage);
-            ret->between -= ret->stage[i];
-            ret->stages = i + 1;
+        /* A stage has a row for each EP; its frames go through one of them. */
+        double number = report_number(stage, "stage");
+
+        if (number >= 0 && number < STAGES_MAX) {
+            ret->stage[(size_t)number] = units_ms(r, m, stage);
+            ret->stages = (size_t)number + 1;
         }
     }
-    ret->between = ret->between > 0 ? ret->between : 0;
+    bound_stages(ret, 1e3 * grown(r, m, "compute.sum") / frames);
     return true;
 }
 
@@ -358,10 +378,11 @@ static void write_figures(const struct report *r)
 
 void report_speed(const struct report *r)
 {
-    page_heading(r->to, 2, "How fast");
+    page_fold_begin(r->to, "speed", true, "How fast");
     write_figures(r);
     draw_rates(r);
     draw_latency(r);
     draw_histogram(r);
     draw_time(r);
+    page_fold_end(r->to);
 }

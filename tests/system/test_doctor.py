@@ -431,7 +431,7 @@ def clients_are_refused():
             s = pc.Stream(c, 2, pixfmt=pc.RGB24, image=(1000, 1000), inline=True)
             for _ in range(3):
                 equal(s.infer(bytes(s.in_size)).status, "resource_exhausted")
-            finds(d, "refused", "3 in all", "resource_exhausted", "limits.inline_mib (limits.inline_mib is 1)")
+            finds(d, "refused", "3 frames refused", "resource_exhausted", "limits.inline_mib is 1.")
             others = []
             while len(others) < 2:  # root has one more
                 try:

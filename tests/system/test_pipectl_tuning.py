@@ -146,7 +146,7 @@ def test_plan_explain_says_since_when():
     good("plan", "set", plan.replace("right", "left"))  # a search may have found the other one before
     good("plan", "set", plan)
     text, at = chosen("hand")
-    has(text, "Chosen by manual", "It serves since %s, when it was set by hand (cause request)." % at)
+    has(text, "Set by hand; the objective is", "It serves since %s, when it was set by hand (cause request)." % at)
     said = good_json("plan", "explain")["chosen"]
     good("retune", "--trials", "2")  # it may find a better plan
     if good_json("plan", "show")["plan"] == plan:

@@ -105,6 +105,39 @@ def spans_are_the_history(page, events):
         equal([p[1] for p in mine[:-1]] + [0], [p[0] for p in mine[1:]] + [mine[-1][1]], "plans do not follow each other")
 
 
+def parts_of(chart):
+    """What the first model's bar is made of."""
+    return {s["name"]: s["values"][0] for s in chart["series"]}
+
+
+def units_of_one_frame_count():
+    """The metrics leave out the first sample of a team, which may still be cut."""
+    with Daemon(models={"digits": DIGITS}) as d:
+        d.pipectl("bench", "--frames", "1")
+        page, _ = report(d)
+        m = page.json["report"]["metrics"]["after"]["digits"]
+        equal((m["latency"]["frames"], m["units"]["0"]["frames"]), (1, 0))
+        parts = parts_of(page.charts["time"])
+        close(sum(parts.values()), 1e3 * m["latency"]["sum"], parts, 1e-3)
+        units = sum(u["ewma_ms"] for u in d.pipectl("units"))
+        check(units > 0)
+        close(parts["units of stage 0"], min(units, 1e3 * m["compute"]["sum"]), parts, 1e-3)
+
+
+def teams_of_a_stage_share_its_units():
+    """Each EP of a stage has a row in the status, but a frame goes through one of them."""
+    d = Daemon(models={"digits": DIGITS}, config={"eps": [{"name": "a", "cpus": "0"}, {"name": "b", "cpus": "1"}]}, env=HEARTBEAT)
+    with d:
+        d.pipectl("plan", "set", "0-11@a+b")
+        d.pipectl("bench", "--frames", "400")
+        page, _ = report(d)
+        equal([s["stage"] for s in d.status()["models"][0]["stages"]], [0, 0])
+        m = page.json["report"]["metrics"]["after"]["digits"]
+        parts = parts_of(page.charts["time"])
+        check("units of stage 1" not in parts, parts)
+        close(sum(parts.values()), 1e3 * m["latency"]["sum"] / m["latency"]["frames"], parts, 1e-3)
+
+
 def the_time_of_a_frame_adds_up():
     with Daemon(models={"digits": DIGITS}) as d:
         d.pipectl("bench", "--frames", "400")
@@ -113,7 +146,7 @@ def the_time_of_a_frame_adds_up():
         equal(m["latency"]["frames"], 400)
         chart = page.charts["time"]
         equal(chart["x"]["names"], ["digits"])
-        parts = {s["name"]: s["values"][0] for s in chart["series"]}
+        parts = parts_of(chart)
         close(sum(parts.values()), 1e3 * m["latency"]["sum"] / 400, parts, 1e-3)
         close(parts["waits for the first stage"], 1e3 * m["queue"]["sum"] / 400, parts)
         units = sum(1e3 * u["sum"] / u["frames"] for u in m["units"].values())
@@ -236,16 +269,25 @@ def names_are_never_markup():
 
 
 # Tables that have to be scrolled. Those of a chart's figures, which are closed at first, may.
-CUT_OFF = """[...document.querySelectorAll('.wide')].filter(w => !w.closest('details') && w.scrollWidth > w.clientWidth)
+CUT_OFF = """[...document.querySelectorAll('.wide')].filter(w => !w.closest('figure details') && w.scrollWidth > w.clientWidth)
     .map(w => (w.querySelector('caption') || w).innerText.slice(0, 80) + ' is cut off')"""
 # What is wrong on A4 between its margins.
-ON_PAPER = """[...document.querySelectorAll('main > .wide table')].flatMap(t => {
+ON_PAPER = """[...document.querySelectorAll('main .wide table')].filter(t => !t.closest('figure')).flatMap(t => {
     const size = e => parseFloat(getComputedStyle(e).fontSize), head = t.querySelector('th'), cell = t.querySelector('td')
     return [t.offsetWidth > document.querySelector('main').clientWidth && 'is wider than the paper',
         cell && size(head) > size(cell) && 'has headings that are larger than its values',
         [...t.querySelectorAll('code')].some(c => c.innerText.length < 12 && c.offsetHeight > 1.8 * 1.4 * size(c)) &&
             'breaks a short plan'].filter(Boolean).map(what => t.caption.innerText + ' ' + what)
 })"""
+
+
+def links_unfold(b):
+    """Each link of the contents leads to a section, and unfolds it."""
+    names = b.ask("[...document.querySelectorAll('nav a')].map(a => a.hash.slice(1))")
+    equal(sorted(set(names)), sorted(b.ask("[...document.querySelectorAll('details.section')].map(d => d.id)")))
+    for name in names:
+        b.ask("document.querySelector('nav a[href=\"#%s\"]').click()" % name)
+        b.wait("document.getElementById('%s').open" % name)
 
 
 def look_at(b, path, name, charts):
@@ -256,6 +298,9 @@ def look_at(b, path, name, charts):
         b.open("file://" + path)
         b.wait("document.readyState === 'complete' && location.pathname === %s" % json.dumps(path))
         equal(b.ask("+document.documentElement.dataset.drawn"), charts)
+        links_unfold(b)
+        b.ask("document.querySelectorAll('details.fold').forEach(d => { d.open = true; })")
+        b.wait("[...document.querySelectorAll('canvas')].every(c => c.clientHeight > 80)")
         equal(b.ask("document.documentElement.scrollWidth <= window.innerWidth"), True, look + " is wider than its window")
         # Every canvas has something on it, and no chart is higher or wider than its place.
         equal(b.ask("""[...document.querySelectorAll('canvas')].filter(c => {
@@ -309,7 +354,8 @@ def only_one_model():
     with Daemon(models={"digits": DIGITS, "other": DIGITS}) as d:
         page, _ = report(d, "--model", "other")
         equal([m["name"] for m in page.json["report"]["sample"]["after"]["models"]], ["other"])
-        check("Stages and units of other" in page.text and "Stages and units of digits" not in page.text)
+        check("Stages, units and plans of other" in page.text and "plans of digits" not in page.text)
+        check(("details", {"class": "fold section", "id": "model-0", "open": None}) in page.tags, "the only model is folded")
 
 
 def what_is_wrong_is_told():
@@ -346,5 +392,6 @@ def the_page_of_pipesim():
             check("no Chart.js" in r.stderr, r.stderr)
 
 
-main([figures_are_those_of_other_commands, the_time_of_a_frame_adds_up, curves_over_the_time_watched, names_are_never_markup,
+main([figures_are_those_of_other_commands, the_time_of_a_frame_adds_up, units_of_one_frame_count,
+      teams_of_a_stage_share_its_units, curves_over_the_time_watched, names_are_never_markup,
       it_is_drawn, only_one_model, what_is_wrong_is_told, the_page_of_pipesim])

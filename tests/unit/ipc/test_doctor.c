@@ -383,6 +383,32 @@ TEST(no_more_can_be_won_than_the_stage_is_busy)
     json_decref(s);
 }
 
+/* Nobody asks about a model that is idle beside others. */
+TEST(what_cannot_be_won_is_not_told)
+{
+    json_t *s = calm(), *f, *idle, *m = json_object_get(json_object_get(s, "after"), "models");
+
+    idle = json_deep_copy(json_array_get(m, 0));
+    json_object_set_new(idle, "name", json_string("idle"));
+    json_array_append(m, idle);
+    json_array_append_new(json_object_get(json_object_get(s, "before"), "models"), idle);
+    set(s, "explanations.idle",
+        "{'objective': 'throughput', 'runners_up': [], 'table': "
+        "{'measured': 0, 'saved': 0, 'predicted': 6}}");
+    f = doctor_judge(s);
+    T_EQ(json_array_size(f), 0);
+    json_decref(f);
+    set(s, "models.0.integers", "0"); /* heavy, but it answers a frame a minute */
+    set(s, "after.models.0.stages.0.busy_s", "1.501");
+    set(s, "after.models.0.stages.1.busy_s", "1.001");
+    f = doctor_judge(s);
+    for (size_t i = 0; i < json_array_size(f); i++) {
+        T_TRUE(strcmp(text_of(json_array_get(f, i), "name"), "heavy-units") != 0);
+    }
+    json_decref(f);
+    json_decref(s);
+}
+
 /* The share of pictures is of wall time, which others may have taken. */
 TEST(no_unit_takes_more_than_a_frame)
 {
@@ -455,8 +481,18 @@ TEST(clients)
         "'why':"
         " 'no memory: limits.inline_mib', 'count': 200, 'ago_s': 0.1}]");
     finds(s, "refused", 0.5,
-          "200 frames refused in 2.0 s, 200 in all, the last 0 s ago, as resource_exhausted: no "
-          "memory: limits.inline_mib (limits.inline_mib is 16)");
+          "200 frames refused, the last 0 s ago, as resource_exhausted: no memory: "
+          "limits.inline_mib (limits.inline_mib is 16).");
+    s = calm();
+    set(s, "after.refusals",
+        "[{'client': 'c', 'pid': 3, 'uid': 4, 'what': 'stream', 'status': 'no_such_model', 'why':"
+        " 'no model net2; did you mean net?', 'count': 2, 'ago_s': 6}]");
+    set(s, "before.refusals",
+        "[{'pid': 3, 'what': 'stream', 'status': 'no_such_model', "
+        "'count': 2}]");
+    finds(s, "refused", -1,
+          "(pid 3, user 4): 2 streams refused, the last 6 s ago, as no_such_model: no model net2; "
+          "did you mean net?");
     s = calm();
     set(s, "after.refusals",
         "[{'client': 'c', 'pid': 3, 'what': 'frame', 'status': 'deadline_exceeded', 'why': 'late',"
