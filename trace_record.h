@@ -23,10 +23,11 @@ enum trace_kind {
 #define TRACE_WORDS_MAX 0xffffffu /* of one record */
 
 /* Words of TRACE_TEAM. Those from TRACE_TEAM_UNITS on are the times of the team's units in ns,
- * cut to 32 bits, or missing if the frame was passed on without computing it. */
+ * cut to 32 bits, or missing if the frame was passed on without computing it. With TRACE_TEAM_TAKEN
+ * there are as many words more: what other tasks took of each. */
 enum {
     TRACE_TEAM_STATUS = 1,  /* enum pl_frame_status */
-    TRACE_TEAM_FLAGS = 2,   /* the two below */
+    TRACE_TEAM_FLAGS = 2,   /* the three below */
     TRACE_TEAM_WAITING = 3, /* frames that wait for the team at its end */
     TRACE_TEAM_NUMBER = 4,  /* 64 bits: of admission to the pipeline */
     TRACE_TEAM_TAG = 6,     /* 64 bits: the client's number of the frame */
@@ -37,6 +38,7 @@ enum {
 };
 #define TRACE_TEAM_SLEPT 1u /* the team slept before it took the frame */
 #define TRACE_TEAM_GAP 2u   /* records before this one were lost */
+#define TRACE_TEAM_TAKEN 4u /* other tasks took the core for a part of the time */
 
 /* Words of TRACE_STREAM. */
 enum {

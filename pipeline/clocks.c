@@ -10,6 +10,12 @@
 #endif
 
 #define EWMA_WEIGHT 0.125
+/* What wall and CPU time of a run may differ by: the clocks are read one after the other. */
+#define ALLOW_NS 5e3
+#define ALLOW_SHARE (1 / 64.0)
+/* By how much a run whose CPU clock was not read may take longer than usual. */
+#define DOUBT_NS 5e4
+#define DOUBT_SHARE 0.25
 #define READ_SPINS 64u
 #define READ_YIELDS 16u /* after as many spins */
 
@@ -33,7 +39,8 @@ int pl_clocks_init(struct pl_clocks *c, size_t unit_count)
     c->unit_count = unit_count;
     c->units = calloc(base_max(unit_count, (size_t)1), sizeof(c->units[0]));
     c->laps = calloc(unit_count + 1, sizeof(c->laps[0]));
-    if (c->units == NULL || c->laps == NULL) {
+    c->taken = calloc(unit_count + 1, sizeof(c->taken[0]));
+    if (c->units == NULL || c->laps == NULL || c->taken == NULL) {
         pl_clocks_deinit(c);
         return -ENOMEM;
     }
@@ -44,8 +51,10 @@ void pl_clocks_deinit(struct pl_clocks *c)
 {
     free(c->units);
     free(c->laps);
+    free(c->taken);
     c->units = NULL;
     c->laps = NULL;
+    c->taken = NULL;
 }
 
 /* The writer reads its own counters: relaxed, since it is the only writer. */
@@ -107,19 +116,95 @@ static void series_add(struct pl_clock_series *s, uint64_t count, double inverse
     set(s->count, count);
 }
 
-/* Adds one of the frames of a run, which took @held_ns of it. */
-static void fold_units(struct pl_clocks *c, double held_ns)
+/* Return: what a frame of the run cost the team, of @each_ns on the wall clock. */
+static double work_of(struct pl_clocks *c, const struct pl_clock_run *run, double each_ns)
 {
-    uint64_t ticks = c->laps[c->unit_count] - c->laps[0];
-    double ns_per_tick = ticks > 0 ? held_ns / (double)ticks : 0;
-    double inverse = 1.0 / (double)++c->timed;
+    double usual_ns = own(c->work.ewma_ns), own_ns = (double)run->own_ns / (double)run->computed;
+    bool fewer = run->computed < c->computed; /* at once, which may take longer each */
+
+    c->computed = run->computed;
+    c->doubtful =
+        !c->coarse && !fewer && usual_ns > 0 && each_ns > usual_ns * (1 + DOUBT_SHARE) + DOUBT_NS;
+    if (!c->coarse && run->clocked) {
+        return each_ns - own_ns > ALLOW_NS + each_ns * ALLOW_SHARE ? own_ns : each_ns;
+    }
+    return c->doubtful ? usual_ns : each_ns;
+}
+
+static double lap_ticks(const struct pl_clocks *c, size_t i)
+{
+    /* signed: an unpinned team may see ticks run backwards if the counter is not invariant */
+    return base_max((double)(int64_t)(c->laps[i + 1] - c->laps[i]), 0.0);
+}
+
+/* What unit @i usually takes, of its lap at most. @work: ticks of all units. */
+static double usual_ticks(const struct pl_clocks *c, size_t i, double ns_per_tick, double work)
+{
+    double usual = own(c->units[i].count) > 0 ? own(c->units[i].ewma_ns) / ns_per_tick
+                   : c->shares != NULL        ? c->shares[i] * work
+                                              : work / (double)c->unit_count;
+
+    return base_min(lap_ticks(c, i), usual);
+}
+
+/* Sets taken[] to @lost ticks of @held: of what is above the usual, then of all. */
+static void leave_out(struct pl_clocks *c, double lost, double held, double ns_per_tick)
+{
+    double usual = 0, above = 0, of_above, of_usual;
 
     for (size_t i = 0; i < c->unit_count; i++) {
-        /* signed: an unpinned team may see ticks run backwards if the counter is not invariant */
-        double lap = (double)(int64_t)(c->laps[i + 1] - c->laps[i]);
+        double u = usual_ticks(c, i, ns_per_tick, held - lost);
 
-        series_add(&c->units[i], c->timed, inverse, base_max(lap, 0.0) * ns_per_tick,
-                   PL_SERIES_ALLOW_UNIT_NS);
+        usual += u;
+        above += lap_ticks(c, i) - u;
+    }
+    of_above = above > lost ? lost / above : 1;
+    of_usual = above < lost && usual > 0 ? base_min((lost - above) / usual, 1.0) : 0;
+    for (size_t i = 0; i < c->unit_count; i++) {
+        double u = usual_ticks(c, i, ns_per_tick, held - lost);
+
+        c->taken[i] = (lap_ticks(c, i) - u) * of_above + u * of_usual;
+    }
+}
+
+void pl_clocks_judge(struct pl_clocks *c, struct pl_clock_run *run)
+{
+    double ticks = (double)(c->laps[c->unit_count] - c->laps[0]), each_ns;
+
+    if (!run->timed || run->computed == 0 || !(ticks > 0)) {
+        return;
+    }
+    each_ns = (double)(run->end_ns - run->start_ns) / (double)run->computed;
+    run->work_ns = work_of(c, run, each_ns);
+    run->disturbed = run->work_ns < each_ns;
+    if (__builtin_expect(run->disturbed, 0)) {
+        leave_out(c, ticks * (1 - run->work_ns / each_ns), ticks, each_ns / ticks);
+    }
+}
+
+/* Adds a frame. @taken: NULL: nothing. @count: of frames whose units were timed, with this one. */
+static void fold_units(struct pl_clocks *c, const double *taken, uint64_t count, double ns_per_tick)
+{
+    double inverse = 1.0 / (double)count;
+
+    for (size_t i = 0; i < c->unit_count; i++) {
+        double ticks = lap_ticks(c, i) - (taken != NULL ? taken[i] : 0);
+
+        series_add(&c->units[i], count, inverse, ticks * ns_per_tick, PL_SERIES_ALLOW_UNIT_NS);
+    }
+}
+
+/* Adds the frames of a run whose units were timed, @each_ns for each. */
+static void fold_timed(struct pl_clocks *c, const struct pl_clock_run *run, double each_ns)
+{
+    uint64_t ticks = c->laps[c->unit_count] - c->laps[0], count = own(c->work.count);
+    double ns_per_tick = ticks > 0 ? each_ns / (double)ticks : 0;
+
+    for (size_t i = 0; i < run->computed; i++) {
+        count++;
+        series_add(&c->work, count, 1.0 / (double)count, run->disturbed ? run->work_ns : each_ns,
+                   PL_SERIES_ALLOW_NS);
+        fold_units(c, run->disturbed ? c->taken : NULL, count, ns_per_tick);
     }
 }
 
@@ -138,9 +223,9 @@ void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_run *run)
     for (size_t i = 0; i < run->computed; i++) {
         frames++;
         series_add(&c->service, frames, 1.0 / (double)frames, each, PL_SERIES_ALLOW_NS);
-        if (run->timed) {
-            fold_units(c, each);
-        }
+    }
+    if (run->timed && run->computed > 0) {
+        fold_timed(c, run, each);
     }
     set(c->frames, frames);
     atomic_store_explicit(&c->version, version + 2, memory_order_release);
@@ -188,6 +273,7 @@ bool pl_clocks_read(const struct pl_clocks *c, struct pl_team_stats *ret)
     do {
         version = read_begin(c, &patience);
         series_read(&c->service, &ret->service);
+        series_read(&c->work, &ret->work);
         ret->frames = own(c->frames);
         ret->runs = own(c->runs);
         ret->busy_ns = own(c->busy_ns);

@@ -7,6 +7,18 @@
  * no frame. The frame's start and end are read on both clocks and convert ticks to nanoseconds,
  * without calibration or drift.
  *
+ * What others do to a core is no work of a unit: time slices of other programs, quotas, interrupts.
+ * Where the leader's CPU clock was read at both ends of a run (which is a system call) and lacks
+ * more of the wall clock's time than ALLOW, the run was disturbed: its work is the CPU time. A run
+ * whose CPU clock was not read counts as disturbed if it takes clearly longer than usual; its work
+ * is then the usual one, and the CPU clock of the next run is to be read, so that what is really
+ * slower shows at once. Of the laps, what lies above each unit's usual time was taken, since others
+ * mostly come within one unit; if the run lost more, all units lost it in proportion. So each frame
+ * counts once, and its units' times add up to its work. Service times stay wall time.
+ *
+ * A team wider than one core knows the CPU time of its leader. While that sleeps because another
+ * member has lost its core, it does no work, either; while it spins for it, it seems to work.
+ *
  * One writer (the team), any readers. A sequence lock makes a sample consistent: version is odd
  * while the writer changes the counters, which are relaxed atomics. A reader that sees version odd
  * or changed reads again. The writer never waits. A reader may wait a few hundred nanoseconds for a
@@ -38,19 +50,29 @@ struct pl_clocks {
     _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint32_t version; /* writer: the team */
     _Atomic uint64_t frames, runs, busy_ns, cpu_ns;           /* writer: the team */
     struct pl_clock_series service;
+    struct pl_clock_series work; /* of frames whose units were timed: the sum of these times */
     size_t unit_count;
     struct pl_clock_series *units; /* owned; unit_count of them */
     /* the team's own */
-    uint64_t *laps; /* owned; unit_count + 1 ticks, [0]: start of the frame */
-    uint64_t timed; /* frames whose units were timed */
+    uint64_t *laps;       /* owned; unit_count + 1 ticks, [0]: start of the frame */
+    double *taken;        /* owned; unit_count ticks of the laps that others took, if disturbed */
+    const double *shares; /* borrowed; per unit: expected part of the work; NULL: equal */
+    size_t computed;      /* frames of the last run */
+    bool doubtful;        /* the last run: read the CPU clock of the next one */
+    bool coarse;          /* the CPU clock does not tell the work of a run: wall time counts */
 };
 
 /* A team's measurements of one run: of a frame, or of several that it held at once. */
 struct pl_clock_run {
     uint64_t start_ns, end_ns;
-    uint64_t cpu_ns; /* CPU time of the leader in this run */
+    uint64_t cpu_ns; /* CPU time of the leader, for this run and those in which it is not read */
+    uint64_t own_ns; /* CPU time of the leader in this run, if clocked */
     size_t computed; /* frames that it computed; 0: passed on only, which counts as busy only */
     bool timed;      /* laps[] are set; the first at start_ns, the last at end_ns */
+    bool clocked;    /* own_ns is set */
+    /* set by pl_clocks_judge() */
+    double work_ns; /* of each frame, without what others took */
+    bool disturbed; /* others took something: taken[] are set */
 };
 
 /** pl_ticks_usable - whether the tick counter runs at the same rate on all cores; if not, ticks are
@@ -87,6 +109,10 @@ static inline uint64_t pl_clocks_lap(struct pl_clocks *c, size_t i)
  * units' weights; units @first..@end - 1 ran in one go. Threads: the team. */
 void pl_clocks_split(struct pl_clocks *c, size_t first, size_t end, const double *weights);
 
+/** pl_clocks_judge() - finds out what others took of a run. @run: all but the last two fields are
+ * set, and so are the laps. Threads: the team, before the fold; else nothing was taken. */
+void pl_clocks_judge(struct pl_clocks *c, struct pl_clock_run *run);
+
 /** pl_clocks_fold() - adds one run to the statistics. Each frame of it counts with an equal part of
  * the time. Threads: the team. */
 void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_run *run);
@@ -98,7 +124,8 @@ static inline double pl_clocks_service_ns(const struct pl_clocks *c)
     return atomic_load_explicit(&c->service.ewma_ns, memory_order_relaxed);
 }
 
-/** pl_clocks_read() - fills service, frames, runs, busy_ns and cpu_ns of @ret. Threads: any.
+/** pl_clocks_read() - fills service, work, frames, runs, busy_ns and cpu_ns of @ret. Threads:
+ * any.
  * Return: false: the team stayed away while it entered a run, see above. */
 bool pl_clocks_read(const struct pl_clocks *c, struct pl_team_stats *ret);
 /** pl_clocks_read_unit() - reads the team's unit @i. Threads: any. Return: as pl_clocks_read(). */

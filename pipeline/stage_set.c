@@ -108,11 +108,17 @@ static int make_shares(struct pl_team *t)
 {
     const struct mdl_model *m = krn_net_model(t->common->net);
     size_t count = (size_t)(t->last_unit - t->first_unit) + 1;
+    double all = 0;
 
     t->shares = calloc(count, sizeof(t->shares[0]));
     for (size_t i = 0; t->shares != NULL && i < count; i++) {
         t->shares[i] = unit_share(m, &m->units[t->first_unit + i]);
+        all += t->shares[i];
     }
+    for (size_t i = 0; t->shares != NULL && i < count; i++) {
+        t->shares[i] /= all;
+    }
+    t->clocks.shares = t->shares;
     return t->shares == NULL ? -ENOMEM : 0;
 }
 

@@ -3,9 +3,9 @@
  * pipeline/stats.h - a pipeline's measurements, as plain data
  *
  * Service time: how long a team holds one frame, from taking it off its ring to having computed its
- * last unit. Frames that it computes at once count with an equal part of that time each; so do the
- * times of units. Busy: share of wall time in which a team holds a frame. Queue: frames waiting in
- * a team's input ring.
+ * last unit. Work: that time without what others took from the leader's core; the times of units
+ * add up to it. Frames that it computes at once count with an equal part of the time each. Busy:
+ * share of wall time in which a team holds a frame. Queue: frames waiting in a team's input ring.
  */
 #pragma once
 
@@ -39,13 +39,14 @@ struct pl_team_stats {
     uint16_t cpus[PL_CPU_MAX > 64 ? 64 : PL_CPU_MAX]; /* the cores its members are pinned to */
     bool pinned;                                      /* every member is pinned to its core */
     struct pl_series service;
-    uint64_t frames;      /* frames it computed */
-    uint64_t runs;        /* in so many runs; several frames may be computed in one */
-    uint64_t busy_ns;     /* time it held frames */
-    uint64_t cpu_ns;      /* CPU time of its leader in that time */
-    uint32_t queue;       /* frames in its input ring now */
-    uint64_t progress_ns; /* monotonic time of its last progress; 0: none yet */
-    bool holding;         /* it holds a frame now */
+    struct pl_series work; /* of the same frames, if units are timed */
+    uint64_t frames;       /* frames it computed */
+    uint64_t runs;         /* in so many runs; several frames may be computed in one */
+    uint64_t busy_ns;      /* time it held frames */
+    uint64_t cpu_ns;       /* CPU time of its leader in that time */
+    uint32_t queue;        /* frames in its input ring now */
+    uint64_t progress_ns;  /* monotonic time of its last progress; 0: none yet */
+    bool holding;          /* it holds a frame now */
 };
 
 struct pl_unit_stats { /* one unit under the present plan, over all teams of its stage */

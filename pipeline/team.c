@@ -12,7 +12,7 @@
 #include "pipeline/team_units.h"
 
 /* Reading a thread's CPU clock is a system call; it is read for so few frames that it costs less
- * than a thousandth of the time. */
+ * than a thousandth of the time, and after those that took longer than usual. */
 #define CPU_CLOCK_EVERY_NS 2000000.0
 
 static uint64_t thread_cpu_ns(void)
@@ -21,6 +21,14 @@ static uint64_t thread_cpu_ns(void)
 
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * BASE_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* Return: the CPU clock counts whole scheduler ticks, as some sandboxes' kernels do. */
+static bool has_coarse_cpu_clock(void)
+{
+    uint64_t before = thread_cpu_ns();
+
+    return thread_cpu_ns() == before;
 }
 
 static void set_relaxed(_Atomic uint64_t *field, uint64_t value)
@@ -84,8 +92,9 @@ static void start_clocks(struct pl_team *t, size_t frames, struct pl_clock_run *
             t->mark_ns = clock->start_ns;
             t->mark_ticks = ticks;
         }
-        if (t->cpu_skip == 0) {
-            clock->cpu_ns = thread_cpu_ns();
+        clock->clocked = t->cpu_skip == 0 || t->clocks.doubtful;
+        if (clock->clocked) {
+            clock->own_ns = thread_cpu_ns();
         }
     }
     atomic_store_explicit(&t->held, (uint32_t)frames, memory_order_relaxed);
@@ -95,25 +104,28 @@ static void start_clocks(struct pl_team *t, size_t frames, struct pl_clock_run *
 
 static void end_clocks(struct pl_team *t, struct pl_clock_run *clock)
 {
+    if (clock->clocked) {
+        clock->own_ns = thread_cpu_ns() - clock->own_ns;
+    }
     if (clock->timed && t->cpu_skip == 0) {
         double service = pl_clocks_service_ns(&t->clocks);
 
-        clock->cpu_ns = (thread_cpu_ns() - clock->cpu_ns) * t->cpu_period;
+        clock->cpu_ns = clock->own_ns * t->cpu_period;
         t->cpu_period = service > 0 ? (uint32_t)(CPU_CLOCK_EVERY_NS / service) + 1 : 1;
         t->cpu_period = base_min(t->cpu_period, 1000u);
         t->cpu_skip = t->cpu_period;
-    } else {
-        clock->cpu_ns = 0;
     }
     if (t->cpu_skip > 0) {
         t->cpu_skip--;
     }
     clock->end_ns = base_now_ns();
+    pl_clocks_judge(&t->clocks, clock);
     set_relaxed(&t->progress_ns, clock->end_ns);
 }
 
-/* The laps are cut so that the units' times add up to the service time. */
-static void put_units(struct pl_trace_ring *r, const struct pl_clocks *c, uint64_t held_ns)
+/* The laps are cut so that the units' times add up to the service time. @taken: NULL: nothing. */
+static void put_units(struct pl_trace_ring *r, const struct pl_clocks *c, const double *taken,
+                      uint64_t held_ns)
 {
     int64_t ticks = (int64_t)(c->laps[c->unit_count] - c->laps[0]);
     double ns_per_tick = ticks > 0 ? (double)held_ns / (double)ticks : 0;
@@ -126,6 +138,9 @@ static void put_units(struct pl_trace_ring *r, const struct pl_clocks *c, uint64
         until = base_max(until, before); /* of an unpinned team, ticks may run backwards */
         pl_trace_put(r, (uint32_t)base_min(until - before, (uint64_t)UINT32_MAX));
         before = until;
+    }
+    for (size_t i = 0; taken != NULL && i < c->unit_count; i++) {
+        pl_trace_put(r, (uint32_t)base_min(taken[i] * ns_per_tick, (double)UINT32_MAX));
     }
 }
 
@@ -143,14 +158,16 @@ static __attribute__((noinline)) void record(struct pl_team *t, const struct pl_
 {
     bool computed = f->status == PL_FRAME_OK;
     uint32_t units = computed && clock->timed ? (uint32_t)t->clocks.unit_count : 0;
+    const double *taken = units > 0 && clock->disturbed ? t->clocks.taken : NULL;
     struct pl_trace_ring *r;
 
     atomic_store_explicit(&t->tracing, true, memory_order_relaxed);
     pl_fence(); /* pairs with the one of pl_trace_drop_team() */
     r = atomic_load_explicit(&t->trace, memory_order_acquire);
-    if (r != NULL && pl_trace_begin(r, TRACE_TEAM, TRACE_TEAM_UNITS + units)) {
+    if (r != NULL && pl_trace_begin(r, TRACE_TEAM, TRACE_TEAM_UNITS + units * (taken ? 2 : 1))) {
         pl_trace_put(r, f->status);
-        pl_trace_put(r, (t->slept ? TRACE_TEAM_SLEPT : 0) | (r->gap ? TRACE_TEAM_GAP : 0));
+        pl_trace_put(r, (t->slept ? TRACE_TEAM_SLEPT : 0) | (r->gap ? TRACE_TEAM_GAP : 0) |
+                            (taken ? TRACE_TEAM_TAKEN : 0));
         pl_trace_put(r, atomic_load_explicit(&t->pending, memory_order_relaxed) - 1 -
                             (uint32_t)part->left);
         pl_trace_put64(r, f->private->seq);
@@ -159,7 +176,7 @@ static __attribute__((noinline)) void record(struct pl_team *t, const struct pl_
         pl_trace_put64(r, part->start_ns);
         pl_trace_put64(r, part->end_ns);
         if (units > 0) {
-            put_units(r, &t->clocks, part->end_ns - part->start_ns);
+            put_units(r, &t->clocks, taken, part->end_ns - part->start_ns);
         }
         pl_trace_end(r);
         r->gap = false;
@@ -272,6 +289,7 @@ static void *team_main(void *arg)
     t->mark_ticks = pl_ticks();
     t->ns_per_tick = 1;
     t->cpu_period = 1;
+    t->clocks.coarse = has_coarse_cpu_clock();
     set_ready(t, r < 0 ? r : 1);
     if (r == 0) {
         krn_parallel_yield(common->spin_ns == 0);

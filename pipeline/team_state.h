@@ -48,7 +48,7 @@ struct pl_team {
     struct pl_team **next;    /* teams of the next stage; NULL in the last stage */
     size_t next_count;
     void *scratch;  /* owned */
-    double *shares; /* owned; per unit of the team: expected cost, relative */
+    double *shares; /* owned; per unit of the team: expected part of their cost, 0..1 */
 
     pthread_t thread;
     bool started;

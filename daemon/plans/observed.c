@@ -101,16 +101,23 @@ static bool of_group(const struct pl_team_stats *t, size_t stage, const struct p
     return t->stage == stage && t->ep == group->ep && t->width == group->width;
 }
 
-/* Service times of the teams of a group since @before. */
-static struct pl_series group_service(const struct dmn_clocks *before, const struct dmn_clocks *now,
+/* Times of the teams of a group since @before. */
+struct group_times {
+    struct pl_series service, work;
+};
+
+static struct group_times group_times(const struct dmn_clocks *before, const struct dmn_clocks *now,
                                       size_t stage, const struct pl_group *group)
 {
-    struct pl_series all = {0};
+    struct group_times all = {0};
 
     for (size_t t = 0; t < now->team_count; t++) {
-        if (of_group(&now->teams[t].stats, stage, group)) {
-            add_window(&all, before ? &before->teams[t].stats.service : NULL,
-                       &now->teams[t].stats.service);
+        const struct pl_team_stats *then = before ? &before->teams[t].stats : NULL;
+        const struct pl_team_stats *is = &now->teams[t].stats;
+
+        if (of_group(is, stage, group)) {
+            add_window(&all.service, then ? &then->service : NULL, &is->service);
+            add_window(&all.work, then ? &then->work : NULL, &is->work);
         }
     }
     return all;
@@ -161,10 +168,10 @@ static struct pl_series group_unit(const struct dmn_clocks *before, const struct
 /* Winsorising removes more from short units than from their teams (pipeline/stats.h). Interrupts
  * hit a team at any moment, so what the units' sum lacks is spread over all units in proportion:
  * what slows a core slows each of its units. */
-static double missing_factor(const struct pl_series *service, double unit_sum_ns)
+static double missing_factor(const struct pl_series *work, double unit_sum_ns)
 {
-    return service->count > 0 && unit_sum_ns > 0 && service->mean_ns > unit_sum_ns
-               ? service->mean_ns / unit_sum_ns
+    return work->count > 0 && unit_sum_ns > 0 && work->mean_ns > unit_sum_ns
+               ? work->mean_ns / unit_sum_ns
                : 1;
 }
 
@@ -174,7 +181,7 @@ static size_t group_samples(const struct dmn_model *m, const struct dmn_clocks *
                             struct tun_sample *ret)
 {
     const struct pl_stage_plan *stage = &pl_current_plan(m->pipe)->stages[s];
-    struct pl_series service = group_service(before, now, s, group);
+    struct pl_series work = group_times(before, now, s, group).work;
     double sum = 0, factor, frames = group_frames(before, now, s, group);
     size_t count = 0;
 
@@ -194,7 +201,7 @@ static size_t group_samples(const struct dmn_model *m, const struct dmn_clocks *
                                            .sigma = relative_error(&all),
                                            .frames = frames};
     }
-    factor = missing_factor(&service, sum);
+    factor = missing_factor(&work, sum);
     for (size_t i = 0; i < count; i++) {
         ret[i].ns *= factor;
     }
@@ -212,8 +219,9 @@ static bool seen_before(const struct pl_stage_plan *stage, size_t group)
     return false;
 }
 
-/* Enters a stage into the trial; a group without a frame has its figures from the table. Return:
- * frames. */
+/* Enters a stage into the trial; a group without a frame has its figures from the table. Stages
+ * are compared by the wall clock. A team's own time teaches the table, so it is the team's work.
+ * Return: frames. */
 static uint64_t stage_trial(const struct dmn_model *m, const struct dmn_clocks *before,
                             const struct dmn_clocks *now, size_t s, struct tun_trial *ret)
 {
@@ -223,17 +231,18 @@ static uint64_t stage_trial(const struct dmn_model *m, const struct dmn_clocks *
 
     for (size_t g = 0; g < stage->group_count; g++) {
         const struct pl_group *group = &stage->groups[g];
-        struct pl_series service = group_service(before, now, s, group);
-        double ns = service.count ? base_max(service.mean_ns, 1.0)
-                                  : tun_group_ns(&m->planning->problem, stage->first_unit,
-                                                 stage->last_unit, group);
+        struct group_times t = group_times(before, now, s, group);
+        uint64_t count = t.service.count;
+        double ns =
+            count ? base_max(t.service.mean_ns, 1.0)
+                  : tun_group_ns(&m->planning->problem, stage->first_unit, stage->last_unit, group);
 
-        frames += seen_before(stage, g) ? 0 : service.count;
+        frames += seen_before(stage, g) ? 0 : count;
         if (ns > 0) {
-            ret->measured.team_ns[s][g] = ns;
+            ret->measured.team_ns[s][g] = t.work.count ? base_max(t.work.mean_ns, 1.0) : ns;
             rate += group->count / ns;
-            slowest = base_max(slowest, ns * (service.count ? group_frames(before, now, s, group)
-                                                            : (double)pl_group_batch(group)));
+            slowest = base_max(slowest, ns * (count ? group_frames(before, now, s, group)
+                                                    : (double)pl_group_batch(group)));
         }
     }
     ret->failed |= frames == 0;

@@ -88,13 +88,14 @@ int dmn_planner_mark(struct dmn_model *m);
 /**
  * dmn_planner_trial() - the clocks of the serving plan since the mark, as a trial
  *
- * measured: mean service times of the teams (team_ns; the teams of a group are merged), stage
- * periods, and the bottleneck. latency_ns is the sum over the stages of their slowest team, times
- * the frames that it took at once on average.
+ * measured: mean work of the teams (team_ns; the teams of a group are merged): as samples, without
+ * what others took from their cores. Stage periods and the bottleneck, by mean service times.
+ * latency_ns is the sum over the stages of their slowest team, times the frames that it took at
+ * once on average.
  * energy_nj is 0. A group without a frame has its figures from the table.
  * frames: counted in the last stage. failed: a stage has no frame yet.
  * samples: mean and relative standard error of each (EP, width, unit) with a frame. If the units'
- * own (winsorised) means of a team add up to less than its service time, they are scaled up to it.
+ * own (winsorised) means of a team add up to less than its work, they are scaled up to it.
  * @ret_samples: owned (free); ret->samples points to it; NULL: no samples. Return: 0 or -ENOMEM.
  */
 int dmn_planner_trial(const struct dmn_model *m, struct tun_trial *ret,

@@ -37,6 +37,7 @@ struct trace_reader *trace_reader_new(struct trace_file *f)
         [WORD_PASSED_ON] = "frame passed on",
         [WORD_WAITS] = "waits for a frame",
         [WORD_WAKES] = "wakes up",
+        [WORD_OTHERS] = "other tasks",
         [WORD_TAKES] = "takes the next frame",
         [WORD_LOST] = "records lost",
         [WORD_ROOM] = "waits for room",

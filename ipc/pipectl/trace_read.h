@@ -62,6 +62,7 @@ enum trace_word {
     WORD_PASSED_ON,
     WORD_WAITS,
     WORD_WAKES,
+    WORD_OTHERS,
     WORD_TAKES,
     WORD_LOST,
     WORD_ROOM,

@@ -79,13 +79,18 @@ static void put_units(struct trace_reader *r, const struct trace_team *t, const 
 {
     const struct trace_pipeline *p = &r->pipelines[t->pipeline];
     uint64_t at = trace_u64(w + TRACE_TEAM_START), stop = trace_u64(w + TRACE_TEAM_END);
+    bool taken = (w[TRACE_TEAM_FLAGS] & TRACE_TEAM_TAKEN) != 0;
+    uint32_t count = (trace_words_of(w[0]) - TRACE_TEAM_UNITS) / (taken ? 2 : 1);
 
-    for (uint32_t i = TRACE_TEAM_UNITS; i < trace_words_of(w[0]); i++) {
-        size_t unit = t->first_unit + i - TRACE_TEAM_UNITS;
+    w += TRACE_TEAM_UNITS;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t unit = t->first_unit + i;
         uint64_t until = base_min(at + w[i], stop);
+        uint64_t others = taken ? base_min((uint64_t)w[count + i], until - at) : 0;
 
         begin(r, t->track, at, unit < p->unit_count ? p->units[unit] : 0);
-        end(r, t->track, until);
+        end(r, t->track, until - others);
+        slice(r, t->track, until - others, until, WORD_OTHERS);
         at = until;
     }
 }

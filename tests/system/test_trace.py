@@ -15,7 +15,7 @@ import time
 from daemon import DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, Daemon, VarlinkError, check, equal, main
 from searches import QUICK
 import tiny_onnx
-from trace_file import check_trace, read_chrome, read_perfetto, parts_of
+from trace_file import check_trace, read_chrome, read_perfetto, parts_of, units_of
 
 UNTIL_ENDED = "3600"  # seconds: until it is interrupted
 
@@ -182,7 +182,7 @@ def sums_agree_with_the_clocks():
             near(sum(f.end - f.begin for f in frames) / 1e9, busy["a", stage][0], "busy seconds of stage %d" % stage)
             near(winsorised_mean([f.end - f.begin for f in frames], 4e6)[1] / 1e9, service["a", stage][0], "service time")
             times = collections.defaultdict(list)
-            for u in (u for f in frames for u in parts_of(team, f)):
+            for u in (u for f in frames for u in units_of(team, f)):
                 times[int(u.name.split()[0])].append(u.end - u.begin)
             for unit, samples in times.items():
                 equal(len(samples), units[unit]["count"])

@@ -242,18 +242,24 @@ def parts_of(track, frame):
     return track.parts[frame.name, frame.begin]
 
 
+def units_of(track, frame):
+    """The slices of a team's frame that are units, not what other tasks took of its core."""
+    return [p for p in parts_of(track, frame) if p.name != "other tasks"]
+
+
 def check_team(track):
-    """Units follow one another without gaps or ends over, in the order of their numbers, and fill their frame."""
+    """Units, and what other tasks took, follow one another without gaps or ends over, in the order of the units' numbers, and
+    fill their frame."""
     frames = [s for s in track.slices if s.depth == 0 and s.name == "frame"]
     wanted = None
     for frame in frames:
-        units = parts_of(track, frame)
-        numbers = [int(u.name.split()[0]) for u in units]
+        parts = parts_of(track, frame)
+        numbers = [int(u.name.split()[0]) for u in units_of(track, frame)]
         wanted = wanted or numbers
         check(numbers and numbers == wanted == list(range(numbers[0], numbers[0] + len(numbers))),
               "units out of order on", track.name, numbers, wanted)
-        check(units[0].begin == frame.begin and units[-1].end == frame.end, "units do not fill their frame", frame)
-        check(all(a.end == b.begin for a, b in zip(units, units[1:])), "a gap between units", frame)
+        check(parts[0].begin == frame.begin and parts[-1].end == frame.end, "units do not fill their frame", frame)
+        check(all(a.end == b.begin for a, b in zip(parts, parts[1:])), "a gap between units", frame)
     return frames
 
 

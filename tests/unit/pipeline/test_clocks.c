@@ -82,14 +82,18 @@ TEST(clocks_split_a_frame_into_units)
     pl_clocks_deinit(&c);
 }
 
-/* One frame of 1 ms in two even units but for @pause_ns inside the second. */
+/* One frame of 1 ms in two even units but for @pause_ns inside the second. The CPU clock was not
+ * read unless the clocks ask for it; then it says that the team worked all that time. */
 static void fold_paused(struct pl_clocks *c, uint64_t pause_ns)
 {
     struct pl_clock_run f = {.end_ns = BASE_NS_PER_MS + pause_ns, .computed = 1};
 
     f.timed = true;
+    f.clocked = c->doubtful;
+    f.own_ns = f.end_ns;
     c->laps[1] = BASE_NS_PER_MS / 2;
     c->laps[2] = f.end_ns;
+    pl_clocks_judge(c, &f);
     pl_clocks_fold(c, &f);
 }
 
@@ -126,7 +130,7 @@ TEST(a_slow_core_is_a_slow_unit)
     for (int n = 0; n < 100; n++) {
         fold_paused(&c, 0);
     }
-    for (int n = 0; n < 24; n++) {
+    for (int n = 0; n < 25; n++) {
         fold_paused(&c, 7500 * BASE_NS_PER_US); /* the second unit is 16 times as slow */
     }
     pl_clocks_read(&c, &s);
@@ -140,6 +144,127 @@ TEST(a_slow_core_is_a_slow_unit)
     T_NEAR(window.mean_ns, 8e6, 1);
     pl_series_since(&s.service, &later.service, &window);
     T_NEAR(window.mean_ns, 8.5e6, 1);
+    pl_clocks_deinit(&c);
+}
+
+#define MS BASE_NS_PER_MS
+/* A frame of three units: their laps, and the leader's CPU time; 0: not read. */
+struct scripted {
+    uint64_t laps[3], own_ns;
+};
+
+static void fold_scripted(struct pl_clocks *c, const struct scripted *s)
+{
+    struct pl_clock_run f = {.end_ns = s->laps[2], .computed = 1, .timed = true};
+
+    f.clocked = s->own_ns > 0;
+    f.own_ns = s->own_ns;
+    c->laps[0] = 0;
+    for (size_t i = 0; i < 3; i++) {
+        c->laps[i + 1] = s->laps[i];
+    }
+    pl_clocks_judge(c, &f);
+    pl_clocks_fold(c, &f);
+}
+
+/* Units of 2, 3 and 5 ms; a program takes time in some of them. Every frame counts, and units add
+ * up to what the team worked. */
+TEST(what_others_took_is_no_work)
+{
+    static const struct scripted quiet = {{2 * MS, 5 * MS, 10 * MS}, 10 * MS};
+    static const struct scripted taken[] = {
+        {{2 * MS, 5 * MS, 40 * MS}, 10 * MS},   /* a time slice in unit 2 */
+        {{32 * MS, 35 * MS, 40 * MS}, 10 * MS}, /* in unit 0 */
+        {{12 * MS, 15 * MS, 30 * MS}, 10 * MS}, /* in units 0 and 2 */
+        {{2 * MS, 5 * MS, 40 * MS}, 0},         /* the CPU clock was not read */
+    };
+    static const double means[] = {2e6, 3e6, 5e6};
+
+    for (size_t k = 0; k < base_array_count(taken); k++) {
+        struct pl_team_stats s;
+        struct pl_clocks c;
+
+        T_EQ(pl_clocks_init(&c, 3), 0);
+        for (int n = 0; n < 12; n++) {
+            fold_scripted(&c, n % 2 ? &taken[k] : &quiet);
+        }
+        for (size_t i = 0; i < 3; i++) {
+            struct pl_series unit;
+
+            pl_clocks_read_unit(&c, i, &unit);
+            T_EQ(unit.count, 12);
+            T_NEAR(unit.mean_ns, means[i], 2);
+            T_NEAR(unit.ewma_ns, means[i], 2);
+        }
+        pl_clocks_read(&c, &s);
+        T_EQ(s.work.count, 12);
+        T_NEAR(s.work.mean_ns, 10e6, 1);
+        T_LT(12e6, s.service.mean_ns); /* which adaptation watches */
+        T_EQ(s.busy_ns, 6 * (quiet.laps[2] + taken[k].laps[2]));
+        pl_clocks_deinit(&c);
+    }
+}
+
+/* Others take half of the core from the first frame on: nothing is known of the units but their
+ * expected shares, which are wrong. The time slice ends in each unit in turn. */
+TEST(units_are_told_apart_where_nothing_is_quiet)
+{
+    static const double shares[] = {0.6, 0.2, 0.2}, want[] = {2e6, 3e6, 5e6};
+    double sum = 0;
+    struct pl_clocks c;
+
+    T_EQ(pl_clocks_init(&c, 3), 0);
+    c.shares = shares;
+    for (uint64_t n = 0; n < 300; n++) {
+        struct scripted s = {{2 * MS, 5 * MS, 10 * MS}, 10 * MS};
+        size_t hit = n % 10 < 2 ? 0 : n % 10 < 5 ? 1 : 2; /* as often as it runs */
+
+        for (size_t i = hit; i < 3; i++) {
+            s.laps[i] += 10 * MS;
+        }
+        fold_scripted(&c, &s);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        struct pl_series unit;
+
+        pl_clocks_read_unit(&c, i, &unit);
+        T_EQ(unit.count, 300);
+        T_NEAR(unit.ewma_ns, want[i], 0.15 * want[i]);
+        sum += unit.ewma_ns;
+    }
+    T_NEAR(sum, 10e6, 5e5);
+    pl_clocks_deinit(&c);
+}
+
+/* A run that takes longer than usual without a reading is doubted, and the next one read. What is
+ * really slower is believed then. */
+TEST(a_slow_run_is_read_next)
+{
+    static const struct scripted quiet = {{2 * MS, 5 * MS, 10 * MS}, 0};
+    static const struct scripted slow = {{4 * MS, 10 * MS, 20 * MS}, 0};
+    static const struct scripted read = {{4 * MS, 10 * MS, 20 * MS}, 20 * MS};
+    struct pl_series unit;
+    struct pl_clocks c;
+
+    T_EQ(pl_clocks_init(&c, 3), 0);
+    for (int n = 0; n < 10; n++) {
+        fold_scripted(&c, &quiet);
+        T_TRUE(!c.doubtful);
+    }
+    fold_scripted(&c, &slow);
+    T_TRUE(c.doubtful);
+    pl_clocks_read_unit(&c, 1, &unit);
+    T_NEAR(unit.mean_ns, 3e6, 2);
+    for (int n = 0; n < 60; n++) {
+        fold_scripted(&c, c.doubtful ? &read : &slow);
+    }
+    pl_clocks_read_unit(&c, 1, &unit);
+    T_EQ(unit.count, 71);
+    T_LT(5.9e6, unit.ewma_ns);
+    c.coarse = true; /* a CPU clock of whole ticks tells nothing */
+    fold_scripted(&c, &(struct scripted){{4 * MS, 10 * MS, 20 * MS}, 1});
+    pl_clocks_read_unit(&c, 1, &unit);
+    T_LT(5.9e6, unit.ewma_ns);
     pl_clocks_deinit(&c);
 }
 

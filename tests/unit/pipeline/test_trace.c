@@ -22,13 +22,15 @@ static void see_record(struct seen *s, const struct pl_trace_team *team, const u
 {
     uint64_t number = trace_u64(w + TRACE_TEAM_NUMBER), given = trace_u64(w + TRACE_TEAM_GIVEN);
     uint64_t start = trace_u64(w + TRACE_TEAM_START), end = trace_u64(w + TRACE_TEAM_END);
-    uint32_t words = trace_words_of(w[0]);
+    bool taken = (w[TRACE_TEAM_FLAGS] & TRACE_TEAM_TAKEN) != 0;
+    uint32_t units = team->last_unit - team->first_unit + 1u;
     uint64_t sum = 0;
 
     T_EQ(trace_kind_of(w[0]), TRACE_TEAM);
-    T_EQ(words, TRACE_TEAM_UNITS + team->last_unit - team->first_unit + 1u);
-    for (uint32_t i = TRACE_TEAM_UNITS; i < words; i++) {
+    T_EQ(trace_words_of(w[0]), TRACE_TEAM_UNITS + units * (taken ? 2 : 1));
+    for (uint32_t i = TRACE_TEAM_UNITS; i < TRACE_TEAM_UNITS + units; i++) {
         sum += w[i];
+        T_TRUE(!taken || w[units + i] <= w[i] + 1); /* both are rounded */
     }
     T_EQ(w[TRACE_TEAM_STATUS], PL_FRAME_OK);
     T_LE(given, start);

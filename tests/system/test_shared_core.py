@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Other programs on a team's core: the times of its units stay what they are without them, wherever they are read.
+
+Only shares of a frame are compared, never times, so that other programs beside the test change nothing.
+"""
+import contextlib
+import os
+import subprocess
+import sys
+
+from daemon import check, equal, main
+from test_doctor import LAST, NETWORK, doctor, load, on_tree
+from test_trace import Recording
+from trace_file import check_trace
+
+BUSY = "import signal; signal.alarm(600); print('ready', flush=True)\nwhile True: pass"
+FRAMES = 100  # of a measurement
+PLAN = "0-%d@big" % LAST
+
+
+@contextlib.contextmanager
+def busy(cpu, count):
+    """Programs that compute on that core until the block is left."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(count):
+            p = stack.enter_context(subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True,
+                                                     preexec_fn=lambda: os.sched_setaffinity(0, [cpu])))
+            stack.callback(p.kill)
+            equal(p.stdout.readline(), "ready\n")
+        yield
+
+
+def stage(d):
+    return d.status()["models"][0]["stages"][0]
+
+
+def begin_anew(d):
+    """Clocks begin with a plan."""
+    for plan in ("0-0@big|1-%d@big" % LAST, PLAN):
+        d.call("SetPlan", {"plan": plan})
+    check(d.wait_until(lambda: d.pipectl("units")[0]["count"] >= FRAMES), "no frames")
+
+
+def shares(d, key="time_ms"):
+    times = [u[key] for u in d.pipectl("units")]
+    return [t / sum(times) for t in times]
+
+
+def frame_ms(d):
+    return sum(u["time_ms"] for u in d.pipectl("units"))
+
+
+def units_are_timed_without_others():
+    with on_tree(("net", NETWORK), config={"adapt": {"enabled": False}}) as (d, _):
+        d.call("SetPlan", {"plan": PLAN})
+        with load(d):
+            begin_anew(d)
+            quiet = shares(d)
+            with busy(stage(d)["cpus"][0], 3):
+                begin_anew(d)
+                check(d.wait_until(lambda: stage(d)["service_ms"] > 2 * frame_ms(d)), "nothing was taken", stage(d), frame_ms(d))
+                for _ in range(5):
+                    worst = max(max(shares(d)), max(shares(d, "ewma_ms")))
+                    check(worst < 2 * max(quiet), "a unit is blamed", worst, max(quiet))
+                for unit, (before, now) in enumerate(zip(quiet, shares(d))):
+                    check(now < 2 * before + 0.02 and before < 2 * now + 0.02, "unit", unit, before, now)
+                cpu_ms = stage(d)["cpu_s"] * 1e3 / d.pipectl("units")[0]["count"]
+                check(frame_ms(d) < 1.3 * cpu_ms, "units take more than the team's CPU time", frame_ms(d), cpu_ms)
+                now = d.pipectl("plan", "explain")["now"]["bottleneck_ms"]
+                check(now < 1.5 * frame_ms(d), "the table has learned what others took", now, frame_ms(d), stage(d))
+                findings = {f["name"]: f["share"] for f in doctor(d, seconds="2")["findings"]}
+                check(findings["shared-cores"] > findings.get("heavy-units", 0), findings)
+
+
+def a_trace_shows_others():
+    with on_tree(("net", NETWORK), config={"adapt": {"enabled": False}}) as (d, _):
+        d.call("SetPlan", {"plan": PLAN})
+        with busy(stage(d)["cpus"][0], 1), load(d):
+            r = Recording(d, "t.json")
+            before = d.status()["models"][0]["frames"]["answered"]
+            check(d.wait_until(lambda: d.status()["models"][0]["frames"]["answered"] > before + FRAMES), "no frames")
+            trace, _ = r.stop()
+        check_trace(trace, ["net"])
+        taken = [s for team in trace.teams("net") for s in team.slices if s.name == "other tasks"]
+        check(taken, "no time was taken")
+
+
+if __name__ == "__main__":
+    main([units_are_timed_without_others, a_trace_shows_others])
