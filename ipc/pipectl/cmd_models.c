@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl models: lists, loads and unloads; inspects files, which needs no daemon. */
+/* pipectl models: lists, loads and unloads; inspects and fetches files, which needs no daemon. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,12 +9,13 @@
 
 #include "absolute_path.h"
 #include "ipc/pipectl/model_files.h"
+#include "ipc/pipectl/models_fetch.h"
 #include "ipc/pipectl/pipectl.h"
 
 #define SHAPES_MAX 64u
 
 struct args {
-    const char *plan, *shapes[SHAPES_MAX];
+    const char *plan, *folder, *catalogue, *shapes[SHAPES_MAX];
     size_t shape_count;
     bool save, write_sidecar, force;
 };
@@ -39,6 +40,12 @@ static int take_args(int argc, char **argv, struct args *ret)
             break;
         case 'w':
             ret->write_sidecar = true;
+            break;
+        case 'd':
+            ret->folder = optarg;
+            break;
+        case 'c':
+            ret->catalogue = optarg;
             break;
         default:
             ret->force = true;
@@ -304,11 +311,18 @@ int ctl_models(const struct ctl *ctl, int argc, char **argv)
     if (strcmp(verb, "inspect") == 0 && left == 1) {
         return inspect(ctl, argv[optind], &a);
     }
+    if (strcmp(verb, "fetch") == 0 && left <= 1) {
+        return ctl_models_fetch(ctl, &(struct ctl_fetch){.name = argv[optind],
+                                                         .folder = a.folder ? a.folder : ".",
+                                                         .catalogue = a.catalogue,
+                                                         .force = a.force});
+    }
     if (strcmp(verb, "load") == 0 && left == 2) {
         return load_model(ctl, argv[optind], argv[optind + 1], &a);
     }
     if (strcmp(verb, "unload") == 0 && left == 1) {
         return unload_model(ctl, argv[optind], &a);
     }
-    return ctl_usage("models", "expected list, inspect FILE, load NAME FILE or unload NAME");
+    return ctl_usage("models",
+                     "expected list, fetch [NAME], inspect FILE, load NAME FILE or unload NAME");
 }

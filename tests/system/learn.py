@@ -37,8 +37,10 @@ REAL = os.path.join(SHARED, "real")
 # What the reader has: a network, its labels, photographs.
 READERS_FILES = {"squeezenet1_1.onnx": "models/squeezenet1_1.onnx", "imagenet.txt": "labels_imagenet1000.txt",
                  "photo.jpg": "images/ort_goldfish.jpg", "people.jpg": "images/face_13.jpg", "pictures": "images",
-                 "ultraface.onnx": "models/ultraface_rfb320.onnx",
                  "mobilenet.onnx": "models/mobilenet_v1_0.25_128_fp32.onnx"}
+# Files of the catalogue that pipectl models fetch gets: their publishers are not asked.
+PUBLISHED = {"ultraface": ("version-RFB-320.onnx", "models/ultraface_rfb320.onnx"),
+             "mnist": ("MNIST/mnist.onnx", "models/mnist_8.onnx")}
 NOTE_OF_THE_AUTHOR = b"\x32\x02v2"  # ModelProto.doc_string
 # Where packages install what is in the source tree.
 SHARE = {"/usr/share/piped/models": "model/default", "/usr/share/piped/networks": "model/networks",
@@ -56,6 +58,9 @@ STAND_INS = {
     # a camera: raw frames of the size and format that are asked for
     "ffmpeg": 'exec /usr/bin/python3 %s "$@"\n' % os.path.join(ROOT, "tests", "system", "camera_stand_in.py"),
     "python3": 'exec /usr/bin/python3 "$@"\n',
+    # the network, where a file is published; the rest of the fetch is real
+    "curl": 'case "$*" in\n%s*) exec /usr/bin/curl "$@" ;;\nesac\n' % "".join(
+        "*https://*/%s) exec cat '%s' ;;\n" % (url, os.path.join(REAL, path)) for url, path in PUBLISHED.values()),
 }
 NOTE = re.compile(r"<!-- (not run|file|excerpt|exit|status|needs):? ?(.*?) ?-->$")
 
@@ -174,9 +179,11 @@ class Place:
         self.daemon.__exit__(kind, value, trace)
 
     def has(self, name):
-        """Whether the reader has a file, or what is built: python, http."""
+        """Whether the reader has a file, what is built (python, http), or what is published."""
         if name == "python":
             return why_not() is None and importlib.util.find_spec("PIL") is not None
+        if name in PUBLISHED:
+            return os.path.exists(os.path.join(REAL, PUBLISHED[name][1]))
         return self.http is not None if name == "http" else os.path.exists(os.path.join(self.home, name))
 
     def here(self, text):

@@ -34,6 +34,10 @@ def cookbook_running():
     return follow("docs/cookbook_running.md", not_run=3)
 
 
+def first_models():
+    return follow("docs/first_models.md", least=1)
+
+
 def boardguides():
     return follow("docs/boardguides.md")
 
@@ -57,4 +61,4 @@ def comparing_finds_what_is_not_there():
 
 
 if __name__ == "__main__":
-    main([comparing_finds_what_is_not_there, tutorial, cookbook, cookbook_running, boardguides, security, ros2])
+    main([comparing_finds_what_is_not_there, first_models, tutorial, cookbook, cookbook_running, boardguides, security, ros2])

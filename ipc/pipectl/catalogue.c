@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipc/pipectl/catalogue.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "ipc/pipectl/command_line.h"
+#include "near_word.h"
+
+#define NAME_BYTES_MAX 64u
+#define MODEL_BYTES_MAX (4LL << 30) /* of a model; labels may have LABELS_BYTES_MAX */
+#define LABELS_BYTES_MAX (4LL << 20)
+
+/* Names become names of files. */
+static bool name_fits(const char *name)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+    return n > 0 && n <= NAME_BYTES_MAX && name[n] == '\0' && name[0] != '.' && name[0] != '-';
+}
+
+/* Return: what is wrong with a file's description; NULL: nothing. */
+static const char *source_fault(const json_t *at, json_int_t most)
+{
+    struct ctl_source s = ctl_source(at);
+    json_int_t bytes = json_integer_value(json_object_get(at, "bytes"));
+
+    if (strncmp(s.url, "https://", 8) != 0 && strncmp(s.url, "http://", 7) != 0 &&
+        strncmp(s.url, "file://", 7) != 0) {
+        return "url must begin with https://, http:// or file://";
+    }
+    if (strspn(s.sha256, "0123456789abcdef") != 64 || strlen(s.sha256) != 64) {
+        return "sha256 must be 64 hex digits in lower case, as sha256sum prints them";
+    }
+    return bytes < 1 || bytes > most ? "bytes must be from 1 to 4 GiB (labels: 4 MiB)" : NULL;
+}
+
+/* Return: what is wrong with a row; NULL: nothing. @ret: room for jansson's words. */
+static const char *row_fault(json_t *row, char ret[JSON_ERROR_TEXT_LENGTH])
+{
+    const char *name, *about, *licence, *url, *sha256;
+    json_t *sidecar = NULL, *labels = NULL;
+    json_int_t bytes;
+    json_error_t e;
+
+    if (json_unpack_ex(row, &e, JSON_STRICT, "{s:s, s?s, s:s, s:s, s:I, s:s, s?o, s?o}", "name",
+                       &name, "about", &about, "licence", &licence, "url", &url, "bytes", &bytes,
+                       "sha256", &sha256, "sidecar", &sidecar, "labels", &labels) < 0 ||
+        (labels && json_unpack_ex(labels, &e, JSON_STRICT, "{s:s, s:I, s:s}", "url", &url, "bytes",
+                                  &bytes, "sha256", &sha256) < 0)) {
+        snprintf(ret, JSON_ERROR_TEXT_LENGTH, "%s", e.text);
+        return ret;
+    }
+    if (!name_fits(name)) {
+        return "the name must be 1 to 64 letters, digits, '.', '_' and '-', a letter or digit "
+               "first";
+    }
+    if (sidecar && !json_is_object(sidecar)) {
+        return "sidecar must be an object, as in the model's sidecar file";
+    }
+    if (labels && !sidecar) {
+        return "labels need a sidecar, which will name them";
+    }
+    if (labels && (json_object_get(sidecar, "labels") || json_object_get(sidecar, "labels_file"))) {
+        return "labels are given twice: in the sidecar, and as a file";
+    }
+    name = source_fault(row, MODEL_BYTES_MAX);
+    return name || !labels ? name : source_fault(labels, LABELS_BYTES_MAX);
+}
+
+static size_t place_of(const json_t *rows, const char *name)
+{
+    size_t i = 0;
+
+    while (i < json_array_size(rows) &&
+           strcmp(json_string_value(json_object_get(json_array_get(rows, i), "name")), name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+/* Return: true; false: the file is wrong, as was printed. */
+static bool add_file(json_t *rows, const char *path)
+{
+    char words[JSON_ERROR_TEXT_LENGTH];
+    json_error_t e;
+    json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, &e), *list, *row;
+    size_t i, at;
+
+    if (!file) {
+        ctl_say("%s:%d: %s", path, e.line > 0 ? e.line : 1, e.text);
+        return false;
+    }
+    if (json_unpack_ex(file, &e, JSON_STRICT, "{s:o}", "models", &list) < 0 ||
+        !json_is_array(list)) {
+        ctl_say("%s: expected {\"models\": [...]} and nothing else", path);
+        json_decref(file);
+        return false;
+    }
+    json_array_foreach(list, i, row)
+    {
+        const char *fault = row_fault(row, words);
+
+        if (fault) {
+            ctl_say("%s: row %zu of models: %s", path, i + 1, fault);
+            json_decref(file);
+            return false;
+        }
+        json_object_set_new(row, "from", json_string(path));
+        at = place_of(rows, json_string_value(json_object_get(row, "name")));
+        if (at < json_array_size(rows)) {
+            json_array_set(rows, at, row);
+        } else {
+            json_array_append(rows, row);
+        }
+    }
+    json_decref(file);
+    return true;
+}
+
+static int ends_as_json(const struct dirent *e)
+{
+    size_t n = strlen(e->d_name);
+
+    return e->d_name[0] != '.' && n > 5 && strcmp(e->d_name + n - 5, ".json") == 0;
+}
+
+static bool add_folder(json_t *rows, const char *folder)
+{
+    struct dirent **names = NULL;
+    int n = scandir(folder, &names, ends_as_json, alphasort);
+    bool right = true;
+
+    if (n < 0 && errno != ENOENT) {
+        ctl_say("%s: %s", folder, strerror(errno));
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        char path[512];
+
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
+        right = right && add_file(rows, path);
+        free(names[i]);
+    }
+    free(names);
+    return right;
+}
+
+static bool add(json_t *rows, const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? add_folder(rows, path)
+                                                       : add_file(rows, path);
+}
+
+json_t *ctl_catalogue(const char *more)
+{
+    const char *own = access(CTL_CATALOGUE, R_OK) == 0 ? CTL_CATALOGUE : CTL_CATALOGUE_SOURCE;
+    json_t *rows = json_array();
+
+    if (!add_file(rows, own) || !add_folder(rows, CTL_CATALOGUE_FOLDER) ||
+        (more && !add(rows, more))) {
+        json_decref(rows);
+        return NULL;
+    }
+    return rows;
+}
+
+const json_t *ctl_catalogue_find(const json_t *rows, const char *name)
+{
+    struct near_word near = {.given = name};
+    char hint[NEAR_WORD_HINT_BYTES];
+    size_t at = place_of(rows, name), i;
+    json_t *row;
+
+    if (at < json_array_size(rows)) {
+        return json_array_get(rows, at);
+    }
+    json_array_foreach((json_t *)(uintptr_t)rows, i, row)
+    {
+        near_word_try(&near, json_string_value(json_object_get(row, "name")));
+    }
+    ctl_say("the catalogue has no model %s%s; pipectl models fetch lists it", name,
+            near_word_hint(&near, hint));
+    return NULL;
+}
+
+struct ctl_source ctl_source(const json_t *at)
+{
+    return (struct ctl_source){
+        .url = json_string_value(json_object_get(at, "url")),
+        .sha256 = json_string_value(json_object_get(at, "sha256")),
+        .bytes = (uint64_t)json_integer_value(json_object_get(at, "bytes")),
+    };
+}
