@@ -4,6 +4,7 @@
 
 #include "base.h"
 #include "kernels/net_private.h"
+#include "model/leaves/how_far.h"
 #include "model/leaves/share.h"
 #include "model/leaves/stop.h"
 
@@ -72,6 +73,7 @@ static void pack_some(void *arg)
         if (at >= p->count || mdl_stopped()) {
             return;
         }
+        mdl_progress("packing weights of operators", at, p->count);
         (void)krn_bound_ready(p->wanted[at].bound, p->m, p->wanted[at].op, 1);
     }
 }

@@ -295,6 +295,7 @@ void dmn_control_tick(struct dmn_control *control, uint64_t now_ns, uint64_t hel
     struct dmn_control_conn *c, *next;
 
     dmn_shared_forget(control->shared, DMN_METHODS_MAX);
+    dmn_control_progress(control);
     for (c = LIST_FIRST(&control->conns); c; c = next) {
         next = LIST_NEXT(c, linked);
         c->since_ns += held_ns;

@@ -113,6 +113,7 @@ struct dmn_control {
         uint64_t again_ns;           /* not before */
         bool busy;
     } link_search;               /* written by link_user.c */
+    uint64_t told;               /* digest of what was told last; written by progress_events.c */
     struct dmn_tracing *tracing; /* owned; NULL: no trace. Written by tracing.c */
     /* takes every event of Subscribe, borrowed; NULL: nobody traces. Written by tracing.c */
     void (*event_traced)(struct dmn_control *control, json_t *event);
@@ -165,6 +166,11 @@ void dmn_call_refuse(struct dmn_call *c, const struct dmn_outcome *o);
 void dmn_call_done(void *call, const struct dmn_outcome *o);
 /** dmn_control_event() - sends an event to every subscriber. @event: stolen. */
 void dmn_control_event(struct dmn_control *control, json_t *event);
+
+/* progress_events.c */
+/** dmn_control_progress() - once a second: tells subscribers how far loads and a profile are, where
+ * that has changed. */
+void dmn_control_progress(struct dmn_control *control);
 
 /* events.c */
 /** dmn_control_listen() - starts to forward events of the other rooms to subscribers. */

@@ -41,9 +41,12 @@ static void plan_work(uv_work_t *work)
 
     for (size_t i = 0; i < a->count && a->error == 0; i++) {
         const _Atomic bool *before = mdl_stop_by(&a->loads[i]->choose.stop);
+        struct mdl_progress *elsewhere = mdl_progress_by(&a->loads[i]->progress);
 
+        mdl_progress("planning", 0, 0);
         judge(a, a->loads[i], a->loads[i]->failed ? 0 : a->models->planner->first(a->loads[i]));
         (void)mdl_stop_by(before);
+        (void)mdl_progress_by(elsewhere);
     }
 }
 
@@ -82,9 +85,11 @@ static void load_work(uv_work_t *work)
 
     if (a->before) {
         const _Atomic bool *before = mdl_stop_by(a->count ? &a->loads[0]->choose.stop : NULL);
+        struct mdl_progress *elsewhere = mdl_progress_by(a->count ? &a->loads[0]->progress : NULL);
 
         a->error = a->before(a);
         (void)mdl_stop_by(before);
+        (void)mdl_progress_by(elsewhere);
         a->failed = a->error < 0 ? a->loads[0] : NULL;
     }
     for (size_t i = 0; i < a->count && a->error == 0; i++) {

@@ -142,6 +142,7 @@ static int load(struct dmn_load *l)
                                        .const_eval = krn_const_eval};
     int error;
 
+    mdl_progress("reading the model", 0, 0);
     l->stamp = dmn_stamp_read(l->path, l->calibration); /* first: a later change is noticed */
     error = dmn_quantised_load(l, &options);
 
@@ -166,6 +167,7 @@ static int load(struct dmn_load *l)
 int dmn_load_run(struct dmn_load *l)
 {
     const _Atomic bool *before = mdl_stop_by(&l->choose.stop);
+    struct mdl_progress *elsewhere = mdl_progress_by(&l->progress);
     uint64_t start = base_now_ns();
     int error = load(l);
 
@@ -181,6 +183,7 @@ int dmn_load_run(struct dmn_load *l)
     }
     l->took_ns = base_now_ns() - start;
     (void)mdl_stop_by(before);
+    (void)mdl_progress_by(elsewhere);
     return error;
 }
 

@@ -14,6 +14,7 @@
 #include "daemon/models/choosing.h"
 #include "daemon/models/serving.h"
 #include "kernels/kernels.h"
+#include "model/leaves/how_far.h"
 #include "model/model.h"
 #include "model/quant/calibration.h"
 #include "pipeline/plan.h"
@@ -74,6 +75,7 @@ struct dmn_load {
     char error[MDL_ERROR_MAX];             /* why the load failed */
     struct dmn_stamp stamp;
     uint64_t took_ns;
+    struct mdl_progress progress; /* of the thread that works on it */
 };
 
 struct dmn_model;

@@ -67,6 +67,21 @@ static size_t step_count(const struct pl_ep_set *eps)
     return base_max(count, (size_t)1);
 }
 
+size_t dmn_profile_progress(const struct dmn_plans *plans, size_t *ret_of)
+{
+    const struct dmn_profile_run *r = plans->profile->run;
+    const struct pl_ep_set *eps = &plans->machine->eps;
+    size_t done = 0;
+
+    for (size_t e = 0; e <= r->ep && e < eps->count; e++) {
+        for (size_t w = 1; w && (e < r->ep || w < r->width); w = next_width(&eps->eps[e], w)) {
+            done++;
+        }
+    }
+    *ret_of = step_count(eps);
+    return done;
+}
+
 static void run_free(struct dmn_profile_run *r)
 {
     r->pipe = pl_free(r->pipe); /* before the network that it runs */

@@ -47,6 +47,9 @@ void dmn_profile_step(struct dmn_plans *plans);
  * people. Blocks for at most one unit's time. */
 void dmn_profile_abort(struct dmn_plans *plans, const char *why);
 bool dmn_profiling(const struct dmn_plans *plans);
+/** dmn_profile_progress() - Return: how many widths of all EPs are measured; @ret_of: of how many.
+ * There is a profile in progress. */
+size_t dmn_profile_progress(const struct dmn_plans *plans, size_t *ret_of);
 
 /* The profile of an EP. */
 struct dmn_profiled {

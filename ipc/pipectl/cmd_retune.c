@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "ipc/pipectl/call_progress.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/pipectl_options.h"
 
@@ -187,10 +188,12 @@ static int cancel(const struct ctl *ctl, const json_t *model, bool *ret)
 }
 
 /* Waits for the reply. Ctrl-C makes the daemon end the search; a second one ends pipectl. */
-static int wait_reply(const struct ctl *ctl, struct ctl_control *control, const json_t *model)
+static int wait_reply(const struct ctl *ctl, struct ctl_control *control,
+                      struct ctl_progress *progress, const json_t *model)
 {
-    struct pollfd fds[2] = {{.fd = ctl_control_fd(control), .events = POLLIN},
-                            {.fd = -1, .events = POLLIN}};
+    struct pollfd fds[3] = {{.fd = ctl_control_fd(control), .events = POLLIN},
+                            {.fd = -1, .events = POLLIN},
+                            {.fd = ctl_progress_fd(progress), .events = POLLIN}};
     int rc = CTL_DONE;
     sigset_t set;
     bool ended;
@@ -201,8 +204,13 @@ static int wait_reply(const struct ctl *ctl, struct ctl_control *control, const 
         fds[1].fd = signalfd(-1, &set, SFD_CLOEXEC);
     }
     while (!fds[0].revents) {
-        if (poll(fds, 2, -1) < 0 && errno != EINTR) {
+        if (poll(fds, 3, -1) < 0 && errno != EINTR) {
             break;
+        }
+        if (fds[2].revents) {
+            ctl_progress_show(progress);
+            fds[2].fd = ctl_progress_fd(progress);
+            fds[2].revents = 0;
         }
         if (fds[1].revents) {
             struct signalfd_siginfo info;
@@ -227,12 +235,14 @@ static int wait_reply(const struct ctl *ctl, struct ctl_control *control, const 
 
 static int run_retune(const struct ctl *ctl, const struct args *a, json_t **ret)
 {
+    struct ctl_progress *progress = a->no_wait ? NULL : ctl_progress_new(ctl, a->parameters);
     struct ctl_control *control = NULL;
     bool continues;
     int rc = ctl_control_open(ctl, &control);
 
     rc = rc ? rc : ctl_control_send(control, "io.piped.Retune", a->parameters, false);
-    rc = rc ? rc : wait_reply(ctl, control, json_object_get(a->parameters, "model"));
+    rc = rc ? rc : wait_reply(ctl, control, progress, json_object_get(a->parameters, "model"));
+    ctl_progress_free(progress);
     rc = rc ? rc : ctl_control_receive(control, ret, &continues);
     ctl_control_free(control);
     return rc;

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "ipc/pipectl/call_progress.h"
 #include "ipc/pipectl/model_files.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/varlink.h"
@@ -20,6 +21,7 @@ struct ctl_control {
     const char *path; /* borrowed */
     int timeout_ms;   /* of the next reply; 0: none */
     bool shows;       /* texts are for a terminal; elsewhere they are made harmless when written */
+    struct ctl_progress *progress; /* owned; NULL: nothing is shown while waiting */
     struct ipc_varlink_reader reader;
 };
 
@@ -27,6 +29,7 @@ struct ctl_control *ctl_control_free(struct ctl_control *c)
 {
     if (c) {
         base_close_fd(&c->sock);
+        ctl_progress_free(c->progress);
         ipc_varlink_reader_deinit(&c->reader);
         free(c);
     }
@@ -74,19 +77,25 @@ static int no_answer(const struct ctl_control *c)
     return ctl_unreachable(why, ETIMEDOUT, c->path);
 }
 
-/* Waits until there is something to read. Return: an exit code. */
-static int wait_readable(const struct ctl_control *c, uint64_t end_ns)
+/* Waits until there is something to read, and shows progress until then. Return: an exit code. */
+static int wait_readable(struct ctl_control *c, uint64_t end_ns)
 {
-    struct pollfd p = {.fd = c->sock, .events = POLLIN};
+    struct pollfd p[] = {{.fd = c->sock, .events = POLLIN},
+                         {.fd = ctl_progress_fd(c->progress), .events = POLLIN}};
     uint64_t now = base_now_ns();
     int n;
 
     do {
         int ms = now < end_ns ? (int)((end_ns - now + BASE_NS_PER_MS - 1) / BASE_NS_PER_MS) : 0;
 
-        n = poll(&p, 1, c->timeout_ms ? ms : -1);
+        n = poll(p, 2, c->timeout_ms ? ms : -1);
         now = base_now_ns();
-    } while (n < 0 && errno == EINTR);
+        if (n > 0 && p[1].revents) {
+            ctl_progress_show(c->progress);
+            p[1].fd = ctl_progress_fd(c->progress);
+        }
+    } while ((n < 0 && errno == EINTR) || (n > 0 && !p[0].revents));
+    c->progress = ctl_progress_free(c->progress);
     return n == 0 ? no_answer(c) : CTL_DONE;
 }
 
@@ -310,11 +319,13 @@ int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, 
     struct ctl_control *c = NULL;
     bool continues;
     char name[128];
+    struct ctl_progress *progress = is_question(method) ? NULL : ctl_progress_new(ctl, parameters);
     int rc;
 
     snprintf(name, sizeof(name), "io.piped.%s", method);
     rc = ctl_control_open(ctl, &c);
     if (rc == CTL_DONE) {
+        c->progress = base_take(progress);
         c->timeout_ms = timeout_of(ctl, method);
         rc = send_call(c, name, parameters, false, (struct fds){fds, count});
     }
@@ -323,6 +334,7 @@ int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, 
     }
     json_decref(parameters);
     ctl_control_free(c);
+    ctl_progress_free(progress);
     return rc;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base.h"
 #include "kernels/int8cal/runner.h"
+#include "model/leaves/how_far.h"
 
 int krn_agreement(const struct mdl_model *m, const struct krn_choice *a, const struct krn_choice *b,
                   const struct krn_examples *e, double *ret)
@@ -21,6 +22,7 @@ int krn_agreement(const struct mdl_model *m, const struct krn_choice *a, const s
     input = r < 0 ? NULL : aligned_alloc(64, base_align_up(m->inputs[0].bytes + 1, 64));
     r = r == 0 && !input ? -ENOMEM : r;
     for (size_t i = 0; r == 0 && i < e->count; i++) {
+        mdl_progress("judging by examples", i, e->count);
         r = krn_example_input(e, i, m, input, error);
         if (r == 0) {
             krn_runner_run(&x, input);

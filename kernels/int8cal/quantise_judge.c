@@ -7,6 +7,7 @@
 #include "base.h"
 #include "kernels/int8cal/agree.h"
 #include "kernels/int8cal/quantise_private.h"
+#include "model/leaves/how_far.h"
 
 bool krn_quantise_stopped(const struct krn_quantise *j)
 {
@@ -111,6 +112,7 @@ int krn_quantise_judge(struct krn_quantise *j, const struct krn_answers *a,
     r = memory ? mdl_load(j->path, &load, j->error, &m) : krn_quantise_no_memory(j);
     r = r < 0 ? r : krn_runner_init(&whole, m, NULL, j->error);
     for (size_t i = 0; r == 0 && i < a->count; i++) {
+        mdl_progress("judging integers by examples", i, a->count);
         r = krn_quantise_stopped(j) ? -ECANCELED
                                     : krn_example_input(j->e, a->example[i], m, j->input, j->error);
         if (r == 0) {

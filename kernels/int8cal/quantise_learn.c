@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "kernels/int8cal/quantise_private.h"
+#include "model/leaves/how_far.h"
 
 #define ANSWERS_BYTES_MAX ((size_t)512 << 20) /* limit of the stored f32 answers */
 
@@ -35,6 +36,7 @@ int krn_quantise_learn(struct krn_quantise *j)
     j->learned.of = calloc(j->e->count, sizeof(*j->learned.of));
     r = r == 0 && (!j->learned.example || !j->learned.of) ? krn_quantise_no_memory(j) : r;
     for (size_t i = 0; r == 0 && i < j->e->count; i++) {
+        mdl_progress("calibrating by examples", i, j->e->count);
         if (!calibrates(j, i)) {
             continue;
         }

@@ -8,6 +8,7 @@
 #include "base.h"
 #include "kernels/nchw.h"
 #include "kernels/select/measure_private.h"
+#include "model/leaves/how_far.h"
 #include "model/leaves/stop.h"
 
 #define WINDOW_BYTES ((size_t)96 << 20) /* of primitives that are packed at the same time */
@@ -203,6 +204,19 @@ static bool is_late(const struct krn_measurement *r, size_t first, size_t last)
     return base_now_ns() > r->limit_end_ns && any_done(r, first, last);
 }
 
+/* All ops of a window are measured side by side: those that are done are reckoned by its time. */
+static void tell(const struct krn_measurement *r, size_t first, size_t last)
+{
+    uint64_t now = base_now_ns(),
+             all = r->window_end_ns - base_min(r->window_start_ns, r->window_end_ns);
+    uint64_t passed = base_min(now - r->window_start_ns, all);
+
+    mdl_progress(
+        "measuring primitives of operators",
+        first + (all ? (size_t)((double)(last + 1 - first) * (double)passed / (double)all) : 0),
+        r->m->op_count);
+}
+
 static void passes(struct krn_measurement *r, size_t first, size_t last, struct goal goal)
 {
     memcpy(r->saved, r->arena, r->m->arena_bytes);
@@ -210,6 +224,7 @@ static void passes(struct krn_measurement *r, size_t first, size_t last, struct 
     while (!give_up(r) && !all_done(r, first, last, goal.frames) &&
            (base_now_ns() < goal.end_ns || !all_done(r, first, last, goal.least)) &&
            !is_late(r, first, last)) {
+        tell(r, first, last);
         pass(r, first, last);
     }
     end_stretch(r);
@@ -307,6 +322,8 @@ static void measure_windows(struct krn_measurement *r)
         r->limit_end_ns =
             r->o->limit_ns ? r->start_ns + (uint64_t)((double)r->o->limit_ns * before) : UINT64_MAX;
 
+        r->window_start_ns = base_now_ns();
+        r->window_end_ns = end;
         if (first == last && op_bytes(r, first) > WINDOW_BYTES) {
             measure_huge(r, first, end);
             continue;
@@ -320,6 +337,8 @@ static void measure_windows(struct krn_measurement *r)
 static void *measuring_main(void *arg)
 {
     struct krn_measurement *r = arg;
+
+    (void)mdl_progress_by(r->progress);
 
     if (r->o->cpu >= 0) {
         cpu_set_t set;
@@ -345,6 +364,8 @@ int krn_measure(const struct mdl_model *m, const struct krn_measure_options *o,
     r.frames = o->frames ? base_min(o->frames, (size_t)KRN_MEASURE_FRAMES) : KRN_MEASURE_FRAMES;
     krn_watch_init(&r.watch, o->clocks);
     r.error = krn_measure_list(&r);
+    r.progress = mdl_progress_by(NULL);
+    (void)mdl_progress_by(r.progress);
     if (r.error == 0) {
         int e = pthread_create(&thread, NULL, measuring_main, &r);
 

@@ -8,6 +8,7 @@
 
 #include "base.h"
 #include "kernels/select/measure_private.h"
+#include "model/leaves/how_far.h"
 #include "model/leaves/stop.h"
 
 #define EVICT_BYTES ((size_t)64 << 20)
@@ -371,11 +372,13 @@ static void *measuring_main(void *arg)
         (void)sched_setaffinity(0, sizeof(set), &set); /* else on any core */
     }
     (void)mdl_stop_by(a->o->stop);
+    (void)mdl_progress_by(a->r.progress);
     a->r.error = krn_measure_frame(&a->r);
     for (size_t op = 0; op < a->r.m->op_count && a->r.error == 0 && !stopped(a); op++) {
         struct krn_time list[KRN_AT_ONCE_CANDIDATES];
         size_t count = krn_at_once_candidates(a->r.m, a->times, &a->chosen->choice, op, list);
 
+        mdl_progress("measuring several frames at once, of operators", op, a->r.m->op_count);
         if (count > 0) {
             uint64_t now = base_now_ns();
 
@@ -396,6 +399,8 @@ int krn_measure_at_once(const struct mdl_model *m, const struct krn_times *t,
     pthread_t thread;
     int e;
 
+    a.r.progress = mdl_progress_by(NULL);
+    (void)mdl_progress_by(a.r.progress);
     for (size_t i = 0; i < m->op_count * KRN_AT_ONCE; i++) {
         ret[i / KRN_AT_ONCE][i % KRN_AT_ONCE] = 1;
     }

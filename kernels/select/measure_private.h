@@ -68,8 +68,9 @@ struct krn_measurement {
     struct krn_mem mem;
     uint8_t *arena, *saved, *scratch, **buffers;
     size_t scratch_bytes, buffer_count;
-    uint64_t start_ns;
-    uint64_t limit_end_ns; /* of the window: then each op needs only one that has run */
+    uint64_t start_ns, window_start_ns, window_end_ns;
+    uint64_t limit_end_ns;         /* of the window: then each op needs only one that has run */
+    struct mdl_progress *progress; /* borrowed from who measures */
     int error;
 };
 

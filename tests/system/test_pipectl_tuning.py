@@ -8,10 +8,12 @@ import signal
 import subprocess
 
 from daemon import DIGITS, PIPECTL, ROOT, Daemon, check, equal, main
+from terminal import Terminal
 
 EPS = [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "1" if (os.cpu_count() or 1) > 1 else "0", "speed": 0.9}]
 CONFIG = {"eps": EPS, "planner": {"frames": 8, "measure_ms": 300}}
 NET = os.path.join(ROOT, "model", "networks", "squeezenet1_1.json")
+WIPE = b"\r\x1b[K"
 DAEMON = None
 
 
@@ -59,6 +61,18 @@ def test_retune_says_what_it_tried():
     has(text.replace("\n", "").replace(" ", ""), event["plan_before"], event["plan_after"])
     equal(len(re.findall(r"^ +[\d-]+\* ", text, re.M)), sum(t["kept"] for t in event["trials"]), text)
     has(good("plan", "show"), event["plan_after"])
+
+
+def test_progress_is_one_line_on_a_terminal():
+    command = [PIPECTL, "--socket", DAEMON.control_path, "retune", "--model", "net", "--algorithm", "exhaustive", "--trials", "3"]
+    with Terminal(command, columns=40) as t:
+        equal(t.wait_end(), 0)
+        lines = t.bytes.split(WIPE)
+        check(len(lines) > 3, t.bytes)
+        for line in lines[1:-1]:
+            check(line.startswith(b"net: tried 0-") and b"\n" not in line and len(line) < 40, line)
+        check(lines[-1].startswith(b"net: "), "the line stays before the result", t.bytes)
+    equal(run("retune", "--model", "net", "--algorithm", "exhaustive", "--trials", "2").stderr, "", "in a pipe")
 
 
 def test_goals_reach_the_search():
@@ -244,9 +258,10 @@ def test_wrong_usage():
 if __name__ == "__main__":
     with Daemon(models={"digits": DIGITS, "net": NET}, config=CONFIG) as DAEMON:
         try:
-            main([test_retune_says_what_it_tried, test_goals_reach_the_search, test_retune_without_waiting_and_its_end,
-                  test_interrupt_ends_the_search, test_plan_front, test_plan_explain, test_plan_explain_says_since_when,
-                  test_plan_mapping, test_costs, test_profile, test_former_name_of_profile, test_history, test_wrong_usage])
+            main([test_retune_says_what_it_tried, test_progress_is_one_line_on_a_terminal, test_goals_reach_the_search,
+                  test_retune_without_waiting_and_its_end, test_interrupt_ends_the_search, test_plan_front, test_plan_explain,
+                  test_plan_explain_says_since_when, test_plan_mapping, test_costs, test_profile, test_former_name_of_profile,
+                  test_history, test_wrong_usage])
         except SystemExit as e:
             CODE = e.code
     raise SystemExit(CODE)

@@ -50,6 +50,17 @@ def the_old_name_of_the_method_works():
         equal([k["name"] for k in d.call("Calibrate", {"ms": 1})["kinds"]], list(WIDTHS))
 
 
+def its_progress_is_told():
+    """Every second, to whoever subscribed: widths of teams that are measured."""
+    with Daemon(config=EPS) as d, d.connect() as events, d.connect() as v:
+        events.send("io.piped.Subscribe", more=True)
+        v.send("io.piped.Profile", {"ms": 600000})
+        told = events.receive()["event"]
+        while told["event"] != "progress" or told["doing"] != "measuring widths of teams":
+            told = events.receive()["event"]
+        check(told["model"] == "" and told["of"] == sum(WIDTHS.values()) and 0 <= told["done"] < told["of"], told)
+
+
 def frames_are_served_meanwhile():
     with Daemon(config=EPS) as d, pyclient.Connection(d.frames_path) as c, d.connect() as v:
         s = pyclient.Stream(c, inline=True)
@@ -152,6 +163,6 @@ def several_models_and_a_retune():
 
 
 if __name__ == "__main__":
-    main([fits_are_made_and_kept, the_old_name_of_the_method_works, frames_are_served_meanwhile, one_at_a_time,
-          a_client_that_leaves_does_not_end_it, stopped_while_it_compiles, the_next_start_uses_it, hostile_files_count_as_none,
-          several_models_and_a_retune])
+    main([fits_are_made_and_kept, its_progress_is_told, the_old_name_of_the_method_works, frames_are_served_meanwhile,
+          one_at_a_time, a_client_that_leaves_does_not_end_it, stopped_while_it_compiles, the_next_start_uses_it,
+          hostile_files_count_as_none, several_models_and_a_retune])
