@@ -83,9 +83,10 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
     if (json_array_size(top) > 0) {
         item->best = (int)ctl_real(json_array_get(top, 0), "class");
     }
-    item->report = json_pack("{s:s, s:o, s:o, s:f, s:I, s:I}", "file", in->files[item->file].name,
+    item->report = json_pack("{s:s, s:o, s:o, s:f, s:f, s:I, s:I}", "file", in->files[item->file].name,
                              "top", top ? top : json_array(), "outputs", outputs, "latency_ms",
-                             (double)(f->answered_ns - f->submitted_ns) / 1e6, "frame",
+                             (double)(f->answered_ns - f->submitted_ns) / 1e6, "service_ms",
+                             (double)f->service_ns / 1e6, "frame",
                              (json_int_t)item->frame, "epoch", (json_int_t)f->epoch);
     decode(in, item, s, f);
     if (in->raw) {
@@ -106,7 +107,12 @@ static void print_item(const struct infer *in, const struct infer_item *item)
     if (item->frame > 0) {
         printf(" [%zu]", item->frame);
     }
-    printf("  (%.2f ms)\n", ctl_real(item->report, "latency_ms"));
+    if (in->item_count != 1) { /* most of the latency of one is its wait for those before it */
+        printf("  (computed in %.2f ms, answered after %.2f)\n",
+               ctl_real(item->report, "service_ms"), ctl_real(item->report, "latency_ms"));
+    } else {
+        printf("  (%.2f ms)\n", ctl_real(item->report, "latency_ms"));
+    }
     if (json_array_size(json_object_get(item->report, "top")) == 0 &&
         json_object_get(item->report, "decoded")) {
         infer_print_decoded(item->report);

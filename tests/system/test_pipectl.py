@@ -104,7 +104,8 @@ def test_every_picture_format_gives_the_same_answer():
     answers = good_json("infer", pgm, commented, ppm)
     equal([a["file"] for a in answers], [pgm, commented, ppm])
     for a in answers:
-        keys(a, "file", "top", "outputs", "latency_ms")
+        keys(a, "file", "top", "outputs", "latency_ms", "service_ms")
+        check(0 < a["service_ms"] <= a["latency_ms"], "computed for longer than it took", a)
         equal(len(a["top"]), 5)
         keys(a["top"][0], "class", "label", "score")
         equal(a["top"][0]["label"], str(a["top"][0]["class"]))
