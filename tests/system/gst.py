@@ -17,7 +17,8 @@ from daemon import main as run_cases
 
 FOLDER = os.path.join(BUILD, "ipc", "gstreamer")
 FRAMES = os.path.join(BUILD, "tests", "system", "gst_frames")
-REGISTRY = tempfile.mkdtemp(prefix="piped-gst-")
+TEMP = tempfile.TemporaryDirectory(prefix="piped-gst-")  # removed with the program
+REGISTRY = os.path.join(TEMP.name, "registry")
 NEEDED = ("videotestsrc", "videoconvert", "videoscale", "appsink", "rawvideoparse", "filesrc", "fakesink", "identity",
           "capsfilter", "tee", "queue")
 SINK = "appsink name=out sync=false max-buffers=1"
@@ -28,20 +29,21 @@ SANITIZED = bool(os.environ.get("PIPED_TEST_SANITIZER"))
 
 
 def environment(**more):
-    env = dict(os.environ, GST_PLUGIN_PATH=FOLDER, GST_REGISTRY=os.path.join(REGISTRY, "registry"), **more)
+    env = dict(os.environ, GST_PLUGIN_PATH=FOLDER, GST_REGISTRY=REGISTRY, **more)
     if SANITIZED:  # GStreamer's scanner is a program of its own; stacks of libraries need the slow way
         env.update(GST_REGISTRY_FORK="no", ASAN_OPTIONS=env.get("ASAN_OPTIONS", "") + ":fast_unwind_on_malloc=0")
     return env
 
 
 def why_not():
-    """Return: why these tests cannot run here, or None."""
+    """Return: why these tests cannot run here, or None. Fills the registry with the plugins of the system: a program with a
+    sanitizer then loads only those that it plays."""
     if not os.path.exists(FRAMES):
         return "the plugin is not built; libgstreamer-plugins-base1.0-dev was not there"
     if not shutil.which("gst-inspect-1.0"):
         return "gstreamer1.0-tools is not installed"
-    others = dict(os.environ, GST_REGISTRY=os.path.join(REGISTRY, "others"))
-    missing = [n for n in NEEDED if subprocess.run(["gst-inspect-1.0", "--exists", n], env=others, check=False,
+    env = dict(os.environ, GST_REGISTRY=REGISTRY)
+    missing = [n for n in NEEDED if subprocess.run(["gst-inspect-1.0", "--exists", n], env=env, check=False,
                                                    timeout=LIMIT_S).returncode]
     return "GStreamer has no %s" % ", ".join(missing) if missing else None
 
@@ -54,7 +56,6 @@ def main(listed):
             sys.exit(77)
         run_cases(listed)
     finally:
-        shutil.rmtree(REGISTRY, ignore_errors=True)
         shutil.rmtree(test_outputs.FOLDER, ignore_errors=True)
 
 

@@ -70,7 +70,8 @@ static inline void gb_typed_input(struct gb *g, const char *name, enum mdl_dtype
 
     *v = (struct mdl_gvalue){
         .name = mdl_pool_strdup(g->pool, name), .typed = true, .dtype = dtype, .rank = rank};
-    memcpy(v->dim, dim, rank * sizeof(*dim));
+    for (size_t d = 0; d < rank; d++)
+        v->dim[d] = dim[d];
 }
 
 static inline void gb_input(struct gb *g, const char *name, size_t rank, const int64_t *dim)
