@@ -138,7 +138,7 @@ static void on_timer(uv_timer_t *timer)
     struct dmn_turns *t = timer->data;
     struct dmn_model *m = t->model;
 
-    if (pl_epoch(m->pipe) != t->epoch || m->planning->retune || m->leaving || m->of->stopping) {
+    if (pl_epoch(m->pipe) != t->epoch || dmn_plan_changing(m) || m->leaving || m->of->stopping) {
         t->left = true;
         finish(t, m);
         return;

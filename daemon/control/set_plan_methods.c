@@ -46,19 +46,21 @@ bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c)
 struct switch_call {
     struct dmn_call *call;
     struct dmn_model *model;
-    bool user; /* by a plan of a user: no route serves; its reply has warnings */
+    struct pl_plan plan;
+    struct dmn_origin origin; /* of a user: no route serves; its reply has warnings */
 };
 
 static void switched(void *ctx, const struct dmn_outcome *o)
 {
     struct switch_call *s = ctx;
+    bool user = s->origin.from == DMN_FROM_USER;
     char plan[PL_PLAN_TEXT_MAX];
     json_t *reply;
 
     if (o) {
         dmn_call_refuse(s->call, o);
     } else {
-        if (s->user) {
+        if (user) {
             dmn_boards_set_alone(s->call->control->boards, s->model);
         } else {
             dmn_boards_unset(s->call->control->boards, s->model);
@@ -66,7 +68,7 @@ static void switched(void *ctx, const struct dmn_outcome *o)
         dmn_model_plan_text(s->model, plan);
         reply =
             json_pack("{s:s, s:I}", "plan", plan, "epoch", (json_int_t)pl_epoch(s->model->pipe));
-        if (s->user) {
+        if (user) {
             json_object_set_new(reply, "warnings", dmn_model_warnings_json(s->model));
         }
         dmn_call_reply(s->call, reply, false);
@@ -74,11 +76,34 @@ static void switched(void *ctx, const struct dmn_outcome *o)
     free(s);
 }
 
+/* Called when an earlier plan has drained, if one did: plans on trial drain all the while. */
+static void switch_now(void *ctx, const struct dmn_outcome *o)
+{
+    struct switch_call *s = ctx;
+    int error;
+
+    if (o) {
+        switched(s, o);
+        return;
+    }
+    error = dmn_plan_switch(s->model, &(struct dmn_switch){.plan = &s->plan,
+                                                           .origin = s->origin,
+                                                           .cause = DMN_CAUSE_REQUEST,
+                                                           .detail = s->call->method,
+                                                           .keep = true,
+                                                           .learn = true});
+    if (error == 0 || error == PL_E_BUSY) {
+        dmn_plan_wait(s->model, (struct dmn_done){error == 0 ? switched : switch_now, s});
+        return;
+    }
+    dmn_call_error(s->call, "InvalidPlan", "why", strerror(error < 0 ? -error : ENOTRECOVERABLE));
+    free(s);
+}
+
 void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,
                        struct dmn_origin origin)
 {
     struct switch_call *s;
-    int error;
 
     if (!dmn_method_may_switch(m, c)) {
         return;
@@ -88,28 +113,13 @@ void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_
                        "the model is too large for this board alone; set a route over boards");
         return;
     }
-    s = calloc(1, sizeof(*s));
+    s = malloc(sizeof(*s));
     if (!s) {
         dmn_call_error(c, "InvalidPlan", "why", "out of memory");
         return;
     }
-    *s = (struct switch_call){c, m, .user = origin.from == DMN_FROM_USER};
-    error = dmn_plan_switch(m, &(struct dmn_switch){.plan = plan,
-                                                    .origin = origin,
-                                                    .cause = DMN_CAUSE_REQUEST,
-                                                    .detail = c->method,
-                                                    .keep = true,
-                                                    .learn = true});
-    if (!error) {
-        dmn_plan_wait(m, (struct dmn_done){switched, s});
-        return;
-    }
-    free(s);
-    if (error == PL_E_BUSY) {
-        dmn_call_error(c, "Busy", "why", "the previous plan is still draining");
-    } else {
-        dmn_call_error(c, "InvalidPlan", "why", strerror(error < 0 ? -error : ENOTRECOVERABLE));
-    }
+    *s = (struct switch_call){c, m, *plan, origin};
+    switch_now(s, NULL);
 }
 
 /* @why: DMN_ROUTE_ERROR_MAX bytes. Return: 0, and the call was answered; -EINVAL with @why. */

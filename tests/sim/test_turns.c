@@ -187,6 +187,22 @@ TEST(a_plan_that_returns_need_not_be_better)
     }
 }
 
+/* A third of the incumbent's frames, and more in some windows: a neighbour is busy. */
+TEST(a_plan_that_returns_is_not_better_for_one_good_window)
+{
+    struct tun_turns_options o = TUN_TURNS_DEFAULTS;
+    struct tun_turns t;
+
+    o.returns = true;
+    T_EQ(tun_turns_begin(&t, &o, 0), 0);
+    for (size_t i = 0; t.verdict == TUN_TURNS_OPEN; i++) {
+        double fps = tun_turns_challenger(&t) ? (i < 3 ? 30 : 45) : 100;
+
+        tun_turns_add(&t, 1e9 / fps, i * 100 * BASE_NS_PER_MS);
+    }
+    T_EQ(t.verdict, TUN_TURNS_WORSE);
+}
+
 TEST(a_window_without_a_figure_begins_the_pair_anew)
 {
     struct tun_turns_options o = TUN_TURNS_DEFAULTS;

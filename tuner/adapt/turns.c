@@ -151,7 +151,8 @@ static enum tun_verdict add(struct tun_turns *t, double ns)
     bool b = of_b(t);
 
     if (!b) {
-        if (t->windows >= 2 && ns * JUMP < t->least_ns) { /* one may have been disturbed */
+        if (!t->options.returns && t->windows >= 2 && /* one may have been disturbed */
+            ns * JUMP < t->least_ns) {
             return TUN_TURNS_ENDED;
         }
         t->least_ns = t->windows++ > 0 ? base_min(t->least_ns, ns) : ns;

@@ -18,8 +18,8 @@
  * - better: the interval of `alpha` is above 0, and the turns have gone on for time_least_ns, so
  *   that what made B better lasts;
  * - ended: what made B better is over: A serves a window in less than 1/1.3 of the time per frame
- *   of the fastest of at least two before, or B was slower by 5 % in the last two pairs, and faster
- *   before;
+ *   of the fastest of at least two before, unless A is to return; or B was slower by 5 % in the
+ *   last two pairs, and faster before;
  * - worse: the interval of `alpha_worse`, narrower as a refusal needs no proof, is below the gain
  *   that is asked for; or from pairs_least pairs on m + 1.28 sqrt(S / ((n - 1) n)) is, so that
  *   plans which are as good as each other do not go on for long; or B was slower by 5 % in the last
