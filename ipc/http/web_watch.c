@@ -10,6 +10,10 @@
 #include "ipc/http/web_pool.h"
 
 #define TICK_MOST_NS BASE_NS_PER_S
+/* Of the connections that were cut, so many may be ending; more are accepted later, each by so much
+ * at most. */
+#define ENDING_MOST 16u
+#define ENDING_NS (BASE_NS_PER_S / 10)
 
 struct web_conn {
     LIST_ENTRY(web_conn) linked;
@@ -24,9 +28,9 @@ struct web_watch {
     struct web *web; /* borrowed */
     pthread_t thread;
     pthread_mutex_t lock; /* of all below */
-    pthread_cond_t ended, idle;
+    pthread_cond_t ended, idle, left;
     bool ends;
-    size_t count, owed;
+    size_t count, owed, ending;
     LIST_HEAD(, web_conn) conns;
 };
 
@@ -40,10 +44,11 @@ static int wait_until(pthread_cond_t *c, pthread_mutex_t *lock, uint64_t at_ns)
 }
 
 /* Its thread sees the end of the stream, and closes it. */
-static void cut(struct web_conn *c, _Atomic uint64_t *count)
+static void cut(struct web_watch *w, struct web_conn *c, _Atomic uint64_t *count)
 {
     shutdown(c->fd, SHUT_RDWR);
     c->cut = true;
+    w->ending++;
     ++*count;
 }
 
@@ -60,7 +65,7 @@ static void *watch_thread(void *arg)
 
         LIST_FOREACH(c, &w->conns, linked) {
             if (!c->works && !c->cut && now > c->since_ns + limit_ns) {
-                cut(c, &w->web->count.cut);
+                cut(w, c, &w->web->count.cut);
             }
         }
         pthread_mutex_unlock(&w->lock);
@@ -89,6 +94,7 @@ int web_watch_new(struct web *web, struct web_watch **ret)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&w->ended, &attr);
     pthread_cond_init(&w->idle, &attr);
+    pthread_cond_init(&w->left, &attr);
     pthread_condattr_destroy(&attr);
     rc = pthread_create(&w->thread, NULL, watch_thread, w);
     if (rc) {
@@ -109,6 +115,7 @@ struct web_watch *web_watch_free(struct web_watch *w)
         pthread_join(w->thread, NULL);
         pthread_cond_destroy(&w->ended);
         pthread_cond_destroy(&w->idle);
+        pthread_cond_destroy(&w->left);
         pthread_mutex_destroy(&w->lock);
         free(w);
     }
@@ -172,10 +179,10 @@ static void find_place(struct web_watch *w, struct web_conn *c)
         all = count_here(w, c->listener, true);
     }
     if (c->owner->here > (size_t)own) {
-        cut(c, &w->web->count.refused);
+        cut(w, c, &w->web->count.refused);
     } else if (all > (size_t)o->connections) {
         other = least_needed(w, c);
-        cut(other ? other : c, other ? &w->web->count.cut : &w->web->count.refused);
+        cut(w, other ? other : c, other ? &w->web->count.cut : &w->web->count.refused);
     }
 }
 
@@ -199,6 +206,12 @@ struct web_conn *web_conn_add(struct web_watch *w, const struct web_listener *l,
     LIST_INSERT_HEAD(&w->conns, c, linked);
     w->count++;
     find_place(w, c);
+    /* In the thread that accepts: who dials again and again has to wait for his threads to end, or
+     * they would take what libmicrohttpd allows of all. */
+    while (w->ending > ENDING_MOST &&
+           wait_until(&w->left, &w->lock, c->since_ns + ENDING_NS) == 0) {
+        continue;
+    }
     pthread_mutex_unlock(&w->lock);
     return c;
 }
@@ -213,6 +226,10 @@ void web_conn_remove(struct web_watch *w, struct web_conn *c)
     pthread_mutex_lock(&w->lock);
     LIST_REMOVE(c, linked);
     w->count--;
+    if (c->cut) {
+        w->ending--;
+        pthread_cond_broadcast(&w->left);
+    }
     pthread_mutex_unlock(&w->lock);
     web_owner_leave(&w->web->memory, c->owner);
     free(c);
