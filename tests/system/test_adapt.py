@@ -6,7 +6,7 @@ usage: test_adapt.py [CASE]...
 """
 import shutil
 
-from adapting import DEAF, EPS, LOW, TOP, Ahead, Machine, begin_with, good_record, kept
+from adapting import DEAF, EPS, LOW, TOP, Ahead, Machine, begin_with, by_measurement, good_record, kept
 from daemon import check, equal, main
 
 
@@ -152,6 +152,7 @@ def noise_does_not_fill_the_history():
         check(len(m.history()) < changes / 2, m.history())
 
 
+@by_measurement
 def a_known_state_returns():
     """A plan is kept for each limit and tried with it, also after a restart. No other plan gains enough here; that of the
     lower limit uses both cores, so it is better whatever the files say."""
@@ -197,6 +198,7 @@ def a_known_state_returns():
         m.frames(20)
 
 
+@by_measurement
 def a_plan_that_loses_stays_away():
     """Files say that core 1 hardly runs, which is wrong: a plan without it is proposed. It serves a few turns, and is
     left alone from then on."""
@@ -210,8 +212,7 @@ def a_plan_that_loses_stays_away():
         good_record(event)
         equal((event["outcome"], event["plan_after"], m.model()["plan"]), ("kept", halves, halves), event["detail"])
         turns = event["turns"]
-        equal((turns["verdict"], event["lost"]), ("worse", 0))
-        check(turns["ratio"] < 1 and turns["pairs"] >= 2, turns)
+        check(turns["verdict"] in ("worse", "ended") and turns["pairs"] >= 2 and event["lost"] == 0, turns)
         check("so the previous plan stays" in event["detail"], event["detail"])
         equal([(t["role"], t["kept"]) for t in event["trials"]], [("turns", True), ("turns", False)])
         equal((m.model()["adapt"]["last"], m.model()["adapt"]["held"]), ({"cause": "frequency", "outcome": "kept"}, "lost"))

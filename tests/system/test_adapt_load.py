@@ -7,7 +7,7 @@ usage: test_adapt_load.py [CASE]...
 import os
 import subprocess
 
-from adapting import DEAF, Ahead, Machine, begin_with, good_record, kept
+from adapting import DEAF, Ahead, Machine, begin_with, by_measurement, good_record, kept
 from daemon import BUILD, check, equal, main
 from surroundings import lacking
 
@@ -50,6 +50,7 @@ def noticed(m, after):
     return a["decisions"] > after and felt(a["last"]) and a["decisions"]
 
 
+@by_measurement
 def another_program():
     """Most of a core taken: it is noticed and decided on, and again when it ends. A plan that deals its frames by speed may
     be the best one in both cases, so a change of plan is not asked for."""
@@ -81,6 +82,7 @@ def slowed(event, place):
     return max(event["decision"]["slow"][place])
 
 
+@by_measurement
 def a_core_goes_and_returns_beside_another_program():
     """What is known of the core that another program takes most of is known on each set of cores that it is in, however
     soon they follow each other."""
@@ -112,6 +114,7 @@ def a_core_goes_and_returns_beside_another_program():
     return None
 
 
+@by_measurement
 def a_core_that_returns_slow_is_left_again():
     """The plan kept for both cores is tried when the second one returns, is worse, and stays away."""
     if no_thief():
@@ -131,6 +134,7 @@ def a_core_that_returns_slow_is_left_again():
     return None
 
 
+@by_measurement
 def the_plan_of_before_a_quota_returns():
     """The quota is one of files, and a program does what it would do. The plan without the quota uses both cores."""
     if no_thief():

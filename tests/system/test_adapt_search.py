@@ -9,7 +9,7 @@ usage: test_adapt_search.py [CASE]...; PIPED_TEST_LONG: each search at the begin
 import os
 
 import tiny_onnx
-from adapting import DEAF, EPS, LOW, TOP, Client, Machine, good_record
+from adapting import DEAF, EPS, LOW, TOP, Client, Machine, by_measurement, good_record
 from daemon import HEARTBEAT, Daemon, check, equal, main
 from searches import SLOWDOWN
 from test_adapt_load import Thief, no_thief
@@ -20,6 +20,7 @@ QUICK = {"gain_percent": 1000, "cooldown_s": 0, "per_hour": 100000, "window_ms":
 FILES = {**DEAF, **QUICK}  # what is about files does not hear the machine's own noise
 CLOCKS = {**QUICK, "probe_s": 1}
 BACK = ("pipe-search", "shisha", "annealing", "pipe-it")  # who comes at the beginning of a change comes at its end
+FELT = ("contention", "throughput")  # on a busy machine either may be the first to be sure
 ENDED = ("switched", "rolled back", "kept", "reverted")
 
 
@@ -70,9 +71,9 @@ class Searching(Machine):
 
 
 def to_and_fro(m, cause, there, back):
-    """There and back by one algorithm and the next."""
-    for i, algorithm in enumerate(ALGORITHMS + (BACK if os.environ.get("PIPED_TEST_LONG") else ())):
-        m.shift(cause, algorithm, back if i % 2 else there)
+    """There and back by one algorithm and the next. Return: the events."""
+    return [m.shift(cause, algorithm, back if i % 2 else there)
+            for i, algorithm in enumerate(ALGORITHMS + (BACK if os.environ.get("PIPED_TEST_LONG") else ()))]
 
 
 def governors_limits_and_heat():
@@ -107,6 +108,7 @@ def cores_go_and_come():
             check("other cores" in event["detail"], event["detail"])
 
 
+@by_measurement
 def another_program():
     if no_thief():
         return no_thief()
@@ -120,13 +122,15 @@ def another_program():
             thieves.pop().__exit__(None, None, None)
 
         try:
-            to_and_fro(m, "contention", come, go)
+            events = to_and_fro(m, FELT, come, go)
+            check(any(e["cause"] == "contention" for e in events), events)
         finally:
             while thieves:
                 go()
     return None
 
 
+@by_measurement
 def another_program_on_one_of_equal_cores():
     """Their EP is split, whatever exact says, and joined again; the search runs on the parts."""
     if no_thief():
@@ -135,16 +139,17 @@ def another_program_on_one_of_equal_cores():
         m.watched()
         before = m.last_id()
         with Thief(1, 2400):
-            event = m.searched("contention", "shisha", before)
+            event = m.searched(FELT, "shisha", before)
             check("an EP is split" in event["detail"], event["detail"])
     return None
 
 
+@by_measurement
 def heavier_frames():
     """What a unit takes depends on what is in the frame; no program and no clock is the reason. On a busy machine a team
     may wait as well meanwhile."""
     with Searching(CLOCKS) as m:
-        to_and_fro(m, ("throughput", "contention"), lambda: m.client.send(1), lambda: m.client.send(0))
+        to_and_fro(m, FELT, lambda: m.client.send(1), lambda: m.client.send(0))
 
 
 def what_the_ration_holds_back_is_run_later():

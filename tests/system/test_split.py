@@ -6,7 +6,7 @@ usage: test_split.py [CASE]...
 """
 import functools
 
-from adapting import Machine, begin_with, good_record, kept
+from adapting import Ahead, Machine, begin_with, by_measurement, good_record, kept
 from daemon import VarlinkError, check, equal, main
 from test_adapt_load import Thief, no_thief
 
@@ -33,11 +33,12 @@ def split(m):
 
 def on_equal_cores(case):
     """Gives the case a watched machine of two equal cores; skips where none can be slowed."""
+    @by_measurement
     @functools.wraps(case)
     def run():
         if no_thief():
             return no_thief()
-        with Machine(adapt=ADAPT, eps=False) as m:
+        with Ahead(), Machine(adapt=ADAPT, eps=False) as m:
             begin_with(m, STAGES)
             return case(m)
     return run
@@ -97,7 +98,7 @@ def set_plan(m, plan):
     try:
         m.d.call("SetPlan", {"plan": plan})
     except VarlinkError as e:
-        equal(e.error, "io.piped.Busy")  # the previous one drains
+        equal(e.error, "io.piped.Busy")  # it is not joined yet
         return False
     return True
 
@@ -107,7 +108,7 @@ def a_plan_of_the_user_moves_to_the_parts_and_back(m):
     with Thief(1, BUSY_US):
         split(m)
         pair = "0-%d@big*2" % (m.model()["units"] - 1)
-        m.wait("a plan of the user", lambda: set_plan(m, pair))
+        m.d.call("SetPlan", {"plan": pair})
         told(m, "the plan is a user's")
         equal((places(m), m.model()["plan"], m.model()["algorithm"]), (WHOLE, pair, "manual"))
         m.frames(20)
