@@ -9,6 +9,8 @@
 #include "base.h"
 #include "daemon/daemon.h"
 #include "daemon/models/loading.h"
+#include "daemon/models/output_check.h"
+#include "ipc/piped.h"
 #include "json_text.h"
 #include "kernels/kernels.h"
 #include "model/open_shapes.h"
@@ -82,8 +84,8 @@ static void print_operator(const struct mdl_reasons *all, size_t at)
     putchar('\n');
 }
 
-/* Operators first, each once. */
-static void print_reasons(const struct mdl_reasons *all)
+/* Operators first, each once. @with: of a size that was made up; "": of none */
+static void print_reasons(const struct mdl_reasons *all, const char *with)
 {
     for (size_t i = 0; i < all->count; i++) {
         if (all->list[i].kind == MDL_REASON_OPERATOR) {
@@ -92,7 +94,7 @@ static void print_reasons(const struct mdl_reasons *all)
     }
     for (size_t i = 0; i < all->count; i++) {
         if (all->list[i].kind != MDL_REASON_OPERATOR) {
-            printf("%-12s", "refused");
+            printf("%-12s%s", "refused", with);
             print_safe(all->list[i].text);
             putchar('\n');
         }
@@ -119,10 +121,13 @@ static void print_costs(const struct mdl_inspection *in)
     }
 }
 
-/* @writes: the draft will be written, so nobody needs to be told how. */
+/* @draft: of the sidecar; NULL: there is one, which stays. @writes: the draft will be written, so
+ * nobody needs to be told how. */
 static void print_text(const struct mdl_inspection *in, const char *file, const char *sidecar,
-                       bool has_sidecar, bool writes)
+                       const char *draft, bool writes)
 {
+    char with[40] = "";
+
     printf("%-12s", "file");
     print_safe(file);
     printf("\n%-12sIR %lld, operator set %lld, by ", "format", (long long)in->ir_version,
@@ -133,41 +138,57 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
     printf("\n%-12s%zu, with %zu weights\n", "nodes", in->node_count, in->weight_count);
     print_ios("inputs", in->inputs, in->input_count);
     print_ios("outputs", in->outputs, in->output_count);
-    print_reasons(&in->reasons);
+    if (in->ask) {
+        snprintf(with, sizeof(with), "with the example size %d: ", MDL_EXAMPLE_SIZE);
+    }
+    print_reasons(&in->reasons, with);
     if (in->model) {
         print_costs(in);
     }
-    printf("%-12s%s%s\n", "sidecar", has_sidecar || writes ? "" : "none; would be ", sidecar);
+    printf("%-12s%s%s\n", "sidecar", !draft || writes ? "" : "none; would be ", sidecar);
     if (in->guess.picture) {
         printf("%-12s%s\n", "guessed", in->guess.why);
     }
-    if (in->label_count > 0) {
-        printf("%-12s%zu, from ", "labels", in->label_count);
-        print_safe(in->labels[0]);
-        puts(" on");
+    if (in->needs) {
+        printf("%-12s%s\n", "no output", in->needs);
     }
-    if (!has_sidecar) {
-        json_auto_t *draft = dmn_sidecar_draft(in);
-
-        json_object_del(draft, "labels"); /* there may be a thousand */
-        printf("%-12s", "draft");
-        json_text_print(draft, stdout, JSON_INDENT(4) | JSON_REAL_PRECISION(7));
-        puts(writes ? "" : "\n            --write-sidecar writes it");
+    if (draft) {
+        printf("%-12s%s\n%s", "draft", draft,
+               writes ? "" : "            --write-sidecar writes it\n");
     }
     if (!in->model) {
-        printf("%-12sno: %s\n", "served", in->why);
+        printf("%-12sno: ", "served");
+        print_safe(in->why);
+        putchar('\n');
     } else {
         printf("%-12syes%s\n", "served", in->example ? ", with its open sizes settled" : "");
     }
 }
 
-/* Writes the draft; a sidecar that is there stays, unless @force. Return: an exit code. */
-static int write_sidecar(const struct mdl_inspection *in, const char *path, bool exists, bool force)
+/* A draft is not made with an output that would be refused when the model is loaded. */
+static void check_draft(struct mdl_inspection *in, const char *file)
+{
+    char why[MDL_ERROR_MAX];
+    int r;
+
+    if (!in->model || !in->output) {
+        return;
+    }
+    r = mdl_inspection_describe(in, file, why);
+    if (r == 0 && dmn_output_fits(in->model) < 0) {
+        r = -EINVAL;
+        snprintf(why, sizeof(why), "%s", piped_last_error());
+    }
+    if (r < 0) {
+        in->output = NULL;
+        in->needs = mdl_pool_printf(in->pool, "its outputs are not what they look like: %s", why);
+    }
+}
+
+/* Writes @text; a sidecar that is there stays, unless @force. Return: an exit code. */
+static int write_sidecar(const char *text, const char *path, bool exists, bool force)
 {
     struct atomic_file f = {.folder = AT_FDCWD, .path = path, .mode = 0644};
-    json_auto_t *draft = dmn_sidecar_draft(in);
-    base_autofree char *text =
-        draft ? json_text(draft, JSON_INDENT(4) | JSON_REAL_PRECISION(7)) : NULL;
     base_autofree char *line = NULL;
     int r;
 
@@ -185,6 +206,13 @@ static int write_sidecar(const struct mdl_inspection *in, const char *path, bool
     return DMN_EXIT_OK;
 }
 
+static char *draft_text(const struct mdl_inspection *in)
+{
+    json_auto_t *draft = dmn_sidecar_draft(in);
+
+    return draft ? json_text(draft, JSON_INDENT(4) | JSON_REAL_PRECISION(7)) : NULL;
+}
+
 int dmn_inspect(const struct dmn_args *args)
 {
     base_cleanup(inspection_clean) struct mdl_inspection in = {.pool = NULL};
@@ -194,29 +222,35 @@ int dmn_inspect(const struct dmn_args *args)
     base_autofree char *sidecar = file ? mdl_sidecar_find(file) : NULL;
     struct mdl_load_options options = {.const_eval = krn_const_eval, .shapes = shapes};
     bool exists = sidecar && access(sidecar, F_OK) == 0;
+    base_autofree char *draft = NULL;
     int status;
 
     if (!sidecar || mdl_inspect(file, &options, &in) < 0) {
         fprintf(stderr, "piped: %s\n", in.why[0] ? in.why : "out of memory");
         return DMN_EXIT_FAILED;
     }
-    if (in.model && dmn_load_check(in.model, in.why) < 0) {
+    if (in.model && (dmn_load_check(in.model, in.why) < 0 ||
+                     dmn_output_check(in.model, file, in.why, sizeof(in.why)) < 0)) {
         in.model = mdl_free(in.model);
     }
+    check_draft(&in, file);
+    draft = draft_text(&in);
     if (args->json) {
         json_auto_t *j = dmn_inspection_json(&in, file, sidecar, exists);
 
         json_text_print(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
         putchar('\n');
     } else if (in.read) {
-        print_text(&in, file, sidecar, exists, args->write_sidecar);
+        print_text(&in, file, sidecar,
+                   !exists || (args->write_sidecar && args->force) ? draft : NULL,
+                   args->write_sidecar);
     } else {
         fprintf(stderr, "piped: %s\n", in.why);
     }
     status = in.model ? DMN_EXIT_OK : DMN_EXIT_FAILED;
     fflush(stdout); /* what follows goes to stderr, and into the same log */
     if (args->write_sidecar && in.read) {
-        int wrote = write_sidecar(&in, sidecar, exists, args->force);
+        int wrote = write_sidecar(draft, sidecar, exists, args->force);
 
         status = wrote ? wrote : status;
     }

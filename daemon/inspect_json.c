@@ -58,40 +58,40 @@ static json_t *channels(const float v[3])
     return v[0] == v[1] && v[1] == v[2] ? json_real(v[0]) : json_pack("[f,f,f]", v[0], v[1], v[2]);
 }
 
-/* Sizes for the open dimensions of one input: its whole shape. */
+/* Sizes for the open dimensions of one input: its whole shape. Not of an example that does not
+ * work. */
 static void open_shapes(const struct mdl_inspection *in, json_t *shapes)
 {
-    for (size_t i = 0; i < in->input_count; i++) {
+    for (size_t i = 0; i < in->input_count && !(in->ask && !in->model); i++) {
         const struct mdl_inspected_io *io = &in->inputs[i];
         json_t *list = json_array();
         bool open = false;
 
         for (size_t k = 0; k < io->rank; k++) {
-            size_t size = base_max(mdl_guess_size(&in->guess, i, k), (size_t)1);
-
             open |= io->dim[k] < 0 && k > 0;
-            json_array_append_new(list,
-                                  json_integer(io->dim[k] >= 0 ? io->dim[k] : (json_int_t)size));
+            json_array_append_new(list, json_integer(io->settled[k]));
         }
         if (open) {
-            json_object_set_new(shapes, io->name, list);
-        } else {
-            json_decref(list);
+            json_object_set(shapes, io->name, list);
         }
+        json_decref(list);
     }
 }
 
 static json_t *preprocess_json(const struct mdl_guess *g)
 {
-    json_t *j = json_pack("{s:f, s:o, s:o, s:s, s:s, s:s}", "scale", g->scale, "mean",
-                          channels(g->mean), "std", channels(g->std), "colour",
-                          g->bgr ? "bgr" : "rgb", "layout", g->nhwc ? "nhwc" : "nchw", "fit",
-                          g->letterbox ? "letterbox"
-                          : g->crop    ? "crop"
-                                       : "stretch");
+    static const char *const fits[] = {
+        [PICTURE_STRETCH] = "stretch", [PICTURE_CROP] = "crop", [PICTURE_LETTERBOX] = "letterbox"};
+    json_t *j = json_pack("{s:f, s:o, s:o}", "scale", g->scale, "mean", channels(g->mean), "std",
+                          channels(g->std));
 
-    if (g->letterbox) {
-        json_object_set_new(j, "pad", json_integer((json_int_t)MDL_PAD_DEFAULT));
+    if (g->channels > 1) {
+        json_object_set_new(j, "colour", json_string(g->bgr ? "bgr" : "rgb"));
+    }
+    json_object_set_new(j, "layout", json_string(g->nhwc ? "nhwc" : "nchw"));
+    json_object_set_new(j, "fit", json_string(fits[g->fit]));
+    if (g->fit == PICTURE_LETTERBOX) {
+        json_object_set_new(j, "pad", g->pad < 0 ? json_string("mean") : json_integer(g->pad));
     }
     return j;
 }
@@ -124,6 +124,9 @@ json_t *dmn_sidecar_draft(const struct mdl_inspection *in)
     if (in->label_count > 0) {
         json_object_set_new(draft, "labels", labels_json(in));
     }
+    if (in->output) {
+        json_object_set_new(draft, "output", json_loads(in->output, 0, NULL));
+    }
     return draft;
 }
 
@@ -149,8 +152,8 @@ json_t *dmn_inspection_json(const struct mdl_inspection *in, const char *file, c
     json_object_set_new(j, "example", in->example ? json_string(in->example) : json_null());
     json_object_set_new(j, "compiled", costs_json(in->model));
     json_object_set_new(j, "sidecar",
-                        json_pack("{s:s, s:b, s:b, s:o}", "path", sidecar, "exists", has_sidecar,
-                                  "shown_by_graph", in->guess.shown, "draft",
-                                  dmn_sidecar_draft(in)));
+                        json_pack("{s:s, s:b, s:b, s:s?, s:o}", "path", sidecar, "exists",
+                                  has_sidecar, "shown_by_graph", in->guess.shown, "needs",
+                                  in->needs, "draft", dmn_sidecar_draft(in)));
     return j;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/sidecar.h"
+#include "shown_text.h"
 
 static const char *skip(const char *s)
 {
@@ -41,7 +42,7 @@ static const char *take_name(const char *s, char ret[MDL_LABEL_BYTES_MAX])
         ret[n++] = *s;
     }
     ret[n] = '\0';
-    return *s ? skip(s + 1) : NULL;
+    return *s && shown_ok((const unsigned char *)ret, n) ? skip(s + 1) : NULL;
 }
 
 /* The number of class @i and a colon. JSON has keys in quotes. */

@@ -10,14 +10,10 @@
 
 #define STEPS_MAX 12       /* nodes between the input and the network proper */
 #define SIDE_GREY_MIN 16   /* an image of one channel that is smaller may be a vector */
-#define SIDE_DETECTOR 320  /* classifiers take smaller pictures */
-#define CLASSES_TF 1001    /* ImageNet's, and one for none of them */
 #define NORMAL_MAX 8.0     /* networks see pixels within a few units of 0 */
 #define PIXEL_MEAN_MIN 2.0 /* a mean above it is of pixels from 0 to 255 */
 
-static void say(struct mdl_guess *to, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void say(struct mdl_guess *to, const char *format, ...)
+void mdl_guess_say(struct mdl_guess *to, const char *format, ...)
 {
     size_t used = strlen(to->why);
     va_list args;
@@ -226,11 +222,13 @@ static void of_arithmetic(struct mdl_guess *to, const struct chain *c)
     }
     to->shown = true;
     if (mean > PIXEL_MEAN_MIN || slope * 255 <= NORMAL_MAX) {
-        say(to, "The graph begins with %s, which normalises pixels from 0 to 255: they stay so.",
+        mdl_guess_say(
+            to, "The graph begins with %s, which normalises pixels from 0 to 255: they stay so.",
             c->first);
     } else {
         scale_by(to, 255, 0, 1);
-        say(to,
+        mdl_guess_say(
+            to,
             "The graph begins with %s, which normalises pixels from 0 to 1: they are divided "
             "by 255.",
             c->first);
@@ -243,7 +241,7 @@ static bool near(double a, double b, double by)
 }
 
 /* QuantizeLinear tells the range of the values that were seen when the network was calibrated. */
-static bool of_range(struct mdl_guess *to, const struct chain *c)
+static void of_range(struct mdl_guess *to, const struct chain *c)
 {
     if (near(c->low, 0, 0.1) && near(c->high, 1, 0.1)) {
         scale_by(to, 255, 0, 1);
@@ -252,104 +250,11 @@ static bool of_range(struct mdl_guess *to, const struct chain *c)
     } else if (near(c->low, -2.1, 0.3) && near(c->high, 2.6, 0.4)) {
         like_imagenet(to);
     } else if (c->high < 128) {
-        return false;
+        return;
     }
     to->shown = true;
-    say(to, "The first QuantizeLinear was calibrated for values from %.3g to %.3g.", c->low,
-        c->high);
-    return true;
-}
-
-static bool has_op(const struct mdl_graph *g, const char *op)
-{
-    for (size_t i = 0; i < g->node_count; i++) {
-        if (is(&g->nodes[i], op)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Return: whether a network gives each pixel a class: its outputs are maps of the picture's size,
- * or were enlarged last, and are no picture again. */
-static bool is_of_pixels(const struct mdl_graph *g, const struct mdl_guess *to)
-{
-    for (size_t i = 0; i < g->output_count; i++) {
-        const struct mdl_gvalue *out = &g->outputs[i];
-        bool enlarged = false, same;
-
-        for (size_t k = 0; k < g->node_count && !enlarged; k++) {
-            const struct mdl_gnode *n = &g->nodes[k];
-
-            enlarged = n->output_count == 1 && strcmp(n->outputs[0], out->name) == 0 &&
-                       (is(n, "Resize") || is(n, "Upsample"));
-        }
-        same = out->typed && out->rank == 4 && !to->open_size &&
-               out->dim[2] == (int64_t)to->height && out->dim[3] == (int64_t)to->width;
-        if (!out->typed || out->rank != 4 || out->dim[1] == 3 || (!enlarged && !same)) {
-            return false;
-        }
-    }
-    return to->channels == 3 && !to->nhwc && g->output_count > 0;
-}
-
-/* Nothing in the graph says it; the exporter and the kind of network suggest it. */
-static void of_habits(struct mdl_guess *to, const struct mdl_graph *g)
-{
-    static const float caffe[3] = {103.939f, 116.779f, 123.68f};
-    const char *producer = g->producer ? g->producer : "";
-    bool detector = to->open_size || to->height >= SIDE_DETECTOR, tf = false;
-
-    for (size_t i = 0; i < g->output_count; i++) {
-        const struct mdl_gvalue *out = &g->outputs[i];
-
-        detector &= !(out->typed && out->rank == 2); /* a list of classes */
-        tf |= out->typed && out->rank == 2 && out->dim[1] == CLASSES_TF;
-    }
-    if (to->channels == 1) {
-        scale_by(to, 255, 0, 1);
-        say(to, "Not shown by the graph: pixels from 0 to 1, as networks for grey pictures have.");
-    } else if (g->author && strcmp(g->author, "Ultralytics") == 0) {
-        bool classes = g->task && strcmp(g->task, "classify") == 0;
-
-        scale_by(to, 255, 0, 1);
-        to->crop = classes;
-        to->letterbox = !classes;
-        say(to, "Ultralytics made it: pixels from 0 to 1%s.",
-            classes ? "" : ", bars around the picture");
-    } else if (is_of_pixels(g, to)) {
-        like_imagenet(to);
-        say(to, "Not shown by the graph: ImageNet's mean and deviation, as torchvision has: its "
-                "outputs give each pixel its classes.");
-    } else if (detector) {
-        scale_by(to, 255, 0, 1);
-        to->letterbox = true;
-        say(to, "Not shown by the graph: pixels from 0 to 1 and bars around the picture, as YOLO "
-                "has: it is large, and its outputs are not a list of classes.");
-    } else if (to->height == 227 || strstr(producer, "affe") || has_op(g, "LRN")) {
-        memcpy(to->mean, caffe, sizeof(caffe));
-        to->bgr = true;
-        say(to,
-            "Not shown by the graph: BGR pixels from 0 to 255 minus ImageNet's mean, as Caffe "
-            "has, because of %s.",
-            to->height == 227          ? "its size of 227"
-            : strstr(producer, "affe") ? "its producer"
-                                       : "its operator LRN");
-    } else if (tf) {
-        scale_by(to, 127.5, 1, 1);
-        say(to,
-            "Not shown by the graph: pixels from -1 to 1, as networks of TensorFlow with %d "
-            "classes have.",
-            CLASSES_TF);
-    } else if (to->nhwc || strstr(producer, "tf2onnx") || strstr(producer, "keras")) {
-        scale_by(to, 127.5, 1, 1);
-        say(to, "Not shown by the graph: pixels from -1 to 1, as many networks of Keras have.");
-    } else {
-        like_imagenet(to);
-        to->crop = true;
-        say(to, "Not shown by the graph: ImageNet's mean and deviation, as torchvision has.");
-    }
-    say(to, "Compare it with the network's readme.");
+    mdl_guess_say(to, "The first QuantizeLinear was calibrated for values from %.3g to %.3g.",
+                  c->low, c->high);
 }
 
 static bool find_picture(const struct mdl_graph *g, struct mdl_guess *to)
@@ -379,7 +284,7 @@ void mdl_guess(const struct mdl_graph *g, struct mdl_guess *ret)
 {
     struct chain c;
 
-    *ret = (struct mdl_guess){.scale = 1, .std = {1, 1, 1}};
+    *ret = (struct mdl_guess){.scale = 1, .std = {1, 1, 1}, .pad = MDL_PAD_DEFAULT};
     ret->picture = find_picture(g, ret);
     if (!ret->picture) {
         return;
@@ -389,24 +294,9 @@ void mdl_guess(const struct mdl_graph *g, struct mdl_guess *ret)
         of_arithmetic(ret, &c);
     } else if (c.from_bytes) {
         ret->shown = true;
-        say(ret, "The input is bytes: pixels go in as they are.");
-    } else if (!c.quantised || !of_range(ret, &c)) {
-        of_habits(ret, g);
+        mdl_guess_say(ret, "The input is bytes: pixels go in as they are.");
+    } else if (c.quantised) {
+        of_range(ret, &c);
     }
     ret->doubtful = !ret->shown && ret->channels == 3;
-    if (ret->nhwc) {
-        say(ret, "The channels come last.");
-    }
-    if (ret->open_size) {
-        ret->height = ret->height ? ret->height : ret->letterbox ? 640 : 224;
-        ret->width = ret->width ? ret->width : ret->letterbox ? 640 : 224;
-        say(ret, "The size is open; %zu x %zu is an example.", ret->height, ret->width);
-    }
-}
-
-size_t mdl_guess_size(const struct mdl_guess *g, size_t input, size_t dim)
-{
-    size_t at = g->nhwc ? 1 : 2;
-
-    return !g->picture || input > 0 ? 0 : dim == at ? g->height : dim == at + 1 ? g->width : 0;
 }

@@ -5,25 +5,28 @@
 #pragma once
 
 #include "model/common/graph.h"
+#include "picture_fit.h"
 
 struct mdl_guess {
     bool picture; /* input 0 looks like a picture */
     bool nhwc;
-    size_t height, width, channels;
-    bool open_size; /* the file leaves height or width open: they are guessed, too */
+    size_t height, width, channels; /* height, width 0: the file leaves it open */
+    bool open_size;
     float scale, mean[3], std[3];
-    bool bgr, letterbox, crop;
+    bool bgr;
+    enum picture_fit fit;
+    int pad;       /* of the bars of a letterbox; -1: the mean */
     bool shown;    /* the graph itself shows the range of its pixels */
     bool doubtful; /* pictures in floats of three channels, and the graph shows nothing */
     char why[640]; /* sentences */
 };
 
-/** mdl_guess() - looks at input 0, what reads it first, outputs and the producer. Threads: any. */
+/** mdl_guess() - looks at input 0 and at what reads it first; what these do not show is as in a
+ * sidecar that says nothing. recipes.h guesses that by the kind of network. Threads: any. */
 void mdl_guess(const struct mdl_graph *g, struct mdl_guess *ret);
-
-/** mdl_guess_size() - Return: the height or width of the picture if that is what dimension @dim of
- * input @input is; else 0. */
-size_t mdl_guess_size(const struct mdl_guess *g, size_t input, size_t dim);
+/** mdl_guess_say() - appends a sentence to why. */
+void mdl_guess_say(struct mdl_guess *to, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /** mdl_guess_nhwc() - Return: whether input 0 is [N][H][W][C] beyond doubt: three channels at the
  * end and none in front, or one at the end of an image of 16 x 16 or more. Open dimensions do not

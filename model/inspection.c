@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/inspection.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
 #include "model/class_names.h"
 #include "model/declared.h"
+#include "model/draft_output.h"
 #include "model/open_shapes.h"
+#include "model/sidecar_output.h"
 
 #define TEXT_BYTES 256u
-#define EXAMPLE_SIZE 64 /* of an open dimension that is not of a picture */
+#define PICTURE_SIZE 224
 
 static const char *copy(struct mdl_inspection *in, const char *s)
 {
@@ -47,46 +51,70 @@ static struct mdl_inspected_io *copy_values(struct mdl_inspection *in, const str
     return list;
 }
 
-/* Sizes for what is open, so that the network can be compiled: a guessed size of a picture, 1 for
- * batches, EXAMPLE_SIZE for the rest. */
-static void find_example(struct mdl_inspection *in, const struct mdl_graph *g, const char *given)
+/* Height and width for which the file was exported, of its kind of network, or of most. */
+static int64_t picture_size(const struct mdl_signs *s, const struct mdl_recipe *r, size_t k)
 {
-    const char *text = given ? given : "";
+    size_t exported[] = {s->height, s->width}, kind[] = {r ? r->height : 0, r ? r->width : 0};
+    size_t at = s->guess.nhwc ? 1 : 2;
+
+    return !s->guess.picture || (k != at && k != at + 1) ? 0
+           : exported[k - at]                            ? (int64_t)exported[k - at]
+           : kind[k - at]                                ? (int64_t)kind[k - at]
+                                                         : PICTURE_SIZE;
+}
+
+/* Sizes for what is open, so that the network can be compiled: 1 for batches, a size of a picture,
+ * MDL_EXAMPLE_SIZE for the rest, of which nobody knows anything. */
+static void find_example(struct mdl_inspection *in, const struct mdl_signs *signs,
+                         const struct mdl_recipe *r, const char *given)
+{
+    const char *text = given ? given : "", *ask = NULL;
     bool open = false;
 
-    for (size_t i = 0; text && i < g->input_count; i++) {
-        const struct mdl_gvalue *v = &g->inputs[i];
-        char dims[TEXT_BYTES] = "";
-        bool here = false;
+    for (size_t i = 0; text && i < in->input_count; i++) {
+        struct mdl_inspected_io *io = &in->inputs[i];
+        char dims[TEXT_BYTES] = "", wanted[TEXT_BYTES] = "";
+        bool here = false, unknown = false;
 
-        for (size_t k = 0; v->typed && k < v->rank; k++) {
-            size_t guessed = mdl_guess_size(&in->guess, i, k);
-            size_t size = v->dim[k] >= 0 ? (size_t)v->dim[k]
-                          : k == 0       ? 1
-                          : guessed      ? guessed
-                                         : EXAMPLE_SIZE;
-            size_t used = strlen(dims);
+        for (size_t k = 0; k < io->rank; k++) {
+            int64_t guessed = i == 0 ? picture_size(signs, r, k) : 0;
+            size_t used = strlen(dims), asked = strlen(wanted);
+            bool any = io->dim[k] < 0 && k > 0 && !guessed;
 
-            here |= v->dim[k] < 0 && k > 0;
-            snprintf(dims + used, sizeof(dims) - used, "%s%zu", k ? "x" : "", size);
+            io->settled[k] = io->dim[k] >= 0 ? io->dim[k]
+                             : k == 0        ? 1
+                             : guessed       ? guessed
+                                             : MDL_EXAMPLE_SIZE;
+            here |= io->dim[k] < 0 && k > 0;
+            unknown |= any;
+            snprintf(dims + used, sizeof(dims) - used, "%s%" PRId64, k ? "x" : "", io->settled[k]);
+            snprintf(wanted + asked, sizeof(wanted) - asked, any ? "%sN" : "%s%" PRId64,
+                     k ? "x" : "", io->settled[k]);
         }
         if (here) {
             open = true;
-            text = mdl_pool_printf(in->pool, "%s%s%s=%s", text, text[0] ? "," : "", v->name, dims);
+            text = mdl_pool_printf(in->pool, "%s%s%s=%s", text, text[0] ? "," : "", io->name, dims);
+        }
+        if (unknown) {
+            ask = mdl_pool_printf(in->pool, "%s%s--shape %s=%s", ask ? ask : "", ask ? " " : "",
+                                  io->name, wanted);
         }
     }
     in->example = open ? text : NULL;
+    in->ask = in->example ? ask : NULL;
 }
 
 struct looking {
     struct mdl_inspection *in;
     const char *given;
+    struct mdl_signs signs;
 };
 
 static void look(void *arg, const struct mdl_graph *g)
 {
     struct looking *l = arg;
     struct mdl_inspection *in = l->in;
+    struct mdl_match match;
 
     if (in->read) { /* the second time, with the example */
         return;
@@ -103,14 +131,59 @@ static void look(void *arg, const struct mdl_graph *g)
     }
     in->inputs = copy_values(in, g->inputs, g->input_count, &in->input_count);
     in->outputs = copy_values(in, g->outputs, g->output_count, &in->output_count);
-    in->labels = mdl_class_names(g->names ? g->names : "", in->pool, &in->label_count);
-    mdl_guess(g, &in->guess);
-    find_example(in, g, l->given);
+    in->labels =
+        (const char *const *)mdl_class_names(g->names ? g->names : "", in->pool, &in->label_count);
+    mdl_signs_read(g, in->label_count, in->pool, &l->signs);
+    find_example(in, &l->signs, mdl_recipe_find(&l->signs, &match, &in->guess), l->given);
+}
+
+static const char *folder_of(const struct mdl_inspection *in, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *folder =
+        slash ? mdl_pool_strndup(in->pool, path, (size_t)(slash - path) + 1) : NULL;
+
+    return folder ? folder : ".";
+}
+
+/* The draft, by what the file shows and, if it compiled, by what is served. */
+static void draft(struct looking *l, const char *path)
+{
+    static const struct mdl_recipe classes = {.name = "classifiers",
+                                              .output = "{\"decode\": \"classes\"}"};
+    struct mdl_inspection *in = l->in;
+    const struct mdl_recipe *r;
+    struct mdl_match match;
+
+    if (in->model) {
+        mdl_signs_serve(&l->signs, in->model);
+    }
+    r = mdl_recipe_find(&l->signs, &match, &in->guess);
+    r = r ? r : &classes;
+    in->output = mdl_draft_output(r, &l->signs, &match, folder_of(in, path), in->pool, &in->needs);
+    if (!in->label_count && r->labels[0]) {
+        in->labels = r->labels;
+        in->label_count = r->labels[1] ? 2 : 1;
+    }
+    if (in->output && r->output != classes.output) {
+        mdl_guess_say(&in->guess, "Its outputs are read as those of %s.", r->name);
+    }
+    if (in->model && in->example && in->guess.open_size) {
+        mdl_guess_say(&in->guess, "The size is open; %zu x %zu is an example.", in->guess.height,
+                      in->guess.width);
+    }
 }
 
 /* Outputs are shown as they are served. */
 static void show_served(struct mdl_inspection *in)
 {
+    for (size_t i = 0; i < in->input_count && i < in->model->input_count; i++) {
+        const struct mdl_tensor *t = &in->model->tensors[in->model->inputs[i].tensor];
+
+        for (size_t k = 0; k < t->rank && t->rank == in->inputs[i].rank; k++) {
+            in->inputs[i].settled[k] = (int64_t)t->dim[k];
+        }
+    }
     for (size_t i = 0; i < in->output_count && i < in->model->output_count; i++) {
         struct mdl_inspected_io *io = &in->outputs[i];
         struct mdl_gvalue served = mdl_served_output(in->model, i), declared = {.rank = io->rank};
@@ -130,11 +203,23 @@ static void show_served(struct mdl_inspection *in)
     }
 }
 
+/* It failed with a size that we made up: that says little of the model. */
+static void blame_example(struct mdl_inspection *in)
+{
+    char why[MDL_ERROR_MAX];
+
+    snprintf(why, sizeof(why), "%s", in->why);
+    snprintf(in->why, sizeof(in->why),
+             "with the example size %d, as nothing says how large its input is: %.700s; give "
+             "%.200s with a size that it takes",
+             MDL_EXAMPLE_SIZE, why, in->ask);
+}
+
 int mdl_inspect(const char *path, const struct mdl_load_options *options,
                 struct mdl_inspection *ret)
 {
     struct mdl_load_options o = *options;
-    struct looking l = {ret, options->shapes};
+    struct looking l = {.in = ret, .given = options->shapes};
     int r;
 
     *ret = (struct mdl_inspection){.producer = "", .producer_version = ""};
@@ -156,8 +241,27 @@ int mdl_inspect(const char *path, const struct mdl_load_options *options,
     if (r == 0) {
         show_served(ret);
         ret->why[0] = '\0';
+    } else if (ret->ask) {
+        blame_example(ret);
+    }
+    if (ret->read) {
+        draft(&l, path);
     }
     return r == -ENOMEM ? r : 0;
+}
+
+int mdl_inspection_describe(struct mdl_inspection *in, const char *path,
+                            char ret_error[MDL_ERROR_MAX])
+{
+    json_auto_t *output = json_loads(in->output, 0, NULL);
+    base_autoclose int dir_fd = open(folder_of(in, path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct mdl_model *m = in->model;
+    char *text;
+    int r = mdl_sidecar_output(output, "the draft", dir_fd, in->pool, ret_error, &text);
+
+    m->labels = (char **)(uintptr_t)in->labels; /* nobody writes them */
+    m->label_count = in->label_count;
+    return r < 0 ? r : mdl_describe_output(m, NULL, text, ret_error);
 }
 
 void mdl_inspection_deinit(struct mdl_inspection *in)

@@ -3,14 +3,16 @@
  * model/inspection.h - a look at a model's file before it is served
  *
  * What the file says, all reasons why it cannot be served, what the network costs if it compiles,
- * and a guess of its preprocessing. Where the file leaves sizes open and nobody gives them, an
- * example stands for them, so that there are costs to show.
+ * and a draft of its sidecar: preprocessing, `output`, labels (recipes.h). Where the file leaves
+ * sizes open and nobody gives them, an example stands for them, so that there are costs to show.
  */
 #pragma once
 
 #include "model/common/pool.h"
 #include "model/guess.h"
 #include "model/model.h"
+
+#define MDL_EXAMPLE_SIZE 64 /* of an open dimension that is not of a picture */
 
 struct mdl_inspected_io {
     const char *name, *dtype, *shape; /* "?" if the file does not say; "[batch, 3, 224, 224]" */
@@ -19,6 +21,7 @@ struct mdl_inspected_io {
     size_t rank;
     int64_t dim[MDL_RANK_MAX];        /* -1: open */
     const char *symbol[MDL_RANK_MAX]; /* NULL: none */
+    int64_t settled[MDL_RANK_MAX];    /* of an input: what stands for an open dimension; else dim */
 };
 
 struct mdl_inspection {
@@ -29,11 +32,17 @@ struct mdl_inspection {
     size_t node_count, weight_count, weight_bytes; /* constants of the file */
     struct mdl_inspected_io *inputs, *outputs;
     size_t input_count, output_count;
-    char **labels; /* that the exporter wrote into the file; NULL: none */
+    const char *const *labels; /* that the exporter wrote into the file, or that the kind of network
+                                * has; NULL: none */
     size_t label_count;
     const char
-        *example; /* of open sizes, as text (model/open_shapes.h), if it was needed; or NULL */
+        *example;    /* of open sizes, as text (model/open_shapes.h), if it was needed; or NULL */
+    const char *ask; /* in --shape's form, what to give instead of an example that nothing
+                          * suggests, as in "input=1xN"; NULL: none is of that kind */
     struct mdl_guess guess;
+    const char *output; /* a draft of the key `output`, as JSON; NULL: needs says why, unless it is
+                         * NULL, too */
+    const char *needs;
     struct mdl_model *model;    /* owned; NULL: it cannot be served */
     char why[MDL_ERROR_MAX];    /* then: why not ... */
     struct mdl_reasons reasons; /* ... each reason, as far as it has to do with inputs and nodes */
@@ -48,4 +57,13 @@ struct mdl_inspection {
  */
 int mdl_inspect(const char *path, const struct mdl_load_options *options,
                 struct mdl_inspection *ret);
+/**
+ * mdl_inspection_describe() - describes the model's outputs as its draft does, so that what reads
+ * descriptions can judge it
+ *
+ * The model must be there, and is not for serving afterwards. Threads: any; blocks on files.
+ * Return: 0 with model->output; -EBADMSG, -errno or -ENOMEM, with @ret_error.
+ */
+int mdl_inspection_describe(struct mdl_inspection *in, const char *path,
+                            char ret_error[MDL_ERROR_MAX]);
 void mdl_inspection_deinit(struct mdl_inspection *in);

@@ -16,8 +16,7 @@ static void json_free(json_t **j)
     json_decref(*j);
 }
 
-/* One character or more a line; the end of line may be CR LF, the last one may be missing. */
-static json_t *alphabet_lines(const char *text, size_t bytes)
+json_t *mdl_alphabet_lines(const char *text, size_t bytes)
 {
     json_t *list = json_array();
 
@@ -56,7 +55,7 @@ static int read_alphabet(json_t *object, const char *file, const char *name, int
     if (r < 0) {
         return mdl_fail(error, r, "%.150s: key 'output': key 'alphabet_file': %.250s", name, why);
     }
-    list = alphabet_lines(text, bytes);
+    list = mdl_alphabet_lines(text, bytes);
     if (!list || json_array_size(list) == 0) {
         json_decref(list);
         return mdl_fail(
@@ -145,9 +144,7 @@ static size_t extents(const struct mdl_tensor *t)
     return count;
 }
 
-/* Return: whether output 0 has a score for each class: it is a vector of floats, and no other
- * output has a row for each of its elements, as the boxes of objects have. */
-static bool has_classes(const struct mdl_model *m)
+bool mdl_has_classes(const struct mdl_model *m)
 {
     const struct mdl_tensor *scores = m->output_count ? &m->tensors[m->outputs[0].tensor] : NULL;
     size_t count = scores ? mdl_elements(scores) : 0;
@@ -193,7 +190,7 @@ static json_t *settings_of(const struct mdl_model *m, const struct mdl_graph *g,
     json_t *j = output ? json_loads(output, 0, NULL) : json_pack("{s:s}", "decode", "classes");
     const char *scores = unsaid_classes(m, j);
 
-    if (scores && mdl_ends_in_probabilities(g, scores)) {
+    if (scores && g && mdl_ends_in_probabilities(g, scores)) {
         json_object_set_new(j, "activation", json_string("none"));
     }
     return j;
@@ -207,7 +204,7 @@ int mdl_describe_output(struct mdl_model *m, const struct mdl_graph *g, const ch
     base_cleanup(json_free) json_t *whole = NULL;
     size_t bytes;
 
-    if (!output && !has_classes(m)) {
+    if (!output && !mdl_has_classes(m)) {
         return 0;
     }
     whole =

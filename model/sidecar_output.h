@@ -13,6 +13,11 @@
 #include "model/common/pool.h"
 #include "model/model.h"
 
+/** mdl_alphabet_lines() - one character or more a line; the end of line may be CR LF, the last one
+ * may be missing. Return: a list of strings, new reference; NULL: not UTF-8, too many, or no
+ * memory. */
+json_t *mdl_alphabet_lines(const char *text, size_t bytes);
+
 /**
  * mdl_sidecar_output() - checks the value of the key `output`, and reads its alphabet_file
  *
@@ -24,10 +29,14 @@
 int mdl_sidecar_output(const json_t *value, const char *name, int dir_fd, struct mdl_pool *pool,
                        char error[MDL_ERROR_MAX], char **ret);
 
+/** mdl_has_classes() - Return: whether output 0 has a score for each class: it is a vector of
+ * floats, and no other output has a row for each of its elements, as the boxes of objects have. */
+bool mdl_has_classes(const struct mdl_model *m);
+
 /**
  * mdl_describe_output() - sets m->output
  *
- * @g: the graph that m was compiled from
+ * @g: the graph that m was compiled from; NULL: it does not matter what the graph ends in
  * @output: of mdl_sidecar_output(); NULL: the sidecar does not say. Then a model whose first output
  * is a vector is a classifier, and others are not described.
  *

@@ -33,17 +33,21 @@ static uint32_t outputs_of(const struct mdl_model *m, struct piped_tensor ret[IP
     return count;
 }
 
-int dmn_output_check(const struct mdl_model *m, const char *path, char *ret_error,
-                     size_t error_bytes)
+int dmn_output_fits(const struct mdl_model *m)
 {
     struct piped_tensor outputs[IPC_TENSORS_MAX];
     struct piped_decoder *d = NULL;
-    int rc = 0;
+    int rc = m->output ? piped_decoder_new(m->output, outputs, outputs_of(m, outputs), &d) : 0;
 
-    if (m->output) {
-        rc = piped_decoder_new(m->output, outputs, outputs_of(m, outputs), &d);
-        piped_decoder_free(d);
-    }
+    piped_decoder_free(d);
+    return rc;
+}
+
+int dmn_output_check(const struct mdl_model *m, const char *path, char *ret_error,
+                     size_t error_bytes)
+{
+    int rc = dmn_output_fits(m);
+
     if (rc < 0) {
         base_autofree char *sidecar = mdl_sidecar_find(path);
 

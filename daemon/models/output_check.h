@@ -11,6 +11,9 @@
 
 #include "model/model.h"
 
+/** dmn_output_fits() - Return: 0: m->output fits, or is NULL; else as piped_decoder_new(), with
+ * piped_last_error(). */
+int dmn_output_fits(const struct mdl_model *m);
 /** dmn_output_check() - @path: of the model's file, for the message. Threads: any; allocates.
  * Return: 0: it fits, or the sidecar has no such key; -EINVAL or -ENOMEM, with @ret_error. */
 int dmn_output_check(const struct mdl_model *m, const char *path, char *ret_error,

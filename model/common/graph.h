@@ -106,7 +106,8 @@ struct mdl_graph {
     const char *name;
     int64_t ir_version, opset;               /* opset of the standard domain */
     const char *producer, *producer_version; /* of the file, "" where it says nothing */
-    const char *author, *task, *names;       /* of its metadata; NULL: it says nothing */
+    /* Of its metadata; NULL: it says nothing. image_size and points are lists of numbers. */
+    const char *author, *task, *names, *image_size, *points, *characters;
     size_t node_count, initializer_count, input_count, output_count;
     struct mdl_gnode *nodes; /* as in the file; not necessarily sorted, may be cyclic */
     struct mdl_gtensor *initializers;

@@ -303,12 +303,15 @@ static void walk_cleanup(struct mdl_walk *w)
     mdl_walk_deinit(w);
 }
 
-/* What Ultralytics' exporter writes: who made the network, what for, and its classes. */
+/* What Ultralytics' exporter writes: who made the network, what for, its classes, for which size,
+ * its points. Those who export readers of PaddleOCR write their characters. */
 static void read_notes(struct mdl_graph *g, const Onnx__ModelProto *model)
 {
     const struct {
         const char *key, **to;
-    } wanted[] = {{"author", &g->author}, {"task", &g->task}, {"names", &g->names}};
+    } wanted[] = {{"author", &g->author},    {"task", &g->task},
+                  {"names", &g->names},      {"imgsz", &g->image_size},
+                  {"kpt_shape", &g->points}, {"character", &g->characters}};
 
     for (size_t i = 0; i < model->n_metadata_props; i++) {
         const Onnx__StringStringEntryProto *note = model->metadata_props[i];

@@ -387,7 +387,7 @@ static int walk_field(struct walker *wk, const struct frame *f, const struct mdl
         }
         break;
     case MDL_FIELD_NOTE:
-        if (p->bytes > MDL_WALK_NOTE_MAX || !text_ok(body, p->bytes, true)) {
+        if (p->bytes > MDL_WALK_NOTE_MAX || !text_ok(body, p->bytes, false)) {
             return 0;
         }
         break;

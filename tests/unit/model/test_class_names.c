@@ -95,14 +95,14 @@ TEST(the_file_tells_its_classes_and_its_maker)
     T_TRUE(in.model != NULL);
     T_EQ(in.label_count, 2);
     T_STR(in.labels[1], "bicycle");
-    T_TRUE(in.guess.letterbox && !in.guess.crop);
+    T_EQ(in.guess.fit, PICTURE_LETTERBOX);
     T_NEAR(in.guess.scale, 1. / 255, 1e-9);
     T_CONTAINS(in.guess.why, "Ultralytics");
     mdl_inspection_deinit(&in);
     look("classify", "tench", &in);
     T_TRUE(in.model != NULL && in.labels == NULL);
     T_EQ(in.label_count, 0);
-    T_TRUE(in.guess.crop && !in.guess.letterbox);
+    T_EQ(in.guess.fit, PICTURE_CROP);
     mdl_inspection_deinit(&in);
     pool = mdl_pool_free(pool);
 }

@@ -237,16 +237,25 @@ TEST(what_the_graph_shows_is_guessed)
 /* Classes for each pixel: the whole picture counts, so nothing is cut off. */
 TEST(networks_for_segmentation_see_the_whole_picture)
 {
-    static const int64_t classes[] = {1, 4, 320, 320}, picture[] = {1, 3, 320, 320};
+    static const int64_t classes[] = {1, 6, 320, 320}, picture[] = {1, 3, 320, 320};
+    struct pb twice = pb_node("Concat", "twice", "x", "x", "y"), axis = {0}, g = {0};
     const float two = 2;
     struct mdl_inspection in;
 
-    look_from_to(one_step("Pow", &two, 1), 1, picture, classes, &in);
-    T_TRUE(in.guess.picture && !in.guess.shown && !in.guess.crop && !in.guess.letterbox);
+    pb_text(&axis, 1, "axis");
+    pb_int(&axis, 3, 1);
+    pb_int(&axis, 20, 2);
+    pb_sub(&twice, 5, axis);
+    pb_sub(&g, 1, twice);
+    look_from_to(g, 1, picture, classes, &in);
+    T_TRUE(in.guess.picture && !in.guess.shown);
+    T_EQ(in.guess.fit, PICTURE_STRETCH);
+    T_STR(in.output, "{\"decode\":\"mask\",\"activation\":\"softmax\"}");
     T_NEAR(in.guess.mean[0], 0.485, 1e-6);
     mdl_inspection_deinit(&in);
     look_from_to(one_step("Pow", &two, 1), 1, picture, picture, &in); /* a picture again */
-    T_TRUE(in.guess.letterbox);
+    T_EQ(in.guess.fit, PICTURE_LETTERBOX);
+    T_TRUE(!in.output && in.needs);
     mdl_inspection_deinit(&in);
     look_from_to(one_step("Pow", &two, 1), 1, classes, classes, &in); /* takes no picture */
     T_TRUE(!in.guess.picture);
