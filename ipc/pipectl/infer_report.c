@@ -83,11 +83,11 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
     if (json_array_size(top) > 0) {
         item->best = (int)ctl_real(json_array_get(top, 0), "class");
     }
-    item->report = json_pack("{s:s, s:o, s:o, s:f, s:f, s:I, s:I}", "file", in->files[item->file].name,
-                             "top", top ? top : json_array(), "outputs", outputs, "latency_ms",
-                             (double)(f->answered_ns - f->submitted_ns) / 1e6, "service_ms",
-                             (double)f->service_ns / 1e6, "frame",
-                             (json_int_t)item->frame, "epoch", (json_int_t)f->epoch);
+    item->report = json_pack(
+        "{s:s, s:o, s:o, s:f, s:f, s:I, s:I}", "file", in->files[item->file].name, "top",
+        top ? top : json_array(), "outputs", outputs, "latency_ms",
+        (double)(f->answered_ns - f->submitted_ns) / 1e6, "service_ms", (double)f->service_ns / 1e6,
+        "frame", (json_int_t)item->frame, "epoch", (json_int_t)f->epoch);
     decode(in, item, s, f);
     if (in->raw) {
         keep_outputs(item, s, f);
