@@ -14,6 +14,8 @@
 #include "model/sidecar.h"
 #include "pipeline/pipeline.h"
 
+#define SMALL_BYTES (16u << 20) /* what is free is known no better than that */
+
 int dmn_load_check(const struct mdl_model *m, char ret_error[MDL_ERROR_MAX])
 {
     size_t bytes = 0;
@@ -98,13 +100,13 @@ static size_t needs(const struct dmn_load *l)
     return krn_net_need_bytes(l->net) + l->model->arena_bytes;
 }
 
-/* A segment is loaded because another board asks, which knows this one's memory only roughly: it is
- * refused rather than that all models here are killed for memory. */
+/* Refused, rather than that all models here are killed for memory. What other boards can serve is
+ * asleep where it is too large. */
 static int check_memory(struct dmn_load *l)
 {
     uint64_t needs = l->model->weight_bytes + l->model->arena_bytes, left = dmn_memory_free();
 
-    if (!l->model->segment || needs <= left) {
+    if (needs <= left || needs < SMALL_BYTES || (l->memory_max && needs > l->memory_max)) {
         return 0;
     }
     snprintf(l->error, sizeof(l->error),

@@ -14,7 +14,7 @@ import threading
 
 import pyclient as pc
 import tiny_onnx
-from daemon import DIGITS, Daemon, check, equal, main
+from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
 from surroundings import needs
 
 # some milliseconds a frame, on one core
@@ -375,8 +375,32 @@ def a_client_pays_for_its_pool():
     return None
 
 
+def a_model_that_does_not_fit_is_refused():
+    """It is larger than the control group. The daemon lives, and serves the other one."""
+    group = MemoryGroup(64)
+    if not group.path:
+        return "needs root and the memory controller of control groups"
+    try:
+        with Daemon(models={"digits": DIGITS}, preexec=group.enter) as d:
+            path = os.path.join(d.temp, "wide.onnx")
+            tiny_onnx.write(path, [("conv", 64, 3), ("pool",), ("linear", 1024), ("linear", 4096)], size=48)
+            try:
+                d.call("Load", {"name": "wide", "path": path})
+                check(False, "it was loaded")
+            except VarlinkError as e:
+                equal(e.error, "io.piped.LoadFailed")
+                check("MiB are free for models here" in e.parameters["why"], e.parameters)
+            with pc.Connection(d.frames_path) as c:
+                s = pc.Stream(c)
+                equal(s.infer(bytes(s.in_size)).status, "ok")
+    finally:
+        group.remove()
+    return None
+
+
 if __name__ == "__main__":
     sys.exit(main([policies_have_equal_shares, a_sender_alone_is_still_refused, users_have_equal_shares,
                    weights_of_users_count, sliced_images_give_the_same_answer, frames_pass_large_images,
                    large_images_can_be_given_up, images_have_a_limit, pools_with_holes_cost_the_client,
-                   a_client_pays_for_its_pool, inline_memory_is_shared, promises_that_cannot_be_kept_are_told]))
+                   a_client_pays_for_its_pool, a_model_that_does_not_fit_is_refused, inline_memory_is_shared,
+                   promises_that_cannot_be_kept_are_told]))
