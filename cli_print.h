@@ -5,11 +5,53 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 #include "shown_text.h"
 
 #define CLI_COLUMNS 80 /* columns of a terminal */
+
+/** cli_width() - Return: columns of @s: its characters, not bytes, since names may be UTF-8. */
+static inline int cli_width(const char *s)
+{
+    int n = 0;
+
+    for (; *s; s++) {
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    }
+    return n;
+}
+
+/** cli_print_wrapped() - prints text and a newline, from @column on. Breaks lines at CLI_COLUMNS,
+ * after a space or a "|"; further lines begin at @indent. */
+static inline void cli_print_wrapped(FILE *to, const char *text, int column, int indent)
+{
+    bool begun = false;
+    int gap = 0;
+
+    while (*text) {
+        size_t n = strcspn(text, " |");
+        char *word = strndup(text, n + (text[n] == '|'));
+
+        if (!word) {
+            break;
+        }
+        if (begun && column + gap + cli_width(word) > CLI_COLUMNS) {
+            fprintf(to, "\n%*s", indent, "");
+            column = indent;
+            gap = 0;
+        }
+        fprintf(to, "%*s%s", gap, "", word);
+        column += gap + cli_width(word);
+        begun = true;
+        free(word);
+        text += n + (text[n] == '|');
+        gap = (int)strspn(text, " ");
+        text += gap;
+    }
+    fputc('\n', to);
+}
 
 /* Prints " [--option VALUE]", on a new line if it does not fit. Return: the column after it. */
 static inline int cli_print_option(FILE *to, int column, const struct cli_option *o)

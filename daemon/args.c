@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "cli_print.h"
 #include "daemon/config/keys.h"
 #include "model/open_shapes.h"
 
@@ -16,16 +17,19 @@ static void print_help(FILE *to)
 
     fputs("Usage: piped [OPTION]...\n"
           "Serves neural networks as pipelines of pinned stages.\n\n"
-          "  --config FILE          read FILE and FILE.d/*.json instead of " PIPED_CONFIG_FILE "\n"
+          "  --config FILE          read FILE and FILE.d/*.json instead of\n"
+          "                         " PIPED_CONFIG_FILE "\n"
           "  --model [NAME=]FILE    also serve this model; may be given several times.\n"
           "                         NAME#FIRST-LAST=FILE serves these units of it;\n"
           "                         FILE:INPUT=1x3x480x640,... settles open dimensions\n"
-          "  --inspect FILE[:SHAPES] say what the model is and whether it can be served: 0 yes, 1 "
-          "no\n"
+          "  --inspect FILE[:SHAPES]\n"
+          "                         say what the model is and whether it can be served:\n"
+          "                         0 yes, 1 no\n"
           "  --json                 --inspect: print JSON\n"
           "  --write-sidecar        --inspect: write a draft of its sidecar beside FILE\n"
           "  --force                --write-sidecar: replace a sidecar that is there\n"
-          "  --check-config         check configuration and models, then exit: 0 good, 78 bad\n"
+          "  --check-config         check configuration and models, then exit:\n"
+          "                         0 good, 78 bad\n"
           "  --runtime-dir DIR      make frames.sock and control.sock in DIR\n"
           "  --state-dir DIR        keep learned plans in DIR\n"
           "  --sysfs-root DIR       read cores and sensors below DIR instead of /\n"
@@ -37,12 +41,13 @@ static void print_help(FILE *to)
     rows = dmn_config_table(&count);
     for (size_t i = 0; i < count; i++) {
         if (!rows[i].advanced) {
-            fprintf(to, "  %-28s %s\n", rows[i].key, rows[i].help);
+            fprintf(to, "  %s\n      ", rows[i].key);
+            cli_print_wrapped(to, rows[i].help, 6, 6);
         }
     }
-    fputs("  models, eps                  Models to serve, and execution places that replace the "
-          "found ones.\n",
-          to);
+    fputs(
+        "  models, eps\n      Models to serve, and execution places that replace the found ones.\n",
+        to);
 }
 
 const char *dmn_args_shapes(const char *text)

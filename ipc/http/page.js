@@ -146,7 +146,8 @@ function route(r) {
     make("p", {}, r.route ? make("code", {}, r.route) : "this board alone", " " + (r.phase || r.why || "")),
     make("p", {class: "quiet"}, short(r.answered) + " answered by boards, " + short(r.resent) + " sent again, " +
       short(r.returned) + " computed here"),
-    table([["units"], ["board"], ["state"], ["share"], ["service ms", "n"]], hops));
+    table([["units"], ["board"], ["state"], ["share"], ["service ms", "n"]], hops),
+    ...(r.segments || []).map((m) => make("p", {class: "quiet"}, "computed here: " + m.name + ", plan ", make("code", {}, m.plan))));
 }
 
 function unit_list(name) {

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #include "base.h"
+#include "ipc/show/fold_segments.h"
 #include "ipc/varlink.h"
 
 #define EVENTS 20 /* decisions that the status page shows */
@@ -157,6 +158,9 @@ int web_ask(struct web_control *c, enum web_question q, json_t **ret, char ret_w
         k->rc = call(c->path, methods[q],
                      q == WEB_HISTORY ? json_pack("{s:i}", "limit", EVENTS) : json_object(), &reply,
                      k->why);
+        if (q == WEB_STATUS && k->rc == 0) { /* before others see it */
+            shw_fold_segments(json_object_get(json_object_get(reply, "status"), "models"));
+        }
         json_decref(k->reply);
         k->reply = reply;
         k->at_ns = base_now_ns();

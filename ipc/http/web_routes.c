@@ -7,6 +7,7 @@
 #include "ipc/http/web_control.h"
 #include "ipc/http/web_infer.h"
 #include "ipc/http/web_tensors.h"
+#include "ipc/show/fold_segments.h"
 
 #define MODELS_PATH "/v2/models/"
 
@@ -78,7 +79,7 @@ static void ready(struct web_request *q, struct web_reply *r)
 static void models(struct web_request *q, struct web_reply *r)
 {
     char why[WEB_WHY_BYTES];
-    json_t *reply, *names, *m;
+    json_t *reply, *list, *names, *m;
     size_t i;
 
     if (web_ask(q->listener->web->control, WEB_MODELS, &reply, why) < 0) {
@@ -86,9 +87,12 @@ static void models(struct web_request *q, struct web_reply *r)
         return;
     }
     names = json_array();
-    json_array_foreach(json_object_get(reply, "models"), i, m)
+    list = json_object_get(reply, "models");
+    json_array_foreach(list, i, m)
     {
-        json_array_append(names, json_object_get(m, "name"));
+        if (!shw_segment_of(m, list)) {
+            json_array_append(names, json_object_get(m, "name"));
+        }
     }
     json_decref(reply);
     web_reply_json(r, json_pack("{s:o}", "models", names));

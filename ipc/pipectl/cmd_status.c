@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "ipc/show/fold_segments.h"
 
 static void print_stages(const json_t *model)
 {
@@ -253,7 +254,7 @@ int ctl_status(const struct ctl *ctl, int argc, char **argv)
         ctl_print_json(status);
     } else {
         if (!all && !model) {
-            ctl_fold_segments(status);
+            shw_fold_segments(json_object_get(status, "models"));
         }
         print_status(status);
     }

@@ -12,6 +12,7 @@
 #include "ipc/pipectl/top_live.h"
 #include "ipc/pipectl/top_terminal.h"
 #include "ipc/pipectl/top_view.h"
+#include "ipc/show/fold_segments.h"
 
 #define ONCE_ROWS 2000u
 #define ONCE_EVENTS 5
@@ -41,7 +42,7 @@ static int take_status(const struct ctl *ctl, const char *model, struct top *top
 
     if (rc == CTL_DONE) {
         if (!ctl->json) {
-            ctl_fold_segments(json_object_get(reply, "status"));
+            shw_fold_segments(json_object_get(json_object_get(reply, "status"), "models"));
         }
         top_take(top, json_object_get(reply, "status"), base_now_ns());
         json_decref(reply);

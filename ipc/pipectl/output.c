@@ -12,54 +12,11 @@
 #include "json_text.h"
 
 #define COLUMNS_MAX 16
-#define SEGMENT_STEM 20u /* of a model's name, which the name of a segment has at least */
 
 void ctl_print_json(const json_t *v)
 {
     json_text_print(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY);
     putchar('\n');
-}
-
-/* A segment is called as the route's content: MODEL-IDENTITY#FIRST-LAST, with a long name cut. */
-static bool is_segment_of(const json_t *segment, const json_t *m)
-{
-    const char *name = ctl_text(m, "name"), *its = ctl_text(segment, "name");
-    const char *hash = strrchr(its, '#');
-    size_t same = 0;
-
-    while (name[same] && name[same] == its[same]) {
-        same++;
-    }
-    return hash && its[same] == '-' && (!name[same] || same >= SEGMENT_STEM) &&
-           json_is_object(json_object_get(m, "route"));
-}
-
-void ctl_fold_segments(json_t *status)
-{
-    json_t *models = json_object_get(status, "models");
-
-    for (size_t i = json_array_size(models); i-- > 0;) {
-        json_t *segment = json_array_get(models, i), *route = NULL;
-
-        if (!json_is_object(json_object_get(segment, "segment"))) {
-            continue;
-        }
-        for (size_t k = 0; k < json_array_size(models) && !route; k++) {
-            json_t *m = json_array_get(models, k);
-
-            route = is_segment_of(segment, m) ? json_object_get(m, "route") : NULL;
-        }
-        if (route) {
-            json_t *list = json_object_get(route, "segments");
-
-            if (!list) {
-                list = json_array();
-                json_object_set_new(route, "segments", list);
-            }
-            json_array_insert(list, 0, segment);
-            json_array_remove(models, i);
-        }
-    }
 }
 
 void ctl_table_init(struct ctl_table *t, const char *const *headings, const char *align)
@@ -79,17 +36,6 @@ void ctl_table_add(struct ctl_table *t, const char *format, ...)
     va_end(args);
 }
 
-/* In characters, not bytes: names may be UTF-8. */
-static int width_of(const char *s)
-{
-    int n = 0;
-
-    for (; *s; s++) {
-        n += ((unsigned char)*s & 0xc0) != 0x80;
-    }
-    return n;
-}
-
 void ctl_table_note(struct ctl_table *t, int indent, const char *format, ...)
 {
     char *text = NULL;
@@ -107,33 +53,12 @@ void ctl_table_note(struct ctl_table *t, int indent, const char *format, ...)
 
 void ctl_print_wrapped(const char *text, int indent)
 {
-    int column = indent, gap = 0;
-
-    while (*text) {
-        size_t n = strcspn(text, " |");
-        char *word = strndup(text, n + (text[n] == '|'));
-
-        if (!word) {
-            break;
-        }
-        if (column > indent && column + gap + width_of(word) > CLI_COLUMNS) {
-            printf("\n%*s", indent, "");
-            column = indent;
-            gap = 0;
-        }
-        printf("%*s%s", gap, "", word);
-        column += gap + width_of(word);
-        free(word);
-        text += n + (text[n] == '|');
-        gap = (int)strspn(text, " ");
-        text += gap;
-    }
-    putchar('\n');
+    cli_print_wrapped(stdout, text, indent, indent);
 }
 
 static void print_cell(const char *text, int width, bool right, bool last)
 {
-    int pad = width - width_of(text);
+    int pad = width - cli_width(text);
 
     printf("%*s%s%*s%s", right ? pad : 0, "", text, right || last ? 0 : pad, "",
            last ? "\n" : "  ");
@@ -163,10 +88,10 @@ void ctl_table_print(struct ctl_table *t)
     json_t *row;
 
     for (size_t c = 0; c < t->columns && c < COLUMNS_MAX; c++) {
-        width[c] = width_of(t->headings[c]);
+        width[c] = cli_width(t->headings[c]);
         json_array_foreach(t->rows, i, row)
         {
-            width[c] = base_max(width[c], width_of(cli_cell(row, c)));
+            width[c] = base_max(width[c], cli_width(cli_cell(row, c)));
         }
     }
     print_row(t, NULL, width);

@@ -30,9 +30,6 @@ void ctl_table_print(struct ctl_table *t);
 
 /* Fields of a reply, which may be missing or of another type. */
 
-/** ctl_fold_segments() - segments that this board computes for models of its own go from the models
- * of @status, a reply of Status, to the routes of these models, as "segments". */
-void ctl_fold_segments(json_t *status);
 /** ctl_text() - Return: the text, or "-". */
 const char *ctl_text(const json_t *object, const char *key);
 /** ctl_real() - Return: the number, or 0. */

@@ -12,6 +12,7 @@
 #include "ipc/pipectl/top_feed.h"
 #include "ipc/pipectl/top_terminal.h"
 #include "ipc/pipectl/top_view.h"
+#include "ipc/show/fold_segments.h"
 
 #define RETRY_NS BASE_NS_PER_S          /* to reach a daemon that is away */
 #define SILENT_NS (3 * BASE_NS_PER_S)   /* an answer is late */
@@ -138,7 +139,7 @@ static void take_reply(struct live *l, json_t *reply, uint64_t now_ns)
     memcpy(method, l->asked[0], sizeof(method));
     memmove(l->asked[0], l->asked[1], sizeof(l->asked) - sizeof(l->asked[0]));
     if (strcmp(method, "Status") == 0 && json_object_get(reply, "status")) {
-        ctl_fold_segments(json_object_get(reply, "status"));
+        shw_fold_segments(json_object_get(json_object_get(reply, "status"), "models"));
         top_take(&l->top, json_object_get(reply, "status"), now_ns);
         l->notice[0] = '\0';
         choose_model(l);

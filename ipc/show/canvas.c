@@ -8,6 +8,9 @@
 #include "base.h"
 #include "ipc/show/letters.h"
 
+#define BOX_LINES 10 /* of a box's smaller side, at most one is its line */
+#define DOTS 32      /* of what has points, at most two are the width of one */
+
 struct canvas canvas_on(uint32_t width, uint32_t height, const struct canvas_part *parts,
                         uint32_t part_count, bool yuv)
 {
@@ -121,7 +124,7 @@ void canvas_line(struct canvas *c, double x1, double y1, double x2, double y2, u
 
 void canvas_box(struct canvas *c, double x, double y, double width, double height, uint32_t colour)
 {
-    int pen = 2 * c->pen;
+    int pen = (int)fmax(1, fmin(2 * c->pen, fmin(width, height) / BOX_LINES));
 
     fill(c, x, y, x + width, y + pen, colour, 0);
     fill(c, x, y + height - pen, x + width, y + height, colour, 0);
@@ -129,10 +132,18 @@ void canvas_box(struct canvas *c, double x, double y, double width, double heigh
     fill(c, x + width - pen, y, x + width, y + height, colour, 0);
 }
 
-void canvas_dot(struct canvas *c, double x, double y, uint32_t colour)
+void canvas_dot(struct canvas *c, double x, double y, double of, uint32_t colour)
 {
-    fill(c, x - 2 * c->pen, y - 2 * c->pen, x + 2 * c->pen, y + 2 * c->pen, 0xffffff, 0);
-    fill(c, x - c->pen, y - c->pen, x + c->pen, y + c->pen, colour, 0);
+    double half = floor(fmax(1, fmin(2 * c->pen, of / DOTS)));
+
+    x = floor(x + 0.5);
+    y = floor(y + 0.5);
+    if (half < 2) { /* no room for a rim */
+        fill(c, x, y, x + 1, y + 1, colour, 0);
+        return;
+    }
+    fill(c, x - half, y - half, x + half, y + half, 0xffffff, 0);
+    fill(c, x - half / 2, y - half / 2, x + half / 2, y + half / 2, colour, 0);
 }
 
 /* A letter of LETTERS_HIGH rows of LETTERS_WIDE dots. */
@@ -150,13 +161,21 @@ static void letter(struct canvas *c, double x, double y, char which)
     }
 }
 
+void canvas_text_size(const struct canvas *c, const char *text, double *ret_width,
+                      double *ret_height)
+{
+    *ret_height = (LETTERS_HIGH + 2) * c->pen;
+    *ret_width = c->pen;
+    for (; *text; text++) { /* not within a character */
+        *ret_width += ((unsigned char)*text & 0xc0) == 0x80 ? 0 : (LETTERS_WIDE + 1) * c->pen;
+    }
+}
+
 void canvas_text(struct canvas *c, double x, double y, const char *text, uint32_t colour)
 {
-    double step = (LETTERS_WIDE + 1) * c->pen, high = (LETTERS_HIGH + 2) * c->pen, wide = c->pen;
+    double step = (LETTERS_WIDE + 1) * c->pen, high, wide;
 
-    for (const char *p = text; *p; p++) {
-        wide += ((unsigned char)*p & 0xc0) == 0x80 ? 0 : step; /* not within a character */
-    }
+    canvas_text_size(c, text, &wide, &high);
     x = fmax(0, fmin(x, c->width - wide));
     y = fmax(high, fmin(y, c->height));
     fill(c, x, y - high, x + wide, y, colour, 0);

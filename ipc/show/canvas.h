@@ -42,8 +42,13 @@ uint32_t canvas_colour(size_t number);
 /** canvas_blend() - mixes half of @colour into a rectangle [x1, x2) x [y1, y2). */
 void canvas_blend(struct canvas *c, double x1, double y1, double x2, double y2, uint32_t colour);
 void canvas_line(struct canvas *c, double x1, double y1, double x2, double y2, uint32_t colour);
+/** canvas_box() - its lines are thinner in a small box, so that what is in it stays visible. */
 void canvas_box(struct canvas *c, double x, double y, double width, double height, uint32_t colour);
-void canvas_dot(struct canvas *c, double x, double y, uint32_t colour);
+/** canvas_dot() - @of: the smaller side of what it is a point of: the dot is small beside it. */
+void canvas_dot(struct canvas *c, double x, double y, double of, uint32_t colour);
 /** canvas_text() - writes @text on a ground of @colour, with its lower left corner at (@x, @y), but
  * inside of the picture. Characters that are not ASCII become "?". */
 void canvas_text(struct canvas *c, double x, double y, const char *text, uint32_t colour);
+/** canvas_text_size() - of that ground. */
+void canvas_text_size(const struct canvas *c, const char *text, double *ret_width,
+                      double *ret_height);

@@ -366,6 +366,7 @@ def arguments():
     r = run_piped("--help")
     equal(r.returncode, 0)
     check("--check-config" in r.stdout and "limits.credits" in r.stdout)
+    equal([line for line in r.stdout.splitlines() if len(line) > 80], [], "lines that a terminal wraps")
     equal(run_piped("--nonsense").returncode, 2)
     equal(run_piped("stray").returncode, 2)
     r = run_piped("--config", os.devnull, "--model", "bad/name=" + DIGITS, "--runtime-dir", "/proc/none")
