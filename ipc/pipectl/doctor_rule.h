@@ -47,7 +47,8 @@ const char *doctor_severity_name(enum doctor_severity s);
 void doctor_find(struct doctor *d, const char *model, double share, const char *advice,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* doctor_service.c, doctor_machine.c, doctor_cores.c, doctor_clients.c, doctor_plans.c */
+/* doctor_service.c, doctor_machine.c, doctor_cores.c, doctor_clients.c, doctor_loop.c,
+ * doctor_plans.c */
 /* clang-format off */
 #define DOCTOR_RULES(X)                                                                            \
     X("failed-model", FAILURE, failed_model) X("no-model", FAILURE, no_model)                      \
@@ -58,7 +59,7 @@ void doctor_find(struct doctor *d, const char *model, double share, const char *
     X("shared-cores", LOSS, shared_cores) X("contention", LOSS, contention)                        \
     X("slow-stage", LOSS, slow_stage) X("crowded-plan", LOSS, crowded_plan)                        \
     X("client-waits", LOSS, client_waits) X("slow-client", LOSS, slow_client)                      \
-    X("refused", LOSS, refused) X("deadlines", LOSS, deadlines) X("dropped", NOTE, dropped)        \
+    X("loop-user", NOTE, loop_user) X("refused", LOSS, refused) X("deadlines", LOSS, deadlines) X("dropped", NOTE, dropped)        \
     X("pictures", LOSS, pictures)                                                                  \
     X("better-plan", LOSS, better_plan) X("guessed-costs", NOTE, guessed_costs)                    \
     X("heavy-units", NOTE, heavy_units)

@@ -383,6 +383,41 @@ TEST(no_more_can_be_won_than_the_stage_is_busy)
     json_decref(s);
 }
 
+/* A flood of cheap messages beside a camera; a user alone is not put off for anybody. */
+TEST(a_user_who_rests_is_named)
+{
+    static const char before[] = "[{'uid': 5, 'spent_s': 1.0, 'put_off': 7},"
+                                 " {'uid': 6, 'spent_s': 10.0, 'put_off': 1000}]";
+    static const char after[] = "[{'uid': 5, 'spent_s': 1.1, 'put_off': 7},"
+                                " {'uid': 6, 'spent_s': 10.8, 'put_off': 1500}]";
+    static const char new_one[] = "[{'uid': 5, 'spent_s': 1.1, 'put_off': 7},"
+                                  " {'uid': 7, 'spent_s': 0.5, 'put_off': 90}]";
+    static const char alone[] = "[{'uid': 5, 'spent_s': 1.001, 'put_off': 7},"
+                                " {'uid': 6, 'spent_s': 10.8, 'put_off': 1500}]";
+    json_t *s = calm();
+
+    set(s, "before.loop", before);
+    set(s, "after.loop", after);
+    finds(s, "loop-user", -1,
+          "User 6 keeps the daemon's loop at work for 40 % of the time, and was made to rest 500 "
+          "times in 2.0 s so that others come first. Its clients: none for frames; calls of the "
+          "control socket.");
+    s = calm();
+    set(s, "before.loop", before);
+    set(s, "after.loop", new_one);
+    finds(s, "loop-user", -1, "User 7 keeps the daemon's loop at work for 25 % of the time");
+    s = calm();
+    set(s, "before.loop", before);
+    set(s, "after.loop", alone);
+    finds_nothing(s);
+    s = calm();
+    set(s, "before.loop", before);
+    set(s, "after.loop",
+        "[{'uid': 5, 'spent_s': 1.5, 'put_off': 77},"
+        " {'uid': 6, 'spent_s': 10.1, 'put_off': 1000}]");
+    finds(s, "loop-user", -1, "Its clients: \"cam\" (pid 9).");
+}
+
 /* Nobody asks about a model that is idle beside others. */
 TEST(what_cannot_be_won_is_not_told)
 {
