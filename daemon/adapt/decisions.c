@@ -144,7 +144,7 @@ static bool to_prove(const struct dmn_model *m, const struct tun_decision *d)
     return !d->must && dmn_adapt_comparable(m, &d->corrected);
 }
 
-/* Takes over what a search found. @replan: its plan, which serves, is another than before. */
+/* Takes over what a search found. @replan: its plan serves, and differs from the previous one. */
 static void settle_searched(struct dmn_model *m, struct dmn_adapt_job *j, bool replan,
                             const struct dmn_history_event *event)
 {
@@ -162,7 +162,7 @@ static void settle_searched(struct dmn_model *m, struct dmn_adapt_job *j, bool r
     }
 }
 
-/* The plan that a search found and the one before have served in turns. */
+/* The plan that a search found and the previous plan have served in turns. */
 static void searched_proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result *r)
 {
     struct dmn_adapt_job *j = ctx;
@@ -194,7 +194,7 @@ static void searched_proved(struct dmn_model *m, void *ctx, const struct dmn_tur
     dmn_adapt_job_free(j);
 }
 
-/* The search of a decision is over: its plan and the one before take turns, or it is verified as
+/* The search of a decision is over: its plan and the previous one take turns, or it is verified as
  * any other that cannot. */
 static void on_searched(void *ctx, const struct dmn_outcome *o, struct dmn_history_event *event)
 {

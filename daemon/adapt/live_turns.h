@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/adapt/live_turns.h - the plan that serves and another one take turns on live frames, and
- * the better one stays
+ * daemon/adapt/live_turns.h - compares two plans on live frames, in turns, and keeps the better one
  *
- * tuner/adapt/turns.h says whose turn it is and who wins. A window is a measurement as of a retune
- * (daemon/plans/trial.h), so what passes while one plan drains and the other one fills is left out.
- * Its figure is the time between departures if frames always waited in both windows of a pair, else
- * the slowest stage by its teams' clocks. A pair in which neither is known does not count, and if
- * windows stay without frames the turns end undecided: the previous plan stays.
+ * tuner/adapt/turns.h decides which plan serves next and which one wins. A turn is one window,
+ * measured like a trial of a retune (daemon/plans/trial.h): frames that pass while one plan drains
+ * and the other fills are left out.
  *
- * Meanwhile nothing is learned, saved or decided. Another plan (of a user, or of a search) ends the
- * turns. Models take turns one after the other, as each would disturb the other's.
+ * The figure of a window is the time between departures if frames were waiting throughout both
+ * windows of a pair, else the time of the slowest stage by its teams' clocks. A pair for which
+ * neither is known does not count. If no frames come, the turns end undecided, and the previous
+ * plan stays.
+ *
+ * While plans take turns, nothing is learned, saved or decided for the model. A plan that a user or
+ * a search sets ends the turns. One model at a time takes turns: two would disturb each other.
  *
  * Threads: the loop thread.
  */
@@ -35,13 +37,13 @@ struct dmn_turns_result {
     uint64_t failed;    /* frames that failed meanwhile */
 };
 
-/** dmn_turns_fn - @m: NULL: the model ends, or is not watched any more; free @ctx. */
+/** dmn_turns_fn - @m: NULL: the model is unloaded or no longer watched; free @ctx. */
 typedef void dmn_turns_fn(struct dmn_model *m, void *ctx, const struct dmn_turns_result *r);
 
-/* Of which plans, and who is told how it ended. */
+/* Which plans, and who is told of the end. */
 struct dmn_turns_request {
     const struct pl_plan *incumbent, *challenger; /* on the EPs of the pipeline; copied */
-    bool returns; /* the challenger is the plan from before: the incumbent has to prove itself */
+    bool returns; /* the challenger is the previous plan: the incumbent has to prove itself */
     dmn_turns_fn
         *over; /* called once, not from dmn_turns_begin(); m->adapt->turns is NULL by then */
     void *ctx;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ipc/pipectl/picture.h"
+
 #define TAG_ORIENTATION 0x0112u
 #define ENTRY_BYTES 12u
 enum { EXIF_SHORT = 3, EXIF_LONG = 4 };
@@ -122,6 +124,15 @@ __attribute__((always_inline)) static inline void put(const struct picture_rows 
             out += inner_to * (ptrdiff_t)k;
         }
     }
+}
+
+void picture_upright(const struct picture_rows *p, struct ctl_image *img)
+{
+    bool turned = p->orientation > 4;
+
+    img->width = turned ? p->height : p->width;
+    img->height = turned ? p->width : p->height;
+    img->channels = p->channels;
 }
 
 void picture_put_rows(const struct picture_rows *p, uint32_t y, size_t count, const uint8_t *rows,

@@ -195,9 +195,7 @@ int ctl_png_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
     int rc = run(img, NULL, &rows, ret_error, error_bytes);
 
     if (rc == 0) {
-        img->width = rows.orientation > 4 ? rows.height : rows.width;
-        img->height = rows.orientation > 4 ? rows.width : rows.height;
-        img->channels = rows.channels;
+        picture_upright(&rows, img);
     }
     return rc;
 }

@@ -13,6 +13,8 @@ What the blocks of a page are:
     ```text after                      <!-- status: BOARD -->    what pipectl status says there (board_trees.py)
     any block after                    <!-- excerpt -->          a part of something, which is read and not run
 
+A manual in scdoc has its blocks in EXAMPLES; those without a note are commands, and notes stand in comments ("; <!-- ... -->").
+
 <!-- needs: FILES --> leaves out what follows, up to the next such note, where the test has no such files of the
 reader. <!-- exit: 0 or 1 --> before commands says how they may end.
 
@@ -71,10 +73,21 @@ class Block:
         self.kind, self.body, self.notes = kind, body, notes
 
 
-def blocks(page):
-    """Yields the blocks of a page, and as strings the files that what follows needs."""
+def lines_of(page):
+    """The lines of a page; of a manual those of its EXAMPLES, where scdoc's comments hold the notes."""
     with open(os.path.join(ROOT, page), encoding="utf-8") as f:
         lines = f.read().split("\n")
+    if page.endswith(".scd"):
+        first = lines.index("# EXAMPLES") + 1
+        last = next(i for i in range(first, len(lines)) if lines[i].startswith("# "))
+        lines = [""] * first + [re.sub("^; ", "", line).replace("\\\\", "\\") for line in lines[first:last]]
+    return lines
+
+
+def blocks(page):
+    """Yields the blocks of a page, and as strings the files that what follows needs."""
+    lines = lines_of(page)
+    plainly = "sh" if page.endswith(".scd") else ""
     notes, at = {}, 0
     while at < len(lines):
         line, start = lines[at], at
@@ -84,7 +97,7 @@ def blocks(page):
             while lines[at].strip() != "```":
                 at += 1
             body = "".join(row + "\n" for row in lines[start + 1:at])
-            yield Block(page, start + 1, line.strip("` "), textwrap.dedent(body) if line[0] == " " else body, notes)
+            yield Block(page, start + 1, line.strip("` ") or plainly, textwrap.dedent(body) if line[0] == " " else body, notes)
             at += 1
             notes = {}
         elif note and note.group(1) == "needs":
@@ -180,6 +193,8 @@ class Place:
 
     def has(self, name):
         """Whether the reader has a file, what is built (python, http), or what is published."""
+        if name == "cc":
+            return shutil.which("cc") is not None and shutil.which("pkg-config") is not None
         if name == "python":
             return why_not() is None and importlib.util.find_spec("PIL") is not None
         if name in PUBLISHED:
@@ -200,7 +215,7 @@ class Place:
     def environment(self):
         python = os.path.join(BUILD, "ipc", "python")
         return dict(os.environ, PATH=self.bin + ":" + os.environ["PATH"], PIPED_RUNTIME_DIR=self.daemon.runtime_dir,
-                    PYTHONPATH=python, LD_LIBRARY_PATH=os.path.join(BUILD, "ipc"), HOME=self.home, LC_ALL="C.UTF-8",
+                    PYTHONPATH=python, PKG_CONFIG_PATH=os.path.join(BUILD, "meson-uninstalled"), LD_LIBRARY_PATH=os.path.join(BUILD, "ipc"), HOME=self.home, LC_ALL="C.UTF-8",
                     COLUMNS="80")
 
     def run(self, block):

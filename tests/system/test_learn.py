@@ -51,6 +51,12 @@ def ros2():
     return follow("docs/ros2.md", not_run=1, least=0)
 
 
+def manuals():
+    """The EXAMPLES of pages of the manual."""
+    pages = ("ipc/pipectl.1.scd", "ipc/libpiped.3.scd", "tuner/pipesim.1.scd")
+    return [why for why in (follow(page, least=1) for page in pages) if why] or None
+
+
 def comparing_finds_what_is_not_there():
     shown = "model a: 12 units\n...\nstage 0 ... big*2\n"
     printed = "model a: 7 units\n\n  plan x\nstage   1  0-25  at big*4   0.5\nend\n"
@@ -61,4 +67,4 @@ def comparing_finds_what_is_not_there():
 
 
 if __name__ == "__main__":
-    main([comparing_finds_what_is_not_there, first_models, tutorial, cookbook, cookbook_running, boardguides, security, ros2])
+    main([comparing_finds_what_is_not_there, first_models, tutorial, cookbook, cookbook_running, boardguides, security, ros2, manuals])
