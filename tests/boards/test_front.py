@@ -441,21 +441,11 @@ def cancelled_frames_are_forsaken():
         equal(f.stats()["gone"], 4)
 
 
-@contextlib.contextmanager
-def user(uid):
-    """Connections that are made here are this user's."""
-    os.seteuid(uid)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
 def connect(f, *users):
     """Return: silent connections of these users."""
     found = []
     for uid in users:
-        with user(uid):
+        with pc.user(uid):
             found.append(pc.Connection(f.path, greet=False))
     return found
 
@@ -472,7 +462,7 @@ def places_of_users():
         held += connect(f, *[1002] * 16 + [1003] * 16 + [1004] * 8)
         with connect(f, 1004)[0] as late:
             ends_with(late, "resource_exhausted", "too many connections")
-        with user(1005):  # it has none yet
+        with pc.user(1005):  # it has none yet
             still_serves(f)
         still_serves(f)
         for c in held:

@@ -4,7 +4,6 @@
 
 usage: test_sharing.py SOURCE_ROOT LINK PIPECTL [CASE...]     (PIPED_BUILD: the build folder)
 """
-import contextlib
 import os
 import select
 import sys
@@ -23,21 +22,11 @@ POLITE_FRAMES = 40
 LEFT_OVER = 2  # frames of the greedy user that fair queueing may put before one that comes
 
 
-@contextlib.contextmanager
-def user(uid):
-    """Connections that are made here are this user's."""
-    os.seteuid(uid)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
 class Streams:
     """Streams of one user, each on a connection of its own; all inputs are the same, and so are the answers."""
 
     def __init__(self, path, uid, count, credits, data=None):
-        with user(uid):
+        with pc.user(uid):
             self.connections = [pc.Connection(path) for _ in range(count)]
         self.streams = [pc.Stream(c, model="digits", inline=True, credits=credits) for c in self.connections]
         self.data = data or pc.struct.pack("<256f", *[i / 256 for i in range(256)])

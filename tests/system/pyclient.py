@@ -6,6 +6,7 @@ descriptors. Blocking, with a time limit on every wait.
 """
 import array
 import collections
+import contextlib
 import ctypes
 import fcntl
 import mmap
@@ -102,6 +103,16 @@ def punch(fd, length):
 
 def align64(n):
     return (n + 63) & ~63
+
+
+@contextlib.contextmanager
+def user(uid):
+    """Connections that are made here are this user's."""
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
 
 
 class Connection:
