@@ -36,7 +36,8 @@ struct dmn_goal {
 struct dmn_goal dmn_goal_config(const struct dmn_config *config);
 /** dmn_planner_algorithm() - Return: the search of the configuration; static. */
 const struct tun_algorithm *dmn_planner_algorithm(const struct dmn_config *config);
-/** dmn_planner_searches() - Return: the algorithm is not exact: shifts of the machine start its search. */
+/** dmn_planner_searches() - Return: the algorithm is not exact: shifts of the machine start its
+ * search. */
 bool dmn_planner_searches(const struct dmn_config *config);
 /** dmn_objective_name() - Return: "throughput", "latency" or "power"; static. */
 const char *dmn_objective_name(enum tun_objective objective);

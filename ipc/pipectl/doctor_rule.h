@@ -59,8 +59,8 @@ void doctor_find(struct doctor *d, const char *model, double share, const char *
     X("shared-cores", LOSS, shared_cores) X("contention", LOSS, contention)                        \
     X("slow-stage", LOSS, slow_stage) X("crowded-plan", LOSS, crowded_plan)                        \
     X("client-waits", LOSS, client_waits) X("slow-client", LOSS, slow_client)                      \
-    X("loop-user", NOTE, loop_user) X("refused", LOSS, refused) X("deadlines", LOSS, deadlines) X("dropped", NOTE, dropped)        \
-    X("pictures", LOSS, pictures)                                                                  \
+    X("loop-user", NOTE, loop_user) X("refused", LOSS, refused)                                    \
+    X("deadlines", LOSS, deadlines) X("dropped", NOTE, dropped) X("pictures", LOSS, pictures)      \
     X("better-plan", LOSS, better_plan) X("guessed-costs", NOTE, guessed_costs)                    \
     X("heavy-units", NOTE, heavy_units)
 /* clang-format on */

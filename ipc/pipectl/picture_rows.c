@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ipc/pipectl/picture.h"
-
 #define TAG_ORIENTATION 0x0112u
 #define ENTRY_BYTES 12u
 enum { EXIF_SHORT = 3, EXIF_LONG = 4 };
@@ -126,13 +124,14 @@ __attribute__((always_inline)) static inline void put(const struct picture_rows 
     }
 }
 
-void picture_upright(const struct picture_rows *p, struct ctl_image *img)
+void picture_upright(const struct picture_rows *p, uint32_t *ret_width, uint32_t *ret_height,
+                     uint32_t *ret_channels)
 {
     bool turned = p->orientation > 4;
 
-    img->width = turned ? p->height : p->width;
-    img->height = turned ? p->width : p->height;
-    img->channels = p->channels;
+    *ret_width = turned ? p->height : p->width;
+    *ret_height = turned ? p->width : p->height;
+    *ret_channels = p->channels;
 }
 
 void picture_put_rows(const struct picture_rows *p, uint32_t y, size_t count, const uint8_t *rows,

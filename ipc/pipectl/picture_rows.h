@@ -38,9 +38,9 @@ void picture_cut_short(size_t rows, uint32_t height, char *ret_error, size_t err
  */
 uint8_t picture_orientation(const uint8_t *tiff, size_t bytes);
 
-/** picture_upright() - sets width, height and channels of @img to those of the upright picture. */
-struct ctl_image;
-void picture_upright(const struct picture_rows *p, struct ctl_image *img);
+/** picture_upright() - the size of the upright picture. */
+void picture_upright(const struct picture_rows *p, uint32_t *ret_width, uint32_t *ret_height,
+                     uint32_t *ret_channels);
 
 /** picture_put_rows() - writes @count stored rows from @y on to their places. @rows: one after the
  * other, no overlap with @to, the upright picture. Best: PICTURE_ROWS_AT_ONCE. */

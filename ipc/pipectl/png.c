@@ -195,7 +195,7 @@ int ctl_png_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
     int rc = run(img, NULL, &rows, ret_error, error_bytes);
 
     if (rc == 0) {
-        picture_upright(&rows, img);
+        picture_upright(&rows, &img->width, &img->height, &img->channels);
     }
     return rc;
 }

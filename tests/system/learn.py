@@ -215,8 +215,8 @@ class Place:
     def environment(self):
         python = os.path.join(BUILD, "ipc", "python")
         return dict(os.environ, PATH=self.bin + ":" + os.environ["PATH"], PIPED_RUNTIME_DIR=self.daemon.runtime_dir,
-                    PYTHONPATH=python, PKG_CONFIG_PATH=os.path.join(BUILD, "meson-uninstalled"), LD_LIBRARY_PATH=os.path.join(BUILD, "ipc"), HOME=self.home, LC_ALL="C.UTF-8",
-                    COLUMNS="80")
+                    PYTHONPATH=python, PKG_CONFIG_PATH=os.path.join(BUILD, "meson-uninstalled"),
+                    LD_LIBRARY_PATH=os.path.join(BUILD, "ipc"), HOME=self.home, LC_ALL="C.UTF-8", COLUMNS="80")
 
     def run(self, block):
         """Return: what the commands printed, on both outputs."""

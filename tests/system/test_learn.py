@@ -67,4 +67,5 @@ def comparing_finds_what_is_not_there():
 
 
 if __name__ == "__main__":
-    main([comparing_finds_what_is_not_there, first_models, tutorial, cookbook, cookbook_running, boardguides, security, ros2, manuals])
+    main([comparing_finds_what_is_not_there, first_models, tutorial, cookbook, cookbook_running, boardguides, security, ros2,
+          manuals])
