@@ -5,22 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "ipc/pipectl/terminal_line.h"
 #include "ipc/varlink.h"
-#include "shown_text.h"
 
-#define COLUMNS 80u
 #define LINE_BYTES 512u
-#define WIPE "\r\033[K"
 
 struct ctl_progress {
     int sock;
     char model[128]; /* "": that of the call is not known */
-    bool shown;
     struct ipc_varlink_reader reader;
 };
 
@@ -58,9 +54,7 @@ struct ctl_progress *ctl_progress_new(const struct ctl *ctl, const json_t *param
 struct ctl_progress *ctl_progress_free(struct ctl_progress *p)
 {
     if (p) {
-        if (p->shown) {
-            fputs(WIPE, stderr);
-        }
+        ctl_line_wipe();
         base_close_fd(&p->sock);
         ipc_varlink_reader_deinit(&p->reader);
         free(p);
@@ -71,29 +65,6 @@ struct ctl_progress *ctl_progress_free(struct ctl_progress *p)
 int ctl_progress_fd(const struct ctl_progress *p)
 {
     return p ? p->sock : -1;
-}
-
-static size_t columns(void)
-{
-    struct winsize w;
-
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : COLUMNS;
-}
-
-/* As much of @text as fits before the terminal would wrap it. */
-static void show_line(struct ctl_progress *p, char *text)
-{
-    size_t most = columns() - 1, seen = 0, at = 0;
-
-    shown_clean(text, "");
-    while (text[at] && seen < most) {
-        seen++;
-        for (at++; (text[at] & 0xc0) == 0x80; at++) {
-        }
-    }
-    fprintf(stderr, WIPE "%.*s", (int)at, text);
-    fflush(stderr);
-    p->shown = true;
 }
 
 static void show(struct ctl_progress *p, const json_t *e)
@@ -113,11 +84,11 @@ static void show(struct ctl_progress *p, const json_t *e)
         if (of > 0) {
             snprintf(text + n, sizeof(text) - (size_t)n, ", %.0f of %.0f", ctl_real(e, "done"), of);
         }
-        show_line(p, text);
+        ctl_line_show(text);
     } else if (strcmp(event, "trial") == 0) {
         snprintf(text + n, sizeof(text) - (size_t)n, "tried %.250s, %.3f ms a frame",
                  ctl_text(e, "plan"), ctl_real(e, "bottleneck_ms"));
-        show_line(p, text);
+        ctl_line_show(text);
     }
 }
 

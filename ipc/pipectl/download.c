@@ -10,18 +10,18 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "atomic_file.h"
 #include "base.h"
 #include "ipc/pipectl/command_line.h"
+#include "ipc/pipectl/terminal_line.h"
 
 #define REDIRECTS "5"
 #define CONNECT_S "30"
 #define SLOW_BYTES "100" /* a second, for SLOW_S seconds: nobody sends any more */
 #define SLOW_S "60"
-#define SHOW_EVERY_NS 200000000ll
+#define SHOW_EVERY_NS (200 * BASE_NS_PER_MS)
 
 static volatile sig_atomic_t ended;
 static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
@@ -50,7 +50,7 @@ struct transfer {
     pid_t curl;
     uint64_t got;
     crypto_hash_sha256_state hash;
-    int64_t shown_ns;
+    uint64_t shown_ns;
 };
 
 /* The schemes that a URL and its redirects may have. */
@@ -144,20 +144,16 @@ static ssize_t next_bytes(const struct transfer *t, void *buffer, size_t bytes)
 
 static void show(struct transfer *t, bool last)
 {
-    struct timespec now;
-    int64_t at;
+    uint64_t at = base_now_ns();
+    char text[256];
 
-    if (!isatty(STDERR_FILENO)) {
-        return;
-    }
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    at = now.tv_sec * 1000000000ll + now.tv_nsec;
     if (last) {
-        fprintf(stderr, "\r%*s\r", 60, "");
+        ctl_line_wipe();
     } else if (at - t->shown_ns >= SHOW_EVERY_NS) {
         t->shown_ns = at;
-        fprintf(stderr, "\r%.30s: %.1f of %.1f MB", t->name, (double)t->got / 1e6,
-                (double)t->source->bytes / 1e6);
+        snprintf(text, sizeof(text), "%.128s: %.1f of %.1f MB", t->name, (double)t->got / 1e6,
+                 (double)t->source->bytes / 1e6);
+        ctl_line_show(text);
     }
 }
 
