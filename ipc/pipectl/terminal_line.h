@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** ipc/pipectl/terminal_line.h - a line on stderr, if that is a terminal, that says how far it is */
+/** ipc/pipectl/terminal_line.h - a line on a terminal (stderr) that says how far something is */
 #pragma once
 
 /** ctl_line_show() - overwrites the line. @text: what a terminal must not get becomes '?', and what
