@@ -51,6 +51,8 @@ def quickstart_serves():
     check(re.search(r"^serving by 0-3@\S+\|4-11@", said, re.M) or "only one core" in said, "no two stages:", said)
     accuracy = re.search(r"accuracy ([0-9.]+) %", said)
     check(accuracy and float(accuracy.group(1)) >= 97, "accuracy:", said)
+    boxes = re.findall(r"^  (\d) +[0-9.]+ %  x ", said, re.M)
+    check(sorted(boxes) == list("034467"), "digits in the picture:", boxes, said)
     check("stopped cleanly" in said, "no clean end:", said)
     return None
 

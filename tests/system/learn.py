@@ -44,8 +44,9 @@ READERS_FILES = {"squeezenet1_1.onnx": "models/squeezenet1_1.onnx", "imagenet.tx
 PUBLISHED = {"ultraface": ("version-RFB-320.onnx", "models/ultraface_rfb320.onnx"),
              "mnist": ("MNIST/mnist.onnx", "models/mnist_8.onnx")}
 NOTE_OF_THE_AUTHOR = b"\x32\x02v2"  # ModelProto.doc_string
-# Where packages install what is in the source tree.
-SHARE = {"/usr/share/piped/models": "model/default", "/usr/share/piped/networks": "model/networks",
+# Where packages install what is in the source tree; each under a spelling of its own, for the way back.
+SHARE = {"/usr/share/piped/models": "model/default", "/usr/share/piped/pictures": "model/default/.",
+         "/usr/share/piped/networks": "model/networks",
          "/usr/share/piped/prometheus": "etc/prometheus", "/usr/share/piped/grafana": "etc/grafana",
          "/usr/share/doc/python3-piped/examples": "docs/examples/python",
          "/usr/share/piped/platforms": "tuner/platforms"}
