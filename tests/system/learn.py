@@ -37,8 +37,8 @@ from python_client import why_not
 
 REAL = os.path.join(SHARED, "real")
 # What the reader has: a network, its labels, photographs.
-READERS_FILES = {"squeezenet1_1.onnx": "models/squeezenet1_1.onnx", "imagenet.txt": "labels_imagenet1000.txt",
-                 "photo.jpg": "images/ort_goldfish.jpg", "people.jpg": "images/face_13.jpg", "pictures": "images",
+READERS_FILES = {"squeezenet1_1.onnx": "models/squeezenet1_1.onnx", "mine.onnx": "models/squeezenet1_1.onnx",
+                 "people.jpg": "images/face_13.jpg", "pictures": "images",
                  "mobilenet.onnx": "models/mobilenet_v1_0.25_128_fp32.onnx"}
 # Files of the catalogue that pipectl models fetch gets: their publishers are not asked.
 PUBLISHED = {"ultraface": ("version-RFB-320.onnx", "models/ultraface_rfb320.onnx"),

@@ -6,7 +6,6 @@ usage: test_detector.py [CASE]...
 """
 import json
 import os
-import shutil
 import subprocess
 
 import gst
@@ -64,12 +63,8 @@ def http_finds_each_digit():
 def gstreamer_finds_each_digit():
     """As in docs/gstreamer.md: a file goes in, and a picture with boxes and a line of JSON come out."""
     lacks = gst.why_not() or gst.not_by_launch()
-    for element in ("jpegdec", "pngenc"):
-        lacks = lacks or (None if shutil.which("gst-inspect-1.0") and subprocess.run(
-            ["gst-inspect-1.0", "--exists", element], env=gst.environment(), check=False).returncode == 0
-            else "GStreamer has no %s" % element)
-    if lacks:
-        return lacks
+    if lacks or gst.missing(("jpegdec", "pngenc")):
+        return lacks or "GStreamer has no jpegdec or pngenc"
     out, answers = (os.path.join(DAEMON.temp, n) for n in ("boxes.png", "answers.json"))
     text = ("filesrc location=%s ! jpegdec ! videoconvert ! pipedinfer name=i model=detector ! queue ! pipedoverlay ! "
             "videoconvert ! pngenc ! filesink location=%s i.json ! queue ! filesink location=%s")

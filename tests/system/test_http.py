@@ -435,16 +435,16 @@ def examples_of_the_page_run():
     commands = [c for c in blocks.splitlines() if c.startswith("curl ")]
     check(len(commands) >= 14, commands)
     raw = digits_input(1)
-    models = {"digits": DIGITS, "faces": test_outputs.networks()["yolo"]}
+    models = {"digits": DIGITS, "detector": os.path.join(ROOT, "model", "default", "detector.onnx")}
     with Daemon(models=models) as d, Http(d, listen=("127.0.0.1:0", "unix:" + d.temp + "/http.sock")) as h:
         body, headers = binary_request([("image", [1, 1, 16, 16], "FP32", raw)], parameters={"binary_data_output": True})
-        for name, data in (("three.png", png(16, 16, 1, 3)),
-                           ("group.png", png(64, 48, 3, 1)), ("three.f32", raw), ("request.bin", body),
+        for name, data in (("three.png", png(16, 16, 1, 3)), ("three.f32", raw), ("request.bin", body),
                            ("request.json", json.dumps({"inputs": [tensor(raw)]}).encode())):
             with open(os.path.join(d.temp, name), "wb") as f:
                 f.write(data)
         for c in commands:
             c = c.replace("http://127.0.0.1:8000", h.url).replace("/run/piped-http", d.temp)
+            c = c.replace("/usr/share/piped/pictures", os.path.join(ROOT, "model", "default"))
             c = c.replace("Content-Length: 176", "Content-Length: " + headers[BINARY])
             if "https:" in c:
                 continue  # test_http_access.py
