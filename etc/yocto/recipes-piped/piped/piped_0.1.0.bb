@@ -59,7 +59,8 @@ CONFFILES:${PN} = "${sysconfdir}/piped/piped.json"
 FILES:${PN}-gstreamer = "${libdir}/gstreamer-1.0/libgstpiped.so"
 FILES:libpiped = "${libdir}/libpiped.so.*"
 FILES:pipectl = "${bindir}/pipectl ${datadir}/bash-completion/completions/pipectl \
-    ${datadir}/fish/vendor_completions.d/pipectl.fish ${datadir}/zsh/site-functions/_pipectl"
+    ${datadir}/fish/vendor_completions.d/pipectl.fish ${datadir}/zsh/site-functions/_pipectl \
+    ${datadir}/piped/models.json"
 FILES:pipesim = "${bindir}/pipesim ${datadir}/piped/networks ${datadir}/piped/platforms \
     ${datadir}/bash-completion/completions/pipesim ${datadir}/fish/vendor_completions.d/pipesim.fish \
     ${datadir}/zsh/site-functions/_pipesim"
@@ -67,9 +68,11 @@ FILES:${PN}-link = "${bindir}/piped-link ${nonarch_libdir}/sysusers.d/piped-link
     ${nonarch_libdir}/tmpfiles.d/piped-link.conf ${systemd_system_unitdir}/piped-link.service"
 FILES:${PN}-http = "${bindir}/piped-http ${nonarch_libdir}/sysusers.d/piped-http.conf \
     ${systemd_system_unitdir}/piped-http.service ${systemd_system_unitdir}/piped-http.socket"
-FILES:${PN} = "${bindir}/piped ${sysconfdir}/piped/piped.json ${datadir}/piped/models ${datadir}/piped/grafana \
-    ${datadir}/piped/prometheus ${nonarch_libdir}/sysusers.d/piped.conf ${nonarch_libdir}/tmpfiles.d/piped.conf \
+FILES:${PN} = "${bindir}/piped ${sysconfdir}/piped/piped.json ${datadir}/piped/models ${datadir}/piped/pictures \
+    ${datadir}/piped/grafana ${datadir}/piped/prometheus \
+    ${nonarch_libdir}/sysusers.d/piped.conf ${nonarch_libdir}/tmpfiles.d/piped.conf \
     ${nonarch_libdir}/systemd/catalog/piped.catalog ${systemd_system_unitdir}/piped.service \
     ${systemd_system_unitdir}/piped.socket ${systemd_system_unitdir}/piped-control.socket"
 FILES:${PN}-dev += "${datadir}/varlink/io.piped.varlink"
 RRECOMMENDS:${PN} = "pipectl"
+RRECOMMENDS:pipectl = "curl"
