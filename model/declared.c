@@ -79,11 +79,13 @@ int mdl_note_unlike(struct mdl_model *m, const struct mdl_graph *g)
     if (count > NAMED_MAX) {
         text = mdl_pool_printf(m->private->pool, "%s; and %zu more", text, count - NAMED_MAX);
     }
-    m->private->unlike = count ? text : NULL;
+    if (text && count) {
+        mdl_add_note(m, text);
+    }
     return text ? 0 : -ENOMEM;
 }
 
-const char *mdl_unlike(const struct mdl_model *m)
+const char *mdl_note(const struct mdl_model *m, size_t i)
 {
-    return m->private ? m->private->unlike : NULL;
+    return m->private && i < m->private->note_count ? m->private->notes[i] : NULL;
 }

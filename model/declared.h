@@ -13,9 +13,9 @@
 struct mdl_gvalue mdl_served_output(const struct mdl_model *m, size_t i);
 /** mdl_is_declared() - Return: whether output @i fits @declared; what that leaves open fits. */
 bool mdl_is_declared(const struct mdl_model *m, size_t i, const struct mdl_gvalue *declared);
-/** mdl_note_unlike() - compares all outputs with those of @g, the file's graph. Return: 0, -ENOMEM.
- */
+/** mdl_note_unlike() - compares all outputs with those of @g, the file's graph, and notes which are
+ * of another type or shape than it declares. Return: 0, -ENOMEM. */
 int mdl_note_unlike(struct mdl_model *m, const struct mdl_graph *g);
-/** mdl_unlike() - Return: which outputs are of another type or shape than the file declares, for
- * people; NULL: none. Borrowed from @m. */
-const char *mdl_unlike(const struct mdl_model *m);
+/** mdl_note() - Return: the @i-th thing that is wrong with the file or its sidecar, though it is
+ * served, for people; NULL: there are no more. Borrowed from @m. */
+const char *mdl_note(const struct mdl_model *m, size_t i);

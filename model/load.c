@@ -389,6 +389,7 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     r = r < 0 ? r : mdl_describe_output(m, g, side.output, error);
     r = r < 0 ? r : note_doubt(m, g, s->is_netdesc);
     r = r < 0 ? r : mdl_note_unlike(m, g);
+    r = r < 0 ? r : mdl_note_activation(m, g, side.output);
     if (r == 0 && !s->is_netdesc && !options->calibration && s->data.count == 0) {
         r = mdl_spare_weights(g, m);
     }

@@ -184,6 +184,46 @@ static const char *unsaid_classes(const struct mdl_model *m, const json_t *outpu
                                            : NULL;
 }
 
+/* Return: the @i-th output that @s activates as a whole; NULL: there are no more. Rows of yolo have
+ * other numbers beside their scores. */
+static const char *activated(const struct mdl_model *m, const struct output_settings *s, size_t i)
+{
+    unsigned role = s->kind == OUTPUT_SSD ? OUTPUT_AS_SCORES : OUTPUT_AS_BOXES;
+    size_t usual = s->kind == OUTPUT_SSD ? base_max(s->name_count[OUTPUT_AS_BOXES], (size_t)1) : 0;
+
+    if (s->kind == OUTPUT_YOLO || s->name_count[role]) {
+        return i < s->name_count[role] && s->kind != OUTPUT_YOLO ? s->name[role][i] : NULL;
+    }
+    return i == 0 && usual < m->output_count ? m->outputs[usual].name : NULL;
+}
+
+int mdl_note_activation(struct mdl_model *m, const struct mdl_graph *g, const char *output)
+{
+    base_cleanup(json_free) json_t *j = output ? json_loads(output, 0, NULL) : NULL;
+    struct output_settings s;
+    char why[OUTPUT_WHY_BYTES];
+    const char *key, *name, *text;
+
+    if (!j || !output_settings_read(j, &s, &key, why) ||
+        (s.activation != OUTPUT_SOFTMAX && s.activation != OUTPUT_SIGMOID)) {
+        return 0;
+    }
+    for (size_t i = 0; (name = activated(m, &s, i)); i++) {
+        if (mdl_ends_in_probabilities(g, name)) {
+            text = mdl_pool_printf(m->private->pool,
+                                   "the sidecar applies %s to output %s, of which the graph has "
+                                   "made probabilities already; leave out \"activation\" in its "
+                                   "key output",
+                                   output_activation_words[s.activation], name);
+            if (text) {
+                mdl_add_note(m, text);
+            }
+            return text ? 0 : -ENOMEM;
+        }
+    }
+    return 0;
+}
+
 /* The object of the key `output`: the sidecar's, or that of a classifier. New reference, or NULL */
 static json_t *settings_of(const struct mdl_model *m, const struct mdl_graph *g, const char *output)
 {

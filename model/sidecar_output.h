@@ -49,3 +49,6 @@ bool mdl_has_classes(const struct mdl_model *m);
  */
 int mdl_describe_output(struct mdl_model *m, const struct mdl_graph *g, const char *output,
                         char error[MDL_ERROR_MAX]);
+/** mdl_note_activation() - notes an activation that the sidecar asks for, of scores that the graph
+ * has made probabilities. @output: as of mdl_describe_output(). Return: 0, -ENOMEM. */
+int mdl_note_activation(struct mdl_model *m, const struct mdl_graph *g, const char *output);

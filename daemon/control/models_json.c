@@ -67,11 +67,20 @@ static json_t *segment_json(const struct mdl_model *model)
                      "front", s->front, "back", s->back);
 }
 
+static json_t *notes_json(const struct mdl_model *m)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; mdl_note(m, i); i++) {
+        json_array_append_new(list, json_string(mdl_note(m, i)));
+    }
+    return list;
+}
+
 /* What its file leaves in doubt. */
 static json_t *file_warnings_json(const struct dmn_model *m)
 {
-    const char *unlike = mdl_unlike(m->model);
-    json_t *list = unlike ? json_pack("[s]", unlike) : json_array();
+    json_t *list = notes_json(m->model);
 
     if (m->image_width && m->model->doubt) {
         json_array_append_new(list, json_string(m->model->doubt));
@@ -239,8 +248,7 @@ static json_t *stages_json(const struct dmn_model *m)
 
 json_t *dmn_model_warnings_json(const struct dmn_model *m)
 {
-    const char *unlike = mdl_unlike(m->model);
-    json_t *list = unlike ? json_pack("[s]", unlike) : json_array();
+    json_t *list = notes_json(m->model);
     const struct pl_ep_set *eps = pl_current_eps(m->pipe);
     const struct pl_plan *plan = pl_current_plan(m->pipe);
 

@@ -279,9 +279,9 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
         dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name}, "model %s: %s",
                      m->name, m->model->doubt);
     }
-    if (mdl_unlike(m->model)) {
+    for (size_t i = 0; mdl_note(m->model, i); i++) {
         dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name}, "model %s: %s",
-                     m->name, mdl_unlike(m->model));
+                     m->name, mdl_note(m->model, i));
     }
     dmn_log_with(
         LOG_NOTICE,

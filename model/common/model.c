@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/model.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,6 +25,12 @@ int mdl_model_new(size_t pool_cap, struct mdl_model **ret_model)
     }
     *ret_model = m;
     return 0;
+}
+
+void mdl_add_note(struct mdl_model *m, const char *text)
+{
+    assert(m->private->note_count < MDL_NOTES_MAX);
+    m->private->notes[m->private->note_count++] = text;
 }
 
 /* Ends one use; the last one unmaps. */

@@ -27,6 +27,8 @@ struct mdl_map {
     size_t more_count;
 };
 
+#define MDL_NOTES_MAX 4u
+
 struct mdl_private {
     struct mdl_pool *pool; /* owned */
     struct mdl_map *map;   /* one use of it is owned; NULL without a file */
@@ -36,9 +38,12 @@ struct mdl_private {
                           * NULL: none */
     const bool *present; /* which leaves of the file are there; NULL: all */
     size_t copies_in;    /* mdl_segment_copies() */
-    const char *unlike;  /* in the pool: mdl_unlike(); NULL: nothing */
+    const char *notes[MDL_NOTES_MAX]; /* in the pool: mdl_note() */
+    size_t note_count;
 };
 
+/** mdl_add_note() - @text: in the model's pool; there are fewer than MDL_NOTES_MAX so far. */
+void mdl_add_note(struct mdl_model *m, const char *text);
 /** mdl_map_new() - owns the mapping @data from now on. Return: with one user; NULL: no memory. */
 struct mdl_map *mdl_map_new(const void *data, size_t bytes, bool is_file);
 /** mdl_map_use() - adds a user; mdl_free() ends its use. @map: may be NULL. Return: @map. */

@@ -15,7 +15,7 @@ import python_client
 from daemon import Daemon, check, equal, main
 from http_models import png_of
 from http_server import PIPED_HTTP, Http
-from test_outputs import FOLDER, H, W, floats, node, ppm, write
+from test_outputs import FOLDER, H, W, floats, integers, node, ppm, write
 
 SCORES = [1.0, 4.5, 2.0, -1.0, 4.0, 0.5]
 LABELS = ["ant", "bee", "cat", "dog", "eel", "fox"]
@@ -147,8 +147,43 @@ def by_every_door():
             print("  %s: %s" % (door.__name__, "not here: " + reason if reason else "ok"))
 
 
+def ssd(name, end, activation):
+    """Boxes and scores of two candidates; the scores end in `end`."""
+    nodes = [node("GlobalAveragePool", ["input"], "mean"), node("Flatten", ["mean"], "flat"),
+             node("Gemm", ["flat", "zero", "values"], "row", transB=1), node("Reshape", ["row", "as_boxes"], "boxes"),
+             node("Slice", ["row", "from", "to", "axis"], "part"), node("Reshape", ["part", "as_scores"], "raw"),
+             node(end, ["raw"], "scores", **({"axis": 2} if end == "Softmax" else {}))]
+    tensors = [floats("zero", (8, 3), [0.0] * 24), floats("values", (8,), SCORES + [1.0, 2.0]),
+               integers("as_boxes", [1, 2, 4]), integers("as_scores", [1, 2, 2]), integers("from", [0]), integers("to", [4]),
+               integers("axis", [1])]
+    return write(name, nodes, tensors, [("boxes", (1, 2, 4)), ("scores", (1, 2, 2))],
+                 {"output": {"decode": "ssd", "activation": activation}})
+
+
+def mask(name, end, activation):
+    return write(name, [node("Conv", ["input", "w"], "map", kernel_shape=[1, 1]), node(end, ["map"], "mask")],
+                 [floats("w", (1, 3, 1, 1), [0.01] * 3)], [("mask", (1, 1, H, W))],
+                 {"output": {"decode": "mask", "activation": activation}})
+
+
+def an_activation_too_many_is_warned_about():
+    """Of any decoder that activates a whole output, in the log and by `models`; not where the graph has none."""
+    paths = dict(models(), ssd=ssd("ssd", "Softmax", "softmax"), ssd_raw=ssd("ssd_raw", "Relu", "softmax"),
+                 mask=mask("mask", "Sigmoid", "sigmoid"), mask_raw=mask("mask_raw", "Relu", "sigmoid"))
+    said = "the sidecar applies %s to output %s, of which the graph has made probabilities already"
+    expect = {"soft_twice": said % ("softmax", "answer"), "ssd": said % ("softmax", "scores"),
+              "mask": said % ("sigmoid", "mask")}
+    with Daemon(models=paths) as d:
+        for m in d.call("Models")["models"]:
+            got = [w for w in m["warnings"] if "applies" in w]
+            equal(len(got), m["name"] in expect, m)
+            check(not got or expect[m["name"]] in got[0], m)
+        for name, text in expect.items():
+            equal(d.log().count("model %s: %s" % (name, text)), 1, d.log())
+
+
 if __name__ == "__main__":
     try:
-        main([by_every_door])
+        main([by_every_door, an_activation_too_many_is_warned_about])
     finally:
         shutil.rmtree(FOLDER, ignore_errors=True)
