@@ -318,7 +318,7 @@ static void begin(PipedInfer *self)
     gst_segment_init(&self->in, GST_FORMAT_UNDEFINED);
     gst_segment_init(&self->out, GST_FORMAT_UNDEFINED);
     pgst_infer_qos_reset(self);
-    self->json_begun = self->json_segment_due = FALSE;
+    self->json_begun = self->json_segment_due = self->said_undecoded = FALSE;
     self->measured = 0;
     self->live = FALSE;
     self->number = self->answered = self->dropped = self->late = self->failed = 0;

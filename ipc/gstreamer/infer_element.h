@@ -46,7 +46,8 @@ struct _PipedInfer {
     GstPad *json;    /* NULL: not requested */
     GstFlowCombiner *combiner;
     gboolean json_begun, json_segment_due;
-    guint64 number; /* of the next frame that leaves */
+    gboolean said_undecoded; /* a warning told that there is nothing to draw */
+    guint64 number;          /* of the next frame that leaves */
     GstSegment in, out;
     GstClockTime earliest; /* running time; earlier frames are too late */
     gdouble proportion;

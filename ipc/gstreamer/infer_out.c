@@ -61,6 +61,25 @@ static struct pgst_item *next_ready(PipedInfer *self, PipedResult **ret)
     return item;
 }
 
+/* Whoever draws or reads objects would see none, frame after frame. Who wants the tensors knows. */
+static void say_undecoded(PipedInfer *self)
+{
+    gboolean raw = raw_wanted(self);
+    char *why = NULL;
+
+    g_mutex_lock(&self->lock);
+    if (!self->said_undecoded && !raw && self->session) {
+        why = pgst_session_undecoded(self->session);
+        self->said_undecoded = why != NULL;
+    }
+    g_mutex_unlock(&self->lock);
+    if (why) {
+        GST_ELEMENT_WARNING(self, STREAM, DECODE, ("nothing to draw: %s", why),
+                            ("answers have no objects; raw-outputs=true gives the tensors"));
+        g_free(why);
+    }
+}
+
 /* Return: the flow of all source pads together. */
 static GstFlowReturn combine(PipedInfer *self, GstPad *pad, GstFlowReturn flow)
 {
@@ -170,6 +189,7 @@ static GstFlowReturn push_frame(PipedInfer *self, GstBuffer *buffer, PipedResult
     count(self, status);
     if (status == PIPED_OK) {
         pgst_infer_took(self, arrived_us);
+        say_undecoded(self);
     } else if (!is_final(status)) {
         pgst_infer_say_qos(self, buffer, &self->out);
     } else {

@@ -19,8 +19,11 @@ static void make_decoder(struct pgst_session *s)
 
     s->decoder = piped_decoder_free(s->decoder);
     s->reconnects = piped_reconnects(s->client);
-    piped_decoder_new(piped_stream_description(s->stream), info->outputs, info->output_count,
-                      &s->decoder); /* without one there is nothing to decode */
+    g_clear_pointer(&s->undecoded, g_free);
+    if (piped_decoder_new(piped_stream_description(s->stream), info->outputs, info->output_count,
+                          &s->decoder) < 0) {
+        s->undecoded = g_strdup(piped_last_error());
+    }
 }
 
 /* If there is not memory enough for slots of buffers, each picture is copied. */
@@ -93,6 +96,7 @@ void pgst_session_unref(struct pgst_session *s)
         piped_decoder_free(s->decoder);
         piped_close(s->client);
         g_mutex_clear(&s->lock);
+        g_free(s->undecoded);
         g_free(s->model);
         g_free(s);
     }
@@ -156,6 +160,16 @@ PipedResult *pgst_session_next(struct pgst_session *s, gboolean raw)
     r = pgst_result_new(s->model, f->status, s->stream, f, decoded, raw);
     g_mutex_unlock(&s->lock);
     return r;
+}
+
+char *pgst_session_undecoded(struct pgst_session *s)
+{
+    char *why;
+
+    g_mutex_lock(&s->lock);
+    why = g_steal_pointer(&s->undecoded);
+    g_mutex_unlock(&s->lock);
+    return why;
 }
 
 guint64 pgst_session_reconnects(struct pgst_session *s)

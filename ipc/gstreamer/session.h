@@ -24,6 +24,7 @@ struct pgst_session {
     struct piped *client;
     struct piped_stream *stream;
     struct piped_decoder *decoder; /* NULL: the model does not say how */
+    char *undecoded;               /* owned: why there is none, until it is said; or NULL */
     char *model;                   /* of the settings */
     guint64 reconnects;            /* that the decoder is of */
     guint pooled, pooled_most;     /* slots that are memory of buffers */
@@ -57,6 +58,9 @@ void pgst_session_release(struct pgst_session *s, struct piped_frame *f);
 /** pgst_session_next() - the next answer, if it is there. @raw: as of pgst_result_new(). Return:
  * NULL: not yet. */
 PipedResult *pgst_session_next(struct pgst_session *s, gboolean raw);
+/** pgst_session_undecoded() - Return: why answers are not decoded, once; the caller's. NULL: they
+ * are, or it was told. */
+char *pgst_session_undecoded(struct pgst_session *s);
 guint64 pgst_session_reconnects(struct pgst_session *s);
 
 /** pgst_session_memory() - Return: memory that is a slot; NULL: none is free for it. */

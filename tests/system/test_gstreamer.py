@@ -185,6 +185,21 @@ def errors_tell_the_reason():
     return None
 
 
+def what_cannot_be_drawn_is_said_once():
+    """A model of which nobody knows how to decode: one warning, with the key and what to do. Not where tensors are wanted,
+    and not of a classifier, whose classes are known without a key."""
+    if not_by_launch():
+        return not_by_launch()
+    with Served() as d:
+        for element, times in (("model=silent", 1), ("model=silent raw-outputs=true", 0), ("model=digits", 0),
+                               ("model=yolo", 0)):
+            said = d.launch("videotestsrc num-buffers=20 ! pipedinfer %s ! pipedoverlay ! fakesink" % element)
+            equal(len(re.findall("^WARNING: from element", said, re.M)), times, said)
+            for part in ("nothing to draw: ", "(key output)", "pipectl models inspect FILE --write-sidecar") if times else ():
+                check(part in said, element, said)
+    return None
+
+
 def message(sock):
     """Return: type of the next message, its bytes."""
     head = sock.recv(32, socket.MSG_WAITALL)
@@ -270,4 +285,4 @@ def the_pages_examples_run():
 
 main((all_frames_come_in_order_with_the_right_answers, gst_launch_says_each_answer, formats_and_strides_make_no_difference,
       texts_say_what_pipectl_says, the_overlay_draws_what_pipectl_draws, the_overlay_draws_in_every_format,
-      errors_tell_the_reason, properties_of_the_stream_reach_the_daemon, the_pages_examples_run))
+      errors_tell_the_reason, what_cannot_be_drawn_is_said_once, properties_of_the_stream_reach_the_daemon, the_pages_examples_run))
