@@ -123,7 +123,7 @@ def the_file_tells_its_classes():
           [value("x", F32, [1, 3, 8, 8])], [value("y", F32, [1, 3])],
           notes=[("author", "Ultralytics"), ("task", "classify"), ("names", "{0: 'red', 1: 'green', 2: \"navy's\"}")])
     text, _ = inspect(path)
-    check("labels      3, from red on\n" in text and "Ultralytics made it" in text, text)
+    check('"labels": [\n        "red",' in text and "as for classifiers of Ultralytics" in text, text)
     j, _ = inspect(path, "--json", "--write-sidecar")
     equal(j["sidecar"]["draft"]["labels"], ["red", "green", "navy's"])
     check("pad" not in j["sidecar"]["draft"]["preprocess"], "bars without a letterbox")
