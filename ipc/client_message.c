@@ -158,16 +158,17 @@ static int send_pool(struct piped_stream *s)
     return ipc_client_queue(s->client, &h, b, sizeof(b), NULL, 0, s->memfd);
 }
 
-/* A refusal ends a new stream. One that was open before a restart is tried again: the daemon may
- * still be loading the model. */
+/* A refusal ends a new stream, unless the daemon is stopping: the next one is asked. A stream that
+ * was open before a restart is tried again: the daemon may still be loading the model. */
 static int refused(struct piped_stream *s, const struct ipc_header *h, const char *text,
                    size_t bytes)
 {
-    bool passing = h->status == IPC_UNAVAILABLE || h->status == IPC_NOT_FOUND;
+    bool stopping = h->status == IPC_UNAVAILABLE && s->client->draining;
+    bool reopened = s->slots && (h->status == IPC_UNAVAILABLE || h->status == IPC_NOT_FOUND);
 
     ipc_client_error(0, "%s refused: %.*s", ipc_type_name((uint16_t)(h->type - 1)), (int)bytes,
                      text);
-    if (s->slots && passing) {
+    if (stopping || reopened) {
         return -EAGAIN;
     }
     ipc_stream_fail(s, h->status, status_errno(h->status), piped_last_error());

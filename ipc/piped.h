@@ -247,9 +247,11 @@ PIPED_API const char *piped_server(const struct piped *p);
  * @p: the connection     @options: borrowed during the call; NULL: all defaults
  * @ret: the stream; the caller owns it until piped_stream_close() or piped_close()
  *
+ * A daemon that is stopping counts as one that went away: the stream is opened at the next.
+ *
  * Return: 0; -ENOENT (no such model), -EOPNOTSUPP (pixel format; f16 with a model without f32
  * tensors, or with a daemon that is too old), -EBUSY (a limit), -EINVAL, -EPERM, -EAGAIN
- * (draining), -ENOTCONN, -ETIMEDOUT (answer_ms), -ENOMEM.
+ * (unavailable for another reason), -ENOTCONN, -ETIMEDOUT (answer_ms), -ENOMEM.
  */
 PIPED_API int piped_stream_open(struct piped *p, const struct piped_stream_options *options,
                                 struct piped_stream **ret);

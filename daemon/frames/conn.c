@@ -81,3 +81,13 @@ int dmn_conn_new(struct dmn_frames *f, int fd, struct dmn_account *account, pid_
     *ret = c;
     return 0;
 }
+
+void dmn_conn_tell_draining(struct dmn_conn *c)
+{
+    struct ipc_event_msg m = {.event = IPC_EVENT_DRAINING};
+    uint8_t payload[IPC_EVENT_BYTES];
+
+    ipc_put_event(&m, payload);
+    dmn_peer_send(&c->peer, (struct ipc_header){.type = IPC_EVENT}, payload, sizeof(payload), NULL,
+                  0);
+}

@@ -47,6 +47,9 @@ int dmn_conn_new(struct dmn_frames *f, int fd, struct dmn_account *account, pid_
 /** dmn_conn_close() - closes it now, even with unwritten answers. A second call does nothing. */
 void dmn_conn_close(struct dmn_conn *c);
 
+/** dmn_conn_tell_draining() - appends the event that the daemon is stopping. */
+void dmn_conn_tell_draining(struct dmn_conn *c);
+
 /** dmn_conn_takes() - Return: it may send more: it reads its answers, and nothing ends it. */
 static inline bool dmn_conn_takes(const struct dmn_conn *c)
 {

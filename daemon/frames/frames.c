@@ -132,17 +132,13 @@ void dmn_frames_take_in(struct dmn_frames *f)
 
 void dmn_frames_drain_begin(struct dmn_frames *f)
 {
-    struct ipc_event_msg m = {.event = IPC_EVENT_DRAINING};
-    uint8_t payload[IPC_EVENT_BYTES];
     struct dmn_conn *c;
 
     dmn_frames_take_in(f); /* frames sent before the stop still count */
     f->draining = true;
-    ipc_put_event(&m, payload);
     LIST_FOREACH(c, &f->conns, linked) {
         if (c->greeted) {
-            dmn_peer_send(&c->peer, (struct ipc_header){.type = IPC_EVENT}, payload,
-                          sizeof(payload), NULL, 0);
+            dmn_conn_tell_draining(c);
         }
     }
 }

@@ -37,6 +37,9 @@ static void hello(struct dmn_conn *c, const uint8_t *payload)
     ipc_put_welcome(&w, bytes);
     dmn_peer_send(&c->peer, (struct ipc_header){.type = IPC_WELCOME}, bytes, sizeof(bytes), NULL,
                   0);
+    if (c->peer.frames->draining) { /* it greeted too late for dmn_frames_drain_begin() */
+        dmn_conn_tell_draining(c);
+    }
 }
 
 static void no_such_stream(struct dmn_conn *c, const struct ipc_header *h)

@@ -124,20 +124,46 @@ def drain_answers_all_in_flight():
         equal(d.wait_exit(), 0)
 
 
+def never_read(c):
+    """Until the daemon has answers that this client does not take."""
+    c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    for _ in range(3000):
+        try:
+            c.sock.settimeout(0.2)
+            c.sock.sendall(pyclient.header(pyclient.PING, 64) + b"x" * 64)
+        except (TimeoutError, OSError):
+            break
+
+
 def drain_does_not_wait_for_ever():
     """A client that never reads holds the stop back for drain_ms at most."""
     with Daemon(config={"drain_ms": 200}) as d, pyclient.Connection(d.frames_path) as c:
         s = pyclient.Stream(c, credits=64)
-        c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-        for i in range(3000):
-            try:
-                c.sock.settimeout(0.2)
-                c.sock.sendall(pyclient.header(pyclient.PING, 64) + b"x" * 64)
-            except (TimeoutError, OSError):
-                break
+        never_read(c)
         d.signal(signal.SIGTERM)
         equal(d.wait_exit(), 0)
         s.free()
+
+
+def who_greets_during_the_drain_is_told():
+    """It was accepted before, and knows then why its stream is refused."""
+    with Daemon(config={"drain_ms": 60000}) as d, pyclient.Connection(d.frames_path) as slow, \
+            pyclient.Connection(d.frames_path, greet=False) as late:
+        with pyclient.Connection(d.frames_path):
+            pass  # accepted after the one that says nothing yet
+        never_read(slow)
+        d.signal(signal.SIGTERM)
+        d.wait_notify(lambda m: m.get("STOPPING") == "1")
+        late.greet()
+        late.receive(lambda h: h.type == pyclient.EVENT)
+        equal([e[1] for e in late.events], [2], "DRAINING")
+        try:
+            pyclient.Stream(late)
+            check(False, "a stream was opened")
+        except pyclient.Refused as e:
+            equal(e.status, "unavailable")
+        slow.close()
+        equal(d.wait_exit(), 0)
 
 
 def second_instance_is_refused():
@@ -407,6 +433,7 @@ if __name__ == "__main__":
     main([ready_and_status, the_loop_has_a_shorter_slice_than_teams, stopping_is_announced_and_files_removed, sigint_stops_too,
           watchdog_is_fed, a_manager_that_does_not_read_stops_nothing, repeated_requests_to_stop_end_cleanly,
           no_watchdog_without_asking, drain_answers_all_in_flight, drain_does_not_wait_for_ever,
+          who_greets_during_the_drain_is_told,
           second_instance_is_refused, stale_socket_is_replaced, socket_activation, activation_by_systemd_tool,
           no_listening_socket_is_refused, check_config_says_where, dropins_override_in_order,
           bad_models_are_refused_while_others_serve,
