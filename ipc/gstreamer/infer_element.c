@@ -179,7 +179,8 @@ static void install_properties(GObjectClass *class)
         {PROPERTY_PRIORITY, "priority", "Of the stream, in the daemon", 0, 3, 0},
         {PROPERTY_IN_FLIGHT, "in-flight", "Frames that may wait for answers at once", 1, 256, 8},
         {PROPERTY_TIMEOUT, "timeout-ms",
-         "How long to wait for the daemon, and to look for one that went away", 1, G_MAXINT, 30000},
+         "How long to wait for an answer at the start, and to look for a daemon that went away", 1,
+         G_MAXINT, 30000},
         {PROPERTY_LATENCY, "latency-ms", "Answer to the query for latency; 0: as measured", 0,
          G_MAXINT, 0},
     };

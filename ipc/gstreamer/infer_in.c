@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipedinfer: the sink pad. Frames go to the daemon and into the queue. */
+#include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
 #include "ipc/gstreamer/infer_element.h"
 #include "ipc/gstreamer/slot_pool.h"
+
+#define TRY_AGAIN_US 20000
 
 static void free_item(struct pgst_item *item)
 {
@@ -153,6 +156,35 @@ GstFlowReturn pgst_infer_chain(GstPad *pad, GstObject *parent, GstBuffer *buffer
     return send_frame(self, buffer);
 }
 
+/* Return: FALSE: it is time to give up, or the element is stopped. */
+static gboolean wait_to_try_again(PipedInfer *self, gint64 end_us)
+{
+    gint64 until_us = MIN(g_get_monotonic_time() + TRY_AGAIN_US, end_us);
+    gboolean goes_on;
+
+    g_mutex_lock(&self->lock);
+    while (!self->flushing && self->flow == GST_FLOW_OK &&
+           g_cond_wait_until(&self->room, &self->lock, until_us)) {
+    }
+    goes_on = !self->flushing && self->flow == GST_FLOW_OK;
+    g_mutex_unlock(&self->lock);
+    return goes_on && until_us < end_us;
+}
+
+/* An element that was connected looks for a daemon that went away for as long as libpiped does: a
+ * new format may come during a restart. Without a daemon at the start it fails at once. */
+static int open_session(PipedInfer *self, const struct pgst_settings *set, const GstVideoInfo *info,
+                        struct pgst_session **ret)
+{
+    gint64 end_us = g_get_monotonic_time() + set->timeout_ms * G_TIME_SPAN_MILLISECOND;
+    int rc = pgst_session_open(set, info, ret);
+
+    while (rc == -EHOSTDOWN && self->session && wait_to_try_again(self, end_us)) {
+        rc = pgst_session_open(set, info, ret);
+    }
+    return rc;
+}
+
 /* A new format: the frames of the old one leave first. Only this thread changes the session. */
 static gboolean take_caps(PipedInfer *self, GstEvent *event)
 {
@@ -177,7 +209,7 @@ static gboolean take_caps(PipedInfer *self, GstEvent *event)
     set.socket = g_strdup(set.socket);
     set.model = g_strdup(set.model);
     GST_OBJECT_UNLOCK(self);
-    rc = pgst_session_open(&set, &info, &session);
+    rc = open_session(self, &set, &info, &session);
     if (rc < 0) {
         GST_ELEMENT_ERROR(self, RESOURCE, OPEN_READ_WRITE, ("%s", piped_last_error()),
                           ("model %s: %s", set.model ? set.model : "(the first)", g_strerror(-rc)));

@@ -73,6 +73,9 @@ int pgst_session_open(const struct pgst_settings *set, const GstVideoInfo *info,
     s->stride = pgst_format_stride(s->format, info);
     s->model = g_strdup(set->model);
     rc = piped_connect(&o, &s->client);
+    if (rc == -ENOENT || rc == -ECONNREFUSED) {
+        rc = -EHOSTDOWN;
+    }
     rc = rc < 0 ? rc : open_stream(s, set);
     if (rc < 0) {
         pgst_session_unref(s);

@@ -43,7 +43,8 @@ struct pgst_slot {
 };
 
 /** pgst_session_open() - connects and opens a stream for pictures of @info, which has one of our
- * formats. Return: 0, the caller has the reference; -errno, and piped_last_error() says why. */
+ * formats. Return: 0, the caller has the reference; -EHOSTDOWN: nobody listens at the socket;
+ * another -errno; piped_last_error() says why. */
 int pgst_session_open(const struct pgst_settings *set, const GstVideoInfo *info,
                       struct pgst_session **ret);
 struct pgst_session *pgst_session_ref(struct pgst_session *s);

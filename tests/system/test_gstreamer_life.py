@@ -5,7 +5,7 @@ import os
 import random
 import signal
 
-from daemon import DIGITS, check, equal
+from daemon import DIGITS, LIMIT_S, check, equal
 from gst import LATE, SANITIZED, SINK, Served, main
 
 OK, UNAVAILABLE, DROPPED = 0, 6, 9
@@ -153,6 +153,23 @@ def a_restart_loses_nothing():
         equal(p.pull(1), [EOS])
 
 
+def a_new_format_waits_for_a_daemon_that_went_away():
+    """It comes when all frames of the old one are answered; nobody listens at the socket then."""
+    with Served() as d, d.play("concat name=c ! pipedinfer name=infer model=text timeout-ms=%d ! %s videotestsrc num-buffers=3 ! "
+                               "%s ! c. videotestsrc num-buffers=3 ! video/x-raw,format=RGB,width=61,height=45,framerate=%d/1 "
+                               "! c." % (1000 * LIMIT_S, SINK, SMALL, RATE)) as p:
+        sent(p, 3)
+        d.signal(signal.SIGTERM)  # they are answered first
+        d.wait_exit()
+        d.kill()
+        frames = p.pull(2)  # the sink has the third, and the second format comes
+        d.start()
+        frames += p.pull(4)
+        equal(statuses(frames), [OK] * 6)
+        equal([f["pts"] for f in frames], 2 * [pts_of(k) for k in range(3)])
+        equal(p.pull(1), [EOS])
+
+
 def a_daemon_that_stays_away_is_an_error():
     with Served(expect_exit=None) as d, d.play(source() + " timeout-ms=300 ! " + SINK) as p:
         p.pull(5)
@@ -208,5 +225,6 @@ def a_long_stream_needs_no_more_memory():
 
 main((seeks_flush_frames_in_flight, a_seek_flushes_what_the_daemon_holds, the_end_of_the_stream_comes_after_the_last_frame,
       late_frames_are_not_sent, latency_is_answered, policies_drop_frames_that_pass_without_answers, a_restart_loses_nothing,
-      a_daemon_that_stays_away_is_an_error, a_new_format_gets_a_new_stream, it_may_end_at_any_time,
+      a_new_format_waits_for_a_daemon_that_went_away, a_daemon_that_stays_away_is_an_error,
+      a_new_format_gets_a_new_stream, it_may_end_at_any_time,
       a_long_stream_needs_no_more_memory))
