@@ -29,8 +29,8 @@ class Answers:
     def __init__(self, name):
         self.name, self.frames, self.right = name, [], []
 
-    def learn(self, d):
-        with pc.Connection(d.frames_path, timeout=LIMIT_S) as c:
+    def learn(self, d, path=None):
+        with pc.Connection(path or d.frames_path, timeout=LIMIT_S) as c:
             s = pc.Stream(c, 1, self.name)
             self.frames = self.frames or [frame_of(i, s.input_bytes // 4) for i in range(INPUTS)]
             self.right.append([s.infer(f).output for f in self.frames])
@@ -42,6 +42,7 @@ class Answers:
 
 class Client(threading.Thread):
     """Connects again and again until told to stop."""
+    door, policies = "frames", sorted(ANSWERS)
 
     def __init__(self, path, answers, seed):
         super().__init__(daemon=True)
@@ -86,7 +87,7 @@ class Client(threading.Thread):
 
     def stream(self, c):
         r = self.random
-        policy = r.choice(sorted(ANSWERS))
+        policy = r.choice(self.policies)
         s = pc.Stream(c, 1, self.answers.name, policy=policy, inline=r.random() < 0.5, credits=r.randint(1, 8),
                       priority=r.randint(0, 3), deadline_ns=r.choice((0, 0, 0, 50000000)))
         try:

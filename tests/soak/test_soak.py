@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mixed load, hour after hour: clients of every policy, and everything that may happen to a daemon, in a random order.
 
-PIPED_TEST_SOAK_S says for how long (tests/run --soak HOURS), PIPED_TEST_SEED which order. At each rest, when nobody
-streams, the daemon has as many threads and descriptors as at the first, and little more memory. Answers are right and
-in order, and every frame has one; a restart under load ends cleanly.
+Beside the clients of the frames protocol come those of the other doors: HTTP, Python, GStreamer, links between boards
+(soak_doors.py). PIPED_TEST_SOAK_S says for how long (tests/run --soak HOURS), PIPED_TEST_SEED which order. At each rest,
+when nobody streams, each process has as many threads and descriptors as at the first, and little more memory. Answers are
+right and in order, and every frame has one; a restart under load ends cleanly.
 """
 import os
 import random
@@ -14,6 +15,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "system"))
 import adapting  # noqa: E402
+import soak_doors  # noqa: E402
 import tiny_onnx  # noqa: E402
 from daemon import DIGITS, HEARTBEAT, Daemon, VarlinkError, check, equal, main  # noqa: E402
 from example_pictures import folder  # noqa: E402
@@ -35,17 +37,34 @@ class Soak:
         self.extra = os.path.join(d.temp, "extra.onnx")
         tiny_onnx.write(self.extra, [("conv", 8, 3), ("relu",), ("pool",), ("linear", 4)], channels=3, size=8)
         self.pictures = folder(d)
-        self.answers = Answers("digits")
-        self.did, self.first, self.most, self.rests = {}, None, {}, 0
+        self.answers = {name: Answers(name) for name in d.models}
+        self.seed, self.config = SEED, dict(CONFIG)
+        self.doors = []
+        self.did, self.first, self.most, self.rests = {}, {}, {}, 0
 
     def begin(self):
+        for door in soak_doors.PRESENT:
+            self.doors.append(door(self))
+        self.d.write_config(self.config)
         self.d.start()
-        self.answers.learn(self.d)
+        for answers in self.answers.values():
+            answers.learn(self.d)
         self.quantise()
-        self.answers.learn(self.d)
+        self.answers["digits"].learn(self.d)
         self.plain()
-        self.units = self.d.status()["models"][0]["units"]
-        self.clients = [Client(self.d.frames_path, self.answers, SEED + i) for i in range(CLIENTS)]
+        self.units = self.model("digits")["units"]
+        for door in self.doors:
+            door.begin()
+        self.clients = [Client(self.d.frames_path, self.answers["digits"], SEED + i) for i in range(CLIENTS)]
+        self.clients += [client for door in self.doors for client in door.clients]
+        self.events = [getattr(self, e.__name__) for e in self.EVENTS]
+        self.events += [getattr(door, e.__name__) for door in self.doors for e in door.events]
+        for door in self.doors:
+            check(self.d.wait_until(door.warm), "never warm:", door, self.log())
+
+    def model(self, name):
+        """Return: its status."""
+        return next(m for m in self.d.status()["models"] if m["name"] == name)
 
     # ---- events ----
 
@@ -72,7 +91,7 @@ class Soak:
         self.d.call("Unload", {"name": "extra"})
 
     def reload(self):
-        self.d.write_config({**CONFIG, "limits": {"connections": self.random.randint(48, 96)}})
+        self.d.write_config({**self.config, "limits": {"connections": self.random.randint(48, 96)}})
         self.d.call("Reload")
 
     def restart(self):
@@ -110,10 +129,10 @@ class Soak:
         retune, restart, kill, freeze, quantise, plain)
 
     def event(self):
-        what = self.random.choice(self.EVENTS)
+        what = self.random.choice(self.events)
         name = what.__name__
         try:
-            what(self)
+            what()
         except VarlinkError as e:  # busy with a search, a model that is there already, cores that are gone
             name += ", refused"
             check(e.parameters, "refused without a word:", e)
@@ -122,11 +141,11 @@ class Soak:
     # ---- watching ----
 
     def figures(self):
-        base = "/proc/%d/" % self.d.process.pid
-        with open(base + "status", encoding="ascii") as f:
-            status = dict(line.split(":", 1) for line in f)
-        return {"memory_mib": int(status["VmRSS"].split()[0]) / 1024, "threads": int(status["Threads"]),
-                "descriptors": len(os.listdir(base + "fd"))}
+        """Return: of each process, how much it has."""
+        processes = {"piped": self.d.process.pid}
+        for door in self.doors:
+            processes.update(door.processes())
+        return {name: figures_of(pid) for name, pid in processes.items()}
 
     def tidy(self):
         """Nobody streams, and what is served is what was served first."""
@@ -145,16 +164,22 @@ class Soak:
         except VarlinkError:  # the core has just come back
             return None
 
+    def settled(self):
+        """Return: whether each process has no more threads and descriptors than at the first rest."""
+        now = self.figures()
+        return all(now[name][k] <= first[k] for name, first in self.first.items() for k in ("threads", "descriptors"))
+
     def rest(self):
         self.tidy()
-        settled = self.d.wait_until(lambda: self.first is None or all(
-            self.figures()[k] <= self.first[k] for k in ("threads", "descriptors")))
+        settled = self.d.wait_until(self.settled)
         now = self.figures()
         self.first = self.first or now
-        check(settled, "threads or descriptors grew:", self.first, now, os.listdir("/proc/%d/fd" % self.d.process.pid))
-        if "PIPED_TEST_SANITIZER" not in os.environ:
-            check(now["memory_mib"] < 1.1 * self.first["memory_mib"] + GROWTH_MIB, "memory grew:", self.first, now)
-        self.most = {k: max(v, self.most.get(k, 0)) for k, v in now.items()}
+        check(settled, "threads or descriptors grew:", self.first, now)
+        for name, figures in now.items():
+            first, most = self.first[name], self.most.setdefault(name, figures)
+            if "PIPED_TEST_SANITIZER" not in os.environ:
+                check(figures["memory_mib"] < 1.1 * first["memory_mib"] + GROWTH_MIB, "memory of", name, "grew:", first, figures)
+            self.most[name] = {k: max(v, most[k]) for k, v in figures.items()}
         self.rests += 1
         for client in self.clients:
             client.resume()
@@ -165,31 +190,50 @@ class Soak:
                 raise client.error
         check(self.d.process.poll() is None, "piped ended:", self.d.process.returncode, self.d.log())
 
+    def log(self):
+        return "\n".join(["---- log of piped ----\n" + self.d.log()[-20000:]] + [door.log() for door in self.doors])
+
     def end(self):
         for client in self.clients:
             client.end()
         self.alive()
+        for door in self.doors:
+            door.end()
         self.d.stop()
 
     def told(self):
-        counts = {}
-        for client in self.clients:
-            for what, n in client.counts.items():
-                counts[what] = counts.get(what, 0) + n
-        times = sorted(t for client in self.clients for t in client.times_ms)
-        at = lambda share: times[min(int(share * len(times)), len(times) - 1)]  # noqa: E731
-        print("clients: %s" % ", ".join("%s %d" % item for item in sorted(counts.items())))
+        for name in dict.fromkeys(client.door for client in self.clients):
+            clients = [client for client in self.clients if client.door == name]
+            counts = {}
+            for client in clients:
+                for what, n in client.counts.items():
+                    counts[what] = counts.get(what, 0) + n
+            check(counts.get("ok", 0) > 0, "no frame was answered:", name, counts)
+            times = sorted(t for client in clients for t in client.times_ms)
+            at = lambda share: times[min(int(share * len(times)), len(times) - 1)]  # noqa: E731, B023
+            print("%s: %s" % (name, ", ".join("%s %d" % item for item in sorted(counts.items()))))
+            print("  round trips, ms: median %.1f, 99 %% %.1f, most %.1f" % (at(0.5), at(0.99), times[-1]))
         print("events: %s" % ", ".join("%s %d" % item for item in sorted(self.did.items())))
-        print("round trips, ms: median %.1f, 99 %% %.1f, most %.1f" % (at(0.5), at(0.99), times[-1]))
-        print("%d rests; the first: %s; the most: %s" % (self.rests, self.first, self.most))
-        return counts
+        print("%d rests" % self.rests)
+        for name, first in self.first.items():
+            print("  %s: the first %s, the most %s" % (name, first, self.most[name]))
+
+
+def figures_of(pid):
+    base = "/proc/%d/" % pid
+    with open(base + "status", encoding="ascii") as f:
+        status = dict(line.split(":", 1) for line in f)
+    return {"memory_mib": int(status["VmRSS"].split()[0]) / 1024, "threads": int(status["Threads"]),
+            "descriptors": len(os.listdir(base + "fd"))}
 
 
 def mixed_load():
     print("seed %d, %.0f s" % (SEED, SECONDS), flush=True)
-    d = Daemon(models={"digits": DIGITS}, config=CONFIG, env=HEARTBEAT)
+    d = Daemon(config=CONFIG, env=HEARTBEAT)
+    d.models = {"digits": DIGITS, "colour": os.path.join(d.temp, "colour.onnx")}
+    tiny_onnx.write(d.models["colour"], [("conv", 8, 3), ("relu",), ("pool",), ("linear", 10)], channels=3, size=20)
+    soak = Soak(d)
     try:
-        soak = Soak(d)
         soak.begin()
         end = time.monotonic() + SECONDS
         count = 0
@@ -202,14 +246,16 @@ def mixed_load():
                 soak.rest()
         soak.rest()
         soak.end()
-        check(soak.told().get("ok", 0) > 0, "no frame was answered")
+        soak.told()
         equal(d.process, None)
     except BaseException:
-        print("---- log of piped ----\n" + d.log()[-20000:], file=sys.stderr)
+        print(soak.log(), file=sys.stderr)
+        for door in soak.doors:
+            door.kill()
         raise
     finally:
         d.cleanup()
 
 
 if __name__ == "__main__":
-    main([mixed_load])
+    main([mixed_load, *soak_doors.SKIPPED])
