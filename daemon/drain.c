@@ -43,6 +43,7 @@ void dmn_drain_begin(struct dmn_daemon *d)
     dmn_frames_stop_accepting(&d->frames);
     dmn_control_stop_accepting(&d->control);
     dmn_plans_give_up(&d->plans, "the daemon is stopping");
+    dmn_boards_stop(&d->boards);
     dmn_frames_drain_begin(&d->frames);
     d->draining = d->models.stopping = true;
     dmn_control_draining(&d->control);

@@ -127,7 +127,7 @@ const char *dmn_board_model_why(const struct dmn_board_model *bm)
         return "";
     }
     if (!bm->of->report) {
-        return "piped-link is away";
+        return bm->of->stopping ? "the daemon is stopping" : "piped-link is away";
     }
     if (failed(bm) && bm->state.why[0]) {
         return bm->state.why;

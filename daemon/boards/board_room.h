@@ -42,6 +42,7 @@ struct dmn_boards {
     LIST_HEAD(, dmn_board_model) models;   /* owned */
     LIST_HEAD(, dmn_border_kept) borders;  /* owned: border_kept.h */
     struct brd_link_report_all *report;    /* owned; NULL: piped-link is away */
+    bool stopping;                         /* no route is taken any more */
     uint64_t reported_ns;                  /* when it came */
     struct dmn_board_seen seen[BRD_MAX];   /* of report->board, in their order */
     bool routes_changed;                   /* listeners are told before the loop waits */

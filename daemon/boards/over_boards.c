@@ -87,6 +87,10 @@ static void report(struct dmn_boards *b, struct brd_link_report_all *r)
 
 void dmn_boards_report(struct dmn_boards *b, struct brd_link_report_all *r)
 {
+    if (b->stopping) {
+        report_free(r);
+        return;
+    }
     if (!b->report) {
         dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_BOARD},
                      "piped-link reports %zu boards", r->board_count);
@@ -108,6 +112,12 @@ static void gone(struct dmn_boards *b, const char *how)
 void dmn_boards_reporter_gone(struct dmn_boards *b)
 {
     gone(b, "its connection ended");
+}
+
+void dmn_boards_stop(struct dmn_boards *b)
+{
+    b->stopping = true;
+    report(b, NULL);
 }
 
 /* ---- routes ---- */

@@ -36,6 +36,10 @@ void dmn_boards_configure(struct dmn_boards *b);
 /** dmn_boards_settle() - call before the loop waits. Return: frames may have come back. */
 bool dmn_boards_settle(struct dmn_boards *b);
 
+/** dmn_boards_stop() - the daemon stops: frames that are away come back and are computed here. A
+ * route that leads through this daemon would wait for what it no longer takes. */
+void dmn_boards_stop(struct dmn_boards *b);
+
 /** dmn_boards_report() - piped-link reports. @r: owned by the room from now on. */
 void dmn_boards_report(struct dmn_boards *b, struct brd_link_report_all *r);
 /** dmn_boards_reporter_gone() - piped-link's connection ended. */

@@ -170,6 +170,14 @@ def restart_head_daemon(fleet):
     fleet.head.start_daemon()
 
 
+def stop_head_daemon(fleet):
+    """It answers what is on its way over a route that leads through itself, and waits for nobody."""
+    fleet.head.daemon.stop()
+    said = fleet.head.daemon.log()
+    check("it is silent" not in said and "stopping anyway" not in said, said)
+    fleet.head.start_daemon()
+
+
 def restart_head(fleet):
     fleet.head.kill()
     fleet.head.start()
@@ -188,6 +196,7 @@ def cut(source, to):
 FAULTS = [
     faulty("a_middle_board_is_killed", lambda f: f["b2"].kill(), lambda f: f["b2"].start()),
     killed("b2", "link"), killed("b3", "daemon"), killed("b1", "link"),
+    faulty("piped_of_the_head_is_stopped", stop_head_daemon, lambda f: None),
     faulty("piped_of_the_head_is_killed", restart_head_daemon, lambda f: None),
     faulty("the_head_is_killed", restart_head, lambda f: None),
     pulled("b2"), pulled("b1"), cut("b2", "b3"), cut("b3", "b1"), cut("b1", "b2"),

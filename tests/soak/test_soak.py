@@ -95,7 +95,10 @@ class Soak:
         self.d.call("Reload")
 
     def restart(self):
+        before = len(self.d.log())
         self.d.stop()
+        said = self.d.log()[before:]
+        check("it is silent" not in said and "stopping anyway" not in said, "frames held up the stop:", said)
         self.d.start()
 
     def kill(self):
