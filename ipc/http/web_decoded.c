@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "ipc/show/decoded_json.h"
-
 static bool find_decoder(struct web_place *place, enum web_form form, struct piped_decoder **ret,
                          struct web_reply *r)
 {
@@ -26,19 +24,16 @@ bool web_decoded_ready(struct web_place *place, enum web_form form, struct web_r
 }
 
 bool web_decoded(struct web_place *place, enum web_form form, const struct piped_stream *s,
-                 const struct piped_frame *f, json_t **ret, struct web_reply *r)
+                 const struct piped_frame *f, const struct piped_decoded **ret, struct web_reply *r)
 {
-    const struct piped_decoded *found;
     struct piped_decoder *d;
 
     if (!find_decoder(place, form, &d, r)) {
         return false;
     }
-    if (piped_decode_frame(d, s, f, &found) < 0) {
+    if (piped_decode_frame(d, s, f, ret) < 0) {
         web_fail(r, 500, "the outputs cannot be decoded: %s", piped_last_error());
         return false;
     }
-    *ret = json_object();
-    shw_json(*ret, found);
     return true;
 }

@@ -115,16 +115,31 @@ static json_t *classes_of(struct job *j, const struct piped_frame *f)
     return top ? json_pack("{s:o}", "top", top) : NULL;
 }
 
+/* What the outputs mean. Return: NULL: the reply is an error. */
+static json_t *decoded_of(struct job *j, struct piped_stream *s, const struct piped_frame *f)
+{
+    const struct piped_decoded *found;
+    json_t *more;
+
+    if (!web_decoded(j->place, j->form, s, f, &found, j->r)) {
+        return NULL;
+    }
+    if (!web_claim(j->q, shw_json_bytes(found))) {
+        web_fail_memory(j->r, j->q->listener->web);
+        return NULL;
+    }
+    more = json_object();
+    shw_json(more, found);
+    return more;
+}
+
 static void answer(struct job *j, struct piped_stream *s, const struct piped_frame *f)
 {
-    json_t *more = NULL;
+    json_t *more = j->call.decode ? decoded_of(j, s, f) : classes_of(j, f);
 
-    if (!j->call.decode) {
-        more = classes_of(j, f);
-    } else if (!web_decoded(j->place, j->form, s, f, &more, j->r)) {
-        return;
+    if (more || !j->call.decode) {
+        web_call_answer(&j->call, j->q, s, f, more, j->r);
     }
-    web_call_answer(&j->call, j->q, s, f, more, j->r);
     json_decref(more);
 }
 

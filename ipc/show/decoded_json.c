@@ -4,6 +4,11 @@
 #include "base.h"
 #include "ipc/show/number.h"
 
+/* An upper bound of what jansson and the text take for each. */
+#define OBJECT_BYTES 2048u
+#define POINT_BYTES 512u
+#define RUN_BYTES 320u
+
 static json_t *points_json(const struct piped_decoded *r, const struct piped_object *o)
 {
     json_t *points = json_array();
@@ -36,6 +41,17 @@ static json_t *object_json(const struct piped_decoded *r, const struct piped_obj
     return j;
 }
 
+/* Return: how many places from @i on have one class. */
+static size_t run_from(const struct piped_mask *m, size_t i)
+{
+    size_t count = (size_t)m->columns * m->rows, n = 1;
+
+    while (i + n < count && m->classes[i + n] == m->classes[i]) {
+        n++;
+    }
+    return n;
+}
+
 /* The classes as runs from row to row: [class, count], 255 for none. */
 static json_t *mask_json(const struct piped_mask *m)
 {
@@ -43,13 +59,22 @@ static json_t *mask_json(const struct piped_mask *m)
     json_t *runs = json_array();
 
     for (size_t i = 0, n; i < count; i += n) {
-        for (n = 1; i + n < count && m->classes[i + n] == m->classes[i]; n++) {
-        }
+        n = run_from(m, i);
         json_array_append_new(runs, json_pack("[i, I]", m->classes[i], (json_int_t)n));
     }
     return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "columns", (int)m->columns, "rows",
                      (int)m->rows, "x", shw_number(m->x), "y", shw_number(m->y), "width",
                      shw_number(m->width), "height", shw_number(m->height), "runs", runs);
+}
+
+size_t shw_json_bytes(const struct piped_decoded *r)
+{
+    size_t runs = 0;
+
+    for (size_t i = 0; r->mask && i < (size_t)r->mask->columns * r->mask->rows; runs++) {
+        i += run_from(r->mask, i);
+    }
+    return (r->object_count + 1) * OBJECT_BYTES + r->point_count * POINT_BYTES + runs * RUN_BYTES;
 }
 
 json_t *shw_top(struct piped_decoder *d, const void *output, size_t most)

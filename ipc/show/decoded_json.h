@@ -8,6 +8,8 @@
 
 /** shw_json() - adds decoded, width, height, objects, text and mask to @report. Threads: any. */
 void shw_json(json_t *report, const struct piped_decoded *r);
+/** shw_json_bytes() - Return: memory that what shw_json() adds may take, with its text. */
+size_t shw_json_bytes(const struct piped_decoded *r);
 /** shw_top() - the best @most classes of a frame's output area as [{class, label, score,
  * probability}]. @d: may be NULL. Threads: the decoder's. Return: new reference; NULL: the model
  * is not a classifier. */

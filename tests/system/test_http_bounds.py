@@ -10,7 +10,9 @@ import sys
 import threading
 import zlib
 
+import test_outputs
 from daemon import BUILD, DIGITS, LIMIT_S, Daemon, check, equal
+from http_models import png_of
 from http_server import Http, main, wait
 from surroundings import needs
 
@@ -140,6 +142,22 @@ def trees_and_answers_are_claimed():
         answered(h, h.infer("digits", DIGIT, RAW))
 
 
+def what_outputs_mean_is_claimed():
+    """Of a mask each run takes memory, and noise is nothing but runs."""
+    width, height = test_outputs.W, test_outputs.H
+    red, green = b"\xff\0\0", b"\0\xff\0"
+
+    def infer(pixels):
+        return h.request("POST", "/v2/models/mask/infer?decode=1", png_of(width, height, 3, pixels), PNG)
+
+    with Daemon(models={"mask": test_outputs.networks()["mask"]}) as d, \
+            Http(d, "--memory-mb", "0.6", "--body-mb", "0.1") as h:
+        h.refused(503, "--memory-mb allows", infer((red + green) * (width * height // 2)))
+        status, _, answer = infer(red * (width * height))
+        equal((status, answer["mask"]["runs"]), (200, [[1, width * height]]), answer)
+        wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
+
+
 class Slow:
     """Processes of other users that hold connections."""
 
@@ -228,5 +246,5 @@ def the_service_knows_users_by_a_socket_of_the_service_manager():
 
 
 main((slots_are_as_large_as_pictures, what_never_fits_is_refused_before_it_is_decoded, pictures_wait_for_memory,
-      trees_and_answers_are_claimed, slow_users_leave_room_for_others, bodies_of_one_user_leave_memory_for_others,
-      the_service_knows_users_by_a_socket_of_the_service_manager))
+      trees_and_answers_are_claimed, what_outputs_mean_is_claimed, slow_users_leave_room_for_others,
+      bodies_of_one_user_leave_memory_for_others, the_service_knows_users_by_a_socket_of_the_service_manager))
