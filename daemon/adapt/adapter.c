@@ -328,6 +328,7 @@ static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_
         begin(m, eps, now_ns);
     } else if (start_ns > 0 && now_ns > start_ns) {
         watch_window(adapt, m, eps, teams, count, start_ns, now_ns);
+        dmn_adapt_solve_again(m, now_ns);
     }
 }
 

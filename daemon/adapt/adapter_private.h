@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** daemon/adapt/adapter_private.h - shared by the files of adapt: watching (adapter.c), its input
- * (inputs.c), decisions (decisions.c), changes of cores (cores*.c), known states (known.c), events
- * (told.c, machine_changes.c), EPs that are split (split.c). Only these include it. */
+ * (inputs.c), decisions (decisions.c), changes of cores (cores*.c), known states (known.c), plans
+ * that costs refute (again.c), events (told.c, machine_changes.c), EPs that are split (split.c).
+ * Only these include it. */
 #pragma once
 
 #include <uv.h>
@@ -20,6 +21,7 @@
 #include "daemon/plans/switch.h"
 #include "governor/snapshot.h"
 #include "tuner/adapt/apart.h"
+#include "tuner/adapt/lost.h"
 #include "tuner/adapt/resume.h"
 
 /* Counters of the machine between the last two snapshots; all 0 before the first. */
@@ -115,6 +117,11 @@ bool dmn_adapt_comparable(const struct dmn_model *m, const struct tun_problem *p
 void dmn_adapt_publish(struct dmn_model *m);
 /** dmn_adapt_forget() - restarts the watch; it begins once the serving plan is measured. */
 void dmn_adapt_forget(struct dmn_model *m);
+
+/* again.c */
+/** dmn_adapt_solve_again() - once a second, for a plan that is watched: tells the watch of costs
+ * that were measured since, and asks for a decision (TUN_EVENT_COSTS). */
+void dmn_adapt_solve_again(struct dmn_model *m, uint64_t now_ns);
 
 /* known.c */
 /** dmn_adapt_remember() - records the serving plan as good for the present state; also saves it for

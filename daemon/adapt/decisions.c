@@ -267,7 +267,8 @@ static void tell_kept(struct dmn_model *m, const struct dmn_adapt_job *j)
     char plan[PL_PLAN_TEXT_MAX];
 
     m->adapt->last_outcome = DMN_OUTCOME_KEPT;
-    if (cause == TUN_CAUSE_NONE || (later && !tun_cause_felt(cause)) ||
+    if (cause == TUN_CAUSE_NONE || cause == TUN_CAUSE_MEASURED ||
+        (later && !tun_cause_felt(cause)) ||
         (!dmn_adapt_machine_told(m->adapt, cause) &&
          !dmn_adapt_may_tell(m->adapt, base_now_ns()))) {
         dmn_log_limited(LOG_INFO, (struct dmn_log_fields){.model = m->name},
@@ -279,13 +280,17 @@ static void tell_kept(struct dmn_model *m, const struct dmn_adapt_job *j)
     tell(m, j, DMN_OUTCOME_KEPT, plan, NULL);
 }
 
-/* Takes over what the decision says of the machine. */
+/* Takes over what the decision says of the machine. What others take of a core is no cost, so while
+ * the plan stays as it is, the table learns on. */
 static void correct(struct dmn_model *m, const struct dmn_adapt_job *j)
 {
     struct dmn_adapt_model *a = m->adapt;
     const struct tun_decision *d = &j->decision;
 
     a->held = d->hold;
+    if (d->cause == TUN_CAUSE_CONTENTION && !d->replan && !a->corrected) {
+        return;
+    }
     if (!a->corrected && tun_cause_felt(d->cause)) {
         dmn_adapt_unlearn(m);
     }
@@ -332,6 +337,9 @@ static void proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result
         pl_plan_format(&r->incumbent, pl_current_eps(m->pipe), before, sizeof(before));
         tell(m, j, m->adapt->last_outcome, before, r);
         settle(m, j, better);
+        if (j->decision.cause == TUN_CAUSE_MEASURED && !better && r->verdict != TUN_TURNS_WORSE) {
+            m->adapt->solved_epoch = 0; /* nothing was shown: once more, as the guards allow */
+        }
         tun_adapt_proved(m->adapt->watch, record_of(j), &j->decision, r->verdict);
     }
     dmn_adapt_job_free(j);

@@ -160,6 +160,9 @@ static const char *without_ep(const struct tun_record *r, const struct tun_decis
     if (r->events & TUN_EVENT_PARTS) {
         return "an EP is split or joined";
     }
+    if (d->cause == TUN_CAUSE_MEASURED) {
+        return "costs were measured since the plan was chosen";
+    }
     return r->events & (TUN_EVENT_GOVERNOR | TUN_EVENT_FREQUENCY | TUN_EVENT_THERMAL)
                ? "the machine changed since the last search"
                : "several EPs";

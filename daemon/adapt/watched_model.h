@@ -79,6 +79,11 @@ struct dmn_adapt_model {
      * then */
     struct tun_problem good[2];
     uint64_t good_ns;
+    /* the plan that was last solved again, or took its place; when that was looked for; and the
+     * costs of then: of the plan, and of each EP */
+    uint32_t solved_epoch; /* 0: none yet */
+    uint64_t solved_ns;
+    double solved_period_ns, solved_level[PL_EP_MAX];
     /* departures at the end of the last windows, a ring */
     struct {
         uint64_t at_ns, collected;

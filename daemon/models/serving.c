@@ -49,7 +49,6 @@ const char *dmn_cause_name(enum dmn_cause cause)
         [DMN_CAUSE_OPTIMISE - TUN_CAUSE_COUNT] = "optimise",
         [DMN_CAUSE_QUANTISE - TUN_CAUSE_COUNT] = "quantise",
         [DMN_CAUSE_UPGRADE - TUN_CAUSE_COUNT] = "upgrade",
-        [DMN_CAUSE_MEASURED - TUN_CAUSE_COUNT] = "measured",
         [DMN_CAUSE_LINK - TUN_CAUSE_COUNT] = "link",
         [DMN_CAUSE_BOARD - TUN_CAUSE_COUNT] = "board",
     };

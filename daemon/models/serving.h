@@ -40,15 +40,15 @@ bool dmn_origin_exact(struct dmn_origin o);
 enum dmn_cause {
     DMN_CAUSE_NONE = TUN_CAUSE_NONE,
     DMN_CAUSE_GPIO = TUN_CAUSE_GPIO,
+    DMN_CAUSE_MEASURED = TUN_CAUSE_MEASURED, /* or primitives, since their choice was not sure */
     DMN_CAUSE_START = TUN_CAUSE_COUNT,
     DMN_CAUSE_REQUEST,
     DMN_CAUSE_CONFIG,
     DMN_CAUSE_OPTIMISE,
     DMN_CAUSE_QUANTISE,
-    DMN_CAUSE_UPGRADE,  /* of piped, its libraries, or what else its primitives were measured for */
-    DMN_CAUSE_MEASURED, /* again, since the choice of primitives was not sure */
-    DMN_CAUSE_LINK,     /* between boards */
-    DMN_CAUSE_BOARD,    /* came or went */
+    DMN_CAUSE_UPGRADE, /* of piped, its libraries, or what else its primitives were measured for */
+    DMN_CAUSE_LINK,    /* between boards */
+    DMN_CAUSE_BOARD,   /* came or went */
     DMN_CAUSE_COUNT
 };
 /** dmn_cause_of() - the cause of a decision as enum dmn_cause. */

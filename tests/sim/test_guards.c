@@ -4,6 +4,7 @@
 
 #include "tests/sim/two_cores.h"
 #include "tuner/adapt/decided.h"
+#include "tuner/adapt/resume.h"
 
 #define SETTLED 12u /* windows after which a plan is settled and verified */
 #define SOON 6u     /* windows in which a large change is decided on */
@@ -184,6 +185,55 @@ TEST(the_previous_plan_returns_when_it_is_as_good)
     T_TRUE(d.released);
     T_EQ(d.hold, TUN_HOLD_NONE);
     T_TRUE(pl_plan_equal(&d.plan, &r.home));
+}
+
+/* Costs were measured since the plan was chosen: 1 unit on a and 3 on b, where unit 0 takes @first
+ * times as long as the others. @measured_ns: as the plan serves. */
+static void solve_again(double first, double measured_ns, struct tun_decision *ret)
+{
+    static const struct tun_ep_seen eps[] = {{.cores = 1}, {.cores = 1}};
+    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
+    base_cleanup(tun_record_deinit) struct tun_record r = TUN_RECORD_NULL;
+    struct tun_seen_window seen = {.start_ns = BASE_NS_PER_S, .eps = eps};
+    struct pl_plan plan = halves(1);
+    struct tun_adapt *adapt = NULL;
+
+    machine(&p);
+    p.bounds.one_ep_stages = true;
+    T_EQ(tun_adapt_new(NULL, &adapt), 0);
+
+    base_cleanup(adapt_free) struct tun_adapt *owned = adapt;
+
+    T_EQ(tun_adapt_serve(adapt, &p, &plan, eps, seen.start_ns), 0);
+    for (size_t k = 0; k < p.ep_count; k++) {
+        tun_cell_at(&p.costs, k, 1, 0)->ns = first * UNIT_NS;
+    }
+    T_EQ(tun_adapt_learned(adapt, &p), 0);
+    seen.now_ns = seen.start_ns + WINDOW_NS;
+    seen.events = TUN_EVENT_COSTS;
+    T_EQ(tun_adapt_observe(adapt, &seen, &r), TUN_ADAPT_DECIDE);
+    r.measured_ns = measured_ns;
+    T_EQ(tun_decide(&r, ret), 0);
+}
+
+TEST(a_plan_that_the_table_refutes_is_solved_again)
+{
+    static const struct {
+        double first, measured;
+        enum tun_hold hold;
+    } cases[] = {
+        {1, 3, TUN_HOLD_NONE},   /* takes 3 units, where 2 are possible */
+        {1, 2, TUN_HOLD_GAIN},   /* but in truth it serves as fast as any can */
+        {1.6, 3, TUN_HOLD_GAIN}, /* 2.6 are possible */
+    };
+
+    for (size_t i = 0; i < base_array_count(cases); i++) {
+        base_cleanup(tun_decision_deinit) struct tun_decision d = TUN_DECISION_NULL;
+
+        solve_again(cases[i].first, cases[i].measured * UNIT_NS, &d);
+        T_EQ(d.cause, TUN_CAUSE_MEASURED);
+        T_EQ(d.hold, cases[i].hold);
+    }
 }
 
 TEST_MAIN()

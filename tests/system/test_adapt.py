@@ -221,6 +221,19 @@ def a_plan_that_loses_stays_away():
         equal([e["id"] for e in m.history() if "turns" in e], [event["id"]])
 
 
+def a_plan_that_its_costs_refute_is_solved_again():
+    """One core of two, kept from a load beside other programs, say. The costs that are measured promise nearly twice as many
+    frames of both, so that plan takes turns. Whether it is better is for the turns to say: other programs may use core 1."""
+    with Ahead(), Machine() as m:
+        begin_with(m, "0-25@a")
+        event = m.decided("measured")
+        equal((event["plan_before"], event["lost"], event["decision"]["events"]), ("0-25@a", 0, ["costs"]))
+        equal(event["outcome"], "switched" if event["turns"]["verdict"] == "better" else "kept")
+        check(event["predicted_gain"] > 0.25 and "b" in event["trials"][1]["plan"], event)
+        check("costs were measured since the plan was chosen" in event["detail"], event["detail"])
+        good_record(event)
+
+
 def a_quota_is_part_of_a_state():
     with Machine() as m:
         m.tree.put("proc/self/cgroup", "0::/piped")
@@ -296,5 +309,5 @@ def a_search_where_one_is_wanted():
 if __name__ == "__main__":
     main([governor, frequency, heat, a_core_goes_and_returns, the_cpuset_shrinks, a_plan_of_the_user_stays,
           a_change_before_anything_is_watched, noise_does_not_fill_the_history, a_known_state_returns,
-          a_plan_that_loses_stays_away, a_quota_is_part_of_a_state, keys_hold_after_a_reload, nothing_happens,
-          every_sensor_vanishes, switched_off, a_search_where_one_is_wanted])
+          a_plan_that_loses_stays_away, a_plan_that_its_costs_refute_is_solved_again, a_quota_is_part_of_a_state,
+          keys_hold_after_a_reload, nothing_happens, every_sensor_vanishes, switched_off, a_search_where_one_is_wanted])

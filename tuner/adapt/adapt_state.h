@@ -21,7 +21,7 @@
 /* Events that no guard holds back; everything else waits for the guards after it was told once. */
 #define AT_ONCE                                                                                    \
     (TUN_EVENT_HOTPLUG | TUN_EVENT_CPUSET | TUN_EVENT_POWER | TUN_EVENT_BUTTON | TUN_EVENT_PARTS | \
-     TUN_EVENT_GOVERNOR | TUN_EVENT_FREQUENCY | TUN_EVENT_THERMAL)
+     TUN_EVENT_GOVERNOR | TUN_EVENT_FREQUENCY | TUN_EVENT_THERMAL | TUN_EVENT_COSTS)
 
 struct tun_watched_ep {
     double readings[READINGS]; /* khz, newest last; 0: none */

@@ -24,6 +24,7 @@ static const struct {
     [TUN_CAUSE_CPUSET] = {"cpuset", false},
     [TUN_CAUSE_THROUGHPUT] = {"throughput", true},
     [TUN_CAUSE_GPIO] = {"gpio", false},
+    [TUN_CAUSE_MEASURED] = {"measured", false},
 };
 
 const char *tun_cause_name(enum tun_cause cause)
@@ -150,5 +151,7 @@ enum tun_cause tun_attribute(const struct tun_record *r, size_t *ret_ep, bool *r
     if (cause != TUN_CAUSE_NONE) {
         return cause;
     }
-    return r->events & TUN_EVENT_PROBE ? TUN_CAUSE_CONTENTION : TUN_CAUSE_THROUGHPUT;
+    return r->events & TUN_EVENT_PROBE   ? TUN_CAUSE_CONTENTION
+           : r->events & TUN_EVENT_COSTS ? TUN_CAUSE_MEASURED
+                                         : TUN_CAUSE_THROUGHPUT;
 }

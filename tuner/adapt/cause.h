@@ -15,6 +15,7 @@ enum tun_cause {
     TUN_CAUSE_CPUSET,
     TUN_CAUSE_THROUGHPUT,
     TUN_CAUSE_GPIO,
+    TUN_CAUSE_MEASURED, /* costs, so that another plan may be clearly better */
     TUN_CAUSE_COUNT
 };
 /** tun_cause_name() - "contention"; "none" for TUN_CAUSE_NONE and what is no cause. */

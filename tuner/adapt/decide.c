@@ -113,12 +113,13 @@ static bool home(const struct tun_record *r, const struct tun_decision *d,
     return true;
 }
 
-/* The gain that a plan has to have. */
+/* The gain that a plan has to have; where only the table has changed, more than its error. */
 static double least(const struct tun_record *r, const struct tun_decision *d,
                     const struct pl_plan *plan)
 {
-    return all_free(r, d) && pl_plan_equal(plan, &r->home) ? -TUN_AS_GOOD
-                                                           : base_max(r->gain_min, 1e-9);
+    double gain = d->cause == TUN_CAUSE_MEASURED ? base_max(r->gain_min, TUN_HOME) : r->gain_min;
+
+    return all_free(r, d) && pl_plan_equal(plan, &r->home) ? -TUN_AS_GOOD : base_max(gain, 1e-9);
 }
 
 /* Is so much lost by waiting that it is not waited; or is the reason of the last change gone. */
@@ -184,7 +185,9 @@ static bool near_bound(const struct tun_record *r, const struct tun_decision *d)
 {
     double bound_ns = 0;
 
-    if (r->measured_ns > 0 && !d->must && !d->released && tun_cause_felt(d->cause) &&
+    bool shown = tun_cause_felt(d->cause) || d->cause == TUN_CAUSE_MEASURED;
+
+    if (r->measured_ns > 0 && !d->must && !d->released && shown &&
         d->corrected.objective == TUN_THROUGHPUT) {
         bound_ns = tun_bound_ns(&d->corrected);
     }

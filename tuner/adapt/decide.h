@@ -28,10 +28,11 @@
  *
  * The exact planner solves the corrected problem; the gain of its plan over the serving one, both
  * by that problem, has to reach gain_min (home: -TUN_AS_GOOD), also with every level one standard
- * error nearer to 0. Equal plans gain nothing. For a cause that only measurements show, the serving
- * plan as it was measured must be slower than the bound (tuner/solve/bound.h) by gain_min; and for
- * the parts of an EP (TUN_EVENT_PARTS) it counts as measured where that is slower than the table
- * says: teams of unequal speed that share frames keep their order.
+ * error nearer to 0. Equal plans gain nothing. Where only the table has changed (TUN_EVENT_COSTS)
+ * it has to reach TUN_HOME. Then, and for a cause that only measurements show, the serving plan as
+ * it was measured must be slower than the bound (tuner/solve/bound.h) by gain_min; and for the
+ * parts of an EP (TUN_EVENT_PARTS) it counts as measured where that is slower than the table says:
+ * teams of unequal speed that share frames keep their order.
  *
  * Where the record asks for a search, the change itself is the reason for one: neither a small gain
  * nor an equal plan holds it back, only the guards do. The exact planner's plan is taken only where

@@ -22,6 +22,7 @@ enum {
     TUN_EVENT_GOVERNOR = 128,
     TUN_EVENT_FREQUENCY = 256, /* a limit */
     TUN_EVENT_THERMAL = 512,   /* a limit by heat */
+    TUN_EVENT_COSTS = 1024,    /* costs were measured since the plan was chosen */
 };
 
 /* What is known of an EP at the moment of the decision. */

@@ -5,7 +5,7 @@
 
 #include "base.h"
 
-static double level_of(const struct tun_problem *p, size_t ep)
+double tun_cost_level(const struct tun_problem *p, size_t ep)
 {
     double sum = 0;
     size_t count = 0;
@@ -24,7 +24,7 @@ static void see(const struct tun_problem *now, struct tun_lost_pair *ret)
     ret->ep_count = now->ep_count;
     for (size_t k = 0; k < now->ep_count; k++) {
         ret->cores[k] = now->eps[k].cores;
-        ret->level[k] = level_of(now, k);
+        ret->level[k] = tun_cost_level(now, k);
     }
 }
 

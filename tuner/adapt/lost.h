@@ -26,6 +26,8 @@ struct tun_lost {
     } pairs[TUN_LOST_MAX];
 };
 
+/** tun_cost_level() - Return: the figure of an EP: the mean over units of the log of their cost. */
+double tun_cost_level(const struct tun_problem *p, size_t ep);
 /** tun_lost_add() - @lost was not better than @kept. @now: the corrected problem; plans are of its
  * EPs. */
 void tun_lost_add(struct tun_lost *l, const struct tun_problem *now, const struct pl_plan *kept,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A watch that goes on under other options, or on other cores. */
+/* A watch that goes on under other options, on other cores, or with other costs. */
 #include "tuner/adapt/resume.h"
 
 #include <math.h>
 
 #include "base.h"
 #include "tuner/adapt/adapt_state.h"
+#include "tuner/adapt/ep_state.h"
 #include "tuner/adapt/watch.h"
 
 int tun_adapt_set_options(struct tun_adapt *a, const struct tun_adapt_options *o)
@@ -59,6 +60,42 @@ void tun_adapt_resume(struct tun_adapt *a, const double *slow, const bool *conte
     for (size_t i = 0; i < a->watch_count; i++) {
         tun_watch_expect(a, &a->watches[i]);
     }
+}
+
+/* Return: the table of @a can become that of @p. */
+static bool same_machine(const struct tun_adapt *a, const struct tun_problem *p)
+{
+    double khz[PL_EP_MAX];
+    bool same =
+        a->serving && p->ep_count == a->problem.ep_count && p->unit_count == a->problem.unit_count;
+
+    for (size_t k = 0; same && k < p->ep_count; k++) {
+        khz[k] = a->eps[k].khz_table;
+        same = p->eps[k].cores == a->problem.eps[k].cores && !a->eps[k].slowed;
+    }
+    return same && tun_eps_same_clock(a, khz);
+}
+
+int tun_adapt_learned(struct tun_adapt *a, const struct tun_problem *p)
+{
+    struct tun_problem copy;
+
+    if (!same_machine(a, p)) {
+        return -EINVAL;
+    }
+    if (tun_problem_copy(p, &copy) < 0) {
+        return -ENOMEM;
+    }
+    tun_problem_deinit(&a->problem);
+    a->problem = copy;
+    for (size_t i = 0; i < a->watch_count; i++) {
+        struct tun_watch *w = &a->watches[i];
+        double before = w->expected_ns;
+
+        tun_watch_expect(a, w);
+        w->detect.base += log(before / w->expected_ns);
+    }
+    return 0;
 }
 
 int tun_adapt_verify(struct tun_adapt *a, const struct pl_plan *before, double before_ns,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/adapt/resume.h - a watch (tuner/adapt/adapt.h) that goes on under other options, or on
- * other cores
+ * tuner/adapt/resume.h - a watch (tuner/adapt/adapt.h) that goes on under other options, on other
+ * cores, or with other costs
  *
  * After a change of cores the watch begins anew on another problem. What was known of EPs whose
  * cores stay is given back to it, and the plan that serves is verified like one of its own.
@@ -22,6 +22,14 @@ double tun_adapt_slow(const struct tun_adapt *a, size_t ep, size_t unit, bool *r
 /** tun_adapt_resume() - after tun_adapt_serve(): factors that are known already
  * @slow: [ep_count][unit_count], > 0 @contended: [ep_count]; both copied. */
 void tun_adapt_resume(struct tun_adapt *a, const double *slow, const bool *contended);
+
+/**
+ * tun_adapt_learned() - costs that were measured since the plan serves replace those of its table
+ * What is expected of teams changes, what they showed does not. @p: as for tun_adapt_serve(), of
+ * the same EPs and units. Return: 0; -EINVAL: of others, a frequency is not the table's, or an EP
+ * is slowed; -ENOMEM. Then nothing changes.
+ */
+int tun_adapt_learned(struct tun_adapt *a, const struct tun_problem *p);
 
 /** tun_adapt_verify() - after tun_adapt_serve(): verify the serving plan like a decision's
  * @before: the plan to return to (TUN_ADAPT_BACK)

@@ -9,8 +9,9 @@
 
 #define LIMIT 1e15 /* of any figure; tun_record_check() knows the ranges */
 
-static const char *const events[] = {"hotplug", "cpuset", "power",    "button",    "input",
-                                     "probe",   "parts",  "governor", "frequency", "thermal"};
+static const char *const events[] = {"hotplug",   "cpuset",  "power", "button",
+                                     "input",     "probe",   "parts", "governor",
+                                     "frequency", "thermal", "costs"};
 static const char *const objectives[] = {"throughput", "latency", "power"};
 
 /* JSON has no infinity and no NAN. */
