@@ -26,24 +26,39 @@ struct mdl_gvalue mdl_served_output(const struct mdl_model *m, size_t i)
     return v;
 }
 
-/* Along a counted dimension the model has the most rows, and the file may say what it likes. */
-bool mdl_is_declared(const struct mdl_model *m, size_t i, const struct mdl_gvalue *declared)
+/* Return: the size of the inputs' dimensions that are called @symbol; -1: none, or several. */
+static int64_t input_size(const struct mdl_graph *g, const char *symbol)
 {
-    struct mdl_gvalue served = mdl_served_output(m, i);
+    int64_t size = -1;
 
-    if (declared->has_dtype && declared->dtype != served.dtype) {
+    for (size_t i = 0; i < g->input_count; i++) {
+        const struct mdl_gvalue *v = &g->inputs[i];
+
+        for (size_t k = 0; v->typed && k < v->rank; k++) {
+            if (v->symbol[k] && strcmp(v->symbol[k], symbol) == 0) {
+                if (size >= 0 && size != v->dim[k]) {
+                    return -1;
+                }
+                size = v->dim[k];
+            }
+        }
+    }
+    return size;
+}
+
+static bool fits(const struct mdl_gvalue *served, const struct mdl_gvalue *declared)
+{
+    if (declared->has_dtype && declared->dtype != served->dtype) {
         return false;
     }
     if (!declared->typed) {
         return true;
     }
-    if (declared->rank != served.rank) {
+    if (declared->rank != served->rank) {
         return false;
     }
-    for (size_t k = 0; k < served.rank; k++) {
-        bool counted = m->outputs[i].rows_output && m->outputs[i].rows_dim == k;
-
-        if (declared->dim[k] >= 0 && declared->dim[k] != served.dim[k] && !counted) {
+    for (size_t k = 0; k < served->rank; k++) {
+        if (declared->dim[k] >= 0 && declared->dim[k] != served->dim[k]) {
             return false;
         }
     }
@@ -55,34 +70,62 @@ static const char *describe(const struct mdl_gvalue *v, char *shape)
     return v->typed ? mdl_shape_format(v, shape, SHAPE_MAX) : "";
 }
 
+/* Keeps what the file declares of output @i. *text: of those before; they were @count. */
+static int note_one(struct mdl_model *m, size_t i, const struct mdl_gvalue *declared, size_t count,
+                    const char **text)
+{
+    struct mdl_pool *pool = m->private->pool;
+    struct mdl_gvalue served = mdl_served_output(m, i);
+    const char *type = mdl_dtype_name(declared->dtype), *ours = mdl_dtype_name(served.dtype);
+    bool other_type = declared->has_dtype && declared->dtype != served.dtype;
+    char is[SHAPE_MAX], theirs[SHAPE_MAX] = "";
+    const char *shape = describe(declared, theirs);
+
+    m->private->declared[i] = mdl_pool_printf(pool, "%s%s%s", other_type ? type : "",
+                                              other_type && shape[0] ? " " : "", shape);
+    if (count < NAMED_MAX) {
+        *text = mdl_pool_printf(pool, "%s%soutput %s is %s%s %s, and the file declares %s %s",
+                                *text, *text[0] ? "; " : "", served.name,
+                                m->outputs[i].rows_output ? "at most " : "", ours,
+                                describe(&served, is), type, shape);
+    }
+    return m->private->declared[i] && *text ? 0 : -ENOMEM;
+}
+
 int mdl_note_unlike(struct mdl_model *m, const struct mdl_graph *g)
 {
     size_t count = 0;
     const char *text = "";
+    int r = 0;
 
-    for (size_t i = 0; i < g->output_count && i < m->output_count; i++) {
-        const struct mdl_gvalue *declared = &g->outputs[i];
-        struct mdl_gvalue served = mdl_served_output(m, i);
-        char ours[SHAPE_MAX], theirs[SHAPE_MAX];
+    m->private->declared = mdl_pool_alloc(m->private->pool, m->output_count, sizeof(char *));
+    if (!m->private->declared) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; r == 0 && i < g->output_count && i < m->output_count; i++) {
+        struct mdl_gvalue declared = g->outputs[i], served = mdl_served_output(m, i);
 
-        if (mdl_is_declared(m, i, declared) || count++ >= NAMED_MAX) {
-            continue;
+        for (size_t k = 0; declared.typed && k < declared.rank; k++) {
+            if (declared.dim[k] < 0 && declared.symbol[k]) {
+                declared.dim[k] = input_size(g, declared.symbol[k]);
+            }
         }
-        text = mdl_pool_printf(
-            m->private->pool, "%s%soutput %s is %s %s, and the file declares %s %s", text,
-            text[0] ? "; " : "", served.name, mdl_dtype_name(served.dtype), describe(&served, ours),
-            mdl_dtype_name(declared->dtype), describe(declared, theirs));
-        if (!text) {
-            return -ENOMEM;
+        if (!fits(&served, &declared)) {
+            r = note_one(m, i, &declared, count++, &text);
         }
     }
-    if (count > NAMED_MAX) {
+    if (r == 0 && count > NAMED_MAX) {
         text = mdl_pool_printf(m->private->pool, "%s; and %zu more", text, count - NAMED_MAX);
     }
     if (text && count) {
         mdl_add_note(m, text);
     }
-    return text ? 0 : -ENOMEM;
+    return r < 0 || !text ? -ENOMEM : 0;
+}
+
+const char *mdl_declared(const struct mdl_model *m, size_t i)
+{
+    return m->private && m->private->declared ? m->private->declared[i] : NULL;
 }
 
 const char *mdl_note(const struct mdl_model *m, size_t i)

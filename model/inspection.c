@@ -186,15 +186,13 @@ static void show_served(struct mdl_inspection *in)
     }
     for (size_t i = 0; i < in->output_count && i < in->model->output_count; i++) {
         struct mdl_inspected_io *io = &in->outputs[i];
-        struct mdl_gvalue served = mdl_served_output(in->model, i), declared = {.rank = io->rank};
+        struct mdl_gvalue served = mdl_served_output(in->model, i);
         char shape[TEXT_BYTES];
 
-        declared.typed = io->shape[0] == '[';
-        memcpy(declared.dim, io->dim, sizeof(declared.dim));
-        if (declared.typed && mdl_is_declared(in->model, i, &declared)) {
+        io->declared = mdl_declared(in->model, i);
+        if (!io->declared && io->shape[0] == '[') {
             continue; /* with the names of open dimensions */
         }
-        io->declared = declared.typed ? io->shape : NULL;
         io->shape = copy(in, mdl_shape_format(&served, shape, sizeof(shape)));
         io->dtype = mdl_dtype_name(served.dtype);
         io->rank = served.rank;

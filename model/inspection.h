@@ -16,8 +16,8 @@
 
 struct mdl_inspected_io {
     const char *name, *dtype, *shape; /* "?" if the file does not say; "[batch, 3, 224, 224]" */
-    const char *declared; /* an output's shape in the file, where another is served; or NULL */
-    const char *stored;   /* the file's type where dtype is wider; NULL: it is not */
+    const char *declared;             /* of an output: mdl_declared() */
+    const char *stored;               /* the file's type where dtype is wider; NULL: it is not */
     size_t rank;
     int64_t dim[MDL_RANK_MAX];        /* -1: open */
     const char *symbol[MDL_RANK_MAX]; /* NULL: none */

@@ -40,6 +40,7 @@ struct mdl_private {
     size_t copies_in;    /* mdl_segment_copies() */
     const char *notes[MDL_NOTES_MAX]; /* in the pool: mdl_note() */
     size_t note_count;
+    const char **declared; /* in the pool: mdl_declared() of each output; NULL: of a segment */
 };
 
 /** mdl_add_note() - @text: in the model's pool; there are fewer than MDL_NOTES_MAX so far. */

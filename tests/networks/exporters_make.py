@@ -17,6 +17,7 @@ import os
 import sys
 import warnings
 import zlib
+from unittest import mock
 
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 warnings.filterwarnings('ignore')
@@ -25,6 +26,7 @@ import torch
 import torchvision
 from torch import nn
 from torchvision.models import detection
+from torchvision.models.video import mvit
 
 from sweep_make import answers_of, frame, save, seed_weights
 
@@ -89,8 +91,11 @@ def classifier(name):
 
 
 def video(name):
-    size = (3, 16, 224, 224) if name.startswith(('mvit', 's3d')) else (3, 8, 64, 64)
-    return torchvision.models.get_model(name, **WEIGHTLESS), size
+    size = (3, 16, 224, 224) if name.startswith('s3d') else (3, 8, 64, 64)
+    full = mvit._mvit  # its builders fix the size
+    with mock.patch.object(mvit, '_mvit', lambda **given: full(
+            **{**given, 'temporal_size': size[1], 'spatial_size': size[2:]})):
+        return torchvision.models.get_model(name, **WEIGHTLESS), size
 
 
 def build(name):

@@ -16,7 +16,7 @@ import kept_files
 import tiny_onnx as onnx
 from daemon import DIGITS, PIPECTL, PIPED, Daemon, VarlinkError, check, equal, main
 
-F32, U8, F16 = 1, 2, 10
+F32, U8, I64, F16 = 1, 2, 7, 10
 
 
 def folder():
@@ -302,6 +302,25 @@ def what_differs_from_the_file_is_said():
         equal((d.call("Models")["models"][0]["warnings"], d.status()["models"][0]["warnings"]), ([said], [said]))
 
 
+def names_counts_and_types_of_the_file_are_compared():
+    """A name of an input's dimension is its size; a counted dimension is served as its bound."""
+    path = os.path.join(folder(), "m.onnx")
+    write(path, [onnx.node("Concat", ["x", "x"], "two", axis=0), onnx.node("NonZero", ["x"], "where"),
+                 onnx.node("Cast", ["x"], "whole", to=I64), onnx.node("Neg", ["x"], "same")],
+          [value("x", F32, ["n", 5, 4])],
+          [value("two", F32, ["n", 5, 4]), value("where", I64, [3, 7]), value("whole", F32, ["n", 5, 4]),
+           value("same", F32, ["n", "m", 4])])
+    j, _ = inspect("--json", path)
+    equal([(o["name"], o["dtype"], o["shape"], o["declared"]) for o in j["outputs"]],
+          [("two", "f32", [2, 5, 4], "[1, 5, 4]"), ("where", "i64", [3, 20], "[3, 7]"),
+           ("whole", "i64", [1, 5, 4], "f32 [1, 5, 4]"), ("same", "f32", ["n", "m", 4], None)])
+    with Daemon(models={"m": path}) as d:
+        equal(d.call("Models")["models"][0]["warnings"],
+              ["output two is f32 [2, 5, 4], and the file declares f32 [1, 5, 4]; "
+               "output where is at most i64 [3, 20], and the file declares i64 [3, 7]; "
+               "output whole is i64 [1, 5, 4], and the file declares f32 [1, 5, 4]"])
+
+
 def saved_models_stay():
     """After a restart and a reload; a configured one is its file's."""
     temp = folder()
@@ -344,4 +363,5 @@ def saved_models_stay():
 if __name__ == "__main__":
     main([inspect_tells_what_a_file_is, inspect_tells_of_halves, the_file_tells_its_classes, inspect_drafts_a_sidecar,
           open_shapes_are_settled_everywhere, sizes_of_one_file_share_weights, bytes_take_pictures_but_no_floats,
-          pictures_without_preprocessing_are_warned_about, what_differs_from_the_file_is_said, saved_models_stay])
+          pictures_without_preprocessing_are_warned_about, what_differs_from_the_file_is_said,
+          names_counts_and_types_of_the_file_are_compared, saved_models_stay])
