@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each op does with inputs whose rows are counted. */
 #include <math.h>
+#include <string.h>
 
 #include "base.h"
 #include "model/ir/bounds.h"
@@ -85,6 +86,24 @@ static int pass_view(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t rank,
     }
 }
 
+/* Return: whether all rows of the constant @v along @axis are the same. */
+static bool equal_rows(const struct mdl_ir_value *v, size_t axis)
+{
+    size_t row = mdl_dtype_bytes(v->dtype), all = mdl_ir_bytes(v), step;
+    const char *data = v->data;
+
+    for (size_t i = axis + 1; i < v->rank; i++) {
+        row *= v->dim[i];
+    }
+    step = row * v->dim[axis];
+    for (size_t at = 0; at < all; at += step) { /* each row is the one before it */
+        if (memcmp(data + at, data + at + row, step - row) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Return: whether @v repeats one row along @axis. */
 static bool repeats(const struct mdl_ir *ir, size_t v, size_t axis)
 {
@@ -93,6 +112,9 @@ static bool repeats(const struct mdl_ir *ir, size_t v, size_t axis)
 
     if (y->dim[axis] == 1) {
         return true;
+    }
+    if (y->data) {
+        return equal_rows(y, axis);
     }
     if (!op || op->kind != MDL_IR_VIEW || op->view.kind != MDL_VIEW_EXPAND) {
         return false;

@@ -265,11 +265,16 @@ TEST(a_range_as_long_as_the_rows)
     gb_node(&a.g, "Cast", "", "numbers", "real");
     gb_int(&a.g, "to", 1);
     gb_node(&a.g, "Add", "", "real p", "y");
+    gb_const(&a.g, "three", MDL_I64, 2, (size_t[]){1, 1}, &(const int64_t){3});
+    gb_node(&a.g, "Mul", "", "numbers three", "places"); /* both are constants */
     gb_output(&a.g, "numbers");
     gb_output(&a.g, "y");
+    gb_output(&a.g, "places");
     T_TRUE(run(&a, X));
     T_EQ(rows_of(&a, 0), 3);
+    T_EQ(rows_of(&a, 2), 3);
     T_TRUE(INTS(&a, 0, 0, 1, 2, 0, 0) && FLOATS(&a, 1, 3, 6, 6, 0, 0));
+    T_TRUE(INTS(&a, 2, 0, 3, 6, 0, 0));
 }
 
 /* It takes one value always, and has as many rows as the other. */
@@ -377,6 +382,7 @@ static void refused(const char *op, const char *inputs, const char *attr, int64_
 {
     RAN(a);
     begin(&a);
+    gb_const(&a.g, "column", MDL_F32, 1, (size_t[]){5}, ((const float[5]){2, 2, 2, 2, 3}));
     gb_const(&a.g, "w", MDL_F32, 2, (size_t[]){5, 2}, ((const float[10]){1}));
     gb_i64(&a.g, "minus", 1, (int64_t[]){-1});
     gb_i64(&a.g, "nine", 1, (int64_t[]){9});
@@ -397,6 +403,7 @@ TEST(what_mixes_rows_is_refused)
     refused("ReduceMean", "p", NULL, 0, "depends on the data");
     refused("MatMul", "p w", NULL, 0, "depends on the data");
     refused("Add", "p x", NULL, 0, "not known that they are equal");
+    refused("Add", "p column", NULL, 0, "not known that they are equal");
     refused("Split", "p", NULL, 0, "depends on the data");
     refused("Slice", "p i0 minus", NULL, 0, "counts from the end");
     refused("Slice", "p minus big", NULL, 0, "counts from the end");
