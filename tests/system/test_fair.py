@@ -20,13 +20,15 @@ from surroundings import needs
 # some milliseconds a frame, on one core
 SLOW = [("conv", 32, 3), ("relu",), ("conv", 64, 3), ("relu",), ("pool",), ("linear", 10)]
 SIDE = 64
+# ten times as many: a round trip of these clients, which share an interpreter, is short beside it
+SLOWER = [("conv", 64, 3), ("relu",), ("conv", 128, 3), ("relu",), ("conv", 128, 3), ("relu",), ("pool",), ("linear", 10)]
 CONFIG = {"frames_in_flight": 2}
 GREEDY, MODEST = 4001, 4002  # users
 
 
-def slow_model(folder):
+def slow_model(folder, layers=SLOW):
     path = os.path.join(folder, "slow.onnx")
-    tiny_onnx.write(path, SLOW, channels=3, size=SIDE)
+    tiny_onnx.write(path, layers, channels=3, size=SIDE)
     return {"slow": path}
 
 
@@ -77,7 +79,7 @@ def run_all(senders, stop, first, count):
 
 def policies_have_equal_shares():
     """One client that waits with a full queue, one that does not wait, one with a deadline far below that queue."""
-    with tempfile.TemporaryDirectory() as folder, Daemon(models=slow_model(folder), config=CONFIG) as d:
+    with tempfile.TemporaryDirectory() as folder, Daemon(models=slow_model(folder, SLOWER), config=CONFIG) as d:
         stop = threading.Event()
         with pc.Connection(d.frames_path) as c:
             s = pc.Stream(c, inline=True)
@@ -85,9 +87,9 @@ def policies_have_equal_shares():
         block = Sender(d.frames_path, stop, credits=64)
         reject = Sender(d.frames_path, stop, credits=1, policy=pc.REJECT)
         late = Sender(d.frames_path, stop, credits=1, deadline_ns=20 * service_ns)
-        got = run_all([block, reject, late], stop, block, 150)
-        check(got[1] >= 50, "policy reject is starved", got, reject.counts)
-        check(got[2] >= 50, "deadlines are starved", got, late.counts)
+        got = run_all([block, reject, late], stop, block, 60)
+        check(got[1] >= 20, "policy reject is starved", got, reject.counts)
+        check(got[2] >= 20, "deadlines are starved", got, late.counts)
 
 
 def a_sender_alone_is_still_refused():
