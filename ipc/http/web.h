@@ -52,9 +52,9 @@ struct web {
 struct web_listener {
     struct web *web; /* borrowed */
     int fd;
-    bool local, tls; /* a Unix socket; TLS */
-    char text[160];  /* its address */
-    struct MHD_Daemon *mhd;
+    bool local, tls;                /* a Unix socket; TLS */
+    char text[160];                 /* its address */
+    struct MHD_Daemon *_Atomic mhd; /* its threads read it */
 };
 
 enum web_body {
