@@ -282,7 +282,8 @@ def one_run(options, Daemon, cell, state, adapt):
             time.sleep(CALM_S * scale)
             known = {e["id"] for e in r.history()}
             first = r.model()["plan"]
-            if whole(first) != whole(cell["plan"]):
+            # with adapt on, a plan that its measured costs refute may be solved again before the onset
+            if not adapt and whole(first) != whole(cell["plan"]):
                 raise RuntimeError("the daemon serves %s, not %s" % (first, cell["plan"]))
             try:
                 thief.begin()
