@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "ipc/pipectl/terminal_line.h"
@@ -22,15 +21,12 @@ struct ctl_progress {
 
 static int subscribe(const struct ctl *ctl)
 {
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
     base_autofree char *bytes = NULL;
-    base_autoclose int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    base_autoclose int sock = ctl_control_connect(ctl);
     size_t count;
     int ret;
 
-    memcpy(to.sun_path, ctl->control_path, sizeof(to.sun_path));
-    if (sock < 0 || connect(sock, (struct sockaddr *)&to, sizeof(to)) < 0 ||
-        ipc_varlink_call("io.piped.Subscribe", NULL, true, &bytes, &count) < 0 ||
+    if (sock < 0 || ipc_varlink_call("io.piped.Subscribe", NULL, true, &bytes, &count) < 0 ||
         send(sock, bytes, count, MSG_NOSIGNAL) != (ssize_t)count) {
         return -1;
     }

@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 
 #include "ipc/pipectl/pipectl.h"
@@ -80,11 +78,9 @@ static bool is_healthy(const json_t *status, const struct args *a, char *ret_why
 /* A daemon that is being started has no socket yet, and that is no reason to say anything. */
 static bool is_there(const struct ctl *ctl)
 {
-    base_autoclose int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    base_autoclose int sock = ctl_control_connect(ctl);
 
-    memcpy(to.sun_path, ctl->control_path, sizeof(to.sun_path));
-    return sock >= 0 && connect(sock, (struct sockaddr *)&to, sizeof(to)) == 0;
+    return sock >= 0;
 }
 
 static void print(const struct ctl *ctl, const json_t *status, bool healthy, const char *why)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "ipc/pipectl/call_progress.h"
 #include "ipc/pipectl/model_files.h"
@@ -101,7 +100,6 @@ static int wait_readable(struct ctl_control *c, uint64_t end_ns)
 
 int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret)
 {
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
     struct ctl_control *c = calloc(1, sizeof(*c));
 
     if (!c) {
@@ -111,10 +109,9 @@ int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret)
     c->path = ctl->control_path;
     c->shows = !ctl->json && !ctl->page;
     c->timeout_ms = base_max(ctl->timeout_ms, 0);
-    memcpy(to.sun_path, ctl->control_path, sizeof(to.sun_path));
-    c->sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (c->sock < 0 || connect(c->sock, (struct sockaddr *)&to, sizeof(to)) < 0) {
-        int error = errno;
+    c->sock = ctl_control_connect(ctl);
+    if (c->sock < 0) {
+        int error = -c->sock;
 
         ctl_control_free(c);
         return unreachable(ctl->control_path, error);

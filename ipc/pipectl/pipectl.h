@@ -25,6 +25,10 @@ struct ctl {
     char control_path[108], frames_path[108];
 };
 
+/** ctl_control_connect() - connects to the control socket (control_connect.c); prints nothing.
+ * Return: the socket, which the caller closes; -errno. */
+int ctl_control_connect(const struct ctl *ctl);
+
 /* control_call.c: a connection to the control socket. Functions return an exit code and have
  * printed the reason. */
 
