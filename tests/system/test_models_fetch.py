@@ -20,7 +20,7 @@ import threading
 
 import tiny_onnx
 from daemon import DIGITS, LIMIT_S, PIPECTL, ROOT, Daemon, check, equal, main
-from surroundings import tried
+from surroundings import needs, tried
 
 LABELS = b"".join(b"kind %d\n" % i for i in range(10))
 
@@ -257,6 +257,7 @@ def an_interrupted_fetch_leaves_nothing():
             equal(p.there(), [])
 
 
+@needs("pseudo-terminals")
 @with_curl
 def a_terminal_sees_how_far_it_is():
     with Place() as p:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 
 from daemon import DIGITS, PIPECTL, ROOT, Daemon, check, equal, main
+from surroundings import needs
 from terminal import Terminal
 
 EPS = [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "1" if (os.cpu_count() or 1) > 1 else "0", "speed": 0.9}]
@@ -63,6 +64,7 @@ def test_retune_says_what_it_tried():
     has(good("plan", "show"), event["plan_after"])
 
 
+@needs("pseudo-terminals")
 def test_progress_is_one_line_on_a_terminal():
     command = [PIPECTL, "--socket", DAEMON.control_path, "retune", "--model", "net", "--algorithm", "exhaustive", "--trials", "3"]
     with Terminal(command, columns=40) as t:
