@@ -220,6 +220,9 @@ void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_run *run)
     set(c->busy_ns, own(c->busy_ns) + held);
     set(c->cpu_ns, own(c->cpu_ns) + run->cpu_ns);
     set(c->runs, own(c->runs) + (run->computed > 0));
+    if (run->probe && run->computed > 0) {
+        set(c->service.ewma_ns, each);
+    }
     for (size_t i = 0; i < run->computed; i++) {
         frames++;
         series_add(&c->service, frames, 1.0 / (double)frames, each, PL_SERIES_ALLOW_NS);

@@ -70,6 +70,7 @@ struct pl_clock_run {
     size_t computed; /* frames that it computed; 0: passed on only, which counts as busy only */
     bool timed;      /* laps[] are set; the first at start_ns, the last at end_ns */
     bool clocked;    /* own_ns is set */
+    bool probe;      /* what was measured before is old: this time replaces the average */
     /* set by pl_clocks_judge() */
     double work_ns; /* of each frame, without what others took */
     bool disturbed; /* others took something: taken[] are set */

@@ -3,8 +3,11 @@
 #include "base.h"
 
 #define SHARE_MAX 16.0
+#define PATIENCE_MAX 4096u
+#define PATIENCE_PARTS 16u
 
-/* service * rate is the same for all teams of a stage if the priors are right. */
+/* service * rate is the same for all teams of a stage if the priors are right. Return: 0: no team
+ * was measured. */
 static double work_of(const struct pl_dispatch_view *views, size_t count)
 {
     double sum = 0;
@@ -16,25 +19,43 @@ static double work_of(const struct pl_dispatch_view *views, size_t count)
             measured++;
         }
     }
-    return measured > 0 ? sum / (double)measured : 1;
+    return measured > 0 ? sum / (double)measured : 0;
 }
 
 static double service_of(const struct pl_dispatch_view *v, double work)
 {
-    return v->service_ns > 0 ? v->service_ns : work / v->rate;
+    return v->service_ns > 0 ? v->service_ns : (work > 0 ? work : 1) / v->rate;
 }
 
-size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count)
+/* Return: the team is to be probed. */
+static bool due(const struct pl_dispatch_view *v, double work)
+{
+    return v->patience > 0 && work > 0 && v->idle_ns > v->patience * service_of(v, work);
+}
+
+uint32_t pl_dispatch_patience(uint32_t patience, bool probe)
+{
+    uint32_t more = patience > PL_PATIENCE ? patience - PL_PATIENCE : 0;
+
+    return probe ? base_min(patience * 2, PATIENCE_MAX)
+                 : patience - (more + PATIENCE_PARTS - 1) / PATIENCE_PARTS;
+}
+
+size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count, bool *ret_probe)
 {
     double work = work_of(views, count), best_finish = 0;
     size_t best = 0;
 
+    *ret_probe = true;
     for (size_t i = 0; i < count; i++) {
         const struct pl_dispatch_view *v = &views[i];
         double service = service_of(v, work), finish;
 
         if (v->service_ns > 0) {
             service = base_max(service, v->held_ns);
+        }
+        if (due(v, work)) {
+            return i;
         }
         finish = (v->pending + 1.0) * service;
         if (i == 0 || finish < best_finish ||
@@ -43,6 +64,7 @@ size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count)
             best_finish = finish;
         }
     }
+    *ret_probe = false;
     return best;
 }
 

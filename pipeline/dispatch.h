@@ -2,7 +2,9 @@
 /**
  * pipeline/dispatch.h - which team of a stage gets the next frame
  *
- * The team that is expected to finish it first. Pure functions on plain data; any thread.
+ * The team that is expected to finish it first. What a team was measured to take grows old while it
+ * gets no frames, as happens to one that was slow: so now and then it gets one as a probe, the more
+ * seldom the more probes were in vain. Pure functions on plain data; any thread.
  */
 #pragma once
 
@@ -16,7 +18,10 @@ struct pl_dispatch_view {
     double rate;       /* prior: speed of its EP x width; above 0 */
     double held_ns;    /* time since it took its present frames, for each; 0: holds none */
     size_t batch;      /* frames that it takes at once, at most; 0 counts as 1 */
+    double idle_ns;    /* since it was last given a frame; 0: it has one */
+    uint32_t patience; /* service times that it may be idle for; 0: for ever */
 };
+#define PL_PATIENCE 16u /* of a new team */
 
 /**
  * pl_dispatch_pick() - picks the team where one more frame would finish first
@@ -25,9 +30,19 @@ struct pl_dispatch_view {
  * finish = (pending + 1) * service. A frame held for longer than service counts with the time it
  * has taken so far, so that a stuck team gets no more frames. The service of an unmeasured team is
  * taken as work / rate, where work is the mean of service * rate over the measured teams (1 if
- * there is none). Ties: fewer pending, then lower index. Return: the team's index.
+ * there is none). Ties: fewer pending, then lower index. But a team that has been idle for
+ * `patience` service times gets the frame as a probe.
+ * @ret_probe: whether it is one. Return: the team's index.
  */
-size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count);
+size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count, bool *ret_probe);
+
+/**
+ * pl_dispatch_patience() - Return: the patience of a team that has got a frame
+ * Twice as much after a probe, at most 4096, and nearer to PL_PATIENCE by a sixteenth after another
+ * frame. So probes of a team that stays slow cost ever less, and one that was slow for a while has
+ * its share again after about as long.
+ */
+uint32_t pl_dispatch_patience(uint32_t patience, bool probe);
 
 /**
  * pl_dispatch_shares() - Return: the frames in flight that keep every team of a stage busy

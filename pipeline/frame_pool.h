@@ -19,7 +19,8 @@ struct pl_frame_private {
     uint64_t given_ns;  /* when it was last given to a team; set by the one who gives it */
     struct krn_mem mem; /* arena, and inputs[] below or the frame's, outputs[] */
     const void *image_inputs[PL_FRAME_IO_MAX]; /* inputs[] for a frame with an image */
-    enum pl_frame_place place;                 /* loop's own */
+    bool probe;                /* the team that has it was to be measured anew; set with given_ns */
+    enum pl_frame_place place; /* loop's own */
 };
 
 struct pl_frame_pool {

@@ -142,6 +142,8 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     t->batch = (uint16_t)pl_group_batch(g);
     s->batch_most = base_max(s->batch_most, (size_t)t->batch);
     t->kind = (uint16_t)krn_net_kind(s->common.net, ep->name);
+    t->patience = PL_PATIENCE;
+    t->given_ns = base_now_ns();
     t->rate = (ep->speed > 0 ? ep->speed : 1) * g->width;
     name_team(t, ep);
     place_team(t, ep, &next_core[g->ep]);

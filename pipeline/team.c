@@ -41,11 +41,14 @@ static void set_relaxed(_Atomic uint64_t *field, uint64_t value)
 void pl_team_view(const struct pl_team *t, uint64_t now_ns, struct pl_dispatch_view *ret)
 {
     uint64_t since = atomic_load_explicit(&t->held_since_ns, memory_order_relaxed);
+    uint64_t given = atomic_load_explicit(&t->given_ns, memory_order_relaxed);
 
     ret->pending = atomic_load_explicit(&t->pending, memory_order_acquire);
     ret->service_ns = pl_clocks_service_ns(&t->clocks);
     ret->rate = t->rate;
     ret->batch = t->batch;
+    ret->patience = atomic_load_explicit(&t->patience, memory_order_relaxed);
+    ret->idle_ns = ret->pending == 0 && given < now_ns ? (double)(now_ns - given) : 0;
     ret->held_ns = since != 0 && since < now_ns ? (double)(now_ns - since) : 0;
     if (t->batch > 1) { /* service_ns is the time of one of the frames that it holds */
         uint32_t held = atomic_load_explicit(&t->held, memory_order_relaxed);
@@ -61,11 +64,15 @@ void pl_team_give(struct pl_team *const *teams, struct pl_ring *const *rings, si
     size_t to = 0;
     bool pushed;
 
+    f->private->probe = false;
     if (count > 1) {
         for (size_t i = 0; i < count; i++) {
             pl_team_view(teams[i], now_ns, &views[i]);
         }
-        to = pl_dispatch_pick(views, count);
+        to = pl_dispatch_pick(views, count, &f->private->probe);
+        atomic_store_explicit(&teams[to]->patience,
+                              pl_dispatch_patience(views[to].patience, f->private->probe),
+                              memory_order_relaxed);
     }
     f->private->given_ns = now_ns;
     set_relaxed(&teams[to]->given_ns, now_ns);
@@ -253,6 +260,7 @@ static void serve(struct pl_team *t, const struct pl_held *h)
     start_clocks(t, h->count, &clock);
     for (size_t i = 0; i < h->count; i++) {
         judge(t, h->frames[i], clock.start_ns);
+        clock.probe |= h->frames[i]->private->probe;
         if (h->frames[i]->status == PL_FRAME_OK) {
             mems[clock.computed++] = &h->frames[i]->private->mem;
         }

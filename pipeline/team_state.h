@@ -76,6 +76,7 @@ struct pl_team {
      * dispatcher needs the sum over all producers. */
     _Atomic uint32_t pending;
     _Atomic uint64_t given_ns; /* writers: producers; when it was last given a frame. Relaxed */
+    _Atomic uint32_t patience; /* writers: producers; see pipeline/dispatch.h. Relaxed */
 
     struct pl_clocks clocks;
 };

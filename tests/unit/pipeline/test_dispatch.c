@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
 #include "base.h"
 #include "pipeline/dispatch.h"
 #include "tests/harness.h"
+
+static size_t pick(const struct pl_dispatch_view *v, size_t count)
+{
+    bool probe;
+
+    return pl_dispatch_pick(v, count, &probe);
+}
 
 TEST(dispatch_follows_the_formula)
 {
@@ -19,7 +29,7 @@ TEST(dispatch_follows_the_formula)
             };
             finish[i] = (v[i].pending + 1.0) * base_max(v[i].service_ns, v[i].held_ns);
         }
-        best = pl_dispatch_pick(v, n);
+        best = pick(v, n);
         for (size_t i = 0; i < n; i++) {
             T_TRUE(finish[best] <= finish[i]);
             if (finish[i] == finish[best]) {
@@ -36,7 +46,7 @@ TEST(dispatch_before_anything_was_measured)
 
     /* frames that come at once: four to the fast one for each to the slow one */
     for (int i = 0; i < 50; i++) {
-        size_t to = pl_dispatch_pick(v, 2);
+        size_t to = pick(v, 2);
 
         v[to].pending++;
         given[to]++;
@@ -46,15 +56,118 @@ TEST(dispatch_before_anything_was_measured)
     /* one measured: the other is judged by it and by the prior */
     v[0] = (struct pl_dispatch_view){1, 100, 4, 0};
     v[1] = (struct pl_dispatch_view){0, 0, 1, 0};
-    T_EQ(pl_dispatch_pick(v, 2), 0); /* 200 against 400 */
+    T_EQ(pick(v, 2), 0); /* 200 against 400 */
     v[0].pending = 4;
-    T_EQ(pl_dispatch_pick(v, 2), 1); /* 500 against 400 */
+    T_EQ(pick(v, 2), 1); /* 500 against 400 */
     /* the measure beats the prior */
     v[1].service_ns = 600;
-    T_EQ(pl_dispatch_pick(v, 2), 0);
+    T_EQ(pick(v, 2), 0);
     /* a team that got stuck in a frame is left alone */
     v[0].held_ns = 100000;
-    T_EQ(pl_dispatch_pick(v, 2), 1);
+    T_EQ(pick(v, 2), 1);
+}
+
+TEST(a_probe_waits_the_longer_the_more_there_were)
+{
+    struct pl_dispatch_view v[] = {
+        {.pending = 1, .service_ns = 10, .rate = 1, .patience = PL_PATIENCE},
+        {.service_ns = 100, .rate = 1, .patience = PL_PATIENCE}};
+    uint32_t patience = PL_PATIENCE;
+    bool probe;
+
+    for (uint32_t wanted = 2 * PL_PATIENCE; wanted <= 16384; wanted *= 2) {
+        v[1].patience = patience;
+        v[1].idle_ns = 100.0 * patience;
+        T_EQ(pl_dispatch_pick(v, 2, &probe), 0);
+        T_TRUE(!probe);
+        v[1].idle_ns++;
+        T_EQ(pl_dispatch_pick(v, 2, &probe), 1);
+        T_TRUE(probe);
+        patience = pl_dispatch_patience(patience, probe);
+        T_EQ(patience, base_min(wanted, 4096u));
+    }
+    /* other frames, of which there are many once it is fast, bring it back */
+    for (int i = 0; i < 200; i++) {
+        patience = pl_dispatch_patience(patience, false);
+    }
+    T_EQ(patience, PL_PATIENCE);
+    /* nothing is known: no probes; one is: the prior says when the other is due */
+    v[0] = v[1] = (struct pl_dispatch_view){.rate = 1, .patience = PL_PATIENCE, .idle_ns = 1e9};
+    T_EQ(pl_dispatch_pick(v, 2, &probe), 0);
+    T_TRUE(!probe);
+    v[0] = (struct pl_dispatch_view){.service_ns = 10, .rate = 1};
+    T_EQ(pl_dispatch_pick(v, 2, &probe), 1);
+    T_TRUE(probe);
+}
+
+/* Two teams behind a client with so many frames in flight; answers keep their order. Times in us. */
+struct replay {
+    struct pl_dispatch_view views[2];
+    double free_at[2]; /* when the team has computed all that it was given */
+    double done[8];    /* of the frames in flight, the oldest first */
+    size_t flight, answered, given[2];
+    double now;
+};
+
+/* One frame more. @times: of a frame on each team now. */
+static void replay_frame(struct replay *r, size_t flight, const double *times)
+{
+    size_t to;
+    bool probe;
+
+    if (r->flight == flight) {
+        r->now = base_max(r->now, r->done[0]);
+        r->answered++;
+        memmove(r->done, r->done + 1, --r->flight * sizeof(r->done[0]));
+    }
+    for (size_t i = 0; i < 2; i++) {
+        struct pl_dispatch_view *v = &r->views[i];
+        double left = r->free_at[i] - r->now;
+
+        v->pending = left > 0 ? (uint32_t)ceil(left / times[i] - 1e-9) : 0;
+        v->idle_ns = v->pending > 0 ? 0 : r->now - r->free_at[i];
+    }
+    to = pl_dispatch_pick(r->views, 2, &probe);
+    r->views[to].patience = pl_dispatch_patience(r->views[to].patience, probe);
+    r->given[to]++;
+    r->free_at[to] = base_max(r->free_at[to], r->now) + times[to];
+    r->done[r->flight++] = r->free_at[to];
+    for (size_t i = 1; i < r->flight; i++) {
+        r->done[i] = base_max(r->done[i], r->done[i - 1]);
+    }
+    if (probe) {
+        r->views[to].service_ns = times[to];
+    }
+    r->views[to].service_ns += (times[to] - r->views[to].service_ns) / 8;
+}
+
+static void replay_until(struct replay *r, double until, size_t flight, const double *times)
+{
+    while (r->now < until) {
+        replay_frame(r, flight, times);
+    }
+}
+
+TEST(a_team_that_was_slow_has_its_share_again)
+{
+    for (double slow = 2; slow <= 200; slow *= 1.7) {
+        const double equal[] = {1, 1}, slowed[] = {1, slow};
+        struct replay r = {
+            .views = {{0, 1, 1, 0, 0, 0, PL_PATIENCE}, {0, 1, 1, 0, 0, 0, PL_PATIENCE}}};
+        size_t answered, given;
+
+        replay_until(&r, 1000, 4, equal);
+        T_NEAR((double)r.answered, 2000, 20);
+        answered = r.answered;
+        replay_until(&r, 21000, 4, slowed);
+        T_TRUE((double)(r.answered - answered) >= 0.97 * 20000); /* one team alone: 20000 */
+        replay_until(&r, 21000 + 20000 + PL_PATIENCE * slow, 4, equal);
+        answered = r.answered;
+        given = r.given[1];
+        replay_until(&r, r.now + 1000, 4, equal);
+        T_NEAR((double)(r.answered - answered), 2000, 20);
+        T_NEAR((double)(r.given[1] - given), 1000, 20);
+    }
 }
 
 TEST(dispatch_shares)
