@@ -29,22 +29,29 @@ static double known_slow(const struct dmn_model *m, size_t ep, size_t unit, bool
     return a && a->serving ? tun_adapt_slow(a->watch, ep, unit, ret_contended) : 1;
 }
 
-/* The factor by which a core is slower that is split off by this change. Return: it is one. */
-static bool split_off_now(const struct dmn_model *m, const struct dmn_adapt_change *c, size_t ep,
-                          double *ret_slow)
+/* How many times slower than expected the cores of an EP are that is split by this change: what is
+ * split off by its factor more than the rest. Return: it is a part of such an EP. */
+static bool split_now(const struct dmn_model *m, const struct dmn_adapt_change *c, size_t ep,
+                      double *ret_slow, bool *ret_off)
 {
     const struct pl_ep *e = &c->eps.eps[ep];
     const struct pl_ep_set *old = pl_current_eps(m->pipe);
     size_t match = pl_ep_like(old, e);
+    bool part = false;
 
-    for (size_t i = 0; i < c->split.count; i++) {
-        if (e->cpu_count == 1 && e->cpus[0] == c->split.cores[i].cpu && match != SIZE_MAX &&
-            old->eps[match].cpu_count > 1) {
-            *ret_slow = c->split.cores[i].factor;
-            return true;
+    *ret_off = false;
+    for (size_t i = 0; i < c->split.count && !*ret_off; i++) {
+        const struct tun_slow_core *core = &c->split.cores[i];
+        const struct pl_ep one = {.cpu_count = 1, .cpus = {core->cpu}};
+
+        if (match != SIZE_MAX && old->eps[match].cpu_count > 1 &&
+            pl_ep_common(&one, &old->eps[match]) > 0) {
+            *ret_off = e->cpu_count == 1 && pl_ep_common(&one, e) > 0;
+            *ret_slow = core->least * (*ret_off ? core->factor : 1);
+            part = true;
         }
     }
-    return false;
+    return part && (*ret_off || e->cpu_count < old->eps[match].cpu_count);
 }
 
 /* Return: by this change the EP lost a slowed core, or got one back that is not slowed any more:
@@ -74,9 +81,10 @@ static int carry_slow(const struct dmn_model *m, const struct dmn_adapt_change *
 
         for (size_t u = 0; u < units; u++) {
             double slow = 1;
+            bool off;
 
-            if (split_off_now(m, c, k, &slow)) {
-                p->contended[k] = true;
+            if (split_now(m, c, k, &slow, &off)) {
+                p->contended[k] = off;
             } else if (match != SIZE_MAX && !parted(m, c, k)) {
                 slow = known_slow(m, match, u, &p->contended[k]);
             }

@@ -10,7 +10,8 @@
 
 #define STEP_MS 4u
 #define FRAMES 8u      /* of a window, at least, */
-#define FRAMES_LONG 4u /* or so many after LONG_NS */
+#define FRAMES_LONG 4u /* or so many after LONG_NS, or of a challenger that is */
+#define SLOWER 1.5     /* times as slow as the incumbent, which need not serve for long */
 #define LONG_NS (2 * BASE_NS_PER_S)
 #define NOTHING_NS (10 * BASE_NS_PER_S) /* a window in which too few frames come ends the turns */
 
@@ -26,7 +27,8 @@ struct dmn_turns {
     bool measuring, left;
     /* of the first window of a pair; 0: unknown */
     double pace_ns, clock_ns;
-    bool second; /* the first window is done */
+    double incumbent_ns; /* pace of its last window; 0: unknown */
+    bool second;         /* the first window is done */
     enum tun_verdict verdict;
     uint64_t frames[2]; /* measured, of each plan */
     uint64_t failed;    /* at the start */
@@ -88,6 +90,14 @@ static void add_pair(struct dmn_turns *t, double pace_ns, double clock_ns, uint6
     }
 }
 
+/* Return: the challenger serves, and what it shows so far is enough. */
+static bool much_slower(const struct dmn_turns *t, uint64_t passed_ns)
+{
+    return tun_turns_challenger(&t->turns) != t->second && t->incumbent_ns > 0 &&
+           t->trial.pace.count >= FRAMES_LONG &&
+           (double)passed_ns > SLOWER * t->incumbent_ns * (double)t->trial.pace.count;
+}
+
 static bool window_over(const struct dmn_turns *t, uint64_t now_ns)
 {
     const struct dmn_config *config = dmn_machine_config(t->model->of->machine);
@@ -95,9 +105,11 @@ static bool window_over(const struct dmn_turns *t, uint64_t now_ns)
     uint64_t passed_ns = now_ns - t->trial.window_ns;
     size_t depth = pl_depth(t->model->pipe);
 
-    return t->trial.window_ns > 0 && passed_ns >= length_ns &&
-           (t->trial.pace.count >= base_max((size_t)FRAMES, depth) ||
-            (passed_ns >= LONG_NS && t->trial.pace.count >= FRAMES_LONG));
+    return t->trial.window_ns > 0 &&
+           (much_slower(t, passed_ns) ||
+            (passed_ns >= length_ns &&
+             (t->trial.pace.count >= base_max((size_t)FRAMES, depth) ||
+              (passed_ns >= LONG_NS && t->trial.pace.count >= FRAMES_LONG))));
 }
 
 /* Measures the plan whose turn it is. */
@@ -123,6 +135,7 @@ static void take_turn(struct dmn_turns *t, uint64_t now_ns)
         if (t->second) {
             add_pair(t, pace_ns, clock_ns, now_ns);
         }
+        t->incumbent_ns = serves(t, &t->plans[0]) ? pace_ns : t->incumbent_ns;
         t->frames[serves(t, &t->plans[1])] += t->trial.pace.count;
         t->pace_ns = pace_ns;
         t->clock_ns = clock_ns;

@@ -50,6 +50,7 @@ TEST(a_slowed_core_is_told_with_its_factor)
         T_EQ(windows(a, &r, 15, factors, cores, slow), 1);
         T_EQ(slow[0].cpu, 10 + which);
         T_NEAR(slow[0].factor, 3, 0.4);
+        T_NEAR(slow[0].least, 1, 0.1);
         T_TRUE(!tun_apart_alike(a, slow[0].cpu));
         factors[which] = 1;
         T_EQ(windows(a, &r, 60, factors, cores, slow), 0);
@@ -69,6 +70,22 @@ TEST(what_slows_all_cores_alike_tells_none_apart)
     for (int run = 0; run < 300; run++) {
         T_EQ(windows(a, &r, 10, factors, 4, slow), 0);
     }
+}
+
+TEST(what_slows_all_cores_and_one_more_is_told_of_both)
+{
+    struct tun_random r = {t_seed};
+    struct tun_slow_core slow[TUN_APART_CORES_MAX];
+    const double free[] = {1, 1}, both[] = {1.5, 3.6};
+
+    base_cleanup(apart_free) struct tun_apart *a = tun_apart_new();
+
+    T_TRUE(a);
+    T_EQ(windows(a, &r, 50, free, 2, slow), 0);
+    T_EQ(windows(a, &r, 20, both, 2, slow), 1);
+    T_EQ(slow[0].cpu, 11);
+    T_NEAR(slow[0].factor, 2.4, 0.3);
+    T_NEAR(slow[0].least, 1.5, 0.1);
 }
 
 TEST(equal_noise_tells_none_apart_nor_do_small_differences_or_spikes)
@@ -166,7 +183,7 @@ static void decide_on_halves(double measured_ns, struct tun_decision *ret)
 TEST(a_split_pays_only_where_the_plan_is_measured_below_the_bound)
 {
     static const double bound_ns = UNITS * UNIT_NS * 3 / 4;
-    static const double measured_ns[] = {0, bound_ns, 1.02 * bound_ns, 1.06 * bound_ns};
+    static const double measured_ns[] = {0, bound_ns, 1.04 * bound_ns, 1.06 * bound_ns};
 
     for (size_t i = 0; i < base_array_count(measured_ns); i++) {
         base_cleanup(tun_decision_deinit) struct tun_decision d = TUN_DECISION_NULL;

@@ -3,11 +3,13 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base.h"
 #include "tuner/adapt/detect.h"
 
-#define LEVEL_WINDOWS ((size_t)25) /* whose median is the factor */
+#define LEVEL_WINDOWS ((size_t)25)               /* whose median is the factor */
+#define MOST_WINDOWS (2 * TUN_APART_WINDOWS - 1) /* of which most have to show it */
 
 struct core {
     uint16_t ep, cpu;
@@ -15,6 +17,7 @@ struct core {
     uint64_t seen; /* number of the window that it is of */
     double sum;    /* of this window's samples */
     unsigned samples;
+    double least[MOST_WINDOWS]; /* q of the last windows, a ring of detect.count */
     struct tun_detect detect;
 };
 
@@ -106,6 +109,7 @@ void tun_apart_see(struct tun_apart *a, const struct tun_core_seen *seen, size_t
         double least;
 
         if (c->samples > 0 && quartile(a, c, &least)) {
+            c->least[c->detect.count % MOST_WINDOWS] = least;
             tun_detect_add(&c->detect, c->level - least, start_ns);
         }
         c->sum = 0;
@@ -116,7 +120,7 @@ void tun_apart_see(struct tun_apart *a, const struct tun_core_seen *seen, size_t
 /* Return: enough was seen of the core of late. @ret: the factor that most windows show. */
 static bool lasting(const struct tun_apart *a, const struct core *c, double *ret)
 {
-    *ret = exp(tun_detect_level(&c->detect, 2 * TUN_APART_WINDOWS - 1));
+    *ret = exp(tun_detect_level(&c->detect, MOST_WINDOWS));
     return a->windows - c->seen < TUN_APART_STALE && c->detect.count >= TUN_APART_WINDOWS;
 }
 
@@ -142,6 +146,17 @@ bool tun_apart_alike(const struct tun_apart *a, uint16_t cpu)
     return false;
 }
 
+/* Only of a core of which enough was seen. */
+static double siblings(const struct core *c)
+{
+    size_t count = base_min(c->detect.count, (size_t)MOST_WINDOWS);
+    double least[MOST_WINDOWS];
+
+    memcpy(least, c->least, sizeof(least));
+    qsort(least, count, sizeof(least[0]), by_size);
+    return exp(least[(count - 1) / 2]);
+}
+
 size_t tun_apart_slow(const struct tun_apart *a, struct tun_slow_core *ret)
 {
     size_t count = 0;
@@ -149,7 +164,8 @@ size_t tun_apart_slow(const struct tun_apart *a, struct tun_slow_core *ret)
 
     for (size_t i = 0; i < a->count; i++) {
         if (apart(a, &a->cores[i], &factor)) {
-            ret[count++] = (struct tun_slow_core){.cpu = a->cores[i].cpu, .factor = factor};
+            ret[count++] = (struct tun_slow_core){
+                .cpu = a->cores[i].cpu, .factor = factor, .least = siblings(&a->cores[i])};
         }
     }
     return count;

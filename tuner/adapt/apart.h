@@ -36,6 +36,8 @@ struct tun_core_seen {
 struct tun_slow_core {
     uint16_t cpu;
     double factor; /* times slower than its siblings */
+    double least; /* exp(q): times slower than expected that these are, the median of as many of the
+                      last windows as show most; below 1: faster */
 };
 
 struct tun_apart; /* opaque */

@@ -113,11 +113,14 @@ static bool home(const struct tun_record *r, const struct tun_decision *d,
     return true;
 }
 
-/* The gain that a plan has to have; where only the table has changed, more than its error. */
+/* The gain that a plan has to have: more than the table's error where nothing but the table has
+ * changed, and where the serving plan counts as measured and the other one as predicted. */
 static double least(const struct tun_record *r, const struct tun_decision *d,
                     const struct pl_plan *plan)
 {
-    double gain = d->cause == TUN_CAUSE_MEASURED ? base_max(r->gain_min, TUN_HOME) : r->gain_min;
+    double gain = d->cause == TUN_CAUSE_MEASURED       ? base_max(r->gain_min, TUN_HOME)
+                  : (r->events & TUN_EVENT_PARTS) != 0 ? base_max(r->gain_min, TUN_PARTS)
+                                                       : r->gain_min;
 
     return all_free(r, d) && pl_plan_equal(plan, &r->home) ? -TUN_AS_GOOD : base_max(gain, 1e-9);
 }

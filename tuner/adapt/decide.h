@@ -31,8 +31,9 @@
  * error nearer to 0. Equal plans gain nothing. Where only the table has changed (TUN_EVENT_COSTS)
  * it has to reach TUN_HOME. Then, and for a cause that only measurements show, the serving plan as
  * it was measured must be slower than the bound (tuner/solve/bound.h) by gain_min; and for the
- * parts of an EP (TUN_EVENT_PARTS) it counts as measured where that is slower than the table says:
- * teams of unequal speed that share frames keep their order.
+ * parts of an EP (TUN_EVENT_PARTS) it counts as measured where that is slower than the table says,
+ * since teams of unequal speed that share frames keep their order. What is predicted for the new
+ * plan may be off: there the gain has to reach TUN_PARTS, too.
  *
  * Where the record asks for a search, the change itself is the reason for one: neither a small gain
  * nor an equal plan holds it back, only the guards do. The exact planner's plan is taken only where
@@ -46,6 +47,7 @@
 #include "tuner/adapt/decision_record.h"
 
 #define TUN_HOME 0.25    /* gain over home that is more than an error of the table */
+#define TUN_PARTS 0.05   /* gain of a plan on the parts of an EP that is worth a trial */
 #define TUN_AS_GOOD 0.08 /* relative: what the table says of two plans is off by as much */
 
 enum tun_hold {
