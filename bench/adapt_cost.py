@@ -3,16 +3,17 @@
 """What adapting costs or gains: frames answered with adapt on, over those with it off, under slowdowns of cores.
 
 usage: adapt_cost.py [--build DIR] [--cpus A,B] [--networks A,...] [--plans own,stages] [--factors F,...]
-                     [--durations S,...] [--cores one,both] [--rounds N] [--seconds SCALE] [--best]
+                     [--durations S,...] [--cores one,both] [--rounds N] [--limit SECONDS] [--seconds SCALE] [--best]
                      [--json FILE] [--markdown FILE]
        adapt_cost.py --quiet SECONDS [--networks A,...] ...
-       adapt_cost.py --report FILE
+       adapt_cost.py --report FILE...
 
 A cell is a network, its first plan, a factor, a duration and which cores are slowed: the second of --cpus, or both.
 tests/system/slow_core takes 1 - 1/F of a core in periods of 4 ms. Every round has one daemon with adapt on and one with it
 off, one after the other; the next round begins with the other one. Both begin with the same plan and the same learned
 costs. A client streams as fast as it is answered. Frames are counted from the onset on, for ten seconds or for six more
-than the slowdown lasts; "forever" lasts for 30 s and does not end. --seconds scales all times.
+than the slowdown lasts; "forever" lasts for 30 s and does not end. --seconds scales all times. Every cell has its first
+round before any has its second; no round begins after --limit.
 
   --plans own      the plan that the daemon finds on free cores
   --plans stages   two stages as equal as they can be, one on each core
@@ -21,8 +22,10 @@ than the slowdown lasts; "forever" lasts for 30 s and does not end. --seconds sc
   --quiet          changes of plan in so many seconds without any slowdown
 
 By default a subset that takes ten minutes. All cells: --networks all --plans own,stages --cores one,both
---factors 1.2,1.5,2,3,5 --durations 1,4,15,60,forever. Prints a table in Markdown; --json keeps every round. Needs root for
-the real-time priority of slow_core, a build folder and two cores; no other program should run.
+--factors 1.2,1.5,2,3,5 --durations 1,4,15,60,forever. Prints a table in Markdown; --json keeps every round, and --report
+prints the table of one or several such files. Under it stands what rounds without any change or turns differ by: with adapt
+on nothing else happens there than watching, so their spread is that of the machine. Needs root for the real-time priority
+of slow_core, a build folder and two cores; no other program should run.
 """
 import argparse
 import json
@@ -69,7 +72,8 @@ def arguments(argv=None):
     p.add_argument("--seconds", type=float, default=1.0)
     p.add_argument("--best", action="store_true")
     p.add_argument("--quiet", type=float)
-    p.add_argument("--report")
+    p.add_argument("--limit", type=float, default=math.inf)
+    p.add_argument("--report", nargs="+")
     p.add_argument("--json")
     p.add_argument("--markdown")
     return p.parse_args(argv)
@@ -125,6 +129,26 @@ def figures(cell):
     return found
 
 
+def by_events(cells):
+    """The ratios of all rounds, by what happened in them with adapt on."""
+    found = {"without changes or turns": [], "with lost turns alone": [], "with changes": []}
+    for r in (r for c in cells for r in c["rounds"]):
+        name = "with changes" if r["on"]["changes"] else "with lost turns alone" if r["on"]["lost_turns"] else \
+            "without changes or turns"
+        found[name].append(r["on"]["fps"] / r["off"]["fps"])
+    return found
+
+
+def pooled(ratios):
+    """Geometric mean, its 95 % interval and the spread."""
+    if len(ratios) < 2:
+        return "%d" % len(ratios)
+    logs = [math.log(r) for r in ratios]
+    mean, half = statistics.mean(logs), 1.96 * statistics.stdev(logs) / math.sqrt(len(logs))
+    return "%d, on / off %.3f (95 %%: %.3f to %.3f; rounds: %.3f to %.3f)" % (
+        len(ratios), math.exp(mean), math.exp(mean - half), math.exp(mean + half), min(ratios), max(ratios))
+
+
 def seconds_text(duration):
     return duration if duration == FOREVER else "%g s" % duration
 
@@ -158,6 +182,7 @@ def markdown(results):
         low = sum(figures(c)["ratio"]["median"] < 0.99 for c in results["cells"])
         out += ["", "%d of %d cells are below 0.99; frames lost: %d" % (
             low, len(results["cells"]), sum(figures(c)["lost"] for c in results["cells"]))]
+        out += ["Rounds %s: %s" % (name, pooled(chosen)) for name, chosen in by_events(results["cells"]).items()]
     return "\n".join(out)
 
 
@@ -329,26 +354,42 @@ def best_plan(options, Daemon, cell):
     return {"plan": found, "fps": statistics.mean(fps[found]), "first_fps": statistics.mean(fps[start])}
 
 
-def measure(options, Daemon, network, which, folder, results, save):
-    """All cells of a network and its first plan."""
-    plan = prepare(options, Daemon, network, which, folder)
-    for cores in options.cores:
-        for factor in options.factors:
-            best = None
-            for duration in options.durations:
-                cell = {"network": network, "plan": plan, "cores": cores, "factor": factor, "duration": duration, "rounds": []}
-                if options.best and lasts_s(duration) > SOON_S:
-                    best = best or best_plan(options, Daemon, cell)
-                    cell["best"] = best
-                for i in range(options.rounds):
-                    arms = ("on", "off") if i % 2 == 0 else ("off", "on")
-                    cell["rounds"].append({arm: one_run(options, Daemon, cell, folder, arm == "on") for arm in arms})
+def cells_of(options, Daemon, folder):
+    """All cells, each with the folder that its runs begin with."""
+    found = []
+    for network in options.networks:
+        for which in options.plans:
+            state = os.path.join(folder, network + "-" + which)
+            plan = prepare(options, Daemon, network, which, state)
+            for cores in options.cores:
+                for factor in options.factors:
+                    cells = [{"network": network, "plan": plan, "cores": cores, "factor": factor, "duration": d, "rounds": []}
+                             for d in options.durations]
+                    if options.best and any(lasts_s(d) > SOON_S for d in options.durations):
+                        best = best_plan(options, Daemon, cells[0])
+                        for c in cells:
+                            c.update({"best": best} if lasts_s(c["duration"]) > SOON_S else {})
+                    found += [(c, state) for c in cells]
+    return found
+
+
+def measure(options, Daemon, folder, results, save):
+    """The rounds of all cells, until --limit."""
+    end = time.monotonic() + options.limit
+    cells = cells_of(options, Daemon, folder)
+    for i in range(options.rounds):
+        arms = ("on", "off") if i % 2 == 0 else ("off", "on")
+        for cell, state in cells:
+            if time.monotonic() > end:
+                return
+            r = {arm: one_run(options, Daemon, cell, state, arm == "on") for arm in arms}
+            if not cell["rounds"]:
                 results["cells"].append(cell)
-                save()
-                f = figures(cell)
-                print("%s %s %s core(s) %g times %s: %.3f (%.3f to %.3f), %.1f changes, %.1f lost turns" % (
-                    network, plan, cores, factor, seconds_text(duration), f["ratio"]["median"], f["ratio"]["min"],
-                    f["ratio"]["max"], f["changes"], f["lost_turns"]), file=sys.stderr, flush=True)
+            cell["rounds"].append(r)
+            save()
+            print("%s %s %s core(s) %g times %s: %.3f, %d changes, %d lost turns" % (
+                cell["network"], cell["plan"], cell["cores"], cell["factor"], seconds_text(cell["duration"]),
+                r["on"]["fps"] / r["off"]["fps"], r["on"]["changes"], r["on"]["lost_turns"]), file=sys.stderr, flush=True)
 
 
 def measure_quiet(options, Daemon, network, results):
@@ -361,11 +402,23 @@ def measure_quiet(options, Daemon, network, results):
                                  "changes": stayed, "lost_turns": lost_turns})
 
 
+def joined(paths):
+    """The results of several files as those of one; the same cell of two files is one."""
+    parts = []
+    for path in paths:
+        with open(path, encoding="utf-8") as f:
+            parts.append(json.load(f))
+    cells = {}
+    for c in (c for p in parts for c in p["cells"]):
+        key = tuple(c[k] for k in ("network", "plan", "cores", "factor", "duration"))
+        cells.setdefault(key, {**c, "rounds": []})["rounds"] += c["rounds"]
+    return {**parts[0], "cells": list(cells.values()), "quiet": [q for p in parts for q in p["quiet"]]}
+
+
 def main():
     options = arguments()
     if options.report:
-        with open(options.report, encoding="utf-8") as f:
-            print(markdown(json.load(f)))
+        print(markdown(joined(options.report)))
         return
     os.environ["PIPED_BUILD"] = options.build
     sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
@@ -378,13 +431,12 @@ def main():
                 json.dump(results, f)
 
     with tempfile.TemporaryDirectory(prefix="piped-bench-") as folder:
-        for network in options.networks:
-            if options.quiet:
+        if options.quiet:
+            for network in options.networks:
                 measure_quiet(options, Daemon, network, results)
-            else:
-                for which in options.plans:
-                    measure(options, Daemon, network, which, os.path.join(folder, network + "-" + which), results, save)
-            save()
+                save()
+        else:
+            measure(options, Daemon, folder, results, save)
     text = markdown(results)
     print(text)
     if options.markdown:
