@@ -100,7 +100,7 @@ TEST(a_probe_waits_the_longer_the_more_there_were)
     T_TRUE(probe);
 }
 
-/* Two teams behind a client that has several frames in flight; answers keep their order. Any unit. */
+/* Two teams behind a client that has several frames in flight; answers keep their order. */
 struct replay {
     struct pl_dispatch_view views[2];
     double free_at[2]; /* when the team has computed all that it was given */
