@@ -3,7 +3,7 @@
 #include "base.h"
 
 #define SHARE_MAX 16.0
-#define PATIENCE_MAX 4096u
+#define PATIENCE_MAX 256u
 #define PATIENCE_PARTS 16u
 
 /* service * rate is the same for all teams of a stage if the priors are right. Return: 0: no team

@@ -38,9 +38,9 @@ size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count, bool
 
 /**
  * pl_dispatch_patience() - Return: the patience of a team that has got a frame
- * Twice as much after a probe, at most 4096, and nearer to PL_PATIENCE by a sixteenth after another
- * frame. So probes of a team that stays slow cost ever less, and one that was slow for a while has
- * its share again after about as long.
+ * Twice as much after a probe, at most 256, and nearer to PL_PATIENCE by a sixteenth after another
+ * frame. So probes of a team that stays slow cost less than 1 / 256, and one that was slow for a
+ * while has its share again after about as long, or sooner.
  */
 uint32_t pl_dispatch_patience(uint32_t patience, bool probe);
 
