@@ -382,6 +382,9 @@ def the_page_of_pipesim():
         equal(len(page.charts), 11)
         for name, chart in page.charts.items():
             check(all(s.get("points") or s.get("values") for s in chart["series"]), name)
+        links = [a["href"] for tag, a in page.tags if tag == "a" and a.get("href", "").startswith("#")]
+        sections = [a["id"] for tag, a in page.tags if tag == "details" and a.get("id")]
+        equal((len(links), links), (9, ["#" + name for name in sections]), "the contents")
         front = page.charts["front"]["series"][0]["points"]
         equal(front, sorted(front, key=lambda p: -p[0]), "throughput")
         equal(front, sorted(front, key=lambda p: -p[1]), "a plan of the front is worse in both")

@@ -7,16 +7,41 @@
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 
-static int sections(struct psim_report *r)
+/* What the page has, in its order. */
+static const struct section {
+    const char *id, *title;
+    int (*write)(struct psim_report *);
+} SECTIONS[] = {
+    {"convergence", "Convergence (Shisha, figure 4)", psim_report_convergence},
+    {"quality", "Quality (Shisha, figure 5)", psim_report_quality},
+    {"heuristics", "Heuristics of Shisha (figures 7 and 8)", psim_report_heuristics},
+    {"alpha", "Alpha (Shisha, figure 9)", psim_report_alpha},
+    {"exploration", "Exploration of Pipe-search (figure 3)", psim_report_timeline},
+    {"governors", "Governor settings (Pipe-search, table 6)", psim_report_governors},
+    {"big-and-little", "Big and little together (Pipe-it, tables IV and V)", psim_report_boards},
+    {"boards", "Searches over boards (hierarchical DSE, figure 4)", psim_report_dse},
+    {"latency", "Throughput against latency", psim_report_front},
+};
+
+static void write_contents(FILE *to)
 {
-    static int (*const ALL[])(struct psim_report *) = {
-        psim_report_convergence, psim_report_quality,  psim_report_heuristics,
-        psim_report_alpha,       psim_report_timeline, psim_report_governors,
-        psim_report_boards,      psim_report_dse,      psim_report_front};
+    json_t *contents = json_array();
+
+    for (size_t i = 0; i < base_array_count(SECTIONS); i++) {
+        json_array_append_new(
+            contents, json_pack("{s:s, s:s}", "id", SECTIONS[i].id, "title", SECTIONS[i].title));
+    }
+    page_contents(to, contents);
+}
+
+static int write_sections(struct psim_report *r)
+{
     int error = 0;
 
-    for (size_t i = 0; i < base_array_count(ALL) && !error; i++) {
-        error = ALL[i](r);
+    for (size_t i = 0; i < base_array_count(SECTIONS) && !error; i++) {
+        page_fold_begin(r->to, SECTIONS[i].id, true, SECTIONS[i].title);
+        error = SECTIONS[i].write(r);
+        page_fold_end(r->to);
     }
     return error;
 }
@@ -51,7 +76,8 @@ static int report(struct psim_report *r, const char *path)
     if (!page_has_charts()) {
         page_paragraph(r->to, "warn", "%s.", PAGE_NO_CHARTS);
     }
-    error = sections(r);
+    write_contents(r->to);
+    error = write_sections(r);
     page_end(r->to);
     if (fclose(r->to) != 0 && !error) {
         error = -errno;

@@ -27,8 +27,7 @@ void psim_case_deinit(struct psim_case *c);
 int psim_case_run(struct psim_report *r, const struct psim_case *c, const char *algorithm,
                   const struct tun_options *o, struct psim_run *ret);
 
-/* The sections, each a heading, a chart or table and a sentence. Return: 0 or -errno with r->error.
- */
+/* The sections, each a chart or table and a sentence. Return: 0 or -errno with r->error. */
 int psim_report_convergence(struct psim_report *r); /* Shisha fig. 4 */
 int psim_report_quality(struct psim_report *r);     /* Shisha fig. 5 */
 int psim_report_heuristics(struct psim_report *r);  /* Shisha fig. 7 and 8 */

@@ -67,7 +67,6 @@ int psim_report_timeline(struct psim_report *r)
         }
         page_add(chart, series);
     }
-    page_heading(r->to, 2, "Exploration of Pipe-search (figure 3)");
     page_chart(r->to, chart);
     page_paragraph(
         r->to, NULL,
@@ -131,7 +130,6 @@ int psim_report_governors(struct psim_report *r)
         error = governor_row(r, SETTINGS[i], rows);
     }
     if (!error) {
-        page_heading(r->to, 2, "Governor settings (Pipe-search, table 6)");
         page_table(r->to,
                    "VGG-16, counted as 21 layers as in the paper, under its four governor settings",
                    COLUMNS, rows);
@@ -192,7 +190,6 @@ int psim_report_boards(struct psim_report *r)
         error = board_row(r, NETWORKS[n], rows);
     }
     if (!error) {
-        page_heading(r->to, 2, "Big and little together (Pipe-it, tables IV and V)");
         page_table(r->to, "Five networks on a Hikey 970", COLUMNS, rows);
         page_paragraph(r->to, NULL,
                        "The Hikey 970 as described: four A73 and four A53 cores. The first two "
@@ -236,7 +233,6 @@ int psim_report_front(struct psim_report *r)
     if (error) {
         json_decref(chart);
     } else {
-        page_heading(r->to, 2, "Throughput against latency");
         page_chart(r->to, chart);
         page_paragraph(r->to, NULL,
                        "ResNet-50 on an RK3588 as described; each mark is a plan of the front that "

@@ -106,7 +106,6 @@ int psim_report_dse(struct psim_report *r)
     }
     error = run_all(t, r->seed);
     if (!error) {
-        page_heading(r->to, 2, "Searches over boards (hierarchical DSE, figure 4)");
         for (size_t which = 0; which < 4; which++) {
             draw(r, t, which);
         }

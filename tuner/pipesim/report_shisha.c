@@ -58,7 +58,6 @@ int psim_report_convergence(struct psim_report *r)
         json_object_set_new(s, "steps", json_true());
         page_add(chart, s);
     }
-    page_heading(r->to, 2, "Convergence (Shisha, figure 4)");
     page_chart(r->to, chart);
     page_paragraph(
         r->to, NULL,
@@ -120,7 +119,6 @@ int psim_report_quality(struct psim_report *r)
         }
         psim_case_deinit(&c);
     }
-    page_heading(r->to, 2, "Quality (Shisha, figure 5)");
     draw_bars(r, "shisha-quality", "Throughput of the plan each search ends with, on four places",
               page_names("network", NETWORKS, base_array_count(NETWORKS)),
               page_axis("throughput / optimum", false, 0, 1.05), SEARCHES,
@@ -177,7 +175,6 @@ int psim_report_heuristics(struct psim_report *r)
         pair[2 * i] = seconds[6 * i] / least;
         pair[2 * i + 1] = seconds[6 * i + 2] / least;
     }
-    page_heading(r->to, 2, "Heuristics of Shisha (figures 7 and 8)");
     draw_bars(r, "shisha-heuristics", "Throughput by heuristic and machine, YOLOv3",
               page_names("machine", SHORT, CONFIGURATIONS),
               page_axis("throughput / optimum", false, 0, 1.05), H, 6, throughput);
@@ -244,7 +241,6 @@ int psim_report_alpha(struct psim_report *r)
         }
         page_add(chart, page_series(NAMES[m], points));
     }
-    page_heading(r->to, 2, "Alpha (Shisha, figure 9)");
     page_chart(r->to, chart);
     page_paragraph(r->to, NULL, "YOLOv3 on four fast and four slow places.");
     return 0;
