@@ -7,8 +7,8 @@
  * no frame. The frame's start and end are read on both clocks and convert ticks to nanoseconds,
  * without calibration or drift.
  *
- * What others do to a core is no work of a unit: time slices of other programs, quotas, interrupts.
- * Where the leader's CPU clock was read at both ends of a run (which is a system call) and lacks
+ * Time that others take from a core (other programs, a quota, interrupts) does not count as a unit's
+ * work. Where the leader's CPU clock was read at both ends of a run (which is a system call) and lacks
  * more of the wall clock's time than ALLOW, the run was disturbed: its work is the CPU time. A run
  * whose CPU clock was not read counts as disturbed if it takes clearly longer than usual; its work
  * is then the usual one, and the CPU clock of the next run is to be read, so that what is really

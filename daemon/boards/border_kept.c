@@ -149,8 +149,8 @@ void dmn_border_load(struct dmn_boards *b, const struct dmn_model *m)
         put(b, &k);
     } else if (r == 0) {
         dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.model = m->name},
-                     "model %s: borders go between boards as they are: what was judged is %s",
-                     m->name, good ? "another file" : "lost");
+                     "model %s: borders go between boards as they are: the stored verdict is %s",
+                     m->name, good ? "for a different file" : "lost");
     }
 }
 

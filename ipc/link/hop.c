@@ -276,9 +276,9 @@ void hop_plan(struct link *l, size_t head, const struct lnk_message *m)
         made.segment = segment_hold(l, head, m, &lines->of);
     }
     if (!made.segment) {
-        refuse_plan(l, head, &m->plan, why ? PIPED_INVALID_ARGUMENT : PIPED_RESOURCE_EXHAUSTED,
-                    why ? why
-                        : "this board serves too many segments, or another file by that name");
+        refuse_plan(
+            l, head, &m->plan, why ? PIPED_INVALID_ARGUMENT : PIPED_RESOURCE_EXHAUSTED,
+            why ? why : "this board serves too many segments, or a different file under that name");
         return;
     }
     made.number = ++l->hops->last_number;

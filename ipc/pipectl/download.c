@@ -178,7 +178,7 @@ static int take_all(struct transfer *t)
             return CTL_FAILED;
         }
         if ((uint64_t)n > t->source->bytes - t->got) {
-            ctl_say("%s: %s has more than the %llu bytes that the catalogue says; nothing was kept",
+            ctl_say("%s: %s is larger than the catalogue says (%llu bytes); nothing was kept",
                     t->name, t->source->url, (unsigned long long)t->source->bytes);
             return CTL_FAILED;
         }
@@ -220,15 +220,15 @@ static int judge(struct transfer *t, int status)
         return CTL_FAILED;
     }
     if (t->got != t->source->bytes) {
-        ctl_say("%s: %s has %llu bytes, and the catalogue says %llu; nothing was kept", t->name,
-                t->source->url, (unsigned long long)t->got, (unsigned long long)t->source->bytes);
+        ctl_say("%s: %s has the wrong size (%llu bytes; the catalogue says %llu); nothing was kept",
+                t->name, t->source->url, (unsigned long long)t->got,
+                (unsigned long long)t->source->bytes);
         return CTL_FAILED;
     }
     crypto_hash_sha256_final(&t->hash, hash);
     sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
     if (strcmp(hex, t->source->sha256) != 0) {
-        ctl_say("%s: %s is another file: its SHA-256 is %s, and the catalogue says %s; nothing was "
-                "kept",
+        ctl_say("%s: %s has the wrong SHA-256 (%s; the catalogue says %s); nothing was kept",
                 t->name, t->source->url, hex, t->source->sha256);
         return CTL_FAILED;
     }

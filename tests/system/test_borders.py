@@ -147,7 +147,7 @@ def a_verdict_counts_for_its_file_alone():
             equal(t.route()["borders"], None)
             t.link.report(UP)
             equal(t.wanted(other_than=first)[1], ["f32", "f32"])
-            check("borders go between boards as they are: what was judged is another file" in t.d.log(), t.d.log())
+            check("borders go between boards as they are: the stored verdict is for a different file" in t.d.log(), t.d.log())
         finally:
             put(t.model, good)
         t.d.call("Reload")

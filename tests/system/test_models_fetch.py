@@ -160,11 +160,11 @@ def json_names_the_files():
 @with_curl
 def what_differs_is_refused():
     with Place() as p:
-        p.refused("/wrong", "is another file", hashlib.sha256(p.files["/wrong"]).hexdigest())
-        p.refused("/short", "has %d bytes, and the catalogue says %d" % (len(p.model) - 1, len(p.model)))
-        p.refused("/long", "more than the %d bytes" % len(p.model))
+        p.refused("/wrong", "has the wrong SHA-256", hashlib.sha256(p.files["/wrong"]).hexdigest())
+        p.refused("/short", "has the wrong size (%d bytes; the catalogue says %d)" % (len(p.model) - 1, len(p.model)))
+        p.refused("/long", "is larger than the catalogue says (%d bytes)" % len(p.model))
         p.refused("/truncated", "transfer closed")
-        p.refused("/endless", "more than the %d bytes" % len(p.model))
+        p.refused("/endless", "is larger than the catalogue says (%d bytes)" % len(p.model))
         check(p.left.wait(LIMIT_S), "curl still reads what nobody wants")
         p.refused("/missing", "404")
         p.refused("http://127.0.0.1:1/net.onnx", "127.0.0.1")
