@@ -7,14 +7,15 @@
  * no frame. The frame's start and end are read on both clocks and convert ticks to nanoseconds,
  * without calibration or drift.
  *
- * Time that others take from a core (other programs, a quota, interrupts) does not count as a unit's
- * work. Where the leader's CPU clock was read at both ends of a run (which is a system call) and lacks
- * more of the wall clock's time than ALLOW, the run was disturbed: its work is the CPU time. A run
- * whose CPU clock was not read counts as disturbed if it takes clearly longer than usual; its work
- * is then the usual one, and the CPU clock of the next run is to be read, so that what is really
- * slower shows at once. Of the laps, what lies above each unit's usual time was taken, since others
- * mostly come within one unit; if the run lost more, all units lost it in proportion. So each frame
- * counts once, and its units' times add up to its work. Service times stay wall time.
+ * Time that others take from a core (other programs, a quota, interrupts) does not count as a
+ * unit's work. Where the leader's CPU clock was read at both ends of a run (which is a system call)
+ * and lacks more of the wall clock's time than ALLOW, the run was disturbed: its work is the CPU
+ * time. A run whose CPU clock was not read counts as disturbed if it takes clearly longer than
+ * usual; its work is then the usual one, and the CPU clock of the next run is to be read, so that
+ * what is really slower shows at once. Of the laps, what lies above each unit's usual time was
+ * taken, since others mostly come within one unit; if the run lost more, all units lost it in
+ * proportion. So each frame counts once, and its units' times add up to its work. Service times
+ * stay wall time.
  *
  * A team wider than one core knows the CPU time of its leader. While that sleeps because another
  * member has lost its core, it does no work, either; while it spins for it, it seems to work.
