@@ -8,9 +8,11 @@
  * piped when it judges plans (daemon/boards/).
  *
  * So many may be on their way. Fewer keep a route full, and the daemon hands over no more: others
- * wait in its fair queue. By Little's law a hop has (rate x service time) frames, at most those
- * that it computes at once, and one that waits; a link has 1 + rate x a. The rate is that of the
- * bottleneck, by what hops and links were measured to take.
+ * wait in its fair queue. By Little's law those are (rate x time of a frame alone): a hop has at
+ * most those that it computes at once. Beside them as many wait as keep the bottleneck busy, and
+ * only there, as in the pipeline of one board: so a frame waits for no larger part of its own time
+ * over boards than without. The rate is that of the bottleneck, by what hops and links were
+ * measured to take; or that of the answers, if they come more slowly while the route is full.
  *
  * A link of a + b x bytes holds the frame that is being sent, and those that were sent within a:
  * frames that take less than 1 ms to send count as that long, because boards compute no faster.

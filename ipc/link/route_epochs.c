@@ -249,6 +249,7 @@ static void begin(struct head *h, struct head_epoch *e)
     h->state.phase = BRD_READY;
     h->state.pictures = e->pictures;
     memset(h->state.service_ns, 0, sizeof(h->state.service_ns));
+    h->pace = (struct head_pace){0};
     h->link->news = true;
     head_windows(h, e);
     link_log("route %u of %s serves, up to %u frames at once", e->route->number, e->route->model,

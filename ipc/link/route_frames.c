@@ -10,6 +10,9 @@ static void finish(struct head_frame *f)
     struct front_frame *front = f->front;
     uint64_t waited_ns = base_now_ns() - f->begun_ns;
 
+    if (f->alone && f->status == 0) {
+        head_pace_frame(f->head, waited_ns);
+    }
     f->front = NULL;
     f->head->forsaken -= f->forsaken;
     f->next_free = f->head->free;
@@ -43,9 +46,12 @@ int route_frame(void *user, struct front_frame *front)
         return PIPED_UNAVAILABLE; /* the daemon computes it itself */
     }
     h->free = f->next_free;
+    *f = (struct head_frame){.head = h,
+                             .front = front,
+                             .alone = h->taken == 0,
+                             .number = number,
+                             .begun_ns = base_now_ns()};
     h->taken++;
-    *f =
-        (struct head_frame){.head = h, .front = front, .number = number, .begun_ns = base_now_ns()};
     front->user = f;
     h->numbered[number % HEAD_FRAMES] = f;
     return 0;
@@ -241,16 +247,22 @@ void head_final(struct head *h, const struct head_epoch *e, const struct lnk_err
 
 void head_answer(struct head *h)
 {
+    bool full = h->taken >= h->state.window;
     struct lnk_done done;
+    uint32_t count = 0;
 
     while (lnk_ledger_release(h->ledger, &done) == 0) {
         struct head_frame *f = done.input;
 
+        count++;
         f->status = done.status;
         f->released = true;
         if (f->held == 0) {
             finish(f);
         }
+    }
+    if (count > 0) {
+        head_pace_answers(h, count, full, base_now_ns());
     }
 }
 

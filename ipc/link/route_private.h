@@ -17,6 +17,7 @@ struct head_frame {
     unsigned held;             /* messages of the transport that have its input */
     bool released;             /* by the ledger: it is answered when nothing holds it */
     bool forsaken;             /* boards that have it are to be told that nobody wants it */
+    bool alone;                /* it found nobody before it */
     uint64_t number;           /* of the ledger */
     uint32_t status;
     uint32_t route;                /* number of the route that answered */
@@ -29,9 +30,17 @@ struct head_epoch {
     uint32_t gone;                              /* bits of boards of a single hop that were lost */
     uint64_t told_ns;                           /* when boards were told their places */
     uint32_t room[BRD_HOPS_MAX][BRD_SHARE_MAX]; /* frames that a board gets at most; 0: not yet */
-    uint32_t busy[BRD_HOPS_MAX][BRD_SHARE_MAX]; /* of them, those that it computes at once */
+    uint32_t busy[BRD_HOPS_MAX][BRD_SHARE_MAX]; /* of them, those that keep it busy */
     uint64_t frame_bytes[BRD_HOPS_MAX];         /* sent to a board of the hop for a frame */
     struct brd_route *route;                    /* owned */
+};
+/* How answers came since the window was last worked out. */
+struct head_pace {
+    uint64_t alone_ns; /* the shortest time of a frame that found nobody before it; 0: unknown */
+    uint64_t last_ns;  /* the last answers came then */
+    bool full;         /* and the window was full */
+    uint64_t full_ns;  /* in which it was full from answer to answer */
+    uint32_t answers;  /* in that time */
 };
 /* A model of this board that is spread. */
 struct head {
@@ -51,7 +60,8 @@ struct head {
     struct head_frame *numbered[HEAD_FRAMES]; /* frame of the ledger % HEAD_FRAMES -> it */
     uint64_t window_ns;                       /* windows are worked out again then */
     uint64_t pause_ns;                        /* nothing is sent until then */
-    struct lnk_progress progress;             /* of answers of boards */
+    struct head_pace pace;
+    struct lnk_progress progress; /* of answers of boards */
 };
 struct heads {
     uint64_t turn_ns;                  /* the last one */
@@ -100,8 +110,13 @@ void head_windows(struct head *h, const struct head_epoch *e);
 bool head_tidy(struct head *h);
 
 /* route_window.c */
-/** head_full() - Return: how many frames of an epoch keep its bottleneck busy. */
-uint32_t head_full(const struct head *h, const struct head_epoch *e);
+/** head_full() - Return: how many frames of an epoch keep its bottleneck busy; the pace is noted
+ * anew. */
+uint32_t head_full(struct head *h, const struct head_epoch *e);
+/** head_pace_frame() - a frame that found nobody before it was answered. */
+void head_pace_frame(struct head *h, uint64_t took_ns);
+/** head_pace_answers() - so many frames were answered together. @full: the window was, before. */
+void head_pace_answers(struct head *h, uint32_t count, bool full, uint64_t now_ns);
 /** head_window() - Return: how many frames of an epoch may be unanswered. */
 uint32_t head_window(const struct head *h, const struct head_epoch *e);
 /** head_way_window() - the same of board @k of a single hop. */

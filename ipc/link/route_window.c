@@ -8,6 +8,8 @@
 #include "base.h"
 #include "ipc/link/route_private.h"
 
+#define PACE_ANSWERS 16u /* at least, to know the pace of a full route */
+
 /* What @from says of its link to @to; of this board: what was measured here. */
 static bool told_cost(const struct link *l, size_t from, size_t to, double *ret_ns,
                       double *ret_ns_per_byte)
@@ -112,47 +114,121 @@ static struct between border_at(const struct head *h, const struct head_epoch *e
     return ret;
 }
 
-static double busy_of(const struct head_epoch *e, size_t hop)
+/* Of the frames that keep a board busy, those that it computes at once: pl_depth() counts one more
+ * that waits for a stage, and one where several teams share it. */
+static double at_once(uint32_t busy)
 {
-    double busy = 0;
+    return busy > 3 ? busy - 2 : base_max(busy, 2u) - 1;
+}
+
+/* What keeps the boards of a hop busy. */
+struct busy {
+    double computed, waiting; /* frames */
+};
+
+static struct busy busy_of(const struct head_epoch *e, size_t hop)
+{
+    struct busy ret = {0};
 
     for (size_t k = 0; k < e->route->hop[hop].board_count; k++) {
-        busy += e->busy[hop][k];
+        ret.computed += at_once(e->busy[hop][k]);
+        ret.waiting += e->busy[hop][k] - at_once(e->busy[hop][k]);
     }
-    return busy;
+    return ret;
 }
 
-/* The time between two answers when all that is fastest is busy; 0: nothing is known. */
-static double bottleneck_ns(const struct head *h, const struct head_epoch *e)
-{
-    const struct brd_route *r = e->route;
-    double ns = 0;
+/* Where a route that is full has its queue. */
+struct bottleneck {
+    double period_ns; /* between two answers; 0: nothing is known */
+    double waiting;   /* frames that wait there, so that it is never idle */
+};
 
-    for (size_t i = 0; i <= r->hop_count; i++) {
-        ns = base_max(ns, border_at(h, e, i).ns_one);
-        if (i < r->hop_count) {
-            ns = base_max(ns, h->state.service_ns[i] / busy_of(e, i));
+static struct bottleneck bottleneck_of(const struct head *h, const struct head_epoch *e)
+{
+    struct bottleneck ret = {0, 1};
+
+    for (size_t i = 0; i <= e->route->hop_count; i++) {
+        double ns_one = border_at(h, e, i).ns_one;
+
+        if (ns_one > ret.period_ns) {
+            ret = (struct bottleneck){ns_one, 1};
+        }
+        if (i < e->route->hop_count) {
+            struct busy b = busy_of(e, i);
+            double ns = h->state.service_ns[i] / b.computed;
+
+            if (ns > ret.period_ns) {
+                ret = (struct bottleneck){ns, b.waiting};
+            } else if (ret.period_ns <= 0) {
+                ret.waiting = base_max(ret.waiting, b.waiting);
+            }
         }
     }
-    return ns;
+    return ret;
 }
 
-uint32_t head_full(const struct head *h, const struct head_epoch *e)
+/* By Little's law, what is computed and what is on the wire at the rate of the bottleneck. */
+static double on_their_way(const struct head *h, const struct head_epoch *e, double period_ns)
 {
-    double period_ns = bottleneck_ns(h, e), frames = 0;
+    double frames = 0;
 
     for (size_t i = 0; i <= e->route->hop_count; i++) {
         struct between b = border_at(h, e, i);
 
-        frames += period_ns > 0 && b.most > 0 ? base_min(1 + b.ns / period_ns, b.most) : b.most;
+        frames += period_ns > 0 ? base_min((b.ns + b.ns_one) / period_ns, b.most) : b.most;
         if (i < e->route->hop_count) {
-            double busy = busy_of(e, i), ns = h->state.service_ns[i];
+            double computed = busy_of(e, i).computed, ns = h->state.service_ns[i];
 
-            frames += ns > 0 ? base_min(ns / period_ns, busy) : busy;
-            frames += (double)e->route->hop[i].board_count; /* the next one waits there */
+            frames += ns > 0 ? base_min(ns / period_ns, computed) : computed;
         }
     }
-    return (uint32_t)ceil(frames);
+    return frames;
+}
+
+/* How long a frame that finds nobody before it is on its way: by its parts, or as one was. */
+static double alone_ns(const struct head *h, const struct head_epoch *e)
+{
+    double ns = 0;
+
+    for (size_t i = 0; i <= e->route->hop_count; i++) {
+        struct between b = border_at(h, e, i);
+
+        ns += b.ns + b.ns_one + (i < e->route->hop_count ? h->state.service_ns[i] : 0);
+    }
+    return base_max(ns, (double)h->pace.alone_ns);
+}
+
+void head_pace_frame(struct head *h, uint64_t took_ns)
+{
+    h->pace.alone_ns = h->pace.alone_ns ? base_min(h->pace.alone_ns, took_ns) : took_ns;
+}
+
+void head_pace_answers(struct head *h, uint32_t count, bool full, uint64_t now_ns)
+{
+    if (full && h->pace.full) {
+        h->pace.full_ns += now_ns - h->pace.last_ns;
+        h->pace.answers += count;
+    }
+    h->pace.full = full;
+    h->pace.last_ns = now_ns;
+}
+
+uint32_t head_full(struct head *h, const struct head_epoch *e)
+{
+    struct bottleneck b = bottleneck_of(h, e);
+    double frames = on_their_way(h, e, b.period_ns);
+
+    /* What was measured counts what no model has: boards that share cores, other programs. */
+    if (h->pace.answers >= PACE_ANSWERS) {
+        double period_ns = (double)h->pace.full_ns / h->pace.answers, boards = 0;
+
+        for (size_t i = 0; i < e->route->hop_count; i++) {
+            boards += (double)e->route->hop[i].board_count;
+        }
+        frames = base_min(frames, base_max(alone_ns(h, e) / period_ns, boards));
+    }
+    h->pace.full_ns = h->pace.answers = 0;
+    return (uint32_t)ceil(frames + b.waiting);
 }
 
 /* Without more bytes at any border than one may have. */

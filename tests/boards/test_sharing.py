@@ -8,17 +8,23 @@ import os
 import select
 import sys
 import time
+from statistics import median
 
 ROOT, LINK, PIPECTL = sys.argv[1:4]
 for folder in ("lint", "system"):
     sys.path.insert(0, os.path.join(ROOT, "tests", folder))
 import pyclient as pc  # noqa: E402  (the folders are known only now)
 from cases import check, main  # noqa: E402
+from daemon import Daemon  # noqa: E402
 from hop_boards import LIMIT_S, Boards  # noqa: E402
 
 GREEDY, POLITE = 1201, 1202
 CONNECTIONS = 14
 POLITE_FRAMES = 40
+LARGE = os.path.join(ROOT, "model", "networks", "squeezenet1_1.json")  # computing takes longer than sending
+LARGE_BYTES = 3 * 224 * 224 * 4
+REPORTS = 4  # with other counts: then the route has been full between two of them
+AGAIN = "again"  # what was counted so far does not count
 LEFT_OVER = 2  # frames of the greedy user that fair queueing may put before one that comes
 
 
@@ -58,11 +64,16 @@ class Streams:
             c.close()
 
 
-def open_to_all(boards):
-    daemon = boards.daemons["hub"]
-    for path in (daemon.temp, daemon.runtime_dir, boards.top.name, boards.path("hub")):
+def open_daemon(daemon):
+    for path in (daemon.temp, daemon.runtime_dir):
         os.chmod(path, 0o755)
     os.chmod(daemon.frames_path, 0o666)
+
+
+def open_to_all(boards):
+    for path in (boards.top.name, boards.path("hub")):
+        os.chmod(path, 0o755)
+    open_daemon(boards.daemons["hub"])
 
 
 def until_served(boards):
@@ -83,42 +94,81 @@ def other_users():
     return None if os.geteuid() == 0 else "other users need root"
 
 
+def stand_before(path, user, look=lambda: None):
+    """A greedy user, and a polite one who sends a frame when the last one is answered. @user: of Streams, beside path and uid.
+    @look: called at each answer of the polite user. Return: how many frames of the greedy user were answered between the
+    arrival of each polite frame and its answer, by the daemon's clock, sorted."""
+    polite = Streams(path, POLITE, 1, 1, user.get("data"))
+    polite.fill()
+    wanted = polite.take_first()
+    greedy = Streams(path, GREEDY, **user)
+    of = {c.sock.fileno(): i for i, c in enumerate(greedy.connections)}
+    done, mine = [], []
+    greedy.fill()
+    own = polite.connections[0].sock.fileno()
+    polite.fill()
+    while len(mine) < POLITE_FRAMES:
+        for fd in select.select([own, *of], [], [])[0]:
+            if fd == own:
+                mine.append(polite.take(0, wanted))
+                if look() == AGAIN:
+                    mine.clear()
+                polite.fill()
+            else:
+                done.append(greedy.take(of[fd], wanted).done_ns)
+                greedy.streams[of[fd]].submit(greedy.data)
+    greedy.close()
+    polite.close()
+    return sorted(sum(r.done_ns - r.queue_ns - r.service_ns < t <= r.done_ns for t in done) for r in mine)
+
+
 def a_greedy_user_stands_before_a_polite_one_by_a_window():
-    """Between a frame's arrival and its answer, by the daemon's clock, so many of the greedy user are answered as the route
-    needs to be full, however many wait."""
+    """However many wait, so many of the greedy user go before a polite frame as the route needs to be full."""
     why = other_users()
     if why:
         return why
     with Boards(PIPECTL, LINK, "b2", boards="0-5@here|6-11@b2") as b:
         until_served(b)
         open_to_all(b)
-        path = b.daemons["hub"].frames_path
-        polite = Streams(path, POLITE, 1, 1)
-        polite.fill()
-        wanted = polite.take_first()
-        greedy = Streams(path, GREEDY, CONNECTIONS, 64)
-        of = {c.sock.fileno(): i for i, c in enumerate(greedy.connections)}
-        done, mine, widest = [], [], window_of(b)
-        greedy.fill()
-        own = polite.connections[0].sock.fileno()
-        polite.fill()
-        while len(mine) < POLITE_FRAMES:
-            for fd in select.select([own, *of], [], [])[0]:
-                if fd == own:
-                    mine.append(polite.take(0, wanted))
-                    widest = max(widest, window_of(b))
-                    polite.fill()
-                else:
-                    done.append(greedy.take(of[fd], wanted).done_ns)
-                    greedy.streams[of[fd]].submit(greedy.data)
-        before = [sum(r.done_ns - r.queue_ns - r.service_ns < t <= r.done_ns for t in done) for r in mine]
-        route = until_served(b)
-        print("  window %d; frames of the greedy user before one: %s" % (widest, sorted(before)))
+        windows = [window_of(b)]
+        before = stand_before(b.daemons["hub"].frames_path, {"count": CONNECTIONS, "credits": 64},
+                              lambda: windows.append(window_of(b)))
+        route, widest = until_served(b), max(windows)
+        print("  window %d; frames of the greedy user before one: %s" % (widest, before))
         check(route["sent"] > POLITE_FRAMES, "frames did not go over boards:", route)
         check(0 < widest < CONNECTIONS * 64 / 4, "the window is", widest)
         check(max(before) <= widest + LEFT_OVER, "before a frame of the polite user there were", before)
-        greedy.close()
-        polite.close()
+    return None
+
+
+def a_greedy_user_costs_no_more_frames_over_boards():
+    """Between a polite frame's arrival and its answer, no more of the greedy user's are answered over two boards than by the
+    head alone: both have the same cores here, so as many frames keep them busy."""
+    why = other_users()
+    if why:
+        return why
+    user = {"count": 4, "credits": 16, "data": bytes(LARGE_BYTES)}
+    with Daemon(models={"digits": LARGE}) as d:
+        open_daemon(d)
+        alone = stand_before(d.frames_path, user)
+    with Boards(PIPECTL, LINK, "b2", boards="0-12@here|13-25@b2", model=LARGE) as b:
+        until_served(b)
+        of_route = []
+
+        def until_measured():
+            """The window follows what was measured, once a second; reports say so. A route that was lost begins anew."""
+            now = b.daemons["hub"].status()["models"][0]["route"]
+            if of_route and now["number"] != of_route[0]["number"]:
+                of_route.clear()
+            if not of_route or now["answered"] != of_route[-1]["answered"]:
+                of_route.append(now)
+            return AGAIN if len(of_route) < REPORTS else None
+        open_to_all(b)
+        boards = stand_before(b.daemons["hub"].frames_path, user, until_measured)
+        route = until_served(b)
+        print("  frames of the greedy user before one: %s alone, %s over boards, window %d" % (alone, boards, route["window"]))
+        check(route["sent"] > POLITE_FRAMES, "frames did not go over boards:", route)
+        check(median(boards) <= median(alone) + LEFT_OVER, "more over boards:", boards, "than without:", alone)
     return None
 
 
@@ -171,6 +221,6 @@ def frames_of_a_client_of_the_link_that_left_are_not_sent():
         polite.close()
 
 
-CASES = (a_greedy_user_stands_before_a_polite_one_by_a_window, frames_of_a_client_that_left_are_not_sent,
-         frames_of_a_client_of_the_link_that_left_are_not_sent)
+CASES = (a_greedy_user_stands_before_a_polite_one_by_a_window, a_greedy_user_costs_no_more_frames_over_boards,
+         frames_of_a_client_that_left_are_not_sent, frames_of_a_client_of_the_link_that_left_are_not_sent)
 main([c for c in CASES if not sys.argv[4:] or c.__name__ in sys.argv[4:]])
