@@ -12,6 +12,10 @@
 
 #define AREA_ALIGN 64u
 #define DIMENSION_MAX 32768u
+/* Of slots that the caller does not count: a few large pictures keep a daemon busy, and its users
+ * share limits.pool_mib_per_user. */
+#define DEFAULT_POOL_BYTES ((size_t)256 << 20)
+#define DEFAULT_SLOTS_LEAST 4u
 
 size_t ipc_image_bytes(uint32_t pixfmt, uint32_t width, uint32_t height, uint32_t stride)
 {
@@ -46,6 +50,15 @@ static int allocate_shared(struct piped_stream *s)
     return 0;
 }
 
+/* One a credit; fewer if they are large. */
+static size_t default_slots(size_t credits, size_t slot_bytes)
+{
+    size_t most = base_max(DEFAULT_POOL_BYTES / slot_bytes, (size_t)DEFAULT_SLOTS_LEAST);
+
+    most = base_min(most, base_max(IPC_POOL_BYTES_MAX / slot_bytes, (size_t)1));
+    return base_min(base_max(credits, (size_t)2), most);
+}
+
 static int allocate_plain(struct piped_stream *s)
 {
     s->memory = aligned_alloc(AREA_ALIGN, s->memory_bytes);
@@ -59,8 +72,7 @@ static int allocate_plain(struct piped_stream *s)
 int ipc_stream_allocate(struct piped_stream *s)
 {
     struct piped_stream_info *info = &s->info;
-    size_t count = s->slots_wanted ? s->slots_wanted : base_max(info->credits, 2u);
-    size_t slot;
+    size_t count, slot;
     int rc;
 
     s->input_size = (size_t)info->input_bytes;
@@ -79,6 +91,7 @@ int ipc_stream_allocate(struct piped_stream *s)
         return ipc_client_error(-EPROTO, "the daemon sent impossible sizes");
     }
     slot = base_align_up(s->input_size, AREA_ALIGN) + base_align_up(s->output_size, AREA_ALIGN);
+    count = s->slots_wanted ? s->slots_wanted : default_slots(info->credits, slot);
     if (!base_mul(slot, count, &s->memory_bytes) || s->memory_bytes > IPC_POOL_BYTES_MAX) {
         return ipc_client_error(
             -EINVAL, "%zu slots of %zu bytes exceed the memory limit of a stream", count, slot);

@@ -105,7 +105,7 @@ struct piped_stream_options {
     uint32_t credits;       /* frames the daemon may hold at once; 0: the daemon decides */
     uint32_t priority;      /* 0..3 */
     uint64_t deadline_ns;   /* of each frame, from its arrival at the daemon; 0: none */
-    uint32_t slots;         /* frames that may be acquired at once; 0: as many as credits */
+    uint32_t slots;         /* frames that may be acquired at once; 0: as credits, to 256 MiB */
     uint32_t width, height; /* images: the largest size; 0: the model's */
     uint32_t stride;        /* images: of the largest size; 0: no gap between rows */
     uint32_t inline_frames; /* not 0: send bytes through the socket, not shared memory */
