@@ -145,6 +145,23 @@ static char *existing(const char *file)
     return path;
 }
 
+/* Return: as existing(), of a model that comes with piped. */
+static char *own_file(const char *name)
+{
+    const char *folder = access(CTL_MODELS, R_OK) == 0 ? CTL_MODELS : CTL_MODELS_SOURCE;
+    char path[PATH_MAX];
+
+    if (strchr(name, '/') ||
+        snprintf(path, sizeof(path), "%s/%s.onnx", folder, name) >= (int)sizeof(path) ||
+        access(path, F_OK) != 0) {
+        ctl_say("no model '%s' comes with piped (digits and detector do); give its file: "
+                "pipectl models load NAME FILE",
+                name);
+        return NULL;
+    }
+    return existing(path);
+}
+
 /* Calls Load with the model's files as far as they can be read here: the daemon may read where we
  * may not, or the other way round. */
 static int call_load(const struct ctl *ctl, const char *path, json_t *parameters, json_t **ret)
@@ -184,10 +201,11 @@ static void print_loaded(const char *name, const char *path, bool saved, const j
     json_decref(list);
 }
 
+/* @file: NULL: the model of this name that comes with piped */
 static int load_model(const struct ctl *ctl, const char *name, const char *file,
                       const struct args *a)
 {
-    base_autofree char *path = existing(file);
+    base_autofree char *path = file ? existing(file) : own_file(name);
     json_t *shapes = path ? shapes_json(a) : NULL, *parameters, *reply;
     int rc;
 
@@ -317,12 +335,12 @@ int ctl_models(const struct ctl *ctl, int argc, char **argv)
                                                          .catalogue = a.catalogue,
                                                          .force = a.force});
     }
-    if (strcmp(verb, "load") == 0 && left == 2) {
-        return load_model(ctl, argv[optind], argv[optind + 1], &a);
+    if (strcmp(verb, "load") == 0 && (left == 1 || left == 2)) {
+        return load_model(ctl, argv[optind], left == 2 ? argv[optind + 1] : NULL, &a);
     }
     if (strcmp(verb, "unload") == 0 && left == 1) {
         return unload_model(ctl, argv[optind], &a);
     }
     return ctl_usage("models",
-                     "expected list, fetch [NAME], inspect FILE, load NAME FILE or unload NAME");
+                     "expected list, fetch [NAME], inspect FILE, load NAME [FILE] or unload NAME");
 }

@@ -201,7 +201,7 @@ static const struct cli_command COMMANDS[] = {
     {"metrics", NULL, "", "print metrics in Prometheus text format", NONE, NULL},
     {"config", NULL, "", "show the configuration, and where each value is from", CONFIG, NULL},
     {"subscribe", "watch", "", "print a line for every change, until interrupted", NONE, NULL},
-    {"models", NULL, "[list | fetch [NAME] | inspect FILE | load NAME FILE | unload NAME]",
+    {"models", NULL, "[list | fetch [NAME] | inspect FILE | load NAME [FILE] | unload NAME]",
      "list, load, unload and fetch models; look at a file first", MODELS, MODELS_WORDS,
      .group = "change"},
     {"plan", NULL, "[show | set PLAN | auto | front | explain | export FILE | import FILE]",

@@ -9,7 +9,7 @@ import os
 import subprocess
 
 import gst
-from daemon import LIMIT_S, ROOT, Daemon, check, equal, main
+from daemon import LIMIT_S, PIPECTL, ROOT, Daemon, check, equal, main
 from http_server import PIPED_HTTP, Http
 
 FOLDER = os.path.join(ROOT, "model", "default")
@@ -76,6 +76,16 @@ def gstreamer_finds_each_digit():
     return None
 
 
+def it_is_loaded_by_its_name_alone():
+    with Daemon() as d:
+        d.pipectl("models", "load", "detector")
+        found("desk.jpg", d.pipectl("infer", "--model", "detector", picture("desk.jpg"))[0]["objects"])
+        for name in ("detektor", "../default/detector"):
+            r = subprocess.run([PIPECTL, "--socket", d.control_path, "models", "load", name], capture_output=True,
+                               text=True, check=False)
+            equal((r.returncode, "no model '%s' comes with piped" % name in r.stderr), (1, True), r.stderr)
+
+
 def it_is_small():
     size = os.path.getsize(DETECTOR)
     check(size <= BYTES_MOST, size)
@@ -83,4 +93,5 @@ def it_is_small():
 
 if __name__ == "__main__":
     with Daemon(models={"detector": DETECTOR}) as DAEMON:
-        main([pipectl_finds_each_digit, http_finds_each_digit, gstreamer_finds_each_digit, it_is_small])
+        main([pipectl_finds_each_digit, http_finds_each_digit, gstreamer_finds_each_digit,
+              it_is_loaded_by_its_name_alone, it_is_small])
