@@ -23,7 +23,7 @@ from cases import Failure, check
 from daemon import BUILD, HEARTBEAT, PIPECTL, Daemon
 from groups import Group
 from network import Network
-from program import SLOW, TAIL, Program, dies_with_parent
+from program import LIMIT_S, SLOW, TAIL, Program, dies_with_parent
 
 LINK = os.path.join(BUILD, "ipc", "link", "piped-link")
 CABLE = os.path.join(BUILD, "tests", "boards", "cable")
@@ -219,7 +219,7 @@ class Fleet:
         """Waits until these boards (all) see all others that run."""
         for name in names or self.names:
             board = self.boards[name]
-            end = time.monotonic() + 30 * SLOW
+            end = time.monotonic() + LIMIT_S
             while not all(link and link["up"] for link in board.links().values()):
                 check(time.monotonic() < end, name, "sees", board.links())
 

@@ -9,6 +9,7 @@ import threading
 from cases import Failure, check
 
 SLOW = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
+LIMIT_S = 120 * SLOW  # of a wait for what comes sooner or later, also beside a load
 TAIL = 40  # lines of a log
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
