@@ -52,11 +52,16 @@ void ctl_print_list(const json_t *list, const char *const *keys, const char *ali
     ctl_table_print(&t);
 }
 
+/* Also where a file repeats it, as the one that comes with piped does for every key. */
+static bool has_default(const json_t *row)
+{
+    return json_equal(json_object_get(row, "value"), json_object_get(row, "default"));
+}
+
 /* A key of the table: no advanced one at its default, unless all are asked for. */
 static bool is_shown(const json_t *row, bool all)
 {
-    return all || !json_is_true(json_object_get(row, "advanced")) ||
-           strcmp(ctl_text(row, "origin"), "default") != 0;
+    return all || !json_is_true(json_object_get(row, "advanced")) || !has_default(row);
 }
 
 /* "name sq, path /m/sq.onnx": members of a model or an EP, without the empty ones. */
@@ -95,7 +100,8 @@ static void print_config(const json_t *list, bool all)
             note_members(&t, row);
         } else if (is_shown(row, all)) {
             ctl_table_add(&t, "%s\t%s\t%s", ctl_text(row, "key"),
-                          ctl_any(row, "value", cell, sizeof(cell)), ctl_text(row, "origin"));
+                          ctl_any(row, "value", cell, sizeof(cell)),
+                          has_default(row) ? "default" : ctl_text(row, "origin"));
         } else {
             left_out++;
         }

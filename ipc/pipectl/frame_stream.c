@@ -9,6 +9,15 @@
 
 #define FOR_EVER_MS (PIPED_RECONNECT_NEVER - 1) /* seven weeks */
 
+/* Return: why a daemon that could not start refused the connection; NULL: none did. */
+static const char *refused_why(void)
+{
+    static const char word[] = ": unavailable: ";
+    const char *at = strstr(piped_last_error(), word);
+
+    return at ? at + sizeof(word) - 1 : NULL;
+}
+
 int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret)
 {
     struct piped_options o = {.size = sizeof(o),
@@ -29,6 +38,9 @@ int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret
     if (rc == -EPROTO) {
         ctl_say("%s", piped_last_error());
         return CTL_FAILED;
+    }
+    if (rc == -ETIMEDOUT && refused_why()) {
+        return ctl_not_started(refused_why());
     }
     return ctl_unreachable(piped_last_error(), -rc, ctl->frames_path);
 }

@@ -369,7 +369,8 @@ def a_bad_configuration_leaves_the_sockets():
         check(done.returncode == 3 and "failed to start" in done.stderr and bad in done.stderr, client, done.stderr)
         check_sockets()
     done = run(PIPECTL, "--timeout", "1", "bench", "--frames", "1", user=MEMBER, expect=None)
-    check(done.returncode == 3 and bad in done.stderr, done.stderr)
+    check(done.returncode == 3 and "failed to start: " in done.stderr and bad in done.stderr, done.stderr)
+    check("overloaded" not in done.stderr, "a wrong hint", done.stderr)
     for unit in ("piped.socket", "piped-control.socket"):
         check(show("ActiveState", unit) == "active", unit, show("Result", unit), journal_text())
     os.unlink(os.path.join(CONFIG_DIR, "60-tests.json"))

@@ -121,6 +121,7 @@ class Machine:
                     ready |= line == "READY=1"
         except socket.timeout:
             return False
+        self.notices.close()  # nobody reads any more: its first process would wait for room in here
         return True
 
     def said(self):
