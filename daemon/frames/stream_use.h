@@ -3,8 +3,9 @@
  * daemon/frames/stream_use.h - for how long a stream had how many unanswered frames
  *
  * It tells a client that waits for its answers from one that has nothing to send, and from one that
- * keeps its slots: which sends as many frames as its credits allow without ever having read all
- * answers meanwhile.
+ * keeps its slots: which sends three quarters of the frames that its credits allow, or more,
+ * without ever having read all answers meanwhile. (Not all of them: the Python client keeps two
+ * slots back, for the answer at hand and the frame that is filled.)
  *
  * Threads: the loop thread.
  */
@@ -23,7 +24,7 @@ struct dmn_stream_use {
     uint64_t some_ns; /* time with an unanswered frame */
     uint64_t more_ns; /* with at least two */
     uint64_t full_ns; /* with as many as the credits allow */
-    uint64_t fills;   /* how often it sent as many as its credits without having read all answers */
+    uint64_t fills;   /* how often it sent dmn_stream_use_burst() without having read all answers */
     uint32_t unfinished; /* frames since the last of these, or since it had read all answers */
 };
 
@@ -39,6 +40,12 @@ static inline void dmn_stream_use_until(struct dmn_stream_use *u, const struct i
     u->full_ns += flow->unanswered >= flow->credits ? passed : 0;
 }
 
+/** dmn_stream_use_burst() - Return: so many frames fill the stream, or nearly. */
+static inline uint32_t dmn_stream_use_burst(uint32_t credits)
+{
+    return credits - credits / 4;
+}
+
 /** dmn_stream_use_frame() - counts a frame that @flow has just taken. @fd: the client's socket; it
  * is asked only where all earlier frames are answered. */
 static inline void dmn_stream_use_frame(struct dmn_stream_use *u, const struct ipc_flow *flow,
@@ -48,7 +55,7 @@ static inline void dmn_stream_use_frame(struct dmn_stream_use *u, const struct i
     bool finished = flow->unanswered == 1 && ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes == 0;
 
     u->unfinished = finished ? 1 : u->unfinished + 1;
-    if (u->unfinished >= flow->credits) {
+    if (u->unfinished >= dmn_stream_use_burst(flow->credits)) {
         u->fills++;
         u->unfinished = 0;
     }

@@ -96,10 +96,11 @@ static bool keeps_slots(const struct doctor *d, const json_t *client, const json
 {
     const json_t *before, *connection = find_before(d, client, s, &before);
     double answered = doctor_more(connection, client, "answered");
-    double filled = doctor_more(before, s, "fills") * doctor_number(s, "credits");
+    double credits = doctor_number(s, "credits"), burst = credits - floor(credits / 4);
+    double filled = doctor_more(before, s, "fills") * burst;
 
     *ret_each_s = d->seconds / answered;
-    return answered >= ANSWERS && doctor_number(s, "credits") > 1 && filled >= KEEPS * answered;
+    return answered >= ANSWERS && credits > 1 && filled >= KEEPS * answered;
 }
 
 /* Where a client keeps its slots while the daemon has nothing to do. */
@@ -118,7 +119,7 @@ static void keeps(struct doctor *d, const json_t *client, const json_t *s)
                 "Let it take its answers at once, in a thread of their own, and do there what "
                 "takes so long; or give that work more processes. If it waits for its camera "
                 "meanwhile, nothing is lost.",
-                "Client \"%s\" (pid %.0f) keeps all its %.0f slots and takes an answer every %.0f "
+                "Client \"%s\" (pid %.0f) keeps its %.0f slots and takes an answer every %.0f "
                 "ms; its frames are in the daemon for %.0f %% of the time, and the daemon is idle "
                 "for %.0f %%.",
                 ctl_text(client, "client"), doctor_number(client, "pid"),

@@ -384,27 +384,28 @@ def too_few_credits():
 
 
 def a_client_that_keeps_its_slots():
-    """As `for a in s.infer(frames): work(a)` does: it sends all that it may, then takes one answer after the other."""
+    """As `for a in s.infer(frames): work(a)` does: it sends all that it may but two, then takes one
+    answer after the other."""
     with on_tree() as (d, _), pc.Connection(d.frames_path) as c:
-        s, stop = pc.Stream(c, credits=4, inline=True), threading.Event()
+        s, stop = pc.Stream(c, credits=8, inline=True), threading.Event()
         frame = bytes(s.in_size)
 
         def in_bursts():
             while not stop.is_set():
-                for _ in range(4):
+                for _ in range(6):
                     s.submit(frame)
-                for _ in range(4):
+                for _ in range(6):
                     s.result()
                     stop.wait(0.02)
 
         def one_by_one():
-            for _ in range(4):
+            for _ in range(6):
                 s.submit(frame)
             while not stop.is_set():
                 s.result()
                 stop.wait(0.02)
                 s.submit(frame)
-            for _ in range(4):
+            for _ in range(6):
                 s.result()
 
         for client in in_bursts, one_by_one:
@@ -412,7 +413,7 @@ def a_client_that_keeps_its_slots():
             t = threading.Thread(target=client, daemon=True)
             t.start()
             try:
-                f = finds(d, "slow-client", 'Client "pyclient" (pid %d) keeps all its 4 slots' % os.getpid(), least=0.5)
+                f = finds(d, "slow-client", 'Client "pyclient" (pid %d) keeps its 8 slots' % os.getpid(), least=0.5)
                 check("and takes an answer every " in f["text"] and f["model"] == "digits", f)
             finally:
                 stop.set()

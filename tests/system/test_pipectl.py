@@ -451,7 +451,7 @@ def test_usage():
     for args in ([], ["nothing"], ["bench", "--frames"], ["bench", "--frames", "0"], ["bench", "--rate", "x"],
                  ["bench", "--size", "3"], ["bench", "--pixfmt", "png"], ["bench", "--policy", "?"], ["bench", "more"],
                  ["infer"], ["infer", "--top", "0", "x"], ["infer", "--what"], ["plan", "set"], ["plan", "dance"],
-                 ["plan", "show", "--limit", "3"], ["models", "load", "x"], ["history", "--limit", "-1"],
+                 ["plan", "show", "--limit", "3"], ["models", "load"], ["history", "--limit", "-1"],
                  ["status", "more"], ["metrics", "--model", "digits"], ["--socket"]):
         r = run(*args) if args != ["--socket"] else subprocess.run([PIPECTL, "--socket"], capture_output=True,
                                                                    text=True, check=False)

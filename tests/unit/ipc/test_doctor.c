@@ -474,7 +474,7 @@ TEST(a_client_that_keeps_its_slots)
     finds_nothing(json_deep_copy(s)); /* a camera of 10 frames a second */
     set(s, "after.clients.0.opened.0.fills", "7");
     finds(s, "slow-client", 0.95,
-          "\"cam\" (pid 9) keeps all its 6 slots and takes an answer every 100 ms; its frames are "
+          "\"cam\" (pid 9) keeps its 6 slots and takes an answer every 100 ms; its frames are "
           "in the daemon for 5 % of the time, and the daemon is idle for 95 %");
 }
 
