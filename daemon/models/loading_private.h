@@ -12,7 +12,7 @@
  *
  * It uses the first of these: @l->ranges, if given; none, with @l->as_is; the file @l->calibration,
  * whose errors fail the load (@l->bad_calibration); the saved calibration, whose errors only go to
- * l->choose.note, and then the model is loaded as its file is. Sets @l->ranges to what was used.
+ * l->choose.note, and then the model is not quantised. Sets @l->ranges to what was used.
  * Threads: the load's; blocks. Return: as mdl_load(), with l->error.
  */
 int dmn_quantised_load(struct dmn_load *l, struct mdl_load_options *options);

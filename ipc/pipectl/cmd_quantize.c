@@ -178,7 +178,7 @@ int ctl_quantize(const struct ctl *ctl, int argc, char **argv)
     }
     if (args.off) {
         if (!ctl->json) {
-            printf("%s is served as its file is again\n", ctl_text(reply, "model"));
+            printf("%s is served from its file, not quantised\n", ctl_text(reply, "model"));
         }
     } else {
         rc = show(ctl, &args, json_object_get(reply, "quantised"));

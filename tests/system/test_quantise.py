@@ -77,7 +77,7 @@ def is_quantised_kept_and_off_again():
         with Daemon(state_dir=d.state_dir) as again:
             equal(served(again)["hash"], whole["hash"], "a restart forgot it")
             equal(answers(again, path), quantised)
-            equal(again.pipectl("quantize", "digits", "--off", as_json=False), "digits is served as its file is again\n")
+            equal(again.pipectl("quantize", "digits", "--off", as_json=False), "digits is served from its file, not quantised\n")
             equal(served(again)["hash"], plain["hash"])
             equal(answers(again, path), before)
             event = again.pipectl("history")[-1]
