@@ -172,6 +172,7 @@ def test_plan():
     check(all(b[1] < a[1] for a, b in zip(front, front[1:])), "dominated points in", front)
     text = good("plan", "--model", "resnet50", "--platform", "hikey970", "--front")
     check(p["plan"] in text and "front" in text, text)
+    check("%.2f mJ a frame; assumed of a busy core: big 1.1 W, small 0.25 W\n" % p["energy_mj"] in text, text)
     r = run("plan", "--model", "resnet50", "--platform", "hikey970", "--fps", "1000000", "--json")
     equal(r.returncode, 1)
     equal(json.loads(r.stdout)["possible"], False)

@@ -180,6 +180,18 @@ static void print_boards_front(const struct tun_problem *p, const struct planned
     }
 }
 
+/* A figure of energy is as good as the watts that it is made of, so they stand beside it. */
+static void print_energy(const struct tun_problem *p, const struct tun_outcome *o)
+{
+    printf("energy      %.2f mJ a frame; assumed of a busy core:", energy_mj(o));
+    for (size_t k = 0; k < p->ep_count; k++) {
+        const struct tun_ep *ep = &p->eps[k];
+
+        printf("%s %s %.3g W", k ? "," : "", ep->name, ep->watts > 0 ? ep->watts : 1);
+    }
+    putchar('\n');
+}
+
 static int print_text(const struct tun_problem *p, const struct planned *d)
 {
     const struct tun_outcome *o = &d->top[0].outcome;
@@ -190,7 +202,7 @@ static int print_text(const struct tun_problem *p, const struct planned *d)
     printf("bottleneck  %.3f ms (%.2f frames/s); perfectly divided work on single cores: %.3f ms\n",
            ms(o->bottleneck_ns), fps(o), ms(tun_bound_ns(p)));
     printf("latency     %.3f ms, worst frame\n", ms(o->latency_ns));
-    printf("energy      %.2f mJ a frame\n", energy_mj(o));
+    print_energy(p, o);
     if (several_boards(p)) {
         tun_limit_text(p, &d->top[0].plan, o, text);
         printf("decided by  %s; most of a board: %.1f MB, %.2f mJ a frame\n", text,
