@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/link/front_conn.h"
 
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "base.h"
@@ -36,6 +37,46 @@ size_t front_conns_of(const struct front_room *room, uid_t uid)
         count += c->uid == uid;
     }
     return count;
+}
+
+static size_t taken_of(const struct front_stream *s, const char *model)
+{
+    return strcmp(s->model, model) == 0 ? s->taken : 0;
+}
+
+/* Of the model, with the listener or about to be. */
+static size_t frames_of(const struct front_conn *c, const char *model)
+{
+    size_t frames = c->reading && strcmp(c->reading->stream->model, model) == 0;
+
+    for (size_t i = 0; i < c->stream_count; i++) {
+        frames += taken_of(c->streams[i], model);
+    }
+    return frames;
+}
+
+bool front_conn_share(const struct front_conn *c, const struct front_stream *s)
+{
+    const struct front_listener *l = &c->room->listener;
+    const struct front_conn *other;
+    const struct front_stream *o;
+    size_t taken = 0;
+
+    if (!l->share) {
+        return true;
+    }
+    LIST_FOREACH(other, &c->room->conns, linked) {
+        taken += other->uid == c->uid ? frames_of(other, s->model) : 0;
+    }
+    LIST_FOREACH(o, &c->room->orphans, linked) {
+        other = base_container_of(o->peer, struct front_conn, peer);
+        taken += other->uid == c->uid ? taken_of(o, s->model) : 0;
+    }
+    if (taken < l->share(l->user, s->model)) {
+        return true;
+    }
+    c->room->held = true;
+    return false;
 }
 
 /* Frees the struct, if it is closed and has no orphans. */

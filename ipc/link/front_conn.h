@@ -26,6 +26,7 @@ struct front_room {
     uint64_t instance;
     struct front_list models;
     size_t conn_count;
+    bool held; /* a frame was left in its socket, since its user has its share */
     LIST_HEAD(, front_conn) conns;
     LIST_HEAD(, front_stream) orphans;
 };
@@ -71,6 +72,9 @@ static inline bool front_conn_wants(const struct front_conn *c)
 int front_conn_new(struct front_room *room, int fd, uid_t uid);
 /** front_conns_of() - Return: how many connections the user has. */
 size_t front_conns_of(const struct front_room *room, uid_t uid);
+/** front_conn_share() - Return: the listener has not all the frames of the stream's model yet that
+ * this user may have there; else they are held until one is answered. */
+bool front_conn_share(const struct front_conn *c, const struct front_stream *s);
 /** front_conn_close() - now, even with unwritten answers. */
 void front_conn_close(struct front_conn *c);
 /** front_conn_end_orphan() - frees an orphan, and its connection with the last one. */

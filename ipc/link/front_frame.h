@@ -42,6 +42,9 @@ struct front_listener {
     /* A frame that it has is gone: its client left, or cancelled it. May be NULL; calls nothing of
      * the front. */
     void (*gone)(void *user, struct front_frame *f);
+    /* How many frames of a model one user may have with the listener; more wait in their sockets.
+     * May be NULL: as many as they like. */
+    uint32_t (*share)(void *user, const char *model);
     /* The socket's file had vanished; called by front_dispatch(). @why: NULL: it was made again;
      * else why not, said once. May be NULL. */
     void (*vanished)(void *user, const char *path, const char *why);

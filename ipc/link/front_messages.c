@@ -138,7 +138,7 @@ static bool has_room(const void *conn, uint32_t stream)
 {
     const struct front_stream *s = front_conn_stream(conn, stream);
 
-    return !s || s->closing || front_stream_room(s);
+    return !s || s->closing || (front_stream_room(s) && front_conn_share(conn, s));
 }
 
 static void payload_done(void *conn)

@@ -279,6 +279,10 @@ void front_answer(struct front *f, struct front_frame *fr, int status, const cha
     struct front_stream *s = r->stream;
     struct front_conn *c = base_container_of(s->peer, struct front_conn, peer);
 
+    if (f->room.held) { /* perhaps on another connection */
+        f->room.held = false;
+        wake(f);
+    }
     front_stream_done(r, status, text, epoch);
     r->answer.queue_ns = queue_ns;
     r->answer.service_ns = service_ns;

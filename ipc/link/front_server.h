@@ -10,9 +10,9 @@
  *
  * Foreign bytes are checked as the daemon checks them (ipc/intake.h, ipc/frame_rules.h,
  * ipc/open_rules.h, ipc/mapped_memory.h). What a client can grow is bounded: connections, by user
- * too, streams, credits, client memory, inline buffers, unread answers. Some places stay for root
- * and for users who have no connection. A bad header ends its connection and no
- * other.
+ * too, streams, credits, client memory, inline buffers, unread answers. The listener has no more
+ * frames of a model of one user than it asks for; others wait in their sockets. Some places stay
+ * for root and for users who have no connection. A bad header ends its connection and no other.
  *
  * A frame's memory stays mapped until front_answer(), also when its client is gone.
  *

@@ -120,7 +120,7 @@ static void guard_pools(void)
 /* Without a folder for its socket nothing is spread from here. Return: 0 or -errno. */
 static int open_front(struct link *l)
 {
-    struct front_listener listener = {l, route_frame, route_gone, front_vanished};
+    struct front_listener listener = {l, route_frame, route_gone, route_share, front_vanished};
     char path[128];
 
     if (!l->report_folder) {

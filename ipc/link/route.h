@@ -24,6 +24,8 @@ struct heads *heads_free(struct heads *h);
 /** route_frame() - takes a frame; @user: the link. Return: 0; PIPED_UNAVAILABLE: no route serves
  * the model, or there are too many frames. */
 int route_frame(void *user, struct front_frame *f);
+/** route_share() - as front_listener.share: as many as keep the route full. Return: at least 1. */
+uint32_t route_share(void *user, const char *model);
 /** route_gone() - nobody wants this frame any more: it is not sent, or boards are told to leave it.
  */
 void route_gone(void *user, struct front_frame *f);

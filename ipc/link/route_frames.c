@@ -57,6 +57,13 @@ int route_frame(void *user, struct front_frame *front)
     return 0;
 }
 
+uint32_t route_share(void *user, const char *model)
+{
+    const struct head *h = head_by_model(user, model);
+
+    return h ? base_max(h->state.window, 1u) : 1;
+}
+
 void route_gone(void *user, struct front_frame *front)
 {
     struct head_frame *f = front->user;

@@ -9,6 +9,7 @@
  *     models NAME|NAME:big ...   which may be opened: f32[3][5] and u8[100], or f32[262144]
  *     order now|hold|random      answers at once, never, or one at random when nothing else comes
  *     refuse STATUS              refuses frames; 0: no longer
+ *     share COUNT                of a user's frames it takes so many at a time; 0: all
  *     answer                     answers what it holds, at random
  *     drain                      from now on, a write waits until the client has read all of it
  *     stats                      "stats taken= answered= held= gone= told=": held frames whose
@@ -43,6 +44,7 @@ static struct node {
     struct brd_routes routes;
     enum { NOW, HOLD, RANDOM } order;
     int refuse;
+    uint32_t share;
     bool ended, drains;
     size_t held_count;
     struct front_frame *held[HELD_MAX];
@@ -126,6 +128,13 @@ static int take(void *user, struct front_frame *fr)
     return 0;
 }
 
+static uint32_t share(void *user, const char *model)
+{
+    (void)user;
+    (void)model;
+    return n.share ? n.share : UINT32_MAX;
+}
+
 static void forsaken(void *user, struct front_frame *fr)
 {
     (void)user;
@@ -163,6 +172,8 @@ static void obey(char *line)
         n.order = strcmp(word, "hold") == 0 ? HOLD : strcmp(word, "random") == 0 ? RANDOM : NOW;
     } else if (verb && strcmp(verb, "refuse") == 0) {
         n.refuse = atoi(strtok(NULL, " \n"));
+    } else if (verb && strcmp(verb, "share") == 0) {
+        n.share = (uint32_t)atoi(strtok(NULL, " \n"));
     } else if (verb && strcmp(verb, "answer") == 0) {
         while (n.held_count > 0) {
             answer_one_at_random();
@@ -184,7 +195,7 @@ static void obey(char *line)
 
 static int serve(const char *path)
 {
-    struct front_listener listener = {.frame = take, .gone = forsaken};
+    struct front_listener listener = {.frame = take, .gone = forsaken, .share = share};
     int guarded = ipc_pool_guard_start();
     int error = front_open(path, &listener, &n.front);
     char line[512];

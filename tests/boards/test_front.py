@@ -4,79 +4,23 @@
 
 usage: test_front.py SOURCE_ROOT FRONT_NODE [CASE...]
 """
-import contextlib
 import os
 import re
 import random
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 
-ROOT, NODE = sys.argv[1:3]
+ROOT = sys.argv[1]
 for folder in ("lint", "system"):
     sys.path.insert(0, os.path.join(ROOT, "tests", folder))
 import pyclient as pc  # noqa: E402  (the folders are known only now)
 from cases import check, main  # noqa: E402
+from front_program import IN_BYTES, LIMIT_S, NODE, OUT_BYTES, Front, equal, frame, front, right  # noqa: E402
 from machines import Node  # noqa: E402
-
-SLOW = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
-LIMIT_S = 60 * SLOW
-IN_BYTES, OUT_BYTES = 64 + 100, 64 + 100  # f32[3][5], then u8[100] at the next multiple of 64
-
-
-class Front(Node):
-    def __init__(self, path, models="small"):
-        super().__init__([NODE, "serve", path])
-        self.path = path
-        self.wait("ready", LIMIT_S)
-        if models:
-            self.obey("models " + models)
-
-    def obey(self, line):
-        self.tell(line)
-        self.wait("ready", LIMIT_S)
-
-    def stats(self):
-        self.tell("stats")
-        return {k: int(v) for k, v in (w.split("=") for w in self.wait("stats", LIMIT_S).split()[1:])}
-
-    def until(self, key, value):
-        """Until so many frames are there: a client that died is noticed, and its frames read, when the front looks."""
-        self.tell_until("stats", lambda line: " %s=%d" % (key, value) in line, LIMIT_S)
-
-    def client(self, frames, model="small", how="shared"):
-        return Node([NODE, "client", self.path, model, str(frames), how])
-
-
-@contextlib.contextmanager
-def front(models="small"):
-    with tempfile.TemporaryDirectory(prefix="piped-front-") as folder:
-        node = Front(os.path.join(folder, "frames.sock"), models)
-        try:
-            yield node
-            check(node.end() == 0, node.said())
-            check(not os.path.exists(node.path), "the socket is still there")
-        finally:
-            node.kill()
-
-
-def frame(seed):
-    rng = random.Random(seed)
-    floats = struct.pack("<15f", *(rng.uniform(-9, 9) for _ in range(15)))
-    return floats + bytes(4) + bytes(rng.randrange(256) for _ in range(100))
-
-
-def right(data, output):
-    want = struct.pack("<15f", *(-v for v in struct.unpack("<15f", data[:60])))
-    return output[:60] == want and output[64:] == bytes(255 - b for b in data[64:])
-
-
-def equal(a, b, *text):
-    check(a == b, repr(a), "against", repr(b), *text)
 
 
 def finished(client, frames, **counts):
@@ -470,6 +414,40 @@ def places_of_users():
     return None
 
 
+def a_user_has_a_share_of_the_frames():
+    """The listener gets as many of one user as it asks for, those counted whose inline bytes are still to come."""
+    if os.geteuid() != 0:
+        return "other users need root"
+    with front() as f:
+        os.chmod(os.path.dirname(f.path), 0o755)
+        os.chmod(f.path, 0o666)
+        f.obey("order hold")
+        f.obey("share 2")
+        with pc.user(1001):
+            held = [pc.Connection(f.path) for _ in range(3)]
+        streams = [pc.Stream(c, model="small", inline=True) for c in held]
+        payload = pc.frame_payload(**streams[0].fields()) + frame(1)
+        whole = pc.header(pc.INLINE, len(payload), stream=1, frame=1) + payload
+        for c in held:
+            c.send_bytes(whole[:-40])
+        with pc.Connection(f.path) as other:  # the front has read all that came before
+            other.send(pc.PING, bytes(8))
+            other.expect(pc.PONG)
+        for c in held:
+            c.send_bytes(whole[-40:])
+        f.until("held", 2)
+        f.obey("order now")
+        still_serves(f)
+        equal(f.stats()["taken"], 3)
+        f.obey("answer")
+        for s in streams:
+            equal(s.result().status, "ok")
+        equal(f.stats()["taken"], 4)
+        for c in held:
+            c.close()
+    return None
+
+
 def too_many_connections():
     with front() as f:
         held = [pc.Connection(f.path, greet=False) for _ in range(64 if os.geteuid() == 0 else 16)]
@@ -530,5 +508,5 @@ main((libpiped_in_shared_memory_and_inline, clients_beside_each_other, answers_i
       more_frames_than_credits, bad_frames_are_answered, bad_pools_are_refused, holes_in_a_pool_cost_its_client,
       hostile_bytes_end_their_connection_alone, bytes_in_pieces, clients_die_with_frames_in_flight,
       a_model_that_goes_and_comes_back, a_client_that_does_not_read, cancelled_frames_are_forsaken, places_of_users,
-      too_many_connections, libpiped_over_restarts,
+      a_user_has_a_share_of_the_frames, too_many_connections, libpiped_over_restarts,
       the_socket_file), sys.argv[3:], trace=True)
