@@ -7,9 +7,11 @@ import struct
 import tempfile
 import threading
 
+import pyclient as pc
 import tiny_onnx
 from daemon import DIGITS, LIMIT_S, Daemon, check, equal
 from http_server import Http, main, wait
+from surroundings import needs
 
 SLOWDOWN = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
 RAW = {"Inference-Header-Content-Length": "0"}
@@ -183,6 +185,32 @@ def a_user_leaves_places_of_the_queue():
         equal([a[0] for a in hanging.answers], [200] * 4)
 
 
+@needs("other users")
+def a_user_leaves_a_stream_for_others():
+    """Of 8 streams one user has 7, however many of its requests wait; the next place is for who has fewest."""
+    with Daemon(models={"digits": DIGITS}) as d, Http(d) as h:
+        read(h.infer("digits", inputs(1), RAW))
+        d.signal(signal.SIGSTOP)
+        answers = []
+        with pc.user(65534):
+            polite = h.connect()
+            polite.connect()
+        threads = [threading.Thread(target=lambda: answers.append(h.infer("digits", inputs(2), RAW)[0])) for _ in range(10)]
+        for t in threads:
+            t.start()
+        wait(lambda: h.metric("piped_http_streams_busy") + h.metric("piped_http_waiting") == 10, "ten requests")
+        equal(h.metric("piped_http_streams_busy"), 7)
+        threads.append(threading.Thread(target=lambda: answers.append(h.infer("digits", inputs(3), RAW, connection=polite)[0])))
+        threads[-1].start()
+        wait(lambda: h.metric("piped_http_streams_busy") == 8, "the stream that is left")
+        equal(h.metric("piped_http_waiting"), 3)
+        d.signal(signal.SIGCONT)
+        for t in threads:
+            t.join(LIMIT_S)
+        equal(answers, [200] * 11)
+        polite.close()
+
+
 def what_was_admitted_is_answered_at_the_end():
     with Daemon(models={"digits": DIGITS}) as d, Http(d) as h:
         idle = h.connect()
@@ -200,4 +228,4 @@ def what_was_admitted_is_answered_at_the_end():
 
 main((many_clients_share_streams, models_share_few_streams, restarts_of_the_daemon_lose_nothing,
       an_absent_daemon_is_told, a_failed_model_is_told, models_come_go_and_change, limits_and_deadlines_have_codes,
-      a_user_leaves_places_of_the_queue, what_was_admitted_is_answered_at_the_end))
+      a_user_leaves_places_of_the_queue, a_user_leaves_a_stream_for_others, what_was_admitted_is_answered_at_the_end))
