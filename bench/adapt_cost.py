@@ -323,11 +323,14 @@ def one_run(options, Daemon, cell, state, adapt):
                 thief.end()
             sleep_until(begin[0] + counted_s(duration) * scale)
             end = r.frames()
-            stayed, lost_turns = changes([e for e in r.history() if e["id"] not in known])
+            events = [e for e in r.history() if e["id"] not in known]
+            stayed, lost_turns = changes(events)
             frames = r.model()["frames"]
     return {"plan": first, "fps": (end[1] - begin[1]) / (end[0] - begin[0]), "changes": stayed, "lost_turns": lost_turns,
             "late_fps": (last[1] - late[1]) / (last[0] - late[0]) if late and last[0] > late[0] else None,
-            "lost": frames["failed"] + frames["dropped"]}
+            "lost": frames["failed"] + frames["dropped"],
+            "turns": [{k: e[k] for k in ("plan_before", "plan_after", "predicted_gain", "duration_ms", "trials", "turns")}
+                      for e in events if e.get("turns")]}
 
 
 def best_plan(options, Daemon, cell):
