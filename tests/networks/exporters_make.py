@@ -117,6 +117,9 @@ def build(name):
     for module in net.modules():
         if isinstance(module, nn.MultiheadAttention):
             module.dropout = 1e-9  # as in sweep_make.py
+        if name.startswith('efficientnet_v2') and getattr(module, 'use_res_connect', False):
+            # its forty blocks would make rounding errors as large as the answers, in torch too
+            [m for m in module.modules() if isinstance(m, nn.BatchNorm2d)][-1].calm = 0.2
     return seed_weights(net, size, generator), (frame(size, generator),)
 
 
