@@ -166,8 +166,10 @@ static int lower_length(struct mdl_lower *l, int arg)
     return r < 0 ? r : mdl_ir_scalar(l->ir, MDL_I64, (double)s.item_count, &l->out[0]);
 }
 
-/* The lengths of the parts: one for all, but the last may be shorter; or a list; or 1. */
-static int split_sizes(struct mdl_lower *l, size_t n, int64_t **ret_size, size_t *ret_count)
+/* The lengths of the parts: one for all, but the last may be shorter; or a list; or 1.
+ * @ret_single: parts of one were asked for. */
+static int split_sizes(struct mdl_lower *l, size_t n, int64_t **ret_size, size_t *ret_count,
+                       bool *ret_single)
 {
     size_t given = 0, count = n;
     int64_t *size = mdl_pool_alloc(l->ir->pool, ITEMS_MAX, sizeof(*size)), each = 1, sum = 0;
@@ -204,6 +206,7 @@ static int split_sizes(struct mdl_lower *l, size_t n, int64_t **ret_size, size_t
     }
     *ret_size = size;
     *ret_count = list ? given : count;
+    *ret_single = !list && each == 1;
     return 0;
 }
 
@@ -226,9 +229,12 @@ static int drop_axis(struct mdl_lower *l, size_t axis, size_t *parts, size_t cou
     return r;
 }
 
+/* ONNX ignores keepdims where sizes are given. But torch writes unbind() as parts of one without
+ * the axis, and that is what ONNX Runtime makes of it. */
 static int lower_split(struct mdl_lower *l, int arg)
 {
     size_t axis, count = 0, *parts;
+    bool single = false;
     void *room = NULL;
     const struct mdl_ir_value *x;
     int64_t *size = NULL;
@@ -240,7 +246,7 @@ static int lower_split(struct mdl_lower *l, int arg)
     x = mdl_l_value(l, l->in[0]);
     r = mdl_l_axis(l, mdl_l_int(l, "axis", 0), x->rank, false, &axis);
     r = r < 0 ? r : mdl_rows_fixed(l->ir, l->in[0], axis);
-    r = r < 0 ? r : split_sizes(l, x->dim[axis], &size, &count);
+    r = r < 0 ? r : split_sizes(l, x->dim[axis], &size, &count, &single);
     if (r < 0) {
         return r;
     }
@@ -248,7 +254,7 @@ static int lower_split(struct mdl_lower *l, int arg)
     r = mdl_ir_fold_alloc(l->ir, count * sizeof(struct mdl_ir_value), &room);
     parts = room;
     r = r < 0 ? r : mdl_lower_parts(l, l->in[0], axis, size, count, parts);
-    if (r == 0 && mdl_l_in(l, 1) == MDL_NONE && mdl_l_int(l, "keepdims", 1) == 0) {
+    if (r == 0 && single && mdl_l_int(l, "keepdims", 1) == 0) {
         r = drop_axis(l, axis, parts, count);
     }
     return r < 0 ? r : make(l, mdl_l_value(l, l->in[0])->dtype, parts, count, &l->out[0]);

@@ -70,7 +70,7 @@ TEST(a_split_and_a_choice_are_a_view)
     T_TRUE(GIVES(&chunk, 2, DIMS(2, 2), 1, 2, 4, 5));
     RAN(last);
     start(&last);
-    split(&last, "x n2", 0, "m1"); /* keepdims counts only without sizes */
+    split(&last, "x n2", 0, "m1"); /* keepdims does not count here */
     T_TRUE(GIVES(&last, 2, DIMS(2, 1), 3, 6));
     RAN(sizes);
     start(&sizes);
@@ -84,6 +84,14 @@ TEST(a_split_and_a_choice_are_a_view)
     start(&unbind);
     split(&unbind, "x -", 0, "m3");
     T_TRUE(GIVES(&unbind, 1, DIMS(2), 1, 4));
+    RAN(by_torch);
+    start(&by_torch);
+    split(&by_torch, "x n1", 0, "m3");
+    T_TRUE(GIVES(&by_torch, 1, DIMS(2), 1, 4));
+    RAN(short_one);
+    start(&short_one);
+    split(&short_one, "x list", 0, "n2");
+    T_TRUE(GIVES(&short_one, 2, DIMS(2, 1), 3, 6));
 }
 
 TEST(splits_that_are_refused)
