@@ -44,9 +44,8 @@ uint32_t pl_dispatch_patience(uint32_t patience, bool probe)
 size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count, bool *ret_probe)
 {
     double work = work_of(views, count), best_finish = 0;
-    size_t best = 0;
+    size_t best = 0, old = count;
 
-    *ret_probe = true;
     for (size_t i = 0; i < count; i++) {
         const struct pl_dispatch_view *v = &views[i];
         double service = service_of(v, work), finish;
@@ -54,9 +53,7 @@ size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count, bool
         if (v->service_ns > 0) {
             service = base_max(service, v->held_ns);
         }
-        if (due(v, work)) {
-            return i;
-        }
+        old = old == count && due(v, work) ? i : old;
         finish = (v->pending + 1.0) * service;
         if (i == 0 || finish < best_finish ||
             (finish == best_finish && v->pending < views[best].pending)) {
@@ -64,8 +61,8 @@ size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count, bool
             best_finish = finish;
         }
     }
-    *ret_probe = false;
-    return best;
+    *ret_probe = old < count && views[best].pending > 0;
+    return *ret_probe ? old : best;
 }
 
 size_t pl_dispatch_shares(const struct pl_dispatch_view *views, size_t count)

@@ -95,9 +95,14 @@ TEST(a_probe_waits_the_longer_the_more_there_were)
     v[0] = v[1] = (struct pl_dispatch_view){.rate = 1, .patience = PL_PATIENCE, .idle_ns = 1e9};
     T_EQ(pl_dispatch_pick(v, 2, &probe), 0);
     T_TRUE(!probe);
-    v[0] = (struct pl_dispatch_view){.service_ns = 10, .rate = 1};
+    v[0] = (struct pl_dispatch_view){.pending = 1, .service_ns = 10, .rate = 1};
+    v[1].rate = 0.1;
     T_EQ(pl_dispatch_pick(v, 2, &probe), 1);
     T_TRUE(probe);
+    /* a frame that need not wait goes where it is finished first */
+    v[0].pending = 0;
+    T_EQ(pl_dispatch_pick(v, 2, &probe), 0);
+    T_TRUE(!probe);
 }
 
 /* Two teams behind a client that has several frames in flight; answers keep their order. */
