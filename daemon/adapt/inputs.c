@@ -9,7 +9,8 @@
 /* If even the busiest teams waited for more of the window than this, clients sent too few frames.
  * In a busy pipeline the other teams wait as well, and their times are equally valid. */
 #define STARVED 0.5
-#define PACE_WINDOWS 5u /* of DMN_ADAPT_PACE, that say how fast the plan is of late */
+#define PACE_WINDOWS 5u /* of DMN_ADAPT_PACE, that say how fast the plan is of late, */
+#define PACE_NEWEST 3u  /* or these, if it is faster in them */
 
 static struct tun_ep_seen see_ep(const struct gov_snapshot *s, const struct pl_ep *ep)
 {
@@ -228,7 +229,8 @@ double dmn_adapt_pace_ns(const struct dmn_model *m)
     const struct dmn_adapt_model *a = m->adapt;
     double fps = a && a->fed > PACE_WINDOWS ? dmn_adapt_fps(a, PACE_WINDOWS) : 0;
 
-    return fps > 0 ? 1e9 / fps : 0;
+    /* Teams that share frames by speed need a moment to adapt to a core that is slower now. */
+    return fps > 0 ? 1e9 / base_max(fps, dmn_adapt_fps(a, PACE_NEWEST)) : 0;
 }
 
 double dmn_adapt_fps(const struct dmn_adapt_model *a, size_t windows)
