@@ -11,8 +11,9 @@
  * parts are joined again, and the same cores are not split off until they are clearly slower or
  * faster.
  *
- * Nothing is split while a user's plan serves, while frames of several models come in (each slows
- * the other's cores), or soon after a split that did not last or did not pay.
+ * Nothing is split while teams share whole frames by speed, while a user's plan serves, while
+ * frames of several models come in (each slows the other's cores), or soon after a split that did
+ * not last or did not pay.
  */
 #include <math.h>
 #include <stdio.h>
@@ -196,6 +197,13 @@ static bool was_lost(const struct dmn_adapt *adapt, const struct dmn_split *spli
     return same;
 }
 
+/* Return: all teams compute whole frames and share them by speed, so they adapt by themselves: in
+ * 191 rounds of bench/adapt_cost.py no plan on the parts was better. */
+static bool shares_all(const struct dmn_model *m)
+{
+    return pl_current_plan(m->pipe)->stage_count == 1 && pl_team_count(m->pipe) > 1;
+}
+
 static bool may_split(const struct dmn_adapt *adapt, const struct dmn_model *m, uint64_t now_ns)
 {
     uint64_t again_ns = AGAIN_NS << base_min(adapt->hasty, HASTY_MOST);
@@ -264,7 +272,7 @@ static void step_to_split(struct dmn_adapt *adapt, uint64_t now_ns)
     const struct pl_ep *ep;
     char cores[80], text[192];
 
-    if (!m || !m->adapt->apart || !may_split(adapt, m, now_ns)) {
+    if (!m || !m->adapt->apart || shares_all(m) || !may_split(adapt, m, now_ns)) {
         return;
     }
     ep = add_slow(adapt, m, &split);
