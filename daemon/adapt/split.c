@@ -201,7 +201,8 @@ static bool was_lost(const struct dmn_adapt *adapt, const struct dmn_split *spli
  * 191 rounds of bench/adapt_cost.py no plan on the parts was better. */
 static bool shares_all(const struct dmn_model *m)
 {
-    return pl_current_plan(m->pipe)->stage_count == 1 && pl_team_count(m->pipe) > 1;
+    return pl_current_plan(m->pipe)->stage_count == 1 && pl_team_count(m->pipe) > 1 &&
+           !dmn_adapt_searches(m); /* which is asked for by any change */
 }
 
 static bool may_split(const struct dmn_adapt *adapt, const struct dmn_model *m, uint64_t now_ns)
