@@ -40,18 +40,20 @@ static bool split_now(const struct dmn_model *m, const struct dmn_adapt_change *
     bool part = false;
 
     *ret_off = false;
+    if (match == SIZE_MAX || e->cpu_count >= old->eps[match].cpu_count) {
+        return false;
+    }
     for (size_t i = 0; i < c->split.count && !*ret_off; i++) {
         const struct tun_slow_core *core = &c->split.cores[i];
         const struct pl_ep one = {.cpu_count = 1, .cpus = {core->cpu}};
 
-        if (match != SIZE_MAX && old->eps[match].cpu_count > 1 &&
-            pl_ep_common(&one, &old->eps[match]) > 0) {
+        if (pl_ep_common(&one, &old->eps[match]) > 0) {
             *ret_off = e->cpu_count == 1 && pl_ep_common(&one, e) > 0;
             *ret_slow = core->least * (*ret_off ? core->factor : 1);
             part = true;
         }
     }
-    return part && (*ret_off || e->cpu_count < old->eps[match].cpu_count);
+    return part;
 }
 
 /* Return: by this change the EP lost a slowed core, or got one back that is not slowed any more:
@@ -78,16 +80,14 @@ static int carry_slow(const struct dmn_model *m, const struct dmn_adapt_change *
     }
     for (size_t k = 0; k < p->problem.ep_count; k++) {
         size_t match = pl_ep_like(old, &c->eps.eps[k]);
+        double slow_now = 1;
+        bool off, split = split_now(m, c, k, &slow_now, &off);
+        bool known = !split && match != SIZE_MAX && !parted(m, c, k);
 
+        p->contended[k] = split && off;
         for (size_t u = 0; u < units; u++) {
-            double slow = 1;
-            bool off;
+            double slow = known ? known_slow(m, match, u, &p->contended[k]) : slow_now;
 
-            if (split_now(m, c, k, &slow, &off)) {
-                p->contended[k] = off;
-            } else if (match != SIZE_MAX && !parted(m, c, k)) {
-                slow = known_slow(m, match, u, &p->contended[k]);
-            }
             p->slow[k * units + u] = slow;
             p->slowed |= slow != 1;
         }

@@ -90,11 +90,16 @@ static void add_pair(struct dmn_turns *t, double pace_ns, double clock_ns, uint6
     }
 }
 
+/* Return: it is the challenger's turn. */
+static bool challenger_due(const struct dmn_turns *t)
+{
+    return tun_turns_challenger(&t->turns) != t->second;
+}
+
 /* Return: the challenger serves, and what it shows so far is enough. */
 static bool much_slower(const struct dmn_turns *t, uint64_t passed_ns)
 {
-    return tun_turns_challenger(&t->turns) != t->second && t->incumbent_ns > 0 &&
-           t->trial.pace.count >= FRAMES_LONG &&
+    return challenger_due(t) && t->incumbent_ns > 0 && t->trial.pace.count >= FRAMES_LONG &&
            (double)passed_ns > SLOWER * t->incumbent_ns * (double)t->trial.pace.count;
 }
 
@@ -119,8 +124,7 @@ static void take_turn(struct dmn_turns *t, uint64_t now_ns)
     double pace_ns, clock_ns;
 
     if (!t->measuring) {
-        bool challenger = tun_turns_challenger(&t->turns) != t->second;
-        int error = serve(t, &t->plans[challenger]);
+        int error = serve(t, &t->plans[challenger_due(t)]);
 
         if (error < 0) {
             dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
