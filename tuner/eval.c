@@ -13,7 +13,6 @@ static int eval_stage(const struct tun_problem *p, const struct pl_stage_plan *s
 
     for (size_t g = 0; g < stage->group_count; g++) {
         const struct pl_group *group = &stage->groups[g];
-        double watts = p->eps[group->ep].watts;
         double ns = tun_group_ns(p, stage->first_unit, stage->last_unit, group);
 
         if (ns <= 0) {
@@ -23,7 +22,7 @@ static int eval_stage(const struct tun_problem *p, const struct pl_stage_plan *s
         rate += group->count / ns;
         slowest = base_max(slowest, tun_latency_of(p, pl_group_batch(group), ns));
         /* share_t T_t = (1/T_t / rate) T_t = 1 / rate for every team */
-        core_watts += group->count * group->width * (watts > 0 ? watts : 1);
+        core_watts += group->count * group->width * tun_ep_watts(&p->eps[group->ep]);
     }
     *ret_period = 1 / rate;
     *ret_slowest = slowest;

@@ -136,8 +136,7 @@ static int eval_teams(struct eval *e, size_t s)
         }
         e->o->team_ns[s][g] = ns;
         e->board_rate[s][ep->board] += group->count / ns;
-        e->board_watts[s][ep->board] +=
-            group->count * group->width * (ep->watts > 0 ? ep->watts : 1);
+        e->board_watts[s][ep->board] += group->count * group->width * tun_ep_watts(ep);
         rate += group->count / ns;
         slowest = base_max(slowest, tun_latency_of(e->p, pl_group_batch(group), ns));
     }

@@ -38,6 +38,11 @@ struct tun_ep {
     double watts;     /* of one busy core above idle; 0: unknown, then 1 */
     uint16_t board;   /* index of the problem's boards; 0 with one board */
 };
+/** tun_ep_watts() - Return: of one busy core above idle, as assumed; > 0. */
+static inline double tun_ep_watts(const struct tun_ep *ep)
+{
+    return ep->watts > 0 ? ep->watts : 1;
+}
 
 /* Where a cell's time is from, by rising trust: a better source is never overwritten. */
 enum tun_source { TUN_UNKNOWN, TUN_PREDICTED, TUN_SAVED, TUN_MEASURED };

@@ -221,7 +221,7 @@ static double energy_nj(const struct dmn_model *m, const struct tun_trial *t)
                 return 0;
             }
             rate += group->count / t->measured.team_ns[s][g];
-            watts += (double)group->count * group->width * (ep->watts > 0 ? ep->watts : 1);
+            watts += (double)group->count * group->width * tun_ep_watts(ep);
         }
         sum += watts / rate; /* share of a team = (1/T) / rate; energy of its frame = T * w watts */
     }

@@ -214,7 +214,7 @@ static int full_stage(struct tun_kind *k, size_t from, size_t to)
 
         k->slowest[at] =
             base_max(k->slowest[at], tun_team_ns(&k->p, from, to - 1, group->ep, group->width));
-        k->watts[at] += tun_core_watts(&k->space, group->ep) * group->width * group->count;
+        k->watts[at] += tun_ep_watts(&k->space.p->eps[group->ep]) * group->width * group->count;
     }
     return r > 0;
 }
@@ -347,7 +347,7 @@ static int fill_least(struct tun_pass *p)
         double ns = INFINITY, nj = INFINITY;
 
         for (size_t k = 0; k < all->ep_count; k++) {
-            double watts = all->eps[k].watts > 0 ? all->eps[k].watts : 1;
+            double watts = tun_ep_watts(&all->eps[k]);
 
             for (size_t w = 1; w <= all->eps[k].cores; w++) {
                 double cost = tun_cell_at(&all->costs, k, w, u)->ns;

@@ -95,9 +95,10 @@ static size_t make_single(const struct tun_space *s, struct tun_maker *m, const 
         }
         o.row = dim < dims ? (uint16_t)(steps * s->row_stride[dim]) : 0;
         o.last = dim < dims ? 0 : (uint16_t)steps;
-        o.figure = figure == TUN_FIGURE_LATENCY  ? ns
-                   : figure == TUN_FIGURE_ENERGY ? s->team_width[t] * tun_core_watts(s, ep) * ns
-                                                 : 0;
+        o.figure = figure == TUN_FIGURE_LATENCY ? ns
+                   : figure == TUN_FIGURE_ENERGY
+                       ? s->team_width[t] * tun_ep_watts(&s->p->eps[ep]) * ns
+                       : 0;
         if (ns * need <= 1 && o.figure < best) { /* wider teams come later */
             best = o.figure;
             m->options[count++] = o;

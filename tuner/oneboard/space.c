@@ -22,13 +22,6 @@ bool tun_space_forbids(const struct tun_space *s, size_t from, size_t to)
            s->atom_first[to] == s->options.forbid_last + 1;
 }
 
-double tun_core_watts(const struct tun_space *s, size_t ep)
-{
-    double watts = s->p->eps[ep].watts;
-
-    return watts > 0 ? watts : 1;
-}
-
 static double state_count(const struct tun_space *s)
 {
     double states = 1;
@@ -152,7 +145,7 @@ static int plan_teams(struct tun_space *s)
     for (size_t k = 0; s->watts && k < s->p->ep_count; k++) {
         for (size_t r = 1; s->dim_of[k] >= 0 && r <= s->cap[s->dim_of[k]]; r++) {
             s->watts[s->rate_at[s->dim_of[k]] + r] +=
-                tun_core_watts(s, k) * (double)tun_space_cores(s, k, r);
+                tun_ep_watts(&s->p->eps[k]) * (double)tun_space_cores(s, k, r);
         }
     }
     return s->watts ? 0 : -ENOMEM;

@@ -68,7 +68,6 @@ void tun_space_deinit(struct tun_space *s);
 
 /** tun_space_cores() - cores of an EP in so many steps of its dimension. */
 size_t tun_space_cores(const struct tun_space *s, size_t ep, size_t steps);
-double tun_core_watts(const struct tun_space *s, size_t ep);
 bool tun_space_forbids(const struct tun_space *s, size_t from, size_t to);
 
 static inline size_t tun_segment(const struct tun_space *s, size_t from, size_t to)

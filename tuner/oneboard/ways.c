@@ -149,13 +149,13 @@ static size_t make_batch(struct tun_ways *ways, size_t from, size_t to, size_t b
             } else if (ns * ways->need <= 1) {
                 size_t row = dim < dims ? s->team_steps[i] * s->row_stride[dim] : 0;
 
-                count =
-                    add_way(ways, count,
-                            (struct tun_way){.row = (uint16_t)row,
-                                             .last = dim < dims ? 0 : s->team_steps[i],
-                                             .nj = s->team_width[i] * tun_core_watts(s, ep) * ns,
-                                             .ns = stays_ns,
-                                             .slowest_ns = ns});
+                count = add_way(
+                    ways, count,
+                    (struct tun_way){.row = (uint16_t)row,
+                                     .last = dim < dims ? 0 : s->team_steps[i],
+                                     .nj = s->team_width[i] * tun_ep_watts(&s->p->eps[ep]) * ns,
+                                     .ns = stays_ns,
+                                     .slowest_ns = ns});
             }
         }
         if (!s->p->bounds.one_ep_stages) {

@@ -185,9 +185,7 @@ static void print_energy(const struct tun_problem *p, const struct tun_outcome *
 {
     printf("energy      %.2f mJ a frame; assumed of a busy core:", energy_mj(o));
     for (size_t k = 0; k < p->ep_count; k++) {
-        const struct tun_ep *ep = &p->eps[k];
-
-        printf("%s %s %.3g W", k ? "," : "", ep->name, ep->watts > 0 ? ep->watts : 1);
+        printf("%s %s %.3g W", k ? "," : "", p->eps[k].name, tun_ep_watts(&p->eps[k]));
     }
     putchar('\n');
 }

@@ -67,7 +67,7 @@ static int make_places(const struct tun_problem *p, struct tun_problem *ret)
     for (size_t k = 0; k < p->ep_count; k++) {
         eps[k] = p->eps[k];
         eps[k].cores = 1;
-        eps[k].watts = p->eps[k].cores * (p->eps[k].watts > 0 ? p->eps[k].watts : 1);
+        eps[k].watts = p->eps[k].cores * tun_ep_watts(&p->eps[k]);
     }
     error = tun_problem_init(ret, p->unit_count, eps, p->ep_count);
     if (error) {

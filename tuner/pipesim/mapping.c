@@ -36,7 +36,7 @@ static void add_run(const struct tun_problem *p, const uint16_t *places, size_t 
     double ns = tun_team_ns(p, first, last, places[first], ep->cores);
 
     s->ep_ns[places[first]] += ns;
-    s->energy[ep->board] += ns * ep->cores * (ep->watts > 0 ? ep->watts : 1);
+    s->energy[ep->board] += ns * ep->cores * tun_ep_watts(ep);
 }
 
 void psim_mapping(const struct tun_problem *p, const uint16_t *places, struct psim_mapped *ret)

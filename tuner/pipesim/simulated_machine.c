@@ -69,14 +69,13 @@ static void run_stage(struct bench *b, const struct pl_stage_plan *stage, size_t
 
     for (size_t g = 0; g < stage->group_count; g++) {
         const struct pl_group *group = &stage->groups[g];
-        double watts = b->m->truth->eps[group->ep].watts;
         size_t same = same_shape(stage, g);
 
         o->team_ns[s][g] = same < g ? o->team_ns[s][same] : team_ns(b, stage, group);
         rate += group->count / o->team_ns[s][g];
         slowest =
             base_max(slowest, tun_latency_of(b->m->truth, pl_group_batch(group), o->team_ns[s][g]));
-        core_watts += group->count * group->width * (watts > 0 ? watts : 1);
+        core_watts += group->count * group->width * tun_ep_watts(&b->m->truth->eps[group->ep]);
     }
     o->stage_ns[s] = 1 / rate;
     o->bottleneck_ns = base_max(o->bottleneck_ns, o->stage_ns[s]);

@@ -142,7 +142,7 @@ static int make_options(struct front *f, size_t board, size_t first_ep, size_t e
         for (size_t k = 0; k < ep_count; k++) {
             const struct tun_ep *ep = &p->eps[first_ep + k];
 
-            option.energy += ns[k] * ep->cores * (ep->watts > 0 ? ep->watts : 1);
+            option.energy += ns[k] * ep->cores * tun_ep_watts(ep);
         }
         if (push(&f->options, &option)) {
             return -ENOMEM;
