@@ -27,6 +27,12 @@ struct ipc_flow {
     bool numbered;
 };
 
+/** ipc_flow_burst() - Return: so many frames fill a stream of @credits, or nearly. */
+static inline uint32_t ipc_flow_burst(uint32_t credits)
+{
+    return credits - credits / 4;
+}
+
 /* What a client is told of its frame. */
 struct ipc_answer {
     enum ipc_status status;

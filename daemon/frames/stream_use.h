@@ -20,11 +20,11 @@
 #include "ipc/frame_rules.h"
 
 struct dmn_stream_use {
-    uint64_t at_ns;   /* of the last change of the number of unanswered frames; 0: none yet */
-    uint64_t some_ns; /* time with an unanswered frame */
-    uint64_t more_ns; /* with at least two */
-    uint64_t full_ns; /* with as many as the credits allow */
-    uint64_t fills;   /* how often it sent dmn_stream_use_burst() without having read all answers */
+    uint64_t at_ns;      /* of the last change of the number of unanswered frames; 0: none yet */
+    uint64_t some_ns;    /* time with an unanswered frame */
+    uint64_t more_ns;    /* with at least two */
+    uint64_t full_ns;    /* with as many as the credits allow */
+    uint64_t fills;      /* how often it sent ipc_flow_burst() without having read all answers */
     uint32_t unfinished; /* frames since the last of these, or since it had read all answers */
 };
 
@@ -40,12 +40,6 @@ static inline void dmn_stream_use_until(struct dmn_stream_use *u, const struct i
     u->full_ns += flow->unanswered >= flow->credits ? passed : 0;
 }
 
-/** dmn_stream_use_burst() - Return: so many frames fill the stream, or nearly. */
-static inline uint32_t dmn_stream_use_burst(uint32_t credits)
-{
-    return credits - credits / 4;
-}
-
 /** dmn_stream_use_frame() - counts a frame that @flow has just taken. @fd: the client's socket; it
  * is asked only where all earlier frames are answered. */
 static inline void dmn_stream_use_frame(struct dmn_stream_use *u, const struct ipc_flow *flow,
@@ -55,7 +49,7 @@ static inline void dmn_stream_use_frame(struct dmn_stream_use *u, const struct i
     bool finished = flow->unanswered == 1 && ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes == 0;
 
     u->unfinished = finished ? 1 : u->unfinished + 1;
-    if (u->unfinished >= dmn_stream_use_burst(flow->credits)) {
+    if (u->unfinished >= ipc_flow_burst(flow->credits)) {
         u->fills++;
         u->unfinished = 0;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "ipc/frame_rules.h"
 #include "ipc/pipectl/doctor_facts.h"
 #include "ipc/pipectl/output.h"
 
@@ -96,8 +97,8 @@ static bool keeps_slots(const struct doctor *d, const json_t *client, const json
 {
     const json_t *before, *connection = find_before(d, client, s, &before);
     double answered = doctor_more(connection, client, "answered");
-    double credits = doctor_number(s, "credits"), burst = credits - floor(credits / 4);
-    double filled = doctor_more(before, s, "fills") * burst;
+    uint32_t credits = (uint32_t)doctor_number(s, "credits");
+    double filled = doctor_more(before, s, "fills") * ipc_flow_burst(credits);
 
     *ret_each_s = d->seconds / answered;
     return answered >= ANSWERS && credits > 1 && filled >= KEEPS * answered;
