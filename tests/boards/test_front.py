@@ -4,6 +4,7 @@
 
 usage: test_front.py SOURCE_ROOT FRONT_NODE [CASE...]
 """
+import contextlib
 import os
 import re
 import random
@@ -21,6 +22,7 @@ import pyclient as pc  # noqa: E402  (the folders are known only now)
 from cases import check, main  # noqa: E402
 from front_program import IN_BYTES, LIMIT_S, NODE, OUT_BYTES, Front, equal, frame, front, right  # noqa: E402
 from machines import Node  # noqa: E402
+from surroundings import needs  # noqa: E402
 
 
 def finished(client, frames, **counts):
@@ -394,13 +396,19 @@ def connect(f, *users):
     return found
 
 
-def places_of_users():
-    """Silent connections of one user, and of many, leave places for others, for root, and for those who have none."""
-    if os.geteuid() != 0:
-        return "other users need root"
+@contextlib.contextmanager
+def front_for_all():
+    """A front to which every user can connect."""
     with front() as f:
         os.chmod(os.path.dirname(f.path), 0o755)
         os.chmod(f.path, 0o666)
+        yield f
+
+
+@needs("other users")
+def places_of_users():
+    """Silent connections of one user, and of many, leave places for others, for root, and for those who have none."""
+    with front_for_all() as f:
         held = connect(f, *[1001] * 17)
         ends_with(held.pop(), "resource_exhausted", "this user")
         held += connect(f, *[1002] * 16 + [1003] * 16 + [1004] * 8)
@@ -411,16 +419,12 @@ def places_of_users():
         still_serves(f)
         for c in held:
             c.close()
-    return None
 
 
+@needs("other users")
 def a_user_has_a_share_of_the_frames():
     """The listener gets as many of one user as it asks for, those counted whose inline bytes are still to come."""
-    if os.geteuid() != 0:
-        return "other users need root"
-    with front() as f:
-        os.chmod(os.path.dirname(f.path), 0o755)
-        os.chmod(f.path, 0o666)
+    with front_for_all() as f:
         f.obey("order hold")
         f.obey("share 2")
         with pc.user(1001):
@@ -445,7 +449,6 @@ def a_user_has_a_share_of_the_frames():
         equal(f.stats()["taken"], 4)
         for c in held:
             c.close()
-    return None
 
 
 def too_many_connections():

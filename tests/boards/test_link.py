@@ -22,8 +22,8 @@ for folder in ("lint", "system"):
 from cases import check, main  # noqa: E402  (the folders are known only now)
 from daemon import DIGITS, Daemon  # noqa: E402
 from machines import Node, free_ports  # noqa: E402
+from program import LIMIT_S, SLOW  # noqa: E402
 
-SLOW = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
 PATTERNS = 16
 
 
@@ -73,7 +73,7 @@ class Boards:
 
     def listed(self, name, good):
         """Asks again and again, until the links are good(). Return: them, by name."""
-        end = time.monotonic() + 120 * SLOW
+        end = time.monotonic() + LIMIT_S
         while True:
             links = {b["name"]: b["link"] for b in json.loads(self.board(name, "list", "--json"))}
             if good(links):

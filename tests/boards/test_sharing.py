@@ -17,6 +17,7 @@ import pyclient as pc  # noqa: E402  (the folders are known only now)
 from cases import check, main  # noqa: E402
 from daemon import Daemon  # noqa: E402
 from hop_boards import LIMIT_S, Boards  # noqa: E402
+from surroundings import needs  # noqa: E402
 
 GREEDY, POLITE = 1201, 1202
 CONNECTIONS = 14
@@ -91,10 +92,6 @@ def window_of(boards):
     return boards.daemons["hub"].status()["models"][0]["route"]["window"]
 
 
-def other_users():
-    return None if os.geteuid() == 0 else "other users need root"
-
-
 def stand_before(path, user, look=lambda: None, by=None):
     """A greedy user, and a polite one who sends a frame when the last one is answered. @user: of Streams, beside path and uid.
     @by: the greedy user's way; None: the same. @look: called at each answer of the polite user; AGAIN begins anew. Return: how
@@ -124,47 +121,41 @@ def stand_before(path, user, look=lambda: None, by=None):
     return sorted(sum(r.done_ns - r.queue_ns - r.service_ns < t <= r.done_ns for t in done) for r in mine)
 
 
+def stand_before_over_boards(past_daemon=False):
+    """@past_daemon: the greedy user connects to piped-link itself. Return: the widest window of the route, frames of the greedy
+    user before each of the polite one's, the route at the end."""
+    with Boards(PIPECTL, LINK, "b2", boards="0-5@here|6-11@b2") as b:
+        until_served(b)
+        open_to_all(b)
+        windows = [window_of(b)]
+        before = stand_before(b.daemons["hub"].frames_path, {"count": CONNECTIONS, "credits": 64},
+                              lambda: windows.append(window_of(b)),
+                              by=b.path("hub", "link", "frames.sock") if past_daemon else None)
+        route, widest = until_served(b), max(windows)
+    print("  window %d; frames of the greedy user before one: %s" % (widest, before))
+    return widest, before, route
+
+
+@needs("other users")
 def a_greedy_user_stands_before_a_polite_one_by_a_window():
     """However many wait, so many of the greedy user go before a polite frame as the route needs to be full."""
-    why = other_users()
-    if why:
-        return why
-    with Boards(PIPECTL, LINK, "b2", boards="0-5@here|6-11@b2") as b:
-        until_served(b)
-        open_to_all(b)
-        windows = [window_of(b)]
-        before = stand_before(b.daemons["hub"].frames_path, {"count": CONNECTIONS, "credits": 64},
-                              lambda: windows.append(window_of(b)))
-        route, widest = until_served(b), max(windows)
-        print("  window %d; frames of the greedy user before one: %s" % (widest, before))
-        check(route["sent"] > POLITE_FRAMES, "frames did not go over boards:", route)
-        check(0 < widest < CONNECTIONS * 64 / 4, "the window is", widest)
-        check(max(before) <= widest + LEFT_OVER, "before a frame of the polite user there were", before)
-    return None
+    widest, before, route = stand_before_over_boards()
+    check(route["sent"] > POLITE_FRAMES, "frames did not go over boards:", route)
+    check(0 < widest < CONNECTIONS * 64 / 4, "the window is", widest)
+    check(max(before) <= widest + LEFT_OVER, "before a frame of the polite user there were", before)
 
 
+@needs("other users")
 def who_goes_to_the_links_own_socket_has_a_share_there():
     """Past the daemon, and its fair queue, a user has no more frames on the route than the daemon."""
-    why = other_users()
-    if why:
-        return why
-    with Boards(PIPECTL, LINK, "b2", boards="0-5@here|6-11@b2") as b:
-        until_served(b)
-        open_to_all(b)
-        windows = [window_of(b)]
-        before = stand_before(b.daemons["hub"].frames_path, {"count": CONNECTIONS, "credits": 64},
-                              lambda: windows.append(window_of(b)), by=b.path("hub", "link", "frames.sock"))
-        print("  window %d; frames of the greedy user before one: %s" % (max(windows), before))
-        check(0 < median(before) <= 2 * max(windows) + LEFT_OVER, "before a frame of the polite user there were", before)
-    return None
+    widest, before, _ = stand_before_over_boards(past_daemon=True)
+    check(0 < median(before) <= 2 * widest + LEFT_OVER, "before a frame of the polite user there were", before)
 
 
+@needs("other users")
 def a_greedy_user_costs_no_more_frames_over_boards():
     """Between a polite frame's arrival and its answer, no more of the greedy user's are answered over two boards than by the
     head alone: both have the same cores here, so as many frames keep them busy."""
-    why = other_users()
-    if why:
-        return why
     user = {"count": 4, "credits": 16, "data": bytes(LARGE_BYTES)}
     with Daemon(models={"digits": LARGE}) as d:
         open_daemon(d)
@@ -190,7 +181,6 @@ def a_greedy_user_costs_no_more_frames_over_boards():
         print("  frames of the greedy user before one: %s alone, %s over boards, window %d" % (alone, boards, route["window"]))
         check(route["sent"] > POLITE_FRAMES, "frames did not go over boards:", route)
         check(median(boards) <= most, "more over boards:", boards, "than without:", alone)
-    return None
 
 
 def frames_of_a_client_that_left_are_not_sent():
