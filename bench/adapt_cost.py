@@ -371,7 +371,8 @@ def cells_of(options, Daemon, folder):
                     if options.best and any(lasts_s(d) > SOON_S for d in options.durations):
                         best = best_plan(options, Daemon, cells[0])
                         for c in cells:
-                            c.update({"best": best} if lasts_s(c["duration"]) > SOON_S else {})
+                            if lasts_s(c["duration"]) > SOON_S:
+                                c["best"] = best
                     found += [(c, state) for c in cells]
     return found
 
