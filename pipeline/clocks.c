@@ -10,6 +10,7 @@
 #endif
 
 #define EWMA_WEIGHT 0.125
+#define CHANGED_TIMES 1.5
 /* What wall and CPU time of a run may differ by: the clocks are read one after the other. */
 #define ALLOW_NS 5e3
 #define ALLOW_SHARE (1 / 64.0)
@@ -208,6 +209,22 @@ static void fold_timed(struct pl_clocks *c, const struct pl_clock_run *run, doub
     }
 }
 
+/* The average of service times follows a change at once that two runs in a row agree on. */
+static void follow_change(struct pl_clocks *c, const struct pl_clock_run *run, double each)
+{
+    double ewma = own(c->service.ewma_ns), before = c->before_ns;
+    double least = base_min(before, each), most = base_max(before, each);
+
+    c->before_ns = each;
+    if (run->probe) {
+        set(c->service.ewma_ns, each);
+    } else if (before > 0 && least > ewma * CHANGED_TIMES + PL_SERIES_ALLOW_NS) {
+        set(c->service.ewma_ns, least);
+    } else if (before > 0 && ewma > most * CHANGED_TIMES + PL_SERIES_ALLOW_NS) {
+        set(c->service.ewma_ns, most);
+    }
+}
+
 void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_run *run)
 {
     uint32_t version = own(c->version);
@@ -220,8 +237,8 @@ void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_run *run)
     set(c->busy_ns, own(c->busy_ns) + held);
     set(c->cpu_ns, own(c->cpu_ns) + run->cpu_ns);
     set(c->runs, own(c->runs) + (run->computed > 0));
-    if (run->probe && run->computed > 0) {
-        set(c->service.ewma_ns, each);
+    if (run->computed > 0) {
+        follow_change(c, run, each);
     }
     for (size_t i = 0; i < run->computed; i++) {
         frames++;

@@ -59,6 +59,7 @@ struct pl_clocks {
     double *taken;        /* owned; unit_count ticks of the laps that others took, if disturbed */
     const double *shares; /* borrowed; per unit: expected part of the work; NULL: equal */
     size_t computed;      /* frames of the last run */
+    double before_ns;     /* service time of the last run, of each frame; 0: there was none */
     bool doubtful;        /* the last run: read the CPU clock of the next one */
     bool coarse;          /* the CPU clock does not tell the work of a run: wall time counts */
 };
@@ -120,6 +121,7 @@ void pl_clocks_judge(struct pl_clocks *c, struct pl_clock_run *run);
 void pl_clocks_fold(struct pl_clocks *c, const struct pl_clock_run *run);
 
 /** pl_clocks_service_ns() - Return: moving average (EWMA) of service times, 0 before the first.
+ * Where two runs in a row were 1.5 times and 4 ms above it, or below, it is the nearer one.
  * Threads: any. */
 static inline double pl_clocks_service_ns(const struct pl_clocks *c)
 {

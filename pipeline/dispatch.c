@@ -3,7 +3,7 @@
 #include "base.h"
 
 #define SHARE_MAX 16.0
-#define PATIENCE_MAX 256u
+#define PATIENCE_MAX 64u
 #define PATIENCE_PARTS 16u
 
 /* service * rate is the same for all teams of a stage if the priors are right. Return: 0: no team
@@ -37,7 +37,7 @@ uint32_t pl_dispatch_patience(uint32_t patience, bool probe)
 {
     uint32_t more = patience > PL_PATIENCE ? patience - PL_PATIENCE : 0;
 
-    return probe ? base_min(patience * 2, PATIENCE_MAX)
+    return probe ? base_min(patience + patience / 2, PATIENCE_MAX)
                  : patience - (more + PATIENCE_PARTS - 1) / PATIENCE_PARTS;
 }
 

@@ -21,7 +21,7 @@ struct pl_dispatch_view {
     double idle_ns;    /* since it was last given a frame; 0: it has one */
     uint32_t patience; /* service times that it may be idle for; 0: for ever */
 };
-#define PL_PATIENCE 16u /* of a new team */
+#define PL_PATIENCE 4u /* of a new team */
 
 /**
  * pl_dispatch_pick() - picks the team where one more frame would finish first
@@ -38,9 +38,9 @@ size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count, bool
 
 /**
  * pl_dispatch_patience() - Return: the patience of a team that has got a frame
- * Twice as much after a probe, at most 256, and nearer to PL_PATIENCE by a sixteenth after another
- * frame. So probes of a team that stays slow cost less than 1 / 256, and one that was slow for a
- * while has its share again after about as long, or sooner.
+ * Half as much again after a probe, at most 64, and nearer to PL_PATIENCE by a sixteenth after
+ * another frame. So probes of a team that stays slow cost less than 1 / 64, and one that was slow
+ * for a while has its share again after half as long, or sooner.
  */
 uint32_t pl_dispatch_patience(uint32_t patience, bool probe);
 

@@ -23,7 +23,8 @@
  * with e the ewma and a the allowance below; if the first sample exceeds the limit that the second
  * one sets, it is cut to that limit. A real slowdown shows soon: e grows by up to 1/8 per frame,
  * and once e >= x / 2 nothing is cut (after six frames if four times as slow, eighteen if sixteen
- * times). busy_ns and the completion times of frames are never cut. */
+ * times). That of service times follows sooner (pl_clocks_service_ns()). busy_ns and the completion
+ * times of frames are never cut. */
 #define PL_SERIES_ALLOW_NS 4e6      /* service times: what a competing thread may take of a core */
 #define PL_SERIES_ALLOW_UNIT_NS 1e3 /* units, whose times may be as short as a tick */
 struct pl_series {

@@ -148,6 +148,55 @@ TEST(a_slow_core_is_a_slow_unit)
 }
 
 #define MS BASE_NS_PER_MS
+/* Return: the average of service times after a run of @computed frames that took @each_ns each. */
+static double served(struct pl_clocks *c, uint64_t each_ns, size_t computed)
+{
+    struct pl_clock_run f = {.end_ns = each_ns * computed, .computed = computed};
+
+    pl_clocks_fold(c, &f);
+    return pl_clocks_service_ns(c);
+}
+
+/* One slow run may be anything; a second one tells that the core is slow, or free again. */
+TEST(two_runs_tell_a_change)
+{
+    for (size_t computed = 1; computed <= 4; computed += 3) {
+        struct pl_clocks c;
+
+        T_EQ(pl_clocks_init(&c, 0), 0);
+        for (int n = 0; n < 20; n++) {
+            served(&c, 100 * MS, computed);
+        }
+        T_LT(served(&c, 520 * MS, computed), 200e6);
+        T_LT(500e6, served(&c, 510 * MS, computed));
+        T_LT(400e6, served(&c, 505 * MS, computed));
+        T_LT(200e6, served(&c, 100 * MS, computed));
+        T_LT(served(&c, 102 * MS, computed), 103e6);
+        pl_clocks_deinit(&c);
+    }
+}
+
+/* What comes and goes with every run, and what a time slice of others takes, is averaged. */
+TEST(noise_is_no_change)
+{
+    static const uint64_t times[][2] = {{100 * MS, 190 * MS}, {3 * MS, 7 * MS}, {1 * MS, 5 * MS}};
+
+    for (size_t k = 0; k < base_array_count(times); k++) {
+        double mean = (double)(times[k][0] + times[k][1]) / 2;
+        struct pl_clocks c;
+
+        T_EQ(pl_clocks_init(&c, 0), 0);
+        for (int n = 0; n < 400; n++) {
+            double is = served(&c, times[k][n % 4 / 2], 1); /* twice the one, twice the other */
+
+            if (n > 100) {
+                T_NEAR(is, mean, mean * 0.4);
+            }
+        }
+        pl_clocks_deinit(&c);
+    }
+}
+
 /* A frame of three units: their laps, and the leader's CPU time; 0: not read. */
 struct scripted {
     uint64_t laps[3], own_ns;
