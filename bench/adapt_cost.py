@@ -9,11 +9,12 @@ usage: adapt_cost.py [--build DIR] [--cpus A,B] [--networks A,...] [--plans own,
        adapt_cost.py --report FILE...
 
 A cell is a network, its first plan, a factor, a duration and which cores are slowed: the second of --cpus, or both.
-tests/system/slow_core takes 1 - 1/F of a core in periods of 4 ms. Every round has one daemon with adapt on and one with it
-off, one after the other; the next round begins with the other one. Both begin with the same plan and the same learned
-costs. A client streams as fast as it is answered. Frames are counted from the onset on, for ten seconds or for six more
-than the slowdown lasts; "forever" lasts for 30 s and does not end. --seconds scales all times. Every cell has its first
-round before any has its second; no round begins after --limit.
+tests/system/slow_core takes 1 - 1/F of a core in periods of 4 ms. Every round has the slowdown with adapt on and with it
+off; the next round begins with the other one. One daemon serves both, since two differ by several percent; where the first
+half changed the plan, the second half has a daemon of its own, which begins with the same plan and learned costs. A client
+streams as fast as it is answered. Frames are counted from the onset on, for ten seconds or for six more than the slowdown
+lasts; "forever" lasts for 30 s and does not end. --seconds scales all times. Every cell has its first round before any has
+its second; no round begins after --limit.
 
   --plans own      the plan that the daemon finds on free cores
   --plans stages   two stages as equal as they can be, one on each core
@@ -217,9 +218,9 @@ class Run:
     def __init__(self, options, Daemon, network, adapt, state=None, eps=None):
         self.options, self.samples = options, []
         cpus = ",".join(map(str, options.cpus))
-        self.d = Daemon(models={network: os.path.join(ROOT, "model", "networks", network + ".json")},
-                        config={"eps": eps or [{"name": "core", "cpus": cpus}], "adapt": {"enabled": adapt},
-                                "planner": {"tune_s": 600}}, state_dir=state)
+        self.config = {"eps": eps or [{"name": "core", "cpus": cpus}], "adapt": {"enabled": adapt}, "planner": {"tune_s": 600}}
+        self.d = Daemon(models={network: os.path.join(ROOT, "model", "networks", network + ".json")}, config=self.config,
+                        state_dir=state)
 
     def __enter__(self):
         self.d.start()
@@ -238,6 +239,12 @@ class Run:
         self.client.terminate()
         self.client.wait()
         self.d.__exit__(kind, value, trace)
+
+    def adapt(self, enabled):
+        if enabled != self.config["adapt"]["enabled"]:
+            self.config["adapt"] = {"enabled": enabled}
+            self.d.write_config(self.config)
+            self.d.call("Reload")
 
     def model(self):
         return self.d.status()["models"][0]
@@ -294,43 +301,54 @@ def sleep_until(at):
     time.sleep(max(at - time.monotonic(), 0))
 
 
-def one_run(options, Daemon, cell, state, adapt):
-    """Frames a second from the onset on."""
-    scale, duration = options.seconds, cell["duration"]
+def slowed(options, cell, r, adapt):
+    """Frames a second of a running daemon from the onset on."""
+    scale = options.seconds
     thief = Thief(options, cell["cores"], cell["factor"])
-    with tempfile.TemporaryDirectory(prefix="piped-bench-") as folder:
-        copy = os.path.join(folder, "state")
-        shutil.copytree(state, copy)
-        with Run(options, Daemon, cell["network"], adapt, copy) as r:
-            if adapt:
-                r.until(lambda: r.model()["adapt"]["state"] == "watching")
-            time.sleep(CALM_S * scale)
-            known = {e["id"] for e in r.history()}
-            first = r.model()["plan"]
-            # with adapt on, a plan that its measured costs refute may be solved again before the onset
-            if not adapt and whole(first) != whole(cell["plan"]):
-                raise RuntimeError("the daemon serves %s, not %s" % (first, cell["plan"]))
-            try:
-                thief.begin()
-                begin = r.frames()
-                late = None
-                if lasts_s(duration) > SOON_S:
-                    sleep_until(begin[0] + SOON_S * scale)
-                    late = r.frames()
-                sleep_until(begin[0] + lasts_s(duration) * scale)
-                last = r.frames()
-            finally:
-                thief.end()
-            sleep_until(begin[0] + counted_s(duration) * scale)
-            end = r.frames()
-            events = [e for e in r.history() if e["id"] not in known]
-            stayed, lost_turns = changes(events)
-            frames = r.model()["frames"]
+    if adapt:
+        r.until(lambda: r.model()["adapt"]["state"] == "watching")
+    time.sleep(CALM_S * scale)
+    known = {e["id"] for e in r.history()}
+    first, before = r.model()["plan"], r.model()["frames"]
+    # with adapt on, a plan that its measured costs refute may be solved again before the onset
+    if not adapt and whole(first) != whole(cell["plan"]):
+        raise RuntimeError("the daemon serves %s, not %s" % (first, cell["plan"]))
+    try:
+        thief.begin()
+        begin = r.frames()
+        late = None
+        if lasts_s(cell["duration"]) > SOON_S:
+            sleep_until(begin[0] + SOON_S * scale)
+            late = r.frames()
+        sleep_until(begin[0] + lasts_s(cell["duration"]) * scale)
+        last = r.frames()
+    finally:
+        thief.end()
+    sleep_until(begin[0] + counted_s(cell["duration"]) * scale)
+    end = r.frames()
+    events = [e for e in r.history() if e["id"] not in known]
+    stayed, lost_turns = changes(events)
+    frames = r.model()["frames"]
     return {"plan": first, "fps": (end[1] - begin[1]) / (end[0] - begin[0]), "changes": stayed, "lost_turns": lost_turns,
             "late_fps": (last[1] - late[1]) / (last[0] - late[0]) if late and last[0] > late[0] else None,
-            "lost": frames["failed"] + frames["dropped"],
+            "lost": sum(frames[k] - before[k] for k in ("failed", "dropped")),
             "turns": [{k: e[k] for k in ("plan_before", "plan_after", "predicted_gain", "duration_ms", "trials", "turns")}
                       for e in events if e.get("turns")]}
+
+
+def one_round(options, Daemon, cell, state, arms):
+    """Return: {arm: what slowed() found}."""
+    found = {}
+    while len(found) < len(arms):
+        with tempfile.TemporaryDirectory(prefix="piped-bench-") as folder:
+            copy = os.path.join(folder, "state")
+            shutil.copytree(state, copy)
+            with Run(options, Daemon, cell["network"], arms[len(found)] == "on", copy) as r:
+                while len(found) < len(arms) and (not found or r.model()["plan"] == cell["plan"]):
+                    arm = arms[len(found)]
+                    r.adapt(arm == "on")
+                    found[arm] = slowed(options, cell, r, arm == "on")
+    return found
 
 
 def best_plan(options, Daemon, cell):
@@ -386,7 +404,7 @@ def measure(options, Daemon, folder, results, save):
         for cell, state in cells:
             if time.monotonic() > end:
                 return
-            r = {arm: one_run(options, Daemon, cell, state, arm == "on") for arm in arms}
+            r = one_round(options, Daemon, cell, state, arms)
             if not cell["rounds"]:
                 results["cells"].append(cell)
             cell["rounds"].append(r)
