@@ -166,7 +166,8 @@ TEST(a_team_that_was_slow_has_its_share_again)
         T_NEAR((double)r.answered, 2000, 20);
         answered = r.answered;
         replay_until(&r, 21000, 4, slowed);
-        T_TRUE((double)(r.answered - answered) >= 0.93 * 20000); /* one team alone: 20000 */
+        /* one team alone: 20000; the first probes of a much slower one are a part of that */
+        T_LE((slow < 50 ? 0.97 : 0.93) * 20000, (double)(r.answered - answered));
         replay_until(&r, 21000 + 10000 + PL_PATIENCE * slow, 4, equal);
         answered = r.answered;
         given = r.given[1];
