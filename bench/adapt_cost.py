@@ -216,7 +216,7 @@ class Run:
     """A daemon with a client that streams."""
 
     def __init__(self, options, Daemon, network, adapt, state=None, eps=None):
-        self.options, self.samples = options, []
+        self.options = options
         cpus = ",".join(map(str, options.cpus))
         self.config = {"eps": eps or [{"name": "core", "cpus": cpus}], "adapt": {"enabled": adapt}, "planner": {"tune_s": 600}}
         self.d = Daemon(models={network: os.path.join(ROOT, "model", "networks", network + ".json")}, config=self.config,
