@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,6 +55,14 @@
 #else
 #define base_optimize(...) __attribute__((optimize(__VA_ARGS__)))
 #endif
+
+/** base_ends_with() - Return: @text is longer than @end, and ends with it. */
+static inline bool base_ends_with(const char *text, const char *end)
+{
+    size_t a = strlen(text), b = strlen(end);
+
+    return a > b && strcmp(text + a - b, end) == 0;
+}
 
 static inline void base_free_ptr(void *ptr_to_ptr)
 {

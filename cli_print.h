@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "shown_text.h"
+#include "shown_print.h"
 
 #define CLI_COLUMNS 80 /* columns of a terminal */
 
@@ -42,7 +42,7 @@ static inline void cli_print_wrapped(FILE *to, const char *text, int column, int
             column = indent;
             gap = 0;
         }
-        fprintf(to, "%*s%s", gap, "", word);
+        shown_fprintf(to, "%*s%s", gap, "", word);
         column += gap + cli_width(word);
         begun = true;
         free(word);
@@ -99,6 +99,24 @@ static inline void cli_print_message(const struct cli_program *program, const ch
     fprintf(stderr, "%s%s%s: %s\n", program->name, command ? " " : "", command ? command : "",
             text);
     free(text);
+}
+
+/** cli_say_option() - says what is wrong with the option at which getopt_long() stopped, for
+ * programs without a table. opterr is 0, and ":" is the first of its letters. @got: ':' or '?' */
+static inline void cli_say_option(const char *program, int got, char **argv)
+{
+    const char *given = argv[optind - 1];
+    bool is_long = strncmp(given, "--", 2) == 0;
+
+    if (got == ':') {
+        shown_say(program, "%s needs a value; see --help", given);
+    } else if (optopt && is_long && strchr(given, '=')) {
+        shown_say(program, "%s: this option takes no value; see --help", given);
+    } else if (optopt) {
+        shown_say(program, "unknown option -%c; see --help", optopt);
+    } else {
+        shown_say(program, "unknown option %s; see --help", given);
+    }
 }
 
 /** cli_print_help() - prints usage, what the command does, and one line per option. */

@@ -8,13 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** cli_add_row() - adds a row, whose cells are separated by '\t' in the text, to @rows. */
+#include "shown_text.h"
+
+/** cli_add_row() - adds a row, whose cells are separated by '\t' in the text, to @rows.
+ * A cell has nothing hidden: see shown_text.h. */
 static inline void cli_add_row(json_t *rows, const char *format, va_list args)
 {
     json_t *row = json_array();
     char *text = NULL;
 
     if (vasprintf(&text, format, args) >= 0) {
+        shown_clean(text, "\t");
         for (char *at = text, *cell; (cell = strsep(&at, "\t"));) {
             json_array_append_new(row, json_string(cell));
         }

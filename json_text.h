@@ -86,6 +86,22 @@ static inline char *json_text(const json_t *value, size_t flags)
     return t.data;
 }
 
+/** json_text_shown() - json_string() of a text that may quote a file or a client, and be cut within
+ * a character: what is not UTF-8, or hidden, is '?', so that the rest is not lost. Return: NULL:
+ * out of memory. */
+static inline json_t *json_text_shown(const char *text)
+{
+    char *copy = strdup(text);
+    json_t *s = NULL;
+
+    if (copy) {
+        shown_clean(copy, "\n\t");
+        s = json_string(copy);
+    }
+    free(copy);
+    return s;
+}
+
 /** json_text_print() - json_dumpf(). Return: 0; -1: out of memory, or it could not be written. */
 static inline int json_text_print(const json_t *value, FILE *to, size_t flags)
 {

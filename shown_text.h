@@ -86,6 +86,21 @@ static inline bool shown_ok(const void *s, size_t n)
     return true;
 }
 
+/** shown_whole() - drops a character that was cut at the end of the text. */
+static inline void shown_whole(char *text)
+{
+    size_t n = strlen(text), from = n;
+    uint32_t c;
+
+    while (from > 0 && n - from < 3 && (text[from - 1] & 0xc0) == 0x80) {
+        from--;
+    }
+    if (from > 0 && (text[from - 1] & 0xc0) == 0xc0 &&
+        shown_decode(text + from - 1, n - from + 1, &c) == 0) {
+        text[from - 1] = '\0';
+    }
+}
+
 /** shown_clean() - puts one '?' in place of each hidden character, but those in @kept (ASCII only,
  * such as "\n"), and of each byte that is not UTF-8. The text does not grow. */
 static inline void shown_clean(char *text, const char *kept)

@@ -8,6 +8,7 @@
 #include "cli_print.h"
 #include "daemon/config/keys.h"
 #include "model/open_shapes.h"
+#include "shown_print.h"
 
 /* Prints --help, with the configuration keys. */
 static void print_help(FILE *to)
@@ -114,14 +115,15 @@ int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
     struct dmn_args a = {0};
     int option;
 
-    while ((option = getopt_long(argc, argv, "vh", options, NULL)) != -1) {
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, ":vh", options, NULL)) != -1) {
         switch (option) {
         case OPT_CONFIG:
             a.config = optarg;
             break;
         case OPT_MODEL:
             if (a.model_count >= DMN_ARGS_MODELS_MAX) {
-                fprintf(stderr, "piped: more than %u models\n", DMN_ARGS_MODELS_MAX);
+                shown_say("piped", "more than %u models", DMN_ARGS_MODELS_MAX);
                 return DMN_ARGS_E_USAGE;
             }
             a.models[a.model_count++] = optarg;
@@ -160,17 +162,16 @@ int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
             print_help(stdout);
             return DMN_ARGS_E_DONE;
         default:
-            fputs("piped: try --help\n", stderr);
+            cli_say_option("piped", option, argv);
             return DMN_ARGS_E_USAGE;
         }
     }
     if (optind < argc) {
-        fprintf(stderr, "piped: unexpected argument \"%s\"; try --help\n", argv[optind]);
+        shown_say("piped", "unexpected argument \"%s\"; try --help", argv[optind]);
         return DMN_ARGS_E_USAGE;
     }
     if (!a.inspect && (a.json || a.write_sidecar || a.force)) {
-        fputs("piped: --json, --write-sidecar and --force belong to --inspect; try --help\n",
-              stderr);
+        shown_say("piped", "--json, --write-sidecar and --force belong to --inspect; try --help");
         return DMN_ARGS_E_USAGE;
     }
     *ret = a;

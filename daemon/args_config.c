@@ -12,6 +12,8 @@
 #include "daemon/service/log.h"
 #include "daemon/service/sockets.h"
 
+#define STAND_IN "digits"
+
 static int add_models(const struct dmn_args *args, char *ret_error, struct dmn_config *c)
 {
     for (size_t i = 0; i < args->model_count; i++) {
@@ -33,23 +35,35 @@ static int add_models(const struct dmn_args *args, char *ret_error, struct dmn_c
     return 0;
 }
 
-/* Models that pipectl saved; then, if there is none at all, the one that comes with piped. */
+/* While no model is configured, the one that comes with piped is served, after those that were
+ * saved: they add to what is served, and take nothing away. */
+static int add_stand_in(char *ret_error, struct dmn_config *c)
+{
+    const char *path =
+        access(PIPED_DEFAULT_MODEL, R_OK) == 0 ? PIPED_DEFAULT_MODEL : PIPED_DEFAULT_MODEL_BUILD;
+    int error = 0;
+
+    if (c->model_count < (size_t)dmn_config_int(c, DMN_KEY_LIMIT_MODELS) &&
+        !dmn_config_find_model(c, STAND_IN)) {
+        error = dmn_config_add_model(c, STAND_IN, path, "", ret_error);
+        if (!error) {
+            dmn_config_find_model(c, STAND_IN)->stand_in = true;
+        }
+    }
+    return error;
+}
+
 static int add_others(const struct dmn_args *args, char *ret_error, struct dmn_config *c)
 {
     base_autofree char *folder = dmn_state_dir(args->state_dir, !args->check_config);
+    bool configured = c->model_count > 0;
     char note[DMN_CONFIG_ERROR_MAX];
     int error = dmn_saved_merge(c, folder, note);
 
     if (note[0]) {
         dmn_log(LOG_WARNING, "%s", note);
     }
-    if (!error && c->model_count == 0) {
-        const char *path = access(PIPED_DEFAULT_MODEL, R_OK) == 0 ? PIPED_DEFAULT_MODEL
-                                                                  : PIPED_DEFAULT_MODEL_BUILD;
-
-        return dmn_config_add_model(c, "digits", path, "", ret_error);
-    }
-    return error;
+    return error || configured ? error : add_stand_in(ret_error, c);
 }
 
 static int too_many(const struct dmn_config *c, char *ret_error)

@@ -12,6 +12,7 @@
 #include "governor/gpio.h"
 #include "governor/gpio_logic.h"
 #include "ipc/listen.h"
+#include "shown_print.h"
 
 static bool check_model(struct dmn_daemon *d, const struct dmn_config_model *m)
 {
@@ -29,12 +30,12 @@ static bool check_model(struct dmn_daemon *d, const struct dmn_config_model *m)
         }
     }
     if (started) {
-        printf("model %s: %zu units, %.1f MB of weights, %.1f MB per frame\n", m->name,
-               started->model->unit_count, (double)started->model->weight_bytes / 1e6,
-               (double)started->model->arena_bytes / 1e6);
+        shown_printf("model %s: %zu units, %.1f MB of weights, %.1f MB per frame\n", m->name,
+                     started->model->unit_count, (double)started->model->weight_bytes / 1e6,
+                     (double)started->model->arena_bytes / 1e6);
         dmn_model_destroy(started);
     } else {
-        fprintf(stderr, "piped: %s\n", error);
+        shown_say("piped", "%s", error);
     }
     dmn_load_free(l);
     return started != NULL;
@@ -46,8 +47,8 @@ static void warn(const struct dmn_config *c, enum dmn_config_id key, const char 
     size_t count;
 
     dmn_config_where(c, c->values[key].origin, c->values[key].line, at);
-    fprintf(stderr, "piped: warning: %s: %s: \"%s\": %s\n", at, dmn_config_table(&count)[key].key,
-            dmn_config_string(c, key), why);
+    shown_say("piped", "warning: %s: %s: \"%s\": %s", at, dmn_config_table(&count)[key].key,
+              dmn_config_string(c, key), why);
 }
 
 /* What a start serves without, and its log tells. */
@@ -62,7 +63,7 @@ static void check_doubts(const struct dmn_config *c)
 
     dmn_validate_doubt(c, text);
     if (text[0]) {
-        fprintf(stderr, "piped: warning: %s\n", text);
+        shown_say("piped", "warning: %s", text);
     }
     if (group[0] && ipc_group_find(group, &unused) == -ESRCH) {
         warn(c, DMN_KEY_ADMIN_GROUP,
@@ -87,7 +88,7 @@ static bool check(struct dmn_daemon *d)
     if (dmn_config_from_args(d->args, error, &d->config) < 0 ||
         dmn_validate(&d->machine, true, error, &d->socket_group) < 0 ||
         dmn_plans_start(&d->plans) < 0) {
-        fprintf(stderr, "piped: %s\n", error);
+        shown_say("piped", "%s", error);
         return false;
     }
     for (size_t i = 0; i < d->config->model_count; i++) {
@@ -103,7 +104,7 @@ int dmn_check_config(const struct dmn_args *args)
     bool good;
 
     if (!d) {
-        fprintf(stderr, "piped: out of memory\n");
+        shown_say("piped", "out of memory");
         return DMN_EXIT_FAILED;
     }
     if (!args->verbose) {
@@ -113,7 +114,7 @@ int dmn_check_config(const struct dmn_args *args)
     d->lock_fd = -1;
     dmn_wire(d);
     if (dmn_daemon_loop(d) < 0) {
-        fprintf(stderr, "piped: out of memory\n");
+        shown_say("piped", "out of memory");
         return DMN_EXIT_FAILED;
     }
     good = check(d);

@@ -15,38 +15,27 @@
 #include "kernels/kernels.h"
 #include "model/open_shapes.h"
 #include "model/sidecar.h"
-#include "shown_text.h"
+#include "shown_print.h"
 
 static void inspection_clean(struct mdl_inspection *in)
 {
     mdl_inspection_deinit(in);
 }
 
-/* Texts of a file, which anybody may have made. */
-static void print_safe(const char *text)
-{
-    base_autofree char *clean = strdup(text);
-
-    if (clean) {
-        shown_clean(clean, "");
-        fputs(clean, stdout);
-    }
-}
-
 static void print_ios(const char *what, const struct mdl_inspected_io *io, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        printf("%-12s", i ? "" : what);
-        print_safe(io[i].name);
-        printf("  %s  ", io[i].dtype);
-        print_safe(io[i].shape);
+        shown_printf("%-12s", i ? "" : what);
+        shown_text_print(io[i].name);
+        shown_printf("  %s  ", io[i].dtype);
+        shown_text_print(io[i].shape);
         if (io[i].declared) {
             printf("  but the file declares ");
-            print_safe(io[i].declared);
+            shown_text_print(io[i].declared);
         }
         if (io[i].stored) {
-            printf("  %s in the file%s", io[i].stored,
-                   strcmp(io[i].dtype, "f32") == 0 ? "; clients may use f16" : "");
+            shown_printf("  %s in the file%s", io[i].stored,
+                         strcmp(io[i].dtype, "f32") == 0 ? "; clients may use f16" : "");
         }
         putchar('\n');
     }
@@ -69,16 +58,16 @@ static void print_operator(const struct mdl_reasons *all, size_t at)
         }
     }
     printf("unsupported ");
-    print_safe(r->op_type);
-    printf("%s", r->domain[0] ? " of " : "");
-    print_safe(r->domain);
+    shown_text_print(r->op_type);
+    shown_printf("%s", r->domain[0] ? " of " : "");
+    shown_text_print(r->domain);
     if (r->version) {
         printf(" as of operator set %lld", r->version);
     }
     for (size_t i = at; i < all->count; i++) {
         if (same_operator(&all->list[i], r)) {
-            printf("%s ", i == at ? ": node" : ",");
-            print_safe(all->list[i].node);
+            shown_printf("%s ", i == at ? ": node" : ",");
+            shown_text_print(all->list[i].node);
         }
     }
     putchar('\n');
@@ -94,13 +83,13 @@ static void print_reasons(const struct mdl_reasons *all, const char *with)
     }
     for (size_t i = 0; i < all->count; i++) {
         if (all->list[i].kind != MDL_REASON_OPERATOR) {
-            printf("%-12s%s", "refused", with);
-            print_safe(all->list[i].text);
+            shown_printf("%-12s%s", "refused", with);
+            shown_text_print(all->list[i].text);
             putchar('\n');
         }
     }
     if (all->total > all->count) {
-        printf("%-12sand %zu more\n", "", all->total - all->count);
+        shown_printf("%-12sand %zu more\n", "", all->total - all->count);
     }
 }
 
@@ -109,11 +98,11 @@ static void print_costs(const struct mdl_inspection *in)
     const struct mdl_model *m = in->model;
     size_t integers = mdl_integer_ops(m);
 
-    printf(
+    shown_printf(
         "%-12s%.1f million multiply-adds, %.1f MB of weights, %.1f MB of memory, %zu units%s%s\n",
         "a frame", m->macs / 1e6, (double)m->weight_bytes / 1e6, (double)m->arena_bytes / 1e6,
         m->unit_count, in->example ? ", with " : "", in->example ? in->example : "");
-    printf("%-12s", "integers");
+    shown_printf("%-12s", "integers");
     if (integers) {
         printf("%zu of %zu operators\n", integers, m->op_count);
     } else {
@@ -128,14 +117,14 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
 {
     char with[40] = "";
 
-    printf("%-12s", "file");
-    print_safe(file);
-    printf("\n%-12sIR %lld, operator set %lld, by ", "format", (long long)in->ir_version,
-           (long long)in->opset);
-    print_safe(in->producer[0] ? in->producer : "an unnamed producer");
+    shown_printf("%-12s", "file");
+    shown_text_print(file);
+    shown_printf("\n%-12sIR %lld, operator set %lld, by ", "format", (long long)in->ir_version,
+                 (long long)in->opset);
+    shown_text_print(in->producer[0] ? in->producer : "an unnamed producer");
     putchar(' ');
-    print_safe(in->producer_version);
-    printf("\n%-12s%zu, with %zu weights\n", "nodes", in->node_count, in->weight_count);
+    shown_text_print(in->producer_version);
+    shown_printf("\n%-12s%zu, with %zu weights\n", "nodes", in->node_count, in->weight_count);
     print_ios("inputs", in->inputs, in->input_count);
     print_ios("outputs", in->outputs, in->output_count);
     if (in->ask) {
@@ -145,23 +134,25 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
     if (in->model) {
         print_costs(in);
     }
-    printf("%-12s%s%s\n", "sidecar", !draft || writes ? "" : "none; would be ", sidecar);
+    shown_printf("%-12s%s", "sidecar", !draft || writes ? "" : "none; would be ");
+    shown_text_print(sidecar);
+    putchar('\n');
     if (in->guess.picture) {
-        printf("%-12s%s\n", "guessed", in->guess.why);
+        shown_printf("%-12s%s\n", "guessed", in->guess.why);
     }
     if (in->needs) {
-        printf("%-12s%s\n", "no output", in->needs);
+        shown_printf("%-12s%s\n", "no output", in->needs);
     }
     if (draft) {
-        printf("%-12s%s\n%s", "draft", draft,
-               writes ? "" : "            --write-sidecar writes it\n");
+        shown_printf("%-12s%s\n%s", "draft", draft,
+                     writes ? "" : "            --write-sidecar writes it\n");
     }
     if (!in->model) {
-        printf("%-12sno: ", "served");
-        print_safe(in->why);
+        shown_printf("%-12sno: ", "served");
+        shown_text_print(in->why);
         putchar('\n');
     } else {
-        printf("%-12syes%s\n", "served", in->example ? ", with its open sizes settled" : "");
+        shown_printf("%-12syes%s\n", "served", in->example ? ", with its open sizes settled" : "");
     }
 }
 
@@ -193,16 +184,16 @@ static int write_sidecar(const char *text, const char *path, bool exists, bool f
     int r;
 
     if (exists && !force) {
-        fprintf(stderr, "piped: %s is there; --force replaces it\n", path);
+        shown_say("piped", "%s is there; --force replaces it", path);
         return DMN_EXIT_FAILED;
     }
     r = !text || asprintf(&line, "%s\n", text) < 0 ? -ENOMEM
                                                    : atomic_file_write(&f, line, strlen(line));
     if (r < 0) {
-        fprintf(stderr, "piped: cannot write %s: %s\n", path, strerror(-r));
+        shown_say("piped", "cannot write %s: %s", path, strerror(-r));
         return DMN_EXIT_FAILED;
     }
-    fprintf(stderr, "piped: wrote %s; check what is guessed in it\n", path);
+    shown_say("piped", "wrote %s; check what is guessed in it", path);
     return DMN_EXIT_OK;
 }
 
@@ -226,7 +217,7 @@ int dmn_inspect(const struct dmn_args *args)
     int status;
 
     if (!sidecar || mdl_inspect(file, &options, &in) < 0) {
-        fprintf(stderr, "piped: %s\n", in.why[0] ? in.why : "out of memory");
+        shown_say("piped", "%s", in.why[0] ? in.why : "out of memory");
         return DMN_EXIT_FAILED;
     }
     if (in.model && (dmn_load_check(in.model, in.why) < 0 ||
@@ -245,7 +236,7 @@ int dmn_inspect(const struct dmn_args *args)
                    !exists || (args->write_sidecar && args->force) ? draft : NULL,
                    args->write_sidecar);
     } else {
-        fprintf(stderr, "piped: %s\n", in.why);
+        shown_say("piped", "%s", in.why);
     }
     status = in.model ? DMN_EXIT_OK : DMN_EXIT_FAILED;
     fflush(stdout); /* what follows goes to stderr, and into the same log */

@@ -48,14 +48,34 @@ static int serve(const struct dmn_args *args, struct dmn_config *config,
     return status ? status : error ? DMN_EXIT_FAILED : DMN_EXIT_OK;
 }
 
-static bool configuration_is_mended(const void *args)
+struct bad_configuration {
+    const struct dmn_args *args;
+    const char *error;
+};
+
+static bool configuration_changed(const void *ctx)
 {
-    char unused[DMN_CONFIG_ERROR_MAX];
+    const struct bad_configuration *bad = ctx;
+    char error[DMN_CONFIG_ERROR_MAX];
     struct dmn_config *config = NULL;
-    bool good = dmn_config_from_args(args, unused, &config) == 0;
+    bool good = dmn_config_from_args(bad->args, error, &config) == 0;
 
     dmn_config_free(config);
-    return good;
+    return good || strcmp(error, bad->error) != 0;
+}
+
+#define WRONG_OPTIONS "wrong options in ExecStart= of the unit; journalctl -u piped says which"
+
+/* A start that fails before it takes its sockets, if it has some. Return: @status. */
+static int fail_early(int status, const char *why)
+{
+    struct dmn_inherited in = DMN_INHERITED_NULL;
+
+    if (dmn_service_sockets(&in.frames, &in.control) == 0) {
+        dmn_refuse_start(&in, why[0] ? why : "journalctl -u piped says why", NULL, NULL);
+        dmn_inherited_close(&in);
+    }
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -69,15 +89,18 @@ int main(int argc, char **argv)
 
     prctl(PR_SET_NAME, "piped"); /* after a restart through /proc/self/exe it would be "exe" */
     status = dmn_args_parse(argc, argv, &args);
+    if (status == DMN_ARGS_E_DONE) {
+        return DMN_EXIT_OK;
+    }
     if (status) {
-        return status == DMN_ARGS_E_DONE ? DMN_EXIT_OK : DMN_EXIT_USAGE;
+        return fail_early(DMN_EXIT_USAGE, WRONG_OPTIONS);
     }
     dmn_memory_setup();
     ipc_json_setup();
     dmn_log_open(args.verbose ? LOG_DEBUG : LOG_NOTICE);
     status = dmn_cpu_setup();
     if (status) {
-        return status;
+        return fail_early(status, dmn_log_startup_failure());
     }
     if (args.inspect) {
         return dmn_inspect(&args);
@@ -87,7 +110,7 @@ int main(int argc, char **argv)
     }
     status = dmn_blas_setup(argv, &blas);
     if (status) {
-        return status;
+        return fail_early(status, dmn_log_startup_failure());
     }
     if (dmn_service_sockets(&in.frames, &in.control) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
@@ -96,7 +119,8 @@ int main(int argc, char **argv)
     }
     if (dmn_config_from_args(&args, error, &config) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED}, "%s", error);
-        dmn_refuse_start(&in, error, configuration_is_mended, &args);
+        dmn_refuse_start(&in, error, configuration_changed,
+                         &(struct bad_configuration){&args, error});
         dmn_inherited_close(&in);
         return DMN_EXIT_CONFIG;
     }

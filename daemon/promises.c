@@ -55,10 +55,13 @@ static void check_tasks(const struct dmn_config *c, size_t cores)
     }
 }
 
-static void check_files(const struct dmn_config *c)
+/* A team keeps a file open for each of its threads but one. */
+static void check_files(const struct dmn_config *c, size_t cores)
 {
     uint64_t frames = key(c, DMN_KEY_LIMIT_CONNECTIONS), control = key(c, DMN_KEY_LIMIT_CONTROL);
-    uint64_t need = OWN_FILES + frames + control + FILES_OF_MODEL * key(c, DMN_KEY_LIMIT_MODELS);
+    uint64_t models = key(c, DMN_KEY_LIMIT_MODELS);
+    uint64_t need =
+        OWN_FILES + frames + control + FILES_OF_MODEL * models + (models + 1) * (cores - 1);
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && need > limit.rlim_cur) {
@@ -68,7 +71,7 @@ static void check_files(const struct dmn_config *c)
             "limits.control_connections %llu, limits.models %llu; lower these, or raise "
             "LimitNOFILE=",
             (unsigned long long)limit.rlim_cur, (unsigned long long)need,
-            (unsigned long long)frames, (unsigned long long)control, key(c, DMN_KEY_LIMIT_MODELS));
+            (unsigned long long)frames, (unsigned long long)control, (unsigned long long)models);
     }
 }
 
@@ -76,5 +79,5 @@ void dmn_promises_check(const struct dmn_config *c, size_t cores)
 {
     check_memory(c);
     check_tasks(c, cores);
-    check_files(c);
+    check_files(c, cores);
 }

@@ -11,10 +11,14 @@
 
 #include "base.h"
 #include "ipc/client.h"
+#include "shown_text.h"
 
 #define RECONNECT_DEFAULT_MS 30000u
 #define BACKOFF_FIRST_MS 5u
 #define BACKOFF_MOST_MS 100u /* of which a daemon without socket units may add one to its pause */
+/* Of a service that fails to start: each connection starts it again. */
+#define BACKOFF_FAILED_FIRST_MS 1000u
+#define BACKOFF_FAILED_MOST_MS 8000u
 
 static int set_timer(struct piped *p, uint32_t ms)
 {
@@ -74,34 +78,53 @@ static int try_connect(struct piped *p)
     return rc < 0 ? rc : say_hello(p);
 }
 
+/* A daemon that is restarted without socket units listens again by then. */
+#define NOBODY_NS (10 * BASE_NS_PER_S)
+
 /* Errors that a retry would only repeat, and -EUSERS: there was no place at the first connecting.
- * Nothing is lost there, so the caller learns at once which limit it met. */
-static bool is_final(int rc)
+ * Nothing is lost there, so the caller learns at once which limit it met, why the service fails to
+ * start, or that nobody listens any more. */
+static bool is_final(const struct piped *p, int rc)
 {
+    bool nobody = rc == -ECONNREFUSED && base_now_ns() - p->down_ns >= NOBODY_NS;
+
     return rc == -ENOMEM || rc == -EPROTO || rc == -EPROTONOSUPPORT || rc == -EACCES ||
-           rc == -EUSERS;
+           rc == -EUSERS || (rc == -EHOSTDOWN && (p->fail_fast || !p->ever_up)) ||
+           (nobody && !p->ever_up);
 }
 
 static void give_up(struct piped *p, int rc)
 {
+    /* the reason is in p->why, also where the daemon said nothing more since */
+    bool by_daemon = rc == -EBUSY || rc == -EHOSTDOWN || (rc == -ETIMEDOUT && p->why[0]);
     struct piped_stream *s;
-    char why[512];
 
-    if (rc == -EBUSY) {
-        snprintf(why, sizeof(why), "%s", p->why);
-    } else if (is_final(rc) && rc != -ENOMEM) {
-        snprintf(why, sizeof(why), "%s", piped_last_error());
-    } else {
-        snprintf(why, sizeof(why), "no daemon at %s: %s", p->path, strerror(-rc));
+    if (!by_daemon && is_final(p, rc) && rc != -ENOMEM && rc != -ECONNREFUSED) {
+        snprintf(p->why, sizeof(p->why), "%s", piped_last_error());
+    } else if (!by_daemon) {
+        snprintf(p->why, sizeof(p->why), "no daemon at %s: %s", p->path, strerror(-rc));
     }
     p->state = IPC_CLIENT_GONE;
     p->error = -ENOTCONN;
-    ipc_client_error(-ENOTCONN, "%s", why);
+    p->cause = rc;
+    ipc_client_error(-ENOTCONN, "%s", p->why);
     LIST_FOREACH(s, &p->streams, linked) {
         if (s->state != IPC_STREAM_FAILED) {
-            ipc_stream_fail(s, IPC_UNAVAILABLE, -ENOTCONN, why);
+            ipc_stream_fail(s, IPC_UNAVAILABLE, -ENOTCONN, p->why);
         }
     }
+}
+
+/* How long to wait before the next try, the last of which is at the end of reconnect_ns. */
+static uint32_t next_pause_ms(struct piped *p, int rc, uint64_t now)
+{
+    bool failed = rc == -EHOSTDOWN;
+    uint64_t left_ms = (p->reconnect_ns - (now - p->down_ns)) / BASE_NS_PER_MS + 1;
+
+    p->backoff_ms =
+        base_max(2 * p->backoff_ms, failed ? BACKOFF_FAILED_FIRST_MS : BACKOFF_FIRST_MS);
+    p->backoff_ms = base_min(p->backoff_ms, failed ? BACKOFF_FAILED_MOST_MS : BACKOFF_MOST_MS);
+    return (uint32_t)base_min((uint64_t)p->backoff_ms, left_ms);
 }
 
 void ipc_client_lost(struct piped *p, int rc)
@@ -122,12 +145,11 @@ void ipc_client_lost(struct piped *p, int rc)
     LIST_FOREACH(s, &p->streams, linked) {
         ipc_stream_disconnected(s);
     }
-    if (is_final(rc) || now - p->down_ns >= p->reconnect_ns) {
+    if (is_final(p, rc) || now - p->down_ns >= p->reconnect_ns) {
         give_up(p, rc);
         return;
     }
-    p->backoff_ms = p->backoff_ms ? base_min(2 * p->backoff_ms, BACKOFF_MOST_MS) : BACKOFF_FIRST_MS;
-    rc = set_timer(p, p->backoff_ms);
+    rc = set_timer(p, next_pause_ms(p, rc, now));
     if (rc < 0) {
         give_up(p, rc);
     }
@@ -190,7 +212,7 @@ static int wait_and_handle(struct piped *p, int timeout_ms)
     int n;
 
     if (p->state == IPC_CLIENT_GONE) {
-        return ipc_client_error(p->error, "the connection is closed; the daemon did not come back");
+        return ipc_client_error(p->error, "the connection is closed: %s", p->why);
     }
     n = epoll_wait(p->epoll_fd, events, EVENTS_MAX, timeout_ms);
     if (n < 0) {
@@ -258,10 +280,12 @@ static int take_options(struct piped *p, const struct piped_options *from)
     }
     snprintf(p->client, sizeof(p->client), "%.*s", (int)sizeof(p->client) - 1,
              o.client ? o.client : program_invocation_short_name);
+    shown_whole(p->client);
     if (o.reconnect_ms != PIPED_RECONNECT_NEVER) {
         p->reconnect_ns =
             (o.reconnect_ms ? o.reconnect_ms : RECONNECT_DEFAULT_MS) * (uint64_t)BASE_NS_PER_MS;
     }
+    p->fail_fast = o.fail_fast != 0;
     p->answer_ms = o.answer_ms ? (int)base_min(o.answer_ms, (uint32_t)INT32_MAX) : -1;
     return rc;
 }
@@ -317,7 +341,10 @@ int piped_connect(const struct piped_options *options, struct piped **ret)
                                     (double)limit_ns / BASE_NS_PER_S);
         }
         if (rc < 0) {
-            return rc == -ENOTCONN ? -EPROTO : rc; /* piped_last_error() has the daemon's reason */
+            bool unreachable = p->cause == -EHOSTDOWN || p->cause == -ECONNREFUSED;
+
+            /* piped_last_error() has the daemon's reason */
+            return rc != -ENOTCONN ? rc : unreachable ? p->cause : -EPROTO;
         }
     }
     *ret = base_take(p);
@@ -355,4 +382,9 @@ uint64_t piped_reconnects(const struct piped *p)
 const char *piped_server(const struct piped *p)
 {
     return p->server;
+}
+
+const char *piped_trouble(const struct piped *p)
+{
+    return p->why;
 }

@@ -90,11 +90,13 @@ struct piped {
     char path[108];
     char client[IPC_NAME_BYTES], server[IPC_NAME_BYTES];
     uint64_t reconnect_ns, down_ns; /* how long to retry; since when it is down, 0: it is not */
+    bool fail_fast;                 /* of the options */
     uint32_t backoff_ms;
     int answer_ms; /* how long piped_stream_open() waits; -1: for ever */
     bool ever_up;
     int error;     /* GONE: negative errno */
-    char why[512]; /* the daemon's, from its last ERROR; "" since the connection is up */
+    int cause;     /* GONE: negative errno, why it was given up */
+    char why[512]; /* the daemon's, from its last ERROR; "" since it is up; GONE: why it ended */
     uint64_t instance, reconnects;
     uint32_t features; /* of WELCOME */
     uint32_t last_stream;

@@ -249,9 +249,11 @@ int piped_submit(struct piped_stream *s, struct piped_frame *f)
     if (slot->state != IPC_SLOT_ACQUIRED) {
         return ipc_client_error(-EINVAL, "the frame is not acquired, or was submitted before");
     }
-    if (p->state == IPC_CLIENT_GONE || s->state == IPC_STREAM_FAILED) {
-        return ipc_client_error(-ENOTCONN, "the stream is closed: %s",
-                                strerror(-(s->error ? s->error : p->error)));
+    if (p->state == IPC_CLIENT_GONE) {
+        return ipc_client_error(-ENOTCONN, "the stream is closed: %s", p->why);
+    }
+    if (s->state == IPC_STREAM_FAILED) {
+        return ipc_client_error(-ENOTCONN, "the stream is closed: %s", strerror(-s->error));
     }
     rc = check_frame(s, f);
     if (rc < 0) {

@@ -327,6 +327,28 @@ static int on_ping(struct piped *p, const struct ipc_header *h, const uint8_t *b
     return ipc_client_queue(p, &pong, b, h->length, NULL, 0, -1);
 }
 
+/* The daemon closes the connection. */
+static int on_error(struct piped *p, const struct ipc_header *h, const uint8_t *b)
+{
+    bool not_started = h->status == IPC_UNAVAILABLE && p->state == IPC_CLIENT_GREETING;
+
+    if (h->status == IPC_RESOURCE_EXHAUSTED && !p->ever_up) {
+        return ipc_client_error(-EUSERS, "refused: %.*s", (int)h->length, (const char *)b);
+    }
+    if (not_started) {
+        ipc_client_error(0, IPC_NOT_STARTED "%.*s", (int)h->length, (const char *)b);
+    } else {
+        ipc_client_error(0, "the daemon closed the connection: %s: %.*s",
+                         ipc_status_name(h->status), (int)h->length, (const char *)b);
+    }
+    snprintf(p->why, sizeof(p->why), "%s", piped_last_error());
+    return not_started                          ? -EHOSTDOWN
+           : h->status == IPC_PROTOCOL          ? -EPROTO
+           : h->status == IPC_UNSUPPORTED       ? -EPROTONOSUPPORT
+           : h->status == IPC_PERMISSION_DENIED ? -EACCES
+                                                : -EBUSY;
+}
+
 int ipc_client_message(struct piped *p, const struct ipc_header *h, const uint8_t *b)
 {
     struct piped_stream *s = find_stream(p, h->stream);
@@ -342,16 +364,7 @@ int ipc_client_message(struct piped *p, const struct ipc_header *h, const uint8_
     case IPC_PING:
         return on_ping(p, h, b);
     case IPC_ERROR:
-        if (h->status == IPC_RESOURCE_EXHAUSTED && !p->ever_up) {
-            return ipc_client_error(-EUSERS, "refused: %.*s", (int)h->length, (const char *)b);
-        }
-        ipc_client_error(0, "the daemon closed the connection: %s: %.*s",
-                         ipc_status_name(h->status), (int)h->length, (const char *)b);
-        snprintf(p->why, sizeof(p->why), "%s", piped_last_error());
-        return h->status == IPC_PROTOCOL            ? -EPROTO
-               : h->status == IPC_UNSUPPORTED       ? -EPROTONOSUPPORT
-               : h->status == IPC_PERMISSION_DENIED ? -EACCES
-                                                    : -EBUSY;
+        return on_error(p, h, b);
     case IPC_EVENT:
         if (ipc_get_event(b, h->length, &event) == 0 && event.event == IPC_EVENT_DRAINING) {
             p->draining = true;

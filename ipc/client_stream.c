@@ -7,6 +7,7 @@
 #include "base.h"
 #include "ipc/client.h"
 #include "pixfmt.h"
+#include "shown_text.h"
 
 /* The numbers of piped.h are those of the table. */
 #define SAME(ID, ...) _Static_assert((int)PIPED_##ID == PIXFMT_##ID, #ID);
@@ -90,6 +91,7 @@ void ipc_slot_answer(struct piped_stream *s, struct ipc_slot *slot, int status, 
         memcpy(slot->text, text, text_bytes);
     }
     slot->text[text_bytes] = 0;
+    shown_clean(slot->text, "\n\t"); /* it may be cut within a character */
     slot->frame.text = slot->text;
     slot->frame.status = status;
     slot->frame.answered_ns = base_now_ns();

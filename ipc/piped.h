@@ -64,7 +64,7 @@ enum piped_pixfmt {
     PIPED_RGB24 = 1,
     PIPED_BGR24 = 2,
     PIPED_GRAY8 = 3,
-    PIPED_NV12 = 4,
+    PIPED_NV12 = 4, /* as PIPED_YUYV, read as BT.601 of limited range: luma 16 to 235 */
     PIPED_YUYV = 5
 };
 
@@ -95,6 +95,7 @@ struct piped_options {
     const char *client;    /* name for the daemon's logs; NULL: the program's */
     uint32_t reconnect_ms; /* how long to look for a daemon that went away; 0: 30000 */
     uint32_t answer_ms;    /* how long piped_stream_open() waits; 0: as long as it is connected */
+    uint32_t fail_fast;    /* not 0: do not wait for a service that fails to start again */
 };
 
 struct piped_stream_options {
@@ -183,10 +184,13 @@ PIPED_API int piped_socket_path(char *ret, size_t bytes);
  * @ret: the connection; the caller owns it until piped_close()
  *
  * A daemon that has no place for one more connection refuses at once; piped_last_error() names the
- * limit. Once connected, the library waits for a place as for a daemon that went away.
+ * limit. So does a service that fails to start: it names file, line and key. Once connected, the
+ * library waits for a place, or for the service, as for a daemon that went away; but it tries a
+ * service that fails to start after pauses of 1 to 8 s, since each connection starts it. With
+ * @options->fail_fast it gives up at once then: all frames return.
  *
- * Threads: any. Return: 0; -ENOENT, -ECONNREFUSED or -EACCES (cannot connect); -EPROTO (refused, or
- * no common version); -ETIMEDOUT; -ENOMEM, -EMFILE, ...
+ * Threads: any. Return: 0; -ENOENT, -ECONNREFUSED or -EACCES (cannot connect); -EHOSTDOWN (the
+ * service failed to start); -EPROTO (refused, or no common version); -ETIMEDOUT; -ENOMEM, ...
  */
 PIPED_API int piped_connect(const struct piped_options *options, struct piped **ret);
 
@@ -239,6 +243,17 @@ PIPED_API uint64_t piped_reconnects(const struct piped *p);
  * Return: a text that the connection owns, valid until it reconnects; "" before the greeting.
  */
 PIPED_API const char *piped_server(const struct piped *p);
+
+/**
+ * piped_trouble() - why the library has no daemon now and looks for one, to tell people who wait
+ *
+ * @p: the connection
+ *
+ * Return: what the daemon said when it last closed a connection, such as that the service fails to
+ * start; "" while it is connected, or if the daemon gave no reason. The connection owns the text,
+ * which is valid until the next call of a function that sends, receives or waits.
+ */
+PIPED_API const char *piped_trouble(const struct piped *p);
 
 /**
  * piped_stream_open() - opens a stream, allocates its slots (shared memory, pre-faulted), and waits

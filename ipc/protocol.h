@@ -60,7 +60,7 @@ enum ipc_status {
     IPC_PERMISSION_DENIED = 3,
     IPC_UNSUPPORTED = 4,        /* version, pixel format, feature */
     IPC_RESOURCE_EXHAUSTED = 5, /* no credit left, too many streams, policy reject and busy */
-    IPC_UNAVAILABLE = 6,        /* draining, model being unloaded */
+    IPC_UNAVAILABLE = 6,        /* draining, model being unloaded; in ERROR: it failed to start */
     IPC_DEADLINE_EXCEEDED = 7,
     IPC_CANCELLED = 8,
     IPC_DROPPED = 9, /* policy latest: a newer frame took its place */

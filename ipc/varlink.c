@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
 #include "ipc/interface_text.h"
+#include "ipc/wire.h"
 #include "json_text.h"
 
 const char ipc_varlink_interface[] = IPC_INTERFACE_TEXT;
@@ -203,4 +205,26 @@ int ipc_varlink_reply(json_t *parameters, bool continues, char **ret, size_t *re
 int ipc_varlink_error(const char *error, json_t *parameters, char **ret, size_t *ret_bytes)
 {
     return encode("error", error, parameters, NULL, ret, ret_bytes);
+}
+
+void ipc_varlink_error_text(const char *error, const json_t *parameters, char *ret, size_t bytes)
+{
+    const char *dot = error ? strrchr(error, '.') : NULL, *between = ": ", *key;
+    json_t *value;
+    size_t n;
+
+    if (error && strcmp(error, IPC_VARLINK_NOT_STARTED) == 0) {
+        snprintf(ret, bytes, "%s", IPC_NOT_STARTED);
+        between = "";
+    } else {
+        snprintf(ret, bytes, "%s", dot ? dot + 1 : "the daemon refused");
+    }
+    json_object_foreach((json_t *)parameters, key, value)
+    {
+        n = strlen(ret);
+        if (json_is_string(value)) {
+            snprintf(ret + n, bytes - n, "%s%s", between, json_string_value(value));
+            between = ", ";
+        }
+    }
 }

@@ -14,6 +14,9 @@
 #define IPC_VARLINK_MESSAGE_MAX (1u << 20) /* bytes of one message; more closes the connection */
 #define IPC_VARLINK_DEPTH_MAX 32u          /* nesting of a JSON value */
 
+/* The error of a service that fails to start; it comes to whoever connects, whatever is called. */
+#define IPC_VARLINK_NOT_STARTED "io.piped.NotStarted"
+
 /* Text of ipc/io.piped.varlink, as GetInterfaceDescription returns it. */
 extern const char ipc_varlink_interface[];
 
@@ -40,6 +43,14 @@ struct ipc_varlink_call {
 };
 /** ipc_varlink_parse_call() - Return: 0; IPC_VARLINK_E_BAD_JSON: not a call. */
 int ipc_varlink_parse_call(json_t *message, struct ipc_varlink_call *ret);
+
+/**
+ * ipc_varlink_error_text() - an error reply in words: "NotFound: no model zzz"
+ *
+ * @error: its name; NULL: it had none     @parameters: may be NULL     @ret: what is longer is cut.
+ * NotStarted reads as libpiped says it (IPC_NOT_STARTED).
+ */
+void ipc_varlink_error_text(const char *error, const json_t *parameters, char *ret, size_t bytes);
 
 /* Encoders. @ret: the message with its NUL, malloc'ed, the caller frees. @parameters: borrowed, may
  * be NULL. Return: 0; -ENOMEM. */

@@ -16,6 +16,10 @@
 
 /* Encoders write a message into @b. */
 void ipc_put_header(const struct ipc_header *h, uint8_t b[IPC_HEADER_BYTES]);
+/* How clients begin to tell the text of an ERROR that comes instead of WELCOME, and of the control
+ * socket's NotStarted: the cause, with file, line and key, follows. */
+#define IPC_NOT_STARTED "the service failed to start: "
+
 /** ipc_put_error() - writes a whole ERROR with a text, of which what is longer than IPC_TEXT_MAX is
  * left out. Return: bytes of the message. */
 size_t ipc_put_error(uint16_t status, const char *text, uint8_t b[IPC_HEADER_BYTES + IPC_TEXT_MAX]);

@@ -86,10 +86,10 @@ static bool begins_as_json(int fd)
 
 static int source_open(struct source *s, const char *path, size_t weight_bytes_max, char *error)
 {
-    size_t length = strlen(path), bytes_max;
+    size_t bytes_max;
     int r;
 
-    s->is_netdesc = length >= 5 && strcmp(path + length - 5, ".json") == 0;
+    s->is_netdesc = base_ends_with(path, ".json");
     if (!base_add(weight_bytes_max, STRUCTURE_BYTES_MAX, &bytes_max)) {
         bytes_max = SIZE_MAX;
     }

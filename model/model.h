@@ -69,6 +69,7 @@ struct mdl_preproc {
     } fit; /* how an image of another aspect ratio is fitted */
     /* letterbox: the bars, as pixels of the model's channels: 0..255 before mean and std */
     float pad[4];
+    size_t pad_given; /* how many of them; 0: one for all */
 };
 
 /* A model that is a segment of another (model/segment/segment.h). */

@@ -46,7 +46,7 @@ static int read_channels(struct reader *rd, const char *key, const json_t *v, fl
         double d = json_number_value(n);
 
         if (!json_is_number(n) || !isfinite(d) || fabs(d) > 1e6) {
-            return key_fail(rd, key, "must be finite numbers of at most a million");
+            return key_fail(rd, key, "must be numbers from -1e6 to 1e6");
         }
         out[i] = (float)d;
     }
@@ -64,7 +64,7 @@ static int read_std(struct reader *rd, const char *key, const json_t *v)
 
     for (size_t i = 0; r == 0 && i < 4; i++) {
         if (!(rd->out->preproc.std[i] > 1e-12f)) {
-            return key_fail(rd, key, "must be greater than zero");
+            return key_fail(rd, key, "must be above 1e-12");
         }
     }
     return r;
@@ -75,7 +75,7 @@ static int read_scale(struct reader *rd, const char *key, const json_t *v)
     double d = json_number_value(v);
 
     if (!json_is_number(v) || !(d > 1e-12) || !(d < 1e12)) {
-        return key_fail(rd, key, "must be a number greater than zero");
+        return key_fail(rd, key, "must be a number above 1e-12 and below 1e12");
     }
     rd->scale = d;
     return 0;
@@ -139,6 +139,7 @@ static int read_pad(struct reader *rd, const char *key, const json_t *v)
 {
     int r = 0;
 
+    rd->out->preproc.pad_given = json_array_size(v) > 1 ? json_array_size(v) : 0;
     if (json_is_string(v) && strcmp(json_string_value(v), "mean") == 0) {
         rd->pad_is_mean = true;
         return 0;
@@ -218,7 +219,9 @@ static int read_labels(struct reader *rd, const char *key, const json_t *v)
     int r;
 
     if (!json_is_array(v)) {
-        return key_fail(rd, key, "must be a list of strings");
+        return key_fail(
+            rd, key,
+            "must be a list of strings; the name of a file with one each line is labels_file");
     }
     r = labels_start(rd, key, json_array_size(v));
     for (size_t i = 0; r == 0 && i < json_array_size(v); i++) {
@@ -341,13 +344,15 @@ static int read_preprocess(struct reader *rd, const char *key, const json_t *v)
         {"layout", read_layout}, {"fit", read_fit},
         {"pad", read_pad},       {NULL, NULL},
     };
-
     base_autofree char *text = json_dumps(v, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
 
     rd->out->preproc.given = true;
     rd->out->preprocess = text ? mdl_pool_strdup(rd->pool, text) : NULL;
     if (!rd->out->preprocess) {
         return -ENOMEM;
+    }
+    if (json_object_get(v, "colour") && json_object_get(v, "color")) {
+        return key_fail(rd, "color", "is given twice: as colour and as color");
     }
     return json_is_object(v) ? read_keys(rd, v, keys) : key_fail(rd, key, "must be an object");
 }

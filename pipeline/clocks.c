@@ -17,6 +17,7 @@
 /* By how much a run whose CPU clock was not read may take longer than usual. */
 #define DOUBT_NS 5e4
 #define DOUBT_SHARE 0.25
+#define UNKNOWN_MAX 32u /* frames at the start that wait for one that is known */
 #define READ_SPINS 64u
 #define READ_YIELDS 16u /* after as many spins */
 
@@ -117,17 +118,33 @@ static void series_add(struct pl_clock_series *s, uint64_t count, double inverse
     set(s->count, count);
 }
 
-/* Return: what a frame of the run cost the team, of @each_ns on the wall clock. */
-static double work_of(struct pl_clocks *c, const struct pl_clock_run *run, double each_ns)
+/* Return: of a frame of a run that was clocked, the time for which the team had all its cores. Sets
+ * run->unsure. */
+static double had_cores(struct pl_clock_run *run, double each_ns, double usual_ns)
 {
-    double usual_ns = own(c->work.ewma_ns), own_ns = (double)run->own_ns / (double)run->computed;
+    double frames = (double)run->computed, lost = each_ns - (double)run->own_ns / frames;
+    double most = each_ns - base_max(lost, (double)run->lost_most_ns / frames);
+    double least = each_ns - base_max(lost, 0.0) - (double)run->lost_sum_ns / frames;
+
+    if (each_ns - most <= ALLOW_NS + each_ns * ALLOW_SHARE) {
+        return each_ns;
+    }
+    least = base_max(least, 0.0);
+    run->unsure = run->lost_sum_ns > 0;
+    return usual_ns > 0 ? base_max(least, base_min(usual_ns, most)) : (least + most) / 2;
+}
+
+/* Return: what a frame of the run cost the team, of @each_ns on the wall clock. */
+static double work_of(struct pl_clocks *c, struct pl_clock_run *run, double each_ns)
+{
+    double usual_ns = own(c->work.ewma_ns);
     bool fewer = run->computed < c->computed; /* at once, which may take longer each */
 
     c->computed = run->computed;
     c->doubtful =
         !c->coarse && !fewer && usual_ns > 0 && each_ns > usual_ns * (1 + DOUBT_SHARE) + DOUBT_NS;
     if (!c->coarse && run->clocked) {
-        return each_ns - own_ns > ALLOW_NS + each_ns * ALLOW_SHARE ? own_ns : each_ns;
+        return had_cores(run, each_ns, usual_ns);
     }
     return c->doubtful ? usual_ns : each_ns;
 }
@@ -141,9 +158,9 @@ static double lap_ticks(const struct pl_clocks *c, size_t i)
 /* What unit @i usually takes, of its lap at most. @work: ticks of all units. */
 static double usual_ticks(const struct pl_clocks *c, size_t i, double ns_per_tick, double work)
 {
-    double usual = own(c->units[i].count) > 0 ? own(c->units[i].ewma_ns) / ns_per_tick
-                   : c->shares != NULL        ? c->shares[i] * work
-                                              : work / (double)c->unit_count;
+    double usual = c->known            ? own(c->units[i].ewma_ns) / ns_per_tick
+                   : c->shares != NULL ? c->shares[i] * work
+                                       : work / (double)c->unit_count;
 
     return base_min(lap_ticks(c, i), usual);
 }
@@ -178,6 +195,7 @@ void pl_clocks_judge(struct pl_clocks *c, struct pl_clock_run *run)
     each_ns = (double)(run->end_ns - run->start_ns) / (double)run->computed;
     run->work_ns = work_of(c, run, each_ns);
     run->disturbed = run->work_ns < each_ns;
+    c->doubtful |= !c->known && run->unsure;
     if (__builtin_expect(run->disturbed, 0)) {
         leave_out(c, ticks * (1 - run->work_ns / each_ns), ticks, each_ns / ticks);
     }
@@ -195,13 +213,21 @@ static void fold_units(struct pl_clocks *c, const double *taken, uint64_t count,
     }
 }
 
-/* Adds the frames of a run whose units were timed, @each_ns for each. */
+/* Adds the frames of a run whose units were timed, @each_ns for each. Those at the start whose work
+ * is not known are added with the first that is, and count as that one. */
 static void fold_timed(struct pl_clocks *c, const struct pl_clock_run *run, double each_ns)
 {
     uint64_t ticks = c->laps[c->unit_count] - c->laps[0], count = own(c->work.count);
     double ns_per_tick = ticks > 0 ? each_ns / (double)ticks : 0;
+    size_t frames = c->unknown + run->computed;
 
-    for (size_t i = 0; i < run->computed; i++) {
+    if (!c->known && run->unsure && frames <= UNKNOWN_MAX) {
+        c->unknown = frames;
+        return;
+    }
+    c->known = true;
+    c->unknown = 0;
+    for (size_t i = 0; i < frames; i++) {
         count++;
         series_add(&c->work, count, 1.0 / (double)count, run->disturbed ? run->work_ns : each_ns,
                    PL_SERIES_ALLOW_NS);

@@ -8,17 +8,22 @@
  * without calibration or drift.
  *
  * Time that others take from a core (other programs, a quota, interrupts) does not count as a
- * unit's work. Where the leader's CPU clock was read at both ends of a run (which is a system call)
- * and lacks more of the wall clock's time than ALLOW, the run was disturbed: its work is the CPU
- * time. A run whose CPU clock was not read counts as disturbed if it takes clearly longer than
- * usual; its work is then the usual one, and the CPU clock of the next run is to be read, so that
- * what is really slower shows at once. Of the laps, what lies above each unit's usual time was
- * taken, since others mostly come within one unit; if the run lost more, all units lost it in
- * proportion. So each frame counts once, and its units' times add up to its work. Service times
- * stay wall time.
+ * unit's work. Where the CPU clocks were read at both ends of a run (which are system calls) and
+ * the team lacked a core for more of the wall clock's time than ALLOW, the run was disturbed: its
+ * work is the time for which the team had all its cores. A run whose CPU clocks were not read
+ * counts as disturbed if it takes clearly longer than usual; its work is then the usual one, and
+ * the clocks of the next run are to be read, so that what is really slower shows at once. Of the
+ * laps, what lies above each unit's usual time was taken, since others mostly come within one unit;
+ * if the run lost more, all units lost it in proportion. So each frame counts once, and its units'
+ * times add up to its work. Service times stay wall time.
  *
- * A team wider than one core knows the CPU time of its leader. While that sleeps because another
- * member has lost its core, it does no work, either; while it spins for it, it seems to work.
+ * A member that has lost its core stops a team wider than one core: the others are soon done with
+ * their parts and spin for it, which is not work, though it is CPU time. Of a run of time T whose
+ * members lacked their cores for l_1, l_2, ... the team had all its cores for at most T - max(l_i),
+ * if they lacked them at the same time, and for at least T - sum(l_i), if one after the other. The
+ * usual work, as far as it is within these bounds, is taken for the run's; runs in which only one
+ * member lost its core correct it. At the start, frames wait for the first undisturbed run, and
+ * count as that one.
  *
  * One writer (the team), any readers. A sequence lock makes a sample consistent: version is odd
  * while the writer changes the counters, which are relaxed atomics. A reader that sees version odd
@@ -61,21 +66,28 @@ struct pl_clocks {
     size_t computed;      /* frames of the last run */
     double before_ns;     /* service time of the last run, of each frame; 0: there was none */
     bool doubtful;        /* the last run: read the CPU clock of the next one */
+    bool known;           /* units have times */
+    size_t unknown;       /* frames that wait for it */
     bool coarse;          /* the CPU clock does not tell the work of a run: wall time counts */
 };
 
 /* A team's measurements of one run: of a frame, or of several that it held at once. */
 struct pl_clock_run {
     uint64_t start_ns, end_ns;
-    uint64_t cpu_ns; /* CPU time of the leader, for this run and those in which it is not read */
+    /* CPU time of the leader, without what it spun for members that had lost their cores; for this
+     * run and those in which it is not read */
+    uint64_t cpu_ns;
     uint64_t own_ns; /* CPU time of the leader in this run, if clocked */
+    /* For how long workers lacked their cores, if clocked: one at most, and all together. */
+    uint64_t lost_most_ns, lost_sum_ns;
     size_t computed; /* frames that it computed; 0: passed on only, which counts as busy only */
     bool timed;      /* laps[] are set; the first at start_ns, the last at end_ns */
-    bool clocked;    /* own_ns is set */
+    bool clocked;    /* own_ns and lost_..._ns are set */
     bool probe;      /* what was measured before is old: this time replaces the average */
     /* set by pl_clocks_judge() */
     double work_ns; /* of each frame, without what others took */
     bool disturbed; /* others took something: taken[] are set */
+    bool unsure;    /* work_ns is a guess */
 };
 
 /** pl_ticks_usable - whether the tick counter runs at the same rate on all cores; if not, ticks are

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
@@ -101,9 +102,12 @@ void pl_members_each(struct pl_members *m, void (*fn)(void *arg, size_t i), void
 }
 
 struct pinning {
+    pthread_t leader;
     const uint16_t *cpus;
     const char *name;
-    _Atomic bool failed; /* writers: any member; only set to true */
+    struct pl_worker_time *workers; /* each worker takes one */
+    _Atomic size_t taken;           /* writers: workers */
+    _Atomic bool failed;            /* writers: any member; only set to true */
 };
 
 static void pin_member(void *arg, size_t i)
@@ -114,6 +118,9 @@ static void pin_member(void *arg, size_t i)
 
     snprintf(name, sizeof(name), "%s", p->name);
     pthread_setname_np(pthread_self(), name);
+    if (!pthread_equal(pthread_self(), p->leader)) {
+        pl_worker_time_init(&p->workers[atomic_fetch_add(&p->taken, 1)]);
+    }
     if (p->cpus == NULL) {
         return;
     }
@@ -145,7 +152,7 @@ static int make_pool(void *arg)
 
 int pl_members_init(struct pl_members *m, const uint16_t *cpus, size_t width, const char *name)
 {
-    struct pinning p = {.cpus = cpus, .name = name};
+    struct pinning p = {.leader = pthread_self(), .cpus = cpus, .name = name};
 
     *m = (struct pl_members){.width = width};
     if (width > PL_CPU_MAX) {
@@ -157,6 +164,11 @@ int pl_members_init(struct pl_members *m, const uint16_t *cpus, size_t width, co
 
         if (r < 0) {
             return r;
+        }
+        p.workers = m->workers = calloc(width - 1, sizeof(*m->workers));
+        if (m->workers == NULL) {
+            pl_members_deinit(m);
+            return -ENOMEM;
         }
     }
     pl_members_each(m, pin_member, &p);
@@ -170,6 +182,11 @@ void pl_members_deinit(struct pl_members *m)
         pthreadpool_destroy(m->pool);
         m->pool = NULL;
     }
+    for (size_t i = 0; m->workers != NULL && i + 1 < m->width; i++) {
+        pl_worker_time_deinit(&m->workers[i]);
+    }
+    free(m->workers);
+    m->workers = NULL;
 }
 
 static void nothing(void *arg, size_t i)
@@ -182,4 +199,26 @@ void pl_members_rest(struct pl_members *m)
         pthreadpool_parallelize_1d(m->pool, nothing, NULL, m->width,
                                    PTHREADPOOL_FLAG_YIELD_WORKERS);
     }
+}
+
+void pl_members_look(struct pl_members *m)
+{
+    m->looked_ns = base_now_ns();
+    for (size_t i = 0; i + 1 < m->width; i++) {
+        pl_worker_time_look(&m->workers[i]);
+    }
+}
+
+struct pl_members_lost pl_members_lost(const struct pl_members *m)
+{
+    uint64_t ns = base_now_ns() - m->looked_ns;
+    struct pl_members_lost lost = {0};
+
+    for (size_t i = 0; i + 1 < m->width; i++) {
+        uint64_t one = pl_worker_time_lost_ns(&m->workers[i], ns);
+
+        lost.most_ns = base_max(lost.most_ns, one);
+        lost.sum_ns += one;
+    }
+    return lost;
 }

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pipeline/worker_time.h"
+
 /** pl_thread_create - pthread_create(), or a test's replacement that can fail. Set it only before
  * any pipeline exists. */
 typedef int (*pl_thread_create_fn)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -23,7 +25,9 @@ extern pl_thread_create_fn pl_thread_create;
 struct pl_members {
     pthreadpool_t pool; /* owned, NULL for width 1 */
     size_t width;
-    bool pinned; /* every member is pinned to its core */
+    struct pl_worker_time *workers; /* owned; width - 1 of them, NULL for width 1 */
+    uint64_t looked_ns;             /* pl_members_look() */
+    bool pinned;                    /* every member is pinned to its core */
 };
 #define PL_MEMBERS_NULL                                                                            \
     {                                                                                              \
@@ -48,6 +52,18 @@ void pl_members_rest(struct pl_members *m);
 /** pl_members_each() - runs fn(arg, i) once on every member, all at the same time. Threads: the
  * leader. */
 void pl_members_each(struct pl_members *m, void (*fn)(void *arg, size_t i), void *arg);
+
+/* For how long workers waited for their cores. */
+struct pl_members_lost {
+    uint64_t most_ns; /* one of them */
+    uint64_t sum_ns;  /* all, one after the other */
+};
+
+/** pl_members_look() - begins an interval, @m->looked_ns. Threads: the leader, as below. */
+void pl_members_look(struct pl_members *m);
+/** pl_members_lost() - Return: what the workers lost since pl_members_look(); 0: nothing, or
+ * unknown. */
+struct pl_members_lost pl_members_lost(const struct pl_members *m);
 
 /** pl_thread_start() - starts a thread with all signals blocked. Return: 0, -EAGAIN, -ENOMEM. */
 int pl_thread_start(pthread_t *ret, void *(*fn)(void *), void *arg);

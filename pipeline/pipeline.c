@@ -406,7 +406,7 @@ void pl_team_stats(const struct pl_pipeline *p, size_t team, struct pl_team_stat
     }
     ret->queue = (uint32_t)queue;
     ret->progress_ns = atomic_load_explicit(&t->progress_ns, memory_order_relaxed);
-    ret->holding = atomic_load_explicit(&t->held_since_ns, memory_order_relaxed) != 0;
+    ret->held_since_ns = atomic_load_explicit(&t->held_since_ns, memory_order_relaxed);
 }
 
 bool pl_team_unit_stats(const struct pl_pipeline *p, size_t team, size_t unit,

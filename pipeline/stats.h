@@ -44,10 +44,10 @@ struct pl_team_stats {
     uint64_t frames;       /* frames it computed */
     uint64_t runs;         /* in so many runs; several frames may be computed in one */
     uint64_t busy_ns;      /* time it held frames */
-    uint64_t cpu_ns;       /* CPU time of its leader in that time */
-    uint32_t queue;        /* frames in its input ring now */
-    uint64_t progress_ns;  /* monotonic time of its last progress; 0: none yet */
-    bool holding;          /* it holds a frame now */
+    uint64_t cpu_ns;      /* CPU time of its leader in that time, without waiting for its members */
+    uint32_t queue;       /* frames in its input ring now */
+    uint64_t progress_ns; /* monotonic time of its last progress; 0: none yet */
+    uint64_t held_since_ns; /* monotonic time since which it holds what it computes; 0: nothing */
 };
 
 struct pl_unit_stats { /* one unit under the present plan, over all teams of its stage */

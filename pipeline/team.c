@@ -11,9 +11,9 @@
 #include "pipeline/team_take.h"
 #include "pipeline/team_units.h"
 
-/* Reading a thread's CPU clock is a system call; it is read for so few frames that it costs less
- * than a thousandth of the time, and after those that took longer than usual. */
-#define CPU_CLOCK_EVERY_NS 2000000.0
+/* Reading a thread's CPU clock is a system call; those of a team are read for so few frames that it
+ * costs less than a thousandth of the time, and after those that took longer than usual. */
+#define CPU_CLOCK_EVERY_NS 2000000.0 /* times the members */
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -101,6 +101,7 @@ static void start_clocks(struct pl_team *t, size_t frames, struct pl_clock_run *
         }
         clock->clocked = t->cpu_skip == 0 || t->clocks.doubtful;
         if (clock->clocked) {
+            pl_members_look(&t->members);
             clock->own_ns = thread_cpu_ns();
         }
     }
@@ -109,24 +110,43 @@ static void start_clocks(struct pl_team *t, size_t frames, struct pl_clock_run *
     set_relaxed(&t->progress_ns, clock->start_ns);
 }
 
+static void read_cpu_clocks(struct pl_team *t, struct pl_clock_run *clock)
+{
+    struct pl_members_lost lost = pl_members_lost(&t->members);
+
+    clock->lost_most_ns = lost.most_ns;
+    clock->lost_sum_ns = lost.sum_ns;
+    clock->own_ns = thread_cpu_ns() - clock->own_ns;
+}
+
+/* Counts a clocked run for those that were not, and says when the next one is due. */
+static void scale_cpu_clocks(struct pl_team *t, struct pl_clock_run *clock)
+{
+    double service = pl_clocks_service_ns(&t->clocks);
+
+    if (clock->disturbed && !t->clocks.coarse) {
+        clock->own_ns = (uint64_t)(clock->work_ns * (double)clock->computed);
+    }
+    clock->cpu_ns = clock->own_ns * t->cpu_period;
+    t->cpu_period =
+        service > 0 ? (uint32_t)(CPU_CLOCK_EVERY_NS * (double)t->width / service) + 1 : 1;
+    t->cpu_period = base_min(t->cpu_period, 1000u);
+    t->cpu_skip = t->cpu_period;
+}
+
 static void end_clocks(struct pl_team *t, struct pl_clock_run *clock)
 {
     if (clock->clocked) {
-        clock->own_ns = thread_cpu_ns() - clock->own_ns;
+        read_cpu_clocks(t, clock);
     }
+    clock->end_ns = base_now_ns();
+    pl_clocks_judge(&t->clocks, clock);
     if (clock->timed && t->cpu_skip == 0) {
-        double service = pl_clocks_service_ns(&t->clocks);
-
-        clock->cpu_ns = clock->own_ns * t->cpu_period;
-        t->cpu_period = service > 0 ? (uint32_t)(CPU_CLOCK_EVERY_NS / service) + 1 : 1;
-        t->cpu_period = base_min(t->cpu_period, 1000u);
-        t->cpu_skip = t->cpu_period;
+        scale_cpu_clocks(t, clock);
     }
     if (t->cpu_skip > 0) {
         t->cpu_skip--;
     }
-    clock->end_ns = base_now_ns();
-    pl_clocks_judge(&t->clocks, clock);
     set_relaxed(&t->progress_ns, clock->end_ns);
 }
 

@@ -228,7 +228,8 @@ static void watch_window(struct dmn_adapt *adapt, struct dmn_model *m,
                                 .teams = teams,
                                 .team_count = team_count,
                                 .events = a->events,
-                                .felt = adapt->felt.now};
+                                .felt = adapt->felt.now,
+                                .hold_ns = a->turns_ns};
     struct tun_record record = TUN_RECORD_NULL;
 
     note_state(adapt, a, now_ns);
@@ -294,6 +295,16 @@ static void pass_over(struct dmn_adapt_model *a)
     a->verify_ns = 0;
 }
 
+/* Turns get shorter when a slowdown ends; that is no reason to begin them, so what is asked for
+ * shrinks by no more than the time that passes. */
+static void note_turns(const struct dmn_adapt *adapt, struct dmn_model *m)
+{
+    uint64_t before = m->adapt->turns_ns;
+
+    before -= base_min(before, adapt->period_ms * BASE_NS_PER_MS);
+    m->adapt->turns_ns = base_max(dmn_turns_take_ns(m), before);
+}
+
 static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_ep_seen *eps,
                  uint64_t now_ns)
 {
@@ -318,6 +329,7 @@ static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_
         dmn_adapt_verify(m, now_ns);
     }
     check_pins(m);
+    note_turns(adapt, m);
     dmn_split_see(adapt, m, start_ns, now_ns);
     if (dmn_adapt_parting(adapt) || m->adapt->suspects || dmn_adapt_pinned(m) ||
         !dmn_adapt_free_to_act(m) || m->adapt->job ||

@@ -66,9 +66,10 @@ struct dmn_adapt {
     struct dmn_split split;          /* in force; changed by cores.c alone */
     struct dmn_split lost;           /* that no plan was better on */
     uint64_t split_ns;               /* when it last changed */
-    uint64_t whole_ns;               /* since when no part is slowed; 0: one is */
     uint64_t refused_ns;             /* when a split was last found not to pay; 0: never */
     unsigned hasty;                  /* splits in a row that did not last */
+    unsigned stays;                  /* joins of the present split that turns refuted */
+    uint64_t stays_ns;               /* the last one */
     struct dmn_felt felt;
     /* of the machine at the newest snapshot; id 0: not computed yet */
     struct {
@@ -170,9 +171,10 @@ void dmn_adapt_change_step(struct dmn_adapt *adapt);
 void dmn_adapt_change_leave(struct dmn_adapt *a);
 
 /** dmn_adapt_parts_begin() - begins a change of EPs of our own: cores are split off, or all are
- * joined again. Call if none is in progress. @split: wanted; copied. @text: what happened. */
-void dmn_adapt_parts_begin(struct dmn_adapt *adapt, const struct dmn_split *split,
-                           const char *text);
+ * joined again. Call if none is in progress. @split: wanted; copied. @text: what happened. @must: a
+ * join that does not have to prove that it costs nothing. */
+void dmn_adapt_parts_begin(struct dmn_adapt *adapt, const struct dmn_split *split, const char *text,
+                           bool must);
 /** dmn_adapt_parting() - Return: such a change is in progress. */
 bool dmn_adapt_parting(const struct dmn_adapt *adapt);
 
@@ -191,6 +193,9 @@ void dmn_turns_collected(struct dmn_turns *t, struct dmn_model *m, const struct 
 /** dmn_turns_leave() - ends them now, with the incumbent if it can be switched to. Takes NULL.
  * Return: NULL. */
 struct dmn_turns *dmn_turns_leave(struct dmn_turns *t);
+/** dmn_turns_take_ns() - about how long turns take at the present pace until a plan is better; 0:
+ * the pace is unknown. */
+uint64_t dmn_turns_take_ns(const struct dmn_model *m);
 
 /* machine_changes.c */
 /** dmn_adapt_machine_see() - compares the newest snapshot (NULL: none) with the last known state.

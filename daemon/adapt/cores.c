@@ -19,6 +19,7 @@ static void parts_free(struct dmn_adapt_change *c)
         tun_decision_deinit(&c->parts[i].decision);
         free(c->parts[i].solution);
         free(c->parts[i].slow);
+        free(c->parts[i].turns);
     }
     free(base_take(c->parts));
     c->count = 0;
@@ -35,9 +36,11 @@ void dmn_adapt_change_leave(struct dmn_adapt *a)
 {
     struct dmn_adapt_change *c = base_take(a->change);
 
-    if (c && c->at_work) {
+    if (c && (c->phase == DMN_CHANGE_AT_WORK || c->phase == DMN_CHANGE_IN_TURNS)) {
         c->adapt = NULL;
-        uv_cancel((uv_req_t *)&c->work);
+        if (c->phase == DMN_CHANGE_AT_WORK) {
+            uv_cancel((uv_req_t *)&c->work);
+        }
     } else if (c) {
         change_free(c);
     }
@@ -62,6 +65,30 @@ static bool all_free(const struct dmn_adapt *adapt)
     return true;
 }
 
+/* Return: NULL: the model was loaded since the change began. */
+static struct dmn_change_part *part_of(const struct dmn_adapt_change *c, const struct dmn_model *m)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (m->loaded_ns == c->parts[i].loaded_ns && strcmp(m->name, c->parts[i].model) == 0) {
+            return &c->parts[i];
+        }
+    }
+    return NULL;
+}
+
+/* Return: no user set a plan, or gave planning back, since the change was prepared. */
+static bool as_prepared(const struct dmn_adapt_change *c)
+{
+    for (const struct dmn_model *m = c->adapt->models->models; m; m = m->next) {
+        const struct dmn_change_part *p = part_of(c, m);
+
+        if (p && p->pinned != dmn_adapt_pinned(m)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Splits that do not last come less and less often. */
 static void note_split(struct dmn_adapt *adapt, const struct dmn_adapt_change *c)
 {
@@ -72,22 +99,23 @@ static void note_split(struct dmn_adapt *adapt, const struct dmn_adapt_change *c
             adapt->hasty = now - adapt->split_ns < LASTING_NS ? adapt->hasty + 1 : 0;
         }
         adapt->split_ns = now;
+        adapt->stays = 0;
     }
     adapt->split = c->split;
-    adapt->whole_ns = 0;
 }
 
-/* Reports a change that leads to nothing. A split of ours that no plan gains by is told within the
- * rations, and not tried again soon. */
-static void drop_change(struct dmn_adapt *adapt, const char *why)
+/* Reports a change that leads to nothing. A change of ours is told within the rations, and a split
+ * that no plan gains by is not tried again soon. @turns: of @took; NULL: there were none. */
+static void drop_change(struct dmn_adapt *adapt, const char *why, const struct dmn_model *took,
+                        const struct dmn_turns_result *turns)
 {
     struct dmn_adapt_change *c = base_take(adapt->change);
     uint64_t now = base_now_ns();
 
-    adapt->refused_ns = c->parting ? now : adapt->refused_ns;
+    adapt->refused_ns = c->parting && c->split.count > 0 ? now : adapt->refused_ns;
     for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
         if (!c->parting || (m->adapt && dmn_adapt_may_tell(m->adapt, now))) {
-            dmn_change_tell_nothing(m, c, why, DMN_OUTCOME_KEPT);
+            dmn_change_tell_nothing(m, c, why, m == took ? turns : NULL, DMN_OUTCOME_KEPT);
         }
     }
     change_free(c);
@@ -97,24 +125,62 @@ static void apply(struct dmn_adapt_change *c)
 {
     struct dmn_adapt *adapt = c->adapt;
 
-    if (c->parting && !dmn_change_pays(c)) {
-        drop_change(adapt, "no plan gains enough by that");
-        return;
-    }
     note_split(adapt, c);
     adapt->machine->eps = c->eps;
     adapt->machine->whole = c->whole;
     *adapt->machine->topology = *c->topology;
     adapt->state.id = 0; /* the new EPs have another state */
-    for (size_t i = 0; i < c->count; i++) {
-        struct dmn_model *m = dmn_model_find(adapt->models, c->parts[i].model);
+    for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        struct dmn_change_part *p = part_of(c, m);
 
-        if (m && m->loaded_ns == c->parts[i].loaded_ns) {
-            dmn_change_apply(c, &c->parts[i], m);
+        if (p) {
+            dmn_change_apply(c, p, m);
         }
     }
     adapt->change = NULL;
     change_free(c);
+}
+
+/* A join was proved, or not. */
+static void turns_over(struct dmn_model *m, void *ctx, const struct dmn_turns_result *r)
+{
+    struct dmn_adapt_change *c = ctx;
+    struct dmn_adapt *adapt = c->adapt;
+    struct dmn_change_part *p = m && adapt ? part_of(c, m) : NULL;
+
+    c->phase = DMN_CHANGE_WAITS;
+    if (!adapt) {
+        change_free(c);
+    } else if (!c->parting) {
+        return; /* other cores have changed: the next step starts over */
+    } else if (!p || r->left || !(p->turns = malloc(sizeof(*r)))) {
+        adapt->change = NULL;
+        change_free(c);
+    } else if (r->verdict == TUN_TURNS_BETTER) {
+        *p->turns = *r;
+        c->phase = DMN_CHANGE_PROVED;
+    } else {
+        adapt->stays++;
+        adapt->stays_ns = base_now_ns();
+        snprintf(c->text, sizeof(c->text), "all cores seem equally fast again");
+        drop_change(adapt, "the plan kept for that is slower, so the EP stays split", m, r);
+    }
+}
+
+/* Return: the change waits for turns. */
+static bool prove(struct dmn_adapt_change *c)
+{
+    bool due = c->parting && c->split.count == 0 && !c->must;
+
+    for (struct dmn_model *m = c->adapt->models->models; due && m; m = m->next) {
+        struct dmn_change_part *p = part_of(c, m);
+
+        if (p && dmn_change_prove(c, p, m, turns_over)) {
+            c->phase = DMN_CHANGE_IN_TURNS;
+            return true;
+        }
+    }
+    return false;
 }
 
 static void done(uv_work_t *w, int status)
@@ -122,7 +188,7 @@ static void done(uv_work_t *w, int status)
     struct dmn_adapt_change *c = w->data;
     struct dmn_adapt *adapt = c->adapt;
 
-    c->at_work = false;
+    c->phase = DMN_CHANGE_WAITS;
     if (!adapt || status < 0) {
         if (adapt) {
             adapt->change = NULL;
@@ -130,11 +196,12 @@ static void done(uv_work_t *w, int status)
         change_free(c);
         return;
     }
-    if (c->again || !all_free(adapt)) { /* more has changed: start over */
-        parts_free(c);
+    if (c->again || !all_free(adapt) || !as_prepared(c)) { /* more has changed: start over */
         c->again = false;
         dmn_adapt_change_step(adapt);
-    } else {
+    } else if (c->parting && !dmn_change_pays(c)) {
+        drop_change(adapt, "no plan gains enough by that", NULL, NULL);
+    } else if (!prove(c)) {
         apply(c);
     }
 }
@@ -171,16 +238,24 @@ void dmn_adapt_change_step(struct dmn_adapt *adapt)
     size_t i = 0;
     int error;
 
-    if (!c || c->at_work || adapt->models->stopping || !make_way(adapt)) {
+    if (!c || c->phase == DMN_CHANGE_AT_WORK || c->phase == DMN_CHANGE_IN_TURNS ||
+        adapt->models->stopping || !make_way(adapt)) {
         return;
     }
+    if (c->phase == DMN_CHANGE_PROVED && c->parting && as_prepared(c)) {
+        apply(c);
+        return;
+    }
+    parts_free(c);
+    c->phase = DMN_CHANGE_WAITS;
     if (dmn_eps_find(c) < 0) {
-        drop_change(adapt, "no execution place has a core left, so plans stay as they are");
+        drop_change(adapt, "no execution place has a core left, so plans stay as they are", NULL,
+                    NULL);
         return;
     }
     if (dmn_eps_served(adapt, &c->eps)) {
         *adapt->machine->topology = *c->topology;
-        drop_change(adapt, "no execution place has another set of cores");
+        drop_change(adapt, "no execution place has another set of cores", NULL, NULL);
         return;
     }
     c->parts = calloc(dmn_model_count(adapt->models), sizeof(*c->parts));
@@ -190,11 +265,11 @@ void dmn_adapt_change_step(struct dmn_adapt *adapt)
         error = dmn_change_prepare(m, c, &c->parts[i++]);
     }
     error = error ? error : uv_queue_work(adapt->machine->loop, &c->work, work, done);
-    c->at_work = error == 0;
+    c->phase = error ? DMN_CHANGE_WAITS : DMN_CHANGE_AT_WORK;
     if (error) {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0}, "%s: %s; plans stay as they are",
                         c->text, strerror(-error));
-        drop_change(adapt, strerror(-error));
+        drop_change(adapt, strerror(-error), NULL, NULL);
     }
 }
 
@@ -212,7 +287,8 @@ static struct dmn_adapt_change *change_new(struct dmn_adapt *adapt)
     return c;
 }
 
-void dmn_adapt_parts_begin(struct dmn_adapt *adapt, const struct dmn_split *split, const char *text)
+void dmn_adapt_parts_begin(struct dmn_adapt *adapt, const struct dmn_split *split, const char *text,
+                           bool must)
 {
     struct dmn_adapt_change *c = change_new(adapt);
 
@@ -220,6 +296,7 @@ void dmn_adapt_parts_begin(struct dmn_adapt *adapt, const struct dmn_split *spli
         return;
     }
     c->parting = true;
+    c->must = must;
     c->cause = TUN_CAUSE_CONTENTION;
     c->split = *split;
     for (size_t e = 0; e < adapt->machine->eps.count; e++) {
@@ -250,8 +327,12 @@ void dmn_adapt_cores_changed(void *ctx, const struct dmn_hotplug_change *change)
     if (!c) {
         return;
     }
-    c->again = c->at_work;
+    c->again = c->phase == DMN_CHANGE_AT_WORK;
     c->parting = false; /* what is split stays so */
+    for (struct dmn_model *m = adapt->models->models; m && c->phase == DMN_CHANGE_IN_TURNS;
+         m = m->next) {
+        dmn_turns_call_off(m->adapt ? m->adapt->turns : NULL);
+    }
     c->split = adapt->split;
     c->cause = strcmp(change->cause, "cpuset") == 0 ? TUN_CAUSE_CPUSET : TUN_CAUSE_HOTPLUG;
     c->usable = change->usable;

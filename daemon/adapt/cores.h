@@ -8,7 +8,9 @@
  * change again meanwhile, the change starts over.
  *
  * An EP that is split because a core of it is slowed, or joined again (split.c), is such a change,
- * too; but a split that makes no model's plan better is dropped.
+ * too; but a split that makes no model's plan better is dropped. So is a join if the plan that
+ * would return is not as good: they take turns while the EP is still split, since on the joined EP
+ * the serving plan would run on other cores.
  *
  * The files: a change from start to end (cores.c), the EPs (cores_map.c), a model's plan on them
  * (cores_plan.c), its move and the event (cores_apply.c). Threads: the loop thread, except
@@ -17,6 +19,7 @@
 #pragma once
 
 #include "daemon/adapt/adapter_private.h"
+#include "daemon/adapt/live_turns.h"
 #include "pipeline/plan_move.h"
 
 /* One model's part of a change. */
@@ -36,12 +39,22 @@ struct dmn_change_part {
     struct tun_decision decision;
     struct tun_solution *solution; /* owned */
     int result;
+    struct dmn_turns_result *turns; /* owned; NULL: none: the plan of a join that was proved */
+};
+
+enum dmn_change_phase {
+    DMN_CHANGE_WAITS,    /* until nothing else changes a plan */
+    DMN_CHANGE_AT_WORK,  /* decided about, as queued work */
+    DMN_CHANGE_IN_TURNS, /* a join: the plan that would return takes turns */
+    DMN_CHANGE_PROVED,   /* that plan is as good: waits again, then is applied */
 };
 
 struct dmn_adapt_change {
     uv_work_t work;
     struct dmn_adapt *adapt; /* NULL: detached */
-    bool at_work, again;
+    enum dmn_change_phase phase;
+    bool again;           /* the cores changed while it was at work */
+    bool must;            /* a join that is not to be proved */
     enum tun_cause cause; /* hotplug, cpuset, or contention where parting */
     char text[192];
     struct gov_cpuset usable;
@@ -89,9 +102,14 @@ bool dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change 
 bool dmn_change_pays(const struct dmn_adapt_change *c);
 
 /* cores_apply.c */
+/** dmn_change_prove() - begins turns if the plan that returns with a join has to show that it is as
+ * good. @over: gets @c. Return: they go on. */
+bool dmn_change_prove(struct dmn_adapt_change *c, const struct dmn_change_part *p,
+                      struct dmn_model *m, dmn_turns_fn *over);
 /** dmn_change_apply() - moves @m to the new EPs, or leaves it unchanged and logs that. Adds an
  * event either way. */
 void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, struct dmn_model *m);
-/** dmn_change_tell_nothing() - adds an event: the cores changed, the plan did not. */
+/** dmn_change_tell_nothing() - adds an event: the cores changed, the plan did not. @turns: that
+ * showed why; NULL: none. */
 void dmn_change_tell_nothing(struct dmn_model *m, const struct dmn_adapt_change *c, const char *why,
-                             enum dmn_event_outcome outcome);
+                             const struct dmn_turns_result *turns, enum dmn_event_outcome outcome);

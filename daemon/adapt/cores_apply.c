@@ -99,6 +99,7 @@ static void proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result
             m->adapt->split_lost = p->split && !r->left ? r->verdict : TUN_TURNS_OPEN;
         }
         tell(m, p);
+        tun_adapt_changed(m->adapt->watch, base_now_ns());
         m->adapt->epoch = pl_epoch(m->pipe);
         m->adapt->epoch_ns = base_now_ns();
         m->adapt->window_ns = 0;
@@ -120,7 +121,7 @@ static double predict(const struct tun_problem *problem, const struct dmn_change
 }
 
 void dmn_change_tell_nothing(struct dmn_model *m, const struct dmn_adapt_change *c, const char *why,
-                             enum dmn_event_outcome outcome)
+                             const struct dmn_turns_result *turns, enum dmn_event_outcome outcome)
 {
     char plan[PL_PLAN_TEXT_MAX], detail[sizeof(c->text) + 128];
 
@@ -134,6 +135,7 @@ void dmn_change_tell_nothing(struct dmn_model *m, const struct dmn_adapt_change 
                                     .before = plan,
                                     .after = plan,
                                     .fps_before = m->adapt ? dmn_adapt_fps(m->adapt, 3) : -1,
+                                    .turns = turns,
                                     .duration_ms = (double)(base_now_ns() - c->began_ns) / 1e6});
 }
 
@@ -149,6 +151,9 @@ static void hand_over(struct dmn_model *m, struct dmn_change_part *p)
     a->epoch = pl_epoch(m->pipe);
     a->epoch_ns = base_now_ns();
     a->window_ns = 0;
+    if (p->turns) {
+        tun_adapt_changed(a->watch, a->epoch_ns);
+    }
     if (p->slowed) {
         a->carried = base_take(p->slow);
         a->carried_count = m->planning->problem.ep_count * m->planning->problem.unit_count;
@@ -187,8 +192,25 @@ static void expect_verification(const struct dmn_model *m, struct dmn_change_par
 static bool to_prove(const struct dmn_model *m, const struct dmn_change_part *p,
                      const struct pl_plan *plan)
 {
-    return p->fits && !p->pinned && !pl_plan_equal(&p->same, plan) &&
+    return !p->turns && p->fits && !p->pinned && !pl_plan_equal(&p->same, plan) &&
            dmn_adapt_comparable(m, &p->problem) && !dmn_turns_any(m->of);
+}
+
+bool dmn_change_prove(struct dmn_adapt_change *c, const struct dmn_change_part *p,
+                      struct dmn_model *m, dmn_turns_fn *over)
+{
+    struct pl_plan plan, on_parts;
+    struct dmn_origin origin;
+
+    return dmn_change_returns(p) && dmn_change_choose(m, c, p, &plan, &origin) &&
+           to_prove(m, p, &plan) &&
+           pl_plan_move(&plan, &c->eps, pl_current_eps(m->pipe), m->planning->problem.unit_count,
+                        &on_parts) &&
+           dmn_turns_begin(m, &(struct dmn_turns_request){.incumbent = pl_current_plan(m->pipe),
+                                                          .challenger = &on_parts,
+                                                          .returns = true,
+                                                          .over = over,
+                                                          .ctx = c}) == 0;
 }
 
 /* The plan serves. */
@@ -196,7 +218,7 @@ static void conclude(struct dmn_model *m, struct proof *proof)
 {
     struct dmn_history_event *event = tell(m, proof);
 
-    if (m->adapt && proof->told.outcome == DMN_OUTCOME_SWITCHED) {
+    if (m->adapt && proof->told.outcome == DMN_OUTCOME_SWITCHED && !proof->told.turns) {
         dmn_adapt_await(m, event);
     }
     proof_free(proof);
@@ -218,7 +240,7 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.model = m->name},
                      "model %s: no plan for the cores that are left; its threads share them",
                      m->name);
-        dmn_change_tell_nothing(m, c, "no plan found for them", DMN_OUTCOME_FAILED);
+        dmn_change_tell_nothing(m, c, "no plan found for them", NULL, DMN_OUTCOME_FAILED);
         return;
     }
     keep_home(m);
@@ -237,14 +259,18 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.model = m->name},
                      "model %s: cannot move the plan to other cores: %s", m->name,
                      strerror(error < 0 ? -error : EBUSY));
-        dmn_change_tell_nothing(m, c, "the plan cannot be moved", DMN_OUTCOME_FAILED);
+        dmn_change_tell_nothing(m, c, "the plan cannot be moved", NULL, DMN_OUTCOME_FAILED);
         if (proof) {
             proof_free(proof);
         }
         return;
     }
     p->problem = old; /* freed with the part */
-    if (!prove) {
+    if (p->turns) {   /* told as plans of the new EPs */
+        p->turns->incumbent = p->same;
+        p->turns->challenger = *plan;
+        proof->told.turns = p->turns;
+    } else if (!prove) {
         expect_verification(m, p, plan);
     }
     if (m->adapt) {

@@ -352,6 +352,7 @@ static int begin_turns(struct dmn_model *m, struct dmn_adapt_job *j)
     return dmn_turns_begin(
         m, &(struct dmn_turns_request){.incumbent = pl_current_plan(m->pipe),
                                        .challenger = &d->plan,
+                                       .expected_ns = d->after_ns,
                                        .returns = j->known || tun_decision_returns(record_of(j), d),
                                        .over = proved,
                                        .ctx = j});

@@ -9,6 +9,7 @@
 /* If even the busiest teams waited for more of the window than this, clients sent too few frames.
  * In a busy pipeline the other teams wait as well, and their times are equally valid. */
 #define STARVED 0.5
+#define HELD_LONG 2.0   /* times as long as by the table: a frame that is not done yet shows it */
 #define PACE_WINDOWS 5u /* of DMN_ADAPT_PACE, that say how fast the plan is of late, */
 #define PACE_NEWEST 3u  /* or these, if it is faster in them */
 
@@ -123,6 +124,17 @@ static void note_alone(struct dmn_model *m, const struct pl_team_stats *t,
     }
 }
 
+/* Return: a team that has held what it computes for so long is slow. */
+static bool is_long(const struct dmn_model *m, const struct pl_team_stats *t, uint64_t holds_ns)
+{
+    const struct pl_stage_plan *stage = &pl_current_plan(m->pipe)->stages[t->stage];
+    double one_ns =
+        tun_team_ns(&m->planning->problem, stage->first_unit, stage->last_unit, t->ep, t->width);
+
+    return one_ns > 0 && (double)holds_ns > HELD_LONG * one_ns *
+                                                pl_group_batch(&stage->groups[group_of(stage, t)]);
+}
+
 /* Return: frames wait for every team that could take one. */
 static bool fed(const struct dmn_model *m)
 {
@@ -130,13 +142,42 @@ static bool fed(const struct dmn_model *m)
     return pl_in_flight(m->pipe) + dmn_model_waiting(m) + 2 >= pl_depth(m->pipe);
 }
 
+/* What the teams of a group did in a window, added up. */
+struct sums {
+    uint64_t held_ns, runs, teams;
+};
+
+/* Adds what the team did since @before. @holds_ns: for how long it has held what it computes. */
+static void add_team(struct dmn_model *m, const struct pl_team_stats *t,
+                     const struct dmn_adapt_count *before, uint64_t holds_ns,
+                     struct tun_team_seen *seen, struct sums *sums)
+{
+    uint64_t held_ns = t->busy_ns + holds_ns;
+    struct pl_series service;
+
+    pl_series_since(&before->service, &t->service, &service);
+    seen->frames += service.count;
+    /* all cores of a wider team wait for one that is taken: no exception to be cut */
+    seen->service_ns += t->width > 1 ? (double)(t->busy_ns - before->busy_ns)
+                                     : (double)service.count * service.mean_ns;
+    seen->cpu_ns += (double)(t->cpu_ns - before->cpu_ns);
+    if (service.count == 0 && is_long(m, t, holds_ns)) {
+        seen->frames++;
+        seen->service_ns += (double)holds_ns;
+    }
+    sums->runs += t->runs - before->runs;
+    sums->held_ns += held_ns - base_min(held_ns, before->held_ns);
+    sums->teams++;
+    note_alone(m, t, &service, t->runs - before->runs);
+}
+
 size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_seen *ret,
                         uint64_t *ret_start_ns)
 {
     const struct pl_plan *plan = pl_current_plan(m->pipe);
     struct dmn_adapt_model *a = m->adapt;
-    uint64_t busy_ns[PL_TEAM_MAX] = {0}, runs[PL_TEAM_MAX] = {0};
-    size_t count = 0, teams[PL_TEAM_MAX] = {0};
+    struct sums sums[PL_TEAM_MAX] = {0};
+    size_t count = 0;
     double busiest = 0;
     bool first = a->window_ns == 0 || a->epoch != pl_epoch(m->pipe);
 
@@ -144,37 +185,33 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
     a->alone_count = 0;
     for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
         struct dmn_adapt_count *before = &a->counts[i];
-        struct tun_team_seen *seen;
         struct pl_team_stats t;
-        struct pl_series service;
+        uint64_t holds_ns;
 
         pl_team_stats(m->pipe, i, &t);
+        holds_ns = t.held_since_ns ? now_ns - base_min(t.held_since_ns, now_ns) : 0;
         if (!first) {
-            seen = seen_of(ret, &count, t.stage, group_of(&plan->stages[t.stage], &t));
-            pl_series_since(&before->service, &t.service, &service);
-            seen->frames += service.count;
-            seen->service_ns += (double)service.count * service.mean_ns;
-            seen->cpu_ns += (double)(t.cpu_ns - before->cpu_ns);
-            runs[seen - ret] += t.runs - before->runs;
-            busy_ns[seen - ret] += t.busy_ns - before->busy_ns;
-            teams[seen - ret]++;
-            note_alone(m, &t, &service, t.runs - before->runs);
+            struct tun_team_seen *seen =
+                seen_of(ret, &count, t.stage, group_of(&plan->stages[t.stage], &t));
+
+            add_team(m, &t, before, holds_ns, seen, &sums[seen - ret]);
         }
         *before = (struct dmn_adapt_count){.service = t.service,
                                            .frames = t.frames,
                                            .runs = t.runs,
                                            .busy_ns = t.busy_ns,
+                                           .held_ns = t.busy_ns + holds_ns,
                                            .cpu_ns = t.cpu_ns};
     }
     for (size_t i = 0; i < count; i++) {
-        double room = (double)(now_ns - a->window_ns) * (double)teams[i];
+        double room = (double)(now_ns - a->window_ns) * (double)sums[i].teams;
         double by = alone(m, &plan->stages[ret[i].stage], ret[i].group,
-                          (double)ret[i].frames / base_max((double)runs[i], 1.0)) /
+                          (double)ret[i].frames / base_max((double)sums[i].runs, 1.0)) /
                     base_max((double)ret[i].frames, 1.0);
 
         ret[i].service_ns *= by;
         ret[i].cpu_ns *= by;
-        ret[i].busy = base_min((double)busy_ns[i] / room, 1.0);
+        ret[i].busy = base_min((double)sums[i].held_ns / room, 1.0);
         busiest = base_max(busiest, ret[i].busy);
     }
     for (size_t i = 0; i < count; i++) {

@@ -7,13 +7,15 @@
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/plans/trial.h"
 #include "daemon/service/log.h"
+#include "tuner/eval.h"
 
 #define STEP_MS 4u
 #define FRAMES 8u      /* of a window, at least, */
 #define FRAMES_LONG 4u /* or so many after LONG_NS, or of a challenger that is */
 #define SLOWER 1.5     /* times as slow as the incumbent, which need not serve for long */
+#define SLOW_MOST 3.0  /* what is slower than the table by more is not waited with for longer */
 #define LONG_NS (2 * BASE_NS_PER_S)
-#define NOTHING_NS (10 * BASE_NS_PER_S) /* a window in which too few frames come ends the turns */
+#define NOTHING_NS (10 * BASE_NS_PER_S) /* without a frame, or a figure, the turns are over */
 
 struct dmn_turns {
     uv_timer_t timer;
@@ -145,7 +147,8 @@ static void take_turn(struct dmn_turns *t, uint64_t now_ns)
         t->clock_ns = clock_ns;
         t->second = !t->second;
         t->measuring = false;
-    } else if (now_ns - t->trial.began_ns >= NOTHING_NS) {
+    } else if (now_ns - base_min(now_ns, base_max(t->trial.began_ns, t->trial.last_ns)) >=
+               NOTHING_NS) {
         t->verdict = TUN_TURNS_UNDECIDED;
     }
 }
@@ -175,6 +178,8 @@ int dmn_turns_begin(struct dmn_model *m, const struct dmn_turns_request *q)
     struct dmn_turns *t = calloc(1, sizeof(*t));
 
     o.returns = q->returns;
+    o.before_ns = dmn_adapt_pace_ns(m);
+    o.challenger_ns = q->expected_ns;
     if (!t || tun_turns_begin(&t->turns, &o, base_now_ns()) < 0 ||
         uv_timer_init(m->of->machine->loop, &t->timer) < 0) {
         free(t);
@@ -192,6 +197,17 @@ int dmn_turns_begin(struct dmn_model *m, const struct dmn_turns_request *q)
     uv_timer_start(&t->timer, on_timer, STEP_MS, STEP_MS);
     dmn_adapt_publish(m);
     return 0;
+}
+
+uint64_t dmn_turns_take_ns(const struct dmn_model *m)
+{
+    double windows = 2 * TUN_TURNS_DEFAULTS.pairs_least, pace_ns = dmn_adapt_pace_ns(m);
+    struct tun_outcome o;
+
+    if (tun_eval(&m->planning->problem, pl_current_plan(m->pipe), &o) == 0) {
+        pace_ns = base_min(pace_ns, SLOW_MOST * o.bottleneck_ns);
+    }
+    return (uint64_t)(windows * (double)(FRAMES + pl_depth(m->pipe)) * pace_ns);
 }
 
 void dmn_turns_collected(struct dmn_turns *t, struct dmn_model *m, const struct pl_frame *f)

@@ -43,7 +43,8 @@ typedef void dmn_turns_fn(struct dmn_model *m, void *ctx, const struct dmn_turns
 /* Which plans, and who is told of the end. */
 struct dmn_turns_request {
     const struct pl_plan *incumbent, *challenger; /* on the EPs of the pipeline; copied */
-    bool returns; /* the challenger is the previous plan: the incumbent has to prove itself */
+    bool returns;       /* the challenger is the previous plan: the incumbent has to prove itself */
+    double expected_ns; /* time per frame of the challenger; 0: unknown */
     dmn_turns_fn
         *over; /* called once, not from dmn_turns_begin(); m->adapt->turns is NULL by then */
     void *ctx;

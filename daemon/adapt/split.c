@@ -5,7 +5,7 @@
  * tuner/adapt/apart.h tells which cores are slower than their siblings. Each becomes an EP of its
  * own, by a change as of cores (cores.c), if a model's plan gains by that. From then on the watch
  * sees the part as any other EP, and leaves and probes it as such. When its core is as fast as its
- * siblings again, and stays so, the parts are joined.
+ * siblings again, the parts are joined.
  *
  * The plan that serves and the new one take turns (live_turns.h). If the new one is not better, the
  * parts are joined again, and the same cores are not split off until they are clearly slower or
@@ -24,10 +24,10 @@
 #include "pipeline/plan_move.h"
 #include "tuner/adapt/lost.h"
 
-#define QUIET_NS (2 * BASE_NS_PER_S) /* for so long, before it is joined */
 #define AGAIN_NS (5 * BASE_NS_PER_S) /* from a join to the next split; doubled for hasty ones */
 #define REFUSED_NS (10 * BASE_NS_PER_S)
 #define WANTED_NS (60 * BASE_NS_PER_S) /* an EP that a user needs whole stays so */
+#define STAYS_NS BASE_NS_PER_S /* from a join that turns refuted to the next; doubled each time */
 #define HASTY_MOST 6u
 
 /* Return: nothing but this prevents a change, and no verdict about a plan is pending. */
@@ -69,13 +69,14 @@ static const struct dmn_model *only_busy(const struct dmn_adapt *adapt)
 }
 
 /* Return: no core that is split off is slowed any more, as the clocks of a model's teams show. */
-static bool as_whole(const struct dmn_adapt *adapt)
+static bool as_whole(const struct dmn_adapt *adapt, size_t windows)
 {
     for (size_t i = 0; i < adapt->split.count; i++) {
         bool alike = false;
 
         for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
-            alike |= m->adapt->apart && tun_apart_alike(m->adapt->apart, adapt->split.cores[i].cpu);
+            alike |= m->adapt && m->adapt->apart &&
+                     tun_apart_alike(m->adapt->apart, adapt->split.cores[i].cpu, windows);
         }
         if (!alike) {
             return false;
@@ -97,20 +98,20 @@ static void name_cores(const struct tun_slow_core *cores, size_t count, char *re
     snprintf(ret, bytes, "core%s %s", count == 1 ? "" : "s", list);
 }
 
-static void join(struct dmn_adapt *adapt, const char *why)
+static void join(struct dmn_adapt *adapt, const char *why, bool must)
 {
     static const struct dmn_split none;
     char cores[80], text[160];
 
     name_cores(adapt->split.cores, adapt->split.count, cores, sizeof(cores));
     snprintf(text, sizeof(text), "%s; EP with %s is joined again", why, cores);
-    dmn_adapt_parts_begin(adapt, &none, text);
+    dmn_adapt_parts_begin(adapt, &none, text, must);
 }
 
 void dmn_split_end(struct dmn_adapt *adapt)
 {
     if (adapt->split.count > 0 && !adapt->change) {
-        join(adapt, "adaptation is off");
+        join(adapt, "adaptation is off", true);
     }
 }
 
@@ -130,6 +131,14 @@ static bool any_lost(struct dmn_adapt *adapt)
     return lost;
 }
 
+/* Return: the parts are to be joined, as most of the last @windows show. */
+static bool to_join(const struct dmn_adapt *adapt, size_t windows, uint64_t now_ns)
+{
+    return adapt->split.count > 0 && as_whole(adapt, windows) &&
+           (adapt->stays == 0 ||
+            now_ns - adapt->stays_ns >= STAYS_NS << base_min(adapt->stays, HASTY_MOST));
+}
+
 /* Joins if that is due. Return: a change began. */
 static bool step_to_join(struct dmn_adapt *adapt, uint64_t now_ns)
 {
@@ -137,17 +146,13 @@ static bool step_to_join(struct dmn_adapt *adapt, uint64_t now_ns)
     bool lost = any_lost(adapt);
 
     if (any_pinned(adapt)) {
-        join(adapt, "the plan is a user's");
+        join(adapt, "the plan is a user's", true);
     } else if (machine->whole_wanted_ns > adapt->split_ns) {
-        join(adapt, "a user's plan needs it");
+        join(adapt, "a user's plan needs it", true);
     } else if (lost) {
-        join(adapt, "no plan is better on its parts");
-    } else if (!as_whole(adapt)) {
-        adapt->whole_ns = 0;
-    } else if (adapt->whole_ns == 0) {
-        adapt->whole_ns = now_ns;
-    } else if (now_ns - adapt->whole_ns >= QUIET_NS) {
-        join(adapt, "all cores are equally fast again");
+        join(adapt, "no plan is better on its parts", true);
+    } else if (to_join(adapt, TUN_APART_RECENT, now_ns)) {
+        join(adapt, "all cores are equally fast again", false);
     }
     return adapt->change != NULL;
 }
@@ -165,9 +170,17 @@ static const struct pl_ep *ep_with(const struct pl_ep_set *eps, uint16_t cpu)
     return NULL;
 }
 
-/* Adds the slowed cores of EPs that can be split. Return: the first such EP; NULL: none. */
+/* How long a core must have been slowed to be worth turns: until what a split gains makes up for
+ * them. Of two equal stages of which one is slowed, it makes (factor + 1) / 2 times the frames. */
+static uint64_t worth_ns(const struct dmn_model *m, const struct tun_slow_core *core)
+{
+    return (uint64_t)((double)m->adapt->turns_ns * base_max(1.0, 2 / (core->factor - 1)));
+}
+
+/* Adds the cores that were slowed for long enough, of EPs that can be split. Return: the first such
+ * EP; NULL: none. */
 static const struct pl_ep *add_slow(const struct dmn_adapt *adapt, const struct dmn_model *m,
-                                    struct dmn_split *split)
+                                    uint64_t now_ns, struct dmn_split *split)
 {
     struct tun_slow_core slow[TUN_APART_CORES_MAX];
     size_t count = tun_apart_slow(m->adapt->apart, slow);
@@ -176,7 +189,8 @@ static const struct pl_ep *add_slow(const struct dmn_adapt *adapt, const struct 
     for (size_t i = 0; i < count && split->count < DMN_SPLIT_MAX; i++) {
         const struct pl_ep *ep = ep_with(&adapt->machine->eps, slow[i].cpu);
 
-        if (ep) {
+        if (ep && now_ns - slow[i].since_ns >= worth_ns(m, &slow[i]) &&
+            !tun_apart_alike(m->adapt->apart, slow[i].cpu, 1)) {
             split->cores[split->count++] = slow[i];
             first = first ? first : ep;
         }
@@ -234,16 +248,18 @@ static bool suspects(const struct dmn_adapt *adapt, const struct dmn_model *m, u
 {
     struct tun_slow_core slow[TUN_APART_CORES_MAX];
     size_t count = tun_apart_suspects(m->adapt->apart, slow);
+    uint64_t more_ns = 2 * TUN_APART_WINDOWS * adapt->period_ms * BASE_NS_PER_MS;
     bool any = false;
 
     for (size_t i = 0; i < count; i++) {
-        any |= ep_with(&adapt->machine->eps, slow[i].cpu) != NULL;
+        any |= now_ns - slow[i].since_ns <= worth_ns(m, &slow[i]) + more_ns &&
+               ep_with(&adapt->machine->eps, slow[i].cpu) != NULL;
     }
     return any && only_busy(adapt) == m && may_split(adapt, m, now_ns);
 }
 
-/* While one core of an EP is suspected, it is too early to decide about the whole EP, and what is
- * measured must not be learned as a cost of its cores. */
+/* While one core of an EP is suspected, or one that was split off seems to be free, it is too early
+ * to decide about the EP, and what is measured must not be learned as a cost of its cores. */
 void dmn_split_see(struct dmn_adapt *adapt, struct dmn_model *m, uint64_t start_ns, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;
@@ -258,7 +274,7 @@ void dmn_split_see(struct dmn_adapt *adapt, struct dmn_model *m, uint64_t start_
     }
     if (a->serving && start_ns > 0 && now_ns > start_ns) {
         see(m, start_ns);
-        a->suspects = suspects(adapt, m, now_ns);
+        a->suspects = suspects(adapt, m, now_ns) || to_join(adapt, 1, now_ns);
     }
     if (a->suspects) {
         a->alarmed = true;
@@ -276,7 +292,7 @@ static void step_to_split(struct dmn_adapt *adapt, uint64_t now_ns)
     if (!m || !m->adapt->apart || shares_all(m) || !may_split(adapt, m, now_ns)) {
         return;
     }
-    ep = add_slow(adapt, m, &split);
+    ep = add_slow(adapt, m, now_ns, &split);
     if (!ep || was_lost(adapt, &split)) {
         return;
     }
@@ -289,7 +305,7 @@ static void step_to_split(struct dmn_adapt *adapt, uint64_t now_ns)
                sizeof(cores));
     snprintf(text, sizeof(text), "%s: %.1f times slower than its siblings; EP %s is split", cores,
              split.cores[adapt->split.count].factor, ep->name);
-    dmn_adapt_parts_begin(adapt, &split, text);
+    dmn_adapt_parts_begin(adapt, &split, text, false);
 }
 
 void dmn_split_step(struct dmn_adapt *adapt, uint64_t now_ns)

@@ -34,12 +34,14 @@ static void with_turns(const struct dmn_turns_result *r, char *detail, size_t by
     size_t used = strlen(detail);
 
     if (t->pairs == 0) {
-        snprintf(detail + used, bytes - used, "; too few frames came in to compare the plans");
+        snprintf(detail + used, bytes - used, "; %s",
+                 r->verdict == TUN_TURNS_ENDED ? "the previous plan was no longer slow, so it stays"
+                                               : "too few frames came in to compare the plans");
         return;
     }
     used += (size_t)snprintf(detail + used, bytes - used,
-                             "; in %zu turns each it served %.2f times as many frames", t->pairs,
-                             t->ratio);
+                             "; in %zu turn%s each it served %.2f times as many frames", t->pairs,
+                             t->pairs == 1 ? "" : "s", t->ratio);
     if (isfinite(t->high) && used < bytes) {
         used += (size_t)snprintf(detail + used, bytes - used, " (%.2f to %.2f)", t->low, t->high);
     }
@@ -202,7 +204,7 @@ void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, 
                      100 * d->gain, until);
         }
     } else if (d->hold == TUN_HOLD_LOST) {
-        snprintf(ret + used, bytes - used, "; a plan should gain %.0f %% and does not",
+        snprintf(ret + used, bytes - used, "; a plan should gain %.0f %%, which turns do not show",
                  100 * d->gain);
     } else if (d->hold == TUN_HOLD_BOUNDS) {
         snprintf(ret + used, bytes - used, "; no plan keeps the bounds");

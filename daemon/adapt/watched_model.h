@@ -47,6 +47,7 @@ struct dmn_adapt_job {
 struct dmn_adapt_count {
     struct pl_series service;
     uint64_t frames, runs, busy_ns, cpu_ns;
+    uint64_t held_ns; /* busy_ns, and with what it computed at the time */
 };
 
 struct dmn_adapt_model {
@@ -90,6 +91,7 @@ struct dmn_adapt_model {
     } pace[DMN_ADAPT_PACE];
     size_t pace_at;
     struct dmn_turns *turns; /* owned; NULL: none: the plan and another one take turns */
+    uint64_t turns_ns;       /* what a slowdown must last to be worth turns */
     /* how turns for the parts of an EP ended where no plan was better; OPEN: nothing to say */
     enum tun_verdict split_lost;
     /* a change that is being verified */

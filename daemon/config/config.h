@@ -38,6 +38,7 @@ struct dmn_config_model {
         *shapes;        /* owned; all but the first two are "" where absent */
     char *boards;       /* owned: "off", "auto" or a route (route_text.h) */
     bool latest, saved; /* saved: by a call, not configured (saved.h) */
+    bool stand_in;      /* comes with piped; nobody asked for it */
     size_t origin, line;
 };
 

@@ -91,9 +91,7 @@ static int merge_file(struct dmn_config *c, const char *path, char *ret_error)
 
 static int is_dropin(const struct dirent *e)
 {
-    size_t bytes = strlen(e->d_name);
-
-    return e->d_name[0] != '.' && bytes > 5 && strcmp(e->d_name + bytes - 5, ".json") == 0;
+    return e->d_name[0] != '.' && base_ends_with(e->d_name, ".json");
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)

@@ -46,7 +46,8 @@ static const struct dmn_config_row rows[] = {
            "Group that owns the sockets that the daemon creates itself; it must exist, and the "
            "daemon's user must be a member, or root. Empty: the daemon's own."),
     STRING(DMN_KEY_DEFAULT_MODEL, "default_model", 63, "", NOW,
-           "Model for clients and commands that name none. Empty, or not loaded: the first one."),
+           "Model for clients and commands that name none. Empty, or not loaded: the first one; of "
+           "the model that comes with piped only if there is no other."),
     BOOL(DMN_KEY_PIN, "pin", 1, START, "Pin every thread of a team to a core of its own."),
     INT(DMN_KEY_FRAMES_IN_FLIGHT, "frames_in_flight", "frames", 0, 1024, 0, START,
         "Maximum number of frames of one model in its pipeline; each takes one arena. 0: enough "
@@ -209,7 +210,8 @@ static const struct dmn_config_row rows[] = {
     INT(DMN_KEY_LIMIT_IMAGE_MPIXELS, "limits.image_mpixels", "megapixels", 1, 1024, 64, NOW,
         "Refuse larger images."),
     INT(DMN_KEY_LIMIT_SLICE_MPIXELS, "limits.slice_mpixels", "megapixels", 1, 1024, 9, NOW,
-        "Shrink larger images beside the pipeline, in slices, so that no frame waits for them."),
+        "Shrink larger images beside the pipeline, in slices, so that no frame waits for them; "
+        "from a third on while another user has a stream of the model."),
     STRING(DMN_KEY_LIMIT_USER_WEIGHTS, "limits.user_weights", 250, "", NOW,
            "Shares of computing time beside other users: \"UID=WEIGHT,...\", weights 1 to 1000; "
            "other users have 1. New streams use it."),

@@ -61,6 +61,12 @@ json_t *dmn_border_json(const struct dmn_border_kept *k)
         "error_most", finite_json(k->verdict.error_most));
 }
 
+/* By other boards; this daemon's own count, so it is never behind the model's. */
+static uint64_t answered(const struct dmn_away_counts *n)
+{
+    return n->taken - n->undone - n->in_flight;
+}
+
 json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m)
 {
     const struct dmn_board_model *bm = dmn_boards_of(b, m);
@@ -76,17 +82,17 @@ json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m)
     phase = bm->route->hop_count == 0 ? "none"
             : bm->state.number        ? brd_phase_name(bm->state.phase)
                                       : "asked";
-    return json_pack("{s:s, s:b, s:s, s:b, s:s, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-                     "s:o, s:o}",
-                     "boards", bm->config, "set", dmn_spread_is_set(bm->spread), "route", text,
-                     "serving", bm->serving != 0, "phase", phase, "why", dmn_board_model_why(bm),
-                     "number", (json_int_t)bm->route->number, "hops", hops_json(bm), "answered",
-                     (json_int_t)bm->state.answered, "resent", (json_int_t)bm->state.resent, "sent",
-                     (json_int_t)n.taken, "returned", (json_int_t)n.undone, "in_flight",
-                     (json_int_t)n.in_flight, "window", (json_int_t)bm->state.window, "dropped",
-                     (json_int_t)bm->state.dropped, "pictures",
-                     bm->serving && m->image_width ? json_boolean(bm->state.pictures) : json_null(),
-                     "borders", dmn_border_json(dmn_border_of(b, m)));
+    return json_pack(
+        "{s:s, s:b, s:s, s:b, s:s, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "s:I, s:o, s:o}",
+        "boards", bm->config, "set", dmn_spread_is_set(bm->spread), "route", text, "serving",
+        bm->serving != 0, "phase", phase, "why", dmn_board_model_why(bm), "number",
+        (json_int_t)bm->route->number, "hops", hops_json(bm), "answered", (json_int_t)answered(&n),
+        "here", (json_int_t)m->stats.here, "resent", (json_int_t)bm->state.resent, "sent",
+        (json_int_t)n.taken, "returned", (json_int_t)n.undone, "in_flight", (json_int_t)n.in_flight,
+        "window", (json_int_t)bm->state.window, "dropped", (json_int_t)bm->state.dropped,
+        "pictures", bm->serving && m->image_width ? json_boolean(bm->state.pictures) : json_null(),
+        "borders", dmn_border_json(dmn_border_of(b, m)));
 }
 
 static json_t *eps_json(const struct brd_state *s)
@@ -141,7 +147,7 @@ static void frames(FILE *to, const struct dmn_model *m, const struct dmn_board_m
     struct dmn_away_counts n = dmn_board_model_counts(bm);
 
     fprintf(to, "piped_route_frames_total{model=\"%s\",outcome=\"answered\"} %llu\n", m->name,
-            (unsigned long long)(n.taken - n.undone - n.in_flight));
+            (unsigned long long)answered(&n));
     fprintf(to, "piped_route_frames_total{model=\"%s\",outcome=\"returned\"} %llu\n", m->name,
             (unsigned long long)n.undone);
 }

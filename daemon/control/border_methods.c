@@ -12,6 +12,7 @@
 #include "daemon/control/example_files.h"
 #include "daemon/control/kept_reply.h"
 #include "daemon/control/methods.h"
+#include "json_text.h"
 
 #define AGREEMENT 0.98
 
@@ -59,14 +60,6 @@ static void work(uv_work_t *w)
     j->took_ns = base_now_ns() - start;
 }
 
-/* Names come from files; one that is not UTF-8 must not spoil the reply. */
-static json_t *text_json(const char *text)
-{
-    json_t *s = json_string(text);
-
-    return s ? s : json_string("(unprintable)");
-}
-
 static json_t *outcome(const struct judge *j, const struct dmn_model *m)
 {
     const struct krn_examples *e = &j->examples->set;
@@ -75,7 +68,7 @@ static json_t *outcome(const struct judge *j, const struct dmn_model *m)
     json_object_set_new(verdict, "serves",
                         json_string(brd_encoding_name(dmn_border_encoding(j->control->boards, m))));
     json_object_set_new(verdict, "left_out", json_integer((json_int_t)e->left_out));
-    json_object_set_new(verdict, "left_out_first", text_json(e->note));
+    json_object_set_new(verdict, "left_out_first", json_text_shown(e->note));
     json_object_set_new(verdict, "took_ms", json_real((double)j->took_ns / 1e6));
     json_object_set_new(verdict, "note", json_string(""));
     return json_pack("{s:s, s:o}", "model", j->kept.model, "verdict", verdict);

@@ -3,6 +3,7 @@
 
 #include "base.h"
 #include "daemon/frames/frames.h"
+#include "json_text.h"
 
 static json_t *stream_json(const struct dmn_stream_info *s)
 {
@@ -54,8 +55,8 @@ json_t *dmn_refusals_json(const struct dmn_frames *f)
         /* the reason may quote what the client sent */
         entry = json_pack("{s:s, s:i, s:i, s:s, s:s, s:o*, s:I, s:f}", "client", r->client, "pid",
                           (int)r->pid, "uid", (int)r->uid, "what", dmn_refused_name(r->what),
-                          "status", ipc_status_name(r->status), "why", json_string(r->why), "count",
-                          (json_int_t)r->count, "ago_s",
+                          "status", ipc_status_name(r->status), "why", json_text_shown(r->why),
+                          "count", (json_int_t)r->count, "ago_s",
                           (double)(now_ns - base_min(now_ns, r->last_ns)) / 1e9);
         json_array_append_new(list, entry);
     }

@@ -2,6 +2,7 @@
 #include "base.h"
 #include "daemon/config/config.h"
 #include "daemon/control/json.h"
+#include "json_text.h"
 
 static json_t *value_json(const struct dmn_config_row *row, int64_t number, const char *text)
 {
@@ -13,7 +14,7 @@ static json_t *value_json(const struct dmn_config_row *row, int64_t number, cons
     case DMN_CONFIG_BOOL:
         return json_boolean(number);
     case DMN_CONFIG_STRING:
-        return json_string(text ? text : "");
+        return json_text_shown(text ? text : "");
     case DMN_CONFIG_ENUM:
         dmn_config_choice_name(row, (size_t)number, name, sizeof(name));
         return json_string(name);
@@ -26,7 +27,7 @@ static json_t *origin_json(const struct dmn_config *c, size_t origin, size_t lin
     char where[DMN_CONFIG_WHERE_MAX];
 
     dmn_config_where(c, origin, line, where);
-    return json_string(where);
+    return json_text_shown(where);
 }
 
 json_t *dmn_config_json(const struct dmn_config *c)

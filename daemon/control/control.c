@@ -5,6 +5,7 @@
 #include "base.h"
 #include "daemon/control/control.h"
 #include "ipc/json_memory.h"
+#include "json_text.h"
 
 #define BACKLOG_MAX (4u << 20)      /* a client with more bytes of unread replies is disconnected */
 #define AHEAD_MAX (BACKLOG_MAX / 2) /* with more, its next call waits */
@@ -182,15 +183,13 @@ void dmn_call_send(struct dmn_call *c, char *data, size_t bytes)
 
 void dmn_call_error(struct dmn_call *c, const char *error, const char *parameter, const char *text)
 {
-    json_t *parameters = parameter ? json_pack("{s:s}", parameter, text) : json_object();
+    json_t *parameters =
+        parameter ? json_pack("{s:o}", parameter, json_text_shown(text)) : json_object();
     char name[128], *data = NULL;
     size_t bytes = 0;
     int failed;
 
     snprintf(name, sizeof(name), "%s%s", strchr(error, '.') ? "" : "io.piped.", error);
-    if (parameter && !parameters) { /* text that is not UTF-8 */
-        parameters = json_pack("{s:s}", parameter, "(unprintable)");
-    }
     failed = ipc_varlink_error(name, parameters, &data, &bytes);
     json_decref(parameters);
     answer(c, failed, data, bytes, true);

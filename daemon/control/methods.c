@@ -70,6 +70,7 @@ static const struct method {
                     {"plan", 's', true},
                     {"primitives", 's', true},
                     {"preprocess", 'o', true},
+                    {"board", 's', true},
                     {"files", 'a', true},
                     {"shapes", 'o', true},
                     {"save", 'b', true}}},

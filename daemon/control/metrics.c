@@ -40,7 +40,7 @@ static double admitted(const struct dmn_model *m)
 }
 static double in_flight(const struct dmn_model *m)
 {
-    return (double)m->running;
+    return (double)dmn_clients_in_flight(m);
 }
 static double waiting(const struct dmn_model *m)
 {

@@ -72,19 +72,35 @@ static void save_failed(struct dmn_call *c, int error)
                           : "the model serves, but cannot be saved in the state directory");
 }
 
-static json_t *loaded_json(const struct dmn_load_call *l, const struct dmn_model *m)
+static json_t *loaded_json(const struct dmn_model *m, bool copied)
 {
-    return json_pack("{s:o, s:b}", "model", dmn_model_json(m), "copied", l->sent.copied);
+    return json_pack("{s:o, s:b}", "model", dmn_model_json(m), "copied", copied);
 }
 
-/* Keeps a model that has just been loaded across restarts, then answers the call. */
-static void save(const struct dmn_load_call *l, struct dmn_model *m)
+/* Keeps a model that is loaded across restarts, then answers the call. */
+static void save(struct dmn_call *c, bool copied, struct dmn_model *m)
 {
     struct dmn_config_model as = {
         .name = m->name, .path = m->path, .plan = m->config_plan, .shapes = m->shapes};
 
     dmn_saved_add(m->of->disk, m->of->state_dir, &as,
-                  dmn_kept_reply(l->call, loaded_json(l, m), NULL, save_failed));
+                  dmn_kept_reply(c, loaded_json(m, copied), NULL, save_failed));
+}
+
+/* A model that is loaded from this file, but not saved, need not be loaded again. Return: that is
+ * what the call asks for, and it is done. */
+static bool save_loaded(struct dmn_call *c, const struct dmn_load_source *s)
+{
+    struct dmn_model *m = dmn_model_find(c->control->models, s->name);
+    bool same = m && strcmp(m->path, s->path) == 0 && s->shapes && !(s->plan && s->plan[0]) &&
+                strcmp(m->shapes, s->shapes) == 0;
+
+    if (!same || !json_is_true(json_object_get(c->parameters, "save")) ||
+        dmn_users_is_link(c->control->users, c->conn->peer.uid)) {
+        return false;
+    }
+    save(c, false, m);
+    return true;
 }
 
 /* An error that names a copy names the client's file instead. */
@@ -152,9 +168,9 @@ static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
         }
     }
     if (l->call && m && l->save) {
-        save(l, m);
+        save(l->call, l->sent.copied, m);
     } else if (l->call && m) {
-        dmn_call_reply(l->call, loaded_json(l, m), false);
+        dmn_call_reply(l->call, loaded_json(m, l->sent.copied), false);
     } else if (l->call) {
         dmn_call_error(l->call, "LoadFailed", "why", error);
     }
@@ -274,12 +290,13 @@ void dmn_method_load(struct dmn_call *c)
                                      .plan = text(c, "plan"),
                                      .shapes = shapes,
                                      .preprocess = preprocess,
-                                     .primitives = text(c, "primitives")};
+                                     .primitives = text(c, "primitives"),
+                                     .board = text(c, "board")};
     struct dmn_control *control = c->control;
     struct dmn_load_call *l;
     const char *why;
 
-    if (refuse_load(c, source.name, source.path, shapes, why_shapes)) {
+    if (save_loaded(c, &source) || refuse_load(c, source.name, source.path, shapes, why_shapes)) {
         return;
     }
     l = calloc(1, sizeof(*l));
@@ -345,7 +362,12 @@ static void forgotten(void *call, int error)
     }
     snprintf(why, sizeof(why), "%s",
              error < 0 ? dmn_state_why(error) : "no model of that name is saved");
-    if (error > 0 && m && !m->saved) {
+    if (error > 0 && m && m->stand_in) {
+        snprintf(why, sizeof(why),
+                 "model %s comes with piped, and is served after each start while no model is "
+                 "configured: name yours in /etc/piped/piped.json, or unload it without --save",
+                 name);
+    } else if (error > 0 && m && !m->saved) {
         snprintf(why, sizeof(why),
                  "model %s is configured: remove it from %.400s, or unload it without --save", name,
                  config->files[m->origin]);

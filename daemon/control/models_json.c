@@ -9,6 +9,7 @@
 #include "daemon/frames/frames.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
+#include "json_text.h"
 #include "model/declared.h"
 
 static json_t *shape_json(const struct mdl_tensor *t)
@@ -58,13 +59,32 @@ static json_t *preprocess_json(const struct dmn_model *m)
                      (int)m->image_width, "height", (int)m->image_height);
 }
 
-static json_t *segment_json(const struct mdl_model *model)
+/* Boards call a model NAME-IDENTITY or NAME-IDENTITY-CHOICE, with a long name cut
+ * (daemon/boards/route_fill.c). Return: the length of NAME in the name of a segment of it. */
+static int whole_name_length(const struct dmn_model *m)
 {
-    const struct mdl_segment_of *s = model->segment;
+    const char *end = strchr(m->name, '#'), *at = m->name, *found = NULL;
+    char identity[10];
 
-    return json_pack("{s:I, s:I, s:I, s:s, s:s}", "first_unit", (json_int_t)s->first_unit,
-                     "last_unit", (json_int_t)s->last_unit, "units", (json_int_t)s->unit_count,
-                     "front", s->front, "back", s->back);
+    snprintf(identity, sizeof(identity), "-%.8s", m->model->hash);
+    while ((at = strstr(at, identity)) != NULL) {
+        found = at++;
+    }
+    return (int)((found ? found : end) - m->name);
+}
+
+static json_t *segment_json(const struct dmn_model *m)
+{
+    const struct mdl_segment_of *s = m->model->segment;
+    json_t *j = json_pack("{s:I, s:I, s:I, s:s, s:s}", "first_unit", (json_int_t)s->first_unit,
+                          "last_unit", (json_int_t)s->last_unit, "units", (json_int_t)s->unit_count,
+                          "front", s->front, "back", s->back);
+
+    if (m->board[0]) {
+        json_object_set_new(j, "of", json_stringn(m->name, (size_t)whole_name_length(m)));
+        json_object_set_new(j, "board", json_string(m->board));
+    }
+    return j;
 }
 
 static json_t *notes_json(const struct mdl_model *m)
@@ -114,7 +134,7 @@ json_t *dmn_model_json(const struct dmn_model *m)
         (double)m->load_took_ns / 1e6, "plan", plan, "preprocess", preprocess_json(m), "labels",
         labels);
     if (model->segment) {
-        json_object_set_new(entry, "segment", segment_json(model));
+        json_object_set_new(entry, "segment", segment_json(m));
     }
     json_object_set_new(entry, "asleep", json_boolean(pl_asleep(m->pipe)));
     json_object_set_new(entry, "integers", json_integer((json_int_t)mdl_integer_ops(m->model)));
@@ -298,15 +318,15 @@ json_t *dmn_model_status_json(const struct dmn_model *m)
         dmn_model_fps(m, base_now_ns()), "latency_ms", "p50", latency[0], "p95", latency[1], "p99",
         latency[2], "max", latency[3], "frames", "admitted", (json_int_t)s->admitted, "answered",
         (json_int_t)s->answered, "dropped", (json_int_t)s->dropped, "failed", (json_int_t)s->failed,
-        "in_flight", (json_int_t)m->running, "waiting", (json_int_t)dmn_model_waiting(m), "tuning",
-        m->planning->retune != NULL, "stages", stages_json(m), "warnings",
-        dmn_model_warnings_json(m), "adapt", dmn_adapt_json(m));
+        "in_flight", (json_int_t)dmn_clients_in_flight(m), "waiting",
+        (json_int_t)dmn_model_waiting(m), "tuning", m->planning->retune != NULL, "stages",
+        stages_json(m), "warnings", dmn_model_warnings_json(m), "adapt", dmn_adapt_json(m));
     json_object_set_new(entry, "pictures_s",
                         json_real((double)dmn_clients_stats(m)->image_ns / 1e9));
     json_object_set_new(entry, "pictures_beside_s",
                         json_real((double)dmn_clients_stats(m)->image_beside_ns / 1e9));
     if (model->segment) {
-        json_object_set_new(entry, "segment", segment_json(model));
+        json_object_set_new(entry, "segment", segment_json(m));
     }
     return entry;
 }
@@ -421,8 +441,9 @@ json_t *dmn_failed_json(const struct dmn_failed_models *failed)
 
     STAILQ_FOREACH(m, failed, linked)
     {
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", m->name, "path", m->path,
-                                              "error", m->error));
+        json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "name", m->name, "path",
+                                              json_text_shown(m->path), "error",
+                                              json_text_shown(m->error)));
     }
     return list;
 }

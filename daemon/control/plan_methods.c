@@ -141,6 +141,7 @@ void dmn_method_auto_plan(struct dmn_call *c)
     if (!m || !dmn_method_may_switch(m, c) || !(j = job_new(c, m))) {
         return;
     }
+    dmn_planner_beside(m, &j->explain.problem);
     j->run = auto_run;
     j->done = auto_done;
     job_queue(j);

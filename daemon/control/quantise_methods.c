@@ -11,6 +11,7 @@
 #include "daemon/control/kept_reply.h"
 #include "daemon/control/swap_call.h"
 #include "daemon/models/quantised.h"
+#include "json_text.h"
 #include "kernels/int8cal/quantise.h"
 
 #define AGREEMENT 0.98
@@ -42,21 +43,13 @@ static int prepare(struct dmn_hot_swap *r)
     return error;
 }
 
-/* Names come from files; one that is not UTF-8 must not spoil the reply. */
-static json_t *text_json(const char *text)
-{
-    json_t *s = json_string(text);
-
-    return s ? s : json_string("(unprintable)");
-}
-
 static json_t *kept_json(const struct quantise *q, const struct mdl_calibration *c)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; c && i < c->keep_count; i++) {
-        json_array_append_new(list, json_pack("{s:o, s:s}", "op", text_json(c->keep[i]), "why",
-                                              krn_kept_why_name(q->of.why[i])));
+        json_array_append_new(list, json_pack("{s:o, s:s}", "op", json_text_shown(c->keep[i]),
+                                              "why", krn_kept_why_name(q->of.why[i])));
     }
     return list;
 }
@@ -76,11 +69,11 @@ static json_t *outcome(const struct dmn_hot_swap *r)
         "{s:{s:s, s:b, s:o, s:s, s:I, s:I, s:b, s:I, s:o, s:I, s:f, s:f, s:o, s:o, s:o, s:o, s:I, "
         "s:I, s:o, s:o, s:f, s:s}, s:s}",
         "quantised", "model", r->load->name, "serves", c != NULL, "why",
-        text_json(r->error > 0 ? r->load->error : ""), "method",
+        json_text_shown(r->error > 0 ? r->load->error : ""), "method",
         of->method == KRN_CALIBRATE_KL ? "kl" : "min-max", "calibrated", (json_int_t)of->calibrated,
         "judged", (json_int_t)of->judged, "held_out", of->held_out, "left_out",
         (json_int_t)q->swap.examples->set.left_out, "left_out_first",
-        text_json(q->swap.examples->set.note), "zeros", (json_int_t)of->zeros, "agreement",
+        json_text_shown(q->swap.examples->set.note), "zeros", (json_int_t)of->zeros, "agreement",
         of->agreement, "bound", q->options.agreement_min, "error_mean",
         isfinite(of->error_mean) ? json_real(of->error_mean) : json_null(), "error_most",
         isfinite(of->error_most) ? json_real(of->error_most) : json_null(), "f32_ms",

@@ -73,6 +73,18 @@ void dmn_queue_leave(struct dmn_queue *q)
     }
 }
 
+bool dmn_admission_others(const struct dmn_admission *a, const struct dmn_queue *q)
+{
+    const struct dmn_share *s;
+
+    LIST_FOREACH(s, &a->shares, linked) {
+        if (s != q->share && s->stream_count > 0) {
+            return true;
+        }
+    }
+    return q->share != &a->spare && a->spare.stream_count > 0;
+}
+
 void dmn_admission_add(struct dmn_admission *a, struct dmn_queue *q)
 {
     a->waiting++;

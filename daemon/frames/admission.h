@@ -63,6 +63,9 @@ void dmn_queue_join(struct dmn_admission *a, struct dmn_queue *q, uid_t uid, uns
  * joined none. */
 void dmn_queue_leave(struct dmn_queue *q);
 
+/** dmn_admission_others() - Return: another user than that of @q has a stream here. */
+bool dmn_admission_others(const struct dmn_admission *a, const struct dmn_queue *q);
+
 /** dmn_admission_add() - one more frame of @q waits. */
 void dmn_admission_add(struct dmn_admission *a, struct dmn_queue *q);
 /** dmn_admission_drop() - removes one waiting frame of @q. */

@@ -44,6 +44,8 @@ struct dmn_record *dmn_stream_take(struct dmn_stream *s, const struct ipc_header
     }
     r->deadline_ns = ipc_frame_deadline(&s->flow, &f, r->arrival_ns);
     r->goes_to = takes_tensors(s);
+    r->others = s->format.pixfmt != IPC_PIX_TENSOR && s->peer->frames->slicer.running &&
+                dmn_admission_others(&s->clients->admission, &s->queue);
     if (r->answer.is_inline) {
         *ret_inline = dmn_record_place_inline(r, &s->format, h, &f, s->peer);
     } else {

@@ -270,6 +270,17 @@ void dmn_frames_deinit(struct dmn_frames *f)
     dmn_account_trim(&f->accounts);
 }
 
+size_t dmn_clients_in_flight(const struct dmn_model *m)
+{
+    const struct dmn_stream *s;
+    size_t count = 0;
+
+    LIST_FOREACH(s, &m->clients->streams, linked) {
+        count += s->running;
+    }
+    return count;
+}
+
 const struct dmn_client_stats *dmn_clients_stats(const struct dmn_model *m)
 {
     return &m->clients->stats;

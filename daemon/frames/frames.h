@@ -98,6 +98,9 @@ struct dmn_client_info {
 void dmn_frames_each_client(const struct dmn_frames *f,
                             void (*fn)(void *ctx, const struct dmn_client_info *client), void *ctx);
 
+/** dmn_clients_in_flight() - Return: frames of @m's clients in a pipeline, elsewhere or being
+ * prepared, also those that a model has whose place @m took. */
+size_t dmn_clients_in_flight(const struct dmn_model *m);
 /** dmn_clients_stats() - Return: the statistics of @m's clients, borrowed. */
 const struct dmn_client_stats *dmn_clients_stats(const struct dmn_model *m);
 /** dmn_clients_latency() - p50, p95, p99 and max of the newest answers, in ms; zeros before the

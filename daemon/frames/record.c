@@ -35,8 +35,9 @@ void dmn_record_reset(struct dmn_record *r)
 {
     r->next_free = NULL;
     r->state = DMN_RECORD_READING;
-    r->here = false;
+    r->here = r->admitted = false;
     r->goes_to = NULL;
+    r->others = false;
     r->arrival_ns = base_now_ns();
     r->deadline_ns = 0;
     r->image = (struct krn_image){0};
@@ -211,6 +212,15 @@ static struct ipc_areas areas_of(const struct dmn_frame_format *format)
                               .image = format->pixfmt != IPC_PIX_TENSOR};
 }
 
+/* The largest image, in pixels, that a team prepares. Other users' frames wait for that, so it is
+ * smaller while there are other users. */
+static uint64_t most_in_team(const struct dmn_record *r, const struct dmn_config *config)
+{
+    uint64_t most = (uint64_t)dmn_config_int(config, DMN_KEY_LIMIT_SLICE_MPIXELS) * MPIXEL;
+
+    return r->others ? most / 3 : most;
+}
+
 /* Describes the input if it is an image. Return: false: it does not fit its bytes, or is too large;
  * refused. */
 static bool set_image(struct dmn_record *r, const struct dmn_frame_format *format,
@@ -244,7 +254,7 @@ static bool set_image(struct dmn_record *r, const struct dmn_frame_format *forma
                           f->width, f->height, (double)pixels / MPIXEL, (long long)most);
         return false;
     }
-    r->beside = pixels > (uint64_t)dmn_config_int(config, DMN_KEY_LIMIT_SLICE_MPIXELS) * MPIXEL;
+    r->beside = pixels > most_in_team(r, config);
     r->for_boards =
         !r->beside && r->goes_to && !r->goes_to->takes(r->goes_to, format->pixfmt, &r->image);
     r->beside |= r->for_boards;

@@ -44,6 +44,7 @@ struct dmn_record {
     struct dmn_stream *stream; /* its owner */
     enum dmn_record_state state;
     bool here;                /* only for the model's own pipeline: it came back from elsewhere */
+    bool admitted;            /* its stream's model counts it as admitted; written by submit.c */
     struct ipc_answer answer; /* complete once DONE */
     enum dmn_no_result why;   /* DONE: why there is no result; NONE: there is one */
     uint64_t arrival_ns, deadline_ns;
@@ -65,6 +66,7 @@ struct dmn_record {
     bool beside; /* it is to be; written by record.c */
     const struct dmn_elsewhere
         *goes_to;    /* frames go there, when it came; written by frame_ring.c */
+    bool others;     /* another user had a stream of the model then; written by frame_ring.c */
     bool for_boards; /* but only because frames go elsewhere, as tensors; written by record.c */
     bool prepared;   /* input is what prepared_by made of it */
     struct mdl_preproc prepared_by; /* of the rows done */

@@ -22,13 +22,39 @@ static void unlink_stream(struct dmn_stream *s)
     }
 }
 
+/* Its model counts what it admitted of frames without an answer, and their answers later. */
+static uint64_t admitted(const struct dmn_stream *s)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = s->head; i != s->tail; i++) {
+        count += s->ring[i & DMN_RING_MASK]->admitted;
+    }
+    return count;
+}
+
+/* The connection is gone, and with it the answers: its frames count as cancelled. */
+static void count_unanswered(struct dmn_stream *s)
+{
+    for (uint32_t i = s->head; i != s->tail && s->clients; i++) {
+        if (s->ring[i & DMN_RING_MASK]->admitted) {
+            dmn_clients_count(s->clients, &(struct dmn_frame_end){.status = IPC_CANCELLED,
+                                                                  .policy = s->policy,
+                                                                  .why = DMN_NO_RESULT_CANCELLED});
+        }
+    }
+}
+
 void dmn_stream_move(struct dmn_stream *s, struct dmn_clients *to)
 {
     size_t waiting = s->queue.flow.waiting;
+    uint64_t moved = admitted(s);
 
     for (size_t i = 0; i < waiting; i++) {
         dmn_admission_drop(&s->clients->admission, &s->queue);
     }
+    s->clients->model->stats.admitted -= moved;
+    to->model->stats.admitted += moved;
     unlink_stream(s);
     link_stream(to, s);
     for (size_t i = 0; i < waiting; i++) {
@@ -53,6 +79,7 @@ static bool grow_records(struct dmn_stream *s, size_t count)
 
 struct dmn_stream *dmn_stream_free(struct dmn_stream *s)
 {
+    count_unanswered(s);
     unlink_stream(s);
     dmn_queue_leave(&s->slices);
     while (s->free) {

@@ -38,6 +38,9 @@ static void collected(struct dmn_frame_owner *owner, struct dmn_model *m, struct
 
     m->running--;
     m->stats.last_ns = f->done_ns;
+    if (r->stream->clients) { /* not @m after a hot swap */
+        r->stream->clients->model->stats.here += f->status == PL_FRAME_OK;
+    }
     r->running = NULL;
     r->answer.epoch = f->epoch;
     r->answer.done_ns = f->done_ns;
@@ -195,7 +198,8 @@ static bool submit(struct dmn_clients *w, struct dmn_stream *s)
     r->state = DMN_RECORD_RUNNING;
     s->running++;
     m->running++;
-    m->stats.admitted += !r->here;
+    m->stats.admitted += !r->admitted; /* else it came back from elsewhere */
+    r->admitted = true;
     note_wire(m, r);
     return true;
 }

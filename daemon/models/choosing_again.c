@@ -124,7 +124,11 @@ static void failed(struct dmn_hot_swap *r, const struct dmn_outcome *o)
 {
     struct dmn_model *m = dmn_model_find(r->models, r->load->name);
 
-    if (m && (m->choice.outdated || m->choice.doubt > 0) && o->reason != DMN_REFUSED_BUSY) {
+    if (r->arrival.cancelled) {
+        dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.model = r->load->name},
+                     "model %s: measuring its primitives again was called off: %s", r->load->name,
+                     o->text);
+    } else if (m && (m->choice.outdated || m->choice.doubt > 0) && o->reason != DMN_REFUSED_BUSY) {
         m->choice.doubt = 0;
         stay(m, LOG_WARNING, o->text);
     }
@@ -171,6 +175,7 @@ static void begin(struct dmn_model *m)
     if (!r) {
         return;
     }
+    r->gives_way = true;
     r->load->choose.anew = true;
     if (!m->choice.outdated) {
         take_known(m, &r->load->choose);

@@ -14,7 +14,8 @@
  * most three times on a calm machine and ten times in all, and only if adapt.enabled.
  *
  * Measuring takes a core away from frames, and frames distort it. So it waits for a second without
- * frames, but not for ever.
+ * frames, but not for ever. A request to optimise or quantise a model calls it off; it is tried
+ * again later.
  */
 #pragma once
 

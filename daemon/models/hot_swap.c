@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/models/hot_swap.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base.h"
@@ -74,8 +75,18 @@ static void end(struct dmn_arrival *a, const struct dmn_outcome *o)
     } else if (o->text) { /* without text the requester knows */
         fail(r, o->reason, o->text);
     }
-    r->models->hot_swap = NULL;
+    if (r->models->hot_swap == r) {
+        r->models->hot_swap = NULL;
+    }
     dmn_hot_swap_free(r);
+}
+
+/* Return: why no other hot swap can begin beside @r; borrowed from it. */
+static const char *in_way(struct dmn_hot_swap *r)
+{
+    snprintf(r->in_way, sizeof(r->in_way), "model %s is being %s; ask again when that has ended",
+             r->load->name, r->cause == DMN_CAUSE_QUANTISE ? "quantised" : "optimised");
+    return r->in_way;
 }
 
 struct dmn_hot_swap *dmn_hot_swap_new(struct dmn_model *m, enum dmn_cause cause,
@@ -85,10 +96,14 @@ struct dmn_hot_swap *dmn_hot_swap_new(struct dmn_model *m, enum dmn_cause cause,
     struct dmn_models *models = m->of;
     struct dmn_hot_swap *r;
 
-    if (models->hot_swap || models->planner->changing(m)) {
+    if (models->hot_swap && !models->hot_swap->gives_way) {
+        *ret_why =
+            (struct dmn_outcome){.reason = DMN_REFUSED_BUSY, .text = in_way(models->hot_swap)};
+        return NULL;
+    }
+    if (models->planner->changing(m)) {
         *ret_why = (struct dmn_outcome){.reason = DMN_REFUSED_BUSY,
-                                        .text = models->hot_swap ? "another hot swap is in progress"
-                                                                 : "the plan is being changed"};
+                                        .text = "the model's plan is being changed"};
         return NULL;
     }
     r = calloc(1, sizeof(*r));
@@ -113,10 +128,14 @@ int dmn_hot_swap_begin(struct dmn_hot_swap *r)
 {
     int error = dmn_arrival_begin(&r->arrival);
 
-    if (!error) {
-        r->models->hot_swap = r;
+    if (error) {
+        return error;
     }
-    return error;
+    if (r->models->hot_swap) {
+        dmn_arrival_cancel(&r->models->hot_swap->arrival, "a request took its place");
+    }
+    r->models->hot_swap = r;
+    return 0;
 }
 
 void dmn_hot_swap_cancel(const struct dmn_models *models, const char *name, const char *why)

@@ -4,7 +4,8 @@
  *
  * A work thread builds the new model while the old one serves. Then the new one takes its place, as
  * in a reload: clients go on, and no frame is lost. The requester provides the steps. One hot swap
- * runs at a time. Threads: the loop thread, except prepare().
+ * runs at a time; one that gives way is called off by the next. Threads: the loop thread, except
+ * prepare().
  */
 #pragma once
 
@@ -13,7 +14,9 @@
 struct dmn_hot_swap {
     struct dmn_arrival arrival;
     struct dmn_models *models; /* borrowed */
+    bool gives_way;            /* nobody waits for it */
     bool told;                 /* the requester knows the outcome */
+    char in_way[160];          /* why another cannot begin; written by hot_swap.c */
     struct dmn_load *load;     /* owned */
     int error;                 /* of prepare() */
     enum dmn_cause cause;      /* of the history event */
@@ -33,7 +36,8 @@ struct dmn_hot_swap {
  * dmn_hot_swap_new() - prepares a hot swap of @m with its configured sources
  *
  * @cause: for the history. Return: owned by the caller until dmn_hot_swap_begin(); NULL, with
- * @ret_why set, if a hot swap or a change of plan is in progress, or if out of memory.
+ * @ret_why set, if a hot swap that does not give way, or a change of plan, is in progress, or if
+ * out of memory.
  */
 struct dmn_hot_swap *dmn_hot_swap_new(struct dmn_model *m, enum dmn_cause cause,
                                       struct dmn_outcome *ret_why);

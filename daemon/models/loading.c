@@ -16,6 +16,23 @@
 
 #define SMALL_BYTES (16u << 20) /* what is free is known no better than that */
 
+/* A picture's input has one or three channels. */
+static int check_pad(const struct mdl_model *m, char ret_error[MDL_ERROR_MAX])
+{
+    const struct mdl_tensor *t = &m->tensors[m->inputs[0].tensor];
+    size_t channels = t->rank == 4 ? t->dim[m->preproc.nhwc ? 3 : 1] : 0;
+    size_t given = m->segment && m->segment->first_unit > 0 ? 0 : m->preproc.pad_given;
+
+    if (given == 0 || given == channels || (channels != 1 && channels != 3)) {
+        return 0;
+    }
+    snprintf(ret_error, MDL_ERROR_MAX,
+             "key 'pad': it lists %zu values, and input %.200s has %zu channel%s; give one value, "
+             "or one per channel",
+             given, m->inputs[0].name, channels, channels == 1 ? "" : "s");
+    return -EBADMSG;
+}
+
 int dmn_load_check(const struct mdl_model *m, char ret_error[MDL_ERROR_MAX])
 {
     size_t bytes = 0;
@@ -43,7 +60,7 @@ int dmn_load_check(const struct mdl_model *m, char ret_error[MDL_ERROR_MAX])
         snprintf(ret_error, MDL_ERROR_MAX, "the model has more than %u units", TUN_UNIT_MAX);
         return -E2BIG;
     }
-    return 0;
+    return check_pad(m, ret_error);
 }
 
 static struct dmn_file_stamp file_stamp(const char *path)

@@ -39,19 +39,22 @@ struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration);
  * as they are now, else as they were when they were loaded. */
 uint64_t dmn_stamp_data(const struct mdl_model *m, bool now);
 
+#define DMN_BOARD_NAME_BYTES 32u /* with NUL */
+
 /* What to load, borrowed during the call. name and path are set; the others may be NULL. */
 struct dmn_load_source {
     const char *name, *path, *plan, *kernels, *calibration;
     const char *shapes;     /* of open dimensions, as text (model/open_shapes.h) */
     const char *preprocess; /* instead of the sidecar's, as JSON (mdl_sidecar.preprocess) */
     const char *primitives; /* dmn_choice_text() of the whole model, for a segment of it */
+    const char *board;      /* of a segment: the board that it is computed for */
     bool latest;
     const struct dmn_config *config; /* whose limits hold; NULL: those of the one in force */
 };
 
 /* One load: inputs, then results. Plain data for one thread at a time. */
 struct dmn_load {
-    char name[64];
+    char name[64], board[DMN_BOARD_NAME_BYTES];
     char *path, *plan, *kernels, *calibration, *shapes; /* owned; calibration: a file, or "" */
     char *preprocess; /* owned; given; result: the sidecar's; NULL: it has none */
     bool latest, from_config;

@@ -65,12 +65,25 @@ const char *dmn_model_missing(const struct dmn_models *models, const char *name,
     return ret;
 }
 
+/* What nobody asked for is not what requests without a name mean: the model that comes with piped,
+ * and segments for other boards. */
+static bool is_asked_for(const struct dmn_model *m)
+{
+    const struct dmn_config_model *c =
+        dmn_config_find_model(dmn_machine_config(m->of->machine), m->name);
+
+    return !m->board[0] && !(c && c->stand_in && strcmp(c->path, m->path) == 0);
+}
+
 struct dmn_model *dmn_model_default(const struct dmn_models *models)
 {
     const char *name =
         dmn_config_string(dmn_machine_config(models->machine), DMN_KEY_DEFAULT_MODEL);
     struct dmn_model *m = name[0] ? dmn_model_find(models, name) : NULL;
 
+    for (struct dmn_model *next = models->models; !m && next; next = next->next) {
+        m = is_asked_for(next) ? next : NULL;
+    }
     return m ? m : models->models;
 }
 
@@ -174,6 +187,7 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     m->calibration = strdup(l->calibration);
     m->shapes = strdup(l->shapes);
     m->preprocess = base_take(l->preprocess);
+    memcpy(m->board, l->board, sizeof(m->board));
     m->latest = l->latest;
     m->from_config = l->from_config;
     m->quantised = l->ranges != NULL;

@@ -28,6 +28,7 @@ struct dmn_planning;
 struct dmn_model_stats {
     /* clients' frames, counted by daemon/frames/ */
     uint64_t admitted, answered, dropped, failed;
+    uint64_t here;      /* of clients' frames, those that this board's pipeline computed */
     uint64_t collected; /* frames out of the pipeline, with synthetic ones */
     uint64_t last_ns;   /* when the last client's frame came out */
     /* of a frame's input, as it would go to other boards: moving average; 0: not known */
@@ -48,7 +49,7 @@ struct dmn_busy {
 struct dmn_model {
     struct dmn_model *next;
     struct dmn_models *of;
-    char name[64];
+    char name[64], board[DMN_BOARD_NAME_BYTES]; /* board: that a segment is computed for; or "" */
     char *path, *config_plan, *kernels, *calibration, *shapes; /* owned */
     char *preprocess; /* owned: how pictures become the input, as JSON; NULL: nothing says so */
     bool latest, from_config;

@@ -18,6 +18,7 @@ struct dmn_load_source dmn_model_source(const struct dmn_model *m)
                                     .calibration = m->calibration,
                                     .shapes = m->shapes,
                                     .preprocess = m->model->segment ? m->preprocess : NULL,
+                                    .board = m->board,
                                     .latest = m->latest};
 }
 
@@ -54,6 +55,7 @@ struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn
         return NULL;
     }
     snprintf(l->name, sizeof(l->name), "%s", s->name);
+    snprintf(l->board, sizeof(l->board), "%s", s->board ? s->board : "");
     l->path = strdup(s->path);
     l->plan = strdup(s->plan ? s->plan : "");
     l->kernels = strdup(s->kernels ? s->kernels : "");

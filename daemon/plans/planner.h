@@ -81,6 +81,11 @@ void dmn_planner_guess(struct tun_problem *p);
 int dmn_planner_problem(const struct dmn_model *m, const struct dmn_goal *goal,
                         struct tun_problem *ret);
 
+/** dmn_planner_beside() - makes wider teams of @p dearer, as far as tasks wait for cores now
+ * (pressure of proc(5)): a core is there 1 - p of the time, and a team needs all its cores at once
+ * (tun_share_factor()). A factor that all widths share changes no plan, and is left out. */
+void dmn_planner_beside(const struct dmn_model *m, struct tun_problem *p);
+
 /** dmn_planner_mark() - sets the mark: dmn_planner_trial() counts frames from now on. Without a
  * mark, or after a switch, it counts from the start of the plan. Return: 0; -ENOMEM: mark
  * unchanged. */

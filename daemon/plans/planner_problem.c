@@ -7,12 +7,14 @@
 #include "base.h"
 #include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
+#include "daemon/machine/sampling.h"
 #include "daemon/models/memory_room.h"
 #include "daemon/plans/kept.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"
 #include "pipeline/plan_move.h"
+#include "tuner/adapt/correct.h"
 #include "tuner/learn.h"
 
 /* What a team spends on a frame outside its units, until a trial shows it: taking the frame off a
@@ -23,6 +25,8 @@
 /* For EPs without configured watts: power grows faster than speed, and the energy of the same work
  * with its square root. An estimate that only ranks EPs. */
 #define WATTS_EXPONENT 1.5
+
+#define WAITED_MOST 0.95 /* more of the time counts as that */
 
 /* The least sigma of cells that tun_fill() made of weights alone. */
 #define UNCERTAIN_WEIGHT 0.45
@@ -179,6 +183,24 @@ int dmn_planner_problem(const struct dmn_model *m, const struct dmn_goal *goal,
         apply_goal(ret, config, goal);
     }
     return error;
+}
+
+void dmn_planner_beside(const struct dmn_model *m, struct tun_problem *p)
+{
+    double waited = dmn_sensors_now(m->planning->of->machine)->psi_cpu.some_avg10 / 100;
+
+    if (!gov_known(waited)) {
+        return;
+    }
+    for (size_t k = 0; k < p->ep_count; k++) {
+        for (size_t w = 2; w <= p->eps[k].cores; w++) {
+            double factor = tun_share_factor(1 / (1 - base_min(waited, WAITED_MOST)), 1, w - 1);
+
+            for (size_t u = 0; u < p->unit_count; u++) {
+                tun_cell_at(&p->costs, k, w, u)->ns *= factor;
+            }
+        }
+    }
 }
 
 int dmn_planner_prepare(struct dmn_plans *plans, const struct dmn_machine *on,

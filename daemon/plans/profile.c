@@ -244,6 +244,16 @@ static bool collect(struct dmn_profile_run *r)
     return !r->flying;
 }
 
+/* Return: enough frames were measured. A wide team that others disturb has no times at first. */
+static bool measured(const struct dmn_profile_run *r)
+{
+    struct pl_unit_stats first;
+
+    pl_unit_stats(r->pipe, 0, &first);
+    return r->frames >= FRAMES_MAX || (r->frames >= FRAMES_MIN && first.time.count > 0 &&
+                                       base_now_ns() - r->from_ns >= r->share_ns);
+}
+
 void dmn_profile_step(struct dmn_plans *plans)
 {
     struct dmn_profile_run *r = plans->profile ? plans->profile->run : NULL;
@@ -259,8 +269,7 @@ void dmn_profile_step(struct dmn_plans *plans)
         }
         r->switching = false;
         begin_width(r);
-    } else if (r->frames >= FRAMES_MAX ||
-               (r->frames >= FRAMES_MIN && base_now_ns() - r->from_ns >= r->share_ns)) {
+    } else if (measured(r)) {
         record(r);
         if (!next(r)) {
             finish(r);

@@ -84,6 +84,25 @@ static bool saturated(const struct dmn_trial *t)
     return p->count > 0 && t->starved * 10 <= p->count;
 }
 
+/* What the team took since counting began. Where few frames are under way it may have had none:
+ * then what another one of its group took. Return: there is one. */
+static bool service_of(const struct dmn_trial *t, const struct dmn_model *m, size_t i,
+                       struct pl_team_stats *ret, struct pl_series *ret_service)
+{
+    pl_team_stats(m->pipe, i, ret);
+    pl_series_since(&t->before[i], &ret->service, ret_service);
+    for (size_t k = 0; ret_service->count == 0 && k < pl_team_count(m->pipe) && k < PL_TEAM_MAX;
+         k++) {
+        struct pl_team_stats other;
+
+        pl_team_stats(m->pipe, k, &other);
+        if (other.stage == ret->stage && other.ep == ret->ep && other.width == ret->width) {
+            pl_series_since(&t->before[k], &other.service, ret_service);
+        }
+    }
+    return ret_service->count > 0;
+}
+
 /* The slowest stage by its teams' clocks, 1 / sum 1/T, with the uncertainty that follows from
  * theirs. */
 static void slowest_stage(const struct dmn_trial *t, const struct dmn_model *m, double *ret_ns,
@@ -98,9 +117,7 @@ static void slowest_stage(const struct dmn_trial *t, const struct dmn_model *m, 
         struct pl_series s;
         double half;
 
-        pl_team_stats(m->pipe, i, &team);
-        pl_series_since(&t->before[i], &team.service, &s);
-        if (s.mean_ns <= 0) {
+        if (!service_of(t, m, i, &team, &s) || s.mean_ns <= 0) {
             continue;
         }
         half = s.count < 2 ? INFINITY
@@ -117,14 +134,14 @@ static void slowest_stage(const struct dmn_trial *t, const struct dmn_model *m, 
     }
 }
 
-/* Return: every team has computed a frame since counting began. */
+/* Return: every team has computed a frame since counting began, or one like it has. */
 static bool all_counted(const struct dmn_trial *t, const struct dmn_model *m)
 {
-    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
-        struct pl_team_stats team;
+    struct pl_team_stats team;
+    struct pl_series s;
 
-        pl_team_stats(m->pipe, i, &team);
-        if (team.service.count <= t->before[i].count) {
+    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
+        if (!service_of(t, m, i, &team, &s)) {
             return false;
         }
     }

@@ -53,7 +53,7 @@ void dmn_trial_collected(struct dmn_trial *t, struct dmn_model *m, const struct 
 bool dmn_trial_over(struct dmn_trial *t, struct dmn_model *m, uint64_t now_ns);
 /** dmn_trial_figures() - the time per frame of what was counted so far, in both ways
  * @ret_pace_ns: between departures; 0: frames were missing @ret_clock_ns: of the slowest stage by
- * the clocks; 0: a team had no frame */
+ * the clocks; 0: no team of a group had a frame */
 void dmn_trial_figures(const struct dmn_trial *t, const struct dmn_model *m, double *ret_pace_ns,
                        double *ret_clock_ns);
 /**

@@ -11,6 +11,7 @@
 #include "daemon/service/service.h"
 #include "ipc/varlink.h"
 #include "ipc/wire.h"
+#include "json_text.h"
 
 struct dmn_inherited dmn_inherited_copy(const struct dmn_inherited *from)
 {
@@ -25,33 +26,35 @@ void dmn_inherited_close(struct dmn_inherited *in)
     base_close_fd(&in->control);
 }
 
-/* Answers everybody who waits at a listening socket. Return: whether anybody did. */
-static bool answer(int listening, const void *bytes, size_t count)
+/* Answers one client who was there when poll() returned: who came later may have changed something
+ * first. Return: whether there was one. */
+static bool answer(const struct pollfd *listening, const void *bytes, size_t count)
 {
-    bool any = false;
-    int fd;
+    base_autoclose int fd = -1;
 
-    while ((fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        (void)!send(fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
-        close(fd);
-        any = true;
+    if (listening->revents & POLLIN) {
+        fd = accept4(listening->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     }
-    return any;
+    if (fd >= 0) {
+        (void)!send(fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    return fd >= 0;
 }
 
 void dmn_refuse_start(const struct dmn_inherited *in, const char *why,
-                      bool (*mended)(const void *ctx), const void *ctx)
+                      bool (*changed)(const void *ctx), const void *ctx)
 {
-    uint64_t now = base_now_ns(), last = now + DMN_REFUSING_BUSY_MS * BASE_NS_PER_MS;
-    uint64_t end = now + DMN_REFUSING_IDLE_MS * BASE_NS_PER_MS;
+    uint64_t now = base_now_ns(), end = now + DMN_REFUSING_IDLE_MS * BASE_NS_PER_MS;
+    uint64_t most_ms = changed ? DMN_REFUSING_MOST_MS : DMN_REFUSING_BUSY_MS;
+    uint64_t last = now + most_ms * BASE_NS_PER_MS;
     struct pollfd wait[] = {{in->frames, POLLIN, 0}, {in->control, POLLIN, 0}};
     uint8_t error[IPC_HEADER_BYTES + IPC_TEXT_MAX];
     size_t error_bytes = ipc_put_error(IPC_UNAVAILABLE, why, error), reply_bytes = 0;
-    json_t *parameters = json_pack("{s:s}", "why", why);
+    json_t *parameters = json_pack("{s:o}", "why", json_text_shown(why));
     base_autofree char *reply = NULL;
 
     if (!parameters ||
-        ipc_varlink_error("io.piped.NotStarted", parameters, &reply, &reply_bytes) < 0) {
+        ipc_varlink_error(IPC_VARLINK_NOT_STARTED, parameters, &reply, &reply_bytes) < 0) {
         reply_bytes = 0;
     }
     json_decref(parameters);
@@ -64,16 +67,16 @@ void dmn_refuse_start(const struct dmn_inherited *in, const char *why,
     while ((in->frames >= 0 || in->control >= 0) && now < end) {
         int count = poll(wait, base_array_count(wait), (int)((end - now) / BASE_NS_PER_MS) + 1);
 
-        if ((count < 0 && errno != EINTR) || (count > 0 && mended && mended(ctx))) {
+        if ((count < 0 && errno != EINTR) || (count > 0 && changed && changed(ctx))) {
             break;
         }
+        now = base_now_ns();
         if (count > 0) {
-            bool frames = answer(in->frames, error, error_bytes);
+            bool frames = answer(&wait[0], error, error_bytes);
 
-            if (answer(in->control, reply, reply_bytes) || frames) {
-                end = last;
+            if (answer(&wait[1], reply, reply_bytes) || frames) {
+                end = base_min(now + DMN_REFUSING_BUSY_MS * BASE_NS_PER_MS, last);
             }
         }
-        now = base_now_ns();
     }
 }

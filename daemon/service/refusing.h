@@ -12,10 +12,12 @@
 
 #include <stdbool.h>
 
-/* How long it stays without clients, and with some. In 30 s clients can start it fewer times than
- * StartLimitBurst= of piped.service allows, so that people can start it besides. */
+/* How long it stays without clients; after the last one; at most, if it knows when to end. In 30 s
+ * clients can start it fewer times than StartLimitBurst= of piped.service allows, so that people
+ * can start it besides. */
 #define DMN_REFUSING_IDLE_MS 200u
 #define DMN_REFUSING_BUSY_MS 2000u
+#define DMN_REFUSING_MOST_MS 10000u
 
 struct dmn_inherited {
     int frames, control; /* listening sockets, owned by the one who has the struct; -1: none */
@@ -33,12 +35,13 @@ void dmn_inherited_close(struct dmn_inherited *in);
 /**
  * dmn_refuse_start() - tells the service manager and clients why the daemon does not start
  *
- * @why: one line. Clients of frames get an ERROR of status unavailable, after which libpiped tries
- * again; control clients the error NotStarted. It stays for DMN_REFUSING_IDLE_MS, and for
- * DMN_REFUSING_BUSY_MS once somebody has connected; it returns at once if there is no socket.
- * @mended: asked before each answer, whether a start would get further now: then it returns, and
- * who waits starts the service. NULL: nobody knows.
+ * @why: one line. Clients of frames get an ERROR of status unavailable, control clients the error
+ * NotStarted. It stays for DMN_REFUSING_IDLE_MS, and for DMN_REFUSING_BUSY_MS once somebody has
+ * connected; it returns at once if there is no socket.
+ * @changed: asked before each answer, whether a start would go another way now: then it returns,
+ * and who waits starts the service. So clients that ask again and again may keep it for
+ * DMN_REFUSING_MOST_MS. NULL: nobody knows.
  * Threads: the main thread, while no loop runs. Blocks.
  */
 void dmn_refuse_start(const struct dmn_inherited *in, const char *why,
-                      bool (*mended)(const void *ctx), const void *ctx);
+                      bool (*changed)(const void *ctx), const void *ctx);

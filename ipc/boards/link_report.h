@@ -20,7 +20,7 @@ struct brd_link {
     bool up;
     double for_s;       /* how long it has been up, or not */
     uint64_t losses;    /* how often it was lost */
-    uint64_t frames;    /* of that board that were taken for the daemon here */
+    uint64_t frames;    /* of that board that were computed here */
     bool measured;      /* the next two are known */
     double message_us;  /* one way, without its bytes */
     double kilobyte_us; /* for each 1000 bytes more */

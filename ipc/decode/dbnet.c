@@ -216,7 +216,6 @@ static void add(struct piped_decoder *d, const struct dbnet *b, const struct rec
     double sy = (double)d->in_height / (double)b->height;
     struct decode_box o = {.score = score,
                            .number = -1,
-                           .area = 4 * r->half[0] * r->half[1] * sx * sy,
                            .x1 = INFINITY,
                            .y1 = INFINITY,
                            .x2 = -INFINITY,

@@ -171,6 +171,20 @@ static double clipped(double v, double most)
     return v < 0 ? 0 : v > most ? most : v;
 }
 
+/* Of the polygon of its points, which are in the picture: the shoelace formula. */
+static double polygon_area(const struct piped_decoder *d, const struct decode_box *b)
+{
+    const struct piped_point *p = &d->points[b->point_first];
+    double twice = 0;
+
+    for (uint32_t i = 0; i < b->point_count; i++) {
+        const struct piped_point *a = &p[i], *c = &p[(i + 1) % b->point_count];
+
+        twice += (double)a->x * (double)c->y - (double)c->x * (double)a->y;
+    }
+    return fabs(twice) / 2;
+}
+
 /* Takes a box back to the picture. Return: false: nothing of it is there. */
 static bool finish_box(const struct piped_decoder *d, const struct decode_box *b,
                        struct piped_object *ret)
@@ -187,7 +201,9 @@ static bool finish_box(const struct piped_decoder *d, const struct decode_box *b
     ret->y = (float)y1;
     ret->width = (float)(x2 - x1);
     ret->height = (float)(y2 - y1);
-    ret->area = (float)(b->area > 0 ? b->area * scale : (x2 - x1) * (y2 - y1));
+    ret->area = (float)(d->set.kind == OUTPUT_DBNET ? polygon_area(d, b)
+                        : b->area > 0               ? b->area * scale
+                                                    : (x2 - x1) * (y2 - y1));
     return d->set.kind == OUTPUT_KEYPOINTS || (ret->width > 0 && ret->height > 0);
 }
 
@@ -195,7 +211,8 @@ static void finish(struct piped_decoder *d)
 {
     size_t count = 0;
 
-    if (!decode_grow(d, &d->objects, &d->object_size, d->box_count, sizeof(*d->objects))) {
+    if (d->failed ||
+        !decode_grow(d, &d->objects, &d->object_size, d->box_count, sizeof(*d->objects))) {
         return;
     }
     for (size_t i = 0; i < d->box_count; i++) {

@@ -110,6 +110,7 @@ static struct piped_frame *fill_slot(PipedInfer *self, GstBuffer *buffer, gboole
         f = NULL;
     } else {
         pgst_format_copy(s->format, &from, f->input, s->stride);
+        pgst_colours_map(&s->colours, &s->info, s->format->pixfmt, f->input, s->stride);
     }
     gst_video_frame_unmap(&from);
     return f;
@@ -179,7 +180,7 @@ static int open_session(PipedInfer *self, const struct pgst_settings *set, const
     gint64 end_us = g_get_monotonic_time() + set->timeout_ms * G_TIME_SPAN_MILLISECOND;
     int rc = pgst_session_open(set, info, ret);
 
-    while (rc == -EHOSTDOWN && self->session && wait_to_try_again(self, end_us)) {
+    while (rc == -ECONNREFUSED && self->session && wait_to_try_again(self, end_us)) {
         rc = pgst_session_open(set, info, ret);
     }
     return rc;

@@ -16,6 +16,22 @@ static void wait_for_answer(PipedInfer *self)
     g_mutex_lock(&self->lock);
 }
 
+/* A service that fails to start may be mended within timeout-ms; who can mend it is told now.
+ * Return: whether it was told; the lock was free meanwhile. */
+static gboolean say_trouble(PipedInfer *self)
+{
+    char *why = pgst_session_trouble(self->session);
+
+    if (!why) {
+        return FALSE;
+    }
+    g_mutex_unlock(&self->lock);
+    GST_ELEMENT_WARNING(self, RESOURCE, READ, ("waits: %s", why), (NULL));
+    g_free(why);
+    g_mutex_lock(&self->lock);
+    return TRUE;
+}
+
 static gboolean raw_wanted(PipedInfer *self)
 {
     gboolean raw;
@@ -40,7 +56,9 @@ static struct pgst_item *next_ready(PipedInfer *self, PipedResult **ret)
         if (!item) {
             g_cond_wait(&self->more, &self->lock);
         } else if (item->frame && !(*ret = pgst_session_next(self->session, raw))) {
-            wait_for_answer(self);
+            if (!say_trouble(self)) {
+                wait_for_answer(self);
+            }
         } else {
             break;
         }

@@ -42,7 +42,7 @@ static int open_stream(struct pgst_session *s, const struct pgst_settings *set)
                                      .stride = s->stride};
     int rc = -EINVAL;
 
-    if (s->format->same) {
+    if (s->format->same && s->colours.as_read) {
         s->pooled_most = set->in_flight + HELD_MORE;
         o.slots += s->pooled_most;
         rc = piped_stream_open(s->client, &o, &s->stream);
@@ -71,11 +71,10 @@ int pgst_session_open(const struct pgst_settings *set, const GstVideoInfo *info,
     s->info = *info;
     s->format = pgst_format_find(GST_VIDEO_INFO_FORMAT(info));
     s->stride = pgst_format_stride(s->format, info);
+    pgst_colours_of(info, &s->colours);
     s->model = g_strdup(set->model);
     rc = piped_connect(&o, &s->client);
-    if (rc == -ENOENT || rc == -ECONNREFUSED) {
-        rc = -EHOSTDOWN;
-    }
+    rc = rc == -ENOENT ? -ECONNREFUSED : rc; /* as of a stream it means that there is no model */
     rc = rc < 0 ? rc : open_stream(s, set);
     if (rc < 0) {
         pgst_session_unref(s);
@@ -173,6 +172,21 @@ char *pgst_session_undecoded(struct pgst_session *s)
     why = g_steal_pointer(&s->undecoded);
     g_mutex_unlock(&s->lock);
     return why;
+}
+
+char *pgst_session_trouble(struct pgst_session *s)
+{
+    char *told = NULL;
+    const char *why;
+
+    g_mutex_lock(&s->lock);
+    why = piped_trouble(s->client);
+    if (*why && !s->said_trouble) {
+        told = g_strdup(why);
+    }
+    s->said_trouble = *why;
+    g_mutex_unlock(&s->lock);
+    return told;
 }
 
 guint64 pgst_session_reconnects(struct pgst_session *s)

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "ipc/gstreamer/colours.h"
 #include "ipc/gstreamer/formats.h"
 #include "ipc/gstreamer/result.h"
 
@@ -25,6 +26,7 @@ struct pgst_session {
     struct piped_stream *stream;
     struct piped_decoder *decoder; /* NULL: the model does not say how */
     char *undecoded;               /* owned: why there is none, until it is said; or NULL */
+    gboolean said_trouble;         /* since it lost its daemon */
     char *model;                   /* of the settings */
     guint64 reconnects;            /* that the decoder is of */
     guint pooled, pooled_most;     /* slots that are memory of buffers */
@@ -33,6 +35,7 @@ struct pgst_session {
     GstVideoInfo info;
     const struct pgst_format *format;
     guint stride;
+    struct pgst_colours colours;
 };
 
 /* A slot that is the memory of a buffer. */
@@ -43,7 +46,7 @@ struct pgst_slot {
 };
 
 /** pgst_session_open() - connects and opens a stream for pictures of @info, which has one of our
- * formats. Return: 0, the caller has the reference; -EHOSTDOWN: nobody listens at the socket;
+ * formats. Return: 0, the caller has the reference; -ECONNREFUSED: nobody listens at the socket;
  * another -errno; piped_last_error() says why. */
 int pgst_session_open(const struct pgst_settings *set, const GstVideoInfo *info,
                       struct pgst_session **ret);
@@ -62,6 +65,9 @@ PipedResult *pgst_session_next(struct pgst_session *s, gboolean raw);
 /** pgst_session_undecoded() - Return: why answers are not decoded, once; the caller's. NULL: they
  * are, or it was told. */
 char *pgst_session_undecoded(struct pgst_session *s);
+/** pgst_session_trouble() - Return: why the session has no daemon now, once until it has one again;
+ * the caller's. NULL: it has one, or it was told. */
+char *pgst_session_trouble(struct pgst_session *s);
 guint64 pgst_session_reconnects(struct pgst_session *s);
 
 /** pgst_session_memory() - Return: memory that is a slot; NULL: none is free for it. */

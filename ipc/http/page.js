@@ -145,9 +145,16 @@ function route(r) {
   return make("div", {}, make("h3", {}, "Route over boards"),
     make("p", {}, r.route ? make("code", {}, r.route) : "this board alone", " " + (r.phase || r.why || "")),
     make("p", {class: "quiet"}, short(r.answered) + " answered by boards, " + short(r.resent) + " sent again, " +
-      short(r.returned) + " computed here"),
+      short(r.here) + " wholly here"),
     table([["units"], ["board"], ["state"], ["share"], ["service ms", "n"]], hops),
-    ...(r.segments || []).map((m) => make("p", {class: "quiet"}, "computed here: " + m.name + ", plan ", make("code", {}, m.plan))));
+    ...(r.segments || []).map((m) => make("p", {class: "quiet"}, "computed here: units " + m.segment.first_unit + "-" +
+      m.segment.last_unit + ", plan ", make("code", {}, m.plan))));
+}
+
+/* Of a model of another board. */
+function segment(m) {
+  return make("p", {class: "quiet"}, "computed here: " + m.segment.of + ", units " + m.segment.first_unit + "-" +
+    m.segment.last_unit + " for board " + m.segment.board + ", plan ", make("code", {}, m.plan));
 }
 
 function unit_list(name) {
@@ -258,7 +265,7 @@ function draw(all) {
   id("main").replaceChildren(...[
     ...(s.failed_models || []).map((m) => make("section", {}, make("h2", {}, m.name),
       make("p", {class: "bad"}, "could not be loaded: " + m.error))),
-    ...s.models.map(model), s.models.length ? null : make("section", {}, make("p", {}, "No model is served.")),
+    ...s.models.map(model), ...(s.segments || []).map(segment), s.models.length ? null : make("section", {}, make("p", {}, "No model is served.")),
     boards(s.boards), machine(s), decisions(all.events)].filter((x) => x));
   document.querySelectorAll(".wide").forEach((e, i) => { e.scrollLeft = scrolled[i] || 0; });
 }

@@ -114,27 +114,26 @@ static int call(const char *path, const char *method, json_t *parameters, json_t
 {
     base_autofree char *text = NULL;
     base_autoclose int fd = connect_to(path, why);
-    json_t *message = NULL, *error;
+    json_t *message = NULL;
     size_t bytes;
     int rc = fd < 0 ? fd : ipc_varlink_call(method, parameters, false, &text, &bytes);
+    ssize_t sent;
 
     json_decref(parameters);
     if (rc < 0) {
         return rc;
     }
-    if (send(fd, text, bytes, MSG_NOSIGNAL) != (ssize_t)bytes) {
+    sent = send(fd, text, bytes, MSG_NOSIGNAL);
+    if (sent != (ssize_t)bytes && !(sent < 0 && errno == EPIPE)) { /* EPIPE: what came says why */
         return fail(-EPIPE, why, path, "it closed the connection");
     }
     rc = receive(fd, path, &message, why);
     if (rc < 0) {
         return rc;
     }
-    error = json_object_get(message, "error");
-    if (error) {
-        base_autofree char *detail =
-            json_dumps(json_object_get(message, "parameters"), JSON_COMPACT);
-
-        snprintf(why, WEB_WHY_BYTES, "%s %s", json_string_value(error), detail ? detail : "");
+    if (json_object_get(message, "error")) {
+        ipc_varlink_error_text(json_string_value(json_object_get(message, "error")),
+                               json_object_get(message, "parameters"), why, WEB_WHY_BYTES);
         rc = -EREMOTEIO;
     } else {
         *ret = json_incref(json_object_get(message, "parameters"));
@@ -159,7 +158,7 @@ int web_ask(struct web_control *c, enum web_question q, json_t **ret, char ret_w
                      q == WEB_HISTORY ? json_pack("{s:i}", "limit", EVENTS) : json_object(), &reply,
                      k->why);
         if (q == WEB_STATUS && k->rc == 0) { /* before others see it */
-            shw_fold_segments(json_object_get(json_object_get(reply, "status"), "models"));
+            shw_fold_segments(json_object_get(reply, "status"));
         }
         json_decref(k->reply);
         k->reply = reply;

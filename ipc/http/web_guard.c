@@ -22,13 +22,17 @@
 /* @secret: nobody but owner and group may read it. */
 static int read_file(const char *option, const char *path, bool secret, char **ret)
 {
-    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     base_autofree char *text = NULL;
     struct stat st;
     ssize_t n;
 
     if (fd < 0 || fstat(fd, &st) < 0) {
         web_log("--%s %s: %s", option, path, strerror(errno));
+        return WEB_EXIT_CONFIG;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        web_log("--%s %s: not a regular file", option, path);
         return WEB_EXIT_CONFIG;
     }
     if (secret && (st.st_mode & 07)) {

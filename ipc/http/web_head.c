@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/http/web_head.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -9,8 +11,20 @@
  * what it looks for. */
 #define KEPT_VERSION "0.9.75"
 
-struct lengths {
-    unsigned length, coding, host;
+/* Of two, one server takes the first and another the last. */
+#define ONCE(name)                                                                                 \
+    {                                                                                              \
+        name, "it has more than one " name                                                         \
+    }
+static const struct {
+    const char *name, *why;
+} once[] = {
+    ONCE("Host"),         ONCE("Authorization"),    ONCE("Origin"),
+    ONCE("Content-Type"), ONCE("Content-Encoding"), ONCE("Inference-Header-Content-Length")};
+
+struct seen {
+    unsigned length, coding;
+    bool once[base_array_count(once)];
     const char *coding_text;
     const char *why; /* NULL: nothing is wrong with any header */
 };
@@ -45,10 +59,20 @@ static bool is(const char *name, size_t bytes, const char *wanted)
     return bytes == strlen(wanted) && strncasecmp(name, wanted, bytes) == 0;
 }
 
+static void count_once(struct seen *seen, const char *name, size_t bytes)
+{
+    for (size_t i = 0; i < base_array_count(once); i++) {
+        if (is(name, bytes, once[i].name)) {
+            seen->why = seen->once[i] ? once[i].why : NULL;
+            seen->once[i] = true;
+        }
+    }
+}
+
 static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char *name,
                                  size_t name_bytes, const char *value, size_t value_bytes)
 {
-    struct lengths *l = arg;
+    struct seen *l = arg;
 
     if (!is_token(name, name_bytes)) {
         l->why = "the name of a header has characters that are not allowed";
@@ -59,8 +83,8 @@ static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char 
     } else if (is(name, name_bytes, "Transfer-Encoding")) {
         l->coding++;
         l->coding_text = value;
-    } else if (is(name, name_bytes, "Host")) {
-        l->host++;
+    } else {
+        count_once(l, name, name_bytes);
     }
     return l->why ? MHD_NO : MHD_YES;
 }
@@ -95,13 +119,57 @@ static bool is_plain(const char *method, const char *version, size_t head_bytes)
     }
 }
 
-const char *web_head_doubt(struct MHD_Connection *http, const char *method, const char *version)
+static bool is_kept(void)
+{
+    return strcmp(MHD_get_version(), KEPT_VERSION) == 0;
+}
+
+int web_head_strictness(void)
+{
+    return is_kept() ? 0 : 1;
+}
+
+static bool is_one_word(const char *s)
+{
+    size_t n = strlen(s);
+
+    return n > 0 && is_text(s, n) && !strpbrk(s, " \t");
+}
+
+void web_head_note(struct web_request *q, const char *target)
+{
+    q->target_plain = is_one_word(target);
+    q->target_bytes = strlen(target);
+}
+
+/* Whether METHOD and the target are the whole line before the version, but for one space behind
+ * each: libmicrohttpd takes either only up to a NUL, and skips further spaces. */
+static bool is_whole(const struct web_request *q, const char *method, const char *version)
+{
+    return version < method ||
+           (size_t)(version - method) == strlen(method) + 1 + q->target_bytes + 1;
+}
+
+/* What is wrong with the lines themselves. */
+static const char *line_doubt(const struct web_request *q, const char *method, const char *version)
 {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(http, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    struct lengths l = {0};
+        MHD_get_connection_info(q->http, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
-    MHD_get_connection_values_n(http, MHD_HEADER_KIND, on_header, &l);
+    if (!q->target_plain || !is_one_word(method) || (is_kept() && !is_whole(q, method, version))) {
+        return "its first line has control characters, or spaces where none belong";
+    }
+    if (info && is_kept() && !is_plain(method, version, info->header_size)) {
+        return "a header is folded over lines, or a line does not end with CR and LF";
+    }
+    return NULL;
+}
+
+const char *web_head_doubt(const struct web_request *q, const char *method, const char *version)
+{
+    struct seen l = {0};
+
+    MHD_get_connection_values_n(q->http, MHD_HEADER_KIND, on_header, &l);
     if (l.why) {
         return l.why;
     }
@@ -114,14 +182,24 @@ const char *web_head_doubt(struct MHD_Connection *http, const char *method, cons
     if (l.coding && strcmp(version, "HTTP/1.1") != 0) {
         return "Transfer-Encoding needs HTTP/1.1";
     }
-    if (l.host > 1) {
-        return "it has more than one Host";
+    if (!l.once[0] && strcmp(version, "HTTP/1.0") != 0) {
+        return "it has no Host";
     }
-    if (info && strcmp(MHD_get_version(), KEPT_VERSION) == 0 &&
-        !is_plain(method, version, info->header_size)) {
-        return "a header is folded over lines, or a line does not end with CR and LF";
+    return line_doubt(q, method, version);
+}
+
+bool web_head_number(const char *text, uint64_t most, uint64_t *ret)
+{
+    unsigned long long v;
+    char *end;
+
+    errno = 0;
+    v = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    if (*text < '0' || *text > '9' || *end || errno || v > most) {
+        return false;
     }
-    return NULL;
+    *ret = v;
+    return true;
 }
 
 bool web_head_host(const char *authority, char *ret)

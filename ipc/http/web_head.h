@@ -3,8 +3,8 @@
  * ipc/http/web_head.h - the head of a request: nothing that two servers could read in two ways
  *
  * libmicrohttpd is lenient: it takes the first of two lengths, joins folded lines, takes a bare LF
- * for the end of a line. A proxy in front may read such a request in another way, and then the two
- * disagree where the next one begins. Here it is refused.
+ * for the end of a line, cuts the target at a NUL. A proxy in front may read such a request in
+ * another way, and then the two disagree where the next one begins. Here it is refused.
  *
  * Threads: any.
  */
@@ -12,9 +12,20 @@
 
 #include "ipc/http/web.h"
 
+/** web_head_strictness() - for MHD_OPTION_STRICT_FOR_CLIENT. Where web_head_doubt() knows how the
+ * head is kept, it refuses more than libmicrohttpd would, and says why. */
+int web_head_strictness(void);
+
+/** web_head_note() - keeps what web_head_doubt() needs of the target. @target: as it came, before
+ * libmicrohttpd cuts and unescapes it. */
+void web_head_note(struct web_request *q, const char *target);
+
 /** web_head_doubt() - @method, @version: as libmicrohttpd passed them. Return: what is ambiguous;
  * the connection must be closed then. NULL: nothing is. */
-const char *web_head_doubt(struct MHD_Connection *http, const char *method, const char *version);
+const char *web_head_doubt(const struct web_request *q, const char *method, const char *version);
+
+/** web_head_number() - Return: @text is digits alone, of at most @most, which is *@ret. */
+bool web_head_number(const char *text, uint64_t most, uint64_t *ret);
 
 /**
  * web_head_target() - splits "http://HOST:PORT/PATH", which proxies and some clients send

@@ -2,10 +2,10 @@
 #include "ipc/http/web_infer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ipc/http/web_decoded.h"
+#include "ipc/http/web_head.h"
 #include "ipc/http/web_picture.h"
 #include "ipc/http/web_pool.h"
 #include "ipc/show/decoded_json.h"
@@ -36,15 +36,12 @@ static bool number_of(const struct web_request *q, const char *name, uint64_t us
                       uint64_t *ret, struct web_reply *r)
 {
     const char *text = MHD_lookup_connection_value(q->http, MHD_GET_ARGUMENT_KIND, name);
-    char *end = NULL;
-    unsigned long long v = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
 
     *ret = usual;
-    if (text && (!end || *end || v > most)) {
+    if (text && !web_head_number(text, most, ret)) {
         web_fail(r, 400, "%s must be a number from 0 to %llu", name, (unsigned long long)most);
         return false;
     }
-    *ret = text ? v : usual;
     return true;
 }
 
@@ -232,6 +229,7 @@ void web_infer(struct web_request *q, struct web_reply *r)
                 web_place_close_stream(j.place, j.form);
             }
             outcome = attempt(&j);
+            outcome = web_place_lost(j.place) ? BROKEN : outcome;
         }
         web_pool_give(w->pool, j.place, outcome != DONE);
     } else if (rc == -EAGAIN || (rc == -ETIMEDOUT && !j.deadline_ns)) {

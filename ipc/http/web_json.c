@@ -385,10 +385,10 @@ static const char *take_value(struct reader *r)
 
 static const char *close_array(struct reader *r)
 {
-    /* A flat array is checked as a whole. */
     size_t has = r->done - r->begun[r->depth];
 
-    if (r->leaf_depth != 1 && has != belong(r, r->depth)) {
+    /* A flat array is checked as a whole, and holds no other. */
+    if (r->leaf_depth == 1 ? r->depth > 1 : has != belong(r, r->depth)) {
         return "its nesting is not that of the shape";
     }
     r->depth--;

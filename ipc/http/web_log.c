@@ -2,15 +2,14 @@
 #include "ipc/http/web_log.h"
 
 #include <stdarg.h>
-#include <stdio.h>
+
+#include "shown_print.h"
 
 void web_log(const char *format, ...)
 {
-    char text[1024];
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    shown_vsay("piped-http", format, args);
     va_end(args);
-    fprintf(stderr, "piped-http: %s\n", text);
 }

@@ -11,6 +11,7 @@ static int open_client(const struct web_options *o, struct piped **ret)
         .client = "piped-http",
         .reconnect_ms = (uint32_t)(o->reconnect_s * 1e3),
         .answer_ms = (uint32_t)(o->answer_s * 1e3),
+        .fail_fast = 1,
     };
 
     return piped_connect(&p, ret);

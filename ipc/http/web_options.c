@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "ipc/http/web_log.h"
 #include "ipc/piped.h"
+#include "shown_print.h"
 
 /* Ids of options; numbers are found by name. */
 enum { NUMBER = 256, LISTEN, GROUP, SOCKET, CONTROL, TOKEN, CERT, KEY, CA, POLICY, HELP, VERSION };
@@ -81,7 +82,7 @@ static void help(void)
 
         snprintf(text, sizeof(text), "--%s%s%s", o->name, o->value ? " " : "",
                  o->value ? o->value : "");
-        printf("  %-20s %s\n", text, o->help);
+        shown_printf("  %-20s %s\n", text, o->help);
     }
 }
 

@@ -6,6 +6,10 @@
 
 #include "ipc/http/web_form.h"
 
+/* curl -d @FILE leaves out line ends, and bytes of 0. */
+#define STRIPPED_PNG "\x89PNG\x1a"
+#define BY_CURL "; curl sends a picture whole by --data-binary @FILE, not by -d"
+
 /* Return: false: it is not a body of which there is one picture. */
 static bool take_form(struct web_request *q, struct web_reply *r)
 {
@@ -35,8 +39,17 @@ bool web_picture_settle(struct web_request *q, struct web_reply *r)
         return false;
     }
     kind = ctl_image_known(q->body, q->bytes, &foreign);
+    if (q->body_kind == WEB_BODY_JSON && !q->untyped && kind != CTL_IMAGE_RAW) {
+        web_fail(r, 415, "the body is a picture, not JSON: -H 'Content-Type: image/%s'",
+                 kind == CTL_IMAGE_JPEG ? "jpeg" : "png");
+        return false;
+    }
     if (q->body_kind == WEB_BODY_RAW || (q->body_kind == WEB_BODY_JSON && !q->untyped)) {
         return true;
+    }
+    if (kind == CTL_IMAGE_RAW && q->bytes >= 5 && memcmp(q->body, STRIPPED_PNG, 5) == 0) {
+        web_fail(r, 400, "the body is a PNG picture without its line ends" BY_CURL);
+        return false;
     }
     if (kind != CTL_IMAGE_RAW) {
         q->body_kind = kind == CTL_IMAGE_JPEG ? WEB_BODY_JPEG : WEB_BODY_PNG;
@@ -142,7 +155,8 @@ bool web_picture_read(const struct web_request *q, struct ctl_image *ret, struct
     img.kind = jpeg ? CTL_IMAGE_JPEG : CTL_IMAGE_PNG;
     rc = jpeg ? ctl_jpeg_size(&img, why, sizeof(why)) : ctl_png_size(&img, why, sizeof(why));
     if (rc < 0) {
-        web_fail(r, 400, "the body is not a whole %s picture: %s", jpeg ? "JPEG" : "PNG", why);
+        web_fail(r, 400, "the body is not a whole %s picture: %s%s", jpeg ? "JPEG" : "PNG", why,
+                 q->untyped ? BY_CURL : "");
         return false;
     }
     img.bytes = (size_t)img.width * img.height * img.channels;

@@ -191,6 +191,11 @@ bool web_place_connected(const struct web_place *place)
     return place->client != NULL;
 }
 
+bool web_place_lost(const struct web_place *place)
+{
+    return place->client && piped_dispatch(place->client, 0) == -ENOTCONN;
+}
+
 void web_place_close_stream(struct web_place *place, enum web_form form)
 {
     struct form *f = &place->forms[form];

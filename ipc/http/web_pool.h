@@ -66,6 +66,9 @@ void web_place_worked(struct web_place *place);
 int web_place_decoder(struct web_place *place, enum web_form form, struct piped_decoder **ret);
 /** web_place_connected() - Return: it was connected; libpiped looks for a daemon that went. */
 bool web_place_connected(const struct web_place *place);
+/** web_place_lost() - Return: its connection is closed for good, so it has to be given back as
+ * broken. */
+bool web_place_lost(const struct web_place *place);
 /** web_place_close_stream() - the next frame of that form opens another. */
 void web_place_close_stream(struct web_place *place, enum web_form form);
 /** web_pool_tidy() - closes what has been idle for long. */

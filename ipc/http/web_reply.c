@@ -9,6 +9,7 @@
 
 #include "ipc/piped.h"
 #include "json_text.h"
+#include "shown_text.h"
 
 /* Everything is from this server; nothing may be embedded, guessed or kept. */
 static const char *const POLICY =
@@ -83,8 +84,8 @@ void web_fail(struct web_reply *r, unsigned status, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    shown_clean(text, "\n\t"); /* it may quote what a client sent, and be cut within a character */
     value = json_pack("{s:s}", "error", text);
-    value = value ? value : json_pack("{s:s}", "error", "the reason is not UTF-8");
     web_reply_forget(r);
     r->retry_s = status == 429 || status == 503;
     web_reply_json(r, value);
@@ -205,7 +206,10 @@ static void add_headers(const struct web_request *q, const struct web_reply *r,
     if (r->status == 405) {
         MHD_add_response_header(m, "Allow", r->allow);
     }
-    if (q->listener->web->draining || r->close) {
+    /* libmicrohttpd takes LF alone for the end of lines in a body that comes in chunks, so another
+     * server may see the body end elsewhere: nothing behind it is read as a request. */
+    if (q->listener->web->draining || r->close ||
+        MHD_lookup_connection_value(q->http, MHD_HEADER_KIND, "Transfer-Encoding")) {
         MHD_add_response_header(m, "Connection", "close");
     }
 }

@@ -90,7 +90,7 @@ static void models(struct web_request *q, struct web_reply *r)
     list = json_object_get(reply, "models");
     json_array_foreach(list, i, m)
     {
-        if (!shw_segment_of(m, list)) {
+        if (!shw_is_segment(m)) {
             json_array_append(names, json_object_get(m, "name"));
         }
     }

@@ -52,14 +52,14 @@ static void on_completed(void *arg, struct MHD_Connection *http, void **context,
     struct web *w = ((struct web_listener *)arg)->web;
     struct web_request *q = *context;
 
-    if (q) {
+    if (q && q->begun) {
         web_memory_give(&w->memory, q->owner, q->claimed);
         free(q->body);
-        free(q);
-        *context = NULL;
         web_conn_works(w->watch, conn_of(http), false);
         web_conn_owes(w->watch, conn_of(http), false);
     }
+    free(q);
+    *context = NULL;
 }
 
 /* "image/jpeg; charset=x" is image/jpeg. */
@@ -91,16 +91,13 @@ static bool read_type(struct web_request *q, struct web_reply *r)
     const char *head =
         MHD_lookup_connection_value(q->http, MHD_HEADER_KIND, "Inference-Header-Content-Length");
     const char *coding = MHD_lookup_connection_value(q->http, MHD_HEADER_KIND, "Content-Encoding");
-    char *end = NULL;
+    uint64_t header = SIZE_MAX;
 
-    q->header_bytes = SIZE_MAX;
-    if (head) {
-        q->header_bytes = *head >= '0' && *head <= '9' ? strtoull(head, &end, 10) : 0;
-    }
-    if (head && (!end || *end)) {
+    if (head && !web_head_number(head, SIZE_MAX - 1, &header)) {
         web_fail(r, 400, "Inference-Header-Content-Length is not a number of bytes");
         return false;
     }
+    q->header_bytes = (size_t)header;
     if (coding && strcasecmp(coding, "identity") != 0) {
         web_fail(r, 415, "bodies are not compressed (Content-Encoding)");
         return false;
@@ -159,7 +156,8 @@ static bool judge_header(struct web_request *q, const char *path, const char *me
     }
     if (!web_head_takes(q->route->methods, method)) {
         r->allow = q->route->methods;
-        web_fail(r, 405, "this path takes %s", q->route->methods);
+        web_fail(r, 405, "this path takes %s: curl %s", q->route->methods,
+                 q->route->body ? "--data-binary @FILE URL" : "URL");
         return false;
     }
     if (w->draining) {
@@ -173,23 +171,30 @@ static bool judge_header(struct web_request *q, const char *path, const char *me
     return !q->route->body || read_type(q, r);
 }
 
-static enum MHD_Result begin(struct web_listener *l, struct MHD_Connection *http, const char *path,
-                             const char *method, const char *version, void **context)
+/* The first line is here. Return: what becomes the context of the request; NULL: out of memory. */
+static void *on_target(void *arg, const char *target, struct MHD_Connection *http)
 {
     struct web_request *q = calloc(1, sizeof(*q));
+
+    if (q) {
+        q->listener = arg;
+        q->http = http;
+        web_head_note(q, target ? target : "");
+    }
+    return q;
+}
+
+static enum MHD_Result begin(struct web_request *q, const char *path, const char *method,
+                             const char *version)
+{
     struct web_reply r = {0};
     const char *doubt;
 
-    if (!q) {
-        return MHD_NO;
-    }
-    q->listener = l;
-    q->http = http;
-    q->owner = web_conn_owner(conn_of(http));
+    q->begun = true;
+    q->owner = web_conn_owner(conn_of(q->http));
     q->begin_ns = base_now_ns();
-    *context = q;
-    web_conn_owes(l->web->watch, conn_of(http), true);
-    doubt = web_head_doubt(http, method, version);
+    web_conn_owes(q->listener->web->watch, conn_of(q->http), true);
+    doubt = web_head_doubt(q, method, version);
     if (doubt) {
         web_fail(&r, 400, "this request can be read in two ways: %s", doubt);
         r.close = true;
@@ -270,8 +275,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *http, const 
     struct web_request *q = *context;
     enum MHD_Result rc;
 
-    if (!q) {
-        return begin(arg, http, path, method, version, context);
+    if (!q || !q->begun) {
+        return q ? begin(q, path, method, version) : MHD_NO;
     }
     if (*bytes > 0) {
         rc = receive(q, data, *bytes);
@@ -317,11 +322,12 @@ bool web_server_start(struct web_listener *l, const struct web_tls *tls)
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
             MHD_USE_ITC | MHD_USE_ERROR_LOG | (l->tls ? MHD_USE_TLS : 0),
         0, NULL, NULL, on_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_log, l,
-        MHD_OPTION_LISTEN_SOCKET, l->fd, MHD_OPTION_CONNECTION_LIMIT, most,
-        MHD_OPTION_UNESCAPE_CALLBACK, web_head_unescape, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HEAD_BYTES, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, l,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, l, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, l, MHD_OPTION_LISTEN_SOCKET, l->fd,
+        MHD_OPTION_CONNECTION_LIMIT, most, MHD_OPTION_UNESCAPE_CALLBACK, web_head_unescape, NULL,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)STACK_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, web_head_strictness(),
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        l, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
     if (!l->mhd) {
         web_log("%s: cannot serve there", l->text);
     }

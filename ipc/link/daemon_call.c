@@ -9,6 +9,8 @@
 #include "ipc/varlink.h"
 
 #define RETRY_NS (250 * BASE_NS_PER_MS)
+/* Each connection starts a service again that fails to start. */
+#define NOT_STARTED_NS (10 * BASE_NS_PER_S)
 #define READ_BYTES (64u << 10)
 
 struct pending {
@@ -21,6 +23,7 @@ struct daemon_conn {
     int fd; /* -1: not connected */
     unsigned ups;
     uint64_t retry_ns;
+    bool not_started;  /* said by this connection */
     uint64_t heard_ns; /* the last reply came then, or a call when none was out */
     struct pending pending[DAEMON_CALLS_MAX];
     size_t pending_count;
@@ -84,7 +87,8 @@ static void lost(struct daemon_conn *c, uint64_t now_ns)
     base_close_fd(&c->fd);
     ipc_varlink_reader_deinit(&c->reader);
     c->out_bytes = c->out_sent = 0;
-    c->retry_ns = now_ns + RETRY_NS;
+    c->retry_ns = now_ns + (c->not_started ? NOT_STARTED_NS : RETRY_NS);
+    c->not_started = false;
     memcpy(p, c->pending, sizeof(p));
     c->pending_count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -147,7 +151,8 @@ static bool write_out(struct daemon_conn *c)
         ssize_t n = send(c->fd, c->out + c->out_sent, c->out_bytes - c->out_sent, MSG_NOSIGNAL);
 
         if (n < 0) {
-            return errno == EAGAIN || errno == EINTR;
+            /* EPIPE: what came says why */
+            return errno == EAGAIN || errno == EINTR || errno == EPIPE;
         }
         c->out_sent += (size_t)n;
     }
@@ -161,6 +166,7 @@ static bool take_reply(struct daemon_conn *c, json_t *message)
     bool more = !error && json_is_true(json_object_get(message, "continues"));
     struct pending first = c->pending[0];
 
+    c->not_started |= error && strcmp(error, IPC_VARLINK_NOT_STARTED) == 0;
     if (c->pending_count == 0) {
         return false;
     }

@@ -113,8 +113,8 @@ void hop_frame(struct link *l, size_t from, const struct lnk_message *m,
     }
     if (status != 0) { /* Without a place its head is unknown, so the sender tells it. */
         put_frame_error(l, p ? p->head : from, &m->frame, status);
-    } else if (from != LINK_SELF) {
-        l->peer[from].frames++;
+    } else if (p->head != LINK_SELF) { /* who sent it may be another board of the route */
+        l->peer[p->head].frames++;
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "cli_print.h"
 #include "ipc/link/link.h"
 
 #define UNUSED_S 30
@@ -74,7 +75,8 @@ int link_args_take(int argc, char **argv, struct link_args *ret)
 
     *ret = (struct link_args){
         .folder = BRD_FOLDER, .listen = "0.0.0.0", .input = "", .unused_s = UNUSED_S};
-    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
         const char **text = c == 'l'   ? &ret->listen
                             : c == 'd' ? &ret->folder
                             : c == 'u' ? &ret->runtime
@@ -102,6 +104,7 @@ int link_args_take(int argc, char **argv, struct link_args *ret)
             puts("piped-link " PIPED_VERSION);
             return -1;
         } else {
+            cli_say_option("piped-link", c, argv);
             return EXIT_USAGE;
         }
     }

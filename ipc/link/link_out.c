@@ -6,9 +6,8 @@
 
 #include "base.h"
 #include "ipc/link/link.h"
-#include "shown_text.h"
+#include "shown_print.h"
 
-#define LINE_BYTES 2048u
 #define LINES_MAX 20u /* because of one board, within LINES_NS */
 #define LINES_NS (10 * BASE_NS_PER_S)
 
@@ -47,7 +46,6 @@ static bool may_say(bool *ret_last)
 
 void link_log(const char *format, ...)
 {
-    char line[LINE_BYTES];
     va_list args;
     bool last;
 
@@ -55,13 +53,11 @@ void link_log(const char *format, ...)
         return;
     }
     va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
+    shown_vsay("piped-link", format, args);
     va_end(args);
-    shown_clean(line, "");
-    fprintf(stderr, "piped-link: %s\n", line);
     if (last) {
-        fprintf(stderr, "piped-link: more lines because of %s are left out for some seconds\n",
-                link_name(blamed.link, blamed.board));
+        shown_say("piped-link", "more lines because of %s are left out for some seconds",
+                  link_name(blamed.link, blamed.board));
     }
 }
 

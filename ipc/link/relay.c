@@ -50,7 +50,7 @@ static bool read_shape(const char *text, struct lnk_tensor *ret)
         char *end;
         unsigned long n = strtoul(text, &end, 10);
 
-        if (end == text || n == 0 || n > UINT32_MAX || *text == '-') {
+        if (*text < '0' || *text > '9' || n == 0 || n > UINT32_MAX) {
             return false;
         }
         ret->dim[ret->rank++] = (uint32_t)n;

@@ -8,6 +8,7 @@
 #include "ipc/link/daemon_call.h"
 #include "ipc/link/segment_file.h"
 #include "ipc/link/segments_private.h"
+#include "ipc/varlink.h"
 
 #define DAEMON_NS (2 * BASE_NS_PER_S) /* how long to look for the daemon */
 
@@ -95,7 +96,7 @@ static void loaded(void *arg, const char *error, const json_t *parameters)
 {
     struct segment *s = arg;
     const char *why = json_string_value(json_object_get(parameters, "why"));
-    char text[256];
+    char text[640] = "the daemon is gone";
 
     s->waits = false;
     if (s->phase == SEGMENT_FAILED) { /* too late */
@@ -109,7 +110,11 @@ static void loaded(void *arg, const char *error, const json_t *parameters)
             load(s);
             return;
         }
-        snprintf(text, sizeof(text), "%s", why ? why : *error ? error : "the daemon is gone");
+        if (why && strcmp(error, "io.piped.LoadFailed") == 0) {
+            snprintf(text, sizeof(text), "%s", why);
+        } else if (*error) {
+            ipc_varlink_error_text(error, parameters, text, sizeof(text));
+        }
         segment_fail(s, PIPED_UNAVAILABLE, text);
         return;
     }
@@ -128,11 +133,13 @@ static void load(struct segment *s)
     json_t *preprocess = json_loads(s->of.preprocess, 0, NULL); /* "": NULL */
 
     s->phase = SEGMENT_LOADING;
-    s->waits = daemon_conn_call(c, "io.piped.Load",
-                                json_pack("{s:s, s:s, s:s*, s:o*}", "name", s->name, "path",
-                                          s->path, "primitives", primitives[0] ? primitives : NULL,
-                                          "preprocess", preprocess),
-                                false, loaded, s) == 0;
+    s->waits =
+        daemon_conn_call(c, "io.piped.Load",
+                         json_pack("{s:s, s:s, s:s*, s:o*, s:s}", "name", s->name, "path", s->path,
+                                   "primitives", primitives[0] ? primitives : NULL, "preprocess",
+                                   preprocess, "board",
+                                   s->head == LINK_SELF ? "here" : link_name(s->link, s->head)),
+                         false, loaded, s) == 0;
     if (!s->waits) {
         segment_fail(s, PIPED_UNAVAILABLE, "the daemon is not there");
     }

@@ -61,10 +61,17 @@ size_t talk_poll(const struct talk *t, struct pollfd ret[2])
     return 2;
 }
 
-static void complain(struct talk *t, const char *method, const char *error)
+static void complain(struct talk *t, const char *method, const char *error,
+                     const json_t *parameters)
 {
-    if (!t->complained) {
-        link_log("the daemon refuses %s: %s; no model is spread", method, error);
+    char text[640];
+
+    if (!t->complained && strcmp(error, IPC_VARLINK_NOT_STARTED) == 0) {
+        ipc_varlink_error_text(error, parameters, text, sizeof(text));
+        link_log("%s; no model is spread", text);
+    } else if (!t->complained) {
+        ipc_varlink_error_text(error, parameters, text, sizeof(text));
+        link_log("the daemon refuses %s: %s; no model is spread", method, text);
     }
     t->complained = true;
 }
@@ -73,10 +80,9 @@ static void report_came(void *arg, const char *error, const json_t *parameters)
 {
     struct talk *t = arg;
 
-    (void)parameters;
     t->waits = false;
     if (error && *error) {
-        complain(t, "LinkReport", error);
+        complain(t, "LinkReport", error, parameters);
         t->not_before_ns = base_now_ns() + REFUSED_NS;
     }
 }
@@ -101,7 +107,7 @@ static void routes_came(void *arg, const char *error, const json_t *parameters)
 
     if (error) {
         if (*error) {
-            complain(t, "LinkRoutes", error);
+            complain(t, "LinkRoutes", error, parameters);
             t->asked = 0; /* no more replies come */
             t->ask_ns = base_now_ns() + REFUSED_NS;
         }

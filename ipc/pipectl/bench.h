@@ -43,6 +43,7 @@ struct bench_client {
 struct bench {
     struct bench_options o;
     struct bench_client *clients; /* owned */
+    bool said_trouble;            /* of the first one */
     uint64_t sent, answered, ok, wrong, inexact, reordered, duplicated, lost, resent, reconnects;
     uint64_t errors[BENCH_STATUS_COUNT];
     char why[BENCH_STATUS_COUNT][160]; /* the text of the last one */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "ipc/pipectl/bench.h"
+#include "shown_print.h"
 
 static int by_value(const void *a, const void *b)
 {
@@ -66,8 +67,8 @@ static void print_json(const struct bench *b, double fps, double seconds, double
 
 static void print_text(const struct bench *b, double fps, double seconds, double cpu_s)
 {
-    printf("%.1f frames/s in %.2f s, %u client%s, up to %zu frames in flight\n", fps, seconds,
-           b->o.clients, b->o.clients == 1 ? "" : "s", b->most_under_way);
+    shown_printf("%.1f frames/s in %.2f s, %u client%s, up to %zu frames in flight\n", fps, seconds,
+                 b->o.clients, b->o.clients == 1 ? "" : "s", b->most_under_way);
     printf("latency ms: p50 %.3f, p95 %.3f, p99 %.3f, max %.3f\n", percentile(b, 0.5),
            percentile(b, 0.95), percentile(b, 0.99), percentile(b, 1));
     printf("sent %llu, answered %llu, lost %llu, reordered %llu, duplicated %llu",
@@ -83,8 +84,8 @@ static void print_text(const struct bench *b, double fps, double seconds, double
     printf("\n");
     for (int s = 0; s < BENCH_STATUS_COUNT; s++) {
         if (b->errors[s]) {
-            printf("  %s: %llu%s%s\n", piped_status_name(s), (unsigned long long)b->errors[s],
-                   b->why[s][0] ? ": " : "", b->why[s]);
+            shown_printf("  %s: %llu%s%s\n", piped_status_name(s), (unsigned long long)b->errors[s],
+                         b->why[s][0] ? ": " : "", b->why[s]);
         }
     }
     if (b->reconnects) {

@@ -9,6 +9,7 @@
 
 #include "ipc/pipectl/picture.h"
 #include "ipc/pipectl/pipectl.h"
+#include "shown_print.h"
 
 #define BYTES_MAX ((size_t)1 << 30)
 #define EXAMPLES_MAX 8192u /* their names must fit into a message */
@@ -164,16 +165,16 @@ void ctl_print_agreement(const json_t *verdict)
 {
     char mean[32], most[32];
 
-    printf("top-1 agreement %.2f %% (required: %.2f), error %s mean, %s maximum\n",
-           100 * ctl_real(verdict, "agreement"), 100 * ctl_real(verdict, "bound"),
-           ctl_known(verdict, "error_mean", "%.4f", mean, sizeof(mean)),
-           ctl_known(verdict, "error_most", "%.4f", most, sizeof(most)));
+    shown_printf("top-1 agreement %.2f %% (required: %.2f), error %s mean, %s maximum\n",
+                 100 * ctl_real(verdict, "agreement"), 100 * ctl_real(verdict, "bound"),
+                 ctl_known(verdict, "error_mean", "%.4f", mean, sizeof(mean)),
+                 ctl_known(verdict, "error_most", "%.4f", most, sizeof(most)));
 }
 
 void ctl_print_left_out(const json_t *verdict)
 {
     if (ctl_real(verdict, "left_out") > 0) {
-        printf("  %.0f left out; %s\n", ctl_real(verdict, "left_out"),
-               ctl_text(verdict, "left_out_first"));
+        shown_printf("  %.0f left out; %s\n", ctl_real(verdict, "left_out"),
+                     ctl_text(verdict, "left_out_first"));
     }
 }

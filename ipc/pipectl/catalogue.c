@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,16 +86,38 @@ static size_t place_of(const json_t *rows, const char *name)
     return i;
 }
 
+/* json_load_file() of a regular file: a fifo would wait for its writer, and a device may have no
+ * end. @ret_error: its line is -1 if nothing could be read. */
+static json_t *load_regular(const char *path, size_t flags, json_error_t *ret_error)
+{
+    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        return json_loadfd(fd, flags, ret_error);
+    }
+    *ret_error = (json_error_t){.line = -1, .column = -1};
+    snprintf(ret_error->text, sizeof(ret_error->text), "%s",
+             fd < 0                ? strerror(errno)
+             : S_ISDIR(st.st_mode) ? "a folder; give a file"
+                                   : "not a regular file");
+    return NULL;
+}
+
 /* Return: true; false: the file is wrong, as was printed. */
 static bool add_file(json_t *rows, const char *path)
 {
     char words[JSON_ERROR_TEXT_LENGTH];
     json_error_t e;
-    json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, &e), *list, *row;
+    json_t *file = load_regular(path, JSON_REJECT_DUPLICATES, &e), *list, *row;
     size_t i, at;
 
     if (!file) {
-        ctl_say("%s:%d: %s", path, e.line > 0 ? e.line : 1, e.text);
+        if (e.line < 0) {
+            ctl_say("%s: %s", path, e.text);
+        } else {
+            ctl_say("%s:%d: %s", path, e.line, e.text);
+        }
         return false;
     }
     if (json_unpack_ex(file, &e, JSON_STRICT, "{s:o}", "models", &list) < 0 ||
@@ -126,9 +149,7 @@ static bool add_file(json_t *rows, const char *path)
 
 static int ends_as_json(const struct dirent *e)
 {
-    size_t n = strlen(e->d_name);
-
-    return e->d_name[0] != '.' && n > 5 && strcmp(e->d_name + n - 5, ".json") == 0;
+    return e->d_name[0] != '.' && base_ends_with(e->d_name, ".json");
 }
 
 static bool add_folder(json_t *rows, const char *folder)

@@ -53,7 +53,8 @@ static int size_option(const char *text, struct bench_options *o)
 {
     char end;
 
-    if (sscanf(text, "%ux%u%c", &o->width, &o->height, &end) != 2 || o->width == 0 ||
+    if (text[strspn(text, "0123456789x")] ||
+        sscanf(text, "%5ux%5u%c", &o->width, &o->height, &end) != 2 || o->width == 0 ||
         o->height == 0) {
         return ctl_usage("bench", "--size needs WIDTHxHEIGHT, not '%s'", text);
     }
@@ -192,8 +193,9 @@ static bool may_send(const struct bench *b, struct pace *p, uint64_t now, uint64
     return true;
 }
 
-/* Sends what may be sent now, by one client after the other. @turn: the next client. */
-static void send_frames(struct bench *b, struct pace *p, size_t *turn)
+/* Sends what may be sent now, by one client after the other. @turn: the next client. Return: frames
+ * are due, but no client can send one before an answer comes. */
+static bool send_frames(struct bench *b, struct pace *p, size_t *turn)
 {
     size_t full = 0;
     uint64_t time_ns;
@@ -202,6 +204,7 @@ static void send_frames(struct bench *b, struct pace *p, size_t *turn)
         full = bench_client_send(b, &b->clients[*turn], time_ns) ? 0 : full + 1;
         *turn = (*turn + 1) % b->o.clients;
     }
+    return full == b->o.clients;
 }
 
 static bool failed(const struct bench *b)
@@ -220,15 +223,16 @@ static bool sending_is_over(const struct bench *b, const struct pace *p)
            (b->o.frames && b->sent >= b->o.frames);
 }
 
-/* Return: ms until the next frame is due or the run ends; when @over, until the rest is lost. */
-static int poll_timeout(const struct bench *b, const struct pace *p, bool over)
+/* Return: ms until the next frame is due, unless @full, or the run ends; when @over, until the rest
+ * is lost. */
+static int poll_timeout(const struct bench *b, const struct pace *p, bool full, bool over)
 {
     uint64_t now = base_now_ns(), next = now + DRAIN_STALL_MS * BASE_NS_PER_MS;
 
     if (over) {
         return DRAIN_STALL_MS;
     }
-    if (b->o.rate > 0) {
+    if (b->o.rate > 0 && !full) {
         next = base_min(next, p->start_ns + (uint64_t)((double)b->sent * 1e9 / b->o.rate));
     }
     if (p->end_ns) {
@@ -246,15 +250,14 @@ static void run(struct bench *b, struct pollfd *fds)
         pace.end_ns = pace.start_ns + (uint64_t)(b->o.seconds * 1e9);
     }
     for (;;) {
-        bool over;
+        bool full = send_frames(b, &pace, &turn), over;
         int n;
 
-        send_frames(b, &pace, &turn);
         over = sending_is_over(b, &pace);
         if (over && b->answered == b->sent) {
             break;
         }
-        n = poll(fds, b->o.clients, poll_timeout(b, &pace, over));
+        n = poll(fds, b->o.clients, poll_timeout(b, &pace, full, over));
         if (n < 0 && errno != EINTR) {
             ctl_say("poll: %s", strerror(errno));
             break;
@@ -269,6 +272,8 @@ static void run(struct bench *b, struct pollfd *fds)
             if (piped_dispatch(b->clients[i].client, 0) < 0) {
                 b->clients[i].gone = true;
                 fds[i].fd = -1;
+            } else if (i == 0) {
+                ctl_say_trouble(b->clients[i].client, &b->said_trouble);
             }
             bench_client_collect(b, &b->clients[i]);
         }

@@ -6,6 +6,7 @@
 #include "base.h"
 #include "ipc/boards/link_report.h"
 #include "ipc/pipectl/pipectl.h"
+#include "shown_print.h"
 
 struct place {
     const char *path, *runtime;
@@ -47,7 +48,7 @@ static int key_command(const struct ctl *ctl, const struct place *p, bool replac
         ctl_print_json(v);
         json_decref(v);
     } else {
-        puts(text);
+        shown_printf("%s\n", text);
     }
     return CTL_DONE;
 }
@@ -124,8 +125,8 @@ static void say_why_away(const struct brd_report *report, size_t count)
 
 static int list_command(const struct ctl *ctl, const struct place *p, const struct brd_list *list)
 {
-    static const char *const headings[] = {"name", "address", "fingerprint",
-                                           "link", "frames",  NULL};
+    static const char *const headings[] = {"name", "address",         "fingerprint",
+                                           "link", "computed for it", NULL};
     struct brd_report read;
     const struct brd_report *report = read_report(p, &read);
     json_t *all = json_array();
@@ -195,8 +196,8 @@ static int add_command(const struct ctl *ctl, const struct place *p, struct brd_
         ctl_print_json(b);
         json_decref(b);
     } else {
-        printf("%s is on the list%s\n", argv[0],
-               have ? hint(p) : "; this board has no keys yet: run pipectl board key");
+        shown_printf("%s is on the list%s\n", argv[0],
+                     have ? hint(p) : "; this board has no keys yet: run pipectl board key");
     }
     return CTL_DONE;
 }
@@ -212,7 +213,7 @@ static int remove_command(const struct ctl *ctl, const struct place *p, struct b
     if (ctl->json) {
         ctl_print_json(json_null());
     } else {
-        printf("%s is off the list%s\n", name, hint(p));
+        shown_printf("%s is off the list%s\n", name, hint(p));
     }
     return CTL_DONE;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "shown_print.h"
 
 struct args {
     json_t *parameters; /* owned */
@@ -47,13 +48,13 @@ static int take_args(int argc, char **argv, struct args *ret)
 
 static void print(const char *model, const json_t *v)
 {
-    printf("%s: borders between boards go as %s, %.1f s\n", model, ctl_text(v, "serves"),
-           ctl_real(v, "took_ms") / 1e3);
-    printf("  %s on %.0f examples: ", ctl_text(v, "encoding"), ctl_real(v, "judged"));
+    shown_printf("%s: borders between boards go as %s, %.1f s\n", model, ctl_text(v, "serves"),
+                 ctl_real(v, "took_ms") / 1e3);
+    shown_printf("  %s on %.0f examples: ", ctl_text(v, "encoding"), ctl_real(v, "judged"));
     ctl_print_agreement(v);
     ctl_print_left_out(v);
     if (ctl_text(v, "note")[0]) {
-        printf("  %s\n", ctl_text(v, "note"));
+        shown_printf("  %s\n", ctl_text(v, "note"));
     }
 }
 
@@ -91,7 +92,7 @@ int ctl_borders(const struct ctl *ctl, int argc, char **argv)
     if (!args.off) {
         rc = show(ctl, reply);
     } else if (!ctl->json) {
-        printf("borders of %s go between boards as they are\n", ctl_text(reply, "model"));
+        shown_printf("borders of %s go between boards as they are\n", ctl_text(reply, "model"));
     }
     json_decref(reply);
     return rc;

@@ -5,6 +5,7 @@
 
 #include "ipc/pipectl/pipectl.h"
 #include "json_text.h"
+#include "shown_print.h"
 
 struct args {
     const char *model;
@@ -137,7 +138,7 @@ int ctl_config(const struct ctl *ctl, int argc, char **argv)
 
 static void print_metrics(const json_t *reply)
 {
-    fputs(ctl_text(reply, "text"), stdout);
+    shown_printf("%s", ctl_text(reply, "text"));
 }
 
 int ctl_metrics(const struct ctl *ctl, int argc, char **argv)

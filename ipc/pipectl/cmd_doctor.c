@@ -67,6 +67,34 @@ static bool is_known(const json_t *object, const char *key)
     return json_is_number(json_object_get(object, key));
 }
 
+/* Return: one of several models, and it has answered nothing meanwhile. */
+static bool is_idle(const json_t *figures, const json_t *m)
+{
+    return json_array_size(figures) > 1 && is_known(m, "fps") && ctl_real(m, "fps") == 0;
+}
+
+static bool is_segment(const json_t *m)
+{
+    return json_is_string(json_object_get(m, "segment"));
+}
+
+static void print_idle(const json_t *figures)
+{
+    char line[512] = "";
+    const json_t *m;
+    size_t i;
+
+    json_array_foreach(figures, i, m)
+    {
+        if (is_idle(figures, m) && !is_segment(m)) {
+            append(line, sizeof(line), "%s%s", *line ? ", " : "no frames: ", ctl_text(m, "model"));
+        }
+    }
+    if (*line) {
+        ctl_print_wrapped(line, 0);
+    }
+}
+
 static void print_figures(const json_t *figures)
 {
     const json_t *m;
@@ -76,8 +104,12 @@ static void print_figures(const json_t *figures)
     {
         char fps[32], p50[32], p99[32], line[512] = "";
 
+        if (is_idle(figures, m)) {
+            continue;
+        }
         append(line, sizeof(line), "%s: %s frames/s, p50 %s ms, p99 %s ms; stage %s",
-               ctl_text(m, "model"), ctl_known(m, "fps", "%.1f", fps, sizeof(fps)),
+               ctl_text(m, is_segment(m) ? "segment" : "model"),
+               ctl_known(m, "fps", "%.1f", fps, sizeof(fps)),
                ctl_known(m, "p50_ms", "%.2f", p50, sizeof(p50)),
                ctl_known(m, "p99_ms", "%.2f", p99, sizeof(p99)), ctl_text(m, "stage"));
         if (is_known(m, "busy")) {
@@ -95,6 +127,7 @@ static void print_figures(const json_t *figures)
         }
         ctl_print_wrapped(line, 0);
     }
+    print_idle(figures);
 }
 
 static void print_machine(const json_t *machine, double seconds)
@@ -167,7 +200,11 @@ static int load(const char *path, json_t **ret)
 
     *ret = json_load_file(path, 0, &error);
     if (!*ret) {
-        ctl_say("%s: line %d: %s", path, error.line, error.text);
+        if (error.line < 0) {
+            ctl_say("%s: %s", path, error.text);
+        } else {
+            ctl_say("%s: line %d: %s", path, error.line, error.text);
+        }
         return CTL_FAILED;
     }
     return CTL_DONE;

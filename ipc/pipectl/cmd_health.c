@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "shown_print.h"
 
 #define LOOK_MS 100u  /* from one look to the next while it waits */
 #define LEAST_MS 1000 /* for an answer, also at the end: a busy machine is no silent daemon */
@@ -92,15 +93,16 @@ static void print(const struct ctl *ctl, const json_t *status, bool healthy, con
         ctl_print_json(v);
         json_decref(v);
     } else if (healthy) {
-        puts(ctl_text(status, "state"));
+        shown_printf("%s\n", ctl_text(status, "state"));
     } else {
         ctl_say("not ready: %s", why);
     }
 }
 
-/* @last: say what is wrong; becomes true where another look would see the same. Return: an exit
- * code; CTL_FAILED: it answers and is not ready. */
-static int look(const struct ctl *ctl, const struct args *a, bool *last)
+/* @last: say what is wrong; becomes true where another look would see the same, or would start a
+ * service again that failed to start. Return: an exit code; CTL_FAILED: it answers and is not
+ * ready. */
+static int look(struct ctl *ctl, const struct args *a, bool *last)
 {
     json_t *reply = NULL;
     char why[1024];
@@ -110,6 +112,7 @@ static int look(const struct ctl *ctl, const struct args *a, bool *last)
     if (!*last && !is_there(ctl)) {
         return CTL_UNREACHABLE;
     }
+    ctl->not_started = last;
     rc = ctl_call(ctl, "Status", json_object(), &reply);
     if (rc) {
         return rc;

@@ -61,6 +61,7 @@ static int wait_answers(struct infer *in)
         ctl_say("%s", piped_last_error());
         return CTL_UNREACHABLE;
     }
+    ctl_say_trouble(in->client, &in->said_trouble);
     return collect(in);
 }
 

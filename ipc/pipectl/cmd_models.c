@@ -11,13 +11,15 @@
 #include "ipc/pipectl/model_files.h"
 #include "ipc/pipectl/models_fetch.h"
 #include "ipc/pipectl/pipectl.h"
+#include "ipc/show/fold_segments.h"
+#include "shown_print.h"
 
 #define SHAPES_MAX 64u
 
 struct args {
     const char *plan, *folder, *catalogue, *shapes[SHAPES_MAX];
     size_t shape_count;
-    bool save, write_sidecar, force;
+    bool save, write_sidecar, force, all;
 };
 
 static int take_args(int argc, char **argv, struct args *ret)
@@ -47,6 +49,9 @@ static int take_args(int argc, char **argv, struct args *ret)
         case 'c':
             ret->catalogue = optarg;
             break;
+        case 'a':
+            ret->all = true;
+            break;
         default:
             ret->force = true;
         }
@@ -65,7 +70,7 @@ static void print_warnings(const json_t *models)
     {
         json_array_foreach(json_object_get(m, "warnings"), k, warning)
         {
-            printf("warning: %s: %s\n", ctl_text(m, "name"), json_string_value(warning));
+            shown_printf("warning: %s: %s\n", ctl_text(m, "name"), json_string_value(warning));
         }
     }
 }
@@ -76,8 +81,29 @@ static void print_models(const json_t *reply)
     const json_t *models = json_object_get(reply, "models");
 
     ctl_print_list(models, keys, "lrllll");
+    ctl_print_segments(reply);
     ctl_print_failed(json_object_get(reply, "failed"));
     print_warnings(models);
+}
+
+static int list(const struct ctl *ctl, const struct args *a)
+{
+    json_t *reply;
+    int rc = ctl_call(ctl, "Models", json_object(), &reply);
+
+    if (rc) {
+        return rc;
+    }
+    if (ctl->json) {
+        ctl_print_json(json_object_get(reply, "models"));
+    } else {
+        if (!a->all) {
+            shw_fold_segments(reply);
+        }
+        print_models(reply);
+    }
+    json_decref(reply);
+    return CTL_DONE;
 }
 
 /* ---- load, unload ---- */
@@ -145,15 +171,21 @@ static char *existing(const char *file)
     return path;
 }
 
+bool ctl_own_model(const char *name, char *ret_path, size_t bytes)
+{
+    const char *folder = access(CTL_MODELS, R_OK) == 0 ? CTL_MODELS : CTL_MODELS_SOURCE;
+
+    return *name && !strchr(name, '/') &&
+           snprintf(ret_path, bytes, "%s/%s.onnx", folder, name) < (int)bytes &&
+           access(ret_path, F_OK) == 0;
+}
+
 /* Return: as existing(), of a model that comes with piped. */
 static char *own_file(const char *name)
 {
-    const char *folder = access(CTL_MODELS, R_OK) == 0 ? CTL_MODELS : CTL_MODELS_SOURCE;
     char path[PATH_MAX];
 
-    if (strchr(name, '/') ||
-        snprintf(path, sizeof(path), "%s/%s.onnx", folder, name) >= (int)sizeof(path) ||
-        access(path, F_OK) != 0) {
+    if (!ctl_own_model(name, path, sizeof(path))) {
         ctl_say("no model '%s' comes with piped (digits and detector do); give its file: "
                 "pipectl models load NAME FILE",
                 name);
@@ -189,16 +221,42 @@ static void print_loaded(const char *name, const char *path, bool saved, const j
     json_t *list = json_pack("[O]", json_object_get(reply, "model"));
 
     if (copied) {
-        printf("%s is loaded from a copy, since the daemon may not read %s; the copy is kept %s\n",
-               name, path,
-               saved ? "over restarts, until unload --save" : "until unload or a restart");
+        shown_printf(
+            "%s is loaded from a copy, since the daemon may not read %s; the copy is kept %s\n",
+            name, path, saved ? "over restarts, until unload --save" : "until unload or a restart");
     } else {
-        printf("%s is loaded%s\n", name,
-               saved ? ", and will be after a restart"
-                     : " until it is unloaded or piped restarts; --save keeps it");
+        shown_printf("%s is loaded%s\n", name,
+                     saved ? ", and will be after a restart"
+                           : " until it is unloaded or piped restarts; --save keeps it");
     }
     print_warnings(list);
     json_decref(list);
+}
+
+/* A model that comes with piped may be asked for again: it is the same. @ret: it serves, as is
+ * printed. Return: an exit code. */
+static int is_loaded(const struct ctl *ctl, const char *name, const char *path, bool *ret)
+{
+    json_t *reply, *m;
+    int rc = ctl_call(ctl, "Models", json_object(), &reply);
+    size_t i;
+
+    if (rc) {
+        return rc;
+    }
+    json_array_foreach(json_object_get(reply, "models"), i, m)
+    {
+        if (strcmp(ctl_text(m, "name"), name) == 0 && strcmp(ctl_text(m, "path"), path) == 0) {
+            *ret = true;
+            if (ctl->json) {
+                ctl_print_json(m);
+            } else {
+                shown_printf("%s is loaded already\n", name);
+            }
+        }
+    }
+    json_decref(reply);
+    return CTL_DONE;
 }
 
 /* @file: NULL: the model of this name that comes with piped */
@@ -207,10 +265,18 @@ static int load_model(const struct ctl *ctl, const char *name, const char *file,
 {
     base_autofree char *path = file ? existing(file) : own_file(name);
     json_t *shapes = path ? shapes_json(a) : NULL, *parameters, *reply;
-    int rc;
+    bool loaded = false;
+    int rc = CTL_DONE;
 
     if (!path || !shapes) {
         return path ? CTL_USAGE : CTL_FAILED;
+    }
+    if (!file && !a->save && !a->plan && a->shape_count == 0) {
+        rc = is_loaded(ctl, name, path, &loaded);
+    }
+    if (rc || loaded) {
+        json_decref(shapes);
+        return rc;
     }
     parameters = json_pack("{s:s, s:s, s:o, s:b}", "name", name, "path", path, "shapes", shapes,
                            "save", a->save);
@@ -247,9 +313,10 @@ static int unload_model(const struct ctl *ctl, const char *name, const struct ar
     if (ctl->json) {
         ctl_print_json(reply);
     } else {
-        printf("%s is unloaded%s\n", name,
-               a->save ? ", and not loaded after a restart"
-                       : "; if it is saved or configured, a reload or a restart loads it again");
+        shown_printf("%s is unloaded%s\n", name,
+                     a->save
+                         ? ", and not loaded after a restart"
+                         : "; if it is saved or configured, a reload or a restart loads it again");
     }
     json_decref(reply);
     return CTL_DONE;
@@ -324,7 +391,7 @@ int ctl_models(const struct ctl *ctl, int argc, char **argv)
     verb = optind < argc ? argv[optind++] : "list";
     left = argc - optind;
     if (strcmp(verb, "list") == 0 && left == 0) {
-        return ctl_show(ctl, "Models", json_object(), "models", print_models);
+        return list(ctl, &a);
     }
     if (strcmp(verb, "inspect") == 0 && left == 1) {
         return inspect(ctl, argv[optind], &a);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "shown_print.h"
 
 static const struct ctl_setting settings[] = {
     {"objective", "objective", CTL_TEXT, 0, 0},    {"algorithm", "algorithm", CTL_TEXT, 0, 0},
@@ -46,21 +47,21 @@ static void print_choice(const json_t *choice)
     const json_t *entry;
     size_t i;
 
-    printf("%s: %s, %s, measured in %.1f s\n", json_string_value(json_object_get(choice, "model")),
-           json_string_value(json_object_get(choice, "algorithm")),
-           json_string_value(json_object_get(choice, "objective")),
-           ctl_real(choice, "took_ms") / 1e3);
+    shown_printf(
+        "%s: %s, %s, measured in %.1f s\n", json_string_value(json_object_get(choice, "model")),
+        json_string_value(json_object_get(choice, "algorithm")),
+        json_string_value(json_object_get(choice, "objective")), ctl_real(choice, "took_ms") / 1e3);
     if (json_is_real(json_object_get(choice, "agreement"))) {
         printf("  %.2f %% of the examples keep their class\n", 100 * ctl_real(choice, "agreement"));
     }
     if (ctl_text(choice, "note")[0]) {
-        printf("  %s\n", ctl_text(choice, "note"));
+        shown_printf("  %s\n", ctl_text(choice, "note"));
     }
     json_array_foreach(json_object_get(choice, "kinds"), i, entry)
     {
-        printf("  %-16s %9.3f ms on one core, may lose %.1f %%, %8.2f MB packed\n",
-               json_string_value(json_object_get(entry, "ep")), ctl_real(entry, "ms"),
-               100 * ctl_real(entry, "may_lose"), ctl_real(entry, "packed_bytes") / 1e6);
+        shown_printf("  %-16s %9.3f ms on one core, may lose %.1f %%, %8.2f MB packed\n",
+                     json_string_value(json_object_get(entry, "ep")), ctl_real(entry, "ms"),
+                     100 * ctl_real(entry, "may_lose"), ctl_real(entry, "packed_bytes") / 1e6);
     }
     if (json_array_size(json_object_get(choice, "front"))) {
         printf("best choices (nothing was changed):\n");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "shown_print.h"
 
 struct args {
     const char *model;
@@ -35,7 +36,7 @@ static void print_warnings(const json_t *reply)
 
     json_array_foreach(json_object_get(reply, "warnings"), i, w)
     {
-        printf("warning: %s\n", json_is_string(w) ? json_string_value(w) : "");
+        shown_printf("warning: %s\n", json_is_string(w) ? json_string_value(w) : "");
     }
 }
 
@@ -43,9 +44,9 @@ static void print_present(const json_t *reply)
 {
     const char *route = json_string_value(json_object_get(reply, "route"));
 
-    printf("%s\n", ctl_text(reply, "plan"));
+    shown_printf("%s\n", ctl_text(reply, "plan"));
     if (route) {
-        printf("frames go over boards instead, by %s\n", route);
+        shown_printf("frames go over boards instead, by %s\n", route);
     }
     print_warnings(reply);
 }
@@ -54,8 +55,8 @@ static void print_changed(const json_t *reply)
 {
     char epoch[32];
 
-    printf("serving by %s, epoch %s\n", ctl_text(reply, "plan"),
-           ctl_any(reply, "epoch", epoch, sizeof(epoch)));
+    shown_printf("serving by %s, epoch %s\n", ctl_text(reply, "plan"),
+                 ctl_any(reply, "epoch", epoch, sizeof(epoch)));
     print_warnings(reply);
 }
 
@@ -114,7 +115,7 @@ static int export_mapping(const struct ctl *ctl, json_t *parameters, const char 
     } else if (ctl->json) {
         ctl_print_json(mapping);
     } else {
-        printf("%s has %s\n", path, ctl_text(reply, "plan"));
+        shown_printf("%s has %s\n", path, ctl_text(reply, "plan"));
     }
     json_decref(reply);
     return rc;
@@ -322,8 +323,8 @@ static void print_costs(const json_t *reply)
     }
     ctl_table_add(&t, "%s", line);
     ctl_table_print(&t);
-    printf("\n~ predicted. Each team spends %.3f ms a frame on the hand-off.%s\n",
-           ctl_real(problem, "handoff_ns") / 1e6, all ? "" : " --json has every width.");
+    shown_printf("\n~ predicted. Each team spends %.3f ms a frame on the hand-off.%s\n",
+                 ctl_real(problem, "handoff_ns") / 1e6, all ? "" : " --json has every width.");
 }
 
 int ctl_costs(const struct ctl *ctl, int argc, char **argv)

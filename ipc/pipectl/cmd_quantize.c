@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "shown_print.h"
 
 struct args {
     json_t *parameters; /* owned */
@@ -88,11 +89,11 @@ static void print_examples(const json_t *q)
     bool held_out = json_is_true(json_object_get(q, "held_out"));
 
     if (held_out) {
-        printf("  calibrated on %.0f examples (%s), judged on %.0f others\n",
-               ctl_real(q, "calibrated"), ctl_text(q, "method"), ctl_real(q, "judged"));
+        shown_printf("  calibrated on %.0f examples (%s), judged on %.0f others\n",
+                     ctl_real(q, "calibrated"), ctl_text(q, "method"), ctl_real(q, "judged"));
     } else {
-        printf("  calibrated and judged on the same example (%s): give more than one\n",
-               ctl_text(q, "method"));
+        shown_printf("  calibrated and judged on the same example (%s): give more than one\n",
+                     ctl_text(q, "method"));
     }
     ctl_print_left_out(q);
     if (ctl_real(q, "zeros") > 0) {
@@ -109,15 +110,15 @@ static void print_kept(const json_t *q)
            ctl_real(q, "products"));
     json_array_foreach(json_object_get(q, "kept"), i, entry)
     {
-        printf("    f32: %s (%s)\n", ctl_text(entry, "op"), ctl_text(entry, "why"));
+        shown_printf("    f32: %s (%s)\n", ctl_text(entry, "op"), ctl_text(entry, "why"));
     }
 }
 
 static void print(const json_t *q)
 {
-    printf("%s: %s, %.1f s\n", ctl_text(q, "model"),
-           json_is_true(json_object_get(q, "serves")) ? "quantised" : "left as it was",
-           ctl_real(q, "took_ms") / 1e3);
+    shown_printf("%s: %s, %.1f s\n", ctl_text(q, "model"),
+                 json_is_true(json_object_get(q, "serves")) ? "quantised" : "left as it was",
+                 ctl_real(q, "took_ms") / 1e3);
     print_examples(q);
     fputs("  ", stdout);
     ctl_print_agreement(q);
@@ -128,7 +129,7 @@ static void print(const json_t *q)
     }
     print_kept(q);
     if (ctl_text(q, "note")[0]) {
-        printf("  %s\n", ctl_text(q, "note"));
+        shown_printf("  %s\n", ctl_text(q, "note"));
     }
 }
 
@@ -178,7 +179,7 @@ int ctl_quantize(const struct ctl *ctl, int argc, char **argv)
     }
     if (args.off) {
         if (!ctl->json) {
-            printf("%s is served from its file, not quantised\n", ctl_text(reply, "model"));
+            shown_printf("%s is served from its file, not quantised\n", ctl_text(reply, "model"));
         }
     } else {
         rc = show(ctl, &args, json_object_get(reply, "quantised"));

@@ -11,6 +11,8 @@
 #include "ipc/pipectl/doctor_sample.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/report_page.h"
+#include "ipc/show/fold_segments.h"
+#include "shown_print.h"
 
 #define MOMENTS 120   /* at most, in a curve over time */
 #define EVERY_S 0.25  /* at least, between two of them */
@@ -99,6 +101,9 @@ static void add_where_and_when(json_t *data)
 static void judge(json_t *data, json_t *sample)
 {
     json_object_set_new(data, "findings", doctor_judge(sample));
+    shw_fold_segments(sample);
+    shw_fold_segments(json_object_get(sample, "before"));
+    shw_fold_segments(json_object_get(sample, "after"));
     json_object_set_new(data, "figures", doctor_figures(sample));
     json_object_set_new(data, "stages", doctor_stages(sample));
     json_object_set_new(data, "machine", doctor_machine(sample));
@@ -173,7 +178,7 @@ int ctl_report(const struct ctl *ctl, int argc, char **argv)
         ctl_print_json(v);
         json_decref(v);
     } else if (rc == CTL_DONE) {
-        printf("wrote %s\n", a.file);
+        shown_printf("wrote %s\n", a.file);
     }
     if (rc == CTL_DONE && !page_has_charts()) {
         ctl_say("%s", PAGE_NO_CHARTS);

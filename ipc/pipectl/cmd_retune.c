@@ -11,6 +11,7 @@
 #include "ipc/pipectl/call_progress.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/pipectl_options.h"
+#include "shown_print.h"
 
 struct args {
     json_t *parameters; /* owned */
@@ -133,18 +134,18 @@ static void print_trials(const json_t *event, size_t most)
                       ctl_trial_note(trial));
     }
     ctl_table_print(&t);
-    printf("  * serves now; times are of the slowest stage%s\n",
-           json_array_size(trials) > most ? "; --json lists all trials" : "");
+    shown_printf("  * serves now; times are of the slowest stage%s\n",
+                 json_array_size(trials) > most ? "; --json lists all trials" : "");
 }
 
 static void print_plan(const char *what, const json_t *event, const char *plan, const char *fps)
 {
     char figure[64];
 
-    printf("  %-7s ", what);
+    shown_printf("  %-7s ", what);
     ctl_print_wrapped(ctl_text(event, plan), 10);
     if (json_is_number(json_object_get(event, fps))) {
-        printf("%10s%s frames/s", "", ctl_known(event, fps, "%.1f", figure, sizeof(figure)));
+        shown_printf("%10s%s frames/s", "", ctl_known(event, fps, "%.1f", figure, sizeof(figure)));
     }
 }
 
@@ -153,18 +154,18 @@ static void print_event(const json_t *e)
     double gain = ctl_real(e, "predicted_gain");
     char text[64];
 
-    printf("%s: %s\n  ", ctl_text(e, "model"), ctl_text(e, "outcome"));
+    shown_printf("%s: %s\n  ", ctl_text(e, "model"), ctl_text(e, "outcome"));
     ctl_print_wrapped(ctl_text(e, "detail"), 2);
     print_plan("before", e, "plan_before", "fps_before");
     printf("\n");
     print_plan("after", e, "plan_after", "fps_after");
-    printf(" (%s", ctl_gain(e, text, sizeof(text)));
+    shown_printf(" (%s", ctl_gain(e, text, sizeof(text)));
     if (gain != 0) {
         printf(", %+.1f %% predicted", 100 * gain);
     }
-    printf(")\n  took %.1f s; %.0f frames lost; %s frames/s meanwhile\n\n",
-           ctl_real(e, "duration_ms") / 1000, ctl_real(e, "lost"),
-           ctl_known(e, "fps_during", "%.1f", text, sizeof(text)));
+    shown_printf(")\n  took %.1f s; %.0f frames lost; %s frames/s meanwhile\n\n",
+                 ctl_real(e, "duration_ms") / 1000, ctl_real(e, "lost"),
+                 ctl_known(e, "fps_during", "%.1f", text, sizeof(text)));
     print_trials(e, 20);
 }
 
@@ -257,7 +258,7 @@ static int print_cancelled(const struct ctl *ctl, const struct args *a)
         return rc;
     }
     if (ctl->json) {
-        printf("{\n  \"cancelled\": %s\n}\n", cancelled ? "true" : "false");
+        shown_printf("{\n  \"cancelled\": %s\n}\n", cancelled ? "true" : "false");
     } else {
         puts(cancelled ? "search cancelled; pipectl history says how it ended"
                        : "no search is running");

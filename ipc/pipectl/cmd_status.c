@@ -5,6 +5,7 @@
 
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/show/fold_segments.h"
+#include "shown_print.h"
 
 static void print_stages(const json_t *model)
 {
@@ -43,9 +44,10 @@ static void print_borders(const json_t *b)
     bool allowed = json_is_true(json_object_get(b, "allowed"));
 
     if (json_is_object(b)) {
-        printf("  borders go as %s: with %s %.2f %% of %.0f examples agree (required: %.2f)\n",
-               allowed ? ctl_text(b, "encoding") : "f32", ctl_text(b, "encoding"),
-               100 * ctl_real(b, "agreement"), ctl_real(b, "judged"), 100 * ctl_real(b, "bound"));
+        shown_printf(
+            "  borders go as %s: with %s %.2f %% of %.0f examples agree (required: %.2f)\n",
+            allowed ? ctl_text(b, "encoding") : "f32", ctl_text(b, "encoding"),
+            100 * ctl_real(b, "agreement"), ctl_real(b, "judged"), 100 * ctl_real(b, "bound"));
     }
 }
 
@@ -59,23 +61,23 @@ static void print_route(const json_t *route)
         return;
     }
     if (!json_is_true(json_object_get(route, "serving"))) {
-        printf("  boards \"%s\": this board alone: %s\n", ctl_text(route, "boards"),
-               ctl_text(route, "why"));
+        shown_printf("  boards \"%s\": this board alone: %s\n", ctl_text(route, "boards"),
+                     ctl_text(route, "why"));
     }
     print_borders(json_object_get(route, "borders"));
     if (!*ctl_text(route, "route")) {
         return;
     }
-    printf("  route %s (%s, number %.0f): %.0f answered, %.0f sent again, %.0f computed here\n",
-           ctl_text(route, "route"), ctl_text(route, "phase"), ctl_real(route, "number"),
-           ctl_real(route, "answered"), ctl_real(route, "resent"), ctl_real(route, "returned"));
+    shown_printf("  route %s (%s, number %.0f): %.0f answered, %.0f sent again, %.0f wholly here\n",
+                 ctl_text(route, "route"), ctl_text(route, "phase"), ctl_real(route, "number"),
+                 ctl_real(route, "answered"), ctl_real(route, "resent"), ctl_real(route, "here"));
     json_array_foreach(json_object_get(route, "hops"), i, hop)
     {
-        printf("    units %s:", ctl_text(hop, "units"));
+        shown_printf("    units %s:", ctl_text(hop, "units"));
         json_array_foreach(json_object_get(hop, "boards"), k, board)
         {
-            printf(" %s%s", ctl_text(board, "name"),
-                   json_is_true(json_object_get(board, "up")) ? "" : " (away)");
+            shown_printf(" %s%s", ctl_text(board, "name"),
+                         json_is_true(json_object_get(board, "up")) ? "" : " (away)");
         }
         if (ctl_real(hop, "service_ms") > 0) {
             printf(", %.3f ms", ctl_real(hop, "service_ms"));
@@ -84,12 +86,15 @@ static void print_route(const json_t *route)
     }
     json_array_foreach(json_object_get(route, "segments"), i, hop)
     {
-        printf("    computed here: %s, plan %s\n", ctl_text(hop, "name"), ctl_text(hop, "plan"));
+        const json_t *its = json_object_get(hop, "segment");
+
+        shown_printf("    computed here: units %.0f-%.0f, plan %s\n", ctl_real(its, "first_unit"),
+                     ctl_real(its, "last_unit"), ctl_text(hop, "plan"));
     }
     if (json_is_boolean(json_object_get(route, "pictures"))) {
-        printf("    pictures go as %s\n", json_is_true(json_object_get(route, "pictures"))
-                                              ? "they are, larger ones as tensors"
-                                              : "tensors");
+        shown_printf("    pictures go as %s\n", json_is_true(json_object_get(route, "pictures"))
+                                                    ? "they are, larger ones as tensors"
+                                                    : "tensors");
     }
 }
 
@@ -98,13 +103,15 @@ static void print_model(const json_t *m)
     char input[256], units[32], epoch[32], latency[160];
     const json_t *frames = json_object_get(m, "frames");
 
-    printf("\nmodel %s: %s units, input %s\n", ctl_text(m, "name"),
-           ctl_any(m, "units", units, sizeof(units)), ctl_any(m, "input", input, sizeof(input)));
-    printf("  plan %s (%s, epoch %s)\n", ctl_text(m, "plan"), ctl_text(m, "algorithm"),
-           ctl_any(m, "epoch", epoch, sizeof(epoch)));
-    printf("  %.1f frames/s, latency ms: %s\n", ctl_real(m, "fps"),
-           ctl_real(frames, "answered") > 0 ? ctl_any(m, "latency_ms", latency, sizeof(latency))
-                                            : "-");
+    shown_printf("\nmodel %s: %s units, input %s\n", ctl_text(m, "name"),
+                 ctl_any(m, "units", units, sizeof(units)),
+                 ctl_any(m, "input", input, sizeof(input)));
+    shown_printf("  plan %s (%s, epoch %s)\n", ctl_text(m, "plan"), ctl_text(m, "algorithm"),
+                 ctl_any(m, "epoch", epoch, sizeof(epoch)));
+    shown_printf("  %.1f frames/s, latency ms: %s\n", ctl_real(m, "fps"),
+                 ctl_real(frames, "answered") > 0
+                     ? ctl_any(m, "latency_ms", latency, sizeof(latency))
+                     : "-");
     printf("  frames: %.0f admitted, %.0f answered, %.0f dropped, %.0f failed\n",
            ctl_real(frames, "admitted"), ctl_real(frames, "answered"), ctl_real(frames, "dropped"),
            ctl_real(frames, "failed"));
@@ -191,8 +198,8 @@ static void print_warnings(const json_t *owner, const char *name)
     json_array_foreach(json_object_get(owner, "warnings"), i, w)
     {
         if (json_is_string(w)) {
-            printf("\nwarning%s%s: %s\n", name ? " of " : "", name ? name : "",
-                   json_string_value(w));
+            shown_printf("\nwarning%s%s: %s\n", name ? " of " : "", name ? name : "",
+                         json_string_value(w));
         }
     }
 }
@@ -214,13 +221,14 @@ static void print_status(const json_t *status)
     size_t i;
     json_t *m;
 
-    printf("piped %s: %s, up %.0f h %02.0f min %02.0f s\n", ctl_text(status, "version"),
-           ctl_text(status, "state"), (double)((long)uptime / 3600),
-           (double)((long)uptime / 60 % 60), (double)((long)uptime % 60));
+    shown_printf("piped %s: %s, up %.0f h %02.0f min %02.0f s\n", ctl_text(status, "version"),
+                 ctl_text(status, "state"), (double)((long)uptime / 3600),
+                 (double)((long)uptime / 60 % 60), (double)((long)uptime % 60));
     json_array_foreach(json_object_get(status, "models"), i, m)
     {
         print_model(m);
     }
+    ctl_print_segments(status);
     print_eps(json_object_get(status, "eps"));
     print_boards(json_object_get(status, "boards"));
     print_memory(json_object_get(status, "memory"));
@@ -254,7 +262,7 @@ int ctl_status(const struct ctl *ctl, int argc, char **argv)
         ctl_print_json(status);
     } else {
         if (!all && !model) {
-            shw_fold_segments(json_object_get(status, "models"));
+            shw_fold_segments(status);
         }
         print_status(status);
     }

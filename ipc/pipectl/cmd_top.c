@@ -42,7 +42,7 @@ static int take_status(const struct ctl *ctl, const char *model, struct top *top
 
     if (rc == CTL_DONE) {
         if (!ctl->json) {
-            shw_fold_segments(json_object_get(json_object_get(reply, "status"), "models"));
+            shw_fold_segments(json_object_get(reply, "status"));
         }
         top_take(top, json_object_get(reply, "status"), base_now_ns());
         json_decref(reply);
@@ -61,7 +61,7 @@ static void print_json(const struct top *top, const json_t *events)
         [TOP_ADMITTED] = "admitted",       [TOP_ANSWERED] = "answered",
         [TOP_DROPPED] = "dropped",         [TOP_FAILED] = "failed",
         [TOP_ROUTE_SENT] = "sent",         [TOP_ROUTE_RESENT] = "resent",
-        [TOP_ROUTE_RETURNED] = "returned",
+        [TOP_ROUTE_RETURNED] = "returned", [TOP_ROUTE_HERE] = "here",
     };
     json_t *rates = json_object(), *all;
 

@@ -10,6 +10,7 @@
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/trace_read.h"
 #include "ipc/pipectl/trace_spool.h"
+#include "shown_print.h"
 
 struct args {
     double seconds, ring_kib; /* ring_kib 0: the daemon's default */
@@ -188,10 +189,11 @@ static void print_summary(const struct recording *r, uint64_t bytes)
 {
     const struct trace_counts *n = trace_reader_counts(r->reader);
 
-    printf("%s: %.1f MB, %llu frames on %llu teams, %llu answers on %llu streams, %llu events\n",
-           r->args->output, (double)bytes / 1e6, (unsigned long long)n->frames,
-           (unsigned long long)n->teams, (unsigned long long)n->answers,
-           (unsigned long long)n->streams, (unsigned long long)n->instants);
+    shown_printf(
+        "%s: %.1f MB, %llu frames on %llu teams, %llu answers on %llu streams, %llu events\n",
+        r->args->output, (double)bytes / 1e6, (unsigned long long)n->frames,
+        (unsigned long long)n->teams, (unsigned long long)n->answers,
+        (unsigned long long)n->streams, (unsigned long long)n->instants);
     if (lost(r, "records") + lost(r, "events") > 0) {
         printf("%llu records and %llu events found no room and are missing; --ring-kib makes the "
                "rings larger\n",

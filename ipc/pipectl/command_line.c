@@ -34,7 +34,7 @@ int ctl_usage(const char *command, const char *format, ...)
 
 int ctl_not_started(const char *why)
 {
-    ctl_say("the service failed to start: %s", why);
+    ctl_say("%s", why);
     ctl_say("mend that; the next client starts it");
     return CTL_UNREACHABLE;
 }

@@ -22,7 +22,7 @@ int ctl_usage(const char *command, const char *format, ...) __attribute__((forma
 /** ctl_unreachable() - prints @why and what to do about it. @path: of the socket. Return:
  * CTL_UNREACHABLE. */
 int ctl_unreachable(const char *why, int error, const char *path);
-/** ctl_not_started() - prints that the service failed to start, and @why. Return:
+/** ctl_not_started() - prints @why the service failed to start, and what to do. Return:
  * CTL_UNREACHABLE. */
 int ctl_not_started(const char *why);
 

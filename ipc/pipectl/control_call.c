@@ -17,9 +17,10 @@
 
 struct ctl_control {
     int sock;
-    const char *path; /* borrowed */
-    int timeout_ms;   /* of the next reply; 0: none */
-    bool shows;       /* texts are for a terminal; elsewhere they are made harmless when written */
+    const char *path;  /* borrowed */
+    int timeout_ms;    /* of the next reply; 0: none */
+    bool *not_started; /* borrowed, may be NULL: as of struct ctl */
+    bool shows;        /* texts are for a terminal; elsewhere they are made harmless when written */
     struct ctl_progress *progress; /* owned; NULL: nothing is shown while waiting */
     struct ipc_varlink_reader reader;
 };
@@ -107,6 +108,7 @@ int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret)
         return CTL_FAILED;
     }
     c->path = ctl->control_path;
+    c->not_started = ctl->not_started;
     c->shows = !ctl->json && !ctl->page;
     c->timeout_ms = base_max(ctl->timeout_ms, 0);
     c->sock = ctl_control_connect(ctl);
@@ -198,27 +200,20 @@ int ctl_control_send_fd(struct ctl_control *c, const char *method, json_t *param
 }
 
 /* A Varlink error in words. */
-static int say_error(const json_t *message)
+static int say_error(const struct ctl_control *c, const json_t *message)
 {
     const char *error = json_string_value(json_object_get(message, "error"));
-    const json_t *parameters = json_object_get(message, "parameters");
     const char *dot = error ? strrchr(error, '.') : NULL;
-    const char *key;
-    json_t *value;
-    char text[1024] = "";
+    char text[1024];
 
-    json_object_foreach((json_t *)parameters, key, value)
-    {
-        if (json_is_string(value)) {
-            size_t n = strlen(text);
-
-            snprintf(text + n, sizeof(text) - n, "%s%s", n ? ", " : "", json_string_value(value));
+    ipc_varlink_error_text(error, json_object_get(message, "parameters"), text, sizeof(text));
+    if (error && strcmp(error, IPC_VARLINK_NOT_STARTED) == 0) {
+        if (c->not_started) {
+            *c->not_started = true;
         }
-    }
-    if (dot && strcmp(dot, ".NotStarted") == 0) {
         return ctl_not_started(text);
     }
-    ctl_say("%s%s%s", dot ? dot + 1 : "the daemon refused", *text ? ": " : "", text);
+    ctl_say("%s", text);
     if (dot && strcmp(dot, ".InvalidParameter") == 0) {
         ctl_say("it is missing or out of range, see pipectl(1)");
     }
@@ -228,28 +223,43 @@ static int say_error(const json_t *message)
     return CTL_FAILED;
 }
 
-/* Takes what a terminal must not get out of all texts of @v. */
+/* Return: it without what a terminal must not get, owned; NULL: out of memory. */
+static char *cleaned(const char *text)
+{
+    char *copy = strdup(text);
+
+    if (copy) {
+        shown_clean(copy, "\n"); /* a tab would begin a cell of a table */
+    }
+    return copy;
+}
+
+/* Takes what a terminal must not get out of all texts and keys of @v. */
 static void clean(json_t *v)
 {
     const char *s = json_string_value(v), *key;
     json_t *each;
+    void *next;
     size_t i;
 
     if (s && !shown_ok(s, strlen(s))) {
-        base_autofree char *text = strdup(s);
+        base_autofree char *text = cleaned(s);
 
-        if (text) {
-            shown_clean(text, "\n\t");
-            json_string_set_nocheck(v, text);
-        }
+        json_string_set_nocheck(v, text ? text : "?");
     }
     json_array_foreach(v, i, each)
     {
         clean(each);
     }
-    json_object_foreach(v, key, each)
+    json_object_foreach_safe(v, next, key, each)
     {
         clean(each);
+        if (!shown_ok(key, strlen(key))) {
+            base_autofree char *text = cleaned(key);
+
+            json_object_set_nocheck(v, text ? text : "?", each);
+            json_object_del(v, key);
+        }
     }
 }
 
@@ -284,7 +294,7 @@ int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues
         return CTL_FAILED;
     }
     if (json_object_get(message, "error")) {
-        rc = say_error(message);
+        rc = say_error(c, message);
         json_decref(message);
         return rc;
     }

@@ -8,19 +8,25 @@
 #include "ipc/pipectl/doctor_facts.h"
 #include "ipc/pipectl/doctor_rule.h"
 #include "ipc/pipectl/output.h"
+#include "ipc/show/fold_segments.h"
 
 #define UNKNOWN_LOSS 0.1 /* how a loss without a figure is ranked */
 
 #define DOCTOR_ROW(name, severity, function) {name, DOCTOR_##severity, doctor_##function},
 static const struct doctor_rule rules[] = {DOCTOR_RULES(DOCTOR_ROW)};
 
-static double rank(const json_t *finding)
+/* Models that nobody asks come last, whatever is to be said about them. */
+static double rank(const struct doctor *d, const json_t *finding)
 {
+    const json_t *model = doctor_model(d, finding, "model");
     const char *severity = ctl_text(finding, "severity");
     double share = doctor_number(finding, "share");
 
     if (strcmp(severity, doctor_severity_name(DOCTOR_FAILURE)) == 0) {
         return 2;
+    }
+    if (model && d->seconds > 0 && doctor_is_aside(d, model)) {
+        return -1;
     }
     if (!isnan(share)) {
         return share;
@@ -29,16 +35,16 @@ static double rank(const json_t *finding)
 }
 
 /* Return: a new list, costliest first; equal ones stay in the order of the table. */
-static json_t *ranked(const json_t *findings)
+static json_t *ranked(const struct doctor *d)
 {
     json_t *list = json_array(), *f;
     size_t i;
 
-    json_array_foreach(findings, i, f)
+    json_array_foreach(d->findings, i, f)
     {
         size_t at = json_array_size(list);
 
-        while (at > 0 && rank(json_array_get(list, at - 1)) < rank(f)) {
+        while (at > 0 && rank(d, json_array_get(list, at - 1)) < rank(d, f)) {
             at--;
         }
         json_array_insert(list, at, f);
@@ -81,7 +87,7 @@ json_t *doctor_judge(const json_t *sample)
         d.rule = &rules[i];
         d.rule->judge(&d);
     }
-    list = ranked(d.findings);
+    list = ranked(&d);
     json_decref(d.findings);
     return list;
 }
@@ -115,15 +121,18 @@ json_t *doctor_figures(const json_t *sample)
     {
         bool never = doctor_number(json_object_get(m, "frames"), "answered") == 0;
         const json_t *latency = never ? NULL : json_object_get(m, "latency_ms");
+        char segment[SHW_SEGMENT_BYTES];
         struct doctor_stage s = {
             .busy = NAN, .off_core = NAN, .service_ms = NAN, .expected_ms = NAN};
 
+        shw_segment_text(m, segment);
         doctor_busiest(&d, m, &s);
         json_array_append_new(
             list,
-            json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "model", ctl_text(m, "name"),
-                      "fps", known(d.seconds > 0 ? doctor_answered(&d, m) / d.seconds : NAN),
-                      "p50_ms", known(doctor_number(latency, "p50")), "p99_ms",
+            json_pack("{s:s, s:s?, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "model",
+                      ctl_text(m, "name"), "segment", shw_is_segment(m) ? segment : NULL, "fps",
+                      known(d.seconds > 0 ? doctor_answered(&d, m) / d.seconds : NAN), "p50_ms",
+                      known(doctor_number(latency, "p50")), "p99_ms",
                       known(doctor_number(latency, "p99")), "stage", ctl_text(s.status, "units"),
                       "busy", known(s.busy), "off_core", known(s.off_core), "service_ms",
                       known(s.service_ms), "expected_ms", known(s.expected_ms)));

@@ -26,7 +26,8 @@
  *
  * share: what it costs of the frames a second or of the time of a frame, null: unknown. These come
  * in the order of their share; a failure counts as all of it, a loss of unknown share as a tenth, a
- * note as nothing.
+ * note as nothing. What is said of a model that nobody asked meanwhile, while another was asked,
+ * comes last.
  */
 json_t *doctor_judge(const json_t *sample);
 /** doctor_seconds() - Return: by the clock of the daemon, between the two answers of Status; 0

@@ -55,8 +55,7 @@ static const json_t *stream_before(const struct doctor *d, const json_t *client,
 /* Where a stream waits for answers while the daemon waits for frames. */
 static void waits(struct doctor *d, const json_t *client, const json_t *s)
 {
-    const json_t *m =
-        doctor_same(json_object_get(d->after, "models"), "name", ctl_text(s, "model"));
+    const json_t *m = doctor_model(d, s, "model");
     const json_t *before = stream_before(d, client, s);
     double full = doctor_more(before, s, "full_s") / d->seconds;
     double some = doctor_more(before, s, "some_s") / d->seconds;
@@ -107,8 +106,7 @@ static bool keeps_slots(const struct doctor *d, const json_t *client, const json
 /* Where a client keeps its slots while the daemon has nothing to do. */
 static void keeps(struct doctor *d, const json_t *client, const json_t *s)
 {
-    const json_t *m =
-        doctor_same(json_object_get(d->after, "models"), "name", ctl_text(s, "model"));
+    const json_t *m = doctor_model(d, s, "model");
     double some = doctor_more(stream_before(d, client, s), s, "some_s") / d->seconds, each_s;
     struct doctor_stage busiest;
 
@@ -152,9 +150,23 @@ void doctor_slow_client(struct doctor *d)
     each_stream(d, keeps);
 }
 
+/* Return: both have the same of each key, or neither has it. */
+static bool same_in(const json_t *a, const json_t *b, const char *const *keys)
+{
+    for (; *keys; keys++) {
+        const json_t *of_a = json_object_get(a, *keys), *of_b = json_object_get(b, *keys);
+
+        if (of_a != of_b && !json_equal(of_a, of_b)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* How often it happened during the sample. */
 static double count_of(const struct doctor *d, const json_t *refusal)
 {
+    static const char *const keys[] = {"pid", "what", "status", NULL};
     const json_t *r;
     double now = doctor_number(refusal, "count");
     size_t i;
@@ -164,14 +176,52 @@ static double count_of(const struct doctor *d, const json_t *refusal)
     }
     json_array_foreach(json_object_get(d->before, "refusals"), i, r)
     {
-        if (doctor_number(r, "pid") == doctor_number(refusal, "pid") &&
-            strcmp(ctl_text(r, "what"), ctl_text(refusal, "what")) == 0 &&
-            strcmp(ctl_text(r, "status"), ctl_text(refusal, "status")) == 0 &&
-            doctor_number(r, "count") <= now) {
+        if (same_in(r, refusal, keys) && doctor_number(r, "count") <= now) {
             return now - doctor_number(r, "count");
         }
     }
     return now;
+}
+
+/* What processes of one program were refused for the same reason. A command that is repeated runs
+ * as a new process each time. */
+struct refusals {
+    const json_t *newest;
+    double count, all; /* during the sample; in all */
+    size_t processes;
+    char who[192]; /* "\"pipectl\" (3 processes, the last pid 762, user 0)" */
+};
+
+/* Return: number @first of the newest status is the first of its kind. */
+static bool gather(const struct doctor *d, size_t first, struct refusals *ret)
+{
+    static const char *const keys[] = {"client", "uid", "what", "status", "why", NULL};
+    const json_t *list = json_object_get(d->after, "refusals"), *r;
+    char many[48] = "";
+    size_t i;
+
+    *ret = (struct refusals){.newest = json_array_get(list, first)};
+    json_array_foreach(list, i, r)
+    {
+        if (!same_in(r, ret->newest, keys)) {
+            continue;
+        }
+        if (i < first) {
+            return false;
+        }
+        ret->count += count_of(d, r);
+        ret->all += doctor_number(r, "count");
+        ret->processes++;
+        ret->newest =
+            doctor_number(r, "ago_s") < doctor_number(ret->newest, "ago_s") ? r : ret->newest;
+    }
+    if (ret->processes > 1) {
+        snprintf(many, sizeof(many), "%zu processes, the last ", ret->processes);
+    }
+    snprintf(ret->who, sizeof(ret->who), "\"%.64s\" (%spid %.0f, user %.0f)",
+             ctl_text(ret->newest, "client"), many, doctor_number(ret->newest, "pid"),
+             doctor_number(ret->newest, "uid"));
+    return true;
 }
 
 /* Share of all frames that were answered meanwhile. */
@@ -215,62 +265,56 @@ static bool ends_sentence(const char *text)
 }
 
 /* "2 streams refused in 2.0 s, 5 in all", or "5 streams refused" if none was lately. */
-static void how_often(const struct doctor *d, const json_t *r, double count, char *ret,
-                      size_t bytes)
+static void how_often(const struct doctor *d, const struct refusals *r, char *ret, size_t bytes)
 {
-    double all = doctor_number(r, "count");
-    const char *what = ctl_text(r, "what");
+    const char *what = ctl_text(r->newest, "what");
 
-    if (count > 0 && all > count) {
-        snprintf(ret, bytes, "%.0f %s%s refused in %.1f s, %.0f in all", count, what,
-                 count == 1 ? "" : "s", d->seconds, all);
+    if (r->count > 0 && r->all > r->count) {
+        snprintf(ret, bytes, "%.0f %s%s refused in %.1f s, %.0f in all", r->count, what,
+                 r->count == 1 ? "" : "s", d->seconds, r->all);
     } else {
-        snprintf(ret, bytes, "%.0f %s%s refused", all, what, all == 1 ? "" : "s");
+        snprintf(ret, bytes, "%.0f %s%s refused", r->all, what, r->all == 1 ? "" : "s");
     }
 }
 
 void doctor_refused(struct doctor *d)
 {
-    const json_t *r;
-    size_t i;
+    size_t count = json_array_size(json_object_get(d->after, "refusals"));
 
-    json_array_foreach(json_object_get(d->after, "refusals"), i, r)
-    {
-        const char *status = ctl_text(r, "status"), *what = ctl_text(r, "what");
-        double count = count_of(d, r);
+    for (size_t i = 0; i < count; i++) {
+        struct refusals r;
+        bool first = gather(d, i, &r);
+        const char *status = ctl_text(r.newest, "status"), *why = ctl_text(r.newest, "why");
         char value[128], often[160];
 
-        if (strcmp(status, "dropped") == 0 || strcmp(status, "deadline_exceeded") == 0 ||
-            (count == 0 && doctor_number(r, "ago_s") > LATELY_S)) {
+        if (!first || strcmp(status, "dropped") == 0 || strcmp(status, "deadline_exceeded") == 0 ||
+            (r.count == 0 && doctor_number(r.newest, "ago_s") > LATELY_S)) {
             continue;
         }
-        value_of_key(d, ctl_text(r, "why"), value, sizeof(value));
-        how_often(d, r, count, often, sizeof(often));
-        doctor_find(d, NULL, strcmp(what, "frame") == 0 ? share_of(d, count) : NAN,
+        value_of_key(d, why, value, sizeof(value));
+        how_often(d, &r, often, sizeof(often));
+        doctor_find(d, NULL,
+                    strcmp(ctl_text(r.newest, "what"), "frame") == 0 ? share_of(d, r.count) : NAN,
                     "Do as the reason says: raise the key that it names (pipectl config shows all, "
                     "then pipectl reload), or change the client. docs/protocol.md explains each "
                     "status.",
-                    "Client \"%s\" (pid %.0f, user %.0f): %s, the last %.0f s ago, as %s: %s%s%s",
-                    ctl_text(r, "client"), doctor_number(r, "pid"), doctor_number(r, "uid"), often,
-                    doctor_number(r, "ago_s"), status, ctl_text(r, "why"), value,
-                    *value || !ends_sentence(ctl_text(r, "why")) ? "." : "");
+                    "Client %s: %s, the last %.0f s ago, as %s: %s%s%s", r.who, often,
+                    doctor_number(r.newest, "ago_s"), status, why, value,
+                    *value || !ends_sentence(why) ? "." : "");
     }
 }
 
 static void lost(struct doctor *d, const char *status, const char *advice, const char *how)
 {
-    const json_t *r;
-    size_t i;
+    size_t count = json_array_size(json_object_get(d->after, "refusals"));
 
-    json_array_foreach(json_object_get(d->after, "refusals"), i, r)
-    {
-        double count = strcmp(ctl_text(r, "status"), status) == 0 ? count_of(d, r) : 0;
+    for (size_t i = 0; i < count; i++) {
+        struct refusals r;
 
-        if (count > 0) {
-            doctor_find(d, NULL, share_of(d, count), advice,
-                        "Client \"%s\" (pid %.0f): %.0f frames in %.1f s, %.0f %% of all, %s: %s.",
-                        ctl_text(r, "client"), doctor_number(r, "pid"), count, d->seconds,
-                        100 * share_of(d, count), how, ctl_text(r, "why"));
+        if (gather(d, i, &r) && strcmp(ctl_text(r.newest, "status"), status) == 0 && r.count > 0) {
+            doctor_find(d, NULL, share_of(d, r.count), advice,
+                        "Client %s: %.0f frames in %.1f s, %.0f %% of all, %s: %s.", r.who, r.count,
+                        d->seconds, 100 * share_of(d, r.count), how, ctl_text(r.newest, "why"));
         }
     }
 }
@@ -299,7 +343,8 @@ void doctor_pictures(struct doctor *d)
     DOCTOR_EACH_MODEL(d, n, m)
     {
         const char *name = ctl_text(m, "name");
-        const json_t *wants = json_object_get(doctor_same(d->models, "name", name), "preprocess");
+        const json_t *wants = json_object_get(
+            doctor_same(d->models, "name", json_object_get(m, "name")), "preprocess");
         double share = doctor_pictures_share(d, m), most = 0;
         char advice[DOCTOR_TEXT];
 

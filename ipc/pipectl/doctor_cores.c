@@ -97,11 +97,10 @@ void doctor_contention(struct doctor *d)
                  "one of them.",
                  name, other);
         doctor_find(d, name, doctor_winnable(taken, s.busy), advice,
-                    "Two models contend for the same cores: %s ran for %.0f %% of the time on %s, "
-                    "where stage %s of %s runs.",
-                    other, 100 * taken,
-                    doctor_cpus(json_object_get(s.status, "cpus"), cpus, sizeof(cpus)),
-                    ctl_text(s.status, "units"), name);
+                    "Two models contend for the same cores: for %.0f %% of the time that stage %s "
+                    "held a frame on %s, %s ran there.",
+                    100 * taken, ctl_text(s.status, "units"),
+                    doctor_cpus(json_object_get(s.status, "cpus"), cpus, sizeof(cpus)), other);
     }
 }
 
@@ -124,7 +123,7 @@ void doctor_slow_stage(struct doctor *d)
             continue;
         }
         doctor_find(
-            d, ctl_text(m, "name"), doctor_winnable(1 - s.expected_ms / own_ms, s.busy),
+            d, ctl_text(m, "name"), doctor_winnable((1 - s.expected_ms / own_ms) * s.runs, s.busy),
             "If clocks and other programs are not to blame, its teams compete for memory or "
             "caches, which the cost table does not know: pipectl retune tries plans on live "
             "frames.",

@@ -18,18 +18,23 @@ double doctor_number(const json_t *object, const char *key)
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-const json_t *doctor_same(const json_t *list, const char *key, const char *value)
+const json_t *doctor_same(const json_t *list, const char *key, const json_t *value)
 {
     const json_t *one;
     size_t i;
 
     json_array_foreach(list, i, one)
     {
-        if (strcmp(ctl_text(one, key), value) == 0) {
+        if (json_equal(json_object_get(one, key), value)) {
             return one;
         }
     }
     return NULL;
+}
+
+const json_t *doctor_model(const struct doctor *d, const json_t *from, const char *key)
+{
+    return doctor_same(json_object_get(d->after, "models"), "name", json_object_get(from, key));
 }
 
 double doctor_more(const json_t *before, const json_t *after, const char *key)
@@ -43,7 +48,7 @@ double doctor_more(const json_t *before, const json_t *after, const char *key)
 static const json_t *before_of(const struct doctor *d, const json_t *model)
 {
     const json_t *b = d->seconds > 0 ? doctor_same(json_object_get(d->before, "models"), "name",
-                                                   ctl_text(model, "name"))
+                                                   json_object_get(model, "name"))
                                      : NULL;
 
     return doctor_more(json_object_get(b, "frames"), json_object_get(model, "frames"),
@@ -86,6 +91,7 @@ struct doctor_stage doctor_stage_of(const struct doctor *d, const json_t *model,
 
     s.busy = teams_s > 0 && s.busy >= 0 ? base_min(s.busy, 1.0) : doctor_number(now, "busy");
     s.off_core = s.off_core < 0 ? 0 : s.off_core;
+    s.runs = s.off_core > 0 ? 1 - s.off_core : 1;
     return s;
 }
 
@@ -195,7 +201,8 @@ double doctor_contended(const struct doctor *d, const json_t *model, const struc
         }
         all += use;
     }
-    all = json_array_size(cpus) ? all / (double)json_array_size(cpus) : 0;
+    /* a team stops while it lacks one of its cores */
+    all /= base_max(doctor_number(s->status, "replicas"), 1.0);
     /* what the others ran while this stage held nothing cost it nothing */
     return s->off_core > 0 ? base_min(all, s->off_core) : 0;
 }

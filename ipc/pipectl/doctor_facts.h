@@ -10,8 +10,10 @@
 
 /** doctor_number() - Return: a number of an object; NAN: there is none. */
 double doctor_number(const json_t *object, const char *key);
-/** doctor_same() - Return: the object of @list whose @key is the text @value; NULL: none. */
-const json_t *doctor_same(const json_t *list, const char *key, const char *value);
+/** doctor_same() - Return: the object of @list whose @key is @value; NULL: none. */
+const json_t *doctor_same(const json_t *list, const char *key, const json_t *value);
+/** doctor_model() - Return: the model of the newest status that @from names by @key; NULL: none. */
+const json_t *doctor_model(const struct doctor *d, const json_t *from, const char *key);
 /** doctor_more() - Return: by how much a number has grown; NAN: unknown, or it began again. */
 double doctor_more(const json_t *before, const json_t *after, const char *key);
 /** doctor_answered() - Return: frames of the model that were answered meanwhile; 0: none, or
@@ -22,8 +24,9 @@ double doctor_answered(const struct doctor *d, const json_t *model);
 struct doctor_stage {
     const json_t *status;
     double busy;     /* share of the time in which its teams held a frame */
-    double off_core; /* share of that in which they did not run */
-    double cpu_ms;   /* CPU time that a frame took of a team's leader */
+    double off_core; /* share of that in which they lacked the core of a member */
+    double cpu_ms;   /* that a frame took of a team with all its cores */
+    double runs;     /* 1 - off_core; 1 if unknown. Less work wins no more than this */
     double service_ms, expected_ms;
 };
 /** doctor_stage_of() - Return: the figures of the model's stage number @i. */
@@ -55,8 +58,9 @@ double doctor_winnable(double share, double busy);
 /** doctor_is_aside() - Return: the model answered nothing meanwhile, and is one of several: nobody
  * asks about it. */
 bool doctor_is_aside(const struct doctor *d, const json_t *model);
-/** doctor_contended() - Return: the share of doctor_stage.off_core for which teams of other models
- * ran on the stage's cores. @ret_other: the name of the one that ran most, borrowed. */
+/** doctor_contended() - Return: the share of doctor_stage.off_core that teams of other models
+ * cost, which ran on the cores of the stage's teams. @ret_other: the name of the one that ran most,
+ * borrowed. */
 double doctor_contended(const struct doctor *d, const json_t *model, const struct doctor_stage *s,
                         const char **ret_other);
 /** doctor_cpus() - writes "cpu0-3,6". Return: @ret. */

@@ -11,24 +11,12 @@
 #define PUT_OFF_LEAST 10 /* times a second */
 #define NAMED 3          /* clients of a user */
 
-static const json_t *loop_before(const struct doctor *d, const json_t *user)
-{
-    const json_t *u;
-    size_t i;
-
-    json_array_foreach(json_object_get(d->before, "loop"), i, u)
-    {
-        if (doctor_number(u, "uid") == doctor_number(user, "uid")) {
-            return u;
-        }
-    }
-    return NULL;
-}
-
 /* How much a number of a user has grown; users come and go. */
 static double loop_more(const struct doctor *d, const json_t *user, const char *key)
 {
-    double more = doctor_more(loop_before(d, user), user, key);
+    const json_t *before =
+        doctor_same(json_object_get(d->before, "loop"), "uid", json_object_get(user, "uid"));
+    double more = doctor_more(before, user, key);
 
     return isnan(more) ? doctor_number(user, key) : more;
 }

@@ -200,13 +200,12 @@ void doctor_heavy_units(struct doctor *d)
     json_array_foreach(d->models, i, m)
     {
         const char *name = ctl_text(m, "name");
-        const json_t *status = doctor_same(json_object_get(d->after, "models"), "name", name);
+        const json_t *status = doctor_model(d, m, "name");
         struct heavy h =
             heavy_of(json_object_get(d->units, name), doctor_pictures_share(d, status));
-        struct doctor_stage busiest = {.busy = NAN};
+        struct doctor_stage busiest = {.busy = NAN, .runs = 1};
         char list[96] = "", advice[DOCTOR_TEXT];
         size_t used = 0;
-        double runs;
 
         doctor_busiest(d, status, &busiest);
         if (h.all < HEAVY_ALL || doctor_number(m, "integers") > 0 || !status ||
@@ -225,10 +224,8 @@ void doctor_heavy_units(struct doctor *d)
                  "only if examples keep their class and it is faster. pipectl units --sort time "
                  "lists all.",
                  name);
-        /* integers do not shorten what others take of the core */
-        runs = busiest.off_core > 0 ? 1 - busiest.off_core : 1;
-        doctor_find(d, name, doctor_winnable(h.all * INT8_SAVES * runs, busiest.busy), advice,
-                    "Unit%s %s take%s %.0f %% of a frame, %.2f of %.2f ms, in f32.",
+        doctor_find(d, name, doctor_winnable(h.all * INT8_SAVES * busiest.runs, busiest.busy),
+                    advice, "Unit%s %s take%s %.0f %% of a frame, %.2f of %.2f ms, in f32.",
                     h.count == 1 ? "" : "s", list, h.count == 1 ? "s" : "", 100 * h.all, h.sum_ms,
                     h.frame_ms);
     }

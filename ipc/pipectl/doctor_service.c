@@ -76,12 +76,11 @@ void doctor_no_sidecar(struct doctor *d)
 
     json_array_foreach(d->models, i, m)
     {
-        const json_t *status =
-            doctor_same(json_object_get(d->after, "models"), "name", ctl_text(m, "name"));
+        const json_t *status = doctor_model(d, m, "name");
 
-        if (doctor_is_aside(d, status) &&
-            doctor_number(json_object_get(status, "frames"), "answered") == 0) {
-            continue; /* nobody has asked it anything */
+        if (!status || (doctor_is_aside(d, status) &&
+                        doctor_number(json_object_get(status, "frames"), "answered") == 0)) {
+            continue; /* not the one that was asked for, or nobody has asked it anything */
         }
         json_array_foreach(json_object_get(m, "warnings"), k, w)
         {

@@ -3,12 +3,14 @@
 #include "ipc/pipectl/download.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sodium.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 #include "ipc/pipectl/command_line.h"
 #include "ipc/pipectl/terminal_line.h"
 
+#define HEX_BYTES (2 * crypto_hash_sha256_BYTES + 1)
 #define REDIRECTS "5"
 #define CONNECT_S "30"
 #define SLOW_BYTES "100" /* a second, for SLOW_S seconds: nobody sends any more */
@@ -208,11 +211,19 @@ static void read_words(int fd, char *ret, size_t bytes)
     ret[strcspn(ret, "\n")] = '\0';
 }
 
+/* Ends @state. @ret: the hash as the catalogue writes it. */
+static void end_hash(crypto_hash_sha256_state *state, char ret[HEX_BYTES])
+{
+    unsigned char hash[crypto_hash_sha256_BYTES];
+
+    crypto_hash_sha256_final(state, hash);
+    sodium_bin2hex(ret, HEX_BYTES, hash, sizeof(hash));
+}
+
 /* Compares what came with the catalogue, once curl has ended by itself. */
 static int judge(struct transfer *t, int status)
 {
-    unsigned char hash[crypto_hash_sha256_BYTES];
-    char hex[2 * sizeof(hash) + 1], words[300];
+    char hex[HEX_BYTES], words[300];
 
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         read_words(t->words, words, sizeof(words));
@@ -225,14 +236,35 @@ static int judge(struct transfer *t, int status)
                 (unsigned long long)t->source->bytes);
         return CTL_FAILED;
     }
-    crypto_hash_sha256_final(&t->hash, hash);
-    sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
+    end_hash(&t->hash, hex);
     if (strcmp(hex, t->source->sha256) != 0) {
         ctl_say("%s: %s has the wrong SHA-256 (%s; the catalogue says %s); nothing was kept",
                 t->name, t->source->url, hex, t->source->sha256);
         return CTL_FAILED;
     }
     return CTL_DONE;
+}
+
+bool ctl_is_source(const struct ctl_source *source, int folder, const char *name)
+{
+    base_autoclose int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    unsigned char buffer[16384];
+    char hex[HEX_BYTES];
+    crypto_hash_sha256_state state;
+    uint64_t got = 0;
+    struct stat st;
+    ssize_t n;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || sodium_init() < 0) {
+        return false;
+    }
+    crypto_hash_sha256_init(&state);
+    while (got <= source->bytes && (n = read(fd, buffer, sizeof(buffer))) > 0) {
+        crypto_hash_sha256_update(&state, buffer, (size_t)n);
+        got += (uint64_t)n;
+    }
+    end_hash(&state, hex);
+    return got == source->bytes && strcmp(hex, source->sha256) == 0;
 }
 
 int ctl_download(const struct ctl_source *source, const char *name, int fd)

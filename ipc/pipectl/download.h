@@ -16,6 +16,9 @@
  */
 int ctl_download(const struct ctl_source *source, const char *name, int fd);
 
+/** ctl_is_source() - Return: the file @name in @folder is there, and is what the source says. */
+bool ctl_is_source(const struct ctl_source *source, int folder, const char *name);
+
 /** ctl_download_signals() - from now on these signals only end a download, so that its caller can
  * clean up. ctl_download_ended() - Return: one of them came. */
 void ctl_download_signals(void);

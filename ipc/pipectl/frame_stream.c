@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: libpiped, with messages for people. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
@@ -8,15 +9,6 @@
 #include "pixfmt.h"
 
 #define FOR_EVER_MS (PIPED_RECONNECT_NEVER - 1) /* seven weeks */
-
-/* Return: why a daemon that could not start refused the connection; NULL: none did. */
-static const char *refused_why(void)
-{
-    static const char word[] = ": unavailable: ";
-    const char *at = strstr(piped_last_error(), word);
-
-    return at ? at + sizeof(word) - 1 : NULL;
-}
 
 int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret)
 {
@@ -39,22 +31,35 @@ int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret
         ctl_say("%s", piped_last_error());
         return CTL_FAILED;
     }
-    if (rc == -ETIMEDOUT && refused_why()) {
-        return ctl_not_started(refused_why());
+    if (rc == -EHOSTDOWN) {
+        return ctl_not_started(piped_last_error());
     }
     return ctl_unreachable(piped_last_error(), -rc, ctl->frames_path);
+}
+
+void ctl_say_trouble(const struct piped *p, bool *said)
+{
+    const char *why = piped_trouble(p);
+
+    if (*why && !*said) {
+        ctl_say("waits: %s", why);
+    }
+    *said = *why;
 }
 
 int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
                     struct piped_stream **ret)
 {
     int rc = piped_stream_open(p, o, ret);
+    char path[PATH_MAX];
 
     if (rc == 0) {
         return CTL_DONE;
     }
     ctl_say("%s", piped_last_error());
-    if (rc == -ENOENT) {
+    if (rc == -ENOENT && o->model && ctl_own_model(o->model, path, sizeof(path))) {
+        ctl_say("it comes with piped: sudo pipectl models load %s", o->model);
+    } else if (rc == -ENOENT) {
         ctl_say("pipectl models lists the loaded models");
     } else if (rc == -EOPNOTSUPP && o->pixfmt != PIPED_TENSOR) {
         ctl_say("send raw tensors instead: .f32 or .f16 files, or --pixfmt tensor");

@@ -48,6 +48,7 @@ struct infer {
     long *expected; /* owned, or NULL */
     size_t expected_count;
     struct piped *client;
+    bool said_trouble; /* of it */
     struct piped_stream *streams[INFER_STREAMS];
     uint32_t most_width[INFER_STREAMS], most_height[INFER_STREAMS];
     size_t most_bytes[INFER_STREAMS];

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "ipc/pipectl/infer.h"
+#include "shown_print.h"
 
 /* Finds out how to decode. If nothing says how, that is told once, unless raw values are wanted. */
 void infer_find_decoder(struct infer *in, const struct piped_stream *s)
@@ -27,7 +28,7 @@ static void print_name(const json_t *o)
     const char *label = json_string_value(json_object_get(o, "label"));
 
     if (label) {
-        printf("  %s", label);
+        shown_printf("  %s", label);
     } else if (json_is_integer(json_object_get(o, "class"))) {
         printf("  class %.0f", ctl_real(o, "class"));
     } else {
@@ -68,7 +69,7 @@ void infer_print_decoded(const json_t *report)
     size_t i;
 
     if (text) {
-        printf("  %.1f %%  %s\n", 100 * ctl_real(report, "text_score"), text);
+        shown_printf("  %.1f %%  %s\n", 100 * ctl_real(report, "text_score"), text);
     }
     json_array_foreach(objects, i, o)
     {

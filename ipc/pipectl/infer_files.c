@@ -13,6 +13,7 @@
 #include "ipc/pipectl/infer.h"
 
 #define FILES_MAX 10000000u
+#define KEPT_MOST ((size_t)256 << 20) /* of what can be read once only */
 
 static int out_of_memory(void)
 {
@@ -45,11 +46,13 @@ const char *infer_path(const struct infer *in, size_t i)
     return in->files[i].copy >= 0 ? in->files[i].path : in->files[i].name;
 }
 
-/* Copies all that comes from @fd into memory. Return: a descriptor; -errno. */
+/* Copies all that comes from @fd into memory. Return: a descriptor; -errno. -EFBIG: above
+ * KEPT_MOST. */
 static int copy_all(int fd)
 {
     base_autoclose int copy = memfd_create("pipectl-input", MFD_CLOEXEC);
     char bytes[65536];
+    size_t all = 0;
     ssize_t n = 1;
     int taken;
 
@@ -60,6 +63,10 @@ static int copy_all(int fd)
         n = read(fd, bytes, sizeof(bytes));
         if (n < 0 && errno != EINTR) {
             return -errno;
+        }
+        all += n > 0 ? (size_t)n : 0;
+        if (all > KEPT_MOST) {
+            return -EFBIG;
         }
         for (ssize_t done = 0, w; n > 0 && done < n; done += w) {
             w = write(copy, bytes + done, (size_t)(n - done));
@@ -85,7 +92,8 @@ static int add_once(struct infer *in, const char *path)
     }
     copy = !standard && fd < 0 ? -errno : copy_all(standard ? STDIN_FILENO : fd);
     if (copy < 0) {
-        ctl_say("%s: %s", path, strerror(-copy));
+        ctl_say("%s: %s", path,
+                copy == -EFBIG ? "more than 256 MiB came from it; give a file" : strerror(-copy));
         return CTL_FAILED;
     }
     in->files[in->file_count - 1].copy = copy;
@@ -200,13 +208,15 @@ int infer_read_expected(struct infer *in)
     }
     while (getline(&line, &size, f) >= 0) {
         char *end;
-        long v = strtol(line, &end, 10);
+        long v;
 
+        errno = 0;
+        v = strtol(line, &end, 10);
         number++;
         if (line[strspn(line, " \t\r\n")] == 0) {
             continue;
         }
-        if (end == line || end[strspn(end, " \t\r\n")] != 0 || v < 0) {
+        if (end == line || end[strspn(end, " \t\r\n")] != 0 || v < 0 || errno) {
             ctl_say("%s:%zu: expected one class index", in->expect_path, number);
             return CTL_FAILED;
         }

@@ -8,7 +8,7 @@
 #include "ipc/pipectl/infer.h"
 #include "ipc/show/decoded_json.h"
 #include "json_text.h"
-#include "shown_text.h"
+#include "shown_print.h"
 
 /* Keeps all outputs as f32, one after another; of those with a count, the valid rows. */
 static void keep_outputs(struct infer_item *item, const struct piped_stream *s,
@@ -96,14 +96,10 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
 
 static void print_item(const struct infer *in, const struct infer_item *item)
 {
-    base_autofree char *name = strdup(in->files[item->file].name);
     json_t *t;
     size_t i;
 
-    if (name) {
-        shown_clean(name, "");
-        printf("%s", name);
-    }
+    shown_text_print(in->files[item->file].name);
     if (item->frame > 0) {
         printf(" [%zu]", item->frame);
     }
@@ -121,10 +117,11 @@ static void print_item(const struct infer *in, const struct infer_item *item)
     json_array_foreach(json_object_get(item->report, "top"), i, t)
     {
         const char *label = json_string_value(json_object_get(t, "label"));
+        char score[32];
 
-        printf("  %5.1f %%  %s%s%.0f  (%.5g)\n", 100 * ctl_real(t, "probability"),
-               label ? label : "", label ? ", class " : "class ", ctl_real(t, "class"),
-               ctl_real(t, "score"));
+        shown_printf("  %5.1f %%  %s%s%.0f  (%s)\n", 100 * ctl_real(t, "probability"),
+                     label ? label : "", label ? ", class " : "class ", ctl_real(t, "class"),
+                     ctl_known(t, "score", "%.5g", score, sizeof(score)));
     }
     json_array_foreach(json_object_get(item->report, "outputs"), i, t)
     {

@@ -5,6 +5,7 @@
 
 #include "ipc/pipectl/infer.h"
 #include "ipc/show/number.h"
+#include "shown_print.h"
 
 struct infer_part infer_part_of(const struct piped_stream *s, const struct piped_frame *f,
                                 uint32_t output)
@@ -76,8 +77,9 @@ void infer_print_rows(const json_t *output)
     if (!rows) {
         return;
     }
-    printf("  %s: %zu of at most %.0f rows\n", json_string_value(json_object_get(output, "name")),
-           json_array_size(rows), ctl_real(output, "most"));
+    shown_printf("  %s: %zu of at most %.0f rows\n",
+                 json_string_value(json_object_get(output, "name")), json_array_size(rows),
+                 ctl_real(output, "most"));
     json_array_foreach(rows, i, row)
     {
         printf("   ");

@@ -26,7 +26,8 @@ int infer_video_format(struct infer *in, const char *text)
     uint32_t stride;
     int used = 0;
 
-    if (sscanf(text, "%5ux%5u:%n", &in->video_width, &in->video_height, &used) == 2 && used &&
+    if (text[strspn(text, "0123456789x")] == ':' &&
+        sscanf(text, "%5ux%5u:%n", &in->video_width, &in->video_height, &used) == 2 && used &&
         ctl_pixfmt(text + used, &in->video_format) && in->video_format != PIPED_TENSOR) {
         stride = pixfmt_row_bytes((enum pixfmt)in->video_format, in->video_width);
         in->video_bytes = pixfmt_image_bytes((enum pixfmt)in->video_format, in->video_width,
@@ -113,6 +114,7 @@ static int step(struct video *v)
         ctl_say("%s", piped_last_error());
         return CTL_UNREACHABLE;
     }
+    ctl_say_trouble(v->in->client, &v->in->said_trouble);
     if (n > 0 && v->filling && !v->ended && fds[1].revents) {
         rc = read_some(v);
     }

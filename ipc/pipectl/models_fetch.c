@@ -16,11 +16,12 @@
 #include "ipc/pipectl/catalogue.h"
 #include "ipc/pipectl/download.h"
 #include "ipc/pipectl/pipectl.h"
+#include "shown_print.h"
 
 #define FILES_MAX 3u
 
 struct item {
-    char name[96], draft[112]; /* draft "": it is not there */
+    char name[96], draft[112]; /* draft "": there is none */
     bool placed;
 };
 struct fetch {
@@ -34,6 +35,7 @@ struct fetch {
 static int list(const struct ctl *ctl, const json_t *rows)
 {
     static const char *const headings[] = {"name", "MB", "licence", "what", NULL};
+    char licence[256], about[1024];
     struct ctl_table t;
     json_t *row;
     size_t i;
@@ -46,7 +48,8 @@ static int list(const struct ctl *ctl, const json_t *rows)
     json_array_foreach((json_t *)(uintptr_t)rows, i, row)
     {
         ctl_table_add(&t, "%s\t%.2f\t%s\t%s", ctl_text(row, "name"), ctl_real(row, "bytes") / 1e6,
-                      ctl_text(row, "licence"), ctl_text(row, "about"));
+                      ctl_line(row, "licence", licence, sizeof(licence)),
+                      ctl_line(row, "about", about, sizeof(about)));
     }
     ctl_table_print(&t);
     return CTL_DONE;
@@ -58,15 +61,27 @@ static int failed(const struct fetch *f, const struct item *i)
     return CTL_FAILED;
 }
 
+static void name_of(const struct fetch *f, const char *ending, struct item *ret)
+{
+    snprintf(ret->name, sizeof(ret->name), "%s%s", ctl_text(f->row, "name"), ending);
+}
+
+static struct item *next_item(struct fetch *f, const char *ending)
+{
+    struct item *i = &f->items[f->count++];
+
+    name_of(f, ending, i);
+    return i;
+}
+
 /* Opens a new file beside the place of the next item. Return: its descriptor; -1: see stderr. */
 static int begin_item(struct fetch *f, const char *ending)
 {
-    struct item *i = &f->items[f->count++];
+    struct item *i = next_item(f, ending);
     struct stat st;
     uint64_t number;
     int fd;
 
-    snprintf(i->name, sizeof(i->name), "%s%s", ctl_text(f->row, "name"), ending);
     if (!f->asked->force && fstatat(f->folder, i->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
         ctl_say("%s/%s: is there already; --force replaces it", f->asked->folder, i->name);
         return -1;
@@ -167,6 +182,7 @@ static void print(const struct ctl *ctl, const struct fetch *f)
 {
     const char *name = ctl_text(f->row, "name");
     json_t *files = json_array();
+    char licence[256];
 
     for (size_t k = 0; k < f->count; k++) {
         json_array_append_new(files, json_sprintf("%s/%s", f->asked->folder, f->items[k].name));
@@ -180,30 +196,71 @@ static void print(const struct ctl *ctl, const struct fetch *f)
         return;
     }
     for (size_t k = 0; k < f->count; k++) {
-        printf("%s\n", json_string_value(json_array_get(files, k)));
+        shown_printf("%s\n", json_string_value(json_array_get(files, k)));
     }
-    printf("%s (%s) is as the catalogue says: SHA-256 %.16s...\n", name,
-           ctl_text(f->row, "licence"), ctl_text(f->row, "sha256"));
-    printf("serve it: sudo pipectl models load %s %s --save\n", name,
-           json_string_value(json_array_get(files, f->count - 1)));
+    shown_printf("%s (%s) is as the catalogue says: SHA-256 %.16s...\n", name,
+                 ctl_line(f->row, "licence", licence, sizeof(licence)), ctl_text(f->row, "sha256"));
+    shown_printf("serve it: sudo pipectl models load %s %s --save\n", name,
+                 json_string_value(json_array_get(files, f->count - 1)));
     json_decref(files);
+}
+
+/* Return: the file that the catalogue describes is there, and may stay. */
+static bool is_here(const struct fetch *f, const char *ending, const json_t *from)
+{
+    struct ctl_source source = ctl_source(from);
+    struct item i;
+
+    name_of(f, ending, &i);
+    return !f->asked->force && ctl_is_source(&source, f->folder, i.name);
+}
+
+/* Return: a sidecar is there. It may have been edited since it was fetched. */
+static bool has_sidecar(const struct fetch *f)
+{
+    struct item i;
+    struct stat st;
+
+    name_of(f, ".sidecar.json", &i);
+    return fstatat(f->folder, i.name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+}
+
+/* What is there already and right stays as it is. A sidecar without its model is somebody's own. */
+static int get_items(struct fetch *f)
+{
+    const json_t *labels = json_object_get(f->row, "labels");
+    bool model = is_here(f, ".onnx", f->row);
+    int rc = CTL_DONE;
+
+    if (labels && is_here(f, ".labels.txt", labels)) {
+        next_item(f, ".labels.txt");
+    } else if (labels) {
+        rc = download_item(f, ".labels.txt", labels);
+    }
+    if (!rc && json_object_get(f->row, "sidecar")) {
+        if (model && has_sidecar(f)) {
+            next_item(f, ".sidecar.json");
+        } else {
+            rc = write_sidecar(f, labels);
+        }
+    }
+    if (rc || !model) {
+        return rc ? rc : download_item(f, ".onnx", f->row);
+    }
+    next_item(f, ".onnx");
+    return CTL_DONE;
 }
 
 static int fetch(const struct ctl *ctl, struct fetch *f)
 {
-    const json_t *labels = json_object_get(f->row, "labels");
-    int rc = CTL_DONE;
+    int rc;
 
     ctl_download_signals();
-    if (labels) {
-        rc = download_item(f, ".labels.txt", labels);
-    }
-    if (!rc && json_object_get(f->row, "sidecar")) {
-        rc = write_sidecar(f, labels);
-    }
-    rc = rc ? rc : download_item(f, ".onnx", f->row);
+    rc = get_items(f);
     for (size_t k = 0; k < f->count && !rc; k++) {
-        rc = ctl_download_ended() ? CTL_FAILED : place(f, &f->items[k]);
+        if (f->items[k].draft[0]) {
+            rc = ctl_download_ended() ? CTL_FAILED : place(f, &f->items[k]);
+        }
     }
     if (rc) {
         clean_up(f);

@@ -49,7 +49,7 @@ static bool read_shape(const char *text, struct header *ret)
         char *end;
         unsigned long long v = strtoull(text, &end, 10);
 
-        if (end == text || ret->rank == DIMS_MAX || v > (size_t)1 << 40) {
+        if (*text < '0' || *text > '9' || ret->rank == DIMS_MAX || v > (size_t)1 << 40) {
             return false;
         }
         ret->dim[ret->rank++] = (size_t)v;

@@ -10,6 +10,7 @@
 #include "cli_rows.h"
 #include "ipc/pipectl/output.h"
 #include "json_text.h"
+#include "shown_print.h"
 
 #define COLUMNS_MAX 16
 
@@ -46,6 +47,7 @@ void ctl_table_note(struct ctl_table *t, int indent, const char *format, ...)
     n = vasprintf(&text, format, args);
     va_end(args);
     if (n >= 0) {
+        shown_clean(text, "");
         json_array_append_new(t->rows, json_pack("{s:i, s:s}", "indent", indent, "text", text));
         free(text);
     }
@@ -60,8 +62,8 @@ static void print_cell(const char *text, int width, bool right, bool last)
 {
     int pad = width - cli_width(text);
 
-    printf("%*s%s%*s%s", right ? pad : 0, "", text, right || last ? 0 : pad, "",
-           last ? "\n" : "  ");
+    shown_printf("%*s%s%*s%s", right ? pad : 0, "", text, right || last ? 0 : pad, "",
+                 last ? "\n" : "  ");
 }
 
 static void print_row(const struct ctl_table *t, const json_t *row, const int *width)
@@ -115,6 +117,13 @@ const char *ctl_text(const json_t *object, const char *key)
     const char *s = json_string_value(json_object_get(object, key));
 
     return s ? s : "-";
+}
+
+const char *ctl_line(const json_t *object, const char *key, char *ret, size_t bytes)
+{
+    snprintf(ret, bytes, "%s", ctl_text(object, key));
+    shown_clean(ret, "");
+    return ret;
 }
 
 double ctl_real(const json_t *object, const char *key)

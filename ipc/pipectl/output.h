@@ -32,6 +32,8 @@ void ctl_table_print(struct ctl_table *t);
 
 /** ctl_text() - Return: the text, or "-". */
 const char *ctl_text(const json_t *object, const char *key);
+/** ctl_line() - the same as a part of a line or a cell: nothing hidden is in it. Return: @ret. */
+const char *ctl_line(const json_t *object, const char *key, char *ret, size_t bytes);
 /** ctl_real() - Return: the number, or 0. */
 double ctl_real(const json_t *object, const char *key);
 /** ctl_any() - writes any value as text; "-" if missing. Return: @ret. */

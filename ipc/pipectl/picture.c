@@ -19,9 +19,10 @@ static int fail(int rc, char *ret_error, size_t error_bytes, const char *text)
     return rc;
 }
 
+/* A fifo in a folder must not wait for its writer. */
 static int read_file(const char *path, uint8_t **ret_data, size_t *ret_bytes)
 {
-    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat st;
     ssize_t have;
 
@@ -126,13 +127,6 @@ int ctl_image_next(struct ctl_image *img, char *ret_error, size_t error_bytes)
     return pnm_size(img, at, ret_error, error_bytes) < 0 ? -EINVAL : 1;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t a = strlen(text), b = strlen(end);
-
-    return a >= b && strcmp(text + a - b, end) == 0;
-}
-
 /* Return: how to go on with a picture of another format; NULL: it is none that is known. */
 static const char *foreign(const struct ctl_image *img)
 {
@@ -190,8 +184,8 @@ static int recognise(const char *name, struct ctl_image *img, char *ret_error, s
 {
     const uint8_t *d = img->data;
 
-    img->f16 = ends_with(name, ".f16");
-    if (img->f16 || ends_with(name, ".f32")) {
+    img->f16 = base_ends_with(name, ".f16");
+    if (img->f16 || base_ends_with(name, ".f32")) {
         img->kind = CTL_IMAGE_RAW;
         img->bytes = img->data_bytes;
         return 0;

@@ -23,6 +23,7 @@ struct ctl {
     bool page;      /* what is received goes to a page, not to a terminal */
     int timeout_ms; /* to wait for an answer; 0: for ever; CTL_TIMEOUT_DEFAULT */
     char control_path[108], frames_path[108];
+    bool *not_started; /* set where the service failed to start; NULL: nobody asks */
 };
 
 /** ctl_control_connect() - connects to the control socket (control_connect.c); prints nothing.
@@ -66,10 +67,19 @@ json_t *ctl_model_parameter(const char *model);
  * ctl_table_init(). */
 void ctl_print_list(const json_t *list, const char *const *keys, const char *align);
 
+/* cmd_models.c */
+
+/** ctl_own_model() - Return: a model of this name comes with piped; @ret_path is its file. */
+bool ctl_own_model(const char *name, char *ret_path, size_t bytes);
+
 /* status_machine.c */
 
 /** ctl_print_failed() - prints the models that could not be loaded, and why; nothing for none. */
 void ctl_print_failed(const json_t *failed);
+
+/** ctl_print_segments() - prints what this board computes for others, of a folded status or reply
+ * of Models (ipc/show/fold_segments.h); nothing for none. */
+void ctl_print_segments(const json_t *owner);
 
 /** ctl_print_machine() - prints the cores and sensors of a status reply, but nothing unknown. */
 void ctl_print_machine(const json_t *status);
@@ -78,6 +88,9 @@ void ctl_print_machine(const json_t *status);
 
 /* @reconnect_ms: 0: --timeout, else the library's default */
 int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret);
+/** ctl_say_trouble() - prints why libpiped waits for a daemon, once until it is connected again.
+ * @said: false at first. */
+void ctl_say_trouble(const struct piped *p, bool *said);
 int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
                     struct piped_stream **ret);
 bool ctl_pixfmt(const char *name, uint32_t *ret);

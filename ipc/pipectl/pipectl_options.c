@@ -101,6 +101,7 @@ static const struct cli_option MODELS[] = {
     {"folder", 'd', "DIR", "@folder", "fetch: put the files into DIR; default: here"},
     {"catalogue", 'c', "FILE", "@file", "fetch: FILE, or a folder, has further rows"},
     {"force", 'f', NULL, NULL, "inspect --write-sidecar, fetch: replace files that are there"},
+    {"all", 'a', NULL, NULL, "list: the segments of models over boards, too, as models"},
     {0}};
 static const struct cli_argument MODELS_WORDS[] = {{"", "list inspect fetch load unload"},
                                                    {"inspect", "@file"},

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "shown_print.h"
 
 void ctl_print_front_boards(const json_t *reply)
 {
@@ -179,10 +180,10 @@ void ctl_print_route(const json_t *route)
     if (json_is_true(json_object_get(route, "set"))) {
         printf("Set by a user; pipectl plan auto gives planning back.\n");
     } else {
-        printf("By the key boards, \"%s\".\n", ctl_text(route, "boards"));
+        shown_printf("By the key boards, \"%s\".\n", ctl_text(route, "boards"));
     }
     if (*text && !serves) {
-        printf("Its state is %s.\n", ctl_text(route, "phase"));
+        shown_printf("Its state is %s.\n", ctl_text(route, "phase"));
     }
     if (!serves && *why) {
         printf("This board alone serves:\n  ");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "shown_print.h"
 
 /* smaller relative differences are not told */
 #define NEARLY 0.005
@@ -58,7 +59,7 @@ static void print_figures(const json_t *e)
     ctl_table_add(&t, "bound\t%s\t-\t-", ctl_known(e, "bound_fps", "%.1f", bound, sizeof(bound)));
     ctl_table_print(&t);
     if (at) {
-        printf("  measured at %s by the last retune; no frame came since\n", at);
+        shown_printf("  measured at %s by the last retune; no frame came since\n", at);
     }
     print_past(e);
 }

@@ -6,6 +6,7 @@
 
 #include "ipc/pipectl/doctor.h"
 #include "ipc/pipectl/output.h"
+#include "ipc/show/fold_segments.h"
 
 static void tile(FILE *to, const json_t *object, const char *key, const char *format,
                  const char *what)
@@ -101,10 +102,18 @@ static void write_served(const struct report *r)
                                                 {"why", "error", PAGE_TEXT},
                                                 {0}};
     const json_t *memory = json_object_get(r->after, "memory");
-    const json_t *wrong = json_object_get(r->after, "failed_models");
+    const json_t *wrong = json_object_get(r->after, "failed_models"), *segment;
+    char text[SHW_SEGMENT_BYTES];
+    size_t i;
 
     page_fold_begin(r->to, "served", false, "What is served");
     page_table(r->to, "Models", models, json_object_get(r->sample, "models"));
+    json_array_foreach(json_object_get(r->after, "segments"), i, segment)
+    {
+        shw_segment_text(segment, text);
+        page_paragraph(r->to, NULL, "Computed here: %s, by plan %s, %.1f frames a second.", text,
+                       ctl_text(segment, "plan"), ctl_real(segment, "fps"));
+    }
     if (json_array_size(wrong) > 0) {
         page_table(r->to, "Models that could not be loaded", failed, wrong);
     }

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "ipc/show/fold_segments.h"
+#include "shown_print.h"
 
 static const char *why_of(const json_t *cpus, size_t i)
 {
@@ -24,9 +26,9 @@ static void print_cores(const json_t *cpus)
             last = ctl_real(json_array_get(cpus, ++i), "cpu");
         }
         if (last > first) {
-            printf("cores %.0f-%.0f: %s\n", first, last, why_of(cpus, i));
+            shown_printf("cores %.0f-%.0f: %s\n", first, last, why_of(cpus, i));
         } else {
-            printf("core %.0f: %s\n", first, why_of(cpus, i));
+            shown_printf("core %.0f: %s\n", first, why_of(cpus, i));
         }
     }
 }
@@ -40,9 +42,10 @@ static void print_heat(const json_t *sensors)
     json_array_foreach(json_object_get(sensors, "thermal"), i, z)
     {
         if (json_is_number(json_object_get(z, "temp_c"))) {
-            printf("%s%s %.1f C%s", shown++ ? ", " : "heat: ", ctl_text(z, "type"),
-                   ctl_real(z, "temp_c"),
-                   json_is_true(json_object_get(z, "past_trip")) ? " (above its trip point)" : "");
+            shown_printf("%s%s %.1f C%s", shown++ ? ", " : "heat: ", ctl_text(z, "type"),
+                         ctl_real(z, "temp_c"),
+                         json_is_true(json_object_get(z, "past_trip")) ? " (above its trip point)"
+                                                                       : "");
         }
     }
     if (shown > 0) {
@@ -75,8 +78,8 @@ static void print_energy(const json_t *sensors)
     if (!json_is_number(json_object_get(energy, "joules"))) {
         return;
     }
-    printf("energy: %.1f J since the start (%s)", ctl_real(energy, "joules"),
-           ctl_text(energy, "source"));
+    shown_printf("energy: %.1f J since the start (%s)", ctl_real(energy, "joules"),
+                 ctl_text(energy, "source"));
     if (json_is_number(json_object_get(energy, "joules_per_frame"))) {
         printf(", %.3g J a frame", ctl_real(energy, "joules_per_frame"));
     }
@@ -93,6 +96,21 @@ void ctl_print_machine(const json_t *status)
     print_energy(sensors);
 }
 
+void ctl_print_segments(const json_t *owner)
+{
+    const json_t *segments = json_object_get(owner, "segments");
+    char text[SHW_SEGMENT_BYTES];
+    json_t *m;
+    size_t i;
+
+    shown_printf("%s", json_array_size(segments) > 0 ? "\n" : "");
+    json_array_foreach((json_t *)(uintptr_t)segments, i, m)
+    {
+        shw_segment_text(m, text);
+        shown_printf("computed here: %s, plan %s\n", text, ctl_text(m, "plan"));
+    }
+}
+
 void ctl_print_failed(const json_t *failed)
 {
     const json_t *m;
@@ -104,9 +122,9 @@ void ctl_print_failed(const json_t *failed)
         const char *error = ctl_text(m, "error");
 
         /* the loader often begins with the file */
-        printf("%smodel %s FAILED: %s%s%s\n", i ? "" : "\n", name,
-               strncmp(error, path, strlen(path)) == 0 ? "" : path,
-               strncmp(error, path, strlen(path)) == 0 ? "" : ": ", error);
+        shown_printf("%smodel %s FAILED: %s%s%s\n", i ? "" : "\n", name,
+                     strncmp(error, path, strlen(path)) == 0 ? "" : path,
+                     strncmp(error, path, strlen(path)) == 0 ? "" : ": ", error);
     }
     if (json_array_size(failed) > 0) {
         puts("mend the files, then pipectl reload; or take the models out of the configuration");

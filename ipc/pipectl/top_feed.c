@@ -60,11 +60,12 @@ int top_feed_ask(struct top_feed *f, const char *method, json_t *parameters, uin
     if (r < 0) {
         return lost(f, r);
     }
-    /* A call is small: a socket that does not take all of it belongs to a daemon that hangs. */
+    /* A call is small: a socket that does not take all of it belongs to a daemon that hangs. One
+     * that is closed may have said why. */
     do {
         sent = send(f->sock, bytes, count, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
-    if (sent != (ssize_t)count) {
+    if (sent != (ssize_t)count && !(sent < 0 && errno == EPIPE)) {
         return lost(f, sent < 0 ? -errno : -EAGAIN);
     }
     f->asked_at_ns = f->expected++ == 0 ? now_ns : f->asked_at_ns;
@@ -74,6 +75,7 @@ int top_feed_ask(struct top_feed *f, const char *method, json_t *parameters, uin
 int top_feed_read(struct top_feed *f)
 {
     char bytes[65536];
+    bool any = false;
     ssize_t n;
 
     if (f->sock < 0) {
@@ -85,9 +87,10 @@ int top_feed_read(struct top_feed *f)
         if (r != 0) {
             return lost(f, r < 0 ? r : -EMSGSIZE);
         }
+        any = true;
     }
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return 0;
+    if (any || (n < 0 && (errno == EAGAIN || errno == EINTR))) {
+        return 0; /* the end of the connection shows in the next call, after what came */
     }
     return lost(f, n < 0 ? -errno : -ECONNRESET);
 }
@@ -96,9 +99,18 @@ int top_feed_next(struct top_feed *f, uint64_t now_ns, json_t **ret)
 {
     json_t *message;
     int r = ipc_varlink_next(&f->reader, &message);
+    const char *error;
 
     if (r == IPC_VARLINK_E_NONE) {
         return TOP_FEED_E_NONE;
+    }
+    error = r == 0 ? json_string_value(json_object_get(message, "error")) : NULL;
+    f->not_started[0] = '\0';
+    if (error && strcmp(error, IPC_VARLINK_NOT_STARTED) == 0) {
+        ipc_varlink_error_text(error, json_object_get(message, "parameters"), f->not_started,
+                               sizeof(f->not_started));
+        json_decref(message);
+        return lost(f, -EHOSTDOWN);
     }
     if (r != 0 || f->expected == 0) {
         if (r == 0) {
@@ -108,8 +120,7 @@ int top_feed_next(struct top_feed *f, uint64_t now_ns, json_t **ret)
     }
     f->expected--;
     f->asked_at_ns = now_ns;
-    *ret = json_object_get(message, "error") ? NULL
-                                             : json_incref(json_object_get(message, "parameters"));
+    *ret = error ? NULL : json_incref(json_object_get(message, "parameters"));
     json_decref(message);
     return 0;
 }

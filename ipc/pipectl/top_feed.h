@@ -18,8 +18,9 @@ struct top_feed {
     int sock;
     const char *path; /* borrowed */
     struct ipc_varlink_reader reader;
-    size_t expected;      /* replies that have not come */
-    uint64_t asked_at_ns; /* when the oldest of them was last waited for */
+    size_t expected;       /* replies that have not come */
+    uint64_t asked_at_ns;  /* when the oldest of them was last waited for */
+    char not_started[512]; /* why the service failed to start; "": it did not */
 };
 
 enum { TOP_FEED_E_NONE = 1 };
@@ -33,5 +34,6 @@ int top_feed_ask(struct top_feed *f, const char *method, json_t *parameters, uin
 /** top_feed_read() - reads what came. Return: 0; -errno, as top_feed_ask(). */
 int top_feed_read(struct top_feed *f);
 /** top_feed_next() - the next reply. @ret: its parameters, the caller's reference; NULL: the call
- * failed. Return: 0; TOP_FEED_E_NONE: not yet; -EPROTO: it is not a reply. */
+ * failed. Return: 0; TOP_FEED_E_NONE: not yet; -EPROTO: it is not a reply; -EHOSTDOWN: not_started
+ * says why. */
 int top_feed_next(struct top_feed *f, uint64_t now_ns, json_t **ret);

@@ -15,6 +15,7 @@
 #include "ipc/show/fold_segments.h"
 
 #define RETRY_NS BASE_NS_PER_S          /* to reach a daemon that is away */
+#define START_NS (10 * BASE_NS_PER_S)   /* to start one that fails to start */
 #define SILENT_NS (3 * BASE_NS_PER_S)   /* an answer is late */
 #define EXPLAIN_NS (30 * BASE_NS_PER_S) /* until a route is explained again */
 
@@ -27,7 +28,7 @@ struct live {
     char asked[4][16];                    /* methods whose replies will come, oldest first */
     json_t *events, *units, *explanation; /* owned */
     char *model, *units_of, *explained;   /* owned: names */
-    char notice[256];
+    char notice[600];
     uint64_t interval_ns, next_ns, explained_at_ns;
     bool paused, ended, ascii;
 };
@@ -59,6 +60,11 @@ static void away(struct live *l, int error, uint64_t now_ns)
 {
     l->feed.expected = 0;
     top_feed_deinit(&l->explain);
+    if (error == -EHOSTDOWN) {
+        l->next_ns = now_ns + START_NS;
+        snprintf(l->notice, sizeof(l->notice), "waits: %s", l->feed.not_started);
+        return;
+    }
     l->next_ns = now_ns + base_min(l->interval_ns, RETRY_NS);
     snprintf(l->notice, sizeof(l->notice), "waits: %s at %s",
              error == -ECONNRESET ? "the connection was closed" : strerror(-error),
@@ -139,7 +145,7 @@ static void take_reply(struct live *l, json_t *reply, uint64_t now_ns)
     memcpy(method, l->asked[0], sizeof(method));
     memmove(l->asked[0], l->asked[1], sizeof(l->asked) - sizeof(l->asked[0]));
     if (strcmp(method, "Status") == 0 && json_object_get(reply, "status")) {
-        shw_fold_segments(json_object_get(json_object_get(reply, "status"), "models"));
+        shw_fold_segments(json_object_get(reply, "status"));
         top_take(&l->top, json_object_get(reply, "status"), now_ns);
         l->notice[0] = '\0';
         choose_model(l);

@@ -14,7 +14,7 @@ static const struct {
     [TOP_ADMITTED] = {"frames", "admitted"},      [TOP_ANSWERED] = {"frames", "answered"},
     [TOP_DROPPED] = {"frames", "dropped"},        [TOP_FAILED] = {"frames", "failed"},
     [TOP_ROUTE_SENT] = {"route", "sent"},         [TOP_ROUTE_RESENT] = {"route", "resent"},
-    [TOP_ROUTE_RETURNED] = {"route", "returned"},
+    [TOP_ROUTE_RETURNED] = {"route", "returned"}, [TOP_ROUTE_HERE] = {"route", "here"},
 };
 
 double top_number(const json_t *object, const char *key)

@@ -25,6 +25,7 @@ enum top_counter {
     TOP_ROUTE_SENT,     /* to other boards */
     TOP_ROUTE_RESENT,   /* sent again, after a board went away */
     TOP_ROUTE_RETURNED, /* computed here after all */
+    TOP_ROUTE_HERE,     /* all that were wholly computed here */
     TOP_COUNTERS,
 };
 

@@ -48,8 +48,7 @@ static void draw_route_line(const struct top_view *v, struct top_screen *s, cons
     top_line(s);
     top_put(s, TOP_PLAIN, "  %.0f answered by boards", ctl_real(route, "answered"));
     put_count(s, "sent again", ctl_real(route, "resent"), m ? m->rate[TOP_ROUTE_RESENT] : NAN);
-    put_count(s, "computed here", ctl_real(route, "returned"),
-              m ? m->rate[TOP_ROUTE_RETURNED] : NAN);
+    put_count(s, "wholly here", ctl_real(route, "here"), m ? m->rate[TOP_ROUTE_HERE] : NAN);
     top_line(s);
 }
 

@@ -163,18 +163,21 @@ static void put_wrapped(struct top_screen *s, enum top_look look, const char *te
 
 void top_draw_decisions(const struct top_view *v, struct top_screen *s, const json_t *model)
 {
-    size_t count = json_array_size(v->events);
+    bool any = false;
 
-    if (count == 0) {
-        return;
-    }
-    top_put(s, TOP_TITLE, "last decisions, newest first (times in UTC)");
-    top_line(s);
-    for (size_t i = count; i-- > 0;) {
+    for (size_t i = json_array_size(v->events); i-- > 0;) {
         const json_t *e = json_array_get(v->events, i);
         const char *at = ctl_text(e, "at"), *detail = ctl_text(e, "detail");
         double before = top_number(e, "fps_before"), after = top_number(e, "fps_after");
 
+        if (!top_status_of(v->top, ctl_text(e, "model"))) {
+            continue; /* of a segment, or of what serves no more */
+        }
+        if (!any) {
+            top_put(s, TOP_TITLE, "last decisions, newest first (times in UTC)");
+            top_line(s);
+            any = true;
+        }
         top_put(s, TOP_PLAIN, "%.8s ", strlen(at) >= 19 ? at + 11 : at);
         top_put(s, TOP_BOLD, "%s", ctl_text(e, "model"));
         top_put(s, TOP_PLAIN, " %s: %s by %s", ctl_text(e, "cause"), ctl_text(e, "outcome"),

@@ -103,13 +103,11 @@ struct trace_file *trace_file_open(const char *path, uint64_t began_ns, uint64_t
                                    int pid)
 {
     struct trace_file *f = calloc(1, sizeof(*f));
-    size_t length = strlen(path);
 
     if (!f) {
         return NULL;
     }
-    f->format =
-        length > 5 && strcmp(path + length - 5, ".json") == 0 ? &trace_chrome : &trace_perfetto;
+    f->format = base_ends_with(path, ".json") ? &trace_chrome : &trace_perfetto;
     f->began_ns = began_ns;
     f->realtime_ns = realtime_ns;
     f->pid = pid;

@@ -13,6 +13,7 @@ import sys
 import textwrap
 
 TYPES = {"string": "str", "int": "int", "float": "float", "bool": "bool", "object": "Dict[str, Any]"}
+HAND_MADE = ("NotStarted",)  # connections raise it, too: in errors.py
 Field = collections.namedtuple("Field", "name type optional")
 Method = collections.namedtuple("Method", "name text takes gives")
 
@@ -23,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Type
 
-from .errors import ControlError
+from .errors import ControlError, NotStarted
 from .varlink import Caller, Example, Examples, Monitor
 
 __all__ = ["Calls", "ERRORS", "Example"]
@@ -110,6 +111,8 @@ def method_text(method):
 
 
 def error_class(name, parts):
+    if name in HAND_MADE:
+        return ""
     row = ("\n    @property\n    def %s(self) -> %s:\n        \"\"\"As the daemon says it.\"\"\"\n"
            "        return %s(self.parameters.get(\"%s\", \"\"))\n")
     rows = "".join(row % (f.name, f.type, f.type, f.name) for f in parts)

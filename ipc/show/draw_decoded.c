@@ -9,7 +9,9 @@
 
 #define LABELS_MAX 256u
 #define OBJECTS_MAX 512u /* with labels: their places take time */
-#define CORNER 6         /* a label may hide a sixth of an object */
+/* A label may hide a sixth of its own object, but hardly more than the line of another one. */
+#define OWN 6.0
+#define OTHERS 32.0
 
 /* Its points are corners of what was found. */
 static bool has_corners(const struct piped_decoded *r)
@@ -79,13 +81,18 @@ static void draw_object(struct canvas *c, const struct piped_decoded *r, size_t 
     draw_points(c, r, o, colour_of(o, i));
 }
 
-static void text_of(const struct piped_object *o, char *ret, size_t bytes)
+/* @brief: the score alone, for which a crowd may have room. */
+static void text_of(const struct piped_object *o, bool brief, char *ret, size_t bytes)
 {
-    if (o->label || o->number < 0) {
+    double percent = 100 * (double)o->score;
+
+    if (brief) {
+        snprintf(ret, bytes, "%.0f", percent);
+    } else if (o->label || o->number < 0) {
         snprintf(ret, bytes, "%.200s%s%.0f %%", o->label ? o->label : "", o->label ? " " : "",
-                 100 * (double)o->score);
+                 percent);
     } else {
-        snprintf(ret, bytes, "class %d %.0f %%", o->number, 100 * (double)o->score);
+        snprintf(ret, bytes, "class %d %.0f %%", o->number, percent);
     }
 }
 
@@ -108,82 +115,114 @@ static struct area area_of(const struct piped_object *o)
     return (struct area){o->x, o->y, o->x + o->width, o->y + o->height};
 }
 
-/* Would a label hide an object, or one of the labels so far? */
-static bool hides(const struct piped_decoded *r, const struct area *label,
-                  const struct area *labels, size_t count)
-{
-    for (size_t i = 0; i < r->object_count; i++) {
-        struct area a = area_of(&r->objects[i]);
+/* Labels so far. */
+struct labels {
+    struct area at[LABELS_MAX];
+    size_t count;
+};
 
-        if (common(&a, label) * CORNER > (a.x2 - a.x1) * (a.y2 - a.y1)) {
-            return true;
-        }
+/* Return: how much a label of object @own would hide of what it hides most of; above 1: too much,
+ * and how much is not told. */
+static double hidden(const struct piped_decoded *r, size_t own, const struct area *label,
+                     const struct labels *so_far)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < r->object_count && most <= 1; i++) {
+        struct area a = area_of(&r->objects[i]);
+        double of = (a.x2 - a.x1) * (a.y2 - a.y1), hides = common(&a, label);
+
+        most = hides > 0 ? fmax(most, hides / of * (i == own ? OWN : OTHERS)) : most;
     }
-    for (size_t i = 0; i < count; i++) {
-        if (common(&labels[i], label) > 0) {
-            return true;
-        }
+    for (size_t i = 0; i < so_far->count && most <= 1; i++) {
+        most = common(&so_far->at[i], label) > 0 ? INFINITY : most;
     }
-    return false;
+    return most;
 }
 
-/* Above the box, below it, beside it, or within a large one: the first place that hides nothing.
- * Return: there is one. */
+/* Above the box, below it, beside it, or within a large one: the first place of those that hide
+ * least. Return: it hides little. */
 static bool find_place(const struct canvas *c, const struct piped_decoded *r, size_t own,
-                       const char *text, const struct area *labels, size_t count, struct area *ret)
+                       const char *text, const struct labels *so_far, struct area *ret)
 {
     struct area o = area_of(&r->objects[own]);
-    double wide, high;
+    double wide, high, least = INFINITY;
 
     canvas_text_size(c, text, &wide, &high);
 
-    const double places[][2] = {
-        {o.x1, o.y1 - high}, {o.x2 - wide, o.y1 - high}, {o.x1, o.y2}, {o.x2 - wide, o.y2},
-        {o.x2, o.y1},        {o.x1 - wide, o.y1},        {o.x1, o.y1}, {o.x1, o.y2 - high}};
+    const double middle = (o.x1 + o.x2 - wide) / 2;
+    const double places[][2] = {{o.x1, o.y1 - high},   {o.x2 - wide, o.y1 - high},
+                                {middle, o.y1 - high}, {o.x1, o.y2},
+                                {o.x2 - wide, o.y2},   {middle, o.y2},
+                                {o.x2, o.y1},          {o.x1 - wide, o.y1},
+                                {o.x1, o.y1},          {o.x1, o.y2 - high}};
 
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
         double x = fmax(0, fmin(places[i][0], c->width - wide));
         double y = fmax(0, fmin(places[i][1], c->height - high));
+        struct area label = {x, y, x + wide, y + high};
+        double hides = hidden(r, own, &label, so_far);
 
-        *ret = (struct area){x, y, x + wide, y + high};
-        if (!hides(r, ret, labels, count)) {
-            return true;
+        if (hides < least) {
+            least = hides;
+            *ret = label;
         }
     }
-    return false;
+    return least <= 1;
 }
 
-/* The best ones come first. In a crowd, those for which there is no place have none. */
-static void draw_labels(struct canvas *c, const struct piped_decoded *r)
+/* In a crowd, an object has a brief label, or none if there is no place for it either. */
+static void draw_label(struct canvas *c, const struct piped_decoded *r, size_t i,
+                       struct labels *so_far)
 {
-    struct area labels[LABELS_MAX];
-    size_t count = 0;
-
-    for (size_t i = 0; i < r->object_count && i < OBJECTS_MAX && count < LABELS_MAX; i++) {
-        const struct piped_object *o = &r->objects[i];
+    for (int brief = 0; brief <= 1; brief++) {
+        struct area *at = &so_far->at[so_far->count];
         char text[300];
 
-        text_of(o, text, sizeof(text));
-        if (strcmp(r->kind, "classes") == 0) {
-            canvas_text(c, 0, 9.0 * c->pen * (double)(i + 1), text, colour_of(o, i));
-        } else if (!has_corners(r) && find_place(c, r, i, text, labels, count, &labels[count])) {
-            canvas_text(c, labels[count].x1, labels[count].y2, text, colour_of(o, i));
-            count++;
+        text_of(&r->objects[i], brief, text, sizeof(text));
+        if (find_place(c, r, i, text, so_far, at)) {
+            canvas_text(c, at->x1, at->y2, text, colour_of(&r->objects[i], i));
+            so_far->count++;
+            return;
         }
+    }
+}
+
+static void draw_classes(struct canvas *c, const struct piped_decoded *r)
+{
+    for (size_t i = 0; i < r->object_count && i < LABELS_MAX; i++) {
+        char text[300];
+
+        text_of(&r->objects[i], false, text, sizeof(text));
+        canvas_text(c, 0, 9.0 * c->pen * (double)(i + 1), text, colour_of(&r->objects[i], i));
+    }
+}
+
+/* The best ones come first. */
+static void draw_labels(struct canvas *c, const struct piped_decoded *r)
+{
+    struct labels so_far = {.count = 0};
+
+    for (size_t i = 0; i < r->object_count && i < OBJECTS_MAX && so_far.count < LABELS_MAX; i++) {
+        draw_label(c, r, i, &so_far);
     }
 }
 
 void shw_draw(struct canvas *c, const struct piped_decoded *r)
 {
-    bool classes = strcmp(r->kind, "classes") == 0;
-
     if (r->mask) {
         draw_mask(c, r);
     }
-    for (size_t i = r->object_count; i-- > 0 && !classes;) { /* the best is on top */
-        draw_object(c, r, i);
+    if (strcmp(r->kind, "classes") == 0) {
+        draw_classes(c, r);
+    } else {
+        for (size_t i = r->object_count; i-- > 0;) { /* the best is on top */
+            draw_object(c, r, i);
+        }
+        if (!has_corners(r)) {
+            draw_labels(c, r);
+        }
     }
-    draw_labels(c, r);
     if (r->text) {
         canvas_text(c, 0, 0, r->text, canvas_colour(0));
     }

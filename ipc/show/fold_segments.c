@@ -1,60 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/show/fold_segments.h"
 
-#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define STEM 20u /* of a model's name, which the name of a segment has at least */
+#define HERE "here"
 
-static const char *name_of(const json_t *model)
+static const char *text_of(const json_t *j, const char *key)
 {
-    const char *name = json_string_value(json_object_get(model, "name"));
+    const char *text = json_string_value(json_object_get(j, key));
 
-    return name ? name : "";
+    return text ? text : "";
 }
 
-/* A segment is called as the route's content: MODEL-IDENTITY#FIRST-LAST, with a long name cut. */
-static bool is_segment_of(const json_t *segment, const json_t *m)
+bool shw_is_segment(const json_t *m)
 {
-    const char *name = name_of(m), *its = name_of(segment);
-    size_t same = 0;
-
-    while (name[same] && name[same] == its[same]) {
-        same++;
-    }
-    return m != segment && strrchr(its, '#') && its[same] == '-' && (!name[same] || same >= STEM);
+    return *text_of(json_object_get(m, "segment"), "board") != '\0';
 }
 
-json_t *shw_segment_of(const json_t *m, const json_t *models)
+/* Return: the route that this board computes it for; borrowed; NULL: it is for another board. */
+static json_t *route_of(const json_t *segment, const json_t *models)
 {
-    json_t *of;
+    const char *of = text_of(json_object_get(segment, "segment"), "of");
+    const char *board = text_of(json_object_get(segment, "segment"), "board");
+    json_t *m;
     size_t i;
 
-    json_array_foreach((json_t *)(uintptr_t)models, i, of)
+    json_array_foreach((json_t *)(uintptr_t)models, i, m)
     {
-        if (json_is_object(json_object_get(m, "segment")) && is_segment_of(m, of)) {
-            return of;
+        const char *name = text_of(m, "name");
+        bool same = strcmp(name, of) == 0 ||
+                    (strlen(of) >= STEM && strncmp(name, of, strlen(of)) == 0); /* cut */
+
+        if (same && strcmp(board, HERE) == 0 && json_is_object(json_object_get(m, "route"))) {
+            return json_object_get(m, "route");
         }
     }
     return NULL;
 }
 
-void shw_fold_segments(json_t *models)
+void shw_fold_segments(json_t *owner)
 {
-    for (size_t i = json_array_size(models); i-- > 0;) {
-        json_t *segment = json_array_get(models, i);
-        json_t *route = json_object_get(shw_segment_of(segment, models), "route");
-        json_t *list = json_object_get(route, "segments");
+    json_t *models = json_object_get(owner, "models");
 
-        if (!json_is_object(route)) {
+    for (size_t i = json_array_size(models); i-- > 0;) {
+        json_t *segment = json_array_get(models, i), *to, *list;
+
+        if (!shw_is_segment(segment)) {
             continue;
         }
+        to = route_of(segment, models);
+        to = to ? to : owner;
+        list = json_object_get(to, "segments");
         if (!list) {
             list = json_array();
-            json_object_set_new(route, "segments", list);
+            json_object_set_new(to, "segments", list);
         }
         json_array_insert(list, 0, segment);
         json_array_remove(models, i);
     }
+}
+
+void shw_segment_text(const json_t *m, char ret[SHW_SEGMENT_BYTES])
+{
+    const json_t *s = json_object_get(m, "segment");
+    bool here = strcmp(text_of(s, "board"), HERE) == 0;
+
+    snprintf(ret, SHW_SEGMENT_BYTES, "%s, units %lld-%lld for %s%s", text_of(s, "of"),
+             (long long)json_integer_value(json_object_get(s, "first_unit")),
+             (long long)json_integer_value(json_object_get(s, "last_unit")),
+             here ? "this board" : "board ", here ? "" : text_of(s, "board"));
 }

@@ -23,7 +23,7 @@ json_t *shw_number(double v)
     char text[SHW_NUMBER_BYTES];
 
     if (!isfinite((float)v)) {
-        return json_real(0);
+        return json_null();
     }
     shw_number_text((float)v, text);
     return json_real(strtod(text, NULL));

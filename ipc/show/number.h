@@ -16,5 +16,5 @@
 /** shw_number_text() - @ret: SHW_NUMBER_BYTES. Return: its length without the NUL. */
 size_t shw_number_text(float v, char *ret);
 /** shw_number() - the same as a value of JSON, for json_dumps() with JSON_REAL_PRECISION(9) to
- * (15); 0 for what JSON has no form for. @v: of a model, or computed of such. */
+ * (15); null for what JSON has no form for. @v: of a model, or computed of such. */
 json_t *shw_number(double v);

@@ -97,6 +97,13 @@ static void compare(const struct mdl_model *m, const void *real, const void *who
     }
 }
 
+void krn_quantise_pass(struct krn_quantise *j, const char *what, size_t done, size_t count)
+{
+    j->pass.what = what;
+    j->pass.done = done;
+    j->pass.count = count;
+}
+
 int krn_quantise_judge(struct krn_quantise *j, const struct krn_answers *a,
                        struct krn_judgement *ret)
 {
@@ -104,6 +111,7 @@ int krn_quantise_judge(struct krn_quantise *j, const struct krn_answers *a,
     struct leads leads = {.of = memory, .moved = memory ? memory + a->count : NULL};
     struct mdl_load_options load = j->load;
     struct krn_runner whole = KRN_RUNNER_NULL;
+    struct mdl_progress *told = mdl_progress_by(NULL); /* not of packing: it is for each pass */
     struct mdl_model *m = NULL;
     int r;
 
@@ -111,8 +119,9 @@ int krn_quantise_judge(struct krn_quantise *j, const struct krn_answers *a,
     load.calibration = j->q.calibration;
     r = memory ? mdl_load(j->path, &load, j->error, &m) : krn_quantise_no_memory(j);
     r = r < 0 ? r : krn_runner_init(&whole, m, NULL, j->error);
+    (void)mdl_progress_by(told);
     for (size_t i = 0; r == 0 && i < a->count; i++) {
-        mdl_progress("judging integers by examples", i, a->count);
+        mdl_progress(j->pass.what, j->pass.done * a->count + i, j->pass.count * a->count);
         r = krn_quantise_stopped(j) ? -ECANCELED
                                     : krn_example_input(j->e, a->example[i], m, j->input, j->error);
         if (r == 0) {

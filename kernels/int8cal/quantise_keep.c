@@ -63,6 +63,7 @@ static int find_costs(struct krn_quantise *j, struct candidate *all, size_t coun
         for (size_t k = 0; r == 0 && k < count; k++) {
             r = k == i ? 0 : krn_quantise_add_keep(j, all[k].name, KRN_KEPT_ACCURACY);
         }
+        krn_quantise_pass(j, "finding operators that cost accuracy", i, count);
         r = r < 0 ? r : krn_quantise_judge(j, &some, &of);
         krn_quantise_cut_keep(j, before);
         all[i].square = r == 0 ? of.square : 0;
@@ -106,8 +107,10 @@ static int find_way(struct krn_quantise *j, struct lucky *ret_lucky, bool *ret_s
                     struct krn_judgement *ret)
 {
     struct krn_judgement of;
-    int r = krn_quantise_judge(j, &j->judged, ret);
+    int r;
 
+    krn_quantise_pass(j, "judging integers by examples", 0, 1);
+    r = krn_quantise_judge(j, &j->judged, ret);
     *ret_surely = r == 0 && holds_surely(j, ret);
     *ret_lucky = (struct lucky){.way = KRN_QUANTISE_WAYS,
                                 .expected = r == 0 && holds(j, ret) ? ret->expected : 0};
@@ -115,6 +118,7 @@ static int find_way(struct krn_quantise *j, struct lucky *ret_lucky, bool *ret_s
         if (!krn_quantise_take(j, i)) {
             continue;
         }
+        krn_quantise_pass(j, "judging other ranges by examples", i, KRN_QUANTISE_WAYS);
         r = krn_quantise_judge(j, &j->judged, &of);
         *ret_surely = r == 0 && holds_surely(j, &of);
         if (*ret_surely) {
@@ -146,9 +150,9 @@ static double work_of(const struct candidate *all, size_t n, size_t count)
  * could miss a small count that is enough. @little: tries counts that leave little work in f32, and
  * looks for one that holds surely; if there is none, takes the one that holds with the most
  * expected. Else tries the larger counts, and takes the first that holds.
- * *best: in: what else holds; out: the count, if that is better. */
+ * @what: for krn_quantise_pass(). *best: in: what else holds; out: the count, if that is better. */
 static int find_fewest(struct krn_quantise *j, const struct candidate *all, size_t count,
-                       bool little, struct lucky *best)
+                       bool little, const char *what, struct lucky *best)
 {
     size_t first = j->q.calibration->keep_count;
     struct krn_judgement of;
@@ -159,6 +163,7 @@ static int find_fewest(struct krn_quantise *j, const struct candidate *all, size
         if ((work_of(all, n, count) <= SURELY_WORK) != little) {
             continue;
         }
+        krn_quantise_pass(j, what, n, count);
         r = judge_without(j, all, first, n, &of);
         krn_quantise_cut_keep(j, first);
         if (r < 0) {
@@ -194,12 +199,16 @@ static int keep_fewest(struct krn_quantise *j, struct candidate *all, size_t cou
 
     for (int by_work = !timed; r == 0 && by_work < 2 && best.kept == 0; by_work++) {
         order(all, count, by_work);
-        r = find_fewest(j, all, count, true, &best);
+        r = find_fewest(j, all, count, true,
+                        by_work ? "leaving few operators in f32, by their work"
+                                : "leaving few operators in f32, by their time",
+                        &best);
     }
     if (r == 0 && best.expected == 0) {
         order(all, count, !timed);
-        r = find_fewest(j, all, count, false, &best);
+        r = find_fewest(j, all, count, false, "leaving more operators in f32", &best);
     }
+    krn_quantise_pass(j, "judging the choice by examples", 0, 1);
     if (r < 0 || best.kept > 0) {
         return r < 0 ? r : judge_without(j, all, first, best.kept, ret);
     }

@@ -49,6 +49,10 @@ struct krn_quantise {
     double *saved; /* [m->op_count]: ns saved by integers; not measured: krn_quantise_work() */
     struct krn_answers learned, judged; /* of learned, the first KRN_RANKED_EXAMPLES have answers */
     struct krn_quantise_way ways[KRN_QUANTISE_WAYS]; /* ways with a larger error */
+    struct {
+        const char *what;   /* static */
+        size_t done, count; /* passes over the examples */
+    } pass;                 /* written by krn_quantise_pass() */
     struct krn_quantised q;
 };
 
@@ -69,6 +73,9 @@ bool krn_quantise_stopped(const struct krn_quantise *j);
  */
 int krn_quantise_judge(struct krn_quantise *j, const struct krn_answers *a,
                        struct krn_judgement *ret);
+/** krn_quantise_pass() - says for mdl_progress() what the next krn_quantise_judge() is part of:
+ * pass @done of @count. @what: static; another one for each sequence of passes. */
+void krn_quantise_pass(struct krn_quantise *j, const char *what, size_t done, size_t count);
 /** krn_quantise_add_keep() - one more operator stays f32. Return: 0, -ENOMEM. */
 int krn_quantise_add_keep(struct krn_quantise *j, const char *name, enum krn_kept_why why);
 /** krn_quantise_cut_keep() - shortens the list to the first @count. */

@@ -43,15 +43,19 @@ int krn_quantise_ranges(struct krn_quantise *j)
                 {KRN_CALIBRATE_KL, false, 1},
                 {KRN_CALIBRATE_MINMAX, true, EQUALISED_WORTH}};
     double least = 0, square;
-    size_t best = 0;
+    size_t best = 0, done = 0, count = 0;
     bool any = false;
     int r = 0;
 
+    for (size_t i = 0; i < KRN_QUANTISE_WAYS; i++) {
+        count += j->o->either || ways[i].method == j->o->method;
+    }
     static_assert(base_array_count(ways) == KRN_QUANTISE_WAYS, "each has its place");
     for (size_t i = 0; r == 0 && i < KRN_QUANTISE_WAYS; i++) {
         if (!j->o->either && ways[i].method != j->o->method) {
             continue;
         }
+        krn_quantise_pass(j, "comparing ranges by examples", done++, count);
         r = try_way(j, ways[i].method, ways[i].equalised, &square);
         j->ways[i].calibration = base_take(j->q.calibration);
         j->ways[i].method = ways[i].method;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base.h"
@@ -132,7 +134,17 @@ static void step_affine(const struct affine *a, const struct mdl_ir_op *op, size
     }
 }
 
-/* Applies @a after @into's scale and shift. */
+/* What apply_affine() does not do: weights times such a scale would be 0 or infinite. */
+#define STAYS_APART (-ERANGE)
+#define SCALE_MOST 1e18
+
+static bool is_applicable(double scale, double shift)
+{
+    return isfinite(shift) && fabs(scale) <= SCALE_MOST &&
+           (scale == 0 || fabs(scale) >= 1 / SCALE_MOST);
+}
+
+/* Applies @a after @into's scale and shift. Return: 0, STAYS_APART, -ENOMEM. */
 static int apply_affine(struct mdl_ir *ir, struct mdl_ir_op *into, const struct affine *a,
                         const struct mdl_ir_op *op, size_t channels)
 {
@@ -150,6 +162,9 @@ static int apply_affine(struct mdl_ir *ir, struct mdl_ir_op *into, const struct 
         step_affine(a, op, i, &s, &t);
         scale[i] = (float)s;
         shift[i] = (float)t;
+        if (!is_applicable((double)scale[i], (double)shift[i])) {
+            return STAYS_APART;
+        }
         scaled |= scale[i] != 1;
     }
     into->op.scale = scaled ? scale : NULL;
@@ -178,7 +193,7 @@ static int make_affine(struct mdl_ir *ir, struct mdl_ir_op *op)
     if (r == 0) {
         *op = fresh;
     }
-    return r;
+    return r == STAYS_APART ? 0 : r;
 }
 
 static int fuse_affine(struct mdl_ir *ir, size_t k)
@@ -213,7 +228,7 @@ static int fuse_affine(struct mdl_ir *ir, size_t k)
     if (r == 0) {
         mdl_ir_absorb(ir, into, k);
     }
-    return r;
+    return r == STAYS_APART ? 0 : r;
 }
 
 static void fuse_activation(struct mdl_ir *ir, size_t k)

@@ -136,6 +136,20 @@ static int walk_concat(struct mdl_ir *ir, const struct mdl_ir_op *op)
     return r;
 }
 
+/* Return: an output is @v or a view of it. */
+static bool is_shown(const struct mdl_ir *ir, size_t v)
+{
+    bool shown = ir->values[v].output;
+
+    for (size_t k = 0; !shown && k < ir->op_count; k++) {
+        const struct mdl_ir_op *op = &ir->ops[k];
+
+        shown = !op->dead && op->kind == MDL_IR_VIEW && op->op.in[0] == v &&
+                is_shown(ir, op->op.out[0]);
+    }
+    return shown;
+}
+
 static int walk_op(struct mdl_ir *ir, const struct mdl_ir_op *given)
 {
     struct mdl_ir_op op = *given;
@@ -157,8 +171,8 @@ static int walk_op(struct mdl_ir *ir, const struct mdl_ir_op *given)
         if (op.op.out[i] != MDL_NONE) {
             mdl_layout_order(ir, &op, op.op.out[i], order);
             r = mdl_layout_value(ir, op.op.out[i], order);
-            empty &=
-                mdl_ir_elements(&ir->values[op.op.out[i]]) == 0 && !ir->values[op.op.out[i]].output;
+            empty = empty && mdl_ir_elements(&ir->values[op.op.out[i]]) == 0 &&
+                    !is_shown(ir, op.op.out[i]);
         }
     }
     return r < 0 || empty ? r : mdl_layout_run(ir, &op);

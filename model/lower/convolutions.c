@@ -60,6 +60,9 @@ static int check_shapes(struct mdl_lower *l, size_t xv, size_t wv, size_t *ret_g
             "the input has rank %zu and the weights have rank %zu; both must be equal, 3 to 5",
             x->rank, w->rank);
     }
+    if (x->dim[1] == 0) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "the input has no channels");
+    }
     if (groups < 1 || (uint64_t)groups > x->dim[1] || x->dim[1] % (size_t)groups) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "group %lld does not divide %zu channels",
                              (long long)groups, x->dim[1]);

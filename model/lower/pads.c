@@ -16,7 +16,7 @@ static int pad_mode(struct mdl_lower *l, struct mdl_ir_op *op)
         op->op.attr.pad.mode = MDL_PAD_REFLECT;
     } else if (strcmp(mode, "edge") == 0) {
         op->op.attr.pad.mode = MDL_PAD_EDGE;
-    } else if (strcmp(mode, "wrap") == 0 && l->opset >= 19) {
+    } else if (strcmp(mode, "wrap") == 0) {
         op->op.attr.pad.mode = MDL_PAD_WRAP;
     } else {
         return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "mode %s is not supported", mode);

@@ -289,11 +289,57 @@ static int lower_expand(struct mdl_lower *l, int arg)
     return r < 0 ? r : mdl_l_limit(l, &shape);
 }
 
-/* A repeated dim d becomes [times][d] by stride 0 and is merged again (that copies). */
+/* Repeats the dims of @x from @at on for which a view has room, the others being merged: d becomes
+ * [times][d] by stride 0 and is merged again (that copies). @at: where to go on. */
+static int tile_some(struct mdl_lower *l, const int64_t *times, size_t *at, size_t *x)
+{
+    size_t split[MDL_RANK_MAX], wide[MDL_RANK_MAX], dim[MDL_RANK_MAX], rank = 0, i = 0, y;
+    const struct mdl_ir_value *v = mdl_l_value(l, *x);
+    size_t count = v->rank;
+    int r;
+
+    memcpy(dim, v->dim, sizeof(dim));
+    if (*at > 0) {
+        split[rank++] = 1;
+    }
+    for (; i < *at; i++) {
+        split[0] *= dim[i];
+    }
+    for (; i < count; i++) {
+        bool both = times[i] != 1 && dim[i] != 1;
+
+        if (rank + (both ? 2 : 1) + (i + 1 < count ? 1 : 0) > MDL_RANK_MAX) {
+            break;
+        }
+        if (both) {
+            wide[rank] = (size_t)times[i];
+            split[rank++] = 1;
+        }
+        split[rank] = dim[i];
+        wide[rank++] = both ? dim[i] : dim[i] * (size_t)times[i];
+        dim[i] *= (size_t)times[i];
+    }
+    if (*at > 0) {
+        wide[0] = split[0];
+    }
+    *at = i;
+    if (i < count) {
+        split[rank] = 1;
+        for (; i < count; i++) {
+            split[rank] *= dim[i];
+        }
+        wide[rank] = split[rank];
+        rank++;
+    }
+    r = mdl_ir_reshape(l->ir, *x, rank, split, &y);
+    r = r < 0 ? r : mdl_ir_expand(l->ir, y, rank, wide, &y);
+    return r < 0 ? r : mdl_ir_reshape(l->ir, y, count, dim, x);
+}
+
 static int lower_tile(struct mdl_lower *l, int arg)
 {
     int64_t times[MDL_RANK_MAX];
-    size_t split[MDL_RANK_MAX], wide[MDL_RANK_MAX], dim[MDL_RANK_MAX], count, rank = 0, y;
+    size_t count, all, at = 0, y;
     const struct mdl_ir_value *x;
     int r = mdl_l_need(l, 2);
 
@@ -307,29 +353,22 @@ static int lower_tile(struct mdl_lower *l, int arg)
     if (count != x->rank) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "%zu repeats for rank %zu", count, x->rank);
     }
+    all = mdl_ir_elements(x);
     for (size_t i = 0; i < x->rank; i++) {
-        bool both = times[i] != 1 && x->dim[i] != 1;
-
         if (times[i] < 0 || times[i] > INT32_MAX) {
             return mdl_ir_refuse(l->ir, -EBADMSG, "repeat %lld is out of range",
                                  (long long)times[i]);
         }
-        if (rank + (both ? 2 : 1) > MDL_RANK_MAX) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "too many dimensions are repeated");
-        }
-        if (both) {
-            split[rank] = 1;
-            wide[rank++] = (size_t)times[i];
-        }
-        split[rank] = x->dim[i];
-        wide[rank++] = both ? x->dim[i] : x->dim[i] * (size_t)times[i];
-        if (!base_mul(x->dim[i], (size_t)times[i], &dim[i])) {
+        if (!base_mul(all, (size_t)times[i], &all)) {
             return mdl_ir_refuse(l->ir, -E2BIG, "the output is too large");
         }
     }
-    r = mdl_ir_reshape(l->ir, l->in[0], rank, split, &y);
-    r = r < 0 ? r : mdl_ir_expand(l->ir, y, rank, wide, &y);
-    return r < 0 ? r : mdl_ir_reshape(l->ir, y, count, dim, &l->out[0]);
+    y = l->in[0];
+    do {
+        r = tile_some(l, times, &at, &y);
+    } while (r == 0 && at < count);
+    l->out[0] = y;
+    return r;
 }
 
 static int block_size(struct mdl_lower *l, size_t *ret)

@@ -476,17 +476,19 @@ def libpiped_over_restarts():
         node = Front(path)
         client = None
         try:
-            node.obey("order random")
-            client = node.client(20000)
-            for _ in range(3):
-                client.wait("progress", LIMIT_S)
-                client.wait("progress", LIMIT_S)
-                node.obey("order hold")
+            node.obey("order hold")
+            client = node.client(2000)
+            for i in range(3):
+                node.until("held", 32)
+                node.obey("answer")
+                if i:
+                    node.until("held", 32)  # else some answers are on their way
                 node.kill()
                 node = Front(path, models=None)  # the models come later
-                node.obey("order random")
+                node.obey("order hold")
                 node.obey("models small")
-            line = finished(client, 20000, reordered=0, duplicated=0)
+            node.obey("order random")
+            line = finished(client, 2000, reordered=0, duplicated=0)
             # once more each time that it came before the models
             check(int(re.search(r" reconnects=(\d+)", line).group(1)) >= 3, line)
             check(" resent=0 " not in client.said(), client.said())

@@ -45,6 +45,7 @@ def two_boards_meet():
         listed = json.loads(board(b2, "list", "--json"))
         check([(b["name"], b["address"]) for b in listed] == [("hub", "10.0.0.1:9000")], listed)
         check(key not in json.dumps(listed) and listed[0]["fingerprint"] in board(b2, "list"), listed)
+        check("computed for it" in board(b2, "list"), board(b2, "list"))
         before = secret(hub)
         check(board(hub, "key", "--replace").strip() != key and secret(hub) != before)
         check("b2" in board(hub, "list"), "the list is gone")

@@ -308,6 +308,7 @@ def refusals_are_sentences():
         pipectl("board", "--state-dir", folder, "add", "b2", "127.0.0.1:1", theirs)
         for words, reason in ((("--listen", "nowhere"), "IP address"), (("--relay", "m"), "--input"),
                               (("--relay", "m", "--input", "1x0"), "--input"), (("--relay", "m", "--input", "1x3x"), "--input"),
+                              (("--relay", "m", "--input", " -18446744073709551615"), "--input"),
                               (("--relay", "m", "--input", "1x4", "--to", "b9"), "no board"), (("x",), "unknown argument")):
             code, said = run(*words)
             check(code == 2 and reason in said, words, code, said)

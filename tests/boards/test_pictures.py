@@ -82,6 +82,20 @@ def routes(fleet):
             "0-%d@here+b2" % last)
 
 
+def of_the_other_board(board):
+    """What it computes for the head is not a model of its own, but in JSON and with --all."""
+    found = [m for m in board.status()["models"] if m.get("segment")]
+    check(found, "it computes nothing for the head")
+    for command in (("status",), ("models", "list")):
+        said, everything = board.pipectl(*command), board.pipectl(*command, "--all")
+        for m in found:
+            its = m["segment"]
+            check((its["of"], its["board"]) == (MODEL, "b1"), its)
+            line = "computed here: %s, units %d-%d for board b1, plan " % (MODEL, its["first_unit"], its["last_unit"])
+            check(line in said and m["name"] not in said, said)
+            check(line not in everything and m["name"] in everything, everything)
+
+
 def every_format_size_and_fit():
     why = spread_reason()
     if why:
@@ -98,9 +112,10 @@ def every_format_size_and_fit():
                     fleet.until(lambda r: r["pictures"], "pictures as they are")
                     said, everything = (fleet.head.pipectl("status", *more) for more in ((), ("--all",)))
                     here = "here" in route
-                    check("\nmodel net-" not in said and ("computed here: net-" in said) == here, said)
+                    check("net-" not in said and ("computed here: units 0-" in said) == here, said)
                     check(("\nmodel net-" in everything) == here, everything)
                     check("pictures go as they are" in said, said)
+                    of_the_other_board(fleet["b2"])
                     compare(fleet, asked, wanted, fit + " by " + route)
     return None
 

@@ -23,6 +23,10 @@ LIBRARIES = ("model/", "kernels/", "governor/", "pipeline/", "tuner/", "ipc/")
 # Inside a library's folder; ipc/page writes to the stream that a program gives it.
 PROGRAMS = ("ipc/pipectl/", "tuner/pipesim/", "ipc/page/", "ipc/link/main.c", "ipc/link/link_args.c", "ipc/link/link_out.c",
             "ipc/http/web_options.c", "ipc/http/web_log.c")
+SHOWING = ("daemon/", "ipc/pipectl/", "ipc/link/", "ipc/http/", "tuner/pipesim/", "cli")
+MAY_SHOW = (  # makes files of the build; cleans the text itself
+    "daemon/config/config_doc.c", "tuner/pipesim/search_names.c", "cli_print.h", "ipc/pipectl/terminal_line.c")
+LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'')
 FORMATTER = "14."  # the version whose output the sources have
 
 
@@ -99,6 +103,43 @@ def libraries_do_not_speak():
     none(found(names, r"(?<![\w.>])(%s)\(" % speaking), "libraries that print or exit")
 
 
+def arguments(text, at):
+    """Those of the call whose parenthesis opens before `at`."""
+    found_ones, depth, begin = [], 0, at
+    while depth >= 0:
+        literal = LITERAL.match(text, at)
+        if not literal and text[at] in ",)" and depth == 0:
+            found_ones.append(text[begin:at].strip())
+            begin = at + 1
+        depth += 0 if literal else (text[at] in "([{") - (text[at] in ")]}")
+        at = literal.end() if literal else at + 1
+    return found_ones
+
+
+def prints_raw(function, given):
+    """Does this call print a text that the source does not spell out?"""
+    stream = given.pop(0) if function == "fprintf" else given.pop() if function == "fputs" else "stdout"
+    if stream not in ("stdout", "stderr"):
+        return False
+    if not function.endswith("printf"):
+        return bool(re.search("[a-z]", LITERAL.sub("", given[0]).split("?")[-1]))
+    form = "".join(LITERAL.findall(given[0]))
+    return not given[0].startswith('"') or (form != '"%*s"' and bool(re.search(r"%[-+ #0-9.*]*s", form)))
+
+
+def terminals_get_no_raw_text():
+    """Whatever is printed with %s, or is a variable, goes through shown_print.h: it may come from outside."""
+    raw = []
+    for n in source.files(ROOT):
+        if not n.endswith((".c", ".h")) or not n.startswith(SHOWING) or n in MAY_SHOW:
+            continue
+        text = source.text(ROOT, n)
+        for call in re.finditer(r"(?<![\w.>])(v?f?printf|f?puts)\(", text):
+            if prints_raw(call[1], arguments(text, call.end())):
+                raw.append("%s:%d: %s" % (n, text.count("\n", 0, call.start()) + 1, call[0]))
+    none(raw, "texts that reach a terminal raw; use shown_print.h")
+
+
 def c_is_formatted():
     formatter = shutil.which("clang-format-14") or shutil.which("clang-format")
     if not formatter:
@@ -127,4 +168,4 @@ def scripts_are_clean():
 
 main((files_are_of_one_sitting, lines_are_short, licence_comes_first, no_tabs_or_trailing_blanks,
       files_end_with_a_newline, nothing_is_left_to_do, no_paths_of_one_machine, libraries_do_not_speak,
-      c_is_formatted, scripts_are_clean))
+      terminals_get_no_raw_text, c_is_formatted, scripts_are_clean))

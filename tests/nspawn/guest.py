@@ -368,7 +368,7 @@ def a_bad_configuration_leaves_the_sockets():
         done = run(PIPECTL, "status", user=MEMBER, expect=None)
         check(done.returncode == 3 and "failed to start" in done.stderr and bad in done.stderr, client, done.stderr)
         check_sockets()
-    done = run(PIPECTL, "--timeout", "1", "bench", "--frames", "1", user=MEMBER, expect=None)
+    done = run(PIPECTL, "bench", "--frames", "1", user=MEMBER, expect=None)
     check(done.returncode == 3 and "failed to start: " in done.stderr and bad in done.stderr, done.stderr)
     check("overloaded" not in done.stderr, "a wrong hint", done.stderr)
     for unit in ("piped.socket", "piped-control.socket"):
@@ -385,6 +385,8 @@ def sockets_that_failed_are_told():
         f.write("[Unit]\nStartLimitBurst=3\n[Service]\nExecStart=\nExecStart=/bin/sh -c 'kill -SEGV $$$$'\n")
     run("systemctl", "daemon-reload")
     run("systemctl", "start", "piped.service", expect=None)
+    done = run(PIPECTL, "bench", "--frames", "1", expect=None)
+    check(done.returncode == 3 and "systemd says: the service failed" in done.stderr, done.stderr)
     while show("ActiveState", "piped-control.socket") == "active":
         run(PIPECTL, "--timeout", "1", "status", expect=None)
     said = run(PIPECTL, "status", expect=None).stderr

@@ -56,11 +56,16 @@ def installed(dest, prefix, sysconfdir):
     return binds
 
 
+STATE = ("/var/lib/piped", "/var/lib/piped-link", "/var/cache/piped")
+
+
 def boot_command(root, name, options, unit, tree="/"):
     """Return: a command that boots a machine and runs as long as it does. @root: an empty folder"""
+    # What a piped of this machine, or a run by hand, keeps belongs to others than the users in there.
+    hidden = ["--tmpfs=" + f for f in STATE if tree == "/" and os.path.isdir(f)]
     return ["unshare", "-m", "sh", "-c", BOOT, "boot", tree, root, "systemd-nspawn", "--quiet", "--directory=" + root,
             "--volatile=overlay", "--boot", "--register=no", "--keep-unit", "--console=pipe", "--link-journal=no",
-            "--machine=" + name, *options, "--", "--unit=" + unit]
+            "--machine=" + name, *hidden, *options, "--", "--unit=" + unit]
 
 
 class Group:

@@ -51,10 +51,13 @@ TEST(a_slowed_core_is_told_with_its_factor)
         T_EQ(slow[0].cpu, 10 + which);
         T_NEAR(slow[0].factor, 3, 0.4);
         T_NEAR(slow[0].least, 1, 0.1);
-        T_TRUE(!tun_apart_alike(a, slow[0].cpu));
+        T_TRUE(!tun_apart_alike(a, slow[0].cpu, TUN_APART_RECENT));
         factors[which] = 1;
+        windows(a, &r, TUN_APART_RECENT / 2, factors, cores, slow); /* may be a moment's */
+        T_TRUE(!tun_apart_alike(a, (uint16_t)(10 + which), TUN_APART_RECENT));
+        windows(a, &r, TUN_APART_RECENT - TUN_APART_RECENT / 2, factors, cores, slow);
+        T_TRUE(tun_apart_alike(a, (uint16_t)(10 + which), TUN_APART_RECENT));
         T_EQ(windows(a, &r, 60, factors, cores, slow), 0);
-        T_TRUE(tun_apart_alike(a, (uint16_t)(10 + which)));
     }
 }
 
@@ -124,7 +127,7 @@ TEST(two_of_five_are_told_apart_and_other_places_are_not_compared)
     T_EQ(slow[1].cpu, 13);
     tun_apart_forget(a);
     T_EQ(tun_apart_slow(a, slow), 0);
-    T_TRUE(!tun_apart_alike(a, 11)); /* nothing is known of it */
+    T_TRUE(!tun_apart_alike(a, 11, TUN_APART_RECENT)); /* nothing is known of it */
 }
 
 /* A slow core finishes a frame every few windows only. */

@@ -6,8 +6,10 @@
 
 #define WINDOWS 30u
 
-/* Windows in which the teams take so long. Return: the first thing that is asked for. */
-static int watch(struct tun_adapt *a, double a_ns, double b_ns, uint64_t *now_ns)
+/* Windows in which the teams take so long. @hold_ns: of each. @ret_left_s: of the cool-down, if a
+ * decision is due. Return: the first thing that is asked for. */
+static int watch_held(struct tun_adapt *a, double a_ns, double b_ns, uint64_t hold_ns,
+                      uint64_t *now_ns, double *ret_left_s)
 {
     static const struct tun_ep_seen eps[] = {{.cores = 1}, {.cores = 1}};
 
@@ -19,17 +21,26 @@ static int watch(struct tun_adapt *a, double a_ns, double b_ns, uint64_t *now_ns
                                     .now_ns = *now_ns + WINDOW_NS,
                                     .eps = eps,
                                     .teams = teams,
-                                    .team_count = base_array_count(teams)};
+                                    .team_count = base_array_count(teams),
+                                    .hold_ns = hold_ns};
         base_cleanup(tun_record_deinit) struct tun_record record = TUN_RECORD_NULL;
         int asks;
 
         *now_ns += WINDOW_NS;
         asks = tun_adapt_observe(a, &w, &record);
+        *ret_left_s = record.cooldown_left_s;
         if (asks != TUN_ADAPT_NOTHING) {
             return asks;
         }
     }
     return TUN_ADAPT_NOTHING;
+}
+
+static int watch(struct tun_adapt *a, double a_ns, double b_ns, uint64_t *now_ns)
+{
+    double left_s;
+
+    return watch_held(a, a_ns, b_ns, 0, now_ns, &left_s);
 }
 
 /* A watch of @plan since now; NULL: it could not be made. */
@@ -67,6 +78,40 @@ TEST(what_is_known_is_no_surprise)
 
     T_TRUE(unknown);
     T_EQ(watch(unknown, 2 * UNIT_NS, 6 * UNIT_NS, &now), TUN_ADAPT_DECIDE);
+}
+
+TEST(a_plan_that_came_from_outside_begins_the_cool_down)
+{
+    struct pl_plan plan = halves(2);
+    uint64_t now = BASE_NS_PER_S;
+    double left_s;
+
+    for (int outside = 0; outside < 2; outside++) {
+        base_cleanup(adapt_free) struct tun_adapt *a = serving(&plan, now);
+
+        T_TRUE(a);
+        if (outside) {
+            tun_adapt_changed(a, now);
+        }
+        T_EQ(watch_held(a, 2 * UNIT_NS, 6 * UNIT_NS, 0, &now, &left_s), TUN_ADAPT_DECIDE);
+        T_EQ(left_s > 0, outside);
+    }
+}
+
+TEST(a_slowdown_is_not_decided_on_before_it_stood_as_long_as_is_asked)
+{
+    const uint64_t hold_ns = 20 * WINDOW_NS;
+    struct pl_plan plan = halves(2);
+    uint64_t begun, now = BASE_NS_PER_S;
+    double left_s;
+
+    base_cleanup(adapt_free) struct tun_adapt *a = serving(&plan, now);
+
+    T_TRUE(a);
+    T_EQ(watch(a, 2 * UNIT_NS, 2 * UNIT_NS, &now), TUN_ADAPT_NOTHING);
+    begun = now;
+    T_EQ(watch_held(a, 2 * UNIT_NS, 6 * UNIT_NS, hold_ns, &now, &left_s), TUN_ADAPT_DECIDE);
+    T_TRUE(now - begun >= hold_ns && now - begun < hold_ns + 5 * WINDOW_NS);
 }
 
 TEST(an_unverified_plan_is_taken_back)

@@ -52,6 +52,53 @@ static struct tally contests(double gain, double spread, double bursts, double t
     return t;
 }
 
+/* Windows of a plan whose cores are seldom there at once differ by their nature: a fast one is no
+ * end of what makes it slow, while the other plan is many times as fast. */
+TEST(a_slow_plan_that_varies_is_left)
+{
+    static const double incumbent[] = {300, 900, 150, 800, 120}; /* for one of the challenger */
+    struct tun_turns_options o = TUN_TURNS_DEFAULTS;
+    enum tun_verdict v = TUN_TURNS_OPEN;
+    struct tun_turns turns;
+    uint64_t now_ns = 0;
+    size_t windows = 0;
+
+    o.before_ns = 600;
+    o.challenger_ns = 20;
+    T_EQ(tun_turns_begin(&turns, &o, 0), 0);
+    while (v == TUN_TURNS_OPEN && windows < 4) {
+        bool challenger = tun_turns_challenger(&turns);
+
+        now_ns += 2 * BASE_NS_PER_S;
+        v = tun_turns_add(&turns, challenger ? 1 : incumbent[windows++], now_ns);
+    }
+    T_EQ(v, TUN_TURNS_BETTER);
+    /* unless it is as fast as that one */
+    T_EQ(tun_turns_begin(&turns, &o, 0), 0);
+    T_EQ(tun_turns_add(&turns, 24, BASE_NS_PER_S), TUN_TURNS_ENDED);
+}
+
+TEST(what_is_likely_is_taken_when_time_is_over)
+{
+    static const double ratios[] = {30, 8, 60, 18};
+    struct tun_turns_options o = TUN_TURNS_DEFAULTS;
+
+    for (double other = 1; other >= 0.1; other -= 0.9) { /* or where one pair says the opposite */
+        struct tun_turns turns;
+
+        T_EQ(tun_turns_begin(&turns, &o, 0), 0);
+        for (size_t i = 0; i < base_array_count(ratios); i++) {
+            double ratio = i == 1 ? ratios[i] * other * other : ratios[i];
+            uint64_t now_ns = (i + 1) * 2 * BASE_NS_PER_S;
+            bool first = tun_turns_challenger(&turns);
+
+            (void)tun_turns_add(&turns, first ? 10 : 10 * ratio, now_ns);
+            (void)tun_turns_add(&turns, first ? 10 * ratio : 10, now_ns);
+        }
+        T_EQ(turns.verdict, other == 1 ? TUN_TURNS_BETTER : TUN_TURNS_UNDECIDED);
+    }
+}
+
 TEST(a_plan_that_is_not_better_is_hardly_ever_taken)
 {
     static const double spreads[] = {0.005, 0.02, 0.05, 0.1};
@@ -118,6 +165,11 @@ TEST(plans_take_turns_as_abba)
         order[i] = challenger ? 'B' : 'A';
         T_EQ(t.verdict, TUN_TURNS_OPEN);
         tun_turns_add(&t, challenger ? 50 : 100 + (double)i, i * o.time_least_ns / 5);
+        if (i == 1) {
+            tun_turns_show(&t, &shown);
+            T_NEAR(shown.ratio, 2, 1e-9);
+            T_TRUE(shown.high == INFINITY);
+        }
     }
     T_STR(order, "ABBAAB");
     T_EQ(t.verdict, TUN_TURNS_BETTER);
@@ -143,6 +195,19 @@ static size_t that_ends(double a, double b, double a_then, double b_then, enum t
     }
     *ret = t.verdict;
     return i;
+}
+
+/* What ends while the turns begin shows in their first pair. */
+TEST(what_was_measured_before_counts)
+{
+    for (int known = 0; known < 2; known++) {
+        struct tun_turns_options o = TUN_TURNS_DEFAULTS;
+        struct tun_turns t;
+
+        o.before_ns = known ? 1e7 : 0;
+        T_EQ(tun_turns_begin(&t, &o, 0), 0);
+        T_EQ(tun_turns_add(&t, 5e6, 1), known ? TUN_TURNS_ENDED : TUN_TURNS_OPEN);
+    }
 }
 
 /* What lasts for less than a second is no reason for another plan. */

@@ -27,6 +27,19 @@ def wait(condition, what):
         check(time.monotonic() < end, "did not come:", what)
 
 
+def rest(s):
+    """What comes until the server closes."""
+    data = b""
+    try:
+        while True:
+            more = s.recv(65536)
+            if not more:
+                return data
+            data += more
+    except ConnectionResetError:
+        return data
+
+
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
         super().__init__("localhost", timeout=LIMIT_S)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Listening sockets that outlive the daemon, as the socket units of systemd hold them: each start gets them again."""
 import os
+import select
 import socket
 import sys
+import threading
 
 ACTIVATOR = """
 import os, sys
@@ -42,3 +44,35 @@ class SocketUnits:
             s.close()
             if os.path.exists(path):
                 os.unlink(path)
+
+
+class Manager(SocketUnits):
+    """Starts the daemon when a client waits at its sockets and none runs, as systemd does. `starts`: how often."""
+
+    def __init__(self, d):
+        super().__init__(d)
+        self.d, self.starts, self.ends = d, 0, os.pipe()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        while True:
+            ready = select.select(self.sockets + [self.ends[0]], [], [])[0]
+            if self.ends[0] in ready:
+                return
+            self.starts += 1
+            self.d.start(wait=False)
+            self.d.process.wait()
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *exc):
+        os.write(self.ends[1], b"1")
+        if self.d.process and self.d.process.poll() is None:
+            self.d.process.terminate()
+        self.thread.join()
+        for fd in self.ends:
+            os.close(fd)
+        super().__exit__(*exc)
+        self.d.cleanup()

@@ -148,7 +148,7 @@ def noise_does_not_fill_the_history():
             khz = (LOW, TOP - 400000)[i % 2]
             m.tree.policy(1, "scaling_max_freq", khz)
             m.wait("a sample", lambda: m.d.status()["sensors"]["policies"][1]["limit_khz"] == khz)
-        m.wait("what was not told", lambda: " not reported" in m.history()[-1]["detail"])
+        m.wait("what was not told", lambda: any(" not reported" in e["detail"] for e in m.history()))
         check(len(m.history()) < changes / 2, m.history())
 
 
@@ -212,8 +212,11 @@ def a_plan_that_loses_stays_away():
         good_record(event)
         equal((event["outcome"], event["plan_after"], m.model()["plan"]), ("kept", halves, halves), event["detail"])
         turns = event["turns"]
-        check(turns["verdict"] in ("worse", "ended") and turns["pairs"] >= 2 and event["lost"] == 0, turns)
-        check("so the previous plan stays" in event["detail"], event["detail"])
+        # "ended": other programs left more of the machine to the previous plan in its turn than before
+        check(turns["verdict"] == "ended" or turns["verdict"] == "worse" and turns["pairs"] >= 2, turns)
+        equal(event["lost"], 0)
+        check("so the previous plan stays" in event["detail"] or turns["pairs"] == 0 and "so it stays" in event["detail"],
+              event["detail"])
         equal([(t["role"], t["kept"]) for t in event["trials"]], [("turns", True), ("turns", False)])
         equal((m.model()["adapt"]["last"], m.model()["adapt"]["held"]), ({"cause": "frequency", "outcome": "kept"}, "lost"))
         windows = m.model()["adapt"]["windows"]

@@ -171,6 +171,20 @@ def the_plan_of_before_a_quota_returns():
     return None
 
 
+@by_measurement
+def a_team_of_both_cores_gives_way_to_two():
+    """Where other programs run on both, its cores are hardly ever there at once; a team of each serves many times as fast."""
+    if no_thief():
+        return no_thief()
+    with Ahead(), Machine(adapt={"cooldown_s": 1, "probe_s": 5}, eps=False, planner={"objective": "latency"}) as m:
+        m.wait("a team of both", lambda: "x2" in m.model()["plan"])
+        m.watched()
+        with Thief(0, 2800), Thief(1, 2800):
+            m.wait("teams of one", lambda: "x2" not in m.model()["plan"])
+            m.frames(20)
+    return None
+
+
 if __name__ == "__main__":
-    main([another_program, a_core_goes_and_returns_beside_another_program, a_core_that_returns_slow_is_left_again,
-          the_plan_of_before_a_quota_returns])
+    main([another_program, a_team_of_both_cores_gives_way_to_two, a_core_goes_and_returns_beside_another_program,
+          a_core_that_returns_slow_is_left_again, the_plan_of_before_a_quota_returns])

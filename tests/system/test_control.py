@@ -217,8 +217,9 @@ def two_retunes_at_once():
 def load_and_unload():
     with Daemon() as d, pyclient.Connection(d.frames_path) as c:
         m = d.call("Load", {"name": "two", "path": DIGITS})["model"]
-        equal((m["name"], m["path"], m["default"]), ("two", DIGITS, False))
-        equal([m["name"] for m in d.call("Models")["models"]], ["digits", "two"])
+        equal((m["name"], m["path"], m["default"]), ("two", DIGITS, True))
+        equal([(m["name"], m["default"]) for m in d.call("Models")["models"]], [("digits", False), ("two", True)],
+              "what comes along stands in while there is no other")
         s = pyclient.Stream(c, 7, "two", inline=True)
         equal(s.infer(b"\0" * s.input_bytes).status, "ok")
         equal(fails(d, "Busy", "Load", {"name": "two", "path": DIGITS}),

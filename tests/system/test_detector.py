@@ -79,7 +79,12 @@ def gstreamer_finds_each_digit():
 def it_is_loaded_by_its_name_alone():
     with Daemon() as d:
         d.pipectl("models", "load", "detector")
+        equal(d.pipectl("models", "load", "detector", as_json=False), "detector is loaded already\n", "asked for again")
         found("desk.jpg", d.pipectl("infer", "--model", "detector", picture("desk.jpg"))[0]["objects"])
+        d.pipectl("models", "unload", "detector")
+        done = subprocess.run([PIPECTL, "infer", "--model", "detector", picture("desk.jpg")], check=False, text=True,
+                              stderr=subprocess.PIPE, timeout=LIMIT_S, env=dict(os.environ, PIPED_RUNTIME_DIR=d.runtime_dir))
+        check("it comes with piped: sudo pipectl models load detector" in done.stderr, done.stderr)
         for name in ("detektor", "../default/detector"):
             r = subprocess.run([PIPECTL, "--socket", d.control_path, "models", "load", name], capture_output=True,
                                text=True, check=False)

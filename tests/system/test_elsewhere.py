@@ -228,6 +228,22 @@ def what_comes_back_without_an_answer_is_computed_here():
         equal((t.link.taken, t.route()["returned"]), (12, 10))
 
 
+def frames_are_counted_where_they_were_computed():
+    """At once, and with those from before the boards were there: they and the boards' are all that were answered."""
+    with Spread() as t:
+        s = t.connect()
+        frames = inputs(s, 5)
+        wanted = answers(t.d, frames)
+        check_all(s, [s.submit(f) for f in frames], wanted)
+        t.serve()
+        check_all(s, [s.submit(f) for f in frames[:3]], wanted)
+        t.link.mode = "unavailable"
+        check_all(s, [s.submit(f) for f in frames[:2]], wanted)
+        route = t.route()
+        equal([route[k] for k in ("answered", "here", "returned")], [3, 7, 2])
+        check("3 answered, 0 sent again, 7 wholly here" in t.d.pipectl("status", as_json=False), "status")
+
+
 def frames_of_several_streams_stay_in_order_when_some_come_back():
     """Held frames come back between others that were computed here and there."""
     with Spread(mode="hold", credits=3) as t:
@@ -430,6 +446,7 @@ def the_user_piped_link_may_do_its_work_and_nothing_else():
 
 LISTED = [frames_go_over_boards_while_the_route_is_ready, pictures_leave_as_tensors, f16_becomes_f32_before_it_leaves,
           a_model_that_is_too_large_for_this_board, what_comes_back_without_an_answer_is_computed_here,
+          frames_are_counted_where_they_were_computed,
           frames_of_several_streams_stay_in_order_when_some_come_back, nothing_is_lost_when_piped_link_dies,
           a_failed_route_is_withdrawn_and_made_again, a_new_route_replaces_the_present_one_without_a_gap,
           silence_counts_as_away, clients_and_models_may_go_while_frames_are_away, a_stop_answers_what_is_away,

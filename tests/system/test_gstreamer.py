@@ -111,6 +111,48 @@ def formats_and_strides_make_no_difference():
                     equal(frames[3:], [{"eos": True, "error": None}], name)
 
 
+def rgb_of(y, u, v, kr, kb, full):
+    """One colour by ITU-R BT.601, BT.709 or BT.2020, which differ in the shares of red and blue in luma."""
+    luma, blue, red = (y / 255, (u - 128) / 255, (v - 128) / 255) if full else (
+        (y - 16) / 219, (u - 128) / 224, (v - 128) / 224)
+    r, b = luma + 2 * (1 - kr) * red, luma + 2 * (1 - kb) * blue
+    return tuple(max(0, min(255, round(255 * c))) for c in (r, (luma - kr * r - kb * b) / (1 - kr - kb), b))
+
+
+def colours_are_what_the_caps_say():
+    """A picture of one colour, by each range and matrix, is answered as that colour in RGB is. (JPEG's is 1:4:0:0.)"""
+    y, u, v = 140, 90, 170
+    planes = {"i420": (y, u, v), "yv12": (y, v, u)}
+    half = W * H // 4
+    data = {name: bytes([a]) * (W * H) + bytes([b]) * half + bytes([c]) * half for name, (a, b, c) in planes.items()}
+    data |= {"nv12": bytes([y]) * (W * H) + bytes((u, v)) * half, "yuy2": bytes((y, u, y, v)) * (W * H // 2),
+             "gray8": bytes([y]) * (W * H), "rgb": bytes((y, u, v)) * (W * H)}
+    bt601, bt709, bt2020 = (0.299, 0.114), (0.2126, 0.0722), (0.2627, 0.0593)
+    cases = [(name, *case) for name in ("i420", "yv12", "nv12", "yuy2") for case in (
+        ("1:4:0:0", rgb_of(y, u, v, *bt601, True)), ("2:4:7:1", rgb_of(y, u, v, *bt601, False)),
+        ("bt709", rgb_of(y, u, v, *bt709, False)), ("1:3:5:1", rgb_of(y, u, v, *bt709, True)),
+        ("bt2020", rgb_of(y, u, v, *bt2020, False)))]
+    grey = (round((y - 16) * 255 / 219),) * 3
+    cases += [("gray8", "1:4:0:0", (y,) * 3), ("gray8", "2:4:0:0", grey), ("rgb", "1:1:7:1", (y, u, v)),
+              ("rgb", "2:1:7:1", tuple(round((c - 16) * 255 / 219) for c in (y, u, v)))]
+    with Served() as d, pc.Connection(d.frames_path) as c:
+        rgb = of_protocol(c, "mask", pixfmt=pc.RGB24, image=(W, H))
+        for name, colorimetry, colour in cases:
+            wanted = floats_of(rgb.infer(bytes(colour) * (W * H)).output)
+            with open(d.path("raw"), "wb") as f:
+                f.write(data[name])
+            with d.play("filesrc location=%s blocksize=%d ! rawvideoparse format=%s width=%d height=%d framerate=25/1 "
+                        "colorimetry=%s ! pipedinfer name=infer model=mask raw-outputs=true ! %s" % (
+                            d.path("raw"), len(data[name]), name, W, H, colorimetry, SINK)) as p:
+                got = floats_of(bytes.fromhex(p.pull(1)[0]["result"]["outputs"][0]))
+            worst = max(abs(a - b) for a, b in zip(got, wanted))
+            check(worst < 2.5, name, colorimetry, colour, "levels off:", worst)
+
+
+def floats_of(data):
+    return struct.unpack("<%df" % (len(data) // 4), data)
+
+
 def texts_say_what_pipectl_says():
     with Served() as d, d.play(
             "videotestsrc pattern=ball num-buffers=20 ! video/x-raw,format=RGB,width=128,height=48 ! pipedinfer name=infer "
@@ -284,5 +326,6 @@ def the_pages_examples_run():
 
 
 main((all_frames_come_in_order_with_the_right_answers, gst_launch_says_each_answer, formats_and_strides_make_no_difference,
-      texts_say_what_pipectl_says, the_overlay_draws_what_pipectl_draws, the_overlay_draws_in_every_format,
-      errors_tell_the_reason, what_cannot_be_drawn_is_said_once, properties_of_the_stream_reach_the_daemon, the_pages_examples_run))
+      colours_are_what_the_caps_say, texts_say_what_pipectl_says, the_overlay_draws_what_pipectl_draws,
+      the_overlay_draws_in_every_format, errors_tell_the_reason, what_cannot_be_drawn_is_said_once,
+      properties_of_the_stream_reach_the_daemon, the_pages_examples_run))

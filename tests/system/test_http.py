@@ -175,6 +175,11 @@ def form(data, name="image", boundary="b", more=b""):
         {"Content-Type": "multipart/form-data; boundary=" + boundary}
 
 
+def by_curl_d(data):
+    """What curl -d @FILE sends of it."""
+    return data.translate(None, b"\r\n\0")
+
+
 def pictures_come_as_clients_send_them():
     """Whatever type a client gives a picture, its first bytes count."""
     picture, field = png(16, 16, 1, 1), b'--b\r\nContent-Disposition: form-data; name="top"\r\n\r\n3\r\n'
@@ -199,6 +204,9 @@ def pictures_come_as_clients_send_them():
                 (415, "not image/webp; convert it to JPEG or PNG", h.infer("digits", webp, {"Content-Type": "image/webp"})),
                 (400, "neither a JPEG nor a PNG", h.infer("digits", b"nothing", {"Content-Type": "image/png"})),
                 (400, "for a picture: -H 'Content-Type: image/png'", h.infer("digits", picture, {BINARY: "0"})),
+                (415, "not JSON: -H 'Content-Type: image/png'", h.infer("digits", picture, {"Content-Type": "application/json"})),
+                (400, "PNG picture without its line ends; curl sends", h.infer("digits", by_curl_d(picture), curl)),
+                (400, "whole by --data-binary @FILE, not by -d", h.infer("digits", by_curl_d(JPEG), curl)),
                 (400, "for a picture: -H", h.infer("digits", JPEG, {"Content-Type": "application/octet-stream"})),
                 (400, "more than one part; send one picture", h.infer("digits", *form(picture, more=field))),
                 (400, "neither a JPEG nor a PNG", h.infer("digits", *form(b"x"))),
@@ -362,8 +370,9 @@ def errors_have_codes_and_reasons():
                 (404, "there is no model nono", h.get("/v2/models/nono")),
                 (404, "only version of a model is 1", h.get("/v2/models/digits/versions/2")),
                 (404, "nothing at this path", h.get("/v3")),
-                (405, "takes POST", h.get("/v2/models/digits/infer")),
-                (405, "takes GET", h.request("DELETE", "/v2/models/digits")),
+                (405, "takes POST: curl --data-binary @FILE URL", h.get("/v2/models/digits/infer")),
+                (405, "takes POST: curl --data-binary @FILE URL", h.request("PUT", "/v2/models/digits/infer", JPEG)),
+                (405, "takes GET, HEAD: curl URL", h.request("DELETE", "/v2/models/digits")),
                 (400, "has shape [16,16]; the model takes [1,1,16,16]",
                  h.infer("digits", {"inputs": [tensor(raw, shape=[16, 16])]})),
                 (400, "is INT32; the model takes FP32", h.infer("digits", {"inputs": [tensor(raw, datatype="INT32")]})),

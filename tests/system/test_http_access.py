@@ -83,6 +83,11 @@ def options_are_guessed_and_judged():
     said("--listen '1.2.3.4:99999'", 2, "--listen", "1.2.3.4:99999")
     said("piped-http 0.", 0, "--version")
     said("--token-file /nonexistent: No such file", 6, "--token-file", "/nonexistent")
+    said("--token-file /dev/zero: not a regular file", 6, "--token-file", "/dev/zero")
+    with tempfile.TemporaryDirectory(prefix="piped-test-") as temp:
+        fifo = os.path.join(temp, "fifo")
+        os.mkfifo(fifo)
+        said("--token-file %s: not a regular file" % fifo, 6, "--token-file", fifo)
 
 
 def the_manual_has_all_options():

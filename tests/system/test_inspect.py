@@ -360,8 +360,25 @@ def saved_models_stay():
         equal(set(shapes_of(d)), {"first"})
 
 
+def pads_are_one_for_each_channel():
+    temp = folder()
+    try:
+        path, sidecar = os.path.join(temp, "net.onnx"), os.path.join(temp, "net.sidecar.json")
+        onnx.write(path, [("conv", 8, 3), ("relu",), ("pool",), ("linear", 10)], size=16)
+        channels = inspect("--json", path)[0]["inputs"][0]["shape"][1]
+        for pad in (7, [7], [7] * channels, [7] * (channels + 1), [7] * (channels % 3 + 2)):
+            with open(sidecar, "w", encoding="utf-8") as f:
+                json.dump({"preprocess": {"fit": "letterbox", "pad": pad}}, f)
+            refused_one = isinstance(pad, list) and len(pad) not in (1, channels)
+            said = inspect(path, expect=int(refused_one))[0]
+            check(not refused_one or "key 'pad': it lists %d values, and input " % len(pad) in said, said)
+    finally:
+        shutil.rmtree(temp)
+
+
 if __name__ == "__main__":
     main([inspect_tells_what_a_file_is, inspect_tells_of_halves, the_file_tells_its_classes, inspect_drafts_a_sidecar,
           open_shapes_are_settled_everywhere, sizes_of_one_file_share_weights, bytes_take_pictures_but_no_floats,
           pictures_without_preprocessing_are_warned_about, what_differs_from_the_file_is_said,
-          names_counts_and_types_of_the_file_are_compared, saved_models_stay])
+          names_counts_and_types_of_the_file_are_compared, saved_models_stay,
+          pads_are_one_for_each_channel])

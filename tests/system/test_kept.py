@@ -8,7 +8,7 @@ import re
 
 import kept_files
 import pyclient
-from daemon import DIGITS, Daemon, check, equal, main
+from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
 from example_pictures import folder
 
 CONFIG = {"kernels": {"measure_ms": 20}, "eps": [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "0"}],
@@ -144,5 +144,43 @@ def the_format_before_checksums_is_read_once():
                         check(kept_files.is_sealed(f.read()), name)
 
 
+def a_saved_model_adds_to_what_is_served():
+    """In any order of saving and starting: digits stays while none is configured, and what was saved is meant by default."""
+    def served(d):
+        return {m["name"]: m["default"] for m in d.call("Models")["models"]}
+
+    with Daemon() as d:
+        equal(served(d), {"digits": True})
+        d.pipectl("models", "load", "one", DIGITS)  # saved below, while it is loaded
+        for saved in ({"one": True, "two": False}, {"two": True}):
+            if "one" in saved:
+                for name in saved:
+                    d.pipectl("models", "load", name, DIGITS, "--save")
+            else:
+                d.pipectl("models", "unload", "one", "--save")
+            equal(served(d), {**saved, "digits": False})
+            d.stop()
+            d.start()
+            equal(served(d), {**saved, "digits": False}, "after a restart")
+            d.pipectl("reload")
+            equal(served(d), {**saved, "digits": False}, "after a reload")
+        equal([c.split()[0] for c in d.pipectl("models", as_json=False).splitlines()[1:]], ["two", "digits"])
+        try:
+            d.call("Unload", {"name": "digits", "save": True})
+            check(False, "what nobody saved was forgotten")
+        except VarlinkError as e:
+            check("digits comes with piped" in e.parameters["why"], e.parameters)
+        d.pipectl("models", "unload", "digits")
+        equal(served(d), {"two": True})
+        for config, wanted, why in (
+                ({"limits": {"models": 1}}, {"two": True}, "no room for what nobody asked for"),
+                ({"models": [{"name": "mine", "path": DIGITS}]}, {"mine": True, "two": False}, "nothing comes along")):
+            d.stop()
+            d.write_config(config)
+            d.start()
+            equal(served(d), wanted, why)
+
+
 if __name__ == "__main__":
-    main([no_damaged_file_is_used, a_file_of_another_model_is_not_used, the_format_before_checksums_is_read_once])
+    main([a_saved_model_adds_to_what_is_served, no_damaged_file_is_used,
+          a_file_of_another_model_is_not_used, the_format_before_checksums_is_read_once])

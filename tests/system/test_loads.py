@@ -233,6 +233,7 @@ def a_reload_calls_a_load_off():
         d.drain_notify()
         first.send("io.piped.Reload")
         d.wait_notify(lambda m: "RELOADING" in m)
+        d.call("Status")  # the configuration has been read by then
         d.write_config(SLOW)
         d.call("Reload")
         check("another reload took its place" in reason(first), "the first reload")

@@ -235,12 +235,34 @@ def what_is_there_stays_unless_forced():
                 equal(f.read(), "mine")
             p.fetch("net", "--force")
             equal(len(p.there()), 3)
+            before = [os.stat(os.path.join(p.folder, n)).st_ino for n in p.there()]
+            p.fetch("net")  # asked for again: it is there
+            equal([os.stat(os.path.join(p.folder, n)).st_ino for n in p.there()], before)
             check(os.path.getsize(path) != 4, name, "was not replaced")
             for other in p.there():
                 os.unlink(os.path.join(p.folder, other))
         os.symlink("/nowhere/else", os.path.join(p.folder, "net.onnx"))
         p.fetch("net", expect=1)
         equal(p.there(), ["net.onnx"])
+
+
+@with_curl
+def what_is_there_and_right_gets_the_rest():
+    """The model alone, with its labels, or with a sidecar that was edited since."""
+    with Place() as p:
+        mine = {"net.onnx": p.model, "net.labels.txt": LABELS, "net.sidecar.json": b"{}"}
+        for names in (("net.onnx",), ("net.onnx", "net.labels.txt"), ("net.onnx", "net.sidecar.json"), ("net.labels.txt",)):
+            for name in names:
+                with open(os.path.join(p.folder, name), "wb") as f:
+                    f.write(mine[name])
+            before = [os.stat(os.path.join(p.folder, n)).st_ino for n in names]
+            p.fetch("net")
+            equal([os.stat(os.path.join(p.folder, n)).st_ino for n in names], before, str(names))
+            equal(p.there(), ["net.labels.txt", "net.onnx", "net.sidecar.json"])
+            with open(os.path.join(p.folder, "net.sidecar.json"), encoding="utf-8") as f:
+                equal("labels_file" in json.load(f), "net.sidecar.json" not in names)
+            for name in p.there():
+                os.unlink(os.path.join(p.folder, name))
 
 
 @with_curl
@@ -346,6 +368,6 @@ def the_catalogue_that_comes_with_it_is_sound():
 
 main([the_right_file_comes_with_sidecar_and_labels_and_loads, json_names_the_files, what_differs_is_refused,
       labels_that_differ_leave_no_model, redirects_keep_to_the_web, https_never_becomes_http,
-      what_is_there_stays_unless_forced, an_interrupted_fetch_leaves_nothing, a_terminal_sees_how_far_it_is, rows_are_listed,
-      own_rows_replace_those_of_the_same_name, rows_that_are_wrong_are_named, without_curl_it_says_so,
-      the_catalogue_that_comes_with_it_is_sound])
+      what_is_there_stays_unless_forced, what_is_there_and_right_gets_the_rest, an_interrupted_fetch_leaves_nothing,
+      a_terminal_sees_how_far_it_is, rows_are_listed, own_rows_replace_those_of_the_same_name, rows_that_are_wrong_are_named,
+      without_curl_it_says_so, the_catalogue_that_comes_with_it_is_sound])

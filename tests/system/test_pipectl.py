@@ -216,6 +216,7 @@ def test_what_can_be_read_only_once():
         equal([a["file"] for a in answers], [name, name])
     r = run("infer", "-", input=b"no picture")
     check(r.returncode == 1 and "-: not a JPEG, PNG," in r.stderr, r)
+    bad(1, ["/dev/zero: more than 256 MiB came from it"], "infer", "/dev/zero")
 
 
 def test_other_formats_are_named():

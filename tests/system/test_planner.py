@@ -13,6 +13,7 @@ import tempfile
 
 import kept_files
 import pyclient
+from adapting import NETWORK, Tree
 from daemon import BUILD, DIGITS, HEARTBEAT, Daemon, LIMIT_S, VarlinkError, check, equal, main, run_piped
 
 EX_CONFIG = 78
@@ -314,6 +315,19 @@ def hostile_states_are_ignored():
     shutil.rmtree(temp)
 
 
+def wide_teams_are_dearer_where_tasks_wait():
+    """A team of two is the best one for latency, but not where its cores are hardly ever there at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        t, pressure = Tree(folder), "some avg10=%.2f avg60=0.00 avg300=0.00 total=1000"
+        t.put("proc/pressure/cpu", pressure % 0)
+        config = {"planner": {"objective": "latency"}, "sensors": {"interval_ms": 100}}
+        with Daemon({"m": NETWORK}, config=config, env=HEARTBEAT, args=["--sysfs-root", t.root]) as d:
+            for waited, wide in ((0, True), (80, False), (0, True)):
+                t.put("proc/pressure/cpu", pressure % waited)
+                check(d.wait_until(lambda w=waited: d.status()["sensors"]["psi"]["cpu_some_avg10"] == w), waited)
+                equal("x2" in d.call("AutoPlan")["plan"], wide)
+
+
 def refused(d, error, method, parameters=None):
     try:
         d.call(method, parameters)
@@ -440,4 +454,5 @@ if __name__ == "__main__":
           expectations_come_from_the_table,
           table_and_plan_are_kept_for_the_next_start, states_are_kept_by_places_and_bounded,
           governors_tell_states_apart, hostile_states_are_ignored, the_front_is_one, explanations_are_consistent,
-          solving_outlives_models_and_callers, goals_of_the_configuration])
+          solving_outlives_models_and_callers, goals_of_the_configuration,
+          wide_teams_are_dearer_where_tasks_wait])

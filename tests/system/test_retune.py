@@ -164,7 +164,7 @@ def small_gains_are_compared_again():
             if event["outcome"] == "kept":
                 equal(again, [])
             if not again:
-                check(event["outcome"] == "kept" or event["fps_after"] > 1.1 * event["fps_before"], event)
+                check(event["outcome"] == "kept" or event["fps_after"] > 1.1 * (event["fps_before"] or 0), event)
                 continue
             seen += 1
             before = again[0]

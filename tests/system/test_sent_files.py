@@ -312,17 +312,19 @@ def a_file_that_changes_kills_nobody():
             digits = f.read()
         with open(path, "wb") as f:
             f.write(digits * 200)
-        ends = threading.Event()
+        changes, ends = threading.Event(), threading.Event()
 
         def change():
             while not ends.is_set():
-                os.truncate(path, 0)
-                os.truncate(path, len(digits) * 200)
+                for part in (100, 200):  # never empty, so that each copy takes longer than a change
+                    os.truncate(path, len(digits) * part)
+                changes.set()
 
         changer = threading.Thread(target=change)
         changer.start()
         try:
             whys = []
+            check(changes.wait(LIMIT_S), "the file could not be truncated")  # the first time may wait for a disk
             for _ in range(40):
                 with open(path, "rb") as f:
                     whys.append(load(d, [f.fileno()], ["x.onnx"]))

@@ -15,17 +15,17 @@ from test_trace import Recording
 from trace_file import check_trace
 
 BUSY = "import signal; signal.alarm(600); print('ready', flush=True)\nwhile True: pass"
-FRAMES = 100  # of a measurement
-PLAN = "0-%d@big" % LAST
+FRAMES = 50  # of a measurement
+ONE, TEAM = "0-%d@big" % LAST, "0-%d@bigx2" % LAST
 
 
 @contextlib.contextmanager
-def busy(cpu, count):
-    """Programs that compute on that core until the block is left."""
+def busy(cpus, count):
+    """Programs that compute on these cores until the block is left."""
     with contextlib.ExitStack() as stack:
         for _ in range(count):
             p = stack.enter_context(subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True,
-                                                     preexec_fn=lambda: os.sched_setaffinity(0, [cpu])))
+                                                     preexec_fn=lambda: os.sched_setaffinity(0, cpus)))
             stack.callback(p.kill)
             equal(p.stdout.readline(), "ready\n")
         yield
@@ -35,9 +35,9 @@ def stage(d):
     return d.status()["models"][0]["stages"][0]
 
 
-def begin_anew(d):
+def begin_anew(d, plan):
     """Clocks begin with a plan."""
-    for plan in ("0-0@big|1-%d@big" % LAST, PLAN):
+    for plan in ("0-0@big|1-%d@big" % LAST, plan):
         d.call("SetPlan", {"plan": plan})
     check(d.wait_until(lambda: d.pipectl("units")[0]["count"] >= FRAMES), "no frames")
 
@@ -51,14 +51,14 @@ def frame_ms(d):
     return sum(u["time_ms"] for u in d.pipectl("units"))
 
 
-def units_are_timed_without_others():
+def timed_without_others(plan):
     with on_tree(("net", NETWORK), config={"adapt": {"enabled": False}}) as (d, _):
-        d.call("SetPlan", {"plan": PLAN})
+        d.call("SetPlan", {"plan": plan})
         with load(d):
-            begin_anew(d)
+            begin_anew(d, plan)
             quiet = shares(d)
-            with busy(stage(d)["cpus"][0], 3):
-                begin_anew(d)
+            with busy(stage(d)["cpus"][-1:], 3):
+                begin_anew(d, plan)
                 check(d.wait_until(lambda: stage(d)["service_ms"] > 2 * frame_ms(d)), "nothing was taken", stage(d), frame_ms(d))
                 for _ in range(5):
                     worst = max(max(shares(d)), max(shares(d, "ewma_ms")))
@@ -70,13 +70,29 @@ def units_are_timed_without_others():
                 now = d.pipectl("plan", "explain")["now"]["bottleneck_ms"]
                 check(now < 1.5 * frame_ms(d), "the table has learned what others took", now, frame_ms(d), stage(d))
                 findings = {f["name"]: f["share"] for f in doctor(d, seconds="2")["findings"]}
-                check(findings["shared-cores"] > findings.get("heavy-units", 0), findings)
+                for other in ("heavy-units", "slow-stage"):
+                    check(findings["shared-cores"] > findings.get(other, 0), findings)
+
+
+def units_are_timed_without_others():
+    timed_without_others(ONE)
+
+
+def units_of_a_team_are_timed_without_others():
+    """While the worker has lost its core, the leader spins."""
+    with open("/proc/thread-self/schedstat", encoding="ascii") as f:
+        if f.read().split()[0] == "0":
+            return "this kernel keeps no schedstat"
+    if len(os.sched_getaffinity(0)) < 2:
+        return "one CPU"
+    timed_without_others(TEAM)
+    return None
 
 
 def a_trace_shows_others():
     with on_tree(("net", NETWORK), config={"adapt": {"enabled": False}}) as (d, _):
-        d.call("SetPlan", {"plan": PLAN})
-        with busy(stage(d)["cpus"][0], 1), load(d):
+        d.call("SetPlan", {"plan": ONE})
+        with busy(stage(d)["cpus"], 1), load(d):
             r = Recording(d, "t.json")
             before = d.status()["models"][0]["frames"]["answered"]
             check(d.wait_until(lambda: d.status()["models"][0]["frames"]["answered"] > before + FRAMES), "no frames")
@@ -87,4 +103,4 @@ def a_trace_shows_others():
 
 
 if __name__ == "__main__":
-    main([units_are_timed_without_others, a_trace_shows_others])
+    main([units_are_timed_without_others, units_of_a_team_are_timed_without_others, a_trace_shows_others])

@@ -5,6 +5,7 @@
 usage: test_split.py [CASE]...
 """
 import functools
+import signal
 
 from adapting import Ahead, Machine, begin_with, by_measurement, good_record, kept
 from daemon import VarlinkError, check, equal, main
@@ -21,14 +22,33 @@ def places(m):
     return [(e["name"], e["cpus"]) for e in m.d.status()["eps"]]
 
 
-def told(m, words):
-    """The newest event whose detail has these words."""
-    return m.wait(words, lambda: next((e for e in reversed(m.history()) if words in e["detail"]), None))
+def told(m, *words, after=0):
+    """The newest event whose detail has one of these texts, with an id above @after."""
+    return m.wait(words, lambda: next((e for e in reversed(m.history())
+                                       if e["id"] > after and any(w in e["detail"] for w in words)), None))
+
+
+def slower(event):
+    """Turns have shown that the plan of the whole is slower than that on the parts."""
+    high = (event.get("turns") or {}).get("high")
+    return high is not None and high < 1
 
 
 def split(m):
     m.wait("parts", lambda: places(m) == PARTS)
     return told(m, "core 1: ")
+
+
+def not_joined(m, after):
+    """Waits until the place is joined, or turns show that the plan of the whole is slower. Return: then other programs of
+    this machine are in the way; None: it is joined, and turns have not shown it to be slower."""
+    event = m.wait("one place", lambda: next((
+        e for e in m.history() if e["id"] > after and
+        ("joined again" in e["detail"] or ("stays split" in e["detail"] and slower(e)))), None))
+    if "stays split" in event["detail"]:
+        return "other programs slow a core as well"
+    check(not slower(event), event)
+    return None
 
 
 def on_equal_cores(case):
@@ -59,6 +79,9 @@ def a_slowed_core_is_split_off_and_joined_again(m):
         why = m.wait("a reason", lambda: [e["why"] for e in m.d.status()["eps"] if e["name"] == "big.1"])
         equal(why, ["split off big: core 1 is slower than its siblings"])
         m.frames(40)
+    why = not_joined(m, m.last_id())
+    if why:
+        return why
     m.wait("one place", lambda: places(m) == WHOLE)
     event = told(m, "joined again")
     equal((event["cause"], event["lost"]), ("contention", 0))
@@ -68,6 +91,29 @@ def a_slowed_core_is_split_off_and_joined_again(m):
     check(not any("big." in s["eps"] + s["plan"] for s in kept(m)), kept(m))
     m.begin()
     m.frames(5)
+    return None
+
+
+@on_equal_cores
+def a_core_that_seems_free_for_a_moment_stays_split_off(m):
+    """What slows the core pauses until the plan kept for the whole place takes turns, and goes on: the turns show it."""
+    with Thief(1, BUSY_US) as thief:
+        split(m)
+        m.wait("the plan on the parts", lambda: m.model()["adapt"]["state"] == "watching")
+        parts = m.model()["plan"]
+        thief.process.send_signal(signal.SIGSTOP)
+        m.wait("turns", lambda: m.model()["plan"] != parts)
+        last = m.last_id()
+        thief.process.send_signal(signal.SIGCONT)
+        event = told(m, "stays split", "joined again", after=last)
+        if "joined again" in event["detail"]:
+            check(not slower(event), event)
+            return "beside other programs, turns show nothing"
+        last = m.last_id()
+        equal((event["cause"], event["outcome"], event["lost"]), ("contention", "kept", 0))
+        check(event["turns"]["verdict"] != "better", event["turns"])
+        equal((places(m), m.model()["plan"]), (PARTS, parts))
+    return not_joined(m, last)
 
 
 @on_equal_cores
@@ -143,5 +189,6 @@ def switched_off_it_is_joined(m):
 
 
 if __name__ == "__main__":
-    main([a_slowed_core_is_split_off_and_joined_again, a_plan_of_the_user_joins_it,
-          a_plan_of_the_user_moves_to_the_parts_and_back, a_slowed_core_goes_and_returns, switched_off_it_is_joined])
+    main([a_slowed_core_is_split_off_and_joined_again, a_core_that_seems_free_for_a_moment_stays_split_off,
+          a_plan_of_the_user_joins_it, a_plan_of_the_user_moves_to_the_parts_and_back, a_slowed_core_goes_and_returns,
+          switched_off_it_is_joined])

@@ -73,6 +73,39 @@ def misspelt_names_are_guessed():
         told('no algorithm "shishaa"; did you mean shisha?', *ask, "retune", "--algorithm", "shishaa", expect=1)
 
 
+def reasons_survive_any_text():
+    """The daemon cuts what it quotes, within a character perhaps."""
+    with Daemon(models={"digits": DIGITS}) as d:
+        for lead in range(4):
+            for letter in ("\xe9", "\u20ac", "\U0001f431"):
+                told('no algorithm "' + "a" * lead + letter * 14, PIPECTL, "--socket", d.control_path, "retune", "--algorithm",
+                     "a" * lead + letter * 40, expect=1)
+
+
+def numbers_are_read_whole():
+    """Not a part of their bits, and without signs where none belong."""
+    with Daemon(models={"digits": DIGITS}) as d:
+        ask = [PIPECTL, "--socket", d.control_path]
+
+        def put(name, data):
+            with open(os.path.join(d.temp, name), "wb") as f:
+                f.write(data)
+            return f.name
+
+        for size in ("4294967312x16", "16x4294967312", "-4294967280x16", "-1x5", "+16x16", " 16x16", "16x16x",
+                     "18446744073709551632x16"):
+            told("--size needs WIDTHxHEIGHT", *ask, "bench", "--frames", "1", "--pixfmt", "gray8", "--size", size, expect=2)
+            told("--video needs WxH:FORMAT", *ask, "infer", "--video", size + ":gray8", "/dev/null", expect=2)
+        picture = put("a.pgm", b"P5\n16 16\n255\n" + bytes(256))
+        for number in (b"99999999999999999999", b"18446744073709551616", b"-1", b"3.0", b"0x3"):
+            told("expected one class index", *ask, "infer", "--expect", put("labels", number + b"\n"), picture, expect=1)
+        for shape, words in ((b"256,", ""), (b"-18446744073709551360,", "broken header"), (b"+256,", "broken header"),
+                             (b"18446744073709551872,", "broken header"), (b"16, -18446744073709551600", "broken header")):
+            text = b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + b"), }"
+            told(words, *ask, "infer", put("a.npy", b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text + bytes(1024)),
+                 expect=1 if words else 0)
+
+
 def misspelt_keys_are_guessed():
     with Daemon() as d:
         for text, words in (({"defualt_model": "x"}, "defualt_model: unknown key; did you mean default_model?"),
@@ -165,6 +198,7 @@ def checks_say_what_is_not_there():
 
 if __name__ == "__main__":
     main([commands_and_options_are_guessed, help_is_found_both_ways, a_silent_daemon_is_told, misspelt_names_are_guessed,
+          reasons_survive_any_text, numbers_are_read_whole,
           misspelt_keys_are_guessed, health_is_an_exit_code, units_are_sorted_by_what_they_cost,
           limits_are_told_with_their_keys, files_that_are_no_models_are_named,
           checks_say_what_is_not_there])

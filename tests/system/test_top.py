@@ -31,7 +31,7 @@ def full_status():
                "busy": busy, "queue": i, "service_ms": 2.0, "expected_ms": 1.0 + i}
               for i, (ep, cpus, busy) in enumerate((("big", [4, 5, 6, 7], 0.98), ("little", [0, 1], 0.31)))]
     route = {"boards": "auto", "serving": True, "why": "", "route": "0-1@here|2-3@b2*600+b3*400", "number": 7, "phase": "ready",
-             "answered": 500, "sent": 500, "resent": 3, "returned": 2, "in_flight": 4, "hops": [
+             "answered": 500, "sent": 500, "resent": 3, "returned": 2, "here": 7, "in_flight": 4, "hops": [
                  {"units": "0-1", "boards": [{"name": "here", "share": 1000, "up": True}], "service_ms": 3.0},
                  {"units": "2-3", "boards": [{"name": "b2", "share": 600, "up": True}, {"name": ODD, "share": 400, "up": False}],
                   "service_ms": 4.0}]}
@@ -100,7 +100,9 @@ class FakeDaemon:
         if method == "PlanExplain":
             return {"explanation": {"model": "net", "boards": {"number": 7, "hops": [{"predicted_ms": 2.0},
                                                                                     {"predicted_ms": 5.0}]}}}
-        return {"events": [event(i) for i in range(20)][-parameters.get("limit", 20):]}
+        events = [event(i) for i in range(20)]
+        events.insert(19, dict(event(18), model="net-1234abcd#2-3"))
+        return {"events": events[-parameters.get("limit", 20):]}
 
     def serve(self, sock):
         buffer = b""
@@ -169,7 +171,8 @@ def text_of_everything():
     with FakeDaemon() as d:
         text, _ = once(d.path)
     only_text(text)
-    has(text, "50.0", "0-1@bigx4|2-3@littlex2", "+100 %", "0-1@here|2-3@b2*600+b3*400", "3 sent again", "2 computed here",
+    check("net-1234abcd" not in text, "a decision of a segment:", text)
+    has(text, "50.0", "0-1@bigx4|2-3@littlex2", "+100 %", "0-1@here|2-3@b2*600+b3*400", "3 sent again", "7 wholly here",
         "1000", "by heat", "81.5 C (above its trip point)", "12.2 %", "heat: serving by exact, 100.0 to 80.0 frames/s",
         "60 %", "-20 %", "+50 %",
         "there", "away", "2 h", "8192", "e?[2Jv?il?1m???\u6885\u82b1-\u00e9", "\u2588")

@@ -173,6 +173,7 @@ def sums_agree_with_the_clocks():
         units = {u["unit"]: u for u in d.call("Units")["units"]}
         trace, _ = r.stop()
         check_trace(trace, "a")
+        waits = []
         for team in trace.teams("a"):
             if not team.name.startswith("epoch 2 "):
                 continue
@@ -188,8 +189,8 @@ def sums_agree_with_the_clocks():
                 equal(len(samples), units[unit]["count"])
                 mean = winsorised_mean(samples, 1e3)[0]
                 check(abs(mean - units[unit]["time_ms"] * 1e6) <= max(0.02 * mean, 2), "unit", unit, mean, units[unit])
-            waits = [s for s in team.slices if s.name == "waits for a frame"]
-            check(waits, "a team never waited", team.name)
+            waits += [s for s in team.slices if s.name == "waits for a frame"]
+        check(waits, "no team waited")  # that of the slower stage need not
 
 
 def chrome_says_the_same():

@@ -157,7 +157,7 @@ def the_second_daemon_keeps_nothing():
             with second:
                 check("%s: another piped (process %d) keeps what it learns there" % (temp, first.process.pid)
                       in second.log(), second.log())
-                equal([m["name"] for m in second.call("Models")["models"]], ["kept"])
+                equal([m["name"] for m in second.call("Models")["models"]], ["kept", "digits"])
                 before = state(temp)
                 try:
                     second.call("Unload", {"name": "kept", "save": True})

@@ -12,6 +12,7 @@ import subprocess
 
 import kept_files
 import pyclient
+import tiny_onnx
 from daemon import DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, Daemon, check, equal, main
 from socket_units import SocketUnits
 from test_choose import EPS, kept_file, loaded, primitives
@@ -63,6 +64,27 @@ def another_build_serves_at_once():
             d.start()
             check("primitives chosen" not in loaded(d) and "primitives measured" not in loaded(d), loaded(d))
             equal(primitives(d), before, "not what was measured")
+
+
+def measuring_again_gives_way_to_requests():
+    """Of a network for which it takes several ticks of progress, however fast the machine is."""
+    d = Daemon(env=HEARTBEAT)
+    net = os.path.join(d.temp, "net.onnx")
+    tiny_onnx.write(net, 24 * [("conv", 48, 3)], size=96)
+    config = dict(EPS, models=[{"name": "net", "path": net}])
+    d.write_config(config)
+    with d:
+        path = kept_file(d)
+        d.stop()
+        outdated(path, libraries=OLD)
+        d.write_config(dict(config, kernels={"measure_ms": 600000}))
+        d.start()
+        with d.connect() as v:
+            v.send("io.piped.Subscribe", more=True)
+            while v.receive().get("event", {}).get("doing") != "measuring primitives of operators":
+                pass
+        d.pipectl("quantize", "--off", as_json=False)
+        check(d.wait_until(lambda: "again was called off: a request took its place" in d.log()), d.log())
 
 
 def what_is_gone_is_replaced():
@@ -191,5 +213,5 @@ def nothing_is_lost():
 
 
 if __name__ == "__main__":
-    main([another_build_serves_at_once, what_is_gone_is_replaced, a_bad_file_of_another_build_is_not_used,
-          a_better_choice_is_moved_to, nothing_is_lost])
+    main([another_build_serves_at_once, measuring_again_gives_way_to_requests, what_is_gone_is_replaced,
+          a_bad_file_of_another_build_is_not_used, a_better_choice_is_moved_to, nothing_is_lost])

@@ -131,6 +131,7 @@ int tun_adapt_observe(struct tun_adapt *a, const struct tun_seen_window *w, stru
     }
     a->events |= w->events & ~(unsigned)(TUN_EVENT_INPUT | TUN_EVENT_PROBE);
     a->events |= tun_eps_see(a, w);
+    a->hold_ns = w->hold_ns;
     a->felt.throttled = feel(a->felt.throttled, w->felt.throttled);
     a->felt.pressure = feel(a->felt.pressure, w->felt.pressure);
     if (w->events & TUN_EVENT_INPUT) {

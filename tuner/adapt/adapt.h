@@ -31,9 +31,10 @@
  *
  * Until it has doubled twice, a plan that gains gain_urgent does not wait: one plan taken back is
  * not a pattern. From then on measurements alone lead to a decision only if they hold for as long
- * as the cool-down, without a break. What comes and goes faster is tolerated. Changes also come
- * from a bucket of `hourly` that refills over an hour. Neither guard holds back the button, nor a
- * new plan where the old one no longer fits.
+ * as the cool-down, without a break. What comes and goes faster is tolerated. A slowdown always has
+ * to hold for as long as the caller says of each window: as a proof takes. Changes also come from a
+ * bucket of `hourly` that refills over an hour. Neither guard holds back the button, nor a new plan
+ * where the old one no longer fits.
  *
  * After a change the first window is left out and `settle` windows are measured. The previous plan
  * returns if the bottleneck is worse than predicted by more than verify_margin and worse than what

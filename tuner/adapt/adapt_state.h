@@ -80,4 +80,5 @@ struct tun_adapt {
     unsigned deferred; /* decided, but held by a guard */
     uint64_t probe_at_ns;
     unsigned probes;
+    uint64_t hold_ns; /* of the newest window */
 };

@@ -22,7 +22,7 @@ struct tun_team_seen { /* one group of teams in one window; means over its frame
     uint16_t stage, group;
     uint64_t frames;
     double service_ns;
-    double cpu_ns; /* of the leader; < 0: unknown */
+    double cpu_ns; /* of the leader, without waiting for members; < 0: unknown */
     double busy;   /* share of the window in which its teams held frames, 0..1; 0: unknown */
     bool starved;  /* it waited for input for more than half of the window */
 };
@@ -34,4 +34,5 @@ struct tun_seen_window {
     size_t team_count;
     unsigned events; /* TUN_EVENT_* but PROBE, since the last window */
     struct tun_felt felt;
+    uint64_t hold_ns; /* a slowdown that only service times show has to stand for so long */
 };

@@ -117,30 +117,34 @@ void tun_apart_see(struct tun_apart *a, const struct tun_core_seen *seen, size_t
     }
 }
 
-/* Return: enough was seen of the core of late. @ret: the factor that most windows show. */
-static bool lasting(const struct tun_apart *a, const struct core *c, double *ret)
+/* Return: enough was seen of the core of late. */
+static bool known(const struct tun_apart *a, const struct core *c)
 {
-    *ret = exp(tun_detect_level(&c->detect, MOST_WINDOWS));
     return a->windows - c->seen < TUN_APART_STALE && c->detect.count >= TUN_APART_WINDOWS;
+}
+
+/* The factor that most of the last windows show. */
+static double factor(const struct core *c, size_t windows)
+{
+    return exp(tun_detect_level(&c->detect, windows));
 }
 
 static bool apart(const struct tun_apart *a, const struct core *c, double *ret_factor)
 {
     size_t windows = tun_detect_change(&c->detect, NULL);
-    double most;
 
-    *ret_factor = exp(tun_detect_level(&c->detect, base_min(windows, LEVEL_WINDOWS)));
-    return lasting(a, c, &most) && most >= TUN_APART && *ret_factor >= TUN_APART &&
+    *ret_factor = factor(c, base_min(windows, LEVEL_WINDOWS));
+    return known(a, c) && factor(c, MOST_WINDOWS) >= TUN_APART && *ret_factor >= TUN_APART &&
            tun_detect_state(&c->detect) == TUN_SLOWER && tun_detect_firm(&c->detect);
 }
 
-bool tun_apart_alike(const struct tun_apart *a, uint16_t cpu)
+bool tun_apart_alike(const struct tun_apart *a, uint16_t cpu, size_t windows)
 {
-    double most;
-
     for (size_t i = 0; i < a->count; i++) {
-        if (a->cores[i].cpu == cpu) {
-            return lasting(a, &a->cores[i], &most) && most < TUN_APART_ALIKE;
+        const struct core *c = &a->cores[i];
+
+        if (c->cpu == cpu) {
+            return known(a, c) && factor(c, windows) < TUN_APART_ALIKE;
         }
     }
     return false;
@@ -160,12 +164,15 @@ static double siblings(const struct core *c)
 size_t tun_apart_slow(const struct tun_apart *a, struct tun_slow_core *ret)
 {
     size_t count = 0;
-    double factor;
+    double times;
 
     for (size_t i = 0; i < a->count; i++) {
-        if (apart(a, &a->cores[i], &factor)) {
-            ret[count++] = (struct tun_slow_core){
-                .cpu = a->cores[i].cpu, .factor = factor, .least = siblings(&a->cores[i])};
+        const struct core *c = &a->cores[i];
+
+        if (apart(a, c, &times)) {
+            ret[count] =
+                (struct tun_slow_core){.cpu = c->cpu, .factor = times, .least = siblings(c)};
+            tun_detect_change(&c->detect, &ret[count++].since_ns);
         }
     }
     return count;
@@ -177,12 +184,14 @@ size_t tun_apart_suspects(const struct tun_apart *a, struct tun_slow_core *ret)
 
     for (size_t i = 0; i < a->count; i++) {
         const struct core *c = &a->cores[i];
-        size_t windows = tun_detect_change(&c->detect, NULL);
-        double factor = exp(tun_detect_level(&c->detect, base_min(windows, (size_t)3)));
+        uint64_t since_ns = 0;
+        size_t windows = tun_detect_change(&c->detect, &since_ns);
+        double times = factor(c, base_min(windows, (size_t)3));
 
-        if (tun_detect_state(&c->detect) == TUN_SLOWER && windows <= 2 * TUN_APART_WINDOWS &&
-            a->windows - c->seen < TUN_APART_STALE && factor >= TUN_APART) {
-            ret[count++] = (struct tun_slow_core){.cpu = c->cpu, .factor = factor};
+        if (tun_detect_state(&c->detect) == TUN_SLOWER && a->windows - c->seen < TUN_APART_STALE &&
+            times >= TUN_APART) {
+            ret[count++] =
+                (struct tun_slow_core){.cpu = c->cpu, .factor = times, .since_ns = since_ns};
         }
     }
     return count;

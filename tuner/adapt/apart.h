@@ -23,6 +23,7 @@
 
 #define TUN_APART 1.4           /* times slower than its siblings */
 #define TUN_APART_ALIKE 1.2     /* nearer than that it is one of them */
+#define TUN_APART_RECENT 7u     /* windows, of which most say that it is */
 #define TUN_APART_WINDOWS 8u    /* a shorter disturbance is not worth another plan */
 #define TUN_APART_STALE 20u     /* windows after which what a core showed counts no more */
 #define TUN_APART_CORES_MAX 64u /* cores that are told apart; others are not seen */
@@ -38,6 +39,7 @@ struct tun_slow_core {
     double factor; /* times slower than its siblings */
     double least; /* exp(q): times slower than expected that these are, the median of as many of the
                       last windows as show most; below 1: faster */
+    uint64_t since_ns; /* start of the window with which that began */
 };
 
 struct tun_apart; /* opaque */
@@ -53,10 +55,11 @@ void tun_apart_forget(struct tun_apart *a);
 void tun_apart_see(struct tun_apart *a, const struct tun_core_seen *seen, size_t count,
                    uint64_t start_ns);
 /** tun_apart_alike() - Return: the core is as fast as its siblings, by less than a factor of
- * TUN_APART_ALIKE, as most of as many windows show; false: it is not, or too little was seen. */
-bool tun_apart_alike(const struct tun_apart *a, uint16_t cpu);
-/** tun_apart_suspects() - as tun_apart_slow(), of cores that were noticed a moment ago, and are
- * apart if they go on like this. */
+ * TUN_APART_ALIKE, as most of the last @windows show: TUN_APART_RECENT, or 1 for a first sign;
+ * false: it is not, or too little was seen. */
+bool tun_apart_alike(const struct tun_apart *a, uint16_t cpu, size_t windows);
+/** tun_apart_suspects() - as tun_apart_slow(), of cores that were noticed, and are apart if they go
+ * on like this. Only cpu, factor and since_ns are set. */
 size_t tun_apart_suspects(const struct tun_apart *a, struct tun_slow_core *ret);
 /** tun_apart_slow() - the cores that are apart now. @ret: [TUN_APART_CORES_MAX]. Return: how
  * many. */

@@ -31,10 +31,11 @@ static bool shows(const struct tun_adapt *a, const struct tun_watch *w)
            (a->options.probe_ns > 0 && a->guard.clock_ns >= a->probe_at_ns);
 }
 
-/* Has the team been on one side of its level for as long as the back-off asks. */
+/* Has the team been on one side of its level for as long as the back-off and the caller ask. */
 static bool stands(const struct tun_adapt *a, const struct tun_watch *w, enum tun_change side)
 {
-    uint64_t hold_ns = tun_guard_hold_ns(&a->guard, &a->options);
+    uint64_t hold_ns =
+        base_max(tun_guard_hold_ns(&a->guard, &a->options), side == TUN_SLOWER ? a->hold_ns : 0);
 
     return hold_ns == 0 || (w->side == side && a->guard.clock_ns > w->side_ns &&
                             a->guard.clock_ns - w->side_ns >= hold_ns);

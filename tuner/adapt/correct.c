@@ -39,26 +39,53 @@ static size_t eps_there(const struct tun_record *r, struct tun_ep *ret, size_t *
     return count;
 }
 
-static void correct_ep(const struct tun_record *r, const double *slow, size_t from,
+size_t tun_width_of(const struct pl_plan *plan, size_t ep, size_t unit)
+{
+    size_t widest = 1;
+
+    for (size_t s = 0; s < plan->stage_count; s++) {
+        const struct pl_stage_plan *stage = &plan->stages[s];
+
+        for (size_t g = 0; g < stage->group_count; g++) {
+            const struct pl_group *group = &stage->groups[g];
+
+            if (group->ep == ep && stage->first_unit <= unit && unit <= stage->last_unit) {
+                return group->width;
+            }
+            widest = group->ep == ep ? base_max(widest, (size_t)group->width) : widest;
+        }
+    }
+    return widest;
+}
+
+double tun_share_factor(double slow, size_t from_width, size_t to_width)
+{
+    return slow > 1 ? pow(slow, (double)to_width / (double)from_width) : slow;
+}
+
+static void correct_ep(const struct tun_record *r, const double *slow, bool shared, size_t from,
                        struct tun_problem *p, size_t to)
 {
     size_t widths = base_min(p->eps[to].cores, r->problem.eps[from].cores);
 
     for (size_t u = 0; u < p->unit_count; u++) {
-        double factor =
-            slow[from * p->unit_count + u] * tun_clock_factor(&r->eps[from], r->beta[u]);
+        double factor = slow[from * p->unit_count + u];
+        double clock = tun_clock_factor(&r->eps[from], r->beta[u]);
+        size_t serving = tun_width_of(&r->plan, from, u);
 
         for (size_t w = 1; w <= widths; w++) {
             struct tun_cell *cell = tun_cell_at(&p->costs, to, w, u);
 
             *cell = *tun_cell_at(&r->problem.costs, from, w, u);
-            cell->ns *= cell->ns > 0 ? factor : 1;
+            if (cell->ns > 0) {
+                cell->ns *= clock * (shared ? tun_share_factor(factor, serving, w) : factor);
+            }
         }
     }
 }
 
-int tun_correct(const struct tun_record *r, const double *slow, struct tun_problem *ret,
-                size_t *ret_eps)
+int tun_correct(const struct tun_record *r, const double *slow, const bool *shared,
+                struct tun_problem *ret, size_t *ret_eps)
 {
     struct tun_ep eps[PL_EP_MAX];
     struct tun_problem p;
@@ -84,7 +111,7 @@ int tun_correct(const struct tun_record *r, const double *slow, struct tun_probl
     p.objective = r->problem.objective;
     p.bounds = r->problem.bounds;
     for (size_t k = 0; k < count; k++) {
-        correct_ep(r, slow, ret_eps[k], &p, k);
+        correct_ep(r, slow, shared && shared[ret_eps[k]], ret_eps[k], &p, k);
     }
     tun_fill(&p);
     *ret = p;

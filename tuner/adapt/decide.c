@@ -219,7 +219,7 @@ static int check_uncertainty(const struct tun_record *r, struct tun_decision *d)
     for (size_t i = 0; d->released && i < cells; i++) {
         slow[i] = d->slow[i] == 1 ? 1 : slow[i];
     }
-    error = tun_correct(r, slow, &p, eps);
+    error = tun_correct(r, slow, d->shared, &p, eps);
     if (error) {
         return error;
     }
@@ -279,8 +279,9 @@ int tun_decide(const struct tun_record *r, struct tun_decision *ret)
     d.released = tun_levels_release(r, d.slow, &d.tentative);
     for (size_t k = 0; k < r->problem.ep_count; k++) {
         d.factor[k] = exp(levels[k]) * mean_clock_factor(r, k);
+        d.shared[k] = r->eps[k].contended || tun_cause_felt(d.cause);
     }
-    error = tun_correct(r, d.slow, &d.corrected, d.eps_left);
+    error = tun_correct(r, d.slow, d.shared, &d.corrected, d.eps_left);
     error = error ? error : solve(r, &d);
     if (error) {
         return error;

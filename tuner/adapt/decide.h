@@ -16,7 +16,8 @@
  *   are multiplied by exp(level) where the EP's teams agree, else each team's own units on that
  *   EP. Cause contention where the time was spent waiting (CPU clocks) or was before, or where
  *   the cgroup's quota was used up or, without CPU clocks, tasks waited for cores; thermal where a
- *   limit stands and the time was spent working, else throughput.
+ *   limit stands and the time was spent working, else throughput. Of both a wider team suffers
+ *   more (tun_share_factor()).
  *
  * An EP that was slowed and whose teams, now faster, are within TUN_FREE of a factor of 1 is free
  * again: all its factors are 1, those of units that it does not run now as well. A light team of a
@@ -70,16 +71,17 @@ struct tun_decision {
     bool search;        /* if replan: a search on `corrected` finds the plan; `plan` is a guess */
     enum tun_hold hold; /* why not, if not */
     enum tun_cause cause;
-    bool quota;                   /* contention by the cgroup's quota, not by another program */
-    bool tentative;               /* released by what light teams show: to be verified */
-    bool released;                /* an EP that was slowed is free again: its factors are 1 */
-    size_t ep;                    /* that the cause is about; SIZE_MAX: several or none */
-    struct pl_plan plan;          /* if replan; eps are EPs of the record's problem */
-    double before_ns, after_ns;   /* bottleneck of both by the corrected problem; before INFINITY if
+    bool quota;                 /* contention by the cgroup's quota, not by another program */
+    bool tentative;             /* released by what light teams show: to be verified */
+    bool released;              /* an EP that was slowed is free again: its factors are 1 */
+    size_t ep;                  /* that the cause is about; SIZE_MAX: several or none */
+    struct pl_plan plan;        /* if replan; eps are EPs of the record's problem */
+    double before_ns, after_ns; /* bottleneck of both by the corrected problem; before INFINITY if
                                      it does not fit; 0 if not solved for */
-    double gain;                  /* in what the objective asks for; INFINITY if it must */
-    double factor[PL_EP_MAX];     /* on the EP's costs by this decision: frequency and level */
-    double *slow;                 /* [ep_count][unit_count], owned: factors from now on */
+    double gain;                /* in what the objective asks for; INFINITY if it must */
+    double factor[PL_EP_MAX];   /* on the EP's costs by this decision: frequency and level */
+    double *slow; /* [ep_count][unit_count], owned: factors from now on, of the serving plan */
+    bool shared[PL_EP_MAX];       /* other programs are why, as far as can be told */
     struct tun_problem corrected; /* owned: what was solved, EPs as in @eps_left */
     size_t eps_left[PL_EP_MAX];   /* EP of the record's problem for each of corrected's */
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "tuner/adapt/correct.h"
 #include "tuner/adapt/decided.h"
 #include "tuner/adapt/ep_state.h"
 #include "tuner/adapt/watch.h"
@@ -85,8 +86,8 @@ static void accept(struct tun_adapt *a, const struct tun_record *r, const struct
     }
 }
 
-/* Notes which EPs are slowed. @contention: by contention; else an EP stays contended if it was. */
-static void note_slowed(struct tun_adapt *a, bool contention)
+/* Notes which EPs are slowed. @felt: by other programs; else an EP stays contended if it was. */
+static void note_slowed(struct tun_adapt *a, bool felt)
 {
     for (size_t k = 0; k < a->problem.ep_count; k++) {
         double most = 1;
@@ -95,7 +96,20 @@ static void note_slowed(struct tun_adapt *a, bool contention)
             most = base_max(most, a->slow[k * a->problem.unit_count + u]);
         }
         a->eps[k].slowed = most > SLOWED;
-        a->eps[k].contended = a->eps[k].slowed && (a->eps[k].contended || contention);
+        a->eps[k].contended = a->eps[k].slowed && (a->eps[k].contended || felt);
+    }
+}
+
+/* Makes factors of the plan @from those of @to. @shared: of each EP, by other programs. */
+static void carry_slow(struct tun_adapt *a, const bool *shared, const struct pl_plan *from,
+                       const struct pl_plan *to)
+{
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
+        for (size_t u = 0; shared[k] && u < a->problem.unit_count; u++) {
+            double *slow = &a->slow[k * a->problem.unit_count + u];
+
+            *slow = tun_share_factor(*slow, tun_width_of(from, k, u), tun_width_of(to, k, u));
+        }
     }
 }
 
@@ -194,8 +208,7 @@ int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const str
         }
         a->deferred |= r->events & AT_ONCE;
         if (d && d->replan) { /* it could not be switched to: not again at once */
-            a->guard.changed = true;
-            a->guard.changed_ns = a->guard.clock_ns;
+            tun_guard_rest(&a->guard);
         }
         for (size_t k = 0; k < a->problem.ep_count; k++) {
             a->eps[k].cores_decided = r->eps[k].cores;
@@ -214,10 +227,11 @@ int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const str
     a->probing = d->replan && why == TUN_WHY_PROBE;
     memcpy(a->slow_before, a->slow, a->problem.ep_count * a->problem.unit_count * sizeof(*a->slow));
     memcpy(a->slow, d->slow, a->problem.ep_count * a->problem.unit_count * sizeof(*a->slow));
+    carry_slow(a, d->shared, &r->plan, &d->plan);
     a->before_ns = d->before_ns;
     a->after_ns = d->after_ns;
     a->verify_left = d->replan ? VERIFY_WINDOWS : 0;
-    note_slowed(a, d->cause == TUN_CAUSE_CONTENTION);
+    note_slowed(a, tun_cause_felt(d->cause));
     error = change_plan(a, &d->plan, why);
     if (d->must && a->options.search) { /* the plan that fits is where a search begins */
         a->deferred |= r->events & AT_ONCE;
@@ -252,7 +266,7 @@ static void keep_levels(struct tun_adapt *a)
 int tun_adapt_went_back(struct tun_adapt *a, bool switched, uint64_t now_ns)
 {
     struct pl_plan to = a->before;
-    bool probing = a->probing;
+    bool probing = a->probing, shared[PL_EP_MAX];
 
     tun_guard_time(&a->guard, &a->options, now_ns);
     a->pending = false;
@@ -266,6 +280,10 @@ int tun_adapt_went_back(struct tun_adapt *a, bool switched, uint64_t now_ns)
                a->problem.ep_count * a->problem.unit_count * sizeof(*a->slow));
     } else if (!a->options.search) {
         keep_levels(a);
+        for (size_t k = 0; k < a->problem.ep_count; k++) {
+            shared[k] = a->eps[k].contended;
+        }
+        carry_slow(a, shared, &a->plan, &to);
     }
     note_slowed(a, probing);
     return change_plan(a, &to, probing ? TUN_WHY_PROBE : TUN_WHY_FAILED);

@@ -62,11 +62,16 @@ static bool oscillates(const struct tun_guard *g, const struct pl_plan *plan)
            pl_plan_equal(&g->past[0], &g->past[2]);
 }
 
+void tun_guard_rest(struct tun_guard *g)
+{
+    g->changed = true;
+    g->changed_ns = g->clock_ns;
+}
+
 void tun_guard_lost(struct tun_guard *g)
 {
     g->backoff = base_max(g->backoff, 1u);
-    g->changed = true;
-    g->changed_ns = g->clock_ns;
+    tun_guard_rest(g);
 }
 
 void tun_guard_change(struct tun_guard *g, const struct tun_adapt_options *o,
@@ -92,7 +97,6 @@ void tun_guard_change(struct tun_guard *g, const struct tun_adapt_options *o,
     }
     g->past[0] = *plan;
     g->past_count = base_min(g->past_count + 1, (size_t)TUN_PAST);
-    g->changed = true;
-    g->changed_ns = g->clock_ns;
+    tun_guard_rest(g);
     g->bucket = base_max(0.0, g->bucket - 1);
 }

@@ -33,6 +33,8 @@ void tun_guard_change(struct tun_guard *g, const struct tun_adapt_options *o,
 /** tun_guard_lost() - a plan was not better in turns: it is waited before the next one, a little
  * longer than after a change. */
 void tun_guard_lost(struct tun_guard *g);
+/** tun_guard_rest() - the cool-down begins. */
+void tun_guard_rest(struct tun_guard *g);
 uint64_t tun_guard_cooldown_ns(const struct tun_guard *g, const struct tun_adapt_options *o);
 /** tun_guard_hold_ns() - for so long what is felt has to stand: 0 until there were two back-offs.
  */

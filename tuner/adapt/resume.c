@@ -98,6 +98,12 @@ int tun_adapt_learned(struct tun_adapt *a, const struct tun_problem *p)
     return 0;
 }
 
+void tun_adapt_changed(struct tun_adapt *a, uint64_t now_ns)
+{
+    tun_guard_time(&a->guard, &a->options, now_ns);
+    tun_guard_rest(&a->guard);
+}
+
 int tun_adapt_verify(struct tun_adapt *a, const struct pl_plan *before, double before_ns,
                      double after_ns)
 {

@@ -31,6 +31,10 @@ void tun_adapt_resume(struct tun_adapt *a, const double *slow, const bool *conte
  */
 int tun_adapt_learned(struct tun_adapt *a, const struct tun_problem *p);
 
+/** tun_adapt_changed() - another plan was tried that the watch did not ask for, whether or not it
+ * serves now: the cool-down begins. */
+void tun_adapt_changed(struct tun_adapt *a, uint64_t now_ns);
+
 /** tun_adapt_verify() - after tun_adapt_serve(): verify the serving plan like a decision's
  * @before: the plan to return to (TUN_ADAPT_BACK)
  * @before_ns, @after_ns: predicted bottlenecks of both

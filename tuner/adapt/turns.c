@@ -18,10 +18,15 @@ int tun_turns_begin(struct tun_turns *t, const struct tun_turns_options *o, uint
     if (!(o->alpha > 0) || !(o->alpha <= o->alpha_worse) || !(o->alpha_worse < 1) ||
         !(o->gain >= 0) || !isfinite(o->gain) || !(o->floor > 0) || !isfinite(o->floor) ||
         !(o->c > 0) || !isfinite(o->c) || o->pairs_least < 2 || o->pairs_most < o->pairs_least ||
-        o->pairs_most > TUN_TURNS_MAX) {
+        o->pairs_most > TUN_TURNS_MAX || !(o->before_ns >= 0) || !isfinite(o->before_ns) ||
+        !(o->challenger_ns >= 0) || !isfinite(o->challenger_ns)) {
         return -EINVAL;
     }
     *t = (struct tun_turns){.options = *o, .began_ns = now_ns, .now_ns = now_ns};
+    if (o->before_ns > 0) {
+        t->windows = 2;
+        t->least_ns = o->before_ns;
+    }
     return 0;
 }
 
@@ -70,16 +75,15 @@ static double half(const struct tun_turns_options *o, double n, double spread, d
     return room > 0 ? sqrt((n + o->c) * b * spread / (n * room)) : INFINITY;
 }
 
-/* Return: how many pairs count. @ret_mean, @ret_spread: m and S of the header; 0 for fewer than
- * two. */
+/* Return: how many pairs count. @ret_mean, @ret_spread: m and S of the header; 0 for no pair. */
 static double pairs_of(const struct tun_turns *t, double *ret_mean, double *ret_spread)
 {
     double x[TUN_TURNS_MAX], sum = 0, spread = 0;
     size_t n = trimmed(t, x);
 
     *ret_mean = *ret_spread = 0;
-    if (n < 2) {
-        return (double)n;
+    if (n == 0) {
+        return 0;
     }
     for (size_t i = 0; i < n; i++) {
         sum += x[i];
@@ -108,6 +112,15 @@ static bool hopeless(const struct tun_turns *t)
     return n >= 2 && (mean + half(o, n, spread, o->alpha_worse) < log1p(o->gain) ||
                       (t->count >= o->pairs_least &&
                        mean + HOPE * sqrt(spread / (n - 1) / n) < log1p(o->gain)));
+}
+
+/* B is much faster, by as much as a refusal needs. */
+static bool likely(const struct tun_turns *t)
+{
+    double mean, spread, n = pairs_of(t, &mean, &spread);
+
+    return n >= 2 && mean > log(JUMP) &&
+           mean - half(&t->options, n, spread, t->options.alpha_worse) > 0;
 }
 
 /* What the last two pairs say where both say that B is slower. */
@@ -139,10 +152,20 @@ static enum tun_verdict judge(const struct tun_turns *t)
     if (hopeless(t)) {
         return TUN_TURNS_WORSE;
     }
-    return t->count >= o->pairs_most ||
-                   (t->count >= o->pairs_least && t->now_ns - t->began_ns >= o->time_most_ns)
-               ? TUN_TURNS_UNDECIDED
-               : TUN_TURNS_OPEN;
+    if (t->count < o->pairs_most &&
+        (t->count < o->pairs_least || t->now_ns - t->began_ns < o->time_most_ns)) {
+        return TUN_TURNS_OPEN;
+    }
+    return likely(t) ? TUN_TURNS_BETTER : TUN_TURNS_UNDECIDED;
+}
+
+/* Return: a window of A, of @ns a frame, shows that what made it slow is over. */
+static bool over(const struct tun_turns *t, double ns)
+{
+    double other_ns = t->count > 0 ? t->sum_ns[1] / (double)t->count : t->options.challenger_ns;
+
+    return !t->options.returns && t->windows >= 2 && /* one may have been disturbed */
+           ns * JUMP < t->least_ns && !(ns > JUMP * other_ns && other_ns > 0);
 }
 
 /* A window of A or B. Return: the verdict about B. */
@@ -151,8 +174,7 @@ static enum tun_verdict add(struct tun_turns *t, double ns)
     bool b = of_b(t);
 
     if (!b) {
-        if (!t->options.returns && t->windows >= 2 && /* one may have been disturbed */
-            ns * JUMP < t->least_ns) {
+        if (over(t, ns)) {
             return TUN_TURNS_ENDED;
         }
         t->least_ns = t->windows++ > 0 ? base_min(t->least_ns, ns) : ns;

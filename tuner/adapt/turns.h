@@ -18,13 +18,16 @@
  * - better: the interval of `alpha` is above 0, and the turns have gone on for time_least_ns, so
  *   that what made B better lasts;
  * - ended: what made B better is over: A serves a window in less than 1/1.3 of the time per frame
- *   of the fastest of at least two before, unless A is to return; or B was slower by 5 % in the
- *   last two pairs, and faster before;
+ *   of the fastest of at least two before, or of before_ns, unless A is to return, or is still
+ *   slower than B by more than that (than challenger_ns before the first pair); or B was slower by
+ *   5 % in the last two pairs, and faster before;
  * - worse: the interval of `alpha_worse`, narrower as a refusal needs no proof, is below the gain
  *   that is asked for; or from pairs_least pairs on m + 1.28 sqrt(S / ((n - 1) n)) is, so that
  *   plans which are as good as each other do not go on for long; or B was slower by 5 % in the last
  *   two pairs, and not faster before;
- * - undecided: neither, after pairs_most pairs, or after time_most_ns and pairs_least pairs.
+ * - undecided: neither, after pairs_most pairs, or after time_most_ns and pairs_least pairs. Then B
+ *   is better all the same where it was 1.3 times as fast and the interval of `alpha_worse` is
+ *   above 0: a slow A leaves no time for more.
  *
  * The caller keeps the incumbent unless B is better.
  *
@@ -49,7 +52,9 @@ struct tun_turns_options {
     double c;                         /* > 0 */
     unsigned pairs_least, pairs_most; /* 2 <= least <= most <= TUN_TURNS_MAX */
     uint64_t time_least_ns, time_most_ns;
-    bool returns; /* the challenger is the plan from before; false as a rule */
+    bool returns;         /* the challenger is the plan from before; false as a rule */
+    double before_ns;     /* time per frame of the incumbent just before the turns; 0: unknown */
+    double challenger_ns; /* what is expected of the challenger; 0: unknown */
 };
 #define TUN_TURNS_DEFAULTS                                                                         \
     ((struct tun_turns_options){.alpha = 0.05,                                                     \

@@ -83,8 +83,7 @@ static void try_plan(struct psim_play *p, const struct pl_plan *plan, struct tun
     for (size_t k = 0; k < PL_EP_MAX; k++) {
         machine.slow[k] = 1;
     }
-    if (tun_correct(&p->truth, p->truth.slow, &now, eps) == 0 &&
-        now.ep_count == p->truth.problem.ep_count) {
+    if (psim_play_problem(p, &now, eps) == 0 && now.ep_count == p->truth.problem.ep_count) {
         machine.truth = &now;
         psim_trial(&machine, plan, samples, ret);
     }

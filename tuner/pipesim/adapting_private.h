@@ -36,5 +36,7 @@ size_t psim_play_teams(struct psim_play *p, struct tun_team_seen *ret);
 double psim_play_spike(struct psim_play *p);
 /** psim_play_bottleneck() - time per frame of the serving plan, ns. */
 double psim_play_bottleneck(const struct psim_play *p);
+/** psim_play_problem() - the cost table of the world as it is now; see tun_correct(). */
+int psim_play_problem(const struct psim_play *p, struct tun_problem *ret, size_t *ret_eps);
 /** psim_play_ratio() - throughput of the serving plan as a share of the best for the world. */
 double psim_play_ratio(const struct psim_play *p);

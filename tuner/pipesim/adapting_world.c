@@ -56,6 +56,12 @@ double psim_play_spike(struct psim_play *p)
                : 0;
 }
 
+/* Width of a team of @g as far as other programs slow it: they take each core by itself. */
+static size_t shared(const struct psim_play *p, const struct pl_group *g)
+{
+    return p->world.contended[g->ep] > 1 ? g->width : 1;
+}
+
 /* With @frames at once; the watch sees times as of single frames. */
 static double team_truth(const struct psim_play *p, const struct pl_stage_plan *stage,
                          const struct pl_group *g, size_t frames)
@@ -67,7 +73,7 @@ static double team_truth(const struct psim_play *p, const struct pl_stage_plan *
 
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
         ns += tun_cell_at(&t->costs, g->ep, g->width, u)->ns *
-              p->truth.slow[g->ep * t->unit_count + u] *
+              tun_share_factor(p->truth.slow[g->ep * t->unit_count + u], 1, shared(p, g)) *
               tun_clock_factor(&p->truth.eps[g->ep], p->truth.beta[u]) *
               tun_at_once_factor(tun_at_once_at(t, g->ep, u), (double)frames);
     }
@@ -100,7 +106,7 @@ static double waits(const struct psim_play *p, size_t stage, const struct pl_gro
 {
     double asks = stage_ns(p, stage) * p->world.quota[g->ep] / psim_play_bottleneck(p);
 
-    return p->world.contended[g->ep] *
+    return tun_share_factor(p->world.contended[g->ep], 1, shared(p, g)) *
            (asks < 0.9 * p->world.quota[g->ep] ? 1 : 1 / p->world.quota[g->ep]);
 }
 
@@ -111,7 +117,7 @@ static struct tun_team_seen see_team(struct psim_play *p, size_t s, size_t g)
     double *z = &p->noise[s][g], wait = waits(p, s, group), spikes, ns;
 
     ns = team_truth(p, &p->plan.stages[s], group, 1) * wait * p->world.quota[group->ep] /
-         p->world.contended[group->ep];
+         tun_share_factor(p->world.contended[group->ep], 1, shared(p, group));
     *z = n->correlation * *z +
          sqrt(1 - n->correlation * n->correlation) * tun_random_normal(&p->random);
     spikes = psim_play_spike(p);
@@ -136,6 +142,16 @@ size_t psim_play_teams(struct psim_play *p, struct tun_team_seen *ret)
     return count;
 }
 
+int psim_play_problem(const struct psim_play *p, struct tun_problem *ret, size_t *ret_eps)
+{
+    bool shared_eps[PL_EP_MAX];
+
+    for (size_t k = 0; k < PL_EP_MAX; k++) {
+        shared_eps[k] = p->world.contended[k] > 1;
+    }
+    return tun_correct(&p->truth, p->truth.slow, shared_eps, ret, ret_eps);
+}
+
 double psim_play_ratio(const struct psim_play *p)
 {
     base_autofree struct tun_solution *best = malloc(sizeof(*best));
@@ -143,7 +159,7 @@ double psim_play_ratio(const struct psim_play *p)
     size_t eps[PL_EP_MAX];
     double share = NAN;
 
-    if (best && tun_correct(&p->truth, p->truth.slow, &now, eps) == 0) {
+    if (best && psim_play_problem(p, &now, eps) == 0) {
         now.bounds.slack = 0;
         if (tun_solve(&now, best) == 0) {
             share = best->outcome.bottleneck_ns / psim_play_bottleneck(p);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 
+#include "shown_print.h"
 #include "tuner/pipesim/check.h"
 
 void psim_check(struct psim_checks *c, bool ok, const char *name, const char *format, ...)
 {
     va_list args;
 
-    printf("%s %s: ", ok ? "ok" : "FAIL", name);
+    shown_printf("%s %s: ", ok ? "ok" : "FAIL", name);
     va_start(args, format);
-    vprintf(format, args);
+    shown_vfprintf(stdout, format, args);
     va_end(args);
     printf("\n");
     fflush(stdout);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "shown_print.h"
 #include "tuner/pipesim/check.h"
 #include "tuner/search/places.h"
 
@@ -37,7 +38,7 @@ static int fill(struct psim_checks *c, struct psim_table *t)
         }
     }
     if (result) {
-        fprintf(stderr, "pipesim: check: %s\n", error);
+        shown_fprintf(stderr, "pipesim: check: %s\n", error);
     }
     psim_names_free(networks);
     psim_names_free(platforms);

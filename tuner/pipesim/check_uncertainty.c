@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "shown_print.h"
 #include "tuner/pipesim/check.h"
 
 #define SIGMA 0.10
@@ -65,7 +66,7 @@ static int run(const char *algorithm, const struct tun_problem *told,
     memcpy(machine.slow, slow, sizeof(machine.slow));
     result = psim_run(algorithm, told, &options, &machine, error, ret);
     if (result) {
-        fprintf(stderr, "pipesim: %s: %s\n", algorithm, error);
+        shown_fprintf(stderr, "pipesim: %s: %s\n", algorithm, error);
     }
     return result;
 }
@@ -136,7 +137,7 @@ static int all_cases(struct psim_checks *c, struct uncertainty *d)
         if (!result) {
             psim_network_deinit(&network);
         } else {
-            fprintf(stderr, "pipesim: check: %s\n", error);
+            shown_fprintf(stderr, "pipesim: check: %s\n", error);
         }
     }
     psim_names_free(networks);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "shown_print.h"
 #include "tuner/pipesim/dse.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
@@ -96,11 +97,12 @@ static void print_text(const struct psim_dse *d, const struct boards *b, const j
             least[k] = fmin(least[k], d->front[i * 3 + k]);
         }
     }
-    printf("%s on %s: %zu units, %zu places, %.0f s an evaluation, %.0f seeds\n"
-           "exact front of split points: %zu mappings; best %.2f frames/s, %.1f MB, %.3f J\n"
-           "best of all plans: %.2f frames/s\n\n",
-           b->model, b->platform, d->truth.unit_count, d->truth.ep_count, d->evaluation_s, b->seeds,
-           d->front_count, 1e9 / least[0], least[1] / 1e6, least[2] / 1e9, 1e9 / d->best_ns);
+    shown_printf("%s on %s: %zu units, %zu places, %.0f s an evaluation, %.0f seeds\n"
+                 "exact front of split points: %zu mappings; best %.2f frames/s, %.1f MB, %.3f J\n"
+                 "best of all plans: %.2f frames/s\n\n",
+                 b->model, b->platform, d->truth.unit_count, d->truth.ep_count, d->evaluation_s,
+                 b->seeds, d->front_count, 1e9 / least[0], least[1] / 1e6, least[2] / 1e9,
+                 1e9 / d->best_ns);
     psim_row(table, "experiment\thour\tframes/s\tMB\tJ\thypervolume %%");
     json_array_foreach(rows, i, row)
     {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "shown_print.h"
 #include "tuner/boards/boards_front.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/eval_boards.h"
@@ -147,7 +148,7 @@ static void print_solutions(const struct tun_problem *p, const char *head,
 {
     json_t *rows = json_array();
 
-    printf("\n%s\n", head);
+    shown_printf("\n%s\n", head);
     psim_row(rows, "bottleneck ms\tfps\tlatency ms\tmJ/frame\tplan");
     for (size_t i = 0; i < count; i++) {
         const struct tun_outcome *o = &s[i].outcome;
@@ -185,7 +186,7 @@ static void print_energy(const struct tun_problem *p, const struct tun_outcome *
 {
     printf("energy      %.2f mJ a frame; assumed of a busy core:", energy_mj(o));
     for (size_t k = 0; k < p->ep_count; k++) {
-        printf("%s %s %.3g W", k ? "," : "", p->eps[k].name, tun_ep_watts(&p->eps[k]));
+        shown_printf("%s %s %.3g W", k ? "," : "", p->eps[k].name, tun_ep_watts(&p->eps[k]));
     }
     putchar('\n');
 }
@@ -196,15 +197,15 @@ static int print_text(const struct tun_problem *p, const struct planned *d)
     char text[PL_PLAN_TEXT_MAX];
 
     psim_plan_text(p, &d->top[0].plan, text);
-    printf("plan        %s\n", text);
+    shown_printf("plan        %s\n", text);
     printf("bottleneck  %.3f ms (%.2f frames/s); perfectly divided work on single cores: %.3f ms\n",
            ms(o->bottleneck_ns), fps(o), ms(tun_bound_ns(p)));
     printf("latency     %.3f ms, worst frame\n", ms(o->latency_ns));
     print_energy(p, o);
     if (several_boards(p)) {
         tun_limit_text(p, &d->top[0].plan, o, text);
-        printf("decided by  %s; most of a board: %.1f MB, %.2f mJ a frame\n", text,
-               o->most_memory_bytes / 1e6, o->most_energy_nj / 1e6);
+        shown_printf("decided by  %s; most of a board: %.1f MB, %.2f mJ a frame\n", text,
+                     o->most_memory_bytes / 1e6, o->most_energy_nj / 1e6);
     }
     if (d->top[0].blocks) {
         printf(

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "shown_print.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 #include "tuner/search/search.h"
@@ -57,7 +58,7 @@ static void print_named(const json_t *list, const char *head, const char *key)
     const json_t *v;
     size_t i;
 
-    printf("%s\n", head);
+    shown_printf("%s\n", head);
     json_array_foreach(list, i, v)
     {
         const char *text = text_of(v, key) ? text_of(v, key) : text_of(v, "error");
@@ -72,10 +73,10 @@ static void print_names(const json_t *list, const char *head)
     const json_t *v;
     size_t i;
 
-    printf("%s\n", head);
+    shown_printf("%s\n", head);
     json_array_foreach(list, i, v)
     {
-        printf("  %s\n", json_string_value(v));
+        shown_printf("  %s\n", json_string_value(v));
     }
 }
 

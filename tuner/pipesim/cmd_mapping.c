@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "shown_print.h"
 #include "tuner/json/mapping_json.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/platform.h"
@@ -72,7 +73,7 @@ static int import_mapping(const struct mapping *m)
         return PSIM_FAILED;
     }
     psim_plan_text(&m->problem, &plan, text);
-    puts(text);
+    shown_printf("%s\n", text);
     return PSIM_DONE;
 }
 

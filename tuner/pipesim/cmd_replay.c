@@ -125,7 +125,9 @@ static int replay_file(const char *path, bool json)
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     int code = PSIM_FAILED;
 
-    if (!root) {
+    if (!root && error.line < 0) {
+        psim_say("%s: %s", path, error.text);
+    } else if (!root) {
         psim_say("%s: line %d: %s", path, error.line, error.text);
     } else if (replay(path, root, &r)) {
         if (r.count == 0) {

@@ -33,19 +33,12 @@ static const char *folder_at(const struct psim_folders *f, size_t i)
     return f->folders[i];
 }
 
-static bool ends_in(const char *s, const char *suffix)
-{
-    size_t n = strlen(s), m = strlen(suffix);
-
-    return n > m && strcmp(s + n - m, suffix) == 0;
-}
-
 int psim_find(const struct psim_folders *f, const char *name, char ret_error[PSIM_ERROR_MAX],
               char ret_path[PSIM_PATH_MAX])
 {
     const char *folder;
 
-    if (strchr(name, '/') || ends_in(name, ".json") || ends_in(name, ".onnx")) {
+    if (strchr(name, '/') || base_ends_with(name, ".json") || base_ends_with(name, ".onnx")) {
         if (snprintf(ret_path, PSIM_PATH_MAX, "%s", name) < (int)PSIM_PATH_MAX &&
             access(ret_path, R_OK) == 0) {
             return 0;
@@ -91,7 +84,7 @@ static bool add_names(const char *folder, char ***names, size_t *count)
         size_t length = strlen(e->d_name);
         char **grown;
 
-        if (e->d_name[0] == '.' || !ends_in(e->d_name, ".json") ||
+        if (e->d_name[0] == '.' || !base_ends_with(e->d_name, ".json") ||
             has_name(*names, *count, e->d_name, length - 5)) {
             continue;
         }

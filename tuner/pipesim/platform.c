@@ -220,7 +220,7 @@ static int load_file(const char *name, bool may_have_boards, char ret_error[PSIM
         return -EBADMSG;
     }
     snprintf(m.name, sizeof(m.name), "%.63s", slash ? slash + 1 : name);
-    if (strlen(m.name) > 5 && strcmp(m.name + strlen(m.name) - 5, ".json") == 0) {
+    if (base_ends_with(m.name, ".json")) {
         m.name[strlen(m.name) - 5] = '\0';
     }
     relate(&m);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "shown_print.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 
@@ -115,12 +116,12 @@ int psim_cmd_report(int argc, char **argv)
     }
     error = report(&r, argv[optind]);
     if (error) {
-        fprintf(stderr, "pipesim: report: %s\n", r.error[0] ? r.error : strerror(-error));
+        shown_fprintf(stderr, "pipesim: report: %s\n", r.error[0] ? r.error : strerror(-error));
         return 1;
     }
-    printf("wrote %s\n", argv[optind]);
+    shown_printf("wrote %s\n", argv[optind]);
     if (!page_has_charts()) {
-        fprintf(stderr, "pipesim: report: %s\n", PAGE_NO_CHARTS);
+        shown_fprintf(stderr, "pipesim: report: %s\n", PAGE_NO_CHARTS);
     }
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "cli_print.h"
 #include "cli_rows.h"
 #include "json_text.h"
+#include "shown_print.h"
 #include "tuner/pipesim/pipesim_options.h"
 
 #define COLUMNS_MAX 16u
@@ -226,11 +227,11 @@ void psim_print_rows(json_t *rows, const char *align)
         for (size_t c = 0; c < columns; c++) {
             bool last = c + 1 == columns;
 
-            printf("%*s%s",
-                   align[c] == 'r' ? width[c]
-                   : last          ? 0
-                                   : -width[c],
-                   cli_cell(row, c), last ? "\n" : "  ");
+            shown_printf("%*s%s",
+                         align[c] == 'r' ? width[c]
+                         : last          ? 0
+                                         : -width[c],
+                         cli_cell(row, c), last ? "\n" : "  ");
         }
     }
     json_decref(rows);

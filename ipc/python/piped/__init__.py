@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from typing import Optional
 
-from ._calls import (Busy, Calls, InvalidPlan, LoadFailed, NotFound, NotStarted, PermissionDenied, ReloadFailed,
-                     Unsupported)
+from ._calls import Busy, Calls, InvalidPlan, LoadFailed, NotFound, PermissionDenied, ReloadFailed, Unsupported
 from .answer import Answer
 from .connection import Connection
 from .decode import Decoded, Mask, Object, Point
 from .errors import (Closed, ControlError, Error, FrameError, LimitReached, NoSuchModel, NotConnected, NotReachable,
-                     NotSupported, Released, SlotsHeld, TimedOut)
+                     NotStarted, NotSupported, Released, SlotsHeld, TimedOut)
 from .frame import Frame
 from .stream import Stream
 from .values import Dtype, Pixfmt, Policy, Status, Tensor, Top

@@ -130,12 +130,12 @@ class Connection:
                inline: bool = False) -> Stream:
         """Opens a stream to a model (None: the only or the default one); waits for the daemon's answer.
 
-        pixfmt: tensor, rgb24, bgr24, gray8, nv12 or yuyv. size: width and height of the largest picture; None: the
-        model's. stride: bytes from row to row of it; 0: no gap. policy: block, latest or reject. deadline_ms: of each
-        frame, from its arrival at the daemon. in_flight: frames that the daemon may hold; None: it decides. priority: 0
-        to 3. slots: frames and answers that may exist at once; None: two more than in_flight. input_dtype,
-        output_dtype: "f16" lets f32 tensors travel as f16. inline: send bytes through the socket, without shared
-        memory.
+        pixfmt: tensor, rgb24, bgr24, gray8, nv12 or yuyv (read as BT.601 of limited range). size: width and height of the
+        largest picture; None: the model's. stride: bytes from row to row of it; 0: no gap. policy: block, latest or
+        reject. deadline_ms: of each frame, from its arrival at the daemon. in_flight: frames that the daemon may hold;
+        None: it decides. priority: 0 to 3. slots: frames and answers that may exist at once; None: two more than
+        in_flight. input_dtype, output_dtype: "f16" lets f32 tensors travel as f16. inline: send bytes through the
+        socket, without shared memory.
         """
         return Stream(self, model=model, pixfmt=pixfmt, policy=policy, deadline_ms=deadline_ms, in_flight=in_flight,
                       size=size, stride=stride, priority=priority, slots=slots, input_dtype=input_dtype,
@@ -161,6 +161,14 @@ class Connection:
         with self._guard.lock:
             self._check()
             return int(lib.piped_reconnects(self._p))
+
+    @property
+    def trouble(self) -> str:
+        """Why the library has no daemon now and looks for one, such as that the service fails to start; "": it has one, or
+        knows no reason."""
+        with self._guard.lock:
+            self._check()
+            return str(ffi.string(lib.piped_trouble(self._p)).decode(errors="replace"))
 
     def fileno(self) -> int:
         """For poll(), for reading only, in event loops other than asyncio's: when it is readable, call dispatch()."""

@@ -2,13 +2,13 @@
 """What may go wrong. Each exception has the daemon's or the library's reason as its text."""
 from __future__ import annotations
 
-from errno import EACCES, EAGAIN, EBUSY, ENOENT, ENOTCONN, EOPNOTSUPP, EPERM, EPROTO, ETIMEDOUT
+from errno import EACCES, EAGAIN, EBUSY, EHOSTDOWN, ENOENT, ENOTCONN, EOPNOTSUPP, EPERM, EPROTO, ETIMEDOUT
 from typing import Any, Dict, Type
 
 from ._libpiped import ffi, lib
 
 __all__ = ["Error", "NoSuchModel", "NotReachable", "NotSupported", "LimitReached", "NotConnected", "TimedOut", "Closed",
-           "SlotsHeld", "Released", "FrameError", "ControlError"]
+           "SlotsHeld", "Released", "FrameError", "ControlError", "NotStarted"]
 
 
 class Error(Exception):
@@ -66,11 +66,29 @@ class FrameError(Error):
 class ControlError(Error):
     """The daemon refused a call. error: its full name in the interface; parameters: what came with it."""
 
-    def __init__(self, error: str, parameters: Dict[str, Any]):
-        reason = parameters.get("why") or parameters.get("what") or parameters or ""
-        super().__init__("%s: %s" % (error.rpartition(".")[2], reason) if reason else error)
+    def __init__(self, error: str, parameters: Dict[str, Any], text: str = ""):
+        reason = ", ".join(v for v in parameters.values() if isinstance(v, str))
+        name = error.rpartition(".")[2]
+        super().__init__(text or ("%s: %s" % (name, reason) if reason else name))
         self.error = error
         self.parameters = parameters
+
+
+class NotStarted(NotReachable, ControlError):
+    """The service fails to start; the text says why, with file, line and key. The next client starts it again. It comes at
+    once, from piped.connect() and from calls."""
+
+    def __init__(self, error: str, parameters: Dict[str, Any], text: str = ""):
+        ControlError.__init__(self, error, parameters, text or _FAILED + str(parameters.get("why", "")))
+        self.errno = EHOSTDOWN
+
+    @property
+    def why(self) -> str:
+        """As the daemon says it."""
+        return str(self.parameters.get("why", ""))
+
+
+_FAILED = "the service failed to start: "
 
 
 _OF_OPEN: Dict[int, Type[Error]] = {
@@ -89,4 +107,6 @@ def error_of_open(rc: int, text: str) -> Error:
 
 
 def error_of_connect(rc: int, text: str) -> Error:
+    if rc == -EHOSTDOWN:
+        return NotStarted("io.piped.NotStarted", {"why": text[len(_FAILED):] if text.startswith(_FAILED) else text}, text)
     return _OF_CONNECT.get(-rc, NotReachable)(text, -rc)

@@ -54,6 +54,23 @@ TEST(nobody_waits)
     dmn_admission_deinit(&a);
 }
 
+TEST(other_users_are_those_with_streams)
+{
+    struct dmn_admission a;
+    struct dmn_queue q[3];
+
+    dmn_admission_init(&a);
+    join(&a, &q[0], 0, 1000);
+    T_TRUE(!dmn_admission_others(&a, &q[0]));
+    join(&a, &q[1], 0, 1000); /* the same user */
+    T_TRUE(!dmn_admission_others(&a, &q[0]));
+    join(&a, &q[2], 0, 1001);
+    T_TRUE(dmn_admission_others(&a, &q[0]) && dmn_admission_others(&a, &q[2]));
+    dmn_queue_leave(&q[2]);
+    T_TRUE(!dmn_admission_others(&a, &q[0]));
+    end(&a, q, 2);
+}
+
 TEST(streams_take_turns)
 {
     struct dmn_admission a;

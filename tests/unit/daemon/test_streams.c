@@ -349,6 +349,13 @@ TEST(a_cancelled_frame_is_answered_in_its_turn)
     take_down(f);
 }
 
+/* Of admitted frames. */
+static void check_counts(const struct dmn_model *m)
+{
+    T_EQ(m->stats.answered + m->stats.dropped + m->stats.failed + dmn_clients_in_flight(m),
+         m->stats.admitted);
+}
+
 TEST(a_hot_swap_moves_streams_and_what_waits)
 {
     struct fixture *f = fixture_new();
@@ -363,6 +370,8 @@ TEST(a_hot_swap_moves_streams_and_what_waits)
     T_EQ(old->running, IN_FLIGHT);
     T_EQ(dmn_model_waiting(old), 0);
     T_EQ(dmn_model_waiting(new), 5);
+    check_counts(new);
+    T_EQ(dmn_clients_in_flight(new), IN_FLIGHT);
     dmn_model_unload(old, (struct dmn_done){0});
     T_EQ(f->unloading, 0); /* its clients are the new one's */
     send_frame(f, 2);
@@ -374,6 +383,9 @@ TEST(a_hot_swap_moves_streams_and_what_waits)
     T_EQ(old->running, 0);
     T_EQ(old->stats.collected, IN_FLIGHT);
     T_EQ(new->stats.collected, 8 - IN_FLIGHT);
+    T_EQ(new->stats.admitted, 8);
+    T_EQ(new->stats.here, 8);
+    check_counts(new);
     old->model = NULL;
     dmn_model_after(old); /* it drained */
     T_TRUE(f->models.leaving == NULL);
@@ -451,6 +463,8 @@ TEST(a_client_that_goes_leaves_nothing_behind)
         dmn_model_collect(f->m);
     }
     T_TRUE(LIST_EMPTY(&f->m->clients->streams));
+    T_EQ(f->m->stats.dropped, IN_FLIGHT); /* nobody could be told of the others */
+    check_counts(f->m);
     f->answered[1] = f->sent[1];
     take_down(f);
 }
@@ -497,6 +511,8 @@ TEST(every_frame_is_answered_once_in_order)
             }
             send_frames(f, id, (unsigned)t_range(1, 4));
         }
+        T_TRUE(f->models.models->stats.answered + dmn_clients_in_flight(f->models.models) <=
+               f->models.models->stats.admitted);
     }
     serve(f);
     take_down(f);

@@ -69,6 +69,7 @@ void server_send(struct server *s, struct ipc_header h, const void *a, size_t a_
 
 bool server_accept(struct server *s)
 {
+    struct ipc_hello hello;
     struct ipc_welcome w = {
         .version = 1, .server = "scripted", .instance = 1, .features = s->features};
     uint8_t b[IPC_WELCOME_BYTES];
@@ -78,7 +79,7 @@ bool server_accept(struct server *s)
     if (s->sock < 0 || !server_receive(s, &m)) {
         return false;
     }
-    SERVER_CHECK(s, m.h.type == IPC_HELLO);
+    SERVER_CHECK(s, m.h.type == IPC_HELLO && ipc_get_hello(m.payload, m.h.length, &hello) == 0);
     ipc_put_welcome(&w, b);
     server_send(s, (struct ipc_header){.type = IPC_WELCOME}, b, sizeof(b), NULL, 0);
     return true;
@@ -143,6 +144,12 @@ bool server_open_stream(struct server *s)
     return true;
 }
 
+bool server_take(struct server *s, struct message *ret)
+{
+    SERVER_CHECK(s, server_accept(s) && server_open_stream(s) && server_receive(s, ret));
+    return s->bad == 0;
+}
+
 void server_answer(struct server *s, const struct message *m, enum ipc_status status)
 {
     struct ipc_result r = {.credits = 1, .epoch = 1, .out_bytes = status ? 0 : OUT_BYTES};
@@ -165,7 +172,7 @@ void server_answer(struct server *s, const struct message *m, enum ipc_status st
                                     .frame = m->h.frame,
                                     .time_ns = m->h.time_ns,
                                     .status = (uint16_t)status},
-                b, sizeof(b), "why", status ? 3 : 0);
+                b, sizeof(b), "why \xe2\x82", status ? 6 : 0); /* cut within a character */
 }
 
 void server_hang_up(struct server *s)

@@ -104,4 +104,29 @@ TEST(another_refusal_is_told)
     T_EQ(server.bad, 0);
 }
 
+/* A daemon refuses a name that is not UTF-8. */
+TEST(a_long_name_is_cut_between_characters)
+{
+    char name[100] = "";
+
+    for (size_t lead = 0; lead < 4; lead++) {
+        struct piped_options o = {.size = sizeof(o), .client = name};
+        struct piped_stream *s;
+        struct server server;
+        struct piped *p;
+
+        memset(name, 'a', lead);
+        for (size_t at = lead; at + 3 < sizeof(name); at += 3) {
+            strcpy(name + at, "\xe2\x82\xac");
+        }
+        server_start(&server, 4, script_refuses);
+        o.path = server.path;
+        T_EQ(piped_connect(&o, &p), 0);
+        T_EQ(piped_stream_open(p, NULL, &s), -EAGAIN);
+        piped_close(p);
+        server_join(&server);
+        T_EQ(server.bad, 0);
+    }
+}
+
 TEST_MAIN()

@@ -315,6 +315,9 @@ def test_dbnet(run):
             corners = got["points"][found[8]:found[8] + 4]
             check(any(q and near(found[4], q[0], 1) and all(any(math.dist(c[:2], p) < 1e-3 * scale for c in corners) for p in q[1])
                       for region in wanted for q in region), found, corners, wanted, o, s, "seed", SEED)
+            around = zip(corners, corners[1:] + corners[:1])
+            area = abs(sum(a[0] * b[1] - b[0] * a[1] for a, b in around)) / 2
+            check(abs(found[5] - area) <= 1e-3 * max(1, area), "area", found[5], "not", area, o, s, "seed", SEED)
             seen += 1
         order = [o[1] for o in got["objects"]]
         check(order == sorted(order), "not from top to bottom", order)

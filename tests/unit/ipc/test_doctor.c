@@ -17,7 +17,8 @@ static const char STATUS[] =
     " 'frames': {'admitted': %d00, 'answered': %d00, 'dropped': 0, 'failed': 0},"
     " 'pictures_s': 0.0, 'pictures_beside_s': 0.0, 'warnings': [], 'adapt': {'state': 'watching'},"
     " 'stages': [{'units': '0-1', 'cpus': [0, 1], 'replicas': 1, 'busy': 0.9, 'busy_s': %d.5,"
-    "   'cpu_s': %d.5, 'service_ms': 10.5, 'expected_ms': 10.0}, {'units': '2-3', 'cpus': [2, 3],"
+    "   'cpu_s': %d.5, 'service_ms': 10.5, 'expected_ms': 10.0}, {'units': '2-3', "
+    "'cpus': [2, 3],"
     "   'replicas': 2, 'busy': 0.3, 'busy_s': 1.0, 'cpu_s': 1.0, 'service_ms': 12.0,"
     "   'expected_ms': 12.0}]}],"
     " 'sensors': {'policies': [{'policy': 0, 'cpus': [0, 1], 'governor': 'schedutil',"
@@ -164,6 +165,20 @@ TEST(a_calm_machine_is_well)
     json_decref(findings);
     json_decref(figures);
     json_decref(machine);
+}
+
+TEST(segments_are_named_in_words)
+{
+    json_t *sample = calm(), *figures = doctor_figures(sample);
+
+    T_TRUE(json_is_null(json_object_get(json_array_get(figures, 0), "segment")));
+    json_decref(figures);
+    set(sample, "after.models.0.segment",
+        "{'of': 'sq', 'first_unit': 10, 'last_unit': 25, 'board': 'hub'}");
+    figures = doctor_figures(sample);
+    T_STR(text_of(json_array_get(figures, 0), "segment"), "sq, units 10-25 for board hub");
+    json_decref(figures);
+    json_decref(sample);
 }
 
 TEST(nothing_known_is_nothing_found)
@@ -341,8 +356,12 @@ TEST(cores_that_others_use)
     set(s, "after.models.1.stages.0.busy_s", "2.0");
     set(s, "after.models.1.stages.0.cpu_s", "2.0");
     set(s, "after.models.1.stages.1", "{}");
+    other = json_deep_copy(s);
     finds(s, "contention", 0.5,
-          "b ran for 50 % of the time on cpu0-1, where stage 0-1 of net runs");
+          "for 50 % of the time that stage 0-1 held a frame on cpu0-1, b ran there");
+    /* it ran for a half of the time on each core, not at once: a team needs both */
+    set(other, "after.models.0.stages.0.cpu_s", "2.0");
+    finds(other, "contention", 0.75, "for 75 % of the time");
     s = calm();
     set(s, "after.models.0.stages.0.expected_ms", "5.0");
     finds(s, "slow-stage", 0.5,
@@ -536,9 +555,10 @@ TEST(clients)
     s = calm();
     set(s, "before.refusals", "[{'pid': 3, 'what': 'frame', 'status': 'dropped', 'count': 100}]");
     set(s, "after.refusals",
-        "[{'client': '\\u001b[2J', 'pid': 3, 'what': 'frame', 'status': 'dropped', 'why': 'newer',"
+        "[{'client': '\\u001b[2J', 'pid': 3, 'uid': 4, 'what': 'frame', 'status': 'dropped', "
+        "'why': 'newer',"
         " 'count': 300, 'ago_s': 0.1}]");
-    finds(s, "dropped", 0.5, "\"?[2J\" (pid 3): 200 frames");
+    finds(s, "dropped", 0.5, "\"?[2J\" (pid 3, user 4): 200 frames");
     s = calm(); /* long ago */
     set(s, "before.refusals", "[{'pid': 3, 'what': 'stream', 'status': 'not_found', 'count': 1}]");
     set(s, "after.refusals",
@@ -553,6 +573,45 @@ TEST(clients)
           "takes 50 % of a frame: pictures of up to 64x48 (rgb24) become 64x48");
 }
 
+/* A command that is repeated runs as a new process each time. */
+TEST(one_reason_is_said_once)
+{
+    json_t *s = calm();
+
+    set(s, "before.refusals",
+        "[{'client': 'p', 'pid': 3, 'uid': 4, 'what': 'stream', 'status': 'not_found', 'count': "
+        "1}]");
+    set(s, "after.refusals",
+        "[{'client': 'p', 'pid': 3, 'uid': 4, 'what': 'stream', 'status': 'not_found', 'why': 'no "
+        "x',"
+        "  'count': 1, 'ago_s': 5},"
+        " {'client': 'p', 'pid': 9, 'uid': 4, 'what': 'stream', 'status': 'not_found', 'why': 'no "
+        "x',"
+        "  'count': 1, 'ago_s': 1},"
+        " {'client': 'p', 'pid': 7, 'uid': 4, 'what': 'stream', 'status': 'not_found', 'why': 'no "
+        "x',"
+        "  'count': 1, 'ago_s': 2}]");
+    finds(
+        s, "refused", -1,
+        "Client \"p\" (3 processes, the last pid 9, user 4): 2 streams refused in 2.0 s, 3 in all, "
+        "the last 1 s ago, as not_found: no x.");
+    s = calm();
+    set(s, "after.refusals",
+        "[{'client': 'p', 'pid': 3, 'uid': 4, 'what': 'stream', 'status': 'not_found', 'why': 'no "
+        "x',"
+        "  'count': 1, 'ago_s': 5},"
+        " {'client': 'p', 'pid': 9, 'uid': 5, 'what': 'stream', 'status': 'not_found', 'why': 'no "
+        "x',"
+        "  'count': 1, 'ago_s': 1},"
+        " {'client': 'p', 'pid': 7, 'uid': 4, 'what': 'stream', 'status': 'not_found', 'why': 'no "
+        "y',"
+        "  'count': 1, 'ago_s': 2}]");
+    json_t *f = doctor_judge(s);
+    T_EQ(json_array_size(f), 3); /* another user, another reason */
+    json_decref(f);
+    json_decref(s);
+}
+
 TEST(plans_of_users)
 {
     json_t *s = calm();
@@ -565,6 +624,30 @@ TEST(plans_of_users)
         "[{'model': 'net', 'trials': [{'plan': '0-3@big', 'bottleneck_ms': 10.0}, {'plan':"
         " '0-1@bigx2|2-3@little*2', 'bottleneck_ms': 20.0}]}, {'model': 'x', 'trials': []}]");
     finds(s, "better-plan", 0.5, "the configuration's; 0-3@big is measured to serve 100 % more");
+}
+
+/* A loss of an idle model is below a note of one that clients ask. */
+TEST(models_that_nobody_asks_come_last)
+{
+    json_t *s = calm(), *f, *idle;
+
+    for (size_t i = 0; i < 2; i++) {
+        json_t *models = json_object_get(json_object_get(s, i ? "after" : "before"), "models");
+
+        idle = json_deep_copy(
+            json_array_get(json_object_get(json_object_get(s, "after"), "models"), 0));
+        json_object_set_new(idle, "name", json_string("aside"));
+        json_array_insert_new(models, 0, idle);
+    }
+    set(s, "after.models.0.warnings", "['teams share cores']");
+    set(s, "after.models.1.adapt", "{'state': 'deciding'}");
+    f = doctor_judge(s);
+    T_EQ(json_array_size(f), 2);
+    T_STR(text_of(json_array_get(f, 0), "name"), "adapting");
+    T_STR(text_of(json_array_get(f, 1), "name"), "crowded-plan");
+    T_TRUE(!doctor_is_well(f)); /* it is said all the same */
+    json_decref(f);
+    json_decref(s);
 }
 
 TEST(the_costliest_is_first)

@@ -100,4 +100,40 @@ TEST(json_escapes_what_is_hidden)
     free(text);
 }
 
+TEST(a_text_that_was_cut_stays)
+{
+    static const char whole[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\xb1";
+    static const size_t ends[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10}; /* of characters, by length */
+
+    for (size_t n = 0; n < sizeof(whole); n++) {
+        char cut[sizeof(whole)];
+        json_t *v;
+
+        snprintf(cut, sizeof(cut), "%.*s", (int)n, whole);
+        v = json_text_shown(cut);
+        T_EQ(json_string_length(v), n);
+        T_TRUE(strncmp(json_string_value(v), whole, ends[n]) == 0);
+        T_EQ(strspn(json_string_value(v) + ends[n], "?"), n - ends[n]);
+        json_decref(v);
+        shown_whole(cut);
+        T_EQ(strlen(cut), ends[n]);
+        T_TRUE(strncmp(cut, whole, ends[n]) == 0);
+    }
+}
+
+TEST(json_of_any_text)
+{
+    static const char *const texts[][2] = {{"\377\xa9", "??"},
+                                           {"two\nlines\t", "two\nlines\t"},
+                                           {"\033[1m\xe2\x80\xae", "?[1m?"},
+                                           {"", ""}};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        json_t *v = json_text_shown(texts[i][0]);
+
+        T_STR(json_string_value(v), texts[i][1]);
+        json_decref(v);
+    }
+}
+
 TEST_MAIN()

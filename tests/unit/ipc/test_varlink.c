@@ -218,6 +218,36 @@ TEST(envelopes)
     ipc_varlink_reader_deinit(&r);
 }
 
+TEST(errors_in_words)
+{
+    json_t *why = json_pack("{s:s}", "why", "piped.json:1: log_level: ...");
+    json_t *two = json_pack("{s:i, s:s, s:s}", "n", 3, "what", "a", "why", "b");
+    const struct {
+        const char *error;
+        const json_t *parameters;
+        size_t bytes;
+        const char *text;
+    } rows[] = {
+        {"io.piped.NotStarted", why, 64,
+         "the service failed to start: piped.json:1: log_level: ..."},
+        {"io.piped.LoadFailed", why, 64, "LoadFailed: piped.json:1: log_level: ..."},
+        {"io.piped.NotFound", two, 64, "NotFound: a, b"},
+        {"io.piped.NotFound", two, 12, "NotFound: a"},
+        {"io.piped.NotStarted", why, 12, "the service"},
+        {"io.piped.Busy", NULL, 64, "Busy"},
+        {NULL, two, 64, "the daemon refused: a, b"},
+    };
+
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        char text[64];
+
+        ipc_varlink_error_text(rows[i].error, rows[i].parameters, text, rows[i].bytes);
+        T_STR(text, rows[i].text);
+    }
+    json_decref(why);
+    json_decref(two);
+}
+
 TEST(interface_text)
 {
     T_CONTAINS(ipc_varlink_interface, "\ninterface io.piped\n");

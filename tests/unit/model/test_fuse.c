@@ -240,6 +240,41 @@ TEST(scale_layers)
     }
 }
 
+/* Folded into weights, an infinite factor would make NaN of those that are 0. */
+TEST(infinite_factors_stay_apart)
+{
+    static const float factors[][2] = {{INFINITY, 0}, {0, 0}, {1e-42f, 1e-42f}, {1e30f, 1e30f}};
+
+    for (size_t i = 0; i < 2 * base_array_count(factors); i++) {
+        struct gb g;
+        struct mdl_model *m;
+        struct run_model r;
+
+        gb_init(&g, 13);
+        gb_input(&g, "x", 2, (int64_t[]){1, 3});
+        gb_const(&g, "w", MDL_F32, 2, (size_t[]){3, 2}, ((const float[]){0, 1e10f, 0, 0, 1, 0}));
+        gb_const(&g, "c", MDL_F32, 1, (size_t[]){2}, factors[i / 2]);
+        gb_node(&g, "MatMul", "", "x w", "t");
+        gb_node(&g, i % 2 ? "Div" : "Mul", "", "t c", "y");
+        gb_output(&g, "y");
+        m = gb_compile(&g, NULL);
+        T_TRUE(m);
+        T_EQ(gb_count_ops(m, MDL_OP_BINARY), i != 2); /* 0 is a factor as any */
+        run_model_init(&r, m);
+        T_TRUE(run_model_go(&r, 1));
+        for (size_t k = 0; k < 2; k++) {
+            const float *x = r.inputs[0];
+            volatile float t = k ? 1e10f * x[0] : x[2], c = factors[i / 2][k];
+            float got = ((const float *)r.outputs[0])[k], want = i % 2 ? t / c : t * c;
+
+            T_TRUE(got == want || (isnan(got) && isnan(want)));
+        }
+        run_model_deinit(&r);
+        mdl_free(m);
+        gb_free(&g);
+    }
+}
+
 /* A constant divided by the result is no scale. */
 TEST(constant_over_result)
 {

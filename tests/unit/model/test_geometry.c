@@ -2,6 +2,7 @@
 /* Operators of image geometry, one node each: the shapes that they give, and what does not fit. */
 #include "tests/harness.h"
 #include "tests/unit/model/graph_builder.h"
+#include "tests/unit/model/run_model.h"
 
 /* "1,3,8,8" */
 static size_t numbers(const char *text, int64_t *ret)
@@ -150,7 +151,7 @@ static const struct {
      "gives dimension 2 a size of 0"},
     {18, "Resize", "1,2,4,6 - v1,1,0.5,0.5 | mode'linear antialias:1", "1,2,2,3"},
     {19, "Pad", "2,3 i0,5,0,1 | mode'wrap", "2,9"},
-    {18, "Pad", "2,3 i0,5,0,1 | mode'wrap", "mode wrap is not supported"},
+    {18, "Pad", "2,3 i0,5,0,1 | mode'wrap", "2,9"}, /* as torch writes it */
     {19, "Pad", "2,3 i2,-1 - i-1", "2,4"},
     {19, "Pad", "0,3 i1,0,0,0 | mode'wrap", "too large"},
     {19, "Pad", "2,3 i0,-2,0,1 | mode'reflect", "too large"},
@@ -222,6 +223,84 @@ TEST(one_node_each)
             T_FAIL("%s %s: \"%s\", expected \"%s\"", cases[i].op, cases[i].text, got,
                    cases[i].want);
         }
+    }
+}
+
+/* The element of @x, of @dim, that element @at of its repetition is. */
+static size_t tiled_from(const size_t *dim, const int64_t *times, size_t rank, size_t at)
+{
+    size_t from = 0, step = 1;
+
+    for (size_t i = rank; i-- > 0;) {
+        from += step * (at % (dim[i] * (size_t)times[i]) % dim[i]);
+        at /= dim[i] * (size_t)times[i];
+        step *= dim[i];
+    }
+    return from;
+}
+
+TEST(tile_repeats_any_dimensions)
+{
+    for (size_t n = 0; n < 200; n++) {
+        size_t rank = 1 + t_range(0, MDL_RANK_MAX - 1), dim[MDL_RANK_MAX];
+        int64_t given[MDL_RANK_MAX], times[MDL_RANK_MAX];
+        struct run_model r;
+        struct mdl_model *m;
+        struct gb g;
+
+        for (size_t i = 0; i < rank; i++) {
+            dim[i] = 1 + t_range(0, 1);
+            given[i] = (int64_t)dim[i];
+            times[i] = 1 + (int64_t)t_range(0, 1);
+        }
+        gb_init(&g, 13);
+        gb_input(&g, "x", rank, given);
+        gb_i64(&g, "times", rank, times);
+        gb_node(&g, "Tile", "", "x times", "t");
+        gb_node(&g, "Neg", "", "t", "y");
+        gb_output(&g, "y");
+        m = gb_compile(&g, NULL);
+        if (!m) {
+            T_FAIL("%s", g.error);
+        }
+        run_model_init(&r, m);
+        T_TRUE(run_model_go(&r, n));
+        for (size_t i = 0; i < mdl_elements(gb_out(m, 0)); i++) {
+            T_EQ(((const float *)r.outputs[0])[i],
+                 -((const float *)r.inputs[0])[tiled_from(dim, times, rank, i)]);
+        }
+        run_model_deinit(&r);
+        mdl_free(m);
+        gb_free(&g);
+    }
+}
+
+/* A model that gives nothing gives that, in any form. */
+TEST(an_empty_result_is_seen_through_views)
+{
+    static const char *const ways[] = {"Reshape", "Transpose", "Flatten", "MatMul", "Relu"};
+
+    for (size_t i = 0; i < base_array_count(ways); i++) {
+        struct mdl_model *m;
+        struct gb g;
+
+        gb_init(&g, 11);
+        gb_input(&g, "x", 3, (int64_t[]){2, 3, 4});
+        gb_i64(&g, "none", 1, (int64_t[]){0});
+        gb_i64(&g, "to", 2, (int64_t[]){0, 12});
+        gb_weights(&g, "w", 2, (size_t[]){4, 2});
+        gb_node(&g, "Slice", "", "x none none", "s");
+        gb_node(&g, "Relu", "", "s", "t");
+        gb_node(&g, ways[i], "", i == 0 ? "t to" : i == 3 ? "t w" : "t", "y");
+        gb_output(&g, "y");
+        m = gb_compile(&g, NULL);
+        if (!m) {
+            T_FAIL("%s: %s", ways[i], g.error);
+        }
+        T_EQ(mdl_elements(gb_out(m, 0)), 0);
+        T_TRUE(m->unit_count > 0);
+        mdl_free(m);
+        gb_free(&g);
     }
 }
 

@@ -186,7 +186,7 @@ static const struct shape_case cases[] = {
     {13, "Pad", "2,3", "i:0,0,0,-4", NULL, "", "crop more than"},
     {13, "Pad", "2,3", "i:0,3,0,0", NULL, "mode'reflect", "too large"},
     {13, "Pad", "2,3", "i:0,3", NULL, "", "2 pads for 2 dimensions"},
-    {13, "Pad", "2,3", "i:0,0,0,1", NULL, "mode'wrap", "mode wrap is not supported"},
+    {13, "Pad", "2,3", "i:0,0,0,1", NULL, "mode'wrap", "2,4"},
     {9, "Upsample", "1,2,3,3", "i:1", NULL, "", "scales must be constant floats"},
     {13, "Dropout", "2,3", NULL, NULL, "", "2,3"},
     {13, "Conv", "1,3,8,8", NULL, NULL, "", "input 1 is missing"},

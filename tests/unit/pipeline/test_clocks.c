@@ -209,18 +209,24 @@ struct scripted {
     uint64_t laps[3], own_ns;
 };
 
-static void fold_scripted(struct pl_clocks *c, const struct scripted *s)
+static void fold_laps(struct pl_clocks *c, const uint64_t laps[3], struct pl_clock_run *f)
 {
-    struct pl_clock_run f = {.end_ns = s->laps[2], .computed = 1, .timed = true};
-
-    f.clocked = s->own_ns > 0;
-    f.own_ns = s->own_ns;
+    f->end_ns = laps[2];
+    f->computed = 1;
+    f->timed = true;
     c->laps[0] = 0;
     for (size_t i = 0; i < 3; i++) {
-        c->laps[i + 1] = s->laps[i];
+        c->laps[i + 1] = laps[i];
     }
-    pl_clocks_judge(c, &f);
-    pl_clocks_fold(c, &f);
+    pl_clocks_judge(c, f);
+    pl_clocks_fold(c, f);
+}
+
+static void fold_scripted(struct pl_clocks *c, const struct scripted *s)
+{
+    struct pl_clock_run f = {.clocked = s->own_ns > 0, .own_ns = s->own_ns};
+
+    fold_laps(c, s->laps, &f);
 }
 
 /* Units of 2, 3 and 5 ms; a program takes time in some of them. Every frame counts, and units add
@@ -259,6 +265,102 @@ TEST(what_others_took_is_no_work)
         T_EQ(s.busy_ns, 6 * (quiet.laps[2] + taken[k].laps[2]));
         pl_clocks_deinit(&c);
     }
+}
+
+/* A frame of a team of two: its laps, and for how long the leader and the worker lacked a core. */
+struct scripted_team {
+    uint64_t laps[3], leader_ns, worker_ns;
+};
+
+static void fold_team(struct pl_clocks *c, const struct scripted_team *s)
+{
+    struct pl_clock_run f = {.clocked = true,
+                             .own_ns = s->laps[2] - s->leader_ns,
+                             .lost_most_ns = s->worker_ns,
+                             .lost_sum_ns = s->worker_ns};
+
+    fold_laps(c, s->laps, &f);
+}
+
+/* The leader spins while a worker lacks its core, which is CPU time and not work. Both may lack
+ * theirs at once or one after the other. */
+TEST(what_a_member_lacked_is_no_work)
+{
+    static const struct scripted_team quiet = {{2 * MS, 5 * MS, 10 * MS}, 0, 0};
+    static const struct scripted_team taken[] = {
+        {{2 * MS, 5 * MS, 40 * MS}, 0, 30 * MS},         /* of the worker, in unit 2 */
+        {{32 * MS, 35 * MS, 40 * MS}, 0, 30 * MS},       /* in unit 0 */
+        {{2 * MS, 35 * MS, 40 * MS}, 20 * MS, 10 * MS},  /* of both, one after the other */
+        {{2 * MS, 35 * MS, 40 * MS}, 30 * MS, 30 * MS},  /* at the same time */
+        {{22 * MS, 25 * MS, 40 * MS}, 20 * MS, 20 * MS}, /* in part */
+    };
+    static const double means[] = {2e6, 3e6, 5e6};
+
+    for (size_t k = 0; k < base_array_count(taken); k++) {
+        struct pl_team_stats s;
+        struct pl_clocks c;
+
+        T_EQ(pl_clocks_init(&c, 3), 0);
+        for (int n = 0; n < 12; n++) {
+            fold_team(&c, n % 2 ? &taken[k] : &quiet);
+        }
+        for (size_t i = 0; i < 3; i++) {
+            struct pl_series unit;
+
+            pl_clocks_read_unit(&c, i, &unit);
+            T_EQ(unit.count, 12);
+            T_NEAR(unit.ewma_ns, means[i], 2);
+        }
+        pl_clocks_read(&c, &s);
+        T_NEAR(s.work.mean_ns, 10e6, 1);
+        pl_clocks_deinit(&c);
+    }
+}
+
+/* The first frames tell only between what the work is; they count with the first in which no member
+ * lacked its core. If there is none for a while, the middle is taken until there is. A unit that
+ * really takes longer, since its parts are uneven, say, is believed. */
+TEST(a_team_is_known_by_its_undisturbed_frames)
+{
+    static const struct scripted_team both = {{2 * MS, 35 * MS, 40 * MS}, 28 * MS, 28 * MS};
+    static const struct scripted_team one = {{2 * MS, 35 * MS, 40 * MS}, 0, 30 * MS};
+    static const struct scripted_team quiet = {{2 * MS, 5 * MS, 10 * MS}, 0, 0};
+    static const struct scripted_team slow = {{2 * MS, 5 * MS, 20 * MS}, 0, 0};
+    struct pl_series unit;
+    struct pl_team_stats s;
+    struct pl_clocks c;
+
+    for (int before = 4; before <= 40; before += 36) {
+        T_EQ(pl_clocks_init(&c, 3), 0);
+        for (int n = 0; n < before; n++) {
+            fold_team(&c, &both);
+            T_TRUE(c.doubtful || c.known); /* so that the next one is read */
+        }
+        pl_clocks_read(&c, &s);
+        T_EQ(s.work.count, before == 40 ? 40 : 0);
+        T_LE(s.work.ewma_ns, 12e6);
+        fold_team(&c, &quiet);
+        pl_clocks_read(&c, &s);
+        T_EQ(s.work.count, before + 1);
+        if (before == 4) {
+            T_NEAR(s.work.mean_ns, 10e6, 1);
+        }
+        for (int n = 0; n < 80; n++) {
+            fold_team(&c, n % 4 ? &both : &one);
+        }
+        pl_clocks_read(&c, &s);
+        pl_clocks_read_unit(&c, 2, &unit);
+        T_EQ(unit.count, s.frames);
+        T_NEAR(s.work.ewma_ns, 10e6, 1e6);
+        pl_clocks_deinit(&c);
+    }
+    T_EQ(pl_clocks_init(&c, 3), 0);
+    for (int n = 0; n < 60; n++) {
+        fold_team(&c, &slow);
+    }
+    pl_clocks_read(&c, &s);
+    T_NEAR(s.work.ewma_ns, 20e6, 1e4);
+    pl_clocks_deinit(&c);
 }
 
 /* Others take half of the core from the first frame on: nothing is known of the units but their

@@ -2,7 +2,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
+#include "base.h"
 #include "pipeline/members.h"
 #include "pipeline/plan.h"
 #include "tests/harness.h"
@@ -116,6 +118,93 @@ TEST(members_that_cannot_be_pinned_run_unpinned)
     T_EQ(c.result, 0);
     T_TRUE(!c.pinned);
     T_EQ(atomic_load(&c.seen.count), 6);
+}
+
+static bool kernel_counts_waits(void)
+{
+    FILE *f = fopen("/proc/thread-self/schedstat", "re");
+    unsigned long long ran = 0;
+    bool counts = f && fscanf(f, "%llu", &ran) == 1 && ran > 0;
+
+    if (f) {
+        fclose(f);
+    }
+    return counts;
+}
+
+struct kept {
+    struct pl_members *members;
+    pthread_t leader;
+    uint16_t cpu; /* of the worker */
+    _Atomic bool over;
+    struct pl_members_lost lost;
+};
+
+/* Another program on the worker's core. */
+static void *compete(void *arg)
+{
+    struct kept *k = arg;
+    cpu_set_t one;
+
+    CPU_ZERO(&one);
+    CPU_SET(k->cpu, &one);
+    pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+    while (!atomic_load(&k->over)) {
+    }
+    return NULL;
+}
+
+/* The worker computes until the leader sees that it has lost its core for a while. */
+static void watch_worker(void *arg, size_t i)
+{
+    struct kept *k = arg;
+
+    if (!pthread_equal(pthread_self(), k->leader)) {
+        while (!atomic_load(&k->over)) {
+        }
+        return;
+    }
+    do {
+        k->lost = pl_members_lost(k->members);
+    } while (k->lost.most_ns < BASE_NS_PER_MS);
+    atomic_store(&k->over, true);
+}
+
+static void watch_as_leader(const uint16_t *cpus)
+{
+    struct pl_members m = PL_MEMBERS_NULL;
+    struct kept k = {.members = &m, .leader = pthread_self(), .cpu = cpus[1]};
+    pthread_t rival;
+
+    T_EQ(pl_members_init(&m, cpus, 2, "piped:test"), 0);
+    T_EQ(pthread_create(&rival, NULL, compete, &k), 0);
+    pl_members_look(&m);
+    pl_members_each(&m, watch_worker, &k);
+    T_EQ(k.lost.sum_ns, k.lost.most_ns); /* the leader is no worker */
+    T_LE(k.lost.sum_ns, base_now_ns() - m.looked_ns);
+    pthread_join(rival, NULL);
+    pl_members_deinit(&m);
+}
+
+static void *watching_leader(void *arg)
+{
+    watch_as_leader(arg);
+    return NULL;
+}
+
+TEST(what_takes_a_worker_from_its_core_is_seen)
+{
+    uint16_t cpus[PL_CPU_MAX];
+    pthread_t thread;
+
+    if (own_cpus(cpus) < 2) {
+        T_SKIP("one CPU");
+    }
+    if (!kernel_counts_waits()) {
+        T_SKIP("this kernel keeps no schedstat");
+    }
+    T_EQ(pl_thread_start(&thread, watching_leader, cpus), 0);
+    pthread_join(thread, NULL);
 }
 
 TEST(members_without_threads_fail_and_do_not_hang)

@@ -47,15 +47,16 @@ static void check_plan(struct tiny_net *net, const struct pl_ep_set *eps, const 
         pl_team_stats(r.p, i, &s);
         T_TRUE(s.pinned);
         T_EQ(s.queue, 0);
-        T_TRUE(!s.holding);
+        T_EQ(s.held_since_ns, 0);
         T_TRUE(s.busy_ns > 0 || s.frames == 0);
     }
     for (size_t u = 0; u < net->model.unit_count; u++) {
         struct pl_unit_stats s;
 
         pl_unit_stats(r.p, u, &s);
-        T_EQ(s.time.count, 80);
-        T_TRUE(s.time.mean_ns > 0 && s.time.min_ns <= s.time.mean_ns);
+        /* a wide team that others disturb keeps its first frames until one says what they took */
+        T_TRUE(s.time.count == 80 || (s.time.count < 80 && strchr(text, 'x')));
+        T_TRUE(s.time.count == 0 || (s.time.mean_ns > 0 && s.time.min_ns <= s.time.mean_ns));
     }
     rig_deinit(&r);
 }

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * shown_print.h - prints texts from outside, without what a terminal obeys: see shown_text.h
+ *
+ * All that programs print with %s goes through these functions; the style test looks for what does
+ * not. Threads: any.
+ */
+#pragma once
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "shown_text.h"
+
+#define SHOWN_LINE_MAX 8192u
+
+/** shown_vfprintf() - vfprintf(), with one '?' for each hidden character but "\n" and "\t". */
+static inline void shown_vfprintf(FILE *to, const char *format, va_list args)
+{
+    char *text = NULL;
+
+    if (vasprintf(&text, format, args) >= 0) {
+        shown_clean(text, "\n\t");
+        fputs(text, to);
+        free(text);
+    }
+}
+
+/** shown_fprintf() - the same, as fprintf(). */
+__attribute__((format(printf, 2, 3))) static inline void shown_fprintf(FILE *to, const char *format,
+                                                                       ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    shown_vfprintf(to, format, args);
+    va_end(args);
+}
+
+/** shown_printf() - the same, as printf(). */
+__attribute__((format(printf, 1, 2))) static inline void shown_printf(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    shown_vfprintf(stdout, format, args);
+    va_end(args);
+}
+
+/** shown_text_print() - prints @text on stdout, as a part of a line: "\n" and "\t" are hidden. */
+static inline void shown_text_print(const char *text)
+{
+    char *copy = strdup(text);
+
+    if (copy) {
+        shown_clean(copy, "");
+        fputs(copy, stdout);
+        free(copy);
+    }
+}
+
+/** shown_vsay() - writes "PROGRAM: TEXT" on stderr, always as one line, of at most SHOWN_LINE_MAX
+ * bytes of text. Needs no memory. */
+static inline void shown_vsay(const char *program, const char *format, va_list args)
+{
+    char text[SHOWN_LINE_MAX];
+
+    vsnprintf(text, sizeof(text), format, args);
+    shown_clean(text, "");
+    fprintf(stderr, "%s: %s\n", program, text);
+}
+
+/** shown_say() - the same. */
+__attribute__((format(printf, 2, 3))) static inline void shown_say(const char *program,
+                                                                   const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    shown_vsay(program, format, args);
+    va_end(args);
+}
