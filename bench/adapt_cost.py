@@ -419,7 +419,10 @@ def measure_quiet(options, Daemon, network, results):
         r.until(lambda: r.model()["adapt"]["state"] == "watching")
         begin, known = time.monotonic(), {e["id"] for e in r.history()}
         time.sleep(options.quiet)
-        stayed, lost_turns = changes([e for e in r.history() if e["id"] not in known])
+        events = [e for e in r.history() if e["id"] not in known]
+        stayed, lost_turns = changes(events)
+        for e in events:
+            print(e["at"], e["cause"], e["detail"], file=sys.stderr, flush=True)
         results["quiet"].append({"network": network, "plan": r.model()["plan"], "seconds": time.monotonic() - begin,
                                  "changes": stayed, "lost_turns": lost_turns})
 
