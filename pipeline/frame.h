@@ -32,7 +32,8 @@ struct pl_frame {
     uint64_t number; /* of admission, over all epochs */
     uint64_t admitted_ns, started_ns,
         done_ns;         /* submitted; taken by stage 0; last stage finished */
-    uint64_t busy_ns;    /* sum of the times that teams held it */
+    uint64_t busy_ns;    /* sum of the times that teams held it, without what others took of their
+                          * cores in runs whose CPU clocks were read */
     uint64_t image_ns;   /* part of it in which its image was converted */
     _Atomic bool cancel; /* writer: loop. Teams then pass the frame on without computing */
     struct pl_frame_private *private;
