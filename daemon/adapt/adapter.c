@@ -318,8 +318,10 @@ static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_
     dmn_adapt_machine_tell(m, now_ns);
     count = dmn_adapt_window(m, now_ns, teams, &start_ns);
     if (m->adapt->turns) {
+        dmn_split_see_turns(adapt, m, start_ns);
         return;
     }
+    m->adapt->alike = 0;
     note_plan(m, now_ns);
     if (adapt->void_looks > 0) {
         pass_over(m->adapt);

@@ -182,6 +182,8 @@ bool dmn_adapt_parting(const struct dmn_adapt *adapt);
 /** dmn_split_see() - one window of @m, after dmn_adapt_window(). */
 void dmn_split_see(struct dmn_adapt *adapt, struct dmn_model *m, uint64_t start_ns,
                    uint64_t now_ns);
+/** dmn_split_see_turns() - as dmn_split_see(), while plans take turns. */
+void dmn_split_see_turns(const struct dmn_adapt *adapt, struct dmn_model *m, uint64_t start_ns);
 /** dmn_split_step() - after all models' windows: begins to split or to join if that is due. */
 void dmn_split_step(struct dmn_adapt *adapt, uint64_t now_ns);
 /** dmn_split_end() - begins to join what is split; nothing is watched any more. */

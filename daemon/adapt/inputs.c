@@ -179,7 +179,7 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
     struct sums sums[PL_TEAM_MAX] = {0};
     size_t count = 0;
     double busiest = 0;
-    bool first = a->window_ns == 0 || a->epoch != pl_epoch(m->pipe);
+    bool first = a->window_ns == 0 || a->counts_epoch != pl_epoch(m->pipe);
 
     *ret_start_ns = a->window_ns;
     a->alone_count = 0;
@@ -219,6 +219,7 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
     }
     a->starved = busiest < STARVED;
     a->window_ns = now_ns;
+    a->counts_epoch = pl_epoch(m->pipe);
     a->fed = !first && fed(m) ? a->fed + 1 : 0;
     a->pace[a->pace_at].at_ns = now_ns;
     a->pace[a->pace_at].collected = m->stats.collected;

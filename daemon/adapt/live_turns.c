@@ -10,11 +10,15 @@
 #include "tuner/eval.h"
 
 #define STEP_MS 4u
-#define FRAMES 8u      /* of a window, at least, */
-#define FRAMES_LONG 4u /* or so many after LONG_NS, or of a challenger that is */
-#define SLOWER 1.5     /* times as slow as the incumbent, which need not serve for long */
-#define SLOW_MOST 3.0  /* what is slower than the table by more is not waited with for longer */
-#define LONG_NS (2 * BASE_NS_PER_S)
+/* Frames of a window, at least, and as many as the pipeline's depth. Few will do where LONG_NS have
+ * passed, or TOO_LONG_NS whatever the depth: the longer a frame takes, the less that varies, and
+ * the more the other plan costs. Nor need a challenger that is slow serve for long. */
+#define FRAMES 8u
+#define FRAMES_LONG 4u
+#define SLOWER 1.5    /* times as slow as the incumbent */
+#define SLOW_MOST 3.0 /* what is slower than the table by more is not waited with for longer */
+#define LONG_NS (250 * BASE_NS_PER_MS)
+#define TOO_LONG_NS (2 * BASE_NS_PER_S)
 #define NOTHING_NS (10 * BASE_NS_PER_S) /* without a frame, or a figure, the turns are over */
 
 struct dmn_turns {
@@ -105,6 +109,14 @@ static bool much_slower(const struct dmn_turns *t, uint64_t passed_ns)
            (double)passed_ns > SLOWER * t->incumbent_ns * (double)t->trial.pace.count;
 }
 
+/* Return: how many frames end a window after @passed_ns. */
+static size_t frames_least(uint64_t passed_ns, size_t depth)
+{
+    return passed_ns >= TOO_LONG_NS
+               ? FRAMES_LONG
+               : base_max((size_t)(passed_ns >= LONG_NS ? FRAMES_LONG : FRAMES), depth);
+}
+
 static bool window_over(const struct dmn_turns *t, uint64_t now_ns)
 {
     const struct dmn_config *config = dmn_machine_config(t->model->of->machine);
@@ -114,9 +126,7 @@ static bool window_over(const struct dmn_turns *t, uint64_t now_ns)
 
     return t->trial.window_ns > 0 &&
            (much_slower(t, passed_ns) ||
-            (passed_ns >= length_ns &&
-             (t->trial.pace.count >= base_max((size_t)FRAMES, depth) ||
-              (passed_ns >= LONG_NS && t->trial.pace.count >= FRAMES_LONG))));
+            (passed_ns >= length_ns && t->trial.pace.count >= frames_least(passed_ns, depth)));
 }
 
 /* Measures the plan whose turn it is. */
@@ -199,15 +209,27 @@ int dmn_turns_begin(struct dmn_model *m, const struct dmn_turns_request *q)
     return 0;
 }
 
+/* Return: how many frames a window has at this pace. */
+static size_t window_frames(double pace_ns, size_t depth)
+{
+    size_t count = base_max((size_t)FRAMES_LONG, depth);
+
+    while (count < frames_least((uint64_t)((double)count * pace_ns), depth)) {
+        count++;
+    }
+    return count;
+}
+
 uint64_t dmn_turns_take_ns(const struct dmn_model *m)
 {
     double windows = 2 * TUN_TURNS_DEFAULTS.pairs_least, pace_ns = dmn_adapt_pace_ns(m);
+    size_t depth = pl_depth(m->pipe);
     struct tun_outcome o;
 
     if (tun_eval(&m->planning->problem, pl_current_plan(m->pipe), &o) == 0) {
         pace_ns = base_min(pace_ns, SLOW_MOST * o.bottleneck_ns);
     }
-    return (uint64_t)(windows * (double)(FRAMES + pl_depth(m->pipe)) * pace_ns);
+    return (uint64_t)(windows * pace_ns * (double)(depth + window_frames(pace_ns, depth)));
 }
 
 void dmn_turns_collected(struct dmn_turns *t, struct dmn_model *m, const struct pl_frame *f)
@@ -222,6 +244,13 @@ void dmn_turns_call_off(struct dmn_turns *t)
     if (t && t->verdict == TUN_TURNS_OPEN) {
         t->verdict = TUN_TURNS_UNDECIDED;
         t->left = true;
+    }
+}
+
+void dmn_turns_end(struct dmn_turns *t)
+{
+    if (t->verdict == TUN_TURNS_OPEN) {
+        t->verdict = TUN_TURNS_ENDED;
     }
 }
 

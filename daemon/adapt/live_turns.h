@@ -54,5 +54,8 @@ struct dmn_turns_request {
 int dmn_turns_begin(struct dmn_model *m, const struct dmn_turns_request *q);
 /** dmn_turns_call_off() - ends them soon, with the incumbent serving. Takes NULL. */
 void dmn_turns_call_off(struct dmn_turns *t);
+/** dmn_turns_end() - ends them soon, with the incumbent serving: what made the challenger better is
+ * over. */
+void dmn_turns_end(struct dmn_turns *t);
 /** dmn_turns_any() - Return: plans of a model take turns. */
 bool dmn_turns_any(const struct dmn_models *models);

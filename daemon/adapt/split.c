@@ -21,6 +21,7 @@
 
 #include "base.h"
 #include "daemon/adapt/adapter_private.h"
+#include "daemon/adapt/live_turns.h"
 #include "pipeline/plan_move.h"
 #include "tuner/adapt/lost.h"
 
@@ -29,6 +30,7 @@
 #define WANTED_NS (60 * BASE_NS_PER_S) /* an EP that a user needs whole stays so */
 #define STAYS_NS BASE_NS_PER_S /* from a join that turns refuted to the next; doubled each time */
 #define HASTY_MOST 6u
+#define ALIKE_WINDOWS 2u /* in a row, in which cores that were slowed are not, end turns */
 
 /* Return: nothing but this prevents a change, and no verdict about a plan is pending. */
 static bool all_calm(const struct dmn_adapt *adapt)
@@ -230,17 +232,46 @@ static bool may_split(const struct dmn_adapt *adapt, const struct dmn_model *m, 
             now_ns - adapt->machine->whole_wanted_ns >= WANTED_NS);
 }
 
-static void see(const struct dmn_model *m, uint64_t start_ns)
+/* What ran alone on a core in the last window, by the EPs as they are when whole: what is split off
+ * is compared with its siblings. @ret: [PL_TEAM_MAX]. Return: how many cores. */
+static size_t of_whole(const struct dmn_model *m, struct tun_core_seen *ret)
 {
     const struct pl_ep_set *whole = dmn_machine_whole(m->of->machine);
     const struct pl_ep_set *eps = pl_current_eps(m->pipe);
-    struct tun_core_seen seen[PL_TEAM_MAX];
-    size_t count = dmn_adapt_alone(m, seen);
+    size_t count = dmn_adapt_alone(m, ret);
 
-    for (size_t i = 0; i < count; i++) { /* what is split off is compared with its siblings */
-        seen[i].ep = (uint16_t)pl_ep_like(whole, &eps->eps[seen[i].ep]);
+    for (size_t i = 0; i < count; i++) {
+        ret[i].ep = (uint16_t)pl_ep_like(whole, &eps->eps[ret[i].ep]);
     }
+    return count;
+}
+
+static void see(const struct dmn_model *m, uint64_t start_ns)
+{
+    struct tun_core_seen seen[PL_TEAM_MAX];
+    size_t count = of_whole(m, seen);
+
     tun_apart_see(m->adapt->apart, seen, count, start_ns);
+}
+
+/* A window of large networks takes half a second, in which a plan for slowed cores serves after
+ * their end. The teams' clocks show it sooner. */
+void dmn_split_see_turns(const struct dmn_adapt *adapt, struct dmn_model *m, uint64_t start_ns)
+{
+    struct tun_core_seen seen[PL_TEAM_MAX];
+    size_t count = of_whole(m, seen);
+    bool alike = adapt->split.count > 0 && !adapt->change;
+
+    if (start_ns == 0 || count == 0) {
+        return;
+    }
+    for (size_t i = 0; i < adapt->split.count && alike; i++) {
+        alike = tun_apart_times(seen, count, adapt->split.cores[i].cpu) < TUN_APART_ALIKE;
+    }
+    m->adapt->alike = alike ? m->adapt->alike + 1 : 0;
+    if (m->adapt->alike == ALIKE_WINDOWS) {
+        dmn_turns_end(m->adapt->turns);
+    }
 }
 
 /* Return: soon it may be due to split an EP. */

@@ -53,11 +53,12 @@ struct dmn_adapt_count {
 struct dmn_adapt_model {
     struct tun_adapt *watch; /* owned */
     bool serving;            /* the watch knows the serving plan */
-    uint32_t epoch;          /* of the plan that `counts` is for */
+    uint32_t epoch;          /* of the plan that is watched, or is to be */
     uint32_t pins_epoch;     /* of the plan whose teams were found to be pinned */
     uint64_t epoch_ns;       /* when `epoch` was first seen */
     uint64_t window_ns;      /* when the last window ended; 0: none yet */
     struct dmn_adapt_count counts[PL_TEAM_MAX];
+    uint32_t counts_epoch; /* of the plan that they are for */
     /* what teams of one core did in the last window, one for each team that had a frame */
     struct dmn_adapt_alone {
         uint16_t stage, ep, cpu;
@@ -92,6 +93,8 @@ struct dmn_adapt_model {
     size_t pace_at;
     struct dmn_turns *turns; /* owned; NULL: none: the plan and another one take turns */
     uint64_t turns_ns;       /* what a slowdown must last to be worth turns */
+    unsigned
+        alike; /* windows in a row, within turns, in which no core that is split off was slow */
     /* how turns for the parts of an EP ended where no plan was better; OPEN: nothing to say */
     enum tun_verdict split_lost;
     /* a change that is being verified */

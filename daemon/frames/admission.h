@@ -3,11 +3,11 @@
  * daemon/frames/admission.h - whose frame is next: fair among users, and among the streams of each
  *
  * A fair queue of users, and for each user a fair queue of its streams (fair_queue.h). A turn costs
- * what the frame took to compute (pl_frame.busy_ns), so one large frame counts as much as many small
- * ones, and one whose core another program took costs no more. A frame of
- * a stream counts 1 / (1 << priority), to its stream and to its user; to its user also
- * 1 / (the user's own weight). So no stream starves, whatever others send, and a user gains nothing
- * by more connections or streams.
+ * what the frame took to compute (pl_frame.busy_ns), so one large frame counts as much as many
+ * small ones, and one whose core another program took costs no more. A frame of a stream counts
+ * 1 / (1 << priority), to its stream and to its user; to its user also 1 / (the user's own weight).
+ * So no stream starves, whatever others send, and a user gains nothing by more connections or
+ * streams.
  *
  * Each model has one for the frames that wait for its pipeline; preparing.h has one for images.
  * Pure logic: no sockets, no pipeline. Threads: the loop thread.

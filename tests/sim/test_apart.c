@@ -183,6 +183,22 @@ static void decide_on_halves(double measured_ns, struct tun_decision *ret)
     T_EQ(tun_decide(&r, ret), 0);
 }
 
+TEST(one_window_tells_how_slow_a_core_is)
+{
+    static const struct tun_core_seen seen[] = {{.ep = 0, .cpu = 4, .level = 0.1},
+                                                {.ep = 1, .cpu = 7, .level = -3},
+                                                {.ep = 0, .cpu = 5, .level = 1.1},
+                                                {.ep = 0, .cpu = 6, .level = 0.3},
+                                                {.ep = 0, .cpu = 8, .level = NAN}};
+    const size_t count = base_array_count(seen);
+
+    T_NEAR(tun_apart_times(seen, count, 5), exp(1.0), 1e-9);
+    T_NEAR(tun_apart_times(seen, count, 4), exp(-0.2), 1e-9);
+    T_TRUE(isnan(tun_apart_times(seen, count, 7))); /* alone in its EP */
+    T_TRUE(isnan(tun_apart_times(seen, count, 8)) && isnan(tun_apart_times(seen, count, 9)));
+    T_TRUE(isnan(tun_apart_times(seen, 0, 5)));
+}
+
 TEST(a_split_pays_only_where_the_plan_is_measured_below_the_bound)
 {
     static const double bound_ns = UNITS * UNIT_NS * 3 / 4;

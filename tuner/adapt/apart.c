@@ -27,6 +27,22 @@ struct tun_apart {
     struct core cores[TUN_APART_CORES_MAX];
 };
 
+double tun_apart_times(const struct tun_core_seen *seen, size_t count, uint16_t cpu)
+{
+    double least = INFINITY;
+    size_t own = 0;
+
+    while (own < count && seen[own].cpu != cpu) {
+        own++;
+    }
+    for (size_t i = 0; i < count && own < count; i++) {
+        if (i != own && seen[i].ep == seen[own].ep && isfinite(seen[i].level)) {
+            least = base_min(least, seen[i].level);
+        }
+    }
+    return isfinite(least) && isfinite(seen[own].level) ? exp(seen[own].level - least) : NAN;
+}
+
 struct tun_apart *tun_apart_new(void)
 {
     return calloc(1, sizeof(struct tun_apart));

@@ -42,6 +42,10 @@ struct tun_slow_core {
     uint64_t since_ns; /* start of the window with which that began */
 };
 
+/** tun_apart_times() - Return: how many times slower the core was in this window than the fastest
+ * other core of its EP; NAN: nothing was seen of it, or of any other. @seen: [count]. */
+double tun_apart_times(const struct tun_core_seen *seen, size_t count, uint16_t cpu);
+
 struct tun_apart; /* opaque */
 
 /** tun_apart_new() - Return: NULL: no memory. */
