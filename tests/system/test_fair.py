@@ -212,18 +212,13 @@ def pictures_make_way_for_other_users():
         s = pc.Stream(c, pixfmt=pc.GRAY8, image=size, slots=1)
         alone = s.infer(picture(*size))
         equal((alone.status, beside()), ("ok", 0))
-        fork = multiprocessing.get_context("fork")
-        busy = fork.Event()
-        other = fork.Process(target=client, args=(d.frames_path, MODEST, 1, 1, busy))
-        other.start()
-        try:
-            check(busy.wait(60), "the other user had no answer")
+        with pc.user(MODEST):
+            other = pc.Connection(d.frames_path)
+        with other:
+            pc.Stream(other, inline=True)
             r = s.infer(picture(*size))
             equal((r.status, r.output), ("ok", alone.output))
             check(beside() > 0, "a team had the picture while another user had a stream")
-        finally:
-            other.kill()
-            other.join()
         check(d.wait_until(lambda: len(d.status()["clients"]) == 1), "the other user is still there")
 
         def by_a_team():
