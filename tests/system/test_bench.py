@@ -148,6 +148,12 @@ def costs_of_adapting_are_counted():
                                 "cells": [cell, {**cell, "duration": "forever", "rounds": rounds[:1], "best": None}], "quiet": []})
     check("| n `0-9@core*2` | one core 1.5 times | 15 s | 1.010 | 0.980 to 1.200 | 1.0 | 1.0 | 0.90 (gains 25 %) |" in text, text)
     check("| forever | 0.980 | 0.980 to 0.980 | 1.0 | 0.0 | - |" in text and "1 of 2 cells are below 0.99" in text, text)
+    idle = [{"on": {**r["on"], "fps": fps, "changes": 0, "lost_turns": 0}, "off": r["off"]}
+            for r, fps in zip(rounds + rounds[:1], (98, 101, 99, 102))]
+    cells = [{**cell, "rounds": idle}, {**cell, "rounds": [dict(r, on=dict(r["on"], fps=97)) for r in rounds]},
+             {**cell, "rounds": [dict(r, on=dict(r["on"], fps=90)) for r in rounds]}]
+    check(0.01 < adapt_cost.noise(cells) < 0.02 and adapt_cost.noise(cells[1:]) is None, adapt_cost.noise(cells))
+    equal([adapt_cost.surely_low(c, adapt_cost.noise(cells)) for c in cells], [False, False, True])
     equal(adapt_cost.arguments(["--networks", "all"]).networks, list(adapt_cost.NETWORKS))
 
 
