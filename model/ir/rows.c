@@ -72,12 +72,13 @@ bool mdl_rows_along(const struct mdl_ir *ir, size_t v, size_t axis)
 int mdl_rows_refuse(const struct mdl_ir *ir, size_t v)
 {
     const struct mdl_ir_value *x = &ir->values[v];
+    const char *quote = x->name[0] ? "\"" : ""; /* without a name it is within the node */
 
     return mdl_ir_refuse(
         ir, -EOPNOTSUPP,
-        "dimension %zu of \"%s\" depends on the data (at most %zu); this use of it "
+        "dimension %zu of %s%s%s depends on the data (at most %zu); this use of it "
         "is not supported",
-        x->rows_dim, x->name, x->dim[x->rows_dim]);
+        x->rows_dim, quote, x->name[0] ? x->name : "an input", quote, x->dim[x->rows_dim]);
 }
 
 int mdl_rows_fixed(const struct mdl_ir *ir, size_t v, size_t axis)

@@ -391,17 +391,21 @@ static void refused(const char *op, const char *inputs, const char *attr, int64_
     gb_node(&a.g, op, "n", inputs, strcmp(op, "Split") ? "y" : "y z");
     if (attr) {
         gb_int(&a.g, attr, value);
+    } else if (strcmp(op, "Einsum") == 0) {
+        gb_string(&a.g, "equation", "i,ij->j");
     }
     gb_output(&a.g, "y");
     a.m = gb_compile(&a.g, &options);
     T_TRUE(!a.m);
     T_CONTAINS(a.g.error, why);
+    T_TRUE(!strstr(a.g.error, "\"\"")); /* a name is told, or none */
 }
 
 TEST(what_mixes_rows_is_refused)
 {
     refused("ReduceMean", "p", NULL, 0, "depends on the data");
     refused("MatMul", "p w", NULL, 0, "depends on the data");
+    refused("Einsum", "p w", NULL, 0, "of an input depends on the data (at most 5)");
     refused("Add", "p x", NULL, 0, "not known that they are equal");
     refused("Add", "p column", NULL, 0, "not known that they are equal");
     refused("Split", "p", NULL, 0, "depends on the data");
