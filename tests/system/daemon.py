@@ -226,8 +226,10 @@ class Daemon:
         return self.call("Status")["status"]
 
     def pipectl(self, *args, expect=0, as_json=True, timeout=LIMIT_S):
-        """Runs pipectl; returns the parsed JSON (or text); asserts the exit code unless expect is None."""
-        command = [PIPECTL, "--socket", self.control_path] + (["--json"] if as_json else []) + list(args)
+        """Runs pipectl; returns the parsed JSON (or text); asserts the exit code unless expect is None. A machine that is
+        overloaded has longer to answer than users would wait.
+        """
+        command = [PIPECTL, "--socket", self.control_path, "--timeout", "%g" % LIMIT_S, *["--json"] * as_json, *args]
         env = dict(os.environ, PIPED_RUNTIME_DIR=self.runtime_dir)
         r = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env, check=False)
         if expect is not None:
