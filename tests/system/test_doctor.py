@@ -387,8 +387,8 @@ def too_few_credits():
 
 
 def a_client_that_keeps_its_slots():
-    """As `for a in s.infer(frames): work(a)` does: it sends all that it may but two, then takes one
-    answer after the other."""
+    """As `for a in s.infer(frames): work(a)` does: it sends all that it may but one or two, then
+    takes one answer after the other."""
     with on_tree() as (d, _), pc.Connection(d.frames_path) as c:
         s, stop = pc.Stream(c, credits=8, inline=True), threading.Event()
         frame = bytes(s.in_size)
@@ -401,14 +401,14 @@ def a_client_that_keeps_its_slots():
                     s.result()
                     stop.wait(0.02)
 
-        def one_by_one():
-            for _ in range(6):
+        def one_by_one():  # with seven: this client reads all answers that are there, so every seventh frame finds none unread
+            for _ in range(7):
                 s.submit(frame)
             while not stop.is_set():
                 s.result()
                 stop.wait(0.02)
                 s.submit(frame)
-            for _ in range(6):
+            for _ in range(7):
                 s.result()
 
         for client in in_bursts, one_by_one:
