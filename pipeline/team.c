@@ -260,14 +260,14 @@ static uint64_t spent_ns(const struct pl_clock_run *clock)
 static void pass_all_on(struct pl_team *t, const struct pl_held *h,
                         const struct pl_clock_run *clock)
 {
-    uint64_t held_ns = clock->end_ns - clock->start_ns;
+    uint64_t held_ns = clock->end_ns - clock->start_ns, spent = spent_ns(clock);
     struct part part = {.end_ns = clock->computed > 0 ? clock->start_ns : clock->end_ns};
     size_t done = 0;
 
     for (size_t i = 0; i < h->count; i++) {
         struct pl_frame *f = h->frames[i];
 
-        f->busy_ns += spent_ns(clock);
+        f->busy_ns += spent;
         if (__builtin_expect(atomic_load_explicit(&t->trace, memory_order_relaxed) != NULL, 0)) {
             part.start_ns = part.end_ns;
             part.left = h->count - 1 - i;

@@ -259,10 +259,14 @@ static void see(const struct dmn_model *m, uint64_t start_ns)
 void dmn_split_see_turns(const struct dmn_adapt *adapt, struct dmn_model *m, uint64_t start_ns)
 {
     struct tun_core_seen seen[PL_TEAM_MAX];
-    size_t count = of_whole(m, seen);
-    bool alike = adapt->split.count > 0 && !adapt->change;
+    bool alike = true;
+    size_t count;
 
-    if (start_ns == 0 || count == 0) {
+    if (adapt->split.count == 0 || adapt->change || start_ns == 0) {
+        return;
+    }
+    count = of_whole(m, seen);
+    if (count == 0) {
         return;
     }
     for (size_t i = 0; i < adapt->split.count && alike; i++) {
