@@ -25,31 +25,30 @@ its second; no round begins after --limit.
 By default a subset that takes ten minutes. All cells: --networks all --plans own,stages --cores one,both
 --factors 1.2,1.5,2,3,5 --durations 1,4,15,60,forever. Prints a table in Markdown; --json keeps every round, and --report
 prints the table of one or several such files. Under it stands what rounds without any change or turns differ by: with adapt
-on nothing else happens there than watching, so their spread is that of the machine. Needs root for the real-time priority
-of slow_core, a build folder and two cores; no other program should run.
+on nothing else happens there than watching, so their spread is that of the machine. What lost turns cost does not need the other
+half: the frames answered while they lasted, for those that the serving plan makes at the pace of its own turns. Needs root for
+the real-time priority of slow_core, a build folder and two cores; no other program should run.
 """
 import argparse
 import json
 import math
 import os
-import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
+from adapt_cost_figures import FOREVER, changes, counted_s, lasts_s, markdown, seconds_text, turns_cost_s, whole
 from machine import machine
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NETWORKS = ("alexnet", "googlenet", "mobilenet_v1", "resnet50", "resnet101", "squeezenet1_0", "squeezenet1_1", "vgg16", "yolov3")
-FOREVER = "forever"
 PERIOD_US = 4000
-LEAST_S, MORE_S, FOREVER_S = 10, 6, 30
 CALM_S = 2       # watched before the onset
 SOON_S = 5       # in which a better plan has to serve
-LEAST = 0.99     # on over off, as asked for
 LIMIT_S = 120    # of a wait for anything
 
 
@@ -81,130 +80,6 @@ def arguments(argv=None):
     return p.parse_args(argv)
 
 
-# ---- figures ----
-
-def lasts_s(duration):
-    return FOREVER_S if duration == FOREVER else duration
-
-
-def counted_s(duration):
-    """For how long frames are counted from the onset on."""
-    return FOREVER_S if duration == FOREVER else max(LEAST_S, duration + MORE_S)
-
-
-def whole(plan):
-    """The plan as it is when no EP is split: "0-5@a|6-9@a.1" is "0-5@a|6-9@a", and "a+a.1" is "a*2"."""
-    def teams(text):
-        counts = {}
-        for team in text.split("+"):
-            m = re.fullmatch(r"([^*/]+?)(\.\d+)?((?:x\d+)?)(?:\*(\d+))?((?:/\d+)?)", team)
-            kind = m.group(1) + m.group(3) + m.group(5)
-            counts[kind] = counts.get(kind, 0) + int(m.group(4) or 1)
-        return "+".join(k if n == 1 else "%s*%d" % (k, n) for k, n in sorted(counts.items()))
-
-    return "|".join("%s@%s" % (s.split("@")[0], teams(s.split("@")[1])) for s in plan.split("|"))
-
-
-def changes(events):
-    """Return: (plans that came to stay, plans that took turns and did not)."""
-    stayed = sum(e["outcome"] == "switched" and bool(e["plan_before"]) and whole(e["plan_before"]) != whole(e["plan_after"])
-                 for e in events)
-    return stayed, sum(e.get("turns", {}).get("verdict") not in (None, "better") for e in events)
-
-
-def spread(values):
-    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
-
-
-def figures(cell):
-    """Median and spread over the rounds of a cell."""
-    rounds = cell["rounds"]
-    found = {"ratio": spread([r["on"]["fps"] / r["off"]["fps"] for r in rounds]),
-             "off_fps": statistics.median(r["off"]["fps"] for r in rounds),
-             "changes": statistics.mean(r["on"]["changes"] for r in rounds),
-             "lost_turns": statistics.mean(r["on"]["lost_turns"] for r in rounds),
-             "lost": sum(r[arm]["lost"] for r in rounds for arm in ("on", "off"))}
-    late = [r["on"]["late_fps"] for r in rounds if r["on"].get("late_fps")]
-    if cell.get("best") and late:
-        found["best_share"] = statistics.median(late) / cell["best"]["fps"]
-        found["best_gain"] = cell["best"]["fps"] / cell["best"]["first_fps"]
-    return found
-
-
-def by_events(cells):
-    """The ratios of all rounds, by what happened in them with adapt on."""
-    found = {"without changes or turns": [], "with lost turns alone": [], "with changes": []}
-    for r in (r for c in cells for r in c["rounds"]):
-        name = "with changes" if r["on"]["changes"] else "with lost turns alone" if r["on"]["lost_turns"] else \
-            "without changes or turns"
-        found[name].append(r["on"]["fps"] / r["off"]["fps"])
-    return found
-
-
-def noise(cells):
-    """By which the logarithm of one round's ratio differs where adapt did nothing: a standard deviation; None: unknown."""
-    idle = by_events(cells)["without changes or turns"]
-    return statistics.stdev(map(math.log, idle)) if len(idle) > 3 else None
-
-
-def surely_low(cell, sigma):
-    """The median is below LEAST by more than medians of so many rounds differ by (95 %, one side)."""
-    error = 1.64 * 1.25 * sigma / math.sqrt(len(cell["rounds"]))
-    return math.log(figures(cell)["ratio"]["median"] / LEAST) < -error
-
-
-def pooled(ratios):
-    """Geometric mean, its 95 % interval and the spread."""
-    if len(ratios) < 2:
-        return "%d" % len(ratios)
-    logs = [math.log(r) for r in ratios]
-    mean, half = statistics.mean(logs), 1.96 * statistics.stdev(logs) / math.sqrt(len(logs))
-    return "%d, on / off %.3f (95 %%: %.3f to %.3f; rounds: %.3f to %.3f)" % (
-        len(ratios), math.exp(mean), math.exp(mean - half), math.exp(mean + half), min(ratios), max(ratios))
-
-
-def seconds_text(duration):
-    return duration if duration == FOREVER else "%g s" % duration
-
-
-def code(plan):
-    """In a cell of a table."""
-    return "`%s`" % plan.replace("|", "\\|")
-
-
-def markdown(results):
-    m = results["machine"]
-    out = ["- Machine: %s, cores %s of %d, kernel %s, load %.2f at the start" % (
-        m["cpu"], ",".join(map(str, results["cpus"])), m["cores"], m["kernel"], m["load"]),
-        "- Command: `bench/adapt_cost.py %s`" % results["command"], ""]
-    if results["cells"]:
-        out += ["| network, first plan | slowed | for | on / off | least to most | changes | lost turns | of the best plan |",
-                "| --- | --- | --- | --- | --- | --- | --- | --- |"]
-    for c in results["cells"]:
-        f = figures(c)
-        share = "%.2f (gains %.0f %%)" % (f["best_share"], 100 * (f["best_gain"] - 1)) if "best_share" in f else "-"
-        out.append("| %s %s | %s core%s %g times | %s | %.3f | %.3f to %.3f | %.1f | %.1f | %s |" % (
-            c["network"], code(c["plan"]), c["cores"], "s" if c["cores"] == "both" else "", c["factor"],
-            seconds_text(c["duration"]),
-            f["ratio"]["median"], f["ratio"]["min"], f["ratio"]["max"], f["changes"], f["lost_turns"], share))
-    if results["quiet"]:
-        out += ["| network, plan | seconds | changes of plan | lost turns |", "| --- | --- | --- | --- |"]
-    for q in results["quiet"]:
-        out.append("| %s %s | %.0f | %d | %d |" % (q["network"], code(q["plan"]), q["seconds"], q["changes"],
-                                                   q["lost_turns"]))
-    if results["cells"]:
-        cells, sigma = results["cells"], noise(results["cells"])
-        low = sum(figures(c)["ratio"]["median"] < LEAST for c in cells)
-        sure = "" if sigma is None else ", %d by more than the machine's noise of %.1f %% a round explains" % (
-            sum(surely_low(c, sigma) for c in cells), 100 * sigma)
-        out += ["", "%d of %d cells are below %g%s; frames lost: %d" % (
-            low, len(cells), LEAST, sure, sum(figures(c)["lost"] for c in cells))]
-        out += ["Rounds %s: %s" % (name, pooled(chosen)) for name, chosen in by_events(results["cells"]).items()]
-    return "\n".join(out)
-
-
-# ---- runs ----
-
 class Thief:
     """Competing programs on the slowed cores."""
 
@@ -226,6 +101,29 @@ class Thief:
             p.wait()
             p.stdout.close()
         self.processes = []
+
+
+class Sampler(threading.Thread):
+    """Looks at a daemon ten times a second, from the begin to the end of a with statement."""
+
+    def __init__(self, run):
+        super().__init__()
+        self.run_of, self.samples, self.ended = run, [], threading.Event()
+
+    def __enter__(self):
+        self.start()
+        return self.samples
+
+    def __exit__(self, kind, value, trace):
+        self.ended.set()
+        self.join()
+
+    def run(self):
+        while True:
+            m = self.run_of.model()
+            self.samples.append((time.monotonic(), m["frames"]["answered"], m["adapt"]["state"]))
+            if self.ended.wait(0.1):
+                return
 
 
 class Run:
@@ -329,27 +227,30 @@ def slowed(options, cell, r, adapt):
     # with adapt on, a plan that its measured costs refute may be solved again before the onset
     if not adapt and whole(first) != whole(cell["plan"]):
         raise RuntimeError("the daemon serves %s, not %s" % (first, cell["plan"]))
-    try:
-        thief.begin()
-        begin = r.frames()
-        late = None
-        if lasts_s(cell["duration"]) > SOON_S:
-            sleep_until(begin[0] + SOON_S * scale)
-            late = r.frames()
-        sleep_until(begin[0] + lasts_s(cell["duration"]) * scale)
-        last = r.frames()
-    finally:
-        thief.end()
-    sleep_until(begin[0] + counted_s(cell["duration"]) * scale)
-    end = r.frames()
+    with Sampler(r) as samples:
+        try:
+            thief.begin()
+            begin = r.frames()
+            late = None
+            if lasts_s(cell["duration"]) > SOON_S:
+                sleep_until(begin[0] + SOON_S * scale)
+                late = r.frames()
+            sleep_until(begin[0] + lasts_s(cell["duration"]) * scale)
+            last = r.frames()
+        finally:
+            thief.end()
+        sleep_until(begin[0] + counted_s(cell["duration"]) * scale)
+        end = r.frames()
     events = [e for e in r.history() if e["id"] not in known]
     stayed, lost_turns = changes(events)
     frames = r.model()["frames"]
+    turns = [e for e in events if e.get("turns")]
+    costs = turns_cost_s(samples, turns)
     return {"plan": first, "fps": (end[1] - begin[1]) / (end[0] - begin[0]), "changes": stayed, "lost_turns": lost_turns,
             "late_fps": (last[1] - late[1]) / (last[0] - late[0]) if late and last[0] > late[0] else None,
             "lost": sum(frames[k] - before[k] for k in ("failed", "dropped")),
-            "turns": [{k: e[k] for k in ("plan_before", "plan_after", "predicted_gain", "duration_ms", "trials", "turns")}
-                      for e in events if e.get("turns")]}
+            "turns": [{"cost_s": cost, **{k: e[k] for k in ("plan_before", "plan_after", "predicted_gain", "duration_ms", "trials",
+                                                            "turns")}} for cost, e in zip(costs, turns)]}
 
 
 def one_round(options, Daemon, cell, state, arms):

@@ -16,6 +16,7 @@ from test_adapt_load import no_thief
 
 sys.path.insert(0, os.path.join(ROOT, "bench"))
 import adapt_cost  # noqa: E402
+import adapt_cost_figures as figures  # noqa: E402
 import governors  # noqa: E402
 
 
@@ -124,27 +125,27 @@ def starts_beside_a_load_are_compared():
 
 
 def costs_of_adapting_are_counted():
-    equal(adapt_cost.whole("0-25@big+big.1"), "0-25@big*2")
-    equal(adapt_cost.whole("0-3@big.1|4-9@bigx2*3/4+big"), "0-3@big|4-9@big+bigx2/4*3")
-    equal(adapt_cost.whole("0-25@a+a.10+b"), "0-25@a*2+b")
-    equal([adapt_cost.counted_s(d) for d in (1, 4, 15, "forever")], [10, 10, 21, 30])
+    equal(figures.whole("0-25@big+big.1"), "0-25@big*2")
+    equal(figures.whole("0-3@big.1|4-9@bigx2*3/4+big"), "0-3@big|4-9@big+bigx2/4*3")
+    equal(figures.whole("0-25@a+a.10+b"), "0-25@a*2+b")
+    equal([figures.counted_s(d) for d in (1, 4, 15, "forever")], [10, 10, 21, 30])
 
     def event(before, after, outcome, verdict=None):
         turns = {"turns": {"verdict": verdict}} if verdict else {}
         return {"plan_before": before, "plan_after": after, "outcome": outcome, **turns}
 
-    equal(adapt_cost.changes([event(None, "0-9@a", "serving"), event("0-9@a*2", "0-4@a|5-9@a.1", "switched", "better"),
+    equal(figures.changes([event(None, "0-9@a", "serving"), event("0-9@a*2", "0-4@a|5-9@a.1", "switched", "better"),
                               event("0-9@a.1+a", "0-9@a*2", "switched"), event("0-9@a", "0-9@a", "kept", "worse"),
                               event("0-9@a", "0-9@a", "kept")]), (1, 1))
-    rounds = [{"on": {"fps": on, "changes": 1, "lost_turns": i, "late_fps": late, "lost": 0}, "off": {"fps": 100, "lost": 0}}
+    rounds = [{"on": {"fps": on, "changes": 1, "lost_turns": i, "late_fps": late, "lost": 0, "turns": []}, "off": {"fps": 100, "lost": 0}}
               for i, (on, late) in enumerate(((98, 60), (101, 90), (120, 95)))]
     cell = {"network": "n", "plan": "0-9@core*2", "cores": "one", "factor": 1.5, "duration": 15, "rounds": rounds,
             "best": {"plan": "p", "fps": 100, "first_fps": 80}}
-    found = adapt_cost.figures(cell)
+    found = figures.figures(cell)
     equal((found["ratio"], found["changes"], found["lost_turns"], found["best_share"], found["best_gain"], found["lost"]),
           ({"median": 1.01, "min": 0.98, "max": 1.2}, 1, 1, 0.9, 1.25, 0))
     machine = {"cpu": "C", "cores": 2, "kernel": "6", "load": 0.5}
-    text = adapt_cost.markdown({"machine": machine, "cpus": [0, 1], "command": "--best",
+    text = figures.markdown({"machine": machine, "cpus": [0, 1], "command": "--best",
                                 "cells": [cell, {**cell, "duration": "forever", "rounds": rounds[:1], "best": None}], "quiet": []})
     check("| n `0-9@core*2` | one core 1.5 times | 15 s | 1.010 | 0.980 to 1.200 | 1.0 | 1.0 | 0.90 (gains 25 %) |" in text, text)
     check("| forever | 0.980 | 0.980 to 0.980 | 1.0 | 0.0 | - |" in text and "1 of 2 cells are below 0.99" in text, text)
@@ -152,8 +153,17 @@ def costs_of_adapting_are_counted():
             for r, fps in zip(rounds + rounds[:1], (98, 101, 99, 102))]
     cells = [{**cell, "rounds": idle}, {**cell, "rounds": [dict(r, on=dict(r["on"], fps=97)) for r in rounds]},
              {**cell, "rounds": [dict(r, on=dict(r["on"], fps=90)) for r in rounds]}]
-    check(0.01 < adapt_cost.noise(cells) < 0.02 and adapt_cost.noise(cells[1:]) is None, adapt_cost.noise(cells))
-    equal([adapt_cost.surely_low(c, adapt_cost.noise(cells)) for c in cells], [False, False, True])
+    check(0.01 < figures.noise(cells) < 0.02 and figures.noise(cells[1:]) is None, figures.noise(cells))
+    equal([figures.surely_low(c, figures.noise(cells)) for c in cells], [False, False, True])
+    # 3 s in which 90 frames were answered, 25 ms each by the serving plan: 2.25 s
+    samples = [(0, 0, "watching"), (1, 50, "watching"), (1.5, 60, "verifying"), (3, 100, "verifying"), (4, 140, "watching")]
+    trials = [{"bottleneck_ms": 25}, {"bottleneck_ms": 50}]
+    equal(figures.turns_cost_s(samples, [{"trials": trials}]), [0.75])
+    equal(figures.turns_cost_s(samples[:4], [{"trials": trials}]), [None])
+    lost = {"turns": {"verdict": "worse"}, "cost_s": 0.75}
+    cells = [{"duration": 15, "rounds": [{"on": {"turns": [lost, lost, {"turns": {"verdict": "better"}, "cost_s": 1}]}},
+                                         {"on": {"turns": [{**lost, "cost_s": None}]}}, {"on": {"turns": []}}]}]
+    equal(figures.lost_turns_cost(cells), [1.5 / 21])
     equal(adapt_cost.arguments(["--networks", "all"]).networks, list(adapt_cost.NETWORKS))
 
 
