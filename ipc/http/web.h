@@ -68,12 +68,16 @@ enum web_body {
 };
 
 /* One request, from its header on. */
+/* What the first line of a request asks for, as it came. */
+struct web_target {
+    bool plain;   /* no spaces, no control characters */
+    size_t bytes; /* up to a NUL */
+};
+
 struct web_request {
     struct web_listener *listener; /* borrowed */
     struct MHD_Connection *http;   /* borrowed until it is completed */
-    bool begun;                    /* its head is here, and judged */
-    bool target_plain;             /* as it came: no spaces, no control characters */
-    size_t target_bytes;           /* as it came, up to a NUL */
+    struct web_target target;
     const struct web_route *route;
     const char *host;               /* whom it is for, with a port perhaps; NULL: it does not say */
     char authority[WEB_HOST_BYTES]; /* of a target that is a whole address */

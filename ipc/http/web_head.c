@@ -136,10 +136,9 @@ static bool is_one_word(const char *s)
     return n > 0 && is_text(s, n) && !strpbrk(s, " \t");
 }
 
-void web_head_note(struct web_request *q, const char *target)
+struct web_target web_head_target_of(const char *text)
 {
-    q->target_plain = is_one_word(target);
-    q->target_bytes = strlen(target);
+    return (struct web_target){.plain = is_one_word(text), .bytes = strlen(text)};
 }
 
 /* Whether METHOD and the target are the whole line before the version, but for one space behind
@@ -147,7 +146,7 @@ void web_head_note(struct web_request *q, const char *target)
 static bool is_whole(const struct web_request *q, const char *method, const char *version)
 {
     return version < method ||
-           (size_t)(version - method) == strlen(method) + 1 + q->target_bytes + 1;
+           (size_t)(version - method) == strlen(method) + 1 + q->target.bytes + 1;
 }
 
 /* What is wrong with the lines themselves. */
@@ -156,7 +155,7 @@ static const char *line_doubt(const struct web_request *q, const char *method, c
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(q->http, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
-    if (!q->target_plain || !is_one_word(method) || (is_kept() && !is_whole(q, method, version))) {
+    if (!q->target.plain || !is_one_word(method) || (is_kept() && !is_whole(q, method, version))) {
         return "its first line has control characters, or spaces where none belong";
     }
     if (info && is_kept() && !is_plain(method, version, info->header_size)) {

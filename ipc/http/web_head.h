@@ -16,9 +16,9 @@
  * head is kept, it refuses more than libmicrohttpd would, and says why. */
 int web_head_strictness(void);
 
-/** web_head_note() - keeps what web_head_doubt() needs of the target. @target: as it came, before
- * libmicrohttpd cuts and unescapes it. */
-void web_head_note(struct web_request *q, const char *target);
+/** web_head_target_of() - @text: the target as it came, before libmicrohttpd cuts and unescapes it.
+ * Return: what web_head_doubt() needs of it. */
+struct web_target web_head_target_of(const char *text);
 
 /** web_head_doubt() - @method, @version: as libmicrohttpd passed them. Return: what is ambiguous;
  * the connection must be closed then. NULL: nothing is. */

@@ -107,8 +107,8 @@ static json_t *classes_of(struct job *j, const struct piped_frame *f)
 
     if (j->picture && web_place_decoder(j->place, j->form, &d) == 0) {
         top = shw_top(d, f->output, j->top);
-        j->call.no_outputs &= top != NULL;
     }
+    j->call.no_outputs &= top != NULL;
     return top ? json_pack("{s:o}", "top", top) : NULL;
 }
 

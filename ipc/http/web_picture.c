@@ -63,64 +63,6 @@ bool web_picture_settle(struct web_request *q, struct web_reply *r)
     return !foreign && q->body_kind == WEB_BODY_JSON;
 }
 
-/* The coefficients of all its blocks, which a decoder keeps where they come in several scans: those
- * of one component are as many as its samples, of two bytes, in whole blocks. */
-static size_t coefficients(const uint8_t *sof, size_t bytes, uint32_t width, uint32_t height)
-{
-    size_t count = bytes > 9 ? sof[9] : 4, sum = 0, across = 1, down = 1;
-
-    for (size_t i = 0; i < count && 12 + 3 * i < bytes; i++) {
-        across = base_max(across, (size_t)(sof[11 + 3 * i] >> 4));
-        down = base_max(down, (size_t)(sof[11 + 3 * i] & 15));
-    }
-    for (size_t i = 0; i < count; i++) {
-        bool known = 12 + 3 * i < bytes;
-        size_t h = known ? base_max((size_t)(sof[11 + 3 * i] >> 4), (size_t)1) : across;
-        size_t v = known ? base_max((size_t)(sof[11 + 3 * i] & 15), (size_t)1) : down;
-
-        sum += (width / (8 * across) + 1) * h * (height / (8 * down) + 1) * v * 64 * 2;
-    }
-    return sum;
-}
-
-/* What decoding a JPEG file takes beside its pixels: some rows; and its coefficients, if it is
- * progressive or has a scan for each component. */
-static size_t jpeg_work(const struct ctl_image *img)
-{
-    const uint8_t *d = img->data, *sof = NULL;
-    size_t rows = (size_t)img->width * 3 * 64, at = 2, n = img->data_bytes;
-    bool progressive = false, several = true;
-
-    while (at + 4 <= n && d[at] == 0xff) {
-        uint8_t m = d[at + 1];
-
-        if (m == 0xff || m == 0x01 || (m >= 0xd0 && m <= 0xd7)) { /* without a length */
-            at += m == 0xff ? 1 : 2;
-            continue;
-        }
-        if (m >= 0xc0 && m <= 0xcf && m != 0xc4 && m != 0xc8 && m != 0xcc) {
-            sof = d + at;
-            progressive = (m & 3) == 2;
-        } else if (m == 0xda) {
-            several = !sof || at + 4 >= n || (size_t)(sof - d) + 9 >= n || d[at + 4] < sof[9];
-            break;
-        }
-        at += 2 + (size_t)d[at + 2] * 256 + d[at + 3];
-    }
-    return rows + (progressive || several
-                       ? coefficients(sof ? sof : d, sof ? n - (size_t)(sof - d) : 0, img->width,
-                                      img->height)
-                       : 0);
-}
-
-/* An interlaced PNG file may need all its pixels a second time, to be turned. */
-static size_t png_work(const struct ctl_image *img)
-{
-    bool interlaced = img->data_bytes > 28 && img->data[28] != 0;
-
-    return (size_t)img->width * 16 + (interlaced ? img->bytes : 0);
-}
-
 /* Within what is ever allowed. Return: false: @r is the error. */
 static bool judge_cost(const struct web_request *q, const struct ctl_image *img,
                        const struct web_need *need, struct web_reply *r)
@@ -160,9 +102,8 @@ bool web_picture_read(const struct web_request *q, struct ctl_image *ret, struct
         return false;
     }
     img.bytes = (size_t)img.width * img.height * img.channels;
-    *ret_need = (struct web_need){.width = img.width,
-                                  .height = img.height,
-                                  .work_bytes = jpeg ? jpeg_work(&img) : png_work(&img)};
+    *ret_need =
+        (struct web_need){.width = img.width, .height = img.height, .work_bytes = img.work_bytes};
     *ret = img;
     return judge_cost(q, &img, ret_need, r);
 }

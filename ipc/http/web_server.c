@@ -52,7 +52,7 @@ static void on_completed(void *arg, struct MHD_Connection *http, void **context,
     struct web *w = ((struct web_listener *)arg)->web;
     struct web_request *q = *context;
 
-    if (q && q->begun) {
+    if (q) {
         web_memory_give(&w->memory, q->owner, q->claimed);
         free(q->body);
         web_conn_works(w->watch, conn_of(http), false);
@@ -68,20 +68,6 @@ static bool is_type(const char *given, const char *type)
     size_t n = strlen(type);
 
     return strncasecmp(given, type, n) == 0 && strchr("; \t", given[n]);
-}
-
-/* image/jpg is what many clients say. */
-static bool is_picture(const char *type)
-{
-    static const char *const types[] = {"image/jpeg", "image/jpg",   "image/pjpeg",
-                                        "image/png",  "image/x-png", "image/*"};
-
-    for (size_t i = 0; i < base_array_count(types); i++) {
-        if (is_type(type, types[i])) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* What the body is. Return: false: @r says why not. */
@@ -102,7 +88,7 @@ static bool read_type(struct web_request *q, struct web_reply *r)
         web_fail(r, 415, "bodies are not compressed (Content-Encoding)");
         return false;
     }
-    if (type && is_picture(type)) {
+    if (type && strncasecmp(type, "image/", 6) == 0) { /* the first bytes tell which */
         q->body_kind = WEB_BODY_PICTURE;
     } else if (type && is_type(type, "multipart/form-data")) {
         q->body_kind = WEB_BODY_FORM;
@@ -117,8 +103,8 @@ static bool read_type(struct web_request *q, struct web_reply *r)
     } else {
         web_fail(r, 415,
                  "a body is application/json, application/octet-stream, image/jpeg, image/png or "
-                 "multipart/form-data, not %.64s%s",
-                 type, strncasecmp(type, "image/", 6) == 0 ? "; convert it to JPEG or PNG" : "");
+                 "multipart/form-data, not %.64s",
+                 type);
         return false;
     }
     return true;
@@ -138,13 +124,27 @@ static const char *judge_target(struct web_request *q, const char *target, struc
     return path;
 }
 
+static size_t body_most(const struct web_request *q)
+{
+    return q->route->body ? (size_t)(q->listener->web->o.body_mb * 1e6) : BODY_LEAST;
+}
+
+static void fail_large(const struct web_request *q, struct web_reply *r)
+{
+    if (q->route->body) {
+        web_fail(r, 413, "the body is larger than --body-mb allows, %g MB",
+                 q->listener->web->o.body_mb);
+    } else {
+        web_fail(r, 413, "this path takes no body; it has more than %u bytes", BODY_LEAST);
+    }
+}
+
 /* Before the body comes. Return: false: @r is the answer. */
 static bool judge_header(struct web_request *q, const char *path, const char *method,
                          struct web_reply *r)
 {
     struct web *w = q->listener->web;
     const char *length = MHD_lookup_connection_value(q->http, MHD_HEADER_KIND, "Content-Length");
-    size_t most = (size_t)(w->o.body_mb * 1e6);
 
     path = judge_target(q, path, r);
     if (!path) {
@@ -164,22 +164,35 @@ static bool judge_header(struct web_request *q, const char *path, const char *me
         web_fail(r, 503, "this server is stopping");
         return false;
     }
-    if (length && strtoull(length, NULL, 10) > (q->route->body ? most : BODY_LEAST)) {
-        web_fail(r, 413, "the body has %.20s bytes; --body-mb allows %g MB", length, w->o.body_mb);
+    if (length && strtoull(length, NULL, 10) > body_most(q)) {
+        fail_large(q, r);
         return false;
     }
     return !q->route->body || read_type(q, r);
 }
 
-/* The first line is here. Return: what becomes the context of the request; NULL: out of memory. */
-static void *on_target(void *arg, const char *target, struct MHD_Connection *http)
+/* The first line is here. Nothing is made yet: libmicrohttpd does not say when it refuses the rest
+ * of the head. Return: the context of the request, none. */
+static void *on_target(void *arg, const char *text, struct MHD_Connection *http)
 {
-    struct web_request *q = calloc(1, sizeof(*q));
+    struct web_target *t = web_conn_target(conn_of(http));
+
+    if (t) {
+        *t = web_head_target_of(text ? text : "");
+    }
+    return NULL;
+}
+
+/* The head is here. Return: owned by on_completed(); NULL: out of memory. */
+static struct web_request *request_new(struct web_listener *l, struct MHD_Connection *http)
+{
+    const struct web_target *t = web_conn_target(conn_of(http));
+    struct web_request *q = t ? calloc(1, sizeof(*q)) : NULL;
 
     if (q) {
-        q->listener = arg;
+        q->listener = l;
         q->http = http;
-        web_head_note(q, target ? target : "");
+        q->target = *t;
     }
     return q;
 }
@@ -190,7 +203,6 @@ static enum MHD_Result begin(struct web_request *q, const char *path, const char
     struct web_reply r = {0};
     const char *doubt;
 
-    q->begun = true;
     q->owner = web_conn_owner(conn_of(q->http));
     q->begin_ns = base_now_ns();
     web_conn_owes(q->listener->web->watch, conn_of(q->http), true);
@@ -230,7 +242,7 @@ static unsigned grow(struct web_request *q, size_t needed)
 static enum MHD_Result receive(struct web_request *q, const char *data, size_t bytes)
 {
     struct web *w = q->listener->web;
-    size_t most = q->route->body ? (size_t)(w->o.body_mb * 1e6) : BODY_LEAST;
+    size_t most = body_most(q);
 
     w->count.received_bytes += bytes;
     q->all_bytes += bytes;
@@ -256,7 +268,7 @@ static enum MHD_Result finish(struct web_request *q)
 
     web_conn_works(w->watch, conn_of(q->http), true);
     if (q->refused == 413) {
-        web_fail(&r, 413, "the body is larger than --body-mb allows, %g MB", w->o.body_mb);
+        fail_large(q, &r);
     } else if (q->refused) {
         web_fail_memory(&r, w);
     } else if (q->route->body && q->bytes == 0) {
@@ -275,7 +287,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *http, const 
     struct web_request *q = *context;
     enum MHD_Result rc;
 
-    if (!q || !q->begun) {
+    if (!q) {
+        *context = q = request_new(arg, http);
         return q ? begin(q, path, method, version) : MHD_NO;
     }
     if (*bytes > 0) {

@@ -22,6 +22,7 @@ struct web_conn {
     int fd;
     uint64_t since_ns; /* of what it does now */
     bool works, owes, cut;
+    struct web_target target; /* only its own thread has it */
 };
 
 struct web_watch {
@@ -219,6 +220,11 @@ struct web_conn *web_conn_add(struct web_watch *w, const struct web_listener *l,
 struct web_owner *web_conn_owner(struct web_conn *c)
 {
     return c ? c->owner : NULL;
+}
+
+struct web_target *web_conn_target(struct web_conn *c)
+{
+    return c ? &c->target : NULL;
 }
 
 void web_conn_remove(struct web_watch *w, struct web_conn *c)

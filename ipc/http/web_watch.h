@@ -26,6 +26,9 @@ struct web_watch *web_watch_free(struct web_watch *watch);
 struct web_conn *web_conn_add(struct web_watch *watch, const struct web_listener *l, int fd);
 /** web_conn_owner() - Return: NULL for NULL. */
 struct web_owner *web_conn_owner(struct web_conn *c);
+/** web_conn_target() - Return: where the target of the request that comes in is kept until its head
+ * is here; NULL for NULL. Threads: the connection's. */
+struct web_target *web_conn_target(struct web_conn *c);
 void web_conn_remove(struct web_watch *watch, struct web_conn *c);
 /** web_conn_works() - @works: an answer is computed; false: the time begins again. */
 void web_conn_works(struct web_watch *watch, struct web_conn *c, bool works);

@@ -218,6 +218,8 @@ static int find_sizes(struct infer *in, size_t k)
         inputs_text(info, in->frame_text[k == INFER_F16], sizeof(in->frame_text[0]));
         if (k == 0) {
             find_types(in);
+            in->rank = info->input_count == 1 ? info->inputs[0].rank : 0;
+            memcpy(in->dim, info->inputs[0].dim, sizeof(in->dim));
         }
         in->streams[k] = piped_stream_close(in->streams[k]);
     }

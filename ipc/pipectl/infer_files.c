@@ -104,8 +104,8 @@ static int add_once(struct infer *in, const char *path)
 
 static int is_input(const struct dirent *e)
 {
-    static const char *const ends[] = {".jpg", ".jpeg", ".png", ".ppm", ".pgm",
-                                       ".pnm", ".f32",  ".f16", ".npy"};
+    static const char *const ends[] = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".ppm",
+                                       ".pgm", ".pnm",  ".f32", ".f16",  ".npy"};
     const char *dot = strrchr(e->d_name, '.');
 
     for (size_t i = 0; dot && i < base_array_count(ends); i++) {
@@ -272,6 +272,37 @@ bool infer_has_f16(const struct infer *in)
     return false;
 }
 
+/* An array of NumPy has the input's shape, but for ones and numbers of frames in front of it, or one
+ * dimension. */
+static bool shape_fits(const struct infer *in, const struct ctl_image *img)
+{
+    size_t first = 0;
+
+    while (first < in->rank && in->dim[first] == 1) {
+        first++;
+    }
+    if (img->rank <= 1 || in->rank == 0) {
+        return true;
+    }
+    for (size_t k = in->rank; k > first; k--) {
+        size_t behind = in->rank - k + 1; /* from the last one on */
+
+        if (behind > img->rank || img->dim[img->rank - behind] != in->dim[k - 1]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void shape_text(const struct ctl_image *img, char *ret, size_t bytes)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < img->rank && n < bytes; i++) {
+        n += (size_t)snprintf(ret + n, bytes - n, "%s%zu", i ? "," : "", img->dim[i]);
+    }
+}
+
 /* Adds the frames of a raw file. */
 static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
 {
@@ -286,6 +317,16 @@ static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
         snprintf(error, sizeof(error),
                  "its %zu bytes are not a multiple of a frame, which has %zu: %s", img->bytes,
                  frame_bytes, in->frame_text[img->f16]);
+        return add_item(in, file, 0, PIPED_TENSOR, error);
+    }
+    if (!shape_fits(in, img)) {
+        char shape[160];
+
+        shape_text(img, shape, sizeof(shape));
+        snprintf(error, sizeof(error),
+                 "the array has the shape [%s], and the model's input is %s; transpose it, or save "
+                 "a.ravel() if its elements are in the right order",
+                 shape, in->frame_text[img->f16]);
         return add_item(in, file, 0, PIPED_TENSOR, error);
     }
     in->most_bytes[img->f16 ? INFER_F16 : 0] = frame_bytes;

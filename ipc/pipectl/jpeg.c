@@ -16,13 +16,15 @@
 #include "ipc/show/canvas.h"
 
 #define MEMORY_MAX (512l << 20)
-#define SCANS_MAX 100 /* ordinary progressive files have about ten */
+#define SCANS_MAX 100  /* ordinary progressive files have about ten */
+#define ZEROS_READ 64u /* bytes; the decoder reads that far ahead at most */
 
 /* libjpeg calls on_error(), which must not return. Texts are kept, not printed. */
 struct failure {
     struct jpeg_error_mgr base;
     jmp_buf leave;
-    bool ended; /* the file has no more bytes; libjpeg was given an end of the picture */
+    bool ended;  /* the file has no more bytes; libjpeg was given an end of the picture */
+    bool strays; /* bytes before a marker were left out */
     char text[JMSG_LENGTH_MAX + 96];
 };
 
@@ -31,7 +33,9 @@ struct reader {
     struct failure f;
     struct jpeg_progress_mgr progress;
     struct picture_rows rows;
-    uint8_t *held; /* owned; rows that are not written straight to their places */
+    uint8_t *held;    /* owned; rows that are not written straight to their places */
+    unsigned scanned; /* bit c: component c came in a scan */
+    size_t zeros;     /* bytes; that the file ends in */
 };
 
 static void fail(j_common_ptr jpeg, const char *format, ...)
@@ -89,6 +93,8 @@ static void on_warning(j_common_ptr any)
 
     switch (any->err->msg_code) {
     case JWRN_EXTRANEOUS_DATA:
+        f->strays = true;
+        return;
     case JWRN_ADOBE_XFORM:
     case JWRN_JFIF_MAJOR:
     case JWRN_NOT_SEQUENTIAL:
@@ -130,11 +136,17 @@ static struct jpeg_error_mgr *told_in(struct failure *f)
 
 /* ---- reading ---- */
 
-/* A few bytes may ask for thousands of scans over a large picture. */
-static void on_progress(j_common_ptr jpeg)
+/* Called in each scan. A few bytes may ask for thousands of them over a large picture. */
+static void on_progress(j_common_ptr any)
 {
-    if (((j_decompress_ptr)jpeg)->input_scan_number > SCANS_MAX) {
-        fail(jpeg, "it has more than %d scans; save it again", SCANS_MAX);
+    j_decompress_ptr jpeg = (j_decompress_ptr)any;
+    struct reader *r = any->client_data;
+
+    if (jpeg->input_scan_number > SCANS_MAX) {
+        fail(any, "it has more than %d scans; save it again", SCANS_MAX);
+    }
+    for (int i = 0; i < jpeg->comps_in_scan; i++) {
+        r->scanned |= 1u << jpeg->cur_comp_info[i]->component_index;
     }
 }
 
@@ -188,15 +200,16 @@ static void rgb_of_cmyk(uint8_t *row, size_t width)
     }
 }
 
-/* The rest of a progressive file may be missing after any scan: then some bits of coefficients are
- * not there. Files of one scan, or whose last bits are there, may end without a marker. */
-static void check_scans(j_decompress_ptr jpeg)
+/* The rest of a file of several scans may be missing after any of them: then a component did not
+ * come, or, of a progressive one that does not end as it should, some bits of coefficients. */
+static void check_scans(struct reader *r)
 {
-    struct failure *f = (struct failure *)jpeg->err;
-    bool lacks = f->ended && jpeg_has_multiple_scans(jpeg) && !jpeg->coef_bits;
+    j_decompress_ptr jpeg = &r->jpeg;
+    bool lacks = false;
 
-    for (int c = 0; f->ended && jpeg->coef_bits && c < jpeg->num_components; c++) {
-        for (size_t i = 0; i < DCTSIZE2; i++) {
+    for (int c = 0; jpeg_has_multiple_scans(jpeg) && c < jpeg->num_components; c++) {
+        lacks |= (r->scanned & 1u << c) == 0;
+        for (size_t i = 0; (r->f.ended || r->f.strays) && jpeg->coef_bits && i < DCTSIZE2; i++) {
             lacks |= jpeg->coef_bits[c][i] != 0;
         }
     }
@@ -206,6 +219,22 @@ static void check_scans(j_decompress_ptr jpeg)
     }
 }
 
+/* Where the end of a file was never written, there are zeros, which decode as well. */
+static void check_zeros(struct reader *r)
+{
+    j_decompress_ptr jpeg = &r->jpeg;
+    size_t left = r->f.ended ? 0 : jpeg->src->bytes_in_buffer;
+
+    if (r->zeros <= left + ZEROS_READ) {
+        return;
+    }
+    if (jpeg_has_multiple_scans(jpeg)) {
+        fail((j_common_ptr)jpeg, "the file is cut short: it ends in %zu zeros", r->zeros);
+    }
+    fail((j_common_ptr)jpeg, "the file is cut short: %u of %u rows are whole, then zeros follow",
+         whole_rows(jpeg), jpeg->image_height);
+}
+
 static void read_rows(struct reader *r, uint8_t *to)
 {
     j_decompress_ptr jpeg = &r->jpeg;
@@ -213,7 +242,7 @@ static void read_rows(struct reader *r, uint8_t *to)
     size_t row_bytes = (size_t)r->rows.width * r->rows.channels, held = 0;
 
     jpeg_start_decompress(jpeg);
-    check_scans(jpeg);
+    check_scans(r);
     /* the last one may be of four channels, before it is RGB */
     r->held = direct ? NULL : malloc(PICTURE_ROWS_AT_ONCE * row_bytes + r->rows.width);
     if (!direct && !r->held) {
@@ -222,6 +251,7 @@ static void read_rows(struct reader *r, uint8_t *to)
     while (jpeg->output_scanline < jpeg->output_height) {
         JSAMPROW row = direct ? to + jpeg->output_scanline * row_bytes : r->held + held * row_bytes;
 
+        check_zeros(r);
         jpeg_read_scanlines(jpeg, &row, 1);
         if (jpeg->out_color_space == JCS_CMYK) {
             rgb_of_cmyk(row, r->rows.width);
@@ -231,7 +261,18 @@ static void read_rows(struct reader *r, uint8_t *to)
             picture_put_rows(&r->rows, jpeg->output_scanline - (uint32_t)held, held, r->held, to);
             held = 0;
         }
-    } /* what comes after the last row is nobody's business */
+    }
+    check_zeros(r);
+}
+
+static size_t zeros_at_end(const struct ctl_image *img)
+{
+    size_t n = 0;
+
+    while (n < img->data_bytes && img->data[img->data_bytes - 1 - n] == 0) {
+        n++;
+    }
+    return n;
 }
 
 static void read_header(struct reader *r, const struct ctl_image *img)
@@ -245,6 +286,14 @@ static void read_header(struct reader *r, const struct ctl_image *img)
     jpeg_set_marker_processor(jpeg, JPEG_APP0 + 1, on_app1);
     jpeg_mem_src(jpeg, img->data, img->data_bytes);
     jpeg_read_header(jpeg, TRUE);
+    if (jpeg->arith_code) { /* libjpeg cannot tell such a file from one that is cut */
+        fail((j_common_ptr)jpeg,
+             "a JPEG file with arithmetic coding; convert it: convert FILE FILE.png");
+    }
+    if (r->rows.orientation == 0) { /* EXIF between scans is too late */
+        r->rows.orientation = 1;
+    }
+    r->zeros = zeros_at_end(img);
     jpeg->out_color_space = colours_of(jpeg);
     if (!picture_size_fits(jpeg->image_width, jpeg->image_height, r->f.text, sizeof(r->f.text))) {
         longjmp(r->f.leave, 1);
@@ -254,9 +303,25 @@ static void read_header(struct reader *r, const struct ctl_image *img)
     r->rows.channels = jpeg->num_components == 1 ? 1 : 3;
 }
 
+/* Some rows; and where a picture comes in several scans, the coefficients of all its blocks, which
+ * libjpeg keeps until the last one. */
+static size_t work_bytes(j_decompress_ptr jpeg)
+{
+    size_t sum = (size_t)jpeg->image_width * 3 * 64;
+
+    for (int c = 0; jpeg_has_multiple_scans(jpeg) && c < jpeg->num_components; c++) {
+        const jpeg_component_info *comp = &jpeg->comp_info[c];
+        size_t h = (size_t)comp->h_samp_factor, v = (size_t)comp->v_samp_factor;
+
+        sum += (comp->width_in_blocks / h + 1) * h * (comp->height_in_blocks / v + 1) * v *
+               sizeof(JBLOCK);
+    }
+    return sum;
+}
+
 /* Reads the header; with @to, also the rows. */
-static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret, char *ret_error,
-               size_t error_bytes)
+static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
+               size_t *ret_work_bytes, char *ret_error, size_t error_bytes)
 {
     struct reader r = {.held = NULL};
     int rc;
@@ -268,6 +333,7 @@ static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *re
     } else {
         jpeg_create_decompress(&r.jpeg);
         read_header(&r, img);
+        *ret_work_bytes = work_bytes(&r.jpeg);
         if (to) {
             read_rows(&r, to);
         }
@@ -282,7 +348,7 @@ static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *re
 int ctl_jpeg_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
     struct picture_rows rows;
-    int rc = run(img, NULL, &rows, ret_error, error_bytes);
+    int rc = run(img, NULL, &rows, &img->work_bytes, ret_error, error_bytes);
 
     if (rc == 0) {
         picture_upright(&rows, &img->width, &img->height, &img->channels);
@@ -293,8 +359,9 @@ int ctl_jpeg_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
 int ctl_jpeg_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
 {
     struct picture_rows rows;
+    size_t work;
 
-    return run(img, to, &rows, ret_error, error_bytes);
+    return run(img, to, &rows, &work, ret_error, error_bytes);
 }
 
 /* ---- writing ---- */

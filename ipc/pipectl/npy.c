@@ -11,12 +11,6 @@
 #include "ipc/pipectl/picture_rows.h"
 
 #define MAGIC "\x93NUMPY"
-#define DIMS_MAX 8u
-
-struct header {
-    const char *type; /* "<f4", within the text */
-    size_t rank, dim[DIMS_MAX];
-};
 
 bool ctl_npy_begins(const struct ctl_image *img)
 {
@@ -40,7 +34,7 @@ static const char *value_of(const char *text, const char *key)
     return at ? at + strlen(quoted) : NULL;
 }
 
-static bool read_shape(const char *text, struct header *ret)
+static bool read_shape(const char *text, struct ctl_image *ret)
 {
     if (!text || *text++ != '(') {
         return false;
@@ -49,7 +43,7 @@ static bool read_shape(const char *text, struct header *ret)
         char *end;
         unsigned long long v = strtoull(text, &end, 10);
 
-        if (*text < '0' || *text > '9' || ret->rank == DIMS_MAX || v > (size_t)1 << 40) {
+        if (*text < '0' || *text > '9' || ret->rank == CTL_DIMS_MAX || v > (size_t)1 << 40) {
             return false;
         }
         ret->dim[ret->rank++] = (size_t)v;
@@ -77,7 +71,7 @@ static int read_header(struct ctl_image *img, char **ret_text)
 }
 
 /* (height, width), or (height, width, 1 or 3) */
-static bool is_picture(const struct header *h)
+static bool is_picture(const struct ctl_image *h)
 {
     return h->rank == 2 || (h->rank == 3 && (h->dim[2] == 1 || h->dim[2] == 3));
 }
@@ -85,44 +79,43 @@ static bool is_picture(const struct header *h)
 int ctl_npy_open(struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
     base_autofree char *text = NULL;
-    struct header h = {.rank = 0};
-    const char *order;
+    const char *type, *order;
     size_t row_bytes;
     bool picture;
 
     if (read_header(img, &text) < 0) {
         return fail(ret_error, error_bytes, "broken header of an array of NumPy");
     }
-    h.type = value_of(text, "descr");
+    type = value_of(text, "descr");
     order = value_of(text, "fortran_order");
-    if (!h.type || !order || !read_shape(value_of(text, "shape"), &h)) {
+    if (!type || !order || !read_shape(value_of(text, "shape"), img)) {
         return fail(ret_error, error_bytes, "broken header of an array of NumPy");
     }
     if (strncmp(order, "True", 4) == 0) {
         return fail(ret_error, error_bytes,
                     "the array is in Fortran's order; save numpy.ascontiguousarray(a)");
     }
-    picture = strncmp(h.type, "'|u1'", 5) == 0;
-    img->f16 = strncmp(h.type, "'<f2'", 5) == 0;
-    if (!picture && !img->f16 && strncmp(h.type, "'<f4'", 5) != 0) {
+    picture = strncmp(type, "'|u1'", 5) == 0;
+    img->f16 = strncmp(type, "'<f2'", 5) == 0;
+    if (!picture && !img->f16 && strncmp(type, "'<f4'", 5) != 0) {
         return fail(ret_error, error_bytes,
                     "the array's elements are no float32, float16 or uint8; use a.astype()");
     }
     img->bytes = img->data_bytes - img->pixels_at;
     img->kind = CTL_IMAGE_RAW;
     if (picture) {
-        if (!is_picture(&h)) {
+        if (!is_picture(img)) {
             return fail(ret_error, error_bytes,
                         "an array of uint8 must be a picture: (height, width) or (height, width, "
                         "3)");
         }
-        if (!picture_size_fits(h.dim[1], h.dim[0], ret_error, error_bytes)) {
+        if (!picture_size_fits(img->dim[1], img->dim[0], ret_error, error_bytes)) {
             return -EINVAL;
         }
         img->kind = CTL_IMAGE_PIXELS;
-        img->height = (uint32_t)h.dim[0];
-        img->width = (uint32_t)h.dim[1];
-        img->channels = h.rank == 3 ? (uint32_t)h.dim[2] : 1;
+        img->height = (uint32_t)img->dim[0];
+        img->width = (uint32_t)img->dim[1];
+        img->channels = img->rank == 3 ? (uint32_t)img->dim[2] : 1;
         row_bytes = (size_t)img->width * img->channels;
         if (img->bytes < row_bytes * img->height) {
             picture_cut_short(img->bytes / row_bytes, img->height, ret_error, error_bytes);

@@ -118,11 +118,8 @@ int ctl_image_next(struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
     size_t at = img->pixels_at + img->bytes;
 
-    if (img->kind != CTL_IMAGE_PNM || at == img->data_bytes) {
+    if (img->kind != CTL_IMAGE_PNM || !pnm_begins(img, at)) {
         return 0;
-    }
-    if (!pnm_begins(img, at)) {
-        return fail(-EINVAL, ret_error, error_bytes, "no PNM header follows the picture");
     }
     return pnm_size(img, at, ret_error, error_bytes) < 0 ? -EINVAL : 1;
 }
@@ -132,23 +129,21 @@ static const char *foreign(const struct ctl_image *img)
 {
     static const struct {
         const char *begins, *why;
-        size_t at;
+        size_t at, bytes;
     } formats[] = {
-        {"GIF8", "a GIF file; convert it: convert FILE[0] FILE.png", 0},
-        {"BM", "a BMP file; convert it: convert FILE FILE.png", 0},
-        {"WEBP", "a WebP file; convert it: dwebp FILE -o FILE.png", 8},
-        {"II*", "a TIFF file; convert it: convert FILE FILE.png", 0},
-        {"MM", "a TIFF file; convert it: convert FILE FILE.png", 0},
-        {"ftyp", "a HEIF, AVIF or video file; convert it: ffmpeg -i FILE FILE.png", 4},
-        {"P2", "a PGM file in text; convert it: convert FILE FILE.png", 0},
-        {"P3", "a PPM file in text; convert it: convert FILE FILE.png", 0},
+        {"GIF8", "a GIF file; convert it: convert FILE[0] FILE.png", 0, 4},
+        {"BM", "a BMP file; convert it: convert FILE FILE.png", 0, 2},
+        {"WEBP", "a WebP file; convert it: dwebp FILE -o FILE.png", 8, 4},
+        {"II*\0", "a TIFF file; convert it: convert FILE FILE.png", 0, 4},
+        {"MM\0*", "a TIFF file; convert it: convert FILE FILE.png", 0, 4},
+        {"ftyp", "a HEIF, AVIF or video file; convert it: ffmpeg -i FILE FILE.png", 4, 4},
+        {"P2", "a PGM file in text; convert it: convert FILE FILE.png", 0, 2},
+        {"P3", "a PPM file in text; convert it: convert FILE FILE.png", 0, 2},
     };
 
     for (size_t i = 0; i < base_array_count(formats); i++) {
-        size_t n = strlen(formats[i].begins);
-
-        if (img->data_bytes > formats[i].at + n &&
-            memcmp(img->data + formats[i].at, formats[i].begins, n) == 0) {
+        if (img->data_bytes > formats[i].at + formats[i].bytes &&
+            memcmp(img->data + formats[i].at, formats[i].begins, formats[i].bytes) == 0) {
             return formats[i].why;
         }
     }

@@ -25,11 +25,15 @@ enum ctl_image_kind {
     CTL_IMAGE_PNG,
 };
 
+#define CTL_DIMS_MAX 8u
+
 struct ctl_image {
     enum ctl_image_kind kind;
     bool f16;                         /* raw: halves instead of floats */
     uint32_t width, height, channels; /* 1: GRAY8, 3: RGB24; raw: 0 */
+    size_t rank, dim[CTL_DIMS_MAX];   /* raw, of an array of NumPy; else 0 */
     size_t bytes;                     /* decoded: width * height * channels; raw: of the file */
+    size_t work_bytes;                /* compressed: what decoding takes besides */
     uint8_t *data;                    /* owned: the file */
     size_t data_bytes, pixels_at;     /* not compressed: where pixels or elements start */
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <png.h>
+#include <zlib.h>
 
 #include "ipc/pipectl/picture.h"
 #include "ipc/pipectl/picture_rows.h"
@@ -15,6 +16,7 @@
 
 #define SIGNATURE_BYTES 8u
 #define CHUNK_BYTES 12u /* of a chunk besides its data */
+#define PNG_IDAT 0x49444154u
 #define STEP_BYTES 256u /* read at once: a file that is cut gives the rows up to its last step */
 
 struct reader {
@@ -70,7 +72,9 @@ static uint8_t orientation_of(const uint8_t *data, size_t bytes)
             break;
         }
         if (memcmp(p + 4, "eXIf", 4) == 0) {
-            return picture_orientation(p + 8, length);
+            bool whole = crc32(0, p + 4, (uInt)length + 4) == png_get_uint_32(p + 8 + length);
+
+            return whole ? picture_orientation(p + 8, length) : 1;
         }
         at += CHUNK_BYTES + length;
     }
@@ -146,12 +150,13 @@ static void read_rows(struct reader *r, uint8_t *to)
 }
 
 /* Says what is wrong, and where. Return: 0 if nothing is: all rows are there, and only chunks after
- * them are not. */
+ * them are cut or damaged. */
 static int told(const struct reader *r, bool rows, char *ret_error, size_t error_bytes)
 {
     if (!rows) {
         snprintf(ret_error, error_bytes, "%s", r->text);
-    } else if (r->ended && r->done == r->rows.height) {
+    } else if (r->done == r->rows.height &&
+               (r->ended || png_get_io_chunk_type(r->png) != PNG_IDAT)) {
         return 0;
     } else if (r->ended) {
         picture_cut_short(r->done, r->rows.height, ret_error, error_bytes);
@@ -162,9 +167,18 @@ static int told(const struct reader *r, bool rows, char *ret_error, size_t error
     return -EINVAL;
 }
 
+/* Rows; of an interlaced picture that must be turned, all of them. */
+static size_t work_bytes(const struct reader *r)
+{
+    bool interlaced = png_get_interlace_type(r->png, r->info) != PNG_INTERLACE_NONE;
+
+    return (size_t)r->rows.width * 16 +
+           (interlaced ? (size_t)r->rows.width * r->rows.height * r->rows.channels : 0);
+}
+
 /* Reads the header; with @to, also the rows. */
-static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret, char *ret_error,
-               size_t error_bytes)
+static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
+               size_t *ret_work_bytes, char *ret_error, size_t error_bytes)
 {
     struct reader r = {.at = img->data, .left = img->data_bytes};
     int rc;
@@ -178,6 +192,7 @@ static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *re
         rc = told(&r, to != NULL, ret_error, error_bytes);
     } else {
         read_header(&r, img);
+        *ret_work_bytes = work_bytes(&r);
         if (to) {
             read_rows(&r, to);
         }
@@ -192,7 +207,7 @@ static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *re
 int ctl_png_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
     struct picture_rows rows;
-    int rc = run(img, NULL, &rows, ret_error, error_bytes);
+    int rc = run(img, NULL, &rows, &img->work_bytes, ret_error, error_bytes);
 
     if (rc == 0) {
         picture_upright(&rows, &img->width, &img->height, &img->channels);
@@ -203,8 +218,9 @@ int ctl_png_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
 int ctl_png_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
 {
     struct picture_rows rows;
+    size_t work;
 
-    return run(img, to, &rows, ret_error, error_bytes);
+    return run(img, to, &rows, &work, ret_error, error_bytes);
 }
 
 int ctl_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)

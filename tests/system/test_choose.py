@@ -141,11 +141,12 @@ def a_calibration_set_bounds_the_rounding():
 
 
 def refuses_what_cannot_be():
-    def refused(error, parameters):
+    def refused(error, parameters, words=""):
         try:
             d.call("Optimise", parameters)
         except VarlinkError as e:
             equal(e.error, error)
+            check(words in str(e.parameters), e.parameters)
             return
         check(False, f"{parameters} went through")
 
@@ -157,7 +158,7 @@ def refuses_what_cannot_be():
         refused(invalid, {"ms": 0})
         refused(invalid, {"packed_mib": -1.0})
         refused(invalid, {"episodes": 0})
-        refused("io.piped.LoadFailed", {"ms": 20, "packed_mib": 0.001})
+        refused("io.piped.LoadFailed", {"ms": 20, "packed_mib": 0.001}, "no choice packs its weights into so little memory")
         with d.connect() as v, d.connect() as w:
             v.send("io.piped.Optimise", {"ms": 400})
             w.send("io.piped.Optimise", {"ms": 20})

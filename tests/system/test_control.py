@@ -224,6 +224,7 @@ def load_and_unload():
         equal(s.infer(b"\0" * s.input_bytes).status, "ok")
         equal(fails(d, "Busy", "Load", {"name": "two", "path": DIGITS}),
               {"why": "model two is loaded already: unload it first, or take another name"})
+        equal(fails(d, "org.varlink.service.InvalidParameter", "Unload", {"name": ""}), {"parameter": "name"})
         equal(d.call("Unload", {"name": "two"}), {})
         equal(s.infer(b"\0" * s.input_bytes).status, "unavailable")
         c.ping()

@@ -167,6 +167,12 @@ def pictures_are_answered_with_classes():
                                                          {"Content-Type": "image/png"}))
 
 
+def pictures_without_classes_are_answered_with_outputs():
+    with Daemon(models={"silent": test_outputs.networks()["silent"]}) as d, Http(d) as h:
+        status, _, answer = h.infer("silent", png(48, 40, 3, 1), {"Content-Type": "image/png"})
+        equal((status, [o["shape"] for o in answer.get("outputs", [])], "top" in answer), (200, [[1, 6, 7]], False), answer)
+
+
 def form(data, name="image", boundary="b", more=b""):
     """As curl -F sends it. Return: body, headers."""
     head = 'Content-Disposition: form-data; name="%s"; filename="x"\r\nContent-Type: application/octet-stream\r\n\r\n' % name
@@ -188,7 +194,8 @@ def pictures_come_as_clients_send_them():
         wanted = h.infer("digits", picture, {"Content-Type": "image/png"})[2]["top"]
         quoted = form(picture, boundary="a b'c")[0], {"Content-Type": 'multipart/form-data; charset=x; Boundary="a b\'c"; y=z'}
         for data, kind in ((picture, curl), (picture, {}), (picture, {"Content-Type": "image/jpeg"}), form(picture), quoted,
-                           (picture, {"Content-Type": "image/*"}), (picture, {"Content-Type": "IMAGE/X-PNG; q=1"})):
+                           (picture, {"Content-Type": "image/*"}), (picture, {"Content-Type": "IMAGE/X-PNG; q=1"}),
+                           (picture, {"Content-Type": "image/webp"})):
             status, _, answer = h.infer("digits", data, kind)
             equal((status, answer.get("top")), (200, wanted), kind)
         wanted = h.infer("digits", JPEG, {"Content-Type": "image/jpeg"})[2]["top"]
@@ -201,7 +208,7 @@ def pictures_come_as_clients_send_them():
         for status, words, answer in (
                 (415, "a WebP file; convert it", h.infer("digits", webp, {"Content-Type": "image/png"})),
                 (415, "a GIF file; convert it", h.infer("digits", gif, curl)),
-                (415, "not image/webp; convert it to JPEG or PNG", h.infer("digits", webp, {"Content-Type": "image/webp"})),
+                (415, "a WebP file; convert it", h.infer("digits", webp, {"Content-Type": "image/webp"})),
                 (400, "neither a JPEG nor a PNG", h.infer("digits", b"nothing", {"Content-Type": "image/png"})),
                 (400, "for a picture: -H 'Content-Type: image/png'", h.infer("digits", picture, {BINARY: "0"})),
                 (415, "not JSON: -H 'Content-Type: image/png'", h.infer("digits", picture, {"Content-Type": "application/json"})),
@@ -467,7 +474,7 @@ def examples_of_the_page_run():
 
 
 main((metadata_is_as_the_protocol_says, json_and_binary_agree_with_pipectl, halves_and_other_types_agree,
-      only_valid_rows_are_answered, pictures_are_answered_with_classes, pictures_are_upright,
+      only_valid_rows_are_answered, pictures_are_answered_with_classes, pictures_without_classes_are_answered_with_outputs, pictures_are_upright,
       pictures_come_as_clients_send_them, numbers_are_the_shortest_that_read_back, keys_are_read_as_json_says,
       decoded_outputs_are_those_of_pipectl, a_sidecar_that_changed_decodes_anew, errors_have_codes_and_reasons,
       infinite_values_have_no_form_in_json, metrics_are_the_daemons_and_its_own, examples_of_the_page_run))

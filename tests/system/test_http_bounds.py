@@ -32,6 +32,15 @@ def jpeg_head(width, height, sof, scan=3):
             b"".join(bytes((i, 0)) for i in range(1, scan + 1)) + b"\x00\x3f\x00")
 
 
+def hidden_head(width, height):
+    """A progressive one, in a place that a reader jumps over who takes the stray bytes ff 00 for a marker with a length."""
+    real, plain = (jpeg_head(width, height, sof)[2:] for sof in (0xc2, 0xc0))
+    scan = real.index(b"\xff\xda")
+    plain = plain[plain.index(b"\xff\xc0"):]
+    hides = real[:scan] + b"\xff\xfe" + struct.pack(">H", 2 + len(plain))
+    return b"\xff\xd8\xff\x00" + struct.pack(">H", 2 + len(hides)) + hides + plain + real[scan:]
+
+
 def answered(h, answer):
     equal(answer[0], 200, answer[2])
     return h
@@ -56,6 +65,9 @@ def what_never_fits_is_refused_before_it_is_decoded():
         h.refused(400, "cannot be decoded", h.infer("digits", jpeg_head(8000, 8000, 0xc0), JPEG))
         for sof, scan in ((0xc2, 3), (0xc0, 1)):  # progressive, or a scan for each component: all coefficients
             h.refused(413, "seven eighths of --memory-mb", h.infer("digits", jpeg_head(8000, 8000, sof, scan), JPEG))
+        h.refused(413, "seven eighths of --memory-mb", h.infer("digits", hidden_head(8000, 8000), JPEG))
+        stray = b"\xff\xd8\x12\x34" + jpeg_head(8000, 8000, 0xc0)[2:]  # takes no more than without
+        h.refused(400, "cannot be decoded", h.infer("digits", stray, JPEG))
         answered(h, h.infer("digits", png(8000, 8000, 1), PNG))
     with Daemon(models={"digits": DIGITS}) as d, Http(d, "--memory-mb", "64") as h:
         h.refused(413, "a request may take 56 MB", h.infer("digits", png(5000, 4000, 3), PNG))

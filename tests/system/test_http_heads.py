@@ -153,6 +153,15 @@ def reasons_survive_any_text():
         h.refused(403, "not as a?.example", h.get("/v2", headers={"Host": b"a\xff.example"}))
 
 
+def requests_that_never_begin_leave_nothing():
+    """libmicrohttpd refuses more arguments than it has memory for, and does not say so: a sanitizer would tell what is left."""
+    with Daemon(models={"digits": DIGITS}) as d, Http(d) as h:
+        for _ in range(20):
+            sent(h, b"GET /?" + b"&" * 1100 + b" HTTP/1.1\r\n" + HOST + b"\r\n")
+        equal(h.get("/v2")[0], 200)
+        h.refused(413, "this path takes no body", h.request("GET", "/v2", b"x" * 5000))
+
+
 def methods_and_paths_match_whole():
     with Daemon(models={"digits": DIGITS}) as d, Http(d) as h:
         for method, path, status in (("GE", "/v2/models", 405), ("T", "/v2/models", 405), ("ET", "/v2/models", 405),
@@ -169,4 +178,5 @@ def methods_and_paths_match_whole():
 
 
 main((ambiguous_requests_end_their_connection, first_lines_are_read_whole, headers_that_decide_come_once,
-      nothing_follows_a_body_in_chunks, numbers_of_headers_are_read_whole, reasons_survive_any_text, methods_and_paths_match_whole))
+      nothing_follows_a_body_in_chunks, numbers_of_headers_are_read_whole, reasons_survive_any_text, requests_that_never_begin_leave_nothing,
+      methods_and_paths_match_whole))

@@ -196,6 +196,12 @@ def test_arrays_of_numpy():
           tops(write("grey.ppm", b"P6 8 8 255\n" + grey[..., None].repeat(3, 2).tobytes())))
     equal(tops(saved("two.npy", floats)), tops(write("two.f32", floats.tobytes())))
     equal(tops(saved("half.npy", floats.astype(np.float16))), tops(write("half.f16", floats.astype(np.float16).tobytes())))
+    equal(tops(saved("ones.npy", floats.reshape(2, 1, 1, 16, 16))), tops(path("two.f32")))
+    equal(tops(saved("flat.npy", floats.ravel())), tops(path("two.f32")))
+    bad(1, ["the array has the shape [2,16,16,1], and the model's input is image f32 [1,1,16,16]"], "infer",
+        saved("bad.npy", floats.reshape(2, 16, 16, 1)))
+    bad(1, ["the array has the shape [512,1]"], "infer", saved("bad.npy", floats.reshape(512, 1)))
+    equal(tops(write("tail.pgm", pgm + b"\n")), tops(path("grey.pgm")))
     for array, word in ((floats.astype(np.float64), "a.astype()"), (np.asfortranarray(floats[0, 0]), "ascontiguousarray"),
                         (grey.reshape(64), "must be a picture"), (floats[:, :, :3], "not a multiple of a frame")):
         bad(1, [word], "infer", saved("bad.npy", array))

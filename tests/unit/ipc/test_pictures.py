@@ -204,6 +204,16 @@ def test_other_exif_leaves_it_as_it_is():
     for name, pixels in got.items():
         check(not isinstance(pixels, str) and (pixels == got["plain"]).all(), name, pixels)
     compare({"first of two": files.with_exif(files.with_exif(plain, files.exif(1)), files.exif(8))}, NEAR)
+    scans = files.jpeg(image.convert("CMYK"), progressive=True)
+    at = [at for marker, at in files.markers(scans) if marker == 0xda][1]
+    late = scans[:at] + files.with_exif(b"", files.exif(6)) + scans[at:]
+    got = read_all({"late": late, "scans": scans})
+    check((got["late"] == got["scans"]).all(), "EXIF between scans")
+    one, state = files.chunk(b"eXIf", files.exif(6)), R.getstate()
+    broken = files.png(9, 7, 2, 8, R, before=one[:-1] + bytes((one[-1] ^ 1,)))
+    R.setstate(state)
+    got = read_all({"broken": broken, "plain": files.png(9, 7, 2, 8, R)})
+    check((got["broken"] == got["plain"]).all(), "PNG with a wrong sum of eXIf")
 
 
 # ---- JPEG ----
@@ -287,15 +297,39 @@ def test_files_that_are_cut():
     refused({"lost": files.restarted(whole, strips[:1] + [strips[1][:-40] + b"\xff\xd9"] + strips[2:])}, r"of 80 rows")
 
 
+def test_ends_that_were_never_written():
+    """Zeros, as after a power cut, decode as well; a flat picture may be made of them."""
+    image = photo(320, 240)
+    cases = {}
+    for quality in (60, 92):
+        data = files.jpeg(image, quality=quality)
+        for share in (0.2, 0.5, 0.8):
+            for more in (1, 2):
+                half = data[:int(len(data) * share)]
+                cases["%d %g %d" % (quality, share, more)] = half + bytes(more * len(data) - len(half))
+    for name, why in read_all(cases).items():
+        rows, height = rows_of(why) if isinstance(why, str) else (0, 0)
+        check(height == 240 and rows < 240 * float(name.split()[1]) + 33, name, why if isinstance(why, str) else "was accepted")
+    data = files.jpeg(image, progressive=True)
+    refused({"progressive": data[:len(data) // 2] + bytes(len(data))}, "cut short|damaged")
+    flat = files.jpeg(Image.new("RGB", (640, 480)), optimize=True)
+    compare({"flat": flat, "zeros behind": files.jpeg(image) + bytes(9999)}, NEAR)
+
+
 def test_whole_pictures_without_an_end():
     image = photo(64, 80)
-    cases = {"JPEG": files.jpeg(image), "grey": files.jpeg(image.convert("L")), "progressive": files.jpeg(image, progressive=True)}
+    planes = files.scans([files.jpeg(p) for p in image.split()])
+    cases = {"JPEG": files.jpeg(image), "grey": files.jpeg(image.convert("L")), "progressive": files.jpeg(image, progressive=True),
+             "planes": planes, "flat": files.jpeg(Image.new("RGB", (640, 480)), optimize=True)}
     got = read_all({**{"no end " + k: v[:-2] for k, v in cases.items()}, **cases})
     for name in cases:
         check((got["no end " + name] == got[name]).all(), name, got["no end " + name])
     out = io.BytesIO()
     image.save(out, "PNG")
-    compare({"PNG": out.getvalue()[:-12], "PNG and rubbish": out.getvalue() + b"\0" * 9})
+    compare({"PNG": out.getvalue()[:-12], "PNG and rubbish": out.getvalue() + b"\0" * 9,
+             "sum of the end": out.getvalue()[:-1] + b"\0"})
+    second = [at for marker, at in files.markers(planes) if marker == 0xda][1]
+    refused({"plane": planes[:second], "plane and an end": planes[:second] + b"\xff\xd9"}, "cut short: scans after 1")
     data = cases["progressive"]
     scans = [at for marker, at in files.markers(data) if marker == 0xda]
     refused({"scan %d" % i: data[:at] for i, at in enumerate(scans[1:])}, "cut short: scans after")
@@ -334,6 +368,8 @@ def test_limits_are_named():
     refused({"12 bits": bytes(deep)}, "precision 12; convert it")
     deep[at + 1], deep[at + 4] = 0xc3, 8
     refused({"lossless": bytes(deep)}, "0xc3; convert it")
+    deep[at + 1] = 0xc9
+    refused({"arithmetic": bytes(deep)}, "arithmetic coding; convert it")
 
 
 def main():
