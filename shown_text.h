@@ -86,6 +86,21 @@ static inline bool shown_ok(const void *s, size_t n)
     return true;
 }
 
+/** shown_fit() - Return: how many bytes of @s, UTF-8, are a text of at most @most bytes: all, or
+ * those up to a border between characters. */
+static inline size_t shown_fit(const char *s, size_t most)
+{
+    size_t n = strnlen(s, most + 1);
+
+    if (n > most) {
+        n = most;
+        while (n > 0 && ((uint8_t)s[n] & 0xc0) == 0x80) {
+            n--;
+        }
+    }
+    return n;
+}
+
 /** shown_whole() - drops a character that was cut at the end of the text. */
 static inline void shown_whole(char *text)
 {

@@ -3,6 +3,7 @@
 
 #include "base.h"
 #include "daemon/inspect.h"
+#include "tensor_name.h"
 
 static json_t *ios_json(const struct mdl_inspected_io *io, size_t count)
 {
@@ -10,15 +11,17 @@ static json_t *ios_json(const struct mdl_inspected_io *io, size_t count)
 
     for (size_t i = 0; i < count; i++) {
         json_t *shape = json_array();
+        char name[TENSOR_NAME_BYTES];
 
         for (size_t k = 0; k < io[i].rank; k++) {
             json_array_append_new(shape, io[i].dim[k] >= 0 ? json_integer(io[i].dim[k])
                                          : io[i].symbol[k] ? json_string(io[i].symbol[k])
                                                            : json_null());
         }
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:o, s:s?}", "name", io[i].name,
-                                              "dtype", io[i].dtype, "stored", io[i].stored, "shape",
-                                              shape, "declared", io[i].declared));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:o, s:s?}", "name",
+                                              tensor_name(io[i].name, name), "dtype", io[i].dtype,
+                                              "stored", io[i].stored, "shape", shape, "declared",
+                                              io[i].declared));
     }
     return list;
 }

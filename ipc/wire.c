@@ -106,14 +106,8 @@ _Static_assert(sizeof(struct ipc_event_msg) == IPC_EVENT_BYTES, "event");
 /* Cut to fit, at a border between UTF-8 characters, and padded with NUL. */
 static void put_name(uint8_t b[IPC_NAME_BYTES], const char name[IPC_NAME_BYTES])
 {
-    size_t n = strnlen(name, IPC_NAME_BYTES);
+    size_t n = shown_fit(name, IPC_NAME_BYTES - 1);
 
-    if (n == IPC_NAME_BYTES) {
-        n--;
-        while (n > 0 && ((uint8_t)name[n] & 0xc0) == 0x80) {
-            n--;
-        }
-    }
     memset(b, 0, IPC_NAME_BYTES);
     memcpy(b, name, n);
 }

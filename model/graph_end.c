@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "tensor_name.h"
 
 #define STEPS_MAX 16 /* nodes between the activation and the output */
 
@@ -31,6 +32,14 @@ static const struct mdl_gnode *maker_of(const struct mdl_graph *g, const char *v
 
 bool mdl_ends_in_probabilities(const struct mdl_graph *g, const char *output)
 {
+    char is[TENSOR_NAME_BYTES], wanted[TENSOR_NAME_BYTES];
+
+    tensor_name(output, wanted);
+    for (size_t i = 0; i < g->output_count; i++) {
+        if (strcmp(tensor_name(g->outputs[i].name, is), wanted) == 0) {
+            output = g->outputs[i].name;
+        }
+    }
     for (size_t step = 0; step < STEPS_MAX; step++) {
         const struct mdl_gnode *n = maker_of(g, output);
         size_t i = 0;

@@ -6,7 +6,7 @@
 
 /**
  * mdl_ends_in_probabilities() - follows an output back over what leaves values as they are
- * @output: its name
+ * @output: its name, as in the file or as clients have it
  * Threads: any. Return: whether Softmax or Sigmoid made it.
  */
 bool mdl_ends_in_probabilities(const struct mdl_graph *g, const char *output);

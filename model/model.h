@@ -36,8 +36,14 @@ struct mdl_unit {
                         * hand-off moves between caches */
 };
 
+/* What is wrong with a file or its sidecar, though it is served: model/declared.h. */
+struct mdl_note {
+    const char *kind; /* a word of the control socket's warning_kinds */
+    const char *text; /* for people */
+};
+
 struct mdl_io {
-    char *name;    /* owned */
+    char *name;    /* owned; tensor_name() of the file's */
     size_t tensor; /* its tensor; row-major and dense in the frame's buffer */
     size_t bytes;
     /* inputs only: the COPY op that copies the input into the arena, if no other op reads the

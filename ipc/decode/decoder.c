@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "tensor_name.h"
 
 static const struct decode_kind *const kinds[OUTPUT_KIND_COUNT] = {
     [OUTPUT_CLASSES] = &decode_classes,
@@ -27,8 +28,7 @@ static int take_tensor(const struct piped_tensor *from, struct decode_tensor *t)
     size_t each = ipc_dtype_bytes(from->dtype), batch;
 
     t->t = *from;
-    snprintf(t->name, sizeof(t->name), "%s", from->name ? from->name : "");
-    t->t.name = t->name;
+    t->t.name = tensor_name(from->name ? from->name : "", t->name);
     if (!each || from->rank > IPC_RANK_MAX || from->bytes > SIZE_MAX / 8) {
         return ipc_client_error(-EINVAL, "output %s is of a type that is not known", t->name);
     }
@@ -54,8 +54,11 @@ static int take_tensor(const struct piped_tensor *from, struct decode_tensor *t)
 
 static int find_tensor(const struct piped_decoder *d, const char *name, size_t *ret)
 {
+    char shown[TENSOR_NAME_BYTES];
+
+    tensor_name(name, shown);
     for (size_t i = 0; i < d->tensor_count; i++) {
-        if (strcmp(d->tensor[i].name, name) == 0) {
+        if (strcmp(d->tensor[i].name, shown) == 0) {
             *ret = i;
             return 0;
         }

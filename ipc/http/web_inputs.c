@@ -6,6 +6,7 @@
 
 #include "ipc/http/web_tensors.h"
 #include "ipc/pipectl/picture.h"
+#include "tensor_name.h"
 
 #define TIMEOUT_MOST_US 3600000000ll
 
@@ -356,9 +357,11 @@ bool web_call_fill(const struct web_call *c, const struct piped_stream_info *inf
         return fill_raw(info, f, q, r);
     }
     for (size_t i = 0; i < c->input_count; i++) {
+        char name[TENSOR_NAME_BYTES];
         uint32_t k = 0;
 
-        while (k < info->input_count && strcmp(info->inputs[k].name, c->inputs[i].name) != 0) {
+        tensor_name(c->inputs[i].name, name);
+        while (k < info->input_count && strcmp(info->inputs[k].name, name) != 0) {
             k++;
         }
         if (k == info->input_count || filled[k]) {

@@ -7,6 +7,7 @@
 
 #include "base.h"
 #include "ipc/pipectl/output.h"
+#include "shown_text.h"
 
 #define MEMBERS_MAX (1u << 20)
 #define RANK_MODELS 10
@@ -156,10 +157,10 @@ static void add_pipeline(struct trace_reader *r, const json_t *of)
     }
     json_array_foreach(units, i, unit)
     {
+        const char *text = json_is_string(unit) ? json_string_value(unit) : "?";
         char name[300];
 
-        snprintf(name, sizeof(name), "%zu %.250s", i,
-                 json_is_string(unit) ? json_string_value(unit) : "?");
+        snprintf(name, sizeof(name), "%zu %.*s", i, (int)shown_fit(text, 250), text);
         p->units[i] = trace_name(r->f, name);
     }
 }

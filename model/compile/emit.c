@@ -3,6 +3,7 @@
 
 #include "base.h"
 #include "model/compile/passes.h"
+#include "tensor_name.h"
 
 /* Converts the finished representation to a struct mdl_model. Everything that is kept is copied
  * into the model's pool; only weights inside the file mapping stay in place. */
@@ -95,7 +96,7 @@ static int emit_tensor(struct emit *e, size_t v, size_t *ret)
     }
     t = &e->m->tensors[e->m->tensor_count];
     *t = (struct mdl_tensor){
-        .name = mdl_pool_strndup(e->pool, x->name, strnlen(x->name, MDL_NAME_MAX - 1)),
+        .name = mdl_pool_strndup(e->pool, x->name, shown_fit(x->name, MDL_NAME_MAX - 1)),
         .dtype = x->dtype,
         .storage = storage,
         .offset = x->offset + offset,
@@ -160,7 +161,7 @@ static int emit_op(struct emit *e, const struct mdl_ir_op *from)
     if (r < 0) {
         return r;
     }
-    op->name = mdl_pool_strndup(e->pool, from->op.name, strnlen(from->op.name, MDL_NAME_MAX - 1));
+    op->name = mdl_pool_strndup(e->pool, from->op.name, shown_fit(from->op.name, MDL_NAME_MAX - 1));
     if (!op->name) {
         return emit_nomem(e);
     }
@@ -172,11 +173,12 @@ static int emit_op(struct emit *e, const struct mdl_ir_op *from)
 static int emit_io(struct emit *e, const char *name, size_t v, size_t entry, struct mdl_io *io)
 {
     int r = emit_tensor(e, v, &io->tensor);
+    char shown[TENSOR_NAME_BYTES];
 
     if (r < 0) {
         return r;
     }
-    io->name = mdl_pool_strndup(e->pool, name, strnlen(name, MDL_NAME_MAX - 1));
+    io->name = mdl_pool_strdup(e->pool, tensor_name(name, shown));
     io->bytes = mdl_ir_bytes(&e->ir->values[v]);
     io->entry_op = entry;
     return io->name ? 0 : emit_nomem(e);

@@ -6,6 +6,7 @@
 #include "base.h"
 #include "model/compile/passes.h"
 #include "model/ir/rows.h"
+#include "shown_text.h"
 
 static bool taken(const struct mdl_graph *g, const char *name)
 {
@@ -21,10 +22,10 @@ static bool taken(const struct mdl_graph *g, const char *name)
 static const char *name_of(struct mdl_ir *ir, const struct mdl_graph *g, const char *output)
 {
     char name[MDL_NAME_MAX];
+    size_t fits = shown_fit(output, sizeof(name) - 20);
 
     for (unsigned n = 1;; n++) {
-        snprintf(name, sizeof(name), n == 1 ? "%.*s.rows" : "%.*s.rows%u", (int)sizeof(name) - 20,
-                 output, n);
+        snprintf(name, sizeof(name), n == 1 ? "%.*s.rows" : "%.*s.rows%u", (int)fits, output, n);
         if (!taken(g, name)) {
             return mdl_pool_strdup(ir->pool, name);
         }

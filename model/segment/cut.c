@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "tensor_name.h"
 
 /* Makes the segment: storages, then inputs with copies in, the ops, copies out with outputs, units,
  * and at last the arena. */
@@ -144,13 +145,14 @@ static int add_io(struct mdl_cut *k, const struct mdl_live *l, size_t storage, s
 {
     struct mdl_live rows = *l;
     size_t order[MDL_RANK_MAX];
+    char shown[TENSOR_NAME_BYTES];
 
     mdl_memory_order(l->rank, l->dim, l->dense, order);
     for (size_t i = 0; i < l->rank; i++) {
         rows.dim[i] = l->dim[order[i]];
         rows.dense[i] = l->dense[order[i]];
     }
-    *io = (struct mdl_io){.name = mdl_pool_strdup(k->pool, l->name),
+    *io = (struct mdl_io){.name = mdl_pool_strdup(k->pool, tensor_name(l->name, shown)),
                           .tensor = add_live_tensor(k, &rows, storage, true),
                           .bytes = l->bytes,
                           .entry_op = MDL_NONE};

@@ -9,6 +9,7 @@
 #include "base.h"
 #include "kernels/kernels.h"
 #include "kernels/select/choose.h"
+#include "tensor_name.h"
 #include "tests/conformance/tensor_file.h"
 
 #define GUARD_BYTES ((size_t)256)
@@ -160,8 +161,10 @@ static enum verdict load(struct run *r)
 /* Which model input the @i-th input file is: by its name, else by order. */
 static size_t input_of(const struct mdl_model *m, const struct tensor_file *f, size_t i)
 {
+    char name[TENSOR_NAME_BYTES];
+
     for (size_t k = 0; k < m->input_count; k++) {
-        if (f->name[0] && strcmp(m->inputs[k].name, f->name) == 0) {
+        if (f->name[0] && strcmp(m->inputs[k].name, tensor_name(f->name, name)) == 0) {
             return k;
         }
     }

@@ -38,6 +38,14 @@ def two_inputs(folder):
                  [value("a", [2, 2]), typed("b", [2], I64)], [value("sum", [2, 2]), typed("twice", [2], I64)])
 
 
+def long_names(folder, count=70):
+    """Outputs whose names differ in the last byte, and more, not ASCII. Return: its path, its names"""
+    x, outputs = "x" * count, ["n" * count + "a", "n" * count + "b", "\u00e4" * count]
+    path = write(os.path.join(folder, "long.onnx"), [node(kind, [x], y) for kind, y in zip(("Relu", "Neg", "Abs"), outputs)],
+                 [value(x, [4])], [value(y, [4]) for y in outputs])
+    return path, [x] + outputs
+
+
 def counted_rows(folder):
     """where: the places of x that are not 0, as many as there are."""
     return write(os.path.join(folder, "rows.onnx"), [node("Relu", ["x"], "y"), node("NonZero", ["y"], "where")],

@@ -11,9 +11,10 @@ import subprocess
 import tempfile
 
 import http_schema
+import pyclient
 import test_outputs
 from daemon import DIGITS, ROOT, Daemon, check, equal
-from http_models import JPEG, counted_rows, png, png_of, two_inputs
+from http_models import JPEG, counted_rows, long_names, png, png_of, two_inputs
 from http_server import Http, main
 
 BINARY = "Inference-Header-Content-Length"
@@ -127,6 +128,32 @@ def halves_and_other_types_agree():
         equal((outputs["twice"]["datatype"], outputs["twice"]["data"]), ("INT64", [10, -18014398509481986]))
         only = h.infer("two", {"inputs": both, "outputs": [{"name": "twice"}]})[2]
         equal([o["name"] for o in only["outputs"]], ["twice"])
+
+
+def long_names_are_the_same_by_every_door():
+    """docs/protocol_messages.md, Tensor: 63 bytes for a name. HTTP takes what it shows, and what the file has."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, full = long_names(folder, 200)  # one that ends in a letter of two bytes at 255, too
+        with open(path[:-5] + ".sidecar.json", "w", encoding="utf-8") as f:
+            json.dump({"output": {"decode": "classes", "tensors": {"boxes": full[3]}}}, f)
+        with Daemon(models={"long": path}) as d, Http(d) as h:
+            shown = [t["name"] for k in ("inputs", "outputs") for t in h.get("/v2/models/long")[2][k]]
+            model = d.call("Models")["models"][0]
+            equal([t["name"] for k in ("inputs", "outputs") for t in model[k]], shown)
+            equal((len(set(shown)), max(len(n.encode()) for n in shown)), (4, 63), shown)
+            d.call("Units")
+            with pyclient.Connection(d.frames_path) as c:
+                opened = pyclient.Stream(c)
+                equal([t.name for t in opened.inputs + opened.outputs], shown)
+            for names in (shown, full):
+                answer = h.infer("long", {"inputs": [{"name": names[0], "shape": [4], "datatype": "FP32", "data": [-1, 2, -3, 4]}],
+                                          "outputs": [{"name": n} for n in names[1:]]})[2]
+                equal([(o["name"], o["data"]) for o in answer["outputs"]],
+                      list(zip(shown[1:], ([0, 2, 0, 4], [1, -2, 3, -4], [1, 2, 3, 4]))))
+            raw = os.path.join(folder, "x.f32")
+            with open(raw, "wb") as f:
+                f.write(struct.pack("<4f", -1, 2, -3, 4))
+            equal(d.pipectl("infer", raw)[0]["top"][0]["class"], 3)
 
 
 def only_valid_rows_are_answered():
@@ -474,7 +501,8 @@ def examples_of_the_page_run():
 
 
 main((metadata_is_as_the_protocol_says, json_and_binary_agree_with_pipectl, halves_and_other_types_agree,
-      only_valid_rows_are_answered, pictures_are_answered_with_classes, pictures_without_classes_are_answered_with_outputs, pictures_are_upright,
+      long_names_are_the_same_by_every_door, only_valid_rows_are_answered, pictures_are_answered_with_classes,
+      pictures_without_classes_are_answered_with_outputs, pictures_are_upright,
       pictures_come_as_clients_send_them, numbers_are_the_shortest_that_read_back, keys_are_read_as_json_says,
       decoded_outputs_are_those_of_pipectl, a_sidecar_that_changed_decodes_anew, errors_have_codes_and_reasons,
       infinite_values_have_no_form_in_json, metrics_are_the_daemons_and_its_own, examples_of_the_page_run))

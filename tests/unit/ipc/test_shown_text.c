@@ -2,6 +2,7 @@
 /* What may be shown of a text that came from outside; the same in JSON. */
 #include "json_text.h"
 #include "shown_text.h"
+#include "tensor_name.h"
 #include "tests/harness.h"
 
 #include <stdio.h>
@@ -119,6 +120,33 @@ TEST(a_text_that_was_cut_stays)
         T_EQ(strlen(cut), ends[n]);
         T_TRUE(strncmp(cut, whole, ends[n]) == 0);
     }
+}
+
+/* Names of 63 bytes stay; longer ones stay UTF-8, and different. */
+TEST(names_of_tensors)
+{
+    char whole[4097], other[TENSOR_NAME_BYTES], name[TENSOR_NAME_BYTES], again[TENSOR_NAME_BYTES];
+
+    for (size_t n = 0; n < 200; n++) {
+        static const char *const letters[] = {"n", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x90\xb1"};
+
+        for (size_t i = 0; i < base_array_count(letters); i++) {
+            whole[0] = '\0';
+            for (size_t k = 0; k < n; k++) {
+                strcat(whole, letters[i]);
+            }
+            tensor_name(whole, name);
+            T_STR(tensor_name(name, again), name);
+            T_TRUE(shown_ok(name, strlen(name)));
+            T_EQ(strcmp(name, whole) == 0, strlen(whole) < TENSOR_NAME_BYTES);
+            strcat(whole, "b");
+            T_TRUE(strcmp(tensor_name(whole, other), name) != 0);
+        }
+    }
+    memset(whole, 'a', 80);
+    whole[80] = '\0';
+    T_STR(tensor_name(whole, name),
+          "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa~5143e6d5");
 }
 
 TEST(json_of_any_text)
