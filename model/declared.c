@@ -118,7 +118,7 @@ int mdl_note_unlike(struct mdl_model *m, const struct mdl_graph *g)
         text = mdl_pool_printf(m->private->pool, "%s; and %zu more", text, count - NAMED_MAX);
     }
     if (text && count) {
-        mdl_add_note(m, text);
+        mdl_add_note(m, "declared", text);
     }
     return r < 0 || !text ? -ENOMEM : 0;
 }
@@ -128,7 +128,7 @@ const char *mdl_declared(const struct mdl_model *m, size_t i)
     return m->private && m->private->declared ? m->private->declared[i] : NULL;
 }
 
-const char *mdl_note(const struct mdl_model *m, size_t i)
+const struct mdl_note *mdl_note(const struct mdl_model *m, size_t i)
 {
-    return m->private && i < m->private->note_count ? m->private->notes[i] : NULL;
+    return m->private && i < m->private->note_count ? &m->private->notes[i] : NULL;
 }

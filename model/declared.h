@@ -22,8 +22,8 @@ struct mdl_gvalue mdl_served_output(const struct mdl_model *m, size_t i);
  */
 int mdl_note_unlike(struct mdl_model *m, const struct mdl_graph *g);
 /** mdl_note() - Return: the @i-th thing that is wrong with the file or its sidecar, though it is
- * served, for people; NULL: there are no more. Borrowed from @m. */
-const char *mdl_note(const struct mdl_model *m, size_t i);
+ * served; NULL: there are no more. Borrowed from @m. */
+const struct mdl_note *mdl_note(const struct mdl_model *m, size_t i);
 /** mdl_declared() - Return: what the file declares of output @i, "[1, 5]" or with another type "i64
  * [1, 5]", where that is not what is served; else NULL. Borrowed from @m. */
 const char *mdl_declared(const struct mdl_model *m, size_t i);

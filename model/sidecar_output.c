@@ -216,7 +216,7 @@ int mdl_note_activation(struct mdl_model *m, const struct mdl_graph *g, const ch
                                    "key output",
                                    output_activation_words[s.activation], name);
             if (text) {
-                mdl_add_note(m, text);
+                mdl_add_note(m, "activation", text);
             }
             return text ? 0 : -ENOMEM;
         }

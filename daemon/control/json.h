@@ -42,7 +42,8 @@ json_t *dmn_model_status_json(const struct dmn_model *m);
 json_t *dmn_model_units_json(const struct dmn_model *m);
 /** dmn_failed_json() - Return: a list of name, path and error. */
 json_t *dmn_failed_json(const struct dmn_failed_models *failed);
-json_t *dmn_model_warnings_json(const struct dmn_model *m);
+/** dmn_model_warnings_json() - @kinds: gets the kind of each, may be NULL. */
+json_t *dmn_model_warnings_json(const struct dmn_model *m, json_t *kinds);
 /** dmn_model_busy() - mean share of the last second in which the teams of each stage held
  * frames. */
 void dmn_model_busy(const struct dmn_model *m, double ret[PL_STAGE_MAX]);

@@ -87,23 +87,31 @@ static json_t *segment_json(const struct dmn_model *m)
     return j;
 }
 
-static json_t *notes_json(const struct mdl_model *m)
+/* @kind: a word that pipectl(1) lists; @kinds may be NULL. */
+static void warn(json_t *list, json_t *kinds, const char *kind, json_t *text)
+{
+    json_array_append_new(list, text);
+    json_array_append_new(kinds, json_string(kind));
+}
+
+static json_t *notes_json(const struct mdl_model *m, json_t *kinds)
 {
     json_t *list = json_array();
+    const struct mdl_note *n;
 
-    for (size_t i = 0; mdl_note(m, i); i++) {
-        json_array_append_new(list, json_string(mdl_note(m, i)));
+    for (size_t i = 0; (n = mdl_note(m, i)); i++) {
+        warn(list, kinds, n->kind, json_string(n->text));
     }
     return list;
 }
 
 /* What its file leaves in doubt. */
-static json_t *file_warnings_json(const struct dmn_model *m)
+static json_t *file_warnings_json(const struct dmn_model *m, json_t *kinds)
 {
-    json_t *list = notes_json(m->model);
+    json_t *list = notes_json(m->model, kinds);
 
     if (m->image_width && m->model->doubt) {
-        json_array_append_new(list, json_string(m->model->doubt));
+        warn(list, kinds, "pictures", json_string(m->model->doubt));
     }
     return list;
 }
@@ -112,7 +120,7 @@ json_t *dmn_model_json(const struct dmn_model *m)
 {
     const struct mdl_model *model = m->model;
     char plan[PL_PLAN_TEXT_MAX];
-    json_t *labels = json_array(), *entry;
+    json_t *labels = json_array(), *kinds = json_array(), *entry;
 
     for (size_t i = 0; i < model->label_count; i++) {
         json_t *label = json_string(model->labels[i]);
@@ -140,7 +148,8 @@ json_t *dmn_model_json(const struct dmn_model *m)
     json_object_set_new(entry, "integers", json_integer((json_int_t)mdl_integer_ops(m->model)));
     json_object_set_new(entry, "calibration", json_string(m->calibration));
     json_object_set_new(entry, "shapes", json_string(m->shapes));
-    json_object_set_new(entry, "warnings", file_warnings_json(m));
+    json_object_set_new(entry, "warnings", file_warnings_json(m, kinds));
+    json_object_set_new(entry, "warning_kinds", kinds);
     return entry;
 }
 
@@ -266,9 +275,9 @@ static json_t *stages_json(const struct dmn_model *m)
     return list;
 }
 
-json_t *dmn_model_warnings_json(const struct dmn_model *m)
+json_t *dmn_model_warnings_json(const struct dmn_model *m, json_t *kinds)
 {
-    json_t *list = notes_json(m->model);
+    json_t *list = notes_json(m->model, kinds);
     const struct pl_ep_set *eps = pl_current_eps(m->pipe);
     const struct pl_plan *plan = pl_current_plan(m->pipe);
 
@@ -276,10 +285,10 @@ json_t *dmn_model_warnings_json(const struct dmn_model *m)
         size_t cores = pl_plan_cores(plan, e);
 
         if (cores > eps->eps[e].cpu_count) {
-            json_array_append_new(list,
-                                  json_sprintf("the plan asks for %zu cores of %s, which has %zu: "
-                                               "teams share cores",
-                                               cores, eps->eps[e].name, eps->eps[e].cpu_count));
+            warn(list, kinds, "cores",
+                 json_sprintf("the plan asks for %zu cores of %s, which has %zu: "
+                              "teams share cores",
+                              cores, eps->eps[e].name, eps->eps[e].cpu_count));
         }
     }
     for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
@@ -287,13 +296,13 @@ json_t *dmn_model_warnings_json(const struct dmn_model *m)
 
         pl_team_stats(m->pipe, i, &t);
         if (!t.pinned && dmn_config_int(dmn_machine_config(m->of->machine), DMN_KEY_PIN)) {
-            json_array_append_new(
-                list, json_sprintf("a team of stage %u could not be pinned to its cores", t.stage));
+            warn(list, kinds, "pinning",
+                 json_sprintf("a team of stage %u could not be pinned to its cores", t.stage));
             break;
         }
     }
     if (m->stalled) {
-        json_array_append_new(list, json_string("a stage makes no progress"));
+        warn(list, kinds, "stalled", json_string("a stage makes no progress"));
     }
     return list;
 }
@@ -305,7 +314,7 @@ json_t *dmn_model_status_json(const struct dmn_model *m)
     const struct dmn_model_stats *s = &m->stats;
     char plan[PL_PLAN_TEXT_MAX];
     double latency[4];
-    json_t *entry;
+    json_t *kinds = json_array(), *entry;
 
     dmn_model_plan_text(m, plan);
     dmn_clients_latency(m, latency);
@@ -320,7 +329,8 @@ json_t *dmn_model_status_json(const struct dmn_model *m)
         (json_int_t)s->answered, "dropped", (json_int_t)s->dropped, "failed", (json_int_t)s->failed,
         "in_flight", (json_int_t)dmn_clients_in_flight(m), "waiting",
         (json_int_t)dmn_model_waiting(m), "tuning", m->planning->retune != NULL, "stages",
-        stages_json(m), "warnings", dmn_model_warnings_json(m), "adapt", dmn_adapt_json(m));
+        stages_json(m), "warnings", dmn_model_warnings_json(m, kinds), "adapt", dmn_adapt_json(m));
+    json_object_set_new(entry, "warning_kinds", kinds);
     json_object_set_new(entry, "pictures_s",
                         json_real((double)dmn_clients_stats(m)->image_ns / 1e9));
     json_object_set_new(entry, "pictures_beside_s",

@@ -25,7 +25,7 @@ void dmn_method_get_plan(struct dmn_call *c)
     dmn_call_reply(c,
                    json_pack("{s:s, s:s, s:I, s:o, s:o}", "plan", plan, "algorithm",
                              dmn_origin_name(m->origin), "epoch", (json_int_t)pl_epoch(m->pipe),
-                             "warnings", dmn_model_warnings_json(m), "route",
+                             "warnings", dmn_model_warnings_json(m, NULL), "route",
                              bm && bm->serving ? json_string(bm->text) : json_null()),
                    false);
 }
@@ -69,7 +69,7 @@ static void switched(void *ctx, const struct dmn_outcome *o)
         reply =
             json_pack("{s:s, s:I}", "plan", plan, "epoch", (json_int_t)pl_epoch(s->model->pipe));
         if (user) {
-            json_object_set_new(reply, "warnings", dmn_model_warnings_json(s->model));
+            json_object_set_new(reply, "warnings", dmn_model_warnings_json(s->model, NULL));
         }
         dmn_call_reply(s->call, reply, false);
     }

@@ -295,7 +295,7 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
     }
     for (size_t i = 0; mdl_note(m->model, i); i++) {
         dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.model = m->name}, "model %s: %s",
-                     m->name, mdl_note(m->model, i));
+                     m->name, mdl_note(m->model, i)->text);
     }
     dmn_log_with(
         LOG_NOTICE,

@@ -52,12 +52,14 @@ void doctor_find(struct doctor *d, const char *model, double share, const char *
 /* clang-format off */
 #define DOCTOR_RULES(X)                                                                            \
     X("failed-model", FAILURE, failed_model) X("no-model", FAILURE, no_model)                      \
-    X("stuck", FAILURE, stuck) X("no-sidecar", LOSS, no_sidecar)                                   \
+    X("stuck", FAILURE, stuck) X("declared", LOSS, declared)                                       \
+    X("no-sidecar", LOSS, no_sidecar) X("sidecar", LOSS, sidecar)                                  \
     X("starting", NOTE, starting) X("adapting", NOTE, adapting) X("idle", NOTE, idle)              \
     X("governor", LOSS, governor) X("frequency-limit", LOSS, frequency_limit)                      \
     X("heat", LOSS, heat) X("quota", LOSS, quota) X("memory", LOSS, memory)                        \
     X("shared-cores", LOSS, shared_cores) X("contention", LOSS, contention)                        \
     X("slow-stage", LOSS, slow_stage) X("crowded-plan", LOSS, crowded_plan)                        \
+    X("unpinned", LOSS, unpinned)                                                                  \
     X("client-waits", LOSS, client_waits) X("slow-client", LOSS, slow_client)                      \
     X("loop-user", NOTE, loop_user) X("refused", LOSS, refused)                                    \
     X("deadlines", LOSS, deadlines) X("dropped", NOTE, dropped) X("pictures", LOSS, pictures)      \

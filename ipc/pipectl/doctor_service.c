@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl doctor: what is not served, or not as meant; and why figures may say little. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ipc/pipectl/doctor_facts.h"
 #include "ipc/pipectl/output.h"
 
 #define STARTING_S 10
-#define STUCK "a stage makes no progress" /* one of the daemon's warnings */
 
 void doctor_failed_model(struct doctor *d)
 {
@@ -34,45 +34,62 @@ void doctor_no_model(struct doctor *d)
     }
 }
 
-static void warnings(struct doctor *d, bool stuck)
+/* Finds the warnings of @kind in @m, of Status or Models; @lead says whom they concern. */
+static void warned(struct doctor *d, const json_t *m, const char *kind, double share,
+                   const char *lead, const char *advice)
 {
-    const json_t *m, *w;
-    size_t i, k;
+    const json_t *kinds = json_object_get(m, "warning_kinds"), *w;
+    size_t i;
+
+    json_array_foreach(json_object_get(m, "warnings"), i, w)
+    {
+        const char *is = json_string_value(json_array_get(kinds, i));
+
+        if (is && strcmp(is, kind) == 0) {
+            doctor_find(d, ctl_text(m, "name"), share, advice, "%s: %s.", lead,
+                        json_string_value(w) ? json_string_value(w) : "-");
+        }
+    }
+}
+
+static void plan_warned(struct doctor *d, const char *kind, double share, const char *advice)
+{
+    const json_t *m;
+    char lead[DOCTOR_TEXT];
+    size_t i;
 
     DOCTOR_EACH_MODEL(d, i, m)
     {
-        json_array_foreach(json_object_get(m, "warnings"), k, w)
-        {
-            const char *text = json_string_value(w);
-
-            if (!text || (strcmp(text, STUCK) == 0) != stuck) {
-                continue;
-            }
-            doctor_find(d, ctl_text(m, "name"), stuck ? 1 : NAN,
-                        stuck
-                            ? "Restart the service (systemctl restart piped; clients of libpiped "
-                              "lose nothing), and keep the log: it is a fault."
-                            : "Set a plan of no more cores than there are, or give planning back: "
-                              "pipectl plan auto.",
-                        "The plan %s: %s.", ctl_text(m, "plan"), text);
-        }
+        snprintf(lead, sizeof(lead), "The plan %s", ctl_text(m, "plan"));
+        warned(d, m, kind, share, lead, advice);
     }
 }
 
 void doctor_stuck(struct doctor *d)
 {
-    warnings(d, true);
+    plan_warned(d, "stalled", 1,
+                "Restart the service (systemctl restart piped; clients of libpiped lose nothing), "
+                "and keep the log: it is a fault.");
 }
 
 void doctor_crowded_plan(struct doctor *d)
 {
-    warnings(d, false);
+    plan_warned(d, "cores", NAN,
+                "Set a plan of no more cores than there are, or give planning back: pipectl plan "
+                "auto.");
 }
 
-void doctor_no_sidecar(struct doctor *d)
+void doctor_unpinned(struct doctor *d)
 {
-    const json_t *m, *w;
-    size_t i, k;
+    plan_warned(d, "pinning", NAN,
+                "Let the daemon use all cores of its plan (AllowedCPUs=, the cpuset of the "
+                "container), or take those out of the key eps.");
+}
+
+static void file_warned(struct doctor *d, const char *kind, const char *lead, const char *advice)
+{
+    const json_t *m;
+    size_t i;
 
     json_array_foreach(d->models, i, m)
     {
@@ -82,15 +99,29 @@ void doctor_no_sidecar(struct doctor *d)
                         doctor_number(json_object_get(status, "frames"), "answered") == 0)) {
             continue; /* not the one that was asked for, or nobody has asked it anything */
         }
-        json_array_foreach(json_object_get(m, "warnings"), k, w)
-        {
-            doctor_find(d, ctl_text(m, "name"), NAN,
-                        "Check the draft before you trust it. Clients that send tensors are not "
-                        "concerned.",
-                        "Answers to pictures may be wrong: %s.",
-                        json_string_value(w) ? json_string_value(w) : "-");
-        }
+        warned(d, m, kind, NAN, lead, advice);
     }
+}
+
+void doctor_declared(struct doctor *d)
+{
+    file_warned(d, "declared", "Clients that go by the file read tensors wrong",
+                "Let clients take types and shapes from piped (pipectl models), or correct what "
+                "the file declares.");
+}
+
+void doctor_no_sidecar(struct doctor *d)
+{
+    file_warned(d, "pictures", "Answers to pictures may be wrong",
+                "Check the draft before you trust it. Clients that send tensors are not "
+                "concerned.");
+}
+
+void doctor_sidecar(struct doctor *d)
+{
+    file_warned(d, "activation", "Decoded answers are wrong",
+                "Correct the sidecar, then pipectl reload. Clients that decode the outputs by "
+                "themselves are not concerned.");
 }
 
 void doctor_starting(struct doctor *d)

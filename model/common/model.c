@@ -27,10 +27,10 @@ int mdl_model_new(size_t pool_cap, struct mdl_model **ret_model)
     return 0;
 }
 
-void mdl_add_note(struct mdl_model *m, const char *text)
+void mdl_add_note(struct mdl_model *m, const char *kind, const char *text)
 {
     assert(m->private->note_count < MDL_NOTES_MAX);
-    m->private->notes[m->private->note_count++] = text;
+    m->private->notes[m->private->note_count++] = (struct mdl_note){kind, text};
 }
 
 /* Ends one use; the last one unmaps. */

@@ -38,13 +38,13 @@ struct mdl_private {
                           * NULL: none */
     const bool *present; /* which leaves of the file are there; NULL: all */
     size_t copies_in;    /* mdl_segment_copies() */
-    const char *notes[MDL_NOTES_MAX]; /* in the pool: mdl_note() */
+    struct mdl_note notes[MDL_NOTES_MAX]; /* texts in the pool: mdl_note() */
     size_t note_count;
     const char **declared; /* in the pool: mdl_declared() of each output; NULL: of a segment */
 };
 
-/** mdl_add_note() - @text: in the model's pool; there are fewer than MDL_NOTES_MAX so far. */
-void mdl_add_note(struct mdl_model *m, const char *text);
+/** mdl_add_note() - @kind: constant; @text: in the pool; there are fewer than MDL_NOTES_MAX. */
+void mdl_add_note(struct mdl_model *m, const char *kind, const char *text);
 /** mdl_map_new() - owns the mapping @data from now on. Return: with one user; NULL: no memory. */
 struct mdl_map *mdl_map_new(const void *data, size_t bytes, bool is_file);
 /** mdl_map_use() - adds a user; mdl_free() ends its use. @map: may be NULL. Return: @map. */

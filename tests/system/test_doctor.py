@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 
+import http_models
 import kept_files
 import pyclient as pc
 import tiny_onnx
@@ -190,6 +191,13 @@ def models_that_are_not_served():
                 to.write(b"P6 32 32 255\n" + bytes(32 * 32 * 3))
             r = run("--socket", d.control_path, "infer", "--model", "colours", picture, expect=0)
             check("warning: colours: its input is a picture in floats" in r.stderr, r.stderr)
+            other = http_models.write(os.path.join(folder, "other.onnx"), [tiny_onnx.node("Relu", ["x"], "y")],
+                                      [tiny_onnx.value("x", [1, 4])], [tiny_onnx.value("y", [1, 5])])
+            d.call("Load", {"name": "other", "path": other})
+            one, = [f for f in doctor(d, "--model", "other")["findings"] if "file declares" in f["text"]]
+            equal((one["name"], one["model"], one["severity"]), ("declared", "other", "loss"), one)
+            check("output y is f32 [1, 4], and the file declares f32 [1, 5]" in one["text"], one)
+            d.call("Unload", {"name": "other"})
             d.call("Load", {"name": "digits", "path": DIGITS})
             of = {f["model"] for f in doctor(d, "--model", "digits")["findings"] if f["name"] == "no-sidecar"}
             equal(of, set(), "said of another model than the one asked about")

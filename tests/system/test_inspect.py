@@ -299,7 +299,8 @@ def what_differs_from_the_file_is_said():
     said = "output y is f32 [1, 1, 5, 4], and the file declares f32 [1, 1, 5, 6]"
     with Daemon(models={"m": path}) as d:
         check(said in d.log(), d.log())
-        equal((d.call("Models")["models"][0]["warnings"], d.status()["models"][0]["warnings"]), ([said], [said]))
+        for model in (d.call("Models")["models"][0], d.status()["models"][0]):
+            equal((model["warnings"], model["warning_kinds"]), ([said], ["declared"]))
 
 
 def names_counts_and_types_of_the_file_are_compared():

@@ -225,13 +225,40 @@ TEST(what_is_not_served)
     finds(s, "no-model", 1, "every frame is refused");
     s = calm();
     set(s, "after.models.0.warnings", "['a stage makes no progress']");
+    set(s, "after.models.0.warning_kinds", "['stalled']");
     finds(s, "stuck", 1, "a stage makes no progress");
     s = calm();
     set(s, "after.models.0.warnings", "['teams share cores']");
+    set(s, "after.models.0.warning_kinds", "['cores']");
     finds(s, "crowded-plan", -1, "teams share cores");
     s = calm();
-    set(s, "models.0.warnings", "['no sidecar says how; they stay 0 to 255']");
-    finds(s, "no-sidecar", -1, "they stay 0 to 255");
+    set(s, "after.models.0.warnings", "['could not be pinned']");
+    set(s, "after.models.0.warning_kinds", "['pinning']");
+    finds(s, "unpinned", -1, "could not be pinned");
+}
+
+/* finds(): and nothing else, whose reasons and advice would be wrong. */
+TEST(what_is_not_served_as_meant)
+{
+    static const char *const cases[][3] = {
+        {"declared", "declared", "output y is f32 [1, 4], and the file declares f32 [1, 5]"},
+        {"pictures", "no-sidecar", "no sidecar says how; they stay 0 to 255"},
+        {"activation", "sidecar", "the sidecar applies softmax to output y"}};
+
+    for (size_t i = 0; i < base_array_count(cases); i++) {
+        json_t *s = calm();
+        char kinds[64], texts[128];
+
+        snprintf(kinds, sizeof(kinds), "['%s']", cases[i][0]);
+        snprintf(texts, sizeof(texts), "['%s']", cases[i][2]);
+        set(s, "models.0.warnings", texts);
+        set(s, "models.0.warning_kinds", kinds);
+        if (i != 1) { /* in Status, too */
+            set(s, "after.models.0.warnings", texts);
+            set(s, "after.models.0.warning_kinds", kinds);
+        }
+        finds(s, cases[i][1], -1, cases[i][2]);
+    }
 }
 
 TEST(notes_do_not_make_it_unwell)
@@ -640,6 +667,7 @@ TEST(models_that_nobody_asks_come_last)
         json_array_insert_new(models, 0, idle);
     }
     set(s, "after.models.0.warnings", "['teams share cores']");
+    set(s, "after.models.0.warning_kinds", "['cores']");
     set(s, "after.models.1.adapt", "{'state': 'deciding'}");
     f = doctor_judge(s);
     T_EQ(json_array_size(f), 2);
@@ -657,6 +685,7 @@ TEST(the_costliest_is_first)
     set(s, "after.models.0.pictures_s", "0.5");
     set(s, "after.sensors.cgroup", "{'quota_cpus': 1.5, 'throttled_us': 800000}");
     set(s, "after.models.0.warnings", "['teams share cores']");
+    set(s, "after.models.0.warning_kinds", "['cores']");
     set(s, "after.failed_models", "[{'name': 'b'}]");
     set(s, "explanations.net.table.predicted", "20");
     static const char *const wanted[] = {"failed-model", "quota", "pictures", "crowded-plan",
