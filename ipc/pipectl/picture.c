@@ -75,6 +75,16 @@ static bool pnm_number(const struct ctl_image *img, size_t *at, uint32_t *ret)
     return digits > 0;
 }
 
+static size_t blanks(const struct ctl_image *img, size_t at)
+{
+    size_t n = 0;
+
+    while (at + n < img->data_bytes && memchr(" \t\r\n", img->data[at + n], 4)) {
+        n++;
+    }
+    return n;
+}
+
 static bool pnm_begins(const struct ctl_image *img, size_t at)
 {
     const uint8_t *d = img->data + at;
@@ -118,8 +128,11 @@ int ctl_image_next(struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
     size_t at = img->pixels_at + img->bytes;
 
-    if (img->kind != CTL_IMAGE_PNM || !pnm_begins(img, at)) {
+    if (img->kind != CTL_IMAGE_PNM || at + blanks(img, at) == img->data_bytes) {
         return 0;
+    }
+    if (!pnm_begins(img, at)) {
+        return fail(-EINVAL, ret_error, error_bytes, "no PNM header follows the picture");
     }
     return pnm_size(img, at, ret_error, error_bytes) < 0 ? -EINVAL : 1;
 }

@@ -137,7 +137,8 @@ def costs_of_adapting_are_counted():
     equal(figures.changes([event(None, "0-9@a", "serving"), event("0-9@a*2", "0-4@a|5-9@a.1", "switched", "better"),
                               event("0-9@a.1+a", "0-9@a*2", "switched"), event("0-9@a", "0-9@a", "kept", "worse"),
                               event("0-9@a", "0-9@a", "kept")]), (1, 1))
-    rounds = [{"on": {"fps": on, "changes": 1, "lost_turns": i, "late_fps": late, "lost": 0, "turns": []}, "off": {"fps": 100, "lost": 0}}
+    rounds = [{"on": {"fps": on, "changes": 1, "lost_turns": i, "late_fps": late, "lost": 0, "turns": []},
+               "off": {"fps": 100, "lost": 0}}
               for i, (on, late) in enumerate(((98, 60), (101, 90), (120, 95)))]
     cell = {"network": "n", "plan": "0-9@core*2", "cores": "one", "factor": 1.5, "duration": 15, "rounds": rounds,
             "best": {"plan": "p", "fps": 100, "first_fps": 80}}
