@@ -89,6 +89,27 @@ KRN_INLINE vf vf_sqrt(vf x)
 }
 #endif
 
+/* max and min where a NaN on either side gives NaN */
+#if KRN_VL == 16
+KRN_INLINE vf vf_nan_max(vf a, vf b)
+{
+    return _mm512_mask_max_ps(a, _mm512_cmp_ps_mask(a, a, _CMP_ORD_Q), a, b);
+}
+KRN_INLINE vf vf_nan_min(vf a, vf b)
+{
+    return _mm512_mask_min_ps(a, _mm512_cmp_ps_mask(a, a, _CMP_ORD_Q), a, b);
+}
+#else
+KRN_INLINE vf vf_nan_max(vf a, vf b)
+{
+    return (vf)((vi)vf_max(a, b) | (a != a));
+}
+KRN_INLINE vf vf_nan_min(vf a, vf b)
+{
+    return (vf)((vi)vf_min(a, b) | (a != a));
+}
+#endif
+
 KRN_INLINE vf vf_abs(vf x)
 {
     return (vf)((vi)x & 0x7fffffff);

@@ -168,7 +168,8 @@ KRN_INLINE void pool_vectors(const float *const *rows, struct krn_range ky, size
         for (size_t k = 0; k < columns; k++, x += pixel) {
 #pragma GCC unroll 4
             for (size_t v = 0; v < vectors; v++) {
-                acc[v] = vf_max(acc[v], vectors > 1 ? vf_load(x + v * KRN_VL) : vf_load_any(x, n));
+                acc[v] =
+                    vf_nan_max(acc[v], vectors > 1 ? vf_load(x + v * KRN_VL) : vf_load_any(x, n));
             }
         }
     }

@@ -129,11 +129,11 @@ static void binary_row(void *arg, const ptrdiff_t *at, size_t n)
     case MDL_BIN_DIV:
         ROW(va / vb);
         break;
-    case MDL_BIN_MAX: /* NaN on either side gives NaN */
-        ROW(vf_select(va != va, va, vf_max(va, vb)));
+    case MDL_BIN_MAX:
+        ROW(vf_nan_max(va, vb));
         break;
     case MDL_BIN_MIN:
-        ROW(vf_select(va != va, va, vf_min(va, vb)));
+        ROW(vf_nan_min(va, vb));
         break;
     default:
         break;

@@ -74,7 +74,7 @@ KRN_INLINE vf gather(const float *p, size_t step)
 
 KRN_INLINE vf join(vf acc, vf x, const bool max)
 {
-    return max ? vf_max(acc, x) : acc + x;
+    return max ? vf_nan_max(acc, x) : acc + x;
 }
 
 /* top to bottom */

@@ -71,7 +71,7 @@ KRN_INLINE void pool_full(const struct krn_pool_window *w, const float *x, float
             for (size_t i = 0; i < 4; i++) {
                 vf v = vf_load(at + i * KRN_VL);
 
-                acc[i] = max ? vf_max(acc[i], v) : acc[i] + v;
+                acc[i] = max ? vf_nan_max(acc[i], v) : acc[i] + v;
             }
         }
     }
@@ -93,7 +93,7 @@ KRN_INLINE void pool_rest(const struct krn_pool_window *w, const float *x, float
         for (size_t k = 0; k < w->columns; k++, at += w->column) {
             vf v = vf_load_any(at, n);
 
-            acc = max ? vf_max(acc, v) : acc + v;
+            acc = max ? vf_nan_max(acc, v) : acc + v;
         }
     }
     vf_store_n(y, max ? acc : acc * factor, n);

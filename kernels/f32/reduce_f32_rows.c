@@ -52,14 +52,13 @@ KRN_INLINE vf first_of(vf x, enum mdl_reduce which)
                                                                 : x;
 }
 
-/* NaN stays: it is neither above nor below */
 KRN_INLINE vf joined(vf sum, vf x, enum mdl_reduce which)
 {
     switch (which) {
     case MDL_RED_MAX:
-        return vf_select(sum != sum, sum, vf_max(sum, x));
+        return vf_nan_max(sum, x);
     case MDL_RED_MIN:
-        return vf_select(sum != sum, sum, vf_min(sum, x));
+        return vf_nan_min(sum, x);
     case MDL_RED_PROD:
         return sum * x;
     default:

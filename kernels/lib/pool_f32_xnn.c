@@ -3,7 +3,8 @@
  * Max and average pools and a mean over height and width (REDUCE) over XNNPACK. Its max pool uses
  * the nearest pixel of the image for one outside; its average pool counts only pixels of the image.
  * Both need windows that contain some of the image. Images may have any pixel stride, but no gaps
- * between rows. If a NaN may have been lost, the portable primitive runs the op again.
+ * between rows. If an average may have lost a NaN, the portable primitive runs the op again; a max
+ * pool that may lose one is not supported.
  */
 #include "base.h"
 #include "kernels/lib/xnn.h"
@@ -52,6 +53,9 @@ static bool pool_of(const struct mdl_model *m, const struct mdl_op *op, struct k
         return false;
     }
     if (op->kind == MDL_OP_MAX_POOL) {
+        if (!KRN_XNN_MAX_KEEPS_NAN) {
+            return false;
+        }
         p->which = KRN_XNN_MAX;
     } else {
         bool all = !pads(op) && w->kh == p->x.h && w->kw == p->x.w;

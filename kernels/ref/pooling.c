@@ -64,9 +64,15 @@ static int64_t flat_index(const struct krn_call *c, const size_t *p, size_t n, s
     return (int64_t)((n * x->dim[1] + ch) * image + at);
 }
 
+static bool above(double a, double b)
+{
+    return isnan(a) ? !isnan(b) : a > b;
+}
+
 /*
  * MAX_POOL  y[n,c,p] = finish( max over taps k inside x of x[n,c, p s + k d - pad] )
- * The first of equal maxima gives the index; a window without any tap gives the dtype's lowest.
+ * The first of equal maxima gives the index, and of NaN, which is above all numbers; a window
+ * without any tap gives the dtype's lowest.
  * Source: ONNX MaxPool, GlobalMaxPool.
  */
 static void max_body(const struct krn_call *c, size_t begin, size_t end)
@@ -92,8 +98,8 @@ static void max_body(const struct krn_call *c, size_t begin, size_t end)
             struct tap t = tap_of(c, &w.index[2], k);
 
             /* every dtype of a pool fits a double exactly, but i64, which is not pooled */
-            if (t.inside && (best == count || ref_f64(c->in[0], x->dtype, base + t.at) >
-                                                  ref_f64(c->in[0], x->dtype, best_at))) {
+            if (t.inside && (best == count || above(ref_f64(c->in[0], x->dtype, base + t.at),
+                                                    ref_f64(c->in[0], x->dtype, best_at)))) {
                 best = k;
                 best_at = base + t.at;
             }

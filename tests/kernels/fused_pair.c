@@ -152,7 +152,8 @@ static void compare_one(void *arg, size_t at, size_t index)
     memcpy(&want, c->want + at, sizeof(want));
     memcpy(&magnitude, c->magnitude + at, sizeof(magnitude));
     bound = 2 * c->factor * 0x1p-24 * (double)magnitude + 2e-6;
-    if (!(fabs((double)got - (double)want) <= bound) && !c->failed) {
+    if (!(fabs((double)got - (double)want) <= bound) && !(isnan(got) && isnan(want)) &&
+        !c->failed) {
         c->failed = true;
         fprintf(stderr, "%s, %s, width %zu: element %zu is %.9g, reference %.9g, bound %.3g\n",
                 c->result->primitive->name, c->name, c->result->width, index, (double)got,

@@ -230,6 +230,17 @@ TEST(max_pool_pads_do_not_count)
     T_TRUE(by_hand_run(o) && F32_IS(o, -1, -2, -4, -5));
 }
 
+TEST(max_pool_keeps_nan)
+{
+    BY_HAND(o, MDL_OP_MAX_POOL);
+    o->op.attr.pool.window = window2(2, 1, 1, 0);
+    o->op.in[0] = F32(o, DIMS(1, 1, 2, 4), 1, 2, NAN, 3, 4, 5, 6, INFINITY);
+    o->op.out[0] = OUT(o, MDL_F32, DIMS(1, 1, 1, 3));
+    o->op.out[1] = OUT(o, MDL_I64, DIMS(1, 1, 1, 3));
+    o->op.attr.pool.indices_row_major = true;
+    T_TRUE(by_hand_run(o) && F32_IS(o, 5, NAN, NAN) && INDICES_ARE(o, 5, 2, 2));
+}
+
 TEST(max_pool_bytes)
 {
     BY_HAND(o, MDL_OP_MAX_POOL);
