@@ -9,22 +9,24 @@
 #pragma once
 
 #include <limits.h>
-#include <stdbool.h>
 #include <string.h>
 
 #define PATH_BELOW_MAX 1024u /* bytes of a normal form, with the NUL */
 
+enum { PATH_BELOW_E_OUT = 1, PATH_BELOW_E_LONG };
+
 /**
  * path_below() - brings @name into its normal form
  * @ret: PATH_BELOW_MAX bytes
- * Return: true; false: it is not a path of a file below the folder, or too long. Pure.
+ * Return: 0; PATH_BELOW_E_OUT: it is not a path of a file below the folder; PATH_BELOW_E_LONG: it
+ * is too long. Pure.
  */
-static inline bool path_below(const char *name, char *ret)
+static inline int path_below(const char *name, char *ret)
 {
     size_t used = 0;
 
     if (name[0] == '/') {
-        return false;
+        return PATH_BELOW_E_OUT;
     }
     for (size_t n; *name; name += n + (name[n] == '/')) {
         n = strcspn(name, "/");
@@ -33,14 +35,14 @@ static inline bool path_below(const char *name, char *ret)
         }
         if (n == 2 && name[0] == '.' && name[1] == '.') {
             if (used == 0) {
-                return false;
+                return PATH_BELOW_E_OUT;
             }
             while (used > 0 && ret[--used] != '/') {
             }
             continue;
         }
         if (n > NAME_MAX || used + n + 2 > PATH_BELOW_MAX) {
-            return false;
+            return PATH_BELOW_E_LONG;
         }
         if (used > 0) {
             ret[used++] = '/';
@@ -49,5 +51,5 @@ static inline bool path_below(const char *name, char *ret)
         used += n;
     }
     ret[used] = '\0';
-    return used > 0;
+    return used > 0 ? 0 : PATH_BELOW_E_OUT;
 }

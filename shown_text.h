@@ -139,3 +139,26 @@ static inline void shown_clean(char *text, const char *kept)
     }
     *to = '\0';
 }
+
+#define SHOWN_SHORT_MAX 204u
+
+/** shown_short() - @room: SHOWN_SHORT_MAX bytes. Return: @text; if it does not fit there, its start
+ * and end in @room, with "..." between them. */
+static inline const char *shown_short(const char *text, char *room)
+{
+    const size_t n = strlen(text), half = SHOWN_SHORT_MAX / 2 - 2;
+    const char *end;
+
+    if (n < SHOWN_SHORT_MAX) {
+        return text;
+    }
+    memcpy(room, text, half);
+    room[half] = '\0';
+    shown_whole(room);
+    end = text + n - half;
+    while ((*end & 0xc0) == 0x80) {
+        end++;
+    }
+    strcat(strcat(room, "..."), end);
+    return room;
+}

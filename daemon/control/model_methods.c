@@ -266,7 +266,7 @@ static const char *take_files(struct dmn_call *c, const char *path, struct dmn_s
         const char *name = json_string_value(json_array_get(files, ret->count));
         char below[PATH_BELOW_MAX];
 
-        ret->name[ret->count] = name && path_below(name, below) ? strdup(below) : NULL;
+        ret->name[ret->count] = name && path_below(name, below) == 0 ? strdup(below) : NULL;
     }
     for (size_t i = 0; i < count; i++) {
         if (!ret->name[i]) {

@@ -99,7 +99,7 @@ struct dmn_choose {
     size_t front_count;
     double agreement; /* measured on the examples; 0: there were none */
     uint64_t took_ns;
-    char note[256]; /* a warning about the choice, or "" */
+    char note[MDL_ERROR_MAX]; /* a warning about the choice, or "" */
 };
 
 /** dmn_choose_init() - sets the inputs from the cores and the configuration. @folder: where choices

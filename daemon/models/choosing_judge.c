@@ -14,9 +14,9 @@ static int fit(struct dmn_choose *c, const struct mdl_model *m)
     int r = krn_examples_fit(c->examples, m, error);
 
     if (r < 0) {
-        snprintf(c->note, sizeof(c->note), "%.250s", error);
+        snprintf(c->note, sizeof(c->note), "%s", error);
     } else if (c->examples->left_out) {
-        snprintf(c->note, sizeof(c->note), "%zu examples skipped; %.180s", c->examples->left_out,
+        snprintf(c->note, sizeof(c->note), "%zu examples skipped; %.900s", c->examples->left_out,
                  c->examples->note);
     }
     return r;

@@ -57,7 +57,7 @@ int dmn_quantised_load(struct dmn_load *l, struct mdl_load_options *options)
     }
     if (r != -ENOENT) {
         snprintf(l->choose.note, sizeof(l->choose.note),
-                 "not quantised as before: %.180s; see pipectl quantize", l->error);
+                 "not quantised as before: %.900s; see pipectl quantize", l->error);
         l->ranges = mdl_calibration_free(l->ranges);
     }
     l->error[0] = '\0';

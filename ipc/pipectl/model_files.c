@@ -14,6 +14,7 @@
 
 #include "base.h"
 #include "path_below.h"
+#include "shown_text.h"
 
 #define SIDECAR_ENDING ".sidecar.json"
 /* A fifo must not wait for its writer before the daemon can say that it is a fifo. */
@@ -57,6 +58,14 @@ static int open_beneath(int folder, const char *name)
     return fd;
 }
 
+static int refuse(struct ctl_model_files *f, const char *name, int code, const char *why)
+{
+    char shown[SHOWN_SHORT_MAX];
+
+    snprintf(f->why, sizeof(f->why), "%s: %s", shown_short(name, shown), why);
+    return -code;
+}
+
 /* Takes @fd. */
 static int add(struct ctl_model_files *f, const char *name, int fd)
 {
@@ -66,9 +75,8 @@ static int add(struct ctl_model_files *f, const char *name, int fd)
         return -E2BIG;
     }
     if (json_array_append_new(f->names, json_string(name)) < 0) {
-        snprintf(f->why, sizeof(f->why), "%.300s: the name is not UTF-8", name);
         close(fd);
-        return -EINVAL;
+        return refuse(f, name, EINVAL, "the name is not UTF-8");
     }
     f->fd[f->count++] = fd;
     return 0;
@@ -88,9 +96,10 @@ static int add_beneath(struct search *s, const char *name, bool optional)
     if (optional && errno == ENOENT) {
         return 0;
     }
-    snprintf(s->files->why, sizeof(s->files->why), "%.300s: %s", name,
-             errno == EXDEV ? "leads out of the model's folder" : strerror(errno));
-    return -errno;
+    return refuse(s->files, name, errno,
+                  errno == EXDEV ? "is or leads through an absolute link, or leads out of the "
+                                   "model's folder"
+                                 : strerror(errno));
 }
 
 static int found(void *ctx, const char *name)
@@ -99,11 +108,13 @@ static int found(void *ctx, const char *name)
     char below[PATH_BELOW_MAX];
     json_t *known;
     size_t i;
+    int r = path_below(name, below);
 
-    if (!path_below(name, below)) {
-        snprintf(s->files->why, sizeof(s->files->why), "%.300s: leads out of the model's folder",
-                 name);
-        return -EXDEV;
+    if (r == PATH_BELOW_E_LONG) {
+        return refuse(s->files, name, ENAMETOOLONG, strerror(ENAMETOOLONG));
+    }
+    if (r != 0) {
+        return refuse(s->files, name, EXDEV, "must be a path below the model's folder");
     }
     json_array_foreach(s->files->names, i, known)
     {

@@ -50,7 +50,7 @@ int krn_examples_add(struct krn_examples *e, const char *name, const void *data,
 void krn_examples_leave_out(struct krn_examples *e, const char *name, const char *why)
 {
     if (e->left_out++ == 0) {
-        snprintf(e->note, sizeof(e->note), "%.200s: %.280s", name, why);
+        snprintf(e->note, sizeof(e->note), "%.200s: %.800s", name, why);
     }
 }
 

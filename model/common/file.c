@@ -10,6 +10,7 @@
 #include "base.h"
 #include "model/common/private.h"
 #include "path_below.h"
+#include "shown_text.h"
 
 /* O_NONBLOCK: opening a fifo must not wait for a writer before we can see that it is a fifo. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
@@ -21,14 +22,14 @@ static int check_open(int fd, const char *path, size_t bytes_max, char *error, s
     if (fstat(fd, &st) < 0) {
         int code = -errno;
 
-        return mdl_fail(error, code, "%.200s: %s", path, strerror(-code));
+        return mdl_fail(error, code, "%s: %s", path, strerror(-code));
     }
     if (!S_ISREG(st.st_mode)) {
-        return mdl_fail(error, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL,
-                        "%.200s: not a regular file", path);
+        return mdl_fail(error, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL, "%s: not a regular file",
+                        path);
     }
     if (st.st_size < 0 || (uintmax_t)st.st_size > bytes_max) {
-        return mdl_fail(error, -E2BIG, "%.200s: %lld bytes, more than %zu are not read", path,
+        return mdl_fail(error, -E2BIG, "%s: %lld bytes, more than %zu are not read", path,
                         (long long)st.st_size, bytes_max);
     }
     *ret_bytes = (size_t)st.st_size;
@@ -43,7 +44,7 @@ static int finish_open(int opened, const char *path, size_t bytes_max, char *err
     int r = -errno;
 
     if (fd < 0) {
-        return mdl_fail(error, r, "%.200s: %s", path, strerror(-r));
+        return mdl_fail(error, r, "%s: %s", path, strerror(-r));
     }
     r = check_open(fd, path, bytes_max, error, &bytes);
     if (r < 0) {
@@ -58,23 +59,28 @@ static int finish_open(int opened, const char *path, size_t bytes_max, char *err
 int mdl_file_open(int dir_fd, const char *path, size_t bytes_max, char ret_error[MDL_ERROR_MAX],
                   int *ret_fd, size_t *ret_bytes)
 {
+    char shown[SHOWN_SHORT_MAX];
     int fd;
 
     do {
         fd = openat(dir_fd, path, OPEN_FLAGS);
     } while (fd < 0 && errno == EINTR);
-    return finish_open(fd, path, bytes_max, ret_error, ret_fd, ret_bytes);
+    return finish_open(fd, shown_short(path, shown), bytes_max, ret_error, ret_fd, ret_bytes);
 }
 
 int mdl_file_open_beneath(int dir_fd, const char *path, size_t bytes_max,
                           char ret_error[MDL_ERROR_MAX], int *ret_fd, size_t *ret_bytes)
 {
     struct open_how how = {.flags = OPEN_FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-    char below[PATH_BELOW_MAX];
-    int fd;
+    char below[PATH_BELOW_MAX], shown[SHOWN_SHORT_MAX];
+    int fd, r = path_below(path, below);
 
-    if (!path_below(path, below)) {
-        return mdl_fail(ret_error, -EXDEV, "%.200s: must be a path below the model's folder", path);
+    path = shown_short(path, shown);
+    if (r == PATH_BELOW_E_LONG) {
+        return mdl_fail(ret_error, -ENAMETOOLONG, "%s: %s", path, strerror(ENAMETOOLONG));
+    }
+    if (r != 0) {
+        return mdl_fail(ret_error, -EXDEV, "%s: must be a path below the model's folder", path);
     }
     do {
         fd = (int)syscall(SYS_openat2, dir_fd, below, &how, sizeof(how));
@@ -84,7 +90,10 @@ int mdl_file_open_beneath(int dir_fd, const char *path, size_t bytes_max,
         fd = openat(dir_fd, below, OPEN_FLAGS | O_NOFOLLOW);
     }
     if (fd < 0 && errno == EXDEV) {
-        return mdl_fail(ret_error, -EXDEV, "%.200s: leads out of the model's folder", path);
+        return mdl_fail(ret_error, -EXDEV,
+                        "%s: is or leads through an absolute link, or leads out of the model's "
+                        "folder",
+                        path);
     }
     return finish_open(fd, path, bytes_max, ret_error, ret_fd, ret_bytes);
 }

@@ -180,7 +180,7 @@ int mdl_data_file_map(struct mdl_data_files *d, const char *name, char ret_error
     size_t at;
     int r;
 
-    name = path_below(name, below) ? below : name; /* else it is refused where it is opened */
+    name = path_below(name, below) == 0 ? below : name; /* else it is refused where it is opened */
     if ((d->last < d->count && strcmp(d->list[d->last].name, name) == 0 &&
          ((at = d->last), true)) ||
         find(d, name, &at)) {

@@ -77,7 +77,7 @@ int mdl_onnx_external(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, si
     mapped = rd->data->bytes;
     r = mdl_data_file_map(rd->data, p.location, error, &map);
     if (r < 0) {
-        snprintf(why, why_bytes, "external data: %.200s", error);
+        snprintf(why, why_bytes, "external data: %s", error);
         return r;
     }
     /* as for the model's file: 16 bit weights double when they are converted */

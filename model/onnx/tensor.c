@@ -207,7 +207,7 @@ static bool is_external(const Onnx__TensorProto *t)
 static int find_outside(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
                         size_t typed, struct mdl_gtensor *out)
 {
-    char why[320];
+    char why[MDL_ERROR_MAX];
     int r;
 
     if (t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {

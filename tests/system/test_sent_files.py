@@ -218,7 +218,14 @@ def a_missing_file_is_named():
         r = subprocess.run([PIPECTL, "--socket", d.control_path, "models", "load", "out", os.path.join(d.temp, "out.onnx")],
                            capture_output=True, text=True, timeout=LIMIT_S, check=False)
         os.remove(os.path.join(os.path.dirname(d.temp), "secret.bin"))
-        check("leads out of the model's folder" in r.stderr and "secret.bin" in r.stderr, r.stderr)
+        check("../secret.bin: must be a path below the model's folder" in r.stderr, r.stderr)
+        # a long name leaves room for the reason
+        tiny_onnx.write(os.path.join(d.temp, "long.onnx"), LAYERS, size=16, beside="n" * 250)
+        os.remove(os.path.join(d.temp, "n" * 250))
+        r = subprocess.run([PIPECTL, "--socket", d.control_path, "models", "load", "long", os.path.join(d.temp, "long.onnx")],
+                           capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        equal(r.stderr.count("nnn...nnn"), r.stderr.count("n: No such file"), r.stderr)
+        equal(r.stderr.count("n: No such file"), 2, r.stderr)
 
 
 # ---- what others may send ----

@@ -217,6 +217,9 @@ TEST(places_out_of_the_folder)
     T_CONTAINS(load_error, "leads out of the model's folder");
     T_EQ(symlink("/dev/zero", load_path("zero.data")), 0);
     T_EQ(refuse("zero.data", "0", "4096"), -EXDEV);
+    T_EQ(symlink(inside_path, load_path("whole.data")), 0);
+    T_EQ(refuse("whole.data", "0", "4096"), -EXDEV);
+    T_CONTAINS(load_error, "is or leads through an absolute link");
     T_EQ(symlink("w.data", load_path("link.data")), 0); /* stays inside */
     T_EQ(refuse("link.data", "0", "4096"), 0);
     rmdir(outside_path);
@@ -224,9 +227,18 @@ TEST(places_out_of_the_folder)
 
 TEST(things_that_are_no_data_files)
 {
+    char name[NAME_MAX + 2] = "";
+
     alarm(20); /* a fifo that blocks would hang the test for good */
     T_EQ(refuse("missing.data", "0", "4096"), -ENOENT);
     T_CONTAINS(load_error, "missing.data: No such file");
+    memset(name, 'n', sizeof(name) - 1);
+    T_EQ(refuse(name, "0", "4096"), -ENAMETOOLONG);
+    T_CONTAINS(load_error, "nnn...nnn");
+    T_CONTAINS(load_error, "n: File name too long");
+    name[250] = '\0';
+    T_EQ(refuse(name, "0", "4096"), -ENOENT);
+    T_CONTAINS(load_error, "n: No such file");
     T_EQ(mkfifo(load_path("fifo.data"), 0600), 0);
     T_EQ(refuse("fifo.data", "0", "4096"), -EINVAL);
     T_CONTAINS(load_error, "not a regular file");
