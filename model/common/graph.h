@@ -62,6 +62,7 @@ struct mdl_gbranch {
     const struct mdl_gnode *nodes; /* sorted: each after those whose outputs it reads */
     const char *const *inputs;     /* of a body */
     const char *const *outputs;
+    const struct mdl_gvalue *declared; /* [output_count] of a body; NULL: nothing is */
 };
 
 struct mdl_gattr {

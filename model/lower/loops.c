@@ -159,6 +159,31 @@ static int run_round(struct mdl_lower *l, struct loop *p)
     return r;
 }
 
+/* Output @i, a scan of a loop that never runs, is empty. */
+static int no_rounds(struct mdl_lower *l, const struct loop *p, size_t i)
+{
+    const struct mdl_gvalue *v = p->body->declared ? &p->body->declared[1 + i] : NULL;
+    size_t dim[MDL_RANK_MAX] = {0};
+    bool known = v && v->typed && v->rank < MDL_RANK_MAX;
+    int r;
+
+    for (size_t d = 0; known && d < v->rank; d++) {
+        known = v->dim[d] >= 0;
+        dim[1 + d] = (size_t)v->dim[d];
+    }
+    if (!known) {
+        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                             "it never runs, so the shape of output %zu is not known, and the body "
+                             "does not declare it",
+                             i);
+    }
+    r = mdl_ir_const_new(l->ir, v->dtype, v->rank + 1, dim, NULL, false, &l->out[i]);
+    if (r == 0) {
+        l->ir->values[l->out[i]].narrow = v->narrow;
+    }
+    return r;
+}
+
 static int lower_loop(struct mdl_lower *l, int arg)
 {
     struct loop p = {0};
@@ -182,8 +207,7 @@ static int lower_loop(struct mdl_lower *l, int arg)
         if (i < p.carried) {
             l->out[i] = p.in[2 + i];
         } else if (l->node->outputs[i][0] && p.round == 0) {
-            r = mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                              "it never runs, so the shape of output %zu is not known", i);
+            r = no_rounds(l, &p, i);
         } else if (l->node->outputs[i][0]) {
             r = mdl_lower_concat_of(l, p.rounds[scan], p.round, 0, &l->out[i]);
         }

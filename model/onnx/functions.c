@@ -361,6 +361,22 @@ static int value_names(struct mdl_onnx_reader *rd, Onnx__ValueInfoProto *const *
     return list ? 0 : -ENOMEM;
 }
 
+/* What cannot be read is as if the file did not declare it. */
+static int read_declared(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p,
+                         const struct mdl_gvalue **ret)
+{
+    struct mdl_gvalue *list = mdl_pool_alloc(rd->graph->pool, p->n_output, sizeof(*list));
+
+    for (size_t i = 0; list && i < p->n_output; i++) {
+        if (rd->value(rd, p->output[i], "output", &list[i]) < 0) {
+            list[i] = (struct mdl_gvalue){0};
+            rd->error[0] = '\0';
+        }
+    }
+    *ret = list;
+    return list ? 0 : -ENOMEM;
+}
+
 int mdl_onnx_branch(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p, const char *label,
                     const struct mdl_gbranch **ret)
 {
@@ -382,6 +398,9 @@ int mdl_onnx_branch(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p, const
     r = r < 0 ? r : mdl_onnx_nodes(rd, p->node, p->n_node, &nodes, &b->node_count);
     r = r < 0 ? r : value_names(rd, p->input, p->n_input, &b->inputs);
     r = r < 0 ? r : value_names(rd, p->output, p->n_output, &b->outputs);
+    if (r == 0 && p->n_input > 0) { /* the branches of an If have none */
+        r = read_declared(rd, p, &b->declared);
+    }
     rd->scope = before;
     if (r < 0) {
         return r;

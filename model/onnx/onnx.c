@@ -334,6 +334,7 @@ int mdl_onnx_read(const void *map, size_t bytes, struct mdl_data_files *data,
                                  .data = data,
                                  .functions = &functions,
                                  .branch = mdl_onnx_branch,
+                                 .value = read_value,
                                  .error = ret_error};
     ProtobufCAllocator allocator = {.alloc = pool_alloc, .free = pool_no_free};
     Onnx__ModelProto *model;

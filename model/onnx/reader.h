@@ -8,6 +8,7 @@
 #include "model/onnx/walk.h"
 
 struct Onnx__GraphProto;
+struct Onnx__ValueInfoProto;
 struct mdl_data_files;     /* model/common/weight_files.h */
 struct mdl_onnx_functions; /* model/onnx/functions.h */
 struct mdl_onnx_scope;     /* model/onnx/scope.h */
@@ -24,6 +25,9 @@ struct mdl_onnx_reader {
     /* mdl_onnx_branch(), which node.c cannot call: branches have nodes */
     int (*branch)(struct mdl_onnx_reader *rd, const struct Onnx__GraphProto *p, const char *label,
                   const struct mdl_gbranch **ret);
+    /* onnx.c: what the file declares of a value. @what: for messages. @out: zeros. */
+    int (*value)(struct mdl_onnx_reader *rd, const struct Onnx__ValueInfoProto *v, const char *what,
+                 struct mdl_gvalue *out);
     char *error;     /* MDL_ERROR_MAX */
     char where[192]; /* "initializer 3 'conv1.weight'", for messages */
 };

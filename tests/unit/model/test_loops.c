@@ -197,6 +197,17 @@ static void loop(struct ran *a, size_t count, const char *body_inputs, const cha
     gb_output(&a->g, "y");
 }
 
+/* of the last output of the body of the last node */
+static void declare(struct ran *a, struct mdl_gvalue v)
+{
+    const struct mdl_gattr *body = a->g.nodes[a->g.graph.node_count - 1].attrs;
+    struct mdl_gbranch *b = (struct mdl_gbranch *)(uintptr_t)body->branch;
+    struct mdl_gvalue *list = mdl_pool_alloc(a->g.pool, b->output_count, sizeof(*list));
+
+    list[b->output_count - 1] = v;
+    b->declared = list;
+}
+
 /* v doubles and i is added, three times; scans of both */
 TEST(a_loop_over_data_becomes_its_body)
 {
@@ -282,7 +293,21 @@ TEST(a_loop_that_never_runs_keeps_its_values)
     start(&scan);
     gb_node(&scan.g, "Neg", "", "v", "w");
     loop(&scan, 1, "i c v", "c w w", "n0 - x", "z y");
-    T_TRUE(refused(&scan, "it never runs, so the shape of output 1 is not known"));
+    T_TRUE(refused(&scan, "it never runs, so the shape of output 1 is not known, and the body"));
+    RAN(told);
+    start(&told);
+    gb_node(&told.g, "Neg", "", "v", "w");
+    loop(&told, 1, "i c v", "c w w", "n0 - x", "z y");
+    declare(&told, (struct mdl_gvalue){.typed = true, .dtype = MDL_F32, .rank = 2, .dim = {3, 7}});
+    T_TRUE(run(&told, DATA));
+    T_EQ(gb_out(told.m, 0)->rank, 3);
+    T_TRUE(memcmp(gb_out(told.m, 0)->dim, (const size_t[]){0, 3, 7}, 3 * sizeof(size_t)) == 0);
+    RAN(open);
+    start(&open);
+    gb_node(&open.g, "Neg", "", "v", "w");
+    loop(&open, 1, "i c v", "c w w", "n0 - x", "z y");
+    declare(&open, (struct mdl_gvalue){.typed = true, .dtype = MDL_F32, .rank = 2, .dim = {3, -1}});
+    T_TRUE(refused(&open, "the body does not declare it"));
 }
 
 TEST(loops_that_are_refused)
