@@ -175,7 +175,13 @@ static int take_scales(struct mdl_lower *l, const struct product *p, struct mdl_
     for (size_t c = 0; c < op->channels; c++) {
         scale[c] = (float)(channel_value(l, p->x_scale, 0) * channel_value(l, p->w_scale, c) /
                            channel_value(l, p->y_scale, 0));
-        r = r < 0 ? r : check_scale(l, (double)scale[c]);
+        if (!isfinite(scale[c]) || scale[c] <= 0) {
+            return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                                 "the scales %g of the input, %g of the weights and %g of the "
+                                 "output do not go together: %g is not a number above 0",
+                                 channel_value(l, p->x_scale, 0), channel_value(l, p->w_scale, c),
+                                 channel_value(l, p->y_scale, 0), (double)scale[c]);
+        }
     }
     op->scale = scale;
     if (r < 0 || mdl_l_in(l, p->bias) == MDL_NONE) {
