@@ -6,33 +6,70 @@
 #include "base.h"
 #include "tensor_name.h"
 
-#define STEPS_MAX 16 /* nodes between the activation and the output */
+#define STEPS_MAX 256u /* nodes that are looked at */
+
+enum how {
+    MAKES, /* probabilities */
+    MOVES, /* or cuts or rounds the first input */
+    JOINS, /* all inputs */
+};
 
 /* What a network may end in, of any domain. */
 static const struct {
     const char *op_type;
-    bool makes; /* probabilities; else it only moves or rounds values */
+    enum how how;
 } ends[] = {
-    {"Softmax", true},        {"Sigmoid", true},         {"HardSigmoid", true},
-    {"QLinearSoftmax", true}, {"QLinearSigmoid", true},  {"Identity", false},
-    {"Reshape", false},       {"Flatten", false},        {"Squeeze", false},
-    {"Unsqueeze", false},     {"Transpose", false},      {"Cast", false},
-    {"Dropout", false},       {"QuantizeLinear", false}, {"DequantizeLinear", false},
+    {"Softmax", MAKES},        {"Sigmoid", MAKES},        {"HardSigmoid", MAKES},
+    {"QLinearSoftmax", MAKES}, {"QLinearSigmoid", MAKES}, {"Identity", MOVES},
+    {"Reshape", MOVES},        {"Flatten", MOVES},        {"Squeeze", MOVES},
+    {"Unsqueeze", MOVES},      {"Transpose", MOVES},      {"Cast", MOVES},
+    {"Dropout", MOVES},        {"QuantizeLinear", MOVES}, {"DequantizeLinear", MOVES},
+    {"Slice", MOVES},          {"Gather", MOVES},         {"Split", MOVES},
+    {"Clip", MOVES},           {"Concat", JOINS},
 };
 
 static const struct mdl_gnode *maker_of(const struct mdl_graph *g, const char *value)
 {
     for (size_t i = 0; i < g->node_count; i++) {
-        if (g->nodes[i].output_count > 0 && strcmp(g->nodes[i].outputs[0], value) == 0) {
-            return &g->nodes[i];
+        for (size_t k = 0; k < g->nodes[i].output_count; k++) {
+            if (strcmp(g->nodes[i].outputs[k], value) == 0) {
+                return &g->nodes[i];
+            }
         }
     }
     return NULL;
 }
 
+static bool is_probabilities(const struct mdl_graph *g, const char *value, size_t *steps)
+{
+    while (*steps > 0) {
+        const struct mdl_gnode *n = maker_of(g, value);
+        size_t i = 0;
+
+        --*steps;
+        while (n && i < base_array_count(ends) && strcmp(n->op_type, ends[i].op_type) != 0) {
+            i++;
+        }
+        if (!n || i == base_array_count(ends) || n->input_count == 0) {
+            return false;
+        }
+        if (ends[i].how == MAKES) {
+            return true;
+        }
+        for (size_t k = 1; ends[i].how == JOINS && k < n->input_count; k++) {
+            if (!is_probabilities(g, n->inputs[k], steps)) {
+                return false;
+            }
+        }
+        value = n->inputs[0];
+    }
+    return false;
+}
+
 bool mdl_ends_in_probabilities(const struct mdl_graph *g, const char *output)
 {
     char is[TENSOR_NAME_BYTES], wanted[TENSOR_NAME_BYTES];
+    size_t steps = STEPS_MAX;
 
     tensor_name(output, wanted);
     for (size_t i = 0; i < g->output_count; i++) {
@@ -40,17 +77,5 @@ bool mdl_ends_in_probabilities(const struct mdl_graph *g, const char *output)
             output = g->outputs[i].name;
         }
     }
-    for (size_t step = 0; step < STEPS_MAX; step++) {
-        const struct mdl_gnode *n = maker_of(g, output);
-        size_t i = 0;
-
-        while (n && i < base_array_count(ends) && strcmp(n->op_type, ends[i].op_type) != 0) {
-            i++;
-        }
-        if (!n || i == base_array_count(ends) || ends[i].makes || n->input_count == 0) {
-            return n && i < base_array_count(ends) && ends[i].makes;
-        }
-        output = n->inputs[0];
-    }
-    return false;
+    return is_probabilities(g, output, &steps);
 }

@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 
 #include "base.h"
+#include "model/graph_end.h"
 #include "model/sidecar.h"
 #include "output_keys.h"
 #include "tests/harness.h"
+#include "tests/unit/model/graph_builder.h"
 #include "tests/unit/model/put_file.h"
 
 static char error[MDL_ERROR_MAX];
@@ -141,6 +143,57 @@ TEST(the_alphabet_file_is_read_and_stays_in_the_folder)
     T_CONTAINS(error, "key 'alphabet_file'");
     snprintf(path, sizeof(path), "rm -r '%s'", folder);
     T_EQ(system(path), 0);
+}
+
+/* a: what Softmax made; b: what Sigmoid made; r: what Relu made */
+static bool ends_so(const char *op, const char *inputs, const char *outputs, const char *output)
+{
+    struct gb g;
+    bool ends;
+
+    gb_init(&g, 13);
+    gb_input(&g, "x", 2, (int64_t[]){1, 6});
+    gb_node(&g, "Softmax", "", "x", "a");
+    gb_node(&g, "Sigmoid", "", "x", "b");
+    gb_node(&g, "Relu", "", "x", "r");
+    gb_node(&g, "Identity", "", "b", "c");
+    gb_node(&g, op, "", inputs, outputs);
+    ends = mdl_ends_in_probabilities(&g.graph, output);
+    gb_free(&g);
+    return ends;
+}
+
+TEST(what_ends_in_probabilities)
+{
+    T_TRUE(ends_so("Relu", "x", "y", "a"));
+    T_TRUE(!ends_so("Relu", "a", "y", "y"));
+    T_TRUE(ends_so("Slice", "a x x", "y", "y"));
+    T_TRUE(!ends_so("Slice", "r a a", "y", "y"));
+    T_TRUE(ends_so("Gather", "a x", "y", "y"));
+    T_TRUE(ends_so("Clip", "b", "y", "y"));
+    T_TRUE(ends_so("Split", "b", "y z", "y"));
+    T_TRUE(ends_so("Split", "b", "y z", "z"));
+    T_TRUE(ends_so("Concat", "b c", "y", "y"));
+    T_TRUE(!ends_so("Concat", "b r", "y", "y"));
+    T_TRUE(!ends_so("Concat", "r b", "y", "y"));
+}
+
+/* A join of joins has more paths than anyone follows. */
+TEST(what_ends_in_very_many_joins)
+{
+    char in[24], out[8];
+    struct gb g;
+
+    gb_init(&g, 13);
+    gb_node(&g, "Sigmoid", "", "x", "v0");
+    for (int i = 0; i < 30; i++) {
+        snprintf(in, sizeof(in), "v%d v%d", i, i);
+        snprintf(out, sizeof(out), "v%d", i + 1);
+        gb_node(&g, "Concat", "", in, out);
+    }
+    T_TRUE(mdl_ends_in_probabilities(&g.graph, "v2"));
+    T_TRUE(!mdl_ends_in_probabilities(&g.graph, "v30"));
+    gb_free(&g);
 }
 
 TEST_MAIN()
