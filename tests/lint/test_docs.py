@@ -133,6 +133,14 @@ def results_say_where_they_are_from():
     none(wrong, "results without a source")
 
 
+def limits_of_models_are_documented():
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([\d,]+)", source.text(ROOT, "docs/models.md"), re.M))
+    for row, name, macro in (("operators", "model/ir/ir.h", "MDL_IR_OPS_MAX"), ("units", "tuner/problem.h", "TUN_UNIT_MAX"),
+                             ("inputs; outputs, with counts of rows", "pipeline/frame.h", "PL_FRAME_IO_MAX")):
+        limit, = re.findall(r"^#define %s (\d+)u" % macro, source.text(ROOT, name), re.M)
+        check(rows.get(row, "").replace(",", "") == limit, "docs/models.md, limits", row, rows.get(row), macro, limit)
+
+
 def metrics_are_documented():
     there = {}
     for name in sources("daemon"):
@@ -282,5 +290,5 @@ def man_pages_are_complete():
 main((pages_are_short, pages_are_in_the_readme, links_resolve, named_files_exist,
       named_pages_exist, words_are_those_of_the_glossary,
       results_say_where_they_are_from, json_examples_parse, metrics_are_documented, output_keys_are_documented,
-      state_files_are_listed, operators_are_listed, searches_are_named, scenarios_are_named, causes_are_named,
-      findings_are_explained, groups_are_named, man_pages_are_complete))
+      limits_of_models_are_documented, state_files_are_listed, operators_are_listed, searches_are_named,
+      scenarios_are_named, causes_are_named, findings_are_explained, groups_are_named, man_pages_are_complete))
