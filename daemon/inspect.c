@@ -115,7 +115,7 @@ static void print_costs(const struct mdl_inspection *in)
 static void print_text(const struct mdl_inspection *in, const char *file, const char *sidecar,
                        const char *draft, bool writes)
 {
-    char with[40] = "";
+    char with[80] = "";
 
     shown_printf("%-12s", "file");
     shown_text_print(file);
@@ -127,8 +127,8 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
     shown_printf("\n%-12s%zu, with %zu weights\n", "nodes", in->node_count, in->weight_count);
     print_ios("inputs", in->inputs, in->input_count);
     print_ios("outputs", in->outputs, in->output_count);
-    if (in->ask) {
-        snprintf(with, sizeof(with), "with the example size %d: ", MDL_EXAMPLE_SIZE);
+    if (in->example) {
+        snprintf(with, sizeof(with), "with the example size %.40s: ", in->sizes);
     }
     print_reasons(&in->reasons, with);
     if (in->model) {
@@ -229,6 +229,7 @@ int dmn_inspect(const struct dmn_args *args)
     if (args->json) {
         json_auto_t *j = dmn_inspection_json(&in, file, sidecar, exists);
 
+        mdl_inspection_blame(&in);
         json_text_print(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
         putchar('\n');
     } else if (in.read) {

@@ -61,17 +61,16 @@ static json_t *channels(const float v[3])
     return v[0] == v[1] && v[1] == v[2] ? json_real(v[0]) : json_pack("[f,f,f]", v[0], v[1], v[2]);
 }
 
-/* Sizes for the open dimensions of one input: its whole shape. Not of an example that does not
- * work. */
+/* Sizes for the open dimensions of one input: its whole shape. */
 static void open_shapes(const struct mdl_inspection *in, json_t *shapes)
 {
-    for (size_t i = 0; i < in->input_count && !(in->ask && !in->model); i++) {
+    for (size_t i = 0; i < in->input_count; i++) {
         const struct mdl_inspected_io *io = &in->inputs[i];
         json_t *list = json_array();
         bool open = false;
 
         for (size_t k = 0; k < io->rank; k++) {
-            open |= io->dim[k] < 0 && k > 0;
+            open |= io->dim[k] < 0 && (k > 0 || io->settled[k] > 1);
             json_array_append_new(list, json_integer(io->settled[k]));
         }
         if (open) {
@@ -116,7 +115,9 @@ json_t *dmn_sidecar_draft(const struct mdl_inspection *in)
         json_pack("{s:o}", "comment", json_sprintf("A draft by pipectl models inspect. %s", why));
     json_t *shapes = json_object();
 
-    open_shapes(in, shapes);
+    if (in->model) { /* else they do not work */
+        open_shapes(in, shapes);
+    }
     if (json_object_size(shapes) > 0) {
         json_object_set(draft, "shapes", shapes);
     }

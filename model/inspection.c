@@ -63,52 +63,80 @@ static int64_t picture_size(const struct mdl_signs *s, const struct mdl_recipe *
                                                          : PICTURE_SIZE;
 }
 
-/* Sizes for what is open, so that the network can be compiled: 1 for batches, a size of a picture,
- * MDL_EXAMPLE_SIZE for the rest, of which nobody knows anything. */
-static void find_example(struct mdl_inspection *in, const struct mdl_signs *signs,
-                         const struct mdl_recipe *r, const char *given)
-{
-    const char *text = given ? given : "", *ask = NULL;
-    bool open = false;
-
-    for (size_t i = 0; text && i < in->input_count; i++) {
-        struct mdl_inspected_io *io = &in->inputs[i];
-        char dims[TEXT_BYTES] = "", wanted[TEXT_BYTES] = "";
-        bool here = false, unknown = false;
-
-        for (size_t k = 0; k < io->rank; k++) {
-            int64_t guessed = i == 0 ? picture_size(signs, r, k) : 0;
-            size_t used = strlen(dims), asked = strlen(wanted);
-            bool any = io->dim[k] < 0 && k > 0 && !guessed;
-
-            io->settled[k] = io->dim[k] >= 0 ? io->dim[k]
-                             : k == 0        ? 1
-                             : guessed       ? guessed
-                                             : MDL_EXAMPLE_SIZE;
-            here |= io->dim[k] < 0 && k > 0;
-            unknown |= any;
-            snprintf(dims + used, sizeof(dims) - used, "%s%" PRId64, k ? "x" : "", io->settled[k]);
-            snprintf(wanted + asked, sizeof(wanted) - asked, any ? "%sN" : "%s%" PRId64,
-                     k ? "x" : "", io->settled[k]);
-        }
-        if (here) {
-            open = true;
-            text = mdl_pool_printf(in->pool, "%s%s%s=%s", text, text[0] ? "," : "", io->name, dims);
-        }
-        if (unknown) {
-            ask = mdl_pool_printf(in->pool, "%s%s--shape %s=%s", ask ? ask : "", ask ? " " : "",
-                                  io->name, wanted);
-        }
-    }
-    in->example = open ? text : NULL;
-    in->ask = in->example ? ask : NULL;
-}
-
 struct looking {
     struct mdl_inspection *in;
     const char *given;
     struct mdl_signs signs;
+    const struct mdl_recipe *recipe;
+    bool retry; /* with the example */
 };
+
+/* Return: the size that stands for an earlier dimension of the name of dimension @k of input @i. */
+static int64_t same_name(const struct mdl_inspection *in, size_t i, size_t k)
+{
+    const char *name = in->inputs[i].symbol[k];
+
+    for (size_t n = 0; name && n <= i; n++) {
+        const struct mdl_inspected_io *io = &in->inputs[n];
+
+        for (size_t d = 0; d < io->rank && (n < i || d < k); d++) {
+            if (io->symbol[d] && strcmp(io->symbol[d], name) == 0) {
+                return io->settled[d];
+            }
+        }
+    }
+    return 0;
+}
+
+static char *listed(struct mdl_inspection *in, const char *list, const char *between,
+                    const char *item)
+{
+    return mdl_pool_printf(in->pool, "%s%s%s", list, list[0] ? between : "", item);
+}
+
+/* Sizes for what is still open in @g, so that the network can be compiled: a size of a picture,
+ * MDL_EXAMPLE_SIZE for the rest, of which nobody knows anything. */
+static void find_example(struct looking *l, const struct mdl_graph *g)
+{
+    struct mdl_inspection *in = l->in;
+    const char *text = l->given ? l->given : "", *ask = "", *sizes = "";
+    int64_t before = 0;
+
+    for (size_t i = 0; text && ask && sizes && i < in->input_count; i++) {
+        struct mdl_inspected_io *io = &in->inputs[i];
+        char dims[TEXT_BYTES] = "", wanted[TEXT_BYTES] = "", size[24];
+        bool open = false;
+
+        for (size_t k = 0; k < io->rank; k++) {
+            bool here = g->inputs[i].dim[k] < 0;
+            int64_t same = here ? same_name(in, i, k) : 0;
+            int64_t guessed = i == 0 ? picture_size(&l->signs, l->recipe, k) : 0;
+            size_t used = strlen(dims), asked = strlen(wanted);
+
+            io->settled[k] = !here     ? g->inputs[i].dim[k]
+                             : same    ? same
+                             : guessed ? guessed
+                                       : MDL_EXAMPLE_SIZE;
+            snprintf(size, sizeof(size), "%" PRId64, io->settled[k]);
+            if (here && sizes && io->settled[k] != before) {
+                sizes = listed(in, sizes, " x ", size);
+                before = io->settled[k];
+            }
+            open |= here;
+            snprintf(dims + used, sizeof(dims) - used, "%s%s", k ? "x" : "", size);
+            snprintf(wanted + asked, sizeof(wanted) - asked, "%s%s", k ? "x" : "",
+                     here ? "N" : size);
+        }
+        if (open) {
+            text = listed(in, text, ",", mdl_pool_printf(in->pool, "%s=%s", io->name, dims));
+            ask =
+                listed(in, ask, " ", mdl_pool_printf(in->pool, "--shape %s=%s", io->name, wanted));
+        }
+    }
+    in->example = text && ask && ask[0] && sizes ? text : NULL;
+    in->ask = ask;
+    in->sizes = sizes;
+}
 
 static void look(void *arg, const struct mdl_graph *g)
 {
@@ -116,7 +144,11 @@ static void look(void *arg, const struct mdl_graph *g)
     struct mdl_inspection *in = l->in;
     struct mdl_match match;
 
-    if (in->read) { /* the second time, with the example */
+    if (l->retry) {
+        return;
+    }
+    if (in->read) {
+        find_example(l, g);
         return;
     }
     in->read = true;
@@ -134,7 +166,7 @@ static void look(void *arg, const struct mdl_graph *g)
     in->labels =
         (const char *const *)mdl_class_names(g->names ? g->names : "", in->pool, &in->label_count);
     mdl_signs_read(g, in->label_count, in->pool, &l->signs);
-    find_example(in, &l->signs, mdl_recipe_find(&l->signs, &match, &in->guess), l->given);
+    l->recipe = mdl_recipe_find(&l->signs, &match, &in->guess);
 }
 
 static const char *folder_of(const struct mdl_inspection *in, const char *path)
@@ -201,16 +233,23 @@ static void show_served(struct mdl_inspection *in)
     }
 }
 
-/* It failed with a size that we made up: that says little of the model. */
-static void blame_example(struct mdl_inspection *in)
+void mdl_inspection_blame(struct mdl_inspection *in)
 {
     char why[MDL_ERROR_MAX];
 
-    snprintf(why, sizeof(why), "%s", in->why);
-    snprintf(in->why, sizeof(in->why),
-             "with the example size %d, as nothing says how large its input is: %.700s; give "
-             "%.200s with a size that it takes",
-             MDL_EXAMPLE_SIZE, why, in->ask);
+    for (size_t i = 0; i < in->reasons.count; i++) {
+        if (in->reasons.list[i].kind == MDL_REASON_OPERATOR) {
+            return; /* no size helps */
+        }
+    }
+    if (in->example) {
+        snprintf(why, sizeof(why), "%s", in->why);
+        snprintf(
+            in->why, sizeof(in->why),
+            "with the example size %.40s, as the file leaves it open: %.700s; give %.200s with "
+            "a size that it takes",
+            in->sizes, why, in->ask);
+    }
 }
 
 int mdl_inspect(const char *path, const struct mdl_load_options *options,
@@ -229,9 +268,8 @@ int mdl_inspect(const char *path, const struct mdl_load_options *options,
     o.look_arg = &l;
     o.reasons = &ret->reasons;
     r = mdl_load(path, &o, ret->why, &ret->model);
-    if (r == 0) {
-        ret->example = NULL; /* the caller or the sidecar gave all sizes */
-    } else if (ret->example) {
+    if (r < 0 && ret->example) {
+        l.retry = true;
         o.shapes = ret->example;
         mdl_reasons_deinit(&ret->reasons); /* the open sizes */
         r = mdl_load(path, &o, ret->why, &ret->model);
@@ -239,8 +277,8 @@ int mdl_inspect(const char *path, const struct mdl_load_options *options,
     if (r == 0) {
         show_served(ret);
         ret->why[0] = '\0';
-    } else if (ret->ask) {
-        blame_example(ret);
+    } else {
+        mdl_inspection_blame(ret);
     }
     if (ret->read) {
         draft(&l, path);

@@ -21,7 +21,7 @@ struct mdl_inspected_io {
     size_t rank;
     int64_t dim[MDL_RANK_MAX];        /* -1: open */
     const char *symbol[MDL_RANK_MAX]; /* NULL: none */
-    int64_t settled[MDL_RANK_MAX];    /* of an input: what stands for an open dimension; else dim */
+    int64_t settled[MDL_RANK_MAX];    /* of an input: what was given or stands for dim */
 };
 
 struct mdl_inspection {
@@ -35,10 +35,10 @@ struct mdl_inspection {
     const char *const *labels; /* that the exporter wrote into the file, or that the kind of network
                                 * has; NULL: none */
     size_t label_count;
-    const char
-        *example;    /* of open sizes, as text (model/open_shapes.h), if it was needed; or NULL */
-    const char *ask; /* in --shape's form, what to give instead of an example that nothing
-                          * suggests, as in "input=1xN"; NULL: none is of that kind */
+    const char *example; /* of open sizes, with those that were given, as text
+                          * (model/open_shapes.h); NULL: the caller or the sidecar gave all */
+    const char *sizes;   /* then: what of it was made up, as in "48 x 320" ... */
+    const char *ask;     /* ... and what to give instead, as in "--shape input=1xN" */
     struct mdl_guess guess;
     const char *output; /* a draft of the key `output`, as JSON; NULL: needs says why, unless it is
                          * NULL, too */
@@ -66,4 +66,6 @@ int mdl_inspect(const char *path, const struct mdl_load_options *options,
  */
 int mdl_inspection_describe(struct mdl_inspection *in, const char *path,
                             char ret_error[MDL_ERROR_MAX]);
+/** mdl_inspection_blame() - names the example in why, if it may be what the model fails with. */
+void mdl_inspection_blame(struct mdl_inspection *in);
 void mdl_inspection_deinit(struct mdl_inspection *in);

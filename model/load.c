@@ -376,6 +376,9 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     }
     if (r == 0) {
         r = settle(g, options->shapes, &side, error, &digest);
+        if (r == -EOPNOTSUPP && options->look) {
+            options->look(options->look_arg, g);
+        }
         r = r == -EOPNOTSUPP ? mdl_compile_refused(g, options, r, error) : r;
     }
     r = r < 0 ? r : mdl_compile(g, options, error, &m);

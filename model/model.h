@@ -187,8 +187,8 @@ struct mdl_load_options {
     /* sizes of open dimensions, as in model/open_shapes.h: "images=1x3x480x640,height=480". They
      * come before those of the sidecar. NULL: none */
     const char *shapes;
-    /* called with the network as the file has it, before anything of it is refused; NULL: nobody
-     * looks */
+    /* called with the network as the file has it, before anything of it is refused, and again if
+     * sizes are open still, with the others settled; NULL: nobody looks */
     void (*look)(void *arg, const struct mdl_graph *g);
     void *look_arg;
     /* gets all the reasons of a refusal, which the error sums up; the caller's,

@@ -262,7 +262,7 @@ def an_invented_size_is_not_the_models_fault():
           [value("input", F32, ["batch", "samples"])], [value("y", F32, ["batch", 4])],
           [tensor("axes", I64, (1,), [1]), tensor("w", F32, (4, 1, 512), [0.001] * 2048)])
     text = inspect(path, expect=1)
-    check("served      no: with the example size 64, as nothing says how large its input is: " in text and
+    check("served      no: with the example size 64, as the file leaves it open: " in text and
           "give --shape input=1xN with a size that it takes" in text, text)
     check("refused     with the example size 64: " in text, text)
     check("shapes" not in json.loads(inspect(path, "--json", expect=1))["sidecar"]["draft"], "a size that fails is drafted")
@@ -284,6 +284,16 @@ def real_files_answer_by_their_drafts():
     has(drafts["mnist_8"]["preprocess"], {"scale": 1, "mean": 0, "std": 1}, "mnist_8")
     check("colour" not in drafts["mnist_8"]["preprocess"], drafts["mnist_8"])
     with Daemon(models=paths) as d:
+    text = inspect(path, "--shape", "input=1", expect=1)
+    check("a shape of 1 was given" in text and "example" not in text, text)
+    path = os.path.join(TEMP, "thirty.onnx")
+    write(path, [node("Flatten", ["x"], "flat"), node("MatMul", ["flat", "w"], "y")],
+          [value("x", F32, [1, 3, "h", "w"])], [value("y", F32, [1, 2])], [tensor("w", F32, (300, 2), [0.1] * 600)])
+    text = inspect(path, expect=1)
+    check("served      no: with the example size 224, as the file leaves it open: " in text and
+          "give --shape x=1x3xNxN with a size that it takes" in text, text)
+    check("shapes" not in json.loads(inspect(path, "--json", expect=1))["sidecar"]["draft"], "a size that fails is drafted")
+    equal(drafted(path, "--shape", "h=10", "--shape", "w=10")["shapes"], {"x": [1, 3, 10, 10]})
         def objects(model, image):
             return d.pipectl("infer", "--model", model, os.path.join(REAL, "images", image))[0]["objects"]
 
