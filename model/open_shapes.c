@@ -201,15 +201,19 @@ static bool is_shapes(const char *text)
 
 const char *mdl_shapes_suffix(const char *text)
 {
-    const char *colon = strchr(text, ':');
+    const char *found = NULL;
 
-    if (!colon || access(text, F_OK) == 0) {
+    if (access(text, F_OK) == 0) {
         return NULL;
     }
-    while (colon && (colon == text || !is_shapes(colon + 1))) {
-        colon = strchr(colon + 1, ':');
+    for (const char *colon = strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
+        base_autofree char *file = strndup(text, (size_t)(colon - text));
+
+        if (colon > text && is_shapes(colon + 1) && (!found || (file && access(file, F_OK) == 0))) {
+            found = colon + 1;
+        }
     }
-    return colon ? colon + 1 : NULL;
+    return found;
 }
 
 /* ---- settling ---- */
@@ -396,9 +400,10 @@ static int still_open(const struct mdl_settling *s, const struct mdl_gvalue *v)
     }
     return mdl_fail(s->error, -EOPNOTSUPP,
                     "input '%.60s' is %.120s: open dimensions: %s; give their sizes, by "
-                    "--shape %.60s=%s or \"shapes\" in the sidecar%s",
-                    v->name, mdl_shape_format(v, has, sizeof(has)), open, v->name, list,
-                    unnamed ? "" : ", where their own names do, too");
+                    "--shape %.60s=%s of pipectl, FILE:%.60s=%s of piped --model, or \"shapes\" "
+                    "in the sidecar or the configuration%s",
+                    v->name, mdl_shape_format(v, has, sizeof(has)), open, v->name, list, v->name,
+                    list, unnamed ? "" : ", where their own names do, too");
 }
 
 /* Return: the size that was settled for dimensions of that symbol; -1: none, or several. */

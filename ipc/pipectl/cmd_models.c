@@ -11,6 +11,7 @@
 #include "ipc/pipectl/model_files.h"
 #include "ipc/pipectl/models_fetch.h"
 #include "ipc/pipectl/pipectl.h"
+#include "ipc/protocol.h"
 #include "ipc/show/fold_segments.h"
 #include "shown_print.h"
 
@@ -118,7 +119,7 @@ static json_t *dims_json(const char *text)
         long v = strtol(text, &end, 10);
 
         if (end == text || *text < '0' || *text > '9' || v < 1 || v > INT_MAX ||
-            (*end != 'x' && *end != '\0')) {
+            (*end != 'x' && *end != '\0') || json_array_size(list) == IPC_RANK_MAX) {
             json_decref(list);
             return NULL;
         }
@@ -348,8 +349,14 @@ static void run_piped(const char *const *argv)
 static int inspect(const struct ctl *ctl, const char *file, const struct args *a)
 {
     base_autofree char *text = strdup(file);
+    json_t *shapes = shapes_json(a);
     const char *argv[8] = {"piped", "--inspect", NULL};
     size_t at = 3;
+
+    if (!shapes) {
+        return CTL_USAGE;
+    }
+    json_decref(shapes);
 
     for (size_t i = 0; text && i < a->shape_count; i++) {
         char *longer = NULL;

@@ -168,7 +168,8 @@ TEST(errors_say_what_is_open_and_what_to_write)
     T_EQ(try_shapes(path, NULL, got), -EOPNOTSUPP);
     T_CONTAINS(error, "input 'x' is [1, 3, height, width]: open dimensions: height, width");
     T_CONTAINS(error, "--shape x=1x3xNxN");
-    T_CONTAINS(error, "\"shapes\" in the sidecar");
+    T_CONTAINS(error, "FILE:x=1x3xNxN of piped --model");
+    T_CONTAINS(error, "\"shapes\" in the sidecar or the configuration");
     T_EQ(try_shapes(path, "height=4", got), -EOPNOTSUPP);
     T_CONTAINS(error, "open dimensions: width;");
     T_EQ(try_shapes(path, "hight=4,width=5", got), -EBADMSG);
