@@ -188,8 +188,12 @@ const char *mdl_draft_output(const struct mdl_recipe *r, const struct mdl_signs 
     const char *decode = json_string_value(json_object_get(output, "decode"));
     base_autofree char *text = NULL;
 
-    if (!decode || (strcmp(decode, "classes") == 0 && !(s->is & MDL_SIGN_CLASSES))) {
-        *ret_needs = r->needs ? r->needs : "nobody here knows what its outputs are";
+    if (!decode || (strcmp(decode, "classes") == 0 && !(s->is & MDL_SIGN_CLASSES)) ||
+        ((strcmp(decode, "classes") == 0 || strcmp(decode, "mask") == 0) &&
+         s->is & MDL_SIGN_OTHER && !r->task)) {
+        *ret_needs = r->needs ? r->needs
+                              : "nobody here knows what its outputs are; if a decoder of "
+                                "docs/outputs.md fits, write the key output as that page says";
         return NULL;
     }
     if (json_object_get(output, "alphabet")) {

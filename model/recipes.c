@@ -138,6 +138,8 @@ static const struct mdl_recipe recipes[] = {
      SIZE(640, 640), YOLO("")},
     {"YOLOv8 and later, with rows of boxes", .outputs = "[1,g,84]f", .range = UNIT, BARS(GREY),
      SIZE(640, 640), YOLO("")},
+    {"NanoDet", .outputs = "[1,g,112]f", .range = IMAGENET_BGR, STRETCH, SIZE(416, 416),
+     .needs = "distributions of the sides of boxes are not decoded"},
     {"YOLOX that decodes its boxes", IS(EXP), .outputs = "[1,g,f]f", .range = PIXELS_BGR,
      BARS(GREY), SIZE(640, 640), YOLO(OBJECTS)},
     {"YOLOX", .outputs = "[1,g,f]f", .range = PIXELS_BGR, BARS(GREY), SIZE(640, 640),
@@ -180,7 +182,8 @@ static const struct mdl_recipe recipes[] = {
     {"TensorFlow's 1001 classes", .outputs = "[1,1001] ...", .range = SIGNED, STRETCH,
      SIZE(224, 224), CLASSES},
     {"networks of Keras", IS(KERAS), .range = SIGNED, STRETCH, SIZE(224, 224), CLASSES},
-    {"classifiers of torchvision", IS(CLASSES), .range = IMAGENET, CROP, SIZE(224, 224), CLASSES},
+    {"classifiers of torchvision", IS(CLASSES), .lacks = MDL_SIGN_OTHER, .range = IMAGENET, CROP,
+     SIZE(224, 224), CLASSES},
     {"torchvision", .range = IMAGENET, STRETCH, SIZE(224, 224)},
 };
 /* clang-format on */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/signs.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base.h"
 #include "model/declared.h"
 #include "model/graph_end.h"
 #include "model/sidecar_output.h"
 
-#define SIDE_LARGE 320 /* classifiers take smaller pictures */
+#define SMALL_VECTOR 16 /* a box, five points */
+#define SIDE_LARGE 320  /* classifiers take smaller pictures */
 
 static const struct mdl_gnode *maker_of(const struct mdl_graph *g, const char *value)
 {
@@ -133,6 +136,57 @@ static bool are_maps(const struct mdl_signs *s)
     return s->guess.channels == 3 && s->output_count > 0;
 }
 
+/* Return: whether a word of @name begins as those for boxes, points, features or distances. */
+static bool says_other(const char *name)
+{
+    static const char *const begins[] = {"box",  "bbox", "loc",   "landm", "kps",  "keyp", "pose",
+                                         "feat", "embe", "depth", "dispa", "flow", "regr"};
+
+    for (const char *s = name; *s; s++) {
+        bool begin = s == name || !isalpha((unsigned char)s[-1]) ||
+                     (islower((unsigned char)s[-1]) && isupper((unsigned char)*s));
+
+        for (size_t i = 0; begin && i < base_array_count(begins); i++) {
+            if (strncasecmp(s, begins[i], strlen(begins[i])) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Return: how many numbers there are if all are in one dimension, an open batch being 1; else 0. */
+static int64_t vector_of(const struct mdl_gvalue *v)
+{
+    int64_t count = v->typed;
+
+    for (size_t k = 0; v->typed && k < v->rank; k++) {
+        int64_t size = k == 0 && v->dim[0] < 0 ? 1 : v->dim[k];
+
+        if (size < 1 || (size > 1 && count > 1)) {
+            return 0;
+        }
+        count *= size;
+    }
+    return count;
+}
+
+static bool has_other(const struct mdl_signs *s)
+{
+    bool small = false, differ = false, other = false;
+    int64_t first = 0;
+
+    for (size_t i = 0; i < s->output_count && i < MDL_SIGN_OUTPUTS_MAX; i++) {
+        int64_t count = vector_of(&s->outputs[i].v);
+
+        other |= says_other(s->outputs[i].v.name);
+        first = first ? first : count;
+        differ |= count > 0 && count != first;
+        small |= count > 0 && count <= SMALL_VECTOR && !s->outputs[i].probabilities;
+    }
+    return other || (small && differ);
+}
+
 /* The signs that shapes of outputs give. */
 static void by_shapes(struct mdl_signs *s)
 {
@@ -142,9 +196,9 @@ static void by_shapes(struct mdl_signs *s)
     for (size_t i = 0; i < s->output_count && i < MDL_SIGN_OUTPUTS_MAX; i++) {
         large &= s->outputs[i].v.typed && s->outputs[i].v.rank > 2;
     }
-    s->is &= ~(unsigned)(MDL_SIGN_MAPS | MDL_SIGN_LARGE | MDL_SIGN_AREAS);
+    s->is &= ~(unsigned)(MDL_SIGN_MAPS | MDL_SIGN_LARGE | MDL_SIGN_AREAS | MDL_SIGN_OTHER);
     s->is |= (are_maps(s) ? MDL_SIGN_MAPS : 0u) | (large ? MDL_SIGN_LARGE : 0u) |
-             (areas ? MDL_SIGN_AREAS : 0u);
+             (areas ? MDL_SIGN_AREAS : 0u) | (has_other(s) ? MDL_SIGN_OTHER : 0u);
 }
 
 static const char *kept(struct mdl_pool *pool, const char *text)

@@ -24,6 +24,8 @@ enum mdl_sign {
     MDL_SIGN_MAPS = 1 << 9,    /* its outputs are maps of the picture's size, or enlarged last */
     MDL_SIGN_AREAS = 1 << 10,  /* Sigmoid of a ConvTranspose makes its output, as in DBNet */
     MDL_SIGN_LARGE = 1 << 11,  /* its picture is large or open, and no output lists classes */
+    MDL_SIGN_OTHER = 1 << 12,  /* an output has numbers that are not scores: its name says so, or it
+                                * is a small vector beside one of another length */
 };
 
 struct mdl_sign_output {

@@ -205,6 +205,8 @@ def what_is_not_boxes():
         ("mnist", {"y": ((1, 10), {3: 9.0})}, {"channels": 1, "height": 28, "width": 28}, {"decode": "classes"},
          {"scale": 1 / 255, "fit": "stretch"}, 3),
         ("classes", {"y": ((1, 10), {3: 9.0})}, {}, {"decode": "classes"}, {"fit": "crop"}, 3),
+        ("two-heads", {"block": ((1, 10), {3: 9.0}), "aux": ((1, 10), {4: 9.0})}, {}, {"decode": "classes"},
+         {"fit": "crop"}, 3),
         ("probabilities", {"y": ((1, 10), {3: 9.0})}, {"ends": "Softmax"}, {"decode": "classes"}, {"fit": "crop"}, 3),
         ("movenet", {"y": ((1, 1, 17, 3), {0: 0.5, 1: 0.5, 2: 0.9})}, {}, page["movenet"],
          {"scale": 1, "mean": 0, "std": 1, "fit": "letterbox", "pad": 0}, None),
@@ -236,6 +238,18 @@ def what_is_not_boxes():
     os.unlink(letters)
 
 
+OTHERS = [
+    ("strange", {"y": ((1, 5, 6, 7), {})}),
+    ("box", {"box": ((1, 4), {}), "class": ((1, 10), {})}),
+    ("mtcnn", {"conv5-2": ((1, 4), {}), "prob": ((1, 2), {})}),
+    ("onet", {"a": ((1, 2), {}), "b": ((1, 4), {}), "c": ((1, 10), {})}),
+    ("landmarks", {"landmarks": ((1, 136), {})}),
+    ("embedding", {"face_embedding": ((1, 512), {})}),
+    ("depth", {"predicted_depth": ((1, 1, SIDE, SIDE), {})}),
+    ("flow", {"flow": ((1, 2, SIDE, SIDE), {})}),
+]
+
+
 def what_cannot_be_decoded_is_said():
     """No output is drafted that would be refused, or that nobody can read; the reason is given."""
     letters = network("no-letters", {"y": rows(8, 20)}, height=48)
@@ -244,7 +258,8 @@ def what_cannot_be_decoded_is_said():
                                  ULTRALYTICS + [("task", "segment")]), "instance masks"),
                         (network("names", {"output0": columns(CELLS, 9)}, ULTRALYTICS + [("task", "detect")]),
                          "has 5 classes (9 numbers a box, 4 of others) and 2 labels"),
-                        (network("strange", {"y": ((1, 5, 6, 7), {})}), "nobody here knows")):
+                        (network("nanodet", {"y": rows(CELLS, 112)}), "distributions of the sides of boxes"),
+                        *((network(name, outputs), "nobody here knows") for name, outputs in OTHERS)):
         draft = drafted(path)
         check("output" not in draft, draft)
         check(re.search("^no output +.*" + re.escape(words), inspect(path), re.M), path, inspect(path))
@@ -269,6 +284,16 @@ def an_invented_size_is_not_the_models_fault():
     equal(drafted(path, "--shape", "input=1x1280")["shapes"], {"input": [1, 1280]})
     check("served      yes" in inspect(path), "not with what was written")
     os.unlink(sidecar)
+    text = inspect(path, "--shape", "input=1", expect=1)
+    check("a shape of 1 was given" in text and "example" not in text, text)
+    path = os.path.join(TEMP, "thirty.onnx")
+    write(path, [node("Flatten", ["x"], "flat"), node("MatMul", ["flat", "w"], "y")],
+          [value("x", F32, [1, 3, "h", "w"])], [value("y", F32, [1, 2])], [tensor("w", F32, (300, 2), [0.1] * 600)])
+    text = inspect(path, expect=1)
+    check("served      no: with the example size 224, as the file leaves it open: " in text and
+          "give --shape x=1x3xNxN with a size that it takes" in text, text)
+    check("shapes" not in json.loads(inspect(path, "--json", expect=1))["sidecar"]["draft"], "a size that fails is drafted")
+    equal(drafted(path, "--shape", "h=10", "--shape", "w=10")["shapes"], {"x": [1, 3, 10, 10]})
 
 
 def real_files_answer_by_their_drafts():
@@ -284,16 +309,6 @@ def real_files_answer_by_their_drafts():
     has(drafts["mnist_8"]["preprocess"], {"scale": 1, "mean": 0, "std": 1}, "mnist_8")
     check("colour" not in drafts["mnist_8"]["preprocess"], drafts["mnist_8"])
     with Daemon(models=paths) as d:
-    text = inspect(path, "--shape", "input=1", expect=1)
-    check("a shape of 1 was given" in text and "example" not in text, text)
-    path = os.path.join(TEMP, "thirty.onnx")
-    write(path, [node("Flatten", ["x"], "flat"), node("MatMul", ["flat", "w"], "y")],
-          [value("x", F32, [1, 3, "h", "w"])], [value("y", F32, [1, 2])], [tensor("w", F32, (300, 2), [0.1] * 600)])
-    text = inspect(path, expect=1)
-    check("served      no: with the example size 224, as the file leaves it open: " in text and
-          "give --shape x=1x3xNxN with a size that it takes" in text, text)
-    check("shapes" not in json.loads(inspect(path, "--json", expect=1))["sidecar"]["draft"], "a size that fails is drafted")
-    equal(drafted(path, "--shape", "h=10", "--shape", "w=10")["shapes"], {"x": [1, 3, 10, 10]})
         def objects(model, image):
             return d.pipectl("infer", "--model", model, os.path.join(REAL, "images", image))[0]["objects"]
 
