@@ -127,9 +127,10 @@ int piped_decoder_new(const char *description, const struct piped_tensor *output
     int rc = 0;
 
     if (!description || !*description) {
-        return ipc_client_error(-ENODATA,
-                                "the model's sidecar does not say how to decode its outputs (key "
-                                "output); pipectl models inspect FILE --write-sidecar drafts it");
+        return ipc_client_error(
+            -ENODATA, "the model's sidecar does not say how to decode its outputs (key "
+                      "output); pipectl models inspect FILE --write-sidecar drafts it, or "
+                      "says why it cannot; docs/outputs.md says how to write it");
     }
     if (output_count > DECODE_TENSORS_MAX || !(d = calloc(1, sizeof(*d)))) {
         return ipc_client_error(-ENOMEM, "out of memory");

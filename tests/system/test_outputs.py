@@ -178,7 +178,8 @@ def test_text_points_and_classes():
     equal([(o["class"], o["score"]) for o in infer("digits", grey)[0]["objects"]],
           [(t["class"], t["probability"]) for t in infer("digits", grey)[0]["top"]], "a classifier needs no key output")
     code, out, err = run("infer", "--model", "silent", grey, grey)
-    check(code == 0 and "top" not in out and err.count("pipectl models inspect FILE --write-sidecar drafts it") == 1, err)
+    check(code == 0 and "top" not in out and err.count("pipectl models inspect FILE --write-sidecar drafts it, or says why") == 1 and
+          "docs/outputs.md says how to write it" in err, err)
 
 
 def test_a_mask_covers_what_it_should():
