@@ -13,6 +13,7 @@
 #include "ipc/piped.h"
 #include "json_text.h"
 #include "kernels/kernels.h"
+#include "model/declared.h"
 #include "model/open_shapes.h"
 #include "model/sidecar.h"
 #include "shown_print.h"
@@ -147,6 +148,11 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
         shown_printf("%-12s%s\n%s", "draft", draft,
                      writes ? "" : "            --write-sidecar writes it\n");
     }
+    for (size_t i = 0; in->model && mdl_note(in->model, i); i++) {
+        shown_printf("%-12s", "warning");
+        shown_text_print(mdl_note(in->model, i));
+        putchar('\n');
+    }
     if (!in->model) {
         shown_printf("%-12sno: ", "served");
         shown_text_print(in->why);
@@ -223,13 +229,13 @@ int dmn_inspect(const struct dmn_args *args)
     if (in.model && (dmn_load_check(in.model, in.why) < 0 ||
                      dmn_output_check(in.model, file, in.why, sizeof(in.why)) < 0)) {
         in.model = mdl_free(in.model);
+        mdl_inspection_blame(&in);
     }
     check_draft(&in, file);
     draft = draft_text(&in);
     if (args->json) {
         json_auto_t *j = dmn_inspection_json(&in, file, sidecar, exists);
 
-        mdl_inspection_blame(&in);
         json_text_print(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
         putchar('\n');
     } else if (in.read) {

@@ -3,6 +3,7 @@
 
 #include "base.h"
 #include "daemon/inspect.h"
+#include "model/declared.h"
 #include "tensor_name.h"
 
 static json_t *ios_json(const struct mdl_inspected_io *io, size_t count)
@@ -40,6 +41,16 @@ static json_t *reasons_json(const struct mdl_reasons *all)
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "kind", kinds[r->kind],
                                               "node", r->node, "op", r->op_type, "domain",
                                               r->domain, "why", r->text));
+    }
+    return list;
+}
+
+static json_t *warnings_json(const struct mdl_model *m)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; m && mdl_note(m, i); i++) {
+        json_array_append_new(list, json_string(mdl_note(m, i)));
     }
     return list;
 }
@@ -155,6 +166,7 @@ json_t *dmn_inspection_json(const struct mdl_inspection *in, const char *file, c
     json_object_set_new(j, "reason_count", json_integer((json_int_t)in->reasons.total));
     json_object_set_new(j, "example", in->example ? json_string(in->example) : json_null());
     json_object_set_new(j, "compiled", costs_json(in->model));
+    json_object_set_new(j, "warnings", warnings_json(in->model));
     json_object_set_new(j, "sidecar",
                         json_pack("{s:s, s:b, s:b, s:s?, s:o}", "path", sidecar, "exists",
                                   has_sidecar, "shown_by_graph", in->guess.shown, "needs",

@@ -393,6 +393,7 @@ static int build(struct source *s, const char *path, const struct mdl_load_optio
     r = r < 0 ? r : note_doubt(m, g, s->is_netdesc);
     r = r < 0 ? r : mdl_note_unlike(m, g);
     r = r < 0 ? r : mdl_note_activation(m, g, side.output);
+    r = r < 0 ? r : mdl_note_labels(m, side.output);
     if (r == 0 && !s->is_netdesc && !options->calibration && s->data.count == 0) {
         r = mdl_spare_weights(g, m);
     }

@@ -194,8 +194,8 @@ static int label_add(struct reader *rd, const char *key, const char *s, size_t n
     for (size_t i = 0; i < n;) {
         size_t length = shown_decode(s + i, n - i, &unused);
 
-        if (length == 0) {
-            return key_fail(rd, key, "a label is not UTF-8 text");
+        if (length == 0 || s[i] == '\0') {
+            return key_fail(rd, key, "a label is not UTF-8 text, or has a NUL byte");
         }
         i += length;
     }

@@ -19,8 +19,9 @@ static void json_free(json_t **j)
 json_t *mdl_alphabet_lines(const char *text, size_t bytes)
 {
     json_t *list = json_array();
+    size_t mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* of byte order */
 
-    for (size_t at = 0; list && at < bytes;) {
+    for (size_t at = mark; list && at < bytes;) {
         const char *end = memchr(text + at, '\n', bytes - at);
         size_t n = end ? (size_t)(end - text) - at : bytes - at;
         json_t *line = json_stringn(text + at, n > 0 && text[at + n - 1] == '\r' ? n - 1 : n);
@@ -168,20 +169,21 @@ bool mdl_has_classes(const struct mdl_model *m)
     return true;
 }
 
-/* Return: the output that the decoder `classes` reads, and of which nobody says what it still
- * needs; NULL: another decoder, or it is said. */
-static const char *unsaid_classes(const struct mdl_model *m, const json_t *output)
+/* Return: the output that the decoder `classes` reads; NULL: another decoder. @ret_said: whether
+ * somebody says what it still needs. */
+static const char *class_scores(const struct mdl_model *m, const json_t *output, bool *ret_said)
 {
     struct output_settings s;
     char why[OUTPUT_WHY_BYTES];
     const char *key;
 
-    return !output_settings_read(output, &s, &key, why) || s.kind != OUTPUT_CLASSES ||
-                   s.activation != OUTPUT_UNSAID
-               ? NULL
-           : s.name_count[OUTPUT_AS_BOXES] ? s.name[OUTPUT_AS_BOXES][0]
-           : m->output_count               ? m->outputs[0].name
-                                           : NULL;
+    if (!output_settings_read(output, &s, &key, why) || s.kind != OUTPUT_CLASSES) {
+        return NULL;
+    }
+    *ret_said = s.activation != OUTPUT_UNSAID;
+    return s.name_count[OUTPUT_AS_BOXES] ? s.name[OUTPUT_AS_BOXES][0]
+           : m->output_count             ? m->outputs[0].name
+                                         : NULL;
 }
 
 /* Return: the @i-th output that @s activates as a whole; NULL: there are no more. Rows of yolo have
@@ -228,12 +230,41 @@ int mdl_note_activation(struct mdl_model *m, const struct mdl_graph *g, const ch
 static json_t *settings_of(const struct mdl_model *m, const struct mdl_graph *g, const char *output)
 {
     json_t *j = output ? json_loads(output, 0, NULL) : json_pack("{s:s}", "decode", "classes");
-    const char *scores = unsaid_classes(m, j);
+    bool said = false;
+    const char *scores = class_scores(m, j, &said);
 
-    if (scores && g && mdl_ends_in_probabilities(g, scores)) {
+    if (scores && !said && g && mdl_ends_in_probabilities(g, scores)) {
         json_object_set_new(j, "activation", json_string("none"));
     }
     return j;
+}
+
+int mdl_note_labels(struct mdl_model *m, const char *output)
+{
+    base_cleanup(json_free) json_t *j =
+        output || mdl_has_classes(m) ? settings_of(m, NULL, output) : NULL;
+    bool said;
+    const char *name = j ? class_scores(m, j, &said) : NULL, *text;
+
+    for (size_t i = 0; name && m->label_count && i < m->output_count; i++) {
+        const struct mdl_tensor *t = &m->tensors[m->outputs[i].tensor];
+        size_t classes = mdl_elements(t), labels = m->label_count;
+
+        if (strcmp(m->outputs[i].name, name) != 0 || extents(t) != 1 || m->outputs[i].rows_output ||
+            classes == labels) {
+            continue;
+        }
+        text = mdl_pool_printf(m->private->pool,
+                               "the sidecar has %zu labels, and output %s has %zu classes; give a "
+                               "label for each class, from class 0%s",
+                               labels, name, classes,
+                               classes == labels + 1 ? ", which may be a background" : "");
+        if (!text) {
+            return -ENOMEM;
+        }
+        mdl_add_note(m, text);
+    }
+    return 0;
 }
 
 int mdl_describe_output(struct mdl_model *m, const struct mdl_graph *g, const char *output,

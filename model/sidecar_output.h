@@ -52,3 +52,6 @@ int mdl_describe_output(struct mdl_model *m, const struct mdl_graph *g, const ch
 /** mdl_note_activation() - notes an activation that the sidecar asks for, of scores that the graph
  * has made probabilities. @output: as of mdl_describe_output(). Return: 0, -ENOMEM. */
 int mdl_note_activation(struct mdl_model *m, const struct mdl_graph *g, const char *output);
+/** mdl_note_labels() - notes that a classifier has other than one label for each class. @output: as
+ * of mdl_describe_output(). Return: 0, -ENOMEM. */
+int mdl_note_labels(struct mdl_model *m, const char *output);

@@ -167,6 +167,52 @@ def inspect_drafts_a_sidecar():
     check(usage.returncode == 2 and "--inspect" in usage.stderr, usage.stderr)
 
 
+def sizes_that_are_given_stay():
+    """In the example, and as the reason why a network cannot be served."""
+    path = os.path.join(folder(), "a:b=1.onnx")
+    write_open(path)
+    for given, example, drafted in ((["height=100"], "height=100,images=1x3x100x640", [1, 3, 100, 640]),
+                                    (["batch=4"], "batch=4,images=4x3x640x640", [4, 3, 640, 640]),
+                                    (["height=8", "width=16", "batch=2"], None, [2, 3, 8, 16])):
+        j, _ = inspect(path, "--json", *(a for g in given for a in ("--shape", g)))
+        equal((j["example"], j["sidecar"]["draft"]["shapes"]), (example, {"images": drafted}))
+    text, _ = inspect(path, "--shape", "images=1x3x20000x20000", expect=1)
+    check("served      no: " in text and "is larger than" in text and "given twice" not in text, text)
+    with open(path.replace(".onnx", ".sidecar.json"), "w", encoding="utf-8") as f:
+        f.write("{\"shapes\": {\"height\": 24}}")
+    equal(inspect(path, "--json")[0]["example"], "images=1x3x24x640")
+    for bad in ("480x640", "images=1,3,480,640", "images=1X3X480X640", "x=0x4", "M=0", "M=", "M=1e3", "M=99999999999",
+                "x=1x-4", "x=1x1x1x1x1x1x1x1x1", "=4"):
+        _, error = inspect(path, "--shape", "width=2", "--shape", bad, expect=2)
+        check("--shape needs INPUT=1x3x480x640" in error and "not '%s'" % bad in error, error)
+
+
+def labels_are_one_for_each_class():
+    path = os.path.join(folder(), "digits.onnx")
+    sidecar = path.replace(".onnx", ".sidecar.json")
+    shutil.copy(DIGITS, path)
+    words = "the sidecar has %d labels, and output %s has 10 classes; give a label for each class"
+    name = inspect(DIGITS, "--json")[0]["outputs"][0]["name"]
+    for count in (2, 9, 10, 11):
+        for output in ({}, {"output": {"decode": "classes"}}):
+            with open(sidecar, "w", encoding="utf-8") as f:
+                json.dump({"labels": ["l%d" % i for i in range(count)], **output}, f)
+            equal([words % (count, name) in w for w in inspect(path, "--json")[0]["warnings"]], [True] * (count != 10))
+            equal("warning     " + words % (count, name) in inspect(path)[0], count != 10)
+    with open(sidecar, "w", encoding="utf-8") as f:
+        f.write("{\"labels_file\": \"l.txt\"}")
+    for text, words_or_not in ((b"\xef\xbb\xbfa\nb\n", words % (2, name)), (b"a\0b\n", "or has a NUL byte")):
+        with open(os.path.join(os.path.dirname(path), "l.txt"), "wb") as f:
+            f.write(text)
+        check(words_or_not in "".join(inspect(path, expect=int(b"\0" in text))), text)
+    with open(sidecar, "w", encoding="utf-8") as f:
+        json.dump({"labels": ["l"] * 11}, f)
+    with Daemon(models={"m": path}) as d:
+        warning = d.call("Models")["models"][0]["warnings"][0]
+        check(words % (11, name) in warning, warning)
+        check(warning in d.log(), d.log())
+
+
 def open_shapes_are_settled_everywhere():
     """By the command line, the configuration and Load; one file at several sizes."""
     path = os.path.join(folder(), "open.onnx")
@@ -379,7 +425,7 @@ def pads_are_one_for_each_channel():
 
 if __name__ == "__main__":
     main([inspect_tells_what_a_file_is, inspect_tells_of_halves, the_file_tells_its_classes, inspect_drafts_a_sidecar,
-          open_shapes_are_settled_everywhere, sizes_of_one_file_share_weights, bytes_take_pictures_but_no_floats,
-          pictures_without_preprocessing_are_warned_about, what_differs_from_the_file_is_said,
-          names_counts_and_types_of_the_file_are_compared, saved_models_stay,
+          sizes_that_are_given_stay, labels_are_one_for_each_class, open_shapes_are_settled_everywhere,
+          sizes_of_one_file_share_weights, bytes_take_pictures_but_no_floats, pictures_without_preprocessing_are_warned_about,
+          what_differs_from_the_file_is_said, names_counts_and_types_of_the_file_are_compared, saved_models_stay,
           pads_are_one_for_each_channel])

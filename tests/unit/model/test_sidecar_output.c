@@ -131,6 +131,11 @@ TEST(the_alphabet_file_is_read_and_stays_in_the_folder)
     put_file(folder, "a.txt", "a\r\n\xc3\xa4\n \n\"");
     T_EQ(mdl_sidecar_read(path, pool, error, &s), 0);
     T_STR(s.output, "{\"decode\":\"ctc\",\"alphabet\":[\"a\",\"\xc3\xa4\",\" \",\"\\\"\"]}");
+    put_file(folder, "a.txt",
+             "\xef\xbb\xbf"
+             "a\nb\n"); /* a byte order mark */
+    T_EQ(mdl_sidecar_read(path, pool, error, &s), 0);
+    T_STR(s.output, "{\"decode\":\"ctc\",\"alphabet\":[\"a\",\"b\"]}");
     put_file(folder, "a.txt", "a\n\xff\n");
     T_EQ(mdl_sidecar_read(path, pool, error, &s), -EBADMSG);
     T_CONTAINS(error, "m.sidecar.json: key 'output': key 'alphabet_file': a.txt must be 1 to "
