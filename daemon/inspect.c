@@ -150,7 +150,7 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
     }
     for (size_t i = 0; in->model && mdl_note(in->model, i); i++) {
         shown_printf("%-12s", "warning");
-        shown_text_print(mdl_note(in->model, i));
+        shown_text_print(mdl_note(in->model, i)->text);
         putchar('\n');
     }
     if (!in->model) {

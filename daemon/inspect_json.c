@@ -50,7 +50,7 @@ static json_t *warnings_json(const struct mdl_model *m)
     json_t *list = json_array();
 
     for (size_t i = 0; m && mdl_note(m, i); i++) {
-        json_array_append_new(list, json_string(mdl_note(m, i)));
+        json_array_append_new(list, json_string(mdl_note(m, i)->text));
     }
     return list;
 }

@@ -246,7 +246,7 @@ void mdl_inspection_blame(struct mdl_inspection *in)
         snprintf(why, sizeof(why), "%s", in->why);
         snprintf(
             in->why, sizeof(in->why),
-            "with the example size %.40s, as the file leaves it open: %.700s; give %.200s with "
+            "with the example size %.40s, as the file leaves it open: %.640s; give %.200s with "
             "a size that it takes",
             in->sizes, why, in->ask);
     }

@@ -262,7 +262,7 @@ int mdl_note_labels(struct mdl_model *m, const char *output)
         if (!text) {
             return -ENOMEM;
         }
-        mdl_add_note(m, text);
+        mdl_add_note(m, "labels", text);
     }
     return 0;
 }

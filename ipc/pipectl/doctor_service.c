@@ -122,6 +122,8 @@ void doctor_sidecar(struct doctor *d)
     file_warned(d, "activation", "Decoded answers are wrong",
                 "Correct the sidecar, then pipectl reload. Clients that decode the outputs by "
                 "themselves are not concerned.");
+    file_warned(d, "labels", "Names of classes may be wrong",
+                "Give the sidecar one label for each class, then pipectl reload.");
 }
 
 void doctor_starting(struct doctor *d)

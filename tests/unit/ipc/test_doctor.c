@@ -243,7 +243,8 @@ TEST(what_is_not_served_as_meant)
     static const char *const cases[][3] = {
         {"declared", "declared", "output y is f32 [1, 4], and the file declares f32 [1, 5]"},
         {"pictures", "no-sidecar", "no sidecar says how; they stay 0 to 255"},
-        {"activation", "sidecar", "the sidecar applies softmax to output y"}};
+        {"activation", "sidecar", "the sidecar applies softmax to output y"},
+        {"labels", "sidecar", "the sidecar has 2 labels, and output y has 10 classes"}};
 
     for (size_t i = 0; i < base_array_count(cases); i++) {
         json_t *s = calm();
