@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,6 +63,15 @@ static inline bool base_ends_with(const char *text, const char *end)
     size_t a = strlen(text), b = strlen(end);
 
     return a > b && strcmp(text + a - b, end) == 0;
+}
+
+/** base_is_missing() - Return: nothing has this name. What cannot be looked at, or a link that
+ * leads nowhere, is not missing: who opens it learns why. */
+static inline bool base_is_missing(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) < 0 && errno == ENOENT;
 }
 
 static inline void base_free_ptr(void *ptr_to_ptr)

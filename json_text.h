@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -109,5 +110,69 @@ static inline int json_text_print(const json_t *value, FILE *to, size_t flags)
     int r = text && fputs(text, to) >= 0 ? 0 : -1;
 
     free(text);
+    return r;
+}
+
+/* ---- files that people write ---- */
+
+/** json_text_mark() - Return: bytes of the byte order mark that some editors write first. */
+static inline size_t json_text_mark(const char *text, size_t bytes)
+{
+    return bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+/** json_text_read() - json_loadb() of what a file holds. */
+static inline json_t *json_text_read(const char *text, size_t bytes, size_t flags,
+                                     json_error_t *ret_error)
+{
+    size_t mark = json_text_mark(text, bytes);
+
+    return json_loadb(text + mark, bytes - mark, flags, ret_error);
+}
+
+/** json_text_from() - json_loadf() of a whole file. @ret_error: its line is -1 if nothing could be
+ * read. */
+static inline json_t *json_text_from(FILE *f, size_t flags, json_error_t *ret_error)
+{
+    int c = f ? getc(f) : EOF;
+
+    if (!f || ferror(f)) {
+        *ret_error = (json_error_t){.line = -1, .column = -1};
+        snprintf(ret_error->text, sizeof(ret_error->text), "%s", strerror(errno));
+        return NULL;
+    }
+    if (c != 0xef) { /* no other character that begins so is JSON here */
+        ungetc(c, f);
+    } else if (getc(f) != 0xbb || getc(f) != 0xbf) {
+        *ret_error = (json_error_t){.line = 1, .column = 1};
+        snprintf(ret_error->text, sizeof(ret_error->text), "'[' or '{' expected");
+        return NULL;
+    }
+    return json_loadf(f, flags, ret_error);
+}
+
+/** json_text_load() - the same of the file @path. */
+static inline json_t *json_text_load(const char *path, size_t flags, json_error_t *ret_error)
+{
+    FILE *f = fopen(path, "re");
+    json_t *value = json_text_from(f, flags, ret_error);
+
+    if (f) {
+        fclose(f);
+    }
+    return value;
+}
+
+/** json_text_save() - json_dump_file(). Return: 0; -errno. */
+static inline int json_text_save(const json_t *value, const char *path, size_t flags)
+{
+    FILE *f = fopen(path, "we");
+    int r = f ? 0 : -errno;
+
+    if (f) {
+        errno = ENOMEM;
+        r = json_text_print(value, f, flags) < 0 ? -errno : 0;
+        r = fclose(f) != 0 && r == 0 ? -errno : r;
+    }
     return r;
 }

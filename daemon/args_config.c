@@ -40,7 +40,7 @@ static int add_models(const struct dmn_args *args, char *ret_error, struct dmn_c
 static int add_stand_in(char *ret_error, struct dmn_config *c)
 {
     const char *path =
-        access(PIPED_DEFAULT_MODEL, R_OK) == 0 ? PIPED_DEFAULT_MODEL : PIPED_DEFAULT_MODEL_BUILD;
+        base_is_missing(PIPED_DEFAULT_MODEL) ? PIPED_DEFAULT_MODEL_BUILD : PIPED_DEFAULT_MODEL;
     int error = 0;
 
     if (c->model_count < (size_t)dmn_config_int(c, DMN_KEY_LIMIT_MODELS) &&

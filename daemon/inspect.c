@@ -218,7 +218,7 @@ int dmn_inspect(const struct dmn_args *args)
         strndup(args->inspect, shapes ? (size_t)(shapes - 1 - args->inspect) : SIZE_MAX / 2);
     base_autofree char *sidecar = file ? mdl_sidecar_find(file) : NULL;
     struct mdl_load_options options = {.const_eval = krn_const_eval, .shapes = shapes};
-    bool exists = sidecar && access(sidecar, F_OK) == 0;
+    bool exists = sidecar && !base_is_missing(sidecar);
     base_autofree char *draft = NULL;
     int status;
 

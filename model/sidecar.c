@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "json_text.h"
 #include "model/common/file.h"
 #include "model/common/private.h"
 #include "model/sidecar_output.h"
@@ -391,7 +392,7 @@ int mdl_sidecar_parse(const char *text, size_t bytes, const char *name, int dir_
     struct reader rd = {
         .name = name, .dir_fd = dir_fd, .pool = pool, .error = ret_error, .out = &out, .scale = 1};
     json_error_t at;
-    base_cleanup(json_free) json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &at);
+    base_cleanup(json_free) json_t *root = json_text_read(text, bytes, JSON_REJECT_DUPLICATES, &at);
     int r;
 
     if (!root) {
@@ -444,21 +445,20 @@ static size_t stem_bytes(const char *model_path)
 
 static char *beside(const char *model_path)
 {
+    int stem = (int)stem_bytes(model_path);
     char *path;
 
-    return asprintf(&path, "%.*s" MDL_SIDECAR_ENDING, (int)stem_bytes(model_path), model_path) < 0
-               ? NULL
-               : path;
+    return asprintf(&path, "%.*s" MDL_SIDECAR_ENDING, stem, model_path) < 0 ? NULL : path;
 }
 
 char *mdl_sidecar_find(const char *model_path)
 {
     base_autofree char *near = beside(model_path), *target = NULL, *far = NULL;
 
-    if (near && access(near, F_OK) < 0 && errno == ENOENT) {
+    if (near && base_is_missing(near)) {
         target = realpath(model_path, NULL);
         far = target ? beside(target) : NULL;
-        if (far && access(far, F_OK) == 0) {
+        if (far && !base_is_missing(far)) {
             return base_take(far);
         }
     }
@@ -490,7 +490,7 @@ int mdl_sidecar_read(const char *model_path, struct mdl_pool *pool, char ret_err
         return mdl_fail(ret_error, r, "%.200s: %s", dir, strerror(-r));
     }
     r = mdl_file_open(dir_fd, name, MDL_SIDECAR_BYTES_MAX, ret_error, &fd, &bytes);
-    if (r == -ENOENT) { /* straight from openat: there is none */
+    if (r == -ENOENT && base_is_missing(path)) {
         ret_error[0] = '\0';
         *ret = defaults();
         return 0;

@@ -93,7 +93,10 @@ int mdl_sidecar_output(const json_t *value, const char *name, int dir_fd, struct
     int r = 0;
 
     if (!output_settings_read(value, &s, &key, why)) {
-        return mdl_fail(error, -EBADMSG, "%.200s: key 'output': key '%.60s': %s", name, key, why);
+        bool whole = strcmp(key, "output") == 0;
+
+        return mdl_fail(error, -EBADMSG, "%.200s: key 'output': %s%.60s%s%s", name,
+                        whole ? "" : "key '", whole ? "" : key, whole ? "" : "': ", why);
     }
     object = json_copy((json_t *)(uintptr_t)value);
     if (!object) {

@@ -2,6 +2,7 @@
 /* Reads the configuration's main file and its drop-ins, and merges each over the earlier ones. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include "daemon/config/config.h"
 #include "daemon/config/merge.h"
 #include "daemon/config/text.h"
+#include "json_text.h"
 #include "tuner/problem.h"
 
 /* Reads a whole regular file of limited size. */
@@ -72,6 +74,7 @@ static int merge_file(struct dmn_config *c, const char *path, char *ret_error)
     if (!c->files[c->file_count++]) {
         return -ENOMEM;
     }
+    memset(text, ' ', json_text_mark(text, bytes));
     dmn_config_strip(text, bytes);
     if (strspn(text, " \t\r\n") == bytes) { /* nothing but comments */
         return 0;
@@ -103,14 +106,22 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 static int merge_dropins(struct dmn_config *c, const char *path, char *ret_error)
 {
     struct dirent **list = NULL;
-    char file[4096];
+    char file[4096 + 4 + NAME_MAX];
     int count, error = 0;
 
-    snprintf(file, sizeof(file), "%.4000s.d", path);
+    snprintf(file, sizeof(file), "%s.d", path);
     count = scandir(file, &list, is_dropin, by_name);
+    if (count < 0) {
+        error = -errno;
+        if (error == -ENOENT && base_is_missing(file)) {
+            return 0;
+        }
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: %s", file, strerror(-error));
+        return error;
+    }
     for (int i = 0; i < count; i++) {
         if (!error) {
-            snprintf(file, sizeof(file), "%.3800s.d/%.255s", path, list[i]->d_name);
+            snprintf(file, sizeof(file), "%s.d/%s", path, list[i]->d_name);
             error = merge_file(c, file, ret_error);
         }
         free(list[i]);
@@ -144,7 +155,7 @@ int dmn_config_load(const char *path, bool required, char *ret_error, struct dmn
     if (!c->files[0] || !c->files[1]) {
         error = -ENOMEM;
     }
-    if (!error && path && (required || access(path, F_OK) == 0)) {
+    if (!error && path && (required || !base_is_missing(path))) {
         error = merge_file(c, path, ret_error);
     }
     if (!error && path) {

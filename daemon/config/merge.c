@@ -24,8 +24,8 @@ int dmn_config_fail(const struct dmn_config_reader *r, const char *key, const ch
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    snprintf(r->error, DMN_CONFIG_ERROR_MAX, "%.400s:%zu: %.100s: %s", r->path,
-             dmn_config_line(r->text, key), key, text);
+    snprintf(r->error, DMN_CONFIG_ERROR_MAX, "%.400s:%zu: %.100s%s%s", r->path,
+             dmn_config_line(r->text, key), key, *key ? ": " : "", text);
     return -EINVAL;
 }
 
@@ -53,6 +53,9 @@ static int set_value(const struct dmn_config_reader *r, const struct dmn_config_
     struct dmn_config_value *v = &r->config->values[row->id];
     int error = 0;
 
+    if (v->origin == r->origin) {
+        return dmn_config_fail(r, row->key, "is given twice in this file");
+    }
     switch (row->type) {
     case DMN_CONFIG_INT:
         if (!json_is_integer(value)) {
@@ -87,7 +90,8 @@ static int set_value(const struct dmn_config_reader *r, const struct dmn_config_
         } else if (row->id == DMN_KEY_LIMIT_USER_WEIGHTS &&
                    !dmn_user_weights_ok(json_string_value(value))) {
             error = dmn_config_fail(r, row->key,
-                                    "\"%.100s\" is not UID=WEIGHT,..., with weights 1 to 1000",
+                                    "\"%.100s\" is not UID=WEIGHT,..., with weights 1 to 1000 "
+                                    "and each UID once",
                                     json_string_value(value));
         }
         error = error ? error : dmn_config_set_string(&v->text, json_string_value(value));
@@ -217,6 +221,7 @@ static int check_item(const struct dmn_config_reader *r, const char *array, size
                 r, path,
                 strcmp(row->type, "cores") == 0    ? "must be a string or a list of %s"
                 : strcmp(row->type, "shapes") == 0 ? "must be a string, or an object of %s"
+                : strcmp(row->type, "bool") == 0   ? "must be true or false"
                                                    : "must be a %s",
                 row->type);
         }

@@ -32,11 +32,16 @@ static bool next_weight(const char **at, unsigned long *ret_uid, unsigned long *
 
 bool dmn_user_weights_ok(const char *text)
 {
-    unsigned long uid, weight;
+    unsigned long uid, weight, other;
 
     while (*text) {
         if (!next_weight(&text, &uid, &weight)) {
             return false;
+        }
+        for (const char *rest = text; *rest && next_weight(&rest, &other, &weight);) {
+            if (other == uid) {
+                return false;
+            }
         }
     }
     return true;

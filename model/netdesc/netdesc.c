@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "json_text.h"
 #include "model/common/private.h"
 #include "model/netdesc/layer_nodes.h"
 #include "model/netdesc/layers.h"
@@ -255,7 +256,7 @@ int mdl_netdesc_read(const void *text, size_t bytes, const char *weights_dir,
 {
     mdl_autopool struct mdl_pool *pool = NULL;
     json_error_t at;
-    base_cleanup(json_free) json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &at);
+    base_cleanup(json_free) json_t *root = json_text_read(text, bytes, JSON_REJECT_DUPLICATES, &at);
     struct mdl_nd nd;
     int r;
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "json_text.h"
 #include "model/common/file.h"
 #include "model/common/private.h"
 
@@ -315,7 +316,7 @@ int mdl_calibration_read(const char *path, char ret_error[MDL_ERROR_MAX],
     if (r < 0) {
         return r;
     }
-    root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where);
+    root = json_text_read(text, bytes, JSON_REJECT_DUPLICATES, &where);
     if (!root) {
         return mdl_fail(ret_error, -EBADMSG, "%.300s:%d: %s", path, where.line, where.text);
     }

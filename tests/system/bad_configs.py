@@ -49,6 +49,9 @@ SYNTAX = [
     ("{ \"models\": [ {\"name\": \"a\", \"path\": \"%s\",\n \"plan\": \"0-99@none\"} ] }" % DIGITS, "models[a].plan: "),
     ("{", "c.json:1: "), ("{}}", "c.json:1: "), ("\0", "c.json:1: "),
     ("{ \"limits\": { \"credits\": 0 } }", "limits.credits: 0 is outside 1..256"),
+    ("{ \"adapt.enabled\": false,\n \"adapt\": {\"enabled\": true} }", "adapt.enabled: is given twice in this file"),
+    ("{ \"adapt\": {\"enabled\": true}, \"adapt.enabled\": true }", "adapt.enabled: is given twice in this file"),
+    ("\ufeff{\n \"nonsense\": 1 }", "c.json:2: nonsense: unknown key"),
 ]
 KEYS = [(nested(key, value), key + ": ") for key, value in (
     ("spin_us", 1.5), ("spin_us", None), ("spin_us", 1 << 62), ("pin", "true"), ("limits", 1), ("planner", []),
@@ -56,7 +59,8 @@ KEYS = [(nested(key, value), key + ": ") for key, value in (
     ("socket_group", "no-such-group-here"), ("socket_group", "x" * 64), ("socket_group", 1),
     ("admin_group", "x" * 64), ("default_model", "x" * 64), ("gpio.chip", "x" * 64), ("gpio.button", -2),
     ("gpio.button", 65536), ("boards.frames_socket", "/" + "x" * 107), ("planner.algorithm", "no such"),
-    ("planner.algorithm", ""), ("planner.objective", "speed"), ("planner.objective", "power"))]
+    ("planner.algorithm", ""), ("planner.objective", "speed"), ("planner.objective", "power"),
+    ("limits.user_weights", "1000=2,1000=3"), ("limits.user_weights", "1000=2,1001=1,1000=2"))]
 CORES = [(places(cpus), "eps[0].cpus: ") for cpus in (
     "0-99999", "256", "0-256", "", "-1", "0,0", "1-0", "0-", ",", "0,", "x", "0 ", "0x1", "18446744073709551616", "255", "0,255",
     [256], [0, 0], [-1], [65536], [0.5], [], [[0]], 0, None)] + [
@@ -101,7 +105,7 @@ ODD = [
     text(default_model="nobody"), text(admin_group="no-such-group-here"), text(gpio={"chip": "no such chip", "led": 3}),
     text(gpio={"chip": "x", "led": 3, "button": 3}), text(boards={"frames_socket": ""}),
     text(boards={"frames_socket": "x"}),
-    places("0", "0"), places([0]), "", "// nothing", "{}", text(eps=[]), text(models=[]),
+    places("0", "0"), places([0]), "", "// nothing", "\ufeff{}", "\ufeff// nothing", "{}", text(eps=[]), text(models=[]),
     text(model={"kernels": "no such"}), text(model={"latest": True, "boards": "auto"}),
     text(model={"boards": "0-3@here|4-11@nobody"}), text(planner={"objective": "power", "fps": 1}),
     text(planner={"stages_max": 1}, model={}), text(socket_mode="0"), text(log_level="error"),

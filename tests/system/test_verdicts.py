@@ -164,6 +164,20 @@ def changes_that_only_a_restart_would_notice():
             j.all_say(j.planned(served), True)
 
 
+def drop_ins_that_cannot_be_read():
+    """Only a folder that is not there has no files."""
+    with Judges() as j:
+        shutil.rmtree(j.path + ".d")
+        for make, why in ((lambda p: os.symlink("nowhere", p), "No such file or directory"), (os.mknod, "Not a directory")):
+            make(j.path + ".d")
+            j.all_say("{}", False, "c.json.d: " + why)
+            os.remove(j.path + ".d")
+        os.mkdir(j.path + ".d", 0)
+        if os.geteuid() != 0:
+            j.all_say("{}", False, "c.json.d: Permission denied")
+        j.serves()
+
+
 def plans_for_cores_of_the_next_start():
     """A plan that fits the cores that the same change configures is good, though it cannot serve before a restart."""
     served, bad, _ = bad_configs.CHANGES[1]
@@ -241,5 +255,6 @@ def a_group_that_the_user_is_not_in():
 
 
 if __name__ == "__main__":
-    main([syntax, keys, cores, models, changes_that_only_a_restart_would_notice, plans_for_cores_of_the_next_start,
-          odd_ones_are_good_for_all, every_key_at_its_ends, saved_models_count, a_group_that_the_user_is_not_in])
+    main([syntax, keys, cores, models, changes_that_only_a_restart_would_notice, drop_ins_that_cannot_be_read,
+          plans_for_cores_of_the_next_start, odd_ones_are_good_for_all, every_key_at_its_ends, saved_models_count,
+          a_group_that_the_user_is_not_in])

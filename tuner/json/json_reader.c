@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "json_text.h"
 
 void tun_wrong(struct tun_reader *r, const char *where, const char *format, ...)
 {
@@ -30,7 +31,7 @@ void tun_wrong(struct tun_reader *r, const char *where, const char *format, ...)
 json_t *tun_read_file(struct tun_reader *r)
 {
     json_error_t e;
-    json_t *root = json_load_file(r->path, JSON_REJECT_DUPLICATES, &e);
+    json_t *root = json_text_load(r->path, JSON_REJECT_DUPLICATES, &e);
 
     if (!root) {
         if (e.line < 0) {

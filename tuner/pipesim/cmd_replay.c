@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "json_text.h"
 #include "tuner/json/record_json.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
@@ -122,7 +123,7 @@ static int replay_file(const char *path, bool json)
 {
     struct replayed r = {.list = json_array()};
     json_error_t error;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    json_t *root = json_text_load(path, JSON_REJECT_DUPLICATES, &error);
     int code = PSIM_FAILED;
 
     if (!root && error.line < 0) {

@@ -154,9 +154,14 @@ TEST(labels_file_stays_in_the_folder)
     T_TRUE(!s.preproc.known);
     T_NEAR(s.preproc.std[1], 1, 0);
 
+    snprintf(link, sizeof(link), "%s/in/m.sidecar.json", folder);
+    T_EQ(symlink("nowhere", link), 0);
+    T_EQ(mdl_sidecar_read(path, pool, error, &s), -ENOENT);
+    T_CONTAINS(error, "m.sidecar.json");
+    T_EQ(unlink(link), 0);
     put_file(folder, "secret.txt", "secret\n");
     put_file(folder, "in/labels.txt", "one\r\ntwo\n\nfour");
-    put_file(folder, "in/m.sidecar.json", "{\"labels_file\": \"labels.txt\"}");
+    put_file(folder, "in/m.sidecar.json", "\xef\xbb\xbf{\"labels_file\": \"labels.txt\"}");
     T_EQ(mdl_sidecar_read(path, pool, error, &s), 0);
     T_EQ(s.label_count, 4);
     T_STR(s.labels[0], "one");

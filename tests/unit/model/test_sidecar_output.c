@@ -66,7 +66,7 @@ TEST(errors_name_file_key_and_value)
     static const struct {
         const char *output, *part;
     } cases[] = {
-        {"1", "x.sidecar.json: key 'output': key 'output': must be an object"},
+        {"1", "x.sidecar.json: key 'output': must be an object"},
         {"{}", "key 'output': key 'decode': must be one of: \"classes\" \"yolo\" \"ssd\""},
         {"{\"decode\": \"yollo\"}", "not \"yollo\"; did you mean yolo?"},
         {"{\"decode\": \"yolo\", \"anchor\": 1}",
