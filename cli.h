@@ -15,6 +15,7 @@
 #include "near_word.h"
 
 #define CLI_OPTIONS_MAX 32u
+#define CLI_WRONG_BYTES 512u /* of a text of cli_wrong_option() */
 
 /* `words` lists the allowed values, separated by spaces or commas. A word that begins with '@'
  * names what the shell completes: @file, @folder, @none (nothing), or what
@@ -72,27 +73,101 @@ static inline const char *cli_command_hint(const struct cli_program *program, co
     return near_word_hint(&n, ret);
 }
 
-/** cli_option_hint() - the same of the command's options. @given: as typed, "--name" or
- * "--name=value"; others get no hint. */
-static inline const char *cli_option_hint(const struct cli_command *command, const char *given,
+/* The same of the options. @given: as typed. A word after one dash is meant if it is a name. */
+static inline const char *cli_option_hint(const struct option *options, const char *given,
                                           char ret[NEAR_WORD_HINT_BYTES])
 {
     char name[NEAR_WORD_MAX + 1], dashed[NEAR_WORD_MAX + 3];
     struct near_word n = {.given = name};
+    bool is_long = strncmp(given, "--", 2) == 0;
+    int bytes;
 
+    given += is_long ? 2 : 1;
+    bytes = (int)strcspn(given, "=");
     *ret = '\0';
-    if (strncmp(given, "--", 2) != 0 || strcspn(given + 2, "=") > NEAR_WORD_MAX) {
+    if (bytes > (int)NEAR_WORD_MAX) {
         return ret;
     }
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(given + 2, "="), given + 2);
-    for (const struct cli_option *o = command->options; o->name; o++) {
+    snprintf(name, sizeof(name), "%.*s", bytes, given);
+    for (const struct option *o = options; o->name; o++) {
         near_word_try(&n, o->name);
     }
-    if (n.word) {
+    if (n.word && (is_long || n.distance == 0)) {
         snprintf(dashed, sizeof(dashed), "--%s", n.word);
         n.word = dashed;
+        near_word_hint(&n, ret);
     }
-    return near_word_hint(&n, ret);
+    return ret;
+}
+
+/** cli_wrong_option() - what is wrong with the option at which getopt_long() stopped. opterr is 0,
+ * and ":" is the first of the letters. @got: ':' or '?'. Return: @ret, without a full stop. */
+static inline const char *cli_wrong_option(const struct option *options, int got, char **argv,
+                                           char ret[CLI_WRONG_BYTES])
+{
+    const char *given = argv[optind - 1], *next = argv[optind];
+    char hint[NEAR_WORD_HINT_BYTES];
+
+    /* within letters after one dash, optind is still at them */
+    if (got == '?' && optopt && next && next[0] == '-' && next[1] != '-' && strchr(next, optopt)) {
+        given = next;
+    }
+    if (strncmp(given, "--", 2) != 0) {
+        snprintf(ret, CLI_WRONG_BYTES, got == ':' ? "-%c needs a value" : "unknown option -%c%s",
+                 optopt, cli_option_hint(options, given, hint));
+    } else if (got == ':') {
+        snprintf(ret, CLI_WRONG_BYTES, "%.400s needs a value", given);
+    } else if (optopt) {
+        snprintf(ret, CLI_WRONG_BYTES, "%.400s: this option takes no value", given);
+    } else {
+        snprintf(ret, CLI_WRONG_BYTES, "unknown option %.300s%s", given,
+                 cli_option_hint(options, given, hint));
+    }
+    return ret;
+}
+
+/* @ret: as getopt_long() reads them. */
+static inline void cli_long_options(const struct cli_command *command,
+                                    struct option ret[CLI_OPTIONS_MAX + 1])
+{
+    memset(ret, 0, (CLI_OPTIONS_MAX + 1) * sizeof(*ret));
+    for (size_t i = 0; i < CLI_OPTIONS_MAX && command->options[i].name; i++) {
+        ret[i] = (struct option){
+            command->options[i].name,
+            command->options[i].value ? required_argument : no_argument,
+            NULL,
+            command->options[i].id,
+        };
+    }
+}
+
+/** cli_takes() - Return: @value is one of the words of @o, or it has none. If not, @ret is
+ * near_word_hint(). */
+static inline bool cli_takes(const struct cli_option *o, const char *value,
+                             char ret[NEAR_WORD_HINT_BYTES])
+{
+    char word[NEAR_WORD_MAX + 1], best[NEAR_WORD_MAX + 1];
+    struct near_word n = {.given = value};
+
+    if (!o->value || !o->words || o->words[0] == '@' || o->many) {
+        return true;
+    }
+    for (const char *at = o->words; *at; at += strcspn(at, " ,"), at += strspn(at, " ,")) {
+        size_t distance = n.distance;
+        bool any = n.word != NULL;
+
+        snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, " ,"), at);
+        if (strcmp(word, value) == 0) {
+            return true;
+        }
+        near_word_try(&n, word);
+        if (n.word && (!any || n.distance < distance)) {
+            memcpy(best, word, sizeof(best));
+            n.word = best;
+        }
+    }
+    near_word_hint(&n, ret);
+    return false;
 }
 
 /** cli_getopt() - reads the next option with getopt_long(), prints nothing. @ret_row: its row, or
@@ -101,17 +176,12 @@ static inline const char *cli_option_hint(const struct cli_command *command, con
 static inline int cli_getopt(const struct cli_command *command, int argc, char **argv,
                              const struct cli_option **ret_row)
 {
-    struct option options[CLI_OPTIONS_MAX + 1] = {{0}};
+    struct option options[CLI_OPTIONS_MAX + 1];
     char letters[2 * CLI_OPTIONS_MAX + 2] = ":";
     int index = -1, id;
 
+    cli_long_options(command, options);
     for (size_t i = 0; i < CLI_OPTIONS_MAX && command->options[i].name; i++) {
-        options[i] = (struct option){
-            command->options[i].name,
-            command->options[i].value ? required_argument : no_argument,
-            NULL,
-            command->options[i].id,
-        };
         if (command->options[i].letter) {
             const char of[3] = {command->options[i].letter, command->options[i].value ? ':' : '\0'};
 

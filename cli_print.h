@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base.h"
 #include "cli.h"
 #include "shown_print.h"
 
@@ -84,8 +85,8 @@ static inline void cli_print_usage(FILE *to, const struct cli_program *program,
     fprintf(to, "%s%s\n", *command->usage ? " " : "", command->usage);
 }
 
-/** cli_print_message() - prints "PROGRAM: ..." or "PROGRAM COMMAND: ..." on stderr. @command: its
- * name, or NULL. */
+/** cli_print_message() - prints "PROGRAM: ..." or "PROGRAM COMMAND: ..." on stderr, always as one
+ * line. @command: its name, or NULL. */
 static inline void cli_print_message(const struct cli_program *program, const char *command,
                                      const char *format, va_list args)
 {
@@ -95,28 +96,30 @@ static inline void cli_print_message(const struct cli_program *program, const ch
     if (vasprintf(&text, format, args) < 0) {
         return;
     }
-    shown_clean(text, "\n");
+    shown_clean(text, "");
     fprintf(stderr, "%s%s%s: %s\n", program->name, command ? " " : "", command ? command : "",
             text);
     free(text);
 }
 
-/** cli_say_option() - says what is wrong with the option at which getopt_long() stopped, for
- * programs without a table. opterr is 0, and ":" is the first of its letters. @got: ':' or '?' */
-static inline void cli_say_option(const char *program, int got, char **argv)
+/** cli_say_option() - says cli_wrong_option(), for programs without commands. */
+static inline void cli_say_option(const char *program, const struct option *options, int got,
+                                  char **argv)
 {
-    const char *given = argv[optind - 1];
-    bool is_long = strncmp(given, "--", 2) == 0;
+    char text[CLI_WRONG_BYTES];
 
-    if (got == ':') {
-        shown_say(program, "%s needs a value; see --help", given);
-    } else if (optopt && is_long && strchr(given, '=')) {
-        shown_say(program, "%s: this option takes no value; see --help", given);
-    } else if (optopt) {
-        shown_say(program, "unknown option -%c; see --help", optopt);
-    } else {
-        shown_say(program, "unknown option %s; see --help", given);
-    }
+    cli_wrong_option(options, got, argv, text);
+    shown_say(program, "%s%s", text, base_ends_with(text, "?") ? "" : "; see --help");
+}
+
+/** cli_wrong_of() - cli_wrong_option() of a command's table. */
+static inline const char *cli_wrong_of(const struct cli_command *command, int got, char **argv,
+                                       char ret[CLI_WRONG_BYTES])
+{
+    struct option options[CLI_OPTIONS_MAX + 1];
+
+    cli_long_options(command, options);
+    return cli_wrong_option(options, got, argv, ret);
 }
 
 /** cli_print_help() - prints usage, what the command does, and one line per option. */

@@ -7,9 +7,11 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "shown_text.h"
 
@@ -80,4 +82,19 @@ __attribute__((format(printf, 2, 3))) static inline void shown_say(const char *p
     va_start(args, format);
     shown_vsay(program, format, args);
     va_end(args);
+}
+
+/** shown_end() - says it if a part of what was printed on stdout is lost, now or before. Return:
+ * @code; 1: the output is not whole, and @code is 0. */
+static inline int shown_end(const char *program, int code)
+{
+    bool lost = ferror(stdout) != 0;
+
+    errno = 0;
+    if ((fflush(stdout) != 0 || lost) && code == 0) {
+        shown_say(program, "cannot write the result%s%s", errno ? ": " : "",
+                  errno ? strerror(errno) : "");
+        code = 1;
+    }
+    return code;
 }

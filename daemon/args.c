@@ -162,7 +162,7 @@ int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
             print_help(stdout);
             return DMN_ARGS_E_DONE;
         default:
-            cli_say_option("piped", option, argv);
+            cli_say_option("piped", options, option, argv);
             return DMN_ARGS_E_USAGE;
         }
     }

@@ -11,6 +11,7 @@
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
 #include "ipc/json_memory.h"
+#include "shown_print.h"
 
 /* @in: owned from now on. */
 static int serve(const struct dmn_args *args, struct dmn_config *config,
@@ -90,7 +91,7 @@ int main(int argc, char **argv)
     prctl(PR_SET_NAME, "piped"); /* after a restart through /proc/self/exe it would be "exe" */
     status = dmn_args_parse(argc, argv, &args);
     if (status == DMN_ARGS_E_DONE) {
-        return DMN_EXIT_OK;
+        return shown_end("piped", DMN_EXIT_OK);
     }
     if (status) {
         return fail_early(DMN_EXIT_USAGE, WRONG_OPTIONS);
@@ -103,10 +104,10 @@ int main(int argc, char **argv)
         return fail_early(status, dmn_log_startup_failure());
     }
     if (args.inspect) {
-        return dmn_inspect(&args);
+        return shown_end("piped", dmn_inspect(&args));
     }
     if (args.check_config) {
-        return dmn_check_config(&args);
+        return shown_end("piped", dmn_check_config(&args));
     }
     status = dmn_blas_setup(argv, &blas);
     if (status) {

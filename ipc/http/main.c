@@ -12,6 +12,7 @@
 #include "ipc/http/web_server.h"
 #include "ipc/http/web_watch.h"
 #include "ipc/json_memory.h"
+#include "shown_print.h"
 
 #define LARGE_BYTES (128 << 10)
 
@@ -77,7 +78,7 @@ int main(int argc, char **argv)
     int rc = web_options_take(argc, argv, &w.o);
 
     if (rc) {
-        return rc < 0 ? 0 : rc;
+        return shown_end("piped-http", rc < 0 ? 0 : rc);
     }
     ipc_json_setup();
     rc = w.o.token_file ? web_guard_token(w.o.token_file, &w.token) : 0;

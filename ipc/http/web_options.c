@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "cli.h"
+#include "cli_print.h"
 #include "ipc/http/web_log.h"
 #include "ipc/piped.h"
 #include "shown_print.h"
@@ -95,7 +95,7 @@ static int take_number(const char *name, const char *text, struct web_options *r
 
             if (end == text || *end || !(x >= NUMBERS[i].least && x <= NUMBERS[i].most) ||
                 (NUMBERS[i].whole && x != floor(x))) {
-                web_log("--%s needs a %snumber from %g to %g, not '%s'", name,
+                web_log("--%s needs a %snumber from %.15g to %.15g, not '%s'", name,
                         NUMBERS[i].whole ? "whole " : "", NUMBERS[i].least, NUMBERS[i].most, text);
                 return WEB_EXIT_USAGE;
             }
@@ -136,14 +136,9 @@ static int take(int id, const struct cli_option *row, struct web_options *o)
 
 static int unknown(int id, char **argv)
 {
-    char hint[NEAR_WORD_HINT_BYTES];
-    const char *given = argv[optind - 1];
+    char wrong[CLI_WRONG_BYTES];
 
-    if (id == ':') {
-        web_log("%s needs a value", given);
-    } else {
-        web_log("unknown option %s%s", given, cli_option_hint(&COMMAND, given, hint));
-    }
+    web_log("%s", cli_wrong_of(&COMMAND, id, argv, wrong));
     return WEB_EXIT_USAGE;
 }
 

@@ -104,7 +104,7 @@ int link_args_take(int argc, char **argv, struct link_args *ret)
             puts("piped-link " PIPED_VERSION);
             return -1;
         } else {
-            cli_say_option("piped-link", c, argv);
+            cli_say_option("piped-link", options, c, argv);
             return EXIT_USAGE;
         }
     }

@@ -16,6 +16,7 @@
 #include "ipc/link/route.h"
 #include "ipc/link/segments.h"
 #include "ipc/link/talk.h"
+#include "shown_print.h"
 
 #define TICK_MS 250
 
@@ -139,7 +140,7 @@ int main(int argc, char **argv)
     int rc = link_args_take(argc, argv, &a);
 
     if (rc) {
-        return rc < 0 ? 0 : rc;
+        return shown_end("piped-link", rc < 0 ? 0 : rc);
     }
     ipc_json_setup();
     if (!link_args_daemon(&a, &l)) {

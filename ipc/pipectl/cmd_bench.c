@@ -45,8 +45,8 @@ static int number_option(const char *name, const char *text, double least, doubl
 {
     return ctl_number(text, least, most, ret)
                ? CTL_DONE
-               : ctl_usage("bench", "--%s needs a number from %g to %g, not '%s'", name, least,
-                           most, text);
+               : ctl_usage("bench", "--%s needs a number from %.15g to %.15g, not '%s'", name,
+                           least, most, text);
 }
 
 static int size_option(const char *text, struct bench_options *o)

@@ -200,7 +200,7 @@ int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
             json_text_print(json_object_get(reply, "event"), stdout, JSON_COMPACT);
             putchar('\n');
             json_decref(reply);
-            if (fflush(stdout) != 0) {
+            if (fflush(stdout) != 0 || ferror(stdout)) {
                 break; /* the reader has left */
             }
         }

@@ -11,6 +11,7 @@
 #include "ipc/pipectl/command_line.h"
 #include "ipc/pipectl/pipectl_options.h"
 #include "ipc/pipectl/service_state.h"
+#include "json_text.h"
 
 void ctl_say(const char *format, ...)
 {
@@ -59,33 +60,36 @@ int ctl_unreachable(const char *why, int error, const char *path)
     return CTL_UNREACHABLE;
 }
 
-/* @c: ':' or '?'. */
-static int bad_option(char **argv, int c)
+/* The value of the option @o is none of its words. */
+static int bad_word(const char *command, const struct cli_option *o, const char *hint)
 {
-    const char *given = argv[optind - 1];
-    char hint[NEAR_WORD_HINT_BYTES];
+    char words[CLI_WRONG_BYTES] = "";
 
-    if (c == ':') {
-        return ctl_usage(argv[0], "%s needs a value", given);
+    for (const char *at = o->words; *at; at += strcspn(at, " ,"), at += strspn(at, " ,")) {
+        size_t n = strlen(words);
+
+        snprintf(words + n, sizeof(words) - n, "%s%.*s", n ? ", " : "", (int)strcspn(at, " ,"), at);
     }
-    if (strncmp(given, "--", 2) == 0 && strchr(given, '=') && optopt) {
-        return ctl_usage(argv[0], "%s: the option takes no value", given);
-    }
-    return ctl_usage(argv[0], "unknown option %s%s", given,
-                     cli_option_hint(cli_find(ctl_program.commands, argv[0]), given, hint));
+    return ctl_usage(command, "--%s needs one of %s, not '%s'%s", o->name, words, optarg, hint);
 }
 
 int ctl_option(int argc, char **argv, int *rc, const struct cli_option **ret_row)
 {
+    const struct cli_command *command = cli_find(ctl_program.commands, argv[0]);
     const struct cli_option *row;
+    char wrong[CLI_WRONG_BYTES], hint[NEAR_WORD_HINT_BYTES];
     int c;
 
     if (*rc != CTL_DONE) {
         return -1;
     }
-    c = cli_getopt(cli_find(ctl_program.commands, argv[0]), argc, argv, &row);
+    c = cli_getopt(command, argc, argv, &row);
     if (c == ':' || c == '?') {
-        *rc = bad_option(argv, c);
+        *rc = ctl_usage(argv[0], "%s", cli_wrong_of(command, c, argv, wrong));
+        return -1;
+    }
+    if (row && !cli_takes(row, optarg, hint)) {
+        *rc = bad_word(argv[0], row, hint);
         return -1;
     }
     if (ret_row) {
@@ -156,4 +160,14 @@ int ctl_set(const char *command, const struct ctl_setting *settings, const char 
                         s->type == CTL_WHOLE ? json_integer((json_int_t)number)
                                              : json_real(number));
     return CTL_DONE;
+}
+
+int ctl_save_json(const char *path, const json_t *v, size_t flags)
+{
+    int r = json_text_save(v, path, flags);
+
+    if (r < 0) {
+        ctl_say("cannot write %s: %s", path, strerror(-r));
+    }
+    return r < 0 ? CTL_FAILED : CTL_DONE;
 }

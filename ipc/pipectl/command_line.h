@@ -54,3 +54,7 @@ int ctl_set(const char *command, const struct ctl_setting *settings, const char 
 /** ctl_set_text() - sets a text; @what names it in a message. Return: CTL_DONE or CTL_USAGE. */
 int ctl_set_text(const char *command, const char *what, json_t *parameters, const char *key,
                  const char *text);
+
+/** ctl_save_json() - writes a file, or says why not. @flags: of json_dumps(). Return: an exit
+ * code. */
+int ctl_save_json(const char *path, const json_t *v, size_t flags);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: the command line of piped. */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,14 +165,13 @@ static bool wants_help(int argc, char **argv)
     return false;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     struct ctl ctl = {0};
     const struct cli_command *command;
     struct common common = {0};
     int rc;
 
-    signal(SIGPIPE, SIG_IGN);
     argc = take_common(argc, argv, &common);
     if (argc < 0) {
         return CTL_USAGE;
@@ -202,13 +200,14 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; command && i < base_array_count(runs); i++) {
         if (strcmp(runs[i].name, command->name) == 0) {
-            rc = runs[i].run(&ctl, argc - 1, argv + 1);
-            if (fflush(stdout) != 0 && rc == CTL_DONE) {
-                ctl_say("cannot write the result: %s", strerror(errno));
-                rc = CTL_FAILED;
-            }
-            return rc;
+            return runs[i].run(&ctl, argc - 1, argv + 1);
         }
     }
     return unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    return shown_end("pipectl", run(argc, argv));
 }

@@ -14,7 +14,7 @@ import zlib
 
 import numpy as np
 
-from daemon import DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, ROOT, Daemon, check, equal, main
+from daemon import BUILD, DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, ROOT, Daemon, check, equal, main
 
 DAEMON = None
 HELDOUT = os.path.join(ROOT, "model", "default", "heldout.pgm")
@@ -465,6 +465,24 @@ def test_usage():
         equal((r.returncode, r.stdout), (2, ""), " ".join(args) + r.stderr)
         check("pipectl" in r.stderr, r.stderr)
     check("pipectl " in good("--version"), "version")
+
+
+def test_lost_output():
+    """What could not be written is an error, however much of it there was."""
+    piped = os.path.join(BUILD, "daemon", "piped")
+    ctl = [PIPECTL, "--socket", DAEMON.control_path]
+    for args in ([*ctl, "metrics"], [*ctl, "config"], [*ctl, "subscribe"], [*ctl, "--help"], [*ctl, "models", "inspect", DIGITS],
+                 [*ctl, "--json", "models", "inspect", DIGITS], [piped, "--inspect", DIGITS], [piped, "--version"],
+                 [piped, "--check-config", "--model", "a=" + DIGITS, "--state-dir", DAEMON.state_dir]):
+        with open("/dev/full", "wb") as full:
+            r = subprocess.run(args, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        equal(r.returncode, 1, "%s: %s" % (args, r.stderr))
+        check("cannot write the result" in r.stderr, args, r.stderr)
+    read, write = os.pipe()
+    os.close(read)
+    for args in ([*ctl, "metrics"], [*ctl, "config"], [*ctl, "models", "inspect", DIGITS]):
+        equal(subprocess.run(args, stdout=write, stderr=subprocess.DEVNULL, timeout=60, check=False).returncode, 1, args)
+    os.close(write)
 
 
 def test_help_and_page_agree():

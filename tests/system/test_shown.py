@@ -79,11 +79,27 @@ def options():
         run(program, "--" + EVIL, expect=2, says=["unknown option --" + SHOWN])
         run(program, EVIL, expect=2, says=["argument"])
     run(PIPED, "-x", expect=2, says=["unknown option -x; see --help"])
+    for args in ([PIPECTL, "models", "load", "a"], [PIPESIM, "compare"], *[[p] for p in DAEMONS]):
+        run(*args, "-xy", expect=2, says=["unknown option -x"])
+    for args in ([PIPECTL, "bench", "-seconds", "3"], [PIPESIM, "compare", "-model", "a"], [PIPED, "-config", "a"]):
+        run(*args, expect=2, says=["; did you mean -%s?\n" % next(a for a in args if a.startswith("-"))])
     run(PIPED, "--json=1", expect=2, says=["--json=1: this option takes no value"])
     run(PIPED, "--config", expect=2, says=["--config needs a value"])
     for program in (PIPECTL, PIPESIM):
         run(program, EVIL, expect=2)
         run(program, "plan", "--" + EVIL, expect=2)
+
+
+def messages_are_one_line():
+    """A name with a newline makes no second line that looks like a message."""
+    forged = "x\npipectl: all is well"
+    for args in ([PIPECTL, "bench", "--rate", forged], [PIPECTL, "status", forged],
+                 [PIPECTL, forged], [PIPECTL, "--timeout", forged, "status"], [PIPECTL, "plan", "--" + forged],
+                 [PIPECTL, "--socket", "/" + forged, "status"], [PIPESIM, "compare", "--seed", forged], [PIPED, forged],
+                 [PIPED, "--check-config", "--config", forged], [PIPED, "--check-config", "--model", forged + "=" + DIGITS]):
+        r = subprocess.run(args, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        check(r.returncode != 0 and "?pipectl: all is well" in r.stderr, args, r)
+        check("\npipectl: all is well" not in r.stderr, args, r)
 
 
 def catalogues():
@@ -150,4 +166,4 @@ def fifos_among_pictures():
 
 
 if __name__ == "__main__":
-    main([configurations, options, catalogues, names_of_files, keys_of_answers, fifos_among_pictures])
+    main([configurations, options, messages_are_one_line, catalogues, names_of_files, keys_of_answers, fifos_among_pictures])

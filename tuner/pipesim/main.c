@@ -26,7 +26,7 @@ static void help(FILE *to)
           to);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     char hint[NEAR_WORD_HINT_BYTES];
 
@@ -52,16 +52,15 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < base_array_count(commands); i++) {
         if (strcmp(commands[i].name, argv[1]) == 0) {
-            int code = commands[i].run(argc - 1, argv + 1);
-
-            if (fflush(stdout) != 0 && code == PSIM_DONE) {
-                psim_say("cannot write the result: %s", strerror(errno));
-                code = PSIM_FAILED;
-            }
-            return code;
+            return commands[i].run(argc - 1, argv + 1);
         }
     }
     cli_command_hint(&psim_program, argv[1], hint);
     psim_say("unknown command '%s'%s", argv[1], *hint ? hint : "; see pipesim --help");
     return PSIM_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    return shown_end("pipesim", run(argc, argv));
 }

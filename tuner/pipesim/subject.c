@@ -49,14 +49,10 @@ int psim_usage(const char *command, const char *format, ...)
 
 int psim_bad_option(const char *command, int id, char **argv)
 {
-    const char *given = argv[optind - 1];
-    char hint[NEAR_WORD_HINT_BYTES];
+    char wrong[CLI_WRONG_BYTES];
 
-    if (id == ':') {
-        return psim_usage(command, "%s needs a value", given);
-    }
-    return psim_usage(command, "unknown option %s%s", given,
-                      cli_option_hint(cli_find(psim_program.commands, command), given, hint));
+    return psim_usage(command, "%s",
+                      cli_wrong_of(cli_find(psim_program.commands, command), id, argv, wrong));
 }
 
 bool psim_option_number(const char *command, const char *option, const char *text, double least,
@@ -66,8 +62,8 @@ bool psim_option_number(const char *command, const char *option, const char *tex
     double v = strtod(text, &end);
 
     if (end == text || *end || !(v >= least && v <= most)) {
-        psim_usage(command, "--%s needs a number from %g to %g, not '%s'", option, least, most,
-                   text);
+        psim_usage(command, "--%s needs a number from %.15g to %.15g, not '%s'", option, least,
+                   most, text);
         return false;
     }
     *ret = v;
