@@ -36,8 +36,8 @@ static void unknown_algorithm(struct dmn_call *c, const char *name)
     for (size_t i = 0; i < count; i++) {
         near_word_try(&n, all[i]->name);
     }
-    snprintf(why, sizeof(why), "no algorithm \"%.60s\"%s; algorithms: " TUN_SEARCH_NAMES, name,
-             near_word_hint(&n, hint));
+    snprintf(why, sizeof(why), "no algorithm \"%.60s\"%s%s: " TUN_SEARCH_NAMES, name,
+             near_word_hint(&n, hint), *hint ? " Algorithms" : "; algorithms");
     dmn_call_error(c, "Unsupported", "why", why);
 }
 

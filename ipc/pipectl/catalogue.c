@@ -12,10 +12,13 @@
 
 #include "base.h"
 #include "ipc/pipectl/command_line.h"
+#include "json_text.h"
 #include "near_word.h"
 
 #define NAME_BYTES_MAX 64u
 #define MODEL_BYTES_MAX (4LL << 30) /* of a model; labels may have LABELS_BYTES_MAX */
+#define FAULT_MAX 256u
+#define LABELS_FIELDS 3u /* of those of a row */
 #define LABELS_BYTES_MAX (4LL << 20)
 
 /* Names become names of files. */
@@ -42,28 +45,74 @@ static const char *source_fault(const json_t *at, json_int_t most)
     return bytes < 1 || bytes > most ? "bytes must be from 1 to 4 GiB (labels: 4 MiB)" : NULL;
 }
 
-/* Return: what is wrong with a row; NULL: nothing. @ret: room for jansson's words. */
-static const char *row_fault(json_t *row, char ret[JSON_ERROR_TEXT_LENGTH])
-{
-    const char *name, *about, *licence, *url, *sha256;
-    json_t *sidecar = NULL, *labels = NULL;
-    json_int_t bytes;
-    json_error_t e;
+struct field {
+    const char *key, *must; /* must: be */
+    json_type type;
+    bool needed;
+};
 
-    if (json_unpack_ex(row, &e, JSON_STRICT, "{s:s, s?s, s:s, s:s, s:I, s:s, s?o, s?o}", "name",
-                       &name, "about", &about, "licence", &licence, "url", &url, "bytes", &bytes,
-                       "sha256", &sha256, "sidecar", &sidecar, "labels", &labels) < 0 ||
-        (labels && json_unpack_ex(labels, &e, JSON_STRICT, "{s:s, s:I, s:s}", "url", &url, "bytes",
-                                  &bytes, "sha256", &sha256) < 0)) {
-        snprintf(ret, JSON_ERROR_TEXT_LENGTH, "%s", e.text);
-        return ret;
+/* Return: what is wrong with the keys of an object; NULL: nothing. @ret: room for it. */
+static const char *field_fault(json_t *of, const struct field *fields, size_t count,
+                               char ret[FAULT_MAX])
+{
+    const char *key;
+    json_t *value;
+    size_t i;
+
+    if (!json_is_object(of)) {
+        return "must be an object";
     }
+    json_object_foreach(of, key, value)
+    {
+        struct near_word near = {.given = key};
+        char hint[NEAR_WORD_HINT_BYTES];
+
+        for (i = 0; i < count && strcmp(fields[i].key, key) != 0; i++) {
+            near_word_try(&near, fields[i].key);
+        }
+        if (i == count) {
+            snprintf(ret, FAULT_MAX, "unknown key %.60s%s", key, near_word_hint(&near, hint));
+            return ret;
+        }
+        if (json_typeof(value) != fields[i].type) {
+            snprintf(ret, FAULT_MAX, "%s must be %s", key, fields[i].must);
+            return ret;
+        }
+    }
+    for (i = 0; i < count; i++) {
+        if (fields[i].needed && !json_object_get(of, fields[i].key)) {
+            snprintf(ret, FAULT_MAX, "%s is missing", fields[i].key);
+            return ret;
+        }
+    }
+    return NULL;
+}
+
+/* Return: what is wrong with a row; NULL: nothing. @ret: room for it. */
+static const char *row_fault(json_t *row, char ret[FAULT_MAX])
+{
+    static const struct field fields[] = {
+        {"url", "a string", JSON_STRING, true},
+        {"bytes", "a whole number", JSON_INTEGER, true},
+        {"sha256", "a string", JSON_STRING, true}, /* so far also those of labels */
+        {"name", "a string", JSON_STRING, true},
+        {"licence", "a string", JSON_STRING, true},
+        {"about", "a string", JSON_STRING, false},
+        {"sidecar", "an object, as in the model's sidecar file", JSON_OBJECT, false},
+        {"labels", "an object", JSON_OBJECT, false},
+    };
+    const json_t *sidecar = json_object_get(row, "sidecar");
+    json_t *labels = json_object_get(row, "labels");
+    const char *name = field_fault(row, fields, base_array_count(fields), ret);
+
+    name = name || !labels ? name : field_fault(labels, fields, LABELS_FIELDS, ret);
+    if (name) {
+        return name;
+    }
+    name = json_string_value(json_object_get(row, "name"));
     if (!name_fits(name)) {
         return "the name must be 1 to 64 letters, digits, '.', '_' and '-', a letter or digit "
                "first";
-    }
-    if (sidecar && !json_is_object(sidecar)) {
-        return "sidecar must be an object, as in the model's sidecar file";
     }
     if (labels && !sidecar) {
         return "labels need a sidecar, which will name them";
@@ -94,7 +143,7 @@ static json_t *load_regular(const char *path, size_t flags, json_error_t *ret_er
     struct stat st;
 
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        return json_loadfd(fd, flags, ret_error);
+        return json_text_load(path, flags, ret_error);
     }
     *ret_error = (json_error_t){.line = -1, .column = -1};
     snprintf(ret_error->text, sizeof(ret_error->text), "%s",
@@ -107,7 +156,7 @@ static json_t *load_regular(const char *path, size_t flags, json_error_t *ret_er
 /* Return: true; false: the file is wrong, as was printed. */
 static bool add_file(json_t *rows, const char *path)
 {
-    char words[JSON_ERROR_TEXT_LENGTH];
+    char words[FAULT_MAX];
     json_error_t e;
     json_t *file = load_regular(path, JSON_REJECT_DUPLICATES, &e), *list, *row;
     size_t i, at;
@@ -183,7 +232,7 @@ static bool add(json_t *rows, const char *path)
 
 json_t *ctl_catalogue(const char *more)
 {
-    const char *own = access(CTL_CATALOGUE, R_OK) == 0 ? CTL_CATALOGUE : CTL_CATALOGUE_SOURCE;
+    const char *own = base_is_missing(CTL_CATALOGUE) ? CTL_CATALOGUE_SOURCE : CTL_CATALOGUE;
     json_t *rows = json_array();
 
     if (!add_file(rows, own) || !add_folder(rows, CTL_CATALOGUE_FOLDER) ||
@@ -208,8 +257,9 @@ const json_t *ctl_catalogue_find(const json_t *rows, const char *name)
     {
         near_word_try(&near, json_string_value(json_object_get(row, "name")));
     }
-    ctl_say("the catalogue has no model %s%s; pipectl models fetch lists it", name,
-            near_word_hint(&near, hint));
+    near_word_hint(&near, hint);
+    ctl_say("the catalogue has no model %s%s", name,
+            *hint ? hint : "; pipectl models fetch lists it");
     return NULL;
 }
 

@@ -91,7 +91,9 @@ int ctl_borders(const struct ctl *ctl, int argc, char **argv)
     }
     if (!args.off) {
         rc = show(ctl, reply);
-    } else if (!ctl->json) {
+    } else if (ctl->json) {
+        ctl_print_json(reply);
+    } else {
         shown_printf("borders of %s go between boards as they are\n", ctl_text(reply, "model"));
     }
     json_decref(reply);

@@ -7,6 +7,7 @@
 #include "ipc/pipectl/doctor.h"
 #include "ipc/pipectl/doctor_facts.h"
 #include "ipc/pipectl/doctor_sample.h"
+#include "json_text.h"
 
 #define INDENT 4
 
@@ -198,22 +199,13 @@ static int load(const char *path, json_t **ret)
 {
     json_error_t error;
 
-    *ret = json_load_file(path, 0, &error);
+    *ret = json_text_load(path, 0, &error);
     if (!*ret) {
         if (error.line < 0) {
             ctl_say("%s: %s", path, error.text);
         } else {
             ctl_say("%s: line %d: %s", path, error.line, error.text);
         }
-        return CTL_FAILED;
-    }
-    return CTL_DONE;
-}
-
-static int save(const char *path, const json_t *sample)
-{
-    if (json_dump_file(sample, path, JSON_INDENT(2) | JSON_SORT_KEYS) < 0) {
-        ctl_say("cannot write %s", path);
         return CTL_FAILED;
     }
     return CTL_DONE;
@@ -231,7 +223,7 @@ int ctl_doctor(const struct ctl *ctl, int argc, char **argv)
     rc = a.sample ? load(a.sample, &sample)
                   : doctor_sample(ctl, &(struct doctor_watch){a.model, a.seconds}, &sample);
     if (rc == CTL_DONE && a.save) {
-        rc = save(a.save, sample);
+        rc = ctl_save_json(a.save, sample, JSON_INDENT(2) | JSON_SORT_KEYS);
     }
     if (rc == CTL_DONE) {
         rc = report(ctl, sample);

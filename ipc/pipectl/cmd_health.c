@@ -113,6 +113,7 @@ static int look(struct ctl *ctl, const struct args *a, bool *last)
         return CTL_UNREACHABLE;
     }
     ctl->not_started = last;
+    ctl->quiet = !*last;
     rc = ctl_call(ctl, "Status", json_object(), &reply);
     if (rc) {
         return rc;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "json_text.h"
 #include "shown_print.h"
 
 struct args {
@@ -109,12 +110,10 @@ static int export_mapping(const struct ctl *ctl, json_t *parameters, const char 
         return rc;
     }
     mapping = json_object_get(reply, "mapping");
-    if (json_dump_file(mapping, path, JSON_INDENT(1)) < 0) {
-        ctl_say("cannot write %s", path);
-        rc = CTL_FAILED;
-    } else if (ctl->json) {
+    rc = ctl_save_json(path, mapping, JSON_INDENT(1));
+    if (rc == CTL_DONE && ctl->json) {
         ctl_print_json(mapping);
-    } else {
+    } else if (rc == CTL_DONE) {
         shown_printf("%s has %s\n", path, ctl_text(reply, "plan"));
     }
     json_decref(reply);
@@ -124,7 +123,7 @@ static int export_mapping(const struct ctl *ctl, json_t *parameters, const char 
 static int import_mapping(const struct ctl *ctl, json_t *parameters, const char *path)
 {
     json_error_t e;
-    json_t *mapping = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
+    json_t *mapping = json_text_load(path, JSON_REJECT_DUPLICATES, &e);
 
     if (!json_is_object(mapping)) {
         if (mapping) {

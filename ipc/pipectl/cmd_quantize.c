@@ -133,15 +133,6 @@ static void print(const json_t *q)
     }
 }
 
-static int write_ranges(const char *path, const json_t *ranges)
-{
-    if (json_dump_file(ranges, path, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) < 0) {
-        ctl_say("cannot write %s", path);
-        return CTL_FAILED;
-    }
-    return CTL_DONE;
-}
-
 static int show(const struct ctl *ctl, const struct args *args, json_t *q)
 {
     json_t *ranges = json_incref(json_object_get(q, "ranges"));
@@ -157,7 +148,7 @@ static int show(const struct ctl *ctl, const struct args *args, json_t *q)
         ctl_say("%s: %s", ctl_text(q, "model"), ctl_text(q, "why"));
         rc = CTL_FAILED;
     } else if (args->write) {
-        rc = write_ranges(args->write, ranges);
+        rc = ctl_save_json(args->write, ranges, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     }
     json_decref(ranges);
     return rc;
@@ -178,7 +169,9 @@ int ctl_quantize(const struct ctl *ctl, int argc, char **argv)
         return rc;
     }
     if (args.off) {
-        if (!ctl->json) {
+        if (ctl->json) {
+            ctl_print_json(reply);
+        } else {
             shown_printf("%s is served from its file, not quantised\n", ctl_text(reply, "model"));
         }
     } else {

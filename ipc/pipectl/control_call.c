@@ -19,6 +19,7 @@ struct ctl_control {
     int sock;
     const char *path;  /* borrowed */
     int timeout_ms;    /* of the next reply; 0: none */
+    bool quiet;        /* as of struct ctl */
     bool *not_started; /* borrowed, may be NULL: as of struct ctl */
     bool shows;        /* texts are for a terminal; elsewhere they are made harmless when written */
     struct ctl_progress *progress; /* owned; NULL: nothing is shown while waiting */
@@ -72,6 +73,9 @@ static int no_answer(const struct ctl_control *c)
 {
     char why[256];
 
+    if (c->quiet) {
+        return CTL_UNREACHABLE;
+    }
     snprintf(why, sizeof(why), "piped at %s has not answered for %g s", c->path,
              c->timeout_ms / 1e3);
     return ctl_unreachable(why, ETIMEDOUT, c->path);
@@ -108,6 +112,7 @@ int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret)
         return CTL_FAILED;
     }
     c->path = ctl->control_path;
+    c->quiet = ctl->quiet;
     c->not_started = ctl->not_started;
     c->shows = !ctl->json && !ctl->page;
     c->timeout_ms = base_max(ctl->timeout_ms, 0);
@@ -213,10 +218,17 @@ static int say_error(const struct ctl_control *c, const json_t *message)
         }
         return ctl_not_started(text);
     }
-    ctl_say("%s", text);
     if (dot && strcmp(dot, ".InvalidParameter") == 0) {
-        ctl_say("it is missing or out of range, see pipectl(1)");
+        const char *name = ctl_text(json_object_get(message, "parameters"), "parameter");
+
+        ctl_say(
+            strcmp(name, "fps") == 0
+                ? "--objective power needs --%s F, the frame rate to hold, or the key planner.fps"
+                : "the daemon refused \"%s\": it is missing or out of range; see pipectl(1)",
+            name);
+        return CTL_FAILED;
     }
+    ctl_say("%s", text);
     if (dot && strcmp(dot, ".PermissionDenied") == 0) {
         ctl_say("use sudo, or become a member of the group that the key admin_group names");
     }

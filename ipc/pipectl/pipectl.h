@@ -23,6 +23,7 @@ struct ctl {
     bool page;      /* what is received goes to a page, not to a terminal */
     int timeout_ms; /* to wait for an answer; 0: for ever; CTL_TIMEOUT_DEFAULT */
     char control_path[108], frames_path[108];
+    bool quiet;        /* no word about an answer that is late: another call follows */
     bool *not_started; /* set where the service failed to start; NULL: nobody asks */
 };
 

@@ -133,7 +133,19 @@ static void put_character(struct top_screen *s, enum top_look look, wchar_t c, s
     s->column += width;
 }
 
-/* Puts as much of @text as @most cells hold. Return: the cells. */
+/* Marks a row whose text goes on beyond the screen, as fields are marked. */
+static void mark_cut(struct top_screen *s)
+{
+    struct top_cell *last = s->cells + s->row * s->columns + s->columns - 1;
+
+    if (s->columns > 1 && last->c == 0) { /* the second half of a wide character */
+        last[-1].c = L' ';
+    }
+    last->c = L'~';
+    s->column = s->columns;
+}
+
+/* Puts as much of @text as @most cells and the row hold. Return: the cells. */
 static size_t put_text(struct top_screen *s, enum top_look look, const char *text, size_t most)
 {
     size_t used = 0, bytes, width;
@@ -142,6 +154,11 @@ static size_t put_text(struct top_screen *s, enum top_look look, const char *tex
         wchar_t c = shown(s, decode(text, &bytes), &width);
 
         if (used + width > most) {
+            break;
+        }
+        if (s->row < s->rows && s->columns > 0 && s->column + width > s->columns &&
+            text[strspn(text, " ")]) {
+            mark_cut(s);
             break;
         }
         put_character(s, look, c, width);
@@ -178,7 +195,7 @@ void top_put(struct top_screen *s, enum top_look look, const char *format, ...)
     }
     va_end(args);
     if (text) {
-        put_text(s, look, text, s->columns - base_min(s->column, s->columns));
+        put_text(s, look, text, SIZE_MAX);
     }
 }
 

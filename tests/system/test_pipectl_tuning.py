@@ -249,7 +249,10 @@ def test_wrong_usage():
     bad(2, ["usage"], "costs", "more")
     bad(1, ["Unsupported", "exact", "shisha"], "retune", "--algorithm", "nope")
     bad(1, ["Unsupported", "latency"], "retune", "--objective", "nope")
-    bad(1, ["fps", "out of range"], "retune", "--objective", "power")
+    bad(1, ["--objective power needs --fps F"], "retune", "--objective", "power")
+    for args in (["retune", "--encoding", "x"], ["optimise", "--algorithm", "dijk"], ["optimise", "--objective", "speed"],
+                 ["borders", "--encoding", "f8", "--calibrate", "/nonexistent"], ["retune", "--algorithm", "shisa"]):
+        bad(2, ["--%s needs one of " % args[1][2:], "not '%s'" % args[2]], *args)
     for command in (["retune"], ["retune", "--cancel"], ["plan", "front"], ["plan", "explain"], ["costs"], ["history"]):
         bad(1, ["NotFound", "nope"], *command, "--model", "nope")
     r = subprocess.run([PIPECTL, "--socket", DAEMON.control_path + ".not", "plan", "explain"], capture_output=True,

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 
-from daemon import BUILD, DIGITS, PIPECTL, PIPED, Daemon, check, equal, main
+from daemon import BUILD, DIGITS, PIPECTL, PIPED, Daemon, Failure, VarlinkError, check, equal, main
 
 PIPESIM = os.path.join(BUILD, "tuner", "pipesim")
 
@@ -70,7 +70,7 @@ def misspelt_names_are_guessed():
         told("no such model: digitz; did you mean digits?", *ask, "status", "--model", "digitz", expect=1)
         told("no such model: digitz; did you mean digits?", *ask, "units", "--model", "digitz", expect=1)
         told("no such model: digitz; did you mean digits?", *ask, "bench", "--model", "digitz", expect=1)
-        told('no algorithm "shishaa"; did you mean shisha?', *ask, "retune", "--algorithm", "shishaa", expect=1)
+        told("not 'shishaa'; did you mean shisha?", *ask, "retune", "--algorithm", "shishaa", expect=2)
 
 
 def reasons_survive_any_text():
@@ -78,8 +78,11 @@ def reasons_survive_any_text():
     with Daemon(models={"digits": DIGITS}) as d:
         for lead in range(4):
             for letter in ("\xe9", "\u20ac", "\U0001f431"):
-                told('no algorithm "' + "a" * lead + letter * 14, PIPECTL, "--socket", d.control_path, "retune", "--algorithm",
-                     "a" * lead + letter * 40, expect=1)
+                try:
+                    d.call("Retune", {"algorithm": "a" * lead + letter * 40})
+                    raise Failure("it was taken")
+                except VarlinkError as e:
+                    check('no algorithm "' + "a" * lead + letter * 14 in e.parameters["why"], e.parameters)
 
 
 def numbers_are_read_whole():
@@ -160,7 +163,7 @@ def units_are_sorted_by_what_they_cost():
         check(abs(sum(u["share"] for u in units) - 1) < 1e-6, units)
         table = d.pipectl("units", as_json=False)
         check("share" in table and ".0000 " not in table, "no share, or weights with fractions, in the table\n", table)
-        told("--sort takes unit, time or weight, not 'size'", PIPECTL, "--socket", d.control_path, "units", "--sort", "size",
+        told("--sort needs one of unit, time, weight, not 'size'", PIPECTL, "--socket", d.control_path, "units", "--sort", "size",
              expect=2)
 
 

@@ -89,8 +89,7 @@ int tun_mapping_json(const struct tun_problem *p, const struct pl_plan *plan, tu
         char key[KEY_MAX];
 
         if (stage->group_count != 1 || group->count != 1) {
-            snprintf(ret_error, TUN_ERROR_MAX, "stage %zu has several teams; a mapping has one",
-                     s + 1);
+            snprintf(ret_error, TUN_ERROR_MAX, "stage %zu has several teams; a mapping has one", s);
             error = -EINVAL;
         } else {
             error = write_key(p, group, used[group->ep], ret_error, key);
