@@ -192,8 +192,10 @@ TEST(only_printable_characters_reach_a_cell)
 TEST(text_ends_at_the_border_and_wide_characters_are_not_cut)
 {
     T_TRUE(setlocale(LC_CTYPE, "C.UTF-8") != NULL);
-    draws(false, 4, "abcdef", "abcd\n");
-    draws(false, 4, "abc\346\242\205", "abc\n");
+    draws(false, 4, "abcdef", "abc~\n");
+    draws(false, 4, "abcd  ", "abcd\n");
+    draws(false, 4, "abc\346\242\205", "abc~\n");
+    draws(false, 4, "ab\346\242\205c", "ab ~\n");
     draws(false, 5, "abc\346\242\205", "abc\346\242\205\n");
     draws(false, 1, "", "");
 }
