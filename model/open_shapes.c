@@ -201,12 +201,9 @@ static bool is_shapes(const char *text)
 
 const char *mdl_shapes_suffix(const char *text)
 {
-    const char *found = NULL;
+    const char *found = NULL, *colon = access(text, F_OK) == 0 ? NULL : strchr(text, ':');
 
-    if (access(text, F_OK) == 0) {
-        return NULL;
-    }
-    for (const char *colon = strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
+    for (; colon; colon = strchr(colon + 1, ':')) {
         base_autofree char *file = strndup(text, (size_t)(colon - text));
 
         if (colon > text && is_shapes(colon + 1) && (!found || (file && access(file, F_OK) == 0))) {

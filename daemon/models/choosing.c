@@ -123,8 +123,8 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
         return r;
     }
     if (!c->examples || !c->note[0]) {
-        const char *why = r == -ENOSPC ? "no choice packs its weights into so little memory"
-                                       : strerror(-r);
+        const char *why =
+            r == -ENOSPC ? "no choice packs its weights into so little memory" : strerror(-r);
 
         snprintf(c->note, sizeof(c->note), "cannot choose its primitives: %s%s", why,
                  c->wants_front ? "" : "; using the default ones");

@@ -272,8 +272,8 @@ bool infer_has_f16(const struct infer *in)
     return false;
 }
 
-/* An array of NumPy has the input's shape, but for ones and numbers of frames in front of it, or one
- * dimension. */
+/* An array of NumPy has the input's shape, but for ones and a number of frames in front of it, or
+ * one dimension. */
 static bool shape_fits(const struct infer *in, const struct ctl_image *img)
 {
     size_t first = 0;

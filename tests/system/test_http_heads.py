@@ -178,5 +178,5 @@ def methods_and_paths_match_whole():
 
 
 main((ambiguous_requests_end_their_connection, first_lines_are_read_whole, headers_that_decide_come_once,
-      nothing_follows_a_body_in_chunks, numbers_of_headers_are_read_whole, reasons_survive_any_text, requests_that_never_begin_leave_nothing,
-      methods_and_paths_match_whole))
+      nothing_follows_a_body_in_chunks, numbers_of_headers_are_read_whole, reasons_survive_any_text,
+      requests_that_never_begin_leave_nothing, methods_and_paths_match_whole))
