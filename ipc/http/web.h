@@ -67,13 +67,13 @@ enum web_body {
     WEB_BODY_PNG,
 };
 
-/* One request, from its header on. */
 /* What the first line of a request asks for, as it came. */
 struct web_target {
     bool plain;   /* no spaces, no control characters */
     size_t bytes; /* up to a NUL */
 };
 
+/* One request, from its header on. */
 struct web_request {
     struct web_listener *listener; /* borrowed */
     struct MHD_Connection *http;   /* borrowed until it is completed */
