@@ -65,10 +65,11 @@ static int bad_word(const char *command, const struct cli_option *o, const char 
 {
     char words[CLI_WRONG_BYTES] = "";
 
-    for (const char *at = o->words; *at; at += strcspn(at, " ,"), at += strspn(at, " ,")) {
-        size_t n = strlen(words);
+    for (const char *at = o->words; at && *at; at += strspn(at, " ,")) {
+        size_t n = strlen(words), bytes = strcspn(at, " ,");
 
-        snprintf(words + n, sizeof(words) - n, "%s%.*s", n ? ", " : "", (int)strcspn(at, " ,"), at);
+        snprintf(words + n, sizeof(words) - n, "%s%.*s", n ? ", " : "", (int)bytes, at);
+        at += bytes;
     }
     return ctl_usage(command, "--%s needs one of %s, not '%s'%s", o->name, words, optarg, hint);
 }
