@@ -186,7 +186,7 @@ TEST(what_ends_in_probabilities)
 /* A join of joins has more paths than anyone follows. */
 TEST(what_ends_in_very_many_joins)
 {
-    char in[24], out[8];
+    char in[40], out[8];
     struct gb g;
 
     gb_init(&g, 13);
