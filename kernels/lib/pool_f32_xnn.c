@@ -3,8 +3,8 @@
  * Max and average pools and a mean over height and width (REDUCE) over XNNPACK. Its max pool uses
  * the nearest pixel of the image for one outside; its average pool counts only pixels of the image.
  * Both need windows that contain some of the image. Images may have any pixel stride, but no gaps
- * between rows. If an average may have lost a NaN, the portable primitive runs the op again; a max
- * pool that may lose one is not supported.
+ * between rows. If an average may have lost a NaN, the portable primitive runs the op again. Its
+ * max pool for x86 loses NaN: of maxps, the second operand decides.
  */
 #include "base.h"
 #include "kernels/lib/xnn.h"
@@ -53,9 +53,6 @@ static bool pool_of(const struct mdl_model *m, const struct mdl_op *op, struct k
         return false;
     }
     if (op->kind == MDL_OP_MAX_POOL) {
-        if (!KRN_XNN_MAX_KEEPS_NAN) {
-            return false;
-        }
         p->which = KRN_XNN_MAX;
     } else {
         bool all = !pads(op) && w->kh == p->x.h && w->kw == p->x.w;
@@ -160,11 +157,11 @@ static void run(const struct krn_call *call)
     krn_xnn_finish_or(call, x, &e, &p.y, portable_of(call->op));
 }
 
-#define PRIMITIVE(symbol, text, which)                                                             \
+#define PRIMITIVE(symbol, text, which, features)                                                   \
     const struct krn_primitive symbol = {                                                          \
         .name = text,                                                                              \
         .kind = which,                                                                             \
-        .needs = KRN_XNN_NEEDS,                                                                    \
+        .needs = features,                                                                         \
         .supports = supports,                                                                      \
         .prepare = prepare,                                                                        \
         .release = krn_xnn_release,                                                                \
@@ -172,6 +169,6 @@ static void run(const struct krn_call *call)
         .run = run,                                                                                \
     }
 
-PRIMITIVE(krn_max_pool_f32_nhwc__xnn, "max_pool_f32_nhwc__xnn", MDL_OP_MAX_POOL);
-PRIMITIVE(krn_avg_pool_f32_nhwc__xnn, "avg_pool_f32_nhwc__xnn", MDL_OP_AVG_POOL);
-PRIMITIVE(krn_reduce_f32_nhwc_mean__xnn, "reduce_f32_nhwc_mean__xnn", MDL_OP_REDUCE);
+PRIMITIVE(krn_max_pool_f32_nhwc__xnn, "max_pool_f32_nhwc__xnn", MDL_OP_MAX_POOL, KRN_CPU_NEON);
+PRIMITIVE(krn_avg_pool_f32_nhwc__xnn, "avg_pool_f32_nhwc__xnn", MDL_OP_AVG_POOL, KRN_XNN_NEEDS);
+PRIMITIVE(krn_reduce_f32_nhwc_mean__xnn, "reduce_f32_nhwc_mean__xnn", MDL_OP_REDUCE, KRN_XNN_NEEDS);

@@ -64,10 +64,8 @@ bool krn_xnn_range(const struct mdl_op *op, float *ret_min, float *ret_max);
 /** krn_xnn_rest() - Return: the part of @e that remains after shift and limits */
 struct krn_epilogue krn_xnn_rest(const struct mdl_op *op, struct krn_epilogue e);
 #ifdef __x86_64__
-#define KRN_XNN_NEEDS KRN_CPU_AVX2  /* kernels for older CPUs read past the last value */
-#define KRN_XNN_MAX_KEEPS_NAN false /* of maxps, the second operand decides */
+#define KRN_XNN_NEEDS KRN_CPU_AVX2 /* kernels for older CPUs read past the last value */
 #else
 #define KRN_XNN_NEEDS 0
-#define KRN_XNN_MAX_KEEPS_NAN true
 #endif
 #define KRN_XNN_STEP 4u /* vector length of kernels that read past the last value */
