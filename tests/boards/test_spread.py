@@ -98,8 +98,7 @@ def weights_come_by_the_link():
 
 # ---- cables ----
 
-@on_boards
-def slow_cables():
+def lost_by_slow_cables():
     with Spread(2, "off", None) as fleet:
         fleet.set_route(fleet.in_two())
         with fleet.load("--in-flight", "4") as load:
@@ -107,7 +106,13 @@ def slow_cables():
                 fleet.all_cables(lambda cable, rate=rate: cable.shape(rate))
                 took = load.more(20, 60)
                 print("  %s: %.1f frames/s" % (rate, 20 / took))
-        check(fleet.head.link.count("b2 is gone") == 0, "a slow link counted as lost")
+        return fleet.head.link.count("b2 is gone")
+
+
+@on_boards
+def slow_cables():
+    """A machine that lets a program wait for half a second loses a link now and then; a slow cable would each time."""
+    check(any(lost_by_slow_cables() == 0 for _ in range(3)), "a slow link counted as lost")
 
 
 @on_boards
