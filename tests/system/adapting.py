@@ -77,6 +77,11 @@ class Ahead:
             pass
 
 
+def crowded():
+    """Far more wants to run on this machine than a test brings."""
+    return os.getloadavg()[0] > 3 * os.cpu_count()
+
+
 def by_measurement(case):
     """Gives the case three goes: what it asks for is what was measured, which other programs of the machine may disturb."""
     @functools.wraps(case)

@@ -7,7 +7,7 @@ usage: test_split.py [CASE]...
 import functools
 import signal
 
-from adapting import Ahead, Machine, begin_with, by_measurement, good_record, kept
+from adapting import Ahead, Machine, begin_with, by_measurement, crowded, good_record, kept
 from daemon import VarlinkError, check, equal, main
 from test_adapt_load import Thief, no_thief
 
@@ -70,6 +70,8 @@ def a_slowed_core_is_split_off_and_joined_again(m):
     equal(places(m), WHOLE)
     with Thief(1, BUSY_US):
         event = split(m)
+        if event["turns"]["verdict"] == "ended" and crowded():
+            return "other programs slow the other core as well"
         equal((event["cause"], event["lost"], event["turns"]["verdict"]), ("contention", 0, "better"))
         check(event["turns"]["low"] > 1 and event["turns"]["pairs"] >= 3, event["turns"])
         equal([(t["role"], t["kept"]) for t in event["trials"]], [("turns", False), ("turns", True)])
