@@ -112,14 +112,20 @@ extern const struct krn_primitive krn_matmul_f32__blas;
     X(krn_matmul_i8__dnnl)
 KRN_DNNL_PRIMITIVES(KRN_DECLARE_PRIMITIVE)
 
-/* over XNNPACK, if the build has it */
+/* over XNNPACK, if the build has it; its max pool for x86 loses NaN: of maxps, the second operand
+ * decides */
+#ifdef __x86_64__
+#define KRN_XNN_MAX_POOL(X)
+#else
+#define KRN_XNN_MAX_POOL(X) X(krn_max_pool_f32_nhwc__xnn)
+#endif
 #define KRN_XNN_PRIMITIVES(X)                                                                      \
+    KRN_XNN_MAX_POOL(X)                                                                            \
     X(krn_avg_pool_f32_nhwc__xnn)                                                                  \
     X(krn_binary_f32__xnn)                                                                         \
     X(krn_conv_f32_nhwc__xnn)                                                                      \
     X(krn_gemm_f32__xnn)                                                                           \
     X(krn_matmul_f32__xnn)                                                                         \
-    X(krn_max_pool_f32_nhwc__xnn)                                                                  \
     X(krn_prelu_f32__xnn)                                                                          \
     X(krn_reduce_f32_nhwc_mean__xnn)                                                               \
     X(krn_unary_f32__xnn)

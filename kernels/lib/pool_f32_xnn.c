@@ -3,8 +3,7 @@
  * Max and average pools and a mean over height and width (REDUCE) over XNNPACK. Its max pool uses
  * the nearest pixel of the image for one outside; its average pool counts only pixels of the image.
  * Both need windows that contain some of the image. Images may have any pixel stride, but no gaps
- * between rows. If an average may have lost a NaN, the portable primitive runs the op again. Its
- * max pool for x86 loses NaN: of maxps, the second operand decides.
+ * between rows. If an average may have lost a NaN, the portable primitive runs the op again.
  */
 #include "base.h"
 #include "kernels/lib/xnn.h"
@@ -157,11 +156,11 @@ static void run(const struct krn_call *call)
     krn_xnn_finish_or(call, x, &e, &p.y, portable_of(call->op));
 }
 
-#define PRIMITIVE(symbol, text, which, features)                                                   \
+#define PRIMITIVE(symbol, text, which)                                                             \
     const struct krn_primitive symbol = {                                                          \
         .name = text,                                                                              \
         .kind = which,                                                                             \
-        .needs = features,                                                                         \
+        .needs = KRN_XNN_NEEDS,                                                                    \
         .supports = supports,                                                                      \
         .prepare = prepare,                                                                        \
         .release = krn_xnn_release,                                                                \
@@ -169,6 +168,8 @@ static void run(const struct krn_call *call)
         .run = run,                                                                                \
     }
 
-PRIMITIVE(krn_max_pool_f32_nhwc__xnn, "max_pool_f32_nhwc__xnn", MDL_OP_MAX_POOL, KRN_CPU_NEON);
-PRIMITIVE(krn_avg_pool_f32_nhwc__xnn, "avg_pool_f32_nhwc__xnn", MDL_OP_AVG_POOL, KRN_XNN_NEEDS);
-PRIMITIVE(krn_reduce_f32_nhwc_mean__xnn, "reduce_f32_nhwc_mean__xnn", MDL_OP_REDUCE, KRN_XNN_NEEDS);
+#ifndef __x86_64__
+PRIMITIVE(krn_max_pool_f32_nhwc__xnn, "max_pool_f32_nhwc__xnn", MDL_OP_MAX_POOL);
+#endif
+PRIMITIVE(krn_avg_pool_f32_nhwc__xnn, "avg_pool_f32_nhwc__xnn", MDL_OP_AVG_POOL);
+PRIMITIVE(krn_reduce_f32_nhwc_mean__xnn, "reduce_f32_nhwc_mean__xnn", MDL_OP_REDUCE);
