@@ -146,15 +146,14 @@ static inline void shown_clean(char *text, const char *kept)
  * and end in @room, with "..." between them. */
 static inline const char *shown_short(const char *text, char *room)
 {
-    const size_t n = strlen(text), half = SHOWN_SHORT_MAX / 2 - 2;
+    const size_t n = strlen(text), half = SHOWN_SHORT_MAX / 2 - 2, start = shown_fit(text, half);
     const char *end;
 
     if (n < SHOWN_SHORT_MAX) {
         return text;
     }
-    memcpy(room, text, half);
-    room[half] = '\0';
-    shown_whole(room);
+    memcpy(room, text, start);
+    room[start] = '\0';
     end = text + n - half;
     while ((*end & 0xc0) == 0x80) {
         end++;

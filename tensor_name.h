@@ -4,8 +4,8 @@
  *
  * The protocol has 63 bytes for a name. A longer one keeps its beginning, and ends in '~' and a
  * hash of the whole (FNV-1a, 32 bits, as 8 hex digits). So it depends on nothing but the name in
- * the file, and names that differ only later stay different. Who looks a name up puts it through
- * tensor_name() first, and so takes both. Nothing here allocates or keeps state.
+ * the file, and names that differ only later stay different. Who looks a name up takes both, by
+ * tensor_same(). Nothing here allocates or keeps state.
  */
 #pragma once
 
@@ -32,4 +32,12 @@ static inline const char *tensor_name(const char *full, char ret[TENSOR_NAME_BYT
         memcpy(ret, full, kept + 1);
     }
     return ret;
+}
+
+/** tensor_same() - Return: @a and @b, each as in the file or as for clients, name one tensor. */
+static inline bool tensor_same(const char *a, const char *b)
+{
+    char for_a[TENSOR_NAME_BYTES], for_b[TENSOR_NAME_BYTES];
+
+    return strcmp(tensor_name(a, for_a), tensor_name(b, for_b)) == 0;
 }

@@ -68,12 +68,10 @@ static bool is_probabilities(const struct mdl_graph *g, const char *value, size_
 
 bool mdl_ends_in_probabilities(const struct mdl_graph *g, const char *output)
 {
-    char is[TENSOR_NAME_BYTES], wanted[TENSOR_NAME_BYTES];
     size_t steps = STEPS_MAX;
 
-    tensor_name(output, wanted);
     for (size_t i = 0; i < g->output_count; i++) {
-        if (strcmp(tensor_name(g->outputs[i].name, is), wanted) == 0) {
+        if (tensor_same(g->outputs[i].name, output)) {
             output = g->outputs[i].name;
         }
     }

@@ -330,12 +330,10 @@ int mdl_settle(struct mdl_settling *s, const struct mdl_shapes *shapes, enum mdl
 {
     for (size_t n = 0; n < shapes->count; n++) {
         const struct mdl_shape *shape = &shapes->list[n];
-        char is[TENSOR_NAME_BYTES], name[TENSOR_NAME_BYTES];
         int found = shape->count == 1 ? set_named(s, shape->name, shape->dim[0], from) : 0;
 
-        tensor_name(shape->name, name);
         for (size_t i = 0; found == 0 && i < s->g->input_count; i++) {
-            if (strcmp(tensor_name(s->g->inputs[i].name, is), name) == 0) {
+            if (tensor_same(s->g->inputs[i].name, shape->name)) {
                 int r = set_input(s, i, shape, from);
 
                 found = r < 0 ? r : 1;

@@ -238,7 +238,7 @@ static int read_labels(struct reader *rd, const char *key, const json_t *v)
  * may come first. */
 static int parse_label_lines(struct reader *rd, const char *key, const char *text, size_t bytes)
 {
-    size_t mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    size_t mark = json_text_mark(text, bytes);
     size_t lines = bytes > mark && text[bytes - 1] != '\n';
     int r;
 

@@ -19,9 +19,8 @@ static void json_free(json_t **j)
 json_t *mdl_alphabet_lines(const char *text, size_t bytes)
 {
     json_t *list = json_array();
-    size_t mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* of byte order */
 
-    for (size_t at = mark; list && at < bytes;) {
+    for (size_t at = json_text_mark(text, bytes); list && at < bytes;) {
         const char *end = memchr(text + at, '\n', bytes - at);
         size_t n = end ? (size_t)(end - text) - at : bytes - at;
         json_t *line = json_stringn(text + at, n > 0 && text[at + n - 1] == '\r' ? n - 1 : n);

@@ -403,11 +403,13 @@ void dmn_method_unload(struct dmn_call *c)
                          (struct dmn_state_kept){forgotten, c});
         return;
     }
-    m = *name ? dmn_call_model(c, "name") : NULL; /* no model is unloaded by default */
+    if (!*name) { /* no model is unloaded by default */
+        dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", "name");
+        return;
+    }
+    m = dmn_call_model(c, "name");
     if (m) {
         unload(c, m);
-    } else if (!*name) {
-        dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", "name");
     }
 }
 

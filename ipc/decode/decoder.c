@@ -54,11 +54,8 @@ static int take_tensor(const struct piped_tensor *from, struct decode_tensor *t)
 
 static int find_tensor(const struct piped_decoder *d, const char *name, size_t *ret)
 {
-    char shown[TENSOR_NAME_BYTES];
-
-    tensor_name(name, shown);
     for (size_t i = 0; i < d->tensor_count; i++) {
-        if (strcmp(d->tensor[i].name, shown) == 0) {
+        if (tensor_same(d->tensor[i].name, name)) {
             *ret = i;
             return 0;
         }

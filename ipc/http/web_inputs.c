@@ -357,11 +357,9 @@ bool web_call_fill(const struct web_call *c, const struct piped_stream_info *inf
         return fill_raw(info, f, q, r);
     }
     for (size_t i = 0; i < c->input_count; i++) {
-        char name[TENSOR_NAME_BYTES];
         uint32_t k = 0;
 
-        tensor_name(c->inputs[i].name, name);
-        while (k < info->input_count && strcmp(info->inputs[k].name, name) != 0) {
+        while (k < info->input_count && !tensor_same(info->inputs[k].name, c->inputs[i].name)) {
             k++;
         }
         if (k == info->input_count || filled[k]) {

@@ -147,14 +147,12 @@ static size_t most_bytes(const struct part *p, bool binary)
 /* The output that is asked for. Return: its index; output_count: there is none. */
 static uint32_t wanted(const struct web_call *c, const struct piped_stream_info *info, size_t i)
 {
-    char name[TENSOR_NAME_BYTES];
     uint32_t o = 0;
 
     if (c->output_count == 0) {
         return (uint32_t)i;
     }
-    tensor_name(c->outputs[i].name, name);
-    while (o < info->output_count && strcmp(info->outputs[o].name, name) != 0) {
+    while (o < info->output_count && !tensor_same(info->outputs[o].name, c->outputs[i].name)) {
         o++;
     }
     return o;

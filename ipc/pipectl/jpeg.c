@@ -320,8 +320,8 @@ static size_t work_bytes(j_decompress_ptr jpeg)
 }
 
 /* Reads the header; with @to, also the rows. */
-static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
-               size_t *ret_work_bytes, char *ret_error, size_t error_bytes)
+static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret, char *ret_error,
+               size_t error_bytes)
 {
     struct reader r = {.held = NULL};
     int rc;
@@ -333,7 +333,7 @@ static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *re
     } else {
         jpeg_create_decompress(&r.jpeg);
         read_header(&r, img);
-        *ret_work_bytes = work_bytes(&r.jpeg);
+        r.rows.work_bytes = work_bytes(&r.jpeg);
         if (to) {
             read_rows(&r, to);
         }
@@ -348,10 +348,11 @@ static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *re
 int ctl_jpeg_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
     struct picture_rows rows;
-    int rc = run(img, NULL, &rows, &img->work_bytes, ret_error, error_bytes);
+    int rc = run(img, NULL, &rows, ret_error, error_bytes);
 
     if (rc == 0) {
         picture_upright(&rows, &img->width, &img->height, &img->channels);
+        img->work_bytes = rows.work_bytes;
     }
     return rc;
 }
@@ -359,9 +360,8 @@ int ctl_jpeg_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
 int ctl_jpeg_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
 {
     struct picture_rows rows;
-    size_t work;
 
-    return run(img, to, &rows, &work, ret_error, error_bytes);
+    return run(img, to, &rows, ret_error, error_bytes);
 }
 
 /* ---- writing ---- */

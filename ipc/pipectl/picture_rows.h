@@ -20,6 +20,7 @@ struct picture_rows {
     uint32_t width, height; /* as stored: upright, they change places if orientation is above 4 */
     uint32_t channels;      /* bytes of a pixel */
     uint8_t orientation;    /* of EXIF; 0, 1: upright as stored */
+    size_t work_bytes;      /* what decoding takes besides the picture */
 };
 
 /** picture_size_fits() - Return: whether both numbers are 1 to PICTURE_SIDE_MAX; if not, @ret_error

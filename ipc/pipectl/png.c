@@ -177,8 +177,8 @@ static size_t work_bytes(const struct reader *r)
 }
 
 /* Reads the header; with @to, also the rows. */
-static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
-               size_t *ret_work_bytes, char *ret_error, size_t error_bytes)
+static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret, char *ret_error,
+               size_t error_bytes)
 {
     struct reader r = {.at = img->data, .left = img->data_bytes};
     int rc;
@@ -192,7 +192,7 @@ static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *re
         rc = told(&r, to != NULL, ret_error, error_bytes);
     } else {
         read_header(&r, img);
-        *ret_work_bytes = work_bytes(&r);
+        r.rows.work_bytes = work_bytes(&r);
         if (to) {
             read_rows(&r, to);
         }
@@ -207,10 +207,11 @@ static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *re
 int ctl_png_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
     struct picture_rows rows;
-    int rc = run(img, NULL, &rows, &img->work_bytes, ret_error, error_bytes);
+    int rc = run(img, NULL, &rows, ret_error, error_bytes);
 
     if (rc == 0) {
         picture_upright(&rows, &img->width, &img->height, &img->channels);
+        img->work_bytes = rows.work_bytes;
     }
     return rc;
 }
@@ -218,9 +219,8 @@ int ctl_png_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
 int ctl_png_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
 {
     struct picture_rows rows;
-    size_t work;
 
-    return run(img, to, &rows, &work, ret_error, error_bytes);
+    return run(img, to, &rows, ret_error, error_bytes);
 }
 
 int ctl_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)

@@ -161,10 +161,8 @@ static enum verdict load(struct run *r)
 /* Which model input the @i-th input file is: by its name, else by order. */
 static size_t input_of(const struct mdl_model *m, const struct tensor_file *f, size_t i)
 {
-    char name[TENSOR_NAME_BYTES];
-
     for (size_t k = 0; k < m->input_count; k++) {
-        if (f->name[0] && strcmp(m->inputs[k].name, tensor_name(f->name, name)) == 0) {
+        if (f->name[0] && tensor_same(m->inputs[k].name, f->name)) {
             return k;
         }
     }
