@@ -42,6 +42,17 @@ def spread(values):
     return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
 
+def mean_known(values):
+    known = [v for v in values if v is not None]
+    return statistics.mean(known) if known else None
+
+
+def turns_share(cell, r):
+    """The share of the counted time that lost turns cost in the round; None: not known."""
+    costs = [t["cost_s"] for t in r["on"]["turns"] if t["turns"]["verdict"] != "better"]
+    return None if None in costs else sum(costs) / counted_s(cell["duration"])
+
+
 def figures(cell):
     """Median and spread over the rounds of a cell."""
     rounds = cell["rounds"]
@@ -49,6 +60,7 @@ def figures(cell):
              "off_fps": statistics.median(r["off"]["fps"] for r in rounds),
              "changes": statistics.mean(r["on"]["changes"] for r in rounds),
              "lost_turns": statistics.mean(r["on"]["lost_turns"] for r in rounds),
+             "turns_cost": mean_known(turns_share(cell, r) for r in rounds),
              "lost": sum(r[arm]["lost"] for r in rounds for arm in ("on", "off"))}
     late = [r["on"]["late_fps"] for r in rounds if r["on"].get("late_fps")]
     if cell.get("best") and late:
@@ -89,10 +101,9 @@ def turns_cost_s(samples, events):
 
 
 def lost_turns_cost(cells):
-    """What lost turns cost of the counted time, each round that has any."""
-    return [sum(t["cost_s"] for t in lost) / counted_s(c["duration"]) for c in cells for r in c["rounds"]
-            for lost in [[t for t in r["on"]["turns"] if t["turns"]["verdict"] != "better"]]
-            if lost and all(t.get("cost_s") is not None for t in lost)]
+    """What lost turns cost of the counted time, each round that has any, as far as it is known."""
+    costs = (turns_share(c, r) for c in cells for r in c["rounds"])
+    return [c for c in costs if c]
 
 
 def surely_low(cell, sigma):
@@ -126,15 +137,18 @@ def markdown(results):
         m["cpu"], ",".join(map(str, results["cpus"])), m["cores"], m["kernel"], m["load"]),
         "- Command: `bench/adapt_cost.py %s`" % results["command"], ""]
     if results["cells"]:
-        out += ["| network, first plan | slowed | for | on / off | least to most | changes | lost turns | of the best plan |",
-                "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+        out += ["| network, first plan | slowed | for | on / off | least to most | changes | lost turns | they cost | of the best "
+                "plan |",
+                "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for c in results["cells"]:
         f = figures(c)
         share = "%.2f (gains %.0f %%)" % (f["best_share"], 100 * (f["best_gain"] - 1)) if "best_share" in f else "-"
-        out.append("| %s %s | %s core%s %g times | %s | %.3f | %.3f to %.3f | %.1f | %.1f | %s |" % (
+        cost = "-" if f["turns_cost"] is None else "%.1f %%" % (100 * f["turns_cost"])
+        out.append("| %s %s | %s core%s %g times | %s | %.3f | %.3f to %.3f | %.1f | %.1f | %s | %s |" % (
             c["network"], code(c["plan"]), c["cores"], "s" if c["cores"] == "both" else "", c["factor"],
             seconds_text(c["duration"]),
-            f["ratio"]["median"], f["ratio"]["min"], f["ratio"]["max"], f["changes"], f["lost_turns"], share))
+            f["ratio"]["median"], f["ratio"]["min"], f["ratio"]["max"], f["changes"], f["lost_turns"],
+            cost, share))
     if results["quiet"]:
         out += ["| network, plan | seconds | changes of plan | lost turns |", "| --- | --- | --- | --- |"]
     for q in results["quiet"]:
