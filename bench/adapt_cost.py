@@ -303,11 +303,6 @@ def cells_of(options, Daemon, folder):
                 for factor in options.factors:
                     cells = [{"network": network, "plan": plan, "cores": cores, "factor": factor, "duration": d, "rounds": []}
                              for d in options.durations]
-                    if options.best and any(lasts_s(d) > SOON_S for d in options.durations):
-                        best = best_plan(options, Daemon, cells[0])
-                        for c in cells:
-                            if lasts_s(c["duration"]) > SOON_S:
-                                c["best"] = best
                     found += [(c, state) for c in cells]
     return found
 
@@ -315,6 +310,7 @@ def cells_of(options, Daemon, folder):
 def measure(options, Daemon, folder, results, save):
     """The rounds of all cells, until --limit."""
     end = time.monotonic() + options.limit
+    best = {}  # of network, plan, cores and factor
     cells = cells_of(options, Daemon, folder)
     for i in range(options.rounds):
         arms = ("on", "off") if i % 2 == 0 else ("off", "on")
@@ -324,6 +320,9 @@ def measure(options, Daemon, folder, results, save):
             r = one_round(options, Daemon, cell, state, arms)
             if not cell["rounds"]:
                 results["cells"].append(cell)
+                if options.best and lasts_s(cell["duration"]) > SOON_S:
+                    kind = tuple(cell[k] for k in ("network", "plan", "cores", "factor"))
+                    best[kind] = cell["best"] = best.get(kind) or best_plan(options, Daemon, cell)
             cell["rounds"].append(r)
             save()
             print("%s %s %s core(s) %g times %s: %.3f, %d changes, %d lost turns" % (

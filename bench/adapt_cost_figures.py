@@ -97,7 +97,8 @@ def turns_cost_s(samples, events):
             begin = None
     if len(spans) != len(events):
         return [None] * len(events)  # one began before the first sample, or was too short for any
-    return [seconds - frames * e["trials"][0]["bottleneck_ms"] / 1e3 for (seconds, frames), e in zip(spans, events)]
+    paces = [e["trials"][0]["bottleneck_ms"] for e in events]  # None: they ended before the serving plan had a turn
+    return [None if pace is None else seconds - frames * pace / 1e3 for (seconds, frames), pace in zip(spans, paces)]
 
 
 def lost_turns_cost(cells):

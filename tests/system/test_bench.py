@@ -161,6 +161,7 @@ def costs_of_adapting_are_counted():
     trials = [{"bottleneck_ms": 25}, {"bottleneck_ms": 50}]
     equal(figures.turns_cost_s(samples, [{"trials": trials}]), [0.75])
     equal(figures.turns_cost_s(samples[:4], [{"trials": trials}]), [None])
+    equal(figures.turns_cost_s(samples, [{"trials": [{"bottleneck_ms": None}]}]), [None])
     lost = {"turns": {"verdict": "worse"}, "cost_s": 0.75}
     cells = [{"duration": 15, "rounds": [{"on": {"turns": [lost, lost, {"turns": {"verdict": "better"}, "cost_s": 1}]}},
                                          {"on": {"turns": [{**lost, "cost_s": None}]}}, {"on": {"turns": []}}]}]
