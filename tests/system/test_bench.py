@@ -148,7 +148,8 @@ def costs_of_adapting_are_counted():
     machine = {"cpu": "C", "cores": 2, "kernel": "6", "load": 0.5}
     text = figures.markdown({"machine": machine, "cpus": [0, 1], "command": "--best",
                                 "cells": [cell, {**cell, "duration": "forever", "rounds": rounds[:1], "best": None}], "quiet": []})
-    check("| n `0-9@core*2` | one core 1.5 times | 15 s | 1.010 | 0.980 to 1.200 | 1.0 | 1.0 | 0.0 % | 0.90 (gains 25 %) |" in text, text)
+    check("| n `0-9@core*2` | one core 1.5 times | 15 s | 1.010 | 0.980 to 1.200 | 1.0 | 1.0 | 0.0 % | 0.90 (gains 25 %) |" in text,
+          text)
     check("| forever | 0.980 | 0.980 to 0.980 | 1.0 | 0.0 | 0.0 % | - |" in text and "1 of 2 cells are below 0.99" in text, text)
     idle = [{"on": {**r["on"], "fps": fps, "changes": 0, "lost_turns": 0}, "off": r["off"]}
             for r, fps in zip(rounds + rounds[:1], (98, 101, 99, 102))]
