@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * BINARY, UNARY and PRELU over XNNPACK. Binary operators take dense tensors of any layout and
- * broadcasts among them; unary ones take rows with gaps between them. If a NaN may have been lost,
- * the portable primitive runs the op again. Max and Min have no primitive: on x86, XNNPACK silently
- * loses a NaN on the left.
+ * broadcasts among them, but not two operands that repeat along one dim; unary ones take rows with
+ * gaps between them. If a NaN may have been lost, the portable primitive runs the op again. Max and
+ * Min have no primitive: on x86, XNNPACK silently loses a NaN on the left.
  */
 #include "base.h"
 #include "kernels/common/nest.h"
@@ -52,6 +52,17 @@ static bool shape_of(const struct krn_nest *n, size_t t, size_t *shape)
     return true;
 }
 
+/* XNNPACK takes the larger of both operands' dims for the result's: does each come from one? */
+static bool covered(const struct krn_nest *n, const struct krn_xnn_shapes *s)
+{
+    for (size_t d = 0; d < n->dims; d++) {
+        if (base_max(s->a[d], s->b[d]) != n->dim[d]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* the result as an image: as the epilogue needs it, else as rows */
 static bool result_of(const struct mdl_model *m, const struct mdl_op *op, const struct krn_nest *n,
                       struct krn_img *ret)
@@ -86,8 +97,9 @@ static bool binary_of(const struct mdl_model *m, const struct mdl_op *op, struct
     }
     b->shapes.dims = n.dims;
     return n.dim[n.dims - 1] % STEP == 0 && shape_of(&n, 0, NULL) && shape_of(&n, 1, b->shapes.a) &&
-           shape_of(&n, 2, b->shapes.b) && result_of(m, op, &n, &b->y) && krn_xnn_ready() &&
-           (krn_xnn_keeps_nan() || !in_place(m, op)) && krn_binary_f32__vec.supports(m, op);
+           shape_of(&n, 2, b->shapes.b) && covered(&n, &b->shapes) && result_of(m, op, &n, &b->y) &&
+           krn_xnn_ready() && (krn_xnn_keeps_nan() || !in_place(m, op)) &&
+           krn_binary_f32__vec.supports(m, op);
 }
 
 static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)

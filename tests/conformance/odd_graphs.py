@@ -79,6 +79,10 @@ def element(g, x):
     return g.add(kind, [x[0]], ELEMENTS[kind](x[1].astype(float)), **more)
 
 
+def widened(g, x, shape):
+    return g.add("Expand", [x[0], g.constant(np.array(shape, np.int64))], np.broadcast_to(x[1], shape))
+
+
 def pair(g, x):
     kind = g.rng.choice(sorted(PAIRS))
     shape = [d if g.rng.random() < 0.7 else 1 for d in x[1].shape][g.rng.randrange(x[1].ndim + 1):]
@@ -87,6 +91,10 @@ def pair(g, x):
     if name is None:
         g.inputs.append(("x%d" % len(g.inputs), other))
         name = g.inputs[-1][0]
+    if x[1].ndim and g.rng.random() < 0.3:
+        name, other = widened(g, (name, other), x[1].shape)
+    if x[1].ndim and g.rng.random() < 0.3:
+        x = widened(g, x, [g.rng.choice([4, 8]) if d == 1 else d for d in x[1].shape])
     return g.add(kind, [x[0], name], PAIRS[kind](x[1].astype(float), other.astype(float)))
 
 
@@ -143,7 +151,7 @@ def pick(g, x):
 
 def spread(g, x):
     shape = [g.rng.choice([0, 2, 3]) if d == 1 else d for d in x[1].shape]
-    return g.add("Expand", [x[0], g.constant(np.array(shape, np.int64))], np.broadcast_to(x[1], shape)) if shape else None
+    return widened(g, x, shape) if shape else None
 
 
 def repeat(g, x):

@@ -168,7 +168,7 @@ static size_t sums_of(const struct one_op *o, const char *name, struct magnitude
     return which;
 }
 
-bool check_run(struct one_op *o, const struct check *c)
+static bool check_once(struct one_op *o, const struct check *c)
 {
     size_t count;
     const struct krn_primitive *v = krn_primitives(&count);
@@ -208,6 +208,61 @@ bool check_run(struct one_op *o, const struct check *c)
         primitive_out_free(sums[i].of);
     }
     return ok;
+}
+
+/* Return: whether a primitive other than the reference takes the case */
+static bool is_taken(const struct one_op *o)
+{
+    const struct krn_primitive *ref = primitive_reference(o->op.kind);
+    size_t count;
+    const struct krn_primitive *v = krn_primitives(&count);
+    bool any = false;
+
+    for (size_t i = 0; i < count && ref->supports(&o->m, &o->op); i++) {
+        any |= v[i].kind == o->op.kind && !v[i].reference && !v[i].fused &&
+               check_wants(v[i].name) && (v[i].needs & ~krn_cpu_features()) == 0 &&
+               v[i].supports(&o->m, &o->op);
+    }
+    return any;
+}
+
+/* The case again with operands that repeat along a dim, as Expand leaves them: the first, the
+ * second, both, or the residual. Few primitives take it, but what they take must be right. */
+static bool check_repeated(struct one_op *o, const struct check *c)
+{
+    static size_t number;
+    const size_t operands[] = {o->op.in[0], o->op.in[1],
+                               c->residual_in_place ? MDL_NONE : o->op.residual_in};
+    struct mdl_tensor tensors[ONE_OP_TENSORS];
+    struct check k = *c;
+    size_t which = number % 4 + 1, at = number / 4, length = strlen(o->name);
+    bool changed = false, ok = true;
+
+    number++;
+    memcpy(tensors, o->tensors, sizeof(tensors));
+    for (size_t i = 0; i < base_array_count(operands); i++) {
+        struct mdl_tensor *t = operands[i] == MDL_NONE ? NULL : &o->tensors[operands[i]];
+
+        if (t && t->rank > 0 && which >> i & 1) {
+            t->stride[at % t->rank] = 0;
+            changed |= t->dim[at % t->rank] > 1;
+        }
+    }
+    k.expect = NULL;
+    k.force = NULL;
+    k.in_place = false;
+    if (changed && is_taken(o)) {
+        snprintf(o->name + length, sizeof(o->name) - length, ", operands %zu repeated", which);
+        ok = check_once(o, &k);
+        o->name[length] = '\0';
+    }
+    memcpy(o->tensors, tensors, sizeof(tensors));
+    return ok;
+}
+
+bool check_run(struct one_op *o, const struct check *c)
+{
+    return check_once(o, c) && check_repeated(o, c);
 }
 
 int check_unexercised(bool (*which)(const struct krn_primitive *v))

@@ -33,8 +33,9 @@ struct check {
  * selects those whose names contain one of the parts; $ matches the end of a name. */
 bool check_wants(const char *name);
 
-/** check_run() - Return: true, or false after printing the failure. `expect` is ignored if
- * check_wants() deselects such primitives, or the CPU lacks their features. */
+/** check_run() - runs the case, and again with operands that repeat. Return: true, or false after
+ * printing the failure. `expect` is ignored if check_wants() deselects such primitives, or the CPU
+ * lacks their features. */
 bool check_run(struct one_op *o, const struct check *c);
 
 /** check_unexercised() - prints the usable primitives among @which that no case ran. Primitives

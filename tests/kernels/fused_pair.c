@@ -15,6 +15,7 @@
 #include "tests/kernels/against_ref.h"
 #include "tests/kernels/check_values.h"
 #include "tests/kernels/kept_pool.h"
+#include "tests/kernels/primitive_run.h"
 
 #define PRIMITIVES_MAX 256u
 
@@ -90,7 +91,11 @@ struct result {
 
 static struct one_op_buffer out_new(const struct fused_pair *p)
 {
-    return one_op_buffer_new(one_op_span(&p->o->tensors[p->ops[1].out[0]]), sizeof(float));
+    const struct mdl_tensor *t = &p->o->tensors[p->ops[1].out[0]];
+    struct one_op_buffer b = one_op_buffer_new(one_op_span(t), sizeof(float));
+
+    primitive_poison(t, &b);
+    return b;
 }
 
 /* Return: whether it wrote only what it may */

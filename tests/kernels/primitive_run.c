@@ -115,6 +115,20 @@ bool primitive_run(const struct krn_primitive *v, struct one_op *o, struct one_o
     return intact;
 }
 
+static void poison_one(void *arg, size_t at, size_t index)
+{
+    const float none = NAN;
+
+    memcpy((uint8_t *)arg + at, &none, sizeof(none));
+}
+
+void primitive_poison(const struct mdl_tensor *t, struct one_op_buffer *b)
+{
+    if (t->dtype == MDL_F32) {
+        one_op_each(t, poison_one, b->data);
+    }
+}
+
 void primitive_out_new(const struct one_op *o, struct one_op_buffer *out)
 {
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
@@ -124,6 +138,7 @@ void primitive_out_new(const struct one_op *o, struct one_op_buffer *out)
         if (o->op.out[i] != MDL_NONE) {
             t = &o->tensors[o->op.out[i]];
             out[i] = one_op_buffer_new(one_op_span(t), mdl_dtype_bytes(t->dtype));
+            primitive_poison(t, &out[i]);
         }
     }
 }

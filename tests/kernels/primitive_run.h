@@ -18,7 +18,10 @@ struct primitive_how {
 /** primitive_reference() - Return: the reference of a kind of operators, NULL if there is none */
 const struct krn_primitive *primitive_reference(enum mdl_op_kind kind);
 
-/** primitive_out_new() - makes guarded buffers for all outputs of the operator */
+/** primitive_poison() - makes each float of @t in @b NaN: one that is never written shows */
+void primitive_poison(const struct mdl_tensor *t, struct one_op_buffer *b);
+
+/** primitive_out_new() - makes guarded and poisoned buffers for all outputs of the operator */
 void primitive_out_new(const struct one_op *o, struct one_op_buffer *out);
 void primitive_out_free(struct one_op_buffer *out);
 

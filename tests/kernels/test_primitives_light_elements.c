@@ -55,6 +55,31 @@ TEST(binary_of_the_common_broadcasts_is_fast)
     }
 }
 
+/* along any dims, of both operands the same or others, where XNNPACK takes rows */
+TEST(binary_of_operands_that_both_repeat)
+{
+    static const size_t dims[][4] = {{1, 16, 6, 8}, {2, 4, 3, 12}};
+    const unsigned all = 256 * (MDL_BIN_MIN + 1);
+
+    for (unsigned i = 0; i < all; i += all / (unsigned)t_times((int)all) | 1) {
+        struct one_op *o = one_op_new(MDL_OP_BINARY);
+        struct check k = {.bound = CHECK_ULP, .ulps = 1, .expect = "binary_f32"};
+        const size_t *dim = dims[i % 3 == 0];
+        unsigned a = i & 15, b = i >> 4 & 15;
+        bool nhwc = i % 5 < 3;
+
+        o->op.attr.binary = (enum mdl_binary)(i >> 8);
+        o->op.out[0] = light_tensor(o, dim, nhwc, 0, 0);
+        o->op.in[0] = light_tensor(o, dim, nhwc, 0, a);
+        o->op.in[1] = light_tensor(o, dim, nhwc, 0, b);
+        check_fill(o, o->op.in[0], 2.0f);
+        check_fill(o, o->op.in[1], 2.0f);
+        snprintf(o->name, sizeof(o->name), "binary %u of %zux%zux%zux%zu nhwc %d repeated %x %x",
+                 i >> 8, dim[0], dim[1], dim[2], dim[3], nhwc, a, b);
+        T_TRUE(light_finish(o, &k));
+    }
+}
+
 TEST(an_operand_of_another_layout_is_fast)
 {
     for (int planes = 0; planes < 2; planes++) {
