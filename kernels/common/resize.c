@@ -15,8 +15,17 @@
  *   tf_crop_and_resize              (in - 1) (begin + i (end - begin) / (n - 1))
  *                                   ((in - 1) (begin + end) / 2 where n = 1)
  * If the given scale is just n / in rounded, the exact ratio is used, so that ties follow the
- * formula, not the rounding.
+ * formula, not the rounding. Any other scale divides in floats, as in ONNX Runtime and torch: 17 by
+ * 1.7f is 10, not a little less.
  */
+static double divided(const struct mdl_op *op, size_t d, double i, size_t in, size_t n)
+{
+    float scale = op->attr.resize.scale[d];
+
+    return scale == (float)((double)n / (double)in) ? i * (double)in / (double)n
+                                                    : (double)((float)i / scale);
+}
+
 static double crop_source(const struct mdl_op *op, size_t d, size_t i, size_t in, size_t n)
 {
     double begin = (double)op->attr.resize.roi_begin[d], end = (double)op->attr.resize.roi_end[d];
@@ -28,32 +37,28 @@ static double crop_source(const struct mdl_op *op, size_t d, size_t i, size_t in
 
 static double source(const struct mdl_op *op, size_t d, size_t i, size_t in, size_t n)
 {
-    double up = (double)op->attr.resize.scale[d], down = 1;
+    double centre = divided(op, d, (double)i + 0.5, in, n);
 
-    if (op->attr.resize.scale[d] == (float)((double)n / (double)in)) {
-        up = (double)n;
-        down = (double)in;
-    }
     switch (op->attr.resize.coord) {
     case MDL_COORD_ASYMMETRIC:
-        return (double)i * down / up;
+        return divided(op, d, (double)i, in, n);
     case MDL_COORD_ALIGN_CORNERS:
         return n == 1 ? 0 : (double)(i * (in - 1)) / (double)(n - 1);
     case MDL_COORD_TF_HALF_PIXEL_NN:
-        return ((double)i + 0.5) * down / up;
+        return centre;
     case MDL_COORD_PYTORCH_HALF_PIXEL:
         if (n == 1) {
             return 0;
         }
         break;
     case MDL_COORD_HALF_PIXEL_SYMMETRIC:
-        return ((double)i + 0.5) * down / up - 0.5 + ((double)in - (double)n * down / up) / 2;
+        return centre - 0.5 + ((double)in - divided(op, d, (double)n, in, n)) / 2;
     case MDL_COORD_TF_CROP_AND_RESIZE:
         return crop_source(op, d, i, in, n);
     default:
         break;
     }
-    return ((double)i + 0.5) * down / up - 0.5;
+    return centre - 0.5;
 }
 
 static size_t clamp_index(double v, size_t in)

@@ -81,17 +81,18 @@ static int read_attributes(struct mdl_lower *l, struct mdl_ir_op *op, bool upsam
     return l->error;
 }
 
+/* In floats, as ONNX's shape inference, ONNX Runtime and torch: 10 times 0.7f is 7, not less. */
 static int set_scale(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
-                     size_t at, double scale, size_t *dim)
+                     size_t at, float scale, size_t *dim)
 {
-    double out = floor((double)x->dim[at] * scale);
+    float out = floorf((float)x->dim[at] * scale);
 
-    if (!(scale > 0) || !(out >= 1) || out > INT32_MAX) {
+    if (!(scale > 0) || !(out >= 1) || out >= 0x1p31f) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "scale %g of a dimension of %zu gives no valid size",
-                             scale, x->dim[at]);
+                             (double)scale, x->dim[at]);
     }
-    op->op.attr.resize.scale[at] = (float)scale;
-    dim[at] = (size_t)out;
+    op->op.attr.resize.scale[at] = scale;
+    dim[at] = scale == 1 ? x->dim[at] : (size_t)out;
     return 0;
 }
 

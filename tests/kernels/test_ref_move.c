@@ -208,6 +208,18 @@ TEST(resize_nearest)
     T_TRUE(by_hand_run(o) && INTS_ARE(o, 5, 5, 6, 6, 5, 5, 6, 6));
 }
 
+/* 11 by 1.7f, which is not 18 / 11: row 17 is torch's 10, not 9.9999997 */
+TEST(resize_nearest_of_a_broken_scale)
+{
+    BY_HAND(o, MDL_OP_RESIZE);
+    o->op.attr.resize.coord = MDL_COORD_ASYMMETRIC;
+    o->op.attr.resize.round = MDL_ROUND_FLOOR;
+    o->op.attr.resize.scale[0] = 1.7f;
+    o->op.in[0] = I64(o, DIMS(11), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
+    o->op.out[0] = OUT(o, MDL_I64, DIMS(18));
+    T_TRUE(by_hand_run(o) && INTS_ARE(o, 0, 0, 1, 1, 2, 2, 3, 4, 4, 5, 5, 6, 7, 7, 8, 8, 9, 10));
+}
+
 /* 4 to 2: centres at 0.5 and 2.5, which are ties */
 TEST(resize_nearest_ties)
 {

@@ -118,6 +118,12 @@ static const struct {
 } cases[] = {
     {13, "Resize", "1,2,4,6 - v1,1,2,1.5 | mode'cubic", "1,2,8,9"},
     {13, "Resize", "1,2,4,6 - v2,3,1,1 | mode'cubic", "2,6,4,6"},
+    /* as torch's Upsample, by whose sizes the rest of its graph goes: the products are in floats */
+    {13, "Resize", "10,20,320,3 - v0.7,0.9,1.4,1.6666666", "7,18,448,5"},
+    {13, "Resize", "20,40,80,10 - v0.35,0.7,1.4,2.3 | mode'linear", "7,28,112,23"},
+    {18, "Resize", "1,1,160,640 - v1.4,1.9 | axes=2,3", "1,1,224,1216"},
+    {10, "Resize", "1,1,10,20 v1,1,0.7,0.9", "1,1,7,18"},
+    {9, "Upsample", "1,1,10,640 v1,1,2.3,1.9", "1,1,23,1216"},
     {10, "Resize", "1,2,4,6 v1,1,2,2 | mode'cubic", "mode cubic needs opset 11"},
     {13, "Resize", "1,2,4,6 - - i1,2,3,3 | mode'lanczos", "mode lanczos is not supported"},
     {13, "Resize", "1,2,4,6 - v1,1,nan,2", "no valid size"},
