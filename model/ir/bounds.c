@@ -8,7 +8,7 @@
 #define BOUNDED_ELEMENTS_MAX 64u
 
 /* Return: whether the result grows with each input (BIN_SUB: with the first, and falls with the
- * second). MUL: of lengths, which are not negative. */
+ * second; BIN_MUL: unless one is negative). */
 static bool grows(const struct mdl_ir_op *op)
 {
     switch (op->kind) {
@@ -55,6 +55,18 @@ static size_t bound(const struct mdl_ir *ir, size_t v, bool most)
     return ir->values[v].data ? v : most ? ir->values[v].most : ir->values[v].least;
 }
 
+static bool is_negative(const struct mdl_ir *ir, size_t v)
+{
+    const struct mdl_ir_value *least = &ir->values[bound(ir, v, false)];
+
+    for (size_t i = 0; i < mdl_ir_elements(least); i++) {
+        if (mdl_const_int(least, i) < 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The op on the bounds of its inputs. *ret: MDL_NONE if it could not be folded. */
 static int evaluate(struct mdl_ir *ir, const struct mdl_ir_op *of, bool most, size_t *ret)
 {
@@ -88,7 +100,9 @@ int mdl_bounds_of(struct mdl_ir *ir, const struct mdl_ir_op *op)
     const struct mdl_ir_value *v = &ir->values[y];
     int r;
 
-    if (v->data || mdl_ir_elements(v) > BOUNDED_ELEMENTS_MAX || !grows(op) || !all_known(ir, op)) {
+    if (v->data || mdl_ir_elements(v) > BOUNDED_ELEMENTS_MAX || !grows(op) || !all_known(ir, op) ||
+        (op->kind == MDL_OP_BINARY && op->op.attr.binary == MDL_BIN_MUL &&
+         (is_negative(ir, op->op.in[0]) || is_negative(ir, op->op.in[1])))) {
         return 0;
     }
     r = evaluate(ir, op, false, &least);
@@ -132,19 +146,18 @@ static int compare(enum mdl_binary which, struct span a, struct span b)
 int mdl_bounds_decide(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b, size_t *ret)
 {
     size_t na = mdl_ir_elements(&ir->values[a]), nb = mdl_ir_elements(&ir->values[b]);
-    struct mdl_ir_value like =
-        ir->values[na == 1 && ir->values[a].rank <= ir->values[b].rank ? b : a];
-    size_t n = mdl_ir_elements(&like);
+    size_t n = na == 1 ? nb : na, rank = 0, dim[MDL_RANK_MAX];
     unsigned char *data;
     int r;
 
     *ret = MDL_NONE;
-    if (!is_known(ir, a) || !is_known(ir, b) || n == 0 || n > BOUNDED_ELEMENTS_MAX ||
-        !((na == n && (nb == n || nb == 1)) || (nb == n && na == 1)) ||
-        (na == nb && !mdl_ir_same_dims(&ir->values[a], &ir->values[b]))) {
+    if (!is_known(ir, a) || !is_known(ir, b) || ir->values[a].rows != MDL_NONE ||
+        ir->values[b].rows != MDL_NONE || n == 0 || n > BOUNDED_ELEMENTS_MAX ||
+        (na != 1 && nb != 1 && !mdl_ir_same_dims(&ir->values[a], &ir->values[b]))) {
         return 0;
     }
-    r = mdl_ir_fold_alloc(ir, n, (void **)&data);
+    r = mdl_ir_broadcast(ir, (size_t[]){a, b}, 2, &rank, dim);
+    r = r < 0 ? r : mdl_ir_fold_alloc(ir, n, (void **)&data);
     for (size_t i = 0; r == 0 && i < n; i++) {
         int c = compare(which, span_of(ir, a, i), span_of(ir, b, i));
 
@@ -153,5 +166,5 @@ int mdl_bounds_decide(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t
         }
         data[i] = (unsigned char)c;
     }
-    return r < 0 ? r : mdl_ir_const_new(ir, MDL_BOOL, like.rank, like.dim, data, false, ret);
+    return r < 0 ? r : mdl_ir_const_new(ir, MDL_BOOL, rank, dim, data, false, ret);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An If that asks whether there are rows: its branch for rows, where there are some and none. */
+/* An If that asks whether there are rows: its branch for rows, where there are some and none. And
+ * where at most one row is counted, or negative multiples of it. */
 #include "tests/unit/model/counted_rows.h"
 
 /* The condition c, made from p. @how: of which several are alike */
@@ -125,6 +126,24 @@ TEST(branches_that_may_differ_without_rows_are_refused)
     not_the_same("Neg", "p", "torch", false, why);         /* the branches are swapped */
     not_the_same("Neg", "p", "Greater", false, "its condition must be a constant"); /* 2 or more */
     not_the_same("Neg", "p", "Equal", true, "its condition must be a constant");
+}
+
+/* Bounds of a negative multiple decide nothing. */
+TEST(negative_multiples_of_a_count)
+{
+    for (int none = 0; none < 2; none++) {
+        RAN(a);
+        begin(&a);
+        gb_i64(&a.g, "minus", 1, (int64_t[]){-1});
+        gb_node(&a.g, "Shape", "", "p", "n");
+        gb_node(&a.g, "Mul", "", "n minus", "negative");
+        gb_node(&a.g, "Less", "", "negative minus", "some");
+        gb_node(&a.g, "Cast", "", "some", "y");
+        gb_int(&a.g, "to", 1);
+        gb_output(&a.g, "y");
+        T_TRUE(run(&a, none ? (const float[]){-1, -1, -1, -1, -1} : X));
+        T_TRUE(FLOATS(&a, 0, none ? 0 : 1));
+    }
 }
 
 TEST_MAIN()

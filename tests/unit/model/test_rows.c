@@ -267,14 +267,19 @@ TEST(a_range_as_long_as_the_rows)
     gb_node(&a.g, "Add", "", "real p", "y");
     gb_const(&a.g, "three", MDL_I64, 2, (size_t[]){1, 1}, &(const int64_t){3});
     gb_node(&a.g, "Mul", "", "numbers three", "places"); /* both are constants */
+    gb_node(&a.g, "Less", "", "numbers three", "below"); /* by their bounds, too */
+    gb_node(&a.g, "Cast", "", "below", "few");
+    gb_int(&a.g, "to", 1);
     gb_output(&a.g, "numbers");
     gb_output(&a.g, "y");
     gb_output(&a.g, "places");
+    gb_output(&a.g, "few");
     T_TRUE(run(&a, X));
     T_EQ(rows_of(&a, 0), 3);
     T_EQ(rows_of(&a, 2), 3);
     T_TRUE(INTS(&a, 0, 0, 1, 2, 0, 0) && FLOATS(&a, 1, 3, 6, 6, 0, 0));
-    T_TRUE(INTS(&a, 2, 0, 3, 6, 0, 0));
+    T_EQ(rows_of(&a, 3), 3);
+    T_TRUE(INTS(&a, 2, 0, 3, 6, 0, 0) && FLOATS(&a, 3, 1, 1, 1, 0, 0));
 }
 
 /* It takes one value always, and has as many rows as the other. */
