@@ -174,7 +174,8 @@ int mdl_ir_spread(struct mdl_ir *ir, const size_t *x, size_t count, size_t rank,
     return r;
 }
 
-int mdl_ir_reshape(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret)
+int mdl_ir_reshape_rows(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t at,
+                        size_t *ret)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_VIEW);
     const struct mdl_ir_value *v = &ir->values[x];
@@ -192,12 +193,45 @@ int mdl_ir_reshape(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, 
         return mdl_ir_refuse(ir, -EBADMSG, "cannot reshape %zu elements to %zu", mdl_ir_elements(v),
                              elements);
     }
-    if (v->rank == rank && memcmp(v->dim, dim, rank * sizeof(*dim)) == 0) {
+    if (v->rank == rank && memcmp(v->dim, dim, rank * sizeof(*dim)) == 0 &&
+        (at == 0 || v->rows == MDL_NONE || at == 1 + v->rows_dim)) {
         *ret = x;
         return 0;
     }
     op.view.kind = MDL_VIEW_RESHAPE;
+    op.view.rows_at = at;
     return emit_view(ir, &op, x, rank, dim, ret);
+}
+
+int mdl_ir_reshape(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret)
+{
+    return mdl_ir_reshape_rows(ir, x, rank, dim, 0, ret);
+}
+
+int mdl_ir_drop_dims(struct mdl_ir *ir, size_t x, const bool *drop, size_t *ret)
+{
+    const struct mdl_ir_value *v = &ir->values[x];
+    size_t dim[MDL_RANK_MAX], rank = 0, at = 0;
+
+    for (size_t i = 0; i < v->rank; i++) {
+        at = i == v->rows_dim ? 1 + rank : at; /* dropped: into the next */
+        if (!drop[i]) {
+            dim[rank++] = v->dim[i];
+        }
+    }
+    return mdl_ir_reshape_rows(ir, x, rank, dim, at, ret);
+}
+
+int mdl_ir_new_dims(struct mdl_ir *ir, size_t x, size_t rank, const bool *fresh, size_t *ret)
+{
+    const struct mdl_ir_value *v = &ir->values[x];
+    size_t dim[MDL_RANK_MAX + 1], from = 0, at = 0;
+
+    for (size_t i = 0; i < rank; i++) {
+        at = !fresh[i] && from == v->rows_dim ? 1 + i : at;
+        dim[i] = fresh[i] ? 1 : v->dim[from++];
+    }
+    return mdl_ir_reshape_rows(ir, x, rank, dim, at, ret);
 }
 
 int mdl_ir_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis, size_t *ret)
@@ -309,7 +343,7 @@ int mdl_ir_reduce(struct mdl_ir *ir, enum mdl_reduce which, size_t x, const bool
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_REDUCE);
     const struct mdl_ir_value *v = &ir->values[x];
-    size_t dim[MDL_RANK_MAX], left[MDL_RANK_MAX], left_rank = 0, y;
+    size_t dim[MDL_RANK_MAX], y;
     int r;
 
     op.op.in[0] = x;
@@ -317,16 +351,13 @@ int mdl_ir_reduce(struct mdl_ir *ir, enum mdl_reduce which, size_t x, const bool
     for (size_t i = 0; i < v->rank; i++) {
         op.op.attr.reduce.axes[i] = axes[i];
         dim[i] = axes[i] ? 1 : v->dim[i];
-        if (!axes[i]) {
-            left[left_rank++] = v->dim[i];
-        }
     }
     r = mdl_ir_emit(ir, &op, v->dtype, v->rank, dim, &y);
     if (r < 0 || keep_dims) {
         *ret = y;
         return r;
     }
-    return mdl_ir_reshape(ir, y, left_rank, left, ret);
+    return mdl_ir_drop_dims(ir, y, axes, ret);
 }
 
 int mdl_ir_scalar(struct mdl_ir *ir, enum mdl_dtype dtype, double value, size_t *ret)

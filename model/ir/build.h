@@ -21,6 +21,14 @@ int mdl_ir_repeat(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, s
 int mdl_ir_spread(struct mdl_ir *ir, const size_t *x, size_t count, size_t rank, const size_t *dim,
                   size_t *ret);
 int mdl_ir_reshape(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret);
+/** mdl_ir_reshape_rows() - as mdl_ir_reshape(); dim @at - 1 of the result is the one of @x whose
+ * length depends on the data (0: not known). It matters where others are 1, too. */
+int mdl_ir_reshape_rows(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t at,
+                        size_t *ret);
+/** mdl_ir_drop_dims() - removes the dims of 1 that @drop marks. */
+int mdl_ir_drop_dims(struct mdl_ir *ir, size_t x, const bool *drop, size_t *ret);
+/** mdl_ir_new_dims() - dims of 1 where @fresh marks them; @rank: of the result. */
+int mdl_ir_new_dims(struct mdl_ir *ir, size_t x, size_t rank, const bool *fresh, size_t *ret);
 int mdl_ir_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis, size_t *ret);
 int mdl_ir_cast(struct mdl_ir *ir, size_t x, enum mdl_dtype dtype, size_t *ret);
 /** mdl_ir_binary() - makes a binary op; broadcasts both inputs to the common shape; types must

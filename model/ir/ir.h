@@ -70,6 +70,7 @@ struct mdl_ir_view {
     size_t perm[MDL_RANK_MAX];    /* PERMUTE: y.dim[i] = x.dim[perm[i]] */
     size_t start[MDL_RANK_MAX];   /* SLICE: y[i] = x[start + i * step], y.dim gives the count */
     ptrdiff_t step[MDL_RANK_MAX]; /* may be negative */
+    size_t rows_at; /* RESHAPE: 1 + the dim that x's counted one becomes, or 0: sizes tell it */
 };
 
 struct mdl_ir_op {

@@ -32,27 +32,48 @@ static int pass_slice(struct mdl_ir *ir, const struct mdl_ir_op *op, const size_
     return r;
 }
 
+/* Among dims of 1 side by side sizes do not tell which is counted: as many as before are the same.
+ * @i: the first in the result. Return: whether it is known; *ret: it */
+static bool place_of(const struct mdl_ir_value *x, size_t rank, const size_t *dim, size_t i,
+                     size_t *ret)
+{
+    size_t first = x->rows_dim, behind = first + 1, end = i + 1;
+
+    while (x->dim[x->rows_dim] == 1 && first > 0 && x->dim[first - 1] == 1) {
+        first--;
+    }
+    while (x->dim[x->rows_dim] == 1 && behind < x->rank && x->dim[behind] == 1) {
+        behind++;
+    }
+    while (dim[i] == 1 && end < rank && dim[end] == 1) {
+        end++;
+    }
+    *ret = i + x->rows_dim - first;
+    return end - i == behind - first;
+}
+
 /* The counted dim must stay, or, if it is the outermost, be merged with dims after it. */
 static int pass_reshape(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t rank,
                         const size_t *dim, struct mdl_rows *ret)
 {
     struct mdl_ir_value x = ir->values[op->op.in[0]];
-    size_t before = 1, mine = 1, inner = 1, factor;
+    size_t before = 1, mine = 1, inner = 1, factor, at = op->view.rows_at;
     int r;
 
     for (size_t i = 0; i < x.rows_dim; i++) {
         before *= x.dim[i];
     }
     for (size_t i = 0; i < rank; mine *= dim[i++]) {
-        if (mine == before && dim[i] == x.dim[x.rows_dim]) {
+        if (mine == before && dim[i] == x.dim[x.rows_dim] && (at == 0 || at == i + 1)) {
             *ret = (struct mdl_rows){x.rows, i};
-            return 0;
+            return at || place_of(&x, rank, dim, i, &ret->dim) ? 0
+                                                               : mdl_rows_refuse(ir, op->op.in[0]);
         }
     }
     for (size_t i = x.rows_dim + 1; i < x.rank && before == 1; i++) {
         inner *= x.dim[i];
         for (size_t k = 0; k < rank && (k == 0 || dim[k - 1] == 1); k++) {
-            if (dim[k] == inner * x.dim[x.rows_dim]) {
+            if (dim[k] == inner * x.dim[x.rows_dim] && (at == 0 || at == k + 1)) {
                 r = mdl_rows_int(ir, (int64_t)inner, &factor);
                 ret->dim = k;
                 return r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_MUL, x.rows, factor, &ret->rows);

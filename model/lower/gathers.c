@@ -11,13 +11,14 @@
 static int gather_one(struct mdl_lower *l, size_t axis, size_t index, size_t index_rank)
 {
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
-    size_t start[MDL_RANK_MAX] = {0}, dim[MDL_RANK_MAX], rank = 0, y;
+    size_t start[MDL_RANK_MAX] = {0}, dim[MDL_RANK_MAX], rank = 0, at = 0, y;
     ptrdiff_t step[MDL_RANK_MAX];
     int r;
 
     for (size_t i = 0; i < x.rank; i++) {
         step[i] = 1;
         if (i != axis) {
+            at = i == x.rows_dim ? 1 + rank : at;
             dim[rank++] = x.dim[i];
             continue;
         }
@@ -28,7 +29,7 @@ static int gather_one(struct mdl_lower *l, size_t axis, size_t index, size_t ind
     start[axis] = index;
     x.dim[axis] = 1;
     r = mdl_ir_slice(l->ir, l->in[0], start, step, x.dim, &y);
-    return r < 0 ? r : mdl_ir_reshape(l->ir, y, rank, dim, &l->out[0]);
+    return r < 0 ? r : mdl_ir_reshape_rows(l->ir, y, rank, dim, at, &l->out[0]);
 }
 
 /* y = x gathered by the value @index along @axis; *ret unchanged on failure. */

@@ -89,7 +89,7 @@ static int matmul_rows(struct mdl_lower *l, size_t a, size_t b, const struct mdl
     for (size_t i = 0; i + 1 < x.rank; i++) {
         flat[0] *= x.dim[i];
     }
-    r = mdl_ir_reshape(l->ir, a, 2, flat, &op.op.in[0]);
+    r = mdl_ir_reshape_rows(l->ir, a, 2, flat, x.rows_dim + 1 < x.rank ? 1 : 2, &op.op.in[0]);
     if (r < 0) {
         return r;
     }
@@ -101,7 +101,7 @@ static int matmul_rows(struct mdl_lower *l, size_t a, size_t b, const struct mdl
     op.op.macs = (double)dim[0] * (double)dim[1] * (double)flat[1];
     r = mdl_ir_emit(l->ir, &op, dtype, 2, dim, &y);
     x.dim[x.rank - 1] = dim[1];
-    return r < 0 ? r : mdl_ir_reshape(l->ir, y, x.rank, x.dim, ret);
+    return r < 0 ? r : mdl_ir_reshape_rows(l->ir, y, x.rank, x.dim, x.rows_dim + 1, ret);
 }
 
 /* Batch dims broadcast by stride 0, so that both inputs have y's rank. */

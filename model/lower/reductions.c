@@ -112,8 +112,7 @@ static int log_sum_exp(struct mdl_lower *l, const bool *axes, size_t *ret)
 
 static int log_of_sum(struct mdl_lower *l, int which, const bool *axes, bool keep_dims)
 {
-    struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
-    size_t dim[MDL_RANK_MAX], rank = 0, y;
+    size_t y;
     int r = mdl_l_f32(l, 0);
 
     if (r == 0 && which == LOG_SUM_EXP) {
@@ -122,12 +121,8 @@ static int log_of_sum(struct mdl_lower *l, int which, const bool *axes, bool kee
         r = mdl_ir_reduce(l->ir, MDL_RED_SUM, l->in[0], axes, true, &y);
         r = r < 0 ? r : mdl_ir_unary(l->ir, MDL_ACT_LOG, 0, 0, y, &y);
     }
-    for (size_t i = 0; i < x.rank; i++) {
-        if (keep_dims || !axes[i]) {
-            dim[rank++] = axes[i] ? 1 : x.dim[i];
-        }
-    }
-    return r < 0 ? r : mdl_ir_reshape(l->ir, y, rank, dim, &l->out[0]);
+    axes = keep_dims ? (const bool[MDL_RANK_MAX]){false} : axes;
+    return r < 0 ? r : mdl_ir_drop_dims(l->ir, y, axes, &l->out[0]);
 }
 
 static int lower_reduce(struct mdl_lower *l, int which)
@@ -159,8 +154,8 @@ static int lower_reduce(struct mdl_lower *l, int which)
 static int lower_arg(struct mdl_lower *l, int max)
 {
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_ARG);
-    bool keep_dims = mdl_l_int(l, "keepdims", 1) != 0;
-    size_t dim[MDL_RANK_MAX], left[MDL_RANK_MAX], rank = 0, at, y;
+    bool keep_dims = mdl_l_int(l, "keepdims", 1) != 0, reduced[MDL_RANK_MAX] = {0};
+    size_t dim[MDL_RANK_MAX], at, y;
     const struct mdl_ir_value *x;
     int r = mdl_l_need(l, 1);
 
@@ -176,10 +171,8 @@ static int lower_arg(struct mdl_lower *l, int max)
         return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu of the input is 0", at);
     }
     for (size_t i = 0; i < x->rank; i++) {
+        reduced[i] = i == at;
         dim[i] = i == at ? 1 : x->dim[i];
-        if (i != at) {
-            left[rank++] = x->dim[i];
-        }
     }
     op.op.attr.arg.axis = at;
     op.op.attr.arg.max = max != 0;
@@ -190,7 +183,7 @@ static int lower_arg(struct mdl_lower *l, int max)
         l->out[0] = y;
         return r;
     }
-    return mdl_ir_reshape(l->ir, y, rank, left, &l->out[0]);
+    return mdl_ir_drop_dims(l->ir, y, reduced, &l->out[0]);
 }
 
 const struct mdl_lower_row mdl_lower_reduces[] = {

@@ -213,18 +213,12 @@ static int split_sizes(struct mdl_lower *l, size_t n, int64_t **ret_size, size_t
 /* Each of the parts loses @axis. */
 static int drop_axis(struct mdl_lower *l, size_t axis, size_t *parts, size_t count)
 {
+    bool drop[MDL_RANK_MAX] = {0};
     int r = 0;
 
+    drop[axis] = true;
     for (size_t i = 0; r == 0 && i < count; i++) {
-        const struct mdl_ir_value *x = mdl_l_value(l, parts[i]);
-        size_t dim[MDL_RANK_MAX], rank = 0;
-
-        for (size_t k = 0; k < x->rank; k++) {
-            if (k != axis) {
-                dim[rank++] = x->dim[k];
-            }
-        }
-        r = mdl_ir_reshape(l->ir, parts[i], rank, dim, &parts[i]);
+        r = mdl_ir_drop_dims(l->ir, parts[i], drop, &parts[i]);
     }
     return r;
 }

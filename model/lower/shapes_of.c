@@ -72,15 +72,18 @@ static int lower_flatten(struct mdl_lower *l, int arg)
     for (size_t i = 0; i < x->rank; i++) {
         flat[i < axis ? 0 : 1] *= x->dim[i];
     }
-    return mdl_ir_reshape(l->ir, l->in[0], 2, flat, &l->out[0]);
+    return mdl_ir_reshape_rows(l->ir, l->in[0], 2, flat, x->rows_dim < axis ? 1 : 2, &l->out[0]);
 }
 
+/* *ret_at: 1 + the dim that a counted one of 1 becomes, which is copied or open; 0: none */
 static int reshape_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const int64_t *shape,
-                        size_t rank, size_t *ret_dim)
+                        size_t rank, size_t *ret_dim, size_t *ret_at)
 {
     bool allow_zero = mdl_l_int(l, "allowzero", 0) != 0;
     size_t known = 1, open = MDL_NONE, total = mdl_ir_elements(x);
+    bool one = x->rank > 0 && x->dim[x->rows_dim] == 1;
 
+    *ret_at = 0;
     for (size_t i = 0; i < rank; i++) {
         if (shape[i] == -1 && open == MDL_NONE) {
             open = i;
@@ -92,6 +95,7 @@ static int reshape_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const
                                  (long long)shape[i], i);
         }
         ret_dim[i] = shape[i] == 0 && !allow_zero ? x->dim[i] : (size_t)shape[i];
+        *ret_at = one && shape[i] == 0 && !allow_zero && i == x->rows_dim ? 1 + i : *ret_at;
         if (!base_mul(known, ret_dim[i], &known)) {
             return mdl_ir_refuse(l->ir, -E2BIG, "the new shape has too many elements");
         }
@@ -103,6 +107,7 @@ static int reshape_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const
                                  total, known);
         }
         ret_dim[open] = total / known;
+        *ret_at = one && *ret_at == 0 ? 1 + open : *ret_at;
     }
     return 0;
 }
@@ -125,7 +130,7 @@ static int check_rows(struct mdl_lower *l, const struct mdl_l_dims *shape)
 static int lower_reshape(struct mdl_lower *l, int arg)
 {
     struct mdl_l_dims shape;
-    size_t dim[MDL_RANK_MAX];
+    size_t dim[MDL_RANK_MAX], at;
     int r = mdl_l_need(l, 1);
 
     r = r < 0 ? r : mdl_l_dims(l, 1, &shape);
@@ -136,8 +141,9 @@ static int lower_reshape(struct mdl_lower *l, int arg)
         !mdl_l_ints(l, "shape", shape.dim, MDL_RANK_MAX, &shape.count)) {
         return l->error < 0 ? l->error : mdl_ir_refuse(l->ir, -EBADMSG, "the shape is missing");
     }
-    r = reshape_dims(l, mdl_l_value(l, l->in[0]), shape.dim, shape.count, dim);
-    r = r < 0 ? r : mdl_ir_reshape(l->ir, l->in[0], shape.count, dim, &l->out[0]);
+    r = reshape_dims(l, mdl_l_value(l, l->in[0]), shape.dim, shape.count, dim, &at);
+    at = shape.rows == MDL_NONE ? at : 1 + shape.rows_at;
+    r = r < 0 ? r : mdl_ir_reshape_rows(l->ir, l->in[0], shape.count, dim, at, &l->out[0]);
     return r < 0 ? r : check_rows(l, &shape);
 }
 
@@ -202,7 +208,7 @@ static int mark_axes(struct mdl_lower *l, const int64_t *axes, size_t count, siz
 static int lower_squeeze(struct mdl_lower *l, int arg)
 {
     int64_t axes[MDL_RANK_MAX];
-    size_t dim[MDL_RANK_MAX], rank = 0, count;
+    size_t count;
     bool given, mark[MDL_RANK_MAX];
     const struct mdl_ir_value *x;
     int r = mdl_l_need(l, 1);
@@ -222,17 +228,15 @@ static int lower_squeeze(struct mdl_lower *l, int arg)
                                  "dimension %zu is %zu; only a dimension of 1 can be removed", i,
                                  x->dim[i]);
         }
-        if (given ? !mark[i] : x->dim[i] != 1) {
-            dim[rank++] = x->dim[i];
-        }
+        mark[i] |= !given && x->dim[i] == 1;
     }
-    return mdl_ir_reshape(l->ir, l->in[0], rank, dim, &l->out[0]);
+    return mdl_ir_drop_dims(l->ir, l->in[0], mark, &l->out[0]);
 }
 
 static int lower_unsqueeze(struct mdl_lower *l, int arg)
 {
     int64_t axes[MDL_RANK_MAX];
-    size_t dim[MDL_RANK_MAX], count, rank, from = 0;
+    size_t count, rank;
     bool mark[MDL_RANK_MAX];
     const struct mdl_ir_value *x;
     int r = mdl_l_need(l, 1);
@@ -249,13 +253,7 @@ static int lower_unsqueeze(struct mdl_lower *l, int arg)
         return mdl_ir_refuse(l->ir, -E2BIG, "rank %zu is more than %u", rank, MDL_RANK_MAX);
     }
     r = mark_axes(l, axes, count, rank, mark);
-    if (r < 0) {
-        return r;
-    }
-    for (size_t i = 0; i < rank; i++) {
-        dim[i] = mark[i] ? 1 : x->dim[from++];
-    }
-    return mdl_ir_reshape(l->ir, l->in[0], rank, dim, &l->out[0]);
+    return r < 0 ? r : mdl_ir_new_dims(l->ir, l->in[0], rank, mark, &l->out[0]);
 }
 
 static int lower_expand(struct mdl_lower *l, int arg)

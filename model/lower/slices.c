@@ -237,13 +237,10 @@ static int lower_split(struct mdl_lower *l, int arg)
 
 int mdl_lower_new_axis(struct mdl_lower *l, size_t x, size_t axis, size_t *ret)
 {
-    const struct mdl_ir_value *v = mdl_l_value(l, x);
-    size_t dim[MDL_RANK_MAX + 1];
+    bool fresh[MDL_RANK_MAX + 1] = {0};
 
-    for (size_t i = 0; i <= v->rank; i++) {
-        dim[i] = i == axis ? 1 : v->dim[i - (i > axis)];
-    }
-    return mdl_ir_reshape(l->ir, x, v->rank + 1, dim, ret);
+    fresh[axis] = true;
+    return mdl_ir_new_dims(l->ir, x, mdl_l_value(l, x)->rank + 1, fresh, ret);
 }
 
 int mdl_lower_concat_of(struct mdl_lower *l, const size_t *in, size_t count, int64_t along,

@@ -128,6 +128,60 @@ TEST(branches_that_may_differ_without_rows_are_refused)
     not_the_same("Neg", "p", "Equal", true, "its condition must be a constant");
 }
 
+/* At most one row: which of the dims of 1 is counted? */
+TEST(one_row_among_dims_of_1)
+{
+    static const struct {
+        const char *op[2], *by[2];
+        size_t at;
+    } cases[] = {
+        {{"Unsqueeze"}, {"i0"}, 1},
+        {{"Unsqueeze"}, {"i1"}, 0},
+        {{"Unsqueeze", "Squeeze"}, {"i0", "i0"}, 0},
+        {{"Unsqueeze", "Squeeze"}, {"i1", "i1"}, 0},
+        {{"Unsqueeze", "Unsqueeze"}, {"i0", "i0"}, 2},
+        {{"Unsqueeze", "Unsqueeze"}, {"i0", "i2"}, 1},
+        {{"Unsqueeze", "ReduceMax"}, {"i0", "i0"}, 1},
+        {{"Unsqueeze", "Reshape"}, {"i0", "column"}, 0},
+        {{"Unsqueeze", "Reshape"}, {"i1", "row"}, 1},
+        {{"Reshape", "Reshape"}, {"row", "column"}, 0},
+    };
+
+    for (size_t i = 0; i < base_array_count(cases); i++) {
+        RAN(a);
+        begin(&a);
+        gb_i64(&a.g, "column", 2, (int64_t[]){-1, 1});
+        gb_i64(&a.g, "row", 2, (int64_t[]){1, -1});
+        gb_node(&a.g, "Slice", "", "p i0 i1", "n0");
+        for (size_t k = 0; k < 2 && cases[i].op[k]; k++) {
+            char in[64];
+
+            snprintf(in, sizeof(in), "n%zu %s", k, cases[i].by[k]);
+            gb_node(&a.g, cases[i].op[k], "", in, k ? "n2" : "n1");
+        }
+        gb_output(&a.g, cases[i].op[1] ? "n2" : "n1");
+        T_TRUE(run(&a, ((const float[]){-1, -1, -1, -1, -1})));
+        T_EQ(a.m->outputs[0].rows_dim, cases[i].at);
+        T_EQ(rows_of(&a, 0), 0);
+    }
+}
+
+/* The best of what was found, beside a constant. */
+TEST(at_most_one_row_in_a_batch_of_one)
+{
+    RAN(a);
+    begin(&a);
+    gb_const(&a.g, "more", MDL_F32, 2, (size_t[]){1, 2}, ((const float[]){7, 8}));
+    gb_node(&a.g, "Slice", "", "p i0 i1", "best");
+    gb_node(&a.g, "Unsqueeze", "", "best i0", "batch");
+    gb_node(&a.g, "Concat", "", "batch more", "y");
+    gb_int(&a.g, "axis", 1);
+    gb_output(&a.g, "y");
+    T_TRUE(run(&a, ((const float[]){-1, -1, -1, -1, -1})));
+    T_EQ(rows_of(&a, 0), 2);
+    T_TRUE(FLOATS(&a, 0, 7, 8, 0));
+}
+
 /* Bounds of a negative multiple decide nothing. */
 TEST(negative_multiples_of_a_count)
 {

@@ -393,6 +393,8 @@ static void refused(const char *op, const char *inputs, const char *attr, int64_
     gb_i64(&a.g, "nine", 1, (int64_t[]){9});
     gb_i64(&a.g, "tuple1", 2, (int64_t[]){1, 0});
     gb_const(&a.g, "tuple", MDL_I64, 2, (size_t[]){1, 2}, ((const int64_t[]){0, 0}));
+    gb_i64(&a.g, "ones", 2, (int64_t[]){1, 1});
+    gb_node(&a.g, "Slice", "", "p i0 i1", "head");
     gb_node(&a.g, op, "n", inputs, strcmp(op, "Split") ? "y" : "y z");
     if (attr) {
         gb_int(&a.g, attr, value);
@@ -421,6 +423,7 @@ TEST(what_mixes_rows_is_refused)
     refused("ScatterElements", "p i0 p", NULL, 0, "");
     refused("TopK", "p nine", NULL, 0, "dimension 0 is 5");
     refused("Range", "zero zero zero", NULL, 0, "");
+    refused("Reshape", "head ones", NULL, 0, "depends on the data (at most 1)");
 }
 
 TEST(bad_indices_are_refused)
