@@ -26,7 +26,7 @@ int64_t mdl_const_int(const struct mdl_ir_value *v, size_t i)
     default:
         memcpy(&f, p, sizeof(f));
         /* saturate: a conversion out of range is undefined */
-        return f != f ? 0 : f >= 9.2e18f ? INT64_MAX : f <= -9.2e18f ? INT64_MIN : (int64_t)f;
+        return f != f ? 0 : f >= 0x1p63f ? INT64_MAX : f <= -0x1p63f ? INT64_MIN : (int64_t)f;
     }
 }
 

@@ -120,6 +120,21 @@ int mdl_fold_concat(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_don
     return 0;
 }
 
+/* The nearest integer that @to has, as at run time (ref_set_f64()); @v is already one of i64. */
+static int64_t saturated(enum mdl_dtype to, int64_t v)
+{
+    switch (to) {
+    case MDL_I32:
+        return base_min(base_max(v, (int64_t)INT32_MIN), (int64_t)INT32_MAX);
+    case MDL_I8:
+        return base_min(base_max(v, (int64_t)INT8_MIN), (int64_t)INT8_MAX);
+    case MDL_U8:
+        return base_min(base_max(v, (int64_t)0), (int64_t)UINT8_MAX);
+    default:
+        return v;
+    }
+}
+
 static int mdl_fold_cast(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
 {
     const struct mdl_ir_value *x = &ir->values[op->op.in[0]];
@@ -133,8 +148,10 @@ static int mdl_fold_cast(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *re
     }
     for (size_t i = 0; i < count; i++) {
         double real = mdl_const_real(x, i);
+        int64_t integer = mdl_const_int(x, i);
 
-        mdl_const_store(data, to, i, real, to == MDL_BOOL ? real != 0 : mdl_const_int(x, i));
+        integer = x->dtype == MDL_F32 ? saturated(to, integer) : integer; /* others are cut */
+        mdl_const_store(data, to, i, real, to == MDL_BOOL ? real != 0 : integer);
     }
     *ret_done = true;
     return 0;

@@ -121,7 +121,12 @@ bool mdl_l_const_ints(struct mdl_lower *l, size_t i, int64_t *dst, size_t max, s
                                  i, mdl_dtype_name(x->dtype));
         return false;
     }
-    if (x->rank > 1 || mdl_ir_elements(x) > max) {
+    if (x->rank > 1) {
+        l->error =
+            mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has rank %zu; it must be a list", i, x->rank);
+        return false;
+    }
+    if (mdl_ir_elements(x) > max) {
         l->error = mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has %zu values, at most %zu fit", i,
                                  mdl_ir_elements(x), max);
         return false;

@@ -21,11 +21,12 @@ static int lower_function(struct mdl_lower *l, int act)
     return r < 0 ? r : mdl_ir_unary(l->ir, (enum mdl_act)act, a, b, l->in[0], &l->out[0]);
 }
 
-/* max(x, 0) + min(0, a (e^(x / a) - 1)) is a elu(x / a), where a is positive */
+/* max(x, 0) + min(0, a (e^(x / a) - 1)) is max(x, 0) + a elu(min(x, 0) / a), where a is positive.
+ * No large x is divided, which would overflow. */
 static int lower_celu(struct mdl_lower *l, int arg)
 {
     float alpha = mdl_l_float(l, "alpha", 1.0f);
-    size_t x, a;
+    size_t x, y, a;
     int r = mdl_l_need(l, 1);
 
     r = r < 0 ? r : mdl_l_f32(l, 0);
@@ -41,9 +42,12 @@ static int lower_celu(struct mdl_lower *l, int arg)
         return mdl_ir_unary(l->ir, MDL_ACT_ELU, 1, 0, x, &l->out[0]);
     }
     r = mdl_ir_scalar(l->ir, MDL_F32, (double)alpha, &a);
-    r = r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_DIV, x, a, &x);
-    r = r < 0 ? r : mdl_ir_unary(l->ir, MDL_ACT_ELU, 1, 0, x, &x);
-    return r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_MUL, x, a, &l->out[0]);
+    r = r < 0 ? r : mdl_ir_unary(l->ir, MDL_ACT_CLIP, -INFINITY, 0, x, &y);
+    r = r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_DIV, y, a, &y);
+    r = r < 0 ? r : mdl_ir_unary(l->ir, MDL_ACT_ELU, 1, 0, y, &y);
+    r = r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_MUL, y, a, &y);
+    r = r < 0 ? r : mdl_ir_unary(l->ir, MDL_ACT_RELU, 0, 0, x, &x);
+    return r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_ADD, x, y, &l->out[0]);
 }
 
 /* only a NaN differs from itself */

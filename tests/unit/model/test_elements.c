@@ -11,6 +11,7 @@ static const struct one_node functions[] = {
     {9, "Shrink", "lambd~1 bias~0.5", {"f[5] -2 -1 0.5 3 nan"}, "f[5] -1.5 0 0 2.5 nan"},
     {9, "Shrink", "lambd:1", {"f[1] 1"}, "!attribute lambd has the wrong type"},
     {12, "Celu", "alpha~2", {"f[4] -2 0 3 nan"}, "f[4] -1.2642411 0 3 nan"},
+    {12, "Celu", "alpha~0.5", {"f[3] 3e38 -3e38 1"}, "f[3] 3e38 -0.5 1"},
     {12, "Celu", "", {"f[2] -1 5"}, "f[2] -0.63212056 5"},
     {12, "Celu", "alpha~0", {"f[1] 1"}, "!alpha 0 is not supported"},
     {12, "Celu", "alpha~-1", {"f[1] 1"}, "!alpha -1 is not supported"},
@@ -72,6 +73,11 @@ static const struct one_node powers[] = {
     {13, "Less", "", {"l[3] 0 1 2", "l[1,1] 2"}, "b[1,3] 1 1 0"},
     {13, "Greater", "", {"i[1,1] 2", "i[3] 1 2 3"}, "b[1,3] 1 0 0"},
     {13, "Equal", "", {"l[1] 2", "l[1,1] 2"}, "b[1,1] 1"},
+    {13, "Cast", "to:2", {"f[5] 300 -1.5 1e20 nan 7.9"}, "u[5] 255 0 255 0 7"},
+    {13, "Cast", "to:3", {"f[4] 300 -300 1e20 nan"}, "c[4] 127 -128 127 0"},
+    {13, "Cast", "to:6", {"f[3] 3e9 -3e9 nan"}, "i[3] 2147483647 -2147483648 0"},
+    {13, "Cast", "to:2", {"i[2] 300 -1"}, "u[2] 44 255"}, /* integers are cut */
+    {13, "Slice", "", {"f[4] 1", "=l[1] 0", "=l[1,1] 2"}, "!input 2 has rank 2; it must be a list"},
     {11, "Round", "", {"f[6] 0.5 1.5 -0.5 2.5 nan 8388609"}, "f[6] 0 2 0 2 nan 8388609"},
 };
 
