@@ -469,6 +469,46 @@ static inline const char *output_check_columns(const struct output_settings *s)
                                                            : NULL;
 }
 
+/* Return: a bit for each role that is read. */
+static inline unsigned output_roles(const struct output_settings *s)
+{
+    unsigned roles = 1u << OUTPUT_AS_BOXES;
+
+    if (s->kind == OUTPUT_SSD) {
+        roles |= 1u << OUTPUT_AS_SCORES;
+        roles |= s->objectness != OUTPUT_NO_OBJECTNESS ? 1u << OUTPUT_AS_OBJECTNESS : 0;
+        roles |= s->keypoints ? 1u << OUTPUT_AS_KEYPOINTS : 0;
+    } else if (s->kind == OUTPUT_BOXES) {
+        roles |= 1u << OUTPUT_AS_SCORES | 1u << OUTPUT_AS_INDICES;
+        roles |=
+            s->name_count[OUTPUT_AS_INDICES] ? 0 : 1u << OUTPUT_AS_CLASSES | 1u << OUTPUT_AS_COUNT;
+    }
+    return roles;
+}
+
+/* Each role of "tensors" must be read. Return: true; false with @why. */
+static inline bool output_check_roles(const struct output_settings *s, char why[OUTPUT_WHY_BYTES])
+{
+    unsigned roles = output_roles(s), r = 0;
+    size_t n;
+
+    while (r < OUTPUT_ROLE_COUNT && (roles & 1u << r || s->name_count[r] == 0)) {
+        r++;
+    }
+    if (r == OUTPUT_ROLE_COUNT) {
+        return true;
+    }
+    n = (size_t)snprintf(why, OUTPUT_WHY_BYTES,
+                         "\"decode\": \"%s\" with these keys does not read \"%s\"; it reads:",
+                         output_kind_words[s->kind], output_role_words[r]);
+    for (r = 0; r < OUTPUT_ROLE_COUNT; r++) {
+        if (roles & 1u << r) {
+            n += (size_t)snprintf(why + n, OUTPUT_WHY_BYTES - n, " \"%s\"", output_role_words[r]);
+        }
+    }
+    return false;
+}
+
 /* Keys that need each other. Return: NULL; else why not, with *ret_key. */
 static inline const char *output_check(const struct output_settings *s, const char **ret_key)
 {
@@ -562,6 +602,10 @@ static inline bool output_settings_read(const json_t *object, struct output_sett
         if (!k || !k->read(k, value, ret, why)) {
             return false;
         }
+    }
+    *ret_key = "tensors";
+    if (!output_check_roles(ret, why)) {
+        return false;
     }
     text = output_check(ret, ret_key);
     snprintf(why, OUTPUT_WHY_BYTES, "%s", text ? text : "");
