@@ -10,6 +10,7 @@
 #include "model/graph_end.h"
 #include "output_keys.h"
 #include "picture_fit.h"
+#include "tensor_name.h"
 
 static void json_free(json_t **j)
 {
@@ -188,17 +189,37 @@ static const char *class_scores(const struct mdl_model *m, const json_t *output,
                                          : NULL;
 }
 
+/* Return: the @i-th output that has no role by its name; NULL: there is none. */
+static const char *unnamed(const struct mdl_model *m, const struct output_settings *s, size_t i)
+{
+    for (size_t o = 0; o < m->output_count; o++) {
+        bool named = false;
+
+        for (unsigned r = 0; r < OUTPUT_ROLE_COUNT; r++) {
+            for (size_t k = 0; k < s->name_count[r]; k++) {
+                named |= tensor_same(s->name[r][k], m->outputs[o].name);
+            }
+        }
+        if (!named && i-- == 0) {
+            return m->outputs[o].name;
+        }
+    }
+    return NULL;
+}
+
 /* Return: the @i-th output that @s activates as a whole; NULL: there are no more. Rows of yolo have
  * other numbers beside their scores. */
 static const char *activated(const struct mdl_model *m, const struct output_settings *s, size_t i)
 {
     unsigned role = s->kind == OUTPUT_SSD ? OUTPUT_AS_SCORES : OUTPUT_AS_BOXES;
-    size_t usual = s->kind == OUTPUT_SSD ? base_max(s->name_count[OUTPUT_AS_BOXES], (size_t)1) : 0;
+    size_t levels = s->kind == OUTPUT_SSD ? s->name_count[OUTPUT_AS_BOXES] : 0;
 
     if (s->kind == OUTPUT_YOLO || s->name_count[role]) {
         return i < s->name_count[role] && s->kind != OUTPUT_YOLO ? s->name[role][i] : NULL;
     }
-    return i == 0 && usual < m->output_count ? m->outputs[usual].name : NULL;
+    return i < base_max(levels, (size_t)1)
+               ? unnamed(m, s, i + (s->kind == OUTPUT_SSD && levels == 0))
+               : NULL;
 }
 
 int mdl_note_activation(struct mdl_model *m, const struct mdl_graph *g, const char *output)

@@ -9,7 +9,7 @@
 
 static int check(struct piped_decoder *d)
 {
-    int rc = decode_need(d, OUTPUT_AS_BOXES, 0, 1);
+    int rc = decode_need(d, OUTPUT_AS_BOXES, 1);
 
     if (rc == 0) {
         d->classes = decode_one(d, OUTPUT_AS_BOXES, 0)->count;

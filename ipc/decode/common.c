@@ -31,17 +31,20 @@ const struct decode_tensor *decode_one(const struct piped_decoder *d, unsigned r
     return k < d->role_count[role] ? &d->tensor[d->role[role][k]] : NULL;
 }
 
-int decode_need(struct piped_decoder *d, unsigned role, size_t from, size_t count)
+int decode_need(struct piped_decoder *d, unsigned role, size_t count)
 {
-    if (d->role_count[role] == 0) {
-        for (size_t k = 0; k < count && k < OUTPUT_NAMES_MAX && from + k < d->tensor_count; k++) {
-            d->role[role][d->role_count[role]++] = from + k;
+    size_t *have = &d->role_count[role];
+
+    for (size_t i = 0; d->set.name_count[role] == 0 && i < d->tensor_count; i++) {
+        if (!d->tensor[i].taken && *have < base_min(count, (size_t)OUTPUT_NAMES_MAX)) {
+            d->tensor[i].taken = true;
+            d->role[role][(*have)++] = i;
         }
     }
-    if (d->role_count[role] != count) {
+    if (*have != count) {
         return ipc_client_error(-EINVAL,
                                 "key 'tensors': \"%s\" needs %zu outputs of the model and gets %zu",
-                                output_role_words[role], count, d->role_count[role]);
+                                output_role_words[role], count, *have);
     }
     return 0;
 }

@@ -25,7 +25,7 @@ static size_t sizes(const struct piped_decoder *d, const struct decode_tensor *t
 
 static int check(struct piped_decoder *d)
 {
-    int rc = decode_need(d, OUTPUT_AS_BOXES, 0, 1);
+    int rc = decode_need(d, OUTPUT_AS_BOXES, 1);
     const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
     size_t letters = json_array_size(d->set.alphabet) + d->set.space, steps, large = 0;
 

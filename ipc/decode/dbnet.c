@@ -41,7 +41,7 @@ struct dbnet {
 
 static int check(struct piped_decoder *d)
 {
-    int rc = decode_need(d, OUTPUT_AS_BOXES, 0, 1);
+    int rc = decode_need(d, OUTPUT_AS_BOXES, 1);
     const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
     size_t w, h, points;
     struct dbnet *b;

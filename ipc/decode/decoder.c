@@ -71,7 +71,17 @@ static int find_roles(struct piped_decoder *d)
 
     for (size_t r = 0; r < OUTPUT_ROLE_COUNT; r++) {
         for (size_t k = 0; rc == 0 && k < d->set.name_count[r]; k++) {
+            struct decode_tensor *t;
+
             rc = find_tensor(d, d->set.name[r][k], &d->role[r][k]);
+            t = &d->tensor[d->role[r][k]];
+            if (rc == 0 && t->taken) {
+                rc = ipc_client_error(-EINVAL,
+                                      "key 'tensors': output %s is named twice; each part needs "
+                                      "an output of its own",
+                                      t->name);
+            }
+            t->taken = true;
         }
         d->role_count[r] = d->set.name_count[r];
     }

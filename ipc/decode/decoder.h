@@ -27,6 +27,7 @@ struct decode_tensor {
     const float *values; /* while decoding */
     size_t rank, dim[8]; /* without the batch: the first of three dimensions or more, if it is 1 */
     uint64_t valid;      /* rows that are valid, of this frame */
+    bool taken;          /* it has a role */
 };
 
 /* An object before it goes back to the picture: corners in coordinates of the input. */
@@ -95,9 +96,9 @@ void decode_take(struct piped_decoder *d, const void *output, const uint64_t *ro
 const char *decode_label(const struct piped_decoder *d, int32_t number);
 /** decode_one() - the tensor @k of @role. Return: NULL: there is none. */
 const struct decode_tensor *decode_one(const struct piped_decoder *d, unsigned role, size_t k);
-/** decode_need() - the tensors of @role are those named, or the next ones of the model: from @from
- * on, @count of them. Return: 0; -EINVAL: there are fewer. */
-int decode_need(struct piped_decoder *d, unsigned role, size_t from, size_t count);
+/** decode_need() - the @count tensors of @role are those named, or the next ones of the model that
+ * have no role. Return: 0; -EINVAL: there are fewer, or others are named. */
+int decode_need(struct piped_decoder *d, unsigned role, size_t count);
 int decode_bad(const struct decode_tensor *t, const char *why, ...)
     __attribute__((format(printf, 2, 3)));
 /** decode_grow() - makes room for @count elements of @bytes. Return: false: out of memory, and

@@ -26,7 +26,7 @@ struct mask {
 
 static int check(struct piped_decoder *d)
 {
-    int rc = decode_need(d, OUTPUT_AS_BOXES, 0, 1);
+    int rc = decode_need(d, OUTPUT_AS_BOXES, 1);
     const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
     bool rows = d->set.layout == OUTPUT_ROWS;
     struct mask m = {0}, *all;

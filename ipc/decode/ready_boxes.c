@@ -55,7 +55,7 @@ static int check_side(const struct piped_decoder *d, unsigned role, size_t rows)
 
 static int check(struct piped_decoder *d)
 {
-    int rc = decode_need(d, OUTPUT_AS_BOXES, 0, 1);
+    int rc = decode_need(d, OUTPUT_AS_BOXES, 1);
     const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0), *count;
     size_t fields, rows;
 

@@ -121,17 +121,15 @@ static int keep(struct piped_decoder *d, struct ssd *s)
 static int check_others(struct piped_decoder *d, struct ssd *s)
 {
     bool object = d->set.objectness != OUTPUT_NO_OBJECTNESS;
-    size_t taken = d->role_count[OUTPUT_AS_BOXES] + d->role_count[OUTPUT_AS_SCORES];
     size_t levels = d->role_count[OUTPUT_AS_BOXES];
     int rc = 0;
 
     if (object) {
-        rc = decode_need(d, OUTPUT_AS_OBJECTNESS, taken, levels);
+        rc = decode_need(d, OUTPUT_AS_OBJECTNESS, levels);
         rc = rc < 0 ? rc : take_rows(d, OUTPUT_AS_OBJECTNESS, 1, &s->of[OUTPUT_AS_OBJECTNESS]);
-        taken += levels;
     }
     if (rc == 0 && d->set.keypoints) {
-        rc = decode_need(d, OUTPUT_AS_KEYPOINTS, taken, levels);
+        rc = decode_need(d, OUTPUT_AS_KEYPOINTS, levels);
         rc = rc < 0 ? rc
                     : take_rows(d, OUTPUT_AS_KEYPOINTS, 2 * d->set.keypoints,
                                 &s->of[OUTPUT_AS_KEYPOINTS]);
@@ -143,9 +141,9 @@ static int check(struct piped_decoder *d)
 {
     struct ssd s = {0};
     size_t levels = d->role_count[OUTPUT_AS_BOXES] ? d->role_count[OUTPUT_AS_BOXES] : 1;
-    int rc = decode_need(d, OUTPUT_AS_BOXES, 0, levels);
+    int rc = decode_need(d, OUTPUT_AS_BOXES, levels);
 
-    rc = rc < 0 ? rc : decode_need(d, OUTPUT_AS_SCORES, levels, levels);
+    rc = rc < 0 ? rc : decode_need(d, OUTPUT_AS_SCORES, levels);
     rc = rc < 0 ? rc : take_rows(d, OUTPUT_AS_BOXES, 4, &s.of[OUTPUT_AS_BOXES]);
     rc = rc < 0
              ? rc

@@ -63,7 +63,7 @@ static int check_levels(struct piped_decoder *d)
     size_t levels = d->set.level_count, cells = 0, columns;
     struct decode_view v;
     bool one = d->role_count[0] == 1 || (d->role_count[0] == 0 && d->tensor_count < levels);
-    int rc = decode_need(d, OUTPUT_AS_BOXES, 0, one ? 1 : levels);
+    int rc = decode_need(d, OUTPUT_AS_BOXES, one ? 1 : levels);
 
     for (size_t l = 0; rc == 0 && l < levels; l++) {
         const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, one ? 0 : l);
@@ -91,7 +91,7 @@ static int check(struct piped_decoder *d)
     if (d->set.level_count) {
         rc = check_levels(d);
     } else {
-        rc = decode_need(d, OUTPUT_AS_BOXES, 0, 1);
+        rc = decode_need(d, OUTPUT_AS_BOXES, 1);
         rc = rc < 0 ? rc : decode_view_of(d, decode_one(d, 0, 0), 1, expected(d), &v);
         rc = rc < 0 ? rc : check_fields(d, decode_one(d, 0, 0), v.fields);
     }

@@ -147,17 +147,18 @@ def by_every_door():
             print("  %s: %s" % (door.__name__, "not here: " + reason if reason else "ok"))
 
 
-def ssd(name, end, activation):
-    """Boxes and scores of two candidates; the scores end in `end`."""
+def ssd(name, end, activation, tensors=None):
+    """Boxes and scores of two candidates; the scores end in `end`. tensors: what the sidecar names; the scores come first then."""
     nodes = [node("GlobalAveragePool", ["input"], "mean"), node("Flatten", ["mean"], "flat"),
              node("Gemm", ["flat", "zero", "values"], "row", transB=1), node("Reshape", ["row", "as_boxes"], "boxes"),
              node("Slice", ["row", "from", "to", "axis"], "part"), node("Reshape", ["part", "as_scores"], "raw"),
              node(end, ["raw"], "scores", **({"axis": 2} if end == "Softmax" else {}))]
-    tensors = [floats("zero", (8, 3), [0.0] * 24), floats("values", (8,), SCORES + [1.0, 2.0]),
-               integers("as_boxes", [1, 2, 4]), integers("as_scores", [1, 2, 2]), integers("from", [0]), integers("to", [4]),
-               integers("axis", [1])]
-    return write(name, nodes, tensors, [("boxes", (1, 2, 4)), ("scores", (1, 2, 2))],
-                 {"output": {"decode": "ssd", "activation": activation}})
+    constants = [floats("zero", (8, 3), [0.0] * 24), floats("values", (8,), SCORES + [1.0, 2.0]),
+                 integers("as_boxes", [1, 2, 4]), integers("as_scores", [1, 2, 2]), integers("from", [0]), integers("to", [4]),
+                 integers("axis", [1])]
+    outputs = [("boxes", (1, 2, 4)), ("scores", (1, 2, 2))]
+    return write(name, nodes, constants, outputs[::-1] if tensors else outputs,
+                 {"output": {"decode": "ssd", "activation": activation, **({"tensors": tensors} if tensors else {})}})
 
 
 def mask(name, end, activation):
@@ -169,9 +170,11 @@ def mask(name, end, activation):
 def an_activation_too_many_is_warned_about():
     """Of any decoder that activates a whole output, in the log and by `models`; not where the graph has none."""
     paths = dict(models(), ssd=ssd("ssd", "Softmax", "softmax"), ssd_raw=ssd("ssd_raw", "Relu", "softmax"),
+                 ssd_boxes=ssd("ssd_boxes", "Softmax", "softmax", {"boxes": "boxes"}),
                  mask=mask("mask", "Sigmoid", "sigmoid"), mask_raw=mask("mask_raw", "Relu", "sigmoid"))
     said = "the sidecar applies %s to output %s, of which the graph has made probabilities already"
     expect = {"soft_twice": said % ("softmax", "answer"), "ssd": said % ("softmax", "scores"),
+              "ssd_boxes": said % ("softmax", "scores"),
               "mask": said % ("sigmoid", "mask")}
     with Daemon(models=paths) as d:
         for m in d.call("Models")["models"]:

@@ -223,6 +223,16 @@ def test_ssd(run):
         compare(got, placed(s, wanted), s, o)
 
 
+def test_parts_without_a_name_take_the_outputs_without_one(run):
+    tensors = {"boxes": [1, 2, 5, 8, 20, 30, 22, 33], "scores": [0, 0.9, 0, 0, 0, 0.8], "objectness": [0.5, 1]}
+    for named in (["boxes"], ["scores"], ["objectness"], ["boxes", "scores"], ["boxes", "objectness"], ["scores", "objectness"]):
+        o = {"decode": "ssd", "objectness": "product", "layout": "rows", "tensors": {n: n for n in named}}
+        left = [n for n in tensors if n not in named]
+        for order in (named + left, left + named, left[:1] + named + left[1:]):
+            got = run(o, [(n, [1, 2, len(tensors[n]) // 2], tensors[n], F32) for n in order])["objects"]
+            check([g[:4] + g[6:7] for g in got] == [[20, 30, 2, 3, 2], [1, 2, 4, 6, 1]], o, order, got)
+
+
 def taken(o, rows, scores, classes, size):
     columns = o.get("columns", ["x1", "y1", "x2", "y2", "score", "class"][:len(rows[0]) if rows else 4])
     out = []
@@ -446,6 +456,9 @@ def test_what_does_not_fit_is_refused(run):
              "has 9 cells of 1; the strides make 60 of 1"),
             ({"decode": "ssd"}, [boxes], None, "\"scores\" needs 1 outputs of the model and gets 0"),
             ({"decode": "ssd", "tensors": {"boxes": "box"}}, [boxes, scores], None, "the model has no output box"),
+            ({"decode": "ssd", "tensors": {"boxes": "boxes", "scores": "boxes"}}, [boxes, scores], None,
+             "output boxes is named twice; each part needs an output of its own"),
+            ({"decode": "ssd", "tensors": {"boxes": ["boxes", "boxes"]}}, [boxes, scores], None, "output boxes is named twice"),
             ({"decode": "ssd"}, [scores, boxes], None, "is to be \"boxes\" and has 3 numbers a row, not 4"),
             ({"decode": "ssd", "coding": "grid", "strides": [16]}, [boxes, scores], None, "8 boxes; \"strides\" make 12"),
             ({"decode": "boxes"}, [boxes], None, "has no score"),
