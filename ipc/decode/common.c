@@ -26,6 +26,21 @@ int decode_bad(const struct decode_tensor *t, const char *why, ...)
     return ipc_client_error(-EINVAL, "output %s [%s] %s", t->name, shape, text);
 }
 
+int decode_labels_fit(const struct piped_decoder *d, const struct decode_tensor *t, size_t classes,
+                      const char *others)
+{
+    size_t labels = json_array_size(d->labels);
+    const char *help = d->set.kind == OUTPUT_YOLO
+                           ? "\"objectness\", \"keypoints\" or \"layout\" may help"
+                       : d->set.kind != OUTPUT_BOXES && d->set.background
+                           ? "give one for each class, first the background's; \"layout\" may help"
+                           : "give one for each class, from class 0";
+
+    return labels == 0 || labels == classes ? 0
+                                            : decode_bad(t, "has %zu classes%s and %zu labels; %s",
+                                                         classes, others, labels, help);
+}
+
 const struct decode_tensor *decode_one(const struct piped_decoder *d, unsigned role, size_t k)
 {
     return k < d->role_count[role] ? &d->tensor[d->role[role][k]] : NULL;

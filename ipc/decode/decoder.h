@@ -99,6 +99,10 @@ const struct decode_tensor *decode_one(const struct piped_decoder *d, unsigned r
 /** decode_need() - the @count tensors of @role are those named, or the next ones of the model that
  * have no role. Return: 0; -EINVAL: there are fewer, or others are named. */
 int decode_need(struct piped_decoder *d, unsigned role, size_t count);
+/** decode_labels_fit() - compares the @classes of @t with the labels. @others: what else a row has,
+ * or "". Return: 0, also without labels; -EINVAL: there are more or fewer. */
+int decode_labels_fit(const struct piped_decoder *d, const struct decode_tensor *t, size_t classes,
+                      const char *others);
 int decode_bad(const struct decode_tensor *t, const char *why, ...)
     __attribute__((format(printf, 2, 3)));
 /** decode_grow() - makes room for @count elements of @bytes. Return: false: out of memory, and

@@ -46,6 +46,10 @@ static int check(struct piped_decoder *d)
     if (m.count > NONE || t->count > UINT32_MAX) {
         return decode_bad(t, "has more than %u classes", NONE);
     }
+    rc = m.numbers ? 0 : decode_labels_fit(d, t, base_max(m.count, (size_t)2), "");
+    if (rc < 0) {
+        return rc;
+    }
     all = calloc(1, sizeof(m) + m.count * sizeof(double));
     d->mask_classes = malloc(m.height * m.width);
     d->scratch = all;

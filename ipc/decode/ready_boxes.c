@@ -37,7 +37,7 @@ static int check_indices(const struct piped_decoder *d, size_t rows)
     if (last_dim(i) != 3) {
         return decode_bad(i, "is to be \"indices\": it needs rows of batch, class and box");
     }
-    return s && last_dim(s) == rows ? 0
+    return s && last_dim(s) == rows ? decode_labels_fit(d, s, s->count / rows, "")
            : s ? decode_bad(s, "is to be \"scores\": its last dimension must be the %zu boxes",
                             rows)
                : ipc_client_error(-EINVAL, "key 'tensors': \"indices\" needs \"scores\" too");

@@ -164,7 +164,8 @@ static int check(struct piped_decoder *d)
         return decode_bad(s.of[OUTPUT_AS_SCORES].tensor[0],
                           "has one class, which is the background unless \"background\" is false");
     }
-    rc = d->set.coding == OUTPUT_PLAIN ? 0 : make_priors(d, &s);
+    rc = decode_labels_fit(d, s.of[OUTPUT_AS_SCORES].tensor[0], d->classes, "");
+    rc = rc < 0 || d->set.coding == OUTPUT_PLAIN ? rc : make_priors(d, &s);
     return rc < 0 ? rc : keep(d, &s);
 }
 

@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base.h"
@@ -31,7 +32,7 @@ static size_t level_anchors(const struct piped_decoder *d, size_t level)
 static int check_fields(struct piped_decoder *d, const struct decode_tensor *t, size_t fields)
 {
     size_t points = d->set.keypoints * d->set.keypoint_numbers, first = before_classes(d);
-    size_t labels = json_array_size(d->labels);
+    char others[80];
 
     if (fields < first + points + (first == 4)) {
         return decode_bad(t, "has %zu numbers a box, at least %zu are needed; \"layout\" may help",
@@ -41,13 +42,8 @@ static int check_fields(struct piped_decoder *d, const struct decode_tensor *t, 
         return decode_bad(t, "has another number of classes than the first level");
     }
     d->classes = fields - first - points;
-    if (labels && labels != d->classes) {
-        return decode_bad(t,
-                          "has %zu classes (%zu numbers a box, %zu of others) and %zu labels; "
-                          "\"objectness\", \"keypoints\" or \"layout\" may help",
-                          d->classes, fields, first + points, labels);
-    }
-    return 0;
+    snprintf(others, sizeof(others), " (%zu numbers a box, %zu of others)", fields, first + points);
+    return decode_labels_fit(d, t, d->classes, others);
 }
 
 static size_t expected(const struct piped_decoder *d)

@@ -15,8 +15,10 @@
 #define OUTPUTS 4u
 #define AREA_MAX ((size_t)1 << 16)
 
-#define HEAD                                                                                       \
-    "{\"width\": 32, \"height\": 24, \"fit\": \"letterbox\", \"labels\": [\"a\"], \"output\": "
+#define HEAD_OF(labels)                                                                            \
+    "{\"width\": 32, \"height\": 24, \"fit\": \"letterbox\", "                                     \
+    "\"labels\": [" labels "], \"output\": "
+#define HEAD HEAD_OF("\"a\"")
 static const struct {
     const char *text;
     const char *outputs; /* how many; type, rank, dims */
@@ -31,18 +33,17 @@ static const struct {
           "\"product\","
           " \"anchors\": [[[9, 9]], [[20, 20]]]}}",
      "\2\1\5\1\1\3\4\6\1\5\1\1\2\2\6", 15},
-    {HEAD
-     "{\"decode\": \"ssd\", \"coding\": \"priors\", \"strides\": [16], \"anchors\": [[[8, 8]]],"
-     " \"keypoints\": 1}}",
+    {HEAD_OF("\"a\", \"b\"") "{\"decode\": \"ssd\", \"coding\": \"priors\", \"strides\": [16], "
+                             "\"anchors\": [[[8, 8]]], \"keypoints\": 1}}",
      "\3\1\3\1\4\4\1\3\1\4\2\1\3\1\4\2", 16},
-    {HEAD "{\"decode\": \"boxes\", \"tensors\": {\"boxes\": \"o0\", \"scores\": \"o1\", "
-          "\"indices\": \"o2\"}}}",
+    {HEAD_OF("\"a\", \"b\"") "{\"decode\": \"boxes\", \"tensors\": {\"boxes\": \"o0\", \"scores\": "
+                             "\"o1\", \"indices\": \"o2\"}}}",
      "\3\1\3\1\5\4\1\3\1\2\5\3\2\6\3", 15},
     {HEAD "{\"decode\": \"boxes\"}}", "\1\1\3\1\5\6", 6},
     {HEAD "{\"decode\": \"dbnet\", \"least\": 0}}", "\1\1\4\1\1\30\40", 7},
     {HEAD "{\"decode\": \"ctc\", \"alphabet\": [\"x\", \"y\"]}}", "\1\1\3\1\11\3", 6},
     {HEAD "{\"decode\": \"keypoints\"}}", "\1\1\4\1\5\6\10", 7},
-    {HEAD "{\"decode\": \"mask\"}}", "\1\1\4\1\3\6\10", 7},
+    {HEAD_OF("\"a\", \"b\", \"c\"") "{\"decode\": \"mask\"}}", "\1\1\4\1\3\6\10", 7},
 };
 
 size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)

@@ -295,6 +295,9 @@ def test_what_does_not_fit_is_refused_at_the_load():
         path = fixed("bad", [1, 3], [1.0, 5.0, 2.0], output)
         code, _, err = run("models", "load", "bad", path)
         check(code == 1 and part in err, output, code, err)
+    path = fixed("bad", [1, 3, 1, 2], [0.0] * 6, {"decode": "mask"}, labels=["cat", "dog"])
+    code, _, err = run("models", "load", "bad", path)
+    check(code == 1 and "has 3 classes and 2 labels; give one for each class, first the background's" in err, code, err)
 
 
 def test_faces_of_a_real_detector():

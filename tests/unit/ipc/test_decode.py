@@ -452,6 +452,17 @@ def test_what_does_not_fit_is_refused(run):
             ({"decode": "yolo"}, [boxes], None, "output boxes [1, 8, 4] has 4 numbers a box, at least 5"),
             ({"decode": "yolo"}, [("o", [1, 99, 85], [0.0] * 8415, F32)], ["l"] * 80, "81 classes (85 numbers a box, 4 of others) "
              "and 80 labels; \"objectness\""),
+            ({"decode": "ssd"}, [boxes, scores], ["cat", "dog"],
+             "output scores [1, 8, 3] has 3 classes and 2 labels; give one for each class, first the background's"),
+            ({"decode": "ssd", "background": False}, [boxes, scores], ["cat"] * 4,
+             "and 4 labels; give one for each class, from class 0"),
+            ({"decode": "mask"}, [("o", [1, 3, 2, 2], [0.0] * 12, F32)], ["cat", "dog"],
+             "has 3 classes and 2 labels; give one for each class, first"),
+            ({"decode": "mask"}, [("o", [1, 1, 2, 2], [0.0] * 4, F32)], ["cat"], "has 2 classes and 1 labels"),
+            ({"decode": "mask"}, [("o", [1, 2, 2], [0] * 4, I64)], ["cat"], None),
+            ({"decode": "boxes", "tensors": {"boxes": "b", "scores": "s", "indices": "i"}},
+             [("b", [1, 8, 4], [0.0] * 32, F32), ("s", [1, 3, 8], [0.0] * 24, F32), ("i", [1, 3], [0] * 3, I64)], ["cat", "dog"],
+             "output s [1, 3, 8] has 3 classes and 2 labels"),
             ({"decode": "yolo", "head": "yolox", "strides": [8, 16]}, [("o", [1, 9, 6], [0.0] * 54, F32)], None,
              "has 9 cells of 1; the strides make 60 of 1"),
             ({"decode": "ssd"}, [boxes], None, "\"scores\" needs 1 outputs of the model and gets 0"),
@@ -470,7 +481,7 @@ def test_what_does_not_fit_is_refused(run):
             ({"decode": "keypoints"}, [boxes], None, "must be a map for each point"),
             ({"decode": "mask"}, [("o", [5], [0.0] * 5, F32)], None, "must be [1, classes, height, width]")):
         got = run(settings, tensors, labels=labels)
-        check(part is None or (got.get("code") in (-22, -61) and part in got["error"]), settings, got, part)
+        check("objects" in got if part is None else got.get("code") in (-22, -61) and part in got["error"], settings, got, part)
     got = run({"decode": "mask"}, [("o", [1, 1, 2, 2], [0.0] * 4, F32)], size=(0, 0))
     check("needs a model whose input is a picture" in got["error"], got)
 
