@@ -20,7 +20,7 @@ static int check(struct piped_decoder *d)
 }
 
 /* Boxes of the classes whose probability is @least, the best @most. Those that a probability cannot
- * tell apart are ordered by what the model gives. */
+ * tell apart are ordered by what the model gives. Beside NaN or infinity no class is the best. */
 static void find_best(struct piped_decoder *d, double least, size_t most)
 {
     const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
@@ -33,7 +33,14 @@ static void find_best(struct piped_decoder *d, double least, size_t most)
     for (size_t k = 0; k < d->classes; k++) {
         struct decode_box b = {.score = (double)t->values[k], .number = (int32_t)k, .order = k};
 
-        if (p[k] >= least && isfinite(p[k])) {
+        if (!(p[k] < INFINITY)) {
+            d->failed = ipc_client_error(-EDOM,
+                                         "output %s has a score that is infinite or not a number, "
+                                         "so no class is the best",
+                                         t->name);
+            return;
+        }
+        if (p[k] >= least && p[k] > -INFINITY) {
             decode_add_box(d, &b);
         }
     }
@@ -59,11 +66,11 @@ int piped_decode_classes(struct piped_decoder *d, const void *output, uint32_t m
                                 output_kind_words[d->set.kind]);
     }
     d->box_count = 0;
-    d->failed = false;
+    d->failed = 0;
     decode_take(d, output, NULL);
     find_best(d, -INFINITY, most);
     if (d->failed || !decode_grow(d, &d->best, &d->best_size, d->box_count, sizeof(*d->best))) {
-        return ipc_client_error(-ENOMEM, "out of memory");
+        return d->failed;
     }
     for (size_t i = 0; i < d->box_count; i++) {
         const struct decode_box *b = &d->boxes[i];

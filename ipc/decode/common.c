@@ -78,7 +78,7 @@ bool decode_grow(struct piped_decoder *d, void *list, size_t *size, size_t count
         grown = realloc(old, all);
     }
     if (!grown) {
-        d->failed = true;
+        d->failed = ipc_client_error(-ENOMEM, "out of memory");
         return false;
     }
     memcpy(list, &grown, sizeof(grown));
@@ -88,7 +88,8 @@ bool decode_grow(struct piped_decoder *d, void *list, size_t *size, size_t count
 
 void decode_add_box(struct piped_decoder *d, const struct decode_box *b)
 {
-    if (decode_grow(d, &d->boxes, &d->box_size, d->box_count + 1, sizeof(*d->boxes))) {
+    if (isfinite(b->x1) && isfinite(b->y1) && isfinite(b->x2) && isfinite(b->y2) &&
+        decode_grow(d, &d->boxes, &d->box_size, d->box_count + 1, sizeof(*d->boxes))) {
         d->boxes[d->box_count++] = *b;
     }
 }

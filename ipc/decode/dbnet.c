@@ -252,7 +252,7 @@ static void take_region(struct piped_decoder *d, struct dbnet *b, const float *m
         return;
     }
     score = mean_in(d, b, map, &r);
-    if (!(score >= d->set.score)) {
+    if (!decode_scored(d, score)) {
         return;
     }
     out = r.half[0] * r.half[1] / (r.half[0] + r.half[1]) * d->set.unclip;

@@ -204,8 +204,7 @@ static bool finish_box(const struct piped_decoder *d, const struct decode_box *b
     double y1 = clipped(decode_y(d, b->y1), d->height), y2 = clipped(decode_y(d, b->y2), d->height);
     double scale = ((double)d->x.src / d->x.dst) * ((double)d->y.src / d->y.dst);
 
-    if (!isfinite(b->x1) || !isfinite(b->y1) || !isfinite(b->x2) || !isfinite(b->y2) ||
-        !(x2 >= x1 && y2 >= y1)) {
+    if (!(x2 >= x1 && y2 >= y1)) {
         return false;
     }
     ret->x = (float)x1;
@@ -260,13 +259,13 @@ int piped_decode(struct piped_decoder *d, const void *output, const uint64_t *ro
     d->height = picture ? height : in_h;
     picture_fit(d->fit, d->width, d->height, in_w, in_h, &d->x, &d->y);
     d->box_count = d->point_count = d->text_bytes = 0;
-    d->failed = false;
+    d->failed = 0;
     d->result = (struct piped_decoded){0};
     decode_take(d, output, rows);
     d->kind->run(d);
     finish(d);
     if (d->failed) {
-        return ipc_client_error(-ENOMEM, "out of memory");
+        return d->failed;
     }
     *ret = &d->result;
     return 0;

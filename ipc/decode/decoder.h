@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <math.h>
 #include <stdbool.h>
 
 #include "ipc/client.h"
@@ -75,7 +76,7 @@ struct piped_decoder {
     void *scratch; /* of the kind: allocated by its check */
     struct piped_mask mask;
     uint8_t *mask_classes;
-    bool failed; /* out of memory */
+    int failed; /* why there is no result, with piped_last_error(): -ENOMEM, -EDOM; or 0 */
     struct piped_decoded result;
 };
 
@@ -108,6 +109,13 @@ int decode_bad(const struct decode_tensor *t, const char *why, ...)
 /** decode_grow() - makes room for @count elements of @bytes. Return: false: out of memory, and
  * d->failed is set. */
 bool decode_grow(struct piped_decoder *d, void *list, size_t *size, size_t count, size_t bytes);
+/** decode_scored() - Return: whether @score makes an object: a float can hold it, and it is not
+ * below the least. Others must not take part in non-maximum suppression. */
+static inline bool decode_scored(const struct piped_decoder *d, double score)
+{
+    return score >= d->set.score && isfinite((float)score);
+}
+/** decode_add_box() - adds @b, unless a corner is infinite or NaN. */
 void decode_add_box(struct piped_decoder *d, const struct decode_box *b);
 void decode_add_point(struct piped_decoder *d, double u, double v, double score);
 /** decode_x(), decode_y() - a coordinate of the input as one of the picture. */

@@ -87,7 +87,7 @@ static void add(struct piped_decoder *d, double u, double v, double score, struc
     }
     decode_add_point(d, u, v, score);
     b->point_count++;
-    if (score >= d->set.score && score > 0) {
+    if (decode_scored(d, score) && score > 0) {
         b->x1 = fmin(b->x1, u);
         b->y1 = fmin(b->y1, v);
         b->x2 = fmax(b->x2, u);

@@ -23,7 +23,8 @@
  * Objects are clipped to the picture. A stream of tensors has no picture: coordinates are then
  * those of the model's input.
  *
- * Values that are NaN never make an object; boxes with an infinite corner are left out.
+ * What has a score or a corner that is NaN or infinite is no object. Beside such a score no class
+ * is the best, so the decoder `classes` fails with -EDOM.
  *
  * Threads: one thread at a time may use a decoder. Different decoders are independent.
  *
@@ -115,7 +116,8 @@ PIPED_API struct piped_decoder *piped_decoder_free(struct piped_decoder *d);
  * @width, @height: of the picture that was sent; 0: no picture, coordinates of the model's input
  * @ret: the result, which the decoder owns, valid until its next call
  *
- * May allocate. Return: 0; -EINVAL: a size of 0; -ENOMEM.
+ * May allocate. Return: 0; -EINVAL: a size of 0; -EDOM: a class has the score NaN or infinity;
+ * -ENOMEM.
  */
 PIPED_API int piped_decode(struct piped_decoder *d, const void *output, const uint64_t *rows,
                            uint32_t width, uint32_t height, const struct piped_decoded **ret);
@@ -151,7 +153,8 @@ struct piped_class {
  * @ret: the classes, the best first; the decoder owns them, valid until its next call
  * @ret_count: how many
  *
- * May allocate. Return: 0; -EINVAL: "decode" is not "classes"; -ENOMEM.
+ * May allocate. Return: 0; -EINVAL: "decode" is not "classes"; -EDOM: a score is NaN or infinity;
+ * -ENOMEM.
  */
 PIPED_API int piped_decode_classes(struct piped_decoder *d, const void *output, uint32_t most,
                                    const struct piped_class **ret, uint32_t *ret_count);

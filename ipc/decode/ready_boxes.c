@@ -100,8 +100,7 @@ static void take(struct piped_decoder *d, const double *numbers, struct decode_b
 {
     decode_corners(d, numbers, d->set.column, d->set.column_count, b);
     b->order = d->box_count;
-    if (b->score >= d->set.score && isfinite(b->score) && isfinite(b->x1) && isfinite(b->y1) &&
-        isfinite(b->x2) && isfinite(b->y2)) {
+    if (decode_scored(d, b->score)) {
         decode_add_box(d, b);
     }
 }
@@ -148,7 +147,7 @@ static void run_indices(struct piped_decoder *d)
             decode_corners(d, n, d->set.column, d->set.column_count, &b);
             straighten(&b);
             b.order = d->box_count;
-            if (b.score >= d->set.score && isfinite(b.score)) {
+            if (decode_scored(d, b.score)) {
                 decode_add_box(d, &b);
             }
         }

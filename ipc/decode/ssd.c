@@ -263,13 +263,11 @@ static void run(struct piped_decoder *d)
         struct decode_box b = {.order = row};
 
         score_of(d, s, row, &b);
-        if (!(b.score >= d->set.score)) {
+        if (!decode_scored(d, b.score)) {
             continue;
         }
         box_of(d, s, row, &b);
-        if (isfinite(b.x1) && isfinite(b.y1) && isfinite(b.x2) && isfinite(b.y2)) {
-            decode_add_box(d, &b);
-        }
+        decode_add_box(d, &b);
     }
     decode_nms(d);
     for (size_t i = 0; i < d->box_count; i++) {

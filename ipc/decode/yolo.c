@@ -165,7 +165,7 @@ static void add_row(struct piped_decoder *d, const float *values, const struct d
     double t[4];
 
     score_of(d, values, v, cell, anchor, &b);
-    if (!(b.score >= d->set.score)) {
+    if (!decode_scored(d, b.score)) {
         return;
     }
     for (size_t i = 0; i < 4; i++) {
@@ -177,9 +177,7 @@ static void add_row(struct piped_decoder *d, const float *values, const struct d
         decode_corners(d, t, d->set.column_count ? d->set.column : NULL, 4, &b);
     }
     b.point_first = (uint32_t)cell; /* until the points are added */
-    if (isfinite(b.x1) && isfinite(b.y1) && isfinite(b.x2) && isfinite(b.y2)) {
-        decode_add_box(d, &b);
-    }
+    decode_add_box(d, &b);
 }
 
 static void run_levels(struct piped_decoder *d)

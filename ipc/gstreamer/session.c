@@ -158,6 +158,8 @@ PipedResult *pgst_session_next(struct pgst_session *s, gboolean raw)
     if (f->status == PIPED_OK && s->decoder &&
         piped_decode_frame(s->decoder, s->stream, f, &decoded) < 0) {
         decoded = NULL;
+        g_free(s->undecoded);
+        s->undecoded = g_strdup(piped_last_error());
     }
     r = pgst_result_new(s->model, f->status, s->stream, f, decoded, raw);
     g_mutex_unlock(&s->lock);

@@ -25,7 +25,7 @@ struct pgst_session {
     struct piped *client;
     struct piped_stream *stream;
     struct piped_decoder *decoder; /* NULL: the model does not say how */
-    char *undecoded;               /* owned: why there is none, until it is said; or NULL */
+    char *undecoded;               /* owned: why there is none, or no result; until it is said */
     gboolean said_trouble;         /* since it lost its daemon */
     char *model;                   /* of the settings */
     guint64 reconnects;            /* that the decoder is of */

@@ -145,12 +145,15 @@ int infer_report_item(struct infer *in, struct infer_item *item)
     int rc = item->drawn;
 
     if (item->error || !item->report) {
-        ctl_say("%s: %s", in->files[item->file].name, item->error ? item->error : "out of memory");
+        const char *why = item->error ? item->error : "out of memory";
+
+        ctl_say("%s: %s", in->files[item->file].name, why);
         in->failed++;
-        item->report = item->report
-                           ? item->report
-                           : json_pack("{s:s, s:I, s:s?}", "file", in->files[item->file].name,
-                                       "frame", (json_int_t)item->frame, "error", item->error);
+        if (!item->report) {
+            item->report = json_pack("{s:s, s:I}", "file", in->files[item->file].name, "frame",
+                                     (json_int_t)item->frame);
+        }
+        json_object_set_new(item->report, "error", json_string(why));
     } else {
         if (in->expected) {
             size_t index = (size_t)(item - in->items);

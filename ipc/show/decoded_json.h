@@ -12,5 +12,5 @@ void shw_json(json_t *report, const struct piped_decoded *r);
 size_t shw_json_bytes(const struct piped_decoded *r);
 /** shw_top() - the best @most classes of a frame's output area as [{class, label, score,
  * probability}]. @d: may be NULL. Threads: the decoder's. Return: new reference; NULL: the model
- * is not a classifier. */
+ * is not a classifier, or a score is NaN or infinite. */
 json_t *shw_top(struct piped_decoder *d, const void *output, size_t most);

@@ -15,7 +15,7 @@ import python_client
 from daemon import Daemon, check, equal, main
 from http_models import png_of
 from http_server import PIPED_HTTP, Http
-from test_outputs import FOLDER, H, W, floats, integers, node, ppm, write
+from test_outputs import FOLDER, H, W, fixed, floats, integers, node, ppm, write
 
 SCORES = [1.0, 4.5, 2.0, -1.0, 4.0, 0.5]
 LABELS = ["ant", "bee", "cat", "dog", "eel", "fox"]
@@ -147,6 +147,28 @@ def by_every_door():
             print("  %s: %s" % (door.__name__, "not here: " + reason if reason else "ok"))
 
 
+def no_class_is_the_best_beside_infinity():
+    """Nor beside NaN, which softmax makes of it: no door names one, and each says why."""
+    why, values = "output answer has a score that is infinite or not a number, so no class is the best", [1.0, math.inf, 2.0, -1.0]
+    paths = {n: fixed(n, [1, 4], values, output) for n, output in (("endless", None), ("endless_none", KINDS["logits_none"][1]))}
+    with Daemon(models=paths) as d:
+        for name in paths:
+            answer, = d.pipectl("infer", "--model", name, picture(), expect=1)
+            equal((answer["top"], answer["error"]), ([], why))
+            if os.path.exists(PIPED_HTTP):
+                with Http(d) as h, open(picture(), "rb") as f:
+                    png = png_of(W, H, 3, f.read()[-3 * W * H:])
+                    for query, code, words in (("decode=1", 500, why), ("top=2", 400, "infinite or not a number")):
+                        status, _, answer = h.request("POST", "/v2/models/%s/infer?%s" % (name, query), png,
+                                                      {"Content-Type": "image/png"})
+                        check(status == code and words in answer["error"], query, status, answer)
+            if not python_client.why_not():
+                with python_client.piped.connect(d.frames_path) as p, p.stream(name, pixfmt="rgb24", size=(W, H)) as s:
+                    a = s.run(python_client.np.full((H, W, 3), 90, "u1"))
+                    python_client.raises(python_client.piped.Error, why, a.top)
+                    python_client.raises(python_client.piped.Error, why, a.decoded)
+
+
 def ssd(name, end, activation, tensors=None):
     """Boxes and scores of two candidates; the scores end in `end`. tensors: what the sidecar names; the scores come first then."""
     nodes = [node("GlobalAveragePool", ["input"], "mean"), node("Flatten", ["mean"], "flat"),
@@ -187,6 +209,6 @@ def an_activation_too_many_is_warned_about():
 
 if __name__ == "__main__":
     try:
-        main([by_every_door, an_activation_too_many_is_warned_about])
+        main([by_every_door, no_class_is_the_best_beside_infinity, an_activation_too_many_is_warned_about])
     finally:
         shutil.rmtree(FOLDER, ignore_errors=True)

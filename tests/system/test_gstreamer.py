@@ -4,6 +4,7 @@
 the pad of texts, messages, and what the overlay draws.
 """
 import json
+import math
 import os
 import random
 import re
@@ -12,6 +13,7 @@ import struct
 import tempfile
 
 import pyclient as pc
+import test_outputs
 from daemon import ROOT, check, equal
 from gst import SINK, Served, main, missing, not_by_launch
 from test_outputs import at, read_png
@@ -232,13 +234,14 @@ def what_cannot_be_drawn_is_said_once():
     and not of a classifier, whose classes are known without a key."""
     if not_by_launch():
         return not_by_launch()
-    with Served() as d:
-        for element, times in (("model=silent", 1), ("model=silent raw-outputs=true", 0), ("model=digits", 0),
-                               ("model=yolo", 0)):
+    endless = test_outputs.fixed("endless", [1, 3], [1.0, math.inf, 2.0], None)
+    unknown = "(key output)", "pipectl models inspect FILE --write-sidecar"
+    with Served(models=dict(test_outputs.networks(), endless=endless)) as d:
+        for element, parts in (("model=silent", unknown), ("model=silent raw-outputs=true", ()), ("model=digits", ()),
+                               ("model=endless", ("no class is the best",)), ("model=yolo", ())):
             said = d.launch("videotestsrc num-buffers=20 ! pipedinfer %s ! pipedoverlay ! fakesink" % element)
-            equal(len(re.findall("^WARNING: from element", said, re.M)), times, said)
-            for part in ("nothing to draw: ", "(key output)", "pipectl models inspect FILE --write-sidecar") if times else ():
-                check(part in said, element, said)
+            equal(len(re.findall("^WARNING: from element", said, re.M)), bool(parts), said)
+            check(all(part in said for part in ("nothing to draw: ", *parts)) or not parts, element, said)
     return None
 
 

@@ -79,7 +79,8 @@ class Answer:
         return outputs[which] if isinstance(which, str) else outputs[self._stream.outputs[which].name]
 
     def top(self, count: int = 5) -> List[Top]:
-        """The best classes of a classifier, with the labels of its sidecar; of other models none."""
+        """The best classes of a classifier, with the labels of its sidecar; of other models none. Raises Error if the
+        score of a class is infinite or NaN."""
         try:
             return best_classes(self._stream, self.outputs, self._rows, count)
         except Error as e:
@@ -89,7 +90,7 @@ class Answer:
 
     def decoded(self) -> Decoded:
         """Objects, points, text or a mask, in pixels of the picture that was sent, as the sidecar of the model says.
-        Raises Error if it says nothing."""
+        Raises Error if it says nothing, or if the score of a class is infinite or NaN."""
         return decode(self._stream, self.outputs, self._rows, self.size)
 
     def copy(self) -> "Answer":

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from errno import EINVAL
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple
 
 import numpy as np
@@ -88,8 +89,9 @@ class Decoder:
         """output: the whole output area, contiguous."""
         with self._lock:
             ret = ffi.new("struct piped_decoded **")
-            if lib.piped_decode(self._d, ffi.from_buffer(output), rows, size[0], size[1], ret) < 0:
-                raise Error(last_error())
+            rc = lib.piped_decode(self._d, ffi.from_buffer(output), rows, size[0], size[1], ret)
+            if rc < 0:
+                raise Error(last_error(), -rc)
             r = ret[0]
             objects = tuple(self._object(r, r.objects[i]) for i in range(r.object_count))
             return Decoded(str(_text(r.kind)), int(r.width), int(r.height), objects, _text(r.text), float(r.text_score),
@@ -99,8 +101,11 @@ class Decoder:
         """The best classes; none if the model is not a classifier. output: as of decode()."""
         with self._lock:
             ret, count = ffi.new("struct piped_class **"), ffi.new("uint32_t *")
-            if lib.piped_decode_classes(self._d, ffi.from_buffer(output), most, ret, count) < 0:
+            rc = lib.piped_decode_classes(self._d, ffi.from_buffer(output), most, ret, count)
+            if rc == -EINVAL:
                 return []
+            if rc < 0:
+                raise Error(last_error(), -rc)
             found = (ret[0][i] for i in range(count[0]))
             return [Top(int(c.number), _text(c.label), float(c.score), float(c.probability)) for c in found]
 

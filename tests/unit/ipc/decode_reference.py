@@ -7,6 +7,7 @@ dicts of x1, y1, x2, y2, score, number, order and points.
 import math
 
 NAN = float("nan")
+FLOAT_MAX = 3.4028235e38
 
 
 def sigmoid(v):
@@ -126,7 +127,7 @@ def yolo(settings, rows, grid, size):
     for i, r in enumerate(rows):
         last = len(r) - k * each
         number, score = scored(settings, r[first:last], r[4] if first == 5 else 1, head in ("yolov5", "yolov3"))
-        if not score >= settings.get("score", 0.25):
+        if not settings.get("score", 0.25) <= score < FLOAT_MAX:
             continue
         n = r[:4]
         if head != "decoded":
@@ -157,7 +158,7 @@ def ssd(settings, boxes, scores, objectness, points, priors, size):
             score *= sigmoid(o) if settings.get("activation") == "sigmoid" else o
             if settings["objectness"] == "root":
                 score = math.sqrt(score) if score >= 0 else NAN
-        if not score >= settings.get("score", 0.25):
+        if not settings.get("score", 0.25) <= score < FLOAT_MAX:
             continue
         flat = points[i] if points else []
         if priors:
