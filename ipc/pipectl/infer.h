@@ -58,7 +58,7 @@ struct infer {
     char not_floats[256];             /* why raw files do not fit; "": they do */
     FILE *raw;
     struct piped_decoder *decoder;                    /* NULL: see not_decoded */
-    char not_decoded[256];                            /* why there is no decoder ... */
+    char not_decoded[256];                            /* why there is none that fits, or "" ... */
     bool said;                                        /* ... and that was printed */
     size_t drawn;                                     /* files of --draw */
     uint32_t video_width, video_height, video_format; /* --video */

@@ -2,9 +2,23 @@
 /* pipectl infer: what a decoder found, as lines. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "ipc/pipectl/infer.h"
 #include "shown_print.h"
+
+/* --expect compares the best class. */
+static void need_classes(struct infer *in, const struct piped_stream *s)
+{
+    json_t *j = json_loads(piped_stream_description(s), 0, NULL);
+    const char *kind = ctl_text(json_object_get(j, "output"), "decode");
+
+    if (strcmp(kind, "classes") != 0) {
+        snprintf(in->not_decoded, sizeof(in->not_decoded),
+                 "the model's outputs are %s, and not the scores of classes", kind);
+    }
+    json_decref(j);
+}
 
 /* Finds out how to decode. If nothing says how, that is told once, unless raw values are wanted. */
 void infer_find_decoder(struct infer *in, const struct piped_stream *s)
@@ -16,8 +30,11 @@ void infer_find_decoder(struct infer *in, const struct piped_stream *s)
 
     if (rc < 0) {
         snprintf(in->not_decoded, sizeof(in->not_decoded), "%s", piped_last_error());
+    } else if (in->expect_path) {
+        need_classes(in, s);
     }
-    if (rc < 0 && !in->said && !in->draw_path && !(rc == -ENODATA && in->raw_path)) {
+    if (rc < 0 && !in->said && !in->draw_path && !in->expect_path &&
+        !(rc == -ENODATA && in->raw_path)) {
         in->said = true;
         ctl_say("the outputs are not decoded: %s", in->not_decoded);
     }

@@ -191,8 +191,8 @@ int infer_prepare(struct infer *in)
         ctl_say("%s: %s", in->raw_path, strerror(errno));
         return CTL_FAILED;
     }
-    if (in->draw_path && !in->decoder) {
-        ctl_say("--draw: %s", in->not_decoded);
+    if ((in->draw_path || in->expect_path) && in->not_decoded[0]) {
+        ctl_say("--%s: %s", in->draw_path ? "draw" : "expect", in->not_decoded);
         return CTL_FAILED;
     }
     in->results = json_array();

@@ -182,6 +182,20 @@ def test_text_points_and_classes():
           "docs/outputs.md says how to write it" in err, err)
 
 
+def test_only_a_classifier_has_the_expected_class():
+    grey, labels = ppm("grey.ppm", 120, 48, lambda x, y: (90, 90, 90)), os.path.join(FOLDER, "labels")
+    with open(labels, "w", encoding="ascii") as f:
+        f.write("1\n")
+    for model, part in (("yolo", "--expect: the model's outputs are yolo, and not the scores of classes"),
+                        ("silent", "--expect: the model's sidecar does not say how to decode its outputs")):
+        code, out, err = run("infer", "--model", model, "--expect", labels, grey)
+        check(code == 1 and out == "" and part in err and "not decoded" not in err, model, code, out, err)
+    code, out, err = run("infer", "--model", "plain", "--expect", labels, grey)
+    equal((code, out), (0, "accuracy 100.00 % (1 of 1)\n"), err)
+    code, out, err = run("infer", "--model", "yolo", "--expect", labels, grey + ".gone")
+    check(code == 1 and "No such file" in err and "--expect" not in err, code, out, err)
+
+
 def test_a_mask_covers_what_it_should():
     red = ppm("red.ppm", 128, 48, lambda x, y: (255, 0, 0) if 32 <= x < 64 and y < 24 else (0, 255, 0))
     answer = infer("mask", red)[0]
