@@ -40,6 +40,16 @@ void infer_find_decoder(struct infer *in, const struct piped_stream *s)
     }
 }
 
+/* A number of JSON times @scale, with one digit; "-": it was NaN or infinite. */
+static void print_number(const json_t *v, double scale)
+{
+    if (json_is_number(v)) {
+        printf("%.1f", scale * json_number_value(v));
+    } else {
+        printf("-");
+    }
+}
+
 static void print_name(const json_t *o)
 {
     const char *label = json_string_value(json_object_get(o, "label"));
@@ -73,8 +83,10 @@ static void print_object(const json_t *report, const json_t *o)
     }
     json_array_foreach(points, i, p)
     {
-        printf(" %.1f,%.1f", json_number_value(json_array_get(p, 0)),
-               json_number_value(json_array_get(p, 1)));
+        printf(" ");
+        print_number(json_array_get(p, 0), 1);
+        printf(",");
+        print_number(json_array_get(p, 1), 1);
     }
     printf("\n");
 }
@@ -86,7 +98,9 @@ void infer_print_decoded(const json_t *report)
     size_t i;
 
     if (text) {
-        shown_printf("  %.1f %%  %s\n", 100 * ctl_real(report, "text_score"), text);
+        printf("  ");
+        print_number(json_object_get(report, "text_score"), 100);
+        shown_printf(" %%  %s\n", text);
     }
     json_array_foreach(objects, i, o)
     {

@@ -182,6 +182,17 @@ def test_text_points_and_classes():
           "docs/outputs.md says how to write it" in err, err)
 
 
+def test_what_is_not_a_number_is_shown_as_none():
+    grey, nan = ppm("grey.ppm", 120, 48, lambda x, y: (90, 90, 90)), float("nan")
+    pose = {"decode": "yolo", "layout": "rows", "keypoints": 2, "keypoint_numbers": 2}
+    text = {"decode": "ctc", "alphabet": ["a", "b"]}
+    for name, values, output, line in (("points", [32, 24, 20, 20, 0.9, 16, 12, nan, 24], pose, "points 30.0,12.0 -,24.0\n"),
+                                       ("endless", [0, float("inf"), 0], text, "  - %  a\n")):
+        DAEMON.pipectl("models", "load", name, fixed(name, [1, 1, len(values)], values, output))
+        said = infer(name, grey, as_json=False)
+        check(line in said, said)
+
+
 def test_only_a_classifier_has_the_expected_class():
     grey, labels = ppm("grey.ppm", 120, 48, lambda x, y: (90, 90, 90)), os.path.join(FOLDER, "labels")
     with open(labels, "w", encoding="ascii") as f:
