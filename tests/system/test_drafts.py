@@ -143,7 +143,8 @@ def of_page():
     found = {"ultraface": json.loads(re.search(r"```json\n(.*?)```", page, re.S).group(1))["output"]}
     for name, start in (("yolov8", "YOLOv8, v9, v11"), ("yolov5", "YOLOv5, v7"), ("yolox", "YOLOX"),
                         ("chosen", "YOLOv8 with `nms=True`"), ("yunet", "YuNet"), ("text", "PaddleOCR, detection"),
-                        ("movenet", "MoveNet"), ("mask", "semantic segmentation")):
+                        ("movenet", "MoveNet"), ("mask", "semantic segmentation that ends in scores"),
+                        ("ended", "semantic segmentation that ends in Softmax")):
         found[name] = json.loads(re.search(r"^\| %s[^|]*\| `(\{.*?\})`" % re.escape(start), page, re.M).group(1))
     return found
 
@@ -210,10 +211,11 @@ def what_is_not_boxes():
         ("probabilities", {"y": ((1, 10), {3: 9.0})}, {"ends": "Softmax"}, {"decode": "classes"}, {"fit": "crop"}, 3),
         ("movenet", {"y": ((1, 1, 17, 3), {0: 0.5, 1: 0.5, 2: 0.9})}, {}, page["movenet"],
          {"scale": 1, "mean": 0, "std": 1, "fit": "letterbox", "pad": 0}, None),
-        ("mask", {"y": maps}, {"ends": "Softmax"}, page["mask"], {"fit": "stretch"}, None),
+        ("logits", {"y": maps}, {}, page["mask"], {"fit": "stretch"}, None),
+        ("mask", {"y": maps}, {"ends": "Softmax"}, page["ended"], {"fit": "stretch"}, None),
         ("one-map", {"y": ((1, 1, SIDE, SIDE), {5: 1.0})}, {}, {"decode": "mask", "activation": "sigmoid"},
          {"fit": "stretch"}, None),
-        ("numbers", {"y": ((1, SIDE, SIDE), {5: 1}, I64)}, {}, page["mask"], {"fit": "stretch"}, None),
+        ("numbers", {"y": ((1, SIDE, SIDE), {5: 1}, I64)}, {}, page["ended"], {"fit": "stretch"}, None),
         ("text", {"sigmoid_0.tmp_0": ((1, 1, SIDE, SIDE), {})}, {"ends": "Sigmoid"}, page["text"],
          {"colour": "bgr", "mean": [0.485, 0.456, 0.406], "fit": "letterbox", "pad": "mean"}, None),
         ("reader", {"y": text}, {"height": 48}, {"decode": "ctc", "alphabet_file": "letters.txt", "space": True,
