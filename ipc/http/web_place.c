@@ -138,6 +138,7 @@ int web_place_stream(struct web_place *place, enum web_form form, const struct w
     int rc;
 
     *ret_fresh = false;
+    web_place_worked(place); /* of an attempt that was refused */
     if (f->stream && (picture > f->picture_bytes ||
                       !web_memory_claim(place->pool->memory, place->by, need->work_bytes))) {
         web_place_close_stream(place, form);

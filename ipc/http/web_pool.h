@@ -54,7 +54,8 @@ void web_pool_give(struct web_pool *p, struct web_place *place, bool broken);
  */
 int web_place_stream(struct web_place *place, enum web_form form, const struct web_need *need,
                      struct piped_stream **ret, bool *ret_fresh);
-/** web_place_worked() - gives @need->work_bytes back, if they were claimed. */
+/** web_place_worked() - gives @need->work_bytes back, if they were claimed. So do the next
+ * web_place_stream() and web_pool_give(). */
 void web_place_worked(struct web_place *place);
 /**
  * web_place_decoder() - what decodes the answers of the place's stream for a form, which is open

@@ -13,7 +13,7 @@ import zlib
 import test_outputs
 from daemon import BUILD, DIGITS, LIMIT_S, Daemon, check, equal
 from http_attacks import PNG, Slow, memory, png
-from http_models import png_of
+from http_models import JPEG as GREY, png_of
 from http_server import Http, main, wait
 from surroundings import needs
 
@@ -122,6 +122,22 @@ def what_outputs_mean_is_claimed():
         wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
 
 
+def refusals_leave_nothing_behind():
+    """Also where a stream that is open is opened anew, because what it says of the model may be old."""
+    picture, models = png(48, 40, 3), test_outputs.networks()
+    with Daemon(models={name: models[name] for name in ("silent", "mask")}) as d, \
+            Http(d, "--image-mpixels", "1", "--memory-mb", "1", "--body-mb", "0.1") as h:
+        for status, words, path, data in (
+                (400, "(key output)", "silent/infer?decode=1", picture), (400, "(key output)", "silent/infer?decode=1", GREY),
+                (400, "cannot be decoded", "silent/infer", picture[:-20]), (400, "not a whole", "silent/infer", picture[:20]),
+                (400, "top must be", "silent/infer?top=x", picture), (504, "deadline_exceeded", "silent/infer?timeout=1", picture),
+                (413, "--image-mpixels", "silent/infer", png(2000, 1000, 1)), (413, "eighths", "silent/infer", png(600, 600, 3)),
+                (503, "--memory-mb allows", "mask/infer", png(280, 1010, 3)), (404, "no such model", "other/infer", picture)):
+            for _ in range(3):
+                h.refused(status, words, h.request("POST", "/v2/models/" + path, data, PNG))
+            wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "%s, %s: leaves nothing behind" % (path, words))
+
+
 def polite(h, index, count):
     """One connection for each request. Return: how many were answered at the first try."""
     good = 0
@@ -189,5 +205,5 @@ def the_service_knows_users_by_a_socket_of_the_service_manager():
 
 
 main((slots_are_as_large_as_pictures, what_never_fits_is_refused_before_it_is_decoded, pictures_wait_for_memory,
-      trees_and_answers_are_claimed, what_outputs_mean_is_claimed, slow_users_leave_room_for_others,
+      trees_and_answers_are_claimed, what_outputs_mean_is_claimed, refusals_leave_nothing_behind, slow_users_leave_room_for_others,
       bodies_of_one_user_leave_memory_for_others, the_service_knows_users_by_a_socket_of_the_service_manager))
