@@ -9,6 +9,7 @@
 #include "base.h"
 #include "ipc/pipectl/picture.h"
 #include "ipc/pipectl/picture_rows.h"
+#include "shown_text.h"
 
 #define MAGIC "\x93NUMPY"
 
@@ -70,18 +71,69 @@ static int read_header(struct ctl_image *img, char **ret_text)
     return *ret_text ? 0 : -ENOMEM;
 }
 
-/* (height, width), or (height, width, 1 or 3) */
-static bool is_picture(const struct ctl_image *h)
+/* Reads the type of the elements. Return: the bytes of one; 0: it is not read. */
+static size_t read_type(const char *type, struct ctl_image *ret)
 {
-    return h->rank == 2 || (h->rank == 3 && (h->dim[2] == 1 || h->dim[2] == 3));
+    static const struct {
+        const char *name;
+        size_t bytes;
+        enum ctl_image_kind kind;
+    } types[] = {
+        {"'|u1'", 1, CTL_IMAGE_PIXELS}, {"'<f2'", 2, CTL_IMAGE_RAW}, {"'<f4'", 4, CTL_IMAGE_RAW}};
+
+    for (size_t i = 0; i < base_array_count(types); i++) {
+        if (strncmp(type, types[i].name, 5) == 0) {
+            ret->kind = types[i].kind;
+            ret->f16 = types[i].bytes == 2;
+            return types[i].bytes;
+        }
+    }
+    return 0;
+}
+
+/* (height, width), or (height, width, 1 or 3) */
+static int read_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
+{
+    if (img->rank != 2 && (img->rank != 3 || (img->dim[2] != 1 && img->dim[2] != 3))) {
+        return fail(ret_error, error_bytes,
+                    "an array of uint8 must be a picture: (height, width) or (height, width, 3)");
+    }
+    if (!picture_size_fits(img->dim[1], img->dim[0], ret_error, error_bytes)) {
+        return -EINVAL;
+    }
+    img->height = (uint32_t)img->dim[0];
+    img->width = (uint32_t)img->dim[1];
+    img->channels = img->rank == 3 ? (uint32_t)img->dim[2] : 1;
+    return 0;
+}
+
+/* So many elements as the shape says must be there; what follows them does not count. */
+static int read_bytes(struct ctl_image *img, size_t element, char *ret_error, size_t error_bytes)
+{
+    size_t have = img->data_bytes - img->pixels_at;
+    bool good = true;
+
+    img->bytes = element;
+    for (size_t i = 0; i < img->rank; i++) {
+        good = good && base_mul(img->bytes, img->dim[i], &img->bytes);
+    }
+    if (!good) {
+        return fail(ret_error, error_bytes, "broken header of an array of NumPy");
+    }
+    if (have < img->bytes && img->kind == CTL_IMAGE_PIXELS) {
+        picture_cut_short(have / (img->bytes / img->height), img->height, ret_error, error_bytes);
+    } else if (have < img->bytes) {
+        snprintf(ret_error, error_bytes, "the file is cut short: %zu of %zu elements are whole",
+                 have / element, img->bytes / element);
+    }
+    return have < img->bytes ? -EINVAL : 0;
 }
 
 int ctl_npy_open(struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
     base_autofree char *text = NULL;
     const char *type, *order;
-    size_t row_bytes;
-    bool picture;
+    size_t element;
 
     if (read_header(img, &text) < 0) {
         return fail(ret_error, error_bytes, "broken header of an array of NumPy");
@@ -95,33 +147,17 @@ int ctl_npy_open(struct ctl_image *img, char *ret_error, size_t error_bytes)
         return fail(ret_error, error_bytes,
                     "the array is in Fortran's order; save numpy.ascontiguousarray(a)");
     }
-    picture = strncmp(type, "'|u1'", 5) == 0;
-    img->f16 = strncmp(type, "'<f2'", 5) == 0;
-    if (!picture && !img->f16 && strncmp(type, "'<f4'", 5) != 0) {
-        return fail(ret_error, error_bytes,
-                    "the array's elements are no float32, float16 or uint8; use a.astype()");
+    element = read_type(type, img);
+    if (element == 0) {
+        snprintf(ret_error, error_bytes,
+                 "the array's elements are %.*s; uint8, and float32 and float16 in little-endian "
+                 "order, are read: save a.astype('float32')",
+                 (int)base_min(strcspn(type, ",}"), (size_t)20), type);
+        shown_clean(ret_error, "");
+        return -EINVAL;
     }
-    img->bytes = img->data_bytes - img->pixels_at;
-    img->kind = CTL_IMAGE_RAW;
-    if (picture) {
-        if (!is_picture(img)) {
-            return fail(ret_error, error_bytes,
-                        "an array of uint8 must be a picture: (height, width) or (height, width, "
-                        "3)");
-        }
-        if (!picture_size_fits(img->dim[1], img->dim[0], ret_error, error_bytes)) {
-            return -EINVAL;
-        }
-        img->kind = CTL_IMAGE_PIXELS;
-        img->height = (uint32_t)img->dim[0];
-        img->width = (uint32_t)img->dim[1];
-        img->channels = img->rank == 3 ? (uint32_t)img->dim[2] : 1;
-        row_bytes = (size_t)img->width * img->channels;
-        if (img->bytes < row_bytes * img->height) {
-            picture_cut_short(img->bytes / row_bytes, img->height, ret_error, error_bytes);
-            return -EINVAL;
-        }
-        img->bytes = row_bytes * img->height;
+    if (img->kind == CTL_IMAGE_PIXELS && read_size(img, ret_error, error_bytes) < 0) {
+        return -EINVAL;
     }
-    return 0;
+    return read_bytes(img, element, ret_error, error_bytes);
 }

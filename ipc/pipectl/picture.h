@@ -32,7 +32,7 @@ struct ctl_image {
     bool f16;                         /* raw: halves instead of floats */
     uint32_t width, height, channels; /* 1: GRAY8, 3: RGB24; raw: 0 */
     size_t rank, dim[CTL_DIMS_MAX];   /* raw, of an array of NumPy; else 0 */
-    size_t bytes;                     /* decoded: width * height * channels; raw: of the file */
+    size_t bytes;                     /* decoded: width * height * channels; raw: of the elements */
     size_t work_bytes;                /* compressed: what decoding takes besides */
     uint8_t *data;                    /* owned: the file */
     size_t data_bytes, pixels_at;     /* not compressed: where pixels or elements start */

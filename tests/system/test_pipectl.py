@@ -202,13 +202,21 @@ def test_arrays_of_numpy():
         saved("bad.npy", floats.reshape(2, 16, 16, 1)))
     bad(1, ["the array has the shape [512,1]"], "infer", saved("bad.npy", floats.reshape(512, 1)))
     equal(tops(write("tail.pgm", pgm + b"\n")), tops(path("grey.pgm")))
-    for array, word in ((floats.astype(np.float64), "a.astype()"), (np.asfortranarray(floats[0, 0]), "ascontiguousarray"),
+    for array, word in ((floats.astype(np.float64), "are '<f8'"), (floats.astype(">f4"), "are '>f4'; uint8, and float32"),
+                        (np.asfortranarray(floats[0, 0]), "ascontiguousarray"),
                         (grey.reshape(64), "must be a picture"), (floats[:, :, :3], "not a multiple of a frame")):
         bad(1, [word], "infer", saved("bad.npy", array))
     with open(path("grey.npy"), "rb") as f:
         whole = f.read()
     for cut in (11, 60, len(whole) - 1):
         bad(1, ["cut.npy"], "infer", write("cut.npy", whole[:cut]))
+    for name, size in (("two", 4), ("half", 2)):  # a frame is missing, and part of one; what follows an array is not of it
+        with open(path(name + ".npy"), "rb") as f:
+            whole = f.read()
+        for cut in (256 * size, 1):
+            bad(1, ["the file is cut short: %d of 512 elements are whole" % (512 - -(-cut // size))], "infer",
+                write("cut.npy", whole[:-cut]))
+        equal(tops(write("both.npy", whole + whole)), tops(path(name + ".npy")))
 
 
 def test_what_can_be_read_only_once():

@@ -103,7 +103,9 @@ def numbers_are_read_whole():
         for number in (b"99999999999999999999", b"18446744073709551616", b"-1", b"3.0", b"0x3"):
             told("expected one class index", *ask, "infer", "--expect", put("labels", number + b"\n"), picture, expect=1)
         for shape, words in ((b"256,", ""), (b"-18446744073709551360,", "broken header"), (b"+256,", "broken header"),
-                             (b"18446744073709551872,", "broken header"), (b"16, -18446744073709551600", "broken header")):
+                             (b"18446744073709551872,", "broken header"), (b"1099511627776, 1099511627776,", "broken header"),
+                             (b"257,", "cut short: 256 of 257 elements are whole"), (b"", "its 4 bytes are not a multiple"),
+                             (b"16, -18446744073709551600", "broken header")):
             text = b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + b"), }"
             told(words, *ask, "infer", put("a.npy", b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text + bytes(1024)),
                  expect=1 if words else 0)
