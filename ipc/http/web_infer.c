@@ -22,7 +22,7 @@ struct job {
     struct web_place *place; /* borrowed from the pool while an attempt runs */
     struct ctl_image image;  /* borrows the body */
     struct web_need need;
-    bool picture;
+    bool picture, outputs; /* outputs: the address asks for them */
     enum web_form form;
     size_t top;
     uint64_t deadline_ns; /* of the frame; 0: none */
@@ -45,19 +45,19 @@ static bool number_of(const struct web_request *q, const char *name, uint64_t us
     return true;
 }
 
-/* What the address says of any request: ?decode=1&outputs=1. Of tensors that are decoded only the
- * outputs come that the request names, for which the protocol wants a list. */
+/* What the address says of any request: ?decode=1&outputs=1&binary=1. */
 static bool read_wishes(struct job *j)
 {
-    uint64_t decode, outputs;
+    uint64_t decode, outputs, binary;
 
     if (!number_of(j->q, "decode", 0, 1, &decode, j->r) ||
-        !number_of(j->q, "outputs", 0, 1, &outputs, j->r)) {
+        !number_of(j->q, "outputs", 0, 1, &outputs, j->r) ||
+        !number_of(j->q, "binary", 0, 1, &binary, j->r)) {
         return false;
     }
-    j->call.decode |= decode == 1;
-    j->call.no_outputs = j->picture && outputs == 0;
-    j->call.only_named = !j->picture && j->call.decode && outputs == 0;
+    j->call.decode = decode == 1;
+    j->call.all_binary = binary == 1;
+    j->outputs = outputs == 1;
     return true;
 }
 
@@ -83,9 +83,13 @@ static bool read_request(struct job *j)
     uint64_t now = base_now_ns(), timeout_ns;
 
     j->picture = j->q->body_kind == WEB_BODY_JPEG || j->q->body_kind == WEB_BODY_PNG;
-    if (!(j->picture ? read_picture(j) : web_call_read(j->q, &j->call, j->r)) || !read_wishes(j)) {
+    if (!read_wishes(j) || !(j->picture ? read_picture(j) : web_call_read(j->q, &j->call, j->r))) {
         return false;
     }
+    /* Of tensors that are decoded only the outputs come that the request names, for which the
+     * protocol wants a list. */
+    j->call.no_outputs = j->picture && !j->outputs;
+    j->call.only_named = !j->picture && j->call.decode && !j->outputs;
     if (!j->picture) {
         j->form = j->call.half ? WEB_FORM_HALF : WEB_FORM_TENSOR;
     }

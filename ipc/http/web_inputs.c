@@ -172,8 +172,8 @@ static bool take_parameters(struct web_call *c, struct web_reply *r)
         return false;
     }
     if (!take_object(c->json.rest, "parameters", "the request", &p, r) ||
-        !take_flag(p, "decode", false, &c->decode, r) ||
-        !take_flag(p, "binary_data_output", false, &c->all_binary, r)) {
+        !take_flag(p, "decode", c->decode, &c->decode, r) ||
+        !take_flag(p, "binary_data_output", c->all_binary, &c->all_binary, r)) {
         return false;
     }
     timeout = given(p, "timeout");
@@ -257,7 +257,6 @@ bool web_call_read(struct web_request *q, struct web_call *c, struct web_reply *
 {
     size_t header = q->header_bytes == SIZE_MAX ? q->bytes : q->header_bytes;
 
-    *c = (struct web_call){0};
     if (q->body_kind == WEB_BODY_RAW) {
         c->raw = c->all_binary = true;
         return true;

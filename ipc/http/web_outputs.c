@@ -123,8 +123,8 @@ static bool add_output(struct web_text *t, struct web_text *tail, const struct p
         }
     } else if (!add_data(t, p)) {
         web_fail(r, 400,
-                 "output %s has values that JSON cannot express (infinite or not a number);"
-                 " ask for binary data",
+                 "output %s has values that JSON cannot express (infinite or not a number); "
+                 "ask for binary data: the parameter binary=1 of the address",
                  p->t->name);
         return false;
     }

@@ -29,7 +29,7 @@ struct web_call {
     size_t input_count;
     struct web_output outputs[WEB_TENSORS_MAX];
     size_t output_count; /* 0: all */
-    bool all_binary;
+    bool all_binary;     /* but for those that say otherwise */
     bool no_outputs;     /* the answer has no list of outputs */
     bool only_named;     /* without a name the list is empty */
     bool decode;         /* the answer has what they mean */
@@ -43,8 +43,9 @@ const char *web_datatype(uint32_t dtype);
 /** web_datatype_of() - the same of the control socket's name, such as "f32". */
 const char *web_datatype_of(const char *name);
 
-/** web_call_read() - reads the body. Return: true; false: @r is the error. */
-bool web_call_read(struct web_request *q, struct web_call *ret, struct web_reply *r);
+/** web_call_read() - reads the body. @c: all 0, but for what the address says; the body may say
+ * otherwise. Return: true; false: @r is the error. */
+bool web_call_read(struct web_request *q, struct web_call *c, struct web_reply *r);
 void web_call_free(struct web_call *c);
 /** web_call_fill() - writes the inputs into a frame. Return: as web_call_read(). */
 bool web_call_fill(const struct web_call *c, const struct piped_stream_info *info,

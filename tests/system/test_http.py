@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """piped-http: every path of the Open Inference Protocol v2, bit for bit as pipectl infer --raw, errors and metrics."""
 import json
+import math
 import os
 import random
 import re
@@ -14,8 +15,10 @@ import http_schema
 import pyclient
 import test_outputs
 from daemon import DIGITS, ROOT, Daemon, check, equal
+from http_attacks import PNG
 from http_models import JPEG, counted_rows, long_names, png, png_of, two_inputs
 from http_server import Http, main
+from tiny_onnx import node
 
 BINARY = "Inference-Header-Content-Length"
 
@@ -442,12 +445,31 @@ def errors_have_codes_and_reasons():
 
 
 def infinite_values_have_no_form_in_json():
-    with tempfile.TemporaryDirectory() as folder, Daemon(models={"two": two_inputs(folder)}) as d, Http(d) as h:
+    low = test_outputs.fixed("low", [1, 3], [1.0, -math.inf, 2.0], {"decode": "classes"})
+    log = test_outputs.write("log", [node("Log", ["input"], "answer")], [], [("answer", (1, 3, 48, 64))], {})
+    black, wide = png_of(64, 48, 3, bytes(64 * 48 * 3)), 64 * 48 * 3
+    with tempfile.TemporaryDirectory() as folder, \
+            Daemon(models={"two": two_inputs(folder), "low": low, "log": log}) as d, Http(d) as h:
         big = [{"name": "b", "shape": [2], "datatype": "INT64", "data": [0, 0]},
                {"name": "a", "shape": [2, 2], "datatype": "FP32", "data": [3e38] * 4}]
-        h.refused(400, "ask for binary data", h.infer("two", {"inputs": big}))
+        why = "ask for binary data: the parameter binary=1 of the address"
+        h.refused(400, why, h.infer("two", {"inputs": big}))
         head, parts = read_binary(h.infer("two", {"inputs": big, "parameters": {"binary_data_output": True}}))
-        equal(struct.unpack("<4f", parts["sum"]), (float("inf"),) * 4, head)
+        equal(struct.unpack("<4f", parts["sum"]), (math.inf,) * 4, head)
+        for more, names in (({}, {"sum", "twice"}), ({"parameters": {"timeout": 0}}, {"sum", "twice"}),
+                            ({"outputs": [{"name": "sum"}]}, {"sum"}),
+                            ({"outputs": [{"name": "sum"}, {"name": "twice", "parameters": {"binary_data": False}}]}, {"sum"})):
+            answer = h.request("POST", "/v2/models/two/infer?binary=1", json.dumps(dict({"inputs": big}, **more)), {})
+            equal(set(read_binary(answer)[1]), names, more)
+        h.refused(400, why, h.request("POST", "/v2/models/two/infer?binary=1", json.dumps(
+            {"inputs": big, "parameters": {"binary_data_output": False}}), {}))
+        # A picture has no JSON in which it could ask.
+        for path, values in (("log/infer?", (-math.inf,) * wide), ("low/infer?top=1&outputs=1&", (1, -math.inf, 2))):
+            h.refused(400, why, h.request("POST", "/v2/models/" + path, black, PNG))
+            head, parts = read_binary(h.request("POST", "/v2/models/" + path + "binary=1", black, PNG))
+            equal(struct.unpack("<%df" % len(values), parts["answer"]), values)
+            equal([t["class"] for t in head.get("top", [])], [2] if "low" in path else [])
+        h.refused(400, "binary must be a number", h.request("POST", "/v2/models/log/infer?binary=x", black, PNG))
 
 
 def metrics_are_the_daemons_and_its_own():
