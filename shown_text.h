@@ -142,14 +142,14 @@ static inline void shown_clean(char *text, const char *kept)
 
 #define SHOWN_SHORT_MAX 204u
 
-/** shown_short() - @room: SHOWN_SHORT_MAX bytes. Return: @text; if it does not fit there, its start
- * and end in @room, with "..." between them. */
-static inline const char *shown_short(const char *text, char *room)
+/** shown_short() - @room: @bytes bytes, an even number; SHOWN_SHORT_MAX for a name. Return: @text;
+ * if it does not fit there, its start and end in @room, with "..." between them. */
+static inline const char *shown_short(const char *text, char *room, size_t bytes)
 {
-    const size_t n = strlen(text), half = SHOWN_SHORT_MAX / 2 - 2, start = shown_fit(text, half);
+    const size_t n = strlen(text), half = bytes / 2 - 2, start = shown_fit(text, half);
     const char *end;
 
-    if (n < SHOWN_SHORT_MAX) {
+    if (n < bytes) {
         return text;
     }
     memcpy(room, text, start);

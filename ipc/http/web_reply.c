@@ -77,15 +77,20 @@ void web_reply_forget(struct web_reply *r)
 
 void web_fail(struct web_reply *r, unsigned status, const char *format, ...)
 {
-    char text[1024];
+    base_autofree char *text = NULL;
+    char room[1024];
     va_list args;
     json_t *value;
+    int n;
 
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    n = vasprintf(&text, format, args);
     va_end(args);
-    shown_clean(text, "\n\t"); /* it may quote what a client sent, and be cut within a character */
-    value = json_pack("{s:s}", "error", text);
+    text = n < 0 ? NULL : text;
+    if (text) { /* it may quote what a client sent: cut in the middle, the reason is left */
+        shown_clean(text, "\n\t");
+    }
+    value = text ? json_pack("{s:s}", "error", shown_short(text, room, sizeof(room))) : NULL;
     web_reply_forget(r);
     r->retry_s = status == 429 || status == 503;
     web_reply_json(r, value);

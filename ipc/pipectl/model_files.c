@@ -62,7 +62,7 @@ static int refuse(struct ctl_model_files *f, const char *name, int code, const c
 {
     char shown[SHOWN_SHORT_MAX];
 
-    snprintf(f->why, sizeof(f->why), "%s: %s", shown_short(name, shown), why);
+    snprintf(f->why, sizeof(f->why), "%s: %s", shown_short(name, shown, sizeof(shown)), why);
     return -code;
 }
 

@@ -65,7 +65,8 @@ int mdl_file_open(int dir_fd, const char *path, size_t bytes_max, char ret_error
     do {
         fd = openat(dir_fd, path, OPEN_FLAGS);
     } while (fd < 0 && errno == EINTR);
-    return finish_open(fd, shown_short(path, shown), bytes_max, ret_error, ret_fd, ret_bytes);
+    return finish_open(fd, shown_short(path, shown, sizeof(shown)), bytes_max, ret_error, ret_fd,
+                       ret_bytes);
 }
 
 int mdl_file_open_beneath(int dir_fd, const char *path, size_t bytes_max,
@@ -75,7 +76,7 @@ int mdl_file_open_beneath(int dir_fd, const char *path, size_t bytes_max,
     char below[PATH_BELOW_MAX], shown[SHOWN_SHORT_MAX];
     int fd, r = path_below(path, below);
 
-    path = shown_short(path, shown);
+    path = shown_short(path, shown, sizeof(shown));
     if (r == PATH_BELOW_E_LONG) {
         return mdl_fail(ret_error, -ENAMETOOLONG, "%s: %s", path, strerror(ENAMETOOLONG));
     }

@@ -423,6 +423,13 @@ def errors_have_codes_and_reasons():
                 (400, "not of the datatype", h.infer("digits", {"inputs": [tensor(raw, data=[1e300] + [0] * 255)]})),
                 (400, "data must be an array", h.infer("digits", {"inputs": [tensor(raw, data=7)]})),
                 (400, "neither data nor", h.infer("digits", {"inputs": [{k: v for k, v in good.items() if k != "data"}]})),
+                # However long a name is, the reason is there.
+                (400, "nnn: the model has no such input", h.infer("digits", {"inputs": [tensor(raw, name="n" * 1100)]})),
+                (400, "nnn: it has both data and", h.infer("digits", {"inputs": [
+                    tensor(raw, name="n" * 9000, parameters={"binary_data_size": 8})]})),
+                (400, "nnn: this server has neither", h.infer("digits", {"inputs": [good], "outputs": [
+                    {"name": "n" * 1100, "parameters": {"classification": 1}}]})),
+                (400, "the model has no output nnn", h.infer("digits", {"inputs": [good], "outputs": [{"name": "n" * 1100}]})),
                 (400, "no output x", h.infer("digits", {"inputs": [good], "outputs": [{"name": "x"}]})),
                 (400, "FP16 has no form in JSON", h.infer("digits", {"inputs": [tensor(raw, datatype="FP16")]})),
                 (400, "id must be a string", h.infer("digits", {"id": 7, "inputs": [good]})),
@@ -440,6 +447,7 @@ def errors_have_codes_and_reasons():
                 (415, "not compressed", h.infer("digits", "x", {"Content-Encoding": "gzip"}))):
             h.refused(status, words, answer)
             http_schema.check_against("error", answer[2])
+            check(len(answer[2]["error"]) < 1024, answer)
         equal(h.get("/v2/models/digits/infer")[1]["Allow"], "POST")
         equal(h.infer("digits", {"inputs": [good]})[0], 200, "and it still serves")
 

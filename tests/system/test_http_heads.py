@@ -144,7 +144,7 @@ def reasons_survive_any_text():
             for letter in ("\xe9", "\u20ac", "\U0001f431"):
                 for text, words in ((one % ("image", a + letter * 40, "[1]"), "input image is " + a + letter * 7),
                                     (one % ("image", "FP32", '["%s"]' % (a + letter * 80)), "input image has shape"),
-                                    (one % (a + letter * 600, "FP32", "[1]"), "input " + a + letter * 200)):
+                                    (one % (a + letter * 600, "FP32", "[1]"), letter * 100 + ": the model has no such input")):
                     h.refused(400, words, h.infer("digits", text.encode()))
         h.refused(404, "there is no model a?", h.get("/v2/models/a%ff"))
         h.refused(404, "there is no model a??b", h.get("/v2/models/a%1b%c2%9bb"))

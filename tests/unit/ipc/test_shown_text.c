@@ -154,14 +154,14 @@ TEST(a_long_text_keeps_its_ends)
     char text[2 * SHOWN_SHORT_MAX] = "", room[SHOWN_SHORT_MAX];
 
     memset(text, 'a', SHOWN_SHORT_MAX - 1);
-    T_TRUE(shown_short(text, room) == text);
+    T_TRUE(shown_short(text, room, sizeof(room)) == text);
     for (size_t i = 0; i + 4 < sizeof(text); i += 2) {
         memcpy(text + i, "\xc3\xa9", 3);
     }
     for (int odd = 0; odd < 2; odd++) {
         memmove(text + odd, text, strlen(text) + 1);
         text[0] = odd ? 'a' : text[0];
-        T_TRUE(shown_short(text, room) == room);
+        T_TRUE(shown_short(text, room, sizeof(room)) == room);
         T_TRUE(shown_ok(room, strlen(room)));
         T_TRUE(strstr(room, "\xa9...\xc3") && strlen(room) > SHOWN_SHORT_MAX - 4);
     }
