@@ -7,6 +7,7 @@
 
 #include "base.h"
 #include "ipc/client.h"
+#include "shown_text.h"
 
 /* Return: f32 tensors can be sent as @dtype. */
 static bool travels(uint32_t dtype)
@@ -33,17 +34,21 @@ static int take_options(const struct piped_stream_options *from, struct piped_st
     if (from) {
         memcpy(ret, from, base_min(from->size, sizeof(*ret)));
     }
-    wrong = ret->pixfmt >= IPC_PIX_COUNT                         ? "pixfmt"
-            : ret->policy > IPC_POLICY_REJECT                    ? "policy"
-            : ret->priority > IPC_PRIORITY_MAX                   ? "priority"
-            : ret->credits > IPC_CREDITS_MAX                     ? "credits"
-            : ret->slots > 4096                                  ? "slots"
-            : ret->model && strlen(ret->model) >= IPC_NAME_BYTES ? "model"
-            : !travels(ret->input_dtype)                         ? "input_dtype"
-            : !travels(ret->output_dtype)                        ? "output_dtype"
-                                                                 : NULL;
+    wrong = ret->pixfmt >= IPC_PIX_COUNT       ? "pixfmt"
+            : ret->policy > IPC_POLICY_REJECT  ? "policy"
+            : ret->priority > IPC_PRIORITY_MAX ? "priority"
+            : ret->credits > IPC_CREDITS_MAX   ? "credits"
+            : ret->slots > 4096                ? "slots"
+            : !travels(ret->input_dtype)       ? "input_dtype"
+            : !travels(ret->output_dtype)      ? "output_dtype"
+                                               : NULL;
     if (wrong) {
         return ipc_client_error(-EINVAL, "the stream option %s is out of range", wrong);
+    }
+    /* What OPEN cannot have is not the name of a model. */
+    if (ret->model &&
+        (strlen(ret->model) >= IPC_NAME_BYTES || !shown_ok(ret->model, strlen(ret->model)))) {
+        return ipc_client_error(-ENOENT, "no such model: %s", ret->model);
     }
     return 0;
 }

@@ -405,6 +405,10 @@ def errors_have_codes_and_reasons():
         for status, words, answer in (
                 (404, "no such model", h.infer("nono", {"inputs": [good]})),
                 (404, "there is no model nono", h.get("/v2/models/nono")),
+                # names that OPEN cannot have
+                (404, "no such model: ?x", h.infer("%E2%80%AEx", {"inputs": [good]})),
+                (404, "no such model: ?x", h.infer("%FFx", JPEG, {})),
+                (404, "there is no model ?x", h.get("/v2/models/%E2%80%AEx")),
                 (404, "only version of a model is 1", h.get("/v2/models/digits/versions/2")),
                 (404, "nothing at this path", h.get("/v3")),
                 (405, "takes POST: curl --data-binary @FILE URL", h.get("/v2/models/digits/infer")),

@@ -190,6 +190,7 @@ def arrays_are_valid_as_long_as_they_are_held():
 def refusals_have_reasons():
     with Served() as d, d.client() as p:
         raises(piped.NoSuchModel, "no such model: digitz", p.stream, "digitz")
+        raises(piped.NoSuchModel, "no such model: ?x", p.stream, "\u202ex")
         raises(ValueError, "'rgb' is not a pixfmt; there are tensor, rgb24", p.stream, "digits", pixfmt="rgb")
         raises(ValueError, "impossible image", p.stream, "digits", pixfmt="gray8", size=(99999, 1))
         raises(ValueError, "'f12' is not f16 or f32", p.stream, "digits", output_dtype="f12")

@@ -70,6 +70,7 @@ def misspelt_names_are_guessed():
         told("no such model: digitz; did you mean digits?", *ask, "status", "--model", "digitz", expect=1)
         told("no such model: digitz; did you mean digits?", *ask, "units", "--model", "digitz", expect=1)
         told("no such model: digitz; did you mean digits?", *ask, "bench", "--model", "digitz", expect=1)
+        told("no such model: ?x", *ask, "bench", "--model", "\u202ex", expect=1)
         told("not 'shishaa'; did you mean shisha?", *ask, "retune", "--algorithm", "shishaa", expect=2)
 
 

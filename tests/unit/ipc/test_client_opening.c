@@ -104,6 +104,36 @@ TEST(another_refusal_is_told)
     T_EQ(server.bad, 0);
 }
 
+static void script_hears_nothing(struct server *s)
+{
+    struct message m;
+
+    SERVER_CHECK(s, server_accept(s) && !server_receive(s, &m));
+}
+
+/* It would not find out which field of OPEN is wrong. */
+TEST(what_cannot_be_a_name_is_not_the_name_of_a_model)
+{
+    static const char *const names[] = {
+        "\xe2\x80\xaex", "\xffx", "\x1b[1m",
+        "0123456789012345678901234567890123456789012345678901234567890123"};
+    struct piped_stream *s;
+    struct server server;
+    struct piped *p;
+
+    T_EQ(reach(&server, script_hears_nothing, &p), 0);
+    for (size_t i = 0; i < base_array_count(names); i++) {
+        struct piped_stream_options o = {.size = sizeof(o), .model = names[i]};
+
+        T_EQ(piped_stream_open(p, &o, &s), -ENOENT);
+        T_CONTAINS(piped_last_error(), "no such model: ");
+    }
+    T_CONTAINS(piped_last_error(), names[3]);
+    piped_close(p);
+    server_join(&server);
+    T_EQ(server.bad, 0);
+}
+
 /* A daemon refuses a name that is not UTF-8. */
 TEST(a_long_name_is_cut_between_characters)
 {
