@@ -9,8 +9,6 @@
 #include "base.h"
 #include "daemon/config/saved.h"
 #include "daemon/daemon.h"
-#include "daemon/service/log.h"
-#include "daemon/service/sockets.h"
 
 #define STAND_IN "digits"
 
@@ -53,16 +51,11 @@ static int add_stand_in(char *ret_error, struct dmn_config *c)
     return error;
 }
 
-static int add_others(const struct dmn_args *args, char *ret_error, struct dmn_config *c)
+static int add_others(const char *state_dir, char *ret_error, struct dmn_config *c)
 {
-    base_autofree char *folder = dmn_state_dir(args->state_dir, !args->check_config);
     bool configured = c->model_count > 0;
-    char note[DMN_CONFIG_ERROR_MAX];
-    int error = dmn_saved_merge(c, folder, note);
+    int error = dmn_saved_merge(c, state_dir);
 
-    if (note[0]) {
-        dmn_log(LOG_WARNING, "%s", note);
-    }
     return error || configured ? error : add_stand_in(ret_error, c);
 }
 
@@ -83,7 +76,8 @@ static int too_many(const struct dmn_config *c, char *ret_error)
     return -EINVAL;
 }
 
-int dmn_config_from_args(const struct dmn_args *args, char *ret_error, struct dmn_config **ret)
+int dmn_config_from_args(const struct dmn_args *args, const char *state_dir, char *ret_error,
+                         struct dmn_config **ret)
 {
     struct dmn_config *c = NULL;
     int error = dmn_config_load(args->config ? args->config : PIPED_CONFIG_FILE,
@@ -94,7 +88,7 @@ int dmn_config_from_args(const struct dmn_args *args, char *ret_error, struct dm
     }
     snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "out of memory");
     error = add_models(args, ret_error, c);
-    error = error ? error : add_others(args, ret_error, c);
+    error = error ? error : add_others(state_dir, ret_error, c);
     if (!error && c->model_count > (size_t)dmn_config_int(c, DMN_KEY_LIMIT_MODELS)) {
         error = too_many(c, ret_error);
     }

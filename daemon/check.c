@@ -8,6 +8,7 @@
 #include "daemon/config/keys.h"
 #include "daemon/daemon.h"
 #include "daemon/service/log.h"
+#include "daemon/service/sockets.h"
 #include "daemon/validate.h"
 #include "governor/gpio.h"
 #include "governor/gpio_logic.h"
@@ -85,11 +86,16 @@ static bool check(struct dmn_daemon *d)
     char error[DMN_CONFIG_ERROR_MAX] = "out of memory";
     bool good = true;
 
-    if (dmn_config_from_args(d->args, error, &d->config) < 0 ||
+    d->state_dir = dmn_state_dir(d->args->state_dir, false);
+    if (dmn_config_from_args(d->args, d->state_dir, error, &d->config) < 0 ||
         dmn_validate(&d->machine, true, error, &d->socket_group) < 0 ||
         dmn_plans_start(&d->plans) < 0) {
         shown_say("piped", "%s", error);
         return false;
+    }
+    if (d->config->saved_error) {
+        shown_say("piped", "%s", d->config->saved_error);
+        good = false;
     }
     for (size_t i = 0; i < d->config->model_count; i++) {
         good &= check_model(d, &d->config->models[i]);

@@ -114,7 +114,8 @@ void dmn_drain_check(struct dmn_daemon *d);
 int dmn_daemon_loop(struct dmn_daemon *d);
 
 /* state_folder.c */
-/** dmn_state_folder_take() - finds the state directory and locks it. Logs. */
+/** dmn_state_folder_take() - finds the state directory and locks it. A list of saved models that
+ * cannot be used counts as a model that failed. Logs. */
 void dmn_state_folder_take(struct dmn_daemon *d);
 /** dmn_state_folder_tick() - once a second: takes the lock when another daemon has left it. */
 void dmn_state_folder_tick(struct dmn_daemon *d);
@@ -150,9 +151,11 @@ int dmn_check_config(const struct dmn_args *args);
 int dmn_inspect(const struct dmn_args *args);
 
 /* args_config.c */
-/** dmn_config_from_args() - loads the configuration that @args ask for. @ret_error:
- * DMN_CONFIG_ERROR_MAX bytes. Return: 0, or -errno with @ret_error set. */
-int dmn_config_from_args(const struct dmn_args *args, char *ret_error, struct dmn_config **ret);
+/** dmn_config_from_args() - loads the configuration that @args ask for, with the models saved in
+ * @state_dir (NULL: none). The caller looks at its saved_error. @ret_error: DMN_CONFIG_ERROR_MAX
+ * bytes. Return: 0, or -errno with @ret_error set. */
+int dmn_config_from_args(const struct dmn_args *args, const char *state_dir, char *ret_error,
+                         struct dmn_config **ret);
 
 /* blas.c */
 /** dmn_cpu_setup() - applies PIPED_CPU. Return: 0, or the exit code for an unknown name

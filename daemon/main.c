@@ -10,6 +10,7 @@
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
+#include "daemon/service/sockets.h"
 #include "ipc/json_memory.h"
 #include "shown_print.h"
 
@@ -51,7 +52,7 @@ static int serve(const struct dmn_args *args, struct dmn_config *config,
 
 struct bad_configuration {
     const struct dmn_args *args;
-    const char *error;
+    const char *state_dir, *error;
 };
 
 static bool configuration_changed(const void *ctx)
@@ -59,7 +60,7 @@ static bool configuration_changed(const void *ctx)
     const struct bad_configuration *bad = ctx;
     char error[DMN_CONFIG_ERROR_MAX];
     struct dmn_config *config = NULL;
-    bool good = dmn_config_from_args(bad->args, error, &config) == 0;
+    bool good = dmn_config_from_args(bad->args, bad->state_dir, error, &config) == 0;
 
     dmn_config_free(config);
     return good || strcmp(error, bad->error) != 0;
@@ -84,6 +85,7 @@ int main(int argc, char **argv)
     char error[DMN_CONFIG_ERROR_MAX];
     struct krn_blas_status blas = {0};
     struct dmn_inherited in = DMN_INHERITED_NULL;
+    base_autofree char *state_dir = NULL;
     struct dmn_config *config = NULL;
     struct dmn_args args;
     int status;
@@ -118,10 +120,11 @@ int main(int argc, char **argv)
                      "inherited sockets are not listening Unix stream sockets");
         return DMN_EXIT_FAILED;
     }
-    if (dmn_config_from_args(&args, error, &config) < 0) {
+    state_dir = dmn_state_dir(args.state_dir, true);
+    if (dmn_config_from_args(&args, state_dir, error, &config) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED}, "%s", error);
         dmn_refuse_start(&in, error, configuration_changed,
-                         &(struct bad_configuration){&args, error});
+                         &(struct bad_configuration){&args, state_dir, error});
         dmn_inherited_close(&in);
         return DMN_EXIT_CONFIG;
     }

@@ -460,7 +460,11 @@ static void begin(struct dmn_daemon *d, struct dmn_done done)
     r->daemon = d;
     r->done = done;
     d->reload = r;
-    error = dmn_config_from_args(d->args, r->error, &r->config);
+    error = dmn_config_from_args(d->args, d->state_dir, r->error, &r->config);
+    if (!error && r->config->saved_error) {
+        snprintf(r->error, sizeof(r->error), "%s", r->config->saved_error);
+        error = -EBADMSG;
+    }
     if (!error) {
         snprintf(r->error, sizeof(r->error), "out of memory");
         error = collect_loads(r);

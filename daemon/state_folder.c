@@ -5,10 +5,15 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/config/saved.h"
+#include "daemon/config/state_file.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/daemon.h"
 #include "daemon/service/log.h"
+#include "daemon/service/messages.h"
 #include "daemon/service/sockets.h"
+
+#define SAVED_LIST "(saved)" /* no model's name */
 
 static void lock(struct dmn_daemon *d)
 {
@@ -40,8 +45,17 @@ void dmn_state_folder_take(struct dmn_daemon *d)
         dmn_log(LOG_WARNING, "no state directory: plans will not survive a restart");
     } else {
         lock(d);
+        dmn_saved_tidy(d->state_dir);
     }
     d->models.state_dir = d->state_dir;
+    if (d->config->saved_error) {
+        char path[DMN_STATE_PATH_MAX];
+
+        (void)dmn_state_file_path(DMN_STATE_SAVED, d->state_dir, "", "", path);
+        (void)dmn_failed_add(&d->models.failed, SAVED_LIST, path, d->config->saved_error);
+        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED},
+                     "cannot serve the saved models: %s", d->config->saved_error);
+    }
 }
 
 void dmn_state_folder_tick(struct dmn_daemon *d)

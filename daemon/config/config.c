@@ -114,6 +114,7 @@ struct dmn_config *dmn_config_free(struct dmn_config *c)
     for (size_t i = 0; i < c->file_count; i++) {
         free(c->files[i]);
     }
+    free(c->saved_error);
     free(c);
     return NULL;
 }

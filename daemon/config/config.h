@@ -53,7 +53,9 @@ struct dmn_config {
     struct dmn_config_model *models; /* owned */
     struct dmn_config_ep *eps;       /* owned */
     size_t eps_origin, eps_line;
-    char *files[DMN_CONFIG_FILES_MAX + 2]; /* owned; 0: "default", 1: "command line" */
+    /* owned; 0: "default", 1: "command line"; the last one may be the list of saved models */
+    char *files[DMN_CONFIG_FILES_MAX + 3];
+    char *saved_error; /* owned; why that list cannot be used; NULL: it can, or there is none */
 };
 enum { DMN_ORIGIN_DEFAULT = 0, DMN_ORIGIN_ARGUMENT = 1 };
 

@@ -60,7 +60,7 @@ static int merge_file(struct dmn_config *c, const char *path, char *ret_error)
     size_t bytes = 0;
     int error;
 
-    if (c->file_count >= base_array_count(c->files)) {
+    if (c->file_count >= DMN_CONFIG_FILES_MAX + 2) {
         snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: more than %u configuration files", path,
                  DMN_CONFIG_FILES_MAX);
         return -EINVAL;

@@ -15,23 +15,28 @@ static const char *text(const json_t *entry, const char *key)
     return s && strlen(s) == json_string_length(json_object_get(entry, key)) ? s : "";
 }
 
-/* Reads the file. Return: 0; -ENOENT: none, or none that makes sense; -errno. @ret_root: new
- * reference, {"models": [...]}. */
-static int read_saved(const char *path, char *ret_note, json_t **ret_root)
+/* @ret_root: new reference, {"models": [...]}; NULL: there is no list. Return: 0; -errno with
+ * @ret_error: it cannot be used. */
+static int read_saved(const char *path, char *ret_error, json_t **ret_root)
 {
-    json_t *root = NULL;
-    int r = dmn_state_file_read(DMN_STATE_SAVED, path, NULL, &root);
+    json_auto_t *root = NULL;
+    const char *why = NULL;
+    int r = dmn_state_file_look(DMN_STATE_SAVED, path, &root, &why);
 
-    if (r == 0 && json_is_array(json_object_get(root, "models"))) {
-        *ret_root = root;
+    if (r == -ENOENT && base_is_missing(path)) {
+        *ret_root = NULL;
         return 0;
     }
-    if (r == 0) {
-        snprintf(ret_note, DMN_CONFIG_ERROR_MAX, "%.400s: not a list of saved models; left out",
-                 path);
+    if (r == 0 && json_is_array(json_object_get(root, "models"))) {
+        *ret_root = json_incref(root);
+        return 0;
     }
-    json_decref(root);
-    return r < 0 ? r : -ENOENT;
+    snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
+             "%.400s: the list of saved models cannot be used: %s; put a good one there, or move "
+             "it away and save the models again (pipectl models load NAME FILE --save); then "
+             "pipectl reload",
+             path, why ? why : "it holds something else");
+    return r < 0 && r != -ENOENT ? r : -EBADMSG;
 }
 
 static int add_saved(struct dmn_config *c, const json_t *entry, size_t origin)
@@ -56,23 +61,24 @@ static int add_saved(struct dmn_config *c, const json_t *entry, size_t origin)
     return 0;
 }
 
-int dmn_saved_merge(struct dmn_config *c, const char *folder, char *ret_note)
+int dmn_saved_merge(struct dmn_config *c, const char *folder)
 {
+    char path[DMN_STATE_PATH_MAX], error[DMN_CONFIG_ERROR_MAX];
     json_auto_t *root = NULL;
-    char path[DMN_STATE_PATH_MAX];
     json_t *entry;
     size_t i;
     int r = 0;
 
-    ret_note[0] = '\0';
-    if (!dmn_state_file_path(DMN_STATE_SAVED, folder, "", "", path) ||
-        c->file_count >= base_array_count(c->files)) {
+    if (!dmn_state_file_path(DMN_STATE_SAVED, folder, "", "", path)) {
         return 0;
     }
-    if (read_saved(path, ret_note, &root) < 0) {
+    if (read_saved(path, error, &root) < 0) {
+        return dmn_config_set_string(&c->saved_error, error);
+    }
+    if (!root) {
         return 0;
     }
-    c->files[c->file_count] = strdup(path);
+    c->files[c->file_count] = strdup(path); /* it has a place of its own */
     if (!c->files[c->file_count]) {
         return -ENOMEM;
     }
@@ -82,6 +88,17 @@ int dmn_saved_merge(struct dmn_config *c, const char *folder, char *ret_note)
         r = r < 0 ? r : add_saved(c, entry, c->file_count - 1);
     }
     return r;
+}
+
+void dmn_saved_tidy(const char *folder)
+{
+    char path[DMN_STATE_PATH_MAX];
+    json_t *root = NULL;
+
+    if (dmn_state_file_path(DMN_STATE_SAVED, folder, "", "", path)) {
+        (void)dmn_state_file_read(DMN_STATE_SAVED, path, NULL, &root);
+        json_decref(root);
+    }
 }
 
 /* Removes the entry of that name. Return: there was one. */
@@ -109,12 +126,12 @@ static int change_work(struct dmn_disk_job *job)
 {
     struct change *c = base_container_of(job, struct change, job);
     json_auto_t *mine = base_take(c->entry);
-    char note[DMN_CONFIG_ERROR_MAX];
+    char unused[DMN_CONFIG_ERROR_MAX];
     json_t *root = NULL, *list;
-    int r = read_saved(c->path, note, &root);
+    int r = read_saved(c->path, unused, &root);
     bool there;
 
-    if (r < 0 && r != -ENOENT) {
+    if (r < 0) {
         return r;
     }
     root = root ? root : json_pack("{s:[]}", "models");

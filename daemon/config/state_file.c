@@ -171,21 +171,53 @@ static char *former_path(const struct dmn_state_row *row, const char *path)
                : former;
 }
 
-/* Reads the file of the format before checksums, and replaces it. */
-static int read_former(enum dmn_state_file file, const char *path, json_t **ret)
-{
-    const struct dmn_state_row *row = &dmn_state_rows[file];
-    base_autofree char *former = former_path(row, path);
-    const char *why = NULL;
-    json_t *root = NULL;
-    int r = former ? read_object(row, former, false, &root, &why) : -ENOENT;
+static const char other_version[] = "it has another version";
 
-    if (r == DMN_STATE_E_BAD) {
-        set_aside(row, former, why);
+/* Reads the file, or in its place that of the format before checksums, and changes neither.
+ * @ret_former: owned by the caller: the path, if it is the latter. Return: as read_text(). */
+static int look(const struct dmn_state_row *row, const char *path, const char *identity,
+                json_t **ret, char **ret_former, const char **ret_why)
+{
+    base_autofree char *former = NULL;
+    json_t *root = NULL;
+    int r = read_object(row, path, true, &root, ret_why);
+
+    former = r == -ENOENT ? former_path(row, path) : NULL;
+    if (former) {
+        r = read_object(row, former, false, &root, ret_why);
+        *ret_former = r == -ENOENT ? NULL : base_take(former);
+    } else if (r == 0 && json_integer_value(json_object_get(root, "version")) != row->version) {
+        *ret_why = other_version;
+        r = DMN_STATE_E_BAD;
+    } else if (r == 0 && !is_of(root, identity)) {
+        *ret_why = "it is of another model";
+        r = DMN_STATE_E_BAD;
     }
     if (r != 0) {
+        json_decref(root);
         return r;
     }
+    *ret = root;
+    return 0;
+}
+
+int dmn_state_file_look(enum dmn_state_file file, const char *path, json_t **ret,
+                        const char **ret_why)
+{
+    base_autofree char *former = NULL;
+    int r = look(&dmn_state_rows[file], path, NULL, ret, &former, ret_why);
+
+    if (r < 0) {
+        *ret_why = strerror(-r);
+    }
+    return r;
+}
+
+/* Writes what the file of the format before checksums holds in the present one. */
+static void renew(enum dmn_state_file file, const char *former, const char *path, json_t *root)
+{
+    int r;
+
     dmn_log(LOG_NOTICE, "%s has the format of an earlier version; writing it again as %s", former,
             path);
     r = dmn_state_file_write(file, path, NULL, json_deep_copy(root));
@@ -194,37 +226,27 @@ static int read_former(enum dmn_state_file file, const char *path, json_t **ret)
     } else if (dmn_state_untold(r)) {
         dmn_log(LOG_WARNING, "cannot write %s: %s", path, strerror(-r));
     }
-    *ret = root;
-    return 0;
 }
 
 int dmn_state_file_read(enum dmn_state_file file, const char *path, const char *identity,
                         json_t **ret)
 {
     const struct dmn_state_row *row = &dmn_state_rows[file];
+    base_autofree char *former = NULL;
     const char *why = NULL;
-    json_t *root = NULL;
-    int r = read_object(row, path, true, &root, &why);
+    int r = look(row, path, identity, ret, &former, &why);
 
-    if (r == -ENOENT) {
-        r = read_former(file, path, &root);
-    } else if (r == 0 && json_integer_value(json_object_get(root, "version")) != row->version) {
+    if (r == DMN_STATE_E_BAD && why == other_version) {
         dmn_log(LOG_WARNING, "ignoring %s: it has another version than %d: %s", path, row->version,
                 row->then);
-        r = DMN_STATE_E_BAD;
-    } else if (r == DMN_STATE_E_BAD || (r == 0 && !is_of(root, identity))) {
-        set_aside(row, path, why ? why : "it is of another model");
-        r = DMN_STATE_E_BAD;
-    }
-    if (r < 0 && r != -ENOENT) {
+    } else if (r == DMN_STATE_E_BAD) {
+        set_aside(row, former ? former : path, why);
+    } else if (r < 0 && r != -ENOENT) {
         dmn_log(LOG_WARNING, "cannot read %s: %s: %s", path, strerror(-r), row->then);
+    } else if (r == 0 && former) {
+        renew(file, former, path, *ret);
     }
-    if (r != 0) {
-        json_decref(root);
-        return r;
-    }
-    *ret = root;
-    return 0;
+    return r;
 }
 
 /* ---- write ---- */

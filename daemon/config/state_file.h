@@ -8,9 +8,10 @@
  * a loss of power leaves the previous file or the new one.
  *
  * A file that is damaged in any way is never used: it is renamed to NAME.damaged, one line of the
- * log says why and what happens now, and its owner goes on as if there were none. A file of another
- * version is ignored, and that is logged, too. Of some files the format before checksums is still
- * read, once: the file is then written in the present format.
+ * log says why and what happens now, and its owner goes on as if there were none. Of the list of
+ * saved models this is so at a start alone (saved.h). A file of another version is ignored, and
+ * that is logged, too. Of some files the format before checksums is still read, once: the file is
+ * then written in the present format.
  *
  * Threads: any, one at a time for each file.
  */
@@ -64,6 +65,13 @@ bool dmn_state_file_path(enum dmn_state_file file, const char *folder, const cha
 int dmn_state_file_read(enum dmn_state_file file, const char *path, const char *identity,
                         json_t **ret);
 enum { DMN_STATE_E_BAD = 1 };
+/**
+ * dmn_state_file_look() - the same of a file without identity, but renames, writes and logs nothing
+ *
+ * @ret: new reference. @ret_why: why it is not 0, static or as strerror(). Return: as above.
+ */
+int dmn_state_file_look(enum dmn_state_file file, const char *path, json_t **ret,
+                        const char **ret_why);
 /**
  * dmn_state_file_write() - writes @root with version, identity and checksum
  *

@@ -33,5 +33,6 @@ bool dmn_state_taken(void);
  * another daemon keeps the directory was said once. */
 bool dmn_state_untold(int error);
 /** dmn_state_why() - Return: why a file was not kept, for people; static, or as strerror(). @error:
- * -ENOENT: no state directory; -EBUSY: another daemon keeps it; -errno. */
+ * -ENOENT: no state directory; -EBUSY: another daemon keeps it; -EBADMSG: the present file is
+ * damaged; -errno. */
 const char *dmn_state_why(int error);

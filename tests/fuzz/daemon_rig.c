@@ -342,7 +342,7 @@ void rig_start(void)
     d = calloc(1, sizeof(*d));
     args = (struct dmn_args){
         .config = config_path, .runtime_dir = runtime, .state_dir = state, .sysfs_root = machine};
-    MUST(d && dmn_config_from_args(&args, error, &config) == 0);
+    MUST(d && dmn_config_from_args(&args, state, error, &config) == 0);
     MUST(dmn_daemon_init(d, &args, config, (struct dmn_inherited)DMN_INHERITED_NULL) == 0);
     uv_stop(&d->loop); /* it returns before the first turn */
     dmn_daemon_run(d);

@@ -69,11 +69,12 @@ static void put(const char *path, const uint8_t *data, size_t bytes, bool sealed
 
 static void read_saved(void)
 {
-    char error[DMN_CONFIG_ERROR_MAX], note[DMN_CONFIG_ERROR_MAX] = "";
+    char error[DMN_CONFIG_ERROR_MAX];
     struct dmn_config *c = NULL;
 
     MUST(dmn_config_load(NULL, false, error, &c) == 0);
-    MUST(dmn_saved_merge(c, folder, note) == 0);
+    MUST(dmn_saved_merge(c, folder) == 0);
+    MUST(!c->saved_error || c->model_count == 0);
     for (size_t i = 0; i < c->model_count; i++) {
         MUST(dmn_config_name_ok(c->models[i].name));
     }

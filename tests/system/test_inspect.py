@@ -403,7 +403,7 @@ def saved_models_stay():
         d.pipectl("models", "unload", "kept", "--save")
     kept_files.write(os.path.join(copy, "models.v2.json"), {"version": 2, "models": 7})
     with Daemon(config=config, state_dir=copy) as d:
-        check("not a list of saved models; left out" in d.log(), d.log())
+        check("the list of saved models cannot be used: it holds something else" in d.log(), d.log())
         equal(set(shapes_of(d)), {"first"})
 
 

@@ -8,7 +8,7 @@ import re
 
 import kept_files
 import pyclient
-from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
+from daemon import DIGITS, Daemon, VarlinkError, check, equal, main, run_piped
 from example_pictures import folder
 
 CONFIG = {"kernels": {"measure_ms": 20}, "eps": [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "0"}],
@@ -132,6 +132,11 @@ def the_format_before_checksums_is_read_once():
             os.unlink(os.path.join(d.state_dir, name))
             former = name.replace(".v%d." % version, ".v%d." % (version - 1))
             kept_files.write(os.path.join(d.state_dir, former), json.dumps(dict(content, version=version - 1)).encode())
+        before = sorted(os.listdir(d.state_dir))
+        said = run_piped("--check-config", "--config", d.config_path, "--state-dir", d.state_dir)
+        equal(said.returncode, 0, said)
+        check("model second: " in said.stdout, said)
+        equal(sorted(os.listdir(d.state_dir)), before, "a check wrote files again")
         for first in (True, False):
             with Daemon(config=NO_CHOICE, state_dir=d.state_dir) as again:
                 models = {m["name"]: m for m in again.call("Models")["models"]}
@@ -142,6 +147,60 @@ def the_format_before_checksums_is_read_once():
                     check(not os.path.exists(os.path.join(d.state_dir, name + ".v1.json")), "still there")
                     with open(os.path.join(d.state_dir, name + ".v2.json"), "rb") as f:
                         check(kept_files.is_sealed(f.read()), name)
+
+
+def refused(d, method, **parameters):
+    try:
+        d.call(method, parameters)
+    except VarlinkError as e:
+        return e.parameters["why"]
+    check(False, method, parameters, "was not refused")
+
+
+def a_list_that_cannot_be_used_is_not_empty():
+    """A reload keeps what serves, a check fails, calls change nothing; a start is degraded. Only a start sets it aside."""
+    def put(data):
+        if os.path.lexists(path):
+            os.unlink(path)
+        if isinstance(data, bytes):
+            kept_files.write(path, data)
+        else:
+            os.symlink(data, path)
+
+    def served(d):
+        return sorted(m["name"] for m in d.call("Models")["models"])
+
+    def lists(d):
+        return [(n, os.lstat(os.path.join(d.state_dir, n)).st_ino) for n in sorted(os.listdir(d.state_dir)) if "models" in n]
+
+    with Daemon() as d:
+        d.pipectl("models", "load", "kept", DIGITS, "--save")
+        path = os.path.join(d.state_dir, "models.v2.json")
+        with open(path, "rb") as f:
+            good = f.read()
+        for bad, why in ((flipped(good), ""), (kept_files.seal({"version": 2, "models": 7}), "it holds something else"),
+                         ("models.v2.json", "Too many levels of symbolic links"), ("nowhere", "No such file or directory")):
+            put(bad)
+            there = lists(d)
+            told = refused(d, "Reload")
+            check(told.startswith(path + ": the list of saved models cannot be used: " + why), told)
+            equal(served(d), ["digits", "kept"], why)
+            said = run_piped("--check-config", "--config", d.config_path, "--state-dir", d.state_dir)
+            equal(said.returncode, 78, said)
+            check(told in said.stderr, said)
+            refused(d, "Load", name="other", path=DIGITS, save=True)
+            refused(d, "Unload", name="kept", save=True)
+            d.call("Unload", {"name": "other"})
+            equal(lists(d), there, "something was renamed or written")
+            d.stop()
+            d.start()
+            equal((d.status()["state"], served(d)), ("degraded", ["digits"]), why)
+            equal([(m["name"], m["path"]) for m in d.status()["failed_models"]], [("(saved)", path)])
+            check(told in d.pipectl("health", expect=1)["why"], why)
+            check("cannot serve the saved models: " + told in d.log(), d.log())
+            put(good)
+            d.call("Reload")
+            equal((d.status()["state"], served(d)), ("serving", ["digits", "kept"]), why)
 
 
 def a_saved_model_adds_to_what_is_served():
@@ -182,5 +241,5 @@ def a_saved_model_adds_to_what_is_served():
 
 
 if __name__ == "__main__":
-    main([a_saved_model_adds_to_what_is_served, no_damaged_file_is_used,
+    main([a_saved_model_adds_to_what_is_served, a_list_that_cannot_be_used_is_not_empty, no_damaged_file_is_used,
           a_file_of_another_model_is_not_used, the_format_before_checksums_is_read_once])

@@ -185,12 +185,17 @@ TEST(other_files_are_refused)
 TEST(the_former_format_is_written_again)
 {
     char path[DMN_STATE_PATH_MAX], former[DMN_STATE_PATH_MAX];
+    const char *why = NULL;
     json_t *root = NULL;
 
     begin();
     T_TRUE(dmn_state_file_path(DMN_STATE_SAVED, folder, "", "", path));
     snprintf(former, sizeof(former), "%.200s/models.v1.json", folder);
     put(former, "{\"version\":1,\"models\":[7]}");
+    T_EQ(dmn_state_file_look(DMN_STATE_SAVED, path, &root, &why), 0);
+    T_EQ(json_array_size(json_object_get(root, "models")), 1);
+    json_decref(root);
+    T_TRUE(access(former, F_OK) == 0 && access(path, F_OK) != 0); /* who looks changes nothing */
     for (size_t i = 0; i < 2; i++) {
         T_EQ(dmn_state_file_read(DMN_STATE_SAVED, path, NULL, &root), 0);
         T_EQ(json_array_size(json_object_get(root, "models")), 1);
@@ -202,6 +207,9 @@ TEST(the_former_format_is_written_again)
     T_TRUE(access(former, F_OK) != 0 && access(path, F_OK) != 0);
     T_EQ(dmn_state_file_remove(DMN_STATE_SAVED, path), 0);
     put(former, "{");
+    T_EQ(dmn_state_file_look(DMN_STATE_SAVED, path, &root, &why), DMN_STATE_E_BAD);
+    T_STR(why, "it is not a JSON object");
+    T_TRUE(access(former, F_OK) == 0);
     T_EQ(reading(DMN_STATE_SAVED, path), DMN_STATE_E_BAD);
     T_TRUE(was_set_aside(former));
     T_EQ(rmdir(folder), 0);
