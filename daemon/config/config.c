@@ -130,12 +130,19 @@ int dmn_config_add_model(struct dmn_config *c, const char *name, const char *pat
         return -EINVAL;
     }
     m = dmn_config_model_slot(c, name);
-    if (!m) {
+    if (m && m->origin == DMN_ORIGIN_ARGUMENT) {
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
+                 "--model: \"%s\" is given twice; name each by NAME=FILE", name);
+        return -EINVAL;
+    }
+    if (!m || dmn_config_set_string(&m->path, path) < 0 ||
+        dmn_config_set_string(&m->shapes, shapes) < 0 || dmn_config_set_string(&m->plan, "") < 0 ||
+        dmn_config_set_string(&m->kernels, "") < 0 ||
+        dmn_config_set_string(&m->calibration, "") < 0 ||
+        dmn_config_set_string(&m->boards, DMN_BOARDS_OFF) < 0) {
         return -ENOMEM;
     }
+    m->latest = false;
     m->origin = DMN_ORIGIN_ARGUMENT;
-    return dmn_config_set_string(&m->path, path) < 0 ||
-                   dmn_config_set_string(&m->shapes, shapes) < 0
-               ? -ENOMEM
-               : 0;
+    return 0;
 }

@@ -73,12 +73,13 @@ int dmn_config_load(const char *path, bool required, char *ret_error, struct dmn
 struct dmn_config *dmn_config_free(struct dmn_config *c);
 
 /**
- * dmn_config_add_model() - adds a model of the command line; replaces one of the same name
+ * dmn_config_add_model() - adds a model of the command line; replaces one of the files of the same
+ * name as a whole, as a later file does
  *
  * @name, @path, @shapes: copied; shapes: as in model/open_shapes.h, or ""
  * @ret_error: DMN_CONFIG_ERROR_MAX
  *
- * Return: 0; -EINVAL for a bad name, with @ret_error set; -ENOMEM.
+ * Return: 0; -EINVAL for a bad name, or one that is given twice, with @ret_error set; -ENOMEM.
  */
 int dmn_config_add_model(struct dmn_config *c, const char *name, const char *path,
                          const char *shapes, char *ret_error);

@@ -397,6 +397,10 @@ def arguments():
     equal(run_piped("stray").returncode, 2)
     r = run_piped("--config", os.devnull, "--model", "bad/name=" + DIGITS, "--runtime-dir", "/proc/none")
     check(r.returncode != 0, r)
+    here = tempfile.mkdtemp(prefix="piped-test-")
+    r = run_piped("--state-dir", here, "--check-config", "--model", DIGITS, "--model", DIGITS)
+    equal((r.returncode, r.stderr), (EX_CONFIG, 'piped: --model: "digits" is given twice; name each by NAME=FILE\n'))
+    os.rmdir(here)
 
 
 def default_runtime_dir_of_a_user():

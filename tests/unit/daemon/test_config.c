@@ -224,7 +224,9 @@ TEST(models_merge_by_name_over_files)
     write_text("c.json.d/1.json",
                "{\"models\":[{\"name\":\"b\",\"path\":\"/old\"}],\"pin\":false}");
     write_text("c.json.d/ignored.txt", "{");
-    T_EQ(load(&c, "{\"models\":[{\"name\":\"a\",\"path\":\"rel.onnx\",\"latest\":true}]}"), 0);
+    T_EQ(load(&c, "{\"models\":[{\"name\":\"a\",\"path\":\"rel.onnx\",\"latest\":true,"
+                  "\"plan\":\"0-9@big\"}]}"),
+         0);
     T_EQ(c->model_count, 2);
     T_STR(c->models[0].name, "a");
     snprintf(wanted, sizeof(wanted), "%s/rel.onnx", folder);
@@ -233,6 +235,10 @@ TEST(models_merge_by_name_over_files)
     T_STR(c->models[1].path, "/new");
     T_EQ(dmn_config_int(c, DMN_KEY_PIN), 0);
     T_EQ(dmn_config_add_model(c, "a", "/arg", "", error_text), 0);
+    T_STR(c->models[0].path, "/arg");
+    T_TRUE(!c->models[0].latest && !c->models[0].plan[0]); /* those of the other file */
+    T_EQ(dmn_config_add_model(c, "a", "/other", "", error_text), -EINVAL);
+    T_STR(error_text, "--model: \"a\" is given twice; name each by NAME=FILE");
     T_STR(c->models[0].path, "/arg");
     T_EQ(dmn_config_add_model(c, "no/name", "/arg", "", error_text), -EINVAL);
     T_EQ(c->model_count, 2);
