@@ -103,6 +103,14 @@ static inline json_t *json_text_shown(const char *text)
     return s;
 }
 
+/** json_text_path() - json_string() of a file's name; as json_text_shown() if it is not UTF-8. */
+static inline json_t *json_text_path(const char *path)
+{
+    json_t *s = json_string(path);
+
+    return s ? s : json_text_shown(path);
+}
+
 /** json_text_print() - json_dumpf(). Return: 0; -1: out of memory, or it could not be written. */
 static inline int json_text_print(const json_t *value, FILE *to, size_t flags)
 {

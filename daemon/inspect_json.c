@@ -3,8 +3,15 @@
 
 #include "base.h"
 #include "daemon/inspect.h"
+#include "json_text.h"
 #include "model/declared.h"
 #include "tensor_name.h"
+
+/* Cut within a character, perhaps. */
+static json_t *shown(const char *text)
+{
+    return text ? json_text_shown(text) : NULL;
+}
 
 static json_t *ios_json(const struct mdl_inspected_io *io, size_t count)
 {
@@ -19,10 +26,10 @@ static json_t *ios_json(const struct mdl_inspected_io *io, size_t count)
                                          : io[i].symbol[k] ? json_string(io[i].symbol[k])
                                                            : json_null());
         }
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:o, s:s?}", "name",
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:o, s:o?}", "name",
                                               tensor_name(io[i].name, name), "dtype", io[i].dtype,
                                               "stored", io[i].stored, "shape", shape, "declared",
-                                              io[i].declared));
+                                              shown(io[i].declared)));
     }
     return list;
 }
@@ -50,7 +57,7 @@ static json_t *warnings_json(const struct mdl_model *m)
     json_t *list = json_array();
 
     for (size_t i = 0; m && mdl_note(m, i); i++) {
-        json_array_append_new(list, json_string(mdl_note(m, i)->text));
+        json_array_append_new(list, json_text_shown(mdl_note(m, i)->text));
     }
     return list;
 }
@@ -148,8 +155,8 @@ json_t *dmn_sidecar_draft(const struct mdl_inspection *in)
 json_t *dmn_inspection_json(const struct mdl_inspection *in, const char *file, const char *sidecar,
                             bool has_sidecar)
 {
-    json_t *j = json_pack("{s:s, s:b, s:s}", "file", file, "can_be_served", in->model != NULL,
-                          "why", in->why);
+    json_t *j = json_pack("{s:o, s:b, s:o}", "file", json_text_path(file), "can_be_served",
+                          in->model != NULL, "why", json_text_shown(in->why));
 
     if (!j || !in->read) {
         return j;
@@ -168,8 +175,8 @@ json_t *dmn_inspection_json(const struct mdl_inspection *in, const char *file, c
     json_object_set_new(j, "compiled", costs_json(in->model));
     json_object_set_new(j, "warnings", warnings_json(in->model));
     json_object_set_new(j, "sidecar",
-                        json_pack("{s:s, s:b, s:b, s:s?, s:o}", "path", sidecar, "exists",
-                                  has_sidecar, "shown_by_graph", in->guess.shown, "needs",
+                        json_pack("{s:o, s:b, s:b, s:s?, s:o}", "path", json_text_path(sidecar),
+                                  "exists", has_sidecar, "shown_by_graph", in->guess.shown, "needs",
                                   in->needs, "draft", dmn_sidecar_draft(in)));
     return j;
 }

@@ -7,6 +7,7 @@
 #include "daemon/control/json.h"
 #include "daemon/plans/history.h"
 #include "daemon/plans/planner.h"
+#include "json_text.h"
 
 static json_t *number_or_null(double value)
 {
@@ -63,10 +64,10 @@ static json_t *turns_json(const struct dmn_history_event *e)
 json_t *dmn_event_json(const struct dmn_history_event *e)
 {
     json_t *event = json_pack(
-        "{s:I, s:s, s:s, s:s, s:s, s:s, s:o, s:s?, s:s, s:o, s:o, s:o, s:f, s:I, s:s}", "id",
+        "{s:I, s:s, s:s, s:s, s:o, s:s, s:o, s:s?, s:s, s:o, s:o, s:o, s:f, s:I, s:s}", "id",
         (json_int_t)e->id, "at", e->at, "model", e->model, "cause", dmn_cause_name(e->cause),
-        "detail", e->detail, "algorithm", dmn_origin_name(e->origin), "trials", trials_json(e),
-        "plan_before", e->plan_before, "plan_after", e->plan_after, "fps_before",
+        "detail", json_text_shown(e->detail), "algorithm", dmn_origin_name(e->origin), "trials",
+        trials_json(e), "plan_before", e->plan_before, "plan_after", e->plan_after, "fps_before",
         number_or_null(e->fps_before), "fps_after", number_or_null(e->fps_after), "predicted_gain",
         isfinite(e->predicted_gain) ? json_real(e->predicted_gain) : json_null(), "duration_ms",
         e->duration_ms, "lost", (json_int_t)e->lost, "outcome", dmn_event_outcome_name(e->outcome));

@@ -100,7 +100,7 @@ static json_t *notes_json(const struct mdl_model *m, json_t *kinds)
     const struct mdl_note *n;
 
     for (size_t i = 0; (n = mdl_note(m, i)); i++) {
-        warn(list, kinds, n->kind, json_string(n->text));
+        warn(list, kinds, n->kind, json_text_shown(n->text));
     }
     return list;
 }
@@ -129,9 +129,9 @@ json_t *dmn_model_json(const struct dmn_model *m)
     }
     dmn_model_plan_text(m, plan);
     entry = json_pack(
-        "{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:o, "
+        "{s:s, s:o, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:o, "
         "s:o}",
-        "name", m->name, "path", m->path, "hash", model->hash, "default",
+        "name", m->name, "path", json_text_path(m->path), "hash", model->hash, "default",
         dmn_model_default(m->of) == m, "units", (json_int_t)model->unit_count, "ops",
         (json_int_t)model->op_count, "input", io_json(model, &model->inputs[0]), "inputs",
         ios_json(model, model->inputs, model->input_count), "outputs",
@@ -146,7 +146,7 @@ json_t *dmn_model_json(const struct dmn_model *m)
     }
     json_object_set_new(entry, "asleep", json_boolean(pl_asleep(m->pipe)));
     json_object_set_new(entry, "integers", json_integer((json_int_t)mdl_integer_ops(m->model)));
-    json_object_set_new(entry, "calibration", json_string(m->calibration));
+    json_object_set_new(entry, "calibration", json_text_path(m->calibration));
     json_object_set_new(entry, "shapes", json_string(m->shapes));
     json_object_set_new(entry, "warnings", file_warnings_json(m, kinds));
     json_object_set_new(entry, "warning_kinds", kinds);

@@ -19,6 +19,7 @@
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/tried.h"
+#include "json_text.h"
 
 #define FRONT_DEFAULT 16
 #define FRONT_MAX 256
@@ -333,8 +334,8 @@ static json_t *chosen_json(const struct dmn_model *m)
 
     dmn_model_plan_text(m, plan);
     e = dmn_history_chosen(&m->planning->of->history, m->name, plan);
-    return e ? json_pack("{s:s, s:s, s:s, s:s}", "at", e->at, "by", dmn_event_chooser(e), "cause",
-                         dmn_cause_name(e->cause), "detail", e->detail)
+    return e ? json_pack("{s:s, s:s, s:s, s:o}", "at", e->at, "by", dmn_event_chooser(e), "cause",
+                         dmn_cause_name(e->cause), "detail", json_text_shown(e->detail))
              : json_null();
 }
 

@@ -9,6 +9,7 @@
 #include "daemon/machine/sampling.h"
 #include "daemon/plans/plans.h"
 #include "governor/snapshot.h"
+#include "json_text.h"
 
 #define EVENTS_MAX 1000u /* in one batch */
 
@@ -54,12 +55,13 @@ static void look_at_history(struct dmn_tracing *t)
     while (back-- > 0) {
         e = dmn_history_get(h, back);
         t->history = e->id;
-        dmn_trace_add_event(
-            t, e->at_ns,
-            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s?}", "event", "history", "model", e->model,
-                      "cause", dmn_cause_name(e->cause), "detail", e->detail ? e->detail : "",
-                      "plan_before", e->plan_before ? e->plan_before : "", "plan_after",
-                      e->plan_after, "outcome", dmn_event_outcome_name(e->outcome)));
+        dmn_trace_add_event(t, e->at_ns,
+                            json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:s?}", "event", "history",
+                                      "model", e->model, "cause", dmn_cause_name(e->cause),
+                                      "detail", json_text_shown(e->detail ? e->detail : ""),
+                                      "plan_before", e->plan_before ? e->plan_before : "",
+                                      "plan_after", e->plan_after, "outcome",
+                                      dmn_event_outcome_name(e->outcome)));
     }
 }
 

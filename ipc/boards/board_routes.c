@@ -8,6 +8,7 @@
 #include "ipc/boards/board_json.h"
 #include "ipc/boards/board_state.h"
 #include "ipc/boards/board_text.h"
+#include "json_text.h"
 
 #define UNIT_MAX 9999999
 #define SHARE_MAX 1000
@@ -51,9 +52,9 @@ static json_t *route_json(const struct brd_route *r)
     for (size_t i = 0; i < r->hop_count; i++) {
         json_array_append_new(hops, hop_json(&r->hop[i]));
     }
-    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o, s:o}", "model", r->model, "content",
+    return json_pack("{s:s, s:s, s:I, s:s, s:o, s:s, s:o, s:o, s:o}", "model", r->model, "content",
                      r->content, "number", (json_int_t)r->number, "identity", r->identity, "path",
-                     r->path, "preprocess", r->preprocess, "hops", hops, "inputs",
+                     json_text_path(r->path), "preprocess", r->preprocess, "hops", hops, "inputs",
                      tensors_json(r->input, r->input_count), "outputs",
                      tensors_json(r->output, r->output_count));
 }

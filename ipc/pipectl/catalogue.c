@@ -194,7 +194,7 @@ static bool add_file(json_t *rows, const char *path)
             json_decref(file);
             return false;
         }
-        json_object_set_new(row, "from", json_string(path));
+        json_object_set_new(row, "from", json_text_path(path));
         at = place_of(rows, json_string_value(json_object_get(row, "name")));
         if (at < json_array_size(rows)) {
             json_array_set(rows, at, row);

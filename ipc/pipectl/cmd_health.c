@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "ipc/pipectl/pipectl.h"
+#include "json_text.h"
 #include "shown_print.h"
 
 #define LOOK_MS 100u  /* from one look to the next while it waits */
@@ -87,8 +88,9 @@ static bool is_there(const struct ctl *ctl)
 static void print(const struct ctl *ctl, const json_t *status, bool healthy, const char *why)
 {
     if (ctl->json) {
-        json_t *v = json_pack("{s:b, s:s, s:s?}", "healthy", healthy, "state",
-                              ctl_text(status, "state"), "why", healthy ? NULL : why);
+        json_t *v =
+            json_pack("{s:b, s:s, s:o}", "healthy", healthy, "state", ctl_text(status, "state"),
+                      "why", healthy ? json_null() : json_text_shown(why));
 
         ctl_print_json(v);
         json_decref(v);

@@ -12,6 +12,7 @@
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/report_page.h"
 #include "ipc/show/fold_segments.h"
+#include "json_text.h"
 #include "shown_print.h"
 
 #define MOMENTS 120   /* at most, in a curve over time */
@@ -171,9 +172,10 @@ int ctl_report(const struct ctl *ctl, int argc, char **argv)
     rc = rc ? rc : gather(&page, &a, &data);
     rc = rc ? rc : write_page(a.file, data);
     if (rc == CTL_DONE && ctl->json) {
-        json_t *v = json_pack("{s:s, s:b, s:b, s:O}", "file", a.file, "charts", page_has_charts(),
-                              "well", doctor_is_well(json_object_get(data, "findings")), "seconds",
-                              json_object_get(data, "seconds"));
+        json_t *v =
+            json_pack("{s:o, s:b, s:b, s:O}", "file", json_text_path(a.file), "charts",
+                      page_has_charts(), "well", doctor_is_well(json_object_get(data, "findings")),
+                      "seconds", json_object_get(data, "seconds"));
 
         ctl_print_json(v);
         json_decref(v);

@@ -10,6 +10,7 @@
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/trace_read.h"
 #include "ipc/pipectl/trace_spool.h"
+#include "json_text.h"
 #include "shown_print.h"
 
 struct args {
@@ -171,12 +172,12 @@ static json_t *summary(const struct recording *r, const char *format, uint64_t b
 {
     const struct trace_counts *n = trace_reader_counts(r->reader);
     double until_ns = ctl_real(r->end, "at_ns");
-    json_t *s =
-        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "file", r->args->output,
-                  "format", format, "bytes", (json_int_t)bytes, "teams", (json_int_t)n->teams,
-                  "frames", (json_int_t)n->frames, "streams", (json_int_t)n->streams, "answers",
-                  (json_int_t)n->answers, "instants", (json_int_t)n->instants, "values",
-                  (json_int_t)n->values, "not_understood", (json_int_t)n->bad);
+    json_t *s = json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "file",
+                          json_text_path(r->args->output), "format", format, "bytes",
+                          (json_int_t)bytes, "teams", (json_int_t)n->teams, "frames",
+                          (json_int_t)n->frames, "streams", (json_int_t)n->streams, "answers",
+                          (json_int_t)n->answers, "instants", (json_int_t)n->instants, "values",
+                          (json_int_t)n->values, "not_understood", (json_int_t)n->bad);
 
     json_object_set_new(s, "seconds",
                         r->end ? json_real((until_ns - (double)r->began_ns) / 1e9) : json_null());

@@ -31,12 +31,17 @@ static void keep_outputs(struct infer_item *item, const struct piped_stream *s,
     item->output_count = item->outputs ? count : 0;
 }
 
+static json_t *file_json(const struct infer *in, const struct infer_item *item)
+{
+    return json_text_path(in->files[item->file].name);
+}
+
 static json_t *output_report(const struct infer *in, const struct piped_stream *s,
                              const struct piped_frame *f, uint32_t o)
 {
     struct infer_part p = infer_part_of(s, f, o);
-    json_t *j = json_pack("{s:s, s:o, s:s?}", "name", p.tensor->name, "shape", infer_part_shape(&p),
-                          "file", in->raw_path);
+    json_t *j = json_pack("{s:s, s:o, s:o}", "name", p.tensor->name, "shape", infer_part_shape(&p),
+                          "file", in->raw_path ? json_text_path(in->raw_path) : json_null());
 
     if (p.counted) {
         json_object_set_new(j, "most", json_integer((json_int_t)p.most));
@@ -83,11 +88,11 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
     if (json_array_size(top) > 0) {
         item->best = (int)ctl_real(json_array_get(top, 0), "class");
     }
-    item->report = json_pack(
-        "{s:s, s:o, s:o, s:f, s:f, s:I, s:I}", "file", in->files[item->file].name, "top",
-        top ? top : json_array(), "outputs", outputs, "latency_ms",
-        (double)(f->answered_ns - f->submitted_ns) / 1e6, "service_ms", (double)f->service_ns / 1e6,
-        "frame", (json_int_t)item->frame, "epoch", (json_int_t)f->epoch);
+    item->report = json_pack("{s:o, s:o, s:o, s:f, s:f, s:I, s:I}", "file", file_json(in, item),
+                             "top", top ? top : json_array(), "outputs", outputs, "latency_ms",
+                             (double)(f->answered_ns - f->submitted_ns) / 1e6, "service_ms",
+                             (double)f->service_ns / 1e6, "frame", (json_int_t)item->frame, "epoch",
+                             (json_int_t)f->epoch);
     decode(in, item, s, f);
     if (in->raw) {
         keep_outputs(item, s, f);
@@ -150,10 +155,10 @@ int infer_report_item(struct infer *in, struct infer_item *item)
         ctl_say("%s: %s", in->files[item->file].name, why);
         in->failed++;
         if (!item->report) {
-            item->report = json_pack("{s:s, s:I}", "file", in->files[item->file].name, "frame",
+            item->report = json_pack("{s:o, s:I}", "file", file_json(in, item), "frame",
                                      (json_int_t)item->frame);
         }
-        json_object_set_new(item->report, "error", json_string(why));
+        json_object_set_new(item->report, "error", json_text_shown(why));
     } else {
         if (in->expected) {
             size_t index = (size_t)(item - in->items);

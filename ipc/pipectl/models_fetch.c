@@ -16,6 +16,7 @@
 #include "ipc/pipectl/catalogue.h"
 #include "ipc/pipectl/download.h"
 #include "ipc/pipectl/pipectl.h"
+#include "json_text.h"
 #include "shown_print.h"
 
 #define FILES_MAX 3u
@@ -185,7 +186,11 @@ static void print(const struct ctl *ctl, const struct fetch *f)
     char licence[256];
 
     for (size_t k = 0; k < f->count; k++) {
-        json_array_append_new(files, json_sprintf("%s/%s", f->asked->folder, f->items[k].name));
+        base_autofree char *path = NULL;
+
+        if (asprintf(&path, "%s/%s", f->asked->folder, f->items[k].name) >= 0) {
+            json_array_append_new(files, json_text_path(path));
+        }
     }
     if (ctl->json) {
         json_t *reply = json_pack("{s:s, s:o, s:O}", "name", name, "files", files, "bytes",

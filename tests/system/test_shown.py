@@ -130,6 +130,25 @@ def names_of_files():
             run(PIPECTL, "--socket", d.control_path, "trace", "--seconds", "0.01", "--output", trace, expect=0)
 
 
+def names_that_are_not_utf8():
+    """Whatever lists such a file has "?" in its name, and leaves out nothing."""
+    with Folder() as f:
+        path = os.fsdecode(os.path.join(os.fsencode(f.path), b"x\xff.onnx"))
+        shutil.copy(DIGITS, path)
+        shown = f.path + "/x?.onnx"
+        said = json.loads(run(PIPECTL, "--json", "models", "inspect", path, expect=0, says=[shown]))
+        equal((said["file"], said["sidecar"]["path"]), (shown, f.path + "/x?.sidecar.json"))
+        with Daemon(models={"m": path}) as d:
+            equal([(m["name"], m["path"]) for m in d.pipectl("models")], [("m", shown)])
+            equal([c["value"]["path"] for c in d.call("Config")["config"] if c["key"] == "models[0]"], [shown])
+            for ending, command in ((".json", ["trace", "--seconds", "0.01", "-o"]), (".html", ["report", "--seconds", "0.1", "-o"]),
+                                    (".pgm", ["infer", "--model", "m"])):
+                path = os.fsdecode(os.path.join(os.fsencode(f.path), b"x\xff")) + ending
+                f.write(path, b"P5\n16 16\n255\n" + bytes(256))
+                said = d.pipectl(*command, path)
+                check('"file": "%s/x?%s"' % (f.path, ending) in json.dumps(said), ending, said)
+
+
 def keys_of_answers():
     """A daemon that is none: pipectl connects to whatever has the socket."""
     answer = {"parameters": {"config": [{"key": EVIL, "value": {EVIL: EVIL, "more": {EVIL: [EVIL]}}, "origin": EVIL}]}}
@@ -166,4 +185,5 @@ def fifos_among_pictures():
 
 
 if __name__ == "__main__":
-    main([configurations, options, messages_are_one_line, catalogues, names_of_files, keys_of_answers, fifos_among_pictures])
+    main([configurations, options, messages_are_one_line, catalogues, names_of_files, names_that_are_not_utf8, keys_of_answers,
+          fifos_among_pictures])
