@@ -87,6 +87,10 @@ static bool check(struct dmn_daemon *d)
     bool good = true;
 
     d->state_dir = dmn_state_dir(d->args->state_dir, false);
+    if (!d->state_dir && d->args->state_dir && errno != ENOENT) { /* a start makes it */
+        dmn_state_folder_fault(d->args->state_dir, errno, error);
+        shown_say("piped", "warning: %s", error);
+    }
     if (dmn_config_from_args(d->args, d->state_dir, error, &d->config) < 0 ||
         dmn_validate(&d->machine, true, error, &d->socket_group) < 0 ||
         dmn_plans_start(&d->plans) < 0) {

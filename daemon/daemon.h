@@ -114,6 +114,9 @@ void dmn_drain_check(struct dmn_daemon *d);
 int dmn_daemon_loop(struct dmn_daemon *d);
 
 /* state_folder.c */
+/** dmn_state_folder_fault() - says why there is no state directory, and what is missing for it.
+ * @given: by the command line, or NULL. @error: errno. */
+void dmn_state_folder_fault(const char *given, int error, char ret_text[DMN_CONFIG_ERROR_MAX]);
 /** dmn_state_folder_take() - finds the state directory and locks it. A list of saved models that
  * cannot be used counts as a model that failed. Logs. */
 void dmn_state_folder_take(struct dmn_daemon *d);

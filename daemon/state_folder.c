@@ -38,11 +38,28 @@ static void lock(struct dmn_daemon *d)
     }
 }
 
+void dmn_state_folder_fault(const char *given, int error, char ret_text[DMN_CONFIG_ERROR_MAX])
+{
+    if (given) {
+        snprintf(ret_text, DMN_CONFIG_ERROR_MAX,
+                 "cannot use %.400s as the state directory: %s: plans are not kept, and saved "
+                 "models are not served; --state-dir chooses another directory",
+                 given, strerror(error));
+    } else {
+        snprintf(ret_text, DMN_CONFIG_ERROR_MAX,
+                 "no state directory: plans are not kept, and saved models are not served; "
+                 "--state-dir chooses one");
+    }
+}
+
 void dmn_state_folder_take(struct dmn_daemon *d)
 {
     d->state_dir = dmn_state_dir(d->args->state_dir, true);
     if (!d->state_dir) {
-        dmn_log(LOG_WARNING, "no state directory: plans will not survive a restart");
+        char text[DMN_CONFIG_ERROR_MAX];
+
+        dmn_state_folder_fault(d->args->state_dir, errno, text);
+        dmn_log(LOG_WARNING, "%s", text);
     } else {
         lock(d);
         dmn_saved_tidy(d->state_dir);

@@ -38,7 +38,7 @@ bool dmn_state_untold(int error)
 
 const char *dmn_state_why(int error)
 {
-    return error == -ENOENT    ? "no state directory"
+    return error == -ENOENT    ? "the daemon has no state directory; its log says why"
            : error == -EBUSY   ? "another daemon keeps the state directory"
            : error == -EBADMSG ? "the file there is damaged; pipectl reload says more"
                                : strerror(-error);

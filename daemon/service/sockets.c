@@ -29,7 +29,11 @@ static int make_dirs(const char *path, mode_t mode)
 static char *usable(const char *path, mode_t mode)
 {
     int error = mode ? make_dirs(path, mode) : 0;
+    struct stat st;
 
+    if (error == 0 && stat(path, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        error = -ENOTDIR;
+    }
     if (error == 0 && access(path, W_OK | X_OK) == 0) {
         return realpath(path, NULL);
     }

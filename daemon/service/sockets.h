@@ -13,5 +13,5 @@
 char *dmn_runtime_dir(const char *given);
 /** dmn_state_dir() - finds the state folder, and makes it if @make: @given, else $STATE_DIRECTORY,
  * else /var/lib/piped if writable, else piped/ in $XDG_STATE_HOME or ~/.local/state. Return: owned;
- * NULL: none. */
+ * NULL with errno: none. */
 char *dmn_state_dir(const char *given, bool make);

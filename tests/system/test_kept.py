@@ -203,6 +203,18 @@ def a_list_that_cannot_be_used_is_not_empty():
             equal((d.status()["state"], served(d)), ("serving", ["digits", "kept"]), why)
 
 
+def a_state_directory_that_cannot_be_used_is_named():
+    d = Daemon()
+    d.state_dir = d.config_path
+    with d:
+        told = ("cannot use %s as the state directory: Not a directory: plans are not kept, and saved models are not served"
+                % d.state_dir)
+        check(told in d.log(), d.log())
+        check("its log says why" in refused(d, "Unload", name="digits", save=True))
+        said = run_piped("--check-config", "--config", d.config_path, "--state-dir", d.state_dir)
+        check(said.returncode == 0 and "warning: " + told in said.stderr, said)
+
+
 def a_saved_model_adds_to_what_is_served():
     """In any order of saving and starting: digits stays while none is configured, and what was saved is meant by default."""
     def served(d):
@@ -241,5 +253,6 @@ def a_saved_model_adds_to_what_is_served():
 
 
 if __name__ == "__main__":
-    main([a_saved_model_adds_to_what_is_served, a_list_that_cannot_be_used_is_not_empty, no_damaged_file_is_used,
+    main([a_saved_model_adds_to_what_is_served, a_list_that_cannot_be_used_is_not_empty,
+          a_state_directory_that_cannot_be_used_is_named, no_damaged_file_is_used,
           a_file_of_another_model_is_not_used, the_format_before_checksums_is_read_once])
