@@ -80,14 +80,17 @@ static int load(struct dmn_daemon *d, const struct dmn_config_model *c, struct d
 static void tell(struct dmn_daemon *d, const struct dmn_config_model *c, const char *key,
                  const char *error)
 {
-    char where[DMN_CONFIG_WHERE_MAX];
+    char at[DMN_CONFIG_WHERE_MAX], which[DMN_CONFIG_WHERE_MAX + 128];
 
     (void)dmn_failed_add(&d->models.failed, c->name, c->path, error);
-    dmn_config_where(d->config, c->origin, c->line, where);
+    dmn_config_where(d->config, c->origin, c->line, at);
+    if (c->saved) {
+        snprintf(which, sizeof(which), "pipectl models unload %s --save forgets it", c->name);
+    } else {
+        snprintf(which, sizeof(which), "%s: models[%s].%s", at, c->name, key);
+    }
     dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_MODEL_FAILED, .model = c->name},
-                 "cannot serve model %s from %s: %s (%s: models[%s].%s)%s%s%s", c->name, c->path,
-                 error, where, c->name, key, c->saved ? "; pipectl models unload " : "",
-                 c->saved ? c->name : "", c->saved ? " --save forgets it" : "");
+                 "cannot serve model %s from %s: %s (%s)", c->name, c->path, error, which);
 }
 
 int dmn_first_models(struct dmn_daemon *d, uv_signal_cb on_signal)

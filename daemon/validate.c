@@ -45,6 +45,14 @@ void dmn_validate_fault(const struct dmn_config *c, const struct dmn_config_mode
     bool named = strncmp(why, value, strlen(value)) == 0; /* the loader names the file */
     char at[DMN_CONFIG_WHERE_MAX];
 
+    if (m->saved) { /* its list is nothing to edit */
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
+                 "saved model %s: %.300s%s%.400s; %spipectl models unload %s --save", m->name,
+                 named ? "" : value, named ? "" : ": ", why,
+                 strcmp(key, "path") == 0 ? "put the file back, or forget it by " : "forget it by ",
+                 m->name);
+        return;
+    }
     dmn_config_where(c, m->origin, m->line, at);
     snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.200s: models[%s].%s: %.300s%s%.400s", at, m->name,
              key, named ? "" : value, named ? "" : ": ", why);

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 
 import kept_files
 import pyclient
@@ -203,6 +204,21 @@ def a_list_that_cannot_be_used_is_not_empty():
             equal((d.status()["state"], served(d)), ("serving", ["digits", "kept"]), why)
 
 
+def a_saved_model_whose_file_is_gone_is_put_back_or_forgotten():
+    with Daemon() as d:
+        path = shutil.copy(DIGITS, os.path.join(d.temp, "x.onnx"))
+        d.pipectl("models", "load", "kept", path, "--save")
+        os.unlink(path)
+        told = refused(d, "Reload")
+        check(told.startswith("saved model kept: %s: No such file or directory; put the file back, or " % path), told)
+        said = run_piped("--check-config", "--config", d.config_path, "--state-dir", d.state_dir)
+        check(said.returncode == 78 and told in said.stderr, said)
+        command = told.rpartition("forget it by pipectl ")[2]
+        equal(command, "models unload kept --save")
+        d.pipectl(*command.split())
+        d.call("Reload")
+
+
 def a_state_directory_that_cannot_be_used_is_named():
     d = Daemon()
     d.state_dir = d.config_path
@@ -254,5 +270,5 @@ def a_saved_model_adds_to_what_is_served():
 
 if __name__ == "__main__":
     main([a_saved_model_adds_to_what_is_served, a_list_that_cannot_be_used_is_not_empty,
-          a_state_directory_that_cannot_be_used_is_named, no_damaged_file_is_used,
-          a_file_of_another_model_is_not_used, the_format_before_checksums_is_read_once])
+          a_saved_model_whose_file_is_gone_is_put_back_or_forgotten, a_state_directory_that_cannot_be_used_is_named,
+          no_damaged_file_is_used, a_file_of_another_model_is_not_used, the_format_before_checksums_is_read_once])
