@@ -51,24 +51,27 @@ static void print_help(FILE *to)
         to);
 }
 
+/* Return: the "=" behind NAME, which has neither colon nor slash; NULL: there is no NAME. */
+static const char *name_end(const char *text)
+{
+    const char *end = text + strcspn(text, "=:/");
+
+    return *end == '=' ? end : NULL;
+}
+
 const char *dmn_args_shapes(const char *text)
 {
-    const char *equals = strchr(text, '='), *slash = strchr(text, '/');
-    const char *colon = strchr(text, ':');
+    const char *equals = name_end(text);
 
-    /* NAME= comes first, and a name has neither colon nor slash */
-    if (equals && (!slash || equals < slash) && (!colon || equals < colon)) {
-        text = equals + 1;
-    }
-    return mdl_shapes_suffix(text);
+    return mdl_shapes_suffix(equals ? equals + 1 : text);
 }
 
 const char *dmn_args_model_name(const char *text, char *ret_name, size_t bytes)
 {
-    const char *equals = strchr(text, '='), *slash = strchr(text, '/');
+    const char *equals = name_end(text), *slash;
     const char *base, *dot;
 
-    if (equals && (!slash || equals < slash)) {
+    if (equals) {
         snprintf(ret_name, bytes, "%.*s", (int)base_min((ptrdiff_t)4096, equals - text), text);
         return equals + 1;
     }

@@ -202,11 +202,15 @@ static bool is_shapes(const char *text)
 const char *mdl_shapes_suffix(const char *text)
 {
     const char *found = NULL, *colon = access(text, F_OK) == 0 ? NULL : strchr(text, ':');
+    int most = 0;
 
     for (; colon; colon = strchr(colon + 1, ':')) {
         base_autofree char *file = strndup(text, (size_t)(colon - text));
+        bool fits = colon > text && is_shapes(colon + 1);
+        bool there = file && access(file, F_OK) == 0 && (fits || !strchr(colon, '/'));
 
-        if (colon > text && is_shapes(colon + 1) && (!found || (file && access(file, F_OK) == 0))) {
+        if (colon[1] && 2 * there + fits > most) {
+            most = 2 * there + fits;
             found = colon + 1;
         }
     }

@@ -41,8 +41,8 @@ int mdl_shapes_read(const json_t *object, struct mdl_pool *pool, char ret_error[
  * @ret_error: it is not a list of shapes, or out of memory. */
 char *mdl_shapes_text(const json_t *object, char ret_error[MDL_ERROR_MAX]);
 /** mdl_shapes_suffix() - Return: where the shapes begin in FILE:SHAPES, behind the colon; of
- * several, that behind a file that is there. NULL: @text has none, or is itself the name of a file.
- * Threads: any; blocks on the file. */
+ * several, that behind a file that is there, where what follows may be none: the caller checks it.
+ * NULL: @text has none, or is itself the name of a file. Threads: any; blocks on the file. */
 const char *mdl_shapes_suffix(const char *text);
 
 /* Who gave a size; a lower number wins. */

@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "daemon/config/route_text.h"
+#include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
 
 int dmn_config_set_string(char **to, const char *value)
@@ -123,10 +124,15 @@ int dmn_config_add_model(struct dmn_config *c, const char *name, const char *pat
                          const char *shapes, char *ret_error)
 {
     struct dmn_config_model *m;
+    char why[MDL_ERROR_MAX];
 
     if (!dmn_config_name_ok(name)) {
         snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
                  "--model: \"%.80s\" is not a model name (" MDL_SEGMENT_NAME_RULE ")", name);
+        return -EINVAL;
+    }
+    if (mdl_shapes_check(shapes, why) < 0) {
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "--model %s: %.900s", name, why);
         return -EINVAL;
     }
     m = dmn_config_model_slot(c, name);

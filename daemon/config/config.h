@@ -79,7 +79,8 @@ struct dmn_config *dmn_config_free(struct dmn_config *c);
  * @name, @path, @shapes: copied; shapes: as in model/open_shapes.h, or ""
  * @ret_error: DMN_CONFIG_ERROR_MAX
  *
- * Return: 0; -EINVAL for a bad name, or one that is given twice, with @ret_error set; -ENOMEM.
+ * Return: 0; -EINVAL for a bad name, one that is given twice, or bad shapes, with @ret_error set;
+ * -ENOMEM.
  */
 int dmn_config_add_model(struct dmn_config *c, const char *name, const char *path,
                          const char *shapes, char *ret_error);

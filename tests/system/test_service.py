@@ -400,6 +400,10 @@ def arguments():
     here = tempfile.mkdtemp(prefix="piped-test-")
     r = run_piped("--state-dir", here, "--check-config", "--model", DIGITS, "--model", DIGITS)
     equal((r.returncode, r.stderr), (EX_CONFIG, 'piped: --model: "digits" is given twice; name each by NAME=FILE\n'))
+    for args, expect, where in ((["--check-config", "--model"], EX_CONFIG, "piped: --model digits: "), (["--inspect"], 1, "no: ")):
+        r = run_piped("--state-dir", here, *args, DIGITS + ":image=x")
+        check(r.returncode == expect and where in r.stdout + r.stderr, r)
+        check("'image=x' is not a shape; write INPUT=1x3x480x640" in r.stdout + r.stderr, r)
     os.rmdir(here)
 
 

@@ -136,12 +136,18 @@ TEST(hostile_shapes_are_refused)
 TEST(a_suffix_is_told_from_a_name)
 {
     const char *text = "net=dir/m.onnx:x:0=1x3x4x5,h=4";
+    char path[300];
 
     T_STR(mdl_shapes_suffix(text), "x:0=1x3x4x5,h=4");
     T_STR(mdl_shapes_suffix("m.onnx:a=1"), "a=1");
     T_TRUE(mdl_shapes_suffix("m.onnx") == NULL);
     T_TRUE(mdl_shapes_suffix("a:b/m.onnx") == NULL);
     T_TRUE(mdl_shapes_suffix(":a=1") == NULL);
+    T_TRUE(mdl_shapes_suffix("none.onnx:a=x") == NULL);
+    snprintf(path, sizeof(path), "%s:a=x", load_put("there.onnx", "", 0));
+    T_STR(mdl_shapes_suffix(path), "a=x"); /* meant as shapes */
+    snprintf(path, sizeof(path), "%s:b/x", load_put("there.onnx", "", 0));
+    T_TRUE(mdl_shapes_suffix(path) == NULL);
     T_TRUE(mdl_shapes_suffix(load_put("odd:a=1", "", 0)) == NULL); /* there is such a file */
 }
 
