@@ -8,6 +8,7 @@
 #pragma once
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,17 @@ __attribute__((format(printf, 2, 3))) static inline void shown_say(const char *p
     va_start(args, format);
     shown_vsay(program, format, args);
     va_end(args);
+}
+
+/** shown_begin() - takes the numbers 0, 1 and 2 where the program was started without them, before a
+ * pipe or socket gets them: reading input and writing output go on failing. First in each main(). */
+static inline void shown_begin(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) < 0) { /* it is the least number that is free */
+            (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+        }
+    }
 }
 
 /** shown_end() - says it if a part of what was printed on stdout is lost, now or before. Return:

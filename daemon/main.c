@@ -90,6 +90,7 @@ int main(int argc, char **argv)
     struct dmn_args args;
     int status;
 
+    shown_begin();
     prctl(PR_SET_NAME, "piped"); /* after a restart through /proc/self/exe it would be "exe" */
     status = dmn_args_parse(argc, argv, &args);
     if (status == DMN_ARGS_E_DONE) {

@@ -75,8 +75,10 @@ int main(int argc, char **argv)
     static struct web w = {.peers = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1}};
     static struct web_listeners l;
     struct web_tls tls = {0};
-    int rc = web_options_take(argc, argv, &w.o);
+    int rc;
 
+    shown_begin();
+    rc = web_options_take(argc, argv, &w.o);
     if (rc) {
         return shown_end("piped-http", rc < 0 ? 0 : rc);
     }

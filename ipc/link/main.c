@@ -137,8 +137,10 @@ int main(int argc, char **argv)
     static char host[LNK_NAME_BYTES];
     struct sigaction signals = {.sa_handler = on_signal};
     struct link_args a;
-    int rc = link_args_take(argc, argv, &a);
+    int rc;
 
+    shown_begin();
+    rc = link_args_take(argc, argv, &a);
     if (rc) {
         return shown_end("piped-link", rc < 0 ? 0 : rc);
     }

@@ -208,6 +208,7 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    shown_begin();
     signal(SIGPIPE, SIG_IGN);
     return shown_end("pipectl", run(argc, argv));
 }

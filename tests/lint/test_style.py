@@ -103,6 +103,13 @@ def libraries_do_not_speak():
     none(found(names, r"(?<![\w.>])(%s)\(" % speaking), "libraries that print or exit")
 
 
+def programs_have_standard_descriptors():
+    mains = [n for n in source.files(ROOT) if n.endswith("/main.c") and n.startswith(("daemon/", "ipc/", "tuner/"))]
+    check(len(mains) >= 5, mains)
+    none([n for n in mains if "\n    shown_begin();\n" not in source.text(ROOT, n)],
+         "programs whose first pipe may get the number of standard output")
+
+
 def arguments(text, at):
     """Those of the call whose parenthesis opens before `at`."""
     found_ones, depth, begin = [], 0, at
@@ -168,4 +175,4 @@ def scripts_are_clean():
 
 main((files_are_of_one_sitting, lines_are_short, licence_comes_first, no_tabs_or_trailing_blanks,
       files_end_with_a_newline, nothing_is_left_to_do, no_paths_of_one_machine, libraries_do_not_speak,
-      terminals_get_no_raw_text, c_is_formatted, scripts_are_clean))
+      programs_have_standard_descriptors, terminals_get_no_raw_text, c_is_formatted, scripts_are_clean))

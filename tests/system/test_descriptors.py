@@ -9,6 +9,7 @@ import subprocess
 
 import pyclient as pc
 from daemon import DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, Daemon, check, equal, main
+from http_server import PIPED_HTTP, Http
 
 
 def lowest_free(d):
@@ -85,6 +86,27 @@ def clients_wait_for_a_descriptor():
         c.close()
 
 
+WITHOUT = ["sh", "-c", 'exec "$@" <&- >&-', "sh"]  # standard input and output are closed
+
+
+def opened(pid, *numbers):
+    return [os.readlink("/proc/%d/fd/%d" % (pid, n)) for n in numbers]
+
+
+def no_pipe_or_socket_is_taken_for_standard_output():
+    with Daemon(models={"digits": DIGITS}, preexec=lambda: os.closerange(0, 3)) as d:
+        equal(opened(d.process.pid, 0, 1, 2), ["/dev/null"] * 3)
+        with pc.Connection(d.frames_path) as c:
+            equal(pc.Stream(c, pixfmt=pc.GRAY8, image=(16, 16)).infer(bytes(256)).status, "ok")
+        for args, why in ((["status"], "cannot write the result"), (["infer", "--video", "16x16:gray8"], "Bad file descriptor")):
+            r = subprocess.run([*WITHOUT, PIPECTL, "--socket", d.control_path, *args], stderr=subprocess.PIPE, text=True,
+                               timeout=LIMIT_S, check=False)
+            check(r.returncode == 1 and why in r.stderr, r)
+        if os.path.exists(PIPED_HTTP):
+            with Http(d, wrapper=WITHOUT) as h:
+                equal(opened(h.process.pid, 0, 1), ["/dev/null"] * 2)
+
+
 if __name__ == "__main__":
     main([a_pool_without_a_descriptor_is_not_the_clients_fault, libpiped_tries_again, a_full_daemon_says_so,
-          clients_wait_for_a_descriptor])
+          clients_wait_for_a_descriptor, no_pipe_or_socket_is_taken_for_standard_output])

@@ -62,5 +62,6 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    shown_begin();
     return shown_end("pipesim", run(argc, argv));
 }
