@@ -127,8 +127,10 @@ void ipc_client_reset_io(struct piped *p);
 /* client_memory.c: the slots of a stream. Return: 0 or -errno, with a text. */
 int ipc_stream_allocate(struct piped_stream *s);
 void ipc_stream_deallocate(struct piped_stream *s);
-/** ipc_image_bytes() - Return: bytes of an image; 0: no such image. */
-size_t ipc_image_bytes(uint32_t pixfmt, uint32_t width, uint32_t height, uint32_t stride);
+/** ipc_picture_bytes() - bytes of a picture, not of a tensor. @stride: 0: no gap between rows.
+ * Return: 0; -EINVAL, with a text: a stream cannot have such a picture. */
+int ipc_picture_bytes(uint32_t pixfmt, uint32_t width, uint32_t height, uint32_t stride,
+                      size_t *ret);
 
 /* client_stream.c: a stream's state and what it sends */
 int ipc_stream_start(struct piped_stream *s); /* queues OPEN; or the stream FAILED: 0 */

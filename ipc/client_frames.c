@@ -226,17 +226,24 @@ static int check_frame(const struct piped_stream *s, struct piped_frame *f)
     if (s->open.pixfmt != IPC_PIX_TENSOR) {
         if (f->width == 0 && f->height == 0) {
             f->stride = f->stride ? f->stride : s->stride;
+            f->width = s->width;
+            f->height = s->height;
         }
-        f->width = f->width ? f->width : s->width;
-        f->height = f->height ? f->height : s->height;
-        needed = ipc_image_bytes(s->open.pixfmt, f->width, f->height, f->stride);
+        if (ipc_picture_bytes(s->open.pixfmt, f->width, f->height, f->stride, &needed) < 0) {
+            return -EINVAL;
+        }
     }
     f->input_bytes = f->input_bytes ? f->input_bytes : needed;
     if (s->open.pixfmt == IPC_PIX_TENSOR && check_tensor(s, f) < 0) {
         return -EINVAL;
     }
-    if (needed == 0 || f->input_bytes < needed || f->input_bytes > s->input_size ||
-        (s->inline_frames && f->input_bytes > IPC_PAYLOAD_MAX - IPC_FRAME_BYTES)) {
+    if (s->inline_frames && f->input_bytes > IPC_PAYLOAD_MAX - IPC_FRAME_BYTES) {
+        return ipc_client_error(-EINVAL,
+                                "a frame of %zu MiB is too large for a message; send it through "
+                                "shared memory",
+                                f->input_bytes >> 20);
+    }
+    if (needed == 0 || f->input_bytes < needed || f->input_bytes > s->input_size) {
         return ipc_client_error(-EINVAL,
                                 "wrong size: the frame takes %zu bytes, input_bytes is %zu, the "
                                 "slot has %zu",

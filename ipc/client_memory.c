@@ -17,13 +17,41 @@
 #define DEFAULT_POOL_BYTES ((size_t)256 << 20)
 #define DEFAULT_SLOTS_LEAST 4u
 
-size_t ipc_image_bytes(uint32_t pixfmt, uint32_t width, uint32_t height, uint32_t stride)
+int ipc_picture_bytes(uint32_t pixfmt, uint32_t width, uint32_t height, uint32_t stride,
+                      size_t *ret)
 {
-    if (pixfmt >= PIXFMT_COUNT || width > DIMENSION_MAX || height > DIMENSION_MAX) {
-        return 0;
+    const struct pixfmt_info *format = &pixfmt_table[pixfmt];
+    uint32_t row;
+    size_t bytes;
+
+    if (width == 0 || height == 0) {
+        return ipc_client_error(-EINVAL, "the picture is empty (%ux%u)", width, height);
     }
-    return pixfmt_image_bytes((enum pixfmt)pixfmt, width, height,
-                              stride ? stride : pixfmt_row_bytes((enum pixfmt)pixfmt, width));
+    if (width > DIMENSION_MAX || height > DIMENSION_MAX) {
+        return ipc_client_error(-EINVAL,
+                                "a picture of %ux%u is too large: width and height may be at most "
+                                "%u",
+                                width, height, DIMENSION_MAX);
+    }
+    if (format->even && (width % 2 || height % 2)) {
+        return ipc_client_error(-EINVAL,
+                                "a picture of %ux%u cannot be %s: nv12 and yuyv need an even width "
+                                "and height",
+                                width, height, format->name);
+    }
+    row = pixfmt_row_bytes((enum pixfmt)pixfmt, width);
+    if (stride && stride < row) {
+        return ipc_client_error(-EINVAL, "rows have %u bytes, and stride is %u", row, stride);
+    }
+    bytes = pixfmt_image_bytes((enum pixfmt)pixfmt, width, height, stride ? stride : row);
+    if (bytes == 0 || bytes > IPC_POOL_BYTES_MAX) {
+        return ipc_client_error(-EINVAL,
+                                "a picture of %ux%u is too large: it has %zu MiB, and the memory "
+                                "of a stream at most %llu",
+                                width, height, bytes >> 20, IPC_POOL_BYTES_MAX >> 20);
+    }
+    *ret = bytes;
+    return 0;
 }
 
 /* The seals let the daemon trust the size. Writing once makes the pages exist and charges them to
@@ -79,10 +107,9 @@ int ipc_stream_allocate(struct piped_stream *s)
     if (s->open.pixfmt != IPC_PIX_TENSOR) {
         s->width = s->width ? s->width : info->image_width;
         s->height = s->height ? s->height : info->image_height;
-        s->input_size = ipc_image_bytes(s->open.pixfmt, s->width, s->height, s->stride);
-        if (s->input_size == 0) {
-            return ipc_client_error(-EINVAL, "impossible image: %ux%u with a stride of %u bytes",
-                                    s->width, s->height, s->stride);
+        rc = ipc_picture_bytes(s->open.pixfmt, s->width, s->height, s->stride, &s->input_size);
+        if (rc < 0) {
+            return rc;
         }
     }
     s->output_size = (size_t)info->output_bytes;

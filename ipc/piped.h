@@ -150,7 +150,7 @@ struct piped_frame {
     size_t input_size; /* bytes there */
     /* set by the caller before piped_submit(); piped_acquire() presets them to 0 */
     size_t input_bytes;             /* 0: all of it; images: as width, height and stride say */
-    uint32_t width, height, stride; /* images; 0: the stream's */
+    uint32_t width, height, stride; /* images; width and height 0: the stream's, stride too */
     uint64_t time_ns;               /* for the caller, returned with the answer */
     uint64_t deadline_ns;           /* CLOCK_MONOTONIC; 0: the stream's */
     void *user;                     /* for the caller, returned with the answer */

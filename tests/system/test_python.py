@@ -192,7 +192,7 @@ def refusals_have_reasons():
         raises(piped.NoSuchModel, "no such model: digitz", p.stream, "digitz")
         raises(piped.NoSuchModel, "no such model: ?x", p.stream, "\u202ex")
         raises(ValueError, "'rgb' is not a pixfmt; there are tensor, rgb24", p.stream, "digits", pixfmt="rgb")
-        raises(ValueError, "impossible image", p.stream, "digits", pixfmt="gray8", size=(99999, 1))
+        raises(ValueError, "a picture of 99999x1 is too large", p.stream, "digits", pixfmt="gray8", size=(99999, 1))
         raises(ValueError, "'f12' is not f16 or f32", p.stream, "digits", output_dtype="f12")
         with p.stream("digits", pixfmt="gray8") as s:
             raises(ValueError, "a picture of 40x30 does not fit: the stream takes 16x16; open it with size=(40, 30)",

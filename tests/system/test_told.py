@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 
-from daemon import BUILD, DIGITS, PIPECTL, PIPED, Daemon, Failure, VarlinkError, check, equal, main
+from daemon import BUILD, DIGITS, PIPECTL, PIPED, ROOT, Daemon, Failure, VarlinkError, check, equal, main
 
 PIPESIM = os.path.join(BUILD, "tuner", "pipesim")
 
@@ -62,6 +62,15 @@ def a_silent_daemon_is_told():
         d.pipectl("status")
         told("not 'soon'", PIPECTL, "--timeout", "soon", "status", expect=2)
         told("--timeout needs a value", PIPECTL, "status", "--timeout", expect=2)
+
+
+def sizes_of_pictures_are_the_callers():
+    with Daemon(models={"digits": DIGITS}) as d:
+        ask = [PIPECTL, "--socket", d.control_path]
+        told("a picture of 20000x20000 is too large: it has 1144 MiB", *ask, "bench", "--pixfmt", "rgb24", "--size", "20000x20000",
+             expect=1)
+        told("a picture of 15x15 cannot be nv12", *ask, "bench", "--pixfmt", "nv12", "--size", "15x15", expect=1)
+        told("a picture of 99999x99999 is too large", *ask, "infer", "--video", "99999x99999:gray8", "/dev/null", expect=1)
 
 
 def misspelt_names_are_guessed():
@@ -203,7 +212,9 @@ def checks_say_what_is_not_there():
 
 
 if __name__ == "__main__":
-    main([commands_and_options_are_guessed, help_is_found_both_ways, a_silent_daemon_is_told, misspelt_names_are_guessed,
+    main([commands_and_options_are_guessed, help_is_found_both_ways, a_silent_daemon_is_told,
+          sizes_of_pictures_are_the_callers,
+          misspelt_names_are_guessed,
           reasons_survive_any_text, numbers_are_read_whole,
           misspelt_keys_are_guessed, health_is_an_exit_code, units_are_sorted_by_what_they_cost,
           limits_are_told_with_their_keys, files_that_are_no_models_are_named,
