@@ -214,6 +214,28 @@ def refusals_have_reasons():
     raises(piped.NotReachable, "is not reachable", piped.control(d.control_path).status)
 
 
+def what_is_empty_is_refused():
+    """The slot holds the frame before it, which must not be answered again."""
+    shapes = {"rgb24": (20, 20, 3), "bgr24": (20, 20, 3), "gray8": (20, 20), "nv12": (30, 20), "yuyv": (20, 20, 2)}
+    with Served() as d, d.client() as p:
+        for pixfmt, shape in shapes.items():
+            with p.stream("colour", pixfmt=pixfmt, size=(20, 20), in_flight=1) as s:
+                picture = noise(shape, 1)
+                wanted = s.run(picture).check()[0].tobytes()
+                for crop in (picture[9:9], picture[:, 4:4], picture[9:9, 4:4]):
+                    raises(ValueError, "the picture is empty (", s.run, crop)
+                for size in ((0, 0), (0, 20), (20, 0)):
+                    raises(ValueError, "the picture is empty (%dx%d)" % size, s.acquire, size)
+                    raises(ValueError, "the picture is empty (%dx%d)" % size, p.stream, "colour", pixfmt=pixfmt, size=size)
+                for data in (b"", bytearray(), memoryview(b"")):
+                    raises(ValueError, "the frame has 0 bytes", s.run, data)
+                for _ in range(2 * s.slots):  # none of these kept a slot, or its size
+                    equal(s.run(picture).check()[0].tobytes(), wanted, pixfmt)
+        with p.stream("colour") as s:
+            s.run(noise((1, 3, 20, 20), 1).astype(np.float32)).check()
+            raises(ValueError, "the frame has 0 bytes", s.run, b"")
+
+
 def several_threads_share_a_stream():
     """Each gets its own answers, and none waits for ever."""
     with Served() as d, d.client() as p, p.stream("digits", pixfmt="gray8", in_flight=6) as s, \
@@ -246,4 +268,4 @@ if __name__ == "__main__":
     main([bits_are_those_of_pipectl, formats_of_cameras_give_the_bits_of_the_protocol, several_inputs_and_outputs,
           rows_are_those_that_are_valid, top_is_that_of_pipectl, policies_and_deadlines_are_obeyed,
           arrays_are_valid_as_long_as_they_are_held,
-          refusals_have_reasons, several_threads_share_a_stream])
+          refusals_have_reasons, what_is_empty_is_refused, several_threads_share_a_stream])

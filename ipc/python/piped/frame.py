@@ -48,8 +48,8 @@ def _fill_picture(frame: Any, data: Any, layout: Layout) -> None:
     if pixels.size > frame.input_size:
         raise ValueError("a picture of %dx%d does not fit: the stream takes %dx%d; open it with size=(%d, %d)" % (
             width, height, layout.width, layout.height, width, height))
-    frame.width, frame.height = width, height
     target = _picture(ffi.buffer(frame.input, frame.input_size), layout.pixfmt, width, height, 0)
+    frame.width, frame.height = width, height
     target[...] = pixels.reshape(target.shape)
 
 
@@ -82,7 +82,7 @@ def fill(frame: Any, data: Any, layout: Layout) -> None:
     """Copies a frame into its slot; raises TypeError or ValueError if it does not fit."""
     raw = _bytes_of(data)
     if raw is not None:
-        if len(raw) > frame.input_size:
+        if not 0 < len(raw) <= frame.input_size:  # libpiped reads 0 as all of the slot
             raise ValueError("the frame has %d bytes, and the stream takes %d" % (len(raw), frame.input_size))
         ffi.buffer(frame.input, len(raw))[:] = raw
         frame.input_bytes = len(raw)
@@ -99,24 +99,23 @@ class Frame:
     def __init__(self, stream: "Stream", frame: Any, layout: Layout, size: Optional[Tuple[int, int]], stride: int):
         self.tag: Any = None
         self._stream = stream
-        self._frame: Any = frame
+        self._frame: Any = None  # until it is known to fit
         self._layout = layout
         self._arrays: List[Array] = []
         self._views: Dict[str, Array] = {}
         self._size, self._stride = (size or (layout.width, layout.height)), stride if size else stride or layout.stride
-        self._buffer = stream.lend(frame.input, frame.input_size)
         if layout.pixfmt != Pixfmt.TENSOR:
-            frame.width, frame.height = self._size
-            frame.stride = self._stride
             shape = image_shape(layout.pixfmt, *self._size)
             row = math.prod(shape[1:])
             if 0 < self._stride < row:
-                self._frame = None
                 raise ValueError("rows have %d bytes, and stride is %d" % (row, self._stride))
             if (self._stride or row) * shape[0] > frame.input_size:
-                self._frame = None
                 raise ValueError("a picture of %dx%d does not fit into the stream's slots; open it with a larger size"
                                  % self._size)
+            frame.width, frame.height = self._size
+            frame.stride = self._stride
+        self._buffer = stream.lend(frame.input, frame.input_size)
+        self._frame = frame
 
     def _live(self) -> Any:
         if self._frame is None:

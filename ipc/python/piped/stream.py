@@ -23,7 +23,7 @@ from .decode import Decoder
 from .errors import Closed, Error, NotConnected, SlotsHeld, error_of_open, last_error
 from .frame import Frame, Layout, fill
 from .memory import lend
-from .values import NUMPY, Dtype, Pixfmt, Policy, Tensor, member
+from .values import NUMPY, Dtype, Pixfmt, Policy, Tensor, image_shape, member
 
 if TYPE_CHECKING:
     from .connection import Connection, Guard
@@ -99,6 +99,8 @@ class Stream:
         self.model = model
         self.pixfmt = member(Pixfmt, pixfmt)
         self.policy = member(Policy, policy)
+        if size and self.pixfmt != Pixfmt.TENSOR:
+            image_shape(self.pixfmt, *size)  # refuses an empty one
         name = ffi.new("char[]", model.encode()) if model else ffi.NULL
         given = {"model": name, "pixfmt": int(self.pixfmt), "policy": int(self.policy), "credits": in_flight or 0,
                  "priority": priority, "deadline_ns": int((deadline_ms or 0) * 1e6),

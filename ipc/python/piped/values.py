@@ -97,7 +97,9 @@ class Top:
 
 
 def image_shape(pixfmt: Pixfmt, width: int, height: int) -> Tuple[int, ...]:
-    """Return: the shape of a picture's array. NV12: rows of Y, then half as many rows of UV."""
+    """Return: the shape of a picture's array; raises ValueError. NV12: rows of Y, then half as many rows of UV."""
+    if width < 1 or height < 1:  # libpiped reads 0 as the stream's size
+        raise ValueError("the picture is empty (%dx%d)" % (width, height))
     if pixfmt in (Pixfmt.RGB24, Pixfmt.BGR24):
         return (height, width, 3)
     if pixfmt == Pixfmt.GRAY8:
