@@ -96,8 +96,9 @@ static inline void shown_begin(void)
     }
 }
 
-/** shown_end() - says it if a part of what was printed on stdout is lost, now or before. Return:
- * @code; 1: the output is not whole, and @code is 0. */
+/** shown_end() - sends what was printed on stdout, and says it if a part of that is lost, now or
+ * before; also between two results of a long run. Return: @code; 1: the output is not whole, and
+ * @code is 0. */
 static inline int shown_end(const char *program, int code)
 {
     bool lost = ferror(stdout) != 0;

@@ -112,7 +112,7 @@ int infer_prepare(struct infer *in);
 void infer_take_answer(struct infer *in, struct infer_item *item, const struct piped_frame *f,
                        const struct piped_stream *s);
 /** infer_report_item() - prints or keeps the report of an item that is done, and frees it. Return:
- * an exit code. */
+ * an exit code: also, if nobody takes what is printed. */
 int infer_report_item(struct infer *in, struct infer_item *item);
 /** infer_report_next() - reports the next items as far as they are done. Return: an exit code. */
 int infer_report_next(struct infer *in);

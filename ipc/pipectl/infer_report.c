@@ -186,7 +186,7 @@ int infer_report_item(struct infer *in, struct infer_item *item)
     item->outputs = NULL;
     free(item->error);
     item->error = NULL;
-    return rc;
+    return shown_end("pipectl", rc);
 }
 
 int infer_prepare(struct infer *in)

@@ -57,7 +57,6 @@ static int take_answers(struct video *v)
         v->outstanding--;
         rc = infer_report_item(v->in, &item);
     }
-    fflush(stdout);
     return rc;
 }
 
@@ -76,6 +75,10 @@ static int read_some(struct video *v)
             ctl_say("%s: the last frame has %zu of %zu bytes", v->in->files[0].name, v->have,
                     v->frame_bytes);
             v->in->failed++;
+        } else if (v->sent == 0) {
+            ctl_say("%s: no frame came; look what the program that writes them says",
+                    v->in->files[0].name);
+            v->in->failed++;
         }
     }
     v->have += n > 0 ? (size_t)n : 0;
@@ -90,6 +93,7 @@ static int read_some(struct video *v)
     }
     v->filling = NULL;
     v->have = 0;
+    v->sent++;
     v->outstanding++;
     return CTL_DONE;
 }

@@ -73,6 +73,41 @@ def sizes_of_pictures_are_the_callers():
         told("a picture of 99999x99999 is too large", *ask, "infer", "--video", "99999x99999:gray8", "/dev/null", expect=1)
 
 
+def answers_that_nobody_takes():
+    """A command that would go on ends, and says why."""
+    with Daemon(models={"digits": DIGITS}) as d:
+        ask = [PIPECTL, "--socket", d.control_path]
+        heldout = os.path.join(ROOT, "model", "default", "heldout.pgm")
+
+        def ends(stdout, *args):
+            with open("/dev/zero", "rb") as endless:
+                r = subprocess.run(ask + list(args), stdin=endless, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60,
+                                   check=False)
+            equal(r.returncode, 1, r.stderr)
+            equal(r.stderr.count("pipectl: cannot write the result"), 1, r.stderr)
+
+        commands = (["infer", "--video", "16x16:gray8"], ["--json", "infer", "--video", "16x16:gray8"], ["infer"] + 20 * [heldout])
+        for command in commands:
+            with open("/dev/full", "wb") as full:
+                ends(full, *command)
+            read, write = os.pipe()
+            os.close(read)
+            ends(write, *command)
+            os.close(write)
+        frames = 20 * os.path.getsize(heldout) // 75
+        check(d.status()["models"][0]["frames"]["answered"] < frames, "all pictures were computed for nobody")
+
+
+def a_video_without_a_frame():
+    with Daemon(models={"digits": DIGITS}) as d:
+        for more in ([], ["--json"]):
+            video = [PIPECTL, "--socket", d.control_path, "infer", "--video", "16x16:gray8", *more]
+            told("/dev/null: no frame came; look what the program that writes them says\n", *video, "/dev/null", expect=1)
+            r = subprocess.run(video, input=bytes(256 + 100), capture_output=True, timeout=60, check=False)
+            equal((r.returncode, len(r.stdout) > 0), (1, True))
+            check(b"-: the last frame has 100 of 256 bytes\n" in r.stderr, r.stderr)
+
+
 def misspelt_names_are_guessed():
     with Daemon(models={"digits": DIGITS}) as d:
         ask = [PIPECTL, "--socket", d.control_path]
@@ -213,8 +248,8 @@ def checks_say_what_is_not_there():
 
 if __name__ == "__main__":
     main([commands_and_options_are_guessed, help_is_found_both_ways, a_silent_daemon_is_told,
-          sizes_of_pictures_are_the_callers,
-          misspelt_names_are_guessed,
+          sizes_of_pictures_are_the_callers, answers_that_nobody_takes,
+          a_video_without_a_frame, misspelt_names_are_guessed,
           reasons_survive_any_text, numbers_are_read_whole,
           misspelt_keys_are_guessed, health_is_an_exit_code, units_are_sorted_by_what_they_cost,
           limits_are_told_with_their_keys, files_that_are_no_models_are_named,
