@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: commands that make one call on the control socket. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -183,6 +184,14 @@ int ctl_reload(const struct ctl *ctl, int argc, char **argv)
     return rc ? rc : tell_failed_models(ctl);
 }
 
+/* Return: false: nothing came for --timeout, which is no fault of the daemon's. */
+static bool comes(const struct ctl *ctl, const struct ctl_control *control)
+{
+    struct pollfd p = {.fd = ctl_control_fd(control), .events = POLLIN};
+
+    return ctl_control_more(control) || poll(&p, 1, ctl->timeout_ms > 0 ? ctl->timeout_ms : -1);
+}
+
 int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
 {
     struct ctl_control *control = NULL;
@@ -200,9 +209,11 @@ int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
             json_text_print(json_object_get(reply, "event"), stdout, JSON_COMPACT);
             putchar('\n');
             json_decref(reply);
-            if (fflush(stdout) != 0 || ferror(stdout)) {
-                break; /* the reader has left */
-            }
+            rc = shown_end("pipectl", CTL_DONE);
+        }
+        if (rc == CTL_DONE && continues && !comes(ctl, control)) {
+            ctl_say("nothing happened for %g s", ctl->timeout_ms / 1e3);
+            break;
         }
     }
     ctl_control_free(control);

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -163,6 +164,16 @@ def refusals_are_exceptions():
         check(raises(piped.ReloadFailed, "", c.reload).why)
 
 
+def a_quiet_monitor_says_so():
+    """It was answered, so the daemon is well; it goes on afterwards."""
+    with Served() as d, piped.control(d.control_path, timeout=0.2).subscribe() as events:
+        check(select.select([events], [], [], LIMIT_S)[0], "no first reply")
+        raises(piped.TimedOut, "nothing happened for 0.2 s", list, events)
+        d.call("AutoPlan", {"model": "digits"})
+        check(select.select([events], [], [], LIMIT_S)[0], "no event")
+        check(next(events).event)
+
+
 def monitors_in_asyncio():
     with Served() as d, piped.connect(d.frames_path) as p:
         async def watch():
@@ -311,5 +322,5 @@ def examples_do_what_they_say():
 
 if __name__ == "__main__":
     main([methods_are_those_of_the_interface, every_method_does_its_work, examples_travel_in_all_forms,
-          refusals_are_exceptions, monitors_in_asyncio, declarations_are_those_of_the_compiler,
+          refusals_are_exceptions, a_quiet_monitor_says_so, monitors_in_asyncio, declarations_are_those_of_the_compiler,
           symbols_are_those_of_the_library, types_are_strict, lines_of_the_page_run, examples_do_what_they_say])

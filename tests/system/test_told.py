@@ -64,6 +64,13 @@ def a_silent_daemon_is_told():
         told("--timeout needs a value", PIPECTL, "status", "--timeout", expect=2)
 
 
+def a_quiet_daemon_is_told():
+    """It has answered: that nothing happens is no fault of its own, and the normal end."""
+    with Daemon() as d:
+        text = run(PIPECTL, "--socket", d.control_path, "subscribe", "--timeout", "2")
+        check('"subscribed"' in text and "nothing happened for 2 s\n" in text and "overloaded" not in text, text)
+
+
 def sizes_of_pictures_are_the_callers():
     with Daemon(models={"digits": DIGITS}) as d:
         ask = [PIPECTL, "--socket", d.control_path]
@@ -247,7 +254,7 @@ def checks_say_what_is_not_there():
 
 
 if __name__ == "__main__":
-    main([commands_and_options_are_guessed, help_is_found_both_ways, a_silent_daemon_is_told,
+    main([commands_and_options_are_guessed, help_is_found_both_ways, a_silent_daemon_is_told, a_quiet_daemon_is_told,
           sizes_of_pictures_are_the_callers, answers_that_nobody_takes,
           a_video_without_a_frame, misspelt_names_are_guessed,
           reasons_survive_any_text, numbers_are_read_whole,

@@ -87,6 +87,7 @@ class _Line:
     def __init__(self, path: str, timeout: Optional[float]):
         self.path = path
         self.received = bytearray()
+        self.answered = False
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         try:
             self.sock.settimeout(timeout)
@@ -106,7 +107,10 @@ class _Line:
             pass  # a daemon without a place for us says so, and closes: read it
 
     def late(self) -> TimedOut:
-        return TimedOut("piped at %s has not answered for %g s" % (self.path, self.sock.gettimeout() or 0), ETIMEDOUT)
+        limit = self.sock.gettimeout() or 0
+        if self.answered:
+            return TimedOut("nothing happened for %g s" % limit, ETIMEDOUT)
+        return TimedOut("piped at %s has not answered for %g s" % (self.path, limit), ETIMEDOUT)
 
     def ended(self) -> NotConnected:
         return NotConnected("piped at %s closed the connection before it answered" % self.path, ENOTCONN)
@@ -118,6 +122,7 @@ class _Line:
             return None
         message: Dict[str, Any] = json.loads(self.received[:end])
         del self.received[:end + 1]
+        self.answered = True
         return message
 
     def receive(self) -> Dict[str, Any]:
