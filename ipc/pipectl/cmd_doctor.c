@@ -137,7 +137,11 @@ static void print_machine(const json_t *machine, double seconds)
     char line[2048] = "";
     size_t i;
 
-    append(line, sizeof(line), "machine, over %.1f s:", seconds);
+    append(line, sizeof(line), "machine");
+    if (seconds > 0) {
+        append(line, sizeof(line), ", over %.1f s", seconds);
+    }
+    append(line, sizeof(line), ":");
     if (is_known(machine, "cpu_waited")) {
         append(line, sizeof(line), " tasks waited for a CPU for %.0f %% of the time,",
                100 * ctl_real(machine, "cpu_waited"));

@@ -64,17 +64,17 @@ static struct doctor doctor_of(const json_t *sample)
                        .programs = json_object_get(sample, "programs"),
                        .read_only = json_object_get(sample, "read_only"),
                        .steal = doctor_number(sample, "steal")};
-    double passed = doctor_more(d.before, d.after, "uptime_s");
+    double pid = doctor_number(d.before, "pid"), now = doctor_number(d.after, "pid");
+    double passed = doctor_number(d.after, "uptime_s") - doctor_number(d.before, "uptime_s");
 
-    d.seconds =
-        passed > 0 && doctor_number(d.before, "pid") == doctor_number(d.after, "pid") ? passed : 0;
+    d.restarted = pid < now || pid > now || passed < 0;
+    d.seconds = pid == now && passed > 0 ? passed : 0;
     return d;
 }
 
 double doctor_seconds(const json_t *sample)
 {
-    return ctl_real(json_object_get(sample, "after"), "uptime_s") -
-           ctl_real(json_object_get(sample, "before"), "uptime_s");
+    return doctor_of(sample).seconds;
 }
 
 json_t *doctor_judge(const json_t *sample)

@@ -31,7 +31,7 @@
  */
 json_t *doctor_judge(const json_t *sample);
 /** doctor_seconds() - Return: by the clock of the daemon, between the two answers of Status; 0
- * where they do not say. */
+ * where they do not say, or where it was restarted meanwhile. */
 double doctor_seconds(const json_t *sample);
 /** doctor_figures() - Return: new: [{model, fps, p50_ms, p99_ms, stage, busy, off_core, service_ms,
  * expected_ms}], of each model's busiest stage over the sample; null where unknown. */

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define DOCTOR_TEXT 768u
@@ -31,7 +32,8 @@ struct doctor {
     const json_t *before, *after, *models, *units, *explanations, *events, *config, *programs,
         *read_only;
     double steal;   /* NAN: unknown */
-    double seconds; /* between the answers, by the daemon's clock; 0: it was restarted */
+    double seconds; /* between the answers, by the daemon's clock; 0: unknown */
+    bool restarted; /* meanwhile; in a container the new process may have the old one's number */
     json_t *findings;
     const struct doctor_rule *rule; /* that judges now */
 };
@@ -52,7 +54,7 @@ void doctor_find(struct doctor *d, const char *model, double share, const char *
 /* clang-format off */
 #define DOCTOR_RULES(X)                                                                            \
     X("failed-model", FAILURE, failed_model) X("no-model", FAILURE, no_model)                      \
-    X("stuck", FAILURE, stuck) X("declared", LOSS, declared)                                       \
+    X("stuck", FAILURE, stuck) X("restarted", LOSS, restarted) X("declared", LOSS, declared)       \
     X("no-sidecar", LOSS, no_sidecar) X("sidecar", LOSS, sidecar)                                  \
     X("starting", NOTE, starting) X("adapting", NOTE, adapting) X("idle", NOTE, idle)              \
     X("governor", LOSS, governor) X("frequency-limit", LOSS, frequency_limit)                      \

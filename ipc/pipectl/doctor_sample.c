@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ipc/pipectl/doctor.h"
+
 #define EVENTS 200 /* newest of the history */
 
 /* Asks for one field of an answer. @parameters: taken. Return: an exit code. */
@@ -74,13 +76,11 @@ static void sleep_for(double seconds)
 static void add_programs(json_t *sample, const json_t *before, const json_t *after)
 {
     const json_t *status = json_object_get(sample, "after");
-    double seconds =
-        ctl_real(status, "uptime_s") - ctl_real(json_object_get(sample, "before"), "uptime_s");
     double all_s = ctl_real(after, "all_s") - ctl_real(before, "all_s");
 
     json_object_set_new(
         sample, "programs",
-        doctor_programs_between(before, after, seconds,
+        doctor_programs_between(before, after, doctor_seconds(sample),
                                 json_integer_value(json_object_get(status, "pid"))));
     if (all_s > 0) {
         json_object_set_new(

@@ -72,6 +72,17 @@ void doctor_stuck(struct doctor *d)
                 "and keep the log: it is a fault.");
 }
 
+void doctor_restarted(struct doctor *d)
+{
+    if (d->restarted) {
+        doctor_find(d, NULL, NAN,
+                    "Look why it ended (journalctl -u piped), then ask again: there are no rates "
+                    "over a restart.",
+                    "Another process serves than at first: the daemon ended while it was watched, "
+                    "and was started again.");
+    }
+}
+
 void doctor_crowded_plan(struct doctor *d)
 {
     plan_warned(d, "cores", NAN,

@@ -20,7 +20,7 @@ import kept_files
 import pyclient as pc
 import tiny_onnx
 from adapting import NETWORK, TOP, Tree
-from daemon import BUILD, DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, ROOT, Daemon, check, equal, main
+from daemon import BUILD, DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, Daemon, check, equal, main
 from test_adapt_load import no_thief
 
 SLOW_CORE = os.path.join(BUILD, "tests", "system", "slow_core")
@@ -527,36 +527,10 @@ def a_search_is_running():
         d.pipectl("retune", "--cancel", as_json=False)
 
 
-# ---- the command ----
-
-def a_sample_can_be_kept():
-    with on_tree() as (d, _):
-        path = os.path.join(d.temp, "sample.json")
-        now = doctor(d, "--save", path, seconds="0.1")
-        later = json.loads(run("--json", "doctor", "--sample", path).stdout)
-        equal(later, now)
-        equal([m["model"] for m in doctor(d, "--model", "digits", seconds="0.1")["figures"]], ["digits"])
-        with open(path, encoding="utf-8") as f:
-            sample = json.load(f)
-        for key in ("before", "after"):  # of a route, one of which answered meanwhile
-            models = sample[key]["models"]
-            for first, more in ((0, 0), (10, 50 * (key == "after"))):
-                its = {"of": "sq", "first_unit": first, "last_unit": first + 5, "board": "hub"}
-                models.append(dict(models[0], name="sq-56eaa70f#%d-%d" % (first, first + 5), segment=its,
-                                   frames=dict(models[0]["frames"], answered=100 + more)))
-        with open(path, "w", encoding="utf-8") as f:
-            json.dump(sample, f)
-        said = run("doctor", "--sample", path, expect=None).stdout
-        check("sq, units 10-15 for board hub: " in said and "sq-56eaa70f" not in said, said)
-    check("is it running?" in run("--socket", os.path.join(ROOT, "none"), "doctor", expect=3).stderr)
-    check("--seconds needs seconds from 0.1 to 600, not '0'" in run("doctor", "--seconds", "0", expect=2).stderr)
-    check("No such file" in run("doctor", "--sample", "/none", expect=1).stderr)
-
-
 if __name__ == "__main__":
     main([unless_crowded(case) for case in (
         an_idle_daemon_is_well, models_that_are_not_served, a_stage_that_hangs, clocks_and_heat, quota_of_files,
         a_quota_of_the_kernel, memory_runs_out, another_program, two_models, too_many_cores_in_a_plan,
         one_frame_in_flight, too_few_credits, a_client_that_keeps_its_slots, clients_are_refused, frames_are_late,
         frames_are_dropped, pictures_are_large, a_plan_of_the_user, costs_are_guesses, units_are_heavy,
-        a_stage_is_slower_than_expected, a_search_is_running, a_sample_can_be_kept)])
+        a_stage_is_slower_than_expected, a_search_is_running)])
