@@ -7,7 +7,6 @@
 #include "ipc/pipectl/doctor.h"
 #include "ipc/pipectl/doctor_facts.h"
 #include "ipc/pipectl/doctor_sample.h"
-#include "json_text.h"
 
 #define INDENT 4
 
@@ -20,7 +19,7 @@ static int take_args(int argc, char **argv, struct args *ret)
 {
     int c, rc = CTL_DONE;
 
-    *ret = (struct args){.seconds = 2};
+    *ret = (struct args){0};
     while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
         if (c == 'm') {
             ret->model = optarg;
@@ -32,6 +31,11 @@ static int take_args(int argc, char **argv, struct args *ret)
             return ctl_usage(argv[0], "--seconds needs seconds from 0.1 to 600, not '%s'", optarg);
         }
     }
+    if (rc == CTL_DONE && ret->sample && (ret->model || ret->save || ret->seconds > 0)) {
+        return ctl_usage(argv[0], "--sample FILE judges what was seen before: without --model, "
+                                  "--seconds and --save");
+    }
+    ret->seconds = ret->seconds > 0 ? ret->seconds : 2;
     return rc ? rc : ctl_no_more(argc, argv);
 }
 
@@ -201,15 +205,13 @@ static int report(const struct ctl *ctl, const json_t *sample)
 /* A sample that --save wrote. */
 static int load(const char *path, json_t **ret)
 {
-    json_error_t error;
-
-    *ret = json_text_load(path, 0, &error);
+    *ret = ctl_load_json(path);
     if (!*ret) {
-        if (error.line < 0) {
-            ctl_say("%s: %s", path, error.text);
-        } else {
-            ctl_say("%s: line %d: %s", path, error.line, error.text);
-        }
+        return CTL_FAILED;
+    }
+    if (!is_known(json_object_get(*ret, "before"), "uptime_s") ||
+        !is_known(json_object_get(*ret, "after"), "uptime_s")) {
+        ctl_say("%s is not a sample; pipectl doctor --save FILE writes one", path);
         return CTL_FAILED;
     }
     return CTL_DONE;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "ipc/pipectl/pipectl.h"
-#include "json_text.h"
 #include "shown_print.h"
 
 struct args {
@@ -122,18 +121,9 @@ static int export_mapping(const struct ctl *ctl, json_t *parameters, const char 
 
 static int import_mapping(const struct ctl *ctl, json_t *parameters, const char *path)
 {
-    json_error_t e;
-    json_t *mapping = json_text_load(path, JSON_REJECT_DUPLICATES, &e);
+    json_t *mapping = ctl_load_json(path);
 
-    if (!json_is_object(mapping)) {
-        if (mapping) {
-            ctl_say("%s: is not an object", path);
-        } else if (e.line < 0) {
-            ctl_say("%s: %s", path, e.text);
-        } else {
-            ctl_say("%s: line %d: %s", path, e.line, e.text);
-        }
-        json_decref(mapping);
+    if (!mapping) {
         json_decref(parameters);
         return CTL_FAILED;
     }

@@ -163,6 +163,25 @@ int ctl_set(const char *command, const struct ctl_setting *settings, const char 
     return CTL_DONE;
 }
 
+json_t *ctl_load_json(const char *path)
+{
+    json_error_t e;
+    json_t *v = json_text_load(path, JSON_REJECT_DUPLICATES, &e);
+
+    if (json_is_object(v)) {
+        return v;
+    }
+    if (v) {
+        ctl_say("%s: is not an object", path);
+    } else if (e.line < 0) {
+        ctl_say("%s: %s", path, e.text);
+    } else {
+        ctl_say("%s: line %d: %s", path, e.line, e.text);
+    }
+    json_decref(v);
+    return NULL;
+}
+
 int ctl_save_json(const char *path, const json_t *v, size_t flags)
 {
     int r = json_text_save(v, path, flags);

@@ -55,6 +55,9 @@ int ctl_set(const char *command, const struct ctl_setting *settings, const char 
 int ctl_set_text(const char *command, const char *what, json_t *parameters, const char *key,
                  const char *text);
 
+/** ctl_load_json() - Return: the object that a file holds, the caller's reference; NULL: the reason
+ * was printed. */
+json_t *ctl_load_json(const char *path);
 /** ctl_save_json() - writes a file, or says why not. @flags: of json_dumps(). Return: an exit
  * code. */
 int ctl_save_json(const char *path, const json_t *v, size_t flags);

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""pipectl doctor --save and --sample: what was seen is judged later, and elsewhere."""
+"""pipectl doctor --save and --sample: what was seen is judged later, and elsewhere; other files are not."""
 import json
 import os
 
@@ -55,5 +55,19 @@ def a_restart_is_a_finding():
         check("all is well" not in text and "machine: " in text, text)
 
 
+def other_files_are_no_samples():
+    with on_tree() as (d, _):
+        path = os.path.join(d.temp, "other.json")
+        no_sample = " is not a sample; pipectl doctor --save FILE writes one"
+        for text, why in (("{}", no_sample), (json.dumps(doctor(d, seconds="0.1")), no_sample), (json.dumps(d.status()), no_sample),
+                          ("[]", ": is not an object"), ("{'a'}", ": line 1: ")):
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            r = run("doctor", "--sample", path, expect=1)
+            check(path + why in r.stderr and not r.stdout, text, r.stdout, r.stderr)
+    for more in (["--model", "net"], ["--seconds", "2"], ["--save", "/nowhere/x"]):
+        check("--sample FILE judges what was seen before" in run("doctor", "--sample", "/none", *more, expect=2).stderr, more)
+
+
 if __name__ == "__main__":
-    main([a_sample_can_be_kept, a_restart_is_a_finding])
+    main([a_sample_can_be_kept, a_restart_is_a_finding, other_files_are_no_samples])
