@@ -214,7 +214,7 @@ static void refuse(struct dmn_call *c, const struct dmn_model *m, const json_t *
                  "units lists the names",
                  name);
     }
-    dmn_call_error(c, "InvalidPlan", "why", error[0] ? error : "out of memory");
+    dmn_method_refuse_plan(m, c, error[0] ? error : "out of memory");
 }
 
 void dmn_method_set_mapping(struct dmn_call *c)

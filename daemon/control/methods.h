@@ -57,6 +57,9 @@ struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key);
 /** dmn_method_may_switch() - Return: true; false: a search or change of plan is in progress, and
  * the call was answered with Busy. */
 bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c);
+/** dmn_method_refuse_plan() - answers with InvalidPlan, and names the model: the caller may have
+ * named none. */
+void dmn_method_refuse_plan(const struct dmn_model *m, struct dmn_call *c, const char *why);
 /** dmn_method_switch() - switches to @plan; answers the call when the old plan has drained. A plan
  * of a user then serves instead of a route; by any other origin routes are planned again. */
 void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,

@@ -41,6 +41,14 @@ bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c)
     return true;
 }
 
+void dmn_method_refuse_plan(const struct dmn_model *m, struct dmn_call *c, const char *why)
+{
+    char text[768];
+
+    snprintf(text, sizeof(text), "model %s: %s", m->name, why);
+    dmn_call_error(c, "InvalidPlan", "why", text);
+}
+
 /* A call that waits for a switch. The model exists as long as the call waits: an unload ends the
  * wait first. */
 struct switch_call {
@@ -109,8 +117,8 @@ void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_
         return;
     }
     if (origin.from == DMN_FROM_USER && pl_asleep(m->pipe)) {
-        dmn_call_error(c, "InvalidPlan", "why",
-                       "the model is too large for this board alone; set a route over boards");
+        dmn_method_refuse_plan(m, c,
+                               "it is too large for this board alone; set a route over boards");
         return;
     }
     s = malloc(sizeof(*s));
@@ -147,7 +155,7 @@ void dmn_method_set_route(struct dmn_model *m, struct dmn_call *c, const char *t
     char why[DMN_ROUTE_ERROR_MAX];
 
     if (set_route(m, c, text, why) < 0) {
-        dmn_call_error(c, "InvalidPlan", "why", why);
+        dmn_method_refuse_plan(m, c, why);
     }
 }
 
@@ -174,9 +182,9 @@ void dmn_method_set_plan(struct dmn_call *c)
         dmn_call_error(c, "Busy", "why", both);
     } else if (!dmn_boards_of(c->control->boards, m) ||
                dmn_route_text_parse(text, why, &route) < 0) {
-        dmn_call_error(c, "InvalidPlan", "why", error);
+        dmn_method_refuse_plan(m, c, error);
     } else if (set_route(m, c, text, why) < 0) {
         snprintf(both, sizeof(both), "%s; as a route over boards: %s", error, why);
-        dmn_call_error(c, "InvalidPlan", "why", both);
+        dmn_method_refuse_plan(m, c, both);
     }
 }

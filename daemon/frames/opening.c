@@ -110,13 +110,13 @@ static const char *unsupported(const struct dmn_model *m, const struct ipc_open 
     const struct mdl_model *net = m->model;
 
     if (o->pixfmt != IPC_PIX_TENSOR && !m->image_width) {
-        return "the model's input is not an image; send tensors (pixfmt 0)";
+        return "its input is not an image; send tensors (pixfmt 0)";
     }
     if (o->input_dtype == IPC_F16 && !has_f32(net, net->inputs, net->input_count)) {
-        return "the model has no f32 input, so none can be sent as f16";
+        return "it has no f32 input, so none can be sent as f16";
     }
     if (o->output_dtype == IPC_F16 && !has_f32(net, net->outputs, net->output_count)) {
-        return "the model has no f32 output, so none can be returned as f16";
+        return "it has no f32 output, so none can be returned as f16";
     }
     return NULL;
 }
@@ -150,8 +150,11 @@ void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8
         return;
     }
     why = unsupported(m, &o);
-    if (why) {
-        refuse(c, h, IPC_UNSUPPORTED, why);
+    if (why) { /* the client may have named none */
+        char text[IPC_NAME_BYTES + 80];
+
+        snprintf(text, sizeof(text), "model %s: %s", m->name, why);
+        refuse(c, h, IPC_UNSUPPORTED, text);
         return;
     }
     s = dmn_stream_new(&c->peer, m->clients, h->stream, &o);

@@ -19,6 +19,7 @@
  * primitives differs by 0.8e-5; the answer to another frame is off by far more than ten times that.
  */
 #define TOLERANCE 1e-4
+#define TENSORS "--pixfmt tensor"
 
 /* Fills an image with random bytes, a tensor with random values: f32 in [-1, 1). */
 static void fill(struct bench_client *c, const struct bench_options *o, size_t pattern,
@@ -171,14 +172,14 @@ static bool has_room(const struct bench *b, const struct bench_client *c)
 static int open_stream(const struct bench *b, struct bench_client *c,
                        struct piped_stream_options *o)
 {
-    int rc = ctl_open_stream(c->client, o, &c->stream);
+    int rc = ctl_open_stream(c->client, o, TENSORS, &c->stream);
 
     if (rc == CTL_DONE && follows_depth(&b->o) &&
         own_depth(b, c) > piped_stream_info(c->stream)->slots) {
         o->slots = (uint32_t)base_min(2L * own_depth(b, c), SLOTS_MAX);
         piped_stream_close(c->stream);
         c->stream = NULL;
-        rc = ctl_open_stream(c->client, o, &c->stream);
+        rc = ctl_open_stream(c->client, o, TENSORS, &c->stream);
     }
     return rc;
 }

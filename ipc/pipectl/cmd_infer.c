@@ -29,7 +29,7 @@ static int open_stream(struct infer *in, size_t k, uint32_t slots)
                                      .inline_frames = in->inline_frames,
                                      .input_dtype = k == INFER_F16 ? PIPED_F16 : 0};
 
-    return ctl_open_stream(in->client, &o, &in->streams[k]);
+    return ctl_open_stream(in->client, &o, INFER_TENSORS, &in->streams[k]);
 }
 
 /* Gives the answers that have come to their items. */

@@ -47,7 +47,7 @@ void ctl_say_trouble(const struct piped *p, bool *said)
     *said = *why;
 }
 
-int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
+int ctl_open_stream(struct piped *p, const struct piped_stream_options *o, const char *tensors,
                     struct piped_stream **ret)
 {
     int rc = piped_stream_open(p, o, ret);
@@ -62,7 +62,7 @@ int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
     } else if (rc == -ENOENT) {
         ctl_say("pipectl models lists the loaded models");
     } else if (rc == -EOPNOTSUPP && o->pixfmt != PIPED_TENSOR) {
-        ctl_say("send raw tensors instead: .f32 or .f16 files, or --pixfmt tensor");
+        ctl_say("send raw tensors instead: %s", tensors);
     }
     return rc == -ENOTCONN ? CTL_UNREACHABLE : CTL_FAILED;
 }

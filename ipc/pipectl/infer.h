@@ -15,6 +15,7 @@
 
 #define INFER_STREAMS 4 /* tensor, rgb24, gray8, tensor of f16 */
 #define INFER_F16 3
+#define INFER_TENSORS "files that end in .f32, .f16 or .npy"
 
 struct infer_item {
     size_t file;     /* index into files */

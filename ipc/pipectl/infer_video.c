@@ -136,7 +136,7 @@ int infer_video(struct infer *in)
                                      .width = in->video_width,
                                      .height = in->video_height,
                                      .inline_frames = in->inline_frames};
-    int rc = ctl_open_stream(in->client, &o, &v.stream);
+    int rc = ctl_open_stream(in->client, &o, INFER_TENSORS, &v.stream);
 
     if (rc) {
         return rc;

@@ -92,7 +92,8 @@ int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret
 /** ctl_say_trouble() - prints why libpiped waits for a daemon, once until it is connected again.
  * @said: false at first. */
 void ctl_say_trouble(const struct piped *p, bool *said);
-int ctl_open_stream(struct piped *p, const struct piped_stream_options *o,
+/* @tensors: how this command is given tensors instead, for a model that takes no pictures */
+int ctl_open_stream(struct piped *p, const struct piped_stream_options *o, const char *tensors,
                     struct piped_stream **ret);
 bool ctl_pixfmt(const char *name, uint32_t *ret);
 size_t ctl_tensor_count(const struct piped_tensor *t);

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 
+import tiny_onnx
 from daemon import BUILD, DIGITS, PIPECTL, PIPED, ROOT, Daemon, Failure, VarlinkError, check, equal, main
 
 PIPESIM = os.path.join(BUILD, "tuner", "pipesim")
@@ -69,6 +70,28 @@ def a_quiet_daemon_is_told():
     with Daemon() as d:
         text = run(PIPECTL, "--socket", d.control_path, "subscribe", "--timeout", "2")
         check('"subscribed"' in text and "nothing happened for 2 s\n" in text and "overloaded" not in text, text)
+
+
+def a_model_without_pictures_is_named():
+    """And what the command takes instead. The model is the default one: nobody named it."""
+    d = Daemon()
+    d.models = {"boxes": os.path.join(d.temp, "boxes.onnx")}
+    tiny_onnx.write_boxes(d.models["boxes"])
+    picture, mapping = os.path.join(d.temp, "a.pgm"), os.path.join(d.temp, "mapping.json")
+    with open(picture, "wb") as f:
+        f.write(b"P5\n16 16\n255\n" + bytes(256))
+    with open(mapping, "w", encoding="utf-8") as f:
+        f.write("{}")
+    with d:
+        ask = [PIPECTL, "--socket", d.control_path]
+        for command, instead in ((["infer", picture], "files that end in .f32, .f16 or .npy"),
+                                 (["infer", "--video", "16x16:gray8", "/dev/null"], "files that end in .f32, .f16 or .npy"),
+                                 (["bench", "--pixfmt", "rgb24"], "--pixfmt tensor")):
+            text = run(*ask, *command, expect=1)
+            check("model boxes: its input is not an image" in text, text)
+            check(text.endswith("send raw tensors instead: %s\n" % instead), text)
+        told("model boxes: there is no execution place", *ask, "plan", "set", "0-1@nowhere", expect=1)
+        told("model boxes: mapping", *ask, "plan", "import", mapping, expect=1)
 
 
 def sizes_of_pictures_are_the_callers():
@@ -255,7 +278,7 @@ def checks_say_what_is_not_there():
 
 if __name__ == "__main__":
     main([commands_and_options_are_guessed, help_is_found_both_ways, a_silent_daemon_is_told, a_quiet_daemon_is_told,
-          sizes_of_pictures_are_the_callers, answers_that_nobody_takes,
+          a_model_without_pictures_is_named, sizes_of_pictures_are_the_callers, answers_that_nobody_takes,
           a_video_without_a_frame, misspelt_names_are_guessed,
           reasons_survive_any_text, numbers_are_read_whole,
           misspelt_keys_are_guessed, health_is_an_exit_code, units_are_sorted_by_what_they_cost,
