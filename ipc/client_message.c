@@ -115,6 +115,32 @@ static bool travels_as_asked(const struct piped_stream *s, const struct ipc_open
     return true;
 }
 
+/* A stream that was open before keeps its layout: its client, and the memory of its slots, rely on
+ * it. */
+static bool same_areas(const struct piped_stream *s, const struct ipc_opened *m)
+{
+    const struct piped_stream_info *i = &s->info;
+
+    return m->input_count == i->input_count && m->output_count == i->output_count &&
+           m->input_bytes == i->input_bytes && m->output_bytes == i->output_bytes &&
+           m->image_width == i->image_width && m->image_height == i->image_height;
+}
+
+static bool same_tensor(const struct piped_stream *s, size_t i, const struct ipc_tensor *t)
+{
+    const struct piped_tensor *have = &s->tensors[i];
+    size_t out = i - s->info.input_count;
+
+    return strcmp(have->name, t->name) == 0 && have->dtype == t->dtype && have->rank == t->rank &&
+           memcmp(have->dim, t->dim, t->rank * sizeof(t->dim[0])) == 0 &&
+           have->offset == t->offset && have->bytes == t->bytes &&
+           (i < s->info.input_count ||
+            (s->rows_output[out] == t->rows_output && s->rows_dim[out] == t->rows_dim));
+}
+
+enum { E_OTHER_TENSORS = 1 }; /* than those of the open stream, which is unchanged */
+
+/* Return: also E_OTHER_TENSORS. */
 static int take_tensors(struct piped_stream *s, const struct ipc_opened *m, const uint8_t *b,
                         size_t bytes)
 {
@@ -122,6 +148,9 @@ static int take_tensors(struct piped_stream *s, const struct ipc_opened *m, cons
 
     if (bytes < count * IPC_TENSOR_BYTES) {
         return invalid("an invalid OPENED");
+    }
+    if (s->slots && !same_areas(s, m)) {
+        return E_OTHER_TENSORS;
     }
     for (size_t i = 0; i < count; i++) {
         uint64_t area = i < m->input_count ? m->input_bytes : m->output_bytes;
@@ -131,6 +160,9 @@ static int take_tensors(struct piped_stream *s, const struct ipc_opened *m, cons
         if (ipc_get_tensor(b + i * IPC_TENSOR_BYTES, IPC_TENSOR_BYTES, &t) != 0 ||
             t.offset + t.bytes > area) {
             return invalid("an invalid tensor");
+        }
+        if (s->slots && !same_tensor(s, i, &t)) {
+            return E_OTHER_TENSORS;
         }
         memcpy(s->names[i], t.name, IPC_NAME_BYTES);
         *to = (struct piped_tensor){.name = s->names[i],
@@ -189,12 +221,13 @@ static int on_opened(struct piped_stream *s, const struct ipc_header *h, const u
     if (s->description_more) {
         return invalid("a part of a DESCRIBED");
     }
-    if (s->slots && (m.output_bytes != s->output_size || m.input_bytes != s->info.input_bytes)) {
+    rc = take_tensors(s, &m, b + IPC_OPENED_BYTES, h->length - IPC_OPENED_BYTES);
+    if (rc == E_OTHER_TENSORS) {
         ipc_stream_fail(s, IPC_INVALID_ARGUMENT, -ESTALE,
-                        "the restarted daemon's model has another size of input or output");
+                        "the restarted daemon's model has inputs or outputs of other names, shapes "
+                        "or types; open the stream again");
         return 0;
     }
-    rc = take_tensors(s, &m, b + IPC_OPENED_BYTES, h->length - IPC_OPENED_BYTES);
     if (rc < 0) {
         return rc;
     }

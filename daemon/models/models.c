@@ -313,7 +313,7 @@ static bool same_tensors(const struct mdl_model *a, const struct mdl_io *of_a,
     for (size_t i = 0; i < count; i++) {
         const struct mdl_tensor *x = &a->tensors[of_a[i].tensor], *y = &b->tensors[of_b[i].tensor];
 
-        if (x->dtype != y->dtype || x->rank != y->rank ||
+        if (strcmp(of_a[i].name, of_b[i].name) != 0 || x->dtype != y->dtype || x->rank != y->rank ||
             memcmp(x->dim, y->dim, x->rank * sizeof(x->dim[0])) != 0 ||
             of_a[i].rows_output != of_b[i].rows_output || of_a[i].rows_dim != of_b[i].rows_dim) {
             return false;

@@ -88,8 +88,8 @@ def reload_changes_models_under_clients():
     shutil.rmtree(temp)
 
 
-def relu(path, dtype, *shape):
-    """Writes an ONNX model of one Relu."""
+def relu(path, dtype, shape, names="xy"):
+    """Writes an ONNX model of one Relu. names: a letter for its input, one for its output."""
     def field(number, value):
         if isinstance(value, int):
             return bytes([number << 3, value])
@@ -99,23 +99,27 @@ def relu(path, dtype, *shape):
         dims = b"".join(field(1, field(1, n)) for n in shape)
         return field(1, name) + field(2, field(1, field(1, dtype) + field(2, dims)))
 
-    node = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
-    graph = field(1, node) + field(2, b"g") + field(11, value_info(b"x")) + field(12, value_info(b"y"))
+    x, y = (name.encode() for name in names)
+    node = field(1, x) + field(2, y) + field(4, b"Relu")
+    graph = field(1, node) + field(2, b"g") + field(11, value_info(x)) + field(12, value_info(y))
     with open(path + ".new", "wb") as f:
         f.write(field(1, 8) + field(7, graph) + field(8, field(2, 14)))
     os.rename(path + ".new", path)
 
 
 def reload_tells_clients_of_another_shape():
-    """As many bytes are not enough: a client whose tensors mean something else now is told to open anew."""
+    """As many bytes are not enough: a client whose tensors mean something else now is told to open anew. What went by
+    another name may be another thing, as where two inputs changed places."""
     temp = tempfile.mkdtemp(prefix="piped-test-")
     path = os.path.join(temp, "m.onnx")
-    relu(path, 1, 2, 8)
+    relu(path, 1, (2, 8))
     with Daemon(config={"models": [{"name": "a", "path": path}]}) as d, pyclient.Connection(d.frames_path) as c:
-        for dtype, shape, status in ((1, (2, 8), "ok"), (1, (8, 2), "unavailable"), (6, (8, 2), "unavailable")):
+        for dtype, shape, names, status in ((1, (2, 8), "xy", "ok"), (1, (8, 2), "xy", "unavailable"),
+                                            (6, (8, 2), "xy", "unavailable"), (6, (8, 2), "xz", "unavailable"),
+                                            (6, (8, 2), "wz", "unavailable"), (6, (8, 2), "wz", "ok")):
             s = pyclient.Stream(c, 1, "a")
             equal(s.infer(data(s)).status, "ok")
-            relu(path, dtype, *shape)
+            relu(path, dtype, shape, names)
             d.call("Reload")
             equal(s.infer(data(s)).status, status)
             s.close()

@@ -109,6 +109,9 @@ void server_send_opened(struct server *s, uint32_t stream, uint64_t out_bytes)
         t[0].dtype = IPC_F16;
         t[0].dim[0] /= 2;
     }
+    if (s->input_name) {
+        snprintf(t[0].name, sizeof(t[0].name), "%s", s->input_name);
+    }
     ipc_put_opened(&o, b);
     ipc_put_tensor(&t[0], tensors);
     ipc_put_tensor(&t[1], tensors + IPC_TENSOR_BYTES);

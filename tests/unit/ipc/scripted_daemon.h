@@ -27,9 +27,10 @@ struct server {
     void (*script)(struct server *s);
     /* not 0: a second output, an i64 in the same bytes, and what the first says of its rows */
     uint32_t rows_output, rows_dim;
-    uint32_t features; /* of its WELCOME */
-    bool half;         /* its input is f16[8] */
-    int bad;           /* the client broke the protocol: line number */
+    uint32_t features;      /* of its WELCOME */
+    bool half;              /* its input is f16[8] */
+    const char *input_name; /* NULL: "in" */
+    int bad;                /* the client broke the protocol: line number */
 };
 
 #define SERVER_CHECK(s, x)                                                                         \

@@ -328,8 +328,9 @@ TEST(harmless_surprises_are_skipped)
     T_EQ(server.bad, 0);
 }
 
-/* A model that has another output after the restart: the memory of the slots does not fit it. */
-static void script_changes(struct server *s)
+/* A model that has another output after the restart: the memory of the slots does not fit it; or
+ * as many bytes that mean something else. */
+static void restart_with(struct server *s, const char *input, uint64_t out_bytes)
 {
     struct message m;
 
@@ -342,26 +343,42 @@ static void script_changes(struct server *s)
         return;
     }
     SERVER_CHECK(s, m.h.type == IPC_OPEN);
-    server_send_opened(s, m.h.stream, 4096);
+    s->input_name = input;
+    server_send_opened(s, m.h.stream, out_bytes);
     server_receive(s, &m);
 }
 
-TEST(a_model_that_changed_its_size_ends_the_stream)
+static void script_changes_size(struct server *s)
 {
-    struct piped_stream *s;
-    struct piped *p;
-    struct piped_frame *f;
-    struct server server;
+    restart_with(s, NULL, 4096);
+}
 
-    server_start(&server, 4, script_changes);
-    T_EQ(client_open(&server, 30000, 2, &p, &s), 0);
-    submit(s, 1);
-    T_EQ(piped_wait(s, 30000, &f), 0);
-    T_EQ(f->status, PIPED_INVALID_ARGUMENT);
-    T_CONTAINS(f->text, "another size");
-    piped_close(p);
-    server_join(&server);
-    T_EQ(server.bad, 0);
+static void script_changes_name(struct server *s)
+{
+    restart_with(s, "other", OUT_BYTES);
+}
+
+TEST(a_model_that_changed_its_tensors_ends_the_stream)
+{
+    void (*const scripts[])(struct server * s) = {script_changes_size, script_changes_name};
+
+    for (size_t i = 0; i < base_array_count(scripts); i++) {
+        struct piped_stream *s;
+        struct piped *p;
+        struct piped_frame *f;
+        struct server server;
+
+        server_start(&server, 4, scripts[i]);
+        T_EQ(client_open(&server, 30000, 2, &p, &s), 0);
+        submit(s, 1);
+        T_EQ(piped_wait(s, 30000, &f), 0);
+        T_EQ(f->status, PIPED_INVALID_ARGUMENT);
+        T_CONTAINS(f->text, "of other names, shapes or types");
+        T_STR(piped_stream_info(s)->inputs[0].name, "in");
+        piped_close(p);
+        server_join(&server);
+        T_EQ(server.bad, 0);
+    }
 }
 
 /* Answers each frame when the next one came, for cancelling and timeouts. */
