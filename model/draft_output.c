@@ -55,16 +55,15 @@ static void add_tensors(json_t *output, const struct mdl_signs *s, const struct 
 static size_t count_lines(int dir_fd, const char *name)
 {
     base_autofree char *text = NULL;
-    base_autoclose int fd = -1;
     char why[MDL_ERROR_MAX];
+    struct mdl_data_file file;
     json_t *lines;
-    size_t bytes, count;
+    size_t count;
 
-    if (mdl_file_open_beneath(dir_fd, name, OUTPUT_TEXT_MAX, why, &fd, &bytes) < 0 ||
-        mdl_file_text(fd, name, bytes, why, &text) < 0) {
+    if (mdl_file_text_beneath(dir_fd, name, OUTPUT_TEXT_MAX, why, &file, &text) < 0) {
         return 0;
     }
-    lines = mdl_alphabet_lines(text, bytes);
+    lines = mdl_alphabet_lines(text, file.bytes);
     count = json_array_size(lines);
     json_decref(lines);
     return count;

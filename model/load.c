@@ -201,6 +201,16 @@ static int copy_labels(struct mdl_model *m, const struct mdl_sidecar *side)
     struct mdl_pool *pool = m->private->pool;
 
     m->preproc = side->preproc;
+    for (size_t i = 0; i < MDL_SIDE_FILES; i++) {
+        m->side_files[i] = side->files[i];
+        if (side->files[i].path) {
+            m->side_files[i].path =
+                mdl_pool_printf(pool, "%s/%s", side->folder, side->files[i].path);
+            if (!m->side_files[i].path) {
+                return -ENOMEM;
+            }
+        }
+    }
     if (!side->labels) {
         return 0;
     }

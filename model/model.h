@@ -85,11 +85,13 @@ struct mdl_segment_of {
     char front[65], back[65];     /* hashes of the borders before and after it */
 };
 
-/* A file beside the model's file that holds weights, as it was when the model was loaded. */
+/* A file beside the model's, as it was when the model was loaded. */
 struct mdl_data_file {
     char *path; /* owned; as the model's path, with the name that the model gives the file */
     uint64_t device, inode, bytes, mtime_ns;
 };
+/* Those that the sidecar names. */
+enum { MDL_SIDE_LABELS, MDL_SIDE_ALPHABET, MDL_SIDE_FILES };
 
 #define MDL_IDENTITY_MAX 128u
 
@@ -120,10 +122,11 @@ struct mdl_model {
     char **labels; /* label_count strings, owned, or NULL */
     size_t label_count;
     char *output; /* owned: how clients decode, as JSON (docs/outputs.md); NULL: unknown */
-    struct mdl_data_file
-        *data_files; /* data_file_count of them, owned; a segment has the whole's */
+    struct mdl_data_file *data_files; /* with weights: data_file_count of them, owned; a segment has
+                                       * the whole's */
     size_t data_file_count;
-    struct mdl_private *private; /* owned: the file mapping, the pool */
+    struct mdl_data_file side_files[MDL_SIDE_FILES]; /* path NULL: the sidecar names none */
+    struct mdl_private *private;                     /* owned: the file mapping, the pool */
 };
 
 /**

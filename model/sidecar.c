@@ -258,22 +258,21 @@ static int parse_label_lines(struct reader *rd, const char *key, const char *tex
 
 static int read_labels_file(struct reader *rd, const char *key, const json_t *v)
 {
+    struct mdl_data_file *file = &rd->out->files[MDL_SIDE_LABELS];
     base_autofree char *text = NULL;
-    base_autoclose int fd = -1;
-    char why[MDL_ERROR_MAX];
-    size_t bytes;
+    char why[MDL_ERROR_MAX] = "out of memory";
     int r;
 
     if (!json_is_string(v) || rd->dir_fd == -1) {
         return key_fail(rd, key, "must be the name of a file below the model's folder");
     }
-    r = mdl_file_open_beneath(rd->dir_fd, json_string_value(v), MDL_SIDECAR_BYTES_MAX, why, &fd,
-                              &bytes);
-    r = r < 0 ? r : mdl_file_text(fd, json_string_value(v), bytes, why, &text);
-    if (r < 0) {
-        return mdl_fail(rd->error, r, "%.150s: key '%s': %.250s", rd->name, key, why);
+    r = mdl_file_text_beneath(rd->dir_fd, json_string_value(v), MDL_SIDECAR_BYTES_MAX, why, file,
+                              &text);
+    if (r == 0 && !(file->path = mdl_pool_strdup(rd->pool, json_string_value(v)))) {
+        r = -ENOMEM;
     }
-    return parse_label_lines(rd, key, text, bytes);
+    return r == 0 ? parse_label_lines(rd, key, text, file->bytes)
+                  : mdl_fail(rd->error, r, "%.150s: key '%s': %.250s", rd->name, key, why);
 }
 
 static int read_shapes(struct reader *rd, const char *key, const json_t *v)
@@ -288,7 +287,7 @@ static int read_shapes(struct reader *rd, const char *key, const json_t *v)
 
 static int read_output(struct reader *rd, const char *key, const json_t *v)
 {
-    return mdl_sidecar_output(v, rd->name, rd->dir_fd, rd->pool, rd->error, &rd->out->output);
+    return mdl_sidecar_output(v, rd->name, rd->dir_fd, rd->pool, rd->error, rd->out);
 }
 
 static int read_comment(struct reader *rd, const char *key, const json_t *v)
@@ -471,11 +470,8 @@ int mdl_sidecar_read(const char *model_path, struct mdl_pool *pool, char ret_err
     base_autofree char *path = mdl_sidecar_find(model_path);
     const char *slash = path ? strrchr(path, '/') : NULL;
     const char *name = slash ? slash + 1 : path;
-    char *dir = mdl_pool_strndup(pool,
-                                 slash && slash == path ? "/"
-                                 : slash                ? path
-                                                        : ".",
-                                 slash == path || !slash ? 1 : (size_t)(slash - path));
+    char *dir =
+        mdl_pool_strndup(pool, slash ? path : ".", slash > path ? (size_t)(slash - path) : 1);
     base_autoclose int dir_fd = -1, fd = -1;
     base_autofree char *text = NULL;
     size_t bytes;
@@ -496,5 +492,9 @@ int mdl_sidecar_read(const char *model_path, struct mdl_pool *pool, char ret_err
         return 0;
     }
     r = r < 0 ? r : mdl_file_text(fd, name, bytes, ret_error, &text);
-    return r < 0 ? r : mdl_sidecar_parse(text, bytes, name, dir_fd, pool, ret_error, ret);
+    r = r < 0 ? r : mdl_sidecar_parse(text, bytes, name, dir_fd, pool, ret_error, ret);
+    if (r == 0) {
+        ret->folder = dir;
+    }
+    return r;
 }

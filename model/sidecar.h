@@ -25,6 +25,9 @@ struct mdl_sidecar {
     char **labels; /* label_count strings in the pool given, or NULL */
     size_t label_count;
     char *output; /* how the outputs are decoded, as JSON in the pool given; NULL: nobody says */
+    /* that it names, each with that name as its path, in the pool given; path NULL: none */
+    struct mdl_data_file files[MDL_SIDE_FILES];
+    const char *folder; /* of them, in the pool given; set by mdl_sidecar_read() */
 };
 
 #define MDL_SIDECAR_ENDING ".sidecar.json"

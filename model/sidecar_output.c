@@ -38,25 +38,22 @@ json_t *mdl_alphabet_lines(const char *text, size_t bytes)
 
 /* Puts the file's lines in place of its name. */
 static int read_alphabet(json_t *object, const char *file, const char *name, int dir_fd,
-                         char *error)
+                         char *error, struct mdl_data_file *ret)
 {
     base_autofree char *text = NULL;
-    base_autoclose int fd = -1;
     char why[MDL_ERROR_MAX];
     json_t *list;
-    size_t bytes;
     int r;
 
     if (dir_fd == -1) {
         return mdl_fail(error, -EBADMSG,
                         "%.200s: key 'output': key 'alphabet_file': there is no folder", name);
     }
-    r = mdl_file_open_beneath(dir_fd, file, OUTPUT_TEXT_MAX, why, &fd, &bytes);
-    r = r < 0 ? r : mdl_file_text(fd, file, bytes, why, &text);
+    r = mdl_file_text_beneath(dir_fd, file, OUTPUT_TEXT_MAX, why, ret, &text);
     if (r < 0) {
         return mdl_fail(error, r, "%.150s: key 'output': key 'alphabet_file': %.250s", name, why);
     }
-    list = mdl_alphabet_lines(text, bytes);
+    list = mdl_alphabet_lines(text, ret->bytes);
     if (!list || json_array_size(list) == 0) {
         json_decref(list);
         return mdl_fail(
@@ -83,8 +80,9 @@ static char *text_in(const json_t *j, struct mdl_pool *pool, size_t *ret_bytes)
 }
 
 int mdl_sidecar_output(const json_t *value, const char *name, int dir_fd, struct mdl_pool *pool,
-                       char error[MDL_ERROR_MAX], char **ret)
+                       char error[MDL_ERROR_MAX], struct mdl_sidecar *ret)
 {
+    struct mdl_data_file *alphabet = &ret->files[MDL_SIDE_ALPHABET];
     base_cleanup(json_free) json_t *object = NULL;
     struct output_settings s;
     char why[OUTPUT_WHY_BYTES];
@@ -103,11 +101,14 @@ int mdl_sidecar_output(const json_t *value, const char *name, int dir_fd, struct
         return mdl_fail(error, -ENOMEM, "%.200s: out of memory", name);
     }
     if (s.alphabet_file) {
-        r = read_alphabet(object, s.alphabet_file, name, dir_fd, error);
+        r = read_alphabet(object, s.alphabet_file, name, dir_fd, error, alphabet);
+        alphabet->path = r < 0 ? NULL : mdl_pool_strdup(pool, s.alphabet_file);
     }
     if (r == 0) {
-        *ret = text_in(object, pool, &bytes);
-        r = *ret ? 0 : mdl_fail(error, -ENOMEM, "%.200s: out of memory", name);
+        ret->output = text_in(object, pool, &bytes);
+        r = ret->output && (alphabet->path || !s.alphabet_file)
+                ? 0
+                : mdl_fail(error, -ENOMEM, "%.200s: out of memory", name);
     }
     return r;
 }

@@ -97,18 +97,23 @@ static uint64_t mix(uint64_t digest, uint64_t with)
     return base_splitmix64(&digest);
 }
 
-uint64_t dmn_stamp_data(const struct mdl_model *m, bool now)
+static uint64_t mix_files(uint64_t digest, const struct mdl_data_file *f, size_t count, bool now)
 {
-    uint64_t digest = 0;
-
-    for (size_t i = 0; i < m->data_file_count; i++) {
-        const struct mdl_data_file *f = &m->data_files[i];
+    for (size_t i = 0; i < count; i++, f++) {
         struct dmn_file_stamp s = {f->device, f->inode, f->bytes, f->mtime_ns};
 
-        s = now ? file_stamp(f->path) : s;
-        digest = mix(mix(mix(mix(digest, s.device), s.inode), s.bytes), s.mtime_ns);
+        if (f->path) {
+            s = now ? file_stamp(f->path) : s;
+            digest = mix(mix(mix(mix(digest, s.device), s.inode), s.bytes), s.mtime_ns);
+        }
     }
     return digest;
+}
+
+uint64_t dmn_stamp_data(const struct mdl_model *m, bool now)
+{
+    return mix_files(mix_files(0, m->data_files, m->data_file_count, now), m->side_files,
+                     MDL_SIDE_FILES, now);
 }
 
 /* Return: bytes that the model takes when it serves: packed weights, and one frame in work. */

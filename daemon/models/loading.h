@@ -35,8 +35,8 @@ struct dmn_stamp {
 /** dmn_stamp_read() - @path: the model's file; @calibration: its calibration file, or "". Return:
  * the stamps of these files and of the model's sidecar. */
 struct dmn_stamp dmn_stamp_read(const char *path, const char *calibration);
-/** dmn_stamp_data() - Return: a digest of the stamps of a model's data files; 0: it has none. @now:
- * as they are now, else as they were when they were loaded. */
+/** dmn_stamp_data() - Return: a digest of the stamps of a model's data files, and of those that its
+ * sidecar names; 0: it has none. @now: as they are now, else as they were when they were loaded. */
 uint64_t dmn_stamp_data(const struct mdl_model *m, bool now);
 
 #define DMN_BOARD_NAME_BYTES 32u /* with NUL */

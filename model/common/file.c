@@ -127,3 +127,32 @@ int mdl_file_text(int fd, const char *path, size_t bytes, char ret_error[MDL_ERR
     *ret = base_take(text);
     return 0;
 }
+
+int mdl_file_stamp(int fd, const char *path, size_t bytes, char ret_error[MDL_ERROR_MAX],
+                   struct mdl_data_file *ret)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0) {
+        int code = -errno;
+
+        return mdl_fail(ret_error, code, "%.200s: %s", path, strerror(-code));
+    }
+    *ret = (struct mdl_data_file){.device = st.st_dev,
+                                  .inode = st.st_ino,
+                                  .bytes = bytes,
+                                  .mtime_ns = (uint64_t)st.st_mtim.tv_sec * BASE_NS_PER_S +
+                                              (uint64_t)st.st_mtim.tv_nsec};
+    return 0;
+}
+
+int mdl_file_text_beneath(int dir_fd, const char *path, size_t bytes_max,
+                          char ret_error[MDL_ERROR_MAX], struct mdl_data_file *ret_file, char **ret)
+{
+    base_autoclose int fd = -1;
+    size_t bytes;
+    int r = mdl_file_open_beneath(dir_fd, path, bytes_max, ret_error, &fd, &bytes);
+
+    r = r < 0 ? r : mdl_file_stamp(fd, path, bytes, ret_error, ret_file);
+    return r < 0 ? r : mdl_file_text(fd, path, bytes, ret_error, ret);
+}

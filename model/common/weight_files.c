@@ -86,7 +86,6 @@ static int open_file(const struct mdl_data_files *d, const char *name, char *err
                      struct mdl_data_file *ret, const char **ret_beside)
 {
     size_t bytes, left = d->bytes_max - d->bytes;
-    struct stat st;
     int r = mdl_file_open_beneath(d->folder_fd, name, SIZE_MAX, error, ret_fd, &bytes);
 
     *ret_beside = d->model_path;
@@ -101,16 +100,7 @@ static int open_file(const struct mdl_data_files *d, const char *name, char *err
         return mdl_fail(error, -E2BIG, "%.200s: %zu bytes; the files of a model may have %zu", name,
                         bytes, d->bytes_max);
     }
-    if (fstat(*ret_fd, &st) < 0) {
-        r = -errno;
-        return mdl_fail(error, r, "%.200s: %s", name, strerror(-r));
-    }
-    *ret = (struct mdl_data_file){.device = st.st_dev,
-                                  .inode = st.st_ino,
-                                  .bytes = bytes,
-                                  .mtime_ns = (uint64_t)st.st_mtim.tv_sec * BASE_NS_PER_S +
-                                              (uint64_t)st.st_mtim.tv_nsec};
-    return 0;
+    return mdl_file_stamp(*ret_fd, name, bytes, error, ret);
 }
 
 static int map_file(struct mdl_data_files *d, const char *name, char *error,

@@ -352,17 +352,26 @@ static int add_output(struct mdl_cut *k)
     return k->whole->output && !k->m->output ? -ENOMEM : add_labels(k);
 }
 
-static int add_data_files(struct mdl_cut *k)
+static bool copy_files(struct mdl_cut *k, const struct mdl_data_file *from, size_t count,
+                       struct mdl_data_file *to)
+{
+    for (size_t i = 0; i < count; i++) {
+        to[i] = from[i];
+        if (from[i].path && !(to[i].path = mdl_pool_strdup(k->pool, from[i].path))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int add_files(struct mdl_cut *k)
 {
     size_t count = k->whole->data_file_count;
 
     k->m->data_files = mdl_pool_alloc(k->pool, count, sizeof(*k->m->data_files));
-    for (size_t i = 0; k->m->data_files && i < count; i++) {
-        k->m->data_files[i] = k->whole->data_files[i];
-        k->m->data_files[i].path = mdl_pool_strdup(k->pool, k->whole->data_files[i].path);
-        if (!k->m->data_files[i].path) {
-            return -ENOMEM;
-        }
+    if (!copy_files(k, k->whole->data_files, k->m->data_files ? count : 0, k->m->data_files) ||
+        !copy_files(k, k->whole->side_files, MDL_SIDE_FILES, k->m->side_files)) {
+        return -ENOMEM;
     }
     k->m->data_file_count = k->m->data_files ? count : 0;
     return k->m->data_files ? 0 : -ENOMEM;
@@ -385,7 +394,7 @@ static int describe(struct mdl_cut *k, size_t first, size_t last)
     memcpy(m->hash, whole->hash, sizeof(m->hash));
     snprintf(m->identity, sizeof(m->identity), "%.81s#%zu-%zu", whole->identity, first, last);
     m->preproc = first == 0 ? whole->preproc : (struct mdl_preproc){.std = {1, 1, 1, 1}};
-    if (add_data_files(k) < 0) {
+    if (add_files(k) < 0) {
         return -ENOMEM;
     }
     return last + 1 == whole->unit_count ? add_output(k) : 0;

@@ -196,7 +196,43 @@ def reload_sees_sidecars_and_names_what_waits():
     shutil.rmtree(temp)
 
 
+def reload_sees_the_files_that_a_sidecar_names():
+    """Labels and an alphabet in files of their own count, too."""
+    temp = tempfile.mkdtemp(prefix="piped-test-")
+    path = os.path.join(temp, "m.onnx")
+    relu(path, 1, (2, 3))
+
+    def put(name, text):
+        with open(os.path.join(temp, name + ".new"), "w", encoding="utf-8") as f:
+            f.write(text)
+        os.rename(os.path.join(temp, name + ".new"), os.path.join(temp, name))
+
+    def described():
+        with pyclient.Connection(d.frames_path, features=pyclient.FEATURE_DESCRIBED) as c:
+            c.send(pyclient.OPEN, pyclient.open_payload("a"), stream=1)
+            said = json.loads(c.expect(pyclient.DESCRIBED)[1])
+            return said["labels"], said["output"]["alphabet"]
+
+    put("labels.txt", "one\ntwo\n")
+    put("letters.txt", "a\nb\n")
+    put("m.sidecar.json", json.dumps({"labels_file": "labels.txt",
+                                      "output": {"decode": "ctc", "alphabet_file": "letters.txt"}}))
+    with Daemon(config={"models": [{"name": "a", "path": path}]}) as d:
+        equal(described(), (["one", "two"], ["a", "b"]))
+        put("labels.txt", "uno\ndue\n")
+        d.call("Reload")
+        equal(described(), (["uno", "due"], ["a", "b"]))
+        put("letters.txt", "c\nd\n")
+        d.call("Reload")
+        equal(described(), (["uno", "due"], ["c", "d"]))
+        loaded = d.log().count("model a from ")
+        d.call("Reload")
+        equal(d.log().count("model a from "), loaded, "it was loaded again, and nothing had changed")
+    shutil.rmtree(temp)
+
+
 if __name__ == "__main__":
     main([reload_by_signal, reload_with_a_full_notify_socket, reload_changes_models_under_clients,
           reload_tells_clients_of_another_shape, unload_waits_for_frames_of_the_model_before,
-          reload_sets_a_plan_that_a_retune_held_back, reload_sees_sidecars_and_names_what_waits])
+          reload_sets_a_plan_that_a_retune_held_back, reload_sees_sidecars_and_names_what_waits,
+          reload_sees_the_files_that_a_sidecar_names])
