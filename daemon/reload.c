@@ -96,12 +96,9 @@ static bool follow(struct dmn_daemon *d, struct dmn_done done)
 /* Compares only what a model is made from; apply_kept() handles its plan. */
 static bool unchanged(const struct dmn_model *m, const struct dmn_config_model *c)
 {
-    struct dmn_stamp now = dmn_stamp_read(c->path, c->calibration);
-
-    now.data = m ? dmn_stamp_data(m->model, true) : 0;
     return m && strcmp(m->path, c->path) == 0 && strcmp(m->kernels, c->kernels) == 0 &&
            strcmp(m->calibration, c->calibration) == 0 && strcmp(m->shapes, c->shapes) == 0 &&
-           memcmp(&now, &m->stamp, sizeof(now)) == 0;
+           dmn_model_unchanged(m);
 }
 
 static bool limits_lowered(const struct dmn_config *old, const struct dmn_config *new)

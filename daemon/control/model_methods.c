@@ -7,8 +7,8 @@
 #include "daemon/config/saved.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/control/json.h"
-#include "daemon/control/kept_reply.h"
 #include "daemon/control/methods.h"
+#include "daemon/control/saving.h"
 #include "daemon/models/arrival.h"
 #include "daemon/models/hot_swap.h"
 #include "daemon/models/model_copies.h"
@@ -58,49 +58,6 @@ static void load_free(struct dmn_load_call *l)
     dmn_sent_files_deinit(&l->sent);
     dmn_load_free(l->load);
     free(l);
-}
-
-static void save_failed(struct dmn_call *c, int error)
-{
-    dmn_log(LOG_WARNING, "model %s serves, but cannot be saved: %s", text(c, "name"),
-            dmn_state_why(error));
-    dmn_call_error(
-        c, "LoadFailed", "why",
-        error == -ENOENT  ? "the model serves, but is not saved: there is no state directory"
-        : error == -EBUSY ? "the model serves, but is not saved: another daemon keeps the state "
-                            "directory"
-                          : "the model serves, but cannot be saved in the state directory");
-}
-
-static json_t *loaded_json(const struct dmn_model *m, bool copied)
-{
-    return json_pack("{s:o, s:b}", "model", dmn_model_json(m), "copied", copied);
-}
-
-/* Keeps a model that is loaded across restarts, then answers the call. */
-static void save(struct dmn_call *c, bool copied, struct dmn_model *m)
-{
-    struct dmn_config_model as = {
-        .name = m->name, .path = m->path, .plan = m->config_plan, .shapes = m->shapes};
-
-    dmn_saved_add(m->of->disk, m->of->state_dir, &as,
-                  dmn_kept_reply(c, loaded_json(m, copied), NULL, save_failed));
-}
-
-/* A model that is loaded from this file, but not saved, need not be loaded again. Return: that is
- * what the call asks for, and it is done. */
-static bool save_loaded(struct dmn_call *c, const struct dmn_load_source *s)
-{
-    struct dmn_model *m = dmn_model_find(c->control->models, s->name);
-    bool same = m && strcmp(m->path, s->path) == 0 && s->shapes && !(s->plan && s->plan[0]) &&
-                strcmp(m->shapes, s->shapes) == 0;
-
-    if (!same || !json_is_true(json_object_get(c->parameters, "save")) ||
-        dmn_users_is_link(c->control->users, c->conn->peer.uid)) {
-        return false;
-    }
-    save(c, false, m);
-    return true;
 }
 
 /* An error that names a copy names the client's file instead. */
@@ -167,10 +124,8 @@ static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
             dmn_copy_forget(a->models, l->load->path);
         }
     }
-    if (l->call && m && l->save) {
-        save(l->call, l->sent.copied, m);
-    } else if (l->call && m) {
-        dmn_call_reply(l->call, loaded_json(m, l->sent.copied), false);
+    if (l->call && m) {
+        dmn_load_reply(l->call, m, l->sent.copied, l->save);
     } else if (l->call) {
         dmn_call_error(l->call, "LoadFailed", "why", error);
     }
@@ -296,7 +251,8 @@ void dmn_method_load(struct dmn_call *c)
     struct dmn_load_call *l;
     const char *why;
 
-    if (save_loaded(c, &source) || refuse_load(c, source.name, source.path, shapes, why_shapes)) {
+    if (dmn_save_loaded(c, &source) ||
+        refuse_load(c, source.name, source.path, shapes, why_shapes)) {
         return;
     }
     l = calloc(1, sizeof(*l));

@@ -2,7 +2,7 @@
 /**
  * daemon/control/swap_call.h - a call that is answered when a hot swap has ended
  *
- * For Optimise and Quantise. Threads: the loop thread.
+ * For Optimise, Quantise, and a Load of files that changed. Threads: the loop thread.
  */
 #pragma once
 

@@ -85,7 +85,10 @@ static void end(struct dmn_arrival *a, const struct dmn_outcome *o)
 static const char *in_way(struct dmn_hot_swap *r)
 {
     snprintf(r->in_way, sizeof(r->in_way), "model %s is being %s; ask again when that has ended",
-             r->load->name, r->cause == DMN_CAUSE_QUANTISE ? "quantised" : "optimised");
+             r->load->name,
+             r->cause == DMN_CAUSE_QUANTISE  ? "quantised"
+             : r->cause == DMN_CAUSE_REQUEST ? "loaded again"
+                                             : "optimised");
     return r->in_way;
 }
 

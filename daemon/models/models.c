@@ -307,6 +307,14 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
     return 0;
 }
 
+bool dmn_model_unchanged(const struct dmn_model *m)
+{
+    struct dmn_stamp now = dmn_stamp_read(m->path, m->calibration);
+
+    now.data = dmn_stamp_data(m->model, true);
+    return memcmp(&now, &m->stamp, sizeof(now)) == 0;
+}
+
 static bool same_tensors(const struct mdl_model *a, const struct mdl_io *of_a,
                          const struct mdl_model *b, const struct mdl_io *of_b, size_t count)
 {

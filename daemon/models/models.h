@@ -102,6 +102,9 @@ const char *dmn_model_missing(const struct dmn_models *models, const char *name,
 /** dmn_model_default() - Return: the model that requests without a name mean, or NULL. */
 struct dmn_model *dmn_model_default(const struct dmn_models *models);
 size_t dmn_model_count(const struct dmn_models *models);
+/** dmn_model_unchanged() - Return: the files that @m was loaded from are those that are there now.
+ * Blocks on the files. */
+bool dmn_model_unchanged(const struct dmn_model *m);
 /** dmn_config_source() - Return: the sources of a configured model, borrowed from @c. */
 struct dmn_load_source dmn_config_source(const struct dmn_config_model *c);
 

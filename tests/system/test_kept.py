@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Kept files that are damaged: none is used, each is named once in the log and set aside, and answers stay right."""
+import errno
 import json
 import os
 import random
@@ -268,7 +269,55 @@ def a_saved_model_adds_to_what_is_served():
             equal(served(d), wanted, why)
 
 
+def what_is_saved_is_what_serves():
+    """A model whose file, or sidecar, has changed since it was loaded is loaded again before it is saved; clients go on."""
+    with Daemon() as d, pyclient.Connection(d.frames_path) as c:
+        path = os.path.join(d.temp, "m.onnx")
+        shutil.copy(DIGITS, path)
+
+        def loads(*more):
+            d.pipectl("models", "load", "one", path, *more)
+            return d.log().count("model one from ")
+
+        equal(loads(), 1)
+        s = pyclient.Stream(c, model="one", inline=True)
+        first = s.infer(bytes(s.input_bytes)).output
+        equal(loads("--save"), 1, "nothing had changed")
+        with open(os.path.join(d.temp, "m.sidecar.json"), "w", encoding="utf-8") as f:
+            json.dump({"labels": ["n%d" % i for i in range(10)]}, f)
+        equal(loads("--save"), 2)
+        equal([m["labels"][3] for m in d.call("Models")["models"] if m["name"] == "one"], ["n3"])
+        shutil.copy(DIGITS, path + ".new")
+        os.rename(path + ".new", path)
+        equal([loads("--save"), loads("--save")], [3, 3])
+        r = s.infer(bytes(s.input_bytes))
+        equal((r.status, r.output), ("ok", first))
+        with open(path + ".new", "wb") as f:
+            f.write(b"not a model")
+        os.rename(path + ".new", path)
+        for _ in range(2):
+            try:
+                d.call("Load", {"name": "one", "path": path, "save": True})
+                check(False, "it was saved")
+            except VarlinkError as e:
+                equal(e.error, "io.piped.LoadFailed")
+        equal(s.infer(bytes(s.input_bytes)).output, first, "the old one serves")
+
+
+def what_cannot_be_saved_says_why():
+    with Daemon() as d:
+        os.mkdir(os.path.join(d.state_dir, "models.v2.json.new"))
+        for name in ("one", "one"):  # loaded; then loaded already
+            try:
+                d.call("Load", {"name": name, "path": DIGITS, "save": True})
+                check(False, "it was saved")
+            except VarlinkError as e:
+                equal(e.parameters["why"], "the model serves, but cannot be saved: " + os.strerror(errno.EISDIR))
+        equal([m["name"] for m in d.call("Models")["models"]], ["digits", "one"])
+
+
 if __name__ == "__main__":
     main([a_saved_model_adds_to_what_is_served, a_list_that_cannot_be_used_is_not_empty,
           a_saved_model_whose_file_is_gone_is_put_back_or_forgotten, a_state_directory_that_cannot_be_used_is_named,
-          no_damaged_file_is_used, a_file_of_another_model_is_not_used, the_format_before_checksums_is_read_once])
+          no_damaged_file_is_used, a_file_of_another_model_is_not_used, the_format_before_checksums_is_read_once,
+          what_is_saved_is_what_serves, what_cannot_be_saved_says_why])
