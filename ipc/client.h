@@ -13,6 +13,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/queue.h>
 #include <sys/uio.h>
 
@@ -45,8 +46,27 @@ struct ipc_tx {
     int fd; /* borrowed; -1: none */
 };
 
+/* How outputs are decoded: what DESCRIBED said. */
+struct ipc_description {
+    size_t references, bytes;
+    char text[];
+};
+
+/* *@at gets a reference to @d in place of the one that it has; either may be NULL. */
+static inline void ipc_description_hold(struct ipc_description **at, struct ipc_description *d)
+{
+    if (d) {
+        d->references++;
+    }
+    if (*at && --(*at)->references == 0) {
+        free(*at);
+    }
+    *at = d;
+}
+
 struct ipc_slot {
-    struct piped_frame frame; /* first: a pointer to it is one to the slot */
+    struct piped_frame frame;            /* first: a pointer to it is one to the slot */
+    struct ipc_description *description; /* ANSWERED with an output: of it; a reference, or NULL */
     enum ipc_slot_state state;
     bool cancelled, was_sent;
     uint64_t in_offset, out_offset; /* within the stream's memory */
@@ -68,9 +88,10 @@ struct piped_stream {
     char names[2 * IPC_TENSORS_MAX][IPC_NAME_BYTES];
     /* of each output: 1 + the output with its valid rows, or 0; and the dim */
     uint32_t rows_output[IPC_TENSORS_MAX], rows_dim[IPC_TENSORS_MAX];
-    char *description; /* owned: of DESCRIBED; NULL: none came */
-    size_t description_bytes;
-    bool description_more; /* its next part is to come */
+    /* references, or NULL: none came. Of the outputs that come next; of the frame that was given
+     * last, before that of the open stream */
+    struct ipc_description *told, *description;
+    struct ipc_description *coming; /* owned: the parts that came; NULL: the next is a first one */
     struct piped_stream_stats stats;
     uint32_t credits; /* left */
     uint64_t last_number;

@@ -169,7 +169,7 @@ const struct piped_stream_info *piped_stream_info(const struct piped_stream *s)
 
 const char *piped_stream_description(const struct piped_stream *s)
 {
-    return s->description ? s->description : "";
+    return s->description ? s->description->text : "";
 }
 
 void piped_stream_stats(const struct piped_stream *s, struct piped_stream_stats *ret)
@@ -300,6 +300,10 @@ int piped_next(struct piped_stream *s, struct piped_frame **ret)
     s->head = slot->next;
     if (!s->head) {
         s->tail = NULL;
+    }
+    if (slot->frame.status == PIPED_OK) {
+        ipc_description_hold(&s->description, slot->description);
+        ipc_description_hold(&slot->description, NULL);
     }
     slot->state = IPC_SLOT_GIVEN;
     *ret = &slot->frame;

@@ -218,7 +218,7 @@ static int on_opened(struct piped_stream *s, const struct ipc_header *h, const u
     if (h->status != IPC_OK) {
         return refused(s, h, (const char *)b + IPC_OPENED_BYTES, h->length - IPC_OPENED_BYTES);
     }
-    if (s->description_more) {
+    if (s->coming) {
         return invalid("a part of a DESCRIBED");
     }
     rc = take_tensors(s, &m, b + IPC_OPENED_BYTES, h->length - IPC_OPENED_BYTES);
@@ -244,6 +244,7 @@ static int on_opened(struct piped_stream *s, const struct ipc_header *h, const u
                                          .image_width = m.image_width,
                                          .image_height = m.image_height};
     if (!s->slots) {
+        ipc_description_hold(&s->description, s->told);
         rc = ipc_stream_allocate(s);
         if (rc < 0) {
             ipc_stream_fail(s, IPC_INTERNAL, rc, piped_last_error());
@@ -256,25 +257,28 @@ static int on_opened(struct piped_stream *s, const struct ipc_header *h, const u
     return ready(s);
 }
 
-/* A part of the description. The first one of a connection replaces that of the one before. */
+/* A part of a description, which holds for the outputs that come after it. */
 static int on_described(struct piped_stream *s, const struct ipc_header *h, const uint8_t *b)
 {
-    size_t have = s->description_more ? s->description_bytes : 0;
-    char *grown;
+    size_t have = s->coming ? s->coming->bytes : 0;
+    struct ipc_description *d;
 
-    if (s->state != IPC_STREAM_OPENING || have + h->length > IPC_DESCRIPTION_MAX ||
+    if (s->state == IPC_STREAM_NEW || have + h->length > IPC_DESCRIPTION_MAX ||
         memchr(b, 0, h->length)) {
         return invalid("an invalid DESCRIBED");
     }
-    grown = realloc(s->description, have + h->length + 1);
-    if (!grown) {
+    d = realloc(s->coming, sizeof(*d) + have + h->length + 1);
+    if (!d) {
         return ipc_client_error(-ENOMEM, "out of memory");
     }
-    memcpy(grown + have, b, h->length);
-    grown[have + h->length] = '\0';
-    s->description = grown;
-    s->description_bytes = have + h->length;
-    s->description_more = h->flags & IPC_FLAG_MORE;
+    memcpy(d->text + have, b, h->length);
+    d->bytes = have + h->length;
+    d->text[d->bytes] = '\0';
+    d->references = 0;
+    s->coming = d;
+    if (!(h->flags & IPC_FLAG_MORE)) {
+        ipc_description_hold(&s->told, base_take(s->coming));
+    }
     return 0;
 }
 
@@ -298,6 +302,9 @@ static int on_result(struct piped_stream *s, const struct ipc_header *h, const u
     struct ipc_result m;
     size_t rest_bytes;
 
+    if (s->coming) {
+        return invalid("a part of a DESCRIBED");
+    }
     if (ipc_get_result(b, h->length, &m) != 0) {
         return invalid("an invalid RESULT");
     }
@@ -336,6 +343,7 @@ static int on_result(struct piped_stream *s, const struct ipc_header *h, const u
         memcpy(s->memory + slot->out_offset, rest, m.out_bytes);
     }
     f->output_bytes = (size_t)m.out_bytes;
+    ipc_description_hold(&slot->description, s->told);
     ipc_slot_answer(s, slot, IPC_OK, "", 0);
     return ipc_stream_pump(s);
 }

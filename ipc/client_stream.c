@@ -25,9 +25,8 @@ int ipc_stream_start(struct piped_stream *s)
         return 0;
     }
     s->state = IPC_STREAM_OPENING;
-    s->description_more = false;
-    free(s->description); /* the next daemon may say something else, or nothing */
-    s->description = NULL;
+    free(base_take(s->coming)); /* the next daemon may say something else, or nothing */
+    ipc_description_hold(&s->told, NULL);
     ipc_put_open(&s->open, b);
     return ipc_client_queue(s->client, &h, b, sizeof(b), NULL, 0, -1);
 }
@@ -133,7 +132,12 @@ void ipc_stream_disconnected(struct piped_stream *s)
 void ipc_stream_free(struct piped_stream *s)
 {
     LIST_REMOVE(s, linked);
+    for (size_t i = 0; i < s->slot_count; i++) {
+        ipc_description_hold(&s->slots[i].description, NULL);
+    }
     ipc_stream_deallocate(s);
-    free(s->description);
+    free(s->coming);
+    ipc_description_hold(&s->told, NULL);
+    ipc_description_hold(&s->description, NULL);
     free(s);
 }

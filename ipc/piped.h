@@ -290,15 +290,19 @@ PIPED_API struct piped_stream *piped_stream_close(struct piped_stream *s);
 PIPED_API const struct piped_stream_info *piped_stream_info(const struct piped_stream *s);
 
 /**
- * piped_stream_description() - how to decode the model's outputs, for piped_decoder_new()
+ * piped_stream_description() - how to decode outputs, for piped_decoder_new()
  *
  * JSON: the key `output` of the model's sidecar (of classifiers without one, how to decode
- * classes), the size of its input and its labels.
+ * classes), the size of its input, how pictures are fitted to it, and its labels.
+ *
+ * It is that of the frame with PIPED_OK that piped_next(), piped_wait() or piped_infer() gave last,
+ * before the first one that of the model when the stream was opened. A model may be replaced while
+ * its clients go on, with another sidecar: piped_decoder_follow() notices that.
  *
  * @s: the stream
  *
- * Return: a text that the stream owns, valid until it is closed or reconnects; "": the sidecar does
- * not say, or the daemon is older than this.
+ * Return: a text that the stream owns, valid until it gives the next frame or is closed; "": the
+ * sidecar does not say, or the daemon is older than this.
  */
 PIPED_API const char *piped_stream_description(const struct piped_stream *s);
 

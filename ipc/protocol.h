@@ -42,12 +42,11 @@ enum ipc_type {
     IPC_CANCEL = 11, /* client: cancels header.frame, which is still answered */
     IPC_PING = 12,   /* either side; PONG returns its payload, at most 64 bytes */
     IPC_PONG = 13,
-    IPC_CLOSE = 14,     /* client: no more frames on this stream */
-    IPC_CLOSED = 15,    /* server: all its frames are answered; pools are unmapped */
-    IPC_ERROR = 16,     /* server: header.status and a text; then the connection is closed */
-    IPC_EVENT = 0x8001, /* server: something changed, see enum ipc_event */
-    IPC_DESCRIBED =
-        0x8002, /* server: before OPENED, how the outputs are decoded: a part of a text */
+    IPC_CLOSE = 14,         /* client: no more frames on this stream */
+    IPC_CLOSED = 15,        /* server: all its frames are answered; pools are unmapped */
+    IPC_ERROR = 16,         /* server: header.status and a text; then the connection is closed */
+    IPC_EVENT = 0x8001,     /* server: something changed, see enum ipc_event */
+    IPC_DESCRIBED = 0x8002, /* server: how the outputs from here on are decoded: a part of a text */
 };
 
 enum ipc_flag { IPC_FLAG_MORE = 4 }; /* DESCRIBED: another part follows; else sent as 0 */

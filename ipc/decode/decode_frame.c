@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A decoder and a stream; the rest of ipc/decode needs no connection. */
 #include <errno.h>
+#include <string.h>
 
 #include "ipc/decode/decoder.h"
+
+int piped_decoder_follow(struct piped_decoder **d, const struct piped_stream *s)
+{
+    const struct piped_stream_info *info = piped_stream_info(s);
+    const char *said = piped_stream_description(s);
+
+    if (*d && strcmp((*d)->description, said) == 0) {
+        return 0;
+    }
+    *d = piped_decoder_free(*d);
+    return piped_decoder_new(said, info->outputs, info->output_count, d);
+}
 
 int piped_decode_frame(struct piped_decoder *d, const struct piped_stream *s,
                        const struct piped_frame *f, const struct piped_decoded **ret)

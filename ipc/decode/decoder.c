@@ -142,7 +142,9 @@ int piped_decoder_new(const char *description, const struct piped_tensor *output
     if (output_count > DECODE_TENSORS_MAX || !(d = calloc(1, sizeof(*d)))) {
         return ipc_client_error(-ENOMEM, "out of memory");
     }
-    rc = read_description(d, description);
+    d->description = strdup(description);
+    rc = d->description ? read_description(d, description)
+                        : ipc_client_error(-ENOMEM, "out of memory");
     for (; rc == 0 && d->tensor_count < output_count; d->tensor_count++) {
         rc = take_tensor(&outputs[d->tensor_count], &d->tensor[d->tensor_count]);
     }
@@ -162,6 +164,7 @@ struct piped_decoder *piped_decoder_free(struct piped_decoder *d)
         for (size_t i = 0; i < DECODE_TENSORS_MAX; i++) {
             free(d->tensor[i].copy);
         }
+        free(d->description);
         json_decref(d->json);
         free(d->boxes);
         free(d->points);

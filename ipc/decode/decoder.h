@@ -50,8 +50,9 @@ struct decode_kind;
 struct piped_decoder {
     struct output_settings set;
     const struct decode_kind *kind;
-    json_t *json;   /* owned: the settings' strings and the labels */
-    json_t *labels; /* of json; NULL: none */
+    char *description; /* owned: what it was made of */
+    json_t *json;      /* owned: the settings' strings and the labels */
+    json_t *labels;    /* of json; NULL: none */
     enum picture_fit fit;
     uint32_t in_width, in_height; /* of the model's input; 0: it is not a picture */
     struct decode_tensor tensor[DECODE_TENSORS_MAX];

@@ -2,11 +2,10 @@
 /**
  * piped_decode.h - libpiped: a model's outputs as objects, points, text and masks
  *
- *     struct piped_decoder *d;
+ *     struct piped_decoder *d = NULL;
  *     const struct piped_decoded *r;
- *     piped_decoder_new(piped_stream_description(s), piped_stream_info(s)->outputs,
- *                       piped_stream_info(s)->output_count, &d);
  *     piped_infer(s, f, -1);
+ *     piped_decoder_follow(&d, s);
  *     piped_decode_frame(d, s, f, &r);     r->objects[0].x, r->objects[0].label
  *     piped_decoder_free(d);
  *
@@ -98,6 +97,18 @@ struct piped_decoded {
  */
 PIPED_API int piped_decoder_new(const char *description, const struct piped_tensor *outputs,
                                 uint32_t output_count, struct piped_decoder **ret);
+/**
+ * piped_decoder_follow() - a decoder for the frame that its stream gave last
+ *
+ * For each frame, before piped_decode_frame(): a model may be replaced while its clients go on, and
+ * what its sidecar says with it. As long as that stays the same, the decoder does.
+ *
+ * @d: the decoder, NULL before the first call; the caller owns it until piped_decoder_free()
+ * @s: the stream
+ *
+ * Blocks on nothing; allocates what is new. Return: 0; else as piped_decoder_new(), and *@d is NULL.
+ */
+PIPED_API int piped_decoder_follow(struct piped_decoder **d, const struct piped_stream *s);
 /**
  * piped_decoder_free() - frees a decoder and its last result
  *

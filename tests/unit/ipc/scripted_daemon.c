@@ -123,13 +123,20 @@ void server_send_opened(struct server *s, uint32_t stream, uint64_t out_bytes)
 bool server_open_stream(struct server *s)
 {
     struct message m;
-    struct ipc_pool p;
 
     if (!server_receive(s, &m)) {
         return false;
     }
     SERVER_CHECK(s, m.h.type == IPC_OPEN);
     server_send_opened(s, m.h.stream, OUT_BYTES);
+    return server_take_pool(s);
+}
+
+bool server_take_pool(struct server *s)
+{
+    struct message m;
+    struct ipc_pool p;
+
     if (!server_receive(s, &m)) {
         return false;
     }

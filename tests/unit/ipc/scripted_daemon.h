@@ -56,6 +56,8 @@ bool server_accept(struct server *s);
 /** server_open_stream() - answers OPEN and POOL, maps the pool. Return: false at the end of the
  * connection. */
 bool server_open_stream(struct server *s);
+/** server_take_pool() - answers POOL, which follows OPENED, and maps the pool. Return: as above. */
+bool server_take_pool(struct server *s);
 /** server_take() - both, then receives a message, the first frame. Return: false, with s->bad set:
  * it did not come. */
 bool server_take(struct server *s, struct message *ret);

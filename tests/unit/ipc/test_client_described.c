@@ -11,6 +11,8 @@
 
 static const char first[] = "{\"output\": {\"decode\": \"classes\", ";
 static const char last[] = "\"activation\": \"none\"}}";
+static const char labelled[] =
+    "{\"output\": {\"decode\": \"classes\", \"activation\": \"none\"}, \"labels\": [\"a\"]}";
 
 static void describe(struct server *s, uint32_t stream, const char *text, size_t bytes, bool more)
 {
@@ -20,16 +22,6 @@ static void describe(struct server *s, uint32_t stream, const char *text, size_t
     server_send(s, h, text, bytes, NULL, 0);
 }
 
-static void finish_stream(struct server *s, uint32_t stream)
-{
-    struct message m;
-
-    server_send_opened(s, stream, OUT_BYTES);
-    SERVER_CHECK(s, server_receive(s, &m) && m.h.type == IPC_POOL);
-    close(m.fd);
-    server_send(s, (struct ipc_header){.type = IPC_POOLED, .stream = stream}, NULL, 0, NULL, 0);
-}
-
 static void script_parts(struct server *s)
 {
     struct message m;
@@ -37,7 +29,8 @@ static void script_parts(struct server *s)
     SERVER_CHECK(s, server_accept(s) && server_receive(s, &m) && m.h.type == IPC_OPEN);
     describe(s, m.h.stream, first, strlen(first), true);
     describe(s, m.h.stream, last, strlen(last), false);
-    finish_stream(s, m.h.stream);
+    server_send_opened(s, m.h.stream, OUT_BYTES);
+    SERVER_CHECK(s, server_take_pool(s));
     SERVER_CHECK(s, server_open_stream(s)); /* the second stream has none */
     server_receive(s, &m);
 }
@@ -53,7 +46,7 @@ static int reach(struct server *server, void (*script)(struct server *s), struct
 
 static int open_stream(struct piped *p, struct piped_stream **ret)
 {
-    struct piped_stream_options o = {.size = sizeof(o), .slots = 1};
+    struct piped_stream_options o = {.size = sizeof(o), .slots = 3};
 
     return piped_stream_open(p, &o, ret);
 }
@@ -80,6 +73,75 @@ TEST(parts_are_one_description)
                            piped_stream_info(other)->output_count, &d),
          -ENODATA);
     T_CONTAINS(piped_last_error(), "does not say how to decode");
+    piped_close(p);
+    server_join(&server);
+    T_EQ(server.bad, 0);
+}
+
+/* The model is replaced twice. */
+static void script_anew(struct server *s)
+{
+    struct message m, f[3];
+
+    SERVER_CHECK(s, server_accept(s) && server_receive(s, &m) && m.h.type == IPC_OPEN);
+    describe(s, m.h.stream, labelled, strlen(labelled), false);
+    server_send_opened(s, m.h.stream, OUT_BYTES);
+    SERVER_CHECK(s, server_take_pool(s));
+    for (size_t i = 0; i < base_array_count(f); i++) {
+        SERVER_CHECK(s, server_receive(s, &f[i]));
+    }
+    server_answer(s, &f[0], IPC_OK);
+    describe(s, m.h.stream, first, strlen(first), true);
+    describe(s, m.h.stream, last, strlen(last), false);
+    server_answer(s, &f[1], IPC_OK);
+    describe(s, m.h.stream, "", 0, false);
+    server_answer(s, &f[2], IPC_OK);
+    server_receive(s, &m);
+}
+
+/* All answers are there before the first is looked at. */
+TEST(a_frame_has_the_description_of_its_model)
+{
+    static const char *const labels[] = {"a", NULL, NULL};
+    struct piped_stream_stats stats = {0};
+    struct piped_decoder *d = NULL;
+    struct piped_stream *s;
+    struct piped_frame *f;
+    struct server server;
+    struct piped *p;
+
+    T_EQ(reach(&server, script_anew, &p), 0);
+    T_EQ(open_stream(p, &s), 0);
+    for (size_t i = 0; i < base_array_count(labels); i++) {
+        T_EQ(piped_acquire(s, &f), 0);
+        f->input_bytes = IN_BYTES;
+        memset(f->input, 0, IN_BYTES);
+        T_EQ(piped_submit(s, f), 0);
+    }
+    while (stats.answered < base_array_count(labels)) {
+        T_TRUE(piped_dispatch(p, 20000) >= 0);
+        piped_stream_stats(s, &stats);
+    }
+    T_STR(piped_stream_description(s), labelled);
+    for (size_t i = 0; i < base_array_count(labels); i++) {
+        const struct piped_class *best;
+        uint32_t count;
+
+        T_EQ(piped_next(s, &f), 0);
+        T_EQ(piped_decoder_follow(&d, s), i < 2 ? 0 : -ENODATA);
+        T_EQ(d != NULL, i < 2);
+        if (d) {
+            const struct piped_decoder *before = d;
+
+            T_EQ(piped_decode_classes(d, f->output, 1, &best, &count), 0);
+            T_EQ(count, 1);
+            T_STR(best[0].label ? best[0].label : "", labels[i] ? labels[i] : "");
+            T_EQ(piped_decoder_follow(&d, s), 0);
+            T_TRUE(d == before);
+        }
+        piped_release(s, f);
+    }
+    piped_decoder_free(d);
     piped_close(p);
     server_join(&server);
     T_EQ(server.bad, 0);
