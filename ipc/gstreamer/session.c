@@ -13,15 +13,11 @@ static GQuark slot_quark(void)
     return g_quark_from_static_string("piped-slot");
 }
 
-static void make_decoder(struct pgst_session *s)
+/* Of the frame that was taken last: the daemon may serve another model by this name now. */
+static void find_decoder(struct pgst_session *s)
 {
-    const struct piped_stream_info *info = piped_stream_info(s->stream);
-
-    s->decoder = piped_decoder_free(s->decoder);
-    s->reconnects = piped_reconnects(s->client);
     g_clear_pointer(&s->undecoded, g_free);
-    if (piped_decoder_new(piped_stream_description(s->stream), info->outputs, info->output_count,
-                          &s->decoder) < 0) {
+    if (piped_decoder_follow(&s->decoder, s->stream) < 0) {
         s->undecoded = g_strdup(piped_last_error());
     }
 }
@@ -81,7 +77,7 @@ int pgst_session_open(const struct pgst_settings *set, const GstVideoInfo *info,
         return rc;
     }
     s->fd = piped_fd(s->client);
-    make_decoder(s);
+    find_decoder(s);
     *ret = s;
     return 0;
 }
@@ -152,8 +148,8 @@ PipedResult *pgst_session_next(struct pgst_session *s, gboolean raw)
             return NULL;
         }
     }
-    if (piped_reconnects(s->client) != s->reconnects) {
-        make_decoder(s); /* the next daemon may serve another model by this name */
+    if (f->status == PIPED_OK) {
+        find_decoder(s);
     }
     if (f->status == PIPED_OK && s->decoder &&
         piped_decode_frame(s->decoder, s->stream, f, &decoded) < 0) {

@@ -28,7 +28,6 @@ struct pgst_session {
     char *undecoded;               /* owned: why there is none, or no result; until it is said */
     gboolean said_trouble;         /* since it lost its daemon */
     char *model;                   /* of the settings */
-    guint64 reconnects;            /* that the decoder is of */
     guint pooled, pooled_most;     /* slots that are memory of buffers */
     /* constant */
     int fd;

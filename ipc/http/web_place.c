@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A place's streams, one for each form of frames, and the memory of their slots. */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ipc/http/web_pool_private.h"
-
-static void forget_decoder(struct form *f)
-{
-    f->decoder = piped_decoder_free(f->decoder);
-    free(base_take(f->described));
-}
 
 size_t web_place_slots(const struct web_place *place)
 {
@@ -35,7 +27,7 @@ void web_place_close(struct web_place *place)
         size_t bytes = web_place_slots(place);
 
         for (size_t i = 0; i < WEB_FORMS; i++) {
-            forget_decoder(&place->forms[i]);
+            place->forms[i].decoder = piped_decoder_free(place->forms[i].decoder);
         }
         piped_close(place->client); /* and its streams */
         web_memory_lend(m, NULL, bytes);
@@ -162,28 +154,12 @@ int web_place_stream(struct web_place *place, enum web_form form, const struct w
     return rc;
 }
 
-/* A daemon that was started again may describe the same outputs in another way. */
 int web_place_decoder(struct web_place *place, enum web_form form, struct piped_decoder **ret)
 {
     struct form *f = &place->forms[form];
-    const struct piped_stream_info *info = piped_stream_info(f->stream);
-    const char *description = piped_stream_description(f->stream);
-    int rc = 0;
+    int rc = piped_decoder_follow(&f->decoder, f->stream);
 
-    if (f->decoder && strcmp(f->described, description) != 0) {
-        forget_decoder(f);
-    }
-    if (!f->decoder) {
-        f->described = strdup(description);
-        rc = f->described
-                 ? piped_decoder_new(description, info->outputs, info->output_count, &f->decoder)
-                 : -ENOMEM;
-    }
-    if (rc < 0) {
-        forget_decoder(f);
-    } else {
-        *ret = f->decoder;
-    }
+    *ret = f->decoder;
     return rc;
 }
 
@@ -201,7 +177,7 @@ void web_place_close_stream(struct web_place *place, enum web_form form)
 {
     struct form *f = &place->forms[form];
 
-    forget_decoder(f);
+    f->decoder = piped_decoder_free(f->decoder);
     f->stream = piped_stream_close(f->stream);
     web_memory_give(place->pool->memory, place->by, f->slot_bytes);
     f->picture_bytes = f->slot_bytes = 0;

@@ -13,7 +13,6 @@ struct form {
     struct piped_stream *stream;      /* NULL: not open */
     size_t picture_bytes, slot_bytes; /* that it takes; claimed */
     struct piped_decoder *decoder;    /* owned; NULL: not asked for yet */
-    char *described;                  /* owned: what the decoder was made of */
 };
 
 struct web_place {

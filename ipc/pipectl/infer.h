@@ -122,7 +122,8 @@ int infer_finish(struct infer *in);
 
 /* infer_decoded.c */
 
-/** infer_find_decoder() - makes in->decoder if the stream has a description; says why it cannot. */
+/** infer_find_decoder() - makes in->decoder, for the frame that the stream gave last, if there is a
+ * description; says why it cannot. */
 void infer_find_decoder(struct infer *in, const struct piped_stream *s);
 void infer_print_decoded(const json_t *report);
 

@@ -23,10 +23,7 @@ static void need_classes(struct infer *in, const struct piped_stream *s)
 /* Finds out how to decode. If nothing says how, that is told once, unless raw values are wanted. */
 void infer_find_decoder(struct infer *in, const struct piped_stream *s)
 {
-    const struct piped_stream_info *info = piped_stream_info(s);
-    int rc = in->decoder ? 0
-                         : piped_decoder_new(piped_stream_description(s), info->outputs,
-                                             info->output_count, &in->decoder);
+    int rc = piped_decoder_follow(&in->decoder, s);
 
     if (rc < 0) {
         snprintf(in->not_decoded, sizeof(in->not_decoded), "%s", piped_last_error());

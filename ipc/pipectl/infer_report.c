@@ -80,6 +80,7 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
         }
         return;
     }
+    infer_find_decoder(in, s); /* a reload may have changed the model */
     outputs = json_array();
     for (uint32_t o = 0; o < info->output_count; o++) {
         json_array_append_new(outputs, output_report(in, s, f, o));

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 import numpy as np
 
-from .decode import Decoded, best_classes, decode
+from .decode import Decoded, Decoder, area_of
 from .errors import Error, FrameError, Released
 from .values import Array, Status, Top
 
@@ -26,9 +26,9 @@ class Answer:
     the daemon, and was computed. epoch: number of the plan. done_ns: CLOCK_MONOTONIC when it was computed.
     """
     __slots__ = ("status", "reason", "number", "tag", "size", "epoch", "time_ns", "latency", "queue", "service",
-                 "done_ns", "_stream", "_buffer", "_rows", "_outputs")
+                 "done_ns", "_stream", "_decoder", "_buffer", "_rows", "_outputs")
 
-    def __init__(self, stream: "Stream", frame: Any, tag: Any):
+    def __init__(self, stream: "Stream", frame: Any, tag: Any, decoder: Decoder):
         self.status = Status(frame.status)
         self.number: int = frame.number
         self.tag = tag
@@ -41,6 +41,7 @@ class Answer:
         self.done_ns: int = frame.done_ns
         self.reason: str = "" if self.ok else stream.text_of(frame)
         self._stream = stream
+        self._decoder = decoder
         self._rows: Dict[int, Any] = {}
         self._outputs: Optional[Dict[str, Array]] = None
         self._buffer: Any = None  # the shared memory; None: it was given back, or never there
@@ -82,16 +83,18 @@ class Answer:
         """The best classes of a classifier, with the labels of its sidecar; of other models none. Raises Error if the
         score of a class is infinite or NaN."""
         try:
-            return best_classes(self._stream, self.outputs, self._rows, count)
+            area, _ = area_of(self._stream, self.outputs, self._rows)
+            return self._decoder.classes(area, count)
         except Error as e:
             if e.errno == ENODATA:
                 return []
             raise
 
     def decoded(self) -> Decoded:
-        """Objects, points, text or a mask, in pixels of the picture that was sent, as the sidecar of the model says.
-        Raises Error if it says nothing, or if the score of a class is infinite or NaN."""
-        return decode(self._stream, self.outputs, self._rows, self.size)
+        """Objects, points, text or a mask, in pixels of the picture that was sent, as the sidecar of the model
+        that computed it says. Raises Error if it says nothing, or if the score of a class is infinite or NaN."""
+        area, rows = area_of(self._stream, self.outputs, self._rows)
+        return self._decoder.decode(area, rows, self.size)
 
     def copy(self) -> "Answer":
         """Return: an answer with copies of the outputs, which holds no slot."""

@@ -74,22 +74,37 @@ def _text(value: Any) -> Optional[str]:
 
 
 class Decoder:
-    """What a stream decodes with. Copies the description, so it outlives the stream. Any thread may use it."""
+    """What answers of one description are decoded with. Any thread may use it.
+
+    It is prepared when it is first needed, at the latest before its stream is closed or has another; then it outlives
+    the stream. outputs, count: of piped_stream_info()."""
 
     def __init__(self, description: bytes, outputs: Any, count: int):
-        found = ffi.new("struct piped_decoder **")
-        rc = lib.piped_decoder_new(description, outputs, count, found)
-        if rc < 0:
-            raise Error(last_error(), -rc)
-        self.description = description
-        self._d = ffi.gc(found[0], lib.piped_decoder_free)
-        self._lock = threading.Lock()
+        self._given: Any = (description, outputs, count)
+        self._d: Any = None
+        self._why: Optional[Tuple[str, int]] = None
+        self._lock = threading.RLock()
+
+    def prepare(self) -> Any:
+        """Raises Error if there is no way to decode."""
+        with self._lock:
+            if self._given:
+                found = ffi.new("struct piped_decoder **")
+                rc = lib.piped_decoder_new(*self._given, found)
+                if rc < 0:
+                    self._why = (last_error(), -rc)
+                else:
+                    self._d = ffi.gc(found[0], lib.piped_decoder_free)
+                self._given = None
+            if self._why:
+                raise Error(*self._why)
+            return self._d
 
     def decode(self, output: Any, rows: Any, size: Tuple[int, int]) -> Decoded:
         """output: the whole output area, contiguous."""
         with self._lock:
             ret = ffi.new("struct piped_decoded **")
-            rc = lib.piped_decode(self._d, ffi.from_buffer(output), rows, size[0], size[1], ret)
+            rc = lib.piped_decode(self.prepare(), ffi.from_buffer(output), rows, size[0], size[1], ret)
             if rc < 0:
                 raise Error(last_error(), -rc)
             r = ret[0]
@@ -101,7 +116,7 @@ class Decoder:
         """The best classes; none if the model is not a classifier. output: as of decode()."""
         with self._lock:
             ret, count = ffi.new("struct piped_class **"), ffi.new("uint32_t *")
-            rc = lib.piped_decode_classes(self._d, ffi.from_buffer(output), most, ret, count)
+            rc = lib.piped_decode_classes(self.prepare(), ffi.from_buffer(output), most, ret, count)
             if rc == -EINVAL:
                 return []
             if rc < 0:
@@ -122,19 +137,7 @@ class Decoder:
         return Mask(classes, float(m.x), float(m.y), float(m.width), float(m.height))
 
 
-def decode(stream: "Stream", outputs: Mapping[str, Array], rows: Dict[int, Any], size: Tuple[int, int]) -> Decoded:
-    """Decodes the outputs of an answer, which may be copies."""
-    area, counts = _area(stream, outputs, rows)
-    return stream.decoder().decode(area, counts, size)
-
-
-def best_classes(stream: "Stream", outputs: Mapping[str, Array], rows: Dict[int, Any], most: int) -> List[Top]:
-    """The best classes of an answer; none if the model is not a classifier."""
-    area, _ = _area(stream, outputs, rows)
-    return stream.decoder().classes(area, most)
-
-
-def _area(stream: "Stream", outputs: Mapping[str, Array], rows: Dict[int, Any]) -> Tuple[Array, Any]:
+def area_of(stream: "Stream", outputs: Mapping[str, Array], rows: Dict[int, Any]) -> Tuple[Array, Any]:
     """The output area as the daemon made it, and the valid rows of each output."""
     area: Array = np.zeros(stream.output_bytes, np.uint8)
     counts = ffi.new("uint64_t[]", [_ALL_ROWS] * len(stream.outputs))

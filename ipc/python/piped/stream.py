@@ -49,13 +49,14 @@ class Sink:
 
 class Pending:
     """A frame on its way. sink None: nobody waits for it any more."""
-    __slots__ = ("frame", "sink", "tag", "done")
+    __slots__ = ("frame", "sink", "tag", "done", "decoder")
 
-    def __init__(self, frame: Any, sink: Sink, tag: Any):
+    def __init__(self, frame: Any, sink: Sink, tag: Any, decoder: Decoder):
         self.frame = frame
         self.sink: Optional[Sink] = sink
         self.tag = tag
         self.done = False
+        self.decoder = decoder  # done: of its answer
 
 
 def _address(frame: Any) -> int:
@@ -94,7 +95,8 @@ class Stream:
         self._taken = ffi.new("struct piped_frame **")  # by piped_next(), and not yet given to its Pending
         self._counted: Optional[List[int]] = None  # outputs with a number of rows
         self._labels: Optional[List[str]] = None
-        self._decoder: Optional[Decoder] = None
+        self._decoder = Decoder(b"", ffi.NULL, 0)  # of what piped_next() gave last
+        self._said: Any = ffi.NULL  # the text that it is made of; another text is elsewhere
         self.slot_wakers: Set[Callable[[], None]] = set()  # of tasks that wait for a slot
         self.model = model
         self.pixfmt = member(Pixfmt, pixfmt)
@@ -137,6 +139,7 @@ class Stream:
         self.width, self.height = size or self.image_size or (0, 0)
         self.output_bytes: int = info.output_bytes
         self._frame_layout = Layout(self.pixfmt, self.inputs, self.width, self.height, stride)
+        self._describe()
 
     @staticmethod
     def _tensors(found: Any, count: int) -> Tuple[Tensor, ...]:
@@ -146,8 +149,8 @@ class Stream:
 
     @property
     def labels(self) -> List[str]:
-        """The names of the model's classes, which the daemon has from the model's sidecar; asked for once. Empty if it
-        has none, or if its control socket is not there."""
+        """The names of the model's classes, which the daemon has from the model's sidecar; asked for once, and again when
+        an answer came by another sidecar. Empty if it has none, or if its control socket is not there."""
         if self._labels is None:
             try:
                 models = self._connection.control.models().models
@@ -158,11 +161,9 @@ class Stream:
         return self._labels
 
     def decoder(self) -> Decoder:
-        """What Answer.decoded() and top() work with, as the daemon describes it now; of a closed stream as it did last."""
+        """What decoded() and top() of the newest answer work with."""
         with self._guard.lock:
-            self._describe()
-            if self._decoder is None:
-                raise Closed("the stream is closed")
+            self._decoder.prepare()
             return self._decoder
 
     @property
@@ -294,8 +295,10 @@ class Stream:
         while self._s and not self._closed:
             if not taken[0] and lib.piped_next(self._s, taken) < 0:
                 return
+            self._describe()
             p = self._pending.get(_address(taken[0]))
             if p is not None and p.sink is not None:
+                p.decoder = self._decoder
                 p.done = True
                 if p.sink.wake:
                     p.sink.wake()
@@ -334,7 +337,7 @@ class Stream:
 
     def enqueue(self, frame: Any, sink: Sink, tag: Any) -> None:
         """Submits a filled frame; if that fails, gives its slot back and raises."""
-        p = self._pending[_address(frame)] = Pending(frame, sink, tag)
+        p = self._pending[_address(frame)] = Pending(frame, sink, tag, self._decoder)
         sink.queue.append(p)
         self.taken(frame)
         rc = lib.piped_submit(self._s, frame)
@@ -390,7 +393,7 @@ class Stream:
         p = sink.queue.popleft()
         self._pending.pop(_address(p.frame), None)
         try:
-            answer = Answer(self, p.frame, p.tag)
+            answer = Answer(self, p.frame, p.tag, p.decoder)
             if answer.ok:
                 self._lend_output(answer, p.frame)
         except BaseException:
@@ -454,16 +457,22 @@ class Stream:
 
     def _describe(self) -> None:
         if self._s and not self._closed:
-            said = ffi.string(lib.piped_stream_description(self._s))
-            if self._decoder is None or self._decoder.description != said:
+            said = lib.piped_stream_description(self._s)
+            if said != self._said:
+                self._prepare()
                 info = lib.piped_stream_info(self._s)
-                self._decoder = Decoder(said, info.outputs, info.output_count)
+                self._decoder = Decoder(ffi.string(said), info.outputs, info.output_count)
+                self._said, self._labels = said, None
+
+    def _prepare(self) -> None:
+        """Answers may still be decoded."""
+        with contextlib.suppress(Error):
+            self._decoder.prepare()
 
     def close_locked(self) -> None:
         if self._closed:
             return
-        with contextlib.suppress(Error):  # answers may still be decoded
-            self._describe()
+        self._prepare()
         for p in self._pending.values():
             lib.piped_cancel(self._s, p.frame)
             if p.sink and p.sink.wake:
