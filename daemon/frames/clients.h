@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 
 #include "daemon/frames/admission.h"
+#include "daemon/frames/description.h"
 #include "daemon/frames/frame_stats.h"
 #include "daemon/models/models.h"
 
@@ -22,9 +23,10 @@ struct dmn_clients {
     struct dmn_admission admission;
     LIST_HEAD(, dmn_stream) streams; /* all, even without a connection; written by stream.c */
     struct dmn_client_stats stats;
+    struct dmn_description *description; /* a reference */
 };
 
-/** dmn_clients_new() - for @m. Return: owned by the caller; NULL when out of memory. */
+/** dmn_clients_new() - for @m, whose m->model is set. Return: owned by the caller; NULL when out of memory. */
 struct dmn_clients *dmn_clients_new(struct dmn_model *m);
 /** dmn_clients_free() - call when its streams are gone or detached. Takes NULL. Return: NULL. */
 struct dmn_clients *dmn_clients_free(struct dmn_clients *w);

@@ -90,6 +90,9 @@ bool dmn_stream_answer(struct dmn_stream *s)
             s->next++;
         }
         s->head++;
+        if (r->answer.status == IPC_OK) {
+            dmn_stream_describe(s, r->described);
+        }
         r->answer.depth = s->clients ? (uint32_t)dmn_model_depth(s->clients->model) : 0;
         ipc_answer_reply(&r->answer, s->id, r->output_there, s->format.output.there_bytes, &reply);
         dmn_peer_reply(s->peer, &reply);

@@ -2,7 +2,6 @@
 #include "daemon/frames/opening.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base.h"
 #include "daemon/config/config.h"
@@ -47,25 +46,6 @@ static void refuse(struct dmn_conn *c, const struct ipc_header *h, enum ipc_stat
     dmn_peer_refused(&c->peer, DMN_REFUSED_STREAM, status, text);
     ipc_open_refusal(h, status, text, &reply);
     dmn_peer_reply(&c->peer, &reply);
-}
-
-/* Sends how the outputs are decoded, in parts, to a client that knows the message. */
-static void send_description(struct dmn_stream *s, uint32_t features)
-{
-    const char *text = s->clients->model->model->output;
-    size_t left = text && features & IPC_FEATURE_DESCRIBED ? strlen(text) : 0;
-
-    while (left > 0) {
-        size_t part = base_min(left, (size_t)IPC_UNKNOWN_MAX);
-
-        dmn_peer_send(s->peer,
-                      (struct ipc_header){.type = IPC_DESCRIBED,
-                                          .stream = s->id,
-                                          .flags = left > part ? IPC_FLAG_MORE : 0},
-                      text, part, NULL, 0);
-        text += part;
-        left -= part;
-    }
 }
 
 static void accept_open(struct dmn_stream *s)
@@ -163,7 +143,7 @@ void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8
         return;
     }
     c->streams[c->stream_count++] = s;
-    send_description(s, c->peer.features);
+    dmn_stream_describe(s, m->clients->description);
     accept_open(s);
 }
 

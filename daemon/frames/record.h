@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/frames/description.h"
 #include "daemon/frames/no_result.h"
 #include "daemon/frames/peer.h"
 #include "daemon/frames/travel.h"
@@ -48,6 +49,8 @@ struct dmn_record {
     struct ipc_answer answer; /* complete once DONE */
     enum dmn_no_result why;   /* DONE: why there is no result; NONE: there is one */
     uint64_t arrival_ns, deadline_ns;
+    struct dmn_description *described; /* RUNNING, DONE with an output: how it is decoded; a
+                                        * reference, or NULL; written by submit.c */
     uint64_t cost_ns;          /* that its turn was expected to cost, see dmn_admission_taken() */
     struct ipc_memory *memory; /* a reference, or NULL */
     /* each in memory or in buffer. As the client has it; as the model does, the same bytes unless

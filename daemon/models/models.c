@@ -195,7 +195,6 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     m->stamp = l->stamp;
     m->loaded_ns = base_now_ns();
     m->stats.rate[m->stats.rate_at++].at_ns = m->loaded_ns;
-    m->model = l->model; /* lent: the caller takes it back on failure */
     m->net = l->net;
     if (!m->path || !m->config_plan || !m->kernels || !m->calibration || !m->shapes) {
         snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
@@ -258,6 +257,7 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
         return -ENOMEM;
     }
     m->of = models;
+    m->model = l->model; /* lent: the caller takes it back on failure */
     error = prepare(m, l, ret_error);
     if (error) {
         TELL(models, gone, m);

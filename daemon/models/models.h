@@ -43,7 +43,7 @@ struct dmn_frame_owner {
  * No function may start or free a model. */
 struct dmn_models_listener {
     void *ctx;
-    /* The model is being made: allocate what the listener keeps for it. Return: 0; -errno: the
+    /* The model is being made, and m->model is set: allocate what the listener keeps for it. Return: 0; -errno: the
      * model is not started. */
     int (*starting)(void *ctx, struct dmn_model *m);
     /* It serves. @cause, @detail: for people. */

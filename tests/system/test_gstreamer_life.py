@@ -5,6 +5,7 @@ import os
 import random
 import signal
 
+import test_outputs
 from daemon import DIGITS, LIMIT_S, check, equal
 from gst import LATE, SANITIZED, SINK, Served, main
 
@@ -153,6 +154,22 @@ def a_restart_loses_nothing():
         equal(p.pull(1), [EOS])
 
 
+def a_reload_changes_what_answers_mean():
+    """Each answer is decoded as the model says that computed it."""
+    with Served() as d, d.play(source(300, "pattern=ball") + " ! " + SINK) as p:
+        texts = [f["result"]["text"] for f in p.pull(20)]
+        letters = os.path.join(test_outputs.FOLDER, "letters.txt")
+        with open(letters + ".new", "w", encoding="utf-8") as f:
+            f.write("o\nk\n")
+        os.rename(letters + ".new", letters)
+        d.call("Reload")
+        texts += [f["result"]["text"] for f in p.pull(280)]
+        old = texts.count("ääb")
+        equal(texts, ["ääb"] * old + ["ook"] * (300 - old))
+        check(20 <= old < 300, old)
+        equal(p.ask("stats")["reconnects"], 0)
+
+
 def a_new_format_waits_for_a_daemon_that_went_away():
     """It comes when all frames of the old one are answered; nobody listens at the socket then."""
     with Served() as d, d.play("concat name=c ! pipedinfer name=infer model=text timeout-ms=%d ! %s videotestsrc num-buffers=3 ! "
@@ -225,6 +242,7 @@ def a_long_stream_needs_no_more_memory():
 
 main((seeks_flush_frames_in_flight, a_seek_flushes_what_the_daemon_holds, the_end_of_the_stream_comes_after_the_last_frame,
       late_frames_are_not_sent, latency_is_answered, policies_drop_frames_that_pass_without_answers, a_restart_loses_nothing,
+      a_reload_changes_what_answers_mean,
       a_new_format_waits_for_a_daemon_that_went_away, a_daemon_that_stays_away_is_an_error,
       a_new_format_gets_a_new_stream, it_may_end_at_any_time,
       a_long_stream_needs_no_more_memory))

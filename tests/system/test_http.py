@@ -389,11 +389,15 @@ def a_sidecar_that_changed_decodes_anew():
         path = models["plain"].replace(".onnx", ".sidecar.json")
         with open(path, encoding="utf-8") as f:
             sidecar = json.load(f)
-        with open(path, "w", encoding="utf-8") as f:
-            json.dump(dict(sidecar, labels=["x", "y", "z"]), f)
-        d.stop()
-        d.start()
-        equal(best(), "y", "after a restart of the daemon")
+        for labels in ("xyz", "pqr"):
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(dict(sidecar, labels=list(labels)), f)
+            if labels == "xyz":
+                d.stop()
+                d.start()
+            else:
+                d.call("Reload")
+            equal(best(), labels[1], "after a restart of the daemon, or a reload")
 
 
 def errors_have_codes_and_reasons():

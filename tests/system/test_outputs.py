@@ -295,6 +295,76 @@ def test_the_frames_socket_brings_the_description():
         equal(c.read_message()[0].type, pc.OPENED, "a client that does not know DESCRIBED")
 
 
+def replaced(number, output, **sidecar):
+    """Puts a network that answers `number` in place of the one before. Return: its path."""
+    fixed("draft", [1, 2, 3], [float(number)] * 6, output, **sidecar)
+    for ending in (".sidecar.json", ".onnx"):
+        os.rename(os.path.join(FOLDER, "draft" + ending), os.path.join(FOLDER, "replaced" + ending))
+    return os.path.join(FOLDER, "replaced.onnx")
+
+
+LETTERS = {"decode": "ctc", "alphabet": ["a", "b"]}
+
+
+def test_an_open_stream_hears_how_its_answers_are_decoded():
+    """Whichever model computed a frame, the description before its answer is that model's, or says that there is none."""
+    DAEMON.pipectl("models", "load", "replaced", replaced(0, LETTERS, labels=["0"]), "--save")
+    with pc.Connection(DAEMON.frames_path, features=pc.FEATURE_DESCRIBED) as c:
+        s = pc.Stream(c, 1, "replaced", inline=True, credits=16)
+        described, number = None, -1
+        for renewed in (1, 2, 3, 4):
+            for _ in range(8):
+                s.submit(bytes(s.input_bytes))
+            replaced(renewed, None if renewed == 3 else LETTERS, labels=["%d" % renewed])
+            DAEMON.call("Reload")
+            for _ in range(8):
+                s.submit(bytes(s.input_bytes))
+            count = 0
+            while count < 16:
+                h, payload = c.receive(lambda m: m.type in (pc.DESCRIBED, pc.RESULT))
+                if h.type == pc.DESCRIBED:
+                    described = json.loads(payload)["labels"] if payload else None
+                    continue
+                count += 1
+                equal(h.status, 0)
+                before, number = number, struct.unpack_from("<f", payload, 48)[0]
+                check(number >= before, "after", before, "came", number)
+                equal(described, None if number == 3 else ["%d" % number])
+            equal(number, renewed, "the new model does not serve")
+    with pc.Connection(DAEMON.frames_path) as c:
+        s = pc.Stream(c, 1, "replaced", inline=True)
+        replaced(5, LETTERS)
+        DAEMON.call("Reload")
+        equal(s.infer(bytes(s.input_bytes)).status, "ok")
+        equal([h.type for h, _ in c.waiting], [], "a client that does not know DESCRIBED")
+    DAEMON.pipectl("models", "unload", "replaced", "--save", as_json=False)
+
+
+def test_a_video_goes_on_with_another_sidecar():
+    mask = {"decode": "mask"}
+    path = write("video", [node("Relu", ["input"], "map")], [], [("map", (1, 3, H, W))], 
+                 {"output": mask, "labels": list("rgb")})
+    DAEMON.pipectl("models", "load", "video", path, "--save")
+    video = subprocess.Popen([PIPECTL, "--socket", DAEMON.control_path, "--json", "infer", "--model", "video", "--video",
+                              "%dx%d:rgb24" % (W, H)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             env=dict(os.environ, PIPED_RUNTIME_DIR=DAEMON.runtime_dir))
+
+    def labels():
+        video.stdin.write(bytes([0, 9, 0]) * (W * H))
+        video.stdin.flush()
+        return [o.get("label") for o in json.loads(video.stdout.readline()).get("objects", [])]
+
+    equal(labels(), ["g"])
+    for sidecar, wanted in (({"output": mask, "labels": list("xyz")}, ["y"]), ({}, []), ({"output": mask}, [None])):
+        write("draft", [], [], [], sidecar)
+        os.rename(os.path.join(FOLDER, "draft.sidecar.json"), path.replace(".onnx", ".sidecar.json"))
+        DAEMON.call("Reload")
+        equal(labels(), wanted)
+    out, _ = video.communicate(timeout=120)
+    equal((video.returncode, out), (0, b""))
+    DAEMON.pipectl("models", "unload", "video", "--save", as_json=False)
+
+
 def test_a_long_description_comes_in_parts():
     letters = ["%d" % i for i in range(30000)]
     path = fixed("long", [1, 1, 30001], [0.0] * 30001, {"decode": "ctc", "alphabet": letters})

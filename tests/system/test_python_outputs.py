@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What Answer.decoded() of the Python client gives is what pipectl prints: boxes, points, text, classes and masks."""
+import json
+import os
+
 import test_outputs
 from daemon import check, equal
 from python_client import Served, heldout, main, np, piped, raises
@@ -78,5 +81,37 @@ def a_closed_stream_still_decodes():
         equal([o.label for o in b.decoded().objects], [o.label for o in first.objects])
 
 
+def an_answer_is_decoded_as_its_own_model_says():
+    """A model is replaced under its stream; whoever decodes later decodes by the sidecar of then."""
+    with Served() as d, d.client() as p:
+        path = test_outputs.networks()["yolo"]
+        sidecar = path.replace(".onnx", ".sidecar.json")
+        with open(sidecar, encoding="utf-8") as f:
+            said = json.load(f)
+
+        def renew(**keys):
+            said.update(keys)
+            with open(sidecar + ".new", "w", encoding="utf-8") as f:
+                json.dump({k: v for k, v in said.items() if v}, f)
+            os.rename(sidecar + ".new", sidecar)
+            d.call("Reload")
+
+        d.pipectl("models", "load", "yolo", path, "--save")
+        _, pixels = picture("wide", 128, 48)
+        with p.stream("yolo", pixfmt="rgb24", size=(128, 48)) as s:
+            first = s.run(pixels)
+            equal(s.labels, ["cat", "dog"])
+            renew(labels=["x", "y"], preprocess={"fit": "stretch"})
+            second = s.run(pixels, copy=False)
+            equal(s.labels, ["x", "y"])
+            renew(output=None)
+            third = s.run(pixels)
+            raises(piped.Error, "(key output)", s.decoder)
+        raises(piped.Error, "(key output)", third.decoded)
+        for answer, wanted in ((first, [("dog", 0, 6), ("cat", 14, 20)]), (second, [("y", 9, 6), ("x", 19, 10)])):
+            equal([(o.label, round(o.y), round(o.height)) for o in answer.decoded().objects], wanted)
+
+
 if __name__ == "__main__":
-    main([all_decoders_agree_with_pipectl, without_a_description_it_says_so, a_closed_stream_still_decodes])
+    main([all_decoders_agree_with_pipectl, without_a_description_it_says_so, a_closed_stream_still_decodes,
+          an_answer_is_decoded_as_its_own_model_says])

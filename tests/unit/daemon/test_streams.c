@@ -42,7 +42,15 @@ struct fixture {
     enum ipc_status status[STREAMS + 1][FRAMES_MAX];
     char text[IPC_TEXT_MAX]; /* of the newest answer without output */
     unsigned unloading, wrong;
+    char order[64]; /* of stream 1: r for a RESULT, (TEXT) for a DESCRIBED */
 };
+
+static void note(struct fixture *f, const char *text, size_t bytes)
+{
+    size_t used = strlen(f->order);
+
+    snprintf(f->order + used, sizeof(f->order) - used, "%.*s", (int)bytes, text);
+}
 
 static struct dmn_model *model_new(struct fixture *f, const char *name)
 {
@@ -131,6 +139,11 @@ static void look(struct fixture *f)
 
         if (h.type == IPC_RESULT) {
             result(f, &h, payload);
+            note(f, "r", h.stream == 1);
+        } else if (h.type == IPC_DESCRIBED && h.stream == 1) {
+            note(f, "(", 1);
+            note(f, (const char *)payload, h.length);
+            note(f, ")", 1);
         } else if (h.type == IPC_EVENT && ipc_get_event(payload, IPC_EVENT_BYTES, &e) == 0) {
             f->unloading += e.event == IPC_EVENT_UNLOADING;
         } else {
@@ -209,7 +222,8 @@ static void serve(struct fixture *f)
 
 static void set_up(struct fixture *f)
 {
-    struct ipc_hello hello = {.version_min = 1, .version_max = IPC_VERSION};
+    struct ipc_hello hello = {
+        .version_min = 1, .version_max = IPC_VERSION, .features = IPC_FEATURE_DESCRIBED};
     char error[DMN_CONFIG_ERROR_MAX] = "";
     uint8_t b[IPC_HELLO_BYTES];
     int fds[2];
@@ -389,6 +403,34 @@ TEST(a_hot_swap_moves_streams_and_what_waits)
     old->model = NULL;
     dmn_model_after(old); /* it drained */
     T_TRUE(f->models.leaving == NULL);
+    take_down(f);
+}
+
+/* What a model computed is decoded as its own sidecar says, also if another serves by then. */
+TEST(answers_come_after_the_description_of_their_model)
+{
+    static char text[] = "new";
+    struct fixture *f = fixture_new();
+    struct dmn_model *old = f->m;
+
+    open_stream(f, 1, IPC_POLICY_BLOCK, 8);
+    send_frames(f, 1, IN_FLIGHT + 2);
+    f->net.model.output = text;
+    T_TRUE(dmn_model_replace(old, model_new(f, "tiny")));
+    dmn_model_unload(old, (struct dmn_done){0});
+    serve(f);
+    T_STR(f->order, "rr(new)rr");
+    old = f->models.models;
+    T_TRUE(dmn_model_replace(old, model_new(f, "tiny"))); /* it says the same */
+    dmn_model_unload(old, (struct dmn_done){0});
+    send_frames(f, 1, 1);
+    f->net.model.output = NULL;
+    old = f->models.models;
+    T_TRUE(dmn_model_replace(old, model_new(f, "tiny")));
+    dmn_model_unload(old, (struct dmn_done){0});
+    send_frames(f, 1, 1);
+    serve(f);
+    T_STR(f->order, "rr(new)rrr()r");
     take_down(f);
 }
 
