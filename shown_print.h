@@ -85,8 +85,8 @@ __attribute__((format(printf, 2, 3))) static inline void shown_say(const char *p
     va_end(args);
 }
 
-/** shown_begin() - takes the numbers 0, 1 and 2 where the program was started without them, before a
- * pipe or socket gets them: reading input and writing output go on failing. First in each main(). */
+/** shown_begin() - takes the numbers 0, 1 and 2 where the program was started without them, before
+ * a pipe or socket gets them: reading and writing them goes on failing. First in each main(). */
 static inline void shown_begin(void)
 {
     for (int fd = 0; fd <= 2; fd++) {

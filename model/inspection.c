@@ -292,12 +292,13 @@ int mdl_inspection_describe(struct mdl_inspection *in, const char *path,
     json_auto_t *output = json_loads(in->output, 0, NULL);
     base_autoclose int dir_fd = open(folder_of(in, path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct mdl_model *m = in->model;
-    struct mdl_sidecar side = {0};
-    int r = mdl_sidecar_output(output, "the draft", dir_fd, in->pool, ret_error, &side);
+    struct mdl_data_file alphabet;
+    char *text;
+    int r = mdl_sidecar_output(output, "the draft", dir_fd, in->pool, ret_error, &text, &alphabet);
 
     m->labels = (char **)(uintptr_t)in->labels; /* nobody writes them */
     m->label_count = in->label_count;
-    return r < 0 ? r : mdl_describe_output(m, NULL, side.output, ret_error);
+    return r < 0 ? r : mdl_describe_output(m, NULL, text, ret_error);
 }
 
 void mdl_inspection_deinit(struct mdl_inspection *in)

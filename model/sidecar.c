@@ -287,7 +287,8 @@ static int read_shapes(struct reader *rd, const char *key, const json_t *v)
 
 static int read_output(struct reader *rd, const char *key, const json_t *v)
 {
-    return mdl_sidecar_output(v, rd->name, rd->dir_fd, rd->pool, rd->error, rd->out);
+    return mdl_sidecar_output(v, rd->name, rd->dir_fd, rd->pool, rd->error, &rd->out->output,
+                              &rd->out->files[MDL_SIDE_ALPHABET]);
 }
 
 static int read_comment(struct reader *rd, const char *key, const json_t *v)
@@ -493,8 +494,6 @@ int mdl_sidecar_read(const char *model_path, struct mdl_pool *pool, char ret_err
     }
     r = r < 0 ? r : mdl_file_text(fd, name, bytes, ret_error, &text);
     r = r < 0 ? r : mdl_sidecar_parse(text, bytes, name, dir_fd, pool, ret_error, ret);
-    if (r == 0) {
-        ret->folder = dir;
-    }
+    ret->folder = r == 0 ? dir : NULL;
     return r;
 }

@@ -80,9 +80,9 @@ static char *text_in(const json_t *j, struct mdl_pool *pool, size_t *ret_bytes)
 }
 
 int mdl_sidecar_output(const json_t *value, const char *name, int dir_fd, struct mdl_pool *pool,
-                       char error[MDL_ERROR_MAX], struct mdl_sidecar *ret)
+                       char error[MDL_ERROR_MAX], char **ret, struct mdl_data_file *ret_alphabet)
 {
-    struct mdl_data_file *alphabet = &ret->files[MDL_SIDE_ALPHABET];
+    struct mdl_data_file alphabet = {.path = NULL};
     base_cleanup(json_free) json_t *object = NULL;
     struct output_settings s;
     char why[OUTPUT_WHY_BYTES];
@@ -101,12 +101,13 @@ int mdl_sidecar_output(const json_t *value, const char *name, int dir_fd, struct
         return mdl_fail(error, -ENOMEM, "%.200s: out of memory", name);
     }
     if (s.alphabet_file) {
-        r = read_alphabet(object, s.alphabet_file, name, dir_fd, error, alphabet);
-        alphabet->path = r < 0 ? NULL : mdl_pool_strdup(pool, s.alphabet_file);
+        r = read_alphabet(object, s.alphabet_file, name, dir_fd, error, &alphabet);
+        alphabet.path = r < 0 ? NULL : mdl_pool_strdup(pool, s.alphabet_file);
     }
     if (r == 0) {
-        ret->output = text_in(object, pool, &bytes);
-        r = ret->output && (alphabet->path || !s.alphabet_file)
+        *ret = text_in(object, pool, &bytes);
+        *ret_alphabet = alphabet;
+        r = *ret && (alphabet.path || !s.alphabet_file)
                 ? 0
                 : mdl_fail(error, -ENOMEM, "%.200s: out of memory", name);
     }

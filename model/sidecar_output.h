@@ -12,7 +12,6 @@
 #include "model/common/graph.h"
 #include "model/common/pool.h"
 #include "model/model.h"
-#include "model/sidecar.h"
 
 /** mdl_alphabet_lines() - one character or more a line; the end of line may be CR LF, the last one
  * may be missing. Return: a list of strings, new reference; NULL: not UTF-8, too many, or no
@@ -24,11 +23,12 @@ json_t *mdl_alphabet_lines(const char *text, size_t bytes);
  *
  * @name: of the sidecar, for messages     @dir_fd: its folder; -1: no files
  *
- * Threads: any; blocks on the file. Return: 0 with ret->output, the object as JSON in @pool, and
- * the alphabet of ret->files; -EBADMSG, -errno of the file or -ENOMEM, with @error.
+ * Threads: any; blocks on the file. Return: 0 with *@ret, the object as JSON, and *@ret_alphabet,
+ * the file with its name as path (NULL: there is none), both in @pool; -EBADMSG, -errno of the file
+ * or -ENOMEM, with @error.
  */
 int mdl_sidecar_output(const json_t *value, const char *name, int dir_fd, struct mdl_pool *pool,
-                       char error[MDL_ERROR_MAX], struct mdl_sidecar *ret);
+                       char error[MDL_ERROR_MAX], char **ret, struct mdl_data_file *ret_alphabet);
 
 /** mdl_has_classes() - Return: whether output 0 has a score for each class: it is a vector of
  * floats, and no other output has a row for each of its elements, as the boxes of objects have. */

@@ -21,7 +21,7 @@
  * Return: 0, with c->saved_error set if the list cannot be used; -ENOMEM.
  */
 int dmn_saved_merge(struct dmn_config *c, const char *folder);
-/** dmn_saved_tidy() - sets a damaged list aside, and writes one of the former format again. Logs. */
+/** dmn_saved_tidy() - sets a damaged list aside; writes one of the former format again. Logs. */
 void dmn_saved_tidy(const char *folder);
 
 /** dmn_saved_add() - saves a model by its name, path, plan and shapes, in place of a saved one

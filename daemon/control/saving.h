@@ -11,8 +11,8 @@
 #include "daemon/control/methods.h"
 #include "daemon/models/models.h"
 
-/** dmn_load_reply() - answers Load @c: @m serves. @copied: from a copy of the client's file. @saves:
- * first has it kept across restarts. */
+/** dmn_load_reply() - answers Load @c: @m serves. @copied: from a copy of the client's file.
+ * @saves: first has it kept across restarts. */
 void dmn_load_reply(struct dmn_call *c, struct dmn_model *m, bool copied, bool saves);
 /**
  * dmn_save_loaded() - keeps a model that is loaded from the file that Load @c names

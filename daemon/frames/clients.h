@@ -26,7 +26,8 @@ struct dmn_clients {
     struct dmn_description *description; /* a reference */
 };
 
-/** dmn_clients_new() - for @m, whose m->model is set. Return: owned by the caller; NULL when out of memory. */
+/** dmn_clients_new() - for @m, whose m->model is set. Return: owned by the caller; NULL when out of
+ * memory. */
 struct dmn_clients *dmn_clients_new(struct dmn_model *m);
 /** dmn_clients_free() - call when its streams are gone or detached. Takes NULL. Return: NULL. */
 struct dmn_clients *dmn_clients_free(struct dmn_clients *w);

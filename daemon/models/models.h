@@ -43,8 +43,8 @@ struct dmn_frame_owner {
  * No function may start or free a model. */
 struct dmn_models_listener {
     void *ctx;
-    /* The model is being made, and m->model is set: allocate what the listener keeps for it. Return: 0; -errno: the
-     * model is not started. */
+    /* The model is being made, and m->model is set: allocate what the listener keeps for it.
+     * Return: 0; -errno: the model is not started. */
     int (*starting)(void *ctx, struct dmn_model *m);
     /* It serves. @cause, @detail: for people. */
     void (*started)(void *ctx, struct dmn_model *m, enum dmn_cause cause, const char *detail);

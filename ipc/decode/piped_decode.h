@@ -106,7 +106,8 @@ PIPED_API int piped_decoder_new(const char *description, const struct piped_tens
  * @d: the decoder, NULL before the first call; the caller owns it until piped_decoder_free()
  * @s: the stream
  *
- * Blocks on nothing; allocates what is new. Return: 0; else as piped_decoder_new(), and *@d is NULL.
+ * Blocks on nothing; allocates what is new. Return: 0; else as piped_decoder_new(), and *@d is
+ * NULL.
  */
 PIPED_API int piped_decoder_follow(struct piped_decoder **d, const struct piped_stream *s);
 /**

@@ -342,7 +342,7 @@ def test_an_open_stream_hears_how_its_answers_are_decoded():
 
 def test_a_video_goes_on_with_another_sidecar():
     mask = {"decode": "mask"}
-    path = write("video", [node("Relu", ["input"], "map")], [], [("map", (1, 3, H, W))], 
+    path = write("video", [node("Relu", ["input"], "map")], [], [("map", (1, 3, H, W))],
                  {"output": mask, "labels": list("rgb")})
     DAEMON.pipectl("models", "load", "video", path, "--save")
     video = subprocess.Popen([PIPECTL, "--socket", DAEMON.control_path, "--json", "infer", "--model", "video", "--video",

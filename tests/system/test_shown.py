@@ -141,8 +141,8 @@ def names_that_are_not_utf8():
         with Daemon(models={"m": path}) as d:
             equal([(m["name"], m["path"]) for m in d.pipectl("models")], [("m", shown)])
             equal([c["value"]["path"] for c in d.call("Config")["config"] if c["key"] == "models[0]"], [shown])
-            for ending, command in ((".json", ["trace", "--seconds", "0.01", "-o"]), (".html", ["report", "--seconds", "0.1", "-o"]),
-                                    (".pgm", ["infer", "--model", "m"])):
+            for ending, command in ((".json", ["trace", "--seconds", "0.01", "-o"]), (".pgm", ["infer", "--model", "m"]),
+                                    (".html", ["report", "--seconds", "0.1", "-o"])):
                 path = os.fsdecode(os.path.join(os.fsencode(f.path), b"x\xff")) + ending
                 f.write(path, b"P5\n16 16\n255\n" + bytes(256))
                 said = d.pipectl(*command, path)
