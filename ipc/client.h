@@ -13,10 +13,10 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <sys/queue.h>
 #include <sys/uio.h>
 
+#include "ipc/description.h"
 #include "ipc/piped.h"
 #include "ipc/wire.h"
 
@@ -45,24 +45,6 @@ struct ipc_tx {
     size_t body_bytes;
     int fd; /* borrowed; -1: none */
 };
-
-/* How outputs are decoded: what DESCRIBED said. */
-struct ipc_description {
-    size_t references, bytes;
-    char text[];
-};
-
-/* *@at gets a reference to @d in place of the one that it has; either may be NULL. */
-static inline void ipc_description_hold(struct ipc_description **at, struct ipc_description *d)
-{
-    if (d) {
-        d->references++;
-    }
-    if (*at && --(*at)->references == 0) {
-        free(*at);
-    }
-    *at = d;
-}
 
 struct ipc_slot {
     struct piped_frame frame;            /* first: a pointer to it is one to the slot */

@@ -8,14 +8,14 @@
 struct dmn_clients *dmn_clients_new(struct dmn_model *m)
 {
     struct dmn_clients *w = calloc(1, sizeof(*w));
-    struct dmn_description *d = w ? dmn_description_new(m->model->output) : NULL;
+    struct ipc_description *d = w ? ipc_description_new(m->model->output) : NULL;
 
     if (!d) {
         free(w);
         return NULL;
     }
     w->model = m;
-    dmn_description_hold(&w->description, d);
+    ipc_description_hold(&w->description, d);
     dmn_admission_init(&w->admission);
     return w;
 }
@@ -25,7 +25,7 @@ struct dmn_clients *dmn_clients_free(struct dmn_clients *w)
     if (w) {
         assert(LIST_EMPTY(&w->streams));
         dmn_admission_deinit(&w->admission);
-        dmn_description_hold(&w->description, NULL);
+        ipc_description_hold(&w->description, NULL);
     }
     free(w);
     return NULL;

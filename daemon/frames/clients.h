@@ -12,9 +12,9 @@
 #include <sys/queue.h>
 
 #include "daemon/frames/admission.h"
-#include "daemon/frames/description.h"
 #include "daemon/frames/frame_stats.h"
 #include "daemon/models/models.h"
+#include "ipc/description.h"
 
 struct dmn_stream;
 
@@ -23,7 +23,7 @@ struct dmn_clients {
     struct dmn_admission admission;
     LIST_HEAD(, dmn_stream) streams; /* all, even without a connection; written by stream.c */
     struct dmn_client_stats stats;
-    struct dmn_description *description; /* a reference */
+    struct ipc_description *description; /* a reference */
 };
 
 /** dmn_clients_new() - for @m, whose m->model is set. Return: owned by the caller; NULL when out of

@@ -73,7 +73,7 @@ void dmn_record_cancel(struct dmn_record *r)
 void dmn_record_release(struct dmn_record *r)
 {
     r->memory = ipc_memory_unref(r->memory);
-    dmn_description_hold(&r->described, NULL);
+    ipc_description_hold(&r->described, NULL);
     r->input = r->input_there = NULL;
     r->converted = NULL;
     r->output = r->output_there = NULL;

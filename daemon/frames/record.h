@@ -16,12 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/frames/description.h"
 #include "daemon/frames/no_result.h"
 #include "daemon/frames/peer.h"
 #include "daemon/frames/travel.h"
 #include "daemon/models/elsewhere.h"
 #include "daemon/models/models.h"
+#include "ipc/description.h"
 #include "ipc/frame_rules.h"
 #include "ipc/mapped_memory.h"
 #include "ipc/wire.h"
@@ -49,7 +49,7 @@ struct dmn_record {
     struct ipc_answer answer; /* complete once DONE */
     enum dmn_no_result why;   /* DONE: why there is no result; NONE: there is one */
     uint64_t arrival_ns, deadline_ns;
-    struct dmn_description *described; /* RUNNING, DONE with an output: how it is decoded; a
+    struct ipc_description *described; /* RUNNING, DONE with an output: how it is decoded; a
                                         * reference, or NULL; written by submit.c */
     uint64_t cost_ns;          /* that its turn was expected to cost, see dmn_admission_taken() */
     struct ipc_memory *memory; /* a reference, or NULL */

@@ -99,7 +99,7 @@ struct dmn_stream *dmn_stream_free(struct dmn_stream *s)
     for (size_t i = 0; i < IPC_POOLS_MAX; i++) {
         s->memory[i] = ipc_memory_unref(s->memory[i]);
     }
-    dmn_description_hold(&s->described, NULL);
+    ipc_description_hold(&s->described, NULL);
     free(s);
     return NULL;
 }
@@ -248,22 +248,27 @@ void dmn_stream_more_credits(struct dmn_stream *s, size_t depth)
                   sizeof(payload), NULL, 0);
 }
 
-void dmn_stream_describe(struct dmn_stream *s, struct dmn_description *d)
+void dmn_stream_describe(struct dmn_stream *s, struct ipc_description *d)
 {
-    const char *text = d->text, *known = s->described ? s->described->text : "";
-    size_t left = strlen(text), part;
-    bool tell =
-        d != s->described && s->peer->features & IPC_FEATURE_DESCRIBED && strcmp(text, known) != 0;
+    const char *known = s->described ? s->described->text : "";
 
-    for (; tell; text += part, left -= part, tell = left > 0) { /* in parts; one may be empty */
-        part = base_min(left, (size_t)IPC_UNKNOWN_MAX);
-        dmn_peer_send(s->peer,
-                      (struct ipc_header){.type = IPC_DESCRIBED,
-                                          .stream = s->id,
-                                          .flags = left > part ? IPC_FLAG_MORE : 0},
-                      text, part, NULL, 0);
+    if (d == s->described) {
+        return;
     }
-    dmn_description_hold(&s->described, d);
+    if (s->peer->features & IPC_FEATURE_DESCRIBED && strcmp(d->text, known) != 0) {
+        size_t done = 0, part;
+
+        do { /* in parts; an empty text has one */
+            part = base_min(d->bytes - done, (size_t)IPC_UNKNOWN_MAX);
+            dmn_peer_send(s->peer,
+                          (struct ipc_header){.type = IPC_DESCRIBED,
+                                              .stream = s->id,
+                                              .flags = d->bytes - done > part ? IPC_FLAG_MORE : 0},
+                          d->text + done, part, NULL, 0);
+            done += part;
+        } while (done < d->bytes);
+    }
+    ipc_description_hold(&s->described, d);
 }
 
 void dmn_stream_event(struct dmn_stream *s, enum ipc_event event, uint32_t epoch)

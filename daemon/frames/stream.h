@@ -46,7 +46,7 @@ struct dmn_stream {
     bool closing;                             /* CLOSE came; written by handlers.c */
     struct ipc_flow flow;                     /* counted by frame_ring.c */
     struct dmn_stream_use use;                /* written by frame_ring.c, stream.c */
-    struct dmn_description *described;        /* that its client knows; a reference, or NULL */
+    struct ipc_description *described;        /* that its client knows; a reference, or NULL */
     uint32_t width, height;                   /* of the newest image; written by frame_ring.c */
     uint32_t trace_session, trace_track; /* the trace that knows it; written by answer_trace.c */
     /* free-running: answered up to head, no frame waits before next, the ring ends at tail; written
@@ -99,6 +99,6 @@ void dmn_stream_move(struct dmn_stream *s, struct dmn_clients *to);
 void dmn_stream_more_credits(struct dmn_stream *s, size_t depth);
 /** dmn_stream_describe() - tells a client that knows the message how outputs from here on are
  * decoded, unless it was told so before. @s has a connection. */
-void dmn_stream_describe(struct dmn_stream *s, struct dmn_description *d);
+void dmn_stream_describe(struct dmn_stream *s, struct ipc_description *d);
 /** dmn_stream_event() - sends an event; a client with too much to read misses it. */
 void dmn_stream_event(struct dmn_stream *s, enum ipc_event event, uint32_t epoch);

@@ -196,7 +196,7 @@ static bool submit(struct dmn_clients *w, struct dmn_stream *s)
     }
     r->cost_ns = dmn_admission_taken(&w->admission, &s->queue);
     r->state = DMN_RECORD_RUNNING;
-    dmn_description_hold(&r->described, w->description);
+    ipc_description_hold(&r->described, w->description);
     s->running++;
     m->running++;
     m->stats.admitted += !r->admitted; /* else it came back from elsewhere */
