@@ -59,6 +59,24 @@ struct dmn_config_model *dmn_config_find_model(const struct dmn_config *c, const
     return NULL;
 }
 
+/* Without any key. Return: false: out of memory. */
+static bool model_init(struct dmn_config_model *m, const char *name)
+{
+    *m = (struct dmn_config_model){.name = strdup(name),
+                                   .path = strdup(""),
+                                   .plan = strdup(""),
+                                   .kernels = strdup(""),
+                                   .calibration = strdup(""),
+                                   .shapes = strdup(""),
+                                   .boards = strdup(DMN_BOARDS_OFF)};
+    if (!m->name || !m->path || !m->plan || !m->kernels || !m->calibration || !m->shapes ||
+        !m->boards) {
+        model_deinit(m);
+        return false;
+    }
+    return true;
+}
+
 struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char *name)
 {
     struct dmn_config_model *grown = dmn_config_find_model(c, name);
@@ -72,16 +90,7 @@ struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char 
     }
     c->models = grown;
     grown = &c->models[c->model_count];
-    *grown = (struct dmn_config_model){.name = strdup(name),
-                                       .path = strdup(""),
-                                       .plan = strdup(""),
-                                       .kernels = strdup(""),
-                                       .calibration = strdup(""),
-                                       .shapes = strdup(""),
-                                       .boards = strdup(DMN_BOARDS_OFF)};
-    if (!grown->name || !grown->path || !grown->plan || !grown->kernels || !grown->calibration ||
-        !grown->shapes || !grown->boards) {
-        model_deinit(grown);
+    if (!model_init(grown, name)) {
         return NULL;
     }
     c->model_count++;
@@ -123,7 +132,7 @@ struct dmn_config *dmn_config_free(struct dmn_config *c)
 int dmn_config_add_model(struct dmn_config *c, const char *name, const char *path,
                          const char *shapes, char *ret_error)
 {
-    struct dmn_config_model *m;
+    struct dmn_config_model *m, fresh;
     char why[MDL_ERROR_MAX];
 
     if (!dmn_config_name_ok(name)) {
@@ -141,14 +150,14 @@ int dmn_config_add_model(struct dmn_config *c, const char *name, const char *pat
                  "--model: \"%s\" is given twice; name each by NAME=FILE", name);
         return -EINVAL;
     }
-    if (!m || dmn_config_set_string(&m->path, path) < 0 ||
-        dmn_config_set_string(&m->shapes, shapes) < 0 || dmn_config_set_string(&m->plan, "") < 0 ||
-        dmn_config_set_string(&m->kernels, "") < 0 ||
-        dmn_config_set_string(&m->calibration, "") < 0 ||
-        dmn_config_set_string(&m->boards, DMN_BOARDS_OFF) < 0) {
+    if (!m || !model_init(&fresh, name)) {
         return -ENOMEM;
     }
-    m->latest = false;
+    model_deinit(m);
+    *m = fresh;
     m->origin = DMN_ORIGIN_ARGUMENT;
-    return 0;
+    return dmn_config_set_string(&m->path, path) < 0 ||
+                   dmn_config_set_string(&m->shapes, shapes) < 0
+               ? -ENOMEM
+               : 0;
 }
