@@ -184,7 +184,7 @@ int ctl_reload(const struct ctl *ctl, int argc, char **argv)
     return rc ? rc : tell_failed_models(ctl);
 }
 
-/* Return: false: nothing came for --timeout, which is no fault of the daemon's. */
+/* Waits for the next event. Return: false: none came within --timeout. */
 static bool comes(const struct ctl *ctl, const struct ctl_control *control)
 {
     struct pollfd p = {.fd = ctl_control_fd(control), .events = POLLIN};

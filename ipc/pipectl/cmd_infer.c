@@ -241,7 +241,7 @@ static int run_files(struct infer *in)
         if (in->most_bytes[k]) {
             rc = open_stream(in, k, 0);
             if (rc == CTL_DONE) {
-                infer_find_decoder(in, in->streams[k]);
+                infer_begin_decoding(in, in->streams[k]);
             }
         }
     }

@@ -125,6 +125,9 @@ int infer_finish(struct infer *in);
 /** infer_find_decoder() - makes in->decoder, for the frame that the stream gave last, if there is a
  * description; says why it cannot. */
 void infer_find_decoder(struct infer *in, const struct piped_stream *s);
+/** infer_begin_decoding() - the same of a stream that was opened, before infer_prepare(): --expect
+ * needs the scores of classes. */
+void infer_begin_decoding(struct infer *in, const struct piped_stream *s);
 void infer_print_decoded(const json_t *report);
 
 /* infer_draw.c */

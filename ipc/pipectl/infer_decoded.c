@@ -7,6 +7,21 @@
 #include "ipc/pipectl/infer.h"
 #include "shown_print.h"
 
+/* Finds out how to decode. If nothing says how, that is told once, unless raw values are wanted. */
+void infer_find_decoder(struct infer *in, const struct piped_stream *s)
+{
+    int rc = piped_decoder_follow(&in->decoder, s);
+
+    if (rc < 0) {
+        snprintf(in->not_decoded, sizeof(in->not_decoded), "%s", piped_last_error());
+    }
+    if (rc < 0 && !in->said && !in->draw_path && !in->expect_path &&
+        !(rc == -ENODATA && in->raw_path)) {
+        in->said = true;
+        ctl_say("the outputs are not decoded: %s", in->not_decoded);
+    }
+}
+
 /* --expect compares the best class. */
 static void need_classes(struct infer *in, const struct piped_stream *s)
 {
@@ -20,20 +35,11 @@ static void need_classes(struct infer *in, const struct piped_stream *s)
     json_decref(j);
 }
 
-/* Finds out how to decode. If nothing says how, that is told once, unless raw values are wanted. */
-void infer_find_decoder(struct infer *in, const struct piped_stream *s)
+void infer_begin_decoding(struct infer *in, const struct piped_stream *s)
 {
-    int rc = piped_decoder_follow(&in->decoder, s);
-
-    if (rc < 0) {
-        snprintf(in->not_decoded, sizeof(in->not_decoded), "%s", piped_last_error());
-    } else if (in->expect_path) {
+    infer_find_decoder(in, s);
+    if (in->decoder && in->expect_path) {
         need_classes(in, s);
-    }
-    if (rc < 0 && !in->said && !in->draw_path && !in->expect_path &&
-        !(rc == -ENODATA && in->raw_path)) {
-        in->said = true;
-        ctl_say("the outputs are not decoded: %s", in->not_decoded);
     }
 }
 

@@ -146,7 +146,7 @@ int infer_video(struct infer *in)
         ctl_say("%s: %s", path, strerror(errno));
         return CTL_FAILED;
     }
-    infer_find_decoder(in, v.stream);
+    infer_begin_decoding(in, v.stream);
     rc = infer_prepare(in);
     while (rc == CTL_DONE && !(v.ended && v.outstanding == 0)) {
         rc = step(&v);
