@@ -301,9 +301,8 @@ def cells_of(options, Daemon, folder):
             plan = prepare(options, Daemon, network, which, state)
             for cores in options.cores:
                 for factor in options.factors:
-                    cells = [{"network": network, "plan": plan, "cores": cores, "factor": factor, "duration": d, "rounds": []}
-                             for d in options.durations]
-                    found += [(c, state) for c in cells]
+                    found += [({"network": network, "plan": plan, "cores": cores, "factor": factor, "duration": d,
+                                "rounds": []}, state) for d in options.durations]
     return found
 
 
