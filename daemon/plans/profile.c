@@ -244,14 +244,19 @@ static bool collect(struct dmn_profile_run *r)
     return !r->flying;
 }
 
-/* Return: enough frames were measured. A wide team that others disturb has no times at first. */
+/* Return: enough frames were measured. A wide team that others disturb has no times at first; it is
+ * waited for as long as the default of the whole. */
 static bool measured(const struct dmn_profile_run *r)
 {
+    uint64_t wanted_ns = r->share_ns;
     struct pl_unit_stats first;
 
     pl_unit_stats(r->pipe, 0, &first);
-    return r->frames >= FRAMES_MAX || (r->frames >= FRAMES_MIN && first.time.count > 0 &&
-                                       base_now_ns() - r->from_ns >= r->share_ns);
+    if (first.time.count == 0) {
+        wanted_ns = base_max(wanted_ns, DMN_PROFILE_MS * BASE_NS_PER_MS);
+    }
+    return r->frames >= FRAMES_MAX ||
+           (r->frames >= FRAMES_MIN && base_now_ns() - r->from_ns >= wanted_ns);
 }
 
 void dmn_profile_step(struct dmn_plans *plans)
