@@ -20,6 +20,7 @@ from machines import Machines, Node, free_ports, netns_reason, raw_dealer  # noq
 
 SLOW = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
 PORT = 8474
+TRIES = 3
 SUITE = ("all_are_up", "whole_and_in_order", "full_then_room", "statistics_agree", "round_trips")
 
 
@@ -247,18 +248,23 @@ def what_was_queued_for_a_lost_board_is_dropped():
 
 @in_namespaces
 def a_slow_link_is_not_a_lost_one():
-    """Megabytes on 10 Mbit/s take longer than the silence that counts as a loss."""
-    with Pair() as pair:
-        a, b = pair.both_up()
-        if not pair.machines.shape("a", "10mbit") or not pair.machines.shape("b", "10mbit"):
-            return "this kernel has no tbf"
-        began = time.monotonic()
-        a.tell("send b 4 1000000")
-        b.wait("message a 3 1000000", 30 * SLOW)
-        took = time.monotonic() - began
-        check(took > 2.5, "no slow link: %.1f s" % took)
-        for node in (a, b):
-            check("down" not in node.said(), node.said())
+    """Megabytes on 10 Mbit/s take longer than the silence that counts as a loss. A heartbeat that waits behind them ends the
+    connection every time; a machine that stands still for half a second does so once."""
+    said = []
+    for _ in range(TRIES):
+        with Pair() as pair:
+            a, b = pair.both_up()
+            if not pair.machines.shape("a", "10mbit") or not pair.machines.shape("b", "10mbit"):
+                return "this kernel has no tbf"
+            began = time.monotonic()
+            a.tell("send b 4 1000000")
+            b.wait("message a 3 1000000", 30 * SLOW)
+            took = time.monotonic() - began
+            said.append(a.said() + b.said())
+            if "down" not in said[-1]:
+                check(took > 2.5, "no slow link: %.1f s" % took)
+                return None
+    check(False, "lost each time", *said)
     return None
 
 
