@@ -9,14 +9,16 @@ import shutil
 
 from folders import Stop, build, installed, introspect, need_names, needed_by, say, suites_of, test
 
-# Build folder -> (what to call at the first setup instead of cc, meson options, whether all is compiled). What clang warns
-# about may be anywhere. The compiler of the plain build has seen the benches and tests that do not run on a board.
+SUITES = ("model", "kernels", "pipeline", "ipc", "governor", "tuner", "daemon", "sim", "fuzz")
+# Build folder -> (what to call at the first setup instead of cc, meson options, whether all is compiled, suites). What
+# clang warns about may be anywhere. The compiler of the plain build has seen the benches and tests that do not run on a
+# board, and the rooms that the options of this one do not change.
 BUILDS = {
-    "build-clang": ("clang", ["-Db_ndebug=true"], True),
-    "build-lean": (None, ["-Dprofile=board", "-Dxnnpack=disabled", "-Dx86_isa=", "-Dwerror=true"], False),
+    "build-clang": ("clang", ["-Db_ndebug=true"], True, SUITES),
+    "build-lean": (None, ["-Dprofile=board", "-Dxnnpack=disabled", "-Dx86_isa=", "-Dwerror=true"], False,
+                   ("model", "kernels", "ipc", "daemon")),
 }
 ALWAYS = ["-Dman=disabled", "-Ddebug=false"]
-SUITES = ("model", "kernels", "pipeline", "ipc", "governor", "tuner", "daemon", "sim", "fuzz")
 LEAVES_OUT = ("check", "long", "system", "adapt", "networks", "boards")
 # The daemon itself: frames, plans that change, the commands of pipectl.
 SYSTEM = ("system-frames-protocol", "system-frames-bytes", "system-pipectl", "system-pipesim")
@@ -25,9 +27,9 @@ ENV = {"PIPED_TEST_SHARE": "8"}
 
 
 def quick_tests(folder):
-    """Names of the tests that are run in these builds."""
-    tests = introspect(folder)
-    names = {t["name"] for t in tests if suites_of(t) & set(SUITES) and not suites_of(t) & set(LEAVES_OUT)}
+    """Names of the tests that are run in this build."""
+    tests, suites = introspect(folder), set(BUILDS[folder][3])
+    names = {t["name"] for t in tests if suites_of(t) & suites and not suites_of(t) & set(LEAVES_OUT)}
     return sorted(names | set(SYSTEM) | {t["name"] for t in tests if t["name"] == "system-lean"})
 
 
@@ -43,7 +45,7 @@ def compiler(command):
 
 def test_builds(names, options, jobs, totals, env):
     """Builds all and runs their quick tests, or those of `names`."""
-    for folder, (command, more, whole) in BUILDS.items():
+    for folder, (command, more, whole, _) in BUILDS.items():
         if command and not shutil.which(command):
             say("%s: no %s" % (folder, command))
             totals.skip("skipped: %s is not installed" % command, folder)

@@ -38,6 +38,19 @@ def run(command, log=None, env=None, timeout=None):
             out.close()
 
 
+def running():
+    """Return: command lines of what this run's commands have started: the tests, while meson runs them."""
+    def children(pid):
+        with open("/proc/%s/task/%s/children" % (pid, pid), encoding="ascii") as f:
+            return f.read().split()
+    lines = []
+    for command in children(os.getpid()):
+        for pid in children(command):
+            with open("/proc/%s/cmdline" % pid, encoding="utf-8", errors="replace") as f:
+                lines.append(f.read().replace("\0", " "))
+    return "\n".join(lines)
+
+
 def tail(path, lines=TAIL_LINES):
     with open(path, encoding="utf-8", errors="replace") as f:
         return "".join(f.readlines()[-lines:])

@@ -6,14 +6,15 @@ Says what is built and which tests run; folders.py builds and runs, counts.py co
 import argparse
 import os
 import shutil
+import signal
 import sys
 import time
 
 import cpu_classes
 from builds import BUILDS, test_builds
 from counts import Totals, last_line
-from folders import (ROOT, Stop, build, installed, introspect, need_names, needed_in_setup, run, say, suites_of, tail,
-                     test)
+from folders import (ROOT, Stop, build, installed, introspect, need_names, needed_in_setup, run, running, say, suites_of,
+                     tail, test)
 from fuzzing import test_fuzz
 from surroundings import announce
 
@@ -154,8 +155,14 @@ def test_cpu_classes(totals, env):
         totals.skip("this machine cannot play a CPU of the class %s" % name, "PIPED_CPU")
 
 
+def ended(*_):
+    """Whoever ends a run that takes too long wants to know which test it was."""
+    raise Stop("ended by a signal, while there ran:\n%s" % running())
+
+
 def main(argv):
     args = parse(argv)
+    signal.signal(signal.SIGTERM, ended)
     start = time.monotonic()
     totals = Totals()
     env = {"PIPED_TEST_LONG": "1"} if args.long else {}

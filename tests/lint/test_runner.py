@@ -29,7 +29,7 @@ used = executable('used', 'main.c')
 executable('unused', 'main.c')
 foreach name, suite : {%s}
   test(name, find_program('sh'), suite: suite, depends: used,
-    args: ['-c', 'echo "cases: ${SMALL_COUNT:-2 passed, 0 failed, 0 skipped}"'])
+    args: ['-c', '${SMALL_FIRST:-:}; echo "cases: ${SMALL_COUNT:-2 passed, 0 failed, 0 skipped}"'])
 endforeach
 add_test_setup('asan', exclude_suites: 'vm')
 add_test_setup('tsan', exclude_suites: 'vm')
@@ -60,12 +60,15 @@ def small_project():
         yield folder
 
 
-def call(*command, **env):
-    """Runs `command` in the small project. Return: exit code, what it printed, its last line."""
+def call(*command, begun=None, **env):
+    """Runs `command` in the small project, and begun(process) beside it. Return: exit code, what it printed, its last line."""
     inherited = {k: v for k, v in os.environ.items() if k not in ("CC", "CI")}
-    done = subprocess.run(command, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, check=False, timeout=240, env={**inherited, **env})
-    return done.returncode, done.stdout, done.stdout.rstrip("\n").split("\n")[-1]
+    with subprocess.Popen(command, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, env={**inherited, **env}) as process:
+        if begun:
+            begun(process)
+        said, _ = process.communicate(timeout=240)
+    return process.returncode, said, said.rstrip("\n").split("\n")[-1]
 
 
 def count(*records):
@@ -185,6 +188,19 @@ def parts_of_a_run_keep_their_logs():
             check("cases: " + wanted in f.read(), part, "has another log")
 
 
+def a_run_that_is_ended_says_what_ran():
+    fifo = os.path.join(PROJECT, "fifo")
+    os.mkfifo(fifo)
+
+    def end(process):
+        with open(fifo, "wb"):  # the test has opened it, too
+            process.terminate()
+            process.wait(240)
+
+    code, said, last = call("tests/run", "plan", begun=end, SMALL_FIRST="cat " + fifo)
+    check(code == 1 and last == "0 passed, 1 failed, 0 skipped" and "SMALL_FIRST" in said, code, said)
+
+
 def ci_adds_up_all_runs():
     quick = [name for name, suite in TESTS.items() if suite != "vm"]
     code, said, last = call(".ci/run", "--quick")
@@ -237,4 +253,5 @@ def a_cpu_is_not_played_as_itself():
 with small_project() as PROJECT:
     main((tests_are_counted_by_case, the_last_line_is_plain, a_test_that_ran_no_case_is_named,
           a_harness_without_a_case_fails, an_unknown_name_gets_its_near_ones, only_what_there_is_can_be_asked_for,
-          a_suite_without_a_test_fails, a_cpu_is_not_played_as_itself, parts_of_a_run_keep_their_logs, ci_adds_up_all_runs))
+          a_suite_without_a_test_fails, a_run_that_is_ended_says_what_ran, a_cpu_is_not_played_as_itself,
+          parts_of_a_run_keep_their_logs, ci_adds_up_all_runs))
