@@ -40,7 +40,7 @@ option('onednn', type: 'feature')
 option('profile', type: 'combo', choices: ['full', 'board'])
 option('xnnpack', type: 'feature')
 """
-TESTS = {"plan": "pipeline", "planner": "model", "vm": "vm", **{name: "system" for name in builds.SYSTEM}}
+TESTS = {"plan": "ipc", "planner": "model", "vm": "vm", **{name: "system" for name in builds.SYSTEM}}
 
 
 @contextlib.contextmanager
@@ -146,7 +146,7 @@ def an_unknown_name_gets_its_near_ones():
 
 
 def only_what_there_is_can_be_asked_for():
-    for arguments, part in ((["plam"], "plan"), (["plan", "plam"], "plan"), (["--suite", "pipelin"], "pipeline"),
+    for arguments, part in ((["plam"], "plan"), (["plan", "plam"], "plan"), (["--suite", "mode"], "model"),
                             (["zzz"], "--list")):
         code, said, last = call("tests/run", *arguments)
         check(code == 1 and last == "0 passed, 1 failed, 0 skipped", arguments, code, said)
@@ -168,7 +168,7 @@ def a_suite_without_a_test_fails():
             (["--suite", "nothing"], [], ["nothing"], "2 ['meson test', 'nothing']"),
             (["--suite", "model"], [], ["model", "nothing"], "1 ['nothing']"),
             (["plan"], ["plan", "gone"], [], "1 ['gone']"),
-            (["plan"], ["plan"], ["pipeline"], "0 []")):
+            (["plan"], ["plan"], ["ipc"], "0 []")):
         code, said, last = call(sys.executable, "-c", program % (arguments, names, suites))
         check(code == 0 and last == wanted, arguments, code, said)
 
