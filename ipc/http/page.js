@@ -130,7 +130,7 @@ function stages(m) {
     ["expected", "n less"], ["off", "n less"]],
     (m.stages || []).map((s) => [s.stage, s.units, s.ep + (s.width > 1 ? "×" + s.width : "") +
       (s.replicas > 1 ? "*" + s.replicas : "") + ": " + cpus(s.cpus), bar(s.busy, "busy"),
-      s.queue, figure(s.service_ms, 3), figure(s.expected_ms, 3), off(s.service_ms, s.expected_ms)]));
+      s.queue, figure(s.service_ms, 3), figure(s.expected_ms, 3), s.busy > 0 ? off(s.service_ms, s.expected_ms) : "–"]));
 }
 
 function route(r) {

@@ -312,7 +312,7 @@ static void draw_time(const struct report *r)
 
         page_add(chart, s);
     }
-    page_add(chart, page_bars("waits between units and stages", between));
+    page_add(chart, page_bars("between stages, and off its cores", between));
     json_object_set_new(chart, "stacked", json_true());
     json_object_set_new(chart, "across", json_true());
     json_decref(preparing);
@@ -320,8 +320,8 @@ static void draw_time(const struct report *r)
     report_draw(r, chart);
     if (rows > 0) {
         page_paragraph(r->to, "quiet",
-                       "%s. Between units and stages: handing over, waiting for the next team, and "
-                       "time in which a team was off its core.",
+                       "%s. Between stages, and off its cores: handing over, waiting for the next "
+                       "team, and time in which a team lacked a core.",
                        r->frames
                            ? "Of the frames answered while watching"
                            : "Of all frames since the load, because none came while watching");

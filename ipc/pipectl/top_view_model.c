@@ -195,7 +195,8 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
     json_array_foreach(sorted, i, stage)
     {
         double busy = ctl_real(stage, "busy"), ms = top_number(stage, "service_ms");
-        double expected = top_number(stage, "expected_ms"), off = top_off(ms, expected);
+        double expected = top_number(stage, "expected_ms");
+        double off = busy > 0 ? top_off(ms, expected) : NAN; /* it was of frames of long ago */
         double width = ctl_real(stage, "width"), teams = ctl_real(stage, "replicas");
         char cpus[64], wide[24] = "", many[24] = "";
 
