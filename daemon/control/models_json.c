@@ -245,6 +245,7 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
     json_object_set_new(entry, "batch", json_integer((json_int_t)batch));
     json_object_set_new(entry, "frames_at_once",
                         runs ? json_real((double)frames / (double)runs) : json_null());
+    json_object_set_new(entry, "frames", json_integer((json_int_t)frames));
     json_object_set_new(entry, "busy_s", json_real(held_s));
     json_object_set_new(entry, "cpu_s", json_real(cpu_s));
     json_object_set_new(entry, "service_ms",
@@ -331,6 +332,7 @@ json_t *dmn_model_status_json(const struct dmn_model *m)
         (json_int_t)dmn_model_waiting(m), "tuning", m->planning->retune != NULL, "stages",
         stages_json(m), "warnings", dmn_model_warnings_json(m, kinds), "adapt", dmn_adapt_json(m));
     json_object_set_new(entry, "warning_kinds", kinds);
+    json_object_set_new(entry, "load_ms", json_real((double)m->load_took_ns / 1e6));
     json_object_set_new(entry, "pictures_s",
                         json_real((double)dmn_clients_stats(m)->image_ns / 1e9));
     json_object_set_new(entry, "pictures_beside_s",

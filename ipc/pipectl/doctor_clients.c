@@ -115,8 +115,8 @@ static void keeps(struct doctor *d, const json_t *client, const json_t *s)
         return;
     }
     doctor_find(d, ctl_text(m, "name"), 1 - busiest.busy,
-                "Let it take its answers at once, in a thread of their own, and do there what "
-                "takes so long; or give that work more processes. If it waits for its camera "
+                "Let it take its answers at once, in a thread of their own, and do elsewhere what "
+                "takes so long, in more processes if need be. If it waits for its camera "
                 "meanwhile, nothing is lost.",
                 "Client \"%s\" (pid %.0f) keeps its %.0f slots and takes an answer every %.0f "
                 "ms; its frames are in the daemon for %.0f %% of the time, and the daemon is idle "

@@ -44,25 +44,38 @@ double doctor_more(const json_t *before, const json_t *after, const char *key)
     return grown >= 0 ? grown : NAN;
 }
 
+/* The model of this name as it was before; NULL: there was none. */
+static const json_t *namesake(const struct doctor *d, const json_t *model)
+{
+    return d->seconds > 0 ? doctor_same(json_object_get(d->before, "models"), "name",
+                                        json_object_get(model, "name"))
+                          : NULL;
+}
+
+bool doctor_loaded_again(const struct doctor *d, const json_t *model)
+{
+    const json_t *b = namesake(d, model);
+    double grown =
+        doctor_more(json_object_get(b, "frames"), json_object_get(model, "frames"), "admitted");
+
+    /* no two loads take as long to the nanosecond */
+    return b && (!(grown >= 0) ||
+                 fabs(doctor_number(b, "load_ms") - doctor_number(model, "load_ms")) > 0);
+}
+
 /* The model as it was before; NULL: it was not there, or it was loaded again. */
 static const json_t *before_of(const struct doctor *d, const json_t *model)
 {
-    const json_t *b = d->seconds > 0 ? doctor_same(json_object_get(d->before, "models"), "name",
-                                                   json_object_get(model, "name"))
-                                     : NULL;
-
-    return doctor_more(json_object_get(b, "frames"), json_object_get(model, "frames"),
-                       "admitted") >= 0
-               ? b
-               : NULL;
+    return doctor_loaded_again(d, model) ? NULL : namesake(d, model);
 }
 
 double doctor_answered(const struct doctor *d, const json_t *model)
 {
-    double n = doctor_more(json_object_get(before_of(d, model), "frames"),
-                           json_object_get(model, "frames"), "answered");
+    const json_t *now = json_object_get(model, "frames"), *before = before_of(d, model);
+    double n = before ? doctor_more(json_object_get(before, "frames"), now, "answered")
+                      : doctor_number(now, "answered");
 
-    return n > 0 ? n : 0;
+    return d->seconds > 0 && n > 0 ? n : 0;
 }
 
 /* The same stage before, if the plan has not changed. */
@@ -81,12 +94,14 @@ struct doctor_stage doctor_stage_of(const struct doctor *d, const json_t *model,
     const json_t *before = stage_before(d, model, i);
     double held_s = doctor_more(before, now, "busy_s"), ran_s = doctor_more(before, now, "cpu_s");
     double teams_s = d->seconds * doctor_number(now, "replicas");
-    double frames = doctor_answered(d, model);
+    double frames = doctor_more(before, now, "frames");
     struct doctor_stage s = {.status = now,
                              .busy = held_s / teams_s,
                              .off_core = held_s > 0.01 * teams_s ? 1 - ran_s / held_s : NAN,
                              .cpu_ms = frames >= FRAMES_LEAST ? ran_s * 1e3 / frames : NAN,
-                             .service_ms = doctor_number(now, "service_ms"),
+                             .service_ms = frames >= FRAMES_LEAST
+                                               ? held_s * 1e3 / frames
+                                               : doctor_number(now, "service_ms"),
                              .expected_ms = doctor_number(now, "expected_ms")};
 
     s.busy = teams_s > 0 && s.busy >= 0 ? base_min(s.busy, 1.0) : doctor_number(now, "busy");

@@ -16,8 +16,10 @@ const json_t *doctor_same(const json_t *list, const char *key, const json_t *val
 const json_t *doctor_model(const struct doctor *d, const json_t *from, const char *key);
 /** doctor_more() - Return: by how much a number has grown; NAN: unknown, or it began again. */
 double doctor_more(const json_t *before, const json_t *after, const char *key);
-/** doctor_answered() - Return: frames of the model that were answered meanwhile; 0: none, or
- * unknown. */
+/** doctor_loaded_again() - Return: the model was replaced meanwhile by one of its name. */
+bool doctor_loaded_again(const struct doctor *d, const json_t *model);
+/** doctor_answered() - Return: frames of the model that were answered meanwhile, or since it was
+ * loaded; 0: none, or unknown. */
 double doctor_answered(const struct doctor *d, const json_t *model);
 
 /* A stage over the sample. Unknown figures are NAN. */
@@ -27,7 +29,7 @@ struct doctor_stage {
     double off_core; /* share of that in which they lacked the core of a member */
     double cpu_ms;   /* that a frame took of a team with all its cores */
     double runs;     /* 1 - off_core; 1 if unknown. Less work wins no more than this */
-    double service_ms, expected_ms;
+    double service_ms, expected_ms; /* time for which a frame holds a team */
 };
 /** doctor_stage_of() - Return: the figures of the model's stage number @i. */
 struct doctor_stage doctor_stage_of(const struct doctor *d, const json_t *model, size_t i);

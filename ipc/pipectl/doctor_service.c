@@ -164,6 +164,11 @@ void doctor_adapting(struct doctor *d)
                         "Its plan is being changed (%s): the figures are of several plans.",
                         tuning ? "a search runs" : state);
         }
+        if (doctor_loaded_again(d, m)) {
+            doctor_find(d, ctl_text(m, "name"), NAN,
+                        "Ask again; pipectl history tells why it was replaced.",
+                        "It was loaded again meanwhile: its figures began then.");
+        }
     }
 }
 

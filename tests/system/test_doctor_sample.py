@@ -4,7 +4,7 @@
 import json
 import os
 
-from daemon import ROOT, check, equal, main
+from daemon import DIGITS, ROOT, check, equal, main
 from test_doctor import doctor, on_tree, run
 
 
@@ -55,6 +55,29 @@ def a_restart_is_a_finding():
         check("all is well" not in text and "machine: " in text, text)
 
 
+def a_model_that_was_loaded_again_counts_from_then():
+    """As by a hot swap: bench's frames are answered, though fewer than before."""
+    with on_tree() as (d, _):
+        path = os.path.join(d.temp, "sample.json")
+        d.pipectl("bench", "--frames", "40")
+        doctor(d, "--save", path, seconds="0.1")
+        with open(path, encoding="utf-8") as f:
+            before = json.load(f)["before"]
+        d.call("Unload", {"name": "digits"})
+        d.call("Load", {"name": "digits", "path": DIGITS})
+        for frames in (10, 60):
+            d.pipectl("bench", "--frames", str(frames))
+            doctor(d, "--save", path, seconds="0.1")
+            with open(path, encoding="utf-8") as f:
+                sample = json.load(f)
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(dict(sample, before=before), f)
+            r = json.loads(run("--json", "doctor", "--sample", path).stdout)
+            answered = sample["after"]["models"][0]["frames"]["answered"]
+            check(answered >= frames and abs(r["figures"][0]["fps"] - answered / r["seconds"]) < 0.1, r)
+            check(any("loaded again meanwhile" in f["text"] for f in r["findings"]), r)
+
+
 def other_files_are_no_samples():
     with on_tree() as (d, _):
         path = os.path.join(d.temp, "other.json")
@@ -70,4 +93,4 @@ def other_files_are_no_samples():
 
 
 if __name__ == "__main__":
-    main([a_sample_can_be_kept, a_restart_is_a_finding, other_files_are_no_samples])
+    main([a_sample_can_be_kept, a_restart_is_a_finding, a_model_that_was_loaded_again_counts_from_then, other_files_are_no_samples])

@@ -13,11 +13,12 @@
 static const char STATUS[] =
     "{'pid': 7, 'uptime_s': %d00, 'state': 'serving', 'failed_models': [], 'models': [{"
     " 'name': 'net', 'plan': '0-1@bigx2|2-3@little*2', 'epoch': 3, 'algorithm': 'exact',"
+    " 'load_ms': 12.5,"
     " 'fps': 50, 'latency_ms': {'p50': 12.5, 'p99': 15.25}, 'in_flight': 2, 'tuning': false,"
     " 'frames': {'admitted': %d00, 'answered': %d00, 'dropped': 0, 'failed': 0},"
     " 'pictures_s': 0.0, 'pictures_beside_s': 0.0, 'warnings': [], 'adapt': {'state': 'watching'},"
     " 'stages': [{'units': '0-1', 'cpus': [0, 1], 'replicas': 1, 'busy': 0.9, 'busy_s': %d.5,"
-    "   'cpu_s': %d.5, 'service_ms': 10.5, 'expected_ms': 10.0}, {'units': '2-3', "
+    "   'cpu_s': %d.5, 'frames': %d00, 'service_ms': 10.5, 'expected_ms': 10.0}, {'units': '2-3', "
     "'cpus': [2, 3],"
     "   'replicas': 2, 'busy': 0.3, 'busy_s': 1.0, 'cpu_s': 1.0, 'service_ms': 12.0,"
     "   'expected_ms': 12.0}]}],"
@@ -67,7 +68,8 @@ static json_t *status_of(int second)
 {
     char text[8192];
 
-    snprintf(text, sizeof(text), STATUS, second, second, second, second, second, second, second);
+    snprintf(text, sizeof(text), STATUS, second, second, second, second, second, second, second,
+             second);
     return json_of(text);
 }
 
@@ -276,7 +278,7 @@ TEST(notes_do_not_make_it_unwell)
     set(s, "after.models.0.tuning", "true");
     finds(s, "adapting", -1, "(a search runs)");
     s = calm();
-    set(s, "before.models.0", "null");
+    set(s, "before.models.0.frames.answered", "300");
     set(s, "after.models.0.in_flight", "0");
     finds(s, "idle", -1, "No frame was answered in 2.0 s");
     s = calm();
@@ -716,6 +718,37 @@ TEST(a_restart_meanwhile_gives_no_rates)
     set(s, "before.uptime_s", "500.0");
     T_NEAR(doctor_seconds(s), 0, 0);
     finds(s, "restarted", -1, "was started again");
+}
+
+TEST(figures_of_a_model_that_was_loaded_again_begin_then)
+{
+    json_t *s = calm(), *figures;
+
+    set(s, "after.models.0.load_ms", "12.75"); /* more frames than before, but others */
+    figures = doctor_figures(s);
+    T_NEAR(json_real_value(json_object_get(json_array_get(figures, 0), "fps")), 150, 1e-9);
+    json_decref(figures);
+    finds(s, "adapting", -1, "loaded again meanwhile");
+    s = calm();
+    set(s, "after.models.0.frames.admitted", "90");
+    set(s, "after.models.0.frames.answered", "80");
+    set(s, "after.models.0.in_flight", "8");
+    figures = doctor_figures(s);
+    T_NEAR(json_real_value(json_object_get(json_array_get(figures, 0), "fps")), 40, 1e-9);
+    json_decref(figures);
+    finds(s, "adapting", -1, "loaded again meanwhile");
+}
+
+TEST(a_frame_holds_a_team_for_the_time_that_was_watched)
+{
+    json_t *s = calm(), *figures = doctor_figures(s);
+    const json_t *f = json_array_get(figures, 0);
+
+    /* in two seconds 200 frames held one team for two; its last value is 10.5 */
+    T_NEAR(json_real_value(json_object_get(f, "busy")), 1, 1e-9);
+    T_NEAR(json_real_value(json_object_get(f, "service_ms")), 10, 1e-9);
+    json_decref(figures);
+    json_decref(s);
 }
 
 TEST_MAIN()
