@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "json_text.h"
 #include "path_below.h"
 #include "shown_text.h"
 
 #define SIDECAR_ENDING ".sidecar.json"
+#define SIDECAR_BYTES_MAX (4u << 20) /* that the daemon reads */
 /* A fifo must not wait for its writer before the daemon can say that it is a fifo. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
@@ -125,14 +127,40 @@ static int found(void *ctx, const char *name)
     return add_beneath(s, below, false);
 }
 
+/* Return: the sidecar's text as JSON; NULL: it is none, which the daemon says better. */
+static json_t *read_sidecar(int fd)
+{
+    struct stat st;
+    size_t bytes = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= SIDECAR_BYTES_MAX
+                       ? (size_t)st.st_size
+                       : 0;
+    base_autofree char *text = malloc(bytes + 1);
+    json_error_t at;
+
+    return text && pread(fd, text, bytes, 0) == (ssize_t)bytes ? json_text_read(text, bytes, 0, &at)
+                                                               : NULL;
+}
+
+/* With the files that it names: those are below the model's folder, too. */
 static int add_sidecar(struct search *s, const char *model)
 {
     const char *dot = strrchr(model, '.');
     base_autofree char *name = NULL;
     int stem = dot && dot > model ? (int)(dot - model) : (int)strlen(model);
+    size_t before = s->files->count;
+    int r = asprintf(&name, "%.*s" SIDECAR_ENDING, stem, model) < 0 ? -ENOMEM
+                                                                    : add_beneath(s, name, true);
 
-    return asprintf(&name, "%.*s" SIDECAR_ENDING, stem, model) < 0 ? -ENOMEM
-                                                                   : add_beneath(s, name, true);
+    if (r == 0 && s->files->count > before) {
+        json_auto_t *sidecar = read_sidecar(s->files->fd[before]);
+        const char *labels = json_string_value(json_object_get(sidecar, "labels_file"));
+        const char *alphabet =
+            json_string_value(json_object_get(json_object_get(sidecar, "output"), "alphabet_file"));
+
+        r = labels ? found(s, labels) : 0;
+        r = r == 0 && alphabet ? found(s, alphabet) : r;
+    }
+    return r;
 }
 
 /* Where the file is a link, the folder of its target. */

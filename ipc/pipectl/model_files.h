@@ -19,7 +19,8 @@ struct ctl_model_files {
 };
 
 /**
- * ctl_model_files_open() - opens a model's file, its sidecar, and the files with its weights
+ * ctl_model_files_open() - opens a model's file, its sidecar, the files that the sidecar names, and
+ * those with its weights
  *
  * @path: absolute. These are looked for beside the file, and if it is a link, beside its target,
  * but never out of these folders. Return: true; false, with @ret->why set and no file open:

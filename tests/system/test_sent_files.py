@@ -78,12 +78,18 @@ class Served(Daemon):
             return bytes(r.output)
 
 
+def write_text(folder, name, text):
+    os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+        f.write(text)
+
+
 def write_model(folder, name="net"):
     """A model with a sidecar, and with its weights in a folder below it."""
     path = os.path.join(folder, name + ".onnx")
     tiny_onnx.write(path, LAYERS, size=16, beside="weights/%s.bin" % name)
-    with open(os.path.join(folder, name + ".sidecar.json"), "w", encoding="utf-8") as f:
-        json.dump({"preprocess": {"mean": [0], "std": [255]}, "labels": ["label %d" % i for i in range(10)]}, f)
+    write_text(folder, name + ".sidecar.json", json.dumps({"preprocess": {"mean": [0], "std": [255]},
+                                                           "labels": ["label %d" % i for i in range(10)]}))
     return path
 
 
@@ -125,6 +131,40 @@ def a_private_model_is_served_from_a_copy():
         d.as_admin("models", "unload", "net")
         d.gone("loaded")
         equal(d.copies("saved"), [])
+
+
+@served_to_others
+def what_the_sidecar_names_is_sent_along():
+    """Labels and an alphabet in files of their own, with a byte order mark before the sidecar; not what is no such file."""
+    with Served() as d:
+        private = os.path.join(d.home, "net.onnx")
+        write_text(d.home, "net.sidecar.json", "\ufeff" + json.dumps({
+            "labels_file": "./lists/labels.txt", "output": {"decode": "ctc", "alphabet_file": "letters.txt"}}))
+        write_text(d.home, "lists/labels.txt", "one\ntwo\n")
+        write_text(d.home, "letters.txt", "".join("%s\n" % c for c in "abcdefghi"))
+        subprocess.run(["chown", "-R", "%d:%d" % (ADMIN, ADMIN), d.home], check=True)
+        d.as_admin("models", "load", "net", private, "--save")
+        shutil.rmtree(d.home)
+        for _ in range(2):
+            with pc.Connection(d.frames_path, features=pc.FEATURE_DESCRIBED) as c:
+                c.send(pc.OPEN, pc.open_payload("net"), stream=1)
+                said = json.loads(c.expect(pc.DESCRIBED)[1])
+            equal((said["labels"], said["output"]["alphabet"]), (["one", "two"], list("abcdefghi")))
+            d.as_admin("optimise", "--model", "net")  # loads the copy again
+
+
+def a_missing_file_of_the_sidecar_is_named():
+    with Daemon(config=CONFIG) as d:
+        path = write_model(d.temp)
+        for named, why in (("gone.txt", "gone.txt: No such file"), ("../out.txt", "must be a path below the model's folder"),
+                           (7, None), ("", "must be a path below")):
+            write_text(d.temp, "net.sidecar.json", json.dumps({"labels_file": named}))
+            r = subprocess.run([PIPECTL, "--socket", d.control_path, "models", "load", "net", path], capture_output=True,
+                               text=True, timeout=LIMIT_S, check=False)
+            equal(r.returncode, 1, r.stderr)
+            check("key 'labels_file'" in r.stderr, r.stderr)
+            equal("were not sent along" in r.stderr, why is not None, r.stderr)
+            equal(r.stderr.count(why or "key 'labels_file'"), 2 if why else 1, r.stderr)
 
 
 @served_to_others
@@ -378,7 +418,8 @@ def who_may_change_nothing_gets_one_descriptor_in():
 
 if __name__ == "__main__":
     os.environ.setdefault("PIPED_BUILD", BUILD)
-    main([a_private_model_is_served_from_a_copy, a_copy_that_is_not_saved_ends_with_the_daemon,
+    main([a_private_model_is_served_from_a_copy, what_the_sidecar_names_is_sent_along,
+          a_missing_file_of_the_sidecar_is_named, a_copy_that_is_not_saved_ends_with_the_daemon,
           a_saved_copy_outlives_restarts, a_replaced_saved_copy_goes_at_the_next_start, a_readable_model_is_not_copied,
           a_missing_file_is_named, bad_names_are_refused, only_whole_files_are_taken, a_file_that_changes_kills_nobody,
           no_state_directory_and_a_second_daemon_copy_nothing, who_may_change_nothing_gets_one_descriptor_in])
