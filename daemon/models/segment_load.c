@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base.h"
 #include "daemon/models/loading_private.h"
@@ -50,7 +52,7 @@ static int load_segment(struct dmn_load *l, const struct mdl_segment_name *name,
     return r;
 }
 
-int dmn_segment_load(struct dmn_load *l, const struct mdl_load_options *options)
+static int load(struct dmn_load *l, const struct mdl_load_options *options)
 {
     struct mdl_load_options with = *options;
     struct mdl_leaves leaves = {0};
@@ -75,5 +77,19 @@ int dmn_segment_load(struct dmn_load *l, const struct mdl_load_options *options)
         r = mdl_load(l->path, &with, l->error, &l->model);
     }
     mdl_leaves_deinit(&leaves);
+    return r;
+}
+
+int dmn_segment_load(struct dmn_load *l, const struct mdl_load_options *options)
+{
+    int r = load(l, options);
+
+    /* whichever of its files was opened first */
+    if (r == -EACCES && access(l->path, R_OK) < 0 && errno == EACCES) {
+        snprintf(l->error, sizeof(l->error),
+                 "%.400s: Permission denied; the service sees no /home, and only what its user may "
+                 "read: put the model into /var/lib/piped/models, or pipectl models load sends it",
+                 l->path);
+    }
     return r;
 }
