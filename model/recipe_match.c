@@ -10,6 +10,7 @@
 struct matching {
     const struct mdl_signs *signs;
     int64_t size['z' + 1]; /* of a letter; 0: not known yet */
+    bool shown;            /* a name, or a dimension behind the batch, is not open */
     struct mdl_match *to;
 };
 
@@ -116,6 +117,7 @@ static bool dims_fit(struct matching *m, const char *s, const int64_t *dim, size
             (!is_number && !dim_fits(m, *s, dim[k]))) {
             return false;
         }
+        m->shown |= k > 0 && dim[k] >= 0;
         if (m->to->count == 0 && strchr("grt", *s)) {
             m->to->cells_dim = k;
         }
@@ -142,6 +144,7 @@ static bool output_fits(struct matching *m, const struct item *it, const struct 
         (it->type && v->has_dtype && (v->dtype == MDL_F32) != (it->type == 'f'))) {
         return false;
     }
+    m->shown |= it->name_bytes > 0;
     if (v->typed ? dims_fit(m, it->dims, v->dim, v->rank) : it->name_bytes > 0) {
         return true;
     }
@@ -177,7 +180,7 @@ bool mdl_match_outputs(const struct mdl_signs *s, const char *pattern, struct md
         ret->of[ret->count].role = it.role;
         ret->of[ret->count++].output = o;
     }
-    return more || ret->count == s->output_count;
+    return m.shown && (more || ret->count == s->output_count);
 }
 
 bool mdl_match_input(const struct mdl_signs *s, const char *pattern)
@@ -185,8 +188,7 @@ bool mdl_match_input(const struct mdl_signs *s, const char *pattern)
     const struct mdl_guess *g = &s->guess;
     struct mdl_match ignored = {0};
     struct matching m = {.signs = s, .to = &ignored};
-    int64_t dim[] = {(int64_t)g->channels, g->height ? (int64_t)g->height : -1,
-                     g->width ? (int64_t)g->width : -1};
+    int64_t dim[] = {(int64_t)g->channels, (int64_t)g->height, (int64_t)g->width};
 
     return g->picture && dims_fit(&m, pattern + 1, dim, 3);
 }

@@ -8,8 +8,9 @@
  *     "scores:cls_8[1,n,1] scores:cls_16[1,m,1]"   of these names, in any order
  *
  * The word before the colon is a role of the sidecar's key tensors; without one it is boxes. Behind
- * the dimensions, f is for floats and i for integers. Open dimensions fit; a shape
- * of which the file says nothing fits a name. Letters stand for sizes, equal where the letter is:
+ * the dimensions, f is for floats and i for integers. Open dimensions of outputs fit, if of all
+ * outputs the file says one dimension behind the batch, or a name; a shape of which the file says
+ * nothing fits a name. Letters stand for sizes, equal where the letter is:
  *
  *     h w      height and width of the picture
  *     g r t    all cells of several strides, with one, two or three anchors each
@@ -34,5 +35,6 @@ struct mdl_match {
 
 /** mdl_match_outputs() - Threads: any. Return: whether all fit; then @ret says how. */
 bool mdl_match_outputs(const struct mdl_signs *s, const char *pattern, struct mdl_match *ret);
-/** mdl_match_input() - whether the picture is "[channels,height,width]"; also where it is open. */
+/** mdl_match_input() - whether the picture is "[channels,height,width]"; an open size is 0, which
+ * fits 0 and letters only. */
 bool mdl_match_input(const struct mdl_signs *s, const char *pattern);

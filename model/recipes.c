@@ -118,6 +118,8 @@ static const struct mdl_recipe recipes[] = {
      BARS(MEAN), SIZE(48, 320), READER},
     {"readers of PaddleOCR", .input = "[3,32,w]", .outputs = "[1,s,c]f", .range = SIGNED_BGR,
      BARS(MEAN), SIZE(32, 320), READER},
+    {"readers of PaddleOCR", IS(PADDLE), .input = "[3,0,w]", .outputs = "[1,s,c]f",
+     .range = SIGNED_BGR, BARS(MEAN), SIZE(48, 320), READER},
     {"readers of lines", .input = "[1,32,w]", .outputs = "[s,1,c]f", .range = SIGNED, BARS(MEAN),
      SIZE(32, 100), READER},
     {"finders of text of PaddleOCR", IS(PADDLE), .outputs = "[1,1,h,w]f", .range = IMAGENET_BGR,

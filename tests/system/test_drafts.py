@@ -38,9 +38,9 @@ def tensor(name, kind, shape, values):
             piece(9, struct.pack(code, *values)))
 
 
-def network(name, outputs, notes=(), channels=3, height=SIDE, width=SIDE, ends=None):
+def network(name, outputs, notes=(), channels=3, height=SIDE, width=SIDE, ends=None, batch=1, says=None):
     """Outputs as {name: (shape, {index: value})}, or (shape, {...}, I64), whatever the picture. `ends`: an operator at
-    the end of each. Return: its path."""
+    the end of each; `says`: the shape that the file says they have. Return: its path."""
     nodes = [node("ReduceMean", ["x"], "mean", axes=[1, 2, 3], keepdims=0), node("Mul", ["mean", "zero"], "nothing"),
              node("Cast", ["nothing"], "nothing_i", to=I64)]
     tensors = [tensor("zero", F32, (1,), [0.0])]
@@ -54,8 +54,8 @@ def network(name, outputs, notes=(), channels=3, height=SIDE, width=SIDE, ends=N
         nodes.append(node("Add", ["nothing_i" if kind == I64 else "nothing", "c_" + out], last))
         nodes += [node(ends, [last], out)] if ends else []
     path = os.path.join(TEMP, name + ".onnx")
-    write(path, nodes, [value("x", F32, [1, channels, height, width])],
-          [value(o, (v[2:] or (F32,))[0], list(v[0])) for o, v in outputs.items()], tensors, notes=notes)
+    write(path, nodes, [value("x", F32, [batch, channels, height, width])],
+          [value(o, (v[2:] or (F32,))[0], says or list(v[0])) for o, v in outputs.items()], tensors, notes=notes)
     return path
 
 
@@ -270,6 +270,26 @@ def what_cannot_be_decoded_is_said():
             equal(len(d.status()["models"]), 1)
 
 
+def what_is_open_is_no_sign():
+    """A size that the file leaves open is not the 48, 32 or 227 by which networks are known: something else must say so."""
+    boxes = {"output0": columns(80 * 80 + 40 * 40 + 20 * 20, 84)}
+    text, classes = {"y": rows(40, 11)}, {"y": ((1, 10), {3: 9.0})}
+    opened = {"batch": "batch", "height": "height", "width": "width"}
+    paddle = {"batch": "DynamicDimension.0", "height": "DynamicDimension.1", "width": "DynamicDimension.2"}
+    for name, outputs, dims, says, example, who in (
+            ("open-yolo", boxes, opened, ["batch", 84, "anchors"], "3x640x640", "YOLOv8 and later"),
+            ("open-all", boxes, opened, ["b", "c", "d"], "3x640x640", "YOLOv8 and later"),
+            ("open-text", text, opened, ["b", "s", 11], "3x640x640", None),
+            ("open-rows", text, opened, ["b", "s", "c"], "3x640x640", None),
+            ("open-paddle", text, paddle, ["b", "s", 11], "3x48x320", "readers of PaddleOCR"),
+            ("wide-paddle", text, {"height": 48, "width": "w"}, ["b", "s", 11], "3x48x320", "readers of PaddleOCR"),
+            ("open-classes", classes, opened, ["batch", 10], "3x224x224", "classifiers of torchvision"),
+            ("open-digits", classes, {**opened, "channels": 1}, ["batch", 10], "1x224x224", "networks for grey pictures")):
+        shown = inspect(network(name, outputs, says=says, **dims))
+        check("served      yes" in shown and " units, with x=1x%s\n" % example in shown, name, shown)
+        check("as for %s." % who in shown if who else "PaddleOCR" not in shown and '"output"' not in shown, name, shown)
+
+
 def an_invented_size_is_not_the_models_fault():
     """A network of sound needs more than the example's 64: what is asked for makes it load, and the draft keeps it."""
     path = os.path.join(TEMP, "sound.onnx")
@@ -330,6 +350,6 @@ def real_files_answer_by_their_drafts():
 if __name__ == "__main__":
     try:
         main([known_networks_are_drafted_and_decoded, what_is_not_boxes, what_cannot_be_decoded_is_said,
-              an_invented_size_is_not_the_models_fault, real_files_answer_by_their_drafts])
+              what_is_open_is_no_sign, an_invented_size_is_not_the_models_fault, real_files_answer_by_their_drafts])
     finally:
         shutil.rmtree(TEMP, True)
