@@ -203,6 +203,18 @@ static int write_sidecar(const char *text, const char *path, bool exists, bool f
     return DMN_EXIT_OK;
 }
 
+/* Nothing is guessed that the sidecar states. */
+static void keep_unstated(struct mdl_inspection *in, const char *file)
+{
+    struct mdl_sidecar side;
+    char why[MDL_ERROR_MAX];
+
+    if (mdl_sidecar_read(file, in->pool, why, &side) == 0) {
+        in->guess.picture &= !side.preproc.given;
+        in->needs = side.output ? NULL : in->needs;
+    }
+}
+
 static char *draft_text(const struct mdl_inspection *in)
 {
     json_auto_t *draft = dmn_sidecar_draft(in);
@@ -219,6 +231,7 @@ int dmn_inspect(const struct dmn_args *args)
     base_autofree char *sidecar = file ? mdl_sidecar_find(file) : NULL;
     struct mdl_load_options options = {.const_eval = krn_const_eval, .shapes = shapes};
     bool exists = sidecar && !base_is_missing(sidecar);
+    bool shows_draft = !exists || (args->write_sidecar && args->force);
     base_autofree char *draft = NULL;
     int status;
 
@@ -239,9 +252,10 @@ int dmn_inspect(const struct dmn_args *args)
         json_text_print(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
         putchar('\n');
     } else if (in.read) {
-        print_text(&in, file, sidecar,
-                   !exists || (args->write_sidecar && args->force) ? draft : NULL,
-                   args->write_sidecar);
+        if (!shows_draft) {
+            keep_unstated(&in, file);
+        }
+        print_text(&in, file, sidecar, shows_draft ? draft : NULL, args->write_sidecar);
     } else {
         shown_say("piped", "%s", in.why);
     }

@@ -240,7 +240,7 @@ static int note_doubt(struct mdl_model *m, const struct mdl_graph *g, bool is_ne
     }
     m->doubt = mdl_pool_strdup(m->private->pool,
                                "its input is a picture in floats, and no sidecar says how pixels "
-                               "become them; they stay 0 to 255. pipectl models inspect "
+                               "become them; they stay 0 to 255. pipectl models inspect FILE "
                                "--write-sidecar makes a draft");
     return m->doubt ? 0 : -ENOMEM;
 }

@@ -152,14 +152,20 @@ def inspect_drafts_a_sidecar():
     check("would be" not in text and "--write-sidecar" not in text, text)
     with open(sidecar, encoding="utf-8") as f:
         equal(json.load(f)["preprocess"], j["sidecar"]["draft"]["preprocess"])
+    text, _ = inspect(path)
+    check("\nguessed " not in text and "\nno output " in text, "not what the sidecar states, but what it lacks", text)
     with open(sidecar, "w", encoding="utf-8") as f:
         f.write("{\"shapes\": {\"height\": 24, \"width\": 32}}")
-    _, error = inspect(path, "--write-sidecar", expect=1)
-    check("--force replaces it" in error, error)
+    text, error = inspect(path, "--write-sidecar", expect=1)
+    check("\nguessed " in text and "--force replaces it" in error, text, error)
     j, _ = inspect(path, "--json")
     equal((j["example"], j["sidecar"]["exists"]), (None, True))
     j, _ = inspect(path, "--json", "--shape", "height=48", "--shape", "width=16")
     equal(j["example"], None)
+    with open(sidecar, "w", encoding="utf-8") as f:
+        json.dump({"shapes": {"height": 24, "width": 32}, "output": {"decode": "mask"}}, f)
+    text, _ = inspect(path)
+    check("\nguessed " in text and "\nno output " not in text, "not what the sidecar states, but what it lacks", text)
     inspect(path, "--write-sidecar", "--force")
     with open(sidecar, encoding="utf-8") as f:
         check("A draft" in f.read(), "not replaced")
