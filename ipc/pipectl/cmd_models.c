@@ -223,8 +223,11 @@ static void print_loaded(const char *name, const char *path, bool saved, const j
 
     if (copied) {
         shown_printf(
-            "%s is loaded from a copy, since the daemon may not read %s; the copy is kept %s\n",
-            name, path, saved ? "over restarts, until unload --save" : "until unload or a restart");
+            "%s is loaded from a copy, since the daemon may not read %s; the copy is kept %s\n"
+            "what you change in its files later does not reach the copy, not by a reload either: "
+            "unload %s and load it again\n",
+            name, path, saved ? "over restarts, until unload --save" : "until unload or a restart",
+            name);
     } else {
         shown_printf("%s is loaded%s\n", name,
                      saved ? ", and will be after a restart"
