@@ -43,16 +43,20 @@ int ctl_not_started(const char *why)
 int ctl_unreachable(const char *why, int error, const char *path)
 {
     char state[CTL_SERVICE_TEXT_MAX];
+    const char *next;
 
     ctl_say("%s", why);
     if (error == EACCES) {
         ctl_say("only members of the socket's group may connect; the service's is piped-clients: "
                 "sudo adduser $USER piped-clients, then log in again");
+    } else if (ctl_service_state(path, state, &next)) {
+        ctl_say("systemd says: %s", state);
+        if (next) {
+            ctl_say("%s", next);
+        }
     } else if (error == ETIMEDOUT) {
         ctl_say("it is starting, stopped (SIGSTOP), or its cores are overloaded; --timeout S waits "
                 "longer");
-    } else if (ctl_service_state(path, state)) {
-        ctl_say("systemd says: %s", state);
     } else {
         ctl_say("is it running? Try systemctl status piped, or --socket PATH for a daemon that was "
                 "started with --runtime-dir");

@@ -2,17 +2,21 @@
 #include "ipc/pipectl/service_state.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define RUNTIME_DIR "/run/piped/"
 #define SOCKETS "piped.socket piped-control.socket"
 #define QUESTION                                                                                   \
-    "systemctl show -p Id -p ActiveState -p Result -p StatusText piped.service " SOCKETS           \
-    " 2>/dev/null"
+    "systemctl show -p Id -p ActiveState -p Result -p StatusText -p NRestarts "                    \
+    "piped.service " SOCKETS " 2>/dev/null"
+#define AGAIN                                                                                      \
+    "then sudo systemctl reset-failed piped.service " SOCKETS                                      \
+    "; sudo systemctl enable --now " SOCKETS
 
 struct unit {
-    char id[64], active[32], result[64], status[512];
+    char id[64], active[32], result[64], status[512], restarts[16];
 };
 
 /* Reads "KEY=VALUE" lines up to an empty one. Return: what follows; NULL: there was no more. */
@@ -33,7 +37,8 @@ static const char *read_unit(const char *at, struct unit *u)
         } keys[] = {{"Id=", u->id, sizeof(u->id)},
                     {"ActiveState=", u->active, sizeof(u->active)},
                     {"Result=", u->result, sizeof(u->result)},
-                    {"StatusText=", u->status, sizeof(u->status)}};
+                    {"StatusText=", u->status, sizeof(u->status)},
+                    {"NRestarts=", u->restarts, sizeof(u->restarts)}};
         size_t n = strcspn(at, "\n");
 
         for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
@@ -48,7 +53,12 @@ static const char *read_unit(const char *at, struct unit *u)
     return at;
 }
 
-bool ctl_service_words(const char *shown, char ret[CTL_SERVICE_TEXT_MAX])
+static bool is_down(const struct unit *socket)
+{
+    return socket->active[0] && strcmp(socket->active, "active") != 0;
+}
+
+bool ctl_service_words(const char *shown, char ret[CTL_SERVICE_TEXT_MAX], const char **ret_next)
 {
     struct unit service = {.id = ""}, socket = {.id = ""}, u;
 
@@ -64,22 +74,21 @@ bool ctl_service_words(const char *shown, char ret[CTL_SERVICE_TEXT_MAX])
 
         snprintf(ret, CTL_SERVICE_TEXT_MAX, "the service failed (%s)%s%s%s", service.result,
                  told ? ": " : "", service.status, told ? "" : "; journalctl -u piped says more");
-    } else if (socket.active[0] && strcmp(socket.active, "active") != 0) {
+    } else if (is_down(&socket)) {
         snprintf(ret, CTL_SERVICE_TEXT_MAX, "%s is %s", socket.id, socket.active);
+    } else if (strcmp(service.active, "activating") == 0 && strtoul(service.restarts, NULL, 10)) {
+        snprintf(ret, CTL_SERVICE_TEXT_MAX,
+                 "the service failed and starts again, restart %s%s%s; journalctl -u piped says "
+                 "more",
+                 service.restarts, service.status[0] ? ": " : "", service.status);
     } else {
         return false;
     }
-    if (socket.active[0] && strcmp(socket.active, "active") != 0) {
-        size_t n = strlen(ret);
-
-        snprintf(ret + n, CTL_SERVICE_TEXT_MAX - n,
-                 "\nthen sudo systemctl reset-failed piped.service " SOCKETS
-                 "; sudo systemctl enable --now " SOCKETS);
-    }
+    *ret_next = is_down(&socket) ? AGAIN : NULL;
     return true;
 }
 
-bool ctl_service_state(const char *socket, char ret[CTL_SERVICE_TEXT_MAX])
+bool ctl_service_state(const char *socket, char ret[CTL_SERVICE_TEXT_MAX], const char **ret_next)
 {
     char shown[4096];
     size_t n;
@@ -96,5 +105,5 @@ bool ctl_service_state(const char *socket, char ret[CTL_SERVICE_TEXT_MAX])
     n = fread(shown, 1, sizeof(shown) - 1, f);
     shown[n] = '\0';
     pclose(f);
-    return ctl_service_words(shown, ret);
+    return ctl_service_words(shown, ret, ret_next);
 }

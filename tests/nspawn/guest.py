@@ -390,10 +390,19 @@ def sockets_that_failed_are_told():
     while show("ActiveState", "piped-control.socket") == "active":
         run(PIPECTL, "--timeout", "1", "status", expect=None)
     said = run(PIPECTL, "status", expect=None).stderr
-    check("systemd says: the service failed" in said and "reset-failed" in said, said)
-    os.unlink(os.path.join(folder, "crash.conf"))
+    check("systemd says: the service failed" in said and "\npipectl: then sudo systemctl reset-failed" in said, said)
+    with open(os.path.join(folder, "crash.conf"), "w", encoding="utf-8") as f:
+        f.write("[Unit]\nStartLimitBurst=10000\n[Service]\nExecStart=\nExecStart=/bin/false\n")
     run("systemctl", "daemon-reload")
     run("systemctl", "reset-failed", "piped.service", "piped.socket", "piped-control.socket")
+    run("systemctl", "start", "piped.socket", "piped-control.socket")
+    said = run(PIPECTL, "--timeout", "1", "status", expect=None).stderr
+    check("systemd says: the service failed and starts again, restart " in said and "SIGSTOP" not in said, said)
+    os.unlink(os.path.join(folder, "crash.conf"))
+    run("systemctl", "daemon-reload")
+    run("systemctl", "stop", "piped.service")  # or a restart would cancel the next line
+    run("systemctl", "stop", "piped.service", "piped.socket", "piped-control.socket")
+    run("systemctl", "reset-failed", "piped.service", "piped.socket", "piped-control.socket", expect=None)  # or forgotten
     run("systemctl", "start", "piped.socket", "piped-control.socket")
     check(pipectl("status")["state"] == "serving", "not serving")
 
