@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped: parses arguments, checks, builds, serves, tears down. */
+#include <jansson.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base.h"
+#include "daemon/control/json.h"
 #include "daemon/daemon.h"
 #include "daemon/loop_slice.h"
 #include "daemon/models/heap.h"
+#include "daemon/models/loading.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
@@ -14,12 +18,58 @@
 #include "ipc/json_memory.h"
 #include "shown_print.h"
 
+/* What a start that failed depends on: who mends one of these may start it at once. */
+struct failed_start {
+    const struct dmn_args *args;
+    const char *state_dir;
+    const char *error; /* of the configuration; NULL: it could be read, and ... */
+    json_t *state;     /* ... this is its start_state() */
+};
+
+/* The configuration, and the files of its models as they are now. Return: owned; NULL: out of
+ * memory. */
+static json_t *start_state(const struct dmn_config *c)
+{
+    json_t *state = dmn_config_json(c);
+
+    for (size_t i = 0; i < c->model_count; i++) {
+        const struct dmn_config_model *m = &c->models[i];
+        const struct dmn_stamp stamp = dmn_stamp_read(m->path, m->calibration);
+        const struct dmn_file_stamp *files[] = {&stamp.model, &stamp.sidecar, &stamp.calibration};
+
+        json_array_append_new(state, json_pack("[s, b]", m->shapes, access(m->path, R_OK) == 0));
+        for (size_t k = 0; k < base_array_count(files); k++) {
+            json_array_append_new(state, json_pack("[I, I, I, I]", (json_int_t)files[k]->device,
+                                                   (json_int_t)files[k]->inode,
+                                                   (json_int_t)files[k]->bytes,
+                                                   (json_int_t)files[k]->mtime_ns));
+        }
+    }
+    return state;
+}
+
+static bool start_changed(const void *ctx)
+{
+    const struct failed_start *failed = ctx;
+    char error[DMN_CONFIG_ERROR_MAX];
+    struct dmn_config *config = NULL;
+    json_auto_t *state = NULL;
+
+    if (dmn_config_from_args(failed->args, failed->state_dir, error, &config) < 0) {
+        return !failed->error || strcmp(error, failed->error) != 0;
+    }
+    state = failed->error ? NULL : start_state(config);
+    dmn_config_free(config);
+    return failed->error || !json_equal(state, failed->state);
+}
+
 /* @in: owned from now on. */
-static int serve(const struct dmn_args *args, struct dmn_config *config,
+static int serve(const struct dmn_args *args, const char *state_dir, struct dmn_config *config,
                  const struct krn_blas_status *blas, struct dmn_inherited in)
 {
     struct dmn_daemon *d = calloc(1, sizeof(*d));
     struct dmn_inherited waiting = dmn_inherited_copy(&in); /* for who waits if it fails */
+    json_auto_t *state = start_state(config);
     const char *failure = dmn_log_startup_failure();
     int status, error;
 
@@ -35,6 +85,8 @@ static int serve(const struct dmn_args *args, struct dmn_config *config,
     status = dmn_daemon_init(d, args, config, in);
     if (status == 0) {
         dmn_inherited_close(&waiting);
+        json_decref(state);
+        state = NULL;
         dmn_daemon_run(d);
     }
     status = d->asked_to_stop ? DMN_EXIT_OK : status;
@@ -43,27 +95,12 @@ static int serve(const struct dmn_args *args, struct dmn_config *config,
     if (status == 0) {
         dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_STOPPED}, "stopped");
     } else {
-        dmn_refuse_start(&waiting, failure[0] ? failure : "journalctl -u piped says why", NULL,
-                         NULL);
+        dmn_refuse_start(&waiting, failure[0] ? failure : "journalctl -u piped says why",
+                         status == DMN_EXIT_CONFIG ? start_changed : NULL,
+                         &(struct failed_start){args, state_dir, NULL, state});
         dmn_inherited_close(&waiting);
     }
     return status ? status : error ? DMN_EXIT_FAILED : DMN_EXIT_OK;
-}
-
-struct bad_configuration {
-    const struct dmn_args *args;
-    const char *state_dir, *error;
-};
-
-static bool configuration_changed(const void *ctx)
-{
-    const struct bad_configuration *bad = ctx;
-    char error[DMN_CONFIG_ERROR_MAX];
-    struct dmn_config *config = NULL;
-    bool good = dmn_config_from_args(bad->args, bad->state_dir, error, &config) == 0;
-
-    dmn_config_free(config);
-    return good || strcmp(error, bad->error) != 0;
 }
 
 #define WRONG_OPTIONS "wrong options in ExecStart= of the unit; journalctl -u piped says which"
@@ -124,13 +161,13 @@ int main(int argc, char **argv)
     state_dir = dmn_state_dir(args.state_dir, true);
     if (dmn_config_from_args(&args, state_dir, error, &config) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED}, "%s", error);
-        dmn_refuse_start(&in, error, configuration_changed,
-                         &(struct bad_configuration){&args, state_dir, error});
+        dmn_refuse_start(&in, error, start_changed,
+                         &(struct failed_start){&args, state_dir, error, NULL});
         dmn_inherited_close(&in);
         return DMN_EXIT_CONFIG;
     }
     if (!args.verbose) {
         dmn_log_level(LOG_ERR + (int)dmn_config_int(config, DMN_KEY_LOG_LEVEL));
     }
-    return serve(&args, config, &blas, in);
+    return serve(&args, state_dir, config, &blas, in);
 }

@@ -4,6 +4,7 @@
 it again and again."""
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -84,6 +85,22 @@ def the_first_client_after_the_mending_starts_it():
         m.d.write_config(GOOD)
         code, said = run(m, PIPECTL, "bench", "--frames", "1")
         equal(code, 0, said)
+
+
+def a_mended_model_is_noticed_at_once():
+    """While the start that could not load it still answers."""
+    with Manager(Daemon(config=BAD)) as m:
+        path = os.path.join(m.d.temp, "net.onnx")
+        m.d.write_config({"models": [{"name": "net", "path": path}]})
+        code, said = run(m, PIPECTL, "status")
+        check(code == 3 and STARTS + "no model could be loaded; net: " in said and "No such file" in said, said)
+        with open(path, "wb") as f:
+            f.write(b"no network")
+        code, said = run(m, PIPECTL, "status")
+        check(code == 3 and STARTS + "no model could be loaded; net: " in said and "No such file" not in said, said)
+        shutil.copy(DIGITS, path)
+        code, said = run(m, PIPECTL, "status")
+        equal((code, m.starts), (0, 3), said)
 
 
 def starts_that_fail_early_say_it():
@@ -243,5 +260,5 @@ def link_says_it():
 
 if __name__ == "__main__":
     main([pipectl_says_it, clients_that_ask_again_and_again_start_it_rarely, the_first_client_after_the_mending_starts_it,
-          starts_that_fail_early_say_it, who_is_connected_says_it_and_waits, python_says_it, gstreamer_says_it, http_says_it,
-          http_says_it_when_it_was_connected, link_says_it])
+          a_mended_model_is_noticed_at_once, starts_that_fail_early_say_it, who_is_connected_says_it_and_waits, python_says_it,
+          gstreamer_says_it, http_says_it, http_says_it_when_it_was_connected, link_says_it])
