@@ -45,7 +45,10 @@ static int add_stand_in(char *ret_error, struct dmn_config *c)
         !dmn_config_find_model(c, STAND_IN)) {
         error = dmn_config_add_model(c, STAND_IN, path, "", ret_error);
         if (!error) {
-            dmn_config_find_model(c, STAND_IN)->stand_in = true;
+            struct dmn_config_model *m = dmn_config_find_model(c, STAND_IN);
+
+            m->stand_in = true;
+            m->origin = DMN_ORIGIN_DEFAULT;
         }
     }
     return error;

@@ -72,16 +72,18 @@ static void note_members(struct ctl_table *t, const json_t *row)
     json_t *v;
     char line[4096], cell[1024];
     const char *key;
+    const char *gap = ":";
     size_t used;
 
-    used = (size_t)snprintf(line, sizeof(line), "%s of %s:", ctl_text(row, "key"),
+    used = (size_t)snprintf(line, sizeof(line), "%s of %s", ctl_text(row, "key"),
                             ctl_text(row, "origin"));
     json_object_foreach(json_object_get(row, "value"), key, v)
     {
         if (used < sizeof(line) && !(json_is_string(v) && !json_string_length(v))) {
             used +=
-                (size_t)snprintf(line + used, sizeof(line) - used, " %s %s", key,
+                (size_t)snprintf(line + used, sizeof(line) - used, "%s %s %s", gap, key,
                                  ctl_any(json_object_get(row, "value"), key, cell, sizeof(cell)));
+            gap = ",";
         }
     }
     ctl_table_note(t, 0, "%s", line);

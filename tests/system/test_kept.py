@@ -239,6 +239,7 @@ def a_saved_model_adds_to_what_is_served():
 
     with Daemon() as d:
         equal(served(d), {"digits": True})
+        equal([row["origin"] for row in d.call("Config")["config"] if row["key"] == "models[0]"], ["default"])
         d.pipectl("models", "load", "one", DIGITS)  # saved below, while it is loaded
         for saved in ({"one": True, "two": False}, {"two": True}):
             if "one" in saved:
