@@ -122,6 +122,12 @@ static inline const char *cli_wrong_of(const struct cli_command *command, int go
     return cli_wrong_option(options, got, argv, ret);
 }
 
+/** cli_print_entry() - prints "  NAME    what it is", wrapped. */
+static inline void cli_print_entry(FILE *to, const char *name, const char *what)
+{
+    cli_print_wrapped(to, what, fprintf(to, "  %-20s ", name), 23);
+}
+
 /** cli_print_help() - prints usage, what the command does, and one line per option. */
 static inline void cli_print_help(FILE *to, const struct cli_program *program,
                                   const struct cli_command *command)
@@ -133,7 +139,7 @@ static inline void cli_print_help(FILE *to, const struct cli_program *program,
 
         snprintf(text, sizeof(text), "%s--%s%s%s", o->letter ? letter : "", o->name,
                  o->value ? " " : "", o->value ? o->value : "");
-        fprintf(to, "  %-20s %s\n", text, o->help);
+        cli_print_entry(to, text, o->help);
     }
 }
 

@@ -232,7 +232,12 @@ bool ctl_print_help(FILE *to, const char *command)
     }
     cli_print_help(to, &ctl_program, c);
     if (c->options == RETUNE) {
-        fputs("\nsearches:\n" SEARCH_HELP, to);
+        static const char *const searches[][2] = {SEARCH_HELP};
+
+        fputs("\nsearches:\n", to);
+        for (size_t i = 0; searches[i][0]; i++) {
+            cli_print_entry(to, searches[i][0], searches[i][1]);
+        }
     }
     return true;
 }

@@ -5,8 +5,7 @@
 
 #include <stdio.h>
 
-#define HELP(id, name, reads_costs, takes, what)                                                   \
-    printf("    \"  %-20s \" \"%s\\n\" \\\n", name, what);
+#define HELP(id, name, reads_costs, takes, what) printf("    {\"%s\", \"%s\"}, \\\n", name, what);
 
 int main(void)
 {
@@ -15,6 +14,6 @@ int main(void)
     puts("#define SEARCH_NAMES \"" TUN_SEARCH_NAMES "\"");
     puts("#define SEARCH_HELP \\");
     TUN_SEARCHES(HELP, HELP)
-    puts("    \"\"");
+    puts("    {0}");
     return 0;
 }
