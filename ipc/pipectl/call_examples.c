@@ -87,7 +87,7 @@ static int add_files(const char *folder, struct dirent **names, int found, int f
     for (int i = 0; i < found && rc == 0; i++) {
         char path[4096];
 
-        snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
+        snprintf(path, sizeof(path), "%s%s%s", folder, ctl_slash(folder), names[i]->d_name);
         rc = add_bytes(fd, path, &bytes);
         all += bytes;
         if (rc < 0) {

@@ -224,7 +224,7 @@ static bool add_folder(json_t *rows, const char *folder)
     for (int i = 0; i < n; i++) {
         char path[512];
 
-        snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
+        snprintf(path, sizeof(path), "%s%s%s", folder, ctl_slash(folder), names[i]->d_name);
         right = right && add_file(rows, path);
         free(names[i]);
     }

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -14,6 +15,14 @@ enum ctl_exit {
     CTL_UNREACHABLE = 3,
     CTL_DEGRADED = 4,
 };
+
+/** ctl_slash() - Return: what joins a folder and a name in it: "/", or "" where @folder ends so. */
+static inline const char *ctl_slash(const char *folder)
+{
+    size_t n = strlen(folder);
+
+    return n && folder[n - 1] == '/' ? "" : "/";
+}
 
 /** ctl_say() - prints a message on stderr, with the program's name and a newline. */
 void ctl_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -130,8 +130,9 @@ static int add_directory(struct infer *in, const char *path)
         base_autofree char *whole = NULL;
 
         if (rc == CTL_DONE) {
-            rc = asprintf(&whole, "%s/%s", path, entries[i]->d_name) < 0 ? out_of_memory()
-                                                                         : add_file(in, whole);
+            rc = asprintf(&whole, "%s%s%s", path, ctl_slash(path), entries[i]->d_name) < 0
+                     ? out_of_memory()
+                     : add_file(in, whole);
         }
         free(entries[i]);
     }

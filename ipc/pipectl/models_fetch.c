@@ -188,7 +188,8 @@ static void print(const struct ctl *ctl, const struct fetch *f)
     for (size_t k = 0; k < f->count; k++) {
         base_autofree char *path = NULL;
 
-        if (asprintf(&path, "%s/%s", f->asked->folder, f->items[k].name) >= 0) {
+        if (asprintf(&path, "%s%s%s", f->asked->folder, ctl_slash(f->asked->folder),
+                     f->items[k].name) >= 0) {
             json_array_append_new(files, json_text_path(path));
         }
     }
