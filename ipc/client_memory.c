@@ -120,8 +120,11 @@ int ipc_stream_allocate(struct piped_stream *s)
     slot = base_align_up(s->input_size, AREA_ALIGN) + base_align_up(s->output_size, AREA_ALIGN);
     count = s->slots_wanted ? s->slots_wanted : default_slots(info->credits, slot);
     if (!base_mul(slot, count, &s->memory_bytes) || s->memory_bytes > IPC_POOL_BYTES_MAX) {
-        return ipc_client_error(
-            -EINVAL, "%zu slots of %zu bytes exceed the memory limit of a stream", count, slot);
+        return ipc_client_error(-EINVAL,
+                                "%zu slots of %zu bytes are more than the %llu MiB of a stream, "
+                                "which no key raises; use "
+                                "fewer slots or smaller frames",
+                                count, slot, IPC_POOL_BYTES_MAX >> 20);
     }
     rc = s->inline_frames ? allocate_plain(s) : allocate_shared(s);
     if (rc < 0) {
