@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl board: this board's keys, and the list of the others. It works without a daemon. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base.h"
 #include "ipc/boards/link_report.h"
@@ -21,7 +23,10 @@ static int failed(const struct place *p, const char *what, int rc)
     if (rc > 0) {
         ctl_say("%s%s%s: %s", p->path, slash, what ? what : "", brd_sentence(rc));
     } else {
-        ctl_say("%s%s%s: %s", p->path, slash, what ? what : "", strerror(-rc));
+        ctl_say("%s%s%s: %s%s", p->path, slash, what ? what : "", strerror(-rc),
+                geteuid() != 0 && (rc == -EACCES || rc == -EPERM)
+                    ? "; only root and piped-link may use it: sudo pipectl board"
+                    : "");
     }
     return CTL_FAILED;
 }

@@ -116,6 +116,11 @@ def test_every_picture_format_gives_the_same_answer():
         check(abs(a["top"][0]["score"] - answers[0]["top"][0]["score"]) < 1e-3, a["top"][0], answers[0]["top"][0])
     equal(answers[0]["top"], answers[1]["top"])
     equal([a["top"] for a in good_json("infer", "--inline", pgm)], [answers[0]["top"]])
+    os.makedirs(path("folder"))
+    os.link(pgm, path("folder/a.pgm"))
+    equal([a["file"] for name in ("folder", "folder/") for a in good_json("infer", path(name))], 2 * [path("folder/a.pgm")])
+    bad(1, ["64 slots of ", " MiB of a stream, which no key raises; use fewer slots or smaller frames"],
+        "bench", "--inline", "--pixfmt", "rgb24", "--size", "8000x8000", "--in-flight", "64")
 
 
 def jpeg(grey):
@@ -442,6 +447,7 @@ def test_history_units_metrics_config():
     check( "%d advanced keys" % len(left_out) in text, text)
     check("advanced keys" not in whole, whole)
     check(text.index("\nlimits.user_weights ") < text.index("\nmodels[0] of "), "the models are not below the table", text)
+    check(re.search(r" models\[0\] of [^:]*: name \S+, path .+, latest no, boards off\b", " ".join(text.split())), text)
     widest = max(len(line) for line in whole.split("\nmodels[0] of ")[0].splitlines() if "/tmp" not in line)
     check(widest <= 80, "the table is too wide for a terminal", widest, whole)
     good("reload")
@@ -509,7 +515,9 @@ def test_help_and_page_agree():
         options = re.findall(r"\[(--[a-z-]+)", usage.split("--json] ")[1])
         for option in options:
             check(option in page[command], "pipectl(1) does not say what", command, option, "does")
-        equal(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", good(command, "--help"), flags=re.M), options, command)
+        shown = good(command, "--help")
+        equal(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", shown, flags=re.M), options, command)
+        equal([line for line in shown.splitlines() if len(line) > 80], [], "lines that a terminal wraps")
     check("shisha" in good("retune", "--help"), "the searches")
 
 
@@ -526,6 +534,20 @@ def test_metrics_and_state_files_are_documented():
     kept = [n for n in os.listdir(DAEMON.state_dir) if not n.endswith(".new")]
     check(kept, "the daemon kept nothing")
     equal([n for n in kept if not any(fnmatch.fnmatch(n, f) for f in files)], [], "state files that piped(8) lacks")
+
+
+def test_boards_need_root():
+    os.makedirs(path("private/mine"), mode=0o700)
+    os.chmod(path("private"), 0)
+    stranger = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
+    for args in (["list"], ["key"]):
+        try:
+            r = subprocess.run([PIPECTL, "board", "--state-dir", path("private/mine")] + args, capture_output=True, text=True,
+                               timeout=60, check=False, **stranger)
+        except PermissionError:
+            return "strangers cannot run " + PIPECTL
+        check(r.returncode == 1 and "Permission denied; only root and piped-link may use it: sudo pipectl board" in r.stderr, r)
+    return None
 
 
 def test_unreachable():
