@@ -37,13 +37,18 @@ static void culprits(const struct doctor *d, char *ret, size_t bytes)
 
 void doctor_shared_cores(struct doctor *d)
 {
-    char who[256], cpus[128], also[96] = "";
+    char who[256], cpus[128], also[96] = "", advice[DOCTOR_TEXT];
     const json_t *m;
     size_t i;
 
     double waited = doctor_waited(d, "cpu_some_total_us");
 
     culprits(d, who, sizeof(who));
+    snprintf(advice, sizeof(advice),
+             "Stop %s, or move them to other cores (taskset -p, CPUAffinity= or AllowedCPUs= of "
+             "their units), or keep the daemon on cores of its own (the key eps). A client on the "
+             "same cores counts, too.",
+             json_array_size(d->programs) ? "these programs" : "other programs there");
     if (waited >= 0) {
         snprintf(also, sizeof(also), "; tasks waited for a CPU for %.0f %% of the time",
                  100 * waited);
@@ -61,10 +66,7 @@ void doctor_shared_cores(struct doctor *d)
         if (!(taken >= TAKEN)) {
             continue;
         }
-        doctor_find(d, ctl_text(m, "name"), doctor_winnable(taken, s.busy),
-                    "Stop these programs, or move them to other cores (taskset -p, CPUAffinity= or "
-                    "AllowedCPUs= of their units), or keep the daemon on cores of its own (the key "
-                    "eps). A client on the same cores counts, too.",
+        doctor_find(d, ctl_text(m, "name"), doctor_winnable(taken, s.busy), advice,
                     "Cores are shared: for %.0f %% of the time that stage %s held a frame on %s, "
                     "its cores ran tasks of others%s.%s",
                     100 * taken, ctl_text(s.status, "units"),
