@@ -224,7 +224,7 @@ def test_wrong_usage():
 def test_unknown_names():
     bad(1, ["no network", "nowhere", "pipesim list"], "plan", "--model", "nowhere", "--platform", "host2")
     bad(1, ["no platform", "nowhere", "pipesim list"], "plan", "--model", "synth1", "--platform", "nowhere")
-    bad(1, ["cannot read", "./nowhere.onnx"], "plan", "--model", "./nowhere.onnx", "--platform", "host2")
+    bad(1, ["cannot read ./nowhere.onnx: No such file"], "plan", "--model", "./nowhere.onnx", "--platform", "host2")
     bad(1, ["no platform"], "plan", "--model", "synth1", "--platform", "")
     broken = write("broken.onnx", "not a model")
     bad(1, ["broken.onnx"], "plan", "--model", broken, "--platform", "host2")

@@ -2,6 +2,7 @@
 #include "tuner/pipesim/data_files.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base.h"
@@ -39,11 +40,12 @@ int psim_find(const struct psim_folders *f, const char *name, char ret_error[PSI
     const char *folder;
 
     if (strchr(name, '/') || base_ends_with(name, ".json") || base_ends_with(name, ".onnx")) {
+        errno = ENAMETOOLONG;
         if (snprintf(ret_path, PSIM_PATH_MAX, "%s", name) < (int)PSIM_PATH_MAX &&
             access(ret_path, R_OK) == 0) {
             return 0;
         }
-        snprintf(ret_error, PSIM_ERROR_MAX, "cannot read %.200s", name);
+        snprintf(ret_error, PSIM_ERROR_MAX, "cannot read %.200s: %s", name, strerror(errno));
         return -ENOENT;
     }
     for (size_t i = 0; *name && (folder = folder_at(f, i)); i++) {
