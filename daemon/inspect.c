@@ -100,9 +100,10 @@ static void print_costs(const struct mdl_inspection *in)
     size_t integers = mdl_integer_ops(m);
 
     shown_printf(
-        "%-12s%.1f million multiply-adds, %.1f MB of weights, %.1f MB of memory, %zu units%s%s\n",
+        "%-12s%.1f million multiply-adds, %.1f MB of weights, %.1f MB of memory, %zu unit%s%s%s\n",
         "a frame", m->macs / 1e6, (double)m->weight_bytes / 1e6, (double)m->arena_bytes / 1e6,
-        m->unit_count, in->example ? ", with " : "", in->example ? in->example : "");
+        m->unit_count, m->unit_count == 1 ? "" : "s", in->example ? ", with " : "",
+        in->example ? in->example : "");
     shown_printf("%-12s", "integers");
     if (integers) {
         printf("%zu of %zu operators\n", integers, m->op_count);
@@ -123,7 +124,7 @@ static void print_text(const struct mdl_inspection *in, const char *file, const 
     shown_printf("\n%-12sIR %lld, operator set %lld, by ", "format", (long long)in->ir_version,
                  (long long)in->opset);
     shown_text_print(in->producer[0] ? in->producer : "an unnamed producer");
-    putchar(' ');
+    shown_text_print(in->producer_version[0] ? " " : "");
     shown_text_print(in->producer_version);
     shown_printf("\n%-12s%zu, with %zu weights\n", "nodes", in->node_count, in->weight_count);
     print_ios("inputs", in->inputs, in->input_count);

@@ -93,7 +93,8 @@ void dmn_boards_report(struct dmn_boards *b, struct brd_link_report_all *r)
     }
     if (!b->report) {
         dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_BOARD},
-                     "piped-link reports %zu boards", r->board_count);
+                     "piped-link reports %zu board%s", r->board_count,
+                     r->board_count == 1 ? "" : "s");
     }
     see(b, r, base_now_ns());
     report(b, r);

@@ -371,8 +371,8 @@ bool web_call_fill(const struct web_call *c, const struct piped_stream_info *inf
         }
     }
     if (c->input_count != info->input_count) {
-        web_fail(r, 400, "the model has %u inputs, the request %zu", info->input_count,
-                 c->input_count);
+        web_fail(r, 400, "the model has %u input%s, the request %zu", info->input_count,
+                 info->input_count == 1 ? "" : "s", c->input_count);
         return false;
     }
     return true;

@@ -423,7 +423,7 @@ def errors_have_codes_and_reasons():
                 (400, "is INT32; the model takes FP32", h.infer("digits", {"inputs": [tensor(raw, datatype="INT32")]})),
                 (400, "has no such input", h.infer("digits", {"inputs": [tensor(raw, name="x")]})),
                 (400, "comes twice", h.infer("digits", {"inputs": [good, good]})),
-                (400, "has 1 inputs, the request 0", h.infer("digits", {"inputs": []})),
+                (400, "has 1 input, the request 0", h.infer("digits", {"inputs": []})),
                 (400, "it has 2 values, the shape 256", h.infer("digits", {"inputs": [tensor(raw, data=[1, 2])]})),
                 (400, "more values", h.infer("digits", {"inputs": [tensor(raw, data=[0] * 257)]})),
                 (400, "nesting", h.infer("digits", {"inputs": [tensor(raw, data=[[0] * 256])]})),

@@ -91,7 +91,7 @@ def inspect_tells_what_a_file_is():
     check("operator Bogus is not supported" in j["reasons"][0]["why"] and j["reason_count"] == 2, j)
     equal((j["can_be_served"], j["producer"], j["compiled"]), (False, "tester", None))
     text, _ = inspect(path, expect=1)
-    check("unsupported Bogus: node a\n" in text and "unsupported Wrong: node y\n" in text, text)
+    check(", by tester\n" in text and "unsupported Bogus: node a\n" in text and "unsupported Wrong: node y\n" in text, text)
     write(path, [onnx.node("Relu", ["x", "x"], "a"), onnx.node("Transpose", ["x"], "b", perm=[0, 2]),
                  onnx.node("Bogus", ["x"], "c"), onnx.node("Sum", ["a", "b", "c"], "y")],
           [value("x", F32, ["batch", 4])], [value("y", F32, [1, 4])])
