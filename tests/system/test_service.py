@@ -292,7 +292,7 @@ def dropins_override_in_order():
         equal(config["spin_us"]["origin"], path + ".d/20.json:1")
         equal(config["drain_ms"]["origin"], path + ":1")
         equal(config["pin"]["origin"], "default")
-        equal(config["models[0]"]["origin"], "command line")
+        equal(config["models[0]"]["origin"], "default")
     shutil.rmtree(temp)
 
 
