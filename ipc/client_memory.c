@@ -122,8 +122,7 @@ int ipc_stream_allocate(struct piped_stream *s)
     if (!base_mul(slot, count, &s->memory_bytes) || s->memory_bytes > IPC_POOL_BYTES_MAX) {
         return ipc_client_error(-EINVAL,
                                 "%zu slots of %zu bytes are more than the %llu MiB of a stream, "
-                                "which no key raises; use "
-                                "fewer slots or smaller frames",
+                                "which no key raises; use fewer slots or smaller frames",
                                 count, slot, IPC_POOL_BYTES_MAX >> 20);
     }
     rc = s->inline_frames ? allocate_plain(s) : allocate_shared(s);
