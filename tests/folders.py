@@ -40,15 +40,17 @@ def run(command, log=None, env=None, timeout=None):
 
 def running():
     """Return: command lines of what this run's commands have started: the tests, while meson runs them."""
+    def read(pid, name):
+        try:
+            with open("/proc/%s/%s" % (pid, name), encoding="utf-8", errors="replace") as f:
+                return f.read()
+        except OSError:  # it has ended, or this kernel does not list children
+            return ""
+
     def children(pid):
-        with open("/proc/%s/task/%s/children" % (pid, pid), encoding="ascii") as f:
-            return f.read().split()
-    lines = []
-    for command in children(os.getpid()):
-        for pid in children(command):
-            with open("/proc/%s/cmdline" % pid, encoding="utf-8", errors="replace") as f:
-                lines.append(f.read().replace("\0", " "))
-    return "\n".join(lines)
+        return read(pid, "task/%s/children" % pid).split()
+    return "\n".join(read(test, "cmdline").replace("\0", " ") for command in children(os.getpid())
+                     for test in children(command))
 
 
 def tail(path, lines=TAIL_LINES):
