@@ -17,13 +17,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 from cases import Failure, check
-from daemon import BUILD, HEARTBEAT, PIPECTL, Daemon
+from daemon import BUILD, HEARTBEAT, PIPECTL, Daemon, until
 from groups import Group
 from network import Network
-from program import LIMIT_S, SLOW, TAIL, Program, dies_with_parent
+from program import SLOW, TAIL, Program, dies_with_parent
 
 LINK = os.path.join(BUILD, "ipc", "link", "piped-link")
 CABLE = os.path.join(BUILD, "tests", "boards", "cable")
@@ -219,9 +218,7 @@ class Fleet:
         """Waits until these boards (all) see all others that run."""
         for name in names or self.names:
             board = self.boards[name]
-            end = time.monotonic() + LIMIT_S
-            while not all(link and link["up"] for link in board.links().values()):
-                check(time.monotonic() < end, name, "sees", board.links())
+            until(lambda board=board: all(link and link["up"] for link in board.links().values()), name, "sees all others")
 
     def program(self, command, board=None, name="client"):
         """Starts a program, in the namespace of a board but not in its control group; it ends with the fleet."""

@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "system"))
 import pyclient as pc  # noqa: E402
 import tiny_onnx  # noqa: E402
-from daemon import Varlink, VarlinkError, check  # noqa: E402
+from daemon import Varlink, VarlinkError, check, until  # noqa: E402
 
 LIMIT_S = 30.0 * float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
 SIDE = 16
@@ -218,9 +218,7 @@ SERVING = (frames, *QUESTIONS, trace, load, save, plan, mapping, reload, retune,
 def settle(d):
     """Nothing that a call began and nobody waits for any more goes on."""
     ask(d, ("CancelRetune", {}))
-    end = time.monotonic() + LIMIT_S
-    while ask(d, ("Status", {}))[0]["status"]["state"] != "serving":
-        check(time.monotonic() < end, "it never serves again")
+    until(lambda: ask(d, ("Status", {}))[0]["status"]["state"] == "serving", "serving")
 
 
 def tidy(d):

@@ -94,6 +94,15 @@ def no_paths_of_one_machine():
     none(found(text_files(), r"(?<![\w.])/(work|root|home/\w+|Users)/"), "paths of somebody's machine")
 
 
+def waits_have_an_end():
+    """A test that asks and asks ends by itself (until() of daemon.py): the limit of all its cases says nothing of this one."""
+    ends = re.compile(r"\b(recv|read|receive)\(|monotonic\(")
+    names = [n for n in code_files() if n.startswith("tests/") and n.endswith(".py")]
+    check(names, "no tests found")
+    none(["%s:%d: %s" % (n, i, line.strip()) for n in names for i, (line, body) in enumerate(zip(lines(n), lines(n)[1:]), 1)
+          if re.match(r"\s+while .*:$", line) and body.strip() == "pass" and not ends.search(line)], "waits without end")
+
+
 def libraries_do_not_speak():
     """Library code returns what happened; only daemon/, pipectl and pipesim print, log or exit."""
     names = [n for n in source.files(ROOT) if n.endswith(".c") and n.startswith(LIBRARIES)
@@ -174,5 +183,5 @@ def scripts_are_clean():
 
 
 main((files_are_of_one_sitting, lines_are_short, licence_comes_first, no_tabs_or_trailing_blanks,
-      files_end_with_a_newline, nothing_is_left_to_do, no_paths_of_one_machine, libraries_do_not_speak,
-      programs_have_standard_descriptors, terminals_get_no_raw_text, c_is_formatted, scripts_are_clean))
+      files_end_with_a_newline, nothing_is_left_to_do, no_paths_of_one_machine, waits_have_an_end,
+      libraries_do_not_speak, programs_have_standard_descriptors, terminals_get_no_raw_text, c_is_formatted, scripts_are_clean))

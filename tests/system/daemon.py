@@ -89,6 +89,14 @@ class Varlink:
         self.close()
 
 
+def until(condition, *text, limit_s=LIMIT_S):
+    """Asks for condition() over and over. Return: its first true value; fails with `text` after limit_s."""
+    end = time.monotonic() + limit_s
+    while not (value := condition()):
+        check(time.monotonic() < end, "it never came:", *text)
+    return value
+
+
 def wait_readable(limit_s, process, *files):
     """Until one of `files` is readable, the process, if there is one, has ended, or the time is over."""
     if process and process.poll() is not None:
@@ -202,6 +210,9 @@ class Daemon:
             if value or time.monotonic() > end:
                 return value
             self.wait_notify(lambda m: m.get("WATCHDOG") == "1", limit_s)
+
+    def wait_state(self, wanted):
+        until(lambda: self.status()["state"] == wanted, wanted)
 
     def read_notify(self):
         data, fds, _, _ = socket.recv_fds(self.notify, 8192, 8)

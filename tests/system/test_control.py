@@ -9,7 +9,7 @@ import struct
 import subprocess
 
 import pyclient
-from daemon import DIGITS, LIMIT_S, PIPECTL, ROOT, Daemon, Failure, VarlinkError, check, equal, main
+from daemon import DIGITS, LIMIT_S, PIPECTL, ROOT, Daemon, Failure, VarlinkError, check, equal, main, until
 from surroundings import as_user, needs
 
 STATUS_KEYS = {"state", "version", "uptime_s", "models", "eps", "sensors"}
@@ -205,8 +205,7 @@ def retune_under_traffic():
 def two_retunes_at_once():
     with Daemon(config={"planner": {"frames": 10000, "measure_ms": 300}}) as d, d.connect() as v:
         v.send("io.piped.Retune")
-        while d.status()["state"] != "tuning":
-            pass
+        d.wait_state("tuning")
         plan = d.call("GetPlan")["plan"]
         fails(d, "Busy", "Retune")
         fails(d, "Busy", "SetPlan", {"plan": plan})
@@ -328,8 +327,7 @@ def an_answer_during_a_reload_does_not_run_the_next_call():
     with Daemon(config=config) as d, d.connect() as v:
         v.send("io.piped.Retune", {"model": "a"})
         v.send("io.piped.Unload", {"name": "b"})
-        while d.status()["state"] != "tuning":
-            pass
+        d.wait_state("tuning")
         d.write_config(dict(config, models=[{"name": "c", "path": DIGITS}]))
         d.call("Reload")
         for error in ("io.piped.Busy", "io.piped.NotFound"):
@@ -368,17 +366,14 @@ def clients_that_leave_while_waiting():
     with Daemon(config={"planner": {"frames": 10000, "measure_ms": 200}}) as d:
         v = d.connect()
         v.send("io.piped.Retune")
-        while d.status()["state"] != "tuning":
-            pass
+        d.wait_state("tuning")
         v.close()
-        while d.status()["state"] == "tuning":
-            pass
+        d.wait_state("serving")
         v = d.connect()
         v.send("io.piped.Load", {"name": "two", "path": DIGITS})
         v.send("io.piped.Subscribe", more=True)
         v.close()
-        while len(d.call("Models")["models"]) < 2:
-            pass
+        until(lambda: len(d.call("Models")["models"]) == 2 or "its client has gone" in d.log(), "the end of a load")
 
 
 def too_many_connections():

@@ -15,7 +15,7 @@ import threading
 
 import pyclient as pc
 import tiny_onnx
-from daemon import DIGITS, HEARTBEAT, Daemon, VarlinkError, check, equal, main
+from daemon import DIGITS, HEARTBEAT, Daemon, VarlinkError, check, equal, main, until
 from surroundings import needs
 
 # some milliseconds a frame, on one core
@@ -331,9 +331,7 @@ def inline_memory_is_shared():
         results = [streams[0].result() for _ in range(2)]
         equal((results[1].frame, results[0].status), (second, "ok"))
         connections[0].close()
-        wait = pc.now_ns() + 60 * 10**9
-        while streams[2].infer(picture(3000, 3000)).status != "ok":
-            check(pc.now_ns() < wait, "a connection that ended keeps its memory")
+        until(lambda: streams[2].infer(picture(3000, 3000)).status == "ok", "the memory of a connection that ended")
         for c in connections[1:]:
             c.close()
 

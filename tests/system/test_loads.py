@@ -12,7 +12,7 @@ import struct
 import subprocess
 
 import tiny_onnx as onnx
-from daemon import DIGITS, HEARTBEAT, PIPECTL, Daemon, VarlinkError, check, equal, main, run_piped
+from daemon import DIGITS, HEARTBEAT, PIPECTL, Daemon, VarlinkError, check, equal, main, run_piped, until
 
 F32, I64 = 1, 7
 MEASURES = {"kernels": {"measure_ms": 100}}  # as an installed daemon does
@@ -264,8 +264,8 @@ def a_stop_during_the_first_load():
         try:
             d.models = {"slow": write_slow(d.temp)}
             d.start(wait=False)
-            while not os.listdir(d.state_dir):  # taken just before the first load
-                check(d.process.poll() is None, d.log())
+            until(lambda: os.listdir(d.state_dir) or d.process.poll() is not None, "the first load")  # taken just before it
+            check(d.process.poll() is None, d.log())
             d.signal(number)
             d.wait_exit()
             check("READY=1" not in str(d.messages), d.messages)

@@ -93,8 +93,7 @@ def test_retune_without_waiting_and_its_end():
     bad(1, ["Busy"], "retune", "--model", "net")
     bad(1, ["Busy", "retune"], "profile")
     equal(good_json("retune", "--cancel", "--model", "net"), {"cancelled": True})
-    while good_json("status")["state"] == "tuning":
-        pass
+    DAEMON.wait_state("serving")
     equal(good_json("history", "--model", "net")[-1]["outcome"], "cancelled")
 
 
@@ -102,8 +101,7 @@ def test_interrupt_ends_the_search():
     command = [PIPECTL, "--socket", DAEMON.control_path, "--json", "retune", "--model", "net", "--algorithm", "random",
                "--trials", "1000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
-        while good_json("status")["state"] != "tuning":
-            pass
+        DAEMON.wait_state("tuning")
         p.send_signal(signal.SIGINT)
         out, err = p.communicate(timeout=60)
     has(err, "ending the search")

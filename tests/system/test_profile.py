@@ -67,8 +67,7 @@ def frames_are_served_meanwhile():
         frame = b"\0" * s.input_bytes
         wanted = s.infer(frame).output
         v.send("io.piped.Profile", {"ms": 1})
-        while d.status()["state"] != "tuning":
-            pass
+        d.wait_state("tuning")
         for _ in range(50):
             r = s.infer(frame)
             equal((r.status, r.output), ("ok", wanted))
@@ -78,8 +77,7 @@ def frames_are_served_meanwhile():
 def one_at_a_time():
     with Daemon(config=EPS) as d, d.connect() as v:
         v.send("io.piped.Profile", {"ms": 600000})
-        while d.status()["state"] != "tuning":
-            pass
+        d.wait_state("tuning")
         check("profiling" in refused(d, "io.piped.Busy")["why"])
         check("profiling is in progress" in refused(d, "io.piped.Busy", method="Retune")["why"])
         for ms in (0, -1, 600001):
@@ -157,8 +155,7 @@ def several_models_and_a_retune():
     with Daemon(config=dict(EPS, planner={"frames": 10000, "measure_ms": 60000}), models={"a": DIGITS}) as d:
         with d.connect() as v:
             v.send("io.piped.Retune", {"model": "a"})
-            while d.status()["state"] != "tuning":
-                pass
+            d.wait_state("tuning")
             check("retune" in refused(d, "io.piped.Busy")["why"])
 
 

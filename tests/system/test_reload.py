@@ -160,14 +160,12 @@ def reload_sets_a_plan_that_a_retune_held_back():
     with Daemon(config=config) as d, d.connect() as v:
         plan = "0-%d@%s" % (d.status()["models"][0]["units"] - 1, d.status()["eps"][0]["name"])
         v.send("io.piped.Retune")
-        while d.status()["state"] != "tuning":
-            pass
+        d.wait_state("tuning")
         d.write_config(dict(config, models=[dict(model, plan=plan)]))
         d.call("Reload")
         check("reload again" in d.log(), d.log())
         v.receive()
-        while d.status()["state"] == "tuning":
-            pass
+        d.wait_state("serving")
         d.call("SetPlan", {"plan": "0-1@{0}|2-{1}@{0}".format(plan.split("@")[1], plan.split("-")[1].split("@")[0])})
         d.call("Reload")
         equal(d.call("GetPlan")["plan"], plan)

@@ -11,7 +11,7 @@ import subprocess
 import threading
 
 import pyclient
-from daemon import BUILD, Daemon, VarlinkError, check, equal, main
+from daemon import BUILD, Daemon, VarlinkError, check, equal, main, until
 from searches import ALGORITHMS, QUICK, SHARE, SYNTH, Client, fails, good_event, serving
 
 
@@ -54,8 +54,7 @@ def network_description_under_bench():
         result = {}
         t = threading.Thread(target=lambda: result.update(d.pipectl("bench", "--seconds", "3", "--verify")))
         t.start()
-        while d.status()["models"][0]["frames"]["answered"] == 0 and t.is_alive():
-            pass
+        until(lambda: d.status()["models"][0]["frames"]["answered"] or not t.is_alive(), "a frame of bench")
         for name in ("exact", "shisha"):
             good_event(d, d.call("Retune", {"algorithm": name, "trials": 4})["event"])
         t.join()
@@ -197,8 +196,7 @@ def explained_without_frames():
                 check(e["measured_at"] <= event["at"], e["measured_at"], event["at"])
         check(went_back > 0, "no search ended elsewhere")
         client = Client(d)
-        while client.answered < 50 and not client.error:
-            pass
+        until(lambda: client.answered >= 50 or client.error, "50 frames")
         equal(d.call("PlanExplain")["explanation"]["measured_at"], None)
         client.end()
 
@@ -256,8 +254,7 @@ def low_load_is_not_taken_for_the_plan():
 
         t = threading.Thread(target=trickle)
         t.start()
-        while sent[0] < 5:
-            pass
+        until(lambda: sent[0] >= 5, "five frames")
         event = d.call("Retune", {"algorithm": "shisha", "trials": 1})["event"]
         stop.set()
         t.join()

@@ -28,8 +28,7 @@ def without_waiting():
         fails(d, "Busy", "Retune", {"wait": False})
         fails(d, "Busy", "SetPlan", {"plan": d.call("GetPlan")["plan"]})
         equal(d.call("CancelRetune"), {"cancelled": True})
-        while d.status()["state"] == "tuning":
-            pass
+        d.wait_state("serving")
         event = d.call("History", {"limit": 1})["events"][0]
         equal((event["outcome"], event["plan_after"]), ("cancelled", event["plan_before"]))
         equal(d.call("CancelRetune"), {"cancelled": False})
@@ -76,8 +75,7 @@ def ended_by_its_time():
 def unloaded_meanwhile():
     with Daemon(models={"a": DIGITS, "b": DIGITS}, config=FOREVER) as d, d.connect() as v:
         v.send("io.piped.Retune", {"model": "b"})
-        while d.status()["state"] != "tuning":
-            pass
+        d.wait_state("tuning")
         equal(d.call("Unload", {"name": "b"}), {})
         try:
             raise AssertionError(v.receive())
@@ -97,8 +95,7 @@ def stopped_meanwhile():
         with d, d.connect() as v:
             client = Client(d)
             v.send("io.piped.Retune", {"algorithm": name})
-            while d.status()["state"] != "tuning":
-                pass
+            d.wait_state("tuning")
             d.signal(SIGTERM)
             try:
                 v.receive()
@@ -115,11 +112,9 @@ def a_caller_that_leaves():
         for parameters in ({"algorithm": "exhaustive", "trials": 3}, {"trials": 2}):
             v = d.connect()
             v.send("io.piped.Retune", parameters)
-            while d.status()["state"] != "tuning":
-                pass
+            d.wait_state("tuning")
             v.close()
-            while d.status()["state"] == "tuning":
-                pass
+            d.wait_state("serving")
             event = d.call("History", {"limit": 1})["events"][0]
             good_event(d, event)
             check(1 <= event["trial_count"] <= parameters["trials"], event)
@@ -201,8 +196,7 @@ def whatever_comes_meanwhile():
                 answered(waiting.pop(0))
         for v in waiting:
             answered(v)
-        while d.status()["state"] == "tuning":
-            pass
+        d.wait_state("serving")
         client.end()
         for event in d.call("History")["events"]:
             equal(event["lost"], 0, event)

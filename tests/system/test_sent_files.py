@@ -10,11 +10,10 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 
 import pyclient as pc
 import tiny_onnx
-from daemon import BUILD, DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, Daemon, VarlinkError, check, equal, main
+from daemon import BUILD, DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, Daemon, VarlinkError, check, equal, main, until
 from surroundings import as_user, lacking, tried
 
 SERVER, ADMIN = 4000001, 4000002  # users that are in no database
@@ -297,10 +296,7 @@ def still_serves(d):
     """And files of a model that is unloaded go, a moment later."""
     with pc.Connection(d.frames_path) as c:
         equal(pc.Stream(c, pixfmt=pc.GRAY8, image=(8, 8)).infer(bytes(64)).status, "ok")
-    end = time.monotonic() + LIMIT_S
-    while kept_files(d) and time.monotonic() < end:
-        pass
-    equal(kept_files(d), [])
+    until(lambda: not kept_files(d), "the end of its files")
 
 
 def bad_names_are_refused():

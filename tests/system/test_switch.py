@@ -15,7 +15,7 @@ import time
 
 import pyclient
 import tiny_onnx
-from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
+from daemon import DIGITS, Daemon, VarlinkError, check, equal, main, until
 
 LONG = "--long" in sys.argv
 SECONDS = 30 if LONG else 4
@@ -369,8 +369,7 @@ def dying_clients_leave_nothing_behind():
                 s.submit(frame)
             c.close()
             s.free()
-        while d.status()["clients"] or d.status()["models"][0]["in_flight"]:
-            pass
+        until(lambda: not d.status()["clients"] and not d.status()["models"][0]["in_flight"], "the end of all frames")
         equal(d.status()["models"][0]["waiting"], 0)
 
 
