@@ -159,8 +159,7 @@ static bool read_lines(const struct lnk_message *m, struct lines *ret)
         line[n].text[bytes] = 0;
         at += bytes + 1;
     }
-    ret->of.plain = n == 1;
-    return ret->of.content[0] && at > end && n != 2 && brd_is_shown(ret->of.primitives) &&
+    return ret->of.content[0] && at > end && n > 2 && brd_is_shown(ret->of.primitives) &&
            brd_is_shown(ret->of.preprocess);
 }
 
@@ -198,14 +197,13 @@ static const char *read_neighbours(const struct link *l, const struct lnk_plan *
     return NULL;
 }
 
-static struct hop_place *find_place(struct hops *h, size_t head, const struct lnk_plan *m,
-                                    bool plain)
+static struct hop_place *find_place(struct hops *h, size_t head, const struct lnk_plan *m)
 {
     for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
         struct hop_place *p = &h->place[i];
 
-        if (p->number && p->head == head && p->stream == m->stream && p->plain == plain &&
-            (plain || (p->epoch == m->epoch && p->hop == m->hop))) {
+        if (p->number && p->head == head && p->stream == m->stream && p->epoch == m->epoch &&
+            p->hop == m->hop) {
             return p;
         }
     }
@@ -259,18 +257,16 @@ void hop_plan(struct link *l, size_t head, const struct lnk_message *m)
         return;
     }
     made.last = m->plan.hop + 1u == m->plan.hop_count;
-    made.plain = lines->of.plain;
     memcpy(made.border, m->plan.border, sizeof(made.border));
-    p = find_place(l->hops, head, &m->plan, lines->of.plain);
+    p = find_place(l->hops, head, &m->plan);
     if (p && strcmp(p->segment->of.content, lines->of.content) == 0) {
-        p->epoch = m->plan.epoch; /* a plain one goes on */
         offer(l, p);
         return;
     }
     if (p) {
         end_place(p);
     }
-    why = lines->of.plain ? NULL : read_neighbours(l, &m->plan, lines->hops, &made);
+    why = read_neighbours(l, &m->plan, lines->hops, &made);
     p = why ? NULL : free_place(l->hops);
     if (p) {
         made.segment = segment_hold(l, head, m, &lines->of);

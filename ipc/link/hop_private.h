@@ -19,7 +19,7 @@ struct hop_place {
     size_t head;
     uint32_t stream, epoch;
     uint16_t hop;
-    bool last, plain;
+    bool last;
     uint32_t from;                  /* bits of boards that send to it; hop 0: the head does */
     enum brd_encoding takes, sends; /* of borders: the hop before, and this one */
     uint8_t border[LNK_HASH_BYTES]; /* as the head cuts the model; zeros: unknown */

@@ -5,8 +5,8 @@
  * links.c greets boards, measures links and reports on them. hop.c computes frames by segments of
  * the daemon here (segments.c) and sends them on; route.c is the head of this board's own models;
  * talk.c tells the daemon how boards and routes are, and hears routes; own_state.c is what this
- * board says of itself. relay.c sends frames from stdin to other boards; fetch.h moves weights. One
- * loop (main.c), whose thread owns all this; a second one reads and writes files (jobs.h).
+ * board says of itself; fetch.h moves weights. One loop (main.c), whose thread owns all this; a
+ * second one reads and writes files (jobs.h).
  *
  * A board is a peer's index in the list, or LINK_SELF. link_put() to LINK_SELF is a call.
  */
@@ -27,7 +27,6 @@
 
 struct fetch;
 struct front;
-struct relay;
 struct segments;
 struct hops;
 struct heads;
@@ -56,7 +55,7 @@ struct link_peer {
     struct brd_state state; /* what it says of itself; all zeros: nothing yet */
 };
 struct link {
-    /* A valid message for routes, hops or the relay: of another board, or of this one to itself. */
+    /* A valid message for routes or hops: of another board, or of this one to itself. */
     void (*take)(struct link *l, size_t board, const struct lnk_message *m,
                  const struct lnk_bytes *part);
     struct lnk_transport *transport; /* owned */
@@ -71,15 +70,14 @@ struct link {
     bool daemon_silent;        /* it is there, but has not answered for some seconds */
     struct segments *segments; /* owned, as all below */
     struct hops *hops;
-    struct fetch *fetch;         /* NULL: this is a relay */
-    struct heads *heads;         /* NULL: this is a relay */
-    struct own_state *own_state; /* NULL: this is a relay */
-    struct talk *talk;           /* NULL: this is a relay */
-    struct front *front;         /* NULL: nothing is spread from here */
-    struct relay *relay;         /* NULL: this is no relay */
-    const char *report_folder;   /* NULL: it does not write links.json */
-    uint64_t report_ns;          /* the next links.json is due then; 0: now */
-    bool news;                   /* the daemon shall hear of a change at once */
+    struct fetch *fetch;
+    struct heads *heads;
+    struct own_state *own_state;
+    struct talk *talk;
+    struct front *front;       /* NULL: nothing is spread from here */
+    const char *report_folder; /* NULL: it does not write links.json */
+    uint64_t report_ns;        /* the next links.json is due then; 0: now */
+    bool news;                 /* the daemon shall hear of a change at once */
 };
 
 /* link_out.c */
@@ -115,21 +113,3 @@ void links_take(struct link *l, size_t board, const struct lnk_message *m,
                 const struct lnk_bytes *part);
 /** links_tick() - sends pings that are due, and reports. */
 void links_tick(struct link *l, uint64_t now_ns);
-
-/* relay.c */
-/** relay_new() - @model: as the other boards' daemons have it; @to: their names with commas, NULL:
- * all; @shape: of the f32 input, such as 1x3x224x224. Return: 0; -EINVAL, said in @ret_error. */
-int relay_new(struct link *l, const char *model, const char *to, const char *shape,
-              struct relay **ret, char ret_error[256]);
-struct relay *relay_free(struct relay *r);
-void relay_joined(struct relay *r, size_t peer);
-void relay_gone(struct relay *r, size_t peer);
-void relay_credit(struct relay *r, size_t peer, const struct lnk_credit *c);
-void relay_answer(struct relay *r, size_t peer, const struct lnk_message *m,
-                  const struct lnk_bytes *part);
-void relay_error(struct relay *r, size_t peer, const struct lnk_message *m);
-/** relay_wants_input() - is there room for another frame, and more to read? */
-bool relay_wants_input(const struct relay *r);
-void relay_input(struct relay *r);
-/** relay_go() - sends what is due, writes what is answered. Return: false: all is done. */
-bool relay_go(struct relay *r, uint64_t now_ns);

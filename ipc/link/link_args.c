@@ -15,24 +15,20 @@
 
 static void help(FILE *to)
 {
-    fputs(
-        "usage: piped-link [OPTIONS]\n\n"
-        "Computes frames with other boards, by the daemons there and here. See piped-link(8).\n\n"
-        "  --listen ADDRESS    IP or IP:PORT; default 0.0.0.0:8474\n"
-        "  --state-dir DIR     keys and boards of pipectl board; default " BRD_FOLDER "\n"
-        "  --runtime-dir DIR   reports of links; default " BRD_RUNTIME_FOLDER ", if it is there\n"
-        "  --name NAME         of this board, for the others' logs; default: the host's\n"
-        "  --socket PATH       the daemon's frames socket\n"
-        "  --control PATH      the daemon's control socket; default: control.sock beside that\n"
-        "  --models DIR        look there for files of models, IDENTITY.onnx\n"
-        "  --store-mb MB       most that parts of other boards' models may take; default: the "
-        "disk\n"
-        "  --unused-s SECONDS  unload segments that nobody uses so long; default 30\n"
-        "  --trusted-wire      do not encrypt; other boards must do the same\n"
-        "  --relay MODEL       send frames of stdin to other boards, write answers to stdout, end\n"
-        "  --to NAME,...       --relay: to these boards; default: all of the list\n"
-        "  --input SHAPE       --relay: of the f32 input, such as 1x3x224x224\n",
-        to);
+    fputs("usage: piped-link [OPTIONS]\n\n"
+          "Computes frames with other boards, by the daemons there and here. See piped-link(8).\n\n"
+          "  --listen ADDRESS    IP or IP:PORT; default 0.0.0.0:8474\n"
+          "  --state-dir DIR     keys and boards of pipectl board; default " BRD_FOLDER "\n"
+          "  --runtime-dir DIR   reports of links; default " BRD_RUNTIME_FOLDER ", if it is there\n"
+          "  --name NAME         of this board, for the others' logs; default: the host's\n"
+          "  --socket PATH       the daemon's frames socket\n"
+          "  --control PATH      the daemon's control socket; default: control.sock beside that\n"
+          "  --models DIR        look there for files of models, IDENTITY.onnx\n"
+          "  --store-mb MB       most that parts of other boards' models may take; default: the "
+          "disk\n"
+          "  --unused-s SECONDS  unload segments that nobody uses so long; default 30\n"
+          "  --trusted-wire      do not encrypt; other boards must do the same\n",
+          to);
 }
 
 static bool read_megabytes(const char *text, uint64_t *ret)
@@ -63,18 +59,22 @@ static bool read_seconds(const char *text, double *ret)
 
 int link_args_take(int argc, char **argv, struct link_args *ret)
 {
-    static const struct option options[] = {{"listen", 1, 0, 'l'},      {"state-dir", 1, 0, 'd'},
-                                            {"runtime-dir", 1, 0, 'u'}, {"name", 1, 0, 'n'},
-                                            {"socket", 1, 0, 's'},      {"trusted-wire", 0, 0, 'w'},
-                                            {"control", 1, 0, 'c'},     {"models", 1, 0, 'm'},
-                                            {"relay", 1, 0, 'r'},       {"to", 1, 0, 't'},
-                                            {"input", 1, 0, 'i'},       {"unused-s", 1, 0, 'k'},
-                                            {"store-mb", 1, 0, 'b'},    {"help", 0, 0, 'h'},
-                                            {"version", 0, 0, 'v'},     {0}};
+    static const struct option options[] = {{"listen", 1, 0, 'l'},
+                                            {"state-dir", 1, 0, 'd'},
+                                            {"runtime-dir", 1, 0, 'u'},
+                                            {"name", 1, 0, 'n'},
+                                            {"socket", 1, 0, 's'},
+                                            {"trusted-wire", 0, 0, 'w'},
+                                            {"control", 1, 0, 'c'},
+                                            {"models", 1, 0, 'm'},
+                                            {"unused-s", 1, 0, 'k'},
+                                            {"store-mb", 1, 0, 'b'},
+                                            {"help", 0, 0, 'h'},
+                                            {"version", 0, 0, 'v'},
+                                            {0}};
     int c;
 
-    *ret = (struct link_args){
-        .folder = BRD_FOLDER, .listen = "0.0.0.0", .input = "", .unused_s = UNUSED_S};
+    *ret = (struct link_args){.folder = BRD_FOLDER, .listen = "0.0.0.0", .unused_s = UNUSED_S};
     opterr = 0;
     while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
         const char **text = c == 'l'   ? &ret->listen
@@ -84,9 +84,6 @@ int link_args_take(int argc, char **argv, struct link_args *ret)
                             : c == 's' ? &ret->socket
                             : c == 'c' ? &ret->control
                             : c == 'm' ? &ret->models
-                            : c == 'r' ? &ret->relay
-                            : c == 't' ? &ret->to
-                            : c == 'i' ? &ret->input
                                        : NULL;
 
         if (text) {

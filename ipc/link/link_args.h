@@ -11,7 +11,7 @@
 struct link;
 
 struct link_args {
-    const char *folder, *runtime, *listen, *name, *socket, *control, *models, *relay, *to, *input;
+    const char *folder, *runtime, *listen, *name, *socket, *control, *models;
     uint64_t store_bytes;
     bool trusted_wire;
     double unused_s; /* see --unused-s */

@@ -136,24 +136,14 @@ static int open_front(struct link *l)
 
 int link_parts_make(const struct link_args *a, struct link *l)
 {
-    char error[256] = "no memory";
     int rc = segments_new(l, hop_segment_changed, &l->segments);
 
     rc = rc < 0 ? rc : hops_new(&l->hops);
-    if (rc == 0 && a->relay) {
-        rc = relay_new(l, a->relay, a->to, a->input, &l->relay, error);
-        if (rc < 0) {
-            link_log("%s", error);
-            return EXIT_USAGE;
-        }
-    }
-    if (rc == 0 && !a->relay) {
-        rc = heads_new(&l->heads);
-        rc = rc < 0 ? rc : fetch_new(l, l->state_folder, a->store_bytes);
-        rc = rc < 0 ? rc : own_state_new(l, &l->own_state);
-        rc = rc < 0 ? rc : talk_new(l, &l->talk);
-        rc = rc < 0 ? rc : open_front(l);
-    }
+    rc = rc < 0 ? rc : heads_new(&l->heads);
+    rc = rc < 0 ? rc : fetch_new(l, l->state_folder, a->store_bytes);
+    rc = rc < 0 ? rc : own_state_new(l, &l->own_state);
+    rc = rc < 0 ? rc : talk_new(l, &l->talk);
+    rc = rc < 0 ? rc : open_front(l);
     if (rc < 0) {
         link_log("cannot start: %s", strerror(-rc));
     }
@@ -165,7 +155,6 @@ void link_parts_free(struct link *l)
     /* Messages that the transport still has are given back first. */
     l->transport = lnk_transport_close(l->transport);
     fetch_free(l);
-    l->relay = relay_free(l->relay);
     l->talk = talk_free(l->talk);
     l->own_state = own_state_free(l->own_state);
     l->front = front_close(l->front);

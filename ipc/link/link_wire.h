@@ -82,8 +82,7 @@ struct lnk_hello {
 };
 /* Its text: the model's name at boards, the hops (brd_hops_text()), the leaves that the segment
  * needs ("": all), the primitives of the whole model for it, which may lack, and for the first hop
- * how pictures become the input, if boards shall take them. A name alone: the
- * whole model, as the board has it under that name. */
+ * how pictures become the input, if boards shall take them. */
 struct lnk_plan {
     uint32_t stream, epoch;
     uint32_t first_unit, last_unit;

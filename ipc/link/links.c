@@ -202,12 +202,7 @@ static void join(struct link *l, size_t peer)
     p->wire_ns = p->since_ns;
     l->news = true;
     link_log("%s is there", l->boards.board[peer].name);
-    if (l->own_state) {
-        own_state_joined(l, peer);
-    }
-    if (l->relay) {
-        relay_joined(l->relay, peer);
-    }
+    own_state_joined(l, peer);
 }
 
 void links_up(void *user, size_t peer)
@@ -231,16 +226,9 @@ static void leave(struct link *l, size_t peer)
     p->losses++;
     l->report_ns = 0;
     l->news = true;
-    if (l->heads) {
-        route_peer_gone(l, peer);
-    }
+    route_peer_gone(l, peer);
     hop_peer_gone(l, peer);
-    if (l->fetch) {
-        fetch_peer_gone(l, peer);
-    }
-    if (l->relay) {
-        relay_gone(l->relay, peer);
-    }
+    fetch_peer_gone(l, peer);
 }
 
 void links_down(void *user, size_t peer, const char *why)
@@ -285,9 +273,7 @@ static void hello(struct link *l, size_t peer, const struct lnk_hello *m)
 
 static void take_error(struct link *l, size_t board, const struct lnk_message *m)
 {
-    if (l->relay && board != LINK_SELF) {
-        relay_error(l->relay, board, m);
-    } else if (!l->heads || !route_error(l, board, m)) {
+    if (!route_error(l, board, m)) {
         hop_error(l, board, &m->error);
     }
 }
@@ -303,15 +289,11 @@ void links_take(struct link *l, size_t board, const struct lnk_message *m,
         hop_cancel(l, board, &m->cancel);
     } else if (m->header.type == LNK_ERROR) {
         take_error(l, board, m);
-    } else if (m->header.type == LNK_ANSWER && l->heads) {
+    } else if (m->header.type == LNK_ANSWER) {
         route_answer(l, board, m, part);
-    } else if (m->header.type == LNK_ANSWER && l->relay) {
-        relay_answer(l->relay, board, m, part);
-    } else if (m->header.type == LNK_CREDIT && l->heads) {
+    } else if (m->header.type == LNK_CREDIT) {
         route_credit(l, board, &m->credit);
-    } else if (m->header.type == LNK_CREDIT && l->relay) {
-        relay_credit(l->relay, board, &m->credit);
-    } else if (m->header.type == LNK_BOARD && l->own_state) {
+    } else if (m->header.type == LNK_BOARD) {
         own_state_take(l, board, part);
     }
 }
@@ -338,9 +320,9 @@ static void take_message(struct link *l, size_t peer, const struct lnk_bytes *pa
         link_put(l, peer, LNK_URGENT, &m, NULL, 0, NULL, NULL);
     } else if (m.header.type == LNK_PONG) {
         pong(l, peer, &m.ping);
-    } else if (m.header.type == LNK_WANT && l->fetch) {
+    } else if (m.header.type == LNK_WANT) {
         fetch_want(l, peer, &m);
-    } else if (m.header.type == LNK_LEAF && l->fetch) {
+    } else if (m.header.type == LNK_LEAF) {
         fetch_leaf(l, peer, &m, part + 1);
     } else {
         l->take(l, peer, &m, part + 1);

@@ -49,65 +49,51 @@ static bool may_reload(const struct link_args *a)
 /* What to wait for, and how long. */
 static void wait_for(struct link *l, uint64_t until_ns)
 {
-    struct pollfd fds[9 + SEGMENTS_MAX * PIXFMT_COUNT + 1];
+    struct pollfd fds[7 + SEGMENTS_MAX * PIXFMT_COUNT];
     uint64_t now_ns = base_now_ns();
     uint64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
     size_t n = 0;
 
     fds[n++] = (struct pollfd){lnk_transport_fd(l->transport), POLLIN, 0};
-    if (l->relay) {
-        fds[n++] = (struct pollfd){relay_wants_input(l->relay) ? 0 : -1, POLLIN, 0};
-    } else {
-        fds[n++] = (struct pollfd){l->front ? front_fd(l->front) : -1, POLLIN, 0};
-        fds[n++] = own_state_poll(l->own_state);
-        fds[n++] = (struct pollfd){fetch_fd(l), POLLIN, 0};
-        n += talk_poll(l->talk, fds + n);
-    }
+    fds[n++] = (struct pollfd){l->front ? front_fd(l->front) : -1, POLLIN, 0};
+    fds[n++] = own_state_poll(l->own_state);
+    fds[n++] = (struct pollfd){fetch_fd(l), POLLIN, 0};
+    n += talk_poll(l->talk, fds + n);
     n += segments_poll(l, fds + n, base_array_count(fds) - n);
     poll(fds, n, (int)base_min((wait_ns + BASE_NS_PER_MS - 1) / BASE_NS_PER_MS, (uint64_t)TICK_MS));
-    if (l->relay && fds[1].revents) {
-        relay_input(l->relay);
-    }
 }
 
 /* Return: when the next turn is due, at the latest. */
-static uint64_t turn(struct link *l, bool *ret_more)
+static uint64_t turn(struct link *l)
 {
-    uint64_t again_ns = UINT64_MAX;
+    uint64_t again_ns;
 
     lnk_transport_dispatch(l->transport);
     if (l->front) {
         front_dispatch(l->front);
     }
-    if (!l->relay) {
-        own_state_go(l, base_now_ns());
-        talk_go(l, base_now_ns());
-        fetch_go(l, base_now_ns());
-    }
+    own_state_go(l, base_now_ns());
+    talk_go(l, base_now_ns());
+    fetch_go(l, base_now_ns());
     segments_go(l, base_now_ns());
     hop_go(l);
     segments_watch(l, base_now_ns());
     links_tick(l, base_now_ns());
-    if (l->relay) {
-        *ret_more = relay_go(l->relay, base_now_ns());
-    } else {
-        again_ns = route_go(l, base_now_ns());
-    }
+    again_ns = route_go(l, base_now_ns());
     return l->news ? 0 : again_ns;
 }
 
 static void loop(const struct link_args *a, struct link *l)
 {
     uint64_t until_ns = 0;
-    bool more = true;
 
-    while (!ended && more && !(reload && may_reload(a))) {
+    while (!ended && !(reload && may_reload(a))) {
         wait_for(l, until_ns);
-        until_ns = turn(l, &more);
+        until_ns = turn(l);
     }
 }
 
-/* Until a signal, or the end of the relay. */
+/* Until a signal. */
 static int run(const struct link_args *a, struct link *l)
 {
     struct brd_keys keys;
@@ -155,6 +141,7 @@ int main(int argc, char **argv)
     l.unused_ns = (uint64_t)(a.unused_s * (double)BASE_NS_PER_S);
     sigaction(SIGTERM, &signals, NULL);
     sigaction(SIGINT, &signals, NULL);
+    sigaction(SIGHUP, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     if (gethostname(host, sizeof(host) - 1) < 0 || !*host) {
         strcpy(host, "board");
@@ -163,12 +150,9 @@ int main(int argc, char **argv)
     if (getrandom(&l.instance, sizeof(l.instance), 0) < 0 || l.instance == 0) {
         l.instance = base_now_ns();
     }
-    if (!a.relay) {
-        sigaction(SIGHUP, &signals, NULL);
-        l.report_folder = a.runtime                               ? a.runtime
-                          : access(BRD_RUNTIME_FOLDER, W_OK) == 0 ? BRD_RUNTIME_FOLDER
-                                                                  : NULL;
-    }
+    l.report_folder = a.runtime                               ? a.runtime
+                      : access(BRD_RUNTIME_FOLDER, W_OK) == 0 ? BRD_RUNTIME_FOLDER
+                                                              : NULL;
     do {
         rc = run(&a, &l);
     } while (rc == 0 && reload && !ended);

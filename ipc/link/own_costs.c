@@ -154,7 +154,7 @@ bool own_costs_go(struct own_costs *c, struct link *l, struct brd_state *state,
     }
     do {
         s = segments_each(l, &c->at);
-    } while (s && (s->of.plain || s->last_unit >= BRD_COST_UNITS_MAX));
+    } while (s && s->last_unit >= BRD_COST_UNITS_MAX);
     if (!s) {
         c->at = 0;
         c->next_ns = now_ns + ASK_NS;

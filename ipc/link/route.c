@@ -223,7 +223,7 @@ const char *route_path(const struct link *l, const uint8_t identity[LNK_HASH_BYT
     char text[BRD_KEY_TEXT_BYTES];
 
     brd_key_text(identity, text);
-    for (size_t i = 0; l->heads && i < BRD_ROUTES_MAX; i++) {
+    for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
         const struct brd_route *r = l->heads->head[i] ? head_newest(l->heads->head[i]) : NULL;
 
         if (r && strcmp(r->identity, text) == 0) {

@@ -47,7 +47,7 @@ bool segment_is_idle(const struct segment *s)
 
 bool segment_retire(struct segment *s)
 {
-    if (s->loaded && s->link->segments->conn && !segment_unload(s)) {
+    if (s->loaded && !segment_unload(s)) {
         return false;
     }
     segment_close(s);

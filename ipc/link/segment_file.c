@@ -23,7 +23,7 @@ static void fetch(const struct search *s)
     struct link *l = s->file.link;
     int rc;
 
-    if (s->file.head == LINK_SELF || !l->fetch) {
+    if (s->file.head == LINK_SELF) {
         s->found(s->arg, PIPED_NOT_FOUND, "this board has no file of that model");
         return;
     }

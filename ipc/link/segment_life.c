@@ -174,9 +174,7 @@ void segment_look(struct segment *s, bool silent, uint64_t now_ns)
     const struct segments *all = s->link->segments;
     struct segment_file f = {s->link, all->conn, s->head, s->identity, s->of.leaves};
 
-    if (s->of.plain) {
-        open_segment(s);
-    } else if (all->conn && daemon_conn_up(all->conn) && !silent) {
+    if (daemon_conn_up(all->conn) && !silent) {
         s->asked = s->waits = true;
         segment_file_find(&f, found, fetched, s);
     } else if (now_ns > s->begun_ns + DAEMON_NS) {

@@ -17,11 +17,11 @@ int segments_new(struct link *l, void (*changed)(struct link *l, struct segment 
                  struct segments **ret)
 {
     struct segments *s = calloc(1, sizeof(*s));
-    int rc = s && l->control_path ? daemon_conn_new(l->control_path, &s->conn) : 0;
+    int rc = s ? daemon_conn_new(l->control_path, &s->conn) : -ENOMEM;
 
-    if (!s || rc < 0) {
+    if (rc < 0) {
         free(s);
-        return s ? rc : -ENOMEM;
+        return rc;
     }
     s->link = l;
     s->changed = changed;
@@ -124,8 +124,7 @@ void segment_job_end(struct segment_job *j)
 }
 
 /* Return: the one with this name, or a free one; NULL: there is none, or it is of another file. */
-static struct segment *find(struct segments *s, const char *name, const uint8_t *identity,
-                            bool plain)
+static struct segment *find(struct segments *s, const char *name, const uint8_t *identity)
 {
     struct segment *unused = NULL;
 
@@ -135,10 +134,7 @@ static struct segment *find(struct segments *s, const char *name, const uint8_t 
         if (g->phase == SEGMENT_NONE) {
             unused = unused ? unused : g;
         } else if (g->phase != SEGMENT_FAILED && strcmp(g->name, name) == 0) {
-            bool same = g->of.plain == plain &&
-                        (plain || memcmp(g->identity, identity, sizeof(g->identity)) == 0);
-
-            return same ? g : NULL;
+            return memcmp(g->identity, identity, sizeof(g->identity)) == 0 ? g : NULL;
         }
     }
     return unused;
@@ -150,15 +146,10 @@ struct segment *segment_hold(struct link *l, size_t head, const struct lnk_messa
     char name[SEGMENT_NAME_BYTES];
     struct segment *s;
 
-    if (of->plain) {
-        snprintf(name, sizeof(name), "%s", of->content);
-    } else {
-        snprintf(name, sizeof(name), "%s#%u-%u", of->content, m->plan.first_unit,
-                 m->plan.last_unit);
-    }
-    s = find(l->segments, name, m->plan.model, of->plain);
+    snprintf(name, sizeof(name), "%s#%u-%u", of->content, m->plan.first_unit, m->plan.last_unit);
+    s = find(l->segments, name, m->plan.model);
     if (!s && segments_make_room(l->segments) > 0) {
-        s = find(l->segments, name, m->plan.model, of->plain);
+        s = find(l->segments, name, m->plan.model);
     }
     if (!s) {
         return NULL;
@@ -181,7 +172,7 @@ struct segment *segment_hold(struct link *l, size_t head, const struct lnk_messa
 
 static void go(struct segments *all, struct segment *s, bool silent, uint64_t now_ns)
 {
-    if (s->waits && s->users == 0 && s->link->fetch && fetch_cancel(s->link, s) > 0) {
+    if (s->waits && s->users == 0 && fetch_cancel(s->link, s) > 0) {
         segment_close(s);
         return;
     }
@@ -216,9 +207,7 @@ void segments_go(struct link *l, uint64_t now_ns)
 {
     struct segments *all = l->segments;
 
-    if (all->conn) {
-        daemon_conn_go(all->conn, now_ns);
-    }
+    daemon_conn_go(all->conn, now_ns);
     for (size_t i = 0; i < SEGMENTS_MAX; i++) {
         struct segment *s = &all->segment[i];
 
@@ -260,7 +249,7 @@ size_t segments_poll(const struct link *l, struct pollfd *ret, size_t max)
     const struct segments *all = l->segments;
     size_t n = 0;
 
-    if (all->conn && max > 0) {
+    if (max > 0) {
         ret[n++] = daemon_conn_poll(all->conn);
     }
     for (size_t i = 0; i < SEGMENTS_MAX * PIXFMT_COUNT && n < max; i++) {

@@ -58,14 +58,13 @@ struct segment_text {
     char leaves[BRD_LEAVES_TEXT_MAX];
     char primitives[BRD_PRIMITIVES_TEXT_MAX];
     char preprocess[BRD_PREPROCESS_TEXT_MAX]; /* "": it takes no pictures */
-    bool plain; /* a whole model that the daemon has: never loaded or unloaded */
 };
 struct segment {
     struct link *link;
     enum segment_phase phase;
     int status;                    /* FAILED: of the protocol */
     char why[256];                 /* FAILED */
-    char name[SEGMENT_NAME_BYTES]; /* CONTENT#a-b; a plain model's name */
+    char name[SEGMENT_NAME_BYTES]; /* CONTENT#a-b */
     struct segment_text of;
     uint32_t first_unit, last_unit;
     bool loaded;  /* by us */

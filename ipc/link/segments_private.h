@@ -8,7 +8,7 @@
 
 struct segments {
     struct link *link;
-    struct daemon_conn *conn; /* owned: Load, Unload; NULL: a relay */
+    struct daemon_conn *conn; /* owned: Load, Unload */
     void (*changed)(struct link *l, struct segment *s);
     uint64_t turn_ns; /* the last one */
     struct segment segment[SEGMENTS_MAX];

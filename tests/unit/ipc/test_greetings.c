@@ -2,9 +2,11 @@
 /* How two boards notice each other: both count their link as up or, some time later, neither. */
 #include <time.h>
 
+#include "ipc/link/fetch.h"
 #include "ipc/link/hop.h"
 #include "ipc/link/link.h"
 #include "ipc/link/own_state.h"
+#include "ipc/link/route.h"
 #include "ipc/link/transport_code.h"
 #include "tests/harness.h"
 #include "tests/unit/ipc/fake_wire.h"
@@ -68,26 +70,36 @@ void own_state_take(struct link *l, size_t peer, const struct lnk_bytes *text)
 {
     (void)l, (void)peer, (void)text;
 }
-void relay_joined(struct relay *r, size_t peer)
+void route_peer_gone(struct link *l, size_t peer)
 {
-    (void)r, (void)peer;
+    (void)l, (void)peer;
 }
-void relay_gone(struct relay *r, size_t peer)
+bool route_error(struct link *l, size_t from, const struct lnk_message *m)
 {
-    (void)r, (void)peer;
+    (void)l, (void)from, (void)m;
+    return false;
 }
-void relay_credit(struct relay *r, size_t peer, const struct lnk_credit *c)
-{
-    (void)r, (void)peer, (void)c;
-}
-void relay_answer(struct relay *r, size_t peer, const struct lnk_message *m,
+void route_answer(struct link *l, size_t from, const struct lnk_message *m,
                   const struct lnk_bytes *part)
 {
-    (void)r, (void)peer, (void)m, (void)part;
+    (void)l, (void)from, (void)m, (void)part;
 }
-void relay_error(struct relay *r, size_t peer, const struct lnk_message *m)
+void route_credit(struct link *l, size_t from, const struct lnk_credit *c)
 {
-    (void)r, (void)peer, (void)m;
+    (void)l, (void)from, (void)c;
+}
+void fetch_want(struct link *l, size_t peer, const struct lnk_message *m)
+{
+    (void)l, (void)peer, (void)m;
+}
+void fetch_leaf(struct link *l, size_t peer, const struct lnk_message *m,
+                const struct lnk_bytes *part)
+{
+    (void)l, (void)peer, (void)m, (void)part;
+}
+void fetch_peer_gone(struct link *l, size_t peer)
+{
+    (void)l, (void)peer;
 }
 
 static int sends(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk_bytes first,
