@@ -52,9 +52,7 @@ size_t fetch_cancel(struct link *l, const void *arg);
  * removed only when nobody uses them, and then only for want of room. */
 void fetch_release(struct link *l, const uint8_t identity[LNK_HASH_BYTES]);
 
-/** fetch_want(), fetch_leaf() - a WANT or LEAF has come. @part: of the LEAF. */
-void fetch_want(struct link *l, size_t peer, const struct lnk_message *m);
-void fetch_leaf(struct link *l, size_t peer, const struct lnk_message *m,
-                const struct lnk_bytes *part);
+/** fetch_want(), fetch_leaf() - a WANT or LEAF has come. */
+link_take fetch_want, fetch_leaf;
 /** fetch_peer_gone() - what it was asked for, or asked for, is void. */
 void fetch_peer_gone(struct link *l, size_t peer);

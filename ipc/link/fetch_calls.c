@@ -218,8 +218,7 @@ static void leaf_came(struct fetch_file *f, size_t peer, uint64_t leaf,
     }
 }
 
-void fetch_leaf(struct link *l, size_t peer, const struct lnk_message *m,
-                const struct lnk_bytes *part)
+void fetch_leaf(struct link *l, size_t peer, const struct lnk_message *m)
 {
     struct fetch_file *f = find(l->fetch, m->leaf.model);
 
@@ -227,11 +226,11 @@ void fetch_leaf(struct link *l, size_t peer, const struct lnk_message *m,
         return;
     }
     if (m->leaf.leaf == LNK_LEAF_LIST) {
-        list_came(f, peer, part);
+        list_came(f, peer, m->part);
     } else if (m->leaf.leaf == LNK_LEAF_REFUSED) {
-        refused(f, peer, part);
+        refused(f, peer, m->part);
     } else {
-        leaf_came(f, peer, m->leaf.leaf, part);
+        leaf_came(f, peer, m->leaf.leaf, m->part);
     }
 }
 

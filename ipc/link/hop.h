@@ -16,13 +16,12 @@ struct segment;
 
 int hops_new(struct hops **ret);
 struct hops *hops_free(struct hops *h);
-/** hop_plan() - a PLAN of @head. */
-void hop_plan(struct link *l, size_t head, const struct lnk_message *m);
+/** hop_plan() - a PLAN of a head. */
+link_take hop_plan;
 /** hop_frame() - a FRAME; its bytes are copied. */
-void hop_frame(struct link *l, size_t from, const struct lnk_message *m,
-               const struct lnk_bytes *part);
-/** hop_cancel() - @head wants a frame no more: it is not computed, if that has not begun. */
-void hop_cancel(struct link *l, size_t head, const struct lnk_cancel *m);
+link_take hop_frame;
+/** hop_cancel() - a CANCEL of the head: the frame is not computed, if that has not begun. */
+link_take hop_cancel;
 /** hop_error() - an ERROR of a board that was sent a frame and is not our route's. */
 void hop_error(struct link *l, size_t from, const struct lnk_error *e);
 /** hop_segment_changed() - it is READY or FAILED. */

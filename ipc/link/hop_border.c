@@ -37,8 +37,7 @@ static bool fits(const struct lnk_tensor *wire, const struct piped_tensor *t, en
 }
 
 int hop_border_take(struct hop_border *b, const struct piped_stream_info *info,
-                    const struct lnk_message *m, const struct lnk_bytes *part,
-                    enum brd_encoding may, struct piped_frame *f)
+                    const struct lnk_message *m, enum brd_encoding may, struct piped_frame *f)
 {
     if (m->frame.tensor_count != info->input_count) {
         return PIPED_INVALID_ARGUMENT;
@@ -48,28 +47,28 @@ int hop_border_take(struct hop_border *b, const struct piped_stream_info *info,
         const struct piped_tensor *t = &info->inputs[i];
         uint8_t *to = (uint8_t *)f->input + t->offset;
 
-        if (!fits(wire, t, may, f) || part[i].bytes != wire->bytes) {
+        if (!fits(wire, t, may, f) || m->part[i].bytes != wire->bytes) {
             return PIPED_INVALID_ARGUMENT;
         }
         if (wire->encoding == LNK_AS_IS) {
             b->came_as_is |= 1u << i;
-            memcpy(to, part[i].data, t->bytes);
+            memcpy(to, m->part[i].data, t->bytes);
         } else {
-            brd_decode(may, part[i].data, t->bytes / sizeof(float), wire->scale, wire->zero, to);
+            brd_decode(may, m->part[i].data, t->bytes / sizeof(float), wire->scale, wire->zero, to);
         }
     }
     return 0;
 }
 
-int hop_border_picture(const struct lnk_message *m, const struct lnk_bytes *part,
-                       struct piped_frame *f)
+int hop_border_picture(const struct lnk_message *m, struct piped_frame *f)
 {
     const struct lnk_tensor *wire = &m->tensor[0];
 
-    if (m->frame.tensor_count != 1 || part[0].bytes != wire->bytes || wire->bytes > f->input_size) {
+    if (m->frame.tensor_count != 1 || m->part[0].bytes != wire->bytes ||
+        wire->bytes > f->input_size) {
         return PIPED_INVALID_ARGUMENT;
     }
-    memcpy(f->input, part[0].data, wire->bytes);
+    memcpy(f->input, m->part[0].data, wire->bytes);
     f->height = wire->dim[1];
     f->width = wire->dim[2];
     return 0;

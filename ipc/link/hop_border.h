@@ -37,12 +37,10 @@ void hop_border_deinit(struct hop_border *b);
  * Return: 0; PIPED_INVALID_ARGUMENT.
  */
 int hop_border_take(struct hop_border *b, const struct piped_stream_info *info,
-                    const struct lnk_message *m, const struct lnk_bytes *part,
-                    enum brd_encoding may, struct piped_frame *f);
+                    const struct lnk_message *m, enum brd_encoding may, struct piped_frame *f);
 
 /** hop_border_picture() - the same of a FRAME that is a picture. */
-int hop_border_picture(const struct lnk_message *m, const struct lnk_bytes *part,
-                       struct piped_frame *f);
+int hop_border_picture(const struct lnk_message *m, struct piped_frame *f);
 
 /**
  * hop_border_put() - the tensors of an answer as those of a message

@@ -30,8 +30,7 @@ static struct hop_place *place_of(struct hops *h, uint64_t number)
 }
 
 /* @came_ns: when it came here. Return: 0 or a status; RESOURCE_EXHAUSTED: no slot is free. */
-static int submit(struct hop_place *p, const struct lnk_message *m, const struct lnk_bytes *part,
-                  uint64_t came_ns)
+static int submit(struct hop_place *p, const struct lnk_message *m, uint64_t came_ns)
 {
     struct segment *s = p->segment;
     bool picture = m->tensor[0].encoding == LNK_AS_PICTURE;
@@ -46,9 +45,9 @@ static int submit(struct hop_place *p, const struct lnk_message *m, const struct
     if (!j) {
         return status ? status : PIPED_RESOURCE_EXHAUSTED;
     }
-    status = picture ? hop_border_picture(m, part, j->frame)
-                     : hop_border_take(&j->border, piped_stream_info(j->stream), m, part, p->takes,
-                                       j->frame);
+    status = picture
+                 ? hop_border_picture(m, j->frame)
+                 : hop_border_take(&j->border, piped_stream_info(j->stream), m, p->takes, j->frame);
     if (status == 0) {
         j->plan = p->number;
         j->number = m->frame.frame;
@@ -99,16 +98,15 @@ static bool others_wait(struct hops *h, const struct hop_place *p)
     return false;
 }
 
-void hop_frame(struct link *l, size_t from, const struct lnk_message *m,
-               const struct lnk_bytes *part)
+void hop_frame(struct link *l, size_t from, const struct lnk_message *m)
 {
     struct hop_place *p = place_for(l->hops, from, &m->frame);
     int status = !p                        ? PIPED_NOT_FOUND
                  : others_wait(l->hops, p) ? PIPED_RESOURCE_EXHAUSTED
-                                           : submit(p, m, part, base_now_ns());
+                                           : submit(p, m, base_now_ns());
 
     if (status == PIPED_RESOURCE_EXHAUSTED && p->segment->phase == SEGMENT_READY &&
-        hop_queue_add(&l->hops->queue, p->number, m, part) == 0) {
+        hop_queue_add(&l->hops->queue, p->number, m) == 0) {
         status = 0;
     }
     if (status != 0) { /* Without a place its head is unknown, so the sender tells it. */
@@ -137,7 +135,7 @@ static void submit_waiting(struct link *l)
         if (is_full) {
             continue;
         }
-        status = p ? submit(p, &w->message, w->part, w->came_ns) : 0; /* its epoch is over */
+        status = p ? submit(p, &w->message, w->came_ns) : 0; /* its epoch is over */
         if (status == PIPED_RESOURCE_EXHAUSTED) {
             full[full_count++] = p->segment;
             continue;
@@ -164,8 +162,10 @@ static bool drop_waiting(struct link *l, const struct hop_place *p, uint64_t fra
     return false;
 }
 
-void hop_cancel(struct link *l, size_t head, const struct lnk_cancel *m)
+void hop_cancel(struct link *l, size_t head, const struct lnk_message *message)
 {
+    const struct lnk_cancel *m = &message->cancel;
+
     for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
         const struct hop_place *p = &l->hops->place[i];
         struct segment *s = p->segment;

@@ -20,15 +20,14 @@ void hop_queue_deinit(struct hop_queue *q)
     }
 }
 
-int hop_queue_add(struct hop_queue *q, uint64_t place, const struct lnk_message *m,
-                  const struct lnk_bytes *part)
+int hop_queue_add(struct hop_queue *q, uint64_t place, const struct lnk_message *m)
 {
     size_t bytes = m->tail_bytes;
     struct hop_waiting *w;
     uint8_t *at;
 
     for (size_t i = 0; i < m->frame.tensor_count; i++) {
-        bytes += part[i].bytes;
+        bytes += m->part[i].bytes;
     }
     if (q->count == LNK_LEDGER_MAX || bytes > BRD_WINDOW_BYTES - q->bytes) {
         return -ENOSPC;
@@ -42,14 +41,15 @@ int hop_queue_add(struct hop_queue *q, uint64_t place, const struct lnk_message 
     w->bytes = bytes;
     w->message = *m;
     w->message.tail = w->data;
+    w->message.part = w->part;
     if (m->tail_bytes > 0) {
         memcpy(w->data, m->tail, m->tail_bytes);
     }
     at = w->data + m->tail_bytes;
     for (size_t i = 0; i < m->frame.tensor_count; i++) {
-        memcpy(at, part[i].data, part[i].bytes);
-        w->part[i] = (struct lnk_bytes){at, part[i].bytes};
-        at += part[i].bytes;
+        memcpy(at, m->part[i].data, m->part[i].bytes);
+        w->part[i] = (struct lnk_bytes){at, m->part[i].bytes};
+        at += m->part[i].bytes;
     }
     TAILQ_INSERT_TAIL(&q->frames, w, linked);
     q->count++;

@@ -17,7 +17,7 @@ struct hop_waiting {
     uint64_t place; /* number of the hop's place */
     uint64_t came_ns;
     size_t bytes;
-    struct lnk_message message; /* a FRAME; its tail is in here, too */
+    struct lnk_message message; /* a FRAME; its tail and parts are in here, too */
     struct lnk_bytes part[LNK_PARTS_MAX];
     uint8_t data[]; /* of the tail, then of the parts */
 };
@@ -31,7 +31,6 @@ void hop_queue_init(struct hop_queue *q);
 /** hop_queue_deinit() - frees what waits. */
 void hop_queue_deinit(struct hop_queue *q);
 /** hop_queue_add() - copies a FRAME. Return: 0; -ENOSPC, -ENOMEM. */
-int hop_queue_add(struct hop_queue *q, uint64_t place, const struct lnk_message *m,
-                  const struct lnk_bytes *part);
+int hop_queue_add(struct hop_queue *q, uint64_t place, const struct lnk_message *m);
 /** hop_queue_drop() - takes it out and frees it. */
 void hop_queue_drop(struct hop_queue *q, struct hop_waiting *w);

@@ -54,10 +54,13 @@ struct link_peer {
     uint64_t losses, frames;
     struct brd_state state; /* what it says of itself; all zeros: nothing yet */
 };
+struct link;
+
+/* Takes a valid message of @board. */
+typedef void link_take(struct link *l, size_t board, const struct lnk_message *m);
+
 struct link {
-    /* A valid message for routes or hops: of another board, or of this one to itself. */
-    void (*take)(struct link *l, size_t board, const struct lnk_message *m,
-                 const struct lnk_bytes *part);
+    link_take *take;                 /* links_take(), of what this board sends to itself */
     struct lnk_transport *transport; /* owned */
     struct brd_list boards;
     struct link_peer peer[BRD_MAX];
@@ -108,8 +111,7 @@ int link_put_error(struct link *l, size_t board, const struct lnk_error *error, 
 void links_up(void *user, size_t peer);
 void links_down(void *user, size_t peer, const char *why);
 void links_message(void *user, size_t peer, const struct lnk_bytes *part, size_t count);
-/** links_take() - is struct link's take(). */
-void links_take(struct link *l, size_t board, const struct lnk_message *m,
-                const struct lnk_bytes *part);
+/** links_take() - hands a message to those who take its type. */
+link_take links_take;
 /** links_tick() - sends pings that are due, and reports. */
 void links_tick(struct link *l, uint64_t now_ns);

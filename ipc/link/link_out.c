@@ -119,7 +119,8 @@ int link_put(struct link *l, size_t board, enum lnk_lane lane, const struct lnk_
         struct lnk_message copy = *m;
 
         count_tail(&copy);
-        l->take(l, LINK_SELF, &copy, range);
+        copy.part = range;
+        l->take(l, LINK_SELF, &copy);
         if (released) {
             released(arg);
         }

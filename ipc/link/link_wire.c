@@ -290,6 +290,7 @@ int lnk_get(const void *first, size_t first_bytes, const size_t *part_bytes, siz
     memcpy(ret, &m, offsetof(struct lnk_message, tensor) + tensors * sizeof(struct lnk_tensor));
     ret->tail = m.tail;
     ret->tail_bytes = m.tail_bytes;
+    ret->part = NULL;
     return 0;
 }
 

@@ -147,6 +147,8 @@ struct lnk_cancel {
     uint64_t frame;
 };
 
+struct lnk_bytes; /* ipc/link/transport.h */
+
 /* A message as it was read. Pointers go into the first part. */
 struct lnk_message {
     struct lnk_header header;
@@ -166,6 +168,7 @@ struct lnk_message {
     struct lnk_tensor tensor[LNK_PARTS_MAX]; /* FRAME, ANSWER */
     const uint8_t *tail; /* the text of PLAN and ERROR, the numbers of WANT, FRAME and ANSWER */
     size_t tail_bytes;
+    const struct lnk_bytes *part; /* payload: set by who received it, valid until it is taken */
 };
 
 enum lnk_outcome { LNK_E_VERSION = 1, LNK_E_TOO_BIG = 2, LNK_E_MALFORMED = 3 };
@@ -176,7 +179,8 @@ enum lnk_outcome { LNK_E_VERSION = 1, LNK_E_TOO_BIG = 2, LNK_E_MALFORMED = 3 };
  * @part_bytes: sizes of the @parts payload parts
  *
  * Return: 0; LNK_E_VERSION; LNK_E_TOO_BIG: more parts or bytes than a message may have;
- * LNK_E_MALFORMED: anything else that its sender must not write. @ret is set only by 0.
+ * LNK_E_MALFORMED: anything else that its sender must not write. @ret is set only by 0;
+ * part is then NULL.
  */
 int lnk_get(const void *first, size_t first_bytes, const size_t *part_bytes, size_t parts,
             struct lnk_message *ret);

@@ -165,19 +165,26 @@ static void round_done(struct link *l, size_t peer, uint64_t now_ns)
     }
 }
 
-static void pong(struct link *l, size_t peer, const struct lnk_ping *m)
+static void answer_ping(struct link *l, size_t peer, const struct lnk_message *m)
+{
+    struct lnk_message pong = {.header.type = LNK_PONG, .ping = m->ping};
+
+    link_put(l, peer, LNK_URGENT, &pong, NULL, 0, NULL, NULL);
+}
+
+static void take_pong(struct link *l, size_t peer, const struct lnk_message *m)
 {
     struct link_peer *p = &l->peer[peer];
     uint64_t now_ns = base_now_ns();
 
     p->pings_lost = 0;
-    if (p->ping_id && m->id == p->ping_id) {
+    if (p->ping_id && m->ping.id == p->ping_id) {
         p->ping_id = 0;
         lnk_measure_trip(&p->measure, now_ns - p->ping_sent_ns);
         round_done(l, peer, now_ns);
-    } else if (p->pair_id && m->id == p->pair_id - 1) {
+    } else if (p->pair_id && m->ping.id == p->pair_id - 1) {
         p->pair_first_ns = now_ns;
-    } else if (p->pair_id && m->id == p->pair_id && p->pair_first_ns) {
+    } else if (p->pair_id && m->ping.id == p->pair_id && p->pair_first_ns) {
         p->pair_id = 0;
         lnk_measure_pair(&p->measure, LNK_PING_LARGE_BYTES, p->pair_first_ns - p->pair_sent_ns,
                          now_ns - p->pair_sent_ns);
@@ -242,8 +249,9 @@ void links_down(void *user, size_t peer, const char *why)
     }
 }
 
-static void hello(struct link *l, size_t peer, const struct lnk_hello *m)
+static void take_hello(struct link *l, size_t peer, const struct lnk_message *message)
 {
+    const struct lnk_hello *m = &message->hello;
     struct link_peer *p = &l->peer[peer];
     uint32_t lost_us = m->features >> LNK_HELLO_LOST_SHIFT;
     bool is_back = m->features & LNK_HELLO_BACK;
@@ -278,23 +286,18 @@ static void take_error(struct link *l, size_t board, const struct lnk_message *m
     }
 }
 
-void links_take(struct link *l, size_t board, const struct lnk_message *m,
-                const struct lnk_bytes *part)
+/* NULL: there is nothing to do. This board sends itself only what routes need. */
+static link_take *const takers[LNK_TYPE_COUNT] = {
+    [LNK_HELLO] = take_hello,    [LNK_PLAN] = hop_plan,        [LNK_FRAME] = hop_frame,
+    [LNK_ANSWER] = route_answer, [LNK_ERROR] = take_error,     [LNK_CREDIT] = route_credit,
+    [LNK_PING] = answer_ping,    [LNK_PONG] = take_pong,       [LNK_WANT] = fetch_want,
+    [LNK_LEAF] = fetch_leaf,     [LNK_BOARD] = own_state_take, [LNK_CANCEL] = hop_cancel,
+};
+
+void links_take(struct link *l, size_t board, const struct lnk_message *m)
 {
-    if (m->header.type == LNK_PLAN) {
-        hop_plan(l, board, m);
-    } else if (m->header.type == LNK_FRAME) {
-        hop_frame(l, board, m, part);
-    } else if (m->header.type == LNK_CANCEL) {
-        hop_cancel(l, board, &m->cancel);
-    } else if (m->header.type == LNK_ERROR) {
-        take_error(l, board, m);
-    } else if (m->header.type == LNK_ANSWER) {
-        route_answer(l, board, m, part);
-    } else if (m->header.type == LNK_CREDIT) {
-        route_credit(l, board, &m->credit);
-    } else if (m->header.type == LNK_BOARD) {
-        own_state_take(l, board, part);
+    if (takers[m->header.type]) {
+        takers[m->header.type](l, board, m);
     }
 }
 
@@ -313,20 +316,8 @@ static void take_message(struct link *l, size_t peer, const struct lnk_bytes *pa
                  rc == LNK_E_VERSION ? "of another version" : "malformed");
         return;
     }
-    if (m.header.type == LNK_HELLO) {
-        hello(l, peer, &m.hello);
-    } else if (m.header.type == LNK_PING) {
-        m.header.type = LNK_PONG;
-        link_put(l, peer, LNK_URGENT, &m, NULL, 0, NULL, NULL);
-    } else if (m.header.type == LNK_PONG) {
-        pong(l, peer, &m.ping);
-    } else if (m.header.type == LNK_WANT) {
-        fetch_want(l, peer, &m);
-    } else if (m.header.type == LNK_LEAF) {
-        fetch_leaf(l, peer, &m, part + 1);
-    } else {
-        l->take(l, peer, &m, part + 1);
-    }
+    m.part = part + 1;
+    links_take(l, peer, &m);
 }
 
 void links_message(void *user, size_t peer, const struct lnk_bytes *part, size_t count)

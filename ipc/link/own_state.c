@@ -243,10 +243,10 @@ void own_state_go(struct link *l, uint64_t now_ns)
     }
 }
 
-void own_state_take(struct link *l, size_t peer, const struct lnk_bytes *text)
+void own_state_take(struct link *l, size_t peer, const struct lnk_message *m)
 {
     struct link_peer *p = &l->peer[peer];
-    json_t *j = json_loadb(text->data, text->bytes, JSON_REJECT_DUPLICATES, NULL);
+    json_t *j = json_loadb(m->part->data, m->part->bytes, JSON_REJECT_DUPLICATES, NULL);
     struct brd_state s = {0};
     int rc = j ? brd_state_read(j, &s) : -EBADMSG;
 

@@ -23,4 +23,4 @@ void own_state_go(struct link *l, uint64_t now_ns);
 /** own_state_joined() - tells a board that has just come. */
 void own_state_joined(struct link *l, size_t peer);
 /** own_state_take() - a BOARD message. */
-void own_state_take(struct link *l, size_t peer, const struct lnk_bytes *text);
+link_take own_state_take;

@@ -32,9 +32,8 @@ void route_gone(void *user, struct front_frame *f);
 /** route_set() - all routes there are. Return: false: memory or a place lacked for some; call it
  * again. */
 bool route_set(struct link *l, const struct brd_routes *routes);
-void route_credit(struct link *l, size_t board, const struct lnk_credit *c);
-void route_answer(struct link *l, size_t board, const struct lnk_message *m,
-                  const struct lnk_bytes *part);
+/** route_credit(), route_answer() - a CREDIT or an ANSWER has come. */
+link_take route_credit, route_answer;
 /** route_error() - Return: false: not of a stream of ours. */
 bool route_error(struct link *l, size_t board, const struct lnk_message *m);
 void route_peer_gone(struct link *l, size_t peer);

@@ -271,8 +271,9 @@ void head_windows(struct head *h, const struct head_epoch *e)
     h->state.window = base_min(head_full(h, e), h->state.frames);
 }
 
-void route_credit(struct link *l, size_t board, const struct lnk_credit *c)
+void route_credit(struct link *l, size_t board, const struct lnk_message *m)
 {
+    const struct lnk_credit *c = &m->credit;
     struct head *h = head_by_stream(l, c->stream);
     struct head_epoch *e = h ? head_epoch(h, c->epoch) : NULL;
     const char *print = link_print(l, board);

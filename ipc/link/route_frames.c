@@ -213,8 +213,7 @@ static void note_times(struct head *h, struct head_frame *f, const struct lnk_me
     }
 }
 
-void route_answer(struct link *l, size_t board, const struct lnk_message *m,
-                  const struct lnk_bytes *part)
+void route_answer(struct link *l, size_t board, const struct lnk_message *m)
 {
     struct head *h = head_by_stream(l, m->answer.stream);
     struct head_epoch *e = h ? head_epoch(h, m->answer.epoch) : NULL;
@@ -236,7 +235,7 @@ void route_answer(struct link *l, size_t board, const struct lnk_message *m,
     }
     for (size_t i = 0; i < e->route->output_count; i++) {
         memcpy(f->front->output + front_offset(e->route->output, e->route->output_count, i),
-               part[i].data, part[i].bytes);
+               m->part[i].data, m->part[i].bytes);
     }
     lnk_progress_came(&h->progress, base_now_ns());
     f->route = e->route->number;

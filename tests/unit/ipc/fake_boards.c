@@ -28,8 +28,7 @@ static bool broken[LINK_BOARDS][LINK_BOARDS];
 static struct sending sending[SENDINGS];
 static size_t sending_count;
 
-static void head_takes(struct link *l, size_t from, const struct lnk_message *m,
-                       const struct lnk_bytes *part);
+static void head_takes(struct link *l, size_t from, const struct lnk_message *m);
 /* All of ours reads this clock. */
 int __wrap_clock_gettime(clockid_t id, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
@@ -173,7 +172,10 @@ bool boards_put(size_t from, size_t to, struct lnk_message *m, uint64_t *value, 
         range[i] = (struct lnk_bytes){&value[i], sizeof(*value)};
     }
     if (from == SELF && to == SELF) {
-        head_takes(&head, SELF, m, range);
+        struct lnk_message here = *m;
+
+        here.part = range;
+        head_takes(&head, SELF, &here);
         return true;
     }
     if (!sees[from][to]) {
@@ -199,27 +201,26 @@ void boards_put_error(size_t from, size_t to, struct lnk_error e, const char *te
 }
 
 /* As links_take(). */
-static void head_takes(struct link *l, size_t from, const struct lnk_message *m,
-                       const struct lnk_bytes *part)
+static void head_takes(struct link *l, size_t from, const struct lnk_message *m)
 {
     if (m->header.type == LNK_CREDIT) {
-        route_credit(l, from, &m->credit);
+        route_credit(l, from, m);
     } else if (m->header.type == LNK_ANSWER) {
         boards_close(m);
-        route_answer(l, from, m, part);
+        route_answer(l, from, m);
     } else if (m->header.type == LNK_ERROR) {
         bool ours = route_error(l, from, m);
 
         boards_close(m);
         if (!ours) {
-            board_takes(SELF, from, m, part);
+            board_takes(SELF, from, m);
         }
     } else {
         if (from == SELF && m->header.type == LNK_FRAME && m->frame.hop == 0) {
             open_sending(&m->frame);
-            boards_told.sent(&m->frame, part);
+            boards_told.sent(&m->frame, m->part);
         }
-        board_takes(SELF, from, m, part);
+        board_takes(SELF, from, m);
     }
 }
 
@@ -242,9 +243,9 @@ bool boards_deliver(void)
     packet_read(p, &m);
     again = m.header.type == LNK_ANSWER && boards_by_chance(chance.twice);
     if (p->to == SELF) {
-        head_takes(&head, p->from, &m, p->part);
+        head_takes(&head, p->from, &m);
     } else {
-        board_takes(p->to, p->from, &m, p->part);
+        board_takes(p->to, p->from, &m);
     }
     if (again) { /* at any time */
         packet_put(p->from, p->to, p->lane, (struct lnk_bytes){p->first, p->first_bytes}, p->part,

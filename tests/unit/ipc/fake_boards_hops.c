@@ -109,8 +109,7 @@ static void take_plan(size_t b, const struct lnk_message *m)
     }
 }
 
-static void take_frame(size_t b, size_t from, const struct lnk_message *m,
-                       const struct lnk_bytes *part)
+static void take_frame(size_t b, size_t from, const struct lnk_message *m)
 {
     struct held *h;
 
@@ -121,7 +120,7 @@ static void take_frame(size_t b, size_t from, const struct lnk_message *m,
     } else {
         h = malloc(sizeof(*h));
         *h = (struct held){board[b].held, m->frame, clock_ns, 0};
-        memcpy(&h->value, part[0].data, sizeof(h->value));
+        memcpy(&h->value, m->part[0].data, sizeof(h->value));
         board[b].held = h;
     }
 }
@@ -143,12 +142,12 @@ static void take_cancel(size_t b, const struct lnk_cancel *m)
     }
 }
 
-void board_takes(size_t b, size_t from, const struct lnk_message *m, const struct lnk_bytes *part)
+void board_takes(size_t b, size_t from, const struct lnk_message *m)
 {
     if (m->header.type == LNK_PLAN) {
         take_plan(b, m);
     } else if (m->header.type == LNK_FRAME) {
-        take_frame(b, from, m, part);
+        take_frame(b, from, m);
     } else if (m->header.type == LNK_CANCEL) {
         take_cancel(b, &m->cancel);
     } else if (m->header.type == LNK_ERROR && m->error.hop > 0) {
@@ -213,7 +212,8 @@ static void send_on(size_t b, const struct held *h, struct place *p, uint64_t le
     if (to == b && b != SELF) {
         struct lnk_bytes part = {&result, sizeof(result)};
 
-        take_frame(b, b, &m, &part);
+        m.part = &part;
+        take_frame(b, b, &m);
     } else if (!boards_put(b, to, &m, &result, 1)) {
         boards_close(&m);
         board_lose_place(b, p, to);

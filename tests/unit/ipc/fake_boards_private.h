@@ -39,7 +39,7 @@ void boards_put_error(size_t from, size_t to, struct lnk_error e, const char *te
 void boards_close(const struct lnk_message *m);
 
 /* fake_boards_hops.c */
-void board_takes(size_t b, size_t from, const struct lnk_message *m, const struct lnk_bytes *part);
+void board_takes(size_t b, size_t from, const struct lnk_message *m);
 /** board_lose_place() - it cannot reach @to. */
 void board_lose_place(size_t b, struct place *p, size_t to);
 void board_forget_frames(size_t b);

@@ -77,9 +77,9 @@ static void receive(const struct packet *p)
         wire.flipped++;
         p->data[t_random() % p->bytes] ^= (uint8_t)(1u << t_random() % 8);
     }
-    fetch_leaf(l, peer, &m, p->part);
+    fetch_leaf(l, peer, &m);
     if (wire.twice && t_random() % wire.twice == 0) {
-        fetch_leaf(l, peer, &m, p->part);
+        fetch_leaf(l, peer, &m);
     }
 }
 

@@ -102,4 +102,5 @@ void packet_read(const struct packet *p, struct lnk_message *ret)
     if (lnk_get(p->first, p->first_bytes, bytes, p->parts, ret) != 0) {
         abort();
     }
+    ret->part = p->part;
 }

@@ -33,5 +33,5 @@ struct packet **packet_choose(bool any_order, bool (*may)(const struct packet *p
 /** packet_take() - out of the list, and released. Return: the caller's, packet_free(). */
 struct packet *packet_take(struct packet **at);
 void packet_free(struct packet *p);
-/** packet_read() - aborts if it is not a valid message. */
+/** packet_read() - with the packet's parts; aborts if it is not a valid message. */
 void packet_read(const struct packet *p, struct lnk_message *ret);

@@ -208,17 +208,21 @@ TEST(unasked)
 
     start(0);
     memcpy(m.leaf.model, file[0].identity, LNK_HASH_BYTES);
-    fetch_leaf(&node[1].link, 0, &m, &part); /* nothing is fetched */
+    m.part = &part;
+    fetch_leaf(&node[1].link, 0, &m); /* nothing is fetched */
     links_cut(2);
     T_EQ(begin(2, &file[0], "0-1", &g), 0); /* nothing was asked for yet */
     for (int i = 0; i < 50; i++) {
         links_turn();
         m.leaf.leaf = LNK_LEAF_LIST;
-        fetch_leaf(&node[2].link, 0, &m, &list);
+        m.part = &list;
+        fetch_leaf(&node[2].link, 0, &m);
         m.leaf.leaf = LNK_LEAF_REFUSED;
-        fetch_leaf(&node[2].link, 0, &m, &text);
+        m.part = &text;
+        fetch_leaf(&node[2].link, 0, &m);
+        m.part = &part;
         for (m.leaf.leaf = 0; m.leaf.leaf < 8; m.leaf.leaf++) {
-            fetch_leaf(&node[2].link, 0, &m, &part);
+            fetch_leaf(&node[2].link, 0, &m);
         }
     }
     T_EQ(g.times, 0);

@@ -42,10 +42,11 @@ static void message(void *user, size_t peer, const struct lnk_bytes *part, size_
     if (lnk_get(part[0].data, part[0].bytes, &bytes, count - 1, &m) != 0) {
         abort();
     }
+    m.part = part + 1;
     if (m.header.type == LNK_WANT) {
         fetch_want(user, peer, &m);
     } else {
-        fetch_leaf(user, peer, &m, part + 1);
+        fetch_leaf(user, peer, &m);
     }
 }
 

@@ -41,18 +41,42 @@ void __wrap_link_log(const char *format, ...)
 }
 
 /* What links.c calls and is not tried here. */
-void hop_plan(struct link *l, size_t head, const struct lnk_message *m)
+void hop_plan(struct link *l, size_t from, const struct lnk_message *m)
 {
-    (void)l, (void)head, (void)m;
+    (void)l, (void)from, (void)m;
 }
-void hop_frame(struct link *l, size_t from, const struct lnk_message *m,
-               const struct lnk_bytes *part)
+void hop_frame(struct link *l, size_t from, const struct lnk_message *m)
 {
-    (void)l, (void)from, (void)m, (void)part;
+    (void)l, (void)from, (void)m;
 }
-void hop_cancel(struct link *l, size_t head, const struct lnk_cancel *m)
+void hop_cancel(struct link *l, size_t from, const struct lnk_message *m)
 {
-    (void)l, (void)head, (void)m;
+    (void)l, (void)from, (void)m;
+}
+void route_answer(struct link *l, size_t from, const struct lnk_message *m)
+{
+    (void)l, (void)from, (void)m;
+}
+void route_credit(struct link *l, size_t from, const struct lnk_message *m)
+{
+    (void)l, (void)from, (void)m;
+}
+void fetch_want(struct link *l, size_t from, const struct lnk_message *m)
+{
+    (void)l, (void)from, (void)m;
+}
+void fetch_leaf(struct link *l, size_t from, const struct lnk_message *m)
+{
+    (void)l, (void)from, (void)m;
+}
+void own_state_take(struct link *l, size_t from, const struct lnk_message *m)
+{
+    (void)l, (void)from, (void)m;
+}
+bool route_error(struct link *l, size_t from, const struct lnk_message *m)
+{
+    (void)l, (void)from, (void)m;
+    return false;
 }
 void hop_error(struct link *l, size_t from, const struct lnk_error *e)
 {
@@ -62,42 +86,15 @@ void hop_peer_gone(struct link *l, size_t peer)
 {
     (void)l, (void)peer;
 }
-void own_state_joined(struct link *l, size_t peer)
-{
-    (void)l, (void)peer;
-}
-void own_state_take(struct link *l, size_t peer, const struct lnk_bytes *text)
-{
-    (void)l, (void)peer, (void)text;
-}
 void route_peer_gone(struct link *l, size_t peer)
 {
     (void)l, (void)peer;
 }
-bool route_error(struct link *l, size_t from, const struct lnk_message *m)
-{
-    (void)l, (void)from, (void)m;
-    return false;
-}
-void route_answer(struct link *l, size_t from, const struct lnk_message *m,
-                  const struct lnk_bytes *part)
-{
-    (void)l, (void)from, (void)m, (void)part;
-}
-void route_credit(struct link *l, size_t from, const struct lnk_credit *c)
-{
-    (void)l, (void)from, (void)c;
-}
-void fetch_want(struct link *l, size_t peer, const struct lnk_message *m)
-{
-    (void)l, (void)peer, (void)m;
-}
-void fetch_leaf(struct link *l, size_t peer, const struct lnk_message *m,
-                const struct lnk_bytes *part)
-{
-    (void)l, (void)peer, (void)m, (void)part;
-}
 void fetch_peer_gone(struct link *l, size_t peer)
+{
+    (void)l, (void)peer;
+}
+void own_state_joined(struct link *l, size_t peer)
 {
     (void)l, (void)peer;
 }

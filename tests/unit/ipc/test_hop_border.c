@@ -57,7 +57,7 @@ static void came(struct rig *r, enum lnk_encoding as)
 {
     uint8_t bytes[BYTES] = {0};
     struct lnk_bytes part[2];
-    struct lnk_message m = {.frame.tensor_count = 2};
+    struct lnk_message m = {.frame.tensor_count = 2, .part = part};
 
     for (size_t i = 0; i < 2; i++) {
         m.tensor[i] = (struct lnk_tensor){.dtype = LNK_F32,
@@ -66,7 +66,7 @@ static void came(struct rig *r, enum lnk_encoding as)
                                           .scale = as == LNK_AS_I8};
         part[i] = (struct lnk_bytes){bytes, m.tensor[i].bytes};
     }
-    T_EQ(hop_border_take(&r->here, &segment, &m, part, (enum brd_encoding)as, &r->computed), 0);
+    T_EQ(hop_border_take(&r->here, &segment, &m, (enum brd_encoding)as, &r->computed), 0);
 }
 
 static void put(struct rig *r, enum brd_encoding as)
@@ -78,7 +78,8 @@ static void put(struct rig *r, enum brd_encoding as)
 
 static int take(struct rig *r, enum brd_encoding may)
 {
-    return hop_border_take(&r->there, &next, &r->m, r->part, may, &r->slot);
+    r->m.part = r->part;
+    return hop_border_take(&r->there, &next, &r->m, may, &r->slot);
 }
 
 /* As another board reads it. Return: of lnk_get(). */
