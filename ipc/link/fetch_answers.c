@@ -111,7 +111,7 @@ void answers_want(struct answers *a, size_t peer, const struct lnk_message *m)
         add(&a->peer[peer], m->want.model, LNK_LEAF_LIST);
     }
     for (size_t i = 0; i < m->want.leaf_count; i++) {
-        add(&a->peer[peer], m->want.model, lnk_leaf_number(m, i));
+        add(&a->peer[peer], m->want.model, lnk_number(m, i));
     }
 }
 

@@ -57,7 +57,7 @@ static int submit(struct hop_place *p, const struct lnk_message *m, uint64_t cam
         j->deadline_ns = m->frame.left_ns ? came_ns + m->frame.left_ns : 0;
         j->time_count = base_min((size_t)m->frame.time_count, (size_t)LNK_HOPS_MAX - 1);
         for (size_t i = 0; i < j->time_count; i++) {
-            j->time_ns[i] = lnk_hop_ns(m, i);
+            j->time_ns[i] = lnk_number(m, i);
         }
         j->frame->deadline_ns = j->deadline_ns;
         status = piped_submit(j->stream, j->frame) < 0 ? PIPED_UNAVAILABLE : 0;

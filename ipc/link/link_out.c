@@ -96,18 +96,6 @@ bool link_cost(const struct link *l, size_t peer, struct lnk_link_cost *ret)
     return l->peer[peer].joined && lnk_measure_get(&l->peer[peer].measure, ret) == 0;
 }
 
-/* The counts that lnk_put() would work out. */
-static void count_tail(struct lnk_message *m)
-{
-    uint8_t times = (uint8_t)(m->tail_bytes / sizeof(uint64_t));
-
-    if (m->header.type == LNK_FRAME) {
-        m->frame.time_count = times;
-    } else if (m->header.type == LNK_ANSWER) {
-        m->answer.time_count = times;
-    }
-}
-
 int link_put(struct link *l, size_t board, enum lnk_lane lane, const struct lnk_message *m,
              const struct lnk_bytes *range, size_t count, void (*released)(void *arg), void *arg)
 {
@@ -118,7 +106,7 @@ int link_put(struct link *l, size_t board, enum lnk_lane lane, const struct lnk_
     if (board == LINK_SELF) {
         struct lnk_message copy = *m;
 
-        count_tail(&copy);
+        lnk_count_tail(&copy);
         copy.part = range;
         l->take(l, LINK_SELF, &copy);
         if (released) {

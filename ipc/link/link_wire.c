@@ -62,42 +62,6 @@ AT(lnk_cancel, frame, 8);
 #undef AT
 #undef IS
 
-static const size_t body_sizes[LNK_TYPE_COUNT] = {
-    [LNK_HELLO] = sizeof(struct lnk_hello), [LNK_PLAN] = sizeof(struct lnk_plan),
-    [LNK_FRAME] = sizeof(struct lnk_frame), [LNK_ANSWER] = sizeof(struct lnk_answer),
-    [LNK_ERROR] = sizeof(struct lnk_error), [LNK_CREDIT] = sizeof(struct lnk_credit),
-    [LNK_PING] = sizeof(struct lnk_ping),   [LNK_PONG] = sizeof(struct lnk_ping),
-    [LNK_WANT] = sizeof(struct lnk_want),   [LNK_LEAF] = sizeof(struct lnk_leaf),
-    [LNK_BYE] = sizeof(struct lnk_bye),     [LNK_CANCEL] = sizeof(struct lnk_cancel),
-};
-
-/* How many tensors a message of this type counts. */
-static size_t tensors_of(const struct lnk_message *m)
-{
-    return m->header.type == LNK_FRAME    ? m->frame.tensor_count
-           : m->header.type == LNK_ANSWER ? m->answer.tensor_count
-                                          : 0;
-}
-
-/* Bytes behind the struct and the tensors that the struct announces. */
-static size_t tail_of(const struct lnk_message *m)
-{
-    switch (m->header.type) {
-    case LNK_PLAN:
-        return m->plan.text_bytes;
-    case LNK_FRAME:
-        return m->frame.time_count * sizeof(uint64_t);
-    case LNK_ANSWER:
-        return m->answer.time_count * sizeof(uint64_t);
-    case LNK_ERROR:
-        return m->error.text_bytes;
-    case LNK_WANT:
-        return (size_t)m->want.leaf_count * sizeof(uint64_t);
-    default:
-        return 0;
-    }
-}
-
 bool lnk_tensor_bytes(const struct lnk_tensor *t, uint64_t *ret)
 {
     static const uint8_t dtype_bytes[] = {
@@ -158,71 +122,132 @@ static bool name_is_valid(const char name[LNK_NAME_BYTES])
     return n > 0 && n < LNK_NAME_BYTES;
 }
 
-/* No control characters: texts are shown and logged. A plan has lines. Bytes above ASCII pass. */
-static bool text_is_valid(const struct lnk_message *m)
-{
-    if (m->header.type != LNK_PLAN && m->header.type != LNK_ERROR) {
-        return true;
+/* A number in the struct of a type. @at: in struct lnk_message; @bytes: 0: there is none. */
+struct field {
+    uint8_t at, bytes;
+};
+#define BODY(member) .body_bytes = sizeof(((struct lnk_message *)0)->member)
+#define FIELD(member)                                                                              \
+    {                                                                                              \
+        offsetof(struct lnk_message, member), sizeof(((struct lnk_message *)0)->member)            \
     }
+
+/* What a type of message is made of. */
+struct row {
+    size_t body_bytes;    /* of its struct */
+    struct field tensors; /* how many follow the struct: at least one, with a part for each */
+    struct {
+        enum { NO_TAIL, NUMBERS, LINE, LINES } is; /* LINE, LINES: text */
+        struct field count;                        /* of numbers, or bytes of text */
+        size_t most;
+    } tail;
+    struct {
+        size_t least, most; /* bytes; most 0: there is none */
+        bool may_lack;
+    } part;                                        /* the only one, without tensors */
+    bool (*is_valid)(const struct lnk_message *m); /* NULL: any values are */
+};
+
+static bool hello_is_valid(const struct lnk_message *m)
+{
+    return m->hello.version_min <= m->hello.version_max && name_is_valid(m->hello.name);
+}
+
+static bool plan_is_valid(const struct lnk_message *m)
+{
+    return m->plan.first_unit <= m->plan.last_unit &&
+           (m->plan.hop < m->plan.hop_count || (m->plan.hop == 0 && m->plan.hop_count == 0));
+}
+
+static bool error_is_valid(const struct lnk_message *m)
+{
+    return m->error.status != 0;
+}
+
+static bool want_is_valid(const struct lnk_message *m)
+{
+    return m->want.reserved == 0;
+}
+
+static const struct row rows[LNK_TYPE_COUNT] = {
+    [LNK_HELLO] = {BODY(hello), .is_valid = hello_is_valid},
+    [LNK_PLAN] = {BODY(plan), .tail = {LINES, FIELD(plan.text_bytes), LNK_PLAN_TEXT_MAX},
+                  .is_valid = plan_is_valid},
+    [LNK_FRAME] = {BODY(frame),
+                   FIELD(frame.tensor_count),
+                   {NUMBERS, FIELD(frame.time_count), LNK_HOPS_MAX}},
+    [LNK_ANSWER] = {BODY(answer),
+                    FIELD(answer.tensor_count),
+                    {NUMBERS, FIELD(answer.time_count), LNK_HOPS_MAX}},
+    [LNK_ERROR] = {BODY(error), .tail = {LINE, FIELD(error.text_bytes), LNK_TEXT_MAX},
+                   .is_valid = error_is_valid},
+    [LNK_CREDIT] = {BODY(credit)},
+    [LNK_PING] = {BODY(ping), .part = {LNK_PING_LARGE_BYTES, LNK_PING_LARGE_BYTES, true}},
+    [LNK_PONG] = {BODY(ping)},
+    [LNK_WANT] = {BODY(want), .tail = {NUMBERS, FIELD(want.leaf_count), LNK_LEAVES_MAX},
+                  .is_valid = want_is_valid},
+    [LNK_LEAF] = {BODY(leaf), .part = {1, LNK_LEAF_BYTES}},
+    [LNK_BYE] = {BODY(bye)},
+    [LNK_BOARD] = {.part = {1, LNK_BOARD_BYTES}},
+    [LNK_CANCEL] = {BODY(cancel)},
+};
+
+static size_t count_of(const struct lnk_message *m, struct field f)
+{
+    size_t n = 0;
+
+    memcpy(&n, (const uint8_t *)m + f.at, f.bytes);
+    return n;
+}
+
+static size_t item_bytes(const struct row *row)
+{
+    return row->tail.is == NUMBERS ? sizeof(uint64_t) : 1;
+}
+
+void lnk_count_tail(struct lnk_message *m)
+{
+    const struct row *row = &rows[m->header.type];
+    size_t count = m->tail_bytes / item_bytes(row);
+
+    memcpy((uint8_t *)m + row->tail.count.at, &count, row->tail.count.bytes);
+}
+
+/* No control characters: texts are shown and logged. Bytes above ASCII pass. */
+static bool text_is_valid(const struct lnk_message *m, bool has_lines)
+{
     for (size_t i = 0; i < m->tail_bytes; i++) {
         uint8_t c = m->tail[i];
 
-        if ((c < ' ' && !(c == '\n' && m->header.type == LNK_PLAN)) || c == 0x7f) {
+        if ((c < ' ' && !(c == '\n' && has_lines)) || c == 0x7f) {
             return false;
         }
     }
     return true;
 }
 
-/* The checks of a type that need more than sizes. */
-static bool body_is_valid(const struct lnk_message *m)
+/* The first part. @tensors: at most LNK_PARTS_MAX; @count: of the tail */
+static bool first_is_valid(const struct row *row, const struct lnk_message *m, size_t tensors,
+                           size_t count)
 {
-    switch (m->header.type) {
-    case LNK_HELLO:
-        return m->hello.version_min <= m->hello.version_max && name_is_valid(m->hello.name);
-    case LNK_PLAN:
-        return m->plan.first_unit <= m->plan.last_unit &&
-               (m->plan.hop < m->plan.hop_count || (m->plan.hop == 0 && m->plan.hop_count == 0)) &&
-               m->plan.text_bytes <= LNK_PLAN_TEXT_MAX;
-    case LNK_FRAME:
-        return m->frame.tensor_count > 0 && m->frame.tensor_count <= LNK_PARTS_MAX &&
-               m->frame.time_count <= LNK_HOPS_MAX;
-    case LNK_ANSWER:
-        return m->answer.tensor_count > 0 && m->answer.tensor_count <= LNK_PARTS_MAX &&
-               m->answer.time_count <= LNK_HOPS_MAX;
-    case LNK_ERROR:
-        return m->error.status != 0 && m->error.text_bytes <= LNK_TEXT_MAX;
-    case LNK_WANT:
-        return m->want.leaf_count <= LNK_LEAVES_MAX && m->want.reserved == 0;
-    default:
-        return true;
+    if ((row->is_valid && !row->is_valid(m)) || (row->tensors.bytes > 0 && tensors == 0) ||
+        count > row->tail.most || m->tail_bytes != count * item_bytes(row)) {
+        return false;
     }
-}
-
-/* Do the payload parts fit the type? Their sum is checked before. */
-static bool parts_are_valid(const struct lnk_message *m, const size_t *part_bytes, size_t parts)
-{
-    switch (m->header.type) {
-    case LNK_FRAME:
-    case LNK_ANSWER:
-        if (parts != tensors_of(m)) {
+    for (size_t i = 0; i < tensors; i++) {
+        if (!tensor_is_valid(&m->tensor[i])) {
             return false;
         }
-        for (size_t i = 0; i < parts; i++) {
-            if (part_bytes[i] != m->tensor[i].bytes) {
-                return false;
-            }
-        }
-        return true;
-    case LNK_PING:
-        return parts == 0 || (parts == 1 && part_bytes[0] == LNK_PING_LARGE_BYTES);
-    case LNK_LEAF:
-        return parts == 1 && part_bytes[0] > 0 && part_bytes[0] <= LNK_LEAF_BYTES;
-    case LNK_BOARD:
-        return parts == 1 && part_bytes[0] > 0 && part_bytes[0] <= LNK_BOARD_BYTES;
-    default:
-        return parts == 0;
     }
+    return row->tail.is < LINE || text_is_valid(m, row->tail.is == LINES);
+}
+
+/* The parts of a message without tensors. @bytes: of the first one */
+static bool part_is_valid(const struct row *row, size_t parts, uint64_t bytes)
+{
+    return parts == 0
+               ? row->part.most == 0 || row->part.may_lack
+               : parts == 1 && bytes > 0 && bytes >= row->part.least && bytes <= row->part.most;
 }
 
 static int get_header(const void *first, size_t first_bytes, const size_t *part_bytes, size_t parts,
@@ -248,7 +273,7 @@ static int get_header(const void *first, size_t first_bytes, const size_t *part_
     }
     if (ret->type == 0 || ret->type >= LNK_TYPE_COUNT || ret->part_count != parts ||
         ret->payload_bytes != payload || ret->body_bytes != first_bytes - sizeof(*ret) ||
-        ret->body_bytes < body_sizes[ret->type]) {
+        ret->body_bytes < rows[ret->type].body_bytes) {
         return LNK_E_MALFORMED;
     }
     return 0;
@@ -258,36 +283,38 @@ int lnk_get(const void *first, size_t first_bytes, const size_t *part_bytes, siz
             struct lnk_message *ret)
 {
     struct lnk_message m;
+    const struct row *row;
     const uint8_t *at = first;
-    size_t left, tensors;
+    size_t tensors, tensor_bytes, count;
     int rc = get_header(first, first_bytes, part_bytes, parts, &m.header);
 
     if (rc) {
         return rc;
     }
+    row = &rows[m.header.type];
     at += sizeof(m.header);
-    memcpy(&m.hello, at, body_sizes[m.header.type]);
-    at += body_sizes[m.header.type];
-    left = first_bytes - sizeof(m.header) - body_sizes[m.header.type];
-    if (!body_is_valid(&m)) {
+    memcpy(&m.hello, at, row->body_bytes);
+    at += row->body_bytes;
+    tensors = count_of(&m, row->tensors);
+    tensor_bytes = tensors * sizeof(struct lnk_tensor);
+    count = count_of(&m, row->tail.count);
+    m.tail_bytes = count * item_bytes(row);
+    if (tensors > LNK_PARTS_MAX ||
+        m.header.body_bytes - row->body_bytes != tensor_bytes + m.tail_bytes) {
         return LNK_E_MALFORMED;
     }
-    tensors = tensors_of(&m);
-    if (left != tensors * sizeof(struct lnk_tensor) + tail_of(&m)) {
+    memcpy(m.tensor, at, tensor_bytes);
+    m.tail = at + tensor_bytes;
+    if (!first_is_valid(row, &m, tensors, count) ||
+        (tensors ? parts != tensors : !part_is_valid(row, parts, m.header.payload_bytes))) {
         return LNK_E_MALFORMED;
     }
-    memcpy(m.tensor, at, tensors * sizeof(struct lnk_tensor));
     for (size_t i = 0; i < tensors; i++) {
-        if (!tensor_is_valid(&m.tensor[i])) {
+        if (part_bytes[i] != m.tensor[i].bytes) {
             return LNK_E_MALFORMED;
         }
     }
-    m.tail = at + tensors * sizeof(struct lnk_tensor);
-    m.tail_bytes = tail_of(&m);
-    if (!text_is_valid(&m) || !parts_are_valid(&m, part_bytes, parts)) {
-        return LNK_E_MALFORMED;
-    }
-    memcpy(ret, &m, offsetof(struct lnk_message, tensor) + tensors * sizeof(struct lnk_tensor));
+    memcpy(ret, &m, offsetof(struct lnk_message, tensor) + tensor_bytes);
     ret->tail = m.tail;
     ret->tail_bytes = m.tail_bytes;
     ret->part = NULL;
@@ -296,69 +323,42 @@ int lnk_get(const void *first, size_t first_bytes, const size_t *part_bytes, siz
 
 size_t lnk_put(const struct lnk_message *m, uint64_t payload_bytes, uint8_t ret[LNK_FIRST_MAX])
 {
-    uint16_t type = m->header.type;
-    size_t tensors = tensors_of(m), body, part_bytes[LNK_PARTS_MAX];
-    struct lnk_message whole, check;
+    struct lnk_header header = {.type = m->header.type, .version = LNK_VERSION};
+    const struct row *row = header.type < LNK_TYPE_COUNT ? &rows[header.type] : &rows[0];
+    size_t tensors = count_of(m, row->tensors), count = m->tail_bytes / item_bytes(row);
+    size_t tensor_bytes = tensors * sizeof(struct lnk_tensor);
 
-    if (type == 0 || type >= LNK_TYPE_COUNT || tensors > LNK_PARTS_MAX ||
-        m->tail_bytes > LNK_PLAN_TEXT_MAX) {
-        return 0;
-    }
-    memcpy(&whole, m, offsetof(struct lnk_message, tensor));
-    if (type == LNK_PLAN) {
-        whole.plan.text_bytes = (uint32_t)m->tail_bytes;
-    } else if (type == LNK_ERROR) {
-        whole.error.text_bytes = (uint16_t)m->tail_bytes;
-    } else if (type == LNK_WANT) {
-        whole.want.leaf_count = (uint32_t)(m->tail_bytes / sizeof(uint64_t));
-    } else if (type == LNK_FRAME) {
-        whole.frame.time_count = (uint8_t)base_min(m->tail_bytes / sizeof(uint64_t), 255u);
-    } else if (type == LNK_ANSWER) {
-        whole.answer.time_count = (uint8_t)base_min(m->tail_bytes / sizeof(uint64_t), 255u);
-    }
-    part_bytes[0] = (size_t)payload_bytes;
-    for (size_t i = 0; i < tensors; i++) {
-        part_bytes[i] = (size_t)m->tensor[i].bytes;
-        payload_bytes = i ? payload_bytes + part_bytes[i] : part_bytes[i];
-    }
-    body = body_sizes[type] + tensors * sizeof(struct lnk_tensor) + m->tail_bytes;
-    whole.header = (struct lnk_header){
-        .type = type,
-        .version = LNK_VERSION,
-        .part_count = (uint8_t)(tensors ? tensors : payload_bytes > 0),
-        .body_bytes = (uint32_t)body,
-        .payload_bytes = payload_bytes,
-    };
-    if (sizeof(whole.header) + body > LNK_FIRST_MAX) {
-        return 0;
-    }
-    memcpy(ret, &whole.header, sizeof(whole.header));
-    ret += sizeof(whole.header);
-    memcpy(ret, &whole.hello, body_sizes[type]);
-    memcpy(ret + body_sizes[type], m->tensor, tensors * sizeof(struct lnk_tensor));
-    if (m->tail_bytes > 0) {
-        memcpy(ret + body - m->tail_bytes, m->tail, m->tail_bytes);
-    }
-    ret -= sizeof(whole.header);
-    body += sizeof(whole.header);
     /* What the other board would refuse is not sent. */
-    return lnk_get(ret, body, part_bytes, whole.header.part_count, &check) == 0 ? body : 0;
+    if (row == &rows[0] || tensors > LNK_PARTS_MAX || !first_is_valid(row, m, tensors, count)) {
+        return 0;
+    }
+    header.part_count = (uint8_t)(tensors ? tensors : payload_bytes > 0);
+    header.payload_bytes = tensors ? 0 : payload_bytes;
+    for (size_t i = 0; i < tensors; i++) {
+        header.payload_bytes += m->tensor[i].bytes;
+    }
+    if (tensors ? header.payload_bytes > LNK_PAYLOAD_MAX
+                : !part_is_valid(row, header.part_count, payload_bytes)) {
+        return 0;
+    }
+    header.body_bytes = (uint32_t)(row->body_bytes + tensor_bytes + m->tail_bytes);
+    memcpy(ret, &header, sizeof(header));
+    ret += sizeof(header);
+    memcpy(ret, &m->hello, row->body_bytes);
+    memcpy(ret + row->tail.count.at - offsetof(struct lnk_message, hello), &count,
+           row->tail.count.bytes);
+    ret += row->body_bytes;
+    memcpy(ret, m->tensor, tensor_bytes);
+    if (m->tail_bytes > 0) {
+        memcpy(ret + tensor_bytes, m->tail, m->tail_bytes);
+    }
+    return sizeof(header) + header.body_bytes;
 }
 
-static uint64_t number(const struct lnk_message *m, size_t i)
+uint64_t lnk_number(const struct lnk_message *m, size_t i)
 {
     uint64_t n;
 
     memcpy(&n, m->tail + i * sizeof(n), sizeof(n));
     return n;
-}
-
-uint64_t lnk_leaf_number(const struct lnk_message *want, size_t i)
-{
-    return number(want, i);
-}
-
-uint64_t lnk_hop_ns(const struct lnk_message *m, size_t i)
-{
-    return number(m, i);
 }

@@ -197,9 +197,10 @@ int lnk_get(const void *first, size_t first_bytes, const size_t *part_bytes, siz
  */
 size_t lnk_put(const struct lnk_message *m, uint64_t payload_bytes, uint8_t ret[LNK_FIRST_MAX]);
 
+/** lnk_count_tail() - sets the count of tail bytes in the struct, as lnk_put() does. */
+void lnk_count_tail(struct lnk_message *m);
 /** lnk_tensor_bytes() - bytes on the wire by shape. Return: false: no valid type, or too big. */
 bool lnk_tensor_bytes(const struct lnk_tensor *t, uint64_t *ret);
-/** lnk_leaf_number() - number @i of a WANT's tail. */
-uint64_t lnk_leaf_number(const struct lnk_message *want, size_t i);
-/** lnk_hop_ns() - time @i of the tail of a FRAME or an ANSWER. */
-uint64_t lnk_hop_ns(const struct lnk_message *m, size_t i);
+/** lnk_number() - number @i of the tail: a leaf of a WANT, the ns of a hop of a FRAME or an ANSWER.
+ */
+uint64_t lnk_number(const struct lnk_message *m, size_t i);

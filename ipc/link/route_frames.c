@@ -206,10 +206,10 @@ static bool may_answer(const struct head *h, const struct head_epoch *e, size_t 
 static void note_times(struct head *h, struct head_frame *f, const struct lnk_message *m)
 {
     for (size_t i = 0; i < m->answer.time_count && i < BRD_HOPS_MAX; i++) {
-        double ns = (double)lnk_hop_ns(m, i), *mean = &h->state.service_ns[i];
+        double ns = (double)lnk_number(m, i), *mean = &h->state.service_ns[i];
 
         *mean = *mean > 0 ? *mean + (ns - *mean) / 8 : ns;
-        f->service_ns += lnk_hop_ns(m, i);
+        f->service_ns += lnk_number(m, i);
     }
 }
 

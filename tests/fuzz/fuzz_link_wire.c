@@ -79,10 +79,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         MUST(lnk_put(&m, m.header.payload_bytes, again) == bytes);
         MUST(memcmp(again, data, bytes) == 0);
         for (size_t i = 0; m.header.type == LNK_WANT && i < m.want.leaf_count; i++) {
-            lnk_leaf_number(&m, i);
+            lnk_number(&m, i);
         }
         for (size_t i = 0; m.header.type == LNK_FRAME && i < m.frame.time_count; i++) {
-            lnk_hop_ns(&m, i);
+            lnk_number(&m, i);
         }
     }
     return 0;

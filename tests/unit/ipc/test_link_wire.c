@@ -318,9 +318,35 @@ TEST(plans_have_lines_and_ends)
     m.tail_bytes = 16;
     T_EQ(put_get(&m, 0, &got), 0);
     T_EQ(got.frame.time_count, 2);
-    T_EQ(lnk_hop_ns(&got, 1), 2);
+    T_EQ(lnk_number(&got, 1), 2);
     m.tail_bytes = 15;
     T_EQ(put_get(&m, 0, &got), -1);
+}
+
+/* As another board reads them; nothing beside them changes. */
+TEST(tails_are_counted)
+{
+    struct lnk_message m, got;
+    static const struct {
+        uint16_t type;
+        size_t bytes; /* of its struct */
+    } all[] = {{LNK_PLAN, sizeof(m.plan)},
+               {LNK_FRAME, sizeof(m.frame)},
+               {LNK_ANSWER, sizeof(m.answer)},
+               {LNK_ERROR, sizeof(m.error)},
+               {LNK_WANT, sizeof(m.want)}};
+    uint64_t payload;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        m = any_message(all[i].type, &payload);
+        T_EQ(put_get(&m, payload, &got), 0);
+        lnk_count_tail(&m);
+        T_EQ(memcmp(&m.hello, &got.hello, all[i].bytes), 0);
+    }
+    m = (struct lnk_message){.header.type = LNK_CANCEL, .cancel = {1, 2, 3}};
+    lnk_count_tail(&m);
+    T_EQ(m.cancel.stream, 1);
+    T_EQ(m.cancel.frame, 3);
 }
 
 TEST(parts_by_type)
@@ -346,7 +372,7 @@ TEST(parts_by_type)
     m.tail = (const uint8_t *)"\7\0\0\0\0\0\0\0";
     m.tail_bytes = 8;
     T_EQ(put_get(&m, 0, &got), 0);
-    T_EQ(lnk_leaf_number(&got, 0), 7);
+    T_EQ(lnk_number(&got, 0), 7);
     m.tail_bytes = 7;
     T_EQ(put_get(&m, 0, &got), -1);
 }
