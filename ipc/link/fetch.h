@@ -9,8 +9,8 @@
  * peer that a fetch of this file named, as soon as one is there. What came stays, so a return costs
  * nothing; but what a fetch needs is read and checked again, once in a process.
  *
- * The head answers from the file of the route. It hashes the file once, and each leaf again before
- * it is sent.
+ * The head answers from the file of the route, which a callback of fetch_new() names. It hashes the
+ * file once, and each leaf again before it is sent.
  *
  * Threads: the loop's; what waits for a disk or takes long runs on a thread of its own
  * (ipc/link/jobs.h).
@@ -19,10 +19,14 @@
 
 #include "ipc/link/link.h"
 
+/* Return: the path of the file with this identity, of which other boards may have leaves; NULL: of
+ * none. Borrowed until routes change. */
+typedef const char *fetch_path(const struct link *l, const uint8_t identity[LNK_HASH_BYTES]);
+
 /** fetch_new() - sets l->fetch. @state_folder: of the store, which is opened when the first board
  * asks for something; borrowed. @bytes_max: of the store's files; 0: only the disk's size.
- * Return: 0, -errno. */
-int fetch_new(struct link *l, const char *state_folder, uint64_t bytes_max);
+ * @path_of: what is served; called by fetch_go(). Return: 0, -errno. */
+int fetch_new(struct link *l, const char *state_folder, uint64_t bytes_max, fetch_path *path_of);
 /** fetch_free() - clears l->fetch; after the transport is closed. No done() is called. */
 void fetch_free(struct link *l);
 /** fetch_fd() - readable when fetch_go() has something to do. */

@@ -6,7 +6,6 @@
 #include "base.h"
 #include "ipc/link/fetch_private.h"
 #include "ipc/link/fetch_source.h"
-#include "ipc/link/route.h"
 
 #define ASKED_MAX 512u /* of one peer; it asks again for what is dropped */
 #define SENDING_MAX 2u /* leaves in the transport: borders shall not wait behind many */
@@ -141,7 +140,7 @@ static void drop_sources(struct answers *a)
 
     for (struct fetch_source **at = &a->sources; *at;) {
         struct fetch_source *s = *at;
-        bool over = !route_path(a->fetch->link, s->identity);
+        bool over = !a->fetch->path_of(a->fetch->link, s->identity);
 
         if (s->state == FETCH_REFUSED && s->refused_ns == 0) {
             s->refused_ns = now_ns;
@@ -240,7 +239,7 @@ static void next(struct answers *a, size_t peer)
 
     for (size_t i = 0; i < p->count && !p->data && !p->reading;) {
         struct asked of = p->asked[i];
-        const char *path = route_path(a->fetch->link, of.identity);
+        const char *path = a->fetch->path_of(a->fetch->link, of.identity);
         struct fetch_source *s = path ? source_of(a, of.identity, path) : NULL;
         size_t before = p->count;
 

@@ -7,7 +7,7 @@
 #include "ipc/link/fetch_private.h"
 #include "shown_text.h"
 
-int fetch_new(struct link *l, const char *state_folder, uint64_t bytes_max)
+int fetch_new(struct link *l, const char *state_folder, uint64_t bytes_max, fetch_path *path_of)
 {
     struct fetch *fetch = calloc(1, sizeof(*fetch));
     int r;
@@ -15,7 +15,8 @@ int fetch_new(struct link *l, const char *state_folder, uint64_t bytes_max)
     if (!fetch) {
         return -ENOMEM;
     }
-    *fetch = (struct fetch){.link = l, .folder = state_folder, .bytes_max = bytes_max};
+    *fetch = (struct fetch){
+        .link = l, .folder = state_folder, .bytes_max = bytes_max, .path_of = path_of};
     r = jobs_new(&fetch->jobs);
     r = r < 0 ? r : answers_new(fetch, &fetch->answers);
     if (r < 0) {

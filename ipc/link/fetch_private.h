@@ -84,6 +84,7 @@ struct fetch {
     struct jobs *jobs;
     const char *folder;
     uint64_t bytes_max;
+    fetch_path *path_of;
     struct store *store; /* NULL: not opened yet; the thread's */
     struct fetch_file *files;
     struct answers *answers;

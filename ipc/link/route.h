@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "ipc/link/fetch.h"
 #include "ipc/link/front_server.h"
 #include "ipc/link/link.h"
 
@@ -42,5 +43,5 @@ void route_peer_gone(struct link *l, size_t peer);
 uint64_t route_go(struct link *l, uint64_t now_ns);
 /** route_states() - Return: how many. */
 size_t route_states(const struct link *l, struct brd_route_state ret[BRD_ROUTES_MAX]);
-/** route_path() - Return: of the file with this identity, by a route; NULL: of none. */
-const char *route_path(const struct link *l, const uint8_t identity[LNK_HASH_BYTES]);
+/** route_path() - is a fetch_path(): of the file of a route. */
+fetch_path route_path;

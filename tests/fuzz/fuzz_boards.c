@@ -9,7 +9,6 @@
 #include "daemon/config/route_text.h"
 #include "ipc/boards/board_state.h"
 #include "ipc/link/fetch_private.h"
-#include "ipc/link/route.h"
 #include "model/leaves/leaves.h"
 #include "tests/fuzz/replay.h"
 #include "tuner/json/devices_json.h"
@@ -17,13 +16,6 @@
 #define UNITS 4u
 #define LEAVES 64u
 static const char *const names[UNITS] = {"a", "b", "c", "d"};
-
-const char *route_path(const struct link *l, const uint8_t identity[LNK_HASH_BYTES])
-{
-    (void)l;
-    (void)identity;
-    return NULL;
-}
 
 static void state(json_t *j)
 {

@@ -158,7 +158,7 @@ static void start(size_t i)
     n->link.transport = &n->base;
     snprintf(n->link.boards.board[0].name, sizeof(n->link.boards.board[0].name), "%s",
              i == 0 ? "b1" : "hub");
-    if (fetch_new(&n->link, folders[i], bytes_max) < 0) {
+    if (fetch_new(&n->link, folders[i], bytes_max, links_path) < 0) {
         abort();
     }
 }

@@ -28,6 +28,9 @@ struct node {
 };
 extern struct node node[NODES];
 
+/* Of the test: the files that boards serve. */
+fetch_path links_path;
+
 /** links_begin() - all boards are there; @folder: of board i's store is @folder/i. */
 void links_begin(const char *folder, uint64_t bytes_max);
 void links_end(void);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights by content, between boards on a wire that loses, reorders, doubles and changes leaves. */
-#include "ipc/link/route.h"
 #include "ipc/link/store.h"
 #include "tests/unit/ipc/fake_links.h"
 #include "tests/unit/ipc/leaf_file.h"
@@ -12,7 +11,7 @@ static char folder[] = "/tmp/piped-fetch-XXXXXX";
 static struct leaf_file file[FILES];
 static bool routed[FILES];
 
-const char *route_path(const struct link *l, const uint8_t identity[LNK_HASH_BYTES])
+const char *links_path(const struct link *l, const uint8_t identity[LNK_HASH_BYTES])
 {
     for (size_t i = 0; i < FILES; i++) {
         if (l == &node[0].link && routed[i] && memcmp(identity, file[i].identity, 32) == 0) {

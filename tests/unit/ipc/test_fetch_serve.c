@@ -4,7 +4,6 @@
 #include <poll.h>
 
 #include "ipc/link/fetch.h"
-#include "ipc/link/route.h"
 #include "model/segment/segment.h"
 #include "tests/unit/ipc/leaf_file.h"
 #include "tests/unit/model/two_products.h"
@@ -16,7 +15,7 @@ static struct link head, board;
 static char file_path[64], error[MDL_ERROR_MAX];
 static uint8_t identity[32];
 
-const char *route_path(const struct link *l, const uint8_t wanted[LNK_HASH_BYTES])
+static const char *path_of(const struct link *l, const uint8_t wanted[LNK_HASH_BYTES])
 {
     return l == &head && memcmp(wanted, identity, sizeof(identity)) == 0 ? file_path : NULL;
 }
@@ -191,8 +190,8 @@ TEST(a_segment_from_fetched_leaves)
     int r;
 
     from_the_whole(want, leaves);
-    T_EQ(fetch_new(&head, folder, 0), 0);
-    T_EQ(fetch_new(&board, folder, 0), 0);
+    T_EQ(fetch_new(&head, folder, 0, path_of), 0);
+    T_EQ(fetch_new(&board, folder, 0, path_of), 0);
     r = open_link(&board, "b1", "hub");
     if (r == -ENOTSUP) {
         T_SKIP("this build has no ZeroMQ");
