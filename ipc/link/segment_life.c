@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* piped-link: how a segment gets to be served by the daemon here, and not any more. */
+/* piped-link: how a segment gets to be served by the daemon here, and how that ends. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
 #include "ipc/boards/board_text.h"
 #include "ipc/link/daemon_call.h"
+#include "ipc/link/fetch.h"
 #include "ipc/link/segment_file.h"
 #include "ipc/link/segments_private.h"
 #include "ipc/varlink.h"
@@ -90,6 +91,22 @@ static void listed(void *arg, const char *error, const json_t *parameters)
     open_segment(s);
 }
 
+static void unloaded(void *arg, const char *error, const json_t *parameters)
+{
+    (void)arg;
+    (void)error; /* it was not there: as wanted */
+    (void)parameters;
+}
+
+/* The daemon shall forget it. Return: it was told, or cannot be asked; false: try later. */
+static bool unload(const struct segment *s)
+{
+    int rc = daemon_conn_call(s->link->segments->conn, "io.piped.Unload",
+                              json_pack("{s:s}", "name", s->name), false, unloaded, NULL);
+
+    return rc == 0 || rc == -ENOTCONN;
+}
+
 static void load(struct segment *s);
 
 static void loaded(void *arg, const char *error, const json_t *parameters)
@@ -101,7 +118,7 @@ static void loaded(void *arg, const char *error, const json_t *parameters)
     s->waits = false;
     if (s->phase == SEGMENT_FAILED) { /* too late */
         if (!error) {
-            segment_unload(s);
+            unload(s);
         }
         return;
     }
@@ -180,4 +197,52 @@ void segment_look(struct segment *s, bool silent, uint64_t now_ns)
     } else if (now_ns > s->begun_ns + DAEMON_NS) {
         segment_fail(s, PIPED_UNAVAILABLE, silent ? SEGMENT_SILENT : "the daemon is not there");
     }
+}
+
+/* ---- the end ---- */
+
+void segment_free_owned(struct segment *s)
+{
+    for (size_t i = 0; i < PIXFMT_COUNT; i++) {
+        segment_open_leave(s->lane[i].opening);
+        piped_close(s->lane[i].piped);
+    }
+    for (size_t i = 0; i < SEGMENT_SLOTS_MAX; i++) {
+        hop_border_deinit(&s->job[i].border);
+    }
+}
+
+void segment_close(struct segment *s)
+{
+    segment_free_owned(s);
+    if (s->fetched) {
+        fetch_release(s->link, s->identity);
+    }
+    *s = (struct segment){0};
+}
+
+bool segment_is_idle(const struct segment *s)
+{
+    return s->users == 0 && s->held == 0 && !s->waits;
+}
+
+bool segment_retire(struct segment *s)
+{
+    if (s->loaded && !unload(s)) {
+        return false;
+    }
+    segment_close(s);
+    return true;
+}
+
+size_t segments_make_room(struct segments *all)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < SEGMENTS_MAX; i++) {
+        struct segment *s = &all->segment[i];
+
+        count += s->phase == SEGMENT_READY && segment_is_idle(s) && segment_retire(s);
+    }
+    return count;
 }

@@ -18,9 +18,6 @@ struct segments {
 void segment_look(struct segment *s, bool silent, uint64_t now_ns);
 /** segment_opened() - is its stream open now, or failed? */
 void segment_opened(struct segment *s);
-/** segment_unload() - the daemon shall forget it. Return: it was told, or cannot be asked; false:
- * try later. */
-bool segment_unload(const struct segment *s);
 /** segment_free_owned() - what it owns; then it must not be used. */
 void segment_free_owned(struct segment *s);
 /** segment_close() - its place is free. */
