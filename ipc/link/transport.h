@@ -97,8 +97,6 @@ int lnk_transport_fd(const struct lnk_transport *t);
 void lnk_transport_dispatch(struct lnk_transport *t);
 /** lnk_transport_port() - zmq: the port that it listens on; mpi: 0. */
 uint16_t lnk_transport_port(const struct lnk_transport *t);
-/** lnk_transport_self() - mpi: the own index in the list, the rank; zmq: LNK_PEERS_MAX. */
-size_t lnk_transport_self(const struct lnk_transport *t);
 
 /**
  * lnk_send() - sends a message

@@ -49,11 +49,6 @@ uint16_t lnk_transport_port(const struct lnk_transport *t)
     return t->port;
 }
 
-size_t lnk_transport_self(const struct lnk_transport *t)
-{
-    return t->self;
-}
-
 int lnk_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk_bytes first,
              const struct lnk_bytes *range, size_t count, void (*released)(void *arg), void *arg)
 {

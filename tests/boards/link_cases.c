@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "ipc/link/transport_code.h"
 
 #define WAIT_NS (30 * BASE_NS_PER_S)
 #define EXCHANGED 60u
@@ -223,7 +224,7 @@ void cases_round_trips(struct node *n, size_t peer, size_t count, size_t bytes)
 
 static bool is_self(const struct node *n, size_t peer)
 {
-    return peer == lnk_transport_self(n->transport);
+    return peer == n->transport->self;
 }
 
 static void all_are_up(struct node *n)

@@ -22,7 +22,6 @@ OTHERS = ("tests/", "bench/")
 KEPT = {
     "front_answer": "the head of a plan over boards, as the next four",
     "front_dispatch": "", "front_fd": "", "front_models": "", "front_open": "",
-    "lnk_transport_self": "programs under mpirun, which the tests are",
     "krn_net_fused": "tests and benches ask what a net is made of",
     "krn_net_nodes": "tests and benches ask what a net is made of",
     "mdl_act_name": "tests/unit/model/dump.c, which is not built by default",
