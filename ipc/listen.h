@@ -35,8 +35,8 @@ int ipc_group_allowed(gid_t group);
  * @mode: of the file, whatever the umask is. @group: of the file; IPC_NO_GROUP: the process's.
  * @ret: the file; see ipc_socket_file_remove().
  *
- * Return: an owned descriptor that does not block; -EADDRINUSE: somebody serves there; -EEXIST: the
- * file there is not a socket; -EPERM, -EINVAL: as ipc_group_allowed(); -errno.
+ * Return: an owned descriptor that does not block; -EADDRINUSE: another process serves there;
+ * -EEXIST: the file there is not a socket; -EPERM, -EINVAL: as ipc_group_allowed(); -errno.
  */
 int ipc_listen(const char *path, mode_t mode, gid_t group, struct ipc_socket_file *ret);
 /** ipc_socket_file_there() - Return: the file is there and still ours, or there never was one. */

@@ -2,8 +2,9 @@
 /**
  * kernels/table.h - declares every primitive of the table
  *
- * A file that implements primitives exports each as one const struct; table.c lists them. To add a
- * primitive, add one line here and one there.
+ * A file that implements primitives exports each as one const struct; table.c lists them in the
+ * order of preference. One that is compiled for each instruction set takes a line in a list below,
+ * which table.c uses; any other takes a declaration here and a line there.
  */
 #pragma once
 

@@ -100,7 +100,8 @@ struct dmn_retune {
     struct dmn_history_event *event; /* owned reference, for whoever waits */
 };
 
-/* ---- retune_next.c: decides, changes nothing else ---- */
+/* ---- retune_next.c: decides what comes next. Changes the retune alone (phase, chosen, after,
+ * trials), never the plan that serves ---- */
 
 /* The next step. */
 struct dmn_retune_next {

@@ -90,8 +90,7 @@ static int describe(struct web *w, int fd, struct web_listener *ret)
                  ntohs(a.v6.sin6_port));
     }
     if (!is_loopback(&a) && lacks(w)) {
-        web_log("%s: others than this machine reach this address, and it lacks %s", ret->text,
-                lacks(w));
+        web_log("%s: other machines can reach this address, but it lacks %s", ret->text, lacks(w));
         return WEB_EXIT_CONFIG;
     }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -160,7 +159,7 @@ static int open_unix(const struct web *w, const char *path, int *ret, struct ipc
     if (fd < 0) {
         web_log("cannot listen at unix:%s: %s", path,
                 fd == -ESRCH        ? "there is no such group"
-                : fd == -EADDRINUSE ? "somebody serves there"
+                : fd == -EADDRINUSE ? "another process serves there"
                                     : strerror(-fd));
         return EXIT_FAILURE;
     }

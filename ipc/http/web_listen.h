@@ -3,7 +3,7 @@
  * ipc/http/web_listen.h - the listening sockets of piped-http
  *
  * They are those that the service manager passes, else those of --listen, else 127.0.0.1:8000. An
- * address that others than this machine reach needs TLS, and a token or certificates of clients.
+ * address that other machines can reach needs TLS, and a token or certificates of clients.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** ipc/pipectl/letters.h - the shapes of ASCII letters for --draw: rows of dots, the leftmost is
- * the highest bit. The usual shapes of 5 x 7 dot displays. */
+/** ipc/show/letters.h - the shapes of ASCII letters for drawings: rows of dots, the leftmost is the
+ * highest bit. The usual shapes of 5 x 7 dot displays. */
 #pragma once
 
 #include <stdint.h>

@@ -106,7 +106,7 @@ def open_addresses_are_refused():
     with tempfile.TemporaryDirectory() as folder:
         token, certificates = token_file(folder), Certificates(folder)
         for address in ("0.0.0.0:0", "[::]:0", "0.0.0.0:8000"):
-            said("others than this machine reach this address, and it lacks TLS", 6, "--listen", address)
+            said("other machines can reach this address, but it lacks TLS", 6, "--listen", address)
         said("it lacks TLS", 6, "--listen", "0.0.0.0:0", "--token-file", token)
         said("it lacks a way to know its clients", 6, "--listen", "0.0.0.0:0", *certificates.server())
         said("everybody may read it; chmod o=", 6, "--token-file", token_file(folder, mode=0o644))
@@ -221,7 +221,7 @@ def unix_sockets_have_modes_and_are_replaced():
         path = os.path.join(d.temp, "h.sock")
         with Http(d, listen=("unix:" + path,)) as h:
             equal(stat.S_IMODE(os.stat(path).st_mode), 0o660)
-            said("somebody serves there", 1, "--listen", "unix:" + path)
+            said("another process serves there", 1, "--listen", "unix:" + path)
             h.process.kill()
             h.expect_exit = -9
         check(stat.S_ISSOCK(os.stat(path).st_mode), "a killed server leaves its file")
