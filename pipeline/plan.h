@@ -9,7 +9,7 @@
  *     0-15@bigx4|16-25@littlex2*2
  *     0-4@big*2|5-7@bigx2/4
  *     0-25@big*4+little*4
- *     0-16@hub:big*4|17-44@b2:big*4+b3:big*4|45-104@hub:little*4
+ *     0-16@head:big*4|17-44@b2:big*4+b3:big*4|45-104@head:little*4
  *
  * An EP of another board is BOARD:EP; a name without a prefix is the board at hand.
  *

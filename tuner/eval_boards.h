@@ -57,6 +57,6 @@ void tun_plan_memory(const struct tun_problem *p, const struct pl_plan *plan, do
  * stage runs nothing else. */
 bool tun_fits_boards(const struct tun_problem *p, const struct pl_plan *plan);
 
-/** tun_limit_text() - what decides the bottleneck, in words: "link hub to b2", "stage 2 (b3)". */
+/** tun_limit_text() - what decides the bottleneck, in words: "link head to b2", "stage 2 (b3)". */
 void tun_limit_text(const struct tun_problem *p, const struct pl_plan *plan,
                     const struct tun_outcome *o, char ret[TUN_ERROR_MAX]);

@@ -18,5 +18,5 @@ bool shw_is_segment(const json_t *m);
  * `segments` of their model's `route`, the others, and those without a route, into `segments` of
  * @owner, a status or a reply of Models. */
 void shw_fold_segments(json_t *owner);
-/** shw_segment_text() - "det, units 10-18 for board hub". @m: one of @owner's `segments`. */
+/** shw_segment_text() - "det, units 10-18 for board head". @m: one of @owner's `segments`. */
 void shw_segment_text(const json_t *m, char ret[SHW_SEGMENT_BYTES]);

@@ -26,7 +26,7 @@ PATH = re.compile(r"`((?:%s)/[\w./-]+)`" % "|".join(
     ("model", "kernels", "pipeline", "tuner", "governor", "ipc", "daemon", "systemd", "etc", "tests", "docs", "bench")))
 LINES_MAX = 250
 # words that the glossary of docs/house.md replaces
-OLD_WORDS = re.compile(r"\b(run(s|ning)? dry|deal|deals|dealt|dealing|foreign|remade|remake|plan before)\b", re.I)
+OLD_WORDS = re.compile(r"\b(run(s|ning)? dry|deal|deals|dealt|dealing|foreign|remade|remake|plan before|hubs?)\b", re.I)
 RESULTS = "bench/results/"
 
 

@@ -20,13 +20,13 @@ def a_sample_can_be_kept():
         for key in ("before", "after"):  # of a route, one of which answered meanwhile
             models = sample[key]["models"]
             for first, more in ((0, 0), (10, 50 * (key == "after"))):
-                its = {"of": "sq", "first_unit": first, "last_unit": first + 5, "board": "hub"}
+                its = {"of": "sq", "first_unit": first, "last_unit": first + 5, "board": "head"}
                 models.append(dict(models[0], name="sq-56eaa70f#%d-%d" % (first, first + 5), segment=its,
                                    frames=dict(models[0]["frames"], answered=100 + more)))
         with open(path, "w", encoding="utf-8") as f:
             json.dump(sample, f)
         said = run("doctor", "--sample", path, expect=None).stdout
-        check("sq, units 10-15 for board hub: " in said and "sq-56eaa70f" not in said, said)
+        check("sq, units 10-15 for board head: " in said and "sq-56eaa70f" not in said, said)
     check("is it running?" in run("--socket", os.path.join(ROOT, "none"), "doctor", expect=3).stderr)
     check("--seconds needs seconds from 0.1 to 600, not '0'" in run("doctor", "--seconds", "0", expect=2).stderr)
     check("No such file" in run("doctor", "--sample", "/none", expect=1).stderr)

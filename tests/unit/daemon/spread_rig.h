@@ -67,7 +67,7 @@ static inline void rig_report(struct brd_link_report_all *r, size_t count, size_
         struct brd_state *s = i ? &r->board[i - 1] : &r->self;
 
         snprintf(s->print, sizeof(s->print), "%016zx", i + 1);
-        snprintf(s->name, sizeof(s->name), i ? "b%zu" : "hub", i);
+        snprintf(s->name, sizeof(s->name), i ? "b%zu" : "head", i);
         s->up = s->known = true;
         s->ep_count = 1;
         snprintf(s->ep[0].name, sizeof(s->ep[0].name), "big");

@@ -176,9 +176,9 @@ TEST(segments_are_named_in_words)
     T_TRUE(json_is_null(json_object_get(json_array_get(figures, 0), "segment")));
     json_decref(figures);
     set(sample, "after.models.0.segment",
-        "{'of': 'sq', 'first_unit': 10, 'last_unit': 25, 'board': 'hub'}");
+        "{'of': 'sq', 'first_unit': 10, 'last_unit': 25, 'board': 'head'}");
     figures = doctor_figures(sample);
-    T_STR(text_of(json_array_get(figures, 0), "segment"), "sq, units 10-25 for board hub");
+    T_STR(text_of(json_array_get(figures, 0), "segment"), "sq, units 10-25 for board head");
     json_decref(figures);
     json_decref(sample);
 }

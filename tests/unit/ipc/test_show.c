@@ -200,7 +200,7 @@ TEST(segments_stand_under_their_models)
     json_array_append_new(
         models, own = json_pack("{s:s, s:{s:i}}", "name", "sq#3-4", "segment", "first_unit", 3));
     json_array_append_new(models, named("sq-56eaa70f-b8fecf87#26-30", "sq", "here"));
-    json_array_append_new(models, named("sq-0123abcd#10-18", "sq", "hub"));
+    json_array_append_new(models, named("sq-0123abcd#10-18", "sq", "head"));
     json_array_append_new(models, named("det-89abcdef#10-18", "det", "here"));
     T_TRUE(shw_is_segment(json_array_get(models, 1)) && !shw_is_segment(own));
     shw_fold_segments(status);
@@ -213,7 +213,7 @@ TEST(segments_stand_under_their_models)
     m = json_object_get(status, "segments");
     T_EQ(json_array_size(m), 2);
     shw_segment_text(json_array_get(m, 0), text);
-    T_STR(text, "sq, units 10-18 for board hub");
+    T_STR(text, "sq, units 10-18 for board head");
     shw_segment_text(json_array_get(m, 1), text); /* its model is gone here */
     T_STR(text, "det, units 10-18 for this board");
     json_decref(status);

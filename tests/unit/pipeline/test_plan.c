@@ -272,24 +272,24 @@ TEST(hostile_texts)
 
 TEST(boards)
 {
-    struct pl_ep_set eps = {.count = 3, .board = "hub"};
+    struct pl_ep_set eps = {.count = 3, .board = "head"};
     char error[128] = "", text[128];
     struct pl_plan p;
 
-    snprintf(eps.eps[0].name, PL_EP_NAME_MAX, "hub:big");
+    snprintf(eps.eps[0].name, PL_EP_NAME_MAX, "head:big");
     snprintf(eps.eps[1].name, PL_EP_NAME_MAX, "little");
     snprintf(eps.eps[2].name, PL_EP_NAME_MAX, "b2:bigx");
     for (size_t i = 0; i < eps.count; i++) {
         eps.eps[i].cpu_count = 4;
     }
-    T_EQ(pl_plan_parse("0-1@big*2|2-3@b2:bigxx2+hub:littlex4", &eps, 4, error, sizeof(error), &p),
+    T_EQ(pl_plan_parse("0-1@big*2|2-3@b2:bigxx2+head:littlex4", &eps, 4, error, sizeof(error), &p),
          0);
     T_EQ(p.stages[0].groups[0].ep, 0);
     T_EQ(p.stages[1].groups[0].ep, 2);
     T_EQ(p.stages[1].groups[0].width, 2);
     T_EQ(p.stages[1].groups[1].ep, 1);
     T_EQ(pl_plan_format(&p, &eps, text, sizeof(text)), 0);
-    T_STR(text, "0-1@hub:big*2|2-3@b2:bigxx2+littlex4");
+    T_STR(text, "0-1@head:big*2|2-3@b2:bigxx2+littlex4");
     T_EQ(pl_plan_parse("0-3@b2:big", &eps, 4, error, sizeof(error), &p), -EINVAL);
     T_CONTAINS(error, "b2:big");
     T_EQ(pl_plan_parse("0-3@b2:little", &eps, 4, error, sizeof(error), &p), -EINVAL);

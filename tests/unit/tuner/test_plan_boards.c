@@ -137,7 +137,7 @@ TEST(exact_front)
 static void two_boards(struct tun_problem *ret)
 {
     struct tun_ep eps[2] = {
-        {.name = "hub:a", .cores = 1, .speed = 1, .bandwidth = 1, .watts = 2},
+        {.name = "head:a", .cores = 1, .speed = 1, .bandwidth = 1, .watts = 2},
         {.name = "b2:a", .cores = 1, .speed = 0.5, .bandwidth = 1, .watts = 1, .board = 1}};
 
     tun_problem_init(ret, 4, eps, 2);
@@ -154,7 +154,7 @@ static void two_boards(struct tun_problem *ret)
     ret->boards.count = 2;
     ret->boards.input_bytes = 300;
     ret->boards.output_bytes = 20;
-    snprintf(ret->boards.boards[0].name, PL_BOARD_NAME_MAX, "hub");
+    snprintf(ret->boards.boards[0].name, PL_BOARD_NAME_MAX, "head");
     snprintf(ret->boards.boards[1].name, PL_BOARD_NAME_MAX, "b2");
     ret->boards.boards[1].frames_held = 2;
     ret->boards.boards[1].link_watts = 0.5;
@@ -190,7 +190,7 @@ TEST(formulas_by_hand)
     T_NEAR(o.energy_nj, 120 + 80 + 34.5, 1e-9);
 
     p.boards.comm = TUN_COMM_ADDED;
-    evaluate(&p, "0-2@hub:a|3-3@b2:a", &o);
+    evaluate(&p, "0-2@head:a|3-3@b2:a", &o);
     T_NEAR(o.bottleneck_ns, 80 + 57 + 12, 1e-9);
     p.boards.comm = TUN_COMM_OVERLAPPED;
 
