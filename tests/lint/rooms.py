@@ -12,6 +12,7 @@ ROOMS = {
     "governor": "",
     "ipc": "",
     "ipc/boards": "ipc",
+    "ipc/control": "ipc",
     "ipc/decode": "ipc",
     "ipc/page": "",
     "ipc/show": "ipc/decode",
@@ -55,10 +56,10 @@ ROOMS = {
     "daemon/control": "daemon/adapt daemon/boards",
     "daemon": "daemon/control",
     # Programs inside a library's folder, which uses nothing of theirs.
-    "ipc/pipectl": "ipc ipc/boards ipc/page ipc/show",
-    "ipc/http": "ipc ipc/show ipc/pipectl/picture ipc/pipectl/jpeg ipc/pipectl/png",
+    "ipc/pipectl": "ipc ipc/boards ipc/control ipc/page ipc/show",
+    "ipc/http": "ipc ipc/control ipc/show ipc/pipectl/picture ipc/pipectl/jpeg ipc/pipectl/png",
     "ipc/gstreamer": "ipc ipc/show",
-    "ipc/link": "ipc ipc/boards model/leaves",
+    "ipc/link": "ipc ipc/boards ipc/control model/leaves",
     "tuner/pipesim": "model tuner/search tuner/json ipc/page !governor",
 }
 FOLDERS = sorted({room.split("/")[0] for room in ROOMS})
