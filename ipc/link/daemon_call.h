@@ -36,7 +36,7 @@ uint64_t daemon_conn_waits_ns(const struct daemon_conn *c, uint64_t now_ns);
  * @parameters: reference taken; may be NULL
  * @more: @reply is called for each reply, until an error
  *
- * Return: 0; -ENOTCONN, -EBUSY, -ENOMEM: @reply is not called.
+ * Return: 0; -ENOTCONN, -EBUSY, -ENOMEM, -errno: @reply is not called.
  */
 int daemon_conn_call(struct daemon_conn *c, const char *method, json_t *parameters, bool more,
                      daemon_reply *reply, void *arg);
