@@ -2,17 +2,14 @@
 #include "ipc/http/web_control.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "base.h"
+#include "ipc/control/control_client.h"
 #include "ipc/show/fold_segments.h"
-#include "ipc/varlink.h"
 
 #define EVENTS 20 /* decisions that the status page shows */
 
@@ -58,88 +55,31 @@ static int fail(int rc, char why[WEB_WHY_BYTES], const char *path, const char *t
     return rc;
 }
 
-static int connect_to(const char *path, char why[WEB_WHY_BYTES])
-{
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    base_autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int mine;
-
-    snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
-        return fail(-errno, why, path, strerror(errno));
-    }
-    mine = fd;
-    fd = -1;
-    return mine;
-}
-
-/* Reads one reply. */
-static int receive(int fd, const char *path, json_t **ret, char why[WEB_WHY_BYTES])
-{
-    struct ipc_varlink_reader reader = IPC_VARLINK_READER_NULL;
-    uint64_t end_ns = base_now_ns() + WEB_QUESTION_MS * BASE_NS_PER_MS;
-    int rc = IPC_VARLINK_E_NONE;
-
-    while (rc == IPC_VARLINK_E_NONE) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        uint64_t now = base_now_ns();
-        char bytes[16384];
-        ssize_t n;
-
-        if (now >= end_ns) {
-            rc = fail(-ETIMEDOUT, why, path, "it has not answered for 5 s");
-            break;
-        }
-        poll(&p, 1, (int)((end_ns - now) / BASE_NS_PER_MS) + 1);
-        n = recv(fd, bytes, sizeof(bytes), 0);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-            continue;
-        }
-        if (n <= 0) {
-            rc = fail(n < 0 ? -errno : -ECONNRESET, why, path,
-                      n < 0 ? strerror(errno) : "it closed the connection");
-            break;
-        }
-        rc = ipc_varlink_feed(&reader, bytes, (size_t)n);
-        rc = rc ? fail(-EPROTO, why, path, "its answer is too long")
-                : ipc_varlink_next(&reader, ret);
-    }
-    ipc_varlink_reader_deinit(&reader);
-    return rc > 0 ? fail(-EPROTO, why, path, "its answer is not JSON") : rc;
-}
-
 /* Takes the reference @parameters. */
 static int call(const char *path, const char *method, json_t *parameters, json_t **ret,
                 char why[WEB_WHY_BYTES])
 {
-    base_autofree char *text = NULL;
-    base_autoclose int fd = connect_to(path, why);
-    json_t *message = NULL;
-    size_t bytes;
-    int rc = fd < 0 ? fd : ipc_varlink_call(method, parameters, false, &text, &bytes);
-    ssize_t sent;
+    uint64_t end_ns = base_now_ns() + WEB_QUESTION_MS * BASE_NS_PER_MS;
+    base_cleanup(ipc_control_close) struct ipc_control conn = IPC_CONTROL_NULL;
+    struct ipc_control_reply r;
+    int rc = ipc_control_connect(&conn, path, false);
 
+    rc = rc < 0 ? rc : ipc_control_call(&conn, method, parameters, false, NULL, 0);
+    rc = rc < 0 ? rc : ipc_control_wait(&conn, end_ns, -1, &r);
     json_decref(parameters);
-    if (rc < 0) {
-        return rc;
+    if (rc) {
+        return fail(rc < 0 ? rc : -EPROTO, why, path,
+                    rc == IPC_CONTROL_E_LATE ? "it has not answered for 5 s"
+                                             : ipc_control_reason(rc));
     }
-    sent = send(fd, text, bytes, MSG_NOSIGNAL);
-    if (sent != (ssize_t)bytes && !(sent < 0 && errno == EPIPE)) { /* EPIPE: what came says why */
-        return fail(-EPIPE, why, path, "it closed the connection");
-    }
-    rc = receive(fd, path, &message, why);
-    if (rc < 0) {
-        return rc;
-    }
-    if (json_object_get(message, "error")) {
-        ipc_varlink_error_text(json_string_value(json_object_get(message, "error")),
-                               json_object_get(message, "parameters"), why, WEB_WHY_BYTES);
+    if (r.error) {
+        ipc_varlink_error_text(r.error, r.parameters, why, WEB_WHY_BYTES);
         rc = -EREMOTEIO;
     } else {
-        *ret = json_incref(json_object_get(message, "parameters"));
+        *ret = json_incref(r.parameters);
         rc = *ret ? 0 : fail(-EPROTO, why, path, "its answer is empty");
     }
-    json_decref(message);
+    json_decref(r.message);
     return rc;
 }
 
