@@ -147,7 +147,7 @@ int ctl_call_examples(const struct ctl *ctl, const char *method, const char *fol
         json_decref(parameters);
         return rc;
     }
-    return ctl_call_fd(ctl, method, parameters, fd, ret);
+    return ctl_call_fds(ctl, method, parameters, &fd, fd >= 0 ? 1 : 0, ret);
 }
 
 int ctl_set_bound(const char *command, json_t *parameters)

@@ -1,38 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/pipectl/call_progress.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "ipc/control/control_client.h"
 #include "ipc/pipectl/terminal_line.h"
-#include "ipc/varlink.h"
 
 #define LINE_BYTES 512u
 
 struct ctl_progress {
-    int sock;
+    struct ipc_control conn;
     char model[128]; /* "": that of the call is not known */
-    struct ipc_varlink_reader reader;
 };
 
-static int subscribe(const struct ctl *ctl)
+static void subscribe(struct ctl_progress *p, const struct ctl *ctl)
 {
-    base_autofree char *bytes = NULL;
-    base_autoclose int sock = ctl_control_connect(ctl);
-    size_t count;
-    int ret;
-
-    if (sock < 0 || ipc_varlink_call("io.piped.Subscribe", NULL, true, &bytes, &count) < 0 ||
-        send(sock, bytes, count, MSG_NOSIGNAL) != (ssize_t)count) {
-        return -1;
+    p->conn = IPC_CONTROL_NULL;
+    if (ipc_control_connect(&p->conn, ctl->control_path, true) < 0 ||
+        ipc_control_call(&p->conn, "io.piped.Subscribe", NULL, true, NULL, 0) < 0) {
+        ipc_control_close(&p->conn);
     }
-    ret = sock;
-    sock = -1;
-    return ret;
 }
 
 struct ctl_progress *ctl_progress_new(const struct ctl *ctl, const json_t *parameters)
@@ -42,7 +32,7 @@ struct ctl_progress *ctl_progress_new(const struct ctl *ctl, const json_t *param
 
     if (p) {
         snprintf(p->model, sizeof(p->model), "%s", *model ? model : ctl_text(parameters, "name"));
-        p->sock = subscribe(ctl);
+        subscribe(p, ctl);
     }
     return p;
 }
@@ -51,8 +41,7 @@ struct ctl_progress *ctl_progress_free(struct ctl_progress *p)
 {
     if (p) {
         ctl_line_wipe();
-        base_close_fd(&p->sock);
-        ipc_varlink_reader_deinit(&p->reader);
+        ipc_control_close(&p->conn);
         free(p);
     }
     return NULL;
@@ -60,7 +49,7 @@ struct ctl_progress *ctl_progress_free(struct ctl_progress *p)
 
 int ctl_progress_fd(const struct ctl_progress *p)
 {
-    return p ? p->sock : -1;
+    return p ? p->conn.fd : -1;
 }
 
 static void show(struct ctl_progress *p, const json_t *e)
@@ -90,19 +79,15 @@ static void show(struct ctl_progress *p, const json_t *e)
 
 void ctl_progress_show(struct ctl_progress *p)
 {
-    char bytes[16384];
-    ssize_t n = recv(p->sock, bytes, sizeof(bytes), MSG_DONTWAIT);
-    json_t *message;
+    struct ipc_control_reply r;
+    int rc;
 
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
-        return;
+    ipc_control_go(&p->conn);
+    while ((rc = ipc_control_next(&p->conn, &r)) == 0) {
+        show(p, json_object_get(r.parameters, "event"));
+        json_decref(r.message);
     }
-    if (n <= 0 || ipc_varlink_feed(&p->reader, bytes, (size_t)n) != 0) {
-        base_close_fd(&p->sock);
-        return;
-    }
-    while (ipc_varlink_next(&p->reader, &message) == 0) {
-        show(p, json_object_get(json_object_get(message, "parameters"), "event"));
-        json_decref(message);
+    if (rc != IPC_CONTROL_E_NONE) {
+        ipc_control_close(&p->conn);
     }
 }

@@ -77,14 +77,6 @@ static bool is_healthy(const json_t *status, const struct args *a, char *ret_why
     return !*ret_why;
 }
 
-/* A daemon that is being started has no socket yet, and that is no reason to say anything. */
-static bool is_there(const struct ctl *ctl)
-{
-    base_autoclose int sock = ctl_control_connect(ctl);
-
-    return sock >= 0;
-}
-
 static void print(const struct ctl *ctl, const json_t *status, bool healthy, const char *why)
 {
     if (ctl->json) {
@@ -111,11 +103,8 @@ static int look(struct ctl *ctl, const struct args *a, bool *last)
     bool healthy, hopeless;
     int rc;
 
-    if (!*last && !is_there(ctl)) {
-        return CTL_UNREACHABLE;
-    }
     ctl->not_started = last;
-    ctl->quiet = !*last;
+    ctl->quiet = !*last; /* a daemon that is being started has no socket yet */
     rc = ctl_call(ctl, "Status", json_object(), &reply);
     if (rc) {
         return rc;

@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CTL_MODEL_FILES_MAX 64u /* that the daemon takes */
+#include "ipc/control/control_client.h"
+
+#define CTL_MODEL_FILES_MAX IPC_CONTROL_FDS_MAX /* go with one call */
 
 struct ctl_model_files {
     int fd[CTL_MODEL_FILES_MAX]; /* owned */

@@ -23,13 +23,9 @@ struct ctl {
     bool page;      /* what is received goes to a page, not to a terminal */
     int timeout_ms; /* to wait for an answer; 0: for ever; CTL_TIMEOUT_DEFAULT */
     char control_path[108], frames_path[108];
-    bool quiet;        /* no word about an answer that is late: another call follows */
+    bool quiet;        /* no word about a daemon that is away or late: another call follows */
     bool *not_started; /* set where the service failed to start; NULL: nobody asks */
 };
-
-/** ctl_control_connect() - connects to the control socket (control_connect.c); prints nothing.
- * Return: the socket, which the caller closes; -errno. */
-int ctl_control_connect(const struct ctl *ctl);
 
 /* control_call.c: a connection to the control socket. Functions return an exit code and have
  * printed the reason. */
@@ -37,6 +33,7 @@ int ctl_control_connect(const struct ctl *ctl);
 struct ctl_control;
 int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret);
 struct ctl_control *ctl_control_free(struct ctl_control *c);
+/** ctl_control_send() - @parameters: borrowed. More than 2 KiB may still be on its way after it. */
 int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more);
 /** ctl_control_send_fd() - the same, with "more"; sends the descriptor @fd with the call. */
 int ctl_control_send_fd(struct ctl_control *c, const char *method, json_t *parameters, int fd);
@@ -49,10 +46,7 @@ bool ctl_control_more(const struct ctl_control *c);
 
 /** ctl_call() - calls io.piped.METHOD and waits for the reply. Takes the reference @parameters. */
 int ctl_call(const struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);
-/** ctl_call_fd() - the same; sends the descriptor @fd with the call (-1: none). */
-int ctl_call_fd(const struct ctl *ctl, const char *method, json_t *parameters, int fd,
-                json_t **ret);
-/** ctl_call_fds() - the same with @count descriptors, at most CTL_MODEL_FILES_MAX. */
+/** ctl_call_fds() - the same; sends @count descriptors along, at most CTL_MODEL_FILES_MAX. */
 int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, const int *fds,
                  size_t count, json_t **ret);
 /** ctl_show() - calls, then prints the reply: with --json its @field (NULL: all of it), else by

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ipc/pipectl/top_feed.h"
+#include "ipc/control/control_client.h"
 #include "ipc/pipectl/top_terminal.h"
 #include "ipc/pipectl/top_view.h"
 #include "ipc/show/fold_segments.h"
@@ -19,12 +19,19 @@
 #define SILENT_NS (3 * BASE_NS_PER_S)   /* an answer is late */
 #define EXPLAIN_NS (30 * BASE_NS_PER_S) /* until a route is explained again */
 
+/* A connection, made at the first call and again after it was lost. */
+struct feed {
+    struct ipc_control conn;
+    size_t expected;      /* replies that have not come */
+    uint64_t asked_at_ns; /* when the oldest of them was last waited for */
+};
+
 struct live {
     const struct ctl *ctl;
     struct top top;
     struct top_view view;
     struct top_screen screen;
-    struct top_feed feed, explain;        /* a search for a route must not hold up the others */
+    struct feed feed, explain;            /* a search for a route must not hold up the others */
     char asked[4][16];                    /* methods whose replies will come, oldest first */
     json_t *events, *units, *explanation; /* owned */
     char *model, *units_of, *explained;   /* owned: names */
@@ -56,19 +63,70 @@ static void set_json(json_t **to, json_t *value)
 
 /* ---- the daemon ---- */
 
-static void away(struct live *l, int error, uint64_t now_ns)
+static void feed_close(struct feed *f)
 {
-    l->feed.expected = 0;
-    top_feed_deinit(&l->explain);
-    if (error == -EHOSTDOWN) {
+    ipc_control_close(&f->conn);
+    f->expected = 0;
+}
+
+/* Calls io.piped.METHOD. Takes the reference @parameters. Return: 0; -errno: no reply will come to
+ * any call. */
+static int feed_ask(struct feed *f, const char *path, const char *method, json_t *parameters,
+                    uint64_t now_ns)
+{
+    int r = f->conn.fd < 0 ? ipc_control_connect(&f->conn, path, false) : 0;
+    char name[128];
+
+    snprintf(name, sizeof(name), "io.piped.%s", method);
+    r = r < 0 ? r : ipc_control_call(&f->conn, name, parameters, false, NULL, 0);
+    json_decref(parameters);
+    if (r < 0) {
+        feed_close(f);
+        return r;
+    }
+    f->asked_at_ns = f->expected++ == 0 ? now_ns : f->asked_at_ns;
+    return 0;
+}
+
+/* The next reply. Return: as ipc_control_next(), IPC_CONTROL_E_NONE also while not connected. */
+static int feed_next(struct feed *f, uint64_t now_ns, struct ipc_control_reply *ret)
+{
+    int r = ipc_control_next(&f->conn, ret);
+
+    if (r == IPC_CONTROL_E_NONE) {
+        ipc_control_go(&f->conn);
+        r = ipc_control_next(&f->conn, ret);
+    }
+    if (r == 0 && f->expected == 0) {
+        json_decref(ret->message);
+        return IPC_CONTROL_E_BAD; /* nobody asked */
+    }
+    if (r == 0) {
+        f->expected--;
+        f->asked_at_ns = now_ns;
+    }
+    return f->conn.fd < 0 ? IPC_CONTROL_E_NONE : r;
+}
+
+/* @not_started: why the service failed to start; NULL: @rc of feed_ask() or feed_next() says it. */
+static void away(struct live *l, int rc, const struct ipc_control_reply *not_started,
+                 uint64_t now_ns)
+{
+    bool closed = rc == IPC_CONTROL_E_CLOSED || rc == -ECONNRESET;
+    size_t n = sizeof("waits: ") - 1;
+
+    feed_close(&l->feed);
+    feed_close(&l->explain);
+    if (not_started) {
         l->next_ns = now_ns + START_NS;
-        snprintf(l->notice, sizeof(l->notice), "waits: %s", l->feed.not_started);
+        strcpy(l->notice, "waits: ");
+        ipc_varlink_error_text(not_started->error, not_started->parameters, l->notice + n,
+                               sizeof(l->notice) - n);
         return;
     }
     l->next_ns = now_ns + base_min(l->interval_ns, RETRY_NS);
     snprintf(l->notice, sizeof(l->notice), "waits: %s at %s",
-             error == -ECONNRESET ? "the connection was closed" : strerror(-error),
-             l->ctl->control_path);
+             closed ? "the connection was closed" : ipc_control_reason(rc), l->ctl->control_path);
 }
 
 static void ask(struct live *l, const char *method, json_t *parameters, uint64_t now_ns)
@@ -77,12 +135,12 @@ static void ask(struct live *l, const char *method, json_t *parameters, uint64_t
     int r = -ENOBUFS;
 
     if (at < base_array_count(l->asked)) {
-        r = top_feed_ask(&l->feed, method, parameters, now_ns);
+        r = feed_ask(&l->feed, l->ctl->control_path, method, parameters, now_ns);
     } else {
         json_decref(parameters);
     }
     if (r < 0) {
-        away(l, r, now_ns);
+        away(l, r, NULL, now_ns);
     } else {
         snprintf(l->asked[at], sizeof(l->asked[at]), "%s", method);
     }
@@ -101,7 +159,8 @@ static void ask_explain(struct live *l, uint64_t now_ns)
         now_ns - l->explained_at_ns < (known ? EXPLAIN_NS : 2 * BASE_NS_PER_S)) {
         return;
     }
-    if (top_feed_ask(&l->explain, "PlanExplain", ctl_model_parameter(l->model), now_ns) == 0) {
+    if (feed_ask(&l->explain, l->ctl->control_path, "PlanExplain", ctl_model_parameter(l->model),
+                 now_ns) == 0) {
         set_text(&l->explained, l->model);
     }
     l->explained_at_ns = now_ns;
@@ -113,12 +172,12 @@ static void ask_all(struct live *l, uint64_t now_ns)
 
     l->next_ns = now_ns + l->interval_ns;
     ask(l, "Status", json_object(), now_ns);
-    if (l->feed.sock < 0) {
+    if (l->feed.conn.fd < 0) {
         json_decref(limit);
         return;
     }
     ask(l, "History", limit, now_ns);
-    if (l->feed.sock >= 0 && l->view.page == TOP_PAGE_UNITS && l->model) {
+    if (l->feed.conn.fd >= 0 && l->view.page == TOP_PAGE_UNITS && l->model) {
         if (!l->units_of || strcmp(l->units_of, l->model) != 0) {
             set_json(&l->units, NULL);
         }
@@ -138,6 +197,7 @@ static void choose_model(struct live *l)
     }
 }
 
+/* @reply: NULL: an error. */
 static void take_reply(struct live *l, json_t *reply, uint64_t now_ns)
 {
     char method[sizeof(l->asked[0])];
@@ -159,24 +219,32 @@ static void take_reply(struct live *l, json_t *reply, uint64_t now_ns)
 /* Return: true if something new came. */
 static bool read_daemon(struct live *l, uint64_t now_ns)
 {
-    bool asking = l->feed.expected > 0, changed = false;
-    json_t *reply;
-    int r = top_feed_read(&l->feed), one = 0;
+    bool asking = l->feed.expected > 0;
+    struct ipc_control_reply r;
+    int rc;
 
-    while (r == 0 && (one = top_feed_next(&l->feed, now_ns, &reply)) == 0) {
-        take_reply(l, reply, now_ns);
-        json_decref(reply);
+    while ((rc = feed_next(&l->feed, now_ns, &r)) == 0) {
+        if (r.error && strcmp(r.error, IPC_VARLINK_NOT_STARTED) == 0) {
+            away(l, 0, &r, now_ns);
+        } else {
+            take_reply(l, r.error ? NULL : r.parameters, now_ns);
+        }
+        json_decref(r.message);
     }
-    if (r < 0 || one < 0) {
-        away(l, r < 0 ? r : one, now_ns);
+    if (rc != IPC_CONTROL_E_NONE) {
+        away(l, rc, NULL, now_ns);
         return true;
     }
-    if (top_feed_read(&l->explain) == 0 && top_feed_next(&l->explain, now_ns, &reply) == 0) {
-        set_json(&l->explanation, json_object_get(reply, "explanation"));
-        json_decref(reply);
-        changed = true;
+    rc = feed_next(&l->explain, now_ns, &r);
+    if (rc == 0) {
+        set_json(&l->explanation, json_object_get(r.error ? NULL : r.parameters, "explanation"));
+        json_decref(r.message);
+        return true;
     }
-    return changed || (asking && l->feed.expected == 0);
+    if (rc != IPC_CONTROL_E_NONE) {
+        feed_close(&l->explain);
+    }
+    return asking && l->feed.expected == 0;
 }
 
 /* ---- keys ---- */
@@ -301,8 +369,8 @@ static void draw(struct live *l, bool whole, uint64_t now_ns)
 static void wait_for_something(struct live *l, uint64_t now_ns, const sigset_t *open)
 {
     struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                           {.fd = l->feed.sock, .events = POLLIN},
-                           {.fd = l->explain.sock, .events = POLLIN}};
+                           ipc_control_poll(&l->feed.conn),
+                           ipc_control_poll(&l->explain.conn)};
     uint64_t until = now_ns + BASE_NS_PER_S, left;
     struct timespec limit;
 
@@ -365,8 +433,8 @@ static void catch_signals(sigset_t *ret_open)
 
 static void deinit(struct live *l)
 {
-    top_feed_deinit(&l->feed);
-    top_feed_deinit(&l->explain);
+    feed_close(&l->feed);
+    feed_close(&l->explain);
     top_screen_deinit(&l->screen);
     top_deinit(&l->top);
     json_decref(l->events);
@@ -392,8 +460,7 @@ int top_live(const struct ctl *ctl, const struct top_options *o)
         return CTL_FAILED;
     }
     l.view.top = &l.top;
-    top_feed_init(&l.feed, ctl->control_path);
-    top_feed_init(&l.explain, ctl->control_path);
+    l.feed.conn = l.explain.conn = IPC_CONTROL_NULL;
     set_text(&l.model, o->model);
     run(&l, &open);
     top_terminal_close();
