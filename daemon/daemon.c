@@ -18,8 +18,9 @@
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
+#include "daemon/service/work.h"
 #include "daemon/validate.h"
-#include "daemon/workers.h"
+#include "daemon/watchers.h"
 
 #define TICK_MS 1000u
 #define LAST_STEP_MS 1000u         /* for a load that is called off */
@@ -191,11 +192,16 @@ static int validate(struct dmn_daemon *d, bool binds)
 /* Those that it needs for as long as it runs; the log says why one is missing. */
 static int start_threads(struct dmn_daemon *d)
 {
-    int error = dmn_workers_start(&d->loop, &d->first_work);
+    int error = dmn_work_new(&d->loop, &d->work);
 
     if (error < 0) {
+        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
+                     "cannot start %u work threads: %s; allow more threads (TasksMax= of the unit, "
+                     "ulimit -u) or more address space (LimitAS=, ulimit -v)",
+                     DMN_WORK_THREADS, strerror(-error));
         return error;
     }
+    d->machine.work = d->work;
     error = dmn_disk_new(&d->loop, &d->disk);
     if (error < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
@@ -389,8 +395,9 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
         uv_run(&d->loop, UV_RUN_DEFAULT);
         if (!uv_is_closing((uv_handle_t *)&d->drain)) {
             uv_close((uv_handle_t *)&d->drain, NULL);
-            uv_run(&d->loop, UV_RUN_DEFAULT);
         }
+        dmn_work_stop(d->work); /* it has nothing left to do */
+        uv_run(&d->loop, UV_RUN_DEFAULT);
         error = uv_loop_close(&d->loop);
         if (error) {
             dmn_log(LOG_ERR, "internal error: a handle was left open");
@@ -401,6 +408,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_boards_deinit(&d->boards);
     dmn_plans_deinit(&d->plans);
     dmn_failed_clear(&d->models.failed);
+    d->work = dmn_work_free(d->work);
     d->disk = dmn_disk_free(d->disk);
     dmn_state_unlock();
     d->config = dmn_config_free(d->config);

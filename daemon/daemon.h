@@ -46,7 +46,6 @@ struct dmn_daemon {
     uv_timer_t watchdog, drain;
     uv_timer_t more; /* active while some of what clients sent is left */
     uv_signal_t sighup, sigterm, sigint;
-    uv_work_t first_work;  /* makes the work threads */
     uv_poll_t first_watch; /* makes room for descriptors */
     struct dmn_notify notify;
     const struct dmn_args *args;   /* borrowed from main */
@@ -57,6 +56,7 @@ struct dmn_daemon {
     struct dmn_users users;        /* by the names of `config` */
     gid_t socket_group;            /* of the sockets that the daemon makes */
     char unreachable[512];         /* why new clients cannot connect, or "" */
+    struct dmn_work *work;         /* owned */
     struct dmn_disk *disk;         /* owned */
     struct dmn_machine machine;
     struct dmn_models models;

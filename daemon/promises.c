@@ -10,7 +10,7 @@
 #include "daemon/service/log.h"
 
 #define OWN_FILES 64u      /* the loop, timers, sockets, sysfs, files that are read */
-#define OWN_THREADS 16u    /* the loop, libuv's, the one for large images, searches */
+#define OWN_THREADS 16u    /* the loop, work threads, those for large images and for the disk */
 #define FILES_OF_MODEL 4u  /* a model's files, while it is loaded */
 #define CONNECTION_KIB 32u /* without what it has not read */
 

@@ -481,12 +481,8 @@ static void begin(struct dmn_daemon *d, struct dmn_done done)
                                       .leave = leave,
                                       .end = arrived};
     if (!error) {
-        error = dmn_arrival_begin(&r->arrival);
-        if (error) {
-            snprintf(r->error, sizeof(r->error), "cannot start a work thread");
-        }
-    }
-    if (error) {
+        dmn_arrival_begin(&r->arrival);
+    } else {
         end(r, false);
     }
 }

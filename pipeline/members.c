@@ -52,7 +52,7 @@ static void *wait_for_gate(void *gate)
  * pthreadpool_create() ignores the result of pthread_create() and waits for ever for threads that
  * did not start. So start and join the same number of threads first: if that fails, we fail instead
  * of hanging. (Another program of this user may take the threads in between; only a pool of our own
- * could prevent that.) libuv aborts in the same place.
+ * could prevent that.)
  */
 static int probe_threads(size_t count)
 {
@@ -131,23 +131,19 @@ static void pin_member(void *arg, size_t i)
     }
 }
 
-int pl_threads_make(size_t count, int (*make)(void *arg), void *arg)
+/* Nobody else starts threads meanwhile. */
+static int make_pool(struct pl_members *m)
 {
     int r;
 
     pthread_mutex_lock(&starting);
-    r = probe_threads(count);
-    r = r < 0 ? r : make(arg);
+    r = probe_threads(m->width - 1);
+    if (r == 0) {
+        m->pool = pthreadpool_create(m->width);
+        r = m->pool == NULL ? -ENOMEM : 0;
+    }
     pthread_mutex_unlock(&starting);
     return r;
-}
-
-static int make_pool(void *arg)
-{
-    struct pl_members *m = arg;
-
-    m->pool = pthreadpool_create(m->width);
-    return m->pool == NULL ? -ENOMEM : 0;
 }
 
 int pl_members_init(struct pl_members *m, const uint16_t *cpus, size_t width, const char *name)
@@ -160,7 +156,7 @@ int pl_members_init(struct pl_members *m, const uint16_t *cpus, size_t width, co
     }
     if (width > 1) {
         /* before the leader is pinned; otherwise the workers would start on its core */
-        int r = pl_threads_make(width - 1, make_pool, m);
+        int r = make_pool(m);
 
         if (r < 0) {
             return r;

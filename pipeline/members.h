@@ -67,11 +67,3 @@ struct pl_members_lost pl_members_lost(const struct pl_members *m);
 
 /** pl_thread_start() - starts a thread with all signals blocked. Return: 0, -EAGAIN, -ENOMEM. */
 int pl_thread_start(pthread_t *ret, void *(*fn)(void *), void *arg);
-
-/**
- * pl_threads_make() - calls @make, whose library hangs or aborts where it cannot start a thread
- * @count: threads that @make starts, at most PL_CPU_MAX
- * Threads: any, one at a time; the others wait. Return: @make's result; -EAGAIN, -ENOMEM: that many
- * threads cannot be started, and @make was not called.
- */
-int pl_threads_make(size_t count, int (*make)(void *arg), void *arg);

@@ -140,8 +140,7 @@ bool dmn_adapt_prefer_known(struct dmn_model *m, const struct tun_record *r,
                             struct tun_decision *d);
 
 /* decisions.c */
-/** dmn_adapt_decide() - queues the decision. @r: taken. If no thread is available, tells the
- * watch. */
+/** dmn_adapt_decide() - queues the decision. @r: taken. Without memory, tells the watch. */
 void dmn_adapt_decide(struct dmn_model *m, struct tun_record *r);
 /** dmn_adapt_back() - switches back to the previous plan. */
 void dmn_adapt_back(struct dmn_model *m, uint64_t now_ns);

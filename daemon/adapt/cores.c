@@ -32,23 +32,30 @@ static void change_free(struct dmn_adapt_change *c)
     free(c);
 }
 
+static struct dmn_adapt_change *change_of(struct dmn_job *work)
+{
+    return base_container_of(work, struct dmn_adapt_change, work);
+}
+
+static void drop(struct dmn_job *work)
+{
+    change_free(change_of(work));
+}
+
 void dmn_adapt_change_leave(struct dmn_adapt *a)
 {
     struct dmn_adapt_change *c = base_take(a->change);
 
-    if (c && (c->phase == DMN_CHANGE_AT_WORK || c->phase == DMN_CHANGE_IN_TURNS)) {
+    if (c && c->phase == DMN_CHANGE_IN_TURNS) {
         c->adapt = NULL;
-        if (c->phase == DMN_CHANGE_AT_WORK) {
-            uv_cancel((uv_req_t *)&c->work);
-        }
     } else if (c) {
-        change_free(c);
+        dmn_job_leave(&c->work);
     }
 }
 
-static void work(uv_work_t *w)
+static void run(struct dmn_job *work)
 {
-    struct dmn_adapt_change *c = w->data;
+    struct dmn_adapt_change *c = change_of(work);
 
     for (size_t i = 0; i < c->count; i++) {
         dmn_change_solve(&c->parts[i]);
@@ -183,19 +190,12 @@ static bool prove(struct dmn_adapt_change *c)
     return false;
 }
 
-static void done(uv_work_t *w, int status)
+static void done(struct dmn_job *work)
 {
-    struct dmn_adapt_change *c = w->data;
+    struct dmn_adapt_change *c = change_of(work);
     struct dmn_adapt *adapt = c->adapt;
 
     c->phase = DMN_CHANGE_WAITS;
-    if (!adapt || status < 0) {
-        if (adapt) {
-            adapt->change = NULL;
-        }
-        change_free(c);
-        return;
-    }
     if (c->again || !all_free(adapt) || !as_prepared(c)) { /* more has changed: start over */
         c->again = false;
         dmn_adapt_change_step(adapt);
@@ -264,9 +264,10 @@ void dmn_adapt_change_step(struct dmn_adapt *adapt)
         c->count = i + 1;
         error = dmn_change_prepare(m, c, &c->parts[i++]);
     }
-    error = error ? error : uv_queue_work(adapt->machine->loop, &c->work, work, done);
-    c->phase = error ? DMN_CHANGE_WAITS : DMN_CHANGE_AT_WORK;
-    if (error) {
+    if (!error) {
+        c->phase = DMN_CHANGE_AT_WORK;
+        dmn_work_do(adapt->machine->work, &c->work);
+    } else {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0}, "%s: %s; plans stay as they are",
                         c->text, strerror(-error));
         drop_change(adapt, strerror(-error), NULL, NULL);
@@ -279,7 +280,7 @@ static struct dmn_adapt_change *change_new(struct dmn_adapt *adapt)
     struct dmn_adapt_change *c = calloc(1, sizeof(*c));
 
     if (c) {
-        c->work.data = c;
+        c->work = (struct dmn_job){.kind = DMN_JOB_BESIDE, .run = run, .done = done, .drop = drop};
         c->adapt = adapt;
         c->began_ns = base_now_ns();
         adapt->change = c;

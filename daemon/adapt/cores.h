@@ -50,7 +50,7 @@ enum dmn_change_phase {
 };
 
 struct dmn_adapt_change {
-    uv_work_t work;
+    struct dmn_job work;
     struct dmn_adapt *adapt; /* NULL: detached */
     enum dmn_change_phase phase;
     bool again;           /* the cores changed while it was at work */

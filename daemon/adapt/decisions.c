@@ -2,8 +2,6 @@
 /* Decisions: solves them as queued work, acts on them, verifies them, reverts them. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include "base.h"
 #include "daemon/adapt/adapter_private.h"
@@ -13,8 +11,6 @@
 #include "daemon/service/log.h"
 #include "tuner/adapt/decided.h"
 
-/* solving yields to serving */
-#define JOB_NICE 10
 /* Windows of throughput before a change: from the onset on, not earlier. */
 #define PACE_BEFORE 3u
 
@@ -399,27 +395,31 @@ static bool act(struct dmn_model *m, struct dmn_adapt_job *j)
     return false;
 }
 
-static void work(uv_work_t *w)
+static struct dmn_adapt_job *job_of(struct dmn_job *work)
 {
-    struct dmn_adapt_job *j = w->data;
+    return base_container_of(work, struct dmn_adapt_job, work);
+}
 
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), JOB_NICE);
+static void run(struct dmn_job *work)
+{
+    struct dmn_adapt_job *j = job_of(work);
+
     j->result = tun_decide(&j->record, &j->decision);
 }
 
-static void done(uv_work_t *w, int status)
+static void drop(struct dmn_job *work)
 {
-    struct dmn_adapt_job *j = w->data;
-    struct dmn_model *m = j->model;
+    dmn_adapt_job_free(job_of(work));
+}
 
-    if (m) {
-        m->adapt->job = NULL;
-        j->result = status < 0 ? status : j->result;
-        if (act(m, j)) {
-            return;
-        }
+static void done(struct dmn_job *work)
+{
+    struct dmn_adapt_job *j = job_of(work);
+
+    j->model->adapt->job = NULL;
+    if (!act(j->model, j)) {
+        dmn_adapt_job_free(j);
     }
-    dmn_adapt_job_free(j);
 }
 
 void dmn_adapt_decide(struct dmn_model *m, struct tun_record *r)
@@ -433,19 +433,14 @@ void dmn_adapt_decide(struct dmn_model *m, struct tun_record *r)
         tun_record_deinit(r);
         return;
     }
-    j->work.data = j;
+    j->work = (struct dmn_job){.kind = DMN_JOB_BESIDE, .run = run, .done = done, .drop = drop};
     j->model = m;
     j->record = *r;
     *r = TUN_RECORD_NULL;
     j->epoch = pl_epoch(m->pipe);
     j->began_ns = base_now_ns();
     m->adapt->job = j;
-    if (uv_queue_work(m->of->machine->loop, &j->work, work, done) < 0) {
-        j->result = -EAGAIN;
-        m->adapt->job = NULL;
-        act(m, j);
-        dmn_adapt_job_free(j);
-    }
+    dmn_work_do(m->of->machine->work, &j->work);
 }
 
 void dmn_adapt_back(struct dmn_model *m, uint64_t now_ns)

@@ -6,8 +6,7 @@
 struct dmn_adapt_job *dmn_adapt_job_leave(struct dmn_adapt_job *j)
 {
     if (j) {
-        j->model = NULL;
-        uv_cancel((uv_req_t *)&j->work);
+        dmn_job_leave(&j->work);
     }
     return NULL;
 }

@@ -3,16 +3,16 @@
  * daemon/adapt/watched_model.h - what adapt/ keeps for one model: dmn_model.adapt
  *
  * A queued decision owns its record; the loop reads it when the work is done. A model that ends
- * before that detaches the job. Plain data. Threads: the loop thread.
+ * before that leaves the job. Plain data. Threads: the loop thread.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "daemon/plans/history.h"
+#include "daemon/service/work.h"
 #include "pipeline/pipeline.h"
 #include "tuner/adapt/apart.h"
 #include "tuner/adapt/resume.h"
@@ -30,8 +30,8 @@
 
 /* A decision as queued work. */
 struct dmn_adapt_job {
-    uv_work_t work;
-    struct dmn_model *model;      /* NULL: detached */
+    struct dmn_job work;
+    struct dmn_model *model;
     struct tun_record record;     /* owned, until the event has it */
     struct tun_decision decision; /* owned, if result is 0 */
     uint32_t epoch;               /* of the plan that is decided on */

@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "daemon/boards/away_open.h"
+#include "daemon/machine/machine.h"
 #include "daemon/models/models.h"
 #include "ipc/boards/picture_room.h"
 #include "ipc/piped.h"
@@ -226,7 +227,7 @@ void dmn_away_want(struct dmn_away *a, uint64_t now_ns)
         return;
     }
     a->retry_ns = now_ns + RETRY_NS;
-    a->opening = dmn_away_open(a->loop,
+    a->opening = dmn_away_open(a->model->of->machine->work,
                                &(struct dmn_away_stream){.path = a->path,
                                                          .model = a->model->name,
                                                          .pixfmt = a->pixfmt,

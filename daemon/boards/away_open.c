@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "daemon/service/work.h"
 #include "ipc/boards/picture_room.h"
 #include "ipc/piped.h"
 
@@ -16,8 +17,8 @@
 #define FRAMES_LEAST 8u
 
 struct dmn_away_opening {
-    uv_work_t work;
-    dmn_away_opened_fn done; /* NULL: nobody waits */
+    struct dmn_job work;
+    dmn_away_opened_fn done;
     void *ctx;
     char path[108], model[64];
     unsigned pixfmt;
@@ -28,9 +29,14 @@ struct dmn_away_opening {
     char why[DMN_AWAY_WHY_MAX];
 };
 
-static void on_work(uv_work_t *work)
+static struct dmn_away_opening *opening_of(struct dmn_job *work)
 {
-    struct dmn_away_opening *o = base_container_of(work, struct dmn_away_opening, work);
+    return base_container_of(work, struct dmn_away_opening, work);
+}
+
+static void run(struct dmn_job *work)
+{
+    struct dmn_away_opening *o = opening_of(work);
     struct piped_options to = {
         .size = sizeof(to), .path = o->path, .client = "piped", .reconnect_ms = RECONNECT_MS};
     size_t frames = FRAMES_BYTES / base_max(o->input_bytes + o->output_bytes, (size_t)1);
@@ -50,45 +56,47 @@ static void on_work(uv_work_t *work)
     }
 }
 
-static void on_worked(uv_work_t *work, int status)
+static void drop(struct dmn_job *work)
 {
-    struct dmn_away_opening *o = base_container_of(work, struct dmn_away_opening, work);
+    struct dmn_away_opening *o = opening_of(work);
 
-    if (o->done) {
-        o->done(o->ctx, base_take(o->piped), base_take(o->stream), o->why);
-    }
     piped_stream_close(o->stream);
     piped_close(o->piped);
     free(o);
 }
 
-struct dmn_away_opening *dmn_away_open(uv_loop_t *loop, const struct dmn_away_stream *of,
-                                       dmn_away_opened_fn done, void *ctx)
+static void done(struct dmn_job *work)
+{
+    struct dmn_away_opening *o = opening_of(work);
+
+    o->done(o->ctx, base_take(o->piped), base_take(o->stream), o->why);
+    drop(work);
+}
+
+struct dmn_away_opening *dmn_away_open(struct dmn_work *w, const struct dmn_away_stream *of,
+                                       dmn_away_opened_fn opened, void *ctx)
 {
     struct dmn_away_opening *o = calloc(1, sizeof(*o));
 
     if (!o) {
         return NULL;
     }
-    o->done = done;
+    o->work = (struct dmn_job){.run = run, .done = done, .drop = drop};
+    o->done = opened;
     o->ctx = ctx;
     o->pixfmt = of->pixfmt;
     o->input_bytes = of->input_bytes;
     o->output_bytes = of->output_bytes;
     snprintf(o->path, sizeof(o->path), "%s", of->path);
     snprintf(o->model, sizeof(o->model), "%s", of->model);
-    if (uv_queue_work(loop, &o->work, on_work, on_worked) < 0) {
-        free(o);
-        return NULL;
-    }
+    dmn_work_do(w, &o->work);
     return o;
 }
 
 struct dmn_away_opening *dmn_away_open_leave(struct dmn_away_opening *o)
 {
     if (o) {
-        o->done = NULL;
-        uv_cancel((uv_req_t *)&o->work); /* fails if it runs already; then its end frees it */
+        dmn_job_leave(&o->work);
     }
     return NULL;
 }

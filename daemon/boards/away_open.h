@@ -6,11 +6,12 @@
  */
 #pragma once
 
-#include <uv.h>
+#include <stddef.h>
 
 #define DMN_AWAY_WHY_MAX 256u
 
 struct dmn_away_opening;
+struct dmn_work;
 struct piped;
 struct piped_stream;
 
@@ -26,9 +27,9 @@ struct dmn_away_stream {
     size_t input_bytes, output_bytes; /* of a frame; a picture has no more than its tensor */
 };
 
-/** dmn_away_open() - opens a stream. @done: called once, later. Return: borrowed until @done; NULL:
- * it could not begin. */
-struct dmn_away_opening *dmn_away_open(uv_loop_t *loop, const struct dmn_away_stream *of,
-                                       dmn_away_opened_fn done, void *ctx);
-/** dmn_away_open_leave() - @done is not called any more. Takes NULL. Return: NULL. */
+/** dmn_away_open() - opens a stream. @opened: called once, later. Return: borrowed until @opened;
+ * NULL: no memory. */
+struct dmn_away_opening *dmn_away_open(struct dmn_work *w, const struct dmn_away_stream *of,
+                                       dmn_away_opened_fn opened, void *ctx);
+/** dmn_away_open_leave() - @opened is not called any more. Takes NULL. Return: NULL. */
 struct dmn_away_opening *dmn_away_open_leave(struct dmn_away_opening *o);

@@ -278,7 +278,6 @@ void dmn_board_model_report(struct dmn_board_model *bm, uint64_t now_ns)
 struct dmn_board_model *dmn_board_model_new(struct dmn_boards *b, struct dmn_model *m,
                                             const char *config)
 {
-    uv_loop_t *loop = m->of->machine->loop;
     struct dmn_board_model *bm = calloc(1, sizeof(*bm));
 
     if (!bm) {
@@ -293,7 +292,7 @@ struct dmn_board_model *dmn_board_model_new(struct dmn_boards *b, struct dmn_mod
     bm->config = strdup(config);
     bm->away[0] = new_away(bm, PIXFMT_TENSOR, on_away_changed);
     if (!bm->route || !bm->config || !bm->away[0] ||
-        dmn_spread_new(m, loop, config, on_wanted, bm, &bm->spread) < 0) {
+        dmn_spread_new(m, config, on_wanted, bm, &bm->spread) < 0) {
         return dmn_board_model_free(bm, true);
     }
     m->elsewhere = &bm->elsewhere;

@@ -91,13 +91,13 @@ static void on_planned(void *ctx)
 }
 
 /* Return: 0, also if the model cannot be spread; -ENOMEM. */
-static int plan(struct dmn_spread *s, uv_loop_t *loop)
+static int plan(struct dmn_spread *s)
 {
     if (dmn_route_fill(s->model, &s->route) < 0) {
         say(s, "the model's path or name is too long for a route");
         return 0;
     }
-    return dmn_auto_new(s->model, loop, s->route.content, on_planned, s, &s->plan);
+    return dmn_auto_new(s->model, s->route.content, on_planned, s, &s->plan);
 }
 
 /* ---- a route that is fixed ---- */
@@ -330,7 +330,7 @@ int dmn_spread_query(const struct dmn_spread *s, struct dmn_spread_query *ret)
 
 /* ---- life ---- */
 
-int dmn_spread_new(struct dmn_model *m, uv_loop_t *loop, const char *config_text,
+int dmn_spread_new(struct dmn_model *m, const char *config_text,
                    void (*wanted)(void *ctx, struct dmn_spread *s), void *ctx,
                    struct dmn_spread **ret)
 {
@@ -347,7 +347,7 @@ int dmn_spread_new(struct dmn_model *m, uv_loop_t *loop, const char *config_text
     say(s, "nothing was heard of piped-link yet");
     if (cannot) {
         say(s, "%s", cannot);
-    } else if (plan(s, loop) < 0) {
+    } else if (plan(s) < 0) {
         dmn_spread_free(s);
         return -ENOMEM;
     }

@@ -5,7 +5,7 @@
  * One for each model whose key `boards` is not "off". It hears every report of piped-link and says
  * what it wants by wanted(); others tell piped-link and watch what becomes of it.
  *
- * Threads: the loop thread; slow work runs on a uv work thread.
+ * Threads: the loop thread; slow work is queued (daemon/service/work.h).
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct dmn_spread_query;
  * @wanted: called when dmn_spread_route() has changed, but not from here. Return: 0; -ENOMEM. A
  * model that cannot be spread has no route; dmn_spread_why() says why.
  */
-int dmn_spread_new(struct dmn_model *m, uv_loop_t *loop, const char *config_text,
+int dmn_spread_new(struct dmn_model *m, const char *config_text,
                    void (*wanted)(void *ctx, struct dmn_spread *s), void *ctx,
                    struct dmn_spread **ret);
 /** dmn_spread_free() - Takes NULL. Return: NULL. */

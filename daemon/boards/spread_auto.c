@@ -9,13 +9,15 @@
 
 #include "base.h"
 #include "daemon/boards/spread_units.h"
+#include "daemon/machine/machine.h"
 #include "daemon/models/models.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
+#include "daemon/service/work.h"
 
 struct job {
-    uv_work_t work;
-    struct dmn_auto *owner; /* NULL: it has gone */
+    struct dmn_job work;
+    struct dmn_auto *owner;
     enum dmn_due due;
     bool encoded; /* because borders go in other encodings */
     struct dmn_spread_query query;
@@ -25,7 +27,6 @@ struct job {
 
 struct dmn_auto {
     struct dmn_model *model; /* borrowed */
-    uv_loop_t *loop;
     void (*changed)(void *ctx);
     void *ctx;
     char content[BRD_CONTENT_BYTES];
@@ -52,8 +53,8 @@ __attribute__((format(printf, 2, 3))) static void say(struct dmn_auto *a, const 
     va_end(args);
 }
 
-int dmn_auto_new(struct dmn_model *m, uv_loop_t *loop, const char *content,
-                 void (*changed)(void *ctx), void *ctx, struct dmn_auto **ret)
+int dmn_auto_new(struct dmn_model *m, const char *content, void (*changed)(void *ctx), void *ctx,
+                 struct dmn_auto **ret)
 {
     struct dmn_auto *a = calloc(1, sizeof(*a));
     int error = a ? 0 : -ENOMEM;
@@ -69,7 +70,6 @@ int dmn_auto_new(struct dmn_model *m, uv_loop_t *loop, const char *content,
         return error;
     }
     a->model = m;
-    a->loop = loop;
     a->changed = changed;
     a->ctx = ctx;
     snprintf(a->content, sizeof(a->content), "%s", content);
@@ -80,8 +80,15 @@ int dmn_auto_new(struct dmn_model *m, uv_loop_t *loop, const char *content,
     return 0;
 }
 
-static void job_free(struct job *j)
+static struct job *job_of(struct dmn_job *work)
 {
+    return base_container_of(work, struct job, work);
+}
+
+static void drop(struct dmn_job *work)
+{
+    struct job *j = job_of(work);
+
     dmn_spread_query_deinit(&j->query);
     free(j);
 }
@@ -90,8 +97,7 @@ struct dmn_auto *dmn_auto_free(struct dmn_auto *a)
 {
     if (a) {
         if (a->job) {
-            a->job->owner = NULL;
-            uv_cancel((uv_req_t *)&a->job->work);
+            dmn_job_leave(&a->job->work);
         }
         tun_problem_deinit(&a->memory);
         dmn_past_deinit(&a->past);
@@ -180,9 +186,9 @@ int dmn_auto_query(const struct dmn_auto *a, struct dmn_spread_query *ret)
 
 /* ---- searching ---- */
 
-static void work(uv_work_t *w)
+static void run(struct dmn_job *work)
 {
-    struct job *j = w->data;
+    struct job *j = job_of(work);
 
     j->result = dmn_spread_query_run(&j->query, &j->answer);
 }
@@ -238,18 +244,14 @@ static void apply(struct dmn_auto *a, const struct job *j, uint64_t now_ns)
 
 static void consider(struct dmn_auto *a, uint64_t now_ns);
 
-static void done(uv_work_t *w, int status)
+static void done(struct dmn_job *work)
 {
-    struct job *j = w->data;
+    struct job *j = job_of(work);
     struct dmn_auto *a = j->owner;
     struct view v;
 
-    if (!a) {
-        job_free(j);
-        return;
-    }
     a->job = NULL;
-    if (a->report && status == 0 && !a->held) {
+    if (a->report && !a->held) {
         uint64_t now = base_now_ns();
 
         look(a, now, &v);
@@ -266,7 +268,7 @@ static void done(uv_work_t *w, int status)
         }
         consider(a, now);
     }
-    job_free(j);
+    drop(work);
 }
 
 static void start(struct dmn_auto *a, const struct view *v, enum dmn_due due, uint64_t now_ns)
@@ -288,12 +290,9 @@ static void start(struct dmn_auto *a, const struct view *v, enum dmn_due due, ui
     j->due = due;
     j->encoded = a->encoded;
     a->encoded = false;
-    j->work.data = j;
+    j->work = (struct dmn_job){.kind = DMN_JOB_BESIDE, .run = run, .done = done, .drop = drop};
     a->job = j;
-    if (uv_queue_work(a->loop, &j->work, work, done) < 0) {
-        a->job = NULL;
-        job_free(j);
-    }
+    dmn_work_do(a->model->of->machine->work, &j->work);
 }
 
 static void consider(struct dmn_auto *a, uint64_t now_ns)

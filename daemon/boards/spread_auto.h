@@ -11,8 +11,6 @@
  */
 #pragma once
 
-#include <uv.h>
-
 #include "daemon/boards/spread_query.h"
 
 struct dmn_auto;
@@ -23,8 +21,8 @@ struct dmn_model;
  * @changed: called when dmn_auto_hops() has changed, from dmn_auto_report() or later
  * Return: 0; -EINVAL: the model is a segment; -ENOMEM.
  */
-int dmn_auto_new(struct dmn_model *m, uv_loop_t *loop, const char *content,
-                 void (*changed)(void *ctx), void *ctx, struct dmn_auto **ret);
+int dmn_auto_new(struct dmn_model *m, const char *content, void (*changed)(void *ctx), void *ctx,
+                 struct dmn_auto **ret);
 /** dmn_auto_free() - Takes NULL. The loop must run once more if a search is going on. Return:
  * NULL. */
 struct dmn_auto *dmn_auto_free(struct dmn_auto *a);

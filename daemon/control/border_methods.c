@@ -17,7 +17,7 @@
 #define AGREEMENT 0.98
 
 struct judge {
-    uv_work_t work;
+    struct dmn_job work;
     struct dmn_control *control;
     struct dmn_call *call;
     struct dmn_examples *examples; /* owned */
@@ -34,10 +34,15 @@ static void judge_free(struct judge *j)
     free(j);
 }
 
-/* Work thread. */
-static void work(uv_work_t *w)
+static struct judge *judge_of(struct dmn_job *work)
 {
-    struct judge *j = w->data;
+    return base_container_of(work, struct judge, work);
+}
+
+/* Work thread. */
+static void run(struct dmn_job *work)
+{
+    struct judge *j = judge_of(work);
     struct dmn_load *l = j->load;
     struct mdl_load_options options = {.name = l->name,
                                        .weight_bytes_max = l->weight_bytes_max,
@@ -95,12 +100,12 @@ static void keep(struct judge *j)
     }
 }
 
-static void done(uv_work_t *w, int status)
+static void done(struct dmn_job *work)
 {
-    struct judge *j = w->data;
+    struct judge *j = judge_of(work);
 
     j->control->judging = false;
-    if (status < 0 || j->control->models->stopping) {
+    if (j->control->models->stopping) {
         dmn_call_error(j->call, "Busy", "why", "the daemon is stopping");
     } else if (j->error < 0) {
         dmn_call_error(j->call, "Unsupported", "why", j->load->error);
@@ -153,13 +158,9 @@ static void begin(struct dmn_call *c, const struct dmn_model *m, const struct dm
     j->call = c;
     j->examples = examples;
     j->kept = *k;
-    j->work.data = j;
-    if (uv_queue_work(c->control->machine->loop, &j->work, work, done) < 0) {
-        dmn_call_error(c, "Busy", "why", "cannot start a work thread");
-        judge_free(j);
-        return;
-    }
+    j->work = (struct dmn_job){.kind = DMN_JOB_BESIDE, .run = run, .done = done};
     c->control->judging = true;
+    dmn_work_do(c->control->machine->work, &j->work);
 }
 
 static void off_failed(struct dmn_call *c, int error)

@@ -32,6 +32,7 @@
 #include "daemon/service/acceptor.h"
 #include "daemon/service/loop_turns.h"
 #include "daemon/service/users.h"
+#include "daemon/service/work.h"
 #include "ipc/varlink.h"
 
 struct dmn_control;
@@ -107,12 +108,11 @@ struct dmn_control {
     LIST_HEAD(, dmn_load_call) loads;                /* Load calls in progress */
     struct dmn_shared_reply shared[DMN_METHODS_MAX]; /* by method */
     struct {
-        uv_work_t work;
-        struct dmn_users found;      /* by the work thread while busy */
+        struct dmn_job work;
+        struct dmn_users found;      /* by the work thread while it works */
         LIST_HEAD(, dmn_call) calls; /* those that wait for it */
         uint64_t again_ns;           /* not before */
-        bool busy;
-    } link_search;               /* written by link_user.c */
+    } link_search;                   /* written by link_user.c */
     uint64_t told;               /* digest of what was told last; written by progress_events.c */
     struct dmn_tracing *tracing; /* owned; NULL: no trace. Written by tracing.c */
     /* takes every event of Subscribe, borrowed; NULL: nobody traces. Written by tracing.c */

@@ -6,22 +6,24 @@
 
 #define AGAIN_NS BASE_NS_PER_S /* clients that are refused make it ask no more often */
 
-static void look(uv_work_t *work)
+static struct dmn_control *control_of(struct dmn_job *work)
 {
-    struct dmn_control *control = work->data;
-
-    dmn_users_look_up("", &control->link_search.found);
+    return base_container_of(work, struct dmn_control, link_search.work);
 }
 
-static void looked(uv_work_t *work, int status)
+static void look(struct dmn_job *work)
 {
-    struct dmn_control *control = work->data;
+    dmn_users_look_up("", &control_of(work)->link_search.found);
+}
+
+static void looked(struct dmn_job *work)
+{
+    struct dmn_control *control = control_of(work);
     const struct dmn_users *found = &control->link_search.found;
     struct dmn_call *c;
 
-    control->link_search.busy = false;
     control->link_search.again_ns = base_now_ns() + AGAIN_NS;
-    if (status == 0 && found->has_link) {
+    if (found->has_link) {
         control->users->has_link = true;
         control->users->link = found->link;
     }
@@ -43,12 +45,9 @@ bool dmn_link_search(struct dmn_call *c)
         base_now_ns() < control->link_search.again_ns) {
         return false;
     }
-    if (!control->link_search.busy) {
-        control->link_search.work.data = control;
-        if (uv_queue_work(control->machine->loop, &control->link_search.work, look, looked) < 0) {
-            return false;
-        }
-        control->link_search.busy = true;
+    if (!control->link_search.work.at) {
+        control->link_search.work = (struct dmn_job){.run = look, .done = looked};
+        dmn_work_do(control->machine->work, &control->link_search.work);
     }
     LIST_INSERT_HEAD(&control->link_search.calls, c, searching);
     return true;

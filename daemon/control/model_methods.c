@@ -278,10 +278,7 @@ void dmn_method_load(struct dmn_call *c)
     c->left = load_left;
     c->left_arg = l;
     LIST_INSERT_HEAD(&control->loads, l, linked);
-    if (dmn_arrival_begin(&l->arrival) < 0) {
-        load_free(l);
-        dmn_call_error(c, "LoadFailed", "why", "cannot start a work thread");
-    }
+    dmn_arrival_begin(&l->arrival);
 }
 
 static void unload(struct dmn_call *c, struct dmn_model *m)

@@ -163,5 +163,5 @@ void dmn_method_optimise(struct dmn_call *c)
         }
         r->load->choose.examples = &o->swap.examples->set;
     }
-    dmn_swap_call_begin(r);
+    dmn_hot_swap_begin(r);
 }

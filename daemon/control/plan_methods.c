@@ -25,7 +25,7 @@
 #define FRONT_MAX 256
 
 struct job {
-    uv_work_t work;
+    struct dmn_job work;
     struct dmn_control *control;
     struct dmn_call *call;                            /* held by the job until it is done */
     void (*run)(struct job *j);                       /* on a work thread */
@@ -58,20 +58,25 @@ static void job_free(struct job *j)
     free(j);
 }
 
-static void job_work(uv_work_t *work)
+static struct job *job_of(struct dmn_job *work)
 {
-    struct job *j = work->data;
+    return base_container_of(work, struct job, work);
+}
+
+static void job_run(struct dmn_job *work)
+{
+    struct job *j = job_of(work);
 
     j->run(j);
 }
 
-static void job_done(uv_work_t *work, int status)
+static void job_done(struct dmn_job *work)
 {
-    struct job *j = work->data;
+    struct job *j = job_of(work);
     struct dmn_control *control = j->control;
     struct dmn_model *m = dmn_model_find(control->models, j->model);
 
-    if (status < 0 || control->models->stopping) {
+    if (control->models->stopping) {
         dmn_call_error(j->call, "Busy", "why", "the daemon is stopping");
     } else {
         j->done(j, m && m->loaded_ns == j->loaded_ns ? m : NULL);
@@ -99,7 +104,7 @@ static struct job *job_new(struct dmn_call *c, struct dmn_model *m)
     }
     j->control = c->control;
     j->call = c;
-    j->work.data = j;
+    j->work = (struct dmn_job){.run = job_run, .done = job_done};
     j->loaded_ns = m->loaded_ns;
     memcpy(j->model, m->name, sizeof(j->model));
     return j;
@@ -107,10 +112,7 @@ static struct job *job_new(struct dmn_call *c, struct dmn_model *m)
 
 static void job_queue(struct job *j)
 {
-    if (uv_queue_work(j->control->machine->loop, &j->work, job_work, job_done) < 0) {
-        dmn_call_error(j->call, "Busy", "why", "cannot start a work thread");
-        job_free(j);
-    }
+    dmn_work_do(j->control->machine->work, &j->work);
 }
 
 static void auto_run(struct job *j)

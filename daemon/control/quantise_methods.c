@@ -244,5 +244,5 @@ void dmn_method_quantise(struct dmn_call *c)
         dmn_hot_swap_free(r);
         return;
     }
-    dmn_swap_call_begin(r);
+    dmn_hot_swap_begin(r);
 }

@@ -61,7 +61,7 @@ static void load_again(struct dmn_call *c, struct dmn_model *m)
         r->loaded = loaded;
         r->serves = serves;
         r->end = end;
-        dmn_swap_call_begin(r);
+        dmn_hot_swap_begin(r);
     }
 }
 

@@ -31,14 +31,3 @@ struct dmn_hot_swap *dmn_swap_call_new(struct dmn_call *c, struct dmn_model *m,
     r->failed = failed;
     return r;
 }
-
-void dmn_swap_call_begin(struct dmn_hot_swap *r)
-{
-    const struct dmn_swap_call *of = r->of;
-    struct dmn_call *c = of->call;
-
-    if (dmn_hot_swap_begin(r) < 0) {
-        dmn_hot_swap_free(r);
-        dmn_call_error(c, "LoadFailed", "why", "cannot start a work thread");
-    }
-}

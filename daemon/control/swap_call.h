@@ -28,5 +28,3 @@ struct dmn_swap_call {
  */
 struct dmn_hot_swap *dmn_swap_call_new(struct dmn_call *c, struct dmn_model *m,
                                        enum dmn_cause cause, size_t bytes);
-/** dmn_swap_call_begin() - starts @r, or frees it and answers its call. */
-void dmn_swap_call_begin(struct dmn_hot_swap *r);

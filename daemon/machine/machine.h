@@ -20,10 +20,12 @@ struct dmn_gpio;
 struct dmn_gpio_listener;
 struct dmn_hotplug;
 struct dmn_sensors;
+struct dmn_work;
 
 struct dmn_machine {
     /* set by the owner before any part starts; all borrowed */
     uv_loop_t *loop;
+    struct dmn_work *work;
     struct dmn_config *const *config; /* the one in force; a reload replaces it */
     const char *sysfs_root;           /* "/", except in tests */
     /* Called at each sample: frames answered since the start, for joules per frame. NULL: not

@@ -18,10 +18,7 @@ static void fail(struct dmn_arrival *a, enum dmn_refusal reason, const char *tex
 
 static const char *why(const struct dmn_arrival *a)
 {
-    if (a->cancelled) {
-        return a->cancelled;
-    }
-    return a->failed ? a->failed->error : "cannot start a work thread";
+    return a->cancelled ? a->cancelled : a->failed->error;
 }
 
 /* A step of @l ended with @error. */
@@ -35,9 +32,14 @@ static void judge(struct dmn_arrival *a, struct dmn_load *l, int error)
     }
 }
 
-static void plan_work(uv_work_t *work)
+static struct dmn_arrival *arrival_of(struct dmn_job *work)
 {
-    struct dmn_arrival *a = work->data;
+    return base_container_of(work, struct dmn_arrival, work);
+}
+
+static void plan_run(struct dmn_job *work)
+{
+    struct dmn_arrival *a = arrival_of(work);
 
     for (size_t i = 0; i < a->count && a->error == 0; i++) {
         const _Atomic bool *before = mdl_stop_by(&a->loads[i]->choose.stop);
@@ -50,13 +52,13 @@ static void plan_work(uv_work_t *work)
     }
 }
 
-static void plan_done(uv_work_t *work, int status)
+static void plan_done(struct dmn_job *work)
 {
-    struct dmn_arrival *a = work->data;
+    struct dmn_arrival *a = arrival_of(work);
 
     if (a->models->stopping) {
         fail(a, DMN_REFUSED_BUSY, "the daemon is stopping");
-    } else if (status < 0 || a->error || a->cancelled) {
+    } else if (a->error || a->cancelled) {
         fail(a, DMN_REFUSED_LOAD, why(a));
     } else {
         finish(a, NULL);
@@ -74,14 +76,17 @@ static void prepare(struct dmn_arrival *a)
 
         judge(a, l, l->failed ? 0 : models->planner->prepare(models->planner_ctx, config, l));
     }
-    if (a->error || uv_queue_work(models->machine->loop, &a->work, plan_work, plan_done) < 0) {
+    if (a->error) {
         fail(a, DMN_REFUSED_LOAD, why(a));
+        return;
     }
+    a->work = (struct dmn_job){.run = plan_run, .done = plan_done};
+    dmn_work_do(models->machine->work, &a->work);
 }
 
-static void load_work(uv_work_t *work)
+static void load_run(struct dmn_job *work)
 {
-    struct dmn_arrival *a = work->data;
+    struct dmn_arrival *a = arrival_of(work);
 
     if (a->before) {
         const _Atomic bool *before = mdl_stop_by(a->count ? &a->loads[0]->choose.stop : NULL);
@@ -100,13 +105,13 @@ static void load_work(uv_work_t *work)
     }
 }
 
-static void load_done(uv_work_t *work, int status)
+static void load_done(struct dmn_job *work)
 {
-    struct dmn_arrival *a = work->data;
+    struct dmn_arrival *a = arrival_of(work);
 
     if (a->models->stopping) {
         fail(a, DMN_REFUSED_BUSY, "the daemon is stopping");
-    } else if (status < 0 || a->error < 0 || a->cancelled) {
+    } else if (a->error < 0 || a->cancelled) {
         fail(a, DMN_REFUSED_LOAD, why(a));
     } else if (a->loaded && !a->loaded(a)) {
         finish(a, &(struct dmn_outcome){.reason = DMN_REFUSED_LOAD});
@@ -115,16 +120,11 @@ static void load_done(uv_work_t *work, int status)
     }
 }
 
-int dmn_arrival_begin(struct dmn_arrival *a)
+void dmn_arrival_begin(struct dmn_arrival *a)
 {
-    int error;
-
-    a->work.data = a;
-    error = uv_queue_work(a->models->machine->loop, &a->work, load_work, load_done);
-    if (!error) {
-        LIST_INSERT_HEAD(&a->models->arrivals, a, linked);
-    }
-    return error;
+    a->work = (struct dmn_job){.run = load_run, .done = load_done};
+    LIST_INSERT_HEAD(&a->models->arrivals, a, linked);
+    dmn_work_do(a->models->machine->work, &a->work);
 }
 
 static void call_off(struct dmn_arrival *a)
@@ -132,7 +132,7 @@ static void call_off(struct dmn_arrival *a)
     for (size_t i = 0; i < a->count; i++) {
         atomic_store_explicit(&a->loads[i]->choose.stop, true, memory_order_relaxed);
     }
-    uv_cancel((uv_req_t *)&a->work);
+    dmn_job_cancel(&a->work);
 }
 
 void dmn_arrival_cancel(struct dmn_arrival *a, const char *why)

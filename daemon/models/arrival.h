@@ -15,9 +15,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <uv.h>
 
 #include "daemon/models/models.h"
+#include "daemon/service/work.h"
 
 /* Embedded in the requester's struct. The requester sets the first part and zeroes the rest. */
 struct dmn_arrival {
@@ -37,15 +37,15 @@ struct dmn_arrival {
      * started; else why not, with text NULL if loaded() returned false. */
     void (*end)(struct dmn_arrival *a, const struct dmn_outcome *o);
     /* set by arrival.c */
-    uv_work_t work;
+    struct dmn_job work;
     LIST_ENTRY(dmn_arrival) linked;
     int error;
     struct dmn_load *failed; /* one of loads; NULL: none */
     const char *cancelled;   /* static: why it was called off; NULL: it was not */
 };
 
-/** dmn_arrival_begin() - starts the chain. Return: 0: end() will be called; -errno: it will not. */
-int dmn_arrival_begin(struct dmn_arrival *a);
+/** dmn_arrival_begin() - starts the chain; end() will be called, later. */
+void dmn_arrival_begin(struct dmn_arrival *a);
 /** dmn_arrival_cancel() - calls it off. end() follows as soon as the step in work has noticed; the
  * models are not started. @why: static. A second call does nothing. */
 void dmn_arrival_cancel(struct dmn_arrival *a, const char *why);

@@ -183,9 +183,7 @@ static void begin(struct dmn_model *m)
     r->loaded = loaded;
     r->serves = serves;
     r->failed = failed;
-    if (dmn_hot_swap_begin(r) < 0) {
-        dmn_hot_swap_free(r);
-    }
+    dmn_hot_swap_begin(r);
 }
 
 /* Did others, or anybody, take the cores since the last call? Frames are looked for before. */

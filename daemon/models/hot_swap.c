@@ -127,18 +127,13 @@ struct dmn_hot_swap *dmn_hot_swap_new(struct dmn_model *m, enum dmn_cause cause,
     return r;
 }
 
-int dmn_hot_swap_begin(struct dmn_hot_swap *r)
+void dmn_hot_swap_begin(struct dmn_hot_swap *r)
 {
-    int error = dmn_arrival_begin(&r->arrival);
-
-    if (error) {
-        return error;
-    }
+    dmn_arrival_begin(&r->arrival);
     if (r->models->hot_swap) {
         dmn_arrival_cancel(&r->models->hot_swap->arrival, "a request took its place");
     }
     r->models->hot_swap = r;
-    return 0;
 }
 
 void dmn_hot_swap_cancel(const struct dmn_models *models, const char *name, const char *why)

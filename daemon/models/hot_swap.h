@@ -41,9 +41,8 @@ struct dmn_hot_swap {
  */
 struct dmn_hot_swap *dmn_hot_swap_new(struct dmn_model *m, enum dmn_cause cause,
                                       struct dmn_outcome *ret_why);
-/** dmn_hot_swap_begin() - starts @r, whose functions are set, and takes it. Return: 0; -errno: the
- * caller still owns it. */
-int dmn_hot_swap_begin(struct dmn_hot_swap *r);
+/** dmn_hot_swap_begin() - starts @r, whose functions are set, and takes it. */
+void dmn_hot_swap_begin(struct dmn_hot_swap *r);
 /** dmn_hot_swap_cancel() - calls off the hot swap of model @name, if one is in progress. @why:
  * static. */
 void dmn_hot_swap_cancel(const struct dmn_models *models, const char *name, const char *why);

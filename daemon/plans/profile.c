@@ -14,6 +14,7 @@
 #include "daemon/plans/profile_private.h"
 #include "daemon/plans/switch.h"
 #include "daemon/service/log.h"
+#include "daemon/service/work.h"
 
 #define FRAMES_MIN 2u /* the first packs caches and maps pages, the second counts */
 #define FRAMES_MAX 50u
@@ -27,11 +28,10 @@ struct gemm {
 struct dmn_profile_run {
     struct dmn_plans *plans; /* borrowed */
     struct dmn_done done;    /* the requester */
-    uv_work_t work;
-    bool compiling, aborted;
-    char *folder;          /* owned; holds the description for the compiler */
-    struct dmn_load *load; /* owned; the work thread's while compiling */
-    int error;             /* of the work thread */
+    struct dmn_job work;     /* compiles the network */
+    char *folder;            /* owned; holds the description for the compiler */
+    struct dmn_load *load;   /* owned; the work thread's while compiling */
+    int error;               /* of the work thread */
     struct pl_pipeline *pipe;
     struct gemm *gemms; /* [unit_count], owned */
     uint8_t *memory;    /* owned: the frame's inputs and outputs, back to back */
@@ -82,8 +82,15 @@ size_t dmn_profile_progress(const struct dmn_plans *plans, size_t *ret_of)
     return done;
 }
 
-static void run_free(struct dmn_profile_run *r)
+static struct dmn_profile_run *run_of(struct dmn_job *work)
 {
+    return base_container_of(work, struct dmn_profile_run, work);
+}
+
+static void drop(struct dmn_job *work)
+{
+    struct dmn_profile_run *r = run_of(work);
+
     r->pipe = pl_free(r->pipe); /* before the network that it runs */
     dmn_load_free(r->load);
     free(r->folder);
@@ -100,12 +107,7 @@ static void end(struct dmn_profile_run *r, const struct dmn_outcome *o)
     struct dmn_done done = r->done;
 
     r->plans->profile->run = NULL;
-    if (r->compiling) {
-        r->aborted = true;
-        uv_cancel((uv_req_t *)&r->work);
-    } else {
-        run_free(r);
-    }
+    dmn_job_leave(&r->work);
     dmn_done(&done, o);
 }
 
@@ -298,9 +300,9 @@ void dmn_profile_step(struct dmn_plans *plans)
 
 /* ---- building ---- */
 
-static void compile(uv_work_t *work)
+static void compile(struct dmn_job *work)
 {
-    struct dmn_profile_run *r = work->data;
+    struct dmn_profile_run *r = run_of(work);
     base_autofree char *path = NULL;
 
     r->error = dmn_profile_write_net(r->folder, &path);
@@ -356,19 +358,14 @@ static int build(struct dmn_profile_run *r)
     return error ? error : pl_new(r->load->net, &plans->machine->eps, &plan, &options, &r->pipe);
 }
 
-static void compiled(uv_work_t *work, int status)
+static void compiled(struct dmn_job *work)
 {
-    struct dmn_profile_run *r = work->data;
+    struct dmn_profile_run *r = run_of(work);
     struct dmn_plans *plans = r->plans;
     int error;
 
-    r->compiling = false;
-    if (r->aborted) {
-        run_free(r);
-        return;
-    }
-    if (status < 0 || r->error) {
-        fail(r, DMN_REFUSED_LOAD, status < 0 ? "cannot start a work thread" : r->load->error);
+    if (r->error) {
+        fail(r, DMN_REFUSED_LOAD, r->load->error);
     } else if ((error = build(r)) != 0) {
         fail(r, DMN_REFUSED_LOAD, strerror(error < 0 ? -error : ENOTRECOVERABLE));
     } else {
@@ -381,7 +378,6 @@ int dmn_profile_begin(struct dmn_plans *plans, struct dmn_done done, unsigned ms
 {
     const char *folder = plans->models->state_dir ? plans->models->state_dir : plans->scratch_dir;
     struct dmn_profile_run *r;
-    int error;
 
     if (plans->profile->run) {
         return -EBUSY;
@@ -391,25 +387,20 @@ int dmn_profile_begin(struct dmn_plans *plans, struct dmn_done done, unsigned ms
         return -ENOMEM;
     }
     r->plans = plans;
-    r->work.data = r;
+    r->work = (struct dmn_job){.run = compile, .done = compiled, .drop = drop};
     r->width = 1;
     r->share_ns = ms * BASE_NS_PER_MS / step_count(&plans->machine->eps);
     r->folder = strdup(folder);
     r->load = dmn_load_new("profile", "", NULL, NULL, false, plans->models);
     if (!r->folder || !r->load) {
-        run_free(r);
+        drop(&r->work);
         return -ENOMEM;
     }
     r->load->choose.ms = 0;
     r->load->weight_bytes_max = r->load->arena_bytes_max = 0; /* limits apply to users' models */
-    error = uv_queue_work(plans->machine->loop, &r->work, compile, compiled);
-    if (error < 0) {
-        run_free(r);
-        return error;
-    }
-    r->compiling = true;
     r->done = done;
     plans->profile->run = r;
+    dmn_work_do(plans->machine->work, &r->work);
     dmn_log(LOG_INFO, "a profile begins: %zu shapes of teams, %u ms",
             step_count(&plans->machine->eps), ms);
     dmn_plans_tell_profile(plans);

@@ -70,12 +70,9 @@ static void perform(struct dmn_model *m, struct dmn_retune_next n)
         n = dmn_retune_refused(m, &plan);
     }
     if (n.what == DMN_NEXT_THINK) {
-        if (dmn_retune_job_start(r->job, m, on_thought, n.tell ? &r->last : NULL,
-                                 base_take(r->samples)) == 0) {
-            return;
-        }
-        snprintf(r->why, sizeof(r->why), "cannot start a work thread");
-        n.outcome = DMN_OUTCOME_FAILED;
+        dmn_retune_job_start(r->job, m, on_thought, n.tell ? &r->last : NULL,
+                             base_take(r->samples));
+        return;
     }
     dmn_retune_conclude(r, n.outcome);
 }

@@ -1,50 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <sys/resource.h>
-#include <sys/syscall.h>
-
 #include "base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"
 
-/* Searching yields to serving; other work on these threads (loading models) may yield as well. */
-#define JOB_NICE 10
-
-int dmn_retune_job_new(const struct tun_algorithm *a, struct tun_problem *p,
-                       const struct tun_options *o, struct dmn_retune_job **ret)
+static struct dmn_retune_job *job_of(struct dmn_job *work)
 {
-    struct dmn_retune_job *j = calloc(1, sizeof(*j));
-
-    if (!j) {
-        return -ENOMEM;
-    }
-    j->work.data = j;
-    j->algorithm = a;
-    j->problem = *p;
-    j->options = *o;
-    if (o->from) {
-        j->from = *o->from;
-        j->options.from = &j->from;
-    }
-    *p = TUN_PROBLEM_NULL;
-    *ret = j;
-    return 0;
-}
-
-static void job_free(struct dmn_retune_job *j)
-{
-    tun_search_free(j->search);
-    tun_problem_deinit(&j->problem);
-    free(j->samples);
-    free(j);
+    return base_container_of(work, struct dmn_retune_job, work);
 }
 
 /* Work thread: it alone uses the search until it is done. */
-static void work(uv_work_t *w)
+static void run(struct dmn_job *work)
 {
-    struct dmn_retune_job *j = w->data;
+    struct dmn_retune_job *j = job_of(work);
 
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), JOB_NICE);
     j->result = 0;
     if (!j->search) {
         j->result =
@@ -59,27 +28,48 @@ static void work(uv_work_t *w)
     }
 }
 
-static void done(uv_work_t *w, int status)
+static void done(struct dmn_job *work)
 {
-    struct dmn_retune_job *j = w->data;
+    struct dmn_retune_job *j = job_of(work);
 
-    j->at_work = false;
-    if (!j->model) {
-        job_free(j);
-        return;
-    }
-    if (status < 0) {
-        j->result = status;
-    }
     j->done(j->model);
 }
 
-int dmn_retune_job_start(struct dmn_retune_job *j, struct dmn_model *m,
-                         void (*on_done)(struct dmn_model *m), const struct tun_trial *t,
-                         struct tun_sample *samples)
+static void drop(struct dmn_job *work)
 {
-    int error;
+    struct dmn_retune_job *j = job_of(work);
 
+    tun_search_free(j->search);
+    tun_problem_deinit(&j->problem);
+    free(j->samples);
+    free(j);
+}
+
+int dmn_retune_job_new(const struct tun_algorithm *a, struct tun_problem *p,
+                       const struct tun_options *o, struct dmn_retune_job **ret)
+{
+    struct dmn_retune_job *j = calloc(1, sizeof(*j));
+
+    if (!j) {
+        return -ENOMEM;
+    }
+    j->work = (struct dmn_job){.kind = DMN_JOB_BESIDE, .run = run, .done = done, .drop = drop};
+    j->algorithm = a;
+    j->problem = *p;
+    j->options = *o;
+    if (o->from) {
+        j->from = *o->from;
+        j->options.from = &j->from;
+    }
+    *p = TUN_PROBLEM_NULL;
+    *ret = j;
+    return 0;
+}
+
+void dmn_retune_job_start(struct dmn_retune_job *j, struct dmn_model *m,
+                          void (*on_done)(struct dmn_model *m), const struct tun_trial *t,
+                          struct tun_sample *samples)
+{
     j->model = m;
     j->done = on_done;
     free(j->samples);
@@ -88,18 +78,13 @@ int dmn_retune_job_start(struct dmn_retune_job *j, struct dmn_model *m,
     if (t) {
         j->trial = *t;
     }
-    error = uv_queue_work(m->planning->of->machine->loop, &j->work, work, done);
-    j->at_work = error == 0;
-    return error;
+    dmn_work_do(m->planning->of->machine->work, &j->work);
 }
 
 struct dmn_retune_job *dmn_retune_job_leave(struct dmn_retune_job *j)
 {
-    if (j && j->at_work) {
-        j->model = NULL;
-        uv_cancel((uv_req_t *)&j->work);
-    } else if (j) {
-        job_free(j);
+    if (j) {
+        dmn_job_leave(&j->work);
     }
     return NULL;
 }

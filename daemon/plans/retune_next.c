@@ -101,7 +101,7 @@ static bool nominate(struct dmn_retune *r)
 {
     const struct tun_trial *found = NULL;
 
-    if (r->job && !r->job->at_work && r->job->search) {
+    if (r->job && !r->job->work.at && r->job->search) {
         found = tun_search_result(r->job->search);
     }
     found = found ? found : r->best.frames ? &r->best : NULL;

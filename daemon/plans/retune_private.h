@@ -4,25 +4,23 @@
  * (retune_next.c), its search as queued work (retune_job.c), what it leaves (retune_event.c)
  *
  * Only these files and their unit tests include it. A job owns the search. The loop thread reads
- * the search only while the job is idle. If a retune ends while its job works, the job is detached
- * and frees itself when the work is done.
+ * the search only while the job is idle. If a retune ends while its job works, it leaves the job,
+ * which is freed when the work is done.
  */
 #pragma once
-
-#include <uv.h>
 
 #include "daemon/plans/retune.h"
 #include "daemon/plans/shapes.h"
 #include "daemon/plans/synthetic.h"
 #include "daemon/plans/trial.h"
+#include "daemon/service/work.h"
 
 /* ---- retune_job.c ---- */
 
 struct dmn_retune_job {
-    uv_work_t work;
+    struct dmn_job work;
     void (*done)(struct dmn_model *m); /* called on the loop when the work is done */
-    struct dmn_model *model;           /* NULL: detached */
-    bool at_work;
+    struct dmn_model *model;           /* borrowed */
     const struct tun_algorithm *algorithm;
     struct tun_problem problem; /* owned, until the search has copied it */
     struct tun_options options;
@@ -40,10 +38,10 @@ struct dmn_retune_job {
 int dmn_retune_job_new(const struct tun_algorithm *a, struct tun_problem *p,
                        const struct tun_options *o, struct dmn_retune_job **ret);
 /** dmn_retune_job_start() - makes the search, or tells it @t (NULL: nothing), then asks it; calls
- * @on_done at the end. @samples: taken. Return: 0 or -errno of libuv. */
-int dmn_retune_job_start(struct dmn_retune_job *j, struct dmn_model *m,
-                         void (*on_done)(struct dmn_model *m), const struct tun_trial *t,
-                         struct tun_sample *samples);
+ * @on_done at the end. @samples: taken. */
+void dmn_retune_job_start(struct dmn_retune_job *j, struct dmn_model *m,
+                          void (*on_done)(struct dmn_model *m), const struct tun_trial *t,
+                          struct tun_sample *samples);
 /** dmn_retune_job_leave() - frees the job now, or when its work is done. Takes NULL. Return:
  * NULL. */
 struct dmn_retune_job *dmn_retune_job_leave(struct dmn_retune_job *j);

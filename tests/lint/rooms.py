@@ -45,7 +45,7 @@ ROOMS = {
     "tuner/search": "tuner/solve",
     "tuner/adapt": "tuner/solve",
     "tuner/json": "tuner/adapt",
-    "daemon/service": "ipc",
+    "daemon/service": "ipc pipeline/members",
     "daemon/config": "daemon/service governor model/segment kernels/int8cal pipeline tuner/search tuner/json",
     "daemon/machine": "daemon/config",
     "daemon/models": "daemon/machine ipc/decode",

@@ -112,6 +112,13 @@ def libraries_do_not_speak():
     none(found(names, r"(?<![\w.>])(%s)\(" % speaking), "libraries that print or exit")
 
 
+def queued_work_is_of_one_kind():
+    """Jobs and their priorities are daemon/service/work.h's; the thread for large images has its own."""
+    names = [n for n in source.files(ROOT) if source.is_c(n) and n.startswith("daemon/")
+             and n not in ("daemon/service/work.c", "daemon/frames/slicer.c")]
+    none(found(names, r"(?<!\w)(uv_queue_work|setpriority)\("), "queued work beside daemon/service/work.h")
+
+
 def programs_have_standard_descriptors():
     mains = [n for n in source.files(ROOT) if n.endswith("/main.c") and n.startswith(("daemon/", "ipc/", "tuner/"))]
     check(len(mains) >= 5, mains)
@@ -184,4 +191,5 @@ def scripts_are_clean():
 
 main((files_are_of_one_sitting, lines_are_short, licence_comes_first, no_tabs_or_trailing_blanks,
       files_end_with_a_newline, nothing_is_left_to_do, no_paths_of_one_machine, waits_have_an_end,
-      libraries_do_not_speak, programs_have_standard_descriptors, terminals_get_no_raw_text, c_is_formatted, scripts_are_clean))
+      libraries_do_not_speak, queued_work_is_of_one_kind, programs_have_standard_descriptors, terminals_get_no_raw_text,
+      c_is_formatted, scripts_are_clean))
