@@ -4,6 +4,7 @@
 
 #include "base.h"
 #include "daemon/control/methods.h"
+#include "daemon/control/parameters.h"
 #include "daemon/service/log.h"
 #include "model/segment/segment_name.h"
 
@@ -42,14 +43,7 @@ static void get_description(struct dmn_call *c)
     }
 }
 
-/* A parameter: its name, its type ('s' string, 'i' integer, 'f' number, 'b' boolean, 'a' list, 'o'
- * object), and whether it may be absent or null. */
-struct parameter {
-    const char *name;
-    char type;
-    bool optional;
-};
-
+/* io.piped.varlink declares their parameters. */
 static const struct method {
     const char *name;
     dmn_method_fn run;
@@ -57,149 +51,51 @@ static const struct method {
     bool more;                                   /* needs "more" */
     bool shared;                                 /* see shared_reply.h */
     enum { NOT_LINK, LINK, LINK_SEGMENTS } link; /* piped-link may, too; of segments only */
-    struct parameter parameters[12];
 } methods[] = {
     {"org.varlink.service.GetInfo", get_info},
-    {"org.varlink.service.GetInterfaceDescription", get_description,
-     .parameters = {{"interface", 's', false}}},
-    {"io.piped.Status", dmn_method_status, .shared = true, .parameters = {{"model", 's', true}}},
+    {"org.varlink.service.GetInterfaceDescription", get_description},
+    {"io.piped.Status", dmn_method_status, .shared = true},
     {"io.piped.Models", dmn_method_models, .shared = true},
-    {"io.piped.Load", dmn_method_load, .changes = true, .link = LINK_SEGMENTS,
-     .parameters = {{"name", 's', false},
-                    {"path", 's', false},
-                    {"plan", 's', true},
-                    {"primitives", 's', true},
-                    {"preprocess", 'o', true},
-                    {"board", 's', true},
-                    {"files", 'a', true},
-                    {"shapes", 'o', true},
-                    {"save", 'b', true}}},
-    {"io.piped.Unload", dmn_method_unload, .changes = true, .link = LINK_SEGMENTS,
-     .parameters = {{"name", 's', false}, {"save", 'b', true}}},
-    {"io.piped.GetPlan", dmn_method_get_plan, .parameters = {{"model", 's', true}}},
-    {"io.piped.SetPlan", dmn_method_set_plan, .changes = true,
-     .parameters = {{"model", 's', true}, {"plan", 's', false}}},
-    {"io.piped.GetMapping", dmn_method_get_mapping, .parameters = {{"model", 's', true}}},
-    {"io.piped.SetMapping", dmn_method_set_mapping, .changes = true,
-     .parameters = {{"model", 's', true}, {"mapping", 'o', false}}},
-    {"io.piped.AutoPlan", dmn_method_auto_plan, .changes = true,
-     .parameters = {{"model", 's', true}}},
-    {"io.piped.Retune", dmn_method_retune, .changes = true,
-     .parameters = {{"model", 's', true},
-                    {"algorithm", 's', true},
-                    {"objective", 's', true},
-                    {"fps", 'f', true},
-                    {"latency_ms", 'f', true},
-                    {"alpha", 'i', true},
-                    {"heuristic", 'i', true},
-                    {"encoding", 's', true},
-                    {"stages", 'i', true},
-                    {"trials", 'i', true},
-                    {"seed", 'i', true},
-                    {"wait", 'b', true}}},
-    {"io.piped.CancelRetune", dmn_method_cancel_retune, .changes = true,
-     .parameters = {{"model", 's', true}}},
-    {"io.piped.Costs", dmn_method_costs, .shared = true, .parameters = {{"model", 's', true}}},
-    {"io.piped.PlanFront", dmn_method_plan_front,
-     .parameters = {{"model", 's', true}, {"max", 'i', true}, {"boards", 'b', true}}},
-    {"io.piped.PlanExplain", dmn_method_plan_explain, .parameters = {{"model", 's', true}}},
-    {"io.piped.Profile", dmn_method_profile, .changes = true, .parameters = {{"ms", 'i', true}}},
+    {"io.piped.Load", dmn_method_load, .changes = true, .link = LINK_SEGMENTS},
+    {"io.piped.Unload", dmn_method_unload, .changes = true, .link = LINK_SEGMENTS},
+    {"io.piped.GetPlan", dmn_method_get_plan},
+    {"io.piped.SetPlan", dmn_method_set_plan, .changes = true},
+    {"io.piped.GetMapping", dmn_method_get_mapping},
+    {"io.piped.SetMapping", dmn_method_set_mapping, .changes = true},
+    {"io.piped.AutoPlan", dmn_method_auto_plan, .changes = true},
+    {"io.piped.Retune", dmn_method_retune, .changes = true},
+    {"io.piped.CancelRetune", dmn_method_cancel_retune, .changes = true},
+    {"io.piped.Costs", dmn_method_costs, .shared = true},
+    {"io.piped.PlanFront", dmn_method_plan_front},
+    {"io.piped.PlanExplain", dmn_method_plan_explain},
+    {"io.piped.Profile", dmn_method_profile, .changes = true},
     /* the old name */
-    {"io.piped.Calibrate", dmn_method_profile, .changes = true, .parameters = {{"ms", 'i', true}}},
-    {"io.piped.Optimise", dmn_method_optimise, .changes = true,
-     .parameters = {{"model", 's', true},
-                    {"objective", 's', true},
-                    {"algorithm", 's', true},
-                    {"packed_mib", 'f', true},
-                    {"inexact", 'b', true},
-                    {"examples", 'a', true},
-                    {"agreement", 'f', true},
-                    {"episodes", 'i', true},
-                    {"seed", 'i', true},
-                    {"ms", 'i', true},
-                    {"pareto", 'b', true}}},
-    {"io.piped.Quantise", dmn_method_quantise, .changes = true,
-     .parameters = {{"model", 's', true},
-                    {"examples", 'a', true},
-                    {"method", 's', true},
-                    {"symmetric", 'b', true},
-                    {"keep", 'a', true},
-                    {"agreement", 'f', true},
-                    {"ms", 'i', true},
-                    {"ranges", 'b', true},
-                    {"off", 'b', true}}},
-    {"io.piped.JudgeBorders", dmn_method_judge_borders, .changes = true,
-     .parameters = {{"model", 's', true},
-                    {"examples", 'a', true},
-                    {"encoding", 's', true},
-                    {"agreement", 'f', true},
-                    {"off", 'b', true}}},
-    {"io.piped.History", dmn_method_history,
-     .parameters = {{"model", 's', true}, {"limit", 'i', true}}},
-    {"io.piped.Units", dmn_method_units, .shared = true, .parameters = {{"model", 's', true}}},
+    {"io.piped.Calibrate", dmn_method_profile, .changes = true},
+    {"io.piped.Optimise", dmn_method_optimise, .changes = true},
+    {"io.piped.Quantise", dmn_method_quantise, .changes = true},
+    {"io.piped.JudgeBorders", dmn_method_judge_borders, .changes = true},
+    {"io.piped.History", dmn_method_history},
+    {"io.piped.Units", dmn_method_units, .shared = true},
     {"io.piped.Metrics", dmn_method_metrics, .shared = true},
     {"io.piped.Config", dmn_method_config, .shared = true},
     {"io.piped.Reload", dmn_method_reload, .changes = true},
     {"io.piped.Subscribe", dmn_method_subscribe, .more = true},
-    {"io.piped.Trace", dmn_method_trace, .changes = true, .more = true,
-     .parameters = {{"seconds", 'f', true}, {"ring_kib", 'i', true}}},
-    {"io.piped.LinkReport", dmn_method_link_report, .changes = true, .link = LINK,
-     .parameters = {{"report", 'o', false}}},
+    {"io.piped.Trace", dmn_method_trace, .changes = true, .more = true},
+    {"io.piped.LinkReport", dmn_method_link_report, .changes = true, .link = LINK},
     {"io.piped.LinkRoutes", dmn_method_link_routes, .changes = true, .more = true, .link = LINK},
 };
 
 _Static_assert(base_array_count(methods) <= DMN_METHODS_MAX, "every method has its number");
 
-static bool of_type(const json_t *value, char type)
+/* Return: the first parameter that is missing, unknown or of the wrong type; NULL: all are good.
+ * @ret: DMN_PARAMETER_MAX bytes, which it may use. */
+static const char *bad_parameter(const struct method *m, json_t *parameters, char *ret)
 {
-    switch (type) {
-    case 's':
-        return json_is_string(value);
-    case 'i':
-        return json_is_integer(value);
-    case 'f':
-        return json_is_number(value);
-    case 'a':
-        return json_is_array(value);
-    case 'o':
-        return json_is_object(value);
-    default:
-        return json_is_boolean(value);
-    }
-}
+    bool ours = strncmp(m->name, "io.piped.", 9) == 0;
 
-/* Return: the first parameter that is missing, unknown or of the wrong type; NULL: all are good. */
-static const char *bad_parameter(const struct method *m, json_t *parameters)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach(parameters, key, value)
-    {
-        const struct parameter *p = NULL;
-
-        for (size_t i = 0; i < base_array_count(m->parameters) && m->parameters[i].name; i++) {
-            if (strcmp(m->parameters[i].name, key) == 0) {
-                p = &m->parameters[i];
-            }
-        }
-        if (!p) {
-            return key;
-        }
-        if (!of_type(value, p->type) && !(p->optional && json_is_null(value))) {
-            return key;
-        }
-        if (json_is_string(value) &&
-            strlen(json_string_value(value)) != json_string_length(value)) {
-            return key;
-        }
-    }
-    for (size_t i = 0; i < base_array_count(m->parameters) && m->parameters[i].name; i++) {
-        if (!m->parameters[i].optional && !json_object_get(parameters, m->parameters[i].name)) {
-            return m->parameters[i].name;
-        }
-    }
-    return NULL;
+    return dmn_parameters_bad(dmn_parameters_of(ours ? ipc_varlink_interface : service_interface,
+                                                strrchr(m->name, '.') + 1),
+                              parameters, ret);
 }
 
 static void no_such_method(struct dmn_call *c)
@@ -270,6 +166,7 @@ void dmn_control_dispatch(struct dmn_call *c)
 {
     struct dmn_control *control = c->control;
     const struct method *m = NULL;
+    char missing[DMN_PARAMETER_MAX];
     const char *bad;
 
     for (size_t i = 0; i < base_array_count(methods) && !m; i++) {
@@ -281,7 +178,7 @@ void dmn_control_dispatch(struct dmn_call *c)
         no_such_method(c);
         return;
     }
-    bad = bad_parameter(m, c->parameters);
+    bad = bad_parameter(m, c->parameters, missing);
     if (bad) {
         dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", bad);
         return;
