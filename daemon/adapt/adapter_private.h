@@ -113,8 +113,8 @@ bool dmn_adapt_holds(const struct dmn_model *m);
 /** dmn_adapt_comparable() - Return: frames a second say which of two plans is better, and enough
  * frames come in to tell. @p: the problem that the plans are for. */
 bool dmn_adapt_comparable(const struct dmn_model *m, const struct tun_problem *p);
-/** dmn_adapt_publish() - updates hold_learning and keep_nothing in m->planning, for plans/. Called
- * whenever their inputs change. */
+/** dmn_adapt_publish() - tells plans/ what not to learn and save now (dmn_costs_hold()). Called
+ * whenever an input of that changes. */
 void dmn_adapt_publish(struct dmn_model *m);
 /** dmn_adapt_forget() - restarts the watch; it begins once the serving plan is measured. */
 void dmn_adapt_forget(struct dmn_model *m);

@@ -133,9 +133,7 @@ static void apply(struct dmn_adapt_change *c)
     struct dmn_adapt *adapt = c->adapt;
 
     note_split(adapt, c);
-    adapt->machine->eps = c->eps;
-    adapt->machine->whole = c->whole;
-    *adapt->machine->topology = *c->topology;
+    dmn_eps_replace(adapt->machine, &c->eps, &c->whole, c->topology);
     adapt->state.id = 0; /* the new EPs have another state */
     for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
         struct dmn_change_part *p = part_of(c, m);
@@ -248,13 +246,13 @@ void dmn_adapt_change_step(struct dmn_adapt *adapt)
     }
     parts_free(c);
     c->phase = DMN_CHANGE_WAITS;
-    if (dmn_eps_find(c) < 0) {
+    if (dmn_change_find(c) < 0) {
         drop_change(adapt, "no execution place has a core left, so plans stay as they are", NULL,
                     NULL);
         return;
     }
     if (dmn_eps_served(adapt, &c->eps)) {
-        *adapt->machine->topology = *c->topology;
+        dmn_eps_replace(adapt->machine, &adapt->machine->eps, &adapt->machine->whole, c->topology);
         drop_change(adapt, "no execution place has another set of cores", NULL, NULL);
         return;
     }

@@ -69,9 +69,9 @@ struct dmn_adapt_change {
 };
 
 /* cores_map.c */
-/** dmn_eps_find() - finds topology and EPs of @c from the usable cores. Return: 0; -errno, with
+/** dmn_change_find() - finds topology and EPs of @c from the usable cores. Return: 0; -errno, with
  * the reason logged. */
-int dmn_eps_find(struct dmn_adapt_change *c);
+int dmn_change_find(struct dmn_adapt_change *c);
 /** dmn_eps_served() - Return: the daemon and every model already use @eps. */
 bool dmn_eps_served(const struct dmn_adapt *adapt, const struct pl_ep_set *eps);
 /** dmn_eps_only_less() - Return: each new EP has only cores of one old EP. */

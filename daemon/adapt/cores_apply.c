@@ -230,7 +230,6 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
     struct pl_ep_set before_eps = *pl_current_eps(m->pipe);
     struct dmn_origin origin;
     char before[PL_PLAN_TEXT_MAX];
-    struct tun_problem old = m->planning->problem;
     struct proof *proof;
     bool prove;
     int error;
@@ -244,17 +243,15 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
         return;
     }
     keep_home(m);
-    m->planning->problem = p->problem;
-    dmn_planner_clocks_free(m);
-    free(base_take(m->planning->tried)); /* plans of other EPs */
-    pl_set_eps(m->pipe, &c->eps);
     prove = to_prove(m, p, plan);
+    dmn_costs_move(m, &p->problem);
+    pl_set_eps(m->pipe, &c->eps);
     proof = proof_new(m, c, p, before, plan, origin);
     error = proof ? dmn_adapt_switch(m, prove ? &p->same : plan, prove ? m->origin : origin,
                                      !prove && !p->slowed)
                   : -ENOMEM;
     if (error) {
-        m->planning->problem = old;
+        dmn_costs_swap(m, &p->problem);
         pl_set_eps(m->pipe, &before_eps);
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.model = m->name},
                      "model %s: cannot move the plan to other cores: %s", m->name,
@@ -265,8 +262,7 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
         }
         return;
     }
-    p->problem = old; /* freed with the part */
-    if (p->turns) {   /* told as plans of the new EPs */
+    if (p->turns) { /* told as plans of the new EPs */
         p->turns->incumbent = p->same;
         p->turns->challenger = *plan;
         proof->told.turns = p->turns;

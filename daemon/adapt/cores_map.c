@@ -1,33 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the present EPs, and maps what was known of the old ones. */
+/* The EPs of a change, and what was known of the old ones. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
 #include "daemon/adapt/cores.h"
 #include "daemon/service/log.h"
-
-/* Keeps only usable cores; drops EPs without any. */
-static void restrict_eps(struct pl_ep_set *eps, const struct gov_cpuset *usable)
-{
-    size_t kept = 0;
-
-    for (size_t e = 0; e < eps->count; e++) {
-        struct pl_ep *from = &eps->eps[e];
-        size_t cpus = 0;
-
-        for (size_t c = 0; c < from->cpu_count; c++) {
-            if (gov_cpuset_has(usable, from->cpus[c])) {
-                from->cpus[cpus++] = from->cpus[c];
-            }
-        }
-        from->cpu_count = cpus;
-        if (cpus > 0) {
-            eps->eps[kept++] = *from;
-        }
-    }
-    eps->count = kept;
-}
 
 /* Splits off what is to be split off, as far as its cores are there. */
 static void split_eps(struct dmn_adapt_change *c)
@@ -127,25 +105,17 @@ void dmn_eps_carry(const struct tun_problem *from, const struct pl_ep_set *from_
     dmn_planner_guess(to);
 }
 
-int dmn_eps_find(struct dmn_adapt_change *c)
+int dmn_change_find(struct dmn_adapt_change *c)
 {
     char why[DMN_CONFIG_ERROR_MAX] = "out of memory";
-    struct dmn_adapt *adapt = c->adapt;
-    int error;
+    int error = -ENOMEM;
 
-    if (!c->topology) {
-        c->topology = malloc(sizeof(*c->topology));
+    if (c->topology || (c->topology = malloc(sizeof(*c->topology)))) {
+        error = dmn_eps_find(c->adapt->machine, &c->usable, c->topology, why, &c->eps);
     }
-    error = c->topology ? dmn_eps_read(dmn_machine_config(adapt->machine),
-                                       adapt->machine->sysfs_root, c->topology, why, &c->eps)
-                        : -ENOMEM;
     if (!error) {
-        restrict_eps(&c->eps, &c->usable);
         split_eps(c);
-        snprintf(why, sizeof(why), "no execution place has a core left");
-        error = c->eps.count ? 0 : -ENODEV;
-    }
-    if (error) {
+    } else {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0}, "%s: %s; plans stay as they are",
                         c->text, why);
     }

@@ -48,10 +48,8 @@ void dmn_adapt_unlearn(struct dmn_model *m)
 
     if (good->unit_count == m->planning->problem.unit_count &&
         good->ep_count == m->planning->problem.ep_count) {
-        tun_problem_deinit(&m->planning->problem);
-        m->planning->problem = *good;
-        *good = TUN_PROBLEM_NULL;
-        dmn_planner_clocks_free(m);
+        dmn_costs_swap(m, good);
+        tun_problem_deinit(good);
     }
 }
 

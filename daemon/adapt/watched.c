@@ -45,12 +45,16 @@ void dmn_adapt_publish(struct dmn_model *m)
 {
     const struct dmn_adapt_model *a = m->adapt;
 
-    m->planning->hold_learning = dmn_adapt_holds(m);
-    m->planning->hold_trials = a && a->search && a->corrected;
-    /* a plan that is not watched yet counts as good */
-    m->planning->keep_nothing =
-        a && (a->turns || (a->quota <= 0 && (a->carried || (a->serving && a->corrected))));
-    m->planning->keep_nothing_epoch = !a ? 0 : a->turns ? pl_epoch(m->pipe) : a->epoch;
+    dmn_costs_hold(
+        m, (struct dmn_costs_hold){
+               .learning = dmn_adapt_holds(m),
+               .trials = a && a->search && a->corrected,
+               /* a plan that is not watched yet counts as good */
+               .keeping = a && (a->turns ||
+                                (a->quota <= 0 && (a->carried || (a->serving && a->corrected)))),
+               .keeping_epoch = !a         ? 0
+                                : a->turns ? pl_epoch(m->pipe)
+                                           : a->epoch});
 }
 
 void dmn_adapt_forget(struct dmn_model *m)

@@ -178,6 +178,51 @@ int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
     return 0;
 }
 
+/* Keeps only usable cores; drops EPs without any. */
+static void restrict_eps(struct pl_ep_set *eps, const struct gov_cpuset *usable)
+{
+    size_t kept = 0;
+
+    for (size_t e = 0; e < eps->count; e++) {
+        struct pl_ep *from = &eps->eps[e];
+        size_t cpus = 0;
+
+        for (size_t c = 0; c < from->cpu_count; c++) {
+            if (gov_cpuset_has(usable, from->cpus[c])) {
+                from->cpus[cpus++] = from->cpus[c];
+            }
+        }
+        from->cpu_count = cpus;
+        if (cpus > 0) {
+            eps->eps[kept++] = *from;
+        }
+    }
+    eps->count = kept;
+}
+
+int dmn_eps_find(const struct dmn_machine *m, const struct gov_cpuset *usable,
+                 struct gov_topology *topology, char *ret_error, struct pl_ep_set *ret)
+{
+    int error = dmn_eps_read(dmn_machine_config(m), m->sysfs_root, topology, ret_error, ret);
+
+    if (!error) {
+        restrict_eps(ret, usable);
+    }
+    if (!error && ret->count == 0) {
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "no execution place has a core left");
+        error = -ENODEV;
+    }
+    return error;
+}
+
+void dmn_eps_replace(struct dmn_machine *m, const struct pl_ep_set *eps,
+                     const struct pl_ep_set *whole, const struct gov_topology *topology)
+{
+    m->eps = *eps;
+    m->whole = *whole;
+    *m->topology = *topology;
+}
+
 void dmn_eps_state(const struct pl_ep_set *eps, const struct gov_snapshot *s,
                    struct gov_topology *topology, const char *sysfs_root,
                    struct gov_machine_state *ret)

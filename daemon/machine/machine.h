@@ -34,7 +34,7 @@ struct dmn_machine {
     void *answered_ctx;
     /* set by this room */
     struct gov_topology *topology; /* owned; NULL before dmn_machine_read() */
-    struct pl_ep_set eps;          /* EPs; changed only by the code that moves the plans */
+    struct pl_ep_set eps;          /* EPs; changed by dmn_eps_replace() */
     /* The EPs before some were split, as users and saved plans name them; count 0: none is split.
      * Changed with eps. */
     struct pl_ep_set whole;

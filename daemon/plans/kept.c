@@ -85,7 +85,7 @@ static bool replaces(const json_t *state, const struct gov_machine_state *k)
 bool dmn_state_suits(const struct dmn_model *m)
 {
     return m->planning->of->machine->whole.count == 0 &&
-           (!m->planning->keep_nothing || m->planning->keep_nothing_epoch != pl_epoch(m->pipe));
+           (!m->planning->hold.keeping || m->planning->hold.keeping_epoch != pl_epoch(m->pipe));
 }
 
 /* Return: new reference: @state, then those of @others that it does not replace. NULL: no

@@ -321,6 +321,26 @@ void dmn_planner_clocks_free(struct dmn_model *m)
     m->planning->clocks.base[1] = clocks_free(m->planning->clocks.base[1]);
 }
 
+void dmn_costs_swap(struct dmn_model *m, struct tun_problem *costs)
+{
+    struct tun_problem before = m->planning->problem;
+
+    m->planning->problem = *costs;
+    *costs = before;
+    dmn_planner_clocks_free(m);
+}
+
+void dmn_costs_move(struct dmn_model *m, struct tun_problem *costs)
+{
+    dmn_costs_swap(m, costs);
+    free(base_take(m->planning->tried));
+}
+
+void dmn_costs_hold(struct dmn_model *m, struct dmn_costs_hold hold)
+{
+    m->planning->hold = hold;
+}
+
 static uint64_t frames_of(const struct dmn_clocks *c)
 {
     uint64_t frames = 0;
@@ -338,7 +358,7 @@ void dmn_planner_learn(struct dmn_model *m)
     base_autofree struct tun_sample *samples = NULL;
     struct dmn_clocks *now, **base = m->planning->clocks.base;
 
-    if (!trial || (m->planning->retune ? m->planning->hold_trials : m->planning->hold_learning) ||
+    if (!trial || (m->planning->retune ? m->planning->hold.trials : m->planning->hold.learning) ||
         m->planning->clocks.collected == m->stats.collected || clocks_take(m, &now) < 0) {
         return;
     }

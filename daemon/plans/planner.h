@@ -21,6 +21,7 @@
 #include "tuner/solve/solve.h"
 
 struct dmn_config;
+struct dmn_costs_hold;
 struct dmn_load;
 struct dmn_machine;
 struct dmn_model;
@@ -65,6 +66,15 @@ int dmn_planner_first(struct dmn_load *l);
 void dmn_planner_deinit(struct dmn_model *m);
 /** dmn_planner_clocks_free() - drops the mark; learning restarts with the present plan. */
 void dmn_planner_clocks_free(struct dmn_model *m);
+
+/** dmn_costs_swap() - puts @costs, a table for the same EPs, in the place of the model's table, and
+ * that into @costs. Learning restarts. */
+void dmn_costs_swap(struct dmn_model *m, struct tun_problem *costs);
+/** dmn_costs_move() - the same with a table for other EPs; what was tried on the old ones is
+ * forgotten. */
+void dmn_costs_move(struct dmn_model *m, struct tun_problem *costs);
+/** dmn_costs_hold() - from now on learns and saves only what @hold (planning.h) lets it. */
+void dmn_costs_hold(struct dmn_model *m, struct dmn_costs_hold hold);
 
 /** dmn_planner_guessed() - Return: the figure was made of the unit's weight alone. Threads: any. */
 bool dmn_planner_guessed(const struct tun_cell *c);

@@ -6,8 +6,8 @@
  * Owns each model's costs (planner.h, profile.h, kept.h), the serving plan (switch.h, the only way
  * to change it), searches on live frames (retune.h), and the history (history.h). Uses models/ and
  * machine/, and listens to them. Reports through struct dmn_plans_listener (switch.h) and done
- * callbacks. Keeps a struct dmn_planning (planning.h) for each model; daemon/adapt/ writes there
- * what it knows of interference.
+ * callbacks. Keeps a struct dmn_planning (planning.h) for each model; daemon/adapt/ says
+ * what interference forbids to learn (dmn_costs_hold()).
  *
  * Threads: the loop thread.
  */

@@ -75,6 +75,36 @@ TEST(cores_that_are_not_there_are_refused)
     T_EQ(read_eps("online = 0-1", &config, &eps), 0); /* nobody knows */
 }
 
+/* Cores went: EPs without one go, too, and the machine has the others once it is told. */
+TEST(places_are_found_again_by_usable_cores)
+{
+    tree_auto struct tree t = tree_new(TWO_NODES);
+    static const struct dmn_config nothing;
+    static const struct dmn_config *config = &nothing;
+    static struct dmn_machine m;
+    static struct pl_ep_set eps, none;
+    struct gov_cpuset usable = {0};
+
+    m = (struct dmn_machine){.config = (struct dmn_config *const *)&config, .sysfs_root = t.root};
+    T_EQ(dmn_machine_read(&m, error), 0);
+    T_EQ(m.eps.count, 2);
+    T_EQ(dmn_eps_find(&m, &usable, &topology, error, &eps), -ENODEV);
+    T_CONTAINS(error, "no execution place has a core left");
+    gov_cpuset_add(&usable, 3);
+    T_EQ(dmn_eps_find(&m, &usable, &topology, error, &eps), 0);
+    T_EQ(eps.count, 1);
+    T_STR(eps.eps[0].name, "node1");
+    T_EQ(eps.eps[0].cpu_count, 1);
+    T_EQ(eps.eps[0].cpus[0], 3);
+    T_EQ(m.eps.count, 2); /* nothing is replaced yet */
+    dmn_eps_replace(&m, &eps, &none, &topology);
+    T_EQ(m.eps.count, 1);
+    T_TRUE(dmn_machine_whole(&m) == &m.eps);
+    dmn_eps_replace(&m, &none, &eps, &topology);
+    T_TRUE(dmn_machine_whole(&m) == &m.whole);
+    dmn_machine_deinit(&m);
+}
+
 /* big with the cores 0-2, of which @split is split off; 9: none is. */
 static void machine_of(uint16_t split, struct dmn_machine *ret)
 {

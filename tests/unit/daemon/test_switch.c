@@ -262,8 +262,8 @@ TEST(of_a_plan_made_under_interference_nothing_is_kept)
     to = plan_of(&f.machine.eps, UNITS, "0-1@big|2-3@big");
     T_EQ(dmn_plan_switch(&f.m, &(struct dmn_switch){.plan = &to, .origin = DMN_ORIGIN_EXACT}), 0);
     T_TRUE(!kept(&f)); /* nobody asked */
-    f.m.planning->keep_nothing = true;
-    f.m.planning->keep_nothing_epoch = pl_epoch(f.m.pipe);
+    f.m.planning->hold =
+        (struct dmn_costs_hold){.keeping = true, .keeping_epoch = pl_epoch(f.m.pipe)};
     dmn_state_save(&f.m);
     T_TRUE(!kept(&f));
     drain(&f);
