@@ -158,7 +158,7 @@ struct dmn_adapt_job *dmn_adapt_job_free(struct dmn_adapt_job *j);
  * NULL. */
 struct dmn_adapt_job *dmn_adapt_job_leave(struct dmn_adapt_job *j);
 /** dmn_adapt_switch() - switches the plan, without an event. @keep: save the plan for this state of
- * the machine. Return: 0; PL_E_BUSY: an earlier plan still drains; -errno. */
+ * the machine. Return: as dmn_plan_switch(). */
 int dmn_adapt_switch(struct dmn_model *m, const struct pl_plan *plan, struct dmn_origin origin,
                      bool keep);
 

@@ -255,7 +255,7 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
         pl_set_eps(m->pipe, &before_eps);
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.model = m->name},
                      "model %s: cannot move the plan to other cores: %s", m->name,
-                     strerror(error < 0 ? -error : EBUSY));
+                     strerror(-error));
         dmn_change_tell_nothing(m, c, "the plan cannot be moved", NULL, DMN_OUTCOME_FAILED);
         if (proof) {
             proof_free(proof);

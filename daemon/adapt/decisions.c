@@ -122,8 +122,7 @@ static bool change(struct dmn_model *m, const struct dmn_adapt_job *j)
                              !j->known && !tun_cause_felt(j->decision.cause));
     if (error) {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
-                        "model %s: cannot build a better plan: %s", m->name,
-                        strerror(error < 0 ? -error : EBUSY));
+                        "model %s: cannot build a better plan: %s", m->name, strerror(-error));
         return false;
     }
     a->last_outcome = DMN_OUTCOME_SWITCHED;

@@ -45,7 +45,7 @@ static bool serves(const struct dmn_turns *t, const struct pl_plan *plan)
     return pl_plan_equal(pl_current_plan(t->model->pipe), plan);
 }
 
-/* Return: 0; PL_E_BUSY: an earlier plan still drains; -errno. */
+/* Return: as dmn_plan_switch(). */
 static int serve(struct dmn_turns *t, const struct pl_plan *plan)
 {
     int error = 0;
@@ -177,7 +177,7 @@ static void on_timer(uv_timer_t *timer)
         take_turn(t, base_now_ns());
     }
     if (t->verdict != TUN_TURNS_OPEN &&
-        serve(t, &t->plans[t->verdict == TUN_TURNS_BETTER]) != PL_E_BUSY) {
+        serve(t, &t->plans[t->verdict == TUN_TURNS_BETTER]) != -EBUSY) {
         finish(t, m);
     }
 }

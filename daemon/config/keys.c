@@ -285,7 +285,7 @@ int dmn_config_choice(const struct dmn_config_row *row, const char *name)
         }
         at = *end ? end + 1 : NULL;
     }
-    return -1;
+    return -ENOENT;
 }
 
 void dmn_config_choice_name(const struct dmn_config_row *row, size_t index, char *ret, size_t bytes)

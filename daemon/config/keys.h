@@ -107,7 +107,7 @@ struct dmn_config_item_row {
 };
 const struct dmn_config_item_row *dmn_config_item_table(size_t *ret_count);
 
-/** dmn_config_choice() - Return: the index of @name in the row's choices, or -1. */
+/** dmn_config_choice() - Return: the index of @name in the row's choices, or -ENOENT. */
 int dmn_config_choice(const struct dmn_config_row *row, const char *name);
 /** dmn_config_choice_name() - copies the name of choice @index to @ret; "" if there is none. */
 void dmn_config_choice_name(const struct dmn_config_row *row, size_t index, char *ret,

@@ -99,7 +99,8 @@ static struct job *job_new(struct dmn_call *c, struct dmn_model *m)
         if (j) {
             job_free(j);
         }
-        dmn_call_error(c, "InvalidPlan", "why", strerror(-error));
+        dmn_call_error(c, error == -ENOMEM ? "Unsupported" : "InvalidPlan", "why",
+                       error == -ENOMEM ? "out of memory" : strerror(-error));
         return NULL;
     }
     j->control = c->control;

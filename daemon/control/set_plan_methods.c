@@ -100,11 +100,15 @@ static void switch_now(void *ctx, const struct dmn_outcome *o)
                                                            .detail = s->call->method,
                                                            .keep = true,
                                                            .learn = true});
-    if (error == 0 || error == PL_E_BUSY) {
+    if (error == 0 || error == -EBUSY) {
         dmn_plan_wait(s->model, (struct dmn_done){error == 0 ? switched : switch_now, s});
         return;
     }
-    dmn_call_error(s->call, "InvalidPlan", "why", strerror(error < 0 ? -error : ENOTRECOVERABLE));
+    if (error == -ENOMEM) {
+        dmn_call_error(s->call, "Unsupported", "why", "out of memory");
+    } else {
+        dmn_call_error(s->call, "InvalidPlan", "why", strerror(-error));
+    }
     free(s);
 }
 
@@ -123,7 +127,7 @@ void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_
     }
     s = malloc(sizeof(*s));
     if (!s) {
-        dmn_call_error(c, "InvalidPlan", "why", "out of memory");
+        dmn_call_error(c, "Unsupported", "why", "out of memory");
         return;
     }
     *s = (struct switch_call){c, m, *plan, origin};
@@ -164,16 +168,19 @@ void dmn_method_set_plan(struct dmn_call *c)
     const char *text = json_string_value(json_object_get(c->parameters, "plan"));
     struct dmn_model *m = dmn_call_model(c, "model");
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
-    char error[256] = "out of memory", why[DMN_ROUTE_ERROR_MAX], both[512];
+    char error[256], why[DMN_ROUTE_ERROR_MAX], both[512];
     struct dmn_route_text route;
     int fits;
 
     if (!m) {
         return;
     }
-    fits = plan ? dmn_eps_plan(c->control->machine, text, m->model->unit_count, error,
-                               sizeof(error), plan)
-                : -EINVAL;
+    if (!plan) {
+        dmn_call_error(c, "Unsupported", "why", "out of memory");
+        return;
+    }
+    fits =
+        dmn_eps_plan(c->control->machine, text, m->model->unit_count, error, sizeof(error), plan);
     if (fits == 0) {
         dmn_method_switch(m, c, plan, (struct dmn_origin){.from = DMN_FROM_USER});
     } else if (fits == -EAGAIN) {

@@ -14,7 +14,8 @@ uint64_t dmn_choose_mix(uint64_t h, const char *text);
 #define DMN_CHOOSE_MIX_START 0xcbf29ce484222325ull
 
 /** dmn_choose_given() - takes the choice from c->given, if it has one for the class of each kind
- * here. Return: 0; 1: it does not fit, nothing is taken; -ENOMEM. */
+ * here. Return: 0; DMN_CHOOSE_E_OTHER_CLASS: it has not, nothing is taken; -ENOMEM. */
+enum { DMN_CHOOSE_E_OTHER_CLASS = 1 };
 int dmn_choose_given(struct dmn_choose *c, const struct mdl_model *m);
 
 /**

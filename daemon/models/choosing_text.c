@@ -207,7 +207,7 @@ static bool is_class(const char *text, uint64_t class)
     return class != 0 && strncmp(text, wanted, strlen(wanted)) == 0;
 }
 
-/* Finds a kind in the text. Return: 0; 1: it is not there; -ENOMEM. */
+/* Finds a kind in the text. Return: as dmn_choose_given(). */
 static int take(const char *given, uint64_t class, const struct mdl_model *m,
                 struct krn_chosen *ret)
 {
@@ -230,7 +230,7 @@ static int take(const char *given, uint64_t class, const struct mdl_model *m,
     if (!found) {
         krn_chosen_deinit(ret);
     }
-    return found ? 0 : 1;
+    return found ? 0 : DMN_CHOOSE_E_OTHER_CLASS;
 }
 
 int dmn_choose_given(struct dmn_choose *c, const struct mdl_model *m)

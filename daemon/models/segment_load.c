@@ -14,7 +14,9 @@
  * frame has its arena. */
 #define WHOLE_BYTES_MAX ((size_t)base_min((uint64_t)1 << 40, (uint64_t)SIZE_MAX / 8))
 
-/* Reads the leaf list beside the file, if there is one. Return: 0; 1: there is none; -errno. */
+enum { NO_LEAVES = 1 };
+
+/* Reads the leaf list beside the file, if there is one. Return: 0; NO_LEAVES; -errno. */
 static int read_leaves(struct dmn_load *l, struct mdl_leaves *ret)
 {
     int r = mdl_leaves_file_read(l->path, ret);
@@ -23,7 +25,7 @@ static int read_leaves(struct dmn_load *l, struct mdl_leaves *ret)
         snprintf(l->error, sizeof(l->error), "%.400s" MDL_LEAVES_ENDING ": %s", l->path,
                  r == -EBADMSG ? "not a leaf list" : strerror(-r));
     }
-    return r == -ENOENT ? 1 : r;
+    return r == -ENOENT ? NO_LEAVES : r;
 }
 
 static bool is_complete(const struct mdl_leaves *leaves)

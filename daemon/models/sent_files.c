@@ -135,7 +135,9 @@ static int write_block(int fd, const char *data, size_t bytes, off_t at)
     return 0;
 }
 
-/* Copies @bytes. Return: 0; 1: the file ended before; -errno. */
+enum { ENDS_EARLY = 1 };
+
+/* Copies @bytes. Return: 0; ENDS_EARLY: the file has fewer; -errno. */
 static int copy_bytes(int from, int to, off_t bytes, char *block)
 {
     off_t at = 0;
@@ -148,7 +150,7 @@ static int copy_bytes(int from, int to, off_t bytes, char *block)
             continue;
         }
         if (n <= 0) {
-            return n < 0 ? -errno : 1;
+            return n < 0 ? -errno : ENDS_EARLY;
         }
         r = write_block(to, block, (size_t)n, at);
         if (r < 0) {
@@ -199,7 +201,7 @@ static int copy_file(const struct dmn_sent_files *s, size_t i, struct dmn_load *
     if (r < 0) {
         return fail(l, r, s->name[i], strerror(-r));
     }
-    if (r > 0 || fstat(s->fd[i], &after) < 0 || !same(&before, &after)) {
+    if (r == ENDS_EARLY || fstat(s->fd[i], &after) < 0 || !same(&before, &after)) {
         return fail(l, -EBADMSG, s->name[i], "the file changed while it was copied");
     }
     if (s->save && fsync(to) < 0) {

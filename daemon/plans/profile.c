@@ -367,7 +367,7 @@ static void compiled(struct dmn_job *work)
     if (r->error) {
         fail(r, DMN_REFUSED_LOAD, r->load->error);
     } else if ((error = build(r)) != 0) {
-        fail(r, DMN_REFUSED_LOAD, strerror(error < 0 ? -error : ENOTRECOVERABLE));
+        fail(r, DMN_REFUSED_LOAD, strerror(-error));
     } else {
         begin_width(r);
         dmn_profile_step(plans);

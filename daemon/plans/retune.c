@@ -41,7 +41,7 @@ static int measure(struct dmn_model *m, const struct pl_plan *plan)
             dmn_plan_switch(m, &(struct dmn_switch){.plan = plan, .kind = DMN_SWITCH_TRIAL});
 
         if (error) {
-            return error > 0 ? -EBUSY : error;
+            return error;
         }
     }
     dmn_trial_begin(&r->trial, m, &limits);
@@ -144,7 +144,7 @@ static bool arrive(struct dmn_model *m)
     if (error) {
         r->outcome = DMN_OUTCOME_FAILED;
         snprintf(r->why, sizeof(r->why), "cannot build the plan that was to serve: %s",
-                 strerror(error < 0 ? -error : EBUSY));
+                 strerror(-error));
         r->result = (struct tun_trial){.plan = *pl_current_plan(m->pipe), .failed = true};
         r->chosen = &r->result;
         return true;

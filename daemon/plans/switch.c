@@ -83,6 +83,13 @@ void dmn_plan_adopt(struct dmn_model *m, const struct dmn_switch *s)
     }
 }
 
+static int set(struct dmn_model *m, const struct pl_plan *plan)
+{
+    int r = pl_switch(m->pipe, plan);
+
+    return r == PL_E_BUSY ? -EBUSY : r;
+}
+
 static int switch_lasting(struct dmn_model *m, const struct dmn_switch *s)
 {
     char before[PL_PLAN_TEXT_MAX], after[PL_PLAN_TEXT_MAX];
@@ -94,7 +101,7 @@ static int switch_lasting(struct dmn_model *m, const struct dmn_switch *s)
         dmn_planner_learn(m); /* the switch restarts the clocks */
     }
     dmn_model_plan_text(m, before);
-    error = pl_switch(m->pipe, s->plan);
+    error = set(m, s->plan);
     if (error) {
         return error;
     }
@@ -123,7 +130,7 @@ int dmn_plan_switch(struct dmn_model *m, const struct dmn_switch *s)
     if (s->kind == DMN_SWITCH_LASTING) {
         return switch_lasting(m, s);
     }
-    error = pl_switch(m->pipe, s->plan);
+    error = set(m, s->plan);
     if (!error && s->kind == DMN_SWITCH_TRIAL) {
         plan_changed(m);
     }

@@ -36,7 +36,7 @@ struct dmn_switch {
     bool learn;           /* first learn from the clocks of the previous plan */
 };
 
-/** dmn_plan_switch() - Return: 0; PL_E_BUSY: an earlier plan still drains; -errno. */
+/** dmn_plan_switch() - Return: 0; -EBUSY: an earlier plan still drains; -errno of pl_switch(). */
 int dmn_plan_switch(struct dmn_model *m, const struct dmn_switch *s);
 /** dmn_plan_adopt() - makes the serving plan permanent, as @s (LASTING) says; writes no event. */
 void dmn_plan_adopt(struct dmn_model *m, const struct dmn_switch *s);

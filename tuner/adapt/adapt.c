@@ -148,7 +148,7 @@ int tun_adapt_observe(struct tun_adapt *a, const struct tun_seen_window *w, stru
         return TUN_ADAPT_BACK;
     }
     asked = tun_ask(a, ret);
-    return asked > 0 ? TUN_ADAPT_DECIDE : asked;
+    return asked == TUN_ASK_DECIDE ? TUN_ADAPT_DECIDE : asked;
 }
 
 bool tun_adapt_watch(const struct tun_adapt *a, size_t index, struct tun_watch_view *ret)

@@ -226,5 +226,5 @@ int tun_ask(struct tun_adapt *a, struct tun_record *ret)
     }
     a->pending = true;
     a->events = 0;
-    return 1;
+    return TUN_ASK_DECIDE;
 }

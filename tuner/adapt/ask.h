@@ -4,6 +4,7 @@
 
 #include "tuner/adapt/adapt_state.h"
 
-/** tun_ask() - looks for something to decide on. Return: 1 with the record, owned by the caller, in
- * @ret; 0: nothing; -ENOMEM. */
+/** tun_ask() - looks for something to decide on. Return: TUN_ASK_DECIDE with the record, owned by
+ * the caller, in @ret; 0: nothing; -ENOMEM. */
+enum { TUN_ASK_DECIDE = 1 };
 int tun_ask(struct tun_adapt *a, struct tun_record *ret);

@@ -146,7 +146,9 @@ static struct tun_label label_of(const struct tun_pass *p, double latency_ns, do
     return l;
 }
 
-/* Return: 0: added or not; 1: nor is any longer segment possible; -ENOMEM. */
+enum { NONE_LONGER = 1 };
+
+/* Return: 0: added or not; NONE_LONGER: nor is any longer segment possible; -ENOMEM. */
 static int one_board(struct tun_pass *p, uint32_t node, struct tun_step *s, size_t b)
 {
     const struct tun_map *m = p->m;
@@ -166,7 +168,7 @@ static int one_board(struct tun_pass *p, uint32_t node, struct tun_step *s, size
             return 0;
         }
     } else if (s->to > p->reach[kind][s->from]) {
-        return 1;
+        return NONE_LONGER;
     } else if (tun_unshared_ns(m, s, b) > p->o.period_ns) {
         return 0;
     }
@@ -192,8 +194,9 @@ static int one_board(struct tun_pass *p, uint32_t node, struct tun_step *s, size
     return count < 0 ? count : r;
 }
 
-/* Slowest team and watts of a kind's stage of highest rate. Return: 0; 1: it has too many groups;
- * -ENOMEM. */
+enum { TOO_MANY_GROUPS = 1 };
+
+/* Slowest team and watts of a kind's stage of highest rate. Return: 0; TOO_MANY_GROUPS; -ENOMEM. */
 static int full_stage(struct tun_kind *k, size_t from, size_t to)
 {
     size_t at = tun_segment(&k->space, from, to);
@@ -201,7 +204,7 @@ static int full_stage(struct tun_kind *k, size_t from, size_t to)
     int r;
 
     if (k->slowest[at] >= 0) {
-        return isinf(k->slowest[at]);
+        return isinf(k->slowest[at]) ? TOO_MANY_GROUPS : 0;
     }
     r = tun_full_teams(k, from, to, &stage);
     if (r < 0) {
@@ -216,7 +219,7 @@ static int full_stage(struct tun_kind *k, size_t from, size_t to)
             base_max(k->slowest[at], tun_team_ns(&k->p, from, to - 1, group->ep, group->width));
         k->watts[at] += tun_ep_watts(&k->space.p->eps[group->ep]) * group->width * group->count;
     }
-    return r > 0;
+    return r > 0 ? TOO_MANY_GROUPS : 0;
 }
 
 /* Return: as one_board(). */
@@ -246,7 +249,7 @@ static int several_boards(struct tun_pass *p, uint32_t node, struct tun_step *s)
         rate += 1 / ns[b];
     }
     if (best * p->o.period_ns < 1) {
-        return 1;
+        return NONE_LONGER;
     }
     if (rate * p->o.period_ns < 1) {
         return 0;

@@ -124,7 +124,7 @@ TEST(a_segment_takes_what_the_whole_model_has)
             T_EQ(take(&c, s, text, CLASS), 0);
             same(m, net, s, first_op, &c.of[0]);
             end(&c);
-            T_EQ(take(&c, s, text, CLASS + 1), 1); /* another CPU */
+            T_EQ(take(&c, s, text, CLASS + 1), DMN_CHOOSE_E_OTHER_CLASS); /* another CPU */
             T_TRUE(c.of[0].op_ns == NULL);
             end(&c);
             dmn_choice_text(&k, net, first_op, end_op, text, 20); /* no room */
@@ -175,7 +175,7 @@ TEST(bad_text_is_refused)
     T_EQ(mdl_segment(m, 1, 3, NULL, error, &s), 0);
     for (size_t i = 0; i < base_array_count(bad); i++) {
         snprintf(text, sizeof(text), "%s", bad[i]);
-        T_EQ(take(&c, s, text, CLASS), 1);
+        T_EQ(take(&c, s, text, CLASS), DMN_CHOOSE_E_OTHER_CLASS);
         end(&c);
     }
     dmn_choice_text(&k, net, m->units[1].first_op, m->units[3].last_op + 1, good, sizeof(good));

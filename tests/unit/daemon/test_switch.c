@@ -286,6 +286,8 @@ TEST(who_waits_is_told_when_the_plan_before_has_drained)
     T_EQ(dmn_plan_switch(&f.m, &(struct dmn_switch){.plan = &to, .origin = DMN_ORIGIN_EXACT}), 0);
     dmn_plan_wait(&f.m, (struct dmn_done){on_done, &f});
     T_TRUE(dmn_plan_changing(&f.m));
+    T_EQ(dmn_plan_switch(&f.m, &(struct dmn_switch){.plan = &to, .kind = DMN_SWITCH_TRIAL}),
+         -EBUSY);
     dmn_plans_settle(&f.m); /* nobody has reaped it yet */
     T_EQ(f.done, 0);
     drain(&f);
