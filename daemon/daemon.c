@@ -23,6 +23,8 @@
 #include "daemon/watchers.h"
 
 #define TICK_MS 1000u
+#define AWAITED_THREADS 4u
+#define BESIDE_THREADS 2u
 #define LAST_STEP_MS 1000u         /* for a load that is called off */
 #define GAP_NS (2 * BASE_NS_PER_S) /* between ticks: the process did not run */
 
@@ -192,17 +194,20 @@ static int validate(struct dmn_daemon *d, bool binds)
 /* Those that it needs for as long as it runs; the log says why one is missing. */
 static int start_threads(struct dmn_daemon *d)
 {
-    int error = dmn_work_new(&d->loop, &d->work);
+    int error = dmn_work_new(&d->loop, "piped:work", AWAITED_THREADS, false, &d->awaited);
 
+    error =
+        error ? error : dmn_work_new(&d->loop, "piped:beside", BESIDE_THREADS, true, &d->beside);
     if (error < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "cannot start %u work threads: %s; allow more threads (TasksMax= of the unit, "
                      "ulimit -u) or more address space (LimitAS=, ulimit -v)",
-                     DMN_WORK_THREADS, strerror(-error));
+                     AWAITED_THREADS + BESIDE_THREADS, strerror(-error));
         return error;
     }
-    d->machine.work = d->work;
-    error = dmn_disk_new(&d->loop, &d->disk);
+    d->machine.awaited = d->awaited;
+    d->machine.beside = d->beside;
+    error = dmn_work_new(&d->loop, "piped:disk", 1, false, &d->disk);
     if (error < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "cannot start the thread that writes to the state directory: %s",
@@ -383,7 +388,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     while (d->models.models) {
         dmn_model_destroy(d->models.models);
     }
-    dmn_disk_stop(d->disk);        /* answers calls that wait for it */
+    dmn_work_stop(d->disk);        /* answers calls that wait for it */
     dmn_sensors_stop(&d->machine); /* until here models saved state by its snapshots */
     dmn_frames_settle(&d->frames); /* last answers */
     dmn_frames_close_all(&d->frames);
@@ -396,7 +401,8 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
         if (!uv_is_closing((uv_handle_t *)&d->drain)) {
             uv_close((uv_handle_t *)&d->drain, NULL);
         }
-        dmn_work_stop(d->work); /* it has nothing left to do */
+        dmn_work_stop(d->awaited); /* both have nothing left to do */
+        dmn_work_stop(d->beside);
         uv_run(&d->loop, UV_RUN_DEFAULT);
         error = uv_loop_close(&d->loop);
         if (error) {
@@ -408,8 +414,9 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_boards_deinit(&d->boards);
     dmn_plans_deinit(&d->plans);
     dmn_failed_clear(&d->models.failed);
-    d->work = dmn_work_free(d->work);
-    d->disk = dmn_disk_free(d->disk);
+    d->awaited = dmn_work_free(d->awaited);
+    d->beside = dmn_work_free(d->beside);
+    d->disk = dmn_work_free(d->disk);
     dmn_state_unlock();
     d->config = dmn_config_free(d->config);
     base_close_fd(&d->lock_fd);

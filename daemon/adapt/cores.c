@@ -264,7 +264,7 @@ void dmn_adapt_change_step(struct dmn_adapt *adapt)
     }
     if (!error) {
         c->phase = DMN_CHANGE_AT_WORK;
-        dmn_work_do(adapt->machine->work, &c->work);
+        dmn_work_do(adapt->machine->beside, &c->work);
     } else {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0}, "%s: %s; plans stay as they are",
                         c->text, strerror(-error));
@@ -278,7 +278,7 @@ static struct dmn_adapt_change *change_new(struct dmn_adapt *adapt)
     struct dmn_adapt_change *c = calloc(1, sizeof(*c));
 
     if (c) {
-        c->work = (struct dmn_job){.kind = DMN_JOB_BESIDE, .run = run, .done = done, .drop = drop};
+        c->work = (struct dmn_job){.run = run, .done = done, .drop = drop};
         c->adapt = adapt;
         c->began_ns = base_now_ns();
         adapt->change = c;

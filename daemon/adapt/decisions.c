@@ -430,14 +430,14 @@ void dmn_adapt_decide(struct dmn_model *m, struct tun_record *r)
         tun_record_deinit(r);
         return;
     }
-    j->work = (struct dmn_job){.kind = DMN_JOB_BESIDE, .run = run, .done = done, .drop = drop};
+    j->work = (struct dmn_job){.run = run, .done = done, .drop = drop};
     j->model = m;
     j->record = *r;
     *r = TUN_RECORD_NULL;
     j->epoch = pl_epoch(m->pipe);
     j->began_ns = base_now_ns();
     m->adapt->job = j;
-    dmn_work_do(m->of->machine->work, &j->work);
+    dmn_work_do(m->of->machine->beside, &j->work);
 }
 
 void dmn_adapt_back(struct dmn_model *m, uint64_t now_ns)

@@ -227,7 +227,7 @@ void dmn_away_want(struct dmn_away *a, uint64_t now_ns)
         return;
     }
     a->retry_ns = now_ns + RETRY_NS;
-    a->opening = dmn_away_open(a->model->of->machine->work,
+    a->opening = dmn_away_open(a->model->of->machine->awaited,
                                &(struct dmn_away_stream){.path = a->path,
                                                          .model = a->model->name,
                                                          .pixfmt = a->pixfmt,

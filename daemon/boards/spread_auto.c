@@ -290,9 +290,9 @@ static void start(struct dmn_auto *a, const struct view *v, enum dmn_due due, ui
     j->due = due;
     j->encoded = a->encoded;
     a->encoded = false;
-    j->work = (struct dmn_job){.kind = DMN_JOB_BESIDE, .run = run, .done = done, .drop = drop};
+    j->work = (struct dmn_job){.run = run, .done = done, .drop = drop};
     a->job = j;
-    dmn_work_do(a->model->of->machine->work, &j->work);
+    dmn_work_do(a->model->of->machine->beside, &j->work);
 }
 
 static void consider(struct dmn_auto *a, uint64_t now_ns)

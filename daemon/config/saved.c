@@ -115,16 +115,16 @@ static bool drop(json_t *list, const char *name)
 
 /* A change of the file on its way to the disk. */
 struct change {
-    struct dmn_disk_job job;
+    struct dmn_job job;
+    int error; /* how it went */
     char path[DMN_STATE_PATH_MAX];
     char name[64];
     json_t *entry; /* owned; NULL: only removes */
     struct dmn_state_kept kept;
 };
 
-static int change_work(struct dmn_disk_job *job)
+static int write_change(struct change *c)
 {
-    struct change *c = base_container_of(job, struct change, job);
     json_auto_t *mine = base_take(c->entry);
     char unused[DMN_CONFIG_ERROR_MAX];
     json_t *root = NULL, *list;
@@ -148,16 +148,23 @@ static int change_work(struct dmn_disk_job *job)
     return dmn_state_file_write(DMN_STATE_SAVED, c->path, NULL, root);
 }
 
-static void change_done(struct dmn_disk_job *job, int error)
+static void change_run(struct dmn_job *job)
 {
     struct change *c = base_container_of(job, struct change, job);
 
-    c->kept.fn(c->kept.ctx, error);
+    c->error = write_change(c);
+}
+
+static void change_done(struct dmn_job *job)
+{
+    struct change *c = base_container_of(job, struct change, job);
+
+    c->kept.fn(c->kept.ctx, c->error);
     json_decref(c->entry);
     free(c);
 }
 
-static void change(struct dmn_disk *disk, const char *folder, const char *name, json_t *entry,
+static void change(struct dmn_work *disk, const char *folder, const char *name, json_t *entry,
                    struct dmn_state_kept kept)
 {
     struct change *c = calloc(1, sizeof(*c));
@@ -168,15 +175,14 @@ static void change(struct dmn_disk *disk, const char *folder, const char *name, 
         free(c);
         return;
     }
-    c->job.work = change_work;
-    c->job.done = change_done;
+    c->job = (struct dmn_job){.run = change_run, .done = change_done};
     snprintf(c->name, sizeof(c->name), "%s", name);
     c->entry = entry;
     c->kept = kept;
-    dmn_disk_do(disk, &c->job);
+    dmn_work_do(disk, &c->job);
 }
 
-void dmn_saved_add(struct dmn_disk *disk, const char *folder, const struct dmn_config_model *m,
+void dmn_saved_add(struct dmn_work *disk, const char *folder, const struct dmn_config_model *m,
                    struct dmn_state_kept kept)
 {
     json_t *entry = json_pack("{s:s, s:s, s:s, s:s}", "name", m->name, "path", m->path, "plan",
@@ -189,7 +195,7 @@ void dmn_saved_add(struct dmn_disk *disk, const char *folder, const struct dmn_c
     }
 }
 
-void dmn_saved_remove(struct dmn_disk *disk, const char *folder, const char *name,
+void dmn_saved_remove(struct dmn_work *disk, const char *folder, const char *name,
                       struct dmn_state_kept kept)
 {
     change(disk, folder, name, NULL, kept);

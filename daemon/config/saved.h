@@ -27,9 +27,9 @@ void dmn_saved_tidy(const char *folder);
 /** dmn_saved_add() - saves a model by its name, path, plan and shapes, in place of a saved one
  * of its name. @kept: must be given; its error is 0; -ENOENT: no state directory; -EBADMSG: the
  * present list is damaged, and stays; -errno of the file. The disk's thread writes. */
-void dmn_saved_add(struct dmn_disk *disk, const char *folder, const struct dmn_config_model *m,
+void dmn_saved_add(struct dmn_work *disk, const char *folder, const struct dmn_config_model *m,
                    struct dmn_state_kept kept);
 /** dmn_saved_remove() - the same; the error may be DMN_SAVED_E_NONE: no such model is saved. */
-void dmn_saved_remove(struct dmn_disk *disk, const char *folder, const char *name,
+void dmn_saved_remove(struct dmn_work *disk, const char *folder, const char *name,
                       struct dmn_state_kept kept);
 enum { DMN_SAVED_E_NONE = 1 };

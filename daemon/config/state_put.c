@@ -9,25 +9,20 @@
 #include "ipc/json_memory.h"
 
 struct put {
-    struct dmn_disk_job job;
+    struct dmn_job job;
+    int error; /* how it went */
     enum dmn_state_file file;
     char *path;
     json_t *root; /* owned; NULL: removes the file */
     struct dmn_state_kept kept;
 };
 
-static int write_it(struct dmn_disk_job *job)
+static void run(struct dmn_job *job)
 {
     struct put *p = base_container_of(job, struct put, job);
 
-    return dmn_state_file_write(p->file, p->path, NULL, base_take(p->root));
-}
-
-static int remove_it(struct dmn_disk_job *job)
-{
-    struct put *p = base_container_of(job, struct put, job);
-
-    return dmn_state_file_remove(p->file, p->path);
+    p->error = p->root ? dmn_state_file_write(p->file, p->path, NULL, base_take(p->root))
+                       : dmn_state_file_remove(p->file, p->path);
 }
 
 static void tell(struct dmn_state_kept kept, const char *path, int error)
@@ -40,26 +35,26 @@ static void tell(struct dmn_state_kept kept, const char *path, int error)
     }
 }
 
-static void end(struct dmn_disk_job *job, int error)
+static void done(struct dmn_job *job)
 {
     struct put *p = base_container_of(job, struct put, job);
 
-    tell(p->kept, p->path, error);
+    tell(p->kept, p->path, p->error);
     free(p->path);
     free(p);
 }
 
-static void give(struct dmn_disk *disk, const char *path, const struct put *of)
+static void give(struct dmn_work *disk, const char *path, const struct put *of)
 {
     struct put *p = malloc(sizeof(*p));
 
     if (p) {
         *p = *of;
-        p->job.done = end;
+        p->job = (struct dmn_job){.run = run, .done = done};
         p->path = strdup(path);
     }
     if (p && p->path) {
-        dmn_disk_do(disk, &p->job);
+        dmn_work_do(disk, &p->job);
     } else {
         free(p);
         json_decref(of->root);
@@ -67,12 +62,11 @@ static void give(struct dmn_disk *disk, const char *path, const struct put *of)
     }
 }
 
-void dmn_state_put(struct dmn_disk *disk, enum dmn_state_file file, const char *path, json_t *root,
+void dmn_state_put(struct dmn_work *disk, enum dmn_state_file file, const char *path, json_t *root,
                    struct dmn_state_kept kept)
 {
     if (root && !ipc_json_lacked()) {
-        give(disk, path,
-             &(struct put){.job.work = write_it, .file = file, .root = root, .kept = kept});
+        give(disk, path, &(struct put){.file = file, .root = root, .kept = kept});
     } else {
         json_decref(root);
         ipc_json_begin(); /* the next file may be whole */
@@ -80,8 +74,8 @@ void dmn_state_put(struct dmn_disk *disk, enum dmn_state_file file, const char *
     }
 }
 
-void dmn_state_drop(struct dmn_disk *disk, enum dmn_state_file file, const char *path,
+void dmn_state_drop(struct dmn_work *disk, enum dmn_state_file file, const char *path,
                     struct dmn_state_kept kept)
 {
-    give(disk, path, &(struct put){.job.work = remove_it, .file = file, .kept = kept});
+    give(disk, path, &(struct put){.file = file, .kept = kept});
 }

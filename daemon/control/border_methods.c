@@ -158,9 +158,9 @@ static void begin(struct dmn_call *c, const struct dmn_model *m, const struct dm
     j->call = c;
     j->examples = examples;
     j->kept = *k;
-    j->work = (struct dmn_job){.kind = DMN_JOB_BESIDE, .run = run, .done = done};
+    j->work = (struct dmn_job){.run = run, .done = done};
     c->control->judging = true;
-    dmn_work_do(c->control->machine->work, &j->work);
+    dmn_work_do(c->control->machine->beside, &j->work);
 }
 
 static void off_failed(struct dmn_call *c, int error)

@@ -47,7 +47,7 @@ bool dmn_link_search(struct dmn_call *c)
     }
     if (!control->link_search.work.at) {
         control->link_search.work = (struct dmn_job){.run = look, .done = looked};
-        dmn_work_do(control->machine->work, &control->link_search.work);
+        dmn_work_do(control->machine->awaited, &control->link_search.work);
     }
     LIST_INSERT_HEAD(&control->link_search.calls, c, searching);
     return true;

@@ -113,7 +113,7 @@ static struct job *job_new(struct dmn_call *c, struct dmn_model *m)
 
 static void job_queue(struct job *j)
 {
-    dmn_work_do(j->control->machine->work, &j->work);
+    dmn_work_do(j->control->machine->awaited, &j->work);
 }
 
 static void auto_run(struct job *j)

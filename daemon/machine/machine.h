@@ -25,7 +25,8 @@ struct dmn_work;
 struct dmn_machine {
     /* set by the owner before any part starts; all borrowed */
     uv_loop_t *loop;
-    struct dmn_work *work;
+    struct dmn_work *awaited; /* jobs that a client, a load or a connection waits for */
+    struct dmn_work *beside;  /* those that compute for long beside frames, at low priority */
     struct dmn_config *const *config; /* the one in force; a reload replaces it */
     const char *sysfs_root;           /* "/", except in tests */
     /* Called at each sample: frames answered since the start, for joules per frame. NULL: not

@@ -10,7 +10,6 @@
 #include "absolute_path.h"
 #include "base.h"
 #include "daemon/config/config.h"
-#include "daemon/config/disk.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/models/arrival.h"
 #include "daemon/models/model_copies_private.h"
@@ -20,7 +19,7 @@
 
 /* A folder to remove on the disk's thread. */
 struct removal {
-    struct dmn_disk_job job;
+    struct dmn_job job;
     char *folder; /* owned */
 };
 
@@ -38,17 +37,16 @@ void dmn_copy_remove(const char *folder)
     (void)nftw(folder, remove_one, DEPTH_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
 }
 
-static int removal_work(struct dmn_disk_job *job)
+/* What stays is tried again at the next start. */
+static void removal_run(struct dmn_job *job)
 {
     dmn_copy_remove(base_container_of(job, struct removal, job)->folder);
-    return 0;
 }
 
-static void removal_done(struct dmn_disk_job *job, int error)
+static void removal_done(struct dmn_job *job)
 {
     struct removal *r = base_container_of(job, struct removal, job);
 
-    (void)error; /* what stays is tried again at the next start */
     free(r->folder);
     free(r);
 }
@@ -63,9 +61,8 @@ static void remove_later(const struct dmn_models *models, char *folder)
         return;
     }
     r->folder = folder;
-    r->job.work = removal_work;
-    r->job.done = removal_done;
-    dmn_disk_do(models->disk, &r->job);
+    r->job = (struct dmn_job){.run = removal_run, .done = removal_done};
+    dmn_work_do(models->disk, &r->job);
 }
 
 char *dmn_copies_folder(const char *state_dir, const char *place)

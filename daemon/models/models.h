@@ -25,7 +25,7 @@
 #include "model/model.h"
 #include "pipeline/pipeline.h"
 
-struct dmn_disk;
+struct dmn_work;
 struct dmn_machine;
 struct dmn_planning;
 struct dmn_arrival;
@@ -85,7 +85,7 @@ struct dmn_models {
     void *planner_ctx;
     struct dmn_machine *machine;
     const char *state_dir;   /* NULL: nothing is saved */
-    struct dmn_disk *disk;   /* writes there; NULL: nothing may wait, as in tests and at the end */
+    struct dmn_work *disk;   /* one thread, writes there; NULL: nothing may wait, as in tests */
     void (*wake)(void *arg); /* becomes pl_options.notify */
     void *wake_arg;
     size_t frame_bytes_max; /* limit for a frame's inputs, and for its outputs */

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base.h"
-#include "daemon/config/disk.h"
 #include "daemon/config/state_file.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/machine/eps.h"
@@ -22,6 +21,7 @@
 #include "daemon/machine/sampling.h"
 #include "daemon/plans/planning.h"
 #include "daemon/service/log.h"
+#include "daemon/service/work.h"
 #include "tuner/json/costs_json.h"
 
 #define STATES_MAX 16u
@@ -110,21 +110,22 @@ static json_t *with_state(json_t *others, json_t *state, const struct gov_machin
 
 /* A state on its way to the file. */
 struct saving {
-    struct dmn_disk_job job;
+    struct dmn_job job;
+    int error; /* how it went */
     struct gov_machine_state k;
     char path[DMN_STATE_PATH_MAX], model[64];
     char *identity; /* owned */
     json_t *state;  /* owned, and nobody else has it */
 };
 
-static int saving_work(struct dmn_disk_job *job)
+static void saving_run(struct dmn_job *job)
 {
     struct saving *s = base_container_of(job, struct saving, job);
     json_t *root, *states;
 
     states = with_state(read_states(s->path, s->identity, &root), s->state, &s->k);
     json_decref(root);
-    return dmn_state_file_write(
+    s->error = dmn_state_file_write(
         DMN_STATE_MODEL, s->path, s->identity,
         states ? json_pack("{s:s, s:o}", "model", s->model, "states", states) : NULL);
 }
@@ -136,14 +137,14 @@ static void saving_free(struct saving *s)
     free(s);
 }
 
-static void saving_done(struct dmn_disk_job *job, int error)
+static void saving_done(struct dmn_job *job)
 {
     struct saving *s = base_container_of(job, struct saving, job);
 
-    if (dmn_state_untold(error)) {
+    if (dmn_state_untold(s->error)) {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = s->model},
                         "model %s: cannot keep what was learned in %s: %s", s->model, s->path,
-                        strerror(-error));
+                        strerror(-s->error));
     }
     saving_free(s);
 }
@@ -171,8 +172,7 @@ void dmn_state_save(struct dmn_model *m)
         free(s);
         return;
     }
-    s->job.work = saving_work;
-    s->job.done = saving_done;
+    s->job = (struct dmn_job){.run = saving_run, .done = saving_done};
     snprintf(s->model, sizeof(s->model), "%s", m->name);
     describe(of->of->machine, &s->k);
     dmn_model_plan_text(m, plan);
@@ -185,7 +185,7 @@ void dmn_state_save(struct dmn_model *m)
     remember(of, s->state, &s->k);
     of->clocks.learned = false;
     of->clocks.saved_ns = base_now_ns();
-    dmn_disk_do(of->of->models->disk, &s->job);
+    dmn_work_do(of->of->models->disk, &s->job);
 }
 
 static bool within(const json_t *value, double min, double max)
@@ -258,7 +258,7 @@ void dmn_state_read(void *ctx, struct dmn_load *l)
     json_t *root, *states;
 
     if (state_path(plans, l->model, l->name, path)) {
-        dmn_disk_settle(plans->models->disk); /* another model of this name may still be saved */
+        dmn_work_settle(plans->models->disk); /* another model of this name may still be saved */
         states = read_states(path, l->model->identity, &root);
         json_decref(l->kept);
         l->kept = json_incref(states);

@@ -400,7 +400,7 @@ int dmn_profile_begin(struct dmn_plans *plans, struct dmn_done done, unsigned ms
     r->load->weight_bytes_max = r->load->arena_bytes_max = 0; /* limits apply to users' models */
     r->done = done;
     plans->profile->run = r;
-    dmn_work_do(plans->machine->work, &r->work);
+    dmn_work_do(plans->machine->awaited, &r->work);
     dmn_log(LOG_INFO, "a profile begins: %zu shapes of teams, %u ms",
             step_count(&plans->machine->eps), ms);
     dmn_plans_tell_profile(plans);

@@ -53,7 +53,7 @@ int dmn_retune_job_new(const struct tun_algorithm *a, struct tun_problem *p,
     if (!j) {
         return -ENOMEM;
     }
-    j->work = (struct dmn_job){.kind = DMN_JOB_BESIDE, .run = run, .done = done, .drop = drop};
+    j->work = (struct dmn_job){.run = run, .done = done, .drop = drop};
     j->algorithm = a;
     j->problem = *p;
     j->options = *o;
@@ -78,7 +78,7 @@ void dmn_retune_job_start(struct dmn_retune_job *j, struct dmn_model *m,
     if (t) {
         j->trial = *t;
     }
-    dmn_work_do(m->planning->of->machine->work, &j->work);
+    dmn_work_do(m->planning->of->machine->beside, &j->work);
 }
 
 struct dmn_retune_job *dmn_retune_job_leave(struct dmn_retune_job *j)

@@ -8,72 +8,74 @@
 #include "base.h"
 #include "pipeline/members.h"
 
-#define BESIDE_NICE 10 /* a tenth of the weight of a thread of nice 0 */
+#define LOW_NICE 10 /* a tenth of the weight of a thread of nice 0 */
 
 STAILQ_HEAD(jobs, dmn_job);
 
-static const struct {
-    size_t threads;
-    int nice; /* 0: as the process */
-    const char *name;
-} kinds[] = {
-    [DMN_JOB_AWAITED] = {4, 0, "piped:work"},
-    [DMN_JOB_BESIDE] = {2, BESIDE_NICE, "piped:beside"},
-};
-
-/* The jobs of one kind that have not begun. */
-struct queue {
-    struct dmn_work *of;
-    enum dmn_job_kind kind;
-    pthread_cond_t changed;
-    struct jobs waiting; /* under the lock */
-};
-
 struct dmn_work {
     uv_async_t wake; /* to the loop: jobs are finished */
+    const char *name;
+    bool gives_way, stopped;
+    size_t given; /* jobs that are not done */
     pthread_t threads[DMN_WORK_THREADS];
     size_t thread_count;
-    size_t given; /* jobs that are not done */
-    bool stopped;
-    struct queue queues[DMN_JOB_KINDS];
     pthread_mutex_t lock; /* of all that follows */
-    struct jobs finished;
+    pthread_cond_t changed;
+    struct jobs waiting, finished;
+    size_t busy; /* threads at work */
     bool stop;
 };
 
 static void *work_main(void *arg)
 {
-    struct queue *q = arg;
-    struct dmn_work *w = q->of;
-    struct dmn_job *job;
+    struct dmn_work *w = arg;
 
-    pthread_setname_np(pthread_self(), kinds[q->kind].name);
-    if (kinds[q->kind].nice > 0) {
-        (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), kinds[q->kind].nice);
+    pthread_setname_np(pthread_self(), w->name);
+    if (w->gives_way) {
+        (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOW_NICE);
     }
     pthread_mutex_lock(&w->lock);
-    while (!w->stop) {
-        job = STAILQ_FIRST(&q->waiting);
+    for (;;) {
+        struct dmn_job *job = STAILQ_FIRST(&w->waiting);
+
+        if (!job && w->stop) {
+            break;
+        }
         if (!job) {
-            pthread_cond_wait(&q->changed, &w->lock);
+            pthread_cond_wait(&w->changed, &w->lock);
             continue;
         }
-        STAILQ_REMOVE_HEAD(&q->waiting, linked);
+        STAILQ_REMOVE_HEAD(&w->waiting, linked);
         job->waits = false;
+        w->busy++;
         pthread_mutex_unlock(&w->lock);
         job->run(job);
         pthread_mutex_lock(&w->lock);
+        w->busy--;
         STAILQ_INSERT_TAIL(&w->finished, job, linked);
+        pthread_cond_broadcast(&w->changed);
         uv_async_send(&w->wake);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
 }
 
-/* A done() may give new jobs. */
-static void on_wake(uv_async_t *wake)
+/* Its done() may give new jobs. */
+static void end(struct dmn_work *w, struct dmn_job *job)
 {
-    struct dmn_work *w = wake->data;
+    job->at = NULL;
+    if (--w->given == 0) {
+        uv_unref((uv_handle_t *)&w->wake);
+    }
+    if (job->left) {
+        job->drop(job);
+    } else {
+        job->done(job);
+    }
+}
+
+static void finish(struct dmn_work *w)
+{
     struct jobs of = STAILQ_HEAD_INITIALIZER(of);
     struct dmn_job *job;
 
@@ -82,30 +84,34 @@ static void on_wake(uv_async_t *wake)
     pthread_mutex_unlock(&w->lock);
     while ((job = STAILQ_FIRST(&of)) != NULL) {
         STAILQ_REMOVE_HEAD(&of, linked);
-        job->at = NULL;
-        if (--w->given == 0) {
-            uv_unref((uv_handle_t *)&w->wake);
-        }
-        if (job->left) {
-            job->drop(job);
-        } else {
-            job->done(job);
-        }
+        end(w, job);
     }
 }
 
-static int start_threads(struct dmn_work *w, struct queue *q)
+static void on_wake(uv_async_t *wake)
 {
-    int r = 0;
-
-    for (size_t i = 0; i < kinds[q->kind].threads && r == 0; i++) {
-        r = pl_thread_start(&w->threads[w->thread_count], work_main, q);
-        w->thread_count += r == 0;
-    }
-    return r;
+    finish(wake->data);
 }
 
-int dmn_work_new(uv_loop_t *loop, struct dmn_work **ret)
+void dmn_work_stop(struct dmn_work *w)
+{
+    if (!w || w->stopped) {
+        return;
+    }
+    pthread_mutex_lock(&w->lock);
+    w->stop = true;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    for (size_t i = 0; i < w->thread_count; i++) {
+        pthread_join(w->threads[i], NULL);
+    }
+    w->stopped = true;
+    finish(w);
+    uv_close((uv_handle_t *)&w->wake, NULL);
+}
+
+int dmn_work_new(uv_loop_t *loop, const char *name, size_t threads, bool gives_way,
+                 struct dmn_work **ret)
 {
     struct dmn_work *w = calloc(1, sizeof(*w));
     int r = w ? uv_async_init(loop, &w->wake, on_wake) : -ENOMEM;
@@ -116,56 +122,53 @@ int dmn_work_new(uv_loop_t *loop, struct dmn_work **ret)
         return r;
     }
     w->wake.data = w;
+    w->name = name;
+    w->gives_way = gives_way;
     uv_unref((uv_handle_t *)&w->wake);
     pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->changed, NULL);
+    STAILQ_INIT(&w->waiting);
     STAILQ_INIT(&w->finished);
-    for (size_t k = 0; k < DMN_JOB_KINDS; k++) {
-        struct queue *q = &w->queues[k];
-
-        q->of = w;
-        q->kind = (enum dmn_job_kind)k;
-        pthread_cond_init(&q->changed, NULL);
-        STAILQ_INIT(&q->waiting);
-        r = r < 0 ? r : start_threads(w, q);
-    }
     *ret = w; /* also without threads: its handle closes with the loop */
+    while (r == 0 && w->thread_count < threads) {
+        r = pl_thread_start(&w->threads[w->thread_count], work_main, w);
+        w->thread_count += r == 0;
+    }
+    if (r < 0) {
+        dmn_work_stop(w);
+    }
     return r;
-}
-
-void dmn_work_stop(struct dmn_work *w)
-{
-    if (!w || w->stopped) {
-        return;
-    }
-    pthread_mutex_lock(&w->lock);
-    w->stop = true;
-    for (size_t k = 0; k < DMN_JOB_KINDS; k++) {
-        pthread_cond_broadcast(&w->queues[k].changed);
-    }
-    pthread_mutex_unlock(&w->lock);
-    for (size_t i = 0; i < w->thread_count; i++) {
-        pthread_join(w->threads[i], NULL);
-    }
-    w->stopped = true;
-    uv_close((uv_handle_t *)&w->wake, NULL);
 }
 
 struct dmn_work *dmn_work_free(struct dmn_work *w)
 {
     if (w) {
-        for (size_t k = 0; k < DMN_JOB_KINDS; k++) {
-            pthread_cond_destroy(&w->queues[k].changed);
-        }
+        pthread_cond_destroy(&w->changed);
         pthread_mutex_destroy(&w->lock);
         free(w);
     }
     return NULL;
 }
 
+void dmn_work_settle(struct dmn_work *w)
+{
+    if (!w) {
+        return;
+    }
+    pthread_mutex_lock(&w->lock);
+    while (w->busy > 0 || !STAILQ_EMPTY(&w->waiting)) {
+        pthread_cond_wait(&w->changed, &w->lock);
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
 void dmn_work_do(struct dmn_work *w, struct dmn_job *job)
 {
-    struct queue *q = &w->queues[job->kind];
-
+    if (!w || w->stopped) {
+        job->run(job);
+        job->done(job);
+        return;
+    }
     if (w->given++ == 0) {
         uv_ref((uv_handle_t *)&w->wake);
     }
@@ -173,8 +176,8 @@ void dmn_work_do(struct dmn_work *w, struct dmn_job *job)
     job->left = false;
     pthread_mutex_lock(&w->lock);
     job->waits = true;
-    STAILQ_INSERT_TAIL(&q->waiting, job, linked);
-    pthread_cond_signal(&q->changed);
+    STAILQ_INSERT_TAIL(&w->waiting, job, linked);
+    pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -188,7 +191,7 @@ void dmn_job_cancel(struct dmn_job *job)
     pthread_mutex_lock(&w->lock);
     if (job->waits) {
         job->waits = false;
-        STAILQ_REMOVE(&w->queues[job->kind].waiting, job, dmn_job, linked);
+        STAILQ_REMOVE(&w->waiting, job, dmn_job, linked);
         STAILQ_INSERT_TAIL(&w->finished, job, linked);
         uv_async_send(&w->wake);
     }

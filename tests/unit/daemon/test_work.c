@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queued work: who runs a job and at which priority, who is told where, owners that leave. */
+/* Queued work: who runs a job and at which priority, who is told where, owners that leave, order,
+ * the end. */
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -13,12 +15,14 @@
 
 struct job {
     struct dmn_job job;
+    size_t number; /* of those that ran */
     int nice;
     bool ran, elsewhere;
 };
 
 static pthread_t loop_thread;
 static size_t done_count, drop_count;
+static atomic_size_t run_count;
 static sem_t held, begun;
 
 static struct job *job_of(struct dmn_job *job)
@@ -31,6 +35,7 @@ static void run(struct dmn_job *job)
     struct job *j = job_of(job);
 
     j->ran = true;
+    j->number = atomic_fetch_add(&run_count, 1);
     j->elsewhere = !pthread_equal(pthread_self(), loop_thread);
     j->nice = getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid));
 }
@@ -55,14 +60,15 @@ static void drop(struct dmn_job *job)
     drop_count++;
 }
 
-static void begin(uv_loop_t *loop, struct dmn_work **ret)
+static void begin(uv_loop_t *loop, size_t threads, bool gives_way, struct dmn_work **ret)
 {
     loop_thread = pthread_self();
     done_count = drop_count = 0;
+    atomic_store(&run_count, 0);
     T_EQ(sem_init(&held, 0, 0), 0);
     T_EQ(sem_init(&begun, 0, 0), 0);
     T_EQ(uv_loop_init(loop), 0);
-    T_EQ(dmn_work_new(loop, ret), 0);
+    T_EQ(dmn_work_new(loop, "test", threads, gives_way, ret), 0);
 }
 
 static void end(uv_loop_t *loop, struct dmn_work *w)
@@ -74,72 +80,77 @@ static void end(uv_loop_t *loop, struct dmn_work *w)
     T_TRUE(!dmn_work_free(w));
 }
 
-static void give(struct dmn_work *w, struct job *j, enum dmn_job_kind kind,
-                 void (*how)(struct dmn_job *job))
+static void give(struct dmn_work *w, struct job *j, void (*how)(struct dmn_job *job))
 {
-    *j = (struct job){.job = {.kind = kind, .run = how, .done = done, .drop = drop}};
+    *j = (struct job){.job = {.run = how, .done = done, .drop = drop}};
     dmn_work_do(w, &j->job);
-    T_TRUE(j->job.at == w);
 }
 
-/* Also after one of the other kind, and while many wait. */
-TEST(the_kind_is_the_priority)
+static void give_all(struct dmn_work *w, struct job *jobs, void (*how)(struct dmn_job *job))
+{
+    for (size_t i = 0; i < JOBS; i++) {
+        give(w, &jobs[i], how);
+        T_TRUE(jobs[i].job.at == w);
+    }
+}
+
+static void let_go(void)
+{
+    for (size_t i = 0; i < JOBS; i++) {
+        sem_post(&held);
+    }
+}
+
+TEST(the_queue_is_the_priority)
 {
     int own = getpriority(PRIO_PROCESS, 0);
+
+    for (int low = 0; low < 2; low++) {
+        struct job jobs[JOBS];
+        struct dmn_work *w;
+        uv_loop_t loop;
+
+        begin(&loop, 3, low, &w);
+        give_all(w, jobs, run);
+        uv_run(&loop, UV_RUN_DEFAULT); /* for as long as there are jobs */
+        T_EQ(done_count, JOBS);
+        for (size_t i = 0; i < JOBS; i++) {
+            T_TRUE(jobs[i].ran && jobs[i].elsewhere);
+            T_EQ(jobs[i].nice, low ? 10 : own);
+        }
+        end(&loop, w);
+    }
+}
+
+TEST(one_thread_keeps_their_order)
+{
     struct job jobs[JOBS];
     struct dmn_work *w;
     uv_loop_t loop;
 
-    begin(&loop, &w);
-    for (size_t i = 0; i < JOBS; i++) {
-        give(w, &jobs[i], i % 2 ? DMN_JOB_BESIDE : DMN_JOB_AWAITED, run);
-    }
-    uv_run(&loop, UV_RUN_DEFAULT); /* for as long as there are jobs */
+    begin(&loop, 1, false, &w);
+    give_all(w, jobs, run);
+    dmn_work_settle(w);
+    T_EQ(atomic_load(&run_count), JOBS);
+    T_EQ(done_count, 0); /* later, by the loop */
+    uv_run(&loop, UV_RUN_DEFAULT);
     T_EQ(done_count, JOBS);
     for (size_t i = 0; i < JOBS; i++) {
-        T_TRUE(jobs[i].ran && jobs[i].elsewhere);
-        T_EQ(jobs[i].nice, i % 2 ? 10 : own);
+        T_EQ(jobs[i].number, i);
     }
     end(&loop, w);
 }
 
-/* Searches at work do not hold up what a client waits for. */
-TEST(kinds_do_not_wait_for_each_other)
-{
-    struct job searches[JOBS], load;
-    struct dmn_work *w;
-    uv_loop_t loop;
-
-    begin(&loop, &w);
-    for (size_t i = 0; i < JOBS; i++) {
-        give(w, &searches[i], DMN_JOB_BESIDE, run_held);
-    }
-    sem_wait(&begun);
-    give(w, &load, DMN_JOB_AWAITED, run);
-    while (done_count == 0) {
-        uv_run(&loop, UV_RUN_ONCE);
-    }
-    T_TRUE(load.ran && done_count == 1);
-    for (size_t i = 0; i < JOBS; i++) {
-        sem_post(&held);
-    }
-    uv_run(&loop, UV_RUN_DEFAULT);
-    T_EQ(done_count, JOBS + 1);
-    end(&loop, w);
-}
-
-/* Those that have not begun never do; the one in work ends; all are dropped, none is done. */
+/* Those that have not begun never do; those in work end; all are dropped, none is done. */
 TEST(an_owner_may_leave)
 {
     struct job jobs[JOBS], idle = {.job = {.done = done, .drop = drop}};
     struct dmn_work *w;
-    size_t ran = 0;
     uv_loop_t loop;
 
-    begin(&loop, &w);
-    for (size_t i = 0; i < JOBS; i++) {
-        give(w, &jobs[i], DMN_JOB_BESIDE, run_held);
-    }
+    begin(&loop, 2, false, &w);
+    give_all(w, jobs, run_held);
+    sem_wait(&begun);
     sem_wait(&begun);
     for (size_t i = 0; i < JOBS; i++) {
         dmn_job_leave(&jobs[i].job);
@@ -147,16 +158,11 @@ TEST(an_owner_may_leave)
     T_EQ(drop_count, 0); /* later, by the loop */
     dmn_job_leave(&idle.job);
     T_EQ(drop_count, 1); /* it was not given */
-    for (size_t i = 0; i < JOBS; i++) {
-        sem_post(&held);
-    }
+    let_go();
     uv_run(&loop, UV_RUN_DEFAULT);
     T_EQ(drop_count, JOBS + 1);
     T_EQ(done_count, 0);
-    for (size_t i = 0; i < JOBS; i++) {
-        ran += jobs[i].ran;
-    }
-    T_TRUE(ran >= 1 && ran < JOBS);
+    T_EQ(atomic_load(&run_count), 2);
     end(&loop, w);
 }
 
@@ -167,30 +173,52 @@ TEST(a_cancelled_job_is_done)
     struct dmn_work *w;
     uv_loop_t loop;
 
-    begin(&loop, &w);
-    for (size_t i = 0; i < JOBS; i++) {
-        give(w, &jobs[i], DMN_JOB_AWAITED, run_held);
-    }
+    begin(&loop, 1, false, &w);
+    give_all(w, jobs, run_held);
+    sem_wait(&begun);
     for (size_t i = 0; i < JOBS; i++) {
         dmn_job_cancel(&jobs[i].job);
         dmn_job_cancel(&jobs[i].job); /* nothing more */
-        sem_post(&held);
     }
+    let_go();
     uv_run(&loop, UV_RUN_DEFAULT);
     T_EQ(done_count, JOBS);
     T_EQ(drop_count, 0);
-    T_TRUE(!jobs[JOBS - 1].ran);
+    T_TRUE(jobs[0].ran);
+    T_EQ(atomic_load(&run_count), 1);
     dmn_job_cancel(&jobs[0].job); /* it is not given any more */
     end(&loop, w);
 }
 
-TEST(without_anything_it_ends)
+/* What waits when the daemon ends is done, and told. */
+TEST(a_stop_does_what_is_left)
 {
+    struct job jobs[JOBS], late;
     struct dmn_work *w;
     uv_loop_t loop;
 
-    begin(&loop, &w);
+    begin(&loop, 2, false, &w);
+    give_all(w, jobs, run_held);
+    T_EQ(done_count, 0); /* nobody waits for the first */
+    let_go();
+    dmn_work_stop(w);
+    T_EQ(done_count, JOBS);
+    give(w, &late, run); /* here and now */
+    T_EQ(done_count, JOBS + 1);
+    T_TRUE(late.ran && !late.elsewhere);
+    dmn_work_settle(w);
     end(&loop, w);
+}
+
+TEST(without_threads_jobs_run_at_once)
+{
+    struct job j;
+
+    loop_thread = pthread_self();
+    done_count = 0;
+    give(NULL, &j, run);
+    T_EQ(done_count, 1);
+    dmn_work_settle(NULL);
     dmn_work_stop(NULL);
     T_TRUE(!dmn_work_free(NULL));
 }
