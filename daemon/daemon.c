@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/daemon.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base.h"
 #include "daemon/config/state_lock.h"
@@ -20,12 +24,12 @@
 #include "daemon/service/service.h"
 #include "daemon/service/work.h"
 #include "daemon/validate.h"
-#include "daemon/watchers.h"
 
 #define TICK_MS 1000u
 #define AWAITED_THREADS 4u
 #define BESIDE_THREADS 2u
-#define LAST_STEP_MS 1000u         /* for a load that is called off */
+#define LAST_STEP_MS 1000u /* for a load that is called off */
+#define WATCHERS_MAX 16384u
 #define GAP_NS (2 * BASE_NS_PER_S) /* between ticks: the process did not run */
 
 static void on_wake(void *daemon)
@@ -218,6 +222,32 @@ static int start_threads(struct dmn_daemon *d)
     return 0;
 }
 
+static void nothing_closed(uv_handle_t *handle)
+{
+}
+
+/* libuv aborts where its array of watchers, by descriptor, cannot grow. It grows at the first use
+ * of a large one, and stays: makes room for all that the process may open, at most 16384, 128 KiB.
+ * @poll: in use until the loop has run. Return: 0, -errno. */
+static int reserve_watchers(uv_loop_t *loop, uv_poll_t *poll)
+{
+    base_autoclose int low = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), high = -1;
+    struct rlimit limit = {.rlim_cur = WATCHERS_MAX};
+    int r;
+
+    getrlimit(RLIMIT_NOFILE, &limit);
+    high = low < 0 ? -1
+                   : fcntl(low, F_DUPFD_CLOEXEC,
+                           (int)base_min(limit.rlim_cur, (rlim_t)WATCHERS_MAX) - 1);
+    r = high < 0 ? -errno : uv_poll_init(loop, poll, high);
+    if (r < 0) {
+        return r;
+    }
+    r = uv_poll_start(poll, UV_READABLE, NULL);
+    uv_close((uv_handle_t *)poll, nothing_closed);
+    return r;
+}
+
 static double wall_clock_s(void)
 {
     struct timespec t;
@@ -269,7 +299,7 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
         error = DMN_EXIT_FAILED;
     } else if (start_threads(d) < 0) {
         error = DMN_EXIT_FAILED;
-    } else if ((error = dmn_watchers_reserve(&d->loop, &d->first_watch)) < 0) {
+    } else if ((error = reserve_watchers(&d->loop, &d->first_watch)) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "cannot make room for clients' connections: %s", strerror(-error));
         error = DMN_EXIT_FAILED;

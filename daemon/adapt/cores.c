@@ -32,14 +32,9 @@ static void change_free(struct dmn_adapt_change *c)
     free(c);
 }
 
-static struct dmn_adapt_change *change_of(struct dmn_job *work)
-{
-    return base_container_of(work, struct dmn_adapt_change, work);
-}
-
 static void drop(struct dmn_job *work)
 {
-    change_free(change_of(work));
+    change_free(base_container_of(work, struct dmn_adapt_change, work));
 }
 
 void dmn_adapt_change_leave(struct dmn_adapt *a)
@@ -55,7 +50,7 @@ void dmn_adapt_change_leave(struct dmn_adapt *a)
 
 static void run(struct dmn_job *work)
 {
-    struct dmn_adapt_change *c = change_of(work);
+    struct dmn_adapt_change *c = base_container_of(work, struct dmn_adapt_change, work);
 
     for (size_t i = 0; i < c->count; i++) {
         dmn_change_solve(&c->parts[i]);
@@ -190,7 +185,7 @@ static bool prove(struct dmn_adapt_change *c)
 
 static void done(struct dmn_job *work)
 {
-    struct dmn_adapt_change *c = change_of(work);
+    struct dmn_adapt_change *c = base_container_of(work, struct dmn_adapt_change, work);
     struct dmn_adapt *adapt = c->adapt;
 
     c->phase = DMN_CHANGE_WAITS;

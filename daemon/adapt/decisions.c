@@ -392,26 +392,21 @@ static bool act(struct dmn_model *m, struct dmn_adapt_job *j)
     return false;
 }
 
-static struct dmn_adapt_job *job_of(struct dmn_job *work)
-{
-    return base_container_of(work, struct dmn_adapt_job, work);
-}
-
 static void run(struct dmn_job *work)
 {
-    struct dmn_adapt_job *j = job_of(work);
+    struct dmn_adapt_job *j = base_container_of(work, struct dmn_adapt_job, work);
 
     j->result = tun_decide(&j->record, &j->decision);
 }
 
 static void drop(struct dmn_job *work)
 {
-    dmn_adapt_job_free(job_of(work));
+    dmn_adapt_job_free(base_container_of(work, struct dmn_adapt_job, work));
 }
 
 static void done(struct dmn_job *work)
 {
-    struct dmn_adapt_job *j = job_of(work);
+    struct dmn_adapt_job *j = base_container_of(work, struct dmn_adapt_job, work);
 
     j->model->adapt->job = NULL;
     if (!act(j->model, j)) {

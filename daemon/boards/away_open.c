@@ -29,14 +29,9 @@ struct dmn_away_opening {
     char why[DMN_AWAY_WHY_MAX];
 };
 
-static struct dmn_away_opening *opening_of(struct dmn_job *work)
-{
-    return base_container_of(work, struct dmn_away_opening, work);
-}
-
 static void run(struct dmn_job *work)
 {
-    struct dmn_away_opening *o = opening_of(work);
+    struct dmn_away_opening *o = base_container_of(work, struct dmn_away_opening, work);
     struct piped_options to = {
         .size = sizeof(to), .path = o->path, .client = "piped", .reconnect_ms = RECONNECT_MS};
     size_t frames = FRAMES_BYTES / base_max(o->input_bytes + o->output_bytes, (size_t)1);
@@ -58,7 +53,7 @@ static void run(struct dmn_job *work)
 
 static void drop(struct dmn_job *work)
 {
-    struct dmn_away_opening *o = opening_of(work);
+    struct dmn_away_opening *o = base_container_of(work, struct dmn_away_opening, work);
 
     piped_stream_close(o->stream);
     piped_close(o->piped);
@@ -67,7 +62,7 @@ static void drop(struct dmn_job *work)
 
 static void done(struct dmn_job *work)
 {
-    struct dmn_away_opening *o = opening_of(work);
+    struct dmn_away_opening *o = base_container_of(work, struct dmn_away_opening, work);
 
     o->done(o->ctx, base_take(o->piped), base_take(o->stream), o->why);
     drop(work);

@@ -80,14 +80,9 @@ int dmn_auto_new(struct dmn_model *m, const char *content, void (*changed)(void 
     return 0;
 }
 
-static struct job *job_of(struct dmn_job *work)
-{
-    return base_container_of(work, struct job, work);
-}
-
 static void drop(struct dmn_job *work)
 {
-    struct job *j = job_of(work);
+    struct job *j = base_container_of(work, struct job, work);
 
     dmn_spread_query_deinit(&j->query);
     free(j);
@@ -188,7 +183,7 @@ int dmn_auto_query(const struct dmn_auto *a, struct dmn_spread_query *ret)
 
 static void run(struct dmn_job *work)
 {
-    struct job *j = job_of(work);
+    struct job *j = base_container_of(work, struct job, work);
 
     j->result = dmn_spread_query_run(&j->query, &j->answer);
 }
@@ -246,7 +241,7 @@ static void consider(struct dmn_auto *a, uint64_t now_ns);
 
 static void done(struct dmn_job *work)
 {
-    struct job *j = job_of(work);
+    struct job *j = base_container_of(work, struct job, work);
     struct dmn_auto *a = j->owner;
     struct view v;
 

@@ -34,15 +34,10 @@ static void judge_free(struct judge *j)
     free(j);
 }
 
-static struct judge *judge_of(struct dmn_job *work)
-{
-    return base_container_of(work, struct judge, work);
-}
-
 /* Work thread. */
 static void run(struct dmn_job *work)
 {
-    struct judge *j = judge_of(work);
+    struct judge *j = base_container_of(work, struct judge, work);
     struct dmn_load *l = j->load;
     struct mdl_load_options options = {.name = l->name,
                                        .weight_bytes_max = l->weight_bytes_max,
@@ -102,7 +97,7 @@ static void keep(struct judge *j)
 
 static void done(struct dmn_job *work)
 {
-    struct judge *j = judge_of(work);
+    struct judge *j = base_container_of(work, struct judge, work);
 
     j->control->judging = false;
     if (j->control->models->stopping) {

@@ -6,19 +6,15 @@
 
 #define AGAIN_NS BASE_NS_PER_S /* clients that are refused make it ask no more often */
 
-static struct dmn_control *control_of(struct dmn_job *work)
-{
-    return base_container_of(work, struct dmn_control, link_search.work);
-}
-
 static void look(struct dmn_job *work)
 {
-    dmn_users_look_up("", &control_of(work)->link_search.found);
+    dmn_users_look_up(
+        "", &base_container_of(work, struct dmn_control, link_search.work)->link_search.found);
 }
 
 static void looked(struct dmn_job *work)
 {
-    struct dmn_control *control = control_of(work);
+    struct dmn_control *control = base_container_of(work, struct dmn_control, link_search.work);
     const struct dmn_users *found = &control->link_search.found;
     struct dmn_call *c;
 

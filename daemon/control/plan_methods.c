@@ -58,21 +58,16 @@ static void job_free(struct job *j)
     free(j);
 }
 
-static struct job *job_of(struct dmn_job *work)
-{
-    return base_container_of(work, struct job, work);
-}
-
 static void job_run(struct dmn_job *work)
 {
-    struct job *j = job_of(work);
+    struct job *j = base_container_of(work, struct job, work);
 
     j->run(j);
 }
 
 static void job_done(struct dmn_job *work)
 {
-    struct job *j = job_of(work);
+    struct job *j = base_container_of(work, struct job, work);
     struct dmn_control *control = j->control;
     struct dmn_model *m = dmn_model_find(control->models, j->model);
 
@@ -100,7 +95,7 @@ static struct job *job_new(struct dmn_call *c, struct dmn_model *m)
             job_free(j);
         }
         dmn_call_error(c, error == -ENOMEM ? "Unsupported" : "InvalidPlan", "why",
-                       error == -ENOMEM ? "out of memory" : strerror(-error));
+                       strerror(-error));
         return NULL;
     }
     j->control = c->control;

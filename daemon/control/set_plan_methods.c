@@ -104,11 +104,8 @@ static void switch_now(void *ctx, const struct dmn_outcome *o)
         dmn_plan_wait(s->model, (struct dmn_done){error == 0 ? switched : switch_now, s});
         return;
     }
-    if (error == -ENOMEM) {
-        dmn_call_error(s->call, "Unsupported", "why", "out of memory");
-    } else {
-        dmn_call_error(s->call, "InvalidPlan", "why", strerror(-error));
-    }
+    dmn_call_error(s->call, error == -ENOMEM ? "Unsupported" : "InvalidPlan", "why",
+                   strerror(-error));
     free(s);
 }
 

@@ -20,8 +20,8 @@ struct dmn_machine;
  * borrowed. @ret_error: DMN_CONFIG_ERROR_MAX bytes. Return: 0 or -errno. */
 int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
                  struct gov_topology *topology, char *ret_error, struct pl_ep_set *ret);
-/** dmn_eps_find() - finds topology and EPs anew, those that have a core in @usable, with these cores
- * alone. @topology, @ret_error: as above. Return: 0; -ENODEV: there is none; -errno. */
+/** dmn_eps_find() - finds topology and EPs anew: those that have a core in @usable, with these
+ * cores alone. @topology, @ret_error: as above. Return: 0; -ENODEV: there is none; -errno. */
 int dmn_eps_find(const struct dmn_machine *m, const struct gov_cpuset *usable,
                  struct gov_topology *topology, char *ret_error, struct pl_ep_set *ret);
 /** dmn_eps_replace() - from now on these are the machine's EPs; every model's plan follows at once.

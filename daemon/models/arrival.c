@@ -32,14 +32,9 @@ static void judge(struct dmn_arrival *a, struct dmn_load *l, int error)
     }
 }
 
-static struct dmn_arrival *arrival_of(struct dmn_job *work)
-{
-    return base_container_of(work, struct dmn_arrival, work);
-}
-
 static void plan_run(struct dmn_job *work)
 {
-    struct dmn_arrival *a = arrival_of(work);
+    struct dmn_arrival *a = base_container_of(work, struct dmn_arrival, work);
 
     for (size_t i = 0; i < a->count && a->error == 0; i++) {
         const _Atomic bool *before = mdl_stop_by(&a->loads[i]->choose.stop);
@@ -54,7 +49,7 @@ static void plan_run(struct dmn_job *work)
 
 static void plan_done(struct dmn_job *work)
 {
-    struct dmn_arrival *a = arrival_of(work);
+    struct dmn_arrival *a = base_container_of(work, struct dmn_arrival, work);
 
     if (a->models->stopping) {
         fail(a, DMN_REFUSED_BUSY, "the daemon is stopping");
@@ -86,7 +81,7 @@ static void prepare(struct dmn_arrival *a)
 
 static void load_run(struct dmn_job *work)
 {
-    struct dmn_arrival *a = arrival_of(work);
+    struct dmn_arrival *a = base_container_of(work, struct dmn_arrival, work);
 
     if (a->before) {
         const _Atomic bool *before = mdl_stop_by(a->count ? &a->loads[0]->choose.stop : NULL);
@@ -107,7 +102,7 @@ static void load_run(struct dmn_job *work)
 
 static void load_done(struct dmn_job *work)
 {
-    struct dmn_arrival *a = arrival_of(work);
+    struct dmn_arrival *a = base_container_of(work, struct dmn_arrival, work);
 
     if (a->models->stopping) {
         fail(a, DMN_REFUSED_BUSY, "the daemon is stopping");

@@ -82,14 +82,9 @@ size_t dmn_profile_progress(const struct dmn_plans *plans, size_t *ret_of)
     return done;
 }
 
-static struct dmn_profile_run *run_of(struct dmn_job *work)
-{
-    return base_container_of(work, struct dmn_profile_run, work);
-}
-
 static void drop(struct dmn_job *work)
 {
-    struct dmn_profile_run *r = run_of(work);
+    struct dmn_profile_run *r = base_container_of(work, struct dmn_profile_run, work);
 
     r->pipe = pl_free(r->pipe); /* before the network that it runs */
     dmn_load_free(r->load);
@@ -302,7 +297,7 @@ void dmn_profile_step(struct dmn_plans *plans)
 
 static void compile(struct dmn_job *work)
 {
-    struct dmn_profile_run *r = run_of(work);
+    struct dmn_profile_run *r = base_container_of(work, struct dmn_profile_run, work);
     base_autofree char *path = NULL;
 
     r->error = dmn_profile_write_net(r->folder, &path);
@@ -360,7 +355,7 @@ static int build(struct dmn_profile_run *r)
 
 static void compiled(struct dmn_job *work)
 {
-    struct dmn_profile_run *r = run_of(work);
+    struct dmn_profile_run *r = base_container_of(work, struct dmn_profile_run, work);
     struct dmn_plans *plans = r->plans;
     int error;
 

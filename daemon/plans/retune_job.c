@@ -4,15 +4,10 @@
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"
 
-static struct dmn_retune_job *job_of(struct dmn_job *work)
-{
-    return base_container_of(work, struct dmn_retune_job, work);
-}
-
 /* Work thread: it alone uses the search until it is done. */
 static void run(struct dmn_job *work)
 {
-    struct dmn_retune_job *j = job_of(work);
+    struct dmn_retune_job *j = base_container_of(work, struct dmn_retune_job, work);
 
     j->result = 0;
     if (!j->search) {
@@ -30,14 +25,14 @@ static void run(struct dmn_job *work)
 
 static void done(struct dmn_job *work)
 {
-    struct dmn_retune_job *j = job_of(work);
+    struct dmn_retune_job *j = base_container_of(work, struct dmn_retune_job, work);
 
     j->done(j->model);
 }
 
 static void drop(struct dmn_job *work)
 {
-    struct dmn_retune_job *j = job_of(work);
+    struct dmn_retune_job *j = base_container_of(work, struct dmn_retune_job, work);
 
     tun_search_free(j->search);
     tun_problem_deinit(&j->problem);

@@ -60,20 +60,7 @@ static void *work_main(void *arg)
     return NULL;
 }
 
-/* Its done() may give new jobs. */
-static void end(struct dmn_work *w, struct dmn_job *job)
-{
-    job->at = NULL;
-    if (--w->given == 0) {
-        uv_unref((uv_handle_t *)&w->wake);
-    }
-    if (job->left) {
-        job->drop(job);
-    } else {
-        job->done(job);
-    }
-}
-
+/* A done() may give new jobs. */
 static void finish(struct dmn_work *w)
 {
     struct jobs of = STAILQ_HEAD_INITIALIZER(of);
@@ -84,7 +71,15 @@ static void finish(struct dmn_work *w)
     pthread_mutex_unlock(&w->lock);
     while ((job = STAILQ_FIRST(&of)) != NULL) {
         STAILQ_REMOVE_HEAD(&of, linked);
-        end(w, job);
+        job->at = NULL;
+        if (--w->given == 0) {
+            uv_unref((uv_handle_t *)&w->wake);
+        }
+        if (job->left) {
+            job->drop(job);
+        } else {
+            job->done(job);
+        }
     }
 }
 

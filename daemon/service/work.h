@@ -46,7 +46,8 @@ int dmn_work_new(uv_loop_t *loop, const char *name, size_t threads, bool gives_w
 void dmn_work_stop(struct dmn_work *w);
 /** dmn_work_free() - after dmn_work_stop(), when the loop is closed. Takes NULL. Return: NULL. */
 struct dmn_work *dmn_work_free(struct dmn_work *w);
-/** dmn_work_settle() - waits until no job is left to run. Takes NULL. Any thread but those of @w. */
+/** dmn_work_settle() - waits until no job is left to run. Takes NULL. Threads: any but those of
+ * @w. */
 void dmn_work_settle(struct dmn_work *w);
 
 /** dmn_work_do() - gives @job to a thread; done() follows on the loop, later. The loop runs for as
