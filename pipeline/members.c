@@ -24,7 +24,8 @@ static int start(pthread_t *ret, void *(*fn)(void *), void *arg)
     int r;
 
     sigfillset(&all);
-    sigdelset(&all, SIGBUS); /* of the thread that touches missing memory: ipc/pool_guard.h */
+    sigdelset(&all,
+              SIGBUS); /* of the thread that touches missing memory: ipc/server/pool_guard.h */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     r = pl_thread_create(ret, NULL, fn, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

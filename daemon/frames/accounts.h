@@ -2,9 +2,9 @@
 /**
  * daemon/frames/accounts.h - what each user's clients hold, over all their connections
  *
- * The limits per user use these counts. conn.c writes connections, ipc/mapped_memory.c writes
- * memory_bytes. Client memory and buffers may outlive their connection, so an account lives until
- * all are 0.
+ * The limits per user use these counts. conn.c writes connections, ipc/server/mapped_memory.c
+ * writes memory_bytes. Client memory and buffers may outlive their connection, so an account lives
+ * until all are 0.
  *
  * Threads: the loop thread.
  */

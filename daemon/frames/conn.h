@@ -7,7 +7,7 @@
  * may still be in a pipeline. The memory stays, with peer.closed set, until libuv has released the
  * descriptor.
  *
- * About 17 KiB, nearly all of it the buffer of ipc/intake.h.
+ * About 17 KiB, nearly all of it the buffer of ipc/server/intake.h.
  *
  * Threads: the loop thread.
  */
@@ -16,7 +16,7 @@
 #include "daemon/frames/peer.h"
 #include "daemon/frames/room.h"
 #include "daemon/frames/stream.h"
-#include "ipc/intake.h"
+#include "ipc/server/intake.h"
 
 struct dmn_conn {
     struct dmn_peer peer;

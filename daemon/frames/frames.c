@@ -13,7 +13,7 @@
 #include "daemon/service/client_places.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
-#include "ipc/pool_guard.h"
+#include "ipc/server/pool_guard.h"
 #include "pixfmt.h"
 
 /* Sends an ERROR, as far as the socket's buffer has room, and closes. */

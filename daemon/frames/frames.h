@@ -8,7 +8,7 @@
  * that come, go or have room, and puts frames into their pipelines. It reports no events; others
  * read it.
  *
- * The way of a frame: polling.c reads, ipc/intake.c cuts out its message, handlers.c finds the
+ * The way of a frame: polling.c reads, ipc/server/intake.c cuts out its message, handlers.c finds the
  * stream, frame_ring.c puts a record into its ring, preparing.c shrinks a huge image, submit.c
  * decides whether it waits, puts it into the pipeline and gets it back when it was collected.
  * frame_ring.c answers, peer.c writes.

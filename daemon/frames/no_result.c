@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "ipc/frame_rules.h"
+#include "ipc/server/frame_rules.h"
 
 static const struct {
     const char *name;

@@ -7,7 +7,7 @@
 #include "daemon/config/config.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
-#include "ipc/open_rules.h"
+#include "ipc/server/open_rules.h"
 
 static enum ipc_dtype wire_dtype(enum mdl_dtype t)
 {

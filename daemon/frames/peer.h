@@ -23,8 +23,8 @@
 #include "daemon/frames/accounts.h"
 #include "daemon/frames/admission.h"
 #include "daemon/frames/room.h"
-#include "ipc/frame_rules.h"
-#include "ipc/outgoing.h"
+#include "ipc/server/frame_rules.h"
+#include "ipc/server/outgoing.h"
 #include "ipc/wire.h"
 
 struct dmn_peer {
@@ -70,7 +70,7 @@ void dmn_peer_settled(struct dmn_peer *p);
  */
 void dmn_peer_send(struct dmn_peer *p, struct ipc_header h, const void *payload, size_t bytes,
                    const void *tail, size_t tail_bytes);
-/** dmn_peer_reply() - sends what ipc/frame_rules.h or ipc/open_rules.h made. */
+/** dmn_peer_reply() - sends what ipc/server/frame_rules.h or ipc/server/open_rules.h made. */
 static inline void dmn_peer_reply(struct dmn_peer *p, const struct ipc_reply *r)
 {
     dmn_peer_send(p, r->h, r->payload, r->bytes, r->tail, r->tail_bytes);

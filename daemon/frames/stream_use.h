@@ -17,7 +17,7 @@
 #include <sys/ioctl.h>
 
 #include "base.h"
-#include "ipc/frame_rules.h"
+#include "ipc/server/frame_rules.h"
 
 struct dmn_stream_use {
     uint64_t at_ns;      /* of the last change of the number of unanswered frames; 0: none yet */

@@ -11,10 +11,10 @@
 
 #include <sys/types.h>
 
-#include "ipc/intake.h"
 #include "ipc/link/front_models.h"
 #include "ipc/link/front_peer.h"
 #include "ipc/link/front_stream.h"
+#include "ipc/server/intake.h"
 
 #define FRONT_STREAMS_MAX 16u               /* of a connection */
 #define FRONT_MEMORY_MAX IPC_POOL_BYTES_MAX /* the same */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "ipc/open_rules.h"
+#include "ipc/server/open_rules.h"
 
 static void refuse(struct front_conn *c, const struct ipc_header *h, enum ipc_status status,
                    const char *text)

@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "ipc/frame_rules.h"
 #include "ipc/link/front_frame.h"
-#include "ipc/outgoing.h"
+#include "ipc/server/frame_rules.h"
+#include "ipc/server/outgoing.h"
 
 #define FRONT_BACKLOG_MAX ((size_t)1 << 20) /* unread bytes: then nothing is read or answered */
 
@@ -33,7 +33,7 @@ static inline void front_send(struct front_peer *p, struct ipc_header h, const v
         p->ending = true;
     }
 }
-/** front_reply() - sends what ipc/frame_rules.h or ipc/open_rules.h made. */
+/** front_reply() - sends what ipc/server/frame_rules.h or ipc/server/open_rules.h made. */
 static inline void front_reply(struct front_peer *p, const struct ipc_reply *r)
 {
     front_send(p, r->h, r->payload, r->bytes, r->tail, r->tail_bytes);

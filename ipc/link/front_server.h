@@ -8,8 +8,8 @@
  * shared memory or inline. Each frame goes to the listener, which answers when it likes, in any
  * order; clients get answers in the order of their frames.
  *
- * Foreign bytes are checked as the daemon checks them (ipc/intake.h, ipc/frame_rules.h,
- * ipc/open_rules.h, ipc/mapped_memory.h). What a client can grow is bounded: connections, by user
+ * Foreign bytes are checked as the daemon checks them (ipc/server/intake.h, ipc/server/frame_rules.h,
+ * ipc/server/open_rules.h, ipc/server/mapped_memory.h). What a client can grow is bounded: connections, by user
  * too, streams, credits, client memory, inline buffers, unread answers. The listener has no more
  * frames of a model of one user than it asks for; others wait in their sockets. Some places stay
  * for root and for users who have no connection. A bad header ends its connection and no other.

@@ -15,11 +15,11 @@
 
 #include <sys/queue.h>
 
-#include "ipc/frame_rules.h"
 #include "ipc/link/front_frame.h"
 #include "ipc/link/front_models.h"
 #include "ipc/link/front_peer.h"
-#include "ipc/mapped_memory.h"
+#include "ipc/server/frame_rules.h"
+#include "ipc/server/mapped_memory.h"
 
 #define FRONT_CREDITS_MAX 256u
 #define FRONT_SPARE 16u /* records for frames sent without credit, which are answered in turn */

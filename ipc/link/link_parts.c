@@ -12,7 +12,7 @@
 #include "ipc/link/route.h"
 #include "ipc/link/segments.h"
 #include "ipc/link/talk.h"
-#include "ipc/pool_guard.h"
+#include "ipc/server/pool_guard.h"
 
 /* Another try may go well: this computer lacked something for a moment. */
 static bool may_pass(int error)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base.h"
-#include "ipc/frame_rules.h"
 #include "ipc/pipectl/doctor_facts.h"
 #include "ipc/pipectl/output.h"
+#include "ipc/server/frame_rules.h"
 
 #define IDLE 0.85       /* the busiest stage is busy for less: the daemon waits */
 #define WAITS 0.6       /* a stream waits for this share of the time */

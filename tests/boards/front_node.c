@@ -32,7 +32,7 @@
 #include "base.h"
 #include "ipc/link/front_server.h"
 #include "ipc/piped.h"
-#include "ipc/pool_guard.h"
+#include "ipc/server/pool_guard.h"
 
 #define HELD_MAX 4096
 

@@ -15,6 +15,7 @@ ROOMS = {
     "ipc/control": "ipc",
     "ipc/decode": "ipc",
     "ipc/page": "",
+    "ipc/server": "ipc",
     "ipc/show": "ipc/decode",
     "model/leaves": "",
     "model/common": "model/model.h model/leaves",
@@ -45,7 +46,7 @@ ROOMS = {
     "tuner/search": "tuner/solve",
     "tuner/adapt": "tuner/solve",
     "tuner/json": "tuner/adapt",
-    "daemon/service": "ipc pipeline/members",
+    "daemon/service": "ipc/server pipeline/members",
     "daemon/config": "daemon/service governor model/segment kernels/int8cal pipeline tuner/search tuner/json",
     "daemon/machine": "daemon/config",
     "daemon/models": "daemon/machine ipc/decode",
@@ -56,10 +57,10 @@ ROOMS = {
     "daemon/control": "daemon/adapt daemon/boards",
     "daemon": "daemon/control",
     # Programs inside a library's folder, which uses nothing of theirs.
-    "ipc/pipectl": "ipc ipc/boards ipc/control ipc/page ipc/show",
+    "ipc/pipectl": "ipc ipc/boards ipc/control ipc/page ipc/server/frame_rules ipc/show",
     "ipc/http": "ipc ipc/control ipc/show ipc/pipectl/picture ipc/pipectl/jpeg ipc/pipectl/png",
     "ipc/gstreamer": "ipc ipc/show",
-    "ipc/link": "ipc ipc/boards ipc/control model/leaves",
+    "ipc/link": "ipc/server ipc/boards ipc/control model/leaves",
     "tuner/pipesim": "model tuner/search tuner/json ipc/page !governor",
 }
 FOLDERS = sorted({room.split("/")[0] for room in ROOMS})

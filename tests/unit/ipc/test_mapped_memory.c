@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ipc/mapped_memory.h"
+#include "ipc/server/mapped_memory.h"
 #include "tests/harness.h"
 
 static int sealed(size_t bytes, int seals)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/pool_guard.h"
+#include "ipc/server/pool_guard.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/frame_rules.h - what a server of the frames protocol decides about a frame, and its RESULT
+ * ipc/server/frame_rules.h - what a frames server decides about a frame, and its RESULT
  *
  * Shared by the servers, the daemon and piped-link, so that both refuse the same frames with the
  * same words. A stream embeds struct ipc_flow, the record of a frame struct ipc_answer. A function
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ipc/mapped_memory.h"
+#include "ipc/server/mapped_memory.h"
 #include "ipc/wire.h"
 
 /* What the frames of a stream are held to. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/mapped_memory.h - client memory: checked, mapped once, shared by frames
+ * ipc/server/mapped_memory.h - client memory: checked, mapped once, shared by frames
  *
  * The stream that got it holds one reference, and so does each record with bytes in it. So memory
  * outlives its stream and its connection while a frame in the pipeline reads or writes it. It is
@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ipc/pool_guard.h"
 #include "ipc/protocol.h"
+#include "ipc/server/pool_guard.h"
 
 /* why a frame in a lost pool is refused, see ipc_memory_lost() */
 #define IPC_POOL_LOST "the pool lost pages: a hole was punched into its memfd; send a new POOL"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/outgoing.h"
+#include "ipc/server/outgoing.h"
 
 #include <string.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/open_rules.h"
+#include "ipc/server/open_rules.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include <sys/vfs.h>
 
 #include "base.h"
-#include "ipc/mapped_memory.h"
+#include "ipc/server/mapped_memory.h"
 
 /* Only a memfd can be sealed, so seals also prove that no file system of the client's can stall a
  * page fault. hugetlbfs is refused because its faults may raise SIGBUS. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/outgoing.h - messages to a client that its socket has not accepted yet
+ * ipc/server/outgoing.h - messages to a client that its socket has not accepted yet
  *
  * Messages are appended to a buffer, which is written when the caller likes: one write carries
  * several. How much may wait is the caller's business.

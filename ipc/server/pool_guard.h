@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/pool_guard.h - client memory whose pages the client took away costs the client, not us
+ * ipc/server/pool_guard.h - client memory whose pages the client took away costs the client, not us
  *
  * A page of a memfd is charged to the process that touches it first. A client that punches a hole
  * into its pool would let us allocate, and pay for, every page that we then read or write. So the

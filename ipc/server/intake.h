@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/intake.h - cuts the bytes from a client into messages
+ * ipc/server/intake.h - cuts the bytes from a client into messages
  *
  * Headers and small payloads go through one buffer. The input of an inline frame goes straight to
  * its destination, except what is already in the buffer; other payloads are skipped. It checks what

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/intake.h"
+#include "ipc/server/intake.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/open_rules.h - what a server of the frames protocol decides about OPEN and POOL
+ * ipc/server/open_rules.h - what a server of the frames protocol decides about OPEN and POOL
  *
  * Shared by the servers, the daemon and piped-link. Both messages are always answered, with OPENED
  * or POOLED and a status.
@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ipc/frame_rules.h"
-#include "ipc/mapped_memory.h"
+#include "ipc/server/frame_rules.h"
+#include "ipc/server/mapped_memory.h"
 #include "ipc/wire.h"
 
 /* What OPEN meets on its connection. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/frame_rules.h"
+#include "ipc/server/frame_rules.h"
 
 #include <stdio.h>
 #include <string.h>
