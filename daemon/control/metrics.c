@@ -226,7 +226,7 @@ static void the_daemon(FILE *to, const struct dmn_control *control)
                     "Configured or saved models that could not be loaded.");
     fprintf(to, "piped_models_failed %zu\n", dmn_failed_count(&control->models->failed));
     dmn_metric_head(to, "connections", "gauge", "Connections to the frames socket.");
-    fprintf(to, "piped_connections %zu\n", control->frames->conn_count);
+    fprintf(to, "piped_connections %zu\n", control->frames->server.conn_count);
     connections_refused(to, control->frames);
     dmn_metric_head(to, "reloads_total", "counter", "Reloads of the configuration, by outcome.");
     fprintf(to, "piped_reloads_total{outcome=\"done\"} %llu\n",

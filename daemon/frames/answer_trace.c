@@ -10,8 +10,8 @@
 static bool describe(struct dmn_stream *s)
 {
     struct dmn_frames_trace *t = &s->peer->frames->trace;
-    uint32_t name[sizeof(s->peer->client) / sizeof(uint32_t) + 1] = {0};
-    size_t words = strlen(s->peer->client) / sizeof(uint32_t) + 1;
+    uint32_t name[sizeof(s->peer->base.client) / sizeof(uint32_t) + 1] = {0};
+    size_t words = strlen(s->peer->base.client) / sizeof(uint32_t) + 1;
 
     if (s->trace_session == t->session) {
         return true;
@@ -19,11 +19,11 @@ static bool describe(struct dmn_stream *s)
     if (!pl_trace_begin(t->ring, TRACE_STREAM, (uint32_t)(TRACE_STREAM_NAME + words))) {
         return false;
     }
-    memcpy(name, s->peer->client, strlen(s->peer->client));
+    memcpy(name, s->peer->base.client, strlen(s->peer->base.client));
     s->trace_session = t->session;
     s->trace_track = ++t->streams;
     pl_trace_put(t->ring, s->trace_track);
-    pl_trace_put(t->ring, s->id);
+    pl_trace_put(t->ring, s->base.id);
     pl_trace_put(t->ring, (uint32_t)s->peer->pid);
     for (size_t i = 0; i < words; i++) {
         pl_trace_put(t->ring, le32toh(name[i]));

@@ -10,7 +10,7 @@ static struct dmn_record *to_ring(struct dmn_stream *s)
 
     s->free = r->next_free;
     dmn_record_reset(r);
-    s->ring[s->tail++ & DMN_RING_MASK] = r;
+    s->ring[s->base.tail++ & DMN_RING_MASK] = r;
     return r;
 }
 
@@ -23,42 +23,51 @@ static const struct dmn_elsewhere *takes_tensors(const struct dmn_stream *s)
     return e && s->peer->frames->slicer.running && e->depth(e) > 0 ? e : NULL;
 }
 
-struct dmn_record *dmn_stream_take(struct dmn_stream *s, const struct ipc_header *h,
-                                   const uint8_t *payload, size_t *ret_inline)
+bool dmn_stream_room(const struct ipc_conn *c, const struct ipc_stream *stream)
 {
+    const struct dmn_stream *s = dmn_stream_of(stream);
+
+    return s->free != NULL && stream->tail - stream->head < DMN_RING_SIZE;
+}
+
+void *dmn_stream_take(struct ipc_stream *stream, const struct ipc_header *h, const uint8_t *payload,
+                      uint8_t **ret_to)
+{
+    struct dmn_stream *s = dmn_stream_of(stream);
     struct dmn_record *r = to_ring(s);
     struct ipc_frame f;
 
-    *ret_inline = 0;
-    dmn_stream_use_until(&s->use, &s->flow, r->arrival_ns);
-    if (!ipc_frame_take(&s->flow, &r->answer, h, payload, &f)) {
+    dmn_stream_use_until(&s->use, &s->base.flow, r->arrival_ns);
+    if (!ipc_frame_take(&s->base.flow, &r->answer, h, payload, &f)) {
         dmn_record_refused(r, r->answer.status == IPC_RESOURCE_EXHAUSTED ? DMN_NO_RESULT_CREDIT
                                                                          : DMN_NO_RESULT_INVALID);
-        return r;
+        return NULL;
     }
-    dmn_stream_use_frame(&s->use, &s->flow, s->peer->fd);
+    dmn_stream_use_frame(&s->use, &s->base.flow, s->peer->base.fd);
     if (s->peer->frames->draining || !s->clients || s->clients->model->leaving) {
         dmn_record_fail(r, s->peer->frames->draining ? DMN_NO_RESULT_STOPPING
                                                      : DMN_NO_RESULT_UNLOADED);
-        return r;
+        return NULL;
     }
-    r->deadline_ns = ipc_frame_deadline(&s->flow, &f, r->arrival_ns);
+    r->deadline_ns = ipc_frame_deadline(&s->base.flow, &f, r->arrival_ns);
     r->goes_to = takes_tensors(s);
     r->others = s->format.pixfmt != IPC_PIX_TENSOR && s->peer->frames->slicer.running &&
                 dmn_admission_others(&s->clients->admission, &s->queue);
-    if (r->answer.is_inline) {
-        *ret_inline = dmn_record_place_inline(r, &s->format, h, &f, s->peer);
-    } else {
-        dmn_record_place_shared(r, &s->format, &f, s->memory[f.pool], s->peer);
+    if (!r->answer.is_inline) {
+        dmn_record_place_shared(r, &s->format, &f, s->base.memory[f.pool], s->peer);
+    } else if (dmn_record_place_inline(r, &s->format, h, &f, s->peer) > 0) {
+        *ret_to = r->buffer;
     }
     s->width = r->image.width;
     s->height = r->image.height;
-    return r;
+    return r->state == DMN_RECORD_READING ? r : NULL;
 }
 
-void dmn_stream_cancel(struct dmn_stream *s, uint64_t frame)
+void dmn_stream_cancel(struct ipc_stream *stream, uint64_t frame)
 {
-    for (uint32_t i = s->head; i != s->tail; i++) {
+    struct dmn_stream *s = dmn_stream_of(stream);
+
+    for (uint32_t i = s->base.head; i != s->base.tail; i++) {
         struct dmn_record *r = s->ring[i & DMN_RING_MASK];
 
         if (r->answer.frame != frame || r->state == DMN_RECORD_DONE) {
@@ -75,27 +84,29 @@ void dmn_stream_cancel(struct dmn_stream *s, uint64_t frame)
     }
 }
 
-bool dmn_stream_answer(struct dmn_stream *s)
+bool dmn_stream_answer(struct ipc_stream *stream)
 {
+    struct dmn_stream *s = dmn_stream_of(stream);
     bool any = false;
 
-    while (s->head != s->tail && !dmn_peer_backlogged(s->peer)) {
-        struct dmn_record *r = s->ring[s->head & DMN_RING_MASK];
+    while (s->base.head != s->base.tail && !ipc_conn_backlogged(&s->peer->base)) {
+        struct dmn_record *r = s->ring[s->base.head & DMN_RING_MASK];
         struct ipc_reply reply;
 
         if (r->state != DMN_RECORD_DONE) {
             break;
         }
-        if (s->next == s->head) {
+        if (s->next == s->base.head) {
             s->next++;
         }
-        s->head++;
+        s->base.head++;
         if (r->answer.status == IPC_OK) {
             dmn_stream_describe(s, r->described);
         }
         r->answer.depth = s->clients ? (uint32_t)dmn_model_depth(s->clients->model) : 0;
-        ipc_answer_reply(&r->answer, s->id, r->output_there, s->format.output.there_bytes, &reply);
-        dmn_peer_reply(s->peer, &reply);
+        ipc_answer_reply(&r->answer, s->base.id, r->output_there, s->format.output.there_bytes,
+                         &reply);
+        ipc_conn_reply(&s->peer->base, &reply);
         s->peer->answered++;
         if (s->clients) {
             dmn_clients_count(s->clients,
@@ -111,11 +122,11 @@ bool dmn_stream_answer(struct dmn_stream *s)
         if (r->answer.status != IPC_OK && r->answer.status != IPC_CANCELLED) {
             dmn_peer_refused(s->peer, DMN_REFUSED_FRAME, r->answer.status, r->answer.text);
         }
-        dmn_stream_use_until(&s->use, &s->flow, base_now_ns());
+        dmn_stream_use_until(&s->use, &s->base.flow, base_now_ns());
         if (__builtin_expect(s->peer->frames->trace.ring != NULL, 0)) {
             dmn_trace_answered(s, r);
         }
-        s->flow.unanswered -= r->answer.has_credit;
+        s->base.flow.unanswered -= r->answer.has_credit;
         dmn_record_release(r);
         r->next_free = s->free;
         s->free = r;

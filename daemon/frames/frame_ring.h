@@ -9,31 +9,29 @@
 
 #include "daemon/frames/stream.h"
 
+/* These are for struct ipc_server_ops; what they do, is told there. */
+
 /** dmn_stream_room() - Return: the stream can take one more frame, with or without credit. */
-static inline bool dmn_stream_room(const struct dmn_stream *s)
-{
-    return s->free != NULL && s->tail - s->head < DMN_RING_SIZE;
-}
+bool dmn_stream_room(const struct ipc_conn *c, const struct ipc_stream *stream);
 /**
  * dmn_stream_take() - takes a FRAME or INLINE whose header and fixed part have arrived
  *
- * @s: has room and a peer     @payload: the fixed part
- * @ret_inline: bytes of input to read to the record's buffer; 0: none, or not wanted
+ * @stream: has room and a peer     @ret_to: in the record's buffer
  *
- * Allocates only when an inline frame is larger than those before it. Return: a record at the
- * ring's end, borrowed from @s: READING, to be passed to dmn_submit_frame() once all its bytes have
- * arrived; or DONE, if it is refused.
+ * Allocates only when an inline frame is larger than those before it. The record is at the ring's
+ * end. Return: it, borrowed from the stream: READING, to be passed to dmn_prepare_frame() once all
+ * its bytes have arrived; NULL: it is DONE, because it is refused.
  */
-struct dmn_record *dmn_stream_take(struct dmn_stream *s, const struct ipc_header *h,
-                                   const uint8_t *payload, size_t *ret_inline);
+void *dmn_stream_take(struct ipc_stream *stream, const struct ipc_header *h, const uint8_t *payload,
+                      uint8_t **ret_to);
 /** dmn_stream_cancel() - cancels the frame of this number if it is not answered yet: a waiting one
  * becomes DONE, a running one ends before its next stage. */
-void dmn_stream_cancel(struct dmn_stream *s, uint64_t frame);
+void dmn_stream_cancel(struct ipc_stream *stream, uint64_t frame);
 /**
  * dmn_stream_answer() - answers DONE records at the ring's head, until the client has too much to
  * read
  *
- * @s: has a peer that is not closed. Records go back to the free list. Return: something was
+ * @stream: has a peer that is not closed. Records go back to the free list. Return: something was
  * answered.
  */
-bool dmn_stream_answer(struct dmn_stream *s);
+bool dmn_stream_answer(struct ipc_stream *stream);

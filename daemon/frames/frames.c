@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base.h"
 #include "daemon/config/config.h"
+#include "daemon/frames/handlers.h"
 #include "daemon/frames/model_events.h"
 #include "daemon/frames/polling.h"
 #include "daemon/frames/preparing.h"
@@ -61,7 +61,7 @@ static void on_accepted(void *ctx, int fd, const struct ucred *peer)
     char why[DMN_PLACE_TEXT_MAX];
 
     if (a) {
-        place = dmn_place_for(&places, f->conn_count, a->connections,
+        place = dmn_place_for(&places, f->server.conn_count, a->connections,
                               dmn_users_keep_place(f->users, a->uid));
     }
     if (place != DMN_PLACE_FREE) {
@@ -77,9 +77,6 @@ int dmn_frames_start(struct dmn_frames *f, int fd, struct ipc_socket_file *file)
 {
     int error;
 
-    if (getrandom(&f->instance, sizeof(f->instance), GRND_NONBLOCK) != sizeof(f->instance)) {
-        f->instance = base_now_ns() ^ ((uint64_t)getpid() << 40);
-    }
     dmn_preparing_start(f);
     error = ipc_pool_guard_start();
     if (error < 0) {
@@ -108,9 +105,8 @@ void dmn_frames_stop_accepting(struct dmn_frames *f)
 
 void dmn_frames_settle(struct dmn_frames *f)
 {
-    while (!LIST_EMPTY(&f->unsettled)) {
-        struct dmn_peer *p = LIST_FIRST(&f->unsettled);
-        struct dmn_conn *c = base_container_of(p, struct dmn_conn, peer);
+    while (!LIST_EMPTY(&f->server.unsettled)) {
+        struct dmn_conn *c = dmn_conn_of(LIST_FIRST(&f->server.unsettled));
         struct dmn_loop_user *user = c->task.user; /* it may leave */
         uint64_t begun_ns = base_now_ns();
 
@@ -121,38 +117,38 @@ void dmn_frames_settle(struct dmn_frames *f)
 
 void dmn_frames_take_in(struct dmn_frames *f)
 {
-    struct dmn_conn *c, *next;
+    struct ipc_conn *c, *next;
 
-    for (c = LIST_FIRST(&f->conns); c; c = next) {
+    for (c = LIST_FIRST(&f->server.conns); c; c = next) {
         next = LIST_NEXT(c, linked);
-        dmn_polling_take_in(c);
+        dmn_polling_take_in(dmn_conn_of(c));
     }
     dmn_frames_settle(f);
 }
 
 void dmn_frames_drain_begin(struct dmn_frames *f)
 {
-    struct dmn_conn *c;
+    struct ipc_conn *c;
 
     dmn_frames_take_in(f); /* frames sent before the stop still count */
     f->draining = true;
-    LIST_FOREACH(c, &f->conns, linked) {
+    LIST_FOREACH(c, &f->server.conns, linked) {
         if (c->greeted) {
-            dmn_conn_tell_draining(c);
+            ipc_conn_event(c, 0, IPC_EVENT_DRAINING, 0);
         }
     }
 }
 
 bool dmn_frames_drained(const struct dmn_frames *f)
 {
-    const struct dmn_conn *c;
+    const struct ipc_conn *c;
 
-    LIST_FOREACH(c, &f->conns, linked) {
-        if (ipc_outgoing_waiting(&c->peer.out)) {
+    LIST_FOREACH(c, &f->server.conns, linked) {
+        if (ipc_outgoing_waiting(&c->out)) {
             return false;
         }
         for (size_t i = 0; i < c->stream_count; i++) {
-            if (!dmn_stream_empty(c->streams[i])) {
+            if (!ipc_stream_empty(c->streams[i])) {
                 return false;
             }
         }
@@ -162,8 +158,8 @@ bool dmn_frames_drained(const struct dmn_frames *f)
 
 void dmn_frames_close_all(struct dmn_frames *f)
 {
-    while (!LIST_EMPTY(&f->conns)) {
-        dmn_conn_close(LIST_FIRST(&f->conns));
+    while (!LIST_EMPTY(&f->server.conns)) {
+        dmn_conn_close(dmn_conn_of(LIST_FIRST(&f->server.conns)));
     }
     dmn_account_trim(&f->accounts);
 }
@@ -172,44 +168,46 @@ void dmn_frames_close_all(struct dmn_frames *f)
 static void check_greeting(struct dmn_conn *c, uint64_t now_ns)
 {
     size_t limit_s = limit(c->peer.frames, DMN_KEY_LIMIT_HANDSHAKE_S);
+    struct ipc_conn *base = &c->peer.base;
 
-    if (c->greeted || now_ns < c->since_ns + limit_s * BASE_NS_PER_S) {
+    if (!ipc_conn_silent(base, now_ns, limit_s * BASE_NS_PER_S)) {
         return;
     }
     dmn_polling_take_in(c);
-    if (!c->greeted) {
-        dmn_peer_fail(&c->peer, IPC_DEADLINE_EXCEEDED,
+    if (!base->greeted) {
+        ipc_conn_fail(base, IPC_DEADLINE_EXCEEDED,
                       "no HELLO within %zu s of connecting (limits.handshake_s)", limit_s);
     }
-    dmn_peer_mark(&c->peer);
+    ipc_conn_mark(base);
 }
 
 /* Clients get their time again that nobody was there to listen. */
-static void give_time(struct dmn_conn *c, uint64_t held_ns)
+static void give_time(struct ipc_conn *c, uint64_t held_ns)
 {
     c->since_ns += held_ns;
-    c->peer.out.stuck_ns += c->peer.out.stuck_ns ? held_ns : 0;
+    c->out.stuck_ns += c->out.stuck_ns ? held_ns : 0;
 }
 
 void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns, uint64_t held_ns)
 {
     uint64_t slow_ns = limit(f, DMN_KEY_LIMIT_SLOW_S) * BASE_NS_PER_S;
-    struct dmn_conn *c, *next;
+    struct ipc_conn *c, *next;
 
-    for (c = LIST_FIRST(&f->conns); c; c = next) {
-        uint64_t stuck_ns;
+    for (c = LIST_FIRST(&f->server.conns); c; c = next) {
+        struct dmn_peer *p = dmn_peer_of(c);
+        bool stuck;
 
         next = LIST_NEXT(c, linked);
         give_time(c, held_ns);
-        stuck_ns = c->peer.out.stuck_ns;
-        check_greeting(c, now_ns);
-        if (stuck_ns && now_ns > stuck_ns && now_ns - stuck_ns > slow_ns) {
+        stuck = ipc_conn_stuck(c, now_ns, slow_ns);
+        check_greeting(dmn_conn_of(c), now_ns);
+        if (stuck) {
             dmn_log_limited(
                 LOG_WARNING,
-                ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED, .client = c->peer.client}),
-                "client \"%s\" (pid %d, user %u) disconnected: it stopped reading", c->peer.client,
-                (int)c->peer.pid, (unsigned)c->peer.account->uid);
-            dmn_conn_close(c);
+                ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED, .client = c->client}),
+                "client \"%s\" (pid %d, user %u) disconnected: it stopped reading", c->client,
+                (int)p->pid, (unsigned)p->account->uid);
+            dmn_conn_close(dmn_conn_of(c));
         }
     }
 }
@@ -219,13 +217,13 @@ static struct dmn_stream_info stream_info(const struct dmn_stream *s)
     static const char *const policies[] = {[IPC_POLICY_BLOCK] = "block",
                                            [IPC_POLICY_LATEST] = "latest",
                                            [IPC_POLICY_REJECT] = "reject"};
-    struct dmn_stream_info info = {.id = s->id,
+    struct dmn_stream_info info = {.id = s->base.id,
                                    .model = s->clients ? s->clients->model->name : NULL,
                                    .pixfmt = pixfmt_table[s->format.pixfmt].name,
                                    .policy = policies[s->policy],
                                    .width = s->width,
                                    .height = s->height,
-                                   .flow = s->flow,
+                                   .flow = s->base.flow,
                                    .use = s->use};
 
     dmn_stream_use_until(&info.use, &info.flow, base_now_ns());
@@ -236,20 +234,21 @@ void dmn_frames_each_client(const struct dmn_frames *f,
                             void (*fn)(void *ctx, const struct dmn_client_info *client), void *ctx)
 {
     struct dmn_stream_info opened[IPC_STREAMS_MAX];
-    const struct dmn_conn *c;
+    const struct ipc_conn *c;
 
-    LIST_FOREACH(c, &f->conns, linked) {
-        struct dmn_client_info info = {.client = c->peer.client,
-                                       .pid = c->peer.pid,
-                                       .uid = c->peer.account->uid,
+    LIST_FOREACH(c, &f->server.conns, linked) {
+        const struct dmn_peer *p = dmn_peer_of(c);
+        struct dmn_client_info info = {.client = c->client,
+                                       .pid = p->pid,
+                                       .uid = p->account->uid,
                                        .streams = c->stream_count,
-                                       .backlog_bytes = ipc_outgoing_waiting(&c->peer.out),
-                                       .answered = c->peer.answered,
+                                       .backlog_bytes = ipc_outgoing_waiting(&c->out),
+                                       .answered = p->answered,
                                        .opened = opened};
 
         for (size_t i = 0; i < c->stream_count; i++) {
             info.unanswered += c->streams[i]->tail - c->streams[i]->head;
-            opened[i] = stream_info(c->streams[i]);
+            opened[i] = stream_info(dmn_stream_of(c->streams[i]));
         }
         fn(ctx, &info);
     }
@@ -259,6 +258,7 @@ void dmn_frames_init(struct dmn_frames *f, uv_loop_t *loop, struct dmn_config *c
                      struct dmn_models *models)
 {
     *f = (struct dmn_frames){.loop = loop, .config = config, .models = models};
+    ipc_server_init(&f->server, dmn_handlers());
     dmn_preparing_init(f);
     f->listener = dmn_model_events();
     dmn_models_listen(models, &f->listener);

@@ -8,12 +8,12 @@
  * that come, go or have room, and puts frames into their pipelines. It reports no events; others
  * read it.
  *
- * The way of a frame: polling.c reads, ipc/server/intake.c cuts out its message, handlers.c finds the
- * stream, frame_ring.c puts a record into its ring, preparing.c shrinks a huge image, submit.c
- * decides whether it waits, puts it into the pipeline and gets it back when it was collected.
- * frame_ring.c answers, peer.c writes.
+ * The way of a frame: polling.c says when to read, ipc/server/receiving.c cuts out its message and
+ * finds the stream, frame_ring.c puts a record into its ring, preparing.c shrinks a huge image,
+ * submit.c decides whether it waits, puts it into the pipeline and gets it back when it was
+ * collected. frame_ring.c answers, ipc/server/connection.c writes.
  *
- * Each file uses only files later in this list: frames; polling; handlers; opening, model_events;
+ * Each file uses only files later in this list: frames; polling, handlers; opening, model_events;
  * conn, preparing; submit, frame_ring; answer_trace; stream; record, clients; peer, admission,
  * frame_stats; slicer, accounts, histogram, no_result. room.h holds what they share.
  *

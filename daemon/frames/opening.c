@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "daemon/config/config.h"
+#include "daemon/frames/stream.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "ipc/server/open_rules.h"
@@ -37,22 +38,22 @@ static void describe(const struct mdl_model *m, const struct mdl_io *io,
     ipc_put_tensor(&w, ret);
 }
 
-static void refuse(struct dmn_conn *c, const struct ipc_header *h, enum ipc_status status,
+static void refuse(struct dmn_peer *p, const struct ipc_header *h, enum ipc_status status,
                    const char *text)
 {
     struct ipc_reply reply;
 
-    c->peer.frames->streams_refused[status]++;
-    dmn_peer_refused(&c->peer, DMN_REFUSED_STREAM, status, text);
+    p->frames->streams_refused[status]++;
+    dmn_peer_refused(p, DMN_REFUSED_STREAM, status, text);
     ipc_open_refusal(h, status, text, &reply);
-    dmn_peer_reply(&c->peer, &reply);
+    ipc_conn_reply(&p->base, &reply);
 }
 
 static void accept_open(struct dmn_stream *s)
 {
     const struct dmn_travel *in = &s->format.input, *out = &s->format.output;
     const struct dmn_model *m = s->clients->model;
-    struct ipc_opened o = {.credits = s->flow.credits,
+    struct ipc_opened o = {.credits = s->base.flow.credits,
                            .depth = (uint32_t)dmn_model_depth(m),
                            .input_count = (uint32_t)in->count,
                            .output_count = (uint32_t)out->count,
@@ -70,8 +71,8 @@ static void accept_open(struct dmn_stream *s)
     for (size_t i = 0; i < out->count; i++, bytes += IPC_TENSOR_BYTES) {
         describe(m->model, &m->model->outputs[i], out, i, tensors + bytes);
     }
-    dmn_peer_send(s->peer, (struct ipc_header){.type = IPC_OPENED, .stream = s->id}, payload,
-                  sizeof(payload), tensors, bytes);
+    ipc_conn_send(&s->peer->base, (struct ipc_header){.type = IPC_OPENED, .stream = s->base.id},
+                  payload, sizeof(payload), tensors, bytes);
 }
 
 static bool has_f32(const struct mdl_model *m, const struct mdl_io *ios, size_t count)
@@ -101,16 +102,17 @@ static const char *unsupported(const struct dmn_model *m, const struct ipc_open 
     return NULL;
 }
 
-void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8_t *payload)
+void dmn_open_stream(struct ipc_conn *c, const struct ipc_header *h, const uint8_t *payload)
 {
-    const struct dmn_frames *f = c->peer.frames;
+    struct dmn_peer *p = dmn_peer_of(c);
+    const struct dmn_frames *f = p->frames;
     size_t limit = (size_t)dmn_config_int(*f->config, DMN_KEY_LIMIT_STREAMS);
-    const struct ipc_open_place place = {.in_use = dmn_conn_stream(c, h->stream) != NULL,
+    const struct ipc_open_place place = {.in_use = ipc_conn_stream(c, h->stream) != NULL,
                                          .unavailable =
                                              f->draining ? "the daemon is stopping" : NULL,
                                          .streams = c->stream_count,
                                          .streams_max = base_min(limit, (size_t)IPC_STREAMS_MAX),
-                                         .features = c->peer.features};
+                                         .features = c->features};
     const char *why = "";
     enum ipc_status status;
     struct dmn_stream *s;
@@ -119,14 +121,14 @@ void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8
 
     status = ipc_open_check(h, payload, &place, &o, &why);
     if (status != IPC_OK) {
-        refuse(c, h, status, why);
+        refuse(p, h, status, why);
         return;
     }
     m = o.model[0] ? dmn_model_find(f->models, o.model) : dmn_model_default(f->models);
     if (!m) {
         char text[DMN_MODEL_MISSING_BYTES];
 
-        refuse(c, h, IPC_NOT_FOUND, dmn_model_missing(f->models, o.model, text, sizeof(text)));
+        refuse(p, h, IPC_NOT_FOUND, dmn_model_missing(f->models, o.model, text, sizeof(text)));
         return;
     }
     why = unsupported(m, &o);
@@ -134,27 +136,28 @@ void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8
         char text[IPC_NAME_BYTES + 80];
 
         snprintf(text, sizeof(text), "model %s: %s", m->name, why);
-        refuse(c, h, IPC_UNSUPPORTED, text);
+        refuse(p, h, IPC_UNSUPPORTED, text);
         return;
     }
-    s = dmn_stream_new(&c->peer, m->clients, h->stream, &o);
+    s = dmn_stream_new(p, m->clients, h->stream, &o);
     if (!s) {
-        refuse(c, h, IPC_RESOURCE_EXHAUSTED, "out of memory");
+        refuse(p, h, IPC_RESOURCE_EXHAUSTED, "out of memory");
         return;
     }
-    c->streams[c->stream_count++] = s;
+    c->streams[c->stream_count++] = &s->base;
     dmn_stream_describe(s, m->clients->description);
     accept_open(s);
 }
 
-void dmn_open_memory(struct dmn_conn *c, const struct ipc_header *h, const uint8_t *payload, int fd)
+void dmn_open_memory(struct ipc_conn *c, const struct ipc_header *h, const uint8_t *payload, int fd)
 {
-    struct dmn_stream *s = dmn_conn_stream(c, h->stream);
-    size_t mib = (size_t)dmn_config_int(*c->peer.frames->config, DMN_KEY_LIMIT_POOL_MIB);
+    const struct dmn_peer *p = dmn_peer_of(c);
+    struct ipc_stream *s = ipc_conn_stream(c, h->stream);
+    size_t mib = (size_t)dmn_config_int(*p->frames->config, DMN_KEY_LIMIT_POOL_MIB);
     char over[160];
     struct ipc_pool wanted = {0};
     const struct ipc_pool_place place = {.memory = s && !s->closing ? s->memory : NULL,
-                                         .total = &c->peer.account->memory_bytes,
+                                         .total = &p->account->memory_bytes,
                                          .total_max = mib << 20,
                                          .over = over};
     struct ipc_reply reply;
@@ -163,20 +166,20 @@ void dmn_open_memory(struct dmn_conn *c, const struct ipc_header *h, const uint8
     snprintf(over, sizeof(over),
              "no room for this pool of %.1f MiB: user %u has %.1f MiB, and "
              "limits.pool_mib_per_user is %zu",
-             (double)wanted.bytes / (1 << 20), (unsigned)c->peer.account->uid,
-             (double)c->peer.account->memory_bytes / (1 << 20), mib);
+             (double)wanted.bytes / (1 << 20), (unsigned)p->account->uid,
+             (double)p->account->memory_bytes / (1 << 20), mib);
     ipc_pool_take(h, payload, fd, &place, &reply);
     if (reply.h.status != IPC_OK) {
         char why[DMN_REFUSAL_TEXT];
 
         snprintf(why, sizeof(why), "%.*s", (int)reply.tail_bytes, (const char *)reply.tail);
-        c->peer.frames->pools_refused[reply.h.status]++;
+        p->frames->pools_refused[reply.h.status]++;
         dmn_log_limited(
             LOG_WARNING,
-            ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED, .client = c->peer.client}),
-            "refused memory of client \"%s\" (pid %d, user %u): %s", c->peer.client,
-            (int)c->peer.pid, (unsigned)c->peer.account->uid, why);
-        dmn_peer_refused(&c->peer, DMN_REFUSED_POOL, (enum ipc_status)reply.h.status, why);
+            ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED, .client = c->client}),
+            "refused memory of client \"%s\" (pid %d, user %u): %s", c->client, (int)p->pid,
+            (unsigned)p->account->uid, why);
+        dmn_peer_refused(p, DMN_REFUSED_POOL, (enum ipc_status)reply.h.status, why);
     }
-    dmn_peer_reply(&c->peer, &reply);
+    ipc_conn_reply(c, &reply);
 }

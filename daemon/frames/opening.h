@@ -8,11 +8,11 @@
  */
 #pragma once
 
-#include "daemon/frames/conn.h"
+#include "ipc/server/connection.h"
 
 /** dmn_open_stream() - handles OPEN. @payload: at least IPC_OPEN_BYTES. */
-void dmn_open_stream(struct dmn_conn *c, const struct ipc_header *h, const uint8_t *payload);
+void dmn_open_stream(struct ipc_conn *c, const struct ipc_header *h, const uint8_t *payload);
 /** dmn_open_memory() - handles POOL. @payload: at least IPC_POOL_BYTES; @fd: stays the caller's, or
  * -1. */
-void dmn_open_memory(struct dmn_conn *c, const struct ipc_header *h, const uint8_t *payload,
+void dmn_open_memory(struct ipc_conn *c, const struct ipc_header *h, const uint8_t *payload,
                      int fd);

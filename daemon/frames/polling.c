@@ -2,39 +2,17 @@
 #include "daemon/frames/polling.h"
 
 #include "base.h"
-#include "daemon/frames/frame_ring.h"
-#include "daemon/frames/handlers.h"
-
-#define READ_ROUNDS 8 /* of a connection in one go */
-
-static bool wanted(const struct dmn_conn *c)
-{
-    return dmn_conn_takes(c) && ipc_intake_room(&c->intake);
-}
+#include "ipc/server/receiving.h"
 
 /* Handles what has come, and reads on. Return: false: the connection has ended. */
 static bool read_rounds(struct dmn_conn *c)
 {
-    bool full = false;
+    int rc = ipc_conn_read(&c->peer.base);
 
-    dmn_handle_messages(c);
-    for (int round = 0; round < READ_ROUNDS && wanted(c) && !c->cut; round++) {
-        ssize_t n;
-
-        full = false;
-        n = ipc_intake_receive(&c->intake, c->peer.fd, &full);
-        if (n <= 0) {
-            return n == 0;
-        }
-        dmn_handle_messages(c);
-        if (!full || dmn_loop_over(c->peer.frames->turns)) {
-            break;
-        }
-    }
-    if (c->cut || (full && wanted(c))) {
+    if (rc == IPC_E_MORE) {
         dmn_loop_due(&c->task);
     }
-    return true;
+    return rc != IPC_E_ENDED;
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -47,7 +25,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         dmn_loop_due(&c->task);
     }
     if (events & UV_WRITABLE) {
-        dmn_peer_mark(&c->peer);
+        ipc_conn_mark(&c->peer.base);
     }
 }
 
@@ -55,13 +33,13 @@ static void update_poll(struct dmn_conn *c)
 {
     int events = 0;
 
-    if (c->peer.closed) {
+    if (c->peer.base.closed) {
         return;
     }
     if (!c->task.due) { /* else it is known that it has something */
-        events = UV_DISCONNECT | (wanted(c) ? UV_READABLE : 0);
+        events = UV_DISCONNECT | (ipc_conn_wants(&c->peer.base) ? UV_READABLE : 0);
     }
-    if (ipc_outgoing_waiting(&c->peer.out) > 0) {
+    if (ipc_outgoing_waiting(&c->peer.base.out) > 0) {
         events |= UV_WRITABLE;
     }
     if (events == c->events) {
@@ -79,32 +57,17 @@ static void update_poll(struct dmn_conn *c)
  * now. */
 static bool answer(struct dmn_conn *c)
 {
-    bool backlogged = dmn_peer_backlogged(&c->peer), more = false;
+    int rc = ipc_conn_answer(&c->peer.base);
 
-    for (size_t i = c->stream_count; i-- > 0;) {
-        struct dmn_stream *s = c->streams[i];
-
-        more |= dmn_stream_answer(s);
-        if (dmn_stream_finished(s)) {
-            dmn_conn_end_stream(c, s); /* the stream that takes its place was already seen */
-        }
-    }
-    if (!ipc_outgoing_flush(&c->peer.out, c->peer.fd) ||
-        (c->peer.ending && !ipc_outgoing_waiting(&c->peer.out))) {
+    if (rc == IPC_E_ENDED) {
         dmn_conn_close(c);
-        return false;
     }
-    dmn_peer_settled(&c->peer);
-    if (backlogged && !dmn_peer_backlogged(&c->peer)) { /* answers may still be in a ring */
-        dmn_peer_mark(&c->peer);
-        more = true;
-    }
-    return more && ipc_intake_waits(&c->intake);
+    return rc == IPC_E_MORE;
 }
 
 void dmn_polling_settle(struct dmn_conn *c)
 {
-    if (c->peer.closed) {
+    if (c->peer.base.closed) {
         return;
     }
     if (answer(c)) {
@@ -118,7 +81,7 @@ static void run(struct dmn_loop_task *task)
 {
     struct dmn_conn *c = base_container_of(task, struct dmn_conn, task);
 
-    if (c->broken || (c->hung_up && !wanted(c)) || !read_rounds(c)) {
+    if (c->broken || (c->hung_up && !ipc_conn_wants(&c->peer.base)) || !read_rounds(c)) {
         dmn_conn_close(c);
     }
     dmn_polling_settle(c);
@@ -129,8 +92,8 @@ void dmn_polling_take_in(struct dmn_conn *c)
     if (!read_rounds(c)) {
         dmn_conn_close(c);
     }
-    while (!c->peer.closed && answer(c)) {
-        dmn_handle_messages(c);
+    while (!c->peer.base.closed && answer(c)) {
+        ipc_conn_handle(&c->peer.base);
     }
     update_poll(c);
 }

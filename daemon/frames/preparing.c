@@ -43,7 +43,7 @@ static bool ends(struct dmn_record *r)
 
 static struct dmn_record *oldest(const struct dmn_stream *s)
 {
-    for (uint32_t i = s->head; i != s->tail; i++) {
+    for (uint32_t i = s->base.head; i != s->base.tail; i++) {
         struct dmn_record *r = s->ring[i & DMN_RING_MASK];
 
         if (r->state == DMN_RECORD_PREPARING) {
@@ -135,7 +135,7 @@ static void prepared(struct dmn_record *r)
     r->state = DMN_RECORD_READING;
     s->running--;
     dmn_submit_frame(r);
-    dmn_peer_mark(s->peer);
+    ipc_conn_mark(&s->peer->base);
 }
 
 static void on_back(uv_async_t *async)
@@ -181,7 +181,7 @@ void dmn_prepare_frame(struct dmn_record *r)
         dmn_record_fail(r, DMN_NO_RESULT_NO_THREAD);
         return;
     }
-    for (uint32_t i = s->head; i != s->tail && s->policy == IPC_POLICY_LATEST; i++) {
+    for (uint32_t i = s->base.head; i != s->base.tail && s->policy == IPC_POLICY_LATEST; i++) {
         s->ring[i & DMN_RING_MASK]->give_up = DMN_NO_RESULT_NEWER; /* read only of PREPARING ones */
     }
     r->give_up = DMN_NO_RESULT_NONE;

@@ -3,7 +3,7 @@
  * daemon/frames/room.h - the state of this room; its interface is daemon/frames/frames.h
  *
  * This is a separate header because connections and streams read here what they share: the
- * configuration, whether the daemon drains, and the list of connections to settle.
+ * configuration, and whether the daemon drains.
  *
  * Threads: the loop thread.
  */
@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/queue.h>
 #include <uv.h>
 
 #include "daemon/frames/accounts.h"
@@ -22,7 +21,7 @@
 #include "daemon/service/acceptor.h"
 #include "daemon/service/loop_turns.h"
 #include "daemon/service/users.h"
-#include "ipc/protocol.h"
+#include "ipc/server/connection.h"
 #include "pipeline/trace_ring.h"
 
 /* Why a connection was refused. */
@@ -34,8 +33,6 @@ enum dmn_unplaced {
 };
 
 struct dmn_config;
-struct dmn_conn;
-struct dmn_peer;
 
 struct dmn_frames {
     /* borrowed */
@@ -53,18 +50,13 @@ struct dmn_frames {
     } trace;
     /* written by frames.c */
     struct dmn_acceptor acceptor;
-    bool draining;                        /* refuse every new frame and stream */
-    uint64_t instance;                    /* random, sent in WELCOME: shows clients a restart */
-    uint64_t refused[DMN_UNPLACED_COUNT]; /* connections */
+    bool draining;                              /* refuse every new frame and stream */
+    uint64_t refused[DMN_UNPLACED_COUNT];       /* connections */
     uint64_t streams_refused[IPC_STATUS_COUNT]; /* written by opening.c, as pools_refused */
     uint64_t pools_refused[IPC_STATUS_COUNT];
     struct dmn_refusals refusals; /* written through peer.h, too */
-    /* written by conn.c */
-    LIST_HEAD(, dmn_conn) conns; /* owned */
-    size_t conn_count;
+    struct ipc_server server;     /* owns the connections */
     size_t inline_bytes;          /* of buffers, over all users; written through record.h */
     struct dmn_accounts accounts; /* owned; only accounts in use, see accounts.h */
     struct dmn_slicer slicer;     /* written by preparing.c */
-    /* written through peer.h, emptied by dmn_frames_settle() */
-    LIST_HEAD(, dmn_peer) unsettled;
 };

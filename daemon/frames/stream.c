@@ -29,7 +29,7 @@ static uint64_t admitted(const struct dmn_stream *s)
 {
     uint64_t count = 0;
 
-    for (uint32_t i = s->head; i != s->tail; i++) {
+    for (uint32_t i = s->base.head; i != s->base.tail; i++) {
         count += s->ring[i & DMN_RING_MASK]->admitted;
     }
     return count;
@@ -38,7 +38,7 @@ static uint64_t admitted(const struct dmn_stream *s)
 /* The connection is gone, and with it the answers: its frames count as cancelled. */
 static void count_unanswered(struct dmn_stream *s)
 {
-    for (uint32_t i = s->head; i != s->tail && s->clients; i++) {
+    for (uint32_t i = s->base.head; i != s->base.tail && s->clients; i++) {
         if (s->ring[i & DMN_RING_MASK]->admitted) {
             dmn_clients_count(s->clients, &(struct dmn_frame_end){.status = IPC_CANCELLED,
                                                                   .policy = s->policy,
@@ -93,11 +93,11 @@ struct dmn_stream *dmn_stream_free(struct dmn_stream *s)
         }
         dmn_record_free(r);
     }
-    for (; s->head != s->tail; s->head++) {
-        dmn_record_free(s->ring[s->head & DMN_RING_MASK]);
+    for (; s->base.head != s->base.tail; s->base.head++) {
+        dmn_record_free(s->ring[s->base.head & DMN_RING_MASK]);
     }
     for (size_t i = 0; i < IPC_POOLS_MAX; i++) {
-        s->memory[i] = ipc_memory_unref(s->memory[i]);
+        s->base.memory[i] = ipc_memory_unref(s->base.memory[i]);
     }
     ipc_description_hold(&s->described, NULL);
     free(s);
@@ -125,15 +125,15 @@ struct dmn_stream *dmn_stream_new(struct dmn_peer *p, struct dmn_clients *w, uin
         return NULL;
     }
     s->peer = p;
-    s->id = id;
+    s->base.id = id;
     s->format.pixfmt = (enum ipc_pixfmt)o->pixfmt;
     s->policy = (enum ipc_policy)o->policy;
     if (m->latest && s->policy == IPC_POLICY_BLOCK) {
         s->policy = IPC_POLICY_LATEST;
     }
     s->auto_credits = o->credits == 0;
-    s->flow.credits = grant(p, o->credits, dmn_model_depth(m));
-    s->flow.deadline_ns = o->deadline_ns;
+    s->base.flow.credits = grant(p, o->credits, dmn_model_depth(m));
+    s->base.flow.deadline_ns = o->deadline_ns;
     dmn_queue_init(&s->queue, o->priority);
     dmn_queue_init(&s->slices, o->priority);
     dmn_travel_plan(m->model, m->model->inputs, m->model->input_count, m->in_offset, m->input_bytes,
@@ -141,7 +141,7 @@ struct dmn_stream *dmn_stream_new(struct dmn_peer *p, struct dmn_clients *w, uin
     dmn_travel_plan(m->model, m->model->outputs, m->model->output_count, m->out_offset,
                     m->output_bytes, o->output_dtype == IPC_F16, &s->format.output);
     link_stream(w, s);
-    if (!grow_records(s, s->flow.credits + DMN_SPARE_RECORDS)) {
+    if (!grow_records(s, s->base.flow.credits + DMN_SPARE_RECORDS)) {
         return dmn_stream_free(s);
     }
     return s;
@@ -159,7 +159,7 @@ void dmn_stream_unqueue(struct dmn_record *r, enum dmn_no_result why)
  * answer. */
 static void give_up_waiting(struct dmn_stream *s, enum dmn_no_result why)
 {
-    for (uint32_t i = s->head; i != s->tail; i++) {
+    for (uint32_t i = s->base.head; i != s->base.tail; i++) {
         struct dmn_record *r = s->ring[i & DMN_RING_MASK];
 
         if (r->state == DMN_RECORD_QUEUED) {
@@ -175,7 +175,7 @@ static void give_up_waiting(struct dmn_stream *s, enum dmn_no_result why)
 void dmn_stream_wait(struct dmn_record *r)
 {
     struct dmn_stream *s = r->stream;
-    uint32_t at = s->head;
+    uint32_t at = s->base.head;
 
     while (at != s->next && s->ring[at & DMN_RING_MASK] != r) {
         at++;
@@ -189,14 +189,16 @@ void dmn_stream_returned(struct dmn_stream *s)
 {
     s->running--;
     if (s->peer) {
-        dmn_peer_mark(s->peer);
+        ipc_conn_mark(&s->peer->base);
     } else if (s->running == 0) {
         dmn_stream_free(s);
     }
 }
 
-void dmn_stream_orphan(struct dmn_stream *s)
+void dmn_stream_orphan(struct ipc_stream *stream)
 {
+    struct dmn_stream *s = dmn_stream_of(stream);
+
     s->peer = NULL;
     give_up_waiting(s, DMN_NO_RESULT_CANCELLED);
     if (s->running == 0) {
@@ -213,7 +215,8 @@ void dmn_stream_detach(struct dmn_stream *s)
         return;
     }
     give_up_waiting(s, DMN_NO_RESULT_UNLOADED);
-    for (uint32_t i = s->head; i != s->tail; i++) { /* only at the end: no team computes any more */
+    for (uint32_t i = s->base.head; i != s->base.tail;
+         i++) { /* only at the end: no team computes any more */
         struct dmn_record *r = s->ring[i & DMN_RING_MASK];
 
         if (r->state == DMN_RECORD_RUNNING) {
@@ -224,7 +227,7 @@ void dmn_stream_detach(struct dmn_stream *s)
         }
     }
     unlink_stream(s);
-    dmn_peer_mark(p);
+    ipc_conn_mark(&p->base);
 }
 
 void dmn_stream_more_credits(struct dmn_stream *s, size_t depth)
@@ -233,19 +236,19 @@ void dmn_stream_more_credits(struct dmn_stream *s, size_t depth)
     uint8_t payload[IPC_CREDIT_BYTES];
     uint32_t wanted;
 
-    if (!s->peer || !s->auto_credits || s->closing) {
+    if (!s->peer || !s->auto_credits || s->base.closing) {
         return;
     }
     wanted = grant(s->peer, 0, depth);
-    if (wanted <= s->flow.credits || !grow_records(s, wanted - s->flow.credits)) {
+    if (wanted <= s->base.flow.credits || !grow_records(s, wanted - s->base.flow.credits)) {
         return;
     }
-    dmn_stream_use_until(&s->use, &s->flow, base_now_ns());
-    m.credits = wanted - s->flow.credits;
-    s->flow.credits = wanted;
+    dmn_stream_use_until(&s->use, &s->base.flow, base_now_ns());
+    m.credits = wanted - s->base.flow.credits;
+    s->base.flow.credits = wanted;
     ipc_put_credit(&m, payload);
-    dmn_peer_send(s->peer, (struct ipc_header){.type = IPC_CREDIT, .stream = s->id}, payload,
-                  sizeof(payload), NULL, 0);
+    ipc_conn_send(&s->peer->base, (struct ipc_header){.type = IPC_CREDIT, .stream = s->base.id},
+                  payload, sizeof(payload), NULL, 0);
 }
 
 void dmn_stream_describe(struct dmn_stream *s, struct ipc_description *d)
@@ -255,14 +258,14 @@ void dmn_stream_describe(struct dmn_stream *s, struct ipc_description *d)
     if (d == s->described) {
         return;
     }
-    if (s->peer->features & IPC_FEATURE_DESCRIBED && strcmp(d->text, known) != 0) {
+    if (s->peer->base.features & IPC_FEATURE_DESCRIBED && strcmp(d->text, known) != 0) {
         size_t done = 0, part;
 
         do { /* in parts; an empty text has one */
             part = base_min(d->bytes - done, (size_t)IPC_UNKNOWN_MAX);
-            dmn_peer_send(s->peer,
+            ipc_conn_send(&s->peer->base,
                           (struct ipc_header){.type = IPC_DESCRIBED,
-                                              .stream = s->id,
+                                              .stream = s->base.id,
                                               .flags = d->bytes - done > part ? IPC_FLAG_MORE : 0},
                           d->text + done, part, NULL, 0);
             done += part;
@@ -273,13 +276,7 @@ void dmn_stream_describe(struct dmn_stream *s, struct ipc_description *d)
 
 void dmn_stream_event(struct dmn_stream *s, enum ipc_event event, uint32_t epoch)
 {
-    struct ipc_event_msg m = {.event = event, .epoch = epoch};
-    uint8_t payload[IPC_EVENT_BYTES];
-
-    if (!s->peer || s->peer->closed || dmn_peer_backlogged(s->peer)) {
-        return;
+    if (s->peer && !s->peer->base.closed && !ipc_conn_backlogged(&s->peer->base)) {
+        ipc_conn_event(&s->peer->base, s->base.id, event, epoch);
     }
-    ipc_put_event(&m, payload);
-    dmn_peer_send(s->peer, (struct ipc_header){.type = IPC_EVENT, .stream = s->id}, payload,
-                  sizeof(payload), NULL, 0);
 }

@@ -34,31 +34,31 @@ _Static_assert((DMN_RING_SIZE & DMN_RING_MASK) == 0 &&
                "a ring has room for every record of its stream");
 
 struct dmn_stream {
+    struct ipc_stream base;        /* its flow is counted by frame_ring.c */
     struct dmn_peer *peer;         /* borrowed; NULL once the connection is gone */
     struct dmn_clients *clients;   /* borrowed; NULL once the model is gone */
     LIST_ENTRY(dmn_stream) linked; /* in clients->streams */
     /* as opened */
-    uint32_t id;
     enum ipc_policy policy;
     bool auto_credits; /* grant more credits for a deeper plan */
     struct dmn_frame_format format;
-    struct ipc_memory *memory[IPC_POOLS_MAX]; /* a reference each; written by opening.c */
-    bool closing;                             /* CLOSE came; written by handlers.c */
-    struct ipc_flow flow;                     /* counted by frame_ring.c */
-    struct dmn_stream_use use;                /* written by frame_ring.c, stream.c */
-    struct ipc_description *described;        /* that its client knows; a reference, or NULL */
-    uint32_t width, height;                   /* of the newest image; written by frame_ring.c */
+    struct dmn_stream_use use;           /* written by frame_ring.c, stream.c */
+    struct ipc_description *described;   /* that its client knows; a reference, or NULL */
+    uint32_t width, height;              /* of the newest image; written by frame_ring.c */
     uint32_t trace_session, trace_track; /* the trace that knows it; written by answer_trace.c */
-    /* free-running: answered up to head, no frame waits before next, the ring ends at tail; written
-     * by frame_ring.c, next also by submit.c */
-    uint32_t head, next, tail;
-    size_t running;                         /* records RUNNING or PREPARING; written by submit.c and
+    uint32_t next;           /* no frame waits before it; written by frame_ring.c, submit.c */
+    size_t running;          /* records RUNNING or PREPARING; written by submit.c and
                                              * preparing.c */
-    struct dmn_queue queue;                 /* counts the QUEUED records of the ring */
-    struct dmn_queue slices;                /* of preparing.c: its PREPARING records but one */
-    struct dmn_record *free;                /* owned */
+    struct dmn_queue queue;  /* counts the QUEUED records of the ring */
+    struct dmn_queue slices; /* of preparing.c: its PREPARING records but one */
+    struct dmn_record *free; /* owned */
     struct dmn_record *ring[DMN_RING_SIZE]; /* owned */
 };
+
+static inline struct dmn_stream *dmn_stream_of(const struct ipc_stream *s)
+{
+    return base_container_of(s, struct dmn_stream, base);
+}
 
 /** dmn_stream_new() - opens a stream of client @p on the model of @w, as @o asks. Return: owned by
  * the caller; NULL: out of memory. */
@@ -67,18 +67,6 @@ struct dmn_stream *dmn_stream_new(struct dmn_peer *p, struct dmn_clients *w, uin
 /** dmn_stream_free() - frees it with its records and references; none may be running. Return:
  * NULL. */
 struct dmn_stream *dmn_stream_free(struct dmn_stream *s);
-
-/** dmn_stream_empty() - Return: every frame is answered. */
-static inline bool dmn_stream_empty(const struct dmn_stream *s)
-{
-    return s->head == s->tail;
-}
-/** dmn_stream_finished() - Return: it was closed and every frame is answered: send CLOSED and free
- * it. */
-static inline bool dmn_stream_finished(const struct dmn_stream *s)
-{
-    return s->closing && dmn_stream_empty(s);
-}
 
 /** dmn_stream_unqueue() - makes a QUEUED record DONE without running it. */
 void dmn_stream_unqueue(struct dmn_record *r, enum dmn_no_result why);
@@ -89,7 +77,7 @@ void dmn_stream_wait(struct dmn_record *r);
  * connection is gone and this was the last one, frees @s. */
 void dmn_stream_returned(struct dmn_stream *s);
 /** dmn_stream_orphan() - the connection is gone: frees @s, now or with its last running frame. */
-void dmn_stream_orphan(struct dmn_stream *s);
+void dmn_stream_orphan(struct ipc_stream *s);
 /** dmn_stream_detach() - the model's pipeline is gone: frees @s if its connection is gone too. */
 void dmn_stream_detach(struct dmn_stream *s);
 /** dmn_stream_move() - moves @s with its waiting frames to the clients of another model. Running

@@ -156,7 +156,7 @@ static void refuse(struct dmn_record *r, enum dmn_no_result why)
 {
     dmn_stream_unqueue(r, why);
     if (r->stream->peer) {
-        dmn_peer_mark(r->stream->peer);
+        ipc_conn_mark(&r->stream->peer->base);
     }
 }
 
@@ -220,7 +220,7 @@ void dmn_submit_waiting(struct dmn_clients *w)
  * that became empty would lose its turn with every new frame. */
 static void drop_older(struct dmn_stream *s, const struct dmn_record *newer)
 {
-    for (uint32_t i = s->next; i != s->tail && s->ring[i & DMN_RING_MASK] != newer; i++) {
+    for (uint32_t i = s->next; i != s->base.tail && s->ring[i & DMN_RING_MASK] != newer; i++) {
         struct dmn_record *r = s->ring[i & DMN_RING_MASK];
 
         if (r->state == DMN_RECORD_PREPARING) {

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 
 #include "base.h"
+#include "ipc/server/receiving.h"
 
 int front_conn_new(struct front_room *room, int fd, uid_t uid)
 {
@@ -19,22 +20,19 @@ int front_conn_new(struct front_room *room, int fd, uid_t uid)
     }
     c->peer.listener = &room->listener;
     c->room = room;
-    c->fd = fd;
     c->uid = uid;
-    c->since_ns = base_now_ns();
     c->events = event.events;
-    LIST_INSERT_HEAD(&room->conns, c, linked);
-    room->conn_count++;
+    ipc_conn_init(&c->peer.base, &room->server, fd);
     return 0;
 }
 
 size_t front_conns_of(const struct front_room *room, uid_t uid)
 {
-    const struct front_conn *c;
+    const struct ipc_conn *c;
     size_t count = 0;
 
-    LIST_FOREACH(c, &room->conns, linked) {
-        count += c->uid == uid;
+    LIST_FOREACH(c, &room->server.conns, linked) {
+        count += front_conn_of(c)->uid == uid;
     }
     return count;
 }
@@ -45,12 +43,13 @@ static size_t taken_of(const struct front_stream *s, const char *model)
 }
 
 /* Of the model, with the listener or about to be. */
-static size_t frames_of(const struct front_conn *c, const char *model)
+static size_t frames_of(const struct ipc_conn *c, const char *model)
 {
-    size_t frames = c->reading && strcmp(c->reading->stream->model, model) == 0;
+    const struct front_record *reading = c->reading;
+    size_t frames = reading && strcmp(reading->stream->model, model) == 0;
 
     for (size_t i = 0; i < c->stream_count; i++) {
-        frames += taken_of(c->streams[i], model);
+        frames += taken_of(front_stream_of(c->streams[i]), model);
     }
     return frames;
 }
@@ -58,19 +57,18 @@ static size_t frames_of(const struct front_conn *c, const char *model)
 bool front_conn_share(const struct front_conn *c, const struct front_stream *s)
 {
     const struct front_listener *l = &c->room->listener;
-    const struct front_conn *other;
+    const struct ipc_conn *other;
     const struct front_stream *o;
     size_t taken = 0;
 
     if (!l->share) {
         return true;
     }
-    LIST_FOREACH(other, &c->room->conns, linked) {
-        taken += other->uid == c->uid ? frames_of(other, s->model) : 0;
+    LIST_FOREACH(other, &c->room->server.conns, linked) {
+        taken += front_conn_of(other)->uid == c->uid ? frames_of(other, s->model) : 0;
     }
     LIST_FOREACH(o, &c->room->orphans, linked) {
-        other = base_container_of(o->peer, struct front_conn, peer);
-        taken += other->uid == c->uid ? taken_of(o, s->model) : 0;
+        taken += front_conn_of(&o->peer->base)->uid == c->uid ? taken_of(o, s->model) : 0;
     }
     if (taken < l->share(l->user, s->model)) {
         return true;
@@ -79,36 +77,51 @@ bool front_conn_share(const struct front_conn *c, const struct front_stream *s)
     return false;
 }
 
+void front_conns_let_go(struct front_room *room)
+{
+    struct ipc_conn *c;
+
+    if (!room->held) {
+        return;
+    }
+    room->held = false;
+    LIST_FOREACH(c, &room->server.conns, linked) {
+        if (ipc_intake_waits(&c->intake)) {
+            ipc_conn_mark(c);
+        }
+    }
+}
+
 /* Frees the struct, if it is closed and has no orphans. */
 static void release(struct front_conn *c)
 {
-    if (c->closed && c->orphans == 0) {
+    if (c->peer.base.closed && c->orphans == 0) {
         free(c);
     }
 }
 
 void front_conn_close(struct front_conn *c)
 {
-    c->closed = true;
-    LIST_REMOVE(c, linked);
-    c->room->conn_count--;
-    close(c->fd);
-    ipc_intake_deinit(&c->intake);
-    ipc_outgoing_deinit(&c->peer.out);
-    while (c->stream_count > 0) {
-        struct front_stream *s = c->streams[--c->stream_count];
-
-        if (front_stream_orphan(s)) {
-            c->orphans++;
-            LIST_INSERT_HEAD(&c->room->orphans, s, linked);
-        }
-    }
+    ipc_conn_leave(&c->peer.base);
+    front_conns_let_go(c->room);
+    ipc_conn_deinit(&c->peer.base);
     release(c);
+}
+
+void front_conn_orphan(struct ipc_stream *stream)
+{
+    struct front_stream *s = front_stream_of(stream);
+    struct front_conn *c = front_conn_of(&s->peer->base);
+
+    if (front_stream_orphan(s)) {
+        c->orphans++;
+        LIST_INSERT_HEAD(&c->room->orphans, s, linked);
+    }
 }
 
 void front_conn_end_orphan(struct front_stream *s)
 {
-    struct front_conn *c = base_container_of(s->peer, struct front_conn, peer);
+    struct front_conn *c = front_conn_of(&s->peer->base);
 
     LIST_REMOVE(s, linked);
     front_stream_free(s);
@@ -116,33 +129,50 @@ void front_conn_end_orphan(struct front_stream *s)
     release(c);
 }
 
-void front_conn_end_stream(struct front_conn *c, struct front_stream *s)
+void front_conn_read(struct front_conn *c, uint32_t events)
 {
-    struct ipc_header closed = {.type = IPC_CLOSED, .stream = s->id};
+    bool hung_up = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
 
-    for (size_t i = 0; i < c->stream_count; i++) {
-        if (c->streams[i] == s) {
-            c->streams[i] = c->streams[--c->stream_count];
-            break;
-        }
+    if (ipc_conn_wants(&c->peer.base)) {
+        c->broken |= events & ~EPOLLOUT && ipc_conn_read(&c->peer.base) == IPC_E_ENDED;
+    } else {
+        c->broken |= hung_up;
     }
-    front_stream_free(s);
-    front_send(&c->peer, closed, NULL, 0, NULL, 0);
+    ipc_conn_mark(&c->peer.base);
 }
 
-bool front_conn_flush(struct front_conn *c)
+/* Tells epoll what to wait for. */
+static void watch(struct front_conn *c)
 {
     struct epoll_event event = {.events = EPOLLRDHUP, .data.ptr = c};
-    bool backlogged = front_backlogged(&c->peer);
 
-    if (!ipc_outgoing_flush(&c->peer.out, c->fd)) {
-        c->broken = true;
-    }
-    event.events |= front_conn_wants(c) ? EPOLLIN : 0;
-    event.events |= ipc_outgoing_waiting(&c->peer.out) > 0 ? EPOLLOUT : 0;
+    event.events |= ipc_conn_wants(&c->peer.base) ? EPOLLIN : 0;
+    event.events |= ipc_outgoing_waiting(&c->peer.base.out) > 0 ? EPOLLOUT : 0;
     if (event.events != c->events) {
         c->events = event.events;
-        epoll_ctl(c->room->epoll_fd, EPOLL_CTL_MOD, c->fd, &event);
+        epoll_ctl(c->room->epoll_fd, EPOLL_CTL_MOD, c->peer.base.fd, &event);
     }
-    return backlogged && !front_backlogged(&c->peer);
+}
+
+void front_conn_settle(struct front_conn *c)
+{
+    int rc = c->broken ? IPC_E_ENDED : IPC_E_MORE;
+
+    while (rc == IPC_E_MORE) {
+        ipc_conn_handle(&c->peer.base);
+        rc = ipc_conn_answer(&c->peer.base);
+    }
+    if (rc == IPC_E_ENDED) {
+        front_conn_close(c);
+    } else {
+        watch(c);
+    }
+}
+
+void front_conn_answer(struct front_conn *c)
+{
+    if (ipc_conn_answer(&c->peer.base) != 0) {
+        ipc_conn_mark(&c->peer.base);
+    }
+    watch(c);
 }

@@ -14,7 +14,6 @@
 #include "ipc/link/front_models.h"
 #include "ipc/link/front_peer.h"
 #include "ipc/link/front_stream.h"
-#include "ipc/server/intake.h"
 
 #define FRONT_STREAMS_MAX 16u               /* of a connection */
 #define FRONT_MEMORY_MAX IPC_POOL_BYTES_MAX /* the same */
@@ -23,49 +22,24 @@
 struct front_room {
     struct front_listener listener;
     int epoll_fd;
-    uint64_t instance;
+    struct ipc_server server;
     struct front_list models;
-    size_t conn_count;
     bool held; /* a frame was left in its socket, since its user has its share */
-    LIST_HEAD(, front_conn) conns;
     LIST_HEAD(, front_stream) orphans;
 };
 
 struct front_conn {
-    struct front_peer peer;
     struct front_room *room;
-    LIST_ENTRY(front_conn) linked; /* in room->conns, until closed */
-    int fd;
-    uid_t uid; /* of the client's process */
-    uint64_t since_ns;
+    uid_t uid;       /* of the client's process */
     uint32_t events; /* that epoll waits for */
-    bool greeted;
-    bool broken; /* the client is gone: close at the next chance */
-    bool closed; /* it lives on for its orphans */
-    size_t orphans, stream_count;
-    struct front_stream *streams[FRONT_STREAMS_MAX]; /* owned */
-    struct front_record *reading;                    /* whose inline input is being read */
-    struct ipc_intake intake;
+    size_t orphans;
+    bool broken; /* the client is gone */
+    struct front_peer peer;
 };
 
-static inline struct front_stream *front_conn_stream(const struct front_conn *c, uint32_t id)
+static inline struct front_conn *front_conn_of(const struct ipc_conn *c)
 {
-    for (size_t i = 0; i < c->stream_count; i++) {
-        if (c->streams[i]->id == id) {
-            return c->streams[i];
-        }
-    }
-    return NULL;
-}
-
-/** front_conn_takes() - Return: it may send more: it reads its answers, and nothing ends it. */
-static inline bool front_conn_takes(const struct front_conn *c)
-{
-    return !c->peer.ending && !c->broken && !front_backlogged(&c->peer);
-}
-static inline bool front_conn_wants(const struct front_conn *c)
-{
-    return front_conn_takes(c) && ipc_intake_room(&c->intake);
+    return base_container_of(c, struct front_conn, peer.base);
 }
 
 /** front_conn_new() - @fd: its own, on success. @uid: of the client. Return: 0 or -errno. */
@@ -75,13 +49,18 @@ size_t front_conns_of(const struct front_room *room, uid_t uid);
 /** front_conn_share() - Return: the listener has not all the frames of the stream's model yet that
  * this user may have there; else they are held until one is answered. */
 bool front_conn_share(const struct front_conn *c, const struct front_stream *s);
-/** front_conn_close() - now, even with unwritten answers. */
+/** front_conns_let_go() - shares may have changed: what is held is looked at again. */
+void front_conns_let_go(struct front_room *room);
+/** front_conn_close() - now, even with unwritten answers. It lives on for its orphans. */
 void front_conn_close(struct front_conn *c);
+/** front_conn_orphan() - for struct ipc_server_ops: the stream becomes an orphan, or is freed. */
+void front_conn_orphan(struct ipc_stream *stream);
 /** front_conn_end_orphan() - frees an orphan, and its connection with the last one. */
 void front_conn_end_orphan(struct front_stream *s);
-/** front_conn_end_stream() - ends a finished stream: appends CLOSED and frees it. The last stream
- * takes its place in the array. */
-void front_conn_end_stream(struct front_conn *c, struct front_stream *s);
-/** front_conn_flush() - writes, and waits for what is left; never closes. Return: it was backlogged
- * and is no longer, so front_messages_settle() has something to do. */
-bool front_conn_flush(struct front_conn *c);
+/** front_conn_read() - epoll's @events came; never closes. */
+void front_conn_read(struct front_conn *c, uint32_t events);
+/** front_conn_settle() - handles and sends what it can; closes a connection that has ended. */
+void front_conn_settle(struct front_conn *c);
+/** front_conn_answer() - sends what is due, but handles no messages and never closes. What is left
+ * to do is for front_conn_settle(): the connection stays unsettled. */
+void front_conn_answer(struct front_conn *c);

@@ -5,15 +5,16 @@
 #include <string.h>
 
 #include "base.h"
+#include "ipc/link/front_conn.h"
 #include "ipc/server/open_rules.h"
 
-static void refuse(struct front_conn *c, const struct ipc_header *h, enum ipc_status status,
+static void refuse(struct ipc_conn *c, const struct ipc_header *h, enum ipc_status status,
                    const char *text)
 {
     struct ipc_reply reply;
 
     ipc_open_refusal(h, status, text, &reply);
-    front_reply(&c->peer, &reply);
+    ipc_conn_reply(c, &reply);
 }
 
 static size_t describe(const struct brd_tensor *t, size_t count, const char *kind, uint8_t *ret)
@@ -32,8 +33,8 @@ static size_t describe(const struct brd_tensor *t, size_t count, const char *kin
 static void accept_open(struct front_stream *s, uint32_t depth)
 {
     const struct front_format *m = &s->format;
-    struct ipc_opened o = {.credits = s->flow.credits,
-                           .depth = base_min(depth, s->flow.credits),
+    struct ipc_opened o = {.credits = s->base.flow.credits,
+                           .depth = base_min(depth, s->base.flow.credits),
                            .input_count = (uint32_t)m->input_count,
                            .output_count = (uint32_t)m->output_count,
                            .input_bytes = m->input_bytes,
@@ -43,13 +44,13 @@ static void accept_open(struct front_stream *s, uint32_t depth)
 
     bytes += describe(m->output, m->output_count, "output", tensors + bytes);
     ipc_put_opened(&o, payload);
-    front_send(s->peer, (struct ipc_header){.type = IPC_OPENED, .stream = s->id}, payload,
-               sizeof(payload), tensors, bytes);
+    ipc_conn_send(&s->peer->base, (struct ipc_header){.type = IPC_OPENED, .stream = s->base.id},
+                  payload, sizeof(payload), tensors, bytes);
 }
 
-void front_open_stream(struct front_conn *c, const struct ipc_header *h, const uint8_t *payload)
+void front_open_stream(struct ipc_conn *c, const struct ipc_header *h, const uint8_t *payload)
 {
-    const struct ipc_open_place place = {.in_use = front_conn_stream(c, h->stream) != NULL,
+    const struct ipc_open_place place = {.in_use = ipc_conn_stream(c, h->stream) != NULL,
                                          .streams = c->stream_count,
                                          .streams_max = FRONT_STREAMS_MAX};
     const struct front_model *m;
@@ -67,7 +68,7 @@ void front_open_stream(struct front_conn *c, const struct ipc_header *h, const u
         refuse(c, h, IPC_UNSUPPORTED, "boards take frames under policy block");
         return;
     }
-    m = front_list_find(&c->room->models, o.model);
+    m = front_list_find(&front_conn_of(c)->room->models, o.model);
     if (!m) {
         refuse(c, h, IPC_NOT_FOUND, "no boards serve such a model");
         return;
@@ -76,25 +77,25 @@ void front_open_stream(struct front_conn *c, const struct ipc_header *h, const u
         refuse(c, h, IPC_UNSUPPORTED, "boards take tensors of this model (pixfmt 0)");
         return;
     }
-    s = front_stream_new(&c->peer, h->stream, m, &o);
+    s = front_stream_new(front_peer_of(c), h->stream, m, &o);
     if (!s) {
         refuse(c, h, IPC_RESOURCE_EXHAUSTED, "out of memory");
         return;
     }
-    c->streams[c->stream_count++] = s;
+    c->streams[c->stream_count++] = &s->base;
     accept_open(s, m->depth);
 }
 
-void front_open_memory(struct front_conn *c, const struct ipc_header *h, const uint8_t *payload,
+void front_open_memory(struct ipc_conn *c, const struct ipc_header *h, const uint8_t *payload,
                        int fd)
 {
-    struct front_stream *s = front_conn_stream(c, h->stream);
+    struct ipc_stream *s = ipc_conn_stream(c, h->stream);
     const struct ipc_pool_place place = {.memory = s && !s->closing ? s->memory : NULL,
-                                         .total = &c->peer.memory_bytes,
+                                         .total = &front_peer_of(c)->memory_bytes,
                                          .total_max = FRONT_MEMORY_MAX,
                                          .over = "too much client memory"};
     struct ipc_reply reply;
 
     ipc_pool_take(h, payload, fd, &place, &reply);
-    front_reply(&c->peer, &reply);
+    ipc_conn_reply(c, &reply);
 }

@@ -6,11 +6,11 @@
  */
 #pragma once
 
-#include "ipc/link/front_conn.h"
+#include "ipc/server/connection.h"
 
 /** front_open_stream() - handles OPEN. @payload: IPC_OPEN_BYTES. */
-void front_open_stream(struct front_conn *c, const struct ipc_header *h, const uint8_t *payload);
+void front_open_stream(struct ipc_conn *c, const struct ipc_header *h, const uint8_t *payload);
 /** front_open_memory() - handles POOL. @payload: IPC_POOL_BYTES; @fd: stays the caller's; -1: none
  * came. */
-void front_open_memory(struct front_conn *c, const struct ipc_header *h, const uint8_t *payload,
+void front_open_memory(struct ipc_conn *c, const struct ipc_header *h, const uint8_t *payload,
                        int fd);

@@ -9,36 +9,17 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "base.h"
 #include "ipc/link/front_frame.h"
-#include "ipc/server/frame_rules.h"
-#include "ipc/server/outgoing.h"
-
-#define FRONT_BACKLOG_MAX ((size_t)1 << 20) /* unread bytes: then nothing is read or answered */
+#include "ipc/server/connection.h"
 
 struct front_peer {
     const struct front_listener *listener; /* borrowed from the front */
-    bool ending; /* ERROR is sent: nothing more, and close when it is written */
-    size_t memory_bytes, inline_bytes; /* of its streams: client memory, buffers of records */
-    struct ipc_outgoing out;
+    size_t memory_bytes, inline_bytes;     /* of its streams: client memory, buffers of records */
+    struct ipc_conn base;
 };
 
-/** front_send() - appends a message, as ipc_outgoing_add(). Nothing after an ERROR. */
-static inline void front_send(struct front_peer *p, struct ipc_header h, const void *payload,
-                              size_t bytes, const void *tail, size_t tail_bytes)
+static inline struct front_peer *front_peer_of(const struct ipc_conn *c)
 {
-    if (!p->ending && !ipc_outgoing_add(&p->out, h, payload, bytes, tail, tail_bytes)) {
-        p->ending = true;
-    }
-}
-/** front_reply() - sends what ipc/server/frame_rules.h or ipc/server/open_rules.h made. */
-static inline void front_reply(struct front_peer *p, const struct ipc_reply *r)
-{
-    front_send(p, r->h, r->payload, r->bytes, r->tail, r->tail_bytes);
-}
-static inline bool front_backlogged(const struct front_peer *p)
-{
-    return ipc_outgoing_waiting(&p->out) > FRONT_BACKLOG_MAX;
+    return base_container_of(c, struct front_peer, base);
 }

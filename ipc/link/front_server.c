@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include "base.h"
@@ -19,7 +18,9 @@
 #define EVENTS_MAX 32
 #define ACCEPTS_MAX 16
 #define PAUSE_NS (BASE_NS_PER_S / 2)
-#define LOOK_NS BASE_NS_PER_S
+#define TICK_NS BASE_NS_PER_S
+#define SLOW_NS (30 * BASE_NS_PER_S)  /* so long may a client read nothing */
+#define HELLO_NS (10 * BASE_NS_PER_S) /* so long may it say nothing */
 #define SOCKET_MODE 0660
 
 struct front {
@@ -27,11 +28,11 @@ struct front {
     struct ipc_socket_file file;
     gid_t group;
     int listen_fd, wake_fd;
-    int remake_error;   /* of the last try to make the socket's file again */
-    uint64_t looked_ns; /* at the file */
+    int remake_error; /* of the last try to make the socket's file again */
+    uint64_t ticked_ns;
     uint64_t paused_ns; /* since when it accepts nobody, for lack of descriptors; 0: it accepts */
     bool woken;         /* wake_fd is readable */
-    bool dispatching, again; /* again: front_answer() was called meanwhile */
+    bool dispatching;
 };
 
 static int wait_for(struct front *f, int fd, void *ptr)
@@ -59,6 +60,7 @@ int front_open(const char *path, const struct front_listener *l, struct front **
         return -ENOMEM;
     }
     f->room.listener = *l;
+    ipc_server_init(&f->room.server, front_messages());
     f->listen_fd = -1;
     f->room.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     f->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -70,10 +72,6 @@ int front_open(const char *path, const struct front_listener *l, struct front **
         front_close(f);
         return error;
     }
-    if (getrandom(&f->room.instance, sizeof(f->room.instance), GRND_NONBLOCK) !=
-        sizeof(f->room.instance)) {
-        f->room.instance = base_now_ns() ^ ((uint64_t)getpid() << 40);
-    }
     *ret = f;
     return 0;
 }
@@ -83,8 +81,8 @@ struct front *front_close(struct front *f)
     if (!f) {
         return NULL;
     }
-    while (!LIST_EMPTY(&f->room.conns)) {
-        front_conn_close(LIST_FIRST(&f->room.conns));
+    while (!LIST_EMPTY(&f->room.server.conns)) {
+        front_conn_close(front_conn_of(LIST_FIRST(&f->room.server.conns)));
     }
     while (!LIST_EMPTY(&f->room.orphans)) {
         front_conn_end_orphan(LIST_FIRST(&f->room.orphans));
@@ -103,11 +101,11 @@ int front_fd(const struct front *f)
 }
 
 /* Makes front_fd() readable: what became possible outside of front_dispatch() is done there. */
-static void wake(struct front *f)
+static void wake_if_unsettled(struct front *f)
 {
     uint64_t one = 1;
 
-    if (!f->woken) {
+    if (!f->woken && !f->dispatching && !LIST_EMPTY(&f->room.server.unsettled)) {
         f->woken = write(f->wake_fd, &one, sizeof(one)) == sizeof(one);
     }
 }
@@ -147,7 +145,7 @@ static void accept_one(void *front, int fd)
     most = peer.uid == 0 || has == 0 ? CONNS_MAX : CONNS_MAX - CONNS_KEPT;
     if (peer.uid != 0 && has >= CONNS_OF_USER) {
         refuse(fd, "this user has too many connections to piped-link; close some");
-    } else if (f->room.conn_count >= most) {
+    } else if (f->room.server.conn_count >= most) {
         refuse(fd, "piped-link has too many connections; try again later");
     } else if (front_conn_new(&f->room, fd, peer.uid) < 0) {
         refuse(fd, "piped-link is out of memory for the connection; try again");
@@ -197,16 +195,12 @@ static int remake(struct front *f, const char *path)
     return error;
 }
 
-/* Once a second: the file may have vanished, or its folder. */
+/* The file may have vanished, or its folder. */
 static void look_at_file(struct front *f)
 {
     base_autofree char *path = NULL;
     int error = 0;
 
-    if (base_now_ns() - f->looked_ns < LOOK_NS) {
-        return;
-    }
-    f->looked_ns = base_now_ns();
     if (!ipc_socket_file_there(&f->file)) {
         path = strdup(f->file.path);
         error = path ? remake(f, path) : -ENOMEM;
@@ -219,16 +213,32 @@ static void look_at_file(struct front *f)
 
 static void settle_all(struct front *f)
 {
-    struct front_conn *c, *next;
-    bool again;
+    while (!LIST_EMPTY(&f->room.server.unsettled)) {
+        front_conn_settle(front_conn_of(LIST_FIRST(&f->room.server.unsettled)));
+    }
+}
 
-    do {
-        f->again = again = false;
-        for (c = LIST_FIRST(&f->room.conns); c; c = next) {
-            next = LIST_NEXT(c, linked);
-            again |= front_messages_settle(c);
+/* Once a second: clients may not greet, or not read; the file may have vanished. */
+static void tick(struct front *f)
+{
+    uint64_t now_ns = base_now_ns();
+    struct ipc_conn *c, *next;
+
+    if (now_ns - f->ticked_ns < TICK_NS) {
+        return;
+    }
+    f->ticked_ns = now_ns;
+    for (c = LIST_FIRST(&f->room.server.conns); c; c = next) {
+        next = LIST_NEXT(c, linked);
+        if (ipc_conn_silent(c, now_ns, HELLO_NS)) {
+            ipc_conn_fail(c, IPC_DEADLINE_EXCEEDED, "no HELLO within 10 s of connecting");
         }
-    } while (again || f->again);
+        if (ipc_conn_stuck(c, now_ns, SLOW_NS)) {
+            front_conn_close(front_conn_of(c));
+        }
+    }
+    front_conns_let_go(&f->room);
+    look_at_file(f);
 }
 
 void front_dispatch(struct front *f)
@@ -242,13 +252,12 @@ void front_dispatch(struct front *f)
         if (events[i].data.ptr == &f->listen_fd) {
             accept_clients(f);
         } else if (events[i].data.ptr != &f->wake_fd) {
-            front_messages_read(events[i].data.ptr,
-                                events[i].events); /* closes none of the others */
+            front_conn_read(events[i].data.ptr, events[i].events); /* closes nobody */
         }
     }
+    tick(f);
     settle_all(f);
     f->dispatching = false;
-    look_at_file(f);
     if (f->paused_ns && base_now_ns() - f->paused_ns > PAUSE_NS &&
         wait_for(f, f->listen_fd, &f->listen_fd) == 0) {
         f->paused_ns = 0;
@@ -257,19 +266,18 @@ void front_dispatch(struct front *f)
 
 void front_models(struct front *f, const struct brd_routes *r)
 {
-    struct front_conn *c;
+    struct ipc_conn *c;
 
     front_list_set(&f->room.models, r);
-    LIST_FOREACH(c, &f->room.conns, linked) {
+    LIST_FOREACH(c, &f->room.server.conns, linked) {
         for (size_t i = 0; i < c->stream_count; i++) {
-            struct front_stream *s = c->streams[i];
+            struct front_stream *s = front_stream_of(c->streams[i]);
 
             front_stream_serves(s, front_list_find(&f->room.models, s->model));
         }
-        if (front_conn_flush(c)) {
-            wake(f);
-        }
     }
+    front_conns_let_go(&f->room);
+    wake_if_unsettled(f);
 }
 
 void front_answer(struct front *f, struct front_frame *fr, int status, const char *text,
@@ -277,27 +285,20 @@ void front_answer(struct front *f, struct front_frame *fr, int status, const cha
 {
     struct front_record *r = base_container_of(fr, struct front_record, frame);
     struct front_stream *s = r->stream;
-    struct front_conn *c = base_container_of(s->peer, struct front_conn, peer);
+    struct ipc_conn *c = &s->peer->base;
 
-    if (f->room.held) { /* perhaps on another connection */
-        f->room.held = false;
-        wake(f);
-    }
     front_stream_done(r, status, text, epoch);
     r->answer.queue_ns = queue_ns;
     r->answer.service_ns = service_ns;
+    front_conns_let_go(&f->room);
     if (c->closed) {
         if (s->taken == 0) {
             front_conn_end_orphan(s);
         }
     } else if (f->dispatching) {
-        f->again = true;
+        ipc_conn_mark(c);
     } else {
-        front_stream_answer(s);
-        /* the backlog that is gone may have held back more answers, also of other streams */
-        if (front_conn_flush(c) || c->broken || c->peer.ending || s->closing ||
-            c->intake.used > 0) {
-            wake(f);
-        }
+        front_conn_answer(front_conn_of(c));
     }
+    wake_if_unsettled(f);
 }

@@ -8,18 +8,18 @@
  * shared memory or inline. Each frame goes to the listener, which answers when it likes, in any
  * order; clients get answers in the order of their frames.
  *
- * Foreign bytes are checked as the daemon checks them (ipc/server/intake.h, ipc/server/frame_rules.h,
- * ipc/server/open_rules.h, ipc/server/mapped_memory.h). What a client can grow is bounded: connections, by user
- * too, streams, credits, client memory, inline buffers, unread answers. The listener has no more
- * frames of a model of one user than it asks for; others wait in their sockets. Some places stay
- * for root and for users who have no connection. A bad header ends its connection and no other.
+ * Foreign bytes are checked as the daemon checks them: messages, memory and the rules of both are
+ * in ipc/server/. What a client can grow is bounded: connections, by user too, streams, credits,
+ * client memory, inline buffers, unread answers. The listener has no more frames of a model of one
+ * user than it asks for; others wait in their sockets. Some places stay for root and for users who
+ * have no connection. A bad header ends its connection and no other.
  *
  * A frame's memory stays mapped until front_answer(), also when its client is gone.
  *
  * Threads: one, in which the listener is called; nothing blocks. Files, each of which uses those
- * before it: front_frame has frames, front_models models, front_peer what a client is sent,
+ * before it: front_frame has frames, front_models models, front_peer what is counted of a client,
  * front_stream streams and records, front_conn connections, front_open OPEN and POOL,
- * front_messages the other messages, front_server the socket.
+ * front_messages what to do with all messages, front_server the socket.
  */
 #pragma once
 

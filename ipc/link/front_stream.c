@@ -35,19 +35,19 @@ struct front_stream *front_stream_new(struct front_peer *p, uint32_t id,
         return NULL;
     }
     s->peer = p;
-    s->id = id;
-    s->flow.credits = o->credits ? base_min(o->credits, FRONT_CREDITS_MAX) : CREDITS;
-    s->flow.deadline_ns = o->deadline_ns;
+    s->base.id = id;
+    s->base.flow.credits = o->credits ? base_min(o->credits, FRONT_CREDITS_MAX) : CREDITS;
+    s->base.flow.deadline_ns = o->deadline_ns;
     s->pixfmt = o->pixfmt;
     s->format = m->format;
     s->there = true;
     memcpy(s->model, m->name, sizeof(s->model));
-    s->records = calloc(s->flow.credits + FRONT_SPARE, sizeof(*s->records));
+    s->records = calloc(s->base.flow.credits + FRONT_SPARE, sizeof(*s->records));
     if (!s->records) {
         free(s);
         return NULL;
     }
-    for (size_t i = 0; i < s->flow.credits + FRONT_SPARE; i++) {
+    for (size_t i = 0; i < s->base.flow.credits + FRONT_SPARE; i++) {
         s->records[i].stream = s;
         put_free(&s->records[i]);
     }
@@ -56,13 +56,13 @@ struct front_stream *front_stream_new(struct front_peer *p, uint32_t id,
 
 void front_stream_free(struct front_stream *s)
 {
-    for (size_t i = 0; i < s->flow.credits + FRONT_SPARE; i++) {
+    for (size_t i = 0; i < s->base.flow.credits + FRONT_SPARE; i++) {
         forget_bytes(&s->records[i]);
         s->peer->inline_bytes -= s->records[i].buffer_bytes;
         free(s->records[i].buffer);
     }
     for (size_t i = 0; i < IPC_POOLS_MAX; i++) {
-        ipc_memory_unref(s->memory[i]);
+        ipc_memory_unref(s->base.memory[i]);
     }
     free(s->records);
     free(s);
@@ -81,9 +81,11 @@ static void forsake(struct front_record *r)
     }
 }
 
-void front_stream_cancel(struct front_stream *s, uint64_t frame)
+void front_stream_cancel(struct ipc_stream *stream, uint64_t frame)
 {
-    for (uint32_t i = s->head; i != s->tail; i++) {
+    struct front_stream *s = front_stream_of(stream);
+
+    for (uint32_t i = s->base.head; i != s->base.tail; i++) {
         if (s->ring[i % FRONT_RING]->answer.frame == frame) {
             forsake(s->ring[i % FRONT_RING]);
         }
@@ -96,7 +98,7 @@ bool front_stream_orphan(struct front_stream *s)
         front_stream_free(s);
         return false;
     }
-    for (uint32_t i = s->head; i != s->tail; i++) {
+    for (uint32_t i = s->base.head; i != s->base.tail; i++) {
         forsake(s->ring[i % FRONT_RING]);
     }
     return true;
@@ -151,7 +153,7 @@ static bool take_picture(struct front_record *r, const struct ipc_frame *f)
 static void place_shared(struct front_record *r, const struct ipc_frame *f)
 {
     const struct ipc_areas areas = areas_of(r->stream);
-    struct ipc_memory *m = r->stream->memory[f->pool];
+    struct ipc_memory *m = r->stream->base.memory[f->pool];
 
     if (!ipc_frame_fits_memory(&r->answer, f, m, &areas)) {
         refused(r);
@@ -214,31 +216,30 @@ static struct front_record *to_ring(struct front_stream *s)
     s->free = r->next_free;
     r->frame = (struct front_frame){.model = s->model};
     r->state = FRONT_READING;
-    s->ring[s->tail++ % FRONT_RING] = r;
+    s->ring[s->base.tail++ % FRONT_RING] = r;
     return r;
 }
 
-struct front_record *front_stream_take(struct front_stream *s, const struct ipc_header *h,
-                                       const uint8_t *payload, size_t *ret_inline)
+void *front_stream_take(struct ipc_stream *stream, const struct ipc_header *h,
+                        const uint8_t *payload, uint8_t **ret_to)
 {
-    struct front_record *r = to_ring(s);
+    struct front_record *r = to_ring(front_stream_of(stream));
     struct ipc_frame f;
 
-    *ret_inline = 0;
-    if (!ipc_frame_take(&s->flow, &r->answer, h, payload, &f)) {
+    if (!ipc_frame_take(&stream->flow, &r->answer, h, payload, &f)) {
         refused(r);
-        return r;
+        return NULL;
     }
     if (!take_picture(r, &f)) {
-        return r;
+        return NULL;
     }
-    r->frame.deadline_ns = ipc_frame_deadline(&s->flow, &f, base_now_ns());
-    if (r->answer.is_inline) {
-        *ret_inline = place_inline(r, h, &f);
-    } else {
+    r->frame.deadline_ns = ipc_frame_deadline(&stream->flow, &f, base_now_ns());
+    if (!r->answer.is_inline) {
         place_shared(r, &f);
+    } else if (place_inline(r, h, &f) > 0) {
+        *ret_to = r->buffer;
     }
-    return r;
+    return r->state == FRONT_READING ? r : NULL;
 }
 
 void front_stream_deliver(struct front_record *r)
@@ -285,45 +286,34 @@ void front_stream_done(struct front_record *r, int status, const char *text, uin
     r->stream->taken--;
 }
 
-bool front_stream_answer(struct front_stream *s)
+bool front_stream_answer(struct ipc_stream *stream)
 {
+    struct front_stream *s = front_stream_of(stream);
     bool any = false;
 
-    while (s->head != s->tail && !front_backlogged(s->peer)) {
-        struct front_record *r = s->ring[s->head % FRONT_RING];
+    while (!ipc_stream_empty(stream) && !ipc_conn_backlogged(&s->peer->base)) {
+        struct front_record *r = s->ring[stream->head % FRONT_RING];
         struct ipc_reply reply;
 
         if (r->state != FRONT_DONE) {
             break;
         }
-        s->head++;
-        ipc_answer_reply(&r->answer, s->id, r->frame.output, s->format.output_bytes, &reply);
-        front_reply(s->peer, &reply);
-        s->flow.unanswered -= r->answer.has_credit;
+        stream->head++;
+        ipc_answer_reply(&r->answer, stream->id, r->frame.output, s->format.output_bytes, &reply);
+        ipc_conn_reply(&s->peer->base, &reply);
+        stream->flow.unanswered -= r->answer.has_credit;
         put_free(r);
         any = true;
     }
     return any;
 }
 
-static void send_event(struct front_stream *s, enum ipc_event event)
-{
-    struct ipc_event_msg m = {.event = event};
-    uint8_t payload[IPC_EVENT_BYTES];
-
-    if (!front_backlogged(s->peer)) {
-        ipc_put_event(&m, payload);
-        front_send(s->peer, (struct ipc_header){.type = IPC_EVENT, .stream = s->id}, payload,
-                   sizeof(payload), NULL, 0);
-    }
-}
-
 void front_stream_serves(struct front_stream *s, const struct front_model *m)
 {
     bool there = m && memcmp(&m->format, &s->format, sizeof(s->format)) == 0;
 
-    if (s->there && !there) {
-        send_event(s, IPC_EVENT_UNLOADING);
+    if (s->there && !there && !ipc_conn_backlogged(&s->peer->base)) {
+        ipc_conn_event(&s->peer->base, s->base.id, IPC_EVENT_UNLOADING, 0);
     }
     s->there = there;
 }

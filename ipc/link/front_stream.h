@@ -42,29 +42,28 @@ struct front_record {
 };
 
 struct front_stream {
+    struct ipc_stream base;
     struct front_peer *peer;
     LIST_ENTRY(front_stream) linked; /* in the list of orphans */
-    uint32_t id;
     char model[BRD_CONTENT_BYTES];
     uint32_t pixfmt; /* of its frames; 0: tensors */
     struct front_format format;
-    bool there; /* the model is, with this format */
-    bool closing;
-    struct ipc_flow flow;
-    struct ipc_memory *memory[IPC_POOLS_MAX]; /* a reference each */
-    uint32_t head, tail;                      /* free-running; the ring's frames */
-    uint32_t taken;                           /* of them, the listener's */
+    bool there;     /* the model is, with this format */
+    uint32_t taken; /* frames of the ring that the listener has */
     struct front_record *free, *ring[FRONT_RING];
     struct front_record *records; /* owned: an array */
 };
+
+static inline struct front_stream *front_stream_of(const struct ipc_stream *s)
+{
+    return base_container_of(s, struct front_stream, base);
+}
 
 /** front_stream_new() - Return: owned by the caller; NULL: out of memory. */
 struct front_stream *front_stream_new(struct front_peer *p, uint32_t id,
                                       const struct front_model *m, const struct ipc_open *o);
 /** front_stream_free() - with all its frames, also those that the listener has. */
 void front_stream_free(struct front_stream *s);
-/** front_stream_cancel() - the client does not want the answer to @frame any more. */
-void front_stream_cancel(struct front_stream *s, uint64_t frame);
 /** front_stream_orphan() - its connection is closed. Return: the listener has frames of it: it is
  * an orphan; false: it was freed. */
 bool front_stream_orphan(struct front_stream *s);
@@ -73,23 +72,17 @@ static inline bool front_stream_room(const struct front_stream *s)
 {
     return s->free != NULL;
 }
-static inline bool front_stream_finished(const struct front_stream *s)
-{
-    return s->closing && s->head == s->tail;
-}
-/** front_stream_take() - takes a FRAME or INLINE whose fixed part is at @payload. @ret_inline:
- * bytes of input to read to record->buffer; 0: none. Return: READING, for front_stream_deliver();
- * or DONE, if it is refused. */
-struct front_record *front_stream_take(struct front_stream *s, const struct ipc_header *h,
-                                       const uint8_t *payload, size_t *ret_inline);
 /** front_stream_deliver() - gives a READING frame to the listener. */
 void front_stream_deliver(struct front_record *r);
 /** front_stream_done() - the listener has answered a TAKEN frame: it is DONE. Without pages of its
  * pool it is refused. */
 void front_stream_done(struct front_record *r, int status, const char *text, uint32_t epoch);
-/** front_stream_answer() - sends what is DONE at the ring's head, while the client reads. Return:
- * something was sent. */
-bool front_stream_answer(struct front_stream *s);
 /** front_stream_serves() - the models have changed. @m: the one of its name, or NULL. When it is
  * gone, the client is told, unless it has too much to read. */
 void front_stream_serves(struct front_stream *s, const struct front_model *m);
+
+/* These are for struct ipc_server_ops; what they do, is told there. */
+void *front_stream_take(struct ipc_stream *stream, const struct ipc_header *h,
+                        const uint8_t *payload, uint8_t **ret_to);
+void front_stream_cancel(struct ipc_stream *stream, uint64_t frame);
+bool front_stream_answer(struct ipc_stream *stream);

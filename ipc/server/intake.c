@@ -58,13 +58,7 @@ static size_t needed(const struct ipc_header *h)
     return h->type & 0x8000 ? 0 : h->length;
 }
 
-static bool in_payload(const struct ipc_intake *in)
-{
-    return in->to || in->skip_bytes;
-}
-
-/* Moves payload out of the buffer. */
-static void take_payload(struct ipc_intake *in)
+bool ipc_intake_payload(struct ipc_intake *in)
 {
     size_t n = in->used - in->pos;
 
@@ -77,16 +71,19 @@ static void take_payload(struct ipc_intake *in)
         in->skip_bytes -= n;
     }
     in->pos += n;
+    if (!in->to || in->to_done < in->to_bytes) {
+        return false;
+    }
+    in->to = NULL;
+    return true;
 }
 
-/* The header of the next message, once its fixed part is in the buffer; changes nothing. Return:
- * false: more bytes must come, or it failed. */
-static bool next_header(struct ipc_intake *in, struct ipc_header *ret_h)
+bool ipc_intake_next(struct ipc_intake *in, struct ipc_header *ret_h)
 {
     size_t there = in->used - in->pos;
     int error;
 
-    if (there < IPC_HEADER_BYTES || in->failed) {
+    if (there < IPC_HEADER_BYTES || in->failed || ipc_intake_in_payload(in)) {
         return false;
     }
     error = ipc_get_header(in->in + in->pos, ret_h);
@@ -127,41 +124,19 @@ static bool claim_fds(struct ipc_intake *in, const struct ipc_header *h, int *re
     return true;
 }
 
-static bool has_room(const struct ipc_intake_ops *ops, const void *conn, const struct ipc_header *h)
+const uint8_t *ipc_intake_take(struct ipc_intake *in, const struct ipc_header *h, int *ret_fd)
 {
-    return (h->type != IPC_FRAME && h->type != IPC_INLINE) || ops->has_room(conn, h->stream);
+    const uint8_t *payload = in->in + in->pos + IPC_HEADER_BYTES;
+
+    if (h->fd_count > 0 && !claim_fds(in, h, ret_fd)) {
+        return NULL;
+    }
+    in->pos += IPC_HEADER_BYTES + needed(h);
+    in->skip_bytes = h->length - needed(h);
+    return payload;
 }
 
-/* Return: false: it needs more bytes or room first. */
-static bool next_message(struct ipc_intake *in, const struct ipc_intake_ops *ops, void *conn)
-{
-    base_autoclose int fd = -1;
-    const uint8_t *payload;
-    struct ipc_header h;
-
-    if (in_payload(in)) {
-        take_payload(in);
-        if (in->to && in->to_done == in->to_bytes) {
-            in->to = NULL;
-            ops->payload_done(conn);
-        }
-        if (in_payload(in)) {
-            return false;
-        }
-    }
-    if (!ops->takes(conn) || !next_header(in, &h) || !has_room(ops, conn, &h) ||
-        (h.fd_count > 0 && !claim_fds(in, &h, &fd))) {
-        return false;
-    }
-    payload = in->in + in->pos + IPC_HEADER_BYTES;
-    in->pos += IPC_HEADER_BYTES + needed(&h);
-    in->skip_bytes = h.length - needed(&h);
-    ops->handle(conn, &h, payload, fd);
-    return true;
-}
-
-/* Makes room in the buffer, when no further message can be taken. */
-static void compact(struct ipc_intake *in)
+void ipc_intake_compact_rest(struct ipc_intake *in)
 {
     if (in->fd_count > IPC_FDS_MAX || (in->fd_count > 0 && in->pos == in->used)) {
         fail(in, IPC_PROTOCOL, "file descriptors that no header announced");
@@ -173,13 +148,6 @@ static void compact(struct ipc_intake *in)
         in->used -= in->pos;
         in->pos = 0;
     }
-}
-
-void ipc_intake_run(struct ipc_intake *in, const struct ipc_intake_ops *ops, void *conn)
-{
-    while (next_message(in, ops, conn)) {
-    }
-    compact(in);
 }
 
 static void take_fds(struct ipc_intake *in, struct msghdr *m)

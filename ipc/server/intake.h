@@ -7,8 +7,7 @@
  * concerns a header alone; the caller interprets the message. An error stays in `failed` and `why`:
  * the caller sends it as ERROR and takes nothing more.
  *
- * Shared by the servers of the frames protocol: the daemon and piped-link. Embedded in their
- * connections; written only here. Most of it is the buffer.
+ * Embedded in struct ipc_conn; written only here. Most of it is the buffer.
  *
  * Threads: the one that serves.
  */
@@ -58,31 +57,43 @@ static inline bool ipc_intake_waits(const struct ipc_intake *in)
  */
 ssize_t ipc_intake_receive(struct ipc_intake *in, int fd, bool *ret_full);
 
-/* What a server does with the messages of one connection, @conn. */
-struct ipc_intake_ops {
-    /* Return: it may send more: it reads its answers, and nothing ends it. */
-    bool (*takes)(const void *conn);
-    /* Return: a FRAME or INLINE of this stream may be handled now. Until then it stays in the
-     * buffer, with everything that follows it. */
-    bool (*has_room)(const void *conn, uint32_t stream);
-    /* Handles a message. @payload: what is fixed of it, borrowed during the call; @fd: of a POOL,
-     * closed afterwards; -1: none. What follows the fixed part of an INLINE is skipped, unless the
-     * call says ipc_intake_payload_to(). */
-    void (*handle)(void *conn, const struct ipc_header *h, const uint8_t *payload, int fd);
-    /* The last byte for ipc_intake_payload_to() has arrived. */
-    void (*payload_done)(void *conn);
-};
-
+/** ipc_intake_in_payload() - Return: the payload of a message that was taken is still to come, or
+ * to be taken by ipc_intake_payload(). */
+static inline bool ipc_intake_in_payload(const struct ipc_intake *in)
+{
+    return in->to || in->skip_bytes;
+}
+/** ipc_intake_payload() - takes what has come of it. Return: the last byte for
+ * ipc_intake_payload_to() has come. */
+bool ipc_intake_payload(struct ipc_intake *in);
 /**
- * ipc_intake_run() - handles the received messages while there is room for them
+ * ipc_intake_next() - the next message, once its fixed part has come; changes nothing
  *
- * Afterwards the buffer has room again, unless a message in it must wait; and the caller looks at
- * `failed`.
+ * Return: true with @ret_h; false: more bytes must come, or it failed.
  */
-void ipc_intake_run(struct ipc_intake *in, const struct ipc_intake_ops *ops, void *conn);
+bool ipc_intake_next(struct ipc_intake *in, struct ipc_header *ret_h);
+/**
+ * ipc_intake_take() - takes the message of ipc_intake_next(), with its descriptors
+ *
+ * What follows the fixed part of an INLINE is skipped, unless ipc_intake_payload_to() is called.
+ * @ret_fd: of a POOL, owned by the caller; else unchanged.
+ *
+ * Return: its fixed part, borrowed until the next call; NULL: it failed.
+ */
+const uint8_t *ipc_intake_take(struct ipc_intake *in, const struct ipc_header *h, int *ret_fd);
+void ipc_intake_compact_rest(struct ipc_intake *in);
+/** ipc_intake_compact() - makes room in the buffer, when no further message can be taken. */
+static inline void ipc_intake_compact(struct ipc_intake *in)
+{
+    if (in->pos == in->used && in->fd_count == 0) {
+        in->pos = in->used = 0;
+    } else {
+        ipc_intake_compact_rest(in);
+    }
+}
 
-/** ipc_intake_payload_to() - for a handler of an INLINE: what follows goes to @to, borrowed until
- * the last byte has arrived. */
+/** ipc_intake_payload_to() - what follows the INLINE just taken goes to @to, borrowed until the
+ * last byte has arrived. */
 static inline void ipc_intake_payload_to(struct ipc_intake *in, uint8_t *to)
 {
     in->to = to;

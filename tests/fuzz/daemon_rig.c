@@ -147,14 +147,14 @@ static const char *work_of_clients(void)
     struct dmn_frames *f = &d->frames;
 
     dmn_account_trim(&f->accounts); /* as the next client would have it */
-    return f->conn_count || !LIST_EMPTY(&f->conns)              ? "clients"
-           : !LIST_EMPTY(&f->accounts)                          ? "users' accounts"
-           : f->inline_bytes                                    ? "buffers"
-           : f->slicer.record                                   ? "a picture is prepared"
-           : d->control.count || !LIST_EMPTY(&d->control.conns) ? "control clients"
-           : !LIST_EMPTY(&d->control.loads)                     ? "Load calls"
-           : !LIST_EMPTY(&d->control.subscribers)               ? "subscribers"
-                                                                : NULL;
+    return f->server.conn_count || !LIST_EMPTY(&f->server.conns) ? "clients"
+           : !LIST_EMPTY(&f->accounts)                           ? "users' accounts"
+           : f->inline_bytes                                     ? "buffers"
+           : f->slicer.record                                    ? "a picture is prepared"
+           : d->control.count || !LIST_EMPTY(&d->control.conns)  ? "control clients"
+           : !LIST_EMPTY(&d->control.loads)                      ? "Load calls"
+           : !LIST_EMPTY(&d->control.subscribers)                ? "subscribers"
+                                                                 : NULL;
 }
 
 static const char *work(void)

@@ -27,7 +27,6 @@ KEPT = {
     "mdl_act_name": "tests/unit/model/dump.c, which is not built by default",
     "mdl_binary_name": "tests/unit/model/dump.c, which is not built by default",
     "mdl_segment_name_format": "for whoever tells a board which segment to serve",
-    "dmn_conn_fail": "for all files of a connection",
     "dmn_account_get": "for all files of a connection",
 }
 PUBLIC = re.compile(r"^(piped_\w+|main)$")  # the installed header
