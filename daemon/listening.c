@@ -57,11 +57,9 @@ int dmn_runtime_dir_take(struct dmn_daemon *d)
     return 0;
 }
 
-static int open_at(const struct dmn_daemon *d, const char *path, struct ipc_socket_file *ret)
+static mode_t socket_mode(const struct dmn_daemon *d)
 {
-    mode_t mode = (mode_t)strtoul(dmn_config_string(d->config, DMN_KEY_SOCKET_MODE), NULL, 8);
-
-    return ipc_listen(path, mode, d->socket_group, ret);
+    return (mode_t)strtoul(dmn_config_string(d->config, DMN_KEY_SOCKET_MODE), NULL, 8);
 }
 
 /* Uses the socket that was passed in, else opens one. */
@@ -73,7 +71,7 @@ static int socket_for(struct dmn_daemon *d, const char *name, int *fd, struct ip
         return 0;
     }
     snprintf(path, sizeof(path), "%s/%s.sock", d->runtime_dir, name);
-    *fd = open_at(d, path, ret);
+    *fd = ipc_listen(path, socket_mode(d), d->socket_group, ret);
     if (*fd < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "cannot listen on %s: %s", path, why_not(*fd));
@@ -107,20 +105,16 @@ int dmn_listening_start(struct dmn_daemon *d, int frames_fd, int control_fd)
 /* Makes the file again if it is not ours any more. Return: 0, or -errno with @ret_why. */
 static int remake(struct dmn_daemon *d, struct dmn_acceptor *a, char *ret_why, size_t bytes)
 {
-    struct ipc_socket_file file = {0};
     char path[512];
-    int fd, error;
+    int error;
 
     if (ipc_socket_file_there(&a->file)) {
         return 0;
     }
     snprintf(path, sizeof(path), "%s", a->file.path);
-    fd = open_at(d, path, &file);
-    error = fd < 0 ? fd : dmn_acceptor_move(a, fd, &file);
+    error = dmn_acceptor_again(a, socket_mode(d), d->socket_group);
     if (error < 0) {
         snprintf(ret_why, bytes, "%.300s: %.200s", path, why_not(error));
-        ipc_socket_file_remove(&file);
-        base_close_fd(&fd);
         return error;
     }
     dmn_log(LOG_WARNING, "%s had vanished and was made again; clients can connect", path);

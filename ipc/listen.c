@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -145,22 +146,73 @@ void ipc_socket_file_remove(struct ipc_socket_file *f)
     free(base_take(f->path));
 }
 
-int ipc_listen_move(int fd, int by, void (*each)(void *ctx, int client), void *ctx)
+/* Makes @fd the socket @by, and closes @by. Return: 0 or -errno; then nothing has changed. */
+static int move(int fd, int by, void (*each)(void *ctx, int client, const struct ucred *peer),
+                void *ctx)
 {
-    int client;
+    struct ucred peer;
+    int client, rc;
 
-    do {
-        client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (client >= 0) {
-            each(ctx, client);
-        }
-    } while (client >= 0 || errno == EINTR || errno == ECONNABORTED);
-    if (errno != EAGAIN && errno != EWOULDBLOCK) {
-        return -errno;
+    while ((rc = ipc_accept(fd, &client, &peer)) == 0) {
+        each(ctx, client, &peer);
+    }
+    if (rc < 0) {
+        return rc;
     }
     if (dup3(by, fd, O_CLOEXEC) < 0) {
         return -errno;
     }
     close(by);
     return 0;
+}
+
+int ipc_listen_again(int fd, struct ipc_socket_file *file, mode_t mode, gid_t group,
+                     void (*each)(void *ctx, int client, const struct ucred *peer), void *ctx)
+{
+    struct ipc_socket_file made = {0};
+    int by = ipc_listen(file->path, mode, group, &made);
+    int error = by < 0 ? by : move(fd, by, each, ctx);
+
+    if (error < 0) {
+        ipc_socket_file_remove(&made);
+        base_close_fd(&by);
+        return error;
+    }
+    ipc_socket_file_remove(file);
+    *file = made;
+    return 0;
+}
+
+static bool is_short(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
+/* accept4() says EMFILE even if nobody has come. */
+static bool somebody_waits(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    return poll(&p, 1, 0) > 0;
+}
+
+int ipc_accept(int fd, int *ret_client, struct ucred *ret_peer)
+{
+    for (;;) {
+        int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int error = client < 0 ? errno : 0;
+        socklen_t length = sizeof(*ret_peer);
+
+        if (!error && getsockopt(client, SOL_SOCKET, SO_PEERCRED, ret_peer, &length) == 0) {
+            *ret_client = client;
+            return 0;
+        }
+        if (!error) {
+            close(client);
+        } else if (is_short(error) && somebody_waits(fd)) {
+            return -error;
+        } else if (error != EINTR && error != ECONNABORTED) {
+            return IPC_E_NOBODY;
+        }
+    }
 }

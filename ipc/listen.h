@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #define IPC_NO_GROUP ((gid_t)-1)
@@ -45,11 +46,27 @@ bool ipc_socket_file_there(const struct ipc_socket_file *f);
  * while the socket is open. */
 void ipc_socket_file_remove(struct ipc_socket_file *f);
 /**
- * ipc_listen_move() - makes @fd, a listening descriptor, the socket @by, and closes @by
+ * ipc_listen_again() - makes the file of the listening descriptor @fd again, which is gone
  *
- * First @each(@ctx, client) is called for every connection that waits at the old socket, and owns
- * it. Nobody waits at a socket for long whose file is gone, so none is lost.
+ * @fd becomes a new socket. Before that, @each(@ctx, client, peer) is called for every connection
+ * that waits at the old one, and owns it. Nobody waits at a socket for long whose file is gone, so
+ * none is lost.
+ * @file: as ipc_listen() set it, with @mode and @group; it is set anew.
  *
- * Return: 0; -errno, which leaves @fd unchanged and @by open.
+ * Return: 0; -errno, as ipc_listen(): nothing has changed.
  */
-int ipc_listen_move(int fd, int by, void (*each)(void *ctx, int client), void *ctx);
+int ipc_listen_again(int fd, struct ipc_socket_file *file, mode_t mode, gid_t group,
+                     void (*each)(void *ctx, int client, const struct ucred *peer), void *ctx);
+
+#define IPC_E_NOBODY 1
+/**
+ * ipc_accept() - accepts a client of the listening descriptor @fd, which does not block
+ *
+ * A client that is gone already, or whose process is unknown, is passed over.
+ *
+ * @ret_client: owned; it does not block     @ret_peer: its process
+ *
+ * Return: 0; IPC_E_NOBODY: no client waits; -errno: no descriptors or memory are left for those
+ * that wait. The socket stays readable then, so the caller should try again only after a pause.
+ */
+int ipc_accept(int fd, int *ret_client, struct ucred *ret_peer);

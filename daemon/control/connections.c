@@ -9,9 +9,9 @@
 #include "daemon/config/user_weights.h"
 #include "daemon/control/control.h"
 #include "daemon/control/tracing.h"
-#include "daemon/service/client_places.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "ipc/server/client_places.h"
 #include "ipc/varlink.h"
 
 /* Bytes of a call of who may change nothing: those calls have few parameters, and JSON takes the
@@ -179,23 +179,23 @@ static struct dmn_control_conn *find_idle(struct dmn_control *control, uid_t uid
 
 /* Makes room for one more connection of @uid if need be. Return: NULL: there is room; @ret: why
  * there is none. */
-static const char *make_room(struct dmn_control *control, uid_t uid, char ret[DMN_PLACE_TEXT_MAX])
+static const char *make_room(struct dmn_control *control, uid_t uid, char ret[IPC_PLACE_TEXT_MAX])
 {
-    const struct dmn_places places = {.most = limit(control, DMN_KEY_LIMIT_CONTROL),
+    const struct ipc_places places = {.most = limit(control, DMN_KEY_LIMIT_CONTROL),
                                       .of_user = limit(control, DMN_KEY_LIMIT_CONTROL_UID),
                                       .kept = limit(control, DMN_KEY_LIMIT_KEPT)};
     bool keeps = dmn_users_keep_place(control->users, uid);
 
     for (;;) {
-        enum dmn_place place = dmn_place_for(&places, control->count, held_by(control, uid), keeps);
+        enum ipc_place place = ipc_place_for(&places, control->count, held_by(control, uid), keeps);
         struct dmn_control_conn *c;
 
-        if (place == DMN_PLACE_FREE) {
+        if (place == IPC_PLACE_FREE) {
             return NULL;
         }
-        c = find_idle(control, uid, place == DMN_PLACE_NONE_OF_USER);
+        c = find_idle(control, uid, place == IPC_PLACE_NONE_OF_USER);
         if (!c) {
-            return dmn_place_text(place, &places, "control connections",
+            return ipc_place_text(place, &places, "control connections",
                                   "limits.control_connections", uid, ret);
         }
         dmn_log_limited(LOG_INFO, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED},
@@ -230,7 +230,7 @@ static void refuse(int fd, const struct ucred *peer, const char *why)
 static void on_accepted(void *ctx, int fd, const struct ucred *peer)
 {
     struct dmn_control *control = ctx;
-    char text[DMN_PLACE_TEXT_MAX];
+    char text[IPC_PLACE_TEXT_MAX];
     const char *why = make_room(control, peer->uid, text);
     struct dmn_control_conn *c = why ? NULL : calloc(1, sizeof(*c));
 

@@ -10,9 +10,9 @@
 #include "daemon/frames/model_events.h"
 #include "daemon/frames/polling.h"
 #include "daemon/frames/preparing.h"
-#include "daemon/service/client_places.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
+#include "ipc/server/client_places.h"
 #include "ipc/server/pool_guard.h"
 #include "pixfmt.h"
 
@@ -26,15 +26,12 @@ static void refuse(struct dmn_frames *f, int fd, const struct ucred *peer, enum 
                                          .what = DMN_REFUSED_CONNECTION,
                                          .status = IPC_RESOURCE_EXHAUSTED,
                                          .last_ns = base_now_ns()};
-    uint8_t bytes[IPC_HEADER_BYTES + IPC_TEXT_MAX];
-    size_t count = ipc_put_error(IPC_RESOURCE_EXHAUSTED, text, bytes);
 
     snprintf(refusal.why, sizeof(refusal.why), "%s", text);
     dmn_refusals_add(&f->refusals, &refusal);
-    if (send(fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+    if (!ipc_server_refuse(fd, IPC_RESOURCE_EXHAUSTED, text)) {
         text = "the reason could not be sent";
     }
-    close(fd);
     f->refused[why]++;
     dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED},
                     "refused a client of user %u: %s", (unsigned)peer->uid, text);
@@ -45,9 +42,9 @@ static size_t limit(const struct dmn_frames *f, enum dmn_config_id key)
     return (size_t)dmn_config_int(*f->config, key);
 }
 
-static struct dmn_places places_of(const struct dmn_frames *f)
+static struct ipc_places places_of(const struct dmn_frames *f)
 {
-    return (struct dmn_places){.most = limit(f, DMN_KEY_LIMIT_CONNECTIONS),
+    return (struct ipc_places){.most = limit(f, DMN_KEY_LIMIT_CONNECTIONS),
                                .of_user = limit(f, DMN_KEY_LIMIT_CONNECTIONS_UID),
                                .kept = limit(f, DMN_KEY_LIMIT_KEPT)};
 }
@@ -56,17 +53,17 @@ static void on_accepted(void *ctx, int fd, const struct ucred *peer)
 {
     struct dmn_frames *f = ctx;
     struct dmn_account *a = dmn_account_get(&f->accounts, peer->uid);
-    const struct dmn_places places = places_of(f);
-    enum dmn_place place = DMN_PLACE_FREE;
-    char why[DMN_PLACE_TEXT_MAX];
+    const struct ipc_places places = places_of(f);
+    enum ipc_place place = IPC_PLACE_FREE;
+    char why[IPC_PLACE_TEXT_MAX];
 
     if (a) {
-        place = dmn_place_for(&places, f->server.conn_count, a->connections,
+        place = ipc_place_for(&places, f->server.conn_count, a->connections,
                               dmn_users_keep_place(f->users, a->uid));
     }
-    if (place != DMN_PLACE_FREE) {
-        refuse(f, fd, peer, place == DMN_PLACE_NONE ? DMN_UNPLACED_LIMIT : DMN_UNPLACED_USER,
-               dmn_place_text(place, &places, "connections", "limits.connections", peer->uid, why));
+    if (place != IPC_PLACE_FREE) {
+        refuse(f, fd, peer, place == IPC_PLACE_NONE ? DMN_UNPLACED_LIMIT : DMN_UNPLACED_USER,
+               ipc_place_text(place, &places, "connections", "limits.connections", peer->uid, why));
     } else if (!a || dmn_polling_start(f, fd, a, peer->pid) < 0) {
         refuse(f, fd, peer, DMN_UNPLACED_MEMORY, "out of memory for the connection; try again");
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/service/acceptor.h"
 
-#include <poll.h>
 #include <string.h>
 
 #include "base.h"
@@ -32,24 +31,13 @@ static void on_retry(uv_timer_t *timer)
     listen_on(timer->data);
 }
 
-static void take(void *acceptor, int fd)
+static void take(void *acceptor, int fd, const struct ucred *peer)
 {
     struct dmn_acceptor *a = acceptor;
-    struct ucred peer = {.uid = (uid_t)-1, .gid = (gid_t)-1};
-    socklen_t length = sizeof(peer);
     uint64_t begun_ns = base_now_ns();
 
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0) {
-        close(fd);
-        return;
-    }
-    a->accepted(a->ctx, fd, &peer);
-    dmn_loop_charge(a->turns, dmn_loop_user_of(a->turns, peer.uid), begun_ns);
-}
-
-static bool is_short(int error)
-{
-    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+    a->accepted(a->ctx, fd, peer);
+    dmn_loop_charge(a->turns, dmn_loop_user_of(a->turns, peer->uid), begun_ns);
 }
 
 /* The socket stays readable: without a pause the loop would spin. */
@@ -60,28 +48,20 @@ static void pause_accepting(struct dmn_acceptor *a, int error)
     uv_timer_start(&a->retry, on_retry, RETRY_MS, 0);
 }
 
-/* accept4() says EMFILE even if nobody has come. */
-static bool somebody_waits(int fd)
-{
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-
-    return poll(&p, 1, 0) > 0;
-}
-
 static void run(struct dmn_loop_task *task)
 {
     struct dmn_acceptor *a = base_container_of(task, struct dmn_acceptor, task);
 
     do {
-        int fd = accept4(a->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        int error = fd < 0 ? errno : 0;
+        struct ucred peer;
+        int fd, rc = ipc_accept(a->fd, &fd, &peer);
 
-        if (fd >= 0) {
-            take(a, fd);
-        } else if (is_short(error) && somebody_waits(a->fd)) {
-            pause_accepting(a, error);
+        if (rc == 0) {
+            take(a, fd, &peer);
+        } else if (rc < 0) {
+            pause_accepting(a, -rc);
             return;
-        } else if (error != EINTR && error != ECONNABORTED) {
+        } else {
             listen_on(a);
             return;
         }
@@ -89,18 +69,12 @@ static void run(struct dmn_loop_task *task)
     dmn_loop_due(task);
 }
 
-static void take_file(struct dmn_acceptor *a, struct ipc_socket_file *file)
-{
-    ipc_socket_file_remove(&a->file);
-    a->file = *file;
-    *file = (struct ipc_socket_file){0};
-}
-
 int dmn_acceptor_start(struct dmn_acceptor *a, int fd, struct ipc_socket_file *file)
 {
     int error = uv_poll_init(a->loop, &a->poll, fd);
 
-    take_file(a, file);
+    a->file = *file;
+    *file = (struct ipc_socket_file){0};
     if (error < 0) {
         close(fd);
         return error;
@@ -114,15 +88,12 @@ int dmn_acceptor_start(struct dmn_acceptor *a, int fd, struct ipc_socket_file *f
     return uv_poll_start(&a->poll, UV_READABLE, on_listen);
 }
 
-int dmn_acceptor_move(struct dmn_acceptor *a, int fd, struct ipc_socket_file *file)
+int dmn_acceptor_again(struct dmn_acceptor *a, mode_t mode, gid_t group)
 {
     int error;
 
     uv_poll_stop(&a->poll); /* the descriptor stays, but what libuv watches is the old socket */
-    error = ipc_listen_move(a->fd, fd, take, a);
-    if (!error) {
-        take_file(a, file);
-    }
+    error = ipc_listen_again(a->fd, &a->file, mode, group, take, a);
     uv_poll_start(&a->poll, UV_READABLE, on_listen);
     return error;
 }

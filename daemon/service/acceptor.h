@@ -39,10 +39,9 @@ struct dmn_acceptor {
 /** dmn_acceptor_start() - accepts on @fd, which listens, and which it owns from now on, even when
  * it fails. @file: of the socket, taken. Return: 0 or -errno. */
 int dmn_acceptor_start(struct dmn_acceptor *a, int fd, struct ipc_socket_file *file);
-/** dmn_acceptor_move() - goes on with listening socket @fd in place of the present one, whose file
- * is gone; clients that wait there are accepted first. Return: 0: it owns @fd and took @file;
- * -errno: nothing has changed. */
-int dmn_acceptor_move(struct dmn_acceptor *a, int fd, struct ipc_socket_file *file);
+/** dmn_acceptor_again() - makes the socket again whose file is gone, see ipc_listen_again().
+ * Return: 0; -errno: nothing has changed. */
+int dmn_acceptor_again(struct dmn_acceptor *a, mode_t mode, gid_t group);
 /** dmn_acceptor_stop() - removes the file, and closes the socket and the handles in the loop's next
  * turn. May be called again, or without a start. */
 void dmn_acceptor_stop(struct dmn_acceptor *a);

@@ -5,16 +5,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "ipc/link/front_conn.h"
 #include "ipc/link/front_messages.h"
 #include "ipc/listen.h"
+#include "ipc/server/client_places.h"
 
-#define CONNS_MAX 64u
-#define CONNS_OF_USER BRD_ROUTES_MAX /* the daemon has one for each model */
-#define CONNS_KEPT 8u                /* of all, for root and for users who have none */
 #define EVENTS_MAX 32
 #define ACCEPTS_MAX 16
 #define PAUSE_NS (BASE_NS_PER_S / 2)
@@ -22,6 +19,9 @@
 #define SLOW_NS (30 * BASE_NS_PER_S)  /* so long may a client read nothing */
 #define HELLO_NS (10 * BASE_NS_PER_S) /* so long may it say nothing */
 #define SOCKET_MODE 0660
+
+/* The daemon has a connection for each model. Root and users who have none have kept places. */
+static const struct ipc_places places = {.most = 56, .of_user = BRD_ROUTES_MAX, .kept = 8};
 
 struct front {
     struct front_room room;
@@ -119,77 +119,50 @@ static void sleep_again(struct front *f)
     }
 }
 
-/* Says why, as far as the socket has room. */
-static void refuse(int fd, const char *text)
-{
-    struct ipc_outgoing out = {0};
-
-    if (ipc_outgoing_add(&out,
-                         (struct ipc_header){.type = IPC_ERROR, .status = IPC_RESOURCE_EXHAUSTED},
-                         NULL, 0, text, strlen(text))) {
-        ipc_outgoing_flush(&out, fd);
-    }
-    ipc_outgoing_deinit(&out);
-    close(fd);
-}
-
-static void accept_one(void *front, int fd)
+static void accept_one(void *front, int fd, const struct ucred *peer)
 {
     struct front *f = front;
-    struct ucred peer = {.uid = (uid_t)-1};
-    socklen_t bytes = sizeof(peer);
-    size_t has, most;
+    size_t has = front_conns_of(&f->room, peer->uid);
+    enum ipc_place place =
+        ipc_place_for(&places, f->room.server.conn_count, has, peer->uid == 0 || has == 0);
+    const char *why = NULL;
 
-    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
-    has = front_conns_of(&f->room, peer.uid);
-    most = peer.uid == 0 || has == 0 ? CONNS_MAX : CONNS_MAX - CONNS_KEPT;
-    if (peer.uid != 0 && has >= CONNS_OF_USER) {
-        refuse(fd, "this user has too many connections to piped-link; close some");
-    } else if (f->room.server.conn_count >= most) {
-        refuse(fd, "piped-link has too many connections; try again later");
-    } else if (front_conn_new(&f->room, fd, peer.uid) < 0) {
-        refuse(fd, "piped-link is out of memory for the connection; try again");
+    if (place == IPC_PLACE_NONE_OF_USER) {
+        why = "this user has too many connections to piped-link; close some";
+    } else if (place == IPC_PLACE_NONE) {
+        why = "piped-link has too many connections; try again later";
+    } else if (front_conn_new(&f->room, fd, peer->uid) < 0) {
+        why = "piped-link is out of memory for the connection; try again";
+    }
+    if (why) {
+        ipc_server_refuse(fd, IPC_RESOURCE_EXHAUSTED, why);
     }
 }
 
 static void accept_clients(struct front *f)
 {
     for (int i = 0; i < ACCEPTS_MAX; i++) {
-        int fd = accept4(f->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct ucred peer;
+        int fd, rc = ipc_accept(f->listen_fd, &fd, &peer);
 
-        if (fd >= 0) {
-            accept_one(f, fd);
-            continue;
-        }
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            /* the socket stays readable: without a pause the loop would spin */
+        if (rc < 0) { /* the socket stays readable: without a pause the loop would spin */
             epoll_ctl(f->room.epoll_fd, EPOLL_CTL_DEL, f->listen_fd, NULL);
             f->paused_ns = base_now_ns();
         }
-        if (errno != EINTR && errno != ECONNABORTED) {
+        if (rc != 0) {
             return;
         }
+        accept_one(f, fd, &peer);
     }
 }
 
-/* Listens anew at @path, of a file that is gone. Return: 0 or -errno. */
-static int remake(struct front *f, const char *path)
+/* Listens anew where its file was, which is gone. Return: 0 or -errno. */
+static int listen_again(struct front *f)
 {
-    struct ipc_socket_file file = {0};
-    int fd = ipc_listen(path, SOCKET_MODE, f->group, &file), error;
+    int error;
 
-    if (fd < 0) {
-        return fd;
-    }
-    epoll_ctl(f->room.epoll_fd, EPOLL_CTL_DEL, f->listen_fd, NULL);
-    error = ipc_listen_move(f->listen_fd, fd, accept_one, f);
-    if (error < 0) {
-        ipc_socket_file_remove(&file);
-        close(fd);
-    } else {
-        ipc_socket_file_remove(&f->file);
-        f->file = file;
-    }
+    epoll_ctl(f->room.epoll_fd, EPOLL_CTL_DEL, f->listen_fd, NULL); /* it watches the old socket */
+    error = ipc_listen_again(f->listen_fd, &f->file, SOCKET_MODE, f->group, accept_one, f);
     /* without an entry it would never accept again: the next dispatch tries after a pause */
     f->paused_ns = wait_for(f, f->listen_fd, &f->listen_fd) < 0 ? base_now_ns() : 0;
     return error;
@@ -203,7 +176,7 @@ static void look_at_file(struct front *f)
 
     if (!ipc_socket_file_there(&f->file)) {
         path = strdup(f->file.path);
-        error = path ? remake(f, path) : -ENOMEM;
+        error = path ? listen_again(f) : -ENOMEM;
         if (path && f->room.listener.vanished && (error != f->remake_error || !error)) {
             f->room.listener.vanished(f->room.listener.user, path, error ? strerror(-error) : NULL);
         }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 
 #include "base.h"
 
@@ -14,6 +15,16 @@ void ipc_server_init(struct ipc_server *s, const struct ipc_server_ops *ops)
     if (getrandom(&s->instance, sizeof(s->instance), GRND_NONBLOCK) != sizeof(s->instance)) {
         s->instance = base_now_ns() ^ ((uint64_t)getpid() << 40);
     }
+}
+
+bool ipc_server_refuse(int fd, enum ipc_status status, const char *text)
+{
+    uint8_t bytes[IPC_HEADER_BYTES + IPC_TEXT_MAX];
+    size_t count = ipc_put_error((uint16_t)status, text, bytes);
+    bool told = send(fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+
+    close(fd);
+    return told;
 }
 
 void ipc_conn_init(struct ipc_conn *c, struct ipc_server *s, int fd)

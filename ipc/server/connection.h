@@ -114,6 +114,10 @@ struct ipc_server {
 /** ipc_server_init() - @s is all zeros. */
 void ipc_server_init(struct ipc_server *s, const struct ipc_server_ops *ops);
 
+/** ipc_server_refuse() - tells a client that has no place why, as far as the socket @fd has room,
+ * and closes it. Return: it was told. */
+bool ipc_server_refuse(int fd, enum ipc_status status, const char *text);
+
 /** ipc_conn_init() - adds a connection, all zeros. @fd: owned by @c from now on. */
 void ipc_conn_init(struct ipc_conn *c, struct ipc_server *s, int fd);
 /** ipc_conn_leave() - takes an open connection off its server: it is closed. Its streams become

@@ -7,9 +7,9 @@
 
 #include "base.h"
 #include "daemon/control/methods.h"
-#include "daemon/service/client_places.h"
 #include "daemon/service/users.h"
 #include "ipc/listen.h"
+#include "ipc/server/client_places.h"
 #include "tests/harness.h"
 
 #define NO_USER 4000000u
@@ -37,15 +37,15 @@ int __wrap_getpwnam_r(const char *name, struct passwd *user, char *entry, size_t
 
 TEST(places_are_kept)
 {
-    const struct dmn_places p = {.most = 4, .of_user = 2, .kept = 1};
+    const struct ipc_places p = {.most = 4, .of_user = 2, .kept = 1};
 
-    T_EQ(dmn_place_for(&p, 0, 0, false), DMN_PLACE_FREE);
-    T_EQ(dmn_place_for(&p, 2, 2, false), DMN_PLACE_NONE_OF_USER);
-    T_EQ(dmn_place_for(&p, 3, 1, false), DMN_PLACE_FREE);
-    T_EQ(dmn_place_for(&p, 4, 0, false), DMN_PLACE_NONE);
-    T_EQ(dmn_place_for(&p, 4, 4, true), DMN_PLACE_FREE);
-    T_EQ(dmn_place_for(&p, 5, 0, true), DMN_PLACE_NONE);
-    T_EQ(dmn_place_for(&p, 9, 9, false), DMN_PLACE_NONE_OF_USER); /* after a reload */
+    T_EQ(ipc_place_for(&p, 0, 0, false), IPC_PLACE_FREE);
+    T_EQ(ipc_place_for(&p, 2, 2, false), IPC_PLACE_NONE_OF_USER);
+    T_EQ(ipc_place_for(&p, 3, 1, false), IPC_PLACE_FREE);
+    T_EQ(ipc_place_for(&p, 4, 0, false), IPC_PLACE_NONE);
+    T_EQ(ipc_place_for(&p, 4, 4, true), IPC_PLACE_FREE);
+    T_EQ(ipc_place_for(&p, 5, 0, true), IPC_PLACE_NONE);
+    T_EQ(ipc_place_for(&p, 9, 9, false), IPC_PLACE_NONE_OF_USER); /* after a reload */
 }
 
 TEST(who_may_change_something)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listening sockets and their files: permissions, files of others, moving to a new socket. */
+/* Listening sockets and their files: permissions, files of others, sockets made again, clients. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -35,11 +36,11 @@ static void make_folder(void)
     }
 }
 
-static void take(void *ctx, int client)
+static void take(void *ctx, int client, const struct ucred *peer)
 {
     int *count = ctx;
 
-    (*count)++;
+    *count += peer->pid == getpid() && peer->uid == geteuid();
     close(client);
 }
 
@@ -110,31 +111,66 @@ TEST(what_is_in_the_way_is_replaced_only_if_stale)
     T_EQ(ipc_listen("/nonexistent/s.sock", 0600, IPC_NO_GROUP, &f), -ENOENT);
 }
 
-TEST(a_move_loses_no_client)
+TEST(a_socket_made_again_loses_no_client)
 {
-    struct ipc_socket_file old = {0}, new = {0};
+    struct ipc_socket_file f = {0}, other = {0};
     int fd, by, early[3], late, count = 0;
+    struct ucred peer;
 
     make_folder();
-    fd = ipc_listen(path, 0600, IPC_NO_GROUP, &old);
+    fd = ipc_listen(path, 0600, IPC_NO_GROUP, &f);
     for (int i = 0; i < 3; i++) {
         early[i] = connect_to(path);
         T_LE(0, early[i]);
     }
     T_EQ(unlink(path), 0);
-    by = ipc_listen(path, 0600, IPC_NO_GROUP, &new);
-    late = connect_to(path);
-    T_LE(0, late);
-    T_EQ(ipc_listen_move(fd, by, take, &count), 0);
+    by = ipc_listen(path, 0600, IPC_NO_GROUP, &other);
+    T_EQ(ipc_listen_again(fd, &f, 0600, IPC_NO_GROUP, take, &count), -EADDRINUSE);
+    T_EQ(count, 0);
+    T_TRUE(!ipc_socket_file_there(&f));
+    ipc_socket_file_remove(&other);
+    close(by);
+    T_EQ(ipc_listen_again(fd, &f, 0600, IPC_NO_GROUP, take, &count), 0);
     T_EQ(count, 3);
-    close(accept(fd, NULL, NULL)); /* blocks if the late one is not there */
+    T_TRUE(ipc_socket_file_there(&f));
+    late = connect_to(path);
+    T_EQ(ipc_accept(fd, &by, &peer), 0);
+    close(by);
     for (int i = 0; i < 3; i++) {
         close(early[i]);
     }
     close(late);
-    ipc_socket_file_remove(&old);
-    T_TRUE(ipc_socket_file_there(&new));
-    ipc_socket_file_remove(&new);
+    ipc_socket_file_remove(&f);
+    close(fd);
+}
+
+TEST(clients_wait_while_no_descriptor_is_free)
+{
+    struct ipc_socket_file f = {0};
+    struct rlimit limit, none;
+    struct ucred peer;
+    int fd, client, accepted;
+
+    make_folder();
+    fd = ipc_listen(path, 0600, IPC_NO_GROUP, &f);
+    client = connect_to(path);
+    T_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = (rlim_t)client + 1; /* the lowest that was free */
+    T_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    accepted = ipc_accept(fd, &accepted, &peer);
+    T_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    T_EQ(accepted, -EMFILE);
+    T_EQ(ipc_accept(fd, &accepted, &peer), 0);
+    T_EQ(peer.pid, getpid());
+    close(accepted);
+    T_EQ(ipc_accept(fd, &accepted, &peer), IPC_E_NOBODY);
+    T_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    accepted = ipc_accept(fd, &accepted, &peer); /* the kernel says EMFILE all the same */
+    T_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    T_EQ(accepted, IPC_E_NOBODY);
+    close(client);
+    ipc_socket_file_remove(&f);
     close(fd);
 }
 
