@@ -21,7 +21,7 @@ BUILDS = {
 ALWAYS = ["-Dman=disabled", "-Ddebug=false"]
 LEAVES_OUT = ("check", "long", "system", "adapt", "networks", "boards")
 # The daemon itself: frames, plans that change, the commands of pipectl.
-SYSTEM = ("system-frames-protocol", "system-frames-bytes", "system-pipectl", "system-pipesim")
+SYSTEM = ("system-frames-protocol", "system-frames-bytes", "system-frames-wrong", "system-pipectl", "system-pipesim")
 # One random case of so many: the plain build runs them all.
 ENV = {"PIPED_TEST_SHARE": "8"}
 

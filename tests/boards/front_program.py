@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""front_node: the front of piped-link with a listener that negates. Its program is the second argument of the test."""
+"""front_node: the front of piped-link with a listener that negates. Its program is PIPED_FRONT, or the second argument of the
+test.
+"""
 import contextlib
 import os
 import random
@@ -10,7 +12,7 @@ import tempfile
 from cases import check
 from machines import Node
 
-NODE = sys.argv[2]
+NODE = os.environ.get("PIPED_FRONT") or sys.argv[2]
 SLOW = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
 LIMIT_S = 60 * SLOW
 IN_BYTES, OUT_BYTES = 64 + 100, 64 + 100  # f32[3][5], then u8[100] at the next multiple of 64

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The front of piped-link: clients of libpiped and of pyclient.py, good and hostile ones, against a listener that negates.
+"""The front of piped-link: clients of libpiped and of pyclient.py, good and bad ones, against a listener that negates.
+
+Hostile ones are those of the daemon's socket: tests/system/test_frames_bytes.py, test_frames_wrong.py.
 
 usage: test_front.py SOURCE_ROOT FRONT_NODE [CASE...]
 """
 import contextlib
 import os
 import re
-import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -127,77 +127,26 @@ def what_opened_says():
         c.ping()
 
 
-def more_frames_than_credits():
-    with front() as f, pc.Connection(f.path) as c:
-        f.obey("order hold")
-        s = pc.Stream(c, model="small", credits=3, slots=64)
-        for k in range(60):  # more than there are records: the rest waits unread
-            s.submit(frame(k))
-        f.until("held", 3)
-        f.obey("order now")
-        f.obey("answer")
-        results = [s.result() for _ in range(60)]
-        equal([r.frame for r in results], list(range(1, 61)))
-        equal([(r.status, r.credits) for r in results[:4]], [("ok", 1)] * 3 + [("resource_exhausted", 0)])
-        check(all((r.status, r.credits) in (("ok", 1), ("resource_exhausted", 0)) for r in results))
-        s.close()
-
-
-def bad_frames_are_answered():
+def frames_that_the_listener_refuses():
     with front() as f, pc.Connection(f.path) as c:
         s = pc.Stream(c, model="small")
-        for status, changes in (
-                ("invalid_argument", dict(in_bytes=IN_BYTES - 1)), ("invalid_argument", dict(out_bytes=OUT_BYTES - 1)),
-                ("invalid_argument", dict(in_offset=1)), ("invalid_argument", dict(out_offset=8)),
-                ("invalid_argument", dict(in_offset=1 << 30)), ("invalid_argument", dict(out_offset=1 << 30)),
-                ("invalid_argument", dict(in_offset=2 ** 64 - 64)), ("invalid_argument", dict(out_bytes=2 ** 64 - 1)),
-                ("invalid_argument", dict(in_offset=0, out_offset=64)), ("not_found", dict(pool=2)),
-                ("invalid_argument", dict(pool=4)), ("deadline_exceeded", dict(deadline_ns=1))):
-            equal(s.infer(frame(1), **changes).status, status, changes)
-        equal(s.infer(frame(1), deadline_ns=2 ** 64 - 1).status, "ok")
-        s.submit(frame(1), number=3)
-        equal(s.result().status, "invalid_argument")
-        t = pc.Stream(c, number=2, model="small", inline=True)
-        equal(t.infer(frame(1)[:-1], in_bytes=IN_BYTES - 1).status, "invalid_argument")
-        equal(t.infer(frame(1), in_bytes=5).status, "invalid_argument")
-        equal(t.infer(bytes(1 << 20)).status, "invalid_argument")
-        check(right(frame(1), t.infer(frame(1)).output))
         f.obey("refuse 5")
         equal(s.infer(frame(1)).status, "resource_exhausted")
         f.obey("refuse 0")
         check(right(frame(1), s.infer(frame(1)).output))
-        c.send(pc.FRAME, pc.frame_payload(), stream=9, frame=1)
-        h, _ = c.expect(pc.RESULT, 9)
-        equal(pc.STATUS[h.status], "not_found")
-        c.send(pc.CANCEL, stream=1, frame=1)
-        c.send(pc.CLOSE, stream=9)
-        h, _ = c.expect(pc.CLOSED, 9)
-        equal(pc.STATUS[h.status], "not_found")
+        equal(s.infer(frame(1), deadline_ns=2 ** 64 - 1).status, "ok")
         s.close()
         pc.Stream(c, model="small").close()
 
 
-def bad_pools_are_refused():
+def too_much_client_memory():
     with front() as f, pc.Connection(f.path) as c:
-        pc.Stream(c, model="small", inline=True)
-
-        def pool(status, size, fds, number=0, said=None, stream=1):
-            c.send(pc.POOL, pc.pool_payload(number, size if said is None else said), fds, stream=stream)
-            h, _ = c.expect(pc.POOLED, stream)
-            equal(pc.STATUS[h.status], status)
-
-        good, _ = pc.memfd(4096)
-        unsealed, _ = pc.memfd(4096, 0)
-        for status, size, fds, more in (
-                ("invalid_argument", 4096, [unsealed], {}), ("invalid_argument", 4096, [], {}),
-                ("invalid_argument", 4096, [good], dict(said=8192)), ("invalid_argument", 4096, [good], dict(number=4)),
-                ("not_found", 4096, [good], dict(stream=7)), ("invalid_argument", 4096, [good, good], {}),
-                ("ok", 4096, [good], {}), ("invalid_argument", 4096, [good], {})):
-            pool(status, size, fds, **more)
-        most, _ = pc.memfd(1 << 30, whole=False)
-        pool("resource_exhausted", 1 << 30, [most], number=1)
-        for fd in (good, unsealed, most):
-            os.close(fd)
+        pc.Stream(c, model="small")
+        fd, _ = pc.memfd(1 << 30, whole=False)
+        c.send(pc.POOL, pc.pool_payload(1, 1 << 30), [fd], stream=1)
+        h, _ = c.expect(pc.POOLED, 1)
+        equal(pc.STATUS[h.status], "resource_exhausted")
+        os.close(fd)
         still_serves(f)
 
 
@@ -219,64 +168,6 @@ def holes_in_a_pool_cost_its_client():
         check(r.status == "ok" and right(frame(1), r.output), r)
         still_serves(f)
     return None
-
-
-def hostile_bytes_end_their_connection_alone():
-    with front() as f:
-        f.obey("order random")
-        beside = f.client(3000)
-        fd, _ = pc.memfd(4096)
-
-        def bad(status, kind=pc.PING, payload=b"", fds=(), **fields):
-            with pc.Connection(f.path) as c:
-                c.send(kind, payload, fds, **fields)
-                ends_with(c, status)
-
-        bad("unsupported", version=2)
-        for fields in (dict(length=65), dict(length=0xffffffff), dict(kind=pc.INLINE, length=(64 << 20) + 1),
-                       dict(kind=pc.FRAME, length=63), dict(kind=pc.OPEN, length=95), dict(kind=0), dict(kind=99),
-                       dict(kind=0x8002, length=65537), dict(fd_count=5), dict(fd_count=1), dict(fds=[fd], fd_count=0),
-                       dict(fds=[fd] * 200, fd_count=4), dict(kind=pc.RESULT, payload=bytes(48)),
-                       dict(kind=pc.HELLO, payload=pc.hello())):
-            bad("protocol", **fields)
-        for first in (pc.header(pc.OPEN, 96, stream=1) + pc.open_payload("small"), pc.header(pc.HELLO, 80) + pc.hello(9, 2),
-                      pc.header(pc.HELLO, 80) + pc.hello(client=b"\xff" * 64)):
-            with pc.Connection(f.path, greet=False) as c:
-                c.send_bytes(first)
-                ends_with(c, "protocol")
-        rng = random.Random(5)
-        for size in (1, 31, 33, 1000, 100000):
-            with pc.Connection(f.path, greet=False) as c:
-                c.send_bytes(bytes(rng.randrange(256) for _ in range(size)))
-                c.sock.shutdown(socket.SHUT_WR)
-                check(c.closed().status in (None, "protocol", "unsupported"))
-        for _ in range(200 if "PIPED_TEST_SANITIZER" not in os.environ else 50):  # a good beginning, then bytes that lie
-            with pc.Connection(f.path) as c:
-                s = pc.Stream(c, model="small", inline=rng.random() < 0.5)
-                for _ in range(rng.randrange(5)):
-                    s.submit(frame(1))
-                raw = bytearray(pc.header(pc.FRAME, 64, stream=1, frame=99) + pc.frame_payload(**s.fields()))
-                for _ in range(rng.randrange(1, 4)):
-                    raw[rng.randrange(len(raw))] = rng.randrange(256)
-                c.send_bytes(bytes(raw))
-                s.free()
-        os.close(fd)
-        finished(beside, 3000, resent=0, reordered=0)
-        still_serves(f)
-
-
-def bytes_in_pieces():
-    with front() as f, pc.Connection(f.path, greet=False) as c:
-        for byte in pc.header(pc.HELLO, 80) + pc.hello():
-            c.send_bytes(bytes([byte]))
-        c.expect(pc.WELCOME)
-        s = pc.Stream(c, model="small", inline=True)
-        raw = pc.header(pc.INLINE, 64 + IN_BYTES, stream=1, frame=1) + pc.frame_payload(in_bytes=IN_BYTES) + frame(3)
-        for i in range(0, len(raw), 7):
-            c.send_bytes(raw[i:i + 7])
-        check(right(frame(3), s.result().output))
-        c.send(0x8000 + 77, bytes(4096), stream=5)
-        c.ping()
 
 
 def clients_die_with_frames_in_flight():
@@ -510,8 +401,8 @@ def the_socket_file():
 
 main((libpiped_in_shared_memory_and_inline, clients_beside_each_other, answers_in_any_order_come_in_order,
       a_backlog_that_is_read_at_once, what_opened_says,
-      more_frames_than_credits, bad_frames_are_answered, bad_pools_are_refused, holes_in_a_pool_cost_its_client,
-      hostile_bytes_end_their_connection_alone, bytes_in_pieces, clients_die_with_frames_in_flight,
+      frames_that_the_listener_refuses, too_much_client_memory, holes_in_a_pool_cost_its_client,
+      clients_die_with_frames_in_flight,
       a_model_that_goes_and_comes_back, a_client_that_does_not_read, cancelled_frames_are_forsaken, places_of_users,
       a_user_has_a_share_of_the_frames, too_many_connections, libpiped_over_restarts,
       the_socket_file), sys.argv[3:], trace=True)
