@@ -13,7 +13,7 @@
  * submit.c decides whether it waits, puts it into the pipeline and gets it back when it was
  * collected. frame_ring.c answers, ipc/server/connection.c writes.
  *
- * Each file uses only files later in this list: frames; polling, handlers; opening, model_events;
+ * Each file uses only files later in this list: frames; polling, handlers; model_events;
  * conn, preparing; submit, frame_ring; answer_trace; stream; record, clients; peer, admission,
  * frame_stats; slicer, accounts, histogram, no_result. room.h holds what they share.
  *

@@ -3,10 +3,188 @@
 
 #include <stdio.h>
 
+#include "base.h"
 #include "daemon/config/config.h"
 #include "daemon/frames/frame_ring.h"
-#include "daemon/frames/opening.h"
 #include "daemon/frames/preparing.h"
+#include "daemon/service/log.h"
+#include "daemon/service/messages.h"
+#include "ipc/server/open_rules.h"
+
+static enum ipc_dtype wire_dtype(enum mdl_dtype t)
+{
+    static const enum ipc_dtype map[MDL_DTYPE_COUNT] = {
+        [MDL_F32] = IPC_F32, [MDL_I32] = IPC_I32, [MDL_I64] = IPC_I64,
+        [MDL_U8] = IPC_U8,   [MDL_I8] = IPC_I8,   [MDL_BOOL] = IPC_BOOL,
+    };
+
+    return map[t];
+}
+
+static void describe(const struct mdl_model *m, const struct mdl_io *io,
+                     const struct dmn_travel *travel, size_t i, uint8_t *ret)
+{
+    const struct mdl_tensor *t = &m->tensors[io->tensor];
+    struct ipc_tensor w = {.dtype = travel->tensor[i].f16 ? IPC_F16 : wire_dtype(t->dtype),
+                           .rank = (uint32_t)t->rank,
+                           .offset = travel->tensor[i].there,
+                           .bytes = dmn_travel_bytes(travel, i),
+                           .rows_output = (uint32_t)io->rows_output,
+                           .rows_dim = (uint32_t)io->rows_dim};
+
+    snprintf(w.name, sizeof(w.name), "%s", io->name);
+    for (size_t k = 0; k < t->rank && k < IPC_RANK_MAX; k++) {
+        w.dim[k] = (uint32_t)t->dim[k];
+    }
+    ipc_put_tensor(&w, ret);
+}
+
+static void refuse(struct dmn_peer *p, const struct ipc_header *h, enum ipc_status status,
+                   const char *text)
+{
+    struct ipc_reply reply;
+
+    p->frames->streams_refused[status]++;
+    dmn_peer_refused(p, DMN_REFUSED_STREAM, status, text);
+    ipc_open_refusal(h, status, text, &reply);
+    ipc_conn_reply(&p->base, &reply);
+}
+
+static void accept_open(struct dmn_stream *s)
+{
+    const struct dmn_travel *in = &s->format.input, *out = &s->format.output;
+    const struct dmn_model *m = s->clients->model;
+    struct ipc_opened o = {.credits = s->base.flow.credits,
+                           .depth = (uint32_t)dmn_model_depth(m),
+                           .input_count = (uint32_t)in->count,
+                           .output_count = (uint32_t)out->count,
+                           .input_bytes = in->there_bytes,
+                           .output_bytes = out->there_bytes,
+                           .image_width = m->image_width,
+                           .image_height = m->image_height};
+    uint8_t payload[IPC_OPENED_BYTES], tensors[2 * IPC_TENSORS_MAX * IPC_TENSOR_BYTES];
+    size_t bytes = 0;
+
+    ipc_put_opened(&o, payload);
+    for (size_t i = 0; i < in->count; i++, bytes += IPC_TENSOR_BYTES) {
+        describe(m->model, &m->model->inputs[i], in, i, tensors + bytes);
+    }
+    for (size_t i = 0; i < out->count; i++, bytes += IPC_TENSOR_BYTES) {
+        describe(m->model, &m->model->outputs[i], out, i, tensors + bytes);
+    }
+    ipc_conn_send(&s->peer->base, (struct ipc_header){.type = IPC_OPENED, .stream = s->base.id},
+                  payload, sizeof(payload), tensors, bytes);
+}
+
+static bool has_f32(const struct mdl_model *m, const struct mdl_io *ios, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (m->tensors[ios[i].tensor].dtype == MDL_F32) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Return: what the model cannot do; NULL: it can do all that is asked. */
+static const char *unsupported(const struct dmn_model *m, const struct ipc_open *o)
+{
+    const struct mdl_model *net = m->model;
+
+    if (o->pixfmt != IPC_PIX_TENSOR && !m->image_width) {
+        return "its input is not an image; send tensors (pixfmt 0)";
+    }
+    if (o->input_dtype == IPC_F16 && !has_f32(net, net->inputs, net->input_count)) {
+        return "it has no f32 input, so none can be sent as f16";
+    }
+    if (o->output_dtype == IPC_F16 && !has_f32(net, net->outputs, net->output_count)) {
+        return "it has no f32 output, so none can be returned as f16";
+    }
+    return NULL;
+}
+
+static void open_stream(struct ipc_conn *c, const struct ipc_header *h, const uint8_t *payload)
+{
+    struct dmn_peer *p = dmn_peer_of(c);
+    const struct dmn_frames *f = p->frames;
+    size_t limit = (size_t)dmn_config_int(*f->config, DMN_KEY_LIMIT_STREAMS);
+    const struct ipc_open_place place = {.in_use = ipc_conn_stream(c, h->stream) != NULL,
+                                         .unavailable =
+                                             f->draining ? "the daemon is stopping" : NULL,
+                                         .streams = c->stream_count,
+                                         .streams_max = base_min(limit, (size_t)IPC_STREAMS_MAX),
+                                         .features = c->features};
+    const char *why = "";
+    enum ipc_status status;
+    struct dmn_stream *s;
+    struct dmn_model *m;
+    struct ipc_open o;
+
+    status = ipc_open_check(h, payload, &place, &o, &why);
+    if (status != IPC_OK) {
+        refuse(p, h, status, why);
+        return;
+    }
+    m = o.model[0] ? dmn_model_find(f->models, o.model) : dmn_model_default(f->models);
+    if (!m) {
+        char text[DMN_MODEL_MISSING_BYTES];
+
+        refuse(p, h, IPC_NOT_FOUND, dmn_model_missing(f->models, o.model, text, sizeof(text)));
+        return;
+    }
+    why = unsupported(m, &o);
+    if (why) { /* the client may have named none */
+        char text[IPC_NAME_BYTES + 80];
+
+        snprintf(text, sizeof(text), "model %s: %s", m->name, why);
+        refuse(p, h, IPC_UNSUPPORTED, text);
+        return;
+    }
+    s = dmn_stream_new(p, m->clients, h->stream, &o);
+    if (!s) {
+        refuse(p, h, IPC_RESOURCE_EXHAUSTED, "out of memory");
+        return;
+    }
+    c->streams[c->stream_count++] = &s->base;
+    dmn_stream_describe(s, m->clients->description);
+    accept_open(s);
+}
+
+static void open_memory(struct ipc_conn *c, const struct ipc_header *h, const uint8_t *payload,
+                        int fd)
+{
+    const struct dmn_peer *p = dmn_peer_of(c);
+    struct ipc_stream *s = ipc_conn_stream(c, h->stream);
+    size_t mib = (size_t)dmn_config_int(*p->frames->config, DMN_KEY_LIMIT_POOL_MIB);
+    char over[160];
+    struct ipc_pool wanted = {0};
+    const struct ipc_pool_place place = {.memory = s && !s->closing ? s->memory : NULL,
+                                         .total = &p->account->memory_bytes,
+                                         .total_max = mib << 20,
+                                         .over = over};
+    struct ipc_reply reply;
+
+    (void)ipc_get_pool(payload, IPC_POOL_BYTES, &wanted); /* ipc_pool_take() refuses a bad one */
+    snprintf(over, sizeof(over),
+             "no room for this pool of %.1f MiB: user %u has %.1f MiB, and "
+             "limits.pool_mib_per_user is %zu",
+             (double)wanted.bytes / (1 << 20), (unsigned)p->account->uid,
+             (double)p->account->memory_bytes / (1 << 20), mib);
+    ipc_pool_take(h, payload, fd, &place, &reply);
+    if (reply.h.status != IPC_OK) {
+        char why[DMN_REFUSAL_TEXT];
+
+        snprintf(why, sizeof(why), "%.*s", (int)reply.tail_bytes, (const char *)reply.tail);
+        p->frames->pools_refused[reply.h.status]++;
+        dmn_log_limited(
+            LOG_WARNING,
+            ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED, .client = c->client}),
+            "refused memory of client \"%s\" (pid %d, user %u): %s", c->client, (int)p->pid,
+            (unsigned)p->account->uid, why);
+        dmn_peer_refused(p, DMN_REFUSED_POOL, (enum ipc_status)reply.h.status, why);
+    }
+    ipc_conn_reply(c, &reply);
+}
 
 static void welcome(const struct ipc_conn *c, struct ipc_welcome *ret)
 {
@@ -44,8 +222,8 @@ const struct ipc_server_ops *dmn_handlers(void)
 {
     static const struct ipc_server_ops ops = {.welcome = welcome,
                                               .greeted = greeted,
-                                              .open = dmn_open_stream,
-                                              .memory = dmn_open_memory,
+                                              .open = open_stream,
+                                              .memory = open_memory,
                                               .room = dmn_stream_room,
                                               .take = dmn_stream_take,
                                               .frame = frame,

@@ -52,7 +52,7 @@ struct dmn_frames {
     struct dmn_acceptor acceptor;
     bool draining;                              /* refuse every new frame and stream */
     uint64_t refused[DMN_UNPLACED_COUNT];       /* connections */
-    uint64_t streams_refused[IPC_STATUS_COUNT]; /* written by opening.c, as pools_refused */
+    uint64_t streams_refused[IPC_STATUS_COUNT]; /* written by handlers.c, as pools_refused */
     uint64_t pools_refused[IPC_STATUS_COUNT];
     struct dmn_refusals refusals; /* written through peer.h, too */
     struct ipc_server server;     /* owns the connections */

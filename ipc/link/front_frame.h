@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base.h"
 #include "ipc/boards/board_state.h"
 
 /* A picture instead of tensors, without gaps between rows. */
@@ -52,4 +53,16 @@ struct front_listener {
 
 /** front_offset() - where tensor @i of @count begins in a frame's input or output: back to back,
  * each at a multiple of 64. Return: the offset; for @i == @count: all bytes. */
-size_t front_offset(const struct brd_tensor *t, size_t count, size_t i);
+static inline size_t front_offset(const struct brd_tensor *t, size_t count, size_t i)
+{
+    size_t at = 0;
+
+    for (size_t k = 0; k < count; k++) {
+        at = base_align_up(at, 64);
+        if (k == i) {
+            break;
+        }
+        at += t[k].bytes;
+    }
+    return at;
+}

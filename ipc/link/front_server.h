@@ -18,8 +18,8 @@
  *
  * Threads: one, in which the listener is called; nothing blocks. Files, each of which uses those
  * before it: front_frame has frames, front_models models, front_peer what is counted of a client,
- * front_stream streams and records, front_conn connections, front_open OPEN and POOL,
- * front_messages what to do with all messages, front_server the socket.
+ * front_stream streams and records, front_conn connections, front_messages what each message is to
+ * it, front_server the socket.
  */
 #pragma once
 
