@@ -168,16 +168,16 @@ static uint64_t lost(const struct recording *r, const char *what)
     return (uint64_t)ctl_real(r->lost, what);
 }
 
-static json_t *summary(const struct recording *r, const char *format, uint64_t bytes)
+static json_t *summary(const struct recording *r, uint64_t bytes)
 {
     const struct trace_counts *n = trace_reader_counts(r->reader);
     double until_ns = ctl_real(r->end, "at_ns");
-    json_t *s = json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "file",
-                          json_text_path(r->args->output), "format", format, "bytes",
-                          (json_int_t)bytes, "teams", (json_int_t)n->teams, "frames",
-                          (json_int_t)n->frames, "streams", (json_int_t)n->streams, "answers",
-                          (json_int_t)n->answers, "instants", (json_int_t)n->instants, "values",
-                          (json_int_t)n->values, "not_understood", (json_int_t)n->bad);
+    json_t *s = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "file",
+                          json_text_path(r->args->output), "bytes", (json_int_t)bytes, "teams",
+                          (json_int_t)n->teams, "frames", (json_int_t)n->frames, "streams",
+                          (json_int_t)n->streams, "answers", (json_int_t)n->answers, "instants",
+                          (json_int_t)n->instants, "values", (json_int_t)n->values,
+                          "not_understood", (json_int_t)n->bad);
 
     json_object_set_new(s, "seconds",
                         r->end ? json_real((until_ns - (double)r->began_ns) / 1e9) : json_null());
@@ -215,14 +215,12 @@ static void print_summary(const struct recording *r, uint64_t bytes)
 /* Completes the file with what came. @rc: of the call. Return: an exit code. */
 static int finish(const struct ctl *ctl, struct recording *r, int rc)
 {
-    const char *format;
     uint64_t bytes = 0;
     int error;
 
     if (!r->file) {
         return rc;
     }
-    format = r->file->format->name;
     error = r->reader ? convert(r) : 0;
     error = base_max(trace_file_close(r->file, &bytes), error);
     if (error) {
@@ -233,7 +231,7 @@ static int finish(const struct ctl *ctl, struct recording *r, int rc)
         return rc;
     }
     if (ctl->json) {
-        json_t *s = summary(r, format, bytes);
+        json_t *s = summary(r, bytes);
 
         ctl_print_json(s);
         json_decref(s);

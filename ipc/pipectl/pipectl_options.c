@@ -135,8 +135,7 @@ static const struct cli_option PROFILE[] = {
     {"ms", 'm', "N", "@none", "time for all benchmarks together; default 8000"}, {0}};
 static const struct cli_option TRACE[] = {
     {"seconds", 's', "S", "@none", "record for S seconds; default 10"},
-    {"output", 'o', "FILE", "@file", "the file; NAME.json is written in Chrome's format",
-     .letter = 'o'},
+    {"output", 'o', "FILE", "@file", "the file, as in slow.pftrace", .letter = 'o'},
     {"ring-kib", 'r', "N", "@none", "KiB of each team's ring, a power of two; default 256"},
     {0}};
 static const struct cli_option OPTIMISE[] = {

@@ -50,10 +50,7 @@ uint32_t trace_add_track(struct trace_file *f, const struct trace_track *is)
         return 0;
     }
     t = &f->tracks[f->track_count];
-    *t = (struct trace_known_track){.is = *is, .process = (uint32_t)f->track_count};
-    if (is->parent) {
-        t->process = f->tracks[is->parent].process;
-    }
+    *t = (struct trace_known_track){.is = *is};
     t->is.name = strdup(is->name);
     t->is.unit = strdup(is->unit ? is->unit : "");
     if (!t->is.name || !t->is.unit) {
@@ -62,7 +59,7 @@ uint32_t trace_add_track(struct trace_file *f, const struct trace_track *is)
         f->error = ENOMEM;
         return 0;
     }
-    f->format->track(f, (uint32_t)f->track_count);
+    trace_perfetto_track(f, (uint32_t)f->track_count);
     return (uint32_t)f->track_count++;
 }
 
@@ -81,7 +78,7 @@ void trace_put(struct trace_file *f, const struct trace_event *e)
             t->last_ns = now.at_ns;
         }
     }
-    f->format->event(f, &now);
+    trace_perfetto_event(f, &now);
     t->begun = true;
     t->last_ns = now.at_ns;
     f->events++;
@@ -107,7 +104,6 @@ struct trace_file *trace_file_open(const char *path, uint64_t began_ns, uint64_t
     if (!f) {
         return NULL;
     }
-    f->format = base_ends_with(path, ".json") ? &trace_chrome : &trace_perfetto;
     f->began_ns = began_ns;
     f->realtime_ns = realtime_ns;
     f->pid = pid;
@@ -123,7 +119,7 @@ struct trace_file *trace_file_open(const char *path, uint64_t began_ns, uint64_t
         return none(f, errno);
     }
     setvbuf(f->to, NULL, _IOFBF, BUFFER_BYTES);
-    f->format->begin(f);
+    trace_perfetto_begin(f);
     return f;
 }
 
@@ -132,7 +128,6 @@ int trace_file_close(struct trace_file *f, uint64_t *ret_bytes)
     int error;
     long at;
 
-    f->format->end(f);
     error = ferror(f->to) || fflush(f->to) != 0 ? (errno ? errno : EIO) : f->error;
     at = ftell(f->to);
     *ret_bytes = at > 0 ? (uint64_t)at : 0;

@@ -2,10 +2,9 @@
 /**
  * ipc/pipectl/trace_file.h - writes tracks and events to a file for ui.perfetto.dev
  *
- * Two formats (trace_perfetto.c, trace_chrome.c) behind one table of functions. Names are numbered
- * once (trace_name()), so that an event costs a few bytes. Slices of a track are begun and ended in
- * order of time; a slice that begins before another ends encloses it. Errors of writing are kept
- * until trace_file_close().
+ * trace_perfetto.c has the format. Names are numbered once (trace_name()), so that an event costs a
+ * few bytes. Slices of a track are begun and ended in order of time; a slice that begins before
+ * another ends encloses it. Errors of writing are kept until trace_file_close().
  */
 #pragma once
 
@@ -50,7 +49,6 @@ struct trace_event {
 /* A track and what the format knows of it. */
 struct trace_known_track {
     struct trace_track is;
-    uint32_t process; /* the outermost group */
     bool begun;
     uint64_t last_ns; /* no event of it may be earlier, if it has slices */
     uint8_t *names;   /* owned; a bit a name that its sequence knows */
@@ -59,7 +57,6 @@ struct trace_known_track {
 
 struct trace_file {
     FILE *to;
-    const struct trace_format *format;
     uint64_t began_ns, realtime_ns;
     int pid;
     uint64_t events;
@@ -70,17 +67,7 @@ struct trace_file {
     int error; /* errno; 0: none */
 };
 
-struct trace_format {
-    const char *name;
-    void (*begin)(struct trace_file *f);
-    void (*track)(struct trace_file *f, uint32_t id);
-    void (*event)(struct trace_file *f, const struct trace_event *e);
-    void (*end)(struct trace_file *f);
-};
-extern const struct trace_format trace_perfetto, trace_chrome;
-
-/** trace_file_open() - @path: ends in .json for Chrome's format, which other programs read too;
- * else Perfetto's. Return: NULL with errno set. */
+/** trace_file_open() - makes the file @path. Return: NULL with errno set. */
 struct trace_file *trace_file_open(const char *path, uint64_t began_ns, uint64_t realtime_ns,
                                    int pid);
 /** trace_file_close() - completes and frees it. @ret_bytes: of the file. Return: 0 or an errno. */
@@ -90,3 +77,13 @@ uint32_t trace_name(struct trace_file *f, const char *text);
 /** trace_add_track() - Return: its number; 0: out of memory, whose events are left out. */
 uint32_t trace_add_track(struct trace_file *f, const struct trace_track *is);
 void trace_put(struct trace_file *f, const struct trace_event *e);
+
+/* For trace_file.c: trace_perfetto.c. */
+
+/** trace_perfetto_begin() - writes the packets that a file begins with. */
+void trace_perfetto_begin(struct trace_file *f);
+/** trace_perfetto_track() - writes what f->tracks[@id] is. */
+void trace_perfetto_track(struct trace_file *f, uint32_t id);
+/** trace_perfetto_event() - writes the event. @e: at_ns is not before that of the one before it on
+ * a track of slices. */
+void trace_perfetto_event(struct trace_file *f, const struct trace_event *e);

@@ -169,7 +169,7 @@ static void put_process(struct trace_file *f)
     write_packet(f, &m);
 }
 
-static void begin(struct trace_file *f)
+void trace_perfetto_begin(struct trace_file *f)
 {
     struct message m = {.used = 0};
     size_t snapshot = begin_inner(&m, PACKET_CLOCK_SNAPSHOT);
@@ -183,7 +183,7 @@ static void begin(struct trace_file *f)
     put_process(f);
 }
 
-static void put_track(struct trace_file *f, uint32_t id)
+void trace_perfetto_track(struct trace_file *f, uint32_t id)
 {
     const struct trace_track *t = &f->tracks[id].is;
     struct message m = {.used = 0};
@@ -298,7 +298,7 @@ static void put_arg(struct message *m, const struct trace_arg *a)
     end_inner(m, inner);
 }
 
-static void put_event(struct trace_file *f, const struct trace_event *e)
+void trace_perfetto_event(struct trace_file *f, const struct trace_event *e)
 {
     static const uint8_t types[] = {
         [TRACE_BEGIN] = 1, [TRACE_END] = 2, [TRACE_INSTANT] = 3, [TRACE_VALUE] = 4};
@@ -331,10 +331,3 @@ static void put_event(struct trace_file *f, const struct trace_event *e)
     end_inner(&m, event);
     write_packet(f, &m);
 }
-
-static void end(struct trace_file *f)
-{
-    (void)f;
-}
-
-const struct trace_format trace_perfetto = {"perfetto", begin, put_track, put_event, end};

@@ -50,7 +50,7 @@ def pipectl_says_it():
             f.write(PICTURE)
         for command in (["infer", picture], ["bench", "--frames", "1"], ["bench", "--reconnect", "60", "--frames", "1"],
                         ["--timeout", "60", "infer", picture], ["status"], ["subscribe"], ["history"], ["health"],
-                        ["health", "--wait", "60"], ["retune"], ["trace", "-o", os.path.join(m.d.temp, "t.json")],
+                        ["health", "--wait", "60"], ["retune"], ["trace", "-o", os.path.join(m.d.temp, "t.pftrace")],
                         ["top", "--once"], ["doctor"], ["report", "-o", os.path.join(m.d.temp, "r.html")],
                         ["models", "load", "detector"], ["models"], ["units"], ["costs"], ["plan", "explain"],
                         ["plan", "front"], ["optimise"], ["quantize", "--calibrate", m.d.temp], ["quantize", "--off"],

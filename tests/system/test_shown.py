@@ -126,7 +126,7 @@ def names_of_files():
         check(re.search(r"^sidecar +/.*%s\?\.sidecar\.json$" % re.escape(SHOWN), text, re.M), text)
         run(PIPECTL, "models", "inspect", path, "--write-sidecar", expect=1, says=["is there; --force replaces it"])
         with Daemon(models={"digits": DIGITS}) as d:
-            trace = os.path.join(f.path, EVIL + ".json")
+            trace = os.path.join(f.path, EVIL + ".pftrace")
             run(PIPECTL, "--socket", d.control_path, "trace", "--seconds", "0.01", "--output", trace, expect=0)
 
 
@@ -141,7 +141,7 @@ def names_that_are_not_utf8():
         with Daemon(models={"m": path}) as d:
             equal([(m["name"], m["path"]) for m in d.pipectl("models")], [("m", shown)])
             equal([c["value"]["path"] for c in d.call("Config")["config"] if c["key"] == "models[0]"], [shown])
-            for ending, command in ((".json", ["trace", "--seconds", "0.01", "-o"]), (".pgm", ["infer", "--model", "m"]),
+            for ending, command in ((".pftrace", ["trace", "--seconds", "0.01", "-o"]), (".pgm", ["infer", "--model", "m"]),
                                     (".html", ["report", "--seconds", "0.1", "-o"])):
                 path = os.fsdecode(os.path.join(os.fsencode(f.path), b"x\xff")) + ending
                 f.write(path, b"P5\n16 16\n255\n" + bytes(256))

@@ -15,7 +15,7 @@ import time
 from daemon import DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, Daemon, VarlinkError, check, equal, main
 from searches import QUICK
 import tiny_onnx
-from trace_file import check_trace, read_chrome, read_perfetto, parts_of, units_of
+from trace_file import check_trace, read_perfetto, parts_of, units_of
 
 UNTIL_ENDED = "3600"  # seconds: until it is interrupted
 
@@ -44,7 +44,7 @@ class Recording:
         summary = self.end()
         equal(summary["not_understood"], 0)
         equal(os.path.getsize(self.path), summary["bytes"])
-        return (read_chrome if self.path.endswith(".json") else read_perfetto)(self.path), summary
+        return read_perfetto(self.path), summary
 
 
 def start_bench(d, *args):
@@ -198,16 +198,6 @@ def sums_agree_with_the_clocks():
                 check(abs(mean - units[unit]["time_ms"] * 1e6) <= max(0.02 * mean, 2), "unit", unit, mean, units[unit])
             waits += [s for s in team.slices if s.name == "waits for a frame"]
         check(waits, "no team waited")  # that of the slower stage need not
-
-
-def chrome_says_the_same():
-    with Daemon(models={"a": DIGITS}, config=two_eps(), env=HEARTBEAT) as d:
-        plan = d.call("GetPlan")["plan"]
-        r = Recording(d, "t.json")
-        d.pipectl("bench", "--frames", "300")
-        trace, summary = r.stop()
-        equal((summary["format"], summary["answers"], summary["lost"]["records"]), ("chrome", 300, 0))
-        check_answers(trace, "a", check_trace(trace, "a"), {"a": plans_of(trace, "a", plan)}, 300)
 
 
 def models_come_and_go():
@@ -390,7 +380,7 @@ def it_ends_by_itself():
         check(re.match(re.escape(r.path) + r": 0\.\d MB, 0 frames on \d teams", text) and "ui.perfetto.dev" in text, text)
 
 
-CASES = (everything_at_once, sums_agree_with_the_clocks, chrome_says_the_same, models_come_and_go, bad_calls_are_refused,
+CASES = (everything_at_once, sums_agree_with_the_clocks, models_come_and_go, bad_calls_are_refused,
          one_at_a_time, a_killed_client_ends_its_trace, a_client_that_does_not_read_is_left, a_closed_socket_ends_the_trace,
          lost_records_are_counted_and_shown,
          the_daemon_stops_in_the_middle, a_daemon_that_dies_leaves_a_file, it_ends_by_itself)

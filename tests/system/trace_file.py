@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what `pipectl trace` wrote, independently of its code: Perfetto's messages by their published field numbers, and
-Chrome's JSON. Both become a Trace; check_trace() holds for every trace."""
+"""Reads what `pipectl trace` wrote, independently of its code: Perfetto's messages by their published field numbers.
+check_trace() holds for every trace."""
 import collections
-import json
 import struct
 
 from cases import Failure, check
@@ -63,7 +62,7 @@ class Trace:
         return {t.name: t.values for t in self.tracks if t.group == group and t.values}
 
 
-# ---- Perfetto ----
+# ---- the file ----
 
 def varint(data, at):
     value = shift = 0
@@ -182,37 +181,6 @@ class PerfettoReader:
 def read_perfetto(path):
     with open(path, "rb") as f:
         return Trace(list(PerfettoReader(f.read()).tracks.values()))
-
-
-# ---- Chrome ----
-
-def read_chrome(path):
-    with open(path, encoding="utf-8") as f:
-        events = json.load(f, parse_float=lambda text: text)["traceEvents"]
-    groups = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
-    names = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
-    tracks = {}
-
-    def ns(e):
-        whole, part = str(e["ts"]).split(".")
-        return int(whole) * 1000 + int(part)
-
-    for e in events:
-        if e["ph"] == "M":
-            continue
-        track = tracks.setdefault(e["tid"], Track(names.get(e["tid"], e.get("name")), groups[e["pid"]]))
-        if e["ph"] == "B":
-            track.begin(e["name"], ns(e), e.get("args", {}), [])
-        elif e["ph"] == "E":
-            track.end(ns(e))
-        elif e["ph"] == "i":
-            track.instants.append(Instant(e["name"], ns(e), e.get("args", {})))
-        elif e["ph"] == "C":
-            track.values.append((ns(e), float(e["args"]["value"])))
-        else:
-            check(e["ph"] in "stf" and track.open and track.open[-1][1] == ns(e), "an arrow without a slice", e)
-            track.open[-1][3].append(e["id"])
-    return Trace(list(tracks.values()))
 
 
 # ---- what holds for every trace ----
