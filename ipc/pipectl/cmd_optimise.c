@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl optimise: chooses the primitives of a model again, or lists the choices. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "ipc/page/page.h"
 #include "ipc/pipectl/pipectl.h"
 #include "shown_print.h"
 
@@ -14,12 +16,12 @@ static const struct ctl_setting settings[] = {
     {"pareto", "pareto", CTL_FLAG, 0, 0},
 };
 
-#define OPTION_SVG 's'
+#define OPTION_PAGE 'p'
 #define OPTION_CALIBRATE 'c'
 
 struct args {
     json_t *parameters; /* owned */
-    const char *svg, *calibrate;
+    const char *page, *calibrate;
 };
 
 static int take_args(int argc, char **argv, struct args *ret)
@@ -28,8 +30,8 @@ static int take_args(int argc, char **argv, struct args *ret)
     int c, rc = CTL_DONE;
 
     while ((c = ctl_option(argc, argv, &rc, &row)) != -1) {
-        if (c == OPTION_SVG) {
-            ret->svg = optarg;
+        if (c == OPTION_PAGE) {
+            ret->page = optarg;
             json_object_set_new(ret->parameters, "pareto", json_true());
         } else if (c == OPTION_CALIBRATE) {
             ret->calibrate = optarg;
@@ -77,6 +79,32 @@ static void print_choice(const json_t *choice)
     }
 }
 
+/* Draws steps: a choice holds until the next smaller one. */
+static void write_page(FILE *to, const json_t *choice)
+{
+    static const char title[] = "Choices of primitives: time against memory";
+    json_t *chart =
+        page_new("choices", title, "lines", page_axis("ms a frame on one core", false, NAN, NAN),
+                 page_axis("MB of packed weights", false, NAN, NAN));
+    json_t *points = json_array(), *series = page_series("choices", points);
+    const json_t *entry;
+    char note[64];
+    size_t i;
+
+    json_array_foreach(json_object_get(choice, "front"), i, entry)
+    {
+        double ms = ctl_real(entry, "ms"), mb = ctl_real(entry, "packed_bytes") / 1e6;
+
+        snprintf(note, sizeof(note), "%.3f ms, %.2f MB", ms, mb);
+        page_point(points, ms, mb, note);
+    }
+    json_object_set_new(series, "steps", json_true());
+    page_add(chart, series);
+    page_begin(to, ctl_text(choice, "model"));
+    page_chart(to, chart);
+    page_end(to);
+}
+
 int ctl_optimise(const struct ctl *ctl, int argc, char **argv)
 {
     struct args args = {.parameters = json_object()};
@@ -97,8 +125,8 @@ int ctl_optimise(const struct ctl *ctl, int argc, char **argv)
     } else {
         print_choice(choice);
     }
-    if (args.svg) {
-        rc = ctl_front_svg(args.svg, json_object_get(choice, "front"));
+    if (args.page) {
+        rc = ctl_save_page(args.page, write_page, choice);
     }
     json_decref(reply);
     return rc;

@@ -138,7 +138,7 @@ static int gather(const struct ctl *ctl, const struct args *a, json_t **ret)
 }
 
 /* The file is opened once the page is complete. It may be a pipe, so it is written in place. */
-static int write_page(const char *path, const json_t *data)
+int ctl_save_page(const char *path, void (*write)(FILE *to, const json_t *data), const json_t *data)
 {
     base_autofree char *page = NULL;
     size_t bytes = 0;
@@ -146,7 +146,7 @@ static int write_page(const char *path, const json_t *data)
     bool well = to != NULL;
 
     if (to) {
-        report_write(to, data);
+        write(to, data);
         well = fclose(to) == 0;
     }
     to = well ? fopen(path, "we") : NULL;
@@ -157,6 +157,9 @@ static int write_page(const char *path, const json_t *data)
     if (!to || !well) {
         ctl_say("cannot write %s: %m", path);
         return CTL_FAILED;
+    }
+    if (!page_has_charts()) {
+        ctl_say("%s", PAGE_NO_CHARTS);
     }
     return CTL_DONE;
 }
@@ -170,7 +173,7 @@ int ctl_report(const struct ctl *ctl, int argc, char **argv)
 
     page.page = true;
     rc = rc ? rc : gather(&page, &a, &data);
-    rc = rc ? rc : write_page(a.file, data);
+    rc = rc ? rc : ctl_save_page(a.file, report_write, data);
     if (rc == CTL_DONE && ctl->json) {
         json_t *v =
             json_pack("{s:o, s:b, s:b, s:O}", "file", json_text_path(a.file), "charts",
@@ -181,9 +184,6 @@ int ctl_report(const struct ctl *ctl, int argc, char **argv)
         json_decref(v);
     } else if (rc == CTL_DONE) {
         shown_printf("wrote %s\n", a.file);
-    }
-    if (rc == CTL_DONE && !page_has_charts()) {
-        ctl_say("%s", PAGE_NO_CHARTS);
     }
     json_decref(data);
     return rc;

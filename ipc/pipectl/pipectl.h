@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base.h"
 #include "ipc/pipectl/command_line.h"
@@ -110,10 +111,12 @@ int ctl_set_bound(const char *command, json_t *parameters);
 void ctl_print_agreement(const json_t *verdict);
 void ctl_print_left_out(const json_t *verdict);
 
-/* front_svg.c */
+/* cmd_report.c */
 
-/** ctl_front_svg() - draws the "front" of an Optimise reply into a file. Return: an exit code. */
-int ctl_front_svg(const char *path, const json_t *front);
+/** ctl_save_page() - writes the page @path, which may be a pipe, once @write made all of it of
+ * @data, and says if it has no charts. Return: an exit code. */
+int ctl_save_page(const char *path, void (*write)(FILE *to, const json_t *data),
+                  const json_t *data);
 
 /* plan_explain.c, plan_boards.c: for plan */
 

@@ -151,7 +151,7 @@ static const struct cli_option OPTIMISE[] = {
     {"seed", CTL_SETTING, "N", "@none", "random seed of q-learning and rs"},
     {"ms", CTL_SETTING, "N", "@none", "time to measure each execution place"},
     {"pareto", CTL_SETTING, NULL, NULL, "change nothing; list the best choices"},
-    {"svg", 's', "FILE", "@file", "with a chart of them in FILE"},
+    {"page", 'p', "FILE", "@file", "with a chart of them in the page FILE.html"},
     {0}};
 static const struct cli_option QUANTIZE[] = {
     MODEL,

@@ -5,11 +5,11 @@ import glob
 import json
 import os
 import struct
-from xml.etree import ElementTree
 
 import kept_files
 import pyclient
 from daemon import Daemon, VarlinkError, check, equal, main
+from page_reader import Page
 
 EPS = {"kernels": {"measure_ms": 400}, "eps": [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "0"}]}
 
@@ -103,17 +103,14 @@ def searches_bounds_and_the_front():
 
 def the_front_is_drawn():
     with Daemon(config=EPS) as d:
-        path = os.path.join(d.temp, "front.svg")
-        front = d.pipectl("optimise", "--ms", "50", "--svg", path)["front"]
-        svg = ElementTree.parse(path).getroot()
-        points = svg.findall("{*}circle")
-        equal(len(points), len(front))
-        right = [float(p.get("cx")) for p in points]
-        down = [float(p.get("cy")) for p in points]
-        equal((right, down), (sorted(right), sorted(down)), "slower and smaller from one point to the next")
-        check(0 < right[0] and right[-1] < float(svg.get("width")) and down[-1] < float(svg.get("height")), (right, down))
-        texts = " ".join(t.text for t in svg.findall("{*}text"))
-        check("fastest: %.3g ms" % front[0]["ms"] in texts, texts)
+        path = os.path.join(d.temp, "front.html")
+        front = d.pipectl("optimise", "--ms", "50", "--page", path)["front"]
+        page = Page(path)
+        page.needs_nothing()
+        (series,) = page.charts["choices"]["series"]
+        check(series["steps"], series)
+        equal([p[:2] for p in series["points"]], [[e["ms"], e["packed_bytes"] / 1e6] for e in front])
+        equal(series["points"][0][2], "%.3f ms, %.2f MB" % (front[0]["ms"], front[0]["packed_bytes"] / 1e6))
 
 
 def a_calibration_set_bounds_the_rounding():
