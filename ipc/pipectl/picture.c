@@ -10,6 +10,7 @@
 
 #include "base.h"
 #include "ipc/pipectl/picture_rows.h"
+#include "pnm.h"
 
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
@@ -47,34 +48,6 @@ static int read_file(const char *path, uint8_t **ret_data, size_t *ret_bytes)
     return 0;
 }
 
-/* Reads the next number of a PNM header; skips blanks and # comments. */
-static bool pnm_number(const struct ctl_image *img, size_t *at, uint32_t *ret)
-{
-    uint32_t v = 0;
-    size_t digits = 0;
-
-    while (*at < img->data_bytes) {
-        uint8_t c = img->data[*at];
-
-        if (c == '#') {
-            while (*at < img->data_bytes && img->data[*at] != '\n') {
-                (*at)++;
-            }
-        } else if (c == ' ' || (c >= '\t' && c <= '\r')) {
-            (*at)++;
-        } else {
-            break;
-        }
-    }
-    while (*at < img->data_bytes && img->data[*at] >= '0' && img->data[*at] <= '9' && digits < 9) {
-        v = 10 * v + (img->data[*at] - '0');
-        (*at)++;
-        digits++;
-    }
-    *ret = v;
-    return digits > 0;
-}
-
 static size_t blanks(const struct ctl_image *img, size_t at)
 {
     size_t n = 0;
@@ -85,42 +58,35 @@ static size_t blanks(const struct ctl_image *img, size_t at)
     return n;
 }
 
-static bool pnm_begins(const struct ctl_image *img, size_t at)
-{
-    const uint8_t *d = img->data + at;
-
-    return img->data_bytes - at > 2 && d[0] == 'P' && (d[1] == '5' || d[1] == '6');
-}
-
 /* Reads the header of the picture that begins at @at. */
 static int pnm_size(struct ctl_image *img, size_t at, char *ret_error, size_t error_bytes)
 {
     size_t row_bytes;
-    uint32_t most;
+    struct pnm p;
 
-    img->channels = img->data[at + 1] == '6' ? 3 : 1;
-    at += 2;
-    if (!pnm_number(img, &at, &img->width) || !pnm_number(img, &at, &img->height) ||
-        !pnm_number(img, &at, &most) || at >= img->data_bytes) {
+    if (!pnm_read(img->data, img->data_bytes, at, &p)) {
         return fail(-EINVAL, ret_error, error_bytes, "broken PNM header");
     }
-    if (most != 255) {
+    if (p.most != 255) {
         snprintf(ret_error, error_bytes,
                  "a PNM file with a maxval of %u; only 255 is read: convert FILE -depth 8 FILE.png",
-                 most);
+                 p.most);
         return -EINVAL;
     }
-    if (!picture_size_fits(img->width, img->height, ret_error, error_bytes)) {
+    if (!picture_size_fits(p.width, p.height, ret_error, error_bytes)) {
         return -EINVAL;
     }
-    img->pixels_at = at + 1; /* exactly one blank */
-    row_bytes = (size_t)img->width * img->channels;
-    if (img->data_bytes - img->pixels_at < row_bytes * img->height) {
-        picture_cut_short((img->data_bytes - img->pixels_at) / row_bytes, img->height, ret_error,
+    row_bytes = (size_t)p.width * p.channels;
+    if (img->data_bytes - p.pixels_at < row_bytes * p.height) {
+        picture_cut_short((img->data_bytes - p.pixels_at) / row_bytes, p.height, ret_error,
                           error_bytes);
         return -EINVAL;
     }
-    img->bytes = (size_t)img->width * img->height * img->channels;
+    img->width = p.width;
+    img->height = p.height;
+    img->channels = p.channels;
+    img->pixels_at = p.pixels_at;
+    img->bytes = row_bytes * p.height;
     return 0;
 }
 
@@ -131,7 +97,7 @@ int ctl_image_next(struct ctl_image *img, char *ret_error, size_t error_bytes)
     if (img->kind != CTL_IMAGE_PNM || at + blanks(img, at) == img->data_bytes) {
         return 0;
     }
-    if (!pnm_begins(img, at)) {
+    if (!pnm_begins(img->data + at, img->data_bytes - at)) {
         return fail(-EINVAL, ret_error, error_bytes, "no PNM header follows the picture");
     }
     return pnm_size(img, at, ret_error, error_bytes) < 0 ? -EINVAL : 1;
@@ -198,7 +164,7 @@ static int recognise(const char *name, struct ctl_image *img, char *ret_error, s
         img->bytes = img->data_bytes;
         return 0;
     }
-    if (pnm_begins(img, 0)) {
+    if (pnm_begins(img->data, img->data_bytes)) {
         img->kind = CTL_IMAGE_PNM;
         return pnm_size(img, 0, ret_error, error_bytes);
     }

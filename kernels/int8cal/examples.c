@@ -7,6 +7,7 @@
 
 #include "base.h"
 #include "kernels/image/preprocess.h"
+#include "pnm.h"
 
 #define SIDE_MAX 16384u
 
@@ -54,56 +55,20 @@ void krn_examples_leave_out(struct krn_examples *e, const char *name, const char
     }
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), k = strlen(end);
-
-    return n > k && strcmp(s + n - k, end) == 0;
-}
-
-/* A number of a portable pixmap's header; comments run from # to the line's end. */
-static bool read_number(const uint8_t *data, size_t bytes, size_t *at, uint32_t *ret)
-{
-    uint32_t v = 0;
-    size_t first;
-
-    while (*at < bytes && (data[*at] == '#' || data[*at] == ' ' || data[*at] == '\t' ||
-                           data[*at] == '\r' || data[*at] == '\n')) {
-        if (data[*at] == '#') {
-            while (*at < bytes && data[*at] != '\n') {
-                ++*at;
-            }
-        } else {
-            ++*at;
-        }
-    }
-    first = *at;
-    while (*at < bytes && data[*at] >= '0' && data[*at] <= '9' && v <= SIDE_MAX) {
-        v = v * 10 + (uint32_t)(data[(*at)++] - '0');
-    }
-    *ret = v;
-    return *at > first && v > 0 && v <= SIDE_MAX;
-}
-
 static bool read_pixmap(const uint8_t *data, size_t bytes, struct krn_image *ret)
 {
-    uint32_t width, height, most;
-    size_t at = 2;
-    bool grey;
+    struct pnm p;
 
-    if (bytes < 2 || data[0] != 'P' || (data[1] != '5' && data[1] != '6') ||
-        !read_number(data, bytes, &at, &width) || !read_number(data, bytes, &at, &height) ||
-        !read_number(data, bytes, &at, &most) || most != 255 || at >= bytes) {
+    if (!pnm_read(data, bytes, 0, &p) || p.most != 255 || p.width > SIDE_MAX ||
+        p.height > SIDE_MAX) {
         return false;
     }
-    at++; /* one white space */
-    grey = data[1] == '5';
-    *ret = (struct krn_image){.format = grey ? KRN_PIX_GRAY8 : KRN_PIX_RGB24,
-                              .width = width,
-                              .height = height,
-                              .stride = grey ? width : width * 3,
-                              .data = data + at};
-    return krn_image_bytes(ret) && krn_image_bytes(ret) <= bytes - at;
+    *ret = (struct krn_image){.format = p.channels == 1 ? KRN_PIX_GRAY8 : KRN_PIX_RGB24,
+                              .width = p.width,
+                              .height = p.height,
+                              .stride = p.width * p.channels,
+                              .data = data + p.pixels_at};
+    return krn_image_bytes(ret) && krn_image_bytes(ret) <= bytes - p.pixels_at;
 }
 
 static int wrong(char *error, const char *why)
@@ -145,7 +110,7 @@ int krn_example_input(const struct krn_examples *e, size_t i, const struct mdl_m
     struct krn_exec exec = {.width = 1};
     struct krn_image img;
 
-    if (ends_with(e->items[i].name, ".f32")) {
+    if (base_ends_with(e->items[i].name, ".f32")) {
         return raw_input(&e->items[i], m, ret, ret_error);
     }
     if (!read_pixmap(e->items[i].data, e->items[i].bytes, &img)) {
