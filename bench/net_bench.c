@@ -221,7 +221,7 @@ static double run_frame(const struct options *o, struct bench *b, size_t frame)
     now = start;
     for (size_t i = 0; i < b->m->op_count; i++) {
         /* an image may be handed to the op behind the one that it takes the place of */
-        size_t last = krn_net_fused(b->net, i) || (b->mem.image && i == 0) ? i + 1 : i;
+        size_t last = krn_net_chosen_fused(b->net, 0, i) || (b->mem.image && i == 0) ? i + 1 : i;
         uint64_t before = now;
 
         krn_net_run_ops(b->net, i, last, &b->mem, &b->exec);
@@ -250,10 +250,11 @@ static void print_ops(const struct options *o, struct bench *b)
     printf(", \"ops\": [");
     for (size_t i = 0; i < b->m->op_count; i++) {
         const struct mdl_op *op = &b->m->ops[i];
-        const struct krn_primitive *fused = krn_net_fused(b->net, i);
-        const char *row = fused                               ? fused->name
-                          : i && krn_net_fused(b->net, i - 1) ? "with the op before"
-                                                              : krn_net_primitive(b->net, i)->name;
+        const struct krn_primitive *fused = krn_net_chosen_fused(b->net, 0, i);
+        const char *row = fused ? fused->name
+                          : i && krn_net_chosen_fused(b->net, 0, i - 1)
+                              ? "with the op before"
+                              : krn_net_primitive(b->net, i)->name;
         double ms = median(b->op_ms + i * o->frames, o->frames);
 
         printf(

@@ -161,14 +161,10 @@ size_t krn_net_kinds(const struct krn_net *net);
 /** krn_net_kind() - Return: the kind whose choice is called @name up to its first '.' (what follows
  * names a part of that kind's cores), or 0. */
 size_t krn_net_kind(const struct krn_net *net, const char *name);
-/** krn_net_nodes() - Return: the NUMA nodes, one bit each, that krn_net_place() set for the weights
- * of op @op (run unfused) on cores of @kind; 0: none. */
-uint64_t krn_net_nodes(const struct krn_net *net, size_t kind, size_t op);
 
 /** krn_net_chosen() - Return: the primitive that runs @op alone on cores of @kind.
  * krn_net_chosen_fused() - Return: the primitive that runs @op and @op + 1 in one, or NULL. */
 const struct krn_primitive *krn_net_chosen(const struct krn_net *net, size_t kind, size_t op);
 const struct krn_primitive *krn_net_chosen_fused(const struct krn_net *net, size_t kind, size_t op);
-/** krn_net_primitive(), krn_net_fused() - the same for kind 0. */
+/** krn_net_primitive() - the same as krn_net_chosen() for kind 0. */
 const struct krn_primitive *krn_net_primitive(const struct krn_net *net, size_t op);
-const struct krn_primitive *krn_net_fused(const struct krn_net *net, size_t op);

@@ -254,11 +254,6 @@ const struct krn_primitive *krn_net_primitive(const struct krn_net *net, size_t 
     return krn_net_chosen(net, 0, op);
 }
 
-const struct krn_primitive *krn_net_fused(const struct krn_net *net, size_t op)
-{
-    return krn_net_chosen_fused(net, 0, op);
-}
-
 size_t krn_net_packed_bytes(const struct krn_net *net)
 {
     size_t bytes = net->copied_bytes;

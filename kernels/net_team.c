@@ -181,8 +181,3 @@ void krn_net_place(const struct krn_net *net, size_t first, size_t last, const u
     }
     place_neighbours(net, &n);
 }
-
-uint64_t krn_net_nodes(const struct krn_net *net, size_t kind, size_t op)
-{
-    return krn_net_own(net, kind, op)->nodes;
-}

@@ -122,10 +122,9 @@ struct mdl_op {
     double macs;        /* multiply-accumulates of this op for one frame (0 for memory-bound ops) */
 };
 
-/* Names for messages, JSON and tables; "?" for values outside the enum. Any thread. */
-const char *mdl_op_kind_name(enum mdl_op_kind k); /* "conv", "gemm", ... */
-const char *mdl_act_name(enum mdl_act a);
-const char *mdl_binary_name(enum mdl_binary b);
+/** mdl_op_kind_name() - Return: its name for messages, JSON and tables: "conv", "gemm", ...; "?" for
+ * values outside the enum. Any thread. */
+const char *mdl_op_kind_name(enum mdl_op_kind k);
 
 /** mdl_op_is() - Return: whether the operator has that trait; false for kinds outside the table. */
 bool mdl_op_is(int kind, enum mdl_op_trait trait);

@@ -3,9 +3,6 @@
 #include "model/common/op_work.h"
 #include "model/model.h"
 
-/* Every table is indexed by its enum; an index past the end is a caller's bug and gives "?". */
-#define NAME_OF(table, i) ((size_t)(i) < base_array_count(table) ? (table)[i] : "?")
-
 static const char *const dtype_names[MDL_DTYPE_COUNT] = {
     [MDL_F32] = "f32", [MDL_I32] = "i32", [MDL_I64] = "i64",
     [MDL_U8] = "u8",   [MDL_I8] = "i8",   [MDL_BOOL] = "bool",
@@ -24,37 +21,9 @@ static const struct {
 #undef OPERATOR
 };
 
-static const char *const act_names[MDL_ACT_COUNT] = {
-#define ACT(ID, name) [MDL_ACT_##ID] = #name,
-    MDL_ACTS(ACT)
-#undef ACT
-};
-
-static const char *const binary_names[MDL_BIN_COUNT] = {
-    [MDL_BIN_ADD] = "add",
-    [MDL_BIN_SUB] = "sub",
-    [MDL_BIN_MUL] = "mul",
-    [MDL_BIN_DIV] = "div",
-    [MDL_BIN_MAX] = "max",
-    [MDL_BIN_MIN] = "min",
-    [MDL_BIN_POW] = "pow",
-    [MDL_BIN_EQUAL] = "equal",
-    [MDL_BIN_LESS] = "less",
-    [MDL_BIN_GREATER] = "greater",
-    [MDL_BIN_AND] = "and",
-    [MDL_BIN_OR] = "or",
-    [MDL_BIN_MOD] = "mod",
-    [MDL_BIN_FMOD] = "fmod",
-    [MDL_BIN_BIT_AND] = "bit_and",
-    [MDL_BIN_BIT_OR] = "bit_or",
-    [MDL_BIN_BIT_XOR] = "bit_xor",
-    [MDL_BIN_SHIFT_LEFT] = "shift_left",
-    [MDL_BIN_SHIFT_RIGHT] = "shift_right",
-};
-
 const char *mdl_dtype_name(enum mdl_dtype t)
 {
-    return NAME_OF(dtype_names, t);
+    return (size_t)t < MDL_DTYPE_COUNT ? dtype_names[t] : "?";
 }
 
 size_t mdl_dtype_bytes(enum mdl_dtype t)
@@ -84,16 +53,6 @@ double mdl_op_work(const struct mdl_op *op, double made, double read)
         each = (double)op->attr.lrn.size;
     }
     return made * each + read > op->macs ? made * each + read : op->macs;
-}
-
-const char *mdl_act_name(enum mdl_act a)
-{
-    return NAME_OF(act_names, a);
-}
-
-const char *mdl_binary_name(enum mdl_binary b)
-{
-    return NAME_OF(binary_names, b);
 }
 
 size_t mdl_elements(const struct mdl_tensor *t)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/segment/segment_name.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -46,22 +45,5 @@ bool mdl_segment_name_parse(const char *text, struct mdl_segment_name *ret)
     }
     memcpy(n.model, text, name);
     *ret = n;
-    return true;
-}
-
-bool mdl_segment_name_format(const struct mdl_segment_name *name, char ret[MDL_SEGMENT_NAME_MAX])
-{
-    char text[2 * MDL_SEGMENT_NAME_MAX];
-    struct mdl_segment_name again;
-
-    if (name->is_segment) {
-        snprintf(text, sizeof(text), "%s#%zu-%zu", name->model, name->first_unit, name->last_unit);
-    } else {
-        snprintf(text, sizeof(text), "%s", name->model);
-    }
-    if (!mdl_segment_name_parse(text, &again) || again.is_segment != name->is_segment) {
-        return false;
-    }
-    memcpy(ret, text, strlen(text) + 1);
     return true;
 }

@@ -28,5 +28,3 @@ struct mdl_segment_name {
 /** mdl_segment_name_parse() - reads a name. @text: untrusted. Return: true with @ret set; false: it
  * is not a name. */
 bool mdl_segment_name_parse(const char *text, struct mdl_segment_name *ret);
-/** mdl_segment_name_format() - writes it. Return: true; false: too long, or not a name. */
-bool mdl_segment_name_format(const struct mdl_segment_name *name, char ret[MDL_SEGMENT_NAME_MAX]);

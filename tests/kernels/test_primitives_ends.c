@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "tests/kernels/light_case.h"
+#include "tests/kernels/op_names.h"
 
 static const float ends[] = {
     -1e30f,      1e30f,         -1e28f,         1e28f,     -1e20f,     1e20f,
@@ -76,7 +77,7 @@ TEST(functions_of_one_element)
             o->op.out[0] = light_tensor(o, dim, p % 2, 0, 0);
             o->op.in[0] = light_tensor(o, dim, p % 2, 0, 0);
             fill_ends(o, o->op.in[0], 1, 0, NAN);
-            snprintf(o->name, sizeof(o->name), "%s(%g, %g) at the ends", mdl_act_name(o->op.act),
+            snprintf(o->name, sizeof(o->name), "%s(%g, %g) at the ends", act_name(o->op.act),
                      (double)o->op.act_a, (double)o->op.act_b);
             good &= light_finish(o, &k);
         }
@@ -105,7 +106,7 @@ TEST(functions_of_two_elements)
             fill_ends(o, o->op.in[0], 1, 0, act ? 1e15f : NAN);
             fill_ends(o, o->op.in[1], ENDS, 0, act ? 1e15f : NAN);
             snprintf(o->name, sizeof(o->name), "%s, then %s, at the ends",
-                     mdl_binary_name((enum mdl_binary)kind), mdl_act_name(o->op.act));
+                     binary_name((enum mdl_binary)kind), act_name(o->op.act));
             good &= light_finish(o, &k);
         }
     }

@@ -3,6 +3,7 @@
 #include "base.h"
 #include "kernels/choice.h"
 #include "kernels/kernels.h"
+#include "kernels/net_private.h"
 #include "tests/harness.h"
 #include "tests/unit/kernels/two_ops.h"
 
@@ -168,6 +169,12 @@ TEST(net_runs_each_kinds_primitives)
     krn_choice_deinit(&choices[1]);
 }
 
+/* The NUMA nodes, one bit each, of an operator's weights for cores of this kind. */
+static uint64_t nodes(const struct krn_net *net, size_t kind, size_t op)
+{
+    return krn_net_own(net, kind, op)->nodes;
+}
+
 /* Op 0 has a primitive for each kind, op 1 one for both: what teams of both read is on both
  * nodes. */
 TEST(net_places_rows_where_they_are_read)
@@ -181,17 +188,17 @@ TEST(net_places_rows_where_they_are_read)
     tiny_init(&o, w, c);
     choose_two(&o, choices);
     T_EQ(krn_net_new_chosen(&o.m, choices, 2, KRN_PACK_ONE_STAGE, error, &net), 0);
-    T_EQ(krn_net_nodes(net, 0, 0), 0);
+    T_EQ(nodes(net, 0, 0), 0);
     krn_net_place(net, 0, 1, (uint64_t[]){1, 2});
-    T_EQ(krn_net_nodes(net, 0, 0), 1);
-    T_EQ(krn_net_nodes(net, 1, 0), 2);
-    T_EQ(krn_net_nodes(net, 0, 1), 3);
-    T_EQ(krn_net_nodes(net, 1, 1), 3);
+    T_EQ(nodes(net, 0, 0), 1);
+    T_EQ(nodes(net, 1, 0), 2);
+    T_EQ(nodes(net, 0, 1), 3);
+    T_EQ(nodes(net, 1, 1), 3);
     krn_net_place(net, 1, 9, (uint64_t[]){0, 8}); /* only kind 1 runs op 1 now */
-    T_EQ(krn_net_nodes(net, 1, 1), 8);
-    T_EQ(krn_net_nodes(net, 0, 0), 1);
+    T_EQ(nodes(net, 1, 1), 8);
+    T_EQ(nodes(net, 0, 0), 1);
     krn_net_place(net, 0, 1, (uint64_t[]){0, 0}); /* nothing is known */
-    T_EQ(krn_net_nodes(net, 1, 1), 8);
+    T_EQ(nodes(net, 1, 1), 8);
     krn_net_free(net);
     krn_choice_deinit(&choices[0]);
     krn_choice_deinit(&choices[1]);
@@ -226,13 +233,13 @@ TEST(net_packs_what_a_plan_runs)
     T_TRUE(m != NULL);
     T_EQ(krn_net_new_preferred(m, NULL, KRN_PACK_ONE_STAGE, error, &net), 0);
     T_EQ(krn_net_new(m, NULL, error, &all), 0);
-    while (pair < m->op_count && !krn_net_fused(net, pair)) {
+    while (pair < m->op_count && !krn_net_chosen_fused(net, 0, pair)) {
         pair++;
     }
     T_LT(pair, m->op_count);
     packed = krn_net_packed_bytes(net);
     T_LT(packed, krn_net_packed_bytes(all));
-    T_TRUE(krn_net_fused(all, pair) == krn_net_fused(net, pair));
+    T_TRUE(krn_net_chosen_fused(all, 0, pair) == krn_net_chosen_fused(net, 0, pair));
     T_EQ(krn_net_join(net, 0, 0, m->op_count - 1, 1, &scratch), 0);
     T_EQ(krn_net_packed_bytes(net), packed);
     T_EQ(krn_net_join(net, 0, 0, pair, 1, &scratch), 0); /* a plan that cuts between the two */
@@ -275,7 +282,7 @@ TEST(net_that_packs_nothing)
     T_EQ(need_by_units(net, m), krn_net_need_bytes(net));
     for (size_t i = 0; i < m->op_count; i++) {
         T_TRUE(krn_net_primitive(none, i) == krn_net_primitive(net, i));
-        T_TRUE(krn_net_fused(none, i) == krn_net_fused(net, i));
+        T_TRUE(krn_net_chosen_fused(none, 0, i) == krn_net_chosen_fused(net, 0, i));
     }
     T_EQ(krn_net_join(none, 0, 0, m->op_count - 1, 1, &scratch), 0);
     T_EQ(krn_net_packed_bytes(none), krn_net_packed_bytes(net));

@@ -6,6 +6,7 @@
 #include "base.h"
 #include "kernels/kernels.h"
 #include "model/model.h"
+#include "tests/kernels/op_names.h"
 
 static const char *const homes[] = {"arena", "input", "output", "const"};
 
@@ -43,10 +44,10 @@ static void print_op(const struct mdl_model *m, size_t k)
 
     printf("  %3zu %s \"%s\"", k, mdl_op_kind_name(op->kind), op->name);
     if (op->kind == MDL_OP_BINARY) {
-        printf(" %s", mdl_binary_name(op->attr.binary));
+        printf(" %s", binary_name(op->attr.binary));
     }
     if (op->act != MDL_ACT_NONE) {
-        printf(" act %s(%g, %g)", mdl_act_name(op->act), (double)op->act_a, (double)op->act_b);
+        printf(" act %s(%g, %g)", act_name(op->act), (double)op->act_a, (double)op->act_b);
     }
     printf("%s%s\n", op->scale ? " scale" : "", op->shift ? " shift" : "");
     for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
