@@ -50,6 +50,9 @@
         base_v_;                                                                                   \
     })
 
+/** base_plural() - what ends the noun behind a count, as in "%zu frame%s". */
+#define base_plural(n) ((n) == 1 ? "" : "s")
+
 /* Compiles one function with these optimisation options; clang has no such attribute. */
 #ifdef __clang__
 #define base_optimize(...)

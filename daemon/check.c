@@ -32,7 +32,7 @@ static bool check_model(struct dmn_daemon *d, const struct dmn_config_model *m)
     }
     if (started) {
         shown_printf("model %s: %zu unit%s, %.1f MB of weights, %.1f MB per frame\n", m->name,
-                     started->model->unit_count, started->model->unit_count == 1 ? "" : "s",
+                     started->model->unit_count, base_plural(started->model->unit_count),
                      (double)started->model->weight_bytes / 1e6,
                      (double)started->model->arena_bytes / 1e6);
         dmn_model_destroy(started);

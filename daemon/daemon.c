@@ -338,7 +338,7 @@ void dmn_daemon_run(struct dmn_daemon *d)
     d->ready = true;
     dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_STARTED},
                  "piped %s serves %zu model%s in %s on cores %s (OpenBLAS %s)", PIPED_VERSION,
-                 dmn_model_count(&d->models), dmn_model_count(&d->models) == 1 ? "" : "s",
+                 dmn_model_count(&d->models), base_plural(dmn_model_count(&d->models)),
                  d->runtime_dir ? d->runtime_dir : "inherited sockets", cpus, d->host.blas.core);
     dmn_notify(&d->notify, "READY=1");
     dmn_daemon_status(d);

@@ -102,7 +102,7 @@ static void print_costs(const struct mdl_inspection *in)
     shown_printf(
         "%-12s%.1f million multiply-adds, %.1f MB of weights, %.1f MB of memory, %zu unit%s%s%s\n",
         "a frame", m->macs / 1e6, (double)m->weight_bytes / 1e6, (double)m->arena_bytes / 1e6,
-        m->unit_count, m->unit_count == 1 ? "" : "s", in->example ? ", with " : "",
+        m->unit_count, base_plural(m->unit_count), in->example ? ", with " : "",
         in->example ? in->example : "");
     shown_printf("%-12s", "integers");
     if (integers) {

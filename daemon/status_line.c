@@ -39,7 +39,7 @@ void dmn_daemon_status(struct dmn_daemon *d)
     for (const struct dmn_model *m = d->models.models; m && used < sizeof(text); m = m->next) {
         used += (size_t)snprintf(text + used, sizeof(text) - used, " %s %zu stage%s %.1f fps;",
                                  m->name, pl_current_plan(m->pipe)->stage_count,
-                                 pl_current_plan(m->pipe)->stage_count == 1 ? "" : "s",
+                                 base_plural(pl_current_plan(m->pipe)->stage_count),
                                  dmn_model_fps(m, base_now_ns()));
     }
     if (strcmp(text, d->status_text) != 0) {

@@ -150,12 +150,12 @@ static int check_costs(const struct tun_problem *p, char *ret_error)
                 }
                 if (cell->source == TUN_UNKNOWN) {
                     snprintf(ret_error, TUN_ERROR_MAX,
-                             "unit %zu has no cost on %zu core%s of EP %s", u, w, w > 1 ? "s" : "",
+                             "unit %zu has no cost on %zu core%s of EP %s", u, w, base_plural(w),
                              p->eps[k].name);
                 } else {
                     snprintf(ret_error, TUN_ERROR_MAX,
                              "unit %zu on %zu core%s of EP %s: a cost must be above 0 ns, not %g",
-                             u, w, w > 1 ? "s" : "", p->eps[k].name, cell->ns);
+                             u, w, base_plural(w), p->eps[k].name, cell->ns);
                 }
                 return -EINVAL;
             }

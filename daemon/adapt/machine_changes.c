@@ -136,7 +136,7 @@ static void remember(struct dmn_adapt_model *a, const struct seen *seen, uint64_
     to = &a->seen[a->seen_count++];
     *to = (struct dmn_adapt_seen){.cause = seen->cause, .at_ns = now_ns};
     gov_cpulist_format(seen->cpus, seen->cpu_count, cpus, sizeof(cpus));
-    snprintf(to->text, sizeof(to->text), "core%s %s: %s%s", seen->cpu_count == 1 ? "" : "s", cpus,
+    snprintf(to->text, sizeof(to->text), "core%s %s: %s%s", base_plural(seen->cpu_count), cpus,
              seen->what, seen->differ ? ", and others" : "");
 }
 

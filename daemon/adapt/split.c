@@ -97,7 +97,7 @@ static void name_cores(const struct tun_slow_core *cores, size_t count, char *re
         cpus[i] = cores[i].cpu;
     }
     gov_cpulist_format(cpus, count, list, sizeof(list));
-    snprintf(ret, bytes, "core%s %s", count == 1 ? "" : "s", list);
+    snprintf(ret, bytes, "core%s %s", base_plural(count), list);
 }
 
 static void join(struct dmn_adapt *adapt, const char *why, bool must)

@@ -41,7 +41,7 @@ static void with_turns(const struct dmn_turns_result *r, char *detail, size_t by
     }
     used += (size_t)snprintf(detail + used, bytes - used,
                              "; in %zu turn%s each it served %.2f times as many frames", t->pairs,
-                             t->pairs == 1 ? "" : "s", t->ratio);
+                             base_plural(t->pairs), t->ratio);
     if (isfinite(t->high) && used < bytes) {
         used += (size_t)snprintf(detail + used, bytes - used, " (%.2f to %.2f)", t->low, t->high);
     }

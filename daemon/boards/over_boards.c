@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base.h"
 #include "daemon/boards/away.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/boards/border_kept.h"
@@ -93,8 +94,7 @@ void dmn_boards_report(struct dmn_boards *b, struct brd_link_report_all *r)
     }
     if (!b->report) {
         dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_BOARD},
-                     "piped-link reports %zu board%s", r->board_count,
-                     r->board_count == 1 ? "" : "s");
+                     "piped-link reports %zu board%s", r->board_count, base_plural(r->board_count));
     }
     see(b, r, base_now_ns());
     report(b, r);

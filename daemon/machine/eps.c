@@ -113,7 +113,7 @@ static int check_present(const struct dmn_config *config, const char *sysfs_root
         snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
                  "%.400s:%zu: eps[%zu].cpus: \"%.100s\": this machine has no core%s %s; it has %s",
                  config->files[config->eps_origin], config->eps_line, i, config->eps[i].cpus,
-                 count == 1 ? "" : "s", missing_text, all_text);
+                 base_plural(count), missing_text, all_text);
         return -EINVAL;
     }
     return 0;

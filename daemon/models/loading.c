@@ -29,7 +29,7 @@ static int check_pad(const struct mdl_model *m, char ret_error[MDL_ERROR_MAX])
     snprintf(ret_error, MDL_ERROR_MAX,
              "key 'pad': it lists %zu values, and input %.200s has %zu channel%s; give one value, "
              "or one per channel",
-             given, m->inputs[0].name, channels, channels == 1 ? "" : "s");
+             given, m->inputs[0].name, channels, base_plural(channels));
     return -EBADMSG;
 }
 

@@ -281,7 +281,7 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
         snprintf(outdated, sizeof(outdated), ", its primitives chosen for %s", l->choose.outdated);
     }
     snprintf(detail, sizeof(detail), "%zu unit%s, loaded in %.0f ms%s%s%s%s", m->model->unit_count,
-             m->model->unit_count == 1 ? "" : "s", (double)m->load_took_ns / 1e6,
+             base_plural(m->model->unit_count), (double)m->load_took_ns / 1e6,
              l->asleep ? ", too large to run on this board alone" : "",
              l->choose.chosen && l->choose.measured ? ", its primitives measured" : "", outdated,
              integers);

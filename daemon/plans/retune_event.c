@@ -148,10 +148,9 @@ static double predicted_gain(struct dmn_model *m, const struct pl_plan *after)
 
 static void detail_text(const struct dmn_retune *r, char *ret, size_t bytes)
 {
-    int used =
-        snprintf(ret, bytes, "%s%s%s for %s: %zu trial%s", r->happened, r->happened[0] ? "; " : "",
-                 r->q.algorithm->name, dmn_objective_name(r->q.goal.objective), r->trials,
-                 r->trials == 1 ? "" : "s");
+    int used = snprintf(ret, bytes, "%s%s%s for %s: %zu trial%s", r->happened,
+                        r->happened[0] ? "; " : "", r->q.algorithm->name,
+                        dmn_objective_name(r->q.goal.objective), r->trials, base_plural(r->trials));
 
     if (r->shape_trials && used > 0 && (size_t)used < bytes) {
         used += snprintf(ret + used, bytes - (size_t)used, " after %zu of team shapes",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base.h"
 #include "ipc/http/web_tensors.h"
 #include "ipc/pipectl/picture.h"
 #include "tensor_name.h"
@@ -372,7 +373,7 @@ bool web_call_fill(const struct web_call *c, const struct piped_stream_info *inf
     }
     if (c->input_count != info->input_count) {
         web_fail(r, 400, "the model has %u input%s, the request %zu", info->input_count,
-                 info->input_count == 1 ? "" : "s", c->input_count);
+                 base_plural(info->input_count), c->input_count);
         return false;
     }
     return true;

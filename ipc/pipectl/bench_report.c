@@ -67,8 +67,9 @@ static void print_json(const struct bench *b, double fps, double seconds, double
 
 static void print_text(const struct bench *b, double fps, double seconds, double cpu_s)
 {
-    shown_printf("%.1f frames/s in %.2f s, %u client%s, up to %zu frames in flight\n", fps, seconds,
-                 b->o.clients, b->o.clients == 1 ? "" : "s", b->most_under_way);
+    shown_printf("%.1f frames/s in %.2f s, %u client%s, up to %zu frame%s in flight\n", fps,
+                 seconds, b->o.clients, base_plural(b->o.clients), b->most_under_way,
+                 base_plural(b->most_under_way));
     printf("latency ms: p50 %.3f, p95 %.3f, p99 %.3f, max %.3f\n", percentile(b, 0.5),
            percentile(b, 0.95), percentile(b, 0.99), percentile(b, 1));
     printf("sent %llu, answered %llu, lost %llu, reordered %llu, duplicated %llu",
@@ -89,9 +90,9 @@ static void print_text(const struct bench *b, double fps, double seconds, double
         }
     }
     if (b->reconnects) {
-        printf("reconnected %llu times, resent %llu frames, longest pause %.0f ms\n",
-               (unsigned long long)b->reconnects, (unsigned long long)b->resent,
-               (double)b->pause_ns / 1e6);
+        printf("reconnected %llu time%s, resent %llu frame%s, longest pause %.0f ms\n",
+               (unsigned long long)b->reconnects, base_plural(b->reconnects),
+               (unsigned long long)b->resent, base_plural(b->resent), (double)b->pause_ns / 1e6);
     }
     if (b->o.autodice) {
         bench_autodice_print(b);

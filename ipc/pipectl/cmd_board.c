@@ -122,7 +122,7 @@ static void say_why_away(const struct brd_report *report, size_t count)
     if (!report && count > 0) {
         printf("\npiped-link does not run here\n");
     } else if (report && up < count && report->refused > 0) {
-        printf("\n%llu connections were refused: here or there, a key on the list is not the other "
+        printf("\nconnections refused: %llu; here or there, a key on the list is not the other "
                "board's\n",
                (unsigned long long)report->refused);
     }

@@ -50,7 +50,8 @@ static void print(const char *model, const json_t *v)
 {
     shown_printf("%s: borders between boards go as %s, %.1f s\n", model, ctl_text(v, "serves"),
                  ctl_real(v, "took_ms") / 1e3);
-    shown_printf("  %s on %.0f examples: ", ctl_text(v, "encoding"), ctl_real(v, "judged"));
+    shown_printf("  %s on %.0f example%s: ", ctl_text(v, "encoding"), ctl_real(v, "judged"),
+                 base_plural(ctl_real(v, "judged")));
     ctl_print_agreement(v);
     ctl_print_left_out(v);
     if (ctl_text(v, "note")[0]) {

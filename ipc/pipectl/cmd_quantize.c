@@ -89,8 +89,10 @@ static void print_examples(const json_t *q)
     bool held_out = json_is_true(json_object_get(q, "held_out"));
 
     if (held_out) {
-        shown_printf("  calibrated on %.0f examples (%s), judged on %.0f others\n",
-                     ctl_real(q, "calibrated"), ctl_text(q, "method"), ctl_real(q, "judged"));
+        shown_printf("  calibrated on %.0f example%s (%s), judged on %.0f other%s\n",
+                     ctl_real(q, "calibrated"), base_plural(ctl_real(q, "calibrated")),
+                     ctl_text(q, "method"), ctl_real(q, "judged"),
+                     base_plural(ctl_real(q, "judged")));
     } else {
         shown_printf("  calibrated and judged on the same example (%s): give more than one\n",
                      ctl_text(q, "method"));

@@ -190,24 +190,27 @@ static void print_summary(const struct recording *r, uint64_t bytes)
 {
     const struct trace_counts *n = trace_reader_counts(r->reader);
 
-    shown_printf(
-        "%s: %.1f MB, %llu frames on %llu teams, %llu answers on %llu streams, %llu events\n",
-        r->args->output, (double)bytes / 1e6, (unsigned long long)n->frames,
-        (unsigned long long)n->teams, (unsigned long long)n->answers,
-        (unsigned long long)n->streams, (unsigned long long)n->instants);
+    shown_printf("%s: %.1f MB, %llu frame%s on %llu team%s, %llu answer%s on %llu stream%s, "
+                 "%llu event%s\n",
+                 r->args->output, (double)bytes / 1e6, (unsigned long long)n->frames,
+                 base_plural(n->frames), (unsigned long long)n->teams, base_plural(n->teams),
+                 (unsigned long long)n->answers, base_plural(n->answers),
+                 (unsigned long long)n->streams, base_plural(n->streams),
+                 (unsigned long long)n->instants, base_plural(n->instants));
     if (lost(r, "records") + lost(r, "events") > 0) {
-        printf("%llu records and %llu events found no room and are missing; --ring-kib makes the "
+        printf("%llu record%s and %llu event%s found no room and are missing; --ring-kib makes the "
                "rings larger\n",
-               (unsigned long long)lost(r, "records"), (unsigned long long)lost(r, "events"));
+               (unsigned long long)lost(r, "records"), base_plural(lost(r, "records")),
+               (unsigned long long)lost(r, "events"), base_plural(lost(r, "events")));
     }
     if (lost(r, "teams") > 0) {
-        printf("%llu teams were not traced: all rings together have 64 MiB; a smaller --ring-kib "
+        printf("not traced: %llu team%s; all rings together have 64 MiB; a smaller --ring-kib "
                "leaves room for more\n",
-               (unsigned long long)lost(r, "teams"));
+               (unsigned long long)lost(r, "teams"), base_plural(lost(r, "teams")));
     }
     if (n->bad > 0) {
-        printf("%llu records make no sense to this pipectl; is it older than the daemon?\n",
-               (unsigned long long)n->bad);
+        printf("this pipectl cannot read %llu record%s; is it older than the daemon?\n",
+               (unsigned long long)n->bad, base_plural(n->bad));
     }
     puts("open it at https://ui.perfetto.dev, which keeps it on your computer");
 }

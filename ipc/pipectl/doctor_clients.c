@@ -73,10 +73,10 @@ static void waits(struct doctor *d, const json_t *client, const json_t *s)
                     "in piped_open() gives as many as the plan needs; pipectl bench has "
                     "--in-flight.",
                     "Client \"%s\" (pid %.0f) has one frame in flight and waits for its answer for "
-                    "%.0f %% of the time; the plan has %.0f teams, and the busiest stage is busy "
+                    "%.0f %% of the time; the plan has %.0f team%s, and the busiest stage is busy "
                     "for only %.0f %%.",
                     ctl_text(client, "client"), doctor_number(client, "pid"), 100 * some,
-                    doctor_teams(m), 100 * busiest.busy);
+                    doctor_teams(m), base_plural(doctor_teams(m)), 100 * busiest.busy);
     } else if (full >= WAITS && credits < needed) {
         doctor_find(
             d, ctl_text(m, "name"), 1 - busiest.busy,
@@ -271,9 +271,9 @@ static void how_often(const struct doctor *d, const struct refusals *r, char *re
 
     if (r->count > 0 && r->all > r->count) {
         snprintf(ret, bytes, "%.0f %s%s refused in %.1f s, %.0f in all", r->count, what,
-                 r->count == 1 ? "" : "s", d->seconds, r->all);
+                 base_plural(r->count), d->seconds, r->all);
     } else {
-        snprintf(ret, bytes, "%.0f %s%s refused", r->all, what, r->all == 1 ? "" : "s");
+        snprintf(ret, bytes, "%.0f %s%s refused", r->all, what, base_plural(r->all));
     }
 }
 

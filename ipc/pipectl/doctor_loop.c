@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base.h"
 #include "ipc/pipectl/doctor_facts.h"
 #include "ipc/pipectl/output.h"
 
@@ -77,8 +78,8 @@ void doctor_loop_user(struct doctor *d)
                     "larger messages, and ask the control socket less often; limits.user_weights "
                     "gives a user more of the loop.",
                     "User %.0f keeps the daemon's loop at work for %.0f %% of the time, and was "
-                    "made to rest %.0f times in %.1f s so that others come first. Its clients: "
+                    "made to rest %.0f time%s in %.1f s so that others come first. Its clients: "
                     "%s.",
-                    uid, 100 * share, put_off, d->seconds, clients);
+                    uid, 100 * share, put_off, base_plural(put_off), d->seconds, clients);
     }
 }

@@ -226,7 +226,7 @@ void doctor_heavy_units(struct doctor *d)
                  name);
         doctor_find(d, name, doctor_winnable(h.all * INT8_SAVES * busiest.runs, busiest.busy),
                     advice, "Unit%s %s take%s %.0f %% of a frame, %.2f of %.2f ms, in f32.",
-                    h.count == 1 ? "" : "s", list, h.count == 1 ? "s" : "", 100 * h.all, h.sum_ms,
+                    base_plural(h.count), list, h.count == 1 ? "s" : "", 100 * h.all, h.sum_ms,
                     h.frame_ms);
     }
 }

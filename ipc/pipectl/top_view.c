@@ -190,7 +190,7 @@ static void put_more(struct top_screen *s, size_t row, size_t rows, const char *
     s->column = 0;
     top_put_field(s, TOP_FAINT, "", s->columns, false);
     s->column = 0;
-    top_put(s, TOP_FAINT, "  %zu more row%s%s", rows, rows == 1 ? "" : "s", how);
+    top_put(s, TOP_FAINT, "  %zu more row%s%s", rows, base_plural(rows), how);
 }
 
 /* Draws all sections below each other on @body. Return: its rows. */

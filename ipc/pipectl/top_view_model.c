@@ -98,7 +98,7 @@ void top_draw_model(const struct top_view *v, struct top_screen *s, const json_t
 
     top_put(s, TOP_BOLD, "%s", ctl_text(model, "name"));
     top_put(s, TOP_PLAIN, "  %.0f unit%s by ", ctl_real(model, "units"),
-            ctl_real(model, "units") == 1 ? "" : "s");
+            base_plural(ctl_real(model, "units")));
     top_put(s, TOP_BOLD, "%s", ctl_text(model, "plan"));
     top_put(s, TOP_PLAIN, " (%s, epoch %.0f)%s", ctl_text(model, "algorithm"),
             ctl_real(model, "epoch"),

@@ -291,7 +291,7 @@ def a_wrong_key_is_told():
         if good:
             until(serving, "the route")
         else:
-            until(lambda: "connections were refused" in S.hub.pipectl("board", "list", user=MEMBER), "word of the key")
+            until(lambda: "connections refused: " in S.hub.pipectl("board", "list", user=MEMBER), "word of the key")
             check("b2" in S.hub.model()["route"]["why"], S.hub.model()["route"])
 
 

@@ -116,7 +116,8 @@ static void print(const struct replayed *r)
             json_is_true(json_object_get(v, "same")) ? "same" : "DIFFERS");
     }
     psim_print_rows(rows, "lllrrll");
-    printf("\n%zu decisions, %zu differ\n", r->count, r->differ);
+    printf("\n%zu decision%s, %zu differ%s\n", r->count, base_plural(r->count), r->differ,
+           r->differ == 1 ? "s" : "");
 }
 
 static int replay_file(const char *path, bool json)
