@@ -9,7 +9,6 @@
 
 #define DIGITS 10u /* cores that a key can name */
 #define KEY_MAX 96u
-#define NONE UINT16_MAX
 
 /* ---- writing ---- */
 
@@ -89,7 +88,7 @@ static bool cores_ok(struct tun_reader *r, const char *key, const struct tun_dev
     return true;
 }
 
-/* Return: the device of a key; NONE: there is none, and the reason was noted. */
+/* Return: the device of a key; TUN_UNMAPPED: there is none, and the reason was noted. */
 static uint16_t read_key(struct tun_reader *r, const char *key, const struct tun_device *devices,
                          size_t count)
 {
@@ -103,50 +102,17 @@ static uint16_t read_key(struct tun_reader *r, const char *key, const struct tun
             continue;
         }
         if (strncmp(resource, "cpu", 3) == 0 || strncmp(resource, "arm", 3) == 0) {
-            return cores_ok(r, where, &devices[i], resource + 3) ? (uint16_t)i : NONE;
+            return cores_ok(r, where, &devices[i], resource + 3) ? (uint16_t)i : TUN_UNMAPPED;
         }
         tun_wrong(r, where, "piped computes on cores alone; name them, as in %s_cpu01",
                   devices[i].name);
-        return NONE;
+        return TUN_UNMAPPED;
     }
     tun_wrong(r, where,
               "no board is called \"%.*s\"; pipectl board list names them, and this one "
               "is \"%s\"",
               (int)base_min(length, (size_t)32), key, devices[0].name);
-    return NONE;
-}
-
-static void read_layers(struct tun_reader *r, const char *key, const json_t *layers,
-                        uint16_t device, tun_unit_names names, size_t unit_count, uint16_t *ret)
-{
-    const json_t *layer;
-    char where[64];
-    size_t i;
-
-    snprintf(where, sizeof(where), "%.60s", key);
-    if (!json_is_array(layers)) {
-        tun_wrong(r, where, "is not a list of layers");
-        return;
-    }
-    json_array_foreach(layers, i, layer)
-    {
-        const char *name = json_string_value(layer);
-
-        if (!name) {
-            tun_wrong(r, where, "entry %zu is not a string", i);
-            return;
-        }
-        for (size_t u = 0; u < unit_count; u++) {
-            if (strcmp(names[u], name) != 0) {
-                continue;
-            }
-            if (ret[u] != NONE) {
-                tun_wrong(r, where, "layer \"%.60s\" is mapped twice", name);
-                return;
-            }
-            ret[u] = device;
-        }
-    }
+    return TUN_UNMAPPED;
 }
 
 void tun_devices_read(struct tun_reader *r, const json_t *root, const struct tun_device *devices,
@@ -155,24 +121,18 @@ void tun_devices_read(struct tun_reader *r, const json_t *root, const struct tun
     const char *key;
     json_t *value;
 
-    for (size_t u = 0; u < unit_count; u++) {
-        ret[u] = NONE;
-    }
+    memset(ret, 0xff, unit_count * sizeof(*ret));
     if (!json_is_object(root)) {
         tun_wrong(r, "", "is not an object");
         return;
     }
     json_object_foreach((json_t *)(uintptr_t)root, key, value)
     {
-        uint16_t device = r->error[0] ? NONE : read_key(r, key, devices, count);
+        uint16_t device = r->error[0] ? TUN_UNMAPPED : read_key(r, key, devices, count);
 
-        if (device != NONE) {
-            read_layers(r, key, value, device, names, unit_count, ret);
+        if (device != TUN_UNMAPPED) {
+            tun_mapping_layers(r, key, value, device, names, unit_count, ret);
         }
     }
-    for (size_t u = 0; u < unit_count; u++) {
-        if (ret[u] == NONE) {
-            tun_wrong(r, "", "layer \"%.60s\" is not mapped", names[u]);
-        }
-    }
+    tun_mapping_whole(r, names, unit_count, ret);
 }

@@ -226,12 +226,11 @@ struct mapping {
     tun_unit_names names;
     struct place places[PL_EP_MAX * DIGITS];
     size_t place_count;
-    uint16_t *place_of; /* [unit_count], index + 1, 0: none yet; owned */
+    uint16_t *place_of; /* [unit_count], index or TUN_UNMAPPED; owned */
 };
 
-/* The units that a key lists. */
-static void read_layers(struct tun_reader *r, const char *key, const json_t *layers,
-                        struct mapping *m)
+void tun_mapping_layers(struct tun_reader *r, const char *key, const json_t *layers, uint16_t to,
+                        tun_unit_names names, size_t unit_count, uint16_t *ret)
 {
     const json_t *layer;
     char where[64];
@@ -250,31 +249,42 @@ static void read_layers(struct tun_reader *r, const char *key, const json_t *lay
             tun_wrong(r, where, "entry %zu is not a string", i);
             return;
         }
-        for (size_t u = 0; u < m->p->unit_count; u++) {
-            if (strcmp(m->names[u], name) != 0) {
+        for (size_t u = 0; u < unit_count; u++) {
+            if (strcmp(names[u], name) != 0) {
                 continue;
             }
-            if (m->place_of[u]) {
+            if (ret[u] != TUN_UNMAPPED) {
                 tun_wrong(r, where, "layer \"%.60s\" is mapped twice", name);
                 return;
             }
-            m->place_of[u] = (uint16_t)m->place_count;
+            ret[u] = to;
         }
     }
 }
 
+bool tun_mapping_whole(struct tun_reader *r, tun_unit_names names, size_t unit_count,
+                       const uint16_t *of)
+{
+    for (size_t u = 0; u < unit_count; u++) {
+        if (of[u] == TUN_UNMAPPED) {
+            tun_wrong(r, "", "layer \"%.60s\" is not mapped", names[u]);
+            return false;
+        }
+    }
+    return true;
+}
+
 static void make_plan(struct tun_reader *r, const struct mapping *m, struct pl_plan *ret)
 {
-    bool used[base_array_count(m->places) + 1] = {false};
+    bool used[base_array_count(m->places)] = {false};
     struct pl_plan plan = {0};
 
+    if (!tun_mapping_whole(r, m->names, m->p->unit_count, m->place_of)) {
+        return;
+    }
     for (size_t u = 0; u < m->p->unit_count; u++) {
         uint16_t place = m->place_of[u];
 
-        if (place == 0) {
-            tun_wrong(r, "", "layer \"%.60s\" is not mapped", m->names[u]);
-            return;
-        }
         if (u > 0 && place == m->place_of[u - 1]) {
             plan.stages[plan.stage_count - 1].last_unit = (uint16_t)u;
             continue;
@@ -285,11 +295,10 @@ static void make_plan(struct tun_reader *r, const struct mapping *m, struct pl_p
             return;
         }
         used[place] = true;
-        plan.stages[plan.stage_count++] =
-            (struct pl_stage_plan){.first_unit = (uint16_t)u,
-                                   .last_unit = (uint16_t)u,
-                                   .group_count = 1,
-                                   .groups = {m->places[place - 1].team}};
+        plan.stages[plan.stage_count++] = (struct pl_stage_plan){.first_unit = (uint16_t)u,
+                                                                 .last_unit = (uint16_t)u,
+                                                                 .group_count = 1,
+                                                                 .groups = {m->places[place].team}};
     }
     *ret = plan;
 }
@@ -338,18 +347,19 @@ void tun_mapping_read(struct tun_reader *r, const json_t *root, const struct tun
     if (m) {
         m->p = p;
         m->names = names;
-        m->place_of = calloc(p->unit_count, sizeof(*m->place_of));
+        m->place_of = malloc(p->unit_count * sizeof(*m->place_of));
     }
     if (!m || !m->place_of) {
         tun_wrong(r, "", "out of memory");
         free(m);
         return;
     }
+    memset(m->place_of, 0xff, p->unit_count * sizeof(*m->place_of));
     json_object_foreach((json_t *)(uintptr_t)root, key, value)
     {
         if (!r->error[0] && read_key(r, key, p, &m->places[m->place_count])) {
-            m->place_count++;
-            read_layers(r, key, value, m);
+            tun_mapping_layers(r, key, value, (uint16_t)m->place_count++, names, p->unit_count,
+                               m->place_of);
         }
     }
     if (!r->error[0]) {

@@ -32,6 +32,16 @@ typedef const char *const *tun_unit_names;
 int tun_mapping_json(const struct tun_problem *p, const struct pl_plan *plan, tun_unit_names names,
                      char ret_error[TUN_ERROR_MAX], json_t **ret);
 
+#define TUN_UNMAPPED UINT16_MAX /* each byte 0xff */
+
+/** tun_mapping_layers() - sets @ret[u] to @to for each unit that the list @layers names. @key: of
+ * the list. @ret: [unit_count]; TUN_UNMAPPED: no key has named it yet. */
+void tun_mapping_layers(struct tun_reader *r, const char *key, const json_t *layers, uint16_t to,
+                        tun_unit_names names, size_t unit_count, uint16_t *ret);
+/** tun_mapping_whole() - Return: every unit is mapped; false: @r has the first that is not. */
+bool tun_mapping_whole(struct tun_reader *r, tun_unit_names names, size_t unit_count,
+                       const uint16_t *of);
+
 /** tun_mapping_read() - the plan of a mapping; written only without an error. */
 void tun_mapping_read(struct tun_reader *r, const json_t *root, const struct tun_problem *p,
                       tun_unit_names names, struct pl_plan *ret);
