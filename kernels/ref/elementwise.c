@@ -3,7 +3,7 @@
 
 #include "kernels/ref/quantized.h"
 #include "kernels/table.h"
-#include "model/common/integers.h"
+#include "model/common/binary.h"
 
 /*
  * BINARY  y = a op b, both broadcast to y by strides          Source: ONNX Add ... Or (numpy rules)

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base.h"
-#include "model/common/integers.h"
+#include "model/common/binary.h"
 #include "model/ir/constant.h"
 #include "model/ir/fold.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/common/integers.h - what operators compute on integers, the same where a constant is folded
+ * model/common/binary.h - what operators compute on integers, the same where a constant is folded
  * and where a primitive runs
  *
  * Sums and products wrap. Div truncates toward zero. Div and Mod give 0 for a zero divisor, a shift
