@@ -20,7 +20,7 @@ static double rank(const struct doctor *d, const json_t *finding)
 {
     const json_t *model = doctor_model(d, finding, "model");
     const char *severity = ctl_text(finding, "severity");
-    double share = doctor_number(finding, "share");
+    double share = ctl_value(finding, "share");
 
     if (strcmp(severity, doctor_severity_name(DOCTOR_FAILURE)) == 0) {
         return 2;
@@ -63,9 +63,9 @@ static struct doctor doctor_of(const json_t *sample)
                        .config = json_object_get(sample, "config"),
                        .programs = json_object_get(sample, "programs"),
                        .read_only = json_object_get(sample, "read_only"),
-                       .steal = doctor_number(sample, "steal")};
-    double pid = doctor_number(d.before, "pid"), now = doctor_number(d.after, "pid");
-    double passed = doctor_number(d.after, "uptime_s") - doctor_number(d.before, "uptime_s");
+                       .steal = ctl_value(sample, "steal")};
+    double pid = ctl_value(d.before, "pid"), now = ctl_value(d.after, "pid");
+    double passed = ctl_value(d.after, "uptime_s") - ctl_value(d.before, "uptime_s");
 
     d.restarted = pid < now || pid > now || passed < 0;
     d.seconds = pid == now && passed > 0 ? passed : 0;
@@ -119,7 +119,7 @@ json_t *doctor_figures(const json_t *sample)
 
     DOCTOR_EACH_MODEL(&d, i, m)
     {
-        bool never = doctor_number(json_object_get(m, "frames"), "answered") == 0;
+        bool never = ctl_value(json_object_get(m, "frames"), "answered") == 0;
         const json_t *latency = never ? NULL : json_object_get(m, "latency_ms");
         char segment[SHW_SEGMENT_BYTES];
         struct doctor_stage s = {
@@ -128,14 +128,13 @@ json_t *doctor_figures(const json_t *sample)
         shw_segment_text(m, segment);
         doctor_busiest(&d, m, &s);
         json_array_append_new(
-            list,
-            json_pack("{s:s, s:s?, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "model",
-                      ctl_text(m, "name"), "segment", shw_is_segment(m) ? segment : NULL, "fps",
-                      known(d.seconds > 0 ? doctor_answered(&d, m) / d.seconds : NAN), "p50_ms",
-                      known(doctor_number(latency, "p50")), "p99_ms",
-                      known(doctor_number(latency, "p99")), "stage", ctl_text(s.status, "units"),
-                      "busy", known(s.busy), "off_core", known(s.off_core), "service_ms",
-                      known(s.service_ms), "expected_ms", known(s.expected_ms)));
+            list, json_pack("{s:s, s:s?, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "model",
+                            ctl_text(m, "name"), "segment", shw_is_segment(m) ? segment : NULL,
+                            "fps", known(d.seconds > 0 ? doctor_answered(&d, m) / d.seconds : NAN),
+                            "p50_ms", known(ctl_value(latency, "p50")), "p99_ms",
+                            known(ctl_value(latency, "p99")), "stage", ctl_text(s.status, "units"),
+                            "busy", known(s.busy), "off_core", known(s.off_core), "service_ms",
+                            known(s.service_ms), "expected_ms", known(s.expected_ms)));
     }
     return list;
 }

@@ -27,12 +27,12 @@ static const json_t *find_before(const struct doctor *d, const json_t *client, c
 
     json_array_foreach(json_object_get(d->before, "clients"), i, c)
     {
-        if (doctor_number(c, "pid") != doctor_number(client, "pid")) {
+        if (ctl_value(c, "pid") != ctl_value(client, "pid")) {
             continue;
         }
         json_array_foreach(json_object_get(c, "opened"), k, s)
         {
-            if (doctor_number(s, "stream") == doctor_number(stream, "stream") &&
+            if (ctl_value(s, "stream") == ctl_value(stream, "stream") &&
                 doctor_more(s, stream, "some_s") >= 0) {
                 *ret = s;
                 return c;
@@ -60,7 +60,7 @@ static void waits(struct doctor *d, const json_t *client, const json_t *s)
     double full = doctor_more(before, s, "full_s") / d->seconds;
     double some = doctor_more(before, s, "some_s") / d->seconds;
     double more = doctor_more(before, s, "more_s") / d->seconds;
-    double credits = doctor_number(s, "credits"), needed = FOR_EACH_TEAM * doctor_teams(m);
+    double credits = ctl_value(s, "credits"), needed = FOR_EACH_TEAM * doctor_teams(m);
     bool singly = some >= WAITS && more < SINGLY * some;
     struct doctor_stage busiest;
 
@@ -75,7 +75,7 @@ static void waits(struct doctor *d, const json_t *client, const json_t *s)
                     "Client \"%s\" (pid %.0f) has one frame in flight and waits for its answer for "
                     "%.0f %% of the time; the plan has %.0f team%s, and the busiest stage is busy "
                     "for only %.0f %%.",
-                    ctl_text(client, "client"), doctor_number(client, "pid"), 100 * some,
+                    ctl_text(client, "client"), ctl_value(client, "pid"), 100 * some,
                     doctor_teams(m), base_plural(doctor_teams(m)), 100 * busiest.busy);
     } else if (full >= WAITS && credits < needed) {
         doctor_find(
@@ -84,7 +84,7 @@ static void waits(struct doctor *d, const json_t *client, const json_t *s)
             "up to the key limits.credits.",
             "Client \"%s\" (pid %.0f) waits for its own credits for %.0f %% of the time: it "
             "has %.0f, the plan needs %.0f, and the busiest stage is busy for only %.0f %%.",
-            ctl_text(client, "client"), doctor_number(client, "pid"), 100 * full, credits, needed,
+            ctl_text(client, "client"), ctl_value(client, "pid"), 100 * full, credits, needed,
             100 * busiest.busy);
     }
 }
@@ -96,7 +96,7 @@ static bool keeps_slots(const struct doctor *d, const json_t *client, const json
 {
     const json_t *before, *connection = find_before(d, client, s, &before);
     double answered = doctor_more(connection, client, "answered");
-    uint32_t credits = (uint32_t)doctor_number(s, "credits");
+    uint32_t credits = (uint32_t)ctl_value(s, "credits");
     double filled = doctor_more(before, s, "fills") * ipc_flow_burst(credits);
 
     *ret_each_s = d->seconds / answered;
@@ -121,8 +121,8 @@ static void keeps(struct doctor *d, const json_t *client, const json_t *s)
                 "Client \"%s\" (pid %.0f) keeps its %.0f slots and takes an answer every %.0f "
                 "ms; its frames are in the daemon for %.0f %% of the time, and the daemon is idle "
                 "for %.0f %%.",
-                ctl_text(client, "client"), doctor_number(client, "pid"),
-                doctor_number(s, "credits"), 1e3 * each_s, 100 * some, 100 * (1 - busiest.busy));
+                ctl_text(client, "client"), ctl_value(client, "pid"), ctl_value(s, "credits"),
+                1e3 * each_s, 100 * some, 100 * (1 - busiest.busy));
 }
 
 static void each_stream(struct doctor *d,
@@ -168,7 +168,7 @@ static double count_of(const struct doctor *d, const json_t *refusal)
 {
     static const char *const keys[] = {"pid", "what", "status", NULL};
     const json_t *r;
-    double now = doctor_number(refusal, "count");
+    double now = ctl_value(refusal, "count");
     size_t i;
 
     if (d->seconds <= 0) {
@@ -176,8 +176,8 @@ static double count_of(const struct doctor *d, const json_t *refusal)
     }
     json_array_foreach(json_object_get(d->before, "refusals"), i, r)
     {
-        if (same_in(r, refusal, keys) && doctor_number(r, "count") <= now) {
-            return now - doctor_number(r, "count");
+        if (same_in(r, refusal, keys) && ctl_value(r, "count") <= now) {
+            return now - ctl_value(r, "count");
         }
     }
     return now;
@@ -210,17 +210,16 @@ static bool gather(const struct doctor *d, size_t first, struct refusals *ret)
             return false;
         }
         ret->count += count_of(d, r);
-        ret->all += doctor_number(r, "count");
+        ret->all += ctl_value(r, "count");
         ret->processes++;
-        ret->newest =
-            doctor_number(r, "ago_s") < doctor_number(ret->newest, "ago_s") ? r : ret->newest;
+        ret->newest = ctl_value(r, "ago_s") < ctl_value(ret->newest, "ago_s") ? r : ret->newest;
     }
     if (ret->processes > 1) {
         snprintf(many, sizeof(many), "%zu processes, the last ", ret->processes);
     }
     snprintf(ret->who, sizeof(ret->who), "\"%.64s\" (%spid %.0f, user %.0f)",
-             ctl_text(ret->newest, "client"), many, doctor_number(ret->newest, "pid"),
-             doctor_number(ret->newest, "uid"));
+             ctl_text(ret->newest, "client"), many, ctl_value(ret->newest, "pid"),
+             ctl_value(ret->newest, "uid"));
     return true;
 }
 
@@ -288,7 +287,7 @@ void doctor_refused(struct doctor *d)
         char value[128], often[160];
 
         if (!first || strcmp(status, "dropped") == 0 || strcmp(status, "deadline_exceeded") == 0 ||
-            (r.count == 0 && doctor_number(r.newest, "ago_s") > LATELY_S)) {
+            (r.count == 0 && ctl_value(r.newest, "ago_s") > LATELY_S)) {
             continue;
         }
         value_of_key(d, why, value, sizeof(value));
@@ -299,7 +298,7 @@ void doctor_refused(struct doctor *d)
                     "then pipectl reload), or change the client. docs/protocol.md explains each "
                     "status.",
                     "Client %s: %s, the last %.0f s ago, as %s: %s%s%s", r.who, often,
-                    doctor_number(r.newest, "ago_s"), status, why, value,
+                    ctl_value(r.newest, "ago_s"), status, why, value,
                     *value || !ends_sentence(why) ? "." : "");
     }
 }
@@ -369,14 +368,13 @@ void doctor_pictures(struct doctor *d)
         snprintf(advice, sizeof(advice),
                  "Send pictures of the model's size, %.0fx%.0f: let the camera or the sender "
                  "scale them.",
-                 doctor_number(wants, "width"), doctor_number(wants, "height"));
+                 ctl_value(wants, "width"), ctl_value(wants, "height"));
         doctor_find(
             d, name, doctor_winnable(share, doctor_pictures_busy(d, m)), advice,
             "Preprocessing takes %.0f %% of a frame: pictures of up to %.0fx%.0f (%s) become "
             "%.0fx%.0f.",
             100 * share, json_number_value(json_array_get(json_object_get(largest, "picture"), 0)),
             json_number_value(json_array_get(json_object_get(largest, "picture"), 1)),
-            ctl_text(largest, "pixfmt"), doctor_number(wants, "width"),
-            doctor_number(wants, "height"));
+            ctl_text(largest, "pixfmt"), ctl_value(wants, "width"), ctl_value(wants, "height"));
     }
 }

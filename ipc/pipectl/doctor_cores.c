@@ -25,7 +25,7 @@ static void culprits(const struct doctor *d, char *ret, size_t bytes)
             used += (size_t)snprintf(ret + used, bytes - used, "%s %s (%lld) %.0f %% of a core",
                                      i ? "," : " Busiest:", ctl_text(p, "name"),
                                      (long long)json_integer_value(json_object_get(p, "pid")),
-                                     100 * doctor_number(p, "cores"));
+                                     100 * ctl_value(p, "cores"));
         }
     }
     used += used && used < bytes ? (size_t)snprintf(ret + used, bytes - used, ".") : 0;

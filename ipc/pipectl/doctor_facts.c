@@ -11,13 +11,6 @@
 #define FRAMES_LEAST 5 /* that a mean is made of */
 #define NOTHING 0.005  /* "up to 0 %" */
 
-double doctor_number(const json_t *object, const char *key)
-{
-    const json_t *v = json_object_get(object, key);
-
-    return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
 const json_t *doctor_same(const json_t *list, const char *key, const json_t *value)
 {
     const json_t *one;
@@ -39,7 +32,7 @@ const json_t *doctor_model(const struct doctor *d, const json_t *from, const cha
 
 double doctor_more(const json_t *before, const json_t *after, const char *key)
 {
-    double grown = doctor_number(after, key) - doctor_number(before, key);
+    double grown = ctl_value(after, key) - ctl_value(before, key);
 
     return grown >= 0 ? grown : NAN;
 }
@@ -59,8 +52,7 @@ bool doctor_loaded_again(const struct doctor *d, const json_t *model)
         doctor_more(json_object_get(b, "frames"), json_object_get(model, "frames"), "admitted");
 
     /* no two loads take as long to the nanosecond */
-    return b && (!(grown >= 0) ||
-                 fabs(doctor_number(b, "load_ms") - doctor_number(model, "load_ms")) > 0);
+    return b && (!(grown >= 0) || fabs(ctl_value(b, "load_ms") - ctl_value(model, "load_ms")) > 0);
 }
 
 /* The model as it was before; NULL: it was not there, or it was loaded again. */
@@ -73,7 +65,7 @@ double doctor_answered(const struct doctor *d, const json_t *model)
 {
     const json_t *now = json_object_get(model, "frames"), *before = before_of(d, model);
     double n = before ? doctor_more(json_object_get(before, "frames"), now, "answered")
-                      : doctor_number(now, "answered");
+                      : ctl_value(now, "answered");
 
     return d->seconds > 0 && n > 0 ? n : 0;
 }
@@ -83,7 +75,7 @@ static const json_t *stage_before(const struct doctor *d, const json_t *model, s
 {
     const json_t *b = before_of(d, model);
 
-    return doctor_number(b, "epoch") == doctor_number(model, "epoch")
+    return ctl_value(b, "epoch") == ctl_value(model, "epoch")
                ? json_array_get(json_object_get(b, "stages"), i)
                : NULL;
 }
@@ -93,18 +85,17 @@ struct doctor_stage doctor_stage_of(const struct doctor *d, const json_t *model,
     const json_t *now = json_array_get(json_object_get(model, "stages"), i);
     const json_t *before = stage_before(d, model, i);
     double held_s = doctor_more(before, now, "busy_s"), ran_s = doctor_more(before, now, "cpu_s");
-    double teams_s = d->seconds * doctor_number(now, "replicas");
+    double teams_s = d->seconds * ctl_value(now, "replicas");
     double frames = doctor_more(before, now, "frames");
     struct doctor_stage s = {.status = now,
                              .busy = held_s / teams_s,
                              .off_core = held_s > 0.01 * teams_s ? 1 - ran_s / held_s : NAN,
                              .cpu_ms = frames >= FRAMES_LEAST ? ran_s * 1e3 / frames : NAN,
-                             .service_ms = frames >= FRAMES_LEAST
-                                               ? held_s * 1e3 / frames
-                                               : doctor_number(now, "service_ms"),
-                             .expected_ms = doctor_number(now, "expected_ms")};
+                             .service_ms = frames >= FRAMES_LEAST ? held_s * 1e3 / frames
+                                                                  : ctl_value(now, "service_ms"),
+                             .expected_ms = ctl_value(now, "expected_ms")};
 
-    s.busy = teams_s > 0 && s.busy >= 0 ? base_min(s.busy, 1.0) : doctor_number(now, "busy");
+    s.busy = teams_s > 0 && s.busy >= 0 ? base_min(s.busy, 1.0) : ctl_value(now, "busy");
     s.off_core = s.off_core < 0 ? 0 : s.off_core;
     s.runs = s.off_core > 0 ? 1 - s.off_core : 1;
     return s;
@@ -163,7 +154,7 @@ static double use_of(const struct doctor *d, const json_t *model, json_int_t cpu
         double ran_s = doctor_more(stage_before(d, model, i), stage, "cpu_s");
 
         if (ran_s > 0 && doctor_has_cpu(json_object_get(stage, "cpus"), cpu)) {
-            use += ran_s / (d->seconds * base_max(doctor_number(stage, "replicas"), 1.0));
+            use += ran_s / (d->seconds * base_max(ctl_value(stage, "replicas"), 1.0));
         }
     }
     return base_min(use, 1.0);
@@ -217,7 +208,7 @@ double doctor_contended(const struct doctor *d, const json_t *model, const struc
         all += use;
     }
     /* a team stops while it lacks one of its cores */
-    all /= base_max(doctor_number(s->status, "replicas"), 1.0);
+    all /= base_max(ctl_value(s->status, "replicas"), 1.0);
     /* what the others ran while this stage held nothing cost it nothing */
     return s->off_core > 0 ? base_min(all, s->off_core) : 0;
 }

@@ -8,8 +8,6 @@
 
 #define DOCTOR_EACH_MODEL(d, i, m) json_array_foreach(json_object_get((d)->after, "models"), i, m)
 
-/** doctor_number() - Return: a number of an object; NAN: there is none. */
-double doctor_number(const json_t *object, const char *key);
 /** doctor_same() - Return: the object of @list whose @key is @value; NULL: none. */
 const json_t *doctor_same(const json_t *list, const char *key, const json_t *value);
 /** doctor_model() - Return: the model of the newest status that @from names by @key; NULL: none. */

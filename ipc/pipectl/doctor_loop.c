@@ -19,7 +19,7 @@ static double loop_more(const struct doctor *d, const json_t *user, const char *
         doctor_same(json_object_get(d->before, "loop"), "uid", json_object_get(user, "uid"));
     double more = doctor_more(before, user, key);
 
-    return isnan(more) ? doctor_number(user, key) : more;
+    return isnan(more) ? ctl_value(user, key) : more;
 }
 
 /* Does anybody else want something of the loop? Its own questions are nothing. */
@@ -45,10 +45,9 @@ static void clients_of(const struct doctor *d, double uid, char *ret, size_t byt
 
     json_array_foreach(json_object_get(d->after, "clients"), i, c)
     {
-        if (doctor_number(c, "uid") == uid && named < NAMED && used < bytes) {
-            used +=
-                (size_t)snprintf(ret + used, bytes - used, "%s\"%s\" (pid %.0f)", named ? ", " : "",
-                                 ctl_text(c, "client"), doctor_number(c, "pid"));
+        if (ctl_value(c, "uid") == uid && named < NAMED && used < bytes) {
+            used += (size_t)snprintf(ret + used, bytes - used, "%s\"%s\" (pid %.0f)",
+                                     named ? ", " : "", ctl_text(c, "client"), ctl_value(c, "pid"));
             named++;
         }
     }
@@ -65,7 +64,7 @@ void doctor_loop_user(struct doctor *d)
     json_array_foreach(json_object_get(d->after, "loop"), i, u)
     {
         double share = loop_more(d, u, "spent_s") / d->seconds;
-        double put_off = loop_more(d, u, "put_off"), uid = doctor_number(u, "uid");
+        double put_off = loop_more(d, u, "put_off"), uid = ctl_value(u, "uid");
         char clients[256];
 
         if (!(d->seconds > 0) || share < LOOP_SHARE || put_off < PUT_OFF_LEAST * d->seconds ||

@@ -29,9 +29,9 @@ static bool used(const struct doctor *d, const json_t *policy)
 
 static double lowest(const json_t *policy)
 {
-    double limit = doctor_number(policy, "limit_khz");
+    double limit = ctl_value(policy, "limit_khz");
 
-    return isnan(limit) ? doctor_number(policy, "max_freq_khz") : limit;
+    return isnan(limit) ? ctl_value(policy, "max_freq_khz") : limit;
 }
 
 /* These hold the clock down whatever the load is. That of the driver intel_pstate is called
@@ -41,7 +41,7 @@ static bool is_steady(const json_t *policy)
     const char *governor = ctl_text(policy, "governor");
 
     if (strcmp(governor, "powersave") == 0) {
-        return !(doctor_number(policy, "freq_khz") > NEAR_LEAST * doctor_number(policy, "min_khz"));
+        return !(ctl_value(policy, "freq_khz") > NEAR_LEAST * ctl_value(policy, "min_khz"));
     }
     return strcmp(governor, "userspace") == 0 || strcmp(governor, "conservative") == 0;
 }
@@ -50,7 +50,7 @@ static bool governor_holds(const struct doctor *d, const json_t *p)
 {
     double load = doctor_load_of(d, json_object_get(p, "cpus"));
 
-    return doctor_number(p, "freq_khz") < LOW * lowest(p) && used(d, p) &&
+    return ctl_value(p, "freq_khz") < LOW * lowest(p) && used(d, p) &&
            (load >= LOADED || is_steady(p)) && strcmp(ctl_text(p, "governor"), "performance") != 0;
 }
 
@@ -66,7 +66,7 @@ static void find_governor(struct doctor *d, const json_t *policies, size_t first
 {
     const json_t *p = json_array_get(policies, first), *q;
     json_auto_t *all = json_array();
-    double now = doctor_number(p, "freq_khz"), most = lowest(p), load = 0;
+    double now = ctl_value(p, "freq_khz"), most = lowest(p), load = 0;
     json_int_t number = json_integer_value(json_object_get(p, "policy"));
     char cpus[128], which[32], advice[DOCTOR_TEXT];
     size_t i, count = 0;
@@ -82,7 +82,7 @@ static void find_governor(struct doctor *d, const json_t *policies, size_t first
             return;
         }
         json_array_extend(all, (json_t *)own);
-        now = base_min(now, doctor_number(q, "freq_khz"));
+        now = base_min(now, ctl_value(q, "freq_khz"));
         load = base_max(load, doctor_load_of(d, own));
         count++;
     }
@@ -121,7 +121,7 @@ void doctor_frequency_limit(struct doctor *d)
 
     json_array_foreach(json_object_get(sensors(d->after), "policies"), i, p)
     {
-        double limit = doctor_number(p, "limit_khz"), most = doctor_number(p, "max_freq_khz");
+        double limit = ctl_value(p, "limit_khz"), most = ctl_value(p, "max_freq_khz");
         char cpus[128];
 
         if (!(limit < NEARLY * most) || !used(d, p) ||
@@ -147,12 +147,12 @@ static bool hottest(const struct doctor *d, char *ret, size_t bytes)
 
     json_array_foreach(json_object_get(sensors(d->after), "thermal"), i, z)
     {
-        if (doctor_number(z, "temp_c") > (most ? doctor_number(most, "temp_c") : -300)) {
+        if (ctl_value(z, "temp_c") > (most ? ctl_value(most, "temp_c") : -300)) {
             most = z;
         }
     }
     if (most) {
-        snprintf(ret, bytes, "%s %.0f C%s", ctl_text(most, "type"), doctor_number(most, "temp_c"),
+        snprintf(ret, bytes, "%s %.0f C%s", ctl_text(most, "type"), ctl_value(most, "temp_c"),
                  json_is_true(json_object_get(most, "past_trip")) ? ", above its trip point" : "");
     }
     return most;
@@ -170,7 +170,7 @@ void doctor_heat(struct doctor *d)
     hottest(d, zone, sizeof(zone));
     json_array_foreach(json_object_get(sensors(d->after), "policies"), i, p)
     {
-        double limit = doctor_number(p, "limit_khz"), most = doctor_number(p, "max_freq_khz");
+        double limit = ctl_value(p, "limit_khz"), most = ctl_value(p, "max_freq_khz");
         char cpus[128];
 
         if (json_is_true(json_object_get(p, "by_heat")) && limit < NEARLY * most) {
@@ -204,7 +204,7 @@ void doctor_quota(struct doctor *d)
                 "limits.cpu of the pod), or set a plan of no more cores than it allows.",
                 "The control group allows %.2f CPUs; its quota stopped the daemon in %.0f of %.0f "
                 "periods, for %.2f s in %.1f s.",
-                doctor_number(group, "quota_cpus"), doctor_more(before, group, "nr_throttled"),
+                ctl_value(group, "quota_cpus"), doctor_more(before, group, "nr_throttled"),
                 doctor_more(before, group, "nr_periods"),
                 doctor_more(before, group, "throttled_us") / 1e6, d->seconds);
 }
@@ -212,8 +212,7 @@ void doctor_quota(struct doctor *d)
 void doctor_memory(struct doctor *d)
 {
     const json_t *memory = json_object_get(d->after, "memory");
-    double now = doctor_number(memory, "resident_bytes"),
-           most = doctor_number(memory, "limit_bytes");
+    double now = ctl_value(memory, "resident_bytes"), most = ctl_value(memory, "limit_bytes");
     double waited = doctor_waited(d, "memory_some_total_us");
 
     if (now > NEARLY_FULL * most) {

@@ -35,7 +35,7 @@ static void measured_rival(const struct doctor *d, const json_t *model, struct r
         }
         json_array_foreach(json_object_get(e, "trials"), k, t)
         {
-            double ms = doctor_number(t, "bottleneck_ms");
+            double ms = ctl_value(t, "bottleneck_ms");
 
             if (strcmp(ctl_text(t, "plan"), ctl_text(model, "plan")) == 0) {
                 present_ms = ms < present_ms || isnan(present_ms) ? ms : present_ms;
@@ -58,7 +58,7 @@ static void predicted_rival(const json_t *explanation, struct rival *ret)
 
     json_array_foreach(json_object_get(explanation, "runners_up"), i, r)
     {
-        double gain = doctor_number(r, "gain");
+        double gain = ctl_value(r, "gain");
 
         if (gain > ret->gain) {
             *ret = (struct rival){ctl_text(r, "plan"), gain, false};
@@ -116,8 +116,8 @@ void doctor_guessed_costs(struct doctor *d)
     {
         const json_t *table =
             json_object_get(json_object_get(d->explanations, ctl_text(m, "name")), "table");
-        double guessed = doctor_number(table, "predicted");
-        double all = guessed + doctor_number(table, "measured") + doctor_number(table, "saved");
+        double guessed = ctl_value(table, "predicted");
+        double all = guessed + ctl_value(table, "measured") + ctl_value(table, "saved");
 
         if (guessed > GUESSED * all && !doctor_is_aside(d, m)) {
             doctor_find(d, ctl_text(m, "name"), NAN,
@@ -170,18 +170,18 @@ static struct heavy heavy_of(const json_t *units, double pictures)
 
     json_array_foreach(units, i, u)
     {
-        double ms = doctor_number(u, "ewma_ms");
+        double ms = ctl_value(u, "ewma_ms");
 
         h.frame_ms += ms > 0 ? ms : 0;
     }
-    pictures_ms = doctor_number(json_array_get(units, 0), "ewma_ms");
+    pictures_ms = ctl_value(json_array_get(units, 0), "ewma_ms");
     pictures_ms = pictures_ms > 0 ? base_min(pictures * h.frame_ms, pictures_ms) : 0;
     h.frame_ms -= pictures_ms;
     json_array_foreach(units, i, u)
     {
-        double ms = doctor_number(u, "ewma_ms") - (i == 0 ? pictures_ms : 0);
+        double ms = ctl_value(u, "ewma_ms") - (i == 0 ? pictures_ms : 0);
 
-        if (h.frame_ms > 0 && ms > 0 && doctor_number(u, "weight_bytes") > 0) {
+        if (h.frame_ms > 0 && ms > 0 && ctl_value(u, "weight_bytes") > 0) {
             keep_heavy(&h, json_integer_value(json_object_get(u, "unit")), ms / h.frame_ms);
         }
     }
@@ -208,7 +208,7 @@ void doctor_heavy_units(struct doctor *d)
         size_t used = 0;
 
         doctor_busiest(d, status, &busiest);
-        if (h.all < HEAVY_ALL || doctor_number(m, "integers") > 0 || !status ||
+        if (h.all < HEAVY_ALL || ctl_value(m, "integers") > 0 || !status ||
             doctor_is_aside(d, status)) {
             continue;
         }

@@ -107,7 +107,7 @@ static void file_warned(struct doctor *d, const char *kind, const char *lead, co
         const json_t *status = doctor_model(d, m, "name");
 
         if (!status || (doctor_is_aside(d, status) &&
-                        doctor_number(json_object_get(status, "frames"), "answered") == 0)) {
+                        ctl_value(json_object_get(status, "frames"), "answered") == 0)) {
             continue; /* not the one that was asked for, or nobody has asked it anything */
         }
         warned(d, m, kind, NAN, lead, advice);
@@ -139,7 +139,7 @@ void doctor_sidecar(struct doctor *d)
 
 void doctor_starting(struct doctor *d)
 {
-    double uptime_s = doctor_number(d->after, "uptime_s");
+    double uptime_s = ctl_value(d->after, "uptime_s");
 
     if (uptime_s < STARTING_S) {
         doctor_find(d, NULL, NAN, "Ask again in a while.",
@@ -179,7 +179,7 @@ void doctor_idle(struct doctor *d)
 
     DOCTOR_EACH_MODEL(d, i, m)
     {
-        if (doctor_answered(d, m) > 0 || doctor_number(m, "in_flight") > 0) {
+        if (doctor_answered(d, m) > 0 || ctl_value(m, "in_flight") > 0) {
             return;
         }
     }

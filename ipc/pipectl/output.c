@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: prints JSON, tables and text. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +130,13 @@ const char *ctl_line(const json_t *object, const char *key, char *ret, size_t by
 double ctl_real(const json_t *object, const char *key)
 {
     return json_number_value(json_object_get(object, key));
+}
+
+double ctl_value(const json_t *object, const char *key)
+{
+    const json_t *v = json_object_get(object, key);
+
+    return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
 const char *ctl_known(const json_t *object, const char *key, const char *format, char *ret,

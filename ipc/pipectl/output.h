@@ -36,6 +36,8 @@ const char *ctl_text(const json_t *object, const char *key);
 const char *ctl_line(const json_t *object, const char *key, char *ret, size_t bytes);
 /** ctl_real() - Return: the number, or 0. */
 double ctl_real(const json_t *object, const char *key);
+/** ctl_value() - Return: the number, or NAN. */
+double ctl_value(const json_t *object, const char *key);
 /** ctl_any() - writes any value as text; "-" if missing. Return: @ret. */
 const char *ctl_any(const json_t *object, const char *key, char *ret, size_t bytes);
 /** ctl_known() - writes a number by @format, which has one %f; "-" if it is not a number. Return:

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "ipc/pipectl/output.h"
 
 /* Where a counter is in a model's status. */
 static const struct {
@@ -16,13 +17,6 @@ static const struct {
     [TOP_ROUTE_SENT] = {"route", "sent"},         [TOP_ROUTE_RESENT] = {"route", "resent"},
     [TOP_ROUTE_RETURNED] = {"route", "returned"}, [TOP_ROUTE_HERE] = {"route", "here"},
 };
-
-double top_number(const json_t *object, const char *key)
-{
-    const json_t *v = json_object_get(object, key);
-
-    return json_is_number(v) ? json_number_value(v) : NAN;
-}
 
 double top_off(double measured, double expected)
 {
@@ -132,7 +126,7 @@ static void take_model(struct top_model *m, const json_t *status, double took_ns
     bool went_on = took_ns > 0;
 
     for (size_t i = 0; i < TOP_COUNTERS; i++) {
-        now[i] = top_number(json_object_get(status, counters[i].object), counters[i].key);
+        now[i] = ctl_value(json_object_get(status, counters[i].object), counters[i].key);
         went_on &= i > TOP_FAILED || now[i] >= m->count[i];
     }
     for (size_t i = 0; i < TOP_COUNTERS; i++) {
@@ -161,9 +155,9 @@ static bool seen_lately(const struct top_model *m, uint64_t now_ns)
 void top_take(struct top *t, json_t *status, uint64_t now_ns)
 {
     bool same =
-        t->status && now_ns > t->at_ns && top_number(status, "pid") == top_number(t->status, "pid");
+        t->status && now_ns > t->at_ns && ctl_value(status, "pid") == ctl_value(t->status, "pid");
     double took_ns =
-        same ? (top_number(status, "uptime_s") - top_number(t->status, "uptime_s")) * 1e9 : 0;
+        same ? (ctl_value(status, "uptime_s") - ctl_value(t->status, "uptime_s")) * 1e9 : 0;
     json_t *m;
     size_t i;
 
@@ -209,10 +203,10 @@ static double value_at(const json_t *object, const char *key)
     char first[32] = "";
 
     if (!dot) {
-        return top_number(object, key);
+        return ctl_value(object, key);
     }
     memcpy(first, key, base_min((size_t)(dot - key), sizeof(first) - 1));
-    return top_number(json_object_get(object, first), dot + 1);
+    return ctl_value(json_object_get(object, first), dot + 1);
 }
 
 json_t *top_sorted(const json_t *list, enum top_sort by, const char *load, const char *time)

@@ -69,8 +69,6 @@ const json_t *top_status_of(const struct top *t, const char *name);
 void top_series(const struct top_model *m, uint64_t now_ns, double ret[TOP_SECONDS]);
 /** top_off() - by which share @measured is above @expected; NAN: one of them is unknown. */
 double top_off(double measured, double expected);
-/** top_number() - Return: a number of an object; NAN: there is none. */
-double top_number(const json_t *object, const char *key);
 
 enum top_sort { TOP_BY_ORDER, TOP_BY_LOAD, TOP_BY_TIME, TOP_SORTS };
 /** top_sort_name() - "order", "load", "time". */

@@ -15,10 +15,10 @@ static double expected_ms(const struct top_view *v, const json_t *model, size_t 
     const json_t *its = json_object_get(model, "route");
 
     if (strcmp(ctl_text(v->explanation, "model"), ctl_text(model, "name")) != 0 ||
-        top_number(route, "number") != top_number(its, "number")) {
+        ctl_value(route, "number") != ctl_value(its, "number")) {
         return NAN;
     }
-    return top_number(json_array_get(json_object_get(route, "hops"), i), "predicted_ms");
+    return ctl_value(json_array_get(json_object_get(route, "hops"), i), "predicted_ms");
 }
 
 static void put_count(struct top_screen *s, const char *name, double all, double rate)
@@ -55,7 +55,7 @@ static void draw_route_line(const struct top_view *v, struct top_screen *s, cons
 static void add_hop(struct top_table *t, const struct top_view *v, const json_t *model,
                     const json_t *hop, size_t i)
 {
-    double ms = top_number(hop, "service_ms"), expected = expected_ms(v, model, i), all = 0;
+    double ms = ctl_value(hop, "service_ms"), expected = expected_ms(v, model, i), all = 0;
     json_t *boards = json_object_get(hop, "boards"), *b;
     size_t k;
 
@@ -145,14 +145,14 @@ void top_draw_boards(const struct top_view *v, struct top_screen *s, const json_
     {
         const json_t *link = json_object_get(b, "link");
         bool up = json_is_true(json_object_get(b, "up"));
-        double kilobyte_us = top_number(link, "kilobyte_us"), bytes = ctl_real(b, "memory_bytes");
+        double kilobyte_us = ctl_value(link, "kilobyte_us"), bytes = ctl_real(b, "memory_bytes");
         char text[TOP_TEXT_MAX];
 
         top_table_text(&t, TOP_BOLD, "%s", ctl_text(b, "name"));
         top_table_text(&t, up ? TOP_GOOD : TOP_BAD, "%s", up ? "there" : "away");
-        since(top_number(b, "for_s"), text);
+        since(ctl_value(b, "for_s"), text);
         top_table_text(&t, TOP_PLAIN, "%s", text);
-        top_table_value(&t, TOP_PLAIN, "%.0f", top_number(link, "message_us"));
+        top_table_value(&t, TOP_PLAIN, "%.0f", ctl_value(link, "message_us"));
         top_table_value(&t, TOP_PLAIN, "%.0f", kilobyte_us > 0 ? 8000 / kilobyte_us : NAN);
         top_table_value(&t, TOP_PLAIN, "%.0f", bytes > 0 ? bytes / (1 << 20) : NAN);
         places_of(b, text, sizeof(text));

@@ -16,7 +16,7 @@ static const json_t *policy_of(const json_t *status, double number)
 
     json_array_foreach(policies, i, p)
     {
-        if (top_number(p, "policy") == number) {
+        if (ctl_value(p, "policy") == number) {
             return p;
         }
     }
@@ -37,10 +37,10 @@ void top_draw_clocks(const struct top_view *v, struct top_screen *s, const json_
     top_table_init(&t, columns, base_array_count(columns));
     json_array_foreach(json_object_get(v->top->status, "eps"), i, e)
     {
-        const json_t *p = policy_of(v->top->status, top_number(e, "policy"));
+        const json_t *p = policy_of(v->top->status, ctl_value(e, "policy"));
         const json_t *governor = json_object_get(e, "governor");
-        double now = top_number(e, "freq_khz") / 1000, most = top_number(e, "max_freq_khz") / 1000;
-        double limit = top_number(p, "limit_khz") / 1000;
+        double now = ctl_value(e, "freq_khz") / 1000, most = ctl_value(e, "max_freq_khz") / 1000;
+        double limit = ctl_value(p, "limit_khz") / 1000;
         bool hot = json_is_true(json_object_get(p, "by_heat"));
         char cpus[64];
 
@@ -93,9 +93,9 @@ static void draw_heat(struct top_screen *s, const json_t *sensors)
     {
         bool past = json_is_true(json_object_get(z, "past_trip"));
 
-        if (!isnan(top_number(z, "temp_c"))) {
+        if (!isnan(ctl_value(z, "temp_c"))) {
             put_fact(s, past ? TOP_BAD : TOP_PLAIN, "%s %.1f C%s", ctl_text(z, "type"),
-                     top_number(z, "temp_c"), past ? " (above its trip point)" : "");
+                     ctl_value(z, "temp_c"), past ? " (above its trip point)" : "");
         }
     }
     if (json_is_true(json_object_get(sensors, "throttled"))) {
@@ -108,9 +108,9 @@ static void draw_load(struct top_screen *s, const json_t *status)
     const json_t *sensors = json_object_get(status, "sensors");
     const json_t *group = json_object_get(sensors, "cgroup");
     const json_t *energy = json_object_get(sensors, "energy");
-    double waited = top_number(json_object_get(sensors, "psi"), "cpu_some_avg10");
-    double quota = top_number(group, "quota_cpus"), joules = top_number(energy, "joules_per_frame");
-    double bytes = top_number(json_object_get(status, "memory"), "resident_bytes");
+    double waited = ctl_value(json_object_get(sensors, "psi"), "cpu_some_avg10");
+    double quota = ctl_value(group, "quota_cpus"), joules = ctl_value(energy, "joules_per_frame");
+    double bytes = ctl_value(json_object_get(status, "memory"), "resident_bytes");
 
     if (!isnan(waited)) {
         put_fact(s, waited >= 10 ? TOP_WARN : TOP_PLAIN, "tasks waited %.1f %% for a CPU", waited);
@@ -168,7 +168,7 @@ void top_draw_decisions(const struct top_view *v, struct top_screen *s, const js
     for (size_t i = json_array_size(v->events); i-- > 0;) {
         const json_t *e = json_array_get(v->events, i);
         const char *at = ctl_text(e, "at"), *detail = ctl_text(e, "detail");
-        double before = top_number(e, "fps_before"), after = top_number(e, "fps_after");
+        double before = ctl_value(e, "fps_before"), after = ctl_value(e, "fps_after");
 
         if (!top_status_of(v->top, ctl_text(e, "model"))) {
             continue; /* of a segment, or of what serves no more */

@@ -43,7 +43,7 @@ static void put_number(struct top_screen *s, const char *name, const char *forma
 
 static double fps_of(const struct top_model *m, const json_t *status)
 {
-    return m && !isnan(m->rate[TOP_ANSWERED]) ? m->rate[TOP_ANSWERED] : top_number(status, "fps");
+    return m && !isnan(m->rate[TOP_ANSWERED]) ? m->rate[TOP_ANSWERED] : ctl_value(status, "fps");
 }
 
 static void draw_speed(const struct top_view *v, struct top_screen *s, const struct top_model *m,
@@ -82,11 +82,11 @@ static void draw_latency(struct top_screen *s, const json_t *model)
 
     top_put(s, TOP_PLAIN, "latency ");
     for (size_t i = 0; i < base_array_count(keys); i++) {
-        put_number(s, keys[i], "%.4g", answered ? top_number(ms, keys[i]) : NAN, TOP_BOLD);
+        put_number(s, keys[i], "%.4g", answered ? ctl_value(ms, keys[i]) : NAN, TOP_BOLD);
     }
     top_put(s, TOP_PLAIN, " ms");
-    put_number(s, "in flight", "%.0f", top_number(model, "in_flight"), TOP_BOLD);
-    put_number(s, "waiting", "%.0f", top_number(model, "waiting"), TOP_BOLD);
+    put_number(s, "in flight", "%.0f", ctl_value(model, "in_flight"), TOP_BOLD);
+    put_number(s, "waiting", "%.0f", ctl_value(model, "waiting"), TOP_BOLD);
     top_line(s);
 }
 
@@ -151,9 +151,9 @@ void top_draw_models(const struct top_view *v, struct top_screen *s, const json_
 
         top_table_text(&t, look, "%s%s", m == shown ? "> " : "  ", ctl_text(m, "name"));
         top_table_value(&t, look, "%.1f", fps_of(known, m));
-        top_table_value(&t, look, "%.4g", answered ? top_number(latency, "p50") : NAN);
-        top_table_value(&t, look, "%.4g", answered ? top_number(latency, "p99") : NAN);
-        top_table_value(&t, look, "%.0f", top_number(m, "waiting"));
+        top_table_value(&t, look, "%.4g", answered ? ctl_value(latency, "p50") : NAN);
+        top_table_value(&t, look, "%.4g", answered ? ctl_value(latency, "p99") : NAN);
+        top_table_value(&t, look, "%.0f", ctl_value(m, "waiting"));
         top_table_value(&t, look, "%.1f", known ? known->rate[TOP_DROPPED] : NAN);
         top_table_bar(&t, look_of_share(share), share);
         top_table_value(&t, look, "%.0f %%", share * 100);
@@ -195,8 +195,8 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
     top_table_init(&t, columns, base_array_count(columns));
     json_array_foreach(sorted, i, stage)
     {
-        double busy = ctl_real(stage, "busy"), ms = top_number(stage, "service_ms");
-        double expected = top_number(stage, "expected_ms");
+        double busy = ctl_real(stage, "busy"), ms = ctl_value(stage, "service_ms");
+        double expected = ctl_value(stage, "expected_ms");
         double off = busy > 0 ? top_off(ms, expected) : NAN; /* it was of frames of long ago */
         double width = ctl_real(stage, "width"), teams = ctl_real(stage, "replicas");
         char cpus[64], wide[24] = "", many[24] = "";
@@ -208,13 +208,13 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
         if (teams > 1) {
             snprintf(many, sizeof(many), "*%.0f", teams);
         }
-        top_table_value(&t, TOP_PLAIN, "%.0f", top_number(stage, "stage"));
+        top_table_value(&t, TOP_PLAIN, "%.0f", ctl_value(stage, "stage"));
         top_table_text(&t, TOP_PLAIN, "%s", ctl_text(stage, "units"));
         top_table_text(&t, TOP_PLAIN, "%s%s%s", ctl_text(stage, "ep"), wide, many);
         top_table_text(&t, TOP_PLAIN, "%s", cpus);
         top_table_bar(&t, look_of_share(busy), busy);
         top_table_value(&t, TOP_PLAIN, "%.0f %%", busy * 100);
-        top_table_value(&t, TOP_PLAIN, "%.0f", top_number(stage, "queue"));
+        top_table_value(&t, TOP_PLAIN, "%.0f", ctl_value(stage, "queue"));
         top_table_value(&t, TOP_BOLD, "%.3f", ms);
         top_table_value(&t, TOP_PLAIN, "%.3f", expected);
         top_table_value(&t, top_look_of_off(off), "%+.0f %%", off * 100);
@@ -225,9 +225,9 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
 
 static double unit_ms(const json_t *unit)
 {
-    double recent = top_number(unit, "ewma_ms");
+    double recent = ctl_value(unit, "ewma_ms");
 
-    return isnan(recent) ? top_number(unit, "time_ms") : recent;
+    return isnan(recent) ? ctl_value(unit, "time_ms") : recent;
 }
 
 void top_draw_units(const struct top_view *v, struct top_screen *s, const json_t *model)
@@ -254,7 +254,7 @@ void top_draw_units(const struct top_view *v, struct top_screen *s, const json_t
     {
         double ms = unit_ms(u), share = all > 0 ? ms / all : NAN;
 
-        top_table_value(&t, TOP_PLAIN, "%.0f", top_number(u, "unit"));
+        top_table_value(&t, TOP_PLAIN, "%.0f", ctl_value(u, "unit"));
         top_table_text(&t, TOP_PLAIN, "%s", ctl_text(u, "name"));
         top_table_text(&t, TOP_PLAIN, "%s", ctl_text(u, "kind"));
         top_table_text(&t, TOP_PLAIN, "%s", ctl_text(u, "primitive"));
