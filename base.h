@@ -131,6 +131,14 @@ static inline size_t base_align_up(size_t n, size_t align)
     return (n + align - 1) & ~(align - 1);
 }
 
+/** base_by_size() - for qsort() of doubles, none of them NaN: the smallest first. */
+static inline int base_by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
 /** base_splitmix64() - pseudo-random numbers (Steele, Lea, Flood 2014), the same on every machine;
  * not for secrets. @state: any seed, advanced by each call. Return: the next number. */
 static inline uint64_t base_splitmix64(uint64_t *state)

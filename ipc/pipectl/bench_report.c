@@ -6,13 +6,6 @@
 #include "ipc/pipectl/bench.h"
 #include "shown_print.h"
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Nearest rank; the values are sorted. */
 static double percentile(const struct bench *b, double p)
 {
@@ -106,7 +99,7 @@ void bench_report(const struct ctl *ctl, struct bench *b, double cpu_s)
     double fps = seconds > 0 ? (double)b->ok / seconds : 0;
 
     if (b->latency_count) {
-        qsort(b->latency_ms, b->latency_count, sizeof(double), by_value);
+        qsort(b->latency_ms, b->latency_count, sizeof(double), base_by_size);
     }
     if (ctl->json) {
         print_json(b, fps, seconds, cpu_s);

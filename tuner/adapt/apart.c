@@ -78,13 +78,6 @@ static struct core *core_of(struct tun_apart *a, const struct tun_core_seen *s)
     return &a->cores[a->count++];
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The lower quartile of what the EP's other cores showed of late. Return: one did. */
 static bool quartile(const struct tun_apart *a, const struct core *of, double *ret)
 {
@@ -101,7 +94,7 @@ static bool quartile(const struct tun_apart *a, const struct core *of, double *r
     if (count == 0) {
         return false;
     }
-    qsort(levels, count, sizeof(levels[0]), by_size);
+    qsort(levels, count, sizeof(levels[0]), base_by_size);
     *ret = levels[(count - 1) / 4];
     return true;
 }
@@ -173,7 +166,7 @@ static double siblings(const struct core *c)
     double least[MOST_WINDOWS];
 
     memcpy(least, c->least, sizeof(least));
-    qsort(least, count, sizeof(least[0]), by_size);
+    qsort(least, count, sizeof(least[0]), base_by_size);
     return exp(least[(count - 1) / 2]);
 }
 

@@ -21,13 +21,6 @@ static bool known(double x)
     return isfinite(x) && x > 0 && x <= 1e9;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static double median_of_readings(const double *r)
 {
     double sorted[READINGS];
@@ -40,7 +33,7 @@ static double median_of_readings(const double *r)
         return r[oldest];
     }
     memcpy(sorted, r, sizeof(sorted));
-    qsort(sorted, READINGS, sizeof(*sorted), by_size);
+    qsort(sorted, READINGS, sizeof(*sorted), base_by_size);
     return sorted[READINGS / 2];
 }
 

@@ -41,13 +41,6 @@ bool tun_turns_challenger(const struct tun_turns *t)
     return of_b(t) != t->options.returns;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The pairs in order, without the one that is farthest from the median. Return: how many. */
 static size_t trimmed(const struct tun_turns *t, double *ret)
 {
@@ -55,7 +48,7 @@ static size_t trimmed(const struct tun_turns *t, double *ret)
     double median;
 
     memcpy(ret, t->pairs, n * sizeof(*ret));
-    qsort(ret, n, sizeof(*ret), by_size);
+    qsort(ret, n, sizeof(*ret), base_by_size);
     if (n < TRIMMED) {
         return n;
     }

@@ -112,13 +112,6 @@ static void check_bound(struct psim_checks *c)
                rows, worst_bound, best_latency, worst_latency, *error ? ": " : "", error);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Median of a few solves of a random chain, ms. */
 static double solve_ms(size_t units, const struct tun_ep *eps, size_t ep_count, bool one_ep)
 {
@@ -150,7 +143,7 @@ static double solve_ms(size_t units, const struct tun_ep *eps, size_t ep_count, 
         ms[i] = (double)(base_now_ns() - began) / 1e6;
     }
     tun_problem_deinit(&p);
-    qsort(ms, base_array_count(ms), sizeof(*ms), by_value);
+    qsort(ms, base_array_count(ms), sizeof(*ms), base_by_size);
     return ms[base_array_count(ms) / 2];
 }
 
