@@ -25,6 +25,14 @@ struct json_text {
     bool failed; /* stays */
 };
 
+/** json_text_of() - Return: the text of @key, borrowed from @object; "": it has none. */
+static inline const char *json_text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
 static inline int json_text_put(struct json_text *t, const char *data, size_t bytes)
 {
     if (!t->failed && t->size - t->used <= bytes) { /* room for the NUL, too */

@@ -8,15 +8,9 @@
 #include "ipc/http/web_infer.h"
 #include "ipc/http/web_tensors.h"
 #include "ipc/show/fold_segments.h"
+#include "json_text.h"
 
 #define MODELS_PATH "/v2/models/"
-
-static const char *text_of(const json_t *j, const char *key)
-{
-    const char *s = json_string_value(json_object_get(j, key));
-
-    return s ? s : "";
-}
 
 static json_t *named(const json_t *list, const char *name)
 {
@@ -25,7 +19,7 @@ static json_t *named(const json_t *list, const char *name)
 
     json_array_foreach((json_t *)list, i, m)
     {
-        if (strcmp(text_of(m, "name"), name) == 0) {
+        if (strcmp(json_text_of(m, "name"), name) == 0) {
             return m;
         }
     }
@@ -61,14 +55,14 @@ static void ready(struct web_request *q, struct web_reply *r)
     }
     status = json_object_get(reply, "status");
     failed = json_array_get(json_object_get(status, "failed_models"), 0);
-    if (strcmp(text_of(status, "state"), "draining") == 0) {
+    if (strcmp(json_text_of(status, "state"), "draining") == 0) {
         web_fail(r, 503, "the daemon is stopping");
     } else if (failed) {
-        web_fail(r, 503, "model %s could not be loaded: %s", text_of(failed, "name"),
-                 text_of(failed, "error"));
+        web_fail(r, 503, "model %s could not be loaded: %s", json_text_of(failed, "name"),
+                 json_text_of(failed, "error"));
     } else if (json_array_size(json_object_get(status, "models")) == 0) {
         web_fail(r, 503, "no model is loaded");
-    } else if (strcmp(text_of(status, "state"), "degraded") == 0) {
+    } else if (strcmp(json_text_of(status, "state"), "degraded") == 0) {
         web_fail(r, 503, "the daemon is degraded; pipectl status says why");
     } else {
         web_reply_json(r, json_pack("{s:b, s:b}", "live", true, "ready", true));
@@ -112,7 +106,8 @@ static json_t *find_model(const struct web_request *q, struct web_reply *r, json
     found = named(json_object_get(*ret_reply, "models"), q->model);
     failed = named(json_object_get(*ret_reply, "failed"), q->model);
     if (!found && failed) {
-        web_fail(r, 503, "model %s could not be loaded: %s", q->model, text_of(failed, "error"));
+        web_fail(r, 503, "model %s could not be loaded: %s", q->model,
+                 json_text_of(failed, "error"));
     } else if (!found) {
         web_fail(r, 404, "there is no model %s", q->model);
     }
@@ -127,7 +122,7 @@ static json_t *tensors(const json_t *list)
     json_array_foreach((json_t *)list, i, t)
     {
         json_array_append_new(all, json_pack("{s:O, s:s, s:O}", "name", json_object_get(t, "name"),
-                                             "datatype", web_datatype_of(text_of(t, "dtype")),
+                                             "datatype", web_datatype_of(json_text_of(t, "dtype")),
                                              "shape", json_object_get(t, "shape")));
     }
     return all;

@@ -4,13 +4,7 @@
 #include <string.h>
 
 #include "ipc/page/page.h"
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *s = json_string_value(json_object_get(object, key));
-
-    return s ? s : "";
-}
+#include "json_text.h"
 
 static void write_cell(FILE *to, const json_t *v)
 {
@@ -37,10 +31,10 @@ static void bars(FILE *to, const json_t *chart)
     size_t i, k;
 
     fputs("<thead><tr>", to);
-    write_heading(to, text_of(json_object_get(chart, "x"), "label"), false);
+    write_heading(to, json_text_of(json_object_get(chart, "x"), "label"), false);
     json_array_foreach(series, k, s)
     {
-        write_heading(to, text_of(s, "name"), true);
+        write_heading(to, json_text_of(s, "name"), true);
     }
     fputs("</tr></thead><tbody>\n", to);
     json_array_foreach(page_at(chart, "x.names"), i, name)
@@ -74,7 +68,7 @@ static size_t widest(const json_t *chart)
 /* A row for each point. */
 static void points(FILE *to, const json_t *chart)
 {
-    bool spans = strcmp(text_of(chart, "kind"), "spans") == 0;
+    bool spans = strcmp(json_text_of(chart, "kind"), "spans") == 0;
     bool last = json_is_true(json_object_get(chart, "last"));
     size_t cells = widest(chart), i, k;
     const json_t *s, *p;
@@ -83,11 +77,12 @@ static void points(FILE *to, const json_t *chart)
     if (!spans) {
         write_heading(to, "series", false);
     }
-    write_heading(to, text_of(json_object_get(chart, "x"), spans ? "from" : "label"), true);
-    write_heading(to, text_of(json_object_get(chart, spans ? "x" : "y"), spans ? "to" : "label"),
-                  true);
+    write_heading(to, json_text_of(json_object_get(chart, "x"), spans ? "from" : "label"), true);
+    write_heading(
+        to, json_text_of(json_object_get(chart, spans ? "x" : "y"), spans ? "to" : "label"), true);
     for (k = 2; k < cells; k++) {
-        write_heading(to, spans && k == 2 ? text_of(json_object_get(chart, "y"), "label") : "what",
+        write_heading(to,
+                      spans && k == 2 ? json_text_of(json_object_get(chart, "y"), "label") : "what",
                       false);
     }
     fputs("</tr></thead><tbody>\n", to);
@@ -114,7 +109,7 @@ static void points(FILE *to, const json_t *chart)
 
 void page_chart(FILE *to, json_t *chart)
 {
-    const char *id = text_of(chart, "id"), *title = text_of(chart, "title");
+    const char *id = json_text_of(chart, "id"), *title = json_text_of(chart, "title");
     char data[96];
 
     fprintf(to, "<figure id=\"%s\"><figcaption>", id);
@@ -131,7 +126,7 @@ void page_chart(FILE *to, json_t *chart)
             "<details%s><summary>the figures as a table</summary><div class=\"wide\" "
             "tabindex=\"0\"><table>",
             page_has_charts() ? "" : " open");
-    if (strcmp(text_of(chart, "kind"), "bars") == 0) {
+    if (strcmp(json_text_of(chart, "kind"), "bars") == 0) {
         bars(to, chart);
     } else {
         points(to, chart);

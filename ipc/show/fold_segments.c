@@ -5,32 +5,27 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json_text.h"
+
 #define STEM 20u /* of a model's name, which the name of a segment has at least */
 #define HERE "here"
 
-static const char *text_of(const json_t *j, const char *key)
-{
-    const char *text = json_string_value(json_object_get(j, key));
-
-    return text ? text : "";
-}
-
 bool shw_is_segment(const json_t *m)
 {
-    return *text_of(json_object_get(m, "segment"), "board") != '\0';
+    return *json_text_of(json_object_get(m, "segment"), "board") != '\0';
 }
 
 /* Return: the route that this board computes it for; borrowed; NULL: it is for another board. */
 static json_t *route_of(const json_t *segment, const json_t *models)
 {
-    const char *of = text_of(json_object_get(segment, "segment"), "of");
-    const char *board = text_of(json_object_get(segment, "segment"), "board");
+    const char *of = json_text_of(json_object_get(segment, "segment"), "of");
+    const char *board = json_text_of(json_object_get(segment, "segment"), "board");
     json_t *m;
     size_t i;
 
     json_array_foreach((json_t *)(uintptr_t)models, i, m)
     {
-        const char *name = text_of(m, "name");
+        const char *name = json_text_of(m, "name");
         bool same = strcmp(name, of) == 0 ||
                     (strlen(of) >= STEM && strncmp(name, of, strlen(of)) == 0); /* cut */
 
@@ -66,10 +61,10 @@ void shw_fold_segments(json_t *owner)
 void shw_segment_text(const json_t *m, char ret[SHW_SEGMENT_BYTES])
 {
     const json_t *s = json_object_get(m, "segment");
-    bool here = strcmp(text_of(s, "board"), HERE) == 0;
+    bool here = strcmp(json_text_of(s, "board"), HERE) == 0;
 
-    snprintf(ret, SHW_SEGMENT_BYTES, "%s, units %lld-%lld for %s%s", text_of(s, "of"),
+    snprintf(ret, SHW_SEGMENT_BYTES, "%s, units %lld-%lld for %s%s", json_text_of(s, "of"),
              (long long)json_integer_value(json_object_get(s, "first_unit")),
              (long long)json_integer_value(json_object_get(s, "last_unit")),
-             here ? "this board" : "board ", here ? "" : text_of(s, "board"));
+             here ? "this board" : "board ", here ? "" : json_text_of(s, "board"));
 }
