@@ -28,22 +28,10 @@ static const struct {
     {"Clip", MOVES},           {"Concat", JOINS},
 };
 
-static const struct mdl_gnode *maker_of(const struct mdl_graph *g, const char *value)
-{
-    for (size_t i = 0; i < g->node_count; i++) {
-        for (size_t k = 0; k < g->nodes[i].output_count; k++) {
-            if (strcmp(g->nodes[i].outputs[k], value) == 0) {
-                return &g->nodes[i];
-            }
-        }
-    }
-    return NULL;
-}
-
 static bool is_probabilities(const struct mdl_graph *g, const char *value, size_t *steps)
 {
     while (*steps > 0) {
-        const struct mdl_gnode *n = maker_of(g, value);
+        const struct mdl_gnode *n = mdl_graph_maker(g, value);
         size_t i = 0;
 
         --*steps;

@@ -14,18 +14,6 @@
 #define SMALL_VECTOR 16 /* a box, five points */
 #define SIDE_LARGE 320  /* classifiers take smaller pictures */
 
-static const struct mdl_gnode *maker_of(const struct mdl_graph *g, const char *value)
-{
-    for (size_t i = 0; i < g->node_count; i++) {
-        for (size_t k = 0; k < g->nodes[i].output_count; k++) {
-            if (strcmp(g->nodes[i].outputs[k], value) == 0) {
-                return &g->nodes[i];
-            }
-        }
-    }
-    return NULL;
-}
-
 static bool is(const struct mdl_gnode *n, const char *op)
 {
     return n && n->input_count > 0 && strcmp(n->op_type, op) == 0;
@@ -34,16 +22,16 @@ static bool is(const struct mdl_gnode *n, const char *op)
 /* Return: whether Sigmoid, of a ConvTranspose and perhaps its bias, makes @output. */
 static bool is_over_wide(const struct mdl_graph *g, const char *output)
 {
-    const struct mdl_gnode *n = maker_of(g, output);
+    const struct mdl_gnode *n = mdl_graph_maker(g, output);
 
     if (!is(n, "Sigmoid")) {
         return false;
     }
-    n = maker_of(g, n->inputs[0]);
+    n = mdl_graph_maker(g, n->inputs[0]);
     if (is(n, "Add")) {
-        const struct mdl_gnode *left = maker_of(g, n->inputs[0]);
+        const struct mdl_gnode *left = mdl_graph_maker(g, n->inputs[0]);
 
-        n = left || n->input_count < 2 ? left : maker_of(g, n->inputs[1]);
+        n = left || n->input_count < 2 ? left : mdl_graph_maker(g, n->inputs[1]);
     }
     return is(n, "ConvTranspose");
 }
@@ -225,7 +213,7 @@ void mdl_signs_read(const struct mdl_graph *g, size_t labels, struct mdl_pool *p
     }
     for (size_t i = 0; i < g->output_count && i < MDL_SIGN_OUTPUTS_MAX; i++) {
         struct mdl_sign_output *o = &ret->outputs[i];
-        const struct mdl_gnode *maker = maker_of(g, g->outputs[i].name);
+        const struct mdl_gnode *maker = mdl_graph_maker(g, g->outputs[i].name);
 
         o->v = g->outputs[i];
         o->v.name = kept(pool, g->outputs[i].name);

@@ -123,5 +123,7 @@ struct mdl_graph {
     bool owns_map, map_is_file;
 };
 
+/** mdl_graph_maker() - Return: the first node that has @value among its outputs; NULL: none. */
+const struct mdl_gnode *mdl_graph_maker(const struct mdl_graph *g, const char *value);
 /** mdl_graph_free() - frees the pool and the graph. Accepts NULL. Return: NULL. */
 struct mdl_graph *mdl_graph_free(struct mdl_graph *g);
