@@ -8,37 +8,7 @@
 #include "base.h"
 #include "tuner/boards/board_nodes.h"
 
-static double weight(const struct tun_problem *p, size_t u)
-{
-    double sum = 0;
-
-    for (size_t k = 0; k < p->ep_count; k++) {
-        sum += tun_cell_at(&p->costs, k, 1, u)->ns;
-    }
-    return sum;
-}
-
-/* Where at most @max groups of about equal cost begin. Return: how many. */
-static size_t cut(const struct tun_problem *p, size_t max, uint16_t *ret_first)
-{
-    double total = 0, sum = 0;
-    size_t count = 0;
-
-    for (size_t u = 0; u < p->unit_count; u++) {
-        total += weight(p, u);
-    }
-    for (size_t u = 0; u < p->unit_count; u++) {
-        if (u == 0 || p->unit_count <= max ||
-            (sum >= total * (double)count / (double)max && count < max)) {
-            ret_first[count++] = (uint16_t)u;
-        }
-        sum += weight(p, u);
-    }
-    ret_first[count] = (uint16_t)p->unit_count;
-    return count;
-}
-
-static int join(const struct tun_problem *p, const uint16_t *first, size_t count,
+static int join(const struct tun_problem *p, const size_t *first, size_t count,
                 struct tun_problem *ret)
 {
     struct tun_problem j;
@@ -49,7 +19,7 @@ static int join(const struct tun_problem *p, const uint16_t *first, size_t count
     }
     for (size_t i = 0; i < count; i++) {
         j.units[i] = p->units[first[i]];
-        for (size_t u = first[i] + 1u; u < first[i + 1]; u++) {
+        for (size_t u = first[i] + 1; u < first[i + 1]; u++) {
             j.units[i].weight_bytes += p->units[u].weight_bytes;
             j.units[i].arena_bytes = base_max(j.units[i].arena_bytes, p->units[u].arena_bytes);
         }
@@ -87,7 +57,7 @@ int tun_joined_init(const struct tun_problem *p, const struct tun_space_options 
         if (!ret->first) {
             return -ENOMEM;
         }
-        count = cut(p, max, ret->first);
+        count = tun_cut(p, max, ret->first);
         r = join(p, ret->first, count, &ret->p);
         r = r == 0 ? tun_map_init(&ret->p, o, link_energy, ret_map, &max) : r;
         if (r == 0) {

@@ -7,7 +7,7 @@
 
 struct tun_joined {
     struct tun_problem p; /* owned; the map's */
-    uint16_t *first;      /* [p.unit_count + 1]: of the units before, owned */
+    size_t *first;        /* [p.unit_count + 1]: of the units before, owned */
     bool coarse;          /* any are joined */
 };
 

@@ -218,27 +218,35 @@ static double unit_weight(const struct tun_problem *p, size_t u)
     return sum;
 }
 
-/* Atoms of about equal cost when there are more units than a pass can afford. */
+size_t tun_cut(const struct tun_problem *p, size_t max, size_t *ret_first)
+{
+    double total = 0, sum = 0;
+    size_t count = 0;
+
+    for (size_t u = 0; u < p->unit_count; u++) {
+        total += unit_weight(p, u);
+    }
+    for (size_t u = 0; u < p->unit_count; u++) {
+        if (u == 0 || p->unit_count <= max ||
+            (sum >= total * (double)count / (double)max && count < max)) {
+            ret_first[count++] = u;
+        }
+        sum += unit_weight(p, u);
+    }
+    ret_first[count] = p->unit_count;
+    return count;
+}
+
+/* Atoms, where there are more units than a pass can afford. */
 static int plan_atoms(struct tun_space *s)
 {
     size_t units = s->p->unit_count, max = atoms_max(s);
-    double total = 0, sum = 0;
 
     s->atom_first = calloc(units + 1, sizeof(*s->atom_first));
     if (!s->atom_first) {
         return -ENOMEM;
     }
-    for (size_t u = 0; u < units; u++) {
-        total += unit_weight(s->p, u);
-    }
-    for (size_t u = 0; u < units; u++) {
-        if (u == 0 || units <= max ||
-            (sum >= total * (double)s->atom_count / (double)max && s->atom_count < max)) {
-            s->atom_first[s->atom_count++] = u;
-        }
-        sum += unit_weight(s->p, u);
-    }
-    s->atom_first[s->atom_count] = units;
+    s->atom_count = tun_cut(s->p, max, s->atom_first);
     s->coarse |= units > max;
     return 0;
 }

@@ -86,5 +86,9 @@ static inline const double *tun_space_teams(const struct tun_space *s, size_t b,
 /** tun_space_fastest() - Return: the least b with the times of the largest batch. */
 size_t tun_space_fastest(const struct tun_space *s, size_t segment);
 
+/** tun_cut() - @ret_first: [unit_count + 1]: where groups of neighbouring units begin, of about
+ * equal cost on one core of each EP; the last is unit_count. Return: how many groups, at most
+ * @max. */
+size_t tun_cut(const struct tun_problem *p, size_t max, size_t *ret_first);
 /** tun_knapsack() - adds teams of @width with rate @gain to best[0..cores]. */
 void tun_knapsack(const struct tun_space *s, double *best, size_t cores, size_t width, double gain);

@@ -5,19 +5,9 @@
 
 #include "base.h"
 #include "tuner/pipesim/report.h"
+#include "tuner/pipesim/subject.h"
 #include "tuner/search/places.h"
 #include "tuner/solve/front.h"
-
-static void plan_text(const struct tun_problem *p, const struct pl_plan *plan,
-                      char ret[PL_PLAN_TEXT_MAX])
-{
-    struct pl_ep_set eps;
-
-    tun_eps(p, &eps);
-    if (pl_plan_format(plan, &eps, ret, PL_PLAN_TEXT_MAX) < 0) {
-        snprintf(ret, PL_PLAN_TEXT_MAX, "(too long)");
-    }
-}
 
 int psim_report_timeline(struct psim_report *r)
 {
@@ -49,7 +39,7 @@ int psim_report_timeline(struct psim_report *r)
         if (s >= base_array_count(STAGES)) {
             continue;
         }
-        plan_text(&c.truth, &t->plan, text);
+        psim_plan_text(&c.truth, &t->plan, text);
         snprintf(note, sizeof(note), "trial %zu: %s, %.2f ms", i + 1, text,
                  t->measured.bottleneck_ns / 1e6);
         large[s] = i == run.result ? json_array_size(points[s]) : large[s];
@@ -89,7 +79,7 @@ static int add_plan(struct psim_report *r, const struct psim_case *c, const char
         return error;
     }
     *ret_fps = 1e9 / run.bottleneck_ns;
-    plan_text(&c->truth, &run.log[run.result].plan, text);
+    psim_plan_text(&c->truth, &run.log[run.result].plan, text);
     json_object_set_new(row, algorithm, json_pack("{s:s, s:f}", "plan", text, "fps", *ret_fps));
     psim_run_deinit(&run);
     return 0;
@@ -219,7 +209,7 @@ int psim_report_front(struct psim_report *r)
         char text[PL_PLAN_TEXT_MAX], note[PL_PLAN_TEXT_MAX + 64];
         double fps = 1e9 / front[i].outcome.bottleneck_ns;
 
-        plan_text(&c.truth, &front[i].plan, text);
+        psim_plan_text(&c.truth, &front[i].plan, text);
         snprintf(note, sizeof(note), "%s: %.1f frames/s, %.0f ms", text, fps,
                  front[i].outcome.latency_ns / 1e6);
         page_point(points, fps, front[i].outcome.latency_ns / 1e6, note);
