@@ -8,50 +8,9 @@
 /*
  * BINARY  y = a op b, both broadcast to y by strides          Source: ONNX Add ... Or (numpy rules)
  *
- * Reals are computed in double, Max and Min pass NaN on; integers as mdl_int_binary() says. Pow
- * takes a base and an exponent of different types and has the base's type.
+ * model/common/binary.h has the values. Pow takes a base and an exponent of different types and has
+ * the base's type.
  */
-static double binary_f64(enum mdl_binary which, double a, double b)
-{
-    switch (which) {
-    case MDL_BIN_ADD:
-        return a + b;
-    case MDL_BIN_SUB:
-        return a - b;
-    case MDL_BIN_MUL:
-        return a * b;
-    case MDL_BIN_DIV:
-        return a / b;
-    case MDL_BIN_MAX:
-        return isnan(a) || a > b ? a : b;
-    case MDL_BIN_MIN:
-        return isnan(a) || a < b ? a : b;
-    case MDL_BIN_POW:
-        return pow(a, b);
-    case MDL_BIN_FMOD:
-        return fmod(a, b);
-    case MDL_BIN_EQUAL:
-        return a == b;
-    case MDL_BIN_LESS:
-        return a < b;
-    case MDL_BIN_GREATER:
-        return a > b;
-    case MDL_BIN_AND:
-        return a != 0 && b != 0;
-    case MDL_BIN_OR:
-        return a != 0 || b != 0;
-    case MDL_BIN_MOD: /* integers only, see binary_supports() */
-    case MDL_BIN_BIT_AND:
-    case MDL_BIN_BIT_OR:
-    case MDL_BIN_BIT_XOR:
-    case MDL_BIN_SHIFT_LEFT:
-    case MDL_BIN_SHIFT_RIGHT:
-    case MDL_BIN_COUNT:
-        break;
-    }
-    return 0;
-}
-
 static void binary_body(const struct krn_call *c, size_t begin, size_t end)
 {
     enum mdl_dtype ta = ref_in(c, 0)->dtype, tb = ref_in(c, 1)->dtype, ty = ref_out(c, 0)->dtype;
@@ -69,21 +28,14 @@ static void binary_body(const struct krn_call *c, size_t begin, size_t end)
                                        ref_i64(c->in[1], tb, w.at[2]));
             ref_set_i64(c->out[0], ty, w.at[0], t);
         } else {
-            double t =
-                binary_f64(which, ref_f64(c->in[0], ta, w.at[1]), ref_f64(c->in[1], tb, w.at[2]));
+            double t = mdl_real_binary(which, ref_f64(c->in[0], ta, w.at[1]),
+                                       ref_f64(c->in[1], tb, w.at[2]));
             ref_set_f64(c->out[0], ty, w.at[0], ty == MDL_F32 ? ref_finish(c, t, w.at[3]) : t);
         }
     }
 }
 
-static void binary_run(const struct krn_call *c)
-{
-    if (c->op->quant) {
-        krn_ref_quant_run(c);
-    } else {
-        ref_share(c, mdl_elements(ref_out(c, 0)), binary_body);
-    }
-}
+REF_EACH_OR_QUANT(binary)
 
 static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
 {

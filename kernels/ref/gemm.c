@@ -57,14 +57,7 @@ static void gemm_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void gemm_run(const struct krn_call *c)
-{
-    if (c->op->quant) {
-        krn_ref_quant_run(c);
-    } else {
-        ref_share(c, mdl_elements(ref_out(c, 0)), gemm_body);
-    }
-}
+REF_EACH_OR_QUANT(gemm)
 
 static bool gemm_supports(const struct mdl_model *m, const struct mdl_op *op)
 {

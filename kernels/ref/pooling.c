@@ -33,16 +33,6 @@ static struct tap tap_of(const struct krn_call *c, const size_t *p, size_t linea
     return t;
 }
 
-static size_t taps(const struct mdl_window *win)
-{
-    size_t n = 1;
-
-    for (size_t d = 0; d < win->rank; d++) {
-        n *= win->kernel[d];
-    }
-    return n;
-}
-
 /* Flat index of the tap in x, for MaxPool's second output: row-major, or (storage_order 1) with the
  * spatial dims column-major. */
 static int64_t flat_index(const struct krn_call *c, const size_t *p, size_t n, size_t ch,
@@ -79,7 +69,7 @@ static void max_body(const struct krn_call *c, size_t begin, size_t end)
 {
     const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
     bool has_indices = c->op->out[1] != MDL_NONE;
-    size_t count = taps(&c->op->attr.pool.window);
+    size_t count = ref_taps(&c->op->attr.pool.window);
     struct ref_walk w;
 
     ref_walk_start(&w, y, begin);
@@ -125,7 +115,7 @@ REF_EACH_ELEMENT(max)
 static void avg_body(const struct krn_call *c, size_t begin, size_t end)
 {
     const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
-    size_t count = taps(&c->op->attr.pool.window);
+    size_t count = ref_taps(&c->op->attr.pool.window);
     struct ref_walk w;
 
     ref_walk_start(&w, y, begin);
@@ -152,14 +142,7 @@ static void avg_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-static void avg_run(const struct krn_call *c)
-{
-    if (c->op->quant) {
-        krn_ref_quant_run(c);
-    } else {
-        ref_share(c, mdl_elements(ref_out(c, 0)), avg_body);
-    }
-}
+REF_EACH_OR_QUANT(avg)
 
 static bool pool_supports(const struct mdl_model *m, const struct mdl_op *op)
 {

@@ -114,21 +114,11 @@ static struct tap tap_of(const struct mdl_window *win, const struct mdl_tensor *
     return t;
 }
 
-static size_t taps(const struct mdl_window *win)
-{
-    size_t n = 1;
-
-    for (size_t d = 0; d < win->rank; d++) {
-        n *= win->kernel[d];
-    }
-    return n;
-}
-
 static uint32_t conv_sum(const struct krn_call *c, const size_t *at)
 {
     const struct mdl_tensor *x = ref_in(c, 0), *w = ref_in(c, 1);
     const struct mdl_window *win = &c->op->attr.conv.window;
-    size_t o = at[1], count = taps(win);
+    size_t o = at[1], count = ref_taps(win);
     size_t first = o / (ref_out(c, 0)->dim[1] / c->op->attr.conv.groups) * w->dim[1];
     int32_t x_zero = x_zero_of(c), w_zero = w_zero_of(c, o);
     uint32_t sum = 0;
@@ -211,7 +201,7 @@ static void pool_body(const struct krn_call *c, size_t begin, size_t end)
 {
     const struct mdl_tensor *x = ref_in(c, 0);
     const struct mdl_window *win = &c->op->attr.pool.window;
-    size_t count = taps(win);
+    size_t count = ref_taps(win);
     struct ref_walk w;
 
     ref_walk_start(&w, ref_out(c, 0), begin);

@@ -45,6 +45,17 @@ void ref_share(const struct krn_call *c, size_t n, ref_body_fn *body);
         ref_share(c, mdl_elements(ref_out(c, 0)), what##_body);                                    \
     }
 
+/** ref_taps() - Return: elements of the window's kernel. */
+static inline size_t ref_taps(const struct mdl_window *win)
+{
+    size_t n = 1;
+
+    for (size_t d = 0; d < win->rank; d++) {
+        n *= win->kernel[d];
+    }
+    return n;
+}
+
 /** ref_act() - enum mdl_act on one value; formulas at MDL_ACTS(). NaN stays NaN. */
 double ref_act(enum mdl_act act, double a, double b, double x);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/common/binary.h - what operators compute on integers, the same where a constant is folded
- * and where a primitive runs
+ * model/common/binary.h - what operators of two inputs compute, the same where a constant is folded
+ * and in the reference
  *
- * Sums and products wrap. Div truncates toward zero. Div and Mod give 0 for a zero divisor, a shift
+ * Reals are computed in double, Max and Min pass NaN on. Sums and products of integers wrap. Div truncates toward zero. Div and Mod give 0 for a zero divisor, a shift
  * by more bits than there are too: ONNX leaves that undefined, and it must not trap. Threads: any.
  */
 #pragma once
 
+#include <math.h>
 #include <stdint.h>
 
 #include "model/model.h"
@@ -70,6 +71,48 @@ static inline int64_t mdl_int_binary(enum mdl_binary which, int64_t a, int64_t b
         return a && b;
     case MDL_BIN_OR:
         return a || b;
+    case MDL_BIN_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/** mdl_real_binary() - Return: @a op @b; a comparison gives 0 or 1; 0: of integers only. */
+static inline double mdl_real_binary(enum mdl_binary which, double a, double b)
+{
+    switch (which) {
+    case MDL_BIN_ADD:
+        return a + b;
+    case MDL_BIN_SUB:
+        return a - b;
+    case MDL_BIN_MUL:
+        return a * b;
+    case MDL_BIN_DIV:
+        return a / b;
+    case MDL_BIN_MAX:
+        return isnan(a) || a > b ? a : b;
+    case MDL_BIN_MIN:
+        return isnan(a) || a < b ? a : b;
+    case MDL_BIN_POW:
+        return pow(a, b);
+    case MDL_BIN_FMOD:
+        return fmod(a, b);
+    case MDL_BIN_EQUAL:
+        return a == b;
+    case MDL_BIN_LESS:
+        return a < b;
+    case MDL_BIN_GREATER:
+        return a > b;
+    case MDL_BIN_AND:
+        return a != 0 && b != 0;
+    case MDL_BIN_OR:
+        return a != 0 || b != 0;
+    case MDL_BIN_MOD:
+    case MDL_BIN_BIT_AND:
+    case MDL_BIN_BIT_OR:
+    case MDL_BIN_BIT_XOR:
+    case MDL_BIN_SHIFT_LEFT:
+    case MDL_BIN_SHIFT_RIGHT:
     case MDL_BIN_COUNT:
         break;
     }

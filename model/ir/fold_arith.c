@@ -6,38 +6,6 @@
 #include "model/ir/constant.h"
 #include "model/ir/fold.h"
 
-static double real_binary(enum mdl_binary which, float a, float b)
-{
-    switch (which) {
-    case MDL_BIN_ADD:
-        return a + b;
-    case MDL_BIN_SUB:
-        return a - b;
-    case MDL_BIN_MUL:
-        return a * b;
-    case MDL_BIN_DIV:
-        return a / b;
-    case MDL_BIN_MAX:
-        return a != a ? a : b != b ? b : base_max(a, b);
-    case MDL_BIN_MIN:
-        return a != a ? a : b != b ? b : base_min(a, b);
-    case MDL_BIN_POW:
-        return powf(a, b);
-    case MDL_BIN_FMOD:
-        return fmodf(a, b);
-    case MDL_BIN_EQUAL:
-        return a == b;
-    case MDL_BIN_LESS:
-        return a < b;
-    case MDL_BIN_GREATER:
-        return a > b;
-    case MDL_BIN_AND:
-        return a != 0 && b != 0;
-    default:
-        return a != 0 || b != 0;
-    }
-}
-
 int mdl_fold_binary(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
 {
     const struct mdl_ir_value *a = &ir->values[op->op.in[0]], *b = &ir->values[op->op.in[1]];
@@ -57,7 +25,7 @@ int mdl_fold_binary(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_don
     y = &ir->values[op->op.out[0]];
     for (size_t i = 0; i < count; i++) {
         if (a->dtype == MDL_F32) {
-            double v = real_binary(which, (float)mdl_const_real(a, i), (float)mdl_const_real(b, i));
+            double v = mdl_real_binary(which, mdl_const_real(a, i), mdl_const_real(b, i));
 
             mdl_const_store(data, y->dtype, i, v, v != 0);
         } else {
