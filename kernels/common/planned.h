@@ -41,6 +41,18 @@
         return OF(m, op, &p) ? base_max(width, 1u) * (BYTES) : 0;                                  \
     }
 
+/** KRN_RUN_ROWS_BY() - run(): calls ROWS for the lines of NEST, a member of the struct whose member
+ * call is this call (kernels/common/nest.h) */
+#define KRN_RUN_ROWS_BY(TYPE, OF, NEST, ROWS)                                                      \
+    static void run(const struct krn_call *call)                                                   \
+    {                                                                                              \
+        TYPE p = {.call = call};                                                                   \
+                                                                                                   \
+        if (OF(call->model, call->op, &p)) {                                                       \
+            krn_nest_share(&p.NEST, call->pool, call->width, ROWS, &p);                            \
+        }                                                                                          \
+    }
+
 /** KRN_RELEASE_BY() - release() of an object of malloc(): calls DEINIT(object), then free() */
 #define KRN_RELEASE_BY(DEINIT)                                                                     \
     static void release(struct krn_prepared *p)                                                    \

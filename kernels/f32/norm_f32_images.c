@@ -8,6 +8,7 @@
 #include "base.h"
 #include "kernels/common/epilogue_vec.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/planned.h"
 #include "kernels/f32/norm_f32.h"
 
 struct dim {
@@ -264,22 +265,10 @@ static void image_part(void *arg, size_t part)
     }
 }
 
-static bool image_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct image v;
+KRN_SUPPORTS_BY(struct image, image_of)
+KRN_SCRATCH_BYTES_BY(struct image, image_of, array_floats(&p) * ARRAYS * sizeof(float))
 
-    return image_of(m, op, &v);
-}
-
-static size_t image_scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    struct image v;
-
-    return image_of(m, op, &v) ? base_max(width, 1u) * ARRAYS * array_floats(&v) * sizeof(float)
-                               : 0;
-}
-
-static void image_run(const struct krn_call *call)
+static void run(const struct krn_call *call)
 {
     struct image v;
 
@@ -294,7 +283,7 @@ const struct krn_primitive KRN_ISA_FN(krn_norm_f32_nhwc) = {
     .name = "norm_f32_nhwc__" KRN_ISA_TEXT,
     .kind = MDL_OP_NORM,
     .needs = KRN_ISA_NEEDS,
-    .supports = image_supports,
-    .scratch_bytes = image_scratch_bytes,
-    .run = image_run,
+    .supports = supports,
+    .scratch_bytes = scratch_bytes,
+    .run = run,
 };

@@ -8,6 +8,7 @@
 #include "base.h"
 #include "kernels/common/epilogue_vec.h"
 #include "kernels/common/nest.h"
+#include "kernels/common/planned.h"
 #include "kernels/f32/norm_f32.h"
 
 struct job {
@@ -157,26 +158,13 @@ static void set_rows(void *arg, const ptrdiff_t *at, size_t n)
     }
 }
 
-static bool rows_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct job j;
-
-    return rows_of(m, op, &j);
-}
-
-static void rows_run(const struct krn_call *call)
-{
-    struct job j = {.call = call};
-
-    if (rows_of(call->model, call->op, &j)) {
-        krn_nest_share(&j.outer, call->pool, call->width, set_rows, &j);
-    }
-}
+KRN_SUPPORTS_BY(struct job, rows_of)
+KRN_RUN_ROWS_BY(struct job, rows_of, outer, set_rows)
 
 const struct krn_primitive KRN_ISA_FN(krn_norm_f32_rows) = {
     .name = "norm_f32_rows__" KRN_ISA_TEXT,
     .kind = MDL_OP_NORM,
     .needs = KRN_ISA_NEEDS,
-    .supports = rows_supports,
-    .run = rows_run,
+    .supports = supports,
+    .run = run,
 };

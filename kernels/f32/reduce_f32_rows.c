@@ -8,6 +8,7 @@
 #include "base.h"
 #include "kernels/common/epilogue.h"
 #include "kernels/common/nest.h"
+#include "kernels/common/planned.h"
 #include "kernels/common/vec_arith.h"
 #include "kernels/primitive.h"
 
@@ -206,14 +207,7 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
     return krn_op_is_plain(op) && job_of(m, op, &j);
 }
 
-static void run(const struct krn_call *call)
-{
-    struct job j = {.call = call};
-
-    if (job_of(call->model, call->op, &j)) {
-        krn_nest_share(&j.nest, call->pool, call->width, row, &j);
-    }
-}
+KRN_RUN_ROWS_BY(struct job, job_of, nest, row)
 
 const struct krn_primitive KRN_ISA_FN(krn_reduce_f32_rows) = {
     .name = "reduce_f32_rows__" KRN_ISA_TEXT,
