@@ -95,13 +95,12 @@ bool web_picture_read(const struct web_request *q, struct ctl_image *ret, struct
     int rc;
 
     img.kind = jpeg ? CTL_IMAGE_JPEG : CTL_IMAGE_PNG;
-    rc = jpeg ? ctl_jpeg_size(&img, why, sizeof(why)) : ctl_png_size(&img, why, sizeof(why));
+    rc = ctl_image_measure(&img, why, sizeof(why));
     if (rc < 0) {
         web_fail(r, 400, "the body is not a whole %s picture: %s%s", jpeg ? "JPEG" : "PNG", why,
                  q->untyped ? BY_CURL : "");
         return false;
     }
-    img.bytes = (size_t)img.width * img.height * img.channels;
     *ret_need =
         (struct web_need){.width = img.width, .height = img.height, .work_bytes = img.work_bytes};
     *ret = img;
@@ -111,10 +110,8 @@ bool web_picture_read(const struct web_request *q, struct ctl_image *ret, struct
 bool web_picture_decode(const struct ctl_image *img, struct piped_frame *f, struct web_reply *r)
 {
     char why[512];
-    int rc = img->kind == CTL_IMAGE_JPEG ? ctl_jpeg_decode(img, f->input, why, sizeof(why))
-                                         : ctl_png_decode(img, f->input, why, sizeof(why));
 
-    if (rc < 0) {
+    if (ctl_image_decode(img, f->input, why, sizeof(why)) < 0) {
         web_fail(r, 400, "the picture cannot be decoded: %s", why);
         return false;
     }

@@ -319,9 +319,8 @@ static size_t work_bytes(j_decompress_ptr jpeg)
     return sum;
 }
 
-/* Reads the header; with @to, also the rows. */
-static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret, char *ret_error,
-               size_t error_bytes)
+int ctl_jpeg_read(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
+                  char *ret_error, size_t error_bytes)
 {
     struct reader r = {.held = NULL};
     int rc;
@@ -343,25 +342,6 @@ static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *re
     jpeg_destroy_decompress(&r.jpeg);
     free(r.held);
     return rc;
-}
-
-int ctl_jpeg_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
-{
-    struct picture_rows rows;
-    int rc = run(img, NULL, &rows, ret_error, error_bytes);
-
-    if (rc == 0) {
-        picture_upright(&rows, &img->width, &img->height, &img->channels);
-        img->work_bytes = rows.work_bytes;
-    }
-    return rc;
-}
-
-int ctl_jpeg_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
-{
-    struct picture_rows rows;
-
-    return run(img, to, &rows, ret_error, error_bytes);
 }
 
 /* ---- writing ---- */

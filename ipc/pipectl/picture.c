@@ -129,35 +129,46 @@ static const char *foreign(const struct ctl_image *img)
     return NULL;
 }
 
-static bool is_jpeg(const uint8_t *d, size_t bytes)
+/* CTL_IMAGE_RAW: another. */
+static enum ctl_image_kind compressed(const uint8_t *d, size_t bytes)
 {
-    return bytes > 2 && d[0] == 0xff && d[1] == 0xd8;
-}
-
-static bool is_png(const uint8_t *d, size_t bytes)
-{
-    return bytes > 8 && memcmp(d, "\x89PNG\r\n\x1a\n", 8) == 0;
+    return bytes > 2 && d[0] == 0xff && d[1] == 0xd8             ? CTL_IMAGE_JPEG
+           : bytes > 8 && memcmp(d, "\x89PNG\r\n\x1a\n", 8) == 0 ? CTL_IMAGE_PNG
+                                                                 : CTL_IMAGE_RAW;
 }
 
 enum ctl_image_kind ctl_image_known(const uint8_t *data, size_t bytes, const char **ret_foreign)
 {
     const struct ctl_image img = {.data = (uint8_t *)(uintptr_t)data, .data_bytes = bytes};
+    enum ctl_image_kind kind = compressed(data, bytes);
 
-    *ret_foreign = NULL;
-    if (is_jpeg(data, bytes)) {
-        return CTL_IMAGE_JPEG;
+    *ret_foreign = kind == CTL_IMAGE_RAW ? foreign(&img) : NULL;
+    return kind;
+}
+
+/* Reads the header of a compressed file; with @to, also the rows. */
+static int read_rows(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
+                     char *ret_error, size_t error_bytes)
+{
+    return (img->kind == CTL_IMAGE_JPEG ? ctl_jpeg_read : ctl_png_read)(img, to, ret, ret_error,
+                                                                        error_bytes);
+}
+
+int ctl_image_measure(struct ctl_image *img, char *ret_error, size_t error_bytes)
+{
+    struct picture_rows rows;
+    int rc = read_rows(img, NULL, &rows, ret_error, error_bytes);
+
+    if (rc == 0) {
+        picture_upright(&rows, &img->width, &img->height, &img->channels);
+        img->work_bytes = rows.work_bytes;
+        img->bytes = (size_t)img->width * img->height * img->channels;
     }
-    if (is_png(data, bytes)) {
-        return CTL_IMAGE_PNG;
-    }
-    *ret_foreign = foreign(&img);
-    return CTL_IMAGE_RAW;
+    return rc;
 }
 
 static int recognise(const char *name, struct ctl_image *img, char *ret_error, size_t error_bytes)
 {
-    const uint8_t *d = img->data;
-
     img->f16 = base_ends_with(name, ".f16");
     if (img->f16 || base_ends_with(name, ".f32")) {
         img->kind = CTL_IMAGE_RAW;
@@ -168,13 +179,9 @@ static int recognise(const char *name, struct ctl_image *img, char *ret_error, s
         img->kind = CTL_IMAGE_PNM;
         return pnm_size(img, 0, ret_error, error_bytes);
     }
-    if (is_jpeg(d, img->data_bytes)) {
-        img->kind = CTL_IMAGE_JPEG;
-        return ctl_jpeg_size(img, ret_error, error_bytes);
-    }
-    if (is_png(d, img->data_bytes)) {
-        img->kind = CTL_IMAGE_PNG;
-        return ctl_png_size(img, ret_error, error_bytes);
+    img->kind = compressed(img->data, img->data_bytes);
+    if (img->kind != CTL_IMAGE_RAW) {
+        return ctl_image_measure(img, ret_error, error_bytes);
     }
     if (ctl_npy_begins(img)) {
         return ctl_npy_open(img, ret_error, error_bytes);
@@ -194,9 +201,6 @@ int ctl_image_take(const char *name, uint8_t *data, size_t bytes, char *ret_erro
 
     if (rc < 0) {
         return rc;
-    }
-    if (img.kind == CTL_IMAGE_JPEG || img.kind == CTL_IMAGE_PNG) {
-        img.bytes = (size_t)img.width * img.height * img.channels;
     }
     *ret = img;
     img = CTL_IMAGE_NULL;
@@ -224,11 +228,10 @@ void ctl_image_close(struct ctl_image *img)
 
 int ctl_image_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
 {
-    if (img->kind == CTL_IMAGE_JPEG) {
-        return ctl_jpeg_decode(img, to, ret_error, error_bytes);
-    }
-    if (img->kind == CTL_IMAGE_PNG) {
-        return ctl_png_decode(img, to, ret_error, error_bytes);
+    struct picture_rows rows;
+
+    if (img->kind == CTL_IMAGE_JPEG || img->kind == CTL_IMAGE_PNG) {
+        return read_rows(img, to, &rows, ret_error, error_bytes);
     }
     memcpy(to, img->data + img->pixels_at, img->bytes);
     return 0;

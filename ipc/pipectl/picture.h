@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct canvas;
+struct picture_rows; /* picture_rows.h */
 
 enum ctl_image_kind {
     CTL_IMAGE_RAW,
@@ -54,15 +55,19 @@ enum ctl_image_kind ctl_image_known(const uint8_t *data, size_t bytes, const cha
 /** ctl_image_next() - goes on to the next picture of a PNM file, which may hold several. Return: 1:
  * width, height, channels and bytes are those of the next picture; 0: there is none; -EINVAL. */
 int ctl_image_next(struct ctl_image *img, char *ret_error, size_t error_bytes);
+/** ctl_image_measure() - of a JPEG or PNG file, by kind, whose bytes are in @img: width, height,
+ * channels, bytes and work_bytes. Return: 0; -errno. */
+int ctl_image_measure(struct ctl_image *img, char *ret_error, size_t error_bytes);
 /** ctl_image_decode() - writes img->bytes bytes to @to. Return: 0 or -EINVAL. */
 int ctl_image_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes);
 
-/* jpeg.c, or jpeg_none.c: a JPEG file whose bytes are in @img */
-int ctl_jpeg_size(struct ctl_image *img, char *ret_error, size_t error_bytes);
-int ctl_jpeg_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes);
+/* jpeg.c, or jpeg_none.c: reads the header of a JPEG file whose bytes are in @img; with @to, which
+ * is not NULL then, also its rows. Return: 0; -errno. */
+int ctl_jpeg_read(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
+                  char *ret_error, size_t error_bytes);
 /* png.c, or png_none.c */
-int ctl_png_size(struct ctl_image *img, char *ret_error, size_t error_bytes);
-int ctl_png_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes);
+int ctl_png_read(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
+                 char *ret_error, size_t error_bytes);
 /* The same files: write what was drawn (ipc/show/canvas.h). Return: 0; -errno, with @ret_error. */
 int ctl_jpeg_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes);
 int ctl_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes);

@@ -176,9 +176,8 @@ static size_t work_bytes(const struct reader *r)
            (interlaced ? (size_t)r->rows.width * r->rows.height * r->rows.channels : 0);
 }
 
-/* Reads the header; with @to, also the rows. */
-static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret, char *ret_error,
-               size_t error_bytes)
+int ctl_png_read(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
+                 char *ret_error, size_t error_bytes)
 {
     struct reader r = {.at = img->data, .left = img->data_bytes};
     int rc;
@@ -202,25 +201,6 @@ static int run(const struct ctl_image *img, uint8_t *to, struct picture_rows *re
     png_destroy_read_struct(&r.png, &r.info, NULL);
     free(r.buffer);
     return rc;
-}
-
-int ctl_png_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
-{
-    struct picture_rows rows;
-    int rc = run(img, NULL, &rows, ret_error, error_bytes);
-
-    if (rc == 0) {
-        picture_upright(&rows, &img->width, &img->height, &img->channels);
-        img->work_bytes = rows.work_bytes;
-    }
-    return rc;
-}
-
-int ctl_png_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
-{
-    struct picture_rows rows;
-
-    return run(img, to, &rows, ret_error, error_bytes);
 }
 
 int ctl_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)

@@ -5,18 +5,12 @@
 
 #include "ipc/pipectl/picture.h"
 
-int ctl_png_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
+int ctl_png_read(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
+                 char *ret_error, size_t error_bytes)
 {
     snprintf(ret_error, error_bytes,
              "pipectl was built without PNG (meson option png); convert the file to PPM");
     return -EOPNOTSUPP;
-}
-
-int ctl_png_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
-{
-    struct ctl_image copy = *img;
-
-    return ctl_png_size(&copy, ret_error, error_bytes);
 }
 
 int ctl_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)
