@@ -1,266 +1,289 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AFFINE, LRN and SOFTMAX over channels that lie side by side.
+ * NORM over the pixels of channels that lie side by side: an instance or group norm of an NHWC
+ * image. Means first, then squares of differences: one pass over both would cancel.
  */
 #include <math.h>
 
 #include "base.h"
 #include "kernels/common/epilogue_vec.h"
-#include "kernels/common/nest.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/planned.h"
+#include "kernels/f32/norm_f32.h"
 
-struct job {
-    const struct krn_call *call;
-    struct krn_img x, y;
-    struct krn_epilogue epilogue;
-    struct krn_nest nest; /* of lines (SOFTMAX) */
-    size_t parts, line;
+struct dim {
+    size_t n;
+    bool axis;
+    ptrdiff_t stride[NORM_TENSORS];
 };
 
-static bool images_of(const struct mdl_model *m, const struct mdl_op *op, struct job *j)
+struct image {
+    const struct krn_call *call;
+    const struct mdl_op *op;
+    size_t tensors, batch, pixels, groups, each; /* each: channels of a group */
+    size_t block, blocks;                        /* groups that a member takes at once */
+    size_t parts;
+    struct dim n, p, g, c; /* strides of batch, pixels, groups and channels */
+};
+
+static ptrdiff_t magnitude(ptrdiff_t s)
 {
-    return krn_img_of(&m->tensors[op->in[0]], &j->x) &&
-           krn_img_of(&m->tensors[op->out[0]], &j->y) && krn_img_same(&j->x, &j->y) &&
-           krn_img_flat(&j->x) && krn_epilogue_supports(m, op, &j->y);
+    return s < 0 ? -s : s;
 }
 
-KRN_INLINE vf shift_of(const struct krn_epilogue *e, size_t c, size_t n)
+/* The dims longer than 1, outermost first by y's strides; neighbours that are alike are merged. */
+static size_t dims_by_stride(const struct mdl_op *op, const struct mdl_tensor *const *t,
+                             size_t tensors, struct dim dims[MDL_RANK_MAX])
 {
-    return e->shift ? vf_load_n(e->shift + c, n) : vf_set(0.0f);
-}
+    size_t count = 0, kept = 0;
 
-KRN_INLINE vf residual_of(const struct krn_epilogue *e, size_t pixel, size_t c, size_t n)
-{
-    return e->res ? vf_load_n(e->res + pixel * e->res_pixel + c, n) : vf_set(0.0f);
-}
+    for (size_t d = 0; d < t[0]->rank; d++) {
+        struct dim x = {t[0]->dim[d], op->attr.norm.axes[d], {0}};
+        size_t at = count;
 
-static void affine_part(void *arg, size_t part)
-{
-    const struct job *j = arg;
-    const float *scale = j->call->op->scale;
-    struct krn_range pixels = krn_share(j->y.n * j->y.h * j->y.w, 1, part, j->parts);
-
-    for (size_t p = pixels.begin; p < pixels.end; p++) {
-        const float *x = (const float *)j->call->in[0] + p * j->x.pixel;
-        float *y = (float *)j->call->out[0] + p * j->y.pixel;
-
-        for (size_t c = 0; c < j->y.c; c += KRN_VL) {
-            size_t n = base_min(j->y.c - c, (size_t)KRN_VL);
-            vf v = vf_load_n(x + c, n);
-
-            if (scale) {
-                v = v * vf_load_n(scale + c, n);
-            }
-            vf_store_n(y + c,
-                       krn_epilogue_vec(&j->epilogue, v, shift_of(&j->epilogue, c, n),
-                                        residual_of(&j->epilogue, p, c, n)),
-                       n);
+        if (x.n == 1) {
+            continue;
         }
-    }
-}
-
-static bool affine_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct job j;
-
-    return images_of(m, op, &j) && (!op->scale || op->channels == j.y.c);
-}
-
-static void affine_run(const struct krn_call *call)
-{
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
-
-    if (images_of(call->model, call->op, &j)) {
-        j.epilogue = krn_epilogue_of(call);
-        krn_parallel(call->pool, j.parts, affine_part, &j);
-    }
-}
-
-/* squares of one pixel's channels, with zeros beyond both ends for the window */
-static size_t lrn_scratch_floats(const struct mdl_op *op, size_t channels)
-{
-    return base_align_up(channels + op->attr.lrn.size + KRN_VL, 16);
-}
-
-static void lrn_part(void *arg, size_t part)
-{
-    const struct job *j = arg;
-    const struct mdl_op *op = j->call->op;
-    size_t size = op->attr.lrn.size, before = (size - 1) / 2;
-    size_t floats = lrn_scratch_floats(op, j->y.c);
-    float *squares = (float *)j->call->scratch + part * floats;
-    float alpha = op->attr.lrn.alpha / (float)size, beta = op->attr.lrn.beta;
-    struct krn_range pixels = krn_share(j->y.n * j->y.h * j->y.w, 1, part, j->parts);
-
-    memset(squares, 0, floats * sizeof(float));
-    for (size_t p = pixels.begin; p < pixels.end; p++) {
-        const float *x = (const float *)j->call->in[0] + p * j->x.pixel;
-        float *y = (float *)j->call->out[0] + p * j->y.pixel;
-
-        for (size_t c = 0; c < j->y.c; c += KRN_VL) {
-            size_t n = base_min(j->y.c - c, (size_t)KRN_VL);
-            vf v = vf_load_n(x + c, n);
-
-            vf_store_n(squares + before + c, v * v, n);
+        for (size_t i = 0; i < tensors; i++) {
+            x.stride[i] = t[i]->stride[d];
         }
-        for (size_t c = 0; c < j->y.c; c += KRN_VL) {
-            size_t n = base_min(j->y.c - c, (size_t)KRN_VL);
-            vf sum = vf_set(0.0f), base;
-
-            for (size_t k = 0; k < size; k++) {
-                sum += vf_load(squares + c + k);
-            }
-            base = op->attr.lrn.bias + alpha * sum;
-            if (beta == 0.75f) {
-                vf root = vf_sqrt(base);
-
-                base = root * vf_sqrt(root);
-            } else if (beta == 0.5f) {
-                base = vf_sqrt(base);
-            }
-            vf_store_n(y + c,
-                       krn_epilogue_vec(&j->epilogue, vf_load_n(x + c, n) / base,
-                                        shift_of(&j->epilogue, c, n),
-                                        residual_of(&j->epilogue, p, c, n)),
-                       n);
+        for (; at > 0 && magnitude(dims[at - 1].stride[0]) < magnitude(x.stride[0]); at--) {
+            dims[at] = dims[at - 1];
         }
+        dims[at] = x;
+        count++;
     }
-}
+    for (size_t d = 0; d < count; d++) {
+        bool merges = kept > 0 && dims[kept - 1].axis == dims[d].axis;
 
-static bool lrn_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct job j;
-
-    return images_of(m, op, &j) && !op->shift && !op->scale && op->attr.lrn.size > 0 &&
-           op->attr.lrn.size <= 1024 &&
-           (op->attr.lrn.beta == 0.75f || op->attr.lrn.beta == 0.5f || op->attr.lrn.beta == 1.0f);
-}
-
-static size_t lrn_scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    return base_max(width, 1u) * sizeof(float) *
-           lrn_scratch_floats(op, m->tensors[op->out[0]].dim[1]);
-}
-
-static void lrn_run(const struct krn_call *call)
-{
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
-
-    if (images_of(call->model, call->op, &j)) {
-        j.epilogue = krn_epilogue_of(call);
-        krn_parallel(call->pool, j.parts, lrn_part, &j);
-    }
-}
-
-static float line_max(const float *x, size_t n)
-{
-    vf max = vf_set(-INFINITY);
-    float m = -INFINITY;
-    size_t i = 0;
-
-    for (; i + KRN_VL <= n; i += KRN_VL) {
-        max = vf_max(max, vf_load(x + i));
-    }
-    for (size_t k = 0; k < KRN_VL; k++) {
-        m = fmaxf(m, max[k]);
-    }
-    for (; i < n; i++) {
-        m = fmaxf(m, x[i]);
-    }
-    return m;
-}
-
-static void softmax_line(const float *x, float *y, size_t n, bool log_wanted)
-{
-    float max = line_max(x, n), total;
-    vf sum = vf_set(0.0f);
-
-    for (size_t i = 0; i < n; i += KRN_VL) {
-        size_t k = base_min(n - i, (size_t)KRN_VL);
-        vf t = vf_load_n(x + i, k) - max, e = vf_exp(t);
-
-        vf_store_n(y + i, log_wanted ? t : e, k);
-        if (k < KRN_VL) { /* the lanes beyond the end are not part of the sum */
-            for (size_t l = k; l < KRN_VL; l++) {
-                e[l] = 0;
-            }
+        for (size_t i = 0; merges && i < tensors; i++) {
+            merges = dims[kept - 1].stride[i] == dims[d].stride[i] * (ptrdiff_t)dims[d].n;
         }
-        sum += e;
+        if (merges) {
+            dims[d].n *= dims[--kept].n;
+        }
+        dims[kept++] = dims[d];
     }
-    total = vf_sum(sum);
-    total = log_wanted ? logf(total) : 1.0f / total;
-    for (size_t i = 0; i < n; i += KRN_VL) {
-        size_t k = base_min(n - i, (size_t)KRN_VL);
-        vf v = vf_load_n(y + i, k);
-
-        vf_store_n(y + i, log_wanted ? v - total : v * total, k);
-    }
+    return kept;
 }
 
-static void softmax_lines(void *arg, const ptrdiff_t *at, size_t n)
+static bool image_of(const struct mdl_model *m, const struct mdl_op *op, struct image *ret)
 {
-    const struct job *j = arg;
+    const struct mdl_tensor *t[NORM_TENSORS];
+    struct image v = {
+        .op = op, .tensors = norm_tensors(m, op, t), .n.n = 1, .p.n = 1, .g.n = 1, .c.n = 1};
+    struct dim dims[MDL_RANK_MAX];
+    size_t left;
 
-    for (size_t i = 0; i < n; i++) {
-        ptrdiff_t k = (ptrdiff_t)i;
-
-        softmax_line((const float *)j->call->in[0] + at[1] + k * krn_nest_inner(&j->nest, 1),
-                     (float *)j->call->out[0] + at[0] + k * krn_nest_inner(&j->nest, 0), j->line,
-                     j->call->op->attr.softmax.log);
-    }
-}
-
-static bool softmax_of(const struct mdl_model *m, const struct mdl_op *op, struct job *j)
-{
-    struct mdl_tensor x = m->tensors[op->in[0]], y = m->tensors[op->out[0]];
-    size_t axis = op->attr.softmax.axis;
-
-    if (x.dtype != MDL_F32 || y.dtype != MDL_F32 || axis >= x.rank || x.rank != y.rank ||
-        x.dim[axis] != y.dim[axis] || x.dim[axis] == 0 ||
-        (x.dim[axis] > 1 && (x.stride[axis] != 1 || y.stride[axis] != 1)) || !krn_op_is_plain(op)) {
+    if (v.tensors < 2 || mdl_elements(t[0]) == 0) {
         return false;
     }
-    j->line = x.dim[axis];
-    x.dim[axis] = y.dim[axis] = 1;
-    return krn_nest_of((const struct mdl_tensor *const[]){&y, &x}, 2, &j->nest);
+    for (size_t i = 1; i < v.tensors; i++) {
+        for (size_t d = 0; d < t[0]->rank; d++) {
+            if (t[i]->rank != t[0]->rank || t[i]->dim[d] != t[0]->dim[d]) {
+                return false;
+            }
+        }
+    }
+    left = dims_by_stride(op, t, v.tensors, dims);
+    if (left > 0 && dims[left - 1].axis) {
+        v.c = dims[--left];
+    }
+    for (size_t i = 0; i < v.tensors; i++) { /* of a single group */
+        v.g.stride[i] = (ptrdiff_t)v.c.n;
+    }
+    if (left > 0 && !dims[left - 1].axis) {
+        v.g = dims[--left];
+    }
+    if (left == 0 || !dims[left - 1].axis) {
+        return false;
+    }
+    v.p = dims[--left];
+    if (left > 0 && !dims[left - 1].axis) {
+        v.n = dims[--left];
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if ((v.c.n > 1 && v.c.stride[i] != 1) || v.g.stride[i] != (ptrdiff_t)v.c.n ||
+            v.p.stride[i] < 0) {
+            return false;
+        }
+    }
+    for (size_t i = 2; i < v.tensors; i++) {
+        if (v.p.stride[i] != 0) {
+            return false;
+        }
+    }
+    if (left != 0) {
+        return false;
+    }
+    v.batch = v.n.n;
+    v.pixels = v.p.n;
+    v.groups = v.g.n;
+    v.each = v.c.n;
+    v.block = base_min((4 * KRN_VL + v.each - 1) / v.each, v.groups);
+    v.blocks = (v.groups + v.block - 1) / v.block;
+    *ret = v;
+    return true;
 }
 
-static bool softmax_supports(const struct mdl_model *m, const struct mdl_op *op)
+/* floats of one of the arrays of a member: mean, then squares, then factor; shift */
+static size_t array_floats(const struct image *v)
 {
-    struct job j;
-
-    return softmax_of(m, op, &j);
+    return base_align_up(v->block * v->each + KRN_VL, 16);
 }
 
-static void softmax_run(const struct krn_call *call)
-{
-    struct job j = {.call = call};
+#define ARRAYS 3u
+#define SUM_PIXELS 256u /* summed at once, so that long sums round less */
 
-    if (softmax_of(call->model, call->op, &j)) {
-        krn_nest_share(&j.nest, call->pool, call->width, softmax_lines, &j);
+/* sum[c] of x - mean, or of its squares, over the pixels, for up to four vectors of channels */
+KRN_INLINE void sum_pixels(const struct image *v, const float *x, const float *mean, float *sum,
+                           const size_t vectors, size_t lanes, const bool square)
+{
+    const size_t step = (size_t)v->p.stride[1];
+    vf total[4], m[4];
+
+#pragma GCC unroll 4
+    for (size_t i = 0; i < vectors; i++) {
+        total[i] = vf_set(0.0f);
+        m[i] = square ? vf_load(mean + i * KRN_VL) : total[i];
+    }
+    for (size_t p = 0; p < v->pixels;) {
+        size_t end = base_min(v->pixels, p + SUM_PIXELS);
+        vf acc[4];
+
+#pragma GCC unroll 4
+        for (size_t i = 0; i < vectors; i++) {
+            acc[i] = vf_set(0.0f);
+        }
+        for (; p < end; p++) {
+#pragma GCC unroll 4
+            for (size_t i = 0; i < vectors; i++) {
+                const float *at = x + p * step + i * KRN_VL;
+                vf d = (vectors == 1 ? vf_load_n(at, lanes) : vf_load(at)) - m[i];
+
+                acc[i] += square ? d * d : d;
+            }
+        }
+#pragma GCC unroll 4
+        for (size_t i = 0; i < vectors; i++) {
+            total[i] += acc[i];
+        }
+    }
+#pragma GCC unroll 4
+    for (size_t i = 0; i < vectors; i++) {
+        vf_store(sum + i * KRN_VL, total[i]);
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_affine_f32_nhwc) = {
-    .name = "affine_f32_nhwc__" KRN_ISA_TEXT,
-    .kind = MDL_OP_AFFINE,
-    .needs = KRN_ISA_NEEDS,
-    .supports = affine_supports,
-    .run = affine_run,
-};
+static void sum_channels(const struct image *v, const float *x, const float *mean, float *sum,
+                         size_t channels, bool square)
+{
+    size_t c = 0;
 
-const struct krn_primitive KRN_ISA_FN(krn_lrn_f32_nhwc) = {
-    .name = "lrn_f32_nhwc__" KRN_ISA_TEXT,
-    .kind = MDL_OP_LRN,
-    .needs = KRN_ISA_NEEDS,
-    .supports = lrn_supports,
-    .scratch_bytes = lrn_scratch_bytes,
-    .run = lrn_run,
-};
+    for (; c + 4 * KRN_VL <= channels; c += 4 * KRN_VL) {
+        if (square) {
+            sum_pixels(v, x + c, mean + c, sum + c, 4, KRN_VL, true);
+        } else {
+            sum_pixels(v, x + c, mean + c, sum + c, 4, KRN_VL, false);
+        }
+    }
+    for (; c < channels; c += KRN_VL) {
+        sum_pixels(v, x + c, mean + c, sum + c, 1, base_min(channels - c, (size_t)KRN_VL), square);
+    }
+}
 
-const struct krn_primitive KRN_ISA_FN(krn_softmax_f32_last) = {
-    .name = "softmax_f32_last__" KRN_ISA_TEXT,
-    .kind = MDL_OP_SOFTMAX,
+/* every channel gets the sum of its group */
+static void sum_groups(const struct image *v, float *sum, size_t channels)
+{
+    for (size_t g = 0; g < channels; g += v->each) {
+        double total = 0;
+
+        for (size_t c = 0; c < v->each; c++) {
+            total += (double)sum[g + c];
+        }
+        for (size_t c = 0; c < v->each; c++) {
+            sum[g + c] = (float)(total / (double)(v->each * v->pixels));
+        }
+    }
+}
+
+/* factor and shift of the channels of some groups of one batch */
+static void take_operands(const struct image *v, size_t batch, size_t first, size_t groups,
+                          float *factor, float *shift)
+{
+    const ptrdiff_t *n = v->n.stride, *g = v->g.stride, *c = v->c.stride;
+
+    for (size_t i = 0; i < groups * v->each; i++) {
+        ptrdiff_t b = (ptrdiff_t)batch, k = (ptrdiff_t)(first + i / v->each);
+        ptrdiff_t e = (ptrdiff_t)(i % v->each);
+
+        factor[i] = (float)(1.0 / sqrt((double)factor[i] + (double)v->op->attr.norm.epsilon));
+        if (v->tensors > 2) {
+            factor[i] *= ((const float *)v->call->in[1])[b * n[2] + k * g[2] + e * c[2]];
+        }
+        shift[i] =
+            v->tensors > 3 ? ((const float *)v->call->in[2])[b * n[3] + k * g[3] + e * c[3]] : 0.0f;
+    }
+}
+
+static void image_part(void *arg, size_t part)
+{
+    const struct image *v = arg;
+    const struct mdl_op *op = v->op;
+    size_t floats = array_floats(v);
+    float *mean = (float *)v->call->scratch + part * ARRAYS * floats, *factor = mean + floats;
+    float *shift = factor + floats;
+    struct krn_range items = krn_share(v->batch * v->blocks, 1, part, v->parts);
+
+    for (size_t i = items.begin; i < items.end; i++) {
+        size_t batch = i / v->blocks;
+        struct krn_range g = krn_share(v->groups, 1, i % v->blocks, v->blocks);
+        size_t channels = (g.end - g.begin) * v->each, at = g.begin * v->each;
+        const float *x = (const float *)v->call->in[0] + (ptrdiff_t)batch * v->n.stride[1] + at;
+        float *y = (float *)v->call->out[0] + (ptrdiff_t)batch * v->n.stride[0] + at;
+
+        memset(mean, 0, floats * sizeof(*mean));
+        if (!op->attr.norm.rms) {
+            sum_channels(v, x, mean, mean, channels, false);
+            sum_groups(v, mean, channels);
+        }
+        sum_channels(v, x, mean, factor, channels, true);
+        sum_groups(v, factor, channels);
+        take_operands(v, batch, g.begin, g.end - g.begin, factor, shift);
+        for (size_t p = 0; p < v->pixels; p++) {
+            const float *from = x + (ptrdiff_t)p * v->p.stride[1];
+            float *to = y + (ptrdiff_t)p * v->p.stride[0];
+
+            for (size_t c = 0; c < channels; c += KRN_VL) {
+                size_t k = base_min(channels - c, (size_t)KRN_VL);
+                vf t = (vf_load_n(from + c, k) - vf_load(mean + c)) * vf_load(factor + c) +
+                       vf_load(shift + c);
+
+                vf_store_n(to + c, krn_act_vec(op->act, t, op->act_a, op->act_b), k);
+            }
+        }
+    }
+}
+
+KRN_SUPPORTS_BY(struct image, image_of)
+KRN_SCRATCH_BYTES_BY(struct image, image_of, array_floats(&p) * ARRAYS * sizeof(float))
+
+static void run(const struct krn_call *call)
+{
+    struct image v;
+
+    if (image_of(call->model, call->op, &v)) {
+        v.call = call;
+        v.parts = base_max(call->width, 1u);
+        krn_parallel(call->pool, v.parts, image_part, &v);
+    }
+}
+
+const struct krn_primitive KRN_ISA_FN(krn_norm_f32_nhwc) = {
+    .name = "norm_f32_nhwc__" KRN_ISA_TEXT,
+    .kind = MDL_OP_NORM,
     .needs = KRN_ISA_NEEDS,
-    .supports = softmax_supports,
-    .run = softmax_run,
+    .supports = supports,
+    .scratch_bytes = scratch_bytes,
+    .run = run,
 };
