@@ -9,9 +9,14 @@
 #pragma once
 
 #include <limits.h>
+#include <stddef.h>
 #include <string.h>
 
 #define PATH_BELOW_MAX 1024u /* bytes of a normal form, with the NUL */
+
+/* The sidecar of NAME.onnx is NAME.sidecar.json beside it, of at most so many bytes. */
+#define PATH_SIDECAR_ENDING ".sidecar.json"
+#define PATH_SIDECAR_BYTES_MAX ((size_t)4 << 20)
 
 enum { PATH_BELOW_E_OUT = 1, PATH_BELOW_E_LONG };
 

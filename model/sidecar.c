@@ -15,6 +15,7 @@
 #include "model/common/private.h"
 #include "model/sidecar_output.h"
 #include "near_word.h"
+#include "path_below.h"
 #include "shown_text.h"
 
 #define SIZE_MAX_PIXELS 16384
@@ -266,7 +267,7 @@ static int read_labels_file(struct reader *rd, const char *key, const json_t *v)
     if (!json_is_string(v) || rd->dir_fd == -1) {
         return key_fail(rd, key, "must be the name of a file below the model's folder");
     }
-    r = mdl_file_text_beneath(rd->dir_fd, json_string_value(v), MDL_SIDECAR_BYTES_MAX, why, file,
+    r = mdl_file_text_beneath(rd->dir_fd, json_string_value(v), PATH_SIDECAR_BYTES_MAX, why, file,
                               &text);
     if (r == 0 && !(file->path = mdl_pool_strdup(rd->pool, json_string_value(v)))) {
         r = -ENOMEM;
@@ -448,7 +449,7 @@ static char *beside(const char *model_path)
     int stem = (int)stem_bytes(model_path);
     char *path;
 
-    return asprintf(&path, "%.*s" MDL_SIDECAR_ENDING, stem, model_path) < 0 ? NULL : path;
+    return asprintf(&path, "%.*s" PATH_SIDECAR_ENDING, stem, model_path) < 0 ? NULL : path;
 }
 
 char *mdl_sidecar_find(const char *model_path)
@@ -486,7 +487,7 @@ int mdl_sidecar_read(const char *model_path, struct mdl_pool *pool, char ret_err
         r = -errno;
         return mdl_fail(ret_error, r, "%.200s: %s", dir, strerror(-r));
     }
-    r = mdl_file_open(dir_fd, name, MDL_SIDECAR_BYTES_MAX, ret_error, &fd, &bytes);
+    r = mdl_file_open(dir_fd, name, PATH_SIDECAR_BYTES_MAX, ret_error, &fd, &bytes);
     if (r == -ENOENT && base_is_missing(path)) {
         ret_error[0] = '\0';
         *ret = defaults();

@@ -12,7 +12,6 @@
 #include "model/model.h"
 #include "model/open_shapes.h"
 
-#define MDL_SIDECAR_BYTES_MAX ((size_t)4 << 20)
 #define MDL_LABELS_MAX 100000u
 #define MDL_LABEL_BYTES_MAX 256u
 
@@ -30,7 +29,6 @@ struct mdl_sidecar {
     const char *folder; /* of them, in the pool given; set by mdl_sidecar_read() */
 };
 
-#define MDL_SIDECAR_ENDING ".sidecar.json"
 /**
  * mdl_sidecar_find() - the path of a model's sidecar
  * Threads: any; blocks on files. Return: owned by the caller; where it would be, beside

@@ -17,8 +17,6 @@
 #include "path_below.h"
 #include "shown_text.h"
 
-#define SIDECAR_ENDING ".sidecar.json"
-#define SIDECAR_BYTES_MAX (4u << 20) /* that the daemon reads */
 /* A fifo must not wait for its writer before the daemon can say that it is a fifo. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
@@ -131,7 +129,7 @@ static int found(void *ctx, const char *name)
 static json_t *read_sidecar(int fd)
 {
     struct stat st;
-    size_t bytes = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= SIDECAR_BYTES_MAX
+    size_t bytes = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size <= PATH_SIDECAR_BYTES_MAX
                        ? (size_t)st.st_size
                        : 0;
     base_autofree char *text = malloc(bytes + 1);
@@ -148,7 +146,7 @@ static int add_sidecar(struct search *s, const char *model)
     base_autofree char *name = NULL;
     int stem = dot && dot > model ? (int)(dot - model) : (int)strlen(model);
     size_t before = s->files->count;
-    int r = asprintf(&name, "%.*s" SIDECAR_ENDING, stem, model) < 0 ? -ENOMEM
+    int r = asprintf(&name, "%.*s" PATH_SIDECAR_ENDING, stem, model) < 0 ? -ENOMEM
                                                                     : add_beneath(s, name, true);
 
     if (r == 0 && s->files->count > before) {

@@ -17,6 +17,7 @@
 #include "ipc/pipectl/download.h"
 #include "ipc/pipectl/pipectl.h"
 #include "json_text.h"
+#include "path_below.h"
 #include "shown_print.h"
 
 #define FILES_MAX 3u
@@ -130,7 +131,7 @@ static int write_sidecar(struct fetch *f, const json_t *labels)
     }
     text = json_dumps(sidecar, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     json_decref(sidecar);
-    fd = text ? begin_item(f, ".sidecar.json") : -1;
+    fd = text ? begin_item(f, PATH_SIDECAR_ENDING) : -1;
     if (fd < 0) {
         return CTL_FAILED;
     }
@@ -227,7 +228,7 @@ static bool has_sidecar(const struct fetch *f)
     struct item i;
     struct stat st;
 
-    name_of(f, ".sidecar.json", &i);
+    name_of(f, PATH_SIDECAR_ENDING, &i);
     return fstatat(f->folder, i.name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
 }
 
@@ -245,7 +246,7 @@ static int get_items(struct fetch *f)
     }
     if (!rc && json_object_get(f->row, "sidecar")) {
         if (model && has_sidecar(f)) {
-            next_item(f, ".sidecar.json");
+            next_item(f, PATH_SIDECAR_ENDING);
         } else {
             rc = write_sidecar(f, labels);
         }
