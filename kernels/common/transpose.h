@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/common/isa_of_cpu.h"
+
 /* y[r][c] = x[c][r]; addresses need no alignment; strides are in elements */
 struct krn_transpose {
     uint8_t *y; /* [rows], dense along the columns */
@@ -17,10 +19,13 @@ struct krn_transpose {
     size_t rows, columns;
 };
 
-/** krn_transpose_run() - transposes with the CPU's widest vectors. Threads: any; never allocates.
- */
-void krn_transpose_run(const struct krn_transpose *t);
-
 /* the same for one instruction set: kernels/common/transpose_vec.c */
 typedef void krn_transpose_fn(const struct krn_transpose *t);
 krn_transpose_fn krn_transpose_run__vec, krn_transpose_run__avx2, krn_transpose_run__avx512;
+
+/** krn_transpose_run() - transposes with the CPU's widest vectors. Threads: any; never allocates.
+ */
+static inline void krn_transpose_run(const struct krn_transpose *t)
+{
+    KRN_OF_CPU(krn_transpose_run)(t);
+}

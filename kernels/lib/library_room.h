@@ -8,8 +8,15 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stddef.h>
+#include <sys/mman.h>
 
 /** krn_library_room() - maps and unmaps @bytes. Threads: any; a few microseconds. Return: 0,
  * -ENOMEM. */
-int krn_library_room(size_t bytes);
+static inline int krn_library_room(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return p == MAP_FAILED ? -ENOMEM : munmap(p, bytes);
+}
