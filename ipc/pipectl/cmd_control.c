@@ -32,28 +32,6 @@ static int take_only_options(int argc, char **argv, struct args *ret)
     return rc ? rc : ctl_no_more(argc, argv);
 }
 
-void ctl_print_list(const json_t *list, const char *const *keys, const char *align)
-{
-    struct ctl_table t;
-    json_t *item;
-    size_t i;
-
-    ctl_table_init(&t, keys, align);
-    json_array_foreach(list, i, item)
-    {
-        char line[4096] = "", cell[1024];
-        size_t used = 0;
-
-        for (size_t k = 0; keys[k]; k++) {
-            snprintf(line + used, sizeof(line) - used, "%s%s", k ? "\t" : "",
-                     ctl_any(item, keys[k], cell, sizeof(cell)));
-            used = strlen(line);
-        }
-        ctl_table_add(&t, "%s", line);
-    }
-    ctl_table_print(&t);
-}
-
 /* Also where a file repeats it, as the one that comes with piped does for every key. */
 static bool has_default(const json_t *row)
 {

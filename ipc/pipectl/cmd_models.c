@@ -78,10 +78,16 @@ static void print_warnings(const json_t *models)
 
 static void print_models(const json_t *reply)
 {
-    static const char *const keys[] = {"name", "units", "input", "outputs", "plan", "path", NULL};
+    static const struct ctl_column columns[] = {{"name", "name", 'l'},
+                                                {"units", "units", 'r'},
+                                                {"input", "input", 'l'},
+                                                {"outputs", "outputs", 'l'},
+                                                {"plan", "plan", 'l'},
+                                                {"path", "path", 'l'},
+                                                {0}};
     const json_t *models = json_object_get(reply, "models");
 
-    ctl_print_list(models, keys, "lrllll");
+    ctl_print_rows(models, columns, 0);
     ctl_print_segments(reply);
     ctl_print_failed(json_object_get(reply, "failed"));
     print_warnings(models);

@@ -62,22 +62,13 @@ static void print_changed(const json_t *reply)
 
 static void print_front(const json_t *reply)
 {
-    static const char *const headings[] = {"frames/s", "latency ms", "mJ/frame", "plan", NULL};
-    struct ctl_table t;
-    size_t i;
-    json_t *p;
+    static const struct ctl_column columns[] = {{"frames/s", "fps", 'r', CTL_DECIMALS, 1},
+                                                {"latency ms", "latency_ms", 'r', CTL_DECIMALS, 3},
+                                                {"mJ/frame", "energy_mj", 'r', CTL_SIGNIFICANT, 3},
+                                                {"plan", "plan", 'w'},
+                                                {0}};
 
-    ctl_table_init(&t, headings, "rrrw");
-    json_array_foreach(json_object_get(reply, "front"), i, p)
-    {
-        char fps[32], latency[32], energy[32];
-
-        ctl_table_add(&t, "%s\t%s\t%s\t%s", ctl_known(p, "fps", "%.1f", fps, sizeof(fps)),
-                      ctl_known(p, "latency_ms", "%.3f", latency, sizeof(latency)),
-                      ctl_known(p, "energy_mj", "%.3g", energy, sizeof(energy)),
-                      ctl_text(p, "plan"));
-    }
-    ctl_table_print(&t);
+    ctl_print_rows(json_object_get(reply, "front"), columns, 0);
 }
 
 /* ---- the command ---- */

@@ -4,39 +4,18 @@
 
 #include "ipc/pipectl/pipectl.h"
 
-/* @ret: the mean error of a fit in percent; "-" if there is no fit. */
-static void percent(const json_t *ep, const char *key, char *ret, size_t bytes)
-{
-    const json_t *v = json_object_get(ep, key);
-
-    if (json_is_number(v)) {
-        snprintf(ret, bytes, "%.1f %%", 100 * json_number_value(v));
-    } else {
-        snprintf(ret, bytes, "-");
-    }
-}
-
 static void print_fits(const json_t *reply)
 {
-    static const char *const headings[] = {
-        "ep", "benchmarks", "convolutions", "fully connected", "wider teams", NULL};
-    struct ctl_table t;
-    json_t *ep;
-    size_t i;
+    static const struct ctl_column columns[] = {
+        {"ep", "name", 'l'},
+        {"benchmarks", "benches", 'r'},
+        {"convolutions", "error_conv", 'r', CTL_DECIMALS, 1, 100, " %"},
+        {"fully connected", "error_fc", 'r', CTL_DECIMALS, 1, 100, " %"},
+        {"wider teams", "error_multi", 'r', CTL_DECIMALS, 1, 100, " %"},
+        {0}};
 
     printf("Mean error of the fitted equations on their own benchmarks:\n");
-    ctl_table_init(&t, headings, "lrrrr");
-    json_array_foreach(json_object_get(reply, "kinds"), i, ep)
-    {
-        char conv[32], fc[32], multi[32];
-
-        percent(ep, "error_conv", conv, sizeof(conv));
-        percent(ep, "error_fc", fc, sizeof(fc));
-        percent(ep, "error_multi", multi, sizeof(multi));
-        ctl_table_add(&t, "%s\t%.0f\t%s\t%s\t%s", ctl_text(ep, "name"), ctl_real(ep, "benches"),
-                      conv, fc, multi);
-    }
-    ctl_table_print(&t);
+    ctl_print_rows(json_object_get(reply, "kinds"), columns, 0);
 }
 
 int ctl_profile(const struct ctl *ctl, int argc, char **argv)

@@ -9,33 +9,20 @@
 
 static void print_stages(const json_t *model)
 {
-    static const char *const headings[] = {"stage", "units", "ep",         "cpus",
-                                           "width", "x",     "service ms", "expected ms",
-                                           "busy",  "queue", NULL};
-    json_t *stages = json_object_get(model, "stages");
-    struct ctl_table t;
-    json_t *s;
-    size_t i;
+    static const struct ctl_column columns[] = {
+        {"stage", "stage", 'l'},
+        {"units", "units", 'l'},
+        {"ep", "ep", 'l'},
+        {"cpus", "cpus", 'l'},
+        {"width", "width", 'r'},
+        {"x", "replicas", 'r'},
+        {"service ms", "service_ms", 'r', CTL_DECIMALS, 3},
+        {"expected ms", "expected_ms", 'r', CTL_DECIMALS, 3},
+        {"busy", "busy", 'r', CTL_DECIMALS, 0, 100, " %"},
+        {"queue", "queue", 'r'},
+        {0}};
 
-    ctl_table_init(&t, headings, "llllrrrrrr");
-    json_array_foreach(stages, i, s)
-    {
-        char number[32], units[64], ep[128], cpus[256], width[64], replicas[64], queue[64],
-            expected[32];
-
-        snprintf(expected, sizeof(expected), "-");
-        if (json_is_number(json_object_get(s, "expected_ms"))) {
-            snprintf(expected, sizeof(expected), "%.3f", ctl_real(s, "expected_ms"));
-        }
-        ctl_table_add(
-            &t, "%s\t%s\t%s\t%s\t%s\t%s\t%.3f\t%s\t%.0f %%\t%s",
-            ctl_any(s, "stage", number, sizeof(number)), ctl_any(s, "units", units, sizeof(units)),
-            ctl_any(s, "ep", ep, sizeof(ep)), ctl_any(s, "cpus", cpus, sizeof(cpus)),
-            ctl_any(s, "width", width, sizeof(width)),
-            ctl_any(s, "replicas", replicas, sizeof(replicas)), ctl_real(s, "service_ms"), expected,
-            100 * ctl_real(s, "busy"), ctl_any(s, "queue", queue, sizeof(queue)));
-    }
-    ctl_table_print(&t);
+    ctl_print_rows(json_object_get(model, "stages"), columns, 0);
 }
 
 /* How what goes between boards does, if examples said something of that. */
@@ -161,32 +148,20 @@ static void print_boards(const json_t *boards)
 
 static void print_eps(const json_t *eps)
 {
-    static const char *const headings[] = {"ep",      "cpus",  "kind", "governor", "MHz",
-                                           "max MHz", "speed", "used", "why",      NULL};
-    struct ctl_table t;
-    json_t *e;
-    size_t i;
+    static const struct ctl_column columns[] = {
+        {"ep", "name", 'l'},
+        {"cpus", "cpus", 'l'},
+        {"kind", "kind", 'l'},
+        {"governor", "governor", 'l'},
+        {"MHz", "freq_khz", 'r', CTL_DECIMALS, 0, 1e-3},
+        {"max MHz", "max_freq_khz", 'r', CTL_DECIMALS, 0, 1e-3},
+        {"speed", "speed", 'r'},
+        {"used", "used", 'l'},
+        {"why", "why", 'l'},
+        {0}};
 
-    ctl_table_init(&t, headings, "llllrrrll");
-    json_array_foreach(eps, i, e)
-    {
-        char cpus[256], kind[64], governor[64], speed[64], used[64], freq[32] = "-", most[32] = "-";
-
-        if (ctl_real(e, "freq_khz") > 0) {
-            snprintf(freq, sizeof(freq), "%.0f", ctl_real(e, "freq_khz") / 1000);
-        }
-        if (ctl_real(e, "max_freq_khz") > 0) {
-            snprintf(most, sizeof(most), "%.0f", ctl_real(e, "max_freq_khz") / 1000);
-        }
-        ctl_table_add(&t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", ctl_text(e, "name"),
-                      ctl_any(e, "cpus", cpus, sizeof(cpus)),
-                      ctl_any(e, "kind", kind, sizeof(kind)),
-                      ctl_any(e, "governor", governor, sizeof(governor)), freq, most,
-                      ctl_any(e, "speed", speed, sizeof(speed)),
-                      ctl_any(e, "used", used, sizeof(used)), ctl_text(e, "why"));
-    }
     printf("\n");
-    ctl_table_print(&t);
+    ctl_print_rows(eps, columns, 0);
 }
 
 /* @owner: the status, or a model, whose name is then @name. */

@@ -98,27 +98,16 @@ static json_t *sorted(const json_t *units, const char *key)
 
 static void print(const json_t *units)
 {
-    static const char *const headings[] = {"unit",  "name",   "ops",       "ms",
-                                           "share", "weight", "primitive", NULL};
-    struct ctl_table t;
-    const json_t *unit;
-    size_t i;
+    static const struct ctl_column columns[] = {{"unit", "unit", 'r'},
+                                                {"name", "name", 'l'},
+                                                {"ops", "ops", 'r'},
+                                                {"ms", "ms", 'r', CTL_DECIMALS, 4},
+                                                {"share", "share", 'r', CTL_DECIMALS, 1, 100, " %"},
+                                                {"weight", "weight", 'r', CTL_DECIMALS, 0},
+                                                {"primitive", "primitive", 'l'},
+                                                {0}};
 
-    ctl_table_init(&t, headings, "rlrrrrl");
-    json_array_foreach(units, i, unit)
-    {
-        const json_t *share = json_object_get(unit, "share");
-        char ms[32], percent[32] = "-";
-
-        if (json_is_real(share)) {
-            snprintf(percent, sizeof(percent), "%.1f %%", 100 * json_real_value(share));
-        }
-        ctl_table_add(&t, "%.0f\t%s\t%.0f\t%s\t%s\t%.0f\t%s", ctl_real(unit, "unit"),
-                      ctl_text(unit, "name"), ctl_real(unit, "ops"),
-                      ctl_known(unit, "ms", "%.4f", ms, sizeof(ms)), percent,
-                      ctl_real(unit, "weight"), ctl_text(unit, "primitive"));
-    }
-    ctl_table_print(&t);
+    ctl_print_rows(units, columns, 0);
 }
 
 int ctl_units(const struct ctl *ctl, int argc, char **argv)

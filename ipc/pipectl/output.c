@@ -203,3 +203,52 @@ const char *ctl_any(const json_t *object, const char *key, char *ret, size_t byt
     any(json_object_get(object, key), ret, bytes, false);
     return ret;
 }
+
+static void put_field(FILE *to, const struct ctl_column *c, const json_t *object)
+{
+    const json_t *v = json_object_get(object, c->key);
+    char text[1024];
+
+    if (json_is_string(v)) {
+        fputs(json_string_value(v), to);
+    } else if (c->kind == CTL_ANY) {
+        any(v, text, sizeof(text), false);
+        fputs(text, to);
+    } else if (json_is_number(v)) {
+        fprintf(to, c->kind == CTL_DECIMALS ? "%.*f%s" : "%.*g%s", c->digits,
+                json_number_value(v) * (c->scale > 0 ? c->scale : 1), c->unit ? c->unit : "");
+    } else {
+        putc('-', to);
+    }
+}
+
+void ctl_print_rows(const json_t *list, const struct ctl_column *columns, int indent)
+{
+    const char *headings[COLUMNS_MAX + 1] = {NULL};
+    char align[COLUMNS_MAX + 1] = "";
+    struct ctl_table t;
+    json_t *object;
+    size_t i;
+
+    for (size_t c = 0; columns[c].heading; c++) {
+        headings[c] = columns[c].heading;
+        align[c] = columns[c].align;
+    }
+    ctl_table_init(&t, headings, align);
+    t.indent = indent;
+    json_array_foreach(list, i, object)
+    {
+        base_autofree char *line = NULL;
+        size_t bytes;
+        FILE *to = open_memstream(&line, &bytes);
+
+        for (size_t c = 0; to && c < t.columns; c++) {
+            fputs(c > 0 ? "\t" : "", to);
+            put_field(to, &columns[c], object);
+        }
+        if (to && fclose(to) == 0) {
+            ctl_table_add(&t, "%s", line);
+        }
+    }
+    ctl_table_print(&t);
+}

@@ -28,6 +28,22 @@ void ctl_table_note(struct ctl_table *t, int indent, const char *format, ...)
 /** ctl_table_print() - prints the table and frees it. */
 void ctl_table_print(struct ctl_table *t);
 
+/* A column of objects: which field it shows, and how. */
+struct ctl_column {
+    const char *heading;
+    const char *key;
+    char align; /* as in struct ctl_table */
+    /* any value as ctl_any() writes it; or a number with @digits decimals or significant digits,
+     * "-" where it is none */
+    enum { CTL_ANY, CTL_DECIMALS, CTL_SIGNIFICANT } kind;
+    int digits;
+    double scale;     /* the number is multiplied by it; 0: by 1 */
+    const char *unit; /* behind the number; NULL: none */
+};
+/** ctl_print_rows() - prints a list of objects as a table. @columns: a NULL heading ends them.
+ * @indent: of the table. */
+void ctl_print_rows(const json_t *list, const struct ctl_column *columns, int indent);
+
 /* Fields of a reply, which may be missing or of another type. */
 
 /** ctl_text() - Return: the text, or "-". */

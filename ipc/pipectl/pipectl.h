@@ -57,12 +57,6 @@ int ctl_show(const struct ctl *ctl, const char *method, json_t *parameters, cons
 /** ctl_model_parameter() - Return: {}, or {"model": model}. */
 json_t *ctl_model_parameter(const char *model);
 
-/* cmd_control.c */
-
-/** ctl_print_list() - prints a list of objects as a table with these keys. @align: as
- * ctl_table_init(). */
-void ctl_print_list(const json_t *list, const char *const *keys, const char *align);
-
 /* cmd_models.c */
 
 /** ctl_own_model() - Return: a model of this name comes with piped; @ret_path is its file. */

@@ -9,26 +9,15 @@
 void ctl_print_front_boards(const json_t *reply)
 {
     bool watts = json_is_true(json_object_get(reply, "watts_known"));
-    const char *const headings[] = {"frames/s", "latency ms", "MiB", watts ? "mJ/frame" : "core ms",
-                                    "plan",     NULL};
-    struct ctl_table t;
-    size_t i;
-    json_t *p;
+    const struct ctl_column columns[] = {
+        {"frames/s", "fps", 'r', CTL_DECIMALS, 1},
+        {"latency ms", "latency_ms", 'r', CTL_DECIMALS, 3},
+        {"MiB", "most_memory_bytes", 'r', CTL_DECIMALS, 1, 1.0 / (1 << 20)},
+        {watts ? "mJ/frame" : "core ms", "most_energy_mj", 'r', CTL_SIGNIFICANT, 3},
+        {"plan", "plan", 'w'},
+        {0}};
 
-    ctl_table_init(&t, headings, "rrrrw");
-    json_array_foreach(json_object_get(reply, "front"), i, p)
-    {
-        char fps[32], latency[32], energy[32], memory[32] = "-";
-
-        if (json_is_number(json_object_get(p, "most_memory_bytes"))) {
-            snprintf(memory, sizeof(memory), "%.1f", ctl_real(p, "most_memory_bytes") / 1048576);
-        }
-        ctl_table_add(&t, "%s\t%s\t%s\t%s\t%s", ctl_known(p, "fps", "%.1f", fps, sizeof(fps)),
-                      ctl_known(p, "latency_ms", "%.3f", latency, sizeof(latency)), memory,
-                      ctl_known(p, "most_energy_mj", "%.3g", energy, sizeof(energy)),
-                      ctl_text(p, "plan"));
-    }
-    ctl_table_print(&t);
+    ctl_print_rows(json_object_get(reply, "front"), columns, 0);
     printf("\n");
     ctl_print_wrapped(watts ? "MiB and mJ/frame: of the board that has most of it."
                             : "MiB and core ms: of the board that has most of it. Core ms a frame "
