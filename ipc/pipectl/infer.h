@@ -98,14 +98,11 @@ json_t *infer_part_shape(const struct infer_part *p);
 json_t *infer_part_rows(const struct infer_part *p); /* a list of lists of numbers */
 void infer_print_rows(const json_t *output);         /* of the report; nothing if it has no rows */
 
-/* infer_doubt.c */
+/* infer_report.c */
 
 /** infer_warn() - prints the daemon's warnings of the model to stderr; nothing where the control
  * socket is not for this user. */
 void infer_warn(const struct infer *in);
-
-/* infer_report.c */
-
 /** infer_prepare() - opens --raw, when the decoder is known. Return: an exit
  * code. */
 int infer_prepare(struct infer *in);

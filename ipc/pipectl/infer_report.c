@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl infer: answers as JSON, text and raw files. */
+/* pipectl infer: answers as JSON, text and raw files; what is doubtful about their model. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ipc/pipectl/infer.h"
 #include "ipc/show/decoded_json.h"
@@ -240,4 +241,31 @@ int infer_finish(struct infer *in)
         printf("accuracy %.2f %% (%zu of %zu)\n", 100 * accuracy, in->correct, in->item_count);
     }
     return in->failed ? CTL_FAILED : CTL_DONE;
+}
+
+static bool is_meant(const struct infer *in, const json_t *model)
+{
+    return in->model ? strcmp(ctl_text(model, "name"), in->model) == 0
+                     : json_is_true(json_object_get(model, "default"));
+}
+
+void infer_warn(const struct infer *in)
+{
+    json_t *reply, *m, *w;
+    size_t i, k;
+
+    if (access(in->ctl->control_path, W_OK) < 0 ||
+        ctl_call(in->ctl, "Models", json_object(), &reply) != CTL_DONE) {
+        return;
+    }
+    json_array_foreach(json_object_get(reply, "models"), i, m)
+    {
+        json_array_foreach(json_object_get(m, "warnings"), k, w)
+        {
+            if (is_meant(in, m) && json_is_string(w)) {
+                ctl_say("warning: %s: %s", ctl_text(m, "name"), json_string_value(w));
+            }
+        }
+    }
+    json_decref(reply);
 }

@@ -5,7 +5,8 @@
  * Pure but for the stream that it writes to. What was gathered is an object with these keys:
  * - at (time of the report, as in History), host, seconds (watched, by the daemon's clock)
  * - sample: as in doctor.h, without config; findings, figures, stages, machine: judged from it
- * - series: [what report_moment() returns], one for each look at the daemon
+ * - series: one for each look at the daemon: {s, models: {MODEL: {answered, p50, p99}}, policies,
+ *   thermal, cpu_waited_us}
  * - fronts: {MODEL: front of PlanFront}
  * - metrics: {before, after}: what report_metrics() returns
  */
@@ -42,11 +43,8 @@ double report_number(const json_t *object, const char *path);
 /** report_draw() - writes the chart, if it has a point or a value; takes it. */
 void report_draw(const struct report *r, json_t *chart);
 
-/* report_gather.c, report_metrics.c */
+/* report_metrics.c */
 
-/** report_moment() - Return: new: what curves over time need of an answer of Status: {s, models:
- * {MODEL: {answered, p50, p99}}, policies, thermal, cpu_waited_us}. */
-json_t *report_moment(const json_t *status);
 /** report_metrics() - Return: new: of the Prometheus text of Metrics {MODEL: {latency, queue,
  * compute, preparing: {le: [s], count: [frames up to le], sum, frames}, units: {UNIT: {sum,
  * frames}}}}. */
