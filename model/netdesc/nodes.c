@@ -13,7 +13,6 @@
 #include "model/common/private.h"
 #include "model/leaves/stop.h"
 
-#define NODE_INPUTS_MAX 6u
 #define NODE_ATTRS_MAX 8u
 
 /* Makes room for one more element in a pool array, which doubles. The old array stays in the pool:

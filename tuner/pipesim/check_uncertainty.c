@@ -21,7 +21,7 @@ static const char *const MACHINES[] = {"hikey970",     "tx2-1",     "tx2-3",
                                        "intel-hybrid", "shisha-c3", "shisha-c5-6x"};
 
 struct uncertainty {
-    size_t cases, in_three, over_five, behind_shisha, asked_shisha;
+    size_t cases, in_three, over_five, behind_shisha;
     double trials, shisha_trials, worst;
 };
 

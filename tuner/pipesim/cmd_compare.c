@@ -8,7 +8,6 @@
 #include "tuner/pipesim/run.h"
 #include "tuner/pipesim/subject.h"
 
-#define ALGORITHMS_MAX 32u
 #define SPACE_MAX                                                                                  \
     200000.0            /* trials that an exhaustive search may cost when it was not asked for     \
                          */
