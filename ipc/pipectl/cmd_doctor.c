@@ -162,7 +162,7 @@ static void print_machine(const json_t *machine, double seconds)
 
         if (is_known(c, "freq_khz") && is_known(c, "max_freq_khz")) {
             append(line, sizeof(line), "; %s at %.1f of %.1f GHz (%s)",
-                   doctor_cpus(json_object_get(c, "cpus"), cpus, sizeof(cpus)),
+                   ctl_cpus("cpu", json_object_get(c, "cpus"), cpus, sizeof(cpus)),
                    ctl_real(c, "freq_khz") / 1e6, ctl_real(c, "max_freq_khz") / 1e6,
                    ctl_text(c, "governor"));
         }

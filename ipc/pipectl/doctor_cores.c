@@ -70,7 +70,8 @@ void doctor_shared_cores(struct doctor *d)
                     "Cores are shared: for %.0f %% of the time that stage %s held a frame on %s, "
                     "its cores ran tasks of others%s.%s",
                     100 * taken, ctl_text(s.status, "units"),
-                    doctor_cpus(json_object_get(s.status, "cpus"), cpus, sizeof(cpus)), also, who);
+                    ctl_cpus("cpu", json_object_get(s.status, "cpus"), cpus, sizeof(cpus)), also,
+                    who);
     }
 }
 
@@ -102,7 +103,7 @@ void doctor_contention(struct doctor *d)
                     "Two models contend for the same cores: for %.0f %% of the time that stage %s "
                     "held a frame on %s, %s ran there.",
                     100 * taken, ctl_text(s.status, "units"),
-                    doctor_cpus(json_object_get(s.status, "cpus"), cpus, sizeof(cpus)), other);
+                    ctl_cpus("cpu", json_object_get(s.status, "cpus"), cpus, sizeof(cpus)), other);
     }
 }
 

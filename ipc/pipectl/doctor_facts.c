@@ -275,23 +275,3 @@ bool doctor_is_aside(const struct doctor *d, const json_t *model)
     return doctor_answered(d, model) == 0 &&
            json_array_size(json_object_get(d->after, "models")) > 1;
 }
-
-const char *doctor_cpus(const json_t *cpus, char *ret, size_t bytes)
-{
-    size_t count = json_array_size(cpus), used = (size_t)snprintf(ret, bytes, "cpu");
-
-    for (size_t i = 0; i < count && used < bytes; i++) {
-        json_int_t first = json_integer_value(json_array_get(cpus, i)), last = first;
-        const char *comma = i ? "," : "";
-
-        while (i + 1 < count && json_integer_value(json_array_get(cpus, i + 1)) == last + 1) {
-            last++;
-            i++;
-        }
-        used += (size_t)(first == last
-                             ? snprintf(ret + used, bytes - used, "%s%lld", comma, (long long)first)
-                             : snprintf(ret + used, bytes - used, "%s%lld-%lld", comma,
-                                        (long long)first, (long long)last));
-    }
-    return ret;
-}

@@ -63,5 +63,3 @@ bool doctor_is_aside(const struct doctor *d, const json_t *model);
  * borrowed. */
 double doctor_contended(const struct doctor *d, const json_t *model, const struct doctor_stage *s,
                         const char **ret_other);
-/** doctor_cpus() - writes "cpu0-3,6". Return: @ret. */
-const char *doctor_cpus(const json_t *cpus, char *ret, size_t bytes);

@@ -97,7 +97,7 @@ static void find_governor(struct doctor *d, const json_t *policies, size_t first
     doctor_find(d, NULL, doctor_winnable(1 - now / most, load), advice,
                 "Governor %s holds %s at %.1f of %.1f GHz; their teams are busy for %.0f %% of "
                 "the time.",
-                ctl_text(p, "governor"), doctor_cpus(all, cpus, sizeof(cpus)), now / 1e6,
+                ctl_text(p, "governor"), ctl_cpus("cpu", all, cpus, sizeof(cpus)), now / 1e6,
                 most / 1e6, 100 * load);
 }
 
@@ -135,7 +135,8 @@ void doctor_frequency_limit(struct doctor *d)
             "(powerprofilesctl, tlp, thermald), the firmware, or somebody by hand. "
             "cpupower frequency-set -u sets it.",
             "A limit holds %s at %.1f of %.1f GHz, and it is not for heat.",
-            doctor_cpus(json_object_get(p, "cpus"), cpus, sizeof(cpus)), limit / 1e6, most / 1e6);
+            ctl_cpus("cpu", json_object_get(p, "cpus"), cpus, sizeof(cpus)), limit / 1e6,
+            most / 1e6);
     }
 }
 
@@ -178,7 +179,7 @@ void doctor_heat(struct doctor *d)
                 d, NULL,
                 doctor_winnable(1 - limit / most, doctor_load_of(d, json_object_get(p, "cpus"))),
                 advice, "Heat holds %s at %.1f of %.1f GHz (%s).",
-                doctor_cpus(json_object_get(p, "cpus"), cpus, sizeof(cpus)), limit / 1e6,
+                ctl_cpus("cpu", json_object_get(p, "cpus"), cpus, sizeof(cpus)), limit / 1e6,
                 most / 1e6, zone);
             found++;
         }

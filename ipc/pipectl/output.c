@@ -152,6 +152,24 @@ const char *ctl_known(const json_t *object, const char *key, const char *format,
     return ret;
 }
 
+const char *ctl_cpus(const char *before, const json_t *cpus, char *ret, size_t bytes)
+{
+    size_t count = json_array_size(cpus), used = 0;
+
+    snprintf(ret, bytes, "-");
+    for (size_t i = 0; i < count && used < bytes; i++) {
+        json_int_t first = json_integer_value(json_array_get(cpus, i)), last = first;
+
+        while (i + 1 < count && json_integer_value(json_array_get(cpus, i + 1)) == last + 1) {
+            last++;
+            i++;
+        }
+        used += (size_t)snprintf(ret + used, bytes - used, last > first ? "%s%d-%d" : "%s%d",
+                                 used ? "," : before, (int)first, (int)last);
+    }
+    return ret;
+}
+
 static void any(const json_t *v, char *ret, size_t bytes, bool inner)
 {
     size_t used = 0, i;

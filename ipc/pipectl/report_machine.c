@@ -57,7 +57,7 @@ static void draw_clocks(const struct report *r)
     {
         char cpus[96], name[128];
 
-        doctor_cpus(json_object_get(p, "cpus"), cpus, sizeof(cpus));
+        ctl_cpus("cpu", json_object_get(p, "cpus"), cpus, sizeof(cpus));
         s = page_series(cpus, curve(r, "policies", i, "freq_khz", 1e-6));
         json_object_set_new(s, "colour", json_integer((json_int_t)i));
         page_add(chart, s);

@@ -162,24 +162,6 @@ void top_draw_models(const struct top_view *v, struct top_screen *s, const json_
     json_decref(sorted);
 }
 
-/* "0,1,2,5" of the status as "0-2,5". */
-static void short_cpus(const json_t *cpus, char *ret, size_t bytes)
-{
-    size_t count = json_array_size(cpus), used = 0;
-
-    snprintf(ret, bytes, "-");
-    for (size_t i = 0; i < count && used < bytes; i++) {
-        json_int_t first = json_integer_value(json_array_get(cpus, i)), last = first;
-
-        while (i + 1 < count && json_integer_value(json_array_get(cpus, i + 1)) == last + 1) {
-            last++;
-            i++;
-        }
-        used += (size_t)snprintf(ret + used, bytes - used, last > first ? "%s%d-%d" : "%s%d",
-                                 used ? "," : "", (int)first, (int)last);
-    }
-}
-
 void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_t *model)
 {
     static const struct top_column columns[] = {
@@ -201,7 +183,7 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
         double width = ctl_real(stage, "width"), teams = ctl_real(stage, "replicas");
         char cpus[64], wide[24] = "", many[24] = "";
 
-        short_cpus(json_object_get(stage, "cpus"), cpus, sizeof(cpus));
+        ctl_cpus("", json_object_get(stage, "cpus"), cpus, sizeof(cpus));
         if (width > 1) {
             snprintf(wide, sizeof(wide), "x%.0f", width);
         }
