@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl status: what is served, how fast, and where. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,16 +122,10 @@ static void print_boards(const json_t *boards)
     json_array_foreach(boards, i, b)
     {
         const json_t *link = json_object_get(b, "link");
-        char message[32] = "-", kilobyte[32] = "-", memory[32] = "-", places[256] = "";
+        double bytes = ctl_real(b, "memory_bytes");
+        char message[32], kilobyte[32], memory[32], places[256] = "";
         size_t at = 0;
 
-        if (json_is_object(link)) {
-            snprintf(message, sizeof(message), "%.0f", ctl_real(link, "message_us"));
-            snprintf(kilobyte, sizeof(kilobyte), "%.2f", ctl_real(link, "kilobyte_us"));
-        }
-        if (ctl_real(b, "memory_bytes") > 0) {
-            snprintf(memory, sizeof(memory), "%.0f", ctl_real(b, "memory_bytes") / (1 << 20));
-        }
         json_array_foreach(json_object_get(b, "eps"), k, ep)
         {
             if (at < sizeof(places)) {
@@ -138,9 +133,13 @@ static void print_boards(const json_t *boards)
                                        k ? ", " : "", ctl_text(ep, "name"), ctl_real(ep, "cores"));
             }
         }
-        ctl_table_add(&t, "%s\t%s\t%.0f\t%s\t%s\t%s\t%s", ctl_text(b, "name"),
-                      json_is_true(json_object_get(b, "up")) ? "there" : "away",
-                      ctl_real(b, "for_s"), message, kilobyte, memory, places);
+        ctl_table_add(
+            &t, "%s\t%s\t%.0f\t%s\t%s\t%s\t%s", ctl_text(b, "name"),
+            json_is_true(json_object_get(b, "up")) ? "there" : "away", ctl_real(b, "for_s"),
+            ctl_known(link, "message_us", "%.0f", message, sizeof(message)),
+            ctl_known(link, "kilobyte_us", "%.2f", kilobyte, sizeof(kilobyte)),
+            ctl_format(bytes > 0 ? bytes / (1 << 20) : NAN, "%.0f", memory, sizeof(memory)),
+            places);
     }
     printf("\n");
     ctl_table_print(&t);

@@ -139,17 +139,20 @@ double ctl_value(const json_t *object, const char *key)
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-const char *ctl_known(const json_t *object, const char *key, const char *format, char *ret,
-                      size_t bytes)
+const char *ctl_format(double value, const char *format, char *ret, size_t bytes)
 {
-    const json_t *v = json_object_get(object, key);
-
-    if (json_is_number(v)) {
-        snprintf(ret, bytes, format, json_number_value(v));
+    if (isfinite(value)) {
+        snprintf(ret, bytes, format, value);
     } else {
         snprintf(ret, bytes, "-");
     }
     return ret;
+}
+
+const char *ctl_known(const json_t *object, const char *key, const char *format, char *ret,
+                      size_t bytes)
+{
+    return ctl_format(ctl_value(object, key), format, ret, bytes);
 }
 
 const char *ctl_cpus(const char *before, const json_t *cpus, char *ret, size_t bytes)

@@ -59,7 +59,10 @@ const char *ctl_any(const json_t *object, const char *key, char *ret, size_t byt
 /** ctl_cpus() - writes a list of CPUs as "0-3,6", with @before in front; "-" if it is empty. Return:
  * @ret. */
 const char *ctl_cpus(const char *before, const json_t *cpus, char *ret, size_t bytes);
-/** ctl_known() - writes a number by @format, which has one %f; "-" if it is not a number. Return:
+/** ctl_format() - writes @value by @format, which has one %f; "-" if it is not finite. Return:
  * @ret. */
+const char *ctl_format(double value, const char *format, char *ret, size_t bytes)
+    __attribute__((format(printf, 2, 0)));
+/** ctl_known() - the same of a field; "-" if it is not a number. */
 const char *ctl_known(const json_t *object, const char *key, const char *format, char *ret,
                       size_t bytes) __attribute__((format(printf, 3, 0)));

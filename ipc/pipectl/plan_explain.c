@@ -76,17 +76,16 @@ static void print_stages(const json_t *e)
     t.indent = 2;
     json_array_foreach(json_object_get(e, "stages"), i, s)
     {
-        char units[64], predicted[32], measured[32], ratio[32], busy[32] = "-";
+        char units[64], predicted[32], measured[32], ratio[32], busy[32];
 
-        if (json_is_number(json_object_get(s, "busy"))) {
-            snprintf(busy, sizeof(busy), "%.0f %%", 100 * ctl_real(s, "busy"));
-        }
-        ctl_table_add(
-            &t, "%zu\t%s\t%s\t%s\t%s\t%s\t%s%s", i, ctl_any(s, "units", units, sizeof(units)),
-            ctl_known(s, "predicted_ms", "%.3f", predicted, sizeof(predicted)),
-            ctl_known(s, "measured_ms", "%.3f", measured, sizeof(measured)),
-            ctl_known(s, "ratio", "%.2f", ratio, sizeof(ratio)), busy, ctl_text(s, "teams"),
-            json_is_true(json_object_get(s, "bottleneck")) ? " (bottleneck)" : "");
+        ctl_table_add(&t, "%zu\t%s\t%s\t%s\t%s\t%s\t%s%s", i,
+                      ctl_any(s, "units", units, sizeof(units)),
+                      ctl_known(s, "predicted_ms", "%.3f", predicted, sizeof(predicted)),
+                      ctl_known(s, "measured_ms", "%.3f", measured, sizeof(measured)),
+                      ctl_known(s, "ratio", "%.2f", ratio, sizeof(ratio)),
+                      ctl_format(100 * ctl_value(s, "busy"), "%.0f %%", busy, sizeof(busy)),
+                      ctl_text(s, "teams"),
+                      json_is_true(json_object_get(s, "bottleneck")) ? " (bottleneck)" : "");
     }
     ctl_table_print(&t);
 }

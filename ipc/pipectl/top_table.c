@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "ipc/pipectl/output.h"
 
 #define BAR_CELLS 10u
 #define LEFT_MAX 26u /* cells of a text that is not in the last column */
@@ -46,15 +47,9 @@ void top_table_text(struct top_table *t, enum top_look look, const char *format,
 
 void top_table_value(struct top_table *t, enum top_look look, const char *format, double value)
 {
-    char text[TOP_TEXT_MAX] = "-";
+    char text[TOP_TEXT_MAX];
 
-    if (isfinite(value)) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(text, sizeof(text), format, value);
-#pragma GCC diagnostic pop
-    }
-    top_table_text(t, look, "%s", text);
+    top_table_text(t, look, "%s", ctl_format(value, format, text, sizeof(text)));
 }
 
 void top_table_bar(struct top_table *t, enum top_look look, double share)

@@ -36,7 +36,8 @@ void top_table_init(struct top_table *t, const struct top_column *columns, size_
 void top_table_text(struct top_table *t, enum top_look look, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /** top_table_value() - adds a number; "-" if it is NAN. @format: for one double. */
-void top_table_value(struct top_table *t, enum top_look look, const char *format, double value);
+void top_table_value(struct top_table *t, enum top_look look, const char *format, double value)
+    __attribute__((format(printf, 3, 0)));
 void top_table_bar(struct top_table *t, enum top_look look, double share);
 /** top_table_draw() - draws headings and rows, each with top_line() after it, and frees all. */
 void top_table_draw(struct top_table *t, struct top_screen *s);

@@ -23,16 +23,13 @@ enum top_look top_look_of_off(double off)
 
 /* Goes on in the next row where there is no room for it. */
 static void put_number(struct top_screen *s, const char *name, const char *format, double value,
+                       enum top_look look) __attribute__((format(printf, 3, 0)));
+static void put_number(struct top_screen *s, const char *name, const char *format, double value,
                        enum top_look look)
 {
-    char text[48] = "-";
+    char text[48];
 
-    if (isfinite(value)) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(text, sizeof(text), format, value);
-#pragma GCC diagnostic pop
-    }
+    ctl_format(value, format, text, sizeof(text));
     if (s->column + 3 + top_width(s, name) + top_width(s, text) > s->columns) {
         top_line(s);
         top_put(s, TOP_PLAIN, "%8s", "");
