@@ -122,8 +122,8 @@ struct mdl_op {
     double macs;        /* multiply-accumulates of this op for one frame (0 for memory-bound ops) */
 };
 
-/** mdl_op_kind_name() - Return: its name for messages, JSON and tables: "conv", "gemm", ...; "?" for
- * values outside the enum. Any thread. */
+/** mdl_op_kind_name() - Return: its name for messages, JSON and tables: "conv", "gemm", ...; "?"
+ * for values outside the enum. Any thread. */
 const char *mdl_op_kind_name(enum mdl_op_kind k);
 
 /** mdl_op_is() - Return: whether the operator has that trait; false for kinds outside the table. */

@@ -83,9 +83,10 @@ static void print_text(const struct bench *b, double fps, double seconds, double
         }
     }
     if (b->reconnects) {
-        printf("reconnected %llu time%s, resent %llu frame%s, longest pause %.0f ms\n",
-               (unsigned long long)b->reconnects, base_plural(b->reconnects),
-               (unsigned long long)b->resent, base_plural(b->resent), (double)b->pause_ns / 1e6);
+        shown_printf("reconnected %llu time%s, resent %llu frame%s, longest pause %.0f ms\n",
+                     (unsigned long long)b->reconnects, base_plural(b->reconnects),
+                     (unsigned long long)b->resent, base_plural(b->resent),
+                     (double)b->pause_ns / 1e6);
     }
     if (b->o.autodice) {
         bench_autodice_print(b);

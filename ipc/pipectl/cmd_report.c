@@ -98,8 +98,8 @@ static json_t *only(const json_t *list, const char *const *keys)
     return ret;
 }
 
-/* Return: new: what curves over time need of an answer of Status: {s, models: {MODEL: {answered, p50,
- * p99}}, policies, thermal, cpu_waited_us}. */
+/* Return: new: what curves over time need of an answer of Status: {s, models: {MODEL: {answered,
+ * p50, p99}}, policies, thermal, cpu_waited_us}. */
 static json_t *moment_of(const json_t *status)
 {
     static const char *const policy[] = {"policy", "cpus", "freq_khz", "limit_khz", NULL};

@@ -198,19 +198,21 @@ static void print_summary(const struct recording *r, uint64_t bytes)
                  (unsigned long long)n->streams, base_plural(n->streams),
                  (unsigned long long)n->instants, base_plural(n->instants));
     if (lost(r, "records") + lost(r, "events") > 0) {
-        printf("%llu record%s and %llu event%s found no room and are missing; --ring-kib makes the "
-               "rings larger\n",
-               (unsigned long long)lost(r, "records"), base_plural(lost(r, "records")),
-               (unsigned long long)lost(r, "events"), base_plural(lost(r, "events")));
+        shown_printf(
+            "%llu record%s and %llu event%s found no room and are missing; --ring-kib makes the "
+            "rings larger\n",
+            (unsigned long long)lost(r, "records"), base_plural(lost(r, "records")),
+            (unsigned long long)lost(r, "events"), base_plural(lost(r, "events")));
     }
     if (lost(r, "teams") > 0) {
-        printf("not traced: %llu team%s; all rings together have 64 MiB; a smaller --ring-kib "
-               "leaves room for more\n",
-               (unsigned long long)lost(r, "teams"), base_plural(lost(r, "teams")));
+        shown_printf(
+            "not traced: %llu team%s; all rings together have 64 MiB; a smaller --ring-kib "
+            "leaves room for more\n",
+            (unsigned long long)lost(r, "teams"), base_plural(lost(r, "teams")));
     }
     if (n->bad > 0) {
-        printf("this pipectl cannot read %llu record%s; is it older than the daemon?\n",
-               (unsigned long long)n->bad, base_plural(n->bad));
+        shown_printf("this pipectl cannot read %llu record%s; is it older than the daemon?\n",
+                     (unsigned long long)n->bad, base_plural(n->bad));
     }
     puts("open it at https://ui.perfetto.dev, which keeps it on your computer");
 }

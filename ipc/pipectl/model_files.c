@@ -129,9 +129,10 @@ static int found(void *ctx, const char *name)
 static json_t *read_sidecar(int fd)
 {
     struct stat st;
-    size_t bytes = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size <= PATH_SIDECAR_BYTES_MAX
-                       ? (size_t)st.st_size
-                       : 0;
+    size_t bytes =
+        fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size <= PATH_SIDECAR_BYTES_MAX
+            ? (size_t)st.st_size
+            : 0;
     base_autofree char *text = malloc(bytes + 1);
     json_error_t at;
 
@@ -146,8 +147,9 @@ static int add_sidecar(struct search *s, const char *model)
     base_autofree char *name = NULL;
     int stem = dot && dot > model ? (int)(dot - model) : (int)strlen(model);
     size_t before = s->files->count;
-    int r = asprintf(&name, "%.*s" PATH_SIDECAR_ENDING, stem, model) < 0 ? -ENOMEM
-                                                                    : add_beneath(s, name, true);
+    int r = asprintf(&name, "%.*s" PATH_SIDECAR_ENDING, stem, model) < 0
+                ? -ENOMEM
+                : add_beneath(s, name, true);
 
     if (r == 0 && s->files->count > before) {
         json_auto_t *sidecar = read_sidecar(s->files->fd[before]);

@@ -56,8 +56,8 @@ double ctl_real(const json_t *object, const char *key);
 double ctl_value(const json_t *object, const char *key);
 /** ctl_any() - writes any value as text; "-" if missing. Return: @ret. */
 const char *ctl_any(const json_t *object, const char *key, char *ret, size_t bytes);
-/** ctl_cpus() - writes a list of CPUs as "0-3,6", with @before in front; "-" if it is empty. Return:
- * @ret. */
+/** ctl_cpus() - writes a list of CPUs as "0-3,6", with @before in front; "-" if it is empty.
+ * Return: @ret. */
 const char *ctl_cpus(const char *before, const json_t *cpus, char *ret, size_t bytes);
 /** ctl_format() - writes @value by @format, which has one %f; "-" if it is not finite. Return:
  * @ret. */

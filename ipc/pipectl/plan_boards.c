@@ -132,8 +132,9 @@ static void print_best(const json_t *route)
                ctl_real(route, "input_bytes"));
     }
     if (ctl_real(route, "guessed_links") > 0) {
-        printf("  not measured yet, so guessed: %.0f link%s\n", ctl_real(route, "guessed_links"),
-               base_plural(ctl_real(route, "guessed_links")));
+        shown_printf("  not measured yet, so guessed: %.0f link%s\n",
+                     ctl_real(route, "guessed_links"),
+                     base_plural(ctl_real(route, "guessed_links")));
     }
 }
 

@@ -3,8 +3,9 @@
  * model/common/binary.h - what operators of two inputs compute, the same where a constant is folded
  * and in the reference
  *
- * Reals are computed in double, Max and Min pass NaN on. Sums and products of integers wrap. Div truncates toward zero. Div and Mod give 0 for a zero divisor, a shift
- * by more bits than there are too: ONNX leaves that undefined, and it must not trap. Threads: any.
+ * Reals are computed in double, Max and Min pass NaN on. Sums and products of integers wrap. Div
+ * truncates toward zero. Div and Mod give 0 for a zero divisor, a shift by more bits than there are
+ * too: ONNX leaves that undefined, and it must not trap. Threads: any.
  */
 #pragma once
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "shown_print.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/run.h"
 #include "tuner/pipesim/subject.h"
@@ -197,9 +198,9 @@ static void print_table(const struct comparison *c)
                  number(v, "tuning_s"), number(v, "own_s"), explored,
                  json_string_value(json_object_get(v, "plan")));
     }
-    printf("%zu unit%s; optimum over all plans: %.3f ms\n\n", c->subject.problem.unit_count,
-           base_plural(c->subject.problem.unit_count),
-           number(json_array_get(c->results, 0), "optimum_ms"));
+    shown_printf("%zu unit%s; optimum over all plans: %.3f ms\n\n", c->subject.problem.unit_count,
+                 base_plural(c->subject.problem.unit_count),
+                 number(json_array_get(c->results, 0), "optimum_ms"));
     psim_print_rows(rows, "lrrrrrrrl");
 }
 

@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "json_text.h"
+#include "shown_print.h"
 #include "tuner/json/record_json.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
@@ -116,8 +117,8 @@ static void print(const struct replayed *r)
             json_is_true(json_object_get(v, "same")) ? "same" : "DIFFERS");
     }
     psim_print_rows(rows, "lllrrll");
-    printf("\n%zu decision%s, %zu differ%s\n", r->count, base_plural(r->count), r->differ,
-           r->differ == 1 ? "s" : "");
+    shown_printf("\n%zu decision%s, %zu differ%s\n", r->count, base_plural(r->count), r->differ,
+                 r->differ == 1 ? "s" : "");
 }
 
 static int replay_file(const char *path, bool json)
