@@ -60,9 +60,8 @@ static void print_json(const struct bench *b, double fps, double seconds, double
 
 static void print_text(const struct bench *b, double fps, double seconds, double cpu_s)
 {
-    shown_printf("%.1f frames/s in %.2f s, %u client%s, up to %zu frame%s in flight\n", fps,
-                 seconds, b->o.clients, base_plural(b->o.clients), b->most_under_way,
-                 base_plural(b->most_under_way));
+    shown_printf("%.1f frames/s in %.2f s, %u client%s, up to %zu frames in flight\n", fps, seconds,
+                 b->o.clients, base_plural(b->o.clients), b->most_under_way);
     printf("latency ms: p50 %.3f, p95 %.3f, p99 %.3f, max %.3f\n", percentile(b, 0.5),
            percentile(b, 0.95), percentile(b, 0.99), percentile(b, 1));
     printf("sent %llu, answered %llu, lost %llu, reordered %llu, duplicated %llu",
