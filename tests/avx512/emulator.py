@@ -15,12 +15,13 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 import tty
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "vm"))
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TESTS, "vm"), TESTS]
 import machine  # noqa: E402  (of tests/vm)
 import x86  # noqa: E402
+from wait import asked  # noqa: E402
 
 LOOK_S = 0.5  # between two looks at the console
 SECTOR = 512
@@ -214,13 +215,12 @@ def read(path):
 def run(folder, model, memory_mib, kernel, sector, limit_s):
     """Runs the machine to its end. Return: (text of the console, why it did not come to its end or None)."""
     process, console, log = start(folder, model, memory_mib, kernel, sector)
-    end = time.monotonic() + limit_s
+    def look(left_s):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(min(LOOK_S, left_s))
     try:
-        while process.poll() is None and "\n-- end\n" not in read(console):
-            if time.monotonic() > end:
-                return read(console), "no end within %d s" % limit_s
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(LOOK_S)
+        if not asked(lambda: process.poll() is not None or "\n-- end\n" in read(console), limit_s, look):
+            return read(console), "no end within %d s" % limit_s
     finally:
         if process.poll() is None:
             process.kill()

@@ -3,9 +3,9 @@
 import contextlib
 import errno
 import os
-import time
 
 from cases import Failure
+from wait import asked
 
 PERIOD_US = 5000  # short: at the usual 100 ms a board would stand still for long
 PREFIX = "piped-fleet-"
@@ -106,16 +106,14 @@ class Group:
 
     def remove(self):
         """After its processes have ended; the kernel may take a moment to forget them."""
-        end = time.monotonic() + 5
+        def gone(folder):
+            try:
+                os.rmdir(folder)
+            except OSError as e:
+                return e.errno != errno.EBUSY
+            return True
         for folder in self.folders:
-            while True:
-                try:
-                    os.rmdir(folder)
-                    break
-                except OSError as e:
-                    if e.errno != errno.EBUSY or time.monotonic() > end:
-                        break
-                    time.sleep(0.01)
+            asked(lambda folder=folder: gone(folder), 5, 0.01)
         self.folders = []
 
 

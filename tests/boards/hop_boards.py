@@ -18,9 +18,7 @@ import pyclient as pc
 from cases import check
 from daemon import DIGITS, Daemon, Varlink, VarlinkError
 from machines import Node, free_ports
-
-SLOW = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
-LIMIT_S = 60 * SLOW
+from wait import LIMIT_S
 
 
 def listening(path):

@@ -8,10 +8,10 @@ import select
 import signal
 import socket
 import subprocess
-import time
 
 from cases import Failure, check
 from surroundings import lacking
+from wait import asked, until
 
 
 def free_ports(count):
@@ -121,15 +121,20 @@ class Node:
 
     def wait(self, starts, seconds):
         """Return: the next line that starts so; those before it count as met."""
-        deadline = time.monotonic() + seconds
-        while True:
+        def line():
             while self.met < len(self.lines):
                 self.met += 1
                 if self.lines[self.met - 1].startswith(starts):
                     return self.lines[self.met - 1]
-            alive = self.read(deadline - time.monotonic())
-            if self.met == len(self.lines) and (not alive or time.monotonic() >= deadline):
-                raise Failure("no line %r within %.0f s; said:\n%s" % (starts, seconds, self.said()))
+            return None
+        return self.wait_for(line, "a line %r" % (starts,), seconds)
+
+    def wait_for(self, good, what, seconds):
+        """Asks for good() at each of its lines, until it ends. Return: what that gave."""
+        def news(left_s):
+            if not self.read(left_s):
+                raise Failure("it ended before %s; said:\n%s" % (what, self.said()))
+        return until(good, what, "; said:\n", self.said, limit_s=seconds, pause=news)
 
     def tell(self, line):
         self.process.stdin.write(line.encode() + b"\n")
@@ -137,22 +142,15 @@ class Node:
 
     def tell_until(self, line, good, seconds):
         """Asks again and again, until the answer is good."""
-        deadline = time.monotonic() + seconds
-        while True:
+        def answer():
             self.tell(line)
-            answer = self.wait(line.split()[0], seconds)
-            if good(answer):
-                return answer
-            if time.monotonic() > deadline:
-                raise Failure("never good: " + answer)
-            self.read(0.05)
+            said = self.wait(line.split()[0], seconds)
+            return good(said) and said
+        return until(answer, "a good answer to", line, self.said, limit_s=seconds, pause=lambda left_s: self.read(0.05))
 
     def wait_all(self, lines, seconds):
         """Waits for several lines in any order."""
-        deadline = time.monotonic() + seconds
-        while not all(line in self.lines for line in lines):
-            if not self.read(deadline - time.monotonic()) or time.monotonic() >= deadline:
-                raise Failure("not all of %s; said:\n%s" % (lines, self.said()))
+        self.wait_for(lambda: all(line in self.lines for line in lines), "all of %s" % (lines,), seconds)
 
     def count(self, what):
         """A number of "stats b"."""
@@ -167,10 +165,8 @@ class Node:
 
     def ended(self, seconds):
         """Return: its exit code."""
-        deadline = time.monotonic() + seconds
-        while self.read(deadline - time.monotonic()) and time.monotonic() < deadline:
-            pass
-        return self.process.wait(max(deadline - time.monotonic(), 1))
+        asked(lambda: not self.read(0), seconds, self.read)
+        return self.process.wait(seconds)
 
     def end(self):
         self.process.stdin.close()

@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = sys.argv[1]
 for folder in ("lint", "system"):
@@ -23,6 +22,7 @@ from cases import check, main  # noqa: E402
 from front_program import IN_BYTES, LIMIT_S, NODE, OUT_BYTES, Front, equal, frame, front, right  # noqa: E402
 from machines import Node  # noqa: E402
 from surroundings import needs  # noqa: E402
+from wait import until  # noqa: E402
 
 
 def finished(client, frames, **counts):
@@ -348,13 +348,14 @@ def too_many_connections():
         with pc.Connection(f.path, greet=False) as c:
             ends_with(c, "resource_exhausted", "connections")
         held.pop().close()
-        end = time.monotonic() + LIMIT_S
-        while True:  # until the server has seen that one is closed
+
+        def served():
             try:
                 still_serves(f)
-                break
             except pc.Closed:
-                check(time.monotonic() < end, "no place came free")
+                return False
+            return True
+        until(served, "a free place: the server sees that one is closed")
         f.obey("late 11")  # none of them has greeted
         for c in held:
             ends_with(c, "deadline_exceeded", "HELLO")

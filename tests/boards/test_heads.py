@@ -16,10 +16,11 @@ import pyclient as pc  # noqa: E402  (the folders are known only now)
 from cases import check, main  # noqa: E402
 from daemon import DIGITS  # noqa: E402
 from fleet import segments_of  # noqa: E402
-from hop_boards import LIMIT_S, Boards, Client  # noqa: E402
+from hop_boards import Boards, Client  # noqa: E402
 from load import Load  # noqa: E402
 from program import SLOW  # noqa: E402
 from spread import MODEL, Spread, spread_reason  # noqa: E402
+from wait import until  # noqa: E402
 
 MS = 1000000
 ROUNDS = 30  # of frames, at most, until both routes have carried some; a busy machine may lose a link in between
@@ -142,13 +143,9 @@ def unused_segments_are_unloaded():
         client = None
 
         def until_segments(wanted):
-            end = time.monotonic() + LIMIT_S
-            while True:
-                client.more(20)
-                names = [m["name"].split("#")[1] for m in b.daemons["b2"].status()["models"] if "#" in m["name"]]
-                if names == wanted:
-                    return
-                check(time.monotonic() < end, "never", wanted, names)
+            def segments():
+                return [m["name"].split("#")[1] for m in b.daemons["b2"].status()["models"] if "#" in m["name"]]
+            until(lambda: client.more(20) or segments() == wanted, wanted, segments)
 
         b.set("0-2@hub|3-11@b2")
         client = Client(b)

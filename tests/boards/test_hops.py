@@ -15,7 +15,6 @@ import socket
 import struct
 import sys
 import tempfile
-import time
 
 ROOT, LINK, PIPECTL = sys.argv[1:4]
 for folder in ("lint", "system"):
@@ -24,6 +23,7 @@ import pyclient as pc  # noqa: E402  (the folders are known only now)
 from cases import check, main  # noqa: E402
 from daemon import DIGITS  # noqa: E402
 from hop_boards import LIMIT_S, Boards, Client  # noqa: E402
+from wait import until  # noqa: E402
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 PIDFD_GETFD = 438  # its number on x86 and arm64
@@ -367,30 +367,29 @@ def the_daemon_decides():
         hub = b.daemons["hub"]
         client = Client(b, hub.frames_path)
 
-        def until(good):
-            end = time.monotonic() + LIMIT_S
-            while True:
-                client.more(50)
-                route = hub.status()["models"][0]["route"]
-                if good(route):
-                    return route
-                check(time.monotonic() < end, "never good:", route)
+        def route():
+            return hub.status()["models"][0]["route"]
 
-        sent = until(lambda r: r["serving"])["answered"]
-        until(lambda r: r["answered"] > sent + 200)
+        def until_route(good):
+            until(lambda: client.more(50) or good(route()), "a good route:", route)
+
+        until_route(lambda r: r["serving"])
+        sent = route()["answered"]
+        until_route(lambda r: r["answered"] > sent + 200)
         b.links["b2"].kill()
-        until(lambda r: not r["serving"])
+        until_route(lambda r: not r["serving"])
         b.start_link("b2")
-        until(lambda r: r["serving"])
+        until_route(lambda r: r["serving"])
         b.kill_daemon("b2")
-        until(lambda r: not r["serving"])
+        until_route(lambda r: not r["serving"])
         b.start_daemon("b2")
-        until(lambda r: r["serving"])
+        until_route(lambda r: r["serving"])
         b.links["hub"].kill()
-        until(lambda r: not r["serving"])
+        until_route(lambda r: not r["serving"])
         b.start_link("hub")
-        sent = until(lambda r: r["serving"])["answered"]
-        until(lambda r: r["answered"] > sent + 200)
+        until_route(lambda r: r["serving"])
+        sent = route()["answered"]
+        until_route(lambda r: r["answered"] > sent + 200)
         client.end()
         check(client.unavailable == 0, client.unavailable)
 
@@ -408,16 +407,15 @@ def examples_decide_how_borders_go():
         def until_answers_are(encoding):
             """Of frames that went over the boards."""
             wanted = [known.answer(f, encoding) for f in frames]
-            end = time.monotonic() + LIMIT_S
-            while True:
+
+            def after():
                 before = hub.status()["models"][0]["route"]
                 with pc.Connection(hub.frames_path) as c:
                     s = pc.Stream(c, model="digits")
                     got = [s.infer(f).output for f in frames]
-                after = hub.status()["models"][0]["route"]
-                if got == wanted and before["serving"] and after["sent"] >= before["sent"] + len(frames):
-                    return after
-                check(time.monotonic() < end, "never", encoding, after)
+                route = hub.status()["models"][0]["route"]
+                return got == wanted and before["serving"] and route["sent"] >= before["sent"] + len(frames) and route
+            return until(after, encoding, lambda: hub.status()["models"][0]["route"])
 
         check(until_answers_are(None)["borders"] is None, "judged by nobody")
         hub.pipectl("borders", "digits", "--calibrate", folder, "--bound", "0")

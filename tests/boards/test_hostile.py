@@ -18,7 +18,6 @@ import resource
 import socket
 import sys
 import threading
-import time
 
 ROOT, LINK, PIPECTL, HOSTILE = sys.argv[1:5]
 for folder in ("lint", "system"):
@@ -28,6 +27,7 @@ from cases import check, main  # noqa: E402
 from daemon import SANITIZER_WORDS, VarlinkError  # noqa: E402
 from hop_boards import LIMIT_S, Client  # noqa: E402
 from machines import Node, free_ports, keys_of, raw_dealer  # noqa: E402
+from wait import until  # noqa: E402
 
 LONG = os.environ.get("PIPED_TEST_LONG") == "1"
 SANITIZER = os.environ.get("PIPED_TEST_SANITIZER")
@@ -89,11 +89,10 @@ class Boards(hop_boards.Boards):
         return sizes
 
     def is_small(self, before):
-        now, end = self.sizes(), time.monotonic() + LIMIT_S
-        while any(now[n][1] > before[n][1] + GROWN_DESCRIPTORS for n in now):  # connections end one by one
-            check(time.monotonic() < end, "descriptors were not given back:", before, now)
-            self.daemons["hub"].call("Status")
-            now = self.sizes()
+        until(lambda: all(now[1] <= before[n][1] + GROWN_DESCRIPTORS for n, now in self.sizes().items()),
+              "an end of descriptors; before:", before, "now:", self.sizes,
+              pause=lambda left_s: self.daemons["hub"].call("Status"))  # connections end one by one
+        now = self.sizes()
         for name in now:
             check(SANITIZER or now[name][0] <= before[name][0] + GROWN_KIB, "memory of the", name, before[name], now[name])
         print("  %s" % ", ".join("%s %+d KiB" % (n, now[n][0] - before[n][0]) for n in now))
@@ -152,15 +151,15 @@ def route_of(b):
 
 def serving(b):
     """Until boards answer frames of the model."""
-    end, first = time.monotonic() + LIMIT_S, None
+    first = None
     with Probe(b) as probe:
-        while True:
+        def answers():
+            nonlocal first
             probe.infer()
             route = route_of(b)
             first = route["answered"] if first is None or not route["serving"] else first
-            if route["serving"] and route["answered"] > first:
-                return
-            check(time.monotonic() < end, "the route does not serve:", route)
+            return route["serving"] and route["answered"] > first
+        until(answers, "a route that serves:", lambda: route_of(b))
 
 
 class Probe:

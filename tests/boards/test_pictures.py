@@ -10,7 +10,6 @@ import os
 import random
 import sys
 import tempfile
-import time
 
 ROOT = sys.argv[1]
 for folder in ("lint", "system"):
@@ -20,6 +19,7 @@ import tiny_onnx  # noqa: E402
 from cases import check, main  # noqa: E402
 from program import LIMIT_S  # noqa: E402
 from spread import MODEL, Spread, spread_reason  # noqa: E402
+from wait import until  # noqa: E402
 
 SIDE = 48
 TENSOR = 3 * SIDE * SIDE * 4
@@ -63,16 +63,15 @@ def answers(path, asked, inline):
 def compare(fleet, asked, wanted, what):
     """All go over the boards, by shared memory and inline."""
     for inline in (False, True):
-        end = time.monotonic() + LIMIT_S
-        while True:  # the first ones of a format are computed here, until there is a way for them
+        def all_went_there(inline=inline):
             before = fleet.route()
             got = answers(fleet.head.frames_path, asked, inline)
             for key, outputs in wanted.items():
                 check(got[key] == outputs, what, key, "inline" if inline else "in shared memory")
             after = fleet.route()
-            if after["sent"] - before["sent"] == EACH * len(asked) and after["returned"] == before["returned"]:
-                break
-            check(time.monotonic() < end, what, "not all went there:", before, after)
+            return after["sent"] - before["sent"] == EACH * len(asked) and after["returned"] == before["returned"]
+        # the first ones of a format are computed here, until there is a way for them
+        until(all_went_there, what, "all sent:", fleet.route, limit_s=LIMIT_S)
 
 
 def routes(fleet):

@@ -7,7 +7,6 @@ usage: test_sharing.py SOURCE_ROOT LINK PIPECTL [CASE...]     (PIPED_BUILD: the 
 import os
 import select
 import sys
-import time
 from statistics import median
 
 ROOT, LINK, PIPECTL = sys.argv[1:4]
@@ -16,8 +15,9 @@ for folder in ("lint", "system"):
 import pyclient as pc  # noqa: E402  (the folders are known only now)
 from cases import check, main  # noqa: E402
 from daemon import Daemon  # noqa: E402
-from hop_boards import LIMIT_S, Boards  # noqa: E402
+from hop_boards import Boards  # noqa: E402
 from surroundings import needs  # noqa: E402
+from wait import asked, until  # noqa: E402
 
 GREEDY, POLITE = 1201, 1202
 CONNECTIONS = 14
@@ -80,12 +80,10 @@ def open_to_all(boards):
 
 def until_served(boards):
     """Return: what status says of the route, once frames go by it."""
-    end = time.monotonic() + LIMIT_S
-    while True:
-        route = boards.daemons["hub"].status()["models"][0]["route"]
-        if route["serving"]:
-            return route
-        check(time.monotonic() < end, "no route serves:", route)
+    def route():
+        return boards.daemons["hub"].status()["models"][0]["route"]
+    until(lambda: route()["serving"], "a route that serves:", route)
+    return route()
 
 
 def window_of(boards):
@@ -173,10 +171,12 @@ def a_greedy_user_costs_no_more_frames_over_boards():
                 of_route.append(now)
             return AGAIN if len(of_route) < REPORTS else None
         open_to_all(b)
-        end, most = time.monotonic() + LIMIT_S, median(alone) + LEFT_OVER
-        boards = stand_before(b.daemons["hub"].frames_path, user, until_measured)
-        while median(boards) > most and time.monotonic() < end:  # beside a load links are slow at times, and hold more
-            boards = stand_before(b.daemons["hub"].frames_path, user, until_measured)
+        boards, most = [], median(alone) + LEFT_OVER
+
+        def no_more_than_alone():
+            boards[:] = stand_before(b.daemons["hub"].frames_path, user, until_measured)
+            return median(boards) <= most
+        asked(no_more_than_alone)  # beside a load links are slow at times, and hold more
         route = until_served(b)
         print("  frames of the greedy user before one: %s alone, %s over boards, window %d" % (alone, boards, route["window"]))
         check(route["sent"] > POLITE_FRAMES, "frames did not go over boards:", route)

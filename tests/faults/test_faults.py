@@ -21,7 +21,7 @@ from signal import SIGABRT, SIGSEGV
 
 from faults import (ARMED_FROM_MAIN, COUNT, FROM, LASTING, LIBRARY, ONCE, ONE_SHOT, FaultyDaemon, name_of)
 import scenarios
-from daemon import DIGITS, SANITIZER_WORDS, Failure, check, equal
+from daemon import DIGITS, SANITIZER_WORDS, Failure, check, equal, until
 from scenarios import TOLD
 from tally import Tally
 
@@ -96,13 +96,10 @@ class Serving:
 
     def verify(self):
         scenarios.tidy(self.d)
-        end = time.monotonic() + scenarios.LIMIT_S
-        while True:
-            left = self.d.fds() - self.settled
-            if not left:
-                return
-            check(time.monotonic() < end, "descriptors were left open:", dict(left))
-            self.d.call("Status")  # a round of its loop, in which it closes what clients left
+        def left():
+            return self.d.fds() - self.settled
+        until(lambda: not left(), "an end of descriptors that were left open:", left,
+              pause=lambda left_s: self.d.call("Status"))  # a round of its loop, in which it closes what clients left
 
     def end(self):
         scenarios.end(self.neighbour)
@@ -149,13 +146,11 @@ def is_ready(d):
 
 def serving_or_ended(d):
     """Waits until it says that it serves. The service manager is told as soon as there is a descriptor for that."""
-    end = time.monotonic() + scenarios.LIMIT_S
-    while not is_ready(d) and not re.search("serves [0-9]+ model", d.log()):
-        if d.process.poll() is not None:
-            raise Failure("it ended")
-        check(time.monotonic() < end, "it neither serves nor ends")
+    def news(left_s):
+        check(d.process.poll() is None, "it ended")
         if select.select([d.notify], [], [], 0.02)[0]:
             d.read_notify()
+    until(lambda: is_ready(d) or re.search("serves [0-9]+ model", d.log()), "that it serves or ends", pause=news)
 
 
 def try_start(tally, fault, nth, mode):

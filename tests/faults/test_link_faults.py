@@ -26,6 +26,7 @@ from hop_boards import LIMIT_S, Boards  # noqa: E402
 from faults import (ARMED, ARMED_FROM_MAIN, COUNT, FREED_IS_SEEN, FROM, LASTING, LIBRARY, NOT_ARMED, ONCE,  # noqa: E402
                     ONE_SHOT, Faults, fds_of, name_of)
 from tally import Tally  # noqa: E402
+from wait import until  # noqa: E402
 
 SAMPLE_S = 7.0  # of the quick run
 ROUTES = ("0-5@here|6-11@b2", "0-2@here|3-11@b2")
@@ -74,26 +75,25 @@ class Linked(Boards):
 
     def until(self, good, unless=lambda: False):
         """Until the route is good(), or unless()."""
-        end = time.monotonic() + LIMIT_S
-        while not unless():
-            route = self.route()
-            if good(route):
-                return
-            check(time.monotonic() < end, "the route is never as it should be:", route)
-            self.send()
+        until(lambda: unless() or good(self.route()), "the route as it should be:", self.route, limit_s=LIMIT_S,
+              pause=lambda left_s: self.send())
 
     def plan(self, text, unless):
         """Sets a route, which is refused as long as a board is away. Return: its number; None: unless()."""
-        end = time.monotonic() + LIMIT_S
-        while not unless():
+        number, refused = None, None
+
+        def done():
+            nonlocal number, refused
+            if unless():
+                return True
             try:
                 number = self.head.call("SetPlan", {"plan": text})["epoch"]
                 self.planned = text
-                return number
             except VarlinkError as e:
-                check(time.monotonic() < end, "no route can be set:", e)
-            self.send()
-        return None
+                refused = e
+            return number
+        until(done, "a route:", lambda: refused, limit_s=LIMIT_S, pause=lambda left_s: self.send())
+        return number
 
     def kill_link(self, name):
         """Until the head's daemon knows."""

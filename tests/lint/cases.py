@@ -6,19 +6,10 @@ import sys
 import time
 import traceback
 
-sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # surroundings.py
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # surroundings.py, too
+from wait import Failure, check  # noqa: E402,F401  (the folder is known only now)
 
 SLOW_S = 1.0  # a case that takes longer says so
-
-
-class Failure(AssertionError):
-    pass
-
-
-def check(condition, *text):
-    """An assertion that stays on under python -O."""
-    if not condition:
-        raise Failure(" ".join(str(t) for t in text) or "check failed")
 
 
 def none(problems, what):

@@ -4,6 +4,7 @@
 
 usage: test_style.py SOURCE_ROOT
 """
+import ast
 import os
 import re
 import shutil
@@ -27,6 +28,7 @@ SHOWING = ("daemon/", "ipc/pipectl/", "ipc/link/", "ipc/http/", "tuner/pipesim/"
 MAY_SHOW = (  # makes files of the build; cleans the text itself
     "daemon/config/config_doc.c", "tuner/pipesim/search_names.c", "cli_print.h", "ipc/pipectl/terminal_line.c")
 LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'')
+CLOCKS = ("monotonic", "monotonic_ns", "time", "perf_counter")
 FORMATTER = "14."  # the version whose output the sources have
 
 
@@ -94,13 +96,28 @@ def no_paths_of_one_machine():
     none(found(text_files(), r"(?<![\w.])/(work|root|home/\w+|Users)/"), "paths of somebody's machine")
 
 
+def own_clock(loop):
+    """Does this loop compare times, as its condition or in its body? Functions that are defined in it may."""
+    todo = [loop]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Compare) and any(isinstance(n, ast.Attribute) and n.attr in CLOCKS for n in ast.walk(node)):
+            return True
+        todo += [n for n in ast.iter_child_nodes(node) if not isinstance(n, (ast.FunctionDef, ast.Lambda))]
+    return False
+
+
 def waits_have_an_end():
-    """A test that asks and asks ends by itself (until() of daemon.py): the limit of all its cases says nothing of this one."""
-    ends = re.compile(r"\b(recv|read|receive)\(|monotonic\(")
-    names = [n for n in code_files() if n.startswith("tests/") and n.endswith(".py")]
+    """A test waits by tests/wait.py, and loads by it, too: with a limit, and it says what never came. What asks a socket or a
+    pipe until there is nothing ends by itself."""
+    ends = re.compile(r"\b(recv|read|receive)\(")
+    names = [n for n in code_files() if n.startswith("tests/") and n.endswith(".py") and n != "tests/wait.py"]
     check(names, "no tests found")
-    none(["%s:%d: %s" % (n, i, line.strip()) for n in names for i, (line, body) in enumerate(zip(lines(n), lines(n)[1:]), 1)
-          if re.match(r"\s+while .*:$", line) and body.strip() == "pass" and not ends.search(line)], "waits without end")
+    loops = [(n, loop) for n in names for loop in ast.walk(ast.parse(source.text(ROOT, n))) if isinstance(loop, ast.While)]
+    none(["%s:%d: %s" % (n, loop.lineno, lines(n)[loop.lineno - 1].strip()) for n, loop in loops
+          if isinstance(loop.body[0], ast.Pass) and not ends.search(lines(n)[loop.lineno - 1])], "waits without end")
+    none(["%s:%d: %s" % (n, loop.lineno, lines(n)[loop.lineno - 1].strip()) for n, loop in loops if own_clock(loop)],
+         "loops that count time; use until(), asked() or during() of tests/wait.py")
 
 
 def libraries_do_not_speak():

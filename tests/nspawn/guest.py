@@ -19,24 +19,16 @@ import sys
 import time
 import traceback
 
+from wait import LIMIT_S, RARELY_S, check, during, until
+
 HOST, PREFIX, SYSCONFDIR = sys.argv[1:4]
 PIPECTL = os.path.join(PREFIX, "bin", "pipectl")
 SLOWDOWN = int(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
-LIMIT_S = 60 * SLOWDOWN
 CONFIG_DIR = os.path.join(SYSCONFDIR, "piped", "piped.json.d")
 MEMBER, OUTSIDER = "member", "outsider"
 WATCHDOG_S = 3 * SLOWDOWN
 STALLED_MS = 2000 * SLOWDOWN
 PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
-
-
-class Failure(AssertionError):
-    pass
-
-
-def check(condition, *text):
-    if not condition:
-        raise Failure(" ".join(str(t) for t in text) or "check failed")
 
 
 def run(*command, user=None, expect=0, timeout=LIMIT_S):
@@ -58,23 +50,19 @@ def show(prop, unit="piped.service"):
 
 def wait_for_frames(count):
     """Waits until clients have got this many answers. Nothing announces an answered frame, so it asks again and again."""
-    end = time.monotonic() + LIMIT_S
-    while pipectl("status")["models"][0]["frames"]["answered"] < count:
-        check(time.monotonic() < end, "waited in vain for", count, "frames\n", journal_text())
-        time.sleep(0.05)
+    until(lambda: pipectl("status")["models"][0]["frames"]["answered"] >= count, count, "frames\n", journal_text,
+          pause=RARELY_S)
 
 
 def wait_in_journal(what, condition):
     """Waits for what the daemon or systemd writes to the journal: asks after every line that the unit gets."""
-    end = time.monotonic() + LIMIT_S
     command = ["journalctl", "--follow", "--no-tail", "--output=cat", "--since=@%d" % time.time(), "-u", "piped.service"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as follow:
+        def line(left_s):
+            if select.select([follow.stdout], [], [], left_s)[0]:
+                os.read(follow.stdout.fileno(), 65536)
         try:
-            while not condition():
-                left = end - time.monotonic()
-                check(left > 0, "waited in vain for", what, "\n", journal_text())
-                if select.select([follow.stdout], [], [], left)[0]:
-                    os.read(follow.stdout.fileno(), 65536)
+            until(condition, what, "\n", journal_text, pause=line)
         finally:
             follow.kill()
 
@@ -340,8 +328,7 @@ def journal_of_manager():
 
 def a_fed_watchdog_does_not_bite():
     pid = main_pid()
-    end = time.monotonic() + WATCHDOG_S + 1
-    while time.monotonic() < end:
+    for _ in during(WATCHDOG_S + 1):
         pipectl("bench", "--frames", "20")
     check(main_pid() == pid, "the service was restarted")
 

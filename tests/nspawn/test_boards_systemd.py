@@ -8,6 +8,7 @@ Everything is done from a root shell of the machines, frames are sent by a membe
 where the one before ended. Skipped without root, systemd-nspawn, network namespaces or what they need; a failure if
 PIPED_NSPAWN_REQUIRED is set.
 """
+import functools
 import json
 import os
 import re
@@ -16,7 +17,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT, BUILD, PREFIX, SYSCONFDIR = sys.argv[1:5]
 for folder in ("lint", "system", "boards"):
@@ -26,8 +26,10 @@ from network import Network, network_reason  # noqa: E402
 from nspawn import Machine, check_tools, install, installed, skip  # noqa: E402
 from spread import write_borders  # noqa: E402
 from surroundings import lacking
+import wait
 
 LIMIT_S = 180  # of a wait for an event, beside whatever else the machine does
+until = functools.partial(wait.until, limit_s=LIMIT_S, pause=wait.RARELY_S)  # nothing tells a test outside of the machines
 MEMBER = "member"
 NET = "/var/lib/piped/models/net.onnx"  # only the hub has it
 ROUTE = "0-2@here|3-5@b2"
@@ -100,17 +102,6 @@ class Setup:
             board.end()
         if self.network:
             self.network.remove()
-
-
-def until(good, what):
-    """Nothing tells a test outside of the machines, so it asks again and again. Return: what good() returned."""
-    end = time.monotonic() + LIMIT_S
-    while True:
-        found = good()
-        if found:
-            return found
-        check(time.monotonic() < end, what, "did not come")
-        time.sleep(0.05)
 
 
 class Load:

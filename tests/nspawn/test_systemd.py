@@ -44,8 +44,8 @@ def read(path):
 def boot(temp, dest):
     host = os.path.join(temp, "host")
     os.mkdir(host)
-    for name in ("guest.py",):
-        shutil.copy(os.path.join(ROOT, "tests", "nspawn", name), host)
+    for name in ("nspawn/guest.py", "wait.py"):
+        shutil.copy(os.path.join(ROOT, "tests", name), host)
     for name in ("digits.onnx", "digits.sidecar.json", "heldout.pgm", "heldout.labels"):
         shutil.copy(os.path.join(ROOT, "model", "default", name), host)
     unit = os.path.join(temp, "piped-tests.service")

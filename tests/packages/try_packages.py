@@ -28,6 +28,7 @@ from fresh_debian import ROOT, Failed, FreshDebian, raise_version
 sys.path[:0] = [os.path.join(ROOT, "tests", folder) for folder in ("nspawn", "lint")]
 from cases import check  # noqa: E402  (the folder is known only now)
 from nspawn import Machine  # noqa: E402
+from wait import RARELY_S, until  # noqa: E402
 
 LIMIT_S = 120
 RATE = 100
@@ -70,10 +71,7 @@ class Life:
 
     def until(self, good, what):
         """Nothing tells a test outside of the machine, so it asks again and again."""
-        end = time.monotonic() + LIMIT_S
-        while not good():
-            check(time.monotonic() < end, what, "did not come\n", self.journal())
-            time.sleep(0.05)
+        until(good, what, self.journal, limit_s=LIMIT_S, pause=RARELY_S)
 
     def journal(self):
         return self.run("journalctl", "--no-pager", "-n", "40", expect=None)

@@ -20,6 +20,7 @@ import tiny_onnx  # noqa: E402
 from daemon import DIGITS, HEARTBEAT, Daemon, VarlinkError, check, equal, main  # noqa: E402
 from example_pictures import folder  # noqa: E402
 from soak_clients import LIMIT_S, Answers, Client  # noqa: E402
+from wait import during  # noqa: E402
 
 SECONDS = float(os.environ.get("PIPED_TEST_SOAK_S", "12"))
 SEED = int(os.environ.get("PIPED_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
@@ -238,13 +239,10 @@ def mixed_load():
     soak = Soak(d)
     try:
         soak.begin()
-        end = time.monotonic() + SECONDS
-        count = 0
         soak.rest()
-        while time.monotonic() < end:
+        for count, _ in enumerate(during(SECONDS), 1):
             soak.event()
             soak.alive()
-            count += 1
             if count % REST_EVERY == 0:
                 soak.rest()
         soak.rest()

@@ -8,9 +8,9 @@ import select
 import shutil
 import subprocess
 import tempfile
-import time
 
 from daemon import LIMIT_S, check
+from wait import until
 
 
 def chromium():
@@ -47,12 +47,12 @@ class Browser:
         return high
 
     def message(self):
-        end = time.monotonic() + LIMIT_S
-        while b"\0" not in self.buffer:
-            ready, _, _ = select.select([self.into], [], [], max(0, end - time.monotonic()))
-            data = os.read(self.into, 1 << 20) if ready else b""
-            check(data, "the browser does not answer")
-            self.buffer += data
+        def news(left_s):
+            if select.select([self.into], [], [], left_s)[0]:
+                data = os.read(self.into, 1 << 20)
+                check(data, "the browser has ended")
+                self.buffer += data
+        until(lambda: b"\0" in self.buffer, "an answer of the browser", pause=news)
         text, self.buffer = self.buffer.split(b"\0", 1)
         return json.loads(text)
 
@@ -81,11 +81,9 @@ class Browser:
 
     def wait(self, expression):
         """Until it is true, asked at each change of the page."""
-        end = time.monotonic() + LIMIT_S
-        while not self.ask("!!document.body && !!(%s)" % expression):
-            if time.monotonic() >= end:  # only then: a page that is just opened has no body
-                check(False, "did not come in the page:", expression, self.ask("document.body && document.body.innerText"))
-            self.ask("new Promise(r => requestAnimationFrame(r))")
+        until(lambda: self.ask("!!document.body && !!(%s)" % expression), "in the page:", expression,
+              lambda: self.ask("document.body && document.body.innerText"),
+              pause=lambda left_s: self.ask("new Promise(r => requestAnimationFrame(r))"))
 
     def look(self, width, height, dark):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)

@@ -16,7 +16,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from signal import SIGTERM
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -25,13 +24,13 @@ PIPED = os.environ.get("PIPED_EXE", os.path.join(BUILD, "daemon", "piped"))
 PIPECTL = os.environ.get("PIPECTL_EXE", os.path.join(BUILD, "ipc", "pipectl"))
 DIGITS = os.path.join(ROOT, "model", "default", "digits.onnx")
 SHARED = os.environ.get("PIPED_SHARED", os.path.join(os.path.dirname(ROOT), "shared"))
-LIMIT_S = 60.0 * float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
 HEARTBEAT = {"WATCHDOG_USEC": "100000"}  # a daemon's `env`, for Daemon.wait_until()
 SANITIZER_WORDS = ("AddressSanitizer", "ThreadSanitizer", "LeakSanitizer", "UndefinedBehavior", "runtime error:")
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "lint"))
 import cases  # noqa: E402
 from cases import Failure, check  # noqa: E402
+from wait import LIMIT_S, asked, until  # noqa: E402
 
 
 def equal(got, wanted, what=""):
@@ -87,14 +86,6 @@ class Varlink:
 
     def __exit__(self, *exc):
         self.close()
-
-
-def until(condition, *text, limit_s=LIMIT_S):
-    """Asks for condition() over and over. Return: its first true value; fails with `text` after limit_s."""
-    end = time.monotonic() + limit_s
-    while not (value := condition()):
-        check(time.monotonic() < end, "it never came:", *text)
-    return value
 
 
 def wait_readable(limit_s, process, *files):
@@ -185,16 +176,15 @@ class Daemon:
 
     def wait_notify(self, wanted, limit_s=LIMIT_S):
         """Waits for a notification for which wanted(dict) is true; returns it."""
-        end = time.monotonic() + limit_s
-        while True:
-            if self.heard(end - time.monotonic()):
+        def heard():
+            while self.heard(0):
                 message = self.read_notify()
                 if wanted(message):
                     return message
-                continue
             if self.process and self.process.poll() is not None:
                 raise Failure("piped ended with %s while waiting\n%s" % (self.process.returncode, self.log()))
-            check(time.monotonic() < end, "no notification in time\n" + self.log())
+            return None
+        return until(heard, "a notification\n", self.log, limit_s=limit_s, pause=self.heard)
 
     def heard(self, limit_s):
         """Waits for a notification, and no longer than the process runs. Return: whether there is one."""
@@ -204,12 +194,7 @@ class Daemon:
     def wait_until(self, condition, limit_s=LIMIT_S):
         """Asks for condition() at each sign of life that the daemon gives, every 50 ms with HEARTBEAT. Return: its first
         true value, or the last one after limit_s."""
-        end = time.monotonic() + limit_s
-        while True:
-            value = condition()
-            if value or time.monotonic() > end:
-                return value
-            self.wait_notify(lambda m: m.get("WATCHDOG") == "1", limit_s)
+        return asked(condition, limit_s, lambda left_s: self.wait_notify(lambda m: m.get("WATCHDOG") == "1", limit_s))
 
     def wait_state(self, wanted):
         until(lambda: self.status()["state"] == wanted, wanted)

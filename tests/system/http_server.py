@@ -11,20 +11,12 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from signal import SIGTERM
 
 from daemon import BUILD, LIMIT_S, SANITIZER_WORDS, cases, check, equal, wait_end
 
 PIPED_HTTP = os.path.join(BUILD, "ipc", "http", "piped-http")
 ANY_PORT = "127.0.0.1:0"
-
-
-def wait(condition, what):
-    """Asks until the condition holds."""
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        check(time.monotonic() < end, "did not come:", what)
 
 
 def rest(s):

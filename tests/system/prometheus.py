@@ -13,12 +13,12 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
 from daemon import LIMIT_S, Failure, check
+from wait import until
 
 DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -122,11 +122,7 @@ class Prometheus:
 
     def until(self, expression, limit_s=LIMIT_S):
         """Asks after each scrape until there is an answer; returns it."""
-        end = time.monotonic() + limit_s
-        while True:
-            rows = self.query(expression)
-            if rows:
-                return rows
-            check(time.monotonic() < end, "no answer in time:", expression, self.log())
+        def scraped(left_s):
             with self.exporter.scraped:
-                self.exporter.scraped.wait(limit_s)
+                self.exporter.scraped.wait(left_s)
+        return until(lambda: self.query(expression), expression, self.log, limit_s=limit_s, pause=scraped)

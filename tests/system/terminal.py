@@ -14,10 +14,10 @@ import select
 import signal
 import struct
 import termios
-import time
 import unicodedata
 
-from daemon import LIMIT_S, check
+from daemon import check
+from wait import until
 
 SEQUENCE = re.compile("\x1b(?:\\[([?>]?)([0-9;]*)([@-~])|[()][AB012]|[=>78M])")
 BEGUN = re.compile("\x1b(?:\\[[?>]?[0-9;]*|[()])?$")
@@ -74,21 +74,18 @@ class Terminal:
 
     def wait(self, wanted):
         """Reads until wanted(text of the screen) is true; returns the text."""
-        end = time.monotonic() + LIMIT_S
-        while not wanted(self.text()):
-            check(time.monotonic() < end, "the screen never showed it:\n" + self.text())
-            self.read(0.2)
+        until(lambda: wanted(self.text()), "on the screen:\n", self.text, pause=lambda left_s: self.read(min(left_s, 0.2)))
         return self.text()
 
     def wait_end(self):
         """Reads until the program has ended. Return: its exit code, negative for a signal."""
-        end = time.monotonic() + LIMIT_S
-        while self.status is None:
-            check(time.monotonic() < end, "the program did not end:\n" + self.text())
-            self.read(0.05)
+        def ended():
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self.status = os.waitstatus_to_exitcode(status)
+            return pid
+        if self.status is None:
+            until(ended, "an end of the program:\n", self.text, pause=lambda left_s: self.read(min(left_s, 0.05)))
         while self.read(0):
             pass
         return self.status

@@ -8,12 +8,12 @@ Heat, clocks and, where the kernel does not let a test set them, quotas are file
 import contextlib
 import ctypes
 import functools
+import itertools
 import json
 import os
 import subprocess
 import tempfile
 import threading
-import time
 
 import http_models
 import kept_files
@@ -22,6 +22,7 @@ import tiny_onnx
 from adapting import NETWORK, TOP, Tree
 from daemon import BUILD, DIGITS, HEARTBEAT, LIMIT_S, PIPECTL, Daemon, check, equal, main
 from test_adapt_load import no_thief
+from wait import asked
 
 SLOW_CORE = os.path.join(BUILD, "tests", "system", "slow_core")
 CROWDED = 0.1  # of the time that a stage holds a frame
@@ -67,17 +68,18 @@ def unless_crowded(case):
 def finds(d, name, *words, least=None, seconds=0.5):
     """Asks until there is a finding @name with these words and at least that share. On a busy machine few frames come in a
     short time, so it watches for longer each time."""
-    end = time.monotonic() + LIMIT_S / 3
-    while True:
-        seen = doctor(d, seconds=str(seconds))["findings"]
-        seconds = min(2 * seconds, 8)
-        for f in seen:
-            if f["name"] == name and all(w in f["text"] for w in words) and (least is None or (f["share"] or 0) >= least):
-                check(len(f["advice"]) > 10, f)
-                return f
-        if time.monotonic() >= end and name != "shared-cores" and is_crowded(seen):
-            raise Crowded(name)
-        check(time.monotonic() < end, "no finding", name, words, least, json.dumps(seen, indent=1))
+    seen, lasts = [], (min(seconds * 2 ** i, 8) for i in itertools.count())
+
+    def found():
+        seen[:] = doctor(d, seconds=str(next(lasts)))["findings"]
+        return next((f for f in seen if f["name"] == name and all(w in f["text"] for w in words)
+                     and (least is None or (f["share"] or 0) >= least)), None)
+    finding = asked(found, LIMIT_S / 3)
+    if not finding and name != "shared-cores" and is_crowded(seen):
+        raise Crowded(name)
+    check(finding, "no finding", name, words, least, json.dumps(seen, indent=1))
+    check(len(finding["advice"]) > 10, finding)
+    return finding
 
 
 def served(*models, config=None, **options):

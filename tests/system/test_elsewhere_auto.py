@@ -5,9 +5,8 @@
 usage: test_elsewhere_auto.py [CASE]...
 """
 import os
-import time
 
-from daemon import DIGITS, LIMIT_S, Daemon, check, equal, main
+from daemon import DIGITS, Daemon, check, equal, main, until
 from fake_link import SELF, FakeLink, board_print
 
 FAST = (100.0, 0.0001)  # a link on which even this small model pays
@@ -64,13 +63,11 @@ class Planned:
 
     def until(self, condition, what):
         """Reports, as piped-link does, until it is so. Return: the route."""
-        end = time.monotonic() + LIMIT_S
-        while True:
+        def wanted():
             self.report()
             route = self.link.routes.get("digits", {"hops": [], "number": 0})
-            if condition(route):
-                return route
-            check(time.monotonic() < end, "never:", what, route, self.shown())
+            return condition(route) and route
+        return until(wanted, what, lambda: self.link.routes, self.shown)
 
 
 def names(route):
@@ -125,9 +122,7 @@ def nothing_is_planned_without_piped_link():
         t.link.die()
         with t.d.connect() as v:  # its next report would be another connection's
             equal(v.call("io.piped.Status")["status"]["state"], "serving")
-        end = time.monotonic() + LIMIT_S
-        while t.shown()["why"] != "piped-link is away":
-            check(time.monotonic() < end, t.shown())
+        until(lambda: t.shown()["why"] == "piped-link is away", t.shown)
         equal(t.shown()["hops"], [])
 
 

@@ -14,8 +14,9 @@ import test_outputs
 from daemon import BUILD, DIGITS, LIMIT_S, Daemon, check, equal
 from http_attacks import PNG, Slow, memory, png
 from http_models import JPEG as GREY, png_of
-from http_server import Http, main, wait
+from http_server import Http, main
 from surroundings import needs
+from wait import until
 
 JPEG = {"Content-Type": "image/jpeg"}
 RAW = {"Inference-Header-Content-Length": "0"}
@@ -55,7 +56,7 @@ def slots_are_as_large_as_pictures():
             answered(h, h.infer("digits", png(*size, 3), PNG))
         most = (memory(h, "VmHWM") - before) / MIB
         check(most < 100, "MiB more:", most)
-        wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
+        until(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
         check(48e6 <= h.metric("piped_http_idle_bytes") < 49e6, h.metric("piped_http_idle_bytes"))
 
 
@@ -90,7 +91,7 @@ def pictures_wait_for_memory():
             t.join(LIMIT_S)
         equal(answers, [200] * 12)
         check(h.metric("piped_http_idle_bytes") <= 6.6e6)
-        wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
+        until(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
 
 
 def trees_and_answers_are_claimed():
@@ -99,10 +100,10 @@ def trees_and_answers_are_claimed():
         twice = {"inputs": [{"name": "image", "shape": [1, 1, 16, 16], "datatype": "FP32", "data": [0.5] * 256}],
                  "outputs": [{"name": "probability"}] * 64}
         equal(len(h.infer("digits", twice)[2]["outputs"]), 64)
-        wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
+        until(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
     with Daemon(models={"digits": DIGITS}) as d, Http(d, "--memory-mb", "0.05", "--body-mb", "0.02") as h:
         h.refused(503, "--memory-mb allows", h.infer("digits", twice))
-        wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
+        until(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
         answered(h, h.infer("digits", DIGIT, RAW))
 
 
@@ -119,7 +120,7 @@ def what_outputs_mean_is_claimed():
         h.refused(503, "--memory-mb allows", infer((red + green) * (width * height // 2)))
         status, _, answer = infer(red * (width * height))
         equal((status, answer["mask"]["runs"]), (200, [[1, width * height]]), answer)
-        wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
+        until(lambda: h.metric("piped_http_buffered_bytes") == 0, "requests leave nothing behind")
 
 
 def refusals_leave_nothing_behind():
@@ -135,7 +136,7 @@ def refusals_leave_nothing_behind():
                 (503, "--memory-mb allows", "mask/infer", png(280, 1010, 3)), (404, "no such model", "other/infer", picture)):
             for _ in range(3):
                 h.refused(status, words, h.request("POST", "/v2/models/" + path, data, PNG))
-            wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "%s, %s: leaves nothing behind" % (path, words))
+            until(lambda: h.metric("piped_http_buffered_bytes") == 0, "%s, %s: leaves nothing behind" % (path, words))
 
 
 def polite(h, index, count):
@@ -169,14 +170,14 @@ def slow_users_leave_room_for_others():
             os.chmod(d.temp + "/h.sock", 0o666)
             for index in range(len(listen)):
                 with Slow(h, [65534], 80, index):
-                    wait(lambda: h.metric("piped_http_connections_refused_total") >= 80 - 48, "all its places are taken")
+                    until(lambda: h.metric("piped_http_connections_refused_total") >= 80 - 48, "all its places are taken")
                     equal(polite(h, index, 40), 40, listen[index])
         # Two users with all places: whoever has most gives one to a third.
         with Http(d, "--connections", "6", "--per-user", "4", listen=listen) as h:
             os.chmod(d.temp + "/h.sock", 0o666)
             for index in range(len(listen)):
                 with Slow(h, [65534, 65533], 4, index):
-                    wait(lambda: h.metric("piped_http_connections_refused_total") >= 2, "all places are taken")
+                    until(lambda: h.metric("piped_http_connections_refused_total") >= 2, "all places are taken")
                     equal(polite(h, index, 40), 40, listen[index])
     return None
 
@@ -186,7 +187,7 @@ def bodies_of_one_user_leave_memory_for_others():
     """Five bodies of which a byte is missing would take more than there is."""
     with Daemon(models={"digits": DIGITS}) as d, Http(d, "--memory-mb", "8", "--body-mb", "2") as h:
         with Slow(h, [65534], 5, body=1900000):
-            wait(lambda: h.metric("piped_http_buffered_bytes") > 5e6, "the bodies")
+            until(lambda: h.metric("piped_http_buffered_bytes") > 5e6, "the bodies")
             equal(polite(h, 0, 40), 40)
             answered(h, h.infer("digits", png(160, 160, 3), PNG))
 
@@ -200,7 +201,7 @@ def the_service_knows_users_by_a_socket_of_the_service_manager():
                   (s.fileno(), diag.fileno()), "bash"]
         with Http(d, "--connections", "6", "--per-user", "4", listen=(), pass_fds=(s.fileno(), diag.fileno()), wrapper=passed) as h:
             with Slow(h, [65534, 65533], 4):
-                wait(lambda: h.metric("piped_http_connections_refused_total") >= 2, "all places are taken")
+                until(lambda: h.metric("piped_http_connections_refused_total") >= 2, "all places are taken")
                 equal(polite(h, 0, 40), 40)
 
 

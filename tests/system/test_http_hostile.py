@@ -5,11 +5,11 @@ import random
 import select
 import struct
 import tempfile
-import time
 
-from daemon import DIGITS, LIMIT_S, Daemon, check, equal
+from daemon import DIGITS, Daemon, check, equal
 from http_models import counted_rows, png, two_inputs
-from http_server import Http, main, rest, wait
+from http_server import Http, main, rest
+from wait import until
 
 RAW = struct.pack("<256f", *([0.25] * 256))
 HEAD = {"Inference-Header-Content-Length": "0"}
@@ -22,44 +22,41 @@ def serves(h):
 
 def is_served_again(h):
     """Connections beyond the limit are closed at once, until others have ended."""
-    end = time.monotonic() + LIMIT_S
-    while time.monotonic() < end:
+    def served():
         try:
-            return serves(h)
+            serves(h)
         except OSError:
-            continue
-    raise AssertionError("no connection got free")
+            return False
+        return True
+    until(served, "a connection that is free")
 
 
 def until_free(h):
     """Until no connection but the asking one has a place: a client sees the end of its own before the server frees it."""
-    end = time.monotonic() + LIMIT_S
-    while time.monotonic() < end:
+    def free():
         try:
-            if h.metric("piped_http_connections") <= 1:
-                return
+            return h.metric("piped_http_connections") <= 1
         except OSError:
-            continue
-    raise AssertionError("connections stay open")
+            return False
+    until(free, "an end of connections")
 
 
 def drip(s, text):
     """Sends the text byte by byte, a byte at each look, until the server closes. Return: bytes that were sent."""
-    end = time.monotonic() + LIMIT_S
     sent = 0
-    while time.monotonic() < end:
-        if select.select([s], [], [], 0.02)[0]:
-            try:
-                if not s.recv(65536):
-                    return sent
-            except ConnectionResetError:
-                return sent
+
+    def closed():
+        nonlocal sent
         try:
+            if select.select([s], [], [], 0.02)[0] and not s.recv(65536):
+                return True
             s.sendall(text[sent % len(text):][:1])
         except (BrokenPipeError, ConnectionResetError):
-            return sent
+            return True
         sent += 1
-    raise AssertionError("a slow client was not disconnected")
+        return False
+    until(closed, "an end of a slow client", pause=0)
+    return sent
 
 
 def slow_clients_are_cut():
@@ -102,16 +99,16 @@ def large_bodies_are_refused():
                 pass
             check(not rest(s).startswith(b"HTTP/1.1 200"))
         # Bodies of several clients together, once those before are gone: their memory counts, too.
-        wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "refused bodies leave nothing behind")
+        until(lambda: h.metric("piped_http_buffered_bytes") == 0, "refused bodies leave nothing behind")
         half = b"POST /v2/models/digits/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\n" + b"x" * 9000
         held = [h.raw() for _ in range(2)]
         for s in held:
             s.sendall(half)
-        wait(lambda: h.metric("piped_http_buffered_bytes") >= 18000, "the bodies")
+        until(lambda: h.metric("piped_http_buffered_bytes") >= 18000, "the bodies")
         h.refused(503, "--memory-mb allows", h.infer("digits", RAW, HEAD))
         for s in held:
             s.close()
-        wait(lambda: h.metric("piped_http_buffered_bytes") == 0, "truncated bodies leave nothing behind")
+        until(lambda: h.metric("piped_http_buffered_bytes") == 0, "truncated bodies leave nothing behind")
         serves(h)
 
 

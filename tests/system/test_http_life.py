@@ -10,8 +10,9 @@ import threading
 import pyclient as pc
 import tiny_onnx
 from daemon import DIGITS, LIMIT_S, Daemon, check, equal
-from http_server import Http, main, wait
+from http_server import Http, main
 from surroundings import needs
+from wait import until
 
 SLOWDOWN = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
 RAW = {"Inference-Header-Content-Length": "0"}
@@ -85,7 +86,7 @@ def restarts_of_the_daemon_lose_nothing():
         wanted = [read(h.infer("digits", inputs(s), RAW)) for s in range(16)]
         clients = Clients(h, 6, requests(300), wanted)
         for goal in (requests(200), requests(700), requests(1200)):
-            wait(lambda: clients.answered >= goal or clients.wrong, "%d answers" % goal)
+            until(lambda: clients.answered >= goal or clients.wrong, "%d answers" % goal)
             d.stop()
             d.start()
         clients.join()
@@ -103,7 +104,7 @@ def an_absent_daemon_is_told():
             equal(h.get("/v2/health/live")[0], 200)
             equal(h.metric("piped_http_daemon_up"), 0)
             d.start()
-            wait(lambda: h.get("/v2/health/ready")[0] == 200, "ready")
+            until(lambda: h.get("/v2/health/ready")[0] == 200, "ready")
             read(h.infer("digits", inputs(1), RAW))
 
 
@@ -121,7 +122,7 @@ def models_come_go_and_change():
         wanted = read(h.infer("digits", inputs(1), RAW))
         d.call("Unload", {"name": "digits"})
         h.refused(404, "digits", h.infer("digits", inputs(1), RAW))
-        wait(lambda: h.get("/v2/models/digits")[0] == 404, "no model")
+        until(lambda: h.get("/v2/models/digits")[0] == 404, "no model")
         other = os.path.join(folder, "other.onnx")
         tiny_onnx.write(other, [("conv", 4, 3), ("relu",), ("linear", 7)], channels=1, size=8)
         d.call("Load", {"name": "digits", "path": other})
@@ -142,7 +143,7 @@ class Hanging:
         d.signal(signal.SIGSTOP)
         self.thread = threading.Thread(target=lambda: self.answers.append(h.infer("digits", inputs(1), RAW)))
         self.thread.start()
-        wait(lambda: h.metric("piped_http_streams_busy") == 1, "a frame under way")
+        until(lambda: h.metric("piped_http_streams_busy") == 1, "a frame under way")
 
     def go_on(self):
         self.d.signal(signal.SIGCONT)
@@ -156,7 +157,7 @@ def limits_and_deadlines_have_codes():
         h.refused(504, "deadline_exceeded", h.infer("digits", {"parameters": {"timeout": 100000}, "inputs": []}))
         waits = threading.Thread(target=lambda: hanging.answers.append(h.infer("digits", inputs(2), RAW)))
         waits.start()
-        wait(lambda: h.metric("piped_http_waiting") == 1, "a request that waits")
+        until(lambda: h.metric("piped_http_waiting") == 1, "a request that waits")
         answer = h.infer("digits", inputs(3), RAW)
         h.refused(429, "1 requests may wait (--streams, --streams-total, --queue)", answer)
         equal(answer[1]["Retry-After"], "1")
@@ -168,7 +169,7 @@ def limits_and_deadlines_have_codes():
         d.signal(signal.SIGSTOP)
         h.refused(504, "has not answered in time", h.infer("digits", inputs(1), RAW))
         d.signal(signal.SIGCONT)
-        wait(lambda: h.infer("digits", inputs(1), RAW)[0] == 200, "an answer in time")
+        until(lambda: h.infer("digits", inputs(1), RAW)[0] == 200, "an answer in time")
 
 
 def a_user_leaves_places_of_the_queue():
@@ -177,7 +178,7 @@ def a_user_leaves_places_of_the_queue():
         waits = [threading.Thread(target=lambda: hanging.answers.append(h.infer("digits", inputs(2), RAW))) for _ in range(3)]
         for t in waits:
             t.start()
-        wait(lambda: h.metric("piped_http_waiting") == 3, "three requests that wait")
+        until(lambda: h.metric("piped_http_waiting") == 3, "three requests that wait")
         h.refused(429, "4 requests may wait", h.infer("digits", inputs(3), RAW))
         hanging.go_on()
         for t in waits:
@@ -195,14 +196,14 @@ def a_user_leaves_a_stream_for_others():
         threads = [threading.Thread(target=lambda: answers.append(h.infer("digits", inputs(2), RAW)[0])) for _ in range(10)]
         for t in threads:
             t.start()
-        wait(lambda: h.metric("piped_http_streams_busy") + h.metric("piped_http_waiting") == 10, "ten requests")
+        until(lambda: h.metric("piped_http_streams_busy") + h.metric("piped_http_waiting") == 10, "ten requests")
         equal(h.metric("piped_http_streams_busy"), 7)
         with pc.user(65534):  # now: a connection that says nothing for long is cut
             polite = h.connect()
             polite.connect()
         threads.append(threading.Thread(target=lambda: answers.append(h.infer("digits", inputs(3), RAW, connection=polite)[0])))
         threads[-1].start()
-        wait(lambda: h.metric("piped_http_streams_busy") == 8, "the stream that is left")
+        until(lambda: h.metric("piped_http_streams_busy") == 8, "the stream that is left")
         equal(h.metric("piped_http_waiting"), 3)
         d.signal(signal.SIGCONT)
         for t in threads:
@@ -219,7 +220,7 @@ def what_was_admitted_is_answered_at_the_end():
         h.process.send_signal(signal.SIGTERM)
         try:
             # An answer from the very moment is 200 and ends its connection: nobody accepts another one.
-            wait(lambda: h.get("/v2", connection=idle)[1]["Connection"] == "close", "the end has begun")
+            until(lambda: h.get("/v2", connection=idle)[1]["Connection"] == "close", "the end has begun")
         except (ConnectionError, OSError):
             pass
         equal(hanging.go_on()[0], 200, "the answer of a frame that was under way")

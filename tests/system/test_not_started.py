@@ -13,8 +13,9 @@ import time
 import gst
 import python_client
 from daemon import BUILD, DIGITS, LIMIT_S, PIPECTL, Daemon, check, equal, main
-from http_server import PIPED_HTTP, Http, wait
+from http_server import PIPED_HTTP, Http
 from socket_units import Manager
+from wait import during, until
 
 BAD = '{\n "models": [{"name": "digits", "path": "%s"}],\n "log_level": "loud"\n}' % DIGITS
 GOOD = {"models": [{"name": "digits", "path": DIGITS}]}
@@ -67,9 +68,8 @@ def pipectl_says_it():
 def clients_that_ask_again_and_again_start_it_rarely():
     """And they are told the reason of the present configuration."""
     with broken() as m:
-        begin = before = time.monotonic()
-        gaps = 0
-        while before - begin < 5:
+        before, gaps = time.monotonic(), 0
+        for _ in during(5):
             told(m, run(m, PIPECTL, "status")[1])
             now = time.monotonic()
             gaps, before = gaps + (now - before > 1), now
@@ -144,13 +144,13 @@ def who_is_connected_says_it_and_waits():
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                   env=dict(env or os.environ, PIPED_RUNTIME_DIR=m.d.runtime_dir)) as client:
                 try:
-                    wait(lambda: answered() > 0, "the first answer")
+                    until(lambda: answered() > 0, "the first answer")
                     m.d.write_config(BAD)
                     m.d.signal(signal.SIGTERM)
                     told(m, line_with(client.stdout, "waits: "))
-                    wait(lambda: sleeps(client.pid), "sleep")  # noqa: B023
+                    until(lambda: sleeps(client.pid), "sleep")  # noqa: B023
                     m.d.write_config(GOOD)
-                    wait(lambda: answered() > 0, "an answer of the mended service")
+                    until(lambda: answered() > 0, "an answer of the mended service")
                 finally:
                     client.send_signal(signal.SIGINT)
                     said = client.communicate(timeout=LIMIT_S)[0]

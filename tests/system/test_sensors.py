@@ -5,9 +5,9 @@ import os
 import re
 import shutil
 import tempfile
-import time
 
-from daemon import LIMIT_S, ROOT, Daemon, Failure, check, equal, main
+from daemon import ROOT, Daemon, check, equal, main
+import wait
 
 ZONE = "sys/class/thermal/thermal_zone0/"
 POLICY = "sys/devices/system/cpu/cpufreq/policy0/"
@@ -59,12 +59,13 @@ def started(tree, **keys):
 
 def until(d, what, condition):
     """The sensors of the first status for which the condition holds."""
-    end = time.monotonic() + LIMIT_S
-    while time.monotonic() < end:
-        sensors = d.status()["sensors"]
-        if condition(sensors):
-            return sensors
-    raise Failure("never seen: " + what + ", last " + repr(sensors))
+    def sensors():
+        return d.status()["sensors"]
+
+    def wanted():
+        found = sensors()
+        return condition(found) and found
+    return wait.until(wanted, what, "last:", sensors)
 
 
 def everything_is_shown():

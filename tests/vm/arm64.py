@@ -114,8 +114,8 @@ def make_initrd(path, source, cross, guest, folder):
         initrd.file(library, name)
     if not os.path.lexists(os.path.join(guest, "bin", "sh")):
         initrd.link("/bin/sh", "bash")
-    for name in ("guest_arm64.py", "cases.py"):
-        initrd.file(os.path.join(source, "tests", "vm", name), "/guest/" + name)
+    for name in ("vm/guest_arm64.py", "vm/cases.py", "wait.py"):
+        initrd.file(os.path.join(source, "tests", name), "/guest/" + os.path.basename(name))
     initrd.file(os.path.join(source, "tests", "nspawn", "guest.py"), "/guest/service.py")
     for name in ("digits.onnx", "digits.sidecar.json", "heldout.pgm", "heldout.labels"):
         initrd.file(os.path.join(source, "model", "default", name), "/guest/" + name)

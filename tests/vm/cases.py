@@ -18,16 +18,14 @@ import sys
 import time
 import traceback
 
+from wait import RARELY_S, check, until
+
 LIBC = ctypes.CDLL(None, use_errno=True)
 SYS_FINIT_MODULE = {"x86_64": 313, "aarch64": 273}
 LIMIT_S = 120
 CPU = "/sys/devices/system/cpu"
 POLICY = CPU + "/cpufreq/policy%d"
 WATCHED = 100  # windows, of 100 ms and more
-
-
-class Failure(AssertionError):
-    pass
 
 
 class Daemon:
@@ -46,11 +44,6 @@ class Daemon:
         raise NotImplementedError
 
 
-def check(condition, *text):
-    if not condition:
-        raise Failure(" ".join(str(t) for t in text) or "check failed")
-
-
 def read(path):
     with open(path, encoding="utf-8") as f:
         return f.read().strip()
@@ -64,13 +57,7 @@ def write(path, text):
 def wait_for(what, condition, limit_s=LIMIT_S):
     """Return: what the condition returned. It is asked again and again: conditions are about files of the kernel, which
     announces few of their changes, and about the status, which the daemon only tells when it is asked."""
-    end = time.monotonic() + limit_s
-    while True:
-        value = condition()
-        if value:
-            return value
-        check(time.monotonic() < end, "waited in vain for", what)
-        time.sleep(0.05)
+    return until(condition, what, limit_s=limit_s, pause=RARELY_S)
 
 
 def mount(kind, where):

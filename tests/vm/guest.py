@@ -11,6 +11,7 @@ import traceback
 
 import cases
 from cases import LIMIT_S, Events, check, eps, frames, limits, mount, read, status, wait_for, write
+from wait import asked, during
 
 POWER_OFF = 0x4321FEDC
 SIM = "/config/gpio-sim/piped"
@@ -124,10 +125,8 @@ def a_button_retunes(daemon):
         pull(BUTTON, True)
         seen = {lit()}
         wait_for("tuning", lambda: status()["state"] == "tuning" or before.of("gpio"))
-        end = time.monotonic() + LIMIT_S
-        while not before.of("gpio") and time.monotonic() < end:
-            seen.add(lit())
-            time.sleep(0.02)  # a simulated line can only be read: the kernel announces no change of an output
+        # a simulated line can only be read: the kernel announces no change of an output
+        asked(lambda: seen.add(lit()) or before.of("gpio"), LIMIT_S, 0.02)
         pull(BUTTON, False)
         event = before.wait("gpio")
     check(event["outcome"] not in ("failed", "cancelled"), event)
@@ -160,8 +159,9 @@ def the_led_follows(daemon):
     with frames():
         pull(BUTTON, True)
         wait_for("blinking", lambda: gpio()["led"] == "slow")
-        end = time.monotonic() + 3
-        while gpio()["led"] == "slow" and time.monotonic() < end:
+        for _ in during(3):
+            if gpio()["led"] != "slow":
+                break
             levels.append(lit())
         pull(BUTTON, False)
         wait_for("a steady LED", lambda: gpio()["led"] == "on" and lit())

@@ -146,8 +146,8 @@ def make_initrd(path, root, programs, modules):
         initrd.file(library, real)
     for program in programs:
         initrd.file(program, "/usr/bin/" + os.path.basename(program))
-    for name in ("guest.py", "cases.py"):
-        initrd.file(os.path.join(root, "tests", "vm", name), "/guest/" + name)
+    for name in ("vm/guest.py", "vm/cases.py", "wait.py"):
+        initrd.file(os.path.join(root, "tests", name), "/guest/" + os.path.basename(name))
     for name in ("digits.onnx", "digits.sidecar.json"):
         initrd.file(os.path.join(root, "model", "default", name), "/guest/" + name)
     initrd.modules(modules)
