@@ -8,15 +8,21 @@
  * The cases of a program may be in several files, one of which has TEST_MAIN(). TEST_LAST() is for
  * a case that runs after those of all files.
  *
- * A failed check prints both sides and returns from the case, which fails; checks stay on in
- * release builds. Arguments: prefixes of the cases to run; "--list". A program that runs no case
- * fails. PIPED_TEST_SEED=N replays random cases; a failing case prints the seed.
+ * A failed check prints both sides and ends the case, which fails: in a case it returns, so that
+ * cleanup attributes do their work; in a function that the case calls it jumps to the runner, over
+ * whatever is in between. Only threads that a case starts go on, from the function that checked.
+ * Checks stay on in release builds.
+ *
+ * Arguments: prefixes of the cases to run; "--list". A program that runs no case fails.
+ * PIPED_TEST_SEED=N replays random cases; a failing case prints the seed.
  * PIPED_TEST_SHARE=N runs one random case in N: for emulated CPUs, under sanitizers, and when cases
  * run again for a lesser CPU.
  */
 #pragma once
 
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,6 +40,10 @@ struct t_case {
 __attribute__((weak)) struct t_case *t_cases, **t_tail = &t_cases;
 __attribute__((weak)) int t_failed, t_skipped;
 __attribute__((weak)) uint64_t t_seed, t_state;
+__attribute__((weak)) char t_noted[160];
+/* Where checks of the thread that runs the case end it. */
+__attribute__((weak)) jmp_buf t_runner;
+__attribute__((weak)) _Thread_local bool t_runs_case;
 
 static inline uint64_t t_random(void)
 {
@@ -63,6 +73,23 @@ static inline float t_float(void)
     return (float)((double)(t_random() >> 11) * (2.0 / 9007199254740992.0) - 1.0);
 }
 
+/* What a failed check says too, until the next note or the end of the case: which round it was. */
+__attribute__((format(printf, 1, 2))) static inline void t_note(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(t_noted, sizeof(t_noted), format, args);
+    va_end(args);
+}
+/* @function: which checked; the name of a case's begins so */
+static inline void t_end(const char *function)
+{
+    if (t_runs_case && strncmp(function, "t_run_", 6) != 0) {
+        longjmp(t_runner, 1);
+    }
+}
+
 #define T_CASE(case_name, when)                                                                    \
     static void t_run_##case_name(void);                                                           \
     static struct t_case t_case_##case_name = {#case_name, t_run_##case_name, NULL};               \
@@ -80,8 +107,9 @@ static inline float t_float(void)
     do {                                                                                           \
         fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                                            \
         fprintf(stderr, __VA_ARGS__);                                                              \
-        fputc('\n', stderr);                                                                       \
+        fprintf(stderr, "%s%s\n", t_noted[0] ? "; " : "", t_noted);                                \
         t_failed = 1;                                                                              \
+        t_end(__func__);                                                                           \
         return;                                                                                    \
     } while (0)
 #define T_TRUE(x)                                                                                  \
@@ -126,8 +154,21 @@ static inline float t_float(void)
     do {                                                                                           \
         fprintf(stderr, "skipped: %s\n", reason);                                                  \
         t_skipped = 1;                                                                             \
+        t_end(__func__);                                                                           \
         return;                                                                                    \
     } while (0)
+
+static inline void t_run(const struct t_case *c)
+{
+    t_failed = t_skipped = 0;
+    t_state = t_seed;
+    t_noted[0] = '\0';
+    if (setjmp(t_runner) == 0) {
+        t_runs_case = true;
+        c->run();
+    }
+    t_runs_case = false;
+}
 
 static inline int t_main(int argc, char **argv)
 {
@@ -149,12 +190,11 @@ static inline int t_main(int argc, char **argv)
         if (!wanted) {
             continue;
         }
-        t_failed = t_skipped = 0;
-        t_state = t_seed;
-        c->run();
+        t_run(c);
         if (t_failed) {
             failed++;
             printf("FAIL %s (seed %llu)\n", c->name, (unsigned long long)t_seed);
+            fflush(stdout); /* what it left behind may stop the next one */
         } else if (t_skipped) {
             skipped++;
             printf("SKIP %s\n", c->name);

@@ -22,6 +22,7 @@ import builds  # noqa: E402  (the folder is known only now)
 import counts  # noqa: E402
 import cpu_classes  # noqa: E402
 import folders  # noqa: E402
+import wait  # noqa: E402
 
 FILES = ("tests/run", ".ci/run", *(os.path.relpath(p, ROOT) for p in glob.glob(os.path.join(ROOT, "tests", "*.py"))))
 MESON_BUILD = """project('small', 'c')
@@ -117,20 +118,56 @@ def a_test_that_ran_no_case_is_named():
     check(totals.failures[0][:3] == ("build", "t", "NO CASE RAN"), totals.failures)
 
 
+def program_of(text):
+    """Return: a program of these cases, compiled."""
+    program = os.path.join(PROJECT, "harness")
+    with open(program + ".c", "w", encoding="utf-8") as f:
+        f.write('#include "tests/harness.h"\n%s\nTEST_MAIN()\n' % text)
+    code, said, _ = call(*shlex.split(os.environ.get("CC", "cc")), "-I", ROOT, "-pthread", "-o", program, program + ".c", "-lm")
+    check(code == 0, said)
+    return program
+
+
 def a_harness_without_a_case_fails():
     for folder, module in (("lint", "cases"), ("system", "daemon")):
         code, said, last = call(sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1]); sys.argv[1:] = [];"
                                 "import %s; %s.main(())" % (module, module), os.path.join(ROOT, "tests", folder))
         check(code == 1 and last == "cases: 0 passed, 1 failed, 0 skipped", module, code, said)
-    program = os.path.join(PROJECT, "harness")
-    with open(program + ".c", "w", encoding="utf-8") as f:
-        f.write('#include "tests/harness.h"\nTEST(one) { T_EQ(1, 1); }\nTEST_MAIN()\n')
-    code, said, last = call(*shlex.split(os.environ.get("CC", "cc")), "-I", ROOT, "-o", program, program + ".c", "-lm")
-    check(code == 0, said)
+    program = program_of("TEST(one) { T_EQ(1, 1); }")
     for arguments, wanted in (((), (0, "cases: 1 passed, 0 failed, 0 skipped")), (("--list",), (0, "one")),
                               (("two",), (1, "cases: 0 passed, 1 failed, 0 skipped"))):
         code, said, last = call(program, *arguments)
         check((code, last) == wanted, arguments, code, said)
+
+
+def a_failed_check_ends_its_case():
+    """Also one in a function that the case calls; in another thread it ends that function, and the case fails."""
+    code, said, last = call(program_of("""#include <pthread.h>
+static void *threads(void *arg) { puts("thread ends"); return arg; }
+static void helper(int round) { t_note("round %d", round); T_LT(round, 2); }
+static void *checks(void *arg) { helper(7); return threads(arg); }
+static void left(void) { T_SKIP("no reason"); }
+TEST(in_a_helper) { for (int i = 0; i < 9; i++) { helper(i); printf("ran %d\\n", i); } }
+TEST(in_itself) { base_autofree char *text = strdup("kept"); T_STR(text, "lost"); puts("went on"); }
+TEST(in_a_thread) { pthread_t t; pthread_create(&t, NULL, checks, NULL); pthread_join(t, NULL); puts("joined"); }
+TEST(skipped) { left(); puts("went on"); }
+TEST(good) { helper(1); }"""))
+    check(code == 1 and last == "cases: 1 passed, 3 failed, 1 skipped", code, said)
+    check("ran 1" in said and "ran 2" not in said and "went on" not in said, said)
+    check("round < 2: 2 against 2; round 2" in said and '"kept" against "lost"\n' in said, said)
+    check("thread ends" in said and "joined" in said, said)
+
+
+def a_wait_ends():
+    seen = iter(range(9))
+    check(wait.until(lambda: next(seen) == 3) and next(seen) == 4, "it asks on")
+    check(wait.asked(lambda: [], limit_s=0) == [], "the last value")
+    left = []
+    try:
+        wait.until(lambda: None, "news", lambda: len(left), limit_s=0.01, pause=left.append)
+    except wait.Failure as e:
+        check(str(e) == "it never came: news %d" % len(left) and 0 < left[-1] <= left[0] <= 0.01, e, left)
+    check(len(list(wait.during(0))) == 1, "a load is there once")
 
 
 def an_unknown_name_gets_its_near_ones():
@@ -252,6 +289,6 @@ def a_cpu_is_not_played_as_itself():
 
 with small_project() as PROJECT:
     main((tests_are_counted_by_case, the_last_line_is_plain, a_test_that_ran_no_case_is_named,
-          a_harness_without_a_case_fails, an_unknown_name_gets_its_near_ones, only_what_there_is_can_be_asked_for,
-          a_suite_without_a_test_fails, a_run_that_is_ended_says_what_ran, a_cpu_is_not_played_as_itself,
-          parts_of_a_run_keep_their_logs, ci_adds_up_all_runs))
+          a_harness_without_a_case_fails, a_failed_check_ends_its_case, a_wait_ends, an_unknown_name_gets_its_near_ones,
+          only_what_there_is_can_be_asked_for, a_suite_without_a_test_fails, a_run_that_is_ended_says_what_ran,
+          a_cpu_is_not_played_as_itself, parts_of_a_run_keep_their_logs, ci_adds_up_all_runs))

@@ -78,9 +78,6 @@ TEST(everything_gone_at_once_and_back)
         tree_deinit(&copy);
         probe_sample(p, 20);
         everything_is_unknown(p);
-        if (t_failed) {
-            return;
-        }
         T_EQ(mkdir(t.root, 0755), 0);
         struct tree again = board_new(b);
         T_EQ(rmdir(t.root), 0);
@@ -185,14 +182,8 @@ TEST(garbled_files)
             nftw(t.root, spoil_one, 16, FTW_PHYS);
             probe_sample(p, 12);
             values_are_sane(&p->s);
-            if (t_failed) {
-                return;
-            }
             probe_auto struct probe *fresh = probe_new(&t);
             values_are_sane(&fresh->s);
-            if (t_failed) {
-                return;
-            }
         }
     }
 }

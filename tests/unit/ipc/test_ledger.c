@@ -483,7 +483,7 @@ TEST(frames_that_nobody_wants_are_not_sent)
 
 TEST(any_schedule_answers_each_frame_once_in_order)
 {
-    for (int run = 0; run < t_times(400) && !t_failed; run++) {
+    for (int run = 0; run < t_times(400); run++) {
         struct world w = {.next_admitted = 1, .next_released = 1};
         struct lnk_way way = {64, 1};
         struct lnk_due due;
@@ -491,13 +491,13 @@ TEST(any_schedule_answers_each_frame_once_in_order)
 
         T_EQ(lnk_ledger_new((uint32_t)t_range(1, 40), &w.l), 0);
         new_epoch(&w);
-        for (int i = 0; i < 2000 && !t_failed; i++) {
+        for (int i = 0; i < 2000; i++) {
             one_event(&w);
         }
         /* Then one good board is left, and all ends well. */
         lnk_ledger_void(w.l, w.epoch, LNK_ALL_WAYS);
         epoch = lnk_ledger_begin(w.l, &way, 1);
-        while (!t_failed && lnk_ledger_next(w.l, w.now, EXPIRED, &due) == 0) {
+        while (lnk_ledger_next(w.l, w.now, EXPIRED, &due) == 0) {
             T_EQ(lnk_ledger_answer(w.l, due.frame, epoch, 0, 0,
                                    (void *)(uintptr_t)(due.frame * 1000)),
                  0);

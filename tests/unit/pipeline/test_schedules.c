@@ -141,9 +141,6 @@ TEST(random_plans_and_schedules)
 
         rig_eps(&eps, i % 2);
         run_schedule(&net, &eps, 200, 1, (size_t)t_range(1, 24), &switches);
-        if (t_failed) {
-            break;
-        }
     }
     tiny_net_deinit(&net);
 }

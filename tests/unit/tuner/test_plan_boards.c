@@ -78,15 +78,13 @@ static void check(const struct tun_problem *p)
 
 TEST(exact_on_random_problems)
 {
-    for (uint64_t seed = 1; seed <= (uint64_t)t_times(3000) && !t_failed; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)t_times(3000); seed++) {
         struct tun_random random = {seed};
         problem p;
 
         boards_random(&random, &p);
+        t_note("seed %llu", (unsigned long long)seed);
         check(&p);
-        if (t_failed) {
-            printf("seed %llu\n", (unsigned long long)seed);
-        }
     }
 }
 
@@ -105,7 +103,7 @@ static void check_front(const struct tun_problem *p)
     T_EQ(r, 0);
     T_TRUE(exact);
     T_EQ(count, brute.front_count);
-    for (size_t i = 0; i < count && !t_failed; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct tun_outcome *o = &points[i].outcome;
         bool found = false;
 
@@ -121,15 +119,13 @@ static void check_front(const struct tun_problem *p)
 
 TEST(exact_front)
 {
-    for (uint64_t seed = 1; seed <= (uint64_t)t_times(2000) && !t_failed; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)t_times(2000); seed++) {
         struct tun_random random = {seed};
         problem p;
 
         boards_random(&random, &p);
+        t_note("seed %llu", (unsigned long long)seed);
         check_front(&p);
-        if (t_failed) {
-            printf("seed %llu\n", (unsigned long long)seed);
-        }
     }
 }
 

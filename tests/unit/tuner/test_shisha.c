@@ -132,11 +132,9 @@ static void check_steps(const struct tun_problem *p, const struct tun_options *o
     for (size_t i = 0; i < trials; i++) {
         struct tun_trial t;
 
+        t_note("step %zu", i);
         T_EQ(tun_search_ask(s, &plan), 0);
         check_plan(p, &plan, steps[i < count ? i : count - 2 + (i - count) % 2]);
-        if (t_failed) {
-            T_FAIL("step %zu", i);
-        }
         t = t_measured(p, &plan);
         T_EQ(tun_search_tell(s, &t), 0);
     }
@@ -280,7 +278,7 @@ TEST(all_heuristics_on_the_paper_machines)
             struct tun_problem p =
                 t_problem((size_t)t_range(1, 60), eps, CONFIGURATIONS[c][1] ? 2 : 1);
 
-            for (unsigned h = 1; h <= 6 && !t_failed; h++) {
+            for (unsigned h = 1; h <= 6; h++) {
                 struct tun_options o = {
                     .seed = t_random(), .heuristic = h, .alpha = (unsigned)t_range(1, 30)};
                 struct tun_search *s = t_search("shisha", &p, &o);
@@ -305,7 +303,7 @@ TEST(failed_and_stopped_trials)
 {
     static const struct tun_ep eps[] = {{"fast", 4, 1, 1, 1}, {"slow", 4, 0.3, 0.5, 1}};
 
-    for (int round = 0; round < 200 && !t_failed; round++) {
+    for (int round = 0; round < 200; round++) {
         struct tun_problem p = t_problem((size_t)t_range(1, 40), eps, 2);
         struct tun_options o = {.seed = t_random(), .heuristic = (unsigned)t_range(1, 6)};
         struct tun_search *s = t_search("shisha", &p, &o);

@@ -45,7 +45,7 @@ TEST(neighbours)
 {
     static struct tun_move moves[TUN_MOVE_MAX], back[TUN_MOVE_MAX];
 
-    for (int round = 0; round < 60 && !t_failed; round++) {
+    for (int round = 0; round < 60; round++) {
         struct tun_problem p = t_problem((size_t)t_range(1, 20), THREE, 3);
         bool wide = round % 2;
         struct tun_pipeline from = drawn(&p, wide), to, again;
@@ -115,14 +115,14 @@ static void run(const char *algorithm, const struct tun_problem *p, const struct
 /* No plan twice, as many trials as allowed at most, the same again with the same seed. */
 TEST(same_seed_same_trials)
 {
-    for (int round = 0; round < 20 && !t_failed; round++) {
+    for (int round = 0; round < 20; round++) {
         struct tun_problem p = t_problem((size_t)t_range(1, 30), THREE, 3);
         struct tun_options o = {.seed = t_random(),
                                 .space = round % 2 ? TUN_SPACE_ALL : TUN_SPACE_DEFAULT,
                                 .trials_max = (size_t)t_range(1, 150)};
 
         p.bounds.stages_max = (size_t)t_range(0, 4);
-        for (size_t w = 0; w < base_array_count(WALKS) && !t_failed; w++) {
+        for (size_t w = 0; w < base_array_count(WALKS); w++) {
             struct tun_search *a = NULL, *b = NULL;
             const struct tun_trial *log_a, *log_b;
             size_t count_a = 0, count_b = 0;
@@ -151,7 +151,7 @@ TEST(hill_climbing_ends_on_a_hill)
 {
     static struct tun_move moves[TUN_MOVE_MAX];
 
-    for (int round = 0; round < 40 && !t_failed; round++) {
+    for (int round = 0; round < 40; round++) {
         struct tun_problem p = t_problem((size_t)t_range(1, 25), THREE, 3);
         struct tun_options o = {.seed = t_random(), .trials_max = 100000};
         struct tun_search *s = NULL;
@@ -185,7 +185,7 @@ TEST(seeded_ones_begin_with_the_seed)
         struct tun_problem p = t_problem(24, THREE, 3);
         struct tun_options o = {.seed = t_random(), .heuristic = h};
 
-        for (size_t w = 1; w < base_array_count(WALKS) && !t_failed; w += 2) {
+        for (size_t w = 1; w < base_array_count(WALKS); w += 2) {
             struct tun_random random = {o.seed};
             struct tun_pipeline seed;
             struct tun_search *s = NULL;
@@ -212,13 +212,13 @@ TEST(walks_end_and_find)
 {
     size_t found[base_array_count(WALKS)] = {0};
 
-    for (int round = 0; round < 20 && !t_failed; round++) {
+    for (int round = 0; round < 20; round++) {
         struct tun_problem p = t_problem(8, SMALL, 2);
         struct tun_options o = {.seed = t_random(), .space = TUN_SPACE_PLACES};
         struct tun_search *all = NULL;
 
         run("exhaustive", &p, &o, NULL, &all);
-        for (size_t w = 0; w < base_array_count(WALKS) && !t_failed; w++) {
+        for (size_t w = 0; w < base_array_count(WALKS); w++) {
             struct tun_search *s = NULL;
             size_t count;
 
@@ -270,8 +270,8 @@ TEST(annealing_cools)
 
 TEST(bounds_and_other_objectives)
 {
-    for (size_t w = 0; w < base_array_count(WALKS) && !t_failed; w++) {
-        for (int objective = TUN_LATENCY; objective <= TUN_POWER && !t_failed; objective++) {
+    for (size_t w = 0; w < base_array_count(WALKS); w++) {
+        for (int objective = TUN_LATENCY; objective <= TUN_POWER; objective++) {
             struct tun_problem p = t_problem(12, SMALL, 2);
             struct tun_options o = {.seed = t_seed, .space = TUN_SPACE_ALL};
             struct tun_search *s = NULL;
@@ -292,11 +292,11 @@ TEST(bounds_and_other_objectives)
 
 TEST(failed_and_stopped_trials)
 {
-    for (int round = 0; round < 30 && !t_failed; round++) {
+    for (int round = 0; round < 30; round++) {
         struct tun_problem p = t_problem((size_t)t_range(1, 20), THREE, 3);
         struct tun_options o = {.seed = t_random()};
 
-        for (size_t w = 0; w < base_array_count(WALKS) && !t_failed; w++) {
+        for (size_t w = 0; w < base_array_count(WALKS); w++) {
             struct tun_search *s = NULL;
 
             run(WALKS[w], &p, &o, round % 2 ? t_spoil_all : t_spoil_some, &s);
@@ -317,12 +317,12 @@ TEST(nothing_to_choose)
         bool alone;
     } cases[] = {{1, 0, 1, true}, {7, 0, 1, true}, {1, 0, 2, false}, {7, 1, 2, false}};
 
-    for (size_t i = 0; i < base_array_count(cases) && !t_failed; i++) {
+    for (size_t i = 0; i < base_array_count(cases); i++) {
         struct tun_problem p =
             t_problem(cases[i].units, cases[i].alone ? ONE : SMALL, cases[i].alone ? 1 : 2);
 
         p.bounds.stages_max = cases[i].stages_max;
-        for (size_t w = 0; w < base_array_count(WALKS) && !t_failed; w++) {
+        for (size_t w = 0; w < base_array_count(WALKS); w++) {
             struct tun_search *s = NULL;
             size_t count;
 
