@@ -9,12 +9,12 @@ import struct
 import sys
 import tempfile
 
+import pyclient as pc
 from cases import check
 from machines import Node
+from wait import LIMIT_S
 
 NODE = os.environ.get("PIPED_FRONT") or sys.argv[2]
-SLOW = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
-LIMIT_S = 60 * SLOW
 IN_BYTES, OUT_BYTES = 64 + 100, 64 + 100  # f32[3][5], then u8[100] at the next multiple of 64
 
 
@@ -67,3 +67,35 @@ def right(data, output):
 
 def equal(a, b, *text):
     check(a == b, repr(a), "against", repr(b), *text)
+
+
+def finished(client, frames, **counts):
+    """The client got every answer, right and in order. Return: what it said of them."""
+    line = client.wait(("done", "frame", "wrong", "cannot", "submit"), LIMIT_S)
+    check(line.startswith("done answered=%d " % frames), client.said())
+    for key, value in counts.items():
+        check(" %s=%d" % (key, value) in line, key, value, line)
+    equal(client.ended(LIMIT_S), 0)
+    return line
+
+
+def ends_with(c, status, *words):
+    e = c.closed()
+    equal(e.status, status, e.text)
+    for word in words:
+        check(word in e.text, word, "is not in", e.text)
+
+
+def refused(make, status):
+    try:
+        make()
+    except pc.Refused as e:
+        equal(e.status, status, e.text)
+    else:
+        check(False, "not refused with", status)
+
+
+def still_serves(f):
+    with pc.Connection(f.path) as c:
+        r = pc.Stream(c, model="small").infer(frame(1))
+        check(r.status == "ok" and right(frame(1), r.output), r)

@@ -19,42 +19,10 @@ for folder in ("lint", "system"):
     sys.path.insert(0, os.path.join(ROOT, "tests", folder))
 import pyclient as pc  # noqa: E402  (the folders are known only now)
 from cases import check, main  # noqa: E402
-from front_program import IN_BYTES, LIMIT_S, NODE, OUT_BYTES, Front, equal, frame, front, right  # noqa: E402
-from machines import Node  # noqa: E402
+from front_program import (IN_BYTES, LIMIT_S, NODE, OUT_BYTES, Front, ends_with, equal, finished, frame, front,  # noqa: E402
+                           refused, right, still_serves)
 from surroundings import needs  # noqa: E402
 from wait import until  # noqa: E402
-
-
-def finished(client, frames, **counts):
-    """The client got every answer, right and in order. Return: what it said of them."""
-    line = client.wait(("done", "frame", "wrong", "cannot", "submit"), LIMIT_S)
-    check(line.startswith("done answered=%d " % frames), client.said())
-    for key, value in counts.items():
-        check(" %s=%d" % (key, value) in line, key, value, line)
-    equal(client.ended(LIMIT_S), 0)
-    return line
-
-
-def ends_with(c, status, *words):
-    e = c.closed()
-    equal(e.status, status, e.text)
-    for word in words:
-        check(word in e.text, word, "is not in", e.text)
-
-
-def refused(make, status):
-    try:
-        make()
-    except pc.Refused as e:
-        equal(e.status, status, e.text)
-    else:
-        check(False, "not refused with", status)
-
-
-def still_serves(f):
-    with pc.Connection(f.path) as c:
-        r = pc.Stream(c, model="small").infer(frame(1))
-        check(r.status == "ok" and right(frame(1), r.output), r)
 
 
 def libpiped_in_shared_memory_and_inline():

@@ -18,6 +18,7 @@ from daemon import BUILD, HEARTBEAT, LIMIT_S, ROOT, Daemon, check, equal
 
 PIPESIM = os.path.join(BUILD, "tuner", "pipesim")
 NETWORK = os.path.join(ROOT, "model", "networks", "squeezenet1_1.json")
+LAST = 25  # unit of NETWORK
 EPS = [{"name": "a", "cpus": "0"}, {"name": "b", "cpus": "1"}]
 DEAF = {"sustain_millisigma": 1000000, "noise_permille": 1000, "cooldown_s": 0, "probe_s": 0, "verify_percent": 1000}
 TOP, LOW = 2000000, 600000

@@ -5,7 +5,7 @@ import json
 import os
 
 from daemon import DIGITS, ROOT, check, equal, main
-from test_doctor import doctor, on_tree, run
+from doctor_rig import doctor, on_tree, run
 
 
 def a_sample_can_be_kept():

@@ -9,8 +9,9 @@ import os
 import subprocess
 import sys
 
+from adapting import LAST, NETWORK
 from daemon import Failure, check, equal, main
-from test_doctor import LAST, NETWORK, doctor, load, on_tree
+from doctor_rig import doctor, load, on_tree
 from test_trace import Recording
 from trace_file import check_trace
 

@@ -231,3 +231,13 @@ void server_join(struct server *s)
         munmap(s->pool, s->pool_bytes);
     }
 }
+
+int client_open(const struct server *s, uint32_t reconnect_ms, uint32_t slots, struct piped **p,
+                struct piped_stream **stream)
+{
+    struct piped_options o = {.size = sizeof(o), .path = s->path, .reconnect_ms = reconnect_ms};
+    struct piped_stream_options so = {.size = sizeof(so), .slots = slots};
+    int rc = piped_connect(&o, p);
+
+    return rc < 0 ? rc : piped_stream_open(*p, &so, stream);
+}

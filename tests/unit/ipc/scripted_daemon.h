@@ -3,7 +3,8 @@
  * tests/unit/ipc/scripted_daemon.h - a daemon in a thread of the test that runs a script
  *
  * It has one model with one u8[16] input and one u8[8] output: the first 8 bytes, each plus one.
- * All functions but server_start() and server_join() are for the script, in the daemon's thread.
+ * All functions but server_start(), server_join() and client_open() are for the script, in the
+ * daemon's thread.
  */
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ipc/piped.h"
 #include "ipc/wire.h"
 
 #define IN_BYTES 16u
@@ -50,6 +52,10 @@ struct message {
 void server_start(struct server *s, uint32_t credits, void (*script)(struct server *s));
 /** server_join() - waits for the end of the script and removes its socket. */
 void server_join(struct server *s);
+
+/** client_open() - connects, and opens a stream of its only model. Return: of libpiped. */
+int client_open(const struct server *s, uint32_t reconnect_ms, uint32_t slots, struct piped **p,
+                struct piped_stream **stream);
 
 /** server_accept() - accepts the next client, up to WELCOME. Return: false if none came. */
 bool server_accept(struct server *s);

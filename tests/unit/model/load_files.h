@@ -15,8 +15,9 @@
 #include "tests/harness.h"
 #include "tests/unit/model/onnx_bytes.h"
 
-static char load_error[MDL_ERROR_MAX];
-static char load_folder[] = "/tmp/piped-load-XXXXXX";
+/* One of each in a program, although each of its files has them. */
+__attribute__((weak)) char load_error[MDL_ERROR_MAX];
+__attribute__((weak)) char load_folder[] = "/tmp/piped-load-XXXXXX";
 
 /* Return: the path of a file of this name in the folder, good until the eighth next call */
 static inline const char *load_path(const char *name)
