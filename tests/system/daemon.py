@@ -37,6 +37,14 @@ def equal(got, wanted, what=""):
     check(got == wanted, what, "got", repr(got), "wanted", repr(wanted))
 
 
+def ended(event, *outcomes):
+    """An event of the history ended so, in one of these ways, and its plans are what that says."""
+    outcomes = outcomes or ("switched", "kept", "reverted")
+    check(event["outcome"] in outcomes, event)
+    if event["outcome"] in ("switched", "kept", "reverted"):
+        equal(event["plan_after"] != event["plan_before"], event["outcome"] == "switched", event)
+
+
 class VarlinkError(Exception):
     def __init__(self, error, parameters):
         super().__init__("%s %s" % (error, parameters))

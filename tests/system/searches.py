@@ -6,7 +6,7 @@ import struct
 import threading
 
 import pyclient
-from daemon import DIGITS, VarlinkError, check, equal
+from daemon import DIGITS, VarlinkError, check, ended, equal
 
 SYNTH = os.path.join(os.path.dirname(DIGITS), "..", "networks", "synth1.json")
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tuner/search/search_table.h"), encoding="utf-8") as table:
@@ -40,7 +40,7 @@ def serving(d):
 
 def good_event(d, event, outcomes=("switched", "kept", "reverted")):
     check(EVENT_KEYS <= set(event), EVENT_KEYS - set(event))
-    check(event["outcome"] in outcomes, event)
+    ended(event, *outcomes)
     equal(event["lost"], 0)
     equal(d.call("GetPlan")["plan"], event["plan_after"])
     equal(d.call("History", {"limit": 1})["events"], [event])
