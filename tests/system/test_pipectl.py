@@ -13,41 +13,17 @@ import zlib
 
 import numpy as np
 
-from daemon import BUILD, DIGITS, HEARTBEAT, PIPECTL, ROOT, Daemon, check, equal, main
+import pipectl_run
+from daemon import BUILD, DIGITS, HEARTBEAT, PIPECTL, ROOT, Daemon, check, equal
+from pipectl_run import bad, good, good_json, keys, place, run, run_all
 
-DAEMON = None
 HELDOUT = os.path.join(ROOT, "model", "default", "heldout.pgm")
 LABELS = os.path.join(ROOT, "model", "default", "heldout.labels")
 EACH = 75  # bytes of one picture in heldout.pgm
 
 
-def run(*args, env=None, input=b""):
-    command = [PIPECTL, "--socket", DAEMON.control_path] + list(args)
-    r = subprocess.run(command, capture_output=True, timeout=120, check=False, env=env, input=input)
-    r.stdout, r.stderr = r.stdout.decode(), r.stderr.decode()
-    return r
-
-
-def good(*args):
-    r = run(*args)
-    equal(r.returncode, 0, " ".join(args) + r.stdout + r.stderr)
-    return r.stdout
-
-
-def good_json(*args):
-    return json.loads(good("--json", *args))
-
-
-def bad(code, words, *args):
-    r = run(*args)
-    equal(r.returncode, code, " ".join(args) + r.stdout + r.stderr)
-    equal(r.stdout, "")
-    for word in words:
-        check(word in r.stderr, repr(word), "is not in", repr(r.stderr))
-
-
 def path(name):
-    return os.path.join(DAEMON.temp, name)
+    return os.path.join(pipectl_run.DAEMON.temp, name)
 
 
 def write(name, data):
@@ -60,15 +36,6 @@ def heldout():
     with open(HELDOUT, "rb") as f:
         data = f.read()
     return [data[i:i + EACH] for i in range(0, len(data), EACH)]
-
-
-def keys(v, *wanted):
-    check(set(wanted) <= set(v), "missing", set(wanted) - set(v), "in", v)
-
-
-def place():
-    """The name of this machine's first execution place."""
-    return good_json("status")["eps"][0]["name"]
 
 
 def test_status():
@@ -359,7 +326,7 @@ def test_history_units_metrics_config():
 
 
 def test_subscribe():
-    with subprocess.Popen([PIPECTL, "--socket", DAEMON.control_path, "subscribe"], stdout=subprocess.PIPE,
+    with subprocess.Popen([PIPECTL, "--socket", pipectl_run.DAEMON.control_path, "subscribe"], stdout=subprocess.PIPE,
                           text=True) as p:
         lines = []
         while not lines:  # until it listens, plans are set over and over
@@ -387,10 +354,10 @@ def test_usage():
 def test_lost_output():
     """What could not be written is an error, however much of it there was."""
     piped = os.path.join(BUILD, "daemon", "piped")
-    ctl = [PIPECTL, "--socket", DAEMON.control_path]
+    ctl = [PIPECTL, "--socket", pipectl_run.DAEMON.control_path]
     for args in ([*ctl, "metrics"], [*ctl, "config"], [*ctl, "subscribe"], [*ctl, "--help"], [*ctl, "models", "inspect", DIGITS],
                  [*ctl, "--json", "models", "inspect", DIGITS], [piped, "--inspect", DIGITS], [piped, "--version"],
-                 [piped, "--check-config", "--model", "a=" + DIGITS, "--state-dir", DAEMON.state_dir]):
+                 [piped, "--check-config", "--model", "a=" + DIGITS, "--state-dir", pipectl_run.DAEMON.state_dir]):
         with open("/dev/full", "wb") as full:
             r = subprocess.run(args, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
         equal(r.returncode, 1, "%s: %s" % (args, r.stderr))
@@ -434,7 +401,7 @@ def test_metrics_and_state_files_are_documented():
     with open(os.path.join(ROOT, "daemon", "piped.8.scd"), encoding="utf-8") as f:
         files = [n.replace("\\*", "*") for n in re.findall(r"^/var/lib/piped/(\S+)$", f.read(), flags=re.M)]
     # One that ends in .new is being written, and takes its name a moment later.
-    kept = [n for n in os.listdir(DAEMON.state_dir) if not n.endswith(".new")]
+    kept = [n for n in os.listdir(pipectl_run.DAEMON.state_dir) if not n.endswith(".new")]
     check(kept, "the daemon kept nothing")
     equal([n for n in kept if not any(fnmatch.fnmatch(n, f) for f in files)], [], "state files that piped(8) lacks")
 
@@ -460,24 +427,10 @@ def test_unreachable():
         equal((r.returncode, r.stdout), (3, ""), " ".join(args) + r.stderr)
         check("not reachable at" in r.stderr and "is it running" in r.stderr, r.stderr)
     r = subprocess.run([PIPECTL, "status"], capture_output=True, text=True, timeout=60, check=False,
-                       env=dict(os.environ, PIPED_RUNTIME_DIR=DAEMON.runtime_dir))
+                       env=dict(os.environ, PIPED_RUNTIME_DIR=pipectl_run.DAEMON.runtime_dir))
     equal(r.returncode, 0, r.stderr)
     long = "/" + "x" * 120
     equal(subprocess.run([PIPECTL, "--socket", long, "status"], capture_output=True, check=False).returncode, 2)
-
-
-def run_all(cases):
-    """With one daemon for all of them. Return: an exit code."""
-    global DAEMON
-    if not os.path.exists(DIGITS):
-        print("skipped: no", DIGITS)
-        return 77
-    with Daemon(models={"digits": DIGITS}, config={"spin_us": 20}) as DAEMON:
-        try:
-            main(cases)
-        except SystemExit as e:
-            return e.code
-    return 0
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ import json
 import subprocess
 import sys
 
-import test_pipectl
+import pipectl_run
 from daemon import HEARTBEAT, LIMIT_S, PIPECTL, Daemon, check, equal
-from test_pipectl import bad, good, good_json, keys, place, run_all
+from pipectl_run import bad, good, good_json, keys, place, run_all
 
 
 def test_bench():
@@ -92,7 +92,7 @@ def test_bench_beside_a_flood():
 
 
 def test_verify_sees_plans_change():
-    with endless_bench(test_pipectl.DAEMON, "--verify", "--clients", "2") as bench:
+    with endless_bench(pipectl_run.DAEMON, "--verify", "--clients", "2") as bench:
         for plan in ("0-11@big", "0-5@big|6-11@big", "0-2@big|3-5@big|6-8@big|9-11@big", "0-11@big*2") * 3:
             plan = plan.replace("big", place())
             r = good_json("plan", "set", plan)

@@ -6,8 +6,11 @@ import os
 import re
 import signal
 import subprocess
+import sys
 
-from daemon import DIGITS, PIPECTL, ROOT, Daemon, check, equal, main
+import pipectl_run
+from daemon import DIGITS, PIPECTL, ROOT, check, equal
+from pipectl_run import bad, good_json, run, run_all
 from surroundings import needs
 from terminal import Terminal
 
@@ -15,36 +18,15 @@ EPS = [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "1" if (os.cpu_c
 CONFIG = {"eps": EPS, "planner": {"frames": 8, "measure_ms": 300}}
 NET = os.path.join(ROOT, "model", "networks", "squeezenet1_1.json")
 WIPE = b"\r\x1b[K"
-DAEMON = None
-
-
-def run(*args):
-    return subprocess.run([PIPECTL, "--socket", DAEMON.control_path] + list(args), capture_output=True, text=True,
-                          timeout=120, check=False)
 
 
 def good(*args):
     """Text for people: no line passes 80 columns or ends in a space."""
-    r = run(*args)
-    equal(r.returncode, 0, " ".join(args) + r.stdout + r.stderr)
-    for line in r.stdout.splitlines():
+    said = pipectl_run.good(*args)
+    for line in said.splitlines():
         check(len(line) <= 80, "a line of %d columns:" % len(line), line)
         equal(line, line.rstrip())
-    return r.stdout
-
-
-def good_json(*args):
-    r = run("--json", *args)
-    equal(r.returncode, 0, " ".join(args) + r.stdout + r.stderr)
-    return json.loads(r.stdout)
-
-
-def bad(code, words, *args):
-    r = run(*args)
-    equal(r.returncode, code, " ".join(args) + r.stdout + r.stderr)
-    equal(r.stdout, "")
-    for word in words:
-        check(word in r.stderr, repr(word), "is not in", repr(r.stderr))
+    return said
 
 
 def has(text, *words):
@@ -66,7 +48,8 @@ def test_retune_says_what_it_tried():
 
 @needs("pseudo-terminals")
 def test_progress_is_one_line_on_a_terminal():
-    command = [PIPECTL, "--socket", DAEMON.control_path, "retune", "--model", "net", "--algorithm", "exhaustive", "--trials", "3"]
+    command = [PIPECTL, "--socket", pipectl_run.DAEMON.control_path, "retune", "--model", "net", "--algorithm", "exhaustive",
+               "--trials", "3"]
     with Terminal(command, columns=40) as t:
         equal(t.wait_end(), 0)
         lines = t.bytes.split(WIPE)
@@ -93,15 +76,15 @@ def test_retune_without_waiting_and_its_end():
     bad(1, ["Busy"], "retune", "--model", "net")
     bad(1, ["Busy", "retune"], "profile")
     equal(good_json("retune", "--cancel", "--model", "net"), {"cancelled": True})
-    DAEMON.wait_state("serving")
+    pipectl_run.DAEMON.wait_state("serving")
     equal(good_json("history", "--model", "net")[-1]["outcome"], "cancelled")
 
 
 def test_interrupt_ends_the_search():
-    command = [PIPECTL, "--socket", DAEMON.control_path, "--json", "retune", "--model", "net", "--algorithm", "random",
+    command = [PIPECTL, "--socket", pipectl_run.DAEMON.control_path, "--json", "retune", "--model", "net", "--algorithm", "random",
                "--trials", "1000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
-        DAEMON.wait_state("tuning")
+        pipectl_run.DAEMON.wait_state("tuning")
         p.send_signal(signal.SIGINT)
         out, err = p.communicate(timeout=60)
     has(err, "ending the search")
@@ -173,7 +156,7 @@ def test_plan_explain_says_since_when():
 
 
 def test_plan_mapping():
-    path = os.path.join(DAEMON.temp, "mapping.json")
+    path = os.path.join(pipectl_run.DAEMON.temp, "mapping.json")
     last = good_json("status")["models"][0]["units"] - 1
     plan = "0-2@left|3-%d@right" % last
     good("plan", "set", plan)
@@ -252,18 +235,14 @@ def test_wrong_usage():
         bad(2, ["--%s needs one of " % args[1][2:], "not '%s'" % args[2]], *args)
     for command in (["retune"], ["retune", "--cancel"], ["plan", "front"], ["plan", "explain"], ["costs"], ["history"]):
         bad(1, ["NotFound", "nope"], *command, "--model", "nope")
-    r = subprocess.run([PIPECTL, "--socket", DAEMON.control_path + ".not", "plan", "explain"], capture_output=True,
+    r = subprocess.run([PIPECTL, "--socket", pipectl_run.DAEMON.control_path + ".not", "plan", "explain"], capture_output=True,
                        text=True, timeout=60, check=False)
     equal(r.returncode, 3)
 
 
 if __name__ == "__main__":
-    with Daemon(models={"digits": DIGITS, "net": NET}, config=CONFIG) as DAEMON:
-        try:
-            main([test_retune_says_what_it_tried, test_progress_is_one_line_on_a_terminal, test_goals_reach_the_search,
-                  test_retune_without_waiting_and_its_end, test_interrupt_ends_the_search, test_plan_front, test_plan_explain,
-                  test_plan_explain_says_since_when, test_plan_mapping, test_costs, test_profile, test_former_name_of_profile,
-                  test_history, test_wrong_usage])
-        except SystemExit as e:
-            CODE = e.code
-    raise SystemExit(CODE)
+    sys.exit(run_all([test_retune_says_what_it_tried, test_progress_is_one_line_on_a_terminal, test_goals_reach_the_search,
+                      test_retune_without_waiting_and_its_end, test_interrupt_ends_the_search, test_plan_front,
+                      test_plan_explain, test_plan_explain_says_since_when, test_plan_mapping, test_costs, test_profile,
+                      test_former_name_of_profile, test_history, test_wrong_usage],
+                     models={"digits": DIGITS, "net": NET}, config=CONFIG))
