@@ -28,7 +28,7 @@ SHOWING = ("daemon/", "ipc/pipectl/", "ipc/link/", "ipc/http/", "tuner/pipesim/"
 MAY_SHOW = (  # makes files of the build; cleans the text itself
     "daemon/config/config_doc.c", "tuner/pipesim/search_names.c", "cli_print.h", "ipc/pipectl/terminal_line.c")
 LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'')
-CLOCKS = ("monotonic", "monotonic_ns", "time", "perf_counter")
+CLOCKS = ("monotonic", "monotonic_ns", "now_ns", "time", "perf_counter")
 FORMATTER = "14."  # the version whose output the sources have
 
 

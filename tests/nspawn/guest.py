@@ -374,8 +374,8 @@ def sockets_that_failed_are_told():
     run("systemctl", "start", "piped.service", expect=None)
     done = run(PIPECTL, "bench", "--frames", "1", expect=None)
     check(done.returncode == 3 and "systemd says: the service failed" in done.stderr, done.stderr)
-    while show("ActiveState", "piped-control.socket") == "active":
-        run(PIPECTL, "--timeout", "1", "status", expect=None)
+    until(lambda: show("ActiveState", "piped-control.socket") != "active", "an end of the sockets",
+          pause=lambda left_s: run(PIPECTL, "--timeout", "1", "status", expect=None))
     said = run(PIPECTL, "status", expect=None).stderr
     check("systemd says: the service failed" in said and "\npipectl: then sudo systemctl reset-failed" in said, said)
     with open(os.path.join(folder, "crash.conf"), "w", encoding="utf-8") as f:
@@ -387,8 +387,9 @@ def sockets_that_failed_are_told():
     check("systemd says: the service failed and starts again, restart " in said and "SIGSTOP" not in said, said)
     os.unlink(os.path.join(folder, "crash.conf"))
     run("systemctl", "daemon-reload")
-    run("systemctl", "stop", "piped.service")  # or a restart would cancel the next line
-    run("systemctl", "stop", "piped.service", "piped.socket", "piped-control.socket")
+    # a start that a client has asked for, or that follows a crash, cancels it
+    until(lambda: run("systemctl", "stop", "piped.service", "piped.socket", "piped-control.socket", expect=None).returncode == 0,
+          "a stop", pause=RARELY_S)
     run("systemctl", "reset-failed", "piped.service", "piped.socket", "piped-control.socket", expect=None)  # or forgotten
     run("systemctl", "start", "piped.socket", "piped-control.socket")
     check(pipectl("status")["state"] == "serving", "not serving")

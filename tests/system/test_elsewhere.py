@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 
 import pyclient as pc
-from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
+from daemon import DIGITS, Daemon, VarlinkError, check, equal, main, until
 from fake_link import SELF, FakeLink, board_print
 from surroundings import as_user, needs
 
@@ -290,10 +290,8 @@ def a_failed_route_is_withdrawn_and_made_again():
         t.link.report({"b2": False})
         equal(t.route()["why"], "board b2 is away")
         equal(t.link.routes["digits"]["hops"], [], "b2 is away")
-        second = None
-        while not second:  # after the back-off
-            t.link.report(UP)
-            second = t.link.routes["digits"] if t.link.routes["digits"]["hops"] else None
+        until(lambda: t.link.routes["digits"]["hops"], "a route after the back-off", pause=lambda left_s: t.link.report(UP))
+        second = t.link.routes["digits"]
         check(second["number"] > gone["number"], second)
         t.link.report(UP, ready=[second])
         t.wait_event(True)

@@ -14,7 +14,7 @@ import zlib
 import numpy as np
 
 import pipectl_run
-from daemon import BUILD, DIGITS, HEARTBEAT, PIPECTL, ROOT, Daemon, check, equal
+from daemon import BUILD, DIGITS, HEARTBEAT, PIPECTL, ROOT, Daemon, check, equal, until
 from pipectl_run import bad, good, good_json, keys, place, run, run_all
 
 HELDOUT = os.path.join(ROOT, "model", "default", "heldout.pgm")
@@ -328,13 +328,11 @@ def test_history_units_metrics_config():
 def test_subscribe():
     with subprocess.Popen([PIPECTL, "--socket", pipectl_run.DAEMON.control_path, "subscribe"], stdout=subprocess.PIPE,
                           text=True) as p:
-        lines = []
-        while not lines:  # until it listens, plans are set over and over
+        def line():  # until it listens, plans are set over and over
             good("plan", "set", "0-11@" + place())
             good("plan", "auto")
-            if select.select([p.stdout], [], [], 0.2)[0]:
-                lines.append(json.loads(p.stdout.readline()))
-        check(isinstance(lines[0], dict), lines)
+            return select.select([p.stdout], [], [], 0.2)[0] and p.stdout.readline()
+        check(isinstance(json.loads(until(line, "an event")), dict))
         p.terminate()
 
 

@@ -7,7 +7,7 @@ import signal
 import time
 
 import pyclient
-from daemon import HEARTBEAT, Daemon, check, equal, main
+from daemon import HEARTBEAT, Daemon, check, equal, main, until
 
 SANITIZED = "PIPED_TEST_SANITIZER" in os.environ  # several times as slow
 NO_PROGRESS = "a stage made no progress"
@@ -27,10 +27,12 @@ def a_stage_that_takes_too_long_is_told():
     with slow(100, 48 if SANITIZED else 96) as d, pyclient.Connection(d.frames_path) as c:
         s = pyclient.Stream(c, 1, "slow")
         frame, sent = bytes(s.input_bytes), []
-        while NO_PROGRESS + " for 100 ms" not in d.log():
+
+        def go_on(left_s):
             while len(sent) < s.credits:
                 sent.append(s.submit(frame))
             equal(s.result().frame, sent.pop(0))
+        until(lambda: NO_PROGRESS + " for 100 ms" in d.log(), NO_PROGRESS, d.log, pause=go_on)
         for number in sent:
             equal(s.result().frame, number)
         check(d.wait_until(lambda: "all stages progress again" in d.log()), d.log())
