@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/kernels.h"
 #include "kernels/select/choose.h"
 #include "tests/unit/kernels/choose_uniform.h"

@@ -20,11 +20,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/pixfmt.h"
 #include "kernels/kernels.h"
 #include "kernels/lib/blas_check.h"
 #include "kernels/select/choose.h"
-#include "pixfmt.h"
 
 /* a slice is printed when it has ended: writing to a full pipe would wait within it */
 #define SLICE_TEXT_BYTES (1u << 22)

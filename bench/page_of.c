@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/page/page.h"
 
 #define COLUMNS_MAX 24

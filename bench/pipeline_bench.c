@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/lib/blas_check.h"
 #include "pipeline/clocks.h"
 #include "pipeline/pipeline.h"

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/machine/eps.h"
 #include "daemon/plans/profile_private.h"
 #include "kernels/kernels.h"

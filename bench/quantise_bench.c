@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/picture.h"
 #include "kernels/int8cal/quantise.h"
 #include "kernels/int8cal/runner.h"

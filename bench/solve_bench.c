@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/boards/boards_front.h"
 #include "tuner/search/random.h"
 #include "tuner/solve/solve.h"

@@ -4,11 +4,11 @@
 #include <getopt.h>
 #include <string.h>
 
-#include "base.h"
-#include "cli_print.h"
+#include "base/base.h"
+#include "base/cli/cli_print.h"
+#include "base/cli/shown_print.h"
 #include "daemon/config/keys.h"
 #include "model/open_shapes.h"
-#include "shown_print.h"
 
 /* Prints --help, with the configuration keys. */
 static void print_help(FILE *to)

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "absolute_path.h"
-#include "base.h"
+#include "base/absolute_path.h"
+#include "base/base.h"
 #include "daemon/config/saved.h"
 #include "daemon/daemon.h"
 

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/daemon.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/cli/shown_print.h"
 #include "daemon/config/keys.h"
 #include "daemon/daemon.h"
 #include "daemon/service/log.h"
@@ -13,7 +14,6 @@
 #include "governor/gpio.h"
 #include "governor/gpio_logic.h"
 #include "ipc/listen.h"
-#include "shown_print.h"
 
 static bool check_model(struct dmn_daemon *d, const struct dmn_config_model *m)
 {

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/machine/gpio_lines.h"
 #include "daemon/machine/hotplug.h"

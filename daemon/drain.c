@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base.h"
+#include "base/base.h"
 #include "daemon/daemon.h"
 #include "daemon/models/arrival.h"
 #include "daemon/service/log.h"

@@ -5,18 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "atomic_file.h"
-#include "base.h"
+#include "base/atomic_file.h"
+#include "base/base.h"
+#include "base/cli/shown_print.h"
+#include "base/json_text.h"
 #include "daemon/daemon.h"
 #include "daemon/models/loading.h"
 #include "daemon/models/output_check.h"
 #include "ipc/piped.h"
-#include "json_text.h"
 #include "kernels/kernels.h"
 #include "model/declared.h"
 #include "model/open_shapes.h"
 #include "model/sidecar.h"
-#include "shown_print.h"
 
 static void inspection_clean(struct mdl_inspection *in)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
+#include "base/tensor_name.h"
 #include "daemon/inspect.h"
-#include "json_text.h"
 #include "model/declared.h"
-#include "tensor_name.h"
 
 /* Cut within a character, perhaps. */
 static json_t *shown(const char *text)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/daemon.h"
 #include "daemon/service/folder_lock.h"
 #include "daemon/service/log.h"

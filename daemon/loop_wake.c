@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {

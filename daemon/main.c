@@ -5,7 +5,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/cli/shown_print.h"
 #include "daemon/control/json.h"
 #include "daemon/daemon.h"
 #include "daemon/loop_slice.h"
@@ -16,7 +17,6 @@
 #include "daemon/service/service.h"
 #include "daemon/service/sockets.h"
 #include "ipc/json_memory.h"
-#include "shown_print.h"
 
 /* What a start that failed depends on: who mends one of these may start it at once. */
 struct failed_start {

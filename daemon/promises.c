@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/cgroup_limits.h"
 #include "daemon/models/memory_room.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/daemon.h"
 #include "daemon/machine/eps.h"
 #include "daemon/machine/sampling.h"

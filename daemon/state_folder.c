@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/saved.h"
 #include "daemon/config/state_file.h"
 #include "daemon/config/state_lock.h"

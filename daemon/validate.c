@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/listen.h"
 
 static int check_group(const struct dmn_config *c, bool binds, char *ret_error, gid_t *ret)

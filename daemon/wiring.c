@@ -2,7 +2,7 @@
 /* Connects the rooms: gives each the rooms it uses, and registers listeners. */
 #include <stdatomic.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/methods.h"
 #include "daemon/daemon.h"
 #include "ipc/wire.h"

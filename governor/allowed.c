@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "governor/kernel_file.h"
 
 bool gov_root_is_live(const char *root)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "governor/cgroup.h"
 
 #define MOUNT "sys/fs/cgroup"

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "governor/cpufreq.h"
 
 #define DIR "sys/devices/system/cpu/cpufreq/"

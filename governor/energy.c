@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "governor/energy.h"
 
 #define POWERCAP "sys/class/powercap"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "governor/gpio_private.h"
 
 struct gov_gpio {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "governor/hwloc_kinds.h"
 
 static enum gov_core_type type_of(const struct hwloc_info_s *infos, unsigned count)

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define SKIP_READS 4u       /* so every fifth read of a missing file tries again */
 #define SKIP_RARE_READS 24u /* of one that is hardly ever there */

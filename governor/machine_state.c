@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define LIMIT_STEP 0.05 /* of the logarithm: limits nearer than this are one */
 #define FNV_BASIS 0xcbf29ce484222325ull

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "governor/allowed.h"
 #include "governor/cgroup.h"
 #include "governor/cpufreq.h"

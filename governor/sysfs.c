@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "governor/sysfs.h"
 
 /* Reads at most @size bytes. Return: their count, or -1. */

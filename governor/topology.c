@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "governor/cpu_facts.h"
 #include "governor/sysfs.h"
 #include "governor/topology.h"

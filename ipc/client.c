@@ -9,9 +9,9 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/shown_text.h"
 #include "ipc/client.h"
-#include "shown_text.h"
 
 #define RECONNECT_DEFAULT_MS 30000u
 #define BACKOFF_FIRST_MS 5u

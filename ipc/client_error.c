@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shown_text.h"
 #include "ipc/client.h"
-#include "shown_text.h"
 
 static _Thread_local char last_error[512];
 

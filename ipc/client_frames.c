@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/shown_text.h"
 #include "ipc/client.h"
-#include "shown_text.h"
 
 /* Return: f32 tensors can be sent as @dtype. */
 static bool travels(uint32_t dtype)

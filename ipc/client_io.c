@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/client.h"
 
 #define RX_LEAST (64u << 10)

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/pixfmt.h"
 #include "ipc/client.h"
-#include "pixfmt.h"
 
 #define AREA_ALIGN 64u
 #define DIMENSION_MAX 32768u

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/client.h"
 
 static struct piped_stream *find_stream(struct piped *p, uint32_t id)

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/pixfmt.h"
+#include "base/shown_text.h"
 #include "ipc/client.h"
-#include "pixfmt.h"
-#include "shown_text.h"
 
 /* The numbers of piped.h are those of the table. */
 #define SAME(ID, ...) _Static_assert((int)PIPED_##ID == PIXFMT_##ID, #ID);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/varlink.h"
 
 #define RESERVE (4 * (size_t)IPC_VARLINK_MESSAGE_MAX) /* a text grows by doubling */

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define BACKLOG 128
 #define GROUP_BYTES_MAX (16u << 20) /* of one entry, which has all members in it */

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "ipc/interface_text.h"
 #include "ipc/wire.h"
-#include "json_text.h"
 
 const char ipc_varlink_interface[] = IPC_INTERFACE_TEXT;
 

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "pixfmt.h"
-#include "shown_text.h"
+#include "base/pixfmt.h"
+#include "base/shown_text.h"
 
 /* The numbers of the wire are those of the table. */
 #define SAME(ID, ...) _Static_assert((int)IPC_PIX_##ID == PIXFMT_##ID, #ID);

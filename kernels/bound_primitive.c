@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/nhwc.h"
 #include "kernels/nchw.h"
 #include "kernels/shared_weights.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/nchw.h"
 
 int krn_choice_init(struct krn_choice *c, size_t op_count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/kernels.h"
 
 int krn_const_eval(const struct mdl_model *m, void *arena)

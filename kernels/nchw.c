@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/copy_any.h"
 #include "kernels/common/nhwc.h"
 

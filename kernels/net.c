@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/image/image_input.h"
 #include "kernels/nchw.h"
 #include "kernels/net_private.h"

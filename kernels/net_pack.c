@@ -2,7 +2,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/net_private.h"
 #include "model/leaves/how_far.h"
 #include "model/leaves/share.h"

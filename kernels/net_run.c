@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/image/image_input.h"
 #include "kernels/net_private.h"
 

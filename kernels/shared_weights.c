@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define BUCKETS 256u
 #define SHARED_FROM_BYTES 1024u             /* smaller ones are not worth their entry */

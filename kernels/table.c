@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/table.h"
 
 #define PRIMITIVE(name) &name,

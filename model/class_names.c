@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shown_text.h"
 #include "model/sidecar.h"
-#include "shown_text.h"
 
 static const char *skip(const char *s)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/common/pool.h"
 #include "model/common/private.h"
 #include "model/open_shapes.h"

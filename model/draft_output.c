@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "base.h"
-#include "json_text.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "model/common/file.h"
 #include "model/sidecar_output.h"
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base.h"
-#include "tensor_name.h"
+#include "base/base.h"
+#include "base/tensor_name.h"
 
 #define STEPS_MAX 256u /* nodes that are looked at */
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define STEPS_MAX 12       /* nodes between the input and the network proper */
 #define SIDE_GREY_MIN 16   /* an image of one channel that is smaller may be a vector */

@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "base/picture_fit.h"
 #include "model/common/graph.h"
-#include "picture_fit.h"
 
 struct mdl_guess {
     bool picture; /* input 0 looks like a picture */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/class_names.h"
 #include "model/declared.h"
 #include "model/draft_output.h"

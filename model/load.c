@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/common/file.h"
 #include "model/common/graph.h"
 #include "model/common/pool.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base.h"
+#include "base/base.h"
 
 struct magic {
     size_t at;

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/tensor_name.h"
 #include "model/common/private.h"
-#include "tensor_name.h"
 
 /* ---- reading ---- */
 

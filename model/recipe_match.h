@@ -19,8 +19,8 @@
  */
 #pragma once
 
+#include "base/output_keys.h"
 #include "model/signs.h"
-#include "output_keys.h"
 
 struct mdl_match {
     size_t count; /* items */

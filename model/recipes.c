@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 enum range {
     PIXELS,

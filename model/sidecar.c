@@ -9,14 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "json_text.h"
+#include "base/base.h"
+#include "base/json_text.h"
+#include "base/near_word.h"
+#include "base/path_below.h"
+#include "base/shown_text.h"
 #include "model/common/file.h"
 #include "model/common/private.h"
 #include "model/sidecar_output.h"
-#include "near_word.h"
-#include "path_below.h"
-#include "shown_text.h"
 
 #define SIZE_MAX_PIXELS 16384
 

@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#include "base.h"
-#include "json_text.h"
+#include "base/base.h"
+#include "base/json_text.h"
+#include "base/output_keys.h"
+#include "base/picture_fit.h"
+#include "base/tensor_name.h"
 #include "model/common/file.h"
 #include "model/common/private.h"
 #include "model/graph_end.h"
-#include "output_keys.h"
-#include "picture_fit.h"
-#include "tensor_name.h"
 
 static void json_free(json_t **j)
 {

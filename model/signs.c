@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/declared.h"
 #include "model/graph_end.h"
 #include "model/sidecar_output.h"

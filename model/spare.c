@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define LOOKS_MAX 3e7 /* a tenth of a second */
 

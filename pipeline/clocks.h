@@ -39,7 +39,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/stats.h"
 
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/dispatch.h"
-#include "base.h"
+#include "base/base.h"
 
 #define SHARE_MAX 16.0
 #define PATIENCE_MAX 64u

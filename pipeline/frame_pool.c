@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/frame_pool.h"
 
 #define PAGE_BYTES ((size_t)4096)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/kernels.h"
 #include "pipeline/members.h"
 #include "pipeline/plan.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/fence.h"
 #include "pipeline/frame_pool.h"
 #include "pipeline/pipeline.h"

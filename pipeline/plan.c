@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/plan.h"
 
 /* The parser's position. Errors name the byte, so that a long plan can be corrected. */

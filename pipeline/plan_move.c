@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 size_t pl_ep_common(const struct pl_ep *a, const struct pl_ep *b)
 {

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base.h"
+#include "base/base.h"
 
 struct pl_ring {
     _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint32_t tail; /* writer: producer */

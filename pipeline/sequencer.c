@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/sequencer.h"
 
 int pl_sequencer_init(struct pl_sequencer *s, size_t frames)

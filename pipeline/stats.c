@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/stats.h"
-#include "base.h"
+#include "base/base.h"
 
 void pl_series_merge(struct pl_series *to, const struct pl_series *from)
 {

@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/frame_pool.h"
 
 /* Polls between two clock reads while spinning. */

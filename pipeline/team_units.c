@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/team_units.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/kernels.h"
 
 /* A run of units of the team, both ends included. */

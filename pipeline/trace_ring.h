@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base.h"
-#include "trace_record.h"
+#include "base/base.h"
+#include "base/trace_record.h"
 
 #define PL_TRACE_RING_BYTES_MIN 4096u
 #define PL_TRACE_RING_BYTES_MAX (16u << 20)

@@ -3,7 +3,7 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/fence.h"
 #include "pipeline/wake.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 
 void pl_worker_time_init(struct pl_worker_time *w)
 {

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 
 double tun_at_once_factor(const struct tun_at_once *a, double frames)
 {

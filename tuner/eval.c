@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/eval.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/eval_boards.h"
 
 /* A stage's period, slowest team and energy. Return: 0 or TUN_E_UNKNOWN. */

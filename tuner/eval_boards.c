@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* Stages of one board that follow each other, or one shared stage. */
 struct segment {

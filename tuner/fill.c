@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* Amdahl's law for a unit of which nothing is known. */
 #define PARALLEL 0.9

@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/learn_at_once.h"
 
 #define SIGMA_DEFAULT 0.05 /* of a sample that does not say */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/learn_at_once.h"
 
-#include "base.h"
+#include "base/base.h"
 
 #define NEWEST 0.25 /* what a trial's gain counts against the one known */
 #define SIGMA 0.1   /* of a prediction made of another number of frames, at least */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define TERMS 8u
 /* A row of this size for every scaled column keeps coefficients near 0 that the benchmarks do not

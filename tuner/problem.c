@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 static int costs_init(struct tun_costs *c, size_t unit_count, const struct tun_ep *eps,
                       size_t ep_count)

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/piped.h"
 
 #define POLITE_NS 50000

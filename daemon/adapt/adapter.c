@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/service/log.h"
 

@@ -3,7 +3,7 @@
  * all is calm and frames wait, it is solved again on those that were measured since. */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 
 #define LOOK_NS BASE_NS_PER_S

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/adapt/cores.h"
 #include "daemon/adapt/live_turns.h"
 #include "daemon/service/log.h"

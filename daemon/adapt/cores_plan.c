@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/adapt/cores.h"
 #include "tuner/adapt/correct.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 
 /* If even the busiest teams waited for more of the window than this, clients sent too few frames.

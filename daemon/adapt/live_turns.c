@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/plans/trial.h"
 #include "daemon/service/log.h"

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/adapt/live_turns.h"
 #include "pipeline/plan_move.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/adapt/live_turns.h"
 #include "daemon/adapt/told.h"
 #include "daemon/service/log.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/service/work.h"
 #include "ipc/boards/picture_room.h"
 #include "ipc/piped.h"

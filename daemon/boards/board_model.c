@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/boards/spread.h"
 #include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"

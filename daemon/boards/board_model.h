@@ -7,11 +7,11 @@
  */
 #pragma once
 
+#include "base/pixfmt.h"
 #include "daemon/boards/away.h"
 #include "daemon/boards/board_room.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/models/elsewhere.h"
-#include "pixfmt.h"
 
 struct dmn_spread;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/plans/plans.h"
 #include "daemon/service/log.h"
 

@@ -19,7 +19,7 @@
 
 #include <stdbool.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/boards/board_room.h"
 #include "daemon/config/state_put.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/route_text.h"
 #include "daemon/models/models.h"
 #include "ipc/piped.h"

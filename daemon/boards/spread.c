@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/boards/route_names.h"
 #include "daemon/boards/spread_auto.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/boards/spread_units.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/models.h"

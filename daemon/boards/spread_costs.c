@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/fill.h"
 
 #define PARALLEL 0.9         /* Amdahl's law, for more cores than the head's EP has */

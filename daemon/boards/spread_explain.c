@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 static bool in_table(const struct dmn_spread_table *t, const char *print)
 {

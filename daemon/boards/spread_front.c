@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/boards/route_fill.h"
 #include "tuner/boards/boards_front.h"
 

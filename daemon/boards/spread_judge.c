@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/boards/route_window.h"
 #include "tuner/eval_boards.h"
 #include "tuner/solve/solve.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 void dmn_past_init(struct dmn_spread_past *p, size_t unit_count)
 {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/eval_boards.h"
 
 #define SHARE_MOST 1000.0

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/boards/spread_costs.h"
 #include "tuner/eval_boards.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/eval_boards.h"
 #include "tuner/solve/solve.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* FNV-1a */
 static uint64_t hash(uint64_t h, const void *data, size_t bytes)

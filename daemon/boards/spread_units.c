@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/segment/segment.h"
 
 /* Bytes in the arena that some op of the unit needs. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/route_text.h"
 #include "model/open_shapes.h"
 #include "model/segment/segment_name.h"

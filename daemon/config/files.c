@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "daemon/config/config.h"
 #include "daemon/config/merge.h"
 #include "daemon/config/text.h"
-#include "json_text.h"
 #include "tuner/problem.h"
 
 /* Reads a whole regular file of limited size. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/search/search_table.h"
 
 /* @when_: NOW: a reload applies the key; START: it takes effect at the next start. ADVANCED: with

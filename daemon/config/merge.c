@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/near_word.h"
 #include "daemon/config/route_text.h"
 #include "daemon/config/text.h"
 #include "daemon/config/user_weights.h"
 #include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
-#include "near_word.h"
 #include "pipeline/plan.h"
 #include "tuner/search/search.h"
 

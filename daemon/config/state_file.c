@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "atomic_file.h"
-#include "base.h"
+#include "base/atomic_file.h"
+#include "base/base.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/config/state_seal.h"
 #include "daemon/service/log.h"

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/service/folder_lock.h"
 
 #define LOCK_NAME "state.lock"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/service/log.h"
 #include "ipc/json_memory.h"

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
-#include "json_text.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "model/leaves/hash.h"
 
 #define BEFORE ",\n\"" DMN_SEAL_KEY "\":\""

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/adapt/adapter.h"
 
 static json_t *watches_json(const struct dmn_model *m)

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/boards/spread_explain.h"
 #include "daemon/boards/spread_front.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/boards/away.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/boards/border_kept.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What piped-link calls: its reports, and the routes that it shall carry. */
-#include "base.h"
+#include "base/base.h"
 #include "daemon/boards/over_boards.h"
 #include "daemon/control/methods.h"
 

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "daemon/boards/border_kept.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/config/state_lock.h"
@@ -12,7 +13,6 @@
 #include "daemon/control/example_files.h"
 #include "daemon/control/kept_reply.h"
 #include "daemon/control/methods.h"
-#include "json_text.h"
 
 #define AGREEMENT 0.98
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/control/clients_json.h"
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "daemon/frames/frames.h"
-#include "json_text.h"
 
 static json_t *stream_json(const struct dmn_stream_info *s)
 {

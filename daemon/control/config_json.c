@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "daemon/config/config.h"
 #include "daemon/control/json.h"
-#include "json_text.h"
 
 static json_t *value_json(const struct dmn_config_row *row, int64_t number, const char *text)
 {

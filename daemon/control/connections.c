@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/user_weights.h"
 #include "daemon/control/control.h"
 #include "daemon/control/tracing.h"

@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "daemon/control/control.h"
 #include "ipc/json_memory.h"
-#include "json_text.h"
 
 #define BACKLOG_MAX (4u << 20)      /* a client with more bytes of unread replies is disconnected */
 #define AHEAD_MAX (BACKLOG_MAX / 2) /* with more, its next call waits */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/models/models.h"
 #include "daemon/plans/planner.h"
 #include "tuner/json/costs_json.h"

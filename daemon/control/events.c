@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forwards events of the other rooms to subscribers. */
-#include "base.h"
+#include "base/base.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/control/control.h"
 #include "daemon/control/methods.h"

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 
 struct dmn_examples *dmn_examples_free(struct dmn_examples *e)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/costs_table.h"
 #include "daemon/control/explain.h"
 #include "tuner/solve/bound.h"

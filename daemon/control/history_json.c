@@ -3,11 +3,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "daemon/control/json.h"
 #include "daemon/plans/history.h"
 #include "daemon/plans/planner.h"
-#include "json_text.h"
 
 static json_t *number_or_null(double value)
 {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/state_lock.h"
 
 static void note(json_t *in, int error)

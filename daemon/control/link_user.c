@@ -2,7 +2,7 @@
 /* Finds the user piped-link when it was made after the daemon's start: a package was installed. */
 #include "daemon/control/methods.h"
 
-#include "base.h"
+#include "base/base.h"
 
 #define AGAIN_NS BASE_NS_PER_S /* clients that are refused make it ask no more often */
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/boards/route_names.h"
 #include "daemon/control/methods.h"

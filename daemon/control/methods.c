@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/methods.h"
 #include "daemon/control/parameters.h"
 #include "daemon/service/log.h"

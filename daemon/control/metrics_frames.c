@@ -2,7 +2,7 @@
 /* Metrics of clients' frames. */
 #include <stdint.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/control.h"
 #include "daemon/control/metrics_text.h"
 #include "daemon/frames/frames.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics of plans and units. */
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/control.h"
 #include "daemon/control/metrics_text.h"
 #include "daemon/plans/planning.h"

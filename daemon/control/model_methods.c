@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/path_below.h"
 #include "daemon/config/saved.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/control/json.h"
@@ -18,7 +19,6 @@
 #include "daemon/service/messages.h"
 #include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
-#include "path_below.h"
 
 static const char *text(struct dmn_call *c, const char *key)
 {

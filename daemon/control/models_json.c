@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "daemon/control/adapt_json.h"
 #include "daemon/control/json.h"
 #include "daemon/frames/frames.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
-#include "json_text.h"
 #include "model/declared.h"
 
 static json_t *shape_json(const struct mdl_tensor *t)

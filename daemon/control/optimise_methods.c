@@ -2,7 +2,7 @@
 /* Optimise: measures a model's primitives again, and serves it with the best choice. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/swap_call.h"
 
 struct optimise {

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/boards/spread.h"
 #include "daemon/config/route_text.h"
@@ -19,7 +20,6 @@
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/tried.h"
-#include "json_text.h"
 
 #define FRONT_DEFAULT 16
 #define FRONT_MAX 256

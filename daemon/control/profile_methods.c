@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/methods.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"

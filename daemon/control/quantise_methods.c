@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/control/kept_reply.h"
 #include "daemon/control/swap_call.h"
 #include "daemon/models/quantised.h"
-#include "json_text.h"
 #include "kernels/int8cal/quantise.h"
 
 #define AGREEMENT 0.98

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/near_word.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
 #include "daemon/plans/profile.h"
 #include "daemon/plans/retune.h"
-#include "near_word.h"
 
 static json_t *given(struct dmn_call *c, const char *key)
 {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/metrics_text.h"
 #include "daemon/machine/gpio_lines.h"
 #include "daemon/machine/machine.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/config/route_text.h"
 #include "daemon/control/json.h"

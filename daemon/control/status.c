@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/boards_json.h"
 #include "daemon/control/clients_json.h"
 #include "daemon/control/control.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/control/swap_call.h"
 
-#include "base.h"
+#include "base/base.h"
 
 static void failed(struct dmn_hot_swap *r, const struct dmn_outcome *why)
 {

@@ -2,14 +2,14 @@
 /* What one reply of Trace holds: docs/trace.md describes it. */
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "daemon/adapt/adapter.h"
 #include "daemon/control/tracing.h"
 #include "daemon/frames/frames.h"
 #include "daemon/machine/sampling.h"
 #include "daemon/plans/plans.h"
 #include "governor/snapshot.h"
-#include "json_text.h"
 
 #define EVENTS_MAX 1000u /* in one batch */
 

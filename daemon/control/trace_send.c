@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/tracing.h"
 
 #define BLOCK_WORDS 2u /* of a block's head: track, words that follow */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/accounts.h"
-#include "base.h"
+#include "base/base.h"
 
 struct dmn_account *dmn_account_get(struct dmn_accounts *list, uid_t uid)
 {

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define FIRST_COST_NS BASE_NS_PER_MS /* before anything was measured all frames cost the same */
 

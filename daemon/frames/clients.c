@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "base.h"
+#include "base/base.h"
 
 struct dmn_clients *dmn_clients_new(struct dmn_model *m)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 static void computed(struct dmn_client_stats *s, const struct dmn_frame_end *e)
 {

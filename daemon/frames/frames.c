@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/pixfmt.h"
 #include "daemon/config/config.h"
 #include "daemon/frames/handlers.h"
 #include "daemon/frames/model_events.h"
@@ -14,7 +15,6 @@
 #include "daemon/service/messages.h"
 #include "ipc/server/client_places.h"
 #include "ipc/server/pool_guard.h"
-#include "pixfmt.h"
 
 /* Sends an ERROR, as far as the socket's buffer has room, and closes. */
 static void refuse(struct dmn_frames *f, int fd, const struct ucred *peer, enum dmn_unplaced why,

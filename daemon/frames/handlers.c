@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/frames/frame_ring.h"
 #include "daemon/frames/preparing.h"

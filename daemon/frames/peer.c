@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/config/user_weights.h"
 #include "daemon/service/log.h"

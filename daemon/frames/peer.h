@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/frames/accounts.h"
 #include "daemon/frames/admission.h"
 #include "daemon/frames/room.h"

@@ -4,10 +4,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/pixfmt.h"
 #include "daemon/config/config.h"
 #include "daemon/frames/room.h"
-#include "pixfmt.h"
 
 struct dmn_record *dmn_record_new(struct dmn_stream *s)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/refusals.h"
 
-#include "base.h"
+#include "base/base.h"
 
 void dmn_refusals_add(struct dmn_refusals *all, const struct dmn_refused_client *r)
 {

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/members.h"
 
 /* A tenth of the weight of a thread of nice 0. It never starves: others wait for its slices. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/config.h"
 
 static void link_stream(struct dmn_clients *w, struct dmn_stream *s)

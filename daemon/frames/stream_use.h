@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/server/frame_rules.h"
 
 struct dmn_stream_use {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* The frame came back from where it was computed: from the pipeline, or from elsewhere. */
 static void ended(struct dmn_record *r, struct dmn_model *m, enum pl_frame_status status)

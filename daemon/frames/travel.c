@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/f16.h"
 
 void dmn_travel_plan(const struct mdl_model *m, const struct mdl_io *ios, size_t count,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
 #include "governor/sysfs.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/service/log.h"
 #include "governor/sensors.h"

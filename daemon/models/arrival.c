@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/models/arrival.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "model/leaves/stop.h"
 

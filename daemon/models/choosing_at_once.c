@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What it gains that a team takes several frames at once, of the chosen primitives. */
-#include "base.h"
+#include "base/base.h"
 #include "daemon/models/choosing_private.h"
 #include "daemon/models/memory_room.h"
 

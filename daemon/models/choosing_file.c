@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/state_file.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/models/choosing_private.h"

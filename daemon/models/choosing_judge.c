@@ -3,7 +3,7 @@
  * agree with the exact choice's on a set of examples. */
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/models/choosing_private.h"
 #include "kernels/int8cal/agree.h"
 

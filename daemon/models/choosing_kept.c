@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/models/choosing_private.h"
 
 static double *copy(const double *x, size_t count)

@@ -2,7 +2,7 @@
 /* Measures the primitives for each kind of cores, and chooses by all times that are known. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/models/choosing_private.h"
 #include "daemon/models/core_time.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/models/choosing_private.h"
 #include "model/segment/segment.h"
 

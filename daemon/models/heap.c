@@ -5,7 +5,7 @@
 #include <malloc.h>
 #include <sys/mman.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* Larger blocks are separate mappings and return to the system when freed. Without a fixed limit
  * the allocator raises it to the largest block freed, and keeps smaller ones. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 static void fail(struct dmn_hot_swap *r, enum dmn_refusal reason, const char *why)
 {

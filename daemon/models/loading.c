@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/models/loading_private.h"
 #include "daemon/models/memory_room.h"
 #include "daemon/models/output_check.h"

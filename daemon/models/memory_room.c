@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/machine/cgroup_limits.h"
 #include "daemon/machine/file_in.h"
 

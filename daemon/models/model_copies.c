@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "absolute_path.h"
-#include "base.h"
+#include "base/absolute_path.h"
+#include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/models/arrival.h"

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/near_word.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/elsewhere.h"
@@ -12,7 +13,6 @@
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "model/declared.h"
-#include "near_word.h"
 
 /* Calls a function of every listener that has it. */
 #define TELL(models, fn, ...)                                                                      \

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/decode/piped_decode.h"
 #include "ipc/piped.h"
 #include "ipc/protocol.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/models/loading_private.h"
 #include "daemon/models/models.h"
 #include "model/segment/segment_name.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model's rates, and its work once a second. */
-#include "base.h"
+#include "base/base.h"
 #include "daemon/models/models.h"
 #include "daemon/models/resident.h"
 

@@ -3,7 +3,7 @@
 
 #include <malloc.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/memory_room.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/models/loading_private.h"
 #include "model/leaves/leaves.h"
 #include "model/segment/segment.h"

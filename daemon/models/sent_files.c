@@ -10,7 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/models/model_copies.h"
 #include "daemon/models/model_copies_private.h"

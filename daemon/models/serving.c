@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 static const char *const origins[] = {[DMN_FROM_NOBODY] = "none",
                                       [DMN_FROM_USER] = "manual",

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base.h"
+#include "base/base.h"
 
 const char *dmn_event_outcome_name(enum dmn_event_outcome outcome)
 {

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/state_file.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/machine/eps.h"

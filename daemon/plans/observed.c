@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "tuner/learn.h"

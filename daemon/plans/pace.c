@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 
 void dmn_pace_begin(struct dmn_pace *p, uint64_t at_ns, size_t batch)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/plans/planning.h"
 
 /* The first plan that a search asks for: in the papers, the seed that it goes on from. Return: 0,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
 #include "daemon/machine/sampling.h"

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "base.h"
+#include "base/base.h"
 
 struct dmn_planning *dmn_planning_free(struct dmn_planning *p)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/plans/profile_private.h"
 
 /* Each layer reads the previous one; 1.5 G multiply-accumulates in all. Kernel 0 is a fully

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/plans.h"
 #include "daemon/plans/profile_private.h"

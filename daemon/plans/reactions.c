@@ -2,7 +2,7 @@
 /* Start and end of this room, and its reactions to events of models. */
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/kept.h"
 #include "daemon/plans/lines.h"

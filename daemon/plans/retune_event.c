@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"

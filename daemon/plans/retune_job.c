@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base.h"
+#include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/solve/bound.h"
 
 static size_t width_of(const struct tun_problem *p, size_t ep, unsigned level)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/plans/synthetic.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/models/models.h"
 
 /* A client that pauses between two frames still uses the model. */

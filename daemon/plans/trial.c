@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/models/models.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/plans/trial.h"
 
 /* The figures of a plan that objectives compare. */

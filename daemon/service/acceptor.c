@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/service/log.h"
 
 #define RETRY_MS 500u

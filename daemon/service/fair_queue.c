@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* Virtual time of 1 ns for a flow of weight 1, so that a short turn of a heavy flow is not 0. */
 #define UNIT 16u

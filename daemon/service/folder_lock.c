@@ -8,7 +8,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define TRIES 8 /* while others remove the file */
 

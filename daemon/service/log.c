@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/shown_text.h"
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
-#include "shown_text.h"
 
 #define LIMIT_BURST 10u
 #define LIMIT_INTERVAL_NS (10 * BASE_NS_PER_S)

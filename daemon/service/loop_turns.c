@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define TURN_NS (500 * BASE_NS_PER_US) /* what a finished frame or another socket waits */
 #define PIECE_NS (250 * BASE_NS_PER_US)

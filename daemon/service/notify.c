@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/service/log.h"
 
 #define AGAIN_MS 50u

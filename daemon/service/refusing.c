@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "daemon/service/service.h"
 #include "ipc/varlink.h"
 #include "ipc/wire.h"
-#include "json_text.h"
 
 struct dmn_inherited dmn_inherited_copy(const struct dmn_inherited *from)
 {

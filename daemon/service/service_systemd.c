@@ -9,7 +9,7 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-journal.h>
 
-#include "base.h"
+#include "base/base.h"
 
 uint64_t dmn_service_watchdog_us(void)
 {

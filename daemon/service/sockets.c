@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* Makes @path and its missing parents. */
 static int make_dirs(const char *path, mode_t mode)

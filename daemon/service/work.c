@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/members.h"
 
 #define LOW_NICE 10 /* a tenth of the weight of a thread of nice 0 */

@@ -6,11 +6,11 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "atomic_file.h"
-#include "base.h"
+#include "base/atomic_file.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "ipc/boards/board_files.h"
 #include "ipc/boards/known_boards.h"
-#include "json_text.h"
 
 #define USER "piped-link"
 

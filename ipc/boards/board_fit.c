@@ -2,7 +2,7 @@
 /* States and reports as JSON that is not too long. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/boards/board_state.h"
 
 /* @ret: borrows from @s, without the @oldest costs. */

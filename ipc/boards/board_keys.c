@@ -2,7 +2,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/boards/board_files.h"
 #include "ipc/boards/board_text.h"
 #include "ipc/boards/known_boards.h"

@@ -2,7 +2,7 @@
 /* The report of piped-link to piped. */
 #include <errno.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/boards/board_json.h"
 #include "ipc/boards/board_state.h"
 

@@ -4,11 +4,11 @@
 #include <sodium.h>
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "ipc/boards/board_json.h"
 #include "ipc/boards/board_state.h"
 #include "ipc/boards/board_text.h"
-#include "json_text.h"
 
 #define UNIT_MAX 9999999
 #define SHARE_MAX 1000

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/boards/board_json.h"
 
 #define CORES_MAX 1024

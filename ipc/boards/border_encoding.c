@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/f16.h"
 
 static const char *const names[] = {[BRD_AS_IS] = "f32", [BRD_AS_F16] = "f16", [BRD_AS_I8] = "i8"};

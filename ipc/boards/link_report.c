@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "atomic_file.h"
-#include "base.h"
+#include "base/atomic_file.h"
+#include "base/base.h"
 #include "ipc/boards/board_files.h"
 
 /* Runs on while the machine sleeps, and begins again with it, as the file does. */

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "pixfmt.h"
+#include "base/pixfmt.h"
 
 #define BRD_PICTURE_WIDTH 1024u
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define READ_BYTES (64u << 10)
 

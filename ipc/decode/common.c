@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/decode/decoder.h"
 #include "ipc/f16.h"
 

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/decode/decoder.h"
 
 static size_t sizes(const struct piped_decoder *d, const struct decode_tensor *t, size_t *ret_steps)

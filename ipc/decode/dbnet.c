@@ -16,7 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/decode/decoder.h"
 
 #define ON_SIDE 1e-6 /* a centre on a side counts, however it is rounded */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "tensor_name.h"
+#include "base/base.h"
+#include "base/tensor_name.h"
 
 static const struct decode_kind *const kinds[OUTPUT_KIND_COUNT] = {
     [OUTPUT_CLASSES] = &decode_classes,

@@ -12,10 +12,10 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "base/output_keys.h"
+#include "base/picture_fit.h"
 #include "ipc/client.h"
 #include "ipc/decode/piped_decode.h"
-#include "output_keys.h"
-#include "picture_fit.h"
 
 #define DECODE_TENSORS_MAX 64u /* of a model's outputs */
 

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/decode/decoder.h"
 
 static int check(struct piped_decoder *d)

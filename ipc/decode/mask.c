@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/decode/decoder.h"
 
 #define NONE 255u

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/decode/decoder.h"
 
 /* The columns if none are given: a box, or a box, a score and a class. */

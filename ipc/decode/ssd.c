@@ -19,7 +19,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/decode/decoder.h"
 
 /* The tensors of a role with a row for each candidate, one after another. */

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/decode/decoder.h"
 
 static size_t before_classes(const struct piped_decoder *d)

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define ONE 65536.0
 #define LUMA_ZERO 16 /* of limited range */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 static const struct pgst_format formats[] = {
     {GST_VIDEO_FORMAT_RGB, PIPED_RGB24, TRUE},   {GST_VIDEO_FORMAT_BGR, PIPED_BGR24, TRUE},

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "ipc/show/decoded_json.h"
-#include "json_text.h"
 
 #define ALIGN 16u
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* Which a source, a sink and what is between may hold, beyond those in flight. */
 #define HELD_MORE 6

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/cli/shown_print.h"
 #include "ipc/http/web_control.h"
 #include "ipc/http/web_guard.h"
 #include "ipc/http/web_listen.h"
@@ -12,7 +13,6 @@
 #include "ipc/http/web_server.h"
 #include "ipc/http/web_watch.h"
 #include "ipc/json_memory.h"
-#include "shown_print.h"
 
 #define LARGE_BYTES (128 << 10)
 

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/http/web_memory.h"
 #include "ipc/http/web_options.h"
 #include "ipc/http/web_peer.h"

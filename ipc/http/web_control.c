@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/control/control_client.h"
 #include "ipc/show/fold_segments.h"
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/tensor_name.h"
 #include "ipc/http/web_tensors.h"
 #include "ipc/pipectl/picture.h"
-#include "tensor_name.h"
 
 #define TIMEOUT_MOST_US 3600000000ll
 

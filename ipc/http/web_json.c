@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/piped.h"
 
 #define KEY_BYTES_MAX 38u /* "inputs", each letter written as \uXXXX */

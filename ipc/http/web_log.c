@@ -3,7 +3,7 @@
 
 #include <stdarg.h>
 
-#include "shown_print.h"
+#include "base/cli/shown_print.h"
 
 void web_log(const char *format, ...)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* On the stack of its thread, in the order in which they came. */
 struct web_memory_waiter {

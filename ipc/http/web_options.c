@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "cli_print.h"
+#include "base/base.h"
+#include "base/cli/cli_print.h"
+#include "base/cli/shown_print.h"
 #include "ipc/http/web_log.h"
 #include "ipc/piped.h"
-#include "shown_print.h"
 
 /* Ids of options; numbers are found by name. */
 enum { NUMBER = 256, LISTEN, GROUP, SOCKET, CONTROL, TOKEN, CERT, KEY, CA, POLICY, HELP, VERSION };

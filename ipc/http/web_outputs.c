@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tensor_name.h"
 #include "ipc/http/web_tensors.h"
 #include "ipc/show/number.h"
-#include "tensor_name.h"
 
 /* The valid rows of an output: @outer runs of @run bytes, each @step bytes after the one before. */
 struct part {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base.h"
+#include "base/base.h"
 
 union address {
     struct sockaddr any;

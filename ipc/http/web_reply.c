@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_text.h"
+#include "base/shown_text.h"
 #include "ipc/piped.h"
-#include "json_text.h"
-#include "shown_text.h"
 
 /* Everything is from this server; nothing may be embedded, guessed or kept. */
 static const char *const POLICY =

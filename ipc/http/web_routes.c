@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_text.h"
 #include "ipc/http/web_control.h"
 #include "ipc/http/web_infer.h"
 #include "ipc/http/web_tensors.h"
 #include "ipc/show/fold_segments.h"
-#include "json_text.h"
 
 #define MODELS_PATH "/v2/models/"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/control/control_client.h"
 
 #define RETRY_NS (250 * BASE_NS_PER_MS)

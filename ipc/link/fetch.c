@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/fetch_private.h"
 
 #define SILENT_NS (30 * BASE_NS_PER_S) /* nothing came: it is asked for again */

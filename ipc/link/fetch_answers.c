@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/fetch_private.h"
 #include "ipc/link/fetch_source.h"
 

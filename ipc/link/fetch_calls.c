@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/shown_text.h"
 #include "ipc/link/fetch_private.h"
-#include "shown_text.h"
 
 int fetch_new(struct link *l, const char *state_folder, uint64_t bytes_max, fetch_path *path_of)
 {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/fetch_private.h"
 
 #define SLICE_LEAVES 8u /* read at a time, before others have their turn */

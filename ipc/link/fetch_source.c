@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define SLICE_LEAVES 8u /* hashed at a time, before others have their turn */
 #define HASHED_MAX 3u   /* a file that changes under our hands is given up */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/server/receiving.h"
 
 int front_conn_new(struct front_room *room, int fd, uid_t uid)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/boards/board_state.h"
 
 /* A picture instead of tensors, without gaps between rows. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/front_conn.h"
 #include "ipc/server/open_rules.h"
 

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/front_frame.h"
 #include "ipc/server/connection.h"
 

@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/front_conn.h"
 #include "ipc/link/front_messages.h"
 #include "ipc/listen.h"

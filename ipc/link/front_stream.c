@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/boards/picture_room.h"
 
 #define INLINE_MAX ((size_t)256 << 20) /* bytes of buffers for inline frames of a connection */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/hop_private.h"
 
 #define REACH_NS (3 * BASE_NS_PER_S) /* how long the boards of the next hop may be away at first */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 _Static_assert((int)BRD_AS_IS == LNK_AS_IS && (int)BRD_AS_F16 == LNK_AS_F16 &&
                    (int)BRD_AS_I8 == LNK_AS_I8,

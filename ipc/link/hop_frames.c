@@ -2,7 +2,7 @@
 /* piped-link: frames into segments, and what they computed out of them. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/hop_private.h"
 
 static struct hop_place *place_for(struct hops *h, size_t from, const struct lnk_frame *f)

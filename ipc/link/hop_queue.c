@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/boards/route_window.h"
 #include "ipc/link/ledger.h"
 

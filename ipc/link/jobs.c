@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 
-#include "base.h"
+#include "base/base.h"
 
 struct list {
     struct job *first, **end;

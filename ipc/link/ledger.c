@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/link/ledger.h"
 
-#include "base.h"
+#include "base/base.h"
 
 enum state { WAITING, SENT, DONE };
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
-#include "cli_print.h"
+#include "base/base.h"
+#include "base/cli/cli_print.h"
 #include "ipc/link/link.h"
 
 #define UNUSED_S 30

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define LEAST_OF_A_KIND 3u
 #define WIRE_BYTES (512u << 10)

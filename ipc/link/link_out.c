@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/cli/shown_print.h"
 #include "ipc/link/link.h"
-#include "shown_print.h"
 
 #define LINES_MAX 20u /* because of one board, within LINES_NS */
 #define LINES_NS (10 * BASE_NS_PER_S)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/fetch.h"
 #include "ipc/link/front_server.h"
 #include "ipc/link/hop.h"

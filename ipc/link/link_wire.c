@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/boards/picture_room.h"
 
 /* A struct is its bytes. */

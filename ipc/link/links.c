@@ -2,7 +2,7 @@
 /* piped-link: who is there, and what the way to them costs. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/fetch.h"
 #include "ipc/link/hop.h"
 #include "ipc/link/link.h"

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/cli/shown_print.h"
 #include "ipc/json_memory.h"
 #include "ipc/link/fetch.h"
 #include "ipc/link/front_server.h"
@@ -16,7 +17,6 @@
 #include "ipc/link/route.h"
 #include "ipc/link/segments.h"
 #include "ipc/link/talk.h"
-#include "shown_print.h"
 
 #define TICK_MS 250
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/timerfd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/transport_code.h"
 
 #define PART_BYTES_MAX (256ull << 20)

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
 #include "ipc/link/daemon_call.h"
 #include "ipc/link/own_costs.h"
 #include "ipc/link/segments.h"
-#include "json_text.h"
 
 #define STATUS_NS (10 * BASE_NS_PER_S)
 #define CALL_NS (1 * BASE_NS_PER_S)   /* the same, is it alive? while segments are used */

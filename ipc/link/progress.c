@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/link/progress.h"
 
-#include "base.h"
+#include "base/base.h"
 
 #define FADE 8u
 

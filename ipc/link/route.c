@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/shown_text.h"
 #include "ipc/link/route_private.h"
-#include "shown_text.h"
 
 #define PAUSE_NS (2 * BASE_NS_PER_MS) /* after a board had no room */
 #define STUCK_NS (10 * BASE_NS_PER_S) /* see progress.h; hops notice their daemons before */

@@ -2,7 +2,7 @@
 /* piped-link: frames of the front, to boards and back. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/route_private.h"
 
 static void finish(struct head_frame *f)

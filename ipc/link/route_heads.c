@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/route_private.h"
 
 struct head_epoch *head_epoch(struct head *h, uint32_t number)

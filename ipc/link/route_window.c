@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/route_private.h"
 
 #define PACE_ANSWERS 16u /* at least, to know the pace of a full route */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/boards/board_text.h"
 #include "ipc/link/daemon_call.h"
 #include "ipc/link/fetch.h"

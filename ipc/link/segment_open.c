@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/boards/picture_room.h"
 
 #define CONNECT_MS 200u           /* how long to look for a daemon that went away */

@@ -12,11 +12,11 @@
 
 #include <poll.h>
 
+#include "base/pixfmt.h"
 #include "ipc/link/hop_border.h"
 #include "ipc/link/link.h"
 #include "ipc/link/progress.h"
 #include "ipc/link/segment_open.h"
-#include "pixfmt.h"
 
 #define SEGMENTS_MAX 16u
 #define SEGMENT_NAME_BYTES (BRD_CONTENT_BYTES + 24u)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/store_private.h"
 
 static bool is_full(int code)

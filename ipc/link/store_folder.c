@@ -8,7 +8,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/store_private.h"
 
 #define BLOCK_BYTES 512u /* of st_blocks */

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/daemon_call.h"
 #include "ipc/link/front_server.h"
 #include "ipc/link/own_state.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/transport_code.h"
 
 int lnk_transport_open(const struct lnk_config *config, struct lnk_transport **ret,

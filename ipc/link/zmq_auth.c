@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/zmq_private.h"
 
 #define ZAP_ENDPOINT "inproc://zeromq.zap.01"

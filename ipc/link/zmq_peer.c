@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/link_measure.h"
 #include "ipc/link/zmq_private.h"
 

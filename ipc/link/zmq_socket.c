@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/zmq_private.h"
 
 #define HANDSHAKE_MS 2000

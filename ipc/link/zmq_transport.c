@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/zmq_private.h"
 
 #define PART_BYTES_MAX (256ull << 20)

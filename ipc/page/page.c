@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "json_text.h"
+#include "base/base.h"
+#include "base/json_text.h"
+#include "base/shown_text.h"
 #include "page_text.h"
-#include "shown_text.h"
 
 bool page_has_charts(void)
 {

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json_text.h"
 #include "ipc/page/page.h"
-#include "json_text.h"
 
 static void write_cell(FILE *to, const json_t *v)
 {

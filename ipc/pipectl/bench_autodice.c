@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/bench.h"
 
 void bench_autodice_options(struct bench_options *o)

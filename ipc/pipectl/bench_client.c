@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/bench.h"
 
 #define PATTERNS 4

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/cli/shown_print.h"
 #include "ipc/pipectl/bench.h"
-#include "shown_print.h"
 
 /* Nearest rank; the values are sorted. */
 static double percentile(const struct bench *b, double p)

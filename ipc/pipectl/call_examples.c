@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/cli/shown_print.h"
 #include "ipc/pipectl/picture.h"
 #include "ipc/pipectl/pipectl.h"
-#include "shown_print.h"
 
 #define BYTES_MAX ((size_t)1 << 30)
 #define EXAMPLES_MAX 8192u /* their names must fit into a message */

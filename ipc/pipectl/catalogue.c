@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/json_text.h"
+#include "base/near_word.h"
 #include "ipc/pipectl/command_line.h"
-#include "json_text.h"
-#include "near_word.h"
 
 #define NAME_BYTES_MAX 64u
 #define MODEL_BYTES_MAX (4LL << 30) /* of a model; labels may have LABELS_BYTES_MAX */

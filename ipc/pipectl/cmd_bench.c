@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/pixfmt.h"
 #include "ipc/pipectl/bench.h"
-#include "pixfmt.h"
 
 #define CLIENTS_MAX 256
 #define HOPELESS 64u

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/cli/shown_print.h"
 #include "ipc/boards/link_report.h"
 #include "ipc/pipectl/pipectl.h"
-#include "shown_print.h"
 
 struct place {
     const char *path, *runtime;

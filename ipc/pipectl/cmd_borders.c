@@ -2,8 +2,8 @@
 /* pipectl borders: lets what goes between boards go in fewer bytes, or no longer. */
 #include <stdio.h>
 
+#include "base/cli/shown_print.h"
 #include "ipc/pipectl/pipectl.h"
-#include "shown_print.h"
 
 struct args {
     json_t *parameters; /* owned */

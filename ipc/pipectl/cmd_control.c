@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/shown_print.h"
+#include "base/json_text.h"
 #include "ipc/pipectl/pipectl.h"
-#include "json_text.h"
-#include "shown_print.h"
 
 struct args {
     const char *model;

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cli/shown_print.h"
+#include "base/json_text.h"
 #include "ipc/pipectl/pipectl.h"
-#include "json_text.h"
-#include "shown_print.h"
 
 #define LOOK_MS 100u  /* from one look to the next while it waits */
 #define LEAST_MS 1000 /* for an answer, also at the end: a busy machine is no silent daemon */

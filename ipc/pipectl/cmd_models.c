@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "absolute_path.h"
+#include "base/absolute_path.h"
+#include "base/cli/shown_print.h"
 #include "ipc/pipectl/model_files.h"
 #include "ipc/pipectl/models_fetch.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/protocol.h"
 #include "ipc/show/fold_segments.h"
-#include "shown_print.h"
 
 #define SHAPES_MAX 64u
 

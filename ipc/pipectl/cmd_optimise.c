@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/shown_print.h"
 #include "ipc/page/page.h"
 #include "ipc/pipectl/pipectl.h"
-#include "shown_print.h"
 
 static const struct ctl_setting settings[] = {
     {"objective", "objective", CTL_TEXT, 0, 0},    {"algorithm", "algorithm", CTL_TEXT, 0, 0},

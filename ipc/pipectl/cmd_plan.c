@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/shown_print.h"
 #include "ipc/pipectl/pipectl.h"
-#include "shown_print.h"
 
 struct args {
     const char *model;

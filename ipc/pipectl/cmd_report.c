@@ -7,13 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cli/shown_print.h"
+#include "base/json_text.h"
 #include "ipc/pipectl/doctor.h"
 #include "ipc/pipectl/doctor_sample.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/report_page.h"
 #include "ipc/show/fold_segments.h"
-#include "json_text.h"
-#include "shown_print.h"
 
 #define MOMENTS 120   /* at most, in a curve over time */
 #define EVERY_S 0.25  /* at least, between two of them */

@@ -8,10 +8,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/cli/shown_print.h"
 #include "ipc/pipectl/call_progress.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/pipectl_options.h"
-#include "shown_print.h"
 
 struct args {
     json_t *parameters; /* owned */

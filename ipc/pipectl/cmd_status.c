@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/shown_print.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/show/fold_segments.h"
-#include "shown_print.h"
 
 static void print_stages(const json_t *model)
 {

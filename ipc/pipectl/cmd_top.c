@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli_print.h"
+#include "base/cli/cli_print.h"
 #include "ipc/pipectl/top_live.h"
 #include "ipc/pipectl/top_terminal.h"
 #include "ipc/pipectl/top_view.h"

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/cli/shown_print.h"
+#include "base/json_text.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/trace_read.h"
 #include "ipc/pipectl/trace_spool.h"
-#include "json_text.h"
-#include "shown_print.h"
 
 struct args {
     double seconds, ring_kib; /* ring_kib 0: the daemon's default */

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli_print.h"
+#include "base/cli/cli_print.h"
+#include "base/json_text.h"
 #include "ipc/pipectl/command_line.h"
 #include "ipc/pipectl/pipectl_options.h"
 #include "ipc/pipectl/service_state.h"
-#include "json_text.h"
 
 void ctl_say(const char *format, ...)
 {

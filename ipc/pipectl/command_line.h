@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cli.h"
+#include "base/cli/cli.h"
 
 enum ctl_exit {
     CTL_DONE = 0,

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shown_text.h"
 #include "ipc/control/control_client.h"
 #include "ipc/pipectl/call_progress.h"
 #include "ipc/pipectl/pipectl.h"
-#include "shown_text.h"
 
 #define QUESTION_MS 5000
 

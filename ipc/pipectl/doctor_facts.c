@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/output.h"
 
 #define FRAMES_LEAST 5 /* that a mean is made of */

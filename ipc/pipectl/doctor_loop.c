@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/doctor_facts.h"
 #include "ipc/pipectl/output.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/doctor_facts.h"
 #include "ipc/pipectl/output.h"
 

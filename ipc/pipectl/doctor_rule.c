@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/shown_text.h"
 #include "ipc/pipectl/doctor_rule.h"
-#include "shown_text.h"
 
 const char *doctor_severity_name(enum doctor_severity s)
 {

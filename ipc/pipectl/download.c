@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "atomic_file.h"
-#include "base.h"
+#include "base/atomic_file.h"
+#include "base/base.h"
 #include "ipc/pipectl/command_line.h"
 #include "ipc/pipectl/terminal_line.h"
 

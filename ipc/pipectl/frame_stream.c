@@ -4,9 +4,9 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/pixfmt.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/wire.h"
-#include "pixfmt.h"
 
 #define FOR_EVER_MS (PIPED_RECONNECT_NEVER - 1) /* seven weeks */
 

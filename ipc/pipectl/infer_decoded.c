@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/shown_print.h"
 #include "ipc/pipectl/infer.h"
-#include "shown_print.h"
 
 /* Finds out how to decode. If nothing says how, that is told once, unless raw values are wanted. */
 void infer_find_decoder(struct infer *in, const struct piped_stream *s)

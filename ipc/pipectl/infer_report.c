@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cli/shown_print.h"
+#include "base/json_text.h"
 #include "ipc/pipectl/infer.h"
 #include "ipc/show/decoded_json.h"
-#include "json_text.h"
-#include "shown_print.h"
 
 /* Keeps all outputs as f32, one after another; of those with a count, the valid rows. */
 static void keep_outputs(struct infer_item *item, const struct piped_stream *s,

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/cli/shown_print.h"
 #include "ipc/pipectl/infer.h"
 #include "ipc/show/number.h"
-#include "shown_print.h"
 
 struct infer_part infer_part_of(const struct piped_stream *s, const struct piped_frame *f,
                                 uint32_t output)

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/pixfmt.h"
 #include "ipc/pipectl/infer.h"
-#include "pixfmt.h"
 
 struct video {
     struct infer *in;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli_print.h"
+#include "base/cli/cli_print.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/pipectl_options.h"
 

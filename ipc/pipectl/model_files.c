@@ -12,10 +12,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "json_text.h"
-#include "path_below.h"
-#include "shown_text.h"
+#include "base/base.h"
+#include "base/json_text.h"
+#include "base/path_below.h"
+#include "base/shown_text.h"
 
 /* A fifo must not wait for its writer before the daemon can say that it is a fifo. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)

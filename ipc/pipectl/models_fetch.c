@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "atomic_file.h"
+#include "base/atomic_file.h"
+#include "base/cli/shown_print.h"
+#include "base/json_text.h"
+#include "base/path_below.h"
 #include "ipc/pipectl/catalogue.h"
 #include "ipc/pipectl/download.h"
 #include "ipc/pipectl/pipectl.h"
-#include "json_text.h"
-#include "path_below.h"
-#include "shown_print.h"
 
 #define FILES_MAX 3u
 

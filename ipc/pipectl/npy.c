@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/shown_text.h"
 #include "ipc/pipectl/picture.h"
 #include "ipc/pipectl/picture_rows.h"
-#include "shown_text.h"
 
 #define MAGIC "\x93NUMPY"
 

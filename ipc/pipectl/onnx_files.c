@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/model_files.h"
 
 #define DEPTH_MAX 64u

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "cli_print.h"
-#include "cli_rows.h"
+#include "base/base.h"
+#include "base/cli/cli_print.h"
+#include "base/cli/cli_rows.h"
+#include "base/cli/shown_print.h"
+#include "base/json_text.h"
 #include "ipc/pipectl/output.h"
-#include "json_text.h"
-#include "shown_print.h"
 
 #define COLUMNS_MAX 16
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/pnm.h"
 #include "ipc/pipectl/picture_rows.h"
-#include "pnm.h"
 
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 

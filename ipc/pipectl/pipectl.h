@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/command_line.h"
 #include "ipc/pipectl/output.h"
 #include "ipc/piped.h"

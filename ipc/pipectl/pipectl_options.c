@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/pipectl/pipectl_options.h"
 
-#include "cli_print.h"
-#include "pixfmt.h"
+#include "base/cli/cli_print.h"
+#include "base/pixfmt.h"
 #include "search_names.h"
 
 #define MODEL                                                                                      \

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli.h"
+#include "base/cli/cli.h"
 
 /* The id of options that become a parameter of the call, found by name. Other ids are letters. */
 #define CTL_SETTING 256

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/shown_print.h"
 #include "ipc/pipectl/pipectl.h"
-#include "shown_print.h"
 
 void ctl_print_front_boards(const json_t *reply)
 {

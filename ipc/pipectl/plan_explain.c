@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/shown_print.h"
 #include "ipc/pipectl/pipectl.h"
-#include "shown_print.h"
 
 /* smaller relative differences are not told */
 #define NEARLY 0.005

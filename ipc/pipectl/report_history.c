@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/output.h"
 #include "ipc/pipectl/report_page.h"
 

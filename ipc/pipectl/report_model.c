@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/report_page.h"
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/shown_print.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/show/fold_segments.h"
-#include "shown_print.h"
 
 static const char *why_of(const json_t *cpus, size_t i)
 {

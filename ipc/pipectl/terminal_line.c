@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "shown_text.h"
+#include "base/shown_text.h"
 
 #define COLUMNS 80u
 #define WIPE "\r\033[K"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "shown_text.h"
+#include "base/base.h"
+#include "base/shown_text.h"
 
 int top_screen_init(struct top_screen *s, size_t rows, size_t columns, bool ascii)
 {

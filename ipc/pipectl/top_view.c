@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/output.h"
 
 #define SECTION_ROWS 400u /* of one section, before it is cut */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/output.h"
 #include "ipc/pipectl/top_table.h"
 #include "ipc/pipectl/top_view.h"

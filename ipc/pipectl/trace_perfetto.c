@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/trace_file.h"
 
 /* Field numbers of perfetto/protos/perfetto/trace. */

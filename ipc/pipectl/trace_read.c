@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/shown_text.h"
 #include "ipc/pipectl/output.h"
-#include "shown_text.h"
 
 #define MEMBERS_MAX (1u << 20)
 #define RANK_MODELS 10

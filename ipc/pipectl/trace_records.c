@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/trace_record.h"
 #include "ipc/pipectl/trace_read.h"
 #include "ipc/wire.h"
-#include "trace_record.h"
 
 #define LANES_MAX 1024u
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define READ_BYTES (1u << 18)
 

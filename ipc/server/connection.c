@@ -7,7 +7,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#include "base.h"
+#include "base/base.h"
 
 void ipc_server_init(struct ipc_server *s, const struct ipc_server_ops *ops)
 {

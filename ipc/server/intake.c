@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define FDS_ROOM (2 * IPC_FDS_MAX) /* of one recvmsg() */
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/server/mapped_memory.h"
 
 /* Only a memfd can be sealed, so seals also prove that no file system of the client's can stall a

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define FIRST_BYTES 4096u
 

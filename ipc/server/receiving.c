@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define READ_ROUNDS 8 /* so that one busy client does not keep the others waiting */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/show/letters.h"
 
 #define BOX_LINES 10 /* of a box's smaller side, at most one is its line */

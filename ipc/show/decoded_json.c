@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/show/decoded_json.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/show/number.h"
 
 /* An upper bound of what jansson and the text take for each. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json_text.h"
+#include "base/json_text.h"
 
 #define STEM 20u /* of a model's name, which the name of a segment has at least */
 #define HERE "here"

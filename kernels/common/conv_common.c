@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/common/conv_common.h"
 
-#include "base.h"
+#include "base/base.h"
 
 bool krn_conv_shape_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *c)
 {

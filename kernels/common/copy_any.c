@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/epilogue.h"
 #include "kernels/common/nest.h"
 #include "kernels/common/transpose.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/common/epilogue.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/isa_of_cpu.h"
 #include "kernels/common/transpose.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/common/epilogue_vec.h"
 
-#include "base.h"
+#include "base/base.h"
 
 #define AT_ONCE 8u /* vectors */
 

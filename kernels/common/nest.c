@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/common/nest.h"
 
-#include "base.h"
+#include "base/base.h"
 
 #define ROW_STEP 256u /* parts share a single row in whole cache lines */
 

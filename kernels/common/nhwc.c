@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/common/nhwc.h"
 
-#include "base.h"
+#include "base/base.h"
 
 bool krn_img_of(const struct mdl_tensor *t, struct krn_img *ret)
 {

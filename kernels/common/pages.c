@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 #define MAPPED_FROM_BYTES ((size_t)64 << 10) /* smaller ones come from the heap */

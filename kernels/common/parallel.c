@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/common/parallel.h"
 
-#include "base.h"
+#include "base/base.h"
 
 /* Of the calling thread, a team's leader: the thread pool's flags after the next krn_parallel(). */
 static _Thread_local uint32_t pool_flags;

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/primitive.h"
 
 /** KRN_SUPPORTS_BY() - supports(): whether OF succeeds */

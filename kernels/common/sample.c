@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* The elements along one dim: index and weight. */
 struct along {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/common/transpose.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/vec.h"
 

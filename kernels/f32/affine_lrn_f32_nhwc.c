@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
 #include "kernels/common/parallel.h"
 

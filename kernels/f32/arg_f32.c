@@ -3,7 +3,7 @@
  * ARG in f32, the first of equal ones: several results at a time if they are neighbours in x, else
  * several values of one result if those are neighbours.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/epilogue.h"
 #include "kernels/common/nest.h"
 #include "kernels/common/planned.h"

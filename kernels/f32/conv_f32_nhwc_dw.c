@@ -2,7 +2,7 @@
 /*
  * Depthwise convolution: a team shares output rows, or channels if there are few rows.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/planned.h"
 #include "kernels/f32/dw.h"
 

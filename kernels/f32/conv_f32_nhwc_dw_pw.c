@@ -8,7 +8,7 @@
  * If parts would have few rows each, the team runs one convolution after the other over the whole
  * image instead, and shares them as the unfused primitives do (channels, panels).
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/f32/dw.h"
 #include "kernels/f32/igemm.h"
 

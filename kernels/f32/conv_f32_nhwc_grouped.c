@@ -13,7 +13,7 @@
  * compete for few cache sets. A team shares vectors (or groups) or, if these do not divide evenly,
  * output rows.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/planned.h"
 #include "kernels/f32/igemm_tile.h"
 

@@ -10,7 +10,7 @@
  * copy_conv_f32_planes fuses such a layer with the layout conversion before it. Or it reads the
  * pixels of an image and normalises them, by the code of preprocessing.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/conv_planes.h"
 #include "kernels/common/planned.h"
 #include "kernels/f32/conv_igemm.h"

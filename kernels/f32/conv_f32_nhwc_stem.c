@@ -12,7 +12,7 @@
  */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/conv_planes.h"
 #include "kernels/common/planned.h"
 #include "kernels/common/pool_common.h"

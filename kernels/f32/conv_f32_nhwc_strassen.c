@@ -6,7 +6,7 @@
  *
  * A team shares pixels. If there are few, it arranges them together and then shares panels.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/planned.h"
 #include "kernels/f32/strassen.h"
 

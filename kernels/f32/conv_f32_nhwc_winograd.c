@@ -10,7 +10,7 @@
  */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/f32/wino_plan.h"
 #include "kernels/f32/winograd.h"
 

@@ -4,7 +4,7 @@
  * zero-padded band, in which the kx and c of one ky are contiguous, so that a tap is a whole row of
  * the window. The copy can also read an NCHW input, or the pixels of an image.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/f32/conv_igemm.h"
 #include "kernels/f32/igemm_tile.h"
 

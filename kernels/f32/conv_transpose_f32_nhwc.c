@@ -8,7 +8,7 @@
  * weights packed together. Every output is computed and finished once; nothing is accumulated in
  * memory. A phase without taps only gets its epilogue.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/planned.h"
 #include "kernels/f32/igemm.h"
 

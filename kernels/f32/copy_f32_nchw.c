@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/epilogue.h"
 #include "kernels/common/nhwc.h"
 #include "kernels/common/parallel.h"

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
 
 /* pixels of a block; the sums of a wide one need 32 registers */

@@ -4,7 +4,7 @@
  * layout, if the output's rows are dense. Operands' rows are dense, one repeated value, or picked
  * up value by value (an operand whose layout is not the output's).
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
 #include "kernels/common/nest.h"
 #include "kernels/common/vec_round.h"

@@ -4,7 +4,7 @@
  * reading the weights is the limit; each panel is one sequential stream, which memory delivers
  * fastest.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/planned.h"
 #include "kernels/f32/igemm.h"
 

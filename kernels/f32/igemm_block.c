@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/f32/igemm.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/f32/igemm_tile.h"
 
 /* Reading the source in blocks keeps the panel's lines in cache while each o writes one lane. */

@@ -5,7 +5,7 @@
  * large part of their time between two tiles. So tiles of one height follow each other in one call,
  * and sums start with the shift.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/f32/igemm.h"
 #include "kernels/f32/igemm_tile.h"
 

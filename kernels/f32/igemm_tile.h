@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/f32/igemm.h"
 #include "kernels/f32/tile_finish.h"
 

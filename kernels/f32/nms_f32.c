@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/vec_arith.h"
 #include "kernels/primitive.h"

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/transpose.h"
 #include "kernels/f32/igemm.h"
 

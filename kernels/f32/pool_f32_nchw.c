@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/planned.h"
 #include "kernels/common/pool_common.h"
 #include "kernels/common/vec_arith.h"

@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
 #include "kernels/common/planned.h"
 #include "kernels/common/pool_common.h"

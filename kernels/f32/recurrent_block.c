@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
 
 #define GATES_MAX 4u

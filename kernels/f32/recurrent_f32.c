@@ -8,7 +8,7 @@
  * Directions and sequences are independent: a team shares them. If there are fewer than members, it
  * shares the blocks of every step instead, where a step is long enough to meet after it.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/conv_common.h"
 #include "kernels/common/planned.h"
 #include "kernels/f32/recurrent.h"

@@ -3,7 +3,7 @@
  * RESIZE of height and width, nearest and bilinear: a table of the columns' neighbours, then pixels
  * of whole channels.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
 #include "kernels/common/planned.h"
 #include "kernels/common/resize.h"

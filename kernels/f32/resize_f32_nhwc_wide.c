@@ -4,7 +4,7 @@
  * mixed from input rows, as wide as the input, then resized along the row. The taps of all columns
  * are tabled once.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
 #include "kernels/common/planned.h"
 #include "kernels/common/resize.h"

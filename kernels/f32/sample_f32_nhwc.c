@@ -3,7 +3,7 @@
  * Operators that read an image between its pixels: the positions and weights of one output pixel
  * are found once, as the reference finds them, then all its channels are summed as vectors.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/epilogue.h"
 #include "kernels/common/nhwc.h"
 #include "kernels/common/planned.h"

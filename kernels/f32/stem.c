@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/f32/stem.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/f32/tile_finish.h"
 
 #define NEAR_BYTES (16u * 1024u) /* of weights */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/f32/strassen.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/f32/igemm_tile.h"
 
 /* products in the order in which a register tile computes them */

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
 
 #define KRN_TILE_HIGHEST 16u /* limit of a tile's height; the loops below are unrolled to it */

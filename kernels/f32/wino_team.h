@@ -19,7 +19,7 @@
  */
 #pragma once
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/conv_common.h"
 
 #define KRN_WINO_POINTS_MAX 64u /* F(6x6) */

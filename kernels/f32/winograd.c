@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/f32/winograd.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
 
 KRN_INLINE void filter(const size_t p, const size_t r, const float *w, size_t w_tap,

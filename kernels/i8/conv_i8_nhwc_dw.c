@@ -4,7 +4,7 @@
  * one 16-bit product. Taps outside the image read a row of zero points, so that the zero point adds
  * the same constant to every sum, which packing puts into the bias.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/planned.h"
 #include "kernels/i8/quant_dot.h"
 #include "kernels/i8/quant_plain.h"

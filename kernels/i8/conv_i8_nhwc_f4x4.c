@@ -6,7 +6,7 @@
  * kernels/f32/wino_team.h describes how a team computes it. If transformed weights would be large,
  * they are kept as bytes and transformed on the fly, once per block of tiles.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/planned.h"
 #include "kernels/f32/wino_plan.h"
 #include "kernels/i8/quant_dot.h"

@@ -5,7 +5,7 @@
  * is a whole row of the window (with groups or a dilation, one pixel of it). A product is a 1x1
  * convolution of a row of pixels. If a 1x1 window can read the input as it is, nothing is copied.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/i8/qgemm.h"
 
 #define BAND_BYTES (96u * 1024u) /* widened input of a band; fits L2 with a panel of weights */

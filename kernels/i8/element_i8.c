@@ -3,7 +3,7 @@
  * QUANTIZE and DEQUANTIZE with one scale and zero point, and the sum of two quantised tensors, over
  * dense rows of any layout (kernels/common/nest.h).
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/nest.h"
 #include "kernels/i8/quant_epilogue.h"
 

@@ -3,7 +3,7 @@
  * Max and average pools of bytes, vectors of adjacent channels. A team shares output rows, or
  * channels if there are fewer rows than members (global pools).
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/planned.h"
 #include "kernels/common/pool_common.h"
 #include "kernels/i8/quant_epilogue.h"

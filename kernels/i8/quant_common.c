@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 
 void krn_quant_bounds(const struct mdl_model *m, const struct mdl_op *op,
                       struct krn_quant_epilogue *ret)

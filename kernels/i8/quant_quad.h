@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/i8/quant_epilogue.h"
 
 #define KRN_QUAD_LANES (4u * KRN_VL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/i8/qwino.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/i8/quant_dot.h"
 #include "kernels/i8/quant_plain.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/image/image_input.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/image/preprocess.h"
 
 /* The tensor that an image is converted to. */

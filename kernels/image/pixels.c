@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/pixfmt.h"
 #include "kernels/common/cpu.h"
-#include "pixfmt.h"
 
 /* Pixels converted at a time; small enough for the first-level cache. */
 #define CHUNK ((size_t)256)

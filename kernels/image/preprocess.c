@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/picture_fit.h"
 #include "kernels/image/pixels.h"
 #include "kernels/image/resample.h"
-#include "picture_fit.h"
 
 struct job {
     struct krn_image img;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/cpu.h"
 #include "kernels/image/pixels.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/int8cal/agree.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/int8cal/runner.h"
 #include "model/leaves/how_far.h"
 

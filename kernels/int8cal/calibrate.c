@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/nest.h"
 #include "kernels/int8cal/calibrate_kl.h"
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define STEPS 128u /* of one sign of 8 bits */
 #define STRIDE 16u

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/pnm.h"
 #include "kernels/image/preprocess.h"
-#include "pnm.h"
 
 #define SIDE_MAX 16384u
 

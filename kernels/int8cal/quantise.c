@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/int8cal/quantise_private.h"
 
 static void answers_deinit(struct krn_answers *a)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/int8cal/agree.h"
 #include "kernels/int8cal/quantise_private.h"
 #include "model/leaves/how_far.h"

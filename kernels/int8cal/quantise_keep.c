@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/int8cal/quantise_private.h"
 
 #define ONE_BY_ONE 8u

@@ -2,7 +2,7 @@
 /* Chooses the way to find ranges with the smallest error. */
 #include <assert.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/int8cal/quantise_private.h"
 
 #define EQUALISED_WORTH 0.8 /* of the mean square error */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/cpu.h"
 
 /* What the OpenBLAS core types of x86 are worth, and the one to ask for. */

@@ -19,7 +19,7 @@
 #include <cblas.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/conv_common.h"
 #include "kernels/common/planned.h"
 #include "kernels/lib/blas_buffers.h"

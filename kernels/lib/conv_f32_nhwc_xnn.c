@@ -3,7 +3,7 @@
  * Convolution over XNNPACK: indirect GEMM, a plain one for 1x1, or its depthwise kernels. Images
  * may have any distance between pixels, but no gaps between rows.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/planned.h"
 #include "kernels/lib/xnn.h"
 #include "kernels/table.h"

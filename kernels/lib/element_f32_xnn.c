@@ -5,7 +5,7 @@
  * gaps between them. If a NaN may have been lost, the portable primitive runs the op again. Max and
  * Min have no primitive: on x86, XNNPACK silently loses a NaN on the left.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/nest.h"
 #include "kernels/lib/xnn.h"
 #include "kernels/table.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products with constant weights over XNNPACK's fully connected operator. */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/planned.h"
 #include "kernels/lib/xnn.h"
 #include "kernels/table.h"

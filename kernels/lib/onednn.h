@@ -18,7 +18,7 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <stdatomic.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/conv_common.h"
 
 #define KRN_DNNL_ARGS_MAX 6u

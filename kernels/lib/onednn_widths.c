@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/lib/onednn_widths.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/lib/onednn.h"
 
 size_t krn_dnnl_width(size_t width)

@@ -5,7 +5,7 @@
  * Both need windows that contain some of the image. Images may have any pixel stride, but no gaps
  * between rows. If an average may have lost a NaN, the portable primitive runs the op again.
  */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/lib/xnn.h"
 #include "kernels/table.h"
 

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 static bool ready, keeps_nan;
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 
 int krn_xnn_make_conv(const struct krn_conv *c, const float *kernel, const float *shift,
                       struct krn_xnn_limits l, xnn_operator_t *ret)

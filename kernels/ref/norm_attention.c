@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/ref/ref.h"
 #include "kernels/table.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/ref/ref_runs.h"
 #include "kernels/table.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/select/choose_private.h"
 
 /* Objective MEMORY: of two choices with equal bytes, the faster one wins. */

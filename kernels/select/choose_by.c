@@ -2,7 +2,7 @@
 /* Choices that exist already: what they take, how sure they are, which of two is better. */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/select/choose_private.h"
 
 /* Return: which of the times it is; SIZE_MAX: there is none. */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define NORMAL_95 1.96
 #define INTERVAL_MIN 6u      /* samples from which on the interval means something */

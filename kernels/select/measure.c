@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/nchw.h"
 #include "kernels/select/measure_private.h"
 #include "model/leaves/how_far.h"

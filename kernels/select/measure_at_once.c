@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/select/measure_private.h"
 #include "model/leaves/how_far.h"
 #include "model/leaves/stop.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/select/measure_private.h"
 
 static uint8_t *buffer(struct krn_measurement *r, const struct mdl_io *io)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/select/measure_private.h"
 
 #define FEW 3u /* samples that identify a hopeless primitive ... */

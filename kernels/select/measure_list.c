@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/choice.h"
 #include "kernels/select/measure_private.h"
 #include "model/common/op_work.h"

@@ -2,7 +2,7 @@
 /* Times made of samples, and joined with times from before. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/nchw.h"
 #include "kernels/select/measure_private.h"
 

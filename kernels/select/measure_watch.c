@@ -4,7 +4,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/select/figure.h"
 
 /* An interrupt is below this, a switch to another thread and back above. */

@@ -2,7 +2,7 @@
 /* What the shortest path may lose because the costs are uncertain. */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/select/figure.h"
 #include "kernels/select/path_search.h"
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/select/path_search.h"
 
 #define EPISODES 1000u

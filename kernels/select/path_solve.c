@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/select/path_search.h"
 
 static const char *const names[KRN_PATH_ALGORITHM_COUNT] = {

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 
 struct place {
     size_t room, bytes;

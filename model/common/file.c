@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/path_below.h"
+#include "base/shown_text.h"
 #include "model/common/private.h"
-#include "path_below.h"
-#include "shown_text.h"
 
 /* O_NONBLOCK: opening a fifo must not wait for a writer before we can see that it is a fifo. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)

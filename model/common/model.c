@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/shown_text.h"
 #include "model/common/private.h"
-#include "shown_text.h"
 
 int mdl_model_new(size_t pool_cap, struct mdl_model **ret_model)
 {

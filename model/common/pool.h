@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "base.h"
+#include "base/base.h"
 
 struct mdl_pool;
 

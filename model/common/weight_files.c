@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/path_below.h"
 #include "model/common/file.h"
-#include "path_below.h"
 
 void mdl_data_files_init(struct mdl_data_files *d, const char *model_path, size_t bytes_max)
 {

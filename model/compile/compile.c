@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/compile/passes.h"
 #include "model/ir/refusal.h"
 #include "model/ir/rows.h"

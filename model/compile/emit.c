@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/tensor_name.h"
 #include "model/compile/passes.h"
-#include "tensor_name.h"
 
 /* Converts the finished representation to a struct mdl_model. Everything that is kept is copied
  * into the model's pool; only weights inside the file mapping stay in place. */

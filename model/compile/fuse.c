@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/compile/match.h"
 #include "model/compile/passes.h"
 #include "model/ir/constant.h"

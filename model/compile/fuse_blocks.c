@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base.h"
+#include "base/base.h"
 #include "model/compile/passes.h"
 
 /* Norms and attention as exporters wrote them before ONNX had operators for them. What replaces a

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/ir/strides.h"
 
 /* Strides and copies, in three steps:

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/ir/strides.h"
 
 void mdl_layout_dense(struct mdl_ir_value *v, const size_t *order)

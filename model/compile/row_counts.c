@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/shown_text.h"
 #include "model/compile/passes.h"
 #include "model/ir/rows.h"
-#include "shown_text.h"
 
 static bool taken(const struct mdl_graph *g, const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base.h"
+#include "base/base.h"
 #include "model/compile/passes.h"
 
 /* Units: one heavy operator each, with the light ones after it; light ones before the first heavy

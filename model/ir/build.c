@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/ir/constant.h"
 #include "model/ir/fold.h"
 

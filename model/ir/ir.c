@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/leaves/stop.h"
 
 /* A few tenths of a second; nothing calls off a step once it has begun. */

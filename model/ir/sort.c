@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* Order: names sorted once and found by bisection, because a hash table can be made quadratic by a
  * hostile file. Nodes come out in file order wherever the file is already sorted: exporters' order

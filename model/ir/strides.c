@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* Pure arithmetic on dims, strides (in elements) and orders (dims from outer to inner). */
 

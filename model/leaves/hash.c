@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/leaves/hash.h"
 
-#include "base.h"
+#include "base/base.h"
 
 void mdl_hash_init(struct mdl_hash *s)
 {

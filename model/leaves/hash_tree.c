@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/leaves/hash.h"
 #include "model/leaves/leaves.h"
 #include "model/leaves/share.h"

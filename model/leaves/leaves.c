@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "atomic_file.h"
-#include "base.h"
+#include "base/atomic_file.h"
+#include "base/base.h"
 
 #define SIZE_BYTES 8u
 

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/leaves/stop.h"
 
 #define THREADS_MAX 64u

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/ir/rows.h"
 #include "model/lower/narrow.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/lower/narrow.h"
 
 /* Element functions beside those of elements.c: most are compositions, and none is part of an

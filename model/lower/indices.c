@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/lower/indices.h"
 
-#include "base.h"
+#include "base/base.h"
 
 int mdl_l_index_type(struct mdl_lower *l, size_t i)
 {

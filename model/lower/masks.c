@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/lower/lowering.h"
 
 /* Operators that compare positions: masks, one-hot codes, and running sums. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/ir/rows.h"
 
 /* What operators do with integers that are kept wider than they are. An operator that is not here

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base.h"
+#include "base/base.h"
 #include "model/lower/lowering.h"
 
 /* Norms over some dims of each element of the others: layer, instance, group and RMS norms. */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/lower/lowering.h"
 
 /* The term beta * C: per output column and constant, it becomes op.shift; else in[2], broadcast. */

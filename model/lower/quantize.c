@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/lower/lowering.h"
 
 /* QuantizeLinear and DequantizeLinear. Values of 4 bits are in bytes, those of 16 bits in i32: only

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/lower/lowering.h"
 
 /* LSTM, GRU and RNN: the input products of all steps are one GEMM; a RECURRENT op adds what the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <float.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/lower/lowering.h"
 
 /* A mean or maximum over all spatial dims is a pool, which has fast primitives. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/lower/indices.h"
 
 /* Operators that put updates at places given by indices: ScatterElements, Scatter, ScatterND. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 static int read_sizes(struct mdl_lower *l, const char *name, size_t spatial, int64_t lowest,
                       size_t fallback, size_t count, size_t *ret)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/common/private.h"
 
 int mdl_nd_layer_fail(struct mdl_nd_layer *l, const char *key, const char *why)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/common/private.h"
 
 int mdl_nd_emitted(struct mdl_nd_layer *l, int r)

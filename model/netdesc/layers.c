@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/netdesc/layer_nodes.h"
 
 static int conv(struct mdl_nd_layer *l, size_t out, size_t groups)

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
-#include "json_text.h"
+#include "base/base.h"
+#include "base/json_text.h"
+#include "base/shown_text.h"
 #include "model/common/private.h"
 #include "model/netdesc/layer_nodes.h"
 #include "model/netdesc/layers.h"
-#include "shown_text.h"
 
 #define OPSET 13
 #define IR 7

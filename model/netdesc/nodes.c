@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/vfs.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/common/private.h"
 #include "model/leaves/stop.h"
 

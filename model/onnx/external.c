@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/common/pool.h"
 #include "model/common/weight_files.h"
 #include "onnx.pb-c.h"

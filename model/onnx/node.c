@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/common/private.h"
 #include "model/onnx/scope.h"
 #include "model/onnx/tensor.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/common/pool.h"
 #include "onnx.pb-c.h"
 

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/shown_text.h"
 #include "model/common/private.h"
 #include "model/onnx/schema.h"
-#include "shown_text.h"
 
 /* ---- wire format ---- */
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/ir/build.h"
 #include "model/ir/fold.h"
 #include "model/quant/quant_private.h"

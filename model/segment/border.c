@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/leaves/hash.h"
 #include "model/segment/cut.h"
 

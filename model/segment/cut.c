@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
-#include "tensor_name.h"
+#include "base/base.h"
+#include "base/tensor_name.h"
 
 /* Makes the segment: storages, then inputs with copies in, the ops, copies out with outputs, units,
  * and at last the arena. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base.h"
+#include "base/base.h"
 #include "model/common/arena.h"
 #include "model/segment/cut.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/segment/cut.h"
 
 /* What ops and borders of a segment do with one storage. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/leaves/leaves.h"
 #include "model/segment/cut.h"
 

@@ -29,7 +29,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/front_server.h"
 #include "ipc/piped.h"
 #include "ipc/server/pool_guard.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* Of all parts: zeros, or what was said last. */
 static uint8_t bytes[1u << 20];

@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/boards/known_boards.h"
 #include "tests/boards/hostile_messages.h"
 

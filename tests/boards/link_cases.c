@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/transport_code.h"
 
 #define WAIT_NS (30 * BASE_NS_PER_S)

@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/transport.h"
 #include "tests/boards/link_cases.h"
 

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/piped.h"
 
 #define GAP_MS 400

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/tensor_name.h"
 #include "kernels/kernels.h"
 #include "kernels/select/choose.h"
-#include "tensor_name.h"
 #include "tests/conformance/tensor_file.h"
 
 #define GUARD_BYTES ((size_t)256)

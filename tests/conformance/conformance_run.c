@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/cpu.h"
 #include "tests/conformance/case.h"
 #include "tests/conformance/tensor_file.h"

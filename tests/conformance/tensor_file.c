@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "onnx.pb-c.h"
 
 uint8_t *read_file(const char *path, size_t *ret_bytes)

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/fuzz/replay.h"
 
 #define WAITING_MAX 64u

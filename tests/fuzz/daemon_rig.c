@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/daemon.h"
 #include "daemon/machine/hotplug.h"
 #include "daemon/models/arrival.h"

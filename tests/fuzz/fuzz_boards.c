@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/route_text.h"
 #include "ipc/boards/board_state.h"
 #include "ipc/link/fetch_private.h"

@@ -3,7 +3,7 @@
  * configuration change. The bytes are actions of six bytes: what, who, and four of how. Answers are
  * in order, one a frame, and right; nobody gets another client's; the daemon serves on, and rests
  * when all have left. */
-#include "base.h"
+#include "base/base.h"
 #include "tests/fuzz/conversation_control.h"
 #include "tests/fuzz/replay.h"
 #include "tests/fuzz/talker.h"

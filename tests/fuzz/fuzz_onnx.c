@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/common/graph.h"
 #include "model/common/weight_files.h"
 #include "model/onnx/onnx.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/machine/cgroup_limits.h"
 #include "daemon/machine/eps.h"
 #include "daemon/machine/hotplug.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define ACTION 6u
 #define BYTES_MAX (96u * ACTION)

@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/fuzz/replay.h"
 
 #define SEEDS_MAX 4096u

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "governor/sysfs.h"
 #include "tests/fuzz/replay.h"
 

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/fuzz/replay.h"
 #include "tests/fuzz/talker_private.h"
 

@@ -2,7 +2,7 @@
 /* The pictures that fuzzed clients send, and the answers that are right. */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/f16.h"
 #include "tests/fuzz/replay.h"
 #include "tests/fuzz/talker.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/fuzz/replay.h"
 #include "tests/fuzz/talker_private.h"
 

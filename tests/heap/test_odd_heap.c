@@ -6,7 +6,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/common/graph.h"
 #include "model/model.h"
 #include "tests/harness.h"

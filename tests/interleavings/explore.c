@@ -10,7 +10,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/interleavings/memory_model.h"
 
 #define STACK_BYTES ((size_t)512 << 10)

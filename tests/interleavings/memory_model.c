@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/interleavings/explore.h"
 
 #define OBJECTS 1024u

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/interleavings/explore.h"
 #include "tests/interleavings/memory_model.h"
 

@@ -3,7 +3,7 @@
 
 #include <pthreadpool.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/lib/blas_check.h"
 #include "tests/kernels/compare.h"
 #include "tests/kernels/primitive_run.h"

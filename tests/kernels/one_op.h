@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/kernels.h"
 
 #define ONE_OP_TENSORS 8u

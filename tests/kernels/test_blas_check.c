@@ -6,7 +6,7 @@
  */
 #include <sys/wait.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/kernels.h"
 #include "kernels/lib/blas_check.h"
 #include "tests/harness.h"

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/kernels/light_case.h"
 #include "tests/kernels/op_names.h"
 

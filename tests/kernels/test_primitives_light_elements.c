@@ -2,7 +2,7 @@
 /* What computes each element by itself: binary operators, element functions, affine ones. */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/kernels/light_case.h"
 #include "tests/kernels/real_layers.h"
 

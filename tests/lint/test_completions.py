@@ -41,7 +41,7 @@ def complete(program, *words):
 
 def tables_fit():
     """cli_getopt() has room for so many options, and no two are one."""
-    with open(os.path.join(ROOT, "cli.h"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "base", "cli", "cli.h"), encoding="utf-8") as f:
         room = int(re.search(r"CLI_OPTIONS_MAX (\d+)u", f.read()).group(1))
     wrong = []
     for p in PROGRAMS:

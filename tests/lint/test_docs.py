@@ -156,7 +156,7 @@ def metrics_are_documented():
 
 def output_keys_are_documented():
     """The keys of a sidecar's `output`, and its decoders, are those of output_keys.h."""
-    code, page = source.text(ROOT, "output_keys.h"), source.text(ROOT, "docs/outputs.md")
+    code, page = source.text(ROOT, "base/output_keys.h"), source.text(ROOT, "docs/outputs.md")
     table = re.search(r"output_keys\[\] = \{(.*?)\{0\}\};", code, re.S).group(1)
     keys = set(re.findall(r'^    \{"(\w+)",', table, re.M))
     check(len(keys) > 20, "the keys of output_keys.h were not found")

@@ -66,7 +66,7 @@ def rules_can_fail():
 def programs_can_fail():
     """What pipesim may, its library may not; and pipesim may not everything."""
     program = "tuner/pipesim/x.c"
-    for target in ("model/model.h", "tuner/solve/solve.h", "tuner/pipesim/pipesim.h", "pipeline/plan.h", "base.h"):
+    for target in ("model/model.h", "tuner/solve/solve.h", "tuner/pipesim/pipesim.h", "pipeline/plan.h", "base/base.h"):
         check(rooms.may_use(program, target), "pipesim may not include", target)
     for target in ("pipeline/pipeline.h", "kernels/kernels.h", "governor/topology.h", "ipc/wire.h", "daemon/service/log.h"):
         check(not rooms.may_use(program, target), "pipesim may include", target)

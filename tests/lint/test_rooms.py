@@ -158,7 +158,7 @@ def a_forbidden_arrow_is_refused():
             ("tuner/search/exact.c", "tuner/solve/solve.c"), ("model/load.c", "model/onnx/onnx.c"),
             ("pipeline/team.c", "kernels/net.c"), ("daemon/plans/planner.c", "tuner/search/search.c"),
             ("kernels/int8cal/runner.c", "model/model.h"), ("tests/unit/x.c", "daemon/daemon.h"),
-            ("kernels/f32/dw.c", "base.h")):
+            ("kernels/f32/dw.c", "base/base.h")):
         check(not upward({(name, target): {"x"}}), name, "may not use", target)
 
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/choice.h"
 #include "kernels/kernels.h"
 #include "model/segment/segment.h"

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tuner/problem.h"
 

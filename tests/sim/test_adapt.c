@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A machine that changes by script: what is noticed, named and done, and what is left alone. */
-#include "base.h"
+#include "base/base.h"
 #include "tests/sim/big_little.h"
 #include "tuner/pipesim/adapting.h"
 

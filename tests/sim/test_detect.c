@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The detector by itself: shifts, spikes, drift, spread, and figures that are none. */
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tuner/adapt/detect.h"
 #include "tuner/search/random.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/adapt/ask.h"
 #include "tuner/adapt/correct.h"
 #include "tuner/adapt/decided.h"

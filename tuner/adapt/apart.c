@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/adapt/detect.h"
 
 #define LEVEL_WINDOWS ((size_t)25)               /* whose median is the factor */

@@ -2,7 +2,7 @@
 /* Finds the cause of a change, in the order of tuner/adapt/decide.h. */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/adapt/cause.h"
 #include "tuner/adapt/levels.h"
 

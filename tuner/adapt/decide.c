@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/adapt/correct.h"
 #include "tuner/adapt/levels.h"
 #include "tuner/eval.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 static int say(char ret_error[TUN_ERROR_MAX], const char *text)
 {

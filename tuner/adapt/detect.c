@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
 #define SPREAD_EVERY 8u     /* windows between two looks at the spread */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/adapt/ep_state.h"
 #include "tuner/adapt/watch.h"
 

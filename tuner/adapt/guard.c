@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What keeps changes apart. */
 #include "tuner/adapt/guard.h"
-#include "base.h"
+#include "base/base.h"
 
 #define HOUR_NS (3600.0 * (double)BASE_NS_PER_S)
 #define PATTERN 2u /* back-offs: one may be a single plan that had to be taken back */

@@ -2,7 +2,7 @@
 /* What the teams' levels say about the factors on costs. */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/adapt/levels.h"
 
 #define AGREE 0.08  /* teams of an EP whose levels differ by less are slow as one */

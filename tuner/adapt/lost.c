@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 
 double tun_cost_level(const struct tun_problem *p, size_t ep)
 {

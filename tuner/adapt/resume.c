@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/adapt/adapt_state.h"
 #include "tuner/adapt/ep_state.h"
 #include "tuner/adapt/watch.h"

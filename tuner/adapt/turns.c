@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define HOPE 1.28 /* standard errors: of normal means, one in ten is as far above */
 #define SLOWER 0.05

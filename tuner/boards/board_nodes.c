@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* Nodes are found by key; edges are kept with their target's key until all nodes are sorted. */
 struct maker {

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/boards/join.h"
 #include "tuner/boards/pass.h"
 #include "tuner/oneboard/solution.h"

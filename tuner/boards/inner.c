@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/oneboard/ways.h"
 
 int tun_inner_reach(struct tun_kind *k, double period_ns, uint16_t *ret)

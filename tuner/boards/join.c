@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/boards/board_nodes.h"
 
 static int join(const struct tun_problem *p, const size_t *first, size_t count,

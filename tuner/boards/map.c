@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/oneboard/solution.h"
 
 static int kind_init(const struct tun_map *m, size_t board, size_t ep_count,

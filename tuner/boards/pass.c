@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/boards/board_nodes.h"
 #include "tuner/boards/rest.h"
 #include "tuner/boards/step.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/boards/rest.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/boards/board_nodes.h"
 
 /* The first unit from which one segment on these boards comes as far as @end. A longer segment is

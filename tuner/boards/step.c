@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/boards/step.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/boards/board_nodes.h"
 
 static double busy_ns(const struct tun_map *m, size_t from, size_t to, double bytes)

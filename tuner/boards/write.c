@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/boards/board_nodes.h"
 #include "tuner/boards/pass.h"
 #include "tuner/oneboard/oneboard.h"

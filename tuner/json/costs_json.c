@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define MODEL_BYTES_MAX 256u
 #define NS_MAX 1e15    /* no unit takes longer */

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
-#include "json_text.h"
+#include "base/base.h"
+#include "base/json_text.h"
 
 void tun_wrong(struct tun_reader *r, const char *where, const char *format, ...)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 #define DIGITS 10u /* cores that a key can name */
 #define KEY_MAX 96u

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/json/costs_json.h"
 
 #define LIMIT 1e15 /* of any figure; tun_record_check() knows the ranges */

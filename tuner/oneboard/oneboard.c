@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/oneboard/period.h"
 #include "tuner/oneboard/second.h"
 #include "tuner/oneboard/thrifty.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/oneboard/options.h"
 
 int tun_maker_init(const struct tun_space *s, struct tun_maker *ret)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/oneboard/period.h"
 
 /* to = min(to, from moved by the option); Return: did anything fit. */

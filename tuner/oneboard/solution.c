@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/oneboard/solution.h"
 
 /* Teams of one EP within @cores that reach the highest rate, none slower than @slowest_ns. */

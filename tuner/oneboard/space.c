@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/oneboard/space.h"
 
 #define TABLE_VALUES_MAX ((size_t)8 << 20) /* doubles in one table */

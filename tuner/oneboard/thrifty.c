@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/eval.h"
 #include "tuner/oneboard/second.h"
 #include "tuner/oneboard/thrifty.h"

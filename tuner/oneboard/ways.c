@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/oneboard/ways.h"
 
 int tun_ways_init(const struct tun_space *s, struct tun_ways *ret)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/adapt/correct.h"
 #include "tuner/pipesim/adapting_private.h"
 #include "tuner/solve/solve.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/pipesim/every_plan.h"
 
 #define NEAR 1e-12 /* equal sums in another order */

@@ -2,7 +2,7 @@
 /* Figures that the papers print and that follow from their definitions alone. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/pipesim/check.h"
 #include "tuner/pipesim/subject.h"
 #include "tuner/search/cuts.h"

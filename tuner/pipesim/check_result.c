@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 
-#include "shown_print.h"
+#include "base/cli/shown_print.h"
 #include "tuner/pipesim/check.h"
 
 void psim_check(struct psim_checks *c, bool ok, const char *name, const char *format, ...)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/pipesim/brute.h"
 #include "tuner/pipesim/check.h"
 #include "tuner/solve/bound.h"

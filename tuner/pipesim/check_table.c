@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
-#include "shown_print.h"
+#include "base/base.h"
+#include "base/cli/shown_print.h"
 #include "tuner/pipesim/check.h"
 #include "tuner/search/places.h"
 

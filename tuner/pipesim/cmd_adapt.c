@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/json/record_json.h"
 #include "tuner/pipesim/adapting.h"
 #include "tuner/pipesim/pipesim.h"

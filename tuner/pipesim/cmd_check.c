@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/pipesim/check.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"

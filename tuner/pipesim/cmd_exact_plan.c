@@ -2,8 +2,8 @@
 /* The exact plan of a known cost table. */
 #include <string.h>
 
-#include "base.h"
-#include "shown_print.h"
+#include "base/base.h"
+#include "base/cli/shown_print.h"
 #include "tuner/boards/boards_front.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/eval_boards.h"

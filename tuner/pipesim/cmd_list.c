@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base.h"
-#include "shown_print.h"
+#include "base/base.h"
+#include "base/cli/shown_print.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 #include "tuner/search/search.h"

@@ -2,8 +2,8 @@
 /* AutoDiCE's mapping.json of a plan, and the plan of a mapping.json. */
 #include <string.h>
 
-#include "base.h"
-#include "shown_print.h"
+#include "base/base.h"
+#include "base/cli/shown_print.h"
 #include "tuner/json/mapping_json.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/platform.h"

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
-#include "json_text.h"
-#include "shown_print.h"
+#include "base/base.h"
+#include "base/cli/shown_print.h"
+#include "base/json_text.h"
 #include "tuner/json/record_json.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/solve/bound.h"
 
 #define NEAR 1.5 /* Pipe-search, table 4: the first of its three ranges */

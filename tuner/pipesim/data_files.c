@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/json/costs_json.h"
 #include "tuner/learn.h"
 

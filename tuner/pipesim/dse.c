@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/pipesim/split_front.h"
 #include "tuner/search/hypervolume.h"
 #include "tuner/solve/solve.h"

@@ -2,8 +2,8 @@
 /* pipesim: the planner of piped without hardware. */
 #include <string.h>
 
-#include "base.h"
-#include "cli_print.h"
+#include "base/base.h"
+#include "base/cli/cli_print.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/pipesim_options.h"
 #include "tuner/pipesim/subject.h"

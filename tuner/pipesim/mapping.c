@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/mapping.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/eval_boards.h"
 
 struct sums {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/model.h"
 #include "tuner/pipesim/network.h"
 #include "tuner/predict.h"

@@ -7,6 +7,6 @@
  */
 #pragma once
 
-#include "cli.h"
+#include "base/cli/cli.h"
 
 extern const struct cli_program psim_program;

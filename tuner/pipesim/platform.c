@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/pipesim/platform.h"
 
 static const char *const LAYER_NAMES[] = {

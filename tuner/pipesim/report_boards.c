@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/pipesim/report.h"
 #include "tuner/pipesim/subject.h"
 #include "tuner/search/places.h"

@@ -2,7 +2,7 @@
 /* Figure 4 of the hierarchical DSE: what its three experiments have found, over time. */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/pipesim/dse.h"
 #include "tuner/pipesim/report.h"
 

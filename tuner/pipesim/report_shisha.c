@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/pipesim/report.h"
 
 static const char *const SEARCHES[] = {"exact",         "shisha",    "pipe-search-database",

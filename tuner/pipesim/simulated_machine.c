@@ -2,7 +2,7 @@
 /* A trial on a simulated machine. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/pipesim/simulated_machine.h"
 
 #define NOISE_LEAST 0.1 /* no mean comes out below a tenth of the truth */

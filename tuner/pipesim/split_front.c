@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/eval_boards.h"
 
 #define CANDIDATES (1u << 19) /* before they are filtered */

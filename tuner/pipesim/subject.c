@@ -4,11 +4,11 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base.h"
-#include "cli_print.h"
-#include "cli_rows.h"
-#include "json_text.h"
-#include "shown_print.h"
+#include "base/base.h"
+#include "base/cli/cli_print.h"
+#include "base/cli/cli_rows.h"
+#include "base/cli/shown_print.h"
+#include "base/json_text.h"
 #include "tuner/pipesim/pipesim_options.h"
 
 #define COLUMNS_MAX 16u

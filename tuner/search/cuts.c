@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/search/places.h"
 #include "tuner/search/search.h"
 

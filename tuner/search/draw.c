@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/search/plan_space.h"
 
 #define TRIES 200u /* draws past the limits of a plan before tun_slots() decides */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 size_t tun_encoding_genes(enum tun_encoding encoding, size_t units, size_t places)
 {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/search/evolve.h"
 
 bool tun_dominates(const struct tun_fitness *a, const struct tun_fitness *b, size_t objectives)

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/learn.h"
 #include "tuner/search/search_private.h"
 #include "tuner/solve/top.h"

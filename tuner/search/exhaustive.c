@@ -3,7 +3,7 @@
  * papers' ES), and plans drawn from it without repeats ("random", their RW). */
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/search/draw.h"
 #include "tuner/search/plan_space.h"
 #include "tuner/search/search_private.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 void tun_move_unit(struct tun_pipeline *p, size_t from, size_t to)
 {

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/eval_boards.h"
 #include "tuner/learn.h"
 #include "tuner/search/search_private.h"

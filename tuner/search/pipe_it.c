@@ -30,7 +30,7 @@
  */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/fill.h"
 #include "tuner/learn.h"
 #include "tuner/search/places.h"

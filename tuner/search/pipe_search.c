@@ -24,7 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/search/cuts.h"
 #include "tuner/search/places.h"
 #include "tuner/search/search_private.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/search/places.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/search/search.h"
 
 void tun_pipeline_plan(const struct tun_pipeline *p, struct pl_plan *ret)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/search/plan_space.h"
 
-#include "base.h"
+#include "base/base.h"
 
 void tun_plans_init(struct tun_plans *e, const struct tun_problem *p, enum tun_space space)
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/search/search_private.h"
 
 #define ROW(id, name_, reads_costs_, takes_, what_)                                                \

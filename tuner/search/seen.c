@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/search/seen.h"
 
-#include "base.h"
+#include "base/base.h"
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {

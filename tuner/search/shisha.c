@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/search/moves.h"
 #include "tuner/search/search_private.h"
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/search/draw.h"
 #include "tuner/search/moves.h"
 #include "tuner/search/search_private.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/solve/bound.h"
 
 #define ROWS_MAX (PL_EP_MAX + 1)

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/oneboard/period.h"
 #include "tuner/oneboard/second.h"
 #include "tuner/solve/front.h"

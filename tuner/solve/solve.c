@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/oneboard/space.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/oneboard/space.h"
 #include "tuner/solve/top.h"
 

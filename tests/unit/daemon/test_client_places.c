@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/methods.h"
 #include "daemon/service/users.h"
 #include "ipc/listen.h"

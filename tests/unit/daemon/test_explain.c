@@ -2,7 +2,7 @@
 /* What the daemon says about plans, on tables made by hand. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/explain.h"
 #include "tests/harness.h"
 

@@ -2,7 +2,7 @@
 /* Counts of answered frames: buckets and sums are exact, and all counts agree with each other. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/frames/frame_stats.h"
 #include "tests/harness.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/json.h"
 #include "daemon/plans/planning.h"
 #include "tests/harness.h"

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/gpio_lines.h"
 #include "daemon/machine/hotplug.h"

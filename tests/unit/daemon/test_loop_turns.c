@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose messages the loop handles: users share its time, whatever their messages cost and however
  * many connections they have; on a clock that the work itself moves on. */
-#include "base.h"
+#include "base/base.h"
 #include "daemon/service/loop_turns.h"
 #include "tests/harness.h"
 

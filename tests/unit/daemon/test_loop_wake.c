@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/loop_wake.h"
 #include "tests/harness.h"
 

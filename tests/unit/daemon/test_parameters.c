@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/control/parameters.h"
 #include "ipc/varlink.h"
 #include "tests/harness.h"

@@ -2,7 +2,7 @@
 /* What a retune does next: its decisions, on measurements made by hand. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"

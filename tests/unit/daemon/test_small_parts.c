@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small parts: arguments, history, log limits, refusals, what streams wait for. */
-#include "base.h"
+#include "base/base.h"
 #include "daemon/args.h"
 #include "daemon/control/json.h"
 #include "daemon/frames/refusals.h"

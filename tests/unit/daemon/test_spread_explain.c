@@ -2,7 +2,7 @@
 /* Why a route is as it is, and the front over boards. */
 #include <errno.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/boards/spread_explain.h"
 #include "daemon/boards/spread_front.h"

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/config/state_file.h"
 #include "tests/harness.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/kept.h"
 #include "daemon/plans/planner.h"

@@ -2,7 +2,7 @@
 /* What a retune measured against what is predicted later. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"
 #include "daemon/plans/tried.h"

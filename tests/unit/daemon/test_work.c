@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "daemon/service/work.h"
 #include "tests/harness.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Debouncing and blinking on a scripted clock; opening what is not there. */
-#include "base.h"
+#include "base/base.h"
 #include "governor/gpio_logic.h"
 #include "tests/harness.h"
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "governor/sysfs.h"
 
 #define TREE_CPU "sys/devices/system/cpu/"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/unit/ipc/fake_wire.h"
 
 struct wire wire;

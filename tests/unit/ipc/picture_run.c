@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/pipectl/picture.h"
 
 static void run(const char *path)

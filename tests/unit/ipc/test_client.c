@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/piped.h"
 #include "ipc/wire.h"
 #include "tests/harness.h"

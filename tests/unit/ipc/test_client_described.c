@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/decode/piped_decode.h"
 #include "ipc/piped.h"
 #include "tests/harness.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/piped.h"
 #include "tests/harness.h"
 #include "tests/unit/ipc/scripted_daemon.h"

@@ -2,7 +2,7 @@
 /* What pictures streams and frames of libpiped may have, against a scripted daemon. */
 #include <errno.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/piped.h"
 #include "tests/harness.h"
 #include "tests/unit/ipc/scripted_daemon.h"

@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/piped.h"
 #include "tests/harness.h"
 #include "tests/unit/ipc/scripted_daemon.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many slots a stream of libpiped has, against a scripted daemon that takes 30 frames. */
-#include "base.h"
+#include "base/base.h"
 #include "ipc/piped.h"
 #include "tests/harness.h"
 #include "tests/unit/ipc/scripted_daemon.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a link costs: exact answers, noise, outliers, queues, links that change. */
-#include "base.h"
+#include "base/base.h"
 #include "ipc/link/link_measure.h"
 #include "tests/harness.h"
 

@@ -2,7 +2,7 @@
 /* The connection half of both frames servers, with a server whose frames the test answers. */
 #include <sys/socket.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "ipc/server/receiving.h"
 #include "tests/harness.h"
 

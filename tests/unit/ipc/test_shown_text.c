@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What may be shown of a text that came from outside; the same in JSON. */
-#include "json_text.h"
-#include "shown_text.h"
-#include "tensor_name.h"
+#include "base/json_text.h"
+#include "base/shown_text.h"
+#include "base/tensor_name.h"
 #include "tests/harness.h"
 
 #include <stdio.h>

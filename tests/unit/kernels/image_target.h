@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/image/preprocess.h"
 #include "kernels/kernels.h"
 #include "tests/harness.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/select/choose.h"
 #include "tests/harness.h"
 #include "tests/unit/kernels/choose_uniform.h"

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/kernels.h"
 #include "tests/harness.h"
 

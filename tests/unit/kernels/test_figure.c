@@ -2,7 +2,7 @@
 /* What samples say: centres, their uncertainty, and choices by figures with noise. */
 #include <math.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/select/choose.h"
 #include "kernels/select/figure.h"
 #include "tests/harness.h"

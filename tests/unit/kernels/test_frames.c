@@ -4,7 +4,7 @@
 #include <math.h>
 #include <pthreadpool.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/kernels.h"
 #include "tests/harness.h"
 #include "tests/unit/kernels/two_ops.h"

@@ -3,7 +3,7 @@
  * gives alone. Results lie in a part of wider pixels, as those of a branch that is concatenated. */
 #include <pthreadpool.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/bound_primitive.h"
 #include "kernels/kernels.h"
 #include "tests/harness.h"

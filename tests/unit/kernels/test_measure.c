@@ -2,7 +2,7 @@
 /* Measuring on a scripted machine: every primitive has its time, and a load comes and goes. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/select/choose.h"
 #include "kernels/select/measure_private.h"
 #include "tests/harness.h"

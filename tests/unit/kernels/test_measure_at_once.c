@@ -3,7 +3,7 @@
  * others. How long anything takes is not tested. */
 #include <errno.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/select/measure_at_once.h"
 #include "tests/harness.h"
 #include "tests/unit/kernels/two_ops.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/choice.h"
 #include "kernels/kernels.h"
 #include "kernels/nchw.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* krn_net, krn_const_eval(), krn_parallel(), krn_share(): on small models. */
-#include "base.h"
+#include "base/base.h"
 #include "kernels/choice.h"
 #include "kernels/kernels.h"
 #include "kernels/net_private.h"

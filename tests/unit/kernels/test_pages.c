@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/common/pages.h"
 #include "tests/harness.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/int8cal/quantise.h"
 #include "kernels/kernels.h"
 #include "model/leaves/how_far.h"

@@ -2,7 +2,7 @@
 /* Packed weights that nets of one file share. */
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/kernels.h"
 #include "tests/harness.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "kernels/kernels.h"
 #include "model/model.h"
 #include "tests/kernels/op_names.h"

@@ -2,7 +2,7 @@
 /* What exporters write into a file's metadata: the classes' names, and who made the network. */
 #include "model/class_names.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "model/inspection.h"
 #include "model/sidecar.h"
 #include "tests/unit/model/load_files.h"

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/leaves/leaves.h"
 #include "model/segment/segment.h"
 #include "tests/unit/model/load_files.h"

@@ -2,7 +2,7 @@
 /* The hash of a model's file. */
 #include <fcntl.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/leaves/hash.h"
 #include "tests/unit/model/load_files.h"
 

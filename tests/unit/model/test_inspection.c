@@ -2,7 +2,7 @@
 /* Looking at a file before it is served: what it is, and what is guessed of its pictures. */
 #include "model/inspection.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "model/looks_like.h"
 #include "tests/unit/model/load_files.h"
 

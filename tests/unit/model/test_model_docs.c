@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/netdesc/netdesc.h"
 #include "model/sidecar.h"
 #include "tests/harness.h"

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/netdesc/netdesc.h"
 #include "tests/harness.h"
 

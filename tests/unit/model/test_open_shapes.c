@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/open_shapes.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/unit/model/load_files.h"
 
 static char error[MDL_ERROR_MAX];

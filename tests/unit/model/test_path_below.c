@@ -2,8 +2,8 @@
 /* Names of files that belong to a model. */
 #include <stdio.h>
 
-#include "base.h"
-#include "path_below.h"
+#include "base/base.h"
+#include "base/path_below.h"
 #include "tests/harness.h"
 
 TEST(names_are_brought_into_one_form)

@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "model/sidecar.h"
 #include "tests/harness.h"
 #include "tests/unit/model/put_file.h"

@@ -2,10 +2,10 @@
 /* The sidecar's key `output`: what is refused names the file, the key and what it may be. */
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
+#include "base/output_keys.h"
 #include "model/graph_end.h"
 #include "model/sidecar.h"
-#include "output_keys.h"
 #include "tests/harness.h"
 #include "tests/unit/model/graph_builder.h"
 #include "tests/unit/model/put_file.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/fence.h"
 #include "tests/unit/pipeline/rig.h"
 

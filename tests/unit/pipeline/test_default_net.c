@@ -3,7 +3,7 @@
  * The default network, loaded from its file and run by the primitives that the machine picks: every
  * plan gives the answers of one thread. Argument of the environment: PIPED_TEST_MODEL.
  */
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tests/unit/pipeline/rig.h"
 

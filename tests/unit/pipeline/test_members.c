@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/members.h"
 #include "pipeline/plan.h"
 #include "tests/harness.h"

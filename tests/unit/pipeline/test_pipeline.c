@@ -2,7 +2,7 @@
 /* What a pipeline serves: answers, refusals, its limits, and how it goes from plan to plan. */
 #include <sched.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tests/unit/pipeline/rig.h"
 

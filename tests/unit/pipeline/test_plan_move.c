@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans on EPs that were split, joined or have lost cores. */
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/plan_move.h"
 #include "tests/harness.h"
 

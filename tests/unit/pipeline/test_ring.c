@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/ring.h"
 #include "tests/harness.h"
 

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "pipeline/worker_time.h"
 #include "tests/harness.h"
 

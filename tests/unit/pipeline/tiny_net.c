@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/unit/pipeline/tiny_net.h"
 
 static void *need(void *p)

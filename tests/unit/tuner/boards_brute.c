@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/pipesim/every_plan.h"
 
 #define NEAR 1e-12

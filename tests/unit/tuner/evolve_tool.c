@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tuner/search/evolve.h"
 #include "tuner/search/hypervolume.h"
 

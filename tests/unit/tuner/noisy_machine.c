@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/unit/tuner/noisy_machine.h"
 #include "tuner/eval.h"
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tuner/eval.h"
 #include "tuner/search/search.h"

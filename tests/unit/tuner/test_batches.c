@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tuner/oneboard/space.h"
 #include "tuner/pipesim/brute.h"

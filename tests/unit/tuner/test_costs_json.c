@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
 #include "tuner/json/costs_json.h"

@@ -3,7 +3,7 @@
  * against all of them. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
 #include "tuner/pipesim/mapping.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tuner/search/hypervolume.h"
 #include "tuner/search/staged.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The default search on simulated machines: how good its plan is, by what its table knows. */
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tests/unit/tuner/noisy_machine.h"
 #include "tuner/solve/solve.h"

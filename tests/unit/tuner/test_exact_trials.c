@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The default search on simulated machines: what it asks for, whatever becomes of its trials. */
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tests/unit/tuner/noisy_machine.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What samples do to a cost table, and what fills its holes. */
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tuner/learn.h"
 #include "tuner/search/random.h"

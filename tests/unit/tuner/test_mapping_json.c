@@ -2,7 +2,7 @@
 /* AutoDiCE's mapping.json: there and back, and what is refused. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tuner/json/mapping_json.h"
 

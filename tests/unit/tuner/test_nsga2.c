@@ -2,7 +2,7 @@
 /* NSGA-II over plans. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
 

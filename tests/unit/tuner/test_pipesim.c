@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tuner/pipesim/run.h"
 #include "tuner/pipesim/simulated_machine.h"

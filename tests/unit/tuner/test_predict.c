@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pipe-it's predictor: known coefficients come back, noise and degenerate rows do no harm. */
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tuner/predict.h"
 

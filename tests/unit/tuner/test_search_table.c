@@ -2,7 +2,7 @@
 /* What the table of searches says of each is what the search does. */
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
 

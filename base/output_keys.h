@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "near_word.h"
+#include "base/near_word.h"
 
 #define OUTPUT_TEXT_MAX ((size_t)1 << 20) /* bytes of a description as JSON */
 #define OUTPUT_LEVELS_MAX 16u

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shown_text.h"
+#include "base/shown_text.h"
 
 /** cli_add_row() - adds a row, whose cells are separated by '\t' in the text, to @rows.
  * A cell has nothing hidden: see shown_text.h. */

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "base/base.h"
 
 struct atomic_file {
     int folder;       /* its descriptor; AT_FDCWD: `path` says where */

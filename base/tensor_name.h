@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "shown_text.h"
+#include "base/shown_text.h"
 
 #define TENSOR_NAME_BYTES 64u
 

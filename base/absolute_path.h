@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /** absolute_path() - Links stay: a sidecar may be beside one. Return: owned by the caller; NULL
  * with errno: the working folder has no path, or out of memory. */

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 /* X(ID, name, bytes per pixel in a row of the first plane, planes, width and height must be even),
  * in the order of the numbers. TENSOR is not an image but the model's input tensors. A second plane

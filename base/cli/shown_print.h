@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shown_text.h"
+#include "base/shown_text.h"
 
 #define SHOWN_LINE_MAX 8192u
 

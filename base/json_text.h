@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shown_text.h"
+#include "base/shown_text.h"
 
 struct json_text {
     char *data; /* owned */

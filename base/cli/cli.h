@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "near_word.h"
+#include "base/near_word.h"
 
 #define CLI_OPTIONS_MAX 32u
 #define CLI_WRONG_BYTES 512u /* of a text of cli_wrong_option() */

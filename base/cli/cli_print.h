@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "cli.h"
-#include "shown_print.h"
+#include "base/base.h"
+#include "base/cli/cli.h"
+#include "base/cli/shown_print.h"
 
 #define CLI_COLUMNS 80 /* columns of a terminal */
 
