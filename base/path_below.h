@@ -8,10 +8,6 @@
  */
 #pragma once
 
-#include <limits.h>
-#include <stddef.h>
-#include <string.h>
-
 #define PATH_BELOW_MAX 1024u /* bytes of a normal form, with the NUL */
 
 /* The sidecar of NAME.onnx is NAME.sidecar.json beside it, of at most so many bytes. */
@@ -26,35 +22,4 @@ enum { PATH_BELOW_E_OUT = 1, PATH_BELOW_E_LONG };
  * Return: 0; PATH_BELOW_E_OUT: it is not a path of a file below the folder; PATH_BELOW_E_LONG: it
  * is too long. Pure.
  */
-static inline int path_below(const char *name, char *ret)
-{
-    size_t used = 0;
-
-    if (name[0] == '/') {
-        return PATH_BELOW_E_OUT;
-    }
-    for (size_t n; *name; name += n + (name[n] == '/')) {
-        n = strcspn(name, "/");
-        if (n == 0 || (n == 1 && name[0] == '.')) {
-            continue;
-        }
-        if (n == 2 && name[0] == '.' && name[1] == '.') {
-            if (used == 0) {
-                return PATH_BELOW_E_OUT;
-            }
-            while (used > 0 && ret[--used] != '/') {
-            }
-            continue;
-        }
-        if (n > NAME_MAX || used + n + 2 > PATH_BELOW_MAX) {
-            return PATH_BELOW_E_LONG;
-        }
-        if (used > 0) {
-            ret[used++] = '/';
-        }
-        memcpy(ret + used, name, n);
-        used += n;
-    }
-    ret[used] = '\0';
-    return used > 0 ? 0 : PATH_BELOW_E_OUT;
-}
+int path_below(const char *name, char *ret);

@@ -14,150 +14,33 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 /** shown_decode() - @left: bytes at @s, at least 1. Return: those of the UTF-8 character there,
  * with *ret; 0: invalid, overlong, a surrogate, above U+10FFFF. */
-static inline size_t shown_decode(const void *s, size_t left, uint32_t *ret)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const uint8_t *b = s;
-    uint32_t c = b[0];
-    size_t n = c < 0x80             ? 1
-               : (c & 0xe0) == 0xc0 ? 2
-               : (c & 0xf0) == 0xe0 ? 3
-               : (c & 0xf8) == 0xf0 ? 4
-                                    : 0;
-
-    if (n == 0 || n > left) {
-        return 0;
-    }
-    c &= n > 1 ? 0xffu >> (n + 1) : 0x7fu;
-    for (size_t i = 1; i < n; i++) {
-        if ((b[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-        c = c << 6 | (b[i] & 0x3f);
-    }
-    *ret = c;
-    return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
-}
+size_t shown_decode(const void *s, size_t left, uint32_t *ret);
 
 /** shown_hidden() - Return: the character is never written raw: controls (Cc), marks of format
  * (Cf: bidi, zero width, tags), separators of lines and paragraphs (Zl, Zp), other letters without
  * ink, and noncharacters. Source: the Unicode Character Database 15.0, General_Category and
  * Default_Ignorable_Code_Point, of which variation selectors may stay. */
-static inline bool shown_hidden(uint32_t c)
-{
-    static const uint32_t ranges[][2] = {
-        {0x0, 0x1f},        {0x7f, 0x9f},       {0xad, 0xad},       {0x34f, 0x34f},
-        {0x600, 0x605},     {0x61c, 0x61c},     {0x6dd, 0x6dd},     {0x70f, 0x70f},
-        {0x890, 0x891},     {0x8e2, 0x8e2},     {0x115f, 0x1160},   {0x17b4, 0x17b5},
-        {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},   {0x2060, 0x206f},
-        {0x2800, 0x2800},   {0x3164, 0x3164},   {0xfdd0, 0xfdef},   {0xfeff, 0xfeff},
-        {0xffa0, 0xffa0},   {0xfff0, 0xfffb},   {0x110bd, 0x110bd}, {0x110cd, 0x110cd},
-        {0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe00ff},
-        {0xe01f0, 0xe0fff},
-    };
-
-    if (c < 0x7f) {
-        return c < 0x20;
-    }
-    for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges) && c >= ranges[i][0]; i++) {
-        if (c <= ranges[i][1]) {
-            return true;
-        }
-    }
-    return (c & 0xfffe) == 0xfffe; /* the last two of each plane */
-}
+bool shown_hidden(uint32_t c);
 
 /** shown_ok() - Return: @n bytes at @s are UTF-8 and hold nothing hidden. */
-static inline bool shown_ok(const void *s, size_t n)
-{
-    const uint8_t *b = s;
-    uint32_t c;
-
-    for (size_t i = 0, step; i < n; i += step) {
-        step = shown_decode(b + i, n - i, &c);
-        if (step == 0 || shown_hidden(c)) {
-            return false;
-        }
-    }
-    return true;
-}
+bool shown_ok(const void *s, size_t n);
 
 /** shown_fit() - Return: how many bytes of @s, UTF-8, are a text of at most @most bytes: all, or
  * those up to a border between characters. */
-static inline size_t shown_fit(const char *s, size_t most)
-{
-    size_t n = strnlen(s, most + 1);
-
-    if (n > most) {
-        n = most;
-        while (n > 0 && ((uint8_t)s[n] & 0xc0) == 0x80) {
-            n--;
-        }
-    }
-    return n;
-}
+size_t shown_fit(const char *s, size_t most);
 
 /** shown_whole() - drops a character that was cut at the end of the text. */
-static inline void shown_whole(char *text)
-{
-    size_t n = strlen(text), from = n;
-    uint32_t c;
-
-    while (from > 0 && n - from < 3 && (text[from - 1] & 0xc0) == 0x80) {
-        from--;
-    }
-    if (from > 0 && (text[from - 1] & 0xc0) == 0xc0 &&
-        shown_decode(text + from - 1, n - from + 1, &c) == 0) {
-        text[from - 1] = '\0';
-    }
-}
+void shown_whole(char *text);
 
 /** shown_clean() - puts one '?' in place of each hidden character, but those in @kept (ASCII only,
  * such as "\n"), and of each byte that is not UTF-8. The text does not grow. */
-static inline void shown_clean(char *text, const char *kept)
-{
-    size_t left = strlen(text);
-    char *to = text;
-    uint32_t c;
-
-    for (const char *from = text; left > 0;) {
-        size_t n = shown_decode(from, left, &c);
-
-        if (n == 0 || (shown_hidden(c) && !(c < 0x80 && strchr(kept, (int)c)))) {
-            *to++ = '?';
-            n = n == 0 ? 1 : n;
-        } else {
-            memmove(to, from, n);
-            to += n;
-        }
-        from += n;
-        left -= n;
-    }
-    *to = '\0';
-}
+void shown_clean(char *text, const char *kept);
 
 #define SHOWN_SHORT_MAX 204u
 
 /** shown_short() - @room: @bytes bytes, an even number; SHOWN_SHORT_MAX for a name. Return: @text;
  * if it does not fit there, its start and end in @room, with "..." between them. */
-static inline const char *shown_short(const char *text, char *room, size_t bytes)
-{
-    const size_t n = strlen(text), half = bytes / 2 - 2, start = shown_fit(text, half);
-    const char *end;
-
-    if (n < bytes) {
-        return text;
-    }
-    memcpy(room, text, start);
-    room[start] = '\0';
-    end = text + n - half;
-    while ((*end & 0xc0) == 0x80) {
-        end++;
-    }
-    strcat(strcat(room, "..."), end);
-    return room;
-}
+const char *shown_short(const char *text, char *room, size_t bytes);

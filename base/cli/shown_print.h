@@ -7,28 +7,13 @@
  */
 #pragma once
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/shown_text.h"
 
 #define SHOWN_LINE_MAX 8192u
 
 /** shown_vfprintf() - vfprintf(), with one '?' for each hidden character but "\n" and "\t". */
-static inline void shown_vfprintf(FILE *to, const char *format, va_list args)
-{
-    char *text = NULL;
-
-    if (vasprintf(&text, format, args) >= 0) {
-        shown_clean(text, "\n\t");
-        fputs(text, to);
-        free(text);
-    }
-}
+void shown_vfprintf(FILE *to, const char *format, va_list args);
 
 /** shown_fprintf() - the same, as fprintf(). */
 __attribute__((format(printf, 2, 3))) static inline void shown_fprintf(FILE *to, const char *format,
@@ -52,27 +37,11 @@ __attribute__((format(printf, 1, 2))) static inline void shown_printf(const char
 }
 
 /** shown_text_print() - prints @text on stdout, as a part of a line: "\n" and "\t" are hidden. */
-static inline void shown_text_print(const char *text)
-{
-    char *copy = strdup(text);
-
-    if (copy) {
-        shown_clean(copy, "");
-        fputs(copy, stdout);
-        free(copy);
-    }
-}
+void shown_text_print(const char *text);
 
 /** shown_vsay() - writes "PROGRAM: TEXT" on stderr, always as one line, of at most SHOWN_LINE_MAX
  * bytes of text. Needs no memory. */
-static inline void shown_vsay(const char *program, const char *format, va_list args)
-{
-    char text[SHOWN_LINE_MAX];
-
-    vsnprintf(text, sizeof(text), format, args);
-    shown_clean(text, "");
-    fprintf(stderr, "%s: %s\n", program, text);
-}
+void shown_vsay(const char *program, const char *format, va_list args);
 
 /** shown_say() - the same. */
 __attribute__((format(printf, 2, 3))) static inline void shown_say(const char *program,
@@ -87,27 +56,9 @@ __attribute__((format(printf, 2, 3))) static inline void shown_say(const char *p
 
 /** shown_begin() - takes the numbers 0, 1 and 2 where the program was started without them, before
  * a pipe or socket gets them: reading and writing them goes on failing. First in each main(). */
-static inline void shown_begin(void)
-{
-    for (int fd = 0; fd <= 2; fd++) {
-        if (fcntl(fd, F_GETFD) < 0) { /* it is the least number that is free */
-            (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
-        }
-    }
-}
+void shown_begin(void);
 
 /** shown_end() - sends what was printed on stdout, and says it if a part of that is lost, now or
  * before; also between two results of a long run. Return: @code; 1: the output is not whole, and
  * @code is 0. */
-static inline int shown_end(const char *program, int code)
-{
-    bool lost = ferror(stdout) != 0;
-
-    errno = 0;
-    if ((fflush(stdout) != 0 || lost) && code == 0) {
-        shown_say(program, "cannot write the result%s%s", errno ? ": " : "",
-                  errno ? strerror(errno) : "");
-        code = 1;
-    }
-    return code;
-}
+int shown_end(const char *program, int code);

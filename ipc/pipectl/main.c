@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cli/cli_print.h"
+#include "base/cli/shown_print.h"
 #include "ipc/pipectl/pipectl.h"
 #include "ipc/pipectl/pipectl_options.h"
 

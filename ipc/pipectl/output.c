@@ -11,6 +11,7 @@
 #include "base/cli/cli_rows.h"
 #include "base/cli/shown_print.h"
 #include "base/json_text.h"
+#include "base/shown_text.h"
 #include "ipc/pipectl/output.h"
 
 #define COLUMNS_MAX 16

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/shown_text.h"
 #include "base/tensor_name.h"
 #include "model/compile/passes.h"
 

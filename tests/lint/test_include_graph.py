@@ -22,7 +22,7 @@ ROOT, BUILD = sys.argv[1:3]
 OUTSIDE = {
     r"uv\.h|uv/.*": ("daemon",),
     r"systemd/.*": ("daemon",),
-    r"jansson\.h": ("daemon", "ipc", "model", "tuner/json", "tuner/pipesim"),
+    r"jansson\.h": ("base", "daemon", "ipc", "model", "tuner/json", "tuner/pipesim"),
     r"hwloc.*": ("governor",),
     r"gpiod\.h": ("governor",),
     r"protobuf-c/.*": ("model",),

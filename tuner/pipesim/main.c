@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/cli/cli_print.h"
+#include "base/cli/shown_print.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/pipesim_options.h"
 #include "tuner/pipesim/subject.h"

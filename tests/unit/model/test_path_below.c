@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of files that belong to a model. */
+#include <limits.h>
 #include <stdio.h>
 
 #include "base/base.h"

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/cli/cli_print.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/cli/shown_print.h"
+#include "base/shown_text.h"
+
+int cli_width(const char *s)
+{
+    int n = 0;
+
+    for (; *s; s++) {
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    }
+    return n;
+}
+
+void cli_print_wrapped(FILE *to, const char *text, int column, int indent)
+{
+    bool begun = false;
+    int gap = 0;
+
+    while (*text) {
+        size_t n = strcspn(text, " |");
+        char *word = strndup(text, n + (text[n] == '|'));
+
+        if (!word) {
+            break;
+        }
+        if (begun && column + gap + cli_width(word) > CLI_COLUMNS) {
+            fprintf(to, "\n%*s", indent, "");
+            column = indent;
+            gap = 0;
+        }
+        shown_fprintf(to, "%*s%s", gap, "", word);
+        column += gap + cli_width(word);
+        begun = true;
+        free(word);
+        text += n + (text[n] == '|');
+        gap = (int)strspn(text, " ");
+        text += gap;
+    }
+    fputc('\n', to);
+}
+
+/* Prints " [--option VALUE]", on a new line if it does not fit. Return: the column after it. */
+static int cli_print_option(FILE *to, int column, const struct cli_option *o)
+{
+    const char *value = o->value ? o->value : "", *gap = o->value ? " " : "";
+    int n = 5 + (int)(strlen(o->name) + strlen(gap) + strlen(value)) + 3 * o->many;
+    bool fits = column + n <= CLI_COLUMNS;
+
+    fprintf(to, "%s [--%s%s%s]%s", fits ? "" : "\n       ", o->name, gap, value,
+            o->many ? "..." : "");
+    return fits ? column + n : 7 + n;
+}
+
+void cli_print_usage(FILE *to, const struct cli_program *program, const struct cli_command *command)
+{
+    int column = fprintf(to, "usage: %s", program->name);
+
+    for (const struct cli_option *o = program->common; o->name; o++) {
+        column = cli_print_option(to, column, o);
+    }
+    column += fprintf(to, " %s", command->name);
+    for (const struct cli_option *o = command->options; o->name; o++) {
+        column = cli_print_option(to, column, o);
+    }
+    if (*command->usage && column + 1 + (int)strlen(command->usage) > CLI_COLUMNS) {
+        fprintf(to, "\n       ");
+    }
+    fprintf(to, "%s%s\n", *command->usage ? " " : "", command->usage);
+}
+
+void cli_print_message(const struct cli_program *program, const char *command, const char *format,
+                       va_list args)
+{
+    char *text = NULL;
+
+    fflush(stdout);
+    if (vasprintf(&text, format, args) < 0) {
+        return;
+    }
+    shown_clean(text, "");
+    fprintf(stderr, "%s%s%s: %s\n", program->name, command ? " " : "", command ? command : "",
+            text);
+    free(text);
+}
+
+void cli_say_option(const char *program, const struct option *options, int got, char **argv)
+{
+    char text[CLI_WRONG_BYTES];
+
+    cli_wrong_option(options, got, argv, text);
+    shown_say(program, "%s%s", text, base_ends_with(text, "?") ? "" : "; see --help");
+}
+
+const char *cli_wrong_of(const struct cli_command *command, int got, char **argv,
+                         char ret[CLI_WRONG_BYTES])
+{
+    struct option options[CLI_OPTIONS_MAX + 1];
+
+    cli_long_options(command, options);
+    return cli_wrong_option(options, got, argv, ret);
+}
+
+void cli_print_entry(FILE *to, const char *name, const char *what)
+{
+    cli_print_wrapped(to, what, fprintf(to, "  %-20s ", name), 23);
+}
+
+void cli_print_help(FILE *to, const struct cli_program *program, const struct cli_command *command)
+{
+    cli_print_usage(to, program, command);
+    fprintf(to, "%s\n%s", command->help, command->options->name ? "\n" : "");
+    for (const struct cli_option *o = command->options; o->name; o++) {
+        char text[48], letter[] = {'-', o->letter, ',', ' ', '\0'};
+
+        snprintf(text, sizeof(text), "%s--%s%s%s", o->letter ? letter : "", o->name,
+                 o->value ? " " : "", o->value ? o->value : "");
+        cli_print_entry(to, text, o->help);
+    }
+}
+
+void cli_print_commands(FILE *to, const struct cli_program *program)
+{
+    for (const struct cli_command *c = program->commands; c->name; c++) {
+        if (c->group) {
+            fprintf(to, "%s%s:\n", c == program->commands ? "" : "\n", c->group);
+        }
+        fprintf(to, "  %-10s %s\n", c->name, c->help);
+    }
+}
+
+static void cli_print_row(FILE *to, const char *what, const struct cli_option *o)
+{
+    fprintf(to, "%s\t%s\t%s\t%s\t%s\t%d\n", what, o->name, o->value ? o->value : "",
+            o->words ? o->words : "", o->help, o->many);
+}
+
+void cli_print_table(FILE *to, const struct cli_program *program)
+{
+    fprintf(to, "program\t%s\n", program->name);
+    for (const struct cli_option *o = program->common; o->name; o++) {
+        cli_print_row(to, "common", o);
+    }
+    for (const struct cli_command *c = program->commands; c->name; c++) {
+        fprintf(to, "command\t%s\t%s\t%s\t%s\t%s\n", c->name, c->also ? c->also : "", c->usage,
+                c->help, c->group ? c->group : "");
+        for (const struct cli_option *o = c->options; o->name; o++) {
+            cli_print_row(to, "option", o);
+        }
+        for (const struct cli_argument *a = c->arguments; a && a->after; a++) {
+            fprintf(to, "argument\t%s\t%s\n", a->after, a->words);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json_text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/shown_text.h"
+
+const char *json_text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static int json_text_put(struct json_text *t, const char *data, size_t bytes)
+{
+    if (!t->failed && t->size - t->used <= bytes) { /* room for the NUL, too */
+        size_t size = 2 * (t->used + bytes) + 256;
+        char *grown = realloc(t->data, size);
+
+        t->failed = !grown;
+        t->data = grown ? grown : t->data;
+        t->size = grown ? size : t->size;
+    }
+    if (t->failed) {
+        return -1;
+    }
+    memcpy(t->data + t->used, data, bytes);
+    t->used += bytes;
+    t->data[t->used] = '\0';
+    return 0;
+}
+
+static int json_text_escape(struct json_text *t, uint32_t c)
+{
+    char text[16];
+    int n = c < 0x10000
+                ? snprintf(text, sizeof(text), "\\u%04x", (unsigned)c)
+                : snprintf(text, sizeof(text), "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)),
+                           (unsigned)(0xdc00 + (c & 0x3ff)));
+
+    return json_text_put(t, text, (size_t)n);
+}
+
+int json_text_append(const char *data, size_t bytes, void *arg)
+{
+    size_t from = 0, n;
+    uint32_t c;
+    int r = 0;
+
+    for (size_t at = 0; r == 0 && at < bytes; at += n) {
+        n = shown_decode(data + at, bytes - at, &c);
+        if (n == 0 || c < 0x20 || !shown_hidden(c)) {
+            n = n == 0 ? 1 : n;
+            continue;
+        }
+        r = json_text_put(arg, data + from, at - from);
+        r = r == 0 ? json_text_escape(arg, c) : r;
+        from = at + n;
+    }
+    return r == 0 ? json_text_put(arg, data + from, bytes - from) : r;
+}
+
+char *json_text(const json_t *value, size_t flags)
+{
+    struct json_text t = {0};
+
+    if (json_dump_callback(value, json_text_append, &t, flags) < 0 || t.failed) {
+        free(t.data);
+        return NULL;
+    }
+    return t.data;
+}
+
+json_t *json_text_shown(const char *text)
+{
+    char *copy = strdup(text);
+    json_t *s = NULL;
+
+    if (copy) {
+        shown_clean(copy, "\n\t");
+        s = json_string(copy);
+    }
+    free(copy);
+    return s;
+}
+
+json_t *json_text_path(const char *path)
+{
+    json_t *s = json_string(path);
+
+    return s ? s : json_text_shown(path);
+}
+
+int json_text_print(const json_t *value, FILE *to, size_t flags)
+{
+    char *text = json_text(value, flags);
+    int r = text && fputs(text, to) >= 0 ? 0 : -1;
+
+    free(text);
+    return r;
+}
+
+size_t json_text_mark(const char *text, size_t bytes)
+{
+    return bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+json_t *json_text_read(const char *text, size_t bytes, size_t flags, json_error_t *ret_error)
+{
+    size_t mark = json_text_mark(text, bytes);
+
+    return json_loadb(text + mark, bytes - mark, flags, ret_error);
+}
+
+json_t *json_text_from(FILE *f, size_t flags, json_error_t *ret_error)
+{
+    int c = f ? getc(f) : EOF;
+
+    if (!f || ferror(f)) {
+        *ret_error = (json_error_t){.line = -1, .column = -1};
+        snprintf(ret_error->text, sizeof(ret_error->text), "%s", strerror(errno));
+        return NULL;
+    }
+    if (c != 0xef) { /* no other character that begins so is JSON here */
+        ungetc(c, f);
+    } else if (getc(f) != 0xbb || getc(f) != 0xbf) {
+        *ret_error = (json_error_t){.line = 1, .column = 1};
+        snprintf(ret_error->text, sizeof(ret_error->text), "'[' or '{' expected");
+        return NULL;
+    }
+    return json_loadf(f, flags, ret_error);
+}
+
+json_t *json_text_load(const char *path, size_t flags, json_error_t *ret_error)
+{
+    FILE *f = fopen(path, "re");
+    json_t *value = json_text_from(f, flags, ret_error);
+
+    if (f) {
+        fclose(f);
+    }
+    return value;
+}
+
+int json_text_save(const json_t *value, const char *path, size_t flags)
+{
+    FILE *f = fopen(path, "we");
+    int r = f ? 0 : -errno;
+
+    if (f) {
+        errno = ENOMEM;
+        r = json_text_print(value, f, flags) < 0 ? -errno : 0;
+        r = fclose(f) != 0 && r == 0 ? -errno : r;
+    }
+    return r;
+}
