@@ -23,10 +23,7 @@ struct output_key {
     const char *const *words;
 };
 
-const char *const output_kind_words[] = {"classes", "yolo",      "ssd",  "boxes", "dbnet",
-                                         "ctc",     "keypoints", "mask", NULL};
 static const char *const output_layout_words[] = {"auto", "rows", "channels", NULL};
-const char *const output_activation_words[] = {"none", "sigmoid", "softmax", NULL};
 static const char *const output_objectness_words[] = {"none", "product", "root", NULL};
 static const char *const output_unit_words[] = {"pixels", "relative", NULL};
 static const char *const output_head_words[] = {"decoded", "yolox", "yolov5", "yolov3", NULL};
@@ -34,29 +31,6 @@ static const char *const output_coding_words[] = {"none", "priors", "grid", NULL
 static const char *const output_blank_words[] = {"first", "last", NULL};
 static const char *const output_column_words[] = {"x1", "y1",    "x2",    "y2",   "cx", "cy", "w",
                                                   "h",  "score", "class", "skip", "x",  "y",  NULL};
-const char *const output_role_words[] = {"boxes",   "scores", "objectness", "keypoints",
-                                         "classes", "count",  "indices",    NULL};
-
-int output_word(const char *const *words, const char *text, char why[OUTPUT_WHY_BYTES])
-{
-    struct near_word n = {.given = text ? text : ""};
-    char hint[NEAR_WORD_HINT_BYTES];
-    size_t used;
-
-    used = (size_t)snprintf(why, OUTPUT_WHY_BYTES, "must be one of:");
-    for (int i = 0; words[i]; i++) {
-        if (text && strcmp(text, words[i]) == 0) {
-            return i;
-        }
-        near_word_try(&n, words[i]);
-        used += (size_t)snprintf(why + used, OUTPUT_WHY_BYTES - used, " \"%s\"", words[i]);
-    }
-    if (text) {
-        snprintf(why + used, OUTPUT_WHY_BYTES - used, ", not \"%.30s\"%s", text,
-                 near_word_hint(&n, hint));
-    }
-    return -1;
-}
 
 static bool output_read_word(const struct output_key *k, const json_t *v,
                              struct output_settings *ret, char why[OUTPUT_WHY_BYTES])

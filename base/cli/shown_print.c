@@ -60,3 +60,30 @@ int shown_end(const char *program, int code)
     }
     return code;
 }
+
+void shown_fprintf(FILE *to, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    shown_vfprintf(to, format, args);
+    va_end(args);
+}
+
+void shown_printf(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    shown_vfprintf(stdout, format, args);
+    va_end(args);
+}
+
+void shown_say(const char *program, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    shown_vsay(program, format, args);
+    va_end(args);
+}

@@ -16,25 +16,10 @@
 void shown_vfprintf(FILE *to, const char *format, va_list args);
 
 /** shown_fprintf() - the same, as fprintf(). */
-__attribute__((format(printf, 2, 3))) static inline void shown_fprintf(FILE *to, const char *format,
-                                                                       ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    shown_vfprintf(to, format, args);
-    va_end(args);
-}
+__attribute__((format(printf, 2, 3))) void shown_fprintf(FILE *to, const char *format, ...);
 
 /** shown_printf() - the same, as printf(). */
-__attribute__((format(printf, 1, 2))) static inline void shown_printf(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    shown_vfprintf(stdout, format, args);
-    va_end(args);
-}
+__attribute__((format(printf, 1, 2))) void shown_printf(const char *format, ...);
 
 /** shown_text_print() - prints @text on stdout, as a part of a line: "\n" and "\t" are hidden. */
 void shown_text_print(const char *text);
@@ -44,15 +29,7 @@ void shown_text_print(const char *text);
 void shown_vsay(const char *program, const char *format, va_list args);
 
 /** shown_say() - the same. */
-__attribute__((format(printf, 2, 3))) static inline void shown_say(const char *program,
-                                                                   const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    shown_vsay(program, format, args);
-    va_end(args);
-}
+__attribute__((format(printf, 2, 3))) void shown_say(const char *program, const char *format, ...);
 
 /** shown_begin() - takes the numbers 0, 1 and 2 where the program was started without them, before
  * a pipe or socket gets them: reading and writing them goes on failing. First in each main(). */

@@ -2,8 +2,8 @@
 """The house's rooms: which folder may use which. One table for includes and for calls.
 
 A room is a source folder, and every file of the product is in one; only tests and benches are outside, and use any room. A
-room may use the rooms that its line names, and whatever those may use, but not what the line names behind a "!". A name that ends in ".h" is a contract: a header of a higher room that the line's room may include, but
-whose functions it may not call.
+room may use the rooms that its line names, and whatever those may use, but not what the line names behind a "!". A name that
+ends in ".h" is a contract: a header of a higher room that the line's room may include, but whose functions it may not call.
 """
 import os
 

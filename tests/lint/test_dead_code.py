@@ -21,7 +21,6 @@ HOUSE = ("model/", "kernels/", "governor/", "ipc/", "pipeline/", "tuner/", "daem
 OTHERS = ("tests/", "bench/")
 # Symbol -> for whom it is kept. One that is not needed is a failure as well.
 KEPT = {
-    "dmn_account_get": "for all files of a connection",
 }
 PUBLIC = re.compile(r"^(piped_\w+|main)$")  # the installed header
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The words of `output` that both its keys and who reads them need. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/near_word.h"
+#include "base/output_keys.h"
+
+const char *const output_kind_words[] = {"classes", "yolo",      "ssd",  "boxes", "dbnet",
+                                         "ctc",     "keypoints", "mask", NULL};
+const char *const output_activation_words[] = {"none", "sigmoid", "softmax", NULL};
+const char *const output_role_words[] = {"boxes",   "scores", "objectness", "keypoints",
+                                         "classes", "count",  "indices",    NULL};
+
+int output_word(const char *const *words, const char *text, char why[OUTPUT_WHY_BYTES])
+{
+    struct near_word n = {.given = text ? text : ""};
+    char hint[NEAR_WORD_HINT_BYTES];
+    size_t used;
+
+    used = (size_t)snprintf(why, OUTPUT_WHY_BYTES, "must be one of:");
+    for (int i = 0; words[i]; i++) {
+        if (text && strcmp(text, words[i]) == 0) {
+            return i;
+        }
+        near_word_try(&n, words[i]);
+        used += (size_t)snprintf(why + used, OUTPUT_WHY_BYTES - used, " \"%s\"", words[i]);
+    }
+    if (text) {
+        snprintf(why + used, OUTPUT_WHY_BYTES - used, ", not \"%.30s\"%s", text,
+                 near_word_hint(&n, hint));
+    }
+    return -1;
+}
