@@ -138,7 +138,7 @@ static void take_turn(struct dmn_turns *t, uint64_t now_ns)
     if (!t->measuring) {
         int error = serve(t, &t->plans[challenger_due(t)]);
 
-        if (error < 0) {
+        if (error < 0 && error != -EBUSY) { /* then the plan before still drains */
             dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
                             "model %s: cannot build a plan to compare it: %s", m->name,
                             strerror(-error));
