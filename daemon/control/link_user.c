@@ -41,10 +41,10 @@ bool dmn_link_search(struct dmn_call *c)
         base_now_ns() < control->link_search.again_ns) {
         return false;
     }
+    LIST_INSERT_HEAD(&control->link_search.calls, c, searching);
     if (!control->link_search.work.at) {
         control->link_search.work = (struct dmn_job){.run = look, .done = looked};
         dmn_work_do(control->machine->awaited, &control->link_search.work);
     }
-    LIST_INSERT_HEAD(&control->link_search.calls, c, searching);
     return true;
 }

@@ -99,6 +99,7 @@ static void set_up(struct fixture *f)
     memset(f, 0, sizeof(*f));
     T_EQ(dmn_config_load(NULL, false, error, &f->config), 0);
     T_EQ(uv_loop_init(&f->loop), 0);
+    T_EQ(dmn_work_new(&f->loop, "test", 1, false, &f->machine.awaited), 0);
     f->machine.loop = &f->loop;
     f->machine.config = &f->config;
     f->control.machine = &f->machine;
@@ -116,8 +117,10 @@ static void take_down(struct fixture *f)
 {
     dmn_control_stop_accepting(&f->control);
     dmn_control_close_all(&f->control);
+    dmn_work_stop(f->machine.awaited);
     uv_run(&f->loop, UV_RUN_DEFAULT);
     T_EQ(uv_loop_close(&f->loop), 0);
+    dmn_work_free(f->machine.awaited);
     dmn_loop_turns_deinit(&f->turns);
     dmn_config_free(f->config);
 }
@@ -208,6 +211,10 @@ TEST(the_user_of_links_is_found_when_it_calls)
     T_TRUE(dmn_users_is_link(&f.users, NO_USER));
     f.control.link_search.again_ns = 0;
     T_TRUE(!dmn_link_search(&c)); /* nothing is left to ask */
+    f.users.has_link = false;
+    dmn_work_stop(f.machine.awaited); /* as while the daemon ends */
+    T_TRUE(dmn_link_search(&c));
+    T_EQ(dispatched, 3);
     take_down(&f);
 }
 
