@@ -304,7 +304,7 @@ static void full_then_room(struct node *n)
 {
     struct lnk_peer_stats s = {0};
     struct lnk_transport_stats all;
-    uint64_t before = times_full(n), rooms = n->rooms;
+    uint64_t before = times_full(n), rooms = n->rooms, deadline;
     bool full;
 
     for (uint32_t k = 0; k < PRESSED; k++) {
@@ -322,6 +322,9 @@ static void full_then_room(struct node *n)
     }
     meet(n, 2);
     full = times_full(n) > before;
+    deadline = base_now_ns() + WAIT_NS; /* others may have sent all, and not yet taken all */
+    while (full && n->rooms == rooms && pump(n, deadline)) {
+    }
     if (full && n->rooms == rooms) {
         wrong(n, "room", 0, n->rooms, rooms + 1);
     }
