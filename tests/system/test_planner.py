@@ -112,7 +112,8 @@ def costs_fill_while_serving():
         d.call("SetPlan", {"plan": "0-%d@slow|%d-%d@fast" % (half - 1, half, units - 1)})
         serve(d)
         p = costs(d)
-        equal(sources(p), {"measured"})
+        # where a core was disturbed, what it took before counts as saved
+        check("measured" in sources(p) <= {"measured", "saved"}, sources(p))
         # the two kinds are cores of the same make: what one unit costs there is of one order of magnitude
         total = {kind: sum(p["costs"][kind]["1"]) for kind in ("fast", "slow")}
         check(0.1 < total["fast"] / total["slow"] < 10, total)
