@@ -45,7 +45,13 @@ static bool serves(const struct dmn_turns *t, const struct pl_plan *plan)
     return pl_plan_equal(pl_current_plan(t->model->pipe), plan);
 }
 
-/* Return: as dmn_plan_switch(). */
+/* Return: @plan does not serve, and cannot yet: an earlier one still drains. */
+static bool must_wait(const struct dmn_turns *t, const struct pl_plan *plan)
+{
+    return !serves(t, plan) && pl_switching(t->model->pipe);
+}
+
+/* @plan: must not wait. Return: as dmn_plan_switch(). */
 static int serve(struct dmn_turns *t, const struct pl_plan *plan)
 {
     int error = 0;
@@ -136,9 +142,14 @@ static void take_turn(struct dmn_turns *t, uint64_t now_ns)
     double pace_ns, clock_ns;
 
     if (!t->measuring) {
-        int error = serve(t, &t->plans[challenger_due(t)]);
+        const struct pl_plan *plan = &t->plans[challenger_due(t)];
+        int error;
 
-        if (error < 0 && error != -EBUSY) { /* then the plan before still drains */
+        if (must_wait(t, plan)) {
+            return;
+        }
+        error = serve(t, plan);
+        if (error < 0) {
             dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
                             "model %s: cannot build a plan to compare it: %s", m->name,
                             strerror(-error));
@@ -167,6 +178,7 @@ static void on_timer(uv_timer_t *timer)
 {
     struct dmn_turns *t = timer->data;
     struct dmn_model *m = t->model;
+    const struct pl_plan *last;
 
     if (pl_epoch(m->pipe) != t->epoch || dmn_plan_changing(m) || m->leaving || m->of->stopping) {
         t->left = true;
@@ -176,8 +188,9 @@ static void on_timer(uv_timer_t *timer)
     if (t->verdict == TUN_TURNS_OPEN) {
         take_turn(t, base_now_ns());
     }
-    if (t->verdict != TUN_TURNS_OPEN &&
-        serve(t, &t->plans[t->verdict == TUN_TURNS_BETTER]) != -EBUSY) {
+    last = &t->plans[t->verdict == TUN_TURNS_BETTER];
+    if (t->verdict != TUN_TURNS_OPEN && !must_wait(t, last)) {
+        (void)serve(t, last);
         finish(t, m);
     }
 }

@@ -60,6 +60,8 @@ bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c);
 /** dmn_method_refuse_plan() - answers with InvalidPlan, and names the model: the caller may have
  * named none. */
 void dmn_method_refuse_plan(const struct dmn_model *m, struct dmn_call *c, const char *why);
+/** dmn_method_cannot_plan() - answers with what kept a plan from being made: @error, -errno. */
+void dmn_method_cannot_plan(struct dmn_call *c, int error);
 /** dmn_method_switch() - switches to @plan; answers the call when the old plan has drained. A plan
  * of a user then serves instead of a route; by any other origin routes are planned again. */
 void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,

@@ -94,8 +94,7 @@ static struct job *job_new(struct dmn_call *c, struct dmn_model *m)
         if (j) {
             job_free(j);
         }
-        dmn_call_error(c, error == -ENOMEM ? "Unsupported" : "InvalidPlan", "why",
-                       strerror(-error));
+        dmn_method_cannot_plan(c, error);
         return NULL;
     }
     j->control = c->control;

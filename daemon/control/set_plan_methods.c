@@ -49,6 +49,11 @@ void dmn_method_refuse_plan(const struct dmn_model *m, struct dmn_call *c, const
     dmn_call_error(c, "InvalidPlan", "why", text);
 }
 
+void dmn_method_cannot_plan(struct dmn_call *c, int error)
+{
+    dmn_call_error(c, error == -ENOMEM ? "Unsupported" : "InvalidPlan", "why", strerror(-error));
+}
+
 /* A call that waits for a switch. The model exists as long as the call waits: an unload ends the
  * wait first. */
 struct switch_call {
@@ -84,7 +89,7 @@ static void switched(void *ctx, const struct dmn_outcome *o)
     free(s);
 }
 
-/* Called when an earlier plan has drained, if one did: plans on trial drain all the while. */
+/* Called again when an earlier plan has drained: plans on trial drain all the while. */
 static void switch_now(void *ctx, const struct dmn_outcome *o)
 {
     struct switch_call *s = ctx;
@@ -94,18 +99,21 @@ static void switch_now(void *ctx, const struct dmn_outcome *o)
         switched(s, o);
         return;
     }
+    if (pl_switching(s->model->pipe)) {
+        dmn_plan_wait(s->model, (struct dmn_done){switch_now, s});
+        return;
+    }
     error = dmn_plan_switch(s->model, &(struct dmn_switch){.plan = &s->plan,
                                                            .origin = s->origin,
                                                            .cause = DMN_CAUSE_REQUEST,
                                                            .detail = s->call->method,
                                                            .keep = true,
                                                            .learn = true});
-    if (error == 0 || error == -EBUSY) {
-        dmn_plan_wait(s->model, (struct dmn_done){error == 0 ? switched : switch_now, s});
+    if (error == 0) {
+        dmn_plan_wait(s->model, (struct dmn_done){switched, s});
         return;
     }
-    dmn_call_error(s->call, error == -ENOMEM ? "Unsupported" : "InvalidPlan", "why",
-                   strerror(-error));
+    dmn_method_cannot_plan(s->call, error);
     free(s);
 }
 

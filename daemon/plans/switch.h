@@ -36,7 +36,8 @@ struct dmn_switch {
     bool learn;           /* first learn from the clocks of the previous plan */
 };
 
-/** dmn_plan_switch() - Return: 0; -EBUSY: an earlier plan still drains; -errno of pl_switch(). */
+/** dmn_plan_switch() - Return: 0; -EBUSY: an earlier plan still drains, which pl_switching() tells
+ * before; -errno of pl_switch(). */
 int dmn_plan_switch(struct dmn_model *m, const struct dmn_switch *s);
 /** dmn_plan_adopt() - makes the serving plan permanent, as @s (LASTING) says; writes no event. */
 void dmn_plan_adopt(struct dmn_model *m, const struct dmn_switch *s);

@@ -18,7 +18,7 @@
 
 #define UNITS 4u
 
-static bool drains; /* the plan before does, for as long as this is set */
+static bool drains; /* while it is set, the previous plan seems to drain */
 int __real_pl_switch(struct pl_pipeline *p, const struct pl_plan *plan);
 int __wrap_pl_switch(struct pl_pipeline *p, const struct pl_plan *plan);
 int __wrap_pl_switch(struct pl_pipeline *p, const struct pl_plan *plan)
@@ -306,7 +306,7 @@ TEST(who_waits_is_told_when_the_plan_before_has_drained)
     take_down(&f);
 }
 
-TEST(a_plan_before_that_drains_is_an_error_like_others)
+TEST(no_switch_while_the_previous_plan_drains)
 {
     struct fixture f;
     struct pl_plan to;
