@@ -84,6 +84,6 @@ void trace_put(struct trace_file *f, const struct trace_event *e);
 void trace_perfetto_begin(struct trace_file *f);
 /** trace_perfetto_track() - writes what f->tracks[@id] is. */
 void trace_perfetto_track(struct trace_file *f, uint32_t id);
-/** trace_perfetto_event() - writes the event. @e: at_ns is not before that of the one before it on
- * a track of slices. */
+/** trace_perfetto_event() - writes the event. @e: on a track of slices, events come in the order
+ * of at_ns. */
 void trace_perfetto_event(struct trace_file *f, const struct trace_event *e);

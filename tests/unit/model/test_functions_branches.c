@@ -187,7 +187,7 @@ TEST(branches_that_are_refused)
     T_CONTAINS(load_error, "a branch is missing");
 }
 
-/* A chain of Ifs, each of which reads the one before in its branch, and nothing else does. */
+/* A chain of Ifs: only the branch of the next one reads the output of each. */
 TEST(branches_that_need_one_another)
 {
     for (int n = 20; n < 5000; n *= 100) {
