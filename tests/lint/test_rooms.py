@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The house's graph: which room uses which, no circle of files, one file for each name, files of one sitting.
+"""The house's graph: which room uses which, no circle of files or modules, one file for each name, files of one sitting.
 
 An arrow is an include, or a call: a symbol that one file's object leaves undefined and another file's object defines.
 exceptions.txt lists what is known to be wrong and must go; a line that is no longer needed is a failure as well.
 
 usage: test_rooms.py SOURCE_ROOT BUILD_ROOT
 """
+import ast
 import collections
 import os
 import statistics
@@ -107,6 +108,22 @@ def no_circle_of_calls():
     hold("call-circle", in_circles(symbol_arrows()), seen_in_build)
 
 
+def imports_of(name, text):
+    """{(file, file)}: what a module of a package takes from its neighbours, also for types alone."""
+    nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom) and n.level == 1]
+    modules = [m for n in nodes for m in ([n.module] if n.module else [a.name for a in n.names])]
+    return {(name, os.path.join(os.path.dirname(name), m + ".py")) for m in modules}
+
+
+def no_circle_of_modules():
+    check(graph.circles(imports_of("p/a.py", "from .b import x\n") | imports_of("p/b.py", "def f():\n    from . import a\n")) ==
+          [["p/a.py", "p/b.py"]], "a circle is not found")
+    names = [n for n in source.files(ROOT) if n.endswith(".py") and not n.startswith(OUTSIDE)]
+    found = set().union(*(imports_of(n, source.text(ROOT, n)) for n in names))
+    check(len(found) > 20, found)
+    none([" ".join(c) for c in graph.circles(found)], "modules that need each other")
+
+
 def private_headers_stay_at_home():
     hold("private", {"%s -> %s" % arrow: "" for arrow in include_arrows() if arrow[1].endswith("_private.h")
                      and os.path.dirname(arrow[0]) != os.path.dirname(arrow[1])})
@@ -199,6 +216,6 @@ def an_object_shows_its_calls():
     return None
 
 
-main((includes_go_down, calls_go_down, no_circle_of_includes, no_circle_of_calls, private_headers_stay_at_home,
-      every_file_is_in_a_room, names_are_told_apart, files_are_short, a_forbidden_arrow_is_refused, a_circle_is_refused,
+main((includes_go_down, calls_go_down, no_circle_of_includes, no_circle_of_calls, no_circle_of_modules,
+      private_headers_stay_at_home, every_file_is_in_a_room, names_are_told_apart, files_are_short, a_forbidden_arrow_is_refused, a_circle_is_refused,
       an_object_shows_its_calls))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, AsyncIterator, Optional
+from typing import Any, AsyncIterator, Optional
 
 from .answer import Answer
 from .errors import NotConnected, SlotsHeld
 from .frame import Frame
-
-if TYPE_CHECKING:
-    from .stream import Sink, Stream
+from .slots import Sink, Slots
 
 __all__ = ["infer", "infer_one"]
 
@@ -21,12 +19,11 @@ class _Waiter:
     """Wakes a task when its sink has an answer, a slot is free, or its next frame is there. For the time of a `with`
     block the loop watches the connection; at its end nobody waits for what is still in flight."""
 
-    def __init__(self, stream: "Stream"):
-        from .stream import Sink
+    def __init__(self, stream: Slots):
         self.stream = stream
         self.loop = asyncio.get_running_loop()
         self.event = asyncio.Event()
-        self.sink: "Sink" = Sink(0, self.wake)
+        self.sink = Sink(0, self.wake)
 
     def wake(self) -> None:
         """By any thread."""
@@ -71,7 +68,7 @@ class _Waiter:
         self.event.clear()
 
 
-async def infer_one(stream: "Stream", frame: Any, copy: bool) -> Answer:
+async def infer_one(stream: Slots, frame: Any, copy: bool) -> Answer:
     with _Waiter(stream) as w:
         while not w.put(frame):
             await w.changed()
@@ -121,7 +118,7 @@ class _Source:
             await asyncio.gather(self.task, return_exceptions=True)
 
 
-async def infer(stream: "Stream", frames: Any, copy: bool, most: int) -> AsyncIterator[Answer]:
+async def infer(stream: Slots, frames: Any, copy: bool, most: int) -> AsyncIterator[Answer]:
     """As Stream.infer(). An answer is given when it comes, also while the next frame is awaited."""
     with _Waiter(stream) as w:
         source = _Source(frames, w.wake)

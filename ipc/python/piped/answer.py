@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from errno import ENODATA
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 import numpy as np
 
-from .decode import Decoded, Decoder, area_of
+from .decode import Decoded, Decoder, Outputs, area_of
 from .errors import Error, FrameError, Released
 from .values import Array, Status, Top
-
-if TYPE_CHECKING:
-    from .stream import Stream
 
 __all__ = ["Answer"]
 
@@ -28,7 +25,7 @@ class Answer:
     __slots__ = ("status", "reason", "number", "tag", "size", "epoch", "time_ns", "latency", "queue", "service",
                  "done_ns", "_stream", "_decoder", "_buffer", "_rows", "_outputs")
 
-    def __init__(self, stream: "Stream", frame: Any, tag: Any, decoder: Decoder):
+    def __init__(self, stream: Outputs, frame: Any, tag: Any, decoder: Decoder):
         self.status = Status(frame.status)
         self.number: int = frame.number
         self.tag = tag

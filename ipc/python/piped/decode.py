@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from errno import EINVAL
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Protocol, Tuple
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from ._libpiped import ffi, lib
 from .errors import Error, last_error
 from .values import Array, Tensor, Top
 
-if TYPE_CHECKING:
-    from .stream import Stream
-
-__all__ = ["Decoded", "Decoder", "Mask", "Object", "Point"]
+__all__ = ["Decoded", "Decoder", "Mask", "Object", "Outputs", "Point"]
 
 _ALL_ROWS = 2**64 - 1
 
@@ -137,7 +134,15 @@ class Decoder:
         return Mask(classes, float(m.x), float(m.y), float(m.width), float(m.height))
 
 
-def area_of(stream: "Stream", outputs: Mapping[str, Array], rows: Dict[int, Any]) -> Tuple[Array, Any]:
+class Outputs(Protocol):
+    """A stream, as far as its answers know it."""
+    outputs: Tuple[Tensor, ...]
+    output_bytes: int
+
+    def text_of(self, frame: Any) -> str: ...
+
+
+def area_of(stream: Outputs, outputs: Mapping[str, Array], rows: Dict[int, Any]) -> Tuple[Array, Any]:
     """The output area as the daemon made it, and the valid rows of each output."""
     area: Array = np.zeros(stream.output_bytes, np.uint8)
     counts = ffi.new("uint64_t[]", [_ALL_ROWS] * len(stream.outputs))

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Protocol, Sequence, Tuple
 
 import numpy as np
 
 from ._libpiped import ffi
 from .errors import Released
 from .values import Array, Pixfmt, Tensor, image_shape, image_size
-
-if TYPE_CHECKING:
-    from .stream import Stream
 
 __all__ = ["Frame", "Layout", "fill"]
 
@@ -92,11 +89,19 @@ def fill(frame: Any, data: Any, layout: Layout) -> None:
         _fill_picture(frame, data, layout)
 
 
+class Lender(Protocol):
+    """A stream, as far as its frames know it."""
+
+    def lend(self, address: Any, size: int) -> Any: ...
+
+    def give_back(self, frame: Any) -> None: ...
+
+
 class Frame:
     """A slot to fill, made by Stream.acquire(). tag: comes back with the answer. Give it to Stream.submit(), infer() or
     infer_one(), or give it up with release() or the end of a `with` block."""
 
-    def __init__(self, stream: "Stream", frame: Any, layout: Layout, size: Optional[Tuple[int, int]], stride: int):
+    def __init__(self, stream: Lender, frame: Any, layout: Layout, size: Optional[Tuple[int, int]], stride: int):
         self.tag: Any = None
         self._stream = stream
         self._frame: Any = None  # until it is known to fit
@@ -169,7 +174,7 @@ class Frame:
 
     # inside
 
-    def give(self, stream: "Stream") -> Any:
+    def give(self, stream: Lender) -> Any:
         """Return: the slot, which is not this frame's any more; its arrays can only be read."""
         if stream is not self._stream:
             raise ValueError("the frame belongs to another stream")
