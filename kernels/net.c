@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/leaves/stop.h"
 #include "kernels/image/image_input.h"
 #include "kernels/nchw.h"
 #include "kernels/net_private.h"
-#include "model/leaves/stop.h"
 
 static int consts(struct krn_net *net, size_t i, const struct krn_primitive *v)
 {

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/leaves/how_far.h"
+#include "base/leaves/share.h"
+#include "base/leaves/stop.h"
 #include "kernels/net_private.h"
-#include "model/leaves/how_far.h"
-#include "model/leaves/share.h"
-#include "model/leaves/stop.h"
 
 uint8_t krn_net_add(struct krn_net_op *o, const struct krn_primitive *v)
 {

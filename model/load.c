@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "base/leaves/hash.h"
+#include "base/leaves/leaves.h"
 #include "model/common/file.h"
 #include "model/common/graph.h"
 #include "model/common/pool.h"
@@ -25,8 +27,6 @@
 #include "model/compile/compile.h"
 #include "model/declared.h"
 #include "model/guess.h"
-#include "model/leaves/hash.h"
-#include "model/leaves/leaves.h"
 #include "model/looks_like.h"
 #include "model/model.h"
 #include "model/netdesc/netdesc.h"

@@ -183,7 +183,7 @@ struct mdl_load_options {
     const char *weights_dir;
     /* quantises the model (model/quant/calibration.h), borrowed; NULL: no quantisation */
     const struct mdl_calibration *calibration;
-    /* the leaf list of a file of which only some leaves are there (model/leaves/leaves.h),
+    /* the leaf list of a file of which only some leaves are there (base/leaves/leaves.h),
      * borrowed: these are checked, and the hash is the list's. Such a model is for mdl_segment()
      * only. NULL: the whole file is there */
     const struct mdl_leaves *leaves;

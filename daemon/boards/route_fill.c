@@ -8,10 +8,10 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "base/leaves/leaves.h"
 #include "daemon/config/route_text.h"
 #include "daemon/models/models.h"
 #include "ipc/piped.h"
-#include "model/leaves/leaves.h"
 #include "model/segment/segment.h"
 #include "model/segment/segment_name.h"
 

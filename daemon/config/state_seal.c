@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "base/json_text.h"
-#include "model/leaves/hash.h"
+#include "base/leaves/hash.h"
 
 #define BEFORE ",\n\"" DMN_SEAL_KEY "\":\""
 #define AFTER "\"}\n"

@@ -2,8 +2,8 @@
 #include "daemon/models/arrival.h"
 
 #include "base/base.h"
+#include "base/leaves/stop.h"
 #include "daemon/machine/machine.h"
-#include "model/leaves/stop.h"
 
 static void finish(struct dmn_arrival *a, const struct dmn_outcome *o)
 {

@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "base/leaves/stop.h"
 #include "daemon/models/loading_private.h"
 #include "daemon/models/memory_room.h"
 #include "daemon/models/output_check.h"
-#include "model/leaves/stop.h"
 #include "model/sidecar.h"
 #include "pipeline/pipeline.h"
 

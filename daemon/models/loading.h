@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/leaves/how_far.h"
 #include "daemon/models/choosing.h"
 #include "daemon/models/serving.h"
 #include "kernels/kernels.h"
-#include "model/leaves/how_far.h"
 #include "model/model.h"
 #include "model/quant/calibration.h"
 #include "pipeline/plan.h"

@@ -22,7 +22,7 @@ int dmn_quantised_load(struct dmn_load *l, struct mdl_load_options *options);
  * dmn_segment_load() - calls mdl_load() for @l->path, and cuts out the segment that @l->name means
  *
  * The limits hold for the segment alone, since the weights of other units are only mapped. A file
- * with a leaf list beside it (model/leaves/leaves.h) may lack leaves that the segment does not
+ * with a leaf list beside it (base/leaves/leaves.h) may lack leaves that the segment does not
  * need.
  * Threads: the load's; blocks. Return: as mdl_load() and mdl_segment(), with l->error.
  */

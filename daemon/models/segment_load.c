@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/leaves/leaves.h"
 #include "daemon/models/loading_private.h"
-#include "model/leaves/leaves.h"
 #include "model/segment/segment.h"
 #include "model/segment/segment_name.h"
 

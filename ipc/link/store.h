@@ -3,7 +3,7 @@
  * ipc/link/store.h - this board's files of other boards' models
  *
  * STATE_FOLDER/models/IDENTITY.onnx is a sparse file with the leaves that are there, and
- * IDENTITY.onnx.leaves beside it is its leaf list and which these are (model/leaves/leaves.h). The
+ * IDENTITY.onnx.leaves beside it is its leaf list and which these are (base/leaves/leaves.h). The
  * daemon loads segments from them, so anybody may read them.
  *
  * A leaf is marked as present only when its bytes are what the list says and are on the disk. So
@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/leaves/leaves.h"
+#include "base/leaves/leaves.h"
 
 #define STORE_FOLDER "models" /* in the state folder */
 #define STORE_WHY_BYTES 256u

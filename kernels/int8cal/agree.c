@@ -2,8 +2,8 @@
 #include "kernels/int8cal/agree.h"
 
 #include "base/base.h"
+#include "base/leaves/how_far.h"
 #include "kernels/int8cal/runner.h"
-#include "model/leaves/how_far.h"
 
 int krn_agreement(const struct mdl_model *m, const struct krn_choice *a, const struct krn_choice *b,
                   const struct krn_examples *e, double *ret)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/leaves/how_far.h"
 #include "kernels/int8cal/agree.h"
 #include "kernels/int8cal/quantise_private.h"
-#include "model/leaves/how_far.h"
 
 bool krn_quantise_stopped(const struct krn_quantise *j)
 {

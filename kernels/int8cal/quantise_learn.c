@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/leaves/how_far.h"
 #include "kernels/int8cal/quantise_private.h"
-#include "model/leaves/how_far.h"
 
 #define ANSWERS_BYTES_MAX ((size_t)512 << 20) /* limit of the stored f32 answers */
 

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/leaves/how_far.h"
+#include "base/leaves/stop.h"
 #include "kernels/nchw.h"
 #include "kernels/select/measure_private.h"
-#include "model/leaves/how_far.h"
-#include "model/leaves/stop.h"
 
 #define WINDOW_BYTES ((size_t)96 << 20) /* of primitives that are packed at the same time */
 #define LONG_NS (20 * BASE_NS_PER_MS)   /* cold caches do not matter to what takes so long */

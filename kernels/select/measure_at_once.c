@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/leaves/how_far.h"
+#include "base/leaves/stop.h"
 #include "kernels/select/measure_private.h"
-#include "model/leaves/how_far.h"
-#include "model/leaves/stop.h"
 
 #define EVICT_BYTES ((size_t)64 << 20)
 #define WEIGHTS_MIN ((size_t)256 << 10) /* less takes microseconds, wherever it comes from */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "model/leaves/stop.h"
+#include "base/leaves/stop.h"
 
 /* A few tenths of a second; nothing calls off a step once it has begun. */
 #define FOLD_STEP_WORK ((double)(1u << 28))

@@ -10,8 +10,8 @@
 #include <sys/vfs.h>
 
 #include "base/base.h"
+#include "base/leaves/stop.h"
 #include "model/common/private.h"
-#include "model/leaves/stop.h"
 
 #define NODE_ATTRS_MAX 8u
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "model/leaves/hash.h"
+#include "base/leaves/hash.h"
 #include "model/segment/cut.h"
 
 /* ---- orders and places in memory ---- */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "model/leaves/leaves.h"
+#include "base/leaves/leaves.h"
 #include "model/segment/cut.h"
 
 /* Weights that the segment does not need, as ranges of the file. */

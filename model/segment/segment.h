@@ -86,7 +86,7 @@ int mdl_segment(const struct mdl_model *whole, size_t first, size_t last,
 size_t mdl_segment_copies(const struct mdl_model *m);
 
 /**
- * mdl_segment_leaves() - which leaves of its file (model/leaves/leaves.h) the segment needs
+ * mdl_segment_leaves() - which leaves of its file (base/leaves/leaves.h) the segment needs
  * @whole: loaded from a file, whole or with the leaves for any of its segments. @ret_needed:
  * [@count], the file's leaves
  *

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/leaves/leaves.h"
 #include "daemon/config/route_text.h"
 #include "ipc/boards/board_state.h"
 #include "ipc/link/fetch_private.h"
-#include "model/leaves/leaves.h"
 #include "tests/fuzz/replay.h"
 #include "tuner/json/devices_json.h"
 

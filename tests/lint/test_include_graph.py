@@ -26,7 +26,7 @@ OUTSIDE = {
     r"hwloc.*": ("governor",),
     r"gpiod\.h": ("governor",),
     r"protobuf-c/.*": ("model",),
-    r"sodium\.h": ("model", "ipc/boards", "ipc/pipectl"),
+    r"sodium\.h": ("base/leaves", "ipc/boards", "ipc/pipectl"),
     r"zmq\.h": ("ipc/link",),
     r"mpi\.h": ("ipc/link",),
     r"cblas\.h|openblas.*": ("kernels",),

@@ -217,5 +217,5 @@ def an_object_shows_its_calls():
 
 
 main((includes_go_down, calls_go_down, no_circle_of_includes, no_circle_of_calls, no_circle_of_modules,
-      private_headers_stay_at_home, every_file_is_in_a_room, names_are_told_apart, files_are_short, a_forbidden_arrow_is_refused, a_circle_is_refused,
-      an_object_shows_its_calls))
+      private_headers_stay_at_home, every_file_is_in_a_room, names_are_told_apart, files_are_short,
+      a_forbidden_arrow_is_refused, a_circle_is_refused, an_object_shows_its_calls))

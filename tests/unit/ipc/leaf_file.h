@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "model/leaves/leaves.h"
+#include "base/leaves/leaves.h"
 #include "tests/harness.h"
 
 #define LEAF MDL_HASH_LEAF_BYTES

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/leaves/how_far.h"
 #include "kernels/int8cal/quantise.h"
 #include "kernels/kernels.h"
-#include "model/leaves/how_far.h"
 #include "model/model.h"
 #include "tests/harness.h"
 

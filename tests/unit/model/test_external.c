@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "model/leaves/leaves.h"
+#include "base/leaves/leaves.h"
 #include "model/segment/segment.h"
 #include "tests/unit/model/load_files.h"
 

@@ -3,7 +3,7 @@
  * not need. */
 #include <fcntl.h>
 
-#include "model/leaves/leaves.h"
+#include "base/leaves/leaves.h"
 #include "model/model.h"
 #include "model/segment/segment.h"
 #include "tests/harness.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/leaves/how_far.h - how far the work of a load is
+ * base/leaves/how_far.h - how far the work of a load is
  *
  * Each step says what it does, and how much of it is done, where it can be counted. As with
- * model/leaves/stop.h, who begins the work says, for its own thread, where that is kept; a step
+ * base/leaves/stop.h, who begins the work says, for its own thread, where that is kept; a step
  * that goes on in another thread hands it on.
  */
 #pragma once

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "model/leaves/hash.h"
-#include "model/leaves/leaves.h"
-#include "model/leaves/share.h"
-#include "model/leaves/stop.h"
+#include "base/leaves/hash.h"
+#include "base/leaves/leaves.h"
+#include "base/leaves/share.h"
+#include "base/leaves/stop.h"
 
 #define PIECE_BYTES ((size_t)128 << 10) /* read at a time */
 

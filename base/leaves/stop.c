@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/leaves/stop.h"
+#include "base/leaves/stop.h"
 
 #include <stddef.h>
 

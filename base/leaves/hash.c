@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/leaves/hash.h"
+#include "base/leaves/hash.h"
 
 #include "base/base.h"
 

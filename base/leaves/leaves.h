@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/leaves/leaves.h - a model's file as leaves of 1 MiB, each of which can be checked by itself
+ * base/leaves/leaves.h - a model's file as leaves of 1 MiB, each of which can be checked by itself
  *
- * A model's hash (model/leaves/hash.h) is the hash of its *leaf list*: the file's size, then the
+ * A model's hash (base/leaves/hash.h) is the hash of its *leaf list*: the file's size, then the
  * hash of each leaf. Whoever trusts the hash can check a leaf list that comes from anywhere, and
  * with it every leaf. So a board that serves a segment needs only the leaves with the structure of
  * the file and with its own weights (mdl_segment_leaves()); all others may be holes of a sparse
@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/leaves/hash.h"
+#include "base/leaves/hash.h"
 
 #define MDL_LEAVES_ENDING ".leaves"
 #define MDL_LEAVES_MAX ((size_t)1 << 20) /* leaves of one file: 1 TiB */

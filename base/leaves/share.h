@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/leaves/share.h - shares the work of a load among threads
+ * base/leaves/share.h - shares the work of a load among threads
  */
 #pragma once
 

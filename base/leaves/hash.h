@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/leaves/hash.h - unkeyed BLAKE2b-256 (RFC 7693) from libsodium; files are hashed as a tree
+ * base/leaves/hash.h - unkeyed BLAKE2b-256 (RFC 7693) from libsodium; files are hashed as a tree
  *
  * The hash covers every byte of the model file. It is the key of learned costs, not a proof of
  * origin.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/leaves/how_far.h"
+#include "base/leaves/how_far.h"
 
 static _Thread_local struct mdl_progress *kept;
 

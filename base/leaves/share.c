@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/leaves/share.h"
+#include "base/leaves/share.h"
 
 #include <pthread.h>
 #include <signal.h>
 
 #include "base/base.h"
-#include "model/leaves/stop.h"
+#include "base/leaves/stop.h"
 
 #define THREADS_MAX 64u
 

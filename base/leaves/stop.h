@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/leaves/stop.h - calls off the work of a load
+ * base/leaves/stop.h - calls off the work of a load
  *
  * A load is many steps in several rooms: reading, hashing, folding, packing, measuring. Each asks
  * between two pieces of its work whether it is still wanted, and ends with -ECANCELED if not. Who

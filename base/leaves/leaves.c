@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/leaves/leaves.h"
+#include "base/leaves/leaves.h"
 
 #include <fcntl.h>
 #include <stdio.h>
