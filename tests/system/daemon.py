@@ -86,6 +86,11 @@ class Varlink:
         self.send(method, parameters)
         return self.receive()
 
+    def news(self, limit_s):
+        """Waits for a reply and takes it, if one comes."""
+        if b"\0" in self.buffer or select.select([self.sock], [], [], limit_s)[0]:
+            self.receive()
+
     def close(self):
         self.sock.close()
 
@@ -205,7 +210,11 @@ class Daemon:
         return asked(condition, limit_s, lambda left_s: self.wait_notify(lambda m: m.get("WATCHDOG") == "1", limit_s))
 
     def wait_state(self, wanted):
-        until(lambda: self.status()["state"] == wanted, wanted)
+        """Asks at each event that the daemon tells, and once a second: not every end has one."""
+        with self.connect() as events:
+            events.send("io.piped.Subscribe", more=True)
+            events.receive()
+            until(lambda: self.status()["state"] == wanted, wanted, pause=lambda left_s: events.news(min(left_s, 1)))
 
     def read_notify(self):
         data, fds, _, _ = socket.recv_fds(self.notify, 8192, 8)
