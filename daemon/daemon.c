@@ -198,10 +198,11 @@ static int validate(struct dmn_daemon *d, bool binds)
 /* Those that it needs for as long as it runs; the log says why one is missing. */
 static int start_threads(struct dmn_daemon *d)
 {
-    int error = dmn_work_new(&d->loop, "piped:work", AWAITED_THREADS, false, &d->awaited);
+    int error = dmn_work_new(&d->loop, "piped:work", AWAITED_THREADS, false, &d->machine.awaited);
 
-    error =
-        error ? error : dmn_work_new(&d->loop, "piped:beside", BESIDE_THREADS, true, &d->beside);
+    error = error
+                ? error
+                : dmn_work_new(&d->loop, "piped:beside", BESIDE_THREADS, true, &d->machine.beside);
     if (error < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "cannot start %u work threads: %s; allow more threads (TasksMax= of the unit, "
@@ -209,16 +210,13 @@ static int start_threads(struct dmn_daemon *d)
                      AWAITED_THREADS + BESIDE_THREADS, strerror(-error));
         return error;
     }
-    d->machine.awaited = d->awaited;
-    d->machine.beside = d->beside;
-    error = dmn_work_new(&d->loop, "piped:disk", 1, false, &d->disk);
+    error = dmn_work_new(&d->loop, "piped:disk", 1, false, &d->models.disk);
     if (error < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "cannot start the thread that writes to the state directory: %s",
                      strerror(-error));
         return error;
     }
-    d->models.disk = d->disk;
     return 0;
 }
 
@@ -418,7 +416,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     while (d->models.models) {
         dmn_model_destroy(d->models.models);
     }
-    dmn_work_stop(d->disk);        /* answers calls that wait for it */
+    dmn_work_stop(d->models.disk); /* answers calls that wait for it */
     dmn_sensors_stop(&d->machine); /* until here models saved state by its snapshots */
     dmn_frames_settle(&d->frames); /* last answers */
     dmn_frames_close_all(&d->frames);
@@ -431,8 +429,8 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
         if (!uv_is_closing((uv_handle_t *)&d->drain)) {
             uv_close((uv_handle_t *)&d->drain, NULL);
         }
-        dmn_work_stop(d->awaited); /* both have nothing left to do */
-        dmn_work_stop(d->beside);
+        dmn_work_stop(d->machine.awaited); /* both have nothing left to do */
+        dmn_work_stop(d->machine.beside);
         uv_run(&d->loop, UV_RUN_DEFAULT);
         error = uv_loop_close(&d->loop);
         if (error) {
@@ -444,9 +442,9 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_boards_deinit(&d->boards);
     dmn_plans_deinit(&d->plans);
     dmn_failed_clear(&d->models.failed);
-    d->awaited = dmn_work_free(d->awaited);
-    d->beside = dmn_work_free(d->beside);
-    d->disk = dmn_work_free(d->disk);
+    d->machine.awaited = dmn_work_free(d->machine.awaited);
+    d->machine.beside = dmn_work_free(d->machine.beside);
+    d->models.disk = dmn_work_free(d->models.disk);
     dmn_state_unlock();
     d->config = dmn_config_free(d->config);
     base_close_fd(&d->lock_fd);

@@ -48,16 +48,15 @@ struct dmn_daemon {
     uv_signal_t sighup, sigterm, sigint;
     uv_poll_t first_watch; /* makes room for descriptors */
     struct dmn_notify notify;
-    const struct dmn_args *args;              /* borrowed from main */
-    struct dmn_config *config;                /* owned */
-    char *runtime_dir, *state_dir;            /* owned; state_dir NULL: nothing is saved */
-    int state_lock_error;                     /* of dmn_state_lock(); tried again each second */
-    int lock_fd;                              /* locks the runtime folder against a second daemon */
-    struct dmn_users users;                   /* by the names of `config` */
-    gid_t socket_group;                       /* of the sockets that the daemon makes */
-    char unreachable[512];                    /* why new clients cannot connect, or "" */
-    struct dmn_work *awaited, *beside, *disk; /* owned, see machine and models */
-    struct dmn_machine machine;
+    const struct dmn_args *args;   /* borrowed from main */
+    struct dmn_config *config;     /* owned */
+    char *runtime_dir, *state_dir; /* owned; state_dir NULL: nothing is saved */
+    int state_lock_error;          /* of dmn_state_lock(); tried again each second */
+    int lock_fd;                   /* locks the runtime folder against a second daemon */
+    struct dmn_users users;        /* by the names of `config` */
+    gid_t socket_group;            /* of the sockets that the daemon makes */
+    char unreachable[512];         /* why new clients cannot connect, or "" */
+    struct dmn_machine machine;    /* its queues of work, and that of models, end with the daemon */
     struct dmn_models models;
     struct dmn_frames frames;
     struct dmn_plans plans;
