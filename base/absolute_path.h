@@ -4,6 +4,6 @@
  */
 #pragma once
 
-/** absolute_path() - Links stay: a sidecar may be beside one. Return: owned by the caller; NULL
- * with errno: the working folder has no path, or out of memory. */
+/** absolute_path() - symbolic links are not resolved: a model's sidecar may lie beside the link.
+ * Return: owned; NULL with errno: the working folder has no path, or out of memory. */
 char *absolute_path(const char *file);

@@ -4,7 +4,7 @@
  *
  * Whoever reads the file, at any moment and after any crash, sees the previous contents or the new
  * ones. They are first written to a draft beside it, NAME.new, which then takes its name.
- * Header-only, as base.h; but it allocates and blocks. Threads: any, one at a time for each file.
+ * Allocates and blocks. Threads: any, one at a time for each file.
  */
 #pragma once
 
@@ -20,9 +20,12 @@ struct atomic_file {
     bool synced;      /* waits until the new contents would survive a loss of power */
 };
 
+/** atomic_file_write_all() - writes all of @data, however often it is interrupted. Return: 0;
+ * -errno. */
 int atomic_file_write_all(int fd, const char *data, size_t bytes);
 
-/* Makes the name survive a loss of power, too. If that fails, the file is there anyway. */
+/** atomic_file_sync_folder() - makes the name survive a loss of power, too. If that fails, the file
+ * is there anyway. */
 void atomic_file_sync_folder(const struct atomic_file *f);
 
 /** atomic_file_write() - makes @f consist of @bytes bytes of @data. Return: 0; -errno or -ENOMEM,

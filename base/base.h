@@ -2,8 +2,8 @@
 /**
  * base.h - the few helpers that every folder needs
  *
- * Header-only for good: what needs a .c file belongs in a folder. Nothing here keeps state,
- * allocates or blocks. Threads: any.
+ * Header-only for good: what needs a .c file is a file of its own beside it. Nothing here keeps
+ * state, allocates or blocks. Threads: any.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 /**
  * picture_fit.h - which part of a picture goes to which part of a model's input
  *
- * The kernels resize by it, and who decodes outputs goes back by it, so both agree to the pixel.
+ * The kernels resize by it, and decoders map their results back by it, so both agree to the pixel.
  * Source pixels [src0, src0 + src) of an axis become [dst0, dst0 + dst) of the input. Nothing here
  * allocates or keeps state.
  */

@@ -2,9 +2,8 @@
 /**
  * pixfmt.h - the pixel formats of images: numbers, names, sizes
  *
- * This is the only table of pixel formats. It is not in a folder because ipc/ and kernels/ both
- * need it and include nothing of each other. The numbers are those of the wire protocol and of
- * piped.h. Header-only. Threads: any.
+ * This is the only table of pixel formats, for ipc/ and kernels/. The numbers are those of the wire
+ * protocol and of piped.h. Header-only. Threads: any.
  *
  * To add a format: a row here, its constants in ipc/protocol.h, ipc/piped.h and
  * kernels/image/image.h (the build fails without them), and its conversion in kernels/image/.

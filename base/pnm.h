@@ -3,7 +3,7 @@
  * pnm.h - the head of a binary portable pixmap or graymap (P6 or P5)
  *
  * pipectl reads such files, and sends the examples of a calibration as them, which the kernels
- * read. Header-only. Threads: any.
+ * read. Threads: any.
  */
 #pragma once
 

@@ -7,8 +7,7 @@
  * nanoseconds. In a reply of the method Trace, words are little-endian, and docs/trace.md describes
  * the same layout; words may be added at the end of a record, before those of its units.
  *
- * This header is not in a folder because pipeline/, daemon/frames/ and ipc/pipectl/ need it and
- * include nothing of each other. Header-only. Threads: any.
+ * For pipeline/, daemon/frames/ and ipc/pipectl/. Header-only. Threads: any.
  */
 #pragma once
 

@@ -2,8 +2,8 @@
 /**
  * cli.h - the commands and options of a program, in one table
  *
- * For pipectl and pipesim. Usage, --help, getopt_long(), shell completions and the check of man
- * pages all read this table. Nothing here allocates or keeps state.
+ * For pipectl, pipesim and piped-http. Usage, --help, getopt_long(), shell completions and the
+ * check of man pages all read this table. Nothing here allocates or keeps state.
  */
 #pragma once
 
