@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * base.h - the few helpers that every folder needs
+ * base.h - the few helpers that every folder needs, and the system's headers that most files use
  *
  * Header-only for good: what needs a .c file is a file of its own beside it. Nothing here keeps
  * state, allocates or blocks. Threads: any.
@@ -8,9 +8,12 @@
 #pragma once
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/output_keys.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "base/output_keys.h"
 #include "base/output_keys_private.h"
 
 unsigned output_columns(const struct output_settings *s)

@@ -10,8 +10,6 @@
  */
 #pragma once
 
-#include <string.h>
-
 #include "base/base.h"
 
 /* X(ID, name, bytes per pixel in a row of the first plane, planes, width and height must be even),

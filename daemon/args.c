@@ -2,7 +2,6 @@
 #include "daemon/args.h"
 
 #include <getopt.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/cli_print.h"

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "daemon/daemon.h"

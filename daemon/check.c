@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A check goes the way of a start, but without sockets and without keeping anything. The models are
  * started and ended one after another, so that a small board has memory for it while it serves. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/shown_print.h"

@@ -1,28 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/daemon.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include "base/base.h"
 #include "daemon/config/state_lock.h"
-#include "daemon/machine/gpio_lines.h"
 #include "daemon/machine/hotplug.h"
 #include "daemon/machine/sampling.h"
 #include "daemon/models/arrival.h"
 #include "daemon/models/choosing_again.h"
-#include "daemon/models/model_copies.h"
 #include "daemon/promises.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
-#include "daemon/service/work.h"
 #include "daemon/validate.h"
 
 #define TICK_MS 1000u

@@ -4,8 +4,6 @@
  * process where that has not noticed in time, since a library's call cannot be called off. */
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/daemon.h"

@@ -2,11 +2,7 @@
 /* piped --inspect: looks at a model without a daemon. pipectl models inspect runs it. */
 #include "daemon/inspect.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/atomic_file.h"
-#include "base/base.h"
 #include "base/cli/shown_print.h"
 #include "base/json_text.h"
 #include "daemon/daemon.h"

@@ -4,8 +4,6 @@
  * A file of a socket may vanish while the daemon serves: somebody removed it, or the whole folder.
  * Connections live on, but nobody can connect. So the files are looked at once a second and made
  * again, unless another daemon serves there now. Sockets that were passed in are their owner's. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/daemon.h"

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/loop_wake.h"
 
-#include <errno.h>
-#include <stdint.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/base.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped: parses arguments, checks, builds, serves, tears down. */
 #include <jansson.h>
-#include <stdio.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "base/cli/shown_print.h"

@@ -3,8 +3,6 @@
  * models that are new or changed. Only when all of that has succeeded is anything changed; a
  * failure leaves everything as it was. A model that could not be loaded before is tried again, and
  * holds up nothing if it still cannot. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/daemon.h"

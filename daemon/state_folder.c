@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state directory, and the lock that lets one daemon at a time write in it. A second daemon
  * serves all the same: it reads what is kept, and keeps nothing until the first has ended. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/config/saved.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The daemon's state, and the status line (STATUS=) for the service manager. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/daemon.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/validate.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "ipc/listen.h"
 

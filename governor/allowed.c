@@ -2,8 +2,6 @@
 #include "governor/allowed.h"
 
 #include <sched.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "governor/kernel_file.h"

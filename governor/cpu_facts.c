@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 
+#include "governor/cpu_facts.h"
 #include "base/base.h"
 #include "governor/allowed.h"
-#include "governor/cpu_facts.h"
 
 #define CPU_DIR "sys/devices/system/cpu/"
 #define NODE_MAX 1024

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 
+#include "governor/cpus.h"
 #include "base/base.h"
 #include "governor/cpufreq.h"
-#include "governor/cpus.h"
 
 #define CPU_DIR "sys/devices/system/cpu/"
 #define CPUS_A_SAMPLE 16u

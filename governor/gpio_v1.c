@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libgpiod 1.x: each line is requested by itself and has a descriptor of its own. */
-#include <errno.h>
-#include <fcntl.h>
 #include <gpiod.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 #include "governor/gpio_private.h"

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libgpiod 2.x: a request for each line, so that each has a descriptor of its own. */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <gpiod.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "governor/gpio_private.h"

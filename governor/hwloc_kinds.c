@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <hwloc.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "governor/hwloc_kinds.h"

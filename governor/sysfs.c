@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "base/base.h"
 #include "governor/sysfs.h"

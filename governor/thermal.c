@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 
-#include "base/base.h"
 #include "governor/thermal.h"
+#include "base/base.h"
 
 #define DIR "sys/class/thermal/"
 #define MDEGC_MIN (-273150)

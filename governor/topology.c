@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "governor/cpu_facts.h"
-#include "governor/sysfs.h"
 #include "governor/topology.h"
 
 #define POLICY_DIR "sys/devices/system/cpu/cpufreq/policy%d/"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libpiped: the state of a stream, what it sends, and its list of submitted frames. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/pixfmt.h"

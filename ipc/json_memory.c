@@ -4,8 +4,6 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 #include "ipc/varlink.h"

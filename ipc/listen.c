@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/listen.h"
 
-#include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "base/base.h"

@@ -2,7 +2,6 @@
 #include "kernels/bound_primitive.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "kernels/common/nhwc.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/choice.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "kernels/nchw.h"
 

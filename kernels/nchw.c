@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/nchw.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "kernels/common/copy_any.h"
 #include "kernels/common/nhwc.h"

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/leaves/stop.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdatomic.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/leaves/how_far.h"

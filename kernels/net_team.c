@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
 #include "kernels/image/image_input.h"
-#include "kernels/image/preprocess.h"
 #include "kernels/net_private.h"
 
 static size_t scratch_of(const struct krn_net *net, const struct krn_bound *bound, size_t i,

@@ -2,7 +2,6 @@
 #include "kernels/shared_weights.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #include "base/base.h"
 

@@ -2,9 +2,6 @@
 #include "model/class_names.h"
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/shown_text.h"
 #include "model/sidecar.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/declared.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "model/common/pool.h"
 #include "model/common/private.h"

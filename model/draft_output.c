@@ -2,10 +2,7 @@
 #include "model/draft_output.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "base/json_text.h"
 #include "model/common/file.h"
 #include "model/sidecar_output.h"

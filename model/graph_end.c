@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/graph_end.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "base/tensor_name.h"
 

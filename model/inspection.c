@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/inspection.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "model/class_names.h"
 #include "model/declared.h"
 #include "model/draft_output.h"

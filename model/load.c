@@ -9,12 +9,8 @@
  * does no harm (SIGBUS) unless weights are packed again. One that is truncated during the load
  * does, as with every program that maps files: replace models by rename(2).
  */
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "base/base.h"
 #include "base/leaves/hash.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/looks_like.h"
 
-#include <string.h>
 #include <strings.h>
 
 #include "base/base.h"

@@ -2,11 +2,7 @@
 #include "model/open_shapes.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/base.h"
 #include "base/tensor_name.h"
 #include "model/common/private.h"
 

@@ -2,10 +2,6 @@
 #include "model/recipe_match.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/base.h"
 
 struct matching {
     const struct mdl_signs *signs;

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/recipes.h"
 
-#include <string.h>
-
-#include "base/base.h"
-
 enum range {
     PIXELS,
     PIXELS_BGR,

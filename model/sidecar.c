@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/sidecar.h"
 
-#include <fcntl.h>
-#include <jansson.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/base.h"
 #include "base/json_text.h"
 #include "base/near_word.h"
 #include "base/path_below.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/sidecar_output.h"
 
-#include <string.h>
-
-#include "base/base.h"
 #include "base/json_text.h"
 #include "base/output_keys.h"
 #include "base/picture_fit.h"

@@ -2,11 +2,8 @@
 #include "model/signs.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
-#include "base/base.h"
 #include "model/declared.h"
 #include "model/graph_end.h"
 #include "model/sidecar_output.h"

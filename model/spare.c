@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/spare.h"
 
-#include <string.h>
-
-#include "base/base.h"
-
 #define LOOKS_MAX 3e7 /* a tenth of a second */
 
 /* Return: how often nodes name @name; SIZE_MAX if one of them may look at its bytes. */

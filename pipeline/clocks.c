@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <sched.h>
-#include <string.h>
 
 #include "pipeline/clocks.h"
 #include "pipeline/fence.h"

@@ -36,8 +36,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/base.h"
 #include "pipeline/stats.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "base/base.h"

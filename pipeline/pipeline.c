@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "pipeline/fence.h"
 #include "pipeline/frame_pool.h"
 #include "pipeline/pipeline.h"

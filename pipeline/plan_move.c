@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan_move.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 
 size_t pl_ep_common(const struct pl_ep *a, const struct pl_ep *b)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
 
-#include "pipeline/dispatch.h"
 #include "pipeline/stage_set.h"
+#include "pipeline/dispatch.h"
 
 /* Frames that may wait for a team of stage 0, besides those it holds and the extra ones for its
  * speed; at least as many as any team takes at once. Enough to last until the loop's next turn; few

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
-#include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 

@@ -3,7 +3,6 @@
 
 #include <sched.h>
 
-#include "base/base.h"
 #include "pipeline/frame_pool.h"
 
 /* Polls between two clock reads while spinning. */

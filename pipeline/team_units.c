@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/team_units.h"
 
-#include "base/base.h"
-#include "kernels/kernels.h"
-
 /* A run of units of the team, both ends included. */
 struct units {
     size_t first, last;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/trace.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "pipeline/fence.h"
 #include "pipeline/team.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/trace_ring.h"
 
-#include <string.h>
-
 int pl_trace_ring_init(struct pl_trace_ring *r, size_t bytes)
 {
     uint32_t start;

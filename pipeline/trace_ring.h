@@ -13,9 +13,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/base.h"
 #include "base/trace_record.h"

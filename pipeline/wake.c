@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 

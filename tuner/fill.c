@@ -3,8 +3,6 @@
  * weights. */
 #include "tuner/fill.h"
 
-#include <math.h>
-
 #include "base/base.h"
 
 /* Amdahl's law for a unit of which nothing is known. */

@@ -12,8 +12,6 @@
  */
 #include "tuner/learn.h"
 
-#include <math.h>
-
 #include "base/base.h"
 #include "tuner/learn_at_once.h"
 

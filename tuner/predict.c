@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/predict.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/base.h"
 
 #define TERMS 8u

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/problem.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 
 static int costs_init(struct tun_costs *c, size_t unit_count, const struct tun_ep *eps,

@@ -4,7 +4,6 @@
  * through small buffers, so that its pages never count as the process's memory.
  */
 #include <stdatomic.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/leaves/hash.h"

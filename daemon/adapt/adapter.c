@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/adapt/adapter.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/service/log.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plan may rest on costs that were wrong: kept, predicted, or taken beside other programs. Once
  * all is calm and frames wait, it is solved again on those that were measured since. */
-#include <math.h>
 
-#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 
 #define LOOK_NS BASE_NS_PER_S

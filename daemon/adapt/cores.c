@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A change of cores from start to end. */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "daemon/adapt/cores.h"
-#include "daemon/adapt/live_turns.h"
 #include "daemon/service/log.h"
 #include "tuner/adapt/decided.h"
 

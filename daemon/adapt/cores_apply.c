@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moves a model to the new EPs, and reports it. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/adapt/cores.h"

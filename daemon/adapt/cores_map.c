@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The EPs of a change, and what was known of the old ones. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/adapt/cores.h"

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decisions: solves them as queued work, acts on them, verifies them, reverts them. */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/adapt/live_turns.h"
 #include "daemon/adapt/told.h"
-#include "daemon/plans/switch.h"
 #include "daemon/service/log.h"
 #include "tuner/adapt/decided.h"
 

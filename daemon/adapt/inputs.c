@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns snapshots and clocks into windows for the watch. */
-#include <math.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 
 /* If even the busiest teams waited for more of the window than this, clients sent too few frames.

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* States of the machine seen before, and the plans that served well in them. */
-#include <string.h>
 
-#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 
 /* Plans closer than this are equally good: two measurements of one plan differ by as much. */

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/adapt/live_turns.h"
 
-#include <string.h>
-
-#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/plans/trial.h"
 #include "daemon/service/log.h"
-#include "tuner/eval.h"
 
 #define STEP_MS 4u
 /* Frames of a window, at least, and as many as the pipeline's depth. Few will do where LONG_NS have

@@ -6,10 +6,7 @@
  * decision of the same cause reports it. After a while the change gets an event of its own: the
  * plan was the user's, was not watched yet, or the decision was about something else.
  */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/adapt/told.h"
 

@@ -15,15 +15,10 @@
  * frames of several models come in (each slows the other's cores), or soon after a split that did
  * not last or did not pay.
  */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/adapt/live_turns.h"
 #include "pipeline/plan_move.h"
-#include "tuner/adapt/lost.h"
 
 #define AGAIN_NS (5 * BASE_NS_PER_S) /* from a join to the next split; doubled for hasty ones */
 #define REFUSED_NS (10 * BASE_NS_PER_S)

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports decisions: history and log. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
-#include "daemon/adapt/live_turns.h"
 #include "daemon/adapt/told.h"
+#include "daemon/adapt/live_turns.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 

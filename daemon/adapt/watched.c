@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What adaptation knows of one model: whether it may act on it, and what it reports to plans/. */
-#include "base/base.h"
 #include "daemon/adapt/adapter_private.h"
 
 struct dmn_adapt_job *dmn_adapt_job_leave(struct dmn_adapt_job *j)

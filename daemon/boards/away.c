@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/away.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "daemon/boards/away_open.h"
 #include "daemon/machine/machine.h"

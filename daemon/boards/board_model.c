@@ -2,10 +2,6 @@
 /* One model: whether its frames go to other boards, and why that changed. */
 #include "daemon/boards/board_model.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "daemon/boards/spread.h"
 #include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/border_judge.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "kernels/int8cal/runner.h"
 #include "model/segment/segment.h"

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/over_boards.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "daemon/boards/away.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/boards/border_kept.h"

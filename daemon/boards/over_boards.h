@@ -17,8 +17,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/base.h"
 #include "daemon/boards/board_room.h"
 #include "daemon/config/state_put.h"

@@ -2,10 +2,6 @@
 #include "daemon/boards/route_fill.h"
 
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/base.h"
 #include "base/leaves/leaves.h"

@@ -3,10 +3,7 @@
  * that is planned: spread_auto.h has its hops, and here they become a route. */
 #include "daemon/boards/spread.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/boards/route_fill.h"

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/spread_auto.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/boards/spread_units.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/spread_decide.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 
 /* ---- who is there, and for how long ---- */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/spread_explain.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/base.h"
 
 static bool in_table(const struct dmn_spread_table *t, const char *print)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/spread_front.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/base.h"
 #include "daemon/boards/route_fill.h"
 #include "tuner/boards/boards_front.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/spread_plan.h"
 
-#include <errno.h>
-#include <math.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "tuner/eval_boards.h"
 

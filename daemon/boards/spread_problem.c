@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/spread_problem.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "daemon/boards/spread_costs.h"
 #include "tuner/eval_boards.h"

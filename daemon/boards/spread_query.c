@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/spread_query.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/eval_boards.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/spread_signs.h"
 
-#include <string.h>
-
 #include "base/base.h"
 
 /* FNV-1a */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/spread_units.h"
 
-#include <errno.h>
-
 #include "base/base.h"
 #include "model/segment/segment.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/config/config.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "daemon/config/route_text.h"
 #include "model/open_shapes.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints texts generated from the table of configuration keys: "config" is etc/piped.json, "man"
  * the keys of piped.json(5). Not installed. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/config/keys.h"

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the configuration's main file and its drop-ins, and merges each over the earlier ones. */
 #include <dirent.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "base/base.h"
 #include "base/json_text.h"

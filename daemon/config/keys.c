@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/config/keys.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "tuner/search/search_table.h"
 

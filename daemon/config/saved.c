@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/config/saved.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
-#include "daemon/config/state_file.h"
 #include "model/open_shapes.h"
 
 static const char *text(const json_t *entry, const char *key)

@@ -2,7 +2,6 @@
 #include "daemon/config/state_lock.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/service/folder_lock.h"

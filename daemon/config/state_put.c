@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/config/state_put.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/service/log.h"

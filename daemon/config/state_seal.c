@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/config/state_seal.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "base/json_text.h"
 #include "base/leaves/hash.h"

@@ -2,9 +2,6 @@
 #include "daemon/config/text.h"
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 

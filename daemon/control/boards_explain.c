@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/control/boards_explain.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/boards/spread_explain.h"

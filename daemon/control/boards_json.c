@@ -3,7 +3,6 @@
 #include "daemon/control/boards_json.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/boards/away.h"

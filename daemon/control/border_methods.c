@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JudgeBorders: may f32 tensors go between boards in fewer bytes? A work thread asks examples, by a
  * model of its own while the served one goes on. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/json_text.h"

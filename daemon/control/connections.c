@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Control connections: who gets a place, and what they send. */
-#include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/base.h"

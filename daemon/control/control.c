@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
-#include "base/json_text.h"
 #include "daemon/control/control.h"
+#include "base/json_text.h"
 #include "ipc/json_memory.h"
 
 #define BACKLOG_MAX (4u << 20)      /* a client with more bytes of unread replies is disconnected */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/control/costs_table.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "daemon/models/models.h"
 #include "daemon/plans/planner.h"

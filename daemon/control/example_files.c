@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/control/example_files.h"
 
-#include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-
-#include "base/base.h"
 
 struct dmn_examples *dmn_examples_free(struct dmn_examples *e)
 {

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Explains the present plan in sentences with figures. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
-#include "daemon/control/costs_table.h"
 #include "daemon/control/explain.h"
+#include "daemon/control/costs_table.h"
 #include "tuner/solve/bound.h"
 #include "tuner/solve/front.h"
 #include "tuner/solve/top.h"

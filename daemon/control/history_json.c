@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events of the history as `pipectl history` prints them. */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/json_text.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/control/kept_reply.h"
 
-#include <stdio.h>
-
-#include "base/base.h"
 #include "daemon/config/state_lock.h"
 
 static void note(json_t *in, int error)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GetMapping and SetMapping: what serves a model as AutoDiCE's mapping.json. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/boards/board_model.h"

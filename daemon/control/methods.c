@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "daemon/control/methods.h"
 #include "daemon/control/parameters.h"
 #include "daemon/service/log.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics of clients' frames. */
-#include <stdint.h>
 
 #include "base/base.h"
 #include "daemon/control/control.h"

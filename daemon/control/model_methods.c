@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Methods about one model: loading, measurements. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/path_below.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Optimise: measures a model's primitives again, and serves it with the best choice. */
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/control/swap_call.h"

@@ -2,8 +2,6 @@
 /* Methods that plan: AutoPlan, Costs, PlanFront, PlanExplain. Solving is queued work on copies.
  * When it is done the model is looked up again. If the caller has gone meanwhile, the answer is
  * dropped. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/json_text.h"

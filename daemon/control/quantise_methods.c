@@ -3,8 +3,6 @@
  * faster and the answers agree, the model is served on integers, now and after every later load,
  * until that is turned off or its file changes. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/json_text.h"

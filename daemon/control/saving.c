@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/control/saving.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/config/saved.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/control/json.h"

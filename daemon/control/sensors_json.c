@@ -2,7 +2,6 @@
 #include "daemon/control/sensors_json.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/control/metrics_text.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GetPlan and SetPlan: which plan, or which route over boards, serves a model. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/boards/board_model.h"

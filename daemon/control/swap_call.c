@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/control/swap_call.h"
 
-#include "base/base.h"
-
 static void failed(struct dmn_hot_swap *r, const struct dmn_outcome *why)
 {
     const struct dmn_swap_call *of = r->of;

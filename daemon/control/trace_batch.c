@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one reply of Trace holds: docs/trace.md describes it. */
-#include <stdio.h>
 
 #include "base/base.h"
 #include "base/json_text.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The records of a trace on their way to its client, in blocks: docs/trace.md describes them. */
 #include <endian.h>
-#include <errno.h>
 #include <sys/socket.h>
 
 #include "base/base.h"

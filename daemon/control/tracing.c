@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/control/tracing.h"
 
-#include <stdio.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
-#include "base/base.h"
 #include "daemon/control/methods.h"
 #include "daemon/frames/frames.h"
 #include "daemon/plans/plans.h"

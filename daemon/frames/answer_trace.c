@@ -2,9 +2,6 @@
 #include "daemon/frames/answer_trace.h"
 
 #include <endian.h>
-#include <string.h>
-
-#include "daemon/frames/room.h"
 
 /* Return: the trace knows it. */
 static bool describe(struct dmn_stream *s)

@@ -3,8 +3,6 @@
 
 #include <assert.h>
 
-#include "base/base.h"
-
 struct dmn_clients *dmn_clients_new(struct dmn_model *m)
 {
     struct dmn_clients *w = calloc(1, sizeof(*w));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/frame_ring.h"
 
-#include "base/base.h"
 #include "daemon/frames/answer_trace.h"
 
 static struct dmn_record *to_ring(struct dmn_stream *s)

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/frame_stats.h"
 
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/base.h"
 
 static void computed(struct dmn_client_stats *s, const struct dmn_frame_end *e)

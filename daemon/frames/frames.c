@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/frames.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "base/pixfmt.h"
 #include "daemon/config/config.h"
 #include "daemon/frames/handlers.h"
@@ -14,7 +10,6 @@
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "ipc/server/client_places.h"
-#include "ipc/server/pool_guard.h"
 
 /* Sends an ERROR, as far as the socket's buffer has room, and closes. */
 static void refuse(struct dmn_frames *f, int fd, const struct ucred *peer, enum dmn_unplaced why,

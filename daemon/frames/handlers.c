@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/handlers.h"
 
-#include <stdio.h>
-
 #include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/frames/frame_ring.h"

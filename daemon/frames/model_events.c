@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/model_events.h"
 
-#include <errno.h>
-
 #include "daemon/frames/submit.h"
 
 static int on_starting(void *ctx, struct dmn_model *m)

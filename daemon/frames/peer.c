@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/peer.h"
 
-#include <stdio.h>
-
-#include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/config/user_weights.h"
 #include "daemon/service/log.h"

@@ -10,11 +10,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "base/base.h"
 #include "daemon/frames/accounts.h"
 #include "daemon/frames/admission.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/polling.h"
 
-#include "base/base.h"
 #include "ipc/server/receiving.h"
 
 /* Handles what has come, and reads on. Return: false: the connection has ended. */

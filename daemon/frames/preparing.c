@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/preparing.h"
 
-#include <string.h>
-
-#include "base/base.h"
 #include "daemon/frames/submit.h"
 #include "daemon/service/log.h"
 

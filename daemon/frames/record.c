@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/record.h"
 
-#include <stdatomic.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "base/pixfmt.h"
 #include "daemon/config/config.h"
-#include "daemon/frames/room.h"
 
 struct dmn_record *dmn_record_new(struct dmn_stream *s)
 {

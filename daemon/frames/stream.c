@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/stream.h"
 
-#include <string.h>
-
-#include "base/base.h"
 #include "daemon/config/config.h"
 
 static void link_stream(struct dmn_clients *w, struct dmn_stream *s)

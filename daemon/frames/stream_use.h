@@ -12,8 +12,6 @@
 #pragma once
 
 #include <linux/sockios.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/ioctl.h>
 
 #include "base/base.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/submit.h"
 
-#include <string.h>
-
-#include "base/base.h"
-
 /* The frame came back from where it was computed: from the pipeline, or from elsewhere. */
 static void ended(struct dmn_record *r, struct dmn_model *m, enum pl_frame_status status)
 {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/travel.h"
 
-#include <string.h>
-
-#include "base/base.h"
 #include "ipc/f16.h"
 
 void dmn_travel_plan(const struct mdl_model *m, const struct mdl_io *ios, size_t count,

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/machine/cgroup_limits.h"
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "daemon/machine/file_in.h"
 

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/machine/eps.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
-#include "governor/sysfs.h"
 #include "pipeline/plan_move.h"
 
 _Static_assert(GOV_EP_MAX <= PL_EP_MAX && GOV_CPU_MAX <= PL_CPU_MAX &&

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/machine/hotplug.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/service/log.h"

@@ -2,7 +2,6 @@
 #include "daemon/machine/sampling.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 #include "daemon/machine/machine.h"

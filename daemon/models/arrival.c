@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/models/arrival.h"
 
-#include "base/base.h"
 #include "base/leaves/stop.h"
 #include "daemon/machine/machine.h"
 

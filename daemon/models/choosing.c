@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/models/choosing.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/config/config.h"

@@ -5,14 +5,8 @@
  * still fits serves at once, and the choice is measured again later (choosing_again.c). So it is if
  * its times left doubt; a file without "doubt" has none. What several frames at once gain is
  * with the operators that can; files of older versions lack it, and the next load measures it. */
-#include <errno.h>
 #include <jansson.h>
 #include <link.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "daemon/config/state_file.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A bound on accuracy: of the choices that trade rounding for time, finds the fastest whose classes
  * agree with the exact choice's on a set of examples. */
-#include <stdio.h>
 
 #include "base/base.h"
 #include "daemon/models/choosing_private.h"

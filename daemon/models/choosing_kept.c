@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a served model keeps of its choice. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/models/choosing_private.h"

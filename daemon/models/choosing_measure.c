@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures the primitives for each kind of cores, and chooses by all times that are known. */
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/models/choosing_private.h"

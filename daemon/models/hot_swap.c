@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/models/hot_swap.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
-
 static void fail(struct dmn_hot_swap *r, enum dmn_refusal reason, const char *why)
 {
     if (!r->told) {

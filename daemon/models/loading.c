@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/models/loading.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "base/base.h"
 #include "base/leaves/stop.h"

@@ -4,8 +4,6 @@
 
 #include <dirent.h>
 #include <ftw.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/absolute_path.h"
 #include "base/base.h"

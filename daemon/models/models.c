@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/models/models.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "base/near_word.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/models/output_check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/base.h"
 #include "ipc/decode/piped_decode.h"
 #include "ipc/piped.h"

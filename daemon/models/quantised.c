@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/models/quantised.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "daemon/models/loading_private.h"
 #include "daemon/models/models.h"

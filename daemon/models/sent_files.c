@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that came as descriptors: whether they are needed, and their copy. Nothing that a client
  * sends is mapped: a file that others may still change or truncate would kill the daemon. */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "daemon/config/state_lock.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/models/serving.h"
 
-#include <string.h>
-
 #include "base/base.h"
 
 static const char *const origins[] = {[DMN_FROM_NOBODY] = "none",

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What to load: from the configuration, from a serving model, from a call. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/config/config.h"

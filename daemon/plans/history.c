@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/plans/history.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
 #include "base/base.h"
 
 const char *dmn_event_outcome_name(enum dmn_event_outcome outcome)

@@ -8,10 +8,7 @@
  * writes it. What the loop asks is in memory: dmn_planning.kept. */
 #include "daemon/plans/kept.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/config/state_file.h"

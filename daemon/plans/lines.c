@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/plans/lines.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The clocks of the serving plan as a trial: serving is measuring. */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/plans/planner.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/plans/planner.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "daemon/plans/planning.h"
 
 /* The first plan that a search asks for: in the papers, the seed that it goes on from. Return: 0,

@@ -3,8 +3,6 @@
 
 #include <jansson.h>
 
-#include "base/base.h"
-
 struct dmn_planning *dmn_planning_free(struct dmn_planning *p)
 {
     if (p) {

@@ -3,10 +3,6 @@
  * (EP, width) is a plan of one stage, and one pipeline switches from one to the next. One frame at
  * a time is in flight, so the clocks see each unit alone. The teams' notify() wakes the loop, which
  * calls dmn_profile_step(). */
-#include "daemon/plans/profile.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/machine/machine.h"
@@ -14,7 +10,6 @@
 #include "daemon/plans/profile_private.h"
 #include "daemon/plans/switch.h"
 #include "daemon/service/log.h"
-#include "daemon/service/work.h"
 
 #define FRAMES_MIN 2u /* the first packs caches and maps pages, the second counts */
 #define FRAMES_MAX 50u

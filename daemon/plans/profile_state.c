@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Saves, reads and uses the result of a profile. */
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "daemon/machine/machine.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start and end of this room, and its reactions to events of models. */
-#include <stdio.h>
 
 #include "base/base.h"
 #include "daemon/machine/machine.h"

@@ -2,12 +2,7 @@
 /* A retune is a chain of steps on the loop thread. Each waits for the old plan of a switch to
  * drain, for frames of a measurement, or for the search. dmn_retune_step() is called whenever
  * frames came out or time passed. retune_next.c decides what comes next. */
-#include "daemon/plans/retune.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"

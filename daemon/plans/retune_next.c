@@ -8,10 +8,7 @@
  * KNOWN is skipped if there is no such plan, SHAPES if the search does not read the cost table,
  * AGAIN if the gain exceeds the uncertainty.
  */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"
 #include "tuner/learn.h"

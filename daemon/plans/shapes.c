@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/plans/shapes.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "tuner/solve/bound.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/plans/synthetic.h"
 
-#include "base/base.h"
-#include "daemon/models/models.h"
-
 /* A client that pauses between two frames still uses the model. */
 #define IDLE_NS (20 * BASE_NS_PER_MS)
 #define IDLE_PERIODS 4u

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/plans/tried.h"
 
-#include <stdlib.h>
-
-#include "base/base.h"
 #include "daemon/plans/trial.h"
 
 /* The figures of a plan that objectives compare. */

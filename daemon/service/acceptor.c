@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/service/acceptor.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "daemon/service/log.h"
 

@@ -2,9 +2,6 @@
 #include "daemon/service/log.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "base/base.h"
 #include "base/shown_text.h"

@@ -2,7 +2,6 @@
 #include "daemon/service/loop_turns.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 

@@ -2,8 +2,6 @@
 #include "daemon/service/service.h"
 
 #define SD_JOURNAL_SUPPRESS_LOCATION
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <systemd/sd-daemon.h>

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/service/sockets.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #include "base/base.h"
 
 /* Makes @path and its missing parents. */

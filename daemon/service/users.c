@@ -2,7 +2,6 @@
 #include "daemon/service/users.h"
 
 #include <pwd.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "daemon/service/log.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* States and reports as JSON that is not too long. */
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/boards/board_state.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report of piped-link to piped. */
-#include <errno.h>
 
 #include "base/base.h"
 #include "ipc/boards/board_json.h"

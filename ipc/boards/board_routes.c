@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Routes: which boards serve which units. */
-#include <errno.h>
 #include <sodium.h>
-#include <stdio.h>
 
 #include "base/base.h"
 #include "base/json_text.h"

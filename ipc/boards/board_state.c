@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/boards/board_state.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/base.h"
 #include "ipc/boards/board_json.h"
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/boards/link_report.h"
 
-#include <fcntl.h>
-#include <string.h>
-#include <time.h>
-
 #include "base/atomic_file.h"
 #include "base/base.h"
 #include "ipc/boards/board_files.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A score for each class: the highest ones, after the activation. Whatever shows the classes of a
  * frame has them from here. */
-#include <errno.h>
 #include <math.h>
 
 #include "base/base.h"

@@ -7,9 +7,7 @@
  * space if there is one, and the blank. The text's score is the mean over its characters, each of
  * its first step.
  */
-#include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/decode/decoder.h"

@@ -12,9 +12,7 @@
  * A rectangle of which a side is below "least" pixels of the map before, or least + 2 after that,
  * is dropped.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 #include "ipc/decode/decoder.h"

@@ -7,7 +7,6 @@
  * score is the highest value. The object's score is the mean of the points' that reach "score", and
  * its box goes round these; no such point: no object.
  */
-#include <errno.h>
 #include <math.h>
 
 #include "base/base.h"

@@ -8,9 +8,7 @@
  * its pixels (1 for class numbers). Class 0 is no object if it is the background. Elements outside
  * the picture (letterbox) are of no class.
  */
-#include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/decode/decoder.h"

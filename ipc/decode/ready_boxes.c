@@ -6,7 +6,6 @@
  * "indices", the result of the operator NonMaxSuppression: rows of batch, class and box, for boxes
  * [1][M][4] and scores [1][C][M].
  */
-#include <errno.h>
 #include <math.h>
 
 #include "base/base.h"

@@ -15,9 +15,7 @@
  * The rows are those of the levels one after another; in a level by row, column and anchor. A
  * row's class is the one of the highest score; class 0 is the background, if there is one.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 #include "ipc/decode/decoder.h"

@@ -11,10 +11,7 @@
  * and scores of yolov5 and yolov3 go through sigmoid. A row's class is the one of the highest
  * score; its score is that, times objectness, or the root of that product.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 #include "ipc/decode/decoder.h"

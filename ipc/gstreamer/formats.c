@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/gstreamer/formats.h"
 
-#include <string.h>
-
 #include "base/base.h"
 
 static const struct pgst_format formats[] = {

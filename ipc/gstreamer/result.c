@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/gstreamer/result.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "base/json_text.h"
 #include "ipc/show/decoded_json.h"

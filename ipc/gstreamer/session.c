@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/gstreamer/session.h"
 
-#include <errno.h>
-
 #include "base/base.h"
 
 /* Which a source, a sink and what is between may hold, beyond those in flight. */

@@ -14,9 +14,6 @@
 
 #include <microhttpd.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/base.h"
 #include "ipc/http/web_memory.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/http/web_decoded.h"
 
-#include <errno.h>
-
 static bool find_decoder(struct web_place *place, enum web_form form, struct piped_decoder **ret,
                          struct web_reply *r)
 {

@@ -2,14 +2,8 @@
 #include "ipc/http/web_guard.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "ipc/http/web_head.h"
 #include "ipc/http/web_log.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/http/web_infer.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "ipc/http/web_decoded.h"
 #include "ipc/http/web_head.h"
 #include "ipc/http/web_picture.h"

@@ -2,18 +2,11 @@
 #include "ipc/http/web_listen.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 #include "ipc/http/web_log.h"
-#include "ipc/http/web_peer.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:8000"
 #define BACKLOG 128

@@ -2,9 +2,6 @@
 #include "ipc/http/web_options.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/cli_print.h"

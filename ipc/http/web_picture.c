@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/http/web_picture.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "ipc/http/web_form.h"
 
 /* curl -d @FILE leaves out line ends, and bytes of 0. */

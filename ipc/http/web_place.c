@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A place's streams, one for each form of frames, and the memory of their slots. */
-#include <stdlib.h>
 
 #include "ipc/http/web_pool_private.h"
 

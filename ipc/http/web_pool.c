@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/http/web_pool_private.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct web_pool *web_pool_new(const struct web_options *o, struct web_memory *m)
 {
     struct web_pool *p = calloc(1, sizeof(*p));

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/http/web_routes.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/json_text.h"
 #include "ipc/http/web_control.h"
 #include "ipc/http/web_infer.h"

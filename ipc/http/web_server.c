@@ -2,9 +2,6 @@
 #include "ipc/http/web_server.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "ipc/http/web_guard.h"

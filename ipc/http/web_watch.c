@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/http/web_watch.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/queue.h>
 #include <sys/socket.h>
 
 #include "ipc/http/web_pool.h"

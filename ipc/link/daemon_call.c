@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/link/daemon_call.h"
 
-#include <string.h>
 #include <sys/un.h>
 
 #include "base/base.h"

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/link/fetch.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/link/fetch_private.h"

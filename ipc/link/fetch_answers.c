@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fetches: the head's side, which answers from the files of its routes. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/link/fetch_private.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fetches: what boards ask for, and how that ends. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/link/fetch_private.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fetches: what the loop calls besides fetch_go(). */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/shown_text.h"

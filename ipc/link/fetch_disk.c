@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What fetches do on the thread. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/link/fetch_private.h"

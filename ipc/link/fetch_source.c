@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/link/fetch_source.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #include "base/base.h"
 
 #define SLICE_LEAVES 8u /* hashed at a time, before others have their turn */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/link/front_conn.h"
 
-#include <string.h>
 #include <sys/epoll.h>
 
-#include "base/base.h"
 #include "ipc/server/receiving.h"
 
 int front_conn_new(struct front_room *room, int fd, uid_t uid)

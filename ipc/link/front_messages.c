@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/link/front_messages.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "ipc/link/front_conn.h"
 #include "ipc/server/open_rules.h"

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/link/front_server.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#include "base/base.h"
 #include "ipc/link/front_conn.h"
 #include "ipc/link/front_messages.h"
 #include "ipc/listen.h"

@@ -2,11 +2,7 @@
 #include "ipc/link/front_stream.h"
 
 #include <assert.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "ipc/boards/picture_room.h"
 
 #define INLINE_MAX ((size_t)256 << 20) /* bytes of buffers for inline frames of a connection */

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/link/hop.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "ipc/link/hop_private.h"
 
 #define REACH_NS (3 * BASE_NS_PER_S) /* how long the boards of the next hop may be away at first */

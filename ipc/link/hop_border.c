@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/link/hop_border.h"
 
-#include <string.h>
-
 #include "base/base.h"
 
 _Static_assert((int)BRD_AS_IS == LNK_AS_IS && (int)BRD_AS_F16 == LNK_AS_F16 &&

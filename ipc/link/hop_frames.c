@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: frames into segments, and what they computed out of them. */
-#include <string.h>
 
-#include "base/base.h"
 #include "ipc/link/hop_private.h"
 
 static struct hop_place *place_for(struct hops *h, size_t from, const struct lnk_frame *f)

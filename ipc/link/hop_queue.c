@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/link/hop_queue.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "ipc/boards/route_window.h"
 #include "ipc/link/ledger.h"

@@ -2,8 +2,6 @@
 #include "ipc/link/link_args.h"
 
 #include <getopt.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/cli_print.h"

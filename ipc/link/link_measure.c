@@ -2,8 +2,6 @@
 #include "ipc/link/link_measure.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: messages to boards, lines to the journal. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/shown_print.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/link/link_parts.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "ipc/link/fetch.h"
 #include "ipc/link/front_server.h"

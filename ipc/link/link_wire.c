@@ -2,7 +2,6 @@
 #include "ipc/link/link_wire.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/boards/picture_room.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: who is there, and what the way to them costs. */
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/link/fetch.h"

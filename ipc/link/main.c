@@ -2,8 +2,6 @@
 /* piped-link: this board's side of the links to others. It alone uses the network. */
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "base/base.h"

@@ -7,8 +7,6 @@
  * often while messages pass, rarely when none do.
  */
 #include <mpi.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/timerfd.h>
 
 #include "base/base.h"

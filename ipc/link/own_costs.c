@@ -2,8 +2,6 @@
 #include "ipc/link/own_costs.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/link/daemon_call.h"

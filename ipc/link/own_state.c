@@ -3,8 +3,6 @@
 
 #include <math.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/json_text.h"

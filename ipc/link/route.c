@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/link/route.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "base/shown_text.h"
 #include "ipc/link/route_private.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: the epochs of a route, from its plan to its end. */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "ipc/boards/board_text.h"
 #include "ipc/boards/route_window.h"
 #include "ipc/link/route_private.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: frames of the front, to boards and back. */
-#include <string.h>
 
-#include "base/base.h"
 #include "ipc/link/route_private.h"
 
 static void finish(struct head_frame *f)

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: the heads of models and their epochs, to find. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
 
-#include "base/base.h"
 #include "ipc/link/route_private.h"
 
 struct head_epoch *head_epoch(struct head *h, uint32_t number)

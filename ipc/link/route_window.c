@@ -3,9 +3,7 @@
 #include "ipc/boards/route_window.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "ipc/link/route_private.h"
 
 #define PACE_ANSWERS 16u /* at least, to know the pace of a full route */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: how a segment gets to be served by the daemon here, and how that ends. */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "ipc/boards/board_text.h"
 #include "ipc/link/daemon_call.h"
 #include "ipc/link/fetch.h"

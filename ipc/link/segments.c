@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/link/segments.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "ipc/link/daemon_call.h"
 #include "ipc/link/fetch.h"
 #include "ipc/link/segments_private.h"

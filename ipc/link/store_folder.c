@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The folder of the store: who may use it, what is too much in it. */
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #include "base/base.h"
 #include "ipc/link/store_private.h"

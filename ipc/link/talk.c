@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/link/talk.h"
 
-#include <poll.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "ipc/link/daemon_call.h"
 #include "ipc/link/front_server.h"

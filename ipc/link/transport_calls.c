@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/link/transport.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "ipc/link/transport_code.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ZeroMQ: who may connect, and whose message it is. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/link/zmq_private.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ZeroMQ: sending, and giving ranges back. */
 #include <stdatomic.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/link/zmq_private.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ZeroMQ: what all sockets need: options, keys, being watched, telling events. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 
 #include "base/base.h"

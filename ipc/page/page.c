@@ -2,8 +2,6 @@
 #include "ipc/page/page.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/json_text.h"

@@ -2,7 +2,6 @@
 /* pipectl bench --autodice: as AutoDiCE's authors measure a mapping (hierarchical DSE, section 5:
  * averages of 20 inferences, one at a time). */
 #include <math.h>
-#include <stdio.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/bench.h"

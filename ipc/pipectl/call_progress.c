@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/pipectl/call_progress.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "ipc/control/control_client.h"
 #include "ipc/pipectl/terminal_line.h"
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl board: this board's keys, and the list of the others. It works without a daemon. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "base/cli/shown_print.h"

@@ -2,7 +2,6 @@
 #include "ipc/pipectl/doctor.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/doctor_facts.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl doctor: clients that wait for themselves, are refused, late, or send too much. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/doctor_facts.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl doctor: who else runs on the cores, and stages that are slow for another reason. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/doctor_facts.h"

@@ -2,8 +2,6 @@
 #include "ipc/pipectl/doctor_facts.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/output.h"

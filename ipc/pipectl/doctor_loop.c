@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl doctor: users for whom the loop works so much that they rest. */
 #include <math.h>
-#include <stdio.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/doctor_facts.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl doctor: plans that others would beat, costs that nobody measured, heavy units. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/doctor_facts.h"

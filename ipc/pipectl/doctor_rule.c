@@ -2,7 +2,6 @@
 /* pipectl doctor: how a rule adds a finding. */
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "base/base.h"
 #include "base/shown_text.h"

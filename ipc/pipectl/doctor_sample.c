@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/pipectl/doctor_sample.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "ipc/pipectl/doctor.h"
 
 #define EVENTS 200 /* newest of the history */

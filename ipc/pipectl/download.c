@@ -2,17 +2,11 @@
 /* curl knows HTTP, TLS and proxies. It writes to a pipe, and nothing that comes is believed. */
 #include "ipc/pipectl/download.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sodium.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/atomic_file.h"
 #include "base/base.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: arrays that numpy.save() wrote. The header, a Python dict as text, is what NumPy's
  * "NEP 1 - A simple file format for NumPy arrays" describes; only what NumPy writes is read. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/shown_text.h"

@@ -2,11 +2,6 @@
 /* pipectl does not know models, but must send all files of one: walks an ONNX file as protobuf,
  * down to the entries "location" of tensors' external_data. Field numbers are those of
  * onnx.proto. The daemon judges the file; here, what makes no sense ends the walk. */
-#include <errno.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/model_files.h"

@@ -2,9 +2,6 @@
 /* pipectl: prints JSON, tables and text. */
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/cli_print.h"

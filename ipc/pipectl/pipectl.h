@@ -8,10 +8,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/command_line.h"

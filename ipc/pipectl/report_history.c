@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What changed plans: on a time line, as trials, and as a table with the reasons. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/output.h"

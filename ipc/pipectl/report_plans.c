@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan of a model: predicted against measured, the front of plans, runners-up. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/pipectl.h"

@@ -2,9 +2,6 @@
 /* How fast: rates and latency over the time that was watched, histograms, and where the time of a
  * frame goes. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/output.h"

@@ -2,12 +2,8 @@
 /* pipectl top in a terminal: asks the daemon every interval, draws, and reads keys. */
 #include "ipc/pipectl/top_live.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "ipc/control/control_client.h"
 #include "ipc/pipectl/top_terminal.h"

@@ -2,8 +2,6 @@
 #include "ipc/pipectl/top_model.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/output.h"

@@ -3,7 +3,6 @@
 #include "ipc/pipectl/top_view.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/output.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl top: the route of a model over boards, and the boards. */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/output.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl top: clocks, heat, pressure, and what was decided last. */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/output.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl top: a model, its stages and its units. */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/output.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/pipectl/trace_file.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/base.h"
 
 #define BUFFER_BYTES (1u << 20)

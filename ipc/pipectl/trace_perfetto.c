@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Perfetto's format: a sequence of TracePacket messages (protocol buffers). Only the fields named
  * here are written, so our own encoder is shorter than generated code and needs no memory. */
-#include <string.h>
-#include <time.h>
 
 #include "base/base.h"
 #include "ipc/pipectl/trace_file.h"

@@ -2,11 +2,6 @@
 #include "ipc/pipectl/trace_spool.h"
 
 #include <endian.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/base.h"

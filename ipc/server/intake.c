@@ -2,8 +2,6 @@
 #include "ipc/server/intake.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/base.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/server/outgoing.h"
 
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/base.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/server/receiving.h"
 
-#include <stdio.h>
-
 #include "base/base.h"
 
 #define READ_ROUNDS 8 /* so that one busy client does not keep the others waiting */

@@ -2,8 +2,6 @@
 #include "ipc/show/canvas.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ipc/show/letters.h"

@@ -7,8 +7,6 @@
  */
 #include "kernels/common/copy_any.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "kernels/common/epilogue.h"
 #include "kernels/common/nest.h"

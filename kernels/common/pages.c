@@ -2,7 +2,6 @@
 #include "kernels/common/pages.h"
 
 #include <linux/mempolicy.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 

@@ -9,8 +9,6 @@
  */
 #pragma once
 
-#include <stdlib.h>
-
 #include "base/base.h"
 #include "kernels/primitive.h"
 

@@ -2,7 +2,6 @@
 #include "kernels/common/sample.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 

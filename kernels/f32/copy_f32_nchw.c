@@ -3,7 +3,6 @@
  * Layout conversions from and to row-major tensors, such as a model's inputs and outputs: if the
  * other side stays NCHW, nothing changes, and bytes are copied as they are.
  */
-#include <string.h>
 
 #include "base/base.h"
 #include "kernels/common/epilogue.h"

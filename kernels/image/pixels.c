@@ -2,7 +2,6 @@
 #include "kernels/image/pixels.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/pixfmt.h"

@@ -2,7 +2,6 @@
 #include "kernels/image/preprocess.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/picture_fit.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/image/resample.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "kernels/common/cpu.h"
 #include "kernels/image/pixels.h"

@@ -2,8 +2,6 @@
 #include "kernels/int8cal/calibrate.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "kernels/common/nest.h"

@@ -2,9 +2,6 @@
 #include "kernels/int8cal/calibrate_kl.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
 
 #include "base/base.h"
 

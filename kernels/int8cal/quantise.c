@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/int8cal/quantise.h"
-
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 #include "kernels/int8cal/quantise_private.h"

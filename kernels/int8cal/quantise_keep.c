@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the operators that stay f32 for accuracy. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "kernels/int8cal/quantise_private.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds operators that are slower on integers, and the time that the others save. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "kernels/int8cal/quantise_private.h"

@@ -2,8 +2,6 @@
 #include "kernels/lib/blas_check.h"
 
 #include <cblas.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "kernels/common/cpu.h"

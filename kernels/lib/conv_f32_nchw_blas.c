@@ -17,7 +17,6 @@
  * A team shares pixels or rows, or output channels if there are few pixels.
  */
 #include <cblas.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "kernels/common/conv_common.h"

@@ -5,7 +5,6 @@
  * its input in place.
  */
 #include <cblas.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "kernels/common/conv_common.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/lib/onednn_team.h"
 
-#include <string.h>
-
 static size_t align(size_t bytes)
 {
     return base_align_up(bytes, BASE_CACHE_LINE_BYTES);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/lib/xnn.h"
 
-#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
-#include <string.h>
 
 #include "base/base.h"
 

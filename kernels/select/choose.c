@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/select/choose.h"
-
-#include <string.h>
 
 #include "base/base.h"
 #include "kernels/select/choose_private.h"

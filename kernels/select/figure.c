@@ -2,7 +2,6 @@
 #include "kernels/select/figure.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 

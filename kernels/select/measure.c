@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/select/measure.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/leaves/how_far.h"

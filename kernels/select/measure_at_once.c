@@ -4,7 +4,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/leaves/how_far.h"

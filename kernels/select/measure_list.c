@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 
 #include "base/base.h"
-#include "kernels/choice.h"
 #include "kernels/select/measure_private.h"
 #include "model/common/op_work.h"
 

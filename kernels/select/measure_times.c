@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times made of samples, and joined with times from before. */
-#include <string.h>
 
 #include "base/base.h"
 #include "kernels/nchw.h"

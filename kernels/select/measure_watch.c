@@ -2,7 +2,6 @@
 #include "kernels/select/measure_watch.h"
 
 #include <math.h>
-#include <time.h>
 
 #include "base/base.h"
 #include "kernels/select/figure.h"

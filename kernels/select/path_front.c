@@ -5,7 +5,6 @@
  * path of all is exact.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "kernels/select/path_search.h"

@@ -6,7 +6,6 @@
  * kept; after each episode, a batch of them is replayed.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "kernels/select/path_search.h"

@@ -2,7 +2,6 @@
 #include "kernels/select/path.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "kernels/select/path_search.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/common/arena.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "base/base.h"
 
 struct place {

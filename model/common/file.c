@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/common/file.h"
 
-#include <fcntl.h>
 #include <linux/openat2.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "base/base.h"
 #include "base/path_below.h"
 #include "base/shown_text.h"
 #include "model/common/private.h"

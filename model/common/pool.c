@@ -2,9 +2,6 @@
 #include "model/common/pool.h"
 
 #include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
 #define POOL_BLOCK_BYTES ((size_t)64 << 10)
 #define POOL_ALIGN 16u

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/common/weight_files.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
-#include "base/base.h"
 #include "base/path_below.h"
 #include "model/common/file.h"
 

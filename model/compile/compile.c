@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/compile/compile.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "model/compile/passes.h"
 #include "model/ir/refusal.h"

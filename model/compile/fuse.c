@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "model/compile/match.h"

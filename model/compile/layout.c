@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/compile/layout.h"
 
-#include <string.h>
-
-#include "base/base.h"
 #include "model/ir/strides.h"
 
 /* Strides and copies, in three steps:

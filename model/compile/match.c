@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "base/base.h"
 #include "model/ir/constant.h"
 
 struct mdl_ir_op *mdl_match_producer(struct mdl_ir *ir, size_t v, int kind)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs whose length depends on the data: padded with zeros, and the count as one more output. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/shown_text.h"

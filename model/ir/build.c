@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/ir/build.h"
 
-#include <string.h>
-
-#include "base/base.h"
 #include "model/ir/constant.h"
 #include "model/ir/fold.h"
 

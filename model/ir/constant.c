@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/ir/constant.h"
 
-#include <string.h>
-
 int64_t mdl_const_int(const struct mdl_ir_value *v, size_t i)
 {
     const unsigned char *p = (const unsigned char *)v->data + i * mdl_dtype_bytes(v->dtype);

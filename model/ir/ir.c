@@ -2,10 +2,7 @@
 #include "model/ir/ir.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "base/leaves/stop.h"
 
 /* A few tenths of a second; nothing calls off a step once it has begun. */

@@ -2,10 +2,6 @@
 #include "model/ir/refusal.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 
 #define NODES_NAMED 3u
 

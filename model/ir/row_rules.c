@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each op does with inputs whose rows are counted. */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "model/ir/bounds.h"

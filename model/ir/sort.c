@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/ir/sort.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
-
 /* Order: names sorted once and found by bisection, because a hash table can be made quadratic by a
  * hostile file. Nodes come out in file order wherever the file is already sorted: exporters' order
  * is good for memory. */

@@ -2,9 +2,6 @@
 #include "model/ir/strides.h"
 
 #include <math.h>
-#include <string.h>
-
-#include "base/base.h"
 
 /* Pure arithmetic on dims, strides (in elements) and orders (dims from outer to inner). */
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/lower/einsum.h"
 
-#include "base/base.h"
-
 /* Einsum as transposes, products and sums: the inputs are combined from left to right, and a label
  * that nothing further needs is summed over as soon as possible. */
 

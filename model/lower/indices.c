@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/lower/indices.h"
 
-#include "base/base.h"
-
 int mdl_l_index_type(struct mdl_lower *l, size_t i)
 {
     enum mdl_dtype t = mdl_l_value(l, l->in[i])->dtype;

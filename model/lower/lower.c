@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/lower/lower.h"
 
-#include <string.h>
-
-#include "base/base.h"
 #include "model/ir/refusal.h"
 #include "model/ir/sort.h"
 #include "model/lower/lowering.h"

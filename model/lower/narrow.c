@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/lower/narrow.h"
 
-#include <string.h>
-
-#include "base/base.h"
 #include "model/ir/rows.h"
 
 /* What operators do with integers that are kept wider than they are. An operator that is not here

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/lower/window.h"
 
-#include <string.h>
-
-#include "base/base.h"
-
 static int read_sizes(struct mdl_lower *l, const char *name, size_t spatial, int64_t lowest,
                       size_t fallback, size_t count, size_t *ret)
 {

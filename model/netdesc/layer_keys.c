@@ -2,10 +2,7 @@
 #include "model/netdesc/layer_keys.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "model/common/private.h"
 
 int mdl_nd_layer_fail(struct mdl_nd_layer *l, const char *key, const char *why)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/netdesc/layer_nodes.h"
 
-#include <string.h>
-
-#include "base/base.h"
 #include "model/common/private.h"
 
 int mdl_nd_emitted(struct mdl_nd_layer *l, int r)

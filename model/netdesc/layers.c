@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/netdesc/layers.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "model/netdesc/layer_nodes.h"
 
 static int conv(struct mdl_nd_layer *l, size_t out, size_t groups)

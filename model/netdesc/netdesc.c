@@ -2,8 +2,6 @@
 #include "model/netdesc/netdesc.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/json_text.h"

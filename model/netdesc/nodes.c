@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/netdesc/nodes.h"
 
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
 
-#include "base/base.h"
 #include "base/leaves/stop.h"
 #include "model/common/private.h"
 

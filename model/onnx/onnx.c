@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/onnx/onnx.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "model/common/pool.h"
 #include "model/common/private.h"

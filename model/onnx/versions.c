@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/onnx/versions.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "model/common/private.h"
 #include "onnx.pb-c.h"

@@ -2,8 +2,6 @@
 #include "model/onnx/walk.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/shown_text.h"

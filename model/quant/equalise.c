@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "model/quant/calibration.h"
 #include "model/quant/quant_private.h"
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/segment/cut.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "base/tensor_name.h"
 
 /* Makes the segment: storages, then inputs with copies in, the ops, copies out with outputs, units,

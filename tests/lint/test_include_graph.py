@@ -86,16 +86,49 @@ def includes_are_root_relative():
     none(wrong, "includes that are not relative to the root")
 
 
+def without_conditions(text):
+    return re.sub(r"^#[ \t]*if.*?^#[ \t]*endif", "", text, flags=re.M | re.S)
+
+
 def system_includes_come_first():
     """Apart from a module's own header, which may be the very first, and what is under a condition."""
     wrong = []
     for name in house_files():
-        text = re.sub(r"^#[ \t]*if.*?^#[ \t]*endif", "", source.text(ROOT, name), flags=re.M | re.S)
-        found = house_graph.INCLUDE.findall(text)
+        found = house_graph.INCLUDE.findall(without_conditions(source.text(ROOT, name)))
         kinds = [kind for kind, _ in (found[1:] if name.endswith(".c") else found)]
         if '"' in kinds and "<" in kinds[kinds.index('"'):]:
             wrong.append(name)
     none(wrong, "files with system includes behind ours")
+
+
+def brought_by(name):
+    """What a file has by the headers that are its own: its module's, the private ones of its folder, and base/base.h."""
+    here, found = os.path.dirname(name), set()
+    for _, target in includes(name):
+        own = name.endswith(".c") and (target == name[:-2] + ".h" or (
+            os.path.dirname(target) == here and target.endswith("private.h")))
+        if own or target == "base/base.h":
+            found |= reached_from(target)
+    return found | reached_from("base/base.h") if "base/base.h" in found else found
+
+
+def reached_from(name, found=frozenset()):
+    """All that a header of ours includes, whatever is under a condition left out."""
+    found = set(found)
+    if os.path.exists(os.path.join(ROOT, name)):
+        for _, target in house_graph.INCLUDE.findall(without_conditions(source.text(ROOT, name))):
+            if target not in found:
+                found = reached_from(target, found | {target})
+    return found
+
+
+def nothing_is_included_again():
+    """What a file's own headers bring. Where base/base.h is to be had, it brings the system's usual headers."""
+    wrong = []
+    for name in house_files():
+        again = brought_by(name) & {t for _, t in house_graph.INCLUDE.findall(without_conditions(source.text(ROOT, name)))}
+        wrong += ["%s includes %s again" % (name, target) for target in sorted(again)]
+    none(wrong, "headers that a file's own headers, or base/base.h, bring")
 
 
 def outside_libraries_stay_in_their_rooms():
@@ -157,4 +190,4 @@ def headers_compile_alone():
 
 
 main((rules_can_fail, programs_can_fail, includes_are_root_relative, system_includes_come_first,
-      outside_libraries_stay_in_their_rooms, headers_compile_alone))
+      nothing_is_included_again, outside_libraries_stay_in_their_rooms, headers_compile_alone))

@@ -2,10 +2,6 @@
 /* A watch from its beginning to its end, and a window of it. */
 #include "tuner/adapt/adapt.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "tuner/adapt/ask.h"
 #include "tuner/adapt/correct.h"

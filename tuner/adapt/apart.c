@@ -2,8 +2,6 @@
 #include "tuner/adapt/apart.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "tuner/adapt/detect.h"

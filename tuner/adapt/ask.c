@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When to ask for a decision, and the record that it is made from. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/adapt/ask.h"
+#include "base/base.h"
 #include "tuner/adapt/ep_state.h"
 #include "tuner/adapt/watch.h"
 

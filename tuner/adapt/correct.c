@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cost table as it is now. */
-#include <errno.h>
-#include <math.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/adapt/correct.h"
+#include "base/base.h"
 #include "tuner/fill.h"
 
 double tun_beta_default(const struct tun_unit *u)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/adapt/decide.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "tuner/adapt/correct.h"
 #include "tuner/adapt/levels.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a decision leads to: factors and levels that hold from then on, another plan, and the way
  * back from it. */
-#include <math.h>
-#include <string.h>
 
+#include "tuner/adapt/decided.h"
 #include "base/base.h"
 #include "tuner/adapt/correct.h"
-#include "tuner/adapt/decided.h"
 #include "tuner/adapt/ep_state.h"
 #include "tuner/adapt/watch.h"
 

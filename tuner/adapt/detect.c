@@ -2,7 +2,6 @@
 #include "tuner/adapt/detect.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 

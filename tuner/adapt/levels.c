@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the teams' levels say about the factors on costs. */
-#include <math.h>
 
-#include "base/base.h"
 #include "tuner/adapt/levels.h"
+#include "base/base.h"
 
 #define AGREE 0.08  /* teams of an EP whose levels differ by less are slow as one */
 #define SNAP 0.03   /* a factor nearer to 1 than this is 1 */

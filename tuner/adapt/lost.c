@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/adapt/lost.h"
 
-#include <math.h>
-
 #include "base/base.h"
 
 double tun_cost_level(const struct tun_problem *p, size_t ep)

@@ -2,8 +2,6 @@
 /* A watch that goes on under other options, on other cores, or with other costs. */
 #include "tuner/adapt/resume.h"
 
-#include <math.h>
-
 #include "base/base.h"
 #include "tuner/adapt/adapt_state.h"
 #include "tuner/adapt/ep_state.h"

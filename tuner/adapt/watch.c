@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One watch for each group of teams: what is expected of it and what it shows. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "tuner/adapt/watch.h"
 #include "base/base.h"
 #include "tuner/adapt/correct.h"
 #include "tuner/adapt/levels.h"
-#include "tuner/adapt/watch.h"
 
 #define REFINE 16u               /* times as many windows as settle a plan make its level exact */
 #define SIDE_WINDOWS ((size_t)5) /* whose median says on which side of a level a team is */

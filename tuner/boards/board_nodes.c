@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/boards/board_nodes.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/base.h"
 
 /* Nodes are found by key; edges are kept with their target's key until all nodes are sorted. */

@@ -7,9 +7,6 @@
  */
 #include "tuner/boards/boards_front.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/base.h"
 #include "tuner/boards/join.h"
 #include "tuner/boards/pass.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/boards/pass.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/base.h"
 #include "tuner/boards/board_nodes.h"
 #include "tuner/boards/rest.h"

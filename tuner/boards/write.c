@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan of a label: which boards run which units is known, how each of them does is asked of
  * the planner of one board. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "tuner/boards/board_nodes.h"

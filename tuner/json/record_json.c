@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/json/record_json.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "tuner/json/costs_json.h"
 

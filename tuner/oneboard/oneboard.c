@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/oneboard/oneboard.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "tuner/oneboard/period.h"
 #include "tuner/oneboard/second.h"

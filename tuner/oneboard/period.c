@@ -5,12 +5,9 @@
  * on the least bottleneck; every decision that succeeds yields a plan, whose own bottleneck is the
  * next bound, so the answer is the bottleneck of a plan and not the end of a bisection.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/oneboard/period.h"
+#include "base/base.h"
 
 /* to = min(to, from moved by the option); Return: did anything fit. */
 static bool spread(const struct tun_space *s, const int16_t *restrict from, int16_t *restrict to,

@@ -4,13 +4,10 @@
  * order of tun_eval(). Only states with cores enough in front of the border and behind it, by
  * tun_reach(), are visited: with the period near the least one these are few.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "tuner/oneboard/second.h"
 #include "base/base.h"
 #include "tuner/oneboard/period.h"
-#include "tuner/oneboard/second.h"
 
 struct program {
     const struct tun_space *s;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/oneboard/solution.h"
+#include "base/base.h"
 
 /* Teams of one EP within @cores that reach the highest rate, none slower than @slowest_ns. */
 static double pick_teams(const struct tun_space *s, const double *team_ns, size_t ep, size_t cores,

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/oneboard/space.h"
+#include "base/base.h"
 
 #define TABLE_VALUES_MAX ((size_t)8 << 20) /* doubles in one table */
 #define WORK_MAX 3e8                       /* steps of one pass over all segments */

@@ -4,14 +4,11 @@
  * (energy, latency) of which none is worse in both. A label is dropped when even the least latency
  * behind it breaks the bound, or even the least energy behind it is no better than a plan known.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "tuner/oneboard/thrifty.h"
 #include "base/base.h"
 #include "tuner/eval.h"
 #include "tuner/oneboard/second.h"
-#include "tuner/oneboard/thrifty.h"
 #include "tuner/oneboard/ways.h"
 
 #define LABELS_MAX 48u /* of a state; more are left out and the result says so */

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/oneboard/ways.h"
+#include "base/base.h"
 
 int tun_ways_init(const struct tun_space *s, struct tun_ways *ret)
 {

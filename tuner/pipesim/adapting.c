@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/adapting_private.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "tuner/adapt/correct.h"
 #include "tuner/adapt/decided.h"
-#include "tuner/adapt/turns.h"
 #include "tuner/pipesim/simulated_machine.h"
-#include "tuner/search/random.h"
 #include "tuner/solve/solve.h"
 
 #define EPOCH_NS (10000 * BASE_NS_PER_S) /* what the clock shows at the start; it may go back */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The world of a scenario, and what is seen of it. */
-#include <math.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/adapt/correct.h"
 #include "tuner/pipesim/adapting_private.h"
 #include "tuner/solve/solve.h"

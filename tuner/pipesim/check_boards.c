@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the hierarchical DSE (Guo et al. 2022) and AutoDiCE claim, on four described Xavier NX. */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "tuner/pipesim/check.h"

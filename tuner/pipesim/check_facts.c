@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Figures that the papers print and that follow from their definitions alone. */
-#include <string.h>
 
 #include "base/base.h"
 #include "tuner/pipesim/check.h"

@@ -2,8 +2,6 @@
 /* The exact planner against every plan of small problems, against perfectly divisible work, and how
  * long it takes. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "tuner/pipesim/brute.h"

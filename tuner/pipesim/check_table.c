@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every network on every machine by every algorithm, and what the papers claim of theirs. */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/shown_print.h"

@@ -5,7 +5,6 @@
  * reports. The optimum is that of the true, contended machine.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/shown_print.h"

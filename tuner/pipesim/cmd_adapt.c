@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machines that change by script: what is noticed, when, and what comes of it. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "tuner/json/record_json.h"

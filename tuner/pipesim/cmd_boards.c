@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hierarchical DSE's experiments over boards, side by side over seeds. */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/shown_print.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Searches side by side on one network and machine. */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/shown_print.h"

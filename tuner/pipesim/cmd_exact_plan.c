@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exact plan of a known cost table. */
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/shown_print.h"

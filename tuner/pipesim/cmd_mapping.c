@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* AutoDiCE's mapping.json of a plan, and the plan of a mapping.json. */
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/shown_print.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/comparison.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "tuner/solve/bound.h"
 
 #define NEAR 1.5 /* Pipe-search, table 4: the first of its three ranges */

@@ -2,8 +2,6 @@
 #include "tuner/pipesim/data_files.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "tuner/json/costs_json.h"

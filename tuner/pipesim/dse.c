@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/dse.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "tuner/pipesim/split_front.h"
 #include "tuner/search/hypervolume.h"
 #include "tuner/solve/solve.h"

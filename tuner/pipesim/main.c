@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipesim: the planner of piped without hardware. */
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/cli_print.h"

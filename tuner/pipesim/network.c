@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Networks as a described machine sees them: arithmetic, bytes and borders of every unit. */
-#include <math.h>
-#include <string.h>
 
+#include "tuner/pipesim/network.h"
 #include "base/base.h"
 #include "model/model.h"
-#include "tuner/pipesim/network.h"
 #include "tuner/predict.h"
 
 static bool is_conv(const struct mdl_op *op)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Described machines, and what a network costs on one. */
-#include <math.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/pipesim/platform.h"
+#include "base/base.h"
 
 static const char *const LAYER_NAMES[] = {
     [PSIM_CONV] = "conv", [PSIM_DEPTHWISE] = "depthwise", [PSIM_FC] = "fc", [PSIM_OTHER] = "other"};

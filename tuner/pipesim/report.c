@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/report.h"
 
-#include <string.h>
-
-#include "base/base.h"
 #include "base/cli/shown_print.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The figures of the Pipe-search and Pipe-it papers, and the throughput-latency front. */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "tuner/pipesim/report.h"

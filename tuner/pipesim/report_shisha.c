@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The figures of the Shisha paper. */
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "tuner/pipesim/report.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One search from start to end on a simulated machine. */
-#include <math.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/pipesim/run.h"
 #include "tuner/solve/solve.h"
 

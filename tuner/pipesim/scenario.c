@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/scenario.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/base.h"
 
 static bool within(double t, const struct psim_scenario *s)

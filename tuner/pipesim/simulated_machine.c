@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A trial on a simulated machine. */
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/pipesim/simulated_machine.h"
 
 #define NOISE_LEAST 0.1 /* no mean comes out below a tenth of the truth */

@@ -2,7 +2,6 @@
 #include "tuner/pipesim/subject.h"
 
 #include <stdarg.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/cli_print.h"

@@ -5,9 +5,6 @@
  * are drawn one stage after the other, then how those cores divide into teams. */
 #include "tuner/search/draw.h"
 
-#include <string.h>
-
-#include "base/base.h"
 #include "tuner/search/plan_space.h"
 
 #define TRIES 200u /* draws past the limits of a plan before tun_slots() decides */

@@ -2,7 +2,6 @@
 #include "tuner/search/encoding.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/base.h"
 

@@ -3,10 +3,6 @@
 #include "tuner/search/evolve.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/base.h"
 
 /* Individuals 0..population-1 are the parents, those behind them the children; the pool of genes
  * has room for both, and every individual keeps one slot of it. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks and crowding distances of NSGA-II (Deb et al. 2002, section III). */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 #include "tuner/search/evolve.h"

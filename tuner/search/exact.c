@@ -12,10 +12,7 @@
  * run so far, is taken into account for those that were not; what is special to one plan makes the
  * runners-up look better than it, and they are tried.
  */
-#include <math.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/learn.h"
 #include "tuner/search/search_private.h"
 #include "tuner/solve/top.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The baselines that know nothing: every plan of a space in a fixed order ("exhaustive", the
  * papers' ES), and plans drawn from it without repeats ("random", their RW). */
-#include <stdio.h>
 
-#include "base/base.h"
 #include "tuner/search/draw.h"
 #include "tuner/search/plan_space.h"
 #include "tuner/search/search_private.h"

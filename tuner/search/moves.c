@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/search/moves.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/base.h"
 
 void tun_move_unit(struct tun_pipeline *p, size_t from, size_t to)

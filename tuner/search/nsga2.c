@@ -10,10 +10,7 @@
  * out twice. So a mapping that comes back to a place it has left misses a bound by as much as it
  * does so, as one does that misses a bound on time, memory or energy, and is not tried. A plan that
  * was measured is not run again: what it showed is looked up. */
-#include <math.h>
-#include <stdio.h>
 
-#include "base/base.h"
 #include "tuner/eval_boards.h"
 #include "tuner/learn.h"
 #include "tuner/search/search_private.h"

@@ -28,9 +28,7 @@
  * border may leave a stage slow though the move would help; small changes of the costs can change
  * the result much.
  */
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/fill.h"
 #include "tuner/learn.h"
 #include "tuner/search/places.h"

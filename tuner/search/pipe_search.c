@@ -21,10 +21,7 @@
  * At most alpha steps follow each start of a walk and each reset of gamma: the C - 1 walks of phase
  * one and that of phase two are at most alpha * (C + resets) trials.
  */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/search/cuts.h"
 #include "tuner/search/places.h"
 #include "tuner/search/search_private.h"

@@ -2,9 +2,6 @@
 /** tuner/search/random.h - seeded chance by splitmix64; the same on every machine */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/base.h"
 
 struct tun_random {

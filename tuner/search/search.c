@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all searches share: the registry, the copy of the problem, the log of trials. */
-#include "tuner/search/search.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "tuner/search/search_private.h"
 
 #define ROW(id, name_, reads_costs_, takes_, what_)                                                \

@@ -20,10 +20,6 @@
  *   times of the one before it; before anything was measured, by weights and speeds. */
 #include "tuner/search/shisha.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "tuner/search/moves.h"
 #include "tuner/search/search_private.h"
 

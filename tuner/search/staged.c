@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/search/staged.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/base.h"
-
 struct tun_staged {
     struct tun_staged_options options;
     size_t gene_count, population, stage, last, stage_count;

@@ -3,10 +3,7 @@
  * its seed). The papers give neither neighbours nor temperatures: neighbours are those of
  * tuner/search/moves.h, temperatures see below. A plan that was measured is not run again: what it
  * showed is looked up. */
-#include <math.h>
-#include <stdio.h>
 
-#include "base/base.h"
 #include "tuner/search/draw.h"
 #include "tuner/search/moves.h"
 #include "tuner/search/search_private.h"

@@ -6,13 +6,9 @@
  * below; the mix so far is one from above. Only ep_count + 1 rows, whatever the number of units
  * (Dantzig, Wolfe 1960). What is returned is always the bound from below.
  */
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "tuner/solve/bound.h"
+#include "base/base.h"
 
 #define ROWS_MAX (PL_EP_MAX + 1)
 #define GAP 1e-9

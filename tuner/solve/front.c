@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <stdlib.h>
 
+#include "tuner/solve/front.h"
 #include "base/base.h"
 #include "tuner/oneboard/period.h"
 #include "tuner/oneboard/second.h"
-#include "tuner/solve/front.h"
 
 #define BELOW (1 - 1e-9) /* the next bound on the period, as a part of the last plan's */
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/solve/solve.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/base.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/oneboard/space.h"

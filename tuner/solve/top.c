@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "tuner/solve/top.h"
 #include "base/base.h"
 #include "tuner/oneboard/space.h"
-#include "tuner/solve/top.h"
 
 #define CANDIDATES_MAX (PL_STAGE_MAX + 2 * PL_EP_MAX + 1)
 
