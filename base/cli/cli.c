@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
+
 const struct cli_command *cli_find(const struct cli_command *commands, const char *name)
 {
     for (const struct cli_command *c = commands; c->name; c++) {
@@ -90,30 +92,36 @@ void cli_long_options(const struct cli_command *command, struct option ret[CLI_O
     }
 }
 
-bool cli_takes(const struct cli_option *o, const char *value, char ret[NEAR_WORD_HINT_BYTES])
+const char *cli_wrong_word(const struct cli_option *o, const char *value, char ret[CLI_WRONG_BYTES])
 {
-    char word[NEAR_WORD_MAX + 1], best[NEAR_WORD_MAX + 1];
+    char word[NEAR_WORD_MAX + 1], best[NEAR_WORD_MAX + 1], hint[NEAR_WORD_HINT_BYTES];
     struct near_word n = {.given = value};
+    size_t at_byte;
 
     if (!o->value || !o->words || o->words[0] == '@' || o->many) {
-        return true;
+        return NULL;
     }
+    at_byte = (size_t)snprintf(ret, CLI_WRONG_BYTES, "--%s needs one of", o->name);
     for (const char *at = o->words; *at; at += strcspn(at, " ,"), at += strspn(at, " ,")) {
         size_t distance = n.distance;
         bool any = n.word != NULL;
 
         snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, " ,"), at);
         if (strcmp(word, value) == 0) {
-            return true;
+            return NULL;
         }
         near_word_try(&n, word);
         if (n.word && (!any || n.distance < distance)) {
             memcpy(best, word, sizeof(best));
             n.word = best;
         }
+        at_byte += (size_t)snprintf(ret + at_byte, CLI_WRONG_BYTES - at_byte, "%s %s",
+                                    at == o->words ? "" : ",", word);
+        at_byte = base_min(at_byte, (size_t)CLI_WRONG_BYTES - 1);
     }
-    near_word_hint(&n, ret);
-    return false;
+    snprintf(ret + at_byte, CLI_WRONG_BYTES - at_byte, ", not '%s'%s", value,
+             near_word_hint(&n, hint));
+    return ret;
 }
 
 int cli_getopt(const struct cli_command *command, int argc, char **argv,

@@ -14,7 +14,7 @@
 #include "base/near_word.h"
 
 #define CLI_OPTIONS_MAX 32u
-#define CLI_WRONG_BYTES 512u /* of a text of cli_wrong_option() */
+#define CLI_WRONG_BYTES 512u /* of a text that says what is wrong with an option */
 
 /* `words` lists the allowed values, separated by spaces or commas. A word that begins with '@'
  * names what the shell completes: @file, @folder, @none (nothing), or what
@@ -62,9 +62,10 @@ const char *cli_wrong_option(const struct option *options, int got, char **argv,
 /* @ret: as getopt_long() reads them. */
 void cli_long_options(const struct cli_command *command, struct option ret[CLI_OPTIONS_MAX + 1]);
 
-/** cli_takes() - Return: @value is one of the words of @o, or it has none. If not, @ret is
- * near_word_hint(). */
-bool cli_takes(const struct cli_option *o, const char *value, char ret[NEAR_WORD_HINT_BYTES]);
+/** cli_wrong_word() - Return: NULL: @value is one of the words of @o, or it has none; else @ret,
+ * which says what it takes, with the word that is near. */
+const char *cli_wrong_word(const struct cli_option *o, const char *value,
+                           char ret[CLI_WRONG_BYTES]);
 
 /** cli_getopt() - reads the next option with getopt_long(), prints nothing. @ret_row: its row, or
  * NULL for ':', '?' and -1. Return: its id; ':': the value is missing; '?': unknown; -1: no

@@ -62,25 +62,12 @@ int ctl_unreachable(const char *why, int error, const char *path)
     return CTL_UNREACHABLE;
 }
 
-/* The value of the option @o is none of its words. */
-static int bad_word(const char *command, const struct cli_option *o, const char *hint)
-{
-    char words[CLI_WRONG_BYTES] = "";
-
-    for (const char *at = o->words; at && *at; at += strspn(at, " ,")) {
-        size_t n = strlen(words), bytes = strcspn(at, " ,");
-
-        snprintf(words + n, sizeof(words) - n, "%s%.*s", n ? ", " : "", (int)bytes, at);
-        at += bytes;
-    }
-    return ctl_usage(command, "--%s needs one of %s, not '%s'%s", o->name, words, optarg, hint);
-}
-
 int ctl_option(int argc, char **argv, int *rc, const struct cli_option **ret_row)
 {
     const struct cli_command *command = cli_find(ctl_program.commands, argv[0]);
     const struct cli_option *row;
-    char wrong[CLI_WRONG_BYTES], hint[NEAR_WORD_HINT_BYTES];
+    char text[CLI_WRONG_BYTES];
+    const char *wrong;
     int c;
 
     if (*rc != CTL_DONE) {
@@ -88,11 +75,12 @@ int ctl_option(int argc, char **argv, int *rc, const struct cli_option **ret_row
     }
     c = cli_getopt(command, argc, argv, &row);
     if (c == ':' || c == '?') {
-        *rc = ctl_usage(argv[0], "%s", cli_wrong_of(command, c, argv, wrong));
+        *rc = ctl_usage(argv[0], "%s", cli_wrong_of(command, c, argv, text));
         return -1;
     }
-    if (row && !cli_takes(row, optarg, hint)) {
-        *rc = bad_word(argv[0], row, hint);
+    wrong = row ? cli_wrong_word(row, optarg, text) : NULL;
+    if (wrong) {
+        *rc = ctl_usage(argv[0], "%s", wrong);
         return -1;
     }
     if (ret_row) {

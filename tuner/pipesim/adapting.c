@@ -66,19 +66,17 @@ static void note_alarms(struct psim_play *p)
 static void try_plan(struct psim_play *p, const struct pl_plan *plan, struct tun_sample *samples,
                      struct tun_trial *ret)
 {
-    struct psim_machine machine = {.noise = p->how->noise.cv, .random = p->random};
     struct tun_problem now = TUN_PROBLEM_NULL;
+    struct psim_machine machine = psim_machine(&now, 0);
     size_t eps[PL_EP_MAX];
 
     *ret = (struct tun_trial){.plan = *plan, .failed = true};
     p->out->windows += TRIAL_WINDOWS;
     p->t_s = (double)p->out->windows * PSIM_WINDOW_S;
     psim_play_world(p);
-    for (size_t k = 0; k < PL_EP_MAX; k++) {
-        machine.slow[k] = 1;
-    }
+    machine.noise = p->how->noise.cv;
+    machine.random = p->random;
     if (psim_play_problem(p, &now, eps) == 0 && now.ep_count == p->truth.problem.ep_count) {
-        machine.truth = &now;
         psim_trial(&machine, plan, samples, ret);
     }
     p->random = machine.random;

@@ -34,34 +34,15 @@ static void check_encodings(struct psim_checks *c)
 
 /* What was found by the seeds at an hour. */
 struct found {
-    double fps, memory, energy, volume;                    /* means */
-    double fps_least, fps_most, memory_least, memory_most; /* over the seeds */
-    double energy_least, energy_most, volume_least, volume_most;
+    struct psim_spread fps, memory, energy, volume;
 };
 
 static struct found found_at(const struct psim_dse *d, const struct psim_trace *t, double hour)
 {
-    size_t at = psim_trace_at(d, hour);
-    struct found f = {.fps_least = INFINITY,
-                      .memory_least = INFINITY,
-                      .energy_least = INFINITY,
-                      .volume_least = INFINITY};
-
-    for (size_t i = 0; i < SEEDS; i++) {
-        f.fps += t[i].fps[at] / SEEDS;
-        f.memory += t[i].memory_mb[at] / SEEDS;
-        f.energy += t[i].energy_j[at] / SEEDS;
-        f.volume += 100 * t[i].volume[at] / SEEDS;
-        f.fps_least = fmin(f.fps_least, t[i].fps[at]);
-        f.fps_most = fmax(f.fps_most, t[i].fps[at]);
-        f.memory_least = fmin(f.memory_least, t[i].memory_mb[at]);
-        f.memory_most = fmax(f.memory_most, t[i].memory_mb[at]);
-        f.energy_least = fmin(f.energy_least, t[i].energy_j[at]);
-        f.energy_most = fmax(f.energy_most, t[i].energy_j[at]);
-        f.volume_least = fmin(f.volume_least, 100 * t[i].volume[at]);
-        f.volume_most = fmax(f.volume_most, 100 * t[i].volume[at]);
-    }
-    return f;
+    return (struct found){.fps = psim_spread(d, t, SEEDS, PSIM_FPS, hour),
+                          .memory = psim_spread(d, t, SEEDS, PSIM_MEMORY_MB, hour),
+                          .energy = psim_spread(d, t, SEEDS, PSIM_ENERGY_J, hour),
+                          .volume = psim_spread(d, t, SEEDS, PSIM_VOLUME, hour)};
 }
 
 static void check_encoding_claim(struct psim_checks *c, const struct psim_dse *d,
@@ -71,15 +52,16 @@ static void check_encoding_claim(struct psim_checks *c, const struct psim_dse *d
 
     psim_check(
         c,
-        a.fps_most < b.fps_least && a.memory_least > b.memory_most &&
-            a.energy_least > b.energy_most,
+        a.fps.most < b.fps.least && a.memory.least > b.memory.most &&
+            a.energy.least > b.energy.most,
         "hierarchical DSE fig. 4, 1s-NE against 1s-SPE",
         "holds for every seed of %u: after %.0f h NE has %.2f frames/s (%.2f to %.2f), %.0f MB "
         "(%.0f to %.0f), %.2f J (%.2f to %.2f); SPE after %.0f h %.1f (%.1f to %.1f), %.1f "
         "(%.1f to %.1f), %.3f (%.3f to %.3f)",
-        SEEDS, HOUR_NE, a.fps, a.fps_least, a.fps_most, a.memory, a.memory_least, a.memory_most,
-        a.energy, a.energy_least, a.energy_most, HOUR_SPE, b.fps, b.fps_least, b.fps_most, b.memory,
-        b.memory_least, b.memory_most, b.energy, b.energy_least, b.energy_most);
+        SEEDS, HOUR_NE, a.fps.mean, a.fps.least, a.fps.most, a.memory.mean, a.memory.least,
+        a.memory.most, a.energy.mean, a.energy.least, a.energy.most, HOUR_SPE, b.fps.mean,
+        b.fps.least, b.fps.most, b.memory.mean, b.memory.least, b.memory.most, b.energy.mean,
+        b.energy.least, b.energy.most);
 }
 
 /* How many of the seeds are better in all three objectives at an hour. */
@@ -89,8 +71,9 @@ static size_t wins(const struct psim_dse *d, const struct psim_trace *a, const s
     size_t at = psim_trace_at(d, hour), count = 0;
 
     for (size_t i = 0; i < SEEDS; i++) {
-        count += a[i].fps[at] > b[i].fps[at] && a[i].memory_mb[at] <= b[i].memory_mb[at] &&
-                 a[i].energy_j[at] < b[i].energy_j[at];
+        count += a[i].found[PSIM_FPS][at] > b[i].found[PSIM_FPS][at] &&
+                 a[i].found[PSIM_MEMORY_MB][at] <= b[i].found[PSIM_MEMORY_MB][at] &&
+                 a[i].found[PSIM_ENERGY_J][at] < b[i].found[PSIM_ENERGY_J][at];
     }
     return count;
 }
@@ -103,22 +86,23 @@ static void tell_stages(struct psim_checks *c, const struct psim_dse *d, const c
     size_t won = wins(d, staged, spe, HOUR_STAGED);
 
     psim_check(
-        c, a.fps > 0 && b.fps > 0, name,
+        c, a.fps.mean > 0 && b.fps.mean > 0, name,
         "the paper's \"better in all three after %.0f h\" %s: true for %zu of %u seeds; "
         "%.1f frames/s (%.1f to %.1f) against %.1f (%.1f to %.1f), hypervolume %.1f %% (%.1f "
         "to %.1f) against %.1f %% (%.1f to %.1f); its last stage begins with %zu mappings, "
         "and ends with %zu on its front",
-        HOUR_STAGED, won == SEEDS ? "holds" : "does not hold robustly", won, SEEDS, a.fps,
-        a.fps_least, a.fps_most, b.fps, b.fps_least, b.fps_most, a.volume, a.volume_least,
-        a.volume_most, b.volume, b.volume_least, b.volume_most, staged[0].begun_with,
-        staged[0].ended_with);
+        HOUR_STAGED, won == SEEDS ? "holds" : "does not hold robustly", won, SEEDS, a.fps.mean,
+        a.fps.least, a.fps.most, b.fps.mean, b.fps.least, b.fps.most, 100 * a.volume.mean,
+        100 * a.volume.least, 100 * a.volume.most, 100 * b.volume.mean, 100 * b.volume.least,
+        100 * b.volume.most, staged[0].begun_with, staged[0].ended_with);
 }
 
 /* AutoDiCE: four devices against one. */
 static void check_devices(struct psim_checks *c, const struct psim_dse *d)
 {
     const struct tun_problem *p = &d->truth;
-    struct psim_mapped one = {INFINITY, INFINITY, INFINITY}, four = one;
+    struct psim_mapped one = {INFINITY, INFINITY, INFINITY};
+    double fps, memory_mb, energy_j;
     base_autofree uint16_t *places = calloc(p->unit_count, sizeof(*places));
 
     for (size_t cut = 0; places && cut <= p->unit_count; cut++) {
@@ -132,21 +116,18 @@ static void check_devices(struct psim_checks *c, const struct psim_dse *d)
         one.most_memory_bytes = fmin(one.most_memory_bytes, m.most_memory_bytes);
         one.most_energy_nj = fmin(one.most_energy_nj, m.most_energy_nj);
     }
-    for (size_t i = 0; i < d->front_count; i++) {
-        four.bottleneck_ns = fmin(four.bottleneck_ns, d->front[3 * i]);
-        four.most_memory_bytes = fmin(four.most_memory_bytes, d->front[3 * i + 1]);
-        four.most_energy_nj = fmin(four.most_energy_nj, d->front[3 * i + 2]);
-    }
+    fps = 1e9 / one.bottleneck_ns;
+    memory_mb = one.most_memory_bytes / 1e6;
+    energy_j = one.most_energy_nj / 1e9;
     psim_check(
         c,
-        four.bottleneck_ns < one.bottleneck_ns && four.most_memory_bytes < one.most_memory_bytes &&
-            four.most_energy_nj < one.most_energy_nj,
+        d->best[PSIM_FPS] > fps && d->best[PSIM_MEMORY_MB] < memory_mb &&
+            d->best[PSIM_ENERGY_J] < energy_j,
         "AutoDiCE, four boards against one",
         "%.1f against %.1f frames/s, %.0f against %.0f MB and %.2f against %.2f J a board; with "
         "whole copies, which the paper leaves out, %.1f frames/s",
-        1e9 / four.bottleneck_ns, 1e9 / one.bottleneck_ns, four.most_memory_bytes / 1e6,
-        one.most_memory_bytes / 1e6, four.most_energy_nj / 1e9, one.most_energy_nj / 1e9,
-        1e9 / d->best_ns);
+        d->best[PSIM_FPS], fps, d->best[PSIM_MEMORY_MB], memory_mb, d->best[PSIM_ENERGY_J],
+        energy_j, 1e9 / d->best_ns);
 }
 
 static int run_seeds(const struct psim_dse *d, enum psim_experiment e, uint64_t seed,
@@ -187,10 +168,11 @@ void psim_check_boards(struct psim_checks *c)
             tell_stages(c, &d, "hierarchical DSE fig. 4, 3s-2l-SPE with a last stage of 80 %", late,
                         spe);
         }
-        psim_check(c, end.volume > 80 && end.volume < 102, "1s-SPE against the exact front",
+        psim_check(c, 100 * end.volume.mean > 80 && 100 * end.volume.mean < 102,
+                   "1s-SPE against the exact front",
                    "%.1f %% (%.1f to %.1f) of its hypervolume after %.0f h, %.1f frames/s of %.1f",
-                   end.volume, end.volume_least, end.volume_most, d.hours, end.fps,
-                   1e9 / d.front[0]);
+                   100 * end.volume.mean, 100 * end.volume.least, 100 * end.volume.most, d.hours,
+                   end.fps.mean, 1e9 / d.front[0]);
     }
     for (size_t i = 0; i < 4 * SEEDS; i++) {
         psim_trace_deinit(&t[i]);

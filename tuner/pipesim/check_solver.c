@@ -68,42 +68,37 @@ static void check_brute(struct psim_checks *c)
 
 /* 4 + 4 cores, little ones three times slower: throughput near that of perfectly divisible work,
  * and what a frame then waits against one independent worker a core. */
-static void check_bound(struct psim_checks *c)
+static void check_bound(struct psim_checks *checks)
 {
     char **networks = psim_network_names(), error[PSIM_ERROR_MAX] = "";
     double worst_bound = 0, worst_latency = 0, best_latency = INFINITY;
     size_t rows = 0, failed = 0;
 
     for (size_t n = 0; networks && networks[n]; n++) {
-        struct psim_platform platform;
-        struct psim_network network;
-        struct tun_problem p;
+        struct psim_case c;
+        struct tun_problem *p = &c.truth;
         struct tun_solution s;
-        double workers;
 
-        if (psim_platform_load("shisha-c5", error, &platform) ||
-            psim_network_load(networks[n], false, error, &network) ||
-            psim_problem(&network, &platform, &p)) {
+        if (psim_case_init(networks[n], PSIM_UNITS, "shisha-c5", error, &c)) {
             failed++;
             break;
         }
-        if (p.unit_count >= 2 * tun_core_count(&p)) { /* enough units to spread */
-            double bound = tun_bound_ns(&p);
+        if (p->unit_count >= 2 * tun_core_count(p)) { /* enough units to spread */
+            double bound = tun_bound_ns(p);
+            double workers = tun_team_ns(p, 0, p->unit_count - 1, 1, 1);
 
-            workers = tun_team_ns(&p, 0, p.unit_count - 1, 1, 1);
-            p.objective = TUN_LATENCY;
-            p.bounds.period_max_ns = 1.03 * bound;
-            failed += tun_solve(&p, &s) != 0;
+            p->objective = TUN_LATENCY;
+            p->bounds.period_max_ns = 1.03 * bound;
+            failed += tun_solve(p, &s) != 0;
             worst_bound = base_max(worst_bound, s.outcome.bottleneck_ns / bound);
             worst_latency = base_max(worst_latency, s.outcome.latency_ns / workers);
             best_latency = base_min(best_latency, s.outcome.latency_ns / workers);
             rows++;
         }
-        tun_problem_deinit(&p);
-        psim_network_deinit(&network);
+        psim_case_deinit(&c);
     }
     psim_names_free(networks);
-    psim_check(c, failed == 0 && rows > 0 && worst_latency <= 0.6,
+    psim_check(checks, failed == 0 && rows > 0 && worst_latency <= 0.6,
                "exact against divisible work and independent workers",
                "%zu networks on 4 + 4 cores, little 3 times slower: bottleneck at most %.4f of the "
                "bound, worst frame %.2f to %.2f of one worker a core%s%s",

@@ -22,7 +22,7 @@ static int fill(struct psim_checks *c, struct psim_table *t)
     for (size_t n = 0; !result && networks[n]; n++) {
         struct psim_network network;
 
-        result = psim_network_load(networks[n], false, error, &network);
+        result = psim_network_load(networks[n], PSIM_UNITS, error, &network);
         for (size_t m = 0; !result && platforms[m]; m++) {
             struct psim_platform platform;
 
@@ -91,26 +91,18 @@ static void check_shisha(struct psim_checks *c, const struct psim_table *t)
 /* Pipe-search, tables 3 and 4: VGG-16 counted as 21 layers on four cores of a TX2. */
 static void check_pipe_search(struct psim_checks *c)
 {
-    struct psim_network network;
-    struct psim_platform platform;
-    struct tun_problem truth;
-    struct psim_machine machine = {.random.state = c->seed};
+    struct psim_case on = PSIM_CASE_NULL;
+    struct psim_machine machine = psim_machine(&on.truth, c->seed);
     struct tun_options options = {.seed = c->seed, .alpha = 10};
     struct psim_run run;
     char error[PSIM_ERROR_MAX];
     double space = tun_cut_count(21, 2, 4), best = INFINITY, near = 0, resets = 0;
 
-    if (psim_network_load("vgg16", true, error, &network) ||
-        psim_platform_load("tx2-1", error, &platform) ||
-        psim_problem(&network, &platform, &truth)) {
+    if (psim_case_init("vgg16", PSIM_LAYERS, "tx2-1", error, &on)) {
         psim_check(c, false, "Pipe-search on VGG-16", "%s", error);
         return;
     }
-    machine.truth = &truth;
-    for (size_t k = 0; k < PL_EP_MAX; k++) {
-        machine.slow[k] = 1;
-    }
-    if (psim_run("pipe-search", &truth, &options, &machine, error, &run)) {
+    if (psim_run("pipe-search", &on.truth, &options, &machine, error, &run)) {
         psim_check(c, false, "Pipe-search on VGG-16", "%s", error);
     } else {
         for (size_t i = 0; i < run.count; i++) {
@@ -129,8 +121,7 @@ static void check_pipe_search(struct psim_checks *c)
                    run.count, 5 * options.alpha, resets);
         psim_run_deinit(&run);
     }
-    tun_problem_deinit(&truth);
-    psim_network_deinit(&network);
+    psim_case_deinit(&on);
 }
 
 /* Pipe-it, table IV: against all four big cores on one layer at a time. */
@@ -139,33 +130,27 @@ static void check_pipe_it(struct psim_checks *c)
     static const char *const NETWORKS[] = {"alexnet", "googlenet", "mobilenet_v1", "resnet50",
                                            "squeezenet1_0"};
     char error[PSIM_ERROR_MAX] = "", text[256] = "";
-    struct psim_platform platform;
     double gain = 0;
-    int failed = psim_platform_load("hikey970", error, &platform);
+    int failed = 0;
 
     for (size_t n = 0; n < base_array_count(NETWORKS) && !failed; n++) {
-        struct psim_network network;
-        struct tun_problem truth;
-        struct psim_machine machine = {.truth = &truth, .random.state = c->seed};
+        struct psim_case on = PSIM_CASE_NULL;
+        const struct tun_problem *p = &on.truth;
+        struct psim_machine machine = psim_machine(p, c->seed);
         struct psim_run run;
         size_t order[PL_EP_MAX];
         double big;
 
-        for (size_t k = 0; k < PL_EP_MAX; k++) {
-            machine.slow[k] = 1;
-        }
-        failed = psim_network_load(NETWORKS[n], false, error, &network) ||
-                 psim_problem(&network, &platform, &truth) ||
-                 psim_run("pipe-it", &truth, NULL, &machine, error, &run);
+        failed = psim_case_init(NETWORKS[n], PSIM_UNITS, "hikey970", error, &on) ||
+                 psim_run("pipe-it", p, NULL, &machine, error, &run);
         if (!failed) {
-            tun_rank_eps(&truth, order);
-            big = tun_team_ns(&truth, 0, truth.unit_count - 1, order[0], truth.eps[order[0]].cores);
+            tun_rank_eps(p, order);
+            big = tun_team_ns(p, 0, p->unit_count - 1, order[0], p->eps[order[0]].cores);
             gain += big / run.bottleneck_ns - 1;
             snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %.0f %%",
                      n ? ", " : "", NETWORKS[n], 100 * (big / run.bottleneck_ns - 1));
             psim_run_deinit(&run);
-            tun_problem_deinit(&truth);
-            psim_network_deinit(&network);
+            psim_case_deinit(&on);
         }
     }
     gain /= (double)base_array_count(NETWORKS);

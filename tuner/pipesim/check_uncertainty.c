@@ -54,16 +54,13 @@ static void make_uncertain(struct tun_problem *told)
 
 /* One search on the spoilt machine. Return: 0 or -errno. */
 static int run(const char *algorithm, const struct tun_problem *told,
-               const struct tun_problem *truth, const double *slow, uint64_t seed,
-               struct psim_run *ret)
+               const struct psim_machine *disturbed, struct psim_run *ret)
 {
-    struct psim_machine machine = {.truth = truth, .noise = NOISE, .random.state = seed};
-    struct tun_options options = {.seed = seed};
+    struct psim_machine machine = *disturbed;
+    struct tun_options options = {.seed = machine.random.state};
     char error[PSIM_ERROR_MAX] = "";
-    int result;
+    int result = psim_run(algorithm, told, &options, &machine, error, ret);
 
-    memcpy(machine.slow, slow, sizeof(machine.slow));
-    result = psim_run(algorithm, told, &options, &machine, error, ret);
     if (result) {
         shown_fprintf(stderr, "pipesim: %s: %s\n", algorithm, error);
     }
@@ -72,24 +69,21 @@ static int run(const char *algorithm, const struct tun_problem *told,
 
 static int one_case(const struct tun_problem *told, struct tun_random *r, struct uncertainty *d)
 {
-    double slow[PL_EP_MAX];
-    struct tun_problem truth;
+    struct tun_problem truth = TUN_PROBLEM_NULL;
+    struct psim_machine machine = psim_machine(&truth, 0);
     struct psim_run exact, shisha;
-    uint64_t seed;
     int error;
 
-    for (size_t k = 0; k < PL_EP_MAX; k++) {
-        slow[k] = 1;
-    }
-    slow[tun_random_below(r, told->ep_count)] = 1 + CONTENTION * tun_random_unit(r);
-    seed = tun_random_next(r);
+    machine.noise = NOISE;
+    machine.slow[tun_random_below(r, told->ep_count)] = 1 + CONTENTION * tun_random_unit(r);
+    machine.random.state = tun_random_next(r);
     error = tun_problem_copy(told, &truth);
     if (error) {
         return error;
     }
     spoil(&truth, r);
-    error = run("exact", told, &truth, slow, seed, &exact);
-    if (!error && (error = run("shisha", told, &truth, slow, seed, &shisha)) == 0) {
+    error = run("exact", told, &machine, &exact);
+    if (!error && (error = run("shisha", told, &machine, &shisha)) == 0) {
         double ratio = exact.bottleneck_ns / exact.optimum_ns;
 
         d->cases++;
@@ -117,7 +111,7 @@ static int all_cases(struct psim_checks *c, struct uncertainty *d)
     for (size_t n = 0; networks && networks[n] && !result; n++) {
         struct psim_network network;
 
-        result = psim_network_load(networks[n], false, error, &network);
+        result = psim_network_load(networks[n], PSIM_UNITS, error, &network);
         for (size_t m = 0; m < base_array_count(MACHINES) && !result; m++) {
             struct psim_platform platform;
             struct tun_problem told;

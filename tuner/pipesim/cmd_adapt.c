@@ -184,45 +184,6 @@ static int adapt(const struct psim_subject *s, const struct adapt_wish *w)
     return code;
 }
 
-static int take_option(int option, struct psim_subject *s, struct adapt_wish *w, char **argv)
-{
-    const struct {
-        int option;
-        const char *name;
-        double least, most, *to;
-    } numbers[] = {
-        {'S', "seed", 0, 9e15, &w->seed},     {'r', "runs", 1, RUNS_MAX, &w->runs},
-        {'t', "trials", 1, 1000, &w->trials}, {'H', "hours", 0.01, 10000, &w->hours},
-        {'n', "noise", 0, 1, &w->noise},      {'C', "correlation", 0, 0.99, &w->correlation},
-        {'k', "spikes", 0, 1, &w->spikes},    {'g', "sigma", 0, 1, &w->sigma}};
-
-    for (size_t i = 0; i < base_array_count(numbers); i++) {
-        if (option == numbers[i].option) {
-            return psim_option_number("adapt", numbers[i].name, optarg, numbers[i].least,
-                                      numbers[i].most, numbers[i].to)
-                       ? PSIM_GO
-                       : PSIM_USAGE;
-        }
-    }
-    if (option == 's') {
-        w->scenario = optarg;
-        return psim_scenario_find(optarg)
-                   ? PSIM_GO
-                   : psim_usage("adapt", "no scenario '%s'; see pipesim(1)", optarg);
-    }
-    if (option == 'a') {
-        w->algorithm = tun_algorithm_find(optarg);
-        return w->algorithm
-                   ? PSIM_GO
-                   : psim_usage("adapt", "no algorithm '%s'; there are " TUN_SEARCH_NAMES, optarg);
-    }
-    if (option == 'R') {
-        w->records = optarg;
-        return PSIM_GO;
-    }
-    return psim_subject_option(s, "adapt", option, argv);
-}
-
 int psim_cmd_adapt(int argc, char **argv)
 {
     struct psim_noise usual = PSIM_NOISE;
@@ -234,14 +195,22 @@ int psim_cmd_adapt(int argc, char **argv)
                            .spikes = usual.spikes,
                            .sigma = usual.error};
     struct psim_subject s = {0};
-    int option, code = PSIM_GO;
+    const char *algorithm = NULL;
+    int code = psim_options(argc, argv,
+                            (struct psim_take[]){PSIM_TAKES_SUBJECT(&s),
+                                                 {'s', PSIM_TEXT, &w.scenario},
+                                                 {'a', PSIM_TEXT, &algorithm},
+                                                 {'R', PSIM_TEXT, &w.records},
+                                                 {'S', PSIM_REAL, &w.seed, 0, 9e15},
+                                                 {'r', PSIM_REAL, &w.runs, 1, RUNS_MAX},
+                                                 {'t', PSIM_REAL, &w.trials, 1, 1000},
+                                                 {'H', PSIM_REAL, &w.hours, 0.01, 10000},
+                                                 {'n', PSIM_REAL, &w.noise, 0, 1},
+                                                 {'C', PSIM_REAL, &w.correlation, 0, 0.99},
+                                                 {'k', PSIM_REAL, &w.spikes, 0, 1},
+                                                 {'g', PSIM_REAL, &w.sigma, 0, 1}});
 
-    while (code == PSIM_GO && (option = psim_option(argc, argv)) != -1) {
-        code = take_option(option, &s, &w, argv);
-    }
-    if (code == PSIM_GO && optind < argc) {
-        code = psim_usage("adapt", "unexpected argument '%s'", argv[optind]);
-    }
+    w.algorithm = algorithm ? tun_algorithm_find(algorithm) : NULL;
     if (code == PSIM_GO && !s.model && !s.platform && !s.problem_path) {
         s.model = "vgg16";
         s.platform = "hikey970";

@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
 
 #include "base/base.h"
+#include "base/cli/shown_print.h"
 #include "tuner/pipesim/check.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
+
+void psim_check(struct psim_checks *c, bool ok, const char *name, const char *format, ...)
+{
+    va_list args;
+
+    shown_printf("%s %s: ", ok ? "ok" : "FAIL", name);
+    va_start(args, format);
+    shown_vfprintf(stdout, format, args);
+    va_end(args);
+    printf("\n");
+    fflush(stdout);
+    *(ok ? &c->passed : &c->failed) += 1;
+}
 
 int psim_cmd_check(int argc, char **argv)
 {
     struct psim_checks c = {.seed = 1, .share = 1};
     uint64_t began = base_now_ns();
-    int option;
+    int code = psim_options(argc, argv,
+                            (struct psim_take[]){{'s', PSIM_WHOLE, &c.seed, 0, PSIM_WHOLE_MAX},
+                                                 {'f', PSIM_REAL, &c.share, 1e-6, 1},
+                                                 {'t', PSIM_TEXT, &c.table_path}});
 
-    while ((option = psim_option(argc, argv)) != -1) {
-        char *end = NULL;
-
-        if (option == 'h') {
-            psim_help(stdout, "check");
-            return PSIM_DONE;
-        } else if (option == 's') {
-            c.seed = strtoull(optarg, &end, 10);
-        } else if (option == 'f') {
-            c.share = strtod(optarg, &end);
-        } else if (option == 't') {
-            c.table_path = optarg;
-        } else {
-            return psim_bad_option("check", option, argv);
-        }
-        if (end && (*end || !(c.share > 0 && c.share <= 1))) {
-            return psim_usage("check", "'%s' is not a number, or out of range", optarg);
-        }
-    }
-    if (optind < argc) {
-        return psim_usage("check", "unexpected argument '%s'", argv[optind]);
+    if (code != PSIM_GO) {
+        return code;
     }
     psim_check_facts(&c);
     psim_check_solver(&c);

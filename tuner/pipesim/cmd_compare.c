@@ -18,7 +18,7 @@ struct comparison {
     const char *algorithms; /* as given; NULL: all that fit */
     const char *contention; /* as given, or NULL */
     struct tun_options options;
-    double sigma, noise;
+    double sigma;
     struct psim_machine machine;
     struct tun_problem told; /* what the searches are told, owned */
     json_t *results, *notes; /* owned */
@@ -209,11 +209,6 @@ static int compare(struct comparison *c)
     const json_t *note;
     int code;
 
-    c->machine.truth = &c->subject.problem;
-    c->machine.noise = c->noise;
-    for (size_t k = 0; k < PL_EP_MAX; k++) {
-        c->machine.slow[k] = 1;
-    }
     if (!set_contention(c)) {
         return PSIM_USAGE;
     }
@@ -235,101 +230,32 @@ static int compare(struct comparison *c)
     return code;
 }
 
-static bool whole(const char *option, double least, double most, double *ret)
-{
-    if (!psim_option_number("compare", option, optarg, least, most, ret)) {
-        return false;
-    }
-    if (*ret != floor(*ret)) {
-        psim_usage("compare", "--%s needs a whole number, not '%s'", option, optarg);
-        return false;
-    }
-    return true;
-}
-
-static bool set_space(struct comparison *c)
-{
-    static const char *const names[] = {"default", "cuts", "places", "all"};
-
-    for (size_t i = 0; i < base_array_count(names); i++) {
-        if (strcmp(names[i], optarg) == 0) {
-            c->options.space = (enum tun_space)i;
-            return true;
-        }
-    }
-    psim_usage("compare", "--space needs default, cuts, places or all, not '%s'", optarg);
-    return false;
-}
-
-/* Return: PSIM_GO or an exit code. */
-static int take(struct comparison *c, int option, char **argv)
-{
-    double v = 0;
-    bool ok = true;
-
-    switch (option) {
-    case 'a':
-        c->algorithms = optarg;
-        break;
-    case 'C':
-        c->contention = optarg;
-        break;
-    case 's':
-        ok = whole("seed", 0, 9007199254740992.0, &v);
-        c->options.seed = (uint64_t)v;
-        break;
-    case 'A':
-        ok = whole("alpha", 1, 1e6, &v);
-        c->options.alpha = (unsigned)v;
-        break;
-    case 'H':
-        ok = whole("heuristic", 1, 6, &v);
-        c->options.heuristic = (unsigned)v;
-        break;
-    case 't':
-        ok = whole("trials", 1, 1e9, &v);
-        c->options.trials_max = (size_t)v;
-        break;
-    case 'F':
-        ok = whole("frames", 1, 1e6, &v);
-        c->machine.frames = (unsigned)v;
-        break;
-    case 'e':
-        ok = tun_encoding_find(optarg, &c->options.encoding);
-        if (!ok) {
-            psim_usage("compare", "--encoding needs spe or ne, not '%s'", optarg);
-        }
-        break;
-    case 'k':
-        ok = whole("stages", 1, 16, &v);
-        c->options.stages = (unsigned)v;
-        break;
-    case 'S':
-        ok = set_space(c);
-        break;
-    case 'g':
-        ok = psim_option_number("compare", "sigma", optarg, 0, 1, &c->sigma);
-        break;
-    case 'n':
-        ok = psim_option_number("compare", "noise", optarg, 0, 1, &c->noise);
-        break;
-    default:
-        return psim_subject_option(&c->subject, "compare", option, argv);
-    }
-    return ok ? PSIM_GO : PSIM_USAGE;
-}
-
 int psim_cmd_compare(int argc, char **argv)
 {
-    struct comparison c = {.results = json_array(), .notes = json_array()};
-    int option, code = PSIM_GO;
+    struct comparison c = {.results = json_array(),
+                           .notes = json_array(),
+                           .machine = psim_machine(&c.subject.problem, 0)};
+    struct tun_options *o = &c.options;
+    unsigned encoding = 0, space = 0;
+    uint64_t trials = 0;
+    int code = psim_options(argc, argv,
+                            (struct psim_take[]){PSIM_TAKES_SUBJECT(&c.subject),
+                                                 {'a', PSIM_TEXT, &c.algorithms},
+                                                 {'C', PSIM_TEXT, &c.contention},
+                                                 {'s', PSIM_WHOLE, &o->seed, 0, PSIM_WHOLE_MAX},
+                                                 {'A', PSIM_UNSIGNED, &o->alpha, 1, 1e6},
+                                                 {'H', PSIM_UNSIGNED, &o->heuristic, 1, 6},
+                                                 {'t', PSIM_WHOLE, &trials, 1, 1e9},
+                                                 {'F', PSIM_UNSIGNED, &c.machine.frames, 1, 1e6},
+                                                 {'e', PSIM_WORD, &encoding},
+                                                 {'k', PSIM_UNSIGNED, &o->stages, 1, 16},
+                                                 {'S', PSIM_WORD, &space},
+                                                 {'g', PSIM_REAL, &c.sigma, 0, 1},
+                                                 {'n', PSIM_REAL, &c.machine.noise, 0, 1}});
 
-    while (code == PSIM_GO && (option = psim_option(argc, argv)) != -1) {
-        code = take(&c, option, argv);
-    }
-    if (code == PSIM_GO && optind < argc) {
-        code = psim_usage("compare", "unexpected argument '%s'", argv[optind]);
-    }
+    o->encoding = (enum tun_encoding)encoding;
+    o->space = (enum tun_space)space;
+    o->trials_max = (size_t)trials;
     code = code == PSIM_GO ? psim_subject_load(&c.subject, "compare") : code;
     code = code == PSIM_GO ? compare(&c) : code;
     tun_problem_deinit(&c.told);

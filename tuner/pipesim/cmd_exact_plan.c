@@ -271,28 +271,17 @@ static int plan_it(const struct psim_subject *s, size_t top, bool front)
 int psim_cmd_plan(int argc, char **argv)
 {
     struct psim_subject s = {0};
-    double top = 1;
+    unsigned top = 1;
     bool front = false, one_ep = false;
-    int option, code = PSIM_GO;
+    int code = psim_options(argc, argv,
+                            (struct psim_take[]){PSIM_TAKES_SUBJECT(&s),
+                                                 {'F', PSIM_FLAG, &front},
+                                                 {'k', PSIM_FLAG, &one_ep},
+                                                 {'t', PSIM_UNSIGNED, &top, 1, TOP_MAX}});
 
-    while (code == PSIM_GO && (option = psim_option(argc, argv)) != -1) {
-        if (option == 'F') {
-            front = true;
-        } else if (option == 'k') {
-            one_ep = true;
-        } else if (option == 't') {
-            code =
-                psim_option_number("plan", "top", optarg, 1, TOP_MAX, &top) ? PSIM_GO : PSIM_USAGE;
-        } else {
-            code = psim_subject_option(&s, "plan", option, argv);
-        }
-    }
-    if (code == PSIM_GO && optind < argc) {
-        code = psim_usage("plan", "unexpected argument '%s'", argv[optind]);
-    }
     code = code == PSIM_GO ? psim_subject_load(&s, "plan") : code;
     s.problem.bounds.one_ep_stages = one_ep;
-    code = code == PSIM_GO ? plan_it(&s, (size_t)top, front) : code;
+    code = code == PSIM_GO ? plan_it(&s, top, front) : code;
     psim_subject_deinit(&s);
     return code;
 }

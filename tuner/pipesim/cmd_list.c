@@ -81,25 +81,19 @@ static void print_names(const json_t *list, const char *head)
 
 int psim_cmd_list(int argc, char **argv)
 {
-    struct psim_subject s = {0};
+    bool json = false;
     json_t *all;
-    int option, code;
+    int code = psim_options(argc, argv, (struct psim_take[]){{'j', PSIM_FLAG, &json}});
 
-    while ((option = psim_option(argc, argv)) != -1) {
-        code = psim_subject_option(&s, "list", option, argv);
-        if (code != PSIM_GO) {
-            return code;
-        }
-    }
-    if (optind < argc) {
-        return psim_usage("list", "unexpected argument '%s'", argv[optind]);
+    if (code != PSIM_GO) {
+        return code;
     }
     all = gather();
     if (!all) {
         psim_say("out of memory");
         return PSIM_FAILED;
     }
-    if (s.json) {
+    if (json) {
         return psim_print_json(all);
     }
     print_named(json_object_get(all, "platforms"), "platforms", "title");

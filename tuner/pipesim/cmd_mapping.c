@@ -8,34 +8,27 @@
 #include "tuner/pipesim/platform.h"
 #include "tuner/pipesim/subject.h"
 
-#define COMMAND "mapping"
-
 struct mapping {
     const char *model, *platform, *plan, *file;
     bool nodes;
-    struct psim_network network; /* owned */
-    struct tun_problem problem;  /* owned */
-    const char **names;          /* [unit_count], owned; of network */
+    struct psim_case on; /* owned */
+    const char **names;  /* [unit_count], owned; of its network */
 };
 
 static int load(struct mapping *m)
 {
     char error[PSIM_ERROR_MAX] = "";
-    struct psim_platform platform;
-    int result = psim_platform_load(m->platform, error, &platform);
 
-    if (!result) {
-        result = m->nodes ? psim_network_nodes(m->model, error, &m->network)
-                          : psim_network_load(m->model, false, error, &m->network);
+    if (psim_case_init(m->model, m->nodes ? PSIM_NODES : PSIM_UNITS, m->platform, error, &m->on) ==
+        0) {
+        m->names = calloc(m->on.network.unit_count, sizeof(*m->names));
     }
-    result = result ? result : psim_problem(&m->network, &platform, &m->problem);
-    m->names = result ? NULL : calloc(m->network.unit_count, sizeof(*m->names));
     if (!m->names) {
         psim_say("%s", error[0] ? error : "out of memory");
         return PSIM_FAILED;
     }
-    for (size_t u = 0; u < m->network.unit_count; u++) {
-        m->names[u] = m->network.units[u].name;
+    for (size_t u = 0; u < m->on.network.unit_count; u++) {
+        m->names[u] = m->on.network.units[u].name;
     }
     return PSIM_GO;
 }
@@ -47,9 +40,9 @@ static int export_plan(const struct mapping *m)
     struct pl_plan plan;
     json_t *json;
 
-    tun_eps(&m->problem, &eps);
-    if (pl_plan_parse(m->plan, &eps, m->problem.unit_count, error, sizeof(error), &plan) < 0 ||
-        tun_mapping_json(&m->problem, &plan, m->names, error, &json) != 0) {
+    tun_eps(&m->on.truth, &eps);
+    if (pl_plan_parse(m->plan, &eps, m->on.truth.unit_count, error, sizeof(error), &plan) < 0 ||
+        tun_mapping_json(&m->on.truth, &plan, m->names, error, &json) != 0) {
         psim_say("%s", error[0] ? error : "out of memory");
         return PSIM_FAILED;
     }
@@ -64,14 +57,14 @@ static int import_mapping(const struct mapping *m)
     struct pl_plan plan;
 
     if (root) {
-        tun_mapping_read(&r, root, &m->problem, m->names, &plan);
+        tun_mapping_read(&r, root, &m->on.truth, m->names, &plan);
         json_decref(root);
     }
     if (error[0]) {
         psim_say("%s", error);
         return PSIM_FAILED;
     }
-    psim_plan_text(&m->problem, &plan, text);
+    psim_plan_text(&m->on.truth, &plan, text);
     shown_printf("%s\n", text);
     return PSIM_DONE;
 }
@@ -79,41 +72,24 @@ static int import_mapping(const struct mapping *m)
 int psim_cmd_mapping(int argc, char **argv)
 {
     struct mapping m = {0};
-    int option, code;
+    int code = psim_options(argc, argv,
+                            (struct psim_take[]){{'m', PSIM_TEXT, &m.model},
+                                                 {'p', PSIM_TEXT, &m.platform},
+                                                 {'n', PSIM_FLAG, &m.nodes},
+                                                 {'e', PSIM_TEXT, &m.plan},
+                                                 {'i', PSIM_TEXT, &m.file}});
 
-    while ((option = psim_option(argc, argv)) != -1) {
-        switch (option) {
-        case 'h':
-            psim_help(stdout, COMMAND);
-            return PSIM_DONE;
-        case 'm':
-            m.model = optarg;
-            break;
-        case 'p':
-            m.platform = optarg;
-            break;
-        case 'n':
-            m.nodes = true;
-            break;
-        case 'e':
-            m.plan = optarg;
-            break;
-        case 'i':
-            m.file = optarg;
-            break;
-        default:
-            return psim_bad_option(COMMAND, option, argv);
-        }
+    if (code != PSIM_GO) {
+        return code;
     }
-    if (optind < argc || !m.model || !m.platform || !m.plan == !m.file) {
-        return psim_usage(COMMAND, "give --model, --platform and one of --export and --import");
+    if (!m.model || !m.platform || !m.plan == !m.file) {
+        return psim_usage(argv[0], "give --model, --platform and one of --export and --import");
     }
     code = load(&m);
     if (code == PSIM_GO) {
         code = m.plan ? export_plan(&m) : import_mapping(&m);
     }
     free(m.names);
-    tun_problem_deinit(&m.problem);
-    psim_network_deinit(&m.network);
+    psim_case_deinit(&m.on);
     return code;
 }

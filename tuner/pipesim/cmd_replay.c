@@ -149,17 +149,14 @@ static int replay_file(const char *path, bool json)
 
 int psim_cmd_replay(int argc, char **argv)
 {
-    struct psim_subject s = {0};
-    int option, code;
+    bool json = false;
+    int code = psim_options(argc, argv, (struct psim_take[]){{'j', PSIM_FLAG, &json}});
 
-    while ((option = psim_option(argc, argv)) != -1) {
-        code = psim_subject_option(&s, "replay", option, argv);
-        if (code != PSIM_GO) {
-            return code;
-        }
+    if (code != PSIM_GO) {
+        return code;
     }
     if (optind + 1 != argc) {
         return psim_usage("replay", "give one file, as written by pipectl --json history");
     }
-    return replay_file(argv[optind], s.json);
+    return replay_file(argv[optind], json);
 }

@@ -77,12 +77,9 @@ int psim_table_add(struct psim_table *t, const struct psim_network *network,
     snprintf(row->network, sizeof(row->network), "%s", network->name);
     snprintf(row->platform, sizeof(row->platform), "%s", platform->name);
     for (size_t a = 0; a < t->algorithm_count && !error; a++) {
-        struct psim_machine machine = {.truth = &truth, .random.state = options->seed};
+        struct psim_machine machine = psim_machine(&truth, options->seed);
         struct psim_run run;
 
-        for (size_t k = 0; k < PL_EP_MAX; k++) {
-            machine.slow[k] = 1;
-        }
         error = psim_run(t->algorithms[a], &truth, options, &machine, ret_error, &run);
         if (error == -EINVAL || error == -E2BIG) {
             row->scores[a].skipped = true;

@@ -9,6 +9,20 @@
 #define SECONDS_PER_HOUR 3600.0
 
 const char *const psim_experiment_names[PSIM_EXPERIMENTS] = {"1s-NE", "1s-SPE", "3s-2l-SPE"};
+const char *const psim_figure_names[PSIM_FIGURES] = {"fps", "memory_mb", "energy_j", "volume"};
+
+/* The best of each objective on a front of [count][3], as figures; 0 if it is empty. */
+static void best_of(const double *front, size_t count, double ret[3])
+{
+    double least[3] = {INFINITY, INFINITY, INFINITY};
+
+    for (size_t i = 0; i < 3 * count; i++) {
+        least[i % 3] = base_min(least[i % 3], front[i]);
+    }
+    ret[PSIM_FPS] = count ? 1e9 / least[0] : 0;
+    ret[PSIM_MEMORY_MB] = count ? least[1] / 1e6 : 0;
+    ret[PSIM_ENERGY_J] = count ? least[2] / 1e9 : 0;
+}
 
 /* ---- what is searched, and the exact front ---- */
 
@@ -20,6 +34,7 @@ static int find_front(struct psim_dse *d, const bool *may_cut)
     for (size_t i = 0; !error && i < 3 * d->front_count; i++) {
         d->limit[i % 3] = base_max(d->limit[i % 3], 2 * d->front[i]);
     }
+    best_of(d->front, d->front_count, d->best);
     return error ? error : tun_hypervolume(d->front, d->front_count, 3, d->limit, &d->front_volume);
 }
 
@@ -85,29 +100,22 @@ int psim_dse_init(const char *network, bool nodes, const char *platform,
                   char ret_error[PSIM_ERROR_MAX], struct psim_dse *ret)
 {
     struct psim_dse d = {.hours = 70, .evaluation_s = 12, .sigma = 0.1};
-    struct psim_platform machine;
-    struct tun_problem cores = TUN_PROBLEM_NULL;
-    struct psim_network net;
-    int error = psim_platform_load(platform, ret_error, &machine);
+    struct psim_case on;
+    int error = psim_case_init(network, nodes ? PSIM_NODES : PSIM_UNITS, platform, ret_error, &on);
 
-    if (!error && machine.boards.count < 2) {
-        snprintf(ret_error, PSIM_ERROR_MAX, "%.200s has one board; pipesim list names others",
-                 platform);
-        error = -EINVAL;
-    }
-    if (!error) {
-        error = nodes ? psim_network_nodes(network, ret_error, &net)
-                      : psim_network_load(network, false, ret_error, &net);
-    }
     if (error) {
         return error;
     }
-    machine.boards.comm = TUN_COMM_ADDED;
-    error = psim_problem(&net, &machine, &cores);
-    error = error ? error : make_places(&cores, &d.truth);
-    tun_problem_deinit(&cores);
-    error = error ? error : find_fronts(&d, &net);
-    psim_network_deinit(&net);
+    if (on.platform.boards.count < 2) {
+        snprintf(ret_error, PSIM_ERROR_MAX, "%.200s has one board; pipesim list names others",
+                 platform);
+        psim_case_deinit(&on);
+        return -EINVAL;
+    }
+    on.truth.boards.comm = TUN_COMM_ADDED;
+    error = make_places(&on.truth, &d.truth);
+    error = error ? error : find_fronts(&d, &on.network);
+    psim_case_deinit(&on);
     if (error) {
         snprintf(ret_error, PSIM_ERROR_MAX, "%.100s on %.100s: %s", network, platform,
                  error < 0 ? strerror(-error) : "it fits on no board");
@@ -207,24 +215,20 @@ static int keep(struct run *r, const double *point)
 static int sample(struct run *r, double hour)
 {
     struct psim_trace *t = &r->trace;
-    double least[3] = {INFINITY, INFINITY, INFINITY}, volume = 0;
+    double best[3], volume = 0;
     size_t end = base_min(psim_trace_at(r->d, hour) + 1, (size_t)PSIM_SAMPLES);
     int error;
 
     if (r->sampled >= end) {
         return 0;
     }
-    for (size_t i = 0; i < t->front_count; i++) {
-        for (size_t k = 0; k < 3; k++) {
-            least[k] = base_min(least[k], t->front[i * 3 + k]);
-        }
-    }
+    best_of(t->front, t->front_count, best);
     error = tun_hypervolume(t->front, t->front_count, 3, r->d->limit, &volume);
     for (; !error && r->sampled < end; r->sampled++) {
-        t->fps[r->sampled] = t->front_count ? 1e9 / least[0] : 0;
-        t->memory_mb[r->sampled] = t->front_count ? least[1] / 1e6 : 0;
-        t->energy_j[r->sampled] = t->front_count ? least[2] / 1e9 : 0;
-        t->volume[r->sampled] = volume / r->d->front_volume;
+        for (size_t k = 0; k < base_array_count(best); k++) {
+            t->found[k][r->sampled] = best[k];
+        }
+        t->found[PSIM_VOLUME][r->sampled] = volume / r->d->front_volume;
     }
     return error;
 }
@@ -301,4 +305,20 @@ size_t psim_trace_at(const struct psim_dse *d, double hour)
     double at = hour / d->hours * (PSIM_SAMPLES - 1);
 
     return at < PSIM_SAMPLES - 1 ? (size_t)(at + 1e-9) : PSIM_SAMPLES - 1;
+}
+
+struct psim_spread psim_spread(const struct psim_dse *d, const struct psim_trace *traces,
+                               size_t count, enum psim_figure figure, double hour)
+{
+    struct psim_spread s = {INFINITY, 0, -INFINITY};
+    size_t at = psim_trace_at(d, hour);
+
+    for (size_t i = 0; i < count; i++) {
+        double v = traces[i].found[figure][at];
+
+        s.least = base_min(s.least, v);
+        s.most = base_max(s.most, v);
+        s.mean += v / (double)count;
+    }
+    return s;
 }

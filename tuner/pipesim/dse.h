@@ -31,6 +31,7 @@ struct psim_dse {
     double early;  /* 3s-2l-SPE: share of the hours before its last stage; 0: a third each */
     double *front; /* [front_count][3], the exact one of split points, owned */
     size_t front_count;
+    double best[3]; /* of the exact front: most frames/s, least MB, least J */
     double front_volume, limit[3];
     double best_ns; /* bottleneck of the best of all plans, as tun_solve() finds it */
 };
@@ -41,10 +42,13 @@ int psim_dse_init(const char *network, bool nodes, const char *platform,
                   char ret_error[PSIM_ERROR_MAX], struct psim_dse *ret);
 void psim_dse_deinit(struct psim_dse *d);
 
-/* What one run had found at each sample; 0 until there is something. */
+/* The figures of a mapping, and the share of the exact front's hypervolume. */
+enum psim_figure { PSIM_FPS, PSIM_MEMORY_MB, PSIM_ENERGY_J, PSIM_VOLUME, PSIM_FIGURES };
+extern const char *const psim_figure_names[PSIM_FIGURES]; /* "fps", ... */
+
+/* What one run had found at each sample, the best of each figure; 0 until there is something. */
 struct psim_trace {
-    double fps[PSIM_SAMPLES], memory_mb[PSIM_SAMPLES], energy_j[PSIM_SAMPLES];
-    double volume[PSIM_SAMPLES]; /* of the exact front's */
+    double found[PSIM_FIGURES][PSIM_SAMPLES];
     size_t evaluations;
     size_t begun_with, ended_with; /* the last stage: seeds, and mappings on its front at the end */
     double *front;                 /* [front_count][3]: the best of all, owned */
@@ -56,3 +60,10 @@ void psim_trace_deinit(struct psim_trace *t);
 
 /** psim_trace_at() - the sample at an hour. */
 size_t psim_trace_at(const struct psim_dse *d, double hour);
+
+/* Of a figure at an hour, over the runs of several seeds. */
+struct psim_spread {
+    double least, mean, most;
+};
+struct psim_spread psim_spread(const struct psim_dse *d, const struct psim_trace *traces,
+                               size_t count, enum psim_figure figure, double hour);

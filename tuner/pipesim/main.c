@@ -5,7 +5,6 @@
 #include "base/cli/cli_print.h"
 #include "base/cli/shown_print.h"
 #include "tuner/pipesim/pipesim.h"
-#include "tuner/pipesim/pipesim_options.h"
 #include "tuner/pipesim/subject.h"
 
 static const struct {

@@ -38,11 +38,15 @@ static double tensor_bytes(const struct mdl_tensor *t)
     return n;
 }
 
+/* Scale and shift. */
+static double affine_bytes(const struct mdl_op *op)
+{
+    return (double)op->channels * sizeof(float) * ((op->scale != NULL) + (op->shift != NULL));
+}
+
 static double op_bytes(const struct mdl_model *m, const struct mdl_op *op)
 {
-    double bytes =
-        tensor_bytes(tensor_of(m, op->residual_in)) +
-        (double)op->channels * sizeof(float) * (double)((op->scale != NULL) + (op->shift != NULL));
+    double bytes = tensor_bytes(tensor_of(m, op->residual_in)) + affine_bytes(op);
 
     for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
         bytes += tensor_bytes(tensor_of(m, op->in[i]));
@@ -56,8 +60,7 @@ static double op_bytes(const struct mdl_model *m, const struct mdl_op *op)
 /* Weights, and scale and shift. */
 static double weight_bytes(const struct mdl_model *m, const struct mdl_op *op)
 {
-    double bytes =
-        (double)op->channels * sizeof(float) * (double)((op->scale != NULL) + (op->shift != NULL));
+    double bytes = affine_bytes(op);
 
     for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
         const struct mdl_tensor *t = tensor_of(m, op->in[i]);
@@ -69,15 +72,15 @@ static double weight_bytes(const struct mdl_model *m, const struct mdl_op *op)
     return bytes;
 }
 
-/* Bytes of the arena in use while an operator runs. */
-static double live_at(const struct mdl_model *m, size_t op)
+/* Bytes of the arena in use from operator @first on that operator @last still needs. */
+static double live(const struct mdl_model *m, size_t first, size_t last)
 {
     double bytes = 0;
 
     for (size_t i = 0; i < m->storage_count; i++) {
         const struct mdl_storage *s = &m->storages[i];
 
-        if (s->home == MDL_HOME_ARENA && s->first_op <= op && s->last_op >= op) {
+        if (s->home == MDL_HOME_ARENA && s->first_op <= first && s->last_op >= last) {
             bytes += (double)s->bytes;
         }
     }
@@ -157,20 +160,6 @@ static enum psim_layer layer_of(const struct mdl_model *m, const struct mdl_op *
     return is_fc(op) ? PSIM_FC : PSIM_OTHER;
 }
 
-static double live_across(const struct mdl_model *m, size_t last_op)
-{
-    double bytes = 0;
-
-    for (size_t i = 0; i < m->storage_count; i++) {
-        const struct mdl_storage *s = &m->storages[i];
-
-        if (s->home == MDL_HOME_ARENA && s->first_op <= last_op && s->last_op > last_op) {
-            bytes += (double)s->bytes;
-        }
-    }
-    return bytes;
-}
-
 /* @heavy: the operator that the unit is named after. */
 static void set_unit(const struct mdl_model *m, size_t first, size_t last, size_t heavy,
                      struct psim_unit *u)
@@ -186,7 +175,7 @@ static void set_unit(const struct mdl_model *m, size_t first, size_t last, size_
         u->weight += layer_weight(m, &m->ops[k]);
         light += light_work(m, &m->ops[k]);
         u->weight_bytes += weight_bytes(m, &m->ops[k]);
-        u->arena_bytes = fmax(u->arena_bytes, live_at(m, k));
+        u->arena_bytes = fmax(u->arena_bytes, live(m, k, k));
     }
     if (u->layer == PSIM_OTHER) {
         u->macs = light;
@@ -194,7 +183,7 @@ static void set_unit(const struct mdl_model *m, size_t first, size_t last, size_
     if (u->weight <= 0) {
         u->weight = fmax(light, 1);
     }
-    u->in_bytes = first > 0 ? live_across(m, first - 1) : 0;
+    u->in_bytes = first > 0 ? live(m, first - 1, first) : 0;
     set_gemm(m, op, u);
 }
 
@@ -244,12 +233,12 @@ static void add_light(const struct mdl_model *m, size_t op, const char *what,
     const struct mdl_tensor *y = tensor_of(m, m->ops[op].out[0]);
     struct psim_unit *u = &n->units[n->unit_count++];
 
-    *u = (struct psim_unit){.layer = PSIM_OTHER, .light = true, .arena_bytes = live_at(m, op)};
+    *u = (struct psim_unit){.layer = PSIM_OTHER, .light = true, .arena_bytes = live(m, op, op)};
     snprintf(u->name, sizeof(u->name), "%.50s.%s", m->ops[op].name ? m->ops[op].name : "", what);
     u->macs = (double)mdl_elements(y);
     u->weight = u->macs;
     u->bytes = 2 * tensor_bytes(y);
-    u->in_bytes = live_across(m, op); /* the result, and what else lives on */
+    u->in_bytes = live(m, op, op + 1); /* the result, and what else lives on */
 }
 
 static int take_nodes(const struct mdl_model *m, struct psim_network *n)
@@ -286,11 +275,11 @@ static double frame_bytes(const struct mdl_model *m, enum mdl_home home)
     return bytes;
 }
 
-typedef int (*take_fn)(const struct mdl_model *m, struct psim_network *n);
-
-static int load(const char *name, take_fn take, char ret_error[PSIM_ERROR_MAX],
-                struct psim_network *ret)
+int psim_network_load(const char *name, enum psim_counted counted, char ret_error[PSIM_ERROR_MAX],
+                      struct psim_network *ret)
 {
+    static int (*const take[])(const struct mdl_model *m, struct psim_network *n) = {
+        [PSIM_UNITS] = take_units, [PSIM_LAYERS] = take_layers, [PSIM_NODES] = take_nodes};
     char path[PSIM_PATH_MAX], why[MDL_ERROR_MAX] = "";
     struct mdl_model *m = NULL;
     struct psim_network n = {0};
@@ -309,7 +298,7 @@ static int load(const char *name, take_fn take, char ret_error[PSIM_ERROR_MAX],
     snprintf(n.name, sizeof(n.name), "%.63s", m->name ? m->name : name);
     n.input_bytes = frame_bytes(m, MDL_HOME_INPUT);
     n.output_bytes = frame_bytes(m, MDL_HOME_OUTPUT);
-    error = take(m, &n);
+    error = take[counted](m, &n);
     mdl_free(m);
     if (error == 0 && n.unit_count > TUN_UNIT_MAX) {
         error = -E2BIG;
@@ -321,17 +310,6 @@ static int load(const char *name, take_fn take, char ret_error[PSIM_ERROR_MAX],
     }
     *ret = n;
     return 0;
-}
-
-int psim_network_load(const char *name, bool layers, char ret_error[PSIM_ERROR_MAX],
-                      struct psim_network *ret)
-{
-    return load(name, layers ? take_layers : take_units, ret_error, ret);
-}
-
-int psim_network_nodes(const char *name, char ret_error[PSIM_ERROR_MAX], struct psim_network *ret)
-{
-    return load(name, take_nodes, ret_error, ret);
 }
 
 void psim_network_deinit(struct psim_network *n)

@@ -16,7 +16,7 @@ struct psim_unit { /* what a machine needs to say how long it takes */
     double in_bytes;    /* crossing the border in front of it */
     double gemm_n, gemm_k, gemm_m;
     double weight_bytes, arena_bytes; /* as tun_unit's */
-    bool light; /* a norm, an addition or an activation by itself (psim_network_nodes) */
+    bool light; /* a norm, an addition or an activation by itself (PSIM_NODES) */
 };
 struct psim_network {
     char name[64];
@@ -25,16 +25,16 @@ struct psim_network {
     double input_bytes, output_bytes; /* of a frame */
 };
 
+/* What counts as a unit: what piped serves; every convolution, pool and fully connected layer on its
+ * own, as the papers count (VGG-16 has 21); every node of the network by itself: a convolution, its
+ * batch norm, its addition and its activation are units of their own (ResNet-101 has 344). */
+enum psim_counted { PSIM_UNITS, PSIM_LAYERS, PSIM_NODES };
+
 /**
  * psim_network_load() - @name: of a network in model/networks (searched in $PIPESIM_NETWORKS, the
  * source tree the program was built from, the installed data) or a path to .json or .onnx
- * @layers: false: the units that piped serves; true: as the papers count, every convolution, pool
- * and fully connected layer on its own (VGG-16 has 21). Return: 0 or -errno with @ret_error.
+ * Return: 0 or -errno with @ret_error.
  */
-int psim_network_load(const char *name, bool layers, char ret_error[PSIM_ERROR_MAX],
+int psim_network_load(const char *name, enum psim_counted counted, char ret_error[PSIM_ERROR_MAX],
                       struct psim_network *ret);
-
-/** psim_network_nodes() - the same with every node of the network by itself: a convolution, its
- * batch norm, its addition and its activation are units of their own (ResNet-101 has 344). */
-int psim_network_nodes(const char *name, char ret_error[PSIM_ERROR_MAX], struct psim_network *ret);
 void psim_network_deinit(struct psim_network *n);

@@ -8,8 +8,14 @@
  */
 #pragma once
 
-/* The commands: X(compare) is psim_cmd_compare(). What each does stands in pipesim_options.c. They
- * return an exit code (0 done, 1 failed, 2 wrong usage). */
+#include "base/cli/cli.h"
+
+/* The commands with their options and help. A new one is a row in pipesim_options.c, its code, and
+ * its lines in pipesim(1), which a lint test compares with this table. */
+extern const struct cli_program psim_program;
+
+/* The commands: X(compare) is psim_cmd_compare(). They return an exit code (0 done, 1 failed, 2
+ * wrong usage). */
 #define PSIM_COMMANDS(X)                                                                           \
     X(compare) X(plan) X(list) X(check) X(report) X(adapt) X(replay) X(boards) X(mapping)
 #define PSIM_DECLARE(name) int psim_cmd_##name(int argc, char **argv);

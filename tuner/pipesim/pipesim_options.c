@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/pipesim/pipesim_options.h"
+#include "tuner/pipesim/pipesim.h"
 
 #include "tuner/search/search_table.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints the table of pipesim's commands, for completions and tests. Not installed. */
 #include "base/cli/cli_print.h"
-#include "tuner/pipesim/pipesim_options.h"
+#include "tuner/pipesim/pipesim.h"
 
 int main(void)
 {

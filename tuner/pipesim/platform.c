@@ -278,3 +278,27 @@ int psim_problem(const struct psim_network *n, const struct psim_platform *m,
     *ret = p;
     return 0;
 }
+
+int psim_case_init(const char *network, enum psim_counted counted, const char *platform,
+                   char ret_error[PSIM_ERROR_MAX], struct psim_case *ret)
+{
+    struct psim_case c = PSIM_CASE_NULL;
+    int error = psim_platform_load(platform, ret_error, &c.platform);
+
+    error = error ? error : psim_network_load(network, counted, ret_error, &c.network);
+    if (!error && (error = psim_problem(&c.network, &c.platform, &c.truth)) != 0) {
+        snprintf(ret_error, PSIM_ERROR_MAX, "%.200s on %.200s: %s", network, platform,
+                 strerror(-error));
+        psim_network_deinit(&c.network);
+    }
+    if (!error) {
+        *ret = c;
+    }
+    return error;
+}
+
+void psim_case_deinit(struct psim_case *c)
+{
+    tun_problem_deinit(&c->truth);
+    psim_network_deinit(&c->network);
+}

@@ -36,3 +36,15 @@ int psim_platform_load(const char *name, char ret_error[PSIM_ERROR_MAX], struct 
  */
 int psim_problem(const struct psim_network *n, const struct psim_platform *m,
                  struct tun_problem *ret);
+
+/* A network on a platform. */
+struct psim_case {
+    struct psim_network network;
+    struct psim_platform platform;
+    struct tun_problem truth;
+};
+#define PSIM_CASE_NULL ((struct psim_case){.truth = TUN_PROBLEM_NULL})
+/** psim_case_init() - loads both by name. Return: 0 or -errno with @ret_error. */
+int psim_case_init(const char *network, enum psim_counted counted, const char *platform,
+                   char ret_error[PSIM_ERROR_MAX], struct psim_case *ret);
+void psim_case_deinit(struct psim_case *c);

@@ -5,6 +5,16 @@
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 
+int psim_case_run(struct psim_report *r, const struct psim_case *c, const char *algorithm,
+                  const struct tun_options *o, struct psim_run *ret)
+{
+    struct psim_machine machine = psim_machine(&c->truth, r->seed);
+    struct tun_options options = o ? *o : (struct tun_options){0};
+
+    options.seed = r->seed;
+    return psim_run(algorithm, &c->truth, &options, &machine, r->error, ret);
+}
+
 /* What the page has, in its order. */
 static const struct section {
     const char *id, *title;
@@ -89,24 +99,11 @@ static int report(struct psim_report *r, const char *path)
 int psim_cmd_report(int argc, char **argv)
 {
     struct psim_report r = {.seed = 1};
-    int option, error;
+    int error, code = psim_options(
+                   argc, argv, (struct psim_take[]){{'s', PSIM_WHOLE, &r.seed, 0, PSIM_WHOLE_MAX}});
 
-    while ((option = psim_option(argc, argv)) != -1) {
-        char *end = NULL;
-
-        if (option == 'h') {
-            psim_help(stdout, "report");
-            return PSIM_DONE;
-        }
-        if (option == 's') {
-            r.seed = strtoull(optarg, &end, 10);
-        }
-        if (option == '?' || option == ':') {
-            return psim_bad_option("report", option, argv);
-        }
-        if (end && *end) {
-            return psim_usage("report", "'%s' is not a number", optarg);
-        }
+    if (code != PSIM_GO) {
+        return code;
     }
     if (optind != argc - 1) {
         return psim_usage("report", "give one file, FILE.html");

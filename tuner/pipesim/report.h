@@ -13,16 +13,6 @@ struct psim_report {
     char error[PSIM_ERROR_MAX]; /* of the last call that failed */
 };
 
-/* One search on one network and machine. */
-struct psim_case {
-    struct psim_network network;
-    struct psim_platform platform;
-    struct tun_problem truth;
-};
-/** psim_case_init() - Return: 0 or -errno with r->error. */
-int psim_case_init(struct psim_report *r, const char *network, const char *platform, bool layers,
-                   struct psim_case *ret);
-void psim_case_deinit(struct psim_case *c);
 /** psim_case_run() - without noise or contention. Return: 0 or -errno with r->error. */
 int psim_case_run(struct psim_report *r, const struct psim_case *c, const char *algorithm,
                   const struct tun_options *o, struct psim_run *ret);

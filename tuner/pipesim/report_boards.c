@@ -16,7 +16,7 @@ int psim_report_timeline(struct psim_report *r)
     size_t large[base_array_count(STAGES)];
     struct psim_case c;
     struct psim_run run;
-    int error = psim_case_init(r, "synth2", "tx2-3", false, &c);
+    int error = psim_case_init("synth2", PSIM_UNITS, "tx2-3", r->error, &c);
 
     if (error) {
         return error;
@@ -89,7 +89,7 @@ static int governor_row(struct psim_report *r, const char *setting, json_t *rows
     struct psim_case c;
     json_t *row = json_object();
     double fps;
-    int error = psim_case_init(r, "vgg16", setting, true, &c);
+    int error = psim_case_init("vgg16", PSIM_LAYERS, setting, r->error, &c);
 
     json_array_append_new(rows, row);
     if (error) {
@@ -133,7 +133,7 @@ static int board_row(struct psim_report *r, const char *network, json_t *rows)
     size_t order[PL_EP_MAX], last;
     json_t *row = json_object();
     double big, little, pipe_it, exact;
-    int error = psim_case_init(r, network, "hikey970", false, &c);
+    int error = psim_case_init(network, PSIM_UNITS, "hikey970", r->error, &c);
 
     json_array_append_new(rows, row);
     if (error) {
@@ -196,7 +196,7 @@ int psim_report_front(struct psim_report *r)
     json_t *points = json_array(), *chart, *s;
     struct psim_case c;
     size_t count = 0;
-    int error = psim_case_init(r, "resnet50", "rk3588", false, &c);
+    int error = psim_case_init("resnet50", PSIM_UNITS, "rk3588", r->error, &c);
 
     if (error || !front) {
         free(front);

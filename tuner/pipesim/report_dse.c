@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Figure 4 of the hierarchical DSE: what its three experiments have found, over time. */
-#include <math.h>
-
 #include "base/base.h"
 #include "tuner/pipesim/dse.h"
 #include "tuner/pipesim/report.h"
@@ -11,13 +9,7 @@
 struct traces {
     const struct psim_dse *d;
     struct psim_trace of[PSIM_EXPERIMENTS][SEEDS];
-    double exact[3]; /* the ends of the exact front: frames/s, MB, J */
 };
-
-static const double *figure(const struct psim_trace *t, size_t which)
-{
-    return which == 0 ? t->fps : which == 1 ? t->memory_mb : which == 2 ? t->energy_j : t->volume;
-}
 
 static json_t *points_of(const double *hours, const double *values)
 {
@@ -37,16 +29,16 @@ static void draw(struct psim_report *r, const struct traces *t, size_t which)
                                          "share of the exact front's"};
     static const char *const TITLES[] = {"Best throughput", "Least memory of a board",
                                          "Least energy of a board", "Hypervolume"};
-    static const char *const LEGEND[] = {"1s-NE", "1s-SPE", "3s-2l-SPE", "exact front"};
-    double hours[PSIM_SAMPLES], most = which == 3 ? 1.05 : 0,
-                                end = which == 3 ? 1 : t->exact[which];
+    double hours[PSIM_SAMPLES], most = which == PSIM_VOLUME ? 1.05 : 0,
+                                end = which == PSIM_VOLUME ? 1 : t->d->best[which];
     json_t *chart, *ends = json_array(), *s;
 
     for (size_t i = 0; i < PSIM_SAMPLES; i++) {
         hours[i] = t->d->hours * (double)i / (PSIM_SAMPLES - 1);
-        for (size_t e = 0; e < PSIM_EXPERIMENTS && which < 3; e++) {
+        for (size_t e = 0; e < PSIM_EXPERIMENTS && which != PSIM_VOLUME; e++) {
             /* NE's first hours would flatten the rest */
-            double v = which == 0 || i >= PSIM_SAMPLES / 20 ? figure(&t->of[e][0], which)[i] : 0;
+            double v =
+                which == PSIM_FPS || i >= PSIM_SAMPLES / 20 ? t->of[e][0].found[which][i] : 0;
 
             most = base_max(most, 1.15 * v);
         }
@@ -57,8 +49,8 @@ static void draw(struct psim_report *r, const struct traces *t, size_t which)
     json_object_set_new(chart, "last", json_true());
     for (size_t e = 0; e < PSIM_EXPERIMENTS; e++) {
         for (size_t i = 0; i < SEEDS; i++) {
-            s = page_series(i == 0 ? LEGEND[e] : NULL,
-                            points_of(hours, figure(&t->of[e][i], which)));
+            s = page_series(i == 0 ? psim_experiment_names[e] : NULL,
+                            points_of(hours, t->of[e][i].found[which]));
             json_object_set_new(s, "steps", json_true());
             json_object_set_new(s, "colour", json_integer((json_int_t)e));
             page_add(chart, s);
@@ -66,7 +58,7 @@ static void draw(struct psim_report *r, const struct traces *t, size_t which)
     }
     page_point(ends, 0, end, NULL);
     page_point(ends, t->d->hours, end, NULL);
-    s = page_series(LEGEND[PSIM_EXPERIMENTS], ends);
+    s = page_series("exact front", ends);
     json_object_set_new(s, "colour", json_integer(PSIM_EXPERIMENTS));
     json_object_set_new(s, "dashed", json_true());
     page_add(chart, s);
@@ -96,17 +88,9 @@ int psim_report_dse(struct psim_report *r)
         return error;
     }
     t->d = &d;
-    t->exact[1] = t->exact[2] = INFINITY;
-    for (size_t i = 0; i < d.front_count; i++) {
-        const double *p = d.front + 3 * i;
-
-        t->exact[0] = base_max(t->exact[0], 1e9 / p[0]);
-        t->exact[1] = base_min(t->exact[1], p[1] / 1e6);
-        t->exact[2] = base_min(t->exact[2], p[2] / 1e9);
-    }
     error = run_all(t, r->seed);
     if (!error) {
-        for (size_t which = 0; which < 4; which++) {
+        for (size_t which = 0; which < PSIM_FIGURES; which++) {
             draw(r, t, which);
         }
         page_paragraph(

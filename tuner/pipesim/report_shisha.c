@@ -32,7 +32,7 @@ int psim_report_convergence(struct psim_report *r)
 {
     struct psim_run runs[base_array_count(SEARCHES)] = {0};
     struct psim_case c;
-    int error = psim_case_init(r, "synthnet", "shisha-c5", false, &c);
+    int error = psim_case_init("synthnet", PSIM_UNITS, "shisha-c5", r->error, &c);
     double first = INFINITY, last = 0;
     json_t *chart;
 
@@ -97,7 +97,7 @@ int psim_report_quality(struct psim_report *r)
 
     for (size_t n = 0; n < base_array_count(NETWORKS); n++) {
         struct psim_case c;
-        int error = psim_case_init(r, NETWORKS[n], "shisha-c2", false, &c);
+        int error = psim_case_init(NETWORKS[n], PSIM_UNITS, "shisha-c2", r->error, &c);
 
         for (size_t a = 0; a < base_array_count(SEARCHES) && !error; a++) {
             struct psim_run run;
@@ -139,7 +139,7 @@ static int six(struct psim_report *r, const char *platform, double ret_throughpu
                double ret_seconds[6])
 {
     struct psim_case c;
-    int error = psim_case_init(r, "yolov3", platform, false, &c);
+    int error = psim_case_init("yolov3", PSIM_UNITS, platform, r->error, &c);
 
     for (unsigned h = 1; h <= 6 && !error; h++) {
         struct tun_options options = {.heuristic = h, .alpha = 10};
@@ -194,7 +194,7 @@ static int alphas(struct psim_report *r, const char *machine, const char *name, 
     double fps[base_array_count(ALPHAS)];
     json_t *points = json_array();
     struct psim_case c;
-    int error = psim_case_init(r, "yolov3", machine, false, &c);
+    int error = psim_case_init("yolov3", PSIM_UNITS, machine, r->error, &c);
 
     for (size_t i = 0; i < base_array_count(ALPHAS) && !error; i++) {
         struct tun_options options = {.alpha = ALPHAS[i]};

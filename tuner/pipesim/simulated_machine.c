@@ -81,6 +81,16 @@ static void run_stage(struct bench *b, const struct pl_stage_plan *stage, size_t
     o->energy_nj += core_watts / rate;
 }
 
+struct psim_machine psim_machine(const struct tun_problem *truth, uint64_t seed)
+{
+    struct psim_machine m = {.truth = truth, .random.state = seed};
+
+    for (size_t k = 0; k < PL_EP_MAX; k++) {
+        m.slow[k] = 1;
+    }
+    return m;
+}
+
 void psim_trial(struct psim_machine *m, const struct pl_plan *plan, struct tun_sample *samples,
                 struct tun_trial *ret)
 {

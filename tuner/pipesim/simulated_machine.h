@@ -13,6 +13,9 @@ struct psim_machine {
     unsigned frames;                 /* per trial; 0: 10 */
     struct tun_random random;
 };
+/** psim_machine() - Return: one without noise or contention, with the usual frames. */
+struct psim_machine psim_machine(const struct tun_problem *truth, uint64_t seed);
+
 /**
  * psim_trial() - runs a plan on the machine: fills measured figures, samples and the time it took
  *     spent = latency (fill) + frames * bottleneck

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/subject.h"
 
+#include <math.h>
 #include <stdarg.h>
 
 #include "base/base.h"
@@ -8,7 +9,7 @@
 #include "base/cli/cli_rows.h"
 #include "base/cli/shown_print.h"
 #include "base/json_text.h"
-#include "tuner/pipesim/pipesim_options.h"
+#include "tuner/pipesim/pipesim.h"
 
 #define COLUMNS_MAX 16u
 
@@ -28,13 +29,6 @@ void psim_help(FILE *to, const char *command)
     cli_print_help(to, &psim_program, cli_find(psim_program.commands, command));
 }
 
-int psim_option(int argc, char **argv)
-{
-    const struct cli_option *row;
-
-    return cli_getopt(cli_find(psim_program.commands, argv[0]), argc, argv, &row);
-}
-
 int psim_usage(const char *command, const char *format, ...)
 {
     va_list args;
@@ -44,14 +38,6 @@ int psim_usage(const char *command, const char *format, ...)
     va_end(args);
     cli_print_usage(stderr, &psim_program, cli_find(psim_program.commands, command));
     return PSIM_USAGE;
-}
-
-int psim_bad_option(const char *command, int id, char **argv)
-{
-    char wrong[CLI_WRONG_BYTES];
-
-    return psim_usage(command, "%s",
-                      cli_wrong_of(cli_find(psim_program.commands, command), id, argv, wrong));
 }
 
 bool psim_option_number(const char *command, const char *option, const char *text, double least,
@@ -69,86 +55,101 @@ bool psim_option_number(const char *command, const char *option, const char *tex
     return true;
 }
 
-/* ---- the subject ---- */
-
-static bool set_objective(struct psim_subject *s, const char *command, const char *text)
+/* Return: the number of the word @given, which is one of @words. */
+static unsigned word_of(const char *words, const char *given)
 {
-    static const char *const names[] = {
-        [TUN_THROUGHPUT] = "throughput", [TUN_LATENCY] = "latency", [TUN_POWER] = "power"};
+    unsigned number = 0;
 
-    for (size_t i = 0; i < base_array_count(names); i++) {
-        if (strcmp(names[i], text) == 0) {
-            s->objective = (enum tun_objective)i;
-            return true;
+    for (size_t n = strlen(given); strncmp(words, given, n) != 0 || words[n] > ' '; number++) {
+        words += strcspn(words, " ") + 1;
+    }
+    return number;
+}
+
+static bool take_number(const char *command, const struct cli_option *row,
+                        const struct psim_take *t)
+{
+    double v;
+
+    if (!psim_option_number(command, row->name, optarg, t->least, t->most, &v)) {
+        return false;
+    }
+    if (t->as == PSIM_REAL) {
+        *(double *)t->to = v;
+        return true;
+    }
+    if (v != floor(v)) {
+        psim_usage(command, "--%s needs a whole number, not '%s'", row->name, optarg);
+        return false;
+    }
+    if (t->as == PSIM_UNSIGNED) {
+        *(unsigned *)t->to = (unsigned)v;
+    } else {
+        *(uint64_t *)t->to = (uint64_t)v;
+    }
+    return true;
+}
+
+static bool take(const char *command, const struct cli_option *row, const struct psim_take *t)
+{
+    char wrong[CLI_WRONG_BYTES];
+
+    if (cli_wrong_word(row, optarg, wrong)) {
+        psim_usage(command, "%s", wrong);
+        return false;
+    }
+    switch (t->as) {
+    case PSIM_FLAG:
+        *(bool *)t->to = true;
+        return true;
+    case PSIM_TEXT:
+        *(const char **)t->to = optarg;
+        return true;
+    case PSIM_WORD:
+        *(unsigned *)t->to = word_of(row->words, optarg);
+        return true;
+    default:
+        return take_number(command, row, t);
+    }
+}
+
+int psim_options(int argc, char **argv, const struct psim_take *takes)
+{
+    const struct cli_command *command = cli_find(psim_program.commands, argv[0]);
+    const struct cli_option *row;
+    char wrong[CLI_WRONG_BYTES];
+    int id;
+
+    while ((id = cli_getopt(command, argc, argv, &row)) != -1) {
+        const struct psim_take *t = takes;
+
+        if (id == ':' || id == '?') {
+            return psim_usage(argv[0], "%s", cli_wrong_of(command, id, argv, wrong));
+        }
+        if (id == 'h') {
+            psim_help(stdout, argv[0]);
+            return PSIM_DONE;
+        }
+        while (t->id != id) {
+            t++;
+        }
+        if (!take(argv[0], row, t)) {
+            return PSIM_USAGE;
         }
     }
-    psim_usage(command, "--objective needs throughput, latency or power, not '%s'", text);
-    return false;
-}
-
-int psim_subject_option(struct psim_subject *s, const char *command, int option, char **argv)
-{
-    bool ok = true;
-
-    switch (option) {
-    case 'm':
-        s->model = optarg;
-        break;
-    case 'p':
-        s->platform = optarg;
-        break;
-    case 'P':
-        s->problem_path = optarg;
-        break;
-    case 'l':
-        s->layers = true;
-        break;
-    case 'j':
-        s->json = true;
-        break;
-    case 'o':
-        ok = set_objective(s, command, optarg);
-        break;
-    case 'f':
-        ok = psim_option_number(command, "fps", optarg, 1e-6, 1e6, &s->fps);
-        break;
-    case 'L':
-        ok = psim_option_number(command, "latency", optarg, 1e-6, 1e9, &s->latency_ms);
-        break;
-    case 'h':
-        psim_help(stdout, command);
-        return PSIM_DONE;
-    default:
-        return psim_bad_option(command, option, argv);
-    }
-    return ok ? PSIM_GO : PSIM_USAGE;
-}
-
-static int load_described(struct psim_subject *s)
-{
-    char error[PSIM_ERROR_MAX] = "";
-    struct psim_network network;
-    struct psim_platform platform;
-    int result;
-
-    if (psim_platform_load(s->platform, error, &platform) < 0 ||
-        psim_network_load(s->model, s->layers, error, &network) < 0) {
-        psim_say("%s", error);
-        return PSIM_FAILED;
-    }
-    result = psim_problem(&network, &platform, &s->problem);
-    psim_network_deinit(&network);
-    if (result) {
-        psim_say("%s on %s: %s", s->model, s->platform, strerror(-result));
-        return PSIM_FAILED;
+    if (!*command->usage && optind < argc) {
+        return psim_usage(argv[0], "unexpected argument '%s'", argv[optind]);
     }
     return PSIM_GO;
 }
 
+/* ---- the subject ---- */
+
 int psim_subject_load(struct psim_subject *s, const char *command)
 {
     char error[PSIM_ERROR_MAX] = "";
-    int result = PSIM_GO;
+    struct psim_case c;
+    int result;
 
     if (s->problem_path ? s->model || s->platform || s->layers : !s->model || !s->platform) {
         return psim_usage(command, "give --model and --platform, or --problem alone");
@@ -157,17 +158,23 @@ int psim_subject_load(struct psim_subject *s, const char *command)
         return psim_usage(command, "--objective power needs --fps, the rate to hold");
     }
     if (s->problem_path) {
-        if (psim_problem_load(s->problem_path, error, &s->problem) < 0) {
-            psim_say("%s", error);
-            result = PSIM_FAILED;
-        }
+        result = psim_problem_load(s->problem_path, error, &s->problem);
     } else {
-        result = load_described(s);
+        result =
+            psim_case_init(s->model, s->layers ? PSIM_LAYERS : PSIM_UNITS, s->platform, error, &c);
+        if (!result) {
+            psim_network_deinit(&c.network);
+            s->problem = c.truth;
+        }
     }
-    s->problem.objective = s->objective;
+    if (result) {
+        psim_say("%s", error);
+        return PSIM_FAILED;
+    }
+    s->problem.objective = (enum tun_objective)s->objective;
     s->problem.bounds.period_max_ns = s->fps > 0 ? (double)BASE_NS_PER_S / s->fps : 0;
     s->problem.bounds.latency_max_ns = s->latency_ms * (double)BASE_NS_PER_MS;
-    return result;
+    return PSIM_GO;
 }
 
 void psim_subject_deinit(struct psim_subject *s)

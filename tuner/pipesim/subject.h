@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/pipesim/subject.h - what compare and plan are about: the options they share, and tables
+ * tuner/pipesim/subject.h - what commands share: messages, reading options, the problem that most of
+ * them are about, and tables
  */
 #pragma once
 
@@ -11,8 +12,8 @@
 struct psim_subject {
     const char *model, *platform, *problem_path; /* as given, borrowed */
     bool layers, json;
-    double fps, latency_ms; /* bounds; 0: none */
-    enum tun_objective objective;
+    double fps, latency_ms;     /* bounds; 0: none */
+    unsigned objective;         /* enum tun_objective */
     struct tun_problem problem; /* the truth, owned */
 };
 
@@ -21,9 +22,32 @@ struct psim_subject {
 #define PSIM_USAGE 2
 #define PSIM_GO (-1) /* no exit code: go on */
 
-/** psim_subject_option() - Return: PSIM_GO, or an exit code after having said what is wrong (an
- * unknown option too) or printed the help of @command. */
-int psim_subject_option(struct psim_subject *s, const char *command, int option, char **argv);
+/* Where the value of an option goes: @to is a bool (set), a const char * (borrowed), an unsigned (the
+ * number of its word, or a whole number), a uint64_t (whole) or a double; numbers within @least..@most.
+ */
+enum psim_take_as { PSIM_FLAG, PSIM_TEXT, PSIM_WORD, PSIM_UNSIGNED, PSIM_WHOLE, PSIM_REAL };
+struct psim_take {
+    int id; /* of its row in pipesim_options.c */
+    enum psim_take_as as;
+    void *to;
+    double least, most;
+};
+#define PSIM_WHOLE_MAX 9007199254740992.0 /* 2^53: doubles hold every whole number up to it */
+
+/* The rows of the options that all commands about a subject share. */
+#define PSIM_TAKES_SUBJECT(s)                                                                      \
+    {'m', PSIM_TEXT, &(s)->model}, {'p', PSIM_TEXT, &(s)->platform},                               \
+        {'P', PSIM_TEXT, &(s)->problem_path}, {'l', PSIM_FLAG, &(s)->layers},                      \
+        {'j', PSIM_FLAG, &(s)->json}, {'o', PSIM_WORD, &(s)->objective},                           \
+        {'f', PSIM_REAL, &(s)->fps, 1e-6, 1e6},                                                    \
+    {                                                                                              \
+        'L', PSIM_REAL, &(s)->latency_ms, 1e-6, 1e9                                                \
+    }
+
+/** psim_options() - reads all options of the command argv[0]. @takes: a row for each that it has but
+ * --help. Return: PSIM_GO, or an exit code after having said what is wrong (an argument where it
+ * takes none, too) or printed its help. */
+int psim_options(int argc, char **argv, const struct psim_take *takes);
 
 /** psim_subject_load() - the problem that was asked for. Return: PSIM_GO or an exit code. */
 int psim_subject_load(struct psim_subject *s, const char *command);
@@ -33,17 +57,12 @@ void psim_subject_deinit(struct psim_subject *s);
 bool psim_option_number(const char *command, const char *option, const char *text, double least,
                         double most, double *ret);
 
-/** psim_option() - cli_getopt() with the options of the command argv[0] (pipesim_options.h). */
-int psim_option(int argc, char **argv);
 /** psim_help() - usage and options of @command. */
 void psim_help(FILE *to, const char *command);
 /** psim_say() - one line to stderr; printf-like. */
 void psim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** psim_usage() - psim_say(), with the usage line behind it. Return: PSIM_USAGE. */
 int psim_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/** psim_bad_option() - the same of what psim_option() refused: @id is ':' or '?'. */
-int psim_bad_option(const char *command, int id, char **argv);
-
 /** psim_plan_text() - @ret: [PL_PLAN_TEXT_MAX]. */
 void psim_plan_text(const struct tun_problem *p, const struct pl_plan *plan, char *ret);
 
