@@ -2,18 +2,10 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "governor/cgroup.h"
+#include "governor/sampler.h"
 
 #define MOUNT "sys/fs/cgroup"
 #define GROUP_MAX 240u /* bytes of a group's path with its mount: file names fit behind it */
-
-static bool exists(const struct gov_sensors *s, const char *path)
-{
-    char whole[PATH_MAX];
-    int n = snprintf(whole, sizeof(whole), "%s/%s", s->root, path);
-
-    return n > 0 && (size_t)n < sizeof(whole) && access(whole, F_OK) == 0;
-}
 
 static bool has_word(const char *list, size_t length, const char *word)
 {
@@ -63,10 +55,10 @@ static size_t group_dir(const struct gov_sensors *s, const char *mount, const ch
 {
     int n = snprintf(ret, GROUP_MAX, "%s%s", mount, strcmp(path, "/") == 0 ? "" : path);
 
-    if (n < 0 || (size_t)n >= GROUP_MAX || strstr(path, "/..") || !exists(s, ret)) {
+    if (n < 0 || (size_t)n >= GROUP_MAX || strstr(path, "/..") || !gov_exists(s->root, ret)) {
         snprintf(ret, GROUP_MAX, "%s", mount);
     }
-    return exists(s, ret) ? strlen(mount) : 0;
+    return gov_exists(s->root, ret) ? strlen(mount) : 0;
 }
 
 /* Cuts the last part off, not below @floor bytes. Return: false if there was none. */
@@ -89,14 +81,15 @@ static int find_hierarchy(const struct gov_sensors *s, const char *text, const c
 
     if (find_line(text, controller, list, path)) {
         snprintf(mount, sizeof(mount), MOUNT "/%s", list);
-        if (strlen(mount) >= GROUP_MAX || !exists(s, mount)) {
+        if (strlen(mount) >= GROUP_MAX || !gov_exists(s->root, mount)) {
             snprintf(mount, sizeof(mount), MOUNT "/%s", controller);
         }
         *ret_floor = group_dir(s, mount, path, dir);
         return *ret_floor ? 1 : 0;
     }
     if (find_line(text, NULL, list, path)) {
-        bool hybrid = !exists(s, MOUNT "/cgroup.controllers") && exists(s, MOUNT "/unified");
+        bool hybrid = !gov_exists(s->root, MOUNT "/cgroup.controllers") &&
+                      gov_exists(s->root, MOUNT "/unified");
 
         *ret_floor = group_dir(s, hybrid ? MOUNT "/unified" : MOUNT, path, dir);
         return *ret_floor ? 2 : 0;
@@ -180,23 +173,11 @@ void gov_cgroup_close(struct gov_sensors *s)
 
 enum limit { LIMIT_UNKNOWN, LIMIT_NONE, LIMIT_SET };
 
-static enum limit limit_of(uint64_t quota, uint64_t period, uint64_t *ret_quota,
-                           uint64_t *ret_period)
-{
-    if (quota == 0 || period == 0) {
-        return LIMIT_UNKNOWN;
-    }
-    *ret_quota = quota;
-    *ret_period = period;
-    return LIMIT_SET;
-}
-
 /* Documentation/scheduler/sched-bwc.rst: -1 is no limit */
 static enum limit read_v1(struct gov_sensors *s, size_t i, uint64_t *quota, uint64_t *period)
 {
     struct gov_cgroup_files *g = &s->cgroup;
     int64_t q;
-    uint64_t p;
 
     if (gov_file_i64(&s->files, &g->quota[i], -1, INT64_MAX, &q) != 0) {
         return LIMIT_UNKNOWN;
@@ -204,10 +185,10 @@ static enum limit read_v1(struct gov_sensors *s, size_t i, uint64_t *quota, uint
     if (q < 0) {
         return LIMIT_NONE;
     }
-    if (gov_file_u64(&s->files, &g->period[i], 1, UINT32_MAX, &p) != 0) {
-        return LIMIT_UNKNOWN;
-    }
-    return limit_of((uint64_t)q, p, quota, period);
+    *quota = (uint64_t)q;
+    return q > 0 && gov_file_u64(&s->files, &g->period[i], 1, UINT32_MAX, period) == 0
+               ? LIMIT_SET
+               : LIMIT_UNKNOWN;
 }
 
 /* Documentation/admin-guide/cgroup-v2.rst: "$MAX $PERIOD"; the root, and groups without the
@@ -216,28 +197,30 @@ static enum limit read_v2(struct gov_sensors *s, size_t i, uint64_t *quota, uint
 {
     struct gov_cgroup_files *g = &s->cgroup;
     char text[64];
-    uint64_t q, p;
 
     if (gov_file_text(&s->files, &g->quota[i], text, sizeof(text)) != 0) {
         return g->quota[i].error == ENOENT ? LIMIT_NONE : LIMIT_UNKNOWN;
     }
     char *space = strchr(text, ' ');
-    if (!space) {
+    if (!space || gov_u64_parse(space + 1, 1, UINT32_MAX, period) != 0) {
         return LIMIT_UNKNOWN;
     }
     *space = '\0';
-    if (gov_u64_parse(space + 1, 1, UINT32_MAX, &p) != 0) {
-        return LIMIT_UNKNOWN;
-    }
     if (strcmp(text, "max") == 0) {
         return LIMIT_NONE;
     }
-    return gov_u64_parse(text, 1, INT64_MAX, &q) == 0 ? limit_of(q, p, quota, period)
-                                                      : LIMIT_UNKNOWN;
+    return gov_u64_parse(text, 1, INT64_MAX, quota) == 0 ? LIMIT_SET : LIMIT_UNKNOWN;
 }
 
 static void read_stat(struct gov_sensors *s, size_t level, struct gov_cgroup *ret)
 {
+    const struct {
+        const char *name;
+        uint64_t *to, unit;
+    } keys[] = {{"nr_periods", &ret->nr_periods, 1},
+                {"nr_throttled", &ret->nr_throttled, 1},
+                {"throttled_usec", &ret->throttled_us, 1},
+                {"throttled_time", &ret->throttled_us, BASE_NS_PER_US}};
     char text[2048], *save = NULL;
 
     if (gov_file_read(&s->files, &s->cgroup.stat[level], text, sizeof(text)) < 0) {
@@ -251,14 +234,10 @@ static void read_stat(struct gov_sensors *s, size_t level, struct gov_cgroup *re
             continue;
         }
         *value = '\0';
-        if (strcmp(line, "nr_periods") == 0) {
-            ret->nr_periods = number;
-        } else if (strcmp(line, "nr_throttled") == 0) {
-            ret->nr_throttled = number;
-        } else if (strcmp(line, "throttled_usec") == 0) {
-            ret->throttled_us = number;
-        } else if (strcmp(line, "throttled_time") == 0) {
-            ret->throttled_us = number / BASE_NS_PER_US;
+        for (size_t i = 0; i < base_array_count(keys); i++) {
+            if (strcmp(line, keys[i].name) == 0) {
+                *keys[i].to = number / keys[i].unit;
+            }
         }
     }
 }

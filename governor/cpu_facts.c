@@ -2,7 +2,7 @@
 
 #include "governor/cpu_facts.h"
 #include "base/base.h"
-#include "governor/allowed.h"
+#include "governor/kernel_file.h"
 
 #define CPU_DIR "sys/devices/system/cpu/"
 #define NODE_MAX 1024

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "governor/cpufreq.h"
+#include "governor/sampler.h"
 
 #define DIR "sys/devices/system/cpu/cpufreq/"
 #define KHZ_MAX 100000000u /* 100 GHz: more is garbage */
@@ -76,23 +76,14 @@ static void set_policy(struct gov_sensors *s, size_t at, uint32_t number)
     f->firmware.rare = true;
 }
 
-static bool same_policies(const struct gov_snapshot *n, const uint32_t *numbers, size_t count)
-{
-    bool same = n->policy_count == count;
-
-    for (size_t i = 0; same && i < count; i++) {
-        same = n->policies[i].number == numbers[i];
-    }
-    return same;
-}
-
 void gov_cpufreq_scan(struct gov_sensors *s)
 {
     struct gov_snapshot *n = &s->now;
     uint32_t numbers[GOV_POLICY_MAX];
     size_t count = gov_dir_numbers(s->root, DIR, "policy", numbers, GOV_POLICY_MAX);
 
-    if (same_policies(n, numbers, count)) {
+    if (gov_same_numbers(&n->policies[0].number, sizeof(n->policies[0]), n->policy_count, numbers,
+                         count)) {
         for (size_t i = 0; i < base_min(count, (size_t)FACTS_A_SCAN); i++) {
             read_facts(s, gov_turn(&s->next_policy_facts, count));
         }
@@ -110,13 +101,6 @@ void gov_cpufreq_scan(struct gov_sensors *s)
     s->next_policy = 0;
 }
 
-static uint64_t read_khz(struct gov_sensors *s, struct gov_file *f)
-{
-    uint64_t khz;
-
-    return gov_file_u64(&s->files, f, 1, KHZ_MAX, &khz) == 0 ? khz : GOV_UNKNOWN;
-}
-
 static double pressure_of(const struct gov_policy *p)
 {
     if (p->limit_khz == GOV_UNKNOWN || p->hardware_khz == GOV_UNKNOWN) {
@@ -128,9 +112,7 @@ static double pressure_of(const struct gov_policy *p)
 void gov_cpufreq_sample(struct gov_sensors *s)
 {
     struct gov_snapshot *n = &s->now;
-    /* the first sample reads all, so that none has unknowns for want of its turn */
-    size_t count =
-        n->sequence == 1 ? n->policy_count : base_min(n->policy_count, (size_t)POLICIES_A_SAMPLE);
+    size_t count = gov_share(n, n->policy_count, POLICIES_A_SAMPLE);
 
     for (size_t i = 0; i < count; i++) {
         size_t at = gov_turn(&s->next_policy, n->policy_count);
@@ -140,9 +122,9 @@ void gov_cpufreq_sample(struct gov_sensors *s)
         if (gov_file_text(&s->files, &f->governor, p->governor, sizeof(p->governor)) != 0) {
             p->governor[0] = '\0';
         }
-        p->max_khz = read_khz(s, &f->max);
-        p->now_khz = read_khz(s, &f->now);
-        p->firmware_khz = read_khz(s, &f->firmware);
+        p->max_khz = gov_known_u64(s, &f->max, 1, KHZ_MAX);
+        p->now_khz = gov_known_u64(s, &f->now, 1, KHZ_MAX);
+        p->firmware_khz = gov_known_u64(s, &f->firmware, 1, KHZ_MAX);
         p->limit_khz = base_min(p->max_khz, p->firmware_khz); /* unknown is the largest number */
         p->pressure = pressure_of(p);
     }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-#include "governor/cpus.h"
 #include "base/base.h"
-#include "governor/cpufreq.h"
+#include "governor/sampler.h"
 
 #define CPU_DIR "sys/devices/system/cpu/"
 #define CPUS_A_SAMPLE 16u
@@ -83,12 +81,11 @@ static void read_counter(struct gov_sensors *s, struct gov_file *f, uint64_t *co
 {
     uint64_t before = *counter;
 
-    if (gov_file_u64(&s->files, f, 0, GOV_UNKNOWN - 1, counter) != 0) {
-        *counter = GOV_UNKNOWN;
-        return;
+    *counter = gov_known_u64(s, f, 0, GOV_UNKNOWN - 1);
+    if (*counter != GOV_UNKNOWN) {
+        s->counters_known = true;
+        s->throttle_rose |= before != GOV_UNKNOWN && *counter > before;
     }
-    s->counters_known = true;
-    s->throttle_rose |= before != GOV_UNKNOWN && *counter > before;
 }
 
 void gov_cpus_sample(struct gov_sensors *s)

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "governor/energy.h"
+#include "governor/sampler.h"
 
 #define POWERCAP "sys/class/powercap"
 #define HWMON "sys/class/hwmon"
@@ -15,21 +15,13 @@
 /* What a scan found: at most as many sources as the table has. */
 struct found {
     size_t count;
-    struct {
+    struct source {
         char name[GOV_NAME_MAX * 2], value[64], current[64];
         enum gov_energy_kind kind;
-        uint64_t range_uj;
+        uint64_t range_uj; /* of a counter; 0: unknown */
         bool rapl;
     } rows[GOV_ENERGY_MAX];
 };
-
-static bool exists(const struct gov_sensors *s, const char *path)
-{
-    char whole[PATH_MAX];
-    int n = snprintf(whole, sizeof(whole), "%s/%s", s->root, path);
-
-    return n > 0 && (size_t)n < sizeof(whole) && access(whole, F_OK) == 0;
-}
 
 /* Documentation/power/powercap/powercap.rst: name, energy_uj, max_energy_range_uj */
 static void find_rapl_domain(const struct gov_sensors *s, const char *zone, const char *parent,
@@ -41,16 +33,13 @@ static void find_rapl_domain(const struct gov_sensors *s, const char *zone, cons
         gov_sysfs_text(s->root, name, sizeof(name), POWERCAP "/%s/name", zone) != 0) {
         return;
     }
-    size_t at = f->count++;
-    snprintf(f->rows[at].name, sizeof(f->rows[at].name), "%.20s%s%.20s", parent,
-             parent[0] ? " " : "", name);
-    snprintf(f->rows[at].value, sizeof(f->rows[at].value), POWERCAP "/%s/energy_uj", zone);
-    f->rows[at].kind = GOV_ENERGY_COUNTER;
-    f->rows[at].rapl = true;
-    if (gov_sysfs_u64(s->root, 1, UINT64_MAX / 2, &f->rows[at].range_uj,
-                      POWERCAP "/%s/max_energy_range_uj", zone) != 0) {
-        f->rows[at].range_uj = 0;
-    }
+    struct source *source = &f->rows[f->count++];
+    *source = (struct source){.kind = GOV_ENERGY_COUNTER, .rapl = true};
+    snprintf(source->name, sizeof(source->name), "%.20s%s%.20s", parent, parent[0] ? " " : "",
+             name);
+    snprintf(source->value, sizeof(source->value), POWERCAP "/%s/energy_uj", zone);
+    (void)gov_sysfs_u64(s->root, 1, UINT64_MAX / 2, &source->range_uj,
+                        POWERCAP "/%s/max_energy_range_uj", zone);
 }
 
 static void find_rapl(const struct gov_sensors *s, struct found *f)
@@ -85,37 +74,32 @@ static void add_rail(const struct gov_sensors *s, uint32_t chip, const char *chi
     if (f->count == GOV_ENERGY_MAX) {
         return;
     }
-    size_t at = f->count++;
+    struct source *source = &f->rows[f->count++];
     if (gov_sysfs_text(s->root, text, sizeof(text), HWMON "/hwmon%u/%s", chip, label) != 0) {
         snprintf(text, sizeof(text), "%u", chip);
     }
-    snprintf(f->rows[at].name, sizeof(f->rows[at].name), "%.20s %.24s", chip_name, text);
-    snprintf(f->rows[at].value, sizeof(f->rows[at].value), HWMON "/hwmon%u/%s", chip, value);
-    f->rows[at].current[0] = '\0';
+    *source = (struct source){.kind = kind};
+    snprintf(source->name, sizeof(source->name), "%.20s %.24s", chip_name, text);
+    snprintf(source->value, sizeof(source->value), HWMON "/hwmon%u/%s", chip, value);
     if (current[0]) {
-        snprintf(f->rows[at].current, sizeof(f->rows[at].current), HWMON "/hwmon%u/%s", chip,
-                 current);
+        snprintf(source->current, sizeof(source->current), HWMON "/hwmon%u/%s", chip, current);
     }
-    f->rows[at].kind = kind;
-    f->rows[at].range_uj = 0;
-    f->rows[at].rapl = false;
 }
 
 /* Documentation/hwmon/ina2xx.rst (power1_input in uW), ina238.rst (energy1_input in uJ),
  * ina3221.rst (inN_input in mV, currN_input in mA, no power). */
 static void find_ina(const struct gov_sensors *s, uint32_t chip, const char *name, struct found *f)
 {
+    static const char *const whole[] = {
+        [GOV_ENERGY_COUNTER] = "energy1_input", [GOV_ENERGY_POWER] = "power1_input"};
     char path[64];
 
-    snprintf(path, sizeof(path), HWMON "/hwmon%u/energy1_input", chip);
-    if (exists(s, path)) {
-        add_rail(s, chip, name, "label", GOV_ENERGY_COUNTER, "energy1_input", "", f);
-        return;
-    }
-    snprintf(path, sizeof(path), HWMON "/hwmon%u/power1_input", chip);
-    if (exists(s, path)) {
-        add_rail(s, chip, name, "label", GOV_ENERGY_POWER, "power1_input", "", f);
-        return;
+    for (size_t i = 0; i < base_array_count(whole); i++) {
+        snprintf(path, sizeof(path), HWMON "/hwmon%u/%s", chip, whole[i]);
+        if (gov_exists(s->root, path)) {
+            add_rail(s, chip, name, "label", (enum gov_energy_kind)i, whole[i], "", f);
+            return;
+        }
     }
     for (unsigned channel = 1; channel <= CHANNELS; channel++) {
         char label[16], volts[16], current[16];
@@ -124,7 +108,7 @@ static void find_ina(const struct gov_sensors *s, uint32_t chip, const char *nam
         snprintf(volts, sizeof(volts), "in%u_input", channel);
         snprintf(current, sizeof(current), "curr%u_input", channel);
         snprintf(path, sizeof(path), HWMON "/hwmon%u/%s", chip, current);
-        if (exists(s, path)) {
+        if (gov_exists(s->root, path)) {
             add_rail(s, chip, name, label, GOV_ENERGY_VOLTS, volts, current, f);
         }
     }
@@ -269,13 +253,6 @@ static bool is_package(const struct gov_energy_source *e)
     return strncmp(e->name, "package", 7) == 0 && !strchr(e->name, ' ');
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t a = strlen(text), b = strlen(end);
-
-    return a >= b && strcmp(text + a - b, end) == 0;
-}
-
 /* A package includes its cores and graphics, not its memory; a board's input includes its rails. */
 static void choose_counted(struct gov_sensors *s)
 {
@@ -287,23 +264,23 @@ static void choose_counted(struct gov_sensors *s)
 
         packages |= ok && s->energy[i].rapl && is_package(&n->energy[i]);
         rapl |= ok && s->energy[i].rapl;
-        input |= ok && !s->energy[i].rapl && ends_with(n->energy[i].name, "_IN");
+        input |= ok && !s->energy[i].rapl && base_ends_with(n->energy[i].name, "_IN");
     }
     for (size_t i = 0; i < n->energy_count; i++) {
         struct gov_energy_source *e = &n->energy[i];
 
         if (packages) {
-            e->counted = s->energy[i].rapl && (is_package(e) || ends_with(e->name, " dram"));
+            e->counted = s->energy[i].rapl && (is_package(e) || base_ends_with(e->name, " dram"));
         } else if (rapl) {
             e->counted = s->energy[i].rapl && !strchr(e->name, ' ');
         } else {
-            e->counted = !s->energy[i].rapl && (!input || ends_with(e->name, "_IN"));
+            e->counted = !s->energy[i].rapl && (!input || base_ends_with(e->name, "_IN"));
         }
         e->counted &= e->state == GOV_ENERGY_OK;
     }
 }
 
-void gov_energy_sample(struct gov_sensors *s, uint64_t now_ns)
+void gov_energy_sample(struct gov_sensors *s)
 {
     struct gov_snapshot *n = &s->now;
     double steps[GOV_ENERGY_MAX];
@@ -312,7 +289,7 @@ void gov_energy_sample(struct gov_sensors *s, uint64_t now_ns)
         struct gov_energy_source *e = &n->energy[i];
         int error;
 
-        steps[i] = read_source(s, &s->energy[i], now_ns);
+        steps[i] = read_source(s, &s->energy[i], n->at_ns);
         error = s->energy[i].value.error ? s->energy[i].value.error : s->energy[i].current.error;
         if (gov_known(steps[i])) {
             e->state = GOV_ENERGY_OK;

@@ -2,6 +2,7 @@
 #include "governor/kernel_file.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <stdarg.h>
 
 #include "base/base.h"
@@ -10,12 +11,36 @@
 #define SKIP_RARE_READS 24u /* of one that is hardly ever there */
 #define ENTRIES_MAX 65536u
 
+/* The whole path of what is below @root. Return: false: it is too long. */
+static bool below(const char *root, const char *path, char ret[PATH_MAX])
+{
+    int n = snprintf(ret, PATH_MAX, "%s/%s", root, path);
+
+    return n > 0 && n < PATH_MAX;
+}
+
+bool gov_exists(const char *root, const char *path)
+{
+    char whole[PATH_MAX];
+
+    return below(root, path, whole) && access(whole, F_OK) == 0;
+}
+
 void gov_file_close(struct gov_files *all, struct gov_file *f)
 {
     if (f->open) {
         close(f->fd);
         f->open = false;
         all->open_count--;
+    }
+}
+
+static void set_path(struct gov_file *f, const char *format, va_list args)
+{
+    int n = vsnprintf(f->path, sizeof(f->path), format, args);
+
+    if (n < 0 || (size_t)n >= sizeof(f->path)) {
+        f->path[0] = '\0';
     }
 }
 
@@ -27,11 +52,8 @@ void gov_file_set(struct gov_files *all, struct gov_file *f, const char *format,
     f->skip = 0;
     f->error = 0;
     va_start(args, format);
-    int n = vsnprintf(f->path, sizeof(f->path), format, args);
+    set_path(f, format, args);
     va_end(args);
-    if (n < 0 || (size_t)n >= sizeof(f->path)) {
-        f->path[0] = '\0';
-    }
 }
 
 /* O_NONBLOCK so that a pipe or device in place of the file cannot hold us. */
@@ -39,9 +61,8 @@ static int open_file(struct gov_files *all, struct gov_file *f)
 {
     char path[PATH_MAX];
     struct stat st;
-    int n = snprintf(path, sizeof(path), "%s/%s", all->root, f->path);
 
-    if (f->path[0] == '\0' || n < 0 || (size_t)n >= sizeof(path)) {
+    if (f->path[0] == '\0' || !below(all->root, f->path, path)) {
         errno = ENOENT;
         return -1;
     }
@@ -138,14 +159,20 @@ int gov_file_read(struct gov_files *all, struct gov_file *f, char *ret, size_t s
     return (int)n;
 }
 
-int gov_file_text(struct gov_files *all, struct gov_file *f, char *ret, size_t size)
+/* One trimmed line, which may be empty. Return: 0 or GOV_SYSFS_E_UNKNOWN. */
+static int read_line(struct gov_files *all, struct gov_file *f, char *ret, size_t size)
 {
-    char buffer[GOV_SYSFS_TEXT_MAX], line[GOV_SYSFS_TEXT_MAX];
+    char buffer[GOV_SYSFS_TEXT_MAX + 1];
     int n = gov_file_read(all, f, buffer, sizeof(buffer));
 
-    if (n < 0 ||
-        gov_line_parse(buffer, (size_t)n, line, base_min(size, (size_t)sizeof(line))) != 0 ||
-        line[0] == '\0') {
+    return n < 0 ? GOV_SYSFS_E_UNKNOWN : gov_line_parse(buffer, (size_t)n, ret, size);
+}
+
+int gov_file_text(struct gov_files *all, struct gov_file *f, char *ret, size_t size)
+{
+    char line[GOV_SYSFS_TEXT_MAX];
+
+    if (read_line(all, f, line, base_min(size, sizeof(line))) != 0 || line[0] == '\0') {
         return GOV_SYSFS_E_UNKNOWN;
     }
     memcpy(ret, line, strlen(line) + 1);
@@ -192,14 +219,122 @@ int gov_file_i64(struct gov_files *all, struct gov_file *f, int64_t min, int64_t
 
 int gov_file_cpulist(struct gov_files *all, struct gov_file *f, struct gov_cpuset *ret)
 {
-    char buffer[GOV_SYSFS_TEXT_MAX], line[GOV_SYSFS_TEXT_MAX];
-    int n = gov_file_read(all, f, buffer, sizeof(buffer));
+    char line[GOV_SYSFS_TEXT_MAX];
 
-    if (n < 0 || gov_line_parse(buffer, (size_t)n, line, sizeof(line)) != 0) {
+    return read_line(all, f, line, sizeof(line)) != 0 ? GOV_SYSFS_E_UNKNOWN
+                                                      : gov_cpulist_parse(line, ret);
+}
+
+/* ---- files that are read once ---- */
+
+int gov_sysfs_text(const char *root, char *ret, size_t size, const char *format, ...)
+{
+    struct gov_files once = {.root = root};
+    struct gov_file file = {0};
+    va_list args;
+
+    va_start(args, format);
+    set_path(&file, format, args);
+    va_end(args);
+    return gov_file_text(&once, &file, ret, size);
+}
+
+int gov_sysfs_u64(const char *root, uint64_t min, uint64_t max, uint64_t *ret, const char *format,
+                  ...)
+{
+    struct gov_files once = {.root = root};
+    struct gov_file file = {0};
+    va_list args;
+
+    va_start(args, format);
+    set_path(&file, format, args);
+    va_end(args);
+    return gov_file_u64(&once, &file, min, max, ret);
+}
+
+int gov_sysfs_cpulist(const char *root, struct gov_cpuset *ret, const char *format, ...)
+{
+    struct gov_files once = {.root = root};
+    struct gov_file file = {0};
+    va_list args;
+
+    va_start(args, format);
+    set_path(&file, format, args);
+    va_end(args);
+    return gov_file_cpulist(&once, &file, ret);
+}
+
+void gov_policy_cpus(const char *root, unsigned policy, struct gov_cpuset *ret)
+{
+    char text[GOV_SYSFS_TEXT_MAX], *save = NULL;
+
+    memset(ret, 0, sizeof(*ret));
+    gov_cpuset_add(ret, policy);
+    if (gov_sysfs_text(root, text, sizeof(text),
+                       "sys/devices/system/cpu/cpufreq/policy%u/related_cpus", policy) != 0) {
+        return;
+    }
+    for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        struct gov_cpuset set;
+
+        if (gov_cpulist_parse(word, &set) == 0) {
+            for (size_t i = 0; i < base_array_count(set.bits); i++) {
+                ret->bits[i] |= set.bits[i];
+            }
+        }
+    }
+}
+
+/* ---- the process ---- */
+
+bool gov_root_is_live(const char *root)
+{
+    return strcmp(root, "/") == 0 || root[0] == '\0';
+}
+
+/* Stage threads are pinned and would say less than the main thread. */
+static int read_affinity(struct gov_cpuset *ret)
+{
+    /* the kernel's sets are arrays of unsigned long, the bits from the lowest on, as ours */
+    struct gov_cpuset set = {0};
+
+    _Static_assert(sizeof(unsigned long) == sizeof(set.bits[0]) ||
+                       __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+                   "the kernel's words and ours have the same bits");
+    if (sched_getaffinity(getpid(), sizeof(set.bits), (cpu_set_t *)set.bits) < 0) {
         return GOV_SYSFS_E_UNKNOWN;
     }
-    return gov_cpulist_parse(line, ret);
+    *ret = set;
+    return 0;
 }
+
+static int read_status(const char *root, struct gov_cpuset *ret)
+{
+    static const char key[] = "\nCpus_allowed_list:";
+    struct gov_files once = {.root = root};
+    struct gov_file file = {.path = "proc/self/status"};
+    struct gov_cpuset set;
+    char text[GOV_SYSFS_TEXT_MAX], list[GOV_SYSFS_TEXT_MAX];
+    int n = gov_file_read(&once, &file, text, sizeof(text));
+    char *at = n < 0 ? NULL : strstr(text, key);
+    if (!at) {
+        return GOV_SYSFS_E_UNKNOWN;
+    }
+    at += strlen(key);
+    if (gov_line_parse(at, strcspn(at, "\n"), list, sizeof(list)) != 0 ||
+        gov_cpulist_parse(list, &set) != 0 || gov_cpuset_next(&set, 0) < 0) {
+        return GOV_SYSFS_E_UNKNOWN;
+    }
+    *ret = set;
+    return 0;
+}
+
+int gov_allowed_cpus(const char *root, struct gov_cpuset *ret)
+{
+    return gov_root_is_live(root) ? read_affinity(ret) : read_status(root, ret);
+}
+
+/* ---- folders ---- */
 
 /* Keeps the lowest @max in rising order. */
 static size_t insert(uint32_t *list, size_t count, size_t max, uint32_t number)
@@ -225,8 +360,7 @@ size_t gov_dir_numbers(const char *root, const char *dir, const char *prefix, ui
 {
     char path[PATH_MAX];
     size_t count = 0, length = strlen(prefix);
-    int n = snprintf(path, sizeof(path), "%s/%s", root, dir);
-    DIR *d = n < 0 || (size_t)n >= sizeof(path) ? NULL : opendir(path);
+    DIR *d = below(root, dir, path) ? opendir(path) : NULL;
     struct dirent *e;
 
     for (size_t i = 0; d && i < ENTRIES_MAX && (e = readdir(d)) != NULL; i++) {

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * governor/kernel_file.h - small files of the kernel that are read again and again
+ * governor/kernel_file.h - small files of the kernel, read with suspicion, once or again and again
  *
- * Invariant: a file is either open and named by its path, or closed. Whatever happened to it (gone,
- * replaced, forbidden, garbled), a read returns a checked value or "unknown". A later read finds it
- * again once it is back. One thread at a time.
+ * Invariant: whatever a path leads to (a pipe, a directory, a huge or binary file, nothing), a read
+ * neither blocks on it, nor follows it without bound, nor trusts it: the answer is a checked value
+ * or "unknown". A struct gov_file is either open and named by its path, or closed; whatever happened
+ * to it (gone, replaced, forbidden, garbled), a later read finds it again once it is back.
+ *
+ * Paths are relative to @root and given as a printf format; one that gets too long is "unknown" as
+ * well. No allocation; one thread at a time, any where there is no struct gov_files; blocks only as
+ * long as the kernel takes to answer a read of a regular file.
  */
 #pragma once
 
@@ -43,12 +48,48 @@ void gov_file_close(struct gov_files *all, struct gov_file *f);
  * empty; -1: unknown, or longer. */
 int gov_file_read(struct gov_files *all, struct gov_file *f, char *ret, size_t size);
 
-/* As the functions of sysfs.h. Return: 0 or GOV_SYSFS_E_UNKNOWN; *ret is then untouched. */
+/* As gov_sysfs_text() and its like below. Return: 0 or GOV_SYSFS_E_UNKNOWN; *ret is then untouched.
+ */
 int gov_file_text(struct gov_files *all, struct gov_file *f, char *ret, size_t size);
 int gov_file_u64(struct gov_files *all, struct gov_file *f, uint64_t min, uint64_t max,
                  uint64_t *ret);
 int gov_file_i64(struct gov_files *all, struct gov_file *f, int64_t min, int64_t max, int64_t *ret);
 int gov_file_cpulist(struct gov_files *all, struct gov_file *f, struct gov_cpuset *ret);
+
+/**
+ * gov_sysfs_text() - one line of printable text, without the white space around it
+ * @ret: @size bytes, terminated on success. Return: 0, or GOV_SYSFS_E_UNKNOWN: missing, unreadable,
+ * no regular file, empty, not printable, or longer than @size - 1 (or GOV_SYSFS_TEXT_MAX).
+ */
+__attribute__((format(printf, 4, 5))) int gov_sysfs_text(const char *root, char *ret, size_t size,
+                                                         const char *format, ...);
+
+/** gov_sysfs_u64() - a decimal or 0x number in [@min, @max]. Return: 0 or GOV_SYSFS_E_UNKNOWN. */
+__attribute__((format(printf, 5, 6))) int
+gov_sysfs_u64(const char *root, uint64_t min, uint64_t max, uint64_t *ret, const char *format, ...);
+
+/** gov_sysfs_cpulist() - a CPU list ("0-3,8,10-11"); an empty file is an empty set. Return: 0 or
+ * GOV_SYSFS_E_UNKNOWN. */
+__attribute__((format(printf, 3, 4))) int
+gov_sysfs_cpulist(const char *root, struct gov_cpuset *ret, const char *format, ...);
+
+/** gov_policy_cpus() - the CPUs of a cpufreq policy, by its related_cpus; without that file, the
+ * CPU that it is numbered after. */
+void gov_policy_cpus(const char *root, unsigned policy, struct gov_cpuset *ret);
+
+/** gov_root_is_live() - Return: @root is the running system's, not a test's tree. */
+bool gov_root_is_live(const char *root);
+
+/**
+ * gov_allowed_cpus() - the affinity of the main thread, whichever thread calls
+ * The kernel keeps it inside the cpuset of the control group. For another root than "/":
+ * Cpus_allowed_list of proc/self/status below it. Return: 0 or GOV_SYSFS_E_UNKNOWN (*ret then
+ * untouched; also for an empty set).
+ */
+int gov_allowed_cpus(const char *root, struct gov_cpuset *ret);
+
+/** gov_exists() - Return: there is something at @path below @root. */
+bool gov_exists(const char *root, const char *path);
 
 /**
  * gov_dir_numbers() - the numbers N of the entries "<prefix>N" of a folder below @root, rising

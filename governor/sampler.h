@@ -2,9 +2,9 @@
 /**
  * governor/sampler.h - the state of the sampler (governor/sensors.h): open files and the snapshot
  *
- * Each source of figures has a file of its own, such as thermal.c, with three functions. scan()
- * looks for what there is; with nothing new it keeps files and figures. sample() reads into s->now.
- * close() closes the files.
+ * Each source of figures has a file of its own, such as thermal.c, and a row in GOV_SOURCES. Its
+ * scan() looks for what there is; with nothing new it keeps files and figures. sample() reads into
+ * s->now. close() closes the files.
  */
 #pragma once
 
@@ -56,13 +56,12 @@ struct gov_energy_files {
     bool has_last;
     uint64_t last_uj, last_ns;
     double last_w;
-    bool rapl, found;
+    bool rapl;
 };
 
 struct gov_sensors {
     char *root; /* owned */
     struct gov_files files;
-    uint64_t last_ns;
     unsigned since_scan;
     struct gov_known_set last_online;
     bool throttle_rose; /* since the sample before */
@@ -79,6 +78,23 @@ struct gov_sensors {
     struct gov_snapshot now;
 };
 
+/* X(name): name.c has gov_name_scan(), gov_name_sample() and gov_name_close(). In the order of a scan:
+ *  cpus: which CPUs there are and are online, and their throttle counters
+ *  cpufreq: policies, their limits and frequencies; needs the table of CPUs
+ *  thermal: zones, their trip points, and cooling devices
+ *  cgroup: quota and cpuset of the control groups above the process
+ *  energy: joules, which survive a scan by the name of their source */
+#define GOV_SOURCES(X) X(cpus) X(cpufreq) X(thermal) X(cgroup) X(energy)
+#define GOV_SOURCE_DECLARE(name)                                                                   \
+    void gov_##name##_scan(struct gov_sensors *s);                                                 \
+    void gov_##name##_sample(struct gov_sensors *s);                                               \
+    void gov_##name##_close(struct gov_sensors *s);
+GOV_SOURCES(GOV_SOURCE_DECLARE)
+#undef GOV_SOURCE_DECLARE
+
+/** gov_cpufreq_heat() - tells which policies heat limits; needs zones and cooling devices. */
+void gov_cpufreq_heat(struct gov_sensors *s);
+
 /* The next of @count table rows in turn. */
 static inline size_t gov_turn(size_t *next, size_t count)
 {
@@ -86,4 +102,32 @@ static inline size_t gov_turn(size_t *next, size_t count)
 
     *next = at + 1;
     return at;
+}
+
+/* How many of @count rows a sample reads: the first reads all, so that none has unknowns for want of
+ * its turn. */
+static inline size_t gov_share(const struct gov_snapshot *n, size_t count, size_t most)
+{
+    return n->sequence == 1 || count < most ? count : most;
+}
+
+/* Are the numbers of a table's rows these? @number: of its first row; @stride: bytes of a row. */
+static inline bool gov_same_numbers(const uint32_t *number, size_t stride, size_t rows,
+                                    const uint32_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count && rows == count; i++) {
+        if (*(const uint32_t *)(const void *)((const char *)number + i * stride) != numbers[i]) {
+            return false;
+        }
+    }
+    return rows == count;
+}
+
+/* What a file says within [@min, @max], or GOV_UNKNOWN. */
+static inline uint64_t gov_known_u64(struct gov_sensors *s, struct gov_file *f, uint64_t min,
+                                     uint64_t max)
+{
+    uint64_t value;
+
+    return gov_file_u64(&s->files, f, min, max, &value) == 0 ? value : GOV_UNKNOWN;
 }

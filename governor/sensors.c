@@ -5,15 +5,78 @@
 #include <sys/resource.h>
 
 #include "base/base.h"
-#include "governor/allowed.h"
-#include "governor/cgroup.h"
-#include "governor/cpufreq.h"
-#include "governor/cpus.h"
-#include "governor/energy.h"
-#include "governor/pressure.h"
-#include "governor/thermal.h"
+#include "governor/sampler.h"
 
 #define SCAN_EVERY 10u /* samples */
+
+/* ---- pressure stall information ---- */
+
+static void pressure_scan(struct gov_sensors *s)
+{
+    if (s->psi_cpu.path[0] == '\0') {
+        gov_file_set(&s->files, &s->psi_cpu, "proc/pressure/cpu");
+        gov_file_set(&s->files, &s->psi_memory, "proc/pressure/memory");
+    }
+}
+
+static void pressure_close(struct gov_sensors *s)
+{
+    gov_file_close(&s->files, &s->psi_cpu);
+    gov_file_close(&s->files, &s->psi_memory);
+}
+
+/* "12.34", always with a point, whatever the locale. Return: it, or NAN. */
+static double parse_percent(const char *text)
+{
+    size_t whole = strspn(text, "0123456789");
+    size_t part = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
+
+    if (whole < 1 || whole > 3 || part < 1 || part > 6) {
+        return NAN;
+    }
+    double value = atoi(text), digit = 0.1;
+    for (size_t i = 0; i < part; i++, digit /= 10) {
+        value += digit * (text[whole + 1 + i] - '0');
+    }
+    return value <= 100 ? value : NAN;
+}
+
+/* Documentation/accounting/psi.rst: "some avg10=0.00 avg60=0.00 avg300=0.00 total=0" */
+static struct gov_psi read_psi(struct gov_sensors *s, struct gov_file *f)
+{
+    struct gov_psi psi = {NAN, GOV_UNKNOWN};
+    char text[512], digits[24];
+
+    if (gov_file_read(&s->files, f, text, sizeof(text)) < 0 || strncmp(text, "some ", 5) != 0) {
+        return psi;
+    }
+    text[strcspn(text, "\n")] = '\0';
+    const char *avg = strstr(text, " avg10="), *total = strstr(text, " total=");
+    if (!avg || !total ||
+        gov_line_parse(total + 7, strcspn(total + 7, " "), digits, sizeof(digits)) != 0 ||
+        gov_u64_parse(digits, 0, GOV_UNKNOWN - 1, &psi.some_total_us) != 0) {
+        return (struct gov_psi){NAN, GOV_UNKNOWN};
+    }
+    psi.some_avg10 = parse_percent(avg + 7);
+    return psi;
+}
+
+static void pressure_sample(struct gov_sensors *s)
+{
+    s->now.psi_cpu = read_psi(s, &s->psi_cpu);
+    s->now.psi_memory = read_psi(s, &s->psi_memory);
+}
+
+/* ---- the sampler ---- */
+
+static const struct {
+    void (*scan)(struct gov_sensors *s), (*sample)(struct gov_sensors *s);
+    void (*close)(struct gov_sensors *s);
+} SOURCES[] = {
+#define ROW(name) {gov_##name##_scan, gov_##name##_sample, gov_##name##_close},
+    GOV_SOURCES(ROW)
+#undef ROW
+        {pressure_scan, pressure_sample, pressure_close}};
 
 static size_t open_files_max(void)
 {
@@ -44,12 +107,9 @@ int gov_sensors_new(const char *root, struct gov_sensors **ret)
 struct gov_sensors *gov_sensors_free(struct gov_sensors *s)
 {
     if (s) {
-        gov_cpus_close(s);
-        gov_cpufreq_close(s);
-        gov_thermal_close(s);
-        gov_pressure_close(s);
-        gov_cgroup_close(s);
-        gov_energy_close(s);
+        for (size_t i = 0; i < base_array_count(SOURCES); i++) {
+            SOURCES[i].close(s);
+        }
         free(s->root);
         free(s);
     }
@@ -66,12 +126,9 @@ static bool online_changed(struct gov_sensors *s)
 
 static void scan(struct gov_sensors *s)
 {
-    gov_cpus_scan(s);
-    gov_cpufreq_scan(s);
-    gov_thermal_scan(s);
-    gov_pressure_scan(s);
-    gov_cgroup_scan(s);
-    gov_energy_scan(s);
+    for (size_t i = 0; i < base_array_count(SOURCES); i++) {
+        SOURCES[i].scan(s);
+    }
     s->files.vanished = false;
     s->since_scan = 0;
 }
@@ -123,17 +180,13 @@ void gov_sensors_sample(struct gov_sensors *s, uint64_t now_ns, struct gov_snaps
     if (!n->allowed.known) {
         memset(&n->allowed.set, 0, sizeof(n->allowed.set));
     }
-    gov_cpus_sample(s);
-    gov_cpufreq_sample(s);
-    gov_thermal_sample(s);
+    for (size_t i = 0; i < base_array_count(SOURCES); i++) {
+        SOURCES[i].sample(s);
+    }
     gov_cpufreq_heat(s);
-    gov_pressure_sample(s);
-    gov_cgroup_sample(s);
-    gov_energy_sample(s, now_ns);
     n->throttled = find_throttled(s);
     if (online_changed(s) || s->files.vanished) {
         s->since_scan = SCAN_EVERY;
     }
-    s->last_ns = now_ns;
     *ret = *n;
 }

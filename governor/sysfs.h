@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * governor/sysfs.h - small files of the kernel, read with suspicion
- *
- * Invariant: whatever a path leads to (a pipe, a directory, a huge or binary file, nothing), a read
- * neither blocks on it, nor follows it without bound, nor trusts it: the answer is a checked value
- * or "unknown". Paths are relative to @root and given as a printf format; a path that gets too long
- * is "unknown" as well. Any thread; no allocation, no state; blocks only as long as the kernel
- * takes to answer a read of a regular file.
+ * governor/sysfs.h - what small files of the kernel say, parsed with suspicion: the answer is a checked
+ * value or "unknown". Sets of CPUs. Pure functions; any thread.
  */
 #pragma once
 
@@ -25,29 +20,8 @@ struct gov_cpuset {
 
 enum { GOV_SYSFS_E_UNKNOWN = 1 };
 
-/**
- * gov_sysfs_text() - one line of printable text, without the white space around it
- * @ret: @size bytes, terminated on success. Return: 0, or GOV_SYSFS_E_UNKNOWN: missing, unreadable,
- * no regular file, empty, not printable, or longer than @size - 1 (or GOV_SYSFS_TEXT_MAX).
- */
-__attribute__((format(printf, 4, 5))) int gov_sysfs_text(const char *root, char *ret, size_t size,
-                                                         const char *format, ...);
-
-/** gov_sysfs_u64() - a decimal or 0x number in [@min, @max]. Return: 0 or GOV_SYSFS_E_UNKNOWN. */
-__attribute__((format(printf, 5, 6))) int
-gov_sysfs_u64(const char *root, uint64_t min, uint64_t max, uint64_t *ret, const char *format, ...);
-
-/** gov_sysfs_cpulist() - a CPU list ("0-3,8,10-11"); an empty file is an empty set. Return: 0 or
- * GOV_SYSFS_E_UNKNOWN. */
-__attribute__((format(printf, 3, 4))) int
-gov_sysfs_cpulist(const char *root, struct gov_cpuset *ret, const char *format, ...);
-
-/** gov_policy_cpus() - the CPUs of a cpufreq policy, by its related_cpus; without that file, the
- * CPU that it is numbered after. */
-void gov_policy_cpus(const char *root, unsigned policy, struct gov_cpuset *ret);
-
-/** gov_cpulist_parse() - the same from text. Return: 0, or GOV_SYSFS_E_UNKNOWN for anything but a
- * list in rising order of numbers below GOV_CPU_NUMBER_MAX. */
+/** gov_cpulist_parse() - a CPU list ("0-3,8,10-11"); an empty text is an empty set. Return: 0, or
+ * GOV_SYSFS_E_UNKNOWN for anything but a list in rising order of numbers below GOV_CPU_NUMBER_MAX. */
 int gov_cpulist_parse(const char *text, struct gov_cpuset *ret);
 /** gov_cpulist_format() - kernel numbers in the order given as text, rising runs as "0-3"; cut
  * where @bytes are full. */

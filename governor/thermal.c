@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-#include "governor/thermal.h"
 #include "base/base.h"
+#include "governor/sampler.h"
 
 #define DIR "sys/class/thermal/"
 #define MDEGC_MIN (-273150)
@@ -81,12 +80,8 @@ static void scan_zones(struct gov_sensors *s)
     struct gov_snapshot *n = &s->now;
     uint32_t numbers[GOV_ZONE_MAX];
     size_t count = gov_dir_numbers(s->root, DIR, "thermal_zone", numbers, GOV_ZONE_MAX);
-    bool same = count == n->zone_count;
 
-    for (size_t i = 0; same && i < count; i++) {
-        same = n->zones[i].number == numbers[i];
-    }
-    if (same) {
+    if (gov_same_numbers(&n->zones[0].number, sizeof(n->zones[0]), n->zone_count, numbers, count)) {
         for (size_t i = 0; i < base_min(count, (size_t)FACTS_A_SCAN); i++) {
             struct gov_zone *z = &n->zones[gov_turn(&s->next_zone_facts, count)];
 
@@ -133,12 +128,9 @@ static void scan_cooling(struct gov_sensors *s)
     struct gov_snapshot *n = &s->now;
     uint32_t numbers[GOV_COOLING_MAX];
     size_t count = gov_dir_numbers(s->root, DIR, "cooling_device", numbers, GOV_COOLING_MAX);
-    bool same = count == n->cooling_count;
 
-    for (size_t i = 0; same && i < count; i++) {
-        same = n->cooling[i].number == numbers[i];
-    }
-    if (same) {
+    if (gov_same_numbers(&n->cooling[0].number, sizeof(n->cooling[0]), n->cooling_count, numbers,
+                         count)) {
         return;
     }
     for (size_t i = 0; i < n->cooling_count; i++) {
@@ -183,10 +175,8 @@ static enum gov_answer past_passive(const struct gov_zone *z)
 void gov_thermal_sample(struct gov_sensors *s)
 {
     struct gov_snapshot *n = &s->now;
-    bool first = n->sequence == 1;
-    size_t zones = first ? n->zone_count : base_min(n->zone_count, (size_t)ZONES_A_SAMPLE);
-    size_t cooling =
-        first ? n->cooling_count : base_min(n->cooling_count, (size_t)COOLING_A_SAMPLE);
+    size_t zones = gov_share(n, n->zone_count, ZONES_A_SAMPLE);
+    size_t cooling = gov_share(n, n->cooling_count, COOLING_A_SAMPLE);
     int64_t mdegc;
 
     for (size_t i = 0; i < zones; i++) {
@@ -201,10 +191,7 @@ void gov_thermal_sample(struct gov_sensors *s)
     }
     for (size_t i = 0; i < cooling; i++) {
         size_t at = gov_turn(&s->next_cooling, n->cooling_count);
-        struct gov_cooling *c = &n->cooling[at];
 
-        if (gov_file_u64(&s->files, &s->cooling[at].state, 0, UINT32_MAX, &c->state) != 0) {
-            c->state = GOV_UNKNOWN;
-        }
+        n->cooling[at].state = gov_known_u64(s, &s->cooling[at].state, 0, UINT32_MAX);
     }
 }

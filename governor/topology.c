@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "governor/cpu_facts.h"
+#include "governor/kernel_file.h"
 #include "governor/topology.h"
 
 #define POLICY_DIR "sys/devices/system/cpu/cpufreq/policy%d/"

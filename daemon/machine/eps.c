@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
+#include "governor/kernel_file.h"
 #include "pipeline/plan_move.h"
 
 _Static_assert(GOV_EP_MAX <= PL_EP_MAX && GOV_CPU_MAX <= PL_CPU_MAX &&

@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/service/log.h"
-#include "governor/allowed.h"
+#include "governor/kernel_file.h"
 
 /* A core that goes leaves the affinity some time before it leaves the list of online cores; a core
  * that comes joins that list first. So a change of the affinity alone counts as the cpuset's only

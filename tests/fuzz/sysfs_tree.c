@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
-#include "governor/sysfs.h"
+#include "governor/kernel_file.h"
 #include "tests/fuzz/replay.h"
 
 #define ROOT "/sysfs-of-fuzzer"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <sys/resource.h>
 
-#include "governor/sysfs.h"
+#include "governor/kernel_file.h"
 #include "tests/harness.h"
 #include "tests/unit/governor/tree.h"
 
