@@ -13,7 +13,6 @@
 #include "tuner/learn.h"
 
 #include "base/base.h"
-#include "tuner/learn_at_once.h"
 
 #define SIGMA_DEFAULT 0.05 /* of a sample that does not say */
 #define SIGMA_NOISE 0.005  /* two means of one thing differ at least so much */
@@ -26,6 +25,9 @@
 /* Share of a cell's sigma that stays once another width of the same unit has been measured. */
 #define WIDTH_UNCERTAINTY 0.3
 
+#define NEWEST 0.25     /* what a trial's gain counts against the one known */
+#define SIGMA_OTHER 0.1 /* of a prediction made of another number of frames, at least */
+
 static bool measured(const struct tun_cell *c)
 {
     return tun_cell_known(c) && c->source == TUN_MEASURED;
@@ -35,6 +37,12 @@ static bool usable(const struct tun_problem *p, const struct tun_sample *s)
 {
     return s->ep < p->ep_count && s->width >= 1 && s->width <= p->eps[s->ep].cores &&
            s->unit < p->unit_count && tun_positive(s->ns);
+}
+
+/* The team took several frames at once, so that the sample is not the time of one frame. */
+static bool sample_shared(const struct tun_sample *s)
+{
+    return s->frames > 1.05;
 }
 
 static double sigma_of(const struct tun_sample *s)
@@ -122,7 +130,7 @@ static void take_samples(struct tun_problem *p, const struct tun_trial *t, struc
         const struct tun_sample *s = &t->samples[i];
         struct tun_cell *c;
 
-        if (!usable(p, s) || tun_sample_shared(s)) {
+        if (!usable(p, s) || sample_shared(s)) {
             continue;
         }
         c = tun_cell_at(&p->costs, s->ep, s->width, s->unit);
@@ -306,6 +314,87 @@ static void learn_stages(struct tun_problem *p, const struct tun_trial *t, const
     p->handoff_ns = base_max(0.0, h.mean);
 }
 
+/* ---- several frames at once ----
+ *
+ * A sample of n frames at once is a frame's part, x, on an EP whose table has c for one frame and
+ * gain f for n. Teams of the same shape also ran units that gain nothing: how much slower they are
+ * than the table, r, is not the gain's (interference, a lower clock), and is taken out of x first.
+ * - c is only predicted: then the prediction is wrong, and becomes x / f(n). It stays one.
+ * - c is saved or measured: then the gain is wrong. With g = (1 - x / (r c)) / (1 - f(n)), what 2,
+ *   4 and 8 frames save is multiplied by 1 + (g - 1) / 4, at least by half and at most by two:
+ *   windows overlap, and each has its noise.
+ */
+
+static bool teaches_gain(const struct tun_problem *p, const struct tun_sample *s)
+{
+    return sample_shared(s) && isfinite(s->frames) && usable(p, s) &&
+           tun_cell_known(tun_cell_at(&p->costs, s->ep, s->width, s->unit));
+}
+
+static bool trusted(const struct tun_cell *c)
+{
+    return c->source >= TUN_SAVED;
+}
+
+/* How much slower than the table the teams of the shape of @of are at units that gain nothing. */
+static double common_ratio(const struct tun_problem *p, const struct tun_trial *t,
+                           const struct tun_sample *of)
+{
+    double seen = 0, table = 0;
+
+    for (size_t i = 0; i < t->sample_count; i++) {
+        const struct tun_sample *s = &t->samples[i];
+        const struct tun_cell *c;
+
+        if (!teaches_gain(p, s) || s->ep != of->ep || s->width != of->width ||
+            tun_at_once_gains(tun_at_once_at(p, s->ep, s->unit))) {
+            continue;
+        }
+        c = tun_cell_at(&p->costs, s->ep, s->width, s->unit);
+        if (trusted(c)) {
+            seen += s->ns;
+            table += c->ns;
+        }
+    }
+    return table > 0 ? seen / table : 1;
+}
+
+static void correct_gain(struct tun_at_once *a, double frames, double seen)
+{
+    double known = tun_at_once_factor(a, frames);
+    double by = 1 + NEWEST * ((1 - seen) / (1 - known) - 1);
+
+    by = base_max(0.5, base_min(2.0, by));
+    for (size_t i = 0; i < TUN_AT_ONCE; i++) {
+        a->factor[i] = 1 - by * (1 - (a->factor[i] > 0 ? a->factor[i] : 1));
+    }
+    a->measured = true;
+    tun_at_once_settle(a);
+}
+
+static void learn_at_once(struct tun_problem *p, const struct tun_trial *t)
+{
+    for (size_t i = 0; i < t->sample_count; i++) {
+        const struct tun_sample *s = &t->samples[i];
+        const struct tun_at_once *a;
+        struct tun_cell *c;
+
+        if (!teaches_gain(p, s)) {
+            continue;
+        }
+        a = tun_at_once_at(p, s->ep, s->unit);
+        c = tun_cell_at(&p->costs, s->ep, s->width, s->unit);
+        if (!trusted(c)) {
+            c->ns = s->ns / tun_at_once_factor(a, s->frames);
+            c->sigma = base_max(s->sigma, SIGMA_OTHER);
+            c->source = TUN_PREDICTED;
+        } else if (tun_at_once_gains(a)) {
+            correct_gain(&p->at_once[s->ep * p->unit_count + s->unit], s->frames,
+                         s->ns / (c->ns * common_ratio(p, t, s)));
+        }
+    }
+}
+
 void tun_learn(struct tun_problem *p, const struct tun_trial *t)
 {
     base_autofree struct note *notes = NULL;
@@ -313,7 +402,7 @@ void tun_learn(struct tun_problem *p, const struct tun_trial *t)
     if (t->failed) {
         return;
     }
-    tun_learn_at_once(p, t);
+    learn_at_once(p, t);
     notes = calloc(tun_cell_count(&p->costs), sizeof(*notes));
     take_samples(p, t, notes);
     if (!notes) { /* without memory the samples alone are learned */

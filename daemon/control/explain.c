@@ -3,9 +3,7 @@
 
 #include "daemon/control/explain.h"
 #include "daemon/control/costs_table.h"
-#include "tuner/solve/bound.h"
-#include "tuner/solve/front.h"
-#include "tuner/solve/top.h"
+#include "tuner/solve/solve.h"
 
 #define RUNNERS_UP 5u
 #define NEARLY 0.0005 /* smaller relative differences count as none */

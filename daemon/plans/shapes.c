@@ -2,7 +2,7 @@
 #include "daemon/plans/shapes.h"
 
 #include "base/base.h"
-#include "tuner/solve/bound.h"
+#include "tuner/solve/solve.h"
 
 static size_t width_of(const struct tun_problem *p, size_t ep, unsigned level)
 {

@@ -3,11 +3,9 @@
 #include "tuner/adapt/adapt.h"
 
 #include "base/base.h"
-#include "tuner/adapt/ask.h"
+#include "tuner/adapt/adapt_state.h"
 #include "tuner/adapt/correct.h"
 #include "tuner/adapt/decided.h"
-#include "tuner/adapt/ep_state.h"
-#include "tuner/adapt/watch.h"
 
 static bool options_sane(const struct tun_adapt_options *o)
 {

@@ -7,9 +7,7 @@
  */
 #pragma once
 
-#include "tuner/adapt/adapt_options.h"
-#include "tuner/adapt/decision_record.h"
-#include "tuner/adapt/detect.h"
+#include "tuner/adapt/adapt.h"
 #include "tuner/adapt/guard.h"
 #include "tuner/adapt/lost.h"
 
@@ -82,3 +80,44 @@ struct tun_adapt {
     unsigned probes;
     uint64_t hold_ns; /* of the newest window */
 };
+
+/* ---- ask.c ---- */
+
+/** tun_ask() - looks for something to decide on. Return: TUN_ASK_DECIDE with the record, owned by
+ * the caller, in @ret; 0: nothing; -ENOMEM. */
+enum { TUN_ASK_DECIDE = 1 };
+int tun_ask(struct tun_adapt *a, struct tun_record *ret);
+
+/* ---- ep_state.c ---- */
+
+/** tun_eps_start() - the first reading; frequencies are the table's. */
+void tun_eps_start(struct tun_adapt *a, const struct tun_ep_seen *seen);
+/** tun_eps_see() - a window's reading. Return: TUN_EVENT_HOTPLUG if core counts differ from what
+ * was decided on, else 0. */
+unsigned tun_eps_see(struct tun_adapt *a, const struct tun_seen_window *w);
+/** tun_eps_clock_moved() - Return: a frequency changed since the last decision. */
+bool tun_eps_clock_moved(const struct tun_adapt *a);
+/** tun_eps_cores_moved() - Return: the cores changed since the last decision. */
+bool tun_eps_cores_moved(const struct tun_adapt *a);
+/** tun_eps_same_clock() - Return: all frequencies are those of @khz, as far as both are known. */
+bool tun_eps_same_clock(const struct tun_adapt *a, const double *khz);
+/** tun_eps_learn() - after tun_watch_see(): betas, from what a change of frequency did to the
+ * teams. */
+void tun_eps_learn(struct tun_adapt *a);
+
+/* ---- watch.c ---- */
+
+/** tun_watch_plan() - one watch for each group of the plan; the noise of the last plan's teams is
+ * what is expected of these. Return: 0 or -ENOMEM. */
+int tun_watch_plan(struct tun_adapt *a);
+/** tun_watch_expect() - expected_ns at the present factors and frequencies. */
+void tun_watch_expect(const struct tun_adapt *a, struct tun_watch *w);
+/** tun_watch_see() - what the teams did in a window. */
+void tun_watch_see(struct tun_adapt *a, const struct tun_seen_window *seen);
+/** tun_watch_void() - other frames come in: every watch settles anew. */
+void tun_watch_void(struct tun_adapt *a);
+/** tun_watch_surprise() - log by which a settled plan may do otherwise than predicted. A plan that
+ * returned has served so before: within what counts as free it tells nothing new. */
+double tun_watch_surprise(const struct tun_adapt *a);
+/** tun_waiting() - rise of the waiting share; NAN: unknown. */
+double tun_waiting(const struct tun_watch *w);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When to ask for a decision, and the record that it is made from. */
 
-#include "tuner/adapt/ask.h"
 #include "base/base.h"
-#include "tuner/adapt/ep_state.h"
-#include "tuner/adapt/watch.h"
+#include "tuner/adapt/adapt_state.h"
 
 #define NEWEST ((size_t)3)         /* windows whose median a single spike does not move */
 #define LEVEL_WINDOWS ((size_t)25) /* that say where a quiet team stands */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the cause of a change, in the order of tuner/adapt/decide.h. */
 
-#include "tuner/adapt/cause.h"
 #include "base/base.h"
+#include "tuner/adapt/decide.h"
 #include "tuner/adapt/levels.h"
 
 #define CLOCK_STEP 0.03 /* relative: a smaller change of a frequency does not count */

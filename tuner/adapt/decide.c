@@ -5,7 +5,6 @@
 #include "tuner/adapt/correct.h"
 #include "tuner/adapt/levels.h"
 #include "tuner/eval.h"
-#include "tuner/solve/bound.h"
 #include "tuner/solve/solve.h"
 
 /* The fastest plan instead of the one of lower latency within the slack: where that gains too

@@ -31,7 +31,7 @@
  * by that problem, has to reach gain_min (home: -TUN_AS_GOOD), also with every level one standard
  * error nearer to 0. Equal plans gain nothing. Where only the table has changed (TUN_EVENT_COSTS)
  * it has to reach TUN_HOME. Then, and for a cause that only measurements show, the serving plan as
- * it was measured must be slower than the bound (tuner/solve/bound.h) by gain_min; and for the
+ * it was measured must be slower than the bound (tuner/solve/solve.h) by gain_min; and for the
  * parts of an EP (TUN_EVENT_PARTS) it counts as measured where that is slower than the table says,
  * since teams of unequal speed that share frames keep their order. What is predicted for the new
  * plan may be off: there the gain has to reach TUN_PARTS, too.
@@ -44,12 +44,36 @@
  */
 #pragma once
 
-#include "tuner/adapt/cause.h"
 #include "tuner/adapt/decision_record.h"
 
 #define TUN_HOME 0.25    /* gain over home that is more than an error of the table */
 #define TUN_PARTS 0.05   /* gain of a plan on the parts of an EP that is worth a trial */
 #define TUN_AS_GOOD 0.08 /* relative: what the table says of two plans is off by as much */
+
+/* What made a decision due: as `pipectl history` names them. */
+enum tun_cause {
+    TUN_CAUSE_NONE,
+    TUN_CAUSE_GOVERNOR,
+    TUN_CAUSE_FREQUENCY,
+    TUN_CAUSE_THERMAL,
+    TUN_CAUSE_CONTENTION,
+    TUN_CAUSE_HOTPLUG,
+    TUN_CAUSE_CPUSET,
+    TUN_CAUSE_THROUGHPUT,
+    TUN_CAUSE_GPIO,
+    TUN_CAUSE_MEASURED, /* costs, so that another plan may be clearly better */
+    TUN_CAUSE_COUNT
+};
+/** tun_cause_name() - "contention"; "none" for TUN_CAUSE_NONE and what is no cause. */
+const char *tun_cause_name(enum tun_cause cause);
+
+/** tun_cause_felt() - Return: the cause is known from measured times alone. */
+bool tun_cause_felt(enum tun_cause cause);
+
+/** tun_attribute() - what changed
+ * @ret_ep: that it is about; SIZE_MAX: several or none
+ * @ret_quota: set where the cgroup's quota made the contention */
+enum tun_cause tun_attribute(const struct tun_record *r, size_t *ret_ep, bool *ret_quota);
 
 enum tun_hold {
     TUN_HOLD_NONE,

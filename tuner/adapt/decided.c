@@ -4,9 +4,8 @@
 
 #include "tuner/adapt/decided.h"
 #include "base/base.h"
+#include "tuner/adapt/adapt_state.h"
 #include "tuner/adapt/correct.h"
-#include "tuner/adapt/ep_state.h"
-#include "tuner/adapt/watch.h"
 
 #define TABLE_ERROR 0.08 /* log of a factor that says nothing about the machine */
 

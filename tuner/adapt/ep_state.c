@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the governor reports of the EPs, and what their units do when the clock changes. */
 
-#include "tuner/adapt/ep_state.h"
 #include "base/base.h"
-#include "tuner/adapt/watch.h"
+#include "tuner/adapt/adapt_state.h"
 
 #define RECENT 50u      /* windows for which a change explains what follows it */
 #define CLOCK_STEP 0.03 /* as in decide.c */

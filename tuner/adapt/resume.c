@@ -4,8 +4,6 @@
 
 #include "base/base.h"
 #include "tuner/adapt/adapt_state.h"
-#include "tuner/adapt/ep_state.h"
-#include "tuner/adapt/watch.h"
 
 int tun_adapt_set_options(struct tun_adapt *a, const struct tun_adapt_options *o)
 {

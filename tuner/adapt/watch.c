@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One watch for each group of teams: what is expected of it and what it shows. */
 
-#include "tuner/adapt/watch.h"
 #include "base/base.h"
+#include "tuner/adapt/adapt_state.h"
 #include "tuner/adapt/correct.h"
 #include "tuner/adapt/levels.h"
 

@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "tuner/boards/board_nodes.h"
-#include "tuner/boards/rest.h"
 #include "tuner/boards/step.h"
 
 #define LABELS_MAX 2048u /* of a node and unit; more are left out: .cut */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** tuner/boards/step.h - a segment that a pass may add, and what its links and ports take */
+/** tuner/boards/step.h - a segment that a pass may add, what its links and ports take,
+ * and how many units some boards can run at most */
 #pragma once
 
 #include "tuner/boards/map.h"
@@ -32,3 +33,11 @@ double tun_unshared_ns(const struct tun_map *m, const struct tun_step *s, size_t
 
 /** tun_border_latency() - the slowest link between two neighbours, until a message is there. */
 double tun_border_latency(const struct tun_map *m, uint32_t from, uint32_t to, double bytes);
+
+/**
+ * tun_rest() - for each set of boards the first unit from which they may be able to run the rest,
+ * if links and memory were nothing
+ * @reach: [n + 1] of each kind, as tun_inner_reach(). @ret: [1 << boards], by mask; only sets of
+ * the map's order are written (tun_nodes_canonical()).
+ */
+void tun_rest(struct tun_map *m, double period_ns, uint16_t *const *reach, uint16_t *ret);

@@ -6,7 +6,7 @@
 #include "tuner/boards/board_nodes.h"
 #include "tuner/boards/pass.h"
 #include "tuner/oneboard/oneboard.h"
-#include "tuner/oneboard/period.h"
+#include "tuner/oneboard/solution.h"
 
 #define NEAR (1 + 2e-12) /* bounds that the figures of the tables just keep */
 

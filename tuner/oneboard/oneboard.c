@@ -2,9 +2,7 @@
 #include "tuner/oneboard/oneboard.h"
 
 #include "base/base.h"
-#include "tuner/oneboard/period.h"
-#include "tuner/oneboard/second.h"
-#include "tuner/oneboard/thrifty.h"
+#include "tuner/oneboard/solution.h"
 
 #define EQUAL 1e-12     /* figures closer than this are ties: sums in another order */
 #define TIE_STEPS_MAX 6 /* programs spent on lowering the bottleneck of a tie */

@@ -6,8 +6,8 @@
  * next bound, so the answer is the bottleneck of a plan and not the end of a bisection.
  */
 
-#include "tuner/oneboard/period.h"
 #include "base/base.h"
+#include "tuner/oneboard/solution.h"
 
 /* to = min(to, from moved by the option); Return: did anything fit. */
 static bool spread(const struct tun_space *s, const int16_t *restrict from, int16_t *restrict to,

@@ -5,9 +5,8 @@
  * tun_reach(), are visited: with the period near the least one these are few.
  */
 
-#include "tuner/oneboard/second.h"
 #include "base/base.h"
-#include "tuner/oneboard/period.h"
+#include "tuner/oneboard/solution.h"
 
 struct program {
     const struct tun_space *s;

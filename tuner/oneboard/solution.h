@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/oneboard/solution.h - what a program over a space found, and the plan that it stands for
+ * tuner/oneboard/solution.h - the programs over a space (tuner/oneboard/oneboard.h), what they find,
+ * and the plan that it stands for
  */
 #pragma once
 
@@ -25,3 +26,31 @@ int tun_path_plan(const struct tun_space *s, const struct tun_path *path, struct
 /** tun_space_relax() - narrows the space where a plan passed a limit
  * @outcome: TUN_E_GROUPS or TUN_E_TEAMS. Return: the narrowed space is worth another try. */
 bool tun_space_relax(struct tun_space_options *o, int outcome);
+
+/* ---- the first program, F: the least bottleneck (period.c) ---- */
+
+/**
+ * tun_reach() - least steps of the last dimension for the atoms in front of (or, @back, behind)
+ * each border, by row, with no period above 1 / need
+ * @ret: [atom_count + 1][row_count]
+ */
+void tun_reach(const struct tun_space *s, struct tun_maker *m, double need, bool back,
+               int16_t *ret);
+
+/** tun_least_period() - the least bottleneck and a plan that has it. Return: 0, -ENOMEM, or
+ * TUN_E_IMPOSSIBLE (only with a forbidden stage). */
+int tun_least_period(const struct tun_space *s, struct tun_path *ret);
+
+/* ---- the second one, G: latency or energy within a bound on the period (second.c) ---- */
+
+/** tun_second() - the least figure with no period above @period_ns (INFINITY: any). Return: 0,
+ * TUN_E_IMPOSSIBLE or -ENOMEM. */
+int tun_second(const struct tun_space *s, double period_ns, enum tun_figure figure,
+               struct tun_path *ret);
+
+/* ---- the least energy with bounds on both period and latency (thrifty.c) ---- */
+
+/** tun_thrifty() - Return: as tun_second(). @ret_cut: partial plans were left out, so the answer
+ * may not be the best; written only then. */
+int tun_thrifty(const struct tun_space *s, double period_ns, double latency_ns,
+                struct tun_path *ret, bool *ret_cut);

@@ -5,10 +5,9 @@
  * behind it breaks the bound, or even the least energy behind it is no better than a plan known.
  */
 
-#include "tuner/oneboard/thrifty.h"
 #include "base/base.h"
 #include "tuner/eval.h"
-#include "tuner/oneboard/second.h"
+#include "tuner/oneboard/solution.h"
 #include "tuner/oneboard/ways.h"
 
 #define LABELS_MAX 48u /* of a state; more are left out and the result says so */

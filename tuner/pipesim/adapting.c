@@ -3,7 +3,7 @@
 
 #include "tuner/adapt/correct.h"
 #include "tuner/adapt/decided.h"
-#include "tuner/pipesim/simulated_machine.h"
+#include "tuner/pipesim/run.h"
 #include "tuner/solve/solve.h"
 
 #define EPOCH_NS (10000 * BASE_NS_PER_S) /* what the clock shows at the start; it may go back */

@@ -35,3 +35,13 @@ int psim_brute_batches(const struct tun_problem *p, size_t batch_max, struct psi
  * of them impossible. @cores_max: of all EPs, 1..6; @units_max: 1..8. Return: 0 or -ENOMEM. */
 int psim_brute_problem(struct tun_random *random, size_t units_max, size_t cores_max,
                        struct tun_problem *ret);
+
+/**
+ * psim_every_plan() - calls @visit for each plan, which is borrowed during the call
+ *
+ * Any cuts, and any number of teams of each EP and width that its cores allow. Nothing is left out
+ * but stages with more groups than the planner of as many boards gives them. Exponential; any
+ * thread; no allocation.
+ */
+void psim_every_plan(const struct tun_problem *p,
+                     void (*visit)(void *arg, const struct pl_plan *plan), void *arg);

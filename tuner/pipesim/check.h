@@ -7,7 +7,8 @@
  */
 #pragma once
 
-#include "tuner/pipesim/comparison.h"
+#include "tuner/pipesim/platform.h"
+#include "tuner/pipesim/run.h"
 
 struct psim_checks {
     uint64_t seed;

@@ -6,7 +6,6 @@
 #include "base/base.h"
 #include "tuner/pipesim/brute.h"
 #include "tuner/pipesim/check.h"
-#include "tuner/solve/bound.h"
 #include "tuner/solve/solve.h"
 
 #define PROBLEMS 1000u

@@ -6,13 +6,235 @@
 #include "base/cli/shown_print.h"
 #include "tuner/pipesim/check.h"
 #include "tuner/search/places.h"
+#include "tuner/solve/solve.h"
+
+#define NEAR 1.5 /* Pipe-search, table 4: the first of its three ranges */
+
+#define ALGORITHMS_MAX 16u
+
+struct score {
+    bool skipped;         /* its space is too large for it; the other fields are 0 */
+    double ratio;         /* bottleneck of its result / optimum of the whole space */
+    double latency_ratio; /* worst-frame latency / that of one worker on every core */
+    double trials, space;
+    double tuning_s;   /* until it stopped: trials and its own time */
+    double converge_s; /* until the trial that it ended with */
+    double own_s;      /* database and thinking, measured on the machine that runs pipesim */
+    double near;       /* share of its trials within 1.5 x of the optimum (Pipe-search table 4) */
+};
+
+struct row {
+    char network[64], platform[64];
+    double optimum_ns, bound_ns; /* exact, and tun_bound_ns() */
+    struct score scores[ALGORITHMS_MAX];
+};
+
+struct table {
+    size_t algorithm_count, row_count, room;
+    const char *algorithms[ALGORITHMS_MAX]; /* borrowed */
+    struct row *rows;                       /* owned */
+};
+
+/* Over the rows where the algorithm ran: arithmetic means of trials and near; geometric means of
+ * ratio and of the times; the worst ratio. */
+struct summary {
+    size_t rows;
+    double ratio, ratio_worst, trials, tuning_s, converge_s, near, optimal; /* share within 1 % */
+};
+
+static void table_init(struct table *t, const char *const *algorithms, size_t count)
+{
+    *t = (struct table){.algorithm_count = base_min(count, (size_t)ALGORITHMS_MAX)};
+    memcpy(t->algorithms, algorithms, t->algorithm_count * sizeof(*algorithms));
+}
+
+static void table_deinit(struct table *t)
+{
+    free(t->rows);
+    *t = (struct table){0};
+}
+
+/* One independent worker on every core: what a frame may take in the worst case. */
+static double workers_latency_ns(const struct tun_problem *p)
+{
+    double worst = 0;
+
+    for (size_t k = 0; k < p->ep_count; k++) {
+        worst = base_max(worst, tun_team_ns(p, 0, p->unit_count - 1, k, 1));
+    }
+    return worst;
+}
+
+static void score(const struct psim_run *r, double workers_ns, struct score *ret)
+{
+    double spent_ns = 0, near = 0;
+
+    *ret = (struct score){.ratio = r->bottleneck_ns / r->optimum_ns,
+                          .latency_ratio = r->latency_ns / workers_ns,
+                          .trials = (double)r->count,
+                          .space = r->space,
+                          .tuning_s = r->tuning_s,
+                          .own_s = r->own_s};
+    for (size_t i = 0; i < r->count; i++) {
+        spent_ns += r->log[i].spent_ns;
+        if (i == r->result) {
+            ret->converge_s = r->own_s + spent_ns / 1e9;
+        }
+        near += r->log[i].measured.bottleneck_ns <= NEAR * r->optimum_ns;
+    }
+    ret->near = r->count ? near / (double)r->count : 0;
+}
+
+/* Runs every algorithm on one network and machine. Return: 0 or -errno with @ret_error. */
+static int table_add(struct table *t, const struct psim_network *network,
+                     const struct psim_platform *platform, const struct tun_options *options,
+                     char ret_error[PSIM_ERROR_MAX])
+{
+    struct tun_problem truth;
+    struct row *row;
+    int error;
+
+    if (t->row_count == t->room) {
+        size_t room = t->room ? 2 * t->room : 64;
+        struct row *rows = realloc(t->rows, room * sizeof(*rows));
+
+        if (!rows) {
+            return -ENOMEM;
+        }
+        t->rows = rows;
+        t->room = room;
+    }
+    error = psim_problem(network, platform, &truth);
+    if (error) {
+        snprintf(ret_error, PSIM_ERROR_MAX, "%s on %s: %s", network->name, platform->name,
+                 strerror(-error));
+        return error;
+    }
+    row = &t->rows[t->row_count];
+    *row = (struct row){.bound_ns = tun_bound_ns(&truth)};
+    snprintf(row->network, sizeof(row->network), "%s", network->name);
+    snprintf(row->platform, sizeof(row->platform), "%s", platform->name);
+    for (size_t a = 0; a < t->algorithm_count && !error; a++) {
+        struct psim_machine machine = psim_machine(&truth, options->seed);
+        struct psim_run run;
+
+        error = psim_run(t->algorithms[a], &truth, options, &machine, ret_error, &run);
+        if (error == -EINVAL || error == -E2BIG) {
+            row->scores[a].skipped = true;
+            error = 0;
+        } else if (!error) {
+            row->optimum_ns = run.optimum_ns;
+            score(&run, workers_latency_ns(&truth), &row->scores[a]);
+            psim_run_deinit(&run);
+        }
+    }
+    t->row_count += error == 0;
+    tun_problem_deinit(&truth);
+    return error;
+}
+
+/* Index of an algorithm. */
+static size_t table_column(const struct table *t, const char *algorithm)
+{
+    for (size_t a = 0; a < t->algorithm_count; a++) {
+        if (strcmp(t->algorithms[a], algorithm) == 0) {
+            return a;
+        }
+    }
+    return SIZE_MAX;
+}
+
+static void table_summary(const struct table *t, size_t column, struct summary *ret)
+{
+    struct summary s = {0};
+    double n;
+
+    for (size_t r = 0; r < t->row_count; r++) {
+        const struct score *x = &t->rows[r].scores[column];
+
+        if (x->skipped) {
+            continue;
+        }
+        s.rows++;
+        s.ratio += log(x->ratio);
+        s.ratio_worst = base_max(s.ratio_worst, x->ratio);
+        s.trials += x->trials;
+        s.tuning_s += log(x->tuning_s);
+        s.converge_s += log(x->converge_s);
+        s.near += x->near;
+        s.optimal += x->ratio <= 1.01;
+    }
+    n = base_max((double)s.rows, 1.0);
+    s.ratio = exp(s.ratio / n);
+    s.tuning_s = exp(s.tuning_s / n);
+    s.converge_s = exp(s.converge_s / n);
+    s.trials /= n;
+    s.near /= n;
+    s.optimal /= n;
+    *ret = s;
+}
+
+/* The summary, aligned for a terminal. */
+static void table_print(const struct table *t, FILE *to)
+{
+    fprintf(to, "%-23s %5s %7s %7s %8s %8s %9s %9s %6s\n", "algorithm", "rows", "ratio", "worst",
+            "optimal", "trials", "tuning s", "found s", "near");
+    for (size_t a = 0; a < t->algorithm_count; a++) {
+        struct summary s;
+
+        table_summary(t, a, &s);
+        if (s.rows == 0) {
+            fprintf(to, "%-23s %5d\n", t->algorithms[a], 0);
+            continue;
+        }
+        fprintf(to, "%-23s %5zu %7.3f %7.2f %7.0f%% %8.1f %9.3g %9.3g %5.0f%%\n", t->algorithms[a],
+                s.rows, s.ratio, s.ratio_worst, 100 * s.optimal, s.trials, s.tuning_s, s.converge_s,
+                100 * s.near);
+    }
+}
+
+/* Everything, one line a row, as a Markdown table. */
+static void table_print_rows(const struct table *t, FILE *to)
+{
+    fprintf(to, "| network | machine | optimum ms | of bound |");
+    for (size_t a = 0; a < t->algorithm_count; a++) {
+        fprintf(to, " %s |", t->algorithms[a]);
+    }
+    fprintf(to, "\n| --- | --- | ---: | ---: |");
+    for (size_t a = 0; a < t->algorithm_count; a++) {
+        fprintf(to, " ---: |");
+    }
+    fprintf(to, "\n");
+    for (size_t r = 0; r < t->row_count; r++) {
+        const struct row *row = &t->rows[r];
+
+        fprintf(to, "| %s | %s | %.4g | %.3f |", row->network, row->platform, row->optimum_ns / 1e6,
+                row->optimum_ns / row->bound_ns);
+        for (size_t a = 0; a < t->algorithm_count; a++) {
+            const struct score *x = &row->scores[a];
+
+            if (x->skipped) {
+                fprintf(to, " - |");
+            } else {
+                fprintf(to, " %.3f (%.0f; %.3g s;", x->ratio, x->trials, x->tuning_s);
+                if (x->space > 0) {
+                    fprintf(to, " %.2g;", x->trials / x->space);
+                }
+                fprintf(to, " %.0f %%) |", 100 * x->near);
+            }
+        }
+        fprintf(to, "\n");
+    }
+}
+
+/* ---- the checks ---- */
 
 static const char *const ALGORITHMS[] = {
     "exact",     "shisha",          "pipe-search",   "pipe-search-database",
     "pipe-it",   "random",          "hill-climbing", "hill-climbing-seeded",
     "annealing", "annealing-seeded"};
 
-static int fill(struct psim_checks *c, struct psim_table *t)
+static int fill(struct psim_checks *c, struct table *t)
 {
     char **networks = psim_network_names(), **platforms = psim_platform_names();
     struct tun_options options = {.seed = c->seed};
@@ -29,7 +251,7 @@ static int fill(struct psim_checks *c, struct psim_table *t)
             result = psim_platform_load(platforms[m], error, &platform);
             /* the papers' searches know nothing of links */
             if (!result && platform.boards.count == 0) {
-                result = psim_table_add(t, &network, &platform, &options, error);
+                result = table_add(t, &network, &platform, &options, error);
             }
         }
         if (!result) {
@@ -44,11 +266,11 @@ static int fill(struct psim_checks *c, struct psim_table *t)
     return result;
 }
 
-static void check_exact(struct psim_checks *c, const struct psim_table *t)
+static void check_exact(struct psim_checks *c, const struct table *t)
 {
-    struct psim_summary exact;
+    struct summary exact;
 
-    psim_table_summary(t, psim_table_column(t, "exact"), &exact);
+    table_summary(t, table_column(t, "exact"), &exact);
     psim_check(c, exact.rows == t->row_count && exact.ratio_worst <= 1 + TUN_SLACK + 1e-9,
                "exact on every network and machine",
                "%zu rows, bottleneck %.4f of the optimum on average, %.3f at worst (%.0f %% are "
@@ -57,21 +279,21 @@ static void check_exact(struct psim_checks *c, const struct psim_table *t)
 }
 
 /* Shisha, abstract and section 6.1: its convergence against the other searches'. */
-static void check_shisha(struct psim_checks *c, const struct psim_table *t)
+static void check_shisha(struct psim_checks *c, const struct table *t)
 {
     static const char *const OTHERS[] = {"pipe-search",          "random",
                                          "hill-climbing",        "annealing",
                                          "hill-climbing-seeded", "annealing-seeded"};
-    size_t own = psim_table_column(t, "shisha"), count = 0;
+    size_t own = table_column(t, "shisha"), count = 0;
     double sum = 0;
     char text[256] = "";
 
     for (size_t i = 0; i < base_array_count(OTHERS); i++) {
-        size_t column = psim_table_column(t, OTHERS[i]), rows = 0;
+        size_t column = table_column(t, OTHERS[i]), rows = 0;
         double ratio = 0;
 
         for (size_t r = 0; r < t->row_count; r++) {
-            const struct psim_score *s = t->rows[r].scores;
+            const struct score *s = t->rows[r].scores;
 
             if (!s[own].skipped && !s[column].skipped) {
                 ratio += s[column].tuning_s / s[own].tuning_s;
@@ -160,13 +382,13 @@ static void check_pipe_it(struct psim_checks *c)
 
 void psim_check_table(struct psim_checks *c)
 {
-    struct psim_table t;
+    struct table t;
 
-    psim_table_init(&t, ALGORITHMS, base_array_count(ALGORITHMS));
+    table_init(&t, ALGORITHMS, base_array_count(ALGORITHMS));
     if (fill(c, &t) != 0) {
         psim_check(c, false, "every network on every machine", "could not run");
     } else {
-        psim_table_print(&t, stdout);
+        table_print(&t, stdout);
         check_exact(c, &t);
         check_shisha(c, &t);
     }
@@ -174,13 +396,13 @@ void psim_check_table(struct psim_checks *c)
         FILE *to = fopen(c->table_path, "we");
 
         if (to) {
-            psim_table_print_rows(&t, to);
+            table_print_rows(&t, to);
         }
         if (!to || fclose(to) != 0) {
             psim_check(c, false, "table", "cannot write %s", c->table_path);
         }
     }
-    psim_table_deinit(&t);
+    table_deinit(&t);
     check_pipe_search(c);
     check_pipe_it(c);
 }

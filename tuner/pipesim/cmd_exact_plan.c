@@ -8,9 +8,7 @@
 #include "tuner/eval_boards.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
-#include "tuner/solve/bound.h"
-#include "tuner/solve/front.h"
-#include "tuner/solve/top.h"
+#include "tuner/solve/solve.h"
 
 #define TOP_MAX 64u
 #define FRONT_MAX 32u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/dse.h"
 
-#include "tuner/pipesim/split_front.h"
+#include "tuner/pipesim/mapping.h"
 #include "tuner/search/hypervolume.h"
 #include "tuner/solve/solve.h"
 

@@ -6,7 +6,7 @@
 #include "tuner/pipesim/report.h"
 #include "tuner/pipesim/subject.h"
 #include "tuner/search/places.h"
-#include "tuner/solve/front.h"
+#include "tuner/solve/solve.h"
 
 int psim_report_timeline(struct psim_report *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/pipesim/scenario.h"
+#include "tuner/pipesim/adapting.h"
 
 #include "base/base.h"
 

@@ -15,7 +15,7 @@
 
 #include "tuner/learn.h"
 #include "tuner/search/search_private.h"
-#include "tuner/solve/top.h"
+#include "tuner/solve/solve.h"
 
 #define TRIALS_MAX 5
 #define CANDIDATES_MAX 32

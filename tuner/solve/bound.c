@@ -7,8 +7,8 @@
  * (Dantzig, Wolfe 1960). What is returned is always the bound from below.
  */
 
-#include "tuner/solve/bound.h"
 #include "base/base.h"
+#include "tuner/solve/solve.h"
 
 #define ROWS_MAX (PL_EP_MAX + 1)
 #define GAP 1e-9

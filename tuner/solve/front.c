@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "tuner/solve/front.h"
 #include "base/base.h"
-#include "tuner/oneboard/period.h"
-#include "tuner/oneboard/second.h"
+#include "tuner/oneboard/solution.h"
+#include "tuner/solve/solve.h"
 
 #define BELOW (1 - 1e-9) /* the next bound on the period, as a part of the last plan's */
 

@@ -34,3 +34,29 @@ int tun_solve(const struct tun_problem *p, struct tun_solution *ret);
 struct tun_space_options;
 int tun_solve_with(const struct tun_problem *p, const struct tun_space_options *o,
                    struct tun_solution *ret);
+
+/**
+ * tun_solve_top() - tun_solve()'s plan, then runners-up in the order of tun_better(), all distinct
+ * A runner-up is the best plan without one of the stages of the best (the same units, whatever the
+ * teams), the best without one of the EPs, or the best on one EP alone. The last are among them
+ * even if they break the bounds (then with the lowest bottleneck), as far as @count allows.
+ * @count: how many at most. Return: 0 with *ret_count >= 1; TUN_E_IMPOSSIBLE likewise; or as
+ * tun_solve(); -EINVAL if @count is 0.
+ */
+int tun_solve_top(const struct tun_problem *p, size_t count, struct tun_solution *ret,
+                  size_t *ret_count);
+
+/**
+ * tun_front() - the throughput-latency front: plans of which none is better in both, by rising
+ * bottleneck, from the least bottleneck to the least latency
+ * The objective and the bounds on period and latency do not count, those on the shape do.
+ * @max: at most so many; when the front has more, points of nearly equal bottleneck are left out.
+ * Return: 0 with *ret_count >= 1, -EINVAL, -ENOMEM.
+ */
+int tun_front(const struct tun_problem *p, size_t max, struct tun_solution *ret, size_t *ret_count);
+
+/** tun_bound_ns() - the bottleneck of perfectly divisible work: units in any fractions on any
+ * cores, no hand-off: the linear program min P: sum_u x_uk t_uk <= cores_k P, sum_k x_uk = 1, where
+ * t_uk is the least time of cores that the unit takes there, by a team of any width. No plan is
+ * faster. Return: 0 if memory lacks: nothing is known. */
+double tun_bound_ns(const struct tun_problem *p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "tuner/solve/top.h"
 #include "base/base.h"
 #include "tuner/oneboard/space.h"
+#include "tuner/solve/solve.h"
 
 #define CANDIDATES_MAX (PL_STAGE_MAX + 2 * PL_EP_MAX + 1)
 

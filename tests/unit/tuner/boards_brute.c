@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "tuner/pipesim/every_plan.h"
+#include "tuner/pipesim/brute.h"
 
 #define NEAR 1e-12
 

@@ -8,8 +8,6 @@
 #include "tests/harness.h"
 #include "tuner/oneboard/space.h"
 #include "tuner/pipesim/brute.h"
-#include "tuner/solve/bound.h"
-#include "tuner/solve/front.h"
 #include "tuner/solve/solve.h"
 
 static struct psim_brute brute;

@@ -7,7 +7,6 @@
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
 #include "tuner/pipesim/mapping.h"
-#include "tuner/pipesim/split_front.h"
 #include "tuner/search/encoding.h"
 
 /* Two boards of two places (but @places: the first so many of them), whole figures. */

@@ -6,7 +6,6 @@
 #include "base/base.h"
 #include "tests/harness.h"
 #include "tuner/pipesim/run.h"
-#include "tuner/pipesim/simulated_machine.h"
 
 #define UNITS 6u
 

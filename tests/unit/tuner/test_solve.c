@@ -4,10 +4,7 @@
 #include "base/base.h"
 #include "tests/harness.h"
 #include "tuner/pipesim/brute.h"
-#include "tuner/solve/bound.h"
-#include "tuner/solve/front.h"
 #include "tuner/solve/solve.h"
-#include "tuner/solve/top.h"
 
 static struct psim_brute brute;
 static struct tun_solution solution, list[64];
