@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/path_below.h"
 
-#include <limits.h>
-#include <stddef.h>
-#include <string.h>
+#include "base/base.h"
 
 int path_below(const char *name, char *ret)
 {
@@ -36,4 +34,15 @@ int path_below(const char *name, char *ret)
     }
     ret[used] = '\0';
     return used > 0 ? 0 : PATH_BELOW_E_OUT;
+}
+
+char *absolute_path(const char *file)
+{
+    base_autofree char *here = file[0] == '/' ? NULL : getcwd(NULL, 0);
+    char *path;
+
+    if (file[0] == '/') {
+        return strdup(file);
+    }
+    return here && asprintf(&path, "%s/%s", here, file) >= 0 ? path : NULL;
 }

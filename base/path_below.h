@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * path_below.h - names of files that belong to a model, as paths below its folder
+ * path_below.h - names of files that belong to a model, as paths below its folder, and from the
+ * root
  *
  * A model's file, a client or another board names them; whoever opens one asks here first. The
  * normal form has no empty part, no "." and no "..": "./w.bin", "a/../w.bin" and ".//w.bin" are all
@@ -23,3 +24,8 @@ enum { PATH_BELOW_E_OUT = 1, PATH_BELOW_E_LONG };
  * is too long. Pure.
  */
 int path_below(const char *name, char *ret);
+
+/** absolute_path() - a file's path from the root, for another process or another working folder.
+ * Symbolic links are not resolved: a model's sidecar may lie beside the link. Return: owned; NULL
+ * with errno: the working folder has no path, or out of memory. */
+char *absolute_path(const char *file);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration for a command line: files, then the models it names. */
 
-#include "base/absolute_path.h"
 #include "base/base.h"
+#include "base/path_below.h"
 #include "daemon/config/saved.h"
 #include "daemon/daemon.h"
 

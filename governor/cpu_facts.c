@@ -111,10 +111,10 @@ static uint16_t first_thread(const char *root, unsigned cpu, const struct gov_cp
         return (uint16_t)cpu;
     }
     keep_common(&mine, usable);
-    for (int32_t other = gov_cpuset_next(&mine, 0); other >= 0 && other < (int32_t)cpu;
-         other = gov_cpuset_next(&mine, (size_t)other + 1)) {
-        if (read_siblings(root, (unsigned)other, &theirs) && gov_cpuset_has(&theirs, cpu) &&
-            count_members(&theirs) <= THREADS_MAX) {
+    gov_cpuset_foreach(other, &mine)
+    {
+        if (other < (int32_t)cpu && read_siblings(root, (unsigned)other, &theirs) &&
+            gov_cpuset_has(&theirs, cpu) && count_members(&theirs) <= THREADS_MAX) {
             return (uint16_t)other;
         }
     }
@@ -126,9 +126,11 @@ static void list_cpus(const char *root, const struct machine_sets *sets,
                       struct gov_machine_facts *ret)
 {
     for (int pass = 0; pass < 2; pass++) {
-        for (int32_t cpu = gov_cpuset_next(&sets->present, 0);
-             cpu >= 0 && ret->cpu_count < GOV_CPU_MAX;
-             cpu = gov_cpuset_next(&sets->present, (size_t)cpu + 1)) {
+        gov_cpuset_foreach(cpu, &sets->present)
+        {
+            if (ret->cpu_count == GOV_CPU_MAX) {
+                break;
+            }
             struct gov_cpu_facts f = {.cpu = (uint16_t)cpu,
                                       .cache_id = -1,
                                       .cluster_id = -1,
@@ -222,10 +224,11 @@ static void read_nodes(const char *root, struct gov_machine_facts *m)
     if (gov_sysfs_cpulist(root, &nodes, "sys/devices/system/node/online") != 0) {
         return;
     }
-    for (int32_t node = gov_cpuset_next(&nodes, 0); node >= 0 && node < NODE_MAX;
-         node = gov_cpuset_next(&nodes, (size_t)node + 1)) {
-        if (gov_sysfs_cpulist(root, &cpus, "sys/devices/system/node/node%d/cpulist", (int)node) !=
-            0) {
+    gov_cpuset_foreach(node, &nodes)
+    {
+        if (node >= NODE_MAX ||
+            gov_sysfs_cpulist(root, &cpus, "sys/devices/system/node/node%d/cpulist", (int)node) !=
+                0) {
             continue;
         }
         for (size_t i = 0; i < m->cpu_count; i++) {
@@ -250,8 +253,8 @@ static bool policy_exists(const char *root, unsigned policy, uint64_t *ret_max_k
 static void read_policies(const char *root, const struct machine_sets *sets,
                           struct gov_machine_facts *m)
 {
-    for (int32_t policy = gov_cpuset_next(&sets->present, 0); policy >= 0;
-         policy = gov_cpuset_next(&sets->present, (size_t)policy + 1)) {
+    gov_cpuset_foreach(policy, &sets->present)
+    {
         struct gov_cpuset covered;
         uint64_t max_khz;
 

@@ -24,9 +24,11 @@ static bool list_cpus(struct gov_sensors *s, uint16_t *ret, size_t *ret_count)
         gov_sysfs_cpulist(s->root, &present, CPU_DIR "online") != 0) {
         return false;
     }
-    for (int32_t cpu = gov_cpuset_next(&present, 0); cpu >= 0 && count < GOV_CPU_MAX;
-         cpu = gov_cpuset_next(&present, (size_t)cpu + 1)) {
-        ret[count++] = (uint16_t)cpu;
+    gov_cpuset_foreach(cpu, &present)
+    {
+        if (count < GOV_CPU_MAX) {
+            ret[count++] = (uint16_t)cpu;
+        }
     }
     *ret_count = count;
     return true;

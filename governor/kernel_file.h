@@ -4,8 +4,8 @@
  *
  * Invariant: whatever a path leads to (a pipe, a directory, a huge or binary file, nothing), a read
  * neither blocks on it, nor follows it without bound, nor trusts it: the answer is a checked value
- * or "unknown". A struct gov_file is either open and named by its path, or closed; whatever happened
- * to it (gone, replaced, forbidden, garbled), a later read finds it again once it is back.
+ * or "unknown". A struct gov_file is either open and named by its path, or closed; whatever
+ * happened to it (gone, replaced, forbidden, garbled), a later read finds it again once it is back.
  *
  * Paths are relative to @root and given as a printf format; one that gets too long is "unknown" as
  * well. No allocation; one thread at a time, any where there is no struct gov_files; blocks only as

@@ -78,8 +78,8 @@ struct gov_sensors {
     struct gov_snapshot now;
 };
 
-/* X(name): name.c has gov_name_scan(), gov_name_sample() and gov_name_close(). In the order of a scan:
- *  cpus: which CPUs there are and are online, and their throttle counters
+/* X(name): name.c has gov_name_scan(), gov_name_sample() and gov_name_close(). In the order of a
+ * scan:  cpus: which CPUs there are and are online, and their throttle counters
  *  cpufreq: policies, their limits and frequencies; needs the table of CPUs
  *  thermal: zones, their trip points, and cooling devices
  *  cgroup: quota and cpuset of the control groups above the process
@@ -104,8 +104,8 @@ static inline size_t gov_turn(size_t *next, size_t count)
     return at;
 }
 
-/* How many of @count rows a sample reads: the first reads all, so that none has unknowns for want of
- * its turn. */
+/* How many of @count rows a sample reads: the first reads all, so that none has unknowns for want
+ * of its turn. */
 static inline size_t gov_share(const struct gov_snapshot *n, size_t count, size_t most)
 {
     return n->sequence == 1 || count < most ? count : most;

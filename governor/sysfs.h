@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * governor/sysfs.h - what small files of the kernel say, parsed with suspicion: the answer is a checked
- * value or "unknown". Sets of CPUs. Pure functions; any thread.
+ * governor/sysfs.h - what small files of the kernel say, parsed with suspicion: the answer is a
+ * checked value or "unknown". Sets of CPUs. Pure functions; any thread.
  */
 #pragma once
 
@@ -21,7 +21,8 @@ struct gov_cpuset {
 enum { GOV_SYSFS_E_UNKNOWN = 1 };
 
 /** gov_cpulist_parse() - a CPU list ("0-3,8,10-11"); an empty text is an empty set. Return: 0, or
- * GOV_SYSFS_E_UNKNOWN for anything but a list in rising order of numbers below GOV_CPU_NUMBER_MAX. */
+ * GOV_SYSFS_E_UNKNOWN for anything but a list in rising order of numbers below GOV_CPU_NUMBER_MAX.
+ */
 int gov_cpulist_parse(const char *text, struct gov_cpuset *ret);
 /** gov_cpulist_format() - kernel numbers in the order given as text, rising runs as "0-3"; cut
  * where @bytes are full. */
@@ -59,3 +60,8 @@ static inline int32_t gov_cpuset_next(const struct gov_cpuset *s, size_t from)
     }
     return -1;
 }
+
+/* Each member of a set, an int32_t @cpu, rising. */
+#define gov_cpuset_foreach(cpu, set)                                                               \
+    for (int32_t cpu = gov_cpuset_next(set, 0); cpu >= 0;                                          \
+         cpu = gov_cpuset_next(set, (size_t)cpu + 1))

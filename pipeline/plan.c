@@ -229,23 +229,6 @@ int pl_plan_parse(const char *text, const struct pl_ep_set *eps, size_t unit_cou
     return r;
 }
 
-__attribute__((format(printf, 3, 4))) static int append(char **at, size_t *left, const char *format,
-                                                        ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vsnprintf(*at, *left, format, args);
-    va_end(args);
-    if (n < 0 || (size_t)n >= *left) {
-        return -ENOSPC;
-    }
-    *at += n;
-    *left -= (size_t)n;
-    return 0;
-}
-
 void pl_group_format(const struct pl_group *g, const char *name, char *ret)
 {
     char width[8] = "", count[8] = "", batch[8] = "";
@@ -262,44 +245,34 @@ void pl_group_format(const struct pl_group *g, const char *name, char *ret)
     snprintf(ret, PL_GROUP_TEXT_MAX, "%.*s%s%s%s", (int)PL_EP_NAME_MAX, name, width, count, batch);
 }
 
-static int format_group(const struct pl_group *g, const struct pl_ep_set *eps, char **at,
-                        size_t *left)
-{
-    char text[PL_GROUP_TEXT_MAX];
-
-    pl_group_format(g, g->ep < eps->count ? eps->eps[g->ep].name : "?", text);
-    return append(at, left, "%s", text);
-}
-
 int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *ret_text,
                    size_t text_bytes)
 {
-    char text[PL_PLAN_TEXT_MAX], *at = text;
-    size_t left = sizeof(text), n;
-    int r = 0;
+    char text[PL_PLAN_TEXT_MAX] = "";
+    size_t used = 0;
 
-    text[0] = '\0';
-    for (size_t i = 0; r == 0 && i < p->stage_count; i++) {
+    for (size_t i = 0; i < p->stage_count; i++) {
         const struct pl_stage_plan *s = &p->stages[i];
 
-        r = append(&at, &left, "%s%u-%u@", i > 0 ? "|" : "", s->first_unit, s->last_unit);
-        for (size_t g = 0; r == 0 && g < s->group_count; g++) {
-            if (g > 0) {
-                r = append(&at, &left, "+");
+        for (size_t g = 0; g < s->group_count; g++) {
+            uint16_t ep = s->groups[g].ep;
+            char head[24] = "+", group[PL_GROUP_TEXT_MAX];
+
+            if (g == 0) {
+                snprintf(head, sizeof(head), "%s%u-%u@", i > 0 ? "|" : "", s->first_unit,
+                         s->last_unit);
             }
-            if (r == 0) {
-                r = format_group(&s->groups[g], eps, &at, &left);
+            pl_group_format(&s->groups[g], ep < eps->count ? eps->eps[ep].name : "?", group);
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", head, group);
+            if (used >= sizeof(text)) {
+                return -ENOSPC;
             }
         }
     }
-    if (r < 0) {
-        return r;
-    }
-    n = (size_t)(at - text) + 1;
-    if (n > text_bytes) {
+    if (used >= text_bytes) {
         return -ENOSPC;
     }
-    memcpy(ret_text, text, n);
+    memcpy(ret_text, text, used + 1);
     return 0;
 }
 
@@ -383,6 +356,8 @@ int pl_plan_check(const struct pl_plan *p, const struct pl_ep_set *eps, size_t u
     return 0;
 }
 
+_Static_assert(sizeof(struct pl_group) == 4 * sizeof(uint16_t), "compared as bytes");
+
 bool pl_plan_equal(const struct pl_plan *a, const struct pl_plan *b)
 {
     if (a->stage_count != b->stage_count) {
@@ -392,15 +367,9 @@ bool pl_plan_equal(const struct pl_plan *a, const struct pl_plan *b)
         const struct pl_stage_plan *s = &a->stages[i], *t = &b->stages[i];
 
         if (s->first_unit != t->first_unit || s->last_unit != t->last_unit ||
-            s->group_count != t->group_count) {
+            s->group_count != t->group_count ||
+            memcmp(s->groups, t->groups, s->group_count * sizeof(s->groups[0])) != 0) {
             return false;
-        }
-        for (size_t g = 0; g < s->group_count; g++) {
-            if (s->groups[g].ep != t->groups[g].ep || s->groups[g].width != t->groups[g].width ||
-                s->groups[g].count != t->groups[g].count ||
-                s->groups[g].more != t->groups[g].more) {
-                return false;
-            }
         }
     }
     return true;

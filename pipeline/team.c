@@ -7,8 +7,6 @@
 #include "pipeline/fence.h"
 #include "pipeline/frame_pool.h"
 #include "pipeline/team.h"
-#include "pipeline/team_take.h"
-#include "pipeline/team_units.h"
 
 /* Reading a thread's CPU clock is a system call; those of a team are read for so few frames that it
  * costs less than a thousandth of the time, and after those that took longer than usual. */

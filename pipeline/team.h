@@ -4,7 +4,7 @@
  * frame on
  *
  * A team with a batch takes up to so many frames of those that wait for it, the oldest first, runs
- * its units for all of them (pipeline/team_units.h), and passes them on in the order in which it
+ * its units for all of them (team_units.c), and passes them on in the order in which it
  * took them.
  *
  * A team owns a frame from ring pop to ring push, its scratch, its counters and its end of each of

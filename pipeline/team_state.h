@@ -2,7 +2,8 @@
 /**
  * pipeline/team_state.h - what a team is: its constants, its rings, and who writes which field
  *
- * For pipeline/team.h, whose threads run it, and pipeline/team_take.h.
+ * For pipeline/team.h, whose threads run it: they take frames off its rings (team_take.c) and run
+ * its units for them (team_units.c).
  */
 #pragma once
 
@@ -80,3 +81,37 @@ struct pl_team {
 
     struct pl_clocks clocks;
 };
+
+/* ---- team_take.c ----
+ *
+ * It takes the oldest frame of all its rings; without one it spins, then sleeps. With a batch it
+ * takes more of those that are there, the oldest first, and waits for more if batch_wait_ns allows
+ * it. A frame joins only as long as none of those taken before is expected to miss its deadline for
+ * it.
+ */
+
+/* The frames that a team computes at once, in the order in which it took them. */
+struct pl_held {
+    struct pl_frame *frames[PL_BATCH_MAX];
+    size_t count;
+};
+
+/** pl_team_take() - takes 1 to t->batch frames, sleeping until there is one. Threads: the leader.
+ * Return: false when the team has to end. */
+bool pl_team_take(struct pl_team *t, struct pl_held *ret);
+
+/* ---- team_units.c ----
+ *
+ * Of several frames, a unit either computes all before the next unit begins, so that its weights
+ * stay in the caches from frame to frame, or a frame goes on through the units that follow, so that
+ * its values do. What is larger decides. Either way each unit's time is that of all frames.
+ */
+
+/**
+ * pl_team_run_units() - runs the team's units
+ * @mems: [clock->computed], of the frames, at least one     @clock: started by the team
+ * Sets the laps of the team's clocks if clock->timed. Threads: the leader. Return: false if the
+ * pipeline is being freed and the frames are incomplete.
+ */
+bool pl_team_run_units(struct pl_team *t, const struct krn_mem *const *mems,
+                       const struct pl_clock_run *clock);

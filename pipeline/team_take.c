@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/team_take.h"
+#include "pipeline/team_state.h"
 
 #include <sched.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/team_units.h"
+#include "pipeline/team_state.h"
 
 /* A run of units of the team, both ends included. */
 struct units {

@@ -5,8 +5,8 @@
 #include <dirent.h>
 #include <ftw.h>
 
-#include "base/absolute_path.h"
 #include "base/base.h"
+#include "base/path_below.h"
 #include "daemon/config/config.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/models/arrival.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/absolute_path.h"
 #include "base/cli/shown_print.h"
+#include "base/path_below.h"
 #include "ipc/pipectl/model_files.h"
 #include "ipc/pipectl/models_fetch.h"
 #include "ipc/pipectl/pipectl.h"

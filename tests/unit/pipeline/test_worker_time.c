@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "pipeline/worker_time.h"
+#include "pipeline/members.h"
 #include "tests/harness.h"
 
 #define TRIES 1000
