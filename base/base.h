@@ -127,6 +127,29 @@ static inline bool base_add(size_t a, size_t b, size_t *ret)
     return !__builtin_add_overflow(a, b, ret);
 }
 
+/**
+ * base_room() - makes room for one more item in an array that grows
+ * @array: address of the owned pointer to it  @item: bytes of an item  @count: items that there are
+ * @room: items that there is room for; about doubled where @count has reached it
+ * Return: false: no memory, and nothing has changed.
+ */
+static inline bool base_room(void *array, size_t item, size_t count, size_t *room)
+{
+    size_t more = 2 * *room + 2;
+    void *grown;
+
+    if (count < *room) {
+        return true;
+    }
+    memcpy(&grown, array, sizeof(grown));
+    grown = reallocarray(grown, more, item);
+    if (grown) {
+        memcpy(array, &grown, sizeof(grown));
+        *room = more;
+    }
+    return grown != NULL;
+}
+
 /** base_align_up() - rounds @n up to a multiple of @align, a power of two. @n: at most SIZE_MAX -
  * @align. */
 static inline size_t base_align_up(size_t n, size_t align)

@@ -70,6 +70,21 @@ bool tun_fits(const struct tun_problem *p, const struct pl_plan *plan)
     return p->boards.count <= 1 || tun_fits_boards(p, plan);
 }
 
+double tun_figure(const struct tun_problem *p, const struct tun_outcome *o)
+{
+    return p->objective == TUN_LATENCY ? o->latency_ns
+           : p->objective == TUN_POWER ? o->energy_nj
+                                       : o->bottleneck_ns;
+}
+
+bool tun_keeps(const struct tun_problem *p, const struct tun_outcome *o)
+{
+    const struct tun_bounds *b = &p->bounds;
+
+    return (b->period_max_ns <= 0 || o->bottleneck_ns <= b->period_max_ns) &&
+           (b->latency_max_ns <= 0 || o->latency_ns <= b->latency_max_ns);
+}
+
 /* By how much an outcome misses the bounds, relatively; 0: it keeps them. */
 static double missed(const struct tun_problem *p, const struct tun_outcome *o)
 {
@@ -93,17 +108,10 @@ bool tun_better(const struct tun_problem *p, const struct tun_outcome *a,
                 const struct tun_outcome *b)
 {
     double miss_a = missed(p, a), miss_b = missed(p, b);
-    double figure_a = a->bottleneck_ns, figure_b = b->bottleneck_ns;
+    double figure_a = tun_figure(p, a), figure_b = tun_figure(p, b);
 
     if (miss_a != miss_b) {
         return miss_a < miss_b;
-    }
-    if (p->objective == TUN_LATENCY) {
-        figure_a = a->latency_ns;
-        figure_b = b->latency_ns;
-    } else if (p->objective == TUN_POWER) {
-        figure_a = a->energy_nj;
-        figure_b = b->energy_nj;
     }
     return figure_a != figure_b ? figure_a < figure_b : a->bottleneck_ns < b->bottleneck_ns;
 }

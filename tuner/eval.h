@@ -27,6 +27,12 @@ int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun
  * concern its shape (stages_max, one_ep_stages). */
 bool tun_fits(const struct tun_problem *p, const struct pl_plan *plan);
 
+/** tun_figure() - Return: what the objective asks for: bottleneck, latency or energy. */
+double tun_figure(const struct tun_problem *p, const struct tun_outcome *o);
+
+/** tun_keeps() - Return: the outcome keeps the bounds on period and latency. */
+bool tun_keeps(const struct tun_problem *p, const struct tun_outcome *o);
+
 /**
  * tun_better() - Return: the problem's objective prefers outcome @a to @b
  *

@@ -119,97 +119,80 @@ static void fit_solve(struct fit *f, double *ret)
     }
 }
 
-/* Eq. 5 on the rows of one core with (fc) or without (conv) N = 1. */
-static bool fit_single(const struct tun_bench *benches, size_t count, bool fc, double ret[TERMS],
-                       double *ret_error)
+/* What is fitted: eq. 5 on the rows of one core with N = 1 (FC) or without (CONV); eq. 8 on the
+ * rows of several cores: of convolutions, since a product with N = 1 has no rows to share out; of
+ * products alone when there is nothing else. */
+enum part { CONV, FC, MULTI };
+
+static bool is_of(const struct tun_predictor *p, enum part part, const struct tun_bench *b)
 {
-    struct fit f = {.terms = TERMS};
-    double row[TERMS], error = 0;
-    size_t rows = 0;
-
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; i < count; i++) {
-            const struct tun_bench *b = &benches[i];
-
-            if (!usable(b) || b->width != 1 || is_fc(b->n) != fc) {
-                continue;
-            }
-            terms_of(b->n, b->k, b->m, row);
-            if (pass == 0) {
-                fit_measure(&f, row, 1 / b->ns);
-                rows++;
-            } else {
-                fit_add(&f, row, b->ns, 1 / b->ns);
-            }
-        }
-    }
-    if (rows < (fc ? 4 : TERMS)) {
-        return false;
-    }
-    fit_solve(&f, ret);
-    for (size_t i = 0; i < count; i++) {
-        const struct tun_bench *b = &benches[i];
-
-        if (usable(b) && b->width == 1 && is_fc(b->n) == fc) {
-            terms_of(b->n, b->k, b->m, row);
-            error += fabs(dot(row, ret, TERMS) / b->ns - 1);
-        }
-    }
-    *ret_error = error / (double)rows;
-    return true;
+    return usable(b) && (b->width > 1) == (part == MULTI) &&
+           is_fc(b->n) == (part == MULTI ? !p->has_conv : part == FC);
 }
 
-/* Eq. 8 on the rows of several cores: of convolutions, since a product with N = 1 has no rows to
- * share out; of products alone when there is nothing else. */
-static void fit_multi(const struct tun_bench *benches, size_t count, struct tun_predictor *p)
+/* @ret: the terms of a row. Return: its right side. */
+static double row_of(const struct tun_predictor *p, enum part part, const struct tun_bench *b,
+                     double ret[TERMS])
 {
-    struct fit f = {.terms = 3};
-    double row[TERMS], error = 0;
+    if (part != MULTI) {
+        terms_of(b->n, b->k, b->m, ret);
+        return b->ns;
+    }
+    multi_terms_of(b->n, b->width, ret);
+    return b->ns - tun_predict_ns(p, b->n, b->k, b->m, 1) / b->width;
+}
+
+/* Sets a part of the predictor. @least: rows that it takes. */
+static void fit_part(const struct tun_bench *benches, size_t count, enum part part, size_t least,
+                     struct tun_predictor *p)
+{
+    bool *has[] = {&p->has_conv, &p->has_fc, &p->has_alpha};
+    double *ret[] = {p->conv, p->fc, p->alpha}, row[TERMS], error = 0;
+    struct fit f = {.terms = part == MULTI ? 3 : TERMS};
+    struct tun_predictor known = *p;
     size_t rows = 0;
 
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; i < count; i++) {
-            const struct tun_bench *b = &benches[i];
-            double single;
-
-            if (!usable(b) || b->width == 1 || is_fc(b->n) == p->has_conv) {
-                continue;
-            }
-            single = tun_predict_ns(p, b->n, b->k, b->m, 1);
-            multi_terms_of(b->n, b->width, row);
-            if (pass == 0) {
-                fit_measure(&f, row, 1 / b->ns);
-                rows++;
-            } else {
-                fit_add(&f, row, b->ns - single / b->width, 1 / b->ns);
-            }
+    for (size_t i = 0; i < count; i++) {
+        if (is_of(&known, part, &benches[i])) {
+            row_of(&known, part, &benches[i], row);
+            fit_measure(&f, row, 1 / benches[i].ns);
+            rows++;
         }
     }
-    if (rows < 3) {
+    if (rows < least) {
         return;
     }
-    fit_solve(&f, p->alpha);
-    p->has_alpha = true;
+    for (size_t i = 0; i < count; i++) {
+        if (is_of(&known, part, &benches[i])) {
+            double right = row_of(&known, part, &benches[i], row);
+
+            fit_add(&f, row, right, 1 / benches[i].ns);
+        }
+    }
+    fit_solve(&f, ret[part]);
+    *has[part] = true;
     for (size_t i = 0; i < count; i++) {
         const struct tun_bench *b = &benches[i];
 
-        if (usable(b) && b->width > 1 && is_fc(b->n) != p->has_conv) {
+        if (is_of(&known, part, b)) {
             error += fabs(tun_predict_ns(p, b->n, b->k, b->m, b->width) / b->ns - 1);
         }
     }
-    p->error_multi = error / (double)rows;
+    *(part == CONV ? &p->error_conv
+      : part == FC ? &p->error_fc
+                   : &p->error_multi) = error / (double)rows;
 }
 
 int tun_predictor_fit(const struct tun_bench *benches, size_t count, struct tun_predictor *ret)
 {
     struct tun_predictor p = {0};
 
-    p.has_conv = fit_single(benches, count, false, p.conv, &p.error_conv);
-    p.has_fc = fit_single(benches, count, true, p.fc, &p.error_fc);
+    fit_part(benches, count, CONV, TERMS, &p);
+    fit_part(benches, count, FC, 4, &p);
     if (!p.has_conv && !p.has_fc) {
         return -EINVAL;
     }
-    fit_multi(benches, count, &p);
+    fit_part(benches, count, MULTI, 3, &p);
     *ret = p;
     return 0;
 }

@@ -246,6 +246,13 @@ size_t tun_core_count(const struct tun_problem *p)
     return cores;
 }
 
+size_t tun_stages_max(const struct tun_problem *p)
+{
+    size_t most = base_min(base_min(tun_core_count(p), p->unit_count), (size_t)PL_STAGE_MAX);
+
+    return p->bounds.stages_max ? base_min(most, p->bounds.stages_max) : most;
+}
+
 void tun_eps(const struct tun_problem *p, struct pl_ep_set *ret)
 {
     uint16_t cpu = 0;

@@ -156,6 +156,8 @@ bool tun_problem_gains(const struct tun_problem *p);
 
 /** tun_core_count() - cores of all EPs. */
 size_t tun_core_count(const struct tun_problem *p);
+/** tun_stages_max() - Return: the most stages of a plan: cores, units, PL_STAGE_MAX, the bound. */
+size_t tun_stages_max(const struct tun_problem *p);
 
 /** tun_eps() - the problem's EPs as a pl_ep_set (cores numbered from 0), for writing plans. */
 void tun_eps(const struct tun_problem *p, struct pl_ep_set *ret);

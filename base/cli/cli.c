@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/cli/cli.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/base.h"
 
 const struct cli_command *cli_find(const struct cli_command *commands, const char *name)

@@ -3,7 +3,6 @@
 
 #include "daemon/control/explain.h"
 #include "daemon/control/costs_table.h"
-#include "tuner/solve/solve.h"
 
 #define RUNNERS_UP 5u
 #define NEARLY 0.0005 /* smaller relative differences count as none */

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "tuner/adapt/adapt.h"
+#include "tuner/adapt/adapt_options.h"
 #include "tuner/adapt/guard.h"
 #include "tuner/adapt/lost.h"
 

@@ -20,6 +20,16 @@ const char *tun_hold_name(enum tun_hold hold)
     return holds[(unsigned)hold < TUN_HOLD_COUNT ? hold : TUN_HOLD_NONE];
 }
 
+/* Names the plan's EPs anew: @to, by EP. */
+static void rename_eps(struct pl_plan *plan, const size_t *to)
+{
+    for (size_t s = 0; s < plan->stage_count; s++) {
+        for (size_t g = 0; g < plan->stages[s].group_count; g++) {
+            plan->stages[s].groups[g].ep = (uint16_t)to[plan->stages[s].groups[g].ep];
+        }
+    }
+}
+
 static void from_record_eps(const struct tun_decision *d, struct pl_plan *plan)
 {
     size_t to[PL_EP_MAX] = {0};
@@ -27,11 +37,7 @@ static void from_record_eps(const struct tun_decision *d, struct pl_plan *plan)
     for (size_t k = 0; k < d->corrected.ep_count; k++) {
         to[d->eps_left[k]] = k;
     }
-    for (size_t s = 0; s < plan->stage_count; s++) {
-        for (size_t g = 0; g < plan->stages[s].group_count; g++) {
-            plan->stages[s].groups[g].ep = (uint16_t)to[plan->stages[s].groups[g].ep];
-        }
-    }
+    rename_eps(plan, to);
 }
 
 /* The serving plan with the corrected problem's EPs. Return: do the cores suffice. */
@@ -50,37 +56,16 @@ static bool serving_plan(const struct tun_record *r, const struct tun_decision *
     return true;
 }
 
-static void to_record_eps(const struct tun_decision *d, struct pl_plan *plan)
-{
-    for (size_t s = 0; s < plan->stage_count; s++) {
-        for (size_t g = 0; g < plan->stages[s].group_count; g++) {
-            plan->stages[s].groups[g].ep = (uint16_t)d->eps_left[plan->stages[s].groups[g].ep];
-        }
-    }
-}
-
-static double figure(const struct tun_problem *p, const struct tun_outcome *o)
-{
-    return p->objective == TUN_LATENCY ? o->latency_ns
-           : p->objective == TUN_POWER ? o->energy_nj
-                                       : o->bottleneck_ns;
-}
-
-static bool keeps(const struct tun_problem *p, const struct tun_outcome *o)
-{
-    return !(p->bounds.period_max_ns > 0 && o->bottleneck_ns > p->bounds.period_max_ns) &&
-           !(p->bounds.latency_max_ns > 0 && o->latency_ns > p->bounds.latency_max_ns);
-}
-
 /* A plan that keeps the bounds gains at least @least over one that does not. */
 static double gain_of(const struct tun_problem *p, const struct tun_outcome *before,
                       const struct tun_outcome *after, double least)
 {
-    if (keeps(p, before) == keeps(p, after)) {
-        return keeps(p, after) ? figure(p, before) / figure(p, after) - 1
-                               : before->bottleneck_ns / after->bottleneck_ns - 1;
+    if (tun_keeps(p, before) == tun_keeps(p, after)) {
+        return tun_keeps(p, after) ? tun_figure(p, before) / tun_figure(p, after) - 1
+                                   : before->bottleneck_ns / after->bottleneck_ns - 1;
     }
-    return keeps(p, after) ? base_max(least, before->bottleneck_ns / after->bottleneck_ns - 1) : -1;
+    return tun_keeps(p, after) ? base_max(least, before->bottleneck_ns / after->bottleneck_ns - 1)
+                               : -1;
 }
 
 static bool all_free(const struct tun_record *r, const struct tun_decision *d)
@@ -171,11 +156,11 @@ static int solve(const struct tun_record *r, struct tun_decision *d)
     if (!d->must && pl_plan_equal(&serving, &found->plan)) {
         d->hold = TUN_HOLD_SAME;
     } else if (!d->must && d->gain < least(r, d, &found->plan)) {
-        d->hold =
-            d->gain < 0 && !keeps(&d->corrected, &found->outcome) ? TUN_HOLD_BOUNDS : TUN_HOLD_GAIN;
+        d->hold = d->gain < 0 && !tun_keeps(&d->corrected, &found->outcome) ? TUN_HOLD_BOUNDS
+                                                                            : TUN_HOLD_GAIN;
     }
     d->plan = found->plan;
-    to_record_eps(d, &d->plan);
+    rename_eps(&d->plan, d->eps_left);
     return 0;
 }
 

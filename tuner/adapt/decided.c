@@ -61,6 +61,11 @@ bool tun_decided_failed(struct tun_adapt *a)
     return ns > a->after_ns * (1 + a->options.verify_margin) && ns > a->before_ns;
 }
 
+static bool is_probe(const struct tun_record *r, const struct tun_decision *d)
+{
+    return (r->events & TUN_EVENT_PROBE) != 0 || d->tentative;
+}
+
 /* The machine is now as the decision saw it; a level that led to no change becomes the base. */
 static void accept(struct tun_adapt *a, const struct tun_record *r, const struct tun_decision *d)
 {
@@ -77,7 +82,7 @@ static void accept(struct tun_adapt *a, const struct tun_record *r, const struct
     if (!tun_eps_cores_moved(a)) { /* seen again while the decision was made */
         a->events &= ~(unsigned)(TUN_EVENT_HOTPLUG | TUN_EVENT_CPUSET);
     }
-    if ((r->events & TUN_EVENT_PROBE) || d->tentative) {
+    if (is_probe(r, d)) {
         a->probes++;
         a->probe_at_ns = a->guard.clock_ns + (a->options.probe_ns << base_min(a->probes, 10u));
     }
@@ -150,14 +155,7 @@ void tun_decision_searched(struct tun_decision *d, const struct pl_plan *plan, b
 
 static enum tun_why why_of(const struct tun_record *r, const struct tun_decision *d)
 {
-    return (r->events & TUN_EVENT_PROBE) != 0 || d->tentative ? TUN_WHY_PROBE
-           : tun_cause_felt(d->cause)                         ? TUN_WHY_FELT
-                                                              : TUN_WHY_KNOWN;
-}
-
-static bool is_probe(const struct tun_record *r, const struct tun_decision *d)
-{
-    return (r->events & TUN_EVENT_PROBE) != 0 || d->tentative;
+    return is_probe(r, d) ? TUN_WHY_PROBE : tun_cause_felt(d->cause) ? TUN_WHY_FELT : TUN_WHY_KNOWN;
 }
 
 bool tun_decision_returns(const struct tun_record *r, const struct tun_decision *d)

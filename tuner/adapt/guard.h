@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pipeline/plan.h"
-#include "tuner/adapt/adapt.h"
+#include "tuner/adapt/adapt_options.h"
 
 #define TUN_PAST 4u /* plans remembered for the back-off */
 

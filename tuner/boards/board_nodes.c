@@ -55,15 +55,8 @@ static int node_of(struct maker *k, struct tun_node n, uint32_t *ret)
     }
     at = slot(k, n);
     if (!*at) {
-        if (m->node_count == k->node_room) {
-            struct tun_node *more;
-
-            k->node_room = 2 * k->node_room + 64;
-            more = realloc(m->nodes, k->node_room * sizeof(*more));
-            if (!more) {
-                return -ENOMEM;
-            }
-            m->nodes = more;
+        if (!base_room(&m->nodes, sizeof(*m->nodes), m->node_count, &k->node_room)) {
+            return -ENOMEM;
         }
         m->nodes[m->node_count] = n;
         *at = (uint32_t)++m->node_count;
@@ -76,15 +69,8 @@ static int add_edge(struct maker *k, struct tun_edge e)
 {
     struct tun_map *m = k->m;
 
-    if (m->edge_count == k->edge_room) {
-        struct tun_edge *more;
-
-        k->edge_room = 2 * k->edge_room + 256;
-        more = realloc(m->edges, k->edge_room * sizeof(*more));
-        if (!more) {
-            return -ENOMEM;
-        }
-        m->edges = more;
+    if (!base_room(&m->edges, sizeof(*m->edges), m->edge_count, &k->edge_room)) {
+        return -ENOMEM;
     }
     m->edges[m->edge_count++] = e;
     return 0;

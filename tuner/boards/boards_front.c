@@ -47,14 +47,8 @@ static int add_point(struct front *f, const struct point *p)
         }
     }
     f->count = kept;
-    if (kept == f->room) {
-        struct point *more = realloc(f->points, (2 * f->room + 64) * sizeof(*more));
-
-        if (!more) {
-            return -ENOMEM;
-        }
-        f->points = more;
-        f->room = 2 * f->room + 64;
+    if (!base_room(&f->points, sizeof(*f->points), kept, &f->room)) {
+        return -ENOMEM;
     }
     f->points[f->count++] = *p;
     return 0;

@@ -71,15 +71,8 @@ static int add_label(struct tun_pass *p, struct tun_labels *to, const struct tun
         p->cut = true;
         return 0;
     }
-    if (kept == to->room) {
-        size_t room = 2 * to->room + 1;
-        struct tun_label *list = realloc(to->list, room * sizeof(*list));
-
-        if (!list) {
-            return -ENOMEM;
-        }
-        to->list = list;
-        to->room = room;
+    if (!base_room(&to->list, sizeof(*to->list), kept, &to->room)) {
+        return -ENOMEM;
     }
     to->list[to->count++] = *l;
     return 0;

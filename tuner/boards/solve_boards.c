@@ -179,12 +179,6 @@ static int solve_in(struct solver *s, struct tun_solution *ret)
     return r == TUN_E_IMPOSSIBLE ? find_missing(s, ret) : r;
 }
 
-static bool keeps(const struct tun_problem *p, const struct tun_outcome *o)
-{
-    return (p->bounds.period_max_ns <= 0 || o->bottleneck_ns <= p->bounds.period_max_ns) &&
-           (p->bounds.latency_max_ns <= 0 || o->latency_ns <= p->bounds.latency_max_ns);
-}
-
 static double bound_or_any(double bound, double part)
 {
     return bound > 0 ? bound * part : INFINITY;
@@ -204,7 +198,7 @@ static int solve_strictly(const struct tun_problem *p, struct tun_map *m, struct
 
         r = solve_in(&s, ret);
         ret->blocks = m->coarse || s.cut;
-        if (r != 0 || keeps(p, &ret->outcome)) {
+        if (r != 0 || tun_keeps(p, &ret->outcome)) {
             return r;
         }
     }

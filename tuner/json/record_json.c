@@ -79,12 +79,11 @@ static json_t *events_json(unsigned bits)
     return list;
 }
 
-static json_t *decided_json(const struct tun_record *r, const struct tun_decision *d)
+json_t *tun_decided_json(const struct tun_problem *p, const struct tun_decision *d)
 {
     return json_pack("{s:b, s:s, s:s, s:o, s:o}", "replan", d->replan, "cause",
                      tun_cause_name(d->cause), "hold", tun_hold_name(d->hold), "plan",
-                     d->replan ? plan_json(&r->problem, &d->plan) : json_null(), "gain",
-                     number(d->gain));
+                     d->replan ? plan_json(p, &d->plan) : json_null(), "gain", number(d->gain));
 }
 
 json_t *tun_record_json(const struct tun_record *r, const struct tun_decision *d, const char *model,
@@ -111,7 +110,7 @@ json_t *tun_record_json(const struct tun_record *r, const struct tun_decision *d
         teams_json(r), "events", events_json(r->events), "throttled", r->felt.throttled, "pressure",
         r->felt.pressure, "measured_ns", r->measured_ns, "gain_min", r->gain_min, "gain_urgent",
         r->gain_urgent, "cooldown_left_s", r->cooldown_left_s, "budget_left", r->budget_left,
-        "search", r->search, "decided", decided_json(r, d));
+        "search", r->search, "decided", tun_decided_json(&r->problem, d));
 }
 
 /* A list of @count numbers. Return: owned, NULL with the error set. */

@@ -15,6 +15,10 @@
 json_t *tun_record_json(const struct tun_record *r, const struct tun_decision *d, const char *model,
                         bool sources);
 
+/** tun_decided_json() - verdict, cause, hold, plan and gain: "decided" of a record. Return: as
+ * tun_record_json(). @p: the record's problem. */
+json_t *tun_decided_json(const struct tun_problem *p, const struct tun_decision *d);
+
 /** tun_record_read() - @ret: owned by the caller even after an error; @ret_decided: only
  * verdict, cause, hold, plan and gain. */
 void tun_record_read(struct tun_reader *reader, const json_t *json, struct tun_record *ret,

@@ -122,12 +122,6 @@ static int find_latency(const struct tun_space *s, struct tun_path *path)
     return r == 0 ? settle_tie(s, TUN_FIGURE_LATENCY, least, path) : r;
 }
 
-static bool keeps(const struct tun_problem *p, const struct tun_outcome *o)
-{
-    return (p->bounds.period_max_ns <= 0 || o->bottleneck_ns <= p->bounds.period_max_ns) &&
-           (p->bounds.latency_max_ns <= 0 || o->latency_ns <= p->bounds.latency_max_ns);
-}
-
 /* Return: 0, TUN_E_GROUPS, TUN_E_TEAMS. */
 static int finish(const struct tun_space *s, const struct tun_path *path, bool cut,
                   struct tun_solution *ret)
@@ -174,7 +168,7 @@ static int solve_strictly(const struct tun_space *s, struct tun_solution *ret)
     struct tun_problem tight;
     struct tun_space same = *s;
 
-    if (r != 0 || keeps(s->p, &ret->outcome)) {
+    if (r != 0 || tun_keeps(s->p, &ret->outcome)) {
         return r;
     }
     tight = *s->p;
@@ -182,7 +176,7 @@ static int solve_strictly(const struct tun_space *s, struct tun_solution *ret)
     tight.bounds.latency_max_ns *= 1 - 4 * EQUAL;
     same.p = &tight;
     r = solve_in(&same, ret);
-    return r == 0 && !keeps(s->p, &ret->outcome) ? TUN_E_IMPOSSIBLE : r;
+    return r == 0 && !tun_keeps(s->p, &ret->outcome) ? TUN_E_IMPOSSIBLE : r;
 }
 
 int tun_oneboard_solve(const struct tun_problem *p, const struct tun_space_options *o,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/oneboard/solution.h - the programs over a space (tuner/oneboard/oneboard.h), what they find,
- * and the plan that it stands for
+ * tuner/oneboard/solution.h - the programs over a space (tuner/oneboard/oneboard.h), what they
+ * find, and the plan that it stands for
  */
 #pragma once
 

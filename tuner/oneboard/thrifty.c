@@ -24,7 +24,8 @@ struct label {
 };
 struct labels {
     struct label *list; /* owned */
-    uint16_t count, room;
+    size_t room;
+    uint16_t count;
 };
 
 struct thrifty {
@@ -134,15 +135,8 @@ static int add_label(struct thrifty *t, struct labels *to, const struct label *n
         t->cut = true;
         return 0;
     }
-    if (kept == to->room) {
-        uint16_t room = (uint16_t)base_min(2u * to->room + 2u, LABELS_MAX);
-        struct label *list = realloc(to->list, room * sizeof(*list));
-
-        if (!list) {
-            return -ENOMEM;
-        }
-        to->list = list;
-        to->room = room;
+    if (!base_room(&to->list, sizeof(*to->list), kept, &to->room)) {
+        return -ENOMEM;
     }
     to->list[to->count++] = *new_label;
     return 0;

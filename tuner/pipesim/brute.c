@@ -92,14 +92,6 @@ struct brute {
     size_t batch_max;
 };
 
-static bool keeps(const struct tun_problem *p, const struct tun_outcome *o)
-{
-    const struct tun_bounds *b = &p->bounds;
-
-    return (b->period_max_ns <= 0 || o->bottleneck_ns <= b->period_max_ns) &&
-           (b->latency_max_ns <= 0 || o->latency_ns <= b->latency_max_ns);
-}
-
 static void add_point(struct brute *b, double bottleneck, double latency)
 {
     double(*front)[2] = b->ret->front;
@@ -139,7 +131,7 @@ static void judge(struct brute *b, const struct pl_plan *plan)
     }
     b->ret->plan_count++;
     b->ret->least_bottleneck_ns = base_min(b->ret->least_bottleneck_ns, o.bottleneck_ns);
-    if (!keeps(b->p, &o)) {
+    if (!tun_keeps(b->p, &o)) {
         return;
     }
     b->ret->possible = true;

@@ -94,15 +94,8 @@ static int table_add(struct table *t, const struct psim_network *network,
     struct row *row;
     int error;
 
-    if (t->row_count == t->room) {
-        size_t room = t->room ? 2 * t->room : 64;
-        struct row *rows = realloc(t->rows, room * sizeof(*rows));
-
-        if (!rows) {
-            return -ENOMEM;
-        }
-        t->rows = rows;
-        t->room = room;
+    if (!base_room(&t->rows, sizeof(*t->rows), t->row_count, &t->room)) {
+        return -ENOMEM;
     }
     error = psim_problem(network, platform, &truth);
     if (error) {

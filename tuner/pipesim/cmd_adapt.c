@@ -164,7 +164,7 @@ static int adapt(const struct psim_subject *s, const struct adapt_wish *w)
     int code = PSIM_DONE, error = 0;
 
     for (const struct psim_scenario *c = psim_scenarios; c->name && error == 0; c++) {
-        if (!w->scenario || strcmp(w->scenario, c->name) == 0) {
+        if (!w->scenario || c == psim_scenario_find(w->scenario)) {
             error = play(c, w, &s->problem, lines, records);
         }
     }

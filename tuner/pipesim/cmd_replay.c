@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decisions that a daemon recorded, made anew. */
-#include <math.h>
-
 #include "base/base.h"
 #include "base/cli/shown_print.h"
 #include "base/json_text.h"
@@ -13,17 +11,6 @@ struct replayed {
     json_t *list; /* owned */
     size_t count, differ;
 };
-
-static json_t *verdict_json(const struct tun_problem *p, const struct tun_decision *d)
-{
-    char text[PL_PLAN_TEXT_MAX];
-
-    psim_plan_text(p, &d->plan, text);
-    return json_pack("{s:b,s:s,s:s,s:o,s:o}", "replan", d->replan, "cause",
-                     tun_cause_name(d->cause), "hold", tun_hold_name(d->hold), "plan",
-                     d->replan ? json_string(text) : json_null(), "gain",
-                     isfinite(d->gain) ? json_real(d->gain) : json_null());
-}
 
 static bool replay_one(const char *path, const json_t *event, const json_t *record,
                        struct replayed *out)
@@ -53,8 +40,8 @@ static bool replay_one(const char *path, const json_t *event, const json_t *reco
     json_array_append_new(out->list,
                           json_pack("{s:O?,s:O?,s:b,s:o,s:o}", "id", json_object_get(event, "id"),
                                     "at", json_object_get(event, "at"), "same", same, "recorded",
-                                    verdict_json(&r.problem, &recorded), "anew",
-                                    verdict_json(&r.problem, &d)));
+                                    tun_decided_json(&r.problem, &recorded), "anew",
+                                    tun_decided_json(&r.problem, &d)));
     return true;
 }
 

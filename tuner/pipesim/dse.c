@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/dse.h"
 
-#include "tuner/pipesim/mapping.h"
 #include "tuner/search/hypervolume.h"
 #include "tuner/solve/solve.h"
 
@@ -197,15 +196,8 @@ static int keep(struct run *r, const double *point)
         }
     }
     t->front_count = kept;
-    if (t->front_count == r->front_room) {
-        size_t room = base_max((size_t)64, 2 * r->front_room);
-        double *front = realloc(t->front, room * 3 * sizeof(*front));
-
-        if (!front) {
-            return -ENOMEM;
-        }
-        t->front = front;
-        r->front_room = room;
+    if (!base_room(&t->front, 3 * sizeof(*t->front), kept, &r->front_room)) {
+        return -ENOMEM;
     }
     memcpy(t->front + t->front_count++ * 3, point, 3 * sizeof(*point));
     return 0;

@@ -88,15 +88,8 @@ struct front {
 
 static int push(struct list *l, const struct label *label)
 {
-    if (l->count == l->room) {
-        size_t room = base_max((size_t)16, 2 * l->room);
-        struct label *labels = realloc(l->labels, room * sizeof(*labels));
-
-        if (!labels) {
-            return -ENOMEM;
-        }
-        l->labels = labels;
-        l->room = room;
+    if (!base_room(&l->labels, sizeof(*l->labels), l->count, &l->room)) {
+        return -ENOMEM;
     }
     l->labels[l->count++] = *label;
     return 0;

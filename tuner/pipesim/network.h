@@ -25,9 +25,10 @@ struct psim_network {
     double input_bytes, output_bytes; /* of a frame */
 };
 
-/* What counts as a unit: what piped serves; every convolution, pool and fully connected layer on its
- * own, as the papers count (VGG-16 has 21); every node of the network by itself: a convolution, its
- * batch norm, its addition and its activation are units of their own (ResNet-101 has 344). */
+/* What counts as a unit: what piped serves; every convolution, pool and fully connected layer on
+ * its own, as the papers count (VGG-16 has 21); every node of the network by itself: a
+ * convolution, its batch norm, its addition and its activation are units of their own (ResNet-101
+ * has 344). */
 enum psim_counted { PSIM_UNITS, PSIM_LAYERS, PSIM_NODES };
 
 /**

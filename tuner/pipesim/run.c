@@ -188,13 +188,6 @@ static int conclude(const struct tun_search *s, const struct tun_options *o,
     return tun_eval(truth, &best->plan, &r->outcome) ? -ENODATA : 0;
 }
 
-static double figure(const struct tun_problem *p, const struct tun_outcome *o)
-{
-    return p->objective == TUN_LATENCY ? o->latency_ns
-           : p->objective == TUN_POWER ? o->energy_nj
-                                       : o->bottleneck_ns;
-}
-
 static int compare(const struct tun_problem *truth, struct psim_run *r)
 {
     struct tun_solution *best = malloc(sizeof(*best));
@@ -206,7 +199,7 @@ static int compare(const struct tun_problem *truth, struct psim_run *r)
         r->bottleneck_ns = r->outcome.bottleneck_ns;
         r->latency_ns = r->outcome.latency_ns;
         r->optimum_ns = best->outcome.bottleneck_ns;
-        r->ratio = figure(truth, &r->outcome) / figure(truth, &r->optimum);
+        r->ratio = tun_figure(truth, &r->outcome) / tun_figure(truth, &r->optimum);
         error = 0;
     }
     free(best);

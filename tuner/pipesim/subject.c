@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/subject.h"
 
-#include <math.h>
 #include <stdarg.h>
 
 #include "base/base.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/pipesim/subject.h - what commands share: messages, reading options, the problem that most of
- * them are about, and tables
+ * tuner/pipesim/subject.h - what commands share: messages, reading options, the problem that most
+ * of them are about, and tables
  */
 #pragma once
 
@@ -22,8 +22,9 @@ struct psim_subject {
 #define PSIM_USAGE 2
 #define PSIM_GO (-1) /* no exit code: go on */
 
-/* Where the value of an option goes: @to is a bool (set), a const char * (borrowed), an unsigned (the
- * number of its word, or a whole number), a uint64_t (whole) or a double; numbers within @least..@most.
+/* Where the value of an option goes: @to is a bool (set), a const char * (borrowed), an unsigned
+ * (the number of its word, or a whole number), a uint64_t (whole) or a double; numbers within
+ * @least..@most.
  */
 enum psim_take_as { PSIM_FLAG, PSIM_TEXT, PSIM_WORD, PSIM_UNSIGNED, PSIM_WHOLE, PSIM_REAL };
 struct psim_take {
@@ -44,9 +45,9 @@ struct psim_take {
         'L', PSIM_REAL, &(s)->latency_ms, 1e-6, 1e9                                                \
     }
 
-/** psim_options() - reads all options of the command argv[0]. @takes: a row for each that it has but
- * --help. Return: PSIM_GO, or an exit code after having said what is wrong (an argument where it
- * takes none, too) or printed its help. */
+/** psim_options() - reads all options of the command argv[0]. @takes: a row for each that it has
+ * but --help. Return: PSIM_GO, or an exit code after having said what is wrong (an argument where
+ * it takes none, too) or printed its help. */
 int psim_options(int argc, char **argv, const struct psim_take *takes);
 
 /** psim_subject_load() - the problem that was asked for. Return: PSIM_GO or an exit code. */

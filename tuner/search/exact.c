@@ -39,7 +39,7 @@ struct exact {
 };
 
 /* Predictions of the start are made anew from what is known now. */
-static void refill(struct tun_search *s, const struct tun_trial *t)
+static void tell(struct tun_search *s, const struct tun_trial *t)
 {
     struct exact *x = s->state;
     struct tun_costs *c = &s->problem.costs;
@@ -333,11 +333,6 @@ static int ask(struct tun_search *s, struct pl_plan *ret)
         }
     }
     return TUN_E_DONE;
-}
-
-static void tell(struct tun_search *s, const struct tun_trial *t)
-{
-    refill(s, t);
 }
 
 const struct tun_search_code tun_exact_code = {

@@ -5,7 +5,6 @@
 #include "tuner/search/draw.h"
 #include "tuner/search/plan_space.h"
 #include "tuner/search/search_private.h"
-#include "tuner/search/seen.h"
 
 #define ALL_PLANS_MAX 5000.0     /* the default space is ALL up to so many plans, */
 #define PLACES_PLANS_MAX 20000.0 /* else PLACES up to so many, else CUTS */
@@ -50,25 +49,16 @@ static int exhaustive_ask(struct tun_search *s, struct pl_plan *ret)
     return tun_plans_next(s->state, ret);
 }
 
-/* What a plan measured changes nothing here: the log keeps it. */
-static void exhaustive_tell(struct tun_search *s, const struct tun_trial *t)
-{
-    (void)s;
-    (void)t;
-}
-
 const struct tun_search_code tun_exhaustive_code = {
     .state_bytes = sizeof(struct tun_plans),
     .start = exhaustive_start,
     .ask = exhaustive_ask,
-    .tell = exhaustive_tell,
     .space = exhaustive_space,
 };
 
 struct random_state {
     struct tun_draw *draw; /* owned */
     struct tun_plans rest; /* the space in order, for when few plans are left */
-    struct tun_seen seen;
 };
 
 static enum tun_space random_space_of(const struct tun_options *o)
@@ -95,29 +85,18 @@ static int random_ask(struct tun_search *s, struct pl_plan *ret)
 {
     struct random_state *state = s->state;
 
-    if (tun_seen_reserve(&state->seen, s->log)) {
-        return -ENOMEM;
-    }
     for (size_t i = 0; i < DRAWS; i++) {
         tun_draw_next(state->draw, &s->random, ret);
-        if (tun_seen_find(&state->seen, s->log, ret) == SIZE_MAX) {
+        if (tun_search_seen(s, ret) == SIZE_MAX) {
             return 0;
         }
     }
     while (tun_plans_next(&state->rest, ret) == 0) {
-        if (tun_seen_find(&state->seen, s->log, ret) == SIZE_MAX) {
+        if (tun_search_seen(s, ret) == SIZE_MAX) {
             return 0;
         }
     }
     return TUN_E_DONE;
-}
-
-static void random_tell(struct tun_search *s, const struct tun_trial *t)
-{
-    struct random_state *state = s->state;
-
-    (void)t;
-    tun_seen_add(&state->seen, s->log, s->count - 1);
 }
 
 static void random_stop(struct tun_search *s)
@@ -125,14 +104,12 @@ static void random_stop(struct tun_search *s)
     struct random_state *state = s->state;
 
     state->draw = tun_draw_free(state->draw);
-    tun_seen_deinit(&state->seen);
 }
 
 const struct tun_search_code tun_random_walk_code = {
     .state_bytes = sizeof(struct random_state),
     .start = random_start,
     .ask = random_ask,
-    .tell = random_tell,
     .stop = random_stop,
     .space = random_space,
 };

@@ -14,7 +14,6 @@
 #include "tuner/eval_boards.h"
 #include "tuner/learn.h"
 #include "tuner/search/search_private.h"
-#include "tuner/search/seen.h"
 #include "tuner/search/staged.h"
 
 #define TRIALS 2000u
@@ -22,10 +21,9 @@
 
 struct state {
     struct tun_staged *staged; /* owned */
-    struct tun_seen seen;
-    uint16_t *places; /* [unit_count], owned: a mapping being decoded */
-    size_t stage;     /* of staged, at the last question */
-    size_t best;      /* log index of the best of this stage, SIZE_MAX */
+    uint16_t *places;          /* [unit_count], owned: a mapping being decoded */
+    size_t stage;              /* of staged, at the last question */
+    size_t best;               /* log index of the best of this stage, SIZE_MAX */
 };
 
 /* The mapping as a plan. Return: how often it comes back to a place, or has a stage too many. */
@@ -167,9 +165,6 @@ static int ask(struct tun_search *s, struct pl_plan *ret)
 {
     struct state *state = s->state;
 
-    if (tun_seen_reserve(&state->seen, s->log)) {
-        return -ENOMEM;
-    }
     for (;;) {
         const uint16_t *genes;
         size_t again, index;
@@ -192,7 +187,7 @@ static int ask(struct tun_search *s, struct pl_plan *ret)
                             true);
             continue;
         }
-        index = tun_seen_find(&state->seen, s->log, ret);
+        index = tun_search_seen(s, ret);
         if (index == SIZE_MAX) {
             return 0;
         }
@@ -202,9 +197,6 @@ static int ask(struct tun_search *s, struct pl_plan *ret)
 
 static void tell(struct tun_search *s, const struct tun_trial *t)
 {
-    struct state *state = s->state;
-
-    tun_seen_add(&state->seen, s->log, s->count - 1);
     tun_learn(&s->problem, t);
     tun_fill(&s->problem);
     tell_engine(s, s->count - 1, false);
@@ -215,7 +207,6 @@ static void stop(struct tun_search *s)
     struct state *state = s->state;
 
     state->staged = tun_staged_free(state->staged);
-    tun_seen_deinit(&state->seen);
     free(state->places);
 }
 

@@ -85,14 +85,9 @@ static int next_plan(struct tun_search *s, size_t p, struct pl_plan *ret)
 static void set_stage_counts(struct tun_search *s)
 {
     struct pipe_search *state = s->state;
-    size_t most = base_min(tun_core_count(&s->problem), s->problem.unit_count);
 
-    most = base_min(most, (size_t)PL_STAGE_MAX);
-    if (s->problem.bounds.stages_max) {
-        most = base_min(most, s->problem.bounds.stages_max);
-    }
-    state->most = most;
-    state->least = base_min(most, (size_t)2);
+    state->most = tun_stages_max(&s->problem);
+    state->least = base_min(state->most, (size_t)2);
     state->p = state->least;
     state->lowest = SIZE_MAX;
 }
@@ -244,20 +239,12 @@ static double space(const struct tun_problem *p, const struct tun_options *o)
     return tun_space_size(p, TUN_SPACE_CUTS);
 }
 
-const struct tun_search_code tun_pipe_search_code = {
-    .state_bytes = sizeof(struct pipe_search),
-    .start = start,
-    .ask = ask,
-    .tell = tell,
-    .stop = stop,
-    .space = space,
-};
-
-const struct tun_search_code tun_pipe_search_database_code = {
-    .state_bytes = sizeof(struct pipe_search),
-    .start = start_database,
-    .ask = ask,
-    .tell = tell,
-    .stop = stop,
-    .space = space,
-};
+#define PIPE_SEARCH(name, start_)                                                                  \
+    const struct tun_search_code tun_##name##_code = {.state_bytes = sizeof(struct pipe_search),   \
+                                                      .start = start_,                             \
+                                                      .ask = ask,                                  \
+                                                      .tell = tell,                                \
+                                                      .stop = stop,                                \
+                                                      .space = space};
+PIPE_SEARCH(pipe_search, start)
+PIPE_SEARCH(pipe_search_database, start_database)

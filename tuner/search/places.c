@@ -280,11 +280,8 @@ static double count_plans(const struct tun_problem *p, size_t max, int space)
 
 double tun_space_size(const struct tun_problem *p, int space)
 {
-    size_t max = base_min(base_min(tun_core_count(p), p->unit_count), (size_t)PL_STAGE_MAX);
+    size_t max = tun_stages_max(p);
 
-    if (p->bounds.stages_max) {
-        max = base_min(max, p->bounds.stages_max);
-    }
     if (space == TUN_SPACE_CUTS) {
         return max == 1 ? 1 : tun_cut_count(p->unit_count, 2, max);
     }

@@ -8,10 +8,7 @@ void tun_plans_init(struct tun_plans *e, const struct tun_problem *p, enum tun_s
     bool one_team = space == TUN_SPACE_PLACES || p->bounds.one_ep_stages;
 
     *e = (struct tun_plans){.problem = p, .cuts_only = space == TUN_SPACE_CUTS};
-    e->stages_max = base_min(base_min(tun_core_count(p), p->unit_count), (size_t)PL_STAGE_MAX);
-    if (p->bounds.stages_max) {
-        e->stages_max = base_min(e->stages_max, p->bounds.stages_max);
-    }
+    e->stages_max = tun_stages_max(p);
     e->stages_min = space == TUN_SPACE_CUTS ? base_min(e->stages_max, (size_t)2) : 1;
     e->width_max = space == TUN_SPACE_PLACES ? 1 : PL_CPU_MAX;
     e->count_max = one_team ? 1 : PL_CPU_MAX;

@@ -106,6 +106,7 @@ struct tun_search *tun_search_free(struct tun_search *s)
         }
         free(s->state);
         free(s->log);
+        tun_seen_deinit(&s->seen);
         tun_problem_deinit(&s->problem);
         free(s);
     }
@@ -120,7 +121,8 @@ int tun_search_ask(struct tun_search *s, struct pl_plan *ret)
         s->done = true;
         return TUN_E_DONE;
     }
-    result = s->algorithm->code->ask(s, ret);
+    result = tun_seen_reserve(&s->seen, s->log);
+    result = result ? result : s->algorithm->code->ask(s, ret);
     s->done = result != 0;
     return result;
 }
@@ -129,15 +131,8 @@ int tun_search_tell(struct tun_search *s, const struct tun_trial *t)
 {
     struct tun_outcome predicted;
 
-    if (s->count == s->room) {
-        size_t room = s->room ? 2 * s->room : 16;
-        struct tun_trial *log = realloc(s->log, room * sizeof(*log));
-
-        if (!log) {
-            return -ENOMEM;
-        }
-        s->log = log;
-        s->room = room;
+    if (!base_room(&s->log, sizeof(*s->log), s->count, &s->room)) {
+        return -ENOMEM;
     }
     s->log[s->count] = *t;
     s->log[s->count].samples = NULL;
@@ -145,8 +140,10 @@ int tun_search_tell(struct tun_search *s, const struct tun_trial *t)
     if (tun_eval(&s->problem, &t->plan, &predicted) == 0) {
         s->log[s->count].predicted_ns = predicted.bottleneck_ns;
     }
-    s->count++;
-    s->algorithm->code->tell(s, t);
+    tun_seen_add(&s->seen, s->log, s->count++);
+    if (s->algorithm->code->tell) {
+        s->algorithm->code->tell(s, t);
+    }
     return 0;
 }
 

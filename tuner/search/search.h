@@ -47,7 +47,8 @@ struct tun_search;
 struct tun_search_code {
     size_t state_bytes;
     /* start: Return 0, -EINVAL, -ENOMEM. ask: 0, or TUN_E_DONE. result: the log index of the trial
-     * that should serve; NULL: the best measured. stop, space: may be NULL. */
+     * that should serve; NULL: the best measured. tell: NULL: nothing but the log counts. stop,
+     * space: may be NULL. */
     int (*start)(struct tun_search *s);
     int (*ask)(struct tun_search *s, struct pl_plan *ret);
     void (*tell)(struct tun_search *s, const struct tun_trial *t);

@@ -5,6 +5,7 @@
 
 #include "tuner/search/random.h"
 #include "tuner/search/search.h"
+#include "tuner/search/seen.h"
 
 struct tun_search {
     const struct tun_algorithm *algorithm;
@@ -13,6 +14,7 @@ struct tun_search {
     struct tun_random random;
     struct tun_trial *log; /* owned, grows */
     size_t count, room;
+    struct tun_seen seen; /* of the log */
     bool done;
     void *state;                /* owned, the algorithm's */
     char reason[TUN_ERROR_MAX]; /* start() may write why it refuses: a sentence */
@@ -22,3 +24,15 @@ struct tun_search {
     extern const struct tun_search_code id##_code;
 TUN_SEARCHES(TUN_SEARCH_DECLARE, TUN_SEARCH_DECLARE)
 #undef TUN_SEARCH_DECLARE
+
+/** tun_search_seen() - Return: the log index of a plan that was measured, or SIZE_MAX. */
+static inline size_t tun_search_seen(const struct tun_search *s, const struct pl_plan *plan)
+{
+    return tun_seen_find(&s->seen, s->log, plan);
+}
+
+/** tun_trial_ran() - Return: the plan ran to the end of its trial. */
+static inline bool tun_trial_ran(const struct tun_trial *t)
+{
+    return !t->failed && !t->stopped && t->measured.bottleneck_ns > 0;
+}

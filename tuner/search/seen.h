@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "tuner/search/search.h"
+#include "tuner/trial_result.h"
 
 struct tun_seen {
     size_t *slots; /* [room], index + 1, 0: free; owned */

@@ -89,15 +89,12 @@ int tun_shisha_seed(const struct tun_problem *p, unsigned heuristic, struct tun_
 {
     struct group groups[TUN_UNIT_MAX];
     struct tun_place places[PL_STAGE_MAX];
-    size_t order[PL_STAGE_MAX], stages = base_min(p->unit_count, (size_t)PL_STAGE_MAX);
+    size_t order[PL_STAGE_MAX], stages;
 
     if (heuristic < 1 || heuristic > 6) {
         return -EINVAL;
     }
-    if (p->bounds.stages_max) {
-        stages = base_min(stages, p->bounds.stages_max);
-    }
-    stages = tun_core_places(p, places, stages);
+    stages = tun_core_places(p, places, tun_stages_max(p));
     for (size_t u = 0; u < p->unit_count; u++) {
         groups[u] = (struct group){.weight = p->units[u].weight, .units = 1};
     }
@@ -199,7 +196,7 @@ static size_t target_stage(const struct state *state, size_t from, bool lightest
 }
 
 /* Takes in what the current configuration showed; lines 9 to 14. */
-static void judge(struct tun_search *s, const struct tun_trial *t)
+static void tell(struct tun_search *s, const struct tun_trial *t)
 {
     struct state *state = s->state;
     const struct tun_outcome *o = &t->measured;
@@ -235,11 +232,6 @@ static int ask(struct tun_search *s, struct pl_plan *ret)
     tun_move_unit(&state->conf, from, to);
     tun_pipeline_plan(&state->conf, ret);
     return 0;
-}
-
-static void tell(struct tun_search *s, const struct tun_trial *t)
-{
-    judge(s, t);
 }
 
 static double space(const struct tun_problem *p, const struct tun_options *o)

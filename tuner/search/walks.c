@@ -7,7 +7,6 @@
 #include "tuner/search/draw.h"
 #include "tuner/search/moves.h"
 #include "tuner/search/search_private.h"
-#include "tuner/search/seen.h"
 #include "tuner/search/shisha.h"
 
 #define TRIALS 1000u
@@ -26,8 +25,7 @@
 struct state {
     struct tun_problem pipelines; /* the search's, with its pointers: one team a stage */
     struct tun_draw *draw;        /* owned */
-    struct tun_seen seen;
-    bool wide, seeded, placed; /* placed: here is a plan that ran */
+    bool wide, seeded, placed;    /* placed: here is a plan that ran */
     struct tun_pipeline here, next;
     struct tun_outcome at_here;
     struct tun_move moves[TUN_MOVE_MAX]; /* of here; hill climbing: in the order of trying */
@@ -128,17 +126,12 @@ static int ask_first(struct tun_search *s, struct pl_plan *ret)
     }
     for (size_t i = 0; i < s->options.alpha; i++) {
         tun_draw_next(state->draw, &s->random, ret);
-        if (tun_seen_find(&state->seen, s->log, ret) == SIZE_MAX) {
+        if (tun_search_seen(s, ret) == SIZE_MAX) {
             from_plan(ret, &state->next);
             return 0;
         }
     }
     return TUN_E_DONE;
-}
-
-static bool ran(const struct tun_trial *t)
-{
-    return !t->failed && !t->stopped && t->measured.bottleneck_ns > 0;
 }
 
 /* Takes the plan just tried as the one to go on from. */
@@ -159,9 +152,6 @@ static int climb_ask(struct tun_search *s, struct pl_plan *ret)
 {
     struct state *state = s->state;
 
-    if (tun_seen_reserve(&state->seen, s->log)) {
-        return -ENOMEM;
-    }
     if (!state->placed) {
         return ask_first(s, ret);
     }
@@ -174,7 +164,7 @@ static int climb_ask(struct tun_search *s, struct pl_plan *ret)
         tun_move_apply(&s->problem, &state->here, &move, &state->next);
         tun_pipeline_plan(&state->next, ret);
         /* What was measured before is no better than here: here only ever got better. */
-        if (tun_seen_find(&state->seen, s->log, ret) == SIZE_MAX) {
+        if (tun_search_seen(s, ret) == SIZE_MAX) {
             return 0;
         }
     }
@@ -185,8 +175,8 @@ static void climb_tell(struct tun_search *s, const struct tun_trial *t)
 {
     struct state *state = s->state;
 
-    tun_seen_add(&state->seen, s->log, s->count - 1);
-    if (ran(t) && (!state->placed || tun_better(&s->problem, &t->measured, &state->at_here))) {
+    if (tun_trial_ran(t) &&
+        (!state->placed || tun_better(&s->problem, &t->measured, &state->at_here))) {
         go(s, t);
     }
 }
@@ -195,9 +185,7 @@ static void climb_tell(struct tun_search *s, const struct tun_trial *t)
  * bounds are missed, relatively. */
 static double figure_of(const struct tun_problem *p, const struct tun_outcome *o)
 {
-    double figure = p->objective == TUN_LATENCY ? o->latency_ns
-                    : p->objective == TUN_POWER ? o->energy_nj
-                                                : o->bottleneck_ns;
+    double figure = tun_figure(p, o);
 
     return figure > 0 ? figure : o->bottleneck_ns;
 }
@@ -221,7 +209,8 @@ static double energy_of(const struct tun_search *s, const struct tun_outcome *o)
 static void anneal(struct tun_search *s, const struct tun_trial *t)
 {
     struct state *state = s->state;
-    double worse = ran(t) ? energy_of(s, &t->measured) - energy_of(s, &state->at_here) : INFINITY;
+    double worse =
+        tun_trial_ran(t) ? energy_of(s, &t->measured) - energy_of(s, &state->at_here) : INFINITY;
 
     state->idle++;
     if (worse <= 0 || tun_random_unit(&s->random) < exp(-worse / state->temperature)) {
@@ -234,9 +223,6 @@ static int anneal_ask(struct tun_search *s, struct pl_plan *ret)
 {
     struct state *state = s->state;
 
-    if (tun_seen_reserve(&state->seen, s->log)) {
-        return -ENOMEM;
-    }
     if (!state->placed) {
         return ask_first(s, ret);
     }
@@ -246,7 +232,7 @@ static int anneal_ask(struct tun_search *s, struct pl_plan *ret)
 
         tun_move_apply(&s->problem, &state->here, &state->moves[at], &state->next);
         tun_pipeline_plan(&state->next, ret);
-        index = tun_seen_find(&state->seen, s->log, ret);
+        index = tun_search_seen(s, ret);
         if (index == SIZE_MAX) {
             return 0;
         }
@@ -259,10 +245,9 @@ static void anneal_tell(struct tun_search *s, const struct tun_trial *t)
 {
     struct state *state = s->state;
 
-    tun_seen_add(&state->seen, s->log, s->count - 1);
     if (state->placed) {
         anneal(s, t);
-    } else if (ran(t)) {
+    } else if (tun_trial_ran(t)) {
         state->scale = figure_of(&s->problem, &t->measured);
         go(s, t);
     }
@@ -273,41 +258,16 @@ static void stop(struct tun_search *s)
     struct state *state = s->state;
 
     state->draw = tun_draw_free(state->draw);
-    tun_seen_deinit(&state->seen);
 }
 
-const struct tun_search_code tun_hill_climbing_code = {
-    .state_bytes = sizeof(struct state),
-    .start = start,
-    .ask = climb_ask,
-    .tell = climb_tell,
-    .stop = stop,
-    .space = space,
-};
-
-const struct tun_search_code tun_hill_climbing_seeded_code = {
-    .state_bytes = sizeof(struct state),
-    .start = start_seeded,
-    .ask = climb_ask,
-    .tell = climb_tell,
-    .stop = stop,
-    .space = space,
-};
-
-const struct tun_search_code tun_annealing_code = {
-    .state_bytes = sizeof(struct state),
-    .start = start,
-    .ask = anneal_ask,
-    .tell = anneal_tell,
-    .stop = stop,
-    .space = space,
-};
-
-const struct tun_search_code tun_annealing_seeded_code = {
-    .state_bytes = sizeof(struct state),
-    .start = start_seeded,
-    .ask = anneal_ask,
-    .tell = anneal_tell,
-    .stop = stop,
-    .space = space,
-};
+#define WALK(name, start_, how)                                                                    \
+    const struct tun_search_code tun_##name##_code = {.state_bytes = sizeof(struct state),         \
+                                                      .start = start_,                             \
+                                                      .ask = how##_ask,                            \
+                                                      .tell = how##_tell,                          \
+                                                      .stop = stop,                                \
+                                                      .space = space};
+WALK(hill_climbing, start, climb)
+WALK(hill_climbing_seeded, start_seeded, climb)
+WALK(annealing, start, anneal)
+WALK(annealing_seeded, start_seeded, anneal)

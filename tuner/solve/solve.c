@@ -7,9 +7,7 @@
 
 static double figure(const struct tun_problem *p, bool possible, const struct tun_outcome *o)
 {
-    return p->objective == TUN_THROUGHPUT || !possible ? o->bottleneck_ns
-           : p->objective == TUN_LATENCY               ? o->latency_ns
-                                                       : o->energy_nj;
+    return possible ? tun_figure(p, o) : o->bottleneck_ns;
 }
 
 /* Does @a, of outcome @r, gain enough over @b, of outcome @outcome? Where no plan keeps a bound on
