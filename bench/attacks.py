@@ -141,7 +141,7 @@ def parts_of_methods():
 
 @contextlib.contextmanager
 def boards():
-    with Boards(os.path.join(OPTIONS.build, "ipc", "pipectl"), os.path.join(OPTIONS.build, "ipc", "link", "piped-link"), "b2",
+    with Boards(os.path.join(OPTIONS.build, "apps", "pipectl", "pipectl"), os.path.join(OPTIONS.build, "apps", "link", "piped-link"), "b2",
                 boards=ROUTE, model=OPTIONS.model) as b:
         hub = b.daemons["hub"]
         while not route_of(b)["serving"]:

@@ -26,15 +26,15 @@ OUTSIDE = {
     r"hwloc.*": ("governor",),
     r"gpiod\.h": ("governor",),
     r"protobuf-c/.*": ("model",),
-    r"sodium\.h": ("base/leaves", "ipc/boards", "ipc/pipectl"),
-    r"zmq\.h": ("ipc/link",),
-    r"mpi\.h": ("ipc/link",),
+    r"sodium\.h": ("base/leaves", "ipc/boards", "apps/pipectl"),
+    r"zmq\.h": ("apps/link",),
+    r"mpi\.h": ("apps/link",),
     r"cblas\.h|openblas.*": ("kernels",),
     r"xnnpack\.h": ("kernels",),
     r"pthreadpool\.h": ("kernels", "pipeline"),
-    r"jpeglib\.h": ("ipc/pipectl",),
-    r"curses\.h": ("ipc/pipectl",),
-    r"microhttpd\.h|gnutls/.*": ("ipc/http",),
+    r"jpeglib\.h": ("apps/pipectl",),
+    r"curses\.h": ("apps/pipectl",),
+    r"microhttpd\.h|gnutls/.*": ("apps/http",),
 }
 
 

@@ -53,7 +53,7 @@ def ros2():
 
 def manuals():
     """The EXAMPLES of pages of the manual."""
-    for page in ("ipc/pipectl.1.scd", "tuner/pipesim.1.scd"):
+    for page in ("apps/pipectl/pipectl.1.scd", "tuner/pipesim.1.scd"):
         reason = follow(page)
         if reason:
             return reason
