@@ -27,7 +27,7 @@ struct web_owner {
     struct web_peer who;
     size_t connections;
     size_t bytes; /* claimed */
-    size_t here;  /* scratch of web_watch.c */
+    size_t here;  /* scratch of watch.c */
 };
 
 struct web_memory_waiter;

@@ -5,7 +5,7 @@
  * A place is a connection of libpiped with streams to one model: one for each form in which frames
  * come. One request at a time holds it, so as many frames of a model are under way as it has
  * places. Idle places are kept for the next request, and closed after WEB_IDLE_S, or when another
- * model needs the room, or requests the memory of their slots (web_memory.h).
+ * model needs the room, or requests the memory of their slots (memory.h).
  *
  * Threads: any; the holder of a place is the only one that touches it.
  */

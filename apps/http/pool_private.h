@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/http/pool_private.h - what web_pool.c and web_place.c share. Threads: as web_pool.h. */
+/** apps/http/pool_private.h - what pool.c and place.c share. Threads: as pool.h. */
 #pragma once
 
 #include <pthread.h>
@@ -50,7 +50,7 @@ struct web_pool {
     size_t count, busy, waiting;
 };
 
-/* web_place.c: web_pool.c calls it, and not the other way */
+/* place.c: pool.c calls it, and not the other way */
 /** web_place_slots() - Return: bytes of its slots. */
 size_t web_place_slots(const struct web_place *place);
 /** web_place_hold() - tells the memory whether a request has slots of it. */

@@ -28,7 +28,7 @@ void web_fail(struct web_reply *r, unsigned status, const char *format, ...)
 bool web_claim(struct web_request *q, size_t bytes);
 /** web_claim_less() - gives some of it back before. */
 void web_claim_less(struct web_request *q, size_t bytes);
-/** web_fail_memory() - a claim did not fit (web_memory.h). */
+/** web_fail_memory() - a claim did not fit (memory.h). */
 void web_fail_memory(struct web_reply *r, const struct web *w);
 /** web_fail_frame() - an error of the daemon. @status: enum piped_status. */
 void web_fail_frame(struct web_reply *r, int status, const char *text);

@@ -315,7 +315,7 @@ bool web_server_start(struct web_listener *l, const struct web_tls *tls)
 {
     const struct web_options *o = &l->web->o;
     struct MHD_OptionItem more[8] = {0};
-    /* Who gets a place is decided by web_watch.c; those that it cut end a little later. */
+    /* Who gets a place is decided by watch.c; those that it cut end a little later. */
     unsigned most = (unsigned)o->connections * 2 + ENDING_LEAST;
     size_t n = 0;
 

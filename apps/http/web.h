@@ -6,7 +6,7 @@
  * then answered by one function, which may wait: for a stream of the pool, for the daemon. Frames
  * go by libpiped, which keeps them over restarts of the daemon; questions go by the control socket.
  *
- * Threads: one for each connection, one for each listening socket, the watch (web_watch.h), and the
+ * Threads: one for each connection, one for each listening socket, the watch (watch.h), and the
  * main thread, which waits for signals. What they share is behind a mutex of its own module, or
  * atomic; struct web itself does not change while connections are served.
  */
@@ -80,7 +80,7 @@ struct web_request {
     char authority[WEB_HOST_BYTES]; /* of a target that is a whole address */
     char model[64];                 /* IPC_NAME_BYTES */
     struct web_owner *owner;        /* borrowed from its connection; NULL: none */
-    size_t claimed;                 /* of web_memory.h, until it is over */
+    size_t claimed;                 /* of memory.h, until it is over */
     enum web_body body_kind;
     bool untyped;        /* JSON, if it is not a picture: it has no type, or that of curl */
     size_t header_bytes; /* Inference-Header-Content-Length; SIZE_MAX: there was none */

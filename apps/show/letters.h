@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/show/letters.h - the shapes of ASCII letters for drawings: rows of dots, the leftmost is the
+/** letters.h - the shapes of ASCII letters for drawings: rows of dots, the leftmost is the
  * highest bit. The usual shapes of 5 x 7 dot displays. */
 #pragma once
 

@@ -90,7 +90,7 @@ static size_t board_of(const struct dmn_spread_table *t, const char *print)
 }
 
 /* By how much the slowest board of each stage is slower than with the best shares. Whole copies are
- * not: the head sends each frame to the board that will finish it first (apps/link/common/ledger.h). */
+ * not: the head sends each frame to the board that will finish it first (apps/link: ledger.h). */
 static int lateness(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
                     const struct pl_plan *plan, double late[PL_STAGE_MAX])
 {

@@ -22,7 +22,7 @@ ROOT, BUILD = sys.argv[1:3]
 OUTSIDE = {
     r"uv\.h|uv/.*": ("daemon",),
     r"systemd/.*": ("daemon",),
-    r"jansson\.h": ("base", "daemon", "ipc", "model", "tuner/json", "tuner/pipesim"),
+    r"jansson\.h": ("apps", "base", "daemon", "ipc", "model", "tuner/json", "tuner/pipesim"),
     r"hwloc.*": ("governor",),
     r"gpiod\.h": ("governor",),
     r"protobuf-c/.*": ("model",),
@@ -32,7 +32,7 @@ OUTSIDE = {
     r"cblas\.h|openblas.*": ("kernels",),
     r"xnnpack\.h": ("kernels",),
     r"pthreadpool\.h": ("kernels", "pipeline"),
-    r"jpeglib\.h": ("apps/pipectl",),
+    r"jpeglib\.h": ("apps/picture",),
     r"curses\.h": ("apps/pipectl",),
     r"microhttpd\.h|gnutls/.*": ("apps/http",),
 }

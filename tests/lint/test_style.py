@@ -138,7 +138,7 @@ def queued_work_is_of_one_kind():
 
 
 def programs_have_standard_descriptors():
-    mains = [n for n in source.files(ROOT) if n.endswith("/main.c") and n.startswith(("daemon/", "ipc/", "tuner/"))]
+    mains = [n for n in source.files(ROOT) if n.endswith("/main.c") and n.startswith(("apps/", "daemon/", "tuner/"))]
     check(len(mains) >= 5, mains)
     none([n for n in mains if "\n    shown_begin();\n" not in source.text(ROOT, n)],
          "programs whose first pipe may get the number of standard output")

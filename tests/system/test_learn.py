@@ -59,7 +59,7 @@ def manuals():
             return reason
     if "PIPED_TEST_SANITIZER" in os.environ:
         return "a program without a sanitizer cannot load a library with one"
-    return follow("ipc/libpiped.3.scd")
+    return follow("ipc/client/libpiped.3.scd")
 
 
 def comparing_finds_what_is_not_there():

@@ -3,7 +3,7 @@
  * apps/link/weights/fetch.h - weights reach a board by content
  *
  * A board that shall serve a segment asks the head for the leaf list of the model's file, then for
- * the leaves that the segment needs and that it does not have (apps/link/weights/store.h). Each is checked
+ * the leaves that the segment needs and that it does not have (store.h). Each is checked
  * against the list, and the list against the model's identity; so it does not matter who sends. A
  * few are on their way at a time. When the peer is gone, what is missing is asked for again, of any
  * peer that a fetch of this file named, as soon as one is there. What came stays, so a return costs

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * apps/link/weights/jobs.h - a thread for what may wait for a disk or takes long; the loop does neither
+ * jobs.h - a thread for what may wait for a disk or takes long; the loop does neither
  *
  * Jobs run one at a time, in the order in which they were added. A long one works in slices: after
  * each, it goes behind the others. So what a job touches is the thread's while it is in here, and

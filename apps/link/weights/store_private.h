@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/link/weights/store_private.h - what store.c (files) and store_folder.c (room for them) share */
+/** store_private.h - what store.c (files) and store_folder.c (room for them) share */
 #pragma once
 
 #include "apps/link/weights/store.h"

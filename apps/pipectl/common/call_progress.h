@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * apps/pipectl/common/call_progress.h - one line on a terminal that says how far a call is that takes long
+ * call_progress.h - one line on a terminal that says how far a call is that takes long
  *
  * While a call waits for its answer, a second connection is subscribed to the daemon's events. Each
  * that tells of the call's model overwrites the line on stderr. Where stderr is no terminal there

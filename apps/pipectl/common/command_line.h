@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/pipectl/common/command_line.h - exit codes, messages, and how a command reads its arguments */
+/** command_line.h - exit codes, messages, and how a command reads its arguments */
 #pragma once
 
 #include <jansson.h>

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/pixfmt.h"
@@ -45,6 +46,15 @@ void ctl_say_trouble(const struct piped *p, bool *said)
         ctl_say("waits: %s", why);
     }
     *said = *why;
+}
+
+bool ctl_own_model(const char *name, char *ret_path, size_t bytes)
+{
+    const char *folder = access(CTL_MODELS, R_OK) == 0 ? CTL_MODELS : CTL_MODELS_SOURCE;
+
+    return *name && !strchr(name, '/') &&
+           snprintf(ret_path, bytes, "%s/%s.onnx", folder, name) < (int)bytes &&
+           access(ret_path, F_OK) == 0;
 }
 
 int ctl_open_stream(struct piped *p, const struct piped_stream_options *o, const char *tensors,

@@ -101,7 +101,7 @@ int ctl_set_bound(const char *command, json_t *parameters);
 void ctl_print_agreement(const json_t *verdict);
 void ctl_print_left_out(const json_t *verdict);
 
-/* cmd_report.c */
+/* save_page.c */
 
 /** ctl_save_page() - writes the page @path, which may be a pipe, once @write made all of it of
  * @data, and says if it has no charts. Return: an exit code. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/pipectl/common/terminal_line.h - a line on a terminal (stderr) that says how far something is */
+/** terminal_line.h - a line on a terminal (stderr) that says how far something is */
 #pragma once
 
 /** ctl_line_show() - overwrites the line. @text: what a terminal must not get becomes '?', and what

@@ -178,15 +178,6 @@ static char *existing(const char *file)
     return path;
 }
 
-bool ctl_own_model(const char *name, char *ret_path, size_t bytes)
-{
-    const char *folder = access(CTL_MODELS, R_OK) == 0 ? CTL_MODELS : CTL_MODELS_SOURCE;
-
-    return *name && !strchr(name, '/') &&
-           snprintf(ret_path, bytes, "%s/%s.onnx", folder, name) < (int)bytes &&
-           access(ret_path, F_OK) == 0;
-}
-
 /* Return: as existing(), of a model that comes with piped. */
 static char *own_file(const char *name)
 {

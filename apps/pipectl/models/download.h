@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/pipectl/models/download.h - gets a file by the program curl, and lets only the right one through */
+/** download.h - gets a file by the program curl, and lets only the right one through */
 #pragma once
 
 #include <stdbool.h>

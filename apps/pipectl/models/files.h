@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * apps/pipectl/models/files.h - the files of a model, open, to be sent to a daemon that may not read
+ * files.h - the files of a model, open, to be sent to a daemon that may not read
  * them
  */
 #pragma once

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/pipectl/top/terminal.h - a terminal that shows a screen of cells and reads keys (ncurses) */
+/** terminal.h - a terminal that shows a screen of cells and reads keys (ncurses) */
 #pragma once
 
 #include <signal.h>

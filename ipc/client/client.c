@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "base/shown_text.h"
-#include "ipc/client.h"
+#include "ipc/client/client.h"
 
 #define RECONNECT_DEFAULT_MS 30000u
 #define BACKOFF_FIRST_MS 5u

@@ -3,7 +3,7 @@
 
 #include "base/base.h"
 #include "base/shown_text.h"
-#include "ipc/client.h"
+#include "ipc/client/client.h"
 
 /* Return: f32 tensors can be sent as @dtype. */
 static bool travels(uint32_t dtype)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/shown_text.h"
-#include "ipc/client.h"
+#include "ipc/client/client.h"
 
 static _Thread_local char last_error[512];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/client.h - the inside of libpiped
+ * ipc/client/client.h - the inside of libpiped
  *
  * A connection is DOWN (the timer will retry), GREETING (HELLO is sent), UP, or GONE (given up).
  * Each time it comes up, its streams are opened: NEW -> OPENING -> POOLING -> READY.
@@ -110,11 +110,11 @@ struct piped {
     size_t rx_size, rx_used, rx_taken; /* taken by ipc_client_next() */
 };
 
-/* client_error.c */
+/* error.c */
 /** ipc_client_error() - sets the text of piped_last_error(). Return: @rc. */
 int ipc_client_error(int rc, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* client_io.c: the socket. Functions return 0, or -errno: the connection is unusable. */
+/* io.c: the socket. Functions return 0, or -errno: the connection is unusable. */
 /** ipc_client_queue() - adds a message. @payload is copied, @body is borrowed until it is sent. */
 int ipc_client_queue(struct piped *p, const struct ipc_header *h, const void *payload, size_t bytes,
                      const void *body, size_t body_bytes, int fd);
@@ -127,7 +127,7 @@ enum { IPC_CLIENT_MESSAGE = 1 };
 int ipc_client_next(struct piped *p, struct ipc_header *ret, const uint8_t **ret_payload);
 void ipc_client_reset_io(struct piped *p);
 
-/* client_memory.c: the slots of a stream. Return: 0 or -errno, with a text. */
+/* memory.c: the slots of a stream. Return: 0 or -errno, with a text. */
 int ipc_stream_allocate(struct piped_stream *s);
 void ipc_stream_deallocate(struct piped_stream *s);
 /** ipc_picture_bytes() - bytes of a picture, not of a tensor. @stride: 0: no gap between rows.
@@ -135,7 +135,7 @@ void ipc_stream_deallocate(struct piped_stream *s);
 int ipc_picture_bytes(uint32_t pixfmt, uint32_t width, uint32_t height, uint32_t stride,
                       size_t *ret);
 
-/* client_stream.c: a stream's state and what it sends */
+/* stream.c: a stream's state and what it sends */
 int ipc_stream_start(struct piped_stream *s); /* queues OPEN; or the stream FAILED: 0 */
 int ipc_stream_pump(struct piped_stream *s);  /* queues frames while there is credit */
 void ipc_stream_fail(struct piped_stream *s, int status, int error, const char *text);
@@ -145,7 +145,7 @@ void ipc_slot_answer(struct piped_stream *s, struct ipc_slot *slot, int status, 
                      size_t text_bytes);
 void ipc_slot_cancelled(struct piped_stream *s, struct ipc_slot *slot); /* before it was sent */
 
-/* client_message.c: what a message of the daemon does. Return: as in client_io.c. */
+/* message.c: what a message of the daemon does. Return: as in client_io.c. */
 int ipc_client_message(struct piped *p, const struct ipc_header *h, const uint8_t *b);
 
 /* client.c: the connection */

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "base/pixfmt.h"
-#include "ipc/client.h"
+#include "ipc/client/client.h"
 
 #define AREA_ALIGN 64u
 #define DIMENSION_MAX 32768u

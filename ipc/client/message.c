@@ -2,7 +2,7 @@
 /* libpiped: what the daemon's messages do. The daemon is not trusted: every size is checked. */
 
 #include "base/base.h"
-#include "ipc/client.h"
+#include "ipc/client/client.h"
 
 static struct piped_stream *find_stream(struct piped *p, uint32_t id)
 {

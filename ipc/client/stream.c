@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "base/pixfmt.h"
 #include "base/shown_text.h"
-#include "ipc/client.h"
+#include "ipc/client/client.h"
 
 /* The numbers of piped.h are those of the table. */
 #define SAME(ID, ...) _Static_assert((int)PIPED_##ID == PIXFMT_##ID, #ID);

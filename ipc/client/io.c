@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
-#include "ipc/client.h"
+#include "ipc/client/client.h"
 
 #define RX_LEAST (64u << 10)
 #define BATCH 16 /* messages per sendmsg() */
