@@ -20,7 +20,7 @@ WIDTH_C, WIDTH_OTHER = 100, 132
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 CODE = (".c", ".h", ".py", ".sh", ".build", ".in", ".supp", ".service", ".socket", ".catalog", ".conf")
 DATA = ("model/default/", "tests/fuzz/corpus/")
-LIBRARIES = ("base/", "model/", "kernels/", "governor/", "pipeline/", "tuner/", "ipc/")
+LIBRARIES = ("apps/", "base/", "model/", "kernels/", "governor/", "pipeline/", "tuner/", "ipc/")
 # Inside a library's folder; json_text.c and apps/page write to the stream that a program gives them.
 PROGRAMS = ("base/cli/", "base/json_text.c", "apps/pipectl/", "tuner/pipesim/", "apps/page/", "apps/link/main.c",
             "apps/link/args.c", "apps/link/common/out.c", "apps/http/options.c", "apps/http/log.c")
