@@ -23,7 +23,8 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")  # images too
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.M | re.S)
 HEADING = re.compile(r"^#+ +(.*)$", re.M)
 PATH = re.compile(r"`((?:%s)/[\w./-]+)`" % "|".join(
-    ("apps", "base", "bench", "daemon", "docs", "etc", "governor", "ipc", "kernels", "model", "pipeline", "systemd", "tests", "tuner")))
+    ("apps", "base", "bench", "daemon", "docs", "etc", "governor", "ipc", "kernels", "model", "pipeline", "systemd", "tests",
+     "tuner")))
 LINES_MAX = 250
 # words that the glossary of docs/house.md replaces
 OLD_WORDS = re.compile(r"\b(run(s|ning)? dry|deal|deals|dealt|dealing|foreign|remade|remake|plan before|hubs?)\b", re.I)

@@ -328,7 +328,7 @@ static int unload_model(const struct ctl *ctl, const char *name, const struct ar
 /* Runs piped beside this program, else the one of the build folder, else the one in PATH. */
 static void run_piped(const char *const *argv)
 {
-    static const char *const places[] = {"piped", "../daemon/piped"};
+    static const char *const places[] = {"piped", "../../daemon/piped"};
     char self[PATH_MAX], path[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     char *slash;
