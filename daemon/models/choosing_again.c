@@ -6,7 +6,7 @@
 #include "daemon/machine/machine.h"
 #include "daemon/models/core_time.h"
 #include "daemon/models/hot_swap.h"
-#include "daemon/models/memory_room.h"
+#include "daemon/models/memory.h"
 #include "daemon/models/models.h"
 #include "daemon/service/log.h"
 

@@ -2,7 +2,7 @@
 /* What it gains that a team takes several frames at once, of the chosen primitives. */
 #include "base/base.h"
 #include "daemon/models/choosing_private.h"
-#include "daemon/models/memory_room.h"
+#include "daemon/models/memory.h"
 
 #define SHARE 4u     /* of kernels.measure_ms that is spent on it: one part in so many */
 #define FREE_PART 2u /* of what is free, one part in so many for weights to compare */

@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "base/leaves/stop.h"
 #include "daemon/models/loading_private.h"
-#include "daemon/models/memory_room.h"
+#include "daemon/models/memory.h"
 #include "daemon/models/output_check.h"
 #include "model/sidecar.h"
 #include "pipeline/pipeline.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model's rates, and its work once a second. */
 #include "base/base.h"
+#include "daemon/models/memory.h"
 #include "daemon/models/models.h"
-#include "daemon/models/resident.h"
 
 double dmn_model_fps(const struct dmn_model *m, uint64_t now_ns)
 {

@@ -6,7 +6,7 @@
 #include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
 #include "daemon/machine/sampling.h"
-#include "daemon/models/memory_room.h"
+#include "daemon/models/memory.h"
 #include "daemon/plans/kept.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
