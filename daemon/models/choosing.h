@@ -32,7 +32,7 @@ struct dmn_choose_kind {
     char name[PL_EP_NAME_MAX];
     int cpu;     /* the core that is measured */
     size_t same; /* index of the first kind with the same cores; its own index if it is the first */
-    uint64_t class; /* dmn_choose_class(); set by the load */
+    uint64_t class; /* dmn_choose_classes(); set by the load */
 };
 
 /* A choice may lose this share of its time before it counts as unsure. */

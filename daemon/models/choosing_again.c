@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
-#include "daemon/models/core_time.h"
+#include "daemon/models/choosing_private.h"
 #include "daemon/models/hot_swap.h"
 #include "daemon/models/memory.h"
 #include "daemon/models/models.h"

@@ -89,7 +89,9 @@ static void describe_table(char *ret, size_t bytes)
     snprintf(ret, bytes, "%s-%016llx", PIPED_VERSION, (unsigned long long)h);
 }
 
-uint64_t dmn_choose_class(const struct dmn_choose *c, size_t kind)
+/* Return: what two boards' cores have in common if each runs best what the other does, and with the
+ * same results: the CPU's model and features, the libraries, and the table of primitives. */
+static uint64_t class_of(const struct dmn_choose *c, size_t kind)
 {
     base_autofree struct key *key = calloc(1, sizeof(*key));
     uint64_t h = DMN_CHOOSE_MIX_START;
@@ -113,6 +115,13 @@ uint64_t dmn_choose_class(const struct dmn_choose *c, size_t kind)
         h = dmn_choose_mix(h, word);
     }
     return h;
+}
+
+void dmn_choose_classes(struct dmn_choose *c)
+{
+    for (size_t k = 0; k < c->kind_count; k++) {
+        c->kinds[k].class = class_of(c, k);
+    }
 }
 
 static void describe(const struct dmn_choose *c, struct key *k)
