@@ -7,7 +7,6 @@
 #include "base/leaves/leaves.h"
 #include "daemon/config/route_text.h"
 #include "daemon/models/models.h"
-#include "ipc/piped.h"
 #include "model/segment/segment.h"
 #include "model/segment/segment_name.h"
 
@@ -50,16 +49,11 @@ const char *dmn_route_fits(const struct dmn_model *m)
 static void fill_tensors(const struct mdl_model *m, const struct mdl_io *io, size_t count,
                          struct brd_tensor *ret)
 {
-    static const uint32_t dtypes[MDL_DTYPE_COUNT] = {
-        [MDL_F32] = PIPED_F32, [MDL_I32] = PIPED_I32, [MDL_I64] = PIPED_I64,
-        [MDL_U8] = PIPED_U8,   [MDL_I8] = PIPED_I8,   [MDL_BOOL] = PIPED_BOOL,
-    };
-
     for (size_t i = 0; i < count; i++) {
         const struct mdl_tensor *t = &m->tensors[io[i].tensor];
 
         ret[i] = (struct brd_tensor){
-            .dtype = dtypes[t->dtype], .rank = (uint32_t)t->rank, .bytes = io[i].bytes};
+            .dtype = dmn_piped_dtype(t->dtype), .rank = (uint32_t)t->rank, .bytes = io[i].bytes};
         for (size_t k = 0; k < t->rank && k < BRD_RANK_MAX; k++) {
             ret[i].dim[k] = (uint32_t)t->dim[k];
         }

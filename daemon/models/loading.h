@@ -102,6 +102,15 @@ struct dmn_planner_ops {
 /** dmn_load_check() - Return: 0 if frames of @m can be carried and planned; -EBADMSG or -E2BIG,
  * with @ret_error. Pure. */
 int dmn_load_check(const struct mdl_model *m, char ret_error[MDL_ERROR_MAX]);
+/** dmn_piped_dtype() - Return: the type as clients know it (PIPED_F32 and others). */
+uint32_t dmn_piped_dtype(enum mdl_dtype of);
+/** dmn_output_fits() - does the sidecar's key `output` fit the model? Clients decode, not the
+ * daemon; but what no client can decode by is refused, by the same code. Return: 0: m->output fits,
+ * or is NULL; else as piped_decoder_new(), with piped_last_error(). */
+int dmn_output_fits(const struct mdl_model *m);
+/** dmn_output_check() - @path: of the model's file, for the message. Threads: any; allocates.
+ * Return: 0: it fits, or the sidecar has no such key; -EINVAL or -ENOMEM, with @ret_error. */
+int dmn_output_check(const struct mdl_model *m, const char *path, char ret_error[MDL_ERROR_MAX]);
 /** dmn_load_run() - loads the model; blocks. l->choose.stop calls it off. Return: 0, or -errno with
  * l->error set. */
 int dmn_load_run(struct dmn_load *l);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/models/loading_file.h"
 
 #include "base/base.h"
 #include "base/leaves/leaves.h"
-#include "daemon/models/loading_private.h"
+#include "daemon/models/models.h"
 #include "model/segment/segment.h"
 #include "model/segment/segment_name.h"
 
@@ -11,6 +12,8 @@
 #define WHOLE_BYTES_MAX ((size_t)base_min((uint64_t)1 << 40, (uint64_t)SIZE_MAX / 8))
 
 enum { NO_LEAVES = 1 };
+
+/* ---- whole, or a segment ---- */
 
 /* Reads the leaf list beside the file, if there is one. Return: 0; NO_LEAVES; -errno. */
 static int read_leaves(struct dmn_load *l, struct mdl_leaves *ret)
@@ -78,9 +81,15 @@ static int load(struct dmn_load *l, const struct mdl_load_options *options)
     return r;
 }
 
-int dmn_segment_load(struct dmn_load *l, const struct mdl_load_options *options)
+/* Calls mdl_load() for l->path, and cuts out the segment that l->name means. The limits hold for the
+ * segment alone, since the weights of other units are only mapped. A file with a leaf list beside it
+ * (base/leaves/leaves.h) may lack leaves that the segment does not need. */
+static int load_by(struct dmn_load *l, struct mdl_load_options *options)
 {
-    int r = load(l, options);
+    int r;
+
+    options->calibration = l->ranges;
+    r = load(l, options);
 
     /* whichever of its files was opened first */
     if (r == -EACCES && access(l->path, R_OK) < 0 && errno == EACCES) {
@@ -90,4 +99,69 @@ int dmn_segment_load(struct dmn_load *l, const struct mdl_load_options *options)
                  l->path);
     }
     return r;
+}
+
+/* ---- by which calibration ---- */
+
+/* Reads what an earlier "pipectl quantize" kept. Return: 0; -ENOENT: nothing that can be used, of
+ * which the log says why; -errno, with l->error. */
+static int read_kept(struct dmn_load *l)
+{
+    struct mdl_segment_name name; /* a segment is quantised as the whole model was */
+    char path[DMN_STATE_PATH_MAX];
+    json_t *root = NULL;
+    int r;
+
+    if (!mdl_segment_name_parse(l->name, &name) ||
+        !dmn_state_file_path(DMN_STATE_RANGES, l->choose.folder, "", name.model, path) ||
+        dmn_state_file_read(DMN_STATE_RANGES, path, NULL, &root) != 0) {
+        return -ENOENT;
+    }
+    r = mdl_calibration_from_json(root, path, l->error, &l->ranges);
+    json_decref(root);
+    return r;
+}
+
+int dmn_load_file(struct dmn_load *l, struct mdl_load_options *options)
+{
+    int r;
+
+    if (l->ranges || l->as_is) {
+        return load_by(l, options);
+    }
+    if (l->calibration[0]) {
+        r = mdl_calibration_read(l->calibration, l->error, &l->ranges);
+        if (r < 0) {
+            l->bad_calibration = true;
+            return r;
+        }
+        r = load_by(l, options);
+        l->bad_calibration = r < 0 && l->ranges->hash[0];
+        return r;
+    }
+    r = read_kept(l);
+    if (r == 0 && load_by(l, options) == 0) {
+        return 0;
+    }
+    if (r != -ENOENT) {
+        snprintf(l->choose.note, sizeof(l->choose.note),
+                 "not quantised as before: %.900s; see pipectl quantize", l->error);
+        l->ranges = mdl_calibration_free(l->ranges);
+    }
+    l->error[0] = '\0';
+    return load_by(l, options);
+}
+
+void dmn_quantised_keep(const struct dmn_models *models, const char *name,
+                        const struct mdl_calibration *c, struct dmn_state_kept kept)
+{
+    char path[DMN_STATE_PATH_MAX];
+
+    if (!dmn_state_file_path(DMN_STATE_RANGES, models->state_dir, "", name, path)) {
+        kept.fn(kept.ctx, c ? -ENOENT : 0);
+    } else if (c) {
+        dmn_state_put(models->disk, DMN_STATE_RANGES, path, mdl_calibration_json(c), kept);
+    } else {
+        dmn_state_drop(models->disk, DMN_STATE_RANGES, path, kept);
+    }
 }
