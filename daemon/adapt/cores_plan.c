@@ -152,7 +152,9 @@ static int prepare_table(struct dmn_model *m, const struct dmn_adapt_change *c,
                          struct dmn_change_part *p)
 {
     struct dmn_machine then = *m->of->machine; /* a copy: planning is for its new EPs */
-    struct dmn_load *l = dmn_load_new(m->name, m->path, "", m->kernels, m->latest, m->of);
+    const struct dmn_load_source source = {
+        .name = m->name, .path = m->path, .kernels = m->kernels, .latest = m->latest};
+    struct dmn_load *l = dmn_load_from(&source, m->of);
     int error;
 
     if (!l) {

@@ -111,9 +111,6 @@ struct dmn_load_source dmn_config_source(const struct dmn_config_model *c);
 /** dmn_load_from() - makes a load with the limits, cores and state folder of @models. Return:
  * owned; NULL: out of memory. */
 struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn_models *models);
-/** dmn_load_new() - as dmn_load_from(), without a calibration. */
-struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,
-                              const char *kernels, bool latest, const struct dmn_models *models);
 /** dmn_model_source() - Return: what @m was loaded from, borrowed from it. */
 struct dmn_load_source dmn_model_source(const struct dmn_model *m);
 /** dmn_model_plan_text() - writes the present plan. @ret: PL_PLAN_TEXT_MAX bytes. */

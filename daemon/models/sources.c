@@ -73,12 +73,3 @@ struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn
     l->choose.pack = l->memory_max ? KRN_PACK_NOTHING : KRN_PACK_ONE_STAGE;
     return l;
 }
-
-struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,
-                              const char *kernels, bool latest, const struct dmn_models *models)
-{
-    struct dmn_load_source source = {
-        .name = name, .path = path, .plan = plan, .kernels = kernels, .latest = latest};
-
-    return dmn_load_from(&source, models);
-}

@@ -381,7 +381,8 @@ int dmn_profile_begin(struct dmn_plans *plans, struct dmn_done done, unsigned ms
     r->width = 1;
     r->share_ns = ms * BASE_NS_PER_MS / step_count(&plans->machine->eps);
     r->folder = strdup(folder);
-    r->load = dmn_load_new("profile", "", NULL, NULL, false, plans->models);
+    r->load =
+        dmn_load_from(&(struct dmn_load_source){.name = "profile", .path = ""}, plans->models);
     if (!r->folder || !r->load) {
         drop(&r->work);
         return -ENOMEM;
