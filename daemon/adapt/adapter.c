@@ -428,11 +428,6 @@ int dmn_adapt_start(struct dmn_plans *plans, struct dmn_adapt **ret)
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
 void dmn_adapt_configure(struct dmn_adapt *adapt)
 {
     struct tun_adapt_options o;
@@ -454,7 +449,7 @@ struct dmn_adapt *dmn_adapt_stop(struct dmn_adapt *adapt)
     if (adapt) {
         dmn_hotplug_listen(adapt->machine, NULL, NULL);
         dmn_adapt_change_leave(adapt);
-        uv_close((uv_handle_t *)&adapt->timer, on_closed);
+        uv_close((uv_handle_t *)&adapt->timer, dmn_handle_free);
     }
     return NULL;
 }

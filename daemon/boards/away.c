@@ -35,16 +35,11 @@ struct dmn_away {
     char why[DMN_AWAY_WHY_MAX];
 };
 
-static void on_line_closed(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
 static void close_line(struct line *line)
 {
     line->away = NULL;
     uv_close((uv_handle_t *)&line->poll,
-             on_line_closed); /* stops to watch the descriptor at once */
+             dmn_handle_free); /* stops to watch the descriptor at once */
     piped_stream_close(line->stream);
     piped_close(line->piped);
 }

@@ -8,6 +8,7 @@
 #include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/plans.h"
+#include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 
@@ -173,12 +174,10 @@ bool dmn_boards_settle(struct dmn_boards *b)
     LIST_FOREACH(bm, &b->models, linked) {
         any |= dmn_board_model_settle(bm);
     }
-    for (struct dmn_boards_listener *l = b->listeners; b->routes_changed && l; l = l->next) {
-        if (l->routes_changed) {
-            l->routes_changed(l->ctx);
-        }
+    if (b->routes_changed) {
+        DMN_TELL(b->listeners, routes_changed);
+        b->routes_changed = false;
     }
-    b->routes_changed = false;
     return any;
 }
 
@@ -298,12 +297,7 @@ void dmn_boards_unjudged(struct dmn_boards *b, const struct dmn_model *m,
 
 void dmn_boards_listen(struct dmn_boards *b, struct dmn_boards_listener *l)
 {
-    struct dmn_boards_listener **at = &b->listeners;
-
-    while (*at) {
-        at = &(*at)->next;
-    }
-    *at = l;
+    DMN_LISTEN(b->listeners, l);
 }
 
 void dmn_boards_init(struct dmn_boards *b)

@@ -3,6 +3,7 @@
 #include "base/base.h"
 #include "daemon/models/memory.h"
 #include "daemon/models/models.h"
+#include "daemon/service/listeners.h"
 
 double dmn_model_fps(const struct dmn_model *m, uint64_t now_ns)
 {
@@ -63,9 +64,5 @@ void dmn_model_tick(struct dmn_model *m, uint64_t now_ns)
         m->busy[0].busy_ns[i] = t.busy_ns;
     }
     dmn_memory_settle(m, now_ns);
-    for (struct dmn_models_listener *l = m->of->listeners; l; l = l->next) {
-        if (l->second) {
-            l->second(l->ctx, m, now_ns);
-        }
-    }
+    DMN_TELL(m->of->listeners, second, m, now_ns);
 }

@@ -4,44 +4,13 @@
 #include "daemon/plans/kept.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
+#include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 
 void dmn_plans_listen(struct dmn_plans *plans, struct dmn_plans_listener *l)
 {
-    struct dmn_plans_listener **at = &plans->listeners;
-
-    while (*at) {
-        at = &(*at)->next;
-    }
-    *at = l;
-}
-
-void dmn_plans_tell_retune(struct dmn_model *m, const struct tun_algorithm *a)
-{
-    for (struct dmn_plans_listener *l = m->planning->of->listeners; l; l = l->next) {
-        if (l->retune_begun) {
-            l->retune_begun(l->ctx, m, a);
-        }
-    }
-}
-
-void dmn_plans_tell_profile(struct dmn_plans *plans)
-{
-    for (struct dmn_plans_listener *l = plans->listeners; l; l = l->next) {
-        if (l->profile_begun) {
-            l->profile_begun(l->ctx);
-        }
-    }
-}
-
-void dmn_plans_tell_trial(struct dmn_model *m, const struct dmn_history_trial *t)
-{
-    for (struct dmn_plans_listener *l = m->planning->of->listeners; l; l = l->next) {
-        if (l->trial_ended) {
-            l->trial_ended(l->ctx, m, t);
-        }
-    }
+    DMN_LISTEN(plans->listeners, l);
 }
 
 /* Updates the expected figures, then tells listeners. */
@@ -49,11 +18,7 @@ static void plan_changed(struct dmn_model *m)
 {
     m->planning->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &m->planning->expected);
     m->period_ns = 0;
-    for (struct dmn_plans_listener *l = m->planning->of->listeners; l; l = l->next) {
-        if (l->plan_changed) {
-            l->plan_changed(l->ctx, m);
-        }
-    }
+    DMN_TELL(m->planning->of->listeners, plan_changed, m);
 }
 
 static void log_switch(const struct dmn_model *m, const struct dmn_switch *s, const char *before,

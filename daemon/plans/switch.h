@@ -57,9 +57,3 @@ struct dmn_plans_listener {
 /** dmn_plans_listen() - adds @l, which must live as long as the daemon, behind earlier
  * listeners. */
 void dmn_plans_listen(struct dmn_plans *plans, struct dmn_plans_listener *l);
-/** dmn_plans_tell_retune(), dmn_plans_tell_profile() - for plans/ only: report a begin to
- * listeners. */
-void dmn_plans_tell_retune(struct dmn_model *m, const struct tun_algorithm *a);
-void dmn_plans_tell_profile(struct dmn_plans *plans);
-/** dmn_plans_tell_trial() - for plans/ only: reports the end of a trial. */
-void dmn_plans_tell_trial(struct dmn_model *m, const struct dmn_history_trial *t);
