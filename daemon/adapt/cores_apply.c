@@ -3,8 +3,6 @@
 
 #include "base/base.h"
 #include "daemon/adapt/cores.h"
-#include "daemon/adapt/live_turns.h"
-#include "daemon/adapt/told.h"
 #include "daemon/service/log.h"
 
 static void keep_home(struct dmn_model *m)
@@ -72,10 +70,6 @@ static void proof_free(struct proof *p)
 
 static struct dmn_history_event *tell(struct dmn_model *m, struct proof *p)
 {
-    char after[PL_PLAN_TEXT_MAX];
-
-    dmn_model_plan_text(m, after);
-    p->told.after = after;
     p->told.duration_ms = (double)(base_now_ns() - p->began_ns) / 1e6;
     return dmn_adapt_tell(m, &p->told);
 }
@@ -98,9 +92,7 @@ static void proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result
         }
         tell(m, p);
         tun_adapt_changed(m->adapt->watch, base_now_ns());
-        m->adapt->epoch = pl_epoch(m->pipe);
-        m->adapt->epoch_ns = base_now_ns();
-        m->adapt->window_ns = 0;
+        dmn_adapt_follow(m->adapt, m, base_now_ns());
     }
     proof_free(p);
 }
@@ -121,17 +113,14 @@ static double predict(const struct tun_problem *problem, const struct dmn_change
 void dmn_change_tell_nothing(struct dmn_model *m, const struct dmn_adapt_change *c, const char *why,
                              const struct dmn_turns_result *turns, enum dmn_event_outcome outcome)
 {
-    char plan[PL_PLAN_TEXT_MAX], detail[sizeof(c->text) + 128];
+    char detail[sizeof(c->text) + 128];
 
-    dmn_model_plan_text(m, plan);
     snprintf(detail, sizeof(detail), "%s; %.100s", c->text, why);
     dmn_adapt_tell(
         m, &(struct dmn_adapt_told){.cause = c->cause,
                                     .detail = detail,
                                     .origin = m->origin,
                                     .outcome = outcome,
-                                    .before = plan,
-                                    .after = plan,
                                     .fps_before = m->adapt ? dmn_adapt_fps(m->adapt, 3) : -1,
                                     .turns = turns,
                                     .duration_ms = (double)(base_now_ns() - c->began_ns) / 1e6});
@@ -146,9 +135,7 @@ static void hand_over(struct dmn_model *m, struct dmn_change_part *p)
     dmn_adapt_forget(m);
     memset(a->known, 0, sizeof(a->known)); /* those plans are for other EPs */
     a->state_id = 0;
-    a->epoch = pl_epoch(m->pipe);
-    a->epoch_ns = base_now_ns();
-    a->window_ns = 0;
+    dmn_adapt_follow(a, m, base_now_ns());
     if (p->turns) {
         tun_adapt_changed(a->watch, a->epoch_ns);
     }

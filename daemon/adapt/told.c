@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports decisions: history and log. */
 
-#include "daemon/adapt/told.h"
-#include "daemon/adapt/live_turns.h"
+#include "daemon/adapt/adapter_private.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 
@@ -70,12 +69,12 @@ static void add_trials(const struct dmn_model *m, const struct dmn_turns_result 
 struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, const struct dmn_adapt_told *t)
 {
     const struct dmn_turns_result *r = t->turns;
-    char detail[900];
+    char detail[900], after[PL_PLAN_TEXT_MAX];
     struct dmn_history_event e = {.cause = dmn_cause_of(t->cause),
                                   .detail = detail,
                                   .origin = t->origin,
-                                  .plan_before = t->before,
-                                  .plan_after = t->after,
+                                  .plan_before = t->before ? t->before : after,
+                                  .plan_after = after,
                                   .fps_before = t->fps_before,
                                   .fps_after = -1,
                                   .predicted_gain = t->gain,
@@ -83,6 +82,7 @@ struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, const struct dmn_a
                                   .outcome = t->outcome,
                                   .decided = t->decided};
 
+    dmn_model_plan_text(m, after);
     with_untold(m, t->detail, detail, sizeof(detail));
     if (r) {
         with_turns(r, detail, sizeof(detail));
@@ -98,7 +98,7 @@ struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, const struct dmn_a
     }
     dmn_log_limited(
         LOG_NOTICE,
-        ((struct dmn_log_fields){.id = DMN_MSG_ADAPTED, .model = m->name, .plan = t->after}),
+        ((struct dmn_log_fields){.id = DMN_MSG_ADAPTED, .model = m->name, .plan = after}),
         "model %s: %s: %s (%s)", m->name, tun_cause_name(t->cause), detail,
         dmn_event_outcome_name(t->outcome));
     return dmn_plan_event(m, &e);
