@@ -6,6 +6,7 @@
 #include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
+#include "daemon/plans/switch.h"
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"

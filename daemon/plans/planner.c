@@ -1,7 +1,248 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/plans/planner.h"
 
+#include <jansson.h>
+#include <math.h>
+
+#include "base/base.h"
+#include "daemon/machine/eps.h"
+#include "daemon/machine/machine.h"
+#include "daemon/machine/sampling.h"
+#include "daemon/models/memory.h"
+#include "daemon/plans/kept.h"
 #include "daemon/plans/planning.h"
+#include "daemon/plans/profile.h"
+#include "pipeline/plan_move.h"
+#include "tuner/adapt/correct.h"
+#include "tuner/learn.h"
+
+/* What a team spends on a frame outside its units, until a trial shows it: taking the frame off a
+ * ring, passing it on with one wake, and fetching what another core wrote (docs/pipeline.md). */
+#define HANDOFF_NS 5000.0
+#define HANDOFF_NS_PER_BYTE 0.02
+
+/* For EPs without configured watts: power grows faster than speed, and the energy of the same work
+ * with its square root. An estimate that only ranks EPs. */
+#define WATTS_EXPONENT 1.5
+
+#define WAITED_MOST 0.95 /* more of the time counts as that */
+
+/* The least sigma of cells that tun_fill() made of weights alone. */
+#define UNCERTAIN_WEIGHT 0.45
+
+static const char *const objectives[] = {
+    [TUN_THROUGHPUT] = "throughput", [TUN_LATENCY] = "latency", [TUN_POWER] = "power"};
+
+const char *dmn_objective_name(enum tun_objective objective)
+{
+    return objectives[objective];
+}
+
+int dmn_objective_find(const char *name, enum tun_objective *ret)
+{
+    for (size_t i = 0; i < base_array_count(objectives); i++) {
+        if (strcmp(objectives[i], name) == 0) {
+            *ret = (enum tun_objective)i;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+struct dmn_goal dmn_goal_config(const struct dmn_config *config)
+{
+    return (struct dmn_goal){
+        .objective = (enum tun_objective)dmn_config_int(config, DMN_KEY_PLANNER_OBJECTIVE),
+        .fps = (double)dmn_config_int(config, DMN_KEY_PLANNER_FPS),
+        .latency_ms = (double)dmn_config_int(config, DMN_KEY_PLANNER_LATENCY_MS)};
+}
+
+const struct tun_algorithm *dmn_planner_algorithm(const struct dmn_config *config)
+{
+    const struct tun_algorithm *a =
+        tun_algorithm_find(dmn_config_string(config, DMN_KEY_PLANNER_ALGORITHM));
+
+    return a ? a : &tun_exact; /* the key is checked when it is read */
+}
+
+bool dmn_planner_searches(const struct dmn_config *config)
+{
+    return dmn_planner_algorithm(config) != &tun_exact;
+}
+
+/* ---- a model on the daemon's cores, as the tuner sees it ---- */
+
+static void describe_units(const struct mdl_model *model, struct tun_problem *p)
+{
+    for (size_t u = 0; u < model->unit_count; u++) {
+        const struct mdl_unit *unit = &model->units[u];
+
+        p->units[u] = (struct tun_unit){
+            .weight = base_max(unit->weight, 1.0),
+            .in_bytes = u ? (double)model->units[u - 1].live_bytes : 0,
+        };
+        dmn_unit_gemm(model, u, &p->units[u].gemm_n, &p->units[u].gemm_k, &p->units[u].gemm_m);
+    }
+}
+
+static struct tun_ep describe_ep(const struct dmn_config *config, const struct pl_ep *ep)
+{
+    struct tun_ep ret = {.cores = (uint16_t)ep->cpu_count,
+                         .speed = ep->speed > 0 ? base_min(ep->speed, 1.0) : 1,
+                         .bandwidth = 1};
+
+    snprintf(ret.name, sizeof(ret.name), "%s", ep->name);
+    for (size_t i = 0; i < config->ep_count; i++) {
+        if (strlen(config->eps[i].name) == pl_ep_base(ep->name) &&
+            strncmp(config->eps[i].name, ep->name, pl_ep_base(ep->name)) == 0) {
+            ret.watts = config->eps[i].watts;
+        }
+    }
+    if (ret.watts <= 0) {
+        ret.watts = pow(ret.speed, WATTS_EXPONENT);
+    }
+    return ret;
+}
+
+/* Sets units and EPs; every cost is unknown. Return: 0, -EINVAL, -ENOMEM. */
+static int describe(const struct dmn_machine *on, const struct mdl_model *model,
+                    struct tun_problem *ret)
+{
+    struct tun_ep eps[PL_EP_MAX];
+    size_t cores = 0;
+    int error;
+
+    for (size_t e = 0; e < on->eps.count; e++) {
+        eps[e] = describe_ep(dmn_machine_config(on), &on->eps.eps[e]);
+        cores += eps[e].cores;
+    }
+    if (cores > PL_CPU_MAX) {
+        return -EINVAL;
+    }
+    error = tun_problem_init(ret, model->unit_count, eps, on->eps.count);
+    if (!error) {
+        ret->handoff_ns = HANDOFF_NS;
+        ret->handoff_ns_per_byte = HANDOFF_NS_PER_BYTE;
+        ret->batch_wait_ns =
+            (double)dmn_config_int(dmn_machine_config(on), DMN_KEY_BATCH_WAIT_US) * 1e3;
+        ret->bounds.batch_max =
+            dmn_memory_batch(dmn_memory_free(), model->arena_bytes, cores, PL_BATCH_MAX);
+        describe_units(model, ret);
+    }
+    return error;
+}
+
+static void apply_goal(struct tun_problem *p, const struct dmn_config *config,
+                       const struct dmn_goal *goal)
+{
+    p->objective = goal->objective;
+    p->bounds.period_max_ns = goal->fps > 0 ? 1e9 / goal->fps : 0;
+    p->bounds.latency_max_ns = base_max(goal->latency_ms, 0.0) * 1e6;
+    p->bounds.stages_max = (size_t)dmn_config_int(config, DMN_KEY_PLANNER_STAGES_MAX);
+}
+
+bool dmn_planner_guessed(const struct tun_cell *c)
+{
+    return c->source < TUN_SAVED && c->sigma >= UNCERTAIN_WEIGHT;
+}
+
+void dmn_planner_guess(struct tun_problem *p)
+{
+    size_t guesses = 0;
+
+    for (size_t k = 0; k < p->ep_count; k++) {
+        for (size_t w = 1; w <= p->eps[k].cores; w++) {
+            for (size_t u = 0; u < p->unit_count; u++) {
+                struct tun_cell *c = tun_cell_at(&p->costs, k, w, u);
+
+                if (dmn_planner_guessed(c)) {
+                    *c = (struct tun_cell){.ns = -1};
+                    guesses++;
+                }
+            }
+        }
+    }
+    if (guesses) {
+        tun_fill(p);
+    }
+}
+
+int dmn_planner_problem(const struct dmn_model *m, const struct dmn_goal *goal,
+                        struct tun_problem *ret)
+{
+    const struct dmn_config *config = dmn_machine_config(m->planning->of->machine);
+    struct dmn_goal configured = dmn_goal_config(config);
+    int error;
+
+    goal = goal ? goal : &configured;
+    if (goal->objective == TUN_POWER && goal->fps <= 0) {
+        return -EINVAL;
+    }
+    error = tun_problem_copy(&m->planning->problem, ret);
+    if (!error) {
+        dmn_planner_guess(ret);
+        apply_goal(ret, config, goal);
+    }
+    return error;
+}
+
+void dmn_planner_beside(const struct dmn_model *m, struct tun_problem *p)
+{
+    double waited = dmn_sensors_now(m->planning->of->machine)->psi_cpu.some_avg10 / 100;
+
+    if (!gov_known(waited)) {
+        return;
+    }
+    for (size_t k = 0; k < p->ep_count; k++) {
+        for (size_t w = 2; w <= p->eps[k].cores; w++) {
+            double factor = tun_share_factor(1 / (1 - base_min(waited, WAITED_MOST)), 1, w - 1);
+
+            for (size_t u = 0; u < p->unit_count; u++) {
+                tun_cell_at(&p->costs, k, w, u)->ns *= factor;
+            }
+        }
+    }
+}
+
+int dmn_planner_prepare(struct dmn_plans *plans, const struct dmn_machine *on,
+                        const struct dmn_config *config, struct dmn_load *l)
+{
+    struct dmn_goal goal = dmn_goal_config(config);
+    base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
+    int error = -ENOMEM;
+    bool found;
+
+    l->planning = calloc(1, sizeof(*l->planning));
+    if (plan && l->planning) {
+        l->planning->of = plans;
+        l->planning->start = dmn_config_int(config, DMN_KEY_PLANNER_START)
+                                 ? dmn_planner_algorithm(config)
+                                 : &tun_exact;
+        error = describe(on, l->model, &l->planning->problem);
+    }
+    if (error) {
+        snprintf(l->error, sizeof(l->error),
+                 error == -ENOMEM ? "out of memory" : "there are more than %u cores to plan for",
+                 PL_CPU_MAX);
+        return error;
+    }
+    found = dmn_state_load(on, l, plan) == 0;
+    dmn_profile_predict(plans, &l->planning->problem);
+    dmn_choose_costs(&l->choose, l->model, &l->planning->problem);
+    tun_fill(&l->planning->problem);
+    apply_goal(&l->planning->problem, config, &goal);
+    if (l->plan[0]) {
+        l->origin = (struct dmn_origin){.from = DMN_FROM_CONFIG};
+        found = true;
+        error = dmn_eps_plan(on, l->plan, l->model->unit_count, l->error, sizeof(l->error), plan);
+    }
+    if (found && !error) {
+        l->first = base_take(plan);
+    }
+    return error;
+}
+
+/* ---- plans that follow ---- */
 
 /* The first plan that a search asks for: in the papers, the seed that it goes on from. Return: 0,
  * or it has none for this problem. */
@@ -45,6 +286,17 @@ int dmn_planner_first(struct dmn_load *l)
     l->origin = DMN_ORIGIN_EXACT;
     l->first = base_take(plan);
     return 0;
+}
+
+struct dmn_planning *dmn_planning_free(struct dmn_planning *p)
+{
+    if (p) {
+        tun_problem_deinit(&p->problem);
+        json_decref(p->kept);
+        free(p->tried);
+        free(p);
+    }
+    return NULL;
 }
 
 void dmn_planner_deinit(struct dmn_model *m)

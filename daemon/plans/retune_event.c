@@ -4,6 +4,7 @@
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"
+#include "daemon/plans/switch.h"
 #include "daemon/plans/tried.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"

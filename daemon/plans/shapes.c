@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/plans/shapes.h"
+#include "daemon/plans/retune_private.h"
 
 #include "base/base.h"
 #include "tuner/solve/bound.h"

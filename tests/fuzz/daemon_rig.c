@@ -15,6 +15,7 @@
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"
 #include "daemon/plans/retune.h"
+#include "daemon/plans/switch.h"
 #include "tests/fuzz/replay.h"
 #include "tests/unit/governor/tree.h"
 
