@@ -133,7 +133,8 @@ static bool leaves_text(const bool *needed, size_t count, char *ret, size_t byte
     return at < bytes;
 }
 
-int dmn_route_leaves(const struct dmn_model *m, struct brd_route *r)
+/* Sets the leaves of the file that each hop needs; "" where that is not known. Return: 0; -ENOMEM. */
+static int set_leaves(const struct dmn_model *m, struct brd_route *r)
 {
     size_t count = (m->stamp.model.bytes + MDL_HASH_LEAF_BYTES - 1) / MDL_HASH_LEAF_BYTES;
     base_autofree bool *needed = calloc(count + 1, sizeof(*needed));
@@ -152,7 +153,8 @@ int dmn_route_leaves(const struct dmn_model *m, struct brd_route *r)
     return 0;
 }
 
-void dmn_route_primitives(const struct dmn_model *m, struct brd_route *r)
+/* The model has all units of the hops. */
+static void set_primitives(const struct dmn_model *m, struct brd_route *r)
 {
     for (size_t i = 0; i < r->hop_count; i++) {
         struct brd_hop *h = &r->hop[i];
@@ -163,7 +165,8 @@ void dmn_route_primitives(const struct dmn_model *m, struct brd_route *r)
     }
 }
 
-int dmn_route_borders(const struct dmn_model *m, struct brd_route *r)
+/* Return: 0; -EINVAL: units that the model does not have; -ENOMEM. */
+static int set_borders(const struct dmn_model *m, struct brd_route *r)
 {
     for (size_t i = 0; i < r->hop_count; i++) {
         struct brd_hop *h = &r->hop[i];
@@ -186,30 +189,41 @@ int dmn_route_borders(const struct dmn_model *m, struct brd_route *r)
     return 0;
 }
 
-/* Return: the board with fingerprint @print, also this one; NULL. */
-static const struct brd_state *find_board(const struct brd_link_report_all *r, const char *print)
+int dmn_route_complete(const struct dmn_model *m, enum brd_encoding encoding, struct brd_route *r)
 {
-    if (r && r->self.known && strcmp(r->self.print, print) == 0) {
-        return &r->self;
+    int error = set_leaves(m, r);
+
+    error = error ? error : set_borders(m, r);
+    if (error) {
+        return error;
     }
+    set_primitives(m, r);
+    for (size_t i = 0; i < r->hop_count; i++) {
+        r->hop[i].encoding = i + 1 == r->hop_count ? BRD_AS_IS : encoding;
+    }
+    return 0;
+}
+
+const struct brd_state *dmn_board_find(const struct brd_link_report_all *r, const char *print)
+{
     for (size_t i = 0; r && i < r->board_count; i++) {
         if (strcmp(r->board[i].print, print) == 0) {
             return &r->board[i];
         }
     }
-    return NULL;
+    return r && strcmp(r->self.print, print) == 0 ? &r->self : NULL;
 }
 
 const char *dmn_board_name(const struct brd_link_report_all *r, const char *print)
 {
-    const struct brd_state *b = find_board(r, print);
+    const struct brd_state *b = dmn_board_find(r, print);
 
     return !b ? print : b == &r->self ? DMN_BOARD_HERE : b->name;
 }
 
 bool dmn_board_up(const struct brd_link_report_all *r, const char *print)
 {
-    const struct brd_state *b = find_board(r, print);
+    const struct brd_state *b = dmn_board_find(r, print);
 
     return b && (b == &r->self || b->up);
 }
