@@ -6,39 +6,129 @@
 #include "tuner/eval_boards.h"
 #include "tuner/solve/solve.h"
 
-/* ---- hops as a plan ---- */
+#define SHARE_MOST 1000.0
+#define SHARE_LEAST 0.02  /* of the largest: less is not worth a board, and would round badly */
+#define SHARES_ALIKE 0.05 /* of the frames of a hop */
 
-/* Units first..last on the EPs of one board. @ret_eps: which these are. */
-static int part_of(const struct tun_problem *p, size_t board, const struct brd_hop *hop,
-                   struct tun_problem *ret, uint16_t ret_eps[PL_EP_MAX])
+/* ---- a plan as hops ---- */
+
+static int add_boards(const struct dmn_spread_table *t, uint32_t mask, const double *share,
+                      struct brd_hop *hop)
 {
-    size_t units = hop->last_unit - hop->first_unit + 1, count = 0;
-    struct tun_ep eps[PL_EP_MAX];
-    int error;
+    double most = 0;
 
-    for (size_t k = 0; k < p->ep_count; k++) {
-        if (p->eps[k].board == board) {
-            eps[count] = p->eps[k];
-            eps[count].board = 0;
-            ret_eps[count++] = (uint16_t)k;
-        }
+    for (size_t b = 0; b < t->p.boards.count; b++) {
+        most = base_max(most, mask >> b & 1 ? share[b] : 0);
     }
-    error = tun_problem_init(ret, units, eps, count);
-    if (error) {
-        return error;
-    }
-    memcpy(ret->units, p->units + hop->first_unit, units * sizeof(*ret->units));
-    ret->handoff_ns = p->handoff_ns;
-    ret->handoff_ns_per_byte = p->handoff_ns_per_byte;
-    for (size_t k = 0; k < count; k++) {
-        for (size_t w = 1; w <= eps[k].cores; w++) {
-            memcpy(tun_cell_at(&ret->costs, k, w, 0),
-                   tun_cell_at(&p->costs, ret_eps[k], w, hop->first_unit),
-                   units * sizeof(struct tun_cell));
+    for (size_t b = 0; b < t->p.boards.count; b++) {
+        if (mask >> b & 1 && share[b] >= SHARE_LEAST * most) {
+            if (hop->board_count == BRD_SHARE_MAX) {
+                return -ENOSPC;
+            }
+            memcpy(hop->board[hop->board_count].print, t->print[b], BRD_FINGERPRINT_BYTES);
+            hop->board[hop->board_count++].share = (uint32_t)round(SHARE_MOST * share[b] / most);
         }
     }
     return 0;
 }
+
+int dmn_plan_hops(const struct dmn_spread_table *t, const struct pl_plan *plan, struct brd_hop *ret,
+                  size_t *ret_count)
+{
+    base_autofree double(*shares)[TUN_BOARD_MAX] = calloc(PL_STAGE_MAX, sizeof(*shares));
+    uint32_t before = 0, all = 0;
+    size_t count = 0;
+
+    if (!shares) {
+        return -ENOMEM;
+    }
+    if (t->p.boards.count > 1 && tun_eval_shares(&t->p, plan, shares) != 0) {
+        return -EINVAL;
+    }
+    for (size_t s = 0; s < plan->stage_count; s++) {
+        const struct pl_stage_plan *stage = &plan->stages[s];
+        uint32_t mask = tun_board_mask(&t->p, stage);
+        bool shared = (mask & (mask - 1)) != 0;
+
+        all |= mask;
+        if (mask == before && !shared) {
+            ret[count - 1].last_unit = stage->last_unit;
+            continue;
+        }
+        before = mask;
+        if (count == BRD_HOPS_MAX) {
+            return -ENOSPC;
+        }
+        ret[count] =
+            (struct brd_hop){.first_unit = stage->first_unit, .last_unit = stage->last_unit};
+        if (t->p.boards.count > 1 && add_boards(t, mask, shares[s], &ret[count]) != 0) {
+            return -ENOSPC;
+        }
+        count++;
+    }
+    *ret_count = all == 1 ? 0 : count;
+    return 0;
+}
+
+static bool hop_same(const struct brd_hop *a, const struct brd_hop *b)
+{
+    double sum_a = 0, sum_b = 0;
+
+    if (a->first_unit != b->first_unit || a->last_unit != b->last_unit ||
+        a->board_count != b->board_count) {
+        return false;
+    }
+    for (size_t i = 0; i < a->board_count; i++) {
+        sum_a += a->board[i].share;
+        sum_b += b->board[i].share;
+    }
+    for (size_t i = 0; i < a->board_count; i++) {
+        double change = a->board[i].share / sum_a - b->board[i].share / sum_b;
+
+        if (strcmp(a->board[i].print, b->board[i].print) != 0 || fabs(change) > SHARES_ALIKE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool dmn_hops_same(const struct brd_hop *a, size_t a_count, const struct brd_hop *b, size_t b_count)
+{
+    for (size_t i = 0; i < a_count && a_count == b_count; i++) {
+        if (!hop_same(&a[i], &b[i])) {
+            return false;
+        }
+    }
+    return a_count == b_count;
+}
+
+static bool has_segment(const struct brd_hop *a, size_t count, const struct brd_hop *hop,
+                        const char *print)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < a[i].board_count; k++) {
+            if (a[i].first_unit == hop->first_unit && a[i].last_unit == hop->last_unit &&
+                strcmp(a[i].board[k].print, print) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool dmn_hops_load(const struct brd_hop *a, size_t a_count, const struct brd_hop *b, size_t b_count)
+{
+    for (size_t i = 0; i < b_count; i++) {
+        for (size_t k = 0; k < b[i].board_count; k++) {
+            if (!has_segment(a, a_count, &b[i], b[i].board[k].print)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* ---- hops as a plan ---- */
 
 /* Adds the stages of a board's part to @plan; a shared hop has one stage, which all join. */
 static int add_part(const struct tun_problem *p, size_t board, const struct brd_hop *hop,
@@ -47,7 +137,7 @@ static int add_part(const struct tun_problem *p, size_t board, const struct brd_
     base_autofree struct tun_solution *best = calloc(1, sizeof(*best));
     struct tun_problem part;
     uint16_t eps[PL_EP_MAX];
-    int r = best ? part_of(p, board, hop, &part, eps) : -ENOMEM;
+    int r = best ? dmn_spread_part(p, board, hop->first_unit, hop->last_unit, &part, eps) : -ENOMEM;
 
     if (r) {
         return r;
@@ -79,16 +169,6 @@ static int add_part(const struct tun_problem *p, size_t board, const struct brd_
     return r < 0 ? r : r > 0 ? -EINVAL : 0;
 }
 
-static size_t board_of(const struct dmn_spread_table *t, const char *print)
-{
-    size_t b = 0;
-
-    while (b < t->p.boards.count && strcmp(t->print[b], print) != 0) {
-        b++;
-    }
-    return b;
-}
-
 /* By how much the slowest board of each stage is slower than with the best shares. Whole copies are
  * not: the head sends each frame to the board that will finish it first (apps/link: ledger.h). */
 static int lateness(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
@@ -112,7 +192,7 @@ static int lateness(const struct dmn_spread_table *t, const struct brd_hop *hop,
             sum += hop[h].board[b].share;
         }
         for (size_t b = 0; b < hop[h].board_count && count > 1; b++) {
-            double ideal = best[s][board_of(t, hop[h].board[b].print)];
+            double ideal = best[s][dmn_spread_board(t, hop[h].board[b].print)];
 
             late[s] = base_max(late[s], hop[h].board[b].share / sum / ideal);
         }
@@ -134,7 +214,7 @@ static int plan_of(const struct dmn_spread_table *t, const struct brd_hop *hop, 
         }
         next = (size_t)hop[h].last_unit + 1;
         for (size_t b = 0; b < hop[h].board_count; b++) {
-            size_t board = board_of(t, hop[h].board[b].print);
+            size_t board = dmn_spread_board(t, hop[h].board[b].print);
             int r =
                 board < t->p.boards.count ? add_part(&t->p, board, &hop[h], b == 0, ret) : -EINVAL;
 

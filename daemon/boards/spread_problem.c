@@ -2,11 +2,85 @@
 #include "daemon/boards/spread_problem.h"
 
 #include "base/base.h"
-#include "daemon/boards/spread_costs.h"
+#include "daemon/boards/route_fill.h"
+#include "model/segment/segment.h"
 #include "tuner/eval_boards.h"
 
 #define HERE "here"
 #define FASTER_MOST 8.0 /* by frequency, one board than another */
+
+/* ---- units ---- */
+
+/* Bytes in the arena that some op of the unit needs. */
+static double arena_of(const struct mdl_model *m, const struct mdl_unit *unit)
+{
+    double bytes = 0;
+
+    for (size_t i = 0; i < m->storage_count; i++) {
+        const struct mdl_storage *s = &m->storages[i];
+
+        if (s->home == MDL_HOME_ARENA && s->first_op <= unit->last_op &&
+            s->last_op >= unit->first_op) {
+            bytes += (double)s->bytes;
+        }
+    }
+    return base_min(bytes, (double)m->arena_bytes);
+}
+
+/* Some primitives read the file's weights as they are. */
+static double weights_of(const struct krn_net *net, const struct mdl_unit *unit)
+{
+    size_t packed = net ? krn_net_ops_need_bytes(net, unit->first_op, unit->last_op) : 0;
+
+    return (double)base_max(packed, unit->weight_bytes);
+}
+
+/* Bytes on a link. */
+static double bytes_of(const struct mdl_model *m, const struct mdl_border *border,
+                       enum brd_encoding encoding)
+{
+    double bytes = 0;
+
+    for (size_t i = 0; i < border->count; i++) {
+        const struct mdl_live *l = &border->live[i];
+        bool encoded = l->dtype == MDL_F32 && m->storages[l->storage].home != MDL_HOME_INPUT;
+
+        bytes += encoded ? (double)brd_encoded_bytes(encoding, l->bytes / sizeof(float))
+                         : (double)l->bytes;
+    }
+    return bytes;
+}
+
+int dmn_spread_units(const struct mdl_model *m, const struct krn_net *net,
+                     enum brd_encoding encoding, struct tun_problem *p)
+{
+    if (p->unit_count != m->unit_count) {
+        return -EINVAL;
+    }
+    for (size_t u = 0; u <= m->unit_count; u++) {
+        struct mdl_border border;
+        int error = mdl_border(m, u, &border);
+
+        if (error) {
+            return error;
+        }
+        if (u == 0) {
+            p->boards.input_bytes = (double)border.bytes;
+        } else if (u == m->unit_count) {
+            p->boards.output_bytes = (double)border.bytes;
+        } else {
+            p->units[u].in_bytes = bytes_of(m, &border, encoding);
+        }
+        mdl_border_deinit(&border);
+        if (u < m->unit_count) {
+            p->units[u].weight_bytes = weights_of(net, &m->units[u]);
+            p->units[u].arena_bytes = arena_of(m, &m->units[u]);
+        }
+    }
+    return 0;
+}
+
+/* ---- boards and links ---- */
 
 struct maker {
     const struct dmn_spread_inputs *in;
@@ -28,17 +102,10 @@ static const struct brd_way *find_way(const struct brd_state *from, const char *
     return NULL;
 }
 
-static bool gap(const struct dmn_spread_inputs *in, const char *a, const char *b)
+bool dmn_spread_is_gap(const struct dmn_spread_gap *g, const char *a, const char *b)
 {
-    for (size_t i = 0; i < in->gap_count; i++) {
-        const struct dmn_spread_gap *g = &in->gaps[i];
-
-        if ((strcmp(g->a, a) == 0 && strcmp(g->b, b) == 0) ||
-            (strcmp(g->a, b) == 0 && strcmp(g->b, a) == 0)) {
-            return true;
-        }
-    }
-    return false;
+    return (strcmp(g->a, a) == 0 && strcmp(g->b, b) == 0) ||
+           (strcmp(g->a, b) == 0 && strcmp(g->b, a) == 0);
 }
 
 /* A link works in both directions or not at all: answers and errors go back where frames came
@@ -48,23 +115,17 @@ static bool linked(const struct dmn_spread_inputs *in, const struct brd_state *a
 {
     const struct brd_way *there = find_way(a, b->print), *back = find_way(b, a->print);
 
-    return !gap(in, a->print, b->print) && (there || back || head) && (!there || there->up) &&
-           (!back || back->up);
-}
-
-static const struct brd_state *state_of(const struct brd_link_report_all *r, const char *print)
-{
-    for (size_t i = 0; i < r->board_count; i++) {
-        if (strcmp(r->board[i].print, print) == 0) {
-            return &r->board[i];
+    for (size_t i = 0; i < in->gap_count; i++) {
+        if (dmn_spread_is_gap(&in->gaps[i], a->print, b->print)) {
+            return false;
         }
     }
-    return strcmp(r->self.print, print) == 0 ? &r->self : NULL;
+    return (there || back || head) && (!there || there->up) && (!back || back->up);
 }
 
 bool dmn_spread_linked(const struct dmn_spread_inputs *in, const char *a, const char *b)
 {
-    const struct brd_state *x = state_of(in->report, a), *y = state_of(in->report, b);
+    const struct brd_state *x = dmn_board_find(in->report, a), *y = dmn_board_find(in->report, b);
 
     return x && y && (x == y || linked(in, x, y, x == &in->report->self || y == &in->report->self));
 }
@@ -301,31 +362,59 @@ void dmn_spread_table_deinit(struct dmn_spread_table *t)
     *t = DMN_SPREAD_TABLE_NULL;
 }
 
-int dmn_spread_alone(const struct dmn_spread_table *t, struct tun_problem *ret)
+size_t dmn_spread_board(const struct dmn_spread_table *t, const char *print)
 {
+    size_t b = 0;
+
+    while (b < t->p.boards.count && strcmp(t->print[b], print) != 0) {
+        b++;
+    }
+    return b;
+}
+
+int dmn_spread_part(const struct tun_problem *p, size_t board, size_t first, size_t last,
+                    struct tun_problem *ret, uint16_t ret_eps[PL_EP_MAX])
+{
+    size_t units = last - first + 1, count = 0;
     struct tun_ep eps[PL_EP_MAX];
-    size_t count = 0;
     int error;
 
-    while (count < t->p.ep_count && t->p.eps[count].board == 0) {
-        eps[count] = t->p.eps[count];
-        count++;
+    for (size_t k = 0; k < p->ep_count; k++) {
+        if (p->eps[k].board == board) {
+            eps[count] = p->eps[k];
+            eps[count].board = 0;
+            ret_eps[count++] = (uint16_t)k;
+        }
     }
-    error = tun_problem_init(ret, t->p.unit_count, eps, count);
+    error = tun_problem_init(ret, units, eps, count);
     if (error) {
         return error;
     }
-    memcpy(ret->units, t->p.units, t->p.unit_count * sizeof(*ret->units));
-    memcpy(ret->costs.cells, t->p.costs.cells,
-           tun_cell_count(&ret->costs) * sizeof(*ret->costs.cells));
-    ret->handoff_ns = t->p.handoff_ns;
-    ret->handoff_ns_per_byte = t->p.handoff_ns_per_byte;
-    ret->objective = t->p.objective;
-    ret->bounds = t->p.bounds;
+    memcpy(ret->units, p->units + first, units * sizeof(*ret->units));
+    ret->handoff_ns = p->handoff_ns;
+    ret->handoff_ns_per_byte = p->handoff_ns_per_byte;
+    for (size_t k = 0; k < count; k++) {
+        for (size_t w = 1; w <= eps[k].cores; w++) {
+            memcpy(tun_cell_at(&ret->costs, k, w, 0), tun_cell_at(&p->costs, ret_eps[k], w, first),
+                   units * sizeof(struct tun_cell));
+        }
+    }
     return 0;
 }
 
-static bool any_gap(const struct tun_problem *p, uint32_t from, uint32_t to)
+int dmn_spread_alone(const struct dmn_spread_table *t, struct tun_problem *ret)
+{
+    uint16_t eps[PL_EP_MAX];
+    int error = dmn_spread_part(&t->p, 0, 0, t->p.unit_count - 1, ret, eps);
+
+    if (!error) {
+        ret->objective = t->p.objective;
+        ret->bounds = t->p.bounds;
+    }
+    return error;
+}
+
+bool dmn_spread_any_gap(const struct tun_problem *p, uint32_t from, uint32_t to)
 {
     for (size_t a = 0; a < p->boards.count; a++) {
         for (size_t b = 0; b < p->boards.count; b++) {
@@ -345,10 +434,10 @@ bool dmn_spread_crosses_gap(const struct tun_problem *p, const struct pl_plan *p
     for (size_t s = 0; s < plan->stage_count; s++) {
         uint32_t mask = tun_board_mask(p, &plan->stages[s]);
 
-        if (any_gap(p, before, mask)) {
+        if (dmn_spread_any_gap(p, before, mask)) {
             return true;
         }
         before = mask;
     }
-    return any_gap(p, before, head);
+    return dmn_spread_any_gap(p, before, head);
 }

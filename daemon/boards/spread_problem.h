@@ -4,7 +4,7 @@
  *
  * Board 0 is the head. Its EPs keep their names; those of the others are BOARD:EP.
  *
- * Costs: the head's are its own table. Another board's are what it told (spread_past.h). A row with
+ * Costs: the head's are its own table. Another board's are what it told (spread_costs.h). A row with
  * some measured units has its other units from tun_fill(), which learns their ratio to other rows.
  * A row with none has the times of the head's EP that is most like it, scaled by what is known of
  * both (speed, highest frequency), and by how wrong that was for the board's other rows.
@@ -17,8 +17,23 @@
  */
 #pragma once
 
-#include "daemon/boards/spread_past.h"
-#include "tuner/problem.h"
+#include "daemon/boards/spread_costs.h"
+#include "ipc/boards/border_encoding.h"
+#include "kernels/kernels.h"
+#include "model/model.h"
+
+/**
+ * dmn_spread_units() - sets weight_bytes, arena_bytes and in_bytes of the units, and input_bytes
+ * and output_bytes of @p->boards
+ *
+ * in_bytes are the bytes of the border (model/segment/segment.h) on a link, where f32 tensors have
+ * @encoding; the model's input and output keep theirs. Without an encoding that may be more than
+ * what one team hands to the next. arena_bytes is what is alive in the arena while the unit runs.
+ * weight_bytes are those that @net packs (NULL: those of the file). @p: with the model's units.
+ * Return: 0; -EINVAL: the model is a segment, or has other units; -ENOMEM.
+ */
+int dmn_spread_units(const struct mdl_model *m, const struct krn_net *net,
+                     enum brd_encoding encoding, struct tun_problem *p);
 
 #define DMN_LINK_GUESS_NS 1e6 /* of a link that nobody has measured yet */
 #define DMN_LINK_GUESS_NS_PER_BYTE 9.0
@@ -61,9 +76,21 @@ void dmn_spread_table_deinit(struct dmn_spread_table *t);
  * Return: 0, -EINVAL or -ENOMEM. */
 int dmn_spread_alone(const struct dmn_spread_table *t, struct tun_problem *ret);
 
+/** dmn_spread_part() - units @first..@last on the EPs of one board alone; without bounds. @ret: owned.
+ * @ret_eps: which of @p these EPs are. Return: as above. */
+int dmn_spread_part(const struct tun_problem *p, size_t board, size_t first, size_t last,
+                    struct tun_problem *ret, uint16_t ret_eps[PL_EP_MAX]);
+
+/** dmn_spread_board() - Return: which board of the table it is; p.boards.count: none. */
+size_t dmn_spread_board(const struct dmn_spread_table *t, const char *print);
 /** dmn_spread_linked() - Return: frames may go from one of these boards to the other, as far as
  * both say. Fingerprints; a board and itself: true. */
 bool dmn_spread_linked(const struct dmn_spread_inputs *in, const char *a, const char *b);
 
+/** dmn_spread_is_gap() - Return: it is the one between these boards. */
+bool dmn_spread_is_gap(const struct dmn_spread_gap *g, const char *a, const char *b);
+/** dmn_spread_any_gap() - Return: a link from one of @from to one of @to is not there; both are bits
+ * of boards. */
+bool dmn_spread_any_gap(const struct tun_problem *p, uint32_t from, uint32_t to);
 /** dmn_spread_crosses_gap() - Return: the plan sends something over a link that is not there. */
 bool dmn_spread_crosses_gap(const struct tun_problem *p, const struct pl_plan *plan);

@@ -3,8 +3,7 @@
 
 #include "base/base.h"
 #include "daemon/boards/route_fill.h"
-#include "daemon/boards/spread_explain.h"
-#include "daemon/boards/spread_front.h"
+#include "daemon/boards/spread_query.h"
 
 static json_t *positive(double x, double scale)
 {
