@@ -115,7 +115,7 @@ static void on_tick(uv_timer_t *timer)
     dmn_watchdog_healthy(d);
     dmn_listening_tick(d);
     dmn_state_folder_tick(d);
-    dmn_hotplug_check(&d->machine);
+    dmn_hotplug_check(&d->machine, base_now_ns());
     dmn_frames_tick(&d->frames, now, held_ns);
     dmn_control_tick(&d->control, now, held_ns);
     if (d->ready && !d->draining) {

@@ -263,7 +263,7 @@ static void check_pins(struct dmn_model *m)
 
         pl_team_stats(m->pipe, i, &t);
         if (!t.pinned) {
-            dmn_hotplug_check(m->of->machine);
+            dmn_hotplug_check(m->of->machine, base_now_ns());
             return;
         }
     }
@@ -362,7 +362,7 @@ static void on_timer(uv_timer_t *timer)
         return;
     }
     note_gap(adapt, now);
-    dmn_hotplug_check(adapt->machine);
+    dmn_hotplug_check(adapt->machine, now);
     dmn_adapt_change_step(adapt);
     dmn_adapt_eps(adapt->machine, eps);
     dmn_adapt_felt(&adapt->felt, dmn_sensors_now(adapt->machine));

@@ -194,19 +194,11 @@ void dmn_split_step(struct dmn_adapt *adapt, uint64_t now_ns);
 void dmn_split_end(struct dmn_adapt *adapt);
 
 /* told.c */
-struct dmn_adapt_told {
-    enum tun_cause cause;
-    struct dmn_origin origin;
-    enum dmn_event_outcome outcome;
-    const char *detail;
-    const char *before; /* the previous plan; NULL: the one that serves */
-    double fps_before, gain, duration_ms;
-    const struct dmn_turns_result *turns; /* that led to it; NULL: none */
-    struct dmn_decided *decided;          /* gets another reference; NULL: none */
-};
-/** dmn_adapt_tell() - writes history and log. Return: the event, borrowed until the next one; NULL:
- * out of memory. */
-struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, const struct dmn_adapt_told *t);
+/** dmn_adapt_tell() - writes history and log. @e: of the model; plan_before NULL: the plan that
+ * serves, as plan_after is, which is set here. @turns: that led to it; NULL: none. Return: the event,
+ * borrowed until the next one; NULL: out of memory. */
+struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, struct dmn_history_event e,
+                                         const struct dmn_turns_result *turns);
 /** dmn_adapt_detail() - writes one sentence about a decision to @ret. */
 void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, char *ret,
                       size_t bytes);

@@ -81,16 +81,17 @@ static struct dmn_history_event *tell(struct dmn_model *m, const struct dmn_adap
                  "; the plan kept for this state of the machine returns");
     }
     return dmn_adapt_tell(
-        m, &(struct dmn_adapt_told){.cause = j->decision.cause,
-                                    .detail = detail,
-                                    .origin = j->decision.search ? m->origin : origin_of(j),
-                                    .outcome = outcome,
-                                    .before = before,
-                                    .fps_before = dmn_adapt_fps(m->adapt, PACE_BEFORE),
-                                    .gain = j->decision.gain,
-                                    .duration_ms = (double)(base_now_ns() - j->began_ns) / 1e6,
-                                    .turns = r,
-                                    .decided = j->told});
+        m,
+        (struct dmn_history_event){.cause = dmn_cause_of(j->decision.cause),
+                                   .detail = detail,
+                                   .origin = j->decision.search ? m->origin : origin_of(j),
+                                   .outcome = outcome,
+                                   .plan_before = before,
+                                   .fps_before = dmn_adapt_fps(m->adapt, PACE_BEFORE),
+                                   .predicted_gain = j->decision.gain,
+                                   .duration_ms = (double)(base_now_ns() - j->began_ns) / 1e6,
+                                   .decided = j->told},
+        r);
 }
 
 void dmn_adapt_await(struct dmn_model *m, struct dmn_history_event *event)

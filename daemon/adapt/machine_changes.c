@@ -214,13 +214,13 @@ void dmn_adapt_machine_tell(struct dmn_model *m, uint64_t now_ns)
         char detail[sizeof(a->seen[0].text) + 64];
 
         snprintf(detail, sizeof(detail), "%s; %s", a->seen[0].text, reason(m));
-        dmn_adapt_tell(m, &(struct dmn_adapt_told){
-                              .cause = a->seen[0].cause,
-                              .detail = detail,
-                              .origin = m->origin,
-                              .outcome = DMN_OUTCOME_KEPT,
-                              .fps_before = dmn_adapt_fps(a, 3),
-                          });
+        dmn_adapt_tell(m,
+                       (struct dmn_history_event){.cause = dmn_cause_of(a->seen[0].cause),
+                                                  .detail = detail,
+                                                  .origin = m->origin,
+                                                  .outcome = DMN_OUTCOME_KEPT,
+                                                  .fps_before = dmn_adapt_fps(a, 3)},
+                       NULL);
         if (dmn_adapt_searches(m)) {
             a->due |= event_of(a->seen[0].cause);
         }

@@ -66,41 +66,34 @@ static void add_trials(const struct dmn_model *m, const struct dmn_turns_result 
     }
 }
 
-struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, const struct dmn_adapt_told *t)
+struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, struct dmn_history_event e,
+                                         const struct dmn_turns_result *turns)
 {
-    const struct dmn_turns_result *r = t->turns;
     char detail[900], after[PL_PLAN_TEXT_MAX];
-    struct dmn_history_event e = {.cause = dmn_cause_of(t->cause),
-                                  .detail = detail,
-                                  .origin = t->origin,
-                                  .plan_before = t->before ? t->before : after,
-                                  .plan_after = after,
-                                  .fps_before = t->fps_before,
-                                  .fps_after = -1,
-                                  .predicted_gain = t->gain,
-                                  .duration_ms = t->duration_ms,
-                                  .outcome = t->outcome,
-                                  .decided = t->decided};
 
     dmn_model_plan_text(m, after);
-    with_untold(m, t->detail, detail, sizeof(detail));
-    if (r) {
-        with_turns(r, detail, sizeof(detail));
-        add_trials(m, r, &e);
-        e.verdict = r->verdict;
-        e.turns = r->shown;
-        e.lost = r->failed;
+    with_untold(m, e.detail, detail, sizeof(detail));
+    e.detail = detail;
+    e.plan_before = e.plan_before ? e.plan_before : after;
+    e.plan_after = after;
+    e.fps_after = -1;
+    if (turns) {
+        with_turns(turns, detail, sizeof(detail));
+        add_trials(m, turns, &e);
+        e.verdict = turns->verdict;
+        e.turns = turns->shown;
+        e.lost = turns->failed;
     }
-    if (r && r->shown.pairs > 0) {
-        e.fps_before = 1e9 / r->shown.incumbent_ns;
-        e.fps_after =
-            1e9 / (r->verdict == TUN_TURNS_BETTER ? r->shown.challenger_ns : r->shown.incumbent_ns);
+    if (turns && turns->shown.pairs > 0) {
+        e.fps_before = 1e9 / turns->shown.incumbent_ns;
+        e.fps_after = 1e9 / (turns->verdict == TUN_TURNS_BETTER ? turns->shown.challenger_ns
+                                                                : turns->shown.incumbent_ns);
     }
     dmn_log_limited(
         LOG_NOTICE,
         ((struct dmn_log_fields){.id = DMN_MSG_ADAPTED, .model = m->name, .plan = after}),
-        "model %s: %s: %s (%s)", m->name, tun_cause_name(t->cause), detail,
-        dmn_event_outcome_name(t->outcome));
+        "model %s: %s: %s (%s)", m->name, dmn_cause_name(e.cause), detail,
+        dmn_event_outcome_name(e.outcome));
     return dmn_plan_event(m, &e);
 }
 

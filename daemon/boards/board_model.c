@@ -188,7 +188,7 @@ static void update(struct dmn_board_model *bm)
     memcpy(before, bm->text, sizeof(before));
     bm->serving = to;
     if (to == bm->route->number) {
-        dmn_route_text(bm->route, bm->of->report, bm->text);
+        dmn_hops_text(bm->route->hop, bm->route->hop_count, bm->of->report, bm->text);
     }
     if (!bm->model->leaving) {
         record(bm, was ? before : NULL);

@@ -279,8 +279,3 @@ void dmn_hops_text(const struct brd_hop *hop, size_t count, const struct brd_lin
         snprintf(ret + DMN_ROUTE_TEXT_MAX - sizeof("..."), sizeof("..."), "...");
     }
 }
-
-void dmn_route_text(const struct brd_route *route, const struct brd_link_report_all *r, char *ret)
-{
-    dmn_hops_text(route->hop, route->hop_count, r, ret);
-}

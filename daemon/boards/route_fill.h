@@ -37,9 +37,7 @@ bool dmn_board_up(const struct brd_link_report_all *r, const char *print);
 /** dmn_route_state() - Return: what piped-link says of the route @number of @model, or NULL. */
 const struct brd_route_state *dmn_route_state(const struct brd_link_report_all *r,
                                               const char *model, uint32_t number);
-/** dmn_route_text() - "0-16@here|17-44@b2*2+b3". @r: for the names, may be NULL. @ret:
- * DMN_ROUTE_TEXT_MAX bytes; ends with "..." where it is longer. */
-void dmn_route_text(const struct brd_route *route, const struct brd_link_report_all *r, char *ret);
-/** dmn_hops_text() - the same of hops. Shares have no common divisor. Threads: any. */
+/** dmn_hops_text() - "0-16@here|17-44@b2*2+b3"; shares have no common divisor. @r: for the names,
+ * may be NULL. @ret: DMN_ROUTE_TEXT_MAX bytes; ends with "..." where it is longer. Threads: any. */
 void dmn_hops_text(const struct brd_hop *hop, size_t count, const struct brd_link_report_all *r,
                    char *ret);

@@ -109,12 +109,7 @@ static bool uncertain(struct dmn_hotplug *h, uint64_t now_ns)
     return now_ns < h->uncertain_ns + UNCERTAIN_NS;
 }
 
-bool dmn_hotplug_check(struct dmn_machine *m)
-{
-    return dmn_hotplug_check_at(m, base_now_ns());
-}
-
-bool dmn_hotplug_check_at(struct dmn_machine *m, uint64_t now_ns)
+bool dmn_hotplug_check(struct dmn_machine *m, uint64_t now_ns)
 {
     struct dmn_hotplug *h = m->hotplug;
     struct dmn_hotplug_change change = {.cause = "cpuset"};
@@ -161,7 +156,7 @@ int dmn_hotplug_start(struct dmn_machine *m)
     if (!m->hotplug) {
         return -ENOMEM;
     }
-    dmn_hotplug_check(m); /* what is there now is not a change */
+    dmn_hotplug_check(m, base_now_ns()); /* what is there now is not a change */
     return 0;
 }
 

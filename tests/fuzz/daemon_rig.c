@@ -290,7 +290,7 @@ void rig_cores(const char *online)
     snprintf(cores, sizeof(cores), "%s", online);
     snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/online", machine);
     put(path, online);
-    dmn_hotplug_check(&d->machine);
+    dmn_hotplug_check(&d->machine, base_now_ns());
 }
 
 int rig_connect(bool control, uid_t uid)
