@@ -82,6 +82,7 @@ static void take_result(struct dmn_model *m)
                                                 [DMN_RETUNE_SEARCH] = DMN_ROLE_SEARCH,
                                                 [DMN_RETUNE_AGAIN] = DMN_ROLE_AGAIN};
     struct dmn_retune *r = m->planning->retune;
+    struct dmn_history_trial trial;
     struct tun_outcome predicted;
     double predicted_ns = 0;
 
@@ -95,15 +96,8 @@ static void take_result(struct dmn_model *m)
     }
     r->last.samples = NULL;
     dmn_planner_learn(m);
-    dmn_retune_note_trial(m, roles[r->phase], r->last_ci, predicted_ns);
-    DMN_TELL(m->planning->of->listeners, trial_ended, m,
-             &(struct dmn_history_trial){.role = roles[r->phase],
-                                         .bottleneck_ns = r->last.measured.bottleneck_ns,
-                                         .predicted_ns = predicted_ns,
-                                         .spent_ns = r->last.spent_ns,
-                                         .frames = r->last.frames,
-                                         .stopped = r->last.stopped,
-                                         .failed = r->last.failed});
+    trial = dmn_retune_note_trial(m, roles[r->phase], r->last_ci, predicted_ns);
+    DMN_TELL(m->planning->of->listeners, trial_ended, m, &trial);
 }
 
 static void finish(struct dmn_model *m)

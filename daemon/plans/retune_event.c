@@ -27,41 +27,40 @@ static void count_trial(struct dmn_plan_counts *c, const struct tun_trial *t)
     c->trial_s += t->spent_ns / 1e9;
 }
 
-void dmn_retune_note_trial(struct dmn_model *m, enum dmn_trial_role role, double ci,
-                           double predicted_ns)
+struct dmn_history_trial dmn_retune_note_trial(struct dmn_model *m, enum dmn_trial_role role,
+                                               double ci, double predicted_ns)
 {
     struct dmn_retune *r = m->planning->retune;
     const struct tun_trial *t = &r->last;
+    const struct dmn_history_trial trial = {.role = role,
+                                            .bottleneck_ns = t->measured.bottleneck_ns,
+                                            .predicted_ns = predicted_ns,
+                                            .latency_ns = t->measured.latency_ns,
+                                            .ci = ci,
+                                            .spent_ns = t->spent_ns,
+                                            .frames = t->frames,
+                                            .stopped = t->stopped,
+                                            .failed = t->failed};
 
     if (t->failed || t->spent_ns > 0) { /* else it is the last one again */
         count_trial(&m->planning->counts, t);
     }
     if (r->note_count >= LISTED_MAX &&
         (t->failed || t->stopped || !tun_better(&r->rule, &t->measured, &r->best.measured))) {
-        return;
+        return trial;
     }
     if (r->note_count == r->note_room) {
         size_t room = r->note_room ? 2 * r->note_room : 16;
         struct dmn_retune_note *notes = realloc(r->notes, room * sizeof(*notes));
 
         if (!notes) {
-            return; /* the event lists one less */
+            return trial; /* the event lists one less */
         }
         r->notes = notes;
         r->note_room = room;
     }
-    r->notes[r->note_count++] = (struct dmn_retune_note){
-        .plan = t->plan,
-        .trial = {.role = role,
-                  .bottleneck_ns = t->measured.bottleneck_ns,
-                  .predicted_ns = predicted_ns,
-                  .latency_ns = t->measured.latency_ns,
-                  .ci = ci,
-                  .spent_ns = t->spent_ns,
-                  .frames = t->frames,
-                  .stopped = t->stopped,
-                  .failed = t->failed},
-    };
+    r->notes[r->note_count++] = (struct dmn_retune_note){.plan = t->plan, .trial = trial};
+    return trial;
 }
 
 void dmn_retune_note_predicted(struct dmn_retune *r)

@@ -179,9 +179,9 @@ void dmn_retune_conclude(struct dmn_retune *r, enum dmn_event_outcome outcome);
 /* ---- retune_event.c ---- */
 
 /** dmn_retune_note_trial() - adds the last measurement to the event, and counts it. @ci: relative.
- * @predicted_ns: 0: unknown. */
-void dmn_retune_note_trial(struct dmn_model *m, enum dmn_trial_role role, double ci,
-                           double predicted_ns);
+ * @predicted_ns: 0: unknown. Return: the measurement. */
+struct dmn_history_trial dmn_retune_note_trial(struct dmn_model *m, enum dmn_trial_role role,
+                                               double ci, double predicted_ns);
 /** dmn_retune_note_predicted() - adds the search's own prediction to the newest trial. */
 void dmn_retune_note_predicted(struct dmn_retune *r);
 /** dmn_retune_keep_tried() - keeps the completed trials as m->planning->tried, in place of older
