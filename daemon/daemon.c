@@ -10,6 +10,7 @@
 #include "daemon/machine/sampling.h"
 #include "daemon/models/arrival.h"
 #include "daemon/models/choosing_again.h"
+#include "daemon/plans/profile.h"
 #include "daemon/promises.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
@@ -34,7 +35,7 @@ static void on_wake(void *daemon)
     for (struct dmn_model *m = d->models.leaving; m; m = m->next) {
         dmn_model_collect(m);
     }
-    dmn_plans_woken(&d->plans);
+    dmn_profile_step(&d->plans);
 }
 
 /* On while it serves, slow blinking while it tunes, fast blinking while it is degraded, one flash a

@@ -179,8 +179,6 @@ void dmn_adapt_change_leave(struct dmn_adapt *a);
  * join that does not have to prove that it costs nothing. */
 void dmn_adapt_parts_begin(struct dmn_adapt *adapt, const struct dmn_split *split, const char *text,
                            bool must);
-/** dmn_adapt_parting() - Return: such a change is in progress. */
-bool dmn_adapt_parting(const struct dmn_adapt *adapt);
 
 /* split.c */
 /** dmn_split_see() - one window of @m, after dmn_adapt_window(). */

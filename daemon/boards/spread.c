@@ -138,11 +138,9 @@ static bool complete(struct dmn_spread *s)
 
 /* ---- a route that is planned ---- */
 
-static void on_planned(void *ctx)
+static void on_planned(void *ctx, const struct brd_hop *hop, size_t count)
 {
     struct dmn_spread *s = ctx;
-    size_t count;
-    const struct brd_hop *hop = dmn_auto_hops(s->plan, &count);
 
     if (count == 0) {
         withdraw(s);

@@ -20,7 +20,7 @@ struct job {
 
 struct dmn_auto {
     struct dmn_model *model; /* borrowed */
-    void (*changed)(void *ctx);
+    dmn_auto_fn *changed;
     void *ctx;
     char content[BRD_CONTENT_BYTES];
     struct tun_problem memory; /* owned: only what dmn_spread_units() sets */
@@ -39,7 +39,7 @@ struct dmn_auto {
 
 #define say(a, ...) snprintf((a)->why, sizeof((a)->why), __VA_ARGS__)
 
-int dmn_auto_new(struct dmn_model *m, const char *content, void (*changed)(void *ctx), void *ctx,
+int dmn_auto_new(struct dmn_model *m, const char *content, dmn_auto_fn *changed, void *ctx,
                  struct dmn_auto **ret)
 {
     struct dmn_auto *a = calloc(1, sizeof(*a));
@@ -102,7 +102,7 @@ static void take_hops(struct dmn_auto *a, const struct brd_hop *hop, size_t coun
 {
     set_hops(a, hop, count);
     dmn_decide_changed(&a->decide, why, now_ns);
-    a->changed(a->ctx);
+    a->changed(a->ctx, a->hop, a->hop_count);
 }
 
 /* ---- inputs ---- */
@@ -364,12 +364,6 @@ void dmn_auto_release(struct dmn_auto *a, const struct brd_hop *hop, size_t coun
     a->decide.sought = false;
     memset(a->decide.change_ns, 0, sizeof(a->decide.change_ns));
     say(a, "no route was sought yet");
-}
-
-const struct brd_hop *dmn_auto_hops(const struct dmn_auto *a, size_t *ret_count)
-{
-    *ret_count = a->hop_count;
-    return a->hop;
 }
 
 const char *dmn_auto_why(const struct dmn_auto *a)

@@ -222,8 +222,3 @@ void dmn_plans_deinit(struct dmn_plans *plans)
 {
     dmn_history_deinit(&plans->history);
 }
-
-void dmn_plans_woken(struct dmn_plans *plans)
-{
-    dmn_profile_step(plans);
-}
