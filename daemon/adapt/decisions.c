@@ -2,6 +2,7 @@
 /* Decisions: solves them as queued work, acts on them, verifies them, reverts them. */
 
 #include "daemon/adapt/adapter_private.h"
+#include "daemon/service/append.h"
 #include "daemon/service/log.h"
 
 /* Windows of throughput before a change: from the onset on, not earlier. */
@@ -75,10 +76,7 @@ static struct dmn_history_event *tell(struct dmn_model *m, const struct dmn_adap
 
     dmn_adapt_detail(record_of(j), &j->decision, detail, sizeof(detail));
     if (j->known) {
-        size_t used = strlen(detail);
-
-        snprintf(detail + used, sizeof(detail) - used,
-                 "; the plan kept for this state of the machine returns");
+        dmn_append(detail, sizeof(detail), "; the plan kept for this state of the machine returns");
     }
     return dmn_adapt_tell(
         m,

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "daemon/boards/route_fill.h"
+#include "daemon/service/append.h"
 #include "tuner/boards/boards_front.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/eval_boards.h"
@@ -117,8 +118,8 @@ static int shorten(const struct dmn_spread_table *t, struct tun_solution *s,
 static void say_short(const struct tun_problem *p, enum tun_short missing, char ret[TUN_ERROR_MAX])
 {
     double all = tun_segment_memory(p, 0, 0, p->unit_count - 1), weights = 0, room = 0;
-    int n = snprintf(ret, TUN_ERROR_MAX, "%s", tun_short_text(missing));
 
+    snprintf(ret, TUN_ERROR_MAX, "%s", tun_short_text(missing));
     for (size_t b = 0; b < p->boards.count; b++) {
         room += p->boards.boards[b].memory_bytes;
     }
@@ -126,9 +127,9 @@ static void say_short(const struct tun_problem *p, enum tun_short missing, char 
         weights += p->units[u].weight_bytes;
     }
     if (missing == TUN_SHORT_MEMORY) {
-        snprintf(ret + n, TUN_ERROR_MAX - (size_t)n,
-                 ", %.0f MiB together: weights take %.0f MiB, and frames %.0f MiB on a board",
-                 room / MIB, weights / MIB, (all - weights) / MIB);
+        dmn_append(ret, TUN_ERROR_MAX,
+                   ", %.0f MiB together: weights take %.0f MiB, and frames %.0f MiB on a board",
+                   room / MIB, weights / MIB, (all - weights) / MIB);
     }
 }
 

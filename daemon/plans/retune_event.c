@@ -6,6 +6,7 @@
 #include "daemon/plans/retune_private.h"
 #include "daemon/plans/switch.h"
 #include "daemon/plans/tried.h"
+#include "daemon/service/append.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 
@@ -145,20 +146,16 @@ static double predicted_gain(struct dmn_model *m, const struct pl_plan *after)
 
 static void detail_text(const struct dmn_retune *r, char *ret, size_t bytes)
 {
-    int used = snprintf(ret, bytes, "%s%s%s for %s: %zu trial%s", r->happened,
-                        r->happened[0] ? "; " : "", r->q.algorithm->name,
-                        dmn_objective_name(r->q.goal.objective), r->trials, base_plural(r->trials));
-
-    if (r->shape_trials && used > 0 && (size_t)used < bytes) {
-        used += snprintf(ret + used, bytes - (size_t)used, " after %zu of team shapes",
-                         r->shape_trials);
+    snprintf(ret, bytes, "%s%s%s for %s: %zu trial%s", r->happened, r->happened[0] ? "; " : "",
+             r->q.algorithm->name, dmn_objective_name(r->q.goal.objective), r->trials,
+             base_plural(r->trials));
+    if (r->shape_trials) {
+        dmn_append(ret, bytes, " after %zu of team shapes", r->shape_trials);
     }
-    if (used > 0 && (size_t)used < bytes) {
-        used += snprintf(ret + used, bytes - (size_t)used, ", measured %s",
-                         r->idle ? "under a synthetic load" : "under live traffic");
-    }
-    if (r->why[0] && used > 0 && (size_t)used < bytes) {
-        snprintf(ret + used, bytes - (size_t)used, "; %s", r->why);
+    dmn_append(ret, bytes, ", measured %s",
+               r->idle ? "under a synthetic load" : "under live traffic");
+    if (r->why[0]) {
+        dmn_append(ret, bytes, "; %s", r->why);
     }
 }
 
