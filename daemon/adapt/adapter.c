@@ -252,16 +252,14 @@ static void watch_window(struct dmn_adapt *adapt, struct dmn_model *m,
 static void check_pins(struct dmn_model *m)
 {
     struct dmn_adapt_model *a = m->adapt;
+    struct pl_team_stats t;
 
     if (a->pins_epoch == pl_epoch(m->pipe) ||
         !dmn_config_int(dmn_machine_config(m->of->machine), DMN_KEY_PIN)) {
         return;
     }
     a->pins_epoch = pl_epoch(m->pipe);
-    for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
-        struct pl_team_stats t;
-
-        pl_team_stats(m->pipe, i, &t);
+    for (size_t i = 0; dmn_model_team(m, i, &t); i++) {
         if (!t.pinned) {
             dmn_hotplug_check(m->of->machine, base_now_ns());
             return;

@@ -76,6 +76,17 @@ static void failed(struct dmn_gpio *g, int error)
     note(g, text);
 }
 
+/* Sets the LED, if the chip is open and has one. */
+static void show(struct dmn_gpio *g, bool lit)
+{
+    int error = g->chip ? gov_gpio_set(g->chip, GOV_GPIO_LED, lit) : 0;
+
+    g->lit = g->chip ? lit : g->lit;
+    if (error && error != -ENOENT) {
+        failed(g, error);
+    }
+}
+
 static void pressed(struct dmn_gpio *g)
 {
     g->presses++;
@@ -221,13 +232,7 @@ static void check(struct dmn_gpio *g, uint64_t now)
             feed(g, (enum gov_gpio_line)i, level, now);
         }
     }
-    if (g->chip) {
-        int error = gov_gpio_set(g->chip, GOV_GPIO_LED, g->lit);
-
-        if (error && error != -ENOENT) {
-            failed(g, error);
-        }
-    }
+    show(g, g->lit);
 }
 
 static uint64_t sooner(uint64_t a, uint64_t b)
@@ -255,13 +260,8 @@ static void update(struct dmn_gpio *g)
         check(g, now);
     }
     lit = gov_led_at(g->led, g->led_since_ns, now, &led_ns);
-    if (g->chip && lit != g->lit) {
-        int error = gov_gpio_set(g->chip, GOV_GPIO_LED, lit);
-
-        g->lit = lit;
-        if (error && error != -ENOENT) {
-            failed(g, error);
-        }
+    if (lit != g->lit) {
+        show(g, lit);
     }
     due = sooner(g->check_ns, g->chip ? led_ns : 0);
     for (size_t i = 0; g->chip && i < INPUTS; i++) {

@@ -210,5 +210,7 @@ void dmn_model_after(struct dmn_model *m);
 
 /* rates.c */
 double dmn_model_fps(const struct dmn_model *m, uint64_t now_ns);
+/** dmn_model_team() - a consistent sample of team @i of the serving plan. Return: there is one. */
+bool dmn_model_team(const struct dmn_model *m, size_t i, struct pl_team_stats *ret);
 /** dmn_model_tick() - once a second: rates, memory, listeners. */
 void dmn_model_tick(struct dmn_model *m, uint64_t now_ns);

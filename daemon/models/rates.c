@@ -22,16 +22,24 @@ double dmn_model_fps(const struct dmn_model *m, uint64_t now_ns)
     return (double)(s->answered - answered) * 1e9 / (double)(now_ns - since);
 }
 
+bool dmn_model_team(const struct dmn_model *m, size_t i, struct pl_team_stats *ret)
+{
+    bool there = i < pl_team_count(m->pipe) && i < PL_TEAM_MAX;
+
+    if (there) {
+        pl_team_stats(m->pipe, i, ret);
+    }
+    return there;
+}
+
 /* The period of the slowest stage; the rates of its teams add up. */
 static uint64_t period(const struct dmn_model *m)
 {
     double rate[PL_STAGE_MAX] = {0}, slowest = 0;
+    struct pl_team_stats t;
     size_t stages = 0;
 
-    for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
-        struct pl_team_stats t;
-
-        pl_team_stats(m->pipe, i, &t);
+    for (size_t i = 0; dmn_model_team(m, i, &t); i++) {
         if (t.service.count == 0 || t.service.ewma_ns <= 0 || t.stage >= PL_STAGE_MAX) {
             continue;
         }
@@ -49,6 +57,7 @@ static uint64_t period(const struct dmn_model *m)
 void dmn_model_tick(struct dmn_model *m, uint64_t now_ns)
 {
     struct dmn_model_stats *s = &m->stats;
+    struct pl_team_stats t;
 
     s->rate[s->rate_at].at_ns = now_ns;
     s->rate[s->rate_at].answered = s->answered;
@@ -57,10 +66,7 @@ void dmn_model_tick(struct dmn_model *m, uint64_t now_ns)
     m->busy[1] = m->busy[0];
     m->busy[0].at_ns = now_ns;
     m->busy[0].epoch = pl_epoch(m->pipe);
-    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
-        struct pl_team_stats t;
-
-        pl_team_stats(m->pipe, i, &t);
+    for (size_t i = 0; dmn_model_team(m, i, &t); i++) {
         m->busy[0].busy_ns[i] = t.busy_ns;
     }
     dmn_memory_settle(m, now_ns);

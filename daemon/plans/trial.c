@@ -103,8 +103,7 @@ static void open_window(struct dmn_trial *t, struct dmn_model *m)
 
     t->window_ns = base_now_ns();
     dmn_pace_begin(&t->pace, t->last_ns, burst(pl_current_plan(m->pipe)));
-    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
-        pl_team_stats(m->pipe, i, &team);
+    for (size_t i = 0; dmn_model_team(m, i, &team); i++) {
         t->before[i] = team.service;
     }
     dmn_planner_mark(m); /* out of memory: the clocks are those since the plan began */
@@ -145,19 +144,16 @@ static bool saturated(const struct dmn_trial *t)
     return p->count > 0 && t->starved * 10 <= p->count;
 }
 
-/* What the team took since counting began. Where few frames are under way it may have had none:
+/* What team @i took since counting began. Where few frames are under way it may have had none:
  * then what another one of its group took. Return: there is one. */
 static bool service_of(const struct dmn_trial *t, const struct dmn_model *m, size_t i,
-                       struct pl_team_stats *ret, struct pl_series *ret_service)
+                       const struct pl_team_stats *team, struct pl_series *ret_service)
 {
-    pl_team_stats(m->pipe, i, ret);
-    pl_series_since(&t->before[i], &ret->service, ret_service);
-    for (size_t k = 0; ret_service->count == 0 && k < pl_team_count(m->pipe) && k < PL_TEAM_MAX;
-         k++) {
-        struct pl_team_stats other;
+    struct pl_team_stats other;
 
-        pl_team_stats(m->pipe, k, &other);
-        if (other.stage == ret->stage && other.ep == ret->ep && other.width == ret->width) {
+    pl_series_since(&t->before[i], &team->service, ret_service);
+    for (size_t k = 0; ret_service->count == 0 && dmn_model_team(m, k, &other); k++) {
+        if (other.stage == team->stage && other.ep == team->ep && other.width == team->width) {
             pl_series_since(&t->before[k], &other.service, ret_service);
         }
     }
@@ -170,11 +166,11 @@ static void slowest_stage(const struct dmn_trial *t, const struct dmn_model *m, 
                           double *ret_half_ns)
 {
     double rate[PL_STAGE_MAX] = {0}, uncertainty[PL_STAGE_MAX] = {0};
+    struct pl_team_stats team;
 
     *ret_ns = 0;
     *ret_half_ns = INFINITY;
-    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
-        struct pl_team_stats team;
+    for (size_t i = 0; dmn_model_team(m, i, &team); i++) {
         struct pl_series s;
         double half;
 
@@ -201,7 +197,7 @@ static bool all_counted(const struct dmn_trial *t, const struct dmn_model *m)
     struct pl_team_stats team;
     struct pl_series s;
 
-    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
+    for (size_t i = 0; dmn_model_team(m, i, &team); i++) {
         if (!service_of(t, m, i, &team, &s)) {
             return false;
         }
@@ -240,10 +236,9 @@ static double bottleneck_ns(const struct dmn_trial *t, const struct dmn_model *m
 
 static bool every_team_ran(const struct dmn_model *m)
 {
-    for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
-        struct pl_team_stats team;
+    struct pl_team_stats team;
 
-        pl_team_stats(m->pipe, i, &team);
+    for (size_t i = 0; dmn_model_team(m, i, &team); i++) {
         if (team.service.count < 2) {
             return false;
         }
