@@ -164,7 +164,7 @@ static void keep_known(struct dmn_model *m, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;
 
-    if (now_ns - a->known_ns >= GOOD_NS && dmn_state_suits(m) && a->verify_left == 0 && !a->job &&
+    if (now_ns - a->known_ns >= GOOD_NS && dmn_kept_suits(m) && a->verify_left == 0 && !a->job &&
         now_ns - a->epoch_ns > LASTING_NS && now_ns - a->state_ns > LASTING_NS) {
         a->known_ns = now_ns;
         dmn_adapt_remember(m, now_ns);

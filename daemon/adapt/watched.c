@@ -180,7 +180,7 @@ void dmn_adapt_remember(struct dmn_model *m, uint64_t now_ns)
 
     *place(a) = (struct dmn_adapt_known){.id = a->state_id, .at_ns = now_ns, .plan = *plan};
     if (news) {
-        dmn_state_save(m);
+        dmn_kept_save(m);
     }
 }
 
@@ -189,7 +189,7 @@ const struct pl_plan *dmn_adapt_known_plan(struct dmn_model *m)
     struct dmn_adapt_known *k = find(m->adapt);
     struct pl_plan plan;
 
-    if (!k && m->adapt->state_id != 0 && dmn_state_plan(m, &plan)) {
+    if (!k && m->adapt->state_id != 0 && dmn_kept_plan(m, &plan)) {
         k = place(m->adapt);
         *k = (struct dmn_adapt_known){
             .id = m->adapt->state_id, .at_ns = base_now_ns(), .plan = plan};

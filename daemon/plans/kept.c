@@ -79,7 +79,7 @@ static bool replaces(const json_t *state, const struct gov_machine_state *k)
     return fit == 2 || (fit == 1 && !json_object_get(state, "limits"));
 }
 
-bool dmn_state_suits(const struct dmn_model *m)
+bool dmn_kept_suits(const struct dmn_model *m)
 {
     return m->planning->of->machine->whole.count == 0 &&
            (!m->planning->hold.keeping || m->planning->hold.keeping_epoch != pl_epoch(m->pipe));
@@ -158,10 +158,10 @@ static void remember(struct dmn_planning *of, json_t *state, const struct gov_ma
     }
 }
 
-void dmn_state_save(struct dmn_model *m)
+void dmn_kept_save(struct dmn_model *m)
 {
     struct dmn_planning *of = m->planning;
-    struct saving *s = dmn_state_suits(m) ? calloc(1, sizeof(*s)) : NULL;
+    struct saving *s = dmn_kept_suits(m) ? calloc(1, sizeof(*s)) : NULL;
     char plan[PL_PLAN_TEXT_MAX];
 
     if (!s || !state_path(of->of, m->model, m->name, s->path) ||
@@ -243,7 +243,7 @@ static json_t *best_state(json_t *states, const struct gov_machine_state *k, int
     return best;
 }
 
-void dmn_state_read(void *ctx, struct dmn_load *l)
+void dmn_kept_read(void *ctx, struct dmn_load *l)
 {
     const struct dmn_plans *plans = ctx;
     char path[DMN_STATE_PATH_MAX];
@@ -258,7 +258,7 @@ void dmn_state_read(void *ctx, struct dmn_load *l)
     }
 }
 
-int dmn_state_load(const struct dmn_machine *on, struct dmn_load *l, struct pl_plan *ret)
+int dmn_kept_load(const struct dmn_machine *on, struct dmn_load *l, struct pl_plan *ret)
 {
     base_autofree struct gov_machine_state *k = malloc(sizeof(*k));
     struct dmn_origin origin;
@@ -284,7 +284,7 @@ int dmn_state_load(const struct dmn_machine *on, struct dmn_load *l, struct pl_p
     return 0;
 }
 
-bool dmn_state_plan(const struct dmn_model *m, struct pl_plan *ret)
+bool dmn_kept_plan(const struct dmn_model *m, struct pl_plan *ret)
 {
     const struct dmn_machine *machine = m->planning->of->machine;
     base_autofree struct gov_machine_state *k = malloc(sizeof(*k));

@@ -226,7 +226,7 @@ int dmn_planner_prepare(struct dmn_plans *plans, const struct dmn_machine *on,
                  PL_CPU_MAX);
         return error;
     }
-    found = dmn_state_load(on, l, plan) == 0;
+    found = dmn_kept_load(on, l, plan) == 0;
     dmn_profile_predict(plans, &l->planning->problem);
     dmn_choose_costs(&l->choose, l->model, &l->planning->problem);
     tun_fill(&l->planning->problem);

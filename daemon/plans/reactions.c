@@ -24,7 +24,7 @@ static int prepare(void *ctx, const struct dmn_config *config, struct dmn_load *
     return dmn_planner_prepare(plans, plans->machine, config, l);
 }
 
-static const struct dmn_planner_ops planner_ops = {.read = dmn_state_read,
+static const struct dmn_planner_ops planner_ops = {.read = dmn_kept_read,
                                                    .prepare = prepare,
                                                    .first = dmn_planner_first,
                                                    .forget = dmn_planning_free,
@@ -85,7 +85,7 @@ static void second(void *ctx, struct dmn_model *m, uint64_t now_ns)
         p->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &p->expected);
     }
     if (p->clocks.learned && now_ns - p->clocks.saved_ns > SAVE_NS && !p->retune) {
-        dmn_state_save(m);
+        dmn_kept_save(m);
     }
 }
 
@@ -102,7 +102,7 @@ static void ending(void *ctx, struct dmn_model *m)
     if (!m->planning->retune) { /* else the serving plan is on trial */
         dmn_planner_learn(m);
         if (m->planning->clocks.learned) {
-            dmn_state_save(m);
+            dmn_kept_save(m);
         }
     }
 }

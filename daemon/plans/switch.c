@@ -79,7 +79,7 @@ void dmn_plan_adopt(struct dmn_model *m, const struct dmn_switch *s)
     }
     plan_changed(m);
     if (s->keep) {
-        dmn_state_save(m);
+        dmn_kept_save(m);
     }
 }
 
