@@ -9,7 +9,7 @@
 #include "daemon/daemon.h"
 #include "daemon/loop_slice.h"
 #include "daemon/models/loading.h"
-#include "daemon/models/memory.h"
+#include "daemon/models/process_memory.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "daemon/adapt/cores.h"
+#include "daemon/adapt/adapter_private.h"
 #include "daemon/service/log.h"
 
 /* A plan is watched once each stage has computed this many frames: then its costs are known. */
@@ -326,7 +326,7 @@ static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_
     check_pins(m);
     note_turns(adapt, m);
     dmn_split_see(adapt, m, start_ns, now_ns);
-    if ((adapt->change && adapt->change->parting) || m->adapt->suspects || dmn_adapt_pinned(m) ||
+    if (dmn_adapt_parting(adapt) || m->adapt->suspects || dmn_adapt_pinned(m) ||
         !dmn_adapt_free_to_act(m) || m->adapt->job ||
         m->planning->problem.ep_count != m->of->machine->eps.count) {
         return;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** daemon/adapt/adapter_private.h - shared by the files of adapt: watching (adapter.c), its input
  * (inputs.c), decisions (decisions.c), changes of cores (cores*.c), what is known of a model
- * (watched.c), events (told.c, machine_changes.c), plans in turns (live_turns.c), EPs that are split
- * (split.c). Only these include it. */
+ * (watched.c), events (told.c, machine_changes.c), plans in turns (live_turns.c), EPs that are
+ * split (split.c). Only these include it. */
 #pragma once
 
 #include <uv.h>
 
 #include "daemon/adapt/adapter.h"
-#include "daemon/adapt/live_turns.h"
 #include "daemon/adapt/watched_model.h"
 #include "daemon/machine/eps.h"
 #include "daemon/machine/hotplug.h"
@@ -33,6 +32,7 @@ struct dmn_felt {
 };
 
 struct dmn_adapt_change; /* of cores, in progress: cores.c */
+struct dmn_turns_result;
 
 #define DMN_SPLIT_MAX 8u /* cores that are split off at a time */
 
@@ -179,6 +179,8 @@ void dmn_adapt_change_leave(struct dmn_adapt *a);
  * join that does not have to prove that it costs nothing. */
 void dmn_adapt_parts_begin(struct dmn_adapt *adapt, const struct dmn_split *split, const char *text,
                            bool must);
+/** dmn_adapt_parting() - Return: such a change is in progress. */
+bool dmn_adapt_parting(const struct dmn_adapt *adapt);
 
 /* split.c */
 /** dmn_split_see() - one window of @m, after dmn_adapt_window(). */
@@ -191,10 +193,20 @@ void dmn_split_step(struct dmn_adapt *adapt, uint64_t now_ns);
 /** dmn_split_end() - begins to join what is split; nothing is watched any more. */
 void dmn_split_end(struct dmn_adapt *adapt);
 
+/* live_turns.c, see live_turns.h */
+/** dmn_turns_collected() - counts a frame that came out of the pipeline. */
+void dmn_turns_collected(struct dmn_turns *t, struct dmn_model *m, const struct pl_frame *f);
+/** dmn_turns_leave() - ends them now, with the incumbent if it can be switched to. Takes NULL.
+ * Return: NULL. */
+struct dmn_turns *dmn_turns_leave(struct dmn_turns *t);
+/** dmn_turns_take_ns() - about how long turns take at the present pace until a plan is better; 0:
+ * the pace is unknown. */
+uint64_t dmn_turns_take_ns(const struct dmn_model *m);
+
 /* told.c */
 /** dmn_adapt_tell() - writes history and log. @e: of the model; plan_before NULL: the plan that
- * serves, as plan_after is, which is set here. @turns: that led to it; NULL: none. Return: the event,
- * borrowed until the next one; NULL: out of memory. */
+ * serves, as plan_after is, which is set here. @turns: that led to it; NULL: none. Return: the
+ * event, borrowed until the next one; NULL: out of memory. */
 struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, struct dmn_history_event e,
                                          const struct dmn_turns_result *turns);
 /** dmn_adapt_detail() - writes one sentence about a decision to @ret. */

@@ -354,6 +354,11 @@ void dmn_adapt_parts_begin(struct dmn_adapt *adapt, const struct dmn_split *spli
     dmn_adapt_change_step(adapt);
 }
 
+bool dmn_adapt_parting(const struct dmn_adapt *adapt)
+{
+    return adapt->change && adapt->change->parting;
+}
+
 void dmn_adapt_cores_changed(void *ctx, const struct dmn_hotplug_change *change)
 {
     struct dmn_adapt *adapt = ctx;

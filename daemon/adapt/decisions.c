@@ -2,6 +2,7 @@
 /* Decisions: solves them as queued work, acts on them, verifies them, reverts them. */
 
 #include "daemon/adapt/adapter_private.h"
+#include "daemon/adapt/live_turns.h"
 #include "daemon/service/append.h"
 #include "daemon/service/log.h"
 

@@ -26,7 +26,7 @@
 
 struct dmn_model;
 struct dmn_models;
-struct dmn_turns;
+struct dmn_turns; /* adapter_private.h has the functions that end them and count frames */
 
 struct dmn_turns_result {
     bool left; /* something else changed the plan, or it was called off: nothing is known */
@@ -59,11 +59,3 @@ void dmn_turns_call_off(struct dmn_turns *t);
 void dmn_turns_end(struct dmn_turns *t);
 /** dmn_turns_any() - Return: plans of a model take turns. */
 bool dmn_turns_any(const struct dmn_models *models);
-/** dmn_turns_collected() - counts a frame that came out of the pipeline. */
-void dmn_turns_collected(struct dmn_turns *t, struct dmn_model *m, const struct pl_frame *f);
-/** dmn_turns_leave() - ends them now, with the incumbent if it can be switched to. Takes NULL.
- * Return: NULL. */
-struct dmn_turns *dmn_turns_leave(struct dmn_turns *t);
-/** dmn_turns_take_ns() - about how long turns take at the present pace until a plan is better; 0:
- * the pace is unknown. */
-uint64_t dmn_turns_take_ns(const struct dmn_model *m);

@@ -17,6 +17,7 @@
  */
 
 #include "daemon/adapt/adapter_private.h"
+#include "daemon/adapt/live_turns.h"
 #include "pipeline/plan_move.h"
 
 #define AGAIN_NS (5 * BASE_NS_PER_S) /* from a join to the next split; doubled for hasty ones */

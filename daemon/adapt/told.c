@@ -2,6 +2,7 @@
 /* Reports decisions: history and log. */
 
 #include "daemon/adapt/adapter_private.h"
+#include "daemon/adapt/live_turns.h"
 #include "daemon/service/append.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"

@@ -133,7 +133,8 @@ static bool leaves_text(const bool *needed, size_t count, char *ret, size_t byte
     return at < bytes;
 }
 
-/* Sets the leaves of the file that each hop needs; "" where that is not known. Return: 0; -ENOMEM. */
+/* Sets the leaves of the file that each hop needs; "" where that is not known. Return: 0;
+ * -ENOMEM. */
 static int set_leaves(const struct dmn_model *m, struct brd_route *r)
 {
     size_t count = (m->stamp.model.bytes + MDL_HASH_LEAF_BYTES - 1) / MDL_HASH_LEAF_BYTES;

@@ -33,8 +33,8 @@ struct dmn_spread {
 
 /* ---- a route as people write it ---- */
 
-/* Reads a route for the units of @m. @why: DMN_ROUTE_ERROR_MAX bytes. Return: 0; -EINVAL with @why set,
- * and @ret has no hops. */
+/* Reads a route for the units of @m. @why: DMN_ROUTE_ERROR_MAX bytes. Return: 0; -EINVAL with @why
+ * set, and @ret has no hops. */
 static int read_text(const struct dmn_model *m, const char *text, char *why,
                      struct dmn_route_text *ret)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/spread_costs.h"
 
-#include <math.h>
-
 #include "base/base.h"
 #include "tuner/fill.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/boards/spread_judge.h - a plan over boards as the hops of a route, hops as a plan, and what
- * they should do by the table
+ * daemon/boards/spread_judge.h - a plan over boards as the hops of a route, hops as a plan, and
+ * what they should do by the table
  *
  * Stages of one board that follow each other are one hop: how it computes its segment is decided by
  * the board itself. A stage that several boards share is one hop of these boards. A board may have

@@ -4,10 +4,10 @@
  *
  * Board 0 is the head. Its EPs keep their names; those of the others are BOARD:EP.
  *
- * Costs: the head's are its own table. Another board's are what it told (spread_costs.h). A row with
- * some measured units has its other units from tun_fill(), which learns their ratio to other rows.
- * A row with none has the times of the head's EP that is most like it, scaled by what is known of
- * both (speed, highest frequency), and by how wrong that was for the board's other rows.
+ * Costs: the head's are its own table. Another board's are what it told (spread_costs.h). A row
+ * with some measured units has its other units from tun_fill(), which learns their ratio to other
+ * rows. A row with none has the times of the head's EP that is most like it, scaled by what is
+ * known of both (speed, highest frequency), and by how wrong that was for the board's other rows.
  *
  * Links: as measured by the sending board. Where only the other direction was measured, it counts
  * for both. A link that is down, or that two other boards do not have, costs so much that no plan
@@ -76,8 +76,8 @@ void dmn_spread_table_deinit(struct dmn_spread_table *t);
  * Return: 0, -EINVAL or -ENOMEM. */
 int dmn_spread_alone(const struct dmn_spread_table *t, struct tun_problem *ret);
 
-/** dmn_spread_part() - units @first..@last on the EPs of one board alone; without bounds. @ret: owned.
- * @ret_eps: which of @p these EPs are. Return: as above. */
+/** dmn_spread_part() - units @first..@last on the EPs of one board alone; without bounds. @ret:
+ * owned. @ret_eps: which of @p these EPs are. Return: as above. */
 int dmn_spread_part(const struct tun_problem *p, size_t board, size_t first, size_t last,
                     struct tun_problem *ret, uint16_t ret_eps[PL_EP_MAX]);
 
@@ -89,8 +89,8 @@ bool dmn_spread_linked(const struct dmn_spread_inputs *in, const char *a, const 
 
 /** dmn_spread_is_gap() - Return: it is the one between these boards. */
 bool dmn_spread_is_gap(const struct dmn_spread_gap *g, const char *a, const char *b);
-/** dmn_spread_any_gap() - Return: a link from one of @from to one of @to is not there; both are bits
- * of boards. */
+/** dmn_spread_any_gap() - Return: a link from one of @from to one of @to is not there; both are
+ * bits of boards. */
 bool dmn_spread_any_gap(const struct tun_problem *p, uint32_t from, uint32_t to);
 /** dmn_spread_crosses_gap() - Return: the plan sends something over a link that is not there. */
 bool dmn_spread_crosses_gap(const struct tun_problem *p, const struct pl_plan *plan);

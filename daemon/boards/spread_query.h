@@ -70,8 +70,8 @@ struct dmn_explained {
 /** dmn_spread_explain() - Return: 0; -EINVAL or -ENOMEM. */
 int dmn_spread_explain(const struct dmn_spread_query *q, struct dmn_explained *ret);
 
-/* ---- plans of which none beats another in throughput, in the most memory and in the most energy of
- * a board ---- */
+/* ---- plans of which none beats another in throughput, in the most memory and in the most energy
+ * of a board ---- */
 
 struct dmn_spread_front {
     struct dmn_spread_table t;     /* owned */

@@ -6,8 +6,8 @@
 #include "daemon/machine/machine.h"
 #include "daemon/models/choosing_private.h"
 #include "daemon/models/hot_swap.h"
-#include "daemon/models/memory.h"
 #include "daemon/models/models.h"
+#include "daemon/models/process_memory.h"
 #include "daemon/service/log.h"
 
 #define QUIET_NS BASE_NS_PER_S

@@ -2,7 +2,7 @@
 /* Measures the primitives for each kind of cores, and chooses by all times that are known. */
 #include "base/base.h"
 #include "daemon/models/choosing_private.h"
-#include "daemon/models/memory.h"
+#include "daemon/models/process_memory.h"
 #include "kernels/int8cal/agree.h"
 
 #define LIMIT_TIMES 5u   /* of kernels.measure_ms, for frames that take seconds */

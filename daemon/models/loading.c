@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <jansson.h>
-
 #include "base/base.h"
 #include "base/leaves/stop.h"
-#include "daemon/models/loading_file.h"
-#include "daemon/models/memory.h"
+#include "daemon/models/loading.h"
+#include "daemon/models/process_memory.h"
 #include "ipc/decode/piped_decode.h"
 #include "ipc/piped.h"
 #include "ipc/protocol.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/models/loading_file.h"
+/* A model's file as a load reads it: whole or a segment of it, and on integers if there is a
+ * calibration. That is a file that the configuration names, or calibration-NAME.v2.json in the
+ * state folder, which "pipectl quantize" writes. */
 
 #include "base/base.h"
 #include "base/leaves/leaves.h"
@@ -81,9 +83,9 @@ static int load(struct dmn_load *l, const struct mdl_load_options *options)
     return r;
 }
 
-/* Calls mdl_load() for l->path, and cuts out the segment that l->name means. The limits hold for the
- * segment alone, since the weights of other units are only mapped. A file with a leaf list beside it
- * (base/leaves/leaves.h) may lack leaves that the segment does not need. */
+/* Calls mdl_load() for l->path, and cuts out the segment that l->name means. The limits hold for
+ * the segment alone, since the weights of other units are only mapped. A file with a leaf list
+ * beside it (base/leaves/leaves.h) may lack leaves that the segment does not need. */
 static int load_by(struct dmn_load *l, struct mdl_load_options *options)
 {
     int r;

@@ -5,7 +5,7 @@
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/elsewhere.h"
-#include "daemon/models/memory.h"
+#include "daemon/models/process_memory.h"
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"

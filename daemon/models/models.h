@@ -85,7 +85,7 @@ struct dmn_model {
     bool leaving;             /* unloaded: no longer found by name */
     struct dmn_done unloaded; /* called when the model is gone */
     bool stalled;             /* has been logged as stalled */
-    /* of dmn_memory_settle(): epoch of the last call, since when, and epoch of the last trim */
+    /* of memory, rates.c: epoch of the last call, since when, and epoch of the last trim */
     uint32_t settling_epoch, settled_epoch;
     uint64_t settling_ns;
     struct dmn_model_stats stats;
@@ -212,5 +212,13 @@ void dmn_model_after(struct dmn_model *m);
 double dmn_model_fps(const struct dmn_model *m, uint64_t now_ns);
 /** dmn_model_team() - a consistent sample of team @i of the serving plan. Return: there is one. */
 bool dmn_model_team(const struct dmn_model *m, size_t i, struct pl_team_stats *ret);
+/* Memory of the process and of all its models. */
+struct dmn_memory {
+    uint64_t resident_bytes, peak_bytes; /* of the process; 0: unknown */
+    uint64_t weight_bytes, packed_bytes, arena_bytes;
+    uint64_t for_models_bytes; /* what models may take here: boards.memory_mib, or what they have
+                                * and what is free; 0: unknown */
+};
+struct dmn_memory dmn_memory_now(const struct dmn_models *models);
 /** dmn_model_tick() - once a second: rates, memory, listeners. */
 void dmn_model_tick(struct dmn_model *m, uint64_t now_ns);

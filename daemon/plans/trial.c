@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/plans/trial.h"
 
-#include <math.h>
-
-#include "base/base.h"
 #include "daemon/models/models.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** daemon/models/memory.h - memory of the process: how much models may take, what they have, and
- * what goes back to the system */
+/** daemon/models/process_memory.h - memory of the process: how much models may take, and what goes
+ * back to the system */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
-
-struct dmn_model;
-struct dmn_models;
 
 /**
  * dmn_memory_room() - what models take and what is free for them
@@ -37,18 +34,6 @@ struct dmn_process_memory {
     uint64_t resident_bytes, peak_bytes;
 } dmn_process_memory(void);
 
-/* Memory of the process and of all its models. */
-struct dmn_memory {
-    uint64_t resident_bytes, peak_bytes; /* of the process; 0: unknown */
-    uint64_t weight_bytes, packed_bytes, arena_bytes;
-    uint64_t for_models_bytes; /* what models may take here: boards.memory_mib, or what they have
-                                * and what is free; 0: unknown */
-};
-struct dmn_memory dmn_memory_now(const struct dmn_models *models);
-
-/** dmn_memory_settle() - frees packed weights that the present plan does not run, once it has
- * served for some time and no other plan is on trial. Threads: the loop thread, once a second. */
-void dmn_memory_settle(struct dmn_model *m, uint64_t now_ns);
 /** dmn_memory_setup() - sets the allocator's limits. Call once, before there are threads. */
 void dmn_memory_setup(void);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/plans/planner.h"
-
+/* A model on the daemon's cores, as the tuner sees it, and the plans that follow. */
 #include <jansson.h>
 #include <math.h>
 
@@ -8,8 +7,9 @@
 #include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
 #include "daemon/machine/sampling.h"
-#include "daemon/models/memory.h"
+#include "daemon/models/process_memory.h"
 #include "daemon/plans/kept.h"
+#include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"
 #include "pipeline/plan_move.h"
