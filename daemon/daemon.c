@@ -9,7 +9,6 @@
 #include "daemon/machine/hotplug.h"
 #include "daemon/machine/sampling.h"
 #include "daemon/models/arrival.h"
-#include "daemon/models/choosing_again.h"
 #include "daemon/plans/profile.h"
 #include "daemon/promises.h"
 #include "daemon/service/log.h"

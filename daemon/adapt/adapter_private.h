@@ -162,10 +162,6 @@ void dmn_adapt_decided(struct dmn_model *m, const struct tun_record *r,
 void dmn_adapt_unlearn(struct dmn_model *m);
 /** dmn_adapt_job_free() - for a job whose work is done. Takes NULL. Return: NULL. */
 struct dmn_adapt_job *dmn_adapt_job_free(struct dmn_adapt_job *j);
-/** dmn_adapt_switch() - switches the plan, without an event. @keep: save the plan for this state of
- * the machine. Return: as dmn_plan_switch(). */
-int dmn_adapt_switch(struct dmn_model *m, const struct pl_plan *plan, struct dmn_origin origin,
-                     bool keep);
 
 /* cores.c */
 /** dmn_adapt_cores_changed() - the listener for daemon/machine/hotplug.h. */

@@ -234,8 +234,9 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
     dmn_costs_move(m, &p->problem);
     pl_set_eps(m->pipe, &c->eps);
     proof = proof_new(m, c, p, before, plan, origin);
-    error = proof ? dmn_adapt_switch(m, prove ? &p->same : plan, prove ? m->origin : origin,
-                                     !prove && !p->slowed)
+    error = proof ? dmn_plan_switch(m, &(struct dmn_switch){.plan = prove ? &p->same : plan,
+                                                            .origin = prove ? m->origin : origin,
+                                                            .keep = !prove && !p->slowed})
                   : -ENOMEM;
     if (error) {
         dmn_costs_swap(m, &p->problem);

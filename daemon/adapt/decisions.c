@@ -20,12 +20,6 @@ struct dmn_adapt_job *dmn_adapt_job_free(struct dmn_adapt_job *j)
     return NULL;
 }
 
-int dmn_adapt_switch(struct dmn_model *m, const struct pl_plan *plan, struct dmn_origin origin,
-                     bool keep)
-{
-    return dmn_plan_switch(m, &(struct dmn_switch){.plan = plan, .origin = origin, .keep = keep});
-}
-
 static bool any_factor(const struct tun_problem *p, const double *slow)
 {
     for (size_t i = 0; i < p->ep_count * p->unit_count; i++) {
@@ -115,8 +109,10 @@ static bool change(struct dmn_model *m, const struct dmn_adapt_job *j)
     int error;
 
     dmn_model_plan_text(m, before);
-    error = dmn_adapt_switch(m, &j->decision.plan, origin_of(j),
-                             !j->known && !tun_cause_felt(j->decision.cause));
+    error = dmn_plan_switch(
+        m, &(struct dmn_switch){.plan = &j->decision.plan,
+                                .origin = origin_of(j),
+                                .keep = !j->known && !tun_cause_felt(j->decision.cause)});
     if (error) {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
                         "model %s: cannot build a better plan: %s", m->name, strerror(-error));
@@ -417,7 +413,9 @@ void dmn_adapt_back(struct dmn_model *m, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;
     /* the restored plan replaces the reverted one in the saved state, too */
-    bool switched = dmn_adapt_switch(m, tun_adapt_before(a->watch), m->origin, !a->corrected) == 0;
+    const struct dmn_switch back = {
+        .plan = tun_adapt_before(a->watch), .origin = m->origin, .keep = !a->corrected};
+    bool switched = dmn_plan_switch(m, &back) == 0;
 
     if (switched) {
         dmn_plan_event_measured(

@@ -167,6 +167,24 @@ static int solve(const struct dmn_spread_table *t, struct dmn_spread_answer *ret
     return r == -ENOSPC ? 0 : r;
 }
 
+/* Solves on the table, and judges the present route. */
+static int run_on(const struct dmn_spread_table *t, const struct dmn_spread_query *q,
+                  struct dmn_spread_answer *ret)
+{
+    int r = q->here_sleeps ? 0 : judge_alone(t, &ret->alone);
+
+    if (!r && t->p.boards.count > 1) {
+        r = solve(t, ret);
+    } else if (!r) {
+        snprintf(ret->limit, sizeof(ret->limit), "no other board is there");
+    }
+    if (!r && t->p.boards.count > 1 && q->hop_count > 0 &&
+        dmn_spread_judge(t, q->hop, q->hop_count, &ret->present) == -ENOMEM) {
+        r = -ENOMEM;
+    }
+    return r;
+}
+
 int dmn_spread_query_run(const struct dmn_spread_query *q, struct dmn_spread_answer *ret)
 {
     struct dmn_spread_inputs in = dmn_spread_query_inputs(q);
@@ -174,20 +192,10 @@ int dmn_spread_query_run(const struct dmn_spread_query *q, struct dmn_spread_ans
     int r = dmn_spread_table_init(&in, &t);
 
     memset(ret, 0, sizeof(*ret));
-    if (r) {
-        return r;
+    if (!r) {
+        r = run_on(&t, q, ret);
+        dmn_spread_table_deinit(&t);
     }
-    r = q->here_sleeps ? 0 : judge_alone(&t, &ret->alone);
-    if (!r && t.p.boards.count > 1) {
-        r = solve(&t, ret);
-    } else if (!r) {
-        snprintf(ret->limit, sizeof(ret->limit), "no other board is there");
-    }
-    if (!r && t.p.boards.count > 1 && q->hop_count > 0 &&
-        dmn_spread_judge(&t, q->hop, q->hop_count, &ret->present) == -ENOMEM) {
-        r = -ENOMEM;
-    }
-    dmn_spread_table_deinit(&t);
     return r;
 }
 
@@ -269,14 +277,15 @@ int dmn_spread_explain(const struct dmn_spread_query *q, struct dmn_explained *r
 {
     struct dmn_spread_inputs in = dmn_spread_query_inputs(q);
     struct dmn_spread_table t;
-    int r;
+    int r = dmn_spread_table_init(&in, &t);
 
     memset(ret, 0, sizeof(*ret));
-    r = dmn_spread_query_run(q, &ret->answer);
-    if (!r) {
-        r = dmn_spread_table_init(&in, &t);
-    }
     if (r) {
+        return r;
+    }
+    r = run_on(&t, q, &ret->answer);
+    if (r) {
+        dmn_spread_table_deinit(&t);
         return r;
     }
     ret->guessed_links = t.guessed_links;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/models/choosing_again.h"
-
+/*
+ */
 #include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
