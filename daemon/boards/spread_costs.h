@@ -52,7 +52,7 @@ struct dmn_spread_ep {
     double scale;      /* ... times this, until it is known better */
 };
 
-/** dmn_spread_costs() - fills @p->costs (spread_problem.h). @eps: [p->ep_count]; the first are the
+/** dmn_spread_costs() - fills @p->costs (spread_table.h). @eps: [p->ep_count]; the first are the
  * head's. */
 void dmn_spread_costs(struct tun_problem *p, const struct tun_problem *here,
                       const struct dmn_spread_past *past, const struct dmn_spread_ep *eps);

@@ -17,7 +17,7 @@
  */
 #pragma once
 
-#include "daemon/boards/spread_judge.h"
+#include "daemon/boards/spread_hops.h"
 
 #define DMN_DECIDE_GAIN 0.03
 #define DMN_DECIDE_MOVE_GAIN 0.1 /* if boards must load other segments: that takes their time */

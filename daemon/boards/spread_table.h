@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/boards/spread_problem.h - a model over the boards that are there, as the tuner sees it
+ * daemon/boards/spread_table.h - a model over the boards that are there, as the tuner sees it
  *
  * Board 0 is the head. Its EPs keep their names; those of the others are BOARD:EP.
  *

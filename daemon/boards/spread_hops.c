@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/boards/spread_judge.h"
+#include "daemon/boards/spread_hops.h"
 
 #include "base/base.h"
 #include "ipc/boards/route_window.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model over boards as a problem: boards, links, costs; and plans as hops. */
-#include "daemon/boards/spread_problem.h"
+#include "daemon/boards/spread_table.h"
 #include "tests/unit/daemon/spread_rig.h"
 #include "tuner/eval.h"
 #include "tuner/eval_boards.h"

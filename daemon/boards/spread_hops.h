@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/boards/spread_judge.h - a plan over boards as the hops of a route, hops as a plan, and
+ * daemon/boards/spread_hops.h - a plan over boards as the hops of a route, hops as a plan, and
  * what they should do by the table
  *
  * Stages of one board that follow each other are one hop: how it computes its segment is decided by
@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "daemon/boards/spread_problem.h"
+#include "daemon/boards/spread_table.h"
 #include "tuner/outcome.h"
 
 /** dmn_plan_hops() - the hops of a plan, with shares and without leaves

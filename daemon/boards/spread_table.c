@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/boards/spread_problem.h"
+#include "daemon/boards/spread_table.h"
 
 #include "base/base.h"
 #include "daemon/boards/route_fill.h"
