@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures the primitives for each kind of cores, and chooses by all times that are known. */
+/* Measures the primitives for each kind of cores, and chooses by all times that are known, and by
+ * examples if rounding is traded for time; then what several frames at once gain. */
 #include "base/base.h"
 #include "daemon/models/choosing_private.h"
 #include "daemon/models/process_memory.h"
@@ -7,7 +8,7 @@
 
 #define LIMIT_TIMES 5u   /* of kernels.measure_ms, for frames that take seconds */
 #define SPARE_TIMES 4u   /* of kernels.measure_ms, in spare time: no start waits for it */
-#define AT_ONCE_SHARE 4u /* of kernels.measure_ms that is spent on it: one part in so many */
+#define AT_ONCE_SHARE 4u /* of kernels.measure_ms, for frames at once: one part in so many */
 #define FREE_PART 2u     /* of what is free, one part in so many for weights to compare */
 
 /* ---- what cores did ---- */
