@@ -333,9 +333,11 @@ bool dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change 
                        const struct dmn_change_part *p, struct pl_plan *ret,
                        struct dmn_origin *ret_origin)
 {
+    bool recorded = p->record.problem.unit_count > 0;
+
+    *ret = p->same;
+    *ret_origin = m->origin;
     if (p->pinned && p->fits) {
-        *ret = p->same;
-        *ret_origin = m->origin;
         return true;
     }
     if (dmn_change_returns(p)) {
@@ -344,21 +346,18 @@ bool dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change 
         return true;
     }
     if (p->fits && p->search) {
-        *ret = p->same;
-        *ret_origin = m->origin;
         return true;
     }
-    *ret_origin = DMN_ORIGIN_EXACT;
-    if (p->record.problem.unit_count && p->result == 0 && p->decision.replan) {
+    if (recorded && p->result == 0 && p->decision.replan) {
         *ret = p->decision.plan;
+        *ret_origin = DMN_ORIGIN_EXACT;
         return !p->old_eps || pl_plan_move(&p->decision.plan, pl_current_eps(m->pipe), &c->eps,
                                            m->planning->problem.unit_count, ret);
     }
-    if (!p->record.problem.unit_count && p->result >= 0) {
+    if (!recorded && p->result >= 0) {
         *ret = p->solution->plan;
+        *ret_origin = DMN_ORIGIN_EXACT;
         return true;
     }
-    *ret = p->same;
-    *ret_origin = m->origin;
     return p->fits;
 }
