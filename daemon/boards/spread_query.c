@@ -49,7 +49,8 @@ void dmn_spread_query_deinit(struct dmn_spread_query *q)
     dmn_past_deinit(&q->past);
 }
 
-struct dmn_spread_inputs dmn_spread_query_inputs(const struct dmn_spread_query *q)
+/* Return: of dmn_spread_table_init(); they borrow @q. */
+static struct dmn_spread_inputs inputs_of(const struct dmn_spread_query *q)
 {
     return (struct dmn_spread_inputs){.here = &q->here,
                                       .report = &q->report,
@@ -187,7 +188,7 @@ static int run_on(const struct dmn_spread_table *t, const struct dmn_spread_quer
 
 int dmn_spread_query_run(const struct dmn_spread_query *q, struct dmn_spread_answer *ret)
 {
-    struct dmn_spread_inputs in = dmn_spread_query_inputs(q);
+    struct dmn_spread_inputs in = inputs_of(q);
     struct dmn_spread_table t;
     int r = dmn_spread_table_init(&in, &t);
 
@@ -216,7 +217,7 @@ static bool in_hops(const struct brd_hop *hop, size_t count, const char *print)
 static const char *why_left_out(const struct dmn_spread_query *q, const struct dmn_spread_table *t,
                                 size_t i)
 {
-    struct dmn_spread_inputs in = dmn_spread_query_inputs(q);
+    struct dmn_spread_inputs in = inputs_of(q);
     const struct brd_state *s = &q->report.board[i];
 
     if (!s->up) {
@@ -275,7 +276,7 @@ static enum dmn_verdict judge(const struct dmn_spread_query *q, const struct dmn
 
 int dmn_spread_explain(const struct dmn_spread_query *q, struct dmn_explained *ret)
 {
-    struct dmn_spread_inputs in = dmn_spread_query_inputs(q);
+    struct dmn_spread_inputs in = inputs_of(q);
     struct dmn_spread_table t;
     int r = dmn_spread_table_init(&in, &t);
 
@@ -336,7 +337,7 @@ static int solve_front(size_t max, struct dmn_spread_front *f)
 
 int dmn_spread_front(const struct dmn_spread_query *q, size_t max, struct dmn_spread_front *ret)
 {
-    struct dmn_spread_inputs in = dmn_spread_query_inputs(q);
+    struct dmn_spread_inputs in = inputs_of(q);
     struct dmn_spread_front f = DMN_SPREAD_FRONT_NULL;
     int r = dmn_spread_table_init(&in, &f.t);
 

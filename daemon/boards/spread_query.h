@@ -26,8 +26,6 @@ struct dmn_spread_query {
 int dmn_spread_query_init(struct dmn_spread_query *q, struct tun_problem *here,
                           const struct dmn_spread_inputs *in, const struct dmn_present *present);
 void dmn_spread_query_deinit(struct dmn_spread_query *q);
-/** dmn_spread_query_inputs() - Return: of dmn_spread_table_init(); they borrow @q. */
-struct dmn_spread_inputs dmn_spread_query_inputs(const struct dmn_spread_query *q);
 
 struct dmn_spread_answer {
     struct dmn_figures best, present, alone;
