@@ -56,7 +56,8 @@ static const struct layer {
     {0, 128, 0},
     {0, 512, 0},
     {0, 4096, 0},
-    {0, 1000, 0}};
+    {0, 1000, 0},
+};
 
 static int write_text(FILE *f)
 {
