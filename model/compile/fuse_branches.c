@@ -126,8 +126,8 @@ static size_t place_of(const struct mdl_window *host, const struct mdl_window *g
 }
 
 /* Adds the weights of @b to @sum, [out][in / groups of the host][taps of the host]. */
-static int add_weights(const struct mdl_ir *ir, const struct branch *b,
-                       const struct mdl_ir_op *host, float *sum)
+static int add_weights(struct mdl_ir *ir, const struct branch *b, const struct mdl_ir_op *host,
+                       float *sum)
 {
     const struct mdl_window *hw = &host->op.attr.conv.window;
     const struct mdl_window bw = window_of(b, hw);

@@ -66,13 +66,12 @@ void mdl_const_store(void *data, enum mdl_dtype dtype, size_t i, double real, in
 
 int mdl_const_make(struct mdl_ir *ir, size_t v, void **ret)
 {
-    int r = mdl_ir_fold_alloc(ir, mdl_ir_bytes(&ir->values[v]), ret);
-
-    if (r == 0) {
+    *ret = mdl_ir_fold_alloc(ir, mdl_ir_bytes(&ir->values[v]));
+    if (*ret) {
         ir->values[v].data = *ret;
         ir->values[v].in_file = false;
     }
-    return r;
+    return ir->failure;
 }
 
 size_t mdl_const_settled(const struct mdl_ir *ir, size_t v)

@@ -64,7 +64,6 @@ static int place_inputs(struct mdl_ir *ir, const struct mdl_ir_op *op, struct on
     for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
         const struct mdl_tensor *t;
         void *copy;
-        int r;
 
         if (op->op.in[i] == MDL_NONE) {
             continue;
@@ -75,9 +74,9 @@ static int place_inputs(struct mdl_ir *ir, const struct mdl_ir_op *op, struct on
         if (mdl_is_dense(t)) {
             continue;
         }
-        r = mdl_ir_fold_alloc(ir, o->storages[t->storage].bytes, &copy);
-        if (r < 0) {
-            return r;
+        copy = mdl_ir_fold_alloc(ir, o->storages[t->storage].bytes);
+        if (!copy) {
+            return ir->failure;
         }
         to_order(copy, ir->values[op->op.in[i]].data, t, false);
         o->storages[t->storage].data = copy;
@@ -91,15 +90,14 @@ static int take_outputs(struct mdl_ir *ir, const struct mdl_ir_op *op, const str
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
         const struct mdl_tensor *t;
         void *data;
-        int r;
 
         if (op->op.out[i] == MDL_NONE) {
             continue;
         }
         t = &o->tensors[o->op.out[i]];
-        r = mdl_ir_fold_alloc(ir, o->storages[t->storage].bytes, &data);
-        if (r < 0) {
-            return r;
+        data = mdl_ir_fold_alloc(ir, o->storages[t->storage].bytes);
+        if (!data) {
+            return ir->failure;
         }
         to_order(data, arena + o->storages[t->storage].offset, t, true);
         ir->values[op->op.out[i]].data = data;

@@ -4,7 +4,7 @@
 #include "model/ir/rows.h"
 #include "model/lower/lowering.h"
 
-/* Return: 0, -errno, or as l->branch(). */
+/* Return: as l->branch(). */
 static int take_branch(struct mdl_lower *l, bool then)
 {
     const struct mdl_gattr *a = mdl_l_attr(l, then ? "then_branch" : "else_branch");
@@ -41,51 +41,48 @@ static bool is_empty_if(const struct mdl_lower *l, size_t y, size_t empty, size_
 static int if_any(struct mdl_lower *l, size_t count, bool none)
 {
     size_t *empty;
-    int r = take_branch(l, none);
 
-    if (r != 0) {
-        return r;
+    if (take_branch(l, none) != 0) {
+        return l->ir->failure;
     }
     empty = mdl_pool_memdup(l->ir->pool, l->out, l->out_count * sizeof(*empty));
-    r = empty ? take_branch(l, !none) : mdl_ir_nomem(l->ir);
-    for (size_t i = 0; i < l->out_count && r == 0; i++) {
+    if (!empty || take_branch(l, !none) != 0) {
+        return empty ? l->ir->failure : mdl_ir_nomem(l->ir);
+    }
+    for (size_t i = 0; i < l->out_count; i++) {
         if (!is_empty_if(l, l->out[i], empty[i], count)) {
-            r = mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                              "its condition asks whether there are rows; that both branches give "
-                              "the same where there are none is not known");
+            mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                          "its condition asks whether there are rows; that both branches give the "
+                          "same where there are none is not known");
         }
     }
-    return r;
+    return l->ir->failure;
 }
 
 /* An If whose condition is known when the model is loaded is one of its branches. Exporters write
  * such where a shape was open, and the shape is known here. */
-static int lower_if(struct mdl_lower *l, int arg)
+static size_t lower_if(struct mdl_lower *l, int arg)
 {
-    const struct mdl_ir_value *condition;
+    const struct mdl_ir_value *condition = mdl_l_value(l, l->in[0]);
     size_t count;
     bool none;
-    int r = mdl_l_need(l, 1);
 
-    if (r < 0) {
-        return r;
-    }
-    condition = mdl_l_value(l, l->in[0]);
     if (mdl_ir_elements(condition) != 1) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "its condition has %zu elements",
-                             mdl_ir_elements(condition));
+        return mdl_l_refuse(l, -EBADMSG, "its condition has %zu elements",
+                            mdl_ir_elements(condition));
     }
     if (condition->data) {
-        return take_branch(l, mdl_const_int(condition, 0) != 0);
+        take_branch(l, mdl_const_int(condition, 0) != 0);
+    } else if (mdl_rows_asks(l->ir, l->in[0], &count, &none)) {
+        if_any(l, count, none);
+    } else {
+        mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                      "its condition must be a constant, and depends on the model's input");
     }
-    if (mdl_rows_asks(l->ir, l->in[0], &count, &none)) {
-        return if_any(l, count, none);
-    }
-    return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                         "its condition must be a constant, and depends on the model's input");
+    return l->out[0];
 }
 
 const struct mdl_lower_row mdl_lower_branches[] = {
-    {"If", lower_if, 0, .narrows = true},
+    {"If", lower_if, 1, .narrows = true},
     {0},
 };

@@ -14,68 +14,63 @@ int mdl_l_index_type(struct mdl_lower *l, size_t i)
 }
 
 /* Constant indices, the k-th of a dim of n[k % period], as a new constant. */
-static int fix(struct mdl_lower *l, const struct mdl_ir_value *v, const size_t *n, size_t period,
-               size_t *ret)
+static size_t fix(struct mdl_lower *l, const struct mdl_ir_value *v, const size_t *n, size_t period)
 {
     size_t count = mdl_ir_elements(v);
-    int64_t *fixed;
-    void *data;
-    int r = mdl_ir_fold_alloc(l->ir, count * sizeof(*fixed), &data);
+    int64_t *fixed = mdl_ir_fold_alloc(l->ir, count * sizeof(*fixed));
 
-    if (r < 0) {
-        return r;
-    }
-    fixed = data;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; fixed && i < count; i++) {
         int64_t at = mdl_const_int(v, i), end = (int64_t)n[i % period];
 
         if (at < -end || at >= end) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "index %lld is outside a dimension of %lld",
-                                 (long long)at, (long long)end);
+            return mdl_l_refuse(l, -EBADMSG, "index %lld is outside a dimension of %lld",
+                                (long long)at, (long long)end);
         }
         fixed[i] = at < 0 ? at + end : at;
     }
-    return mdl_ir_const_new(l->ir, MDL_I64, v->rank, v->dim, fixed, false, ret);
+    return mdl_ir_const_new(l->ir, MDL_I64, v->rank, v->dim, fixed, false);
 }
 
-int mdl_l_indices(struct mdl_lower *l, size_t i, size_t n, size_t *ret)
+size_t mdl_l_indices(struct mdl_lower *l, size_t i, size_t n)
 {
     struct mdl_ir_value v = *mdl_l_value(l, l->in[i]);
-    int r = mdl_l_index_type(l, i);
 
-    if (r < 0) {
-        return r;
+    if (mdl_l_index_type(l, i) != 0) {
+        return MDL_NONE;
     }
-    *ret = l->in[i];
-    return v.data ? fix(l, &v, &n, 1, ret) : 0;
+    return v.data ? fix(l, &v, &n, 1) : l->in[i];
 }
 
-int mdl_l_index_shape(struct mdl_lower *l, size_t at, size_t axis)
+size_t mdl_l_along(struct mdl_lower *l, size_t *ret_axis)
 {
-    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]), *v = mdl_l_value(l, at);
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]), *v;
+    size_t axis = mdl_l_axis(l, mdl_l_int(l, "axis", 0), x->rank, false);
+    size_t index = mdl_l_indices(l, 1, x->dim[axis]);
 
+    *ret_axis = axis;
+    x = mdl_l_value(l, l->in[0]);
+    v = mdl_l_value(l, index);
     if (v->rank != x->rank) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the indices have rank %zu, the input has rank %zu",
-                             v->rank, x->rank);
+        return mdl_l_refuse(l, -EBADMSG, "the indices have rank %zu, the input has rank %zu",
+                            v->rank, x->rank);
     }
     for (size_t d = 0; d < x->rank; d++) {
         if (d != axis && v->dim[d] > x->dim[d]) {
-            return mdl_ir_refuse(l->ir, -EBADMSG,
-                                 "dimension %zu of the indices is %zu, of the input %zu", d,
-                                 v->dim[d], x->dim[d]);
+            return mdl_l_refuse(l, -EBADMSG,
+                                "dimension %zu of the indices is %zu, of the input %zu", d,
+                                v->dim[d], x->dim[d]);
         }
     }
-    return 0;
+    return index;
 }
 
 int mdl_l_tuples(struct mdl_lower *l, int64_t batch_dims, size_t *ret, size_t *ret_width)
 {
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]), v = *mdl_l_value(l, l->in[1]);
     size_t batch = (size_t)batch_dims, width;
-    int r = mdl_l_index_type(l, 1);
 
-    if (r < 0) {
-        return r;
+    if (mdl_l_index_type(l, 1) != 0) {
+        return l->ir->failure;
     }
     if (v.rank == 0 || batch_dims < 0 || batch >= v.rank || batch >= base_max(x.rank, (size_t)1)) {
         return mdl_ir_refuse(l->ir, -EBADMSG,
@@ -95,6 +90,6 @@ int mdl_l_tuples(struct mdl_lower *l, int64_t batch_dims, size_t *ret, size_t *r
         }
     }
     *ret_width = width;
-    *ret = l->in[1];
-    return v.data && width ? fix(l, &v, &x.dim[batch], width, ret) : 0;
+    *ret = v.data && width ? fix(l, &v, &x.dim[batch], width) : l->in[1];
+    return l->ir->failure;
 }

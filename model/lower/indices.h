@@ -10,11 +10,12 @@
 
 /** mdl_l_index_type() - refuses input @i unless it is i32 or i64. */
 int mdl_l_index_type(struct mdl_lower *l, size_t i);
-/** mdl_l_indices() - *ret: input @i, or a constant with its indices, which are of a dim of @n, in
+/** mdl_l_indices() - input @i, or a constant with its indices, which are of a dim of @n, in
  * 0..n-1. */
-int mdl_l_indices(struct mdl_lower *l, size_t i, size_t n, size_t *ret);
-/** mdl_l_index_shape() - refuses indices @at that are outside input 0 in a dim but @axis. */
-int mdl_l_index_shape(struct mdl_lower *l, size_t at, size_t axis);
+size_t mdl_l_indices(struct mdl_lower *l, size_t i, size_t n);
+/** mdl_l_along() - input 1 as indices along *ret_axis, which attribute axis says; refused if they are
+ * outside input 0 in another dim. */
+size_t mdl_l_along(struct mdl_lower *l, size_t *ret_axis);
 /** mdl_l_tuples() - the same for input 1 of rows of indices, of the dims of input 0 after
  * @batch_dims; *ret_width: indices in a row. */
 int mdl_l_tuples(struct mdl_lower *l, int64_t batch_dims, size_t *ret, size_t *ret_width);

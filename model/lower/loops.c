@@ -113,27 +113,23 @@ static int keep_scans(struct mdl_lower *l, struct loop *p)
 
     for (size_t i = 0; i < p->scans; i++) {
         size_t v = p->out[1 + p->carried + i];
-        int r;
 
         if (v == MDL_NONE || mdl_l_value(l, v)->sequence) {
             return mdl_ir_refuse(l->ir, -EBADMSG, "output %zu of its body is not a tensor",
                                  1 + p->carried + i);
         }
         cap = p->round_cap;
-        r = mdl_ir_grow(l->ir, (void **)&p->rounds[i], &cap, p->round, sizeof(**p->rounds));
-        r = r < 0 ? r : mdl_lower_new_axis(l, v, 0, &p->rounds[i][p->round]);
-        if (r < 0) {
-            return r;
+        if (mdl_ir_grow(l->ir, (void **)&p->rounds[i], &cap, p->round, sizeof(**p->rounds)) < 0) {
+            return l->ir->failure;
         }
+        p->rounds[i][p->round] = mdl_lower_new_axis(l, v, 0);
     }
     p->round_cap = cap;
-    return 0;
+    return l->ir->failure;
 }
 
 static int run_round(struct mdl_lower *l, struct loop *p)
 {
-    int r;
-
     if (p->nodes > UNROLLED_MAX - l->ir->unrolled) {
         return mdl_ir_refuse(l->ir, -E2BIG,
                              "loops become their bodies, as often as they run; the model's become "
@@ -141,11 +137,10 @@ static int run_round(struct mdl_lower *l, struct loop *p)
                              UNROLLED_MAX, p->round);
     }
     l->ir->unrolled += p->nodes;
-    r = mdl_ir_scalar(l->ir, MDL_I64, (double)p->round, &p->in[0]);
-    r = r < 0 ? r : mdl_ir_scalar(l->ir, MDL_BOOL, 1, &p->in[1]);
-    r = r < 0 ? r : l->branch(l, p->body, p->in, p->out);
-    if (r != 0) {
-        return r;
+    p->in[0] = mdl_ir_scalar(l->ir, MDL_I64, (double)p->round);
+    p->in[1] = mdl_ir_scalar(l->ir, MDL_BOOL, 1);
+    if (l->ir->failure != 0 || l->branch(l, p->body, p->in, p->out) != 0) {
+        return l->ir->failure;
     }
     for (size_t i = 0; i < p->carried; i++) {
         if (p->out[1 + i] == MDL_NONE) {
@@ -153,65 +148,59 @@ static int run_round(struct mdl_lower *l, struct loop *p)
         }
         p->in[2 + i] = p->out[1 + i];
     }
-    r = keep_scans(l, p);
+    keep_scans(l, p);
     p->round++;
-    return r;
+    return l->ir->failure;
 }
 
 /* Output @i, a scan of a loop that never runs, is empty. */
-static int no_rounds(struct mdl_lower *l, const struct loop *p, size_t i)
+static size_t no_rounds(struct mdl_lower *l, const struct loop *p, size_t i)
 {
     const struct mdl_gvalue *v = p->body->declared ? &p->body->declared[1 + i] : NULL;
-    size_t dim[MDL_RANK_MAX] = {0};
+    size_t dim[MDL_RANK_MAX] = {0}, y;
     bool known = v && v->typed && v->rank < MDL_RANK_MAX;
-    int r;
 
     for (size_t d = 0; known && d < v->rank; d++) {
         known = v->dim[d] >= 0;
         dim[1 + d] = (size_t)v->dim[d];
     }
     if (!known) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                             "it never runs, so the shape of output %zu is not known, and the body "
-                             "does not declare it",
-                             i);
+        return mdl_l_refuse(l, -EOPNOTSUPP,
+                            "it never runs, so the shape of output %zu is not known, and the body "
+                            "does not declare it",
+                            i);
     }
-    r = mdl_ir_const_new(l->ir, v->dtype, v->rank + 1, dim, NULL, false, &l->out[i]);
-    if (r == 0) {
-        l->ir->values[l->out[i]].narrow = v->narrow;
+    y = mdl_ir_const_new(l->ir, v->dtype, v->rank + 1, dim, NULL, false);
+    if (y != MDL_NONE) {
+        l->ir->values[y].narrow = v->narrow;
     }
-    return r;
+    return y;
 }
 
-static int lower_loop(struct mdl_lower *l, int arg)
+static size_t lower_loop(struct mdl_lower *l, int arg)
 {
     struct loop p = {0};
     int64_t count;
     bool more = true;
-    int r = read_loop(l, &p);
 
-    r = r < 0 ? r : trip_count(l, &count);
-    if (r == 0 && p.asks) {
-        r = is_true(l, l->in[1], &more);
+    if (read_loop(l, &p) != 0 || trip_count(l, &count) != 0 ||
+        (p.asks && is_true(l, l->in[1], &more) != 0)) {
+        return MDL_NONE;
     }
-    while (r == 0 && more && (int64_t)p.round < count) {
-        r = run_round(l, &p);
-        if (r == 0 && p.asks) {
-            r = is_true(l, p.out[0], &more);
+    while (more && (int64_t)p.round < count) {
+        if (run_round(l, &p) != 0 || (p.asks && is_true(l, p.out[0], &more) != 0)) {
+            return MDL_NONE;
         }
     }
-    for (size_t i = 0; r == 0 && i < l->out_count; i++) {
-        size_t scan = i - p.carried;
-
+    for (size_t i = 0; i < l->out_count; i++) {
         if (i < p.carried) {
             l->out[i] = p.in[2 + i];
-        } else if (l->node->outputs[i][0] && p.round == 0) {
-            r = no_rounds(l, &p, i);
-        } else if (l->node->outputs[i][0]) {
-            r = mdl_lower_concat_of(l, p.rounds[scan], p.round, 0, &l->out[i]);
+        } else if (mdl_l_wants(l, i)) {
+            l->out[i] = p.round == 0 ? no_rounds(l, &p, i)
+                                     : mdl_lower_concat_of(l, p.rounds[i - p.carried], p.round, 0);
         }
     }
-    return r;
+    return l->out[0];
 }
 
 const struct mdl_lower_row mdl_lower_loops[] = {

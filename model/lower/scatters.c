@@ -18,13 +18,10 @@ static int reduction(struct mdl_lower *l, enum mdl_scatter *ret)
     };
     const char *name = mdl_l_string(l, "reduction", "none");
 
-    if (l->error < 0) {
-        return l->error;
-    }
     for (size_t i = 0; i < MDL_SCATTER_COUNT; i++) {
         if (strcmp(name, names[i].name) == 0 && l->opset >= names[i].since) {
             *ret = (enum mdl_scatter)i;
-            return 0;
+            return l->ir->failure;
         }
     }
     return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "reduction \"%s\" is not known in opset %lld", name,
@@ -42,55 +39,39 @@ static int same_type(struct mdl_lower *l)
     return 0;
 }
 
-static int emit_scatter(struct mdl_lower *l, struct mdl_ir_op *op, size_t index)
+static size_t emit_scatter(struct mdl_lower *l, struct mdl_ir_op *op, size_t index)
 {
     const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
 
-    op->op.in[0] = l->in[0];
     op->op.in[1] = index;
-    op->op.in[2] = l->in[2];
-    return mdl_ir_emit(l->ir, op, x->dtype, x->rank, x->dim, &l->out[0]);
+    return mdl_ir_emit(l->ir, op, x->dtype, x->rank, x->dim);
 }
 
-static int lower_scatter_elements(struct mdl_lower *l, int arg)
+static size_t lower_scatter_elements(struct mdl_lower *l, int arg)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_SCATTER_ELEMENTS);
-    const struct mdl_ir_value *x;
-    size_t axis, index;
-    int r = mdl_l_need(l, 3);
+    struct mdl_ir_op op = mdl_l_op(l, MDL_OP_SCATTER_ELEMENTS, 3);
+    size_t index;
 
-    r = r < 0 ? r : same_type(l);
-    r = r < 0 ? r : reduction(l, &op.op.attr.scatter.which);
-    if (r < 0) {
-        return r;
+    if (same_type(l) != 0 || reduction(l, &op.op.attr.scatter.which) != 0) {
+        return MDL_NONE;
     }
-    x = mdl_l_value(l, l->in[0]);
-    r = mdl_l_axis(l, mdl_l_int(l, "axis", 0), x->rank, false, &axis);
-    r = r < 0 ? r : mdl_l_indices(l, 1, x->dim[axis], &index);
-    r = r < 0 ? r : mdl_l_index_shape(l, index, axis);
-    if (r < 0) {
-        return r;
-    }
+    index = mdl_l_along(l, &op.op.attr.scatter.axis);
     if (!mdl_ir_same_dims(mdl_l_value(l, index), mdl_l_value(l, l->in[2]))) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the updates and the indices differ in shape");
+        return mdl_l_refuse(l, -EBADMSG, "the updates and the indices differ in shape");
     }
-    op.op.attr.scatter.axis = axis;
     return emit_scatter(l, &op, index);
 }
 
-static int lower_scatter_nd(struct mdl_lower *l, int arg)
+static size_t lower_scatter_nd(struct mdl_lower *l, int arg)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_SCATTER_ND);
+    struct mdl_ir_op op = mdl_l_op(l, MDL_OP_SCATTER_ND, 3);
     struct mdl_ir_value want;
     const struct mdl_ir_value *x, *at, *u;
     size_t index, width;
-    int r = mdl_l_need(l, 3);
 
-    r = r < 0 ? r : same_type(l);
-    r = r < 0 ? r : reduction(l, &op.op.attr.scatter.which);
-    r = r < 0 ? r : mdl_l_tuples(l, 0, &index, &width);
-    if (r < 0) {
-        return r;
+    if (same_type(l) != 0 || reduction(l, &op.op.attr.scatter.which) != 0 ||
+        mdl_l_tuples(l, 0, &index, &width) != 0) {
+        return MDL_NONE;
     }
     x = mdl_l_value(l, l->in[0]);
     at = mdl_l_value(l, index);
@@ -101,16 +82,16 @@ static int lower_scatter_nd(struct mdl_lower *l, int arg)
         memcpy(want.dim + at->rank - 1, x->dim + width, (x->rank - width) * sizeof(want.dim[0]));
     }
     if (!mdl_ir_same_dims(u, &want)) {
-        return mdl_ir_refuse(l->ir, -EBADMSG,
-                             "the shape of the updates is not that of the indices' rows and of the "
-                             "dimensions that they leave");
+        return mdl_l_refuse(l, -EBADMSG,
+                            "the shape of the updates is not that of the indices' rows and of the "
+                            "dimensions that they leave");
     }
     return emit_scatter(l, &op, index);
 }
 
 const struct mdl_lower_row mdl_lower_scatters[] = {
-    {"Scatter", lower_scatter_elements, 0},
-    {"ScatterElements", lower_scatter_elements, 0},
-    {"ScatterND", lower_scatter_nd, 0},
+    {"Scatter", lower_scatter_elements, 3},
+    {"ScatterElements", lower_scatter_elements, 3},
+    {"ScatterND", lower_scatter_nd, 3},
     {0},
 };

@@ -189,7 +189,6 @@ static int replace_weights(struct plan *p, struct mdl_ir_op *op, double x_scale,
     double *row = mdl_pool_alloc(ir->pool, of.count, sizeof(*row));
     struct mdl_ir_op back = mdl_ir_op_make(ir, MDL_OP_DEQUANTIZE);
     size_t dim[MDL_RANK_MAX];
-    int r;
 
     *ret_done = false;
     if (!to.q || !to.scale || !to.shift || !row) {
@@ -201,12 +200,11 @@ static int replace_weights(struct plan *p, struct mdl_ir_op *op, double x_scale,
     for (size_t i = 0; i < w.rank; i++) {
         dim[i] = i == (of.step == 1 ? 0u : 1u) ? of.outputs : 1;
     }
-    r = mdl_ir_const_new(ir, MDL_I8, w.rank, w.dim, to.q, false, &back.op.in[0]);
-    r = r < 0 ? r : mdl_ir_const_new(ir, MDL_F32, w.rank, dim, to.scale, false, &back.op.in[1]);
-    r = r < 0 ? r : mdl_ir_value_new(ir, MDL_F32, w.rank, w.dim, &back.op.out[0]);
-    r = r < 0 ? r : mdl_ir_op_add(ir, &back);
-    if (r < 0) {
-        return r;
+    back.op.in[0] = mdl_ir_const_new(ir, MDL_I8, w.rank, w.dim, to.q, false);
+    back.op.in[1] = mdl_ir_const_new(ir, MDL_F32, w.rank, dim, to.scale, false);
+    if (ir->failure != 0 || mdl_ir_value_new(ir, MDL_F32, w.rank, w.dim, &back.op.out[0]) < 0 ||
+        mdl_ir_op_add(ir, &back) < 0) {
+        return ir->failure;
     }
     op->op.in[1] = back.op.out[0];
     op->op.scale = NULL;
