@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains the embedded default network on scikit-learn's handwritten digits and writes it as ONNX.
 
-usage: train.py [OUT_DIR]      (needs Debian's python3-torch, python3-sklearn, python3-onnx)
+usage: train_digits.py [OUT_DIR]      (needs Debian's python3-torch, python3-sklearn, python3-onnx)
 
 The 1,797 images (8 x 8, 17 grey levels) are split once, by class, into three quarters for training
 and one quarter held out. The network sees 16 x 16 pixels: the images are enlarged bilinearly, as
@@ -25,6 +25,7 @@ from sklearn.model_selection import train_test_split
 from torch import nn
 from torch.nn import functional
 
+DEFAULT_DIR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "model", "default")
 SEED = 7
 SIZE = 16
 EPOCHS = 40
@@ -112,7 +113,7 @@ def train(images, classes):
 
 
 def main():
-    out = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    out = sys.argv[1] if len(sys.argv) > 1 else DEFAULT_DIR
     torch.manual_seed(SEED)
     digits = load_digits()
     pixels = np.minimum(digits.images * 16, 255).astype(np.uint8)

@@ -30,6 +30,7 @@ from torch.nn import functional
 
 from camera_digits import HEIGHT, SEED, WIDTH, CameraDigits
 
+DEFAULT_DIR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "model", "default")
 CLASSES = 10
 STRIDES = 8, 16
 BORDER = 44  # pixels: larger digits belong to the coarse grid
@@ -279,7 +280,7 @@ def write_pictures(out):
 
 
 def main():
-    out = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    out = sys.argv[1] if len(sys.argv) > 1 else DEFAULT_DIR
     with multiprocessing.Pool(max(1, os.cpu_count() - 1)) as pool:
         net = train(pool)
         drawn = pool.map(draw_held_out, range(HELD_OUT))
