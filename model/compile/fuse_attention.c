@@ -186,8 +186,8 @@ static size_t widen(struct mdl_ir *ir, size_t v, size_t widest)
     return mdl_ir_reshape(ir, v, w.rank, dim);
 }
 
-/* The mask @i in the rank of @widest; MDL_NONE if its dims do not allow that: the dims of its scores
- * must be those of the widest but for the first, which was split, or has ones before it. */
+/* The mask @i in the rank of @widest, or MDL_NONE if its dims do not allow that: the dims of its
+ * scores must be those of the widest but for the first, which was split, or has ones before it. */
 static size_t widen_mask(struct mdl_ir *ir, const struct found *f, size_t i)
 {
     const struct mdl_ir_value m = ir->values[f->mask[i]], s = ir->values[f->shape[i]];
@@ -210,8 +210,8 @@ static size_t widen_mask(struct mdl_ir *ir, const struct found *f, size_t i)
     return mdl_ir_reshape(ir, f->mask[i], w.rank, dim);
 }
 
-/* The sum of all masks, broadcast to the scores, MDL_NONE if there is none. Return: false if they do
- * not fit, or with ir.failure. */
+/* The sum of all masks, broadcast to the scores; MDL_NONE if there is none. Return: false if they
+ * do not fit, or with ir.failure. */
 static bool join_masks(struct mdl_ir *ir, const struct found *f, size_t *ret)
 {
     struct mdl_ir_value w = ir->values[f->widest];

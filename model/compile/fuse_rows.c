@@ -45,8 +45,8 @@ static const struct mdl_ir_op *rows_before(struct mdl_ir *ir, size_t v, size_t y
                : NULL;
 }
 
-/* The other operand for rows of @dim: a constant per column, or a value of y's shape; MDL_NONE if it
- * is neither. */
+/* The other operand for rows of @dim: a constant per column, or a value of y's shape; MDL_NONE if
+ * it is neither. */
 static size_t other_rows(struct mdl_ir *ir, size_t other, size_t y, const size_t *dim)
 {
     size_t from = mdl_match_unspread(ir, other);

@@ -46,23 +46,7 @@ int mdl_ir_called_off(const struct mdl_ir *ir)
 
 int mdl_ir_grow(struct mdl_ir *ir, void **array, size_t *cap, size_t count, size_t size)
 {
-    size_t want;
-    void *bigger;
-
-    if (count < *cap) {
-        return 0;
-    }
-    want = *cap ? *cap * 2 : 64;
-    bigger = mdl_pool_alloc(ir->pool, want, size);
-    if (!bigger) {
-        return mdl_ir_nomem(ir);
-    }
-    if (count) {
-        memcpy(bigger, *array, count * size);
-    }
-    *array = bigger;
-    *cap = want;
-    return 0;
+    return mdl_pool_grow(ir->pool, array, cap, count, size) ? 0 : mdl_ir_nomem(ir);
 }
 
 const struct mdl_ir_value *mdl_ir_at(const struct mdl_ir *ir, size_t v)

@@ -124,7 +124,7 @@ const struct mdl_ir_value *mdl_l_value(const struct mdl_lower *l, size_t v);
 bool mdl_l_wants(const struct mdl_lower *l, size_t i);
 /* mdl_ir_refuse() where a value would be returned */
 #define mdl_l_refuse(l, ...) mdl_ir_no_value((l)->ir, __VA_ARGS__)
-/** mdl_l_run() - lowers the node as @row says, after checks of its inputs. Return: 0, ir.failure. */
+/** mdl_l_run() - lowers the node as @row says, after checks of its inputs. Return: ir.failure. */
 int mdl_l_run(struct mdl_lower *l, const struct mdl_lower_row *row);
 /** mdl_l_op() - an op that reads the first @count inputs, as far as they are there. */
 struct mdl_ir_op mdl_l_op(const struct mdl_lower *l, int kind, size_t count);
@@ -170,7 +170,7 @@ int mdl_l_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback,
                 enum mdl_dtype *ret);
 /** mdl_l_axis() - Return: @axis as 0..@rank-1 (0..@rank with @past_end); 0 if it is refused. */
 size_t mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end);
-/** mdl_l_marked() - marks the @count axes in @mark[@rank], the others not. Return: as ir.failure. */
+/** mdl_l_marked() - marks the @count axes in @mark[@rank], the others not. Return: ir.failure. */
 int mdl_l_marked(struct mdl_lower *l, const int64_t *axes, size_t count, size_t rank, bool *mark);
 
 /* Inputs and outputs in place of those of the node. */

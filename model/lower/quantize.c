@@ -82,8 +82,8 @@ static size_t shape_param(struct mdl_lower *l, size_t p, const struct mdl_ir_val
     return mdl_lower_beside(l, p, rank, axis);
 }
 
-/* Brings scale and zero point into shape, as in[1] and in[2] of @op, and x as in[0]: it is split for
- * blocks. */
+/* Brings scale and zero point into shape, as in[1] and in[2] of @op, and x as in[0]: it is split
+ * for blocks. */
 static void take_params(struct mdl_lower *l, const struct mdl_lower_param *p, struct mdl_ir_op *op,
                         size_t x)
 {

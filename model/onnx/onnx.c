@@ -116,25 +116,9 @@ static int made_compare(const void *a, const void *b)
     return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-static bool made_find(const struct made *list, size_t count, const char *name)
+static int name_compare(const void *name, const void *made)
 {
-    struct made key = {.name = name};
-    size_t lo = 0, hi = count;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        int order = strcmp(key.name, list[mid].name);
-
-        if (order == 0) {
-            return true;
-        }
-        if (order < 0) {
-            hi = mid;
-        } else {
-            lo = mid + 1;
-        }
-    }
-    return false;
+    return strcmp(name, ((const struct made *)made)->name);
 }
 
 static int made_check(struct mdl_onnx_reader *rd, struct made *list, size_t count)
@@ -243,7 +227,8 @@ static int read_inputs(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
     for (size_t i = 0; i < p->n_input; i++) {
         int r;
 
-        if (made_find(list, g->initializer_count, mdl_onnx_text(p->input[i]->name))) {
+        if (bsearch(mdl_onnx_text(p->input[i]->name), list, g->initializer_count, sizeof(*list),
+                    name_compare)) {
             continue;
         }
         r = read_value(rd, p->input[i], "input", &g->inputs[g->input_count]);
