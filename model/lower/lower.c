@@ -6,15 +6,9 @@
 #include "model/lower/lowering.h"
 #include "model/lower/narrow.h"
 
-const struct mdl_lower_row *const mdl_lower_tables[] = {
-    mdl_lower_spatial,    mdl_lower_products,   mdl_lower_elements,  mdl_lower_shapes,
-    mdl_lower_slices,     mdl_lower_gathers,    mdl_lower_scatters,  mdl_lower_selections,
-    mdl_lower_pads,       mdl_lower_resizes,    mdl_lower_reduces,   mdl_lower_consts,
-    mdl_lower_quants,     mdl_lower_samples,    mdl_lower_unpools,   mdl_lower_recurrents,
-    mdl_lower_quantizes,  mdl_lower_microsofts, mdl_lower_functions, mdl_lower_masks,
-    mdl_lower_lp_norms,   mdl_lower_einsum,     mdl_lower_branches,  mdl_lower_norms,
-    mdl_lower_attentions, mdl_lower_loops,      mdl_lower_sequences, NULL,
-};
+#define TABLE(name) mdl_lower_##name,
+const struct mdl_lower_row *const mdl_lower_tables[] = {MDL_LOWER_TABLES(TABLE) NULL};
+#undef TABLE
 
 /* Return: whether a node's domain is that of a row. */
 static bool domain_is(const char *domain, const char *row)

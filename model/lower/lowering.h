@@ -51,35 +51,37 @@ struct mdl_lower_row {
 /* The last operator set that was compared with what is done here. */
 #define MDL_OPSET_KNOWN 26
 #define MDL_LOWER_BOTH "*"
-/* A table ends with a row without op_type, the list of all tables with NULL. */
+/* X(name) of each file's table, mdl_lower_<name>[]; it ends with a row without op_type. */
+#define MDL_LOWER_TABLES(X)                                                                        \
+    X(spatial)    /* convolutions.c */                                                             \
+    X(products)   /* products.c */                                                                 \
+    X(elements)   /* elements.c */                                                                 \
+    X(shapes)     /* shapes_of.c */                                                                \
+    X(slices)     /* slices.c */                                                                   \
+    X(indexed)    /* indexed.c */                                                                  \
+    X(selections) /* selections.c */                                                               \
+    X(pads)       /* pads.c */                                                                     \
+    X(resizes)    /* resizes.c */                                                                  \
+    X(reduces)    /* reductions.c */                                                               \
+    X(consts)     /* constants.c */                                                                \
+    X(quants)     /* quantized_ops.c */                                                            \
+    X(samples)    /* samples.c */                                                                  \
+    X(recurrents) /* recurrences.c */                                                              \
+    X(quantizes)  /* quantize.c */                                                                 \
+    X(microsofts) /* microsoft.c */                                                                \
+    X(functions)  /* element_functions.c */                                                        \
+    X(masks)      /* masks.c */                                                                    \
+    X(lp_norms)   /* lp_norms.c */                                                                 \
+    X(einsum)     /* einsum.c */                                                                   \
+    X(norms)      /* norms.c */                                                                    \
+    X(attentions) /* attention.c */                                                                \
+    X(bodies)     /* bodies.c */                                                                   \
+    X(sequences)  /* sequences.c */
+#define MDL_LOWER_DECLARE(name) extern const struct mdl_lower_row mdl_lower_##name[];
+MDL_LOWER_TABLES(MDL_LOWER_DECLARE)
+#undef MDL_LOWER_DECLARE
+/* ends with NULL */
 extern const struct mdl_lower_row *const mdl_lower_tables[];
-extern const struct mdl_lower_row mdl_lower_spatial[];    /* convolutions.c */
-extern const struct mdl_lower_row mdl_lower_products[];   /* products.c */
-extern const struct mdl_lower_row mdl_lower_elements[];   /* elements.c */
-extern const struct mdl_lower_row mdl_lower_shapes[];     /* shapes_of.c */
-extern const struct mdl_lower_row mdl_lower_pads[];       /* pads.c */
-extern const struct mdl_lower_row mdl_lower_slices[];     /* slices.c */
-extern const struct mdl_lower_row mdl_lower_gathers[];    /* gathers.c */
-extern const struct mdl_lower_row mdl_lower_scatters[];   /* scatters.c */
-extern const struct mdl_lower_row mdl_lower_selections[]; /* selections.c */
-extern const struct mdl_lower_row mdl_lower_resizes[];    /* resizes.c */
-extern const struct mdl_lower_row mdl_lower_reduces[];    /* reductions.c */
-extern const struct mdl_lower_row mdl_lower_quants[];     /* quantized_ops.c */
-extern const struct mdl_lower_row mdl_lower_consts[];     /* constants.c */
-extern const struct mdl_lower_row mdl_lower_samples[];    /* samples.c */
-extern const struct mdl_lower_row mdl_lower_unpools[];    /* unpools.c */
-extern const struct mdl_lower_row mdl_lower_quantizes[];  /* quantize.c */
-extern const struct mdl_lower_row mdl_lower_microsofts[]; /* microsoft.c */
-extern const struct mdl_lower_row mdl_lower_recurrents[]; /* recurrences.c */
-extern const struct mdl_lower_row mdl_lower_functions[];  /* element_functions.c */
-extern const struct mdl_lower_row mdl_lower_masks[];      /* masks.c */
-extern const struct mdl_lower_row mdl_lower_lp_norms[];   /* lp_norms.c */
-extern const struct mdl_lower_row mdl_lower_einsum[];     /* einsum.c */
-extern const struct mdl_lower_row mdl_lower_branches[];   /* branches.c */
-extern const struct mdl_lower_row mdl_lower_loops[];      /* loops.c */
-extern const struct mdl_lower_row mdl_lower_sequences[];  /* sequences.c */
-extern const struct mdl_lower_row mdl_lower_norms[];      /* norms.c */
-extern const struct mdl_lower_row mdl_lower_attentions[]; /* attention.c */
 
 /** mdl_lower_conv_of() - window, groups, inputs and macs of a convolution of @x by @w, of any
  * types, from the node's attributes; @ret_dim: of its result. */
