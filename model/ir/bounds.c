@@ -39,13 +39,11 @@ static bool all_known(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     bool computed = false;
 
-    for (size_t i = 0; i < MDL_OP_IN_MAX + op->concat_count; i++) {
-        size_t v = i < MDL_OP_IN_MAX ? op->op.in[i] : op->concat_in[i - MDL_OP_IN_MAX];
-
-        if (v != MDL_NONE && !is_known(ir, v)) {
+    for (size_t at = 0, v; (v = mdl_ir_reads(op, &at)) != MDL_NONE;) {
+        if (!is_known(ir, v)) {
             return false;
         }
-        computed |= v != MDL_NONE && !ir->values[v].data;
+        computed |= !ir->values[v].data;
     }
     return computed;
 }

@@ -6,13 +6,8 @@
 
 static bool all_const(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
-    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-        if (op->op.in[i] != MDL_NONE && !mdl_ir_is_const(ir, op->op.in[i])) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < op->concat_count; i++) {
-        if (!mdl_ir_is_const(ir, op->concat_in[i])) {
+    for (size_t at = 0, v; (v = mdl_ir_reads(op, &at)) != MDL_NONE;) {
+        if (!mdl_ir_is_const(ir, v)) {
             return false;
         }
     }

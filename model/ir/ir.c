@@ -208,19 +208,26 @@ int mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op)
     return 0;
 }
 
-static void count_op_uses(struct mdl_ir *ir, const struct mdl_ir_op *op)
+size_t *mdl_ir_input(struct mdl_ir_op *op, size_t *at)
 {
-    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-        if (op->op.in[i] != MDL_NONE) {
-            ir->values[op->op.in[i]].uses++;
+    while (*at < MDL_OP_IN_MAX + 1 + op->concat_count) {
+        size_t i = (*at)++;
+        size_t *v = i < MDL_OP_IN_MAX    ? &op->op.in[i]
+                    : i == MDL_OP_IN_MAX ? &op->op.residual_in
+                                         : &op->concat_in[i - MDL_OP_IN_MAX - 1];
+
+        if (*v != MDL_NONE) {
+            return v;
         }
     }
-    if (op->op.residual_in != MDL_NONE) {
-        ir->values[op->op.residual_in].uses++;
-    }
-    for (size_t i = 0; i < op->concat_count; i++) {
-        ir->values[op->concat_in[i]].uses++;
-    }
+    return NULL;
+}
+
+size_t mdl_ir_reads(const struct mdl_ir_op *op, size_t *at)
+{
+    const size_t *v = mdl_ir_input((struct mdl_ir_op *)(uintptr_t)op, at);
+
+    return v ? *v : MDL_NONE;
 }
 
 void mdl_ir_absorb(struct mdl_ir *ir, struct mdl_ir_op *into, size_t k)
@@ -236,8 +243,9 @@ void mdl_ir_count_uses(struct mdl_ir *ir)
         ir->values[i].uses = 0;
     }
     for (size_t i = 0; i < ir->op_count; i++) {
-        if (!ir->ops[i].dead) {
-            count_op_uses(ir, &ir->ops[i]);
+        for (size_t at = 0, v;
+             !ir->ops[i].dead && (v = mdl_ir_reads(&ir->ops[i], &at)) != MDL_NONE;) {
+            ir->values[v].uses++;
         }
     }
     for (size_t i = 0; i < ir->g->output_count; i++) {
@@ -266,16 +274,8 @@ void mdl_ir_drop_dead(struct mdl_ir *ir)
             op->dead = true;
             continue;
         }
-        for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-            if (op->op.in[i] != MDL_NONE) {
-                live[op->op.in[i]] = true;
-            }
-        }
-        if (op->op.residual_in != MDL_NONE) {
-            live[op->op.residual_in] = true;
-        }
-        for (size_t i = 0; i < op->concat_count; i++) {
-            live[op->concat_in[i]] = true;
+        for (size_t at = 0, v; (v = mdl_ir_reads(op, &at)) != MDL_NONE;) {
+            live[v] = true;
         }
     }
 }

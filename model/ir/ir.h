@@ -189,6 +189,11 @@ bool mdl_ir_is_const(const struct mdl_ir *ir, size_t v);
 /** mdl_ir_op_add() - appends a copy of @op; its outputs must exist and get op as their writer. */
 int mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op);
 struct mdl_ir_op mdl_ir_op_make(const struct mdl_ir *ir, int kind);
+/** mdl_ir_input() - walks over all that @op reads: inputs, residual, parts of a concat. @at: 0 at
+ * first. Return: where the next value stands in @op; NULL: there are no more. mdl_ir_reads() - the
+ * same; Return: the value, or MDL_NONE. */
+size_t *mdl_ir_input(struct mdl_ir_op *op, size_t *at);
+size_t mdl_ir_reads(const struct mdl_ir_op *op, size_t *at);
 int mdl_ir_grow(struct mdl_ir *ir, void **array, size_t *cap, size_t count, size_t size);
 /** mdl_ir_absorb() - removes op @k; @into, an earlier one, writes its output. */
 void mdl_ir_absorb(struct mdl_ir *ir, struct mdl_ir_op *into, size_t k);

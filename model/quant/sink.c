@@ -132,13 +132,6 @@ static int sink_one(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_qp
     return r < 0 ? r : mdl_quant_add(ir, MDL_OP_DEQUANTIZE, op->op.out[0], p, &y);
 }
 
-static void replace(const size_t *instead, size_t count, size_t *v)
-{
-    if (*v < count) { /* MDL_NONE is not */
-        *v = instead[*v];
-    }
-}
-
 static int sink_ops(struct mdl_ir *ir, const struct mdl_ir_op *ops, size_t count, size_t *instead,
                     size_t values)
 {
@@ -152,12 +145,8 @@ static int sink_ops(struct mdl_ir *ir, const struct mdl_ir_op *ops, size_t count
         if (op.dead) {
             continue;
         }
-        for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-            replace(instead, values, &op.op.in[i]);
-        }
-        replace(instead, values, &op.op.residual_in);
-        for (size_t i = 0; i < op.concat_count; i++) {
-            replace(instead, values, &op.concat_in[i]);
+        for (size_t at = 0, *v; (v = mdl_ir_input(&op, &at));) {
+            *v = *v < values ? instead[*v] : *v;
         }
         if (op.kind == MDL_OP_QUANTIZE && !ir->values[op.op.out[0]].output &&
             mdl_quant_param(ir, &op, &p) && mdl_quant_source(ir, op.op.in[0], &q, &from) &&
