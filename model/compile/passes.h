@@ -18,8 +18,6 @@ int mdl_fuse(struct mdl_ir *ir);
 /** mdl_fuse_patterns() - finds activations that exporters write as several operators: before the
  * rest. */
 void mdl_fuse_patterns(struct mdl_ir *ir);
-/* norms and attention, which exporters write as several operators: after the activations */
-int mdl_fuse_blocks(struct mdl_ir *ir);
 /* Each recognises a block whose last op is *@op. If it is one, they append what replaces it, which
  * writes @op's output, and set *ret_done. Uses are counted. */
 int mdl_fuse_rows(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done);
