@@ -18,19 +18,16 @@ static bool all_const(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 static int add_or_fold(struct mdl_ir *ir, struct mdl_ir_op *op)
 {
     bool done = false;
-    int r = 0;
 
     if (all_const(ir, op)) {
-        r = mdl_ir_called_off(ir);
-        r = r < 0                       ? r
-            : op->kind == MDL_IR_VIEW   ? mdl_fold_view(ir, op, &done)
-            : op->kind == MDL_IR_CONCAT ? mdl_fold_concat(ir, op, &done)
-                                        : mdl_fold_op(ir, op, &done);
+        if (mdl_ir_called_off(ir) < 0) {
+            return -ECANCELED;
+        }
+        done = op->kind == MDL_IR_VIEW     ? mdl_fold_view(ir, op)
+               : op->kind == MDL_IR_CONCAT ? mdl_fold_concat(ir, op)
+                                           : mdl_fold_op(ir, op);
     }
-    if (r < 0 || done) {
-        return r;
-    }
-    return mdl_ir_op_add(ir, op);
+    return done || ir->failure != 0 ? ir->failure : mdl_ir_op_add(ir, op);
 }
 
 /* @fold: at once, if its inputs are constant */

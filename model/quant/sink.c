@@ -118,17 +118,15 @@ static bool take_sources(const struct mdl_ir *ir, struct mdl_ir_op *op, struct m
 static int sink_one(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_qparam *p)
 {
     size_t y = op->op.out[0];
-    bool done = false;
+    bool done;
     int r = mdl_ir_value_new(ir, p->dtype, ir->values[y].rank, ir->values[y].dim, &op->op.out[0]);
 
     if (r < 0) {
         return r;
     }
     ir->values[op->op.out[0]].name = ir->values[y].name;
-    if (op->kind == MDL_IR_VIEW && ir->values[op->op.in[0]].data) {
-        r = mdl_fold_view(ir, op, &done);
-    }
-    r = r < 0 || done ? r : mdl_ir_op_add(ir, op);
+    done = op->kind == MDL_IR_VIEW && ir->values[op->op.in[0]].data && mdl_fold_view(ir, op);
+    r = done || ir->failure < 0 ? ir->failure : mdl_ir_op_add(ir, op);
     return r < 0 ? r : mdl_quant_add(ir, MDL_OP_DEQUANTIZE, op->op.out[0], p, &y);
 }
 
