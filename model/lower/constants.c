@@ -84,54 +84,24 @@ static size_t lower_constant_of_shape(struct mdl_lower *l, int arg)
     return t ? narrow_as(l, y, t) : y;
 }
 
-/* ONNX's numbers of element types */
-static int onnx_dtype(int64_t onnx, enum mdl_dtype *ret, enum mdl_narrow *ret_narrow)
-{
-    *ret_narrow = onnx == 4 ? MDL_NARROW_U16 : onnx == 5 ? MDL_NARROW_I16 : MDL_NARROW_NONE;
-    switch (onnx) {
-    case 1:  /* float */
-    case 10: /* float16, bfloat16 and double: held as float here */
-    case 11:
-    case 16:
-        *ret = MDL_F32;
-        return 0;
-    case 2:
-        *ret = MDL_U8;
-        return 0;
-    case 3:
-        *ret = MDL_I8;
-        return 0;
-    case 4: /* uint16 and int16: in 32 bits here */
-    case 5:
-    case 6:
-        *ret = MDL_I32;
-        return 0;
-    case 7:
-        *ret = MDL_I64;
-        return 0;
-    case 9:
-        *ret = MDL_BOOL;
-        return 0;
-    default:
-        return -EOPNOTSUPP;
-    }
-}
-
 /* Integers of 16 bits, too. */
 static int narrow_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback,
                         enum mdl_dtype *ret, enum mdl_narrow *ret_narrow)
 {
     int64_t to = mdl_l_int(l, name, 0);
+    const struct mdl_onnx_type *type = mdl_onnx_type(to);
 
     *ret = fallback;
     *ret_narrow = MDL_NARROW_NONE;
-    if (l->ir->failure < 0 || (!mdl_l_attr(l, name) && fallback != MDL_DTYPE_COUNT)) {
+    if (l->ir->failure != 0 || (!mdl_l_attr(l, name) && fallback != MDL_DTYPE_COUNT)) {
         return l->ir->failure;
     }
-    if (onnx_dtype(to, ret, ret_narrow) < 0) {
+    if (!mdl_onnx_served(type)) {
         return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "element type %lld is not supported",
                              (long long)to);
     }
+    *ret = type->dtype;
+    *ret_narrow = type->narrow;
     return 0;
 }
 

@@ -7,31 +7,14 @@
 /* QuantizeLinear and DequantizeLinear. Values of 4 bits are in bytes, those of 16 bits in i32: only
  * who quantises must know, because it saturates. */
 
-/* ONNX's numbers of types */
-enum {
-    ONNX_FLOAT = 1,
-    ONNX_UINT8,
-    ONNX_INT8,
-    ONNX_UINT16,
-    ONNX_INT16,
-    ONNX_FLOAT16 = 10,
-    ONNX_BFLOAT16 = 16,
-    ONNX_UINT4 = 21,
-    ONNX_INT4
-};
-
 static const struct width {
-    int onnx;
     enum mdl_dtype dtype;
     enum mdl_narrow narrow;
     int low, high;
 } widths[] = {
-    {ONNX_UINT8, MDL_U8, MDL_NARROW_NONE, 0, UINT8_MAX},
-    {ONNX_INT8, MDL_I8, MDL_NARROW_NONE, INT8_MIN, INT8_MAX},
-    {ONNX_UINT16, MDL_I32, MDL_NARROW_U16, 0, UINT16_MAX},
-    {ONNX_INT16, MDL_I32, MDL_NARROW_I16, INT16_MIN, INT16_MAX},
-    {ONNX_UINT4, MDL_U8, MDL_NARROW_U4, 0, 15},
-    {ONNX_INT4, MDL_I8, MDL_NARROW_I4, -8, 7},
+    {MDL_U8, MDL_NARROW_NONE, 0, UINT8_MAX},  {MDL_I8, MDL_NARROW_NONE, INT8_MIN, INT8_MAX},
+    {MDL_I32, MDL_NARROW_U16, 0, UINT16_MAX}, {MDL_I32, MDL_NARROW_I16, INT16_MIN, INT16_MAX},
+    {MDL_U8, MDL_NARROW_U4, 0, 15},           {MDL_I8, MDL_NARROW_I4, -8, 7},
 };
 
 /* Splits dim @axis of @dim into blocks. */
@@ -171,11 +154,11 @@ static size_t quantize_to(struct mdl_lower *l, size_t x, const struct mdl_lower_
     return y;
 }
 
-/* Return: the width that a zero point has, or NULL. */
-static const struct width *width_of(const struct mdl_ir_value *zero)
+/* Return: the width of such elements, or NULL. */
+static const struct width *width_of(enum mdl_dtype dtype, enum mdl_narrow narrow)
 {
     for (size_t i = 0; i < base_array_count(widths); i++) {
-        if (widths[i].dtype == zero->dtype && widths[i].narrow == zero->narrow) {
+        if (widths[i].dtype == dtype && widths[i].narrow == narrow) {
             return &widths[i];
         }
     }
@@ -184,13 +167,14 @@ static const struct width *width_of(const struct mdl_ir_value *zero)
 
 size_t mdl_lower_quantize(struct mdl_lower *l, size_t x, const struct mdl_lower_param *p)
 {
-    const struct width *w = p->zero == MDL_NONE ? &widths[0] : width_of(mdl_l_value(l, p->zero));
+    const struct mdl_ir_value *zero = mdl_l_value(l, p->zero);
+    const struct width *w = p->zero == MDL_NONE ? &widths[0] : width_of(zero->dtype, zero->narrow);
 
     if (!w) {
         return mdl_l_refuse(l, -EOPNOTSUPP,
                             "a zero point of type %s is not supported (integers of 4 to 16 bits "
                             "are)",
-                            mdl_dtype_name(mdl_l_value(l, p->zero)->dtype));
+                            mdl_dtype_name(zero->dtype));
     }
     return quantize_to(l, x, p, w);
 }
@@ -214,24 +198,16 @@ size_t mdl_lower_dequantize(struct mdl_lower *l, size_t x, const struct mdl_lowe
 /* What output_dtype asks for; NULL in *ret: it does not say. */
 static int output_width(struct mdl_lower *l, const struct width **ret)
 {
-    static const char *const refused[] = {
-        [17] = "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
-        [23] = "float4e2m1",   "float8e8m0",     "uint2",      "int2"};
     int64_t given = mdl_l_int(l, "output_dtype", 0);
-    const char *name;
+    const struct mdl_onnx_type *type = mdl_onnx_type(given);
 
-    *ret = NULL;
-    for (size_t i = 0; i < base_array_count(widths); i++) {
-        *ret = widths[i].onnx == given ? &widths[i] : *ret;
-    }
-    if (*ret || given == 0) {
-        return l->ir->failure;
-    }
-    name = given > 0 && given < (int64_t)base_array_count(refused) ? refused[given] : NULL;
-    return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                         "output_dtype %s (%lld) is not supported; integers of 4, 8 and 16 bits "
-                         "are",
-                         name ? name : "of another type", (long long)given);
+    *ret = given == 0 || type->from == MDL_FROM_NONE ? NULL : width_of(type->dtype, type->narrow);
+    return *ret || given == 0
+               ? l->ir->failure
+               : mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                               "output_dtype %s (%lld) is not supported; integers of 4, 8 and 16 "
+                               "bits are",
+                               type->name, (long long)given);
 }
 
 static struct mdl_lower_param param_of(struct mdl_lower *l)
@@ -257,9 +233,11 @@ static size_t lower_quantize(struct mdl_lower *l, int arg)
 static size_t lower_dequantize(struct mdl_lower *l, int arg)
 {
     int64_t given = mdl_l_int(l, "output_dtype", 0);
+    const struct mdl_onnx_type *type = mdl_onnx_type(given);
     struct mdl_lower_param p = param_of(l);
 
-    if (given != 0 && given != ONNX_FLOAT && given != ONNX_FLOAT16 && given != ONNX_BFLOAT16) {
+    if (given != 0 &&
+        (!mdl_onnx_served(type) || type->dtype != MDL_F32 || type->from == MDL_FROM_F64)) {
         return mdl_l_refuse(l, -EOPNOTSUPP, "output_dtype %lld is not supported", (long long)given);
     }
     return mdl_lower_dequantize(l, l->in[0], &p);

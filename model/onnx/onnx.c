@@ -49,6 +49,7 @@ static int read_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v,
                       struct mdl_gvalue *out)
 {
     const Onnx__TypeProto__Tensor *t = NULL;
+    const struct mdl_onnx_type *type;
 
     out->name = mdl_onnx_text(v->name);
     snprintf(rd->where, sizeof(rd->where), "graph %s '%.80s'", what, out->name);
@@ -65,13 +66,15 @@ static int read_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v,
     if (!t || !t->has_elem_type || t->elem_type == 0) {
         return 0;
     }
-    if (!mdl_onnx_dtype(t->elem_type, &out->dtype)) {
+    type = mdl_onnx_type(t->elem_type);
+    if (!mdl_onnx_served(type)) {
         return mdl_fail(rd->error, -EOPNOTSUPP, "%s: element type %s is not supported", rd->where,
-                        mdl_onnx_dtype_name(t->elem_type));
+                        type->name);
     }
     out->has_dtype = true;
-    out->stored = mdl_onnx_widened(t->elem_type);
-    out->narrow = mdl_onnx_narrow(t->elem_type);
+    out->dtype = type->dtype;
+    out->stored = type->from == MDL_FROM_SAME ? NULL : type->name;
+    out->narrow = type->narrow;
     if (!t->shape) {
         return 0;
     }
