@@ -50,8 +50,8 @@ static size_t indices_of(struct mdl_lower *l, size_t i, size_t n)
     return v.data ? fix(l, &v, &n, 1) : l->in[i];
 }
 
-/* Input 1 as indices along *ret_axis, which attribute axis says; refused if they are outside input 0
- * in another dim. */
+/* Input 1 as indices along *ret_axis, which attribute axis says; refused if they are outside
+ * input 0 in another dim. */
 static size_t indices_along(struct mdl_lower *l, size_t *ret_axis)
 {
     const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]), *v;
