@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "kernels/common/epilogue.h"
 #include "kernels/common/nest.h"
+#include "kernels/common/planned.h"
 #include "kernels/common/transpose.h"
 #include "kernels/primitive.h"
 
@@ -239,16 +240,6 @@ static void pad_run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive krn_copy_any__tiled = {
-    .name = "copy_any__tiled",
-    .kind = MDL_OP_COPY,
-    .supports = copy_supports,
-    .run = copy_run,
-};
+KRN_PRIMITIVE(copy_any__tiled, MDL_OP_COPY, .supports = copy_supports, .run = copy_run);
 
-const struct krn_primitive krn_pad_f32__tiled = {
-    .name = "pad_f32__tiled",
-    .kind = MDL_OP_PAD,
-    .supports = pad_supports,
-    .run = pad_run,
-};
+KRN_PRIMITIVE(pad_f32__tiled, MDL_OP_PAD, .supports = pad_supports, .run = pad_run);

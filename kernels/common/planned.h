@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/common/planned.h - macros for the functions that are alike in all primitives
+ * kernels/common/planned.h - macros for what is alike in all primitives: their entries of the table,
+ * and functions
  *
  * Most primitives have a struct that describes how they run an op, and a function that fills it:
  * bool OF(const struct mdl_model *m, const struct mdl_op *op, TYPE *ret), which returns false if
@@ -11,6 +12,16 @@
 
 #include "base/base.h"
 #include "kernels/primitive.h"
+
+/** KRN_PRIMITIVE() - defines krn_NAME; what follows KIND sets other fields of struct krn_primitive */
+#define KRN_PRIMITIVE(NAME, KIND, ...)                                                             \
+    const struct krn_primitive krn_##NAME = {.name = #NAME, .kind = KIND, __VA_ARGS__}
+
+/** KRN_ISA_PRIMITIVE() - the same in a file that is compiled for several instruction sets
+ * (kernels/common/isa.h), whose name ends NAME. NEEDS: KRN_ISA_NEEDS or KRN_QUANT_NEEDS */
+#define KRN_ISA_PRIMITIVE(NAME, KIND, NEEDS, ...)                                                  \
+    const struct krn_primitive KRN_ISA_FN(krn_##NAME) = {                                          \
+        .name = #NAME "__" KRN_ISA_TEXT, .kind = KIND, .needs = NEEDS, __VA_ARGS__}
 
 /** KRN_SUPPORTS_BY() - supports(): whether OF succeeds */
 #define KRN_SUPPORTS_BY(TYPE, OF)                                                                  \
@@ -37,6 +48,18 @@
         TYPE p;                                                                                    \
                                                                                                    \
         return OF(m, op, &p) ? base_max(width, 1u) * (BYTES) : 0;                                  \
+    }
+
+/** KRN_RUN_PARTS_BY() - run(): calls PART for each member of the team with a TYPE. Its PLAN is what OF
+ * fills, call and parts are this call and the number of members; ...: its other members */
+#define KRN_RUN_PARTS_BY(TYPE, OF, PLAN, PART, ...)                                                \
+    static void run(const struct krn_call *call)                                                   \
+    {                                                                                              \
+        TYPE j = {.call = call, .parts = base_max(call->width, 1u), __VA_ARGS__};                  \
+                                                                                                   \
+        if (OF(call->model, call->op, &j.PLAN)) {                                                  \
+            krn_parallel(call->pool, j.parts, PART, &j);                                           \
+        }                                                                                          \
     }
 
 /** KRN_RUN_ROWS_BY() - run(): calls ROWS for the lines of NEST, a member of the struct whose member

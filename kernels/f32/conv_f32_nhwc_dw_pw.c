@@ -9,6 +9,7 @@
  * image instead, and shares them as the unfused primitives do (channels, panels).
  */
 #include "base/base.h"
+#include "kernels/common/planned.h"
 #include "kernels/f32/dw.h"
 #include "kernels/f32/igemm.h"
 
@@ -328,26 +329,10 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, p->parts, p->dw_first ? part_whole_pw : part_whole_dw, &j);
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_dw_pw) = {
-    .name = "conv_f32_nhwc_dw_pw__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .fused = true,
-    .supports = dw_pw_supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_f32_nhwc_dw_pw, MDL_OP_CONV, KRN_ISA_NEEDS, .fused = true,
+                  .supports = dw_pw_supports, .packed_bytes = packed_bytes, .pack = pack,
+                  .scratch_bytes = scratch_bytes, .run = run);
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_pw_dw) = {
-    .name = "conv_f32_nhwc_pw_dw__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .fused = true,
-    .supports = pw_dw_supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_f32_nhwc_pw_dw, MDL_OP_CONV, KRN_ISA_NEEDS, .fused = true,
+                  .supports = pw_dw_supports, .packed_bytes = packed_bytes, .pack = pack,
+                  .scratch_bytes = scratch_bytes, .run = run);

@@ -260,17 +260,9 @@ static bool from_image(const struct mdl_model *m, const struct mdl_op *op)
     return plan_of(m, op, &p) && p.band;
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_igemm) = {
-    .name = "conv_f32_nhwc_igemm__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = scratch_bytes,
-    .from_image = from_image,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_f32_nhwc_igemm, MDL_OP_CONV, KRN_ISA_NEEDS, .supports = supports,
+                  .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = scratch_bytes,
+                  .from_image = from_image, .run = run);
 
 /* COPY from NCHW, then a convolution that takes a band */
 
@@ -293,15 +285,7 @@ static void planes_run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_copy_conv_f32_planes) = {
-    .name = "copy_conv_f32_planes__" KRN_ISA_TEXT,
-    .kind = MDL_OP_COPY,
-    .needs = KRN_ISA_NEEDS,
-    .fused = true,
-    .supports = planes_supports,
-    .packed_bytes = next_packed_bytes,
-    .pack = next_pack,
-    .scratch_bytes = next_scratch_bytes,
-    .from_image = planes_supports,
-    .run = planes_run,
-};
+KRN_ISA_PRIMITIVE(copy_conv_f32_planes, MDL_OP_COPY, KRN_ISA_NEEDS, .fused = true,
+                  .supports = planes_supports, .packed_bytes = next_packed_bytes, .pack = next_pack,
+                  .scratch_bytes = next_scratch_bytes, .from_image = planes_supports,
+                  .run = planes_run);

@@ -286,17 +286,9 @@ static void run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_stem) = {
-    .name = "conv_f32_nhwc_stem__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = scratch_bytes,
-    .from_image = supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_f32_nhwc_stem, MDL_OP_CONV, KRN_ISA_NEEDS, .supports = supports,
+                  .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = scratch_bytes,
+                  .from_image = supports, .run = run);
 
 /* with the pooling after it */
 
@@ -323,18 +315,10 @@ static void pool_run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_stem_pool) = {
-    .name = "conv_f32_nhwc_stem_pool__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .fused = true,
-    .supports = pool_supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = pool_scratch_bytes,
-    .from_image = pool_supports,
-    .run = pool_run,
-};
+KRN_ISA_PRIMITIVE(conv_f32_nhwc_stem_pool, MDL_OP_CONV, KRN_ISA_NEEDS, .fused = true,
+                  .supports = pool_supports, .packed_bytes = packed_bytes, .pack = pack,
+                  .scratch_bytes = pool_scratch_bytes, .from_image = pool_supports,
+                  .run = pool_run);
 
 /* with the change from NCHW before it */
 
@@ -358,15 +342,7 @@ static void planes_run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_copy_conv_f32_stem) = {
-    .name = "copy_conv_f32_stem__" KRN_ISA_TEXT,
-    .kind = MDL_OP_COPY,
-    .needs = KRN_ISA_NEEDS,
-    .fused = true,
-    .supports = planes_supports,
-    .packed_bytes = next_packed_bytes,
-    .pack = next_pack,
-    .scratch_bytes = next_scratch_bytes,
-    .from_image = planes_supports,
-    .run = planes_run,
-};
+KRN_ISA_PRIMITIVE(copy_conv_f32_stem, MDL_OP_COPY, KRN_ISA_NEEDS, .fused = true,
+                  .supports = planes_supports, .packed_bytes = next_packed_bytes, .pack = next_pack,
+                  .scratch_bytes = next_scratch_bytes, .from_image = planes_supports,
+                  .run = planes_run);

@@ -8,6 +8,7 @@
 #include "kernels/common/epilogue.h"
 #include "kernels/common/nhwc.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/planned.h"
 #include "kernels/primitive.h"
 
 /* @planes is an NCHW image, @other lies row-major */
@@ -56,18 +57,8 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-const struct krn_primitive krn_copy_f32_to_nchw__any = {
-    .name = "copy_f32_to_nchw__any",
-    .kind = MDL_OP_COPY,
-    .nchw_out = true,
-    .supports = to_supports,
-    .run = run,
-};
+KRN_PRIMITIVE(copy_f32_to_nchw__any, MDL_OP_COPY, .nchw_out = true, .supports = to_supports,
+              .run = run);
 
-const struct krn_primitive krn_copy_f32_from_nchw__any = {
-    .name = "copy_f32_from_nchw__any",
-    .kind = MDL_OP_COPY,
-    .nchw_in = true,
-    .supports = from_supports,
-    .run = run,
-};
+KRN_PRIMITIVE(copy_f32_from_nchw__any, MDL_OP_COPY, .nchw_in = true, .supports = from_supports,
+              .run = run);

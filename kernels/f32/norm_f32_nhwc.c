@@ -279,11 +279,5 @@ static void run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_norm_f32_nhwc) = {
-    .name = "norm_f32_nhwc__" KRN_ISA_TEXT,
-    .kind = MDL_OP_NORM,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(norm_f32_nhwc, MDL_OP_NORM, KRN_ISA_NEEDS, .supports = supports,
+                  .scratch_bytes = scratch_bytes, .run = run);

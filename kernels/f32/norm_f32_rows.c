@@ -161,10 +161,4 @@ static void set_rows(void *arg, const ptrdiff_t *at, size_t n)
 KRN_SUPPORTS_BY(struct job, rows_of)
 KRN_RUN_ROWS_BY(struct job, rows_of, outer, set_rows)
 
-const struct krn_primitive KRN_ISA_FN(krn_norm_f32_rows) = {
-    .name = "norm_f32_rows__" KRN_ISA_TEXT,
-    .kind = MDL_OP_NORM,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(norm_f32_rows, MDL_OP_NORM, KRN_ISA_NEEDS, .supports = supports, .run = run);

@@ -156,26 +156,11 @@ static void run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_max_pool_f32_nhwc) = {
-    .name = "max_pool_f32_nhwc__" KRN_ISA_TEXT,
-    .kind = MDL_OP_MAX_POOL,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(max_pool_f32_nhwc, MDL_OP_MAX_POOL, KRN_ISA_NEEDS, .supports = supports,
+                  .run = run);
 
-const struct krn_primitive KRN_ISA_FN(krn_avg_pool_f32_nhwc) = {
-    .name = "avg_pool_f32_nhwc__" KRN_ISA_TEXT,
-    .kind = MDL_OP_AVG_POOL,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(avg_pool_f32_nhwc, MDL_OP_AVG_POOL, KRN_ISA_NEEDS, .supports = supports,
+                  .run = run);
 
-const struct krn_primitive KRN_ISA_FN(krn_reduce_f32_nhwc_mean) = {
-    .name = "reduce_f32_nhwc_mean__" KRN_ISA_TEXT,
-    .kind = MDL_OP_REDUCE,
-    .needs = KRN_ISA_NEEDS,
-    .supports = mean_supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(reduce_f32_nhwc_mean, MDL_OP_REDUCE, KRN_ISA_NEEDS, .supports = mean_supports,
+                  .run = run);

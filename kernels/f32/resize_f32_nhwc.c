@@ -111,21 +111,7 @@ static void part_run(void *arg, size_t part)
 
 KRN_SCRATCH_BYTES_BY(struct shape, shape_of, part_bytes(&p))
 
-static void run(const struct krn_call *call)
-{
-    struct job j = {
-        .call = call, .epilogue = krn_epilogue_of(call), .parts = base_max(call->width, 1u)};
+KRN_RUN_PARTS_BY(struct job, shape_of, s, part_run, .epilogue = krn_epilogue_of(call))
 
-    if (shape_of(call->model, call->op, &j.s)) {
-        krn_parallel(call->pool, j.parts, part_run, &j);
-    }
-}
-
-const struct krn_primitive KRN_ISA_FN(krn_resize_f32_nhwc) = {
-    .name = "resize_f32_nhwc__" KRN_ISA_TEXT,
-    .kind = MDL_OP_RESIZE,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(resize_f32_nhwc, MDL_OP_RESIZE, KRN_ISA_NEEDS, .supports = supports,
+                  .scratch_bytes = scratch_bytes, .run = run);

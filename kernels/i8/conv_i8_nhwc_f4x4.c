@@ -388,15 +388,7 @@ static void run(const struct krn_call *call)
     krn_wino_run(&j.team);
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_i8_nhwc_f4x4) = {
-    .name = "conv_i8_nhwc_f4x4__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_QUANT_NEEDS,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = scratch_bytes,
-    .frames_at_once = frames_at_once,
-    .frames_scratch_bytes = frames_scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_i8_nhwc_f4x4, MDL_OP_CONV, KRN_QUANT_NEEDS, .supports = supports,
+                  .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = scratch_bytes,
+                  .frames_at_once = frames_at_once, .frames_scratch_bytes = frames_scratch_bytes,
+                  .run = run);

@@ -390,30 +390,12 @@ static void kn2row_run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive krn_conv_f32_nchw__blas = {
-    .name = "conv_f32_nchw__blas",
-    .kind = MDL_OP_CONV,
-    .nchw_in = true,
-    .nchw_out = true,
-    .supports = im2col_supports,
-    .packed_bytes = packed_bytes,
-    .pack = im2col_pack,
-    .prepare = krn_blas_prepare,
-    .release = krn_blas_release,
-    .scratch_bytes = im2col_scratch,
-    .run = im2col_run,
-};
+KRN_PRIMITIVE(conv_f32_nchw__blas, MDL_OP_CONV, .nchw_in = true, .nchw_out = true,
+              .supports = im2col_supports, .packed_bytes = packed_bytes, .pack = im2col_pack,
+              .prepare = krn_blas_prepare, .release = krn_blas_release,
+              .scratch_bytes = im2col_scratch, .run = im2col_run);
 
-const struct krn_primitive krn_conv_f32_nchw_kn2row__blas = {
-    .name = "conv_f32_nchw_kn2row__blas",
-    .kind = MDL_OP_CONV,
-    .nchw_in = true,
-    .nchw_out = true,
-    .supports = kn2row_supports,
-    .packed_bytes = packed_bytes,
-    .pack = kn2row_pack,
-    .prepare = krn_blas_prepare,
-    .release = krn_blas_release,
-    .scratch_bytes = kn2row_scratch,
-    .run = kn2row_run,
-};
+KRN_PRIMITIVE(conv_f32_nchw_kn2row__blas, MDL_OP_CONV, .nchw_in = true, .nchw_out = true,
+              .supports = kn2row_supports, .packed_bytes = packed_bytes, .pack = kn2row_pack,
+              .prepare = krn_blas_prepare, .release = krn_blas_release,
+              .scratch_bytes = kn2row_scratch, .run = kn2row_run);

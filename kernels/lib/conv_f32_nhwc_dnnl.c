@@ -270,7 +270,7 @@ static void run(const struct krn_call *call)
 }
 
 /* The primitives differ only in the flavour, for which their functions have no argument. */
-#define PRIMITIVE(symbol, suffix, which, cpu, rounds)                                              \
+#define PRIMITIVE(what, which, cpu, rounds)                                                        \
     static bool supports_##which(const struct mdl_model *m, const struct mdl_op *op)               \
     {                                                                                              \
         return supports(m, op, which);                                                             \
@@ -289,21 +289,13 @@ static void run(const struct krn_call *call)
     {                                                                                              \
         return scratch_bytes(m, op, width, which);                                                 \
     }                                                                                              \
-    const struct krn_primitive symbol = {                                                          \
-        .name = "conv_f32_nhwc" suffix "__dnnl",                                                   \
-        .kind = MDL_OP_CONV,                                                                       \
-        .needs = cpu,                                                                              \
-        .inexact = rounds,                                                                         \
-        .supports = supports_##which,                                                              \
-        .packed_bytes = packed_bytes_##which,                                                      \
-        .prepare = prepare_##which,                                                                \
-        .release = release,                                                                        \
-        .scratch_bytes = scratch_bytes_##which,                                                    \
-        .run = run,                                                                                \
-    }
+    KRN_PRIMITIVE(what, MDL_OP_CONV, .needs = cpu, .inexact = rounds,                              \
+                  .supports = supports_##which, .packed_bytes = packed_bytes_##which,              \
+                  .prepare = prepare_##which, .release = release,                                  \
+                  .scratch_bytes = scratch_bytes_##which, .run = run)
 
-PRIMITIVE(krn_conv_f32_nhwc__dnnl, "", KRN_DNNL_DIRECT, KRN_DNNL_CONV_NEEDS, false);
-PRIMITIVE(krn_conv_f32_nhwc_wino__dnnl, "_wino", KRN_DNNL_WINOGRAD, KRN_CPU_AVX512, false);
+PRIMITIVE(conv_f32_nhwc__dnnl, KRN_DNNL_DIRECT, KRN_DNNL_CONV_NEEDS, false);
+PRIMITIVE(conv_f32_nhwc_wino__dnnl, KRN_DNNL_WINOGRAD, KRN_CPU_AVX512, false);
 /* without bf16 instructions, the library computes in f32 or slower */
-PRIMITIVE(krn_conv_f32_nhwc_bf16__dnnl, "_bf16", KRN_DNNL_BF16,
+PRIMITIVE(conv_f32_nhwc_bf16__dnnl, KRN_DNNL_BF16,
           KRN_CPU_AVX512 | KRN_CPU_AVX512VNNI | KRN_CPU_AVX512BF16, true);

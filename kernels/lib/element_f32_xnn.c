@@ -7,6 +7,7 @@
  */
 #include "base/base.h"
 #include "kernels/common/nest.h"
+#include "kernels/common/planned.h"
 #include "kernels/lib/xnn.h"
 #include "kernels/table.h"
 
@@ -295,17 +296,10 @@ static void prelu_run(const struct krn_call *call)
     krn_xnn_finish(call, x, &e, &p.y);
 }
 
-#define PRIMITIVE(symbol, text, which, of)                                                         \
-    const struct krn_primitive symbol = {                                                          \
-        .name = text,                                                                              \
-        .kind = which,                                                                             \
-        .needs = KRN_XNN_NEEDS,                                                                    \
-        .supports = of##_supports,                                                                 \
-        .prepare = of##_prepare,                                                                   \
-        .release = krn_xnn_release,                                                                \
-        .run = of##_run,                                                                           \
-    }
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_PRIMITIVE(what##_f32__xnn, kind, .needs = KRN_XNN_NEEDS, .supports = what##_supports,      \
+                  .prepare = what##_prepare, .release = krn_xnn_release, .run = what##_run)
 
-PRIMITIVE(krn_binary_f32__xnn, "binary_f32__xnn", MDL_OP_BINARY, binary);
-PRIMITIVE(krn_unary_f32__xnn, "unary_f32__xnn", MDL_OP_UNARY, unary);
-PRIMITIVE(krn_prelu_f32__xnn, "prelu_f32__xnn", MDL_OP_PRELU, prelu);
+PRIMITIVE(binary, MDL_OP_BINARY);
+PRIMITIVE(unary, MDL_OP_UNARY);
+PRIMITIVE(prelu, MDL_OP_PRELU);

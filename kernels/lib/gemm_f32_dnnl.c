@@ -275,15 +275,8 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-#define PRIMITIVE(what, of_kind)                                                                   \
-    const struct krn_primitive krn_##what##_f32__dnnl = {                                          \
-        .name = #what "_f32__dnnl",                                                                \
-        .kind = of_kind,                                                                           \
-        .supports = supports,                                                                      \
-        .packed_bytes = packed_bytes,                                                              \
-        .prepare = prepare,                                                                        \
-        .release = release,                                                                        \
-        .scratch_bytes = scratch_bytes,                                                            \
-        .run = run,                                                                                \
-    };
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_PRIMITIVE(what##_f32__dnnl, kind, .supports = supports, .packed_bytes = packed_bytes,      \
+                  .prepare = prepare, .release = release, .scratch_bytes = scratch_bytes,          \
+                  .run = run);
 KRN_PRODUCTS(PRIMITIVE)

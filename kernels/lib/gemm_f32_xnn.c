@@ -56,14 +56,7 @@ static void run(const struct krn_call *call)
                       call->op->kind == MDL_OP_GEMM ? &krn_gemm__ref : &krn_matmul__ref);
 }
 
-#define PRIMITIVE(what, of_kind)                                                                   \
-    const struct krn_primitive krn_##what##_f32__xnn = {                                           \
-        .name = #what "_f32__xnn",                                                                 \
-        .kind = of_kind,                                                                           \
-        .needs = KRN_XNN_NEEDS,                                                                    \
-        .supports = supports,                                                                      \
-        .prepare = prepare,                                                                        \
-        .release = krn_xnn_release,                                                                \
-        .run = run,                                                                                \
-    };
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_PRIMITIVE(what##_f32__xnn, kind, .needs = KRN_XNN_NEEDS, .supports = supports,             \
+                  .prepare = prepare, .release = krn_xnn_release, .run = run);
 KRN_PRODUCTS(PRIMITIVE)

@@ -6,6 +6,7 @@
  * between rows. If an average may have lost a NaN, the portable primitive runs the op again.
  */
 #include "base/base.h"
+#include "kernels/common/planned.h"
 #include "kernels/lib/xnn.h"
 #include "kernels/table.h"
 
@@ -156,20 +157,13 @@ static void run(const struct krn_call *call)
     krn_xnn_finish_or(call, x, &e, &p.y, portable_of(call->op));
 }
 
-#define PRIMITIVE(symbol, text, which)                                                             \
-    const struct krn_primitive symbol = {                                                          \
-        .name = text,                                                                              \
-        .kind = which,                                                                             \
-        .needs = KRN_XNN_NEEDS,                                                                    \
-        .supports = supports,                                                                      \
-        .prepare = prepare,                                                                        \
-        .release = krn_xnn_release,                                                                \
-        .scratch_bytes = scratch_bytes,                                                            \
-        .run = run,                                                                                \
-    }
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_PRIMITIVE(what##__xnn, kind, .needs = KRN_XNN_NEEDS, .supports = supports,                 \
+                  .prepare = prepare, .release = krn_xnn_release, .scratch_bytes = scratch_bytes,  \
+                  .run = run)
 
 #ifndef __x86_64__
-PRIMITIVE(krn_max_pool_f32_nhwc__xnn, "max_pool_f32_nhwc__xnn", MDL_OP_MAX_POOL);
+PRIMITIVE(max_pool_f32_nhwc, MDL_OP_MAX_POOL);
 #endif
-PRIMITIVE(krn_avg_pool_f32_nhwc__xnn, "avg_pool_f32_nhwc__xnn", MDL_OP_AVG_POOL);
-PRIMITIVE(krn_reduce_f32_nhwc_mean__xnn, "reduce_f32_nhwc_mean__xnn", MDL_OP_REDUCE);
+PRIMITIVE(avg_pool_f32_nhwc, MDL_OP_AVG_POOL);
+PRIMITIVE(reduce_f32_nhwc_mean, MDL_OP_REDUCE);

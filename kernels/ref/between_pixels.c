@@ -62,7 +62,7 @@ static bool grid_sample_supports(const struct mdl_model *m, const struct mdl_op 
     return true;
 }
 
-REF_PRIMITIVE(grid_sample, MDL_OP_GRID_SAMPLE, grid_sample_supports, grid_sample_run)
+REF_PRIMITIVE(grid_sample, MDL_OP_GRID_SAMPLE, grid_sample_supports, grid_sample_run);
 
 /*
  * ROI_ALIGN  y[r,c,p] = the mean over the samples of bin p of region r of x[image of r, c],
@@ -121,7 +121,7 @@ static bool roi_align_supports(const struct mdl_model *m, const struct mdl_op *o
            ref_plain(op);
 }
 
-REF_PRIMITIVE(roi_align, MDL_OP_ROI_ALIGN, roi_align_supports, roi_align_run)
+REF_PRIMITIVE(roi_align, MDL_OP_ROI_ALIGN, roi_align_supports, roi_align_run);
 
 /*
  * DEFORM_COLUMNS  y[n, (g K + k) C/G + c, p] = mask[n, o K + k, p] x[n, g C/G + c] at
@@ -167,4 +167,4 @@ static bool deform_columns_supports(const struct mdl_model *m, const struct mdl_
            ref_plain(op);
 }
 
-REF_PRIMITIVE(deform_columns, MDL_OP_DEFORM_COLUMNS, deform_columns_supports, deform_columns_run)
+REF_PRIMITIVE(deform_columns, MDL_OP_DEFORM_COLUMNS, deform_columns_supports, deform_columns_run);

@@ -282,6 +282,6 @@ static bool conv_supports(const struct mdl_model *m, const struct mdl_op *op)
                     : w->dim[0] == x->dim[1] && w->dim[1] * groups == y->dim[1]);
 }
 
-REF_PRIMITIVE(conv, MDL_OP_CONV, conv_supports, conv_run)
+REF_PRIMITIVE(conv, MDL_OP_CONV, conv_supports, conv_run);
 
-REF_PRIMITIVE(conv_transpose, MDL_OP_CONV_TRANSPOSE, conv_supports, transpose_run)
+REF_PRIMITIVE(conv_transpose, MDL_OP_CONV_TRANSPOSE, conv_supports, transpose_run);

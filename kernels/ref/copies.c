@@ -39,4 +39,4 @@ static bool copy_supports(const struct mdl_model *m, const struct mdl_op *op)
            ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(copy, MDL_OP_COPY, copy_supports, copy_run)
+REF_PRIMITIVE(copy, MDL_OP_COPY, copy_supports, copy_run);

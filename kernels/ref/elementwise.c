@@ -53,7 +53,7 @@ static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
            (a == MDL_F32 || ref_plain(op));
 }
 
-REF_PRIMITIVE(binary, MDL_OP_BINARY, binary_supports, binary_run)
+REF_PRIMITIVE(binary, MDL_OP_BINARY, binary_supports, binary_run);
 
 /* UNARY  y = act(x), integers for those functions that stay in the integers; formulas at mdl_act */
 static int64_t unary_i64(const struct mdl_op *op, int64_t x)
@@ -119,7 +119,7 @@ static bool unary_supports(const struct mdl_model *m, const struct mdl_op *op)
             op->act == MDL_ACT_NEG || op->act == MDL_ACT_ABS || op->act == MDL_ACT_SIGN);
 }
 
-REF_PRIMITIVE(unary, MDL_OP_UNARY, unary_supports, unary_run)
+REF_PRIMITIVE(unary, MDL_OP_UNARY, unary_supports, unary_run);
 
 /* PRELU  y = x < 0 ? slope x : x                                               Source: ONNX PRelu
  */
@@ -154,7 +154,7 @@ static bool prelu_supports(const struct mdl_model *m, const struct mdl_op *op)
     return ref_in_dtype(m, op, 0) == t && ref_in_dtype(m, op, 1) == t && ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(prelu, MDL_OP_PRELU, prelu_supports, prelu_run)
+REF_PRIMITIVE(prelu, MDL_OP_PRELU, prelu_supports, prelu_run);
 
 /* WHERE  y = cond ? a : b, broadcast by strides                                Source: ONNX Where
  */
@@ -186,7 +186,7 @@ static bool where_supports(const struct mdl_model *m, const struct mdl_op *op)
            ref_in_dtype(m, op, 2) == t && ref_plain(op);
 }
 
-REF_PRIMITIVE(where, MDL_OP_WHERE, where_supports, where_run)
+REF_PRIMITIVE(where, MDL_OP_WHERE, where_supports, where_run);
 
 /*
  * AFFINE  y[n,c,...] = finish( scale[c] x[n,c,...] + shift[c] )
@@ -221,4 +221,4 @@ static bool affine_supports(const struct mdl_model *m, const struct mdl_op *op)
            op->channels == (y->rank > 1 ? y->dim[1] : 1);
 }
 
-REF_PRIMITIVE(affine, MDL_OP_AFFINE, affine_supports, affine_run)
+REF_PRIMITIVE(affine, MDL_OP_AFFINE, affine_supports, affine_run);

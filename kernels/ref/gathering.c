@@ -67,7 +67,7 @@ static bool gather_supports(const struct mdl_model *m, const struct mdl_op *op)
            y->rank == x->rank - 1 + m->tensors[op->in[1]].rank;
 }
 
-REF_PRIMITIVE(gather, MDL_OP_GATHER, gather_supports, gather_run)
+REF_PRIMITIVE(gather, MDL_OP_GATHER, gather_supports, gather_run);
 
 /*
  * GATHER_ELEMENTS  y[.., i, ..] = x[.., indices[.., i, ..], ..] along attr.gather.axis; y has the
@@ -109,7 +109,7 @@ static bool gather_elements_supports(const struct mdl_model *m, const struct mdl
 }
 
 REF_PRIMITIVE(gather_elements, MDL_OP_GATHER_ELEMENTS, gather_elements_supports,
-              gather_elements_run)
+              gather_elements_run);
 
 /*
  * GATHER_ND  y[batch, i..., after] = x[batch, indices[batch, i..., :], after]; the first
@@ -196,4 +196,4 @@ static bool gather_nd_supports(const struct mdl_model *m, const struct mdl_op *o
            y->rank == indices->rank - 1 + x->rank - batch - width;
 }
 
-REF_PRIMITIVE(gather_nd, MDL_OP_GATHER_ND, gather_nd_supports, gather_nd_run)
+REF_PRIMITIVE(gather_nd, MDL_OP_GATHER_ND, gather_nd_supports, gather_nd_run);

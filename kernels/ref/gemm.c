@@ -75,7 +75,7 @@ static bool gemm_supports(const struct mdl_model *m, const struct mdl_op *op)
            (!(op->scale || op->shift) || op->channels == y->dim[1]) && ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(gemm, MDL_OP_GEMM, gemm_supports, gemm_run)
+REF_PRIMITIVE(gemm, MDL_OP_GEMM, gemm_supports, gemm_run);
 
 /*
  * MATMUL  y[...,i,j] = finish( scale[j] sum_q a[...,i,q] b[...,q,j] + shift[j] )
@@ -182,4 +182,4 @@ static bool matmul_supports(const struct mdl_model *m, const struct mdl_op *op)
            (!(op->scale || op->shift) || op->channels == columns);
 }
 
-REF_PRIMITIVE(matmul, MDL_OP_MATMUL, matmul_supports, matmul_run)
+REF_PRIMITIVE(matmul, MDL_OP_MATMUL, matmul_supports, matmul_run);

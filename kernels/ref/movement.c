@@ -67,4 +67,4 @@ static bool pad_supports(const struct mdl_model *m, const struct mdl_op *op)
            (unsigned)op->attr.pad.mode <= MDL_PAD_WRAP;
 }
 
-REF_PRIMITIVE(pad, MDL_OP_PAD, pad_supports, pad_run)
+REF_PRIMITIVE(pad, MDL_OP_PAD, pad_supports, pad_run);

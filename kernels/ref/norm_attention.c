@@ -117,7 +117,7 @@ static bool norm_supports(const struct mdl_model *m, const struct mdl_op *op)
     return ok;
 }
 
-REF_PRIMITIVE(norm, MDL_OP_NORM, norm_supports, norm_run)
+REF_PRIMITIVE(norm, MDL_OP_NORM, norm_supports, norm_run);
 
 /*
  * ATTENTION  y[..., i, e] = sum_j p[j] v[..., j, e], p = softmax_j(cap(scale q[..., i] k[..., j]) +
@@ -234,4 +234,4 @@ static bool attention_supports(const struct mdl_model *m, const struct mdl_op *o
            !op->scale && !op->shift && op->residual == MDL_RESIDUAL_NONE;
 }
 
-REF_PRIMITIVE(attention, MDL_OP_ATTENTION, attention_supports, attention_run)
+REF_PRIMITIVE(attention, MDL_OP_ATTENTION, attention_supports, attention_run);

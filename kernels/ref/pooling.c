@@ -167,6 +167,6 @@ static bool pool_supports(const struct mdl_model *m, const struct mdl_op *op)
            x->dim[1] == y->dim[1] && ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(max_pool, MDL_OP_MAX_POOL, pool_supports, max_run)
+REF_PRIMITIVE(max_pool, MDL_OP_MAX_POOL, pool_supports, max_run);
 
-REF_PRIMITIVE(avg_pool, MDL_OP_AVG_POOL, pool_supports, avg_run)
+REF_PRIMITIVE(avg_pool, MDL_OP_AVG_POOL, pool_supports, avg_run);

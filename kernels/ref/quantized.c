@@ -413,6 +413,6 @@ static bool param_supports(const struct mdl_model *m, const struct mdl_op *op)
            (is_byte(q->dtype) || (!to_bytes && q->dtype == MDL_I32));
 }
 
-REF_PRIMITIVE(quantize, MDL_OP_QUANTIZE, param_supports, param_run)
+REF_PRIMITIVE(quantize, MDL_OP_QUANTIZE, param_supports, param_run);
 
-REF_PRIMITIVE(dequantize, MDL_OP_DEQUANTIZE, param_supports, param_run)
+REF_PRIMITIVE(dequantize, MDL_OP_DEQUANTIZE, param_supports, param_run);

@@ -79,7 +79,7 @@ static bool softmax_supports(const struct mdl_model *m, const struct mdl_op *op)
            op->attr.softmax.axis < x->rank && ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(softmax, MDL_OP_SOFTMAX, softmax_supports, softmax_run)
+REF_PRIMITIVE(softmax, MDL_OP_SOFTMAX, softmax_supports, softmax_run);
 
 /*
  * REDUCE  y = sum, mean, max, min, prod, sum |x|, sqrt(sum x^2) or sum x^2 over the set axes
@@ -243,7 +243,7 @@ static bool reduce_supports(const struct mdl_model *m, const struct mdl_op *op)
     return true;
 }
 
-REF_PRIMITIVE(reduce, MDL_OP_REDUCE, reduce_supports, reduce_run)
+REF_PRIMITIVE(reduce, MDL_OP_REDUCE, reduce_supports, reduce_run);
 
 /*
  * ARG  y[...,0,...] = index of the largest (smallest) x along the axis, the first of equal ones,
@@ -299,7 +299,7 @@ static bool arg_supports(const struct mdl_model *m, const struct mdl_op *op)
            y->dim[op->attr.arg.axis] == 1 && ref_plain(op);
 }
 
-REF_PRIMITIVE(arg, MDL_OP_ARG, arg_supports, arg_run)
+REF_PRIMITIVE(arg, MDL_OP_ARG, arg_supports, arg_run);
 
 /*
  * LRN  y[n,c,...] = x / (bias + alpha / size sum x[n,j,...]^2)^beta,
@@ -345,4 +345,4 @@ static bool lrn_supports(const struct mdl_model *m, const struct mdl_op *op)
            op->attr.lrn.size > 0 && ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(lrn, MDL_OP_LRN, lrn_supports, lrn_run)
+REF_PRIMITIVE(lrn, MDL_OP_LRN, lrn_supports, lrn_run);

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "kernels/primitive.h"
+#include "kernels/common/planned.h"
 #include "kernels/ref/ref_element.h"
 #include "kernels/ref/ref_walk.h"
 
@@ -84,11 +84,5 @@ bool ref_epilogue_ok(const struct mdl_model *m, const struct mdl_op *op);
 void ref_walk_add_residual(struct ref_walk *w, const struct krn_call *c);
 
 /** REF_PRIMITIVE() - defines the table entry of operator WHAT */
-#define REF_PRIMITIVE(what, of_kind, can, does)                                                    \
-    const struct krn_primitive krn_##what##__ref = {                                               \
-        .name = #what "__ref",                                                                     \
-        .kind = of_kind,                                                                           \
-        .reference = true,                                                                         \
-        .supports = can,                                                                           \
-        .run = does,                                                                               \
-    };
+#define REF_PRIMITIVE(what, kind, can, does)                                                       \
+    KRN_PRIMITIVE(what##__ref, kind, .reference = true, .supports = can, .run = does)

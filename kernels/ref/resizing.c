@@ -131,4 +131,4 @@ static bool resize_supports(const struct mdl_model *m, const struct mdl_op *op)
     return true;
 }
 
-REF_PRIMITIVE(resize, MDL_OP_RESIZE, resize_supports, resize_run)
+REF_PRIMITIVE(resize, MDL_OP_RESIZE, resize_supports, resize_run);

@@ -44,7 +44,7 @@ static bool non_zero_supports(const struct mdl_model *m, const struct mdl_op *op
            m->tensors[op->out[1]].dtype == MDL_I64;
 }
 
-REF_PRIMITIVE(non_zero, MDL_OP_NON_ZERO, non_zero_supports, non_zero_run)
+REF_PRIMITIVE(non_zero, MDL_OP_NON_ZERO, non_zero_supports, non_zero_run);
 
 /*
  * JOIN_ROWS  the valid rows of in[0], then those of in[2], along attr.join_rows.axis; then the fill
@@ -125,7 +125,7 @@ static bool join_rows_supports(const struct mdl_model *m, const struct mdl_op *o
     return rows == y->dim[axis] && ref_plain(op);
 }
 
-REF_PRIMITIVE(join_rows, MDL_OP_JOIN_ROWS, join_rows_supports, join_rows_run)
+REF_PRIMITIVE(join_rows, MDL_OP_JOIN_ROWS, join_rows_supports, join_rows_run);
 
 /*
  * REVERSE_SEQUENCE  y[t, b] = x[n - 1 - t, b] for t < n = in[1][b], else x[t, b]; t and b are the
@@ -184,4 +184,4 @@ static bool reverse_sequence_supports(const struct mdl_model *m, const struct md
 }
 
 REF_PRIMITIVE(reverse_sequence, MDL_OP_REVERSE_SEQUENCE, reverse_sequence_supports,
-              reverse_sequence_run)
+              reverse_sequence_run);

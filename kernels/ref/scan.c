@@ -69,4 +69,4 @@ static bool cumsum_supports(const struct mdl_model *m, const struct mdl_op *op)
            op->attr.cumsum.axis < x->rank && ref_plain(op);
 }
 
-REF_PRIMITIVE(cumsum, MDL_OP_CUMSUM, cumsum_supports, cumsum_run)
+REF_PRIMITIVE(cumsum, MDL_OP_CUMSUM, cumsum_supports, cumsum_run);

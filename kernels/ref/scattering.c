@@ -160,7 +160,7 @@ static bool scatter_elements_supports(const struct mdl_model *m, const struct md
 }
 
 REF_PRIMITIVE(scatter_elements, MDL_OP_SCATTER_ELEMENTS, scatter_elements_supports,
-              scatter_elements_run)
+              scatter_elements_run);
 
 /*
  * SCATTER_ND  y = x, then y[indices[i..., :], after] = updates[i..., after], or their sum, product,
@@ -246,4 +246,4 @@ static bool scatter_nd_supports(const struct mdl_model *m, const struct mdl_op *
            m->tensors[op->out[0]].rank == x->rank;
 }
 
-REF_PRIMITIVE(scatter_nd, MDL_OP_SCATTER_ND, scatter_nd_supports, scatter_nd_run)
+REF_PRIMITIVE(scatter_nd, MDL_OP_SCATTER_ND, scatter_nd_supports, scatter_nd_run);

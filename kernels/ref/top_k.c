@@ -155,4 +155,4 @@ static bool top_k_supports(const struct mdl_model *m, const struct mdl_op *op)
            ref_is_count(m, op, 1);
 }
 
-REF_PRIMITIVE(top_k, MDL_OP_TOP_K, top_k_supports, top_k_run)
+REF_PRIMITIVE(top_k, MDL_OP_TOP_K, top_k_supports, top_k_run);

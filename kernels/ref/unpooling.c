@@ -64,7 +64,7 @@ static bool col2im_supports(const struct mdl_model *m, const struct mdl_op *op)
            y->rank == win->rank + 2 && ref_plain(op);
 }
 
-REF_PRIMITIVE(col2im, MDL_OP_COL2IM, col2im_supports, col2im_run)
+REF_PRIMITIVE(col2im, MDL_OP_COL2IM, col2im_supports, col2im_run);
 
 /*
  * MAX_UNPOOL  y = 0, but y[i[p]] = x[p], the indices counted over all of y, row-major
@@ -122,7 +122,7 @@ static bool max_unpool_supports(const struct mdl_model *m, const struct mdl_op *
     return true;
 }
 
-REF_PRIMITIVE(max_unpool, MDL_OP_MAX_UNPOOL, max_unpool_supports, max_unpool_run)
+REF_PRIMITIVE(max_unpool, MDL_OP_MAX_UNPOOL, max_unpool_supports, max_unpool_run);
 
 /* round(@v * @scale), halves away from zero, within what no image reaches. A NaN gives 0. */
 static ptrdiff_t roi_edge(float v, float scale)
@@ -199,4 +199,4 @@ static bool max_roi_pool_supports(const struct mdl_model *m, const struct mdl_op
            x->dim[1] == y->dim[1] && ref_plain(op);
 }
 
-REF_PRIMITIVE(max_roi_pool, MDL_OP_MAX_ROI_POOL, max_roi_pool_supports, max_roi_pool_run)
+REF_PRIMITIVE(max_roi_pool, MDL_OP_MAX_ROI_POOL, max_roi_pool_supports, max_roi_pool_run);
