@@ -122,16 +122,11 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     if (!plan_of(m, op, 1, &p)) {
         return;
     }
-    const struct krn_conv *pw = p.dw_first ? &p.second : &p.first;
-    const struct mdl_op *pw_op = p.dw_first ? op + 1 : op;
-    const struct mdl_tensor *w = &m->tensors[pw_op->in[1]];
-
     memset(dst, 0, dw_floats(&p) * sizeof(float));
     KRN_ISA_FN(krn_dw_pack)
     (m, p.dw_first ? op : op + 1, p.dw_first ? &p.first : &p.second, dst);
-    KRN_ISA_FN(krn_igemm_pack)
-    ((float *)dst + dw_floats(&p), krn_const_ptr(m, pw_op->in[1]), 1, pw->cg, pw->og, w->stride[0],
-     0, w->stride[1], pw_op->scale, 1.0f);
+    krn_igemm_pack_group(m, p.dw_first ? op + 1 : op, p.dw_first ? &p.second : &p.first, 0,
+                         (float *)dst + dw_floats(&p));
 }
 
 struct job {

@@ -11,7 +11,6 @@
  * pixels of an image and normalises them, by the code of preprocessing.
  */
 #include "base/base.h"
-#include "kernels/common/conv_planes.h"
 #include "kernels/common/planned.h"
 #include "kernels/f32/conv_igemm.h"
 
@@ -78,22 +77,14 @@ KRN_PACKED_BYTES_BY(struct krn_conv_igemm_plan, plan_of,
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
 {
-    const struct mdl_tensor *w = &m->tensors[op->in[1]];
-    const uint8_t *src = krn_const_ptr(m, op->in[1]);
-    float *out = dst;
     struct krn_conv_igemm_plan p;
+    float *out = dst;
 
     if (!plan_of(m, op, &p)) {
         return;
     }
-    for (size_t g = 0; g < p.c.groups; g++) {
-        const uint8_t *group = src + (ptrdiff_t)(g * p.c.og) * w->stride[0] * 4;
-        const float *scale = op->scale ? op->scale + g * p.c.og : NULL;
-
-        KRN_ISA_FN(krn_igemm_pack)
-        (out, group, p.c.taps, p.c.cg, p.c.og, w->stride[0], p.c.tap_stride, w->stride[1], scale,
-         1.0f);
-        out += group_floats(&p);
+    for (size_t g = 0; g < p.c.groups; g++, out += group_floats(&p)) {
+        krn_igemm_pack_group(m, op, &p.c, g, out);
     }
     memset(out, 0, p.c.cg * sizeof(float));
 }
@@ -220,17 +211,13 @@ static void part_run(void *arg, size_t part)
 static void run_call(const struct krn_call *call, const void *packed,
                      const struct krn_planes *planes)
 {
-    struct krn_conv_igemm j = {
-        .call = call, .planes = *planes, .image = call->image, .parts = base_max(call->width, 1u)};
+    struct krn_conv_igemm j = {.call = call, .parts = base_max(call->width, 1u)};
     size_t tiles;
 
     if (!plan_of(call->model, call->op, &j.p)) {
         return;
     }
-    if (j.image) {
-        krn_pixels_sink_init(&j.pixels, &call->model->preproc, MDL_F32, j.p.c.cg, sizeof(float),
-                             (ptrdiff_t)(j.p.c.cg * sizeof(float)));
-    }
+    krn_input_rows_init(&j.rows, call, &j.p.c.x, planes);
     j.g = (struct krn_igemm){
         .taps = j.p.taps,
         .len = j.p.len,

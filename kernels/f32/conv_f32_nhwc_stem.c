@@ -13,13 +13,12 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "kernels/common/conv_planes.h"
 #include "kernels/common/planned.h"
 #include "kernels/common/pool_common.h"
-#include "kernels/common/transpose.h"
 #include "kernels/common/vec_arith.h"
+#include "kernels/f32/igemm.h"
+#include "kernels/f32/input_rows.h"
 #include "kernels/f32/stem.h"
-#include "kernels/image/pixels.h"
 
 #define POOL_ROWS_MAX 8u
 #define POOL_LANES (4u * KRN_VL)
@@ -68,8 +67,7 @@ static bool pool_plan_of(const struct mdl_model *m, const struct mdl_op *op, str
 struct job {
     const struct krn_call *call; /* of the convolution */
     struct plan p;
-    struct krn_planes planes;
-    struct krn_pixel_sink pixels; /* if the call has an image */
+    struct krn_input_rows rows;
     struct krn_stem stem;
     size_t parts;
 };
@@ -81,33 +79,6 @@ struct part {
     size_t n;
     size_t filled, done; /* padded input rows and rows of the convolution before these are there */
 };
-
-static void interleave(const struct job *j, size_t n, size_t iy, size_t pixels, float *dst)
-{
-    const struct krn_planes *s = &j->planes;
-    ptrdiff_t at = (ptrdiff_t)n * s->batch + (ptrdiff_t)iy * s->row;
-
-    krn_transpose_run(&(struct krn_transpose){.y = (uint8_t *)dst,
-                                              .x = s->x + at * (ptrdiff_t)sizeof(float),
-                                              .y_row = KRN_STEM_CHANNELS,
-                                              .x_column = s->channel,
-                                              .rows = pixels,
-                                              .columns = KRN_STEM_CHANNELS});
-}
-
-static void copy_pixels(const struct job *j, size_t n, size_t iy, size_t pixels, float *dst)
-{
-    const struct krn_img *x = &j->p.c.x;
-    const float *src = (const float *)j->call->in[0] + n * x->batch + iy * x->row;
-
-    if (x->pixel == KRN_STEM_CHANNELS) {
-        memcpy(dst, src, pixels * KRN_STEM_CHANNELS * sizeof(float));
-        return;
-    }
-    for (size_t k = 0; k < pixels; k++, src += x->pixel, dst += KRN_STEM_CHANNELS) {
-        memcpy(dst, src, KRN_STEM_CHANNELS * sizeof(float));
-    }
-}
 
 /* writes row @y of the padded image n */
 static void fill_row(const struct part *t, size_t y, float *dst)
@@ -125,14 +96,7 @@ static void fill_row(const struct part *t, size_t y, float *dst)
     memset(dst, 0, kx.begin * KRN_STEM_CHANNELS * sizeof(float));
     memset(dst + kx.end * KRN_STEM_CHANNELS, 0,
            (j->p.row - kx.end * KRN_STEM_CHANNELS) * sizeof(float));
-    dst += kx.begin * KRN_STEM_CHANNELS;
-    if (j->call->image) { /* every n is made from it */
-        krn_pixels_copy_row(&j->pixels, dst, j->call->image, 0, (uint32_t)iy, pixels);
-    } else if (j->planes.x) {
-        interleave(j, t->n, (size_t)iy, pixels, dst);
-    } else {
-        copy_pixels(j, t->n, (size_t)iy, pixels, dst);
-    }
+    krn_input_row(&j->rows, t->n, (size_t)iy, pixels, dst + kx.begin * KRN_STEM_CHANNELS);
 }
 
 /* computes row @oy of the convolution of image n; rows of one image come in order */
@@ -241,15 +205,12 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-/* @j: call, plan, planes */
-static void run_job(struct job *j, const void *packed)
+/* @j: call, plan */
+static void run_job(struct job *j, const void *packed, const struct krn_planes *planes)
 {
     const struct krn_conv *c = &j->p.c;
 
-    if (j->call->image) {
-        krn_pixels_sink_init(&j->pixels, &j->call->model->preproc, MDL_F32, KRN_STEM_CHANNELS,
-                             sizeof(float), (ptrdiff_t)(KRN_STEM_CHANNELS * sizeof(float)));
-    }
+    krn_input_rows_init(&j->rows, j->call, &c->x, planes);
     j->parts = base_max(j->call->width, 1u);
     j->stem = (struct krn_stem){.kh = c->win.kh,
                                 .len = c->win.kw * KRN_STEM_CHANNELS,
@@ -273,7 +234,7 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     struct plan p;
 
     if (plan_of(m, op, &p)) {
-        KRN_ISA_FN(krn_stem_pack)(m, op, &p.c, dst);
+        krn_igemm_pack_group(m, op, &p.c, 0, dst);
     }
 }
 
@@ -282,7 +243,7 @@ static void run(const struct krn_call *call)
     struct job j = {.call = call};
 
     if (plan_of(call->model, call->op, &j.p)) {
-        run_job(&j, call->packed);
+        run_job(&j, call->packed, &(struct krn_planes){0});
     }
 }
 
@@ -311,7 +272,7 @@ static void pool_run(const struct krn_call *call)
     struct job j = {.call = call};
 
     if (pool_plan_of(call->model, call->op, &j.p)) {
-        run_job(&j, call->packed);
+        run_job(&j, call->packed, &(struct krn_planes){0});
     }
 }
 
@@ -334,11 +295,11 @@ KRN_BYTES_OF_NEXT()
 static void planes_run(const struct krn_call *call)
 {
     struct job j = {.call = call->next};
+    struct krn_planes planes;
 
-    if (krn_planes_of(call->model, call->op, &j.planes) &&
-        plan_of(call->model, call->op + 1, &j.p)) {
-        j.planes.x = call->in[0];
-        run_job(&j, call->packed);
+    if (krn_planes_of(call->model, call->op, &planes) && plan_of(call->model, call->op + 1, &j.p)) {
+        planes.x = call->in[0];
+        run_job(&j, call->packed, &planes);
     }
 }
 

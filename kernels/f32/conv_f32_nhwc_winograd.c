@@ -119,9 +119,7 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, struct krn_
     }
     memset(out + packed_floats(&p), 0, CHANNELS_MAX * sizeof(float));
     if (!p.ready) {
-        KRN_ISA_FN(krn_igemm_pack)
-        (out, w, p.taps, p.w.c.cg, p.w.c.og, t->stride[0], p.w.c.tap_stride, t->stride[1],
-         op->scale, 1.0f);
+        krn_igemm_pack_group(m, op, &p.w.c, 0, out);
         return;
     }
     for (size_t b = 0; b < p.w.work.blocks; b++) {

@@ -5,9 +5,8 @@
  */
 #pragma once
 
-#include "kernels/common/conv_planes.h"
 #include "kernels/f32/igemm.h"
-#include "kernels/image/pixels.h"
+#include "kernels/f32/input_rows.h"
 
 struct krn_conv_igemm_plan {
     struct krn_conv c;
@@ -23,9 +22,7 @@ struct krn_conv_igemm_plan {
 struct krn_conv_igemm {
     const struct krn_call *call; /* of the convolution */
     struct krn_conv_igemm_plan p;
-    struct krn_planes planes;
-    const struct krn_image *image; /* NULL: NCHW, or NHWC */
-    struct krn_pixel_sink pixels;  /* how image becomes rows of the band */
+    struct krn_input_rows rows; /* for the band */
     struct krn_igemm g;
     const float *zeros;
     size_t parts;

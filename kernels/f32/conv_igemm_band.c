@@ -10,49 +10,6 @@
 
 #define NEAR_BYTES (16u * 1024u) /* of weights */
 
-/* interleaves the channels of the first @pixels of row @iy of image @n */
-static void interleave(const struct krn_conv_igemm *j, size_t n, size_t iy, size_t pixels,
-                       float *dst)
-{
-    const struct krn_planes *s = &j->planes;
-    const uint8_t *x =
-        s->x + ((ptrdiff_t)n * s->batch + (ptrdiff_t)iy * s->row) * (ptrdiff_t)sizeof(float);
-    const size_t channels = j->p.c.cg;
-
-    if (channels == 3) { /* the usual: one pass that writes in order */
-        const uint8_t *g = x + s->channel * (ptrdiff_t)sizeof(float);
-        const uint8_t *b = g + s->channel * (ptrdiff_t)sizeof(float);
-
-        for (size_t k = 0; k < pixels; k++) {
-            dst[3 * k] = krn_load_unaligned(x, (ptrdiff_t)k);
-            dst[3 * k + 1] = krn_load_unaligned(g, (ptrdiff_t)k);
-            dst[3 * k + 2] = krn_load_unaligned(b, (ptrdiff_t)k);
-        }
-        return;
-    }
-    for (size_t c = 0; c < channels; c++, x += s->channel * (ptrdiff_t)sizeof(float)) {
-        for (size_t k = 0; k < pixels; k++) {
-            dst[k * channels + c] = krn_load_unaligned(x, (ptrdiff_t)k);
-        }
-    }
-}
-
-/* the same of an NHWC input */
-static void copy_pixels(const struct krn_conv_igemm *j, size_t n, size_t iy, size_t pixels,
-                        float *dst)
-{
-    const struct krn_conv *c = &j->p.c;
-    const float *src = (const float *)j->call->in[0] + n * c->x.batch + iy * c->x.row;
-
-    if (c->x.pixel == c->cg) {
-        memcpy(dst, src, pixels * c->cg * sizeof(float));
-        return;
-    }
-    for (size_t k = 0; k < pixels; k++, src += c->x.pixel, dst += c->cg) {
-        memcpy(dst, src, c->cg * sizeof(float));
-    }
-}
-
 /* fills in the input rows under output rows [oy, ...) of image n, padded with zeros; the first
  * @have are there already */
 static void fill_band(const struct krn_conv_igemm *j, size_t n, size_t oy, size_t rows, size_t have,
@@ -62,12 +19,10 @@ static void fill_band(const struct krn_conv_igemm *j, size_t n, size_t oy, size_
     size_t height = (rows - 1) * c->win.sh + (c->win.kh - 1) * c->win.dh + 1;
     size_t width = j->p.band_w / c->cg;
     struct krn_range kx = krn_taps(-c->win.left, width, 1, c->x.w);
-    size_t pixels = kx.end - kx.begin;
 
     band += have * j->p.band_w;
     for (size_t y = have; y < height; y++, band += j->p.band_w) {
         ptrdiff_t iy = (ptrdiff_t)(oy * c->win.sh + y) - c->win.top;
-        float *dst = band + kx.begin * c->cg;
 
         if (iy < 0 || iy >= (ptrdiff_t)c->x.h) {
             memset(band, 0, j->p.band_w * sizeof(float));
@@ -75,13 +30,7 @@ static void fill_band(const struct krn_conv_igemm *j, size_t n, size_t oy, size_
         }
         memset(band, 0, kx.begin * c->cg * sizeof(float));
         memset(band + kx.end * c->cg, 0, (width - kx.end) * c->cg * sizeof(float));
-        if (j->image) { /* every n is made from it */
-            krn_pixels_copy_row(&j->pixels, dst, j->image, 0, (uint32_t)iy, pixels);
-        } else if (j->planes.x) {
-            interleave(j, n, (size_t)iy, pixels, dst);
-        } else {
-            copy_pixels(j, n, (size_t)iy, pixels, dst);
-        }
+        krn_input_row(&j->rows, n, (size_t)iy, kx.end - kx.begin, band + kx.begin * c->cg);
     }
 }
 
@@ -130,21 +79,7 @@ KRN_INLINE void run_strip(const struct strip *s, const size_t height, const size
     krn_tile_store(&s->out, height, vectors, acc);
 }
 
-#define STRIP(height)                                                                              \
-    static __attribute__((noinline)) void strip_##height##_1(const struct strip *s)                \
-    {                                                                                              \
-        run_strip(s, height, 1);                                                                   \
-    }                                                                                              \
-    static __attribute__((noinline)) void strip_##height##_2(const struct strip *s)                \
-    {                                                                                              \
-        run_strip(s, height, 2);                                                                   \
-    }
-
-KRN_TILE_HEIGHTS(STRIP)
-
-#define PAIR(height) {strip_##height##_1, strip_##height##_2},
-
-static void (*const strips_of[KRN_IGEMM_ROWS][2])(const struct strip *) = {KRN_TILE_HEIGHTS(PAIR)};
+KRN_TILE_TABLE(strips, const struct strip, run_strip, KRN_TILE_HEIGHTS, KRN_IGEMM_ROWS)
 
 /* A tile of a row: where its windows begin, its first pixel, and the remainder of
  * krn_igemm_tile_first(). */

@@ -13,30 +13,6 @@ bool KRN_ISA_FN(krn_stem_supports)(const struct krn_conv *c)
            c->win.kw > 1 && c->y.w >= KRN_TILE_ROWS;
 }
 
-void KRN_ISA_FN(krn_stem_pack)(const struct mdl_model *m, const struct mdl_op *op,
-                               const struct krn_conv *c, float *dst)
-{
-    const struct mdl_tensor *w = &m->tensors[op->in[1]];
-    const uint8_t *src = krn_const_ptr(m, op->in[1]);
-
-    for (size_t o0 = 0; o0 < c->og; o0 += KRN_TILE_LANES) {
-        size_t lanes = krn_panel_lanes(c->og - o0);
-
-        for (size_t t = 0; t < c->taps; t++) {
-            for (size_t ch = 0; ch < c->cg; ch++) {
-                for (size_t o = o0; o < o0 + lanes; o++, dst++) {
-                    *dst = o >= c->og
-                               ? 0.0f
-                               : (op->scale ? op->scale[o] : 1.0f) *
-                                     krn_load_unaligned(src, (ptrdiff_t)o * w->stride[0] +
-                                                                 (ptrdiff_t)t * c->tap_stride +
-                                                                 (ptrdiff_t)ch * w->stride[1]);
-                }
-            }
-        }
-    }
-}
-
 /* Adjacent output pixels in a row: window i begins @at + i step in each row of the window. */
 struct strip {
     const float *const *rows;
@@ -85,36 +61,25 @@ KRN_INLINE void run_strip(const struct strip *s, const size_t height, const size
 }
 
 /* Tiles of a row have nearly equal heights: at least half of the highest. */
+/* clang-format off */
 #if KRN_VL == 16
 #define LOWEST 6u
-#define STEM_HEIGHTS(X, step)                                                                      \
-    X(6, step) X(7, step) X(8, step) X(9, step) X(10, step) X(11, step) X(12, step)
+#define STEM_HEIGHTS(X, ...)                                                                       \
+    X(6, __VA_ARGS__) X(7, __VA_ARGS__) X(8, __VA_ARGS__) X(9, __VA_ARGS__) X(10, __VA_ARGS__)     \
+    X(11, __VA_ARGS__) X(12, __VA_ARGS__)
 #else
 #define LOWEST 3u
-#define STEM_HEIGHTS(X, step) X(3, step) X(4, step) X(5, step) X(6, step)
+#define STEM_HEIGHTS(X, ...)                                                                       \
+    X(3, __VA_ARGS__) X(4, __VA_ARGS__) X(5, __VA_ARGS__) X(6, __VA_ARGS__)
 #endif
-
-#define STRIP(height, step)                                                                        \
-    static __attribute__((noinline)) void strip_##height##_1_##step(const struct strip *s)         \
-    {                                                                                              \
-        run_strip(s, height, 1, step);                                                             \
-    }                                                                                              \
-    static __attribute__((noinline)) void strip_##height##_2_##step(const struct strip *s)         \
-    {                                                                                              \
-        run_strip(s, height, 2, step);                                                             \
-    }
-STEM_HEIGHTS(STRIP, 3)
-STEM_HEIGHTS(STRIP, 6)
-STEM_HEIGHTS(STRIP, 12)
+/* clang-format on */
+#define HEIGHTS (KRN_TILE_ROWS - LOWEST + 1)
+KRN_TILE_TABLE(strips_3, const struct strip, run_strip, STEM_HEIGHTS, HEIGHTS, 3)
+KRN_TILE_TABLE(strips_6, const struct strip, run_strip, STEM_HEIGHTS, HEIGHTS, 6)
+KRN_TILE_TABLE(strips_12, const struct strip, run_strip, STEM_HEIGHTS, HEIGHTS, 12)
 
 typedef void strip_fn(const struct strip *s);
-
-#define PAIR(height, step) {strip_##height##_1_##step, strip_##height##_2_##step},
-static strip_fn *const strips_of[3][KRN_TILE_ROWS - LOWEST + 1][2] = {
-    {STEM_HEIGHTS(PAIR, 3)},
-    {STEM_HEIGHTS(PAIR, 6)},
-    {STEM_HEIGHTS(PAIR, 12)},
-};
+static strip_fn *const (*const strips_of[])[2] = {strips_3_of, strips_6_of, strips_12_of};
 
 /* A row of pixels in tiles of height `low`; some are one higher: krn_tile_first() without
  * divisions, which would take as long as a small tile. */

@@ -7,7 +7,7 @@
  * the stride times 3. So a pixel's products are kh contiguous runs: no pointer per tap, and no
  * product with zero but in the padding. The step is a constant of the code, and so are the
  * distances between the windows of a register tile: one pointer reaches all of them. Weights lie
- * in panels [panel][u][k][lanes], as tiles.h says. Any thread; never allocates.
+ * in panels [panel][u][k][lanes], as those of igemm.h. Any thread; never allocates.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct krn_stem {
     size_t stride;       /* 1, 2 or 4 pixels */
     size_t width;        /* of the output, at least KRN_TILE_ROWS */
     size_t out;          /* output channels */
-    const float *packed; /* krn_stem_pack() */
+    const float *packed; /* krn_igemm_pack_group() */
     size_t y_pixel;      /* floats between pixels of y */
     struct krn_epilogue epilogue;
 };
@@ -35,11 +35,6 @@ static inline size_t krn_stem_packed(const struct krn_conv *c)
 {
     return c->taps * c->cg * krn_panels_lanes(c->og);
 }
-
-/** krn_stem_pack() - packs the weights of @op, multiplied by the batch norm's scale
- * @c: from krn_conv_of()     @dst: [krn_stem_packed()] */
-void KRN_ISA_FN(krn_stem_pack)(const struct mdl_model *m, const struct mdl_op *op,
-                               const struct krn_conv *c, float *dst);
 
 /**
  * krn_stem_row() - computes one output row

@@ -75,9 +75,10 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t w
         }
         p->one_row = p->c.y.n * p->c.y.h * p->c.y.w == 1;
     } else {
-        if (!krn_quant_product_of_frames(m, op, frames, &r)) {
+        if (!krn_quant_product_of(m, op, &r)) {
             return false;
         }
+        krn_product_take_frames(&r, frames);
         p->one_row = frames > 1 || r.m == 1;
         p->c = krn_product_as_conv(&r);
     }

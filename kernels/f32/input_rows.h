@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/common/conv_planes.h - a COPY that would make an NCHW tensor NHWC for the convolution
- * behind it, which reads the planes itself
+ * kernels/f32/input_rows.h - what the convolution of a first layer reads: rows of an NHWC tensor, of
+ * an image, or of the NCHW tensor that a COPY in front of it would make NHWC
  *
- * Shared by the primitives that are such a pair. They say of the pair what their convolution says
- * of itself: KRN_BYTES_OF_NEXT() defines that.
+ * Primitives that are a pair of such a COPY and a convolution say of the pair what their convolution
+ * says of itself: KRN_BYTES_OF_NEXT() defines that.
  */
 #pragma once
 
+#include "kernels/common/nhwc.h"
+#include "kernels/image/pixels.h"
 #include "kernels/primitive.h"
 
 struct krn_planes {   /* strides in elements */
@@ -19,6 +21,20 @@ struct krn_planes {   /* strides in elements */
  * right behind it reads the result; if so, *ret has the strides, and its x is NULL. Threads: any.
  */
 bool krn_planes_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_planes *ret);
+
+struct krn_input_rows {
+    const struct krn_call *call; /* of the convolution */
+    struct krn_img x;            /* its input */
+    struct krn_planes planes;
+    struct krn_pixel_sink pixels; /* if the call has an image */
+};
+
+/** krn_input_rows_init() - for a convolution that reads @x. @call: borrowed */
+void krn_input_rows_init(struct krn_input_rows *r, const struct krn_call *call,
+                         const struct krn_img *x, const struct krn_planes *planes);
+/** krn_input_row() - writes the first @pixels of row @y of image @n, their channels side by side.
+ * Threads: any. */
+void krn_input_row(const struct krn_input_rows *r, size_t n, size_t y, size_t pixels, float *dst);
 
 /** KRN_BYTES_OF_NEXT() - next_packed_bytes(), next_pack() and next_scratch_bytes(), which ask
  * packed_bytes(), pack() and scratch_bytes() of their file about the op behind theirs */
