@@ -5,8 +5,9 @@
  *
  * Most primitives have a struct that describes how they run an op, and a function that fills it:
  * bool OF(const struct mdl_model *m, const struct mdl_op *op, TYPE *ret), which returns false if
- * they cannot run it. From these two the macros define the functions of struct krn_primitive. BYTES
- * is an expression that may use the filled struct, called p.
+ * they cannot run it. From these two the macros define the functions of struct krn_primitive, called
+ * like its fields, or NAME where a file has several. BYTES is an expression that may use the filled
+ * struct, called p.
  */
 #pragma once
 
@@ -24,8 +25,9 @@
         .name = #NAME "__" KRN_ISA_TEXT, .kind = KIND, .needs = NEEDS, __VA_ARGS__}
 
 /** KRN_SUPPORTS_BY() - supports(): whether OF succeeds */
-#define KRN_SUPPORTS_BY(TYPE, OF)                                                                  \
-    static bool supports(const struct mdl_model *m, const struct mdl_op *op)                       \
+#define KRN_SUPPORTS_BY(TYPE, OF) KRN_SUPPORTS_AS(supports, TYPE, OF)
+#define KRN_SUPPORTS_AS(NAME, TYPE, OF)                                                            \
+    static bool NAME(const struct mdl_model *m, const struct mdl_op *op)                           \
     {                                                                                              \
         TYPE p;                                                                                    \
                                                                                                    \
@@ -42,8 +44,9 @@
     }
 
 /** KRN_SCRATCH_BYTES_BY() - scratch_bytes(): @BYTES for each member of a team */
-#define KRN_SCRATCH_BYTES_BY(TYPE, OF, BYTES)                                                      \
-    static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)  \
+#define KRN_SCRATCH_BYTES_BY(TYPE, OF, BYTES) KRN_SCRATCH_BYTES_AS(scratch_bytes, TYPE, OF, BYTES)
+#define KRN_SCRATCH_BYTES_AS(NAME, TYPE, OF, BYTES)                                                \
+    static size_t NAME(const struct mdl_model *m, const struct mdl_op *op, size_t width)           \
     {                                                                                              \
         TYPE p;                                                                                    \
                                                                                                    \

@@ -253,19 +253,8 @@ KRN_ISA_PRIMITIVE(conv_f32_nhwc_stem, MDL_OP_CONV, KRN_ISA_NEEDS, .supports = su
 
 /* with the pooling after it */
 
-static bool pool_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return pool_plan_of(m, op, &p);
-}
-
-static size_t pool_scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    struct plan p;
-
-    return pool_plan_of(m, op, &p) ? base_max(width, 1u) * p.part_floats * sizeof(float) : 0;
-}
+KRN_SUPPORTS_AS(pool_supports, struct plan, pool_plan_of)
+KRN_SCRATCH_BYTES_AS(pool_scratch_bytes, struct plan, pool_plan_of, p.part_floats * sizeof(float))
 
 static void pool_run(const struct krn_call *call)
 {

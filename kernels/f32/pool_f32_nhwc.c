@@ -41,10 +41,7 @@ static bool mean_of(const struct mdl_model *m, const struct mdl_op *op, struct k
     return true;
 }
 
-static bool mean_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    return mean_of(m, op, &(struct krn_pool){0});
-}
+KRN_SUPPORTS_AS(mean_supports, struct krn_pool, mean_of)
 
 struct job {
     const struct krn_call *call;

@@ -74,7 +74,6 @@ static dnnl_primitive_desc_t pd_with(const struct krn_dnnl_f32 *p, const struct 
     krn_dnnl_auto_md bias = {0};
     krn_dnnl_auto_md y = {0};
     struct krn_dnnl_window w;
-    dnnl_primitive_desc_t pd;
 
     if (image_md(&s->x, tag, &x) < 0 || image_md(&s->y, tag, &y) < 0 ||
         krn_dnnl_f32_weights_md(&p->c, false, &any) < 0 ||
@@ -82,16 +81,11 @@ static dnnl_primitive_desc_t pd_with(const struct krn_dnnl_f32 *p, const struct 
         return NULL;
     }
     window_of(p, s, &w);
-    pd = krn_dnnl_conv_pd(
+    return krn_dnnl_if_fast(krn_dnnl_conv_pd(
         p->flavour == KRN_DNNL_WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct,
         &(struct krn_dnnl_tensors){&x, krn_dnnl_md_bytes(&p->weights) ? &p->weights : &any,
                                    p->op->shift ? &bias : NULL, &y},
-        &w, attr);
-    if (pd && krn_dnnl_slow(pd)) {
-        dnnl_primitive_desc_destroy(pd);
-        return NULL;
-    }
-    return pd;
+        &w, attr));
 }
 
 static dnnl_primitive_desc_t conv_pd(const struct krn_dnnl_f32 *p, const struct krn_dnnl_shape *s,

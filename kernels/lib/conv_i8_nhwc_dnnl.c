@@ -16,7 +16,7 @@
 #include "kernels/common/planned.h"
 #include "kernels/i8/quant_rows.h"
 #include "kernels/lib/conv_i8_dnnl.h"
-#include "kernels/lib/onednn_widths.h"
+#include "kernels/lib/onednn_team.h"
 
 struct object {
     struct krn_dnnl_i8 p;

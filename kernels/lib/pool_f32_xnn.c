@@ -101,16 +101,11 @@ static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator
         return -EOPNOTSUPP;
     }
     r = krn_xnn_make_pool(&p, &x);
-    if (r < 0) {
-        return r;
-    }
-    r = krn_xnn_setup_pool(x, &p, krn_xnn_nowhere(), krn_xnn_nowhere(), krn_xnn_nowhere(), NULL);
-    if (r < 0) {
-        xnn_delete_operator(x);
-        return r;
-    }
-    *ret = x;
-    return 0;
+    return r < 0 ? r
+                 : krn_xnn_set_up(x,
+                                  krn_xnn_setup_pool(x, &p, krn_xnn_nowhere(), krn_xnn_nowhere(),
+                                                     krn_xnn_nowhere(), NULL),
+                                  ret);
 }
 
 static bool supports(const struct mdl_model *m, const struct mdl_op *op)
@@ -131,20 +126,10 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
                : 0;
 }
 
-static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed, size_t width,
-                   struct krn_prepared *ret)
-{
-    struct krn_xnn_pool p;
-
-    /* pointers to rows, as far as can be told */
-    return any_of(m, op, &p)
-               ? krn_xnn_new(m, op, make,
-                             p.which == KRN_XNN_GLOBAL
-                                 ? 0
-                                 : p.y.h * p.y.w * p.win.kh * p.win.kw * sizeof(void *),
-                             ret)
-               : -EOPNOTSUPP;
-}
+/* pointers to rows, as far as can be told */
+KRN_XNN_PREPARE(prepare, struct krn_xnn_pool, any_of, make,
+                p.which == KRN_XNN_GLOBAL ? 0
+                                          : p.y.h * p.y.w * p.win.kh * p.win.kw * sizeof(void *))
 
 static void run(const struct krn_call *call)
 {
