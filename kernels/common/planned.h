@@ -56,7 +56,9 @@
 /** KRN_RUN_PARTS_BY() - run(): calls PART for each member of the team with a TYPE. Its PLAN is what OF
  * fills, call and parts are this call and the number of members; ...: its other members */
 #define KRN_RUN_PARTS_BY(TYPE, OF, PLAN, PART, ...)                                                \
-    static void run(const struct krn_call *call)                                                   \
+    KRN_RUN_PARTS_AS(run, TYPE, OF, PLAN, PART, ##__VA_ARGS__)
+#define KRN_RUN_PARTS_AS(NAME, TYPE, OF, PLAN, PART, ...)                                          \
+    static void NAME(const struct krn_call *call)                                                  \
     {                                                                                              \
         TYPE j = {.call = call, .parts = base_max(call->width, 1u), __VA_ARGS__};                  \
                                                                                                    \
