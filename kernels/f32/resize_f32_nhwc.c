@@ -44,10 +44,13 @@ static bool near_of(const struct mdl_model *m, const struct mdl_op *op, struct s
 
 static bool wide_of(const struct mdl_model *m, const struct mdl_op *op, struct shape *s)
 {
+    if (!krn_resize_is_wide(op) || op->attr.resize.coord == MDL_COORD_TF_HALF_PIXEL_NN ||
+        !any_of(m, op, s)) {
+        return false;
+    }
     s->taps_h = krn_resize_taps_max(op, 2);
     s->taps_w = krn_resize_taps_max(op, 3);
-    return krn_resize_is_wide(op) && op->attr.resize.coord != MDL_COORD_TF_HALF_PIXEL_NN &&
-           any_of(m, op, s);
+    return true;
 }
 
 struct job {

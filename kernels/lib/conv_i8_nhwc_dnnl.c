@@ -12,7 +12,7 @@
  */
 #include <string.h>
 
-#include "kernels/common/isa_of_cpu.h"
+#include "kernels/common/cpu.h"
 #include "kernels/common/planned.h"
 #include "kernels/i8/quant_rows.h"
 #include "kernels/lib/conv_i8_dnnl.h"

@@ -2,8 +2,8 @@
 /**
  * kernels/select/measure_private.h - a running measurement; for measure*.c only
  *
- * measure_list.c lists the candidates, measure_judge.c evaluates samples, measure_frame.c makes a
- * frame to run on, measure.c runs passes over it, measure_times.c makes times of the samples.
+ * measure_list.c lists the candidates and judges them by their samples, measure_times.c makes a frame
+ * to run on, and times of the samples, measure.c runs passes over the frame.
  */
 #pragma once
 
