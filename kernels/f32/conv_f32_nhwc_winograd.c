@@ -174,7 +174,7 @@ static void multiply(const struct krn_wino_job *team, size_t block, size_t panel
     struct krn_wino_product p = {
         .points = j->p.w.points,
         .tiles = tiles,
-        .channels = count,
+        .units = count,
         .lanes = lanes,
         .v = v,
         .v_point = krn_wino_v_point(team->plan, tiles, count),

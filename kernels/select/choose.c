@@ -337,17 +337,6 @@ int krn_choose_front(const struct krn_times *t, const struct krn_choose_options 
 
 /* ---- choices that exist already ---- */
 
-/* Return: which of the times it is; SIZE_MAX: there is none. */
-static size_t time_of(const struct krn_times *t, size_t op, const struct krn_primitive *p)
-{
-    for (size_t i = 0; i < t->count; i++) {
-        if (t->times[i].op == op && t->times[i].primitive == p) {
-            return i;
-        }
-    }
-    return SIZE_MAX;
-}
-
 int krn_choose_by(const struct krn_times *t, const struct krn_choice *choice,
                   struct krn_chosen *ret)
 {
@@ -360,10 +349,12 @@ int krn_choose_by(const struct krn_times *t, const struct krn_choice *choice,
     for (size_t op = 0; op < t->op_count; op++) {
         const struct krn_primitive *fused = choice->fused[op];
 
-        times[count] = time_of(t, op, fused ? fused : choice->own[op]);
-        if (times[count++] == SIZE_MAX) {
+        const struct krn_time *now = krn_times_of(t, op, fused ? fused : choice->own[op]);
+
+        if (!now) {
             return KRN_E_UNTIMED;
         }
+        times[count++] = (size_t)(now - t->times);
         op += fused ? 1 : 0;
     }
     return choose_times(t, times, count, ret);

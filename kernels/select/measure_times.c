@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a measurement runs on; times made of its samples, and joined with times from before. */
 
+#include <pthread.h>
+#include <sched.h>
+
 #include "base/base.h"
+#include "base/leaves/how_far.h"
+#include "base/leaves/stop.h"
 #include "kernels/nchw.h"
 #include "kernels/select/measure_private.h"
 
@@ -32,7 +37,7 @@ static void fill_input(const struct mdl_tensor *t, uint8_t *at, size_t bytes)
     }
 }
 
-int krn_measure_frame(struct krn_measurement *r)
+static int make_frame(struct krn_measurement *r)
 {
     const struct mdl_model *m = r->m;
     size_t arena = base_align_up(base_max(m->arena_bytes, (size_t)64), 64);
@@ -62,6 +67,49 @@ int krn_measure_frame(struct krn_measurement *r)
                               .inputs = (const void *const *)r->buffers,
                               .outputs = (void *const *)&r->buffers[m->input_count]};
     return 0;
+}
+
+struct thread {
+    struct krn_measurement *r;
+    int cpu;
+    const _Atomic bool *stop;
+    void (*measure)(struct krn_measurement *r);
+};
+
+static void *measuring_main(void *arg)
+{
+    const struct thread *t = arg;
+
+    (void)mdl_progress_by(t->r->progress);
+    (void)mdl_stop_by(t->stop);
+    if (t->cpu >= 0) {
+        cpu_set_t set;
+
+        CPU_ZERO(&set);
+        CPU_SET((size_t)t->cpu, &set);
+        (void)sched_setaffinity(0, sizeof(set), &set); /* else on any core */
+    }
+    t->r->error = make_frame(t->r);
+    if (t->r->error == 0) {
+        t->measure(t->r);
+    }
+    return NULL;
+}
+
+int krn_measure_on(struct krn_measurement *r, int cpu, const _Atomic bool *stop,
+                   void (*measure)(struct krn_measurement *r))
+{
+    struct thread t = {r, cpu, stop, measure};
+    pthread_t thread;
+    int e;
+
+    r->progress = mdl_progress_by(NULL);
+    (void)mdl_progress_by(r->progress);
+    e = pthread_create(&thread, NULL, measuring_main, &t);
+    if (e == 0) {
+        pthread_join(thread, NULL);
+    }
+    return e ? -e : r->error;
 }
 
 void krn_measure_deinit(struct krn_measurement *r)
@@ -147,6 +195,17 @@ int krn_measure_results(const struct krn_measurement *r, struct krn_times *ret)
     t.took_ns = base_now_ns() - r->start_ns;
     *ret = t;
     return 0;
+}
+
+const struct krn_time *krn_times_of(const struct krn_times *t, size_t op,
+                                    const struct krn_primitive *p)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->times[i].op == op && t->times[i].primitive == p) {
+            return &t->times[i];
+        }
+    }
+    return NULL;
 }
 
 void krn_times_deinit(struct krn_times *t)
