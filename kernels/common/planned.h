@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/common/planned.h - macros for what is alike in all primitives: their entries of the table,
- * and functions
+ * kernels/common/planned.h - macros for what is alike in all primitives: their entries of the
+ * table, and functions
  *
  * Most primitives have a struct that describes how they run an op, and a function that fills it:
  * bool OF(const struct mdl_model *m, const struct mdl_op *op, TYPE *ret), which returns false if
- * they cannot run it. From these two the macros define the functions of struct krn_primitive, called
- * like its fields, or NAME where a file has several. BYTES is an expression that may use the filled
- * struct, called p.
+ * they cannot run it. From these two the macros define the functions of struct krn_primitive,
+ * called like its fields, or NAME where a file has several. BYTES is an expression that may use the
+ * filled struct, called p.
  */
 #pragma once
 
 #include "base/base.h"
 #include "kernels/primitive.h"
 
-/** KRN_PRIMITIVE() - defines krn_NAME; what follows KIND sets other fields of struct krn_primitive */
+/** KRN_PRIMITIVE() - defines krn_NAME; ... sets other fields of struct krn_primitive */
 #define KRN_PRIMITIVE(NAME, KIND, ...)                                                             \
     const struct krn_primitive krn_##NAME = {.name = #NAME, .kind = KIND, __VA_ARGS__}
 
@@ -53,8 +53,8 @@
         return OF(m, op, &p) ? base_max(width, 1u) * (BYTES) : 0;                                  \
     }
 
-/** KRN_RUN_PARTS_BY() - run(): calls PART for each member of the team with a TYPE. Its PLAN is what OF
- * fills, call and parts are this call and the number of members; ...: its other members */
+/** KRN_RUN_PARTS_BY() - run(): calls PART for each member of the team with a TYPE. Its PLAN is what
+ * OF fills, call and parts are this call and the number of members; ...: its other members */
 #define KRN_RUN_PARTS_BY(TYPE, OF, PLAN, PART, ...)                                                \
     KRN_RUN_PARTS_AS(run, TYPE, OF, PLAN, PART, ##__VA_ARGS__)
 #define KRN_RUN_PARTS_AS(NAME, TYPE, OF, PLAN, PART, ...)                                          \

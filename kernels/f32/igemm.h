@@ -64,7 +64,7 @@ void KRN_ISA_FN(krn_igemm_pack)(float *dst, const uint8_t *w, size_t taps, size_
                                 ptrdiff_t so, ptrdiff_t st, ptrdiff_t sc, const float *scale,
                                 float alpha);
 
-/** krn_igemm_pack_group() - packs the weights of group @group of convolution @op. @c: krn_conv_of() */
+/** krn_igemm_pack_group() - packs the weights of a group of convolution @op. @c: krn_conv_of() */
 static inline void krn_igemm_pack_group(const struct mdl_model *m, const struct mdl_op *op,
                                         const struct krn_conv *c, size_t group, float *dst)
 {

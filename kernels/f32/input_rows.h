@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/f32/input_rows.h - what the convolution of a first layer reads: rows of an NHWC tensor, of
- * an image, or of the NCHW tensor that a COPY in front of it would make NHWC
+ * kernels/f32/input_rows.h - what the convolution of a first layer reads: rows of an NHWC tensor,
+ * of an image, or of the NCHW tensor that a COPY in front of it would make NHWC
  *
- * Primitives that are a pair of such a COPY and a convolution say of the pair what their convolution
- * says of itself: KRN_BYTES_OF_NEXT() defines that.
+ * Primitives that are a pair of such a COPY and a convolution say of the pair what their
+ * convolution says of itself: KRN_BYTES_OF_NEXT() defines that.
  */
 #pragma once
 

@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * kernels/f32/wino_product.h - the products of Winograd's algorithm, one register tile after
- * another, for a file that defines
- *
- *   wino_unit, wino_row, wino_sums  4 bytes of v; as many as there are lanes, of u; of m
- *   wino_row_load(), wino_row_set()  a row of u; all of it the same unit of v
- *   wino_load(), wino_store(), wino_mac()  sums; with the products of two rows added
+ * another: of floats, unless a file with WINO_OTHER defines what units of 4 bytes are multiplied
  */
 #pragma once
 
-#include "base/base.h"
 #include "kernels/f32/wino_plan.h"
+
+#ifndef WINO_OTHER
+typedef float wino_unit;        /* of v */
+typedef vf wino_row, wino_sums; /* of u, of m */
+#define wino_row_load vf_load
+#define wino_row_set vf_set
+#define wino_load vf_load
+#define wino_store vf_store
+
+KRN_INLINE vf wino_mac(vf acc, vf a, vf b)
+{
+    return acc + a * b;
+}
+#endif
 
 #define WINO_PIECE (BASE_CACHE_LINE_BYTES / sizeof(wino_unit))
 

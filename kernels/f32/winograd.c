@@ -1,22 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/f32/winograd.h"
 
-#include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
-
-typedef float wino_unit;
-typedef vf wino_row, wino_sums;
-
-#define wino_row_load vf_load
-#define wino_row_set vf_set
-#define wino_load vf_load
-#define wino_store vf_store
-
-KRN_INLINE vf wino_mac(vf acc, vf a, vf b)
-{
-    return acc + a * b;
-}
-
 #include "kernels/f32/wino_product.h"
 
 KRN_INLINE void filter(const size_t p, const size_t r, const float *w, size_t w_tap,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/i8/qwino.h"
 
-#include "base/base.h"
 #include "kernels/i8/quant_dot.h"
 #include "kernels/i8/quant_plain.h"
 
@@ -165,6 +164,7 @@ KRN_INLINE vu dot_pair(vu acc, vi a, vi b)
 #endif
 }
 
+#define WINO_OTHER
 typedef int32_t wino_unit;
 typedef vi wino_row;
 typedef vu wino_sums;

@@ -45,7 +45,8 @@ static int image_md(const struct krn_img *i, dnnl_format_tag_t tag, struct krn_d
     return krn_dnnl_md_tag(ret, 4, dims, dnnl_f32, tag);
 }
 
-/* @plain: as krn_conv_pack() writes them in [group][output][channel][tap], else as the library likes */
+/* @plain: as krn_conv_pack() writes them in [group][output][channel][tap], else as the library
+ * likes */
 static int weights_md(const struct krn_conv *c, bool plain, struct krn_dnnl_md *ret)
 {
     dnnl_dim_t g = (dnnl_dim_t)c->groups, og = (dnnl_dim_t)c->og, cg = (dnnl_dim_t)c->cg;
@@ -141,8 +142,8 @@ static dnnl_primitive_desc_t conv_pd(const struct problem *p, const struct krn_d
     return pd;
 }
 
-/* With the whole epilogue if the library supports it, else with the bias only; *ret_fused says which.
- * Return: owned; NULL: the library only has its reference. */
+/* With the whole epilogue if the library supports it, else with the bias only; *ret_fused says
+ * which. Return: owned; NULL: the library only has its reference. */
 static dnnl_primitive_desc_t shape_pd(const struct problem *p, const struct krn_dnnl_shape *s,
                                       int *ret_fused)
 {

@@ -4,7 +4,6 @@
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "kernels/lib/library_room.h"

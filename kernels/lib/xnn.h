@@ -31,8 +31,8 @@ struct krn_xnn {
     _Atomic(xnn_operator_t) idle[KRN_XNN_IDLE];
 };
 
-/** KRN_XNN_PREPARE() - defines NAME, a prepare() that makes operators by MAKE; TYPE, OF, BYTES: as in
- * kernels/common/planned.h; BYTES: weights per operator */
+/** KRN_XNN_PREPARE() - defines NAME, a prepare() that makes operators by MAKE; TYPE, OF, BYTES: as
+ * in kernels/common/planned.h; BYTES: weights per operator */
 #define KRN_XNN_PREPARE(NAME, TYPE, OF, MAKE, BYTES)                                               \
     static int NAME(const struct mdl_model *m, const struct mdl_op *op, void *packed,              \
                     size_t width, struct krn_prepared *ret)                                        \
@@ -50,8 +50,8 @@ int krn_xnn_new(const struct mdl_model *m, const struct mdl_op *op,
                 size_t bytes, struct krn_prepared *ret);
 void krn_xnn_release(struct krn_prepared *p);
 
-/** krn_xnn_set_up() - ends a make() whose operator @x was first set up with krn_xnn_nowhere(), which
- * returned @r: frees it if that failed. Return: @r. */
+/** krn_xnn_set_up() - ends a make() whose operator @x was first set up with krn_xnn_nowhere(),
+ * which returned @r: frees it if that failed. Return: @r. */
 int krn_xnn_set_up(xnn_operator_t x, int r, xnn_operator_t *ret);
 
 xnn_operator_t krn_xnn_take(struct krn_xnn *x);

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "base/base.h"
 #include "kernels/common/parallel.h"
 
 void ref_set_f64(void *p, enum mdl_dtype t, ptrdiff_t i, double v)

@@ -200,9 +200,9 @@ bool ref_epilogue_ok(const struct mdl_model *m, const struct mdl_op *op);
 /** ref_all_f32() - Return: whether all inputs and outputs are f32. */
 bool ref_all_f32(const struct mdl_model *m, const struct mdl_op *op);
 
-/* Ops on quantised values (struct mdl_quant): exact integer sums, then the steps of struct mdl_quant
- * one by one in f32. The build forbids the compiler to contract them, so that every primitive can
- * give the same bits.
+/* Ops on quantised values (struct mdl_quant): exact integer sums, then the steps of struct
+ * mdl_quant one by one in f32. The build forbids the compiler to contract them, so that every
+ * primitive can give the same bits.
  * krn_ref_quant_supports() - Return: whether the reference can run an op with quant.
  * krn_ref_quant_run() - of such an op */
 bool krn_ref_quant_supports(const struct mdl_model *m, const struct mdl_op *op);

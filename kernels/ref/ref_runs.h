@@ -44,8 +44,9 @@ static inline struct mdl_tensor ref_heads(const struct mdl_tensor *t, size_t dim
     return r;
 }
 
-/** REF_EACH_RUN() - defines WHAT_run(), which calls WHAT_at(c, w, elements) for each run of output 0
- * that WHAT_run_of(c) says: operand 0 of @w is at its first element, operand 1 at that of input 0 */
+/** REF_EACH_RUN() - defines WHAT_run(), which calls WHAT_at(c, w, elements) for each run of output
+ * 0 that WHAT_run_of(c) says: operand 0 of @w is at its first element, operand 1 at that of input 0
+ */
 #define REF_EACH_RUN(what)                                                                         \
     static void what##_body(const struct krn_call *c, size_t begin, size_t end)                    \
     {                                                                                              \
