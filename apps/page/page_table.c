@@ -3,22 +3,11 @@
 #include <string.h>
 
 #include "apps/page/page.h"
+#include "base/json_text.h"
 
 #define LONG 24             /* characters of a text that needs a wide column */
 #define NARROW 3            /* columns that fit on a phone */
 #define DASH "\xe2\x80\x93" /* en dash */
-
-const json_t *page_at(const json_t *object, const char *path)
-{
-    for (const char *end; object && *path; path = *end ? end + 1 : end) {
-        char key[64];
-
-        end = path + strcspn(path, ".");
-        snprintf(key, sizeof(key), "%.*s", (int)(end - path), path);
-        object = json_object_get(object, key);
-    }
-    return object;
-}
 
 static void write_number(FILE *to, const struct page_column *c, double v)
 {
@@ -74,7 +63,7 @@ static void write_row(FILE *to, const struct page_column *columns, bool card, co
 {
     fputs("<tr>", to);
     for (const struct page_column *c = columns; c->heading; c++) {
-        const json_t *v = page_at(row, c->path);
+        const json_t *v = json_text_at(row, c->path);
 
         fprintf(to, "<td%s", class_of(c, v));
         if (card) {

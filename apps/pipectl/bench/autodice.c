@@ -21,9 +21,7 @@ double bench_joules(const struct ctl *ctl)
     double ret = NAN;
 
     if (ctl_call(ctl, "Status", NULL, &reply) == CTL_DONE) {
-        joules = json_object_get(
-            json_object_get(json_object_get(json_object_get(reply, "status"), "sensors"), "energy"),
-            "joules");
+        joules = json_text_at(reply, "status.sensors.energy.joules");
         ret = json_is_number(joules) ? json_number_value(joules) : NAN;
     }
     json_decref(reply);

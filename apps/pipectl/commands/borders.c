@@ -68,7 +68,7 @@ static int show(const struct ctl *ctl, const json_t *reply)
     } else {
         print(ctl_text(reply, "model"), v);
     }
-    if (!json_is_true(json_object_get(v, "allowed"))) {
+    if (!ctl_is(v, "allowed")) {
         ctl_say("%s: too few examples keep their class with %s", ctl_text(reply, "model"),
                 ctl_text(v, "encoding"));
         return CTL_FAILED;

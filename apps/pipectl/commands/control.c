@@ -6,7 +6,6 @@
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
-#include "base/json_text.h"
 
 struct args {
     const char *model;
@@ -41,7 +40,7 @@ static bool has_default(const json_t *row)
 /* A key of the table: no advanced one at its default, unless all are asked for. */
 static bool is_shown(const json_t *row, bool all)
 {
-    return all || !json_is_true(json_object_get(row, "advanced")) || !has_default(row);
+    return all || !ctl_is(row, "advanced") || !has_default(row);
 }
 
 /* "name sq, path /m/sq.onnx": members of a model or an EP, without the empty ones. */

@@ -7,7 +7,6 @@
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
-#include "base/json_text.h"
 
 #define LOOK_MS 100u  /* from one look to the next while it waits */
 #define LEAST_MS 1000 /* for an answer, also at the end: a busy machine is no silent daemon */

@@ -49,12 +49,11 @@ static void add_trials(struct ctl_table *t, const json_t *event)
     {
         char ms[32], frames[32];
 
-        if (json_is_true(json_object_get(trial, "failed"))) {
+        if (ctl_is(trial, "failed")) {
             ctl_table_note(t, 4, "- failed: %s", ctl_text(trial, "plan"));
             continue;
         }
-        ctl_table_note(t, 4, "%s %s ms, %s frames: %s%s",
-                       json_is_true(json_object_get(trial, "kept")) ? "*" : "-",
+        ctl_table_note(t, 4, "%s %s ms, %s frames: %s%s", ctl_is(trial, "kept") ? "*" : "-",
                        ctl_known(trial, "bottleneck_ms", "%.3f", ms, sizeof(ms)),
                        ctl_any(trial, "frames", frames, sizeof(frames)), ctl_text(trial, "plan"),
                        ctl_trial_note(trial));

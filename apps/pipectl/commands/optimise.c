@@ -86,7 +86,7 @@ static void write_page(FILE *to, const json_t *choice)
     json_t *chart =
         page_new("choices", title, "lines", page_axis("ms a frame on one core", false, NAN, NAN),
                  page_axis("MB of packed weights", false, NAN, NAN));
-    json_t *points = json_array(), *series = page_series("choices", points);
+    json_t *points = json_array();
     const json_t *entry;
     char note[64];
     size_t i;
@@ -98,8 +98,7 @@ static void write_page(FILE *to, const json_t *choice)
         snprintf(note, sizeof(note), "%.3f ms, %.2f MB", ms, mb);
         page_point(points, ms, mb, note);
     }
-    json_object_set_new(series, "steps", json_true());
-    page_add(chart, series);
+    page_lines(chart, "choices", points, json_pack("{s:b}", "steps", 1));
     page_begin(to, ctl_text(choice, "model"));
     page_chart(to, chart);
     page_end(to);

@@ -8,7 +8,7 @@
 
 void ctl_print_front_boards(const json_t *reply)
 {
-    bool watts = json_is_true(json_object_get(reply, "watts_known"));
+    bool watts = ctl_is(reply, "watts_known");
     const struct ctl_column columns[] = {
         {"frames/s", "fps", 'r', CTL_DECIMALS, 1},
         {"latency ms", "latency_ms", 'r', CTL_DECIMALS, 3},
@@ -23,7 +23,7 @@ void ctl_print_front_boards(const json_t *reply)
                             : "MiB and core ms: of the board that has most of it. Core ms a frame "
                               "stand for energy, because the watts of cores are not known.",
                       0);
-    if (!json_is_true(json_object_get(reply, "exact"))) {
+    if (!ctl_is(reply, "exact")) {
         ctl_print_wrapped("There are more such plans than these; --max shows more.", 0);
     }
 }
@@ -66,9 +66,8 @@ static void boards_text(const json_t *boards, char *ret, size_t bytes)
     json_array_foreach(boards, i, b)
     {
         if (at < bytes) {
-            at +=
-                (size_t)snprintf(ret + at, bytes - at, "%s%s%s", i ? ", " : "", ctl_text(b, "name"),
-                                 json_is_true(json_object_get(b, "up")) ? "" : " (away)");
+            at += (size_t)snprintf(ret + at, bytes - at, "%s%s%s", i ? ", " : "",
+                                   ctl_text(b, "name"), ctl_is(b, "up") ? "" : " (away)");
         }
         if (at < bytes && json_array_size(boards) > 1 && all > 0) {
             at += (size_t)snprintf(ret + at, bytes - at, " %.0f %%",
@@ -108,7 +107,7 @@ static void print_measured(const json_t *route)
     const json_t *predicted = json_object_get(route, "predicted");
     double is = ctl_real(route, "measured_fps"), table = ctl_real(predicted, "fps");
 
-    if (json_is_number(json_object_get(route, "measured_fps")) && table > 0) {
+    if (ctl_has(route, "measured_fps") && table > 0) {
         printf("  measured: %.1f frames/s of %.1f; clients may send fewer\n\n", is, table);
     }
 }
@@ -163,11 +162,11 @@ static void print_left_out(const json_t *route)
 void ctl_print_route(const json_t *route)
 {
     const char *text = ctl_text(route, "route"), *why = ctl_text(route, "why");
-    bool serves = json_is_true(json_object_get(route, "serving"));
+    bool serves = ctl_is(route, "serving");
 
     printf("Route ");
     ctl_print_wrapped(*text ? text : "none: this board alone", 6);
-    if (json_is_true(json_object_get(route, "set"))) {
+    if (ctl_is(route, "set")) {
         printf("Set by a user; pipectl plan auto gives planning back.\n");
     } else {
         shown_printf("By the key boards, \"%s\".\n", ctl_text(route, "boards"));

@@ -14,9 +14,9 @@
  * rate above the bound. */
 static void print_past(const json_t *e)
 {
-    double then = ctl_real(json_object_get(e, "predicted"), "fps");
-    double now = ctl_real(json_object_get(e, "now"), "fps"), bound = ctl_real(e, "bound_fps");
-    double measured = ctl_real(json_object_get(e, "measured"), "fps");
+    double then = ctl_real(e, "predicted.fps");
+    double now = ctl_real(e, "now.fps"), bound = ctl_real(e, "bound_fps");
+    double measured = ctl_real(e, "measured.fps");
     char line[320];
 
     if (then > 0 && now > 0 && fabs(then / now - 1) > NEARLY) {
@@ -84,8 +84,7 @@ static void print_stages(const json_t *e)
                       ctl_known(s, "measured_ms", "%.3f", measured, sizeof(measured)),
                       ctl_known(s, "ratio", "%.2f", ratio, sizeof(ratio)),
                       ctl_format(100 * ctl_value(s, "busy"), "%.0f %%", busy, sizeof(busy)),
-                      ctl_text(s, "teams"),
-                      json_is_true(json_object_get(s, "bottleneck")) ? " (bottleneck)" : "");
+                      ctl_text(s, "teams"), ctl_is(s, "bottleneck") ? " (bottleneck)" : "");
     }
     ctl_table_print(&t);
 }

@@ -86,7 +86,7 @@ static int take_args(int argc, char **argv, struct args *ret)
 
 static void print_examples(const json_t *q)
 {
-    bool held_out = json_is_true(json_object_get(q, "held_out"));
+    bool held_out = ctl_is(q, "held_out");
 
     if (held_out) {
         shown_printf("  calibrated on %.0f example%s (%s), judged on %.0f other%s\n",
@@ -119,7 +119,7 @@ static void print_kept(const json_t *q)
 static void print(const json_t *q)
 {
     shown_printf("%s: %s, %.1f s\n", ctl_text(q, "model"),
-                 json_is_true(json_object_get(q, "serves")) ? "quantised" : "left as it was",
+                 ctl_is(q, "serves") ? "quantised" : "left as it was",
                  ctl_real(q, "took_ms") / 1e3);
     print_examples(q);
     fputs("  ", stdout);
@@ -146,7 +146,7 @@ static int show(const struct ctl *ctl, const struct args *args, json_t *q)
     } else {
         print(q);
     }
-    if (!json_is_true(json_object_get(q, "serves"))) {
+    if (!ctl_is(q, "serves")) {
         ctl_say("%s: %s", ctl_text(q, "model"), ctl_text(q, "why"));
         rc = CTL_FAILED;
     } else if (args->write) {

@@ -70,21 +70,21 @@ const char *ctl_trial_note(const json_t *trial)
 {
     const char *role = json_string_value(json_object_get(trial, "role"));
 
-    return json_is_true(json_object_get(trial, "failed"))    ? " (failed)"
-           : json_is_true(json_object_get(trial, "stopped")) ? " (stopped: worse)"
-           : role && strcmp(role, "shapes") == 0             ? " (to learn costs)"
-           : role && strcmp(role, "before") == 0             ? " (before)"
-           : role && strcmp(role, "known") == 0              ? " (kept for this state)"
-           : role && strcmp(role, "serving") == 0            ? " (serving)"
-           : role && strcmp(role, "again") == 0              ? " (compared again)"
-                                                             : "";
+    return ctl_is(trial, "failed")                ? " (failed)"
+           : ctl_is(trial, "stopped")             ? " (stopped: worse)"
+           : role && strcmp(role, "shapes") == 0  ? " (to learn costs)"
+           : role && strcmp(role, "before") == 0  ? " (before)"
+           : role && strcmp(role, "known") == 0   ? " (kept for this state)"
+           : role && strcmp(role, "serving") == 0 ? " (serving)"
+           : role && strcmp(role, "again") == 0   ? " (compared again)"
+                                                  : "";
 }
 
 static double rank(const json_t *trial)
 {
     double ms = ctl_real(trial, "bottleneck_ms");
 
-    return ms > 0 && !json_is_true(json_object_get(trial, "failed")) ? ms : 1e300;
+    return ms > 0 && !ctl_is(trial, "failed") ? ms : 1e300;
 }
 
 /* Counts the trials that were better; of equal ones, the earlier is better. */
@@ -116,7 +116,7 @@ static void print_trials(const json_t *event, size_t most)
     json_array_foreach(trials, i, trial)
     {
         const char *role = json_string_value(json_object_get(trial, "role"));
-        bool kept = json_is_true(json_object_get(trial, "kept"));
+        bool kept = ctl_is(trial, "kept");
         bool searched = !role || strcmp(role, "search") == 0;
         char predicted[32], ms[32], frames[32], name[32] = "-";
 
@@ -144,7 +144,7 @@ static void print_plan(const char *what, const json_t *event, const char *plan, 
 
     shown_printf("  %-7s ", what);
     ctl_print_wrapped(ctl_text(event, plan), 10);
-    if (json_is_number(json_object_get(event, fps))) {
+    if (ctl_has(event, fps)) {
         shown_printf("%10s%s frames/s", "", ctl_known(event, fps, "%.1f", figure, sizeof(figure)));
     }
 }
@@ -182,7 +182,7 @@ static int cancel(const struct ctl *ctl, const json_t *model, bool *ret)
     }
     rc = ctl_call(ctl, "CancelRetune", parameters, &reply);
     if (rc == CTL_DONE) {
-        *ret = json_is_true(json_object_get(reply, "cancelled"));
+        *ret = ctl_is(reply, "cancelled");
         json_decref(reply);
     }
     return rc;

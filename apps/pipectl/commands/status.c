@@ -29,7 +29,7 @@ static void print_stages(const json_t *model)
 /* How what goes between boards does, if examples said something of that. */
 static void print_borders(const json_t *b)
 {
-    bool allowed = json_is_true(json_object_get(b, "allowed"));
+    bool allowed = ctl_is(b, "allowed");
 
     if (json_is_object(b)) {
         shown_printf(
@@ -48,7 +48,7 @@ static void print_route(const json_t *route)
     if (!json_is_object(route)) {
         return;
     }
-    if (!json_is_true(json_object_get(route, "serving"))) {
+    if (!ctl_is(route, "serving")) {
         shown_printf("  boards \"%s\": this board alone: %s\n", ctl_text(route, "boards"),
                      ctl_text(route, "why"));
     }
@@ -64,8 +64,7 @@ static void print_route(const json_t *route)
         shown_printf("    units %s:", ctl_text(hop, "units"));
         json_array_foreach(json_object_get(hop, "boards"), k, board)
         {
-            shown_printf(" %s%s", ctl_text(board, "name"),
-                         json_is_true(json_object_get(board, "up")) ? "" : " (away)");
+            shown_printf(" %s%s", ctl_text(board, "name"), ctl_is(board, "up") ? "" : " (away)");
         }
         if (ctl_real(hop, "service_ms") > 0) {
             printf(", %.3f ms", ctl_real(hop, "service_ms"));
@@ -80,9 +79,8 @@ static void print_route(const json_t *route)
                      ctl_real(its, "last_unit"), ctl_text(hop, "plan"));
     }
     if (json_is_boolean(json_object_get(route, "pictures"))) {
-        shown_printf("    pictures go as %s\n", json_is_true(json_object_get(route, "pictures"))
-                                                    ? "they are, larger ones as tensors"
-                                                    : "tensors");
+        shown_printf("    pictures go as %s\n",
+                     ctl_is(route, "pictures") ? "they are, larger ones as tensors" : "tensors");
     }
 }
 
@@ -135,7 +133,7 @@ static void print_boards(const json_t *boards)
         }
         ctl_table_add(
             &t, "%s\t%s\t%.0f\t%s\t%s\t%s\t%s", ctl_text(b, "name"),
-            json_is_true(json_object_get(b, "up")) ? "there" : "away", ctl_real(b, "for_s"),
+            ctl_is(b, "up") ? "there" : "away", ctl_real(b, "for_s"),
             ctl_known(link, "message_us", "%.0f", message, sizeof(message)),
             ctl_known(link, "kilobyte_us", "%.2f", kilobyte, sizeof(kilobyte)),
             ctl_format(bytes > 0 ? bytes / (1 << 20) : NAN, "%.0f", memory, sizeof(memory)),

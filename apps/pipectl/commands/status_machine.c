@@ -41,11 +41,10 @@ static void print_heat(const json_t *sensors)
 
     json_array_foreach(json_object_get(sensors, "thermal"), i, z)
     {
-        if (json_is_number(json_object_get(z, "temp_c"))) {
+        if (ctl_has(z, "temp_c")) {
             shown_printf("%s%s %.1f C%s", shown++ ? ", " : "heat: ", ctl_text(z, "type"),
                          ctl_real(z, "temp_c"),
-                         json_is_true(json_object_get(z, "past_trip")) ? " (above its trip point)"
-                                                                       : "");
+                         ctl_is(z, "past_trip") ? " (above its trip point)" : "");
         }
     }
     if (shown > 0) {
@@ -61,11 +60,11 @@ static void print_pressure(const json_t *sensors)
     const json_t *psi = json_object_get(sensors, "psi");
     const json_t *group = json_object_get(sensors, "cgroup");
 
-    if (json_is_number(json_object_get(psi, "cpu_some_avg10"))) {
+    if (ctl_has(psi, "cpu_some_avg10")) {
         printf("pressure: tasks waited for a CPU in %.1f %% of the last ten seconds\n",
                ctl_real(psi, "cpu_some_avg10"));
     }
-    if (json_is_number(json_object_get(group, "quota_cpus"))) {
+    if (ctl_has(group, "quota_cpus")) {
         printf("quota: %.2f CPUs, throttled for %.3f s\n", ctl_real(group, "quota_cpus"),
                ctl_real(group, "throttled_us") / 1e6);
     }
@@ -75,12 +74,12 @@ static void print_energy(const json_t *sensors)
 {
     const json_t *energy = json_object_get(sensors, "energy");
 
-    if (!json_is_number(json_object_get(energy, "joules"))) {
+    if (!ctl_has(energy, "joules")) {
         return;
     }
     shown_printf("energy: %.1f J since the start (%s)", ctl_real(energy, "joules"),
                  ctl_text(energy, "source"));
-    if (json_is_number(json_object_get(energy, "joules_per_frame"))) {
+    if (ctl_has(energy, "joules_per_frame")) {
         printf(", %.3g J a frame", ctl_real(energy, "joules_per_frame"));
     }
     printf("\n");

@@ -8,7 +8,6 @@
 #include "base/cli/cli_print.h"
 #include "base/cli/cli_rows.h"
 #include "base/cli/shown_print.h"
-#include "base/json_text.h"
 #include "base/shown_text.h"
 
 #define COLUMNS_MAX 16
@@ -111,30 +110,38 @@ void ctl_table_print(struct ctl_table *t)
     t->rows = NULL;
 }
 
-const char *ctl_text(const json_t *object, const char *key)
+const char *ctl_text(const json_t *object, const char *path)
 {
-    const char *s = json_string_value(json_object_get(object, key));
+    const char *s = json_string_value(json_text_at(object, path));
 
     return s ? s : "-";
 }
 
-const char *ctl_line(const json_t *object, const char *key, char *ret, size_t bytes)
+const char *ctl_line(const json_t *object, const char *path, char *ret, size_t bytes)
 {
-    snprintf(ret, bytes, "%s", ctl_text(object, key));
+    snprintf(ret, bytes, "%s", ctl_text(object, path));
     shown_clean(ret, "");
     return ret;
 }
 
-double ctl_real(const json_t *object, const char *key)
+double ctl_real(const json_t *object, const char *path)
 {
-    return json_number_value(json_object_get(object, key));
+    return json_number_value(json_text_at(object, path));
 }
 
-double ctl_value(const json_t *object, const char *key)
+double ctl_value(const json_t *object, const char *path)
 {
-    const json_t *v = json_object_get(object, key);
+    return ctl_has(object, path) ? ctl_real(object, path) : NAN;
+}
 
-    return json_is_number(v) ? json_number_value(v) : NAN;
+bool ctl_has(const json_t *object, const char *path)
+{
+    return json_is_number(json_text_at(object, path));
+}
+
+bool ctl_is(const json_t *object, const char *path)
+{
+    return json_is_true(json_text_at(object, path));
 }
 
 const char *ctl_format(double value, const char *format, char *ret, size_t bytes)
@@ -147,10 +154,10 @@ const char *ctl_format(double value, const char *format, char *ret, size_t bytes
     return ret;
 }
 
-const char *ctl_known(const json_t *object, const char *key, const char *format, char *ret,
+const char *ctl_known(const json_t *object, const char *path, const char *format, char *ret,
                       size_t bytes)
 {
-    return ctl_format(ctl_value(object, key), format, ret, bytes);
+    return ctl_format(ctl_value(object, path), format, ret, bytes);
 }
 
 const char *ctl_cpus(const char *before, const json_t *cpus, char *ret, size_t bytes)
@@ -217,15 +224,15 @@ static void any(const json_t *v, char *ret, size_t bytes, bool inner)
     }
 }
 
-const char *ctl_any(const json_t *object, const char *key, char *ret, size_t bytes)
+const char *ctl_any(const json_t *object, const char *path, char *ret, size_t bytes)
 {
-    any(json_object_get(object, key), ret, bytes, false);
+    any(json_text_at(object, path), ret, bytes, false);
     return ret;
 }
 
 static void put_field(FILE *to, const struct ctl_column *c, const json_t *object)
 {
-    const json_t *v = json_object_get(object, c->key);
+    const json_t *v = json_text_at(object, c->key);
     char text[1024];
 
     if (json_is_string(v)) {

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "base/json_text.h"
 
 void ctl_print_json(const json_t *v);
 /** ctl_print_wrapped() - prints text and a newline. Breaks lines at CLI_COLUMNS, after a space or
@@ -44,18 +47,22 @@ struct ctl_column {
  * @indent: of the table. */
 void ctl_print_rows(const json_t *list, const struct ctl_column *columns, int indent);
 
-/* Fields of a reply, which may be missing or of another type. */
+/* Fields of a reply, which may be missing or of another type. @path: as in "sensors.energy.joules". */
 
 /** ctl_text() - Return: the text, or "-". */
-const char *ctl_text(const json_t *object, const char *key);
+const char *ctl_text(const json_t *object, const char *path);
 /** ctl_line() - the same as a part of a line or a cell: nothing hidden is in it. Return: @ret. */
-const char *ctl_line(const json_t *object, const char *key, char *ret, size_t bytes);
+const char *ctl_line(const json_t *object, const char *path, char *ret, size_t bytes);
 /** ctl_real() - Return: the number, or 0. */
-double ctl_real(const json_t *object, const char *key);
+double ctl_real(const json_t *object, const char *path);
 /** ctl_value() - Return: the number, or NAN. */
-double ctl_value(const json_t *object, const char *key);
+double ctl_value(const json_t *object, const char *path);
+/** ctl_has() - Return: it is a number. */
+bool ctl_has(const json_t *object, const char *path);
+/** ctl_is() - Return: it is true. */
+bool ctl_is(const json_t *object, const char *path);
 /** ctl_any() - writes any value as text; "-" if missing. Return: @ret. */
-const char *ctl_any(const json_t *object, const char *key, char *ret, size_t bytes);
+const char *ctl_any(const json_t *object, const char *path, char *ret, size_t bytes);
 /** ctl_cpus() - writes a list of CPUs as "0-3,6", with @before in front; "-" if it is empty.
  * Return: @ret. */
 const char *ctl_cpus(const char *before, const json_t *cpus, char *ret, size_t bytes);
@@ -64,5 +71,5 @@ const char *ctl_cpus(const char *before, const json_t *cpus, char *ret, size_t b
 const char *ctl_format(double value, const char *format, char *ret, size_t bytes)
     __attribute__((format(printf, 2, 0)));
 /** ctl_known() - the same of a field; "-" if it is not a number. */
-const char *ctl_known(const json_t *object, const char *key, const char *format, char *ret,
+const char *ctl_known(const json_t *object, const char *path, const char *format, char *ret,
                       size_t bytes) __attribute__((format(printf, 3, 0)));

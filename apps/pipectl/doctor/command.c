@@ -69,7 +69,7 @@ append(char *ret, size_t bytes, const char *format, ...)
 
 static bool is_known(const json_t *object, const char *key)
 {
-    return json_is_number(json_object_get(object, key));
+    return ctl_has(object, key);
 }
 
 /* Return: one of several models, and it has answered nothing meanwhile. */

@@ -115,7 +115,7 @@ void doctor_slow_stage(struct doctor *d)
         struct doctor_stage s;
         double own_ms;
 
-        if (!doctor_busiest(d, m, &s) || json_is_true(json_object_get(m, "tuning"))) {
+        if (!doctor_busiest(d, m, &s) || ctl_is(m, "tuning")) {
             continue; /* a search adds frames of its own */
         }
         /* without pictures, which the table does not know */

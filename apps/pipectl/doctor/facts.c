@@ -213,8 +213,8 @@ double doctor_contended(const struct doctor *d, const json_t *model, const struc
 
 double doctor_waited(const struct doctor *d, const char *key)
 {
-    double us = doctor_more(json_object_get(json_object_get(d->before, "sensors"), "psi"),
-                            json_object_get(json_object_get(d->after, "sensors"), "psi"), key);
+    double us = doctor_more(json_text_at(d->before, "sensors.psi"),
+                            json_text_at(d->after, "sensors.psi"), key);
 
     /* a kernel without PSI knows nothing; base_min() would make 1 of that */
     return d->seconds > 0 && !isnan(us) ? base_min(us / 1e6 / d->seconds, 1.0) : NAN;
@@ -222,8 +222,8 @@ double doctor_waited(const struct doctor *d, const char *key)
 
 double doctor_throttled(const struct doctor *d)
 {
-    const json_t *b = json_object_get(json_object_get(d->before, "sensors"), "cgroup");
-    const json_t *a = json_object_get(json_object_get(d->after, "sensors"), "cgroup");
+    const json_t *b = json_text_at(d->before, "sensors.cgroup");
+    const json_t *a = json_text_at(d->after, "sensors.cgroup");
     double stopped = doctor_more(b, a, "nr_throttled"), periods = doctor_more(b, a, "nr_periods");
     double stopped_s = doctor_more(b, a, "throttled_us") / 1e6;
 

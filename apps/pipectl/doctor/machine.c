@@ -122,8 +122,7 @@ void doctor_frequency_limit(struct doctor *d)
         double limit = ctl_value(p, "limit_khz"), most = ctl_value(p, "max_freq_khz");
         char cpus[128];
 
-        if (!(limit < NEARLY * most) || !used(d, p) ||
-            json_is_true(json_object_get(p, "by_heat"))) {
+        if (!(limit < NEARLY * most) || !used(d, p) || ctl_is(p, "by_heat")) {
             continue;
         }
         doctor_find(
@@ -152,7 +151,7 @@ static bool hottest(const struct doctor *d, char *ret, size_t bytes)
     }
     if (most) {
         snprintf(ret, bytes, "%s %.0f C%s", ctl_text(most, "type"), ctl_value(most, "temp_c"),
-                 json_is_true(json_object_get(most, "past_trip")) ? ", above its trip point" : "");
+                 ctl_is(most, "past_trip") ? ", above its trip point" : "");
     }
     return most;
 }
@@ -172,7 +171,7 @@ void doctor_heat(struct doctor *d)
         double limit = ctl_value(p, "limit_khz"), most = ctl_value(p, "max_freq_khz");
         char cpus[128];
 
-        if (json_is_true(json_object_get(p, "by_heat")) && limit < NEARLY * most) {
+        if (ctl_is(p, "by_heat") && limit < NEARLY * most) {
             doctor_find(
                 d, NULL,
                 doctor_winnable(1 - limit / most, doctor_load_of(d, json_object_get(p, "cpus"))),
@@ -182,7 +181,7 @@ void doctor_heat(struct doctor *d)
             found++;
         }
     }
-    if (!found && json_is_true(json_object_get(sensors(d->after), "throttled"))) {
+    if (!found && ctl_is(sensors(d->after), "throttled")) {
         doctor_find(d, NULL, NAN, advice,
                     "Heat, power or firmware holds the CPUs back (%s); by how much is not known.",
                     zone);

@@ -28,7 +28,7 @@ static int ask_models(const struct ctl *ctl, json_t *sample)
 
     json_object_set_new(sample, "units", units);
     json_object_set_new(sample, "explanations", explanations);
-    json_array_foreach(json_object_get(json_object_get(sample, "after"), "models"), i, m)
+    json_array_foreach(json_text_at(sample, "after.models"), i, m)
     {
         const char *name = ctl_text(m, "name");
 
@@ -46,7 +46,7 @@ static json_t *read_only_policies(const json_t *status)
     json_t *list = json_array(), *p;
     size_t i;
 
-    json_array_foreach(json_object_get(json_object_get(status, "sensors"), "policies"), i, p)
+    json_array_foreach(json_text_at(status, "sensors.policies"), i, p)
     {
         json_int_t number = json_integer_value(json_object_get(p, "policy"));
         char path[128];

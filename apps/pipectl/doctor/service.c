@@ -106,8 +106,7 @@ static void file_warned(struct doctor *d, const char *kind, const char *lead, co
     {
         const json_t *status = doctor_model(d, m, "name");
 
-        if (!status || (doctor_is_aside(d, status) &&
-                        ctl_value(json_object_get(status, "frames"), "answered") == 0)) {
+        if (!status || (doctor_is_aside(d, status) && ctl_value(status, "frames.answered") == 0)) {
             continue; /* not the one that was asked for, or nobody has asked it anything */
         }
         warned(d, m, kind, NAN, lead, advice);
@@ -155,8 +154,8 @@ void doctor_adapting(struct doctor *d)
 
     DOCTOR_EACH_MODEL(d, i, m)
     {
-        const char *state = ctl_text(json_object_get(m, "adapt"), "state");
-        bool tuning = json_is_true(json_object_get(m, "tuning"));
+        const char *state = ctl_text(m, "adapt.state");
+        bool tuning = ctl_is(m, "tuning");
 
         if (tuning || strcmp(state, "deciding") == 0 || strcmp(state, "verifying") == 0) {
             doctor_find(d, ctl_text(m, "name"), NAN,

@@ -26,7 +26,7 @@ void infer_find_decoder(struct infer *in, const struct piped_stream *s)
 static void need_classes(struct infer *in, const struct piped_stream *s)
 {
     json_t *j = json_loads(piped_stream_description(s), 0, NULL);
-    const char *kind = ctl_text(json_object_get(j, "output"), "decode");
+    const char *kind = ctl_text(j, "output.decode");
 
     if (strcmp(kind, "classes") != 0) {
         snprintf(in->not_decoded, sizeof(in->not_decoded),

@@ -245,8 +245,7 @@ int infer_finish(struct infer *in)
 
 static bool is_meant(const struct infer *in, const json_t *model)
 {
-    return in->model ? strcmp(ctl_text(model, "name"), in->model) == 0
-                     : json_is_true(json_object_get(model, "default"));
+    return in->model ? strcmp(ctl_text(model, "name"), in->model) == 0 : ctl_is(model, "default");
 }
 
 void infer_warn(const struct infer *in)

@@ -215,7 +215,7 @@ static int call_load(const struct ctl *ctl, const char *path, json_t *parameters
 /* Says what became of the model, and what happens at a restart. */
 static void print_loaded(const char *name, const char *path, bool saved, const json_t *reply)
 {
-    bool copied = json_is_true(json_object_get(reply, "copied"));
+    bool copied = ctl_is(reply, "copied");
     json_t *list = json_pack("[O]", json_object_get(reply, "model"));
 
     if (copied) {

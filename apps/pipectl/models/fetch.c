@@ -17,7 +17,6 @@
 #include "apps/pipectl/models/download.h"
 #include "base/atomic_file.h"
 #include "base/cli/shown_print.h"
-#include "base/json_text.h"
 #include "base/path_below.h"
 
 #define FILES_MAX 3u

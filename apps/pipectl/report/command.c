@@ -13,7 +13,6 @@
 #include "apps/pipectl/report/page.h"
 #include "apps/show/fold_segments.h"
 #include "base/cli/shown_print.h"
-#include "base/json_text.h"
 
 #define MOMENTS 120   /* at most, in a curve over time */
 #define EVERY_S 0.25  /* at least, between two of them */
@@ -104,22 +103,25 @@ static json_t *moment_of(const json_t *status)
 {
     static const char *const policy[] = {"policy", "cpus", "freq_khz", "limit_khz", NULL};
     static const char *const zone[] = {"zone", "type", "temp_c", NULL};
-    const json_t *sensors = json_object_get(status, "sensors"), *m;
-    json_t *models = json_object();
+    json_t *models = json_object(), *m;
     size_t i;
 
     json_array_foreach(json_object_get(status, "models"), i, m)
     {
-        json_object_set_new(
-            models, ctl_text(m, "name"),
-            json_pack("{s:O?, s:O?, s:O?}", "answered", page_at(m, "frames.answered"), "p50",
-                      page_at(m, "latency_ms.p50"), "p99", page_at(m, "latency_ms.p99")));
+        /* the latency (0) of those that have answered nothing is not known */
+        const json_t *ms = ctl_real(m, "frames.answered") > 0 ? m : NULL;
+
+        json_object_set_new(models, ctl_text(m, "name"),
+                            json_pack("{s:O?, s:O?, s:O?}", "answered",
+                                      json_text_at(m, "frames.answered"), "p50",
+                                      json_text_at(ms, "latency_ms.p50"), "p99",
+                                      json_text_at(ms, "latency_ms.p99")));
     }
     return json_pack("{s:O?, s:o, s:o, s:o, s:O?}", "s", json_object_get(status, "uptime_s"),
                      "models", models, "policies",
-                     only(json_object_get(sensors, "policies"), policy), "thermal",
-                     only(json_object_get(sensors, "thermal"), zone), "cpu_waited_us",
-                     page_at(sensors, "psi.cpu_some_total_us"));
+                     only(json_text_at(status, "sensors.policies"), policy), "thermal",
+                     only(json_text_at(status, "sensors.thermal"), zone), "cpu_waited_us",
+                     json_text_at(status, "sensors.psi.cpu_some_total_us"));
 }
 
 static void see(void *context, const json_t *status)

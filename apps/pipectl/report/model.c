@@ -45,15 +45,15 @@ static void draw_stages(const struct report *r, size_t number, const json_t *sta
     json_array_foreach(stages, i, s)
     {
         json_array_append_new(json_object_get(x, "names"), number_name("%zu", i));
-        json_array_append_new(expected, page_known(report_number(s, "expected_ms")));
-        json_array_append_new(is, page_known(report_number(s, "service_ms")));
+        json_array_append_new(expected, page_known(ctl_value(s, "expected_ms")));
+        json_array_append_new(is, page_known(ctl_value(s, "service_ms")));
     }
     snprintf(id, sizeof(id), "stages-%zu", number);
     chart = page_new(id, "Time that a team holds a frame: expected and measured", "bars", x,
                      page_axis("ms", false, 0, NAN));
     page_add(chart, page_bars("expected", expected));
     page_add(chart, page_bars("measured", is));
-    report_draw(r, chart);
+    page_chart(r->to, chart);
 }
 
 static void write_stages(const struct report *r, size_t number, const json_t *model)
@@ -173,16 +173,16 @@ static void draw_units(const struct report *r, size_t number, const json_t *unit
         snprintf(key, sizeof(key), "alone%zu", k);
         json_array_foreach(units, i, u)
         {
-            json_array_append_new(alone, page_known(report_number(u, key)));
+            json_array_append_new(alone, page_known(ctl_value(u, key)));
         }
         page_add(chart, page_bars(name, alone));
     }
     json_array_foreach(units, i, u)
     {
         json_array_append_new(json_object_get(x, "names"), number_name("%zu", i));
-        json_array_append_new(is, page_known(report_number(u, "ewma_ms")));
+        json_array_append_new(is, page_known(ctl_value(u, "ewma_ms")));
     }
-    report_draw(r, chart);
+    page_chart(r->to, chart);
 }
 
 void report_model(const struct report *r, size_t i, const json_t *model)

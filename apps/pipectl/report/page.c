@@ -28,7 +28,7 @@ static void write_tiles(const struct report *r)
     {
         figures = json_array_get(json_object_get(r->data, "figures"), i);
         page_heading(r->to, 3, "%s", ctl_text(m, "name"));
-        if (report_number(json_object_get(m, "frames"), "admitted") == 0) {
+        if (ctl_value(m, "frames.admitted") == 0) {
             page_paragraph(r->to, "quiet", "No frame since it was loaded.");
             continue;
         }
@@ -48,7 +48,7 @@ static void write_tiles(const struct report *r)
 static void write_finding(FILE *to, const json_t *f)
 {
     const json_t *model = json_object_get(f, "model");
-    double share = report_number(f, "share");
+    double share = ctl_value(f, "share");
 
     fprintf(to, "<li class=\"%s\"><b>", ctl_text(f, "severity"));
     page_text(to, ctl_text(f, "name"));
@@ -134,7 +134,7 @@ static bool has_frames(const json_t *data)
 
     json_array_foreach(json_object_get(data, "figures"), i, m)
     {
-        if (report_number(m, "fps") > 0) {
+        if (ctl_value(m, "fps") > 0) {
             return true;
         }
     }

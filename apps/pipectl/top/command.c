@@ -118,7 +118,7 @@ static json_t *explanation_of(const struct ctl *ctl, const struct top *top)
 
     json_array_foreach(json_object_get(top->status, "models"), i, model)
     {
-        if (ctl_value(json_object_get(model, "route"), "number") > 0) {
+        if (ctl_value(model, "route.number") > 0) {
             if (ctl_call(ctl, "PlanExplain", ctl_model_parameter(ctl_text(model, "name")),
                          &reply) == CTL_DONE) {
                 explanation = json_incref(json_object_get(reply, "explanation"));

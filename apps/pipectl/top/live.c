@@ -149,7 +149,7 @@ static void ask_explain(struct live *l, uint64_t now_ns)
     const json_t *route = json_object_get(model, "route");
     double number = ctl_value(route, "number");
     bool known = l->explained && l->model && strcmp(l->explained, l->model) == 0 &&
-                 number == ctl_value(json_object_get(l->explanation, "boards"), "number");
+                 number == ctl_value(l->explanation, "boards.number");
 
     if (!(number > 0) || l->explain.expected > 0 ||
         now_ns - l->explained_at_ns < (known ? EXPLAIN_NS : 2 * BASE_NS_PER_S)) {

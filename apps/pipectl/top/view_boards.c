@@ -33,7 +33,7 @@ static void draw_route_line(const struct top_view *v, struct top_screen *s, cons
     const json_t *route = json_object_get(model, "route");
     const struct top_model *m = top_find(v->top, ctl_text(model, "name"));
 
-    if (!json_is_true(json_object_get(route, "serving"))) {
+    if (!ctl_is(route, "serving")) {
         top_put(s, TOP_WARN, "boards \"%s\": this board alone: %s", ctl_text(route, "boards"),
                 ctl_text(route, "why"));
         top_line(s);
@@ -64,7 +64,7 @@ static void add_hop(struct top_table *t, const struct top_view *v, const json_t 
     }
     json_array_foreach(boards, k, b)
     {
-        bool up = json_is_true(json_object_get(b, "up"));
+        bool up = ctl_is(b, "up");
         double share = all > 0 ? ctl_real(b, "share") / all : NAN, off = top_off(ms, expected);
 
         top_table_text(t, TOP_PLAIN, "%s", ctl_text(hop, "units"));
@@ -143,7 +143,7 @@ void top_draw_boards(const struct top_view *v, struct top_screen *s, const json_
     json_array_foreach(json_object_get(v->top->status, "boards"), i, b)
     {
         const json_t *link = json_object_get(b, "link");
-        bool up = json_is_true(json_object_get(b, "up"));
+        bool up = ctl_is(b, "up");
         double kilobyte_us = ctl_value(link, "kilobyte_us"), bytes = ctl_real(b, "memory_bytes");
         char text[TOP_TEXT_MAX];
 

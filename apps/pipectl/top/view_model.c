@@ -73,7 +73,7 @@ static void draw_speed(const struct top_view *v, struct top_screen *s, const str
 static void draw_latency(struct top_screen *s, const json_t *model)
 {
     const json_t *ms = json_object_get(model, "latency_ms");
-    bool answered = ctl_real(json_object_get(model, "frames"), "answered") > 0;
+    bool answered = ctl_real(model, "frames.answered") > 0;
     static const char *const keys[] = {"p50", "p95", "p99", "max"};
 
     top_put(s, TOP_PLAIN, "latency ");
@@ -97,8 +97,7 @@ void top_draw_model(const struct top_view *v, struct top_screen *s, const json_t
             base_plural(ctl_real(model, "units")));
     top_put(s, TOP_BOLD, "%s", ctl_text(model, "plan"));
     top_put(s, TOP_PLAIN, " (%s, epoch %.0f)%s", ctl_text(model, "algorithm"),
-            ctl_real(model, "epoch"),
-            json_is_true(json_object_get(model, "tuning")) ? ", searching" : "");
+            ctl_real(model, "epoch"), ctl_is(model, "tuning") ? ", searching" : "");
     top_line(s);
     draw_speed(v, s, m, model);
     draw_latency(s, model);
@@ -141,7 +140,7 @@ void top_draw_models(const struct top_view *v, struct top_screen *s, const json_
     {
         const struct top_model *known = top_find(v->top, ctl_text(m, "name"));
         const json_t *latency = json_object_get(m, "latency_ms");
-        bool answered = ctl_real(json_object_get(m, "frames"), "answered") > 0;
+        bool answered = ctl_real(m, "frames.answered") > 0;
         double share = busiest(m);
         enum top_look look = m == shown ? TOP_BOLD : TOP_PLAIN;
 

@@ -11,7 +11,6 @@
 #include "apps/pipectl/trace/read.h"
 #include "apps/pipectl/trace/spool.h"
 #include "base/cli/shown_print.h"
-#include "base/json_text.h"
 
 struct args {
     double seconds, ring_kib; /* ring_kib 0: the daemon's default */
