@@ -7,30 +7,6 @@
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
 
-struct args {
-    const char *model;
-};
-
-/* @ret: the options of all commands here; getopt knows which this one takes. */
-static int take_args(int argc, char **argv, struct args *ret)
-{
-    int c, rc = CTL_DONE;
-
-    *ret = (struct args){0};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        ret->model = optarg;
-    }
-    return rc;
-}
-
-/* The same, for a command without arguments. */
-static int take_only_options(int argc, char **argv, struct args *ret)
-{
-    int rc = take_args(argc, argv, ret);
-
-    return rc ? rc : ctl_no_more(argc, argv);
-}
-
 /* Also where a file repeats it, as the one that comes with piped does for every key. */
 static bool has_default(const json_t *row)
 {
@@ -95,25 +71,18 @@ static void print_config(const json_t *list, bool all)
 
 int ctl_config(const struct ctl *ctl, int argc, char **argv)
 {
-    int c, rc = CTL_DONE;
-    json_t *reply = NULL;
+    json_auto_t *reply = NULL;
     bool all = false;
+    const struct ctl_take options[] = {{"all", CTL_FLAG, &all}, {0}};
+    int rc = ctl_take_all(argc, argv, options, NULL);
 
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        all = true;
-    }
-    rc = rc ? rc : ctl_no_more(argc, argv);
     rc = rc ? rc : ctl_call(ctl, "Config", json_object(), &reply);
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
+    if (rc == CTL_DONE && ctl->json) {
         ctl_print_json(json_object_get(reply, "config"));
-    } else {
+    } else if (rc == CTL_DONE) {
         print_config(json_object_get(reply, "config"), all);
     }
-    json_decref(reply);
-    return CTL_DONE;
+    return rc;
 }
 
 static void print_metrics(const json_t *reply)
@@ -123,8 +92,7 @@ static void print_metrics(const json_t *reply)
 
 int ctl_metrics(const struct ctl *ctl, int argc, char **argv)
 {
-    struct args a;
-    int rc = take_only_options(argc, argv, &a);
+    int rc = ctl_take_all(argc, argv, NULL, NULL);
 
     return rc ? rc : ctl_show(ctl, "Metrics", json_object(), NULL, print_metrics);
 }
@@ -138,26 +106,21 @@ static void print_reloaded(const json_t *reply)
 /* A model that failed before fails no reload: whoever mended its file wants to know. */
 static int tell_failed_models(const struct ctl *ctl)
 {
-    const json_t *m;
-    json_t *reply;
-    size_t i;
+    json_auto_t *reply = NULL;
     int rc = ctl_call(ctl, "Models", json_object(), &reply);
+    const json_t *m;
+    size_t i;
 
-    if (rc) {
-        return rc;
-    }
     json_array_foreach(json_object_get(reply, "failed"), i, m)
     {
         ctl_say("model %s still cannot be loaded: %s", ctl_text(m, "name"), ctl_text(m, "error"));
     }
-    json_decref(reply);
-    return CTL_DONE;
+    return rc;
 }
 
 int ctl_reload(const struct ctl *ctl, int argc, char **argv)
 {
-    struct args a;
-    int rc = take_only_options(argc, argv, &a);
+    int rc = ctl_take_all(argc, argv, NULL, NULL);
 
     rc = rc ? rc : ctl_show(ctl, "Reload", json_object(), NULL, print_reloaded);
     return rc ? rc : tell_failed_models(ctl);
@@ -175,8 +138,7 @@ int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
 {
     struct ctl_control *control = NULL;
     bool continues = true;
-    struct args a;
-    int rc = take_only_options(argc, argv, &a);
+    int rc = ctl_take_all(argc, argv, NULL, NULL);
 
     rc = rc ? rc : ctl_control_open(ctl, &control);
     rc = rc ? rc : ctl_control_send(control, "io.piped.Subscribe", NULL, true);
@@ -197,4 +159,29 @@ int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
     }
     ctl_control_free(control);
     return rc;
+}
+
+/* ---- profile: micro-benchmarks of the cores ---- */
+
+static void print_fits(const json_t *reply)
+{
+    static const struct ctl_column columns[] = {
+        {"ep", "name", 'l'},
+        {"benchmarks", "benches", 'r'},
+        {"convolutions", "error_conv", 'r', CTL_DECIMALS, 1, 100, " %"},
+        {"fully connected", "error_fc", 'r', CTL_DECIMALS, 1, 100, " %"},
+        {"wider teams", "error_multi", 'r', CTL_DECIMALS, 1, 100, " %"},
+        {0}};
+
+    printf("Mean error of the fitted equations on their own benchmarks:\n");
+    ctl_print_rows(json_object_get(reply, "kinds"), columns, 0);
+}
+
+int ctl_profile(const struct ctl *ctl, int argc, char **argv)
+{
+    json_auto_t *parameters = json_object();
+    const struct ctl_take options[] = {{"ms", CTL_CUT, NULL, "ms", 1, 600000}, {0}};
+    int rc = ctl_take_all(argc, argv, options, parameters);
+
+    return rc ? rc : ctl_show(ctl, "Profile", base_take(parameters), "kinds", print_fits);
 }

@@ -17,21 +17,11 @@ struct args {
     double wait_s;
 };
 
-static int take_args(int argc, char **argv, struct args *ret)
+static int take_ready(const char *value, void *live)
 {
-    int c, rc = CTL_DONE;
-
-    *ret = (struct args){0};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'm') {
-            ret->model = optarg;
-        } else if (c == 'l' || c == 'r') {
-            ret->live = c == 'l';
-        } else if (!ctl_number(optarg, 0, 86400, &ret->wait_s)) {
-            return ctl_usage(argv[0], "--wait needs seconds from 0 to 86400, not '%s'", optarg);
-        }
-    }
-    return rc ? rc : ctl_no_more(argc, argv);
+    (void)value;
+    *(bool *)live = false;
+    return CTL_DONE;
 }
 
 static const json_t *named(const json_t *list, const char *name)
@@ -97,7 +87,7 @@ static void print(const struct ctl *ctl, const json_t *status, bool healthy, con
  * ready. */
 static int look(struct ctl *ctl, const struct args *a, bool *last)
 {
-    json_t *reply = NULL;
+    json_auto_t *reply = NULL;
     char why[1024];
     bool healthy, hopeless;
     int rc;
@@ -113,7 +103,6 @@ static int look(struct ctl *ctl, const struct args *a, bool *last)
     if (healthy || *last) {
         print(ctl, json_object_get(reply, "status"), healthy, why);
     }
-    json_decref(reply);
     return healthy ? CTL_DONE : CTL_FAILED;
 }
 
@@ -121,8 +110,14 @@ int ctl_health(const struct ctl *ctl, int argc, char **argv)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
     struct ctl patient = *ctl;
-    struct args a;
-    int rc = take_args(argc, argv, &a);
+    struct args a = {0};
+    const struct ctl_take options[] = {
+        {"model", CTL_TEXT, &a.model},
+        {"live", CTL_FLAG, &a.live},
+        {"ready", CTL_FLAG, &a.live, .take = take_ready},
+        {"wait", CTL_REAL, &a.wait_s, NULL, 0, 86400, .text = "seconds"},
+        {0}};
+    int rc = ctl_take_all(argc, argv, options, NULL);
     uint64_t end_ns = base_now_ns() + (uint64_t)(a.wait_s * 1e9);
 
     if (rc) {

@@ -5,29 +5,6 @@
 
 #include "apps/pipectl/common/pipectl.h"
 
-struct args {
-    const char *model;
-    double limit; /* 0: not given */
-    bool trials;
-};
-
-static int take_args(int argc, char **argv, struct args *ret)
-{
-    int c, rc = CTL_DONE;
-
-    *ret = (struct args){0};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'm') {
-            ret->model = optarg;
-        } else if (c == 't') {
-            ret->trials = true;
-        } else if (!ctl_number(optarg, 1, 1e6, &ret->limit)) {
-            return ctl_usage(argv[0], "--limit needs a number from 1 to 1000000, not '%s'", optarg);
-        }
-    }
-    return rc ? rc : ctl_no_more(argc, argv);
-}
-
 /* "2026-03-01T10:20:30.123Z" as "03-01 10:20:30" */
 static void short_time(const json_t *event, char ret[16])
 {
@@ -97,44 +74,28 @@ static void print_history(const json_t *events, bool trials)
     ctl_table_print(&t);
 }
 
-/* An empty list means that nothing happened, or that no such model exists: Status tells. */
-static int check_model(const struct ctl *ctl, const char *model)
-{
-    json_t *reply;
-    int rc = ctl_call(ctl, "Status", ctl_model_parameter(model), &reply);
-
-    if (rc == CTL_DONE) {
-        json_decref(reply);
-    }
-    return rc;
-}
-
 int ctl_history(const struct ctl *ctl, int argc, char **argv)
 {
-    json_t *parameters, *reply, *events;
-    struct args a;
-    int rc = take_args(argc, argv, &a);
+    json_auto_t *parameters = json_object(), *reply = NULL, *status = NULL;
+    const char *model = NULL;
+    bool trials = false;
+    const struct ctl_take options[] = {{"model", CTL_TEXT, &model, "model"},
+                                       {"limit", CTL_CUT, NULL, "limit", 1, 1e6},
+                                       {"trials", CTL_FLAG, &trials},
+                                       {0}};
+    int rc = ctl_take_all(argc, argv, options, parameters);
+    const json_t *events;
 
-    if (rc) {
-        return rc;
-    }
-    parameters = ctl_model_parameter(a.model);
-    if (a.limit > 0) {
-        json_object_set_new(parameters, "limit", json_integer((json_int_t)a.limit));
-    }
-    rc = ctl_call(ctl, "History", parameters, &reply);
-    if (rc) {
-        return rc;
-    }
+    rc = rc ? rc : ctl_call(ctl, "History", base_take(parameters), &reply);
     events = json_object_get(reply, "events");
-    if (json_array_size(events) == 0 && a.model) {
-        rc = check_model(ctl, a.model);
+    if (rc == CTL_DONE && json_array_size(events) == 0 && model) {
+        /* nothing happened, or no such model exists: Status tells */
+        rc = ctl_call(ctl, "Status", ctl_model_parameter(model), &status);
     }
     if (rc == CTL_DONE && ctl->json) {
         ctl_print_json(events);
     } else if (rc == CTL_DONE) {
-        print_history(events, a.trials);
+        print_history(events, trials);
     }
-    json_decref(reply);
     return rc;
 }

@@ -9,48 +9,8 @@
 #include <unistd.h>
 
 #include "apps/pipectl/common/call_progress.h"
-#include "apps/pipectl/common/options.h"
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
-
-struct args {
-    json_t *parameters; /* owned */
-    bool cancel, no_wait, tuned;
-};
-
-static const struct ctl_setting settings[] = {
-    {"algorithm", "algorithm", CTL_TEXT, 0, 0}, {"objective", "objective", CTL_TEXT, 0, 0},
-    {"fps", "fps", CTL_REAL, 1e-3, 1e9},        {"latency", "latency_ms", CTL_REAL, 1e-3, 1e9},
-    {"alpha", "alpha", CTL_WHOLE, 1, 1e5},      {"heuristic", "heuristic", CTL_WHOLE, 1, 6},
-    {"encoding", "encoding", CTL_TEXT, 0, 0},   {"stages", "stages", CTL_WHOLE, 1, 16},
-    {"trials", "trials", CTL_WHOLE, 1, 1e6},    {"seed", "seed", CTL_WHOLE, 0, 9007199254740992.0},
-};
-
-enum { OPTION_MODEL = 'm', OPTION_WAIT = 'w', OPTION_NO_WAIT = 'n', OPTION_CANCEL = 'c' };
-
-static int take_args(int argc, char **argv, struct args *ret)
-{
-    const struct cli_option *row;
-    int c, rc = CTL_DONE;
-
-    while ((c = ctl_option(argc, argv, &rc, &row)) != -1) {
-        if (c == OPTION_MODEL) {
-            rc = ctl_set_text(argv[0], "the model's name", ret->parameters, "model", optarg);
-        } else if (c == OPTION_CANCEL) {
-            ret->cancel = true;
-        } else if (c != CTL_SETTING) {
-            ret->no_wait = c == OPTION_NO_WAIT;
-            ret->tuned = true;
-        } else {
-            rc = ctl_set(argv[0], settings, row->name, optarg, ret->parameters);
-            ret->tuned = true;
-        }
-    }
-    rc = rc ? rc : ctl_no_more(argc, argv);
-    return rc == CTL_DONE && ret->cancel && ret->tuned
-               ? ctl_usage(argv[0], "--cancel takes no option but --model")
-               : rc;
-}
 
 /* ---- an event in words ---- */
 
@@ -68,16 +28,19 @@ const char *ctl_gain(const json_t *event, char *ret, size_t bytes)
 
 const char *ctl_trial_note(const json_t *trial)
 {
-    const char *role = json_string_value(json_object_get(trial, "role"));
-
-    return ctl_is(trial, "failed")                ? " (failed)"
-           : ctl_is(trial, "stopped")             ? " (stopped: worse)"
-           : role && strcmp(role, "shapes") == 0  ? " (to learn costs)"
-           : role && strcmp(role, "before") == 0  ? " (before)"
-           : role && strcmp(role, "known") == 0   ? " (kept for this state)"
-           : role && strcmp(role, "serving") == 0 ? " (serving)"
-           : role && strcmp(role, "again") == 0   ? " (compared again)"
+    static const char *const notes[][2] = {{"shapes", " (to learn costs)"},
+                                           {"before", " (before)"},
+                                           {"known", " (kept for this state)"},
+                                           {"serving", " (serving)"},
+                                           {"again", " (compared again)"}};
+    const char *note = ctl_is(trial, "failed")    ? " (failed)"
+                       : ctl_is(trial, "stopped") ? " (stopped: worse)"
                                                   : "";
+
+    for (size_t i = 0; !*note && i < base_array_count(notes); i++) {
+        note = strcmp(ctl_text(trial, "role"), notes[i][0]) == 0 ? notes[i][1] : note;
+    }
+    return note;
 }
 
 static double rank(const json_t *trial)
@@ -172,25 +135,19 @@ static void print_event(const json_t *e)
 /* ---- waiting ---- */
 
 /* Uses a connection of its own: on the waiting one, the answer would come after the search. */
-static int cancel(const struct ctl *ctl, const json_t *model, bool *ret)
+static int cancel(const struct ctl *ctl, const json_t *parameters, bool *ret)
 {
-    json_t *parameters = json_object(), *reply;
-    int rc;
+    json_auto_t *model = json_pack("{s:O*}", "model", json_object_get(parameters, "model"));
+    json_auto_t *reply = NULL;
+    int rc = ctl_call(ctl, "CancelRetune", json_incref(model), &reply);
 
-    if (model) {
-        json_object_set(parameters, "model", (json_t *)(uintptr_t)model);
-    }
-    rc = ctl_call(ctl, "CancelRetune", parameters, &reply);
-    if (rc == CTL_DONE) {
-        *ret = ctl_is(reply, "cancelled");
-        json_decref(reply);
-    }
+    *ret = ctl_is(reply, "cancelled");
     return rc;
 }
 
 /* Waits for the reply. Ctrl-C makes the daemon end the search; a second one ends pipectl. */
 static int wait_reply(const struct ctl *ctl, struct ctl_control *control,
-                      struct ctl_progress *progress, const json_t *model)
+                      struct ctl_progress *progress, const json_t *parameters)
 {
     struct pollfd fds[3] = {{.fd = ctl_control_fd(control), .events = POLLIN},
                             {.fd = -1, .events = POLLIN},
@@ -222,7 +179,7 @@ static int wait_reply(const struct ctl *ctl, struct ctl_control *control,
             base_close_fd(&fds[1].fd);
             fds[1].revents = 0;
             sigprocmask(SIG_UNBLOCK, &set, NULL);
-            rc = cancel(ctl, model, &ended);
+            rc = cancel(ctl, parameters, &ended);
             if (rc) {
                 ctl_say("the search goes on; pipectl retune --cancel ends it");
                 return rc;
@@ -234,52 +191,74 @@ static int wait_reply(const struct ctl *ctl, struct ctl_control *control,
     return CTL_DONE;
 }
 
-static int run_retune(const struct ctl *ctl, const struct args *a, json_t **ret)
+static int run_retune(const struct ctl *ctl, json_t *parameters, bool no_wait, json_t **ret)
 {
-    struct ctl_progress *progress = a->no_wait ? NULL : ctl_progress_new(ctl, a->parameters);
+    struct ctl_progress *progress = no_wait ? NULL : ctl_progress_new(ctl, parameters);
     struct ctl_control *control = NULL;
     bool continues;
     int rc = ctl_control_open(ctl, &control);
 
-    rc = rc ? rc : ctl_control_send(control, "io.piped.Retune", a->parameters, false);
-    rc = rc ? rc : wait_reply(ctl, control, progress, json_object_get(a->parameters, "model"));
+    rc = rc ? rc : ctl_control_send(control, "io.piped.Retune", parameters, false);
+    rc = rc ? rc : wait_reply(ctl, control, progress, parameters);
     ctl_progress_free(progress);
     rc = rc ? rc : ctl_control_receive(control, ret, &continues);
     ctl_control_free(control);
     return rc;
 }
 
-static int print_cancelled(const struct ctl *ctl, const struct args *a)
+static int print_cancelled(const struct ctl *ctl, const json_t *parameters)
 {
     bool cancelled;
-    int rc = cancel(ctl, json_object_get(a->parameters, "model"), &cancelled);
+    int rc = cancel(ctl, parameters, &cancelled);
 
-    if (rc) {
-        return rc;
+    if (rc == CTL_DONE) {
+        json_auto_t *v = json_pack("{s:b}", "cancelled", cancelled);
+
+        ctl_tell(ctl, v, "%s\n",
+                 cancelled ? "search cancelled; pipectl history says how it ended"
+                           : "no search is running");
     }
-    if (ctl->json) {
-        shown_printf("{\n  \"cancelled\": %s\n}\n", cancelled ? "true" : "false");
-    } else {
-        puts(cancelled ? "search cancelled; pipectl history says how it ended"
-                       : "no search is running");
-    }
+    return rc;
+}
+
+static int take_no_wait(const char *value, void *parameters)
+{
+    (void)value;
+    json_object_set_new(parameters, "wait", json_false());
     return CTL_DONE;
 }
 
 int ctl_retune(const struct ctl *ctl, int argc, char **argv)
 {
-    struct args a = {.parameters = json_object()};
-    json_t *reply, *event;
-    int rc = take_args(argc, argv, &a);
+    json_auto_t *parameters = json_object(), *reply = NULL;
+    bool cancels = false, no_wait;
+    const struct ctl_take options[] = {{"model", CTL_TEXT, NULL, "model"},
+                                       {"algorithm", CTL_TEXT, NULL, "algorithm"},
+                                       {"objective", CTL_TEXT, NULL, "objective"},
+                                       {"fps", CTL_REAL, NULL, "fps", 1e-3, 1e9},
+                                       {"latency", CTL_REAL, NULL, "latency_ms", 1e-3, 1e9},
+                                       {"alpha", CTL_WHOLE, NULL, "alpha", 1, 1e5},
+                                       {"heuristic", CTL_WHOLE, NULL, "heuristic", 1, 6},
+                                       {"encoding", CTL_TEXT, NULL, "encoding"},
+                                       {"stages", CTL_WHOLE, NULL, "stages", 1, 16},
+                                       {"trials", CTL_WHOLE, NULL, "trials", 1, 1e6},
+                                       {"seed", CTL_WHOLE, NULL, "seed", 0, 9007199254740992.0},
+                                       {"wait", CTL_FLAG, NULL, "wait"},
+                                       {"no-wait", CTL_FLAG, parameters, .take = take_no_wait},
+                                       {"cancel", CTL_FLAG, &cancels},
+                                       {0}};
+    int rc = ctl_take_all(argc, argv, options, parameters);
+    size_t models = json_object_get(parameters, "model") ? 1 : 0;
+    json_t *event;
 
-    if (rc == CTL_DONE && a.cancel) {
-        rc = print_cancelled(ctl, &a);
-        json_decref(a.parameters);
-        return rc;
+    if (rc == CTL_DONE && cancels) {
+        return json_object_size(parameters) > models
+                   ? ctl_usage(argv[0], "--cancel takes no option but --model")
+                   : print_cancelled(ctl, parameters);
     }
-    json_object_set_new(a.parameters, "wait", json_boolean(!a.no_wait));
-    rc = rc ? rc : run_retune(ctl, &a, &reply);
-    json_decref(a.parameters);
+    no_wait = json_is_false(json_object_get(parameters, "wait"));
+    json_object_set_new(parameters, "wait", json_boolean(!no_wait));
+    rc = rc ? rc : run_retune(ctl, parameters, no_wait, &reply);
     if (rc) {
         return rc;
     }
@@ -291,6 +270,5 @@ int ctl_retune(const struct ctl *ctl, int argc, char **argv)
     } else {
         puts("search started; pipectl history shows its result, pipectl retune --cancel ends it");
     }
-    json_decref(reply);
     return CTL_DONE;
 }

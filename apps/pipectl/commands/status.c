@@ -215,16 +215,13 @@ static void print_status(const json_t *status)
 
 int ctl_status(const struct ctl *ctl, int argc, char **argv)
 {
+    json_auto_t *reply = NULL;
     const char *model = NULL;
-    json_t *reply, *status;
-    int rc = CTL_DONE, c;
     bool all = false;
+    const struct ctl_take options[] = {{"model", CTL_TEXT, &model}, {"all", CTL_FLAG, &all}, {0}};
+    int rc = ctl_take_all(argc, argv, options, NULL);
+    json_t *status;
 
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        model = c == 'm' ? optarg : model;
-        all |= c == 'a';
-    }
-    rc = rc ? rc : ctl_no_more(argc, argv);
     rc = rc ? rc : ctl_call(ctl, "Status", ctl_model_parameter(model), &reply);
     if (rc) {
         return rc;
@@ -238,7 +235,5 @@ int ctl_status(const struct ctl *ctl, int argc, char **argv)
         }
         print_status(status);
     }
-    rc = strcmp(ctl_text(status, "state"), "degraded") == 0 ? CTL_DEGRADED : CTL_DONE;
-    json_decref(reply);
-    return rc;
+    return strcmp(ctl_text(status, "state"), "degraded") == 0 ? CTL_DEGRADED : CTL_DONE;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: calls on the control socket. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/pipectl/common/call_progress.h"
 #include "apps/pipectl/common/pipectl.h"
+#include "base/cli/shown_print.h"
 #include "base/shown_text.h"
 #include "ipc/control/control_client.h"
 
@@ -260,19 +262,28 @@ int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, 
 int ctl_show(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,
              void (*print)(const json_t *reply))
 {
-    json_t *reply;
+    json_auto_t *reply = NULL;
     int rc = ctl_call(ctl, method, parameters, &reply);
 
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
+    if (rc == CTL_DONE && ctl->json) {
         ctl_print_json(field ? json_object_get(reply, field) : reply);
-    } else {
+    } else if (rc == CTL_DONE) {
         print(reply);
     }
-    json_decref(reply);
-    return CTL_DONE;
+    return rc;
+}
+
+void ctl_tell(const struct ctl *ctl, const json_t *v, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    if (ctl->json) {
+        ctl_print_json(v);
+    } else {
+        shown_vfprintf(stdout, format, args);
+    }
+    va_end(args);
 }
 
 json_t *ctl_model_parameter(const char *model)

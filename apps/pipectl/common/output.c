@@ -18,6 +18,15 @@ void ctl_print_json(const json_t *v)
     putchar('\n');
 }
 
+void ctl_print_note(const json_t *verdict)
+{
+    const char *note = json_text_of(verdict, "note");
+
+    if (*note) {
+        shown_printf("  %s\n", note);
+    }
+}
+
 void ctl_table_init(struct ctl_table *t, const char *const *headings, const char *align)
 {
     *t = (struct ctl_table){.headings = headings, .align = align, .rows = json_array()};
@@ -277,4 +286,23 @@ void ctl_print_rows(const json_t *list, const struct ctl_column *columns, int in
         }
     }
     ctl_table_print(&t);
+}
+
+json_t *ctl_sorted(const json_t *list, const char *path)
+{
+    json_t *sorted = json_array(), *one;
+    size_t i;
+
+    json_array_foreach(list, i, one)
+    {
+        double value = ctl_value(one, path);
+        size_t at = json_array_size(sorted);
+
+        while (at > 0 && !isnan(value) &&
+               !(ctl_value(json_array_get(sorted, at - 1), path) >= value)) {
+            at--;
+        }
+        json_array_insert(sorted, at, one);
+    }
+    return sorted;
 }

@@ -9,6 +9,8 @@
 #include "base/json_text.h"
 
 void ctl_print_json(const json_t *v);
+/** ctl_print_note() - prints the "note" of a verdict, if it has one. */
+void ctl_print_note(const json_t *verdict);
 /** ctl_print_wrapped() - prints text and a newline. Breaks lines at CLI_COLUMNS, after a space or
  * '|'. The cursor is at column @indent, where later lines start, too. */
 void ctl_print_wrapped(const char *text, int indent);
@@ -46,6 +48,10 @@ struct ctl_column {
 /** ctl_print_rows() - prints a list of objects as a table. @columns: a NULL heading ends them.
  * @indent: of the table. */
 void ctl_print_rows(const json_t *list, const struct ctl_column *columns, int indent);
+
+/** ctl_sorted() - Return: new: the objects of a list, those with the largest number at @path first;
+ * unknown ones are last, equal ones keep their order. */
+json_t *ctl_sorted(const json_t *list, const char *path);
 
 /* Fields of a reply, which may be missing or of another type. @path: as in "sensors.energy.joules". */
 

@@ -50,6 +50,9 @@ int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, 
  * @print. */
 int ctl_show(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,
              void (*print)(const json_t *reply));
+/** ctl_tell() - prints what a command did: with --json @v, else the text. */
+void ctl_tell(const struct ctl *ctl, const json_t *v, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /** ctl_model_parameter() - Return: {}, or {"model": model}. */
 json_t *ctl_model_parameter(const char *model);
 
@@ -87,7 +90,7 @@ double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i
 /* call_examples.c */
 
 /**
- * ctl_call_examples() - ctl_call() with the examples of a folder
+ * ctl_call_examples() - ctl_call() with the examples of a folder. @parameters: borrowed.
  *
  * Lists the pictures (JPEG, PPM, PGM) and raw tensors (.f32) of @folder in @parameters.examples and
  * sends their bytes in a sealed memfd. Names files that it cannot read, and skips them. @folder:
@@ -95,8 +98,6 @@ double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i
  */
 int ctl_call_examples(const struct ctl *ctl, const char *method, const char *folder,
                       json_t *parameters, json_t **ret);
-/** ctl_set_bound() - takes --bound, in optarg, into @parameters.agreement. Return: an exit code. */
-int ctl_set_bound(const char *command, json_t *parameters);
 /** ctl_print_agreement(), ctl_print_left_out() - what examples said, and which were not used. */
 void ctl_print_agreement(const json_t *verdict);
 void ctl_print_left_out(const json_t *verdict);

@@ -17,20 +17,16 @@ struct args {
 
 static int take_args(int argc, char **argv, struct args *ret)
 {
-    int c, rc = CTL_DONE;
+    const struct ctl_take options[] = {
+        {"model", CTL_TEXT, &ret->model},
+        {"seconds", CTL_REAL, &ret->seconds, NULL, 0.1, 600, .text = "seconds"},
+        {"save", CTL_TEXT, &ret->save},
+        {"sample", CTL_TEXT, &ret->sample},
+        {0}};
+    int rc;
 
     *ret = (struct args){0};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'm') {
-            ret->model = optarg;
-        } else if (c == 'S') {
-            ret->save = optarg;
-        } else if (c == 'f') {
-            ret->sample = optarg;
-        } else if (!ctl_number(optarg, 0.1, 600, &ret->seconds)) {
-            return ctl_usage(argv[0], "--seconds needs seconds from 0.1 to 600, not '%s'", optarg);
-        }
-    }
+    rc = ctl_take(argc, argv, options, NULL);
     if (rc == CTL_DONE && ret->sample && (ret->model || ret->save || ret->seconds > 0)) {
         return ctl_usage(argv[0], "--sample FILE judges what was seen before: without --model, "
                                   "--seconds and --save");
@@ -67,15 +63,10 @@ append(char *ret, size_t bytes, const char *format, ...)
     va_end(args);
 }
 
-static bool is_known(const json_t *object, const char *key)
-{
-    return ctl_has(object, key);
-}
-
 /* Return: one of several models, and it has answered nothing meanwhile. */
 static bool is_idle(const json_t *figures, const json_t *m)
 {
-    return json_array_size(figures) > 1 && is_known(m, "fps") && ctl_real(m, "fps") == 0;
+    return json_array_size(figures) > 1 && ctl_has(m, "fps") && ctl_real(m, "fps") == 0;
 }
 
 static bool is_segment(const json_t *m)
@@ -117,16 +108,16 @@ static void print_figures(const json_t *figures)
                ctl_known(m, "fps", "%.1f", fps, sizeof(fps)),
                ctl_known(m, "p50_ms", "%.2f", p50, sizeof(p50)),
                ctl_known(m, "p99_ms", "%.2f", p99, sizeof(p99)), ctl_text(m, "stage"));
-        if (is_known(m, "busy")) {
+        if (ctl_has(m, "busy")) {
             append(line, sizeof(line), " is busy for %.0f %%", 100 * ctl_real(m, "busy"));
         }
-        if (is_known(m, "service_ms")) {
+        if (ctl_has(m, "service_ms")) {
             append(line, sizeof(line), ", %.2f ms a frame", ctl_real(m, "service_ms"));
         }
-        if (is_known(m, "expected_ms")) {
+        if (ctl_has(m, "expected_ms")) {
             append(line, sizeof(line), " (%.2f expected)", ctl_real(m, "expected_ms"));
         }
-        if (is_known(m, "off_core")) {
+        if (ctl_has(m, "off_core")) {
             append(line, sizeof(line), ", off its cores for %.0f %% of that",
                    100 * ctl_real(m, "off_core"));
         }
@@ -146,11 +137,11 @@ static void print_machine(const json_t *machine, double seconds)
         append(line, sizeof(line), ", over %.1f s", seconds);
     }
     append(line, sizeof(line), ":");
-    if (is_known(machine, "cpu_waited")) {
+    if (ctl_has(machine, "cpu_waited")) {
         append(line, sizeof(line), " tasks waited for a CPU for %.0f %% of the time,",
                100 * ctl_real(machine, "cpu_waited"));
     }
-    if (is_known(machine, "memory_waited")) {
+    if (ctl_has(machine, "memory_waited")) {
         append(line, sizeof(line), " for memory for %.0f %%,",
                100 * ctl_real(machine, "memory_waited"));
     }
@@ -160,7 +151,7 @@ static void print_machine(const json_t *machine, double seconds)
     {
         char cpus[128];
 
-        if (is_known(c, "freq_khz") && is_known(c, "max_freq_khz")) {
+        if (ctl_has(c, "freq_khz") && ctl_has(c, "max_freq_khz")) {
             append(line, sizeof(line), "; %s at %.1f of %.1f GHz (%s)",
                    ctl_cpus("cpu", json_object_get(c, "cpus"), cpus, sizeof(cpus)),
                    ctl_real(c, "freq_khz") / 1e6, ctl_real(c, "max_freq_khz") / 1e6,
@@ -209,8 +200,7 @@ static int load(const char *path, json_t **ret)
     if (!*ret) {
         return CTL_FAILED;
     }
-    if (!is_known(json_object_get(*ret, "before"), "uptime_s") ||
-        !is_known(json_object_get(*ret, "after"), "uptime_s")) {
+    if (!ctl_has(*ret, "before.uptime_s") || !ctl_has(*ret, "after.uptime_s")) {
         ctl_say("%s is not a sample; pipectl doctor --save FILE writes one", path);
         return CTL_FAILED;
     }

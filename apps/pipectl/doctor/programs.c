@@ -9,19 +9,12 @@
 #include "apps/pipectl/doctor/sample.h"
 
 #define NAMED 3u
-#define LEAST 0.03 /* of a core */
-
-static void close_file(FILE **f)
-{
-    if (*f) {
-        fclose(*f);
-    }
-}
+#define LEAST 0.03
 
 /* Reads /proc/PID/stat: "pid (name) state ... utime stime"; the name may have any character. */
 static bool read_process(const char *pid, char name[32], double *ret_cpu_s)
 {
-    base_cleanup(close_file) FILE *f = NULL;
+    ctl_autoclose_file FILE *f = NULL;
     char path[64], line[1024], *open, *close;
     unsigned long user, kernel;
 
@@ -48,7 +41,7 @@ static bool read_process(const char *pid, char name[32], double *ret_cpu_s)
 /* The first line of /proc/stat: user nice system idle iowait irq softirq steal ... */
 static void read_cpus(json_t *to)
 {
-    base_cleanup(close_file) FILE *f = fopen("/proc/stat", "re");
+    ctl_autoclose_file FILE *f = fopen("/proc/stat", "re");
     double t[8], all = 0; /* ticks */
 
     if (!f || fscanf(f, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &t[0], &t[1], &t[2], &t[3], &t[4],
@@ -86,25 +79,12 @@ json_t *doctor_programs(void)
     return all;
 }
 
-/* Keeps @list in order, most first, and short. */
-static void insert(json_t *list, json_t *program)
-{
-    size_t at = json_array_size(list);
-
-    while (at > 0 && ctl_real(json_array_get(list, at - 1), "cores") < ctl_real(program, "cores")) {
-        at--;
-    }
-    json_array_insert_new(list, at, program);
-    if (json_array_size(list) > NAMED) {
-        json_array_remove(list, NAMED);
-    }
-}
-
 json_t *doctor_programs_between(const json_t *before, const json_t *after, double seconds,
                                 json_int_t daemon_pid)
 {
     const json_t *old = json_object_get(before, "processes");
-    json_t *list = json_array(), *now;
+    json_auto_t *list = json_array();
+    json_t *now, *most;
     const char *pid;
 
     json_object_foreach(json_object_get(after, "processes"), pid, now)
@@ -114,9 +94,13 @@ json_t *doctor_programs_between(const json_t *before, const json_t *after, doubl
         long long number = atoll(pid);
 
         if (seconds > 0 && cores >= LEAST && number != getpid() && number != daemon_pid) {
-            insert(list, json_pack("{s:I, s:s, s:f}", "pid", (json_int_t)number, "name",
-                                   ctl_text(now, "name"), "cores", cores));
+            json_array_append_new(list, json_pack("{s:I, s:s, s:f}", "pid", (json_int_t)number,
+                                                  "name", ctl_text(now, "name"), "cores", cores));
         }
     }
-    return list;
+    most = ctl_sorted(list, "cores");
+    while (json_array_size(most) > NAMED) {
+        json_array_remove(most, NAMED);
+    }
+    return most;
 }

@@ -281,44 +281,32 @@ static int take_files(struct infer *in, int argc, char **argv)
     return rc;
 }
 
+static int take_list(const char *path, void *in)
+{
+    return infer_add_list(in, path);
+}
+
+static int take_video(const char *text, void *in)
+{
+    return infer_video_format(in, text);
+}
+
 static int take_args(struct infer *in, int argc, char **argv)
 {
-    double number;
-    int c, rc = CTL_DONE;
+    const struct ctl_take options[] = {{"model", CTL_TEXT, &in->model},
+                                       {"raw", CTL_TEXT, &in->raw_path},
+                                       {"expect", CTL_TEXT, &in->expect_path},
+                                       {"list", CTL_TEXT, in, .take = take_list},
+                                       {"top", CTL_U32, &in->top, NULL, 1, 1000},
+                                       {"draw", CTL_TEXT, &in->draw_path},
+                                       {"video", CTL_TEXT, in, .take = take_video},
+                                       {"inline", CTL_FLAG, &in->inline_frames},
+                                       {0}};
+    int rc = ctl_take(argc, argv, options, NULL);
 
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        switch (c) {
-        case 'm':
-            in->model = optarg;
-            break;
-        case 'r':
-            in->raw_path = optarg;
-            break;
-        case 'e':
-            in->expect_path = optarg;
-            break;
-        case 'd':
-            in->draw_path = optarg;
-            if (!infer_draw_ok(optarg)) {
-                return ctl_usage("infer", "--draw needs a name that ends in .jpg or .png, not '%s'",
-                                 optarg);
-            }
-            break;
-        case 'v':
-            rc = infer_video_format(in, optarg);
-            break;
-        case 'l':
-            rc = infer_add_list(in, optarg);
-            break;
-        case 't':
-            if (!ctl_number(optarg, 1, 1000, &number)) {
-                return ctl_usage("infer", "--top needs a number from 1 to 1000, not '%s'", optarg);
-            }
-            in->top = (size_t)number;
-            break;
-        default:
-            in->inline_frames = true;
-        }
+    if (rc == CTL_DONE && in->draw_path && !infer_draw_ok(in->draw_path)) {
+        return ctl_usage("infer", "--draw needs a name that ends in .jpg or .png, not '%s'",
+                         in->draw_path);
     }
     return rc ? rc : take_files(in, argc, argv);
 }

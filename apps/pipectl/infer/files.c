@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "apps/pipectl/infer/infer.h"
+#include "base/atomic_file.h"
 
 #define FILES_MAX 10000000u
 #define KEPT_MOST ((size_t)256 << 20) /* of what can be read once only */
@@ -53,30 +54,19 @@ static int copy_all(int fd)
     base_autoclose int copy = memfd_create("pipectl-input", MFD_CLOEXEC);
     char bytes[65536];
     size_t all = 0;
-    ssize_t n = 1;
-    int taken;
+    ssize_t n;
+    int taken = copy < 0 ? -errno : 0;
 
-    if (copy < 0) {
-        return -errno;
-    }
-    while (n != 0) {
-        n = read(fd, bytes, sizeof(bytes));
-        if (n < 0 && errno != EINTR) {
-            return -errno;
-        }
+    while (taken == 0 && (n = base_read_all(fd, bytes, sizeof(bytes))) != 0) {
         all += n > 0 ? (size_t)n : 0;
-        if (all > KEPT_MOST) {
-            return -EFBIG;
-        }
-        for (ssize_t done = 0, w; n > 0 && done < n; done += w) {
-            w = write(copy, bytes + done, (size_t)(n - done));
-            if (w < 0) {
-                return -errno;
-            }
-        }
+        taken = n < 0             ? (int)n
+                : all > KEPT_MOST ? -EFBIG
+                                  : atomic_file_write_all(copy, bytes, (size_t)n);
     }
-    taken = copy;
-    copy = -1;
+    if (taken == 0) {
+        taken = copy;
+        copy = -1;
+    }
     return taken;
 }
 
@@ -163,16 +153,9 @@ int infer_add_video(struct infer *in, const char *path)
     return add_file(in, path);
 }
 
-static void close_file(FILE **f)
-{
-    if (*f) {
-        fclose(*f);
-    }
-}
-
 int infer_add_list(struct infer *in, const char *path)
 {
-    base_cleanup(close_file) FILE *f = fopen(path, "re");
+    ctl_autoclose_file FILE *f = fopen(path, "re");
     base_autofree char *line = NULL;
     size_t size = 0;
     ssize_t n;
@@ -195,7 +178,7 @@ int infer_add_list(struct infer *in, const char *path)
 
 int infer_read_expected(struct infer *in)
 {
-    base_cleanup(close_file) FILE *f = fopen(in->expect_path, "re");
+    ctl_autoclose_file FILE *f = fopen(in->expect_path, "re");
     base_autofree char *line = NULL;
     size_t size = 0, number = 0;
 

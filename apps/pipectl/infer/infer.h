@@ -41,7 +41,7 @@ struct infer {
     const struct ctl *ctl;
     const char *model, *raw_path, *expect_path, *draw_path;
     bool inline_frames;
-    size_t top;
+    uint32_t top;
     struct infer_file *files; /* owned */
     size_t file_count;
     struct infer_item *items;

@@ -128,13 +128,6 @@ static size_t place_of(const json_t *rows, const char *name)
     return i;
 }
 
-static void close_file(FILE **f)
-{
-    if (*f) {
-        fclose(*f);
-    }
-}
-
 /* json_text_load() of a regular file: a fifo would wait for its writer, and a device may have no
  * end. @ret_error: its line is -1 if nothing could be read. */
 static json_t *load_regular(const char *path, size_t flags, json_error_t *ret_error)
@@ -143,7 +136,7 @@ static json_t *load_regular(const char *path, size_t flags, json_error_t *ret_er
     struct stat st;
 
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        base_cleanup(close_file) FILE *f = fdopen(fd, "r");
+        ctl_autoclose_file FILE *f = fdopen(fd, "r");
 
         fd = f ? -1 : fd; /* it is the stream's now */
         return json_text_from(f, flags, ret_error);

@@ -25,23 +25,16 @@ struct args {
 
 static int take_args(int argc, char **argv, struct args *ret)
 {
-    int c, rc = CTL_DONE;
+    const struct ctl_take options[] = {
+        {"output", CTL_TEXT, &ret->file},
+        {"seconds", CTL_REAL, &ret->seconds, NULL, 0.1, 3600, .text = "seconds"},
+        {"model", CTL_TEXT, &ret->model},
+        {0}};
+    int rc;
 
     *ret = (struct args){.seconds = 5};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'm') {
-            ret->model = optarg;
-        } else if (c == 'o') {
-            ret->file = optarg;
-        } else if (!ctl_number(optarg, 0.1, 3600, &ret->seconds)) {
-            return ctl_usage(argv[0], "--seconds needs seconds from 0.1 to 3600, not '%s'", optarg);
-        }
-    }
-    rc = rc ? rc : ctl_no_more(argc, argv);
-    if (rc == CTL_DONE && !ret->file) {
-        return ctl_usage(argv[0], "say where to write the page: -o FILE.html");
-    }
-    return rc;
+    rc = ctl_take_all(argc, argv, options, NULL);
+    return rc || ret->file ? rc : ctl_usage(argv[0], "say where to write the page: -o FILE.html");
 }
 
 static int add_metrics(const struct ctl *ctl, json_t *data, const char *when)

@@ -17,24 +17,6 @@
 #define ONCE_ROWS 2000u
 #define ONCE_EVENTS 5
 
-static int take_args(int argc, char **argv, struct top_options *ret)
-{
-    int c, rc = CTL_DONE;
-
-    *ret = (struct top_options){.interval_s = 1};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'm') {
-            ret->model = optarg;
-        } else if (c == 'o') {
-            ret->once = true;
-        } else if (!ctl_number(optarg, 0.1, 3600, &ret->interval_s)) {
-            return ctl_usage(argv[0], "--interval needs seconds from 0.1 to 3600, not '%s'",
-                             optarg);
-        }
-    }
-    return rc ? rc : ctl_no_more(argc, argv);
-}
-
 static int take_status(const struct ctl *ctl, const char *model, struct top *top)
 {
     json_t *reply;
@@ -161,8 +143,13 @@ static int once(const struct ctl *ctl, const struct top_options *o)
 
 int ctl_top(const struct ctl *ctl, int argc, char **argv)
 {
-    struct top_options o;
-    int rc = take_args(argc, argv, &o);
+    struct top_options o = {.interval_s = 1};
+    const struct ctl_take options[] = {
+        {"model", CTL_TEXT, &o.model},
+        {"interval", CTL_REAL, &o.interval_s, NULL, 0.1, 3600, .text = "seconds"},
+        {"once", CTL_FLAG, &o.once},
+        {0}};
+    int rc = ctl_take_all(argc, argv, options, NULL);
 
     if (rc) {
         return rc;

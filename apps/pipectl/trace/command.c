@@ -13,7 +13,8 @@
 #include "base/cli/shown_print.h"
 
 struct args {
-    double seconds, ring_kib; /* ring_kib 0: the daemon's default */
+    double seconds;
+    uint32_t ring_kib; /* 0: the daemon's default */
     const char *output;
 };
 
@@ -26,25 +27,30 @@ struct recording {
     uint64_t began_ns;
 };
 
+static int take_ring_kib(const char *text, void *args)
+{
+    double kib;
+    uint32_t whole;
+
+    if (!ctl_number(text, 4, 16384, &kib) || (whole = (uint32_t)kib) != kib ||
+        (whole & (whole - 1)) != 0) {
+        return ctl_usage("trace", "--ring-kib needs a power of two from 4 to 16384, not '%s'",
+                         text);
+    }
+    ((struct args *)args)->ring_kib = whole;
+    return CTL_DONE;
+}
+
 static int take_args(int argc, char **argv, struct args *ret)
 {
-    int c, rc = CTL_DONE;
+    const struct ctl_take options[] = {{"seconds", CTL_REAL, &ret->seconds, NULL, 0.001, 3600},
+                                       {"output", CTL_TEXT, &ret->output},
+                                       {"ring-kib", CTL_REAL, ret, .take = take_ring_kib},
+                                       {0}};
+    int rc;
 
     *ret = (struct args){.seconds = 10};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'o') {
-            ret->output = optarg;
-        } else if (c == 's' && !ctl_number(optarg, 0.001, 3600, &ret->seconds)) {
-            return ctl_usage(argv[0], "--seconds needs a number from 0.001 to 3600, not '%s'",
-                             optarg);
-        } else if (c == 'r' && (!ctl_number(optarg, 4, 16384, &ret->ring_kib) ||
-                                ((uint32_t)ret->ring_kib & ((uint32_t)ret->ring_kib - 1)) != 0 ||
-                                ret->ring_kib != (uint32_t)ret->ring_kib)) {
-            return ctl_usage(argv[0], "--ring-kib needs a power of two from 4 to 16384, not '%s'",
-                             optarg);
-        }
-    }
-    rc = rc ? rc : ctl_no_more(argc, argv);
+    rc = ctl_take_all(argc, argv, options, NULL);
     return !rc && !ret->output ? ctl_usage(argv[0], "--output FILE is missing") : rc;
 }
 
