@@ -22,20 +22,16 @@ static bool is_shown(const json_t *row, bool all)
 /* "name sq, path /m/sq.onnx": members of a model or an EP, without the empty ones. */
 static void note_members(struct ctl_table *t, const json_t *row)
 {
+    const char *key, *gap = ":";
+    char line[4096];
     json_t *v;
-    char line[4096], cell[1024];
-    const char *key;
-    const char *gap = ":";
-    size_t used;
 
-    used = (size_t)snprintf(line, sizeof(line), "%s of %s", ctl_text(row, "key"),
-                            ctl_text(row, "origin"));
+    snprintf(line, sizeof(line), "%s of %s", ctl_text(row, "key"), ctl_text(row, "origin"));
     json_object_foreach(json_object_get(row, "value"), key, v)
     {
-        if (used < sizeof(line) && !(json_is_string(v) && !json_string_length(v))) {
-            used +=
-                (size_t)snprintf(line + used, sizeof(line) - used, "%s %s %s", gap, key,
-                                 ctl_any(json_object_get(row, "value"), key, cell, sizeof(cell)));
+        if (!json_is_string(v) || json_string_length(v)) {
+            ctl_append(line, sizeof(line), "%s %s %s", gap, key,
+                       ctl_any(json_object_get(row, "value"), key).text);
             gap = ",";
         }
     }
@@ -47,7 +43,6 @@ static void print_config(const json_t *list, bool all)
     static const char *const keys[] = {"key", "value", "origin", NULL};
     size_t i, left_out = 0;
     struct ctl_table t;
-    char cell[1024];
     json_t *row;
 
     ctl_table_init(&t, keys, "lll");
@@ -56,8 +51,7 @@ static void print_config(const json_t *list, bool all)
         if (json_is_object(json_object_get(row, "value"))) {
             note_members(&t, row);
         } else if (is_shown(row, all)) {
-            ctl_table_add(&t, "%s\t%s\t%s", ctl_text(row, "key"),
-                          ctl_any(row, "value", cell, sizeof(cell)),
+            ctl_table_add(&t, "%s\t%s\t%s", ctl_text(row, "key"), ctl_any(row, "value").text,
                           has_default(row) ? "default" : ctl_text(row, "origin"));
         } else {
             left_out++;

@@ -24,15 +24,13 @@ static void add_trials(struct ctl_table *t, const json_t *event)
 
     json_array_foreach(json_object_get(event, "trials"), i, trial)
     {
-        char ms[32], frames[32];
-
         if (ctl_is(trial, "failed")) {
             ctl_table_note(t, 4, "- failed: %s", ctl_text(trial, "plan"));
             continue;
         }
         ctl_table_note(t, 4, "%s %s ms, %s frames: %s%s", ctl_is(trial, "kept") ? "*" : "-",
-                       ctl_known(trial, "bottleneck_ms", "%.3f", ms, sizeof(ms)),
-                       ctl_any(trial, "frames", frames, sizeof(frames)), ctl_text(trial, "plan"),
+                       ctl_known(trial, "bottleneck_ms", "%.3f").text,
+                       ctl_any(trial, "frames").text, ctl_text(trial, "plan"),
                        ctl_trial_note(trial));
     }
 }
@@ -48,7 +46,7 @@ static void print_history(const json_t *events, bool trials)
     ctl_table_init(&t, headings, "rlllrrrr");
     json_array_foreach(events, i, e)
     {
-        char id[32], at[16], before[32], after[32], gain[32], trials_text[32];
+        char at[16], trials_text[32];
         size_t tried = json_array_size(json_object_get(e, "trials"));
         const char *detail = json_string_value(json_object_get(e, "detail"));
 
@@ -57,11 +55,10 @@ static void print_history(const json_t *events, bool trials)
             tried = (size_t)json_integer_value(json_object_get(e, "trial_count"));
         }
         snprintf(trials_text, sizeof(trials_text), "%zu", tried);
-        ctl_table_add(&t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", ctl_any(e, "id", id, sizeof(id)), at,
+        ctl_table_add(&t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", ctl_any(e, "id").text, at,
                       ctl_text(e, "model"), ctl_text(e, "cause"), trials_text,
-                      ctl_known(e, "fps_before", "%.1f", before, sizeof(before)),
-                      ctl_known(e, "fps_after", "%.1f", after, sizeof(after)),
-                      ctl_gain(e, gain, sizeof(gain)));
+                      ctl_known(e, "fps_before", "%.1f").text,
+                      ctl_known(e, "fps_after", "%.1f").text, ctl_gain(e).text);
         ctl_table_note(&t, 4, "%s by %s: %s", ctl_text(e, "outcome"), ctl_text(e, "algorithm"),
                        ctl_text(e, "plan_after"));
         if (trials && detail && *detail) {

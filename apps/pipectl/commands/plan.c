@@ -30,10 +30,8 @@ static void print_present(const json_t *reply)
 
 static void print_changed(const json_t *reply)
 {
-    char epoch[32];
-
     shown_printf("serving by %s, epoch %s\n", ctl_text(reply, "plan"),
-                 ctl_any(reply, "epoch", epoch, sizeof(epoch)));
+                 ctl_any(reply, "epoch").text);
     print_warnings(reply);
 }
 

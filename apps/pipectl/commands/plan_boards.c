@@ -42,38 +42,34 @@ static void print_figures(const json_t *route)
     t.indent = 2;
     for (size_t i = 0; i < base_array_count(rows); i++) {
         const json_t *f = json_object_get(route, rows[i].key);
-        char fps[32], latency[32];
 
-        ctl_table_add(
-            &t, "%s\t%s\t%s\t%s", rows[i].name, ctl_known(f, "fps", "%.1f", fps, sizeof(fps)),
-            ctl_known(f, "latency_ms", "%.3f", latency, sizeof(latency)), ctl_text(f, "limit"));
+        ctl_table_add(&t, "%s\t%s\t%s\t%s", rows[i].name, ctl_known(f, "fps", "%.1f").text,
+                      ctl_known(f, "latency_ms", "%.3f").text, ctl_text(f, "limit"));
     }
     ctl_table_print(&t);
 }
 
 /* "b2, b3 (1 of 3)": shares only where there are several boards. */
-static void boards_text(const json_t *boards, char *ret, size_t bytes)
+static struct ctl_words boards_text(const json_t *boards)
 {
+    struct ctl_words w = {""};
     double all = 0;
-    size_t i, at = 0;
+    size_t i;
     json_t *b;
 
     json_array_foreach(boards, i, b)
     {
         all += ctl_real(b, "share");
     }
-    ret[0] = '\0';
     json_array_foreach(boards, i, b)
     {
-        if (at < bytes) {
-            at += (size_t)snprintf(ret + at, bytes - at, "%s%s%s", i ? ", " : "",
-                                   ctl_text(b, "name"), ctl_is(b, "up") ? "" : " (away)");
-        }
-        if (at < bytes && json_array_size(boards) > 1 && all > 0) {
-            at += (size_t)snprintf(ret + at, bytes - at, " %.0f %%",
-                                   100 * ctl_real(b, "share") / all);
+        ctl_append(w.text, sizeof(w.text), "%s%s%s", i ? ", " : "", ctl_text(b, "name"),
+                   ctl_is(b, "up") ? "" : " (away)");
+        if (json_array_size(boards) > 1 && all > 0) {
+            ctl_append(w.text, sizeof(w.text), " %.0f %%", 100 * ctl_real(b, "share") / all);
         }
     }
+    return w;
 }
 
 static void print_hops(const json_t *route)
@@ -91,12 +87,10 @@ static void print_hops(const json_t *route)
     t.indent = 2;
     json_array_foreach(hops, i, hop)
     {
-        char boards[256], predicted[32], measured[32];
-
-        boards_text(json_object_get(hop, "boards"), boards, sizeof(boards));
         ctl_table_add(&t, "%s\t%s\t%s\t%s", ctl_text(hop, "units"),
-                      ctl_known(hop, "predicted_ms", "%.3f", predicted, sizeof(predicted)),
-                      ctl_known(hop, "service_ms", "%.3f", measured, sizeof(measured)), boards);
+                      ctl_known(hop, "predicted_ms", "%.3f").text,
+                      ctl_known(hop, "service_ms", "%.3f").text,
+                      boards_text(json_object_get(hop, "boards")).text);
     }
     ctl_table_print(&t);
     printf("\n");

@@ -43,20 +43,17 @@ static void print_figures(const json_t *e)
     } rows[] = {{"now", "by costs now"}, {"measured", "measured"}};
     const char *at = json_string_value(json_object_get(e, "measured_at"));
     struct ctl_table t;
-    char bound[32];
 
     ctl_table_init(&t, headings, "lrrr");
     t.indent = 2;
     for (size_t i = 0; i < base_array_count(rows); i++) {
         const json_t *f = json_object_get(e, rows[i].key);
-        char fps[32], bottleneck[32], latency[32];
 
-        ctl_table_add(&t, "%s\t%s\t%s\t%s", rows[i].title,
-                      ctl_known(f, "fps", "%.1f", fps, sizeof(fps)),
-                      ctl_known(f, "bottleneck_ms", "%.3f", bottleneck, sizeof(bottleneck)),
-                      ctl_known(f, "latency_ms", "%.3f", latency, sizeof(latency)));
+        ctl_table_add(&t, "%s\t%s\t%s\t%s", rows[i].title, ctl_known(f, "fps", "%.1f").text,
+                      ctl_known(f, "bottleneck_ms", "%.3f").text,
+                      ctl_known(f, "latency_ms", "%.3f").text);
     }
-    ctl_table_add(&t, "bound\t%s\t-\t-", ctl_known(e, "bound_fps", "%.1f", bound, sizeof(bound)));
+    ctl_table_add(&t, "bound\t%s\t-\t-", ctl_known(e, "bound_fps", "%.1f").text);
     ctl_table_print(&t);
     if (at) {
         shown_printf("  measured at %s by the last retune; no frame came since\n", at);
@@ -76,15 +73,11 @@ static void print_stages(const json_t *e)
     t.indent = 2;
     json_array_foreach(json_object_get(e, "stages"), i, s)
     {
-        char units[64], predicted[32], measured[32], ratio[32], busy[32];
-
-        ctl_table_add(&t, "%zu\t%s\t%s\t%s\t%s\t%s\t%s%s", i,
-                      ctl_any(s, "units", units, sizeof(units)),
-                      ctl_known(s, "predicted_ms", "%.3f", predicted, sizeof(predicted)),
-                      ctl_known(s, "measured_ms", "%.3f", measured, sizeof(measured)),
-                      ctl_known(s, "ratio", "%.2f", ratio, sizeof(ratio)),
-                      ctl_format(100 * ctl_value(s, "busy"), "%.0f %%", busy, sizeof(busy)),
-                      ctl_text(s, "teams"), ctl_is(s, "bottleneck") ? " (bottleneck)" : "");
+        ctl_table_add(&t, "%zu\t%s\t%s\t%s\t%s\t%s\t%s%s", i, ctl_any(s, "units").text,
+                      ctl_known(s, "predicted_ms", "%.3f").text,
+                      ctl_known(s, "measured_ms", "%.3f").text, ctl_known(s, "ratio", "%.2f").text,
+                      ctl_format(100 * ctl_value(s, "busy"), "%.0f %%").text, ctl_text(s, "teams"),
+                      ctl_is(s, "bottleneck") ? " (bottleneck)" : "");
     }
     ctl_table_print(&t);
 }
@@ -127,11 +120,9 @@ static void print_runners_up(const json_t *e)
     json_array_foreach(list, i, p)
     {
         const char *why = json_string_value(json_object_get(p, "why"));
-        char fps[32], latency[32];
 
-        ctl_table_add(&t, "%s\t%s\t%s", ctl_known(p, "fps", "%.1f", fps, sizeof(fps)),
-                      ctl_known(p, "latency_ms", "%.3f", latency, sizeof(latency)),
-                      ctl_text(p, "plan"));
+        ctl_table_add(&t, "%s\t%s\t%s", ctl_known(p, "fps", "%.1f").text,
+                      ctl_known(p, "latency_ms", "%.3f").text, ctl_text(p, "plan"));
         if (why && *why) {
             ctl_table_note(&t, 24, "%s", why);
         }
@@ -165,60 +156,55 @@ static void print_chosen(const json_t *chosen)
     ctl_print_wrapped(line, 0);
 }
 
-const char *ctl_plan_origin(const json_t *explanation, char *ret, size_t bytes)
+struct ctl_words ctl_plan_origin(const json_t *explanation)
 {
-    static const struct {
-        const char *algorithm, *text;
-    } origins[] = {{"saved", "Kept from an earlier run, or from when the machine was as it is now"},
-                   {"manual", "Set by hand"},
-                   {"config", "Set by the configuration"}};
+    static const char *const origins[][2] = {
+        {"saved", "Kept from an earlier run, or from when the machine was as it is now"},
+        {"manual", "Set by hand"},
+        {"config", "Set by the configuration"}};
     const char *algorithm = ctl_text(explanation, "algorithm");
     const char *objective = ctl_text(explanation, "objective");
+    struct ctl_words w;
 
-    snprintf(ret, bytes, "Chosen by %s for %s.", algorithm, objective);
+    snprintf(w.text, sizeof(w.text), "Chosen by %s for %s.", algorithm, objective);
     for (size_t i = 0; i < base_array_count(origins); i++) {
-        if (strcmp(algorithm, origins[i].algorithm) == 0) {
-            snprintf(ret, bytes, "%s; the objective is %s.", origins[i].text, objective);
+        if (strcmp(algorithm, origins[i][0]) == 0) {
+            snprintf(w.text, sizeof(w.text), "%s; the objective is %s.", origins[i][1], objective);
         }
     }
-    return ret;
+    return w;
 }
 
-const char *ctl_plan_costs(const json_t *explanation, char *ret, size_t bytes)
+struct ctl_words ctl_plan_costs(const json_t *explanation)
 {
-    static const struct {
-        const char *key, *text;
-    } sources[] = {{"measured", "measured"},
-                   {"saved", "measured in earlier runs"},
-                   {"predicted", "predicted"}};
+    static const char *const sources[][2] = {{"measured", "measured"},
+                                             {"saved", "measured in earlier runs"},
+                                             {"predicted", "predicted"}};
     const json_t *table = json_object_get(explanation, "table");
-    size_t used = (size_t)snprintf(ret, bytes, "Times of its units, on each EP and width: ");
+    struct ctl_words w = {"Times of its units, on each EP and width: "};
     bool some = false;
 
-    for (size_t i = 0; i < base_array_count(sources) && used < bytes; i++) {
-        double count = ctl_real(table, sources[i].key);
+    for (size_t i = 0; i < base_array_count(sources); i++) {
+        double count = ctl_real(table, sources[i][0]);
 
         if (count > 0) {
-            used += (size_t)snprintf(ret + used, bytes - used, "%s%.0f %s", some ? ", " : "", count,
-                                     sources[i].text);
+            ctl_append(w.text, sizeof(w.text), "%s%.0f %s", some ? ", " : "", count, sources[i][1]);
             some = true;
         }
     }
-    snprintf(ret + base_min(used, bytes), bytes - base_min(used, bytes), "%s.",
-             some ? "" : "none is known");
-    return ret;
+    ctl_append(w.text, sizeof(w.text), some ? "." : "none is known.");
+    return w;
 }
 
 void ctl_print_explanation(const json_t *reply)
 {
     const json_t *e = json_object_get(reply, "explanation");
-    char line[256];
 
     printf("Plan  ");
     ctl_print_wrapped(ctl_text(e, "plan"), 6);
-    ctl_print_wrapped(ctl_plan_origin(e, line, sizeof(line)), 0);
+    ctl_print_wrapped(ctl_plan_origin(e).text, 0);
     print_chosen(json_object_get(e, "chosen"));
-    ctl_print_wrapped(ctl_plan_costs(e, line, sizeof(line)), 0);
+    ctl_print_wrapped(ctl_plan_costs(e).text, 0);
     printf("\n");
     print_figures(e);
     printf("\n");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl retune: a search on live frames, what it tried, and how it ended. */
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,16 +15,11 @@
 
 /* ---- an event in words ---- */
 
-const char *ctl_gain(const json_t *event, char *ret, size_t bytes)
+struct ctl_word ctl_gain(const json_t *event)
 {
     double before = ctl_real(event, "fps_before"), after = ctl_real(event, "fps_after");
 
-    if (before > 0 && after > 0) {
-        snprintf(ret, bytes, "%+.1f %%", 100 * (after / before - 1));
-    } else {
-        snprintf(ret, bytes, "-");
-    }
-    return ret;
+    return ctl_format(before > 0 && after > 0 ? 100 * (after / before - 1) : NAN, "%+.1f %%");
 }
 
 const char *ctl_trial_note(const json_t *trial)
@@ -81,7 +77,7 @@ static void print_trials(const json_t *event, size_t most)
         const char *role = json_string_value(json_object_get(trial, "role"));
         bool kept = ctl_is(trial, "kept");
         bool searched = !role || strcmp(role, "search") == 0;
-        char predicted[32], ms[32], frames[32], name[32] = "-";
+        char name[32] = "-";
 
         number += searched;
         if (searched) {
@@ -91,10 +87,9 @@ static void print_trials(const json_t *event, size_t most)
             continue;
         }
         ctl_table_add(&t, "%s%s\t%s\t%s\t%s\t%s%s", name, kept ? "*" : " ",
-                      ctl_known(trial, "predicted_ms", "%.3f", predicted, sizeof(predicted)),
-                      ctl_known(trial, "bottleneck_ms", "%.3f", ms, sizeof(ms)),
-                      ctl_any(trial, "frames", frames, sizeof(frames)), ctl_text(trial, "plan"),
-                      ctl_trial_note(trial));
+                      ctl_known(trial, "predicted_ms", "%.3f").text,
+                      ctl_known(trial, "bottleneck_ms", "%.3f").text, ctl_any(trial, "frames").text,
+                      ctl_text(trial, "plan"), ctl_trial_note(trial));
     }
     ctl_table_print(&t);
     shown_printf("  * serves now; times are of the slowest stage%s\n",
@@ -103,32 +98,29 @@ static void print_trials(const json_t *event, size_t most)
 
 static void print_plan(const char *what, const json_t *event, const char *plan, const char *fps)
 {
-    char figure[64];
-
     shown_printf("  %-7s ", what);
     ctl_print_wrapped(ctl_text(event, plan), 10);
     if (ctl_has(event, fps)) {
-        shown_printf("%10s%s frames/s", "", ctl_known(event, fps, "%.1f", figure, sizeof(figure)));
+        shown_printf("%10s%s frames/s", "", ctl_known(event, fps, "%.1f").text);
     }
 }
 
 static void print_event(const json_t *e)
 {
     double gain = ctl_real(e, "predicted_gain");
-    char text[64];
 
     shown_printf("%s: %s\n  ", ctl_text(e, "model"), ctl_text(e, "outcome"));
     ctl_print_wrapped(ctl_text(e, "detail"), 2);
     print_plan("before", e, "plan_before", "fps_before");
     printf("\n");
     print_plan("after", e, "plan_after", "fps_after");
-    shown_printf(" (%s", ctl_gain(e, text, sizeof(text)));
+    shown_printf(" (%s", ctl_gain(e).text);
     if (gain != 0) {
         printf(", %+.1f %% predicted", 100 * gain);
     }
     shown_printf(")\n  took %.1f s; %.0f frames lost; %s frames/s meanwhile\n\n",
                  ctl_real(e, "duration_ms") / 1000, ctl_real(e, "lost"),
-                 ctl_known(e, "fps_during", "%.1f", text, sizeof(text)));
+                 ctl_known(e, "fps_during", "%.1f").text);
     print_trials(e, 20);
 }
 

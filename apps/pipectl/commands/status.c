@@ -86,18 +86,14 @@ static void print_route(const json_t *route)
 
 static void print_model(const json_t *m)
 {
-    char input[256], units[32], epoch[32], latency[160];
     const json_t *frames = json_object_get(m, "frames");
 
-    shown_printf("\nmodel %s: %s units, input %s\n", ctl_text(m, "name"),
-                 ctl_any(m, "units", units, sizeof(units)),
-                 ctl_any(m, "input", input, sizeof(input)));
+    shown_printf("\nmodel %s: %s units, input %s\n", ctl_text(m, "name"), ctl_any(m, "units").text,
+                 ctl_any(m, "input").text);
     shown_printf("  plan %s (%s, epoch %s)\n", ctl_text(m, "plan"), ctl_text(m, "algorithm"),
-                 ctl_any(m, "epoch", epoch, sizeof(epoch)));
+                 ctl_any(m, "epoch").text);
     shown_printf("  %.1f frames/s, latency ms: %s\n", ctl_real(m, "fps"),
-                 ctl_real(frames, "answered") > 0
-                     ? ctl_any(m, "latency_ms", latency, sizeof(latency))
-                     : "-");
+                 ctl_real(frames, "answered") > 0 ? ctl_any(m, "latency_ms").text : "-");
     printf("  frames: %.0f admitted, %.0f answered, %.0f dropped, %.0f failed\n",
            ctl_real(frames, "admitted"), ctl_real(frames, "answered"), ctl_real(frames, "dropped"),
            ctl_real(frames, "failed"));
@@ -110,8 +106,8 @@ static void print_boards(const json_t *boards)
     static const char *const headings[] = {"board",           "is",         "for s",  "message us",
                                            "us a 1000 bytes", "memory MiB", "places", NULL};
     struct ctl_table t;
-    json_t *b, *ep;
-    size_t i, k;
+    json_t *b;
+    size_t i;
 
     if (json_array_size(boards) == 0) {
         return;
@@ -121,23 +117,12 @@ static void print_boards(const json_t *boards)
     {
         const json_t *link = json_object_get(b, "link");
         double bytes = ctl_real(b, "memory_bytes");
-        char message[32], kilobyte[32], memory[32], places[256] = "";
-        size_t at = 0;
 
-        json_array_foreach(json_object_get(b, "eps"), k, ep)
-        {
-            if (at < sizeof(places)) {
-                at += (size_t)snprintf(places + at, sizeof(places) - at, "%s%s x%.0f",
-                                       k ? ", " : "", ctl_text(ep, "name"), ctl_real(ep, "cores"));
-            }
-        }
         ctl_table_add(
             &t, "%s\t%s\t%.0f\t%s\t%s\t%s\t%s", ctl_text(b, "name"),
             ctl_is(b, "up") ? "there" : "away", ctl_real(b, "for_s"),
-            ctl_known(link, "message_us", "%.0f", message, sizeof(message)),
-            ctl_known(link, "kilobyte_us", "%.2f", kilobyte, sizeof(kilobyte)),
-            ctl_format(bytes > 0 ? bytes / (1 << 20) : NAN, "%.0f", memory, sizeof(memory)),
-            places);
+            ctl_known(link, "message_us", "%.0f").text, ctl_known(link, "kilobyte_us", "%.2f").text,
+            ctl_format(bytes > 0 ? bytes / (1 << 20) : NAN, "%.0f").text, ctl_places(b).text);
     }
     printf("\n");
     ctl_table_print(&t);

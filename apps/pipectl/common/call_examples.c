@@ -131,12 +131,10 @@ int ctl_call_examples(const struct ctl *ctl, const char *method, const char *fol
 
 void ctl_print_agreement(const json_t *verdict)
 {
-    char mean[32], most[32];
-
     shown_printf("top-1 agreement %.2f %% (required: %.2f), error %s mean, %s maximum\n",
                  100 * ctl_real(verdict, "agreement"), 100 * ctl_real(verdict, "bound"),
-                 ctl_known(verdict, "error_mean", "%.4f", mean, sizeof(mean)),
-                 ctl_known(verdict, "error_most", "%.4f", most, sizeof(most)));
+                 ctl_known(verdict, "error_mean", "%.4f").text,
+                 ctl_known(verdict, "error_most", "%.4f").text);
 }
 
 void ctl_print_left_out(const json_t *verdict)

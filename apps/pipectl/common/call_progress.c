@@ -23,10 +23,11 @@ static void subscribe(struct ctl_progress *p, const struct ctl *ctl)
 struct ctl_progress *ctl_progress_new(const struct ctl *ctl, const json_t *parameters)
 {
     struct ctl_progress *p = isatty(STDERR_FILENO) ? calloc(1, sizeof(*p)) : NULL;
-    const char *model = ctl_text(parameters, "model");
+    const char *model = json_text_of(parameters, "model");
 
     if (p) {
-        snprintf(p->model, sizeof(p->model), "%s", *model ? model : ctl_text(parameters, "name"));
+        snprintf(p->model, sizeof(p->model), "%s",
+                 *model ? model : json_text_of(parameters, "name"));
         subscribe(p, ctl);
     }
     return p;
@@ -49,7 +50,7 @@ int ctl_progress_fd(const struct ctl_progress *p)
 
 static void show(struct ctl_progress *p, const json_t *e)
 {
-    const char *event = ctl_text(e, "event"), *model = ctl_text(e, "model");
+    const char *event = ctl_text(e, "event"), *model = json_text_of(e, "model");
     char text[LINE_BYTES];
     int n;
 

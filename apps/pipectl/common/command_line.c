@@ -7,6 +7,7 @@
 
 #include "apps/pipectl/common/command_line.h"
 #include "apps/pipectl/common/options.h"
+#include "apps/pipectl/common/output.h"
 #include "apps/pipectl/common/service_state.h"
 #include "base/cli/cli_print.h"
 #include "base/json_text.h"
@@ -68,9 +69,9 @@ static int bad_word(const char *command, const struct cli_option *o, const char 
     char words[CLI_WRONG_BYTES] = "";
 
     for (const char *at = o->words; at && *at; at += strspn(at, " ,")) {
-        size_t n = strlen(words), bytes = strcspn(at, " ,");
+        size_t bytes = strcspn(at, " ,");
 
-        snprintf(words + n, sizeof(words) - n, "%s%.*s", n ? ", " : "", (int)bytes, at);
+        ctl_append(words, sizeof(words), "%s%.*s", *words ? ", " : "", (int)bytes, at);
         at += bytes;
     }
     return ctl_usage(command, "--%s needs one of %s, not '%s'%s", o->name, words, optarg, hint);

@@ -126,11 +126,13 @@ const char *ctl_text(const json_t *object, const char *path)
     return s ? s : "-";
 }
 
-const char *ctl_line(const json_t *object, const char *path, char *ret, size_t bytes)
+struct ctl_words ctl_line(const json_t *object, const char *path)
 {
-    snprintf(ret, bytes, "%s", ctl_text(object, path));
-    shown_clean(ret, "");
-    return ret;
+    struct ctl_words w;
+
+    snprintf(w.text, sizeof(w.text), "%s", ctl_text(object, path));
+    shown_clean(w.text, "");
+    return w;
 }
 
 double ctl_real(const json_t *object, const char *path)
@@ -153,38 +155,47 @@ bool ctl_is(const json_t *object, const char *path)
     return json_is_true(json_text_at(object, path));
 }
 
-const char *ctl_format(double value, const char *format, char *ret, size_t bytes)
+struct ctl_word ctl_format(double value, const char *format)
 {
+    struct ctl_word w = {"-"};
+
     if (isfinite(value)) {
-        snprintf(ret, bytes, format, value);
-    } else {
-        snprintf(ret, bytes, "-");
+        snprintf(w.text, sizeof(w.text), format, value);
     }
-    return ret;
+    return w;
 }
 
-const char *ctl_known(const json_t *object, const char *path, const char *format, char *ret,
-                      size_t bytes)
+struct ctl_word ctl_known(const json_t *object, const char *path, const char *format)
 {
-    return ctl_format(ctl_value(object, path), format, ret, bytes);
+    return ctl_format(ctl_value(object, path), format);
 }
 
-const char *ctl_cpus(const char *before, const json_t *cpus, char *ret, size_t bytes)
+void ctl_append(char *ret, size_t bytes, const char *format, ...)
 {
-    size_t count = json_array_size(cpus), used = 0;
+    size_t used = strlen(ret);
+    va_list args;
 
-    snprintf(ret, bytes, "-");
-    for (size_t i = 0; i < count && used < bytes; i++) {
+    va_start(args, format);
+    vsnprintf(ret + used, bytes - used, format, args);
+    va_end(args);
+}
+
+struct ctl_word ctl_cpus(const char *before, const json_t *cpus)
+{
+    struct ctl_word w = {""};
+    size_t count = json_array_size(cpus);
+
+    for (size_t i = 0; i < count; i++) {
         json_int_t first = json_integer_value(json_array_get(cpus, i)), last = first;
 
         while (i + 1 < count && json_integer_value(json_array_get(cpus, i + 1)) == last + 1) {
             last++;
             i++;
         }
-        used += (size_t)snprintf(ret + used, bytes - used, last > first ? "%s%d-%d" : "%s%d",
-                                 used ? "," : before, (int)first, (int)last);
+        ctl_append(w.text, sizeof(w.text), last > first ? "%s%d-%d" : "%s%d",
+                   *w.text ? "," : before, (int)first, (int)last);
     }
-    return ret;
+    return count ? w : (struct ctl_word){"-"};
 }
 
 static void any(const json_t *v, char *ret, size_t bytes, bool inner)
@@ -233,10 +244,12 @@ static void any(const json_t *v, char *ret, size_t bytes, bool inner)
     }
 }
 
-const char *ctl_any(const json_t *object, const char *path, char *ret, size_t bytes)
+struct ctl_words ctl_any(const json_t *object, const char *path)
 {
-    any(json_text_at(object, path), ret, bytes, false);
-    return ret;
+    struct ctl_words w;
+
+    any(json_text_at(object, path), w.text, sizeof(w.text), false);
+    return w;
 }
 
 static void put_field(FILE *to, const struct ctl_column *c, const json_t *object)
@@ -305,4 +318,18 @@ json_t *ctl_sorted(const json_t *list, const char *path)
         json_array_insert(sorted, at, one);
     }
     return sorted;
+}
+
+struct ctl_words ctl_places(const json_t *board)
+{
+    struct ctl_words w = {""};
+    const json_t *ep;
+    size_t i;
+
+    json_array_foreach(json_object_get(board, "eps"), i, ep)
+    {
+        ctl_append(w.text, sizeof(w.text), "%s%s x%.0f", i ? ", " : "", ctl_text(ep, "name"),
+                   ctl_real(ep, "cores"));
+    }
+    return w;
 }

@@ -112,10 +112,10 @@ int ctl_save_page(const char *path, void (*write)(FILE *to, const json_t *data),
 /* plan_explain.c, plan_boards.c: for plan */
 
 void ctl_print_explanation(const json_t *reply);
-/** ctl_plan_origin() - where the explained plan is from, as a sentence. Return: @ret. */
-const char *ctl_plan_origin(const json_t *explanation, char *ret, size_t bytes);
-/** ctl_plan_costs() - where the times of its units are from, as a sentence. Return: @ret. */
-const char *ctl_plan_costs(const json_t *explanation, char *ret, size_t bytes);
+/** ctl_plan_origin() - where the explained plan is from, as a sentence. */
+struct ctl_words ctl_plan_origin(const json_t *explanation);
+/** ctl_plan_costs() - where the times of its units are from, as a sentence. */
+struct ctl_words ctl_plan_costs(const json_t *explanation);
 void ctl_print_front_boards(const json_t *reply);
 /** ctl_print_route() - @route: "boards" of an explanation. */
 void ctl_print_route(const json_t *route);
@@ -124,8 +124,8 @@ void ctl_print_route(const json_t *route);
 
 /** ctl_trial_note() - Return: " (stopped: worse)" and the like, or "". */
 const char *ctl_trial_note(const json_t *trial);
-/** ctl_gain() - writes the gain in frames/s as "+12.3 %"; "-" if unknown. Return: @ret. */
-const char *ctl_gain(const json_t *event, char *ret, size_t bytes);
+/** ctl_gain() - the gain in frames/s as "+12.3 %"; "-" if unknown. */
+struct ctl_word ctl_gain(const json_t *event);
 
 /* cmd_units.c */
 

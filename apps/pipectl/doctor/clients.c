@@ -245,11 +245,10 @@ static void value_of_key(const struct doctor *d, const char *why, char *ret, siz
     json_array_foreach(d->config, i, row)
     {
         const char *key = ctl_text(row, "key"), *at = strstr(why, key);
-        char value[64];
 
         if (strchr(key, '.') && at && strncmp(at + strlen(key), " is ", 4) != 0 &&
             (at[strlen(key)] < 'a' || at[strlen(key)] > 'z') && at[strlen(key)] != '_') {
-            snprintf(ret, bytes, " (%s is %s)", key, ctl_any(row, "value", value, sizeof(value)));
+            snprintf(ret, bytes, " (%s is %s)", key, ctl_any(row, "value").text);
         }
     }
 }

@@ -51,18 +51,6 @@ static void print_finding(const json_t *f)
     ctl_print_wrapped(ctl_text(f, "advice"), INDENT);
 }
 
-/* Appends to the line @ret; what does not fit is cut. */
-static void __attribute__((format(printf, 3, 4)))
-append(char *ret, size_t bytes, const char *format, ...)
-{
-    size_t used = strlen(ret);
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(ret + used, bytes - used, format, args);
-    va_end(args);
-}
-
 /* Return: one of several models, and it has answered nothing meanwhile. */
 static bool is_idle(const json_t *figures, const json_t *m)
 {
@@ -83,7 +71,8 @@ static void print_idle(const json_t *figures)
     json_array_foreach(figures, i, m)
     {
         if (is_idle(figures, m) && !is_segment(m)) {
-            append(line, sizeof(line), "%s%s", *line ? ", " : "no frames: ", ctl_text(m, "model"));
+            ctl_append(line, sizeof(line), "%s%s",
+                       *line ? ", " : "no frames: ", ctl_text(m, "model"));
         }
     }
     if (*line) {
@@ -98,28 +87,27 @@ static void print_figures(const json_t *figures)
 
     json_array_foreach(figures, i, m)
     {
-        char fps[32], p50[32], p99[32], line[512] = "";
+        char line[512] = "";
 
         if (is_idle(figures, m)) {
             continue;
         }
-        append(line, sizeof(line), "%s: %s frames/s, p50 %s ms, p99 %s ms; stage %s",
-               ctl_text(m, is_segment(m) ? "segment" : "model"),
-               ctl_known(m, "fps", "%.1f", fps, sizeof(fps)),
-               ctl_known(m, "p50_ms", "%.2f", p50, sizeof(p50)),
-               ctl_known(m, "p99_ms", "%.2f", p99, sizeof(p99)), ctl_text(m, "stage"));
+        ctl_append(line, sizeof(line), "%s: %s frames/s, p50 %s ms, p99 %s ms; stage %s",
+                   ctl_text(m, is_segment(m) ? "segment" : "model"),
+                   ctl_known(m, "fps", "%.1f").text, ctl_known(m, "p50_ms", "%.2f").text,
+                   ctl_known(m, "p99_ms", "%.2f").text, ctl_text(m, "stage"));
         if (ctl_has(m, "busy")) {
-            append(line, sizeof(line), " is busy for %.0f %%", 100 * ctl_real(m, "busy"));
+            ctl_append(line, sizeof(line), " is busy for %.0f %%", 100 * ctl_real(m, "busy"));
         }
         if (ctl_has(m, "service_ms")) {
-            append(line, sizeof(line), ", %.2f ms a frame", ctl_real(m, "service_ms"));
+            ctl_append(line, sizeof(line), ", %.2f ms a frame", ctl_real(m, "service_ms"));
         }
         if (ctl_has(m, "expected_ms")) {
-            append(line, sizeof(line), " (%.2f expected)", ctl_real(m, "expected_ms"));
+            ctl_append(line, sizeof(line), " (%.2f expected)", ctl_real(m, "expected_ms"));
         }
         if (ctl_has(m, "off_core")) {
-            append(line, sizeof(line), ", off its cores for %.0f %% of that",
-                   100 * ctl_real(m, "off_core"));
+            ctl_append(line, sizeof(line), ", off its cores for %.0f %% of that",
+                       100 * ctl_real(m, "off_core"));
         }
         ctl_print_wrapped(line, 0);
     }
@@ -132,30 +120,28 @@ static void print_machine(const json_t *machine, double seconds)
     char line[2048] = "";
     size_t i;
 
-    append(line, sizeof(line), "machine");
+    ctl_append(line, sizeof(line), "machine");
     if (seconds > 0) {
-        append(line, sizeof(line), ", over %.1f s", seconds);
+        ctl_append(line, sizeof(line), ", over %.1f s", seconds);
     }
-    append(line, sizeof(line), ":");
+    ctl_append(line, sizeof(line), ":");
     if (ctl_has(machine, "cpu_waited")) {
-        append(line, sizeof(line), " tasks waited for a CPU for %.0f %% of the time,",
-               100 * ctl_real(machine, "cpu_waited"));
+        ctl_append(line, sizeof(line), " tasks waited for a CPU for %.0f %% of the time,",
+                   100 * ctl_real(machine, "cpu_waited"));
     }
     if (ctl_has(machine, "memory_waited")) {
-        append(line, sizeof(line), " for memory for %.0f %%,",
-               100 * ctl_real(machine, "memory_waited"));
+        ctl_append(line, sizeof(line), " for memory for %.0f %%,",
+                   100 * ctl_real(machine, "memory_waited"));
     }
-    append(line, sizeof(line), " a quota stopped the daemon for %.0f %%",
-           100 * ctl_real(machine, "quota_stopped"));
+    ctl_append(line, sizeof(line), " a quota stopped the daemon for %.0f %%",
+               100 * ctl_real(machine, "quota_stopped"));
     json_array_foreach(json_object_get(machine, "clocks"), i, c)
     {
-        char cpus[128];
-
         if (ctl_has(c, "freq_khz") && ctl_has(c, "max_freq_khz")) {
-            append(line, sizeof(line), "; %s at %.1f of %.1f GHz (%s)",
-                   ctl_cpus("cpu", json_object_get(c, "cpus"), cpus, sizeof(cpus)),
-                   ctl_real(c, "freq_khz") / 1e6, ctl_real(c, "max_freq_khz") / 1e6,
-                   ctl_text(c, "governor"));
+            ctl_append(line, sizeof(line), "; %s at %.1f of %.1f GHz (%s)",
+                       ctl_cpus("cpu", json_object_get(c, "cpus")).text,
+                       ctl_real(c, "freq_khz") / 1e6, ctl_real(c, "max_freq_khz") / 1e6,
+                       ctl_text(c, "governor"));
         }
     }
     ctl_print_wrapped(line, 0);

@@ -39,14 +39,15 @@ static bool has_others(const struct doctor *d, const json_t *user)
 /* Writes `"a" (pid 1), "b" (pid 2)`, or that only the control socket is used. */
 static void clients_of(const struct doctor *d, double uid, char *ret, size_t bytes)
 {
-    size_t i, used = 0, named = 0;
+    size_t i, named = 0;
     const json_t *c;
 
+    *ret = '\0';
     json_array_foreach(json_object_get(d->after, "clients"), i, c)
     {
-        if (ctl_value(c, "uid") == uid && named < NAMED && used < bytes) {
-            used += (size_t)snprintf(ret + used, bytes - used, "%s\"%s\" (pid %.0f)",
-                                     named ? ", " : "", ctl_text(c, "client"), ctl_value(c, "pid"));
+        if (ctl_value(c, "uid") == uid && named < NAMED) {
+            ctl_append(ret, bytes, "%s\"%s\" (pid %.0f)", named ? ", " : "", ctl_text(c, "client"),
+                       ctl_value(c, "pid"));
             named++;
         }
     }

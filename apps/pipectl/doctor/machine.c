@@ -66,7 +66,7 @@ static void find_governor(struct doctor *d, const json_t *policies, size_t first
     json_auto_t *all = json_array();
     double now = ctl_value(p, "freq_khz"), most = lowest(p), load = 0;
     json_int_t number = json_integer_value(json_object_get(p, "policy"));
-    char cpus[128], which[32], advice[DOCTOR_TEXT];
+    char which[32], advice[DOCTOR_TEXT];
     size_t i, count = 0;
 
     json_array_foreach(policies, i, q)
@@ -95,8 +95,8 @@ static void find_governor(struct doctor *d, const json_t *policies, size_t first
     doctor_find(d, NULL, doctor_winnable(1 - now / most, load), advice,
                 "Governor %s holds %s at %.1f of %.1f GHz; their teams are busy for %.0f %% of "
                 "the time.",
-                ctl_text(p, "governor"), ctl_cpus("cpu", all, cpus, sizeof(cpus)), now / 1e6,
-                most / 1e6, 100 * load);
+                ctl_text(p, "governor"), ctl_cpus("cpu", all).text, now / 1e6, most / 1e6,
+                100 * load);
 }
 
 void doctor_governor(struct doctor *d)
@@ -120,7 +120,6 @@ void doctor_frequency_limit(struct doctor *d)
     json_array_foreach(json_object_get(sensors(d->after), "policies"), i, p)
     {
         double limit = ctl_value(p, "limit_khz"), most = ctl_value(p, "max_freq_khz");
-        char cpus[128];
 
         if (!(limit < NEARLY * most) || !used(d, p) || ctl_is(p, "by_heat")) {
             continue;
@@ -132,8 +131,7 @@ void doctor_frequency_limit(struct doctor *d)
             "(powerprofilesctl, tlp, thermald), the firmware, or somebody by hand. "
             "cpupower frequency-set -u sets it.",
             "A limit holds %s at %.1f of %.1f GHz, and it is not for heat.",
-            ctl_cpus("cpu", json_object_get(p, "cpus"), cpus, sizeof(cpus)), limit / 1e6,
-            most / 1e6);
+            ctl_cpus("cpu", json_object_get(p, "cpus")).text, limit / 1e6, most / 1e6);
     }
 }
 
@@ -169,15 +167,13 @@ void doctor_heat(struct doctor *d)
     json_array_foreach(json_object_get(sensors(d->after), "policies"), i, p)
     {
         double limit = ctl_value(p, "limit_khz"), most = ctl_value(p, "max_freq_khz");
-        char cpus[128];
 
         if (ctl_is(p, "by_heat") && limit < NEARLY * most) {
             doctor_find(
                 d, NULL,
                 doctor_winnable(1 - limit / most, doctor_load_of(d, json_object_get(p, "cpus"))),
                 advice, "Heat holds %s at %.1f of %.1f GHz (%s).",
-                ctl_cpus("cpu", json_object_get(p, "cpus"), cpus, sizeof(cpus)), limit / 1e6,
-                most / 1e6, zone);
+                ctl_cpus("cpu", json_object_get(p, "cpus")).text, limit / 1e6, most / 1e6, zone);
             found++;
         }
     }

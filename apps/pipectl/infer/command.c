@@ -191,18 +191,15 @@ static void find_types(struct infer *in)
 /* "x f32 [1,3,224,224]", and so on for each input */
 static void inputs_text(const struct piped_stream_info *info, char *ret, size_t bytes)
 {
-    size_t n = 0;
-
     ret[0] = '\0';
-    for (uint32_t i = 0; i < info->input_count && n < bytes; i++) {
+    for (uint32_t i = 0; i < info->input_count; i++) {
         const struct piped_tensor *t = &info->inputs[i];
 
-        n += (size_t)snprintf(ret + n, bytes - n, "%s%s %s [", i ? ", " : "", t->name,
-                              ipc_dtype_name(t->dtype));
-        for (uint32_t d = 0; d < t->rank && n < bytes; d++) {
-            n += (size_t)snprintf(ret + n, bytes - n, "%s%u", d ? "," : "", t->dim[d]);
+        ctl_append(ret, bytes, "%s%s %s [", i ? ", " : "", t->name, ipc_dtype_name(t->dtype));
+        for (uint32_t d = 0; d < t->rank; d++) {
+            ctl_append(ret, bytes, "%s%u", d ? "," : "", t->dim[d]);
         }
-        n += n < bytes ? (size_t)snprintf(ret + n, bytes - n, "]") : 0;
+        ctl_append(ret, bytes, "]");
     }
 }
 

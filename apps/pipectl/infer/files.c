@@ -278,15 +278,6 @@ static bool shape_fits(const struct infer *in, const struct ctl_image *img)
     return true;
 }
 
-static void shape_text(const struct ctl_image *img, char *ret, size_t bytes)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < img->rank && n < bytes; i++) {
-        n += (size_t)snprintf(ret + n, bytes - n, "%s%zu", i ? "," : "", img->dim[i]);
-    }
-}
-
 /* Adds the frames of a raw file. */
 static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
 {
@@ -304,9 +295,11 @@ static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
         return add_item(in, file, 0, PIPED_TENSOR, error);
     }
     if (!shape_fits(in, img)) {
-        char shape[160];
+        char shape[160] = "";
 
-        shape_text(img, shape, sizeof(shape));
+        for (size_t i = 0; i < img->rank; i++) {
+            ctl_append(shape, sizeof(shape), "%s%zu", i ? "," : "", img->dim[i]);
+        }
         snprintf(error, sizeof(error),
                  "the array has the shape [%s], and the model's input is %s; transpose it, or save "
                  "a.ravel() if its elements are in the right order",

@@ -124,11 +124,10 @@ static void print_item(const struct infer *in, const struct infer_item *item)
     json_array_foreach(json_object_get(item->report, "top"), i, t)
     {
         const char *label = json_string_value(json_object_get(t, "label"));
-        char score[32];
 
         shown_printf("  %5.1f %%  %s%s%.0f  (%s)\n", 100 * ctl_real(t, "probability"),
                      label ? label : "", label ? ", class " : "class ", ctl_real(t, "class"),
-                     ctl_known(t, "score", "%.5g", score, sizeof(score)));
+                     ctl_known(t, "score", "%.5g").text);
     }
     json_array_foreach(json_object_get(item->report, "outputs"), i, t)
     {

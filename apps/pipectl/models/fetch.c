@@ -36,7 +36,6 @@ struct fetch {
 static int list(const struct ctl *ctl, const json_t *rows)
 {
     static const char *const headings[] = {"name", "MB", "licence", "what", NULL};
-    char licence[256], about[1024];
     struct ctl_table t;
     json_t *row;
     size_t i;
@@ -49,8 +48,7 @@ static int list(const struct ctl *ctl, const json_t *rows)
     json_array_foreach((json_t *)(uintptr_t)rows, i, row)
     {
         ctl_table_add(&t, "%s\t%.2f\t%s\t%s", ctl_text(row, "name"), ctl_real(row, "bytes") / 1e6,
-                      ctl_line(row, "licence", licence, sizeof(licence)),
-                      ctl_line(row, "about", about, sizeof(about)));
+                      ctl_line(row, "licence").text, ctl_line(row, "about").text);
     }
     ctl_table_print(&t);
     return CTL_DONE;
@@ -183,7 +181,6 @@ static void print(const struct ctl *ctl, const struct fetch *f)
 {
     const char *name = ctl_text(f->row, "name");
     json_t *files = json_array();
-    char licence[256];
 
     for (size_t k = 0; k < f->count; k++) {
         base_autofree char *path = NULL;
@@ -205,7 +202,7 @@ static void print(const struct ctl *ctl, const struct fetch *f)
         shown_printf("%s\n", json_string_value(json_array_get(files, k)));
     }
     shown_printf("%s (%s) is as the catalogue says: SHA-256 %.16s...\n", name,
-                 ctl_line(f->row, "licence", licence, sizeof(licence)), ctl_text(f->row, "sha256"));
+                 ctl_line(f->row, "licence").text, ctl_text(f->row, "sha256"));
     shown_printf("serve it: sudo pipectl models load %s %s --save\n", name,
                  json_string_value(json_array_get(files, f->count - 1)));
     json_decref(files);

@@ -18,11 +18,11 @@ static void draw_clocks(const struct report *r)
     {
         struct report_value clock = {"policies", NULL, i, "freq_khz", 1e-6};
         struct report_value limit = {"policies", NULL, i, "limit_khz", 1e-6};
-        char cpus[96], name[128];
+        struct ctl_word cpus = ctl_cpus("cpu", json_object_get(p, "cpus"));
+        char name[160];
 
-        ctl_cpus("cpu", json_object_get(p, "cpus"), cpus, sizeof(cpus));
-        snprintf(name, sizeof(name), "limit of %s", cpus);
-        page_lines(chart, cpus, report_curve(r, &clock), json_pack("{s:i}", "colour", (int)i));
+        snprintf(name, sizeof(name), "limit of %s", cpus.text);
+        page_lines(chart, cpus.text, report_curve(r, &clock), json_pack("{s:i}", "colour", (int)i));
         page_lines(chart, name, report_curve(r, &limit),
                    json_pack("{s:i, s:b, s:b}", "colour", (int)i, "dashed", 1, "steps", 1));
     }

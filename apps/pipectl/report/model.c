@@ -8,14 +8,6 @@
 
 #define EPS_MAX 8u
 
-static json_t *number_name(const char *format, size_t number)
-{
-    char text[32];
-
-    snprintf(text, sizeof(text), format, number);
-    return json_string(text);
-}
-
 /* The stages of Status, each with "watched": what doctor_stages() says of it. */
 static json_t *stages_of(const struct report *r, const json_t *model)
 {
@@ -44,7 +36,7 @@ static void draw_stages(const struct report *r, size_t number, const json_t *sta
 
     json_array_foreach(stages, i, s)
     {
-        json_array_append_new(json_object_get(x, "names"), number_name("%zu", i));
+        json_array_append_new(json_object_get(x, "names"), json_sprintf("%zu", i));
         json_array_append_new(expected, page_known(ctl_value(s, "expected_ms")));
         json_array_append_new(is, page_known(ctl_value(s, "service_ms")));
     }
@@ -179,7 +171,7 @@ static void draw_units(const struct report *r, size_t number, const json_t *unit
     }
     json_array_foreach(units, i, u)
     {
-        json_array_append_new(json_object_get(x, "names"), number_name("%zu", i));
+        json_array_append_new(json_object_get(x, "names"), json_sprintf("%zu", i));
         json_array_append_new(is, page_known(ctl_value(u, "ewma_ms")));
     }
     page_chart(r->to, chart);

@@ -11,10 +11,8 @@
 static void tile(FILE *to, const json_t *object, const char *key, const char *format,
                  const char *what)
 {
-    char text[48];
-
     fputs("<div><b>", to);
-    page_text(to, ctl_known(object, key, format, text, sizeof(text)));
+    page_text(to, ctl_known(object, key, format).text);
     fprintf(to, "</b><span>%s</span></div>", what);
 }
 

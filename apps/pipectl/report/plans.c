@@ -100,11 +100,9 @@ void report_plans(const struct report *r, size_t i, const json_t *model)
     const json_t *e =
         json_object_get(json_object_get(r->sample, "explanations"), ctl_text(model, "name"));
     double bound = ctl_value(e, "bound_fps");
-    char origin[256], costs[256];
 
     page_heading(r->to, 3, "Plans");
-    page_paragraph(r->to, NULL, "%s %s", ctl_plan_origin(e, origin, sizeof(origin)),
-                   ctl_plan_costs(e, costs, sizeof(costs)));
+    page_paragraph(r->to, NULL, "%s %s", ctl_plan_origin(e).text, ctl_plan_costs(e).text);
     if (!isnan(bound)) {
         page_paragraph(r->to, NULL, "By these costs, no plan reaches more than %.1f frames/s.",
                        bound);

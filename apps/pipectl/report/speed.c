@@ -81,15 +81,6 @@ static double buckets(const struct report *r, const json_t *m, const char *famil
     return all;
 }
 
-/* The name of a bucket: what its frames took at most. */
-static json_t *bucket_name(double le_s)
-{
-    char text[48];
-
-    snprintf(text, sizeof(text), "%.4g", le_s * 1e3);
-    return json_string(text);
-}
-
 /* One histogram a model, or for one model its queue and computing, too. */
 static void draw_histogram(const struct report *r)
 {
@@ -133,7 +124,7 @@ static void draw_histogram(const struct report *r)
     }
     for (size_t i = first; i <= last; i++) {
         json_array_append_new(json_object_get(x, "names"),
-                              bucket_name(json_number_value(json_array_get(le, i))));
+                              json_sprintf("%.4g", 1e3 * json_number_value(json_array_get(le, i))));
     }
     page_chart(r->to, chart);
 }
@@ -211,14 +202,6 @@ static bool parts_of(const struct report *r, const json_t *m, struct parts *ret)
     return true;
 }
 
-static json_t *part_name(size_t stage)
-{
-    char text[40];
-
-    snprintf(text, sizeof(text), "units of stage %zu", stage);
-    return json_string(text);
-}
-
 static void draw_time(const struct report *r)
 {
     json_t *x = json_pack("{s:s, s:[]}", "label", "model", "names");
@@ -261,7 +244,8 @@ static void draw_time(const struct report *r)
     }
     json_array_foreach(stages, i, values)
     {
-        json_t *s = json_pack("{s:o, s:O}", "name", part_name(i), "values", values);
+        json_t *s = json_pack("{s:o, s:O}", "name", json_sprintf("units of stage %zu", i), "values",
+                              values);
 
         page_add(chart, s);
     }

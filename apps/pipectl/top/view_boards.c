@@ -114,21 +114,6 @@ static void since(double seconds, char ret[32])
     }
 }
 
-static void places_of(const json_t *board, char *ret, size_t bytes)
-{
-    size_t used = 0, i;
-    json_t *ep;
-
-    snprintf(ret, bytes, "-");
-    json_array_foreach(json_object_get(board, "eps"), i, ep)
-    {
-        if (used < bytes) {
-            used += (size_t)snprintf(ret + used, bytes - used, "%s%s x%.0f", i ? ", " : "",
-                                     ctl_text(ep, "name"), ctl_real(ep, "cores"));
-        }
-    }
-}
-
 void top_draw_boards(const struct top_view *v, struct top_screen *s, const json_t *model)
 {
     static const struct top_column columns[] = {
@@ -154,8 +139,7 @@ void top_draw_boards(const struct top_view *v, struct top_screen *s, const json_
         top_table_value(&t, TOP_PLAIN, "%.0f", ctl_value(link, "message_us"));
         top_table_value(&t, TOP_PLAIN, "%.0f", kilobyte_us > 0 ? 8000 / kilobyte_us : NAN);
         top_table_value(&t, TOP_PLAIN, "%.0f", bytes > 0 ? bytes / (1 << 20) : NAN);
-        places_of(b, text, sizeof(text));
-        top_table_text(&t, TOP_PLAIN, "%s", text);
+        top_table_text(&t, TOP_PLAIN, "%s", ctl_places(b).text);
     }
     top_table_draw(&t, s);
 }

@@ -41,11 +41,9 @@ void top_draw_clocks(const struct top_view *v, struct top_screen *s, const json_
         double now = ctl_value(e, "freq_khz") / 1000, most = ctl_value(e, "max_freq_khz") / 1000;
         double limit = ctl_value(p, "limit_khz") / 1000;
         bool hot = ctl_is(p, "by_heat");
-        char cpus[64];
 
-        ctl_any(e, "cpus", cpus, sizeof(cpus));
         top_table_text(&t, TOP_BOLD, "%s", ctl_text(e, "name"));
-        top_table_text(&t, TOP_PLAIN, "%s", cpus);
+        top_table_text(&t, TOP_PLAIN, "%s", ctl_any(e, "cpus").text);
         top_table_text(&t, TOP_PLAIN, "%s", ctl_text(e, "kind"));
         top_table_text(&t, TOP_PLAIN, "%s",
                        json_is_string(governor) ? json_string_value(governor) : "-");

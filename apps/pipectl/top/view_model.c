@@ -26,15 +26,14 @@ static void put_number(struct top_screen *s, const char *name, const char *forma
 static void put_number(struct top_screen *s, const char *name, const char *format, double value,
                        enum top_look look)
 {
-    char text[48];
+    struct ctl_word w = ctl_format(value, format);
 
-    ctl_format(value, format, text, sizeof(text));
-    if (s->column + 3 + top_width(s, name) + top_width(s, text) > s->columns) {
+    if (s->column + 3 + top_width(s, name) + top_width(s, w.text) > s->columns) {
         top_line(s);
         top_put(s, TOP_PLAIN, "%8s", "");
     }
     top_put(s, TOP_PLAIN, "  %s ", name);
-    top_put(s, look, "%s", text);
+    top_put(s, look, "%s", w.text);
 }
 
 static double fps_of(const struct top_model *m, const json_t *status)
@@ -176,9 +175,8 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
         double expected = ctl_value(stage, "expected_ms");
         double off = busy > 0 ? top_off(ms, expected) : NAN; /* it was of frames of long ago */
         double width = ctl_real(stage, "width"), teams = ctl_real(stage, "replicas");
-        char cpus[64], wide[24] = "", many[24] = "";
+        char wide[24] = "", many[24] = "";
 
-        ctl_cpus("", json_object_get(stage, "cpus"), cpus, sizeof(cpus));
         if (width > 1) {
             snprintf(wide, sizeof(wide), "x%.0f", width);
         }
@@ -188,7 +186,7 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
         top_table_value(&t, TOP_PLAIN, "%.0f", ctl_value(stage, "stage"));
         top_table_text(&t, TOP_PLAIN, "%s", ctl_text(stage, "units"));
         top_table_text(&t, TOP_PLAIN, "%s%s%s", ctl_text(stage, "ep"), wide, many);
-        top_table_text(&t, TOP_PLAIN, "%s", cpus);
+        top_table_text(&t, TOP_PLAIN, "%s", ctl_cpus("", json_object_get(stage, "cpus")).text);
         top_table_bar(&t, look_of_share(busy), busy);
         top_table_value(&t, TOP_PLAIN, "%.0f %%", busy * 100);
         top_table_value(&t, TOP_PLAIN, "%.0f", ctl_value(stage, "queue"));

@@ -170,10 +170,7 @@ static void name_team(const json_t *of, uint32_t pipeline, char *ret, size_t byt
 
     json_array_foreach(cpus, i, cpu)
     {
-        size_t used = strlen(list);
-
-        snprintf(list + used, sizeof(list) - used, "%s%d", i ? "," : "",
-                 (int)json_integer_value(cpu));
+        ctl_append(list, sizeof(list), "%s%d", i ? "," : "", (int)json_integer_value(cpu));
     }
     if (whole(of, "replica") > 0) {
         snprintf(replica, sizeof(replica), " team %u", whole(of, "replica"));

@@ -55,11 +55,11 @@ TEST(a_number_may_be_unknown)
     json_t *o = json_pack("{s:f, s:s, s:n}", "ms", 1.25, "name", "x", "none");
     char text[32];
 
-    T_STR(ctl_format(2.345, "%.2f ms", text, sizeof(text)), "2.35 ms");
-    T_STR(ctl_format(NAN, "%.2f", text, sizeof(text)), "-");
-    T_STR(ctl_format(INFINITY, "%.2f", text, sizeof(text)), "-");
-    T_STR(ctl_known(o, "ms", "%.1f", text, sizeof(text)), "1.2");
-    T_STR(ctl_known(o, "none", "%.1f", text, sizeof(text)), "-");
+    T_STR(ctl_format(2.345, "%.2f ms").text, "2.35 ms");
+    T_STR(ctl_format(NAN, "%.2f").text, "-");
+    T_STR(ctl_format(INFINITY, "%.2f").text, "-");
+    T_STR(ctl_known(o, "ms", "%.1f").text, "1.2");
+    T_STR(ctl_known(o, "none", "%.1f").text, "-");
     T_TRUE(isnan(ctl_value(o, "name")) && isnan(ctl_value(o, "missing")));
     json_decref(o);
 }
@@ -74,7 +74,7 @@ TEST(cpus_are_runs)
         json_t *cpus = json_loads(cases[i].list, 0, NULL);
         char text[32];
 
-        T_STR(ctl_cpus("cpu", cpus, text, sizeof(text)), cases[i].text);
+        T_STR(ctl_cpus("cpu", cpus).text, cases[i].text);
         json_decref(cpus);
     }
 }
