@@ -46,6 +46,28 @@ static void print_front(const json_t *reply)
     ctl_print_rows(json_object_get(reply, "front"), columns, 0);
 }
 
+static void print_front_boards(const json_t *reply)
+{
+    bool watts = ctl_is(reply, "watts_known");
+    const struct ctl_column columns[] = {
+        {"frames/s", "fps", 'r', CTL_DECIMALS, 1},
+        {"latency ms", "latency_ms", 'r', CTL_DECIMALS, 3},
+        {"MiB", "most_memory_bytes", 'r', CTL_DECIMALS, 1, 1.0 / (1 << 20)},
+        {watts ? "mJ/frame" : "core ms", "most_energy_mj", 'r', CTL_SIGNIFICANT, 3},
+        {"plan", "plan", 'w'},
+        {0}};
+
+    ctl_print_rows(json_object_get(reply, "front"), columns, 0);
+    printf("\n");
+    ctl_print_wrapped(watts ? "MiB and mJ/frame: of the board that has most of it."
+                            : "MiB and core ms: of the board that has most of it. Core ms a frame "
+                              "stand for energy, because the watts of cores are not known.",
+                      0);
+    if (!ctl_is(reply, "exact")) {
+        ctl_print_wrapped("There are more such plans than these; --max shows more.", 0);
+    }
+}
+
 /* ---- mappings ---- */
 
 static int export_mapping(const struct ctl *ctl, json_t *parameters, const char *path)
@@ -88,7 +110,7 @@ static const struct verb {
     {"export", .map = export_mapping},
     {"import", .map = import_mapping},
 };
-static const struct verb front_boards = {"front", "PlanFront", NULL, ctl_print_front_boards};
+static const struct verb front_boards = {"front", "PlanFront", NULL, print_front_boards};
 
 int ctl_plan(const struct ctl *ctl, int argc, char **argv)
 {

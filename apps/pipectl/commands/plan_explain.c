@@ -196,6 +196,164 @@ struct ctl_words ctl_plan_costs(const json_t *explanation)
     return w;
 }
 
+/* ---- the route over boards ---- */
+
+static void print_route_figures(const json_t *route)
+{
+    static const char *const headings[] = {"", "frames/s", "latency ms", "what decides", NULL};
+    static const struct {
+        const char *key, *name;
+    } rows[] = {{"predicted", "this route"}, {"best", "best route"}, {"alone", "this board alone"}};
+    struct ctl_table t;
+
+    ctl_table_init(&t, headings, "lrrw");
+    t.indent = 2;
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        const json_t *f = json_object_get(route, rows[i].key);
+
+        ctl_table_add(&t, "%s\t%s\t%s\t%s", rows[i].name, ctl_known(f, "fps", "%.1f").text,
+                      ctl_known(f, "latency_ms", "%.3f").text, ctl_text(f, "limit"));
+    }
+    ctl_table_print(&t);
+}
+
+/* "b2, b3 (1 of 3)": shares only where there are several boards. */
+static struct ctl_words boards_text(const json_t *boards)
+{
+    struct ctl_words w = {""};
+    double all = 0;
+    size_t i;
+    json_t *b;
+
+    json_array_foreach(boards, i, b)
+    {
+        all += ctl_real(b, "share");
+    }
+    json_array_foreach(boards, i, b)
+    {
+        ctl_append(w.text, sizeof(w.text), "%s%s%s", i ? ", " : "", ctl_text(b, "name"),
+                   ctl_is(b, "up") ? "" : " (away)");
+        if (json_array_size(boards) > 1 && all > 0) {
+            ctl_append(w.text, sizeof(w.text), " %.0f %%", 100 * ctl_real(b, "share") / all);
+        }
+    }
+    return w;
+}
+
+static void print_hops(const json_t *route)
+{
+    static const char *const headings[] = {"units", "predicted ms", "measured ms", "boards", NULL};
+    const json_t *hops = json_object_get(route, "hops");
+    struct ctl_table t;
+    size_t i;
+    json_t *hop;
+
+    if (json_array_size(hops) == 0) {
+        return;
+    }
+    ctl_table_init(&t, headings, "lrrw");
+    t.indent = 2;
+    json_array_foreach(hops, i, hop)
+    {
+        ctl_table_add(&t, "%s\t%s\t%s\t%s", ctl_text(hop, "units"),
+                      ctl_known(hop, "predicted_ms", "%.3f").text,
+                      ctl_known(hop, "service_ms", "%.3f").text,
+                      boards_text(json_object_get(hop, "boards")).text);
+    }
+    ctl_table_print(&t);
+    printf("\n");
+}
+
+static void print_measured(const json_t *route)
+{
+    const json_t *predicted = json_object_get(route, "predicted");
+    double is = ctl_real(route, "measured_fps"), table = ctl_real(predicted, "fps");
+
+    if (ctl_has(route, "measured_fps") && table > 0) {
+        printf("  measured: %.1f frames/s of %.1f; clients may send fewer\n\n", is, table);
+    }
+}
+
+static void print_best(const json_t *route)
+{
+    const json_t *best = json_object_get(route, "best");
+
+    if (json_is_object(best)) {
+        printf("  best route: ");
+        ctl_print_wrapped(ctl_text(best, "route"), 14);
+        printf("  as a plan:  ");
+        ctl_print_wrapped(ctl_text(best, "plan"), 14);
+    }
+    if (json_is_string(json_object_get(route, "verdict"))) {
+        printf("  ");
+        ctl_print_wrapped(ctl_text(route, "verdict"), 2);
+    }
+    if (ctl_real(route, "input_bytes") > 0) {
+        printf("  the input of a frame is planned with %.0f bytes on the wire\n",
+               ctl_real(route, "input_bytes"));
+    }
+    if (ctl_real(route, "guessed_links") > 0) {
+        shown_printf("  not measured yet, so guessed: %.0f link%s\n",
+                     ctl_real(route, "guessed_links"),
+                     base_plural(ctl_real(route, "guessed_links")));
+    }
+}
+
+static void print_left_out(const json_t *route)
+{
+    const json_t *list = json_object_get(route, "left_out");
+    size_t i;
+    json_t *b;
+
+    if (json_array_size(list) > 0) {
+        printf("\nBoards without a part in the best route:\n");
+    }
+    json_array_foreach(list, i, b)
+    {
+        base_autofree char *line = NULL;
+
+        if (asprintf(&line, "%s: %s", ctl_text(b, "name"), ctl_text(b, "why")) < 0) {
+            line = NULL;
+            return;
+        }
+        printf("  ");
+        ctl_print_wrapped(line, 4);
+    }
+}
+
+static void print_route(const json_t *route)
+{
+    const char *text = ctl_text(route, "route"), *why = ctl_text(route, "why");
+    bool serves = ctl_is(route, "serving");
+
+    printf("Route ");
+    ctl_print_wrapped(*text ? text : "none: this board alone", 6);
+    if (ctl_is(route, "set")) {
+        printf("Set by a user; pipectl plan auto gives planning back.\n");
+    } else {
+        shown_printf("By the key boards, \"%s\".\n", ctl_text(route, "boards"));
+    }
+    if (*text && !serves) {
+        shown_printf("Its state is %s.\n", ctl_text(route, "phase"));
+    }
+    if (!serves && *why) {
+        printf("This board alone serves:\n  ");
+        ctl_print_wrapped(why, 2);
+    }
+    printf("\n");
+    print_hops(route);
+    if (!json_object_get(route, "verdict")) {
+        return;
+    }
+    print_route_figures(route);
+    printf("\n");
+    print_measured(route);
+    print_best(route);
+    print_left_out(route);
+}
+
+/* ---- the command ---- */
+
 void ctl_print_explanation(const json_t *reply)
 {
     const json_t *e = json_object_get(reply, "explanation");
@@ -214,6 +372,6 @@ void ctl_print_explanation(const json_t *reply)
     print_runners_up(e);
     if (json_is_object(json_object_get(e, "boards"))) {
         printf("\n");
-        ctl_print_route(json_object_get(e, "boards"));
+        print_route(json_object_get(e, "boards"));
     }
 }

@@ -61,7 +61,7 @@ json_t *ctl_model_parameter(const char *model);
 /** ctl_own_model() - Return: a model of this name comes with piped; @ret_path is its file. */
 bool ctl_own_model(const char *name, char *ret_path, size_t bytes);
 
-/* status_machine.c */
+/* status.c */
 
 /** ctl_print_failed() - prints the models that could not be loaded, and why; nothing for none. */
 void ctl_print_failed(const json_t *failed);
@@ -69,9 +69,6 @@ void ctl_print_failed(const json_t *failed);
 /** ctl_print_segments() - prints what this board computes for others, of a folded status or reply
  * of Models (apps/show/fold_segments.h); nothing for none. */
 void ctl_print_segments(const json_t *owner);
-
-/** ctl_print_machine() - prints the cores and sensors of a status reply, but nothing unknown. */
-void ctl_print_machine(const json_t *status);
 
 /* frame_stream.c: libpiped with pipectl's messages */
 
@@ -109,16 +106,13 @@ void ctl_print_left_out(const json_t *verdict);
 int ctl_save_page(const char *path, void (*write)(FILE *to, const json_t *data),
                   const json_t *data);
 
-/* plan_explain.c, plan_boards.c: for plan */
+/* plan_explain.c */
 
 void ctl_print_explanation(const json_t *reply);
 /** ctl_plan_origin() - where the explained plan is from, as a sentence. */
 struct ctl_words ctl_plan_origin(const json_t *explanation);
 /** ctl_plan_costs() - where the times of its units are from, as a sentence. */
 struct ctl_words ctl_plan_costs(const json_t *explanation);
-void ctl_print_front_boards(const json_t *reply);
-/** ctl_print_route() - @route: "boards" of an explanation. */
-void ctl_print_route(const json_t *route);
 
 /* cmd_retune.c: an event in words, for the history too */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/pipectl/models/catalogue.h"
+#include "apps/pipectl/models/fetch.h"
 
 #include <dirent.h>
 

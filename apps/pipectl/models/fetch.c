@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #include "apps/pipectl/common/pipectl.h"
-#include "apps/pipectl/models/catalogue.h"
-#include "apps/pipectl/models/download.h"
 #include "base/atomic_file.h"
 #include "base/cli/shown_print.h"
 #include "base/path_below.h"

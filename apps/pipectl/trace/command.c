@@ -175,7 +175,7 @@ static uint64_t lost(const struct recording *r, const char *what)
 
 static json_t *summary(const struct recording *r, uint64_t bytes)
 {
-    const struct trace_counts *n = trace_reader_counts(r->reader);
+    const struct trace_counts *n = &r->reader->counts;
     double until_ns = ctl_real(r->end, "at_ns");
     json_t *s = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "file",
                           json_text_path(r->args->output), "bytes", (json_int_t)bytes, "teams",
@@ -193,7 +193,7 @@ static json_t *summary(const struct recording *r, uint64_t bytes)
 
 static void print_summary(const struct recording *r, uint64_t bytes)
 {
-    const struct trace_counts *n = trace_reader_counts(r->reader);
+    const struct trace_counts *n = &r->reader->counts;
 
     shown_printf("%s: %.1f MB, %llu frame%s on %llu team%s, %llu answer%s on %llu stream%s, "
                  "%llu event%s\n",

@@ -79,11 +79,6 @@ struct trace_reader *trace_reader_free(struct trace_reader *r)
     return NULL;
 }
 
-const struct trace_counts *trace_reader_counts(const struct trace_reader *r)
-{
-    return &r->counts;
-}
-
 static uint32_t whole(const json_t *object, const char *key)
 {
     json_int_t v = json_integer_value(json_object_get(object, key));

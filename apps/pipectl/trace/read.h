@@ -21,7 +21,6 @@ struct trace_reader *trace_reader_new(struct trace_file *f);
 struct trace_reader *trace_reader_free(struct trace_reader *r);
 /** trace_reader_batch() - writes what one batch holds, but its records. */
 void trace_reader_batch(struct trace_reader *r, const json_t *batch);
-const struct trace_counts *trace_reader_counts(const struct trace_reader *r);
 
 /** trace_reader_records() - writes the records of a team's ring, or of the clients' (@track 0).
  * @words: little-endian. */
