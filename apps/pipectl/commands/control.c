@@ -135,7 +135,7 @@ int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
     int rc = ctl_take_all(argc, argv, NULL, NULL);
 
     rc = rc ? rc : ctl_control_open(ctl, &control);
-    rc = rc ? rc : ctl_control_send(control, "io.piped.Subscribe", NULL, true);
+    rc = rc ? rc : ctl_control_send(control, "io.piped.Subscribe", NULL, true, NULL, 0);
     while (rc == CTL_DONE && continues) {
         json_t *reply;
 

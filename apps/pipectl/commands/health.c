@@ -69,12 +69,9 @@ static bool is_healthy(const json_t *status, const struct args *a, char *ret_why
 static void print(const struct ctl *ctl, const json_t *status, bool healthy, const char *why)
 {
     if (ctl->json) {
-        json_t *v =
-            json_pack("{s:b, s:s, s:o}", "healthy", healthy, "state", ctl_text(status, "state"),
-                      "why", healthy ? json_null() : json_text_shown(why));
-
-        ctl_print_json(v);
-        json_decref(v);
+        ctl_print_new(json_pack("{s:b, s:s, s:o}", "healthy", healthy, "state",
+                                ctl_text(status, "state"), "why",
+                                healthy ? json_null() : json_text_shown(why)));
     } else if (healthy) {
         shown_printf("%s\n", ctl_text(status, "state"));
     } else {

@@ -190,7 +190,7 @@ static int run_retune(const struct ctl *ctl, json_t *parameters, bool no_wait, j
     bool continues;
     int rc = ctl_control_open(ctl, &control);
 
-    rc = rc ? rc : ctl_control_send(control, "io.piped.Retune", parameters, false);
+    rc = rc ? rc : ctl_control_send(control, "io.piped.Retune", parameters, false, NULL, 0);
     rc = rc ? rc : wait_reply(ctl, control, progress, parameters);
     ctl_progress_free(progress);
     rc = rc ? rc : ctl_control_receive(control, ret, &continues);

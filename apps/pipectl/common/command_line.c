@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "apps/pipectl/common/command_line.h"
+#include "apps/page/page.h"
 #include "apps/pipectl/common/options.h"
-#include "apps/pipectl/common/output.h"
+#include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/common/service_state.h"
 #include "base/cli/cli_print.h"
 #include "base/json_text.h"
@@ -237,4 +237,31 @@ int ctl_save_json(const char *path, const json_t *v, size_t flags)
         ctl_say("cannot write %s: %s", path, strerror(-r));
     }
     return r < 0 ? CTL_FAILED : CTL_DONE;
+}
+
+/* The file is opened once the page is complete. It may be a pipe, so it is written in place. */
+int ctl_save_page(const char *path, void (*write)(FILE *to, const json_t *data), const json_t *data)
+{
+    base_autofree char *page = NULL;
+    size_t bytes = 0;
+    FILE *to = open_memstream(&page, &bytes);
+    bool well = to != NULL;
+
+    if (to) {
+        write(to, data);
+        well = fclose(to) == 0;
+    }
+    to = well ? fopen(path, "we") : NULL;
+    if (to) {
+        well = fwrite(page, 1, bytes, to) == bytes;
+        well = fclose(to) == 0 && well;
+    }
+    if (!to || !well) {
+        ctl_say("cannot write %s: %m", path);
+        return CTL_FAILED;
+    }
+    if (!page_has_charts()) {
+        ctl_say("%s", PAGE_NO_CHARTS);
+    }
+    return CTL_DONE;
 }

@@ -107,7 +107,7 @@ bool ctl_control_more(const struct ctl_control *c)
     return ipc_control_has_reply(&c->conn);
 }
 
-static int send_call(struct ctl_control *c, const char *method, json_t *parameters, bool more,
+int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more,
                      const int *fds, size_t count)
 {
     int rc = ipc_control_call(&c->conn, method, parameters, more, fds, count);
@@ -117,16 +117,6 @@ static int send_call(struct ctl_control *c, const char *method, json_t *paramete
         return CTL_FAILED;
     }
     return rc < 0 ? no_reply(c, rc) : CTL_DONE;
-}
-
-int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more)
-{
-    return send_call(c, method, parameters, more, NULL, 0);
-}
-
-int ctl_control_send_fd(struct ctl_control *c, const char *method, json_t *parameters, int fd)
-{
-    return send_call(c, method, parameters, true, &fd, 1);
 }
 
 /* A Varlink error in words. */
@@ -248,7 +238,7 @@ int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, 
     if (rc == CTL_DONE) {
         c->progress = base_take(progress);
         c->timeout_ms = timeout_of(ctl, method);
-        rc = send_call(c, name, parameters, false, fds, count);
+        rc = ctl_control_send(c, name, parameters, false, fds, count);
     }
     if (rc == CTL_DONE) {
         rc = ctl_control_receive(c, ret, &continues);
@@ -256,6 +246,16 @@ int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, 
     json_decref(parameters);
     ctl_control_free(c);
     ctl_progress_free(progress);
+    return rc;
+}
+
+int ctl_ask(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,
+            json_t **ret)
+{
+    json_auto_t *reply = NULL;
+    int rc = ctl_call(ctl, method, parameters, &reply);
+
+    *ret = json_incref(json_object_get(reply, field));
     return rc;
 }
 

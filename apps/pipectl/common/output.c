@@ -18,6 +18,12 @@ void ctl_print_json(const json_t *v)
     putchar('\n');
 }
 
+void ctl_print_new(json_t *v)
+{
+    ctl_print_json(v);
+    json_decref(v);
+}
+
 void ctl_print_note(const json_t *verdict)
 {
     const char *note = json_text_of(verdict, "note");

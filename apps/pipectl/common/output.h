@@ -9,6 +9,8 @@
 #include "base/json_text.h"
 
 void ctl_print_json(const json_t *v);
+/** ctl_print_new() - the same, and drops the reference. */
+void ctl_print_new(json_t *v);
 /** ctl_print_note() - prints the "note" of a verdict, if it has one. */
 void ctl_print_note(const json_t *verdict);
 /** ctl_print_wrapped() - prints text and a newline. Breaks lines at CLI_COLUMNS, after a space or

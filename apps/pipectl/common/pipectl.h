@@ -30,10 +30,10 @@ struct ctl {
 struct ctl_control;
 int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret);
 struct ctl_control *ctl_control_free(struct ctl_control *c);
-/** ctl_control_send() - @parameters: borrowed. More than 2 KiB may still be on its way after it. */
-int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more);
-/** ctl_control_send_fd() - the same, with "more"; sends the descriptor @fd with the call. */
-int ctl_control_send_fd(struct ctl_control *c, const char *method, json_t *parameters, int fd);
+/** ctl_control_send() - @parameters: borrowed. More than 2 KiB may still be on its way after it.
+ * @fds: @count descriptors that go with the call. */
+int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more,
+                     const int *fds, size_t count);
 /** ctl_control_receive() - waits for one reply. @ret: its parameters, the caller's reference. */
 int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues);
 /** ctl_control_fd() - for poll(2): readable when a part of a reply has arrived. Replies that came
@@ -50,6 +50,10 @@ int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, 
  * @print. */
 int ctl_show(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,
              void (*print)(const json_t *reply));
+/** ctl_ask() - calls, and takes one field of the reply. @ret: a new reference; NULL where the call
+ * fails or the reply has no such field. Return: an exit code. */
+int ctl_ask(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,
+            json_t **ret);
 /** ctl_tell() - prints what a command did: with --json @v, else the text. */
 void ctl_tell(const struct ctl *ctl, const json_t *v, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -99,7 +103,7 @@ int ctl_call_examples(const struct ctl *ctl, const char *method, const char *fol
 void ctl_print_agreement(const json_t *verdict);
 void ctl_print_left_out(const json_t *verdict);
 
-/* save_page.c */
+/* command_line.c */
 
 /** ctl_save_page() - writes the page @path, which may be a pipe, once @write made all of it of
  * @data, and says if it has no charts. Return: an exit code. */

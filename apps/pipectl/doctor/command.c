@@ -150,32 +150,27 @@ static void print_machine(const json_t *machine, double seconds)
 static int report(const struct ctl *ctl, const json_t *sample)
 {
     double seconds = doctor_seconds(sample);
-    json_t *findings = doctor_judge(sample), *figures = doctor_figures(sample);
-    json_t *machine = doctor_machine(sample), *f;
+    json_auto_t *findings = doctor_judge(sample), *figures = doctor_figures(sample);
+    json_auto_t *machine = doctor_machine(sample);
     bool well = doctor_is_well(findings);
+    const json_t *f;
     size_t i;
 
     if (ctl->json) {
-        json_t *v = json_pack("{s:b, s:O, s:O, s:O, s:f}", "well", well, "findings", findings,
-                              "figures", figures, "machine", machine, "seconds", seconds);
-
-        ctl_print_json(v);
-        json_decref(v);
-    } else {
-        if (well) {
-            puts(json_array_size(findings) ? "all is well; notes:\n" : "all is well\n");
-        }
-        json_array_foreach(findings, i, f)
-        {
-            print_finding(f);
-            printf("\n");
-        }
-        print_figures(figures);
-        print_machine(machine, seconds);
+        ctl_print_new(json_pack("{s:b, s:O, s:O, s:O, s:f}", "well", well, "findings", findings,
+                                "figures", figures, "machine", machine, "seconds", seconds));
+        return well ? CTL_DONE : CTL_FAILED;
     }
-    json_decref(findings);
-    json_decref(figures);
-    json_decref(machine);
+    if (well) {
+        puts(json_array_size(findings) ? "all is well; notes:\n" : "all is well\n");
+    }
+    json_array_foreach(findings, i, f)
+    {
+        print_finding(f);
+        printf("\n");
+    }
+    print_figures(figures);
+    print_machine(machine, seconds);
     return well ? CTL_DONE : CTL_FAILED;
 }
 
@@ -195,7 +190,7 @@ static int load(const char *path, json_t **ret)
 
 int ctl_doctor(const struct ctl *ctl, int argc, char **argv)
 {
-    json_t *sample = NULL;
+    json_auto_t *sample = NULL;
     struct args a;
     int rc = take_args(argc, argv, &a);
 
@@ -207,9 +202,5 @@ int ctl_doctor(const struct ctl *ctl, int argc, char **argv)
     if (rc == CTL_DONE && a.save) {
         rc = ctl_save_json(a.save, sample, JSON_INDENT(2) | JSON_SORT_KEYS);
     }
-    if (rc == CTL_DONE) {
-        rc = report(ctl, sample);
-    }
-    json_decref(sample);
-    return rc;
+    return rc ? rc : report(ctl, sample);
 }

@@ -113,14 +113,14 @@ double doctor_contended(const struct doctor *d, const json_t *model, const struc
 /* clang-format off */
 #define DOCTOR_RULES(X)                                                                            \
     X("failed-model", FAILURE, failed_model) X("no-model", FAILURE, no_model)                      \
-    X("stuck", FAILURE, stuck) X("restarted", LOSS, restarted) X("declared", LOSS, declared)       \
-    X("no-sidecar", LOSS, no_sidecar) X("sidecar", LOSS, sidecar)                                  \
+    X("stuck", FAILURE, warned) X("restarted", LOSS, restarted) X("declared", LOSS, warned)       \
+    X("no-sidecar", LOSS, warned) X("sidecar", LOSS, warned)                                  \
     X("starting", NOTE, starting) X("adapting", NOTE, adapting) X("idle", NOTE, idle)              \
     X("governor", LOSS, governor) X("frequency-limit", LOSS, frequency_limit)                      \
     X("heat", LOSS, heat) X("quota", LOSS, quota) X("memory", LOSS, memory)                        \
     X("shared-cores", LOSS, shared_cores) X("contention", LOSS, contention)                        \
-    X("slow-stage", LOSS, slow_stage) X("crowded-plan", LOSS, crowded_plan)                        \
-    X("unpinned", LOSS, unpinned)                                                                  \
+    X("slow-stage", LOSS, slow_stage) X("crowded-plan", LOSS, warned)                        \
+    X("unpinned", LOSS, warned)                                                                  \
     X("client-waits", LOSS, client_waits) X("slow-client", LOSS, slow_client)                      \
     X("loop-user", NOTE, loop_user) X("refused", LOSS, refused)                                    \
     X("deadlines", LOSS, deadlines) X("dropped", NOTE, dropped) X("pictures", LOSS, pictures)      \

@@ -111,17 +111,14 @@ static json_t *programs_between(const json_t *before, const json_t *after, doubl
 
 /* ---- the daemon ---- */
 
-/* Asks for one field of an answer. @parameters: taken. Return: an exit code. */
+/* Asks for one field of an answer, as @key of @to. @parameters: taken. Return: an exit code. */
 static int ask(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,
                json_t *to, const char *key)
 {
-    json_t *reply;
-    int rc = ctl_call(ctl, method, parameters, &reply);
+    json_t *value;
+    int rc = ctl_ask(ctl, method, parameters, field, &value);
 
-    if (rc == CTL_DONE) {
-        json_object_set(to, key, json_object_get(reply, field));
-        json_decref(reply);
-    }
+    json_object_set_new(to, key, value);
     return rc;
 }
 
@@ -220,25 +217,21 @@ static int watch(const struct ctl *ctl, const struct doctor_watch *w, json_t *sa
 
 int doctor_sample(const struct ctl *ctl, const struct doctor_watch *w, json_t **ret)
 {
-    json_t *sample = json_object(), *before = programs_now(), *after = NULL;
-    json_t *limit = json_pack("{s:i}", "limit", EVENTS);
+    json_auto_t *sample = json_object(), *before = programs_now(), *after = NULL;
     int rc = look(ctl, w, sample, "before");
 
     rc = rc ? rc : watch(ctl, w, sample);
     after = programs_now();
     rc = rc ? rc : ask(ctl, "Models", json_object(), "models", sample, "models");
     rc = rc ? rc : ask(ctl, "Config", json_object(), "config", sample, "config");
-    rc = rc ? rc : ask(ctl, "History", json_incref(limit), "events", sample, "events");
+    rc = rc ? rc
+            : ask(ctl, "History", json_pack("{s:i}", "limit", EVENTS), "events", sample, "events");
     rc = rc ? rc : ask_models(ctl, sample);
     if (rc == CTL_DONE) {
         add_programs(sample, before, after);
         json_object_set_new(sample, "read_only",
                             read_only_policies(json_object_get(sample, "after")));
-        *ret = json_incref(sample);
+        *ret = base_take(sample);
     }
-    json_decref(limit);
-    json_decref(before);
-    json_decref(after);
-    json_decref(sample);
     return rc;
 }

@@ -27,14 +27,13 @@ void infer_find_decoder(struct infer *in, const struct piped_stream *s)
 /* --expect compares the best class. */
 static void need_classes(struct infer *in, const struct piped_stream *s)
 {
-    json_t *j = json_loads(piped_stream_description(s), 0, NULL);
+    json_auto_t *j = json_loads(piped_stream_description(s), 0, NULL);
     const char *kind = ctl_text(j, "output.decode");
 
     if (strcmp(kind, "classes") != 0) {
         snprintf(in->not_decoded, sizeof(in->not_decoded),
                  "the model's outputs are %s, and not the scores of classes", kind);
     }
-    json_decref(j);
 }
 
 void infer_begin_decoding(struct infer *in, const struct piped_stream *s)

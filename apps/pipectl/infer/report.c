@@ -333,12 +333,9 @@ int infer_finish(struct infer *in)
         }
     }
     if (in->ctl->json && in->expected) {
-        json_t *whole = json_pack("{s:f, s:I, s:I, s:O}", "accuracy", accuracy, "correct",
-                                  (json_int_t)in->correct, "count", (json_int_t)in->item_count,
-                                  "results", in->results);
-
-        ctl_print_json(whole);
-        json_decref(whole);
+        ctl_print_new(json_pack("{s:f, s:I, s:I, s:O}", "accuracy", accuracy, "correct",
+                                (json_int_t)in->correct, "count", (json_int_t)in->item_count,
+                                "results", in->results));
     } else if (in->ctl->json && !in->video_bytes) {
         ctl_print_json(in->results);
     } else if (in->expected) {
@@ -354,14 +351,14 @@ static bool is_meant(const struct infer *in, const json_t *model)
 
 void infer_warn(const struct infer *in)
 {
-    json_t *reply, *m, *w;
+    json_auto_t *models = NULL;
+    json_t *m, *w;
     size_t i, k;
 
-    if (access(in->ctl->control_path, W_OK) < 0 ||
-        ctl_call(in->ctl, "Models", json_object(), &reply) != CTL_DONE) {
-        return;
+    if (access(in->ctl->control_path, W_OK) == 0) {
+        ctl_ask(in->ctl, "Models", json_object(), "models", &models);
     }
-    json_array_foreach(json_object_get(reply, "models"), i, m)
+    json_array_foreach(models, i, m)
     {
         json_array_foreach(json_object_get(m, "warnings"), k, w)
         {
@@ -370,5 +367,4 @@ void infer_warn(const struct infer *in)
             }
         }
     }
-    json_decref(reply);
 }

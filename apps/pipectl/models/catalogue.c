@@ -154,7 +154,8 @@ static bool add_file(json_t *rows, const char *path)
 {
     char words[FAULT_MAX];
     json_error_t e;
-    json_t *file = load_regular(path, JSON_REJECT_DUPLICATES, &e), *list, *row;
+    json_auto_t *file = load_regular(path, JSON_REJECT_DUPLICATES, &e);
+    json_t *list, *row;
     size_t i, at;
 
     if (!file) {
@@ -168,7 +169,6 @@ static bool add_file(json_t *rows, const char *path)
     if (json_unpack_ex(file, &e, JSON_STRICT, "{s:o}", "models", &list) < 0 ||
         !json_is_array(list)) {
         ctl_say("%s: expected {\"models\": [...]} and nothing else", path);
-        json_decref(file);
         return false;
     }
     json_array_foreach(list, i, row)
@@ -177,7 +177,6 @@ static bool add_file(json_t *rows, const char *path)
 
         if (fault) {
             ctl_say("%s: row %zu of models: %s", path, i + 1, fault);
-            json_decref(file);
             return false;
         }
         json_object_set_new(row, "from", json_text_path(path));
@@ -188,7 +187,6 @@ static bool add_file(json_t *rows, const char *path)
             json_array_append(rows, row);
         }
     }
-    json_decref(file);
     return true;
 }
 

@@ -107,7 +107,7 @@ static json_t *dims_json(const char *text)
 /* Return: the parameter "shapes", a new reference; NULL: a shape is wrong, as was printed. */
 static json_t *shapes_json(const struct args *a)
 {
-    json_t *shapes = json_object();
+    json_auto_t *shapes = json_object();
 
     for (size_t i = 0; i < a->shape_count; i++) {
         const char *equals = strrchr(a->shapes[i], '=');
@@ -120,11 +120,10 @@ static json_t *shapes_json(const struct args *a)
                             "--shape needs INPUT=1x3x480x640, or the name of an open dimension and "
                             "its size, not '%s'",
                             a->shapes[i]);
-            json_decref(shapes);
             return NULL;
         }
     }
-    return shapes;
+    return base_take(shapes);
 }
 
 /* Return: owned by the caller; NULL: no such file, as was printed. */
@@ -286,15 +285,13 @@ static void run_piped(const char *const *argv)
 static int inspect(const struct ctl *ctl, const char *file, const struct args *a)
 {
     base_autofree char *text = strdup(file);
-    json_t *shapes = shapes_json(a);
+    json_auto_t *shapes = shapes_json(a);
     const char *argv[8] = {"piped", "--inspect", NULL};
     size_t at = 3;
 
     if (!shapes) {
         return CTL_USAGE;
     }
-    json_decref(shapes);
-
     for (size_t i = 0; text && i < a->shape_count; i++) {
         char *longer = NULL;
         int bytes = asprintf(&longer, "%s%c%s", text, i ? ',' : ':', a->shapes[i]);

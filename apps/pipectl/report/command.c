@@ -12,7 +12,6 @@
 #include "apps/pipectl/doctor/sample.h"
 #include "apps/pipectl/report/page.h"
 #include "apps/show/fold_segments.h"
-#include "base/cli/shown_print.h"
 
 #define MOMENTS 120   /* at most, in a curve over time */
 #define EVERY_S 0.25  /* at least, between two of them */
@@ -39,35 +38,31 @@ static int take_args(int argc, char **argv, struct args *ret)
 
 static int add_metrics(const struct ctl *ctl, json_t *data, const char *when)
 {
-    json_t *reply;
-    int rc = ctl_call(ctl, "Metrics", json_object(), &reply);
+    json_auto_t *text = NULL;
+    int rc = ctl_ask(ctl, "Metrics", json_object(), "text", &text);
 
-    if (rc == CTL_DONE) {
-        json_object_set_new(json_object_get(data, "metrics"), when,
-                            report_metrics(ctl_text(reply, "text")));
-        json_decref(reply);
-    }
+    json_object_set_new(json_object_get(data, "metrics"), when,
+                        report_metrics(json_string_value(text)));
     return rc;
 }
 
 static int add_fronts(const struct ctl *ctl, json_t *data, const json_t *status)
 {
-    json_t *fronts = json_object(), *m;
+    json_t *fronts = json_object(), *front, *m;
     int rc = CTL_DONE;
     size_t i;
 
     json_object_set_new(data, "fronts", fronts);
     json_array_foreach(json_object_get(status, "models"), i, m)
     {
-        json_t *reply, *parameters = ctl_model_parameter(ctl_text(m, "name"));
+        json_t *parameters = ctl_model_parameter(ctl_text(m, "name"));
 
         json_object_set_new(parameters, "max", json_integer(FRONT_MOST));
-        rc = ctl_call(ctl, "PlanFront", parameters, &reply);
+        rc = ctl_ask(ctl, "PlanFront", parameters, "front", &front);
+        json_object_set_new(fronts, ctl_text(m, "name"), front);
         if (rc) {
             break;
         }
-        json_object_set(fronts, ctl_text(m, "name"), json_object_get(reply, "front"));
-        json_decref(reply);
     }
     return rc;
 }
@@ -152,8 +147,8 @@ static void judge(json_t *data, json_t *sample)
 
 static int gather(const struct ctl *ctl, const struct args *a, json_t **ret)
 {
-    json_t *series = json_array(), *sample = NULL;
-    json_t *data = json_pack("{s:o, s:{}}", "series", series, "metrics");
+    json_t *series = json_array();
+    json_auto_t *data = json_pack("{s:o, s:{}}", "series", series, "metrics"), *sample = NULL;
     struct doctor_watch watch = {.model = a->model,
                                  .seconds = a->seconds,
                                  .every_s = base_max(EVERY_S, a->seconds / MOMENTS),
@@ -167,34 +162,26 @@ static int gather(const struct ctl *ctl, const struct args *a, json_t **ret)
     if (rc == CTL_DONE) {
         add_where_and_when(data);
         judge(data, sample);
-        *ret = json_incref(data);
+        *ret = base_take(data);
     }
-    json_decref(sample);
-    json_decref(data);
     return rc;
 }
 
 int ctl_report(const struct ctl *ctl, int argc, char **argv)
 {
     struct ctl page = *ctl;
-    json_t *data = NULL;
+    json_auto_t *data = NULL, *v = NULL;
     struct args a;
     int rc = take_args(argc, argv, &a);
 
     page.page = true;
     rc = rc ? rc : gather(&page, &a, &data);
     rc = rc ? rc : ctl_save_page(a.file, report_write, data);
-    if (rc == CTL_DONE && ctl->json) {
-        json_t *v =
-            json_pack("{s:o, s:b, s:b, s:O}", "file", json_text_path(a.file), "charts",
+    if (rc == CTL_DONE) {
+        v = json_pack("{s:o, s:b, s:b, s:O}", "file", json_text_path(a.file), "charts",
                       page_has_charts(), "well", doctor_is_well(json_object_get(data, "findings")),
                       "seconds", json_object_get(data, "seconds"));
-
-        ctl_print_json(v);
-        json_decref(v);
-    } else if (rc == CTL_DONE) {
-        shown_printf("wrote %s\n", a.file);
+        ctl_tell(ctl, v, "wrote %s\n", a.file);
     }
-    json_decref(data);
     return rc;
 }

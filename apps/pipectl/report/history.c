@@ -101,7 +101,8 @@ static bool is_same(const json_t *events, size_t i)
 static void draw_plans(const struct report *r, const struct line *l)
 {
     const json_t *events = json_object_get(r->sample, "events"), *e;
-    json_t *plans = json_array(), *models = json_array();
+    json_auto_t *plans = json_array();
+    json_t *models = json_array();
     json_t *x = page_axis(l->label, false, NAN, 0), *y, *chart;
     size_t i, known, place;
 
@@ -128,7 +129,6 @@ static void draw_plans(const struct report *r, const struct line *l)
                            "colour", (int)(place % COLOURS), "points", along(l, from),
                            along(l, end_of(l, events, i)), model, note));
     }
-    json_decref(plans);
     page_chart(r->to, chart);
 }
 

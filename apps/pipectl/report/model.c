@@ -65,11 +65,10 @@ static void write_stages(const struct report *r, size_t number, const json_t *mo
         {"of that off its core, %", "watched.off_core", PAGE_NUMBER, 0, 100},
         {"queue", "queue", PAGE_NUMBER},
         {0}};
-    json_t *stages = stages_of(r, model);
+    json_auto_t *stages = stages_of(r, model);
 
     page_table(r->to, "Stages", columns, stages);
     draw_stages(r, number, stages);
-    json_decref(stages);
 }
 
 /* The names of the EPs that units were measured on. Return: their number. */
@@ -183,11 +182,10 @@ void report_model(const struct report *r, size_t i, const json_t *model)
     const json_t *raw =
         json_object_get(json_object_get(r->sample, "units"), ctl_text(model, "name"));
     size_t count = measured_eps(raw, eps);
-    json_t *units = units_of(r, model, eps, count);
+    json_auto_t *units = units_of(r, model, eps, count);
 
     page_heading(r->to, 3, "Stages and units");
     write_stages(r, i, model);
     draw_units(r, i, units, eps, count);
     write_unit_table(r, units, eps, count);
-    json_decref(units);
 }

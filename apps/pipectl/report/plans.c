@@ -65,7 +65,7 @@ static void write_figures(const struct report *r, const json_t *e)
                 {"now", "predicted by the costs now"},
                 {"measured", "measured"}};
     const char *at = json_string_value(json_object_get(e, "measured_at"));
-    json_t *list = json_array();
+    json_auto_t *list = json_array();
 
     for (size_t i = 0; i < base_array_count(rows); i++) {
         json_t *row = json_object_get(e, rows[i].key);
@@ -79,7 +79,6 @@ static void write_figures(const struct report *r, const json_t *e)
         page_paragraph(r->to, "quiet", "Measured at %s by the last retune; no frame came since.",
                        at);
     }
-    json_decref(list);
 }
 
 void report_plans(const struct report *r, size_t i, const json_t *model)

@@ -303,10 +303,9 @@ static void write_figures(const struct report *r)
                                                   {"s ago", "ago_s", PAGE_NUMBER},
                                                   {0}};
 
-    json_t *models = answering(r);
+    json_auto_t *models = answering(r);
 
     page_table(r->to, "As pipectl status tells them, at the end", columns, models);
-    json_decref(models);
     if (json_array_size(json_object_get(r->after, "refusals")) > 0) {
         page_table(r->to, "Refused, dropped or late", refusals,
                    json_object_get(r->after, "refusals"));

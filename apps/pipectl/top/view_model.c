@@ -128,7 +128,7 @@ void top_draw_models(const struct top_view *v, struct top_screen *s, const json_
         {"model", 'l', 0}, {"frames/s", 'r', 0},  {"p50 ms", 'r', 3},  {"p99 ms", 'r', 0},
         {"waits", 'r', 4}, {"dropped/s", 'r', 5}, {"busiest", 'b', 2}, {"", 'r', 1},
     };
-    json_t *sorted =
+    json_auto_t *sorted =
         top_sorted(json_object_get(v->top->status, "models"), v->sort, "fps", "latency_ms.p99");
     struct top_table t;
     json_t *m;
@@ -153,7 +153,6 @@ void top_draw_models(const struct top_view *v, struct top_screen *s, const json_
         top_table_value(&t, look, "%.0f %%", share * 100);
     }
     top_table_draw(&t, s);
-    json_decref(sorted);
 }
 
 void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_t *model)
@@ -163,7 +162,8 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
         {"busy", 'b', 3},        {"", 'r', 0},      {"queue", 'r', 0}, {"service ms", 'r', 0},
         {"expected ms", 'r', 4}, {"off", 'r', 0},
     };
-    json_t *sorted = top_sorted(json_object_get(model, "stages"), v->sort, "busy", "service_ms");
+    json_auto_t *sorted =
+        top_sorted(json_object_get(model, "stages"), v->sort, "busy", "service_ms");
     struct top_table t;
     json_t *stage;
     size_t i;
@@ -195,7 +195,6 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
         top_table_value(&t, top_look_of_off(off), "%+.0f %%", off * 100);
     }
     top_table_draw(&t, s);
-    json_decref(sorted);
 }
 
 static double unit_ms(const json_t *unit)
@@ -211,13 +210,13 @@ void top_draw_units(const struct top_view *v, struct top_screen *s, const json_t
         {"unit", 'r', 0}, {"name", 'l', 0},  {"operator", 'l', 3}, {"primitive", 'l', 2},
         {"ms", 'r', 0},   {"share", 'b', 1}, {"", 'r', 0},
     };
-    json_t *sorted = top_sorted(v->units, v->sort, "ewma_ms", "ewma_ms"), *u;
+    json_auto_t *sorted = top_sorted(v->units, v->sort, "ewma_ms", "ewma_ms");
+    json_t *u;
     struct top_table t;
     double all = 0;
     size_t i;
 
     if (!v->units) { /* they have been asked for */
-        json_decref(sorted);
         return;
     }
     json_array_foreach(sorted, i, u)
@@ -243,5 +242,4 @@ void top_draw_units(const struct top_view *v, struct top_screen *s, const json_t
             ctl_text(model, "name"), all);
     top_line(s);
     top_table_draw(&t, s);
-    json_decref(sorted);
 }

@@ -241,10 +241,7 @@ static int finish(const struct ctl *ctl, struct recording *r, int rc)
         return rc;
     }
     if (ctl->json) {
-        json_t *s = summary(r, bytes);
-
-        ctl_print_json(s);
-        json_decref(s);
+        ctl_print_new(summary(r, bytes));
     } else {
         print_summary(r, bytes);
     }
@@ -257,7 +254,7 @@ static int finish(const struct ctl *ctl, struct recording *r, int rc)
 /* Calls, and records until the last reply. Return: an exit code. */
 static int call(struct recording *r, const struct ctl *ctl, struct ctl_control *control)
 {
-    json_t *parameters = json_pack("{s:f}", "seconds", r->args->seconds);
+    json_auto_t *parameters = json_pack("{s:f}", "seconds", r->args->seconds);
     int pair[2], rc;
 
     if (r->args->ring_kib > 0) {
@@ -265,13 +262,11 @@ static int call(struct recording *r, const struct ctl *ctl, struct ctl_control *
     }
     r->spool = trace_spool_new(r->args->output);
     if (!r->spool || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-        json_decref(parameters);
         return cannot_keep(r, errno);
     }
     listen_to_signals(control);
-    rc = ctl_control_send_fd(control, "io.piped.Trace", parameters, pair[1]);
+    rc = ctl_control_send(control, "io.piped.Trace", parameters, true, &pair[1], 1);
     base_close_fd(&pair[1]);
-    json_decref(parameters);
     rc = rc ? rc : record(r, ctl, control, pair[0]);
     base_close_fd(&pair[0]);
     return rc;

@@ -53,7 +53,6 @@ TEST(no_rows_have_headings)
 TEST(a_number_may_be_unknown)
 {
     json_t *o = json_pack("{s:f, s:s, s:n}", "ms", 1.25, "name", "x", "none");
-    char text[32];
 
     T_STR(ctl_format(2.345, "%.2f ms").text, "2.35 ms");
     T_STR(ctl_format(NAN, "%.2f").text, "-");
@@ -72,7 +71,6 @@ TEST(cpus_are_runs)
 
     for (size_t i = 0; i < base_array_count(cases); i++) {
         json_t *cpus = json_loads(cases[i].list, 0, NULL);
-        char text[32];
 
         T_STR(ctl_cpus("cpu", cpus).text, cases[i].text);
         json_decref(cpus);
