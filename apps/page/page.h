@@ -91,8 +91,8 @@ json_t *page_names(const char *label, const char *const *names, size_t count);
 /** page_series() - Return: new: lines with these points. @name: NULL: not in the legend. Takes the
  * reference @points. */
 json_t *page_series(const char *name, json_t *points);
-/** page_lines() - adds page_series() to @chart, unless it has no point. @how: further keys, or NULL.
- * Takes the references @points and @how. */
+/** page_lines() - adds page_series() to @chart, unless it has no point. @how: further keys, or
+ * NULL. Takes the references @points and @how. */
 void page_lines(json_t *chart, const char *name, json_t *points, json_t *how);
 /** page_bars() - Return: new: a series of bars. Takes the reference @values. */
 json_t *page_bars(const char *name, json_t *values);

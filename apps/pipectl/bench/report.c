@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl bench: the summary. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "apps/pipectl/bench/bench.h"
 #include "base/cli/shown_print.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl optimise: chooses the primitives of a model again, or lists the choices. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "apps/page/page.h"
 #include "apps/pipectl/common/pipectl.h"

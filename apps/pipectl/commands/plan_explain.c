@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl plan explain: why the present plan serves. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
@@ -14,24 +12,19 @@
  * rate above the bound. */
 static void print_past(const json_t *e)
 {
-    double then = ctl_real(e, "predicted.fps");
-    double now = ctl_real(e, "now.fps"), bound = ctl_real(e, "bound_fps");
-    double measured = ctl_real(e, "measured.fps");
-    char line[320];
+    double then = ctl_real(e, "predicted.fps"), now = ctl_real(e, "now.fps");
+    double bound = ctl_real(e, "bound_fps");
 
     if (then > 0 && now > 0 && fabs(then / now - 1) > NEARLY) {
-        snprintf(line, sizeof(line),
-                 "When it was chosen, the costs known then promised %.1f frames/s. They have been "
-                 "measured again since: the units take %s now.",
-                 then, then > now ? "longer" : "less");
-        printf("  ");
-        ctl_print_wrapped(line, 2);
+        ctl_print_under("  ", 2,
+                        "When it was chosen, the costs known then promised %.1f frames/s. They "
+                        "have been measured again since: the units take %s now.",
+                        then, then > now ? "longer" : "less");
     }
-    if (measured > bound * (1 + NEARLY) && bound > 0) {
-        printf("  ");
-        ctl_print_wrapped("Measured is above the bound: the frames that were measured took less "
-                          "time than the costs say now.",
-                          2);
+    if (ctl_real(e, "measured.fps") > bound * (1 + NEARLY) && bound > 0) {
+        ctl_print_under("  ", 2,
+                        "Measured is above the bound: the frames that were measured took less "
+                        "time than the costs say now.");
     }
 }
 
@@ -89,16 +82,8 @@ static void print_cores(const json_t *e)
 
     json_array_foreach(json_object_get(e, "cores"), i, c)
     {
-        const char *why = json_string_value(json_object_get(c, "why"));
-        base_autofree char *line = NULL;
-
-        if (asprintf(&line, "%s: %.0f of %.0f. %s", ctl_text(c, "ep"), ctl_real(c, "used"),
-                     ctl_real(c, "total"), why ? why : "") < 0) {
-            line = NULL;
-            return;
-        }
-        printf("  ");
-        ctl_print_wrapped(line, 4);
+        ctl_print_under("  ", 4, "%s: %.0f of %.0f. %s", ctl_text(c, "ep"), ctl_real(c, "used"),
+                        ctl_real(c, "total"), json_text_of(c, "why"));
     }
 }
 
@@ -142,7 +127,6 @@ static void print_chosen(const json_t *chosen)
                     {"config", "when the configuration set it"},
                     {"request", "when a client asked for the best plan"}};
     const char *at = ctl_text(chosen, "at"), *by = ctl_text(chosen, "by"), *text = by;
-    char line[256];
 
     for (size_t i = 0; i < base_array_count(choosers); i++) {
         text = strcmp(choosers[i].by, by) == 0 ? choosers[i].text : text;
@@ -151,9 +135,8 @@ static void print_chosen(const json_t *chosen)
         printf("The history does not say since when it serves.\n");
         return;
     }
-    snprintf(line, sizeof(line), "It serves since %.10s %.8s UTC, %s (cause %s).", at, at + 11,
-             text, ctl_text(chosen, "cause"));
-    ctl_print_wrapped(line, 0);
+    ctl_print_under("", 0, "It serves since %.10s %.8s UTC, %s (cause %s).", at, at + 11, text,
+                    ctl_text(chosen, "cause"));
 }
 
 struct ctl_words ctl_plan_origin(const json_t *explanation)
@@ -279,14 +262,11 @@ static void print_best(const json_t *route)
     const json_t *best = json_object_get(route, "best");
 
     if (json_is_object(best)) {
-        printf("  best route: ");
-        ctl_print_wrapped(ctl_text(best, "route"), 14);
-        printf("  as a plan:  ");
-        ctl_print_wrapped(ctl_text(best, "plan"), 14);
+        ctl_print_under("  best route: ", 14, "%s", ctl_text(best, "route"));
+        ctl_print_under("  as a plan:  ", 14, "%s", ctl_text(best, "plan"));
     }
     if (json_is_string(json_object_get(route, "verdict"))) {
-        printf("  ");
-        ctl_print_wrapped(ctl_text(route, "verdict"), 2);
+        ctl_print_under("  ", 2, "%s", ctl_text(route, "verdict"));
     }
     if (ctl_real(route, "input_bytes") > 0) {
         printf("  the input of a frame is planned with %.0f bytes on the wire\n",
@@ -310,14 +290,7 @@ static void print_left_out(const json_t *route)
     }
     json_array_foreach(list, i, b)
     {
-        base_autofree char *line = NULL;
-
-        if (asprintf(&line, "%s: %s", ctl_text(b, "name"), ctl_text(b, "why")) < 0) {
-            line = NULL;
-            return;
-        }
-        printf("  ");
-        ctl_print_wrapped(line, 4);
+        ctl_print_under("  ", 4, "%s: %s", ctl_text(b, "name"), ctl_text(b, "why"));
     }
 }
 
@@ -326,8 +299,7 @@ static void print_route(const json_t *route)
     const char *text = ctl_text(route, "route"), *why = ctl_text(route, "why");
     bool serves = ctl_is(route, "serving");
 
-    printf("Route ");
-    ctl_print_wrapped(*text ? text : "none: this board alone", 6);
+    ctl_print_under("Route ", 6, "%s", *text ? text : "none: this board alone");
     if (ctl_is(route, "set")) {
         printf("Set by a user; pipectl plan auto gives planning back.\n");
     } else {
@@ -337,8 +309,7 @@ static void print_route(const json_t *route)
         shown_printf("Its state is %s.\n", ctl_text(route, "phase"));
     }
     if (!serves && *why) {
-        printf("This board alone serves:\n  ");
-        ctl_print_wrapped(why, 2);
+        ctl_print_under("This board alone serves:\n  ", 2, "%s", why);
     }
     printf("\n");
     print_hops(route);
@@ -358,8 +329,7 @@ void ctl_print_explanation(const json_t *reply)
 {
     const json_t *e = json_object_get(reply, "explanation");
 
-    printf("Plan  ");
-    ctl_print_wrapped(ctl_text(e, "plan"), 6);
+    ctl_print_under("Plan  ", 6, "%s", ctl_text(e, "plan"));
     ctl_print_wrapped(ctl_plan_origin(e).text, 0);
     print_chosen(json_object_get(e, "chosen"));
     ctl_print_wrapped(ctl_plan_costs(e).text, 0);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl units: what a model is made of, and where its time goes. */
-#include <string.h>
 
 #include "apps/pipectl/common/pipectl.h"
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: messages, options and arguments. */
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "apps/page/page.h"
+#include "apps/pipectl/common/command_line.h"
 #include "apps/pipectl/common/options.h"
-#include "apps/pipectl/common/pipectl.h"
+#include "apps/pipectl/common/output.h"
 #include "apps/pipectl/common/service_state.h"
 #include "base/cli/cli_print.h"
 #include "base/json_text.h"
@@ -78,7 +76,8 @@ static int bad_word(const char *command, const struct cli_option *o, const char 
 }
 
 /* The next option of the command argv[0]. @rc: CTL_DONE, or why to stop; if the option is wrong,
- * this says so and sets CTL_USAGE. Return: its row; NULL: there are no more, or @rc says to stop. */
+ * this says so and sets CTL_USAGE. Return: its row; NULL: there are no more, or @rc says to
+ * stop. */
 static const struct cli_option *next_option(int argc, char **argv, int *rc)
 {
     const struct cli_command *command = cli_find(ctl_program.commands, argv[0]);

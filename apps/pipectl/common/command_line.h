@@ -3,9 +3,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/cli/cli.h"
@@ -82,3 +79,7 @@ json_t *ctl_load_json(const char *path);
 /** ctl_save_json() - writes a file, or says why not. @flags: of json_dumps(). Return: an exit
  * code. */
 int ctl_save_json(const char *path, const json_t *v, size_t flags);
+/** ctl_save_page() - writes the page @path, which may be a pipe, once @write made all of it of
+ * @data, and says if it has no charts. Return: an exit code. */
+int ctl_save_page(const char *path, void (*write)(FILE *to, const json_t *data),
+                  const json_t *data);

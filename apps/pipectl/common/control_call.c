@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: calls on the control socket. */
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "apps/pipectl/common/call_progress.h"
 #include "apps/pipectl/common/pipectl.h"

@@ -71,6 +71,20 @@ void ctl_print_wrapped(const char *text, int indent)
     cli_print_wrapped(stdout, text, indent, indent);
 }
 
+void ctl_print_under(const char *lead, int indent, const char *format, ...)
+{
+    base_autofree char *text = NULL;
+    va_list args;
+
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0) {
+        text = NULL;
+    }
+    va_end(args);
+    shown_printf("%s", lead);
+    ctl_print_wrapped(text ? text : "", indent);
+}
+
 static void print_cell(const char *text, int width, bool right, bool last)
 {
     int pad = width - cli_width(text);

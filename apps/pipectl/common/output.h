@@ -16,6 +16,9 @@ void ctl_print_note(const json_t *verdict);
 /** ctl_print_wrapped() - prints text and a newline. Breaks lines at CLI_COLUMNS, after a space or
  * '|'. The cursor is at column @indent, where later lines start, too. */
 void ctl_print_wrapped(const char *text, int indent);
+/** ctl_print_under() - prints @lead, and text behind it in the same way. */
+void ctl_print_under(const char *lead, int indent, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* A table of text. Columns are as wide as they need to be. */
 struct ctl_table {
@@ -55,7 +58,7 @@ void ctl_print_rows(const json_t *list, const struct ctl_column *columns, int in
  * unknown ones are last, equal ones keep their order. */
 json_t *ctl_sorted(const json_t *list, const char *path);
 
-/* A part of a line. The text of what a function returned is there until the end of the statement. */
+/* A part of a line. What a function returned is there until the end of the statement. */
 struct ctl_word {
     char text[128];
 };
@@ -63,7 +66,8 @@ struct ctl_words {
     char text[1024];
 };
 
-/* Fields of a reply, which may be missing or of another type. @path: as in "sensors.energy.joules". */
+/* Fields of a reply, which may be missing or of another type. @path: as in "sensors.energy.joules",
+ * a key of a key of a key. */
 
 /** ctl_text() - Return: the text, or "-". */
 const char *ctl_text(const json_t *object, const char *path);

@@ -103,13 +103,6 @@ int ctl_call_examples(const struct ctl *ctl, const char *method, const char *fol
 void ctl_print_agreement(const json_t *verdict);
 void ctl_print_left_out(const json_t *verdict);
 
-/* command_line.c */
-
-/** ctl_save_page() - writes the page @path, which may be a pipe, once @write made all of it of
- * @data, and says if it has no charts. Return: an exit code. */
-int ctl_save_page(const char *path, void (*write)(FILE *to, const json_t *data),
-                  const json_t *data);
-
 /* plan_explain.c */
 
 void ctl_print_explanation(const json_t *reply);
@@ -118,14 +111,7 @@ struct ctl_words ctl_plan_origin(const json_t *explanation);
 /** ctl_plan_costs() - where the times of its units are from, as a sentence. */
 struct ctl_words ctl_plan_costs(const json_t *explanation);
 
-/* cmd_retune.c: an event in words, for the history too */
-
-/** ctl_trial_note() - Return: " (stopped: worse)" and the like, or "". */
-const char *ctl_trial_note(const json_t *trial);
-/** ctl_gain() - the gain in frames/s as "+12.3 %"; "-" if unknown. */
-struct ctl_word ctl_gain(const json_t *event);
-
-/* cmd_units.c */
+/* units.c */
 
 /** ctl_add_shares() - gives each unit "ms", and "share" of the time of all; null: unknown. */
 void ctl_add_shares(json_t *units);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl doctor: why it is slow or refuses frames, and what to do. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "apps/pipectl/doctor/doctor.h"
 #include "apps/pipectl/doctor/facts.h"
 #include "apps/pipectl/doctor/sample.h"
-
-#define INDENT 4
 
 struct args {
     const char *model, *save, *sample;
@@ -37,18 +33,15 @@ static int take_args(int argc, char **argv, struct args *ret)
 
 static void print_finding(const json_t *f)
 {
-    const json_t *share = json_object_get(f, "share");
-    char line[2048], cost[32];
+    const char *model = json_text_of(f, "model");
+    char cost[32] = "";
 
-    snprintf(cost, sizeof(cost), "%.0f %%", 100 * json_number_value(share));
-    snprintf(line, sizeof(line), "%s%s%s%s%s: %s", ctl_text(f, "name"),
-             json_is_number(share) ? " " : "", json_is_number(share) ? cost : "",
-             json_is_string(json_object_get(f, "model")) ? " " : "",
-             json_is_string(json_object_get(f, "model")) ? ctl_text(f, "model") : "",
-             ctl_text(f, "text"));
-    ctl_print_wrapped(line, 0);
-    printf("%*s", INDENT, "");
-    ctl_print_wrapped(ctl_text(f, "advice"), INDENT);
+    if (ctl_has(f, "share")) {
+        snprintf(cost, sizeof(cost), " %.0f %%", 100 * ctl_real(f, "share"));
+    }
+    ctl_print_under("", 0, "%s%s%s%s: %s", ctl_text(f, "name"), cost, *model ? " " : "", model,
+                    ctl_text(f, "text"));
+    ctl_print_under("    ", 4, "%s", ctl_text(f, "advice"));
 }
 
 /* Return: one of several models, and it has answered nothing meanwhile. */

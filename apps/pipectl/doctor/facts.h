@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * apps/pipectl/doctor/facts.h - what the rules of doctor.h are given, what they ask the two answers of
- * Status, and how they add findings
+ * facts.h - what the rules of doctor.h are given, what they ask the two answers of Status, and how
+ * they add findings
  *
  * DOCTOR_RULES at the end is the table of all rules: X(NAME, SEVERITY, FUNCTION). To add one: a
  * row, its function, a heading in docs/slow.md. Pure.
@@ -38,9 +38,6 @@ struct doctor {
     json_t *findings;
     const struct doctor_rule *rule; /* that judges now */
 };
-
-/** doctor_severity_name() - "failure", "loss", "note". */
-const char *doctor_severity_name(enum doctor_severity s);
 
 /** doctor_find() - adds a finding of the present rule. @model: NULL: of all. @share: NAN: unknown;
  * 0: nothing can be won, and nothing is added.

@@ -81,8 +81,8 @@ static json_t *programs_now(void)
     return all;
 }
 
-/* Return: new: the programs that took most between two answers of programs_now(), without this process
- * and @daemon_pid: [{pid, name, cores}]. */
+/* Return: new: the programs that took most between two answers of programs_now(), without this
+ * process and @daemon_pid: [{pid, name, cores}]. */
 static json_t *programs_between(const json_t *before, const json_t *after, double seconds,
                                 json_int_t daemon_pid)
 {

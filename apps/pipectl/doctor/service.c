@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl doctor: what is not served, or not as meant; and why figures may say little. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"

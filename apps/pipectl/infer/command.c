@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl infer: sends files and prints their answers in order. Keeps all slots busy. */
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "apps/pipectl/infer/infer.h"
 #include "ipc/wire.h"
@@ -75,6 +71,12 @@ static int acquire(struct infer *in, struct piped_stream *s, struct piped_frame 
     return rc;
 }
 
+static void fail_item(struct infer_item *item, const char *why)
+{
+    item->error = strdup(why);
+    item->done = true;
+}
+
 static int send_item(struct infer *in, struct infer_item *item, const struct ctl_image *img)
 {
     struct piped_stream *s = in->streams[stream_index(item)];
@@ -95,15 +97,13 @@ static int send_item(struct infer *in, struct infer_item *item, const struct ctl
         f->height = img->height;
         f->stride = img->width * img->channels;
         if (ctl_image_decode(img, f->input, error, sizeof(error)) < 0) {
-            item->error = strdup(error);
-            item->done = true;
+            fail_item(item, error);
             piped_release(s, f);
             return CTL_DONE;
         }
     }
     if (piped_submit(s, f) < 0) {
-        item->error = strdup(piped_last_error());
-        item->done = true;
+        fail_item(item, piped_last_error());
         piped_release(s, f);
     }
     return CTL_DONE;
@@ -153,8 +153,7 @@ static int send_all(struct infer *in)
             continue;
         }
         if (!go_to(in, item, &at)) {
-            item->error = strdup("the file changed while pipectl read it");
-            item->done = true;
+            fail_item(item, "the file changed while pipectl read it");
             continue;
         }
         rc = send_item(in, item, &at.img);
@@ -267,7 +266,7 @@ static int take_files(struct infer *in, int argc, char **argv)
         if (argc - optind > 1 || in->file_count || in->expect_path) {
             return ctl_usage("infer", "--video reads one pipe: no --list, no --expect, one FILE");
         }
-        return infer_add_video(in, optind < argc ? argv[optind] : "-");
+        return infer_add_file(in, optind < argc ? argv[optind] : "-");
     }
     while (rc == CTL_DONE && optind < argc) {
         rc = infer_add_path(in, argv[optind++]);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl infer: what a decoder found, as lines and as a drawing. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "apps/pipectl/infer/infer.h"
 #include "apps/show/canvas.h"

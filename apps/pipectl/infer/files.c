@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl infer: which files, which frames in them, and their expected classes. */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "apps/pipectl/infer/infer.h"
 #include "base/atomic_file.h"
@@ -22,7 +15,7 @@ static int out_of_memory(void)
     return CTL_FAILED;
 }
 
-static int add_file(struct infer *in, const char *path)
+int infer_add_file(struct infer *in, const char *path)
 {
     if ((in->file_count & (in->file_count - 1)) == 0) {
         size_t size = in->file_count ? 2 * in->file_count : 1;
@@ -75,7 +68,7 @@ static int add_once(struct infer *in, const char *path)
 {
     bool standard = strcmp(path, "-") == 0;
     base_autoclose int fd = standard ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-    int rc = add_file(in, path), copy;
+    int rc = infer_add_file(in, path), copy;
 
     if (rc) {
         return rc;
@@ -122,7 +115,7 @@ static int add_directory(struct infer *in, const char *path)
         if (rc == CTL_DONE) {
             rc = asprintf(&whole, "%s%s%s", path, ctl_slash(path), entries[i]->d_name) < 0
                      ? out_of_memory()
-                     : add_file(in, whole);
+                     : infer_add_file(in, whole);
         }
         free(entries[i]);
     }
@@ -145,12 +138,7 @@ int infer_add_path(struct infer *in, const char *path)
     if (strcmp(path, "-") == 0 || (there && !S_ISREG(st.st_mode))) {
         return add_once(in, path);
     }
-    return add_file(in, path);
-}
-
-int infer_add_video(struct infer *in, const char *path)
-{
-    return add_file(in, path);
+    return infer_add_file(in, path);
 }
 
 int infer_add_list(struct infer *in, const char *path)

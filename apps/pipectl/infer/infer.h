@@ -73,7 +73,7 @@ struct infer {
 /** infer_path() - Return: where to open file @i, as often as needed. */
 const char *infer_path(const struct infer *in, size_t i);
 int infer_add_path(struct infer *in, const char *path);
-int infer_add_video(struct infer *in, const char *path); /* not opened here */
+int infer_add_file(struct infer *in, const char *path); /* not opened here */
 int infer_add_list(struct infer *in, const char *path);
 int infer_read_expected(struct infer *in);
 int infer_make_items(struct infer *in);

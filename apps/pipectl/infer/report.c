@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl infer: answers as JSON, text and raw files; what is doubtful about their model. */
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "apps/pipectl/infer/infer.h"
 #include "apps/show/decoded_json.h"

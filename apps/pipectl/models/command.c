@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl models: lists, loads and unloads; inspects and fetches files, which needs no daemon. */
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/models/fetch.h"

@@ -3,14 +3,7 @@
  * place under a name of its own; only when all are right they get their names. */
 #include "apps/pipectl/models/fetch.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/atomic_file.h"

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl report: gathers what the daemon says over some seconds, and writes it as a page. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/doctor/doctor.h"

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl top: what goes on, again and again; --once: one picture of it as text. */
-#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "apps/pipectl/top/live.h"
 #include "apps/pipectl/top/terminal.h"

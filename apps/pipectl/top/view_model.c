@@ -36,9 +36,14 @@ static void put_number(struct top_screen *s, const char *name, const char *forma
     top_put(s, look, "%s", w.text);
 }
 
+static double rate_of(const struct top_model *m, enum top_counter counter)
+{
+    return m ? m->rate[counter] : NAN;
+}
+
 static double fps_of(const struct top_model *m, const json_t *status)
 {
-    return m && !isnan(m->rate[TOP_ANSWERED]) ? m->rate[TOP_ANSWERED] : ctl_value(status, "fps");
+    return isnan(rate_of(m, TOP_ANSWERED)) ? ctl_value(status, "fps") : rate_of(m, TOP_ANSWERED);
 }
 
 static void draw_speed(const struct top_view *v, struct top_screen *s, const struct top_model *m,
@@ -57,12 +62,12 @@ static void draw_speed(const struct top_view *v, struct top_screen *s, const str
     top_put_curve(s, TOP_GOOD, series + TOP_SECONDS - cells, cells, most);
     top_line(s);
     top_put(s, TOP_PLAIN, "a second");
-    put_number(s, "admitted", "%.1f", m ? m->rate[TOP_ADMITTED] : NAN, TOP_BOLD);
-    put_number(s, "answered", "%.1f", m ? m->rate[TOP_ANSWERED] : NAN, TOP_BOLD);
-    put_number(s, "dropped", "%.1f", m ? m->rate[TOP_DROPPED] : NAN,
-               m && m->rate[TOP_DROPPED] > 0 ? TOP_WARN : TOP_BOLD);
-    put_number(s, "failed", "%.1f", m ? m->rate[TOP_FAILED] : NAN,
-               m && m->rate[TOP_FAILED] > 0 ? TOP_BAD : TOP_BOLD);
+    put_number(s, "admitted", "%.1f", rate_of(m, TOP_ADMITTED), TOP_BOLD);
+    put_number(s, "answered", "%.1f", rate_of(m, TOP_ANSWERED), TOP_BOLD);
+    put_number(s, "dropped", "%.1f", rate_of(m, TOP_DROPPED),
+               rate_of(m, TOP_DROPPED) > 0 ? TOP_WARN : TOP_BOLD);
+    put_number(s, "failed", "%.1f", rate_of(m, TOP_FAILED),
+               rate_of(m, TOP_FAILED) > 0 ? TOP_BAD : TOP_BOLD);
     if (most > 0) {
         put_number(s, "most", "%.1f", most, TOP_BOLD);
     }
@@ -148,7 +153,7 @@ void top_draw_models(const struct top_view *v, struct top_screen *s, const json_
         top_table_value(&t, look, "%.4g", answered ? ctl_value(latency, "p50") : NAN);
         top_table_value(&t, look, "%.4g", answered ? ctl_value(latency, "p99") : NAN);
         top_table_value(&t, look, "%.0f", ctl_value(m, "waiting"));
-        top_table_value(&t, look, "%.1f", known ? known->rate[TOP_DROPPED] : NAN);
+        top_table_value(&t, look, "%.1f", rate_of(known, TOP_DROPPED));
         top_table_bar(&t, look_of_share(share), share);
         top_table_value(&t, look, "%.0f %%", share * 100);
     }

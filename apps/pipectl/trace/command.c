@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl trace: records what the daemon does into a file for ui.perfetto.dev. */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "apps/pipectl/common/pipectl.h"
