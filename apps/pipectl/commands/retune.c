@@ -136,22 +136,19 @@ static int cancel(const struct ctl *ctl, const json_t *parameters, bool *ret)
     return rc;
 }
 
-/* Waits for the reply. Ctrl-C makes the daemon end the search; a second one ends pipectl. */
+/* Waits for the reply. Ctrl-C makes the daemon end the search; a second one ends pipectl.
+ * @interrupt: SIGINT, which is blocked, so that none is missed after the call; it is not behind
+ * this. */
 static int wait_reply(const struct ctl *ctl, struct ctl_control *control,
-                      struct ctl_progress *progress, const json_t *parameters)
+                      struct ctl_progress *progress, const json_t *parameters,
+                      const sigset_t *interrupt)
 {
     struct pollfd fds[3] = {{.fd = ctl_control_fd(control), .events = POLLIN},
-                            {.fd = -1, .events = POLLIN},
+                            {.fd = signalfd(-1, interrupt, SFD_CLOEXEC), .events = POLLIN},
                             {.fd = ctl_progress_fd(progress), .events = POLLIN}};
     int rc = CTL_DONE;
-    sigset_t set;
     bool ended;
 
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    if (sigprocmask(SIG_BLOCK, &set, NULL) == 0) {
-        fds[1].fd = signalfd(-1, &set, SFD_CLOEXEC);
-    }
     while (!fds[0].revents) {
         if (poll(fds, 3, -1) < 0 && errno != EINTR) {
             break;
@@ -169,7 +166,7 @@ static int wait_reply(const struct ctl *ctl, struct ctl_control *control,
             }
             base_close_fd(&fds[1].fd);
             fds[1].revents = 0;
-            sigprocmask(SIG_UNBLOCK, &set, NULL);
+            sigprocmask(SIG_UNBLOCK, interrupt, NULL);
             rc = cancel(ctl, parameters, &ended);
             if (rc) {
                 ctl_say("the search goes on; pipectl retune --cancel ends it");
@@ -178,7 +175,7 @@ static int wait_reply(const struct ctl *ctl, struct ctl_control *control,
         }
     }
     base_close_fd(&fds[1].fd);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    sigprocmask(SIG_UNBLOCK, interrupt, NULL);
     return CTL_DONE;
 }
 
@@ -187,10 +184,16 @@ static int run_retune(const struct ctl *ctl, json_t *parameters, bool no_wait, j
     struct ctl_progress *progress = no_wait ? NULL : ctl_progress_new(ctl, parameters);
     struct ctl_control *control = NULL;
     bool continues;
+    sigset_t interrupt;
     int rc = ctl_control_open(ctl, &control);
 
-    rc = rc ? rc : ctl_control_send(control, "io.piped.Retune", parameters, false, NULL, 0);
-    rc = rc ? rc : wait_reply(ctl, control, progress, parameters);
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    if (rc == CTL_DONE) {
+        sigprocmask(SIG_BLOCK, &interrupt, NULL);
+        rc = ctl_control_send(control, "io.piped.Retune", parameters, false, NULL, 0);
+    }
+    rc = rc ? rc : wait_reply(ctl, control, progress, parameters, &interrupt);
     ctl_progress_free(progress);
     rc = rc ? rc : ctl_control_receive(control, ret, &continues);
     ctl_control_free(control);
