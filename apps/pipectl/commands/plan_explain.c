@@ -104,11 +104,11 @@ static void print_runners_up(const json_t *e)
     t.indent = 2;
     json_array_foreach(list, i, p)
     {
-        const char *why = json_string_value(json_object_get(p, "why"));
+        const char *why = json_text_of(p, "why");
 
         ctl_table_add(&t, "%s\t%s\t%s", ctl_known(p, "fps", "%.1f").text,
                       ctl_known(p, "latency_ms", "%.3f").text, ctl_text(p, "plan"));
-        if (why && *why) {
+        if (*why) {
             ctl_table_note(&t, 24, "%s", why);
         }
     }

@@ -16,9 +16,10 @@
 #define PICTURES 0.15   /* of a frame's time is worth a word */
 #define LATELY_S 60     /* refusals of clients that are gone */
 
-/* Finds the same stream of the same client before. Return: its client; NULL: it is new. */
-static const json_t *find_before(const struct doctor *d, const json_t *client, const json_t *stream,
-                                 const json_t **ret)
+/* Finds the same stream of the same client before. @ret_client: its client; may be NULL. Return:
+ * NULL: it is new. */
+static const json_t *stream_before(const struct doctor *d, const json_t *client,
+                                   const json_t *stream, const json_t **ret_client)
 {
     const json_t *c, *s;
     size_t i, k;
@@ -28,33 +29,25 @@ static const json_t *find_before(const struct doctor *d, const json_t *client, c
         if (ctl_value(c, "pid") != ctl_value(client, "pid")) {
             continue;
         }
+        if (ret_client) {
+            *ret_client = c;
+        }
         json_array_foreach(json_object_get(c, "opened"), k, s)
         {
             if (ctl_value(s, "stream") == ctl_value(stream, "stream") &&
                 doctor_more(s, stream, "some_s") >= 0) {
-                *ret = s;
-                return c;
+                return s;
             }
         }
     }
-    *ret = NULL;
     return NULL;
-}
-
-static const json_t *stream_before(const struct doctor *d, const json_t *client,
-                                   const json_t *stream)
-{
-    const json_t *s;
-
-    find_before(d, client, stream, &s);
-    return s;
 }
 
 /* Where a stream waits for answers while the daemon waits for frames. */
 static void waits(struct doctor *d, const json_t *client, const json_t *s)
 {
     const json_t *m = doctor_model(d, s, "model");
-    const json_t *before = stream_before(d, client, s);
+    const json_t *before = stream_before(d, client, s, NULL);
     double full = doctor_more(before, s, "full_s") / d->seconds;
     double some = doctor_more(before, s, "some_s") / d->seconds;
     double more = doctor_more(before, s, "more_s") / d->seconds;
@@ -92,7 +85,7 @@ static void waits(struct doctor *d, const json_t *client, const json_t *s)
 static bool keeps_slots(const struct doctor *d, const json_t *client, const json_t *s,
                         double *ret_each_s)
 {
-    const json_t *before, *connection = find_before(d, client, s, &before);
+    const json_t *connection = NULL, *before = stream_before(d, client, s, &connection);
     double answered = doctor_more(connection, client, "answered");
     uint32_t credits = (uint32_t)ctl_value(s, "credits");
     double filled = doctor_more(before, s, "fills") * ipc_flow_burst(credits);
@@ -105,7 +98,7 @@ static bool keeps_slots(const struct doctor *d, const json_t *client, const json
 static void keeps(struct doctor *d, const json_t *client, const json_t *s)
 {
     const json_t *m = doctor_model(d, s, "model");
-    double some = doctor_more(stream_before(d, client, s), s, "some_s") / d->seconds, each_s;
+    double some = doctor_more(stream_before(d, client, s, NULL), s, "some_s") / d->seconds, each_s;
     struct doctor_stage busiest;
 
     if (!m || d->seconds <= 0 || !doctor_busiest(d, m, &busiest) || !(busiest.busy < IDLE) ||
