@@ -2,56 +2,16 @@
 #include "apps/pipectl/doctor/doctor.h"
 
 #include <math.h>
-#include <stdarg.h>
 
 #include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
 #include "apps/show/fold_segments.h"
 #include "base/base.h"
-#include "base/shown_text.h"
 
 #define UNKNOWN_LOSS 0.1 /* how a loss without a figure is ranked */
 
 #define DOCTOR_ROW(name, severity, function) {name, DOCTOR_##severity, doctor_##function},
 static const struct doctor_rule rules[] = {DOCTOR_RULES(DOCTOR_ROW)};
-
-static const char *severity_name(enum doctor_severity s)
-{
-    static const char *const names[] = {
-        [DOCTOR_FAILURE] = "failure", [DOCTOR_LOSS] = "loss", [DOCTOR_NOTE] = "note"};
-
-    return names[s];
-}
-
-/* Names of programs and reasons come from anybody; a terminal must not obey them. */
-static json_t *clean(const char *text)
-{
-    char out[DOCTOR_TEXT];
-
-    snprintf(out, sizeof(out), "%s", text);
-    shown_clean(out, "");
-    return json_string(out);
-}
-
-void doctor_find(struct doctor *d, const char *model, double share, const char *advice,
-                 const char *format, ...)
-{
-    char text[DOCTOR_TEXT];
-    va_list args;
-
-    if (share == 0) {
-        return;
-    }
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    json_array_append_new(
-        d->findings,
-        json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o}", "name", d->rule->name, "severity",
-                  severity_name(d->rule->severity), "model", model, "share",
-                  isnan(share) ? json_null() : json_real(base_max(base_min(share, 1.0), 0.0)),
-                  "text", clean(text), "advice", clean(advice)));
-}
 
 /* Models that nobody asks come last, whatever is to be said about them. */
 static double rank(const struct doctor *d, const json_t *finding)
@@ -60,7 +20,7 @@ static double rank(const struct doctor *d, const json_t *finding)
     const char *severity = ctl_text(finding, "severity");
     double share = ctl_value(finding, "share");
 
-    if (strcmp(severity, severity_name(DOCTOR_FAILURE)) == 0) {
+    if (strcmp(severity, doctor_severity_name(DOCTOR_FAILURE)) == 0) {
         return 2;
     }
     if (model && d->seconds > 0 && doctor_is_aside(d, model)) {
@@ -69,7 +29,7 @@ static double rank(const struct doctor *d, const json_t *finding)
     if (!isnan(share)) {
         return share;
     }
-    return strcmp(severity, severity_name(DOCTOR_LOSS)) == 0 ? UNKNOWN_LOSS : 0;
+    return strcmp(severity, doctor_severity_name(DOCTOR_LOSS)) == 0 ? UNKNOWN_LOSS : 0;
 }
 
 /* Return: a new list, costliest first; equal ones stay in the order of the table. */
@@ -137,7 +97,7 @@ bool doctor_is_well(const json_t *findings)
 
     json_array_foreach(findings, i, f)
     {
-        if (strcmp(ctl_text(f, "severity"), severity_name(DOCTOR_NOTE)) != 0) {
+        if (strcmp(ctl_text(f, "severity"), doctor_severity_name(DOCTOR_NOTE)) != 0) {
             return false;
         }
     }

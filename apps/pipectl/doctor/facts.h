@@ -39,6 +39,9 @@ struct doctor {
     const struct doctor_rule *rule; /* that judges now */
 };
 
+/** doctor_severity_name() - "failure", "loss", "note". */
+const char *doctor_severity_name(enum doctor_severity s);
+
 /** doctor_find() - adds a finding of the present rule. @model: NULL: of all. @share: NAN: unknown;
  * 0: nothing can be won, and nothing is added.
  * @advice: what to do. Control characters become '?'. */
