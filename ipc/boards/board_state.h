@@ -114,13 +114,14 @@ struct brd_tensor {
     uint32_t dim[BRD_RANK_MAX];
     uint64_t bytes;
 };
+struct brd_hop_board {
+    char print[BRD_FINGERPRINT_BYTES];
+    uint32_t share; /* of the frames, relative to the others'; 1 to 1000 */
+};
 struct brd_hop {
     uint32_t first_unit, last_unit;
     size_t board_count;
-    struct {
-        char print[BRD_FINGERPRINT_BYTES];
-        uint32_t share; /* of the frames, relative to the others'; 1 to 1000 */
-    } board[BRD_SHARE_MAX];
+    struct brd_hop_board board[BRD_SHARE_MAX];
     enum brd_encoding encoding;       /* of f32 tensors that it sends on to the next hop */
     char leaves[BRD_LEAVES_TEXT_MAX]; /* of the file, that the segment needs; "": all */
     char border[BRD_KEY_TEXT_BYTES];  /* brd_border_text() of the segment; "": unknown */
