@@ -5,7 +5,6 @@
 #include "apps/link/hop/segment_file.h"
 #include "apps/link/hop/segments_private.h"
 #include "apps/link/weights/fetch.h"
-#include "ipc/boards/board_text.h"
 #include "ipc/varlink.h"
 
 #define DAEMON_NS (2 * BASE_NS_PER_S) /* how long to look for the daemon */
