@@ -10,14 +10,14 @@ int hops_new(struct hops **ret)
     if (!*ret) {
         return -ENOMEM;
     }
-    hop_queue_init(&(*ret)->queue);
+    TAILQ_INIT(&(*ret)->queue.frames);
     return 0;
 }
 
 struct hops *hops_free(struct hops *h)
 {
-    if (h) {
-        hop_queue_deinit(&h->queue);
+    while (h && !TAILQ_EMPTY(&h->queue.frames)) {
+        hop_drop_waiting(&h->queue, TAILQ_FIRST(&h->queue.frames));
     }
     free(h);
     return NULL;
