@@ -11,7 +11,7 @@
 #define NS_MAX 1e15
 #define BYTES_MAX 1e15
 
-static void free_costs(struct brd_costs *c)
+void brd_costs_free(struct brd_costs *c)
 {
     for (size_t i = 0; c && i < c->row_count; i++) {
         free(c->row[i].ns);
@@ -19,11 +19,16 @@ static void free_costs(struct brd_costs *c)
     free(c);
 }
 
+void brd_costs_drop(struct brd_state *s)
+{
+    while (s->costs_count > 0) {
+        brd_costs_free(s->costs[--s->costs_count]);
+    }
+}
+
 void brd_state_deinit(struct brd_state *s)
 {
-    for (size_t i = 0; i < s->costs_count; i++) {
-        free_costs(s->costs[i]);
-    }
+    brd_costs_drop(s);
     *s = (struct brd_state){0};
 }
 
@@ -170,7 +175,7 @@ static int read_all_costs(const json_t *j, struct brd_state *s)
         int rc = c ? read_costs(v, s, c) : -ENOMEM;
 
         if (rc) {
-            free_costs(c);
+            brd_costs_free(c);
             return rc;
         }
         s->costs[s->costs_count++] = c;

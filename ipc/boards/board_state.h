@@ -147,6 +147,10 @@ struct brd_routes {
     struct brd_route route[BRD_ROUTES_MAX];
 };
 
+/** brd_costs_free() - @c may be NULL. */
+void brd_costs_free(struct brd_costs *c);
+/** brd_costs_drop() - forgets all costs. */
+void brd_costs_drop(struct brd_state *s);
 /** brd_state_deinit() - frees the costs. */
 void brd_state_deinit(struct brd_state *s);
 /** brd_state_json() - Return: a new reference; NULL: out of memory. */
