@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/server/connection.h - the connections of a frames server: what is sent, and their end
+ * ipc/server/connection.h - the connections of a frames server: what they receive, what is sent,
+ * and their end
  *
  * The server of the frames protocol, which the daemon and piped-link embed. Each has its own loop,
- * accepts clients, waits for their sockets and calls what is below and in ipc/server/receiving.h;
- * what becomes of streams and frames, it says in a table of functions.
+ * accepts clients, waits for their sockets and calls what is below; what becomes of streams and
+ * frames, it says in a table of functions.
  *
- * Messages are appended to a buffer, which is written when the connection is settled; so one write
+ * A frame is handled only when its stream has room for it. Until then it stays in the buffer, with
+ * everything that follows it. Messages are appended to a buffer, which is written when the connection is settled; so one write
  * carries the answers of a whole turn of the loop. Nothing here closes a connection: a failure sets
  * `ending`, and the connection ends once everything is written.
  *
@@ -203,3 +205,10 @@ void ipc_conn_end_stream(struct ipc_conn *c, struct ipc_stream *s);
 /** ipc_conn_answer() - sends the answers that are due, and writes; then the connection is settled.
  * Return: 0; IPC_E_MORE; IPC_E_ENDED. */
 int ipc_conn_answer(struct ipc_conn *c);
+
+/** ipc_conn_handle() - handles the received messages while there is room for them, and until
+ * the connection's piece of time is over: then @c is `cut`. Never closes @c, but may end it. */
+void ipc_conn_handle(struct ipc_conn *c);
+/** ipc_conn_read() - handles what has come, and reads on, in a bounded number of rounds.
+ * Return: 0; IPC_E_MORE: another call is due soon; IPC_E_ENDED: the client is gone. */
+int ipc_conn_read(struct ipc_conn *c);

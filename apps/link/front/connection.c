@@ -3,7 +3,7 @@
 
 #include <sys/epoll.h>
 
-#include "ipc/server/receiving.h"
+#include "ipc/server/connection.h"
 
 int front_conn_new(struct front_room *room, int fd, uid_t uid)
 {
