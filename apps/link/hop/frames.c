@@ -7,12 +7,10 @@
 
 static struct hop_place *place_for(struct hops *h, size_t from, const struct lnk_frame *f)
 {
-    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
-        struct hop_place *p = &h->place[i];
+    for (struct hop_place *p = NULL; (p = hop_places(h, p));) {
         bool sender = f->hop == 0 ? p->head == from : (p->from & 1u << from) != 0;
 
-        if (p->number && p->stream == f->stream && p->epoch == f->epoch && p->hop == f->hop &&
-            sender) {
+        if (p->stream == f->stream && p->epoch == f->epoch && p->hop == f->hop && sender) {
             return p;
         }
     }
@@ -214,11 +212,10 @@ void hop_cancel(struct link *l, size_t head, const struct lnk_message *message)
 {
     const struct lnk_cancel *m = &message->cancel;
 
-    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
-        const struct hop_place *p = &l->hops->place[i];
+    for (struct hop_place *p = NULL; (p = hop_places(l->hops, p));) {
         struct segment *s = p->segment;
 
-        if (!p->number || p->head != head || p->stream != m->stream || p->epoch != m->epoch ||
+        if (p->head != head || p->stream != m->stream || p->epoch != m->epoch ||
             drop_waiting(l, p, m->frame) || s->phase != SEGMENT_READY) {
             continue;
         }

@@ -50,5 +50,7 @@ struct hops {
     struct hop_queue queue;
 };
 
+/** hop_places() - Return: the first place that is not free; the next one behind @before; NULL. */
+struct hop_place *hop_places(struct hops *h, struct hop_place *before);
 /** hop_drop_waiting() - takes a frame out of the queue and frees it. */
 void hop_drop_waiting(struct hop_queue *q, struct hop_waiting *w);
