@@ -106,7 +106,8 @@ void ipc_conn_fail(struct ipc_conn *c, enum ipc_status status, const char *forma
     c->ending = true;
 }
 
-void ipc_conn_end_stream(struct ipc_conn *c, struct ipc_stream *s)
+/* Of a finished stream: appends CLOSED. The last stream takes its place in the array. */
+static void end_stream(struct ipc_conn *c, struct ipc_stream *s)
 {
     struct ipc_header closed = {.type = IPC_CLOSED, .stream = s->id};
 
@@ -129,7 +130,7 @@ int ipc_conn_answer(struct ipc_conn *c)
 
         more |= c->server->ops->answer(s);
         if (ipc_stream_finished(s)) {
-            ipc_conn_end_stream(c, s); /* the stream that takes its place was already seen */
+            end_stream(c, s); /* the stream that takes its place was already seen */
         }
     }
     backlogged = ipc_conn_backlogged(c); /* then answers may still be in a ring */
@@ -212,7 +213,7 @@ static void close_stream(struct ipc_conn *c, struct ipc_stream *s, const struct 
     }
     s->closing = true;
     if (ipc_stream_finished(s)) {
-        ipc_conn_end_stream(c, s);
+        end_stream(c, s);
     }
 }
 

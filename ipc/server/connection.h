@@ -198,9 +198,6 @@ void ipc_conn_event(struct ipc_conn *c, uint32_t stream, enum ipc_event event, u
 /** ipc_conn_fail() - appends an ERROR, and ends the connection, unless it is ending already. */
 __attribute__((format(printf, 3, 4))) void ipc_conn_fail(struct ipc_conn *c, enum ipc_status status,
                                                          const char *format, ...);
-/** ipc_conn_end_stream() - ends a finished stream: appends CLOSED. The last stream takes its place
- * in the array. */
-void ipc_conn_end_stream(struct ipc_conn *c, struct ipc_stream *s);
 
 /** ipc_conn_answer() - sends the answers that are due, and writes; then the connection is settled.
  * Return: 0; IPC_E_MORE; IPC_E_ENDED. */

@@ -120,7 +120,8 @@ static struct head *head_new(struct link *l, const char *model)
     return h;
 }
 
-const struct brd_route *head_newest(const struct head *h)
+/* Return: the route of the newest epoch; NULL: there is none. */
+static const struct brd_route *newest(const struct head *h)
 {
     const struct head_epoch *best = NULL;
 
@@ -144,7 +145,7 @@ static void withdraw(struct head *h)
 /* A new number, or the same of a daemon that was restarted. */
 static bool is_new(const struct head *h, const struct brd_route *r)
 {
-    const struct brd_route *old = head_newest(h);
+    const struct brd_route *old = newest(h);
 
     return r->number != h->state.number ||
            (old && (old->hop_count != r->hop_count ||
@@ -312,7 +313,7 @@ uint64_t route_go(struct link *l, uint64_t now_ns)
         head_answer(h);
         head_remind(h, now_ns);
         boards_know = head_tidy(h);
-        if (h->withdrawn && !head_newest(h) && head_is_empty(h) && boards_know) {
+        if (h->withdrawn && !newest(h) && head_is_empty(h) && boards_know) {
             l->heads->head[i] = head_free(h);
         }
     }
@@ -345,7 +346,7 @@ const char *route_path(const struct link *l, const uint8_t identity[LNK_HASH_BYT
 
     brd_key_text(identity, text);
     for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
-        const struct brd_route *r = l->heads->head[i] ? head_newest(l->heads->head[i]) : NULL;
+        const struct brd_route *r = l->heads->head[i] ? newest(l->heads->head[i]) : NULL;
 
         if (r && strcmp(r->identity, text) == 0) {
             return r->path;

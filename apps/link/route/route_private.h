@@ -77,8 +77,6 @@ struct head *head_by_model(const struct link *l, const char *model);
 struct head_epoch *head_epoch(struct head *h, uint32_t number);
 /** head_present() - Return: the epoch that new frames go under; NULL. */
 struct head_epoch *head_present(struct head *h);
-/** head_newest() - Return: the route of the newest epoch; NULL: there is none. */
-const struct brd_route *head_newest(const struct head *h);
 /** head_end_epoch() - forgets it. */
 void head_end_epoch(struct head_epoch *e);
 
