@@ -3,9 +3,7 @@
 
 #include <math.h>
 
-#include "base/base.h"
 #include "base/json_text.h"
-#include "ipc/boards/board_state.h"
 
 /* ---- out ---- */
 
@@ -89,14 +87,6 @@ bool brd_is_print(const char *text)
 {
     return strlen(text) == BRD_FINGERPRINT_BYTES - 1 &&
            strspn(text, "0123456789abcdef") == BRD_FINGERPRINT_BYTES - 1;
-}
-
-bool brd_is_shown(const char *text)
-{
-    while (*text >= ' ' && *text <= '~') {
-        text++;
-    }
-    return *text == '\0';
 }
 
 static bool get_text(const struct brd_field *f, const json_t *v, char *ret)

@@ -8,8 +8,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "base/base.h"
 #include "ipc/boards/known_boards.h"

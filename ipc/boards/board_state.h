@@ -181,9 +181,6 @@ int brd_routes_read(const json_t *j, struct brd_routes *ret);
  * borders before and after a segment (model/segment/segment.h), which piped tells. */
 void brd_border_text(const char *front, const char *back, char ret[BRD_KEY_TEXT_BYTES]);
 
-/** brd_is_shown() - Return: printable ASCII, which may go to terminals and logs. */
-bool brd_is_shown(const char *text);
-
 /** brd_hops_text() - hops as a text for PLAN messages, FIRST-LAST@PRINT*SHARE+PRINT*SHARE:f16|...
  * Return: 0; -ENOSPC. */
 int brd_hops_text(const struct brd_hop *hop, size_t count, char *ret, size_t bytes);

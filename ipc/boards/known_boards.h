@@ -94,3 +94,12 @@ bool brd_key_from_text(const char *text, uint8_t ret[BRD_KEY_BYTES]);
 bool brd_is_public_key(const uint8_t key[BRD_KEY_BYTES]);
 /** brd_fingerprint() - 16 hex digits of the key's hash, to compare by eye. */
 void brd_fingerprint(const uint8_t key[BRD_KEY_BYTES], char ret[BRD_FINGERPRINT_BYTES]);
+
+/** brd_is_shown() - Return: printable ASCII, which may go to terminals and logs. */
+static inline bool brd_is_shown(const char *text)
+{
+    while (*text >= ' ' && *text <= '~') {
+        text++;
+    }
+    return *text == '\0';
+}
