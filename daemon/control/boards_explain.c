@@ -3,8 +3,6 @@
 
 #include "base/base.h"
 #include "daemon/boards/route_fill.h"
-#include "daemon/boards/spread_explain.h"
-#include "daemon/boards/spread_front.h"
 
 static json_t *positive(double x, double scale)
 {

@@ -8,7 +8,6 @@
 #include "daemon/control/metrics_text.h"
 #include "daemon/control/sensors_json.h"
 #include "daemon/frames/frames.h"
-#include "daemon/models/resident.h"
 #include "daemon/plans/planning.h"
 #include "tuner/json/costs_json.h"
 

@@ -9,7 +9,7 @@
 #include "daemon/config/state_lock.h"
 #include "daemon/control/kept_reply.h"
 #include "daemon/control/swap_call.h"
-#include "daemon/models/quantised.h"
+#include "daemon/models/loading.h"
 #include "kernels/int8cal/quantise.h"
 
 #define AGREEMENT 0.98

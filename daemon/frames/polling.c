@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/polling.h"
 
-#include "ipc/server/receiving.h"
-
 /* Handles what has come, and reads on. Return: false: the connection has ended. */
 static bool read_rounds(struct dmn_conn *c)
 {

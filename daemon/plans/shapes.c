@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/plans/shapes.h"
-
-#include "base/base.h"
-#include "tuner/solve/solve.h"
+#include "daemon/plans/retune_private.h"
 
 static size_t width_of(const struct tun_problem *p, size_t ep, unsigned level)
 {

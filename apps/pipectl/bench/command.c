@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl bench: streams frames and measures. */
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "apps/pipectl/bench/bench.h"
+
+#define CLIENTS_MAX 256
+#define HOPELESS 64u
+#define DRAIN_STALL_MS 60000 /* no answer for this long: the rest is lost */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    interrupted = 1;
+}
+
+/* The first Ctrl-C ends the run with a summary, the second at once. */
+static void catch_interrupt(void)
+{
+    struct sigaction a = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+
+    sigaction(SIGINT, &a, NULL);
+    sigaction(SIGTERM, &a, NULL);
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static int take_size(const char *text, void *options)
+{
+    struct bench_options *o = options;
+    char end;
+
+    if (text[strspn(text, "0123456789x")] ||
+        sscanf(text, "%5ux%5u%c", &o->width, &o->height, &end) != 2 || o->width == 0 ||
+        o->height == 0) {
+        return ctl_usage("bench", "--size needs WIDTHxHEIGHT, not '%s'", text);
+    }
+    return CTL_DONE;
+}
+
+static int take_pixfmt(const char *name, void *pixfmt)
+{
+    return ctl_pixfmt(name, pixfmt) ? CTL_DONE : CTL_USAGE; /* it is one of the table's words */
+}
+
+/* 20 frames of one client, one after the other. */
+static int take_autodice(const char *value, void *options)
+{
+    struct bench_options *o = options;
+
+    (void)value;
+    o->autodice = true;
+    o->frames = BENCH_AUTODICE_RUNS;
+    o->clients = o->in_flight = 1;
+    o->seconds = o->rate = 0;
+    return CTL_DONE;
+}
+
+static int take_policy(const char *text, void *policy)
+{
+    static const char *const names[] = {"block", "latest", "reject"};
+    uint32_t i = 0;
+
+    while (strcmp(text, names[i]) != 0) { /* it is one of the table's words */
+        i++;
+    }
+    *(uint32_t *)policy = i;
+    return CTL_DONE;
+}
+
+static int take_args(int argc, char **argv, struct bench_options *o)
+{
+    const struct ctl_take options[] = {
+        {"model", CTL_TEXT, &o->model},
+        {"frames", CTL_U64, &o->frames, NULL, 1, 1e12},
+        {"seconds", CTL_REAL, &o->seconds, NULL, 0.001, 1e9},
+        {"clients", CTL_U32, &o->clients, NULL, 1, CLIENTS_MAX},
+        {"in-flight", CTL_U32, &o->in_flight, NULL, 1, 256},
+        {"inline", CTL_FLAG, &o->inline_frames},
+        {"rate", CTL_REAL, &o->rate, NULL, 0.001, 1e7},
+        {"verify", CTL_FLAG, &o->verify},
+        {"autodice", CTL_FLAG, o, .take = take_autodice},
+        {"pixfmt", CTL_TEXT, &o->pixfmt, .take = take_pixfmt},
+        {"size", CTL_TEXT, o, .take = take_size},
+        {"policy", CTL_TEXT, &o->policy, .take = take_policy},
+        {"deadline", CTL_U64, &o->deadline_ns, NULL, 0.001, 1e9, 1e6},
+        {"seed", CTL_U64, &o->seed, NULL, 0, 1e15},
+        {"reconnect", CTL_U32, &o->reconnect_ms, NULL, 0.001, 1e6, 1e3},
+        {0}};
+    int rc = ctl_take_all(argc, argv, options, NULL);
+
+    if (o->frames == 0 && o->seconds == 0) {
+        o->seconds = 5;
+    }
+    return rc;
+}
+
+/* When the run began and ends. */
+struct pace {
+    uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: none */
+};
+
+/* Return: energy that this board has counted so far; NAN: unknown. */
+static double joules_now(const struct ctl *ctl)
+{
+    json_auto_t *reply = NULL;
+
+    ctl_call(ctl, "Status", json_object(), &reply);
+    return ctl_value(reply, "status.sensors.energy.joules");
+}
+
+static uint64_t unexpected(const struct bench *b)
+{
+    uint64_t count = 0;
+
+    for (int s = 0; s < BENCH_STATUS_COUNT; s++) {
+        count += bench_is_asked_for(&b->o, s) ? 0 : b->errors[s];
+    }
+    return count;
+}
+
+/* Nothing but refusals: more of them tell nothing new. */
+static bool is_hopeless(const struct bench *b)
+{
+    return b->ok == 0 && unexpected(b) >= HOPELESS;
+}
+
+/* @ret_time_ns: when the frame was due. Return: true if a frame may be sent now. */
+static bool may_send(const struct bench *b, struct pace *p, uint64_t now, uint64_t *ret_time_ns)
+{
+    if (interrupted || is_hopeless(b) || (p->end_ns && now >= p->end_ns) ||
+        (b->o.frames && b->sent >= b->o.frames)) {
+        return false;
+    }
+    *ret_time_ns = now;
+    if (b->o.rate > 0) {
+        *ret_time_ns = p->start_ns + (uint64_t)((double)b->sent * 1e9 / b->o.rate);
+        return *ret_time_ns <= now;
+    }
+    return true;
+}
+
+/* Sends what may be sent now, by one client after the other. @turn: the next client. Return: frames
+ * are due, but no client can send one before an answer comes. */
+static bool send_frames(struct bench *b, struct pace *p, size_t *turn)
+{
+    size_t full = 0;
+    uint64_t time_ns;
+
+    while (full < b->o.clients && may_send(b, p, base_now_ns(), &time_ns)) {
+        full = bench_client_send(b, &b->clients[*turn], time_ns) ? 0 : full + 1;
+        *turn = (*turn + 1) % b->o.clients;
+    }
+    return full == b->o.clients;
+}
+
+static bool failed(const struct bench *b)
+{
+    return b->lost || b->reordered || b->duplicated || b->wrong || unexpected(b);
+}
+
+static bool sending_is_over(const struct bench *b, const struct pace *p)
+{
+    bool all_gone = true;
+
+    for (size_t i = 0; i < b->o.clients; i++) {
+        all_gone &= b->clients[i].gone;
+    }
+    return all_gone || interrupted || is_hopeless(b) || (p->end_ns && base_now_ns() >= p->end_ns) ||
+           (b->o.frames && b->sent >= b->o.frames);
+}
+
+/* Return: ms until the next frame is due, unless @full, or the run ends; when @over, until the rest
+ * is lost. */
+static int poll_timeout(const struct bench *b, const struct pace *p, bool full, bool over)
+{
+    uint64_t now = base_now_ns(), next = now + DRAIN_STALL_MS * BASE_NS_PER_MS;
+
+    if (over) {
+        return DRAIN_STALL_MS;
+    }
+    if (b->o.rate > 0 && !full) {
+        next = base_min(next, p->start_ns + (uint64_t)((double)b->sent * 1e9 / b->o.rate));
+    }
+    if (p->end_ns) {
+        next = base_min(next, p->end_ns);
+    }
+    return next <= now ? 0 : (int)((next - now + BASE_NS_PER_MS - 1) / BASE_NS_PER_MS);
+}
+
+static void run(struct bench *b, struct pollfd *fds)
+{
+    struct pace pace = {.start_ns = base_now_ns()};
+    size_t turn = 0;
+
+    if (b->o.seconds > 0) {
+        pace.end_ns = pace.start_ns + (uint64_t)(b->o.seconds * 1e9);
+    }
+    for (;;) {
+        bool full = send_frames(b, &pace, &turn), over;
+        int n;
+
+        over = sending_is_over(b, &pace);
+        if (over && b->answered == b->sent) {
+            break;
+        }
+        n = poll(fds, b->o.clients, poll_timeout(b, &pace, full, over));
+        if (n < 0 && errno != EINTR) {
+            ctl_say("poll: %s", strerror(errno));
+            break;
+        }
+        if (n == 0 && over) {
+            break; /* the rest is lost */
+        }
+        for (size_t i = 0; n > 0 && i < b->o.clients; i++) {
+            if (!fds[i].revents) {
+                continue;
+            }
+            if (piped_dispatch(b->clients[i].client, 0) < 0) {
+                b->clients[i].gone = true;
+                fds[i].fd = -1;
+            } else if (i == 0) {
+                ctl_say_trouble(b->clients[i].client, &b->said_trouble);
+            }
+            bench_client_collect(b, &b->clients[i]);
+        }
+    }
+    b->lost = b->sent - b->answered;
+}
+
+static int open_clients(const struct ctl *ctl, struct bench *b, struct pollfd *fds)
+{
+    for (size_t i = 0; i < b->o.clients; i++) {
+        int rc = bench_client_open(ctl, b, &b->clients[i], b->o.seed * CLIENTS_MAX + i);
+
+        if (rc) {
+            return rc;
+        }
+        fds[i] = (struct pollfd){.fd = piped_fd(b->clients[i].client), .events = POLLIN};
+    }
+    return CTL_DONE;
+}
+
+int ctl_bench(const struct ctl *ctl, int argc, char **argv)
+{
+    struct bench b = {.o = {.clients = 1, .seed = 1}};
+    base_autofree struct pollfd *fds = NULL;
+    double cpu_before;
+    int rc = take_args(argc, argv, &b.o);
+
+    if (rc) {
+        return rc;
+    }
+    fds = calloc(b.o.clients, sizeof(*fds));
+    b.clients = calloc(b.o.clients, sizeof(*b.clients));
+    rc = fds && b.clients ? open_clients(ctl, &b, fds) : CTL_FAILED;
+    cpu_before = cpu_seconds();
+    if (rc == CTL_DONE) {
+        catch_interrupt();
+        b.joules = b.o.autodice ? -joules_now(ctl) : 0;
+        run(&b, fds);
+        b.joules += b.o.autodice ? joules_now(ctl) : 0;
+    }
+    for (size_t i = 0; b.clients && i < b.o.clients; i++) {
+        bench_client_close(&b, &b.clients[i]);
+    }
+    if (rc == CTL_DONE) {
+        bench_report(ctl, &b, cpu_seconds() - cpu_before);
+        rc = failed(&b) ? CTL_FAILED : CTL_DONE;
+    }
+    free(b.latency_ms);
+    free(b.clients);
+    return rc;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl: commands that make one call on the control socket. */
+#include <poll.h>
+
+#include "apps/pipectl/common/pipectl.h"
+#include "base/cli/shown_print.h"
+
+/* Also where a file repeats it, as the one that comes with piped does for every key. */
+static bool has_default(const json_t *row)
+{
+    return json_equal(json_object_get(row, "value"), json_object_get(row, "default"));
+}
+
+/* A key of the table: no advanced one at its default, unless all are asked for. */
+static bool is_shown(const json_t *row, bool all)
+{
+    return all || !ctl_is(row, "advanced") || !has_default(row);
+}
+
+/* "name sq, path /m/sq.onnx": members of a model or an EP, without the empty ones. */
+static void note_members(struct ctl_table *t, const json_t *row)
+{
+    const char *key, *gap = ":";
+    char line[4096];
+    json_t *v;
+
+    snprintf(line, sizeof(line), "%s of %s", ctl_text(row, "key"), ctl_text(row, "origin"));
+    json_object_foreach(json_object_get(row, "value"), key, v)
+    {
+        if (!json_is_string(v) || json_string_length(v)) {
+            ctl_append(line, sizeof(line), "%s %s %s", gap, key,
+                       ctl_any(json_object_get(row, "value"), key).text);
+            gap = ",";
+        }
+    }
+    ctl_table_note(t, 0, "%s", line);
+}
+
+static void print_config(const json_t *list, bool all)
+{
+    static const char *const keys[] = {"key", "value", "origin", NULL};
+    size_t i, left_out = 0;
+    struct ctl_table t;
+    json_t *row;
+
+    ctl_table_init(&t, keys, "lll");
+    json_array_foreach(list, i, row)
+    {
+        if (json_is_object(json_object_get(row, "value"))) {
+            note_members(&t, row);
+        } else if (is_shown(row, all)) {
+            ctl_table_add(&t, "%s\t%s\t%s", ctl_text(row, "key"), ctl_any(row, "value").text,
+                          has_default(row) ? "default" : ctl_text(row, "origin"));
+        } else {
+            left_out++;
+        }
+    }
+    ctl_table_print(&t);
+    if (left_out) {
+        printf("%zu advanced keys have their defaults: --all\n", left_out);
+    }
+}
+
+int ctl_config(const struct ctl *ctl, int argc, char **argv)
+{
+    json_auto_t *reply = NULL;
+    bool all = false;
+    const struct ctl_take options[] = {{"all", CTL_FLAG, &all}, {0}};
+    int rc = ctl_take_all(argc, argv, options, NULL);
+
+    rc = rc ? rc : ctl_call(ctl, "Config", json_object(), &reply);
+    if (rc == CTL_DONE && ctl->json) {
+        ctl_print_json(json_object_get(reply, "config"));
+    } else if (rc == CTL_DONE) {
+        print_config(json_object_get(reply, "config"), all);
+    }
+    return rc;
+}
+
+static void print_metrics(const json_t *reply)
+{
+    shown_printf("%s", ctl_text(reply, "text"));
+}
+
+int ctl_metrics(const struct ctl *ctl, int argc, char **argv)
+{
+    int rc = ctl_take_all(argc, argv, NULL, NULL);
+
+    return rc ? rc : ctl_show(ctl, "Metrics", json_object(), NULL, print_metrics);
+}
+
+static void print_reloaded(const json_t *reply)
+{
+    (void)reply;
+    puts("configuration reloaded");
+}
+
+/* A model that failed before fails no reload: whoever mended its file wants to know. */
+static int tell_failed_models(const struct ctl *ctl)
+{
+    json_auto_t *reply = NULL;
+    int rc = ctl_call(ctl, "Models", json_object(), &reply);
+    const json_t *m;
+    size_t i;
+
+    json_array_foreach(json_object_get(reply, "failed"), i, m)
+    {
+        ctl_say("model %s still cannot be loaded: %s", ctl_text(m, "name"), ctl_text(m, "error"));
+    }
+    return rc;
+}
+
+int ctl_reload(const struct ctl *ctl, int argc, char **argv)
+{
+    int rc = ctl_take_all(argc, argv, NULL, NULL);
+
+    rc = rc ? rc : ctl_show(ctl, "Reload", json_object(), NULL, print_reloaded);
+    return rc ? rc : tell_failed_models(ctl);
+}
+
+/* Waits for the next event. Return: false: none came within --timeout. */
+static bool comes(const struct ctl *ctl, const struct ctl_control *control)
+{
+    struct pollfd p = {.fd = ctl_control_fd(control), .events = POLLIN};
+
+    return ctl_control_more(control) || poll(&p, 1, ctl->timeout_ms > 0 ? ctl->timeout_ms : -1);
+}
+
+int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
+{
+    struct ctl_control *control = NULL;
+    bool continues = true;
+    int rc = ctl_take_all(argc, argv, NULL, NULL);
+
+    rc = rc ? rc : ctl_control_open(ctl, &control);
+    rc = rc ? rc : ctl_control_send(control, "io.piped.Subscribe", NULL, true, NULL, 0);
+    while (rc == CTL_DONE && continues) {
+        json_t *reply;
+
+        rc = ctl_control_receive(control, &reply, &continues);
+        if (rc == CTL_DONE) {
+            json_text_print(json_object_get(reply, "event"), stdout, JSON_COMPACT);
+            putchar('\n');
+            json_decref(reply);
+            rc = shown_end("pipectl", CTL_DONE);
+        }
+        if (rc == CTL_DONE && continues && !comes(ctl, control)) {
+            ctl_say("nothing happened for %g s", ctl->timeout_ms / 1e3);
+            break;
+        }
+    }
+    ctl_control_free(control);
+    return rc;
+}
+
+/* ---- profile: micro-benchmarks of the cores ---- */
+
+static void print_fits(const json_t *reply)
+{
+    static const struct ctl_column columns[] = {
+        {"ep", "name", 'l'},
+        {"benchmarks", "benches", 'r'},
+        {"convolutions", "error_conv", 'r', CTL_DECIMALS, 1, 100, " %"},
+        {"fully connected", "error_fc", 'r', CTL_DECIMALS, 1, 100, " %"},
+        {"wider teams", "error_multi", 'r', CTL_DECIMALS, 1, 100, " %"},
+        {0}};
+
+    printf("Mean error of the fitted equations on their own benchmarks:\n");
+    ctl_print_rows(json_object_get(reply, "kinds"), columns, 0);
+}
+
+int ctl_profile(const struct ctl *ctl, int argc, char **argv)
+{
+    json_auto_t *parameters = json_object();
+    const struct ctl_take options[] = {{"ms", CTL_CUT, NULL, "ms", 1, 600000}, {0}};
+    int rc = ctl_take_all(argc, argv, options, parameters);
+
+    return rc ? rc : ctl_show(ctl, "Profile", base_take(parameters), "kinds", print_fits);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl units: what a model is made of, and where its time goes. */
+
+#include "apps/pipectl/common/pipectl.h"
+
+/* The time of a unit in a frame: as it ran; before the first frame, where it was measured fastest;
+ * 0: unknown. */
+static double unit_ms(const json_t *unit)
+{
+    const json_t *measured = json_object_get(unit, "measured_ms");
+    double least = json_number_value(json_object_get(unit, "ewma_ms"));
+    const char *ep;
+    json_t *value;
+
+    if (least > 0) {
+        return least;
+    }
+    json_object_foreach((json_t *)(uintptr_t)measured, ep, value)
+    {
+        double ms = json_number_value(value);
+
+        least = least > 0 ? base_min(least, ms) : ms;
+    }
+    return least;
+}
+
+void ctl_add_shares(json_t *units)
+{
+    double sum = 0;
+    json_t *unit;
+    size_t i;
+
+    json_array_foreach(units, i, unit)
+    {
+        sum += unit_ms(unit);
+    }
+    json_array_foreach(units, i, unit)
+    {
+        double ms = unit_ms(unit);
+
+        json_object_set_new(unit, "ms", ms > 0 ? json_real(ms) : json_null());
+        json_object_set_new(unit, "share", ms > 0 ? json_real(ms / sum) : json_null());
+    }
+}
+
+static void print(const json_t *units)
+{
+    static const struct ctl_column columns[] = {{"unit", "unit", 'r'},
+                                                {"name", "name", 'l'},
+                                                {"ops", "ops", 'r'},
+                                                {"ms", "ms", 'r', CTL_DECIMALS, 4},
+                                                {"share", "share", 'r', CTL_DECIMALS, 1, 100, " %"},
+                                                {"weight", "weight", 'r', CTL_DECIMALS, 0},
+                                                {"primitive", "primitive", 'l'},
+                                                {0}};
+
+    ctl_print_rows(units, columns, 0);
+}
+
+int ctl_units(const struct ctl *ctl, int argc, char **argv)
+{
+    json_auto_t *reply = NULL, *sorted = NULL;
+    const char *model = NULL, *sort = "unit";
+    const struct ctl_take options[] = {{"model", CTL_TEXT, &model}, {"sort", CTL_TEXT, &sort}, {0}};
+    int rc = ctl_take_all(argc, argv, options, NULL);
+    json_t *units;
+
+    rc = rc ? rc : ctl_call(ctl, "Units", ctl_model_parameter(model), &reply);
+    if (rc) {
+        return rc;
+    }
+    units = json_object_get(reply, "units");
+    ctl_add_shares(units);
+    if (strcmp(sort, "unit") != 0) {
+        units = sorted = ctl_sorted(units, strcmp(sort, "time") == 0 ? "ms" : "weight");
+    }
+    if (ctl->json) {
+        ctl_print_json(units);
+    } else {
+        print(units);
+    }
+    return CTL_DONE;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl doctor: why it is slow or refuses frames, and what to do. */
+#include <stdarg.h>
+
+#include "apps/pipectl/doctor/doctor.h"
+#include "apps/pipectl/doctor/facts.h"
+#include "apps/pipectl/doctor/sample.h"
+
+struct args {
+    const char *model, *save, *sample;
+    double seconds;
+};
+
+static int take_args(int argc, char **argv, struct args *ret)
+{
+    const struct ctl_take options[] = {
+        {"model", CTL_TEXT, &ret->model},
+        {"seconds", CTL_REAL, &ret->seconds, NULL, 0.1, 600, .text = "seconds"},
+        {"save", CTL_TEXT, &ret->save},
+        {"sample", CTL_TEXT, &ret->sample},
+        {0}};
+    int rc;
+
+    *ret = (struct args){0};
+    rc = ctl_take(argc, argv, options, NULL);
+    if (rc == CTL_DONE && ret->sample && (ret->model || ret->save || ret->seconds > 0)) {
+        return ctl_usage(argv[0], "--sample FILE judges what was seen before: without --model, "
+                                  "--seconds and --save");
+    }
+    ret->seconds = ret->seconds > 0 ? ret->seconds : 2;
+    return rc ? rc : ctl_no_more(argc, argv);
+}
+
+static void print_finding(const json_t *f)
+{
+    const char *model = json_text_of(f, "model");
+    char cost[32] = "";
+
+    if (ctl_has(f, "share")) {
+        snprintf(cost, sizeof(cost), " %.0f %%", 100 * ctl_real(f, "share"));
+    }
+    ctl_print_under("", 0, "%s%s%s%s: %s", ctl_text(f, "name"), cost, *model ? " " : "", model,
+                    ctl_text(f, "text"));
+    ctl_print_under("    ", 4, "%s", ctl_text(f, "advice"));
+}
+
+/* Return: one of several models, and it has answered nothing meanwhile. */
+static bool is_idle(const json_t *figures, const json_t *m)
+{
+    return json_array_size(figures) > 1 && ctl_has(m, "fps") && ctl_real(m, "fps") == 0;
+}
+
+static bool is_segment(const json_t *m)
+{
+    return json_is_string(json_object_get(m, "segment"));
+}
+
+static void print_idle(const json_t *figures)
+{
+    char line[512] = "";
+    const json_t *m;
+    size_t i;
+
+    json_array_foreach(figures, i, m)
+    {
+        if (is_idle(figures, m) && !is_segment(m)) {
+            ctl_append(line, sizeof(line), "%s%s",
+                       *line ? ", " : "no frames: ", ctl_text(m, "model"));
+        }
+    }
+    if (*line) {
+        ctl_print_wrapped(line, 0);
+    }
+}
+
+static void print_figures(const json_t *figures)
+{
+    const json_t *m;
+    size_t i;
+
+    json_array_foreach(figures, i, m)
+    {
+        char line[512] = "";
+
+        if (is_idle(figures, m)) {
+            continue;
+        }
+        ctl_append(line, sizeof(line), "%s: %s frames/s, p50 %s ms, p99 %s ms; stage %s",
+                   ctl_text(m, is_segment(m) ? "segment" : "model"),
+                   ctl_known(m, "fps", "%.1f").text, ctl_known(m, "p50_ms", "%.2f").text,
+                   ctl_known(m, "p99_ms", "%.2f").text, ctl_text(m, "stage"));
+        if (ctl_has(m, "busy")) {
+            ctl_append(line, sizeof(line), " is busy for %.0f %%", 100 * ctl_real(m, "busy"));
+        }
+        if (ctl_has(m, "service_ms")) {
+            ctl_append(line, sizeof(line), ", %.2f ms a frame", ctl_real(m, "service_ms"));
+        }
+        if (ctl_has(m, "expected_ms")) {
+            ctl_append(line, sizeof(line), " (%.2f expected)", ctl_real(m, "expected_ms"));
+        }
+        if (ctl_has(m, "off_core")) {
+            ctl_append(line, sizeof(line), ", off its cores for %.0f %% of that",
+                       100 * ctl_real(m, "off_core"));
+        }
+        ctl_print_wrapped(line, 0);
+    }
+    print_idle(figures);
+}
+
+static void print_machine(const json_t *machine, double seconds)
+{
+    const json_t *c;
+    char line[2048] = "";
+    size_t i;
+
+    ctl_append(line, sizeof(line), "machine");
+    if (seconds > 0) {
+        ctl_append(line, sizeof(line), ", over %.1f s", seconds);
+    }
+    ctl_append(line, sizeof(line), ":");
+    if (ctl_has(machine, "cpu_waited")) {
+        ctl_append(line, sizeof(line), " tasks waited for a CPU for %.0f %% of the time,",
+                   100 * ctl_real(machine, "cpu_waited"));
+    }
+    if (ctl_has(machine, "memory_waited")) {
+        ctl_append(line, sizeof(line), " for memory for %.0f %%,",
+                   100 * ctl_real(machine, "memory_waited"));
+    }
+    ctl_append(line, sizeof(line), " a quota stopped the daemon for %.0f %%",
+               100 * ctl_real(machine, "quota_stopped"));
+    json_array_foreach(json_object_get(machine, "clocks"), i, c)
+    {
+        if (ctl_has(c, "freq_khz") && ctl_has(c, "max_freq_khz")) {
+            ctl_append(line, sizeof(line), "; %s at %.1f of %.1f GHz (%s)",
+                       ctl_cpus("cpu", json_object_get(c, "cpus")).text,
+                       ctl_real(c, "freq_khz") / 1e6, ctl_real(c, "max_freq_khz") / 1e6,
+                       ctl_text(c, "governor"));
+        }
+    }
+    ctl_print_wrapped(line, 0);
+}
+
+static int report(const struct ctl *ctl, const json_t *sample)
+{
+    double seconds = doctor_seconds(sample);
+    json_auto_t *findings = doctor_judge(sample), *figures = doctor_figures(sample);
+    json_auto_t *machine = doctor_machine(sample);
+    bool well = doctor_is_well(findings);
+    const json_t *f;
+    size_t i;
+
+    if (ctl->json) {
+        ctl_print_new(json_pack("{s:b, s:O, s:O, s:O, s:f}", "well", well, "findings", findings,
+                                "figures", figures, "machine", machine, "seconds", seconds));
+        return well ? CTL_DONE : CTL_FAILED;
+    }
+    if (well) {
+        puts(json_array_size(findings) ? "all is well; notes:\n" : "all is well\n");
+    }
+    json_array_foreach(findings, i, f)
+    {
+        print_finding(f);
+        printf("\n");
+    }
+    print_figures(figures);
+    print_machine(machine, seconds);
+    return well ? CTL_DONE : CTL_FAILED;
+}
+
+/* A sample that --save wrote. */
+static int load(const char *path, json_t **ret)
+{
+    *ret = ctl_load_json(path);
+    if (!*ret) {
+        return CTL_FAILED;
+    }
+    if (!ctl_has(*ret, "before.uptime_s") || !ctl_has(*ret, "after.uptime_s")) {
+        ctl_say("%s is not a sample; pipectl doctor --save FILE writes one", path);
+        return CTL_FAILED;
+    }
+    return CTL_DONE;
+}
+
+int ctl_doctor(const struct ctl *ctl, int argc, char **argv)
+{
+    json_auto_t *sample = NULL;
+    struct args a;
+    int rc = take_args(argc, argv, &a);
+
+    if (rc) {
+        return rc;
+    }
+    rc = a.sample ? load(a.sample, &sample)
+                  : doctor_sample(ctl, &(struct doctor_watch){a.model, a.seconds}, &sample);
+    if (rc == CTL_DONE && a.save) {
+        rc = ctl_save_json(a.save, sample, JSON_INDENT(2) | JSON_SORT_KEYS);
+    }
+    return rc ? rc : report(ctl, sample);
+}
