@@ -19,7 +19,7 @@ static const struct dmn_elsewhere *takes_tensors(const struct dmn_stream *s)
 {
     const struct dmn_elsewhere *e = s->clients->model->elsewhere;
 
-    return e && s->peer->frames->slicer.running && e->depth(e) > 0 ? e : NULL;
+    return e && s->peer->frames->preparing.running && e->depth(e) > 0 ? e : NULL;
 }
 
 bool dmn_stream_room(const struct ipc_conn *c, const struct ipc_stream *stream)
@@ -50,7 +50,7 @@ void *dmn_stream_take(struct ipc_stream *stream, const struct ipc_header *h, con
     }
     r->deadline_ns = ipc_frame_deadline(&s->base.flow, &f, r->arrival_ns);
     r->goes_to = takes_tensors(s);
-    r->others = s->format.pixfmt != IPC_PIX_TENSOR && s->peer->frames->slicer.running &&
+    r->others = s->format.pixfmt != IPC_PIX_TENSOR && s->peer->frames->preparing.running &&
                 dmn_admission_others(&s->clients->admission, &s->queue);
     if (!r->answer.is_inline) {
         dmn_record_place_shared(r, &s->format, &f, s->base.memory[f.pool], s->peer);

@@ -38,7 +38,7 @@ struct dmn_client_stats {
     uint64_t latency_count;
     double latency_sum_s;
     double service_ewma_ns; /* start to done, moving average; 0: none yet */
-    /* converting clients' images: by teams, and by the thread of slicer.h */
+    /* converting clients' images: by teams, and by the thread of preparing.h */
     uint64_t image_ns, image_beside_ns;
 };
 

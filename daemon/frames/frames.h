@@ -15,7 +15,7 @@
  *
  * Each file uses only files later in this list: frames; polling, handlers; model_events;
  * conn, preparing; submit, frame_ring; answer_trace; stream; record, clients; peer, admission,
- * frame_stats; slicer, accounts, histogram, no_result. room.h holds what they share.
+ * frame_stats; accounts, histogram, no_result. room.h holds what they share.
  *
  * A record is answered only at its ring's head, so answers are in frame order whatever happened to
  * each frame (computed, late, dropped, refused). Every FRAME and INLINE gets a record or, if its

@@ -4,7 +4,7 @@
  *
  * An image of more than DMN_KEY_LIMIT_SLICE_MPIXELS, or of a third of it while another user has a
  * stream of the model, would keep a team busy for so long that every frame behind it is late. Such
- * a frame is PREPARING first: a thread of its own (slicer.h) makes its input, slice by slice, into
+ * a frame is PREPARING first: a thread of its own makes its input, slice by slice, into
  * the record's buffer. Then it goes to the pipeline as a tensor.
  * Users take turns between slices, as frames do (admission.h), and the time counts against the
  * user's share of the model.

@@ -15,13 +15,15 @@
 #include <uv.h>
 
 #include "daemon/frames/accounts.h"
+#include "daemon/frames/admission.h"
 #include "daemon/frames/refusals.h"
-#include "daemon/frames/slicer.h"
 #include "daemon/models/models.h"
 #include "daemon/service/acceptor.h"
 #include "daemon/service/loop_turns.h"
 #include "daemon/service/users.h"
+#include "daemon/service/work.h"
 #include "ipc/server/connection.h"
+#include "kernels/kernels.h"
 #include "pipeline/trace_ring.h"
 
 /* Why a connection was refused. */
@@ -33,6 +35,29 @@ enum dmn_unplaced {
 };
 
 struct dmn_config;
+struct dmn_record;
+
+/* Images that become a model's input beside its pipeline; written by preparing.c. */
+struct dmn_preparing {
+    /* It is no team: it has no core of its own and a lower priority, so teams that want its core
+     * get nine tenths of it. */
+    struct dmn_work *thread;    /* owned */
+    bool running;               /* there is a thread */
+    struct dmn_admission turns; /* of records that wait for their next slice */
+    struct dmn_record *record;  /* whose slice the thread has; NULL: none */
+    uint64_t expected_ns;       /* of that slice, see dmn_admission_taken() */
+    uint8_t *scratch;           /* owned; krn_preprocess_scratch_bytes(), 64-byte aligned */
+    size_t scratch_bytes;
+    struct dmn_slice { /* rows of an input; the thread reads clients' memory for them */
+        struct dmn_job job;
+        struct krn_image image;
+        struct mdl_preproc preproc;
+        struct mdl_tensor shape; /* of the input, dense; its name is not used */
+        void *input, *scratch;   /* borrowed */
+        size_t begin, end;       /* rows */
+        uint64_t took_ns;        /* set by the thread */
+    } slice;
+};
 
 struct dmn_frames {
     /* borrowed */
@@ -58,5 +83,5 @@ struct dmn_frames {
     struct ipc_server server;     /* owns the connections */
     size_t inline_bytes;          /* of buffers, over all users; written through record.h */
     struct dmn_accounts accounts; /* owned; only accounts in use, see accounts.h */
-    struct dmn_slicer slicer;     /* written by preparing.c */
+    struct dmn_preparing preparing;
 };

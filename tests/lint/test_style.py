@@ -131,9 +131,9 @@ def libraries_do_not_speak():
 
 
 def queued_work_is_of_one_kind():
-    """Jobs and their priorities are daemon/service/work.h's; the thread for large images has its own."""
+    """Jobs and their priorities are daemon/service/work.h's."""
     names = [n for n in source.files(ROOT) if source.is_c(n) and n.startswith("daemon/")
-             and n not in ("daemon/service/work.c", "daemon/frames/slicer.c")]
+             and n != "daemon/service/work.c"]
     none(found(names, r"(?<!\w)(uv_queue_work|setpriority)\("), "queued work beside daemon/service/work.h")
 
 
