@@ -11,6 +11,8 @@
 
 #include "daemon/control/control.h"
 
+struct dmn_examples;
+struct dmn_hot_swap;
 struct dmn_model;
 struct pl_plan;
 
@@ -46,14 +48,11 @@ void dmn_method_trace(struct dmn_call *c);
 void dmn_method_link_report(struct dmn_call *c);
 void dmn_method_link_routes(struct dmn_call *c);
 /** dmn_link_search() - a method of piped-link was called, and nobody is known to be that user: asks
- * the user database on a work thread, then dispatches @c again. Return: false: not now; @c is the
+ * the user database on a work thread, then calls @again. Return: false: not now; @c is the
  * caller's. */
-bool dmn_link_search(struct dmn_call *c);
+bool dmn_link_search(struct dmn_call *c, void (*again)(struct dmn_call *c));
 /** dmn_link_routes_changed() - tells piped-link the routes. @control: struct dmn_control. */
 void dmn_link_routes_changed(void *control);
-/** dmn_call_model() - Return: the model named by parameter @key, else the default model; NULL:
- * there is none, and the call was answered. */
-struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key);
 /** dmn_method_may_switch() - Return: true; false: a search or change of plan is in progress, and
  * the call was answered with Busy. */
 bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c);
@@ -68,3 +67,21 @@ void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_
                        struct dmn_origin origin);
 /** dmn_method_set_route() - serves by a route over boards, as text, and answers the call. */
 void dmn_method_set_route(struct dmn_model *m, struct dmn_call *c, const char *text);
+
+/* A call that is answered when a hot swap has ended: the first member of what a method keeps in
+ * dmn_hot_swap.of. */
+struct dmn_swap_call {
+    struct dmn_call *call;
+    struct dmn_examples *examples; /* owned; NULL: none */
+};
+
+/**
+ * dmn_swap_call_new() - prepares a hot swap of @m for call @c
+ *
+ * @bytes: of the method's struct, which starts with a struct dmn_swap_call. It is zeroed, has its
+ * `call` set, and belongs to the hot swap's end(), which the method must set.
+ *
+ * Sets failed(), which answers the call. Return: NULL: not possible now, and the call was answered.
+ */
+struct dmn_hot_swap *dmn_swap_call_new(struct dmn_call *c, struct dmn_model *m,
+                                       enum dmn_cause cause, size_t bytes);

@@ -3,11 +3,9 @@
 
 #include "base/base.h"
 #include "daemon/control/control.h"
+#include "daemon/control/json.h"
 #include "daemon/control/metrics_text.h"
 #include "daemon/frames/frames.h"
-
-/* Return: NULL: no rows for this model. */
-typedef const struct dmn_histogram *histogram_of(const struct dmn_client_stats *s);
 
 static void histogram_rows(FILE *to, const char *name, const char *model,
                            const struct dmn_histogram *h)
@@ -29,55 +27,34 @@ static void histogram_rows(FILE *to, const char *name, const char *model,
             (unsigned long long)count);
 }
 
+/* @at: of the histogram, in struct dmn_client_stats. */
 static void histogram(FILE *to, const struct dmn_control *control, const char *name,
-                      const char *type, const char *help, histogram_of *of)
+                      const char *type, const char *help, size_t at)
 {
     dmn_metric_head(to, name, type, help);
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        const struct dmn_histogram *h = of(dmn_clients_stats(m));
+        const void *h = (const char *)&m->clients->stats + at;
 
-        if (h) {
+        /* few models ever get images that are prepared beside the pipeline */
+        if (h != &m->clients->stats.preparing || m->clients->stats.preparing.sum_ns > 0) {
             histogram_rows(to, name, m->name, h);
         }
     }
 }
 
-static const struct dmn_histogram *latency(const struct dmn_client_stats *s)
-{
-    return &s->latency;
-}
-static const struct dmn_histogram *queue(const struct dmn_client_stats *s)
-{
-    return &s->queue;
-}
-static const struct dmn_histogram *compute(const struct dmn_client_stats *s)
-{
-    return &s->compute;
-}
-/* Few models ever get such images. */
-static const struct dmn_histogram *preparing(const struct dmn_client_stats *s)
-{
-    return s->preparing.sum_ns > 0 ? &s->preparing : NULL;
-}
-
 static void by_policy(FILE *to, const struct dmn_control *control)
 {
-    static const char *const policies[IPC_POLICY_COUNT] = {[IPC_POLICY_BLOCK] = "block",
-                                                           [IPC_POLICY_LATEST] = "latest",
-                                                           [IPC_POLICY_REJECT] = "reject"};
-
     dmn_metric_head(to, "frames_policy_total", "counter",
                     "Frames answered, by policy of their stream and by status.");
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        const struct dmn_client_stats *clients = dmn_clients_stats(m);
+        const struct dmn_client_stats *clients = &m->clients->stats;
 
         for (int p = 0; p < IPC_POLICY_COUNT; p++) {
             for (int s = 0; s < IPC_STATUS_COUNT; s++) {
-                fprintf(to,
-                        "piped_frames_policy_total{model=\"%s\",policy=\"%s\",status=\"%s\"} "
-                        "%llu\n",
-                        m->name, policies[p], ipc_status_name((enum ipc_status)s),
-                        (unsigned long long)clients->by_policy[p][s]);
+                dmn_metric_row(to, "frames_policy_total", (double)clients->by_policy[p][s],
+                               "model=\"%s\",policy=\"%s\",status=\"%s\"", m->name,
+                               dmn_policy_name((enum ipc_policy)p),
+                               ipc_status_name((enum ipc_status)s));
             }
         }
     }
@@ -88,12 +65,12 @@ static void refusals(FILE *to, const struct dmn_control *control)
     dmn_metric_head(to, "frames_refused_total", "counter",
                     "Frames answered without a result, by reason.");
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        const struct dmn_client_stats *clients = dmn_clients_stats(m);
+        const struct dmn_client_stats *clients = &m->clients->stats;
 
         for (int why = DMN_NO_RESULT_NONE + 1; why < DMN_NO_RESULT_COUNT; why++) {
-            fprintf(to, "piped_frames_refused_total{model=\"%s\",reason=\"%s\"} %llu\n", m->name,
-                    dmn_no_result_name((enum dmn_no_result)why),
-                    (unsigned long long)clients->by_reason[why]);
+            dmn_metric_row(to, "frames_refused_total", (double)clients->by_reason[why],
+                           "model=\"%s\",reason=\"%s\"", m->name,
+                           dmn_no_result_name((enum dmn_no_result)why));
         }
     }
 }
@@ -106,14 +83,18 @@ void dmn_frames_metrics(FILE *to, const struct dmn_control *control, enum dmn_le
     }
     by_policy(to, control);
     histogram(to, control, "frame_latency_seconds", "histogram",
-              "Arrival of a computed frame to its last stage's end.", latency);
+              "Arrival of a computed frame to its last stage's end.",
+              offsetof(struct dmn_client_stats, latency));
     if (less >= DMN_LEFT_OUT_TIMES) {
         return;
     }
     histogram(to, control, "frame_queue_seconds", "histogram",
-              "Arrival of a computed frame to its first stage's start.", queue);
+              "Arrival of a computed frame to its first stage's start.",
+              offsetof(struct dmn_client_stats, queue));
     histogram(to, control, "frame_compute_seconds", "histogram",
-              "First stage's start to the last one's end.", compute);
+              "First stage's start to the last one's end.",
+              offsetof(struct dmn_client_stats, compute));
     histogram(to, control, "frame_preparing_seconds", "histogram",
-              "Shrinking a large image beside the pipeline.", preparing);
+              "Shrinking a large image beside the pipeline.",
+              offsetof(struct dmn_client_stats, preparing));
 }

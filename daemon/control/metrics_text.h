@@ -2,20 +2,42 @@
 /**
  * daemon/control/metrics_text.h - Prometheus' text format, for the files that write metrics
  *
- * Threads: the loop thread.
+ * @name: of a metric, without "piped_". @type: "counter", "gauge", "summary" or "histogram". Values
+ * have 15 digits. Threads: the loop thread.
  */
 #pragma once
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 
 struct dmn_control;
 
-/** dmn_metric_head() - begins a metric. @name: without "piped_". @type: "counter", "gauge",
- * "summary" or "histogram". */
+/** dmn_metric_head() - begins a metric; its rows follow. */
 static inline void dmn_metric_head(FILE *to, const char *name, const char *type, const char *help)
 {
     fprintf(to, "# HELP piped_%s %s\n# TYPE piped_%s %s\n", name, help, name, type);
+}
+
+/** dmn_metric_row() - writes a row. @labels: as of printf(), without braces. */
+__attribute__((format(printf, 4, 5))) static inline void
+dmn_metric_row(FILE *to, const char *name, double value, const char *labels, ...)
+{
+    va_list args;
+
+    va_start(args, labels);
+    fprintf(to, "piped_%s{", name);
+    vfprintf(to, labels, args);
+    fprintf(to, "} %.15g\n", value);
+    va_end(args);
+}
+
+/** dmn_metric() - writes a metric that has one row, without labels. */
+static inline void dmn_metric(FILE *to, const char *name, const char *type, const char *help,
+                              double value)
+{
+    dmn_metric_head(to, name, type, help);
+    fprintf(to, "piped_%s %.15g\n", name, value);
 }
 
 /** dmn_metric_label() - writes text that is not ours as the value of a label. @bytes: at least 2;
@@ -45,5 +67,7 @@ enum dmn_left_out {
 
 /** dmn_frames_metrics() - how the frames of each model ended, and how long they took. */
 void dmn_frames_metrics(FILE *to, const struct dmn_control *control, enum dmn_left_out less);
-/** dmn_plans_metrics() - what became of each model's plans, and what its units take. */
-void dmn_plans_metrics(FILE *to, const struct dmn_control *control, enum dmn_left_out less);
+/** dmn_boards_metrics() - of boards and routes. */
+void dmn_boards_metrics(FILE *to, const struct dmn_control *control);
+/** dmn_sensors_metrics() - of the machine; what is unknown has none. */
+void dmn_sensors_metrics(FILE *to, const struct dmn_control *control);

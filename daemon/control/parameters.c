@@ -88,3 +88,59 @@ const char *dmn_parameters_bad(const char *declared, json_t *given, char *ret)
     }
     return NULL;
 }
+
+const char *dmn_call_text(const struct dmn_call *c, const char *key)
+{
+    return json_string_value(json_object_get(c->parameters, key));
+}
+
+bool dmn_call_asks(const struct dmn_call *c, const char *key)
+{
+    return json_is_true(json_object_get(c->parameters, key));
+}
+
+bool dmn_call_invalid(struct dmn_call *c, const char *key)
+{
+    dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", key);
+    return false;
+}
+
+bool dmn_call_number(struct dmn_call *c, const char *key, double least, double most, double *ret)
+{
+    const json_t *value = json_object_get(c->parameters, key);
+    double number = json_number_value(value);
+
+    if (json_is_number(value) && !(number >= least && number <= most)) {
+        return dmn_call_invalid(c, key);
+    }
+    *ret = json_is_number(value) ? number : *ret;
+    return true;
+}
+
+bool dmn_call_integer(struct dmn_call *c, const char *key, json_int_t least, json_int_t most,
+                      json_int_t *ret)
+{
+    const json_t *value = json_object_get(c->parameters, key);
+    json_int_t number = json_integer_value(value);
+
+    if (json_is_integer(value) && (number < least || number > most)) {
+        return dmn_call_invalid(c, key);
+    }
+    *ret = json_is_integer(value) ? number : *ret;
+    return true;
+}
+
+struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key)
+{
+    const char *name = dmn_call_text(c, key);
+    struct dmn_model *m = name && *name ? dmn_model_find(c->control->models, name)
+                                        : dmn_model_default(c->control->models);
+
+    if (!m) {
+        char what[DMN_MODEL_MISSING_BYTES];
+
+        dmn_model_missing(c->control->models, name ? name : "", what, sizeof(what));
+        dmn_call_error(c, "NotFound", "what", what);
+    }
+    return m;
+}

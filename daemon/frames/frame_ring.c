@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/frame_ring.h"
 
-#include "daemon/frames/answer_trace.h"
+#include <endian.h>
 
 static struct dmn_record *to_ring(struct dmn_stream *s)
 {
@@ -22,15 +22,15 @@ static const struct dmn_elsewhere *takes_tensors(const struct dmn_stream *s)
     return e && s->peer->frames->preparing.running && e->depth(e) > 0 ? e : NULL;
 }
 
-bool dmn_stream_room(const struct ipc_conn *c, const struct ipc_stream *stream)
+bool dmn_ring_room(const struct ipc_conn *c, const struct ipc_stream *stream)
 {
     const struct dmn_stream *s = dmn_stream_of(stream);
 
     return s->free != NULL && stream->tail - stream->head < DMN_RING_SIZE;
 }
 
-void *dmn_stream_take(struct ipc_stream *stream, const struct ipc_header *h, const uint8_t *payload,
-                      uint8_t **ret_to)
+void *dmn_ring_take(struct ipc_stream *stream, const struct ipc_header *h, const uint8_t *payload,
+                    uint8_t **ret_to)
 {
     struct dmn_stream *s = dmn_stream_of(stream);
     struct dmn_record *r = to_ring(s);
@@ -62,7 +62,7 @@ void *dmn_stream_take(struct ipc_stream *stream, const struct ipc_header *h, con
     return r->state == DMN_RECORD_READING ? r : NULL;
 }
 
-void dmn_stream_cancel(struct ipc_stream *stream, uint64_t frame)
+void dmn_ring_cancel(struct ipc_stream *stream, uint64_t frame)
 {
     struct dmn_stream *s = dmn_stream_of(stream);
 
@@ -83,7 +83,55 @@ void dmn_stream_cancel(struct ipc_stream *stream, uint64_t frame)
     }
 }
 
-bool dmn_stream_answer(struct ipc_stream *stream)
+/* Return: the trace knows it. */
+static bool describe(struct dmn_stream *s)
+{
+    struct dmn_frames_trace *t = &s->peer->frames->trace;
+    uint32_t name[sizeof(s->peer->base.client) / sizeof(uint32_t) + 1] = {0};
+    size_t words = strlen(s->peer->base.client) / sizeof(uint32_t) + 1;
+
+    if (s->trace_session == t->session) {
+        return true;
+    }
+    if (!pl_trace_begin(t->ring, TRACE_STREAM, (uint32_t)(TRACE_STREAM_NAME + words))) {
+        return false;
+    }
+    memcpy(name, s->peer->base.client, strlen(s->peer->base.client));
+    s->trace_session = t->session;
+    s->trace_track = ++t->streams;
+    pl_trace_put(t->ring, s->trace_track);
+    pl_trace_put(t->ring, s->base.id);
+    pl_trace_put(t->ring, (uint32_t)s->peer->pid);
+    for (size_t i = 0; i < words; i++) {
+        pl_trace_put(t->ring, le32toh(name[i]));
+    }
+    pl_trace_end(t->ring);
+    return true;
+}
+
+/* Records the answer of @r, if a trace is on; describes its stream first if this trace does not know
+ * it. */
+static void trace_answer(struct dmn_stream *s, const struct dmn_record *r)
+{
+    struct pl_trace_ring *ring = s->peer->frames->trace.ring;
+
+    if (!ring || !describe(s) || !pl_trace_begin(ring, TRACE_ANSWER, TRACE_ANSWER_WORDS)) {
+        return;
+    }
+    pl_trace_put(ring, s->trace_track);
+    pl_trace_put(ring, r->answer.status);
+    pl_trace_put(ring, r->traced.pipeline);
+    pl_trace_put(ring, r->traced.pipeline ? r->answer.epoch : 0);
+    pl_trace_put64(ring, r->answer.frame);
+    pl_trace_put64(ring, r->traced.number);
+    pl_trace_put64(ring, r->arrival_ns);
+    pl_trace_put64(ring, r->traced.admitted_ns);
+    pl_trace_put64(ring, r->traced.done_ns);
+    pl_trace_put64(ring, base_now_ns());
+    pl_trace_end(ring);
+}
+
+bool dmn_ring_answer(struct ipc_stream *stream)
 {
     struct dmn_stream *s = dmn_stream_of(stream);
     bool any = false;
@@ -123,7 +171,7 @@ bool dmn_stream_answer(struct ipc_stream *stream)
         }
         dmn_stream_use_until(&s->use, &s->base.flow, base_now_ns());
         if (__builtin_expect(s->peer->frames->trace.ring != NULL, 0)) {
-            dmn_trace_answered(s, r);
+            trace_answer(s, r);
         }
         s->base.flow.unanswered -= r->answer.has_credit;
         dmn_record_release(r);

@@ -6,6 +6,57 @@
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 
+struct dmn_account *dmn_account_get(struct dmn_accounts *list, uid_t uid)
+{
+    struct dmn_account *a;
+
+    LIST_FOREACH(a, list, linked) {
+        if (a->uid == uid) {
+            return a;
+        }
+    }
+    a = calloc(1, sizeof(*a));
+    if (a) {
+        a->uid = uid;
+        LIST_INSERT_HEAD(list, a, linked);
+    }
+    return a;
+}
+
+void dmn_account_trim(struct dmn_accounts *list)
+{
+    struct dmn_account *a, *next;
+
+    for (a = LIST_FIRST(list); a; a = next) {
+        next = LIST_NEXT(a, linked);
+        if (a->connections == 0 && a->memory_bytes == 0 && a->inline_bytes == 0) {
+            LIST_REMOVE(a, linked);
+            free(a);
+        }
+    }
+}
+
+void dmn_refusals_add(struct dmn_refusals *all, const struct dmn_refused_client *r)
+{
+    struct dmn_refused_client *to = &all->list[0];
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < DMN_REFUSALS; i++) {
+        struct dmn_refused_client *old = &all->list[i];
+
+        if (old->count && old->pid == r->pid && old->what == r->what && old->status == r->status) {
+            count = old->count;
+            to = old;
+            break;
+        }
+        if (old->last_ns < to->last_ns) {
+            to = old;
+        }
+    }
+    *to = *r;
+    to->count = count + 1;
+}
+
 void dmn_peer_join(const struct dmn_peer *p, struct dmn_admission *a, struct dmn_queue *q)
 {
     const char *weights = dmn_config_string(*p->frames->config, DMN_KEY_LIMIT_USER_WEIGHTS);

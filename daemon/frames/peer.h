@@ -11,7 +11,6 @@
 #pragma once
 
 #include "base/base.h"
-#include "daemon/frames/accounts.h"
 #include "daemon/frames/admission.h"
 #include "daemon/frames/room.h"
 #include "ipc/server/connection.h"
@@ -40,3 +39,12 @@ void dmn_peer_refused(const struct dmn_peer *p, enum dmn_refused what, enum ipc_
 /** dmn_peer_join() - @q is a stream of this client's user, by the weight that
  * DMN_KEY_LIMIT_USER_WEIGHTS gives it; see dmn_queue_join(). */
 void dmn_peer_join(const struct dmn_peer *p, struct dmn_admission *a, struct dmn_queue *q);
+
+/** dmn_account_get() - the account of @uid, added to @list if it is missing. Return: borrowed from
+ * the list until a dmn_account_trim() finds it empty; NULL: out of memory. */
+struct dmn_account *dmn_account_get(struct dmn_accounts *list, uid_t uid);
+/** dmn_account_trim() - frees the accounts that hold nothing. */
+void dmn_account_trim(struct dmn_accounts *list);
+/** dmn_refusals_add() - a client was refused something. @r: as it shall be shown; its count is
+ * ignored. */
+void dmn_refusals_add(struct dmn_refusals *all, const struct dmn_refused_client *r);

@@ -2,7 +2,7 @@
 /**
  * daemon/frames/record.h - one frame from its message to its answer: its bytes and its outcome
  *
- * A record belongs to one stream for good. It is in the stream's ring from dmn_stream_take() until
+ * A record belongs to one stream for good. It is in the stream's ring from dmn_ring_take() until
  * it is answered, otherwise in its free list. Its states follow in the order of the enum; each but
  * RUNNING may go to DONE at once, by dmn_record_fail(). RUNNING ends only when the pipeline, or the
  * place elsewhere, returns the frame, even if its client is gone: a team may be writing to its

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "daemon/frames/frame_stats.h"
+#include "daemon/frames/clients.h"
 #include "tests/harness.h"
 
 static uint64_t count_of(const struct dmn_histogram *h)

@@ -20,7 +20,7 @@ TEST(block_waits_for_room)
     T_EQ(f->m->stats.admitted, 6);
     T_EQ(f->m->stats.answered, 6);
     T_EQ(f->m->stats.collected, 6);
-    T_EQ(dmn_clients_stats(f->m)->by_status[IPC_OK], 6);
+    T_EQ(f->m->clients->stats.by_status[IPC_OK], 6);
     take_down(f);
 }
 
