@@ -12,9 +12,6 @@
 /* Prints --help, with the configuration keys. */
 static void print_help(FILE *to)
 {
-    const struct dmn_config_row *rows;
-    size_t count;
-
     fputs("Usage: piped [OPTION]...\n"
           "Serves neural networks as pipelines of pinned stages.\n\n"
           "  --config FILE          read FILE and FILE.d/*.json instead of\n"
@@ -38,11 +35,10 @@ static void print_help(FILE *to)
           "  -h, --help             print this\n\n"
           "Configuration keys (see piped.json(5), which has advanced ones, too):\n",
           to);
-    rows = dmn_config_table(&count);
-    for (size_t i = 0; i < count; i++) {
-        if (!rows[i].advanced) {
-            fprintf(to, "  %s\n      ", rows[i].key);
-            cli_print_wrapped(to, rows[i].help, 6, 6);
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
+        if (!dmn_config_rows[i].advanced) {
+            fprintf(to, "  %s\n      ", dmn_config_rows[i].key);
+            cli_print_wrapped(to, dmn_config_rows[i].help, 6, 6);
         }
     }
     fputs(

@@ -127,20 +127,19 @@ static int merge_dropins(struct dmn_config *c, const char *path, char *ret_error
 
 int dmn_config_load(const char *path, bool required, char *ret_error, struct dmn_config **ret)
 {
-    const struct dmn_config_row *rows;
     struct dmn_config *c = calloc(1, sizeof(*c));
-    size_t count;
     int error = 0;
 
     snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "out of memory");
     if (!c) {
         return -ENOMEM;
     }
-    rows = dmn_config_table(&count);
-    for (size_t i = 0; i < count; i++) {
-        c->values[i].number = rows[i].value;
-        if (rows[i].type == DMN_CONFIG_STRING &&
-            dmn_config_set_string(&c->values[i].text, rows[i].text) < 0) {
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
+        const struct dmn_config_row *row = &dmn_config_rows[i];
+
+        c->values[i].number = row->value;
+        if (row->type == DMN_CONFIG_STRING &&
+            dmn_config_set_string(&c->values[i].text, row->text) < 0) {
             error = -ENOMEM;
         }
     }

@@ -59,22 +59,17 @@ __attribute__((format(printf, 2, 3))) static int load(struct dmn_config **ret, c
 /* Are the row and the one before it in one object? */
 static bool same_group(size_t row)
 {
-    const struct dmn_config_row *rows;
-    size_t count, n;
+    const struct dmn_config_row *rows = dmn_config_rows;
+    size_t n = strcspn(rows[row].key, ".");
 
-    rows = dmn_config_table(&count);
-    n = strcspn(rows[row].key, ".");
     return rows[row].key[n] && strncmp(rows[row].key, rows[row - 1].key, n + 1) == 0;
 }
 
 TEST(defaults_are_within_their_ranges)
 {
-    const struct dmn_config_row *rows;
-    size_t count;
+    const struct dmn_config_row *rows = dmn_config_rows;
 
-    rows = dmn_config_table(&count);
-    T_EQ(count, DMN_KEY_COUNT);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
         T_EQ(rows[i].id, i);
         T_TRUE(rows[i].help && rows[i].help[0] && rows[i].unit);
         /* advanced keys come last in their group */
@@ -102,14 +97,11 @@ static int load_key(const char *key, const char *value, struct dmn_config **ret)
 
 TEST(every_key_is_checked)
 {
-    const struct dmn_config_row *rows;
     struct dmn_config *c = NULL;
     char value[256], at[128];
-    size_t count;
 
-    rows = dmn_config_table(&count);
-    for (size_t i = 0; i < count; i++) {
-        const struct dmn_config_row *r = &rows[i];
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
+        const struct dmn_config_row *r = &dmn_config_rows[i];
 
         snprintf(at, sizeof(at), "c.json:3: %s: ", r->key);
         if (r->type == DMN_CONFIG_INT) {
@@ -379,11 +371,9 @@ TEST(random_damage)
         "{ // c\n \"spin_us\": 10, \"limits\": {\"credits\": 5, \"streams\": 2},\n"
         "\"models\": [{\"name\": \"a\", \"path\": \"/x\"}], # d\n"
         "\"eps\": [{\"name\": \"e\", \"cpus\": \"0\"}], \"log_level\": \"info\" }";
-    const struct dmn_config_row *rows;
-    size_t count;
+    const struct dmn_config_row *rows = dmn_config_rows;
     int taken = 0;
 
-    rows = dmn_config_table(&count);
     for (int round = 0; round < 1000; round++) {
         char text[sizeof(good)];
         struct dmn_config *c = NULL;
@@ -399,7 +389,7 @@ TEST(random_damage)
             continue;
         }
         taken++;
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
             if (rows[i].type == DMN_CONFIG_INT) {
                 T_LE(rows[i].min, dmn_config_int(c, rows[i].id));
                 T_LE(dmn_config_int(c, rows[i].id), rows[i].max);
