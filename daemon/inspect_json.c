@@ -101,17 +101,16 @@ static json_t *preprocess_json(const struct mdl_guess *g)
 {
     static const char *const fits[] = {
         [PICTURE_STRETCH] = "stretch", [PICTURE_CROP] = "crop", [PICTURE_LETTERBOX] = "letterbox"};
-    json_t *j = json_pack("{s:f, s:o, s:o}", "scale", g->scale, "mean", channels(g->mean), "std",
-                          channels(g->std));
+    json_t *pad = g->pad < 0 ? json_string("mean") : json_integer(g->pad);
+    json_t *j = json_pack("{s:f, s:o, s:o, s:s*, s:s, s:s, s:O*}", "scale", g->scale, "mean",
+                          channels(g->mean), "std", channels(g->std), "colour",
+                          g->channels <= 1 ? NULL
+                          : g->bgr         ? "bgr"
+                                           : "rgb",
+                          "layout", g->nhwc ? "nhwc" : "nchw", "fit", fits[g->fit], "pad",
+                          g->fit == PICTURE_LETTERBOX ? pad : NULL);
 
-    if (g->channels > 1) {
-        json_object_set_new(j, "colour", json_string(g->bgr ? "bgr" : "rgb"));
-    }
-    json_object_set_new(j, "layout", json_string(g->nhwc ? "nhwc" : "nchw"));
-    json_object_set_new(j, "fit", json_string(fits[g->fit]));
-    if (g->fit == PICTURE_LETTERBOX) {
-        json_object_set_new(j, "pad", g->pad < 0 ? json_string("mean") : json_integer(g->pad));
-    }
+    json_decref(pad);
     return j;
 }
 
@@ -128,27 +127,17 @@ static json_t *labels_json(const struct mdl_inspection *in)
 json_t *dmn_sidecar_draft(const struct mdl_inspection *in)
 {
     const char *why = in->guess.picture ? in->guess.why : "Its input is not a picture.";
-    json_t *draft =
-        json_pack("{s:o}", "comment", json_sprintf("A draft by pipectl models inspect. %s", why));
-    json_t *shapes = json_object();
+    json_auto_t *shapes = json_object();
 
     if (in->model) { /* else they do not work */
         open_shapes(in, shapes);
     }
-    if (json_object_size(shapes) > 0) {
-        json_object_set(draft, "shapes", shapes);
-    }
-    json_decref(shapes);
-    if (in->guess.picture) {
-        json_object_set_new(draft, "preprocess", preprocess_json(&in->guess));
-    }
-    if (in->label_count > 0) {
-        json_object_set_new(draft, "labels", labels_json(in));
-    }
-    if (in->output) {
-        json_object_set_new(draft, "output", json_loads(in->output, 0, NULL));
-    }
-    return draft;
+    return json_pack("{s:o, s:O*, s:o*, s:o*, s:o*}", "comment",
+                     json_sprintf("A draft by pipectl models inspect. %s", why), "shapes",
+                     json_object_size(shapes) > 0 ? shapes : NULL, "preprocess",
+                     in->guess.picture ? preprocess_json(&in->guess) : NULL, "labels",
+                     in->label_count > 0 ? labels_json(in) : NULL, "output",
+                     in->output ? json_loads(in->output, 0, NULL) : NULL);
 }
 
 json_t *dmn_inspection_json(const struct mdl_inspection *in, const char *file, const char *sidecar,
@@ -160,22 +149,18 @@ json_t *dmn_inspection_json(const struct mdl_inspection *in, const char *file, c
     if (!j || !in->read) {
         return j;
     }
-    json_object_set_new(j, "ir_version", json_integer(in->ir_version));
-    json_object_set_new(j, "opset", json_integer(in->opset));
-    json_object_set_new(j, "producer", json_string(in->producer));
-    json_object_set_new(j, "producer_version", json_string(in->producer_version));
-    json_object_set_new(j, "nodes", json_integer((json_int_t)in->node_count));
-    json_object_set_new(j, "weights", json_integer((json_int_t)in->weight_count));
-    json_object_set_new(j, "inputs", ios_json(in->inputs, in->input_count));
-    json_object_set_new(j, "outputs", ios_json(in->outputs, in->output_count));
-    json_object_set_new(j, "reasons", reasons_json(&in->reasons));
-    json_object_set_new(j, "reason_count", json_integer((json_int_t)in->reasons.total));
-    json_object_set_new(j, "example", in->example ? json_string(in->example) : json_null());
-    json_object_set_new(j, "compiled", costs_json(in->model));
-    json_object_set_new(j, "warnings", warnings_json(in->model));
-    json_object_set_new(j, "sidecar",
-                        json_pack("{s:o, s:b, s:b, s:s?, s:o}", "path", json_text_path(sidecar),
-                                  "exists", has_sidecar, "shown_by_graph", in->guess.shown, "needs",
-                                  in->needs, "draft", dmn_sidecar_draft(in)));
+    json_object_update_new(
+        j, json_pack(
+               "{s:I, s:I, s:o*, s:o*, s:I, s:I, s:o, s:o, s:o, s:I, s:s?, s:o, s:o, "
+               "s:{s:o, s:b, s:b, s:s?, s:o}}",
+               "ir_version", (json_int_t)in->ir_version, "opset", (json_int_t)in->opset, "producer",
+               json_string(in->producer), "producer_version", json_string(in->producer_version),
+               "nodes", (json_int_t)in->node_count, "weights", (json_int_t)in->weight_count,
+               "inputs", ios_json(in->inputs, in->input_count), "outputs",
+               ios_json(in->outputs, in->output_count), "reasons", reasons_json(&in->reasons),
+               "reason_count", (json_int_t)in->reasons.total, "example", in->example, "compiled",
+               costs_json(in->model), "warnings", warnings_json(in->model), "sidecar", "path",
+               json_text_path(sidecar), "exists", has_sidecar, "shown_by_graph", in->guess.shown,
+               "needs", in->needs, "draft", dmn_sidecar_draft(in)));
     return j;
 }
