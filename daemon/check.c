@@ -7,7 +7,7 @@
 #include "daemon/config/keys.h"
 #include "daemon/daemon.h"
 #include "daemon/service/log.h"
-#include "daemon/service/sockets.h"
+#include "daemon/service/folders.h"
 #include "daemon/validate.h"
 #include "governor/gpio.h"
 #include "governor/gpio_logic.h"

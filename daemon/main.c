@@ -13,7 +13,7 @@
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
-#include "daemon/service/sockets.h"
+#include "daemon/service/folders.h"
 #include "ipc/json_memory.h"
 
 /* What a start that failed depends on: who mends one of these may start it at once. */

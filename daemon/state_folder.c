@@ -7,9 +7,9 @@
 #include "daemon/config/state_file.h"
 #include "daemon/config/state_lock.h"
 #include "daemon/daemon.h"
+#include "daemon/service/folders.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
-#include "daemon/service/sockets.h"
 
 #define SAVED_LIST "(saved)" /* no model's name */
 

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
-#include "daemon/service/folder_lock.h"
+#include "daemon/service/folders.h"
 
 #define LOCK_NAME "state.lock"
 

@@ -10,7 +10,7 @@
 
 #include "daemon/config/state_file.h"
 #include "daemon/config/state_lock.h"
-#include "daemon/service/folder_lock.h"
+#include "daemon/service/folders.h"
 #include "tests/harness.h"
 
 static char folder[] = "/tmp/piped-lock-XXXXXX";
