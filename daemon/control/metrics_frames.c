@@ -69,8 +69,7 @@ static void refusals(FILE *to, const struct dmn_control *control)
 
         for (int why = DMN_NO_RESULT_NONE + 1; why < DMN_NO_RESULT_COUNT; why++) {
             dmn_metric_row(to, "frames_refused_total", (double)clients->by_reason[why],
-                           "model=\"%s\",reason=\"%s\"", m->name,
-                           dmn_no_result_name((enum dmn_no_result)why));
+                           "model=\"%s\",reason=\"%s\"", m->name, dmn_no_results[why].name);
         }
     }
 }

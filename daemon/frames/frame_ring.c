@@ -52,9 +52,8 @@ void *dmn_ring_take(struct ipc_stream *stream, const struct ipc_header *h, const
     r->goes_to = takes_tensors(s);
     r->others = s->format.pixfmt != IPC_PIX_TENSOR && s->peer->frames->preparing.running &&
                 dmn_admission_others(&s->clients->admission, &s->queue);
-    if (!r->answer.is_inline) {
-        dmn_record_place_shared(r, &s->format, &f, s->base.memory[f.pool], s->peer);
-    } else if (dmn_record_place_inline(r, &s->format, h, &f, s->peer) > 0) {
+    if (dmn_record_place(r, &s->format, h, &f, r->answer.is_inline ? NULL : s->base.memory[f.pool],
+                         s->peer) > 0) {
         *ret_to = r->buffer;
     }
     s->width = r->image.width;

@@ -84,16 +84,6 @@ int dmn_frames_start(struct dmn_frames *f, int fd, struct ipc_socket_file *file)
     return dmn_acceptor_start(&f->acceptor, fd, file);
 }
 
-void dmn_frames_stop_preparing(struct dmn_frames *f)
-{
-    dmn_preparing_stop(f);
-}
-
-void dmn_frames_stop_accepting(struct dmn_frames *f)
-{
-    dmn_acceptor_stop(&f->acceptor);
-}
-
 void dmn_frames_settle(struct dmn_frames *f)
 {
     while (!LIST_EMPTY(&f->server.unsettled)) {
@@ -262,7 +252,7 @@ void dmn_frames_init(struct dmn_frames *f, uv_loop_t *loop, struct dmn_config *c
                      struct dmn_models *models)
 {
     *f = (struct dmn_frames){.loop = loop, .config = config, .models = models};
-    ipc_server_init(&f->server, dmn_handlers());
+    ipc_server_init(&f->server, &dmn_handlers);
     dmn_preparing_init(f);
     f->listener = (struct dmn_models_listener){.starting = on_starting,
                                                .room = on_room,

@@ -46,14 +46,9 @@ void dmn_frames_init(struct dmn_frames *f, uv_loop_t *loop, struct dmn_config *c
                      struct dmn_models *models);
 /** dmn_frames_deinit() - call after dmn_frames_close_all() and the loop's last turn. */
 void dmn_frames_deinit(struct dmn_frames *f);
-/** dmn_frames_start() - serves on listening socket @fd, which it owns from now on. @file: of the
- * socket, taken; removed at the end. Return: 0 or -errno. */
+/** dmn_frames_start() - serves on listening socket @fd, which it owns from now on, until
+ * dmn_acceptor_stop(). @file: of the socket, taken; removed at the end. Return: 0 or -errno. */
 int dmn_frames_start(struct dmn_frames *f, int fd, struct ipc_socket_file *file);
-/** dmn_frames_stop_preparing() - ends the work on images that are not in a pipeline yet; their
- * frames are answered "unavailable". Call before models are destroyed. Waits for one slice. */
-void dmn_frames_stop_preparing(struct dmn_frames *f);
-/** dmn_frames_stop_accepting() - closes the listening socket and removes its file. */
-void dmn_frames_stop_accepting(struct dmn_frames *f);
 /** dmn_frames_settle() - does what has become possible: answers, reads, writes. Called before the
  * loop waits. */
 void dmn_frames_settle(struct dmn_frames *f);

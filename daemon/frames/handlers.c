@@ -216,22 +216,17 @@ static bool over(const struct ipc_conn *c)
     return dmn_loop_over(dmn_peer_of(c)->frames->turns);
 }
 
-const struct ipc_server_ops *dmn_handlers(void)
-{
-    static const struct ipc_server_ops ops = {.welcome = welcome,
-                                              .greeted = greeted,
-                                              .open = open_stream,
-                                              .memory = open_memory,
-                                              .room = dmn_ring_room,
-                                              .take = dmn_ring_take,
-                                              .frame = frame,
-                                              .cancel = dmn_ring_cancel,
-                                              .answer = dmn_ring_answer,
-                                              .finished = finished,
-                                              .orphaned = dmn_stream_orphan,
-                                              .backlog_max = dmn_peer_backlog_max,
-                                              .failed = dmn_peer_failed,
-                                              .over = over};
-
-    return &ops;
-}
+const struct ipc_server_ops dmn_handlers = {.welcome = welcome,
+                                            .greeted = greeted,
+                                            .open = open_stream,
+                                            .memory = open_memory,
+                                            .room = dmn_ring_room,
+                                            .take = dmn_ring_take,
+                                            .frame = frame,
+                                            .cancel = dmn_ring_cancel,
+                                            .answer = dmn_ring_answer,
+                                            .finished = finished,
+                                            .orphaned = dmn_stream_orphan,
+                                            .backlog_max = dmn_peer_backlog_max,
+                                            .failed = dmn_peer_failed,
+                                            .over = over};

@@ -9,5 +9,5 @@
 
 #include "ipc/server/connection.h"
 
-/** dmn_handlers() - for the connections of struct dmn_peer; static. */
-const struct ipc_server_ops *dmn_handlers(void);
+/* for the connections of struct dmn_peer */
+extern const struct ipc_server_ops dmn_handlers;

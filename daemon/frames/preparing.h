@@ -21,8 +21,8 @@ void dmn_preparing_init(struct dmn_frames *f);
 void dmn_preparing_deinit(struct dmn_frames *f);
 /** dmn_preparing_start() - starts the thread. Without one, huge images are refused. */
 void dmn_preparing_start(struct dmn_frames *f);
-/** dmn_preparing_stop() - ends the thread; PREPARING frames are answered "unavailable". Waits for
- * one slice. A second call does nothing. */
+/** dmn_preparing_stop() - ends the thread; PREPARING frames are answered "unavailable". Call before
+ * models are destroyed. Waits for one slice. A second call does nothing. */
 void dmn_preparing_stop(struct dmn_frames *f);
 
 /** dmn_prepare_frame() - all bytes of @r, READING, have arrived: prepares it if it needs that, else

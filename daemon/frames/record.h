@@ -102,25 +102,18 @@ struct dmn_record *dmn_record_free(struct dmn_record *r);
 void dmn_record_reset(struct dmn_record *r);
 
 /**
- * dmn_record_place_shared() - uses bytes in client memory, and the buffer for what is converted
+ * dmn_record_place() - finds a place for the frame's bytes: in client memory, or in the buffer, for
+ * an inline frame and for what is converted
  *
- * @memory: the memory of the frame's number, borrowed; NULL: there is none. Takes a reference.
- * @p: as below. A frame that does not fit becomes DONE, with the reason.
- */
-void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format *format,
-                             const struct ipc_frame *f, struct ipc_memory *memory,
-                             struct dmn_peer *p);
-/**
- * dmn_record_place_inline() - makes room in the buffer for the input that follows the message
- *
+ * @memory: the memory of a shared frame's number, borrowed; NULL: there is none. Takes a reference.
  * @p: counts the buffers' bytes against DMN_KEY_LIMIT_INLINE_MIB and
- * DMN_KEY_LIMIT_INLINE_TOTAL_MIB. Allocates only when the buffer is
- * too small. Return: bytes of input to read to r->buffer; 0: none, the record is DONE with the
- * reason.
+ * DMN_KEY_LIMIT_INLINE_TOTAL_MIB. Allocates only when the buffer is too small. A frame that does not
+ * fit becomes DONE, with the reason. Return: bytes of an inline frame's input to read to r->buffer;
+ * 0: there are none to read, or the record is DONE.
  */
-size_t dmn_record_place_inline(struct dmn_record *r, const struct dmn_frame_format *format,
-                               const struct ipc_header *h, const struct ipc_frame *f,
-                               struct dmn_peer *p);
+size_t dmn_record_place(struct dmn_record *r, const struct dmn_frame_format *format,
+                        const struct ipc_header *h, const struct ipc_frame *f,
+                        struct ipc_memory *memory, struct dmn_peer *p);
 
 /** dmn_record_input_here() - makes the input what the model takes, once. All its bytes are here. */
 void dmn_record_input_here(struct dmn_record *r, const struct dmn_frame_format *format);
