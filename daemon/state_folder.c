@@ -5,7 +5,6 @@
 #include "base/base.h"
 #include "daemon/config/saved.h"
 #include "daemon/config/state_file.h"
-#include "daemon/config/state_lock.h"
 #include "daemon/daemon.h"
 #include "daemon/service/folders.h"
 #include "daemon/service/log.h"

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/config/state_file.h"
 
+#include <stdatomic.h>
+
 #include "base/atomic_file.h"
 #include "base/base.h"
-#include "daemon/config/state_lock.h"
 #include "daemon/config/state_seal.h"
+#include "daemon/service/folders.h"
 #include "daemon/service/log.h"
+#include "ipc/json_memory.h"
 
 const struct dmn_state_row dmn_state_rows[DMN_STATE_FILE_COUNT] = {
     [DMN_STATE_MODEL] = {.form = "model-HASH-NAME.v3.json",
@@ -42,6 +45,47 @@ const struct dmn_state_row dmn_state_rows[DMN_STATE_FILE_COUNT] = {
                          .json_flags = JSON_INDENT(1),
                          .then = "saved models are left out; see pipectl models load --save"},
 };
+
+/* ---- the lock ---- */
+
+#define LOCK_NAME "state.lock"
+
+static int lock_fd = -1;   /* owned by the loop thread */
+static _Atomic bool taken; /* written by the loop thread */
+
+int dmn_state_lock(const char *folder, pid_t *ret_holder)
+{
+    int error = dmn_folder_lock(folder, LOCK_NAME, &lock_fd, ret_holder);
+
+    atomic_store_explicit(&taken, error == -EADDRINUSE, memory_order_relaxed);
+    return error;
+}
+
+void dmn_state_unlock(void)
+{
+    base_close_fd(&lock_fd);
+    atomic_store_explicit(&taken, false, memory_order_relaxed);
+}
+
+bool dmn_state_taken(void)
+{
+    return atomic_load_explicit(&taken, memory_order_relaxed);
+}
+
+bool dmn_state_untold(int error)
+{
+    return error < 0 && error != -EBUSY;
+}
+
+const char *dmn_state_why(int error)
+{
+    return error == -ENOENT    ? "the daemon has no state directory; its log says why"
+           : error == -EBUSY   ? "another daemon keeps the state directory"
+           : error == -EBADMSG ? "the file there is damaged; pipectl reload says more"
+                               : strerror(-error);
+}
+
+/* ---- paths ---- */
 
 bool dmn_state_file_path(enum dmn_state_file file, const char *folder, const char *identity,
                          const char *name, char ret[DMN_STATE_PATH_MAX])
@@ -298,4 +342,78 @@ int dmn_state_file_remove(enum dmn_state_file file, const char *path)
     }
     atomic_file_sync_folder(&f);
     return 0;
+}
+
+/* ---- later ---- */
+
+struct put {
+    struct dmn_job job;
+    int error; /* how it went */
+    enum dmn_state_file file;
+    char *path;
+    json_t *root; /* owned; NULL: removes the file */
+    struct dmn_state_kept kept;
+};
+
+static void put_run(struct dmn_job *job)
+{
+    struct put *p = base_container_of(job, struct put, job);
+
+    p->error = p->root ? dmn_state_file_write(p->file, p->path, NULL, base_take(p->root))
+                       : dmn_state_file_remove(p->file, p->path);
+}
+
+static void tell(struct dmn_state_kept kept, const char *path, int error)
+{
+    if (dmn_state_untold(error)) {
+        dmn_log(LOG_WARNING, "cannot keep %s for the next start: %s", path, strerror(-error));
+    }
+    if (kept.fn) {
+        kept.fn(kept.ctx, error);
+    }
+}
+
+static void put_done(struct dmn_job *job)
+{
+    struct put *p = base_container_of(job, struct put, job);
+
+    tell(p->kept, p->path, p->error);
+    free(p->path);
+    free(p);
+}
+
+static void give(struct dmn_work *disk, const char *path, const struct put *of)
+{
+    struct put *p = malloc(sizeof(*p));
+
+    if (p) {
+        *p = *of;
+        p->job = (struct dmn_job){.run = put_run, .done = put_done};
+        p->path = strdup(path);
+    }
+    if (p && p->path) {
+        dmn_work_do(disk, &p->job);
+    } else {
+        free(p);
+        json_decref(of->root);
+        tell(of->kept, path, -ENOMEM);
+    }
+}
+
+void dmn_state_put(struct dmn_work *disk, enum dmn_state_file file, const char *path, json_t *root,
+                   struct dmn_state_kept kept)
+{
+    if (root && !ipc_json_lacked()) {
+        give(disk, path, &(struct put){.file = file, .root = root, .kept = kept});
+    } else {
+        json_decref(root);
+        ipc_json_begin(); /* the next file may be whole */
+        tell(kept, path, -ENOMEM);
+    }
+}
+
+void dmn_state_drop(struct dmn_work *disk, enum dmn_state_file file, const char *path,
+                    struct dmn_state_kept kept)
+{
+    give(disk, path, &(struct put){.file = file, .kept = kept});
 }

@@ -2,7 +2,7 @@
 
 #include "daemon/control/control.h"
 #include "base/json_text.h"
-#include "daemon/config/state_lock.h"
+#include "daemon/config/state_file.h"
 #include "ipc/json_memory.h"
 
 struct write {

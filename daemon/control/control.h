@@ -22,7 +22,7 @@
 #include <uv.h>
 
 #include "daemon/boards/over_boards.h"
-#include "daemon/config/state_put.h"
+#include "daemon/config/state_file.h"
 #include "daemon/control/host.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/done.h"

@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "base/path_below.h"
 #include "daemon/config/saved.h"
-#include "daemon/config/state_lock.h"
+#include "daemon/config/state_file.h"
 #include "daemon/control/json.h"
 #include "daemon/control/parameters.h"
 #include "daemon/models/arrival.h"

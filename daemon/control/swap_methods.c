@@ -7,7 +7,7 @@
  * turned off or its file changes. */
 #include "base/base.h"
 #include "base/json_text.h"
-#include "daemon/config/state_lock.h"
+#include "daemon/config/state_file.h"
 #include "daemon/control/example_files.h"
 #include "daemon/control/json.h"
 #include "daemon/control/parameters.h"

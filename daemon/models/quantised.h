@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "daemon/config/state_put.h"
+#include "daemon/config/state_file.h"
 #include "model/quant/calibration.h"
 
 struct dmn_models;

@@ -4,7 +4,7 @@
 #include <sys/statvfs.h>
 
 #include "base/base.h"
-#include "daemon/config/state_lock.h"
+#include "daemon/config/state_file.h"
 #include "daemon/models/model_copies.h"
 #include "daemon/models/model_copies_private.h"
 

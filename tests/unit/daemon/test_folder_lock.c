@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "daemon/config/state_file.h"
-#include "daemon/config/state_lock.h"
 #include "daemon/service/folders.h"
 #include "tests/harness.h"
 
