@@ -142,6 +142,12 @@ void dmn_watchdog_start(struct dmn_daemon *d);
  * and when it recovers. */
 bool dmn_watchdog_healthy(struct dmn_daemon *d);
 
+/* promises.c: do the limits that surround the daemon hold what its own limits promise */
+/** dmn_promises_check() - logs a warning, with keys and values, for each limit of the control group
+ * or the process (memory, tasks, descriptors) that clients within limits.* could exceed. @cores: of
+ * all EPs. */
+void dmn_promises_check(const struct dmn_config *c, size_t cores);
+
 /* check.c */
 /** dmn_check_config() - `piped --check-config`: loads everything and prints what is wrong. Return:
  * the exit code. */

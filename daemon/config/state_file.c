@@ -6,6 +6,7 @@
 #include "base/atomic_file.h"
 #include "base/base.h"
 #include "daemon/config/state_seal.h"
+#include "daemon/config/text.h"
 #include "daemon/service/folders.h"
 #include "daemon/service/log.h"
 #include "ipc/json_memory.h"
@@ -111,37 +112,8 @@ bool dmn_state_file_path(enum dmn_state_file file, const char *folder, const cha
 
 /* ---- read ---- */
 
-/* Return: 0; -errno; DMN_STATE_E_BAD with *ret_why. */
-static int read_text(const struct dmn_state_row *row, const char *path, char **ret,
-                     size_t *ret_bytes, const char **ret_why)
-{
-    /* O_NONBLOCK: a FIFO of that name must not block */
-    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    base_autofree char *text = NULL;
-    struct stat st;
-    ssize_t have;
-
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        return -errno;
-    }
-    if (!S_ISREG(st.st_mode) || st.st_size > (off_t)row->bytes_max) {
-        *ret_why = S_ISREG(st.st_mode) ? "it is too large" : "it is not a file";
-        return DMN_STATE_E_BAD;
-    }
-    text = malloc((size_t)st.st_size + 1);
-    if (!text) {
-        return -ENOMEM;
-    }
-    have = base_read_all(fd, text, (size_t)st.st_size);
-    if (have < (ssize_t)st.st_size) {
-        return have < 0 ? (int)have : -EIO;
-    }
-    *ret = base_take(text);
-    *ret_bytes = (size_t)have;
-    return 0;
-}
-
-/* @sealed: false: of the format before checksums. Return: as read_text(). */
+/* @sealed: false: of the format before checksums. Return: 0; -errno;
+ * DMN_STATE_E_BAD with *ret_why. */
 static int read_object(const struct dmn_state_row *row, const char *path, bool sealed, json_t **ret,
                        const char **ret_why)
 {
@@ -149,9 +121,13 @@ static int read_object(const struct dmn_state_row *row, const char *path, bool s
     json_error_t error;
     size_t bytes = 0;
     json_t *root;
-    int r = read_text(row, path, &text, &bytes, ret_why);
+    int r = dmn_text_read(path, row->bytes_max, &text, &bytes);
 
-    if (r != 0) {
+    if (r == -EINVAL || r == -EFBIG) {
+        *ret_why = r == -EFBIG ? "it is too large" : "it is not a file";
+        return DMN_STATE_E_BAD;
+    }
+    if (r < 0) {
         return r;
     }
     *ret_why = sealed ? dmn_seal_check(text, bytes) : NULL;
@@ -213,7 +189,7 @@ static char *former_path(const struct dmn_state_row *row, const char *path)
 static const char other_version[] = "it has another version";
 
 /* Reads the file, or in its place that of the format before checksums, and changes neither.
- * @ret_former: owned by the caller: the path, if it is the latter. Return: as read_text(). */
+ * @ret_former: owned by the caller: the path, if it is the latter. Return: as read_object(). */
 static int look(const struct dmn_state_row *row, const char *path, const char *identity,
                 json_t **ret, char **ret_former, const char **ret_why)
 {
