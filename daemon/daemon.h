@@ -21,7 +21,6 @@
 #include "daemon/boards/over_boards.h"
 #include "daemon/config/config.h"
 #include "daemon/control/control.h"
-#include "daemon/control/host.h"
 #include "daemon/frames/frames.h"
 #include "daemon/loop_wake.h"
 #include "daemon/machine/machine.h"
@@ -71,7 +70,7 @@ struct dmn_daemon {
     struct dmn_done reload_next_done;          /* ... who waits for that */
     uint64_t watchdog_us;
     uint64_t ticked_ns;                /* the last tick, or the start */
-    uint64_t looked_ns, runs_since_ns; /* watchdog.c: its last look; the end of the last gap */
+    uint64_t looked_ns, runs_since_ns; /* health.c: its last look; the end of the last gap */
     bool ready, draining, drained;
     bool asked_to_stop;    /* before it was ready: not an error */
     char status_text[256]; /* the last STATUS= sent */
@@ -89,10 +88,6 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
 void dmn_daemon_run(struct dmn_daemon *d);
 /** dmn_daemon_deinit() - Return: 0; -EBUSY: a handle was left open (our bug, logged). */
 int dmn_daemon_deinit(struct dmn_daemon *d);
-
-/** dmn_daemon_status() - sends STATUS= if its text changed. */
-void dmn_daemon_status(struct dmn_daemon *d);
-enum dmn_state dmn_daemon_state(const struct dmn_daemon *d);
 
 /* first_models.c */
 /** dmn_first_signals() - from now on SIGTERM and SIGINT call off the first loads, and end the
@@ -136,7 +131,10 @@ void dmn_listening_tick(struct dmn_daemon *d);
  * nothing. */
 void dmn_wire(struct dmn_daemon *d);
 
-/* watchdog.c */
+/* health.c */
+/** dmn_daemon_status() - sends STATUS= if its text changed. */
+void dmn_daemon_status(struct dmn_daemon *d);
+enum dmn_state dmn_daemon_state(const struct dmn_daemon *d);
 void dmn_watchdog_start(struct dmn_daemon *d);
 /** dmn_watchdog_healthy() - Return: every pipeline progresses or is idle. Logs once when one stalls
  * and when it recovers. */

@@ -10,10 +10,10 @@
 #include "daemon/loop_slice.h"
 #include "daemon/models/heap.h"
 #include "daemon/models/loading.h"
+#include "daemon/service/folders.h"
 #include "daemon/service/log.h"
 #include "daemon/service/messages.h"
 #include "daemon/service/service.h"
-#include "daemon/service/folders.h"
 #include "ipc/json_memory.h"
 
 /* What a start that failed depends on: who mends one of these may start it at once. */

@@ -8,7 +8,6 @@
 #include "daemon/boards/over_boards.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/config/state_file.h"
-#include "daemon/control/example_files.h"
 #include "daemon/control/json.h"
 #include "daemon/control/parameters.h"
 

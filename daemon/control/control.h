@@ -23,7 +23,6 @@
 
 #include "daemon/boards/over_boards.h"
 #include "daemon/config/state_file.h"
-#include "daemon/control/host.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/done.h"
 #include "daemon/models/model_copies.h"
@@ -34,6 +33,7 @@
 #include "daemon/service/users.h"
 #include "daemon/service/work.h"
 #include "ipc/varlink.h"
+#include "kernels/lib/blas_check.h"
 
 struct dmn_control;
 struct dmn_control_conn;
@@ -41,6 +41,29 @@ struct dmn_frames;
 struct dmn_load_call;
 struct dmn_tracing;
 struct dmn_plans;
+
+/* The daemon as control/ sees it: its state and its requests. daemon/ fills it in and keeps it up to
+ * date. */
+enum dmn_state {
+    DMN_STATE_SERVING,
+    DMN_STATE_TUNING,
+    DMN_STATE_DEGRADED, /* something requested does not serve or makes no progress */
+    DMN_STATE_DRAINING,
+};
+/** dmn_state_name() - Return: static. */
+const char *dmn_state_name(enum dmn_state state);
+
+struct dmn_host {
+    uint64_t started_ns;
+    double started_s; /* wall clock, since 1970 */
+    struct krn_blas_status blas;
+    uint64_t reloads, reload_failures;
+    void *ctx; /* for the functions below */
+    enum dmn_state (*state)(const void *ctx);
+    /* Reads the configuration again; @done is called at the end. Return: false, and @done is not
+     * called, if a reload is in progress or the daemon is stopping. */
+    bool (*reload)(void *ctx, struct dmn_done done);
+};
 
 #define DMN_METHODS_MAX 48u
 /* Bytes of unread replies: with more, a client is disconnected; with more, its next call waits. */

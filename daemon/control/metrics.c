@@ -21,7 +21,6 @@
 #define ENVELOPE_BYTES 256u /* more than what is around the text in its message */
 
 /* Model names contain nothing that a label would have to escape. */
-typedef double value_fn(const struct dmn_model *m);
 typedef void rows_fn(FILE *to, const char *name, const struct dmn_model *m);
 
 /* One metric with rows for every model. */
@@ -34,65 +33,37 @@ static void models(FILE *to, const struct dmn_control *control, const char *name
     }
 }
 
-static double admitted(const struct dmn_model *m)
-{
-    return (double)m->stats.admitted;
-}
-static double in_flight(const struct dmn_model *m)
-{
-    return (double)dmn_clients_in_flight(m);
-}
-static double waiting(const struct dmn_model *m)
-{
-    return (double)dmn_model_waiting(m);
-}
-static double epoch(const struct dmn_model *m)
-{
-    return (double)pl_epoch(m->pipe);
-}
-static double fps(const struct dmn_model *m)
-{
-    return dmn_model_fps(m, base_now_ns());
-}
-static double stalled(const struct dmn_model *m)
-{
-    return m->stalled;
-}
-static double tuning(const struct dmn_model *m)
-{
-    return m->planning->retune != NULL;
-}
-static double weight_bytes(const struct dmn_model *m)
-{
-    return (double)m->model->weight_bytes;
-}
-static double trial_s(const struct dmn_model *m)
-{
-    return m->planning->counts.trial_s;
-}
-
 /* Those with one row for each model. */
 static void values(FILE *to, const struct dmn_control *control)
 {
     static const struct {
         const char *name, *type, *help;
-        value_fn *value;
     } rows[] = {
-        {"frames_admitted_total", "counter", "Frames that entered the pipeline.", admitted},
-        {"frames_in_flight", "gauge", "Frames inside the pipeline.", in_flight},
-        {"frames_waiting", "gauge", "Frames that wait for room in the pipeline.", waiting},
-        {"fps", "gauge", "Frames answered a second, over the last seconds.", fps},
-        {"stalled", "gauge", "1 while a stage is stuck.", stalled},
-        {"plan_epoch", "gauge", "Number of the present plan.", epoch},
-        {"tuning", "gauge", "1 while a measurement is running.", tuning},
-        {"weight_bytes", "gauge", "Weights of the model.", weight_bytes},
-        {"trial_seconds_total", "counter", "Time for which trials served.", trial_s},
+        {"frames_admitted_total", "counter", "Frames that entered the pipeline."},
+        {"frames_in_flight", "gauge", "Frames inside the pipeline."},
+        {"frames_waiting", "gauge", "Frames that wait for room in the pipeline."},
+        {"fps", "gauge", "Frames answered a second, over the last seconds."},
+        {"stalled", "gauge", "1 while a stage is stuck."},
+        {"plan_epoch", "gauge", "Number of the present plan."},
+        {"tuning", "gauge", "1 while a measurement is running."},
+        {"weight_bytes", "gauge", "Weights of the model."},
+        {"trial_seconds_total", "counter", "Time for which trials served."},
     };
 
     for (size_t i = 0; i < base_array_count(rows); i++) {
         dmn_metric_head(to, rows[i].name, rows[i].type, rows[i].help);
         for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-            dmn_metric_row(to, rows[i].name, rows[i].value(m), "model=\"%s\"", m->name);
+            const double value[base_array_count(rows)] = {(double)m->stats.admitted,
+                                                          (double)dmn_clients_in_flight(m),
+                                                          (double)dmn_model_waiting(m),
+                                                          dmn_model_fps(m, base_now_ns()),
+                                                          m->stalled,
+                                                          (double)pl_epoch(m->pipe),
+                                                          m->planning->retune != NULL,
+                                                          (double)m->model->weight_bytes,
+                                                          m->planning->counts.trial_s};
+
+            dmn_metric_row(to, rows[i].name, value[i], "model=\"%s\"", m->name);
         }
     }
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "daemon/control/methods.h"
+#include "kernels/int8cal/examples.h"
 
 #define DMN_PARAMETER_MAX 64u
 
@@ -46,3 +47,20 @@ bool dmn_call_invalid(struct dmn_call *c, const char *key);
 /** dmn_call_model() - Return: the model named by @key, else the default model; NULL: there is none,
  * and the call was answered. */
 struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key);
+
+#define DMN_EXAMPLES_BYTES_MAX (2ull << 30)
+
+/* The examples sent with a call. The daemon often may not read the user's folder, so the client
+ * sends the files: a sealed memfd holds their bytes one after the other, and the parameter
+ * "examples" their names and sizes ([{name, bytes}]). */
+struct dmn_examples {
+    struct krn_examples set; /* borrows from the map */
+    void *map;
+    size_t map_bytes;
+};
+
+/** dmn_examples_take() - takes the examples of @c. Return: owned; NULL: the call was answered.
+ * Threads: the loop thread. */
+struct dmn_examples *dmn_examples_take(struct dmn_call *c);
+/** dmn_examples_free() - takes NULL. Return: NULL. Threads: any. */
+struct dmn_examples *dmn_examples_free(struct dmn_examples *e);

@@ -8,7 +8,6 @@
 #include "base/base.h"
 #include "base/json_text.h"
 #include "daemon/config/state_file.h"
-#include "daemon/control/example_files.h"
 #include "daemon/control/json.h"
 #include "daemon/control/parameters.h"
 #include "daemon/models/hot_swap.h"

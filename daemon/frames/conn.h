@@ -5,30 +5,14 @@
  *
  * Owned by the room's list (dmn_frames.server). Only conn.c and frames.c close it; handlers and
  * answers never do. Closing takes it off the lists at once and orphans its streams, whose frames
- * may still be in a pipeline. The memory stays, with peer.base.closed set, until libuv has released
+ * may still be in a pipeline. The memory stays, with base.closed set, until libuv has released
  * the descriptor.
- *
- * About 17 KiB, nearly all of it the buffer of ipc/server/intake.h.
  *
  * Threads: the loop thread.
  */
 #pragma once
 
 #include "daemon/frames/peer.h"
-#include "daemon/frames/room.h"
-
-struct dmn_conn {
-    uv_poll_t poll;
-    struct dmn_loop_task task; /* reads and handles what it sends; run by conn.c */
-    int events;                /* that it polls for; written by conn.c, as the next two */
-    bool hung_up, broken;      /* as the poll said */
-    struct dmn_peer peer;
-};
-
-static inline struct dmn_conn *dmn_conn_of(const struct ipc_conn *c)
-{
-    return base_container_of(c, struct dmn_conn, peer.base);
-}
 
 /**
  * dmn_conn_start() - adds a connection to the list and serves the client on @fd
@@ -40,9 +24,9 @@ static inline struct dmn_conn *dmn_conn_of(const struct ipc_conn *c)
 int dmn_conn_start(struct dmn_frames *f, int fd, struct dmn_account *account, pid_t pid);
 /** dmn_conn_settle() - answers DONE frames, writes; closes a connection that has ended. Messages
  * for which there is room now make its task due. */
-void dmn_conn_settle(struct dmn_conn *c);
+void dmn_conn_settle(struct dmn_peer *c);
 /** dmn_conn_take_in() - handles what has come so far, at once and not in its turn, in a bounded
  * number of rounds, and settles. */
-void dmn_conn_take_in(struct dmn_conn *c);
+void dmn_conn_take_in(struct dmn_peer *c);
 /** dmn_conn_close() - closes it now, even with unwritten answers. A second call does nothing. */
-void dmn_conn_close(struct dmn_conn *c);
+void dmn_conn_close(struct dmn_peer *c);

@@ -87,7 +87,7 @@ int dmn_frames_start(struct dmn_frames *f, int fd, struct ipc_socket_file *file)
 void dmn_frames_settle(struct dmn_frames *f)
 {
     while (!LIST_EMPTY(&f->server.unsettled)) {
-        struct dmn_conn *c = dmn_conn_of(LIST_FIRST(&f->server.unsettled));
+        struct dmn_peer *c = dmn_peer_of(LIST_FIRST(&f->server.unsettled));
         struct dmn_loop_user *user = c->task.user; /* it may leave */
         uint64_t begun_ns = base_now_ns();
 
@@ -102,7 +102,7 @@ void dmn_frames_take_in(struct dmn_frames *f)
 
     for (c = LIST_FIRST(&f->server.conns); c; c = next) {
         next = LIST_NEXT(c, linked);
-        dmn_conn_take_in(dmn_conn_of(c));
+        dmn_conn_take_in(dmn_peer_of(c));
     }
     dmn_frames_settle(f);
 }
@@ -140,16 +140,16 @@ bool dmn_frames_drained(const struct dmn_frames *f)
 void dmn_frames_close_all(struct dmn_frames *f)
 {
     while (!LIST_EMPTY(&f->server.conns)) {
-        dmn_conn_close(dmn_conn_of(LIST_FIRST(&f->server.conns)));
+        dmn_conn_close(dmn_peer_of(LIST_FIRST(&f->server.conns)));
     }
     dmn_account_trim(&f->accounts);
 }
 
 /* Ends a connection that has sent no HELLO in time. What came while the loop was held up counts. */
-static void check_greeting(struct dmn_conn *c, uint64_t now_ns)
+static void check_greeting(struct dmn_peer *c, uint64_t now_ns)
 {
-    size_t limit_s = limit(c->peer.frames, DMN_KEY_LIMIT_HANDSHAKE_S);
-    struct ipc_conn *base = &c->peer.base;
+    size_t limit_s = limit(c->frames, DMN_KEY_LIMIT_HANDSHAKE_S);
+    struct ipc_conn *base = &c->base;
 
     if (!ipc_conn_silent(base, now_ns, limit_s * BASE_NS_PER_S)) {
         return;
@@ -181,14 +181,14 @@ void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns, uint64_t held_ns)
         next = LIST_NEXT(c, linked);
         give_time(c, held_ns);
         stuck = ipc_conn_stuck(c, now_ns, slow_ns);
-        check_greeting(dmn_conn_of(c), now_ns);
+        check_greeting(p, now_ns);
         if (stuck) {
             dmn_log_limited(
                 LOG_WARNING,
                 ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED, .client = c->client}),
                 "client \"%s\" (pid %d, user %u) disconnected: it stopped reading", c->client,
                 (int)p->pid, (unsigned)p->account->uid);
-            dmn_conn_close(dmn_conn_of(c));
+            dmn_conn_close(p);
         }
     }
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/frames/peer.h - the client of a connection, as its streams see it: its identity, what is
- * counted of it, and the connection of ipc/server/connection.h, which has what is sent
+ * daemon/frames/peer.h - the client of a connection: its identity, what is counted of it, and the
+ * connection of ipc/server/connection.h, which has what is sent
  *
- * Embedded in struct dmn_conn, from dmn_conn_new() until dmn_conn_close(). Streams that outlive
- * their connection lose their pointer then (dmn_stream_orphan()).
+ * Made by dmn_conn_start(). Streams that outlive their connection lose their pointer when it closes
+ * (dmn_stream_orphan()). About 17 KiB, nearly all of it the buffer of ipc/server/intake.h.
  *
  * Threads: the loop thread.
  */
@@ -16,12 +16,17 @@
 #include "ipc/server/connection.h"
 
 struct dmn_peer {
+    /* written by conn.c */
+    uv_poll_t poll;
+    struct dmn_loop_task task;   /* reads and handles what it sends */
+    int events;                  /* that it polls for */
+    bool hung_up, broken;        /* as the poll said */
     struct dmn_frames *frames;   /* borrowed */
     struct dmn_account *account; /* borrowed until closed */
     pid_t pid;
-    uint64_t answered;    /* frames; written by frame_ring.c */
-    size_t inline_bytes;  /* buffers of all its records; written by record.c, stream.c */
-    struct ipc_conn base; /* large: most of it is a buffer */
+    uint64_t answered;   /* frames; written by frame_ring.c */
+    size_t inline_bytes; /* buffers of all its records; written by record.c, stream.c */
+    struct ipc_conn base;
 };
 
 static inline struct dmn_peer *dmn_peer_of(const struct ipc_conn *c)

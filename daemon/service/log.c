@@ -30,7 +30,7 @@ static bool stderr_is_journal(void)
 void dmn_log_open(int level)
 {
     log_level = level;
-    log_journal = dmn_service_has_journal() && stderr_is_journal();
+    log_journal = stderr_is_journal();
     log_terminal = isatty(2);
 }
 
