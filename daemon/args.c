@@ -79,32 +79,24 @@ const char *dmn_args_model_name(const char *text, char *ret_name, size_t bytes)
     return text;
 }
 
+/* What getopt_long() returns: of most options, where their text or flag is kept in the struct. */
+enum { OPT_MODEL = 256, OPT_VERSION, OPT_TEXT = 1 << 16, OPT_FLAG = 1 << 17 };
+#define TEXT(member) OPT_TEXT + (int)offsetof(struct dmn_args, member)
+#define FLAG(member) OPT_FLAG + (int)offsetof(struct dmn_args, member)
+
 int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
 {
-    enum {
-        OPT_CONFIG = 256,
-        OPT_MODEL,
-        OPT_INSPECT,
-        OPT_JSON,
-        OPT_SIDECAR,
-        OPT_FORCE,
-        OPT_CHECK,
-        OPT_RUNTIME,
-        OPT_STATE,
-        OPT_SYSFS,
-        OPT_VERSION
-    };
     static const struct option options[] = {
-        {"config", required_argument, NULL, OPT_CONFIG},
+        {"config", required_argument, NULL, TEXT(config)},
         {"model", required_argument, NULL, OPT_MODEL},
-        {"inspect", required_argument, NULL, OPT_INSPECT},
-        {"json", no_argument, NULL, OPT_JSON},
-        {"write-sidecar", no_argument, NULL, OPT_SIDECAR},
-        {"force", no_argument, NULL, OPT_FORCE},
-        {"check-config", no_argument, NULL, OPT_CHECK},
-        {"runtime-dir", required_argument, NULL, OPT_RUNTIME},
-        {"state-dir", required_argument, NULL, OPT_STATE},
-        {"sysfs-root", required_argument, NULL, OPT_SYSFS},
+        {"inspect", required_argument, NULL, TEXT(inspect)},
+        {"json", no_argument, NULL, FLAG(json)},
+        {"write-sidecar", no_argument, NULL, FLAG(write_sidecar)},
+        {"force", no_argument, NULL, FLAG(force)},
+        {"check-config", no_argument, NULL, FLAG(check_config)},
+        {"runtime-dir", required_argument, NULL, TEXT(runtime_dir)},
+        {"state-dir", required_argument, NULL, TEXT(state_dir)},
+        {"sysfs-root", required_argument, NULL, TEXT(sysfs_root)},
         {"version", no_argument, NULL, OPT_VERSION},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
@@ -115,40 +107,21 @@ int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
 
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":vh", options, NULL)) != -1) {
+        if (option >= OPT_FLAG) {
+            *(bool *)((char *)&a + (option - OPT_FLAG)) = true;
+            continue;
+        }
+        if (option >= OPT_TEXT) {
+            *(const char **)((char *)&a + (option - OPT_TEXT)) = optarg;
+            continue;
+        }
         switch (option) {
-        case OPT_CONFIG:
-            a.config = optarg;
-            break;
         case OPT_MODEL:
             if (a.model_count >= DMN_ARGS_MODELS_MAX) {
                 shown_say("piped", "more than %u models", DMN_ARGS_MODELS_MAX);
                 return DMN_ARGS_E_USAGE;
             }
             a.models[a.model_count++] = optarg;
-            break;
-        case OPT_INSPECT:
-            a.inspect = optarg;
-            break;
-        case OPT_JSON:
-            a.json = true;
-            break;
-        case OPT_SIDECAR:
-            a.write_sidecar = true;
-            break;
-        case OPT_FORCE:
-            a.force = true;
-            break;
-        case OPT_CHECK:
-            a.check_config = true;
-            break;
-        case OPT_RUNTIME:
-            a.runtime_dir = optarg;
-            break;
-        case OPT_STATE:
-            a.state_dir = optarg;
-            break;
-        case OPT_SYSFS:
-            a.sysfs_root = optarg;
             break;
         case OPT_VERSION:
             puts("piped " PIPED_VERSION);
