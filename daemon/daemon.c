@@ -5,7 +5,6 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
-#include "daemon/config/state_file.h"
 #include "daemon/frames/preparing.h"
 #include "daemon/machine/hotplug.h"
 #include "daemon/machine/sampling.h"

@@ -6,11 +6,13 @@
 
 enum { NOW = 0, START = 1, ADVANCED = 2 };
 #define ROW(id_, key_, type_, when_, help_, ...)                                                   \
-    {                                                                                              \
-        .id = DMN_KEY_##id_, .key = key_, .type = DMN_CONFIG_##type_,                              \
-        .restart = ((when_)&START) != 0, .advanced = ((when_)&ADVANCED) != 0, .help = help_,       \
-        __VA_ARGS__                                                                                \
-    }
+    {.id = DMN_KEY_##id_,                                                                          \
+     .key = key_,                                                                                  \
+     .type = DMN_CONFIG_##type_,                                                                   \
+     .restart = ((when_)&START) != 0,                                                              \
+     .advanced = ((when_)&ADVANCED) != 0,                                                          \
+     .help = help_,                                                                                \
+     __VA_ARGS__},
 #define INT(id, key, unit_, min_, max_, value_, when, help)                                        \
     ROW(id, key, INT, when, help, .unit = unit_, .min = min_, .max = max_, .value = value_)
 #define BOOL(id, key, value_, when, help)                                                          \
@@ -21,8 +23,7 @@ enum { NOW = 0, START = 1, ADVANCED = 2 };
     ROW(id, key, ENUM, when, help, .unit = "", .choices = choices_, .value = value_)
 
 const struct dmn_config_row dmn_config_rows[DMN_KEY_COUNT] = {
-#include "daemon/config/key_rows.h"
-};
+    DMN_KEY_ROWS(INT, BOOL, STRING, ENUM)};
 
 const struct dmn_config_item_row dmn_config_item_rows[DMN_CONFIG_ITEM_COUNT] = {
     {"models", "name", "string", "",

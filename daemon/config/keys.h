@@ -12,21 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/config/key_rows.h"
+
 enum dmn_config_type { DMN_CONFIG_INT, DMN_CONFIG_BOOL, DMN_CONFIG_STRING, DMN_CONFIG_ENUM };
 
 /* DMN_KEY_LOG_LEVEL and so on, one for each row */
-enum dmn_config_id {
-#define INT(id, ...) DMN_KEY_##id
-#define BOOL INT
-#define STRING INT
-#define ENUM INT
-#include "daemon/config/key_rows.h"
-#undef INT
-#undef BOOL
-#undef STRING
-#undef ENUM
-    DMN_KEY_COUNT
-};
+#define DMN_KEY_ID(ID, ...) DMN_KEY_##ID,
+enum dmn_config_id { DMN_KEY_ROWS(DMN_KEY_ID, DMN_KEY_ID, DMN_KEY_ID, DMN_KEY_ID) DMN_KEY_COUNT };
 
 struct dmn_config_row {
     enum dmn_config_id id;

@@ -101,8 +101,8 @@ struct dmn_state_kept {
     void *ctx;
 };
 
-/** dmn_state_put() - writes a file whose name has no HASH, on the disk's thread, in the order of the
- * calls. A failure is logged, too. Threads: the loop thread. @disk: NULL: here and now. @root:
+/** dmn_state_put() - writes a file whose name has no HASH, on the disk's thread, in the order of
+ * the calls. A failure is logged, too. Threads: the loop thread. @disk: NULL: here and now. @root:
  * reference taken, and no other may be left; NULL: fails with -ENOMEM. */
 void dmn_state_put(struct dmn_work *disk, enum dmn_state_file file, const char *path, json_t *root,
                    struct dmn_state_kept kept);

@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/** dmn_text_read() - reads a regular file of at most @bytes_max. @ret: owned, ends in a NUL. Return:
- * 0; -EINVAL: it is none; -EFBIG; -errno. */
+/** dmn_text_read() - reads a regular file of at most @bytes_max. @ret: owned, ends in a NUL.
+ * Return: 0; -EINVAL: it is none; -EFBIG; -errno. */
 int dmn_text_read(const char *path, size_t bytes_max, char **ret, size_t *ret_bytes);
 /** dmn_config_strip() - overwrites comments outside strings with blanks; line numbers stay. @text:
  * [bytes], may hold anything. */

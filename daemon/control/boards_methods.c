@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What piped-link calls: its reports, and the routes that it shall carry; and JudgeBorders: may f32
- * tensors go between boards in fewer bytes? A work thread asks examples, by a model of its own while
- * the served one goes on. */
+ * tensors go between boards in fewer bytes? A work thread asks examples, by a model of its own
+ * while the served one goes on. */
 #include "base/base.h"
 #include "base/json_text.h"
 #include "daemon/boards/border_kept.h"
@@ -9,7 +9,7 @@
 #include "daemon/boards/route_fill.h"
 #include "daemon/config/state_file.h"
 #include "daemon/control/json.h"
-#include "daemon/control/parameters.h"
+#include "daemon/control/methods.h"
 
 #define AGREEMENT 0.98
 #define AGAIN_NS BASE_NS_PER_S /* clients that are refused make it ask no more often */

@@ -2,7 +2,6 @@
 
 #include "daemon/control/control.h"
 #include "base/json_text.h"
-#include "daemon/config/state_file.h"
 #include "ipc/json_memory.h"
 
 struct write {

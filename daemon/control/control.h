@@ -42,8 +42,8 @@ struct dmn_load_call;
 struct dmn_tracing;
 struct dmn_plans;
 
-/* The daemon as control/ sees it: its state and its requests. daemon/ fills it in and keeps it up to
- * date. */
+/* The daemon as control/ sees it: its state and its requests. daemon/ fills it in and keeps it up
+ * to date. */
 enum dmn_state {
     DMN_STATE_SERVING,
     DMN_STATE_TUNING,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forwards events of the other rooms to subscribers, and tells them how far work that takes long is.
- */
+/* Forwards events of the other rooms to subscribers, and tells them how far work that takes long
+ * is. */
 #include "base/base.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/control/control.h"
@@ -107,8 +107,8 @@ void dmn_control_listen(struct dmn_control *control)
     dmn_models_listen(control->models, &control->models_listener);
 }
 
-/* ---- progress: subscribers lose nothing by missing one, so a step that is over between two ticks is
- * not told; trials of a retune are events of their own ---- */
+/* ---- progress: subscribers lose nothing by missing one, so a step that is over between two ticks
+ * is not told; trials of a retune are events of their own ---- */
 
 struct told {
     uint64_t digest;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explains the present plan, and routes over boards, in sentences with figures; and computes fronts. */
+/* Explains the present plan and routes over boards, in sentences with figures; computes fronts. */
 
 #include "daemon/control/explain.h"
 
-#include "base/base.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/boards/spread_explain.h"
 #include "daemon/boards/spread_front.h"

@@ -72,7 +72,8 @@ json_t *dmn_event_json(const struct dmn_history_event *e);
 /** dmn_history_json() - at most @limit events of @model (NULL: all models), newest last. */
 json_t *dmn_history_json(const struct dmn_history *h, const char *model, size_t limit);
 /** dmn_adapt_json() - {state, held, last, corrected, cooldown_s, windows, decisions, switches,
- * watches}. state: dmn_adapt_phase_name(). last: cause and outcome of the last decision, or null. */
+ * watches}. state: dmn_adapt_phase_name(). last: cause and outcome of the last decision; null:
+ * none. */
 json_t *dmn_adapt_json(const struct dmn_model *m);
 
 /* models_json.c: for Models and Load, for Status, for Units */

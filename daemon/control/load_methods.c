@@ -6,7 +6,7 @@
 #include "daemon/config/saved.h"
 #include "daemon/config/state_file.h"
 #include "daemon/control/json.h"
-#include "daemon/control/parameters.h"
+#include "daemon/control/methods.h"
 #include "daemon/models/arrival.h"
 #include "daemon/models/hot_swap.h"
 #include "daemon/models/model_copies.h"

@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/boards/route_names.h"
-#include "daemon/control/parameters.h"
+#include "daemon/control/methods.h"
 #include "daemon/plans/planning.h"
 #include "tuner/json/devices_json.h"
 

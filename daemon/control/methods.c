@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "daemon/control/methods.h"
-#include "daemon/control/parameters.h"
 #include "daemon/service/log.h"
 #include "model/segment/segment_name.h"
 

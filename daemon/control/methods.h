@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "daemon/control/control.h"
+#include "daemon/control/parameters.h"
 
 struct dmn_examples;
 struct dmn_hot_swap;

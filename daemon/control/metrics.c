@@ -54,7 +54,7 @@ static void values(FILE *to, const struct dmn_control *control)
         dmn_metric_head(to, rows[i].name, rows[i].type, rows[i].help);
         for (const struct dmn_model *m = control->models->models; m; m = m->next) {
             const double value[base_array_count(rows)] = {(double)m->stats.admitted,
-                                                          (double)dmn_clients_in_flight(m),
+                                                          (double)dmn_frames_in_flight(m),
                                                           (double)dmn_model_waiting(m),
                                                           dmn_model_fps(m, base_now_ns()),
                                                           m->stalled,
@@ -134,10 +134,10 @@ static void teams(FILE *to, const struct dmn_control *control)
     }
 }
 
-static void refused(FILE *to, const char *name, const char *help,
+static void refused(FILE *to, const char *name, const char *type, const char *help,
                     const uint64_t counts[IPC_STATUS_COUNT])
 {
-    dmn_metric_head(to, name, "counter", help);
+    dmn_metric_head(to, name, type, help);
     for (int s = IPC_OK + 1; s < IPC_STATUS_COUNT; s++) {
         dmn_metric_row(to, name, (double)counts[s], "status=\"%s\"",
                        ipc_status_name((enum ipc_status)s));
@@ -208,9 +208,9 @@ static void the_daemon(FILE *to, const struct dmn_control *control)
     dmn_metric(to, "connections", "gauge", "Connections to the frames socket.",
                (double)control->frames->server.conn_count);
     connections_refused(to, control->frames);
-    refused(to, "streams_refused_total", "Streams that could not be opened, by status.",
+    refused(to, "streams_refused_total", "counter", "Streams that could not be opened, by status.",
             control->frames->streams_refused);
-    refused(to, "pools_refused_total", "Client memory that was not taken, by status.",
+    refused(to, "pools_refused_total", "counter", "Client memory that was not taken, by status.",
             control->frames->pools_refused);
     dmn_metric_head(to, "reloads_total", "counter", "Reloads of the configuration, by outcome.");
     dmn_metric_row(to, "reloads_total", (double)host->reloads, "outcome=\"done\"");

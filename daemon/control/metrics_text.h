@@ -19,17 +19,17 @@ static inline void dmn_metric_head(FILE *to, const char *name, const char *type,
     fprintf(to, "# HELP piped_%s %s\n# TYPE piped_%s %s\n", name, help, name, type);
 }
 
-/** dmn_metric_row() - writes a row. @labels: as of printf(), without braces. */
+/** dmn_metric_row() - writes a row. @labels: without braces; a format. */
 __attribute__((format(printf, 4, 5))) static inline void
 dmn_metric_row(FILE *to, const char *name, double value, const char *labels, ...)
 {
+    char text[512];
     va_list args;
 
     va_start(args, labels);
-    fprintf(to, "piped_%s{", name);
-    vfprintf(to, labels, args);
-    fprintf(to, "} %.15g\n", value);
+    vsnprintf(text, sizeof(text), labels, args);
     va_end(args);
+    fprintf(to, "piped_%s{%s} %.15g\n", name, text, value);
 }
 
 /** dmn_metric() - writes a metric that has one row, without labels. */

@@ -3,7 +3,7 @@
 
 #include "base/base.h"
 #include "daemon/control/json.h"
-#include "daemon/control/parameters.h"
+#include "daemon/control/methods.h"
 #include "daemon/plans/plans.h"
 
 void dmn_method_units(struct dmn_call *c)

@@ -293,7 +293,7 @@ json_t *dmn_model_status_json(const struct dmn_model *m)
         dmn_model_fps(m, base_now_ns()), "latency_ms", "p50", latency[0], "p95", latency[1], "p99",
         latency[2], "max", latency[3], "frames", "admitted", (json_int_t)s->admitted, "answered",
         (json_int_t)s->answered, "dropped", (json_int_t)s->dropped, "failed", (json_int_t)s->failed,
-        "in_flight", (json_int_t)dmn_clients_in_flight(m), "waiting",
+        "in_flight", (json_int_t)dmn_frames_in_flight(m), "waiting",
         (json_int_t)dmn_model_waiting(m), "tuning", m->planning->retune != NULL, "stages",
         stages_json(m), "warnings", dmn_model_warnings_json(m, kinds), "adapt", dmn_adapt_json(m),
         "warning_kinds", kinds, "load_ms", (double)m->load_took_ns / 1e6, "pictures_s",

@@ -3,8 +3,6 @@
 
 #include <sys/mman.h>
 
-#include "base/base.h"
-
 /* One of "model: ?string, plan: string)". */
 struct parameter {
     const char *name;

@@ -4,8 +4,8 @@
  * reads them
  *
  * An interface is the text that GetInterfaceDescription answers, such as ipc_varlink_interface: so
- * what is declared is what is checked. The checks are pure. Those who read leave *ret as it is where
- * a parameter is absent or null, and answer the call where it has no value that fits.
+ * what is declared is what is checked. The checks are pure. Those who read leave *ret as it is
+ * where a parameter is absent or null, and answer the call where it has no value that fits.
  * Threads: the loop thread.
  */
 #pragma once
@@ -13,7 +13,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "daemon/control/methods.h"
+#include "daemon/control/control.h"
 #include "kernels/int8cal/examples.h"
 
 #define DMN_PARAMETER_MAX 64u

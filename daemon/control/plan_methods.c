@@ -10,7 +10,7 @@
 #include "daemon/config/route_text.h"
 #include "daemon/control/explain.h"
 #include "daemon/control/json.h"
-#include "daemon/control/parameters.h"
+#include "daemon/control/methods.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"

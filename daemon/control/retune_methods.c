@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "base/near_word.h"
 #include "daemon/control/json.h"
-#include "daemon/control/parameters.h"
+#include "daemon/control/methods.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"
 #include "daemon/plans/retune.h"

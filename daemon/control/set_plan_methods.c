@@ -5,7 +5,7 @@
 #include "daemon/boards/board_model.h"
 #include "daemon/config/route_text.h"
 #include "daemon/control/json.h"
-#include "daemon/control/parameters.h"
+#include "daemon/control/methods.h"
 #include "daemon/machine/eps.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/switch.h"

@@ -9,7 +9,7 @@
 #include "base/json_text.h"
 #include "daemon/config/state_file.h"
 #include "daemon/control/json.h"
-#include "daemon/control/parameters.h"
+#include "daemon/control/methods.h"
 #include "daemon/models/hot_swap.h"
 #include "daemon/models/quantised.h"
 #include "kernels/int8cal/quantise.h"

@@ -2,10 +2,9 @@
 #include "daemon/control/tracing.h"
 
 #include <endian.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
-#include "daemon/control/parameters.h"
+#include "daemon/control/methods.h"
 #include "daemon/frames/frames.h"
 #include "daemon/plans/plans.h"
 #include "daemon/service/log.h"

@@ -3,9 +3,6 @@
 
 #include <assert.h>
 
-#include "base/base.h"
-#include "daemon/frames/stream.h"
-
 #define DECADE(ns) 10 * (ns), 16 * (ns), 25 * (ns), 40 * (ns), 63 * (ns)
 
 /* Two more than there are, which nothing exceeds: find() looks that far. */
@@ -144,15 +141,4 @@ void dmn_clients_count(struct dmn_clients *w, const struct dmn_frame_end *e)
         counts->failed++;
     }
     dmn_client_stats_answered(&w->stats, e);
-}
-
-size_t dmn_clients_in_flight(const struct dmn_model *m)
-{
-    const struct dmn_stream *s;
-    size_t count = 0;
-
-    LIST_FOREACH(s, &m->clients->streams, linked) {
-        count += s->running;
-    }
-    return count;
 }

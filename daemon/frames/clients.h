@@ -92,6 +92,3 @@ struct dmn_clients *dmn_clients_new(struct dmn_model *m);
 struct dmn_clients *dmn_clients_free(struct dmn_clients *w);
 /** dmn_clients_count() - counts an answered frame, see dmn_client_stats_answered(). */
 void dmn_clients_count(struct dmn_clients *w, const struct dmn_frame_end *e);
-/** dmn_clients_in_flight() - Return: frames of @m's clients in a pipeline, elsewhere or being
- * prepared, also those that a model has whose place @m took. */
-size_t dmn_clients_in_flight(const struct dmn_model *m);

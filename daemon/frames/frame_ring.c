@@ -108,8 +108,8 @@ static bool describe(struct dmn_stream *s)
     return true;
 }
 
-/* Records the answer of @r, if a trace is on; describes its stream first if this trace does not know
- * it. */
+/* Records the answer of @r, if a trace is on; describes its stream first if this trace does not
+ * know it. */
 static void trace_answer(struct dmn_stream *s, const struct dmn_record *r)
 {
     struct pl_trace_ring *ring = s->peer->frames->trace.ring;

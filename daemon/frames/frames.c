@@ -280,6 +280,17 @@ void dmn_frames_plan_changed(struct dmn_model *m)
     }
 }
 
+size_t dmn_frames_in_flight(const struct dmn_model *m)
+{
+    const struct dmn_stream *s;
+    size_t count = 0;
+
+    LIST_FOREACH(s, &m->clients->streams, linked) {
+        count += s->running;
+    }
+    return count;
+}
+
 void dmn_frames_trace(struct dmn_frames *f, struct pl_trace_ring *ring)
 {
     f->trace.ring = ring;

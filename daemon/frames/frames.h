@@ -74,3 +74,6 @@ void dmn_frames_trace(struct dmn_frames *f, struct pl_trace_ring *ring);
 /** dmn_frames_plan_changed() - tells @m's clients of the new plan, and grants more credits if it is
  * deeper. */
 void dmn_frames_plan_changed(struct dmn_model *m);
+/** dmn_frames_in_flight() - Return: frames of @m's clients in a pipeline, elsewhere or being
+ * prepared, also those that a model has whose place @m took. */
+size_t dmn_frames_in_flight(const struct dmn_model *m);

@@ -107,9 +107,9 @@ void dmn_record_reset(struct dmn_record *r);
  *
  * @memory: the memory of a shared frame's number, borrowed; NULL: there is none. Takes a reference.
  * @p: counts the buffers' bytes against DMN_KEY_LIMIT_INLINE_MIB and
- * DMN_KEY_LIMIT_INLINE_TOTAL_MIB. Allocates only when the buffer is too small. A frame that does not
- * fit becomes DONE, with the reason. Return: bytes of an inline frame's input to read to r->buffer;
- * 0: there are none to read, or the record is DONE.
+ * DMN_KEY_LIMIT_INLINE_TOTAL_MIB. Allocates only when the buffer is too small. A frame that does
+ * not fit becomes DONE, with the reason. Return: bytes of an inline frame's input to read to
+ * r->buffer; 0: there are none to read, or the record is DONE.
  */
 size_t dmn_record_place(struct dmn_record *r, const struct dmn_frame_format *format,
                         const struct ipc_header *h, const struct ipc_frame *f,

@@ -27,8 +27,8 @@
 #include "pipeline/trace_ring.h"
 
 /* What the clients of a user hold, over all their connections; the limits per user use it. conn.c
- * writes connections, ipc/server/mapped_memory.c memory_bytes. Client memory and buffers may outlive
- * their connection, so an account lives until all are 0. */
+ * writes connections, ipc/server/mapped_memory.c memory_bytes. Client memory and buffers may
+ * outlive their connection, so an account lives until all are 0. */
 struct dmn_account {
     LIST_ENTRY(dmn_account) linked; /* in the list, which owns it */
     uid_t uid;

@@ -36,11 +36,11 @@ _Static_assert((DMN_RING_SIZE & DMN_RING_MASK) == 0 &&
                    DMN_RING_SIZE > IPC_CREDITS_MAX + DMN_SPARE_RECORDS,
                "a ring has room for every record of its stream");
 
-/* For how long a stream had how many unanswered frames. It tells a client that waits for its answers
- * from one that has nothing to send, and from one that keeps its slots: which sends three quarters
- * of the frames that its credits allow, or more, without ever having read all answers meanwhile.
- * (Not all of them: the Python client keeps two slots back, for the answer at hand and the frame
- * that is filled.) */
+/* For how long a stream had how many unanswered frames. It tells a client that waits for its
+ * answers from one that has nothing to send, and from one that keeps its slots: which sends three
+ * quarters of the frames that its credits allow, or more, without ever having read all answers
+ * meanwhile. (Not all of them: the Python client keeps two slots back, for the answer at hand and
+ * the frame that is filled.) */
 struct dmn_stream_use {
     uint64_t at_ns;      /* of the last change of the number of unanswered frames; 0: none yet */
     uint64_t some_ns;    /* time with an unanswered frame */

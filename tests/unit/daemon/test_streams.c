@@ -87,7 +87,7 @@ TEST(a_cancelled_frame_is_answered_in_its_turn)
 /* Of admitted frames. */
 static void check_counts(const struct dmn_model *m)
 {
-    T_EQ(m->stats.answered + m->stats.dropped + m->stats.failed + dmn_clients_in_flight(m),
+    T_EQ(m->stats.answered + m->stats.dropped + m->stats.failed + dmn_frames_in_flight(m),
          m->stats.admitted);
 }
 
@@ -106,7 +106,7 @@ TEST(a_hot_swap_moves_streams_and_what_waits)
     T_EQ(dmn_model_waiting(old), 0);
     T_EQ(dmn_model_waiting(new), 5);
     check_counts(new);
-    T_EQ(dmn_clients_in_flight(new), IN_FLIGHT);
+    T_EQ(dmn_frames_in_flight(new), IN_FLIGHT);
     dmn_model_unload(old, (struct dmn_done){0});
     T_EQ(f->unloading, 0); /* its clients are the new one's */
     send_frame(f, 2);
@@ -274,7 +274,7 @@ TEST(every_frame_is_answered_once_in_order)
             }
             send_frames(f, id, (unsigned)t_range(1, 4));
         }
-        T_TRUE(f->models.models->stats.answered + dmn_clients_in_flight(f->models.models) <=
+        T_TRUE(f->models.models->stats.answered + dmn_frames_in_flight(f->models.models) <=
                f->models.models->stats.admitted);
     }
     serve(f);
