@@ -155,20 +155,12 @@ int dmn_check_config(const struct dmn_args *args);
 /** dmn_inspect() - `piped --inspect`: prints what a model's file is. Return: the exit code. */
 int dmn_inspect(const struct dmn_args *args);
 
-/* args_config.c */
+/* args.c */
 /** dmn_config_from_args() - loads the configuration that @args ask for, with the models saved in
  * @state_dir (NULL: none). The caller looks at its saved_error. @ret_error: DMN_CONFIG_ERROR_MAX
  * bytes. Return: 0, or -errno with @ret_error set. */
 int dmn_config_from_args(const struct dmn_args *args, const char *state_dir, char *ret_error,
                          struct dmn_config **ret);
-
-/* blas.c */
-/** dmn_cpu_setup() - applies PIPED_CPU. Return: 0, or the exit code for an unknown name
- * (logged). */
-int dmn_cpu_setup(void);
-/** dmn_blas_setup() - checks OpenBLAS, restarts the program once with the right core, and logs the
- * CPU features that PIPED_CPU leaves. Return: 0, or an exit code. */
-int dmn_blas_setup(char **argv, struct krn_blas_status *ret);
 
 /* reload.c */
 /** dmn_reload_begin() - starts a reload. @done: called at its end. Return: false, and @done is not

@@ -8,7 +8,6 @@
 #include "base/near_word.h"
 #include "daemon/config/route_text.h"
 #include "daemon/config/text.h"
-#include "daemon/config/user_weights.h"
 #include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
 #include "pipeline/plan.h"
@@ -81,7 +80,7 @@ static int set_value(const struct dmn_config_reader *r, const struct dmn_config_
                         ? 0
                         : dmn_config_fail(r, row->key, "must be one of " TUN_SEARCH_NAMES);
         } else if (row->id == DMN_KEY_LIMIT_USER_WEIGHTS &&
-                   !dmn_user_weights_ok(json_string_value(value))) {
+                   !dmn_config_weights_ok(json_string_value(value))) {
             error = dmn_config_fail(r, row->key,
                                     "\"%.100s\" is not UID=WEIGHT,..., with weights 1 to 1000 "
                                     "and each UID once",

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
-#include "daemon/config/user_weights.h"
 #include "daemon/control/methods.h"
 #include "daemon/control/tracing.h"
 #include "daemon/service/log.h"
@@ -23,12 +22,6 @@
 static size_t limit(const struct dmn_control *control, enum dmn_config_id key)
 {
     return (size_t)dmn_config_int(dmn_machine_config(control->machine), key);
-}
-
-static unsigned weight_of(const struct dmn_control *control, uid_t uid)
-{
-    return dmn_user_weight(
-        dmn_config_string(dmn_machine_config(control->machine), DMN_KEY_LIMIT_USER_WEIGHTS), uid);
 }
 
 static void on_taken(uv_handle_t *handle)
@@ -315,7 +308,8 @@ static void on_accepted(void *ctx, int fd, const struct ucred *peer)
     uv_pipe_init(control->machine->loop, &c->pipe, 1); /* 1: file descriptors may come */
     c->pipe.data = c;
     c->task.run = begin;
-    dmn_loop_join(control->turns, &c->task, peer->uid, weight_of(control, peer->uid));
+    dmn_loop_join(control->turns, &c->task, peer->uid,
+                  dmn_config_user_weight(dmn_machine_config(control->machine), peer->uid));
     LIST_INSERT_HEAD(&control->conns, c, linked);
     control->count++;
     if (uv_pipe_open(&c->pipe, fd) < 0) {

@@ -56,17 +56,12 @@ void dmn_link_routes_changed(void *control);
 /** dmn_method_may_switch() - Return: true; false: a search or change of plan is in progress, and
  * the call was answered with Busy. */
 bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c);
-/** dmn_method_refuse_plan() - answers with InvalidPlan, and names the model: the caller may have
- * named none. */
-void dmn_method_refuse_plan(const struct dmn_model *m, struct dmn_call *c, const char *why);
 /** dmn_method_cannot_plan() - answers with what kept a plan from being made: @error, -errno. */
 void dmn_method_cannot_plan(struct dmn_call *c, int error);
 /** dmn_method_switch() - switches to @plan; answers the call when the old plan has drained. A plan
  * of a user then serves instead of a route; by any other origin routes are planned again. */
 void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,
                        struct dmn_origin origin);
-/** dmn_method_set_route() - serves by a route over boards, as text, and answers the call. */
-void dmn_method_set_route(struct dmn_model *m, struct dmn_call *c, const char *text);
 
 /* A call that is answered when a hot swap has ended: the first member of what a method keeps in
  * dmn_hot_swap.of. */

@@ -2,7 +2,7 @@
 /**
  * daemon/control/tracing.h - the method Trace: one trace at a time
  *
- * Teams and streams write records into rings (pipeline/trace.h, daemon/frames/frame_ring.c). A
+ * Teams and streams write records into rings (pipeline/trace.h, daemon/frames/handlers.c). A
  * timer sends what they hold through a socket that came with the call, as bytes: as JSON they would
  * cost both sides more than recording them. Replies tell the rest in batches: what the teams are,
  * events, decisions, clocks, queues. The reply that ends the call is sent once no team writes any

@@ -2,7 +2,6 @@
 #include "daemon/frames/frames.h"
 
 #include "daemon/config/config.h"
-#include "daemon/frames/conn.h"
 #include "daemon/frames/handlers.h"
 #include "daemon/frames/preparing.h"
 #include "daemon/frames/submit.h"
@@ -58,7 +57,7 @@ static void on_accepted(void *ctx, int fd, const struct ucred *peer)
     if (place != IPC_PLACE_FREE) {
         refuse(f, fd, peer, place == IPC_PLACE_NONE ? DMN_UNPLACED_LIMIT : DMN_UNPLACED_USER,
                ipc_place_text(place, &places, "connections", "limits.connections", peer->uid, why));
-    } else if (!a || dmn_conn_start(f, fd, a, peer->pid) < 0) {
+    } else if (!a || dmn_peer_start(f, fd, a, peer->pid) < 0) {
         refuse(f, fd, peer, DMN_UNPLACED_MEMORY, "out of memory for the connection; try again");
     }
     dmn_account_trim(&f->accounts);
@@ -91,7 +90,7 @@ void dmn_frames_settle(struct dmn_frames *f)
         struct dmn_loop_user *user = c->task.user; /* it may leave */
         uint64_t begun_ns = base_now_ns();
 
-        dmn_conn_settle(c);
+        dmn_peer_settle(c);
         dmn_loop_charge(f->turns, user, begun_ns);
     }
 }
@@ -102,7 +101,7 @@ void dmn_frames_take_in(struct dmn_frames *f)
 
     for (c = LIST_FIRST(&f->server.conns); c; c = next) {
         next = LIST_NEXT(c, linked);
-        dmn_conn_take_in(dmn_peer_of(c));
+        dmn_peer_take_in(dmn_peer_of(c));
     }
     dmn_frames_settle(f);
 }
@@ -140,7 +139,7 @@ bool dmn_frames_drained(const struct dmn_frames *f)
 void dmn_frames_close_all(struct dmn_frames *f)
 {
     while (!LIST_EMPTY(&f->server.conns)) {
-        dmn_conn_close(dmn_peer_of(LIST_FIRST(&f->server.conns)));
+        dmn_peer_close(dmn_peer_of(LIST_FIRST(&f->server.conns)));
     }
     dmn_account_trim(&f->accounts);
 }
@@ -154,7 +153,7 @@ static void check_greeting(struct dmn_peer *c, uint64_t now_ns)
     if (!ipc_conn_silent(base, now_ns, limit_s * BASE_NS_PER_S)) {
         return;
     }
-    dmn_conn_take_in(c);
+    dmn_peer_take_in(c);
     if (!base->greeted) {
         ipc_conn_fail(base, IPC_DEADLINE_EXCEEDED,
                       "no HELLO within %zu s of connecting (limits.handshake_s)", limit_s);
@@ -188,7 +187,7 @@ void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns, uint64_t held_ns)
                 ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED, .client = c->client}),
                 "client \"%s\" (pid %d, user %u) disconnected: it stopped reading", c->client,
                 (int)p->pid, (unsigned)p->account->uid);
-            dmn_conn_close(p);
+            dmn_peer_close(p);
         }
     }
 }

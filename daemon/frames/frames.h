@@ -8,13 +8,13 @@
  * that come, go or have room, and puts frames into their pipelines. It reports no events; others
  * read it.
  *
- * The way of a frame: conn.c says when to read, ipc/server/receiving.c cuts out its message and
- * finds the stream, frame_ring.c puts a record into its ring, preparing.c shrinks a huge image,
+ * The way of a frame: peer.c says when to read, ipc/server/receiving.c cuts out its message and
+ * finds the stream, handlers.c puts a record into its ring, preparing.c shrinks a huge image,
  * submit.c decides whether it waits, puts it into the pipeline and gets it back when it was
- * collected. frame_ring.c answers, ipc/server/connection.c writes.
+ * collected. handlers.c answers, ipc/server/connection.c writes.
  *
- * Each file uses only files later in this list: frames; conn, handlers; preparing; submit,
- * frame_ring; stream; record, clients; peer; admission, travel, no_result. room.h holds what they
+ * Each file uses only files later in this list: frames; handlers; preparing; submit;
+ * stream; record, clients; peer; admission, travel, no_result. room.h holds what they
  * share.
  *
  * A record is answered only at its ring's head, so answers are in frame order whatever happened to

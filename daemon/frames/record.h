@@ -66,10 +66,9 @@ struct dmn_record {
     struct dmn_frames *frames;
     struct krn_image image;
     /* an image that is prepared beside the pipeline; written by preparing.c */
-    bool beside; /* it is to be; written by record.c */
-    const struct dmn_elsewhere
-        *goes_to;    /* frames go there, when it came; written by frame_ring.c */
-    bool others;     /* another user had a stream of the model then; written by frame_ring.c */
+    bool beside;                         /* it is to be; written by record.c */
+    const struct dmn_elsewhere *goes_to; /* frames go there, when it came; written by handlers.c */
+    bool others;     /* another user had a stream of the model then; written by handlers.c */
     bool for_boards; /* but only because frames go elsewhere, as tensors; written by record.c */
     bool prepared;   /* input is what prepared_by made of it */
     struct mdl_preproc prepared_by; /* of the rows done */

@@ -26,7 +26,7 @@
 #include "kernels/kernels.h"
 #include "pipeline/trace_ring.h"
 
-/* What the clients of a user hold, over all their connections; the limits per user use it. conn.c
+/* What the clients of a user hold, over all their connections; the limits per user use it. peer.c
  * writes connections, ipc/server/mapped_memory.c memory_bytes. Client memory and buffers may
  * outlive their connection, so an account lives until all are 0. */
 struct dmn_account {
@@ -108,7 +108,7 @@ struct dmn_frames {
     const struct dmn_users *users;
     struct dmn_loop_turns *turns;
     struct dmn_models_listener listener;
-    /* written by frames.c; streams also by frame_ring.c */
+    /* written by frames.c; streams also by handlers.c */
     struct dmn_frames_trace {
         struct pl_trace_ring *ring; /* borrowed; NULL: no trace */
         uint32_t session, streams;  /* traces so far; streams in this one */

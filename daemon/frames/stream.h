@@ -78,7 +78,7 @@ static inline void dmn_stream_use_frame(struct dmn_stream_use *u, const struct i
 }
 
 struct dmn_stream {
-    struct ipc_stream base;        /* its flow is counted by frame_ring.c */
+    struct ipc_stream base;        /* its flow is counted by handlers.c */
     struct dmn_peer *peer;         /* borrowed; NULL once the connection is gone */
     struct dmn_clients *clients;   /* borrowed; NULL once the model is gone */
     LIST_ENTRY(dmn_stream) linked; /* in clients->streams */
@@ -86,11 +86,11 @@ struct dmn_stream {
     enum ipc_policy policy;
     bool auto_credits; /* grant more credits for a deeper plan */
     struct dmn_frame_format format;
-    struct dmn_stream_use use;           /* written by frame_ring.c, stream.c */
+    struct dmn_stream_use use;           /* written by handlers.c, stream.c */
     struct ipc_description *described;   /* that its client knows; a reference, or NULL */
-    uint32_t width, height;              /* of the newest image; written by frame_ring.c */
-    uint32_t trace_session, trace_track; /* the trace that knows it; written by frame_ring.c */
-    uint32_t next;           /* no frame waits before it; written by frame_ring.c, submit.c */
+    uint32_t width, height;              /* of the newest image; written by handlers.c */
+    uint32_t trace_session, trace_track; /* the trace that knows it; written by handlers.c */
+    uint32_t next;           /* no frame waits before it; written by handlers.c, submit.c */
     size_t running;          /* records RUNNING or PREPARING; written by submit.c and
                                              * preparing.c */
     struct dmn_queue queue;  /* counts the QUEUED records of the ring */

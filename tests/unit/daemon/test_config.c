@@ -8,7 +8,6 @@
 #include "daemon/config/config.h"
 #include "daemon/config/route_text.h"
 #include "daemon/config/text.h"
-#include "daemon/config/user_weights.h"
 #include "daemon/machine/eps.h"
 #include "tests/harness.h"
 
@@ -151,13 +150,12 @@ TEST(weights_of_users)
         snprintf(value, sizeof(value), "\"%s\"", bad[i]);
         T_EQ(load_key("limits.user_weights", value, &c), -EINVAL);
         T_CONTAINS(error_text, "limits.user_weights");
-        T_TRUE(!dmn_user_weights_ok(bad[i]));
+        T_TRUE(!dmn_config_weights_ok(bad[i]));
     }
     T_EQ(load_key("limits.user_weights", "\"0=1000,4294967294=1,33=7\"", &c), 0);
-    T_EQ(dmn_user_weight(dmn_config_string(c, DMN_KEY_LIMIT_USER_WEIGHTS), 33), 7);
-    T_EQ(dmn_user_weight(dmn_config_string(c, DMN_KEY_LIMIT_USER_WEIGHTS), 0), 1000);
-    T_EQ(dmn_user_weight(dmn_config_string(c, DMN_KEY_LIMIT_USER_WEIGHTS), 3), 1);
-    T_EQ(dmn_user_weight("", 3), 1);
+    T_EQ(dmn_config_user_weight(c, 33), 7);
+    T_EQ(dmn_config_user_weight(c, 0), 1000);
+    T_EQ(dmn_config_user_weight(c, 3), 1);
     c = dmn_config_free(c);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames of clients: policies, credits, models that change under them, and clients that go. */
-#include "daemon/frames/conn.h"
 #include "tests/unit/daemon/streams_rig.h"
 
 TEST(block_waits_for_room)
@@ -219,7 +218,7 @@ TEST(a_client_that_goes_leaves_nothing_behind)
 
     open_stream(f, 1, IPC_POLICY_BLOCK, 8);
     send_frames(f, 1, 5);
-    dmn_conn_close(dmn_peer_of(LIST_FIRST(&f->frames.server.conns)));
+    dmn_peer_close(dmn_peer_of(LIST_FIRST(&f->frames.server.conns)));
     T_EQ(dmn_model_waiting(f->m), 0);
     T_TRUE(!LIST_EMPTY(&f->m->clients->streams)); /* the pipeline has its frames */
     while (f->m->running > 0 && rig_wait(&f->wake)) {
