@@ -11,7 +11,6 @@
 #include "daemon/models/arrival.h"
 #include "daemon/models/choosing_again.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "daemon/service/service.h"
 #include "daemon/validate.h"
 

@@ -3,7 +3,6 @@
 #include "daemon/daemon.h"
 #include "daemon/models/arrival.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 
 static bool idle(const struct dmn_daemon *d)
 {

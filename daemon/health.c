@@ -7,7 +7,6 @@
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "daemon/service/service.h"
 
 #define GAP_NS (2 * BASE_NS_PER_S) /* between two looks, at least one of which is due each second */

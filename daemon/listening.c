@@ -9,7 +9,6 @@
 #include "daemon/daemon.h"
 #include "daemon/service/folders.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 
 #define LOCK_NAME "piped.lock"
 

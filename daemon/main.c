@@ -12,7 +12,6 @@
 #include "daemon/models/loading.h"
 #include "daemon/service/folders.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "daemon/service/service.h"
 #include "ipc/json_memory.h"
 #include "kernels/common/cpu.h"

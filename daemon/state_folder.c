@@ -8,7 +8,6 @@
 #include "daemon/daemon.h"
 #include "daemon/service/folders.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 
 #define SAVED_LIST "(saved)" /* no model's name */
 

@@ -4,7 +4,6 @@
 #include "daemon/adapt/told.h"
 #include "daemon/adapt/live_turns.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 
 #define AS_GOOD 0.005 /* a smaller gain is reported as none */
 

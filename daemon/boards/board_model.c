@@ -7,7 +7,6 @@
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "ipc/boards/picture_room.h"
 
 /* ---- the place elsewhere ---- */

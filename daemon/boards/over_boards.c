@@ -9,7 +9,6 @@
 #include "daemon/machine/machine.h"
 #include "daemon/plans/plans.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 
 static struct dmn_board_model *find(const struct dmn_boards *b, const struct dmn_model *m)
 {

@@ -7,7 +7,6 @@
 #include "daemon/control/methods.h"
 #include "daemon/control/tracing.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "ipc/json_memory.h"
 #include "ipc/server/client_places.h"
 #include "ipc/varlink.h"

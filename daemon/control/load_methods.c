@@ -11,7 +11,6 @@
 #include "daemon/models/hot_swap.h"
 #include "daemon/models/model_copies.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
 

@@ -56,17 +56,6 @@ static inline const char *dmn_metric_label(const char *value, char *ret, size_t 
     return ret;
 }
 
-/* What is left out of the answer of a daemon with so many models that it would not fit into one
- * message; each leaves out more. */
-enum dmn_left_out {
-    DMN_LEFT_OUT_NOTHING,
-    DMN_LEFT_OUT_UNITS,
-    DMN_LEFT_OUT_TIMES, /* histograms but that of the latency */
-    DMN_LEFT_OUT_MOST,  /* all histograms, policies */
-};
-
-/** dmn_frames_metrics() - how the frames of each model ended, and how long they took. */
-void dmn_frames_metrics(FILE *to, const struct dmn_control *control, enum dmn_left_out less);
 /** dmn_boards_metrics() - of boards and routes. */
 void dmn_boards_metrics(FILE *to, const struct dmn_control *control);
 /** dmn_sensors_metrics() - of the machine; what is unknown has none. */

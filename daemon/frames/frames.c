@@ -6,7 +6,6 @@
 #include "daemon/frames/preparing.h"
 #include "daemon/frames/submit.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "ipc/server/client_places.h"
 
 /* Sends an ERROR, as far as the socket's buffer has room, and closes. */

@@ -7,7 +7,6 @@
 #include "daemon/config/config.h"
 #include "daemon/frames/preparing.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "ipc/server/open_rules.h"
 
 static enum ipc_dtype wire_dtype(enum mdl_dtype t)
@@ -321,8 +320,8 @@ static void trace_answer(struct dmn_stream *s, const struct dmn_record *r)
     pl_trace_end(ring);
 }
 
-/* Answers DONE records at the ring's head, until the client has too much to read. Records go back to
- * the free list. Return: something was answered. */
+/* Answers DONE records at the ring's head, until the client has too much to read. Records go back
+ * to the free list. Return: something was answered. */
 static bool answer(struct ipc_stream *stream)
 {
     struct dmn_stream *s = dmn_stream_of(stream);

@@ -161,7 +161,7 @@ static void slice_done(struct dmn_job *job)
     }
     dmn_admission_measured(&p->turns, &stream->slices, p->expected_ns, took_ns);
     if (stream->queue.share) {
-        dmn_admission_charge(&stream->clients->admission, &stream->queue, took_ns);
+        dmn_admission_correct(&stream->clients->admission, &stream->queue, (int64_t)took_ns);
     }
     r->preparing_for->clients->stats.image_beside_ns += took_ns;
     r->rows_done = p->slice.end;

@@ -7,7 +7,6 @@
 #include "daemon/models/elsewhere.h"
 #include "daemon/models/heap.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "model/declared.h"
 
 /* Calls a function of every listener that has it. */

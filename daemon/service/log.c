@@ -5,7 +5,6 @@
 
 #include "base/base.h"
 #include "base/shown_text.h"
-#include "daemon/service/messages.h"
 #include "daemon/service/service.h"
 
 #define LIMIT_BURST 10u
