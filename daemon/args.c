@@ -8,7 +8,6 @@
 #include "base/cli/cli_print.h"
 #include "base/cli/shown_print.h"
 #include "daemon/config/saved.h"
-#include "daemon/daemon.h"
 #include "model/open_shapes.h"
 
 /* Prints --help, with the configuration keys. */
@@ -56,7 +55,8 @@ static const char *name_end(const char *text)
     return *end == '=' ? end : NULL;
 }
 
-const char *dmn_args_shapes(const char *text)
+/* Return: where SHAPES begin in [NAME=]FILE:SHAPES; NULL: there are none. */
+static const char *shapes_of(const char *text)
 {
     const char *equals = name_end(text);
 
@@ -158,7 +158,7 @@ int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
 static int add_models(const struct dmn_args *args, char *ret_error, struct dmn_config *c)
 {
     for (size_t i = 0; i < args->model_count; i++) {
-        const char *shapes = dmn_args_shapes(args->models[i]);
+        const char *shapes = shapes_of(args->models[i]);
         size_t bytes = shapes ? (size_t)(shapes - 1 - args->models[i]) : strlen(args->models[i]);
         base_autofree char *text = strndup(args->models[i], bytes), *path = NULL;
         char name[4200];

@@ -155,13 +155,6 @@ int dmn_check_config(const struct dmn_args *args);
 /** dmn_inspect() - `piped --inspect`: prints what a model's file is. Return: the exit code. */
 int dmn_inspect(const struct dmn_args *args);
 
-/* args.c */
-/** dmn_config_from_args() - loads the configuration that @args ask for, with the models saved in
- * @state_dir (NULL: none). The caller looks at its saved_error. @ret_error: DMN_CONFIG_ERROR_MAX
- * bytes. Return: 0, or -errno with @ret_error set. */
-int dmn_config_from_args(const struct dmn_args *args, const char *state_dir, char *ret_error,
-                         struct dmn_config **ret);
-
 /* reload.c */
 /** dmn_reload_begin() - starts a reload. @done: called at its end. Return: false, and @done is not
  * called, if a reload is in progress or the daemon is stopping. */
