@@ -42,7 +42,7 @@ static void get_description(struct dmn_call *c)
 /* io.piped.varlink declares their parameters. */
 static const struct method {
     const char *name;
-    dmn_method_fn run;
+    dmn_method_fn *run;
     bool changes;                                /* needs permission */
     bool more;                                   /* needs "more" */
     bool shared;                                 /* see struct dmn_shared_reply */

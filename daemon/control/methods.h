@@ -19,34 +19,14 @@ struct pl_plan;
 /** dmn_control_dispatch() - finds the method of the call and runs it, or replies with an error. */
 void dmn_control_dispatch(struct dmn_call *c);
 
-typedef void (*dmn_method_fn)(struct dmn_call *c);
-void dmn_method_status(struct dmn_call *c);
-void dmn_method_models(struct dmn_call *c);
-void dmn_method_load(struct dmn_call *c);
-void dmn_method_unload(struct dmn_call *c);
-void dmn_method_get_plan(struct dmn_call *c);
-void dmn_method_set_plan(struct dmn_call *c);
-void dmn_method_get_mapping(struct dmn_call *c);
-void dmn_method_set_mapping(struct dmn_call *c);
-void dmn_method_auto_plan(struct dmn_call *c);
-void dmn_method_retune(struct dmn_call *c);
-void dmn_method_cancel_retune(struct dmn_call *c);
-void dmn_method_costs(struct dmn_call *c);
-void dmn_method_plan_front(struct dmn_call *c);
-void dmn_method_plan_explain(struct dmn_call *c);
-void dmn_method_profile(struct dmn_call *c);
-void dmn_method_optimise(struct dmn_call *c);
-void dmn_method_quantise(struct dmn_call *c);
-void dmn_method_judge_borders(struct dmn_call *c);
-void dmn_method_history(struct dmn_call *c);
-void dmn_method_units(struct dmn_call *c);
-void dmn_method_metrics(struct dmn_call *c);
-void dmn_method_config(struct dmn_call *c);
-void dmn_method_reload(struct dmn_call *c);
-void dmn_method_subscribe(struct dmn_call *c);
-void dmn_method_trace(struct dmn_call *c);
-void dmn_method_link_report(struct dmn_call *c);
-void dmn_method_link_routes(struct dmn_call *c);
+typedef void dmn_method_fn(struct dmn_call *c);
+dmn_method_fn dmn_method_status, dmn_method_models, dmn_method_load, dmn_method_unload,
+    dmn_method_get_plan, dmn_method_set_plan, dmn_method_get_mapping, dmn_method_set_mapping,
+    dmn_method_auto_plan, dmn_method_retune, dmn_method_cancel_retune, dmn_method_costs,
+    dmn_method_plan_front, dmn_method_plan_explain, dmn_method_profile, dmn_method_optimise,
+    dmn_method_quantise, dmn_method_judge_borders, dmn_method_history, dmn_method_units,
+    dmn_method_metrics, dmn_method_config, dmn_method_reload, dmn_method_subscribe,
+    dmn_method_trace, dmn_method_link_report, dmn_method_link_routes;
 /** dmn_link_search() - a method of piped-link was called, and nobody is known to be that user: asks
  * the user database on a work thread, then calls @again. Return: false: not now; @c is the
  * caller's. */
