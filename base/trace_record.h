@@ -7,7 +7,7 @@
  * nanoseconds. In a reply of the method Trace, words are little-endian, and docs/trace.md describes
  * the same layout; words may be added at the end of a record, before those of its units.
  *
- * For pipeline/, daemon/frames/ and ipc/pipectl/. Header-only. Threads: any.
+ * For pipeline/, daemon/frames/ and apps/pipectl/. Header-only. Threads: any.
  */
 #pragma once
 

@@ -139,7 +139,7 @@ class Run:
     def __enter__(self):
         self.d.start()
         self.client = subprocess.Popen(
-            [os.path.join(self.options.build, "ipc", "pipectl"), "--socket", self.d.control_path, "--json", "bench",
+            [os.path.join(self.options.build, "apps", "pipectl", "pipectl"), "--socket", self.d.control_path, "--json", "bench",
              "--seconds", "86400"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env=dict(os.environ, PIPED_RUNTIME_DIR=self.d.runtime_dir))
         try:

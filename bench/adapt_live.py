@@ -127,7 +127,7 @@ class Run:
     def __enter__(self):
         self.d.start()
         self.client = subprocess.Popen(
-            [os.path.join(self.options.build, "ipc", "pipectl"), "--socket", self.d.control_path, "--json", "bench",
+            [os.path.join(self.options.build, "apps", "pipectl", "pipectl"), "--socket", self.d.control_path, "--json", "bench",
              "--seconds", "3600", *(["--rate", str(self.options.rate)] if self.options.rate else [])],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(os.environ, PIPED_RUNTIME_DIR=self.d.runtime_dir))
         while self.model()["frames"]["answered"] < 10:

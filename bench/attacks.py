@@ -141,8 +141,8 @@ def parts_of_methods():
 
 @contextlib.contextmanager
 def boards():
-    with Boards(os.path.join(OPTIONS.build, "ipc", "pipectl"), os.path.join(OPTIONS.build, "ipc", "link", "piped-link"), "b2",
-                boards=ROUTE, model=OPTIONS.model) as b:
+    programs = [os.path.join(OPTIONS.build, "apps", name) for name in ("pipectl/pipectl", "link/piped-link")]
+    with Boards(*programs, "b2", boards=ROUTE, model=OPTIONS.model) as b:
         hub = b.daemons["hub"]
         while not route_of(b)["serving"]:
             time.sleep(0.05)

@@ -122,7 +122,7 @@ class Served:
     def __enter__(self):
         self.d.start()
         self.client = subprocess.Popen(
-            [os.path.join(self.options.build, "ipc", "pipectl"), "--socket", self.d.control_path, "bench", "--seconds",
+            [os.path.join(self.options.build, "apps", "pipectl", "pipectl"), "--socket", self.d.control_path, "bench", "--seconds",
              "3600", "--in-flight", str(2 * DEALT)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env=dict(os.environ, PIPED_RUNTIME_DIR=self.d.runtime_dir))
         return self

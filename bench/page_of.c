@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page_of - the page that a script of bench/ describes, as ipc/page frames and draws it
+ * page_of - the page that a script of bench/ describes, as apps/page frames and draws it
  *
  *     page_of < DESCRIPTION.json > PAGE.html
  *
@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apps/page/page.h"
 #include "base/base.h"
-#include "ipc/page/page.h"
 
 #define COLUMNS_MAX 24
 

@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apps/picture/picture.h"
 #include "base/base.h"
-#include "ipc/pipectl/picture.h"
 #include "kernels/int8cal/quantise.h"
 #include "kernels/int8cal/runner.h"
 

@@ -57,7 +57,7 @@ class Service:
         self.fds = [s.fileno() for s in self.sockets]
         self.command = ['sh', '-c', PASS % tuple(self.fds), 'sh', os.path.join(build, 'daemon', 'piped'), '--model',
                         'net=' + path, '--runtime-dir', folder, '--state-dir', folder]
-        self.client = [os.path.join(build, 'ipc', 'pipectl'), '--socket', os.path.join(folder, 'control.sock'),
+        self.client = [os.path.join(build, 'apps', 'pipectl', 'pipectl'), '--socket', os.path.join(folder, 'control.sock'),
                        '--json']
 
     def start(self):

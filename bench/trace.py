@@ -42,7 +42,7 @@ class Runs:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
         self.env = dict(os.environ, PIPED_RUNTIME_DIR=folder)
-        self.pipectl = os.path.join(args.build, 'ipc', 'pipectl')
+        self.pipectl = os.path.join(args.build, 'apps', 'pipectl', 'pipectl')
         self.daemon = None
 
     def start(self):

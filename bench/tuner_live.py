@@ -63,7 +63,7 @@ def run(options, Daemon, network, algorithm):
         if options.start != "daemon":
             plan = options.start.replace("N", str(last)).replace("H", str(last // 2)).replace("I", str(last // 2 + 1))
             d.call("SetPlan", {"plan": plan})
-        client = subprocess.Popen([os.path.join(options.build, "ipc", "pipectl"), "--socket", d.control_path, "bench",
+        client = subprocess.Popen([os.path.join(options.build, "apps", "pipectl", "pipectl"), "--socket", d.control_path, "bench",
                                    "--seconds", "3600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                   env=dict(os.environ, PIPED_RUNTIME_DIR=d.runtime_dir))
         try:

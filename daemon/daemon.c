@@ -9,7 +9,7 @@
 #include "daemon/machine/hotplug.h"
 #include "daemon/machine/sampling.h"
 #include "daemon/models/arrival.h"
-#include "daemon/models/choosing_again.h"
+#include "daemon/plans/profile.h"
 #include "daemon/service/log.h"
 #include "daemon/service/service.h"
 #include "daemon/validate.h"
@@ -32,7 +32,7 @@ static void on_wake(void *daemon)
     for (struct dmn_model *m = d->models.leaving; m; m = m->next) {
         dmn_model_collect(m);
     }
-    dmn_plans_woken(&d->plans);
+    dmn_profile_step(&d->plans);
 }
 
 /* On while it serves, slow blinking while it tunes, fast blinking while it is degraded, one flash a
@@ -113,7 +113,7 @@ static void on_tick(uv_timer_t *timer)
     dmn_watchdog_healthy(d);
     dmn_listening_tick(d);
     dmn_state_folder_tick(d);
-    dmn_hotplug_check(&d->machine);
+    dmn_hotplug_check(&d->machine, base_now_ns());
     dmn_frames_tick(&d->frames, now, held_ns);
     dmn_control_tick(&d->control, now, held_ns);
     if (d->ready && !d->draining) {

@@ -6,7 +6,6 @@
 #include "base/tensor_name.h"
 #include "daemon/daemon.h"
 #include "daemon/models/loading.h"
-#include "daemon/models/output_check.h"
 #include "ipc/piped.h"
 #include "kernels/kernels.h"
 #include "model/declared.h"
@@ -401,8 +400,8 @@ int dmn_inspect(const struct dmn_args *args)
         shown_say("piped", "%s", in.why[0] ? in.why : "out of memory");
         return DMN_EXIT_FAILED;
     }
-    if (in.model && (dmn_load_check(in.model, in.why) < 0 ||
-                     dmn_output_check(in.model, file, in.why, sizeof(in.why)) < 0)) {
+    if (in.model &&
+        (dmn_load_check(in.model, in.why) < 0 || dmn_output_check(in.model, file, in.why) < 0)) {
         in.model = mdl_free(in.model);
         mdl_inspection_blame(&in);
     }

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "daemon/machine/cgroup_limits.h"
-#include "daemon/models/memory_room.h"
+#include "daemon/models/process_memory.h"
 #include "daemon/service/log.h"
 
 #define OWN_FILES 64u      /* the loop, timers, sockets, sysfs, files that are read */

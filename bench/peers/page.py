@@ -27,7 +27,7 @@ def shares(rows, what):
 
 
 def bars(chart_id, title, names, label, series):
-    """A chart as ipc/page takes it. @series: {name: {network: value}}"""
+    """A chart as apps/page takes it. @series: {name: {network: value}}"""
     return {'chart': {'id': chart_id, 'title': title, 'kind': 'bars', 'x': {'label': 'network', 'names': names},
                       'y': {'label': label, 'min': 0},
                       'series': [{'name': n, 'values': [values.get(i) for i in names]} for n, values in series.items()]}}

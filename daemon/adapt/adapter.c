@@ -164,7 +164,7 @@ static void keep_known(struct dmn_model *m, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;
 
-    if (now_ns - a->known_ns >= GOOD_NS && dmn_state_suits(m) && a->verify_left == 0 && !a->job &&
+    if (now_ns - a->known_ns >= GOOD_NS && dmn_kept_suits(m) && a->verify_left == 0 && !a->job &&
         now_ns - a->epoch_ns > LASTING_NS && now_ns - a->state_ns > LASTING_NS) {
         a->known_ns = now_ns;
         dmn_adapt_remember(m, now_ns);
@@ -252,18 +252,16 @@ static void watch_window(struct dmn_adapt *adapt, struct dmn_model *m,
 static void check_pins(struct dmn_model *m)
 {
     struct dmn_adapt_model *a = m->adapt;
+    struct pl_team_stats t;
 
     if (a->pins_epoch == pl_epoch(m->pipe) ||
         !dmn_config_int(dmn_machine_config(m->of->machine), DMN_KEY_PIN)) {
         return;
     }
     a->pins_epoch = pl_epoch(m->pipe);
-    for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
-        struct pl_team_stats t;
-
-        pl_team_stats(m->pipe, i, &t);
+    for (size_t i = 0; dmn_model_team(m, i, &t); i++) {
         if (!t.pinned) {
-            dmn_hotplug_check(m->of->machine);
+            dmn_hotplug_check(m->of->machine, base_now_ns());
             return;
         }
     }
@@ -362,7 +360,7 @@ static void on_timer(uv_timer_t *timer)
         return;
     }
     note_gap(adapt, now);
-    dmn_hotplug_check(adapt->machine);
+    dmn_hotplug_check(adapt->machine, now);
     dmn_adapt_change_step(adapt);
     dmn_adapt_eps(adapt->machine, eps);
     dmn_adapt_felt(&adapt->felt, dmn_sensors_now(adapt->machine));
@@ -428,11 +426,6 @@ int dmn_adapt_start(struct dmn_plans *plans, struct dmn_adapt **ret)
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
 void dmn_adapt_configure(struct dmn_adapt *adapt)
 {
     struct tun_adapt_options o;
@@ -454,7 +447,7 @@ struct dmn_adapt *dmn_adapt_stop(struct dmn_adapt *adapt)
     if (adapt) {
         dmn_hotplug_listen(adapt->machine, NULL, NULL);
         dmn_adapt_change_leave(adapt);
-        uv_close((uv_handle_t *)&adapt->timer, on_closed);
+        uv_close((uv_handle_t *)&adapt->timer, dmn_handle_free);
     }
     return NULL;
 }

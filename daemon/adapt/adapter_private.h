@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** daemon/adapt/adapter_private.h - shared by the files of adapt: watching (adapter.c), its input
- * (inputs.c), decisions (decisions.c), changes of cores (cores*.c), known states (known.c), plans
- * that costs refute (again.c), events (told.c, machine_changes.c), EPs that are split (split.c).
- * Only these include it. */
+ * (inputs.c), decisions (decisions.c), changes of cores (cores*.c), what is known of a model
+ * (watched.c), events (told.c, machine_changes.c), plans in turns (live_turns.c), EPs that are
+ * split (split.c). Only these include it. */
 #pragma once
 
 #include <uv.h>
@@ -21,6 +21,7 @@
 #include "daemon/plans/switch.h"
 #include "governor/snapshot.h"
 #include "tuner/adapt/apart.h"
+#include "tuner/adapt/decided.h"
 #include "tuner/adapt/lost.h"
 #include "tuner/adapt/resume.h"
 
@@ -31,6 +32,7 @@ struct dmn_felt {
 };
 
 struct dmn_adapt_change; /* of cores, in progress: cores.c */
+struct dmn_turns_result;
 
 #define DMN_SPLIT_MAX 8u /* cores that are split off at a time */
 
@@ -116,15 +118,17 @@ bool dmn_adapt_comparable(const struct dmn_model *m, const struct tun_problem *p
 /** dmn_adapt_publish() - tells plans/ what not to learn and save now (dmn_costs_hold()). Called
  * whenever an input of that changes. */
 void dmn_adapt_publish(struct dmn_model *m);
+/** dmn_adapt_leave_job() - the decision in progress, if there is one, is not wanted any more. */
+void dmn_adapt_leave_job(struct dmn_adapt_model *a);
+/** dmn_adapt_follow() - the plan that serves now is the one to be watched; its windows begin. */
+void dmn_adapt_follow(struct dmn_adapt_model *a, const struct dmn_model *m, uint64_t now_ns);
 /** dmn_adapt_forget() - restarts the watch; it begins once the serving plan is measured. */
 void dmn_adapt_forget(struct dmn_model *m);
 
-/* again.c */
 /** dmn_adapt_solve_again() - once a second, for a plan that is watched: tells the watch of costs
  * that were measured since, and asks for a decision (TUN_EVENT_COSTS). */
 void dmn_adapt_solve_again(struct dmn_model *m, uint64_t now_ns);
 
-/* known.c */
 /** dmn_adapt_remember() - records the serving plan as good for the present state; also saves it for
  * the daemon's next start. */
 void dmn_adapt_remember(struct dmn_model *m, uint64_t now_ns);
@@ -149,18 +153,15 @@ void dmn_adapt_verify(struct dmn_model *m, uint64_t now_ns);
 /** dmn_adapt_await() - starts to measure the change of plan in @event, which the result completes.
  * @event: gets another reference; may be NULL. */
 void dmn_adapt_await(struct dmn_model *m, struct dmn_history_event *event);
+/** dmn_adapt_decided() - tells the watch what became of the decision @d on @r (NULL: it failed).
+ * @switched: its plan serves. */
+void dmn_adapt_decided(struct dmn_model *m, const struct tun_record *r,
+                       const struct tun_decision *d, bool switched);
 /** dmn_adapt_unlearn() - restores the table of a second or two ago: what was learned after
  * interference began is not a cost of these cores. */
 void dmn_adapt_unlearn(struct dmn_model *m);
 /** dmn_adapt_job_free() - for a job whose work is done. Takes NULL. Return: NULL. */
 struct dmn_adapt_job *dmn_adapt_job_free(struct dmn_adapt_job *j);
-/** dmn_adapt_job_leave() - frees the job now, or when its work is done. Takes NULL. Return:
- * NULL. */
-struct dmn_adapt_job *dmn_adapt_job_leave(struct dmn_adapt_job *j);
-/** dmn_adapt_switch() - switches the plan, without an event. @keep: save the plan for this state of
- * the machine. Return: as dmn_plan_switch(). */
-int dmn_adapt_switch(struct dmn_model *m, const struct pl_plan *plan, struct dmn_origin origin,
-                     bool keep);
 
 /* cores.c */
 /** dmn_adapt_cores_changed() - the listener for daemon/machine/hotplug.h. */
@@ -197,6 +198,16 @@ struct dmn_turns *dmn_turns_leave(struct dmn_turns *t);
 /** dmn_turns_take_ns() - about how long turns take at the present pace until a plan is better; 0:
  * the pace is unknown. */
 uint64_t dmn_turns_take_ns(const struct dmn_model *m);
+
+/* told.c */
+/** dmn_adapt_tell() - writes history and log. @e: of the model; plan_before NULL: the plan that
+ * serves, as plan_after is, which is set here. @turns: that led to it; NULL: none. Return: the
+ * event, borrowed until the next one; NULL: out of memory. */
+struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, struct dmn_history_event e,
+                                         const struct dmn_turns_result *turns);
+/** dmn_adapt_detail() - writes one sentence about a decision to @ret. */
+void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, char *ret,
+                      size_t bytes);
 
 /* machine_changes.c */
 /** dmn_adapt_machine_see() - compares the newest snapshot (NULL: none) with the last known state.

@@ -3,7 +3,6 @@
 
 #include "daemon/adapt/cores.h"
 #include "daemon/service/log.h"
-#include "tuner/adapt/decided.h"
 
 #define LASTING_NS (60 * BASE_NS_PER_S) /* a split that lasts for less is a hasty one */
 
@@ -209,16 +208,71 @@ static bool make_way(struct dmn_adapt *adapt)
             dmn_turns_call_off(m->adapt->turns);
         }
         if (m->adapt && m->adapt->job) { /* it still knows what was known before the change */
-            int error = tun_adapt_decided(m->adapt->watch, &m->adapt->job->record, NULL, false,
-                                          base_now_ns());
-
-            m->adapt->job = dmn_adapt_job_leave(m->adapt->job);
-            if (error) {
-                dmn_adapt_forget(m);
-            }
+            dmn_adapt_decided(m, &m->adapt->job->record, NULL, false);
+            dmn_adapt_leave_job(m->adapt);
         }
     }
     return all_free(adapt) && LIST_EMPTY(&adapt->models->arrivals);
+}
+
+/* Splits off what is to be split off, as far as its cores are there. */
+static void split_eps(struct dmn_adapt_change *c)
+{
+    uint16_t cpus[DMN_SPLIT_MAX];
+
+    c->whole = c->eps;
+    for (size_t i = 0; i < c->split.count; i++) {
+        cpus[i] = c->split.cores[i].cpu;
+    }
+    if (pl_eps_split(&c->whole, cpus, c->split.count, &c->eps) < 0) {
+        c->eps = c->whole;
+    }
+    if (c->eps.count == c->whole.count) { /* nothing is left of it */
+        c->whole.count = 0;
+        c->split.count = 0;
+    }
+}
+
+/* Finds topology and EPs of @c from the usable cores. Return: 0; -errno, with the reason logged. */
+static int find_eps(struct dmn_adapt_change *c)
+{
+    char why[DMN_CONFIG_ERROR_MAX] = "out of memory";
+    int error = -ENOMEM;
+
+    if (c->topology || (c->topology = malloc(sizeof(*c->topology)))) {
+        error = dmn_eps_find(c->adapt->machine, &c->usable, c->topology, why, &c->eps);
+    }
+    if (!error) {
+        split_eps(c);
+    } else {
+        dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0}, "%s: %s; plans stay as they are",
+                        c->text, why);
+    }
+    return error;
+}
+
+static bool same_eps(const struct pl_ep_set *a, const struct pl_ep_set *b)
+{
+    bool same = a->count == b->count;
+
+    for (size_t e = 0; same && e < a->count; e++) {
+        same = a->eps[e].cpu_count == b->eps[e].cpu_count &&
+               strcmp(a->eps[e].name, b->eps[e].name) == 0 &&
+               memcmp(a->eps[e].cpus, b->eps[e].cpus,
+                      a->eps[e].cpu_count * sizeof(a->eps[e].cpus[0])) == 0;
+    }
+    return same;
+}
+
+/* Return: the daemon and every model already use @eps. */
+static bool served(const struct dmn_adapt *adapt, const struct pl_ep_set *eps)
+{
+    bool same = same_eps(&adapt->machine->eps, eps);
+
+    for (const struct dmn_model *m = adapt->models->models; m && same; m = m->next) {
+        same = same_eps(pl_current_eps(m->pipe), eps);
+    }
+    return same;
 }
 
 void dmn_adapt_change_step(struct dmn_adapt *adapt)
@@ -237,12 +291,12 @@ void dmn_adapt_change_step(struct dmn_adapt *adapt)
     }
     parts_free(c);
     c->phase = DMN_CHANGE_WAITS;
-    if (dmn_change_find(c) < 0) {
+    if (find_eps(c) < 0) {
         drop_change(adapt, "no execution place has a core left, so plans stay as they are", NULL,
                     NULL);
         return;
     }
-    if (dmn_eps_served(adapt, &c->eps)) {
+    if (served(adapt, &c->eps)) {
         dmn_eps_replace(adapt->machine, &adapt->machine->eps, &adapt->machine->whole, c->topology);
         drop_change(adapt, "no execution place has another set of cores", NULL, NULL);
         return;

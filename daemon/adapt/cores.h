@@ -12,7 +12,7 @@
  * would return is not as good: they take turns while the EP is still split, since on the joined EP
  * the serving plan would run on other cores.
  *
- * The files: a change from start to end (cores.c), the EPs (cores_map.c), a model's plan on them
+ * The files: a change from start to end, with the EPs (cores.c), a model's plan on them
  * (cores_plan.c), its move and the event (cores_apply.c). Threads: the loop thread, except
  * dmn_change_solve().
  */
@@ -68,17 +68,6 @@ struct dmn_adapt_change {
     size_t count;
 };
 
-/* cores_map.c */
-/** dmn_change_find() - finds topology and EPs of @c from the usable cores. Return: 0; -errno, with
- * the reason logged. */
-int dmn_change_find(struct dmn_adapt_change *c);
-/** dmn_eps_served() - Return: the daemon and every model already use @eps. */
-bool dmn_eps_served(const struct dmn_adapt *adapt, const struct pl_ep_set *eps);
-/** dmn_eps_only_less() - Return: each new EP has only cores of one old EP. */
-bool dmn_eps_only_less(const struct pl_ep_set *old, const struct pl_ep_set *new);
-/** dmn_eps_carry() - copies what was learned of the same cores on other EPs. */
-void dmn_eps_carry(const struct tun_problem *from, const struct pl_ep_set *from_eps,
-                   struct tun_problem *to, const struct pl_ep_set *to_eps);
 /* cores_plan.c */
 /** dmn_change_prepare() - collects all inputs for the decision about @m. @p: zeroed. Return: 0;
  * -errno, with what was made so far in @p. */

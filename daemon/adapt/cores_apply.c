@@ -3,8 +3,6 @@
 
 #include "base/base.h"
 #include "daemon/adapt/cores.h"
-#include "daemon/adapt/live_turns.h"
-#include "daemon/adapt/told.h"
 #include "daemon/service/log.h"
 
 static void keep_home(struct dmn_model *m)
@@ -24,7 +22,8 @@ static void keep_home(struct dmn_model *m)
 
 /* What is told of a change once it is known which plan serves. */
 struct proof {
-    struct dmn_adapt_told told; /* detail and before are those below; decided: a reference */
+    struct dmn_history_event event;       /* with the texts below; decided: a reference */
+    const struct dmn_turns_result *turns; /* that led to it; NULL: none */
     char detail[320], before[PL_PLAN_TEXT_MAX];
     uint64_t began_ns;
     bool split; /* an EP was split for the plan */
@@ -52,32 +51,28 @@ static struct proof *proof_new(const struct dmn_model *m, const struct dmn_adapt
     to->began_ns = c->began_ns;
     to->split = c->parting && c->split.count > 0;
     to->keep = !p->slowed;
-    to->told = (struct dmn_adapt_told){
-        .cause = c->cause,
+    to->event = (struct dmn_history_event){
+        .cause = dmn_cause_of(c->cause),
         .detail = to->detail,
         .origin = origin,
         .outcome = kept ? DMN_OUTCOME_KEPT : DMN_OUTCOME_SWITCHED,
-        .before = to->before,
+        .plan_before = to->before,
         .fps_before = m->adapt ? dmn_adapt_fps(m->adapt, 3) : -1,
-        .gain = recorded ? p->decision.gain : 0,
+        .predicted_gain = recorded ? p->decision.gain : 0,
         .decided = recorded ? dmn_decided_new(&p->record, &p->decision) : NULL};
     return to;
 }
 
 static void proof_free(struct proof *p)
 {
-    dmn_decided_unref(p->told.decided);
+    dmn_decided_unref(p->event.decided);
     free(p);
 }
 
 static struct dmn_history_event *tell(struct dmn_model *m, struct proof *p)
 {
-    char after[PL_PLAN_TEXT_MAX];
-
-    dmn_model_plan_text(m, after);
-    p->told.after = after;
-    p->told.duration_ms = (double)(base_now_ns() - p->began_ns) / 1e6;
-    return dmn_adapt_tell(m, &p->told);
+    p->event.duration_ms = (double)(base_now_ns() - p->began_ns) / 1e6;
+    return dmn_adapt_tell(m, p->event, p->turns);
 }
 
 static void proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result *r)
@@ -87,20 +82,18 @@ static void proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result
     if (m) {
         bool better = !r->left && r->verdict == TUN_TURNS_BETTER;
 
-        p->told.turns = r;
-        p->told.outcome = better ? DMN_OUTCOME_SWITCHED : DMN_OUTCOME_KEPT;
+        p->turns = r;
+        p->event.outcome = better ? DMN_OUTCOME_SWITCHED : DMN_OUTCOME_KEPT;
         if (better) {
             m->adapt->switches++;
-            dmn_plan_adopt(m, &(struct dmn_switch){.origin = p->told.origin, .keep = p->keep});
+            dmn_plan_adopt(m, &(struct dmn_switch){.origin = p->event.origin, .keep = p->keep});
         } else {
-            p->told.origin = m->origin;
+            p->event.origin = m->origin;
             m->adapt->split_lost = p->split && !r->left ? r->verdict : TUN_TURNS_OPEN;
         }
         tell(m, p);
         tun_adapt_changed(m->adapt->watch, base_now_ns());
-        m->adapt->epoch = pl_epoch(m->pipe);
-        m->adapt->epoch_ns = base_now_ns();
-        m->adapt->window_ns = 0;
+        dmn_adapt_follow(m->adapt, m, base_now_ns());
     }
     proof_free(p);
 }
@@ -121,20 +114,18 @@ static double predict(const struct tun_problem *problem, const struct dmn_change
 void dmn_change_tell_nothing(struct dmn_model *m, const struct dmn_adapt_change *c, const char *why,
                              const struct dmn_turns_result *turns, enum dmn_event_outcome outcome)
 {
-    char plan[PL_PLAN_TEXT_MAX], detail[sizeof(c->text) + 128];
+    char detail[sizeof(c->text) + 128];
 
-    dmn_model_plan_text(m, plan);
     snprintf(detail, sizeof(detail), "%s; %.100s", c->text, why);
     dmn_adapt_tell(
-        m, &(struct dmn_adapt_told){.cause = c->cause,
-                                    .detail = detail,
-                                    .origin = m->origin,
-                                    .outcome = outcome,
-                                    .before = plan,
-                                    .after = plan,
-                                    .fps_before = m->adapt ? dmn_adapt_fps(m->adapt, 3) : -1,
-                                    .turns = turns,
-                                    .duration_ms = (double)(base_now_ns() - c->began_ns) / 1e6});
+        m,
+        (struct dmn_history_event){.cause = dmn_cause_of(c->cause),
+                                   .detail = detail,
+                                   .origin = m->origin,
+                                   .outcome = outcome,
+                                   .fps_before = m->adapt ? dmn_adapt_fps(m->adapt, 3) : -1,
+                                   .duration_ms = (double)(base_now_ns() - c->began_ns) / 1e6},
+        turns);
 }
 
 /* Hands what is known to the new watch, which switches back if the previous plan would do
@@ -146,9 +137,7 @@ static void hand_over(struct dmn_model *m, struct dmn_change_part *p)
     dmn_adapt_forget(m);
     memset(a->known, 0, sizeof(a->known)); /* those plans are for other EPs */
     a->state_id = 0;
-    a->epoch = pl_epoch(m->pipe);
-    a->epoch_ns = base_now_ns();
-    a->window_ns = 0;
+    dmn_adapt_follow(a, m, base_now_ns());
     if (p->turns) {
         tun_adapt_changed(a->watch, a->epoch_ns);
     }
@@ -216,7 +205,7 @@ static void conclude(struct dmn_model *m, struct proof *proof)
 {
     struct dmn_history_event *event = tell(m, proof);
 
-    if (m->adapt && proof->told.outcome == DMN_OUTCOME_SWITCHED && !proof->told.turns) {
+    if (m->adapt && proof->event.outcome == DMN_OUTCOME_SWITCHED && !proof->turns) {
         dmn_adapt_await(m, event);
     }
     proof_free(proof);
@@ -245,8 +234,9 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
     dmn_costs_move(m, &p->problem);
     pl_set_eps(m->pipe, &c->eps);
     proof = proof_new(m, c, p, before, plan, origin);
-    error = proof ? dmn_adapt_switch(m, prove ? &p->same : plan, prove ? m->origin : origin,
-                                     !prove && !p->slowed)
+    error = proof ? dmn_plan_switch(m, &(struct dmn_switch){.plan = prove ? &p->same : plan,
+                                                            .origin = prove ? m->origin : origin,
+                                                            .keep = !prove && !p->slowed})
                   : -ENOMEM;
     if (error) {
         dmn_costs_swap(m, &p->problem);
@@ -263,7 +253,7 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
     if (p->turns) { /* told as plans of the new EPs */
         p->turns->incumbent = p->same;
         p->turns->challenger = *plan;
-        proof->told.turns = p->turns;
+        proof->turns = p->turns;
     } else if (!prove) {
         expect_verification(m, p, plan);
     }

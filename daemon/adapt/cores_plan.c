@@ -12,6 +12,75 @@
  * (bench/results/peers.md). Measurements decide. */
 #define SPLIT_SLACK 0.1
 
+/* Return: each new EP has only cores of one old EP. */
+static bool only_less(const struct pl_ep_set *old, const struct pl_ep_set *new)
+{
+    bool taken[PL_EP_MAX] = {false};
+
+    for (size_t e = 0; e < new->count; e++) {
+        size_t match = pl_ep_like(old, &new->eps[e]);
+
+        if (match == SIZE_MAX || taken[match] ||
+            pl_ep_common(&new->eps[e], &old->eps[match]) != new->eps[e].cpu_count) {
+            return false;
+        }
+        taken[match] = true;
+    }
+    return true;
+}
+
+/* Parts of an EP are not profiled, and no primitives were measured on them. */
+static bool better_known(const struct tun_cell *than, const struct tun_cell *cell)
+{
+    return than->ns > 0 && !dmn_planner_guessed(than) && dmn_planner_guessed(cell);
+}
+
+/* What several frames at once gain: measured figures, and those that are missing. */
+static void carry_at_once(const struct tun_problem *from, size_t old, struct tun_problem *to,
+                          size_t ep)
+{
+    struct tun_at_once *all = from->at_once ? tun_problem_at_once(to) : NULL;
+
+    for (size_t u = 0; all && u < to->unit_count; u++) {
+        const struct tun_at_once *was = tun_at_once_at(from, old, u);
+        struct tun_at_once *is = &all[ep * to->unit_count + u];
+
+        if (was->measured || !tun_at_once_gains(is)) {
+            *is = *was;
+        }
+    }
+}
+
+/* Copies what was learned of the same cores on other EPs. */
+static void carry(const struct tun_problem *from, const struct pl_ep_set *from_eps,
+                  struct tun_problem *to, const struct pl_ep_set *to_eps)
+{
+    if (from->unit_count != to->unit_count || from->ep_count != from_eps->count) {
+        return;
+    }
+    to->handoff_ns = from->handoff_ns;
+    to->handoff_ns_per_byte = from->handoff_ns_per_byte;
+    for (size_t k = 0; k < to->ep_count; k++) {
+        size_t old = pl_ep_like(from_eps, &to_eps->eps[k]);
+        size_t widths = old == SIZE_MAX ? 0 : base_min(from->eps[old].cores, to->eps[k].cores);
+
+        if (old != SIZE_MAX) {
+            carry_at_once(from, old, to, k);
+        }
+        for (size_t w = 1; w <= widths; w++) {
+            for (size_t u = 0; u < to->unit_count; u++) {
+                const struct tun_cell *cell = tun_cell_at(&from->costs, old, w, u);
+
+                if (cell->source >= TUN_SAVED ||
+                    better_known(cell, tun_cell_at(&to->costs, k, w, u))) {
+                    *tun_cell_at(&to->costs, k, w, u) = *cell;
+                }
+            }
+        }
+    }
+    dmn_planner_guess(to);
+}
+
 /* Slowdown of an EP of the present table; until the watch begins, the factors carried over from the
  * last change of cores. */
 static double known_slow(const struct dmn_model *m, size_t ep, size_t unit, bool *ret_contended)
@@ -104,7 +173,7 @@ static int make_record(struct dmn_model *m, const struct dmn_adapt_change *c,
     size_t cells;
     int error;
 
-    p->old_eps = dmn_eps_only_less(old, &c->eps) && m->planning->problem.ep_count == old->count;
+    p->old_eps = only_less(old, &c->eps) && m->planning->problem.ep_count == old->count;
     if (!p->old_eps && !p->fits) {
         return 0;
     }
@@ -152,7 +221,9 @@ static int prepare_table(struct dmn_model *m, const struct dmn_adapt_change *c,
                          struct dmn_change_part *p)
 {
     struct dmn_machine then = *m->of->machine; /* a copy: planning is for its new EPs */
-    struct dmn_load *l = dmn_load_new(m->name, m->path, "", m->kernels, m->latest, m->of);
+    const struct dmn_load_source source = {
+        .name = m->name, .path = m->path, .kernels = m->kernels, .latest = m->latest};
+    struct dmn_load *l = dmn_load_from(&source, m->of);
     int error;
 
     if (!l) {
@@ -176,9 +247,9 @@ static int prepare_table(struct dmn_model *m, const struct dmn_adapt_change *c,
             p->known_as = l->origin;
         }
         if (m->adapt && m->adapt->home.unit_count) {
-            dmn_eps_carry(&m->adapt->home, &m->adapt->home_eps, &p->problem, &c->eps);
+            carry(&m->adapt->home, &m->adapt->home_eps, &p->problem, &c->eps);
         }
-        dmn_eps_carry(&m->planning->problem, pl_current_eps(m->pipe), &p->problem, &c->eps);
+        carry(&m->planning->problem, pl_current_eps(m->pipe), &p->problem, &c->eps);
     }
     dmn_load_free(l);
     return error;
@@ -262,9 +333,11 @@ bool dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change 
                        const struct dmn_change_part *p, struct pl_plan *ret,
                        struct dmn_origin *ret_origin)
 {
+    bool recorded = p->record.problem.unit_count > 0;
+
+    *ret = p->same;
+    *ret_origin = m->origin;
     if (p->pinned && p->fits) {
-        *ret = p->same;
-        *ret_origin = m->origin;
         return true;
     }
     if (dmn_change_returns(p)) {
@@ -273,21 +346,18 @@ bool dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change 
         return true;
     }
     if (p->fits && p->search) {
-        *ret = p->same;
-        *ret_origin = m->origin;
         return true;
     }
-    *ret_origin = DMN_ORIGIN_EXACT;
-    if (p->record.problem.unit_count && p->result == 0 && p->decision.replan) {
+    if (recorded && p->result == 0 && p->decision.replan) {
         *ret = p->decision.plan;
+        *ret_origin = DMN_ORIGIN_EXACT;
         return !p->old_eps || pl_plan_move(&p->decision.plan, pl_current_eps(m->pipe), &c->eps,
                                            m->planning->problem.unit_count, ret);
     }
-    if (!p->record.problem.unit_count && p->result >= 0) {
+    if (!recorded && p->result >= 0) {
         *ret = p->solution->plan;
+        *ret_origin = DMN_ORIGIN_EXACT;
         return true;
     }
-    *ret = p->same;
-    *ret_origin = m->origin;
     return p->fits;
 }

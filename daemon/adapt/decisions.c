@@ -3,9 +3,8 @@
 
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/adapt/live_turns.h"
-#include "daemon/adapt/told.h"
+#include "daemon/service/append.h"
 #include "daemon/service/log.h"
-#include "tuner/adapt/decided.h"
 
 /* Windows of throughput before a change: from the onset on, not earlier. */
 #define PACE_BEFORE 3u
@@ -21,12 +20,6 @@ struct dmn_adapt_job *dmn_adapt_job_free(struct dmn_adapt_job *j)
     return NULL;
 }
 
-int dmn_adapt_switch(struct dmn_model *m, const struct pl_plan *plan, struct dmn_origin origin,
-                     bool keep)
-{
-    return dmn_plan_switch(m, &(struct dmn_switch){.plan = plan, .origin = origin, .keep = keep});
-}
-
 static bool any_factor(const struct tun_problem *p, const double *slow)
 {
     for (size_t i = 0; i < p->ep_count * p->unit_count; i++) {
@@ -35,6 +28,14 @@ static bool any_factor(const struct tun_problem *p, const double *slow)
         }
     }
     return false;
+}
+
+void dmn_adapt_decided(struct dmn_model *m, const struct tun_record *r,
+                       const struct tun_decision *d, bool switched)
+{
+    if (tun_adapt_decided(m->adapt->watch, r, d, switched, base_now_ns()) < 0) {
+        dmn_adapt_forget(m);
+    }
 }
 
 void dmn_adapt_unlearn(struct dmn_model *m)
@@ -61,42 +62,36 @@ static struct dmn_origin origin_of(const struct dmn_adapt_job *j)
     return j->known ? (struct dmn_origin){.from = DMN_FROM_SAVED} : DMN_ORIGIN_EXACT;
 }
 
-/* @r: of the turns that led to it; NULL: there were none. */
+/* @before: NULL: the plan stays. @r: of the turns that led to it; NULL: there were none. */
 static struct dmn_history_event *tell(struct dmn_model *m, const struct dmn_adapt_job *j,
                                       enum dmn_event_outcome outcome, const char *before,
                                       const struct dmn_turns_result *r)
 {
-    char after[PL_PLAN_TEXT_MAX], detail[512];
+    char detail[512];
 
-    dmn_model_plan_text(m, after);
     dmn_adapt_detail(record_of(j), &j->decision, detail, sizeof(detail));
     if (j->known) {
-        size_t used = strlen(detail);
-
-        snprintf(detail + used, sizeof(detail) - used,
-                 "; the plan kept for this state of the machine returns");
+        dmn_append(detail, sizeof(detail), "; the plan kept for this state of the machine returns");
     }
     return dmn_adapt_tell(
-        m, &(struct dmn_adapt_told){.cause = j->decision.cause,
-                                    .detail = detail,
-                                    .origin = j->decision.search ? m->origin : origin_of(j),
-                                    .outcome = outcome,
-                                    .before = before,
-                                    .after = after,
-                                    .fps_before = dmn_adapt_fps(m->adapt, PACE_BEFORE),
-                                    .gain = j->decision.gain,
-                                    .duration_ms = (double)(base_now_ns() - j->began_ns) / 1e6,
-                                    .turns = r,
-                                    .decided = j->told});
+        m,
+        (struct dmn_history_event){.cause = dmn_cause_of(j->decision.cause),
+                                   .detail = detail,
+                                   .origin = j->decision.search ? m->origin : origin_of(j),
+                                   .outcome = outcome,
+                                   .plan_before = before,
+                                   .fps_before = dmn_adapt_fps(m->adapt, PACE_BEFORE),
+                                   .predicted_gain = j->decision.gain,
+                                   .duration_ms = (double)(base_now_ns() - j->began_ns) / 1e6,
+                                   .decided = j->told},
+        r);
 }
 
 void dmn_adapt_await(struct dmn_model *m, struct dmn_history_event *event)
 {
     struct dmn_adapt_model *a = m->adapt;
 
-    a->epoch = pl_epoch(m->pipe);
-    a->epoch_ns = base_now_ns();
-    a->window_ns = 0;
+    dmn_adapt_follow(a, m, base_now_ns());
     a->switches++;
     dmn_event_unref(a->event);
     a->event = dmn_event_ref(event);
@@ -114,8 +109,10 @@ static bool change(struct dmn_model *m, const struct dmn_adapt_job *j)
     int error;
 
     dmn_model_plan_text(m, before);
-    error = dmn_adapt_switch(m, &j->decision.plan, origin_of(j),
-                             !j->known && !tun_cause_felt(j->decision.cause));
+    error = dmn_plan_switch(
+        m, &(struct dmn_switch){.plan = &j->decision.plan,
+                                .origin = origin_of(j),
+                                .keep = !j->known && !tun_cause_felt(j->decision.cause)});
     if (error) {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
                         "model %s: cannot build a better plan: %s", m->name, strerror(-error));
@@ -140,15 +137,11 @@ static void settle_searched(struct dmn_model *m, struct dmn_adapt_job *j, bool r
     struct dmn_adapt_model *a = m->adapt;
     bool measured = event && event->fps_before > 0 && event->fps_after > 0;
 
-    a->epoch = pl_epoch(m->pipe);
-    a->epoch_ns = base_now_ns();
-    a->window_ns = 0;
+    dmn_adapt_follow(a, m, base_now_ns());
     tun_decision_searched(&j->decision, pl_current_plan(m->pipe), replan,
                           measured ? 1e9 / event->fps_before : j->decision.before_ns,
                           measured ? 1e9 / event->fps_after : j->decision.after_ns);
-    if (tun_adapt_decided(a->watch, record_of(j), &j->decision, replan, base_now_ns()) < 0) {
-        dmn_adapt_forget(m);
-    }
+    dmn_adapt_decided(m, record_of(j), &j->decision, replan);
 }
 
 /* The plan that a search found and the previous plan have served in turns. */
@@ -159,9 +152,7 @@ static void searched_proved(struct dmn_model *m, void *ctx, const struct dmn_tur
     double ns = better ? r->shown.challenger_ns : r->shown.incumbent_ns;
 
     if (m && r->left) {
-        if (tun_adapt_decided(m->adapt->watch, record_of(j), NULL, false, base_now_ns()) < 0) {
-            dmn_adapt_forget(m);
-        }
+        dmn_adapt_decided(m, record_of(j), NULL, false);
     } else if (m) {
         struct dmn_history_event *event = base_take(m->adapt->event);
 
@@ -253,7 +244,6 @@ static void tell_kept(struct dmn_model *m, const struct dmn_adapt_job *j)
     enum tun_cause cause = j->decision.cause;
     enum tun_hold hold = j->decision.hold;
     bool later = hold == TUN_HOLD_COOLDOWN || hold == TUN_HOLD_BUDGET;
-    char plan[PL_PLAN_TEXT_MAX];
 
     m->adapt->last_outcome = DMN_OUTCOME_KEPT;
     if (cause == TUN_CAUSE_NONE || cause == TUN_CAUSE_MEASURED ||
@@ -265,8 +255,7 @@ static void tell_kept(struct dmn_model *m, const struct dmn_adapt_job *j)
                         tun_hold_name(hold));
         return;
     }
-    dmn_model_plan_text(m, plan);
-    tell(m, j, DMN_OUTCOME_KEPT, plan, NULL);
+    tell(m, j, DMN_OUTCOME_KEPT, NULL, NULL);
 }
 
 /* Takes over what the decision says of the machine. What others take of a core is no cost, so while
@@ -291,10 +280,7 @@ static void correct(struct dmn_model *m, const struct dmn_adapt_job *j)
 static void settle(struct dmn_model *m, const struct dmn_adapt_job *j, bool switched)
 {
     correct(m, j);
-    if (tun_adapt_decided(m->adapt->watch, record_of(j), &j->decision, switched, base_now_ns()) <
-        0) {
-        dmn_adapt_forget(m);
-    }
+    dmn_adapt_decided(m, record_of(j), &j->decision, switched);
     dmn_adapt_publish(m);
 }
 
@@ -305,9 +291,7 @@ static void proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result
     char before[PL_PLAN_TEXT_MAX];
 
     if (m && r->left) {
-        if (tun_adapt_decided(m->adapt->watch, record_of(j), NULL, false, base_now_ns()) < 0) {
-            dmn_adapt_forget(m);
-        }
+        dmn_adapt_decided(m, record_of(j), NULL, false);
     } else if (m) {
         if (better) {
             m->adapt->switches++;
@@ -320,9 +304,7 @@ static void proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result
         }
         m->adapt->last_outcome = better ? DMN_OUTCOME_SWITCHED : DMN_OUTCOME_KEPT;
         dmn_adapt_machine_told(m->adapt, j->decision.cause);
-        m->adapt->epoch = pl_epoch(m->pipe);
-        m->adapt->epoch_ns = base_now_ns();
-        m->adapt->window_ns = 0;
+        dmn_adapt_follow(m->adapt, m, base_now_ns());
         pl_plan_format(&r->incumbent, pl_current_eps(m->pipe), before, sizeof(before));
         tell(m, j, m->adapt->last_outcome, before, r);
         settle(m, j, better);
@@ -356,9 +338,7 @@ static bool act(struct dmn_model *m, struct dmn_adapt_job *j)
 
     a->decisions++;
     if (j->result != 0) {
-        if (tun_adapt_decided(a->watch, &j->record, NULL, false, base_now_ns()) < 0) {
-            dmn_adapt_forget(m);
-        }
+        dmn_adapt_decided(m, &j->record, NULL, false);
         return false;
     }
     a->decided = true;
@@ -415,9 +395,7 @@ void dmn_adapt_decide(struct dmn_model *m, struct tun_record *r)
     struct dmn_adapt_job *j = calloc(1, sizeof(*j));
 
     if (!j) {
-        if (tun_adapt_decided(m->adapt->watch, r, NULL, false, base_now_ns()) < 0) {
-            dmn_adapt_forget(m);
-        }
+        dmn_adapt_decided(m, r, NULL, false);
         tun_record_deinit(r);
         return;
     }
@@ -435,16 +413,16 @@ void dmn_adapt_back(struct dmn_model *m, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;
     /* the restored plan replaces the reverted one in the saved state, too */
-    bool switched = dmn_adapt_switch(m, tun_adapt_before(a->watch), m->origin, !a->corrected) == 0;
+    const struct dmn_switch back = {
+        .plan = tun_adapt_before(a->watch), .origin = m->origin, .keep = !a->corrected};
+    bool switched = dmn_plan_switch(m, &back) == 0;
 
     if (switched) {
         dmn_plan_event_measured(
             m, a->event, DMN_OUTCOME_ROLLED_BACK, dmn_adapt_fps(a, a->verify_ns ? 4 : 1),
             m->stats.collected - a->verify_collected, m->stats.failed - a->verify_failed);
         a->event = dmn_event_unref(a->event);
-        a->epoch = pl_epoch(m->pipe);
-        a->epoch_ns = now_ns;
-        a->window_ns = 0;
+        dmn_adapt_follow(a, m, now_ns);
         a->last_outcome = DMN_OUTCOME_ROLLED_BACK;
     }
     a->verify_left = 0;

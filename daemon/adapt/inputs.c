@@ -174,19 +174,17 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
     const struct pl_plan *plan = pl_current_plan(m->pipe);
     struct dmn_adapt_model *a = m->adapt;
     struct sums sums[PL_TEAM_MAX] = {0};
+    struct pl_team_stats t;
     size_t count = 0;
     double busiest = 0;
     bool first = a->window_ns == 0 || a->counts_epoch != pl_epoch(m->pipe);
 
     *ret_start_ns = a->window_ns;
     a->alone_count = 0;
-    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
+    for (size_t i = 0; dmn_model_team(m, i, &t); i++) {
         struct dmn_adapt_count *before = &a->counts[i];
-        struct pl_team_stats t;
-        uint64_t holds_ns;
+        uint64_t holds_ns = t.held_since_ns ? now_ns - base_min(t.held_since_ns, now_ns) : 0;
 
-        pl_team_stats(m->pipe, i, &t);
-        holds_ns = t.held_since_ns ? now_ns - base_min(t.held_since_ns, now_ns) : 0;
         if (!first) {
             struct tun_team_seen *seen =
                 seen_of(ret, &count, t.stage, group_of(&plan->stages[t.stage], &t));
@@ -244,11 +242,9 @@ size_t dmn_adapt_alone(const struct dmn_model *m, struct tun_core_seen *ret)
 bool dmn_adapt_measured(const struct dmn_model *m, uint64_t frames)
 {
     uint64_t count[PL_STAGE_MAX] = {0};
+    struct pl_team_stats t;
 
-    for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
-        struct pl_team_stats t;
-
-        pl_team_stats(m->pipe, i, &t);
+    for (size_t i = 0; dmn_model_team(m, i, &t); i++) {
         count[t.stage] += t.service.count;
     }
     for (size_t s = 0; s < pl_current_plan(m->pipe)->stage_count; s++) {

@@ -63,11 +63,6 @@ static int serve(struct dmn_turns *t, const struct pl_plan *plan)
     return error;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
 static void finish(struct dmn_turns *t, struct dmn_model *m)
 {
     struct dmn_model *of = base_take(t->model);
@@ -80,7 +75,7 @@ static void finish(struct dmn_turns *t, struct dmn_model *m)
 
     tun_turns_show(&t->turns, &r.shown);
     of->adapt->turns = NULL;
-    uv_close((uv_handle_t *)&t->timer, on_closed);
+    uv_close((uv_handle_t *)&t->timer, dmn_handle_free);
     dmn_adapt_publish(of);
     t->over(m, t->ctx, &r);
 }

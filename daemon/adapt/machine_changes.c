@@ -8,7 +8,6 @@
  */
 
 #include "daemon/adapt/adapter_private.h"
-#include "daemon/adapt/told.h"
 
 #define LIMIT_STEP 0.01 /* relative: a smaller change of a limit is ignored */
 /* A decision may take this long: three readings, solving, one window. */
@@ -212,19 +211,16 @@ void dmn_adapt_machine_tell(struct dmn_model *m, uint64_t now_ns)
     struct dmn_adapt_model *a = m->adapt;
 
     while (a->seen_count > 0 && !a->job && !a->search && now_ns - a->seen[0].at_ns > ANSWER_NS) {
-        char detail[sizeof(a->seen[0].text) + 64], plan[PL_PLAN_TEXT_MAX];
+        char detail[sizeof(a->seen[0].text) + 64];
 
         snprintf(detail, sizeof(detail), "%s; %s", a->seen[0].text, reason(m));
-        dmn_model_plan_text(m, plan);
-        dmn_adapt_tell(m, &(struct dmn_adapt_told){
-                              .cause = a->seen[0].cause,
-                              .detail = detail,
-                              .origin = m->origin,
-                              .outcome = DMN_OUTCOME_KEPT,
-                              .before = plan,
-                              .after = plan,
-                              .fps_before = dmn_adapt_fps(a, 3),
-                          });
+        dmn_adapt_tell(m,
+                       (struct dmn_history_event){.cause = dmn_cause_of(a->seen[0].cause),
+                                                  .detail = detail,
+                                                  .origin = m->origin,
+                                                  .outcome = DMN_OUTCOME_KEPT,
+                                                  .fps_before = dmn_adapt_fps(a, 3)},
+                       NULL);
         if (dmn_adapt_searches(m)) {
             a->due |= event_of(a->seen[0].cause);
         }

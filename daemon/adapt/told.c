@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports decisions: history and log. */
 
-#include "daemon/adapt/told.h"
+#include "daemon/adapt/adapter_private.h"
 #include "daemon/adapt/live_turns.h"
+#include "daemon/service/append.h"
 #include "daemon/service/log.h"
 
 #define AS_GOOD 0.005 /* a smaller gain is reported as none */
@@ -14,10 +15,8 @@ static void with_untold(struct dmn_model *m, const char *detail, char *ret, size
 
     snprintf(ret, bytes, "%s", detail);
     if (untold > 0) {
-        size_t used = strlen(ret);
-
-        snprintf(ret + used, bytes - used, "; %u earlier one%s not reported", untold,
-                 untold == 1 ? " was" : "s were");
+        dmn_append(ret, bytes, "; %u earlier one%s not reported", untold,
+                   untold == 1 ? " was" : "s were");
         m->adapt->untold = 0;
     }
 }
@@ -26,22 +25,21 @@ static void with_untold(struct dmn_model *m, const char *detail, char *ret, size
 static void with_turns(const struct dmn_turns_result *r, char *detail, size_t bytes)
 {
     const struct tun_turns_shown *t = &r->shown;
-    size_t used = strlen(detail);
 
     if (t->pairs == 0) {
-        snprintf(detail + used, bytes - used, "; %s",
-                 r->verdict == TUN_TURNS_ENDED ? "the previous plan was no longer slow, so it stays"
-                                               : "too few frames came in to compare the plans");
+        dmn_append(detail, bytes, "; %s",
+                   r->verdict == TUN_TURNS_ENDED
+                       ? "the previous plan was no longer slow, so it stays"
+                       : "too few frames came in to compare the plans");
         return;
     }
-    used += (size_t)snprintf(detail + used, bytes - used,
-                             "; in %zu turn%s each it served %.2f times as many frames", t->pairs,
-                             base_plural(t->pairs), t->ratio);
-    if (isfinite(t->high) && used < bytes) {
-        used += (size_t)snprintf(detail + used, bytes - used, " (%.2f to %.2f)", t->low, t->high);
+    dmn_append(detail, bytes, "; in %zu turn%s each it served %.2f times as many frames", t->pairs,
+               base_plural(t->pairs), t->ratio);
+    if (isfinite(t->high)) {
+        dmn_append(detail, bytes, " (%.2f to %.2f)", t->low, t->high);
     }
-    if (r->verdict != TUN_TURNS_BETTER && used < bytes) {
-        snprintf(detail + used, bytes - used, ", so the previous plan stays");
+    if (r->verdict != TUN_TURNS_BETTER) {
+        dmn_append(detail, bytes, ", so the previous plan stays");
     }
 }
 
@@ -66,40 +64,34 @@ static void add_trials(const struct dmn_model *m, const struct dmn_turns_result 
     }
 }
 
-struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, const struct dmn_adapt_told *t)
+struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, struct dmn_history_event e,
+                                         const struct dmn_turns_result *turns)
 {
-    const struct dmn_turns_result *r = t->turns;
-    char detail[900];
-    struct dmn_history_event e = {.cause = dmn_cause_of(t->cause),
-                                  .detail = detail,
-                                  .origin = t->origin,
-                                  .plan_before = t->before,
-                                  .plan_after = t->after,
-                                  .fps_before = t->fps_before,
-                                  .fps_after = -1,
-                                  .predicted_gain = t->gain,
-                                  .duration_ms = t->duration_ms,
-                                  .outcome = t->outcome,
-                                  .decided = t->decided};
+    char detail[900], after[PL_PLAN_TEXT_MAX];
 
-    with_untold(m, t->detail, detail, sizeof(detail));
-    if (r) {
-        with_turns(r, detail, sizeof(detail));
-        add_trials(m, r, &e);
-        e.verdict = r->verdict;
-        e.turns = r->shown;
-        e.lost = r->failed;
+    dmn_model_plan_text(m, after);
+    with_untold(m, e.detail, detail, sizeof(detail));
+    e.detail = detail;
+    e.plan_before = e.plan_before ? e.plan_before : after;
+    e.plan_after = after;
+    e.fps_after = -1;
+    if (turns) {
+        with_turns(turns, detail, sizeof(detail));
+        add_trials(m, turns, &e);
+        e.verdict = turns->verdict;
+        e.turns = turns->shown;
+        e.lost = turns->failed;
     }
-    if (r && r->shown.pairs > 0) {
-        e.fps_before = 1e9 / r->shown.incumbent_ns;
-        e.fps_after =
-            1e9 / (r->verdict == TUN_TURNS_BETTER ? r->shown.challenger_ns : r->shown.incumbent_ns);
+    if (turns && turns->shown.pairs > 0) {
+        e.fps_before = 1e9 / turns->shown.incumbent_ns;
+        e.fps_after = 1e9 / (turns->verdict == TUN_TURNS_BETTER ? turns->shown.challenger_ns
+                                                                : turns->shown.incumbent_ns);
     }
     dmn_log_limited(
         LOG_NOTICE,
-        ((struct dmn_log_fields){.id = DMN_MSG_ADAPTED, .model = m->name, .plan = t->after}),
-        "model %s: %s: %s (%s)", m->name, tun_cause_name(t->cause), detail,
-        dmn_event_outcome_name(t->outcome));
+        ((struct dmn_log_fields){.id = DMN_MSG_ADAPTED, .model = m->name, .plan = after}),
+        "model %s: %s: %s (%s)", m->name, dmn_cause_name(e.cause), detail,
+        dmn_event_outcome_name(e.outcome));
     return dmn_plan_event(m, &e);
 }
 
@@ -120,29 +112,26 @@ static double times_slower(const struct tun_record *r, const struct tun_decision
 }
 
 /* Describes what happened to the EP of the cause. */
-static size_t describe_ep(const struct tun_record *r, const struct tun_decision *d, char *ret,
-                          size_t bytes)
+static void describe_ep(const struct tun_record *r, const struct tun_decision *d, char *ret,
+                        size_t bytes)
 {
     const char *name = r->problem.eps[d->ep].name;
     const struct tun_ep_now *k = &r->eps[d->ep];
     double factor = times_slower(r, d, d->ep);
-    int used;
 
     if (d->cause == TUN_CAUSE_HOTPLUG || d->cause == TUN_CAUSE_CPUSET) {
-        used = snprintf(ret, bytes, "%s has %u of %u cores", name, k->cores,
-                        r->problem.eps[d->ep].cores);
+        snprintf(ret, bytes, "%s has %u of %u cores", name, k->cores, r->problem.eps[d->ep].cores);
     } else if (k->khz > 0 && k->khz_before > 0 && fabs(log(k->khz / k->khz_before)) > 0.01) {
-        used = snprintf(ret, bytes, "%s runs at %.0f MHz instead of %.0f", name, k->khz / 1e3,
-                        k->khz_before / 1e3);
+        snprintf(ret, bytes, "%s runs at %.0f MHz instead of %.0f", name, k->khz / 1e3,
+                 k->khz_before / 1e3);
     } else if (d->released) {
-        used = snprintf(ret, bytes, "%s is as fast as when free again", name);
+        snprintf(ret, bytes, "%s is as fast as when free again", name);
     } else if (factor > 1) {
-        used = snprintf(ret, bytes, "%s takes %.2f times as long as when free%s", name, factor,
-                        d->quota ? ", by the quota of the service" : "");
+        snprintf(ret, bytes, "%s takes %.2f times as long as when free%s", name, factor,
+                 d->quota ? ", by the quota of the service" : "");
     } else {
-        used = snprintf(ret, bytes, "%s takes %.2f times as long as expected", name, factor);
+        snprintf(ret, bytes, "%s takes %.2f times as long as expected", name, factor);
     }
-    return base_min((size_t)base_max(used, 0), bytes - 1);
 }
 
 /* Describes what happened if it is not about one EP. */
@@ -168,42 +157,39 @@ static const char *without_ep(const struct tun_record *r, const struct tun_decis
 void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, char *ret,
                       size_t bytes)
 {
-    size_t used;
-
     if (d->ep < r->problem.ep_count) {
-        used = describe_ep(r, d, ret, bytes);
+        describe_ep(r, d, ret, bytes);
     } else {
-        used = (size_t)snprintf(ret, bytes, "%s", without_ep(r, d));
+        snprintf(ret, bytes, "%s", without_ep(r, d));
     }
     if (d->search && d->replan) { /* what the search found is told by its event */
         return;
     }
     if (d->must) {
-        snprintf(ret + used, bytes - used, "; the previous plan no longer fits");
+        dmn_append(ret, bytes, "; the previous plan no longer fits");
     } else if (d->hold == TUN_HOLD_NONE && d->gain < AS_GOOD) {
-        snprintf(ret + used, bytes - used, "; the earlier plan is as good and returns");
+        dmn_append(ret, bytes, "; the earlier plan is as good and returns");
     } else if (d->hold == TUN_HOLD_NONE) {
-        snprintf(ret + used, bytes - used, "; the new plan should gain %.0f %%", 100 * d->gain);
+        dmn_append(ret, bytes, "; the new plan should gain %.0f %%", 100 * d->gain);
     } else if (d->hold == TUN_HOLD_GAIN) {
-        snprintf(ret + used, bytes - used,
-                 "; the best plan would gain %.1f %%, which is too little",
-                 base_max(100 * d->gain, 0.0));
+        dmn_append(ret, bytes, "; the best plan would gain %.1f %%, which is too little",
+                   base_max(100 * d->gain, 0.0));
     } else if (d->hold == TUN_HOLD_COOLDOWN || d->hold == TUN_HOLD_BUDGET) {
         const char *until = d->hold == TUN_HOLD_COOLDOWN ? "the cool-down is over"
                                                          : "the hour allows another change";
 
         if (d->search) {
-            snprintf(ret + used, bytes - used, "; a search waits until %s", until);
+            dmn_append(ret, bytes, "; a search waits until %s", until);
         } else {
-            snprintf(ret + used, bytes - used, "; a plan that gains %.0f %% waits until %s",
-                     100 * d->gain, until);
+            dmn_append(ret, bytes, "; a plan that gains %.0f %% waits until %s", 100 * d->gain,
+                       until);
         }
     } else if (d->hold == TUN_HOLD_LOST) {
-        snprintf(ret + used, bytes - used, "; a plan should gain %.0f %%, which turns do not show",
-                 100 * d->gain);
+        dmn_append(ret, bytes, "; a plan should gain %.0f %%, which turns do not show",
+                   100 * d->gain);
     } else if (d->hold == TUN_HOLD_BOUNDS) {
-        snprintf(ret + used, bytes - used, "; no plan keeps the bounds");
+        dmn_append(ret, bytes, "; no plan keeps the bounds");
     } else {
-        snprintf(ret + used, bytes - used, "; the present plan is the best one");
+        dmn_append(ret, bytes, "; the present plan is the best one");
     }
 }

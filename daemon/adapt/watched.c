@@ -2,12 +2,17 @@
 /* What adaptation knows of one model: whether it may act on it, and what it reports to plans/. */
 #include "daemon/adapt/adapter_private.h"
 
-struct dmn_adapt_job *dmn_adapt_job_leave(struct dmn_adapt_job *j)
+/* Plans closer than this are equally good: two measurements of one plan differ by as much. */
+#define NOISE 0.05
+#define LOOK_NS BASE_NS_PER_S /* between two looks at the costs */
+
+void dmn_adapt_leave_job(struct dmn_adapt_model *a)
 {
+    struct dmn_adapt_job *j = base_take(a->job);
+
     if (j) {
         dmn_job_leave(&j->work);
     }
-    return NULL;
 }
 
 bool dmn_adapt_pinned(const struct dmn_model *m)
@@ -56,6 +61,13 @@ void dmn_adapt_publish(struct dmn_model *m)
                                            : a->epoch});
 }
 
+void dmn_adapt_follow(struct dmn_adapt_model *a, const struct dmn_model *m, uint64_t now_ns)
+{
+    a->epoch = pl_epoch(m->pipe);
+    a->epoch_ns = now_ns;
+    a->window_ns = 0;
+}
+
 void dmn_adapt_forget(struct dmn_model *m)
 {
     struct dmn_adapt_model *a = m->adapt;
@@ -63,7 +75,7 @@ void dmn_adapt_forget(struct dmn_model *m)
     a->serving = a->corrected = a->alarmed = false;
     a->split_lost = TUN_TURNS_OPEN;
     a->verify_left = 0;
-    a->job = dmn_adapt_job_leave(a->job);
+    dmn_adapt_leave_job(a);
     a->event = dmn_event_unref(a->event);
     free(base_take(a->carried));
     a->unverified = false;
@@ -126,4 +138,163 @@ void dmn_adapt_state(const struct dmn_model *m, struct dmn_adapt_state *ret)
 bool dmn_adapt_watched(const struct dmn_model *m, size_t index, struct tun_watch_view *ret)
 {
     return m->adapt && m->adapt->serving && tun_adapt_watch(m->adapt->watch, index, ret);
+}
+
+/* ---- states of the machine seen before, and the plans that served well in them ---- */
+
+static struct dmn_adapt_known *find(struct dmn_adapt_model *a)
+{
+    for (size_t i = 0; i < DMN_ADAPT_KNOWN; i++) {
+        if (a->known[i].id != 0 && a->known[i].id == a->state_id) {
+            return &a->known[i];
+        }
+    }
+    return NULL;
+}
+
+/* The place of this state, else a free one, else the one unused for longest. */
+static struct dmn_adapt_known *place(struct dmn_adapt_model *a)
+{
+    struct dmn_adapt_known *to = find(a);
+
+    for (size_t i = 0; !to && i < DMN_ADAPT_KNOWN; i++) {
+        to = a->known[i].id == 0 ? &a->known[i] : NULL;
+    }
+    for (size_t i = 0; !to && i < DMN_ADAPT_KNOWN; i++) {
+        bool oldest = true;
+
+        for (size_t k = 0; k < DMN_ADAPT_KNOWN; k++) {
+            oldest &= a->known[i].at_ns <= a->known[k].at_ns;
+        }
+        to = oldest ? &a->known[i] : NULL;
+    }
+    return to;
+}
+
+void dmn_adapt_remember(struct dmn_model *m, uint64_t now_ns)
+{
+    struct dmn_adapt_model *a = m->adapt;
+    const struct pl_plan *plan = pl_current_plan(m->pipe);
+    struct dmn_adapt_known *k = find(a);
+    bool news = !k || !pl_plan_equal(&k->plan, plan);
+
+    *place(a) = (struct dmn_adapt_known){.id = a->state_id, .at_ns = now_ns, .plan = *plan};
+    if (news) {
+        dmn_kept_save(m);
+    }
+}
+
+const struct pl_plan *dmn_adapt_known_plan(struct dmn_model *m)
+{
+    struct dmn_adapt_known *k = find(m->adapt);
+    struct pl_plan plan;
+
+    if (!k && m->adapt->state_id != 0 && dmn_kept_plan(m, &plan)) {
+        k = place(m->adapt);
+        *k = (struct dmn_adapt_known){
+            .id = m->adapt->state_id, .at_ns = base_now_ns(), .plan = plan};
+    }
+    return k ? &k->plan : NULL;
+}
+
+/* Return: a plan can be known for the state in the decision, and the decision may be replaced. */
+static bool may_return(const struct dmn_model *m, const struct tun_decision *d)
+{
+    bool clocks = d->cause == TUN_CAUSE_GOVERNOR || d->cause == TUN_CAUSE_FREQUENCY ||
+                  d->cause == TUN_CAUSE_THERMAL;
+    bool quota = m->adapt->quota != m->adapt->quota_decided && tun_cause_felt(d->cause);
+
+    return (clocks || quota) && !d->must && d->after_ns > 0 && d->hold != TUN_HOLD_BUDGET &&
+           d->hold != TUN_HOLD_BOUNDS;
+}
+
+bool dmn_adapt_prefer_known(struct dmn_model *m, const struct tun_record *r, struct tun_decision *d)
+{
+    const struct pl_plan *known = may_return(m, d) ? dmn_adapt_known_plan(m) : NULL;
+    double otherwise_ns = d->replan ? d->after_ns : d->before_ns;
+    struct tun_outcome o;
+
+    if (!known || pl_plan_equal(known, &r->plan) || d->corrected.ep_count != r->problem.ep_count ||
+        !tun_fits(&d->corrected, known) || tun_eval(&d->corrected, known, &o) != 0 ||
+        o.bottleneck_ns > (1 + NOISE) * otherwise_ns) {
+        return false;
+    }
+    d->replan = true;
+    d->hold = TUN_HOLD_NONE;
+    d->plan = *known;
+    d->gain = d->before_ns / o.bottleneck_ns - 1;
+    d->after_ns = o.bottleneck_ns;
+    return true;
+}
+
+/* ---- costs that were measured since the plan was solved ---- */
+
+/* A plan may rest on costs that were wrong: kept, predicted, or taken beside other programs. Once
+ * all is calm and frames wait, it is solved again on those that were measured since. */
+
+/* The costs of now, by which the plan is known to have been solved. */
+static void note_costs(struct dmn_model *m, double period_ns)
+{
+    const struct tun_problem *p = &m->planning->problem;
+    struct dmn_adapt_model *a = m->adapt;
+
+    a->solved_epoch = a->epoch;
+    a->solved_period_ns = period_ns;
+    for (size_t k = 0; k < p->ep_count; k++) {
+        a->solved_level[k] = tun_cost_level(p, k);
+    }
+}
+
+/* Return: the plan, or an EP, costs clearly otherwise now. */
+static bool costs_moved(const struct dmn_model *m, double period_ns)
+{
+    const struct tun_problem *p = &m->planning->problem;
+    const struct dmn_adapt_model *a = m->adapt;
+    bool moved =
+        a->solved_epoch == 0 || (a->solved_epoch == a->epoch &&
+                                 fabs(log(period_ns / a->solved_period_ns)) > TUN_LOST_CLEAR);
+
+    for (size_t k = 0; k < p->ep_count; k++) {
+        moved |= fabs(tun_cost_level(p, k) - a->solved_level[k]) > TUN_LOST_CLEAR;
+    }
+    return moved;
+}
+
+/* Return: nothing is slowed or in progress, and frames wait for every team. */
+static bool is_calm(const struct dmn_model *m)
+{
+    const struct dmn_adapt_model *a = m->adapt;
+
+    return !a->corrected && !a->alarmed && a->verify_left == 0 && !a->job &&
+           !tun_adapt_verifying(a->watch) && dmn_adapt_pace_ns(m) > 0;
+}
+
+/* Return: a retune found the plan. It measured plans, which counts for more than the table. */
+static bool is_measured(const struct dmn_model *m)
+{
+    const struct tun_trial *found = &m->planning->measured;
+
+    return found->frames > 0 && pl_plan_equal(&found->plan, pl_current_plan(m->pipe));
+}
+
+void dmn_adapt_solve_again(struct dmn_model *m, uint64_t now_ns)
+{
+    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
+    struct dmn_adapt_model *a = m->adapt;
+    struct tun_outcome now;
+
+    if (now_ns - a->solved_ns < LOOK_NS || !is_calm(m) || is_measured(m) || dmn_adapt_searches(m) ||
+        tun_eval(&m->planning->problem, pl_current_plan(m->pipe), &now)) {
+        return;
+    }
+    a->solved_ns = now_ns;
+    if (costs_moved(m, now.bottleneck_ns)) {
+        if (dmn_planner_problem(m, NULL, &p) < 0 || tun_adapt_learned(a->watch, &p) < 0) {
+            return;
+        }
+        a->events |= TUN_EVENT_COSTS;
+    } else if (a->solved_epoch == a->epoch) {
+        return;
+    }
+    note_costs(m, now.bottleneck_ns);
 }

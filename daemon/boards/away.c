@@ -2,13 +2,21 @@
 #include "daemon/boards/away.h"
 
 #include "base/base.h"
-#include "daemon/boards/away_open.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/models.h"
+#include "daemon/service/work.h"
 #include "ipc/boards/picture_room.h"
 #include "ipc/piped.h"
 
 #define RETRY_NS (500 * BASE_NS_PER_MS)
+#define WHY_BYTES 256
+#define PATH_BYTES 108 /* of a socket */
+#define RECONNECT_MS 2000u
+/* Frames on their way, whose memory is shared with piped-link: as many as long routes need
+ * (ipc/boards/route_window.h), unless they are large. */
+#define FRAMES_MAX 256u
+#define FRAMES_BYTES ((size_t)64 << 20)
+#define FRAMES_LEAST 8u
 #define DISPATCHES 64 /* at once; the loop calls again if there is more */
 
 /* An open stream. */
@@ -19,32 +27,40 @@ struct line {
     struct piped_stream *stream;
 };
 
+/* Opens a stream on a work thread, where libpiped waits. */
+struct opening {
+    struct dmn_job work;
+    struct dmn_away *away; /* who waits */
+    char path[PATH_BYTES], model[64];
+    unsigned pixfmt;
+    size_t input_bytes, output_bytes;
+    /* results, of the work thread */
+    struct piped *piped;
+    struct piped_stream *stream;
+    char why[WHY_BYTES];
+};
+
 struct dmn_away {
     uv_loop_t *loop;         /* borrowed, like the next two */
     struct dmn_model *model; /* whose frames these are */
     unsigned pixfmt;         /* their pixel format; 0: tensors */
     struct dmn_elsewhere *at;
-    char path[108]; /* of the socket */
+    char path[PATH_BYTES];
     struct dmn_away_listener listener;
-    struct dmn_away_opening *opening;   /* on a work thread; NULL: none */
+    struct opening *opening;            /* on a work thread; NULL: none */
     struct line *line;                  /* NULL: not open */
     TAILQ_HEAD(, dmn_far_frame) frames; /* in flight, in the order in which they were taken */
     struct dmn_away_counts counts;
     uint64_t retry_ns;
     bool unsettled, broken; /* look at the line before the loop waits; it takes no more frames */
-    char why[DMN_AWAY_WHY_MAX];
+    char why[WHY_BYTES];
 };
-
-static void on_line_closed(uv_handle_t *handle)
-{
-    free(handle->data);
-}
 
 static void close_line(struct line *line)
 {
     line->away = NULL;
     uv_close((uv_handle_t *)&line->poll,
-             on_line_closed); /* stops to watch the descriptor at once */
+             dmn_handle_free); /* stops to watch the descriptor at once */
     piped_stream_close(line->stream);
     piped_close(line->piped);
 }
@@ -103,12 +119,22 @@ static void collect(struct dmn_away *a)
     }
 }
 
+/* Nobody waits for the stream that is being opened any more, if there is one. */
+static void leave_opening(struct dmn_away *a)
+{
+    struct opening *o = base_take(a->opening);
+
+    if (o) {
+        dmn_job_leave(&o->work);
+    }
+}
+
 void dmn_away_close(struct dmn_away *a)
 {
     const struct dmn_far_answer undone = {.undone = true};
     struct line *line;
 
-    a->opening = dmn_away_open_leave(a->opening);
+    leave_opening(a);
     if (!a->line) {
         return;
     }
@@ -196,9 +222,44 @@ static bool same_layout(const struct dmn_model *m, const struct piped_stream_inf
     return same;
 }
 
-static void on_opened(void *ctx, struct piped *p, struct piped_stream *s, const char *why)
+static void opening_run(struct dmn_job *work)
 {
-    struct dmn_away *a = ctx;
+    struct opening *o = base_container_of(work, struct opening, work);
+    struct piped_options to = {
+        .size = sizeof(to), .path = o->path, .client = "piped", .reconnect_ms = RECONNECT_MS};
+    size_t frames = FRAMES_BYTES / base_max(o->input_bytes + o->output_bytes, (size_t)1);
+    struct piped_stream_options of = {
+        .size = sizeof(of), .model = o->model, .pixfmt = o->pixfmt, .policy = PIPED_BLOCK};
+
+    frames = base_max(base_min(frames, (size_t)FRAMES_MAX), (size_t)FRAMES_LEAST);
+    of.credits = (uint32_t)frames;
+    if (o->pixfmt) {
+        of.width = BRD_PICTURE_WIDTH;
+        of.height = brd_picture_room((enum pixfmt)o->pixfmt, o->input_bytes);
+    }
+
+    if (piped_connect(&to, &o->piped) < 0 || piped_stream_open(o->piped, &of, &o->stream) < 0) {
+        snprintf(o->why, sizeof(o->why), "%s", piped_last_error());
+        o->piped = piped_close(o->piped);
+    }
+}
+
+static void opening_drop(struct dmn_job *work)
+{
+    struct opening *o = base_container_of(work, struct opening, work);
+
+    piped_stream_close(o->stream);
+    piped_close(o->piped);
+    free(o);
+}
+
+static void opening_done(struct dmn_job *work)
+{
+    struct opening *o = base_container_of(work, struct opening, work);
+    struct piped *p = base_take(o->piped);
+    struct piped_stream *s = base_take(o->stream);
+    struct dmn_away *a = o->away;
+    const char *why = o->why;
 
     a->opening = NULL;
     if (s && !same_layout(a->model, piped_stream_info(s))) {
@@ -211,6 +272,7 @@ static void on_opened(void *ctx, struct piped *p, struct piped_stream *s, const 
         s = NULL;
     }
     snprintf(a->why, sizeof(a->why), "%s", s ? "" : why);
+    opening_drop(work);
     if (s) {
         a->retry_ns = 0;
         a->listener.changed(a->listener.ctx);
@@ -220,17 +282,24 @@ static void on_opened(void *ctx, struct piped *p, struct piped_stream *s, const 
 
 void dmn_away_want(struct dmn_away *a, uint64_t now_ns)
 {
+    struct opening *o;
+
     if (a->line || a->opening || now_ns < a->retry_ns) {
         return;
     }
     a->retry_ns = now_ns + RETRY_NS;
-    a->opening = dmn_away_open(a->model->of->machine->awaited,
-                               &(struct dmn_away_stream){.path = a->path,
-                                                         .model = a->model->name,
-                                                         .pixfmt = a->pixfmt,
-                                                         .input_bytes = a->model->input_bytes,
-                                                         .output_bytes = a->model->output_bytes},
-                               on_opened, a);
+    a->opening = o = calloc(1, sizeof(*o));
+    if (!o) {
+        return;
+    }
+    o->work = (struct dmn_job){.run = opening_run, .done = opening_done, .drop = opening_drop};
+    o->away = a;
+    o->pixfmt = a->pixfmt;
+    o->input_bytes = a->model->input_bytes;
+    o->output_bytes = a->model->output_bytes;
+    memcpy(o->path, a->path, sizeof(o->path));
+    memcpy(o->model, a->model->name, sizeof(o->model));
+    dmn_work_do(a->model->of->machine->awaited, &o->work);
 }
 
 /* Copies a picture without gaps between its rows. */
@@ -324,7 +393,7 @@ struct dmn_away *dmn_away_new(uv_loop_t *loop, struct dmn_model *m, unsigned pix
 struct dmn_away *dmn_away_free(struct dmn_away *a)
 {
     if (a) {
-        dmn_away_open_leave(a->opening);
+        leave_opening(a);
         if (a->line) {
             close_line(a->line);
         }

@@ -6,6 +6,8 @@
 #include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
+#include "daemon/plans/switch.h"
+#include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 #include "ipc/boards/picture_room.h"
 
@@ -171,15 +173,6 @@ static void record(const struct dmn_board_model *bm, const char *before)
                                                   .fps_after = -1});
 }
 
-static void tell_serving(const struct dmn_board_model *bm)
-{
-    for (struct dmn_boards_listener *l = bm->of->listeners; l; l = l->next) {
-        if (l->serving_changed) {
-            l->serving_changed(l->ctx, bm->model);
-        }
-    }
-}
-
 /* Lets frames go by the route that is ready, if there is one and the stream is open. */
 static void update(struct dmn_board_model *bm)
 {
@@ -194,11 +187,11 @@ static void update(struct dmn_board_model *bm)
     memcpy(before, bm->text, sizeof(before));
     bm->serving = to;
     if (to == bm->route->number) {
-        dmn_route_text(bm->route, bm->of->report, bm->text);
+        dmn_hops_text(bm->route->hop, bm->route->hop_count, bm->of->report, bm->text);
     }
     if (!bm->model->leaving) {
         record(bm, was ? before : NULL);
-        tell_serving(bm);
+        DMN_TELL(bm->of->listeners, serving_changed, bm->model);
     }
 }
 

@@ -87,39 +87,25 @@ static json_t *kept_json(const struct dmn_border_kept *k)
                      finite_json(k->verdict.error_most));
 }
 
-static double share(const json_t *j, const char *key)
-{
-    const json_t *v = json_object_get(j, key);
-
-    return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-static double error(const json_t *j, const char *key)
-{
-    const json_t *v = json_object_get(j, key);
-
-    return json_is_number(v) ? json_number_value(v) : INFINITY;
-}
-
 /* Return: false: not a verdict. */
-static bool read_kept(const json_t *j, struct dmn_border_kept *ret)
+static bool read_kept(json_t *j, struct dmn_border_kept *ret)
 {
-    const char *hash = json_string_value(json_object_get(j, "model"));
-    const char *encoding = json_string_value(json_object_get(j, "encoding"));
-    json_int_t judged = json_integer_value(json_object_get(j, "judged"));
+    struct dmn_border_verdict *v = &ret->verdict;
+    const char *hash, *encoding;
+    json_int_t judged = 0;
 
-    if (!hash || strlen(hash) + 1 != sizeof(ret->hash) || !encoding ||
-        !brd_encoding_find(encoding, &ret->encoding) || judged < 0 || judged > KRN_EXAMPLES_MAX) {
+    *v = (struct dmn_border_verdict){.error_mean = INFINITY, .error_most = INFINITY};
+    if (json_unpack(j, "{s:s, s:s, s?I, s:F, s:F}", "model", &hash, "encoding", &encoding, "judged",
+                    &judged, "bound", &ret->bound, "agreement", &v->agreement) < 0 ||
+        strlen(hash) + 1 != sizeof(ret->hash) || !brd_encoding_find(encoding, &ret->encoding) ||
+        judged < 0 || judged > KRN_EXAMPLES_MAX) {
         return false;
     }
     memcpy(ret->hash, hash, sizeof(ret->hash));
-    ret->bound = share(j, "bound");
-    ret->verdict = (struct dmn_border_verdict){.judged = (size_t)judged,
-                                               .agreement = share(j, "agreement"),
-                                               .error_mean = error(j, "error_mean"),
-                                               .error_most = error(j, "error_most")};
-    return ret->bound >= 0 && ret->bound <= 1 && ret->verdict.agreement >= 0 &&
-           ret->verdict.agreement <= 1;
+    v->judged = (size_t)judged;
+    (void)json_unpack(j, "{s:F}", "error_mean", &v->error_mean); /* null: infinite */
+    (void)json_unpack(j, "{s:F}", "error_most", &v->error_most);
+    return ret->bound >= 0 && ret->bound <= 1 && v->agreement >= 0 && v->agreement <= 1;
 }
 
 static bool path_of(const struct dmn_boards *b, const char *model, char ret[DMN_STATE_PATH_MAX])

@@ -8,23 +8,18 @@
 #include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/plans.h"
+#include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 
-static struct dmn_board_model *find(const struct dmn_boards *b, const struct dmn_model *m)
+/* Return: what the room keeps for @m; NULL: nothing. */
+static struct dmn_board_model *find(const struct dmn_model *m)
 {
-    struct dmn_board_model *bm;
-
-    LIST_FOREACH(bm, &b->models, linked) {
-        if (bm->model == m) {
-            return bm;
-        }
-    }
-    return NULL;
+    return m->elsewhere ? base_container_of(m->elsewhere, struct dmn_board_model, elsewhere) : NULL;
 }
 
 const struct dmn_board_model *dmn_boards_of(const struct dmn_boards *b, const struct dmn_model *m)
 {
-    return find(b, m);
+    return find(m);
 }
 
 /* ---- boards ---- */
@@ -135,7 +130,7 @@ struct brd_routes *dmn_boards_routes(const struct dmn_boards *b)
 
 int dmn_boards_set(struct dmn_boards *b, const struct dmn_model *m, const char *text, char *why)
 {
-    struct dmn_board_model *bm = find(b, m);
+    struct dmn_board_model *bm = find(m);
 
     if (!bm) {
         snprintf(why, DMN_ROUTE_ERROR_MAX,
@@ -148,7 +143,7 @@ int dmn_boards_set(struct dmn_boards *b, const struct dmn_model *m, const char *
 
 void dmn_boards_set_alone(struct dmn_boards *b, const struct dmn_model *m)
 {
-    struct dmn_board_model *bm = find(b, m);
+    struct dmn_board_model *bm = find(m);
 
     if (bm) {
         dmn_spread_set_alone(bm->spread);
@@ -157,7 +152,7 @@ void dmn_boards_set_alone(struct dmn_boards *b, const struct dmn_model *m)
 
 void dmn_boards_unset(struct dmn_boards *b, const struct dmn_model *m)
 {
-    struct dmn_board_model *bm = find(b, m);
+    struct dmn_board_model *bm = find(m);
 
     if (bm) {
         dmn_spread_unset(bm->spread, b->report);
@@ -172,12 +167,10 @@ bool dmn_boards_settle(struct dmn_boards *b)
     LIST_FOREACH(bm, &b->models, linked) {
         any |= dmn_board_model_settle(bm);
     }
-    for (struct dmn_boards_listener *l = b->listeners; b->routes_changed && l; l = l->next) {
-        if (l->routes_changed) {
-            l->routes_changed(l->ctx);
-        }
+    if (b->routes_changed) {
+        DMN_TELL(b->listeners, routes_changed);
+        b->routes_changed = false;
     }
-    b->routes_changed = false;
     return any;
 }
 
@@ -193,7 +186,7 @@ static const char *configured(const struct dmn_model *m)
 
 static void configure(struct dmn_boards *b, struct dmn_model *m)
 {
-    struct dmn_board_model *bm = find(b, m);
+    struct dmn_board_model *bm = find(m);
     const char *text = configured(m);
 
     if (bm && strcmp(bm->config, text) != 0) {
@@ -231,7 +224,7 @@ static void on_started(void *ctx, struct dmn_model *m, enum dmn_cause cause, con
 
 static void on_second(void *ctx, struct dmn_model *m, uint64_t now_ns)
 {
-    struct dmn_board_model *bm = find(ctx, m);
+    struct dmn_board_model *bm = find(m);
     struct dmn_boards *b = ctx;
 
     if (bm) {
@@ -246,7 +239,7 @@ static void on_second(void *ctx, struct dmn_model *m, uint64_t now_ns)
  * nobody finishes. */
 static void on_unloading(void *ctx, struct dmn_model *m)
 {
-    struct dmn_board_model *bm = find(ctx, m);
+    struct dmn_board_model *bm = find(m);
 
     if (bm) {
         bm->serving = bm->ready = 0;
@@ -256,7 +249,7 @@ static void on_unloading(void *ctx, struct dmn_model *m)
 
 static void on_ending(void *ctx, struct dmn_model *m)
 {
-    struct dmn_board_model *bm = find(ctx, m);
+    struct dmn_board_model *bm = find(m);
 
     if (bm) {
         dmn_board_model_free(bm, true);
@@ -270,7 +263,7 @@ static void on_ending(void *ctx, struct dmn_model *m)
 
 static void encode(struct dmn_boards *b, const struct dmn_model *m)
 {
-    struct dmn_board_model *bm = find(b, m);
+    struct dmn_board_model *bm = find(m);
 
     if (bm) {
         dmn_spread_encode(bm->spread, dmn_border_encoding(b, m));
@@ -297,12 +290,7 @@ void dmn_boards_unjudged(struct dmn_boards *b, const struct dmn_model *m,
 
 void dmn_boards_listen(struct dmn_boards *b, struct dmn_boards_listener *l)
 {
-    struct dmn_boards_listener **at = &b->listeners;
-
-    while (*at) {
-        at = &(*at)->next;
-    }
-    *at = l;
+    DMN_LISTEN(b->listeners, l);
 }
 
 void dmn_boards_init(struct dmn_boards *b)

@@ -7,7 +7,6 @@
 #include "base/leaves/leaves.h"
 #include "daemon/config/route_text.h"
 #include "daemon/models/models.h"
-#include "ipc/piped.h"
 #include "model/segment/segment.h"
 #include "model/segment/segment_name.h"
 
@@ -50,16 +49,11 @@ const char *dmn_route_fits(const struct dmn_model *m)
 static void fill_tensors(const struct mdl_model *m, const struct mdl_io *io, size_t count,
                          struct brd_tensor *ret)
 {
-    static const uint32_t dtypes[MDL_DTYPE_COUNT] = {
-        [MDL_F32] = PIPED_F32, [MDL_I32] = PIPED_I32, [MDL_I64] = PIPED_I64,
-        [MDL_U8] = PIPED_U8,   [MDL_I8] = PIPED_I8,   [MDL_BOOL] = PIPED_BOOL,
-    };
-
     for (size_t i = 0; i < count; i++) {
         const struct mdl_tensor *t = &m->tensors[io[i].tensor];
 
         ret[i] = (struct brd_tensor){
-            .dtype = dtypes[t->dtype], .rank = (uint32_t)t->rank, .bytes = io[i].bytes};
+            .dtype = dmn_piped_dtype(t->dtype), .rank = (uint32_t)t->rank, .bytes = io[i].bytes};
         for (size_t k = 0; k < t->rank && k < BRD_RANK_MAX; k++) {
             ret[i].dim[k] = (uint32_t)t->dim[k];
         }
@@ -139,7 +133,9 @@ static bool leaves_text(const bool *needed, size_t count, char *ret, size_t byte
     return at < bytes;
 }
 
-int dmn_route_leaves(const struct dmn_model *m, struct brd_route *r)
+/* Sets the leaves of the file that each hop needs; "" where that is not known. Return: 0;
+ * -ENOMEM. */
+static int set_leaves(const struct dmn_model *m, struct brd_route *r)
 {
     size_t count = (m->stamp.model.bytes + MDL_HASH_LEAF_BYTES - 1) / MDL_HASH_LEAF_BYTES;
     base_autofree bool *needed = calloc(count + 1, sizeof(*needed));
@@ -158,7 +154,8 @@ int dmn_route_leaves(const struct dmn_model *m, struct brd_route *r)
     return 0;
 }
 
-void dmn_route_primitives(const struct dmn_model *m, struct brd_route *r)
+/* The model has all units of the hops. */
+static void set_primitives(const struct dmn_model *m, struct brd_route *r)
 {
     for (size_t i = 0; i < r->hop_count; i++) {
         struct brd_hop *h = &r->hop[i];
@@ -169,7 +166,8 @@ void dmn_route_primitives(const struct dmn_model *m, struct brd_route *r)
     }
 }
 
-int dmn_route_borders(const struct dmn_model *m, struct brd_route *r)
+/* Return: 0; -EINVAL: units that the model does not have; -ENOMEM. */
+static int set_borders(const struct dmn_model *m, struct brd_route *r)
 {
     for (size_t i = 0; i < r->hop_count; i++) {
         struct brd_hop *h = &r->hop[i];
@@ -192,30 +190,41 @@ int dmn_route_borders(const struct dmn_model *m, struct brd_route *r)
     return 0;
 }
 
-/* Return: the board with fingerprint @print, also this one; NULL. */
-static const struct brd_state *find_board(const struct brd_link_report_all *r, const char *print)
+int dmn_route_complete(const struct dmn_model *m, enum brd_encoding encoding, struct brd_route *r)
 {
-    if (r && r->self.known && strcmp(r->self.print, print) == 0) {
-        return &r->self;
+    int error = set_leaves(m, r);
+
+    error = error ? error : set_borders(m, r);
+    if (error) {
+        return error;
     }
+    set_primitives(m, r);
+    for (size_t i = 0; i < r->hop_count; i++) {
+        r->hop[i].encoding = i + 1 == r->hop_count ? BRD_AS_IS : encoding;
+    }
+    return 0;
+}
+
+const struct brd_state *dmn_board_find(const struct brd_link_report_all *r, const char *print)
+{
     for (size_t i = 0; r && i < r->board_count; i++) {
         if (strcmp(r->board[i].print, print) == 0) {
             return &r->board[i];
         }
     }
-    return NULL;
+    return r && strcmp(r->self.print, print) == 0 ? &r->self : NULL;
 }
 
 const char *dmn_board_name(const struct brd_link_report_all *r, const char *print)
 {
-    const struct brd_state *b = find_board(r, print);
+    const struct brd_state *b = dmn_board_find(r, print);
 
     return !b ? print : b == &r->self ? DMN_BOARD_HERE : b->name;
 }
 
 bool dmn_board_up(const struct brd_link_report_all *r, const char *print)
 {
-    const struct brd_state *b = find_board(r, print);
+    const struct brd_state *b = dmn_board_find(r, print);
 
     return b && (b == &r->self || b->up);
 }
@@ -270,9 +279,4 @@ void dmn_hops_text(const struct brd_hop *hop, size_t count, const struct brd_lin
     if (at >= DMN_ROUTE_TEXT_MAX) {
         snprintf(ret + DMN_ROUTE_TEXT_MAX - sizeof("..."), sizeof("..."), "...");
     }
-}
-
-void dmn_route_text(const struct brd_route *route, const struct brd_link_report_all *r, char *ret)
-{
-    dmn_hops_text(route->hop, route->hop_count, r, ret);
 }

@@ -22,16 +22,14 @@ const char *dmn_route_fits(const struct dmn_model *m);
 /** dmn_route_fill() - sets all but number and hops. Return: 0; -EINVAL: a name or path is too
  * long. */
 int dmn_route_fill(const struct dmn_model *m, struct brd_route *ret);
-/** dmn_route_leaves() - sets the leaves of the file that each hop needs; "" where that is not
- * known. Return: 0; -ENOMEM. */
-int dmn_route_leaves(const struct dmn_model *m, struct brd_route *r);
+/** dmn_route_complete() - sets what follows from the model for its hops: leaves, border hashes,
+ * primitives, and @encoding of all borders but the last. Return: 0; -EINVAL: units that the model
+ * does not have; -ENOMEM. */
+int dmn_route_complete(const struct dmn_model *m, enum brd_encoding encoding, struct brd_route *r);
 
-/** dmn_route_borders() - sets the border hashes of the hops. Return: 0; -EINVAL: units that the
- * model does not have; -ENOMEM. */
-int dmn_route_borders(const struct dmn_model *m, struct brd_route *r);
-/** dmn_route_primitives() - sets the primitives of the hops. The model has all their units. */
-void dmn_route_primitives(const struct dmn_model *m, struct brd_route *r);
-
+/** dmn_board_find() - Return: the board with fingerprint @print, also this one; NULL: @r (may be
+ * NULL) does not know it. */
+const struct brd_state *dmn_board_find(const struct brd_link_report_all *r, const char *print);
 /** dmn_board_name() - Return: its name, or "here", or @print if @r does not know it; borrowed. */
 const char *dmn_board_name(const struct brd_link_report_all *r, const char *print);
 /** dmn_board_up() - Return: it is this board, or one that is there. */
@@ -39,9 +37,7 @@ bool dmn_board_up(const struct brd_link_report_all *r, const char *print);
 /** dmn_route_state() - Return: what piped-link says of the route @number of @model, or NULL. */
 const struct brd_route_state *dmn_route_state(const struct brd_link_report_all *r,
                                               const char *model, uint32_t number);
-/** dmn_route_text() - "0-16@here|17-44@b2*2+b3". @r: for the names, may be NULL. @ret:
- * DMN_ROUTE_TEXT_MAX bytes; ends with "..." where it is longer. */
-void dmn_route_text(const struct brd_route *route, const struct brd_link_report_all *r, char *ret);
-/** dmn_hops_text() - the same of hops. Shares have no common divisor. Threads: any. */
+/** dmn_hops_text() - "0-16@here|17-44@b2*2+b3"; shares have no common divisor. @r: for the names,
+ * may be NULL. @ret: DMN_ROUTE_TEXT_MAX bytes; ends with "..." where it is longer. Threads: any. */
 void dmn_hops_text(const struct brd_hop *hop, size_t count, const struct brd_link_report_all *r,
                    char *ret);

@@ -3,11 +3,8 @@
  * that is planned: spread_auto.h has its hops, and here they become a route. */
 #include "daemon/boards/spread.h"
 
-#include <stdarg.h>
-
 #include "base/base.h"
 #include "daemon/boards/route_fill.h"
-#include "daemon/boards/route_names.h"
 #include "daemon/boards/spread_auto.h"
 #include "daemon/config/route_text.h"
 #include "daemon/models/models.h"
@@ -32,14 +29,92 @@ struct dmn_spread {
     char why[256];
 };
 
-__attribute__((format(printf, 2, 3))) static void say(struct dmn_spread *s, const char *format, ...)
-{
-    va_list args;
+#define say(s, ...) snprintf((s)->why, sizeof((s)->why), __VA_ARGS__)
 
-    va_start(args, format);
-    vsnprintf(s->why, sizeof(s->why), format, args);
-    va_end(args);
+/* ---- a route as people write it ---- */
+
+/* Reads a route for the units of @m. @why: DMN_ROUTE_ERROR_MAX bytes. Return: 0; -EINVAL with @why
+ * set, and @ret has no hops. */
+static int read_text(const struct dmn_model *m, const char *text, char *why,
+                     struct dmn_route_text *ret)
+{
+    size_t last;
+
+    if (dmn_route_text_parse(text, why, ret) < 0) {
+        ret->hop_count = 0;
+        return -EINVAL;
+    }
+    last = ret->hop[ret->hop_count - 1].last_unit;
+    if (last + 1 != m->model->unit_count) {
+        snprintf(why, DMN_ROUTE_ERROR_MAX,
+                 "the route ends with unit %zu; the model's last one is %zu", last,
+                 m->model->unit_count - 1);
+        ret->hop_count = 0;
+        return -EINVAL;
+    }
+    return 0;
 }
+
+/* Return: all of it is on this board. */
+static bool all_here(const struct dmn_route_text *t)
+{
+    for (size_t i = 0; i < t->hop_count; i++) {
+        if (t->hop[i].board_count > 1 || strcmp(t->hop[i].board[0].name, DMN_BOARD_HERE) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Return: the fingerprint of the board that is called @name; NULL: there is none. */
+static const char *print_of(const struct brd_link_report_all *r, const char *name)
+{
+    if (strcmp(name, DMN_BOARD_HERE) == 0) {
+        return r->self.known ? r->self.print : NULL;
+    }
+    for (size_t i = 0; i < r->board_count; i++) {
+        if (strcmp(r->board[i].name, name) == 0) {
+            return r->board[i].print;
+        }
+    }
+    return NULL;
+}
+
+/* Return: the first board of the text that is not there; NULL: all are. */
+static const char *first_away(const struct dmn_route_text *t, const struct brd_link_report_all *r)
+{
+    for (size_t i = 0; i < t->hop_count; i++) {
+        for (size_t b = 0; b < t->hop[i].board_count; b++) {
+            const char *print = print_of(r, t->hop[i].board[b].name);
+
+            if (!print || !dmn_board_up(r, print)) {
+                return t->hop[i].board[b].name;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Sets the hops, without what follows from the model. All boards are known. */
+static void set_hops(const struct dmn_route_text *t, const struct brd_link_report_all *r,
+                     struct brd_route *ret)
+{
+    ret->hop_count = t->hop_count;
+    for (size_t i = 0; i < t->hop_count; i++) {
+        struct brd_hop *h = &ret->hop[i];
+
+        h->first_unit = t->hop[i].first_unit;
+        h->last_unit = t->hop[i].last_unit;
+        h->board_count = t->hop[i].board_count;
+        for (size_t b = 0; b < h->board_count; b++) {
+            snprintf(h->board[b].print, sizeof(h->board[b].print), "%s",
+                     print_of(r, t->hop[i].board[b].name));
+            h->board[b].share = t->hop[i].board[b].share;
+        }
+    }
+}
+
+/* ---- a route as it is wanted ---- */
 
 static void withdraw(struct dmn_spread *s)
 {
@@ -50,30 +125,22 @@ static void withdraw(struct dmn_spread *s)
     }
 }
 
-/* The hops of the route are set: the rest. Return: it is complete. */
+/* The hops of the route are set: the rest. Without memory for it there are no hops. Return: it is
+ * complete. */
 static bool complete(struct dmn_spread *s)
 {
-    if (dmn_route_leaves(s->model, &s->route) < 0 || dmn_route_borders(s->model, &s->route) < 0) {
-        s->route.hop_count = 0;
-        return false;
-    }
-    dmn_route_primitives(s->model, &s->route);
-    for (size_t i = 0; i < s->route.hop_count; i++) {
-        bool last = i + 1 == s->route.hop_count;
+    bool all = dmn_route_complete(s->model, s->encoding, &s->route) == 0;
 
-        s->route.hop[i].encoding = last ? BRD_AS_IS : s->encoding;
-    }
+    s->route.hop_count = all ? s->route.hop_count : 0;
     s->route.number = dmn_route_number();
-    return true;
+    return all;
 }
 
 /* ---- a route that is planned ---- */
 
-static void on_planned(void *ctx)
+static void on_planned(void *ctx, const struct brd_hop *hop, size_t count)
 {
     struct dmn_spread *s = ctx;
-    size_t count;
-    const struct brd_hop *hop = dmn_auto_hops(s->plan, &count);
 
     if (count == 0) {
         withdraw(s);
@@ -81,9 +148,7 @@ static void on_planned(void *ctx)
     }
     s->route.hop_count = count;
     memcpy(s->route.hop, hop, count * sizeof(*hop));
-    if (!complete(s)) {
-        s->route.number = dmn_route_number();
-    }
+    complete(s);
     s->wanted(s->ctx, s);
 }
 
@@ -106,7 +171,7 @@ static int make(struct dmn_spread *s, const struct brd_link_report_all *r)
         say(s, "the model's path or name is too long for a route");
         return -EINVAL;
     }
-    dmn_names_hops(&s->text, r, &s->route);
+    set_hops(&s->text, r, &s->route);
     if (!complete(s)) {
         say(s, "out of memory");
         return -ENOMEM;
@@ -134,7 +199,7 @@ static void failed(struct dmn_spread *s, const struct brd_route_state *state, bo
 static void watch(struct dmn_spread *s, const struct brd_link_report_all *r, uint64_t now_ns)
 {
     const struct brd_route_state *state = dmn_route_state(r, s->route.model, s->route.number);
-    const char *away = dmn_names_away(&s->text, r);
+    const char *away = first_away(&s->text, r);
 
     if (state && state->phase == BRD_FAILED) {
         failed(s, state, away, now_ns);
@@ -179,9 +244,9 @@ void dmn_spread_report(struct dmn_spread *s, const struct brd_link_report_all *r
         watch(s, r, now_ns);
         return;
     }
-    away = dmn_names_away(&s->text, r);
+    away = first_away(&s->text, r);
     if (away) {
-        say(s, dmn_names_print(r, away) ? "board %s is away" : "no board is called %s", away);
+        say(s, print_of(r, away) ? "board %s is away" : "no board is called %s", away);
     } else if (now_ns >= s->retry_ns) {
         make(s, r);
     }
@@ -197,9 +262,7 @@ void dmn_spread_encode(struct dmn_spread *s, enum brd_encoding encoding)
         dmn_auto_encode(s->plan, encoding);
     }
     if (s->route.hop_count > 1) {
-        if (!complete(s)) {
-            s->route.number = dmn_route_number();
-        }
+        complete(s);
         s->wanted(s->ctx, s);
     }
 }
@@ -239,7 +302,7 @@ static void take_config(struct dmn_spread *s)
         dmn_auto_release(s->plan, s->route.hop, s->route.hop_count);
         return;
     }
-    if (s->plan && dmn_names_read(s->model, s->config, why, &text) < 0) {
+    if (s->plan && read_text(s->model, s->config, why, &text) < 0) {
         say(s, "%s", why);
     }
     fix(s, &text);
@@ -255,14 +318,14 @@ int dmn_spread_set(struct dmn_spread *s, const char *text, const struct brd_link
         snprintf(why, DMN_ROUTE_ERROR_MAX, "%.*s", (int)DMN_ROUTE_ERROR_MAX - 1, s->why);
         return -EINVAL;
     }
-    if (dmn_names_read(s->model, text, why, &read) < 0) {
+    if (read_text(s->model, text, why, &read) < 0) {
         return -EINVAL;
     }
-    if (dmn_names_here(&read) && pl_asleep(s->model->pipe)) {
+    if (all_here(&read) && pl_asleep(s->model->pipe)) {
         snprintf(why, DMN_ROUTE_ERROR_MAX, "the model is too large for this board alone");
         return -EINVAL;
     }
-    if (dmn_names_here(&read)) {
+    if (all_here(&read)) {
         dmn_spread_set_alone(s);
         return 0;
     }
@@ -270,12 +333,11 @@ int dmn_spread_set(struct dmn_spread *s, const char *text, const struct brd_link
         snprintf(why, DMN_ROUTE_ERROR_MAX, "piped-link is away; start the service piped-link");
         return -EINVAL;
     }
-    away = dmn_names_away(&read, r);
+    away = first_away(&read, r);
     if (away) {
         snprintf(why, DMN_ROUTE_ERROR_MAX,
-                 dmn_names_print(r, away)
-                     ? "board %s is away; start piped-link there, or leave it out"
-                     : "no board is called %s; pipectl board list names them",
+                 print_of(r, away) ? "board %s is away; start piped-link there, or leave it out"
+                                   : "no board is called %s; pipectl board list names them",
                  away);
         return -EINVAL;
     }
@@ -303,8 +365,7 @@ void dmn_spread_unset(struct dmn_spread *s, const struct brd_link_report_all *r)
         return;
     }
     take_config(s);
-    if (s->fixed &&
-        (!r || s->text.hop_count == 0 || dmn_names_away(&s->text, r) || make(s, r) < 0)) {
+    if (s->fixed && (!r || s->text.hop_count == 0 || first_away(&s->text, r) || make(s, r) < 0)) {
         withdraw(s);
     }
 }

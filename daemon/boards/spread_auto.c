@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/spread_auto.h"
 
-#include <stdarg.h>
-
 #include "base/base.h"
-#include "daemon/boards/spread_units.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/models.h"
 #include "daemon/plans/planner.h"
@@ -23,7 +20,7 @@ struct job {
 
 struct dmn_auto {
     struct dmn_model *model; /* borrowed */
-    void (*changed)(void *ctx);
+    dmn_auto_fn *changed;
     void *ctx;
     char content[BRD_CONTENT_BYTES];
     struct tun_problem memory; /* owned: only what dmn_spread_units() sets */
@@ -40,16 +37,9 @@ struct dmn_auto {
     char why[512];
 };
 
-__attribute__((format(printf, 2, 3))) static void say(struct dmn_auto *a, const char *format, ...)
-{
-    va_list args;
+#define say(a, ...) snprintf((a)->why, sizeof((a)->why), __VA_ARGS__)
 
-    va_start(args, format);
-    vsnprintf(a->why, sizeof(a->why), format, args);
-    va_end(args);
-}
-
-int dmn_auto_new(struct dmn_model *m, const char *content, void (*changed)(void *ctx), void *ctx,
+int dmn_auto_new(struct dmn_model *m, const char *content, dmn_auto_fn *changed, void *ctx,
                  struct dmn_auto **ret)
 {
     struct dmn_auto *a = calloc(1, sizeof(*a));
@@ -98,16 +88,21 @@ struct dmn_auto *dmn_auto_free(struct dmn_auto *a)
     return NULL;
 }
 
-static void take_hops(struct dmn_auto *a, const struct brd_hop *hop, size_t count, enum dmn_due why,
-                      uint64_t now_ns)
+static void set_hops(struct dmn_auto *a, const struct brd_hop *hop, size_t count)
 {
     a->hop_count = count;
     a->has_state = false;
     for (size_t i = 0; i < count; i++) {
         a->hop[i] = hop[i];
     }
+}
+
+static void take_hops(struct dmn_auto *a, const struct brd_hop *hop, size_t count, enum dmn_due why,
+                      uint64_t now_ns)
+{
+    set_hops(a, hop, count);
     dmn_decide_changed(&a->decide, why, now_ns);
-    a->changed(a->ctx);
+    a->changed(a->ctx, a->hop, a->hop_count);
 }
 
 /* ---- inputs ---- */
@@ -359,27 +354,16 @@ void dmn_auto_report(struct dmn_auto *a, const struct brd_link_report_all *r,
 void dmn_auto_hold(struct dmn_auto *a)
 {
     a->held = true;
-    a->hop_count = 0;
-    a->has_state = false;
+    set_hops(a, NULL, 0);
 }
 
 void dmn_auto_release(struct dmn_auto *a, const struct brd_hop *hop, size_t count)
 {
     a->held = false;
-    a->hop_count = count;
-    a->has_state = false;
-    for (size_t i = 0; i < count; i++) {
-        a->hop[i] = hop[i];
-    }
+    set_hops(a, hop, count);
     a->decide.sought = false;
     memset(a->decide.change_ns, 0, sizeof(a->decide.change_ns));
     say(a, "no route was sought yet");
-}
-
-const struct brd_hop *dmn_auto_hops(const struct dmn_auto *a, size_t *ret_count)
-{
-    *ret_count = a->hop_count;
-    return a->hop;
 }
 
 const char *dmn_auto_why(const struct dmn_auto *a)

@@ -16,12 +16,16 @@
 struct dmn_auto;
 struct dmn_model;
 
+/* @hop: wanted now, without what follows from the model; valid until the next call. @count: 0: this
+ * board alone. */
+typedef void dmn_auto_fn(void *ctx, const struct brd_hop *hop, size_t count);
+
 /**
  * dmn_auto_new() - @content: what boards call the model (brd_route.content), copied
- * @changed: called when dmn_auto_hops() has changed, from dmn_auto_report() or later
+ * @changed: called when other hops are wanted, from dmn_auto_report() or later
  * Return: 0; -EINVAL: the model is a segment; -ENOMEM.
  */
-int dmn_auto_new(struct dmn_model *m, const char *content, void (*changed)(void *ctx), void *ctx,
+int dmn_auto_new(struct dmn_model *m, const char *content, dmn_auto_fn *changed, void *ctx,
                  struct dmn_auto **ret);
 /** dmn_auto_free() - Takes NULL. The loop must run once more if a search is going on. Return:
  * NULL. */
@@ -41,9 +45,6 @@ void dmn_auto_hold(struct dmn_auto *a);
 /** dmn_auto_release() - it seeks again. @hop: wanted until something better is found. */
 void dmn_auto_release(struct dmn_auto *a, const struct brd_hop *hop, size_t count);
 
-/** dmn_auto_hops() - Return: the wanted hops, without leaves; *ret_count 0: this board alone. Valid
- * until changed() is called again. */
-const struct brd_hop *dmn_auto_hops(const struct dmn_auto *a, size_t *ret_count);
 /** dmn_auto_why() - Return: a sentence on why these. */
 const char *dmn_auto_why(const struct dmn_auto *a);
 

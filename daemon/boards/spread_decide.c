@@ -2,6 +2,7 @@
 #include "daemon/boards/spread_decide.h"
 
 #include "base/base.h"
+#include "daemon/boards/route_fill.h"
 
 /* ---- who is there, and for how long ---- */
 
@@ -23,16 +24,6 @@ static bool is_steady(const struct dmn_steady *s, uint64_t now_ns)
         dwell = base_min(dwell, DMN_DECIDE_DWELL_MOST_NS);
     }
     return s->there && now_ns - s->since_ns >= dwell;
-}
-
-static const struct dmn_steady *steady_of(const struct dmn_decide *d, const char *print)
-{
-    for (size_t i = 0; i < d->board_count; i++) {
-        if (strcmp(d->board[i].print, print) == 0) {
-            return &d->board[i].steady;
-        }
-    }
-    return NULL;
 }
 
 static size_t index_of(const struct dmn_decide *d, const char *print)
@@ -97,10 +88,7 @@ static void blame_link(struct dmn_decide *d, const char *a, const char *b, uint6
     size_t i = 0, oldest = 0;
 
     for (; i < d->gap_count; i++) {
-        const struct dmn_spread_gap *g = &d->gap[i].at;
-
-        if ((strcmp(g->a, a) == 0 && strcmp(g->b, b) == 0) ||
-            (strcmp(g->a, b) == 0 && strcmp(g->b, a) == 0)) {
+        if (dmn_spread_is_gap(&d->gap[i].at, a, b)) {
             break;
         }
         oldest = d->gap[i].steady.lost_ns < d->gap[oldest].steady.lost_ns ? i : oldest;
@@ -137,12 +125,7 @@ void dmn_decide_see(struct dmn_decide *d, const struct brd_link_report_all *r,
                     const struct dmn_present *now, uint64_t now_ns)
 {
     for (size_t i = 0; i < d->board_count; i++) {
-        bool listed = false;
-
-        for (size_t k = 0; k < r->board_count; k++) {
-            listed |= strcmp(r->board[k].print, d->board[i].print) == 0;
-        }
-        d->board[i].steady.there &= listed;
+        d->board[i].steady.there &= dmn_board_find(r, d->board[i].print) != NULL;
     }
     for (size_t i = 0; i < r->board_count; i++) {
         see_board(d, &r->board[i], now_ns);
@@ -160,9 +143,9 @@ size_t dmn_decide_usable(const struct dmn_decide *d, const struct brd_link_repor
     size_t count = 0, gaps = 0;
 
     for (size_t i = 0; i < r->board_count; i++) {
-        const struct dmn_steady *s = steady_of(d, r->board[i].print);
+        size_t at = index_of(d, r->board[i].print);
 
-        ret[i] = any && s && is_steady(s, now_ns);
+        ret[i] = any && at < d->board_count && is_steady(&d->board[at].steady, now_ns);
         count += ret[i];
     }
     for (size_t i = 0; i < d->gap_count; i++) {
@@ -174,16 +157,141 @@ size_t dmn_decide_usable(const struct dmn_decide *d, const struct brd_link_repor
     return count;
 }
 
-/* ---- when ---- */
+/* ---- signs ---- */
 
-static bool is_usable(const struct dmn_spread_inputs *in, const char *print)
+/* FNV-1a */
+static uint64_t hash(uint64_t h, const void *data, size_t bytes)
 {
-    for (size_t i = 0; i < in->report->board_count; i++) {
-        if (strcmp(in->report->board[i].print, print) == 0) {
-            return in->usable[i];
+    const uint8_t *at = data;
+
+    h = h ? h : UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < bytes; i++) {
+        h = (h ^ at[i]) * UINT64_C(0x100000001b3);
+    }
+    return h;
+}
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+    return hash(h, text, strlen(text) + 1);
+}
+
+static void add(struct dmn_signs *s, uint64_t key, double value, bool link)
+{
+    if (s->count < DMN_SIGNS_MAX) {
+        s->sign[s->count].key = key;
+        s->sign[s->count].value = value;
+        s->sign[s->count++].link = link;
+    }
+}
+
+static double mean_border(const struct tun_problem *p)
+{
+    double sum = p->boards.input_bytes + p->boards.output_bytes;
+
+    for (size_t u = 1; u < p->unit_count; u++) {
+        sum += p->units[u].in_bytes;
+    }
+    return sum / (double)(p->unit_count + 1);
+}
+
+static void add_links(const struct brd_state *s, const struct dmn_spread_inputs *in, double bytes,
+                      struct dmn_signs *ret)
+{
+    for (size_t i = 0; i < s->way_count; i++) {
+        const struct brd_way *w = &s->way[i];
+        uint64_t key = hash_text(hash_text(0, s->print), w->print);
+        double ns = !dmn_spread_linked(in, s->print, w->print) ? DMN_LINK_GAP_NS
+                    : w->measured                              ? w->ns + w->ns_per_byte * bytes
+                                  : DMN_LINK_GUESS_NS + DMN_LINK_GUESS_NS_PER_BYTE * bytes;
+
+        add(ret, key, ns, true);
+    }
+}
+
+static void add_past(const struct dmn_spread_past *p, struct dmn_signs *ret)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const struct dmn_past_row *r = &p->row[i];
+        size_t known = 0;
+        double sum = 0;
+        uint64_t key;
+
+        for (size_t u = 0; u < p->unit_count; u++) {
+            known += r->ns[u] > 0;
+            sum += r->ns[u] > 0 ? r->ns[u] : 0;
+        }
+        key = hash_text(hash_text(0, r->print), r->ep);
+        key = hash(hash(key, &r->width, sizeof(r->width)), &known, sizeof(known));
+        add(ret, key, sum, false);
+    }
+}
+
+static void add_here(const struct tun_problem *p, struct dmn_signs *ret)
+{
+    for (size_t k = 0; k < p->ep_count; k++) {
+        for (size_t w = 1; w <= p->eps[k].cores; w++) {
+            double sum = 0;
+
+            for (size_t u = 0; u < p->unit_count; u++) {
+                sum += tun_cell_at(&p->costs, k, w, u)->ns;
+            }
+            add(ret, hash(hash_text(0, p->eps[k].name), &w, sizeof(w)), sum, false);
         }
     }
-    return strcmp(in->report->self.print, print) == 0;
+}
+
+static void take_signs(const struct dmn_spread_inputs *in, struct dmn_signs *ret)
+{
+    double bytes = mean_border(in->here);
+
+    ret->count = 0;
+    add_links(&in->report->self, in, bytes, ret);
+    for (size_t i = 0; i < in->report->board_count; i++) {
+        if (!in->usable || in->usable[i]) {
+            add_links(&in->report->board[i], in, bytes, ret);
+        }
+    }
+    add_past(in->past, ret);
+    add_here(in->here, ret);
+}
+
+static bool near(double a, double b, double change)
+{
+    return base_max(a, b) <= base_min(a, b) * (1 + change);
+}
+
+/* Return: what changed. */
+static enum dmn_due compare(const struct dmn_signs *before, const struct dmn_signs *now)
+{
+    enum dmn_due change = before->count == now->count ? DMN_DUE_NOT : DMN_DUE_COSTS;
+
+    for (size_t i = 0; i < now->count; i++) {
+        size_t k = i;
+
+        if (k >= before->count || before->sign[k].key != now->sign[i].key) {
+            for (k = 0; k < before->count && before->sign[k].key != now->sign[i].key; k++) {
+            }
+        }
+        if (k == before->count || !near(before->sign[k].value, now->sign[i].value,
+                                        now->sign[i].link ? DMN_SIGN_LINKS : DMN_SIGN_COSTS)) {
+            if (now->sign[i].link) {
+                return DMN_DUE_LINKS;
+            }
+            change = DMN_DUE_COSTS;
+        }
+    }
+    return change;
+}
+
+/* ---- when ---- */
+
+/* Return: it is this board, or one that may be used. */
+static bool is_usable(const struct dmn_spread_inputs *in, const char *print)
+{
+    const struct brd_state *s = dmn_board_find(in->report, print);
+
+    return s && (s == &in->report->self || in->usable[s - in->report->board]);
 }
 
 /* Boards of a hop, and their links from the hop before. @before: NULL: from the head. */
@@ -232,12 +340,7 @@ static uint64_t cooldown_ns(const struct dmn_decide *d, uint64_t now_ns)
 static bool same_boards(const struct dmn_decide *d, const struct dmn_spread_inputs *in)
 {
     for (size_t i = 0; i < d->board_count; i++) {
-        bool used = false;
-
-        for (size_t k = 0; k < in->report->board_count; k++) {
-            used |= in->usable[k] && strcmp(in->report->board[k].print, d->board[i].print) == 0;
-        }
-        if (used != d->used[i]) {
+        if (is_usable(in, d->board[i].print) != d->used[i]) {
             return false;
         }
     }
@@ -254,15 +357,8 @@ static enum dmn_due what_changed(const struct dmn_decide *d, const struct dmn_sp
     if (!signs) {
         return DMN_DUE_NOT;
     }
-    dmn_signs_take(in, signs);
-    switch (dmn_signs_compare(&d->signs, signs)) {
-    case DMN_SIGNS_LINKS:
-        return DMN_DUE_LINKS;
-    case DMN_SIGNS_COSTS:
-        return DMN_DUE_COSTS;
-    default:
-        return DMN_DUE_NOT;
-    }
+    take_signs(in, signs);
+    return compare(&d->signs, signs);
 }
 
 enum dmn_due dmn_decide_due(const struct dmn_decide *d, const struct dmn_spread_inputs *in,
@@ -299,7 +395,7 @@ void dmn_decide_sought(struct dmn_decide *d, const struct dmn_spread_inputs *in)
             d->used[at] = in->usable[i];
         }
     }
-    dmn_signs_take(in, &d->signs);
+    take_signs(in, &d->signs);
     d->sought = true;
 }
 

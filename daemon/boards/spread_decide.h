@@ -17,8 +17,7 @@
  */
 #pragma once
 
-#include "daemon/boards/spread_judge.h"
-#include "daemon/boards/spread_signs.h"
+#include "daemon/boards/spread_hops.h"
 
 #define DMN_DECIDE_GAIN 0.03
 #define DMN_DECIDE_MOVE_GAIN 0.1 /* if boards must load other segments: that takes their time */
@@ -34,6 +33,21 @@
 #define DMN_DECIDE_PREPARE_NS UINT64_C(60000000000) /* a route that is prepared is left alone */
 #define DMN_DECIDE_GAPS 8u
 #define DMN_DECIDE_CHANGES 8u
+
+#define DMN_SIGNS_MAX 1024u
+#define DMN_SIGN_COSTS 0.1 /* relative changes that count */
+#define DMN_SIGN_LINKS 0.25
+
+/* Costs and links when a route was sought: rows of the head's table and of the past, and links of
+ * the usable boards, for a message of the model's mean border. */
+struct dmn_signs {
+    size_t count;
+    struct {
+        uint64_t key;
+        double value;
+        bool link;
+    } sign[DMN_SIGNS_MAX];
+};
 
 /* How often something was lost, and since when it is there. */
 struct dmn_steady {

@@ -2,6 +2,9 @@
 #include "daemon/boards/spread_query.h"
 
 #include "base/base.h"
+#include "daemon/boards/route_fill.h"
+#include "daemon/service/append.h"
+#include "tuner/boards/boards_front.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/eval_boards.h"
 #include "tuner/solve/solve.h"
@@ -9,6 +12,7 @@
 #define SHORTENINGS 6
 #define NEAR 1.02
 #define MIB 1048576.0
+#define GAP_BYTES 4.0 /* the least that a border has */
 
 int dmn_spread_query_init(struct dmn_spread_query *q, struct tun_problem *here,
                           const struct dmn_spread_inputs *in, const struct dmn_present *present)
@@ -45,7 +49,8 @@ void dmn_spread_query_deinit(struct dmn_spread_query *q)
     dmn_past_deinit(&q->past);
 }
 
-struct dmn_spread_inputs dmn_spread_query_inputs(const struct dmn_spread_query *q)
+/* Return: of dmn_spread_table_init(); they borrow @q. */
+static struct dmn_spread_inputs inputs_of(const struct dmn_spread_query *q)
 {
     return (struct dmn_spread_inputs){.here = &q->here,
                                       .report = &q->report,
@@ -114,8 +119,8 @@ static int shorten(const struct dmn_spread_table *t, struct tun_solution *s,
 static void say_short(const struct tun_problem *p, enum tun_short missing, char ret[TUN_ERROR_MAX])
 {
     double all = tun_segment_memory(p, 0, 0, p->unit_count - 1), weights = 0, room = 0;
-    int n = snprintf(ret, TUN_ERROR_MAX, "%s", tun_short_text(missing));
 
+    snprintf(ret, TUN_ERROR_MAX, "%s", tun_short_text(missing));
     for (size_t b = 0; b < p->boards.count; b++) {
         room += p->boards.boards[b].memory_bytes;
     }
@@ -123,9 +128,9 @@ static void say_short(const struct tun_problem *p, enum tun_short missing, char 
         weights += p->units[u].weight_bytes;
     }
     if (missing == TUN_SHORT_MEMORY) {
-        snprintf(ret + n, TUN_ERROR_MAX - (size_t)n,
-                 ", %.0f MiB together: weights take %.0f MiB, and frames %.0f MiB on a board",
-                 room / MIB, weights / MIB, (all - weights) / MIB);
+        dmn_append(ret, TUN_ERROR_MAX,
+                   ", %.0f MiB together: weights take %.0f MiB, and frames %.0f MiB on a board",
+                   room / MIB, weights / MIB, (all - weights) / MIB);
     }
 }
 
@@ -163,9 +168,115 @@ static int solve(const struct dmn_spread_table *t, struct dmn_spread_answer *ret
     return r == -ENOSPC ? 0 : r;
 }
 
+/* Solves on the table, and judges the present route. */
+static int run_on(const struct dmn_spread_table *t, const struct dmn_spread_query *q,
+                  struct dmn_spread_answer *ret)
+{
+    int r = q->here_sleeps ? 0 : judge_alone(t, &ret->alone);
+
+    if (!r && t->p.boards.count > 1) {
+        r = solve(t, ret);
+    } else if (!r) {
+        snprintf(ret->limit, sizeof(ret->limit), "no other board is there");
+    }
+    if (!r && t->p.boards.count > 1 && q->hop_count > 0 &&
+        dmn_spread_judge(t, q->hop, q->hop_count, &ret->present) == -ENOMEM) {
+        r = -ENOMEM;
+    }
+    return r;
+}
+
 int dmn_spread_query_run(const struct dmn_spread_query *q, struct dmn_spread_answer *ret)
 {
-    struct dmn_spread_inputs in = dmn_spread_query_inputs(q);
+    struct dmn_spread_inputs in = inputs_of(q);
+    struct dmn_spread_table t;
+    int r = dmn_spread_table_init(&in, &t);
+
+    memset(ret, 0, sizeof(*ret));
+    if (!r) {
+        r = run_on(&t, q, ret);
+        dmn_spread_table_deinit(&t);
+    }
+    return r;
+}
+
+/* ---- why ---- */
+
+static bool in_hops(const struct brd_hop *hop, size_t count, const char *print)
+{
+    for (size_t h = 0; h < count; h++) {
+        for (size_t b = 0; b < hop[h].board_count; b++) {
+            if (strcmp(hop[h].board[b].print, print) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static const char *why_left_out(const struct dmn_spread_query *q, const struct dmn_spread_table *t,
+                                size_t i)
+{
+    struct dmn_spread_inputs in = inputs_of(q);
+    const struct brd_state *s = &q->report.board[i];
+
+    if (!s->up) {
+        return "It is away.";
+    }
+    if (!s->known || s->ep_count == 0) {
+        return "It has not told of its cores yet.";
+    }
+    if (!q->usable[i]) {
+        return "It is there, but it was away, or a route failed there, a short time ago; it must "
+               "stay for a while first.";
+    }
+    if (!dmn_spread_linked(&in, q->report.self.print, s->print)) {
+        return "Frames cannot go there and back: the link is down, or a route failed at it.";
+    }
+    if (dmn_spread_board(t, s->print) == t->p.boards.count) {
+        return "It is planned for 8 boards, and for so many cores, at most.";
+    }
+    return "By the table no route is better with it.";
+}
+
+static void find_left_out(const struct dmn_spread_query *q, const struct dmn_spread_table *t,
+                          struct dmn_explained *ret)
+{
+    for (size_t i = 0; i < q->report.board_count; i++) {
+        const char *print = q->report.board[i].print;
+
+        if (!in_hops(ret->answer.hop, ret->answer.hop_count, print)) {
+            struct dmn_left_out *l = &ret->left[ret->left_count++];
+
+            memcpy(l->print, print, sizeof(l->print));
+            l->why = why_left_out(q, t, i);
+        }
+    }
+}
+
+static enum dmn_verdict judge(const struct dmn_spread_query *q, const struct dmn_spread_answer *a,
+                              bool moves)
+{
+    if (q->hop_count > 0 && a->best.possible &&
+        dmn_hops_same(q->hop, q->hop_count, a->hop, a->hop_count)) {
+        return DMN_VERDICT_SERVES;
+    }
+    if (!a->best.possible && q->hop_count == 0) {
+        return DMN_VERDICT_NONE;
+    }
+    switch (dmn_decide_worth(&q->here, &a->best, &a->present, &a->alone, q->hop_count > 0, moves)) {
+    case DMN_TAKE_ROUTE:
+        return DMN_VERDICT_BETTER;
+    case DMN_TAKE_NONE:
+        return DMN_VERDICT_ALONE_BETTER;
+    default:
+        return q->hop_count > 0 ? DMN_VERDICT_LITTLE : DMN_VERDICT_ALONE;
+    }
+}
+
+int dmn_spread_explain(const struct dmn_spread_query *q, struct dmn_explained *ret)
+{
+    struct dmn_spread_inputs in = inputs_of(q);
     struct dmn_spread_table t;
     int r = dmn_spread_table_init(&in, &t);
 
@@ -173,16 +284,99 @@ int dmn_spread_query_run(const struct dmn_spread_query *q, struct dmn_spread_ans
     if (r) {
         return r;
     }
-    r = q->here_sleeps ? 0 : judge_alone(&t, &ret->alone);
-    if (!r && t.p.boards.count > 1) {
-        r = solve(&t, ret);
-    } else if (!r) {
-        snprintf(ret->limit, sizeof(ret->limit), "no other board is there");
+    r = run_on(&t, q, &ret->answer);
+    if (r) {
+        dmn_spread_table_deinit(&t);
+        return r;
     }
-    if (!r && t.p.boards.count > 1 && q->hop_count > 0 &&
-        dmn_spread_judge(&t, q->hop, q->hop_count, &ret->present) == -ENOMEM) {
+    ret->guessed_links = t.guessed_links;
+    ret->moves = dmn_hops_load(q->hop, q->hop_count, ret->answer.hop, ret->answer.hop_count);
+    ret->verdict = judge(q, &ret->answer, ret->moves);
+    find_left_out(q, &t, ret);
+    if (t.p.boards.count > 1 && q->hop_count > 0 &&
+        dmn_spread_judge_hops(&t, q->hop, q->hop_count, &ret->present) == -ENOMEM) {
         r = -ENOMEM;
+    }
+    if (!r && ret->answer.best.possible) {
+        r = dmn_spread_judge_hops(&t, ret->answer.hop, ret->answer.hop_count, &ret->best);
     }
     dmn_spread_table_deinit(&t);
     return r;
+}
+
+/* ---- the front ---- */
+
+/* Leaves out plans over links that are not there. */
+static void drop_gaps(struct dmn_spread_front *f)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < f->count; i++) {
+        if (!dmn_spread_crosses_gap(&f->t.p, &f->solution[i].plan)) {
+            f->solution[kept++] = f->solution[i];
+        }
+    }
+    f->count = kept;
+}
+
+static int solve_front(size_t max, struct dmn_spread_front *f)
+{
+    struct tun_problem p = f->t.p; /* borrows */
+    int r;
+
+    if (p.bounds.period_max_ns <= 0 && dmn_spread_any_gap(&p, UINT32_MAX, UINT32_MAX)) {
+        p.bounds.period_max_ns = DMN_LINK_GAP_NS_PER_BYTE * GAP_BYTES;
+    }
+    f->solution = calloc(max, sizeof(*f->solution));
+    r = f->solution ? tun_boards_front(&p, max, f->solution, &f->count, &f->exact) : -ENOMEM;
+    if (r == 0) {
+        drop_gaps(f);
+    }
+    return r < 0 ? r : r > 0 || f->count == 0 ? -ENOENT : 0;
+}
+
+int dmn_spread_front(const struct dmn_spread_query *q, size_t max, struct dmn_spread_front *ret)
+{
+    struct dmn_spread_inputs in = inputs_of(q);
+    struct dmn_spread_front f = DMN_SPREAD_FRONT_NULL;
+    int r = dmn_spread_table_init(&in, &f.t);
+
+    if (!r) {
+        r = f.t.p.boards.count > 1 ? solve_front(max, &f) : -ENODATA;
+    }
+    if (r) {
+        dmn_spread_front_deinit(&f);
+        return r;
+    }
+    *ret = f;
+    return 0;
+}
+
+void dmn_spread_front_deinit(struct dmn_spread_front *f)
+{
+    dmn_spread_table_deinit(&f->t);
+    free(f->solution);
+    *f = DMN_SPREAD_FRONT_NULL;
+}
+
+int dmn_spread_front_texts(const struct dmn_spread_front *f, size_t i,
+                           const struct brd_link_report_all *r, char *ret_plan, char *ret_route)
+{
+    base_autofree struct pl_ep_set *eps = calloc(1, sizeof(*eps));
+    base_autofree struct brd_hop *hop = calloc(BRD_HOPS_MAX, sizeof(*hop));
+    const struct pl_plan *plan = &f->solution[i].plan;
+    size_t count = 0;
+
+    if (!eps || !hop) {
+        return -ENOMEM;
+    }
+    tun_eps(&f->t.p, eps);
+    if (pl_plan_format(plan, eps, ret_plan, PL_PLAN_TEXT_MAX) != 0) {
+        ret_plan[0] = '\0';
+    }
+    if (dmn_plan_hops(&f->t, plan, hop, &count) != 0) {
+        count = 0;
+    }
+    dmn_hops_text(hop, count, r, ret_route);
+    return 0;
 }

@@ -69,7 +69,7 @@ json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m)
         return json_null();
     }
     n = dmn_board_model_counts(bm);
-    dmn_route_text(bm->route, b->report, text);
+    dmn_hops_text(bm->route->hop, bm->route->hop_count, b->report, text);
     phase = bm->route->hop_count == 0 ? "none"
             : bm->state.number        ? brd_phase_name(bm->state.phase)
                                       : "asked";

@@ -4,8 +4,6 @@
 #include "daemon/control/explain.h"
 
 #include "daemon/boards/route_fill.h"
-#include "daemon/boards/spread_explain.h"
-#include "daemon/boards/spread_front.h"
 #include "daemon/control/json.h"
 #include "tuner/solve/bound.h"
 #include "tuner/solve/front.h"

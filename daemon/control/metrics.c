@@ -6,7 +6,6 @@
 #include "daemon/control/json.h"
 #include "daemon/control/metrics_text.h"
 #include "daemon/frames/frames.h"
-#include "daemon/models/resident.h"
 #include "daemon/plans/planning.h"
 #include "tuner/json/costs_json.h"
 

@@ -4,7 +4,6 @@
 
 #include "base/base.h"
 #include "daemon/boards/board_model.h"
-#include "daemon/boards/route_names.h"
 #include "daemon/config/route_text.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"

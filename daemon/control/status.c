@@ -8,7 +8,6 @@
 #include "daemon/frames/frames.h"
 #include "daemon/machine/cgroup_limits.h"
 #include "daemon/machine/sampling.h"
-#include "daemon/models/resident.h"
 #include "governor/machine_state.h"
 #include "governor/topology.h"
 #include "pipeline/plan_move.h"

@@ -11,7 +11,7 @@
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
 #include "daemon/models/hot_swap.h"
-#include "daemon/models/quantised.h"
+#include "daemon/models/loading.h"
 #include "kernels/int8cal/quantise.h"
 
 #define AGREEMENT 0.98

@@ -2,7 +2,6 @@
 #include "daemon/machine/cgroup_limits.h"
 
 #include "base/base.h"
-#include "daemon/machine/file_in.h"
 
 #define VERSIONS 2u
 

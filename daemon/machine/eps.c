@@ -44,6 +44,18 @@ int dmn_cpu_list_parse(const char *text, uint16_t *ret_cpus, size_t max)
     return count ? (int)count : -EINVAL;
 }
 
+void dmn_cpuset_text(const struct gov_cpuset *set, char *ret, size_t bytes)
+{
+    uint16_t cpus[GOV_CPU_NUMBER_MAX];
+    size_t count = 0;
+
+    for (int32_t cpu = gov_cpuset_next(set, 0); cpu >= 0;
+         cpu = gov_cpuset_next(set, (size_t)cpu + 1)) {
+        cpus[count++] = (uint16_t)cpu;
+    }
+    gov_cpulist_format(cpus, count, ret, bytes);
+}
+
 static int from_config(const struct dmn_config *config, char *ret_error, struct pl_ep_set *ret)
 {
     size_t cores = 0;
@@ -88,24 +100,21 @@ static int check_present(const struct dmn_config *config, const char *sysfs_root
         return 0;
     }
     for (size_t i = 0; i < eps->count; i++) {
-        uint16_t missing[PL_CPU_MAX], all[GOV_CPU_NUMBER_MAX];
+        struct gov_cpuset missing = {{0}};
         char missing_text[64], all_text[64];
-        size_t count = 0, there = 0;
+        size_t count = 0;
 
         for (size_t k = 0; k < eps->eps[i].cpu_count; k++) {
             if (!gov_cpuset_has(&present, eps->eps[i].cpus[k])) {
-                missing[count++] = eps->eps[i].cpus[k];
+                gov_cpuset_add(&missing, eps->eps[i].cpus[k]);
+                count++;
             }
         }
         if (count == 0) {
             continue;
         }
-        for (int cpu = gov_cpuset_next(&present, 0); cpu >= 0;
-             cpu = gov_cpuset_next(&present, cpu + 1)) {
-            all[there++] = (uint16_t)cpu;
-        }
-        gov_cpulist_format(missing, count, missing_text, sizeof(missing_text));
-        gov_cpulist_format(all, there, all_text, sizeof(all_text));
+        dmn_cpuset_text(&missing, missing_text, sizeof(missing_text));
+        dmn_cpuset_text(&present, all_text, sizeof(all_text));
         snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
                  "%.400s:%zu: eps[%zu].cpus: \"%.100s\": this machine has no core%s %s; it has %s",
                  config->files[config->eps_origin], config->eps_line, i, config->eps[i].cpus,

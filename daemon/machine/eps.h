@@ -41,6 +41,8 @@ int dmn_eps_plan(const struct dmn_machine *m, const char *text, size_t unit_coun
 /** dmn_cpu_list_parse() - turns "0-3,6" into the kernel's CPU numbers. Return: count, or
  * -EINVAL. */
 int dmn_cpu_list_parse(const char *text, uint16_t *ret_cpus, size_t max);
+/** dmn_cpuset_text() - the cores as the kernel lists them, "0-3,6". */
+void dmn_cpuset_text(const struct gov_cpuset *set, char *ret, size_t bytes);
 /** dmn_eps_state() - the state of @eps in snapshot @s. Without one (NULL) the clocks of @topology
  * are read from @sysfs_root, which blocks on files; @sysfs_root NULL: the values last read. */
 void dmn_eps_state(const struct pl_ep_set *eps, const struct gov_snapshot *s,

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "daemon/machine/machine.h"
+#include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 
 /* How often to look for a chip that is gone, and to ask an open one whether it still answers:
@@ -35,23 +36,13 @@ struct dmn_gpio {
 
 static void update(struct dmn_gpio *g);
 
-static void on_watch_closed(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
-static void on_timer_closed(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
 /* First the loop releases the descriptors, then the chip closes them. */
 static void close_chip(struct dmn_gpio *g)
 {
     for (size_t i = 0; i < INPUTS; i++) {
         if (g->watches[i]) {
             uv_poll_stop(&g->watches[i]->poll);
-            uv_close((uv_handle_t *)&g->watches[i]->poll, on_watch_closed);
+            uv_close((uv_handle_t *)&g->watches[i]->poll, dmn_handle_free);
             g->watches[i] = NULL;
         }
     }
@@ -85,25 +76,28 @@ static void failed(struct dmn_gpio *g, int error)
     note(g, text);
 }
 
+/* Sets the LED, if the chip is open and has one. */
+static void show(struct dmn_gpio *g, bool lit)
+{
+    int error = g->chip ? gov_gpio_set(g->chip, GOV_GPIO_LED, lit) : 0;
+
+    g->lit = g->chip ? lit : g->lit;
+    if (error && error != -ENOENT) {
+        failed(g, error);
+    }
+}
+
 static void pressed(struct dmn_gpio *g)
 {
     g->presses++;
-    for (struct dmn_gpio_listener *l = g->machine->gpio_listeners; l; l = l->next) {
-        if (l->pressed) {
-            l->pressed(l->ctx);
-        }
-    }
+    DMN_TELL(g->machine->gpio_listeners, pressed);
 }
 
 static void power_changed(struct dmn_gpio *g, bool active)
 {
     dmn_log_limited(LOG_NOTICE, (struct dmn_log_fields){0}, "the power line is %s",
                     active ? "active" : "inactive");
-    for (struct dmn_gpio_listener *l = g->machine->gpio_listeners; l; l = l->next) {
-        if (l->power) {
-            l->power(l->ctx, active);
-        }
-    }
+    DMN_TELL(g->machine->gpio_listeners, power, active);
 }
 
 /* Processes the level of an input at a time. */
@@ -238,13 +232,7 @@ static void check(struct dmn_gpio *g, uint64_t now)
             feed(g, (enum gov_gpio_line)i, level, now);
         }
     }
-    if (g->chip) {
-        int error = gov_gpio_set(g->chip, GOV_GPIO_LED, g->lit);
-
-        if (error && error != -ENOENT) {
-            failed(g, error);
-        }
-    }
+    show(g, g->lit);
 }
 
 static uint64_t sooner(uint64_t a, uint64_t b)
@@ -272,13 +260,8 @@ static void update(struct dmn_gpio *g)
         check(g, now);
     }
     lit = gov_led_at(g->led, g->led_since_ns, now, &led_ns);
-    if (g->chip && lit != g->lit) {
-        int error = gov_gpio_set(g->chip, GOV_GPIO_LED, lit);
-
-        g->lit = lit;
-        if (error && error != -ENOENT) {
-            failed(g, error);
-        }
+    if (lit != g->lit) {
+        show(g, lit);
     }
     due = sooner(g->check_ns, g->chip ? led_ns : 0);
     for (size_t i = 0; g->chip && i < INPUTS; i++) {
@@ -323,17 +306,12 @@ void dmn_gpio_stop(struct dmn_machine *m)
         gov_gpio_set(g->chip, GOV_GPIO_LED, false);
     }
     close_chip(g);
-    uv_close((uv_handle_t *)&g->timer, on_timer_closed);
+    uv_close((uv_handle_t *)&g->timer, dmn_handle_free);
 }
 
 void dmn_gpio_listen(struct dmn_machine *m, struct dmn_gpio_listener *l)
 {
-    struct dmn_gpio_listener **at = &m->gpio_listeners;
-
-    while (*at) {
-        at = &(*at)->next;
-    }
-    *at = l;
+    DMN_LISTEN(m->gpio_listeners, l);
 }
 
 void dmn_gpio_show(struct dmn_machine *m, enum gov_led led)

@@ -2,6 +2,7 @@
 #include "daemon/machine/hotplug.h"
 
 #include "base/base.h"
+#include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
 #include "daemon/service/log.h"
 #include "governor/allowed.h"
@@ -22,18 +23,6 @@ struct dmn_hotplug {
     dmn_hotplug_fn on_change; /* NULL: no listener */
     void *ctx;
 };
-
-static void list(const struct gov_cpuset *set, char *ret, size_t bytes)
-{
-    uint16_t cpus[PL_CPU_MAX];
-    size_t count = 0;
-
-    for (int32_t cpu = gov_cpuset_next(set, 0); cpu >= 0 && count < PL_CPU_MAX;
-         cpu = gov_cpuset_next(set, (size_t)cpu + 1)) {
-        cpus[count++] = (uint16_t)cpu;
-    }
-    gov_cpulist_format(cpus, count, ret, bytes);
-}
 
 /* @ret: @a without @b. Return: its size. */
 static size_t difference(const struct gov_cpuset *a, const struct gov_cpuset *b,
@@ -66,8 +55,8 @@ static void describe(struct dmn_hotplug_change *c, size_t gone, size_t back)
 {
     char went[72] = "", came[72] = "";
 
-    list(&c->gone, went, sizeof(went));
-    list(&c->back, came, sizeof(came));
+    dmn_cpuset_text(&c->gone, went, sizeof(went));
+    dmn_cpuset_text(&c->back, came, sizeof(came));
     snprintf(c->text, sizeof(c->text), "%s%s%s%s%s%s%s", gone ? gone > 1 ? "cores " : "core " : "",
              went, gone ? " went" : "", gone && back ? ", " : "",
              back ? back > 1 ? "cores " : "core " : "", came, back ? " came back" : "");
@@ -109,12 +98,7 @@ static bool uncertain(struct dmn_hotplug *h, uint64_t now_ns)
     return now_ns < h->uncertain_ns + UNCERTAIN_NS;
 }
 
-bool dmn_hotplug_check(struct dmn_machine *m)
-{
-    return dmn_hotplug_check_at(m, base_now_ns());
-}
-
-bool dmn_hotplug_check_at(struct dmn_machine *m, uint64_t now_ns)
+bool dmn_hotplug_check(struct dmn_machine *m, uint64_t now_ns)
 {
     struct dmn_hotplug *h = m->hotplug;
     struct dmn_hotplug_change change = {.cause = "cpuset"};
@@ -161,7 +145,7 @@ int dmn_hotplug_start(struct dmn_machine *m)
     if (!m->hotplug) {
         return -ENOMEM;
     }
-    dmn_hotplug_check(m); /* what is there now is not a change */
+    dmn_hotplug_check(m, base_now_ns()); /* what is there now is not a change */
     return 0;
 }
 

@@ -34,8 +34,7 @@ int dmn_hotplug_start(struct dmn_machine *m);
 void dmn_hotplug_stop(struct dmn_machine *m);
 /** dmn_hotplug_listen() - sets the only listener; @fn NULL: none, changes are only logged. */
 void dmn_hotplug_listen(struct dmn_machine *m, dmn_hotplug_fn fn, void *ctx);
-/** dmn_hotplug_check() - looks now; two small reads. A change of the affinity alone is reported
- * only if it lasts for a quarter of a second. Return: a change was reported. */
-bool dmn_hotplug_check(struct dmn_machine *m);
-/** dmn_hotplug_check_at() - as dmn_hotplug_check(), at a given monotonic time in nanoseconds. */
-bool dmn_hotplug_check_at(struct dmn_machine *m, uint64_t now_ns);
+/** dmn_hotplug_check() - looks now, @now_ns of the monotonic clock; two small reads. A change of
+ * the affinity alone is reported only if it lasts for a quarter of a second. Return: a change was
+ * reported. */
+bool dmn_hotplug_check(struct dmn_machine *m, uint64_t now_ns);

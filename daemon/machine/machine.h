@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <uv.h>
 
 #include "daemon/config/config.h"
@@ -50,6 +51,12 @@ struct dmn_machine {
 static inline const struct pl_ep_set *dmn_machine_whole(const struct dmn_machine *m)
 {
     return m->whole.count > 0 ? &m->whole : &m->eps;
+}
+
+/* Frees handle->data, as what uv_close() calls. */
+static inline void dmn_handle_free(uv_handle_t *handle)
+{
+    free(handle->data);
 }
 
 /* eps.c */

@@ -113,18 +113,13 @@ void dmn_sensors_start(struct dmn_machine *m)
     dmn_sensors_configure(m);
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
 void dmn_sensors_stop(struct dmn_machine *m)
 {
     struct dmn_sensors *s = base_take(m->sensors);
 
     if (s) {
         s->sampler = gov_sensors_free(s->sampler);
-        uv_close((uv_handle_t *)&s->timer, on_closed);
+        uv_close((uv_handle_t *)&s->timer, dmn_handle_free);
     }
 }
 

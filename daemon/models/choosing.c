@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 #include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
@@ -128,6 +127,49 @@ int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *
     return krn_net_new_preferred(m, NULL, c->pack, ret_error, ret);
 }
 
+/* The unit's factor is the mean of its ops', weighted by their times. Return: it is known. */
+static bool unit_gain(const struct mdl_unit *unit, const double *ns,
+                      const double (*gains)[KRN_AT_ONCE], struct tun_at_once *ret)
+{
+    double sum = 0;
+
+    *ret = (struct tun_at_once){0};
+    for (size_t i = unit->first_op; i <= unit->last_op; i++) {
+        sum += ns[i];
+        for (size_t b = 0; b < KRN_AT_ONCE; b++) {
+            ret->factor[b] += ns[i] * gains[i][b];
+        }
+    }
+    for (size_t b = 0; b < KRN_AT_ONCE; b++) {
+        ret->factor[b] /= sum;
+    }
+    tun_at_once_settle(ret);
+    return sum > 0;
+}
+
+/* Enters into @p what several frames at once gain. */
+static void at_once_costs(const struct dmn_choose *c, const struct mdl_model *m,
+                          struct tun_problem *p)
+{
+    for (size_t k = 0; c->chosen && k < c->kind_count && k < p->ep_count; k++) {
+        size_t same = c->kinds[k].same;
+        struct tun_at_once *all = c->at_once[same] ? tun_problem_at_once(p) : p->at_once;
+
+        for (size_t u = 0; all && u < m->unit_count; u++) {
+            struct tun_at_once *to = &all[k * p->unit_count + u], gain;
+
+            if (c->measured) { /* what was learned may be of other primitives */
+                *to = (struct tun_at_once){0};
+            }
+            if (!to->measured && c->at_once[same] &&
+                unit_gain(&m->units[u], c->of[same].op_ns,
+                          (const double(*)[KRN_AT_ONCE])c->at_once[same], &gain)) {
+                *to = gain;
+            }
+        }
+    }
+}
+
 void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, struct tun_problem *p)
 {
     for (size_t k = 0; c->chosen && k < c->kind_count && k < p->ep_count; k++) {
@@ -154,5 +196,59 @@ void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, str
             }
         }
     }
-    dmn_choose_at_once_costs(c, m, p);
+    at_once_costs(c, m, p);
+}
+
+/* ---- what a served model keeps ---- */
+
+static double *copy(const double *x, size_t count)
+{
+    double *ret = x ? malloc((count + 1) * sizeof(*ret)) : NULL;
+
+    return ret ? memcpy(ret, x, count * sizeof(*ret)) : NULL;
+}
+
+void dmn_choose_keep(const struct dmn_choose *c, bool special, struct dmn_kept_choice *ret)
+{
+    *ret = (struct dmn_kept_choice){.special = special,
+                                    .outdated = c->outdated,
+                                    .doubt = c->chosen ? c->doubt : 0,
+                                    .tries = c->tries};
+    for (size_t k = 0; k < c->kind_count; k++) {
+        const struct krn_chosen *of = &c->of[k];
+        size_t count = of->choice.op_count;
+
+        if (c->kinds[k].same != k) {
+            continue;
+        }
+        snprintf(ret->kind[ret->count].name, PL_EP_NAME_MAX, "%s", c->kinds[k].name);
+        ret->kind[ret->count].class = c->kinds[k].class;
+        if (c->chosen && count > 0) {
+            ret->kind[ret->count].op_ns = copy(of->op_ns, count);
+            ret->kind[ret->count].op_sigma_ns = copy(of->op_sigma_ns, count);
+        }
+        if (c->chosen && count > 0 && of->op_lose_ns) {
+            bool *unsure = calloc(count, sizeof(*unsure));
+
+            if (unsure) {
+                krn_chosen_unsure(of, DMN_CHOOSE_DOUBT / 2, unsure);
+            }
+            ret->kind[ret->count].op_unsure = unsure;
+        }
+        if (ret->doubt > 0 && c->known[k].count > 0) {
+            (void)krn_times_copy(&c->known[k], &ret->kind[ret->count].times); /* else anew */
+        }
+        ret->count++;
+    }
+}
+
+void dmn_kept_choice_deinit(struct dmn_kept_choice *k)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        free(k->kind[i].op_ns);
+        free(k->kind[i].op_sigma_ns);
+        free(k->kind[i].op_unsure);
+        krn_times_deinit(&k->kind[i].times);
+    }
+    *k = (struct dmn_kept_choice){0};
 }

@@ -7,7 +7,7 @@
  * measured times to the tuner. There is one file per model. It was measured for one machine: its
  * CPU, its set of libraries and its table of primitives. If these have changed, as after an
  * upgrade, the model serves at once by what still fits, and measures again once it serves
- * (choosing_again.h). So it does if the times leave doubt about which primitives are best, as where
+ * (choosing_again.c). So it does if the times leave doubt about which primitives are best, as where
  * others took the cores while it measured.
  */
 #pragma once
@@ -25,6 +25,7 @@
 #include "tuner/problem.h"
 
 struct dmn_machine;
+struct dmn_models;
 
 #define DMN_CHOOSE_FRONT_MAX 16u
 
@@ -32,7 +33,7 @@ struct dmn_choose_kind {
     char name[PL_EP_NAME_MAX];
     int cpu;     /* the core that is measured */
     size_t same; /* index of the first kind with the same cores; its own index if it is the first */
-    uint64_t class; /* dmn_choose_class(); set by the load */
+    uint64_t class; /* dmn_choose_classes(); set by the load */
 };
 
 /* A choice may lose this share of its time before it counts as unsure. */
@@ -144,3 +145,12 @@ void dmn_choice_text(const struct dmn_kept_choice *k, const struct krn_net *net,
                      size_t end_op, char *ret, size_t bytes);
 /** dmn_choice_digest() - Return: a number for the names of all chosen primitives. */
 uint32_t dmn_choice_digest(const struct dmn_kept_choice *k, const struct krn_net *net);
+
+/* choosing_again.c */
+/** dmn_choose_again_tick() - once a second while the daemon serves: begins if it is time. Threads:
+ * the loop thread. */
+void dmn_choose_again_tick(struct dmn_models *models, uint64_t now_ns);
+/** dmn_choose_patience_ns() - Return: for how long an unsure choice that was measured again @tries
+ * times waits for a quiet machine before it is measured on a busy one: twice as long each time, and
+ * twice within the first minute. Pure. */
+uint64_t dmn_choose_patience_ns(unsigned tries);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/models/choosing_again.h"
-
+/*
+ */
 #include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
-#include "daemon/models/core_time.h"
+#include "daemon/models/choosing_private.h"
 #include "daemon/models/hot_swap.h"
-#include "daemon/models/memory_room.h"
 #include "daemon/models/models.h"
+#include "daemon/models/process_memory.h"
 #include "daemon/service/log.h"
 
 #define QUIET_NS BASE_NS_PER_S

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "daemon/config/state_file.h"
 #include "daemon/models/choosing_private.h"
+#include "daemon/service/append.h"
 
 #define NS_MAX 1e15
 
@@ -33,7 +34,6 @@ static void describe_core(int cpu, char *ret, size_t bytes)
     FILE *f = fopen("/proc/cpuinfo", "re");
     char line[512];
     int at = -1;
-    size_t used = 0;
 
     ret[0] = '\0';
     while (f && fgets(line, sizeof(line), f)) {
@@ -44,11 +44,10 @@ static void describe_core(int cpu, char *ret, size_t bytes)
         }
         if (strncmp(line, "processor", 9) == 0) {
             at = atoi(colon + 1);
-        } else if (at == cpu && used < bytes &&
+        } else if (at == cpu &&
                    (strncmp(line, "model name", 10) == 0 || strncmp(line, "CPU imp", 7) == 0 ||
                     strncmp(line, "CPU part", 8) == 0 || strncmp(line, "CPU var", 7) == 0)) {
-            used += (size_t)snprintf(ret + used, bytes - used, "%.*s ",
-                                     (int)strcspn(colon + 2, "\n"), colon + 2);
+            dmn_append(ret, bytes, "%.*s ", (int)strcspn(colon + 2, "\n"), colon + 2);
         }
     }
     if (f) {
@@ -65,11 +64,10 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *arg)
     (void)size;
     for (size_t i = 0; i < base_array_count(ours); i++) {
         const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
-        size_t used = strlen(k->libraries);
 
         if (name && strstr(name, ours[i]) && stat(info->dlpi_name, &st) == 0) {
-            snprintf(k->libraries + used, sizeof(k->libraries) - used, "%s:%lld:%lld ", name + 1,
-                     (long long)st.st_size, (long long)st.st_mtim.tv_sec);
+            dmn_append(k->libraries, sizeof(k->libraries), "%s:%lld:%lld ", name + 1,
+                       (long long)st.st_size, (long long)st.st_mtim.tv_sec);
             break;
         }
     }
@@ -88,7 +86,9 @@ static void describe_table(char *ret, size_t bytes)
     snprintf(ret, bytes, "%s-%016llx", PIPED_VERSION, (unsigned long long)h);
 }
 
-uint64_t dmn_choose_class(const struct dmn_choose *c, size_t kind)
+/* Return: what two boards' cores have in common if each runs best what the other does, and with the
+ * same results: the CPU's model and features, the libraries, and the table of primitives. */
+static uint64_t class_of(const struct dmn_choose *c, size_t kind)
 {
     base_autofree struct key *key = calloc(1, sizeof(*key));
     uint64_t h = DMN_CHOOSE_MIX_START;
@@ -114,17 +114,23 @@ uint64_t dmn_choose_class(const struct dmn_choose *c, size_t kind)
     return h;
 }
 
+void dmn_choose_classes(struct dmn_choose *c)
+{
+    for (size_t k = 0; k < c->kind_count; k++) {
+        c->kinds[k].class = class_of(c, k);
+    }
+}
+
 static void describe(const struct dmn_choose *c, struct key *k)
 {
     *k = (struct key){0};
     for (size_t i = 0; i < c->kind_count; i++) {
-        size_t used = strlen(k->cpu);
         char core[256];
 
         if (c->kinds[i].same == i) {
             describe_core(base_max(c->kinds[i].cpu, 0), core, sizeof(core));
-            snprintf(k->cpu + used, sizeof(k->cpu) - used, "%.*s:%s%x;", (int)PL_EP_NAME_MAX,
-                     c->kinds[i].name, core, krn_cpu_features());
+            dmn_append(k->cpu, sizeof(k->cpu), "%.*s:%s%x;", (int)PL_EP_NAME_MAX, c->kinds[i].name,
+                       core, krn_cpu_features());
         }
     }
     dl_iterate_phdr(add_library, k);

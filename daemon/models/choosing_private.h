@@ -5,10 +5,6 @@
 
 #include "daemon/models/choosing.h"
 
-/** dmn_choose_class() - Return: what two boards' cores have in common if each runs best what the
- * other does, and with the same results: the CPU's model and features, the libraries, and the table
- * of primitives. */
-uint64_t dmn_choose_class(const struct dmn_choose *c, size_t kind);
 /** dmn_choose_mix() - FNV-1a of @text and its end, after @h. */
 uint64_t dmn_choose_mix(uint64_t h, const char *text);
 #define DMN_CHOOSE_MIX_START 0xcbf29ce484222325ull
@@ -30,15 +26,6 @@ int dmn_choose_given(struct dmn_choose *c, const struct mdl_model *m);
  */
 enum { DMN_CHOOSE_E_OTHER_OPS = 1 };
 int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char *name);
-/**
- * dmn_choose_agree() - finds the fastest choice whose classes agree with the exact choice's on at
- * least c->agreement_min of c->examples; inexact primitives are allowed
- *
- * Sets c->agreement to the measured share. Return: 0; negative, with c->note, if the examples are
- * unusable.
- */
-int dmn_choose_agree(struct dmn_choose *c, const struct mdl_model *m, const struct krn_times *t,
-                     struct krn_chosen *ret);
 /** dmn_choose_measure() - measures the primitives of each kind, and chooses. Sets c->doubt, and
  * adds to c->known and c->tries. Return: 0, or as krn_measure() and krn_choose(). */
 int dmn_choose_measure(struct dmn_choose *c, const struct mdl_model *m);
@@ -48,10 +35,18 @@ int dmn_choose_measure(struct dmn_choose *c, const struct mdl_model *m);
 uint64_t dmn_choose_budget_ns(const struct dmn_choose *c, size_t kind);
 /** dmn_choose_at_once() - measures what several frames at once gain with the choice of each kind,
  * where that is not known; after measuring, of primitives that take one frame as long it chooses
- * the best. Return: it measured some; what fails stays unknown. choosing_at_once.c */
+ * the best. Return: it measured some; what fails stays unknown. */
 bool dmn_choose_at_once(struct dmn_choose *c, const struct mdl_model *m);
-/** dmn_choose_at_once_costs() - enters it into @p. */
-void dmn_choose_at_once_costs(const struct dmn_choose *c, const struct mdl_model *m,
-                              struct tun_problem *p);
 /** dmn_choose_write() - saves the choice; c->note says so if that fails. Blocks on the file. */
 void dmn_choose_write(struct dmn_choose *c, const struct mdl_model *m, const char *name);
+
+/* What cores did, as /proc/stat has it: counted in ticks of 10 ms, and so only good for telling
+ * that something happened. */
+struct dmn_core_time {
+    uint64_t busy_ns;   /* somebody ran, or the hypervisor ran somebody else */
+    uint64_t stolen_ns; /* the hypervisor did */
+};
+
+/** dmn_core_time_read() - @cpu: < 0: the sum of all. Threads: any; reads a file. Return: 0;
+ * -ENOENT: the kernel does not say. */
+int dmn_core_time_read(int cpu, struct dmn_core_time *ret);

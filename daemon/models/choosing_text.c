@@ -10,13 +10,6 @@
 #define NAMES_MAX 64u /* primitives of a kind */
 #define NS_MAX 1e15
 
-void dmn_choose_classes(struct dmn_choose *c)
-{
-    for (size_t k = 0; k < c->kind_count; k++) {
-        c->kinds[k].class = dmn_choose_class(c, k);
-    }
-}
-
 /* ---- at the board that has the whole model ---- */
 
 struct text {

@@ -3,29 +3,18 @@
 
 #include "base/base.h"
 
-static void failed_free(struct dmn_failed_model *m)
-{
-    free(m->name);
-    free(m->path);
-    free(m->error);
-    free(m);
-}
-
 int dmn_failed_add(struct dmn_failed_models *f, const char *name, const char *path,
                    const char *error)
 {
-    struct dmn_failed_model *m = calloc(1, sizeof(*m));
+    size_t n = strlen(name) + 1, p = strlen(path) + 1, e = strlen(error) + 1;
+    struct dmn_failed_model *m = malloc(sizeof(*m) + n + p + e);
 
     if (!m) {
         return -ENOMEM;
     }
-    m->name = strdup(name);
-    m->path = strdup(path);
-    m->error = strdup(error);
-    if (!m->name || !m->path || !m->error) {
-        failed_free(m);
-        return -ENOMEM;
-    }
+    m->name = memcpy(m->texts, name, n);
+    m->path = memcpy(m->texts + n, path, p);
+    m->error = memcpy(m->texts + n + p, error, e);
     STAILQ_INSERT_TAIL(f, m, linked);
     return 0;
 }
@@ -49,7 +38,7 @@ void dmn_failed_remove(struct dmn_failed_models *f, const char *name)
 
     if (m) {
         STAILQ_REMOVE(f, m, dmn_failed_model, linked);
-        failed_free(m);
+        free(m);
     }
 }
 
@@ -71,6 +60,6 @@ void dmn_failed_clear(struct dmn_failed_models *f)
         struct dmn_failed_model *m = STAILQ_FIRST(f);
 
         STAILQ_REMOVE_HEAD(f, linked);
-        failed_free(m);
+        free(m);
     }
 }

@@ -12,7 +12,8 @@
 
 struct dmn_failed_model {
     STAILQ_ENTRY(dmn_failed_model) linked;
-    char *name, *path, *error; /* owned */
+    const char *name, *path, *error; /* in texts */
+    char texts[];
 };
 STAILQ_HEAD(dmn_failed_models, dmn_failed_model);
 

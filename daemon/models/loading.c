@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-#include <jansson.h>
+#include "daemon/models/loading.h"
 
 #include "base/base.h"
 #include "base/leaves/stop.h"
-#include "daemon/models/loading_private.h"
-#include "daemon/models/memory_room.h"
-#include "daemon/models/output_check.h"
+#include "daemon/models/process_memory.h"
+#include "ipc/decode/piped_decode.h"
+#include "ipc/piped.h"
+#include "ipc/protocol.h"
 #include "model/sidecar.h"
 #include "pipeline/pipeline.h"
 
@@ -58,6 +58,62 @@ int dmn_load_check(const struct mdl_model *m, char ret_error[MDL_ERROR_MAX])
     }
     return check_pad(m, ret_error);
 }
+
+/* ---- the sidecar's key `output` ---- */
+
+uint32_t dmn_piped_dtype(enum mdl_dtype of)
+{
+    static const uint32_t dtypes[MDL_DTYPE_COUNT] = {
+        [MDL_F32] = PIPED_F32, [MDL_I32] = PIPED_I32, [MDL_I64] = PIPED_I64,
+        [MDL_U8] = PIPED_U8,   [MDL_I8] = PIPED_I8,   [MDL_BOOL] = PIPED_BOOL,
+    };
+
+    return dtypes[of];
+}
+
+/* The outputs as a client is told of them, but for their places. */
+static uint32_t outputs_of(const struct mdl_model *m, struct piped_tensor ret[IPC_TENSORS_MAX])
+{
+    uint32_t count = 0;
+
+    for (; count < m->output_count && count < IPC_TENSORS_MAX; count++) {
+        const struct mdl_tensor *t = &m->tensors[m->outputs[count].tensor];
+
+        ret[count] = (struct piped_tensor){.name = m->outputs[count].name,
+                                           .dtype = dmn_piped_dtype(t->dtype),
+                                           .rank = (uint32_t)t->rank,
+                                           .bytes = m->outputs[count].bytes};
+        for (size_t i = 0; i < t->rank && i < IPC_RANK_MAX; i++) {
+            ret[count].dim[i] = (uint32_t)t->dim[i];
+        }
+    }
+    return count;
+}
+
+int dmn_output_fits(const struct mdl_model *m)
+{
+    struct piped_tensor outputs[IPC_TENSORS_MAX];
+    struct piped_decoder *d = NULL;
+    int rc = m->output ? piped_decoder_new(m->output, outputs, outputs_of(m, outputs), &d) : 0;
+
+    piped_decoder_free(d);
+    return rc;
+}
+
+int dmn_output_check(const struct mdl_model *m, const char *path, char ret_error[MDL_ERROR_MAX])
+{
+    int rc = dmn_output_fits(m);
+
+    if (rc < 0) {
+        base_autofree char *sidecar = mdl_sidecar_find(path);
+
+        snprintf(ret_error, MDL_ERROR_MAX, "%.300s: key 'output': %s", sidecar ? sidecar : path,
+                 piped_last_error());
+    }
+    return rc;
+}
+
+/* ---- files ---- */
 
 static struct dmn_file_stamp file_stamp(const char *path)
 {
@@ -164,14 +220,14 @@ static int load(struct dmn_load *l)
 
     mdl_progress("reading the model", 0, 0);
     l->stamp = dmn_stamp_read(l->path, l->calibration); /* first: a later change is noticed */
-    error = dmn_quantised_load(l, &options);
+    error = dmn_load_file(l, &options);
 
     if (!error) {
         l->stamp.data = dmn_stamp_data(l->model, false);
         error = take_preprocess(l);
         error = error ? error : dmn_load_check(l->model, l->error);
         error = error ? error : check_memory(l);
-        error = error ? error : dmn_output_check(l->model, l->path, l->error, sizeof(l->error));
+        error = error ? error : dmn_output_check(l->model, l->path, l->error);
     }
     krn_pack_threads(l->threads);
     dmn_choose_classes(&l->choose);

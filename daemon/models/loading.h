@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/leaves/how_far.h"
+#include "daemon/config/state_file.h"
 #include "daemon/models/choosing.h"
 #include "daemon/models/serving.h"
 #include "kernels/kernels.h"
@@ -21,6 +22,7 @@
 #include "tuner/problem.h"
 
 struct dmn_config;
+struct dmn_models;
 struct dmn_planner_ops;
 struct dmn_planning;
 
@@ -102,6 +104,29 @@ struct dmn_planner_ops {
 /** dmn_load_check() - Return: 0 if frames of @m can be carried and planned; -EBADMSG or -E2BIG,
  * with @ret_error. Pure. */
 int dmn_load_check(const struct mdl_model *m, char ret_error[MDL_ERROR_MAX]);
+/** dmn_piped_dtype() - Return: the type as clients know it (PIPED_F32 and others). */
+uint32_t dmn_piped_dtype(enum mdl_dtype of);
+/** dmn_output_fits() - does the sidecar's key `output` fit the model? Clients decode, not the
+ * daemon; but what no client can decode by is refused, by the same code. Return: 0: m->output fits,
+ * or is NULL; else as piped_decoder_new(), with piped_last_error(). */
+int dmn_output_fits(const struct mdl_model *m);
+/** dmn_output_check() - @path: of the model's file, for the message. Threads: any; allocates.
+ * Return: 0: it fits, or the sidecar has no such key; -EINVAL or -ENOMEM, with @ret_error. */
+int dmn_output_check(const struct mdl_model *m, const char *path, char ret_error[MDL_ERROR_MAX]);
+/**
+ * dmn_load_file() - calls mdl_load() for @l->path with the right calibration
+ *
+ * It uses the first of these: @l->ranges, if given; none, with @l->as_is; the file @l->calibration,
+ * whose errors fail the load (@l->bad_calibration); the saved calibration, whose errors only go to
+ * l->choose.note, and then the model is not quantised. Sets @l->ranges to what was used.
+ * Threads: the load's; blocks. Return: as mdl_load() and mdl_segment(), with l->error.
+ */
+int dmn_load_file(struct dmn_load *l, struct mdl_load_options *options);
+/** dmn_quantised_keep() - saves @c as the calibration of model @name; NULL: removes the saved one.
+ * @kept: must be given; its error is -ENOENT without a state folder. Threads: the loop thread; does
+ * not block. */
+void dmn_quantised_keep(const struct dmn_models *models, const char *name,
+                        const struct mdl_calibration *c, struct dmn_state_kept kept);
 /** dmn_load_run() - loads the model; blocks. l->choose.stop calls it off. Return: 0, or -errno with
  * l->error set. */
 int dmn_load_run(struct dmn_load *l);

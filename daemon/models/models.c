@@ -5,28 +5,14 @@
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/elsewhere.h"
-#include "daemon/models/heap.h"
+#include "daemon/models/process_memory.h"
+#include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 #include "model/declared.h"
 
-/* Calls a function of every listener that has it. */
-#define TELL(models, fn, ...)                                                                      \
-    do {                                                                                           \
-        for (struct dmn_models_listener *l_ = (models)->listeners; l_; l_ = l_->next) {            \
-            if (l_->fn) {                                                                          \
-                l_->fn(l_->ctx, __VA_ARGS__);                                                      \
-            }                                                                                      \
-        }                                                                                          \
-    } while (0)
-
 void dmn_models_listen(struct dmn_models *models, struct dmn_models_listener *l)
 {
-    struct dmn_models_listener **at = &models->listeners;
-
-    while (*at) {
-        at = &(*at)->next;
-    }
-    *at = l;
+    DMN_LISTEN(models->listeners, l);
 }
 
 struct dmn_model *dmn_model_find(const struct dmn_models *models, const char *name)
@@ -255,7 +241,7 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
     m->model = l->model; /* lent: the caller takes it back on failure */
     error = prepare(m, l, ret_error);
     if (error) {
-        TELL(models, gone, m);
+        DMN_TELL(models->listeners, gone, m);
         free_parts(m);
         return error;
     }
@@ -297,7 +283,7 @@ int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_caus
         (struct dmn_log_fields){.id = DMN_MSG_MODEL_LOADED, .model = m->name, .plan = plan},
         "model %s from %s: %s, plan %s (%s)", m->name, m->path, detail, plan,
         dmn_origin_name(m->origin));
-    TELL(models, started, m, cause, detail);
+    DMN_TELL(models->listeners, started, m, cause, detail);
     *ret = m;
     return 0;
 }
@@ -335,7 +321,7 @@ bool dmn_model_replace(struct dmn_model *m, struct dmn_model *by)
         m->image_width != by->image_width || m->image_height != by->image_height) {
         return false;
     }
-    TELL(m->of, replaced, m, by);
+    DMN_TELL(m->of->listeners, replaced, m, by);
     return true;
 }
 
@@ -356,7 +342,7 @@ void dmn_model_unload(struct dmn_model *m, struct dmn_done done)
     m->of->leaving = m;
     m->leaving = true;
     m->unloaded = done;
-    TELL(m->of, unloading, m);
+    DMN_TELL(m->of->listeners, unloading, m);
     dmn_log_with(LOG_NOTICE,
                  (struct dmn_log_fields){.id = DMN_MSG_MODEL_UNLOADED, .model = m->name},
                  "model %s: unloading, %zu frames in flight", m->name, pl_in_flight(m->pipe));
@@ -365,10 +351,10 @@ void dmn_model_unload(struct dmn_model *m, struct dmn_done done)
 void dmn_model_destroy(struct dmn_model *m)
 {
     unlist(m);
-    TELL(m->of, ending, m);
+    DMN_TELL(m->of->listeners, ending, m);
     m->leaving = true;
     m->pipe = pl_free(m->pipe); /* from here on no team touches a submitter's memory */
-    TELL(m->of, gone, m);
+    DMN_TELL(m->of->listeners, gone, m);
     dmn_done(&m->unloaded, NULL);
     m->net = krn_net_free(m->net);
     m->model = mdl_free(m->model);
@@ -384,12 +370,12 @@ void dmn_model_collect(struct dmn_model *m)
 
         m->stats.collected++;
         owner->collected(owner, m, f);
-        TELL(m->of, collected, m, f);
+        DMN_TELL(m->of->listeners, collected, m, f);
         pl_frame_put(m->pipe, f);
-        TELL(m->of, room, m);
+        DMN_TELL(m->of->listeners, room, m);
     }
     pl_reap(m->pipe);
-    TELL(m->of, room, m);
+    DMN_TELL(m->of->listeners, room, m);
 }
 
 size_t dmn_model_waiting(const struct dmn_model *m)

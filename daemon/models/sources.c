@@ -34,14 +34,11 @@ struct dmn_load_source dmn_config_source(const struct dmn_config_model *c)
 /* Return: bytes that the model may take here, if other boards can serve it, too; 0: no bound. */
 static size_t memory_max(const struct dmn_config *config, const char *name)
 {
-    for (size_t i = 0; i < config->model_count; i++) {
-        const struct dmn_config_model *c = &config->models[i];
+    const struct dmn_config_model *c = dmn_config_find_model(config, name);
 
-        if (strcmp(c->name, name) == 0 && strcmp(c->boards, DMN_BOARDS_OFF) != 0) {
-            return (size_t)dmn_config_int(config, DMN_KEY_BOARDS_MEMORY_MIB) << 20;
-        }
-    }
-    return 0;
+    return c && strcmp(c->boards, DMN_BOARDS_OFF) != 0
+               ? (size_t)dmn_config_int(config, DMN_KEY_BOARDS_MEMORY_MIB) << 20
+               : 0;
 }
 
 struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn_models *models)
@@ -72,13 +69,4 @@ struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn
     }
     l->choose.pack = l->memory_max ? KRN_PACK_NOTHING : KRN_PACK_ONE_STAGE;
     return l;
-}
-
-struct dmn_load *dmn_load_new(const char *name, const char *path, const char *plan,
-                              const char *kernels, bool latest, const struct dmn_models *models)
-{
-    struct dmn_load_source source = {
-        .name = name, .path = path, .plan = plan, .kernels = kernels, .latest = latest};
-
-    return dmn_load_from(&source, models);
 }

@@ -78,7 +78,7 @@ static bool replaces(const json_t *state, const struct gov_machine_state *k)
     return fit == 2 || (fit == 1 && !json_object_get(state, "limits"));
 }
 
-bool dmn_state_suits(const struct dmn_model *m)
+bool dmn_kept_suits(const struct dmn_model *m)
 {
     return m->planning->of->machine->whole.count == 0 &&
            (!m->planning->hold.keeping || m->planning->hold.keeping_epoch != pl_epoch(m->pipe));
@@ -157,10 +157,10 @@ static void remember(struct dmn_planning *of, json_t *state, const struct gov_ma
     }
 }
 
-void dmn_state_save(struct dmn_model *m)
+void dmn_kept_save(struct dmn_model *m)
 {
     struct dmn_planning *of = m->planning;
-    struct saving *s = dmn_state_suits(m) ? calloc(1, sizeof(*s)) : NULL;
+    struct saving *s = dmn_kept_suits(m) ? calloc(1, sizeof(*s)) : NULL;
     char plan[PL_PLAN_TEXT_MAX];
 
     if (!s || !state_path(of->of, m->model, m->name, s->path) ||
@@ -213,21 +213,16 @@ static struct dmn_origin kept_origin(const json_t *state)
     return dmn_origin_pinned(o) ? o : (struct dmn_origin){.from = DMN_FROM_SAVED};
 }
 
-/* A plan from the configuration is not used when the configuration no longer names it. */
-static int load_plan(const struct dmn_machine *on, struct dmn_load *l, json_t *state,
-                     struct pl_plan *ret)
+/* Return: the state has a plan that fits @eps, with @ret and its origin set. */
+static bool plan_of(json_t *state, const struct pl_ep_set *eps, size_t unit_count,
+                    struct dmn_origin *ret_origin, struct pl_plan *ret)
 {
     const char *plan = json_string_value(json_object_get(state, "plan"));
-    struct dmn_origin origin = kept_origin(state);
     char error[256];
 
-    if (!plan || !json_is_string(json_object_get(state, "algorithm")) ||
-        origin.from == DMN_FROM_CONFIG ||
-        pl_plan_parse(plan, &on->eps, l->model->unit_count, error, sizeof(error), ret) < 0) {
-        return DMN_E_NO_PLAN;
-    }
-    l->origin = origin;
-    return 0;
+    *ret_origin = kept_origin(state);
+    return plan && json_is_string(json_object_get(state, "algorithm")) &&
+           pl_plan_parse(plan, eps, unit_count, error, sizeof(error), ret) == 0;
 }
 
 /* Return: the state of @states that fits best, the newest of equals; NULL: none fits @least. */
@@ -247,7 +242,7 @@ static json_t *best_state(json_t *states, const struct gov_machine_state *k, int
     return best;
 }
 
-void dmn_state_read(void *ctx, struct dmn_load *l)
+void dmn_kept_read(void *ctx, struct dmn_load *l)
 {
     const struct dmn_plans *plans = ctx;
     char path[DMN_STATE_PATH_MAX];
@@ -262,9 +257,10 @@ void dmn_state_read(void *ctx, struct dmn_load *l)
     }
 }
 
-int dmn_state_load(const struct dmn_machine *on, struct dmn_load *l, struct pl_plan *ret)
+int dmn_kept_load(const struct dmn_machine *on, struct dmn_load *l, struct pl_plan *ret)
 {
     base_autofree struct gov_machine_state *k = malloc(sizeof(*k));
+    struct dmn_origin origin;
     json_t *state;
 
     if (!k || !l->kept) {
@@ -278,25 +274,26 @@ int dmn_state_load(const struct dmn_machine *on, struct dmn_load *l, struct pl_p
         return -ENOENT;
     }
     load_costs(&l->planning->problem, state);
-    return load_plan(on, l, state, ret);
+    /* one from the configuration is not used when that no longer names it */
+    if (!plan_of(state, &on->eps, l->model->unit_count, &origin, ret) ||
+        origin.from == DMN_FROM_CONFIG) {
+        return DMN_E_NO_PLAN;
+    }
+    l->origin = origin;
+    return 0;
 }
 
-bool dmn_state_plan(const struct dmn_model *m, struct pl_plan *ret)
+bool dmn_kept_plan(const struct dmn_model *m, struct pl_plan *ret)
 {
-    const struct dmn_plans *plans = m->planning->of;
+    const struct dmn_machine *machine = m->planning->of->machine;
     base_autofree struct gov_machine_state *k = malloc(sizeof(*k));
-    const char *plan;
-    char error[256];
-    json_t *state;
+    struct dmn_origin origin;
 
     if (!k) {
         return false;
     }
-    describe(plans->machine, k);
-    state = best_state(m->planning->kept, k, 2);
-    plan = json_string_value(json_object_get(state, "plan"));
-    return plan && json_is_string(json_object_get(state, "algorithm")) &&
-           kept_origin(state).from == DMN_FROM_SAVED &&
-           pl_plan_parse(plan, &plans->machine->eps, m->model->unit_count, error, sizeof(error),
-                         ret) == 0;
+    describe(machine, k);
+    return plan_of(best_state(m->planning->kept, k, 2), &machine->eps, m->model->unit_count,
+                   &origin, ret) &&
+           origin.from == DMN_FROM_SAVED;
 }

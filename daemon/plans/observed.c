@@ -100,15 +100,17 @@ static bool of_group(const struct pl_team_stats *t, size_t stage, const struct p
     return t->stage == stage && t->ep == group->ep && t->width == group->width;
 }
 
-/* Times of the teams of a group since @before. */
+/* What the teams of a group did since @before. */
 struct group_times {
     struct pl_series service, work;
+    double at_once; /* frames that they took at once on average; 1: none yet */
 };
 
 static struct group_times group_times(const struct dmn_clocks *before, const struct dmn_clocks *now,
                                       size_t stage, const struct pl_group *group)
 {
-    struct group_times all = {0};
+    struct group_times all = {.at_once = 1};
+    uint64_t frames = 0, runs = 0;
 
     for (size_t t = 0; t < now->team_count; t++) {
         const struct pl_team_stats *then = before ? &before->teams[t].stats : NULL;
@@ -117,26 +119,14 @@ static struct group_times group_times(const struct dmn_clocks *before, const str
         if (of_group(is, stage, group)) {
             add_window(&all.service, then ? &then->service : NULL, &is->service);
             add_window(&all.work, then ? &then->work : NULL, &is->work);
+            frames += is->frames - (then ? then->frames : 0);
+            runs += is->runs - (then ? then->runs : 0);
         }
+    }
+    if (frames > runs && runs > 0) {
+        all.at_once = (double)frames / (double)runs;
     }
     return all;
-}
-
-/* How many frames the teams of a group took at once on average since @before; 1: none yet. */
-static double group_frames(const struct dmn_clocks *before, const struct dmn_clocks *now,
-                           size_t stage, const struct pl_group *group)
-{
-    uint64_t frames = 0, runs = 0;
-
-    for (size_t t = 0; t < now->team_count; t++) {
-        const struct pl_team_stats *s = &now->teams[t].stats;
-
-        if (of_group(s, stage, group)) {
-            frames += s->frames - (before ? before->teams[t].stats.frames : 0);
-            runs += s->runs - (before ? before->teams[t].stats.runs : 0);
-        }
-    }
-    return frames > runs && runs > 0 ? (double)frames / (double)runs : 1;
 }
 
 /* Relative standard error of the mean; unknown for a single value. */
@@ -180,8 +170,8 @@ static size_t group_samples(const struct dmn_model *m, const struct dmn_clocks *
                             struct tun_sample *ret)
 {
     const struct pl_stage_plan *stage = &pl_current_plan(m->pipe)->stages[s];
-    struct pl_series work = group_times(before, now, s, group).work;
-    double sum = 0, factor, frames = group_frames(before, now, s, group);
+    struct group_times of = group_times(before, now, s, group);
+    double sum = 0, factor;
     size_t count = 0;
 
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
@@ -198,9 +188,9 @@ static size_t group_samples(const struct dmn_model *m, const struct dmn_clocks *
                                            .unit = (uint32_t)u,
                                            .ns = base_max(all.mean_ns, 1.0),
                                            .sigma = relative_error(&all),
-                                           .frames = frames};
+                                           .frames = of.at_once};
     }
-    factor = missing_factor(&work, sum);
+    factor = missing_factor(&of.work, sum);
     for (size_t i = 0; i < count; i++) {
         ret[i].ns *= factor;
     }
@@ -240,8 +230,7 @@ static uint64_t stage_trial(const struct dmn_model *m, const struct dmn_clocks *
         if (ns > 0) {
             ret->measured.team_ns[s][g] = t.work.count ? base_max(t.work.mean_ns, 1.0) : ns;
             rate += group->count / ns;
-            slowest = base_max(slowest, ns * (count ? group_frames(before, now, s, group)
-                                                    : (double)pl_group_batch(group)));
+            slowest = base_max(slowest, ns * (count ? t.at_once : (double)pl_group_batch(group)));
         }
     }
     ret->failed |= frames == 0;

@@ -38,7 +38,7 @@ enum dmn_trial_end {
 
 /* What happened to the plans of a model since it was loaded, for metrics. */
 struct dmn_plan_counts {
-    uint64_t events[DMN_CAUSE_COUNT][DMN_OUTCOME_COUNT]; /* written by planning.c */
+    uint64_t events[DMN_CAUSE_COUNT][DMN_OUTCOME_COUNT]; /* written by switch.c */
     uint64_t trials[DMN_TRIAL_ENDS];                     /* written by retune_event.c */
     double trial_s;                                      /* that they took */
 };
@@ -71,14 +71,3 @@ struct dmn_planning {
 
 /** dmn_planning_free() - for a load that did not become a model. Takes NULL. Return: NULL. */
 struct dmn_planning *dmn_planning_free(struct dmn_planning *p);
-/** dmn_plan_event() - adds an event of @m to the history, and counts it. @e: as for
- * dmn_history_add(), but for its model, which is set here. Return: as dmn_history_add(). */
-struct dmn_history_event *dmn_plan_event(struct dmn_model *m, const struct dmn_history_event *e);
-/** dmn_plan_event_measured() - as dmn_event_measured(), and counts the outcome if it is new. */
-void dmn_plan_event_measured(struct dmn_model *m, struct dmn_history_event *e,
-                             enum dmn_event_outcome outcome, double fps, uint64_t frames,
-                             uint64_t lost);
-/** dmn_plan_changing() - Return: a search or a switch is in progress, or somebody waits for one. */
-bool dmn_plan_changing(const struct dmn_model *m);
-/** dmn_plan_wait() - calls @done when the previous plan has drained, or with why it never will. */
-void dmn_plan_wait(struct dmn_model *m, struct dmn_done done);

@@ -52,8 +52,6 @@ void dmn_plans_stop(struct dmn_plans *plans);
 /** dmn_plans_deinit() - call after the last model has gone. */
 void dmn_plans_deinit(struct dmn_plans *plans);
 
-/** dmn_plans_woken() - frames may have come out of the profile's own pipeline. */
-void dmn_plans_woken(struct dmn_plans *plans);
 /** dmn_plans_settle() - goes on after a finished switch or collected frames. Called for every model
  * before the loop waits. */
 void dmn_plans_settle(struct dmn_model *m);

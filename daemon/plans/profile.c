@@ -9,6 +9,7 @@
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile_private.h"
 #include "daemon/plans/switch.h"
+#include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 
 #define FRAMES_MIN 2u /* the first packs caches and maps pages, the second counts */
@@ -381,7 +382,8 @@ int dmn_profile_begin(struct dmn_plans *plans, struct dmn_done done, unsigned ms
     r->width = 1;
     r->share_ns = ms * BASE_NS_PER_MS / step_count(&plans->machine->eps);
     r->folder = strdup(folder);
-    r->load = dmn_load_new("profile", "", NULL, NULL, false, plans->models);
+    r->load =
+        dmn_load_from(&(struct dmn_load_source){.name = "profile", .path = ""}, plans->models);
     if (!r->folder || !r->load) {
         drop(&r->work);
         return -ENOMEM;
@@ -393,7 +395,7 @@ int dmn_profile_begin(struct dmn_plans *plans, struct dmn_done done, unsigned ms
     dmn_work_do(plans->machine->awaited, &r->work);
     dmn_log(LOG_INFO, "a profile begins: %zu shapes of teams, %u ms",
             step_count(&plans->machine->eps), ms);
-    dmn_plans_tell_profile(plans);
+    DMN_TELL(plans->listeners, profile_begun);
     return 0;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start and end of this room, and its reactions to events of models. */
-
 #include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/kept.h"
-#include "daemon/plans/lines.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"
 #include "daemon/plans/retune.h"
+#include "daemon/plans/switch.h"
+#include "daemon/service/log.h"
 
 /* interval for saving what was learned, besides each change of plan and the end */
 #define SAVE_NS (300 * BASE_NS_PER_S)
@@ -24,7 +24,7 @@ static int prepare(void *ctx, const struct dmn_config *config, struct dmn_load *
     return dmn_planner_prepare(plans, plans->machine, config, l);
 }
 
-static const struct dmn_planner_ops planner_ops = {.read = dmn_state_read,
+static const struct dmn_planner_ops planner_ops = {.read = dmn_kept_read,
                                                    .prepare = prepare,
                                                    .first = dmn_planner_first,
                                                    .forget = dmn_planning_free,
@@ -85,7 +85,7 @@ static void second(void *ctx, struct dmn_model *m, uint64_t now_ns)
         p->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &p->expected);
     }
     if (p->clocks.learned && now_ns - p->clocks.saved_ns > SAVE_NS && !p->retune) {
-        dmn_state_save(m);
+        dmn_kept_save(m);
     }
 }
 
@@ -102,7 +102,7 @@ static void ending(void *ctx, struct dmn_model *m)
     if (!m->planning->retune) { /* else the serving plan is on trial */
         dmn_planner_learn(m);
         if (m->planning->clocks.learned) {
-            dmn_state_save(m);
+            dmn_kept_save(m);
         }
     }
 }
@@ -126,6 +126,50 @@ void dmn_plans_settle(struct dmn_model *m)
     }
 }
 
+/* ---- GPIO lines: the button starts a retune of every model, the power line adds an event ---- */
+
+static void on_button(void *ctx)
+{
+    struct dmn_plans *plans = ctx;
+    const struct dmn_config *config = dmn_machine_config(plans->machine);
+
+    if (plans->models->stopping) {
+        return;
+    }
+    for (struct dmn_model *m = plans->models->models; m; m = m->next) {
+        struct dmn_retune_request q = dmn_retune_configured(config, DMN_CAUSE_GPIO);
+        int error = dmn_profiling(plans) ? -EBUSY : dmn_retune_begin(m, &q);
+
+        if (error) {
+            dmn_log_limited(LOG_NOTICE, (struct dmn_log_fields){.model = m->name},
+                            "model %s: the button asked for a retune, which cannot start: %s",
+                            m->name, strerror(-error));
+        }
+    }
+}
+
+static void on_power(void *ctx, bool active)
+{
+    struct dmn_plans *plans = ctx;
+
+    for (struct dmn_model *m = plans->models->models; m; m = m->next) {
+        char plan[PL_PLAN_TEXT_MAX];
+
+        if (pl_plan_format(pl_current_plan(m->pipe), &plans->machine->eps, plan, sizeof(plan)) <
+            0) {
+            continue;
+        }
+        dmn_plan_event(m, &(struct dmn_history_event){.cause = DMN_CAUSE_GPIO,
+                                                      .detail = active ? "power line active"
+                                                                       : "power line inactive",
+                                                      .plan_before = plan,
+                                                      .plan_after = plan,
+                                                      .fps_before = -1,
+                                                      .fps_after = -1,
+                                                      .outcome = DMN_OUTCOME_NOTED});
+    }
+}
+
 /* ---- start and end ---- */
 
 void dmn_plans_init(struct dmn_plans *plans)
@@ -140,7 +184,9 @@ void dmn_plans_init(struct dmn_plans *plans)
     plans->models->planner = &planner_ops;
     plans->models->planner_ctx = plans;
     dmn_models_listen(plans->models, &plans->hears);
-    dmn_lines_listen(plans);
+    plans->lines =
+        (struct dmn_gpio_listener){.ctx = plans, .pressed = on_button, .power = on_power};
+    dmn_gpio_listen(plans->machine, &plans->lines);
 }
 
 int dmn_plans_start(struct dmn_plans *plans)
@@ -175,9 +221,4 @@ void dmn_plans_stop(struct dmn_plans *plans)
 void dmn_plans_deinit(struct dmn_plans *plans)
 {
     dmn_history_deinit(&plans->history);
-}
-
-void dmn_plans_woken(struct dmn_plans *plans)
-{
-    dmn_profile_step(plans);
 }

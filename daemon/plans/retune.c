@@ -7,6 +7,7 @@
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"
 #include "daemon/plans/switch.h"
+#include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 
 #define STEP_MS 5u
@@ -80,6 +81,7 @@ static void take_result(struct dmn_model *m)
                                                 [DMN_RETUNE_SEARCH] = DMN_ROLE_SEARCH,
                                                 [DMN_RETUNE_AGAIN] = DMN_ROLE_AGAIN};
     struct dmn_retune *r = m->planning->retune;
+    struct dmn_history_trial trial;
     struct tun_outcome predicted;
     double predicted_ns = 0;
 
@@ -93,15 +95,8 @@ static void take_result(struct dmn_model *m)
     }
     r->last.samples = NULL;
     dmn_planner_learn(m);
-    dmn_retune_note_trial(m, roles[r->phase], r->last_ci, predicted_ns);
-    dmn_plans_tell_trial(
-        m, &(struct dmn_history_trial){.role = roles[r->phase],
-                                       .bottleneck_ns = r->last.measured.bottleneck_ns,
-                                       .predicted_ns = predicted_ns,
-                                       .spent_ns = r->last.spent_ns,
-                                       .frames = r->last.frames,
-                                       .stopped = r->last.stopped,
-                                       .failed = r->last.failed});
+    trial = dmn_retune_note_trial(m, roles[r->phase], r->last_ci, predicted_ns);
+    DMN_TELL(m->planning->of->listeners, trial_ended, m, &trial);
 }
 
 static void finish(struct dmn_model *m)
@@ -278,7 +273,7 @@ int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
     m->planning->retune = r;
     dmn_log_with(LOG_INFO, (struct dmn_log_fields){.id = DMN_MSG_RETUNE_BEGIN, .model = m->name},
                  "model %s: retune started, by %s", m->name, q->algorithm->name);
-    dmn_plans_tell_retune(m, q->algorithm);
+    DMN_TELL(plans->listeners, retune_begun, m, q->algorithm);
     uv_timer_start(&plans->timer, on_timer, STEP_MS, STEP_MS);
     measure(m, &r->before); /* it serves already: nothing to switch */
     dmn_retune_step(m);

@@ -4,7 +4,9 @@
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"
+#include "daemon/plans/switch.h"
 #include "daemon/plans/tried.h"
+#include "daemon/service/append.h"
 #include "daemon/service/log.h"
 
 /* Later trials are listed only if they are the best so far; all are counted. */
@@ -25,41 +27,40 @@ static void count_trial(struct dmn_plan_counts *c, const struct tun_trial *t)
     c->trial_s += t->spent_ns / 1e9;
 }
 
-void dmn_retune_note_trial(struct dmn_model *m, enum dmn_trial_role role, double ci,
-                           double predicted_ns)
+struct dmn_history_trial dmn_retune_note_trial(struct dmn_model *m, enum dmn_trial_role role,
+                                               double ci, double predicted_ns)
 {
     struct dmn_retune *r = m->planning->retune;
     const struct tun_trial *t = &r->last;
+    const struct dmn_history_trial trial = {.role = role,
+                                            .bottleneck_ns = t->measured.bottleneck_ns,
+                                            .predicted_ns = predicted_ns,
+                                            .latency_ns = t->measured.latency_ns,
+                                            .ci = ci,
+                                            .spent_ns = t->spent_ns,
+                                            .frames = t->frames,
+                                            .stopped = t->stopped,
+                                            .failed = t->failed};
 
     if (t->failed || t->spent_ns > 0) { /* else it is the last one again */
         count_trial(&m->planning->counts, t);
     }
     if (r->note_count >= LISTED_MAX &&
         (t->failed || t->stopped || !tun_better(&r->rule, &t->measured, &r->best.measured))) {
-        return;
+        return trial;
     }
     if (r->note_count == r->note_room) {
         size_t room = r->note_room ? 2 * r->note_room : 16;
         struct dmn_retune_note *notes = realloc(r->notes, room * sizeof(*notes));
 
         if (!notes) {
-            return; /* the event lists one less */
+            return trial; /* the event lists one less */
         }
         r->notes = notes;
         r->note_room = room;
     }
-    r->notes[r->note_count++] = (struct dmn_retune_note){
-        .plan = t->plan,
-        .trial = {.role = role,
-                  .bottleneck_ns = t->measured.bottleneck_ns,
-                  .predicted_ns = predicted_ns,
-                  .latency_ns = t->measured.latency_ns,
-                  .ci = ci,
-                  .spent_ns = t->spent_ns,
-                  .frames = t->frames,
-                  .stopped = t->stopped,
-                  .failed = t->failed},
-    };
+    r->notes[r->note_count++] = (struct dmn_retune_note){.plan = t->plan, .trial = trial};
+    return trial;
 }
 
 void dmn_retune_note_predicted(struct dmn_retune *r)
@@ -144,20 +145,16 @@ static double predicted_gain(struct dmn_model *m, const struct pl_plan *after)
 
 static void detail_text(const struct dmn_retune *r, char *ret, size_t bytes)
 {
-    int used = snprintf(ret, bytes, "%s%s%s for %s: %zu trial%s", r->happened,
-                        r->happened[0] ? "; " : "", r->q.algorithm->name,
-                        dmn_objective_name(r->q.goal.objective), r->trials, base_plural(r->trials));
-
-    if (r->shape_trials && used > 0 && (size_t)used < bytes) {
-        used += snprintf(ret + used, bytes - (size_t)used, " after %zu of team shapes",
-                         r->shape_trials);
+    snprintf(ret, bytes, "%s%s%s for %s: %zu trial%s", r->happened, r->happened[0] ? "; " : "",
+             r->q.algorithm->name, dmn_objective_name(r->q.goal.objective), r->trials,
+             base_plural(r->trials));
+    if (r->shape_trials) {
+        dmn_append(ret, bytes, " after %zu of team shapes", r->shape_trials);
     }
-    if (used > 0 && (size_t)used < bytes) {
-        used += snprintf(ret + used, bytes - (size_t)used, ", measured %s",
-                         r->idle ? "under a synthetic load" : "under live traffic");
-    }
-    if (r->why[0] && used > 0 && (size_t)used < bytes) {
-        snprintf(ret + used, bytes - (size_t)used, "; %s", r->why);
+    dmn_append(ret, bytes, ", measured %s",
+               r->idle ? "under a synthetic load" : "under live traffic");
+    if (r->why[0]) {
+        dmn_append(ret, bytes, "; %s", r->why);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * daemon/plans/retune_private.h - a retune in progress: its steps (retune.c), what comes next
- * (retune_next.c), its search as queued work (retune_job.c), what it leaves (retune_event.c)
+ * with its search (retune_next.c), what it leaves (retune_event.c)
  *
  * Only these files and their unit tests include it. A job owns the search. The loop thread reads
  * the search only while the job is idle. If a retune ends while its job works, it leaves the job,
@@ -9,13 +9,12 @@
  */
 #pragma once
 
+#include "daemon/models/models.h"
 #include "daemon/plans/retune.h"
-#include "daemon/plans/shapes.h"
-#include "daemon/plans/synthetic.h"
 #include "daemon/plans/trial.h"
 #include "daemon/service/work.h"
 
-/* ---- retune_job.c ---- */
+/* ---- the search, as queued work: retune_next.c ---- */
 
 struct dmn_retune_job {
     struct dmn_job work;
@@ -34,9 +33,6 @@ struct dmn_retune_job {
     char error[TUN_ERROR_MAX];
 };
 
-/** dmn_retune_job_new() - @p: taken on success. Return: 0 or -ENOMEM. */
-int dmn_retune_job_new(const struct tun_algorithm *a, struct tun_problem *p,
-                       const struct tun_options *o, struct dmn_retune_job **ret);
 /** dmn_retune_job_start() - makes the search, or tells it @t (NULL: nothing), then asks it; calls
  * @on_done at the end. @samples: taken. */
 void dmn_retune_job_start(struct dmn_retune_job *j, struct dmn_model *m,
@@ -45,6 +41,62 @@ void dmn_retune_job_start(struct dmn_retune_job *j, struct dmn_model *m,
 /** dmn_retune_job_leave() - frees the job now, or when its work is done. Takes NULL. Return:
  * NULL. */
 struct dmn_retune_job *dmn_retune_job_leave(struct dmn_retune_job *j);
+
+/*
+ * ---- synthetic.c: synthetic frames, to measure a plan while nobody uses the model ----
+ *
+ * They only use what clients leave free: none is submitted while a client's frame is in the
+ * pipeline, waits for it, or came out moments ago. There are just enough to keep the plan busy, so
+ * the next client finds a short queue. All share one zeroed input; each has its own output.
+ * Threads: the loop thread.
+ */
+#define DMN_SYNTHETIC_MAX 512u
+
+struct dmn_synthetic {
+    struct dmn_frame_owner owner; /* of every synthetic frame; the frame's tag is its index */
+    uint8_t *input, *outputs;     /* owned */
+    size_t places, outstanding;
+    bool taken[DMN_SYNTHETIC_MAX];
+};
+
+/** dmn_synthetic_init() - Return: 0 or -ENOMEM. */
+int dmn_synthetic_init(struct dmn_synthetic *f, const struct dmn_model *m);
+void dmn_synthetic_deinit(struct dmn_synthetic *f);
+/** dmn_synthetic_idle() - Return: no client has used the model in the last moments. */
+bool dmn_synthetic_idle(const struct dmn_model *m, uint64_t now_ns);
+/** dmn_synthetic_fill() - submits as many frames as are wanted now. */
+void dmn_synthetic_fill(struct dmn_synthetic *f, struct dmn_model *m);
+
+/*
+ * ---- shapes.c: shapes of team that the cost table does not know, and plans to measure
+ * them ----
+ *
+ * A shape is (EP, width), with widths 1, 2, 4, ... and all cores of the EP; other widths are
+ * predicted from these. A one-stage plan with teams on all cores measures several shapes at once,
+ * so frames come out at nearly the pace of one worker per core. Shapes that the table already puts
+ * far behind are skipped. Pure functions; any thread.
+ */
+/* An EP with less than this share of the network's total rate is not worth using. */
+#define DMN_SHAPES_RATE_MIN 0.02
+/* Where throughput is wanted, a wide team must promise this share of its cores' single-threaded
+ * rate. */
+#define DMN_SHAPES_YIELD_MIN 0.7
+
+struct dmn_shapes {
+    unsigned tried[PL_EP_MAX]; /* bit i: width min(2^i, cores) */
+};
+
+/**
+ * dmn_shapes_next() - a one-stage plan with the narrowest shapes that are neither known nor tried;
+ * marks them as tried
+ *
+ * If only throughput is wanted and all widths of 1 are known, no wide team is shown once the
+ * serving plan, or one worker on each core, is within the slack of tun_bound_ns(): even perfect
+ * scaling would gain nothing. @p: every cell has a figure. @present_ns: measured bottleneck of the
+ * serving plan; 0: unknown. Return: true with @ret set; false: there is none left.
+ */
+bool dmn_shapes_next(struct dmn_shapes *s, const struct tun_problem *p, double present_ns,
+                     struct pl_plan *ret);
 
 /* ---- the state ---- */
 
@@ -127,9 +179,9 @@ void dmn_retune_conclude(struct dmn_retune *r, enum dmn_event_outcome outcome);
 /* ---- retune_event.c ---- */
 
 /** dmn_retune_note_trial() - adds the last measurement to the event, and counts it. @ci: relative.
- * @predicted_ns: 0: unknown. */
-void dmn_retune_note_trial(struct dmn_model *m, enum dmn_trial_role role, double ci,
-                           double predicted_ns);
+ * @predicted_ns: 0: unknown. Return: the measurement. */
+struct dmn_history_trial dmn_retune_note_trial(struct dmn_model *m, enum dmn_trial_role role,
+                                               double ci, double predicted_ns);
 /** dmn_retune_note_predicted() - adds the search's own prediction to the newest trial. */
 void dmn_retune_note_predicted(struct dmn_retune *r);
 /** dmn_retune_keep_tried() - keeps the completed trials as m->planning->tried, in place of older

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/plans/shapes.h"
+#include "daemon/plans/retune_private.h"
 
-#include "base/base.h"
 #include "tuner/solve/bound.h"
 
 static size_t width_of(const struct tun_problem *p, size_t ep, unsigned level)

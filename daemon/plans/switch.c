@@ -4,55 +4,56 @@
 #include "daemon/plans/kept.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
+#include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 
 void dmn_plans_listen(struct dmn_plans *plans, struct dmn_plans_listener *l)
 {
-    struct dmn_plans_listener **at = &plans->listeners;
-
-    while (*at) {
-        at = &(*at)->next;
-    }
-    *at = l;
+    DMN_LISTEN(plans->listeners, l);
 }
 
-void dmn_plans_tell_retune(struct dmn_model *m, const struct tun_algorithm *a)
+static void count(struct dmn_model *m, enum dmn_cause cause, enum dmn_event_outcome outcome)
 {
-    for (struct dmn_plans_listener *l = m->planning->of->listeners; l; l = l->next) {
-        if (l->retune_begun) {
-            l->retune_begun(l->ctx, m, a);
-        }
-    }
+    m->planning->counts.events[cause][outcome]++;
 }
 
-void dmn_plans_tell_profile(struct dmn_plans *plans)
+struct dmn_history_event *dmn_plan_event(struct dmn_model *m, const struct dmn_history_event *e)
 {
-    for (struct dmn_plans_listener *l = plans->listeners; l; l = l->next) {
-        if (l->profile_begun) {
-            l->profile_begun(l->ctx);
-        }
-    }
+    struct dmn_history_event of_model = *e;
+
+    of_model.model = m->name;
+    count(m, e->cause, e->outcome);
+    return dmn_history_add(&m->planning->of->history, &of_model);
 }
 
-void dmn_plans_tell_trial(struct dmn_model *m, const struct dmn_history_trial *t)
+void dmn_plan_event_measured(struct dmn_model *m, struct dmn_history_event *e,
+                             enum dmn_event_outcome outcome, double fps, uint64_t frames,
+                             uint64_t lost)
 {
-    for (struct dmn_plans_listener *l = m->planning->of->listeners; l; l = l->next) {
-        if (l->trial_ended) {
-            l->trial_ended(l->ctx, m, t);
-        }
+    if (e && e->outcome != outcome) {
+        count(m, e->cause, outcome);
     }
+    dmn_event_measured(e, outcome, fps, frames, lost);
 }
+
+bool dmn_plan_changing(const struct dmn_model *m)
+{
+    return m->planning->retune || m->planning->switched.fn;
+}
+
+void dmn_plan_wait(struct dmn_model *m, struct dmn_done done)
+{
+    m->planning->switched = done;
+}
+
+/* ---- switching ---- */
 
 /* Updates the expected figures, then tells listeners. */
 static void plan_changed(struct dmn_model *m)
 {
     m->planning->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &m->planning->expected);
     m->period_ns = 0;
-    for (struct dmn_plans_listener *l = m->planning->of->listeners; l; l = l->next) {
-        if (l->plan_changed) {
-            l->plan_changed(l->ctx, m);
-        }
-    }
+    DMN_TELL(m->planning->of->listeners, plan_changed, m);
 }
 
 static void log_switch(const struct dmn_model *m, const struct dmn_switch *s, const char *before,
@@ -77,7 +78,7 @@ void dmn_plan_adopt(struct dmn_model *m, const struct dmn_switch *s)
     }
     plan_changed(m);
     if (s->keep) {
-        dmn_state_save(m);
+        dmn_kept_save(m);
     }
 }
 

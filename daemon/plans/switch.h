@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/plans/switch.h - the only way to change a plan
+ * daemon/plans/switch.h - the only way to change a plan, and how that is written down
  *
  * dmn_plan_switch() switches the pipeline and does what the request asks for: origin, expected
  * figures, log, history, saved state, and listeners. Nobody else calls pl_switch() on a model's
@@ -10,10 +10,11 @@
 
 #include <stdbool.h>
 
+#include "daemon/models/done.h"
 #include "daemon/models/serving.h"
+#include "daemon/plans/history.h"
 #include "pipeline/pipeline.h"
 
-struct dmn_history_trial;
 struct dmn_plans;
 struct dmn_model;
 struct tun_algorithm;
@@ -42,6 +43,18 @@ int dmn_plan_switch(struct dmn_model *m, const struct dmn_switch *s);
 /** dmn_plan_adopt() - makes the serving plan permanent, as @s (LASTING) says; writes no event. */
 void dmn_plan_adopt(struct dmn_model *m, const struct dmn_switch *s);
 
+/** dmn_plan_event() - adds an event of @m to the history, and counts it. @e: as for
+ * dmn_history_add(), but for its model, which is set here. Return: as dmn_history_add(). */
+struct dmn_history_event *dmn_plan_event(struct dmn_model *m, const struct dmn_history_event *e);
+/** dmn_plan_event_measured() - as dmn_event_measured(), and counts the outcome if it is new. */
+void dmn_plan_event_measured(struct dmn_model *m, struct dmn_history_event *e,
+                             enum dmn_event_outcome outcome, double fps, uint64_t frames,
+                             uint64_t lost);
+/** dmn_plan_changing() - Return: a search or a switch is in progress, or somebody waits for one. */
+bool dmn_plan_changing(const struct dmn_model *m);
+/** dmn_plan_wait() - calls @done when the previous plan has drained, or with why it never will. */
+void dmn_plan_wait(struct dmn_model *m, struct dmn_done done);
+
 /* Events of this room; each function may be NULL. */
 struct dmn_plans_listener {
     void *ctx;
@@ -57,9 +70,3 @@ struct dmn_plans_listener {
 /** dmn_plans_listen() - adds @l, which must live as long as the daemon, behind earlier
  * listeners. */
 void dmn_plans_listen(struct dmn_plans *plans, struct dmn_plans_listener *l);
-/** dmn_plans_tell_retune(), dmn_plans_tell_profile() - for plans/ only: report a begin to
- * listeners. */
-void dmn_plans_tell_retune(struct dmn_model *m, const struct tun_algorithm *a);
-void dmn_plans_tell_profile(struct dmn_plans *plans);
-/** dmn_plans_tell_trial() - for plans/ only: reports the end of a trial. */
-void dmn_plans_tell_trial(struct dmn_model *m, const struct dmn_history_trial *t);

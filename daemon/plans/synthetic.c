@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/plans/synthetic.h"
+#include "daemon/plans/retune_private.h"
 
 /* A client that pauses between two frames still uses the model. */
 #define IDLE_NS (20 * BASE_NS_PER_MS)

@@ -11,6 +11,68 @@
  * the cores within tens of milliseconds. */
 #define BUDGET_PART 20u
 
+/* ---- pace ---- */
+
+void dmn_pace_begin(struct dmn_pace *p, uint64_t at_ns, size_t batch)
+{
+    *p = (struct dmn_pace){.start_ns = at_ns,
+                           .last_ns = at_ns,
+                           .batch_from_ns = at_ns,
+                           .batch_frames = base_max(batch, (size_t)1)};
+}
+
+void dmn_pace_add(struct dmn_pace *p, uint64_t at_ns)
+{
+    p->last_ns = base_max(p->last_ns, at_ns);
+    p->count++;
+    if (++p->in_batch < p->batch_frames) {
+        return;
+    }
+    if (p->batches == DMN_PACE_BATCHES) {
+        for (size_t i = 0; i < DMN_PACE_BATCHES / 2; i++) {
+            p->batch_ns[i] = (p->batch_ns[2 * i] + p->batch_ns[2 * i + 1]) / 2;
+        }
+        p->batches /= 2;
+        p->batch_frames *= 2;
+        return; /* the batch that was full is now half of a larger one */
+    }
+    p->batch_ns[p->batches++] = (double)(p->last_ns - p->batch_from_ns) / (double)p->batch_frames;
+    p->batch_from_ns = p->last_ns;
+    p->in_batch = 0;
+}
+
+double dmn_pace_mean_ns(const struct dmn_pace *p)
+{
+    return p->count ? (double)(p->last_ns - p->start_ns) / (double)p->count : 0;
+}
+
+double dmn_student(size_t freedom)
+{
+    static const double t[] = {INFINITY, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447,
+                               2.365,    2.306,  2.262, 2.228, 2.201, 2.179, 2.160,
+                               2.145,    2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
+
+    return freedom < base_array_count(t) ? t[freedom] : 1.96 + 2.5 / (double)freedom;
+}
+
+double dmn_pace_half_ns(const struct dmn_pace *p)
+{
+    double mean = 0, sum = 0;
+
+    if (p->batches < 2) {
+        return INFINITY;
+    }
+    for (size_t i = 0; i < p->batches; i++) {
+        mean += p->batch_ns[i] / (double)p->batches;
+    }
+    for (size_t i = 0; i < p->batches; i++) {
+        sum += (p->batch_ns[i] - mean) * (p->batch_ns[i] - mean);
+    }
+    return dmn_student(p->batches - 1) * sqrt(sum / (double)(p->batches - 1) / (double)p->batches);
+}
+
+/* ---- trials ---- */
+
 /* Frames that may come out at once: the teams of the last stage can finish together. */
 static size_t burst(const struct pl_plan *plan)
 {
@@ -38,8 +100,7 @@ static void open_window(struct dmn_trial *t, struct dmn_model *m)
 
     t->window_ns = base_now_ns();
     dmn_pace_begin(&t->pace, t->last_ns, burst(pl_current_plan(m->pipe)));
-    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
-        pl_team_stats(m->pipe, i, &team);
+    for (size_t i = 0; dmn_model_team(m, i, &team); i++) {
         t->before[i] = team.service;
     }
     dmn_planner_mark(m); /* out of memory: the clocks are those since the plan began */
@@ -80,19 +141,16 @@ static bool saturated(const struct dmn_trial *t)
     return p->count > 0 && t->starved * 10 <= p->count;
 }
 
-/* What the team took since counting began. Where few frames are under way it may have had none:
+/* What team @i took since counting began. Where few frames are under way it may have had none:
  * then what another one of its group took. Return: there is one. */
 static bool service_of(const struct dmn_trial *t, const struct dmn_model *m, size_t i,
-                       struct pl_team_stats *ret, struct pl_series *ret_service)
+                       const struct pl_team_stats *team, struct pl_series *ret_service)
 {
-    pl_team_stats(m->pipe, i, ret);
-    pl_series_since(&t->before[i], &ret->service, ret_service);
-    for (size_t k = 0; ret_service->count == 0 && k < pl_team_count(m->pipe) && k < PL_TEAM_MAX;
-         k++) {
-        struct pl_team_stats other;
+    struct pl_team_stats other;
 
-        pl_team_stats(m->pipe, k, &other);
-        if (other.stage == ret->stage && other.ep == ret->ep && other.width == ret->width) {
+    pl_series_since(&t->before[i], &team->service, ret_service);
+    for (size_t k = 0; ret_service->count == 0 && dmn_model_team(m, k, &other); k++) {
+        if (other.stage == team->stage && other.ep == team->ep && other.width == team->width) {
             pl_series_since(&t->before[k], &other.service, ret_service);
         }
     }
@@ -105,11 +163,11 @@ static void slowest_stage(const struct dmn_trial *t, const struct dmn_model *m, 
                           double *ret_half_ns)
 {
     double rate[PL_STAGE_MAX] = {0}, uncertainty[PL_STAGE_MAX] = {0};
+    struct pl_team_stats team;
 
     *ret_ns = 0;
     *ret_half_ns = INFINITY;
-    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
-        struct pl_team_stats team;
+    for (size_t i = 0; dmn_model_team(m, i, &team); i++) {
         struct pl_series s;
         double half;
 
@@ -136,7 +194,7 @@ static bool all_counted(const struct dmn_trial *t, const struct dmn_model *m)
     struct pl_team_stats team;
     struct pl_series s;
 
-    for (size_t i = 0; i < pl_team_count(m->pipe) && i < PL_TEAM_MAX; i++) {
+    for (size_t i = 0; dmn_model_team(m, i, &team); i++) {
         if (!service_of(t, m, i, &team, &s)) {
             return false;
         }
@@ -175,10 +233,9 @@ static double bottleneck_ns(const struct dmn_trial *t, const struct dmn_model *m
 
 static bool every_team_ran(const struct dmn_model *m)
 {
-    for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
-        struct pl_team_stats team;
+    struct pl_team_stats team;
 
-        pl_team_stats(m->pipe, i, &team);
+    for (size_t i = 0; dmn_model_team(m, i, &team); i++) {
         if (team.service.count < 2) {
             return false;
         }

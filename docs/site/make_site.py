@@ -23,8 +23,8 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^(```\w*[^\n]*\n.*?^```[^\n]*$)", re.M | re.S)
 LANGUAGE = {".c": "c", ".h": "c", ".py": "python", ".json": "json", ".sh": "bash", ".js": "javascript"}
 ASSETS = (".svg", ".png", ".jpg", ".gif", ".css", ".js")
-MAN = ("daemon/piped.8.scd", "daemon/piped.json.5.scd", "ipc/pipectl.1.scd", "ipc/libpiped.3.scd",
-       "ipc/http/piped-http.8.scd", "ipc/link/piped-link.8.scd", "tuner/pipesim.1.scd")
+MAN = ("daemon/piped.8.scd", "daemon/piped.json.5.scd", "apps/pipectl/pipectl.1.scd", "ipc/client/libpiped.3.scd",
+       "apps/http/piped-http.8.scd", "apps/link/piped-link.8.scd", "tuner/pipesim.1.scd")
 ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.M)
 
 

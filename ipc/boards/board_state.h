@@ -5,7 +5,7 @@
  *
  * Three JSON objects, and nothing else, cross these borders:
  *
- * - a *state*: what a board says of itself; in a BOARD message of the link (ipc/link/link_wire.h);
+ * - a *state*: what a board says of itself; in a BOARD message of the link (apps/link/wire/);
  * - a *link report*: the states of all boards, and how the routes are doing; piped-link calls
  *   io.piped.LinkReport with it, at every change and once a second;
  * - *routes*: which boards serve which units of a model; piped answers io.piped.LinkRoutes with all

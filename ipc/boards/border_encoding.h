@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Numbers of the wire (ipc/link/link_wire.h). */
+/* Numbers of the wire (apps/link/wire/messages.h). */
 enum brd_encoding { BRD_AS_IS = 0, BRD_AS_F16 = 1, BRD_AS_I8 = 2 };
 
 /** brd_encoding_name() - Return: "f32", "f16" or "i8"; static. */

@@ -4,7 +4,7 @@
  *
  * Window = sum over hops of the frames that keep its boards busy, twice (one pipeline runs while
  * another is on its way) + sum over the borders between boards of the frames that the link holds.
- * So neither a long chain nor a slow link starves its boards. piped-link uses it (ipc/link/), and
+ * So neither a long chain nor a slow link starves its boards. piped-link uses it (apps/link/), and
  * piped when it judges plans (daemon/boards/).
  *
  * So many may be on their way. Fewer keep a route full, and the daemon hands over no more: others

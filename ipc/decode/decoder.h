@@ -14,7 +14,7 @@
 
 #include "base/output_keys.h"
 #include "base/picture_fit.h"
-#include "ipc/client.h"
+#include "ipc/client/client.h"
 #include "ipc/decode/piped_decode.h"
 
 #define DECODE_TENSORS_MAX 64u /* of a model's outputs */

@@ -24,7 +24,7 @@ from groups import Group
 from network import Network
 from program import SLOW, TAIL, Program, dies_with_parent
 
-LINK = os.path.join(BUILD, "ipc", "link", "piped-link")
+LINK = os.path.join(BUILD, "apps", "link", "piped-link")
 CABLE = os.path.join(BUILD, "tests", "boards", "cable")
 
 

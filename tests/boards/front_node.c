@@ -29,8 +29,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "apps/link/front/server.h"
 #include "base/base.h"
-#include "ipc/link/front_server.h"
 #include "ipc/piped.h"
 #include "ipc/server/pool_guard.h"
 

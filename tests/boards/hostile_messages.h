@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "apps/link/transport/transport.h"
+#include "apps/link/wire/messages.h"
 #include "ipc/boards/known_boards.h"
-#include "ipc/link/link_wire.h"
-#include "ipc/link/transport.h"
 
 #define HOSTILE_FIRST_MAX (2 * LNK_FIRST_MAX)
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/link/transport/code.h"
 #include "base/base.h"
-#include "ipc/link/transport_code.h"
 
 #define WAIT_NS (30 * BASE_NS_PER_S)
 #define EXCHANGED 60u

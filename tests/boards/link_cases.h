@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ipc/link/transport.h"
+#include "apps/link/transport/transport.h"
 
 struct node {
     struct lnk_transport *transport;

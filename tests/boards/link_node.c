@@ -20,8 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apps/link/transport/transport.h"
 #include "base/base.h"
-#include "ipc/link/transport.h"
 #include "tests/boards/link_cases.h"
 
 /* Of the suite, in which no link may be lost: on a busy machine a node waits long for its turn. */

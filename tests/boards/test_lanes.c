@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <zmq.h>
 
-#include "ipc/link/transport.h"
+#include "apps/link/transport/transport.h"
 #include "tests/harness.h"
 
 #define LIMIT_NS (60 * BASE_NS_PER_S)

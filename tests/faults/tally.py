@@ -7,7 +7,7 @@ import subprocess
 from daemon import BUILD
 from faults import name_of
 
-PROGRAMS = {os.path.basename(p): os.path.join(BUILD, p) for p in ("daemon/piped", "ipc/link/piped-link")}
+PROGRAMS = {os.path.basename(p): os.path.join(BUILD, p) for p in ("daemon/piped", "apps/link/piped-link")}
 
 
 def source_line(frame):

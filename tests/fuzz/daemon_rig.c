@@ -15,6 +15,7 @@
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"
 #include "daemon/plans/retune.h"
+#include "daemon/plans/switch.h"
 #include "tests/fuzz/replay.h"
 #include "tests/unit/governor/tree.h"
 
@@ -289,7 +290,7 @@ void rig_cores(const char *online)
     snprintf(cores, sizeof(cores), "%s", online);
     snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/online", machine);
     put(path, online);
-    dmn_hotplug_check(&d->machine);
+    dmn_hotplug_check(&d->machine, base_now_ns());
 }
 
 int rig_connect(bool control, uid_t uid)

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/link/weights/fetch_private.h"
 #include "base/base.h"
 #include "base/leaves/leaves.h"
 #include "daemon/config/route_text.h"
 #include "ipc/boards/board_state.h"
-#include "ipc/link/fetch_private.h"
 #include "tests/fuzz/replay.h"
 #include "tuner/json/devices_json.h"
 

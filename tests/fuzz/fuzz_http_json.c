@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ipc/http/web_json.h"
+#include "apps/http/json.h"
 #include "ipc/piped.h"
 #include "tests/fuzz/replay.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ipc/link/link_wire.h"
+#include "apps/link/wire/messages.h"
 #include "tests/fuzz/replay.h"
 
 size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)

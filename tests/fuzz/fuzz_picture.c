@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Picture files: what is refused has a reason; what is accepted fills its pixels and no more. A PNG
  * comes again with its sums mended, or few mutations would get past them. */
+#include "apps/picture/picture.h"
+#include "apps/picture/picture_rows.h"
 #include "base/base.h"
-#include "ipc/pipectl/picture.h"
-#include "ipc/pipectl/picture_rows.h"
 #include "tests/fuzz/replay.h"
 
 #define PIXELS_MAX (1u << 18)

@@ -173,7 +173,7 @@ static void look(struct reader *r, uint8_t how)
         r->now_ns -= base_min(r->now_ns, 10 * BASE_NS_PER_S);
     }
     sample(r);
-    dmn_hotplug_check_at(&r->machine, r->now_ns);
+    dmn_hotplug_check(&r->machine, r->now_ns);
     if (how & 4) {
         dmn_cgroup_memory_limit(r->root);
         dmn_cgroup_task_limit(r->root);

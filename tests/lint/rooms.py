@@ -16,10 +16,9 @@ ROOMS = {
     "ipc": "base",
     "ipc/boards": "ipc",
     "ipc/control": "ipc",
-    "ipc/decode": "ipc",
-    "ipc/page": "base",
+    "ipc/client": "ipc",
+    "ipc/decode": "ipc/client",
     "ipc/server": "ipc",
-    "ipc/show": "ipc/decode",
     "model/common": "model/model.h base/leaves",
     "model/onnx": "model/common",
     "model/netdesc": "model/common",
@@ -58,12 +57,34 @@ ROOMS = {
     "daemon/boards": "daemon/plans ipc/boards",
     "daemon/control": "daemon/adapt daemon/boards",
     "daemon": "daemon/control base/cli",
-    # Programs inside a library's folder, which uses nothing of theirs.
-    "ipc/pipectl": "base/cli ipc ipc/boards ipc/control ipc/page ipc/server/frame_rules ipc/show",
-    "ipc/http": "base/cli ipc ipc/control ipc/show ipc/pipectl/picture ipc/pipectl/jpeg ipc/pipectl/png",
-    "ipc/gstreamer": "ipc ipc/show",
-    "ipc/link": "base/cli ipc/server ipc/boards ipc/control base/leaves",
-    "tuner/pipesim": "base/cli model tuner/search tuner/json ipc/page !governor",
+    # What is built on libpiped, and what several of these programs share.
+    "apps/page": "base",
+    "apps/show": "ipc/decode",
+    "apps/picture": "apps/show",
+    "apps/pipectl/common": "base/cli ipc/boards ipc/control ipc/server/frame_rules apps/page apps/picture",
+    "apps/pipectl/bench": "apps/pipectl/common",
+    "apps/pipectl/commands": "apps/pipectl/common",
+    "apps/pipectl/doctor": "apps/pipectl/common",
+    "apps/pipectl/infer": "apps/pipectl/common",
+    "apps/pipectl/models": "apps/pipectl/commands",
+    "apps/pipectl/report": "apps/pipectl/commands apps/pipectl/doctor",
+    "apps/pipectl/top": "apps/pipectl/common",
+    "apps/pipectl/trace": "apps/pipectl/common",
+    "apps/pipectl": "apps/pipectl/bench apps/pipectl/infer apps/pipectl/models apps/pipectl/report apps/pipectl/top "
+                    "apps/pipectl/trace",
+    "apps/http": "base/cli ipc/control apps/picture",
+    "apps/gstreamer": "ipc apps/show",
+    # piped-link: messages and transports, then what its parts share, then the parts.
+    "apps/link/wire": "ipc ipc/boards",
+    "apps/link/transport": "apps/link/wire",
+    "apps/link/common": "base/cli ipc/client ipc/control apps/link/transport",
+    "apps/link/front": "ipc/server ipc/boards",
+    "apps/link/weights": "base/leaves apps/link/common",
+    "apps/link/route": "apps/link/front apps/link/weights",
+    "apps/link/hop": "apps/link/route",
+    "apps/link": "base/cli apps/link/hop",
+    # A program inside a library's folder, which uses nothing of it.
+    "tuner/pipesim": "base/cli model tuner/search tuner/json apps/page !governor",
 }
 OUTSIDE = ("tests", "bench", "docs")  # these may use any room, and no room uses them
 

@@ -20,7 +20,7 @@ import api_python  # noqa: E402
 
 def exported():
     """What libpiped.map exports."""
-    return set(re.findall(r"^        (piped_\w+);", source.text(ROOT, "ipc/libpiped.map"), re.M))
+    return set(re.findall(r"^        (piped_\w+);", source.text(ROOT, "ipc/client/libpiped.map"), re.M))
 
 
 def functions():

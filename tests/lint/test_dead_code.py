@@ -17,7 +17,7 @@ import source
 from cases import check, main, none
 
 ROOT, BUILD = sys.argv[1:3]
-HOUSE = ("model/", "kernels/", "governor/", "ipc/", "pipeline/", "tuner/", "daemon/")
+HOUSE = ("apps/", "base/", "daemon/", "governor/", "ipc/", "kernels/", "model/", "pipeline/", "tuner/")
 OTHERS = ("tests/", "bench/")
 # Symbol -> for whom it is kept. One that is not needed is a failure as well.
 KEPT = {

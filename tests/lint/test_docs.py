@@ -23,7 +23,8 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")  # images too
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.M | re.S)
 HEADING = re.compile(r"^#+ +(.*)$", re.M)
 PATH = re.compile(r"`((?:%s)/[\w./-]+)`" % "|".join(
-    ("model", "kernels", "pipeline", "tuner", "governor", "ipc", "daemon", "systemd", "etc", "tests", "docs", "bench")))
+    ("apps", "base", "bench", "daemon", "docs", "etc", "governor", "ipc", "kernels", "model", "pipeline", "systemd", "tests",
+     "tuner")))
 LINES_MAX = 250
 # words that the glossary of docs/house.md replaces
 OLD_WORDS = re.compile(r"\b(run(s|ning)? dry|deal|deals|dealt|dealing|foreign|remade|remake|plan before|hubs?)\b", re.I)
@@ -197,7 +198,7 @@ def searches_are_named():
     listed = set(re.findall(r"`([\w-]+)`", "".join(
         re.findall(r"^\|([^|]*)\|", source.text(ROOT, "docs/tuner.md").split("## The searches")[1].split("\n#")[0], re.M))))
     equal_sets(listed, names, "search", "docs/tuner.md")
-    named = set(re.findall(r"[\w-]+", source.text(ROOT, "ipc/pipectl.1.scd")))
+    named = set(re.findall(r"[\w-]+", source.text(ROOT, "apps/pipectl/pipectl.1.scd")))
     none(sorted(names - named), "searches that pipectl(1) does not name")
 
 
@@ -216,13 +217,13 @@ def causes_are_named():
     names = set(re.findall(r'\[TUN_CAUSE_\w+\] = \{"(\w+)"', source.text(ROOT, "tuner/adapt/cause.c"))) - {"none"}
     names |= set(re.findall(r'\[DMN_CAUSE_\w+ - TUN_CAUSE_COUNT\] = "(\w+)"', source.text(ROOT, "daemon/models/serving.c")))
     check(len(names) > 10, "the causes were not found")
-    page = re.search(r"_cause_ \(([^)]*)\)", source.text(ROOT, "ipc/pipectl.1.scd")).group(1)
-    equal_sets(set(re.findall(r"\w+", page)), names, "cause", "ipc/pipectl.1.scd")
+    page = re.search(r"_cause_ \(([^)]*)\)", source.text(ROOT, "apps/pipectl/pipectl.1.scd")).group(1)
+    equal_sets(set(re.findall(r"\w+", page)), names, "cause", "apps/pipectl/pipectl.1.scd")
 
 
 def findings_are_explained():
     """Each finding of pipectl doctor has a heading in docs/slow.md."""
-    names = set(re.findall(r'X\("([\w-]+)", (?:FAILURE|LOSS|NOTE), \w+\)', source.text(ROOT, "ipc/pipectl/doctor_rule.h")))
+    names = set(re.findall(r'X\("([\w-]+)", (?:FAILURE|LOSS|NOTE), \w+\)', source.text(ROOT, "apps/pipectl/doctor/rule.h")))
     check(len(names) > 20, "the findings were not found")
     equal_sets(set(re.findall(r"^### ([\w-]+)$", source.text(ROOT, "docs/slow.md"), re.M)), names, "finding", "docs/slow.md")
 
@@ -254,7 +255,7 @@ def json_examples_parse():
 
 
 TABLES = dict(zip(("pipectl", "pipesim"), sys.argv[2:4]))
-PAGES = {"pipectl": "ipc/pipectl.1.scd", "pipesim": "tuner/pipesim.1.scd"}
+PAGES = {"pipectl": "apps/pipectl/pipectl.1.scd", "pipesim": "tuner/pipesim.1.scd"}
 
 
 def table_of(program):

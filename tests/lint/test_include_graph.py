@@ -22,19 +22,19 @@ ROOT, BUILD = sys.argv[1:3]
 OUTSIDE = {
     r"uv\.h|uv/.*": ("daemon",),
     r"systemd/.*": ("daemon",),
-    r"jansson\.h": ("base", "daemon", "ipc", "model", "tuner/json", "tuner/pipesim"),
+    r"jansson\.h": ("apps", "base", "daemon", "ipc", "model", "tuner/json", "tuner/pipesim"),
     r"hwloc.*": ("governor",),
     r"gpiod\.h": ("governor",),
     r"protobuf-c/.*": ("model",),
-    r"sodium\.h": ("base/leaves", "ipc/boards", "ipc/pipectl"),
-    r"zmq\.h": ("ipc/link",),
-    r"mpi\.h": ("ipc/link",),
+    r"sodium\.h": ("base/leaves", "ipc/boards", "apps/pipectl"),
+    r"zmq\.h": ("apps/link",),
+    r"mpi\.h": ("apps/link",),
     r"cblas\.h|openblas.*": ("kernels",),
     r"xnnpack\.h": ("kernels",),
     r"pthreadpool\.h": ("kernels", "pipeline"),
-    r"jpeglib\.h": ("ipc/pipectl",),
-    r"curses\.h": ("ipc/pipectl",),
-    r"microhttpd\.h|gnutls/.*": ("ipc/http",),
+    r"jpeglib\.h": ("apps/picture",),
+    r"curses\.h": ("apps/pipectl",),
+    r"microhttpd\.h|gnutls/.*": ("apps/http",),
 }
 
 

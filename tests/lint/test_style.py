@@ -20,14 +20,14 @@ WIDTH_C, WIDTH_OTHER = 100, 132
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 CODE = (".c", ".h", ".py", ".sh", ".build", ".in", ".supp", ".service", ".socket", ".catalog", ".conf")
 DATA = ("model/default/", "tests/fuzz/corpus/")
-LIBRARIES = ("base/", "model/", "kernels/", "governor/", "pipeline/", "tuner/", "ipc/")
-# Inside a library's folder; json_text.c and ipc/page write to the stream that a program gives them.
-PROGRAMS = ("base/cli/", "base/json_text.c", "ipc/pipectl/", "tuner/pipesim/", "ipc/page/", "ipc/link/main.c",
-            "ipc/link/link_args.c", "ipc/link/link_out.c", "ipc/http/web_options.c", "ipc/http/web_log.c")
-SHOWING = ("daemon/", "ipc/pipectl/", "ipc/link/", "ipc/http/", "tuner/pipesim/", "base/cli/")
+LIBRARIES = ("apps/", "base/", "model/", "kernels/", "governor/", "pipeline/", "tuner/", "ipc/")
+# Inside a library's folder; json_text.c and apps/page write to the stream that a program gives them.
+PROGRAMS = ("base/cli/", "base/json_text.c", "apps/pipectl/", "tuner/pipesim/", "apps/page/", "apps/link/main.c",
+            "apps/link/args.c", "apps/link/common/out.c", "apps/http/options.c", "apps/http/log.c")
+SHOWING = ("daemon/", "apps/pipectl/", "apps/link/", "apps/http/", "tuner/pipesim/", "base/cli/")
 MAY_SHOW = (  # makes files of the build; cleans the text itself
     "daemon/config/config_doc.c", "tuner/pipesim/search_names.c", "base/cli/cli_print.c", "base/cli/shown_print.c",
-    "base/cli/shown_print.h", "ipc/pipectl/terminal_line.c")
+    "base/cli/shown_print.h", "apps/pipectl/common/terminal_line.c")
 LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'')
 CLOCKS = ("monotonic", "monotonic_ns", "now_ns", "time", "perf_counter")
 FORMATTER = "14."  # the version whose output the sources have
@@ -138,7 +138,7 @@ def queued_work_is_of_one_kind():
 
 
 def programs_have_standard_descriptors():
-    mains = [n for n in source.files(ROOT) if n.endswith("/main.c") and n.startswith(("daemon/", "ipc/", "tuner/"))]
+    mains = [n for n in source.files(ROOT) if n.endswith("/main.c") and n.startswith(("apps/", "daemon/", "tuner/"))]
     check(len(mains) >= 5, mains)
     none([n for n in mains if "\n    shown_begin();\n" not in source.text(ROOT, n)],
          "programs whose first pipe may get the number of standard output")

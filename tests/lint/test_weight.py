@@ -50,7 +50,7 @@ def comments_and_blanks_are_told_apart():
 
 
 def folders_are_those_of_the_table():
-    for name, folder in (("ipc/link/x.c", "ipc"), ("base.h", "(root)"), ("tests/unit/model/a.c", "model"),
+    for name, folder in (("apps/link/x.c", "apps"), ("base.h", "(root)"), ("tests/unit/model/a.c", "model"),
                          ("tests/kernels/a.c", "kernels"), ("tests/system/a.py", weight.SEVERAL), ("tests/run.py", weight.SEVERAL)):
         check(weight.folder_of(name) == folder, name, weight.folder_of(name))
     check(weight.is_product("ipc/a.js") and not weight.is_product("docs/a.py") and not weight.is_product("ipc/a.md"))

@@ -26,7 +26,7 @@ from machines import free_ports  # noqa: E402
 from program import Program  # noqa: E402
 from soak_clients import INPUTS, LIMIT_S, Answers, Client  # noqa: E402
 
-PIPED_LINK = os.path.join(BUILD, "ipc", "link", "piped-link")
+PIPED_LINK = os.path.join(BUILD, "apps", "link", "piped-link")
 THREADED = "ThreadSanitizer knows nothing of the threads of %s"
 
 

@@ -21,7 +21,7 @@ from signal import SIGTERM
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("PIPED_BUILD", os.path.join(ROOT, "build"))
 PIPED = os.environ.get("PIPED_EXE", os.path.join(BUILD, "daemon", "piped"))
-PIPECTL = os.environ.get("PIPECTL_EXE", os.path.join(BUILD, "ipc", "pipectl"))
+PIPECTL = os.environ.get("PIPECTL_EXE", os.path.join(BUILD, "apps", "pipectl", "pipectl"))
 DIGITS = os.path.join(ROOT, "model", "default", "digits.onnx")
 SHARED = os.environ.get("PIPED_SHARED", os.path.join(os.path.dirname(ROOT), "shared"))
 HEARTBEAT = {"WATCHDOG_USEC": "100000"}  # a daemon's `env`, for Daemon.wait_until()

@@ -15,7 +15,7 @@ import test_outputs
 from daemon import BUILD, LIMIT_S, Daemon, check
 from daemon import main as run_cases
 
-FOLDER = os.path.join(BUILD, "ipc", "gstreamer")
+FOLDER = os.path.join(BUILD, "apps", "gstreamer")
 FRAMES = os.path.join(BUILD, "tests", "system", "gst_frames")
 TEMP = tempfile.TemporaryDirectory(prefix="piped-gst-")  # removed with the program
 REGISTRY = os.path.join(TEMP.name, "registry")

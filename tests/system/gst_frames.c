@@ -25,8 +25,8 @@
 #include <gst/app/gstappsink.h>
 #include <jansson.h>
 
+#include "apps/gstreamer/piped_gst.h"
 #include "ipc/decode/piped_decode.h"
-#include "ipc/gstreamer/piped_gst.h"
 #include "ipc/piped.h"
 
 #define STEP (50 * GST_MSECOND)

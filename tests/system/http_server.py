@@ -15,7 +15,7 @@ from signal import SIGTERM
 
 from daemon import BUILD, LIMIT_S, SANITIZER_WORDS, cases, check, equal, wait_end
 
-PIPED_HTTP = os.path.join(BUILD, "ipc", "http", "piped-http")
+PIPED_HTTP = os.path.join(BUILD, "apps", "http", "piped-http")
 ANY_PORT = "127.0.0.1:0"
 
 

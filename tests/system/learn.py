@@ -50,7 +50,7 @@ SHARE = {"/usr/share/piped/models": "model/default", "/usr/share/piped/pictures"
          "/usr/share/piped/prometheus": "etc/prometheus", "/usr/share/piped/grafana": "etc/grafana",
          "/usr/share/doc/python3-piped/examples": "docs/examples/python",
          "/usr/share/piped/platforms": "tuner/platforms"}
-PROGRAMS = ("daemon/piped", "ipc/pipectl", "tuner/pipesim", "ipc/http/piped-http")
+PROGRAMS = ("daemon/piped", "apps/pipectl/pipectl", "tuner/pipesim", "apps/http/piped-http")
 STAND_INS = {
     "sudo": 'exec "$@"\n',
     # the test has started the daemon and piped-http before

@@ -94,7 +94,7 @@ def the_manual_has_all_options():
     _, text = run_http("--help")
     options = set(re.findall(r"^  (--[a-z-]+)", text, re.M))
     check(len(options) > 20, text)
-    with open(os.path.join(ROOT, "ipc", "http", "piped-http.8.scd"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "apps", "http", "piped-http.8.scd"), encoding="utf-8") as f:
         manual = f.read()
     equal(set(re.findall(r"^\*(--[a-z-]+)\*", manual, re.M)) | set(re.findall(r", \*(--[a-z-]+)\*", manual)), options)
     for name, default in re.findall(r"^  --([a-z-]+) .*default ([0-9]+)", text, re.M):

@@ -53,13 +53,13 @@ def ros2():
 
 def manuals():
     """The EXAMPLES of pages of the manual."""
-    for page in ("ipc/pipectl.1.scd", "tuner/pipesim.1.scd"):
+    for page in ("apps/pipectl/pipectl.1.scd", "tuner/pipesim.1.scd"):
         reason = follow(page)
         if reason:
             return reason
     if "PIPED_TEST_SANITIZER" in os.environ:
         return "a program without a sanitizer cannot load a library with one"
-    return follow("ipc/libpiped.3.scd")
+    return follow("ipc/client/libpiped.3.scd")
 
 
 def comparing_finds_what_is_not_there():

@@ -19,7 +19,7 @@ from wait import during, until
 
 BAD = '{\n "models": [{"name": "digits", "path": "%s"}],\n "log_level": "loud"\n}' % DIGITS
 GOOD = {"models": [{"name": "digits", "path": DIGITS}]}
-PIPED_LINK = os.path.join(BUILD, "ipc", "link", "piped-link")
+PIPED_LINK = os.path.join(BUILD, "apps", "link", "piped-link")
 STARTS = "the service failed to start: "
 PICTURE = b"P5 16 16 255\n" + bytes(256)
 

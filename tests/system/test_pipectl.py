@@ -369,7 +369,7 @@ def test_lost_output():
 
 def test_help_and_page_agree():
     """Every command of --help has its section in pipectl(1), and that has every option of the command's usage."""
-    with open(os.path.join(ROOT, "ipc", "pipectl.1.scd"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "apps", "pipectl", "pipectl.1.scd"), encoding="utf-8") as f:
         parts = re.split(r"^## (.*)$", f.read(), flags=re.M)
     page = {name: title + body for title, body in zip(parts[1::2], parts[2::2])
             for name in re.split(r"[ ,]+", title.split(" [")[0])}

@@ -232,7 +232,7 @@ def the_units_of_the_page_are_good():
         with Daemon() as d:
             command = command.replace("/var/lib/prometheus/node-exporter", folder).replace(
                 "pipectl ", "%s --socket %s " % (os.environ.get("PIPECTL_EXE", os.path.join(
-                    os.environ.get("PIPED_BUILD", os.path.join(ROOT, "build")), "ipc", "pipectl")), d.control_path))
+                    os.environ.get("PIPED_BUILD", os.path.join(ROOT, "build")), "apps", "pipectl", "pipectl")), d.control_path))
             subprocess.run(["/bin/sh", "-c", command], check=True, timeout=60)
             equal(os.listdir(folder), ["piped.prom"])
             check(Metrics(text_of(os.path.join(folder, "piped.prom"))).one("piped_degraded") == 0)

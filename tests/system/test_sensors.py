@@ -104,7 +104,7 @@ def keys_of(value):
 
 
 def keys_are_documented():
-    with open(os.path.join(ROOT, "ipc", "pipectl.1.scd"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "apps", "pipectl", "pipectl.1.scd"), encoding="utf-8") as f:
         page = f.read().split("\nSensor values are ")[1].split("\n## ")[0]
     with Tree(FILES) as t, started(t) as d:
         keys = keys_of(d.status()["sensors"])

@@ -23,7 +23,7 @@ EVIL = "x\x1b[31m\x9b31m\u202e\u200b\u2028\ufeff\U000e0041\x7fy"
 SHOWN = "x?[31m?31m?" + "?" * 5 + "y"
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\ufeff\U000e0000-\U000e007f]")
 PIPESIM = os.path.join(BUILD, "tuner", "pipesim")
-DAEMONS = [PIPED] + [p for p in (os.path.join(BUILD, "ipc", "link", "piped-link"), os.path.join(BUILD, "ipc", "http", "piped-http"))
+DAEMONS = [PIPED] + [p for p in (os.path.join(BUILD, "apps", name) for name in ("link/piped-link", "http/piped-http"))
                      if os.path.exists(p)]
 
 

@@ -162,7 +162,7 @@ def prepare(root, build, folder, cases):
     step("kernel %s" % version)
     modules = module_files(os.path.join(files, "lib", "modules", version), MODULES) + [gpio_sim(cache, version)]
     step("modules")
-    programs = [os.path.join(build, "daemon", "piped"), os.path.join(build, "ipc", "pipectl")]
+    programs = [os.path.join(build, "daemon", "piped"), os.path.join(build, "apps", "pipectl", "pipectl")]
     make_initrd(os.path.join(folder, "initrd"), root, programs, modules)
     step("initrd of %d MiB" % (os.path.getsize(os.path.join(folder, "initrd")) >> 20))
     source = os.path.join(folder, "unequal.asl")

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "ipc/page/page.h"
+#include "apps/page/page.h"
 #include "tuner/pipesim/platform.h"
 #include "tuner/pipesim/run.h"
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/boards/border_judge.h"
-#include "daemon/boards/spread_units.h"
+#include "daemon/boards/spread_table.h"
 #include "model/segment/segment.h"
 #include "tests/harness.h"
 

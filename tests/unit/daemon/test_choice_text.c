@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/models/choosing_again.h"
 #include "daemon/models/choosing_private.h"
 #include "model/segment/segment.h"
 #include "tests/harness.h"

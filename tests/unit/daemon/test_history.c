@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "daemon/control/json.h"
 #include "daemon/plans/planning.h"
+#include "daemon/plans/switch.h"
 #include "tests/harness.h"
 
 static struct dmn_history_event *add(struct dmn_history *h, const char *model,

@@ -95,17 +95,17 @@ TEST(a_core_that_goes_is_hotplug)
     struct tree t;
 
     T_EQ(set_up(&t), 0);
-    T_TRUE(!dmn_hotplug_check(&t.m));
+    T_TRUE(!dmn_hotplug_check(&t.m, base_now_ns()));
     online(&t, "0-2\n");
     allowed(&t, "0-2"); /* the kernel shows it in both */
-    T_TRUE(dmn_hotplug_check(&t.m));
+    T_TRUE(dmn_hotplug_check(&t.m, base_now_ns()));
     T_STR(told.last.cause, "hotplug");
     T_STR(told.last.text, "core 3 went");
     T_TRUE(!gov_cpuset_has(&told.last.usable, 3) && gov_cpuset_has(&told.last.usable, 2));
-    T_TRUE(!dmn_hotplug_check(&t.m));
+    T_TRUE(!dmn_hotplug_check(&t.m, base_now_ns()));
     online(&t, "0-3\n");
     allowed(&t, "0-3");
-    T_TRUE(dmn_hotplug_check(&t.m));
+    T_TRUE(dmn_hotplug_check(&t.m, base_now_ns()));
     T_STR(told.last.cause, "hotplug");
     T_STR(told.last.text, "core 3 came back");
     T_EQ(told.calls, 2);
@@ -119,14 +119,14 @@ TEST(an_affinity_that_shrinks_is_the_cpuset)
 
     T_EQ(set_up(&t), 0);
     allowed(&t, "0,2");
-    T_TRUE(!dmn_hotplug_check_at(&t.m, t0));
-    T_TRUE(!dmn_hotplug_check_at(&t.m, t0 + later - 1));
-    T_TRUE(dmn_hotplug_check_at(&t.m, t0 + later));
+    T_TRUE(!dmn_hotplug_check(&t.m, t0));
+    T_TRUE(!dmn_hotplug_check(&t.m, t0 + later - 1));
+    T_TRUE(dmn_hotplug_check(&t.m, t0 + later));
     T_STR(told.last.cause, "cpuset");
     T_STR(told.last.text, "cores 1,3 went");
     allowed(&t, "2-3");
-    T_TRUE(!dmn_hotplug_check_at(&t.m, 2 * t0));
-    T_TRUE(dmn_hotplug_check_at(&t.m, 2 * t0 + later));
+    T_TRUE(!dmn_hotplug_check(&t.m, 2 * t0));
+    T_TRUE(dmn_hotplug_check(&t.m, 2 * t0 + later));
     T_STR(told.last.text, "core 0 went, core 3 came back");
     T_EQ(told.calls, 2);
     T_EQ(take_down(&t), 0);
@@ -139,13 +139,13 @@ TEST(a_cpuset_that_shrinks_right_after_a_core_came_is_the_cpuset)
 
     T_EQ(set_up(&t), 0);
     online(&t, "0-2\n");
-    T_TRUE(dmn_hotplug_check_at(&t.m, t0));
+    T_TRUE(dmn_hotplug_check(&t.m, t0));
     online(&t, "0-3\n");
-    T_TRUE(dmn_hotplug_check_at(&t.m, t0 + later));
+    T_TRUE(dmn_hotplug_check(&t.m, t0 + later));
     T_STR(told.last.text, "core 3 came back");
     allowed(&t, "0,2");
-    T_TRUE(!dmn_hotplug_check_at(&t.m, t0 + 2 * later));
-    T_TRUE(dmn_hotplug_check_at(&t.m, t0 + 3 * later));
+    T_TRUE(!dmn_hotplug_check(&t.m, t0 + 2 * later));
+    T_TRUE(dmn_hotplug_check(&t.m, t0 + 3 * later));
     T_STR(told.last.cause, "cpuset");
     T_STR(told.last.text, "cores 1,3 went");
     T_EQ(take_down(&t), 0);
@@ -159,15 +159,15 @@ TEST(affinity_and_list_change_one_after_the_other)
 
     T_EQ(set_up(&t), 0);
     allowed(&t, "0-2");
-    T_TRUE(!dmn_hotplug_check_at(&t.m, t0));
+    T_TRUE(!dmn_hotplug_check(&t.m, t0));
     online(&t, "0-2\n");
-    T_TRUE(dmn_hotplug_check_at(&t.m, t0 + step));
+    T_TRUE(dmn_hotplug_check(&t.m, t0 + step));
     T_STR(told.last.cause, "hotplug");
     T_STR(told.last.text, "core 3 went");
     online(&t, "0-3\n");
-    T_TRUE(!dmn_hotplug_check_at(&t.m, 2 * t0));
+    T_TRUE(!dmn_hotplug_check(&t.m, 2 * t0));
     allowed(&t, "0-3");
-    T_TRUE(dmn_hotplug_check_at(&t.m, 2 * t0 + step));
+    T_TRUE(dmn_hotplug_check(&t.m, 2 * t0 + step));
     T_STR(told.last.cause, "hotplug");
     T_STR(told.last.text, "core 3 came back");
     T_EQ(told.calls, 2);
@@ -182,11 +182,11 @@ TEST(a_moment_of_affinity_is_nothing)
 
     T_EQ(set_up(&t), 0);
     allowed(&t, "0-2");
-    T_TRUE(!dmn_hotplug_check_at(&t.m, t0));
+    T_TRUE(!dmn_hotplug_check(&t.m, t0));
     allowed(&t, "0-3");
-    T_TRUE(!dmn_hotplug_check_at(&t.m, t0 + BASE_NS_PER_S));
+    T_TRUE(!dmn_hotplug_check(&t.m, t0 + BASE_NS_PER_S));
     allowed(&t, "0-2");
-    T_TRUE(!dmn_hotplug_check_at(&t.m, t0 + 2 * BASE_NS_PER_S));
+    T_TRUE(!dmn_hotplug_check(&t.m, t0 + 2 * BASE_NS_PER_S));
     T_EQ(told.calls, 0);
     T_EQ(take_down(&t), 0);
 }
@@ -200,12 +200,12 @@ TEST(what_cannot_be_read_is_no_change)
     for (size_t i = 0; i < base_array_count(garbage); i++) {
         online(&t, garbage[i]);
         allowed(&t, garbage[i]);
-        T_TRUE(!dmn_hotplug_check(&t.m));
+        T_TRUE(!dmn_hotplug_check(&t.m, base_now_ns()));
     }
     put(&t, "proc/self/status", "");
-    T_TRUE(!dmn_hotplug_check(&t.m));
+    T_TRUE(!dmn_hotplug_check(&t.m, base_now_ns()));
     online(&t, "0-1\n");
-    T_TRUE(dmn_hotplug_check(&t.m));
+    T_TRUE(dmn_hotplug_check(&t.m, base_now_ns()));
     T_STR(told.last.text, "cores 2-3 went");
     T_EQ(take_down(&t), 0);
 }
@@ -218,7 +218,7 @@ TEST(no_core_left_is_not_believed)
     T_EQ(set_up(&t), 0);
     online(&t, "0-1\n");
     allowed(&t, "2-3");
-    T_TRUE(!dmn_hotplug_check(&t.m));
+    T_TRUE(!dmn_hotplug_check(&t.m, base_now_ns()));
     T_EQ(told.calls, 0);
     T_EQ(take_down(&t), 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much memory models may take, by files of a machine. */
-#include "daemon/models/memory_room.h"
+#include "daemon/models/process_memory.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

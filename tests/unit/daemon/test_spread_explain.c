@@ -4,8 +4,7 @@
 
 #include "base/base.h"
 #include "daemon/boards/route_fill.h"
-#include "daemon/boards/spread_explain.h"
-#include "daemon/boards/spread_front.h"
+#include "daemon/boards/spread_query.h"
 #include "tests/unit/daemon/spread_rig.h"
 #include "tuner/eval_boards.h"
 

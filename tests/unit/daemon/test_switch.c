@@ -190,11 +190,11 @@ TEST(what_was_kept_is_loaded_with_its_origin)
         snprintf(l.name, sizeof(l.name), "tiny");
         l.model = f.m.model;
         T_EQ(tun_problem_copy(&f.m.planning->problem, &of.problem), 0);
-        dmn_state_read(&f.plans, &l);
-        T_EQ(dmn_state_load(&f.machine, &l, &loaded), 0);
+        dmn_kept_read(&f.plans, &l);
+        T_EQ(dmn_kept_load(&f.machine, &l, &loaded), 0);
         T_TRUE(pl_plan_equal(&loaded, &to));
         T_EQ(l.origin.from, then[i]);
-        T_EQ(dmn_state_plan(&f.m, &loaded), then[i] == DMN_FROM_SAVED);
+        T_EQ(dmn_kept_plan(&f.m, &loaded), then[i] == DMN_FROM_SAVED);
         json_decref(of.kept);
         json_decref(l.kept);
         tun_problem_deinit(&of.problem);
@@ -218,8 +218,8 @@ TEST(a_plan_of_the_configuration_is_not_kept_for_the_next_start)
     snprintf(l.name, sizeof(l.name), "tiny");
     l.model = f.m.model;
     T_EQ(tun_problem_copy(&f.m.planning->problem, &of.problem), 0);
-    dmn_state_read(&f.plans, &l);
-    T_EQ(dmn_state_load(&f.machine, &l, &loaded), DMN_E_NO_PLAN);
+    dmn_kept_read(&f.plans, &l);
+    T_EQ(dmn_kept_load(&f.machine, &l, &loaded), DMN_E_NO_PLAN);
     json_decref(of.kept);
     json_decref(l.kept);
     tun_problem_deinit(&of.problem);
@@ -272,7 +272,7 @@ TEST(of_a_plan_made_under_interference_nothing_is_kept)
     T_TRUE(!kept(&f)); /* nobody asked */
     f.m.planning->hold =
         (struct dmn_costs_hold){.keeping = true, .keeping_epoch = pl_epoch(f.m.pipe)};
-    dmn_state_save(&f.m);
+    dmn_kept_save(&f.m);
     T_TRUE(!kept(&f));
     drain(&f);
     to = plan_of(&f.machine.eps, UNITS, "0-3@big");

@@ -2,8 +2,7 @@
 /* The pace of departures with its uncertainty, and the plans that show unknown shapes of team. */
 #include <math.h>
 
-#include "daemon/plans/pace.h"
-#include "daemon/plans/shapes.h"
+#include "daemon/plans/retune_private.h"
 #include "tests/harness.h"
 
 #define SEED 20260801u

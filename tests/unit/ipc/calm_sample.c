@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ipc/pipectl/doctor.h"
+#include "apps/pipectl/doctor/doctor.h"
 #include "tests/harness.h"
 
 /* Two seconds of a model of two stages on four cores. %d, %d: 0 and 0, then 1 and 2. */

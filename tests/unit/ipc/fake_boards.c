@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "ipc/link/transport_code.h"
+#include "apps/link/transport/code.h"
 #include "tests/unit/ipc/fake_boards_private.h"
 #include "tests/unit/ipc/fake_wire.h"
 

@@ -2,7 +2,7 @@
 /**
  * tests/unit/ipc/fake_boards.h - a head, and boards that compute its routes, at the message level
  *
- * The head is real (ipc/link/route.h), with one struct link. Boards are a few lines each: they take
+ * The head is real (route.h), with one struct link. Boards are a few lines each: they take
  * places and frames as hop.h says, and may do anything that a board or a cable can do: be late, be
  * lost and come back, freeze, forget, refuse, have no memory, double an answer. Time is the test's.
  *
@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "ipc/link/route.h"
+#include "apps/link/route/route.h"
 #include "tests/harness.h"
 
 #define BOARDS_MAX 4u

@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "ipc/link/fetch.h"
-#include "ipc/link/transport_code.h"
+#include "apps/link/transport/code.h"
+#include "apps/link/weights/fetch.h"
 #include "tests/harness.h"
 
 #define NODES 3u

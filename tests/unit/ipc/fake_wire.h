@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "ipc/link/link_wire.h"
-#include "ipc/link/transport.h"
+#include "apps/link/transport/transport.h"
+#include "apps/link/wire/messages.h"
 
 struct packet {
     struct packet *next;

@@ -2,7 +2,7 @@
 /** tests/unit/ipc/fetch_rig.h - files that boards fetch from each other, over fake links */
 #pragma once
 
-#include "ipc/link/store.h"
+#include "apps/link/weights/store.h"
 #include "tests/unit/ipc/fake_links.h"
 #include "tests/unit/ipc/leaf_file.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "apps/picture/picture.h"
 #include "base/base.h"
-#include "ipc/pipectl/picture.h"
 
 static void run(const char *path)
 {

@@ -2,8 +2,8 @@
 /** tests/unit/ipc/route_checks.h - what holds of a head's frames whatever boards and links do */
 #pragma once
 
+#include "apps/link/route/route_private.h"
 #include "ipc/boards/board_text.h"
-#include "ipc/link/route_private.h"
 #include "tests/unit/ipc/fake_boards.h"
 
 #define MODELS 2u

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "ipc/pipectl/doctor.h"
+#include "apps/pipectl/doctor/doctor.h"
 #include "tests/harness.h"
 #include "tests/unit/ipc/calm_sample.h"
 

@@ -2,7 +2,7 @@
 /* What pipectl doctor finds of clients, models and plans. */
 #include <string.h>
 
-#include "ipc/pipectl/doctor.h"
+#include "apps/pipectl/doctor/doctor.h"
 #include "tests/harness.h"
 #include "tests/unit/ipc/calm_sample.h"
 

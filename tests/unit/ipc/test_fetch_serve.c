@@ -3,7 +3,7 @@
  * the whole file computes. */
 #include <poll.h>
 
-#include "ipc/link/fetch.h"
+#include "apps/link/weights/fetch.h"
 #include "model/segment/segment.h"
 #include "tests/unit/ipc/leaf_file.h"
 #include "tests/unit/model/two_products.h"

@@ -2,12 +2,12 @@
 /* How two boards notice each other: both count their link as up or, some time later, neither. */
 #include <time.h>
 
-#include "ipc/link/fetch.h"
-#include "ipc/link/hop.h"
-#include "ipc/link/link.h"
-#include "ipc/link/own_state.h"
-#include "ipc/link/route.h"
-#include "ipc/link/transport_code.h"
+#include "apps/link/common/link.h"
+#include "apps/link/hop/hop.h"
+#include "apps/link/own_state.h"
+#include "apps/link/route/route.h"
+#include "apps/link/transport/code.h"
+#include "apps/link/weights/fetch.h"
 #include "tests/harness.h"
 #include "tests/unit/ipc/fake_wire.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Borders on the wire: what is encoded and what is not, back to the same floats, and messages of a
  * board that lies. */
-#include "ipc/link/hop_border.h"
+#include "apps/link/hop/border.h"
 #include "tests/harness.h"
 
 #define COUNT 60u

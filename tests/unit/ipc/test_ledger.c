@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The head's account of frames: its rules one by one. */
-#include "ipc/link/ledger.h"
+#include "apps/link/common/ledger.h"
 #include "tests/harness.h"
 
 #define EXPIRED 7u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a link costs: exact answers, noise, outliers, queues, links that change. */
+#include "apps/link/wire/measure.h"
 #include "base/base.h"
-#include "ipc/link/link_measure.h"
 #include "tests/harness.h"
 
 #define LARGE 65536u

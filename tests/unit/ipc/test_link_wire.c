@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages between boards: known bytes, round trips, every truncated length, hostile values. */
-#include "ipc/link/link_wire.h"
+#include "apps/link/wire/messages.h"
 #include "tests/harness.h"
 
 /* Writes and reads; the sizes of parts follow from the message. Return: what lnk_get() returned. */

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "ipc/pipectl/model_files.h"
+#include "apps/pipectl/models/files.h"
 #include "tests/harness.h"
 
 #define FILE_BYTES 2048u

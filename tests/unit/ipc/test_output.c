@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "apps/pipectl/common/output.h"
 #include "base/base.h"
 #include "base/pnm.h"
-#include "ipc/pipectl/output.h"
 #include "tests/harness.h"
 
 static const struct ctl_column columns[] = {{"name", "name", 'l'},

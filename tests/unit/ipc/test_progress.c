@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether answers still come. */
-#include "ipc/link/progress.h"
+#include "apps/link/common/progress.h"
 
 #include "tests/harness.h"
 

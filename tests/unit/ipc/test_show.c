@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "ipc/show/canvas.h"
-#include "ipc/show/draw_decoded.h"
-#include "ipc/show/fold_segments.h"
-#include "ipc/show/number.h"
+#include "apps/show/canvas.h"
+#include "apps/show/draw_decoded.h"
+#include "apps/show/fold_segments.h"
+#include "apps/show/number.h"
 #include "tests/harness.h"
 
 #define SIDE 240u

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "ipc/link/store.h"
+#include "apps/link/weights/store.h"
 #include "tests/unit/ipc/leaf_file.h"
 
 #define LEAVES 5u

@@ -2,8 +2,8 @@
 /* pipectl top without a terminal: rates, series, and what is drawn. */
 #include <locale.h>
 
-#include "ipc/pipectl/top_table.h"
-#include "ipc/pipectl/top_view.h"
+#include "apps/pipectl/top/table.h"
+#include "apps/pipectl/top/view.h"
 #include "tests/harness.h"
 
 #define S BASE_NS_PER_S

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is queued for a peer: large messages wait for room, those without ranges do not. */
-#include "ipc/link/transport_code.h"
+#include "apps/link/transport/code.h"
 #include "tests/harness.h"
 
 #define MAX 1000u

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipedoverlay: draws the answers that pipedinfer put on buffers, into the frames. */
+#include <gst/video/gstvideofilter.h>
+#include <gst/video/video.h>
+
+#include "apps/gstreamer/elements.h"
+#include "apps/gstreamer/piped_gst.h"
+#include "apps/show/canvas.h"
+#include "apps/show/draw_decoded.h"
+#include "ipc/decode/piped_decode.h"
+
+#define CAPS                                                                                       \
+    GST_VIDEO_CAPS_MAKE("{ RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, ARGB, ABGR, GRAY8, "      \
+                        "NV12, NV21, I420, YV12, Y42B, Y444, YUY2, UYVY }")
+
+typedef struct {
+    GstVideoFilter filter;
+} PipedOverlay;
+typedef struct {
+    GstVideoFilterClass parent;
+} PipedOverlayClass;
+
+G_DEFINE_TYPE(PipedOverlay, pgst_overlay, GST_TYPE_VIDEO_FILTER)
+
+static struct canvas canvas_of(GstVideoFrame *frame)
+{
+    struct canvas_part parts[3] = {{0}};
+    guint count = MIN(GST_VIDEO_FRAME_N_COMPONENTS(frame), 3);
+
+    for (guint i = 0; i < count; i++) {
+        parts[i] = (struct canvas_part){
+            .first = GST_VIDEO_FRAME_COMP_DATA(frame, i),
+            .stride = (size_t)GST_VIDEO_FRAME_COMP_STRIDE(frame, i),
+            .step = (uint32_t)GST_VIDEO_FRAME_COMP_PSTRIDE(frame, i),
+            .across = GST_VIDEO_FORMAT_INFO_W_SUB(frame->info.finfo, i),
+            .down = GST_VIDEO_FORMAT_INFO_H_SUB(frame->info.finfo, i),
+        };
+    }
+    return canvas_on((uint32_t)GST_VIDEO_FRAME_WIDTH(frame),
+                     (uint32_t)GST_VIDEO_FRAME_HEIGHT(frame), parts, count,
+                     !GST_VIDEO_INFO_IS_RGB(&frame->info));
+}
+
+/* The frame may have been scaled since the answer. */
+static void draw_scaled(struct canvas *c, const struct piped_decoded *from, float across,
+                        float down)
+{
+    struct piped_object *objects = g_new(struct piped_object, from->object_count + 1);
+    struct piped_point *points = g_new(struct piped_point, from->point_count + 1);
+    struct piped_decoded scaled = *from;
+    struct piped_mask mask;
+
+    for (size_t i = 0; i < from->object_count; i++) {
+        objects[i] = from->objects[i];
+        objects[i].x *= across;
+        objects[i].width *= across;
+        objects[i].y *= down;
+        objects[i].height *= down;
+    }
+    for (size_t i = 0; i < from->point_count; i++) {
+        points[i] = from->points[i];
+        points[i].x *= across;
+        points[i].y *= down;
+    }
+    if (from->mask) {
+        mask = *from->mask;
+        mask.x *= across;
+        mask.width *= across;
+        mask.y *= down;
+        mask.height *= down;
+        scaled.mask = &mask;
+    }
+    scaled.objects = objects;
+    scaled.points = points;
+    shw_draw(c, &scaled);
+    g_free(objects);
+    g_free(points);
+}
+
+static GstFlowReturn transform(GstVideoFilter *filter, GstVideoFrame *frame)
+{
+    const PipedResult *r = piped_buffer_result(frame->buffer);
+    const struct piped_decoded *d = r ? r->decoded : NULL;
+    struct canvas c;
+
+    if (!d || d->width == 0 || d->height == 0) {
+        return GST_FLOW_OK;
+    }
+    c = canvas_of(frame);
+    if (d->width == c.width && d->height == c.height) {
+        shw_draw(&c, d);
+    } else {
+        draw_scaled(&c, d, (float)c.width / (float)d->width, (float)c.height / (float)d->height);
+    }
+    return GST_FLOW_OK;
+}
+
+static void pgst_overlay_class_init(PipedOverlayClass *class)
+{
+    GstElementClass *element = GST_ELEMENT_CLASS(class);
+    GstCaps *caps = gst_caps_from_string(CAPS);
+
+    GST_VIDEO_FILTER_CLASS(class)->transform_frame_ip = transform;
+    gst_element_class_add_pad_template(
+        element, gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));
+    gst_element_class_add_pad_template(
+        element, gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, caps));
+    gst_caps_unref(caps);
+    gst_element_class_set_static_metadata(element, "piped overlay", "Filter/Editor/Video",
+                                          "Draws the answers of pipedinfer into frames",
+                                          "the piped authors");
+}
+
+static void pgst_overlay_init(PipedOverlay *self)
+{
+}

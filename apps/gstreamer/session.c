@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apps/gstreamer/session.h"
+
+#include "base/base.h"
+
+/* Which a source, a sink and what is between may hold, beyond those in flight. */
+#define HELD_MORE 6
+
+static GQuark slot_quark(void)
+{
+    return g_quark_from_static_string("piped-slot");
+}
+
+/* Of the frame that was taken last: the daemon may serve another model by this name now. */
+static void find_decoder(struct pgst_session *s)
+{
+    g_clear_pointer(&s->undecoded, g_free);
+    if (piped_decoder_follow(&s->decoder, s->stream) < 0) {
+        s->undecoded = g_strdup(piped_last_error());
+    }
+}
+
+/* If there is not memory enough for slots of buffers, each picture is copied. */
+static int open_stream(struct pgst_session *s, const struct pgst_settings *set)
+{
+    struct piped_stream_options o = {.size = sizeof(o),
+                                     .model = set->model,
+                                     .pixfmt = s->format->pixfmt,
+                                     .policy = set->policy,
+                                     .credits = set->in_flight,
+                                     .priority = set->priority,
+                                     .deadline_ns = (uint64_t)set->deadline_ms * 1000000u,
+                                     .slots = set->in_flight,
+                                     .width = (uint32_t)GST_VIDEO_INFO_WIDTH(&s->info),
+                                     .height = (uint32_t)GST_VIDEO_INFO_HEIGHT(&s->info),
+                                     .stride = s->stride};
+    int rc = -EINVAL;
+
+    if (s->format->same && s->colours.as_read) {
+        s->pooled_most = set->in_flight + HELD_MORE;
+        o.slots += s->pooled_most;
+        rc = piped_stream_open(s->client, &o, &s->stream);
+    }
+    if (rc == -EINVAL || rc == -ENOMEM) {
+        s->pooled_most = 0;
+        o.slots = set->in_flight;
+        rc = piped_stream_open(s->client, &o, &s->stream);
+    }
+    return rc;
+}
+
+int pgst_session_open(const struct pgst_settings *set, const GstVideoInfo *info,
+                      struct pgst_session **ret)
+{
+    struct pgst_session *s = g_new0(struct pgst_session, 1);
+    struct piped_options o = {.size = sizeof(o),
+                              .path = set->socket && *set->socket ? set->socket : NULL,
+                              .client = "pipedinfer",
+                              .reconnect_ms = set->timeout_ms,
+                              .answer_ms = set->timeout_ms};
+    int rc;
+
+    g_mutex_init(&s->lock);
+    s->references = 1;
+    s->info = *info;
+    s->format = pgst_format_find(GST_VIDEO_INFO_FORMAT(info));
+    s->stride = pgst_format_stride(s->format, info);
+    pgst_colours_of(info, &s->colours);
+    s->model = g_strdup(set->model);
+    rc = piped_connect(&o, &s->client);
+    rc = rc == -ENOENT ? -ECONNREFUSED : rc; /* as of a stream it means that there is no model */
+    rc = rc < 0 ? rc : open_stream(s, set);
+    if (rc < 0) {
+        pgst_session_unref(s);
+        return rc;
+    }
+    s->fd = piped_fd(s->client);
+    find_decoder(s);
+    *ret = s;
+    return 0;
+}
+
+struct pgst_session *pgst_session_ref(struct pgst_session *s)
+{
+    g_atomic_int_inc(&s->references);
+    return s;
+}
+
+void pgst_session_unref(struct pgst_session *s)
+{
+    if (s && g_atomic_int_dec_and_test(&s->references)) {
+        piped_decoder_free(s->decoder);
+        piped_close(s->client);
+        g_mutex_clear(&s->lock);
+        g_free(s->undecoded);
+        g_free(s->model);
+        g_free(s);
+    }
+}
+
+int pgst_session_acquire(struct pgst_session *s, struct piped_frame **ret)
+{
+    int rc;
+
+    g_mutex_lock(&s->lock);
+    rc = piped_acquire(s->stream, ret);
+    g_mutex_unlock(&s->lock);
+    return rc;
+}
+
+int pgst_session_submit(struct pgst_session *s, struct piped_frame *f)
+{
+    int rc;
+
+    g_mutex_lock(&s->lock);
+    rc = piped_submit(s->stream, f);
+    g_mutex_unlock(&s->lock);
+    return rc;
+}
+
+void pgst_session_cancel(struct pgst_session *s, struct piped_frame *f)
+{
+    g_mutex_lock(&s->lock);
+    piped_cancel(s->stream, f);
+    g_mutex_unlock(&s->lock);
+}
+
+void pgst_session_release(struct pgst_session *s, struct piped_frame *f)
+{
+    g_mutex_lock(&s->lock);
+    piped_release(s->stream, f);
+    g_mutex_unlock(&s->lock);
+}
+
+PipedResult *pgst_session_next(struct pgst_session *s, gboolean raw)
+{
+    const struct piped_decoded *decoded = NULL;
+    PipedResult *r = NULL;
+    struct piped_frame *f;
+
+    g_mutex_lock(&s->lock);
+    if (piped_next(s->stream, &f) < 0) {
+        piped_dispatch(s->client, 0); /* a connection that is lost for good answers all frames */
+        if (piped_next(s->stream, &f) < 0) {
+            g_mutex_unlock(&s->lock);
+            return NULL;
+        }
+    }
+    if (f->status == PIPED_OK) {
+        find_decoder(s);
+    }
+    if (f->status == PIPED_OK && s->decoder &&
+        piped_decode_frame(s->decoder, s->stream, f, &decoded) < 0) {
+        decoded = NULL;
+        g_free(s->undecoded);
+        s->undecoded = g_strdup(piped_last_error());
+    }
+    r = pgst_result_new(s->model, f->status, s->stream, f, decoded, raw);
+    g_mutex_unlock(&s->lock);
+    return r;
+}
+
+char *pgst_session_undecoded(struct pgst_session *s)
+{
+    char *why;
+
+    g_mutex_lock(&s->lock);
+    why = g_steal_pointer(&s->undecoded);
+    g_mutex_unlock(&s->lock);
+    return why;
+}
+
+char *pgst_session_trouble(struct pgst_session *s)
+{
+    char *told = NULL;
+    const char *why;
+
+    g_mutex_lock(&s->lock);
+    why = piped_trouble(s->client);
+    if (*why && !s->said_trouble) {
+        told = g_strdup(why);
+    }
+    s->said_trouble = *why;
+    g_mutex_unlock(&s->lock);
+    return told;
+}
+
+guint64 pgst_session_reconnects(struct pgst_session *s)
+{
+    guint64 n;
+
+    g_mutex_lock(&s->lock);
+    n = piped_reconnects(s->client);
+    g_mutex_unlock(&s->lock);
+    return n;
+}
+
+/* Nobody has the memory any more. */
+static void free_slot(gpointer data)
+{
+    struct pgst_slot *slot = data;
+    struct pgst_session *s = slot->session;
+
+    g_mutex_lock(&s->lock);
+    piped_release(s->stream, slot->frame);
+    s->pooled--;
+    g_mutex_unlock(&s->lock);
+    pgst_session_unref(s);
+    g_free(slot);
+}
+
+GstMemory *pgst_session_memory(struct pgst_session *s)
+{
+    struct piped_frame *f = NULL;
+    struct pgst_slot *slot;
+    GstMemory *memory;
+
+    g_mutex_lock(&s->lock);
+    if (s->pooled < s->pooled_most && piped_acquire(s->stream, &f) == 0) {
+        s->pooled++;
+    }
+    g_mutex_unlock(&s->lock);
+    if (!f) {
+        return NULL;
+    }
+    slot = g_new0(struct pgst_slot, 1);
+    slot->session = pgst_session_ref(s);
+    slot->frame = f;
+    memory = gst_memory_new_wrapped(0, f->input, f->input_size, 0,
+                                    base_min(f->input_size, GST_VIDEO_INFO_SIZE(&s->info)), slot,
+                                    free_slot);
+    gst_mini_object_set_qdata(GST_MINI_OBJECT(memory), slot_quark(), slot, NULL);
+    return memory;
+}
+
+/* Planes are where the default layout has them. */
+static gboolean default_layout(const struct pgst_session *s, GstBuffer *buffer)
+{
+    const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
+
+    for (guint i = 0; meta && i < meta->n_planes; i++) {
+        if (meta->stride[i] != GST_VIDEO_INFO_PLANE_STRIDE(&s->info, i) ||
+            meta->offset[i] != GST_VIDEO_INFO_PLANE_OFFSET(&s->info, i)) {
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+struct pgst_slot *pgst_session_slot_of(struct pgst_session *s, GstBuffer *buffer)
+{
+    GstMemory *memory = gst_buffer_n_memory(buffer) == 1 ? gst_buffer_peek_memory(buffer, 0) : NULL;
+    struct pgst_slot *slot =
+        memory ? gst_mini_object_get_qdata(GST_MINI_OBJECT(memory), slot_quark()) : NULL;
+
+    return slot && slot->session == s && !slot->submitted && memory->offset == 0 &&
+                   memory->size >= GST_VIDEO_INFO_SIZE(&s->info) && default_layout(s, buffer)
+               ? slot
+               : NULL;
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apps/http/json.h"
+
+#include <math.h>
+
+#include "base/base.h"
+#include "ipc/piped.h"
+
+#define KEY_BYTES_MAX 38u /* "inputs", each letter written as \uXXXX */
+
+/* What a key means here. */
+enum key { OTHER, INPUTS, DATA };
+
+/* Where the cutting is: which brackets are open, and the last key of the first levels. */
+struct cut {
+    const char *text;
+    size_t bytes, at;
+    char open[WEB_DEPTH_MAX]; /* '{' or '[' */
+    size_t depth;
+    enum key key[4];  /* of the objects at depth 1 to 3 */
+    bool after_colon; /* a value comes next */
+    char *rest;       /* owned */
+    size_t rest_bytes;
+};
+
+/* Return: where the string that begins at @at ends, behind its quote; 0: nowhere. */
+static size_t string_end(const char *text, size_t bytes, size_t at)
+{
+    for (at++; at < bytes; at++) {
+        if (text[at] == '\\') {
+            at++;
+        } else if (text[at] == '"') {
+            return at + 1;
+        }
+    }
+    return 0;
+}
+
+/* Return: where the array that begins at @at ends; 0: nowhere, or it is nested too deep. */
+static size_t array_end(const char *text, size_t bytes, size_t at)
+{
+    size_t depth = 0;
+
+    while (at < bytes) {
+        if (text[at] == '"') {
+            at = string_end(text, bytes, at);
+            if (at == 0) {
+                return 0;
+            }
+            continue;
+        }
+        if (text[at] == '[' && ++depth > WEB_DEPTH_MAX) {
+            return 0;
+        }
+        if (text[at] == ']' && --depth == 0) {
+            return at + 1;
+        }
+        at++;
+    }
+    return 0;
+}
+
+static bool keep(struct cut *c, const char *bytes, size_t count)
+{
+    if (count > WEB_REST_MAX - c->rest_bytes) {
+        return false;
+    }
+    memcpy(c->rest + c->rest_bytes, bytes, count);
+    c->rest_bytes += count;
+    return true;
+}
+
+/* A key may be written in many ways ("\u0064ata"). The library that reads the rest decides what it
+ * means, so that both agree. @text: with its quotes. */
+static enum key key_of(const char *text, size_t bytes)
+{
+    enum key key = OTHER;
+    json_t *s;
+
+    if (bytes > KEY_BYTES_MAX) {
+        return OTHER;
+    }
+    s = json_loadb(text, bytes, JSON_DECODE_ANY, NULL);
+    if (s) {
+        key = strcmp(json_string_value(s), "inputs") == 0 ? INPUTS
+              : strcmp(json_string_value(s), "data") == 0 ? DATA
+                                                          : OTHER;
+    }
+    json_decref(s);
+    return key;
+}
+
+/* Whether the value that comes next is inputs[I].data. */
+static bool at_data(const struct cut *c)
+{
+    return c->depth == 3 && c->after_colon && memcmp(c->open, "{[{", 3) == 0 &&
+           c->key[1] == INPUTS && c->key[3] == DATA;
+}
+
+/* Takes a string or one character. Return: how many bytes; 0: wrong. */
+static size_t take_one(struct cut *c)
+{
+    char x = c->text[c->at];
+    size_t end = c->at + 1;
+
+    if (x == '"') {
+        end = string_end(c->text, c->bytes, c->at);
+        if (end == 0) {
+            return 0;
+        }
+        if (!c->after_colon && c->depth > 0 && c->depth < base_array_count(c->key)) {
+            c->key[c->depth] = key_of(c->text + c->at, end - c->at);
+        }
+        c->after_colon = false;
+    } else if (x == '{' || x == '[') {
+        if (c->depth == WEB_DEPTH_MAX) {
+            return 0;
+        }
+        c->open[c->depth++] = x;
+        c->after_colon = false;
+        if (c->depth < base_array_count(c->key)) {
+            c->key[c->depth] = OTHER;
+        }
+    } else if (x == '}' || x == ']') {
+        c->depth -= c->depth > 0;
+        c->after_colon = false;
+    } else if (x == ':') {
+        c->after_colon = true;
+    } else if (x == ',') {
+        c->after_colon = false;
+    }
+    return end - c->at;
+}
+
+static bool is_blank(char x)
+{
+    return x == ' ' || x == '\t' || x == '\r' || x == '\n';
+}
+
+static bool at_null(const struct cut *c)
+{
+    return c->bytes - c->at >= 4 && memcmp(c->text + c->at, "null", 4) == 0;
+}
+
+static size_t take_null(struct cut *c)
+{
+    c->after_colon = false;
+    return 4;
+}
+
+static unsigned fail(unsigned status, const char *why, char *ret_why, size_t bytes)
+{
+    snprintf(ret_why, bytes, "%s", why);
+    return status;
+}
+
+static unsigned cut_arrays(struct cut *c, struct web_split *s, char *ret_why, size_t why_bytes)
+{
+    while (c->at < c->bytes) {
+        size_t n = 0;
+
+        if (c->text[c->at] == '[' && at_data(c)) {
+            size_t end = array_end(c->text, c->bytes, c->at);
+            char index[8];
+
+            if (end == 0) {
+                return fail(400, "an array of data does not end, or is nested too deep", ret_why,
+                            why_bytes);
+            }
+            if (s->count == WEB_ARRAYS_MAX) {
+                return fail(400, "too many inputs", ret_why, why_bytes);
+            }
+            snprintf(index, sizeof(index), "%zu", s->count);
+            s->arrays[s->count++] = (struct web_span){c->text + c->at, end - c->at};
+            n = keep(c, index, strlen(index)) ? end - c->at : 0;
+            c->after_colon = false;
+        } else if (at_data(c) && !is_blank(c->text[c->at]) && !at_null(c)) {
+            /* So a number that stands there in the rest is always the index of an array. */
+            return fail(400, "data must be an array", ret_why, why_bytes);
+        } else {
+            size_t from = c->at;
+
+            n = at_data(c) && at_null(c) ? take_null(c) : take_one(c);
+            if (n == 0) {
+                return fail(400, "the JSON has a string without an end, or is nested too deep",
+                            ret_why, why_bytes);
+            }
+            n = keep(c, c->text + from, n) ? n : 0;
+        }
+        if (n == 0) {
+            return fail(413, "the JSON beside the arrays of data is larger than 256 KiB", ret_why,
+                        why_bytes);
+        }
+        c->at += n;
+    }
+    return 0;
+}
+
+unsigned web_split_cut(const char *text, size_t bytes, struct web_split *ret, char *ret_why,
+                       size_t why_bytes)
+{
+    struct cut c = {.text = text, .bytes = bytes};
+    unsigned status;
+
+    *ret = (struct web_split){0};
+    c.rest = malloc(WEB_REST_MAX);
+    if (!c.rest) {
+        return fail(500, "out of memory", ret_why, why_bytes);
+    }
+    status = cut_arrays(&c, ret, ret_why, why_bytes);
+    if (status) {
+        free(c.rest);
+        return status;
+    }
+    ret->text = c.rest;
+    ret->text_bytes = c.rest_bytes;
+    return 0;
+}
+
+unsigned web_split_read(struct web_split *s, char *ret_why, size_t why_bytes)
+{
+    json_error_t error;
+
+    s->rest = json_loadb(s->text, s->text_bytes, JSON_REJECT_DUPLICATES, &error);
+    free(base_take(s->text));
+    if (json_is_object(s->rest)) {
+        return 0;
+    }
+    snprintf(ret_why, why_bytes, "the body is not a JSON object: %s",
+             s->rest ? "another value" : error.text);
+    return 400;
+}
+
+void web_split_free(struct web_split *s)
+{
+    free(base_take(s->text));
+    json_decref(s->rest);
+    s->rest = NULL;
+}
+
+const struct web_span *web_split_array(const struct web_split *s, const json_t *data)
+{
+    json_int_t at = json_is_integer(data) ? json_integer_value(data) : -1;
+
+    return at >= 0 && (uint64_t)at < s->count ? &s->arrays[at] : NULL;
+}
+
+/* ---- numbers ---- */
+
+struct reader {
+    const char *at, *end;
+    uint32_t dtype, rank, depth, leaf_depth; /* leaf_depth: of the first value; 0: none yet */
+    const uint32_t *dims;
+    size_t count, done;
+    size_t begun[WEB_DEPTH_MAX + 1]; /* values before the array at this depth */
+    uint8_t *to;
+};
+
+/* Return: where a number as JSON writes it ends; NULL: it is none. @ret_whole: it is an integer. */
+static const char *number_end(const char *s, bool *ret_whole)
+{
+    const char *digits;
+
+    s += *s == '-';
+    digits = s;
+    while (*s >= '0' && *s <= '9') {
+        s++;
+    }
+    if (s == digits || (*digits == '0' && s > digits + 1)) {
+        return NULL;
+    }
+    *ret_whole = true;
+    if (*s == '.') {
+        digits = ++s;
+        while (*s >= '0' && *s <= '9') {
+            s++;
+        }
+        if (s == digits) {
+            return NULL;
+        }
+        *ret_whole = false;
+    }
+    if (*s == 'e' || *s == 'E') {
+        s++;
+        s += *s == '+' || *s == '-';
+        digits = s;
+        while (*s >= '0' && *s <= '9') {
+            s++;
+        }
+        if (s == digits) {
+            return NULL;
+        }
+        *ret_whole = false;
+    }
+    return s;
+}
+
+static bool put_integer(struct reader *r, long long v)
+{
+    static const struct {
+        long long least, most;
+        size_t bytes;
+    } types[] = {
+        [PIPED_I32] = {INT32_MIN, INT32_MAX, 4},
+        [PIPED_I64] = {INT64_MIN, INT64_MAX, 8},
+        [PIPED_U8] = {0, UINT8_MAX, 1},
+        [PIPED_I8] = {INT8_MIN, INT8_MAX, 1},
+        [PIPED_BOOL] = {0, 1, 1},
+    };
+
+    if (v < types[r->dtype].least || v > types[r->dtype].most) {
+        return false;
+    }
+    memcpy(r->to + r->done * types[r->dtype].bytes, &v, types[r->dtype].bytes); /* little-endian */
+    return true;
+}
+
+static bool put_value(struct reader *r)
+{
+    bool whole = false;
+    const char *end;
+
+    if (r->dtype == PIPED_BOOL && strncmp(r->at, "true", 4) == 0) {
+        r->at += 4;
+        return put_integer(r, 1);
+    }
+    if (r->dtype == PIPED_BOOL && strncmp(r->at, "false", 5) == 0) {
+        r->at += 5;
+        return put_integer(r, 0);
+    }
+    end = number_end(r->at, &whole);
+    if (!end) {
+        return false;
+    }
+    if (r->dtype == PIPED_F32) {
+        float f = strtof(r->at, NULL);
+
+        memcpy(r->to + r->done * sizeof(f), &f, sizeof(f));
+        r->at = end;
+        return isfinite(f);
+    }
+    errno = 0;
+    return whole && put_integer(r, strtoll(r->at, NULL, 10)) && errno == 0 && (r->at = end);
+}
+
+static void skip_blanks(struct reader *r)
+{
+    while (r->at < r->end && is_blank(*r->at)) {
+        r->at++;
+    }
+}
+
+/* How many values belong into an array at this depth. */
+static size_t belong(const struct reader *r, uint32_t depth)
+{
+    size_t n = 1;
+
+    for (uint32_t i = depth - 1; i < r->rank; i++) {
+        n *= r->dims[i];
+    }
+    return n;
+}
+
+static const char *take_value(struct reader *r)
+{
+    if (r->leaf_depth == 0) {
+        r->leaf_depth = r->depth;
+    }
+    if (r->depth != r->leaf_depth || (r->depth != 1 && r->depth != r->rank)) {
+        return "its nesting is not that of the shape";
+    }
+    if (r->done == r->count) {
+        return "it has more values than the shape";
+    }
+    if (!put_value(r)) {
+        return "a value is not of the datatype, or out of its range";
+    }
+    r->done++;
+    return NULL;
+}
+
+static const char *close_array(struct reader *r)
+{
+    size_t has = r->done - r->begun[r->depth];
+
+    /* A flat array is checked as a whole, and holds no other. */
+    if (r->leaf_depth == 1 ? r->depth > 1 : has != belong(r, r->depth)) {
+        return "its nesting is not that of the shape";
+    }
+    r->depth--;
+    r->at++;
+    return NULL;
+}
+
+static const char *read_all(struct reader *r)
+{
+    bool value_next = true, first = true; /* a value is due; none came yet in this array */
+    const char *why = NULL;
+
+    do {
+        skip_blanks(r);
+        if (*r->at == '[' && value_next) {
+            if (++r->depth > base_max(r->rank, 1u)) {
+                return "its nesting is not that of the shape";
+            }
+            r->begun[r->depth] = r->done;
+            r->at++;
+            first = true;
+        } else if (*r->at == ']' && (!value_next || first)) {
+            why = close_array(r);
+            value_next = first = false;
+        } else if (*r->at == ',' && !value_next) {
+            r->at++;
+            value_next = true;
+            first = false;
+        } else if (value_next) {
+            why = take_value(r);
+            value_next = first = false;
+        } else {
+            return "it is not an array of JSON";
+        }
+    } while (!why && r->depth > 0);
+    return why;
+}
+
+int web_read_array(struct web_span span, uint32_t dtype, const uint32_t *dims, uint32_t rank,
+                   void *to, char *ret_why, size_t why_bytes)
+{
+    struct reader r = {.at = span.text,
+                       .end = span.text + span.bytes,
+                       .dtype = dtype,
+                       .rank = rank,
+                       .dims = dims,
+                       .to = to};
+    const char *why;
+
+    r.count = belong(&r, 1);
+    why = read_all(&r);
+    if (why) {
+        snprintf(ret_why, why_bytes, "%s (value %zu)", why, r.done);
+        return -1;
+    }
+    if (r.done != r.count) {
+        snprintf(ret_why, why_bytes, "it has %zu values, the shape %zu", r.done, r.count);
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apps/http/memory.h"
+
+#include "base/base.h"
+
+/* On the stack of its thread, in the order in which they came. */
+struct web_memory_waiter {
+    TAILQ_ENTRY(web_memory_waiter) linked;
+};
+
+void web_memory_init(struct web_memory *m, size_t most)
+{
+    pthread_condattr_t attr;
+
+    *m = (struct web_memory){.most = most};
+    LIST_INIT(&m->owners);
+    TAILQ_INIT(&m->waiters);
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&m->given, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+void web_memory_deinit(struct web_memory *m)
+{
+    pthread_cond_destroy(&m->given);
+    pthread_mutex_destroy(&m->lock);
+}
+
+static bool same(const struct web_peer *a, const struct web_peer *b)
+{
+    return a->user == b->user && a->uid == b->uid &&
+           (a->user || memcmp(a->address, b->address, sizeof(a->address)) == 0);
+}
+
+struct web_owner *web_owner_enter(struct web_memory *m, const struct web_peer *who)
+{
+    struct web_owner *o;
+
+    pthread_mutex_lock(&m->lock);
+    LIST_FOREACH(o, &m->owners, linked) {
+        if (same(&o->who, who)) {
+            break;
+        }
+    }
+    if (!o) {
+        o = calloc(1, sizeof(*o));
+        if (o) {
+            o->who = *who;
+            LIST_INSERT_HEAD(&m->owners, o, linked);
+        }
+    }
+    if (o) {
+        o->connections++;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return o;
+}
+
+void web_owner_leave(struct web_memory *m, struct web_owner *o)
+{
+    pthread_mutex_lock(&m->lock);
+    if (--o->connections == 0) {
+        LIST_REMOVE(o, linked);
+        free(o);
+    }
+    pthread_mutex_unlock(&m->lock);
+}
+
+bool web_memory_claim_slot(struct web_memory *m, struct web_owner *o, size_t bytes, bool *holds)
+{
+    size_t kept = m->most / 8, after;
+    bool fits;
+
+    pthread_mutex_lock(&m->lock);
+    fits = base_add(m->used, bytes, &after) && after <= m->most &&
+           (after <= m->most - kept || (o && bytes <= kept && o->bytes <= kept - bytes));
+    if (fits) {
+        m->used = after;
+        if (o) {
+            o->bytes += bytes;
+        }
+        m->holders += holds && !*holds;
+        if (holds) {
+            *holds = true;
+        }
+    }
+    pthread_mutex_unlock(&m->lock);
+    return fits;
+}
+
+bool web_memory_claim(struct web_memory *m, struct web_owner *o, size_t bytes)
+{
+    return web_memory_claim_slot(m, o, bytes, NULL);
+}
+
+void web_memory_give(struct web_memory *m, struct web_owner *o, size_t bytes)
+{
+    pthread_mutex_lock(&m->lock);
+    m->used -= bytes;
+    if (o) {
+        o->bytes -= bytes;
+    }
+    m->gifts++;
+    pthread_cond_broadcast(&m->given);
+    pthread_mutex_unlock(&m->lock);
+}
+
+void web_memory_hold(struct web_memory *m, bool *holds, bool now)
+{
+    pthread_mutex_lock(&m->lock);
+    if (now && !*holds) {
+        m->holders++;
+    } else if (!now && *holds) {
+        m->holders--;
+        m->gifts++;
+        pthread_cond_broadcast(&m->given);
+    }
+    *holds = now;
+    pthread_mutex_unlock(&m->lock);
+}
+
+void web_memory_lend(struct web_memory *m, struct web_owner *o, size_t bytes)
+{
+    pthread_mutex_lock(&m->lock);
+    m->idle -= bytes;
+    if (o) {
+        o->bytes += bytes;
+    }
+    pthread_mutex_unlock(&m->lock);
+}
+
+void web_memory_return(struct web_memory *m, struct web_owner *o, size_t bytes)
+{
+    pthread_mutex_lock(&m->lock);
+    m->idle += bytes;
+    if (o) {
+        o->bytes -= bytes;
+    }
+    m->gifts++;
+    pthread_cond_broadcast(&m->given);
+    pthread_mutex_unlock(&m->lock);
+}
+
+uint64_t web_memory_gifts(struct web_memory *m)
+{
+    uint64_t n;
+
+    pthread_mutex_lock(&m->lock);
+    n = m->gifts;
+    pthread_mutex_unlock(&m->lock);
+    return n;
+}
+
+bool web_memory_wait(struct web_memory *m, uint64_t gifts, uint64_t until_ns)
+{
+    struct timespec until = {.tv_sec = (time_t)(until_ns / BASE_NS_PER_S),
+                             .tv_nsec = (long)(until_ns % BASE_NS_PER_S)};
+    struct web_memory_waiter w;
+    bool given;
+    int rc = 0;
+
+    pthread_mutex_lock(&m->lock);
+    TAILQ_INSERT_TAIL(&m->waiters, &w, linked);
+    /* Where nobody has a slot, the last that came gives up, and its body is memory for others. */
+    while (m->gifts == gifts && rc != ETIMEDOUT && (m->holders > 0 || TAILQ_NEXT(&w, linked))) {
+        rc = pthread_cond_timedwait(&m->given, &m->lock, &until);
+    }
+    given = m->gifts != gifts;
+    TAILQ_REMOVE(&m->waiters, &w, linked);
+    pthread_cond_broadcast(&m->given);
+    pthread_mutex_unlock(&m->lock);
+    return given;
+}
+
+size_t web_memory_in_use(struct web_memory *m, size_t *ret_idle)
+{
+    size_t used;
+
+    pthread_mutex_lock(&m->lock);
+    *ret_idle = m->idle;
+    used = m->used - m->idle;
+    pthread_mutex_unlock(&m->lock);
+    return used;
+}

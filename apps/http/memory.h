@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * apps/http/memory.h - how much memory requests may take, all together and one owner's
+ *
+ * What a request makes this process hold is claimed before it is there, and given back: its body,
+ * the tree of its JSON, the slot that its frame lies in, what decoding a picture takes, its answer.
+ * All of it stays below --memory-mb. The last eighth is for owners that hold less than an eighth:
+ * one user of this machine, or one address, cannot lock others out.
+ *
+ * Slots outlive requests; idle ones belong to nobody, and are closed where others need the memory.
+ *
+ * Threads: any.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "apps/http/peer.h"
+
+/* A user or an address that has connections. */
+struct web_owner {
+    LIST_ENTRY(web_owner) linked;
+    struct web_peer who;
+    size_t connections;
+    size_t bytes; /* claimed */
+    size_t here;  /* scratch of watch.c */
+};
+
+struct web_memory_waiter;
+
+struct web_memory {
+    pthread_mutex_t lock;
+    pthread_cond_t given;
+    size_t most, used, idle; /* idle: of used, the slots that no request has */
+    size_t holders;          /* requests with a slot */
+    uint64_t gifts;          /* times that something was given back */
+    LIST_HEAD(, web_owner) owners;
+    TAILQ_HEAD(, web_memory_waiter) waiters;
+};
+
+void web_memory_init(struct web_memory *m, size_t most);
+void web_memory_deinit(struct web_memory *m);
+/** web_owner_enter() - one more connection. Return: NULL: no memory. */
+struct web_owner *web_owner_enter(struct web_memory *m, const struct web_peer *who);
+/** web_owner_leave() - when it holds nothing by this connection. */
+void web_owner_leave(struct web_memory *m, struct web_owner *o);
+
+/** web_memory_claim() - @o: NULL: nobody's. Return: false: it does not fit; nothing is claimed. */
+bool web_memory_claim(struct web_memory *m, struct web_owner *o, size_t bytes);
+void web_memory_give(struct web_memory *m, struct web_owner *o, size_t bytes);
+/** web_memory_claim_slot() - the same; @holds becomes true, and a request more has a slot. */
+bool web_memory_claim_slot(struct web_memory *m, struct web_owner *o, size_t bytes, bool *holds);
+/** web_memory_hold() - whether a request has a slot, or closes one. @holds: what was said last. */
+void web_memory_hold(struct web_memory *m, bool *holds, bool now);
+/** web_memory_lend() - a slot that was idle is @o's. */
+void web_memory_lend(struct web_memory *m, struct web_owner *o, size_t bytes);
+/** web_memory_return() - a slot gets idle. */
+void web_memory_return(struct web_memory *m, struct web_owner *o, size_t bytes);
+/** web_memory_gifts() - for web_memory_wait(), before a claim is tried. */
+uint64_t web_memory_gifts(struct web_memory *m);
+/** web_memory_wait() - waits until something was given back since @gifts. Return: false: it is
+ * later than @until_ns; or no request has a slot that it could give back, and none waits for less
+ * long. */
+bool web_memory_wait(struct web_memory *m, uint64_t gifts, uint64_t until_ns);
+/** web_memory_in_use() - @ret_idle: slots without a request. Return: the rest. */
+size_t web_memory_in_use(struct web_memory *m, size_t *ret_idle);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apps/http/options.h"
+
+#include <math.h>
+
+#include "apps/http/log.h"
+#include "base/base.h"
+#include "base/cli/cli_print.h"
+#include "base/cli/shown_print.h"
+#include "ipc/piped.h"
+
+/* Ids of options; numbers are found by name. */
+enum { NUMBER = 256, LISTEN, GROUP, SOCKET, CONTROL, TOKEN, CERT, KEY, CA, POLICY, HELP, VERSION };
+
+static const struct cli_option OPTIONS[] = {
+    {"listen", LISTEN, "ADDRESS", "@none",
+     "IP:PORT, localhost:PORT or unix:PATH; default 127.0.0.1:8000", .many = true},
+    {"group", GROUP, "NAME", "@none", "group that may connect to unix:PATH; default: its own"},
+    {"socket", SOCKET, "PATH", "@file", "the daemon's frames socket"},
+    {"control", CONTROL, "PATH", "@file",
+     "the daemon's control socket; default: control.sock beside that"},
+    {"token-file", TOKEN, "FILE", "@file", "requests need the bearer token that FILE holds"},
+    {"tls-cert", CERT, "FILE", "@file", "certificate chain (PEM): TLS on all but Unix sockets"},
+    {"tls-key", KEY, "FILE", "@file", "its private key (PEM)"},
+    {"tls-client-ca", CA, "FILE", "@file", "clients need a certificate of these issuers (PEM)"},
+    {"connections", NUMBER, "N", "@none", "most connections of each address; default 64"},
+    {"per-address", NUMBER, "N", "@none",
+     "most of them from one IP address of another machine; default 32"},
+    {"per-user", NUMBER, "N", "@none", "most of them from one user of this machine; default 48"},
+    {"request-s", NUMBER, "S", "@none",
+     "time for a whole request, for taking an answer, and for saying nothing; default 30"},
+    {"body-mb", NUMBER, "MB", "@none", "largest body of a request; default 64"},
+    {"memory-mb", NUMBER, "MB", "@none", "most memory for all requests; default 256"},
+    {"image-mpixels", NUMBER, "N", "@none", "largest picture, in megapixels; default 64"},
+    {"streams", NUMBER, "N", "@none", "most frames of a model at once; default 8"},
+    {"streams-total", NUMBER, "N", "@none", "most frames of all models at once; default 32"},
+    {"queue", NUMBER, "N", "@none", "most requests that wait for one of these; default 64"},
+    {"policy", POLICY, "P", "block reject", "what happens when the daemon is busy; default block"},
+    {"deadline-ms", NUMBER, "MS", "@none",
+     "deadline of frames whose request names none; default 0: none"},
+    {"answer-s", NUMBER, "S", "@none", "longest time for an answer of the daemon; default 60"},
+    {"reconnect-s", NUMBER, "S", "@none",
+     "how long frames wait for a daemon that went away; default 10"},
+    {"drain-s", NUMBER, "S", "@none", "at the end: time for requests that have begun; default 10"},
+    {"help", HELP, NULL, NULL, "print this"},
+    {"version", VERSION, NULL, NULL, "print the version"},
+    {0}};
+static const struct cli_command COMMAND = {"piped-http", NULL, "", "", OPTIONS, NULL};
+
+#define AT(field) offsetof(struct web_options, field)
+static const struct {
+    const char *name;
+    size_t at;
+    double least, most, usual;
+    bool whole;
+} NUMBERS[] = {
+    {"connections", AT(connections), 1, 4096, 64, true},
+    {"per-address", AT(per_address), 1, 4096, 32, true},
+    {"per-user", AT(per_user), 1, 4096, 48, true},
+    {"request-s", AT(request_s), 0.1, 3600, 30, false},
+    {"body-mb", AT(body_mb), 0.001, 1024, 64, false},
+    {"memory-mb", AT(memory_mb), 0.001, 65536, 256, false},
+    {"image-mpixels", AT(image_mpixels), 0.001, 256, 64, false},
+    {"streams", AT(streams), 1, 256, 8, true},
+    {"streams-total", AT(streams_total), 1, 1024, 32, true},
+    {"queue", AT(queue), 0, 4096, 64, true},
+    {"deadline-ms", AT(deadline_ms), 0, 3600000, 0, false},
+    {"answer-s", AT(answer_s), 0.1, 3600, 60, false},
+    {"reconnect-s", AT(reconnect_s), 0.1, 3600, 10, false},
+    {"drain-s", AT(drain_s), 0, 3600, 10, false},
+};
+
+static void help(void)
+{
+    puts("usage: piped-http [OPTIONS]\n\nServes the daemon's models over HTTP by the Open "
+         "Inference Protocol v2. See piped-http(8).\n");
+    for (const struct cli_option *o = OPTIONS; o->name; o++) {
+        char text[48];
+
+        snprintf(text, sizeof(text), "--%s%s%s", o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
+        shown_printf("  %-20s %s\n", text, o->help);
+    }
+}
+
+static int take_number(const char *name, const char *text, struct web_options *ret)
+{
+    for (size_t i = 0; i < base_array_count(NUMBERS); i++) {
+        if (strcmp(NUMBERS[i].name, name) == 0) {
+            char *end;
+            double x = strtod(text, &end);
+
+            if (end == text || *end || !(x >= NUMBERS[i].least && x <= NUMBERS[i].most) ||
+                (NUMBERS[i].whole && x != floor(x))) {
+                web_log("--%s needs a %snumber from %.15g to %.15g, not '%s'", name,
+                        NUMBERS[i].whole ? "whole " : "", NUMBERS[i].least, NUMBERS[i].most, text);
+                return WEB_EXIT_USAGE;
+            }
+            *(double *)((char *)ret + NUMBERS[i].at) = x;
+        }
+    }
+    return 0;
+}
+
+static int take_listen(const char *text, struct web_options *ret)
+{
+    if (ret->listen_count == WEB_LISTEN_MAX) {
+        web_log("--listen: at most %u addresses", WEB_LISTEN_MAX);
+        return WEB_EXIT_USAGE;
+    }
+    ret->listen[ret->listen_count++] = text;
+    return 0;
+}
+
+static int take(int id, const struct cli_option *row, struct web_options *o)
+{
+    const char **text = id == GROUP     ? &o->group
+                        : id == SOCKET  ? &o->socket
+                        : id == CONTROL ? &o->control
+                        : id == TOKEN   ? &o->token_file
+                        : id == CERT    ? &o->tls_cert
+                        : id == KEY     ? &o->tls_key
+                        : id == CA      ? &o->tls_client_ca
+                        : id == POLICY  ? &o->policy
+                                        : NULL;
+
+    if (text) {
+        *text = optarg;
+        return 0;
+    }
+    return id == LISTEN ? take_listen(optarg, o) : take_number(row->name, optarg, o);
+}
+
+static int unknown(int id, char **argv)
+{
+    char wrong[CLI_WRONG_BYTES];
+
+    web_log("%s", cli_wrong_of(&COMMAND, id, argv, wrong));
+    return WEB_EXIT_USAGE;
+}
+
+static int set_paths(struct web_options *o)
+{
+    const char *slash;
+    int n = 0;
+
+    if (o->socket) {
+        n = snprintf(o->frames_path, sizeof(o->frames_path), "%s", o->socket);
+    } else if (piped_socket_path(o->frames_path, sizeof(o->frames_path)) < 0) {
+        n = (int)sizeof(o->frames_path);
+    }
+    if (n < (int)sizeof(o->frames_path)) {
+        slash = strrchr(o->frames_path, '/');
+        n = o->control ? snprintf(o->control_path, sizeof(o->control_path), "%s", o->control)
+                       : snprintf(o->control_path, sizeof(o->control_path), "%.*scontrol.sock",
+                                  slash ? (int)(slash + 1 - o->frames_path) : 0, o->frames_path);
+    }
+    if (n >= (int)sizeof(o->control_path)) {
+        web_log("the path of the daemon's socket is too long");
+        return WEB_EXIT_USAGE;
+    }
+    return 0;
+}
+
+static int judge(const struct web_options *o)
+{
+    const char *wrong = !o->tls_cert != !o->tls_key ? "--tls-cert and --tls-key belong together"
+                        : o->tls_client_ca && !o->tls_cert
+                            ? "--tls-client-ca needs --tls-cert and --tls-key"
+                        : strcmp(o->policy, "block") != 0 && strcmp(o->policy, "reject") != 0
+                            ? "--policy is block or reject"
+                        : o->body_mb > o->memory_mb ? "--memory-mb must be at least --body-mb"
+                                                    : NULL;
+
+    if (wrong) {
+        web_log("%s", wrong);
+        return WEB_EXIT_USAGE;
+    }
+    return 0;
+}
+
+int web_options_take(int argc, char **argv, struct web_options *ret)
+{
+    const struct cli_option *row;
+    int id, rc = 0;
+
+    *ret = (struct web_options){.policy = "block"};
+    for (size_t i = 0; i < base_array_count(NUMBERS); i++) {
+        *(double *)((char *)ret + NUMBERS[i].at) = NUMBERS[i].usual;
+    }
+    while (rc == 0 && (id = cli_getopt(&COMMAND, argc, argv, &row)) != -1) {
+        if (id == HELP) {
+            help();
+            return -1;
+        }
+        if (id == VERSION) {
+            puts("piped-http " PIPED_VERSION);
+            return -1;
+        }
+        rc = row ? take(id, row, ret) : unknown(id, argv);
+    }
+    if (rc == 0 && optind < argc) {
+        web_log("unknown argument '%s'; see --help", argv[optind]);
+        rc = WEB_EXIT_USAGE;
+    }
+    rc = rc ? rc : judge(ret);
+    return rc ? rc : set_paths(ret);
+}

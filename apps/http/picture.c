@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apps/http/picture.h"
+
+#include "apps/http/form.h"
+
+/* curl -d @FILE leaves out line ends, and bytes of 0. */
+#define STRIPPED_PNG "\x89PNG\x1a"
+#define BY_CURL "; curl sends a picture whole by --data-binary @FILE, not by -d"
+
+/* Return: false: it is not a body of which there is one picture. */
+static bool take_form(struct web_request *q, struct web_reply *r)
+{
+    const char *type = MHD_lookup_connection_value(q->http, MHD_HEADER_KIND, "Content-Type");
+    struct web_span file;
+    const char *why = web_form_file((const char *)q->body, q->bytes, type ? type : "", &file);
+
+    if (why) {
+        web_fail(r, 400,
+                 "%s; send one picture, or the picture itself as the body: curl --data-binary "
+                 "@FILE -H 'Content-Type: image/png'",
+                 why);
+        return false;
+    }
+    memmove(q->body, file.text, file.bytes);
+    q->bytes = file.bytes;
+    q->body[q->bytes] = '\0';
+    return true;
+}
+
+bool web_picture_settle(struct web_request *q, struct web_reply *r)
+{
+    const char *foreign = NULL;
+    enum ctl_image_kind kind;
+
+    if (q->body_kind == WEB_BODY_FORM && !take_form(q, r)) {
+        return false;
+    }
+    kind = ctl_image_known(q->body, q->bytes, &foreign);
+    if (q->body_kind == WEB_BODY_JSON && !q->untyped && kind != CTL_IMAGE_RAW) {
+        web_fail(r, 415, "the body is a picture, not JSON: -H 'Content-Type: image/%s'",
+                 kind == CTL_IMAGE_JPEG ? "jpeg" : "png");
+        return false;
+    }
+    if (q->body_kind == WEB_BODY_RAW || (q->body_kind == WEB_BODY_JSON && !q->untyped)) {
+        return true;
+    }
+    if (kind == CTL_IMAGE_RAW && q->bytes >= 5 && memcmp(q->body, STRIPPED_PNG, 5) == 0) {
+        web_fail(r, 400, "the body is a PNG picture without its line ends" BY_CURL);
+        return false;
+    }
+    if (kind != CTL_IMAGE_RAW) {
+        q->body_kind = kind == CTL_IMAGE_JPEG ? WEB_BODY_JPEG : WEB_BODY_PNG;
+        return true;
+    }
+    if (foreign) {
+        web_fail(r, 415, "the body is %s", foreign);
+    } else if (q->body_kind != WEB_BODY_JSON) {
+        web_fail(r, 400, "the body is neither a JPEG nor a PNG picture");
+    }
+    return !foreign && q->body_kind == WEB_BODY_JSON;
+}
+
+/* Within what is ever allowed. Return: false: @r is the error. */
+static bool judge_cost(const struct web_request *q, const struct ctl_image *img,
+                       const struct web_need *need, struct web_reply *r)
+{
+    const struct web_options *o = &q->listener->web->o;
+    double most = o->image_mpixels * 1e6,
+           all = (double)(q->claimed + img->bytes + need->work_bytes);
+
+    if ((double)img->width * img->height > most) {
+        web_fail(r, 413, "the picture has %ux%u pixels; --image-mpixels allows %g megapixels",
+                 img->width, img->height, most / 1e6);
+        return false;
+    }
+    if (all > o->memory_mb * 1e6 * 7 / 8) {
+        web_fail(r, 413,
+                 "the picture of %ux%u pixels takes %.0f MB; a request may take %.0f MB, seven "
+                 "eighths of --memory-mb",
+                 img->width, img->height, all / 1e6, o->memory_mb * 7 / 8);
+        return false;
+    }
+    return true;
+}
+
+bool web_picture_read(const struct web_request *q, struct ctl_image *ret, struct web_need *ret_need,
+                      struct web_reply *r)
+{
+    struct ctl_image img = {.data = q->body, .data_bytes = q->bytes};
+    bool jpeg = q->body_kind == WEB_BODY_JPEG;
+    char why[512];
+    int rc;
+
+    img.kind = jpeg ? CTL_IMAGE_JPEG : CTL_IMAGE_PNG;
+    rc = ctl_image_measure(&img, why, sizeof(why));
+    if (rc < 0) {
+        web_fail(r, 400, "the body is not a whole %s picture: %s%s", jpeg ? "JPEG" : "PNG", why,
+                 q->untyped ? BY_CURL : "");
+        return false;
+    }
+    *ret_need =
+        (struct web_need){.width = img.width, .height = img.height, .work_bytes = img.work_bytes};
+    *ret = img;
+    return judge_cost(q, &img, ret_need, r);
+}
+
+bool web_picture_decode(const struct ctl_image *img, struct piped_frame *f, struct web_reply *r)
+{
+    char why[512];
+
+    if (ctl_image_decode(img, f->input, why, sizeof(why)) < 0) {
+        web_fail(r, 400, "the picture cannot be decoded: %s", why);
+        return false;
+    }
+    f->width = img->width;
+    f->height = img->height;
+    return true;
+}

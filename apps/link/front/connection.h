@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * apps/link/front/connection.h - the front's connections: their parts, and their end
+ *
+ * When a connection ends while the listener has frames of it, its struct, which counts their
+ * memory, lives until its last orphan is gone (apps/link/front/stream.h).
+ *
+ * Threads: the front's.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "apps/link/front/models.h"
+#include "apps/link/front/peer.h"
+#include "apps/link/front/stream.h"
+
+#define FRONT_STREAMS_MAX 16u               /* of a connection */
+#define FRONT_MEMORY_MAX IPC_POOL_BYTES_MAX /* the same */
+
+/* What the connections share. Embedded in struct front. */
+struct front_room {
+    struct front_listener listener;
+    int epoll_fd;
+    struct ipc_server server;
+    struct front_list models;
+    bool held; /* a frame was left in its socket, since its user has its share */
+    LIST_HEAD(, front_stream) orphans;
+};
+
+struct front_conn {
+    struct front_room *room;
+    uid_t uid;       /* of the client's process */
+    uint32_t events; /* that epoll waits for */
+    size_t orphans;
+    bool broken; /* the client is gone */
+    struct front_peer peer;
+};
+
+static inline struct front_conn *front_conn_of(const struct ipc_conn *c)
+{
+    return base_container_of(c, struct front_conn, peer.base);
+}
+
+/** front_conn_new() - @fd: its own, on success. @uid: of the client. Return: 0 or -errno. */
+int front_conn_new(struct front_room *room, int fd, uid_t uid);
+/** front_conns_of() - Return: how many connections the user has. */
+size_t front_conns_of(const struct front_room *room, uid_t uid);
+/** front_conn_share() - Return: the listener has not all the frames of the stream's model yet that
+ * this user may have there; else they are held until one is answered. */
+bool front_conn_share(const struct front_conn *c, const struct front_stream *s);
+/** front_conns_let_go() - shares may have changed: what is held is looked at again. */
+void front_conns_let_go(struct front_room *room);
+/** front_conn_close() - now, even with unwritten answers. It lives on for its orphans. */
+void front_conn_close(struct front_conn *c);
+/** front_conn_orphan() - for struct ipc_server_ops: the stream becomes an orphan, or is freed. */
+void front_conn_orphan(struct ipc_stream *stream);
+/** front_conn_end_orphan() - frees an orphan, and its connection with the last one. */
+void front_conn_end_orphan(struct front_stream *s);
+/** front_conn_read() - epoll's @events came; never closes. */
+void front_conn_read(struct front_conn *c, uint32_t events);
+/** front_conn_settle() - handles and sends what it can; closes a connection that has ended. */
+void front_conn_settle(struct front_conn *c);
+/** front_conn_answer() - sends what is due, but handles no messages and never closes. What is left
+ * to do is for front_conn_settle(): the connection stays unsettled. */
+void front_conn_answer(struct front_conn *c);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * apps/link/front/stream.h - the front's streams, and the record of each frame
+ *
+ * A frame has a record in its stream's ring until it is answered: READING while an inline frame's
+ * bytes come, TAKEN while the listener has it, DONE when it waits for its turn. Only the ring's
+ * head is answered.
+ *
+ * When a connection ends while the listener has frames of it, their streams become orphans, which
+ * live until the last of these frames is answered.
+ *
+ * Threads: the front's.
+ */
+#pragma once
+
+#include <sys/queue.h>
+
+#include "apps/link/front/frame.h"
+#include "apps/link/front/models.h"
+#include "apps/link/front/peer.h"
+#include "ipc/server/frame_rules.h"
+#include "ipc/server/mapped_memory.h"
+
+#define FRONT_CREDITS_MAX 256u
+#define FRONT_SPARE 16u /* records for frames sent without credit, which are answered in turn */
+#define FRONT_RING 512u
+_Static_assert(FRONT_RING >= FRONT_CREDITS_MAX + FRONT_SPARE &&
+                   (FRONT_RING & (FRONT_RING - 1)) == 0,
+               "a ring has room for every record of its stream");
+
+enum front_state { FRONT_READING, FRONT_TAKEN, FRONT_DONE };
+
+struct front_record {
+    struct front_frame frame;
+    struct front_stream *stream;
+    struct front_record *next_free;
+    enum front_state state;
+    struct ipc_answer answer;  /* complete once DONE */
+    struct ipc_memory *memory; /* a reference; NULL: the bytes are in the buffer, or none */
+    uint8_t *buffer;           /* owned; kept for the next inline frame: input, then output */
+    size_t buffer_bytes;
+};
+
+struct front_stream {
+    struct ipc_stream base;
+    struct front_peer *peer;
+    LIST_ENTRY(front_stream) linked; /* in the list of orphans */
+    char model[BRD_CONTENT_BYTES];
+    uint32_t pixfmt; /* of its frames; 0: tensors */
+    struct front_format format;
+    bool there;     /* the model is, with this format */
+    uint32_t taken; /* frames of the ring that the listener has */
+    struct front_record *free, *ring[FRONT_RING];
+    struct front_record *records; /* owned: an array */
+};
+
+static inline struct front_stream *front_stream_of(const struct ipc_stream *s)
+{
+    return base_container_of(s, struct front_stream, base);
+}
+
+/** front_stream_new() - Return: owned by the caller; NULL: out of memory. */
+struct front_stream *front_stream_new(struct front_peer *p, uint32_t id,
+                                      const struct front_model *m, const struct ipc_open *o);
+/** front_stream_free() - with all its frames, also those that the listener has. */
+void front_stream_free(struct front_stream *s);
+/** front_stream_orphan() - its connection is closed. Return: the listener has frames of it: it is
+ * an orphan; false: it was freed. */
+bool front_stream_orphan(struct front_stream *s);
+/** front_stream_room() - Return: front_stream_take() may be called. */
+static inline bool front_stream_room(const struct front_stream *s)
+{
+    return s->free != NULL;
+}
+/** front_stream_deliver() - gives a READING frame to the listener. */
+void front_stream_deliver(struct front_record *r);
+/** front_stream_done() - the listener has answered a TAKEN frame: it is DONE. Without pages of its
+ * pool it is refused. */
+void front_stream_done(struct front_record *r, int status, const char *text, uint32_t epoch);
+/** front_stream_serves() - the models have changed. @m: the one of its name, or NULL. When it is
+ * gone, the client is told, unless it has too much to read. */
+void front_stream_serves(struct front_stream *s, const struct front_model *m);
+
+/* These are for struct ipc_server_ops; what they do, is told there. */
+void *front_stream_take(struct ipc_stream *stream, const struct ipc_header *h,
+                        const uint8_t *payload, uint8_t **ret_to);
+void front_stream_cancel(struct ipc_stream *stream, uint64_t frame);
+bool front_stream_answer(struct ipc_stream *stream);

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apps/link/own_state.h"
+
+#include <math.h>
+#include <poll.h>
+
+#include "apps/link/common/daemon_call.h"
+#include "apps/link/hop/segments.h"
+#include "apps/link/own_costs.h"
+#include "base/base.h"
+#include "base/json_text.h"
+
+#define STATUS_NS (10 * BASE_NS_PER_S)
+#define CALL_NS (1 * BASE_NS_PER_S)   /* the same, is it alive? while segments are used */
+#define SILENT_NS (3 * BASE_NS_PER_S) /* an answer takes much less */
+#define TELL_NS (1 * BASE_NS_PER_S)   /* at most that often */
+/* What has not changed is told again: the other board may have lacked memory to read it. */
+#define TELL_AGAIN_NS (15 * BASE_NS_PER_S)
+#define SMALL_CHANGE 0.1 /* of a link's figures: not told */
+
+struct own_state {
+    struct link *link;
+    struct daemon_conn *conn; /* owned */
+    unsigned conn_ups;        /* of the connection that was asked last */
+    uint64_t status_ns, call_ns, tell_ns, again_ns;
+    bool changed;
+    uint32_t owed; /* bits of boards that have not been told what changed */
+    struct brd_state state;
+    struct own_costs costs;
+};
+
+int own_state_new(struct link *l, struct own_state **ret)
+{
+    struct own_state *o = calloc(1, sizeof(*o));
+    int rc = o ? daemon_conn_new(l->control_path, &o->conn) : -ENOMEM;
+
+    if (rc < 0) {
+        free(o);
+        return rc;
+    }
+    o->link = l;
+    snprintf(o->state.print, sizeof(o->state.print), "%s", l->print);
+    snprintf(o->state.name, sizeof(o->state.name), "%.*s", BRD_NAME_BYTES - 1, l->name);
+    snprintf(o->state.version, sizeof(o->state.version), "%s", PIPED_VERSION);
+    o->state.up = true;
+    *ret = o;
+    return 0;
+}
+
+struct own_state *own_state_free(struct own_state *o)
+{
+    if (o) {
+        daemon_conn_free(o->conn);
+        brd_state_deinit(&o->state);
+        free(o);
+    }
+    return NULL;
+}
+
+const struct brd_state *own_state(const struct own_state *o)
+{
+    return &o->state;
+}
+
+struct pollfd own_state_poll(const struct own_state *o)
+{
+    return daemon_conn_poll(o->conn);
+}
+
+static double number(const json_t *j, const char *key)
+{
+    double x = json_number_value(json_object_get(j, key));
+
+    return isfinite(x) && x > 0 ? x : 0;
+}
+
+static bool read_ep(const json_t *j, struct brd_ep *ret)
+{
+    const char *name = json_string_value(json_object_get(j, "name"));
+
+    *ret = (struct brd_ep){.cores = (uint32_t)json_array_size(json_object_get(j, "cpus"))};
+    if (!name || !*name || strlen(name) >= sizeof(ret->name) || ret->cores == 0) {
+        return false;
+    }
+    strcpy(ret->name, name);
+    ret->speed = base_min(number(j, "speed"), 1.0);
+    ret->speed = ret->speed > 0 ? ret->speed : 1;
+    ret->max_khz = number(j, "max_freq_khz");
+    ret->capacity = base_min(number(j, "capacity"), 1024.0);
+    return true;
+}
+
+static void status_came(void *arg, const char *error, const json_t *parameters)
+{
+    struct own_state *o = arg;
+    const json_t *status = json_object_get(parameters, "status"), *j;
+    struct brd_ep ep[BRD_EPS_MAX];
+    double memory;
+    size_t i, count = 0;
+
+    if (error) {
+        return;
+    }
+    memset(ep, 0, sizeof(ep));
+    json_array_foreach(json_object_get(status, "eps"), i, j)
+    {
+        count += count < BRD_EPS_MAX && read_ep(j, &ep[count]);
+    }
+    memory = number(json_object_get(status, "memory"), "for_models_bytes");
+    o->changed |= !o->state.known || count != o->state.ep_count ||
+                  memory != o->state.memory_bytes || memcmp(ep, o->state.ep, sizeof(ep)) != 0;
+    if (count != o->state.ep_count || memcmp(ep, o->state.ep, sizeof(ep)) != 0) {
+        own_costs_drop(&o->state); /* they name EPs by their index */
+    }
+    memcpy(o->state.ep, ep, sizeof(ep));
+    o->state.ep_count = count;
+    o->state.memory_bytes = memory;
+    o->state.known = count > 0;
+}
+
+static bool differs(double a, double b)
+{
+    return fabs(a - b) > SMALL_CHANGE * base_max(fabs(a), fabs(b));
+}
+
+static void look_at_ways(struct link *l, struct own_state *o)
+{
+    o->changed |= o->state.way_count != l->boards.count;
+    o->state.way_count = l->boards.count;
+    for (size_t i = 0; i < l->boards.count; i++) {
+        struct brd_way *w = &o->state.way[i];
+        struct lnk_link_cost cost = {0};
+        bool measured = link_cost(l, i, &cost);
+
+        if (w->up != l->peer[i].joined || w->measured != measured ||
+            strcmp(w->print, l->peer[i].print) != 0 ||
+            (measured && (differs(w->ns, cost.a_ns) || differs(w->ns_per_byte, cost.b_ns)))) {
+            memcpy(w->print, l->peer[i].print, sizeof(w->print));
+            w->up = l->peer[i].joined;
+            w->measured = measured;
+            w->ns = cost.a_ns;
+            w->ns_per_byte = cost.b_ns;
+            o->changed = true;
+        }
+    }
+}
+
+/* Return: the state as text, of malloc(); NULL: out of memory. */
+static char *text_of(const struct own_state *o)
+{
+    json_t *j = brd_state_json_within(&o->state, LNK_BOARD_BYTES);
+    char *text = j ? json_text(j, JSON_COMPACT) : NULL;
+
+    json_decref(j);
+    return text;
+}
+
+/* Tells boards what they are owed. What cannot be sent now stays owed. */
+static void tell(struct link *l, struct own_state *o)
+{
+    base_autofree char *text = text_of(o);
+    struct lnk_message m = {.header.type = LNK_BOARD};
+    struct lnk_bytes part = {text, text ? strlen(text) : 0};
+
+    for (size_t i = 0; text && i < l->boards.count; i++) {
+        if (o->owed & 1u << i &&
+            (!l->peer[i].joined || link_put(l, i, LNK_BULK, &m, &part, 1, NULL, NULL) == 0)) {
+            o->owed &= ~(1u << i);
+        }
+    }
+}
+
+void own_state_joined(struct link *l, size_t peer)
+{
+    l->own_state->owed |= 1u << peer;
+    tell(l, l->own_state);
+}
+
+static void forget(struct own_state *o, uint64_t now_ns)
+{
+    o->status_ns = now_ns;
+    o->changed |= o->state.known;
+    o->state.known = false; /* until the daemon has answered */
+    own_costs_drop(&o->state);
+}
+
+static void called(void *arg, const char *error, const json_t *parameters)
+{
+    (void)arg; /* whatever it says: it answers */
+    (void)error;
+    (void)parameters;
+}
+
+/* Is the daemon another one, is it gone, or silent? */
+static void look_at_daemon(struct link *l, struct own_state *o, uint64_t now_ns)
+{
+    bool silent = daemon_conn_waits_ns(o->conn, now_ns) > SILENT_NS;
+
+    if (daemon_conn_up(o->conn) != o->conn_ups || silent != l->daemon_silent) {
+        link_log("the daemon here %s", silent                    ? "does not answer"
+                                       : daemon_conn_up(o->conn) ? "is there"
+                                                                 : "is gone");
+        o->conn_ups = daemon_conn_up(o->conn);
+        l->daemon_silent = silent;
+        forget(o, now_ns);
+    }
+}
+
+static void ask(struct link *l, struct own_state *o, uint64_t now_ns)
+{
+    if (now_ns >= o->status_ns) {
+        o->status_ns = now_ns + STATUS_NS;
+        daemon_conn_call(o->conn, "io.piped.Status", NULL, false, status_came, o);
+    } else if (now_ns >= o->call_ns && segments_are_used(l)) {
+        o->call_ns = now_ns + CALL_NS;
+        daemon_conn_call(o->conn, "org.varlink.service.GetInfo", NULL, false, called, o);
+    }
+}
+
+void own_state_go(struct link *l, uint64_t now_ns)
+{
+    struct own_state *o = l->own_state;
+
+    daemon_conn_go(o->conn, now_ns);
+    look_at_daemon(l, o, now_ns);
+    if (o->conn_ups && !l->daemon_silent) {
+        ask(l, o, now_ns);
+        o->changed |= own_costs_go(&o->costs, l, &o->state, o->conn, now_ns);
+    }
+    look_at_ways(l, o);
+    if ((o->changed && now_ns >= o->tell_ns) || now_ns >= o->again_ns) {
+        l->news |= o->changed;
+        o->changed = false;
+        o->owed = ~0u;
+        o->again_ns = now_ns + TELL_AGAIN_NS;
+    }
+    if (o->owed && now_ns >= o->tell_ns) {
+        o->owed &= (1u << l->boards.count) - 1;
+        o->tell_ns = now_ns + TELL_NS;
+        tell(l, o);
+    }
+}
+
+void own_state_take(struct link *l, size_t peer, const struct lnk_message *m)
+{
+    struct link_peer *p = &l->peer[peer];
+    json_t *j = json_loadb(m->part->data, m->part->bytes, JSON_REJECT_DUPLICATES, NULL);
+    struct brd_state s = {0};
+    int rc = j ? brd_state_read(j, &s) : -EBADMSG;
+
+    json_decref(j);
+    if (rc < 0) {
+        link_log("%s says of itself what cannot be read; it is ignored", link_name(l, peer));
+        return;
+    }
+    brd_state_deinit(&p->state);
+    p->state = s;
+    l->news = true;
+}

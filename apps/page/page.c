@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apps/page/page.h"
+
+#include <stdarg.h>
+
+#include "base/base.h"
+#include "base/json_text.h"
+#include "base/shown_text.h"
+#include "page_text.h"
+
+bool page_has_charts(void)
+{
+    return page_chart_js[0] != '\0';
+}
+
+void page_text(FILE *to, const char *text)
+{
+    static const char *const entities[] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"};
+    size_t left = strlen(text), n;
+    uint32_t c;
+
+    for (; left > 0; text += n, left -= n) {
+        n = shown_decode(text, left, &c);
+        if (n == 0 || (shown_hidden(c) && c != '\n')) {
+            fputs("&#xfffd;", to);
+            n = n == 0 ? 1 : n;
+        } else if (c < base_array_count(entities) && entities[c]) {
+            fputs(entities[c], to);
+        } else {
+            fwrite(text, 1, n, to);
+        }
+    }
+}
+
+static void page_formatted(FILE *to, const char *format, va_list args)
+{
+    char *text = NULL;
+
+    if (vasprintf(&text, format, args) >= 0) {
+        page_text(to, text);
+        free(text);
+    }
+}
+
+void page_paragraph(FILE *to, const char *kind, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(to, "<p%s%s%s>", kind ? " class=\"" : "", kind ? kind : "", kind ? "\"" : "");
+    va_start(args, format);
+    page_formatted(to, format, args);
+    va_end(args);
+    fputs("</p>\n", to);
+}
+
+void page_heading(FILE *to, int level, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(to, "<h%d>", level);
+    va_start(args, format);
+    page_formatted(to, format, args);
+    va_end(args);
+    fprintf(to, "</h%d>\n", level);
+}
+
+void page_contents(FILE *to, json_t *sections)
+{
+    const json_t *s;
+    size_t i;
+
+    fputs("<nav aria-label=\"Contents\"><ul>\n", to);
+    json_array_foreach(sections, i, s)
+    {
+        fprintf(to, "<li><a href=\"#%s\">", json_string_value(json_object_get(s, "id")));
+        page_text(to, json_string_value(json_object_get(s, "title")));
+        fputs("</a></li>\n", to);
+    }
+    fputs("</ul></nav>\n", to);
+    json_decref(sections);
+}
+
+void page_fold_begin(FILE *to, const char *id, bool open, const char *title)
+{
+    fputs("<details class=\"fold", to);
+    if (id) {
+        fprintf(to, " section\" id=\"%s", id);
+    }
+    fprintf(to, "\"%s><summary>%s", open ? " open" : "", id ? "<h2>" : "");
+    page_text(to, title);
+    fprintf(to, "%s</summary>\n", id ? "</h2>" : "");
+}
+
+void page_fold_end(FILE *to)
+{
+    fputs("</details>\n", to);
+}
+
+/* JSON has these characters only inside of texts, where they may be written so. Without them
+ * nothing in it ends the element. */
+static void write_json(FILE *to, const json_t *value)
+{
+    base_autofree char *text =
+        json_text(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+
+    for (const char *c = text ? text : "null"; *c; c++) {
+        if (*c == '<' || *c == '>' || *c == '&') {
+            fprintf(to, "\\u%04x", (unsigned)*c);
+        } else {
+            fputc(*c, to);
+        }
+    }
+}
+
+void page_data(FILE *to, const char *id, const json_t *value)
+{
+    fprintf(to, "<script type=\"application/json\" id=\"%s\">", id);
+    write_json(to, value);
+    fputs("</script>\n", to);
+}
+
+void page_begin(FILE *to, const char *title)
+{
+    fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+          "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n<title>",
+          to);
+    page_text(to, title);
+    fputs("</title>\n<style>\n", to);
+    fputs(page_css, to);
+    fputs("</style>\n<noscript><style>.canvas{display:none}</style></noscript>\n"
+          "</head><body><main>\n<h1>",
+          to);
+    page_text(to, title);
+    fputs("</h1>\n", to);
+}
+
+void page_end(FILE *to)
+{
+    fputs("</main>\n", to);
+    if (page_has_charts()) {
+        fputs("<script>\n", to);
+        fputs(page_chart_js, to);
+        fputs("\n</script>\n<script>\n", to);
+        fputs(page_js, to);
+        fputs("</script>\n", to);
+    }
+    fputs("</body></html>\n", to);
+}

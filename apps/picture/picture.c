@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apps/picture/picture.h"
+
+#include "apps/picture/picture_rows.h"
+#include "base/base.h"
+#include "base/pnm.h"
+
+#define FILE_BYTES_MAX ((size_t)1 << 30)
+
+static int fail(int rc, char *ret_error, size_t error_bytes, const char *text)
+{
+    snprintf(ret_error, error_bytes, "%s", text);
+    return rc;
+}
+
+/* A fifo in a folder must not wait for its writer. */
+static int read_file(const char *path, uint8_t **ret_data, size_t *ret_bytes)
+{
+    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+    ssize_t have;
+
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        return -errno;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return -EINVAL;
+    }
+    if (st.st_size < 0 || (size_t)st.st_size > FILE_BYTES_MAX) {
+        return -EFBIG;
+    }
+    *ret_data = malloc((size_t)st.st_size + 1);
+    if (!*ret_data) {
+        return -ENOMEM;
+    }
+    have = base_read_all(fd, *ret_data, (size_t)st.st_size);
+    if (have < 0) {
+        return (int)have;
+    }
+    *ret_bytes = (size_t)have;
+    return 0;
+}
+
+static size_t blanks(const struct ctl_image *img, size_t at)
+{
+    size_t n = 0;
+
+    while (at + n < img->data_bytes && memchr(" \t\r\n", img->data[at + n], 4)) {
+        n++;
+    }
+    return n;
+}
+
+/* Reads the header of the picture that begins at @at. */
+static int pnm_size(struct ctl_image *img, size_t at, char *ret_error, size_t error_bytes)
+{
+    size_t row_bytes;
+    struct pnm p;
+
+    if (!pnm_read(img->data, img->data_bytes, at, &p)) {
+        return fail(-EINVAL, ret_error, error_bytes, "broken PNM header");
+    }
+    if (p.most != 255) {
+        snprintf(ret_error, error_bytes,
+                 "a PNM file with a maxval of %u; only 255 is read: convert FILE -depth 8 FILE.png",
+                 p.most);
+        return -EINVAL;
+    }
+    if (!picture_size_fits(p.width, p.height, ret_error, error_bytes)) {
+        return -EINVAL;
+    }
+    row_bytes = (size_t)p.width * p.channels;
+    if (img->data_bytes - p.pixels_at < row_bytes * p.height) {
+        picture_cut_short((img->data_bytes - p.pixels_at) / row_bytes, p.height, ret_error,
+                          error_bytes);
+        return -EINVAL;
+    }
+    img->width = p.width;
+    img->height = p.height;
+    img->channels = p.channels;
+    img->pixels_at = p.pixels_at;
+    img->bytes = row_bytes * p.height;
+    return 0;
+}
+
+int ctl_image_next(struct ctl_image *img, char *ret_error, size_t error_bytes)
+{
+    size_t at = img->pixels_at + img->bytes;
+
+    if (img->kind != CTL_IMAGE_PNM || at + blanks(img, at) == img->data_bytes) {
+        return 0;
+    }
+    if (!pnm_begins(img->data + at, img->data_bytes - at)) {
+        return fail(-EINVAL, ret_error, error_bytes, "no PNM header follows the picture");
+    }
+    return pnm_size(img, at, ret_error, error_bytes) < 0 ? -EINVAL : 1;
+}
+
+/* Return: how to go on with a picture of another format; NULL: it is none that is known. */
+static const char *foreign(const struct ctl_image *img)
+{
+    static const struct {
+        const char *begins, *why;
+        size_t at, bytes;
+    } formats[] = {
+        {"GIF8", "a GIF file; convert it: convert FILE[0] FILE.png", 0, 4},
+        {"BM", "a BMP file; convert it: convert FILE FILE.png", 0, 2},
+        {"WEBP", "a WebP file; convert it: dwebp FILE -o FILE.png", 8, 4},
+        {"II*\0", "a TIFF file; convert it: convert FILE FILE.png", 0, 4},
+        {"MM\0*", "a TIFF file; convert it: convert FILE FILE.png", 0, 4},
+        {"ftyp", "a HEIF, AVIF or video file; convert it: ffmpeg -i FILE FILE.png", 4, 4},
+        {"P2", "a PGM file in text; convert it: convert FILE FILE.png", 0, 2},
+        {"P3", "a PPM file in text; convert it: convert FILE FILE.png", 0, 2},
+    };
+
+    for (size_t i = 0; i < base_array_count(formats); i++) {
+        if (img->data_bytes > formats[i].at + formats[i].bytes &&
+            memcmp(img->data + formats[i].at, formats[i].begins, formats[i].bytes) == 0) {
+            return formats[i].why;
+        }
+    }
+    return NULL;
+}
+
+/* CTL_IMAGE_RAW: another. */
+static enum ctl_image_kind compressed(const uint8_t *d, size_t bytes)
+{
+    return bytes > 2 && d[0] == 0xff && d[1] == 0xd8             ? CTL_IMAGE_JPEG
+           : bytes > 8 && memcmp(d, "\x89PNG\r\n\x1a\n", 8) == 0 ? CTL_IMAGE_PNG
+                                                                 : CTL_IMAGE_RAW;
+}
+
+enum ctl_image_kind ctl_image_known(const uint8_t *data, size_t bytes, const char **ret_foreign)
+{
+    const struct ctl_image img = {.data = (uint8_t *)(uintptr_t)data, .data_bytes = bytes};
+    enum ctl_image_kind kind = compressed(data, bytes);
+
+    *ret_foreign = kind == CTL_IMAGE_RAW ? foreign(&img) : NULL;
+    return kind;
+}
+
+/* Reads the header of a compressed file; with @to, also the rows. */
+static int read_rows(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
+                     char *ret_error, size_t error_bytes)
+{
+    return (img->kind == CTL_IMAGE_JPEG ? ctl_jpeg_read : ctl_png_read)(img, to, ret, ret_error,
+                                                                        error_bytes);
+}
+
+int ctl_image_measure(struct ctl_image *img, char *ret_error, size_t error_bytes)
+{
+    struct picture_rows rows;
+    int rc = read_rows(img, NULL, &rows, ret_error, error_bytes);
+
+    if (rc == 0) {
+        picture_upright(&rows, &img->width, &img->height, &img->channels);
+        img->work_bytes = rows.work_bytes;
+        img->bytes = (size_t)img->width * img->height * img->channels;
+    }
+    return rc;
+}
+
+static int recognise(const char *name, struct ctl_image *img, char *ret_error, size_t error_bytes)
+{
+    img->f16 = base_ends_with(name, ".f16");
+    if (img->f16 || base_ends_with(name, ".f32")) {
+        img->kind = CTL_IMAGE_RAW;
+        img->bytes = img->data_bytes;
+        return 0;
+    }
+    if (pnm_begins(img->data, img->data_bytes)) {
+        img->kind = CTL_IMAGE_PNM;
+        return pnm_size(img, 0, ret_error, error_bytes);
+    }
+    img->kind = compressed(img->data, img->data_bytes);
+    if (img->kind != CTL_IMAGE_RAW) {
+        return ctl_image_measure(img, ret_error, error_bytes);
+    }
+    if (ctl_npy_begins(img)) {
+        return ctl_npy_open(img, ret_error, error_bytes);
+    }
+    snprintf(ret_error, error_bytes, "%s",
+             foreign(img) ? foreign(img)
+                          : "not a JPEG, PNG, binary PPM or PGM file or array of NumPy, and its "
+                            "name does not end in .f32 or .f16");
+    return -EINVAL;
+}
+
+int ctl_image_take(const char *name, uint8_t *data, size_t bytes, char *ret_error,
+                   size_t error_bytes, struct ctl_image *ret)
+{
+    base_cleanup(ctl_image_close) struct ctl_image img = {.data = data, .data_bytes = bytes};
+    int rc = recognise(name, &img, ret_error, error_bytes);
+
+    if (rc < 0) {
+        return rc;
+    }
+    *ret = img;
+    img = CTL_IMAGE_NULL;
+    return 0;
+}
+
+int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct ctl_image *ret)
+{
+    base_autofree uint8_t *data = NULL;
+    size_t bytes = 0;
+    int rc = read_file(path, &data, &bytes);
+
+    if (rc < 0) {
+        return fail(rc, ret_error, error_bytes,
+                    rc == -EINVAL ? "not a regular file" : strerror(-rc));
+    }
+    return ctl_image_take(path, base_take(data), bytes, ret_error, error_bytes, ret);
+}
+
+void ctl_image_close(struct ctl_image *img)
+{
+    free(img->data);
+    *img = CTL_IMAGE_NULL;
+}
+
+int ctl_image_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
+{
+    struct picture_rows rows;
+
+    if (img->kind == CTL_IMAGE_JPEG || img->kind == CTL_IMAGE_PNG) {
+        return read_rows(img, to, &rows, ret_error, error_bytes);
+    }
+    memcpy(to, img->data + img->pixels_at, img->bytes);
+    return 0;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl plan, pipectl costs: the present plan, other plans, and the costs behind them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/pipectl/common/pipectl.h"
+#include "base/cli/shown_print.h"
+
+struct args {
+    const char *model;
+    double max; /* 0: not given */
+    bool boards;
+};
+
+static int take_args(int argc, char **argv, struct args *ret)
+{
+    int c, rc = CTL_DONE;
+
+    *ret = (struct args){0};
+    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
+        if (c == 'm') {
+            ret->model = optarg;
+        } else if (c == 'b') {
+            ret->boards = true;
+        } else if (!ctl_number(optarg, 1, 1000, &ret->max)) {
+            return ctl_usage(argv[0], "--max needs a number from 1 to 1000, not '%s'", optarg);
+        }
+    }
+    return rc;
+}
+
+static void print_warnings(const json_t *reply)
+{
+    size_t i;
+    json_t *w;
+
+    json_array_foreach(json_object_get(reply, "warnings"), i, w)
+    {
+        shown_printf("warning: %s\n", json_is_string(w) ? json_string_value(w) : "");
+    }
+}
+
+static void print_present(const json_t *reply)
+{
+    const char *route = json_string_value(json_object_get(reply, "route"));
+
+    shown_printf("%s\n", ctl_text(reply, "plan"));
+    if (route) {
+        shown_printf("frames go over boards instead, by %s\n", route);
+    }
+    print_warnings(reply);
+}
+
+static void print_changed(const json_t *reply)
+{
+    char epoch[32];
+
+    shown_printf("serving by %s, epoch %s\n", ctl_text(reply, "plan"),
+                 ctl_any(reply, "epoch", epoch, sizeof(epoch)));
+    print_warnings(reply);
+}
+
+static void print_front(const json_t *reply)
+{
+    static const struct ctl_column columns[] = {{"frames/s", "fps", 'r', CTL_DECIMALS, 1},
+                                                {"latency ms", "latency_ms", 'r', CTL_DECIMALS, 3},
+                                                {"mJ/frame", "energy_mj", 'r', CTL_SIGNIFICANT, 3},
+                                                {"plan", "plan", 'w'},
+                                                {0}};
+
+    ctl_print_rows(json_object_get(reply, "front"), columns, 0);
+}
+
+/* ---- the command ---- */
+
+static const struct verb {
+    const char *name, *method;
+    const char *field; /* of the reply, what --json prints; NULL: the reply */
+    void (*print)(const json_t *reply);
+} verbs[] = {
+    {"show", "GetPlan", NULL, print_present},
+    {"set", "SetPlan", NULL, print_changed},
+    {"auto", "AutoPlan", NULL, print_changed},
+    {"front", "PlanFront", "front", print_front},
+    {"explain", "PlanExplain", "explanation", ctl_print_explanation},
+    {"export", NULL, NULL, NULL},
+    {"import", NULL, NULL, NULL},
+};
+static const struct verb front_boards = {"front", "PlanFront", NULL, ctl_print_front_boards};
+
+/* ---- mappings ---- */
+
+static int export_mapping(const struct ctl *ctl, json_t *parameters, const char *path)
+{
+    json_t *reply;
+    int rc = ctl_call(ctl, "GetMapping", parameters, &reply);
+    const json_t *mapping;
+
+    if (rc) {
+        return rc;
+    }
+    mapping = json_object_get(reply, "mapping");
+    rc = ctl_save_json(path, mapping, JSON_INDENT(1));
+    if (rc == CTL_DONE && ctl->json) {
+        ctl_print_json(mapping);
+    } else if (rc == CTL_DONE) {
+        shown_printf("%s has %s\n", path, ctl_text(reply, "plan"));
+    }
+    json_decref(reply);
+    return rc;
+}
+
+static int import_mapping(const struct ctl *ctl, json_t *parameters, const char *path)
+{
+    json_t *mapping = ctl_load_json(path);
+
+    if (!mapping) {
+        json_decref(parameters);
+        return CTL_FAILED;
+    }
+    json_object_set_new(parameters, "mapping", mapping);
+    return ctl_show(ctl, "SetMapping", parameters, NULL, print_changed);
+}
+
+/* export and import. Takes the reference @parameters. */
+static int map_plan(const struct ctl *ctl, const char *verb, json_t *parameters, int argc,
+                    char **argv)
+{
+    const char *path = optind < argc ? argv[optind++] : NULL;
+    int rc = path ? ctl_no_more(argc, argv)
+                  : ctl_usage("plan", "%s needs a file, such as mapping.json", verb);
+
+    if (rc) {
+        json_decref(parameters);
+        return rc;
+    }
+    return strcmp(verb, "export") == 0 ? export_mapping(ctl, parameters, path)
+                                       : import_mapping(ctl, parameters, path);
+}
+
+static int add_plan(json_t *parameters, const char *plan)
+{
+    if (!plan) {
+        return ctl_usage("plan", "set needs a plan, such as '0-15@bigx4|16-25@littlex2*2'");
+    }
+    return ctl_set_text("plan", "the plan", parameters, "plan", plan);
+}
+
+int ctl_plan(const struct ctl *ctl, int argc, char **argv)
+{
+    const struct verb *verb = NULL;
+    const char *name;
+    json_t *parameters;
+    struct args a;
+    int rc = take_args(argc, argv, &a);
+
+    if (rc) {
+        return rc;
+    }
+    name = optind < argc ? argv[optind++] : "show";
+    for (size_t i = 0; i < base_array_count(verbs); i++) {
+        verb = strcmp(verbs[i].name, name) == 0 ? &verbs[i] : verb;
+    }
+    if (!verb) {
+        return ctl_usage(
+            "plan", "expected show, set, auto, front, explain, export or import, not '%s'", name);
+    }
+    if ((a.max > 0 || a.boards) && strcmp(name, "front") != 0) {
+        return ctl_usage("plan", "only front takes --max and --boards");
+    }
+    verb = a.boards ? &front_boards : verb;
+    parameters = ctl_model_parameter(a.model);
+    if (!verb->method) {
+        return map_plan(ctl, name, parameters, argc, argv);
+    }
+    if (strcmp(name, "set") == 0) {
+        rc = add_plan(parameters, optind < argc ? argv[optind++] : NULL);
+    } else if (a.max > 0) {
+        json_object_set_new(parameters, "max", json_integer((json_int_t)a.max));
+    }
+    if (a.boards) {
+        json_object_set_new(parameters, "boards", json_true());
+    }
+    rc = rc ? rc : ctl_no_more(argc, argv);
+    if (rc) {
+        json_decref(parameters);
+        return rc;
+    }
+    return ctl_show(ctl, verb->method, parameters, verb->field, verb->print);
+}
+
+/* ---- costs ---- */
+
+#define SHAPES_MAX 6u /* columns of times that fit a terminal */
+
+struct shape {
+    const json_t *row;     /* borrowed: times by unit, ns */
+    const json_t *sources; /* borrowed: where they are from */
+    char heading[48];
+};
+
+/* Picks widths 1, 2, 4, ... and all cores of each EP. @ret_all: no width is missing. Return: how
+ * many, at most SHAPES_MAX. */
+static size_t pick_shapes(const json_t *problem, struct shape ret[SHAPES_MAX], bool *ret_all)
+{
+    const json_t *costs = json_object_get(problem, "costs");
+    const json_t *sources = json_object_get(problem, "sources");
+    size_t count = 0, i;
+    json_t *kind;
+
+    *ret_all = true;
+    json_array_foreach(json_object_get(problem, "kinds"), i, kind)
+    {
+        const char *name = ctl_text(kind, "name");
+        long cores = (long)ctl_real(kind, "cores");
+
+        *ret_all &= cores <= 3;
+        for (long w = 1; w <= cores; w = w == cores ? w + 1 : base_min(2 * w, cores)) {
+            char key[16];
+
+            if (count == SHAPES_MAX) {
+                *ret_all = false;
+                return count;
+            }
+            snprintf(key, sizeof(key), "%ld", w);
+            ret[count].row = json_object_get(json_object_get(costs, name), key);
+            ret[count].sources = json_object_get(json_object_get(sources, name), key);
+            snprintf(ret[count].heading, sizeof(ret[count].heading), w > 1 ? "%sx%ld" : "%s", name,
+                     w);
+            count++;
+        }
+    }
+    return count;
+}
+
+/* Writes three digits after the point, fewer for large figures. */
+static int format_ms(char *ret, size_t bytes, const char *mark, double ms)
+{
+    return snprintf(ret, bytes, "\t%s%.*f", mark, ms < 100 ? 3 : ms < 10000 ? 1 : 0, ms);
+}
+
+/* Adds a row: the unit, then its times in ms, with '~' before predicted ones. @sum: the sum of each
+ * column, negative once a time in it is unknown. */
+static void add_unit(struct ctl_table *t, size_t index, const char *name,
+                     const struct shape *shapes, size_t count, double *sum)
+{
+    size_t length = strlen(name), most = count > 4 ? 14 : 24;
+    char line[512];
+    int at;
+
+    /* of a long name the end tells more */
+    at = snprintf(line, sizeof(line), "%zu\t%s%s", index, length > most ? ".." : "",
+                  length > most ? name + length - most + 2 : name);
+    for (size_t s = 0; s < count; s++) {
+        const json_t *ns = json_array_get(shapes[s].row, index);
+        const char *source = json_string_value(json_array_get(shapes[s].sources, index));
+        size_t left = sizeof(line) - (size_t)at;
+        double ms = json_number_value(ns) / 1e6;
+
+        if (json_is_number(ns)) {
+            bool predicted = source && strcmp(source, "predicted") == 0;
+
+            at += format_ms(line + at, left, predicted ? "~" : "", ms);
+            sum[s] = sum[s] < 0 ? -1 : sum[s] + ms;
+        } else {
+            at += snprintf(line + at, left, "\t-");
+            sum[s] = -1;
+        }
+    }
+    ctl_table_add(t, "%s", line);
+}
+
+static void print_costs(const json_t *reply)
+{
+    const json_t *problem = json_object_get(reply, "problem");
+    const char *headings[SHAPES_MAX + 3] = {"unit", "ms"};
+    char align[SHAPES_MAX + 3] = "rl";
+    struct shape shapes[SHAPES_MAX];
+    double sum[SHAPES_MAX] = {0};
+    bool all;
+    size_t count = pick_shapes(problem, shapes, &all), i;
+    char line[512] = "\tall units";
+    struct ctl_table t;
+    json_t *unit;
+
+    for (size_t s = 0; s < count; s++) {
+        headings[2 + s] = shapes[s].heading;
+        align[2 + s] = 'r';
+    }
+    ctl_table_init(&t, headings, align);
+    json_array_foreach(json_object_get(problem, "units"), i, unit)
+    {
+        add_unit(&t, i, ctl_text(unit, "name"), shapes, count, sum);
+    }
+    for (size_t s = 0; s < count; s++) {
+        size_t at = strlen(line);
+
+        if (sum[s] < 0) {
+            snprintf(line + at, sizeof(line) - at, "\t-");
+        } else {
+            format_ms(line + at, sizeof(line) - at, "", sum[s]);
+        }
+    }
+    ctl_table_add(&t, "%s", line);
+    ctl_table_print(&t);
+    shown_printf("\n~ predicted. Each team spends %.3f ms a frame on the hand-off.%s\n",
+                 ctl_real(problem, "handoff_ns") / 1e6, all ? "" : " --json has every width.");
+}
+
+int ctl_costs(const struct ctl *ctl, int argc, char **argv)
+{
+    struct args a;
+    int rc = take_args(argc, argv, &a);
+
+    rc = rc ? rc : ctl_no_more(argc, argv);
+    return rc ? rc : ctl_show(ctl, "Costs", ctl_model_parameter(a.model), "problem", print_costs);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl: reads examples from a folder and sends them; the daemon may not be able to read it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "apps/picture/picture.h"
+#include "apps/pipectl/common/pipectl.h"
+#include "base/cli/shown_print.h"
+
+#define BYTES_MAX ((size_t)1 << 30)
+#define EXAMPLES_MAX 8192u /* their names must fit into a message */
+
+static int write_all(int fd, const void *data, size_t bytes)
+{
+    size_t at = 0;
+
+    while (at < bytes) {
+        ssize_t n = write(fd, (const char *)data + at, bytes - at);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return n < 0 ? -errno : -EIO;
+        }
+        at += (size_t)n;
+    }
+    return 0;
+}
+
+static int write_decoded(int fd, const struct ctl_image *img, const uint8_t *pixels,
+                         size_t *ret_bytes)
+{
+    char head[64];
+    int n = 0, rc;
+
+    if (img->kind != CTL_IMAGE_RAW) {
+        n = snprintf(head, sizeof(head), "P%d\n%u %u\n255\n", img->channels == 3 ? 6 : 5,
+                     img->width, img->height);
+    }
+    rc = write_all(fd, head, (size_t)n);
+    *ret_bytes = (size_t)n + img->bytes;
+    return rc < 0 ? rc : write_all(fd, pixels, img->bytes);
+}
+
+/* Appends a file's bytes. @ret_bytes: how many; 0: cannot be read, as was printed. Return: 0, or
+ * -errno of the memfd. */
+static int add_bytes(int fd, const char *path, size_t *ret_bytes)
+{
+    struct ctl_image img = CTL_IMAGE_NULL;
+    base_autofree uint8_t *pixels = NULL;
+    char why[256] = "out of memory";
+    int rc = ctl_image_open(path, why, sizeof(why), &img);
+
+    *ret_bytes = 0;
+    pixels = rc < 0 ? NULL : malloc(img.bytes + 1);
+    if (rc < 0 || !pixels || ctl_image_decode(&img, pixels, why, sizeof(why)) < 0) {
+        ctl_say("skipping %s: %s", path, why);
+        rc = 0;
+    } else {
+        rc = write_decoded(fd, &img, pixels, ret_bytes);
+    }
+    ctl_image_close(&img);
+    return rc;
+}
+
+/* A JPEG is sent as a pixmap under its own name: all but .f32 are pixmaps. */
+static json_t *entry(const char *name, size_t bytes)
+{
+    return json_pack("{s:s, s:I}", "name", name, "bytes", (json_int_t)bytes);
+}
+
+static int visible(const struct dirent *e)
+{
+    return e->d_name[0] != '.' && e->d_type != DT_DIR;
+}
+
+static int add_files(const char *folder, struct dirent **names, int found, int fd, json_t *list)
+{
+    size_t all = 0, bytes;
+    int rc = 0;
+
+    for (int i = 0; i < found && rc == 0; i++) {
+        char path[4096];
+
+        snprintf(path, sizeof(path), "%s%s%s", folder, ctl_slash(folder), names[i]->d_name);
+        rc = add_bytes(fd, path, &bytes);
+        all += bytes;
+        if (rc < 0) {
+            ctl_say("cannot copy the examples: %s", strerror(-rc));
+        } else if (all > BYTES_MAX || json_array_size(list) >= EXAMPLES_MAX) {
+            ctl_say("%s: more than %u examples or 1 GiB; use fewer or smaller pictures", folder,
+                    EXAMPLES_MAX);
+            rc = -E2BIG;
+        } else if (bytes > 0 && json_array_append_new(list, entry(names[i]->d_name, bytes)) < 0) {
+            ctl_say("%s: the name is not UTF-8", path);
+            rc = -EINVAL;
+        }
+    }
+    return rc;
+}
+
+static int take_examples(const char *folder, json_t *parameters, int *ret_fd)
+{
+    base_autoclose int fd = memfd_create("examples", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct dirent **names = NULL;
+    json_t *list = json_array();
+    int found = scandir(folder, &names, visible, alphasort), rc = 0;
+
+    if (found < 0 || fd < 0) {
+        ctl_say("%s: %s", found < 0 ? folder : "memfd", strerror(errno));
+        rc = -EIO;
+    }
+    rc = rc < 0 ? rc : add_files(folder, names, found, fd, list);
+    for (int i = 0; i < found; i++) {
+        free(names[i]);
+    }
+    free(names);
+    if (rc == 0 && json_array_size(list) == 0) {
+        ctl_say("%s contains no picture (JPEG, PNG, PPM, PGM) and no tensor (.f32)", folder);
+        rc = -ENOENT;
+    }
+    if (rc == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0) {
+        ctl_say("cannot seal the examples: %m");
+        rc = -EIO;
+    }
+    json_object_set_new(parameters, "examples", list);
+    if (rc < 0) {
+        return CTL_FAILED;
+    }
+    *ret_fd = fd;
+    fd = -1;
+    return CTL_DONE;
+}
+
+int ctl_call_examples(const struct ctl *ctl, const char *method, const char *folder,
+                      json_t *parameters, json_t **ret)
+{
+    base_autoclose int fd = -1;
+    int rc = folder ? take_examples(folder, parameters, &fd) : 0;
+
+    if (rc) {
+        json_decref(parameters);
+        return rc;
+    }
+    return ctl_call_fds(ctl, method, parameters, &fd, fd >= 0 ? 1 : 0, ret);
+}
+
+int ctl_set_bound(const char *command, json_t *parameters)
+{
+    double percent;
+
+    if (!ctl_number(optarg, 0, 100, &percent)) {
+        return ctl_usage(command, "--bound needs a number from 0 to 100, not '%s'", optarg);
+    }
+    json_object_set_new(parameters, "agreement", json_real(percent * 0.01));
+    return CTL_DONE;
+}
+
+void ctl_print_agreement(const json_t *verdict)
+{
+    char mean[32], most[32];
+
+    shown_printf("top-1 agreement %.2f %% (required: %.2f), error %s mean, %s maximum\n",
+                 100 * ctl_real(verdict, "agreement"), 100 * ctl_real(verdict, "bound"),
+                 ctl_known(verdict, "error_mean", "%.4f", mean, sizeof(mean)),
+                 ctl_known(verdict, "error_most", "%.4f", most, sizeof(most)));
+}
+
+void ctl_print_left_out(const json_t *verdict)
+{
+    if (ctl_real(verdict, "left_out") > 0) {
+        shown_printf("  %.0f left out; %s\n", ctl_real(verdict, "left_out"),
+                     ctl_text(verdict, "left_out_first"));
+    }
+}

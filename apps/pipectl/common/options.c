@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apps/pipectl/common/options.h"
+
+#include "base/cli/cli_print.h"
+#include "base/pixfmt.h"
+#include "search_names.h"
+
+#define MODEL                                                                                      \
+    {                                                                                              \
+        "model", 'm', "M", "@models", "the model; default: the daemon's default model"             \
+    }
+#define ONLY_MODEL                                                                                 \
+    {                                                                                              \
+        "model", 'm', "M", "@models", "only this model"                                            \
+    }
+static const struct cli_option COMMON[] = {
+    {"socket", CTL_SOCKET, "PATH", "@file", "control socket"},
+    {"timeout", CTL_TIMEOUT, "S", "@none", "seconds to wait for an answer; 0: for ever"},
+    {"json", CTL_JSON, NULL, NULL, "print JSON"},
+    {0}};
+static const struct cli_option NONE[] = {{0}};
+static const struct cli_option ONE_MODEL[] = {ONLY_MODEL, {0}};
+static const struct cli_option STATUS[] = {
+    ONLY_MODEL,
+    {"all", 'a', NULL, NULL, "the segments of models over boards, too, as models of their own"},
+    {0}};
+static const struct cli_option CONFIG[] = {
+    {"all", 'a', NULL, NULL, "advanced keys, too, whose defaults suit"}, {0}};
+static const struct cli_option HEALTH[] = {
+    {"live", 'l', NULL, NULL, "it answers"},
+    {"ready", 'r', NULL, NULL, "it serves all its models, or the one of --model (the default)"},
+    ONLY_MODEL,
+    {"wait", 'w', "S", "@none", "wait up to S seconds for that"},
+    {0}};
+static const struct cli_option UNITS[] = {
+    ONLY_MODEL,
+    {"sort", 's', "KEY", "unit time weight", "order; default unit, else the largest first"},
+    {0}};
+static const struct cli_option DOCTOR[] = {
+    ONLY_MODEL,
+    {"seconds", 's', "S", "@none", "watch for S seconds; default 2"},
+    {"save", 'S', "FILE", "@file", "write what was seen to FILE, for a report"},
+    {"sample", 'f', "FILE", "@file", "judge a FILE that --save wrote, without a daemon"},
+    {0}};
+static const struct cli_option REPORT[] = {
+    {"output", 'o', "FILE", "@file", "the page, as in report.html", .letter = 'o'},
+    {"seconds", 's', "S", "@none", "watch for S seconds; default 5"},
+    ONLY_MODEL,
+    {0}};
+static const struct cli_option TOP[] = {
+    {"model", 'm', "M", "@models", "show this model first; with --once: only this one"},
+    {"interval", 'i', "S", "@none", "seconds from one picture to the next; default 1"},
+    {"once", 'o', NULL, NULL, "print one picture as text"},
+    {0}};
+static const struct cli_option INFER[] = {
+    MODEL,
+    {"raw", 'r', "OUT.f32", "@file", "write all outputs as little-endian floats"},
+    {"expect", 'e', "LABELS", "@file",
+     "file with the expected class of each frame; print the accuracy"},
+    {"list", 'l', "FILE", "@file", "read more file names from FILE"},
+    {"top", 't', "N", "@none", "show N classes; default 5"},
+    {"draw", 'd', "OUT.jpg", "@file", "draw what was found on the picture; .jpg or .png"},
+    {"video", 'v', "WxH:FORMAT", "@none",
+     "FILE is raw frames: of a pipe, until its end; default -"},
+    {"inline", 'i', NULL, NULL, "send the bytes through the socket, not through shared memory"},
+    {0}};
+static const struct cli_option BENCH[] = {
+    MODEL,
+    {"frames", 'f', "N", "@none", "stop after N frames, over all clients"},
+    {"seconds", 's', "S", "@none", "stop after S seconds; default 5"},
+    {"clients", 'c', "C", "@none", "connections; default 1"},
+    {"in-flight", 'n', "N", "@none",
+     "unanswered frames of each client; default: as many as the plan needs"},
+    {"inline", 'i', NULL, NULL, "send the bytes through the socket, not through shared memory"},
+    {"rate", 'r', "FPS", "@none", "send at this rate over all clients"},
+    {"verify", 'v', NULL, NULL, "compare answers with those to single frames"},
+    {"autodice", 'A', NULL, NULL, "20 frames, one after the other; report their averages"},
+    {"pixfmt", 'p', "F", PIXFMT_NAMES, "format of the frames; default tensor"},
+    {"size", 'z', "WxH", "@none", "size of the pictures; default: the model's"},
+    {"policy", 'P', "P", "block latest reject", "what happens when the daemon is busy"},
+    {"deadline", 'd', "MS", "@none", "deadline of each frame"},
+    {"seed", 'S', "N", "@none", "random seed for frame contents"},
+    {"reconnect", 'R', "S", "@none", "seconds to look for a daemon that went away; default 30"},
+    {0}};
+static const struct cli_option PLAN[] = {
+    MODEL,
+    {"max", 'x', "N", "@none", "front: show at most N plans"},
+    {"boards", 'b', NULL, NULL, "front: plans over all boards that are there"},
+    {0}};
+static const struct cli_argument PLAN_WORDS[] = {{"", "show set auto front explain export import"},
+                                                 {"export", "@file"},
+                                                 {"import", "@file"},
+                                                 {0}};
+static const struct cli_option MODELS[] = {
+    {"plan", 'p', "PLAN", "@none", "load: serve the model by this plan"},
+    {"shape", 'h', "NAME=SIZES", "@none",
+     "load, inspect: sizes of an input, as in images=1x3x480x640, or of an open dimension",
+     .many = true},
+    {"save", 's', NULL, NULL, "load, unload: also for the next starts of the daemon"},
+    {"write-sidecar", 'w', NULL, NULL, "inspect: write a draft of the sidecar beside FILE"},
+    {"folder", 'd', "DIR", "@folder", "fetch: put the files into DIR; default: here"},
+    {"catalogue", 'c', "FILE", "@file", "fetch: FILE, or a folder, has further rows"},
+    {"force", 'f', NULL, NULL, "inspect --write-sidecar, fetch: replace files that are there"},
+    {"all", 'a', NULL, NULL, "list: the segments of models over boards, too, as models"},
+    {0}};
+static const struct cli_argument MODELS_WORDS[] = {{"", "list inspect fetch load unload"},
+                                                   {"inspect", "@file"},
+                                                   {"load", "@file"},
+                                                   {"unload", "@models"},
+                                                   {0}};
+static const struct cli_option RETUNE[] = {
+    MODEL,
+    {"algorithm", CTL_SETTING, "A", SEARCH_NAMES, "the search; default: the key planner.algorithm"},
+    {"objective", CTL_SETTING, "O", "throughput latency power",
+     "what to optimise; default: the key planner.objective"},
+    {"fps", CTL_SETTING, "F", "@none", "plans must reach F frames/s"},
+    {"latency", CTL_SETTING, "MS", "@none",
+     "plans must keep the latency of the worst frame within MS"},
+    {"alpha", CTL_SETTING, "N", "@none", "give up after N trials without a gain"},
+    {"heuristic", CTL_SETTING, "H", "1 2 3 4 5 6", "Shisha's heuristic; default 3"},
+    {"encoding", CTL_SETTING, "E", "spe ne", "how nsga2 writes plans as genes; default spe"},
+    {"stages", CTL_SETTING, "N", "@none", "nsga2: only the last N stages; 1: without a model"},
+    {"trials", CTL_SETTING, "N", "@none", "stop after N trials"},
+    {"seed", CTL_SETTING, "N", "@none", "random seed of the search"},
+    {"wait", 'w', NULL, NULL, "return when the search has ended (the default)"},
+    {"no-wait", 'n', NULL, NULL, "return when the search has begun"},
+    {"cancel", 'c', NULL, NULL, "end the running search; the previous plan serves again"},
+    {0}};
+static const struct cli_option HISTORY[] = {
+    ONLY_MODEL,
+    {"limit", 'l', "N", "@none", "show the newest N events"},
+    {"trials", 't', NULL, NULL, "show the trials, too"},
+    {0}};
+static const struct cli_option PROFILE[] = {
+    {"ms", 'm', "N", "@none", "time for all benchmarks together; default 8000"}, {0}};
+static const struct cli_option TRACE[] = {
+    {"seconds", 's', "S", "@none", "record for S seconds; default 10"},
+    {"output", 'o', "FILE", "@file", "the file, as in slow.pftrace", .letter = 'o'},
+    {"ring-kib", 'r', "N", "@none", "KiB of each team's ring, a power of two; default 256"},
+    {0}};
+static const struct cli_option OPTIMISE[] = {
+    MODEL,
+    {"objective", CTL_SETTING, "O", "latency memory", "what to optimise; default latency"},
+    {"algorithm", CTL_SETTING, "A", "dijkstra a-star q-learning ds+ ds rs",
+     "the search; default dijkstra"},
+    {"memory", CTL_SETTING, "MIB", "@none", "keep packed weights below MIB"},
+    {"inexact", CTL_SETTING, NULL, NULL, "allow primitives that round more than f32"},
+    {"calibrate", 'c', "DIR", "@folder", "allow them where examples in DIR keep their class"},
+    {"agreement", CTL_SETTING, "R", "@none", "least share of examples that keep it; default 0.99"},
+    {"episodes", CTL_SETTING, "N", "@none", "episodes of q-learning, paths of rs"},
+    {"seed", CTL_SETTING, "N", "@none", "random seed of q-learning and rs"},
+    {"ms", CTL_SETTING, "N", "@none", "time to measure each execution place"},
+    {"pareto", CTL_SETTING, NULL, NULL, "change nothing; list the best choices"},
+    {"page", 'p', "FILE", "@file", "with a chart of them in the page FILE.html"},
+    {0}};
+static const struct cli_option QUANTIZE[] = {
+    MODEL,
+    {"calibrate", 'c', "DIR", "@folder", "examples: pictures or raw float32"},
+    {"min-max", 'x', NULL, NULL, "find ranges by extremes"},
+    {"kl", 'k', NULL, NULL, "find ranges by Kullback-Leibler divergence"},
+    {"symmetric", 's', NULL, NULL, "give activations no zero point"},
+    {"keep", 'o', "OP", "@none", "leave this operator f32", .many = true},
+    {"bound", 'b', "PERCENT", "@none", "least share of examples that keep their class; default 98"},
+    {"ms", 't', "N", "@none", "time to measure each model on each execution place"},
+    {"write", 'w', "FILE", "@file", "write the ranges to FILE, for the configuration"},
+    {"off", 'f', NULL, NULL, "serve the f32 model again"},
+    {0}};
+static const struct cli_option BORDERS[] = {
+    MODEL,
+    {"calibrate", 'c', "DIR", "@folder", "examples: pictures or raw float32"},
+    {"encoding", 'e', "E", "f16 i8", "bytes of a number: 2 or 1; default f16"},
+    {"bound", 'b', "PERCENT", "@none", "least share of examples that keep their class; default 98"},
+    {"off", 'f', NULL, NULL, "send them as they are again"},
+    {0}};
+static const struct cli_option BOARD[] = {
+    {"state-dir", 'd', "DIR", "@folder", "piped-link's state; default /var/lib/piped-link"},
+    {"runtime-dir", 'u', "DIR", "@folder", "list: piped-link's reports; default /run/piped-link"},
+    {"replace", 'r', NULL, NULL, "key: make a new pair in place of the present one"},
+    {0}};
+static const struct cli_argument BOARD_WORDS[] = {{"", "key list add remove"}, {0}};
+static const struct cli_argument FILES[] = {{"*", "@file"}, {0}};
+static const struct cli_argument A_MODEL[] = {{"", "@models"}, {0}};
+
+static const struct cli_command COMMANDS[] = {
+    {"infer", NULL, "FILE...", "print answers to pictures (JPEG, PNG, PPM) or tensors (.npy, .f32)",
+     INFER, FILES, .group = "use"},
+    {"bench", NULL, "", "stream frames; report speed, latency, order and loss", BENCH, NULL},
+    {"status", NULL, "", "show what is served, by which plan, on which cores", STATUS, NULL,
+     .group = "look"},
+    {"top", NULL, "", "watch models, stages, boards, clocks and decisions", TOP, NULL},
+    {"health", NULL, "", "exit with 0 if it serves; for containers and scripts", HEALTH, NULL},
+    {"doctor", NULL, "", "say why it is slow or refuses frames, and what to do", DOCTOR, NULL},
+    {"report", NULL, "", "write a page of what is served, how fast, why, on what machine", REPORT,
+     NULL},
+    {"units", NULL, "", "list units: time, share of a frame, primitives", UNITS, NULL},
+    {"costs", NULL, "", "show the time of each unit on each execution place and width", ONE_MODEL,
+     NULL},
+    {"history", NULL, "", "show what changed a plan, and what was tried", HISTORY, NULL},
+    {"trace", NULL, "", "record units, waits, frames and decisions for ui.perfetto.dev", TRACE,
+     NULL},
+    {"metrics", NULL, "", "print metrics in Prometheus text format", NONE, NULL},
+    {"config", NULL, "", "show the configuration, and where each value is from", CONFIG, NULL},
+    {"subscribe", "watch", "", "print a line for every change, until interrupted", NONE, NULL},
+    {"models", NULL, "[list | fetch [NAME] | inspect FILE | load NAME [FILE] | unload NAME]",
+     "list, load, unload and fetch models; look at a file first", MODELS, MODELS_WORDS,
+     .group = "change"},
+    {"plan", NULL, "[show | set PLAN | auto | front | explain | export FILE | import FILE]",
+     "show, explain or set the plan; list others; plan automatically", PLAN, PLAN_WORDS},
+    {"retune", NULL, "", "search for a better plan on live frames", RETUNE, NULL},
+    {"optimise", "optimize", "[MODEL]", "measure the primitives again and serve by the best",
+     OPTIMISE, A_MODEL},
+    {"quantize", "quantise", "[MODEL]", "serve an f32 model on integers, or stop that", QUANTIZE,
+     A_MODEL},
+    {"profile", NULL, "", "measure the cores, to predict costs that were not measured", PROFILE,
+     NULL, .old = "calibrate"},
+    {"reload", NULL, "", "read the configuration again", NONE, NULL},
+    {"board", NULL, "[key | list | add NAME ADDRESS PUBLIC-KEY | remove NAME]",
+     "show or make this board's keys; list the boards that it works with", BOARD, BOARD_WORDS,
+     .group = "boards"},
+    {"borders", NULL, "[MODEL]", "send what goes between boards in fewer bytes, if examples agree",
+     BORDERS, A_MODEL},
+    {0}};
+const struct cli_program ctl_program = {"pipectl", COMMON, COMMANDS};
+
+bool ctl_print_help(FILE *to, const char *command)
+{
+    const struct cli_command *c = cli_find(COMMANDS, command);
+
+    if (!c) {
+        return false;
+    }
+    cli_print_help(to, &ctl_program, c);
+    if (c->options == RETUNE) {
+        static const char *const searches[][2] = {SEARCH_HELP};
+
+        fputs("\nsearches:\n", to);
+        for (size_t i = 0; searches[i][0]; i++) {
+            cli_print_entry(to, searches[i][0], searches[i][1]);
+        }
+    }
+    return true;
+}

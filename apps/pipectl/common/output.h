@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** apps/pipectl/common/output.h - prints results: JSON, tables, wrapped text, fields of replies */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+
+void ctl_print_json(const json_t *v);
+/** ctl_print_wrapped() - prints text and a newline. Breaks lines at CLI_COLUMNS, after a space or
+ * '|'. The cursor is at column @indent, where later lines start, too. */
+void ctl_print_wrapped(const char *text, int indent);
+
+/* A table of text. Columns are as wide as they need to be. */
+struct ctl_table {
+    size_t columns;
+    const char *const *headings; /* NULL ends them */
+    const char *align;           /* for each column 'l' or 'r'; for the last also 'w': wrapped */
+    int indent;                  /* of the whole table */
+    json_t *rows;                /* owned: arrays of strings, and notes */
+};
+void ctl_table_init(struct ctl_table *t, const char *const *headings, const char *align);
+/** ctl_table_add() - adds a row, whose cells are separated by '\t'. */
+void ctl_table_add(struct ctl_table *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/** ctl_table_note() - adds a wrapped line below the last row, @indent columns in. */
+void ctl_table_note(struct ctl_table *t, int indent, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** ctl_table_print() - prints the table and frees it. */
+void ctl_table_print(struct ctl_table *t);
+
+/* A column of objects: which field it shows, and how. */
+struct ctl_column {
+    const char *heading;
+    const char *key;
+    char align; /* as in struct ctl_table */
+    /* any value as ctl_any() writes it; or a number with @digits decimals or significant digits,
+     * "-" where it is none */
+    enum { CTL_ANY, CTL_DECIMALS, CTL_SIGNIFICANT } kind;
+    int digits;
+    double scale;     /* the number is multiplied by it; 0: by 1 */
+    const char *unit; /* behind the number; NULL: none */
+};
+/** ctl_print_rows() - prints a list of objects as a table. @columns: a NULL heading ends them.
+ * @indent: of the table. */
+void ctl_print_rows(const json_t *list, const struct ctl_column *columns, int indent);
+
+/* Fields of a reply, which may be missing or of another type. */
+
+/** ctl_text() - Return: the text, or "-". */
+const char *ctl_text(const json_t *object, const char *key);
+/** ctl_line() - the same as a part of a line or a cell: nothing hidden is in it. Return: @ret. */
+const char *ctl_line(const json_t *object, const char *key, char *ret, size_t bytes);
+/** ctl_real() - Return: the number, or 0. */
+double ctl_real(const json_t *object, const char *key);
+/** ctl_value() - Return: the number, or NAN. */
+double ctl_value(const json_t *object, const char *key);
+/** ctl_any() - writes any value as text; "-" if missing. Return: @ret. */
+const char *ctl_any(const json_t *object, const char *key, char *ret, size_t bytes);
+/** ctl_cpus() - writes a list of CPUs as "0-3,6", with @before in front; "-" if it is empty.
+ * Return: @ret. */
+const char *ctl_cpus(const char *before, const json_t *cpus, char *ret, size_t bytes);
+/** ctl_format() - writes @value by @format, which has one %f; "-" if it is not finite. Return:
+ * @ret. */
+const char *ctl_format(double value, const char *format, char *ret, size_t bytes)
+    __attribute__((format(printf, 2, 0)));
+/** ctl_known() - the same of a field; "-" if it is not a number. */
+const char *ctl_known(const json_t *object, const char *key, const char *format, char *ret,
+                      size_t bytes) __attribute__((format(printf, 3, 0)));

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * apps/pipectl/common/pipectl.h - what the commands share
+ *
+ * A command prints its result to stdout, or the reason for failing to stderr, and returns the
+ * program's exit code. It prints no part of a result before it has all of it.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "apps/pipectl/common/command_line.h"
+#include "apps/pipectl/common/output.h"
+#include "base/base.h"
+#include "ipc/piped.h"
+
+#define CTL_TIMEOUT_DEFAULT (-1) /* as the command needs */
+struct ctl {
+    bool json;
+    bool page;      /* what is received goes to a page, not to a terminal */
+    int timeout_ms; /* to wait for an answer; 0: for ever; CTL_TIMEOUT_DEFAULT */
+    char control_path[108], frames_path[108];
+    bool quiet;        /* no word about a daemon that is away or late: another call follows */
+    bool *not_started; /* set where the service failed to start; NULL: nobody asks */
+};
+
+/* control_call.c: a connection to the control socket. Functions return an exit code and have
+ * printed the reason. */
+
+struct ctl_control;
+int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret);
+struct ctl_control *ctl_control_free(struct ctl_control *c);
+/** ctl_control_send() - @parameters: borrowed. More than 2 KiB may still be on its way after it. */
+int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more);
+/** ctl_control_send_fd() - the same, with "more"; sends the descriptor @fd with the call. */
+int ctl_control_send_fd(struct ctl_control *c, const char *method, json_t *parameters, int fd);
+/** ctl_control_receive() - waits for one reply. @ret: its parameters, the caller's reference. */
+int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues);
+/** ctl_control_fd() - for poll(2): readable when a part of a reply has arrived. Replies that came
+ * with an earlier one do not show there, but in ctl_control_more(): there is a whole one. */
+int ctl_control_fd(const struct ctl_control *c);
+bool ctl_control_more(const struct ctl_control *c);
+
+/** ctl_call() - calls io.piped.METHOD and waits for the reply. Takes the reference @parameters. */
+int ctl_call(const struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);
+/** ctl_call_fds() - the same; sends @count descriptors along, at most CTL_MODEL_FILES_MAX. */
+int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, const int *fds,
+                 size_t count, json_t **ret);
+/** ctl_show() - calls, then prints the reply: with --json its @field (NULL: all of it), else by
+ * @print. */
+int ctl_show(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,
+             void (*print)(const json_t *reply));
+/** ctl_model_parameter() - Return: {}, or {"model": model}. */
+json_t *ctl_model_parameter(const char *model);
+
+/* cmd_models.c */
+
+/** ctl_own_model() - Return: a model of this name comes with piped; @ret_path is its file. */
+bool ctl_own_model(const char *name, char *ret_path, size_t bytes);
+
+/* status_machine.c */
+
+/** ctl_print_failed() - prints the models that could not be loaded, and why; nothing for none. */
+void ctl_print_failed(const json_t *failed);
+
+/** ctl_print_segments() - prints what this board computes for others, of a folded status or reply
+ * of Models (apps/show/fold_segments.h); nothing for none. */
+void ctl_print_segments(const json_t *owner);
+
+/** ctl_print_machine() - prints the cores and sensors of a status reply, but nothing unknown. */
+void ctl_print_machine(const json_t *status);
+
+/* frame_stream.c: libpiped with pipectl's messages */
+
+/* @reconnect_ms: 0: --timeout, else the library's default */
+int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret);
+/** ctl_say_trouble() - prints why libpiped waits for a daemon, once until it is connected again.
+ * @said: false at first. */
+void ctl_say_trouble(const struct piped *p, bool *said);
+/* @tensors: how this command is given tensors instead, for a model that takes no pictures */
+int ctl_open_stream(struct piped *p, const struct piped_stream_options *o, const char *tensors,
+                    struct piped_stream **ret);
+bool ctl_pixfmt(const char *name, uint32_t *ret);
+size_t ctl_tensor_count(const struct piped_tensor *t);
+double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i);
+
+/* call_examples.c */
+
+/**
+ * ctl_call_examples() - ctl_call() with the examples of a folder
+ *
+ * Lists the pictures (JPEG, PPM, PGM) and raw tensors (.f32) of @folder in @parameters.examples and
+ * sends their bytes in a sealed memfd. Names files that it cannot read, and skips them. @folder:
+ * NULL for none.
+ */
+int ctl_call_examples(const struct ctl *ctl, const char *method, const char *folder,
+                      json_t *parameters, json_t **ret);
+/** ctl_set_bound() - takes --bound, in optarg, into @parameters.agreement. Return: an exit code. */
+int ctl_set_bound(const char *command, json_t *parameters);
+/** ctl_print_agreement(), ctl_print_left_out() - what examples said, and which were not used. */
+void ctl_print_agreement(const json_t *verdict);
+void ctl_print_left_out(const json_t *verdict);
+
+/* save_page.c */
+
+/** ctl_save_page() - writes the page @path, which may be a pipe, once @write made all of it of
+ * @data, and says if it has no charts. Return: an exit code. */
+int ctl_save_page(const char *path, void (*write)(FILE *to, const json_t *data),
+                  const json_t *data);
+
+/* plan_explain.c, plan_boards.c: for plan */
+
+void ctl_print_explanation(const json_t *reply);
+/** ctl_plan_origin() - where the explained plan is from, as a sentence. Return: @ret. */
+const char *ctl_plan_origin(const json_t *explanation, char *ret, size_t bytes);
+/** ctl_plan_costs() - where the times of its units are from, as a sentence. Return: @ret. */
+const char *ctl_plan_costs(const json_t *explanation, char *ret, size_t bytes);
+void ctl_print_front_boards(const json_t *reply);
+/** ctl_print_route() - @route: "boards" of an explanation. */
+void ctl_print_route(const json_t *route);
+
+/* cmd_retune.c: an event in words, for the history too */
+
+/** ctl_trial_note() - Return: " (stopped: worse)" and the like, or "". */
+const char *ctl_trial_note(const json_t *trial);
+/** ctl_gain() - writes the gain in frames/s as "+12.3 %"; "-" if unknown. Return: @ret. */
+const char *ctl_gain(const json_t *event, char *ret, size_t bytes);
+
+/* cmd_units.c */
+
+/** ctl_add_shares() - gives each unit "ms", and "share" of the time of all; null: unknown. */
+void ctl_add_shares(json_t *units);
+
+/* X(NAME): ctl_NAME() runs the command of that name in pipectl_options.c. */
+/* clang-format off */
+#define CTL_COMMANDS(X)                                                                            \
+    X(status) X(health) X(doctor) X(report) X(top) X(infer) X(bench) X(plan) X(models) X(retune)   \
+    X(history) X(costs) X(profile) X(optimise) X(quantize) X(units) X(board) X(borders)            \
+    X(metrics) X(config) X(reload) X(subscribe) X(trace)
+/* clang-format on */
+#define CTL_DECLARE(name) int ctl_##name(const struct ctl *ctl, int argc, char **argv);
+CTL_COMMANDS(CTL_DECLARE)
+#undef CTL_DECLARE

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl doctor: clients that wait for themselves, are refused, late, or send too much. */
+#include <math.h>
+
+#include "apps/pipectl/common/output.h"
+#include "apps/pipectl/doctor/facts.h"
+#include "base/base.h"
+#include "ipc/server/frame_rules.h"
+
+#define IDLE 0.85       /* the busiest stage is busy for less: the daemon waits */
+#define WAITS 0.6       /* a stream waits for this share of the time */
+#define SINGLY 0.05     /* of that, with a second frame on its way: as good as never */
+#define ANSWERS 2       /* of a client, fewer say nothing of its habits */
+#define KEEPS 0.45      /* of its frames, at least, came without its having read all answers */
+#define FOR_EACH_TEAM 2 /* credits: one frame is computed, another is on its way */
+#define PICTURES 0.15   /* of a frame's time is worth a word */
+#define LATELY_S 60     /* refusals of clients that are gone */
+
+/* Finds the same stream of the same client before. Return: its client; NULL: it is new. */
+static const json_t *find_before(const struct doctor *d, const json_t *client, const json_t *stream,
+                                 const json_t **ret)
+{
+    const json_t *c, *s;
+    size_t i, k;
+
+    json_array_foreach(json_object_get(d->before, "clients"), i, c)
+    {
+        if (ctl_value(c, "pid") != ctl_value(client, "pid")) {
+            continue;
+        }
+        json_array_foreach(json_object_get(c, "opened"), k, s)
+        {
+            if (ctl_value(s, "stream") == ctl_value(stream, "stream") &&
+                doctor_more(s, stream, "some_s") >= 0) {
+                *ret = s;
+                return c;
+            }
+        }
+    }
+    *ret = NULL;
+    return NULL;
+}
+
+static const json_t *stream_before(const struct doctor *d, const json_t *client,
+                                   const json_t *stream)
+{
+    const json_t *s;
+
+    find_before(d, client, stream, &s);
+    return s;
+}
+
+/* Where a stream waits for answers while the daemon waits for frames. */
+static void waits(struct doctor *d, const json_t *client, const json_t *s)
+{
+    const json_t *m = doctor_model(d, s, "model");
+    const json_t *before = stream_before(d, client, s);
+    double full = doctor_more(before, s, "full_s") / d->seconds;
+    double some = doctor_more(before, s, "some_s") / d->seconds;
+    double more = doctor_more(before, s, "more_s") / d->seconds;
+    double credits = ctl_value(s, "credits"), needed = FOR_EACH_TEAM * doctor_teams(m);
+    bool singly = some >= WAITS && more < SINGLY * some;
+    struct doctor_stage busiest;
+
+    if (!m || d->seconds <= 0 || !doctor_busiest(d, m, &busiest) || !(busiest.busy < IDLE)) {
+        return;
+    }
+    if (singly) {
+        doctor_find(d, ctl_text(m, "name"), 1 - busiest.busy,
+                    "Let it send the next frame before the answer to the last one came: credits 0 "
+                    "in piped_open() gives as many as the plan needs; pipectl bench has "
+                    "--in-flight.",
+                    "Client \"%s\" (pid %.0f) has one frame in flight and waits for its answer for "
+                    "%.0f %% of the time; the plan has %.0f team%s, and the busiest stage is busy "
+                    "for only %.0f %%.",
+                    ctl_text(client, "client"), ctl_value(client, "pid"), 100 * some,
+                    doctor_teams(m), base_plural(doctor_teams(m)), 100 * busiest.busy);
+    } else if (full >= WAITS && credits < needed) {
+        doctor_find(
+            d, ctl_text(m, "name"), 1 - busiest.busy,
+            "Let it open the stream with more credits; 0 gives as many as the plan needs, "
+            "up to the key limits.credits.",
+            "Client \"%s\" (pid %.0f) waits for its own credits for %.0f %% of the time: it "
+            "has %.0f, the plan needs %.0f, and the busiest stage is busy for only %.0f %%.",
+            ctl_text(client, "client"), ctl_value(client, "pid"), 100 * full, credits, needed,
+            100 * busiest.busy);
+    }
+}
+
+/* Return: most frames of the stream came without its client having read all answers before.
+ * @ret_each_s: between two of its client's answers. */
+static bool keeps_slots(const struct doctor *d, const json_t *client, const json_t *s,
+                        double *ret_each_s)
+{
+    const json_t *before, *connection = find_before(d, client, s, &before);
+    double answered = doctor_more(connection, client, "answered");
+    uint32_t credits = (uint32_t)ctl_value(s, "credits");
+    double filled = doctor_more(before, s, "fills") * ipc_flow_burst(credits);
+
+    *ret_each_s = d->seconds / answered;
+    return answered >= ANSWERS && credits > 1 && filled >= KEEPS * answered;
+}
+
+/* Where a client keeps its slots while the daemon has nothing to do. */
+static void keeps(struct doctor *d, const json_t *client, const json_t *s)
+{
+    const json_t *m = doctor_model(d, s, "model");
+    double some = doctor_more(stream_before(d, client, s), s, "some_s") / d->seconds, each_s;
+    struct doctor_stage busiest;
+
+    if (!m || d->seconds <= 0 || !doctor_busiest(d, m, &busiest) || !(busiest.busy < IDLE) ||
+        !(some < WAITS) || !keeps_slots(d, client, s, &each_s)) {
+        return;
+    }
+    doctor_find(d, ctl_text(m, "name"), 1 - busiest.busy,
+                "Let it take its answers at once, in a thread of their own, and do elsewhere what "
+                "takes so long, in more processes if need be. If it waits for its camera "
+                "meanwhile, nothing is lost.",
+                "Client \"%s\" (pid %.0f) keeps its %.0f slots and takes an answer every %.0f "
+                "ms; its frames are in the daemon for %.0f %% of the time, and the daemon is idle "
+                "for %.0f %%.",
+                ctl_text(client, "client"), ctl_value(client, "pid"), ctl_value(s, "credits"),
+                1e3 * each_s, 100 * some, 100 * (1 - busiest.busy));
+}
+
+static void each_stream(struct doctor *d,
+                        void (*judge)(struct doctor *d, const json_t *client, const json_t *s))
+{
+    const json_t *c, *s;
+    size_t i, k;
+
+    json_array_foreach(json_object_get(d->after, "clients"), i, c)
+    {
+        json_array_foreach(json_object_get(c, "opened"), k, s)
+        {
+            judge(d, c, s);
+        }
+    }
+}
+
+void doctor_client_waits(struct doctor *d)
+{
+    each_stream(d, waits);
+}
+
+void doctor_slow_client(struct doctor *d)
+{
+    each_stream(d, keeps);
+}
+
+/* Return: both have the same of each key, or neither has it. */
+static bool same_in(const json_t *a, const json_t *b, const char *const *keys)
+{
+    for (; *keys; keys++) {
+        const json_t *of_a = json_object_get(a, *keys), *of_b = json_object_get(b, *keys);
+
+        if (of_a != of_b && !json_equal(of_a, of_b)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* How often it happened during the sample. */
+static double count_of(const struct doctor *d, const json_t *refusal)
+{
+    static const char *const keys[] = {"pid", "what", "status", NULL};
+    const json_t *r;
+    double now = ctl_value(refusal, "count");
+    size_t i;
+
+    if (d->seconds <= 0) {
+        return 0;
+    }
+    json_array_foreach(json_object_get(d->before, "refusals"), i, r)
+    {
+        if (same_in(r, refusal, keys) && ctl_value(r, "count") <= now) {
+            return now - ctl_value(r, "count");
+        }
+    }
+    return now;
+}
+
+/* What processes of one program were refused for the same reason. A command that is repeated runs
+ * as a new process each time. */
+struct refusals {
+    const json_t *newest;
+    double count, all; /* during the sample; in all */
+    size_t processes;
+    char who[192]; /* "\"pipectl\" (3 processes, the last pid 762, user 0)" */
+};
+
+/* Return: number @first of the newest status is the first of its kind. */
+static bool gather(const struct doctor *d, size_t first, struct refusals *ret)
+{
+    static const char *const keys[] = {"client", "uid", "what", "status", "why", NULL};
+    const json_t *list = json_object_get(d->after, "refusals"), *r;
+    char many[48] = "";
+    size_t i;
+
+    *ret = (struct refusals){.newest = json_array_get(list, first)};
+    json_array_foreach(list, i, r)
+    {
+        if (!same_in(r, ret->newest, keys)) {
+            continue;
+        }
+        if (i < first) {
+            return false;
+        }
+        ret->count += count_of(d, r);
+        ret->all += ctl_value(r, "count");
+        ret->processes++;
+        ret->newest = ctl_value(r, "ago_s") < ctl_value(ret->newest, "ago_s") ? r : ret->newest;
+    }
+    if (ret->processes > 1) {
+        snprintf(many, sizeof(many), "%zu processes, the last ", ret->processes);
+    }
+    snprintf(ret->who, sizeof(ret->who), "\"%.64s\" (%spid %.0f, user %.0f)",
+             ctl_text(ret->newest, "client"), many, ctl_value(ret->newest, "pid"),
+             ctl_value(ret->newest, "uid"));
+    return true;
+}
+
+/* Share of all frames that were answered meanwhile. */
+static double share_of(const struct doctor *d, double count)
+{
+    const json_t *m;
+    double all = count;
+    size_t i;
+
+    DOCTOR_EACH_MODEL(d, i, m)
+    {
+        all += doctor_answered(d, m);
+    }
+    return count > 0 ? count / all : NAN;
+}
+
+/* Writes " (limits.x is 5)" if the reason names a key without its value. */
+static void value_of_key(const struct doctor *d, const char *why, char *ret, size_t bytes)
+{
+    const json_t *row;
+    size_t i;
+
+    *ret = '\0';
+    json_array_foreach(d->config, i, row)
+    {
+        const char *key = ctl_text(row, "key"), *at = strstr(why, key);
+        char value[64];
+
+        if (strchr(key, '.') && at && strncmp(at + strlen(key), " is ", 4) != 0 &&
+            (at[strlen(key)] < 'a' || at[strlen(key)] > 'z') && at[strlen(key)] != '_') {
+            snprintf(ret, bytes, " (%s is %s)", key, ctl_any(row, "value", value, sizeof(value)));
+        }
+    }
+}
+
+static bool ends_sentence(const char *text)
+{
+    size_t n = strlen(text);
+
+    return n > 0 && strchr(".?!", text[n - 1]);
+}
+
+/* "2 streams refused in 2.0 s, 5 in all", or "5 streams refused" if none was lately. */
+static void how_often(const struct doctor *d, const struct refusals *r, char *ret, size_t bytes)
+{
+    const char *what = ctl_text(r->newest, "what");
+
+    if (r->count > 0 && r->all > r->count) {
+        snprintf(ret, bytes, "%.0f %s%s refused in %.1f s, %.0f in all", r->count, what,
+                 base_plural(r->count), d->seconds, r->all);
+    } else {
+        snprintf(ret, bytes, "%.0f %s%s refused", r->all, what, base_plural(r->all));
+    }
+}
+
+void doctor_refused(struct doctor *d)
+{
+    size_t count = json_array_size(json_object_get(d->after, "refusals"));
+
+    for (size_t i = 0; i < count; i++) {
+        struct refusals r;
+        bool first = gather(d, i, &r);
+        const char *status = ctl_text(r.newest, "status"), *why = ctl_text(r.newest, "why");
+        char value[128], often[160];
+
+        if (!first || strcmp(status, "dropped") == 0 || strcmp(status, "deadline_exceeded") == 0 ||
+            (r.count == 0 && ctl_value(r.newest, "ago_s") > LATELY_S)) {
+            continue;
+        }
+        value_of_key(d, why, value, sizeof(value));
+        how_often(d, &r, often, sizeof(often));
+        doctor_find(d, NULL,
+                    strcmp(ctl_text(r.newest, "what"), "frame") == 0 ? share_of(d, r.count) : NAN,
+                    "Do as the reason says: raise the key that it names (pipectl config shows all, "
+                    "then pipectl reload), or change the client. docs/protocol.md explains each "
+                    "status.",
+                    "Client %s: %s, the last %.0f s ago, as %s: %s%s%s", r.who, often,
+                    ctl_value(r.newest, "ago_s"), status, why, value,
+                    *value || !ends_sentence(why) ? "." : "");
+    }
+}
+
+static void lost(struct doctor *d, const char *status, const char *advice, const char *how)
+{
+    size_t count = json_array_size(json_object_get(d->after, "refusals"));
+
+    for (size_t i = 0; i < count; i++) {
+        struct refusals r;
+
+        if (gather(d, i, &r) && strcmp(ctl_text(r.newest, "status"), status) == 0 && r.count > 0) {
+            doctor_find(d, NULL, share_of(d, r.count), advice,
+                        "Client %s: %.0f frames in %.1f s, %.0f %% of all, %s: %s.", r.who, r.count,
+                        d->seconds, 100 * share_of(d, r.count), how, ctl_text(r.newest, "why"));
+        }
+    }
+}
+
+void doctor_deadlines(struct doctor *d)
+{
+    lost(d, "deadline_exceeded",
+         "Send fewer frames, give them more time, or use policy latest; pipectl retune --objective "
+         "latency looks for a plan with a shorter way.",
+         "missed their deadline");
+}
+
+void doctor_dropped(struct doctor *d)
+{
+    lost(d, "dropped",
+         "Policy latest asks for it. Send no more frames than the plan serves (pipectl status: "
+         "fps) if they cost something to make.",
+         "gave way to newer ones");
+}
+
+void doctor_pictures(struct doctor *d)
+{
+    const json_t *c, *s, *largest = NULL, *m;
+    size_t i, k, n;
+
+    DOCTOR_EACH_MODEL(d, n, m)
+    {
+        const char *name = ctl_text(m, "name");
+        const json_t *wants = json_object_get(
+            doctor_same(d->models, "name", json_object_get(m, "name")), "preprocess");
+        double share = doctor_pictures_share(d, m), most = 0;
+        char advice[DOCTOR_TEXT];
+
+        largest = NULL;
+        json_array_foreach(json_object_get(d->after, "clients"), i, c)
+        {
+            json_array_foreach(json_object_get(c, "opened"), k, s)
+            {
+                const json_t *p = json_object_get(s, "picture");
+                double pixels = json_number_value(json_array_get(p, 0)) *
+                                json_number_value(json_array_get(p, 1));
+
+                if (strcmp(ctl_text(s, "model"), name) == 0 && pixels > most) {
+                    most = pixels;
+                    largest = s;
+                }
+            }
+        }
+        if (share < PICTURES || !largest) {
+            continue;
+        }
+        snprintf(advice, sizeof(advice),
+                 "Send pictures of the model's size, %.0fx%.0f: let the camera or the sender "
+                 "scale them.",
+                 ctl_value(wants, "width"), ctl_value(wants, "height"));
+        doctor_find(
+            d, name, doctor_winnable(share, doctor_pictures_busy(d, m)), advice,
+            "Preprocessing takes %.0f %% of a frame: pictures of up to %.0fx%.0f (%s) become "
+            "%.0fx%.0f.",
+            100 * share, json_number_value(json_array_get(json_object_get(largest, "picture"), 0)),
+            json_number_value(json_array_get(json_object_get(largest, "picture"), 1)),
+            ctl_text(largest, "pixfmt"), ctl_value(wants, "width"), ctl_value(wants, "height"));
+    }
+}

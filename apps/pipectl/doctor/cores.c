@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl doctor: who else runs on the cores, and stages that are slow for another reason. */
+#include <math.h>
+
+#include "apps/pipectl/common/output.h"
+#include "apps/pipectl/doctor/facts.h"
+#include "base/base.h"
+
+#define TAKEN 0.05  /* share of a stage's time that is worth a word */
+#define SLOWER 0.2  /* by how much more a stage takes than expected */
+#define PROGRAMS 3u /* to name */
+
+/* Writes "; busiest: cc1 (12) 93 % of a core, ...", and what the hypervisor took. */
+static void culprits(const struct doctor *d, char *ret, size_t bytes)
+{
+    const json_t *p;
+    size_t i, used = 0;
+
+    *ret = '\0';
+    json_array_foreach(d->programs, i, p)
+    {
+        if (i < PROGRAMS && used < bytes) {
+            used += (size_t)snprintf(ret + used, bytes - used, "%s %s (%lld) %.0f %% of a core",
+                                     i ? "," : " Busiest:", ctl_text(p, "name"),
+                                     (long long)json_integer_value(json_object_get(p, "pid")),
+                                     100 * ctl_value(p, "cores"));
+        }
+    }
+    used += used && used < bytes ? (size_t)snprintf(ret + used, bytes - used, ".") : 0;
+    if (d->steal >= TAKEN && used < bytes) {
+        snprintf(ret + used, bytes - used, " The hypervisor took %.0f %% of the CPUs' time.",
+                 100 * d->steal);
+    }
+}
+
+void doctor_shared_cores(struct doctor *d)
+{
+    char who[256], cpus[128], also[96] = "", advice[DOCTOR_TEXT];
+    const json_t *m;
+    size_t i;
+
+    double waited = doctor_waited(d, "cpu_some_total_us");
+
+    culprits(d, who, sizeof(who));
+    snprintf(advice, sizeof(advice),
+             "Stop %s, or move them to other cores (taskset -p, CPUAffinity= or AllowedCPUs= of "
+             "their units), or keep the daemon on cores of its own (the key eps). A client on the "
+             "same cores counts, too.",
+             json_array_size(d->programs) ? "these programs" : "other programs there");
+    if (waited >= 0) {
+        snprintf(also, sizeof(also), "; tasks waited for a CPU for %.0f %% of the time",
+                 100 * waited);
+    }
+    DOCTOR_EACH_MODEL(d, i, m)
+    {
+        struct doctor_stage s;
+        const char *other;
+        double taken;
+
+        if (!doctor_busiest(d, m, &s)) {
+            continue;
+        }
+        taken = s.off_core - doctor_contended(d, m, &s, &other) - doctor_throttled(d);
+        if (!(taken >= TAKEN)) {
+            continue;
+        }
+        doctor_find(d, ctl_text(m, "name"), doctor_winnable(taken, s.busy), advice,
+                    "Cores are shared: for %.0f %% of the time that stage %s held a frame on %s, "
+                    "its cores ran tasks of others%s.%s",
+                    100 * taken, ctl_text(s.status, "units"),
+                    ctl_cpus("cpu", json_object_get(s.status, "cpus"), cpus, sizeof(cpus)), also,
+                    who);
+    }
+}
+
+void doctor_contention(struct doctor *d)
+{
+    const json_t *m;
+    size_t i;
+
+    DOCTOR_EACH_MODEL(d, i, m)
+    {
+        const char *other, *name = ctl_text(m, "name");
+        char cpus[128], advice[DOCTOR_TEXT];
+        struct doctor_stage s;
+        double taken;
+
+        if (!doctor_busiest(d, m, &s)) {
+            continue;
+        }
+        taken = doctor_contended(d, m, &s, &other);
+        if (taken < TAKEN || !other) {
+            continue;
+        }
+        snprintf(advice, sizeof(advice),
+                 "Give each model cores of its own: name places in the key eps, then pipectl plan "
+                 "set --model %s PLAN on one and --model %s on another. Or send fewer frames to "
+                 "one of them.",
+                 name, other);
+        doctor_find(d, name, doctor_winnable(taken, s.busy), advice,
+                    "Two models contend for the same cores: for %.0f %% of the time that stage %s "
+                    "held a frame on %s, %s ran there.",
+                    100 * taken, ctl_text(s.status, "units"),
+                    ctl_cpus("cpu", json_object_get(s.status, "cpus"), cpus, sizeof(cpus)), other);
+    }
+}
+
+void doctor_slow_stage(struct doctor *d)
+{
+    const json_t *m;
+    size_t i;
+
+    DOCTOR_EACH_MODEL(d, i, m)
+    {
+        struct doctor_stage s;
+        double own_ms;
+
+        if (!doctor_busiest(d, m, &s) || json_is_true(json_object_get(m, "tuning"))) {
+            continue; /* a search adds frames of its own */
+        }
+        /* without pictures, which the table does not know */
+        own_ms = s.cpu_ms * (1 - doctor_pictures_share(d, m));
+        if (!(own_ms > (1 + SLOWER) * s.expected_ms)) {
+            continue;
+        }
+        doctor_find(
+            d, ctl_text(m, "name"), doctor_winnable((1 - s.expected_ms / own_ms) * s.runs, s.busy),
+            "If clocks and other programs are not to blame, its teams compete for memory or "
+            "caches, which the cost table does not know: pipectl retune tries plans on live "
+            "frames.",
+            "Stage %s takes %.2f ms of CPU time for a frame; the planner expected %.2f ms.",
+            ctl_text(s.status, "units"), own_ms, s.expected_ms);
+    }
+}

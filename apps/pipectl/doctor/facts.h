@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** apps/pipectl/doctor/facts.h - what rules ask the two answers of Status. Pure. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "apps/pipectl/doctor/rule.h"
+
+#define DOCTOR_EACH_MODEL(d, i, m) json_array_foreach(json_object_get((d)->after, "models"), i, m)
+
+/** doctor_same() - Return: the object of @list whose @key is @value; NULL: none. */
+const json_t *doctor_same(const json_t *list, const char *key, const json_t *value);
+/** doctor_model() - Return: the model of the newest status that @from names by @key; NULL: none. */
+const json_t *doctor_model(const struct doctor *d, const json_t *from, const char *key);
+/** doctor_more() - Return: by how much a number has grown; NAN: unknown, or it began again. */
+double doctor_more(const json_t *before, const json_t *after, const char *key);
+/** doctor_loaded_again() - Return: the model was replaced meanwhile by one of its name. */
+bool doctor_loaded_again(const struct doctor *d, const json_t *model);
+/** doctor_answered() - Return: frames of the model that were answered meanwhile, or since it was
+ * loaded; 0: none, or unknown. */
+double doctor_answered(const struct doctor *d, const json_t *model);
+
+/* A stage over the sample. Unknown figures are NAN. */
+struct doctor_stage {
+    const json_t *status;
+    double busy;     /* share of the time in which its teams held a frame */
+    double off_core; /* share of that in which they lacked the core of a member */
+    double cpu_ms;   /* that a frame took of a team with all its cores */
+    double runs;     /* 1 - off_core; 1 if unknown. Less work wins no more than this */
+    double service_ms, expected_ms; /* time for which a frame holds a team */
+};
+/** doctor_stage_of() - Return: the figures of the model's stage number @i. */
+struct doctor_stage doctor_stage_of(const struct doctor *d, const json_t *model, size_t i);
+/** doctor_busiest() - the stage of the model with the largest busy share. Return: there is one. */
+bool doctor_busiest(const struct doctor *d, const json_t *model, struct doctor_stage *ret);
+/** doctor_teams() - Return: the number of teams of the model's plan. */
+double doctor_teams(const json_t *model);
+/** doctor_load_of() - Return: the largest busy share of all stages on these cores; NAN: no stage
+ * runs there. @cpus: numbers. */
+double doctor_load_of(const struct doctor *d, const json_t *cpus);
+/** doctor_has_cpu() - Return: whether the list of numbers has @cpu. */
+bool doctor_has_cpu(const json_t *cpus, json_int_t cpu);
+/** doctor_waited() - Return: share of the time in which a task of any program waited; NAN: unknown.
+ * @key: of psi: cpu_some_total_us, memory_some_total_us. */
+double doctor_waited(const struct doctor *d, const char *key);
+/** doctor_throttled() - Return: share of the time for which the control group's quota stopped the
+ * daemon; 0: none, or unknown. */
+double doctor_throttled(const struct doctor *d);
+/** doctor_pictures_share() - Return: share of the teams' time in which the model's pictures were
+ * converted; 0: none, or unknown. */
+double doctor_pictures_share(const struct doctor *d, const json_t *model);
+/** doctor_pictures_busy() - Return: busy share of the model's busiest stage, with the conversion of
+ * pictures beside it; NAN: unknown. */
+double doctor_pictures_busy(const struct doctor *d, const json_t *model);
+/** doctor_winnable() - Return: @share, but no more than the share of the time that could be won:
+ * for which what it slows was @busy; 0: less than half a percent. NAN: unknown. */
+double doctor_winnable(double share, double busy);
+/** doctor_is_aside() - Return: the model answered nothing meanwhile, and is one of several: nobody
+ * asks about it. */
+bool doctor_is_aside(const struct doctor *d, const json_t *model);
+/** doctor_contended() - Return: the share of doctor_stage.off_core that teams of other models
+ * cost, which ran on the cores of the stage's teams. @ret_other: the name of the one that ran most,
+ * borrowed. */
+double doctor_contended(const struct doctor *d, const json_t *model, const struct doctor_stage *s,
+                        const char **ret_other);

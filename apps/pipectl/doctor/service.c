@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl doctor: what is not served, or not as meant; and why figures may say little. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/pipectl/common/output.h"
+#include "apps/pipectl/doctor/facts.h"
+
+#define STARTING_S 10
+
+void doctor_failed_model(struct doctor *d)
+{
+    const json_t *m;
+    size_t i;
+
+    json_array_foreach(json_object_get(d->after, "failed_models"), i, m)
+    {
+        doctor_find(d, ctl_text(m, "name"), 1,
+                    "Mend the file, then pipectl reload; or take the model out of the "
+                    "configuration. pipectl models inspect FILE lists all reasons.",
+                    "The model could not be loaded: %s.", ctl_text(m, "error"));
+    }
+}
+
+void doctor_no_model(struct doctor *d)
+{
+    const json_t *models = json_object_get(d->after, "models");
+
+    if (json_is_array(models) && json_array_size(models) == 0) {
+        doctor_find(d, NULL, 1,
+                    "Load one: pipectl models load NAME FILE --save, or the key models.",
+                    "No model is loaded: every frame is refused.");
+    }
+}
+
+/* Finds the warnings of @kind in @m, of Status or Models; @lead says whom they concern. */
+static void warned(struct doctor *d, const json_t *m, const char *kind, double share,
+                   const char *lead, const char *advice)
+{
+    const json_t *kinds = json_object_get(m, "warning_kinds"), *w;
+    size_t i;
+
+    json_array_foreach(json_object_get(m, "warnings"), i, w)
+    {
+        const char *is = json_string_value(json_array_get(kinds, i));
+
+        if (is && strcmp(is, kind) == 0) {
+            doctor_find(d, ctl_text(m, "name"), share, advice, "%s: %s.", lead,
+                        json_string_value(w) ? json_string_value(w) : "-");
+        }
+    }
+}
+
+static void plan_warned(struct doctor *d, const char *kind, double share, const char *advice)
+{
+    const json_t *m;
+    char lead[DOCTOR_TEXT];
+    size_t i;
+
+    DOCTOR_EACH_MODEL(d, i, m)
+    {
+        snprintf(lead, sizeof(lead), "The plan %s", ctl_text(m, "plan"));
+        warned(d, m, kind, share, lead, advice);
+    }
+}
+
+void doctor_stuck(struct doctor *d)
+{
+    plan_warned(d, "stalled", 1,
+                "Restart the service (systemctl restart piped; clients of libpiped lose nothing), "
+                "and keep the log: it is a fault.");
+}
+
+void doctor_restarted(struct doctor *d)
+{
+    if (d->restarted) {
+        doctor_find(d, NULL, NAN,
+                    "Look why it ended (journalctl -u piped), then ask again: there are no rates "
+                    "over a restart.",
+                    "Another process serves than at first: the daemon ended while it was watched, "
+                    "and was started again.");
+    }
+}
+
+void doctor_crowded_plan(struct doctor *d)
+{
+    plan_warned(d, "cores", NAN,
+                "Set a plan of no more cores than there are, or give planning back: pipectl plan "
+                "auto.");
+}
+
+void doctor_unpinned(struct doctor *d)
+{
+    plan_warned(d, "pinning", NAN,
+                "Let the daemon use all cores of its plan (AllowedCPUs=, the cpuset of the "
+                "container), or take those out of the key eps.");
+}
+
+static void file_warned(struct doctor *d, const char *kind, const char *lead, const char *advice)
+{
+    const json_t *m;
+    size_t i;
+
+    json_array_foreach(d->models, i, m)
+    {
+        const json_t *status = doctor_model(d, m, "name");
+
+        if (!status || (doctor_is_aside(d, status) &&
+                        ctl_value(json_object_get(status, "frames"), "answered") == 0)) {
+            continue; /* not the one that was asked for, or nobody has asked it anything */
+        }
+        warned(d, m, kind, NAN, lead, advice);
+    }
+}
+
+void doctor_declared(struct doctor *d)
+{
+    file_warned(d, "declared", "Clients that go by the file read tensors wrong",
+                "Let clients take types and shapes from piped (pipectl models), or correct what "
+                "the file declares.");
+}
+
+void doctor_no_sidecar(struct doctor *d)
+{
+    file_warned(d, "pictures", "Answers to pictures may be wrong",
+                "Check the draft before you trust it. Clients that send tensors are not "
+                "concerned.");
+}
+
+void doctor_sidecar(struct doctor *d)
+{
+    file_warned(d, "activation", "Decoded answers are wrong",
+                "Correct the sidecar, then pipectl reload. Clients that decode the outputs by "
+                "themselves are not concerned.");
+    file_warned(d, "labels", "Names of classes may be wrong",
+                "Give the sidecar one label for each class, then pipectl reload.");
+}
+
+void doctor_starting(struct doctor *d)
+{
+    double uptime_s = ctl_value(d->after, "uptime_s");
+
+    if (uptime_s < STARTING_S) {
+        doctor_find(d, NULL, NAN, "Ask again in a while.",
+                    "The daemon has run for %.0f s only: caches, clocks and costs settle.",
+                    uptime_s);
+    }
+}
+
+void doctor_adapting(struct doctor *d)
+{
+    const json_t *m;
+    size_t i;
+
+    DOCTOR_EACH_MODEL(d, i, m)
+    {
+        const char *state = ctl_text(json_object_get(m, "adapt"), "state");
+        bool tuning = json_is_true(json_object_get(m, "tuning"));
+
+        if (tuning || strcmp(state, "deciding") == 0 || strcmp(state, "verifying") == 0) {
+            doctor_find(d, ctl_text(m, "name"), NAN,
+                        "Ask again when it has ended; pipectl history tells what came of it.",
+                        "Its plan is being changed (%s): the figures are of several plans.",
+                        tuning ? "a search runs" : state);
+        }
+        if (doctor_loaded_again(d, m)) {
+            doctor_find(d, ctl_text(m, "name"), NAN,
+                        "Ask again; pipectl history tells why it was replaced.",
+                        "It was loaded again meanwhile: its figures began then.");
+        }
+    }
+}
+
+void doctor_idle(struct doctor *d)
+{
+    const json_t *m;
+    size_t i;
+
+    DOCTOR_EACH_MODEL(d, i, m)
+    {
+        if (doctor_answered(d, m) > 0 || ctl_value(m, "in_flight") > 0) {
+            return;
+        }
+    }
+    if (d->seconds > 0 && i > 0) {
+        doctor_find(d, NULL, NAN,
+                    "Ask while clients send frames, or beside pipectl bench: without frames, what "
+                    "makes them slow does not show.",
+                    "No frame was answered in %.1f s.", d->seconds);
+    }
+}

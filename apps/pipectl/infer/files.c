@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl infer: which files, which frames in them, and their expected classes. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "apps/pipectl/infer/infer.h"
+
+#define FILES_MAX 10000000u
+#define KEPT_MOST ((size_t)256 << 20) /* of what can be read once only */
+
+static int out_of_memory(void)
+{
+    ctl_say("out of memory");
+    return CTL_FAILED;
+}
+
+static int add_file(struct infer *in, const char *path)
+{
+    if ((in->file_count & (in->file_count - 1)) == 0) {
+        size_t size = in->file_count ? 2 * in->file_count : 1;
+        struct infer_file *grown =
+            size <= FILES_MAX ? realloc(in->files, size * sizeof(*grown)) : NULL;
+
+        if (!grown) {
+            return out_of_memory();
+        }
+        in->files = grown;
+    }
+    in->files[in->file_count] = (struct infer_file){.name = strdup(path), .copy = -1};
+    if (!in->files[in->file_count].name) {
+        return out_of_memory();
+    }
+    in->file_count++;
+    return CTL_DONE;
+}
+
+const char *infer_path(const struct infer *in, size_t i)
+{
+    return in->files[i].copy >= 0 ? in->files[i].path : in->files[i].name;
+}
+
+/* Copies all that comes from @fd into memory. Return: a descriptor; -errno. -EFBIG: above
+ * KEPT_MOST. */
+static int copy_all(int fd)
+{
+    base_autoclose int copy = memfd_create("pipectl-input", MFD_CLOEXEC);
+    char bytes[65536];
+    size_t all = 0;
+    ssize_t n = 1;
+    int taken;
+
+    if (copy < 0) {
+        return -errno;
+    }
+    while (n != 0) {
+        n = read(fd, bytes, sizeof(bytes));
+        if (n < 0 && errno != EINTR) {
+            return -errno;
+        }
+        all += n > 0 ? (size_t)n : 0;
+        if (all > KEPT_MOST) {
+            return -EFBIG;
+        }
+        for (ssize_t done = 0, w; n > 0 && done < n; done += w) {
+            w = write(copy, bytes + done, (size_t)(n - done));
+            if (w < 0) {
+                return -errno;
+            }
+        }
+    }
+    taken = copy;
+    copy = -1;
+    return taken;
+}
+
+/* Standard input, a pipe, a device: what is read once is kept. */
+static int add_once(struct infer *in, const char *path)
+{
+    bool standard = strcmp(path, "-") == 0;
+    base_autoclose int fd = standard ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    int rc = add_file(in, path), copy;
+
+    if (rc) {
+        return rc;
+    }
+    copy = !standard && fd < 0 ? -errno : copy_all(standard ? STDIN_FILENO : fd);
+    if (copy < 0) {
+        ctl_say("%s: %s", path,
+                copy == -EFBIG ? "more than 256 MiB came from it; give a file" : strerror(-copy));
+        return CTL_FAILED;
+    }
+    in->files[in->file_count - 1].copy = copy;
+    snprintf(in->files[in->file_count - 1].path, sizeof(in->files[0].path), "/proc/self/fd/%d",
+             copy);
+    return CTL_DONE;
+}
+
+static int is_input(const struct dirent *e)
+{
+    static const char *const ends[] = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".ppm",
+                                       ".pgm", ".pnm",  ".f32", ".f16",  ".npy"};
+    const char *dot = strrchr(e->d_name, '.');
+
+    for (size_t i = 0; dot && i < base_array_count(ends); i++) {
+        if (strcasecmp(dot, ends[i]) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int add_directory(struct infer *in, const char *path)
+{
+    struct dirent **entries;
+    int rc = CTL_DONE;
+    int n = scandir(path, &entries, is_input, versionsort);
+
+    if (n < 0) {
+        ctl_say("%s: %s", path, strerror(errno));
+        return CTL_FAILED;
+    }
+    for (int i = 0; i < n; i++) {
+        base_autofree char *whole = NULL;
+
+        if (rc == CTL_DONE) {
+            rc = asprintf(&whole, "%s%s%s", path, ctl_slash(path), entries[i]->d_name) < 0
+                     ? out_of_memory()
+                     : add_file(in, whole);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    if (rc == CTL_DONE && n == 0) {
+        ctl_say("%s contains no .jpg, .png, .ppm, .pgm, .npy, .f32 or .f16 file", path);
+        return CTL_FAILED;
+    }
+    return rc;
+}
+
+int infer_add_path(struct infer *in, const char *path)
+{
+    struct stat st;
+    bool there = stat(path, &st) == 0;
+
+    if (there && S_ISDIR(st.st_mode)) {
+        return add_directory(in, path);
+    }
+    if (strcmp(path, "-") == 0 || (there && !S_ISREG(st.st_mode))) {
+        return add_once(in, path);
+    }
+    return add_file(in, path);
+}
+
+int infer_add_video(struct infer *in, const char *path)
+{
+    return add_file(in, path);
+}
+
+static void close_file(FILE **f)
+{
+    if (*f) {
+        fclose(*f);
+    }
+}
+
+int infer_add_list(struct infer *in, const char *path)
+{
+    base_cleanup(close_file) FILE *f = fopen(path, "re");
+    base_autofree char *line = NULL;
+    size_t size = 0;
+    ssize_t n;
+    int rc = CTL_DONE;
+
+    if (!f) {
+        ctl_say("%s: %s", path, strerror(errno));
+        return CTL_FAILED;
+    }
+    while (rc == CTL_DONE && (n = getline(&line, &size, f)) >= 0) {
+        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r')) {
+            line[--n] = 0;
+        }
+        if (n > 0) {
+            rc = infer_add_path(in, line);
+        }
+    }
+    return rc;
+}
+
+int infer_read_expected(struct infer *in)
+{
+    base_cleanup(close_file) FILE *f = fopen(in->expect_path, "re");
+    base_autofree char *line = NULL;
+    size_t size = 0, number = 0;
+
+    if (!f) {
+        ctl_say("%s: %s", in->expect_path, strerror(errno));
+        return CTL_FAILED;
+    }
+    in->expected = calloc(in->item_count ? in->item_count : 1, sizeof(long));
+    if (!in->expected) {
+        return out_of_memory();
+    }
+    while (getline(&line, &size, f) >= 0) {
+        char *end;
+        long v;
+
+        errno = 0;
+        v = strtol(line, &end, 10);
+        number++;
+        if (line[strspn(line, " \t\r\n")] == 0) {
+            continue;
+        }
+        if (end == line || end[strspn(end, " \t\r\n")] != 0 || v < 0 || errno) {
+            ctl_say("%s:%zu: expected one class index", in->expect_path, number);
+            return CTL_FAILED;
+        }
+        if (in->expected_count < in->item_count) {
+            in->expected[in->expected_count] = v;
+        }
+        in->expected_count++;
+    }
+    if (in->expected_count != in->item_count) {
+        ctl_say("%s has %zu classes, the files have %zu frames", in->expect_path,
+                in->expected_count, in->item_count);
+        return CTL_FAILED;
+    }
+    return CTL_DONE;
+}
+
+static int add_item(struct infer *in, size_t file, size_t frame, uint32_t format, const char *error)
+{
+    struct infer_item *item;
+
+    if ((in->item_count & (in->item_count - 1)) == 0) {
+        size_t size = in->item_count ? 2 * in->item_count : 1;
+
+        item = realloc(in->items, size * sizeof(*item));
+        if (!item) {
+            return out_of_memory();
+        }
+        in->items = item;
+    }
+    item = &in->items[in->item_count++];
+    *item = (struct infer_item){.file = file, .frame = frame, .format = format, .best = -1};
+    if (error) {
+        item->error = strdup(error);
+        item->done = true;
+    }
+    return CTL_DONE;
+}
+
+bool infer_has_f16(const struct infer *in)
+{
+    for (size_t i = 0; i < in->file_count; i++) {
+        base_cleanup(ctl_image_close) struct ctl_image img = CTL_IMAGE_NULL;
+        const char *dot = strrchr(in->files[i].name, '.');
+        bool array = (dot && strcmp(dot, ".npy") == 0) || in->files[i].copy >= 0;
+        char unused[128];
+
+        if ((dot && strcmp(dot, ".f16") == 0) ||
+            (array && ctl_image_open(infer_path(in, i), unused, sizeof(unused), &img) == 0 &&
+             img.f16)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An array of NumPy has the input's shape, but for ones and a number of frames in front of it, or
+ * one dimension. */
+static bool shape_fits(const struct infer *in, const struct ctl_image *img)
+{
+    size_t first = 0;
+
+    while (first < in->rank && in->dim[first] == 1) {
+        first++;
+    }
+    if (img->rank <= 1 || in->rank == 0) {
+        return true;
+    }
+    for (size_t k = in->rank; k > first; k--) {
+        size_t behind = in->rank - k + 1; /* from the last one on */
+
+        if (behind > img->rank || img->dim[img->rank - behind] != in->dim[k - 1]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void shape_text(const struct ctl_image *img, char *ret, size_t bytes)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < img->rank && n < bytes; i++) {
+        n += (size_t)snprintf(ret + n, bytes - n, "%s%zu", i ? "," : "", img->dim[i]);
+    }
+}
+
+/* Adds the frames of a raw file. */
+static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
+{
+    size_t frame_bytes = in->frame_bytes[img->f16];
+    char error[512];
+    int rc = CTL_DONE;
+
+    if (in->not_floats[0]) {
+        return add_item(in, file, 0, PIPED_TENSOR, in->not_floats);
+    }
+    if (frame_bytes == 0 || img->bytes == 0 || img->bytes % frame_bytes) {
+        snprintf(error, sizeof(error),
+                 "its %zu bytes are not a multiple of a frame, which has %zu: %s", img->bytes,
+                 frame_bytes, in->frame_text[img->f16]);
+        return add_item(in, file, 0, PIPED_TENSOR, error);
+    }
+    if (!shape_fits(in, img)) {
+        char shape[160];
+
+        shape_text(img, shape, sizeof(shape));
+        snprintf(error, sizeof(error),
+                 "the array has the shape [%s], and the model's input is %s; transpose it, or save "
+                 "a.ravel() if its elements are in the right order",
+                 shape, in->frame_text[img->f16]);
+        return add_item(in, file, 0, PIPED_TENSOR, error);
+    }
+    in->most_bytes[img->f16 ? INFER_F16 : 0] = frame_bytes;
+    for (size_t k = 0; rc == CTL_DONE && k < img->bytes / frame_bytes; k++) {
+        rc = add_item(in, file, k, PIPED_TENSOR, NULL);
+        if (rc == CTL_DONE) {
+            in->items[in->item_count - 1].f16 = img->f16;
+        }
+    }
+    return rc;
+}
+
+static int add_picture(struct infer *in, size_t file, size_t frame, const struct ctl_image *img)
+{
+    uint32_t format = img->channels == 1 ? PIPED_GRAY8 : PIPED_RGB24;
+    size_t k = format == PIPED_GRAY8 ? 2 : 1;
+
+    if (img->bytes > in->most_bytes[k]) {
+        in->most_bytes[k] = img->bytes;
+        in->most_width[k] = img->width;
+        in->most_height[k] = img->height;
+    }
+    return add_item(in, file, frame, format, NULL);
+}
+
+/* Looks at the kind, size and frames of each file. A file that cannot be read becomes an item with
+ * an error; the others go on. */
+int infer_make_items(struct infer *in)
+{
+    int rc = CTL_DONE;
+
+    for (size_t i = 0; rc == CTL_DONE && i < in->file_count; i++) {
+        base_cleanup(ctl_image_close) struct ctl_image img = CTL_IMAGE_NULL;
+        char error[256];
+        int more = 1;
+
+        if (ctl_image_open(infer_path(in, i), error, sizeof(error), &img) < 0) {
+            rc = add_item(in, i, 0, PIPED_TENSOR, error);
+            continue;
+        }
+        if (img.kind == CTL_IMAGE_RAW) {
+            rc = add_raw(in, i, &img);
+            continue;
+        }
+        for (size_t frame = 0; rc == CTL_DONE && more > 0; frame++) {
+            rc = add_picture(in, i, frame, &img);
+            more = ctl_image_next(&img, error, sizeof(error));
+            if (rc == CTL_DONE && more < 0) {
+                rc = add_item(in, i, frame + 1, PIPED_TENSOR, error);
+            }
+        }
+    }
+    return rc;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * daemon/boards/spread_table.h - a model over the boards that are there, as the tuner sees it
+ *
+ * Board 0 is the head. Its EPs keep their names; those of the others are BOARD:EP.
+ *
+ * Costs: the head's are its own table. Another board's are what it told (spread_costs.h). A row
+ * with some measured units has its other units from tun_fill(), which learns their ratio to other
+ * rows. A row with none has the times of the head's EP that is most like it, scaled by what is
+ * known of both (speed, highest frequency), and by how wrong that was for the board's other rows.
+ *
+ * Links: as measured by the sending board. Where only the other direction was measured, it counts
+ * for both. A link that is down, or that two other boards do not have, costs so much that no plan
+ * uses it unless it must; dmn_spread_crosses_gap() tells.
+ *
+ * Pure functions; any thread; they allocate.
+ */
+#pragma once
+
+#include "daemon/boards/spread_costs.h"
+#include "ipc/boards/border_encoding.h"
+#include "kernels/kernels.h"
+#include "model/model.h"
+
+/**
+ * dmn_spread_units() - sets weight_bytes, arena_bytes and in_bytes of the units, and input_bytes
+ * and output_bytes of @p->boards
+ *
+ * in_bytes are the bytes of the border (model/segment/segment.h) on a link, where f32 tensors have
+ * @encoding; the model's input and output keep theirs. Without an encoding that may be more than
+ * what one team hands to the next. arena_bytes is what is alive in the arena while the unit runs.
+ * weight_bytes are those that @net packs (NULL: those of the file). @p: with the model's units.
+ * Return: 0; -EINVAL: the model is a segment, or has other units; -ENOMEM.
+ */
+int dmn_spread_units(const struct mdl_model *m, const struct krn_net *net,
+                     enum brd_encoding encoding, struct tun_problem *p);
+
+#define DMN_LINK_GUESS_NS 1e6 /* of a link that nobody has measured yet */
+#define DMN_LINK_GUESS_NS_PER_BYTE 9.0
+#define DMN_LINK_GAP_NS 1e12 /* of a link that is not there */
+#define DMN_LINK_GAP_NS_PER_BYTE 1e9
+
+/* All borrowed. */
+struct dmn_spread_inputs {
+    const struct tun_problem *here; /* one board: the whole model at the head, with what
+                                     * dmn_spread_units() sets; every cost known */
+    const struct brd_link_report_all *report;
+    const struct dmn_spread_past *past;
+    const bool *usable; /* [report->board_count]: may be planned for; NULL: all */
+    /* links that are not to be used, in either direction, whatever their boards say */
+    size_t gap_count;
+    const struct dmn_spread_gap {
+        char a[BRD_FINGERPRINT_BYTES], b[BRD_FINGERPRINT_BYTES];
+    } * gaps;
+};
+
+struct dmn_spread_table {
+    struct tun_problem p;                             /* owned; .boards.count may be 1 */
+    char print[TUN_BOARD_MAX][BRD_FINGERPRINT_BYTES]; /* of its boards */
+    size_t guessed_links;                             /* that nobody has measured */
+    size_t left_out; /* boards that are there, but are too many, or have too many EPs or cores */
+};
+#define DMN_SPREAD_TABLE_NULL ((struct dmn_spread_table){0})
+
+/**
+ * dmn_spread_table_init() - the problem over the head and all boards that are up, known, usable and
+ * linked with the head
+ *
+ * Objective and bounds are those of `here`, but for its bound on the number of stages, which plans
+ * over boards do not have. Return: 0; -EINVAL: `here` has unknown costs or too many cores; -ENOMEM.
+ */
+int dmn_spread_table_init(const struct dmn_spread_inputs *in, struct dmn_spread_table *ret);
+void dmn_spread_table_deinit(struct dmn_spread_table *t);
+
+/** dmn_spread_alone() - the head alone, by the same table. @ret: owned (tun_problem_deinit).
+ * Return: 0, -EINVAL or -ENOMEM. */
+int dmn_spread_alone(const struct dmn_spread_table *t, struct tun_problem *ret);
+
+/** dmn_spread_part() - units @first..@last on the EPs of one board alone; without bounds. @ret:
+ * owned. @ret_eps: which of @p these EPs are. Return: as above. */
+int dmn_spread_part(const struct tun_problem *p, size_t board, size_t first, size_t last,
+                    struct tun_problem *ret, uint16_t ret_eps[PL_EP_MAX]);
+
+/** dmn_spread_board() - Return: which board of the table it is; p.boards.count: none. */
+size_t dmn_spread_board(const struct dmn_spread_table *t, const char *print);
+/** dmn_spread_linked() - Return: frames may go from one of these boards to the other, as far as
+ * both say. Fingerprints; a board and itself: true. */
+bool dmn_spread_linked(const struct dmn_spread_inputs *in, const char *a, const char *b);
+
+/** dmn_spread_is_gap() - Return: it is the one between these boards. */
+bool dmn_spread_is_gap(const struct dmn_spread_gap *g, const char *a, const char *b);
+/** dmn_spread_any_gap() - Return: a link from one of @from to one of @to is not there; both are
+ * bits of boards. */
+bool dmn_spread_any_gap(const struct tun_problem *p, uint32_t from, uint32_t to);
+/** dmn_spread_crosses_gap() - Return: the plan sends something over a link that is not there. */
+bool dmn_spread_crosses_gap(const struct tun_problem *p, const struct pl_plan *plan);

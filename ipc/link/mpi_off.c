@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* A build without MPI. */
-#include "ipc/link/transport_code.h"
-
-const struct lnk_code *const lnk_mpi_code;
