@@ -10,7 +10,6 @@
 #include "base/absolute_path.h"
 #include "base/base.h"
 #include "daemon/config/config.h"
-#include "daemon/config/state_file.h"
 #include "daemon/models/arrival.h"
 #include "daemon/models/models.h"
 
