@@ -6,8 +6,6 @@
 #include <netinet/tcp.h>
 #include <sys/un.h>
 
-#include "apps/http/log.h"
-
 #define DEFAULT_ADDRESS "127.0.0.1:8000"
 #define BACKLOG 128
 #define FIRST_FD 3 /* of the service manager */
@@ -58,8 +56,7 @@ static int describe(struct web *w, int fd, struct web_listener *ret)
     int on = 1;
 
     if (getsockname(fd, &a.any, &bytes) < 0) {
-        web_log("descriptor %d: %s", fd, strerror(errno));
-        return WEB_EXIT_CONFIG;
+        return web_refuse(WEB_EXIT_CONFIG, "descriptor %d: %s", fd, strerror(errno));
     }
     *ret = (struct web_listener){.web = w, .fd = fd, .local = a.any.sa_family == AF_UNIX};
     if (ret->local) {
@@ -68,8 +65,7 @@ static int describe(struct web *w, int fd, struct web_listener *ret)
         return 0;
     }
     if (a.any.sa_family != AF_INET && a.any.sa_family != AF_INET6) {
-        web_log("descriptor %d is neither a Unix nor an IP socket", fd);
-        return WEB_EXIT_CONFIG;
+        return web_refuse(WEB_EXIT_CONFIG, "descriptor %d is neither a Unix nor an IP socket", fd);
     }
     ret->tls = w->o.tls_cert != NULL;
     inet_ntop(a.any.sa_family,
@@ -83,8 +79,9 @@ static int describe(struct web *w, int fd, struct web_listener *ret)
                  ntohs(a.v6.sin6_port));
     }
     if (!is_loopback(&a) && lacks(w)) {
-        web_log("%s: other machines can reach this address, but it lacks %s", ret->text, lacks(w));
-        return WEB_EXIT_CONFIG;
+        return web_refuse(WEB_EXIT_CONFIG,
+                          "%s: other machines can reach this address, but it lacks %s", ret->text,
+                          lacks(w));
     }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     return 0;
@@ -129,14 +126,13 @@ static int open_ip(const char *text, int *ret)
     int on = 1;
 
     if (!read_address(text, &a, &bytes)) {
-        web_log("--listen '%s': IP:PORT, [IPv6]:PORT, localhost:PORT or unix:PATH", text);
-        return WEB_EXIT_USAGE;
+        return web_refuse(WEB_EXIT_USAGE,
+                          "--listen '%s': IP:PORT, [IPv6]:PORT, localhost:PORT or unix:PATH", text);
     }
     fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
         bind(fd, &a.any, bytes) < 0) {
-        web_log("cannot listen at %s: %s", text, strerror(errno));
-        return EXIT_FAILURE;
+        return web_refuse(EXIT_FAILURE, "cannot listen at %s: %s", text, strerror(errno));
     }
     *ret = fd;
     fd = -1;
@@ -150,11 +146,10 @@ static int open_unix(const struct web *w, const char *path, int *ret, struct ipc
     int fd = rc < 0 ? rc : ipc_listen(path, 0660, group, file);
 
     if (fd < 0) {
-        web_log("cannot listen at unix:%s: %s", path,
-                fd == -ESRCH        ? "there is no such group"
-                : fd == -EADDRINUSE ? "another process serves there"
-                                    : strerror(-fd));
-        return EXIT_FAILURE;
+        return web_refuse(EXIT_FAILURE, "cannot listen at unix:%s: %s", path,
+                          fd == -ESRCH        ? "there is no such group"
+                          : fd == -EADDRINUSE ? "another process serves there"
+                                              : strerror(-fd));
     }
     *ret = fd;
     return 0;
@@ -164,7 +159,7 @@ static int add(struct web *w, const char *text, struct web_listeners *l)
 {
     struct ipc_socket_file file = {0};
     bool local = strncmp(text, "unix:", 5) == 0;
-    int fd, rc = local ? open_unix(w, text + 5, &fd, &file) : open_ip(text, &fd);
+    int fd = -1, rc = local ? open_unix(w, text + 5, &fd, &file) : open_ip(text, &fd);
 
     if (rc) {
         return rc;
@@ -209,15 +204,15 @@ int web_listen(struct web *w, struct web_listeners *ret)
         }
         ret->each[ret->count++].fd = fd;
         if (!can_listen(fd)) {
-            web_log("descriptor %d of the service manager is not a listening stream socket", fd);
-            return WEB_EXIT_CONFIG;
+            return web_refuse(
+                WEB_EXIT_CONFIG,
+                "descriptor %d of the service manager is not a listening stream socket", fd);
         }
         rc = describe(w, fd, &ret->each[ret->count - 1]);
     }
     for (size_t i = 0; rc == 0 && i < w->o.listen_count; i++) {
         if (ret->count == WEB_LISTEN_MAX) {
-            web_log("at most %u addresses", WEB_LISTEN_MAX);
-            return WEB_EXIT_USAGE;
+            return web_refuse(WEB_EXIT_USAGE, "at most %u addresses", WEB_LISTEN_MAX);
         }
         rc = add(w, w->o.listen[i], ret);
     }

@@ -8,6 +8,7 @@
 #include "apps/http/tensors.h"
 #include "apps/show/number.h"
 #include "base/tensor_name.h"
+#include "ipc/wire.h"
 
 /* The valid rows of an output: @outer runs of @run bytes, each @step bytes after the one before. */
 struct part {
@@ -17,9 +18,6 @@ struct part {
     size_t outer, run, step, element;
 };
 
-static const size_t ELEMENT[] = {[PIPED_F32] = 4, [PIPED_I32] = 4,  [PIPED_I64] = 8, [PIPED_U8] = 1,
-                                 [PIPED_I8] = 1,  [PIPED_BOOL] = 1, [PIPED_F16] = 2};
-
 static struct part part_of(const struct piped_stream *s, const struct piped_frame *f, uint32_t o)
 {
     const struct piped_tensor *t = &piped_stream_info(s)->outputs[o];
@@ -28,7 +26,7 @@ static struct part part_of(const struct piped_stream *s, const struct piped_fram
                      .outer = 1,
                      .run = (size_t)t->bytes,
                      .step = (size_t)t->bytes,
-                     .element = ELEMENT[t->dtype]};
+                     .element = ipc_dtype_bytes(t->dtype)};
     uint32_t dim;
     uint64_t rows = piped_rows(s, f, o, &dim);
 
@@ -122,11 +120,10 @@ static bool add_output(struct web_text *t, struct web_text *tail, const struct p
             web_text_add(tail, p->data + o * p->step, p->run);
         }
     } else if (!add_data(t, p)) {
-        web_fail(r, 400,
-                 "output %s has values that JSON cannot express (infinite or not a number); "
-                 "ask for binary data: the parameter binary=1 of the address",
-                 p->t->name);
-        return false;
+        return web_fail(r, 400,
+                        "output %s has values that JSON cannot express (infinite or not a number); "
+                        "ask for binary data: the parameter binary=1 of the address",
+                        p->t->name);
     }
     web_text_add(t, "}", 1);
     return true;
@@ -166,18 +163,6 @@ struct draft {
     size_t claimed;
 };
 
-static bool claim_output(struct draft *d, const struct part *p, bool binary)
-{
-    size_t bytes = most_bytes(p, binary);
-
-    if (!web_claim(d->q, bytes)) {
-        web_fail_memory(d->r, d->q->listener->web);
-        return false;
-    }
-    d->claimed += bytes;
-    return true;
-}
-
 static bool add_outputs(const struct web_call *c, struct piped_stream *s,
                         const struct piped_frame *f, struct draft *d)
 {
@@ -190,15 +175,17 @@ static bool add_outputs(const struct web_call *c, struct piped_stream *s,
         bool binary = c->output_count ? c->outputs[i].binary : c->all_binary;
         uint32_t o = wanted(c, info, i);
         struct part p;
+        size_t bytes;
 
         if (o >= info->output_count) {
-            web_fail(d->r, 400, "the model has no output %s", c->outputs[i].name);
-            return false;
+            return web_fail(d->r, 400, "the model has no output %s", c->outputs[i].name);
         }
         p = part_of(s, f, o);
-        if (!claim_output(d, &p, binary)) {
+        bytes = most_bytes(&p, binary);
+        if (!web_claim(d->q, bytes, d->r)) {
             return false;
         }
+        d->claimed += bytes;
         web_text_add(&d->t, ",", i > 0);
         if (!add_output(&d->t, &d->tail, &p, binary, d->r)) {
             return false;

@@ -2,7 +2,7 @@
 #include "apps/http/routes.h"
 
 #include "apps/http/control.h"
-#include "apps/http/infer.h"
+#include "apps/http/reply.h"
 #include "apps/http/tensors.h"
 #include "apps/show/fold_segments.h"
 #include "base/json_text.h"

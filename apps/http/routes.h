@@ -15,6 +15,9 @@ struct web_route {
 /** web_route_find() - @ret_model: 64 bytes; "": the path has none. Return: NULL: @r says why. */
 const struct web_route *web_route_find(const char *path, char *ret_model, struct web_reply *r);
 
+/** web_infer() - answers POST /v2/models/MODEL/infer, whose body is there; waits for the daemon. */
+void web_infer(struct web_request *q, struct web_reply *r);
+
 /* pages.c */
 void web_page(struct web_request *q, struct web_reply *r);
 void web_page_style(struct web_request *q, struct web_reply *r);

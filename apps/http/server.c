@@ -6,7 +6,6 @@
 
 #include "apps/http/guard.h"
 #include "apps/http/head.h"
-#include "apps/http/log.h"
 #include "apps/http/picture.h"
 #include "apps/http/reply.h"
 #include "apps/http/routes.h"
@@ -77,13 +76,11 @@ static bool read_type(struct web_request *q, struct web_reply *r)
     uint64_t header = SIZE_MAX;
 
     if (head && !web_head_number(head, SIZE_MAX - 1, &header)) {
-        web_fail(r, 400, "Inference-Header-Content-Length is not a number of bytes");
-        return false;
+        return web_fail(r, 400, "Inference-Header-Content-Length is not a number of bytes");
     }
     q->header_bytes = (size_t)header;
     if (coding && strcasecmp(coding, "identity") != 0) {
-        web_fail(r, 415, "bodies are not compressed (Content-Encoding)");
-        return false;
+        return web_fail(r, 415, "bodies are not compressed (Content-Encoding)");
     }
     if (type && strncasecmp(type, "image/", 6) == 0) { /* the first bytes tell which */
         q->body_kind = WEB_BODY_PICTURE;
@@ -98,11 +95,11 @@ static bool read_type(struct web_request *q, struct web_reply *r)
         q->body_kind = WEB_BODY_JSON;
         q->untyped = !head && (!type || is_type(type, "application/x-www-form-urlencoded"));
     } else {
-        web_fail(r, 415,
-                 "a body is application/json, application/octet-stream, image/jpeg, image/png or "
-                 "multipart/form-data, not %.64s",
-                 type);
-        return false;
+        return web_fail(
+            r, 415,
+            "a body is application/json, application/octet-stream, image/jpeg, image/png or "
+            "multipart/form-data, not %.64s",
+            type);
     }
     return true;
 }
@@ -153,13 +150,11 @@ static bool judge_header(struct web_request *q, const char *path, const char *me
     }
     if (!web_head_takes(q->route->methods, method)) {
         r->allow = q->route->methods;
-        web_fail(r, 405, "this path takes %s: curl %s", q->route->methods,
-                 q->route->body ? "--data-binary @FILE URL" : "URL");
-        return false;
+        return web_fail(r, 405, "this path takes %s: curl %s", q->route->methods,
+                        q->route->body ? "--data-binary @FILE URL" : "URL");
     }
     if (w->draining) {
-        web_fail(r, 503, "this server is stopping");
-        return false;
+        return web_fail(r, 503, "this server is stopping");
     }
     if (length && strtoull(length, NULL, 10) > body_most(q)) {
         fail_large(q, r);
@@ -222,7 +217,7 @@ static unsigned grow(struct web_request *q, size_t needed)
     while (room < needed) {
         room = base_min(room * 2, most);
     }
-    if (!web_claim(q, room - q->room)) {
+    if (!web_claim(q, room - q->room, NULL)) {
         return 503;
     }
     grown = realloc(q->body, room);
