@@ -256,41 +256,33 @@ struct reader {
     uint8_t *to;
 };
 
+/* Return: behind the digits at @s; NULL: there are none. */
+static const char *digits_end(const char *s)
+{
+    const char *end = s;
+
+    while (*end >= '0' && *end <= '9') {
+        end++;
+    }
+    return end > s ? end : NULL;
+}
+
 /* Return: where a number as JSON writes it ends; NULL: it is none. @ret_whole: it is an integer. */
 static const char *number_end(const char *s, bool *ret_whole)
 {
-    const char *digits;
+    const char *digits = s + (*s == '-');
 
-    s += *s == '-';
-    digits = s;
-    while (*s >= '0' && *s <= '9') {
-        s++;
-    }
-    if (s == digits || (*digits == '0' && s > digits + 1)) {
+    s = digits_end(digits);
+    if (!s || (*digits == '0' && s > digits + 1)) {
         return NULL;
     }
-    *ret_whole = true;
-    if (*s == '.') {
-        digits = ++s;
-        while (*s >= '0' && *s <= '9') {
-            s++;
-        }
-        if (s == digits) {
-            return NULL;
-        }
-        *ret_whole = false;
+    *ret_whole = *s != '.' && *s != 'e' && *s != 'E';
+    if (*s == '.' && !(s = digits_end(s + 1))) {
+        return NULL;
     }
     if (*s == 'e' || *s == 'E') {
         s++;
-        s += *s == '+' || *s == '-';
-        digits = s;
-        while (*s >= '0' && *s <= '9') {
-            s++;
-        }
-        if (s == digits) {
-            return NULL;
-        }
-        *ret_whole = false;
+        s = digits_end(s + (*s == '+' || *s == '-'));
     }
     return s;
 }

@@ -2,31 +2,12 @@
 #include "apps/http/listen.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/un.h>
 
 #define DEFAULT_ADDRESS "127.0.0.1:8000"
 #define BACKLOG 128
 #define FIRST_FD 3 /* of the service manager */
-
-union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-    struct sockaddr_storage all;
-};
-
-static bool is_loopback(const union address *a)
-{
-    const uint8_t *b = a->v6.sin6_addr.s6_addr;
-
-    if (a->any.sa_family == AF_INET) {
-        return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
-    }
-    return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr) ||
-           (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr) && b[12] == 127);
-}
 
 /* What an address that others can reach lacks; NULL: nothing. */
 static const char *lacks(const struct web *w)
@@ -50,7 +31,7 @@ static bool can_listen(int fd)
 /* Fills in what is known of a bound socket, if it may listen. */
 static int describe(struct web *w, int fd, struct web_listener *ret)
 {
-    union address a = {.all = {0}};
+    union web_address a = {.all = {0}};
     socklen_t bytes = sizeof(a);
     char ip[INET6_ADDRSTRLEN] = "";
     int on = 1;
@@ -78,7 +59,7 @@ static int describe(struct web *w, int fd, struct web_listener *ret)
         snprintf(ret->text, sizeof(ret->text), "%s://[%s]:%u", ret->tls ? "https" : "http", ip,
                  ntohs(a.v6.sin6_port));
     }
-    if (!is_loopback(&a) && lacks(w)) {
+    if (!web_peer_is_loopback(&a) && lacks(w)) {
         return web_refuse(WEB_EXIT_CONFIG,
                           "%s: other machines can reach this address, but it lacks %s", ret->text,
                           lacks(w));
@@ -88,14 +69,14 @@ static int describe(struct web *w, int fd, struct web_listener *ret)
 }
 
 /* Reads "IP:PORT", "[IPv6]:PORT" or "localhost:PORT". */
-static bool read_address(const char *text, union address *ret, socklen_t *ret_bytes)
+static bool read_address(const char *text, union web_address *ret, socklen_t *ret_bytes)
 {
     const char *colon = strrchr(text, ':');
     char host[64], *end;
     unsigned long port;
     size_t n = colon ? (size_t)(colon - text) : 0;
 
-    *ret = (union address){.all = {0}};
+    *ret = (union web_address){.all = {0}};
     if (!colon || n >= sizeof(host) || colon[1] < '0' || colon[1] > '9') {
         return false;
     }
@@ -121,7 +102,7 @@ static bool read_address(const char *text, union address *ret, socklen_t *ret_by
 static int open_ip(const char *text, int *ret)
 {
     base_autoclose int fd = -1;
-    union address a;
+    union web_address a;
     socklen_t bytes;
     int on = 1;
 

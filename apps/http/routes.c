@@ -9,20 +9,6 @@
 
 #define MODELS_PATH "/v2/models/"
 
-static json_t *named(const json_t *list, const char *name)
-{
-    json_t *m;
-    size_t i;
-
-    json_array_foreach((json_t *)list, i, m)
-    {
-        if (strcmp(json_text_of(m, "name"), name) == 0) {
-            return m;
-        }
-    }
-    return NULL;
-}
-
 static void server(struct web_request *q, struct web_reply *r)
 {
     web_reply_json(r,
@@ -38,7 +24,6 @@ static void live(struct web_request *q, struct web_reply *r)
 /* As pipectl health --ready. */
 static void ready(struct web_request *q, struct web_reply *r)
 {
-    char why[WEB_WHY_BYTES];
     const json_t *status, *failed;
     json_t *reply;
 
@@ -46,8 +31,8 @@ static void ready(struct web_request *q, struct web_reply *r)
         web_fail(r, 503, "this server is stopping");
         return;
     }
-    if (web_ask(q->listener->web->control, WEB_STATUS, &reply, why) < 0) {
-        web_fail(r, 503, "%s", why);
+    reply = web_ask(q->listener->web->control, WEB_STATUS, r);
+    if (!reply) {
         return;
     }
     status = json_object_get(reply, "status");
@@ -69,12 +54,10 @@ static void ready(struct web_request *q, struct web_reply *r)
 
 static void models(struct web_request *q, struct web_reply *r)
 {
-    char why[WEB_WHY_BYTES];
-    json_t *reply, *list, *names, *m;
+    json_t *reply = web_ask(q->listener->web->control, WEB_MODELS, r), *list, *names, *m;
     size_t i;
 
-    if (web_ask(q->listener->web->control, WEB_MODELS, &reply, why) < 0) {
-        web_fail(r, 503, "%s", why);
+    if (!reply) {
         return;
     }
     names = json_array();
@@ -92,16 +75,14 @@ static void models(struct web_request *q, struct web_reply *r)
 /* The model of a Models reply; NULL: @r says why not. @ret_reply: the caller's reference. */
 static json_t *find_model(const struct web_request *q, struct web_reply *r, json_t **ret_reply)
 {
-    char why[WEB_WHY_BYTES];
     json_t *failed, *found;
 
-    *ret_reply = NULL;
-    if (web_ask(q->listener->web->control, WEB_MODELS, ret_reply, why) < 0) {
-        web_fail(r, 503, "%s", why);
+    *ret_reply = web_ask(q->listener->web->control, WEB_MODELS, r);
+    if (!*ret_reply) {
         return NULL;
     }
-    found = named(json_object_get(*ret_reply, "models"), q->model);
-    failed = named(json_object_get(*ret_reply, "failed"), q->model);
+    found = web_named(json_object_get(*ret_reply, "models"), q->model);
+    failed = web_named(json_object_get(*ret_reply, "failed"), q->model);
     if (!found && failed) {
         web_fail(r, 503, "model %s could not be loaded: %s", q->model,
                  json_text_of(failed, "error"));
