@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipedinfer: its class, properties, pads and states. */
+/* pipedinfer: its class, properties, pads and states; and the plugin. */
 #include "apps/gstreamer/infer_element.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "apps/gstreamer/elements.h"
+#define PACKAGE "piped"
 
 #define SIZES_ANY "width=[1,32768],height=[1,32768]"
 #define SIZES_EVEN "width=[2,32768,2],height=[2,32768,2]"
@@ -97,17 +97,14 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 
 static GstStructure *stats(PipedInfer *self)
 {
-    GstStructure *s;
+    PGST_LOCKED(self);
 
-    g_mutex_lock(&self->lock);
-    s = gst_structure_new(
+    return gst_structure_new(
         "piped-stats", "answered", G_TYPE_UINT64, self->answered, "dropped", G_TYPE_UINT64,
         self->dropped, "late", G_TYPE_UINT64, self->late, "failed", G_TYPE_UINT64, self->failed,
         "copied", G_TYPE_UINT64, self->copies, "in-place", G_TYPE_UINT64, self->slots_used,
         "reconnects", G_TYPE_UINT64,
         self->reconnects + (self->session ? pgst_session_reconnects(self->session) : 0), NULL);
-    g_mutex_unlock(&self->lock);
-    return s;
 }
 
 static void get_property(GObject *object, guint id, GValue *value, GParamSpec *spec)
@@ -258,7 +255,8 @@ static void release_pad(GstElement *element, GstPad *pad)
 
 static void begin(PipedInfer *self)
 {
-    g_mutex_lock(&self->lock);
+    PGST_LOCKED(self);
+
     gst_segment_init(&self->in, GST_FORMAT_UNDEFINED);
     gst_segment_init(&self->out, GST_FORMAT_UNDEFINED);
     pgst_infer_qos_reset(self);
@@ -267,7 +265,6 @@ static void begin(PipedInfer *self)
     self->live = FALSE;
     self->number = self->answered = self->dropped = self->late = self->failed = 0;
     self->copies = self->slots_used = self->reconnects = 0;
-    g_mutex_unlock(&self->lock);
 }
 
 /* After the parent's change, no streaming thread runs. */
@@ -357,3 +354,15 @@ static void pgst_infer_init(PipedInfer *self)
     self->combiner = gst_flow_combiner_new();
     gst_flow_combiner_add_pad(self->combiner, self->src);
 }
+
+/* The plugin that gst-inspect-1.0 piped shows. */
+static gboolean plugin_begin(GstPlugin *plugin)
+{
+    return gst_element_register(plugin, "pipedinfer", GST_RANK_NONE, pgst_infer_get_type()) &&
+           gst_element_register(plugin, "pipedoverlay", GST_RANK_NONE, pgst_overlay_get_type());
+}
+
+/* The name of this licence is not one that GStreamer knows by itself. */
+GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, piped,
+                  "Models that piped serves, for frames of a pipeline", plugin_begin, PIPED_VERSION,
+                  "Apache 2.0", "piped", "Unknown package origin")

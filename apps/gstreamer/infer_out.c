@@ -91,14 +91,13 @@ static void say_undecoded(PipedInfer *self)
 /* Return: the flow of all source pads together. */
 static GstFlowReturn combine(PipedInfer *self, GstPad *pad, GstFlowReturn flow)
 {
-    g_mutex_lock(&self->lock);
-    flow = gst_flow_combiner_update_pad_flow(self->combiner, pad, flow);
-    self->flow = flow;
-    if (flow != GST_FLOW_OK) {
+    PGST_LOCKED(self);
+
+    self->flow = gst_flow_combiner_update_pad_flow(self->combiner, pad, flow);
+    if (self->flow != GST_FLOW_OK) {
         g_cond_broadcast(&self->room); /* the next frame is told */
     }
-    g_mutex_unlock(&self->lock);
-    return flow;
+    return self->flow;
 }
 
 /* The pad of answers as text; the caller unrefs it. NULL: nobody wants it. Its stream begins with
@@ -176,12 +175,12 @@ static gboolean is_final(int status)
 
 static void count(PipedInfer *self, int status)
 {
-    g_mutex_lock(&self->lock);
+    PGST_LOCKED(self);
+
     self->answered += status == PIPED_OK;
     self->late += status == PIPED_GST_LATE;
     self->failed += is_final(status);
     self->dropped += status != PIPED_OK && status != PIPED_GST_LATE && !is_final(status);
-    g_mutex_unlock(&self->lock);
 }
 
 /* Takes the buffer and the answer. */

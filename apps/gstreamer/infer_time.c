@@ -84,16 +84,14 @@ void pgst_infer_qos_reset(PipedInfer *self)
 gboolean pgst_infer_is_late(PipedInfer *self, const GstBuffer *buffer)
 {
     GstClockTime at;
-    gboolean late, obey = (gboolean)pgst_infer_property(self, &self->qos);
+    gboolean obey = (gboolean)pgst_infer_property(self, &self->qos);
+    PGST_LOCKED(self);
 
-    g_mutex_lock(&self->lock);
     at = self->in.format == GST_FORMAT_TIME
              ? gst_segment_to_running_time(&self->in, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer))
              : GST_CLOCK_TIME_NONE;
-    late = obey && GST_CLOCK_TIME_IS_VALID(at) && GST_CLOCK_TIME_IS_VALID(self->earliest) &&
+    return obey && GST_CLOCK_TIME_IS_VALID(at) && GST_CLOCK_TIME_IS_VALID(self->earliest) &&
            at <= self->earliest;
-    g_mutex_unlock(&self->lock);
-    return late;
 }
 
 void pgst_infer_say_qos(PipedInfer *self, const GstBuffer *buffer, const GstSegment *segment)

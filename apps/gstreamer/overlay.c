@@ -3,11 +3,9 @@
 #include <gst/video/gstvideofilter.h>
 #include <gst/video/video.h>
 
-#include "apps/gstreamer/elements.h"
-#include "apps/gstreamer/piped_gst.h"
+#include "apps/gstreamer/result.h"
 #include "apps/show/canvas.h"
 #include "apps/show/draw_decoded.h"
-#include "ipc/decode/piped_decode.h"
 
 #define CAPS                                                                                       \
     GST_VIDEO_CAPS_MAKE("{ RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, ARGB, ABGR, GRAY8, "      \

@@ -6,9 +6,6 @@
 /* Which a source, a sink and what is between may hold, beyond those in flight. */
 #define HELD_MORE 6
 
-/* Holds the session's lock to the end of the block. */
-#define LOCKED(s) g_autoptr(GMutexLocker) locked G_GNUC_UNUSED = g_mutex_locker_new(&(s)->lock)
-
 static GQuark slot_quark(void)
 {
     return g_quark_from_static_string("piped-slot");
@@ -103,28 +100,28 @@ void pgst_session_unref(struct pgst_session *s)
 
 int pgst_session_acquire(struct pgst_session *s, struct piped_frame **ret)
 {
-    LOCKED(s);
+    PGST_LOCKED(s);
 
     return piped_acquire(s->stream, ret);
 }
 
 int pgst_session_submit(struct pgst_session *s, struct piped_frame *f)
 {
-    LOCKED(s);
+    PGST_LOCKED(s);
 
     return piped_submit(s->stream, f);
 }
 
 void pgst_session_cancel(struct pgst_session *s, struct piped_frame *f)
 {
-    LOCKED(s);
+    PGST_LOCKED(s);
 
     piped_cancel(s->stream, f);
 }
 
 void pgst_session_release(struct pgst_session *s, struct piped_frame *f)
 {
-    LOCKED(s);
+    PGST_LOCKED(s);
 
     piped_release(s->stream, f);
 }
@@ -133,7 +130,7 @@ PipedResult *pgst_session_next(struct pgst_session *s, gboolean raw)
 {
     const struct piped_decoded *decoded = NULL;
     struct piped_frame *f;
-    LOCKED(s);
+    PGST_LOCKED(s);
 
     if (piped_next(s->stream, &f) < 0) {
         piped_dispatch(s->client, 0); /* a connection that is lost for good answers all frames */
@@ -155,14 +152,14 @@ PipedResult *pgst_session_next(struct pgst_session *s, gboolean raw)
 
 char *pgst_session_undecoded(struct pgst_session *s)
 {
-    LOCKED(s);
+    PGST_LOCKED(s);
 
     return g_steal_pointer(&s->undecoded);
 }
 
 char *pgst_session_trouble(struct pgst_session *s)
 {
-    LOCKED(s);
+    PGST_LOCKED(s);
     const char *why = piped_trouble(s->client);
     char *told = *why && !s->said_trouble ? g_strdup(why) : NULL;
 
@@ -172,7 +169,7 @@ char *pgst_session_trouble(struct pgst_session *s)
 
 guint64 pgst_session_reconnects(struct pgst_session *s)
 {
-    LOCKED(s);
+    PGST_LOCKED(s);
 
     return piped_reconnects(s->client);
 }

@@ -14,6 +14,10 @@
 #include "apps/gstreamer/formats.h"
 #include "apps/gstreamer/result.h"
 
+/* Holds the lock of @what, a pointer, to the end of the block. */
+#define PGST_LOCKED(what)                                                                          \
+    g_autoptr(GMutexLocker) pgst_locked_ G_GNUC_UNUSED = g_mutex_locker_new(&(what)->lock)
+
 struct pgst_settings {
     char *socket, *model; /* owned; NULL: the default */
     guint policy, deadline_ms, priority, in_flight, timeout_ms;
