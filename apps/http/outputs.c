@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "apps/http/tensors.h"
-#include "apps/show/number.h"
+#include "apps/show/decoded_json.h"
 #include "base/tensor_name.h"
 #include "ipc/wire.h"
 
