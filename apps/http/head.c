@@ -242,22 +242,6 @@ const char *web_head_target(const char *target, char *ret_host)
     return target;
 }
 
-bool web_head_takes(const char *methods, const char *method)
-{
-    size_t n = strlen(method);
-
-    while (*methods) {
-        size_t word = strcspn(methods, ", ");
-
-        if (word == n && n > 0 && memcmp(methods, method, n) == 0) {
-            return true;
-        }
-        methods += word;
-        methods += strspn(methods, ", ");
-    }
-    return false;
-}
-
 static int digit(char c)
 {
     return c >= '0' && c <= '9'                     ? c - '0'

@@ -41,20 +41,20 @@ static bool number_of(const struct web_request *q, const char *name, uint64_t us
     return true;
 }
 
+static bool flag_of(const struct job *j, const char *name, bool *ret)
+{
+    uint64_t n;
+    bool good = number_of(j->q, name, 0, 1, &n, j->r);
+
+    *ret = n == 1;
+    return good;
+}
+
 /* What the address says of any request: ?decode=1&outputs=1&binary=1. */
 static bool read_wishes(struct job *j)
 {
-    uint64_t decode, outputs, binary;
-
-    if (!number_of(j->q, "decode", 0, 1, &decode, j->r) ||
-        !number_of(j->q, "outputs", 0, 1, &outputs, j->r) ||
-        !number_of(j->q, "binary", 0, 1, &binary, j->r)) {
-        return false;
-    }
-    j->call.decode = decode == 1;
-    j->call.all_binary = binary == 1;
-    j->outputs = outputs == 1;
-    return true;
+    return flag_of(j, "decode", &j->call.decode) && flag_of(j, "outputs", &j->outputs) &&
+           flag_of(j, "binary", &j->call.all_binary);
 }
 
 /* What the address of a picture's request says: ?top=N&timeout=US. */

@@ -5,30 +5,28 @@
 #include "apps/picture/picture.h"
 #include "base/base.h"
 #include "base/tensor_name.h"
+#include "ipc/wire.h"
 
 #define TIMEOUT_MOST_US 3600000000ll
 
-static const struct {
-    const char *name, *control;
-} DATATYPES[] = {
-    [PIPED_F32] = {"FP32", "f32"}, [PIPED_I32] = {"INT32", "i32"}, [PIPED_I64] = {"INT64", "i64"},
-    [PIPED_U8] = {"UINT8", "u8"},  [PIPED_I8] = {"INT8", "i8"},    [PIPED_BOOL] = {"BOOL", "bool"},
-    [PIPED_F16] = {"FP16", "f16"},
+static const char *const DATATYPES[] = {
+    [PIPED_F32] = "FP32", [PIPED_I32] = "INT32", [PIPED_I64] = "INT64", [PIPED_U8] = "UINT8",
+    [PIPED_I8] = "INT8",  [PIPED_BOOL] = "BOOL", [PIPED_F16] = "FP16",
 };
 
 const char *web_datatype(uint32_t dtype)
 {
-    return dtype > 0 && dtype < base_array_count(DATATYPES) ? DATATYPES[dtype].name : "UNKNOWN";
+    return dtype > 0 && dtype < base_array_count(DATATYPES) ? DATATYPES[dtype] : "UNKNOWN";
 }
 
 const char *web_datatype_of(const char *name)
 {
-    for (size_t i = 1; name && i < base_array_count(DATATYPES); i++) {
-        if (strcmp(DATATYPES[i].control, name) == 0) {
-            return DATATYPES[i].name;
-        }
+    uint32_t dtype = 1;
+
+    while (dtype < base_array_count(DATATYPES) && strcmp(ipc_dtype_name(dtype), name) != 0) {
+        dtype++;
     }
-    return "UNKNOWN";
+    return web_datatype(dtype);
 }
 
 /* An optional key: null is as if it were absent. */
@@ -197,13 +195,13 @@ static bool judge_halves(struct web_call *c, struct web_reply *r)
 /* Reads the JSON but for its arrays. Its tree is claimed before. */
 static bool read_rest(struct web_request *q, size_t header, struct web_call *c, struct web_reply *r)
 {
-    char why[256];
-    unsigned status = web_split_cut((const char *)q->body, header, &c->json, why, sizeof(why));
+    char why[WEB_WHY_BYTES];
+    unsigned status = web_split_cut((const char *)q->body, header, &c->json, why);
 
     if (status == 0 && !web_claim(q, c->json.text_bytes * WEB_TREE_FACTOR, r)) {
         return false;
     }
-    status = status ? status : web_split_read(&c->json, why, sizeof(why));
+    status = status ? status : web_split_read(&c->json, why);
     return status == 0 || web_fail(r, status, "%s", why);
 }
 
@@ -278,7 +276,7 @@ static bool fill_one(const struct web_input *in, const struct piped_tensor *t,
                      struct piped_frame *f, struct web_reply *r)
 {
     uint8_t *to = (uint8_t *)f->input + t->offset;
-    char shape[128] = "", why[256];
+    char shape[128] = "", why[WEB_WHY_BYTES];
 
     if (strcmp(in->datatype, web_datatype(t->dtype)) != 0) {
         return web_fail(r, 400, "input %s is %.32s; the model takes %s", in->name, in->datatype,
@@ -299,7 +297,7 @@ static bool fill_one(const struct web_input *in, const struct piped_tensor *t,
         memcpy(to, in->data, in->bytes);
         return true;
     }
-    return web_read_array(in->array, t->dtype, t->dim, t->rank, to, why, sizeof(why)) == 0 ||
+    return web_read_array(in->array, t->dtype, t->dim, t->rank, to, why) == 0 ||
            refuse(r, in->name, why);
 }
 

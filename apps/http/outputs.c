@@ -50,36 +50,26 @@ static bool add_number(struct web_text *t, uint32_t dtype, const uint8_t *at)
 {
     union {
         float f32;
-        int32_t i32;
         int64_t i64;
+        int32_t i32;
         int8_t i8;
-    } v = {0};
+    } v = {.i64 = 0};
     char text[SHW_NUMBER_BYTES];
 
-    switch (dtype) {
-    case PIPED_F32:
-        memcpy(&v.f32, at, 4);
+    memcpy(&v, at, ipc_dtype_bytes(dtype));
+    if (dtype == PIPED_F32) {
         web_text_add(t, text, shw_number_text(v.f32, text));
         return isfinite(v.f32);
-    case PIPED_I32:
-        memcpy(&v.i32, at, 4);
-        web_text_printf(t, "%d", v.i32);
-        return true;
-    case PIPED_I64:
-        memcpy(&v.i64, at, 8);
-        web_text_printf(t, "%lld", (long long)v.i64);
-        return true;
-    case PIPED_I8:
-        memcpy(&v.i8, at, 1);
-        web_text_printf(t, "%d", v.i8);
-        return true;
-    case PIPED_BOOL:
+    }
+    if (dtype == PIPED_BOOL) {
         web_text_printf(t, "%s", *at ? "true" : "false");
         return true;
-    default:
-        web_text_printf(t, "%u", *at);
-        return true;
     }
+    web_text_printf(t, "%lld",
+                    dtype == PIPED_I32  ? (long long)v.i32
+                    : dtype == PIPED_I8 ? (long long)v.i8
+                                        : (long long)v.i64); /* little-endian; U8, too */
+    return true;
 }
 
 static bool add_data(struct web_text *t, const struct part *p)

@@ -64,6 +64,32 @@ static void own_metrics(struct web *w, struct web_text *t)
     struct web_pool_counts pool = web_pool_count(w->pool);
     size_t idle, used = web_memory_in_use(&w->memory, &idle);
     size_t owed, connections = web_watch_connections(w->watch, &owed);
+    const struct web_counters *c = &w->count;
+    const struct {
+        const char *name, *type, *help;
+        double value;
+    } rows[] = {
+        {"infer_total", "counter", "Requests to infer that were received.", (double)c->infers},
+        {"infer_seconds_total", "counter", "Time in which they were answered.",
+         (double)c->infer_ns / 1e9},
+        {"received_bytes_total", "counter", "Bytes of bodies received.", (double)c->received_bytes},
+        {"sent_bytes_total", "counter", "Bytes of bodies sent.", (double)c->sent_bytes},
+        {"connections_cut_total", "counter", "Connections that took too long (--request-s).",
+         (double)c->cut},
+        {"connections_refused_total", "counter",
+         "Connections without a place (--connections, --per-user, --per-address).",
+         (double)c->refused},
+        {"connections", "gauge", "Connections of clients.", (double)connections},
+        {"requests", "gauge", "Requests under way.", (double)owed},
+        {"buffered_bytes", "gauge", "Memory that requests have claimed (--memory-mb).",
+         (double)used},
+        {"idle_bytes", "gauge", "Memory of slots that wait for the next request.", (double)idle},
+        {"streams", "gauge", "Connections to the daemon.", (double)pool.open},
+        {"streams_busy", "gauge", "Connections to the daemon with a frame under way.",
+         (double)pool.busy},
+        {"waiting", "gauge", "Requests that wait for a connection to the daemon.",
+         (double)pool.waiting},
+    };
 
     web_text_printf(t, "# HELP piped_http_answers_total Answers, by status.\n"
                        "# TYPE piped_http_answers_total counter\n");
@@ -73,29 +99,9 @@ static void own_metrics(struct web *w, struct web_text *t)
                             (unsigned long long)w->count.codes[i]);
         }
     }
-    metric(t, "infer_total", "counter", "Requests to infer that were received.",
-           (double)w->count.infers);
-    metric(t, "infer_seconds_total", "counter", "Time in which they were answered.",
-           (double)w->count.infer_ns / 1e9);
-    metric(t, "received_bytes_total", "counter", "Bytes of bodies received.",
-           (double)w->count.received_bytes);
-    metric(t, "sent_bytes_total", "counter", "Bytes of bodies sent.", (double)w->count.sent_bytes);
-    metric(t, "connections_cut_total", "counter", "Connections that took too long (--request-s).",
-           (double)w->count.cut);
-    metric(t, "connections_refused_total", "counter",
-           "Connections without a place (--connections, --per-user, --per-address).",
-           (double)w->count.refused);
-    metric(t, "connections", "gauge", "Connections of clients.", (double)connections);
-    metric(t, "requests", "gauge", "Requests under way.", (double)owed);
-    metric(t, "buffered_bytes", "gauge", "Memory that requests have claimed (--memory-mb).",
-           (double)used);
-    metric(t, "idle_bytes", "gauge", "Memory of slots that wait for the next request.",
-           (double)idle);
-    metric(t, "streams", "gauge", "Connections to the daemon.", (double)pool.open);
-    metric(t, "streams_busy", "gauge", "Connections to the daemon with a frame under way.",
-           (double)pool.busy);
-    metric(t, "waiting", "gauge", "Requests that wait for a connection to the daemon.",
-           (double)pool.waiting);
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        metric(t, rows[i].name, rows[i].type, rows[i].help, rows[i].value);
+    }
 }
 
 void web_metrics(struct web_request *q, struct web_reply *r)

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 
+#include "apps/http/routes.h"
 #include "base/json_text.h"
 #include "base/shown_text.h"
 #include "ipc/piped.h"
@@ -68,7 +69,7 @@ void web_text_json(struct web_text *t, json_t *value)
 void web_reply_forget(struct web_reply *r)
 {
     free(r->body);
-    *r = (struct web_reply){.allow = r->allow};
+    *r = (struct web_reply){0};
 }
 
 bool web_fail(struct web_reply *r, unsigned status, const char *format, ...)
@@ -206,7 +207,7 @@ static void add_headers(const struct web_request *q, const struct web_reply *r,
         MHD_add_response_header(m, "WWW-Authenticate", "Bearer");
     }
     if (r->status == 405) {
-        MHD_add_response_header(m, "Allow", r->allow);
+        MHD_add_response_header(m, "Allow", web_route_methods(q->route));
     }
     /* libmicrohttpd takes LF alone for the end of lines in a body that comes in chunks, so another
      * server may see the body end elsewhere: nothing behind it is read as a request. */

@@ -133,16 +133,16 @@ static const struct {
     const char *path;
     struct web_route route;
 } FIXED[] = {
-    {"/", {"GET, HEAD", .open = true, .answer = web_page}},
-    {"/page.css", {"GET, HEAD", .open = true, .answer = web_page_style}},
-    {"/page.js", {"GET, HEAD", .open = true, .answer = web_page_script}},
-    {"/status.json", {"GET, HEAD", .answer = web_status}},
-    {"/metrics", {"GET, HEAD", .answer = web_metrics}},
-    {"/v2", {"GET, HEAD", .answer = server}},
-    {"/v2/", {"GET, HEAD", .answer = server}},
-    {"/v2/health/live", {"GET, HEAD", .answer = live}},
-    {"/v2/health/ready", {"GET, HEAD", .answer = ready}},
-    {"/v2/models", {"GET, HEAD", .answer = models}},
+    {"/", {.open = true, .answer = web_page}},
+    {"/page.css", {.open = true, .answer = web_page_style}},
+    {"/page.js", {.open = true, .answer = web_page_script}},
+    {"/status.json", {.answer = web_status}},
+    {"/metrics", {.answer = web_metrics}},
+    {"/v2", {.answer = server}},
+    {"/v2/", {.answer = server}},
+    {"/v2/health/live", {.answer = live}},
+    {"/v2/health/ready", {.answer = ready}},
+    {"/v2/models", {.answer = models}},
 };
 
 /* What follows the model's name, and perhaps "/versions/1". */
@@ -150,10 +150,21 @@ static const struct {
     const char *path;
     struct web_route route;
 } OF_MODEL[] = {
-    {"", {"GET, HEAD", .model = true, .answer = model}},
-    {"/ready", {"GET, HEAD", .model = true, .answer = model_ready}},
-    {"/infer", {"POST", .model = true, .body = true, .answer = web_infer}},
+    {"", {.answer = model}},
+    {"/ready", {.answer = model_ready}},
+    {"/infer", {.body = true, .answer = web_infer}},
 };
+
+bool web_route_takes(const struct web_route *route, const char *method)
+{
+    return route->body ? strcmp(method, "POST") == 0
+                       : strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
+const char *web_route_methods(const struct web_route *route)
+{
+    return route->body ? "POST" : "GET, HEAD";
+}
 
 /* Skips "/versions/1". Return: NULL: another version is named. */
 static const char *skip_version(const char *rest)
@@ -188,7 +199,6 @@ static const struct web_route *find_of_model(const char *path, char *ret_model, 
 
 const struct web_route *web_route_find(const char *path, char *ret_model, struct web_reply *r)
 {
-    *ret_model = '\0';
     for (size_t i = 0; i < base_array_count(FIXED); i++) {
         if (strcmp(path, FIXED[i].path) == 0) {
             return &FIXED[i].route;

@@ -123,14 +123,12 @@ static size_t body_most(const struct web_request *q)
     return q->route->body ? (size_t)(q->listener->web->o.body_mb * 1e6) : BODY_LEAST;
 }
 
-static void fail_large(const struct web_request *q, struct web_reply *r)
+static bool fail_large(const struct web_request *q, struct web_reply *r)
 {
-    if (q->route->body) {
-        web_fail(r, 413, "the body is larger than --body-mb allows, %g MB",
-                 q->listener->web->o.body_mb);
-    } else {
-        web_fail(r, 413, "this path takes no body; it has more than %u bytes", BODY_LEAST);
-    }
+    return q->route->body
+               ? web_fail(r, 413, "the body is larger than --body-mb allows, %g MB",
+                          q->listener->web->o.body_mb)
+               : web_fail(r, 413, "this path takes no body; it has more than %u bytes", BODY_LEAST);
 }
 
 /* Before the body comes. Return: false: @r is the answer. */
@@ -148,17 +146,15 @@ static bool judge_header(struct web_request *q, const char *path, const char *me
     if (!web_guard_allows(q, q->route && q->route->open, r) || !q->route) {
         return false;
     }
-    if (!web_head_takes(q->route->methods, method)) {
-        r->allow = q->route->methods;
-        return web_fail(r, 405, "this path takes %s: curl %s", q->route->methods,
+    if (!web_route_takes(q->route, method)) {
+        return web_fail(r, 405, "this path takes %s: curl %s", web_route_methods(q->route),
                         q->route->body ? "--data-binary @FILE URL" : "URL");
     }
     if (w->draining) {
         return web_fail(r, 503, "this server is stopping");
     }
     if (length && strtoull(length, NULL, 10) > body_most(q)) {
-        fail_large(q, r);
-        return false;
+        return fail_large(q, r);
     }
     return !q->route->body || read_type(q, r);
 }

@@ -99,6 +99,5 @@ struct web_reply {
     size_t json_bytes; /* of a body with binary tensors; 0: there are none */
     unsigned retry_s;  /* Retry-After; 0: none */
     bool close;        /* nothing more is read from the connection */
-    const char *allow; /* of 405 */
     char timing[96];   /* Server-Timing; "": none */
 };
