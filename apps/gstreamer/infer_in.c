@@ -5,7 +5,6 @@
 #include <sys/eventfd.h>
 
 #include "apps/gstreamer/infer_element.h"
-#include "apps/gstreamer/slot_pool.h"
 
 #define TRY_AGAIN_US 20000
 
