@@ -185,34 +185,19 @@ static bool add_outputs(const struct web_call *c, struct piped_stream *s,
     return true;
 }
 
-static void add_members(struct web_text *t, const json_t *more)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach((json_t *)more, key, value)
-    {
-        web_text_printf(t, ",\"%s\":", key);
-        web_text_json(t, json_incref(value));
-    }
-}
-
 void web_call_answer(const struct web_call *c, struct web_request *q, struct piped_stream *s,
                      const struct piped_frame *f, const json_t *more, struct web_reply *r)
 {
     struct draft d = {.q = q, .r = r};
     struct web_text *t = &d.t;
+    json_t *head =
+        json_pack("{s:s, s:s, s:s*}", "model_name", q->model, "model_version", "1", "id", c->id);
     size_t json_bytes;
     bool binary;
 
-    web_text_printf(t, "{\"model_name\":");
-    web_text_json(t, json_string(q->model));
-    web_text_printf(t, ",\"model_version\":\"1\"");
-    if (c->id) {
-        web_text_printf(t, ",\"id\":");
-        web_text_json(t, json_string(c->id));
-    }
-    add_members(t, more);
+    json_object_update(head, (json_t *)(uintptr_t)more);
+    web_text_json(t, head);
+    t->used -= t->used > 0; /* its brace: outputs may follow */
     if (!c->no_outputs && !add_outputs(c, s, f, &d)) {
         free(t->data);
         free(d.tail.data);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* piped-http: the status page, what it shows, and metrics. */
+/* piped-http: what the status page shows, and metrics. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,27 +8,6 @@
 #include "apps/http/reply.h"
 #include "apps/http/routes.h"
 #include "apps/http/watch.h"
-#include "page_text.h"
-
-static void fixed(struct web_reply *r, const char *type, const char *text)
-{
-    *r = (struct web_reply){.status = 200, .type = type, .fixed = text, .bytes = strlen(text)};
-}
-
-void web_page(struct web_request *q, struct web_reply *r)
-{
-    fixed(r, "text/html; charset=utf-8", web_page_html);
-}
-
-void web_page_style(struct web_request *q, struct web_reply *r)
-{
-    fixed(r, "text/css; charset=utf-8", web_page_css);
-}
-
-void web_page_script(struct web_request *q, struct web_reply *r)
-{
-    fixed(r, "text/javascript; charset=utf-8", web_page_js);
-}
 
 /* {status, events, units}; units only with ?units=MODEL. */
 void web_status(struct web_request *q, struct web_reply *r)

@@ -6,6 +6,7 @@
 #include "apps/http/tensors.h"
 #include "apps/show/fold_segments.h"
 #include "base/json_text.h"
+#include "page_text.h"
 
 #define MODELS_PATH "/v2/models/"
 
@@ -133,9 +134,9 @@ static const struct {
     const char *path;
     struct web_route route;
 } FIXED[] = {
-    {"/", {.open = true, .answer = web_page}},
-    {"/page.css", {.open = true, .answer = web_page_style}},
-    {"/page.js", {.open = true, .answer = web_page_script}},
+    {"/", {.open = true, .type = "text/html; charset=utf-8", .text = web_page_html}},
+    {"/page.css", {.open = true, .type = "text/css; charset=utf-8", .text = web_page_css}},
+    {"/page.js", {.open = true, .type = "text/javascript; charset=utf-8", .text = web_page_js}},
     {"/status.json", {.answer = web_status}},
     {"/metrics", {.answer = web_metrics}},
     {"/v2", {.answer = server}},

@@ -5,8 +5,9 @@
 #include "apps/http/web.h"
 
 struct web_route {
-    bool open; /* needs no token: it says nothing about this server */
-    bool body; /* a request to infer, by POST; else by GET or HEAD */
+    bool open;               /* needs no token: it says nothing about this server */
+    bool body;               /* a request to infer, by POST; else by GET or HEAD */
+    const char *type, *text; /* the answer; NULL: answer() makes it */
     void (*answer)(struct web_request *q, struct web_reply *r);
 };
 
@@ -23,8 +24,5 @@ const char *web_route_methods(const struct web_route *route);
 void web_infer(struct web_request *q, struct web_reply *r);
 
 /* pages.c */
-void web_page(struct web_request *q, struct web_reply *r);
-void web_page_style(struct web_request *q, struct web_reply *r);
-void web_page_script(struct web_request *q, struct web_reply *r);
 void web_status(struct web_request *q, struct web_reply *r);
 void web_metrics(struct web_request *q, struct web_reply *r);

@@ -261,6 +261,11 @@ static enum MHD_Result finish(struct web_request *q)
         web_fail_memory(&r, w);
     } else if (q->route->body && q->bytes == 0) {
         web_fail(&r, 400, "the body is empty");
+    } else if (q->route->text) {
+        r = (struct web_reply){.status = 200,
+                               .type = q->route->type,
+                               .fixed = q->route->text,
+                               .bytes = strlen(q->route->text)};
     } else if (!q->route->body || web_picture_settle(q, &r)) {
         q->route->answer(q, &r);
     }
