@@ -184,6 +184,18 @@ double decode_sigmoid(double v)
     return 1 / (1 + exp(-v));
 }
 
+void decode_class(const struct piped_decoder *d, const double *scores, size_t first, double object,
+                  struct decode_box *ret)
+{
+    size_t best = decode_best(scores, first, d->classes);
+
+    ret->number = !d->classes ? -1 : best == SIZE_MAX ? 0 : (int32_t)best;
+    ret->score = object * (!d->classes ? 1 : best == SIZE_MAX ? NAN : scores[best]);
+    if (d->set.objectness == OUTPUT_ROOT) {
+        ret->score = sqrt(ret->score);
+    }
+}
+
 void decode_reach(struct decode_box *b, double u, double v)
 {
     b->x1 = fmin(b->x1, u);

@@ -157,6 +157,10 @@ static inline size_t decode_best(const double *values, size_t first, size_t coun
     }
     return best;
 }
+/** decode_class() - the class of a row, from @first on, and its score: the highest, times @object, or
+ * the root of that (key objectness). Without classes: -1, and @object alone. */
+void decode_class(const struct piped_decoder *d, const double *scores, size_t first, double object,
+                  struct decode_box *ret);
 /** decode_reach() - makes a box reach a point; DECODE_NOWHERE is the one that reaches none. */
 void decode_reach(struct decode_box *b, double u, double v);
 #define DECODE_NOWHERE .x1 = INFINITY, .y1 = INFINITY, .x2 = -INFINITY, .y2 = -INFINITY

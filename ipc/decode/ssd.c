@@ -159,21 +159,16 @@ static double at(const struct rows *r, size_t row, size_t field)
 static void score_of(const struct piped_decoder *d, const struct ssd *s, size_t row,
                      struct decode_box *ret)
 {
-    size_t best;
+    double object = 1;
 
     for (size_t k = 0; k < d->classes; k++) {
         s->scores[k] = at(&s->of[OUTPUT_AS_SCORES], row, k);
     }
     decode_activated(d, s->scores, d->classes);
-    best = decode_best(s->scores, d->set.background, d->classes);
-    ret->score = best == SIZE_MAX ? NAN : s->scores[best];
-    ret->number = best == SIZE_MAX ? 0 : (int32_t)best;
     if (d->set.objectness != OUTPUT_NO_OBJECTNESS) {
-        ret->score *= decode_probability(d, at(&s->of[OUTPUT_AS_OBJECTNESS], row, 0));
+        object = decode_probability(d, at(&s->of[OUTPUT_AS_OBJECTNESS], row, 0));
     }
-    if (d->set.objectness == OUTPUT_ROOT) {
-        ret->score = sqrt(ret->score);
-    }
+    decode_class(d, s->scores, d->set.background, object, ret);
 }
 
 static void box_of(const struct piped_decoder *d, const struct ssd *s, size_t row,

@@ -128,7 +128,6 @@ static void score_of(const struct piped_decoder *d, const float *values,
                      struct decode_box *ret)
 {
     size_t first = before_classes(d);
-    size_t best;
     double *s = d->scratch, object = 1;
     bool sigmoid = d->set.head >= OUTPUT_YOLOV5 && d->set.activation == OUTPUT_NONE;
 
@@ -137,17 +136,11 @@ static void score_of(const struct piped_decoder *d, const float *values,
         s[k] = sigmoid ? decode_sigmoid(s[k]) : s[k];
     }
     decode_activated(d, s, d->classes);
-    best = decode_best(s, 0, d->classes);
-    ret->score = !d->classes ? 1 : best == SIZE_MAX ? NAN : s[best];
-    ret->number = !d->classes ? -1 : best == SIZE_MAX ? 0 : (int32_t)best;
     if (first == 5) {
         object = decode_field(values, v, cell, anchor, 4);
         object = sigmoid ? decode_sigmoid(object) : decode_probability(d, object);
     }
-    ret->score *= object;
-    if (d->set.objectness == OUTPUT_ROOT) {
-        ret->score = sqrt(ret->score);
-    }
+    decode_class(d, s, 0, object, ret);
 }
 
 static void add_row(struct piped_decoder *d, const float *values, const struct decode_view *v,
