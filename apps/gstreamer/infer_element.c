@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipedinfer: its class, properties, pads and states; and the plugin. */
+/* pipedinfer: its class, properties, pads and states. */
 #include "apps/gstreamer/infer_element.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-#define PACKAGE "piped"
 
 #define SIZES_ANY "width=[1,32768],height=[1,32768]"
 #define SIZES_EVEN "width=[2,32768,2],height=[2,32768,2]"
@@ -354,15 +352,3 @@ static void pgst_infer_init(PipedInfer *self)
     self->combiner = gst_flow_combiner_new();
     gst_flow_combiner_add_pad(self->combiner, self->src);
 }
-
-/* The plugin that gst-inspect-1.0 piped shows. */
-static gboolean plugin_begin(GstPlugin *plugin)
-{
-    return gst_element_register(plugin, "pipedinfer", GST_RANK_NONE, pgst_infer_get_type()) &&
-           gst_element_register(plugin, "pipedoverlay", GST_RANK_NONE, pgst_overlay_get_type());
-}
-
-/* The name of this licence is not one that GStreamer knows by itself. */
-GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, piped,
-                  "Models that piped serves, for frames of a pipeline", plugin_begin, PIPED_VERSION,
-                  "Apache 2.0", "piped", "Unknown package origin")

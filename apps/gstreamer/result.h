@@ -19,6 +19,3 @@ char *pgst_result_json(const PipedResult *r, guint64 number, const GstBuffer *bu
 /** pgst_result_put() - puts it on a writable buffer, in place of the one there. Takes the
  * reference. */
 void pgst_result_put(GstBuffer *buffer, PipedResult *r);
-
-/** pgst_overlay_get_type() - the element that draws them. */
-GType pgst_overlay_get_type(void);

@@ -22,8 +22,8 @@ struct web_reply;
 /** web_control_new() - @path: of the socket, borrowed. Return: NULL: no memory. */
 struct web_control *web_control_new(const char *path);
 struct web_control *web_control_free(struct web_control *c);
-/** web_ask() - @r: NULL: nobody is told. Return: the reply's parameters, the caller's reference; NULL:
- * @r is the error. */
+/** web_ask() - @r: NULL: nobody is told. Return: the reply's parameters, the caller's reference;
+ * NULL: @r is the error. */
 json_t *web_ask(struct web_control *c, enum web_question q, struct web_reply *r);
 /** web_ask_units() - the units of a model; not kept for others. Return: as web_ask(). */
 json_t *web_ask_units(struct web_control *c, const char *model);

@@ -27,8 +27,8 @@ static size_t read_boundary(const char *type, char ret[BOUNDARY_MAX + 5])
     return (size_t)snprintf(ret, BOUNDARY_MAX + 5, "\r\n--%.*s", (int)n, at);
 }
 
-/* Finds the only part of @body. @type: its Content-Type, with the boundary. @ret: what the part holds,
- * borrowed from @body. Return: NULL; else what is wrong. */
+/* Finds the only part of @body. @type: its Content-Type, with the boundary. @ret: what the part
+ * holds, borrowed from @body. Return: NULL; else what is wrong. */
 static const char *form_file(const char *body, size_t bytes, const char *type, struct web_span *ret)
 {
     char limit[BOUNDARY_MAX + 5];

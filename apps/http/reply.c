@@ -3,7 +3,6 @@
 
 #include <stdarg.h>
 
-#include "apps/http/routes.h"
 #include "base/json_text.h"
 #include "base/shown_text.h"
 #include "ipc/piped.h"

@@ -156,17 +156,6 @@ static const struct {
     {"/infer", {.body = true, .answer = web_infer}},
 };
 
-bool web_route_takes(const struct web_route *route, const char *method)
-{
-    return route->body ? strcmp(method, "POST") == 0
-                       : strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
-}
-
-const char *web_route_methods(const struct web_route *route)
-{
-    return route->body ? "POST" : "GET, HEAD";
-}
-
 /* Skips "/versions/1". Return: NULL: another version is named. */
 static const char *skip_version(const char *rest)
 {

@@ -4,21 +4,9 @@
 
 #include "apps/http/web.h"
 
-struct web_route {
-    bool open;               /* needs no token: it says nothing about this server */
-    bool body;               /* a request to infer, by POST; else by GET or HEAD */
-    const char *type, *text; /* the answer; NULL: answer() makes it */
-    void (*answer)(struct web_request *q, struct web_reply *r);
-};
-
 /** web_route_find() - @ret_model: 64 bytes, written if the path names one. Return: NULL: @r says
  * why. */
 const struct web_route *web_route_find(const char *path, char *ret_model, struct web_reply *r);
-
-/** web_route_takes() - Return: @method is one of its methods. */
-bool web_route_takes(const struct web_route *route, const char *method);
-/** web_route_methods() - Return: these, as Allow has them. */
-const char *web_route_methods(const struct web_route *route);
 
 /** web_infer() - answers POST /v2/models/MODEL/infer, whose body is there; waits for the daemon. */
 void web_infer(struct web_request *q, struct web_reply *r);

@@ -131,6 +131,12 @@ static bool fail_large(const struct web_request *q, struct web_reply *r)
                : web_fail(r, 413, "this path takes no body; it has more than %u bytes", BODY_LEAST);
 }
 
+static bool takes(const struct web_route *route, const char *method)
+{
+    return route->body ? strcmp(method, "POST") == 0
+                       : strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
 /* Before the body comes. Return: false: @r is the answer. */
 static bool judge_header(struct web_request *q, const char *path, const char *method,
                          struct web_reply *r)
@@ -146,7 +152,7 @@ static bool judge_header(struct web_request *q, const char *path, const char *me
     if (!web_guard_allows(q, q->route && q->route->open, r) || !q->route) {
         return false;
     }
-    if (!web_route_takes(q->route, method)) {
+    if (!takes(q->route, method)) {
         return web_fail(r, 405, "this path takes %s: curl %s", web_route_methods(q->route),
                         q->route->body ? "--data-binary @FILE URL" : "URL");
     }

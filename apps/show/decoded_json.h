@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/show/decoded_json.h - what a model answered, and what a decoder found in it, as JSON (docs/outputs.md) */
+/** apps/show/decoded_json.h - what a model answered, and what a decoder found in it, as JSON
+ * (docs/outputs.md) */
 #pragma once
 
 #include <jansson.h>
@@ -7,8 +8,8 @@
 
 #include "ipc/decode/piped_decode.h"
 
-/* Numbers of models have the shortest text that reads back as the same f32. Every program that prints
- * what a model answered uses these, so that one answer has one text. Threads: any. */
+/* Numbers of models have the shortest text that reads back as the same f32. Every program that
+ * prints what a model answered uses these, so that one answer has one text. Threads: any. */
 #define SHW_NUMBER_BYTES 20u
 
 /** shw_number_text() - @ret: SHW_NUMBER_BYTES. Return: its length without the NUL. */

@@ -141,7 +141,7 @@ static inline double decode_field(const float *values, const struct decode_view 
     return (double)values[cell * v->cell_step + anchor * v->anchor_step + field * v->field_step];
 }
 double decode_sigmoid(double v);
-/** decode_probability() - Return: the activation's value of one number: sigmoid, if that is said. */
+/** decode_probability() - Return: the activation's value of one number: sigmoid, if it is that. */
 static inline double decode_probability(const struct piped_decoder *d, double v)
 {
     return d->set.activation == OUTPUT_SIGMOID ? decode_sigmoid(v) : v;
@@ -157,8 +157,8 @@ static inline size_t decode_best(const double *values, size_t first, size_t coun
     }
     return best;
 }
-/** decode_class() - the class of a row, from @first on, and its score: the highest, times @object, or
- * the root of that (key objectness). Without classes: -1, and @object alone. */
+/** decode_class() - the class of a row, from @first on, and its score: the highest, times @object,
+ * or the root of that (key objectness). Without classes: -1, and @object alone. */
 void decode_class(const struct piped_decoder *d, const double *scores, size_t first, double object,
                   struct decode_box *ret);
 /** decode_reach() - makes a box reach a point; DECODE_NOWHERE is the one that reaches none. */
