@@ -14,6 +14,17 @@ const char *json_text_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+json_t *json_text_at(const json_t *object, const char *path)
+{
+    char key[64];
+
+    for (size_t n; path[n = strcspn(path, ".")]; path += n + 1) {
+        snprintf(key, sizeof(key), "%.*s", (int)n, path);
+        object = json_object_get(object, key);
+    }
+    return json_object_get(object, path);
+}
+
 static int json_text_put(struct json_text *t, const char *data, size_t bytes)
 {
     if (!t->failed && t->size - t->used <= bytes) { /* room for the NUL, too */

@@ -23,6 +23,9 @@ struct json_text {
 
 /** json_text_of() - Return: the text of @key, borrowed from @object; "": it has none. */
 const char *json_text_of(const json_t *object, const char *key);
+/** json_text_at() - Return: the value at a path, as in "sensors.energy.joules", borrowed; NULL:
+ * there is none. */
+json_t *json_text_at(const json_t *object, const char *path);
 
 /* Jansson passes whole characters, and white space of its own between values. */
 int json_text_append(const char *data, size_t bytes, void *arg);

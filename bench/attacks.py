@@ -143,22 +143,22 @@ def parts_of_methods():
 def boards():
     programs = [os.path.join(OPTIONS.build, "apps", name) for name in ("pipectl/pipectl", "link/piped-link")]
     with Boards(*programs, "b2", boards=ROUTE, model=OPTIONS.model) as b:
-        hub = b.daemons["hub"]
+        head = b.daemons["head"]
         while not route_of(b)["serving"]:
             time.sleep(0.05)
-        for path in (hub.temp, hub.runtime_dir, b.top.name, b.path("hub"), b.path("hub", "link")):
+        for path in (head.temp, head.runtime_dir, b.top.name, b.path("head"), b.path("head", "link")):
             os.chmod(path, 0o755)
-        for path in (hub.frames_path, link_of(b)):
+        for path in (head.frames_path, link_of(b)):
             os.chmod(path, 0o666)
         yield b
 
 
 def route_of(b):
-    return b.daemons["hub"].status()["models"][0]["route"]
+    return b.daemons["head"].status()["models"][0]["route"]
 
 
 def link_of(b):
-    return b.path("hub", "link", "frames.sock")
+    return b.path("head", "link", "frames.sock")
 
 
 class Frames:
@@ -228,7 +228,7 @@ def head_alone():
 
 def greedy_on(socket_of):
     with boards() as b:
-        path = b.daemons["hub"].frames_path
+        path = b.daemons["head"].frames_path
         alone = polite_frames(path)
         with Greedy(socket_of(b)) as g:
             beside = polite_frames(path, g)
@@ -237,7 +237,7 @@ def greedy_on(socket_of):
 
 
 def by_the_daemon():
-    return greedy_on(lambda b: b.daemons["hub"].frames_path)
+    return greedy_on(lambda b: b.daemons["head"].frames_path)
 
 
 def by_the_links_own_socket():
@@ -255,12 +255,12 @@ def silent_on_the_link():
                     held[-1].connect(link_of(b))
         got = Frames(link_of(b), POLITE)
         status = got.stream.infer(got.data).status
-        b.daemons["hub"].__exit__(None, None, None)
-        b.start_daemon("hub")
-        end, hub = time.monotonic() + 30, b.daemons["hub"]
+        b.daemons["head"].__exit__(None, None, None)
+        b.start_daemon("head")
+        end, head = time.monotonic() + 30, b.daemons["head"]
         while not route_of(b)["serving"] and time.monotonic() < end:
             time.sleep(0.05)
-        served = Frames(hub.frames_path, 0)
+        served = Frames(head.frames_path, 0)
         for _ in range(20):
             served.stream.infer(served.data)
         for s in held:

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "kernels/common/nhwc.h"
+#include "kernels/kernels.h"
 #include "kernels/nchw.h"
 #include "kernels/shared_weights.h"
 
@@ -154,7 +155,7 @@ static void *tensor_ptr(const struct mdl_model *m, size_t t, void *const *copies
         return NULL;
     }
     const struct mdl_tensor *tensor = &m->tensors[t];
-    void *copy = copies[tensor->storage];
+    void *copy = copies ? copies[tensor->storage] : NULL;
 
     return copy ? (uint8_t *)copy + tensor->offset : krn_tensor_ptr(m, t, mem);
 }
@@ -243,6 +244,34 @@ void krn_bound_run(const struct krn_bound *bound, const struct krn_bound_run *r)
         call.next = &next;
     }
     run_converted(bound, r, &call);
+}
+
+int krn_const_eval(const struct mdl_model *m, void *arena)
+{
+    size_t count;
+    const struct krn_primitive *v = krn_primitives(&count), *end = v + count;
+    const struct krn_mem mem = {.arena = arena};
+    struct krn_exec exec = {.width = 1};
+    base_autofree void *scratch = NULL;
+    size_t bytes;
+
+    while (v < end && !(v->reference && v->kind == m->ops[0].kind)) {
+        v++;
+    }
+    if (v == end || !v->supports(m, &m->ops[0])) {
+        return -EOPNOTSUPP;
+    }
+    if (krn_writes_nothing(m, 0)) {
+        return 0;
+    }
+    bytes = krn_bound_scratch_bytes(v, m, 0, 1);
+    exec.scratch = scratch = bytes ? aligned_alloc(64, base_align_up(bytes, 64)) : NULL;
+    if (bytes && !scratch) {
+        return -ENOMEM;
+    }
+    krn_bound_run(&(struct krn_bound){.primitive = v, .ready = true},
+                  &(struct krn_bound_run){.m = m, .mem = &mem, .exec = &exec});
+    return 0;
 }
 
 /* The pixels of one frame of a value, all at one distance. */

@@ -67,7 +67,7 @@ struct krn_bound_laps {
 struct krn_bound_run {
     const struct mdl_model *m;
     size_t op;
-    void *const *copies; /* krn_bound_consts() */
+    void *const *copies; /* krn_bound_consts(); NULL: none */
     const struct krn_mem *mem;
     const struct krn_exec *exec;
     /* for NCHW primitives: input 0 is already NCHW; output 0 shall stay NCHW. If false, the run

@@ -367,11 +367,6 @@ static int read_root(struct reader *rd, const json_t *root)
     return read_keys(rd, root, keys);
 }
 
-static void json_free(json_t **j)
-{
-    json_decref(*j);
-}
-
 static struct mdl_sidecar defaults(void)
 {
     return (struct mdl_sidecar){
@@ -386,7 +381,7 @@ int mdl_sidecar_parse(const char *text, size_t bytes, const char *name, int dir_
     struct reader rd = {
         .name = name, .dir_fd = dir_fd, .pool = pool, .error = ret_error, .out = &out, .scale = 1};
     json_error_t at;
-    base_cleanup(json_free) json_t *root = json_text_read(text, bytes, JSON_REJECT_DUPLICATES, &at);
+    json_auto_t *root = json_text_read(text, bytes, JSON_REJECT_DUPLICATES, &at);
     int r;
 
     if (!root) {

@@ -9,11 +9,6 @@
 #include "model/common/private.h"
 #include "model/graph_end.h"
 
-static void json_free(json_t **j)
-{
-    json_decref(*j);
-}
-
 json_t *mdl_alphabet_lines(const char *text, size_t bytes)
 {
     json_t *list = json_array();
@@ -80,7 +75,7 @@ int mdl_sidecar_output(const json_t *value, const char *name, int dir_fd, struct
                        char error[MDL_ERROR_MAX], char **ret, struct mdl_data_file *ret_alphabet)
 {
     struct mdl_data_file alphabet = {.path = NULL};
-    base_cleanup(json_free) json_t *object = NULL;
+    json_auto_t *object = NULL;
     struct output_settings s;
     char why[OUTPUT_WHY_BYTES];
     const char *key;
@@ -223,7 +218,7 @@ static const char *activated(const struct mdl_model *m, const struct output_sett
 
 int mdl_note_activation(struct mdl_model *m, const struct mdl_graph *g, const char *output)
 {
-    base_cleanup(json_free) json_t *j = output ? json_loads(output, 0, NULL) : NULL;
+    json_auto_t *j = output ? json_loads(output, 0, NULL) : NULL;
     struct output_settings s;
     char why[OUTPUT_WHY_BYTES];
     const char *key, *name, *text;
@@ -263,8 +258,7 @@ static json_t *settings_of(const struct mdl_model *m, const struct mdl_graph *g,
 
 int mdl_note_labels(struct mdl_model *m, const char *output)
 {
-    base_cleanup(json_free) json_t *j =
-        output || mdl_has_classes(m) ? settings_of(m, NULL, output) : NULL;
+    json_auto_t *j = output || mdl_has_classes(m) ? settings_of(m, NULL, output) : NULL;
     bool said;
     const char *name = j ? class_scores(m, j, &said) : NULL, *text;
 
@@ -294,7 +288,7 @@ int mdl_describe_output(struct mdl_model *m, const struct mdl_graph *g, const ch
 {
     static const char *const fits[] = {
         [PICTURE_STRETCH] = "stretch", [PICTURE_CROP] = "crop", [PICTURE_LETTERBOX] = "letterbox"};
-    base_cleanup(json_free) json_t *whole = NULL;
+    json_auto_t *whole = NULL;
     size_t bytes;
 
     if (!output && !mdl_has_classes(m)) {

@@ -16,7 +16,7 @@ def onnx(root):
         if file.endswith(".c"):
             for table in re.findall(r"^const struct mdl_lower_row \w+\[\] = \{(.*?)^\};",
                                     text(root, "model", "lower", file), re.DOTALL | re.MULTILINE):
-                names += re.findall(r'\{"(\w+)", \w+, [^,}]+(?:, ([\w"][\w".]*))?[^}]*\}', table)
+                names += re.findall(r'\{"(\w+)", \w+, [^,}]+(?:, [^,}]+, [^,}]+(?:, ([\w"][\w".]*))?)?[^}]*\}', table)
     # ONNX and another domain may both have an operator of that name: it counts once
     own = {name for name, domain in names if domain in ("", "NULL")}
     return [name for name, domain in names if domain in ("", "NULL") or name not in own]

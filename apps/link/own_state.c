@@ -6,7 +6,6 @@
 
 #include "apps/link/common/daemon_call.h"
 #include "apps/link/hop/segments.h"
-#include "apps/link/own_costs.h"
 #include "base/base.h"
 #include "base/json_text.h"
 
@@ -17,6 +16,17 @@
 /* What has not changed is told again: the other board may have lacked memory to read it. */
 #define TELL_AGAIN_NS (15 * BASE_NS_PER_S)
 #define SMALL_CHANGE 0.1 /* of a link's figures: not told */
+#define COSTS_NS (5 * BASE_NS_PER_S)
+#define SMALL_COST_CHANGE 0.05
+
+/* The segment whose costs were asked for. */
+struct own_costs {
+    uint64_t next_ns;
+    size_t at; /* of segments_each() */
+    bool waits;
+    char content[BRD_CONTENT_BYTES];
+    uint32_t first_unit, unit_count;
+};
 
 struct own_state {
     struct link *link;
@@ -67,6 +77,147 @@ struct pollfd own_state_poll(const struct own_state *o)
     return daemon_conn_poll(o->conn);
 }
 
+/* ---- measured costs of the segments that the daemon here serves ---- */
+
+/* One (EP, width): only what was measured. Return: false: nothing was, or out of memory. */
+static bool read_row(const json_t *ns, const json_t *sources, uint32_t units,
+                     struct brd_cost_row *ret)
+{
+    bool any = false;
+
+    ret->ns = malloc(units * sizeof(*ret->ns));
+    for (uint32_t u = 0; ret->ns && u < units; u++) {
+        const char *source = json_string_value(json_array_get(sources, u));
+        double x = json_number_value(json_array_get(ns, u));
+        bool measured = source && strcmp(source, "measured") == 0 && isfinite(x) && x > 0;
+
+        ret->ns[u] = measured ? x : -1;
+        any |= measured;
+    }
+    if (!any) {
+        free(ret->ns);
+    }
+    return any;
+}
+
+static struct brd_costs *read_costs(const struct own_state *o, const json_t *problem)
+{
+    struct brd_costs *c = calloc(1, sizeof(*c));
+    const json_t *costs = json_object_get(problem, "costs");
+    const json_t *sources = json_object_get(problem, "sources");
+
+    if (!c) {
+        return NULL;
+    }
+    memcpy(c->content, o->costs.content, sizeof(c->content));
+    c->first_unit = o->costs.first_unit;
+    c->unit_count = o->costs.unit_count;
+    for (uint32_t ep = 0; ep < o->state.ep_count; ep++) {
+        const char *name = o->state.ep[ep].name;
+
+        for (uint32_t w = 1; w <= o->state.ep[ep].cores && c->row_count < BRD_COST_ROWS_MAX; w++) {
+            struct brd_cost_row *row = &c->row[c->row_count];
+            char key[12];
+
+            snprintf(key, sizeof(key), "%u", w);
+            *row = (struct brd_cost_row){.ep = ep, .width = w};
+            c->row_count +=
+                read_row(json_object_get(json_object_get(costs, name), key),
+                         json_object_get(json_object_get(sources, name), key), c->unit_count, row);
+        }
+    }
+    if (c->row_count == 0) {
+        brd_costs_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+static bool same_place(const struct brd_costs *a, const struct brd_costs *b)
+{
+    return strcmp(a->content, b->content) == 0 && a->first_unit == b->first_unit &&
+           a->unit_count == b->unit_count;
+}
+
+static bool nearly_same(const struct brd_costs *a, const struct brd_costs *b)
+{
+    if (a->row_count != b->row_count) {
+        return false;
+    }
+    for (size_t i = 0; i < a->row_count; i++) {
+        for (uint32_t u = 0; u < a->unit_count; u++) {
+            double x = a->row[i].ns[u], y = b->row[i].ns[u];
+
+            if (a->row[i].ep != b->row[i].ep || a->row[i].width != b->row[i].width ||
+                fabs(x - y) > SMALL_COST_CHANGE * fmax(fabs(x), fabs(y))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The newest take the place of the oldest. Return: is it news? */
+static bool keep(struct brd_state *s, struct brd_costs *c)
+{
+    size_t i = 0;
+
+    while (i < s->costs_count && !same_place(s->costs[i], c)) {
+        i++;
+    }
+    if (i < s->costs_count && nearly_same(s->costs[i], c)) {
+        brd_costs_free(c);
+        return false;
+    }
+    if (i == BRD_COSTS_MAX) {
+        i = 0;
+    }
+    if (i < s->costs_count) {
+        brd_costs_free(s->costs[i]);
+        memmove(&s->costs[i], &s->costs[i + 1], (--s->costs_count - i) * sizeof(s->costs[0]));
+    }
+    s->costs[s->costs_count++] = c;
+    return true;
+}
+
+static void costs_came(void *arg, const char *error, const json_t *parameters)
+{
+    struct own_state *o = arg;
+    struct brd_costs *c;
+
+    o->costs.waits = false;
+    c = error ? NULL : read_costs(o, json_object_get(parameters, "problem"));
+    if (c) {
+        o->changed |= keep(&o->state, c);
+    }
+}
+
+/* Asks for the costs of one segment after the other. */
+static void ask_costs(struct own_state *o, uint64_t now_ns)
+{
+    struct own_costs *c = &o->costs;
+    const struct segment *s;
+
+    if (c->waits || now_ns < c->next_ns || o->state.ep_count == 0) {
+        return;
+    }
+    do {
+        s = segments_each(o->link, &c->at);
+    } while (s && s->last_unit >= BRD_COST_UNITS_MAX);
+    if (!s) {
+        c->at = 0;
+        c->next_ns = now_ns + COSTS_NS;
+        return;
+    }
+    memcpy(c->content, s->of.content, sizeof(c->content));
+    c->first_unit = s->first_unit;
+    c->unit_count = s->last_unit - s->first_unit + 1;
+    c->waits = daemon_conn_call(o->conn, "io.piped.Costs", json_pack("{s:s}", "model", s->name),
+                                false, costs_came, o) == 0;
+}
+
+/* ---- its status ---- */
+
 static double number(const json_t *j, const char *key)
 {
     double x = json_number_value(json_object_get(j, key));
@@ -110,7 +261,7 @@ static void status_came(void *arg, const char *error, const json_t *parameters)
     o->changed |= !o->state.known || count != o->state.ep_count ||
                   memory != o->state.memory_bytes || memcmp(ep, o->state.ep, sizeof(ep)) != 0;
     if (count != o->state.ep_count || memcmp(ep, o->state.ep, sizeof(ep)) != 0) {
-        own_costs_drop(&o->state); /* they name EPs by their index */
+        brd_costs_drop(&o->state); /* they name EPs by their index */
     }
     memcpy(o->state.ep, ep, sizeof(ep));
     o->state.ep_count = count;
@@ -181,7 +332,7 @@ static void forget(struct own_state *o, uint64_t now_ns)
     o->status_ns = now_ns;
     o->changed |= o->state.known;
     o->state.known = false; /* until the daemon has answered */
-    own_costs_drop(&o->state);
+    brd_costs_drop(&o->state);
 }
 
 static void called(void *arg, const char *error, const json_t *parameters)
@@ -225,7 +376,7 @@ void own_state_go(struct link *l, uint64_t now_ns)
     look_at_daemon(l, o, now_ns);
     if (o->conn_ups && !l->daemon_silent) {
         ask(l, o, now_ns);
-        o->changed |= own_costs_go(&o->costs, l, &o->state, o->conn, now_ns);
+        ask_costs(o, now_ns);
     }
     look_at_ways(l, o);
     if ((o->changed && now_ns >= o->tell_ns) || now_ns >= o->again_ns) {

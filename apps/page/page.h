@@ -57,8 +57,6 @@ struct page_column {
     int decimals; /* PAGE_NUMBER */
     double scale; /* the number is multiplied by it; 0: by 1 */
 };
-/** page_at() - Return: the value at a path, borrowed; NULL: there is none. */
-const json_t *page_at(const json_t *object, const char *path);
 /** page_table() - a table with a row for each object of @rows. Lists become texts with commas; what
  * is missing or null becomes a dash. A time as in
  * "2026-03-01T10:20:30.123Z" is shortened. @columns: a NULL heading ends them. */
@@ -66,7 +64,8 @@ void page_table(FILE *to, const char *caption, const struct page_column *columns
                 const json_t *rows);
 
 /**
- * page_chart() - a chart and its figures. Takes the reference @chart.
+ * page_chart() - a chart and its figures; nothing if it has no point and no value. Takes the
+ * reference @chart.
  *
  * @chart has these keys; those in brackets may be missing:
  * - id: of the element, of our own; title: a sentence; kind: "lines", "bars" or "spans"
@@ -92,6 +91,9 @@ json_t *page_names(const char *label, const char *const *names, size_t count);
 /** page_series() - Return: new: lines with these points. @name: NULL: not in the legend. Takes the
  * reference @points. */
 json_t *page_series(const char *name, json_t *points);
+/** page_lines() - adds page_series() to @chart, unless it has no point. @how: further keys, or
+ * NULL. Takes the references @points and @how. */
+void page_lines(json_t *chart, const char *name, json_t *points, json_t *how);
 /** page_bars() - Return: new: a series of bars. Takes the reference @values. */
 json_t *page_bars(const char *name, json_t *values);
 /** page_known() - Return: new: the number; null: NAN. */

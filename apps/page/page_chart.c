@@ -37,7 +37,7 @@ static void bars(FILE *to, const json_t *chart)
         write_heading(to, json_text_of(s, "name"), true);
     }
     fputs("</tr></thead><tbody>\n", to);
-    json_array_foreach(page_at(chart, "x.names"), i, name)
+    json_array_foreach(json_text_at(chart, "x.names"), i, name)
     {
         fputs("<tr>", to);
         write_cell(to, name);
@@ -107,7 +107,22 @@ static void points(FILE *to, const json_t *chart)
     }
 }
 
-void page_chart(FILE *to, json_t *chart)
+/* Has a series anything to draw? */
+static bool has_something(const json_t *series)
+{
+    const json_t *v;
+    size_t i;
+
+    json_array_foreach(json_object_get(series, "values"), i, v)
+    {
+        if (json_is_number(v)) {
+            return true;
+        }
+    }
+    return json_array_size(json_object_get(series, "points")) > 0;
+}
+
+static void write_chart(FILE *to, const json_t *chart)
 {
     const char *id = json_text_of(chart, "id"), *title = json_text_of(chart, "title");
     char data[96];
@@ -132,6 +147,21 @@ void page_chart(FILE *to, json_t *chart)
         points(to, chart);
     }
     fputs("</tbody></table></div></details></figure>\n", to);
+}
+
+void page_chart(FILE *to, json_t *chart)
+{
+    const json_t *s;
+    bool some = false;
+    size_t i;
+
+    json_array_foreach(json_object_get(chart, "series"), i, s)
+    {
+        some |= has_something(s);
+    }
+    if (some) {
+        write_chart(to, chart);
+    }
     json_decref(chart);
 }
 
@@ -194,4 +224,16 @@ void page_point(json_t *list, double x, double y, const char *note)
         }
         json_array_append_new(list, p);
     }
+}
+
+void page_lines(json_t *chart, const char *name, json_t *points, json_t *how)
+{
+    json_t *s = page_series(name, points);
+
+    json_object_update(s, how);
+    if (json_array_size(points) > 0) {
+        json_array_append(json_object_get(chart, "series"), s);
+    }
+    json_decref(how);
+    json_decref(s);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: the command line of piped. */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "apps/pipectl/common/options.h"
 #include "apps/pipectl/common/pipectl.h"

@@ -22,10 +22,10 @@ struct tree {
     _Atomic int error;                       /* writers: workers, the last one stands */
 };
 
-static int read_piece(const struct tree *t, unsigned char *to, size_t at, size_t bytes)
+static int read_piece(int fd, unsigned char *to, size_t at, size_t bytes)
 {
     while (bytes > 0) {
-        ssize_t n = pread(t->fd, to, bytes, (off_t)at);
+        ssize_t n = pread(fd, to, bytes, (off_t)at);
 
         if (n < 0 && errno == EINTR) {
             continue;
@@ -40,6 +40,11 @@ static int read_piece(const struct tree *t, unsigned char *to, size_t at, size_t
     return 0;
 }
 
+int mdl_leaf_read(int fd, const struct mdl_leaves *l, size_t leaf, void *ret)
+{
+    return read_piece(fd, ret, leaf * MDL_HASH_LEAF_BYTES, mdl_leaf_bytes(l, leaf));
+}
+
 static int hash_leaf(const struct tree *t, size_t leaf, unsigned char *buffer)
 {
     size_t at = leaf * MDL_HASH_LEAF_BYTES, end = at + mdl_leaf_bytes(t->of, leaf);
@@ -49,7 +54,7 @@ static int hash_leaf(const struct tree *t, size_t leaf, unsigned char *buffer)
     mdl_hash_init(&h);
     for (size_t n; r == 0 && at < end; at += n) {
         n = base_min(end - at, PIECE_BYTES);
-        r = read_piece(t, buffer, at, n);
+        r = read_piece(t->fd, buffer, at, n);
         if (r == 0) {
             mdl_hash_update(&h, buffer, n);
         }

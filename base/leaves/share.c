@@ -5,7 +5,46 @@
 #include <signal.h>
 
 #include "base/base.h"
+#include "base/leaves/how_far.h"
 #include "base/leaves/stop.h"
+
+/* ---- calling it off, and how far it is: of each thread ---- */
+
+static _Thread_local const _Atomic bool *stop_by;
+
+const _Atomic bool *mdl_stop_by(const _Atomic bool *stop)
+{
+    const _Atomic bool *before = stop_by;
+
+    stop_by = stop;
+    return before;
+}
+
+bool mdl_stopped(void)
+{
+    return stop_by && atomic_load_explicit(stop_by, memory_order_relaxed);
+}
+
+static _Thread_local struct mdl_progress *kept;
+
+struct mdl_progress *mdl_progress_by(struct mdl_progress *p)
+{
+    struct mdl_progress *before = kept;
+
+    kept = p;
+    return before;
+}
+
+void mdl_progress(const char *what, size_t done, size_t of)
+{
+    if (kept) {
+        atomic_store_explicit(&kept->what, what, memory_order_relaxed);
+        atomic_store_explicit(&kept->done, (uint32_t)done, memory_order_relaxed);
+        atomic_store_explicit(&kept->of, (uint32_t)of, memory_order_relaxed);
+    }
+}
+
+/* ---- sharing it ---- */
 
 #define THREADS_MAX 64u
 

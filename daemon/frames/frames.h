@@ -8,7 +8,7 @@
  * that come, go or have room, and puts frames into their pipelines. It reports no events; others
  * read it.
  *
- * The way of a frame: peer.c says when to read, ipc/server/receiving.c cuts out its message and
+ * The way of a frame: peer.c says when to read, ipc/server/connection.c cuts out its message and
  * finds the stream, handlers.c puts a record into its ring, preparing.c shrinks a huge image,
  * submit.c decides whether it waits, puts it into the pipeline and gets it back when it was
  * collected. handlers.c answers, ipc/server/connection.c writes.

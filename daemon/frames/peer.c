@@ -3,7 +3,6 @@
 
 #include "daemon/config/config.h"
 #include "daemon/service/log.h"
-#include "ipc/server/receiving.h"
 
 struct dmn_account *dmn_account_get(struct dmn_accounts *list, uid_t uid)
 {

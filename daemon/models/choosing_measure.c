@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "daemon/models/choosing_private.h"
 #include "daemon/models/process_memory.h"
-#include "kernels/int8cal/agree.h"
+#include "kernels/int8cal/runner.h"
 
 #define LIMIT_TIMES 5u   /* of kernels.measure_ms, for frames that take seconds */
 #define SPARE_TIMES 4u   /* of kernels.measure_ms, in spare time: no start waits for it */

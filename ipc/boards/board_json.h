@@ -1,73 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** ipc/boards/board_json.h - reading untrusted JSON, for the files of board_state.h */
+/**
+ * ipc/boards/board_json.h - structs as JSON and back, by one table of their members
+ *
+ * Written is what the table has, in its order. What is read is untrusted: texts and arrays fit
+ * their members, numbers are finite and in their range, and keys that no table has are ignored.
+ */
 #pragma once
 
 #include <jansson.h>
-#include <math.h>
-#include <stdbool.h>
-#include <string.h>
 
+#include "base/base.h"
 #include "ipc/boards/known_boards.h"
 
-/** brd_get_text() - Return: false if it is no string, or longer than fits @ret. */
-static inline bool brd_get_text(const json_t *o, const char *key, char *ret, size_t bytes)
-{
-    const json_t *v = json_object_get(o, key);
-    size_t n = json_string_length(v);
+enum brd_kind {
+    BRD_TEXT,   /* char[] */
+    BRD_SHOWN,  /* the same, of printable ASCII */
+    BRD_PRINT,  /* a fingerprint; "" if it may lack */
+    BRD_HASH,   /* 64 hex digits; "" if it may lack */
+    BRD_WORD,   /* an enum: the index of one of `words` */
+    BRD_COUNT,  /* an integer without a sign, from `least` to `most` */
+    BRD_NUMBER, /* double, from 0 to `most`; never has to be there */
+    BRD_TIME,   /* the same; but whatever is no number in this range, or 0, is 0 */
+    BRD_FLAG,   /* bool; anything but true is false */
+    BRD_LIST    /* an array of at most `most` items; never has to be there */
+};
 
-    if (!json_is_string(v) || n >= bytes || strlen(json_string_value(v)) != n) {
-        return false;
-    }
-    memcpy(ret, json_string_value(v), n + 1);
-    return true;
-}
+struct brd_object;
 
-/** brd_get_optional_text() - as brd_get_text(); "" if the key is missing. */
-static inline bool brd_get_optional_text(const json_t *o, const char *key, char *ret, size_t bytes)
-{
-    *ret = '\0';
-    return !json_object_get(o, key) || brd_get_text(o, key, ret, bytes);
-}
+struct brd_field {
+    const char *key;
+    enum brd_kind kind;
+    size_t at, bytes; /* of the member; of a LIST: of an item */
+    bool may_lack;    /* then it stays zeros */
+    double least, most;
+    const char *const *words; /* WORD: `most` + 1 of them */
+    /* not 0: a bool at this offset: written if it is true, which it is if it was read */
+    size_t only_if;
+    const struct brd_object *item; /* LIST */
+    size_t count_at, count_bytes; /* LIST: of its counter; 0: it has as many items as it may have */
+};
+/* An item of a list may also be one value: its table has a field without a key. */
+struct brd_object {
+    const struct brd_field *field;
+    size_t count;
+    /* Does item @i, of which the table holds, go with those before it? NULL: yes. @items: all. */
+    bool (*is_valid)(const void *items, size_t i);
+};
 
-/** brd_get_number() - a finite number from 0 to @max; 0 if the key is missing. Return: false:
- * anything else is there. */
-static inline bool brd_get_number(const json_t *o, const char *key, double max, double *ret)
-{
-    const json_t *v = json_object_get(o, key);
+/* Initializers of members of struct brd_field. */
+#define BRD_AT(type, member)                                                                       \
+    .at = offsetof(struct type, member), .bytes = sizeof(((struct type *)0)->member)
+#define BRD_ITEMS(type, member, counter)                                                           \
+    .kind = BRD_LIST, .at = offsetof(struct type, member),                                         \
+    .bytes = sizeof(((struct type *)0)->member[0]), .count_at = offsetof(struct type, counter),    \
+    .count_bytes = sizeof(((struct type *)0)->counter)
 
-    *ret = json_number_value(v);
-    return !v || (json_is_number(v) && isfinite(*ret) && *ret >= 0 && *ret <= max);
-}
+#define BRD_OBJECT(fields) .field = (fields), .count = base_array_count(fields)
 
-/** brd_get_count() - an integer from @min to @max. */
-static inline bool brd_get_count(const json_t *o, const char *key, json_int_t min, json_int_t max,
-                                 json_int_t *ret)
-{
-    const json_t *v = json_object_get(o, key);
-
-    *ret = json_integer_value(v);
-    return json_is_integer(v) && *ret >= min && *ret <= max;
-}
-
-/** brd_get_list() - Return: an array of at most @max; false: it is none, or longer. A missing one
- * is empty: NULL. */
-static inline bool brd_get_list(const json_t *o, const char *key, size_t max, const json_t **ret)
-{
-    *ret = json_object_get(o, key);
-    return !*ret || (json_is_array(*ret) && json_array_size(*ret) <= max);
-}
-
-static inline bool brd_is_print(const char *text)
-{
-    return strlen(text) == BRD_FINGERPRINT_BYTES - 1 &&
-           strspn(text, "0123456789abcdef") == BRD_FINGERPRINT_BYTES - 1;
-}
-
-/** brd_get_print() - a fingerprint. @optional: it may be missing or "". */
-static inline bool brd_get_print(const json_t *o, const char *key, bool optional,
-                                 char ret[BRD_FINGERPRINT_BYTES])
-{
-    return optional ? brd_get_optional_text(o, key, ret, BRD_FINGERPRINT_BYTES) &&
-                          (!*ret || brd_is_print(ret))
-                    : brd_get_text(o, key, ret, BRD_FINGERPRINT_BYTES) && brd_is_print(ret);
-}
+/** brd_put() - Return: a new reference; NULL: out of memory. */
+json_t *brd_put(const struct brd_object *o, const void *of);
+/** brd_get() - sets the members that @o has. @ret: zeros. Return: false: @j is something else; @ret
+ * has anything. */
+bool brd_get(const struct brd_object *o, const json_t *j, void *ret);
+/** brd_get_list() - Return: true with @ret an array of at most @max, or NULL if there is none;
+ * false: something else is there. */
+bool brd_get_list(const json_t *o, const char *key, size_t max, const json_t **ret);
+/** brd_is_print() - Return: a fingerprint's digits, and no more. */
+bool brd_is_print(const char *text);

@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "ipc/boards/board_files.h"
-#include "ipc/boards/board_text.h"
 #include "ipc/boards/known_boards.h"
 
 _Static_assert(BRD_KEY_BYTES == crypto_box_PUBLICKEYBYTES,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report of piped-link to piped. */
 
-#include "base/base.h"
 #include "ipc/boards/board_json.h"
 #include "ipc/boards/board_state.h"
 
-#define FRAMES_MAX ((json_int_t)1 << 62)
+#define FRAMES_MAX 0x1p62
 #define NS_MAX 1e15
 
 static const char *const phases[] = {
@@ -16,110 +15,61 @@ const char *brd_phase_name(enum brd_route_phase phase)
     return phases[phase];
 }
 
-static json_t *route_state_json(const struct brd_route_state *r)
-{
-    json_t *ns = json_array();
+static const struct brd_field time_field = {NULL, BRD_TIME, .most = NS_MAX};
+static const struct brd_object time_item = {&time_field, 1, NULL};
 
-    for (size_t i = 0; i < BRD_HOPS_MAX; i++) {
-        json_array_append_new(ns, json_real(r->service_ns[i]));
-    }
-    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
-                     "model", r->model, "number", (json_int_t)r->number, "phase", phases[r->phase],
-                     "why", r->why, "board", r->board, "to", r->to, "pictures", r->pictures,
-                     "frames", (json_int_t)r->frames, "window", (json_int_t)r->window, "answered",
-                     (json_int_t)r->answered, "resent", (json_int_t)r->resent, "late",
-                     (json_int_t)r->late, "dropped", (json_int_t)r->dropped, "service_ns", ns);
-}
+static const struct brd_field route_fields[] = {
+    {"model", BRD_TEXT, BRD_AT(brd_route_state, model)},
+    {"number", BRD_COUNT, BRD_AT(brd_route_state, number), .most = UINT32_MAX},
+    {"phase", BRD_WORD, BRD_AT(brd_route_state, phase), .most = BRD_FAILED, .words = phases},
+    {"why", BRD_TEXT, BRD_AT(brd_route_state, why), .may_lack = true},
+    {"board", BRD_PRINT, BRD_AT(brd_route_state, board), .may_lack = true},
+    {"to", BRD_PRINT, BRD_AT(brd_route_state, to), .may_lack = true},
+    {"pictures", BRD_FLAG, BRD_AT(brd_route_state, pictures)},
+    {"frames", BRD_COUNT, BRD_AT(brd_route_state, frames), .may_lack = true, .most = UINT32_MAX},
+    {"window", BRD_COUNT, BRD_AT(brd_route_state, window), .may_lack = true, .most = UINT32_MAX},
+    {"answered", BRD_COUNT, BRD_AT(brd_route_state, answered), .most = FRAMES_MAX},
+    {"resent", BRD_COUNT, BRD_AT(brd_route_state, resent), .most = FRAMES_MAX},
+    {"late", BRD_COUNT, BRD_AT(brd_route_state, late), .most = FRAMES_MAX},
+    {"dropped", BRD_COUNT, BRD_AT(brd_route_state, dropped), .may_lack = true, .most = FRAMES_MAX},
+    {"service_ns", BRD_LIST, .at = offsetof(struct brd_route_state, service_ns),
+     .bytes = sizeof(double), .most = BRD_HOPS_MAX, .item = &time_item},
+};
+static const struct brd_object route_state = {BRD_OBJECT(route_fields)};
+
+/* All but the states of boards. */
+static const struct brd_field report_fields[] = {
+    {"routes", BRD_ITEMS(brd_link_report_all, route, route_count), .most = BRD_ROUTES_MAX,
+     .item = &route_state},
+};
+static const struct brd_object report = {BRD_OBJECT(report_fields)};
+
+static const struct brd_field name_fields[] = {{"name", BRD_TEXT, BRD_AT(brd_state, name)},
+                                               {"up", BRD_FLAG, BRD_AT(brd_state, up)}};
+static const struct brd_object name = {BRD_OBJECT(name_fields)};
 
 json_t *brd_report_all_json(const struct brd_link_report_all *r)
 {
-    json_t *boards = json_array(), *routes = json_array();
+    json_t *boards = json_array(), *j = brd_put(&report, r);
 
     for (size_t i = 0; i < r->board_count; i++) {
-        json_t *v = brd_state_json(&r->board[i]);
+        json_t *v = brd_put(&name, &r->board[i]);
 
-        json_object_set_new(v, "name", json_string(r->board[i].name));
-        json_object_set_new(v, "up", json_boolean(r->board[i].up));
+        json_object_update_new(v, brd_state_json(&r->board[i]));
         json_array_append_new(boards, v);
     }
-    for (size_t i = 0; i < r->route_count; i++) {
-        json_array_append_new(routes, route_state_json(&r->route[i]));
-    }
-    return json_pack("{s:o, s:o, s:o}", "self", brd_state_json(&r->self), "boards", boards,
-                     "routes", routes);
-}
-
-static bool read_phase(const json_t *j, enum brd_route_phase *ret)
-{
-    const char *text = json_string_value(json_object_get(j, "phase"));
-
-    for (size_t i = 0; text && i < base_array_count(phases); i++) {
-        if (strcmp(phases[i], text) == 0) {
-            *ret = (enum brd_route_phase)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool read_service(const json_t *j, double ret[BRD_HOPS_MAX])
-{
-    const json_t *list, *v;
-    size_t i;
-
-    if (!brd_get_list(j, "service_ns", BRD_HOPS_MAX, &list)) {
-        return false;
-    }
-    json_array_foreach(list, i, v)
-    {
-        double x = json_number_value(v);
-
-        ret[i] = isfinite(x) && x > 0 && x <= NS_MAX ? x : 0;
-    }
-    return true;
-}
-
-static bool read_route_state(const json_t *j, struct brd_route_state *ret)
-{
-    json_int_t number, answered, resent, late, dropped = 0;
-    double frames, window;
-
-    if (!brd_get_text(j, "model", ret->model, sizeof(ret->model)) ||
-        !brd_get_count(j, "number", 0, UINT32_MAX, &number) || !read_phase(j, &ret->phase) ||
-        !brd_get_optional_text(j, "why", ret->why, sizeof(ret->why)) ||
-        !brd_get_print(j, "board", true, ret->board) || !brd_get_print(j, "to", true, ret->to) ||
-        !brd_get_number(j, "frames", UINT32_MAX, &frames) ||
-        !brd_get_number(j, "window", UINT32_MAX, &window) ||
-        !brd_get_count(j, "answered", 0, FRAMES_MAX, &answered) ||
-        !brd_get_count(j, "resent", 0, FRAMES_MAX, &resent) ||
-        !brd_get_count(j, "late", 0, FRAMES_MAX, &late) ||
-        (json_object_get(j, "dropped") && !brd_get_count(j, "dropped", 0, FRAMES_MAX, &dropped)) ||
-        !read_service(j, ret->service_ns)) {
-        return false;
-    }
-    ret->number = (uint32_t)number;
-    ret->frames = (uint32_t)frames;
-    ret->pictures = json_is_true(json_object_get(j, "pictures"));
-    ret->window = (uint32_t)window;
-    ret->answered = (uint64_t)answered;
-    ret->resent = (uint64_t)resent;
-    ret->late = (uint64_t)late;
-    ret->dropped = (uint64_t)dropped;
-    return true;
+    json_object_set_new(j, "self", brd_state_json(&r->self));
+    json_object_set_new(j, "boards", boards);
+    return j;
 }
 
 static int read_board(const json_t *j, struct brd_state *ret)
 {
-    char name[BRD_NAME_BYTES];
-    int rc = brd_get_text(j, "name", name, sizeof(name)) ? brd_state_read(j, ret) : -EBADMSG;
+    int rc = brd_state_read(j, ret);
 
-    if (rc == 0 && !*ret->print) {
+    if (rc == 0 && (!*ret->print || !brd_get(&name, j, ret))) {
         brd_state_deinit(ret);
         rc = -EBADMSG;
-    }
-    if (rc == 0) {
-        memcpy(ret->name, name, sizeof(name));
-        ret->up = json_is_true(json_object_get(j, "up"));
     }
     return rc;
 }
@@ -141,31 +91,15 @@ static int read_boards(const json_t *list, struct brd_link_report_all *ret)
     return 0;
 }
 
-static int read_routes(const json_t *list, struct brd_link_report_all *ret)
-{
-    const json_t *v;
-    size_t i;
-
-    json_array_foreach(list, i, v)
-    {
-        if (!read_route_state(v, &ret->route[ret->route_count++])) {
-            return -EBADMSG;
-        }
-    }
-    return 0;
-}
-
 int brd_report_all_read(const json_t *j, struct brd_link_report_all *ret)
 {
-    const json_t *boards, *routes;
+    const json_t *boards;
     int rc = -EBADMSG;
 
     *ret = (struct brd_link_report_all){0};
-    if (json_is_object(j) && brd_get_list(j, "boards", BRD_MAX, &boards) &&
-        brd_get_list(j, "routes", BRD_ROUTES_MAX, &routes)) {
+    if (brd_get(&report, j, ret) && brd_get_list(j, "boards", BRD_MAX, &boards)) {
         rc = brd_state_read(json_object_get(j, "self"), &ret->self);
         rc = rc ? rc : read_boards(boards, ret);
-        rc = rc ? rc : read_routes(routes, ret);
     }
     if (rc) {
         brd_report_all_deinit(ret);
@@ -180,4 +114,53 @@ void brd_report_all_deinit(struct brd_link_report_all *r)
         brd_state_deinit(&r->board[i]);
     }
     *r = (struct brd_link_report_all){0};
+}
+
+/* ---- not too long ---- */
+
+/* @ret: borrows from @s, without the @oldest costs. */
+static void without(const struct brd_state *s, size_t oldest, struct brd_state *ret)
+{
+    *ret = *s;
+    oldest = base_min(oldest, s->costs_count);
+    ret->costs_count -= oldest;
+    memcpy(ret->costs, s->costs + oldest, ret->costs_count * sizeof(ret->costs[0]));
+}
+
+/* Return: @j if it fits, or may be as long as it is; else NULL. */
+static json_t *keep(json_t *j, size_t bytes, bool anyway)
+{
+    if (j && !anyway && json_dumpb(j, NULL, 0, JSON_COMPACT) > bytes) {
+        json_decref(j);
+        j = NULL;
+    }
+    return j;
+}
+
+json_t *brd_state_json_within(const struct brd_state *s, size_t bytes)
+{
+    base_autofree struct brd_state *part = malloc(sizeof(*part));
+    json_t *j = NULL;
+
+    for (size_t oldest = 0; part && !j && oldest <= BRD_COSTS_MAX; oldest++) {
+        without(s, oldest, part);
+        j = keep(brd_state_json(part), bytes, oldest == BRD_COSTS_MAX);
+    }
+    return j;
+}
+
+json_t *brd_report_all_json_within(const struct brd_link_report_all *r, size_t bytes)
+{
+    base_autofree struct brd_link_report_all *part = malloc(sizeof(*part));
+    json_t *j = NULL;
+
+    for (size_t oldest = 0; part && !j && oldest <= BRD_COSTS_MAX; oldest++) {
+        *part = *r;
+        without(&r->self, oldest, &part->self);
+        for (size_t i = 0; i < r->board_count; i++) {
+            without(&r->board[i], oldest, &part->board[i]);
+        }
+        j = keep(brd_report_all_json(part), bytes, oldest == BRD_COSTS_MAX);
+    }
+    return j;
 }

@@ -2,235 +2,106 @@
 /* Routes: which boards serve which units. */
 #include <sodium.h>
 
-#include "base/base.h"
-#include "base/json_text.h"
 #include "ipc/boards/board_json.h"
 #include "ipc/boards/board_state.h"
-#include "ipc/boards/board_text.h"
 
 #define UNIT_MAX 9999999
 #define SHARE_MAX 1000
 #define DTYPE_MAX 6
-#define TENSOR_BYTES_MAX ((json_int_t)1 << 40)
+#define TENSOR_BYTES_MAX 0x1p40
 
-static json_t *tensors_json(const struct brd_tensor *t, size_t count)
+/* ---- as JSON ---- */
+
+static const struct brd_field dim_field = {NULL, BRD_COUNT, .bytes = sizeof(uint32_t),
+                                           .most = UINT32_MAX};
+static const struct brd_object dim = {&dim_field, 1, NULL};
+
+static const struct brd_field tensor_fields[] = {
+    {"dtype", BRD_COUNT, BRD_AT(brd_tensor, dtype), .least = 1, .most = DTYPE_MAX},
+    {"dims", BRD_ITEMS(brd_tensor, dim, rank), .most = BRD_RANK_MAX, .item = &dim},
+    {"bytes", BRD_COUNT, BRD_AT(brd_tensor, bytes), .least = 1, .most = TENSOR_BYTES_MAX},
+};
+static const struct brd_object tensor = {BRD_OBJECT(tensor_fields)};
+
+/* Each board once. */
+static bool board_is_valid(const void *boards, size_t i)
 {
-    json_t *list = json_array();
+    const struct brd_hop_board *b = boards;
+    bool found = false;
 
-    for (size_t i = 0; i < count; i++) {
-        json_t *dims = json_array();
-
-        for (size_t k = 0; k < t[i].rank; k++) {
-            json_array_append_new(dims, json_integer(t[i].dim[k]));
-        }
-        json_array_append_new(list, json_pack("{s:I, s:o, s:I}", "dtype", (json_int_t)t[i].dtype,
-                                              "dims", dims, "bytes", (json_int_t)t[i].bytes));
+    for (size_t k = 0; k < i; k++) {
+        found |= strcmp(b[k].print, b[i].print) == 0;
     }
-    return list;
+    return !found;
 }
 
-static json_t *hop_json(const struct brd_hop *h)
-{
-    json_t *boards = json_array();
+static const struct brd_field board_fields[] = {
+    {"board", BRD_PRINT, BRD_AT(brd_hop_board, print)},
+    {"share", BRD_COUNT, BRD_AT(brd_hop_board, share), .least = 1, .most = SHARE_MAX},
+};
+static const struct brd_object board = {BRD_OBJECT(board_fields), board_is_valid};
 
-    for (size_t i = 0; i < h->board_count; i++) {
-        json_array_append_new(boards, json_pack("{s:s, s:I}", "board", h->board[i].print, "share",
-                                                (json_int_t)h->board[i].share));
-    }
-    return json_pack("{s:I, s:I, s:s, s:s, s:s, s:s, s:o}", "first_unit", (json_int_t)h->first_unit,
-                     "last_unit", (json_int_t)h->last_unit, "encoding",
-                     brd_encoding_name(h->encoding), "leaves", h->leaves, "border", h->border,
-                     "primitives", h->primitives, "boards", boards);
-}
-
-static json_t *route_json(const struct brd_route *r)
-{
-    json_t *hops = json_array();
-
-    for (size_t i = 0; i < r->hop_count; i++) {
-        json_array_append_new(hops, hop_json(&r->hop[i]));
-    }
-    return json_pack("{s:s, s:s, s:I, s:s, s:o, s:s, s:o, s:o, s:o}", "model", r->model, "content",
-                     r->content, "number", (json_int_t)r->number, "identity", r->identity, "path",
-                     json_text_path(r->path), "preprocess", r->preprocess, "hops", hops, "inputs",
-                     tensors_json(r->input, r->input_count), "outputs",
-                     tensors_json(r->output, r->output_count));
-}
-
-json_t *brd_routes_json(const struct brd_routes *r)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < r->count; i++) {
-        json_array_append_new(list, route_json(&r->route[i]));
-    }
-    return json_pack("{s:o}", "routes", list);
-}
-
-static bool read_tensor(const json_t *j, struct brd_tensor *ret)
-{
-    const json_t *dims, *v;
-    json_int_t dtype, bytes;
-    size_t i;
-
-    if (!brd_get_count(j, "dtype", 1, DTYPE_MAX, &dtype) ||
-        !brd_get_count(j, "bytes", 1, TENSOR_BYTES_MAX, &bytes) ||
-        !brd_get_list(j, "dims", BRD_RANK_MAX, &dims)) {
-        return false;
-    }
-    *ret = (struct brd_tensor){.dtype = (uint32_t)dtype, .bytes = (uint64_t)bytes};
-    json_array_foreach(dims, i, v)
-    {
-        if (!json_is_integer(v) || json_integer_value(v) < 0 ||
-            json_integer_value(v) > UINT32_MAX) {
-            return false;
-        }
-        ret->dim[ret->rank++] = (uint32_t)json_integer_value(v);
-    }
-    return true;
-}
-
-static bool read_tensors(const json_t *j, const char *key, struct brd_tensor *ret,
-                         size_t *ret_count)
-{
-    const json_t *list, *v;
-    size_t i;
-
-    if (!brd_get_list(j, key, BRD_TENSORS_MAX, &list)) {
-        return false;
-    }
-    json_array_foreach(list, i, v)
-    {
-        if (!read_tensor(v, &ret[(*ret_count)++])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool is_named_before(const struct brd_hop *h, const char *print)
-{
-    for (size_t i = 0; i < h->board_count; i++) {
-        if (strcmp(h->board[i].print, print) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool add_board(struct brd_hop *h, const char *print, json_int_t share)
-{
-    if (h->board_count == BRD_SHARE_MAX || !brd_is_print(print) || is_named_before(h, print) ||
-        share < 1 || share > SHARE_MAX) {
-        return false;
-    }
-    memcpy(h->board[h->board_count].print, print, BRD_FINGERPRINT_BYTES);
-    h->board[h->board_count++].share = (uint32_t)share;
-    return true;
-}
-
+/* It follows the one before it without a gap. */
 static bool is_next(const struct brd_hop *hop, size_t at)
 {
     return hop[at].first_unit <= hop[at].last_unit &&
            hop[at].first_unit == (at ? hop[at - 1].last_unit + 1 : 0);
 }
 
-static bool read_encoding(const json_t *j, enum brd_encoding *ret)
+static bool hop_is_valid(const void *hops, size_t i)
 {
-    const json_t *v = json_object_get(j, "encoding");
+    const struct brd_hop *hop = hops;
 
-    *ret = BRD_AS_IS;
-    return !v || (json_is_string(v) && brd_encoding_find(json_string_value(v), ret));
+    return is_next(hop, i) && hop[i].board_count > 0;
 }
 
-static bool read_border(const json_t *j, char ret[BRD_KEY_TEXT_BYTES])
+static const struct brd_field hop_fields[] = {
+    {"first_unit", BRD_COUNT, BRD_AT(brd_hop, first_unit), .most = UNIT_MAX},
+    {"last_unit", BRD_COUNT, BRD_AT(brd_hop, last_unit), .most = UNIT_MAX},
+    {"encoding", BRD_WORD, BRD_AT(brd_hop, encoding), .may_lack = true, .most = BRD_AS_I8,
+     .words = brd_encoding_names},
+    {"leaves", BRD_TEXT, BRD_AT(brd_hop, leaves), .may_lack = true},
+    {"border", BRD_HASH, BRD_AT(brd_hop, border), .may_lack = true},
+    {"primitives", BRD_SHOWN, BRD_AT(brd_hop, primitives), .may_lack = true},
+    {"boards", BRD_ITEMS(brd_hop, board, board_count), .most = BRD_SHARE_MAX, .item = &board},
+};
+static const struct brd_object hop = {BRD_OBJECT(hop_fields), hop_is_valid};
+
+static const struct brd_field route_fields[] = {
+    {"model", BRD_TEXT, BRD_AT(brd_route, model)},
+    {"content", BRD_TEXT, BRD_AT(brd_route, content)},
+    {"number", BRD_COUNT, BRD_AT(brd_route, number), .most = UINT32_MAX},
+    {"identity", BRD_HASH, BRD_AT(brd_route, identity)},
+    {"path", BRD_TEXT, BRD_AT(brd_route, path)},
+    {"preprocess", BRD_SHOWN, BRD_AT(brd_route, preprocess), .may_lack = true},
+    {"hops", BRD_ITEMS(brd_route, hop, hop_count), .most = BRD_HOPS_MAX, .item = &hop},
+    {"inputs", BRD_ITEMS(brd_route, input, input_count), .most = BRD_TENSORS_MAX, .item = &tensor},
+    {"outputs", BRD_ITEMS(brd_route, output, output_count), .most = BRD_TENSORS_MAX,
+     .item = &tensor},
+};
+static const struct brd_object route = {BRD_OBJECT(route_fields)};
+
+static const struct brd_field routes_fields[] = {
+    {"routes", BRD_ITEMS(brd_routes, route, count), .most = BRD_ROUTES_MAX, .item = &route},
+};
+static const struct brd_object routes = {BRD_OBJECT(routes_fields)};
+
+json_t *brd_routes_json(const struct brd_routes *r)
 {
-    uint8_t border[BRD_KEY_BYTES];
-
-    return brd_get_optional_text(j, "border", ret, BRD_KEY_TEXT_BYTES) &&
-           (!*ret || brd_key_from_text(ret, border));
-}
-
-static bool read_hop(const json_t *j, struct brd_hop *ret)
-{
-    const json_t *boards, *v;
-    json_int_t first, last, share;
-    size_t i;
-
-    if (!brd_get_count(j, "first_unit", 0, UNIT_MAX, &first) ||
-        !brd_get_count(j, "last_unit", first, UNIT_MAX, &last) ||
-        !read_encoding(j, &ret->encoding) ||
-        !brd_get_optional_text(j, "leaves", ret->leaves, sizeof(ret->leaves)) ||
-        !brd_get_optional_text(j, "primitives", ret->primitives, sizeof(ret->primitives)) ||
-        !brd_is_shown(ret->primitives) || !read_border(j, ret->border) ||
-        !brd_get_list(j, "boards", BRD_SHARE_MAX, &boards) || json_array_size(boards) == 0) {
-        return false;
-    }
-    ret->first_unit = (uint32_t)first;
-    ret->last_unit = (uint32_t)last;
-    json_array_foreach(boards, i, v)
-    {
-        char print[BRD_FINGERPRINT_BYTES];
-
-        if (!brd_get_print(v, "board", false, print) ||
-            !brd_get_count(v, "share", 1, SHARE_MAX, &share) || !add_board(ret, print, share)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool is_identity(const char *text)
-{
-    return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
-}
-
-static bool read_route(const json_t *j, struct brd_route *ret)
-{
-    const json_t *hops, *v;
-    json_int_t number;
-    size_t i;
-
-    if (!brd_get_text(j, "model", ret->model, sizeof(ret->model)) ||
-        !brd_get_text(j, "content", ret->content, sizeof(ret->content)) ||
-        !brd_get_count(j, "number", 0, UINT32_MAX, &number) ||
-        !brd_get_text(j, "identity", ret->identity, sizeof(ret->identity)) ||
-        !is_identity(ret->identity) || !brd_get_text(j, "path", ret->path, sizeof(ret->path)) ||
-        !brd_get_optional_text(j, "preprocess", ret->preprocess, sizeof(ret->preprocess)) ||
-        !brd_is_shown(ret->preprocess) || !brd_get_list(j, "hops", BRD_HOPS_MAX, &hops)) {
-        return false;
-    }
-    ret->number = (uint32_t)number;
-    json_array_foreach(hops, i, v)
-    {
-        if (!read_hop(v, &ret->hop[i]) || !is_next(ret->hop, i)) {
-            return false;
-        }
-        ret->hop_count++;
-    }
-    return read_tensors(j, "inputs", ret->input, &ret->input_count) &&
-           read_tensors(j, "outputs", ret->output, &ret->output_count);
+    return brd_put(&routes, r);
 }
 
 int brd_routes_read(const json_t *j, struct brd_routes *ret)
 {
-    const json_t *list, *v;
-    size_t i;
-
     memset(ret, 0, sizeof(*ret));
-    if (!json_is_object(j) || !brd_get_list(j, "routes", BRD_ROUTES_MAX, &list)) {
+    if (!json_is_object(j) || !brd_get(&routes, j, ret)) {
+        memset(ret, 0, sizeof(*ret));
         return -EBADMSG;
-    }
-    json_array_foreach(list, i, v)
-    {
-        if (!read_route(v, &ret->route[i])) {
-            memset(ret, 0, sizeof(*ret));
-            return -EBADMSG;
-        }
-        ret->count++;
     }
     return 0;
 }
+
+/* ---- as text ---- */
 
 void brd_border_text(const char *front, const char *back, char ret[BRD_KEY_TEXT_BYTES])
 {
@@ -244,20 +115,20 @@ void brd_border_text(const char *front, const char *back, char ret[BRD_KEY_TEXT_
     brd_key_text(hash, ret);
 }
 
-int brd_hops_text(const struct brd_hop *hop, size_t count, char *ret, size_t bytes)
+int brd_hops_text(const struct brd_hop *of, size_t count, char *ret, size_t bytes)
 {
     size_t at = 0;
 
     *ret = '\0';
     for (size_t i = 0; i < count; i++) {
-        at += (size_t)snprintf(ret + at, bytes - at, "%s%u-%u@", i ? "|" : "", hop[i].first_unit,
-                               hop[i].last_unit);
-        for (size_t b = 0; b < hop[i].board_count && at < bytes; b++) {
+        at += (size_t)snprintf(ret + at, bytes - at, "%s%u-%u@", i ? "|" : "", of[i].first_unit,
+                               of[i].last_unit);
+        for (size_t b = 0; b < of[i].board_count && at < bytes; b++) {
             at += (size_t)snprintf(ret + at, bytes - at, "%s%s*%u", b ? "+" : "",
-                                   hop[i].board[b].print, hop[i].board[b].share);
+                                   of[i].board[b].print, of[i].board[b].share);
         }
-        if (at < bytes && hop[i].encoding != BRD_AS_IS) {
-            at += (size_t)snprintf(ret + at, bytes - at, ":%s", brd_encoding_name(hop[i].encoding));
+        if (at < bytes && of[i].encoding != BRD_AS_IS) {
+            at += (size_t)snprintf(ret + at, bytes - at, ":%s", brd_encoding_name(of[i].encoding));
         }
         if (at >= bytes) {
             return -ENOSPC;
@@ -290,15 +161,17 @@ static bool take(const char **at, char c)
 
 static bool take_board(const char **at, struct brd_hop *h)
 {
-    char print[BRD_FINGERPRINT_BYTES];
-    uint32_t share;
+    struct brd_hop_board *b = &h->board[h->board_count];
 
-    snprintf(print, sizeof(print), "%s", *at);
-    if (!brd_is_print(print)) {
+    if (h->board_count == BRD_SHARE_MAX) {
         return false;
     }
-    *at += sizeof(print) - 1;
-    return take(at, '*') && take_number(at, &share) && add_board(h, print, share);
+    snprintf(b->print, sizeof(b->print), "%s", *at);
+    if (!brd_is_print(b->print) || !board_is_valid(h->board, h->board_count++)) {
+        return false;
+    }
+    *at += sizeof(b->print) - 1;
+    return take(at, '*') && take_number(at, &b->share) && b->share >= 1 && b->share <= SHARE_MAX;
 }
 
 static bool take_encoding(const char **at, enum brd_encoding *ret)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/boards/board_state.h"
 
-#include "base/base.h"
+#include <math.h>
+
 #include "ipc/boards/board_json.h"
 
 #define CORES_MAX 1024
@@ -10,7 +11,7 @@
 #define NS_MAX 1e15
 #define BYTES_MAX 1e15
 
-static void free_costs(struct brd_costs *c)
+void brd_costs_free(struct brd_costs *c)
 {
     for (size_t i = 0; c && i < c->row_count; i++) {
         free(c->row[i].ns);
@@ -18,101 +19,102 @@ static void free_costs(struct brd_costs *c)
     free(c);
 }
 
+void brd_costs_drop(struct brd_state *s)
+{
+    while (s->costs_count > 0) {
+        brd_costs_free(s->costs[--s->costs_count]);
+    }
+}
+
 void brd_state_deinit(struct brd_state *s)
 {
-    for (size_t i = 0; i < s->costs_count; i++) {
-        free_costs(s->costs[i]);
-    }
+    brd_costs_drop(s);
     *s = (struct brd_state){0};
 }
 
-static json_t *ep_json(const struct brd_ep *e)
+static bool ep_is_valid(const void *eps, size_t i)
 {
-    return json_pack("{s:s, s:I, s:f, s:f, s:f}", "name", e->name, "cores", (json_int_t)e->cores,
-                     "speed", e->speed, "max_khz", e->max_khz, "capacity", e->capacity);
+    const struct brd_ep *e = (const struct brd_ep *)eps + i;
+
+    return *e->name && e->speed > 0;
 }
 
-static json_t *way_json(const struct brd_way *w)
-{
-    json_t *v = json_pack("{s:s, s:b}", "board", w->print, "up", w->up);
+static const struct brd_field ep_fields[] = {
+    {"name", BRD_SHOWN, BRD_AT(brd_ep, name)},
+    {"cores", BRD_COUNT, BRD_AT(brd_ep, cores), .least = 1, .most = CORES_MAX},
+    {"speed", BRD_NUMBER, BRD_AT(brd_ep, speed), .most = 1},
+    {"max_khz", BRD_NUMBER, BRD_AT(brd_ep, max_khz), .most = KHZ_MAX},
+    {"capacity", BRD_NUMBER, BRD_AT(brd_ep, capacity), .most = CAPACITY_MAX},
+};
+static const struct brd_object ep = {BRD_OBJECT(ep_fields), ep_is_valid};
 
-    if (v && w->measured) {
-        json_object_set_new(v, "ns", json_real(w->ns));
-        json_object_set_new(v, "ns_per_byte", json_real(w->ns_per_byte));
-    }
-    return v;
-}
+static const struct brd_field way_fields[] = {
+    {"board", BRD_PRINT, BRD_AT(brd_way, print)},
+    {"up", BRD_FLAG, BRD_AT(brd_way, up)},
+    {"ns", BRD_NUMBER, BRD_AT(brd_way, ns), .most = NS_MAX,
+     .only_if = offsetof(struct brd_way, measured)},
+    {"ns_per_byte", BRD_NUMBER, BRD_AT(brd_way, ns_per_byte), .most = NS_MAX,
+     .only_if = offsetof(struct brd_way, measured)},
+};
+static const struct brd_object way = {BRD_OBJECT(way_fields)};
+
+static const struct brd_field row_fields[] = {
+    {"ep", BRD_COUNT, BRD_AT(brd_cost_row, ep), .most = BRD_EPS_MAX - 1},
+    {"width", BRD_COUNT, BRD_AT(brd_cost_row, width), .least = 1, .most = CORES_MAX},
+};
+static const struct brd_object row = {BRD_OBJECT(row_fields)};
+
+static const struct brd_field costs_fields[] = {
+    {"content", BRD_TEXT, BRD_AT(brd_costs, content)},
+    {"first_unit", BRD_COUNT, BRD_AT(brd_costs, first_unit), .most = BRD_COST_UNITS_MAX - 1},
+    {"units", BRD_COUNT, BRD_AT(brd_costs, unit_count), .least = 1, .most = BRD_COST_UNITS_MAX},
+};
+static const struct brd_object costs = {BRD_OBJECT(costs_fields)};
+
+/* All but the costs. */
+static const struct brd_field state_fields[] = {
+    {"board", BRD_PRINT, BRD_AT(brd_state, print), .may_lack = true},
+    {"known", BRD_FLAG, BRD_AT(brd_state, known)},
+    {"version", BRD_SHOWN, BRD_AT(brd_state, version), .may_lack = true},
+    {"memory_bytes", BRD_NUMBER, BRD_AT(brd_state, memory_bytes), .most = BYTES_MAX},
+    {"eps", BRD_ITEMS(brd_state, ep, ep_count), .most = BRD_EPS_MAX, .item = &ep},
+    {"links", BRD_ITEMS(brd_state, way, way_count), .most = BRD_MAX, .item = &way},
+};
+static const struct brd_object state = {BRD_OBJECT(state_fields)};
+
+/* ---- costs ---- */
 
 static json_t *row_json(const struct brd_cost_row *r, uint32_t units)
 {
-    json_t *ns = json_array();
+    json_t *ns = json_array(), *j = brd_put(&row, r);
 
     for (uint32_t u = 0; u < units; u++) {
         json_array_append_new(ns, r->ns[u] > 0 ? json_real(r->ns[u]) : json_null());
     }
-    return json_pack("{s:I, s:I, s:o}", "ep", (json_int_t)r->ep, "width", (json_int_t)r->width,
-                     "ns", ns);
+    json_object_set_new(j, "ns", ns);
+    return j;
 }
 
 static json_t *costs_json(const struct brd_costs *c)
 {
-    json_t *rows = json_array();
+    json_t *rows = json_array(), *j = brd_put(&costs, c);
 
     for (size_t i = 0; i < c->row_count; i++) {
         json_array_append_new(rows, row_json(&c->row[i], c->unit_count));
     }
-    return json_pack("{s:s, s:I, s:I, s:o}", "content", c->content, "first_unit",
-                     (json_int_t)c->first_unit, "units", (json_int_t)c->unit_count, "rows", rows);
+    json_object_set_new(j, "rows", rows);
+    return j;
 }
 
 json_t *brd_state_json(const struct brd_state *s)
 {
-    json_t *eps = json_array(), *ways = json_array(), *costs = json_array();
+    json_t *all = json_array(), *j = brd_put(&state, s);
 
-    for (size_t i = 0; i < s->ep_count; i++) {
-        json_array_append_new(eps, ep_json(&s->ep[i]));
-    }
-    for (size_t i = 0; i < s->way_count; i++) {
-        json_array_append_new(ways, way_json(&s->way[i]));
-    }
     for (size_t i = 0; i < s->costs_count; i++) {
-        json_array_append_new(costs, costs_json(s->costs[i]));
+        json_array_append_new(all, costs_json(s->costs[i]));
     }
-    return json_pack("{s:s, s:b, s:s, s:f, s:o, s:o, s:o}", "board", s->print, "known", s->known,
-                     "version", s->version, "memory_bytes", s->memory_bytes, "eps", eps, "links",
-                     ways, "costs", costs);
-}
-
-bool brd_is_shown(const char *text)
-{
-    while (*text >= ' ' && *text <= '~') {
-        text++;
-    }
-    return *text == '\0';
-}
-
-static bool read_ep(const json_t *j, struct brd_ep *ret)
-{
-    json_int_t cores;
-
-    if (!brd_get_text(j, "name", ret->name, sizeof(ret->name)) || !*ret->name ||
-        !brd_is_shown(ret->name) || !brd_get_count(j, "cores", 1, CORES_MAX, &cores) ||
-        !brd_get_number(j, "speed", 1, &ret->speed) || ret->speed <= 0 ||
-        !brd_get_number(j, "max_khz", KHZ_MAX, &ret->max_khz) ||
-        !brd_get_number(j, "capacity", CAPACITY_MAX, &ret->capacity)) {
-        return false;
-    }
-    ret->cores = (uint32_t)cores;
-    return true;
-}
-
-static bool read_way(const json_t *j, struct brd_way *ret)
-{
-    ret->up = json_is_true(json_object_get(j, "up"));
-    ret->measured = json_object_get(j, "ns") != NULL;
-    return brd_get_print(j, "board", false, ret->print) &&
-           brd_get_number(j, "ns", NS_MAX, &ret->ns) &&
-           brd_get_number(j, "ns_per_byte", NS_MAX, &ret->ns_per_byte);
+    json_object_set_new(j, "costs", all);
+    return j;
 }
 
 /* Return: 0, -EBADMSG, -ENOMEM. */
@@ -120,15 +122,11 @@ static int read_row(const json_t *j, const struct brd_state *s, uint32_t units,
                     struct brd_cost_row *ret)
 {
     const json_t *ns;
-    json_int_t ep, width;
 
-    if (!brd_get_count(j, "ep", 0, (json_int_t)s->ep_count - 1, &ep) ||
-        !brd_get_count(j, "width", 1, s->ep[ep].cores, &width) ||
+    if (!brd_get(&row, j, ret) || ret->ep >= s->ep_count || ret->width > s->ep[ret->ep].cores ||
         !brd_get_list(j, "ns", units, &ns) || json_array_size(ns) != units) {
         return -EBADMSG;
     }
-    ret->ep = (uint32_t)ep;
-    ret->width = (uint32_t)width;
     ret->ns = malloc(units * sizeof(*ret->ns));
     if (!ret->ns) {
         return -ENOMEM;
@@ -145,17 +143,12 @@ static int read_row(const json_t *j, const struct brd_state *s, uint32_t units,
 static int read_costs(const json_t *j, const struct brd_state *s, struct brd_costs *ret)
 {
     const json_t *rows, *v;
-    json_int_t first, units;
     size_t i;
 
-    if (!brd_get_text(j, "content", ret->content, sizeof(ret->content)) ||
-        !brd_get_count(j, "first_unit", 0, BRD_COST_UNITS_MAX - 1, &first) ||
-        !brd_get_count(j, "units", 1, BRD_COST_UNITS_MAX - first, &units) ||
+    if (!brd_get(&costs, j, ret) || ret->first_unit + ret->unit_count > BRD_COST_UNITS_MAX ||
         !brd_get_list(j, "rows", BRD_COST_ROWS_MAX, &rows)) {
         return -EBADMSG;
     }
-    ret->first_unit = (uint32_t)first;
-    ret->unit_count = (uint32_t)units;
     json_array_foreach(rows, i, v)
     {
         int rc = read_row(v, s, ret->unit_count, &ret->row[ret->row_count]);
@@ -168,44 +161,21 @@ static int read_costs(const json_t *j, const struct brd_state *s, struct brd_cos
     return 0;
 }
 
-static bool read_eps_and_ways(const json_t *j, struct brd_state *s)
-{
-    const json_t *eps, *ways, *v;
-    size_t i;
-
-    if (!brd_get_list(j, "eps", BRD_EPS_MAX, &eps) || !brd_get_list(j, "links", BRD_MAX, &ways)) {
-        return false;
-    }
-    json_array_foreach(eps, i, v)
-    {
-        if (!read_ep(v, &s->ep[s->ep_count++])) {
-            return false;
-        }
-    }
-    json_array_foreach(ways, i, v)
-    {
-        if (!read_way(v, &s->way[s->way_count++])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static int read_all_costs(const json_t *j, struct brd_state *s)
 {
-    const json_t *costs, *v;
+    const json_t *all, *v;
     size_t i;
 
-    if (!brd_get_list(j, "costs", BRD_COSTS_MAX, &costs)) {
+    if (!brd_get_list(j, "costs", BRD_COSTS_MAX, &all)) {
         return -EBADMSG;
     }
-    json_array_foreach(costs, i, v)
+    json_array_foreach(all, i, v)
     {
         struct brd_costs *c = calloc(1, sizeof(*c));
         int rc = c ? read_costs(v, s, c) : -ENOMEM;
 
         if (rc) {
-            free_costs(c);
+            brd_costs_free(c);
             return rc;
         }
         s->costs[s->costs_count++] = c;
@@ -215,14 +185,11 @@ static int read_all_costs(const json_t *j, struct brd_state *s)
 
 int brd_state_read(const json_t *j, struct brd_state *ret)
 {
-    struct brd_state s = {.known = json_is_true(json_object_get(j, "known"))};
+    struct brd_state s = {0};
     int rc = -EBADMSG;
 
     brd_state_deinit(ret);
-    if (json_is_object(j) && brd_get_print(j, "board", true, s.print) &&
-        brd_get_optional_text(j, "version", s.version, sizeof(s.version)) &&
-        brd_is_shown(s.version) && brd_get_number(j, "memory_bytes", BYTES_MAX, &s.memory_bytes) &&
-        read_eps_and_ways(j, &s)) {
+    if (json_is_object(j) && brd_get(&state, j, &s)) {
         rc = read_all_costs(j, &s);
     }
     if (rc) {

@@ -114,13 +114,14 @@ struct brd_tensor {
     uint32_t dim[BRD_RANK_MAX];
     uint64_t bytes;
 };
+struct brd_hop_board {
+    char print[BRD_FINGERPRINT_BYTES];
+    uint32_t share; /* of the frames, relative to the others'; 1 to 1000 */
+};
 struct brd_hop {
     uint32_t first_unit, last_unit;
     size_t board_count;
-    struct {
-        char print[BRD_FINGERPRINT_BYTES];
-        uint32_t share; /* of the frames, relative to the others'; 1 to 1000 */
-    } board[BRD_SHARE_MAX];
+    struct brd_hop_board board[BRD_SHARE_MAX];
     enum brd_encoding encoding;       /* of f32 tensors that it sends on to the next hop */
     char leaves[BRD_LEAVES_TEXT_MAX]; /* of the file, that the segment needs; "": all */
     char border[BRD_KEY_TEXT_BYTES];  /* brd_border_text() of the segment; "": unknown */
@@ -146,6 +147,10 @@ struct brd_routes {
     struct brd_route route[BRD_ROUTES_MAX];
 };
 
+/** brd_costs_free() - @c may be NULL. */
+void brd_costs_free(struct brd_costs *c);
+/** brd_costs_drop() - forgets all costs. */
+void brd_costs_drop(struct brd_state *s);
 /** brd_state_deinit() - frees the costs. */
 void brd_state_deinit(struct brd_state *s);
 /** brd_state_json() - Return: a new reference; NULL: out of memory. */
@@ -175,9 +180,6 @@ int brd_routes_read(const json_t *j, struct brd_routes *ret);
 /** brd_border_text() - what boards compare before they work together: a hash of the hashes of the
  * borders before and after a segment (model/segment/segment.h), which piped tells. */
 void brd_border_text(const char *front, const char *back, char ret[BRD_KEY_TEXT_BYTES]);
-
-/** brd_is_shown() - Return: printable ASCII, which may go to terminals and logs. */
-bool brd_is_shown(const char *text);
 
 /** brd_hops_text() - hops as a text for PLAN messages, FIRST-LAST@PRINT*SHARE+PRINT*SHARE:f16|...
  * Return: 0; -ENOSPC. */

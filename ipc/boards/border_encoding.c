@@ -7,17 +7,13 @@
 #include "base/base.h"
 #include "ipc/f16.h"
 
-static const char *const names[] = {[BRD_AS_IS] = "f32", [BRD_AS_F16] = "f16", [BRD_AS_I8] = "i8"};
-
-const char *brd_encoding_name(enum brd_encoding encoding)
-{
-    return names[encoding];
-}
+const char *const brd_encoding_names[] = {
+    [BRD_AS_IS] = "f32", [BRD_AS_F16] = "f16", [BRD_AS_I8] = "i8"};
 
 bool brd_encoding_find(const char *name, enum brd_encoding *ret)
 {
-    for (size_t i = 0; i < base_array_count(names); i++) {
-        if (strcmp(names[i], name) == 0) {
+    for (size_t i = 0; i < base_array_count(brd_encoding_names); i++) {
+        if (strcmp(brd_encoding_names[i], name) == 0) {
             *ret = (enum brd_encoding)i;
             return true;
         }

@@ -18,8 +18,12 @@
 /* Numbers of the wire (apps/link/wire/messages.h). */
 enum brd_encoding { BRD_AS_IS = 0, BRD_AS_F16 = 1, BRD_AS_I8 = 2 };
 
+extern const char *const brd_encoding_names[];
 /** brd_encoding_name() - Return: "f32", "f16" or "i8"; static. */
-const char *brd_encoding_name(enum brd_encoding encoding);
+static inline const char *brd_encoding_name(enum brd_encoding encoding)
+{
+    return brd_encoding_names[encoding];
+}
 /** brd_encoding_find() - by its name. Return: true with @ret set. */
 bool brd_encoding_find(const char *name, enum brd_encoding *ret);
 

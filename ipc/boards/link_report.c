@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/boards/link_report.h"
 
-#include "base/atomic_file.h"
-#include "base/base.h"
+#include <float.h>
+
 #include "ipc/boards/board_files.h"
+#include "ipc/boards/board_json.h"
+
+#define COUNT_MAX 0x1p62
 
 /* Runs on while the machine sleeps, and begins again with it, as the file does. */
 static double boot_s(void)
@@ -14,23 +17,29 @@ static double boot_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / (double)BASE_NS_PER_S;
 }
 
-static json_t *link_json(const struct brd_link *l)
-{
-    json_t *v =
-        json_pack("{s:s, s:b, s:f, s:I, s:I}", "name", l->name, "up", l->up, "for_s", l->for_s,
-                  "losses", (json_int_t)l->losses, "frames", (json_int_t)l->frames);
+static const struct brd_field link_fields[] = {
+    {"name", BRD_TEXT, BRD_AT(brd_link, name)},
+    {"up", BRD_FLAG, BRD_AT(brd_link, up)},
+    {"for_s", BRD_NUMBER, BRD_AT(brd_link, for_s), .most = DBL_MAX},
+    {"losses", BRD_COUNT, BRD_AT(brd_link, losses), .most = COUNT_MAX},
+    {"frames", BRD_COUNT, BRD_AT(brd_link, frames), .most = COUNT_MAX},
+    {"message_us", BRD_NUMBER, BRD_AT(brd_link, message_us), .most = DBL_MAX,
+     .only_if = offsetof(struct brd_link, measured)},
+    {"kilobyte_us", BRD_NUMBER, BRD_AT(brd_link, kilobyte_us), .most = DBL_MAX,
+     .only_if = offsetof(struct brd_link, measured)},
+};
+static const struct brd_object link_object = {BRD_OBJECT(link_fields)};
 
-    if (v && l->measured) {
-        json_object_set_new(v, "message_us", json_real(l->message_us));
-        json_object_set_new(v, "kilobyte_us", json_real(l->kilobyte_us));
-    }
-    return v;
-}
+static const struct brd_field report_fields[] = {
+    {"written_s", BRD_NUMBER, BRD_AT(brd_report, written_s), .most = DBL_MAX},
+    {"refused", BRD_COUNT, BRD_AT(brd_report, refused), .most = COUNT_MAX},
+    {"links", BRD_ITEMS(brd_report, link, count), .most = BRD_MAX, .item = &link_object},
+};
+static const struct brd_object report_object = {BRD_OBJECT(report_fields)};
 
-int brd_report_write(const char *folder, const struct brd_report *report)
+int brd_report_write(const char *folder, struct brd_report *report)
 {
     base_autoclose int fd = -1;
-    json_t *links;
 
     if (!folder) {
         return 0;
@@ -39,59 +48,22 @@ int brd_report_write(const char *folder, const struct brd_report *report)
     if (fd < 0) {
         return -errno;
     }
-    links = json_array();
-    for (size_t i = 0; i < report->count; i++) {
-        json_array_append_new(links, link_json(&report->link[i]));
-    }
-    return brd_file_write(fd, BRD_REPORT_FILE, 0644,
-                          json_pack("{s:f, s:I, s:o}", "written_s", boot_s(), "refused",
-                                    (json_int_t)report->refused, "links", links));
-}
-
-static bool read_link(json_t *v, struct brd_link *ret)
-{
-    const char *name = json_string_value(json_object_get(v, "name"));
-    json_t *message = json_object_get(v, "message_us");
-
-    if (!name || strlen(name) >= sizeof(ret->name)) {
-        return false;
-    }
-    *ret = (struct brd_link){
-        .up = json_is_true(json_object_get(v, "up")),
-        .for_s = json_number_value(json_object_get(v, "for_s")),
-        .losses = (uint64_t)json_integer_value(json_object_get(v, "losses")),
-        .frames = (uint64_t)json_integer_value(json_object_get(v, "frames")),
-        .measured = json_is_number(message),
-        .message_us = json_number_value(message),
-        .kilobyte_us = json_number_value(json_object_get(v, "kilobyte_us")),
-    };
-    strcpy(ret->name, name);
-    return true;
+    report->written_s = boot_s();
+    return brd_file_write(fd, BRD_REPORT_FILE, 0644, brd_put(&report_object, report));
 }
 
 int brd_report_read(const char *folder, struct brd_report *ret)
 {
     base_autoclose int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    json_t *root, *links, *v;
-    size_t i;
+    json_t *root;
     int rc = fd < 0 ? -errno : brd_file_read(fd, BRD_REPORT_FILE, false, &root);
 
     if (rc) {
         return rc;
     }
-    links = json_object_get(root, "links");
-    *ret = (struct brd_report){
-        .age_s = boot_s() - json_number_value(json_object_get(root, "written_s")),
-        .refused = (uint64_t)json_integer_value(json_object_get(root, "refused")),
-    };
-    json_array_foreach(links, i, v)
-    {
-        if (ret->count == BRD_MAX || !read_link(v, &ret->link[ret->count])) {
-            rc = BRD_E_FILE;
-            break;
-        }
-        ret->count++;
-    }
+    *ret = (struct brd_report){0};
+    rc = brd_get(&report_object, root, ret) ? 0 : BRD_E_FILE;
+    ret->age_s = boot_s() - ret->written_s;
     json_decref(root);
     return rc;
 }

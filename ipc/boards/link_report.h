@@ -26,6 +26,7 @@ struct brd_link {
     double kilobyte_us; /* for each 1000 bytes more */
 };
 struct brd_report {
+    double written_s; /* on the clock of the machine's start; set by brd_report_write() */
     double age_s;     /* read: how long ago it was written */
     uint64_t refused; /* connections: not on the list, a wrong key, another protocol */
     size_t count;
@@ -33,7 +34,7 @@ struct brd_report {
 };
 
 /** brd_report_write() - @folder: NULL: does nothing. Return: 0 or -errno. */
-int brd_report_write(const char *folder, const struct brd_report *report);
+int brd_report_write(const char *folder, struct brd_report *report);
 /** brd_report_read() - Return: 0; -ENOENT: piped-link does not run; BRD_E_FILE, _VERSION;
  * -errno. */
 int brd_report_read(const char *folder, struct brd_report *ret);

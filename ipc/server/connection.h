@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/server/connection.h - the connections of a frames server: what is sent, and their end
+ * ipc/server/connection.h - the connections of a frames server: what they receive, what is sent,
+ * and their end
  *
  * The server of the frames protocol, which the daemon and piped-link embed. Each has its own loop,
- * accepts clients, waits for their sockets and calls what is below and in ipc/server/receiving.h;
- * what becomes of streams and frames, it says in a table of functions.
+ * accepts clients, waits for their sockets and calls what is below; what becomes of streams and
+ * frames, it says in a table of functions.
  *
- * Messages are appended to a buffer, which is written when the connection is settled; so one write
+ * A frame is handled only when its stream has room for it. Until then it stays in the buffer, with
+ * everything that follows it. Messages are appended to a buffer, which is written when the connection is settled; so one write
  * carries the answers of a whole turn of the loop. Nothing here closes a connection: a failure sets
  * `ending`, and the connection ends once everything is written.
  *
@@ -196,10 +198,14 @@ void ipc_conn_event(struct ipc_conn *c, uint32_t stream, enum ipc_event event, u
 /** ipc_conn_fail() - appends an ERROR, and ends the connection, unless it is ending already. */
 __attribute__((format(printf, 3, 4))) void ipc_conn_fail(struct ipc_conn *c, enum ipc_status status,
                                                          const char *format, ...);
-/** ipc_conn_end_stream() - ends a finished stream: appends CLOSED. The last stream takes its place
- * in the array. */
-void ipc_conn_end_stream(struct ipc_conn *c, struct ipc_stream *s);
 
 /** ipc_conn_answer() - sends the answers that are due, and writes; then the connection is settled.
  * Return: 0; IPC_E_MORE; IPC_E_ENDED. */
 int ipc_conn_answer(struct ipc_conn *c);
+
+/** ipc_conn_handle() - handles the received messages while there is room for them, and until
+ * the connection's piece of time is over: then @c is `cut`. Never closes @c, but may end it. */
+void ipc_conn_handle(struct ipc_conn *c);
+/** ipc_conn_read() - handles what has come, and reads on, in a bounded number of rounds.
+ * Return: 0; IPC_E_MORE: another call is due soon; IPC_E_ENDED: the client is gone. */
+int ipc_conn_read(struct ipc_conn *c);

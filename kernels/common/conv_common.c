@@ -75,15 +75,14 @@ void krn_conv_pack(const struct mdl_model *m, const struct mdl_op *op, const str
     }
 }
 
-/* Merges all dims but the last; their strides must nest without gaps. */
-static bool rows_of(const struct mdl_tensor *t, size_t *ret_rows, size_t *ret_cols, size_t *ret_ld)
+bool krn_rows_of(const struct mdl_tensor *t, struct krn_img *ret)
 {
-    size_t rows = 1, cols = t->dim[t->rank - 1], ld = 0;
+    size_t rows = 1, ld = 0, last = t->rank - 1;
 
-    if (t->dtype != MDL_F32 || cols == 0 || (cols > 1 && t->stride[t->rank - 1] != 1)) {
+    if (t->rank < 2 || t->dim[last] == 0 || (t->dim[last] > 1 && t->stride[last] != 1)) {
         return false;
     }
-    for (size_t d = t->rank - 1; d-- > 0;) {
+    for (size_t d = last; d-- > 0;) {
         if (t->dim[d] == 0) {
             return false;
         }
@@ -93,74 +92,76 @@ static bool rows_of(const struct mdl_tensor *t, size_t *ret_rows, size_t *ret_co
         if (t->stride[d] <= 0 || (ld != 0 && (size_t)t->stride[d] != rows * ld)) {
             return false;
         }
-        if (ld == 0) {
-            ld = (size_t)t->stride[d];
-        }
+        ld = ld != 0 ? ld : (size_t)t->stride[d];
         rows *= t->dim[d];
     }
-    *ret_rows = rows;
-    *ret_cols = cols;
-    *ret_ld = ld != 0 ? ld : cols;
-    return *ret_ld >= cols;
-}
-
-static struct krn_img as_pixels(size_t rows, size_t cols, size_t ld)
-{
-    return (struct krn_img){
-        .n = 1, .h = 1, .w = rows, .c = cols, .pixel = ld, .row = rows * ld, .batch = rows * ld};
+    *ret = krn_rows_image(rows, t->dim[last], ld != 0 ? ld : t->dim[last]);
+    return ret->pixel >= ret->c;
 }
 
 static bool residual_rows(const struct mdl_model *m, const struct mdl_op *op,
                           const struct krn_img *y, struct krn_img *ret)
 {
-    size_t rows, cols, ld;
+    return op->residual_in != MDL_NONE && m->tensors[op->residual_in].dtype == MDL_F32 &&
+           krn_rows_of(&m->tensors[op->residual_in], ret) && krn_img_same(ret, y);
+}
 
-    if (op->residual_in == MDL_NONE || m->tensors[op->residual_in].rank == 0 ||
-        !rows_of(&m->tensors[op->residual_in], &rows, &cols, &ld)) {
+bool krn_product_shape_of(const struct mdl_model *m, const struct mdl_op *op,
+                          struct krn_product *ret)
+{
+    bool gemm = op->kind == MDL_OP_GEMM;
+    const struct mdl_tensor *b;
+    struct krn_img x, y;
+    size_t k = gemm && op->attr.gemm.trans_b ? 1 : 0;
+
+    if ((!gemm && op->kind != MDL_OP_MATMUL) || (gemm && op->attr.gemm.trans_a)) {
         return false;
     }
-    *ret = as_pixels(rows, cols, ld);
-    return krn_img_same(ret, y);
+    b = &m->tensors[op->in[1]];
+    if (b->rank != 2 || b->dim[0] == 0 || b->dim[1] == 0 ||
+        !krn_rows_of(&m->tensors[op->in[0]], &x) || !krn_rows_of(&m->tensors[op->out[0]], &y) ||
+        x.w != y.w || x.c != b->dim[k] || y.c != b->dim[1 - k]) {
+        return false;
+    }
+    *ret = (struct krn_product){.m = x.w,
+                                .n = y.c,
+                                .k = x.c,
+                                .lda = x.pixel,
+                                .ldy = y.pixel,
+                                .b_k = b->stride[k],
+                                .b_n = b->stride[1 - k],
+                                .alpha = gemm ? op->attr.gemm.alpha : 1.0f,
+                                .y_as_pixels = y};
+    return true;
 }
 
 bool krn_product_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_product *ret)
 {
-    const struct mdl_tensor *a, *b, *y;
-    struct krn_product p = {.alpha = 1.0f};
+    struct krn_product p;
     struct krn_img res;
-    size_t rows, cols, bk = 0, bn = 1;
 
-    if ((op->kind != MDL_OP_GEMM && op->kind != MDL_OP_MATMUL) || op->in[2] != MDL_NONE) {
+    if (!krn_product_shape_of(m, op, &p) || op->in[2] != MDL_NONE ||
+        m->tensors[op->in[0]].dtype != MDL_F32 || m->tensors[op->in[1]].dtype != MDL_F32 ||
+        m->tensors[op->out[0]].dtype != MDL_F32 || op->act > MDL_ACT_SOFTPLUS) {
         return false;
     }
-    a = &m->tensors[op->in[0]];
-    b = &m->tensors[op->in[1]];
-    y = &m->tensors[op->out[0]];
-    if (op->kind == MDL_OP_GEMM) {
-        if (op->attr.gemm.trans_a || a->rank != 2) {
-            return false;
-        }
-        p.alpha = op->attr.gemm.alpha;
-        bk = op->attr.gemm.trans_b ? 1 : 0;
-        bn = 1 - bk;
-    }
-    if (a->rank < 2 || b->rank != 2 || y->rank != a->rank || b->dtype != MDL_F32 ||
-        b->dim[bk] == 0 || b->dim[bn] == 0 || !rows_of(a, &p.m, &p.k, &p.lda) ||
-        !rows_of(y, &rows, &cols, &p.ldy) || rows != p.m) {
-        return false;
-    }
-    p.n = b->dim[bn];
-    p.b_k = b->stride[bk];
-    p.b_n = b->stride[bn];
     p.b_const = krn_is_const_f32(m, op->in[1]);
-    p.y_as_pixels = as_pixels(p.m, p.n, p.ldy);
-    if (cols != p.n || b->dim[bk] != p.k || op->act > MDL_ACT_SOFTPLUS ||
-        ((op->scale || op->shift) && (!p.b_const || op->channels != p.n)) ||
+    if (((op->scale || op->shift) && (!p.b_const || op->channels != p.n)) ||
         (op->residual != MDL_RESIDUAL_NONE && !residual_rows(m, op, &p.y_as_pixels, &res))) {
         return false;
     }
     *ret = p;
     return true;
+}
+
+void krn_product_take_frames(struct krn_product *p, size_t frames)
+{
+    if (frames > 1) {
+        p->m = frames;
+        p->lda = p->k;
+        p->ldy = p->n;
+        p->y_as_pixels = krn_rows_image(frames, p->n, p->n);
+    }
 }
 
 bool krn_product_frames(const struct mdl_model *m, const struct mdl_op *op)
@@ -175,12 +176,7 @@ bool krn_product_of_call(const struct krn_call *c, struct krn_product *ret)
     if (!krn_product_of(c->model, c->op, ret)) {
         return false;
     }
-    if (c->frames > 1) {
-        ret->m = c->frames;
-        ret->lda = ret->k;
-        ret->ldy = ret->n;
-        ret->y_as_pixels = as_pixels(ret->m, ret->n, ret->ldy);
-    }
+    krn_product_take_frames(ret, c->frames);
     return true;
 }
 
@@ -215,13 +211,7 @@ void krn_product_pack(const struct mdl_model *m, const struct mdl_op *op,
 struct krn_conv krn_product_as_conv(const struct krn_product *p)
 {
     return (struct krn_conv){
-        .x = {.n = 1,
-              .h = 1,
-              .w = p->m,
-              .c = p->k,
-              .pixel = p->lda,
-              .row = p->m * p->lda,
-              .batch = p->m * p->lda},
+        .x = krn_rows_image(p->m, p->k, p->lda),
         .y = p->y_as_pixels,
         .win = {.kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1},
         .groups = 1,

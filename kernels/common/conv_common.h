@@ -44,12 +44,29 @@ struct krn_product { /* y[m][n] = sum_k a[m][k] b[k][n] */
     struct krn_img y_as_pixels; /* y as m pixels of n channels */
 };
 
+/** krn_rows_image() - Return: @rows rows, @ld elements apart, as an image of one row of pixels */
+static inline struct krn_img krn_rows_image(size_t rows, size_t columns, size_t ld)
+{
+    return (struct krn_img){
+        .n = 1, .h = 1, .w = rows, .c = columns, .pixel = ld, .row = rows * ld, .batch = rows * ld};
+}
+/** krn_rows_of() - Return: whether the dims of @t but the last merge to rows at one distance, dense
+ * inside, of any element type; if so, *ret is set. */
+bool krn_rows_of(const struct mdl_tensor *t, struct krn_img *ret);
+
+/** krn_product_shape_of() - Return: whether @op is GEMM or MATMUL of rows by one matrix, of any
+ * element types; if so, sets all of *ret but b_const. */
+bool krn_product_shape_of(const struct mdl_model *m, const struct mdl_op *op,
+                          struct krn_product *ret);
 /** krn_product_of() - Return: whether @op (GEMM without c, or MATMUL with a rank-2 b) is one plain
  * f32 product; if so, *ret is set. */
 bool krn_product_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_product *ret);
 /** krn_product_frames() - a frames_at_once(): products of one row with constant weights, without a
  * residual. Each frame is then a row. */
 bool krn_product_frames(const struct mdl_model *m, const struct mdl_op *op);
+/** krn_product_take_frames() - makes a product of one row that of a dense row for each of @frames
+ * frames; 0 and 1 change nothing */
+void krn_product_take_frames(struct krn_product *p, size_t frames);
 /** krn_product_of_call() - as krn_product_of(), with a row for each frame of the call */
 bool krn_product_of_call(const struct krn_call *c, struct krn_product *ret);
 /** krn_product_pack() - packs some outputs of a constant b as [output][k], multiplied by alpha and

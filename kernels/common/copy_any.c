@@ -10,6 +10,8 @@
 #include "base/base.h"
 #include "kernels/common/epilogue.h"
 #include "kernels/common/nest.h"
+#include "kernels/common/nhwc.h"
+#include "kernels/common/planned.h"
 #include "kernels/common/transpose.h"
 #include "kernels/primitive.h"
 
@@ -20,7 +22,7 @@ struct job {
     const uint8_t *x;
     uint8_t *y;
     struct krn_nest nest;
-    size_t size; /* of an element */
+    size_t size; /* bytes of an element; of all, where layouts are equal */
     size_t parts;
     size_t across; /* dim of the nest, not the row, along which x is dense; or none */
     float value;   /* PAD */
@@ -239,16 +241,55 @@ static void pad_run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive krn_copy_any__tiled = {
-    .name = "copy_any__tiled",
-    .kind = MDL_OP_COPY,
-    .supports = copy_supports,
-    .run = copy_run,
-};
+KRN_PRIMITIVE(copy_any__tiled, MDL_OP_COPY, .supports = copy_supports, .run = copy_run);
 
-const struct krn_primitive krn_pad_f32__tiled = {
-    .name = "pad_f32__tiled",
-    .kind = MDL_OP_PAD,
-    .supports = pad_supports,
-    .run = pad_run,
-};
+KRN_PRIMITIVE(pad_f32__tiled, MDL_OP_PAD, .supports = pad_supports, .run = pad_run);
+
+/* Layout conversions from and to row-major tensors, such as a model's inputs and outputs: if the
+ * other side stays NCHW, nothing changes, and bytes are copied as they are. */
+
+/* @planes is an NCHW image, @other lies row-major */
+static bool nchw_supports(const struct mdl_op *op, const struct mdl_tensor *planes,
+                          const struct mdl_tensor *other)
+{
+    struct krn_img img;
+
+    return krn_op_is_plain(op) && krn_img_of(planes, &img) && planes->rank == other->rank &&
+           memcmp(planes->dim, other->dim, planes->rank * sizeof(planes->dim[0])) == 0 &&
+           other->dtype == MDL_F32 && mdl_is_dense(other);
+}
+
+static bool to_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    return nchw_supports(op, &m->tensors[op->out[0]], &m->tensors[op->in[0]]);
+}
+
+static bool from_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    return nchw_supports(op, &m->tensors[op->in[0]], &m->tensors[op->out[0]]);
+}
+
+static void bytes_part(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    struct krn_range r = krn_share(j->size, BASE_CACHE_LINE_BYTES, part, j->parts);
+
+    memcpy(j->y + r.begin, j->x + r.begin, r.end - r.begin);
+}
+
+static void nchw_run(const struct krn_call *call)
+{
+    const struct mdl_tensor *t = &call->model->tensors[call->op->in[0]];
+    struct job j = {.y = call->out[0],
+                    .x = call->in[0],
+                    .size = mdl_elements(t) * sizeof(float),
+                    .parts = base_max(call->width, 1u)};
+
+    krn_parallel(call->pool, j.parts, bytes_part, &j);
+}
+
+KRN_PRIMITIVE(copy_f32_to_nchw__any, MDL_OP_COPY, .nchw_out = true, .supports = to_supports,
+              .run = nchw_run);
+
+KRN_PRIMITIVE(copy_f32_from_nchw__any, MDL_OP_COPY, .nchw_in = true, .supports = from_supports,
+              .run = nchw_run);

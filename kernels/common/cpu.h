@@ -48,3 +48,18 @@ int krn_cpu_parse(const char *names, uint32_t *ret_features, char ret_error[KRN_
 
 /** krn_cpu_names() - writes @features as such a list, older ones first. Return: @ret. */
 const char *krn_cpu_names(uint32_t features, char ret[KRN_CPU_TEXT_MAX]);
+
+#ifdef KRN_HAVE_AVX512
+#define KRN_OR_AVX512(fn, other) (krn_cpu_features() & KRN_CPU_AVX512 ? fn##__avx512 : (other))
+#else
+#define KRN_OR_AVX512(fn, other) (other)
+#endif
+#ifdef KRN_HAVE_AVX2
+#define KRN_OR_AVX2(fn, other) (krn_cpu_features() & KRN_CPU_AVX2 ? fn##__avx2 : (other))
+#else
+#define KRN_OR_AVX2(fn, other) (other)
+#endif
+
+/* KRN_OF_CPU(fn) - fn__vec, fn__avx2 or fn__avx512, whichever has the widest vectors that this
+ * build and this CPU support. Threads: any. */
+#define KRN_OF_CPU(fn) KRN_OR_AVX512(fn, KRN_OR_AVX2(fn, fn##__vec))

@@ -2,7 +2,6 @@
 #include "kernels/common/epilogue.h"
 
 #include "base/base.h"
-#include "kernels/common/isa_of_cpu.h"
 #include "kernels/common/transpose.h"
 
 bool krn_op_is_plain(const struct mdl_op *op)

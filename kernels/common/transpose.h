@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/common/isa_of_cpu.h"
+#include "kernels/common/cpu.h"
 
 /* y[r][c] = x[c][r]; addresses need no alignment; strides are in elements */
 struct krn_transpose {

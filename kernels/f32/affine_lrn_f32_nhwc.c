@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/planned.h"
 
 struct job {
     const struct krn_call *call;
@@ -141,19 +142,8 @@ static void run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_affine_f32_nhwc) = {
-    .name = "affine_f32_nhwc__" KRN_ISA_TEXT,
-    .kind = MDL_OP_AFFINE,
-    .needs = KRN_ISA_NEEDS,
-    .supports = affine_supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(affine_f32_nhwc, MDL_OP_AFFINE, KRN_ISA_NEEDS, .supports = affine_supports,
+                  .run = run);
 
-const struct krn_primitive KRN_ISA_FN(krn_lrn_f32_nhwc) = {
-    .name = "lrn_f32_nhwc__" KRN_ISA_TEXT,
-    .kind = MDL_OP_LRN,
-    .needs = KRN_ISA_NEEDS,
-    .supports = lrn_supports,
-    .scratch_bytes = lrn_scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(lrn_f32_nhwc, MDL_OP_LRN, KRN_ISA_NEEDS, .supports = lrn_supports,
+                  .scratch_bytes = lrn_scratch_bytes, .run = run);

@@ -151,10 +151,4 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 
 KRN_RUN_ROWS_BY(struct job, job_of, nest, row)
 
-const struct krn_primitive KRN_ISA_FN(krn_arg_f32) = {
-    .name = "arg_f32__" KRN_ISA_TEXT,
-    .kind = MDL_OP_ARG,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(arg_f32, MDL_OP_ARG, KRN_ISA_NEEDS, .supports = supports, .run = run);

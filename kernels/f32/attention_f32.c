@@ -240,20 +240,7 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-static void run(const struct krn_call *call)
-{
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
+KRN_RUN_PARTS_BY(struct job, attention_of, a, part_run)
 
-    if (attention_of(call->model, call->op, &j.a)) {
-        krn_parallel(call->pool, j.parts, part_run, &j);
-    }
-}
-
-const struct krn_primitive KRN_ISA_FN(krn_attention_f32) = {
-    .name = "attention_f32__" KRN_ISA_TEXT,
-    .kind = MDL_OP_ATTENTION,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(attention_f32, MDL_OP_ATTENTION, KRN_ISA_NEEDS, .supports = supports,
+                  .scratch_bytes = scratch_bytes, .run = run);

@@ -67,12 +67,5 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_dw) = {
-    .name = "conv_f32_nhwc_dw__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_f32_nhwc_dw, MDL_OP_CONV, KRN_ISA_NEEDS, .supports = supports,
+                  .packed_bytes = packed_bytes, .pack = pack, .run = run);

@@ -9,6 +9,7 @@
  * image instead, and shares them as the unfused primitives do (channels, panels).
  */
 #include "base/base.h"
+#include "kernels/common/planned.h"
 #include "kernels/f32/dw.h"
 #include "kernels/f32/igemm.h"
 
@@ -121,16 +122,11 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     if (!plan_of(m, op, 1, &p)) {
         return;
     }
-    const struct krn_conv *pw = p.dw_first ? &p.second : &p.first;
-    const struct mdl_op *pw_op = p.dw_first ? op + 1 : op;
-    const struct mdl_tensor *w = &m->tensors[pw_op->in[1]];
-
     memset(dst, 0, dw_floats(&p) * sizeof(float));
     KRN_ISA_FN(krn_dw_pack)
     (m, p.dw_first ? op : op + 1, p.dw_first ? &p.first : &p.second, dst);
-    KRN_ISA_FN(krn_igemm_pack)
-    ((float *)dst + dw_floats(&p), krn_const_ptr(m, pw_op->in[1]), 1, pw->cg, pw->og, w->stride[0],
-     0, w->stride[1], pw_op->scale, 1.0f);
+    krn_igemm_pack_group(m, p.dw_first ? op + 1 : op, p.dw_first ? &p.second : &p.first, 0,
+                         (float *)dst + dw_floats(&p));
 }
 
 struct job {
@@ -328,26 +324,10 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, p->parts, p->dw_first ? part_whole_pw : part_whole_dw, &j);
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_dw_pw) = {
-    .name = "conv_f32_nhwc_dw_pw__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .fused = true,
-    .supports = dw_pw_supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_f32_nhwc_dw_pw, MDL_OP_CONV, KRN_ISA_NEEDS, .fused = true,
+                  .supports = dw_pw_supports, .packed_bytes = packed_bytes, .pack = pack,
+                  .scratch_bytes = scratch_bytes, .run = run);
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_pw_dw) = {
-    .name = "conv_f32_nhwc_pw_dw__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .fused = true,
-    .supports = pw_dw_supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_f32_nhwc_pw_dw, MDL_OP_CONV, KRN_ISA_NEEDS, .fused = true,
+                  .supports = pw_dw_supports, .packed_bytes = packed_bytes, .pack = pack,
+                  .scratch_bytes = scratch_bytes, .run = run);

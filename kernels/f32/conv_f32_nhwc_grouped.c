@@ -411,13 +411,6 @@ static void run(const struct krn_call *call)
 
 KRN_SCRATCH_BYTES_BY(struct plan, plan_of, p.part_bytes)
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_grouped) = {
-    .name = "conv_f32_nhwc_grouped__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_f32_nhwc_grouped, MDL_OP_CONV, KRN_ISA_NEEDS, .supports = supports,
+                  .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = scratch_bytes,
+                  .run = run);

@@ -11,23 +11,34 @@
  * pixels of an image and normalises them, by the code of preprocessing.
  */
 #include "base/base.h"
-#include "kernels/common/conv_planes.h"
 #include "kernels/common/planned.h"
-#include "kernels/f32/conv_igemm.h"
+#include "kernels/f32/igemm_tile.h"
+#include "kernels/f32/input_rows.h"
 
 #define CHUNK_BYTES (256u * 1024u) /* input under a chunk; fits L2 with a panel of weights */
 #define CHUNK_POINTERS 8192u
 #define BAND_BYTES (64u * 1024u)
-#define BAND_CHANNELS 8u /* fewer channels go through a band */
+#define BAND_CHANNELS 8u         /* fewer channels go through a band */
+#define NEAR_BYTES (16u * 1024u) /* of weights */
+
+struct plan {
+    struct krn_conv c;
+    bool band;
+    bool dense;       /* one tap, whose pixels are at equal distances: no pointers */
+    size_t taps, len; /* of the GEMM */
+    size_t tiles_max; /* per chunk without a band */
+    size_t band_rows; /* output rows per chunk with a band */
+    size_t band_w, band_h;
+    size_t part_bytes; /* scratch of one part */
+};
 
 /* pixels of a tile */
-static size_t rows_of(const struct krn_conv_igemm_plan *p)
+static size_t rows_of(const struct plan *p)
 {
     return p->dense ? KRN_IGEMM_DENSE_ROWS : KRN_IGEMM_ROWS;
 }
 
-static bool plan_of(const struct mdl_model *m, const struct mdl_op *op,
-                    struct krn_conv_igemm_plan *p)
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
 {
     size_t tile_pointers;
 
@@ -65,38 +76,39 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op,
     return true;
 }
 
-KRN_SUPPORTS_BY(struct krn_conv_igemm_plan, plan_of)
+KRN_SUPPORTS_BY(struct plan, plan_of)
 
-static size_t group_floats(const struct krn_conv_igemm_plan *p)
+static size_t group_floats(const struct plan *p)
 {
     return krn_igemm_packed(p->c.taps * p->c.cg, p->c.og);
 }
 
 /* the panels of every group, then a row of zeros for the taps in the padding */
-KRN_PACKED_BYTES_BY(struct krn_conv_igemm_plan, plan_of,
-                    (p.c.groups * group_floats(&p) + p.c.cg) * sizeof(float))
+KRN_PACKED_BYTES_BY(struct plan, plan_of, (p.c.groups * group_floats(&p) + p.c.cg) * sizeof(float))
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
 {
-    const struct mdl_tensor *w = &m->tensors[op->in[1]];
-    const uint8_t *src = krn_const_ptr(m, op->in[1]);
+    struct plan p;
     float *out = dst;
-    struct krn_conv_igemm_plan p;
 
     if (!plan_of(m, op, &p)) {
         return;
     }
-    for (size_t g = 0; g < p.c.groups; g++) {
-        const uint8_t *group = src + (ptrdiff_t)(g * p.c.og) * w->stride[0] * 4;
-        const float *scale = op->scale ? op->scale + g * p.c.og : NULL;
-
-        KRN_ISA_FN(krn_igemm_pack)
-        (out, group, p.c.taps, p.c.cg, p.c.og, w->stride[0], p.c.tap_stride, w->stride[1], scale,
-         1.0f);
-        out += group_floats(&p);
+    for (size_t g = 0; g < p.c.groups; g++, out += group_floats(&p)) {
+        krn_igemm_pack_group(m, op, &p.c, g, out);
     }
     memset(out, 0, p.c.cg * sizeof(float));
 }
+
+struct job {
+    const struct krn_call *call; /* of the convolution */
+    struct plan p;
+    struct krn_input_rows rows; /* for the band */
+    struct krn_igemm g;
+    const float *zeros;
+    size_t parts;
+    bool by_panels; /* parts share the panels, not the pixels */
+};
 
 /* a window, or one tap, that lies wholly inside the image */
 static inline void point_inside(const struct krn_conv *c, const float *x, const float **p)
@@ -110,8 +122,8 @@ static inline void point_inside(const struct krn_conv *c, const float *x, const 
     }
 }
 
-static void point_edge(const struct krn_conv_igemm *j, const float *image, ptrdiff_t iy,
-                       ptrdiff_t ix, const float **p)
+static void point_edge(const struct job *j, const float *image, ptrdiff_t iy, ptrdiff_t ix,
+                       const float **p)
 {
     const struct krn_conv *c = &j->p.c;
     struct krn_range ky = krn_taps(iy, c->win.kh, c->win.dh, c->x.h);
@@ -131,7 +143,7 @@ static void point_edge(const struct krn_conv_igemm *j, const float *image, ptrdi
 }
 
 /* pointers for the pixels [first, first + pixels) of group @group */
-static void point(const struct krn_conv_igemm *j, size_t group, size_t first, size_t pixels,
+static void point(const struct job *j, size_t group, size_t first, size_t pixels,
                   const float **rows)
 {
     const struct krn_conv *c = &j->p.c;
@@ -166,8 +178,8 @@ static void point(const struct krn_conv_igemm *j, size_t group, size_t first, si
     }
 }
 
-static void run_pixels(const struct krn_conv_igemm *j, struct krn_range pixels,
-                       struct krn_range panels, uint8_t *scratch)
+static void run_pixels(const struct job *j, struct krn_range pixels, struct krn_range panels,
+                       uint8_t *scratch)
 {
     const float **rows = (const float **)scratch, *x = j->call->in[0];
     const size_t pixel = j->p.c.x.pixel;
@@ -193,9 +205,160 @@ static void run_pixels(const struct krn_conv_igemm *j, struct krn_range pixels,
     }
 }
 
+/* ---- few channels: bands ---- */
+
+/* fills in the input rows under output rows [oy, ...) of image n, padded with zeros; the first
+ * @have are there already */
+static void fill_band(const struct job *j, size_t n, size_t oy, size_t rows, size_t have,
+                      float *band)
+{
+    const struct krn_conv *c = &j->p.c;
+    size_t height = (rows - 1) * c->win.sh + (c->win.kh - 1) * c->win.dh + 1;
+    size_t width = j->p.band_w / c->cg;
+    struct krn_range kx = krn_taps(-c->win.left, width, 1, c->x.w);
+
+    band += have * j->p.band_w;
+    for (size_t y = have; y < height; y++, band += j->p.band_w) {
+        ptrdiff_t iy = (ptrdiff_t)(oy * c->win.sh + y) - c->win.top;
+
+        if (iy < 0 || iy >= (ptrdiff_t)c->x.h) {
+            memset(band, 0, j->p.band_w * sizeof(float));
+            continue;
+        }
+        memset(band, 0, kx.begin * c->cg * sizeof(float));
+        memset(band + kx.end * c->cg, 0, (width - kx.end) * c->cg * sizeof(float));
+        krn_input_row(&j->rows, n, (size_t)iy, kx.end - kx.begin, band + kx.begin * c->cg);
+    }
+}
+
+/* Moves rows that the next chunk also reads from the end of the band to its start. Return: how
+ * many. */
+static size_t keep_rows(const struct job *j, float *band)
+{
+    size_t step = j->p.band_rows * j->p.c.win.sh;
+
+    if (step >= j->p.band_h) {
+        return 0;
+    }
+    memmove(band, band + step * j->p.band_w, (j->p.band_h - step) * j->p.band_w * sizeof(*band));
+    return j->p.band_h - step;
+}
+
+/* Adjacent output pixels in a row, over a band: window i begins at at + i step; its taps, which are
+ * rows, are tap_step apart. */
+struct strip {
+    const float *at, *panel;
+    size_t step, tap_step, taps, len;
+    struct krn_tile_out out;
+};
+
+KRN_INLINE void run_strip(const struct strip *s, const size_t height, const size_t vectors)
+{
+    const float *panel = s->panel, *a[KRN_IGEMM_ROWS];
+    const size_t len = s->len, tap_step = s->tap_step;
+    vf acc[KRN_IGEMM_ROWS][2];
+
+    krn_tile_zero(acc, height);
+#pragma GCC unroll 16
+    for (size_t i = 0; i < height; i++) {
+        a[i] = s->at + i * s->step;
+    }
+    for (size_t tap = s->taps; tap > 0; tap--) {
+#pragma GCC unroll 1
+        for (size_t c = 0; c < len; c++, panel += vectors * KRN_VL) {
+            krn_tile_step(acc, a, c, NULL, panel, height, vectors);
+        }
+#pragma GCC unroll 16
+        for (size_t i = 0; i < height; i++) {
+            a[i] += tap_step;
+        }
+    }
+    krn_tile_store(&s->out, height, vectors, acc);
+}
+
+KRN_TILE_TABLE(strips, const struct strip, run_strip, KRN_TILE_HEIGHTS, KRN_IGEMM_ROWS)
+
+/* A tile of a row: where its windows begin, its first pixel, and the remainder of
+ * krn_igemm_tile_first(). */
+struct place {
+    const float *at;
+    size_t first, left;
+};
+
+/* A row of pixels in tiles of height low; some are one higher. */
+struct split {
+    size_t tiles, low, higher;
+};
+
+/* Computes @tiles tiles from @p of the panel at channel @o. Return: the place after them. */
+KRN_INLINE struct place run_panel(const struct job *j, struct strip *s, size_t o, size_t tiles,
+                                  struct place p, struct split row)
+{
+    s->panel = j->g.packed + o * j->p.taps * j->p.len;
+    s->out.channel = o;
+    s->out.channels = base_min(j->p.c.og - o, (size_t)KRN_IGEMM_LANES);
+    for (size_t now; tiles > 0; tiles--) {
+        p.left += row.higher;
+        now = row.low + (p.left >= row.tiles);
+        p.left -= p.left >= row.tiles ? row.tiles : 0;
+        s->at = p.at;
+        s->out.first = p.first;
+        s->out.y = j->g.y + p.first * s->out.y_pixel + o;
+        strips_of[now - 1][s->out.channels > KRN_VL](s);
+        p.at += now * s->step;
+        p.first += now;
+    }
+    return p;
+}
+
+/* Computes one row of output, whose first pixel is @first, from the start of its windows in the
+ * band: tile by tile if all weights stay in the first-level cache, so that lines are written in
+ * order, else panel by panel. */
+static void run_row(const struct job *j, size_t first, const float *at)
+{
+    const struct krn_conv *c = &j->p.c;
+    size_t tiles = krn_igemm_tiles(c->y.w), weights = c->og * j->p.taps * j->p.len;
+    size_t step = weights * sizeof(float) <= NEAR_BYTES ? 1 : tiles;
+    struct split row = {tiles, c->y.w / tiles, c->y.w % tiles};
+    struct place here = {.at = at, .first = first};
+    struct strip s = {.step = c->win.sw * c->cg,
+                      .tap_step = c->win.dh * j->p.band_w,
+                      .taps = j->p.taps,
+                      .len = j->p.len,
+                      .out = {.y_pixel = j->g.y_pixel}};
+
+    krn_tile_finish_of(&j->g.epilogue, &s.out);
+    for (size_t t = 0; t < tiles; t += step) {
+        struct place next = here;
+
+        for (size_t o = 0; o < c->og; o += KRN_IGEMM_LANES) {
+            next = run_panel(j, &s, o, step, here, row);
+        }
+        here = next;
+    }
+}
+
+/* computes chunks of output rows, each from a band of its own; @band: scratch for one */
+static void run_bands(const struct job *j, struct krn_range chunks, float *band)
+{
+    const struct krn_conv *c = &j->p.c;
+    size_t each = (c->y.h + j->p.band_rows - 1) / j->p.band_rows;
+
+    for (size_t chunk = chunks.begin; chunk < chunks.end; chunk++) {
+        size_t n = chunk / each, oy = chunk % each * j->p.band_rows;
+        size_t height = base_min(j->p.band_rows, c->y.h - oy);
+        size_t have = chunk > chunks.begin && oy > 0 ? keep_rows(j, band) : 0;
+
+        fill_band(j, n, oy, height, have, band);
+        for (size_t y = 0; y < height; y++) {
+            run_row(j, (n * c->y.h + oy + y) * c->y.w, band + y * c->win.sh * j->p.band_w);
+        }
+    }
+}
+
 static void part_run(void *arg, size_t part)
 {
-    const struct krn_conv_igemm *j = arg;
+    const struct job *j = arg;
     const struct krn_conv *c = &j->p.c;
     size_t pixels = c->y.n * c->y.h * c->y.w, panels = krn_igemm_panels(c->og);
     uint8_t *scratch = j->call->scratch + part * j->p.part_bytes;
@@ -203,8 +366,7 @@ static void part_run(void *arg, size_t part)
     if (j->p.band) {
         size_t each = (c->y.h + j->p.band_rows - 1) / j->p.band_rows;
 
-        KRN_ISA_FN(krn_conv_igemm_bands)
-        (j, krn_share(c->y.n * each, 1, part, j->parts), (float *)scratch);
+        run_bands(j, krn_share(c->y.n * each, 1, part, j->parts), (float *)scratch);
     } else if (j->by_panels) {
         struct krn_range share = krn_share(panels, 1, part, j->parts);
 
@@ -220,17 +382,13 @@ static void part_run(void *arg, size_t part)
 static void run_call(const struct krn_call *call, const void *packed,
                      const struct krn_planes *planes)
 {
-    struct krn_conv_igemm j = {
-        .call = call, .planes = *planes, .image = call->image, .parts = base_max(call->width, 1u)};
+    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
     size_t tiles;
 
     if (!plan_of(call->model, call->op, &j.p)) {
         return;
     }
-    if (j.image) {
-        krn_pixels_sink_init(&j.pixels, &call->model->preproc, MDL_F32, j.p.c.cg, sizeof(float),
-                             (ptrdiff_t)(j.p.c.cg * sizeof(float)));
-    }
+    krn_input_rows_init(&j.rows, call, &j.p.c.x, planes);
     j.g = (struct krn_igemm){
         .taps = j.p.taps,
         .len = j.p.len,
@@ -251,26 +409,18 @@ static void run(const struct krn_call *call)
     run_call(call, call->packed, &(struct krn_planes){0});
 }
 
-KRN_SCRATCH_BYTES_BY(struct krn_conv_igemm_plan, plan_of, p.part_bytes)
+KRN_SCRATCH_BYTES_BY(struct plan, plan_of, p.part_bytes)
 
 static bool from_image(const struct mdl_model *m, const struct mdl_op *op)
 {
-    struct krn_conv_igemm_plan p;
+    struct plan p;
 
     return plan_of(m, op, &p) && p.band;
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_igemm) = {
-    .name = "conv_f32_nhwc_igemm__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = scratch_bytes,
-    .from_image = from_image,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_f32_nhwc_igemm, MDL_OP_CONV, KRN_ISA_NEEDS, .supports = supports,
+                  .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = scratch_bytes,
+                  .from_image = from_image, .run = run);
 
 /* COPY from NCHW, then a convolution that takes a band */
 
@@ -293,15 +443,7 @@ static void planes_run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_copy_conv_f32_planes) = {
-    .name = "copy_conv_f32_planes__" KRN_ISA_TEXT,
-    .kind = MDL_OP_COPY,
-    .needs = KRN_ISA_NEEDS,
-    .fused = true,
-    .supports = planes_supports,
-    .packed_bytes = next_packed_bytes,
-    .pack = next_pack,
-    .scratch_bytes = next_scratch_bytes,
-    .from_image = planes_supports,
-    .run = planes_run,
-};
+KRN_ISA_PRIMITIVE(copy_conv_f32_planes, MDL_OP_COPY, KRN_ISA_NEEDS, .fused = true,
+                  .supports = planes_supports, .packed_bytes = next_packed_bytes, .pack = next_pack,
+                  .scratch_bytes = next_scratch_bytes, .from_image = planes_supports,
+                  .run = planes_run);

@@ -9,20 +9,176 @@
  * convolution go to another ring, as high as the pooling's window: they never leave the cache.
  * Parts share output rows; next to another part's rows they compute a few rows of the convolution
  * again.
+ *
+ * A row of the window is one run of kw * 3 floats, and the step from window to window the stride
+ * times 3: no pointer per tap, and no product with zero but in the padding. The step is a constant
+ * of the code, and so are the distances between the windows of a register tile: one pointer reaches
+ * all of them. Weights lie in panels [panel][u][k][lanes], as those of igemm.h.
  */
 #include <math.h>
 
 #include "base/base.h"
-#include "kernels/common/conv_planes.h"
 #include "kernels/common/planned.h"
 #include "kernels/common/pool_common.h"
-#include "kernels/common/transpose.h"
 #include "kernels/common/vec_arith.h"
-#include "kernels/f32/stem.h"
-#include "kernels/image/pixels.h"
+#include "kernels/f32/igemm.h"
+#include "kernels/f32/input_rows.h"
+#include "kernels/f32/tile_finish.h"
 
+#define CHANNELS 3u
+#define ROWS_MAX 16u             /* of a window */
+#define NEAR_BYTES (16u * 1024u) /* of weights */
 #define POOL_ROWS_MAX 8u
 #define POOL_LANES (4u * KRN_VL)
+
+/* one output row */
+struct stem {
+    size_t kh, len;      /* rows of the window; floats of one: kw * 3 */
+    size_t stride;       /* 1, 2 or 4 pixels */
+    size_t width;        /* of the output, at least KRN_TILE_ROWS */
+    size_t out;          /* output channels */
+    const float *packed; /* krn_igemm_pack_group() */
+    size_t y_pixel;      /* floats between pixels of y */
+    struct krn_epilogue epilogue;
+};
+
+/* whether stem_row() can compute the rows of @c */
+static bool is_stem(const struct krn_conv *c)
+{
+    return c->groups == 1 && c->cg == CHANNELS && c->win.dh == 1 && c->win.dw == 1 &&
+           (c->win.sw == 1 || c->win.sw == 2 || c->win.sw == 4) && c->win.kh <= ROWS_MAX &&
+           c->win.kw > 1 && c->y.w >= KRN_TILE_ROWS;
+}
+
+/* Adjacent output pixels in a row: window i begins @at + i step in each row of the window. */
+struct strip {
+    const float *const *rows;
+    size_t at;
+    const float *panel;
+    size_t kh, len;
+    struct krn_tile_out out;
+};
+
+/* @height, @vectors and @step are constants wherever this is inlined */
+KRN_INLINE void run_strip(const struct strip *s, const size_t height, const size_t vectors,
+                          const size_t step)
+{
+    const float *panel = s->panel;
+    vf acc[KRN_TILE_ROWS][2];
+
+#pragma GCC unroll 16
+    for (size_t i = 0; i < height; i++) {
+        acc[i][0] = acc[i][1] = vf_set(0.0f);
+    }
+    for (size_t u = 0; u < s->kh; u++) {
+        const float *a = s->rows[u] + s->at;
+
+#pragma GCC unroll 1
+        for (const float *end = a + s->len; a < end; a += CHANNELS) {
+#pragma GCC unroll 3
+            for (size_t k = 0; k < CHANNELS; k++, panel += vectors * KRN_VL) {
+                /* Windows overlap, so the next steps read the same floats. The compiler would keep
+                 * all of them in registers, and spill the sums. */
+                __asm__("" : "+r"(a));
+                vf b0 = vf_load(panel), b1 = vectors > 1 ? vf_load(panel + KRN_VL) : b0;
+
+#pragma GCC unroll 16
+                for (size_t i = 0; i < height; i++) {
+                    vf x = vf_set(a[i * step + k]);
+
+                    acc[i][0] += x * b0;
+                    if (vectors > 1) {
+                        acc[i][1] += x * b1;
+                    }
+                }
+            }
+        }
+    }
+    krn_tile_store(&s->out, height, vectors, acc);
+}
+
+/* Tiles of a row have nearly equal heights: at least half of the highest. */
+/* clang-format off */
+#if KRN_VL == 16
+#define LOWEST 6u
+#define STEM_HEIGHTS(X, ...)                                                                       \
+    X(6, __VA_ARGS__) X(7, __VA_ARGS__) X(8, __VA_ARGS__) X(9, __VA_ARGS__) X(10, __VA_ARGS__)     \
+    X(11, __VA_ARGS__) X(12, __VA_ARGS__)
+#else
+#define LOWEST 3u
+#define STEM_HEIGHTS(X, ...)                                                                       \
+    X(3, __VA_ARGS__) X(4, __VA_ARGS__) X(5, __VA_ARGS__) X(6, __VA_ARGS__)
+#endif
+/* clang-format on */
+#define HEIGHTS (KRN_TILE_ROWS - LOWEST + 1)
+KRN_TILE_TABLE(strips_3, const struct strip, run_strip, STEM_HEIGHTS, HEIGHTS, 3)
+KRN_TILE_TABLE(strips_6, const struct strip, run_strip, STEM_HEIGHTS, HEIGHTS, 6)
+KRN_TILE_TABLE(strips_12, const struct strip, run_strip, STEM_HEIGHTS, HEIGHTS, 12)
+
+typedef void strip_fn(const struct strip *s);
+static strip_fn *const (*const strips_of[])[2] = {strips_3_of, strips_6_of, strips_12_of};
+
+/* A row of pixels in tiles of height `low`; some are one higher: krn_tile_first() without
+ * divisions, which would take as long as a small tile. */
+struct split {
+    size_t tiles, low, higher;
+};
+struct place {
+    size_t first, left; /* pixel; remainder */
+};
+
+/* Computes @tiles tiles from @p of the panel at channel @o of y. Return: the place after them. */
+static struct place run_panel(const struct stem *s, struct strip *t, float *y, size_t o,
+                              size_t tiles, struct place p, struct split row)
+{
+    const size_t begin = t->out.first;
+    strip_fn *const(*by_height)[2] = strips_of[s->stride / 2];
+
+    t->panel = s->packed + o * s->kh * s->len;
+    t->out.channel = o;
+    t->out.channels = base_min(s->out - o, (size_t)KRN_TILE_LANES);
+    for (; tiles > 0; tiles--) {
+        size_t height = row.low;
+
+        p.left += row.higher;
+        if (p.left >= row.tiles) {
+            p.left -= row.tiles;
+            height++;
+        }
+        t->at = p.first * s->stride * CHANNELS;
+        t->out.first = begin + p.first;
+        t->out.y = y + p.first * s->y_pixel + o;
+        by_height[height - LOWEST][t->out.channels > KRN_VL](t);
+        p.first += height;
+    }
+    t->out.first = begin;
+    return p;
+}
+
+/* Computes one output row: y[i][o] = epilogue( sum_{u,k} rows[u][i step + k] w[u][k][o] ).
+ * @rows: kh pointers to padded rows     @first: the row's first pixel among all pixels, for the
+ * residual     @y: [width][y_pixel], of which the first `out` floats of each pixel are written
+ * Tile by tile if all weights stay in the first-level cache, so that lines are written in order;
+ * else panel by panel. */
+static void stem_row(const struct stem *s, const float *const *rows, size_t first, float *y)
+{
+    size_t tiles = krn_tile_count(s->width), weights = s->kh * s->len * s->out;
+    size_t step = weights * sizeof(float) <= NEAR_BYTES ? 1 : tiles;
+    struct split row = {tiles, s->width / tiles, s->width % tiles};
+    struct strip t = {.rows = rows, .kh = s->kh, .len = s->len, .out = {.y_pixel = s->y_pixel}};
+    struct place here = {0, 0};
+
+    krn_tile_finish_of(&s->epilogue, &t.out);
+    t.out.first = first;
+    for (size_t i = 0; i < tiles; i += step) {
+        struct place next = here;
+
+        for (size_t o = 0; o < s->out; o += KRN_TILE_LANES) {
+            next = run_panel(s, &t, y, o, step, here, row);
+        }
+        here = next;
+    }
+}
 
 struct plan {
     struct krn_conv c;
@@ -37,11 +193,11 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
 {
     const size_t line = BASE_CACHE_LINE_BYTES / sizeof(float);
 
-    if (!krn_conv_of(m, op, &p->c) || !KRN_ISA_FN(krn_stem_supports)(&p->c)) {
+    if (!krn_conv_of(m, op, &p->c) || !is_stem(&p->c)) {
         return false;
     }
     p->pooled = false;
-    p->row = ((p->c.y.w - 1) * p->c.win.sw + p->c.win.kw) * KRN_STEM_CHANNELS;
+    p->row = ((p->c.y.w - 1) * p->c.win.sw + p->c.win.kw) * CHANNELS;
     p->row = base_align_up(p->row, line);
     p->pool_row = 0;
     p->part_floats = p->row * p->c.win.kh;
@@ -68,9 +224,8 @@ static bool pool_plan_of(const struct mdl_model *m, const struct mdl_op *op, str
 struct job {
     const struct krn_call *call; /* of the convolution */
     struct plan p;
-    struct krn_planes planes;
-    struct krn_pixel_sink pixels; /* if the call has an image */
-    struct krn_stem stem;
+    struct krn_input_rows rows;
+    struct stem stem;
     size_t parts;
 };
 
@@ -82,57 +237,22 @@ struct part {
     size_t filled, done; /* padded input rows and rows of the convolution before these are there */
 };
 
-static void interleave(const struct job *j, size_t n, size_t iy, size_t pixels, float *dst)
-{
-    const struct krn_planes *s = &j->planes;
-    ptrdiff_t at = (ptrdiff_t)n * s->batch + (ptrdiff_t)iy * s->row;
-
-    krn_transpose_run(&(struct krn_transpose){.y = (uint8_t *)dst,
-                                              .x = s->x + at * (ptrdiff_t)sizeof(float),
-                                              .y_row = KRN_STEM_CHANNELS,
-                                              .x_column = s->channel,
-                                              .rows = pixels,
-                                              .columns = KRN_STEM_CHANNELS});
-}
-
-static void copy_pixels(const struct job *j, size_t n, size_t iy, size_t pixels, float *dst)
-{
-    const struct krn_img *x = &j->p.c.x;
-    const float *src = (const float *)j->call->in[0] + n * x->batch + iy * x->row;
-
-    if (x->pixel == KRN_STEM_CHANNELS) {
-        memcpy(dst, src, pixels * KRN_STEM_CHANNELS * sizeof(float));
-        return;
-    }
-    for (size_t k = 0; k < pixels; k++, src += x->pixel, dst += KRN_STEM_CHANNELS) {
-        memcpy(dst, src, KRN_STEM_CHANNELS * sizeof(float));
-    }
-}
-
 /* writes row @y of the padded image n */
 static void fill_row(const struct part *t, size_t y, float *dst)
 {
     const struct job *j = t->j;
     const struct krn_conv *c = &j->p.c;
     ptrdiff_t iy = (ptrdiff_t)y - c->win.top;
-    struct krn_range kx = krn_taps(-c->win.left, j->p.row / KRN_STEM_CHANNELS, 1, c->x.w);
+    struct krn_range kx = krn_taps(-c->win.left, j->p.row / CHANNELS, 1, c->x.w);
     size_t pixels = kx.end - kx.begin;
 
     if (iy < 0 || iy >= (ptrdiff_t)c->x.h || pixels == 0) {
         memset(dst, 0, j->p.row * sizeof(float));
         return;
     }
-    memset(dst, 0, kx.begin * KRN_STEM_CHANNELS * sizeof(float));
-    memset(dst + kx.end * KRN_STEM_CHANNELS, 0,
-           (j->p.row - kx.end * KRN_STEM_CHANNELS) * sizeof(float));
-    dst += kx.begin * KRN_STEM_CHANNELS;
-    if (j->call->image) { /* every n is made from it */
-        krn_pixels_copy_row(&j->pixels, dst, j->call->image, 0, (uint32_t)iy, pixels);
-    } else if (j->planes.x) {
-        interleave(j, t->n, (size_t)iy, pixels, dst);
-    } else {
-        copy_pixels(j, t->n, (size_t)iy, pixels, dst);
-    }
+    memset(dst, 0, kx.begin * CHANNELS * sizeof(float));
+    memset(dst + kx.end * CHANNELS, 0, (j->p.row - kx.end * CHANNELS) * sizeof(float));
+    krn_input_row(&j->rows, t->n, (size_t)iy, pixels, dst + kx.begin * CHANNELS);
 }
 
 /* computes row @oy of the convolution of image n; rows of one image come in order */
@@ -140,7 +260,7 @@ static void conv_row(struct part *t, size_t oy, float *y)
 {
     const struct krn_conv *c = &t->j->p.c;
     size_t first = oy * c->win.sh, kh = c->win.kh;
-    const float *rows[KRN_STEM_ROWS_MAX];
+    const float *rows[ROWS_MAX];
 
     for (size_t r = base_max(t->filled, first); r < first + kh; r++) {
         fill_row(t, r, t->rows + r % kh * t->j->p.row);
@@ -149,7 +269,7 @@ static void conv_row(struct part *t, size_t oy, float *y)
     for (size_t u = 0; u < kh; u++) {
         rows[u] = t->rows + (first + u) % kh * t->j->p.row;
     }
-    KRN_ISA_FN(krn_stem_row)(&t->j->stem, rows, (t->n * c->y.h + oy) * c->y.w, y);
+    stem_row(&t->j->stem, rows, (t->n * c->y.h + oy) * c->y.w, y);
 }
 
 /* y[c] = max over rows and columns; @vectors is a constant where this is inlined */
@@ -241,31 +361,29 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-/* @j: call, plan, planes */
-static void run_job(struct job *j, const void *packed)
+/* @j: call, plan */
+static void run_job(struct job *j, const void *packed, const struct krn_planes *planes)
 {
     const struct krn_conv *c = &j->p.c;
 
-    if (j->call->image) {
-        krn_pixels_sink_init(&j->pixels, &j->call->model->preproc, MDL_F32, KRN_STEM_CHANNELS,
-                             sizeof(float), (ptrdiff_t)(KRN_STEM_CHANNELS * sizeof(float)));
-    }
+    krn_input_rows_init(&j->rows, j->call, &c->x, planes);
     j->parts = base_max(j->call->width, 1u);
-    j->stem = (struct krn_stem){.kh = c->win.kh,
-                                .len = c->win.kw * KRN_STEM_CHANNELS,
-                                .stride = c->win.sw,
-                                .width = c->y.w,
-                                .out = c->og,
-                                .packed = packed,
-                                .y_pixel = j->p.pooled ? c->og : c->y.pixel,
-                                .epilogue = krn_epilogue_of(j->call)};
+    j->stem = (struct stem){.kh = c->win.kh,
+                            .len = c->win.kw * CHANNELS,
+                            .stride = c->win.sw,
+                            .width = c->y.w,
+                            .out = c->og,
+                            .packed = packed,
+                            .y_pixel = j->p.pooled ? c->og : c->y.pixel,
+                            .epilogue = krn_epilogue_of(j->call)};
     krn_parallel(j->call->pool, j->parts, part_run, j);
 }
 
 /* the convolution alone */
 
 KRN_SUPPORTS_BY(struct plan, plan_of)
-KRN_PACKED_BYTES_BY(struct plan, plan_of, krn_stem_packed(&p.c) * sizeof(float))
+KRN_PACKED_BYTES_BY(struct plan, plan_of,
+                    krn_igemm_packed(p.c.taps *p.c.cg, p.c.og) * sizeof(float))
 KRN_SCRATCH_BYTES_BY(struct plan, plan_of, p.part_floats * sizeof(float))
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
@@ -273,7 +391,7 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     struct plan p;
 
     if (plan_of(m, op, &p)) {
-        KRN_ISA_FN(krn_stem_pack)(m, op, &p.c, dst);
+        krn_igemm_pack_group(m, op, &p.c, 0, dst);
     }
 }
 
@@ -282,59 +400,32 @@ static void run(const struct krn_call *call)
     struct job j = {.call = call};
 
     if (plan_of(call->model, call->op, &j.p)) {
-        run_job(&j, call->packed);
+        run_job(&j, call->packed, &(struct krn_planes){0});
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_stem) = {
-    .name = "conv_f32_nhwc_stem__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = scratch_bytes,
-    .from_image = supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_f32_nhwc_stem, MDL_OP_CONV, KRN_ISA_NEEDS, .supports = supports,
+                  .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = scratch_bytes,
+                  .from_image = supports, .run = run);
 
 /* with the pooling after it */
 
-static bool pool_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return pool_plan_of(m, op, &p);
-}
-
-static size_t pool_scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    struct plan p;
-
-    return pool_plan_of(m, op, &p) ? base_max(width, 1u) * p.part_floats * sizeof(float) : 0;
-}
+KRN_SUPPORTS_AS(pool_supports, struct plan, pool_plan_of)
+KRN_SCRATCH_BYTES_AS(pool_scratch_bytes, struct plan, pool_plan_of, p.part_floats * sizeof(float))
 
 static void pool_run(const struct krn_call *call)
 {
     struct job j = {.call = call};
 
     if (pool_plan_of(call->model, call->op, &j.p)) {
-        run_job(&j, call->packed);
+        run_job(&j, call->packed, &(struct krn_planes){0});
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_stem_pool) = {
-    .name = "conv_f32_nhwc_stem_pool__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .fused = true,
-    .supports = pool_supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = pool_scratch_bytes,
-    .from_image = pool_supports,
-    .run = pool_run,
-};
+KRN_ISA_PRIMITIVE(conv_f32_nhwc_stem_pool, MDL_OP_CONV, KRN_ISA_NEEDS, .fused = true,
+                  .supports = pool_supports, .packed_bytes = packed_bytes, .pack = pack,
+                  .scratch_bytes = pool_scratch_bytes, .from_image = pool_supports,
+                  .run = pool_run);
 
 /* with the change from NCHW before it */
 
@@ -350,23 +441,15 @@ KRN_BYTES_OF_NEXT()
 static void planes_run(const struct krn_call *call)
 {
     struct job j = {.call = call->next};
+    struct krn_planes planes;
 
-    if (krn_planes_of(call->model, call->op, &j.planes) &&
-        plan_of(call->model, call->op + 1, &j.p)) {
-        j.planes.x = call->in[0];
-        run_job(&j, call->packed);
+    if (krn_planes_of(call->model, call->op, &planes) && plan_of(call->model, call->op + 1, &j.p)) {
+        planes.x = call->in[0];
+        run_job(&j, call->packed, &planes);
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_copy_conv_f32_stem) = {
-    .name = "copy_conv_f32_stem__" KRN_ISA_TEXT,
-    .kind = MDL_OP_COPY,
-    .needs = KRN_ISA_NEEDS,
-    .fused = true,
-    .supports = planes_supports,
-    .packed_bytes = next_packed_bytes,
-    .pack = next_pack,
-    .scratch_bytes = next_scratch_bytes,
-    .from_image = planes_supports,
-    .run = planes_run,
-};
+KRN_ISA_PRIMITIVE(copy_conv_f32_stem, MDL_OP_COPY, KRN_ISA_NEEDS, .fused = true,
+                  .supports = planes_supports, .packed_bytes = next_packed_bytes, .pack = next_pack,
+                  .scratch_bytes = next_scratch_bytes, .from_image = planes_supports,
+                  .run = planes_run);

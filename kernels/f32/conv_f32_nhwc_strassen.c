@@ -215,13 +215,6 @@ static void run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_strassen) = {
-    .name = "conv_f32_nhwc_strassen__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_f32_nhwc_strassen, MDL_OP_CONV, KRN_ISA_NEEDS, .supports = supports,
+                  .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = scratch_bytes,
+                  .run = run);

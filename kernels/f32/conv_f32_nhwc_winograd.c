@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "base/base.h"
+#include "kernels/common/planned.h"
 #include "kernels/f32/wino_plan.h"
 #include "kernels/f32/winograd.h"
 
@@ -118,9 +119,7 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, struct krn_
     }
     memset(out + packed_floats(&p), 0, CHANNELS_MAX * sizeof(float));
     if (!p.ready) {
-        KRN_ISA_FN(krn_igemm_pack)
-        (out, w, p.taps, p.w.c.cg, p.w.c.og, t->stride[0], p.w.c.tap_stride, t->stride[1],
-         op->scale, 1.0f);
+        krn_igemm_pack_group(m, op, &p.w.c, 0, out);
         return;
     }
     for (size_t b = 0; b < p.w.work.blocks; b++) {
@@ -175,7 +174,7 @@ static void multiply(const struct krn_wino_job *team, size_t block, size_t panel
     struct krn_wino_product p = {
         .points = j->p.w.points,
         .tiles = tiles,
-        .channels = count,
+        .units = count,
         .lanes = lanes,
         .v = v,
         .v_point = krn_wino_v_point(team->plan, tiles, count),
@@ -300,25 +299,17 @@ static size_t frames_scratch_bytes(const struct mdl_model *m, const struct mdl_o
     {                                                                                              \
         run(call, form);                                                                           \
     }                                                                                              \
-    const struct krn_primitive KRN_ISA_FN(krn_conv_f32_nhwc_wino##size) = {                        \
-        .name = "conv_f32_nhwc_wino" #size "__" KRN_ISA_TEXT,                                      \
-        .kind = MDL_OP_CONV,                                                                       \
-        .needs = KRN_ISA_NEEDS,                                                                    \
-        .inexact = (rounds_more),                                                                  \
-        .supports = supports_##size,                                                               \
-        .packed_bytes = packed_bytes_##size,                                                       \
-        .pack = pack_##size,                                                                       \
-        .scratch_bytes = scratch_bytes_##size,                                                     \
-        .frames_at_once = frames_at_once_##size,                                                   \
-        .frames_scratch_bytes = frames_scratch_bytes_##size,                                       \
-        .run = run_##size,                                                                         \
-    };
+    KRN_ISA_PRIMITIVE(                                                                             \
+        conv_f32_nhwc_wino##size, MDL_OP_CONV, KRN_ISA_NEEDS, .inexact = (rounds_more),            \
+        .supports = supports_##size, .packed_bytes = packed_bytes_##size, .pack = pack_##size,     \
+        .scratch_bytes = scratch_bytes_##size, .frames_at_once = frames_at_once_##size,            \
+        .frames_scratch_bytes = frames_scratch_bytes_##size, .run = run_##size)
 
 #define F(pairs, side) ((struct krn_wino_form){pairs, side})
 
 /* F(6x6, 3x3) rounds beyond 1e-5 of sums of 576 terms of unit size, which ONNX's own tests allow.
  */
-PRIMITIVE(2, F(1, 3), false)
-PRIMITIVE(4, F(2, 3), false)
-PRIMITIVE(6, F(3, 3), true)
-PRIMITIVE(2_5x5, F(2, 5), false)
+PRIMITIVE(2, F(1, 3), false);
+PRIMITIVE(4, F(2, 3), false);
+PRIMITIVE(6, F(3, 3), true);
+PRIMITIVE(2_5x5, F(2, 5), false);

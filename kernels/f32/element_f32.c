@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
 #include "kernels/common/nest.h"
+#include "kernels/common/planned.h"
 #include "kernels/common/vec_round.h"
 
 struct job {
@@ -277,14 +278,8 @@ static void run(const struct krn_call *call)
     }
 }
 
-#define PRIMITIVE(what, of_kind)                                                                   \
-    const struct krn_primitive KRN_ISA_FN(krn_##what##_f32) = {                                    \
-        .name = #what "_f32__" KRN_ISA_TEXT,                                                       \
-        .kind = of_kind,                                                                           \
-        .needs = KRN_ISA_NEEDS,                                                                    \
-        .supports = supports,                                                                      \
-        .run = run,                                                                                \
-    }
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_ISA_PRIMITIVE(what##_f32, kind, KRN_ISA_NEEDS, .supports = supports, .run = run)
 
 PRIMITIVE(binary, MDL_OP_BINARY);
 PRIMITIVE(prelu, MDL_OP_PRELU);

@@ -92,15 +92,8 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-#define PRIMITIVE(what, of_kind)                                                                   \
-    const struct krn_primitive KRN_ISA_FN(krn_##what##_f32_igemm) = {                              \
-        .name = #what "_f32_igemm__" KRN_ISA_TEXT,                                                 \
-        .kind = of_kind,                                                                           \
-        .needs = KRN_ISA_NEEDS,                                                                    \
-        .supports = supports,                                                                      \
-        .packed_bytes = packed_bytes,                                                              \
-        .pack = pack,                                                                              \
-        .frames_at_once = krn_product_frames,                                                      \
-        .run = run,                                                                                \
-    };
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_ISA_PRIMITIVE(what##_f32_igemm, kind, KRN_ISA_NEEDS, .supports = supports,                 \
+                      .packed_bytes = packed_bytes, .pack = pack,                                  \
+                      .frames_at_once = krn_product_frames, .run = run);
 KRN_PRODUCTS(PRIMITIVE)

@@ -20,10 +20,11 @@
  * rows, two vectors of weights and a factor are 31 vectors. */
 #if KRN_VL == 16
 #define KRN_IGEMM_DENSE_ROWS 14u
-#define KRN_IGEMM_DENSE_HEIGHTS(X) KRN_TILE_HEIGHTS(X) X(13) X(14)
+#define KRN_IGEMM_DENSE_HEIGHTS(X, ...)                                                            \
+    KRN_TILE_HEIGHTS(X, ##__VA_ARGS__) X(13, ##__VA_ARGS__) X(14, ##__VA_ARGS__)
 #else
 #define KRN_IGEMM_DENSE_ROWS KRN_TILE_ROWS
-#define KRN_IGEMM_DENSE_HEIGHTS(X) KRN_TILE_HEIGHTS(X)
+#define KRN_IGEMM_DENSE_HEIGHTS KRN_TILE_HEIGHTS
 #endif
 
 struct krn_igemm {
@@ -62,6 +63,19 @@ static inline size_t krn_igemm_tile_first(size_t pixels, size_t tiles, size_t t)
 void KRN_ISA_FN(krn_igemm_pack)(float *dst, const uint8_t *w, size_t taps, size_t len, size_t out,
                                 ptrdiff_t so, ptrdiff_t st, ptrdiff_t sc, const float *scale,
                                 float alpha);
+
+/** krn_igemm_pack_group() - packs the weights of a group of convolution @op. @c: krn_conv_of() */
+static inline void krn_igemm_pack_group(const struct mdl_model *m, const struct mdl_op *op,
+                                        const struct krn_conv *c, size_t group, float *dst)
+{
+    const ptrdiff_t *stride = m->tensors[op->in[1]].stride;
+    const size_t first = group * c->og;
+
+    KRN_ISA_FN(krn_igemm_pack)
+    (dst, krn_const_ptr(m, op->in[1]) + (ptrdiff_t)first * stride[0] * (ptrdiff_t)sizeof(float),
+     c->taps, c->cg, c->og, stride[0], c->tap_stride, stride[1],
+     op->scale ? op->scale + first : NULL, 1.0f);
+}
 
 /**
  * krn_igemm_block() - multiplies one block of pixels by some panels

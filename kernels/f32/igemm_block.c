@@ -82,19 +82,7 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
     krn_tile_store(&t->out, height, vectors, acc);
 }
 
-#define TILE(height)                                                                               \
-    static __attribute__((noinline)) void tile_##height##_1(const struct tile *t)                  \
-    {                                                                                              \
-        run_tile(t, height, 1);                                                                    \
-    }                                                                                              \
-    static __attribute__((noinline)) void tile_##height##_2(const struct tile *t)                  \
-    {                                                                                              \
-        run_tile(t, height, 2);                                                                    \
-    }
-KRN_TILE_HEIGHTS(TILE)
-
-#define PAIR(height) {tile_##height##_1, tile_##height##_2},
-static void (*const tiles_of[KRN_IGEMM_ROWS][2])(const struct tile *) = {KRN_TILE_HEIGHTS(PAIR)};
+KRN_TILE_TABLE(tiles, const struct tile, run_tile, KRN_TILE_HEIGHTS, KRN_IGEMM_ROWS)
 
 void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *rows, size_t first,
                                  size_t pixels, struct krn_range panels)

@@ -155,20 +155,7 @@ KRN_INLINE void run_tiles(struct run *r, const size_t height, const size_t vecto
     r->x = x;
 }
 
-#define TILES(height)                                                                              \
-    static __attribute__((noinline)) void tiles_##height##_1(struct run *r)                        \
-    {                                                                                              \
-        run_tiles(r, height, 1);                                                                   \
-    }                                                                                              \
-    static __attribute__((noinline)) void tiles_##height##_2(struct run *r)                        \
-    {                                                                                              \
-        run_tiles(r, height, 2);                                                                   \
-    }
-KRN_IGEMM_DENSE_HEIGHTS(TILES)
-
-#define PAIR(height) {tiles_##height##_1, tiles_##height##_2},
-static void (*const tiles_of[KRN_IGEMM_DENSE_ROWS][2])(struct run *) = {
-    KRN_IGEMM_DENSE_HEIGHTS(PAIR)};
+KRN_TILE_TABLE(tiles, struct run, run_tiles, KRN_IGEMM_DENSE_HEIGHTS, KRN_IGEMM_DENSE_ROWS)
 
 /* One row by SPAN whole panels: the weights are read once, so memory bandwidth is the limit, and
  * several streams are faster than one. Each panel is read from its start and from its middle. */

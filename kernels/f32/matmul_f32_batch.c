@@ -119,20 +119,7 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-static void run(const struct krn_call *call)
-{
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
+KRN_RUN_PARTS_BY(struct job, batch_of, p, part_run)
 
-    if (batch_of(call->model, call->op, &j.p)) {
-        krn_parallel(call->pool, j.parts, part_run, &j);
-    }
-}
-
-const struct krn_primitive KRN_ISA_FN(krn_matmul_f32_batch) = {
-    .name = "matmul_f32_batch__" KRN_ISA_TEXT,
-    .kind = MDL_OP_MATMUL,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(matmul_f32_batch, MDL_OP_MATMUL, KRN_ISA_NEEDS, .supports = supports,
+                  .scratch_bytes = scratch_bytes, .run = run);

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/planned.h"
 #include "kernels/common/vec_arith.h"
 #include "kernels/primitive.h"
 #include "kernels/table.h"
@@ -284,11 +285,5 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
     return krn_nms__ref.supports(m, op) && op->attr.nms.each > 0;
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_nms_f32) = {
-    .name = "nms_f32__" KRN_ISA_TEXT,
-    .kind = MDL_OP_NMS,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(nms_f32, MDL_OP_NMS, KRN_ISA_NEEDS, .supports = supports,
+                  .scratch_bytes = scratch_bytes, .run = run);

@@ -179,33 +179,12 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-static void run(const struct krn_call *call)
-{
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
+KRN_RUN_PARTS_BY(struct job, plan_of, plan, part_run)
 
-    if (plan_of(call->model, call->op, &j.plan)) {
-        krn_parallel(call->pool, j.parts, part_run, &j);
-    }
-}
+KRN_ISA_PRIMITIVE(max_pool_f32_nchw, MDL_OP_MAX_POOL, KRN_ISA_NEEDS, .nchw_in = true,
+                  .nchw_out = true, .supports = supports, .scratch_bytes = scratch_bytes,
+                  .run = run);
 
-const struct krn_primitive KRN_ISA_FN(krn_max_pool_f32_nchw) = {
-    .name = "max_pool_f32_nchw__" KRN_ISA_TEXT,
-    .kind = MDL_OP_MAX_POOL,
-    .needs = KRN_ISA_NEEDS,
-    .nchw_in = true,
-    .nchw_out = true,
-    .supports = supports,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
-
-const struct krn_primitive KRN_ISA_FN(krn_avg_pool_f32_nchw) = {
-    .name = "avg_pool_f32_nchw__" KRN_ISA_TEXT,
-    .kind = MDL_OP_AVG_POOL,
-    .needs = KRN_ISA_NEEDS,
-    .nchw_in = true,
-    .nchw_out = true,
-    .supports = supports,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(avg_pool_f32_nchw, MDL_OP_AVG_POOL, KRN_ISA_NEEDS, .nchw_in = true,
+                  .nchw_out = true, .supports = supports, .scratch_bytes = scratch_bytes,
+                  .run = run);

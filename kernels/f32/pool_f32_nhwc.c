@@ -41,10 +41,7 @@ static bool mean_of(const struct mdl_model *m, const struct mdl_op *op, struct k
     return true;
 }
 
-static bool mean_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    return mean_of(m, op, &(struct krn_pool){0});
-}
+KRN_SUPPORTS_AS(mean_supports, struct krn_pool, mean_of)
 
 struct job {
     const struct krn_call *call;
@@ -156,26 +153,11 @@ static void run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_max_pool_f32_nhwc) = {
-    .name = "max_pool_f32_nhwc__" KRN_ISA_TEXT,
-    .kind = MDL_OP_MAX_POOL,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(max_pool_f32_nhwc, MDL_OP_MAX_POOL, KRN_ISA_NEEDS, .supports = supports,
+                  .run = run);
 
-const struct krn_primitive KRN_ISA_FN(krn_avg_pool_f32_nhwc) = {
-    .name = "avg_pool_f32_nhwc__" KRN_ISA_TEXT,
-    .kind = MDL_OP_AVG_POOL,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(avg_pool_f32_nhwc, MDL_OP_AVG_POOL, KRN_ISA_NEEDS, .supports = supports,
+                  .run = run);
 
-const struct krn_primitive KRN_ISA_FN(krn_reduce_f32_nhwc_mean) = {
-    .name = "reduce_f32_nhwc_mean__" KRN_ISA_TEXT,
-    .kind = MDL_OP_REDUCE,
-    .needs = KRN_ISA_NEEDS,
-    .supports = mean_supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(reduce_f32_nhwc_mean, MDL_OP_REDUCE, KRN_ISA_NEEDS, .supports = mean_supports,
+                  .run = run);

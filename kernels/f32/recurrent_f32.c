@@ -250,12 +250,5 @@ static void run(const struct krn_call *call)
     }
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_recurrent_f32) = {
-    .name = "recurrent_f32__" KRN_ISA_TEXT,
-    .kind = MDL_OP_RECURRENT,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(recurrent_f32, MDL_OP_RECURRENT, KRN_ISA_NEEDS, .supports = supports,
+                  .packed_bytes = packed_bytes, .pack = pack, .run = run);

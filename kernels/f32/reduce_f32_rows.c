@@ -209,10 +209,4 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 
 KRN_RUN_ROWS_BY(struct job, job_of, nest, row)
 
-const struct krn_primitive KRN_ISA_FN(krn_reduce_f32_rows) = {
-    .name = "reduce_f32_rows__" KRN_ISA_TEXT,
-    .kind = MDL_OP_REDUCE,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(reduce_f32_rows, MDL_OP_REDUCE, KRN_ISA_NEEDS, .supports = supports, .run = run);

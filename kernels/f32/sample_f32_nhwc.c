@@ -45,20 +45,6 @@ static void sum_channels(const float *x, const struct krn_sample_tap *tap, size_
     }
 }
 
-/* Calls @row for each row of the result, shared among the team. */
-typedef void row_fn(const struct job *j, size_t n, size_t oy, float *y);
-
-static void share_rows(const struct job *j, size_t part, row_fn *row)
-{
-    struct krn_range share = krn_share(j->s.y.n * j->s.y.h, 1, part, j->parts);
-
-    for (size_t r = share.begin; r < share.end; r++) {
-        size_t n = r / j->s.y.h, oy = r % j->s.y.h;
-
-        row(j, n, oy, (float *)j->call->out[0] + n * j->s.y.batch + oy * j->s.y.row);
-    }
-}
-
 static const float *image_of(const struct job *j, size_t n)
 {
     return (const float *)j->call->in[0] + n * j->s.x.batch;
@@ -75,11 +61,6 @@ static void grid_row(const struct job *j, size_t n, size_t oy, float *y)
 
         sum_channels(image_of(j, n), tap, count, j->s.y.c, y + ox * j->s.y.pixel);
     }
-}
-
-static void grid_part(void *job, size_t part)
-{
-    share_rows(job, part, grid_row);
 }
 
 /* ---- ROI_ALIGN ---- */
@@ -124,11 +105,6 @@ static void roi_row(const struct job *j, size_t n, size_t oy, float *y)
     }
 }
 
-static void roi_part(void *job, size_t part)
-{
-    share_rows(job, part, roi_row);
-}
-
 /* ---- DEFORM_COLUMNS ---- */
 
 /* The channels of offset group @group and tap @k, in pieces that lie in one group of the
@@ -167,28 +143,33 @@ static void deform_row(const struct job *j, size_t n, size_t oy, float *y)
     }
 }
 
-static void deform_part(void *job, size_t part)
+static void part_run(void *arg, size_t part)
 {
-    share_rows(job, part, deform_row);
+    const struct job *j = arg;
+    enum mdl_op_kind kind = j->call->op->kind;
+    struct krn_range share = krn_share(j->s.y.n * j->s.y.h, 1, part, j->parts);
+
+    for (size_t r = share.begin; r < share.end; r++) {
+        size_t n = r / j->s.y.h, oy = r % j->s.y.h;
+        float *y = (float *)j->call->out[0] + n * j->s.y.batch + oy * j->s.y.row;
+
+        if (kind == MDL_OP_GRID_SAMPLE) {
+            grid_row(j, n, oy, y);
+        } else if (kind == MDL_OP_ROI_ALIGN) {
+            roi_row(j, n, oy, y);
+        } else {
+            deform_row(j, n, oy, y);
+        }
+    }
 }
 
-#define SAMPLE_PRIMITIVE(what, of_kind, can, share)                                                \
-    static void what##_run(const struct krn_call *call)                                            \
-    {                                                                                              \
-        struct job j = {.call = call, .parts = base_max(call->width, 1u)};                         \
-                                                                                                   \
-        if (shape_of(call->model, call->op, &j.s)) {                                               \
-            krn_parallel(call->pool, j.parts, share, &j);                                          \
-        }                                                                                          \
-    }                                                                                              \
-    const struct krn_primitive KRN_ISA_FN(krn_##what##_f32_nhwc) = {                               \
-        .name = #what "_f32_nhwc__" KRN_ISA_TEXT,                                                  \
-        .kind = of_kind,                                                                           \
-        .needs = KRN_ISA_NEEDS,                                                                    \
-        .supports = can,                                                                           \
-        .run = what##_run,                                                                         \
-    };
+KRN_RUN_PARTS_BY(struct job, shape_of, s, part_run)
 
-SAMPLE_PRIMITIVE(grid_sample, MDL_OP_GRID_SAMPLE, supports, grid_part)
-SAMPLE_PRIMITIVE(roi_align, MDL_OP_ROI_ALIGN, roi_supports, roi_part)
-SAMPLE_PRIMITIVE(deform_columns, MDL_OP_DEFORM_COLUMNS, supports, deform_part)
+KRN_ISA_PRIMITIVE(grid_sample_f32_nhwc, MDL_OP_GRID_SAMPLE, KRN_ISA_NEEDS, .supports = supports,
+                  .run = run);
+
+KRN_ISA_PRIMITIVE(roi_align_f32_nhwc, MDL_OP_ROI_ALIGN, KRN_ISA_NEEDS, .supports = roi_supports,
+                  .run = run);
+
+KRN_ISA_PRIMITIVE(deform_columns_f32_nhwc, MDL_OP_DEFORM_COLUMNS, KRN_ISA_NEEDS,
+                  .supports = supports, .run = run);

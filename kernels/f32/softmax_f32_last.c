@@ -91,10 +91,5 @@ static bool softmax_of(const struct mdl_model *m, const struct mdl_op *op, struc
 KRN_SUPPORTS_BY(struct job, softmax_of)
 KRN_RUN_ROWS_BY(struct job, softmax_of, nest, softmax_lines)
 
-const struct krn_primitive KRN_ISA_FN(krn_softmax_f32_last) = {
-    .name = "softmax_f32_last__" KRN_ISA_TEXT,
-    .kind = MDL_OP_SOFTMAX,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(softmax_f32_last, MDL_OP_SOFTMAX, KRN_ISA_NEEDS, .supports = supports,
+                  .run = run);

@@ -66,6 +66,15 @@ static inline size_t krn_wino_m_point(const struct krn_wino_plan *p, size_t tile
     return tiles * p->panel + BASE_CACHE_LINE_BYTES / 4;
 }
 
+/* Products of a block of channels and a panel: of units of 4 bytes, at these strides */
+struct krn_wino_product {
+    size_t points, tiles, units, lanes;
+    const void *v, *u;
+    void *m;
+    size_t v_point, u_point, m_point;
+    bool add; /* add to the contents of m */
+};
+
 /* Where the results of tile @t go: the first pixel of y, and how many rows and columns lie in y. */
 struct krn_wino_place {
     size_t pixel, rows, cols;

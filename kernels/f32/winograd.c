@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/f32/winograd.h"
 
-#include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
+#include "kernels/f32/wino_product.h"
 
 KRN_INLINE void filter(const size_t p, const size_t r, const float *w, size_t w_tap,
                        size_t channels, size_t lanes, float *u, size_t u_point)
@@ -88,96 +88,9 @@ KRN_INLINE void input(const size_t p, const void *const *at, size_t channels, fl
     }
 }
 
-/* @height and @vectors are constants wherever this is inlined */
-KRN_INLINE void product_step(const float *a, const float *b, const size_t height,
-                             const size_t vectors, vf (*acc)[2])
-{
-    vf b0 = vf_load(b), b1 = vectors > 1 ? vf_load(b + KRN_VL) : b0;
-
-#pragma GCC unroll 16
-    for (size_t i = 0; i < height; i++) {
-        vf x = vf_set(a[i * KRN_WINO_CHANNELS]);
-
-        acc[i][0] += x * b0;
-        if (vectors > 1) {
-            acc[i][1] += x * b1;
-        }
-    }
-}
-
-KRN_INLINE void product(const float *a, const float *b, float *m, size_t channels, bool add,
-                        const size_t height, const size_t vectors)
-{
-    const size_t lanes = vectors * KRN_VL;
-    vf acc[KRN_IGEMM_ROWS][2];
-    size_t c = 0;
-
-#pragma GCC unroll 16
-    for (size_t i = 0; i < height; i++) {
-        acc[i][0] = acc[i][1] = vf_set(0.0f);
-        if (add) {
-            acc[i][0] = vf_load(m + i * lanes);
-            acc[i][1] = vectors > 1 ? vf_load(m + i * lanes + KRN_VL) : acc[i][0];
-        }
-    }
-    for (; c + KRN_WINO_CHANNELS <= channels; c += KRN_WINO_CHANNELS) {
-#pragma GCC unroll 4
-        for (size_t k = 0; k < KRN_WINO_CHANNELS; k++) {
-            product_step(a + k, b, height, vectors, acc);
-            b += lanes;
-        }
-        a += KRN_IGEMM_ROWS * KRN_WINO_CHANNELS;
-    }
-    for (; c < channels; c++) {
-        product_step(a++, b, height, vectors, acc);
-        b += lanes;
-    }
-#pragma GCC unroll 16
-    for (size_t i = 0; i < height; i++) {
-        vf_store(m + i * lanes, acc[i][0]);
-        if (vectors > 1) {
-            vf_store(m + i * lanes + KRN_VL, acc[i][1]);
-        }
-    }
-}
-
-typedef void product_fn(const float *a, const float *b, float *m, size_t channels, bool add);
-
-#define PRODUCT(height)                                                                            \
-    static void product_##height##_1(const float *a, const float *b, float *m, size_t channels,    \
-                                     bool add)                                                     \
-    {                                                                                              \
-        product(a, b, m, channels, add, height, 1);                                                \
-    }                                                                                              \
-    static void product_##height##_2(const float *a, const float *b, float *m, size_t channels,    \
-                                     bool add)                                                     \
-    {                                                                                              \
-        product(a, b, m, channels, add, height, 2);                                                \
-    }
-KRN_TILE_HEIGHTS(PRODUCT)
-
-#define PAIR(height) {product_##height##_1, product_##height##_2},
-static product_fn *const products_of[KRN_IGEMM_ROWS][2] = {KRN_TILE_HEIGHTS(PAIR)};
-
 void KRN_ISA_FN(krn_wino_product)(const struct krn_wino_product *p)
 {
-    size_t groups = krn_igemm_tiles(p->tiles);
-    size_t pieces = (p->channels + KRN_WINO_CHANNELS - 1) / KRN_WINO_CHANNELS;
-    size_t group = KRN_IGEMM_ROWS * pieces * KRN_WINO_CHANNELS;
-
-    for (size_t point = 0; point < p->points; point++) {
-        const float *v = p->v + point * p->v_point, *u = p->u + point * p->u_point;
-        float *m = p->m + point * p->m_point;
-
-        for (size_t g = 0; g < groups; g++) {
-            size_t height = krn_igemm_tile_first(p->tiles, groups, g + 1) -
-                            krn_igemm_tile_first(p->tiles, groups, g);
-
-            products_of[height - 1][p->lanes > KRN_VL](v, u, m, p->channels, p->add);
-            v += group;
-            m += height * p->lanes;
-        }
-    }
+    wino_products(p);
 }
 
 /* How the results of a panel are finished. */

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "kernels/f32/igemm.h"
+#include "kernels/f32/wino_team.h"
 #include "kernels/f32/winograd_math.h"
 
 #define KRN_WINO_CHANNELS 16u /* per piece of v: a cache line */
@@ -49,13 +50,7 @@ void KRN_ISA_FN(krn_wino_filter)(struct krn_wino_form form, const float *w, size
 void KRN_ISA_FN(krn_wino_input)(size_t pairs, const void *const *at, size_t channels, float *v,
                                 size_t v_point);
 
-struct krn_wino_product {
-    size_t points, tiles, channels, lanes;
-    const float *v, *u;
-    float *m;
-    size_t v_point, u_point, m_point;
-    bool add; /* add to the contents of m */
-};
+/* krn_wino_product() - multiplies all points; a unit is a channel */
 void KRN_ISA_FN(krn_wino_product)(const struct krn_wino_product *p);
 
 struct krn_wino_output {

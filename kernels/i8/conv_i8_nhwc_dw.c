@@ -228,22 +228,7 @@ static void part_run(void *arg, size_t part)
     rows_run(j, krn_share(j->p.c.y.n * j->p.c.y.h, 1, part, j->parts));
 }
 
-static void run(const struct krn_call *call)
-{
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
+KRN_RUN_PARTS_BY(struct job, plan_of, p, part_run, .e = krn_quant_epilogue_of(call))
 
-    if (plan_of(call->model, call->op, &j.p)) {
-        j.e = krn_quant_epilogue_of(call);
-        krn_parallel(call->pool, j.parts, part_run, &j);
-    }
-}
-
-const struct krn_primitive KRN_ISA_FN(krn_conv_i8_nhwc_dw) = {
-    .name = "conv_i8_nhwc_dw__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_i8_nhwc_dw, MDL_OP_CONV, KRN_ISA_NEEDS, .supports = supports,
+                  .packed_bytes = packed_bytes, .pack = pack, .run = run);

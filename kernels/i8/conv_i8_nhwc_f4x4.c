@@ -307,15 +307,17 @@ static void multiply(const struct krn_wino_job *team, size_t block, size_t panel
     struct krn_range channels = krn_wino_block(&p->w, block);
     size_t count = channels.end - channels.begin, lanes = krn_wino_panel_lanes(&p->w, panel);
     size_t all = (p->w.c.cg + 1) / 2 * 2; /* channels with stored weights */
-    struct krn_qwino_product r = {
+    size_t u_point = krn_qwino_u_point(count, lanes);
+    struct krn_wino_product r = {
+        .points = KRN_QWINO_POINTS,
         .tiles = tiles,
-        .channels = count,
+        .units = (count + 1) / 2,
         .lanes = lanes,
         .v = v,
-        .v_point = krn_wino_v_point(team->plan, tiles, count),
+        .v_point = krn_wino_v_point(team->plan, tiles, count) / 2,
         .m = m,
         .m_point = krn_wino_m_point(team->plan, tiles),
-        .u_point = krn_qwino_u_point(count, lanes),
+        .u_point = u_point / 2,
         .add = block > 0,
     };
 
@@ -332,7 +334,7 @@ static void multiply(const struct krn_wino_job *team, size_t block, size_t panel
         r.u = u;
         KRN_ISA_FN(krn_qwino_filter)
         (j->weights + TAPS * all * panel * KRN_TILE_LANES + channels.begin * lanes, true,
-         all * lanes, (count + 1) / 2 * 2 * lanes, u, r.u_point);
+         all * lanes, (count + 1) / 2 * 2 * lanes, u, u_point);
     }
     KRN_ISA_FN(krn_qwino_product)(&r);
 }
@@ -388,15 +390,7 @@ static void run(const struct krn_call *call)
     krn_wino_run(&j.team);
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_conv_i8_nhwc_f4x4) = {
-    .name = "conv_i8_nhwc_f4x4__" KRN_ISA_TEXT,
-    .kind = MDL_OP_CONV,
-    .needs = KRN_QUANT_NEEDS,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .scratch_bytes = scratch_bytes,
-    .frames_at_once = frames_at_once,
-    .frames_scratch_bytes = frames_scratch_bytes,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(conv_i8_nhwc_f4x4, MDL_OP_CONV, KRN_QUANT_NEEDS, .supports = supports,
+                  .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = scratch_bytes,
+                  .frames_at_once = frames_at_once, .frames_scratch_bytes = frames_scratch_bytes,
+                  .run = run);

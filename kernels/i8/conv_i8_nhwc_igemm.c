@@ -6,6 +6,7 @@
  * convolution of a row of pixels. If a 1x1 window can read the input as it is, nothing is copied.
  */
 #include "base/base.h"
+#include "kernels/common/planned.h"
 #include "kernels/i8/qgemm.h"
 
 #define BAND_BYTES (96u * 1024u) /* widened input of a band; fits L2 with a panel of weights */
@@ -74,9 +75,10 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t w
         }
         p->one_row = p->c.y.n * p->c.y.h * p->c.y.w == 1;
     } else {
-        if (!krn_quant_product_of_frames(m, op, frames, &r)) {
+        if (!krn_quant_product_of(m, op, &r)) {
             return false;
         }
+        krn_product_take_frames(&r, frames);
         p->one_row = frames > 1 || r.m == 1;
         p->c = krn_product_as_conv(&r);
     }
@@ -352,18 +354,10 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-#define PRIMITIVE(what, of_kind)                                                                   \
-    const struct krn_primitive KRN_ISA_FN(krn_##what##_igemm) = {                                  \
-        .name = #what "_igemm__" KRN_ISA_TEXT,                                                     \
-        .kind = of_kind,                                                                           \
-        .needs = KRN_QUANT_NEEDS,                                                                  \
-        .supports = supports,                                                                      \
-        .packed_bytes = packed_bytes,                                                              \
-        .pack = pack,                                                                              \
-        .scratch_bytes = scratch_bytes,                                                            \
-        .frames_at_once = krn_quant_product_frames,                                                \
-        .run = run,                                                                                \
-    };
-PRIMITIVE(conv_i8_nhwc, MDL_OP_CONV)
-PRIMITIVE(gemm_i8, MDL_OP_GEMM)
-PRIMITIVE(matmul_i8, MDL_OP_MATMUL)
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_ISA_PRIMITIVE(what##_igemm, kind, KRN_QUANT_NEEDS, .supports = supports,                   \
+                      .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = scratch_bytes,  \
+                      .frames_at_once = krn_quant_product_frames, .run = run)
+PRIMITIVE(conv_i8_nhwc, MDL_OP_CONV);
+PRIMITIVE(gemm_i8, MDL_OP_GEMM);
+PRIMITIVE(matmul_i8, MDL_OP_MATMUL);

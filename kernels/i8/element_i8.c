@@ -5,6 +5,7 @@
  */
 #include "base/base.h"
 #include "kernels/common/nest.h"
+#include "kernels/common/planned.h"
 #include "kernels/i8/quant_epilogue.h"
 
 struct job {
@@ -175,26 +176,11 @@ static void run(const struct krn_call *call)
     krn_nest_share(&j.nest, call->pool, call->width, row_of(op->kind), &j);
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_quantize_i8) = {
-    .name = "quantize_i8__" KRN_ISA_TEXT,
-    .kind = MDL_OP_QUANTIZE,
-    .needs = KRN_ISA_NEEDS,
-    .supports = param_supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(quantize_i8, MDL_OP_QUANTIZE, KRN_ISA_NEEDS, .supports = param_supports,
+                  .run = run);
 
-const struct krn_primitive KRN_ISA_FN(krn_dequantize_i8) = {
-    .name = "dequantize_i8__" KRN_ISA_TEXT,
-    .kind = MDL_OP_DEQUANTIZE,
-    .needs = KRN_ISA_NEEDS,
-    .supports = param_supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(dequantize_i8, MDL_OP_DEQUANTIZE, KRN_ISA_NEEDS, .supports = param_supports,
+                  .run = run);
 
-const struct krn_primitive KRN_ISA_FN(krn_binary_i8_add) = {
-    .name = "binary_i8_add__" KRN_ISA_TEXT,
-    .kind = MDL_OP_BINARY,
-    .needs = KRN_ISA_NEEDS,
-    .supports = add_supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(binary_i8_add, MDL_OP_BINARY, KRN_ISA_NEEDS, .supports = add_supports,
+                  .run = run);

@@ -183,18 +183,8 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-const struct krn_primitive KRN_ISA_FN(krn_max_pool_i8_nhwc) = {
-    .name = "max_pool_i8_nhwc__" KRN_ISA_TEXT,
-    .kind = MDL_OP_MAX_POOL,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(max_pool_i8_nhwc, MDL_OP_MAX_POOL, KRN_ISA_NEEDS, .supports = supports,
+                  .run = run);
 
-const struct krn_primitive KRN_ISA_FN(krn_avg_pool_i8_nhwc) = {
-    .name = "avg_pool_i8_nhwc__" KRN_ISA_TEXT,
-    .kind = MDL_OP_AVG_POOL,
-    .needs = KRN_ISA_NEEDS,
-    .supports = supports,
-    .run = run,
-};
+KRN_ISA_PRIMITIVE(avg_pool_i8_nhwc, MDL_OP_AVG_POOL, KRN_ISA_NEEDS, .supports = supports,
+                  .run = run);

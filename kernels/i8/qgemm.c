@@ -196,27 +196,9 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
     }
 }
 
-#define TILES_OF(name, height, narrow)                                                             \
-    static __attribute__((noinline)) void name##_##height##_1(const struct tile *t)                \
-    {                                                                                              \
-        run_tile(t, height, 1, narrow);                                                            \
-    }                                                                                              \
-    static __attribute__((noinline)) void name##_##height##_2(const struct tile *t)                \
-    {                                                                                              \
-        run_tile(t, height, 2, narrow);                                                            \
-    }
-
-typedef void tile_fn(const struct tile *t);
-#define TILE(height) TILES_OF(tile, height, false)
-KRN_TILE_HEIGHTS(TILE)
-#define PAIR(height) {tile_##height##_1, tile_##height##_2},
-static tile_fn *const tiles_of[KRN_TILE_ROWS][2] = {KRN_TILE_HEIGHTS(PAIR)};
-
+KRN_TILE_TABLE(tiles, const struct tile, run_tile, KRN_TILE_HEIGHTS, KRN_TILE_ROWS, false)
 #if !KRN_QDOT
-#define NARROW(height) TILES_OF(narrow, height, true)
-KRN_TILE_HEIGHTS(NARROW)
-#define NARROW_PAIR(height) {narrow_##height##_1, narrow_##height##_2},
-static tile_fn *const narrow_tiles_of[KRN_TILE_ROWS][2] = {KRN_TILE_HEIGHTS(NARROW_PAIR)};
+KRN_TILE_TABLE(narrow_tiles, const struct tile, run_tile, KRN_TILE_HEIGHTS, KRN_TILE_ROWS, true)
 #else
 #define narrow_tiles_of tiles_of /* weights of dot products are bytes as they are */
 #endif

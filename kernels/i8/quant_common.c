@@ -29,50 +29,12 @@ void krn_quant_bounds(const struct mdl_model *m, const struct mdl_op *op,
     }
 }
 
-/* @rows pixels of @channels, @ld elements apart */
-static struct krn_img row_image(size_t rows, size_t channels, size_t ld)
-{
-    return (struct krn_img){.n = 1,
-                            .h = 1,
-                            .w = rows,
-                            .c = channels,
-                            .batch = rows * ld,
-                            .row = rows * ld,
-                            .pixel = ld};
-}
-
-/* Rows (all dims but the last) with one common stride and contiguous elements. */
-static bool rows_of(const struct mdl_tensor *t, struct krn_img *ret)
-{
-    size_t rows = 1, ld = 0, last = t->rank - 1;
-
-    if (t->rank < 2 || t->dim[last] == 0 || (t->dim[last] > 1 && t->stride[last] != 1)) {
-        return false;
-    }
-    for (size_t d = last; d-- > 0;) {
-        if (t->dim[d] == 0) {
-            return false;
-        }
-        if (t->dim[d] == 1) {
-            continue;
-        }
-        if (t->stride[d] <= 0 || (ld && (size_t)t->stride[d] != rows * ld)) {
-            return false;
-        }
-        ld = ld ? ld : (size_t)t->stride[d];
-        rows *= t->dim[d];
-    }
-    ld = ld ? ld : t->dim[last];
-    *ret = row_image(rows, t->dim[last], ld);
-    return ld >= t->dim[last];
-}
-
 static bool image_of(const struct mdl_model *m, const struct mdl_op *op, size_t tensor,
                      struct krn_img *ret)
 {
     const struct mdl_tensor *t = &m->tensors[tensor];
 
-    return op->kind == MDL_OP_CONV ? krn_img_any(t, ret) && krn_img_flat(ret) : rows_of(t, ret);
+    return op->kind == MDL_OP_CONV ? krn_img_any(t, ret) && krn_img_flat(ret) : krn_rows_of(t, ret);
 }
 
 static bool epilogue_ok(const struct mdl_model *m, const struct mdl_op *op, const struct krn_img *y)
@@ -148,36 +110,15 @@ bool krn_quant_conv_of(const struct mdl_model *m, const struct mdl_op *op, struc
 bool krn_quant_product_of(const struct mdl_model *m, const struct mdl_op *op,
                           struct krn_product *ret)
 {
-    const struct mdl_tensor *b;
-    struct krn_img x, y;
-    size_t k = 0;
+    struct krn_product p;
 
-    if ((op->kind != MDL_OP_GEMM && op->kind != MDL_OP_MATMUL) || !has_params(m, op)) {
+    if (!has_params(m, op) || !krn_product_shape_of(m, op, &p) || op->channels != p.n) {
         return false;
     }
-    b = &m->tensors[op->in[1]];
-    if (op->kind == MDL_OP_GEMM) {
-        if (op->attr.gemm.trans_a) {
-            return false;
-        }
-        k = op->attr.gemm.trans_b ? 1 : 0;
-    }
-    if (b->rank != 2 || b->dim[0] == 0 || b->dim[1] == 0 || !rows_of(&m->tensors[op->in[0]], &x) ||
-        !rows_of(&m->tensors[op->out[0]], &y) || x.w != y.w || x.c != b->dim[k] ||
-        y.c != b->dim[1 - k] || op->channels != y.c) {
-        return false;
-    }
-    *ret = (struct krn_product){.m = x.w,
-                                .n = y.c,
-                                .k = x.c,
-                                .lda = x.pixel,
-                                .ldy = y.pixel,
-                                .b_k = b->stride[k],
-                                .b_n = b->stride[1 - k],
-                                .alpha = 1,
-                                .b_const = true,
-                                .y_as_pixels = y};
-    return epilogue_ok(m, op, &y);
+    p.alpha = 1;
+    p.b_const = true;
+    *ret = p;
+    return epilogue_ok(m, op, &p.y_as_pixels);
 }
 
 bool krn_quant_product_frames(const struct mdl_model *m, const struct mdl_op *op)
@@ -185,21 +126,6 @@ bool krn_quant_product_frames(const struct mdl_model *m, const struct mdl_op *op
     struct krn_product p;
 
     return krn_quant_product_of(m, op, &p) && p.m == 1 && op->residual == MDL_RESIDUAL_NONE;
-}
-
-bool krn_quant_product_of_frames(const struct mdl_model *m, const struct mdl_op *op, size_t frames,
-                                 struct krn_product *ret)
-{
-    if (!krn_quant_product_of(m, op, ret)) {
-        return false;
-    }
-    if (frames > 1) {
-        ret->m = frames;
-        ret->lda = ret->k;
-        ret->ldy = ret->n;
-        ret->y_as_pixels = row_image(frames, ret->n, ret->n);
-    }
-    return true;
 }
 
 bool krn_quant_weights_fit(const struct mdl_model *m, const struct mdl_op *op)

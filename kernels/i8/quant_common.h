@@ -44,10 +44,6 @@ bool krn_quant_product_of(const struct mdl_model *m, const struct mdl_op *op,
                           struct krn_product *ret);
 /** krn_quant_product_frames() - a frames_at_once(), as krn_product_frames() */
 bool krn_quant_product_frames(const struct mdl_model *m, const struct mdl_op *op);
-/** krn_quant_product_of_frames() - as krn_quant_product_of(), with a dense row for each of @frames
- * frames; 0 and 1 change nothing */
-bool krn_quant_product_of_frames(const struct mdl_model *m, const struct mdl_op *op, size_t frames,
-                                 struct krn_product *ret);
 /** krn_quant_weights_fit() - Return: whether the types alone ensure that every w - w_zero fits a
  * signed byte */
 bool krn_quant_weights_fit(const struct mdl_model *m, const struct mdl_op *op);

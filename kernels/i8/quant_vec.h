@@ -5,7 +5,7 @@
  *
  * A pair of vectors holds 2 KRN_VL channels in the order in which narrowing within 128-bit blocks
  * stores them: lane l of vector v is channel vq_channel(v, l). A single vector holds KRN_VL
- * channels in order. Products are in quant_dot.h, rounding in quant_round.h. Any alignment, any
+ * channels in order. Products are in quant_dot.h, rounding in quant_epilogue.h. Any alignment, any
  * thread.
  */
 #pragma once

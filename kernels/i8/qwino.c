@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/i8/qwino.h"
 
-#include "base/base.h"
 #include "kernels/i8/quant_dot.h"
 #include "kernels/i8/quant_plain.h"
 
@@ -165,100 +164,21 @@ KRN_INLINE vu dot_pair(vu acc, vi a, vi b)
 #endif
 }
 
-/* @height and @vectors are constants wherever this is inlined */
-KRN_INLINE void product_step(const int16_t *a, const int32_t *b, const size_t height,
-                             const size_t vectors, vu (*acc)[2])
+#define WINO_OTHER
+typedef int32_t wino_unit;
+typedef vi wino_row;
+typedef vu wino_sums;
+
+#define wino_row_load vi_load
+#define wino_row_set vi_set
+#define wino_load vu_load
+#define wino_store vu_store
+#define wino_mac dot_pair
+#include "kernels/f32/wino_product.h"
+
+void KRN_ISA_FN(krn_qwino_product)(const struct krn_wino_product *p)
 {
-    vi b0 = vi_load(b), b1 = vectors > 1 ? vi_load(b + KRN_VL) : b0;
-
-#pragma GCC unroll 16
-    for (size_t i = 0; i < height; i++) {
-        int32_t pair;
-        vi x;
-
-        memcpy(&pair, a + i * KRN_QWINO_CHANNELS, sizeof(pair));
-        x = vi_set(pair);
-        acc[i][0] = dot_pair(acc[i][0], x, b0);
-        if (vectors > 1) {
-            acc[i][1] = dot_pair(acc[i][1], x, b1);
-        }
-    }
-}
-
-KRN_INLINE void product(const int16_t *a, const int32_t *b, int32_t *m, size_t pairs, bool add,
-                        const size_t height, const size_t vectors)
-{
-    const size_t lanes = vectors * KRN_VL, piece = KRN_QWINO_CHANNELS / 2;
-    vu acc[KRN_TILE_ROWS][2];
-    size_t c = 0;
-
-#pragma GCC unroll 16
-    for (size_t i = 0; i < height; i++) {
-        acc[i][0] = acc[i][1] = (vu){0};
-        if (add) {
-            acc[i][0] = vu_load(m + i * lanes);
-            acc[i][1] = vectors > 1 ? vu_load(m + i * lanes + KRN_VL) : acc[i][0];
-        }
-    }
-    for (; c + piece <= pairs; c += piece) {
-#pragma GCC unroll 4
-        for (size_t k = 0; k < piece; k++) {
-            product_step(a + 2 * k, b, height, vectors, acc);
-            b += lanes;
-        }
-        a += KRN_TILE_ROWS * KRN_QWINO_CHANNELS;
-    }
-    for (; c < pairs; c++, a += 2) {
-        product_step(a, b, height, vectors, acc);
-        b += lanes;
-    }
-#pragma GCC unroll 16
-    for (size_t i = 0; i < height; i++) {
-        vu_store(m + i * lanes, acc[i][0]);
-        if (vectors > 1) {
-            vu_store(m + i * lanes + KRN_VL, acc[i][1]);
-        }
-    }
-}
-
-typedef void product_fn(const int16_t *a, const int32_t *b, int32_t *m, size_t pairs, bool add);
-
-#define PRODUCT(height)                                                                            \
-    static void product_##height##_1(const int16_t *a, const int32_t *b, int32_t *m, size_t pairs, \
-                                     bool add)                                                     \
-    {                                                                                              \
-        product(a, b, m, pairs, add, height, 1);                                                   \
-    }                                                                                              \
-    static void product_##height##_2(const int16_t *a, const int32_t *b, int32_t *m, size_t pairs, \
-                                     bool add)                                                     \
-    {                                                                                              \
-        product(a, b, m, pairs, add, height, 2);                                                   \
-    }
-KRN_TILE_HEIGHTS(PRODUCT)
-
-#define PAIR(height) {product_##height##_1, product_##height##_2},
-static product_fn *const products_of[KRN_TILE_ROWS][2] = {KRN_TILE_HEIGHTS(PAIR)};
-
-void KRN_ISA_FN(krn_qwino_product)(const struct krn_qwino_product *p)
-{
-    size_t groups = krn_tile_count(p->tiles), pairs = (p->channels + 1) / 2;
-    size_t pieces = (p->channels + KRN_QWINO_CHANNELS - 1) / KRN_QWINO_CHANNELS;
-    size_t group = KRN_TILE_ROWS * pieces * KRN_QWINO_CHANNELS;
-
-    for (size_t point = 0; point < KRN_QWINO_POINTS; point++) {
-        const int16_t *v = p->v + point * p->v_point;
-        const int32_t *u = (const int32_t *)(const void *)(p->u + point * p->u_point);
-        int32_t *m = p->m + point * p->m_point;
-
-        for (size_t g = 0; g < groups; g++) {
-            size_t height =
-                krn_tile_first(p->tiles, groups, g + 1) - krn_tile_first(p->tiles, groups, g);
-
-            products_of[height - 1][p->lanes > KRN_VL](v, u, m, pairs, p->add);
-            v += group;
-            m += height * p->lanes;
-        }
-    }
+    wino_products(p);
 }
 
 /* 24 A^T m: 6 products to 4 */

@@ -31,6 +31,7 @@
 #pragma once
 
 #include "kernels/common/tiles.h"
+#include "kernels/f32/wino_team.h"
 #include "kernels/i8/quant_epilogue.h"
 
 #define KRN_QWINO_SIZE 4u
@@ -62,14 +63,8 @@ void KRN_ISA_FN(krn_qwino_filter)(const void *w, bool narrow, size_t w_tap, size
 void KRN_ISA_FN(krn_qwino_input)(const void *const *at, bool is_signed, int32_t zero,
                                  size_t channels, int16_t *v, size_t v_point);
 
-struct krn_qwino_product {
-    size_t tiles, channels, lanes;
-    const int16_t *v, *u;
-    int32_t *m;
-    size_t v_point, u_point, m_point;
-    bool add; /* add to the contents of m */
-};
-void KRN_ISA_FN(krn_qwino_product)(const struct krn_qwino_product *p);
+/* krn_qwino_product() - multiplies all points; a unit is a pair of channels */
+void KRN_ISA_FN(krn_qwino_product)(const struct krn_wino_product *p);
 
 struct krn_qwino_output {
     const struct krn_quant_epilogue *epilogue;

@@ -7,6 +7,8 @@
 #include "base/pixfmt.h"
 #include "kernels/common/cpu.h"
 
+#define INLINE __attribute__((always_inline)) static inline
+
 /* Pixels converted at a time; small enough for the first-level cache. */
 #define CHUNK ((size_t)256)
 
@@ -37,65 +39,38 @@ size_t krn_image_bytes(const struct krn_image *img)
 
 /* The two common layouts, written for the compiler's vectoriser and compiled for each ISA. A
  * product with 1/std alone would round differently from the division. */
-__attribute__((always_inline)) static inline float scaled(uint8_t p, float mean, float std,
-                                                          float inverse, const bool by_product)
+INLINE float scaled(float p, float mean, float std, float inverse, const bool by_product)
 {
-    float d = (float)p - mean, q = d * inverse;
+    float d = p - mean, q = d * inverse;
 
     return by_product ? __builtin_fmaf(__builtin_fmaf(-q, std, d), inverse, q) : d / std;
 }
 
-__attribute__((always_inline)) static inline void planar(const uint8_t *restrict p, size_t n,
-                                                         const size_t k, float mean, float std,
-                                                         float inverse, const bool by_product,
-                                                         float *restrict out)
+/* values are bytes @p, or floats @f */
+INLINE void planar(const uint8_t *restrict p, const float *restrict f, const bool bytes, size_t n,
+                   const size_t k, float mean, float std, float inverse, const bool by_product,
+                   float *restrict out)
 {
     for (size_t i = 0; i < n; i++) {
-        out[i] = scaled(p[i * k], mean, std, inverse, by_product);
+        out[i] = scaled(bytes ? (float)p[i * k] : f[i * k], mean, std, inverse, by_product);
     }
 }
 
-__attribute__((always_inline)) static inline void
-interleaved(const uint8_t *restrict p, size_t n, const float *restrict mean,
-            const float *restrict std, const float *restrict inverse, const bool by_product,
-            float *restrict out)
+INLINE void interleaved(const uint8_t *restrict p, const float *restrict f, const bool bytes,
+                        size_t n, const float *restrict mean, const float *restrict std,
+                        const float *restrict inverse, const bool by_product, float *restrict out)
 {
     size_t i = 0;
 
     for (; i + KRN_PIXELS_PATTERN <= n; i += KRN_PIXELS_PATTERN) {
         for (size_t j = 0; j < KRN_PIXELS_PATTERN; j++) {
-            out[i + j] = scaled(p[i + j], mean[j], std[j], inverse[j], by_product);
+            out[i + j] =
+                scaled(bytes ? (float)p[i + j] : f[i + j], mean[j], std[j], inverse[j], by_product);
         }
     }
     for (size_t j = 0; i + j < n; j++) {
-        out[i + j] = scaled(p[i + j], mean[j], std[j], inverse[j], by_product);
-    }
-}
-
-/* The same for values that are not bytes, by division. */
-__attribute__((always_inline)) static inline void planar_f32(const float *restrict p, size_t n,
-                                                             const size_t k, float mean, float std,
-                                                             float *restrict out)
-{
-    for (size_t i = 0; i < n; i++) {
-        out[i] = (p[i * k] - mean) / std;
-    }
-}
-
-__attribute__((always_inline)) static inline void interleaved_f32(const float *restrict p, size_t n,
-                                                                  const float *restrict mean,
-                                                                  const float *restrict std,
-                                                                  float *restrict out)
-{
-    size_t i = 0;
-
-    for (; i + KRN_PIXELS_PATTERN <= n; i += KRN_PIXELS_PATTERN) {
-        for (size_t j = 0; j < KRN_PIXELS_PATTERN; j++) {
-            out[i + j] = (p[i + j] - mean[j]) / std[j];
-        }
-    }
-    for (size_t j = 0; i + j < n; j++) {
-        out[i + j] = (p[i + j] - mean[j]) / std[j];
+        out[i + j] =
+            scaled(bytes ? (float)p[i + j] : f[i + j], mean[j], std[j], inverse[j], by_product);
     }
 }
 
@@ -106,8 +81,7 @@ struct yuv {
 };
 
 /* krn_yuv(), each step for all pixels at once */
-__attribute__((always_inline)) static inline void yuv_pairs(const struct yuv *s,
-                                                            uint8_t *restrict out)
+INLINE void yuv_pairs(const struct yuv *s, uint8_t *restrict out)
 {
     const size_t n = 2 * s->pairs, y_step = s->y_step, uv_step = s->uv_step;
     int32_t luma[CHUNK], red[CHUNK], green[CHUNK], blue[CHUNK];
@@ -135,50 +109,34 @@ __attribute__((always_inline)) static inline void yuv_pairs(const struct yuv *s,
     }
 }
 
-/* @product: whether the ISA multiplies and adds with one rounding */
+#define PLANAR(name, k, bytes, isa, product, attributes)                                           \
+    attributes static void name##_##isa(const void *p, size_t n, const struct krn_pixel_scale *s,  \
+                                        size_t c, float *out)                                      \
+    {                                                                                              \
+        if ((bytes) && (product) && s->by_product) {                                               \
+            planar(p, p, bytes, n, k, s->mean[c], s->std[c], s->inverse[c], product, out);         \
+        } else {                                                                                   \
+            planar(p, p, bytes, n, k, s->mean[c], s->std[c], s->inverse[c], false, out);           \
+        }                                                                                          \
+    }
+#define INTERLEAVED(name, bytes, isa, product, attributes)                                         \
+    attributes static void name##_##isa(const void *p, size_t n, const struct krn_pixel_sink *s,   \
+                                        float *out)                                                \
+    {                                                                                              \
+        if ((bytes) && (product) && s->scale.by_product) {                                         \
+            interleaved(p, p, bytes, n, s->mean, s->std, s->inverse, product, out);                \
+        } else {                                                                                   \
+            interleaved(p, p, bytes, n, s->mean, s->std, s->inverse, false, out);                  \
+        }                                                                                          \
+    }
+/* @product: whether the ISA multiplies and adds with one rounding; floats are divided */
 #define ROWS(isa, product, attributes)                                                             \
-    attributes static void planar1_##isa(const uint8_t *p, size_t n,                               \
-                                         const struct krn_pixel_scale *s, size_t c, float *out)    \
-    {                                                                                              \
-        if (product && s->by_product) {                                                            \
-            planar(p, n, 1, s->mean[c], s->std[c], s->inverse[c], product, out);                   \
-        } else {                                                                                   \
-            planar(p, n, 1, s->mean[c], s->std[c], s->inverse[c], false, out);                     \
-        }                                                                                          \
-    }                                                                                              \
-    attributes static void planar3_##isa(const uint8_t *p, size_t n,                               \
-                                         const struct krn_pixel_scale *s, size_t c, float *out)    \
-    {                                                                                              \
-        if (product && s->by_product) {                                                            \
-            planar(p, n, 3, s->mean[c], s->std[c], s->inverse[c], product, out);                   \
-        } else {                                                                                   \
-            planar(p, n, 3, s->mean[c], s->std[c], s->inverse[c], false, out);                     \
-        }                                                                                          \
-    }                                                                                              \
-    attributes static void interleaved_##isa(const uint8_t *p, size_t n,                           \
-                                             const struct krn_pixel_sink *s, float *out)           \
-    {                                                                                              \
-        if (product && s->scale.by_product) {                                                      \
-            interleaved(p, n, s->mean, s->std, s->inverse, product, out);                          \
-        } else {                                                                                   \
-            interleaved(p, n, s->mean, s->std, s->inverse, false, out);                            \
-        }                                                                                          \
-    }                                                                                              \
-    attributes static void planar1_f32_##isa(const float *p, size_t n, float mean, float std,      \
-                                             float *out)                                           \
-    {                                                                                              \
-        planar_f32(p, n, 1, mean, std, out);                                                       \
-    }                                                                                              \
-    attributes static void planar3_f32_##isa(const float *p, size_t n, float mean, float std,      \
-                                             float *out)                                           \
-    {                                                                                              \
-        planar_f32(p, n, 3, mean, std, out);                                                       \
-    }                                                                                              \
-    attributes static void interleaved_f32_##isa(const float *p, size_t n,                         \
-                                                 const struct krn_pixel_sink *s, float *out)       \
-    {                                                                                              \
-        interleaved_f32(p, n, s->mean, s->std, out);                                               \
-    }                                                                                              \
+    PLANAR(planar1, 1, true, isa, product, attributes)                                             \
+    PLANAR(planar3, 3, true, isa, product, attributes)                                             \
+    PLANAR(planar1_f32, 1, false, isa, product, attributes)                                        \
+    PLANAR(planar3_f32, 3, false, isa, product, attributes)                                        \
+    INTERLEAVED(interleaved, true, isa, product, attributes)                                       \
+    INTERLEAVED(interleaved_f32, false, isa, product, attributes)                                  \
     attributes static void nv12_##isa(struct yuv s, uint8_t *out)                                  \
     {                                                                                              \
         s.y_step = 1;                                                                              \
@@ -253,7 +211,7 @@ void krn_pixels_sink_init(struct krn_pixel_sink *s, const struct mdl_preproc *pr
     scale->by_product = !s->is_u8 && product_is_exact(*scale, s->k);
 }
 
-static void put(const struct krn_pixel_sink *s, uint8_t *at, size_t channel, float value)
+static void put_element(const struct krn_pixel_sink *s, uint8_t *at, size_t channel, float value)
 {
     float x = (value - s->scale.mean[channel]) / s->scale.std[channel];
 
@@ -288,7 +246,7 @@ void krn_pixels_fill(const struct krn_pixel_sink *s, void *row, size_t x, size_t
         uint8_t *at = element(s, row, x, c);
 
         for (size_t i = 0; i < n; i++, at += s->pixel_bytes) {
-            put(s, at, c, pixel[c]);
+            put_element(s, at, c, pixel[c]);
         }
     }
     clear_rest(s, row, x, n);
@@ -305,70 +263,46 @@ static bool is_interleaved(const struct krn_pixel_sink *s)
            s->pixel_bytes == 3 * sizeof(float);
 }
 
-static void put_any_f32(const struct krn_pixel_sink *s, void *row, size_t x, size_t n,
-                        const float *p)
+/* @p: s->k interleaved values each, of which channel c takes from[c], in the tensor's own order if
+ * is_interleaved() */
+INLINE void put(const struct krn_pixel_sink *s, void *row, size_t x, size_t n, const void *p,
+                bool bytes, const uint8_t *from)
 {
-    for (size_t c = 0; c < s->channels && c < s->k; c++) {
-        uint8_t *at = element(s, row, x, c);
+    const uint8_t *at = p;
 
-        for (size_t i = 0; i < n; i++, at += s->pixel_bytes) {
-            put(s, at, c, p[i * s->k + s->from[c]]);
+    if (is_interleaved(s)) {
+        (bytes ? PICK(interleaved) : PICK(interleaved_f32))(p, n * 3, s, (float *)row + x * 3);
+        return;
+    }
+    for (size_t c = 0; c < s->channels && c < s->k; c++) {
+        const void *first = at + from[c] * (bytes ? 1 : sizeof(float));
+        uint8_t *out = element(s, row, x, c);
+
+        if (is_planar(s) && s->k == 1) {
+            (bytes ? PICK(planar1) : PICK(planar1_f32))(first, n, &s->scale, c, (void *)out);
+        } else if (is_planar(s)) {
+            (bytes ? PICK(planar3) : PICK(planar3_f32))(first, n, &s->scale, c, (void *)out);
+        } else {
+            for (size_t i = 0; i < n; i++, out += s->pixel_bytes) {
+                size_t j = i * s->k;
+
+                put_element(s, out, c,
+                            bytes ? (float)((const uint8_t *)first)[j] : ((const float *)first)[j]);
+            }
         }
     }
+    clear_rest(s, row, x, n);
 }
 
 void krn_pixels_put_f32(const struct krn_pixel_sink *s, void *row, size_t x, size_t n, float *p)
 {
-    if (is_planar(s)) {
-        for (size_t c = 0; c < s->channels && c < s->k; c++) {
-            float *out = (float *)(void *)element(s, row, x, c);
+    for (size_t i = 0; is_interleaved(s) && s->from[0] != 0 && i < n * 3; i += 3) {
+        float first = p[i];
 
-            if (s->k == 1) {
-                PICK(planar1_f32)(p, n, s->scale.mean[c], s->scale.std[c], out);
-            } else {
-                PICK(planar3_f32)(p + s->from[c], n, s->scale.mean[c], s->scale.std[c], out);
-            }
-        }
-    } else if (is_interleaved(s)) {
-        for (size_t i = 0; s->from[0] != 0 && i < n * 3; i += 3) {
-            float first = p[i];
-
-            p[i] = p[i + 2];
-            p[i + 2] = first;
-        }
-        PICK(interleaved_f32)(p, n * 3, s, (float *)row + x * 3);
-    } else {
-        put_any_f32(s, row, x, n, p);
+        p[i] = p[i + 2];
+        p[i + 2] = first;
     }
-    clear_rest(s, row, x, n);
-}
-
-static void put_planar(const struct krn_pixel_sink *s, void *row, size_t x, size_t n,
-                       const uint8_t *p, const uint8_t *from)
-{
-    for (size_t c = 0; c < s->channels && c < s->k; c++) {
-        float *out = (float *)(void *)element(s, row, x, c);
-
-        if (s->k == 1) {
-            PICK(planar1)(p, n, &s->scale, c, out);
-        } else {
-            PICK(planar3)(p + from[c], n, &s->scale, c, out);
-        }
-    }
-    clear_rest(s, row, x, n);
-}
-
-static void put_any(const struct krn_pixel_sink *s, void *row, size_t x, size_t n, const uint8_t *p,
-                    const uint8_t *from)
-{
-    for (size_t c = 0; c < s->channels && c < s->k; c++) {
-        uint8_t *at = element(s, row, x, c);
-
-        for (size_t i = 0; i < n; i++, at += s->pixel_bytes) {
-            put(s, at, c, (float)p[i * s->k + from[c]]);
-        }
-    }
-    clear_rest(s, row, x, n);
+    put(s, row, x, n, p, false, s->from);
 }
 
 static void convert_any(const struct krn_image *img, size_t k, uint32_t x0, uint32_t y, size_t n,
@@ -467,13 +401,7 @@ void krn_pixels_copy_row(const struct krn_pixel_sink *s, void *row, const struct
         } else {
             krn_pixels_convert(img, s->k, x0 + (uint32_t)x, y, count, chunk);
         }
-        if (is_planar(s)) {
-            put_planar(s, row, x, count, p, from);
-        } else if (is_interleaved(s)) {
-            p = from[0] == 0 ? p : swapped(p, count, chunk);
-            PICK(interleaved)(p, count * 3, s, (float *)row + x * 3);
-        } else {
-            put_any(s, row, x, count, p, from);
-        }
+        p = is_interleaved(s) && from[0] != 0 ? swapped(p, count, chunk) : p;
+        put(s, row, x, count, p, true, from);
     }
 }

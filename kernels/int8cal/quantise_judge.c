@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "base/leaves/how_far.h"
-#include "kernels/int8cal/agree.h"
 #include "kernels/int8cal/quantise_private.h"
 
 bool krn_quantise_stopped(const struct krn_quantise *j)

@@ -2,8 +2,8 @@
 /**
  * kernels/int8cal/quantise_private.h - shared by quantise*.c
  *
- * Lowest first: quantise_judge.c judges a calibration, quantise_learn.c shows it examples,
- * quantise_ranges.c finds ranges, quantise_speed.c and quantise_keep.c choose what stays f32 for
+ * Lowest first: quantise_judge.c judges a calibration, quantise_learn.c shows it examples and finds
+ * ranges, quantise_speed.c and quantise_keep.c choose what stays f32 for
  * speed and for accuracy, quantise.c runs them.
  */
 #pragma once
@@ -99,8 +99,6 @@ int krn_quantise_learn(struct krn_quantise *j);
 int krn_quantise_find_judges(struct krn_quantise *j);
 /** krn_quantise_answer() - computes the f32 model's answers to @a. */
 int krn_quantise_answer(struct krn_quantise *j, struct krn_answers *a);
-
-/* ---- quantise_ranges.c ---- */
 
 /** krn_quantise_ranked() - Return: the calibrating examples that have answers; the arrays belong to
  * j->learned. */

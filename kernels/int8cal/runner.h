@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/choice.h"
+#include "kernels/int8cal/examples.h"
 #include "kernels/kernels.h"
 
 struct krn_runner {
@@ -47,3 +48,12 @@ double krn_answer_error(const struct mdl_model *m, const void *a, const void *b)
  */
 bool krn_answer_lead(const struct mdl_model *m, const void *a, const void *b, double *ret_a,
                      double *ret_b);
+
+/**
+ * krn_agreement() - measures top-1 agreement of choice @b with choice @a on a set of examples
+ * @e: examples that fit @m (krn_examples_fit()). Classes are those of krn_answer_agrees().
+ * @ret: share of the frames that agree, 0..1. Threads: any; blocks for two frames per example on
+ * one core. Return: 0, -EINVAL (no example, or one that does not fit), or as krn_runner_init().
+ */
+int krn_agreement(const struct mdl_model *m, const struct krn_choice *a, const struct krn_choice *b,
+                  const struct krn_examples *e, double *ret);

@@ -113,20 +113,6 @@ static bool kn2row_of(const struct mdl_model *m, const struct mdl_op *op, struct
     return p->copy_floats <= INT32_MAX && p->result_floats <= INT32_MAX;
 }
 
-static bool im2col_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return im2col_of(m, op, &p);
-}
-
-static bool kn2row_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return kn2row_of(m, op, &p);
-}
-
 KRN_PACKED_BYTES_BY(struct plan, plan_of, sizeof(float) * p.c.y.c * p.k)
 
 /* [o][c][tap] */
@@ -157,19 +143,10 @@ static size_t part_floats(const struct plan *p)
     return p->copy_floats + p->result_floats;
 }
 
-static size_t im2col_scratch(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    struct plan p;
-
-    return im2col_of(m, op, &p) ? base_max(width, 1u) * part_floats(&p) * sizeof(float) : 0;
-}
-
-static size_t kn2row_scratch(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    struct plan p;
-
-    return kn2row_of(m, op, &p) ? base_max(width, 1u) * part_floats(&p) * sizeof(float) : 0;
-}
+KRN_SUPPORTS_AS(im2col_supports, struct plan, im2col_of)
+KRN_SUPPORTS_AS(kn2row_supports, struct plan, kn2row_of)
+KRN_SCRATCH_BYTES_AS(im2col_scratch, struct plan, im2col_of, part_floats(&p) * sizeof(float))
+KRN_SCRATCH_BYTES_AS(kn2row_scratch, struct plan, kn2row_of, part_floats(&p) * sizeof(float))
 
 struct job {
     const struct krn_call *call;
@@ -362,58 +339,34 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-static void start(struct job *j)
+static void run_by(const struct krn_call *call,
+                   bool (*of)(const struct mdl_model *m, const struct mdl_op *op, struct plan *p))
 {
-    const struct plan *p = &j->p;
+    struct job j = {
+        .call = call, .epilogue = krn_epilogue_of(call), .parts = base_max(call->width, 1u)};
 
-    j->epilogue = krn_epilogue_of(j->call);
-    j->parts = base_max(j->call->width, 1u);
-    j->by_channels = p->c.y.n * p->y_plane < BLOCK_PIXELS_MIN * j->parts;
-    krn_parallel(j->call->pool, j->parts, part_run, j);
+    if (of(call->model, call->op, &j.p)) {
+        j.by_channels = j.p.c.y.n * j.p.y_plane < BLOCK_PIXELS_MIN * j.parts;
+        krn_parallel(call->pool, j.parts, part_run, &j);
+    }
 }
 
 static void im2col_run(const struct krn_call *call)
 {
-    struct job j = {.call = call};
-
-    if (im2col_of(call->model, call->op, &j.p)) {
-        start(&j);
-    }
+    run_by(call, im2col_of);
 }
 
 static void kn2row_run(const struct krn_call *call)
 {
-    struct job j = {.call = call};
-
-    if (kn2row_of(call->model, call->op, &j.p)) {
-        start(&j);
-    }
+    run_by(call, kn2row_of);
 }
 
-const struct krn_primitive krn_conv_f32_nchw__blas = {
-    .name = "conv_f32_nchw__blas",
-    .kind = MDL_OP_CONV,
-    .nchw_in = true,
-    .nchw_out = true,
-    .supports = im2col_supports,
-    .packed_bytes = packed_bytes,
-    .pack = im2col_pack,
-    .prepare = krn_blas_prepare,
-    .release = krn_blas_release,
-    .scratch_bytes = im2col_scratch,
-    .run = im2col_run,
-};
+KRN_PRIMITIVE(conv_f32_nchw__blas, MDL_OP_CONV, .nchw_in = true, .nchw_out = true,
+              .supports = im2col_supports, .packed_bytes = packed_bytes, .pack = im2col_pack,
+              .prepare = krn_blas_prepare, .release = krn_blas_release,
+              .scratch_bytes = im2col_scratch, .run = im2col_run);
 
-const struct krn_primitive krn_conv_f32_nchw_kn2row__blas = {
-    .name = "conv_f32_nchw_kn2row__blas",
-    .kind = MDL_OP_CONV,
-    .nchw_in = true,
-    .nchw_out = true,
-    .supports = kn2row_supports,
-    .packed_bytes = packed_bytes,
-    .pack = kn2row_pack,
-    .prepare = krn_blas_prepare,
-    .release = krn_blas_release,
-    .scratch_bytes = kn2row_scratch,
-    .run = kn2row_run,
-};
+KRN_PRIMITIVE(conv_f32_nchw_kn2row__blas, MDL_OP_CONV, .nchw_in = true, .nchw_out = true,
+              .supports = kn2row_supports, .packed_bytes = packed_bytes, .pack = kn2row_pack,
+              .prepare = krn_blas_prepare, .release = krn_blas_release,
+              .scratch_bytes = kn2row_scratch, .run = kn2row_run);

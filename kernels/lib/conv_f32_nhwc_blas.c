@@ -156,26 +156,10 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-static void run(const struct krn_call *call)
-{
-    struct job j = {
-        .call = call, .epilogue = krn_epilogue_of(call), .parts = base_max(call->width, 1u)};
-
-    if (plan_of(call->model, call->op, &j.p)) {
-        krn_parallel(call->pool, j.parts, part_run, &j);
-    }
-}
+KRN_RUN_PARTS_BY(struct job, plan_of, p, part_run, .epilogue = krn_epilogue_of(call))
 
 KRN_SCRATCH_BYTES_BY(struct plan, plan_of, p.part_bytes)
 
-const struct krn_primitive krn_conv_f32_nhwc__blas = {
-    .name = "conv_f32_nhwc__blas",
-    .kind = MDL_OP_CONV,
-    .supports = supports,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .prepare = krn_blas_prepare,
-    .release = krn_blas_release,
-    .scratch_bytes = scratch_bytes,
-    .run = run,
-};
+KRN_PRIMITIVE(conv_f32_nhwc__blas, MDL_OP_CONV, .supports = supports, .packed_bytes = packed_bytes,
+              .pack = pack, .prepare = krn_blas_prepare, .release = krn_blas_release,
+              .scratch_bytes = scratch_bytes, .run = run);

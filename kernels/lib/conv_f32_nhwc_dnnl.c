@@ -11,7 +11,152 @@
  * channels.
  */
 #include "kernels/common/planned.h"
-#include "kernels/lib/conv_f32_dnnl.h"
+#include "kernels/lib/onednn_team.h"
+
+enum flavour { DIRECT, WINOGRAD, BF16 };
+
+struct problem {
+    const struct mdl_model *m; /* borrowed, as op */
+    const struct mdl_op *op;
+    enum flavour flavour;
+    struct krn_conv c;
+    struct krn_img res; /* the residual */
+    bool res_in_place;  /* it has the same address and strides as y */
+    bool x_dense, y_dense;
+    struct krn_dnnl_team team;
+    struct krn_dnnl_md weights; /* as packed; {0}: not packed yet */
+};
+
+/* What the library's primitive includes; the epilogue does the rest. */
+enum fused { FUSED_ALL, FUSED_BIAS };
+
+/* ---- descriptions ---- */
+
+/* no gaps between its pixels */
+static bool is_dense(const struct krn_img *i)
+{
+    return i->pixel == i->c && krn_img_flat(i);
+}
+
+static int image_md(const struct krn_img *i, dnnl_format_tag_t tag, struct krn_dnnl_md *ret)
+{
+    dnnl_dims_t dims = {(dnnl_dim_t)i->n, (dnnl_dim_t)i->c, (dnnl_dim_t)i->h, (dnnl_dim_t)i->w};
+
+    return krn_dnnl_md_tag(ret, 4, dims, dnnl_f32, tag);
+}
+
+/* @plain: as krn_conv_pack() writes them in [group][output][channel][tap], else as the library
+ * likes */
+static int weights_md(const struct krn_conv *c, bool plain, struct krn_dnnl_md *ret)
+{
+    dnnl_dim_t g = (dnnl_dim_t)c->groups, og = (dnnl_dim_t)c->og, cg = (dnnl_dim_t)c->cg;
+    dnnl_dim_t kh = (dnnl_dim_t)c->win.kh, kw = (dnnl_dim_t)c->win.kw;
+
+    return c->groups > 1 ? krn_dnnl_md_tag(ret, 5, (dnnl_dims_t){g, og, cg, kh, kw}, dnnl_f32,
+                                           plain ? dnnl_goihw : dnnl_format_tag_any)
+                         : krn_dnnl_md_tag(ret, 4, (dnnl_dims_t){og, cg, kh, kw}, dnnl_f32,
+                                           plain ? dnnl_oihw : dnnl_format_tag_any);
+}
+
+static bool append_residual(const struct problem *p, const struct krn_dnnl_shape *s,
+                            dnnl_post_ops_t post)
+{
+    krn_dnnl_auto_md md = {0};
+
+    if (p->res_in_place) {
+        return p->y_dense && krn_dnnl_append_sum(post);
+    }
+    /* the library's other kernels misplace the second operand of a binary post-op */
+    return p->team.pointwise && is_dense(&p->res) && image_md(&s->y, dnnl_nhwc, &md) == 0 &&
+           krn_dnnl_append_add(post, &md);
+}
+
+static bool append_all(const struct problem *p, const struct krn_dnnl_shape *s,
+                       dnnl_post_ops_t post)
+{
+    enum mdl_residual r = p->op->residual;
+
+    if (p->flavour == WINOGRAD && r != MDL_RESIDUAL_NONE) {
+        return false; /* y is in another layout */
+    }
+    return (r != MDL_RESIDUAL_BEFORE_ACT || append_residual(p, s, post)) &&
+           krn_dnnl_append_act(post, p->op) &&
+           (r != MDL_RESIDUAL_AFTER_ACT || append_residual(p, s, post));
+}
+
+static void window_of(const struct problem *p, const struct krn_dnnl_shape *s,
+                      struct krn_dnnl_window *ret)
+{
+    const struct krn_win *w = &p->c.win;
+
+    *ret = (struct krn_dnnl_window){
+        .strides = {(dnnl_dim_t)w->sh, (dnnl_dim_t)w->sw},
+        .dilates = {(dnnl_dim_t)w->dh - 1, (dnnl_dim_t)w->dw - 1},
+        .pad_begin = {(dnnl_dim_t)s->top, (dnnl_dim_t)s->left},
+        .pad_end = {(dnnl_dim_t)s->bottom, (dnnl_dim_t)s->right},
+    };
+}
+
+/* Return: a description with @attr, or NULL. Weights are as packed, or, if not packed yet, in the
+ * library's preferred layout. */
+static dnnl_primitive_desc_t pd_with(const struct problem *p, const struct krn_dnnl_shape *s,
+                                     const_dnnl_primitive_attr_t attr)
+{
+    dnnl_format_tag_t tag = p->flavour == WINOGRAD ? dnnl_format_tag_any : dnnl_nhwc;
+    krn_dnnl_auto_md x = {0};
+    krn_dnnl_auto_md any = {0};
+    krn_dnnl_auto_md bias = {0};
+    krn_dnnl_auto_md y = {0};
+    struct krn_dnnl_window w;
+
+    if (image_md(&s->x, tag, &x) < 0 || image_md(&s->y, tag, &y) < 0 ||
+        weights_md(&p->c, false, &any) < 0 ||
+        krn_dnnl_md_tag(&bias, 1, (dnnl_dims_t){(dnnl_dim_t)p->c.y.c}, dnnl_f32, dnnl_a) < 0) {
+        return NULL;
+    }
+    window_of(p, s, &w);
+    return krn_dnnl_if_fast(krn_dnnl_conv_pd(
+        p->flavour == WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct,
+        &(struct krn_dnnl_tensors){&x, krn_dnnl_md_bytes(&p->weights) ? &p->weights : &any,
+                                   p->op->shift ? &bias : NULL, &y},
+        &w, attr));
+}
+
+static dnnl_primitive_desc_t conv_pd(const struct problem *p, const struct krn_dnnl_shape *s,
+                                     enum fused fused)
+{
+    dnnl_primitive_attr_t attr;
+    dnnl_post_ops_t post;
+    dnnl_primitive_desc_t pd = NULL;
+
+    if (dnnl_post_ops_create(&post) != dnnl_success) {
+        return NULL;
+    }
+    if (fused == FUSED_BIAS || append_all(p, s, post)) {
+        attr = krn_dnnl_attr(post,
+                             p->flavour == BF16 ? dnnl_fpmath_mode_bf16 : dnnl_fpmath_mode_strict);
+        pd = attr ? pd_with(p, s, attr) : NULL;
+        dnnl_primitive_attr_destroy(attr);
+    }
+    dnnl_post_ops_destroy(post);
+    return pd;
+}
+
+/* With the whole epilogue if the library supports it, else with the bias only; *ret_fused says
+ * which. Return: owned; NULL: the library only has its reference. */
+static dnnl_primitive_desc_t shape_pd(const struct problem *p, const struct krn_dnnl_shape *s,
+                                      int *ret_fused)
+{
+    dnnl_primitive_desc_t pd = conv_pd(p, s, FUSED_ALL);
+
+    *ret_fused = FUSED_ALL;
+    if (!pd && !p->res_in_place) { /* else the residual would be overwritten before the epilogue
+                                    * reads it */
+        *ret_fused = FUSED_BIAS;
+        pd = conv_pd(p, s, FUSED_BIAS);
+    }
+    return pd;
+}
 
 /* ---- shares ---- */
 
@@ -34,9 +179,9 @@ static int copy_init(const struct krn_img *i, const_dnnl_primitive_desc_t pd, in
 
 static int pieces_make(const void *of, const struct krn_dnnl_shape *s, struct krn_dnnl_pieces *ret)
 {
-    const struct krn_dnnl_f32 *p = of;
+    const struct problem *p = of;
     int arg[KRN_DNNL_ARGS_MAX] = {DNNL_ARG_SRC, DNNL_ARG_DST, DNNL_ARG_WEIGHTS}, r;
-    dnnl_primitive_desc_t pd = krn_dnnl_f32_pd(p, s, &ret->fused);
+    dnnl_primitive_desc_t pd = shape_pd(p, s, &ret->fused);
     size_t count = 3;
 
     if (!pd) {
@@ -45,17 +190,16 @@ static int pieces_make(const void *of, const struct krn_dnnl_shape *s, struct kr
     if (p->op->shift) {
         arg[count++] = DNNL_ARG_BIAS;
     }
-    if (ret->fused == KRN_DNNL_FUSED_ALL && p->op->residual != MDL_RESIDUAL_NONE &&
-        !p->res_in_place) {
+    if (ret->fused == FUSED_ALL && p->op->residual != MDL_RESIDUAL_NONE && !p->res_in_place) {
         bool behind = p->op->residual == MDL_RESIDUAL_AFTER_ACT && p->op->act != MDL_ACT_NONE;
 
         arg[count++] = DNNL_ARG_ATTR_MULTIPLE_POST_OP((int)behind) | DNNL_ARG_SRC_1;
     }
     r = krn_dnnl_init(&ret->conv, pd, count, arg);
-    if (r == 0 && (!p->x_dense || p->flavour == KRN_DNNL_WINOGRAD)) {
+    if (r == 0 && (!p->x_dense || p->flavour == WINOGRAD)) {
         r = copy_init(&s->x, pd, DNNL_ARG_SRC, &ret->in, &ret->x_bytes);
     }
-    if (r == 0 && (!p->y_dense || p->flavour == KRN_DNNL_WINOGRAD)) {
+    if (r == 0 && (!p->y_dense || p->flavour == WINOGRAD)) {
         r = copy_init(&s->y, pd, DNNL_ARG_DST, &ret->out, &ret->y_bytes);
     }
     dnnl_primitive_desc_destroy(pd);
@@ -64,7 +208,7 @@ static int pieces_make(const void *of, const struct krn_dnnl_shape *s, struct kr
 
 /* ---- the primitive ---- */
 
-static bool residual_of(struct krn_dnnl_f32 *p)
+static bool residual_of(struct problem *p)
 {
     const struct mdl_tensor *y = &p->m->tensors[p->op->out[0]], *r;
 
@@ -78,7 +222,7 @@ static bool residual_of(struct krn_dnnl_f32 *p)
 }
 
 /* asks for the layout of the packed weights. Return: whether the whole image can be run */
-static bool weights_of(struct krn_dnnl_f32 *p)
+static bool weights_of(struct problem *p)
 {
     dnnl_primitive_desc_t pd;
     struct krn_dnnl_shape s;
@@ -88,28 +232,28 @@ static bool weights_of(struct krn_dnnl_f32 *p)
     if (!krn_dnnl_alone() || !krn_dnnl_engine() || !krn_dnnl_team_whole(&p->team, &s)) {
         return false;
     }
-    pd = krn_dnnl_f32_pd(p, &s, &fused);
+    pd = shape_pd(p, &s, &fused);
     ok = pd && krn_dnnl_md_arg(&p->weights, pd, DNNL_ARG_WEIGHTS) == 0;
     dnnl_primitive_desc_destroy(pd);
     return ok;
 }
 
-static void problem_deinit(struct krn_dnnl_f32 *p)
+static void problem_deinit(struct problem *p)
 {
     krn_dnnl_team_deinit(&p->team);
     krn_dnnl_md_deinit(&p->weights);
 }
 
 /* Return: whether the primitive supports @op; if so, deinitialise @p */
-static bool problem_init(struct krn_dnnl_f32 *p, const struct mdl_model *m, const struct mdl_op *op,
-                         enum krn_dnnl_flavour flavour)
+static bool problem_init(struct problem *p, const struct mdl_model *m, const struct mdl_op *op,
+                         enum flavour flavour)
 {
-    *p = (struct krn_dnnl_f32){.m = m, .op = op, .flavour = flavour};
+    *p = (struct problem){.m = m, .op = op, .flavour = flavour};
     if (!krn_conv_of(m, op, &p->c) || !residual_of(p)) {
         return false;
     }
-    p->x_dense = krn_dnnl_is_dense(&p->c.x);
-    p->y_dense = krn_dnnl_is_dense(&p->c.y);
+    p->x_dense = is_dense(&p->c.x);
+    p->y_dense = is_dense(&p->c.y);
     krn_dnnl_team_init(&p->team, &p->c, pieces_make);
     if (!weights_of(p)) {
         problem_deinit(p);
@@ -118,10 +262,9 @@ static bool problem_init(struct krn_dnnl_f32 *p, const struct mdl_model *m, cons
     return true;
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op,
-                     enum krn_dnnl_flavour flavour)
+static bool supports(const struct mdl_model *m, const struct mdl_op *op, enum flavour flavour)
 {
-    struct krn_dnnl_f32 p;
+    struct problem p;
     bool takes = problem_init(&p, m, op, flavour);
 
     if (takes) {
@@ -130,10 +273,9 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op,
     return takes;
 }
 
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op,
-                           enum krn_dnnl_flavour flavour)
+static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op, enum flavour flavour)
 {
-    struct krn_dnnl_f32 p;
+    struct problem p;
     size_t bytes = 0;
 
     if (problem_init(&p, m, op, flavour)) {
@@ -143,13 +285,13 @@ static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op,
     return bytes;
 }
 
-static int pack(const struct krn_dnnl_f32 *p, void *dst)
+static int pack(const struct problem *p, void *dst)
 {
     const struct krn_conv *c = &p->c;
     size_t line = c->cg * c->taps;
     krn_dnnl_auto_md plain = {0};
     float *src;
-    int r = krn_dnnl_f32_weights_md(c, true, &plain);
+    int r = weights_md(c, true, &plain);
 
     if (r < 0) {
         return r;
@@ -167,10 +309,10 @@ static int pack(const struct krn_dnnl_f32 *p, void *dst)
 KRN_RELEASE_BY(problem_deinit)
 
 static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed, size_t width,
-                   struct krn_prepared *ret, enum krn_dnnl_flavour flavour)
+                   struct krn_prepared *ret, enum flavour flavour)
 {
     bool first = ret->object == NULL;
-    struct krn_dnnl_f32 *p = first ? malloc(sizeof(*p)) : ret->object;
+    struct problem *p = first ? malloc(sizeof(*p)) : ret->object;
     int r = 0;
 
     if (!p) {
@@ -192,9 +334,9 @@ static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *pac
 }
 
 static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width,
-                            enum krn_dnnl_flavour flavour)
+                            enum flavour flavour)
 {
-    struct krn_dnnl_f32 p;
+    struct problem p;
     size_t bytes = 0;
 
     if (problem_init(&p, m, op, flavour)) {
@@ -206,7 +348,7 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
 
 struct job {
     const struct krn_call *call;
-    const struct krn_dnnl_f32 *problem;
+    const struct problem *problem;
     const struct krn_dnnl_split *split;
     struct krn_epilogue epilogue;
 };
@@ -231,7 +373,7 @@ static void share_run(void *arg, size_t part)
 {
     const struct job *j = arg;
     const struct krn_dnnl_share *s = &j->split->shares[part];
-    const struct krn_dnnl_f32 *p = j->problem;
+    const struct problem *p = j->problem;
     struct krn_dnnl_pieces *k = s->pieces;
     size_t each = p->team.pixels_each;
     size_t first = s->at.begin * each, pixels = (s->at.end - s->at.begin) * each;
@@ -250,7 +392,7 @@ static void share_run(void *arg, size_t part)
     if (k->out.primitive) {
         krn_dnnl_run(&k->out, (void *[]){to, y, pad});
     }
-    if (k->fused != KRN_DNNL_FUSED_ALL && !krn_epilogue_empty(&j->epilogue)) {
+    if (k->fused != FUSED_ALL && !krn_epilogue_empty(&j->epilogue)) {
         struct krn_epilogue e = j->epilogue;
 
         e.shift = NULL;
@@ -260,7 +402,7 @@ static void share_run(void *arg, size_t part)
 
 static void run(const struct krn_call *call)
 {
-    struct krn_dnnl_f32 *p = call->prepared;
+    struct problem *p = call->prepared;
     struct job j = {.call = call,
                     .problem = p,
                     .split = krn_dnnl_team_split(&p->team, call->width),
@@ -270,7 +412,7 @@ static void run(const struct krn_call *call)
 }
 
 /* The primitives differ only in the flavour, for which their functions have no argument. */
-#define PRIMITIVE(symbol, suffix, which, cpu, rounds)                                              \
+#define PRIMITIVE(what, which, cpu, rounds)                                                        \
     static bool supports_##which(const struct mdl_model *m, const struct mdl_op *op)               \
     {                                                                                              \
         return supports(m, op, which);                                                             \
@@ -289,21 +431,13 @@ static void run(const struct krn_call *call)
     {                                                                                              \
         return scratch_bytes(m, op, width, which);                                                 \
     }                                                                                              \
-    const struct krn_primitive symbol = {                                                          \
-        .name = "conv_f32_nhwc" suffix "__dnnl",                                                   \
-        .kind = MDL_OP_CONV,                                                                       \
-        .needs = cpu,                                                                              \
-        .inexact = rounds,                                                                         \
-        .supports = supports_##which,                                                              \
-        .packed_bytes = packed_bytes_##which,                                                      \
-        .prepare = prepare_##which,                                                                \
-        .release = release,                                                                        \
-        .scratch_bytes = scratch_bytes_##which,                                                    \
-        .run = run,                                                                                \
-    }
+    KRN_PRIMITIVE(what, MDL_OP_CONV, .needs = cpu, .inexact = rounds,                              \
+                  .supports = supports_##which, .packed_bytes = packed_bytes_##which,              \
+                  .prepare = prepare_##which, .release = release,                                  \
+                  .scratch_bytes = scratch_bytes_##which, .run = run)
 
-PRIMITIVE(krn_conv_f32_nhwc__dnnl, "", KRN_DNNL_DIRECT, KRN_DNNL_CONV_NEEDS, false);
-PRIMITIVE(krn_conv_f32_nhwc_wino__dnnl, "_wino", KRN_DNNL_WINOGRAD, KRN_CPU_AVX512, false);
+PRIMITIVE(conv_f32_nhwc__dnnl, DIRECT, KRN_DNNL_CONV_NEEDS, false);
+PRIMITIVE(conv_f32_nhwc_wino__dnnl, WINOGRAD, KRN_CPU_AVX512, false);
 /* without bf16 instructions, the library computes in f32 or slower */
-PRIMITIVE(krn_conv_f32_nhwc_bf16__dnnl, "_bf16", KRN_DNNL_BF16,
-          KRN_CPU_AVX512 | KRN_CPU_AVX512VNNI | KRN_CPU_AVX512BF16, true);
+PRIMITIVE(conv_f32_nhwc_bf16__dnnl, BF16, KRN_CPU_AVX512 | KRN_CPU_AVX512VNNI | KRN_CPU_AVX512BF16,
+          true);

@@ -38,29 +38,16 @@ static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator
     krn_xnn_range(op, &l.min, &l.max);
     r = krn_xnn_make_conv(&c, kernel, op->shift, l, &x);
     free(kernel);
-    if (r < 0) {
-        return r;
-    }
-    r = krn_xnn_setup_conv(x, &c, krn_xnn_nowhere(), krn_xnn_nowhere(), NULL);
-    if (r < 0) {
-        xnn_delete_operator(x);
-        return r;
-    }
-    *ret = x;
-    return 0;
+    return r < 0
+               ? r
+               : krn_xnn_set_up(
+                     x, krn_xnn_setup_conv(x, &c, krn_xnn_nowhere(), krn_xnn_nowhere(), NULL), ret);
 }
 
 KRN_SUPPORTS_BY(struct krn_conv, conv_of)
 
-static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed, size_t width,
-                   struct krn_prepared *p)
-{
-    struct krn_conv c;
-
-    return conv_of(m, op, &c)
-               ? krn_xnn_new(m, op, make, (c.taps * c.cg + 1) * c.y.c * sizeof(float), p)
-               : -EOPNOTSUPP;
-}
+KRN_XNN_PREPARE(prepare, struct krn_conv, conv_of, make,
+                (p.taps * p.cg + 1) * p.y.c * sizeof(float))
 
 static void run(const struct krn_call *call)
 {
@@ -73,12 +60,5 @@ static void run(const struct krn_call *call)
     krn_xnn_finish_or(call, x, &e, &c.y, &krn_conv__ref);
 }
 
-const struct krn_primitive krn_conv_f32_nhwc__xnn = {
-    .name = "conv_f32_nhwc__xnn",
-    .kind = MDL_OP_CONV,
-    .needs = KRN_XNN_NEEDS,
-    .supports = supports,
-    .prepare = prepare,
-    .release = krn_xnn_release,
-    .run = run,
-};
+KRN_PRIMITIVE(conv_f32_nhwc__xnn, MDL_OP_CONV, .needs = KRN_XNN_NEEDS, .supports = supports,
+              .prepare = prepare, .release = krn_xnn_release, .run = run);

@@ -174,11 +174,7 @@ static dnnl_primitive_desc_t band_pd(const struct krn_dnnl_i8 *p, size_t units,
     attr = krn_dnnl_attr(NULL, dnnl_fpmath_mode_strict);
     pd = attr ? krn_dnnl_conv_pd(dnnl_convolution_direct, &tensors, &window, attr) : NULL;
     dnnl_primitive_attr_destroy(attr);
-    if (pd && krn_dnnl_slow(pd)) {
-        dnnl_primitive_desc_destroy(pd);
-        pd = NULL;
-    }
-    return pd;
+    return krn_dnnl_if_fast(pd);
 }
 
 void krn_dnnl_i8_bands(const struct krn_dnnl_i8 *p, size_t width, struct krn_dnnl_i8_split *s)

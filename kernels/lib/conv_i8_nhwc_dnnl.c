@@ -12,11 +12,11 @@
  */
 #include <string.h>
 
-#include "kernels/common/isa_of_cpu.h"
+#include "kernels/common/cpu.h"
 #include "kernels/common/planned.h"
 #include "kernels/i8/quant_rows.h"
 #include "kernels/lib/conv_i8_dnnl.h"
-#include "kernels/lib/onednn_widths.h"
+#include "kernels/lib/onednn_team.h"
 
 struct object {
     struct krn_dnnl_i8 p;
@@ -314,19 +314,11 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-#define PRIMITIVE(what, of_kind)                                                                   \
-    const struct krn_primitive krn_##what##__dnnl = {                                              \
-        .name = #what "__dnnl",                                                                    \
-        .kind = of_kind,                                                                           \
-        .needs = KRN_CPU_AVX2,                                                                     \
-        .supports = supports,                                                                      \
-        .packed_bytes = packed_bytes,                                                              \
-        .prepare = prepare,                                                                        \
-        .release = release,                                                                        \
-        .scratch_bytes = scratch_bytes,                                                            \
-        .run = run,                                                                                \
-    };
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_PRIMITIVE(what##__dnnl, kind, .needs = KRN_CPU_AVX2, .supports = supports,                 \
+                  .packed_bytes = packed_bytes, .prepare = prepare, .release = release,            \
+                  .scratch_bytes = scratch_bytes, .run = run)
 
-PRIMITIVE(conv_i8_nhwc, MDL_OP_CONV)
-PRIMITIVE(gemm_i8, MDL_OP_GEMM)
-PRIMITIVE(matmul_i8, MDL_OP_MATMUL)
+PRIMITIVE(conv_i8_nhwc, MDL_OP_CONV);
+PRIMITIVE(gemm_i8, MDL_OP_GEMM);
+PRIMITIVE(matmul_i8, MDL_OP_MATMUL);

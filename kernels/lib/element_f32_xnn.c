@@ -7,6 +7,7 @@
  */
 #include "base/base.h"
 #include "kernels/common/nest.h"
+#include "kernels/common/planned.h"
 #include "kernels/lib/xnn.h"
 #include "kernels/table.h"
 
@@ -102,23 +103,14 @@ static bool binary_of(const struct mdl_model *m, const struct mdl_op *op, struct
            krn_binary_f32__vec.supports(m, op);
 }
 
-static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct binary b;
-
-    return binary_of(m, op, &b);
-}
+KRN_SUPPORTS_AS(binary_supports, struct binary, binary_of)
 
 static int binary_make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator_t *ret)
 {
     return krn_xnn_make_binary(op->attr.binary, ret);
 }
 
-static int binary_prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed,
-                          size_t width, struct krn_prepared *ret)
-{
-    return binary_supports(m, op) ? krn_xnn_new(m, op, binary_make, 0, ret) : -EOPNOTSUPP;
-}
+KRN_XNN_PREPARE(binary_prepare, struct binary, binary_of, binary_make, 0)
 
 static void binary_run(const struct krn_call *call)
 {
@@ -181,11 +173,7 @@ static bool unary_supports(const struct mdl_model *m, const struct mdl_op *op)
     return true;
 }
 
-static int unary_prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed,
-                         size_t width, struct krn_prepared *ret)
-{
-    return krn_xnn_new(m, op, unary_make, 0, ret);
-}
+KRN_XNN_PREPARE(unary_prepare, struct krn_xnn_rows, unary_of, unary_make, 0)
 
 static void unary_run(const struct krn_call *call)
 {
@@ -255,12 +243,7 @@ static int prelu_make(const struct mdl_model *m, const struct mdl_op *op, xnn_op
     return r;
 }
 
-static bool prelu_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct prelu p;
-
-    return prelu_of(m, op, &p);
-}
+KRN_SUPPORTS_AS(prelu_supports, struct prelu, prelu_of)
 
 static int prelu_prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed,
                          size_t width, struct krn_prepared *ret)
@@ -295,17 +278,10 @@ static void prelu_run(const struct krn_call *call)
     krn_xnn_finish(call, x, &e, &p.y);
 }
 
-#define PRIMITIVE(symbol, text, which, of)                                                         \
-    const struct krn_primitive symbol = {                                                          \
-        .name = text,                                                                              \
-        .kind = which,                                                                             \
-        .needs = KRN_XNN_NEEDS,                                                                    \
-        .supports = of##_supports,                                                                 \
-        .prepare = of##_prepare,                                                                   \
-        .release = krn_xnn_release,                                                                \
-        .run = of##_run,                                                                           \
-    }
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_PRIMITIVE(what##_f32__xnn, kind, .needs = KRN_XNN_NEEDS, .supports = what##_supports,      \
+                  .prepare = what##_prepare, .release = krn_xnn_release, .run = what##_run)
 
-PRIMITIVE(krn_binary_f32__xnn, "binary_f32__xnn", MDL_OP_BINARY, binary);
-PRIMITIVE(krn_unary_f32__xnn, "unary_f32__xnn", MDL_OP_UNARY, unary);
-PRIMITIVE(krn_prelu_f32__xnn, "prelu_f32__xnn", MDL_OP_PRELU, prelu);
+PRIMITIVE(binary, MDL_OP_BINARY);
+PRIMITIVE(unary, MDL_OP_UNARY);
+PRIMITIVE(prelu, MDL_OP_PRELU);

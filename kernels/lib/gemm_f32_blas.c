@@ -97,16 +97,8 @@ static void run(const struct krn_call *call)
     }
 }
 
-#define PRIMITIVE(what, of_kind)                                                                   \
-    const struct krn_primitive krn_##what##_f32__blas = {                                          \
-        .name = #what "_f32__blas",                                                                \
-        .kind = of_kind,                                                                           \
-        .supports = supports,                                                                      \
-        .packed_bytes = packed_bytes,                                                              \
-        .pack = pack,                                                                              \
-        .prepare = krn_blas_prepare,                                                               \
-        .release = krn_blas_release,                                                               \
-        .frames_at_once = krn_product_frames,                                                      \
-        .run = run,                                                                                \
-    };
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_PRIMITIVE(what##_f32__blas, kind, .supports = supports, .packed_bytes = packed_bytes,      \
+                  .pack = pack, .prepare = krn_blas_prepare, .release = krn_blas_release,          \
+                  .frames_at_once = krn_product_frames, .run = run);
 KRN_PRODUCTS(PRIMITIVE)

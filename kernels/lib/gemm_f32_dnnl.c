@@ -63,11 +63,7 @@ static dnnl_primitive_desc_t panel_pd(const struct krn_product *p, size_t output
         pd = p->m == 1 ? krn_dnnl_inner_product_pd(&t, attr) : krn_dnnl_matmul_pd(&t, attr);
     }
     dnnl_primitive_attr_destroy(attr);
-    if (pd && krn_dnnl_slow(pd)) {
-        dnnl_primitive_desc_destroy(pd);
-        return NULL;
-    }
-    return pd;
+    return krn_dnnl_if_fast(pd);
 }
 
 /* @made: with the primitive. Return: 0, -ENOMEM, -EOPNOTSUPP */
@@ -275,15 +271,8 @@ static void run(const struct krn_call *call)
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-#define PRIMITIVE(what, of_kind)                                                                   \
-    const struct krn_primitive krn_##what##_f32__dnnl = {                                          \
-        .name = #what "_f32__dnnl",                                                                \
-        .kind = of_kind,                                                                           \
-        .supports = supports,                                                                      \
-        .packed_bytes = packed_bytes,                                                              \
-        .prepare = prepare,                                                                        \
-        .release = release,                                                                        \
-        .scratch_bytes = scratch_bytes,                                                            \
-        .run = run,                                                                                \
-    };
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_PRIMITIVE(what##_f32__dnnl, kind, .supports = supports, .packed_bytes = packed_bytes,      \
+                  .prepare = prepare, .release = release, .scratch_bytes = scratch_bytes,          \
+                  .run = run);
 KRN_PRODUCTS(PRIMITIVE)

@@ -35,14 +35,7 @@ static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator
 
 KRN_SUPPORTS_BY(struct krn_product, product_of)
 
-static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed, size_t width,
-                   struct krn_prepared *ret)
-{
-    struct krn_product p;
-
-    return product_of(m, op, &p) ? krn_xnn_new(m, op, make, (p.k + 1) * p.n * sizeof(float), ret)
-                                 : -EOPNOTSUPP;
-}
+KRN_XNN_PREPARE(prepare, struct krn_product, product_of, make, (p.k + 1) * p.n * sizeof(float))
 
 static void run(const struct krn_call *call)
 {
@@ -56,14 +49,7 @@ static void run(const struct krn_call *call)
                       call->op->kind == MDL_OP_GEMM ? &krn_gemm__ref : &krn_matmul__ref);
 }
 
-#define PRIMITIVE(what, of_kind)                                                                   \
-    const struct krn_primitive krn_##what##_f32__xnn = {                                           \
-        .name = #what "_f32__xnn",                                                                 \
-        .kind = of_kind,                                                                           \
-        .needs = KRN_XNN_NEEDS,                                                                    \
-        .supports = supports,                                                                      \
-        .prepare = prepare,                                                                        \
-        .release = krn_xnn_release,                                                                \
-        .run = run,                                                                                \
-    };
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_PRIMITIVE(what##_f32__xnn, kind, .needs = KRN_XNN_NEEDS, .supports = supports,             \
+                  .prepare = prepare, .release = krn_xnn_release, .run = run);
 KRN_PRODUCTS(PRIMITIVE)

@@ -88,8 +88,9 @@ void krn_dnnl_run(struct krn_dnnl *d, void *const *handles);
  * post-ops are @post (may be NULL). Return: owned, or NULL. */
 dnnl_primitive_attr_t krn_dnnl_attr(const_dnnl_post_ops_t post, dnnl_fpmath_mode_t mode);
 
-/** krn_dnnl_slow() - Return: whether the library only has its reference for @pd */
-bool krn_dnnl_slow(const_dnnl_primitive_desc_t pd);
+/** krn_dnnl_if_fast() - Return: @pd, or NULL if the library only has its reference for it, and @pd
+ * is freed. @pd: or NULL */
+dnnl_primitive_desc_t krn_dnnl_if_fast(dnnl_primitive_desc_t pd);
 
 /** krn_dnnl_append_act() - appends the element function of @op as a post-op. Return: false if the
  * library computes it less exactly than the epilogue. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/lib/onednn.h"
+
 #include <sched.h>
-#include <string.h>
 
 #include "kernels/lib/library_room.h"
-#include "kernels/lib/onednn.h"
 
 struct krn_dnnl_set {
     dnnl_stream_t stream;
@@ -98,12 +98,18 @@ dnnl_primitive_attr_t krn_dnnl_attr(const_dnnl_post_ops_t post, dnnl_fpmath_mode
     return NULL;
 }
 
-bool krn_dnnl_slow(const_dnnl_primitive_desc_t pd)
+dnnl_primitive_desc_t krn_dnnl_if_fast(dnnl_primitive_desc_t pd)
 {
     const char *name = "ref";
 
-    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
-    return strncmp(name, "ref", 3) == 0;
+    if (pd) {
+        dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+    }
+    if (pd && strncmp(name, "ref", 3) == 0) {
+        dnnl_primitive_desc_destroy(pd);
+        return NULL;
+    }
+    return pd;
 }
 
 bool krn_dnnl_append_act(dnnl_post_ops_t post, const struct mdl_op *op)

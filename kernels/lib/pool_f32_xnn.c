@@ -6,6 +6,7 @@
  * between rows. If an average may have lost a NaN, the portable primitive runs the op again.
  */
 #include "base/base.h"
+#include "kernels/common/planned.h"
 #include "kernels/lib/xnn.h"
 #include "kernels/table.h"
 
@@ -100,16 +101,11 @@ static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator
         return -EOPNOTSUPP;
     }
     r = krn_xnn_make_pool(&p, &x);
-    if (r < 0) {
-        return r;
-    }
-    r = krn_xnn_setup_pool(x, &p, krn_xnn_nowhere(), krn_xnn_nowhere(), krn_xnn_nowhere(), NULL);
-    if (r < 0) {
-        xnn_delete_operator(x);
-        return r;
-    }
-    *ret = x;
-    return 0;
+    return r < 0 ? r
+                 : krn_xnn_set_up(x,
+                                  krn_xnn_setup_pool(x, &p, krn_xnn_nowhere(), krn_xnn_nowhere(),
+                                                     krn_xnn_nowhere(), NULL),
+                                  ret);
 }
 
 static bool supports(const struct mdl_model *m, const struct mdl_op *op)
@@ -130,20 +126,10 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
                : 0;
 }
 
-static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed, size_t width,
-                   struct krn_prepared *ret)
-{
-    struct krn_xnn_pool p;
-
-    /* pointers to rows, as far as can be told */
-    return any_of(m, op, &p)
-               ? krn_xnn_new(m, op, make,
-                             p.which == KRN_XNN_GLOBAL
-                                 ? 0
-                                 : p.y.h * p.y.w * p.win.kh * p.win.kw * sizeof(void *),
-                             ret)
-               : -EOPNOTSUPP;
-}
+/* pointers to rows, as far as can be told */
+KRN_XNN_PREPARE(prepare, struct krn_xnn_pool, any_of, make,
+                p.which == KRN_XNN_GLOBAL ? 0
+                                          : p.y.h * p.y.w * p.win.kh * p.win.kw * sizeof(void *))
 
 static void run(const struct krn_call *call)
 {
@@ -156,20 +142,13 @@ static void run(const struct krn_call *call)
     krn_xnn_finish_or(call, x, &e, &p.y, portable_of(call->op));
 }
 
-#define PRIMITIVE(symbol, text, which)                                                             \
-    const struct krn_primitive symbol = {                                                          \
-        .name = text,                                                                              \
-        .kind = which,                                                                             \
-        .needs = KRN_XNN_NEEDS,                                                                    \
-        .supports = supports,                                                                      \
-        .prepare = prepare,                                                                        \
-        .release = krn_xnn_release,                                                                \
-        .scratch_bytes = scratch_bytes,                                                            \
-        .run = run,                                                                                \
-    }
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_PRIMITIVE(what##__xnn, kind, .needs = KRN_XNN_NEEDS, .supports = supports,                 \
+                  .prepare = prepare, .release = krn_xnn_release, .scratch_bytes = scratch_bytes,  \
+                  .run = run)
 
 #ifndef __x86_64__
-PRIMITIVE(krn_max_pool_f32_nhwc__xnn, "max_pool_f32_nhwc__xnn", MDL_OP_MAX_POOL);
+PRIMITIVE(max_pool_f32_nhwc, MDL_OP_MAX_POOL);
 #endif
-PRIMITIVE(krn_avg_pool_f32_nhwc__xnn, "avg_pool_f32_nhwc__xnn", MDL_OP_AVG_POOL);
-PRIMITIVE(krn_reduce_f32_nhwc_mean__xnn, "reduce_f32_nhwc_mean__xnn", MDL_OP_REDUCE);
+PRIMITIVE(avg_pool_f32_nhwc, MDL_OP_AVG_POOL);
+PRIMITIVE(reduce_f32_nhwc_mean, MDL_OP_REDUCE);

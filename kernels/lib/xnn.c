@@ -79,6 +79,16 @@ int krn_xnn_new(const struct mdl_model *m, const struct mdl_op *op,
     return 0;
 }
 
+int krn_xnn_set_up(xnn_operator_t x, int r, xnn_operator_t *ret)
+{
+    if (r < 0) {
+        xnn_delete_operator(x);
+    } else {
+        *ret = x;
+    }
+    return r;
+}
+
 void krn_xnn_release(struct krn_prepared *p)
 {
     struct krn_xnn *x = p->object;

@@ -31,6 +31,17 @@ struct krn_xnn {
     _Atomic(xnn_operator_t) idle[KRN_XNN_IDLE];
 };
 
+/** KRN_XNN_PREPARE() - defines NAME, a prepare() that makes operators by MAKE; TYPE, OF, BYTES: as
+ * in kernels/common/planned.h; BYTES: weights per operator */
+#define KRN_XNN_PREPARE(NAME, TYPE, OF, MAKE, BYTES)                                               \
+    static int NAME(const struct mdl_model *m, const struct mdl_op *op, void *packed,              \
+                    size_t width, struct krn_prepared *ret)                                        \
+    {                                                                                              \
+        TYPE p;                                                                                    \
+                                                                                                   \
+        return OF(m, op, &p) ? krn_xnn_new(m, op, MAKE, BYTES, ret) : -EOPNOTSUPP;                 \
+    }
+
 /** krn_xnn_new() - makes the object with one operator. @bytes: weights per operator. Return: 0,
  * -ENOMEM, -EOPNOTSUPP. For the first call of prepare(); later calls need nothing. */
 int krn_xnn_new(const struct mdl_model *m, const struct mdl_op *op,
@@ -38,6 +49,10 @@ int krn_xnn_new(const struct mdl_model *m, const struct mdl_op *op,
                             xnn_operator_t *ret),
                 size_t bytes, struct krn_prepared *ret);
 void krn_xnn_release(struct krn_prepared *p);
+
+/** krn_xnn_set_up() - ends a make() whose operator @x was first set up with krn_xnn_nowhere(),
+ * which returned @r: frees it if that failed. Return: @r. */
+int krn_xnn_set_up(xnn_operator_t x, int r, xnn_operator_t *ret);
 
 xnn_operator_t krn_xnn_take(struct krn_xnn *x);
 

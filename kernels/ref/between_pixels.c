@@ -25,32 +25,25 @@ static double sum_of(const struct krn_call *c, ptrdiff_t base, const struct krn_
  * the first and the last pixel, or with align_corners their centres; nearest, n-linear or cubic
  * Source: ONNX GridSample-20.
  */
-static void grid_sample_body(const struct krn_call *c, size_t begin, size_t end)
+static void grid_sample_at(const struct krn_call *c, const struct ref_walk *w)
 {
-    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
     struct krn_sample_tap tap[KRN_SAMPLE_TAPS_MAX];
-    struct ref_walk w;
+    size_t count = krn_grid_taps(c, w->index[0], &w->index[2], tap);
 
-    ref_walk_start(&w, y, begin);
-    ref_walk_add(&w, y);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        size_t count = krn_grid_taps(c, w.index[0], &w.index[2], tap);
-
-        ref_set_f32(c->out[0], w.at[0],
-                    sum_of(c, channel_at(x, w.index[0], w.index[1]), tap, count));
-    }
+    ref_set_f32(c->out[0], w->at[0],
+                sum_of(c, channel_at(ref_in(c, 0), w->index[0], w->index[1]), tap, count));
 }
 
-REF_EACH_ELEMENT(grid_sample)
+REF_EACH_ELEMENT(grid_sample, 0)
 
 static bool grid_sample_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *grid = &m->tensors[op->in[1]];
     const struct mdl_tensor *y = &m->tensors[op->out[0]];
 
-    if (x->dtype != MDL_F32 || grid->dtype != MDL_F32 || y->dtype != MDL_F32 || x->rank < 3 ||
-        x->rank > 5 || grid->rank != x->rank || y->rank != x->rank || !ref_plain(op) ||
-        grid->dim[0] != y->dim[0] || x->dim[0] != y->dim[0] || x->dim[1] != y->dim[1] ||
+    if (!ref_all_f32(m, op) || x->rank < 3 || x->rank > 5 || grid->rank != x->rank ||
+        y->rank != x->rank || !ref_plain(op) || grid->dim[0] != y->dim[0] ||
+        x->dim[0] != y->dim[0] || x->dim[1] != y->dim[1] ||
         grid->dim[grid->rank - 1] != x->rank - 2) {
         return false;
     }
@@ -62,7 +55,7 @@ static bool grid_sample_supports(const struct mdl_model *m, const struct mdl_op 
     return true;
 }
 
-REF_PRIMITIVE(grid_sample, MDL_OP_GRID_SAMPLE, grid_sample_supports, grid_sample_run)
+REF_PRIMITIVE(grid_sample, MDL_OP_GRID_SAMPLE, grid_sample_supports, grid_sample_run);
 
 /*
  * ROI_ALIGN  y[r,c,p] = the mean over the samples of bin p of region r of x[image of r, c],
@@ -92,22 +85,15 @@ static double roi_value(const struct krn_call *c, const struct krn_roi *roi, ptr
     return c->op->attr.roi.max ? largest : sum / (double)(roi->grid[0] * roi->grid[1]);
 }
 
-static void roi_align_body(const struct krn_call *c, size_t begin, size_t end)
+static void roi_align_at(const struct krn_call *c, const struct ref_walk *w)
 {
-    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
-    struct ref_walk w;
+    struct krn_roi roi = krn_roi_of(c, w->index[0]);
+    ptrdiff_t base = channel_at(ref_in(c, 0), roi.image, w->index[1]);
 
-    ref_walk_start(&w, y, begin);
-    ref_walk_add(&w, y);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        struct krn_roi roi = krn_roi_of(c, w.index[0]);
-        ptrdiff_t base = channel_at(x, roi.image, w.index[1]);
-
-        ref_set_f32(c->out[0], w.at[0], roi.valid ? roi_value(c, &roi, base, &w.index[2]) : 0);
-    }
+    ref_set_f32(c->out[0], w->at[0], roi.valid ? roi_value(c, &roi, base, &w->index[2]) : 0);
 }
 
-REF_EACH_ELEMENT(roi_align)
+REF_EACH_ELEMENT(roi_align, 0)
 
 static bool roi_align_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -121,7 +107,7 @@ static bool roi_align_supports(const struct mdl_model *m, const struct mdl_op *o
            ref_plain(op);
 }
 
-REF_PRIMITIVE(roi_align, MDL_OP_ROI_ALIGN, roi_align_supports, roi_align_run)
+REF_PRIMITIVE(roi_align, MDL_OP_ROI_ALIGN, roi_align_supports, roi_align_run);
 
 /*
  * DEFORM_COLUMNS  y[n, (g K + k) C/G + c, p] = mask[n, o K + k, p] x[n, g C/G + c] at
@@ -129,27 +115,21 @@ REF_PRIMITIVE(roi_align, MDL_OP_ROI_ALIGN, roi_align_supports, roi_align_run)
  *   channel. A 1x1 convolution of G groups turns this into a deformable one of K taps.
  * Source: ONNX DeformConv-19.
  */
-static void deform_columns_body(const struct krn_call *c, size_t begin, size_t end)
+static void deform_columns_at(const struct krn_call *c, const struct ref_walk *w)
 {
-    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
+    const struct mdl_tensor *x = ref_in(c, 0);
     const struct mdl_window *win = &c->op->attr.deform.window;
     size_t taps = win->kernel[0] * win->kernel[1], per = x->dim[1] / c->op->attr.deform.groups;
     size_t per_offset = x->dim[1] / c->op->attr.deform.offset_groups;
+    size_t k = w->index[1] / per % taps;
+    size_t from = w->index[1] / (per * taps) * per + w->index[1] % per;
     struct krn_sample_tap tap[4];
-    struct ref_walk w;
+    size_t count = krn_deform_taps(c, w->index[0], from / per_offset, k, &w->index[2], tap);
 
-    ref_walk_start(&w, y, begin);
-    ref_walk_add(&w, y);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        size_t k = w.index[1] / per % taps;
-        size_t from = w.index[1] / (per * taps) * per + w.index[1] % per;
-        size_t count = krn_deform_taps(c, w.index[0], from / per_offset, k, &w.index[2], tap);
-
-        ref_set_f32(c->out[0], w.at[0], sum_of(c, channel_at(x, w.index[0], from), tap, count));
-    }
+    ref_set_f32(c->out[0], w->at[0], sum_of(c, channel_at(x, w->index[0], from), tap, count));
 }
 
-REF_EACH_ELEMENT(deform_columns)
+REF_EACH_ELEMENT(deform_columns, 0)
 
 static bool deform_columns_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -158,13 +138,11 @@ static bool deform_columns_supports(const struct mdl_model *m, const struct mdl_
     size_t taps = op->attr.deform.window.kernel[0] * op->attr.deform.window.kernel[1];
     size_t groups = op->attr.deform.groups, offsets = op->attr.deform.offset_groups;
 
-    return x->dtype == MDL_F32 && offset->dtype == MDL_F32 && y->dtype == MDL_F32 && x->rank == 4 &&
-           offset->rank == 4 && y->rank == 4 && groups && offsets && taps &&
-           x->dim[1] % groups == 0 && x->dim[1] % offsets == 0 && x->dim[2] && x->dim[3] &&
-           offset->dim[1] == 2 * offsets * taps && y->dim[1] == x->dim[1] * taps &&
-           (op->in[2] == MDL_NONE || (ref_in_dtype(m, op, 2) == MDL_F32 &&
-                                      m->tensors[op->in[2]].dim[1] == offsets * taps)) &&
+    return ref_all_f32(m, op) && x->rank == 4 && offset->rank == 4 && y->rank == 4 && groups &&
+           offsets && taps && x->dim[1] % groups == 0 && x->dim[1] % offsets == 0 && x->dim[2] &&
+           x->dim[3] && offset->dim[1] == 2 * offsets * taps && y->dim[1] == x->dim[1] * taps &&
+           (op->in[2] == MDL_NONE || m->tensors[op->in[2]].dim[1] == offsets * taps) &&
            ref_plain(op);
 }
 
-REF_PRIMITIVE(deform_columns, MDL_OP_DEFORM_COLUMNS, deform_columns_supports, deform_columns_run)
+REF_PRIMITIVE(deform_columns, MDL_OP_DEFORM_COLUMNS, deform_columns_supports, deform_columns_run);

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/planned.h"
 #include "kernels/ref/ref_runs.h"
 #include "kernels/table.h"
 
@@ -218,11 +219,5 @@ static bool nms_supports(const struct mdl_model *m, const struct mdl_op *op)
            is_threshold(m, op, 2) && is_threshold(m, op, 3) && op->out[1] != MDL_NONE;
 }
 
-const struct krn_primitive krn_nms__ref = {
-    .name = "nms__ref",
-    .kind = MDL_OP_NMS,
-    .reference = true,
-    .supports = nms_supports,
-    .scratch_bytes = nms_scratch_bytes,
-    .run = nms_run,
-};
+KRN_PRIMITIVE(nms__ref, MDL_OP_NMS, .reference = true, .supports = nms_supports,
+              .scratch_bytes = nms_scratch_bytes, .run = nms_run);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/ref/quantized.h"
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
 /*
@@ -57,7 +57,7 @@ static struct conv conv_of(const struct krn_call *c)
                      .win = window3_of(&op->attr.conv.window),
                      .groups = op->attr.conv.groups};
 
-    v.r = op->residual == MDL_RESIDUAL_NONE ? v.y : view5_of(&c->model->tensors[op->residual_in]);
+    v.r = view5_of(ref_residual(c));
     v.bias = op->in[2] == MDL_NONE ? NULL : ref_in(c, 2);
     return v;
 }
@@ -256,9 +256,8 @@ static bool conv_supports(const struct mdl_model *m, const struct mdl_op *op)
     if (op->quant) {
         return krn_ref_quant_supports(m, op);
     }
-    if (x->dtype != MDL_F32 || w->dtype != MDL_F32 || y->dtype != MDL_F32 || spatial < 1 ||
-        spatial > 3 || x->rank != spatial + 2 || w->rank != x->rank || y->rank != x->rank ||
-        groups == 0 || !ref_epilogue_ok(m, op)) {
+    if (!ref_all_f32(m, op) || spatial < 1 || spatial > 3 || x->rank != spatial + 2 ||
+        w->rank != x->rank || y->rank != x->rank || groups == 0 || !ref_epilogue_ok(m, op)) {
         return false;
     }
     for (size_t d = 0; d < spatial; d++) {
@@ -270,7 +269,7 @@ static bool conv_supports(const struct mdl_model *m, const struct mdl_op *op)
     if (op->in[2] != MDL_NONE) {
         const struct mdl_tensor *b = &m->tensors[op->in[2]];
 
-        if (b->dtype != MDL_F32 || b->rank != 1 || b->dim[0] != y->dim[1]) {
+        if (b->rank != 1 || b->dim[0] != y->dim[1]) {
             return false;
         }
     }
@@ -282,6 +281,6 @@ static bool conv_supports(const struct mdl_model *m, const struct mdl_op *op)
                     : w->dim[0] == x->dim[1] && w->dim[1] * groups == y->dim[1]);
 }
 
-REF_PRIMITIVE(conv, MDL_OP_CONV, conv_supports, conv_run)
+REF_PRIMITIVE(conv, MDL_OP_CONV, conv_supports, conv_run);
 
-REF_PRIMITIVE(conv_transpose, MDL_OP_CONV_TRANSPOSE, conv_supports, transpose_run)
+REF_PRIMITIVE(conv_transpose, MDL_OP_CONV_TRANSPOSE, conv_supports, transpose_run);

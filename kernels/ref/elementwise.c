@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "kernels/ref/quantized.h"
+#include "kernels/ref/ref_runs.h"
 #include "kernels/table.h"
 #include "model/common/binary.h"
 
@@ -11,31 +11,23 @@
  * model/common/binary.h has the values. Pow takes a base and an exponent of different types and has
  * the base's type.
  */
-static void binary_body(const struct krn_call *c, size_t begin, size_t end)
+static void binary_at(const struct krn_call *c, const struct ref_walk *w)
 {
     enum mdl_dtype ta = ref_in(c, 0)->dtype, tb = ref_in(c, 1)->dtype, ty = ref_out(c, 0)->dtype;
     enum mdl_binary which = c->op->attr.binary;
-    struct ref_walk w;
 
-    ref_walk_start(&w, ref_out(c, 0), begin);
-    ref_walk_add(&w, ref_out(c, 0));
-    ref_walk_add(&w, ref_in(c, 0));
-    ref_walk_add(&w, ref_in(c, 1));
-    ref_walk_add_residual(&w, c);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        if (ref_is_int(ta) && ref_is_int(tb)) {
-            int64_t t = mdl_int_binary(which, ref_i64(c->in[0], ta, w.at[1]),
-                                       ref_i64(c->in[1], tb, w.at[2]));
-            ref_set_i64(c->out[0], ty, w.at[0], t);
-        } else {
-            double t = mdl_real_binary(which, ref_f64(c->in[0], ta, w.at[1]),
-                                       ref_f64(c->in[1], tb, w.at[2]));
-            ref_set_f64(c->out[0], ty, w.at[0], ty == MDL_F32 ? ref_finish(c, t, w.at[3]) : t);
-        }
+    if (ref_is_int(ta) && ref_is_int(tb)) {
+        int64_t t =
+            mdl_int_binary(which, ref_i64(c->in[0], ta, w->at[1]), ref_i64(c->in[1], tb, w->at[2]));
+        ref_set_i64(c->out[0], ty, w->at[0], t);
+    } else {
+        double t = mdl_real_binary(which, ref_f64(c->in[0], ta, w->at[1]),
+                                   ref_f64(c->in[1], tb, w->at[2]));
+        ref_set_f64(c->out[0], ty, w->at[0], ty == MDL_F32 ? ref_finish(c, t, w->at[3]) : t);
     }
 }
 
-REF_EACH_OR_QUANT(binary)
+REF_EACH_OR_QUANT(binary, 2)
 
 static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -53,7 +45,7 @@ static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
            (a == MDL_F32 || ref_plain(op));
 }
 
-REF_PRIMITIVE(binary, MDL_OP_BINARY, binary_supports, binary_run)
+REF_PRIMITIVE(binary, MDL_OP_BINARY, binary_supports, binary_run);
 
 /* UNARY  y = act(x), integers for those functions that stay in the integers; formulas at mdl_act */
 static int64_t unary_i64(const struct mdl_op *op, int64_t x)
@@ -79,26 +71,19 @@ static int64_t unary_i64(const struct mdl_op *op, int64_t x)
     }
 }
 
-static void unary_body(const struct krn_call *c, size_t begin, size_t end)
+static void unary_at(const struct krn_call *c, const struct ref_walk *w)
 {
     enum mdl_dtype tx = ref_in(c, 0)->dtype, ty = ref_out(c, 0)->dtype;
-    struct ref_walk w;
 
-    ref_walk_start(&w, ref_out(c, 0), begin);
-    ref_walk_add(&w, ref_out(c, 0));
-    ref_walk_add(&w, ref_in(c, 0));
-    ref_walk_add_residual(&w, c);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        if (ref_is_int(tx)) {
-            ref_set_i64(c->out[0], ty, w.at[0], unary_i64(c->op, ref_i64(c->in[0], tx, w.at[1])));
-        } else {
-            ref_set_f64(c->out[0], ty, w.at[0],
-                        ref_finish(c, (double)ref_f32(c->in[0], w.at[1]), w.at[2]));
-        }
+    if (ref_is_int(tx)) {
+        ref_set_i64(c->out[0], ty, w->at[0], unary_i64(c->op, ref_i64(c->in[0], tx, w->at[1])));
+    } else {
+        ref_set_f64(c->out[0], ty, w->at[0],
+                    ref_finish(c, (double)ref_f32(c->in[0], w->at[1]), w->at[2]));
     }
 }
 
-REF_EACH_ELEMENT(unary)
+REF_EACH_ELEMENT(unary, 1)
 
 static bool unary_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -119,33 +104,25 @@ static bool unary_supports(const struct mdl_model *m, const struct mdl_op *op)
             op->act == MDL_ACT_NEG || op->act == MDL_ACT_ABS || op->act == MDL_ACT_SIGN);
 }
 
-REF_PRIMITIVE(unary, MDL_OP_UNARY, unary_supports, unary_run)
+REF_PRIMITIVE(unary, MDL_OP_UNARY, unary_supports, unary_run);
 
 /* PRELU  y = x < 0 ? slope x : x                                               Source: ONNX PRelu
  */
-static void prelu_body(const struct krn_call *c, size_t begin, size_t end)
+static void prelu_at(const struct krn_call *c, const struct ref_walk *w)
 {
     enum mdl_dtype t = ref_out(c, 0)->dtype;
-    struct ref_walk w;
 
-    ref_walk_start(&w, ref_out(c, 0), begin);
-    ref_walk_add(&w, ref_out(c, 0));
-    ref_walk_add(&w, ref_in(c, 0));
-    ref_walk_add(&w, ref_in(c, 1));
-    ref_walk_add_residual(&w, c);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        if (ref_is_int(t)) {
-            int64_t x = ref_i64(c->in[0], t, w.at[1]), slope = ref_i64(c->in[1], t, w.at[2]);
-            ref_set_i64(c->out[0], t, w.at[0], x < 0 ? mdl_int_binary(MDL_BIN_MUL, slope, x) : x);
-        } else {
-            double x = (double)ref_f32(c->in[0], w.at[1]);
-            double y = x < 0 ? (double)ref_f32(c->in[1], w.at[2]) * x : x;
-            ref_set_f32(c->out[0], w.at[0], ref_finish(c, y, w.at[3]));
-        }
+    if (ref_is_int(t)) {
+        int64_t x = ref_i64(c->in[0], t, w->at[1]), slope = ref_i64(c->in[1], t, w->at[2]);
+        ref_set_i64(c->out[0], t, w->at[0], x < 0 ? mdl_int_binary(MDL_BIN_MUL, slope, x) : x);
+    } else {
+        double x = (double)ref_f32(c->in[0], w->at[1]);
+        double y = x < 0 ? (double)ref_f32(c->in[1], w->at[2]) * x : x;
+        ref_set_f32(c->out[0], w->at[0], ref_finish(c, y, w->at[3]));
     }
 }
 
-REF_EACH_ELEMENT(prelu)
+REF_EACH_ELEMENT(prelu, 2)
 
 static bool prelu_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -154,29 +131,18 @@ static bool prelu_supports(const struct mdl_model *m, const struct mdl_op *op)
     return ref_in_dtype(m, op, 0) == t && ref_in_dtype(m, op, 1) == t && ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(prelu, MDL_OP_PRELU, prelu_supports, prelu_run)
+REF_PRIMITIVE(prelu, MDL_OP_PRELU, prelu_supports, prelu_run);
 
 /* WHERE  y = cond ? a : b, broadcast by strides                                Source: ONNX Where
  */
-static void where_body(const struct krn_call *c, size_t begin, size_t end)
+static void where_at(const struct krn_call *c, const struct ref_walk *w)
 {
-    ptrdiff_t bytes = (ptrdiff_t)mdl_dtype_bytes(ref_out(c, 0)->dtype);
-    struct ref_walk w;
+    size_t k = ref_i64(c->in[0], MDL_BOOL, w->at[1]) ? 1 : 2;
 
-    ref_walk_start(&w, ref_out(c, 0), begin);
-    ref_walk_add(&w, ref_out(c, 0));
-    for (size_t i = 0; i < 3; i++) {
-        ref_walk_add(&w, ref_in(c, i));
-    }
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        size_t k = ref_i64(c->in[0], MDL_BOOL, w.at[1]) ? 1 : 2;
-
-        memcpy((char *)c->out[0] + w.at[0] * bytes, (const char *)c->in[k] + w.at[k + 1] * bytes,
-               (size_t)bytes);
-    }
+    ref_move(c->out[0], w->at[0], c->in[k], w->at[k + 1], 1, ref_out(c, 0)->dtype);
 }
 
-REF_EACH_ELEMENT(where)
+REF_EACH_ELEMENT(where, 3)
 
 static bool where_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -186,39 +152,31 @@ static bool where_supports(const struct mdl_model *m, const struct mdl_op *op)
            ref_in_dtype(m, op, 2) == t && ref_plain(op);
 }
 
-REF_PRIMITIVE(where, MDL_OP_WHERE, where_supports, where_run)
+REF_PRIMITIVE(where, MDL_OP_WHERE, where_supports, where_run);
 
 /*
  * AFFINE  y[n,c,...] = finish( scale[c] x[n,c,...] + shift[c] )
  * Source: ONNX BatchNormalization with scale = gamma / sqrt(var + eps), shift = beta - mean scale
  */
-static void affine_body(const struct krn_call *c, size_t begin, size_t end)
+static void affine_at(const struct krn_call *c, const struct ref_walk *w)
 {
     const struct mdl_op *op = c->op;
-    struct ref_walk w;
+    size_t channel = w->rank > 1 ? w->index[1] : 0;
+    double t = (double)ref_f32(c->in[0], w->at[1]);
 
-    ref_walk_start(&w, ref_out(c, 0), begin);
-    ref_walk_add(&w, ref_out(c, 0));
-    ref_walk_add(&w, ref_in(c, 0));
-    ref_walk_add_residual(&w, c);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        size_t channel = w.rank > 1 ? w.index[1] : 0;
-        double t = (double)ref_f32(c->in[0], w.at[1]);
-
-        t *= op->scale ? (double)op->scale[channel] : 1;
-        t += op->shift ? (double)op->shift[channel] : 0;
-        ref_set_f32(c->out[0], w.at[0], ref_finish(c, t, w.at[2]));
-    }
+    t *= op->scale ? (double)op->scale[channel] : 1;
+    t += op->shift ? (double)op->shift[channel] : 0;
+    ref_set_f32(c->out[0], w->at[0], ref_finish(c, t, w->at[2]));
 }
 
-REF_EACH_ELEMENT(affine)
+REF_EACH_ELEMENT(affine, 1)
 
 static bool affine_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *y = &m->tensors[op->out[0]];
 
-    return y->dtype == MDL_F32 && ref_in_dtype(m, op, 0) == MDL_F32 && ref_epilogue_ok(m, op) &&
+    return ref_all_f32(m, op) && ref_epilogue_ok(m, op) &&
            op->channels == (y->rank > 1 ? y->dim[1] : 1);
 }
 
-REF_PRIMITIVE(affine, MDL_OP_AFFINE, affine_supports, affine_run)
+REF_PRIMITIVE(affine, MDL_OP_AFFINE, affine_supports, affine_run);

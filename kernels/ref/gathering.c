@@ -24,39 +24,25 @@ static struct ref_run gather_run_of(const struct krn_call *c)
     return ref_run_of(y, x, x->rank - c->op->attr.gather.axis - 1);
 }
 
-static void gather_body(const struct krn_call *c, size_t begin, size_t end)
+static void gather_at(const struct krn_call *c, const struct ref_walk *w, size_t elements)
 {
-    const struct mdl_tensor *x = ref_in(c, 0), *indices = ref_in(c, 1), *y = ref_out(c, 0);
+    const struct mdl_tensor *x = ref_in(c, 0), *indices = ref_in(c, 1);
     size_t axis = c->op->attr.gather.axis, n = ref_rows(c, 2, x->dim[axis]);
-    struct ref_run run = gather_run_of(c);
-    struct mdl_tensor heads = ref_heads(y, run.dims);
-    struct ref_walk w;
+    int64_t k = ref_i64(c->in[1], indices->dtype, ref_offset(indices, &w->index[axis]));
+    ptrdiff_t at = 0;
 
-    ref_walk_start(&w, &heads, begin);
-    ref_walk_add(&w, &heads);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        int64_t k = ref_i64(c->in[1], indices->dtype, ref_offset(indices, &w.index[axis]));
-        ptrdiff_t at = 0;
-
-        if (n == 0) {
-            ref_zero(c->out[0], w.at[0], run.elements, y->dtype);
-            continue;
-        }
-        for (size_t d = 0; d < x->rank; d++) {
-            at += d == axis
-                      ? ref_clamped(k, n) * x->stride[d]
-                      : (ptrdiff_t)w.index[d < axis ? d : d - 1 + indices->rank] * x->stride[d];
-        }
-        ref_move(c->out[0], w.at[0], c->in[0], at, run.elements, y->dtype);
+    if (n == 0) {
+        ref_zero(c->out[0], w->at[0], elements, x->dtype);
+        return;
     }
+    for (size_t d = 0; d < x->rank; d++) {
+        at += d == axis ? ref_clamped(k, n) * x->stride[d]
+                        : (ptrdiff_t)w->index[d < axis ? d : d - 1 + indices->rank] * x->stride[d];
+    }
+    ref_move(c->out[0], w->at[0], c->in[0], at, elements, x->dtype);
 }
 
-static void gather_run(const struct krn_call *c)
-{
-    struct mdl_tensor heads = ref_heads(ref_out(c, 0), gather_run_of(c).dims);
-
-    ref_share(c, mdl_elements(&heads), gather_body);
-}
+REF_EACH_RUN(gather)
 
 static bool gather_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -67,7 +53,7 @@ static bool gather_supports(const struct mdl_model *m, const struct mdl_op *op)
            y->rank == x->rank - 1 + m->tensors[op->in[1]].rank;
 }
 
-REF_PRIMITIVE(gather, MDL_OP_GATHER, gather_supports, gather_run)
+REF_PRIMITIVE(gather, MDL_OP_GATHER, gather_supports, gather_run);
 
 /*
  * GATHER_ELEMENTS  y[.., i, ..] = x[.., indices[.., i, ..], ..] along attr.gather.axis; y has the
@@ -77,10 +63,9 @@ static void gather_elements_body(const struct krn_call *c, size_t begin, size_t 
 {
     const struct mdl_tensor *x = ref_in(c, 0), *indices = ref_in(c, 1), *y = ref_out(c, 0);
     size_t axis = c->op->attr.gather.axis;
-    struct mdl_tensor lines = *x;
+    struct mdl_tensor lines = ref_line(x, axis);
     struct ref_walk w;
 
-    lines.dim[axis] = 1;
     ref_walk_start(&w, y, begin);
     ref_walk_add(&w, y);
     ref_walk_add(&w, indices);
@@ -97,7 +82,7 @@ static void gather_elements_body(const struct krn_call *c, size_t begin, size_t 
     }
 }
 
-REF_EACH_ELEMENT(gather_elements)
+REF_RUN(gather_elements)
 
 static bool gather_elements_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -109,7 +94,7 @@ static bool gather_elements_supports(const struct mdl_model *m, const struct mdl
 }
 
 REF_PRIMITIVE(gather_elements, MDL_OP_GATHER_ELEMENTS, gather_elements_supports,
-              gather_elements_run)
+              gather_elements_run);
 
 /*
  * GATHER_ND  y[batch, i..., after] = x[batch, indices[batch, i..., :], after]; the first
@@ -129,8 +114,8 @@ static struct ref_run gather_nd_run_of(const struct krn_call *c)
     return ref_run_of(y, x, x->rank - c->op->attr.gather.batch_dims - gather_nd_width(c));
 }
 
-/* Return: the element of x where a run begins; x is not empty. */
-static ptrdiff_t gather_nd_source(const struct krn_call *c, const size_t *index)
+/* *ret: the element of x where a run begins. Return: false: x is empty */
+static bool gather_nd_source(const struct krn_call *c, const size_t *index, ptrdiff_t *ret)
 {
     const struct mdl_tensor *x = ref_in(c, 0), *indices = ref_in(c, 1);
     size_t batch = c->op->attr.gather.batch_dims, width = gather_nd_width(c);
@@ -146,41 +131,31 @@ static ptrdiff_t gather_nd_source(const struct krn_call *c, const size_t *index)
             at += (ptrdiff_t)index[d] * x->stride[d];
         } else if (k >= width) {
             at += (ptrdiff_t)index[indices->rank - 1 + k - width] * x->stride[d];
+        } else if (x->dim[d] == 0) {
+            return false;
         } else {
             at += x->stride[d] *
                   ref_clamped(ref_i64(c->in[1], indices->dtype, tuple + (ptrdiff_t)k * step),
                               x->dim[d]);
         }
     }
-    return at;
+    *ret = at;
+    return true;
 }
 
-static void gather_nd_body(const struct krn_call *c, size_t begin, size_t end)
+static void gather_nd_at(const struct krn_call *c, const struct ref_walk *w, size_t elements)
 {
-    const struct mdl_tensor *y = ref_out(c, 0);
-    struct ref_run run = gather_nd_run_of(c);
-    struct mdl_tensor heads = ref_heads(y, run.dims);
-    bool empty = mdl_elements(ref_in(c, 0)) == 0;
-    struct ref_walk w;
+    enum mdl_dtype t = ref_out(c, 0)->dtype;
+    ptrdiff_t from;
 
-    ref_walk_start(&w, &heads, begin);
-    ref_walk_add(&w, &heads);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        if (empty) {
-            ref_zero(c->out[0], w.at[0], run.elements, y->dtype);
-        } else {
-            ref_move(c->out[0], w.at[0], c->in[0], gather_nd_source(c, w.index), run.elements,
-                     y->dtype);
-        }
+    if (gather_nd_source(c, w->index, &from)) {
+        ref_move(c->out[0], w->at[0], c->in[0], from, elements, t);
+    } else {
+        ref_zero(c->out[0], w->at[0], elements, t);
     }
 }
 
-static void gather_nd_run(const struct krn_call *c)
-{
-    struct mdl_tensor heads = ref_heads(ref_out(c, 0), gather_nd_run_of(c).dims);
-
-    ref_share(c, mdl_elements(&heads), gather_nd_body);
-}
+REF_EACH_RUN(gather_nd)
 
 static bool gather_nd_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -196,4 +171,4 @@ static bool gather_nd_supports(const struct mdl_model *m, const struct mdl_op *o
            y->rank == indices->rank - 1 + x->rank - batch - width;
 }
 
-REF_PRIMITIVE(gather_nd, MDL_OP_GATHER_ND, gather_nd_supports, gather_nd_run)
+REF_PRIMITIVE(gather_nd, MDL_OP_GATHER_ND, gather_nd_supports, gather_nd_run);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
-#include "kernels/ref/quantized.h"
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
 /* A matrix view: element (i, j) is at i * row + j * column. */
@@ -31,33 +31,24 @@ static double folded(const struct mdl_op *op, double t, size_t j)
  * GEMM  y[i,j] = finish( scale[j] alpha sum_q A'[i,q] B'[q,j] + shift[j] + beta C[i,j] )
  * A' = A or its transpose, C broadcast to y by strides                          Source: ONNX Gemm
  */
-static void gemm_body(const struct krn_call *c, size_t begin, size_t end)
+static void gemm_at(const struct krn_call *c, const struct ref_walk *w)
 {
     const struct mdl_op *op = c->op;
     const struct mdl_tensor *ta = ref_in(c, 0), *tb = ref_in(c, 1);
     bool trans_a = op->attr.gemm.trans_a, trans_b = op->attr.gemm.trans_b;
     struct matrix a = {c->in[0], ta->stride[trans_a], ta->stride[!trans_a]};
     struct matrix b = {c->in[1], tb->stride[trans_b], tb->stride[!trans_b]};
-    size_t k = ta->dim[!trans_a];
-    bool has_c = op->in[2] != MDL_NONE;
-    struct ref_walk w;
+    double t =
+        (double)op->attr.gemm.alpha * dot(&a, &b, w->index[0], w->index[1], ta->dim[!trans_a]);
 
-    ref_walk_start(&w, ref_out(c, 0), begin);
-    ref_walk_add(&w, ref_out(c, 0));
-    ref_walk_add(&w, has_c ? ref_in(c, 2) : ref_out(c, 0));
-    ref_walk_add_residual(&w, c);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        double t = (double)op->attr.gemm.alpha * dot(&a, &b, w.index[0], w.index[1], k);
-
-        t = folded(op, t, w.index[1]);
-        if (has_c) {
-            t += (double)op->attr.gemm.beta * (double)ref_f32(c->in[2], w.at[1]);
-        }
-        ref_set_f32(c->out[0], w.at[0], ref_finish(c, t, w.at[2]));
+    t = folded(op, t, w->index[1]);
+    if (op->in[2] != MDL_NONE) {
+        t += (double)op->attr.gemm.beta * (double)ref_f32(c->in[2], w->at[3]);
     }
+    ref_set_f32(c->out[0], w->at[0], ref_finish(c, t, w->at[4]));
 }
 
-REF_EACH_OR_QUANT(gemm)
+REF_EACH_OR_QUANT(gemm, 3)
 
 static bool gemm_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -68,14 +59,12 @@ static bool gemm_supports(const struct mdl_model *m, const struct mdl_op *op)
     if (op->quant) {
         return krn_ref_quant_supports(m, op);
     }
-    return a->dtype == MDL_F32 && b->dtype == MDL_F32 && y->dtype == MDL_F32 && a->rank == 2 &&
-           b->rank == 2 && y->rank == 2 && a->dim[ta] == y->dim[0] && b->dim[!tb] == y->dim[1] &&
-           a->dim[!ta] == b->dim[tb] &&
-           (op->in[2] == MDL_NONE || m->tensors[op->in[2]].dtype == MDL_F32) &&
+    return ref_all_f32(m, op) && a->rank == 2 && b->rank == 2 && y->rank == 2 &&
+           a->dim[ta] == y->dim[0] && b->dim[!tb] == y->dim[1] && a->dim[!ta] == b->dim[tb] &&
            (!(op->scale || op->shift) || op->channels == y->dim[1]) && ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(gemm, MDL_OP_GEMM, gemm_supports, gemm_run)
+REF_PRIMITIVE(gemm, MDL_OP_GEMM, gemm_supports, gemm_run);
 
 /*
  * MATMUL  y[...,i,j] = finish( scale[j] sum_q a[...,i,q] b[...,q,j] + shift[j] )
@@ -120,10 +109,9 @@ static struct matmul matmul_of(const struct mdl_tensor *a, const struct mdl_tens
 static void matmul_body(const struct krn_call *c, size_t begin, size_t end)
 {
     const struct mdl_tensor *y = ref_out(c, 0);
-    bool has_residual = c->op->residual != MDL_RESIDUAL_NONE;
-    const struct mdl_tensor *r = has_residual ? &c->model->tensors[c->op->residual_in] : y;
     struct matmul v = matmul_of(ref_in(c, 0), ref_in(c, 1), y);
-    struct matmul vr = matmul_of(ref_in(c, 0), ref_in(c, 1), r); /* its y strides are r's */
+    struct matmul vr =
+        matmul_of(ref_in(c, 0), ref_in(c, 1), ref_residual(c)); /* its y strides are r's */
 
     for (size_t i = begin; i < end; i++) {
         size_t row = i % v.rows;
@@ -167,8 +155,7 @@ static bool matmul_supports(const struct mdl_model *m, const struct mdl_op *op)
     if (op->quant) {
         return krn_ref_quant_supports(m, op);
     }
-    if (a->dtype != MDL_F32 || b->dtype != MDL_F32 || y->dtype != MDL_F32 || a->rank == 0 ||
-        b->rank == 0 || !ref_epilogue_ok(m, op)) {
+    if (!ref_all_f32(m, op) || a->rank == 0 || b->rank == 0 || !ref_epilogue_ok(m, op)) {
         return false;
     }
     bool row = a->rank > 1, column = b->rank > 1;
@@ -182,4 +169,4 @@ static bool matmul_supports(const struct mdl_model *m, const struct mdl_op *op)
            (!(op->scale || op->shift) || op->channels == columns);
 }
 
-REF_PRIMITIVE(matmul, MDL_OP_MATMUL, matmul_supports, matmul_run)
+REF_PRIMITIVE(matmul, MDL_OP_MATMUL, matmul_supports, matmul_run);

@@ -1,13 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/ref/ref.h"
+#include "kernels/ref/ref_runs.h"
 #include "kernels/table.h"
 
-static void move_element(const struct krn_call *c, ptrdiff_t y, ptrdiff_t x)
+/*
+ * COPY  y = cast(x), strides and dtype may differ            Source: ONNX Cast, Identity, Transpose
+ * Between equal dtypes the bits are moved. Integers are cut to the narrower type, reals truncated.
+ */
+static void copy_at(const struct krn_call *c, const struct ref_walk *w)
 {
-    ptrdiff_t bytes = (ptrdiff_t)mdl_dtype_bytes(ref_out(c, 0)->dtype);
+    enum mdl_dtype x = ref_in(c, 0)->dtype, y = ref_out(c, 0)->dtype;
 
-    memcpy((char *)c->out[0] + y * bytes, (const char *)c->in[0] + x * bytes, (size_t)bytes);
+    if (y == MDL_F32 && !ref_plain(c->op)) {
+        ref_set_f32(c->out[0], w->at[0], ref_finish(c, ref_f64(c->in[0], x, w->at[1]), w->at[2]));
+    } else if (x == y) {
+        ref_move(c->out[0], w->at[0], c->in[0], w->at[1], 1, y);
+    } else if (ref_is_int(x)) {
+        ref_set_i64(c->out[0], y, w->at[0], ref_i64(c->in[0], x, w->at[1]));
+    } else {
+        ref_set_f64(c->out[0], y, w->at[0], ref_f64(c->in[0], x, w->at[1]));
+    }
 }
+
+REF_EACH_ELEMENT(copy, 1)
+
+static bool copy_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    return mdl_elements(&m->tensors[op->in[0]]) == mdl_elements(&m->tensors[op->out[0]]) &&
+           ref_epilogue_ok(m, op);
+}
+
+REF_PRIMITIVE(copy, MDL_OP_COPY, copy_supports, copy_run);
 
 /*
  * PAD  y[i] = x[i - begin] inside x; outside: the value, the nearest edge, the mirror image
@@ -33,31 +55,24 @@ static bool pad_source(enum mdl_pad_mode mode, ptrdiff_t i, size_t dim, size_t *
     return true;
 }
 
-static void pad_body(const struct krn_call *c, size_t begin, size_t end)
+static void pad_at(const struct krn_call *c, const struct ref_walk *w)
 {
     const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
-    const struct mdl_op *op = c->op;
-    struct ref_walk w;
+    size_t from[MDL_RANK_MAX];
+    bool inside = true;
 
-    ref_walk_start(&w, y, begin);
-    ref_walk_add(&w, y);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        size_t from[MDL_RANK_MAX];
-        bool inside = true;
-
-        for (size_t d = 0; d < y->rank && inside; d++) {
-            inside = pad_source(op->attr.pad.mode, (ptrdiff_t)w.index[d] - op->attr.pad.begin[d],
-                                x->dim[d], &from[d]);
-        }
-        if (inside) {
-            move_element(c, w.at[0], ref_offset(x, from));
-        } else {
-            ref_set_f64(c->out[0], y->dtype, w.at[0], op->attr.pad.value);
-        }
+    for (size_t d = 0; d < y->rank && inside; d++) {
+        inside = pad_source(c->op->attr.pad.mode, (ptrdiff_t)w->index[d] - c->op->attr.pad.begin[d],
+                            x->dim[d], &from[d]);
+    }
+    if (inside) {
+        ref_move(c->out[0], w->at[0], c->in[0], ref_offset(x, from), 1, y->dtype);
+    } else {
+        ref_set_f64(c->out[0], y->dtype, w->at[0], c->op->attr.pad.value);
     }
 }
 
-REF_EACH_ELEMENT(pad)
+REF_EACH_ELEMENT(pad, 0)
 
 static bool pad_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -67,4 +82,65 @@ static bool pad_supports(const struct mdl_model *m, const struct mdl_op *op)
            (unsigned)op->attr.pad.mode <= MDL_PAD_WRAP;
 }
 
-REF_PRIMITIVE(pad, MDL_OP_PAD, pad_supports, pad_run)
+REF_PRIMITIVE(pad, MDL_OP_PAD, pad_supports, pad_run);
+
+/*
+ * CUMSUM  y[i] = sum of x[j], j <= i along attr.cumsum.axis; exclusive: j < i
+ * Integers wrap.                                                    Source: ONNX CumSum-14
+ */
+static void cumsum_line(const struct krn_call *c, ptrdiff_t x, ptrdiff_t y)
+{
+    const struct mdl_tensor *tx = ref_in(c, 0), *ty = ref_out(c, 0);
+    size_t axis = c->op->attr.cumsum.axis;
+    bool exclusive = c->op->attr.cumsum.exclusive;
+    double real = 0;
+    uint64_t integer = 0;
+
+    for (size_t i = 0; i < tx->dim[axis]; i++) {
+        ptrdiff_t from = x + (ptrdiff_t)i * tx->stride[axis];
+        ptrdiff_t to = y + (ptrdiff_t)i * ty->stride[axis];
+
+        if (ref_is_int(tx->dtype)) {
+            uint64_t before = integer;
+
+            integer += (uint64_t)ref_i64(c->in[0], tx->dtype, from);
+            ref_set_i64(c->out[0], ty->dtype, to, (int64_t)(exclusive ? before : integer));
+        } else {
+            double before = real;
+
+            real += (double)ref_f32(c->in[0], from);
+            ref_set_f32(c->out[0], to, exclusive ? before : real);
+        }
+    }
+}
+
+static void cumsum_body(const struct krn_call *c, size_t begin, size_t end)
+{
+    size_t axis = c->op->attr.cumsum.axis;
+    struct mdl_tensor x = ref_line(ref_in(c, 0), axis), y = ref_line(ref_out(c, 0), axis);
+    struct ref_walk w;
+
+    ref_walk_start(&w, &y, begin);
+    ref_walk_add(&w, &x);
+    ref_walk_add(&w, &y);
+    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
+        cumsum_line(c, w.at[0], w.at[1]);
+    }
+}
+
+static void cumsum_run(const struct krn_call *c)
+{
+    struct mdl_tensor lines = ref_line(ref_out(c, 0), c->op->attr.cumsum.axis);
+
+    ref_share(c, mdl_elements(&lines), cumsum_body);
+}
+
+static bool cumsum_supports(const struct mdl_model *m, const struct mdl_op *op)
+{
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+
+    return x->dtype == y->dtype && x->dtype != MDL_BOOL && x->rank == y->rank &&
+           op->attr.cumsum.axis < x->rank && ref_plain(op);
+}
+
+REF_PRIMITIVE(cumsum, MDL_OP_CUMSUM, cumsum_supports, cumsum_run);

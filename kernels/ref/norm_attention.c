@@ -93,31 +93,21 @@ static void norm_run(const struct krn_call *c)
     ref_share(c, mdl_elements(ref_out(c, 0)) ? mdl_elements(&groups) : 0, norm_body);
 }
 
-static bool same_dims(const struct mdl_tensor *a, const struct mdl_tensor *b, size_t rank)
-{
-    bool same = a->rank == b->rank;
-
-    for (size_t d = 0; same && d < rank; d++) {
-        same = a->dim[d] == b->dim[d];
-    }
-    return same;
-}
-
 static bool norm_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *y = &m->tensors[op->out[0]];
-    bool ok = y->dtype == MDL_F32 && op->residual == MDL_RESIDUAL_NONE &&
+    bool ok = ref_all_f32(m, op) && op->residual == MDL_RESIDUAL_NONE &&
               (op->in[1] != MDL_NONE || op->in[2] == MDL_NONE);
 
     for (size_t i = 0; ok && i < 3; i++) {
         const struct mdl_tensor *t = op->in[i] == MDL_NONE ? y : &m->tensors[op->in[i]];
 
-        ok = t->dtype == MDL_F32 && same_dims(t, y, y->rank);
+        ok = ref_same_dims(t, y, y->rank);
     }
     return ok;
 }
 
-REF_PRIMITIVE(norm, MDL_OP_NORM, norm_supports, norm_run)
+REF_PRIMITIVE(norm, MDL_OP_NORM, norm_supports, norm_run);
 
 /*
  * ATTENTION  y[..., i, e] = sum_j p[j] v[..., j, e], p = softmax_j(cap(scale q[..., i] k[..., j]) +
@@ -226,12 +216,11 @@ static bool attention_supports(const struct mdl_model *m, const struct mdl_op *o
     const struct mdl_tensor *mask = op->in[3] == MDL_NONE ? NULL : &m->tensors[op->in[3]];
     size_t last = y->rank - 1;
 
-    return y->rank >= 2 && q->dtype == MDL_F32 && k->dtype == MDL_F32 && v->dtype == MDL_F32 &&
-           y->dtype == MDL_F32 && same_dims(q, y, last) && same_dims(k, y, last - 1) &&
-           same_dims(v, k, last) && q->dim[last] == k->dim[last] && v->dim[last] == y->dim[last] &&
-           (!mask || (mask->dtype == MDL_F32 && same_dims(mask, q, last) &&
-                      mask->dim[last] == k->dim[last - 1])) &&
+    return y->rank >= 2 && ref_all_f32(m, op) && ref_same_dims(q, y, last) &&
+           ref_same_dims(k, y, last - 1) && ref_same_dims(v, k, last) &&
+           q->dim[last] == k->dim[last] && v->dim[last] == y->dim[last] &&
+           (!mask || (ref_same_dims(mask, q, last) && mask->dim[last] == k->dim[last - 1])) &&
            !op->scale && !op->shift && op->residual == MDL_RESIDUAL_NONE;
 }
 
-REF_PRIMITIVE(attention, MDL_OP_ATTENTION, attention_supports, attention_run)
+REF_PRIMITIVE(attention, MDL_OP_ATTENTION, attention_supports, attention_run);

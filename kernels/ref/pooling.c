@@ -1,57 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "kernels/ref/quantized.h"
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
-/*
- * Pools walk the window by a multi-index k over up to three spatial dims; tap k of output p reads
- * x at p s + k d - pad_begin, and exists if that lies inside x.
- */
-struct tap {
-    ptrdiff_t at;   /* element offset inside the image and channel */
-    bool inside;    /* in x */
-    bool in_extent; /* in x or in the padding that the model wrote */
-};
-
-static struct tap tap_of(const struct krn_call *c, const size_t *p, size_t linear)
+/* Pools walk the window by a multi-index k over up to three spatial dims; tap k of output p reads
+ * x at p s + k d - pad_begin, and exists if that lies inside x. */
+static struct ref_tap tap_of(const struct krn_call *c, const size_t *p, size_t linear)
 {
-    const struct mdl_tensor *x = ref_in(c, 0);
-    const struct mdl_window *win = &c->op->attr.pool.window;
-    const size_t *pad_end = c->op->attr.pool.pad_end_model;
-    struct tap t = {.inside = true, .in_extent = true};
+    return ref_tap(&c->op->attr.pool.window, ref_in(c, 0), NULL, c->op->attr.pool.pad_end_model, p,
+                   linear);
+}
 
-    for (size_t d = win->rank; d-- > 0;) {
-        size_t k = linear % win->kernel[d], padded = p[d] * win->stride[d] + k * win->dilation[d];
-        size_t i = padded - win->pad_begin[d]; /* wraps to a huge number below zero */
-
-        linear /= win->kernel[d];
-        t.inside &= i < x->dim[2 + d];
-        t.in_extent &= padded < win->pad_begin[d] + x->dim[2 + d] + pad_end[d];
-        t.at += (ptrdiff_t)i * x->stride[2 + d];
-    }
-    return t;
+static ptrdiff_t channel_at(const struct mdl_tensor *x, const size_t *index)
+{
+    return (ptrdiff_t)index[0] * x->stride[0] + (ptrdiff_t)index[1] * x->stride[1];
 }
 
 /* Flat index of the tap in x, for MaxPool's second output: row-major, or (storage_order 1) with the
  * spatial dims column-major. */
-static int64_t flat_index(const struct krn_call *c, const size_t *p, size_t n, size_t ch,
-                          size_t linear)
+static int64_t flat_index(const struct krn_call *c, const size_t *index, size_t linear)
 {
     const struct mdl_tensor *x = ref_in(c, 0);
     const struct mdl_window *win = &c->op->attr.pool.window;
     size_t pos[3], at = 0, image = 1;
 
     for (size_t d = win->rank; d-- > 0; linear /= win->kernel[d]) {
-        pos[d] =
-            p[d] * win->stride[d] + linear % win->kernel[d] * win->dilation[d] - win->pad_begin[d];
+        pos[d] = index[2 + d] * win->stride[d] + linear % win->kernel[d] * win->dilation[d] -
+                 win->pad_begin[d];
         image *= x->dim[2 + d];
     }
     for (size_t j = 0; j < win->rank; j++) {
         size_t d = c->op->attr.pool.indices_row_major ? j : win->rank - 1 - j;
         at = at * x->dim[2 + d] + pos[d];
     }
-    return (int64_t)((n * x->dim[1] + ch) * image + at);
+    return (int64_t)((index[0] * x->dim[1] + index[1]) * image + at);
 }
 
 static bool above(double a, double b)
@@ -65,84 +48,58 @@ static bool above(double a, double b)
  * without any tap gives the dtype's lowest.
  * Source: ONNX MaxPool, GlobalMaxPool.
  */
-static void max_body(const struct krn_call *c, size_t begin, size_t end)
+static void max_at(const struct krn_call *c, const struct ref_walk *w)
 {
     const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
-    bool has_indices = c->op->out[1] != MDL_NONE;
-    size_t count = ref_taps(&c->op->attr.pool.window);
-    struct ref_walk w;
+    size_t count = ref_taps(&c->op->attr.pool.window), best = count;
+    ptrdiff_t base = channel_at(x, w->index), best_at = 0;
 
-    ref_walk_start(&w, y, begin);
-    ref_walk_add(&w, y);
-    ref_walk_add_residual(&w, c);
-    if (has_indices) {
-        ref_walk_add(&w, ref_out(c, 1));
+    for (size_t k = 0; k < count; k++) {
+        struct ref_tap t = tap_of(c, &w->index[2], k);
+
+        /* every dtype of a pool fits a double exactly, but i64, which is not pooled */
+        if (t.inside && (best == count || above(ref_f64(c->in[0], x->dtype, base + t.at),
+                                                ref_f64(c->in[0], x->dtype, best_at)))) {
+            best = k;
+            best_at = base + t.at;
+        }
     }
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        ptrdiff_t base =
-            (ptrdiff_t)w.index[0] * x->stride[0] + (ptrdiff_t)w.index[1] * x->stride[1];
-        size_t best = count;
-        ptrdiff_t best_at = 0;
-
-        for (size_t k = 0; k < count; k++) {
-            struct tap t = tap_of(c, &w.index[2], k);
-
-            /* every dtype of a pool fits a double exactly, but i64, which is not pooled */
-            if (t.inside && (best == count || above(ref_f64(c->in[0], x->dtype, base + t.at),
-                                                    ref_f64(c->in[0], x->dtype, best_at)))) {
-                best = k;
-                best_at = base + t.at;
-            }
-        }
-        double v = best < count ? ref_f64(c->in[0], x->dtype, best_at) : -INFINITY;
-        ref_set_f64(c->out[0], y->dtype, w.at[0],
-                    y->dtype == MDL_F32 ? ref_finish(c, v, w.at[1]) : v);
-        if (has_indices) {
-            int64_t flat =
-                best < count ? flat_index(c, &w.index[2], w.index[0], w.index[1], best) : 0;
-            ref_set_i64(c->out[1], MDL_I64, w.at[2], flat);
-        }
+    double v = best < count ? ref_f64(c->in[0], x->dtype, best_at) : -INFINITY;
+    ref_set_f64(c->out[0], y->dtype, w->at[0],
+                y->dtype == MDL_F32 ? ref_finish(c, v, w->at[1]) : v);
+    if (c->op->out[1] != MDL_NONE) {
+        ref_set_i64(c->out[1], MDL_I64, ref_offset(ref_out(c, 1), w->index),
+                    best < count ? flat_index(c, w->index, best) : 0);
     }
 }
 
-REF_EACH_ELEMENT(max)
+REF_EACH_ELEMENT(max, 0)
 
 /*
  * AVG_POOL  y[n,c,p] = finish( sum over taps inside x / count ); count: those taps, or with
  * count_include_pad all taps within x and the padding that the model wrote (not what ceil_mode
  * added). Source: ONNX AveragePool, GlobalAveragePool.
  */
-static void avg_body(const struct krn_call *c, size_t begin, size_t end)
+static void avg_at(const struct krn_call *c, const struct ref_walk *w)
 {
-    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
-    size_t count = ref_taps(&c->op->attr.pool.window);
-    struct ref_walk w;
+    size_t count = ref_taps(&c->op->attr.pool.window), inside = 0, in_extent = 0;
+    ptrdiff_t base = channel_at(ref_in(c, 0), w->index);
+    double sum = 0;
 
-    ref_walk_start(&w, y, begin);
-    ref_walk_add(&w, y);
-    ref_walk_add_residual(&w, c);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        ptrdiff_t base =
-            (ptrdiff_t)w.index[0] * x->stride[0] + (ptrdiff_t)w.index[1] * x->stride[1];
-        size_t inside = 0, in_extent = 0;
-        double sum = 0;
+    for (size_t k = 0; k < count; k++) {
+        struct ref_tap t = tap_of(c, &w->index[2], k);
 
-        for (size_t k = 0; k < count; k++) {
-            struct tap t = tap_of(c, &w.index[2], k);
-
-            if (t.inside) {
-                sum += (double)ref_f32(c->in[0], base + t.at);
-            }
-            inside += t.inside;
-            in_extent += t.in_extent;
+        if (t.inside) {
+            sum += (double)ref_f32(c->in[0], base + t.at);
         }
-        size_t divisor = c->op->attr.pool.count_include_pad ? in_extent : inside;
-        ref_set_f32(c->out[0], w.at[0],
-                    ref_finish(c, divisor ? sum / (double)divisor : 0, w.at[1]));
+        inside += t.inside;
+        in_extent += t.in_extent;
     }
+    size_t divisor = c->op->attr.pool.count_include_pad ? in_extent : inside;
+    ref_set_f32(c->out[0], w->at[0], ref_finish(c, divisor ? sum / (double)divisor : 0, w->at[1]));
 }
 
-REF_EACH_OR_QUANT(avg)
+REF_EACH_OR_QUANT(avg, 0)
 
 static bool pool_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -167,6 +124,6 @@ static bool pool_supports(const struct mdl_model *m, const struct mdl_op *op)
            x->dim[1] == y->dim[1] && ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(max_pool, MDL_OP_MAX_POOL, pool_supports, max_run)
+REF_PRIMITIVE(max_pool, MDL_OP_MAX_POOL, pool_supports, max_run);
 
-REF_PRIMITIVE(avg_pool, MDL_OP_AVG_POOL, pool_supports, avg_run)
+REF_PRIMITIVE(avg_pool, MDL_OP_AVG_POOL, pool_supports, avg_run);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/ref/quantized.h"
-
 #include <math.h>
 
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
 static bool is_byte(enum mdl_dtype t)
@@ -89,31 +88,6 @@ static int32_t w_zero_of(const struct krn_call *c, size_t channel)
     return c->op->quant->w_zero ? c->op->quant->w_zero[channel] : 0;
 }
 
-/* Offset of the input element under tap @linear (row-major) of the output at @p, false outside;
- * *ret_kernel: the tap's offset in the weights; *ret_extent: inside the padding that counts. */
-struct tap {
-    bool inside, in_extent;
-    ptrdiff_t x_at, w_at;
-};
-static struct tap tap_of(const struct mdl_window *win, const struct mdl_tensor *x,
-                         const struct mdl_tensor *w, const size_t *pad_end, const size_t *p,
-                         size_t linear)
-{
-    struct tap t = {.inside = true, .in_extent = true};
-
-    for (size_t d = win->rank; d-- > 0; linear /= win->kernel[d]) {
-        size_t k = linear % win->kernel[d];
-        size_t padded = p[d] * win->stride[d] + k * win->dilation[d];
-        size_t i = padded - win->pad_begin[d]; /* wraps to a huge number below zero */
-
-        t.inside &= i < x->dim[2 + d];
-        t.in_extent &= padded < win->pad_begin[d] + x->dim[2 + d] + pad_end[d];
-        t.x_at += (ptrdiff_t)i * x->stride[2 + d];
-        t.w_at += w ? (ptrdiff_t)k * w->stride[2 + d] : 0;
-    }
-    return t;
-}
-
 static uint32_t conv_sum(const struct krn_call *c, const size_t *at)
 {
     const struct mdl_tensor *x = ref_in(c, 0), *w = ref_in(c, 1);
@@ -124,11 +98,11 @@ static uint32_t conv_sum(const struct krn_call *c, const size_t *at)
     uint32_t sum = 0;
 
     for (size_t k = 0; k < count; k++) {
-        struct tap t = tap_of(win, x, w, win->pad_end, &at[2], k);
+        struct ref_tap t = ref_tap(win, x, w, win->pad_end, &at[2], k);
 
         for (size_t i = 0; t.inside && i < w->dim[1]; i++) {
             ptrdiff_t x_at =
-                (ptrdiff_t)at[0] * x->stride[0] + (ptrdiff_t)(first + i) * x->stride[1] + t.x_at;
+                (ptrdiff_t)at[0] * x->stride[0] + (ptrdiff_t)(first + i) * x->stride[1] + t.at;
             ptrdiff_t w_at = (ptrdiff_t)o * w->stride[0] + (ptrdiff_t)i * w->stride[1] + t.w_at;
 
             sum += (uint32_t)(((int32_t)ref_i64(c->in[0], x->dtype, x_at) - x_zero) *
@@ -138,17 +112,12 @@ static uint32_t conv_sum(const struct krn_call *c, const size_t *at)
     return sum;
 }
 
-static void conv_body(const struct krn_call *c, size_t begin, size_t end)
+static void conv_at(const struct krn_call *c, const struct ref_walk *w)
 {
-    struct ref_walk w;
-
-    ref_walk_start(&w, ref_out(c, 0), begin);
-    ref_walk_add(&w, ref_out(c, 0));
-    ref_walk_add_residual(&w, c);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        finish_sum(c, conv_sum(c, w.index), w.index[1], w.at[0], w.at[1]);
-    }
+    finish_sum(c, conv_sum(c, w->index), w->index[1], w->at[0], w->at[1]);
 }
+
+REF_BODY(conv, 0)
 
 /* Offset of row or column @index, in batch @at, of a factor whose rank may be less than y's. */
 static ptrdiff_t batch_offset(const struct mdl_tensor *t, size_t y_rank, const size_t *at)
@@ -184,100 +153,66 @@ static uint32_t product_sum(const struct krn_call *c, const size_t *at)
     return sum;
 }
 
-static void product_body(const struct krn_call *c, size_t begin, size_t end)
+static void product_at(const struct krn_call *c, const struct ref_walk *w)
 {
-    size_t last = ref_out(c, 0)->rank - 1;
-    struct ref_walk w;
-
-    ref_walk_start(&w, ref_out(c, 0), begin);
-    ref_walk_add(&w, ref_out(c, 0));
-    ref_walk_add_residual(&w, c);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        finish_sum(c, product_sum(c, w.index), w.index[last], w.at[0], w.at[1]);
-    }
+    finish_sum(c, product_sum(c, w->index), w->index[ref_out(c, 0)->rank - 1], w->at[0], w->at[1]);
 }
 
-static void pool_body(const struct krn_call *c, size_t begin, size_t end)
+REF_BODY(product, 0)
+
+static void pool_at(const struct krn_call *c, const struct ref_walk *w)
 {
     const struct mdl_tensor *x = ref_in(c, 0);
     const struct mdl_window *win = &c->op->attr.pool.window;
-    size_t count = ref_taps(win);
-    struct ref_walk w;
+    ptrdiff_t base = (ptrdiff_t)w->index[0] * x->stride[0] + (ptrdiff_t)w->index[1] * x->stride[1];
+    size_t count = ref_taps(win), inside = 0, in_extent = 0, divisor;
+    int32_t sum = 0;
 
-    ref_walk_start(&w, ref_out(c, 0), begin);
-    ref_walk_add(&w, ref_out(c, 0));
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        ptrdiff_t base =
-            (ptrdiff_t)w.index[0] * x->stride[0] + (ptrdiff_t)w.index[1] * x->stride[1];
-        size_t inside = 0, in_extent = 0, divisor;
-        int32_t sum = 0;
+    for (size_t k = 0; k < count; k++) {
+        struct ref_tap t = ref_tap(win, x, NULL, c->op->attr.pool.pad_end_model, &w->index[2], k);
 
-        for (size_t k = 0; k < count; k++) {
-            struct tap t = tap_of(win, x, NULL, c->op->attr.pool.pad_end_model, &w.index[2], k);
-
-            if (t.inside) {
-                sum += (int32_t)ref_i64(c->in[0], x->dtype, base + t.x_at) - c->op->quant->x_zero;
-            }
-            inside += t.inside;
-            in_extent += t.in_extent;
+        if (t.inside) {
+            sum += (int32_t)ref_i64(c->in[0], x->dtype, base + t.at) - c->op->quant->x_zero;
         }
-        divisor = c->op->attr.pool.count_include_pad ? in_extent : inside;
-        finish(c, divisor ? (float)sum * (c->op->quant->x_scale / (float)divisor) : 0.0f, w.at[0],
-               0);
+        inside += t.inside;
+        in_extent += t.in_extent;
     }
+    divisor = c->op->attr.pool.count_include_pad ? in_extent : inside;
+    finish(c, divisor ? (float)sum * (c->op->quant->x_scale / (float)divisor) : 0.0f, w->at[0], 0);
 }
 
-static void add_body(const struct krn_call *c, size_t begin, size_t end)
+REF_BODY(pool, 0)
+
+static void add_at(const struct krn_call *c, const struct ref_walk *w)
 {
     const struct mdl_quant *q = c->op->quant;
-    struct ref_walk w;
+    int32_t a = (int32_t)ref_i64(c->in[0], ref_in(c, 0)->dtype, w->at[1]) - q->x_zero;
+    int32_t b = (int32_t)ref_i64(c->in[1], ref_in(c, 1)->dtype, w->at[2]) - q->b_zero;
+    float left = (float)a * q->x_scale, right = (float)b * q->b_scale;
 
-    ref_walk_start(&w, ref_out(c, 0), begin);
-    ref_walk_add(&w, ref_out(c, 0));
-    ref_walk_add(&w, ref_in(c, 0));
-    ref_walk_add(&w, ref_in(c, 1));
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        int32_t a = (int32_t)ref_i64(c->in[0], ref_in(c, 0)->dtype, w.at[1]) - q->x_zero;
-        int32_t b = (int32_t)ref_i64(c->in[1], ref_in(c, 1)->dtype, w.at[2]) - q->b_zero;
-        float left = (float)a * q->x_scale, right = (float)b * q->b_scale;
-
-        finish(c, left + right, w.at[0], 0);
-    }
+    finish(c, left + right, w->at[0], 0);
 }
 
-static ref_body_fn *body_of(enum mdl_op_kind kind)
-{
-    switch (kind) {
-    case MDL_OP_CONV:
-        return conv_body;
-    case MDL_OP_GEMM:
-    case MDL_OP_MATMUL:
-        return product_body;
-    case MDL_OP_AVG_POOL:
-        return pool_body;
-    case MDL_OP_BINARY:
-        return add_body;
-    default:
-        return NULL;
-    }
-}
+REF_BODY(add, 2)
 
 void krn_ref_quant_run(const struct krn_call *c)
 {
-    ref_share(c, mdl_elements(ref_out(c, 0)), body_of(c->op->kind));
-}
+    static ref_body_fn *const body_of[MDL_OP_COUNT] = {[MDL_OP_CONV] = conv_body,
+                                                       [MDL_OP_GEMM] = product_body,
+                                                       [MDL_OP_MATMUL] = product_body,
+                                                       [MDL_OP_AVG_POOL] = pool_body,
+                                                       [MDL_OP_BINARY] = add_body};
 
-static bool same_dims(const struct mdl_tensor *a, const struct mdl_tensor *b)
-{
-    return a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0])) == 0;
+    ref_share(c, mdl_elements(ref_out(c, 0)), body_of[c->op->kind]);
 }
 
 static bool epilogue_ok(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *y = &m->tensors[op->out[0]];
 
-    if (op->residual != MDL_RESIDUAL_NONE && (!is_byte(m->tensors[op->residual_in].dtype) ||
-                                              !same_dims(&m->tensors[op->residual_in], y))) {
+    if (op->residual != MDL_RESIDUAL_NONE &&
+        (!is_byte(m->tensors[op->residual_in].dtype) ||
+         !ref_same_dims(&m->tensors[op->residual_in], y, y->rank))) {
         return false;
     }
     return y->dtype == MDL_F32   ? op->act <= MDL_ACT_SOFTPLUS
@@ -361,32 +296,23 @@ bool krn_ref_quant_supports(const struct mdl_model *m, const struct mdl_op *op)
  * QUANTIZE  y = sat(round(x / scale) + zero); DEQUANTIZE  y = (x - zero) * scale
  * Source: ONNX QuantizeLinear, DequantizeLinear
  */
-static void param_body(const struct krn_call *c, size_t begin, size_t end)
+static void param_at(const struct krn_call *c, const struct ref_walk *w)
 {
-    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
-    bool has_zero = c->op->in[2] != MDL_NONE;
-    struct ref_walk w;
+    int32_t zero =
+        c->op->in[2] == MDL_NONE ? 0 : (int32_t)ref_i64(c->in[2], ref_in(c, 2)->dtype, w->at[3]);
+    float scale = ref_f32(c->in[1], w->at[2]);
 
-    ref_walk_start(&w, y, begin);
-    ref_walk_add(&w, y);
-    ref_walk_add(&w, x);
-    ref_walk_add(&w, ref_in(c, 1));
-    ref_walk_add(&w, has_zero ? ref_in(c, 2) : y);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        int32_t zero = has_zero ? (int32_t)ref_i64(c->in[2], ref_in(c, 2)->dtype, w.at[3]) : 0;
-        float scale = ref_f32(c->in[1], w.at[2]);
+    if (c->op->kind == MDL_OP_QUANTIZE) {
+        store_byte(c->out[0], ref_out(c, 0)->dtype, w->at[0], ref_f32(c->in[0], w->at[1]) / scale,
+                   zero);
+    } else {
+        int64_t v = ref_i64(c->in[0], ref_in(c, 0)->dtype, w->at[1]) - zero;
 
-        if (c->op->kind == MDL_OP_QUANTIZE) {
-            store_byte(c->out[0], y->dtype, w.at[0], ref_f32(c->in[0], w.at[1]) / scale, zero);
-        } else {
-            int64_t v = ref_i64(c->in[0], x->dtype, w.at[1]) - zero;
-
-            ref_set_f32(c->out[0], w.at[0], (double)((float)v * scale));
-        }
+        ref_set_f32(c->out[0], w->at[0], (double)((float)v * scale));
     }
 }
 
-REF_EACH_ELEMENT(param)
+REF_EACH_ELEMENT(param, 3)
 
 static bool param_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -409,10 +335,10 @@ static bool param_supports(const struct mdl_model *m, const struct mdl_op *op)
             }
         }
     }
-    return same_dims(x, y) && f->dtype == MDL_F32 && ref_plain(op) &&
+    return ref_same_dims(x, y, x->rank) && f->dtype == MDL_F32 && ref_plain(op) &&
            (is_byte(q->dtype) || (!to_bytes && q->dtype == MDL_I32));
 }
 
-REF_PRIMITIVE(quantize, MDL_OP_QUANTIZE, param_supports, param_run)
+REF_PRIMITIVE(quantize, MDL_OP_QUANTIZE, param_supports, param_run);
 
-REF_PRIMITIVE(dequantize, MDL_OP_DEQUANTIZE, param_supports, param_run)
+REF_PRIMITIVE(dequantize, MDL_OP_DEQUANTIZE, param_supports, param_run);

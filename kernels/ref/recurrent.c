@@ -242,4 +242,4 @@ static bool recurrent_supports(const struct mdl_model *m, const struct mdl_op *o
            (!workspace || has_dims(m, op->out[1], 3, (size_t[]){dirs, batch, h}));
 }
 
-REF_PRIMITIVE(recurrent, MDL_OP_RECURRENT, recurrent_supports, recurrent_run)
+REF_PRIMITIVE(recurrent, MDL_OP_RECURRENT, recurrent_supports, recurrent_run);

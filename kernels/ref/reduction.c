@@ -4,53 +4,36 @@
 #include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
-/* A line of elements along one axis. */
-struct line {
-    size_t n;
-    ptrdiff_t step;
-};
-
-/* @t with dimension @axis seen as 1 long: a walk over it visits each line once. */
-static struct mdl_tensor without_axis(const struct mdl_tensor *t, size_t axis)
-{
-    struct mdl_tensor r = *t;
-
-    r.dim[axis] = 1;
-    return r;
-}
-
 /*
  * SOFTMAX  y[i] = e^(x[i] - max) / sum_j e^(x[j] - max) along attr.softmax.axis
  * log:     y[i] = x[i] - max - ln(sum_j e^(x[j] - max))     Source: ONNX Softmax-13, LogSoftmax-13
  */
-static void softmax_line(const struct krn_call *c, ptrdiff_t x, struct line lx, ptrdiff_t y,
-                         struct line ly, ptrdiff_t r, struct line lr)
+static void softmax_line(const struct krn_call *c, ptrdiff_t x, ptrdiff_t y, ptrdiff_t r)
 {
+    size_t axis = c->op->attr.softmax.axis, n = ref_in(c, 0)->dim[axis];
+    ptrdiff_t x_step = ref_in(c, 0)->stride[axis], y_step = ref_out(c, 0)->stride[axis];
+    ptrdiff_t r_step = ref_residual(c)->stride[axis];
     double max = -INFINITY, sum = 0;
 
-    for (size_t i = 0; i < lx.n; i++) {
-        max = fmax(max, (double)ref_f32(c->in[0], x + (ptrdiff_t)i * lx.step));
+    for (size_t i = 0; i < n; i++) {
+        max = fmax(max, (double)ref_f32(c->in[0], x + (ptrdiff_t)i * x_step));
     }
-    for (size_t i = 0; i < lx.n; i++) {
-        sum += exp((double)ref_f32(c->in[0], x + (ptrdiff_t)i * lx.step) - max);
+    for (size_t i = 0; i < n; i++) {
+        sum += exp((double)ref_f32(c->in[0], x + (ptrdiff_t)i * x_step) - max);
     }
-    for (size_t i = 0; i < lx.n; i++) {
-        double t = (double)ref_f32(c->in[0], x + (ptrdiff_t)i * lx.step) - max;
+    for (size_t i = 0; i < n; i++, x += x_step, y += y_step, r += r_step) {
+        double t = (double)ref_f32(c->in[0], x) - max;
 
         t = c->op->attr.softmax.log ? t - log(sum) : exp(t) / sum;
-        ref_set_f32(c->out[0], y + (ptrdiff_t)i * ly.step,
-                    ref_finish(c, t, r + (ptrdiff_t)i * lr.step));
+        ref_set_f32(c->out[0], y, ref_finish(c, t, r));
     }
 }
 
 static void softmax_body(const struct krn_call *c, size_t begin, size_t end)
 {
     size_t axis = c->op->attr.softmax.axis;
-    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
-    const struct mdl_tensor *r =
-        c->op->residual == MDL_RESIDUAL_NONE ? y : &c->model->tensors[c->op->residual_in];
-    struct mdl_tensor wx = without_axis(x, axis), wy = without_axis(y, axis),
-                      wr = without_axis(r, axis);
+    struct mdl_tensor wx = ref_line(ref_in(c, 0), axis), wy = ref_line(ref_out(c, 0), axis);
+    struct mdl_tensor wr = ref_line(ref_residual(c), axis);
     struct ref_walk w;
 
     ref_walk_start(&w, &wy, begin);
@@ -58,15 +41,13 @@ static void softmax_body(const struct krn_call *c, size_t begin, size_t end)
     ref_walk_add(&w, &wy);
     ref_walk_add(&w, &wr);
     for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        softmax_line(c, w.at[0], (struct line){x->dim[axis], x->stride[axis]}, w.at[1],
-                     (struct line){y->dim[axis], y->stride[axis]}, w.at[2],
-                     (struct line){r->dim[axis], r->stride[axis]});
+        softmax_line(c, w.at[0], w.at[1], w.at[2]);
     }
 }
 
 static void softmax_run(const struct krn_call *c)
 {
-    struct mdl_tensor lines = without_axis(ref_out(c, 0), c->op->attr.softmax.axis);
+    struct mdl_tensor lines = ref_line(ref_out(c, 0), c->op->attr.softmax.axis);
 
     ref_share(c, mdl_elements(&lines), softmax_body);
 }
@@ -75,11 +56,11 @@ static bool softmax_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
 
-    return x->dtype == MDL_F32 && y->dtype == MDL_F32 && x->rank == y->rank &&
-           op->attr.softmax.axis < x->rank && ref_epilogue_ok(m, op);
+    return ref_all_f32(m, op) && x->rank == y->rank && op->attr.softmax.axis < x->rank &&
+           ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(softmax, MDL_OP_SOFTMAX, softmax_supports, softmax_run)
+REF_PRIMITIVE(softmax, MDL_OP_SOFTMAX, softmax_supports, softmax_run);
 
 /*
  * REDUCE  y = sum, mean, max, min, prod, sum |x|, sqrt(sum x^2) or sum x^2 over the set axes
@@ -207,7 +188,7 @@ static void reduce_body(const struct krn_call *c, size_t begin, size_t end)
     ref_walk_start(&w, y, begin);
     ref_walk_add(&w, y);
     ref_walk_add(&w, &kept);
-    ref_walk_add_residual(&w, c);
+    ref_walk_add(&w, ref_residual(c));
     for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
         struct accumulator s = reduce_start(which, x->dtype);
         struct ref_walk in;
@@ -225,7 +206,7 @@ static void reduce_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-REF_EACH_ELEMENT(reduce)
+REF_RUN(reduce)
 
 static bool reduce_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -243,7 +224,7 @@ static bool reduce_supports(const struct mdl_model *m, const struct mdl_op *op)
     return true;
 }
 
-REF_PRIMITIVE(reduce, MDL_OP_REDUCE, reduce_supports, reduce_run)
+REF_PRIMITIVE(reduce, MDL_OP_REDUCE, reduce_supports, reduce_run);
 
 /*
  * ARG  y[...,0,...] = index of the largest (smallest) x along the axis, the first of equal ones,
@@ -268,13 +249,13 @@ static bool arg_better(const struct krn_call *c, ptrdiff_t at, ptrdiff_t best)
 
 static void arg_body(const struct krn_call *c, size_t begin, size_t end)
 {
-    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
+    const struct mdl_tensor *x = ref_in(c, 0);
     size_t axis = c->op->attr.arg.axis;
-    struct mdl_tensor lines = without_axis(x, axis);
+    struct mdl_tensor lines = ref_line(x, axis);
     struct ref_walk w;
 
-    ref_walk_start(&w, y, begin);
-    ref_walk_add(&w, y);
+    ref_walk_start(&w, ref_out(c, 0), begin);
+    ref_walk_add(&w, ref_out(c, 0));
     ref_walk_add(&w, &lines);
     for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
         size_t best = 0;
@@ -289,7 +270,7 @@ static void arg_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-REF_EACH_ELEMENT(arg)
+REF_RUN(arg)
 
 static bool arg_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -299,50 +280,40 @@ static bool arg_supports(const struct mdl_model *m, const struct mdl_op *op)
            y->dim[op->attr.arg.axis] == 1 && ref_plain(op);
 }
 
-REF_PRIMITIVE(arg, MDL_OP_ARG, arg_supports, arg_run)
+REF_PRIMITIVE(arg, MDL_OP_ARG, arg_supports, arg_run);
 
 /*
  * LRN  y[n,c,...] = x / (bias + alpha / size sum x[n,j,...]^2)^beta,
  *      j from max(0, c - floor((size-1)/2)) to min(C-1, c + ceil((size-1)/2))   Source: ONNX LRN
  */
-static void lrn_body(const struct krn_call *c, size_t begin, size_t end)
+static void lrn_at(const struct krn_call *c, const struct ref_walk *w)
 {
-    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
+    const struct mdl_tensor *x = ref_in(c, 0);
     size_t size = c->op->attr.lrn.size, before = (size - 1) / 2, after = size - 1 - before;
-    struct ref_walk w;
+    size_t ch = w->index[1], lo = ch > before ? ch - before : 0;
+    size_t hi = x->dim[1] - 1 - ch < after ? x->dim[1] - 1 : ch + after;
+    double sum = 0, base;
 
-    ref_walk_start(&w, y, begin);
-    ref_walk_add(&w, y);
-    ref_walk_add(&w, x);
-    ref_walk_add_residual(&w, c);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        size_t ch = w.index[1], lo = ch > before ? ch - before : 0;
-        size_t hi = x->dim[1] - 1 - ch < after ? x->dim[1] - 1 : ch + after;
-        double sum = 0;
+    for (size_t j = lo; j <= hi; j++) {
+        ptrdiff_t at = w->at[1] + ((ptrdiff_t)j - (ptrdiff_t)ch) * x->stride[1];
+        double v = (double)ref_f32(c->in[0], at);
 
-        for (size_t j = lo; j <= hi; j++) {
-            double v =
-                (double)ref_f32(c->in[0], w.at[1] + ((ptrdiff_t)j - (ptrdiff_t)ch) * x->stride[1]);
-            sum += v * v;
-        }
-        double base =
-            (double)c->op->attr.lrn.bias + (double)c->op->attr.lrn.alpha / (double)size * sum;
-        ref_set_f32(
-            c->out[0], w.at[0],
-            ref_finish(c,
-                       (double)ref_f32(c->in[0], w.at[1]) / pow(base, (double)c->op->attr.lrn.beta),
-                       w.at[2]));
+        sum += v * v;
     }
+    base = (double)c->op->attr.lrn.bias + (double)c->op->attr.lrn.alpha / (double)size * sum;
+    base = pow(base, (double)c->op->attr.lrn.beta);
+    ref_set_f32(c->out[0], w->at[0],
+                ref_finish(c, (double)ref_f32(c->in[0], w->at[1]) / base, w->at[2]));
 }
 
-REF_EACH_ELEMENT(lrn)
+REF_EACH_ELEMENT(lrn, 1)
 
 static bool lrn_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
 
-    return x->dtype == MDL_F32 && y->dtype == MDL_F32 && x->rank >= 2 && x->rank == y->rank &&
-           op->attr.lrn.size > 0 && ref_epilogue_ok(m, op);
+    return ref_all_f32(m, op) && x->rank >= 2 && x->rank == y->rank && op->attr.lrn.size > 0 &&
+           ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(lrn, MDL_OP_LRN, lrn_supports, lrn_run)
+REF_PRIMITIVE(lrn, MDL_OP_LRN, lrn_supports, lrn_run);

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "base/base.h"
 #include "kernels/common/parallel.h"
 
 void ref_set_f64(void *p, enum mdl_dtype t, ptrdiff_t i, double v)
@@ -69,11 +68,21 @@ void ref_walk_add(struct ref_walk *w, const struct mdl_tensor *t)
     }
 }
 
-void ref_walk_add_residual(struct ref_walk *w, const struct krn_call *c)
+void ref_walk_call(struct ref_walk *w, const struct krn_call *c, size_t inputs, size_t linear)
 {
-    bool has = c->op->residual != MDL_RESIDUAL_NONE;
+    size_t residual = c->op->residual == MDL_RESIDUAL_NONE ? MDL_NONE : c->op->residual_in;
 
-    ref_walk_add(w, has ? &c->model->tensors[c->op->residual_in] : ref_out(c, 0));
+    *w = (struct ref_walk){0};
+    ref_walk_start(w, ref_out(c, 0), linear);
+    ref_walk_add(w, ref_out(c, 0));
+    for (size_t i = 0; i <= inputs; i++) {
+        size_t t = i < inputs ? c->op->in[i] : residual;
+
+        if (t != MDL_NONE) {
+            w->operands = i + 1;
+            ref_walk_add(w, &c->model->tensors[t]);
+        }
+    }
 }
 
 struct share_job {
@@ -228,17 +237,20 @@ bool ref_epilogue_ok(const struct mdl_model *m, const struct mdl_op *op)
     if (y->dtype != MDL_F32) {
         return false;
     }
-    if (op->residual != MDL_RESIDUAL_NONE) {
-        const struct mdl_tensor *r = &m->tensors[op->residual_in];
+    return op->residual == MDL_RESIDUAL_NONE ||
+           (m->tensors[op->residual_in].dtype == MDL_F32 &&
+            ref_same_dims(&m->tensors[op->residual_in], y, y->rank));
+}
 
-        if (r->dtype != MDL_F32 || r->rank != y->rank) {
-            return false;
-        }
-        for (size_t d = 0; d < y->rank; d++) {
-            if (r->dim[d] != y->dim[d]) {
-                return false;
-            }
-        }
+bool ref_all_f32(const struct mdl_model *m, const struct mdl_op *op)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        all &= op->in[i] == MDL_NONE || m->tensors[op->in[i]].dtype == MDL_F32;
     }
-    return true;
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+        all &= op->out[i] == MDL_NONE || m->tensors[op->out[i]].dtype == MDL_F32;
+    }
+    return all;
 }

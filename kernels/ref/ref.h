@@ -10,9 +10,60 @@
  */
 #pragma once
 
-#include "kernels/primitive.h"
+#include "kernels/common/planned.h"
 #include "kernels/ref/ref_element.h"
-#include "kernels/ref/ref_walk.h"
+
+/* A walk over some shape in row-major order, with the element offsets of up to five operands. */
+#define REF_WALK_MAX 5u
+struct ref_walk {
+    size_t rank, operands;
+    size_t dim[MDL_RANK_MAX], index[MDL_RANK_MAX];
+    ptrdiff_t stride[REF_WALK_MAX][MDL_RANK_MAX];
+    ptrdiff_t at[REF_WALK_MAX];
+};
+
+/** ref_walk_start() - starts at element @linear of @shape's dims, without operands. */
+void ref_walk_start(struct ref_walk *w, const struct mdl_tensor *shape, size_t linear);
+/** ref_walk_add() - adds operand w->operands++; dims align from the right, size 1 is repeated. */
+void ref_walk_add(struct ref_walk *w, const struct mdl_tensor *t);
+/** ref_walk_call() - starts at element @linear of output 0, which is operand 0; the first @inputs
+ * inputs and the residual follow. An operand that is absent stays at 0. */
+void ref_walk_call(struct ref_walk *w, const struct krn_call *c, size_t inputs, size_t linear);
+
+static inline void ref_walk_next(struct ref_walk *w)
+{
+    for (size_t d = w->rank; d-- > 0;) {
+        bool wraps = ++w->index[d] == w->dim[d];
+
+        for (size_t k = 0; k < w->operands; k++) {
+            w->at[k] += wraps ? w->stride[k][d] * (1 - (ptrdiff_t)w->dim[d]) : w->stride[k][d];
+        }
+        if (!wraps) {
+            return;
+        }
+        w->index[d] = 0;
+    }
+}
+
+/** ref_offset() - element offset of a multi-index. */
+static inline ptrdiff_t ref_offset(const struct mdl_tensor *t, const size_t *index)
+{
+    ptrdiff_t at = 0;
+
+    for (size_t d = 0; d < t->rank; d++) {
+        at += (ptrdiff_t)index[d] * t->stride[d];
+    }
+    return at;
+}
+
+/** ref_line() - @t with dimension @axis seen as 1 long: a walk visits each line along it once. */
+static inline struct mdl_tensor ref_line(const struct mdl_tensor *t, size_t axis)
+{
+    struct mdl_tensor r = *t;
+
+    r.dim[axis] = 1;
+    return r;
+}
 
 /* Input or output @i of a call. */
 static inline const struct mdl_tensor *ref_in(const struct krn_call *c, size_t i)
@@ -22,6 +73,12 @@ static inline const struct mdl_tensor *ref_in(const struct krn_call *c, size_t i
 static inline const struct mdl_tensor *ref_out(const struct krn_call *c, size_t i)
 {
     return &c->model->tensors[c->op->out[i]];
+}
+/* The residual, or output 0 if there is none. */
+static inline const struct mdl_tensor *ref_residual(const struct krn_call *c)
+{
+    return c->op->residual == MDL_RESIDUAL_NONE ? ref_out(c, 0)
+                                                : &c->model->tensors[c->op->residual_in];
 }
 static inline enum mdl_dtype ref_in_dtype(const struct mdl_model *m, const struct mdl_op *op,
                                           size_t i)
@@ -37,13 +94,46 @@ static inline enum mdl_dtype ref_out_dtype(const struct mdl_model *m, const stru
 typedef void ref_body_fn(const struct krn_call *c, size_t begin, size_t end);
 void ref_share(const struct krn_call *c, size_t n, ref_body_fn *body);
 
-/** REF_EACH_ELEMENT() - defines WHAT_run(), which calls WHAT_body() for the elements of the
- * output */
-#define REF_EACH_ELEMENT(what)                                                                     \
+/** REF_RUN() - defines WHAT_run(), which calls WHAT_body() for the elements of the output */
+#define REF_RUN(what)                                                                              \
     static void what##_run(const struct krn_call *c)                                               \
     {                                                                                              \
         ref_share(c, mdl_elements(ref_out(c, 0)), what##_body);                                    \
     }
+
+/** REF_BODY() - defines WHAT_body(), which calls WHAT_at(c, w) for elements of the output; @w: by
+ * ref_walk_call() with @inputs. REF_EACH_ELEMENT() - and WHAT_run(), for all elements.
+ * REF_EACH_OR_QUANT() - the same, but an op with quant gets krn_ref_quant_run(). */
+#define REF_BODY(what, inputs)                                                                     \
+    static void what##_body(const struct krn_call *c, size_t begin, size_t end)                    \
+    {                                                                                              \
+        struct ref_walk w;                                                                         \
+                                                                                                   \
+        ref_walk_call(&w, c, inputs, begin);                                                       \
+        for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {                                  \
+            what##_at(c, &w);                                                                      \
+        }                                                                                          \
+    }
+#define REF_EACH_ELEMENT(what, inputs)                                                             \
+    REF_BODY(what, inputs)                                                                         \
+    REF_RUN(what)
+#define REF_EACH_OR_QUANT(what, inputs)                                                            \
+    REF_BODY(what, inputs)                                                                         \
+    static void what##_run(const struct krn_call *c)                                               \
+    {                                                                                              \
+        if (c->op->quant) {                                                                        \
+            krn_ref_quant_run(c);                                                                  \
+        } else {                                                                                   \
+            ref_share(c, mdl_elements(ref_out(c, 0)), what##_body);                                \
+        }                                                                                          \
+    }
+
+/** ref_same_dims() - Return: whether the ranks are equal, and the first @count dims. */
+static inline bool ref_same_dims(const struct mdl_tensor *a, const struct mdl_tensor *b,
+                                 size_t count)
+{
+    return a->rank == b->rank && memcmp(a->dim, b->dim, count * sizeof(a->dim[0])) == 0;
+}
 
 /** ref_taps() - Return: elements of the window's kernel. */
 static inline size_t ref_taps(const struct mdl_window *win)
@@ -54,6 +144,33 @@ static inline size_t ref_taps(const struct mdl_window *win)
         n *= win->kernel[d];
     }
     return n;
+}
+
+/* Tap @linear (row-major) of a window of the output at @p. */
+struct ref_tap {
+    ptrdiff_t at;   /* element offset inside the image and channel of x */
+    ptrdiff_t w_at; /* inside the weights */
+    bool inside;    /* in x */
+    bool in_extent; /* in x or in the padding that counts, @pad_end behind x */
+};
+/** ref_tap() - @w: the weights, or NULL */
+static inline struct ref_tap ref_tap(const struct mdl_window *win, const struct mdl_tensor *x,
+                                     const struct mdl_tensor *w, const size_t *pad_end,
+                                     const size_t *p, size_t linear)
+{
+    struct ref_tap t = {.inside = true, .in_extent = true};
+
+    for (size_t d = win->rank; d-- > 0; linear /= win->kernel[d]) {
+        size_t k = linear % win->kernel[d];
+        size_t padded = p[d] * win->stride[d] + k * win->dilation[d];
+        size_t i = padded - win->pad_begin[d]; /* wraps to a huge number below zero */
+
+        t.inside &= i < x->dim[2 + d];
+        t.in_extent &= padded < win->pad_begin[d] + x->dim[2 + d] + pad_end[d];
+        t.at += (ptrdiff_t)i * x->stride[2 + d];
+        t.w_at += w ? (ptrdiff_t)k * w->stride[2 + d] : 0;
+    }
+    return t;
 }
 
 /** ref_act() - enum mdl_act on one value; formulas at MDL_ACTS(). NaN stays NaN. */
@@ -80,15 +197,17 @@ static inline double ref_finish(const struct krn_call *c, double t, ptrdiff_t re
  * shape. */
 bool ref_plain(const struct mdl_op *op);
 bool ref_epilogue_ok(const struct mdl_model *m, const struct mdl_op *op);
-/** ref_walk_add_residual() - adds the residual as operand, or @y again if there is none. */
-void ref_walk_add_residual(struct ref_walk *w, const struct krn_call *c);
+/** ref_all_f32() - Return: whether all inputs and outputs are f32. */
+bool ref_all_f32(const struct mdl_model *m, const struct mdl_op *op);
+
+/* Ops on quantised values (struct mdl_quant): exact integer sums, then the steps of struct
+ * mdl_quant one by one in f32. The build forbids the compiler to contract them, so that every
+ * primitive can give the same bits.
+ * krn_ref_quant_supports() - Return: whether the reference can run an op with quant.
+ * krn_ref_quant_run() - of such an op */
+bool krn_ref_quant_supports(const struct mdl_model *m, const struct mdl_op *op);
+void krn_ref_quant_run(const struct krn_call *c);
 
 /** REF_PRIMITIVE() - defines the table entry of operator WHAT */
-#define REF_PRIMITIVE(what, of_kind, can, does)                                                    \
-    const struct krn_primitive krn_##what##__ref = {                                               \
-        .name = #what "__ref",                                                                     \
-        .kind = of_kind,                                                                           \
-        .reference = true,                                                                         \
-        .supports = can,                                                                           \
-        .run = does,                                                                               \
-    };
+#define REF_PRIMITIVE(what, kind, can, does)                                                       \
+    KRN_PRIMITIVE(what##__ref, kind, .reference = true, .supports = can, .run = does)

@@ -44,6 +44,30 @@ static inline struct mdl_tensor ref_heads(const struct mdl_tensor *t, size_t dim
     return r;
 }
 
+/** REF_EACH_RUN() - defines WHAT_run(), which calls WHAT_at(c, w, elements) for each run of output
+ * 0 that WHAT_run_of(c) says: operand 0 of @w is at its first element, operand 1 at that of input 0
+ */
+#define REF_EACH_RUN(what)                                                                         \
+    static void what##_body(const struct krn_call *c, size_t begin, size_t end)                    \
+    {                                                                                              \
+        struct ref_run run = what##_run_of(c);                                                     \
+        struct mdl_tensor heads = ref_heads(ref_out(c, 0), run.dims);                              \
+        struct ref_walk w;                                                                         \
+                                                                                                   \
+        ref_walk_start(&w, &heads, begin);                                                         \
+        ref_walk_add(&w, &heads);                                                                  \
+        ref_walk_add(&w, ref_in(c, 0));                                                            \
+        for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {                                  \
+            what##_at(c, &w, run.elements);                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void what##_run(const struct krn_call *c)                                               \
+    {                                                                                              \
+        struct mdl_tensor heads = ref_heads(ref_out(c, 0), what##_run_of(c).dims);                 \
+                                                                                                   \
+        ref_share(c, mdl_elements(&heads), what##_body);                                           \
+    }
+
 /** ref_move() - copies @elements from element @from of @x to element @to of @y, of one type. */
 static inline void ref_move(void *y, ptrdiff_t to, const void *x, ptrdiff_t from, size_t elements,
                             enum mdl_dtype t)

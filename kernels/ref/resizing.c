@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/common/resize.h"
-#include "kernels/ref/ref.h"
+#include "kernels/ref/ref_runs.h"
 #include "kernels/table.h"
 
 /* n-linear: the sum over all corners of the product of their weights */
@@ -83,38 +83,25 @@ static bool outside(const struct krn_call *c, const size_t *index)
     return false;
 }
 
-static void resize_body(const struct krn_call *c, size_t begin, size_t end)
+static void resize_at(const struct krn_call *c, const struct ref_walk *w)
 {
-    const struct mdl_tensor *y = ref_out(c, 0);
-    ptrdiff_t bytes = (ptrdiff_t)mdl_dtype_bytes(y->dtype);
-    struct ref_walk w;
+    enum mdl_dtype t = ref_out(c, 0)->dtype;
+    double v;
 
-    ref_walk_start(&w, y, begin);
-    ref_walk_add(&w, y);
-    ref_walk_add_residual(&w, c);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        double v;
-
-        if (outside(c, w.index)) {
-            v = (double)c->op->attr.resize.extrapolation;
-        } else if (c->op->attr.resize.mode != MDL_RESIZE_NEAREST) {
-            v = weighed(c, w.index);
-        } else if (y->dtype == MDL_F32) {
-            v = (double)ref_f32(c->in[0], nearest_at(c, w.index));
-        } else {
-            memcpy((char *)c->out[0] + w.at[0] * bytes,
-                   (const char *)c->in[0] + nearest_at(c, w.index) * bytes, (size_t)bytes);
-            continue;
-        }
-        if (y->dtype == MDL_F32) {
-            ref_set_f32(c->out[0], w.at[0], ref_finish(c, v, w.at[1]));
-        } else {
-            ref_set_f64(c->out[0], y->dtype, w.at[0], v);
-        }
+    if (outside(c, w->index)) {
+        v = (double)c->op->attr.resize.extrapolation;
+    } else if (c->op->attr.resize.mode != MDL_RESIZE_NEAREST) {
+        v = weighed(c, w->index);
+    } else if (t == MDL_F32) {
+        v = (double)ref_f32(c->in[0], nearest_at(c, w->index));
+    } else {
+        ref_move(c->out[0], w->at[0], c->in[0], nearest_at(c, w->index), 1, t);
+        return;
     }
+    ref_set_f64(c->out[0], t, w->at[0], t == MDL_F32 ? ref_finish(c, v, w->at[1]) : v);
 }
 
-REF_EACH_ELEMENT(resize)
+REF_EACH_ELEMENT(resize, 0)
 
 static bool resize_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -131,4 +118,4 @@ static bool resize_supports(const struct mdl_model *m, const struct mdl_op *op)
     return true;
 }
 
-REF_PRIMITIVE(resize, MDL_OP_RESIZE, resize_supports, resize_run)
+REF_PRIMITIVE(resize, MDL_OP_RESIZE, resize_supports, resize_run);

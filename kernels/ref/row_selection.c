@@ -44,13 +44,13 @@ static bool non_zero_supports(const struct mdl_model *m, const struct mdl_op *op
            m->tensors[op->out[1]].dtype == MDL_I64;
 }
 
-REF_PRIMITIVE(non_zero, MDL_OP_NON_ZERO, non_zero_supports, non_zero_run)
+REF_PRIMITIVE(non_zero, MDL_OP_NON_ZERO, non_zero_supports, non_zero_run);
 
 /*
  * JOIN_ROWS  the valid rows of in[0], then those of in[2], along attr.join_rows.axis; then the fill
  * in[1] and in[3]: how many rows are valid; absent: all. in[2] may be absent.
  */
-static struct ref_run join_run_of(const struct krn_call *c)
+static struct ref_run join_rows_run_of(const struct krn_call *c)
 {
     const struct mdl_tensor *y = ref_out(c, 0);
     size_t most = y->rank - c->op->attr.join_rows.axis - 1;
@@ -62,47 +62,32 @@ static struct ref_run join_run_of(const struct krn_call *c)
     return b.dims < a.dims ? b : a;
 }
 
-static void fill_run(const struct krn_call *c, ptrdiff_t to, struct ref_run run)
+static void fill_run(const struct krn_call *c, ptrdiff_t to, size_t elements)
 {
-    for (size_t i = 0; i < run.elements; i++) {
+    for (size_t i = 0; i < elements; i++) {
         ref_set_f64(c->out[0], ref_out(c, 0)->dtype, to + (ptrdiff_t)i, c->op->attr.join_rows.fill);
     }
 }
 
-static void join_rows_body(const struct krn_call *c, size_t begin, size_t end)
+static void join_rows_at(const struct krn_call *c, const struct ref_walk *w, size_t elements)
 {
-    const struct mdl_tensor *y = ref_out(c, 0), *part[2] = {ref_in(c, 0), NULL};
-    size_t axis = c->op->attr.join_rows.axis, rows[2] = {0};
-    struct ref_run run = join_run_of(c);
-    struct mdl_tensor heads = ref_heads(y, run.dims);
-    struct ref_walk w;
+    size_t axis = c->op->attr.join_rows.axis, row = w->index[axis];
+    bool two = c->op->in[2] != MDL_NONE;
+    size_t first = ref_rows(c, 1, ref_in(c, 0)->dim[axis]), k = row >= first;
+    size_t second = two ? ref_rows(c, 3, ref_in(c, 2)->dim[axis]) : 0;
+    const struct mdl_tensor *part;
+    ptrdiff_t at;
 
-    rows[0] = ref_rows(c, 1, part[0]->dim[axis]);
-    if (c->op->in[2] != MDL_NONE) {
-        part[1] = ref_in(c, 2);
-        rows[1] = ref_rows(c, 3, part[1]->dim[axis]);
+    if (row >= first + second) {
+        fill_run(c, w->at[0], elements);
+        return;
     }
-    ref_walk_start(&w, &heads, begin);
-    ref_walk_add(&w, &heads);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        size_t row = w.index[axis], k = row >= rows[0];
-        ptrdiff_t at;
-
-        if (row >= rows[0] + rows[1]) {
-            fill_run(c, w.at[0], run);
-            continue;
-        }
-        at = ref_offset(part[k], w.index) - (k ? (ptrdiff_t)rows[0] * part[k]->stride[axis] : 0);
-        ref_move(c->out[0], w.at[0], c->in[2 * k], at, run.elements, y->dtype);
-    }
+    part = ref_in(c, 2 * k);
+    at = ref_offset(part, w->index) - (k ? (ptrdiff_t)first * part->stride[axis] : 0);
+    ref_move(c->out[0], w->at[0], c->in[2 * k], at, elements, part->dtype);
 }
 
-static void join_rows_run(const struct krn_call *c)
-{
-    struct mdl_tensor heads = ref_heads(ref_out(c, 0), join_run_of(c).dims);
-
-    ref_share(c, mdl_elements(&heads), join_rows_body);
-}
+REF_EACH_RUN(join_rows)
 
 static bool join_rows_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -125,14 +110,14 @@ static bool join_rows_supports(const struct mdl_model *m, const struct mdl_op *o
     return rows == y->dim[axis] && ref_plain(op);
 }
 
-REF_PRIMITIVE(join_rows, MDL_OP_JOIN_ROWS, join_rows_supports, join_rows_run)
+REF_PRIMITIVE(join_rows, MDL_OP_JOIN_ROWS, join_rows_supports, join_rows_run);
 
 /*
  * REVERSE_SEQUENCE  y[t, b] = x[n - 1 - t, b] for t < n = in[1][b], else x[t, b]; t and b are the
  * dims attr.reverse.time and .batch. A length outside 0..T is clamped.
  *                                                              Source: ONNX ReverseSequence-10.
  */
-static struct ref_run reverse_run_of(const struct krn_call *c)
+static struct ref_run reverse_sequence_run_of(const struct krn_call *c)
 {
     const struct mdl_tensor *y = ref_out(c, 0);
     size_t last = base_max(c->op->attr.reverse.time, c->op->attr.reverse.batch);
@@ -140,37 +125,22 @@ static struct ref_run reverse_run_of(const struct krn_call *c)
     return ref_run_of(y, ref_in(c, 0), y->rank - last - 1);
 }
 
-static void reverse_sequence_body(const struct krn_call *c, size_t begin, size_t end)
+static void reverse_sequence_at(const struct krn_call *c, const struct ref_walk *w, size_t elements)
 {
-    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0), *lens = ref_in(c, 1);
+    const struct mdl_tensor *x = ref_in(c, 0), *lens = ref_in(c, 1);
     size_t time = c->op->attr.reverse.time, batch = c->op->attr.reverse.batch;
-    struct ref_run run = reverse_run_of(c);
-    struct mdl_tensor heads = ref_heads(y, run.dims);
-    int64_t all = (int64_t)y->dim[time];
-    struct ref_walk w;
+    int64_t all = (int64_t)x->dim[time], t = (int64_t)w->index[time];
+    int64_t n = ref_i64(c->in[1], lens->dtype, (ptrdiff_t)w->index[batch] * lens->stride[0]);
+    ptrdiff_t at = w->at[1];
 
-    ref_walk_start(&w, &heads, begin);
-    ref_walk_add(&w, &heads);
-    ref_walk_add(&w, x);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        int64_t n = ref_i64(c->in[1], lens->dtype, (ptrdiff_t)w.index[batch] * lens->stride[0]);
-        int64_t t = (int64_t)w.index[time];
-        ptrdiff_t at = w.at[1];
-
-        n = n > all ? all : n;
-        if (t < n) {
-            at += (ptrdiff_t)(n - 1 - 2 * t) * x->stride[time];
-        }
-        ref_move(c->out[0], w.at[0], c->in[0], at, run.elements, y->dtype);
+    n = n > all ? all : n;
+    if (t < n) {
+        at += (ptrdiff_t)(n - 1 - 2 * t) * x->stride[time];
     }
+    ref_move(c->out[0], w->at[0], c->in[0], at, elements, x->dtype);
 }
 
-static void reverse_sequence_run(const struct krn_call *c)
-{
-    struct mdl_tensor heads = ref_heads(ref_out(c, 0), reverse_run_of(c).dims);
-
-    ref_share(c, mdl_elements(&heads), reverse_sequence_body);
-}
+REF_EACH_RUN(reverse_sequence)
 
 static bool reverse_sequence_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -184,4 +154,4 @@ static bool reverse_sequence_supports(const struct mdl_model *m, const struct md
 }
 
 REF_PRIMITIVE(reverse_sequence, MDL_OP_REVERSE_SEQUENCE, reverse_sequence_supports,
-              reverse_sequence_run)
+              reverse_sequence_run);

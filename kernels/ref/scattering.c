@@ -70,28 +70,17 @@ static void scatter_one(const struct krn_call *c, ptrdiff_t y, ptrdiff_t u)
 }
 
 /* y = x */
-static void scatter_copy_body(const struct krn_call *c, size_t begin, size_t end)
+static struct ref_run scatter_copy_run_of(const struct krn_call *c)
 {
-    const struct mdl_tensor *x = ref_in(c, 0), *y = ref_out(c, 0);
-    struct ref_run run = ref_run_of(y, x, y->rank);
-    struct mdl_tensor heads = ref_heads(y, run.dims);
-    struct ref_walk w;
-
-    ref_walk_start(&w, &heads, begin);
-    ref_walk_add(&w, &heads);
-    ref_walk_add(&w, x);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        ref_move(c->out[0], w.at[0], c->in[0], w.at[1], run.elements, y->dtype);
-    }
+    return ref_run_of(ref_out(c, 0), ref_in(c, 0), ref_out(c, 0)->rank);
 }
 
-static void scatter_copy(const struct krn_call *c)
+static void scatter_copy_at(const struct krn_call *c, const struct ref_walk *w, size_t elements)
 {
-    const struct mdl_tensor *y = ref_out(c, 0);
-    struct mdl_tensor heads = ref_heads(y, ref_run_of(y, ref_in(c, 0), y->rank).dims);
-
-    ref_share(c, mdl_elements(&heads), scatter_copy_body);
+    ref_move(c->out[0], w->at[0], c->in[0], w->at[1], elements, ref_out(c, 0)->dtype);
 }
+
+REF_EACH_RUN(scatter_copy)
 
 static bool scatter_types(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -107,20 +96,11 @@ static bool scatter_types(const struct mdl_model *m, const struct mdl_op *op)
  * attr.scatter.axis, or their sum, product, minimum, maximum     Source: ONNX ScatterElements-18.
  * Lines along the axis are independent.
  */
-static struct mdl_tensor scatter_line(const struct mdl_tensor *t, size_t axis)
-{
-    struct mdl_tensor r = *t;
-
-    r.dim[axis] = 1;
-    return r;
-}
-
 static void scatter_elements_body(const struct krn_call *c, size_t begin, size_t end)
 {
     const struct mdl_tensor *indices = ref_in(c, 1), *u = ref_in(c, 2), *y = ref_out(c, 0);
     size_t axis = c->op->attr.scatter.axis;
-    struct mdl_tensor il = scatter_line(indices, axis), ul = scatter_line(u, axis),
-                      yl = scatter_line(y, axis);
+    struct mdl_tensor il = ref_line(indices, axis), ul = ref_line(u, axis), yl = ref_line(y, axis);
     struct ref_walk w;
 
     ref_walk_start(&w, &il, begin);
@@ -142,9 +122,9 @@ static void scatter_elements_body(const struct krn_call *c, size_t begin, size_t
 
 static void scatter_elements_run(const struct krn_call *c)
 {
-    struct mdl_tensor lines = scatter_line(ref_in(c, 1), c->op->attr.scatter.axis);
+    struct mdl_tensor lines = ref_line(ref_in(c, 1), c->op->attr.scatter.axis);
 
-    scatter_copy(c);
+    scatter_copy_run(c);
     if (mdl_elements(ref_in(c, 1))) {
         ref_share(c, mdl_elements(&lines), scatter_elements_body);
     }
@@ -160,7 +140,7 @@ static bool scatter_elements_supports(const struct mdl_model *m, const struct md
 }
 
 REF_PRIMITIVE(scatter_elements, MDL_OP_SCATTER_ELEMENTS, scatter_elements_supports,
-              scatter_elements_run)
+              scatter_elements_run);
 
 /*
  * SCATTER_ND  y = x, then y[indices[i..., :], after] = updates[i..., after], or their sum, product,
@@ -232,7 +212,7 @@ static void scatter_nd_run(const struct krn_call *c)
     const struct mdl_tensor *indices = ref_in(c, 1);
     struct mdl_tensor rest = scatter_rest(ref_out(c, 0), indices->dim[indices->rank - 1]);
 
-    scatter_copy(c);
+    scatter_copy_run(c);
     ref_share(c, mdl_elements(&rest), scatter_nd_body);
 }
 
@@ -246,4 +226,4 @@ static bool scatter_nd_supports(const struct mdl_model *m, const struct mdl_op *
            m->tensors[op->out[0]].rank == x->rank;
 }
 
-REF_PRIMITIVE(scatter_nd, MDL_OP_SCATTER_ND, scatter_nd_supports, scatter_nd_run)
+REF_PRIMITIVE(scatter_nd, MDL_OP_SCATTER_ND, scatter_nd_supports, scatter_nd_run);

@@ -106,25 +106,15 @@ static void top_k_line(const struct lines *l)
     }
 }
 
-static struct mdl_tensor without_axis(const struct mdl_tensor *t, size_t axis)
-{
-    struct mdl_tensor r = *t;
-
-    r.dim[axis] = 1;
-    return r;
-}
-
 static void top_k_body(const struct krn_call *c, size_t begin, size_t end)
 {
     struct lines l = {.c = c, .x = ref_in(c, 0), .y = ref_out(c, 0), .at = ref_out(c, 1)};
-    struct mdl_tensor x, y, at;
+    size_t axis = c->op->attr.top_k.axis;
+    struct mdl_tensor x = ref_line(l.x, axis), y = ref_line(l.y, axis), at = ref_line(l.at, axis);
     struct ref_walk w;
 
-    l.axis = c->op->attr.top_k.axis;
-    l.valid = ref_rows(c, 1, l.x->dim[l.axis]);
-    x = without_axis(l.x, l.axis);
-    y = without_axis(l.y, l.axis);
-    at = without_axis(l.at, l.axis);
+    l.axis = axis;
+    l.valid = ref_rows(c, 1, l.x->dim[axis]);
     ref_walk_start(&w, &y, begin);
     ref_walk_add(&w, &x);
     ref_walk_add(&w, &y);
@@ -139,7 +129,7 @@ static void top_k_body(const struct krn_call *c, size_t begin, size_t end)
 
 static void top_k_run(const struct krn_call *c)
 {
-    struct mdl_tensor lines = without_axis(ref_out(c, 0), c->op->attr.top_k.axis);
+    struct mdl_tensor lines = ref_line(ref_out(c, 0), c->op->attr.top_k.axis);
 
     ref_share(c, mdl_elements(&lines), top_k_body);
 }
@@ -155,4 +145,4 @@ static bool top_k_supports(const struct mdl_model *m, const struct mdl_op *op)
            ref_is_count(m, op, 1);
 }
 
-REF_PRIMITIVE(top_k, MDL_OP_TOP_K, top_k_supports, top_k_run)
+REF_PRIMITIVE(top_k, MDL_OP_TOP_K, top_k_supports, top_k_run);

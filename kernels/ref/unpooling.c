@@ -9,22 +9,19 @@
  * COL2IM  y[n,c,p] = the sum over taps k and blocks l with p = l s + k d - pad of x[n, c K + k, l]
  * Source: ONNX Col2Im-18.
  */
-static double col2im_value(const struct krn_call *c, const size_t *index)
+static void col2im_at(const struct krn_call *c, const struct ref_walk *w)
 {
     const struct mdl_tensor *x = ref_in(c, 0);
     const struct mdl_window *win = &c->op->attr.col2im.window;
-    size_t taps = 1;
+    size_t taps = ref_taps(win);
     double sum = 0;
 
-    for (size_t d = 0; d < win->rank; d++) {
-        taps *= win->kernel[d];
-    }
     for (size_t k = 0; k < taps; k++) {
         size_t block = 0, rest = k, stride = 1;
         bool found = true;
 
         for (size_t d = win->rank; found && d-- > 0;) {
-            size_t at = index[2 + d] + win->pad_begin[d];
+            size_t at = w->index[2 + d] + win->pad_begin[d];
             size_t shift = rest % win->kernel[d] * win->dilation[d];
 
             rest /= win->kernel[d];
@@ -34,26 +31,15 @@ static double col2im_value(const struct krn_call *c, const size_t *index)
             stride *= c->op->attr.col2im.blocks[d];
         }
         if (found) {
-            sum += ref_f64(c->in[0], x->dtype,
-                           ref_offset(x, (size_t[]){index[0], index[1] * taps + k, block}));
+            size_t from[] = {w->index[0], w->index[1] * taps + k, block};
+
+            sum += ref_f64(c->in[0], x->dtype, ref_offset(x, from));
         }
     }
-    return sum;
+    ref_set_f64(c->out[0], ref_out(c, 0)->dtype, w->at[0], sum);
 }
 
-static void col2im_body(const struct krn_call *c, size_t begin, size_t end)
-{
-    const struct mdl_tensor *y = ref_out(c, 0);
-    struct ref_walk w;
-
-    ref_walk_start(&w, y, begin);
-    ref_walk_add(&w, y);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        ref_set_f64(c->out[0], y->dtype, w.at[0], col2im_value(c, w.index));
-    }
-}
-
-REF_EACH_ELEMENT(col2im)
+REF_EACH_ELEMENT(col2im, 0)
 
 static bool col2im_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -64,7 +50,7 @@ static bool col2im_supports(const struct mdl_model *m, const struct mdl_op *op)
            y->rank == win->rank + 2 && ref_plain(op);
 }
 
-REF_PRIMITIVE(col2im, MDL_OP_COL2IM, col2im_supports, col2im_run)
+REF_PRIMITIVE(col2im, MDL_OP_COL2IM, col2im_supports, col2im_run);
 
 /*
  * MAX_UNPOOL  y = 0, but y[i[p]] = x[p], the indices counted over all of y, row-major
@@ -75,16 +61,13 @@ REF_PRIMITIVE(col2im, MDL_OP_COL2IM, col2im_supports, col2im_run)
 static void max_unpool_body(const struct krn_call *c, size_t begin, size_t end)
 {
     const struct mdl_tensor *x = ref_in(c, 0), *indices = ref_in(c, 1), *y = ref_out(c, 0);
-    size_t count = 1;
+    size_t count = mdl_elements(x);
     struct ref_walk w;
 
     ref_walk_start(&w, y, begin);
     ref_walk_add(&w, y);
     for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
         ref_set_f32(c->out[0], w.at[0], 0);
-    }
-    for (size_t d = 0; d < x->rank; d++) {
-        count *= x->dim[d];
     }
     ref_walk_start(&w, x, 0);
     ref_walk_add(&w, x);
@@ -103,26 +86,18 @@ static void max_unpool_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-REF_EACH_ELEMENT(max_unpool)
+REF_RUN(max_unpool)
 
 static bool max_unpool_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *indices = &m->tensors[op->in[1]];
     const struct mdl_tensor *y = &m->tensors[op->out[0]];
 
-    if (x->dtype != MDL_F32 || y->dtype != MDL_F32 || indices->dtype != MDL_I64 ||
-        x->rank != indices->rank || x->rank != y->rank || !ref_plain(op)) {
-        return false;
-    }
-    for (size_t d = 0; d < x->rank; d++) {
-        if (x->dim[d] != indices->dim[d]) {
-            return false;
-        }
-    }
-    return true;
+    return x->dtype == MDL_F32 && y->dtype == MDL_F32 && indices->dtype == MDL_I64 &&
+           ref_same_dims(x, indices, x->rank) && x->rank == y->rank && ref_plain(op);
 }
 
-REF_PRIMITIVE(max_unpool, MDL_OP_MAX_UNPOOL, max_unpool_supports, max_unpool_run)
+REF_PRIMITIVE(max_unpool, MDL_OP_MAX_UNPOOL, max_unpool_supports, max_unpool_run);
 
 /* round(@v * @scale), halves away from zero, within what no image reaches. A NaN gives 0. */
 static ptrdiff_t roi_edge(float v, float scale)
@@ -176,27 +151,21 @@ static double roi_max(const struct krn_call *c, const size_t *index)
     return largest;
 }
 
-static void max_roi_pool_body(const struct krn_call *c, size_t begin, size_t end)
+static void max_roi_pool_at(const struct krn_call *c, const struct ref_walk *w)
 {
-    struct ref_walk w;
-
-    ref_walk_start(&w, ref_out(c, 0), begin);
-    ref_walk_add(&w, ref_out(c, 0));
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        ref_set_f32(c->out[0], w.at[0], roi_max(c, w.index));
-    }
+    ref_set_f32(c->out[0], w->at[0], roi_max(c, w->index));
 }
 
-REF_EACH_ELEMENT(max_roi_pool)
+REF_EACH_ELEMENT(max_roi_pool, 0)
 
 static bool max_roi_pool_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *rois = &m->tensors[op->in[1]];
     const struct mdl_tensor *y = &m->tensors[op->out[0]];
 
-    return x->dtype == MDL_F32 && rois->dtype == MDL_F32 && y->dtype == MDL_F32 && x->rank == 4 &&
-           y->rank == 4 && rois->rank == 2 && rois->dim[1] == 5 && rois->dim[0] == y->dim[0] &&
-           x->dim[1] == y->dim[1] && ref_plain(op);
+    return ref_all_f32(m, op) && x->rank == 4 && y->rank == 4 && rois->rank == 2 &&
+           rois->dim[1] == 5 && rois->dim[0] == y->dim[0] && x->dim[1] == y->dim[1] &&
+           ref_plain(op);
 }
 
-REF_PRIMITIVE(max_roi_pool, MDL_OP_MAX_ROI_POOL, max_roi_pool_supports, max_roi_pool_run)
+REF_PRIMITIVE(max_roi_pool, MDL_OP_MAX_ROI_POOL, max_roi_pool_supports, max_roi_pool_run);

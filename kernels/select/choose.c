@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/select/choose.h"
+
+#include <math.h>
 
 #include "base/base.h"
-#include "kernels/select/choose_private.h"
 
 /* Objective MEMORY: of two choices with equal bytes, the faster one wins. */
 #define TIE_BYTES_PER_NS 1e-6
@@ -118,8 +120,9 @@ static int chosen_init(const struct krn_times *t, struct krn_chosen *ret)
     return 0;
 }
 
-int krn_choose_times(const struct krn_times *t, const size_t *times, size_t count,
-                     struct krn_chosen *ret)
+/* the choice that runs t->times[@times[0..@count - 1]], in order of ops */
+static int choose_times(const struct krn_times *t, const size_t *times, size_t count,
+                        struct krn_chosen *ret)
 {
     const struct krn_time *before = NULL;
     int r = chosen_init(t, ret);
@@ -151,7 +154,7 @@ static int from_path(const struct krn_times *t, const size_t *times, const struc
     for (size_t i = 0; i < path->count; i++) {
         on[i] = times[path->nodes[i]];
     }
-    r = krn_choose_times(t, on, path->count, ret);
+    r = choose_times(t, on, path->count, ret);
     if (r == 0) {
         ret->states = path->states;
     }
@@ -330,4 +333,76 @@ int krn_choose_front(const struct krn_times *t, const struct krn_choose_options 
     problem_deinit(&p);
     *ret_count = count;
     return r;
+}
+
+/* ---- choices that exist already ---- */
+
+int krn_choose_by(const struct krn_times *t, const struct krn_choice *choice,
+                  struct krn_chosen *ret)
+{
+    base_autofree size_t *times = calloc(t->op_count + 1, sizeof(*times));
+    size_t count = 0;
+
+    if (!times) {
+        return -ENOMEM;
+    }
+    for (size_t op = 0; op < t->op_count; op++) {
+        const struct krn_primitive *fused = choice->fused[op];
+
+        const struct krn_time *now = krn_times_of(t, op, fused ? fused : choice->own[op]);
+
+        if (!now) {
+            return KRN_E_UNTIMED;
+        }
+        times[count++] = (size_t)(now - t->times);
+        op += fused ? 1 : 0;
+    }
+    return choose_times(t, times, count, ret);
+}
+
+double krn_chosen_doubt(const struct krn_chosen *c)
+{
+    double sum = 0;
+
+    for (size_t op = 0; c->op_lose_ns && op < c->choice.op_count; op++) {
+        sum += c->op_lose_ns[op];
+    }
+    return c->ns > 0 ? sum / c->ns : 0;
+}
+
+size_t krn_chosen_unsure(const struct krn_chosen *c, double share, bool *ret)
+{
+    double left = krn_chosen_doubt(c) * c->ns;
+    size_t count = 0;
+
+    for (size_t op = 0; op < c->choice.op_count; op++) {
+        ret[op] = false;
+    }
+    while (count < c->choice.op_count && left > share * c->ns) {
+        size_t most = SIZE_MAX;
+
+        for (size_t op = 0; op < c->choice.op_count; op++) {
+            if (!ret[op] && (most == SIZE_MAX || c->op_lose_ns[op] > c->op_lose_ns[most])) {
+                most = op;
+            }
+        }
+        ret[most] = true;
+        left -= c->op_lose_ns[most];
+        count++;
+    }
+    return count;
+}
+
+bool krn_chosen_beats(const struct krn_chosen *c, const struct krn_chosen *now)
+{
+    double variance = 0;
+
+    for (size_t op = 0; op < c->choice.op_count; op++) {
+        if (c->choice.own[op] != now->choice.own[op] ||
+            c->choice.fused[op] != now->choice.fused[op]) {
+            variance += c->op_sigma_ns[op] * c->op_sigma_ns[op] +
+                        now->op_sigma_ns[op] * now->op_sigma_ns[op];
+        }
+    }
+    return now->ns - c->ns > sqrt(variance);
 }

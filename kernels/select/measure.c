@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <pthread.h>
-#include <sched.h>
-
 #include "base/base.h"
 #include "base/leaves/how_far.h"
-#include "base/leaves/stop.h"
 #include "kernels/nchw.h"
 #include "kernels/select/measure_private.h"
 
@@ -332,50 +328,16 @@ static void measure_windows(struct krn_measurement *r)
     }
 }
 
-static void *measuring_main(void *arg)
-{
-    struct krn_measurement *r = arg;
-
-    (void)mdl_progress_by(r->progress);
-
-    if (r->o->cpu >= 0) {
-        cpu_set_t set;
-
-        CPU_ZERO(&set);
-        CPU_SET((size_t)r->o->cpu, &set);
-        (void)sched_setaffinity(0, sizeof(set), &set); /* else on any core */
-    }
-    (void)mdl_stop_by(r->o->stop);
-    r->error = krn_measure_frame(r);
-    if (r->error == 0) {
-        measure_windows(r);
-    }
-    return NULL;
-}
-
 int krn_measure(const struct mdl_model *m, const struct krn_measure_options *o,
                 struct krn_times *ret)
 {
     struct krn_measurement r = {.m = m, .o = o, .start_ns = base_now_ns()};
-    pthread_t thread;
 
     r.frames = o->frames ? base_min(o->frames, (size_t)KRN_MEASURE_FRAMES) : KRN_MEASURE_FRAMES;
     krn_watch_init(&r.watch, o->clocks);
     r.error = krn_measure_list(&r);
-    r.progress = mdl_progress_by(NULL);
-    (void)mdl_progress_by(r.progress);
-    if (r.error == 0) {
-        int e = pthread_create(&thread, NULL, measuring_main, &r);
-
-        if (e == 0) {
-            pthread_join(thread, NULL);
-        } else {
-            r.error = -e;
-        }
-    }
-    if (r.error == 0) {
-        r.error = krn_measure_results(&r, ret);
-    }
+    r.error = r.error < 0 ? r.error : krn_measure_on(&r, o->cpu, o->stop, measure_windows);
+    r.error = r.error < 0 ? r.error : krn_measure_results(&r, ret);
     krn_measure_deinit(&r);
     return r.error;
 }

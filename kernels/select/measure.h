@@ -82,6 +82,9 @@ int krn_measure(const struct mdl_model *m, const struct krn_measure_options *o,
                 struct krn_times *ret);
 void krn_times_deinit(struct krn_times *t);
 
+/** krn_times_of() - Return: the time of @p for @op; NULL: none. */
+const struct krn_time *krn_times_of(const struct krn_times *t, size_t op,
+                                    const struct krn_primitive *p);
 /** krn_times_copy() - Return: 0, -ENOMEM. @ret: the caller's, krn_times_deinit(). */
 int krn_times_copy(const struct krn_times *t, struct krn_times *ret);
 /** krn_times_join() - adds newer times of the same model: krn_figure_join() of each that is in

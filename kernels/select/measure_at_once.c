@@ -2,12 +2,9 @@
 #include "kernels/select/measure_at_once.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <sched.h>
 
 #include "base/base.h"
 #include "base/leaves/how_far.h"
-#include "base/leaves/stop.h"
 #include "kernels/select/measure_private.h"
 
 #define EVICT_BYTES ((size_t)64 << 20)
@@ -65,17 +62,6 @@ bool krn_at_once_gains(const struct mdl_model *m, const struct krn_choice *c, si
            v->frames_at_once(m, &m->ops[op]) && weight_bytes(m, &m->ops[op]) >= WEIGHTS_MIN;
 }
 
-static const struct krn_time *time_of(const struct krn_times *t, size_t op,
-                                      const struct krn_primitive *v)
-{
-    for (size_t i = 0; i < t->count; i++) {
-        if (t->times[i].op == op && t->times[i].primitive == v) {
-            return &t->times[i];
-        }
-    }
-    return NULL;
-}
-
 /* Times from before are of other moments: a doubt about them is no reason not to take turns. */
 static bool may_replace(const struct mdl_model *m, size_t op, const struct krn_time *to,
                         const struct krn_time *now)
@@ -117,7 +103,7 @@ size_t krn_at_once_candidates(const struct mdl_model *m, const struct krn_times 
                               struct krn_time ret[KRN_AT_ONCE_CANDIDATES])
 {
     const struct krn_primitive *own = c->own[op];
-    const struct krn_time *now = t && own ? time_of(t, op, own) : NULL;
+    const struct krn_time *now = t && own ? krn_times_of(t, op, own) : NULL;
     size_t count = 0, first;
 
     if (krn_at_once_gains(m, c, op)) {
@@ -269,7 +255,7 @@ static void lane_gains(const struct lane *l, size_t turns, double ret[KRN_AT_ONC
 static void move_to(const struct at_once *a, size_t op, const struct rival *to)
 {
     struct krn_chosen *c = a->chosen;
-    const struct krn_time *now = time_of(a->times, op, c->choice.own[op]);
+    const struct krn_time *now = krn_times_of(a->times, op, c->choice.own[op]);
 
     c->choice.own[op] = to->time->primitive;
     c->packed_bytes += to->time->bytes - now->bytes;
@@ -319,7 +305,7 @@ static int measure_rival(struct at_once *a, size_t op, struct lane *own, const s
 static bool may_compare(const struct at_once *a, size_t op, const struct krn_time *to)
 {
     const struct krn_primitive *own = a->chosen->choice.own[op];
-    const struct krn_time *now = a->times ? time_of(a->times, op, own) : NULL;
+    const struct krn_time *now = a->times ? krn_times_of(a->times, op, own) : NULL;
 
     return to->primitive != own && now && now->bytes + to->bytes <= a->o->packed_max;
 }
@@ -358,21 +344,11 @@ static size_t left_from(const struct at_once *a, size_t op)
     return left;
 }
 
-static void *measuring_main(void *arg)
+static void measure_ops(struct krn_measurement *r)
 {
-    struct at_once *a = arg;
-    uint64_t all_end_ns = a->r.start_ns + a->o->budget_ns;
+    struct at_once *a = base_container_of(r, struct at_once, r);
+    uint64_t all_end_ns = r->start_ns + a->o->budget_ns;
 
-    if (a->o->cpu >= 0) {
-        cpu_set_t set;
-
-        CPU_ZERO(&set);
-        CPU_SET((size_t)a->o->cpu, &set);
-        (void)sched_setaffinity(0, sizeof(set), &set); /* else on any core */
-    }
-    (void)mdl_stop_by(a->o->stop);
-    (void)mdl_progress_by(a->r.progress);
-    a->r.error = krn_measure_frame(&a->r);
     for (size_t op = 0; op < a->r.m->op_count && a->r.error == 0 && !stopped(a); op++) {
         struct krn_time list[KRN_AT_ONCE_CANDIDATES];
         size_t count = krn_at_once_candidates(a->r.m, a->times, &a->chosen->choice, op, list);
@@ -386,7 +362,6 @@ static void *measuring_main(void *arg)
         }
     }
     a->r.error = a->r.error == 0 && stopped(a) ? -ECANCELED : a->r.error;
-    return NULL;
 }
 
 int krn_measure_at_once(const struct mdl_model *m, const struct krn_times *t,
@@ -395,11 +370,8 @@ int krn_measure_at_once(const struct mdl_model *m, const struct krn_times *t,
 {
     struct at_once a = {
         .r = {.m = m, .start_ns = base_now_ns()}, .times = t, .chosen = c, .o = o, .ret = ret};
-    pthread_t thread;
     int e;
 
-    a.r.progress = mdl_progress_by(NULL);
-    (void)mdl_progress_by(a.r.progress);
     for (size_t i = 0; i < m->op_count * KRN_AT_ONCE; i++) {
         ret[i / KRN_AT_ONCE][i % KRN_AT_ONCE] = 1;
     }
@@ -411,11 +383,8 @@ int krn_measure_at_once(const struct mdl_model *m, const struct krn_times *t,
         return -ENOMEM;
     }
     memset(a.evict, 1, EVICT_BYTES); /* pages of its own, not all the zero page */
-    e = pthread_create(&thread, NULL, measuring_main, &a);
-    if (e == 0) {
-        pthread_join(thread, NULL);
-    }
+    e = krn_measure_on(&a.r, o->cpu, o->stop, measure_ops);
     krn_measure_deinit(&a.r);
     free(a.evict);
-    return e ? -e : a.r.error;
+    return e;
 }

@@ -2,8 +2,8 @@
 /**
  * kernels/select/measure_private.h - a running measurement; for measure*.c only
  *
- * measure_list.c lists the candidates, measure_judge.c evaluates samples, measure_frame.c makes a
- * frame to run on, measure.c runs passes over it, measure_times.c makes times of the samples.
+ * measure_list.c lists the candidates and judges them by their samples, measure_times.c makes a
+ * frame to run on, and times of the samples, measure.c runs passes over the frame.
  */
 #pragma once
 
@@ -89,7 +89,9 @@ bool krn_measure_is_done(const struct krn_measurement *r, const struct krn_candi
 /** krn_measure_results() - Return: as krn_measure(). measure_times.c */
 int krn_measure_results(const struct krn_measurement *r, struct krn_times *ret);
 
-/** krn_measure_frame() - makes a frame's memory, with input values like a normalised image's.
- * Return: 0, -ENOMEM. */
-int krn_measure_frame(struct krn_measurement *r);
+/** krn_measure_on() - makes a frame's memory, with input values like a normalised image's, and
+ * calls @measure, both on a thread of its own, on core @cpu unless < 0. Return: 0, -ENOMEM,
+ * -EAGAIN, or what @measure sets r->error to. */
+int krn_measure_on(struct krn_measurement *r, int cpu, const _Atomic bool *stop,
+                   void (*measure)(struct krn_measurement *r));
 void krn_measure_deinit(struct krn_measurement *r);

@@ -127,3 +127,28 @@ struct mdl_graph {
 const struct mdl_gnode *mdl_graph_maker(const struct mdl_graph *g, const char *value);
 /** mdl_graph_free() - frees the pool and the graph. Accepts NULL. Return: NULL. */
 struct mdl_graph *mdl_graph_free(struct mdl_graph *g);
+
+/* How elements of a file become ours. */
+enum mdl_from {
+    MDL_FROM_NONE, /* the type is not supported */
+    MDL_FROM_SAME,
+    MDL_FROM_F16,
+    MDL_FROM_BF16,
+    MDL_FROM_F64,
+    MDL_FROM_I16,
+    MDL_FROM_U16,
+    MDL_FROM_4BIT
+};
+
+/* An element type of ONNX: float16, bfloat16 and float64 are f32 here, integers of 16 bits i32. */
+struct mdl_onnx_type {
+    const char *name;           /* ONNX's */
+    unsigned char from;         /* enum mdl_from */
+    unsigned char dtype, bytes; /* ours; of one element in the file */
+    unsigned char narrow;       /* enum mdl_narrow: the integers of 16 or 4 bits that it has */
+};
+
+/** mdl_onnx_type() - Return: the type of that number; one called "unknown" for others. */
+const struct mdl_onnx_type *mdl_onnx_type(int64_t number);
+/** mdl_onnx_served() - Return: whether graph inputs, outputs and casts may be of it. */
+bool mdl_onnx_served(const struct mdl_onnx_type *t);

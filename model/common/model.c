@@ -24,6 +24,26 @@ int mdl_model_new(size_t pool_cap, struct mdl_model **ret_model)
     return 0;
 }
 
+static bool own(struct mdl_pool *pool, const void **array, size_t bytes)
+{
+    *array = mdl_pool_memdup(pool, *array, bytes);
+    return *array;
+}
+
+bool mdl_op_own(struct mdl_op *op, struct mdl_pool *pool)
+{
+    size_t floats = op->channels * sizeof(float), ints = op->channels * sizeof(int32_t);
+    struct mdl_quant *q = op->quant ? mdl_pool_memdup(pool, op->quant, sizeof(*q)) : NULL;
+    bool all = (q || !op->quant) && (!op->scale || own(pool, (const void **)&op->scale, floats)) &&
+               (!op->shift || own(pool, (const void **)&op->shift, floats)) &&
+               (!q || !q->w_zero || own(pool, (const void **)&q->w_zero, ints)) &&
+               (!q || !q->bias || own(pool, (const void **)&q->bias, ints));
+
+    op->quant = q;
+    op->name = mdl_pool_strndup(pool, op->name, shown_fit(op->name, MDL_NAME_MAX - 1));
+    return all && op->name;
+}
+
 void mdl_add_note(struct mdl_model *m, const char *kind, const char *text)
 {
     assert(m->private->note_count < MDL_NOTES_MAX);

@@ -133,6 +133,26 @@ void *mdl_pool_alloc(struct mdl_pool *pool, size_t count, size_t size)
     return p;
 }
 
+bool mdl_pool_grow(struct mdl_pool *pool, void **array, size_t *cap, size_t count, size_t size)
+{
+    size_t more = *cap ? 2 * *cap : 16;
+    void *grown;
+
+    if (count < *cap) {
+        return true;
+    }
+    grown = mdl_pool_alloc(pool, more, size);
+    if (!grown) {
+        return false;
+    }
+    if (count) {
+        memcpy(grown, *array, count * size);
+    }
+    *array = grown;
+    *cap = more;
+    return true;
+}
+
 char *mdl_pool_strdup(struct mdl_pool *pool, const char *s)
 {
     return mdl_pool_strndup(pool, s, strlen(s));

@@ -37,6 +37,11 @@ struct mdl_pool *mdl_pool_free(struct mdl_pool *pool);
  */
 void *mdl_pool_alloc(struct mdl_pool *pool, size_t count, size_t size);
 
+/** mdl_pool_grow() - makes room in an array of the pool for element @count, the next one, by twice
+ * as many; what it was stays in the pool, which costs at most as much again. @array: of elements of
+ * @size bytes. Return: false without memory. */
+bool mdl_pool_grow(struct mdl_pool *pool, void **array, size_t *cap, size_t count, size_t size);
+
 /** mdl_pool_strdup() - copies @s. mdl_pool_strndup() - copies @n bytes at @s and appends a NUL (if
  * the bytes contain a NUL, the string ends there). mdl_pool_memdup() - copies @n raw bytes.
  * Return: memory owned by the pool, or NULL as above. */

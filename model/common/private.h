@@ -61,6 +61,10 @@ void mdl_map_advise(const struct mdl_map *map, int advice);
  */
 int mdl_model_new(size_t pool_cap, struct mdl_model **ret_model);
 
+/** mdl_op_own() - copies what @op points to, its name cut to fit, into @pool. Return: false without
+ * memory. */
+bool mdl_op_own(struct mdl_op *op, struct mdl_pool *pool);
+
 static inline void mdl_model_freep(struct mdl_model **m)
 {
     *m = mdl_free(*m);

@@ -97,10 +97,10 @@ static int make_outputs(struct mdl_ir *ir)
             v = ir->inputs[n->input];
         } else if (v == MDL_NONE && n->initializer != MDL_NONE) {
             const struct mdl_gtensor *t = &ir->g->initializers[n->initializer];
-            int r = mdl_ir_const_new(ir, t->dtype, t->rank, t->dim, t->data, t->in_file, &v);
 
-            if (r < 0) {
-                return r;
+            v = mdl_ir_const_new(ir, t->dtype, t->rank, t->dim, t->data, t->in_file);
+            if (v == MDL_NONE) {
+                return ir->failure;
             }
         }
         if (v == MDL_NONE) {

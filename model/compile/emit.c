@@ -111,36 +111,6 @@ static int emit_tensor(struct emit *e, size_t v, size_t *ret)
     return 0;
 }
 
-static int keep_floats(struct emit *e, const float **array, size_t count)
-{
-    if (!*array) {
-        return 0;
-    }
-    *array = mdl_pool_memdup(e->pool, *array, count * sizeof(**array));
-    return *array ? 0 : emit_nomem(e);
-}
-
-static int keep_quant(struct emit *e, struct mdl_op *op)
-{
-    size_t bytes = op->channels * sizeof(int32_t);
-    struct mdl_quant *q;
-
-    if (!op->quant) {
-        return 0;
-    }
-    q = mdl_pool_memdup(e->pool, op->quant, sizeof(*q));
-    if (!q) {
-        return emit_nomem(e);
-    }
-    q->w_zero = q->w_zero ? mdl_pool_memdup(e->pool, q->w_zero, bytes) : NULL;
-    q->bias = q->bias ? mdl_pool_memdup(e->pool, q->bias, bytes) : NULL;
-    if ((op->quant->w_zero && !q->w_zero) || (op->quant->bias && !q->bias)) {
-        return emit_nomem(e);
-    }
-    op->quant = q;
-    return 0;
-}
-
 static int emit_op(struct emit *e, const struct mdl_ir_op *from)
 {
     struct mdl_op *op = &e->m->ops[e->m->op_count];
@@ -155,15 +125,8 @@ static int emit_op(struct emit *e, const struct mdl_ir_op *from)
         r = emit_tensor(e, from->op.out[i], &op->out[i]);
     }
     r = r < 0 ? r : emit_tensor(e, from->op.residual_in, &op->residual_in);
-    r = r < 0 ? r : keep_floats(e, &op->scale, op->channels);
-    r = r < 0 ? r : keep_floats(e, &op->shift, op->channels);
-    r = r < 0 ? r : keep_quant(e, op);
-    if (r < 0) {
-        return r;
-    }
-    op->name = mdl_pool_strndup(e->pool, from->op.name, shown_fit(from->op.name, MDL_NAME_MAX - 1));
-    if (!op->name) {
-        return emit_nomem(e);
+    if (r < 0 || !mdl_op_own(op, e->pool)) {
+        return r < 0 ? r : emit_nomem(e);
     }
     e->m->op_count++;
     e->m->macs += op->macs;

@@ -16,12 +16,6 @@ static struct mdl_ir_op *producer(struct mdl_ir *ir, size_t v)
     return op == MDL_NONE || ir->ops[op].dead ? NULL : &ir->ops[op];
 }
 
-/* Return: whether @v has one reader and is not an output. */
-static bool is_private(const struct mdl_ir *ir, size_t v)
-{
-    return ir->values[v].uses == 1 && !ir->values[v].output;
-}
-
 /* The dim along which scale and shift of @op lie. */
 static size_t channel_axis(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
@@ -32,13 +26,8 @@ static size_t channel_axis(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 static const struct mdl_ir_value *per_channel(struct mdl_ir *ir, size_t v,
                                               const struct mdl_ir_value *y, size_t axis)
 {
-    const struct mdl_ir_op *op = producer(ir, v);
-    const struct mdl_ir_value *c;
+    const struct mdl_ir_value *c = &ir->values[mdl_match_unspread(ir, v)];
 
-    if (op && op->kind == MDL_IR_VIEW && op->view.kind == MDL_VIEW_EXPAND) {
-        v = op->op.in[0];
-    }
-    c = &ir->values[v];
     if (!c->data || c->dtype != MDL_F32 || c->rank > y->rank) {
         return NULL;
     }
@@ -205,7 +194,7 @@ static int fuse_affine(struct mdl_ir *ir, size_t k)
         struct mdl_ir_op *p = producer(ir, op->op.in[i]);
 
         if (p && p->op.act == MDL_ACT_NONE && p->op.residual == MDL_RESIDUAL_NONE &&
-            is_private(ir, op->op.in[i]) &&
+            mdl_match_private(ir, op->op.in[i]) &&
             (mdl_match_const_weights(ir, p) || p->kind == MDL_OP_AFFINE ||
              p->kind == MDL_OP_BINARY)) {
             into = p;
@@ -234,7 +223,7 @@ static void fuse_activation(struct mdl_ir *ir, size_t k)
     const struct mdl_ir_op *op = &ir->ops[k];
     struct mdl_ir_op *into = producer(ir, op->op.in[0]);
 
-    if (!into || !is_private(ir, op->op.in[0]) || op->op.act >= MDL_ACT_SELU ||
+    if (!into || !mdl_match_private(ir, op->op.in[0]) || op->op.act >= MDL_ACT_SELU ||
         ir->values[op->op.in[0]].dtype != MDL_F32 || into->op.act != MDL_ACT_NONE ||
         into->op.residual == MDL_RESIDUAL_AFTER_ACT) {
         return;
@@ -263,7 +252,7 @@ static bool takes_residual(struct mdl_ir *ir, size_t v, size_t other)
     const struct mdl_ir_op *p = producer(ir, v), *o = producer(ir, other);
 
     return p && (p->kind == MDL_OP_CONV || p->kind == MDL_OP_GEMM) &&
-           p->op.residual == MDL_RESIDUAL_NONE && is_private(ir, v) && v != other &&
+           p->op.residual == MDL_RESIDUAL_NONE && mdl_match_private(ir, v) && v != other &&
            !ir->values[other].data &&
            !(o && o->kind == MDL_IR_VIEW && o->view.kind == MDL_VIEW_EXPAND);
 }
@@ -311,7 +300,7 @@ static void fuse_pad(struct mdl_ir *ir, size_t k)
     struct mdl_window *w = &ir->ops[k].op.attr.conv.window;
     struct mdl_ir_op *pad = producer(ir, ir->ops[k].op.in[0]);
 
-    if (!pad || pad->kind != MDL_OP_PAD || !is_private(ir, ir->ops[k].op.in[0]) ||
+    if (!pad || pad->kind != MDL_OP_PAD || !mdl_match_private(ir, ir->ops[k].op.in[0]) ||
         pad->op.attr.pad.mode != MDL_PAD_CONSTANT || pad->op.attr.pad.value != 0) {
         return;
     }
@@ -353,6 +342,53 @@ static int fold_alpha(struct mdl_ir *ir, struct mdl_ir_op *op)
     return 0;
 }
 
+/* Norms and attention as exporters wrote them before ONNX had operators for them. What replaces a
+ * block may need views that did not exist, so all ops are written anew, in order: what an op reads
+ * has been written before it. */
+
+/* Return: whether a block has such an op. */
+static bool is_of_block(const struct mdl_ir_op *op)
+{
+    return op->kind == MDL_OP_SOFTMAX || op->kind == MDL_OP_NORM || op->kind == MDL_OP_REDUCE ||
+           op->kind == MDL_OP_GEMM;
+}
+
+static int fuse_blocks(struct mdl_ir *ir)
+{
+    struct mdl_ir_op *ops = ir->ops;
+    size_t count = ir->op_count;
+    bool any = false;
+    int r = 0;
+
+    for (size_t k = 0; k < count; k++) {
+        any |= !ops[k].dead && is_of_block(&ops[k]);
+    }
+    if (!any) {
+        return 0;
+    }
+    ir->ops = NULL; /* the pool owns both */
+    ir->op_count = ir->op_cap = 0;
+    for (size_t k = 0; r == 0 && k < count; k++) {
+        bool done = ops[k].dead;
+
+        ir->node_name = ops[k].op.name;
+        if (!done) {
+            r = mdl_fuse_norm(ir, &ops[k], &done);
+        }
+        if (r == 0 && !done) {
+            r = mdl_fuse_attention(ir, &ops[k], &done);
+        }
+        if (r == 0 && !done) {
+            r = mdl_fuse_rows(ir, &ops[k], &done);
+        }
+        if (r == 0 && !done) {
+            r = mdl_ir_op_add(ir, &ops[k]);
+        }
+    }
+    mdl_ir_drop_dead(ir);
+    return r;
+}
+
 int mdl_fuse(struct mdl_ir *ir)
 {
     int r;
@@ -360,7 +396,7 @@ int mdl_fuse(struct mdl_ir *ir)
     mdl_ir_count_uses(ir);
     mdl_fuse_patterns(ir);
     mdl_ir_count_uses(ir);
-    r = mdl_fuse_blocks(ir);
+    r = fuse_blocks(ir);
     if (r < 0) {
         return r;
     }

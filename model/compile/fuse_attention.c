@@ -47,21 +47,20 @@ static bool swaps_last(const struct mdl_ir *ir, const struct mdl_ir_op *op)
     return rank >= 2;
 }
 
-static int swap_last(struct mdl_ir *ir, size_t v, size_t *ret)
+static size_t swap_last(struct mdl_ir *ir, size_t v)
 {
     size_t perm[MDL_RANK_MAX], rank = ir->values[v].rank;
     const struct mdl_ir_op *view = mdl_match_view(ir, v, MDL_VIEW_PERMUTE);
 
     if (view && swaps_last(ir, view)) {
-        *ret = view->op.in[0];
-        return 0;
+        return view->op.in[0];
     }
     for (size_t i = 0; i < rank; i++) {
         perm[i] = i;
     }
     perm[rank - 1] = rank - 2;
     perm[rank - 2] = rank - 1;
-    return mdl_ir_permute(ir, v, perm, ret);
+    return mdl_ir_permute(ir, v, perm);
 }
 
 /* Takes a factor that nothing else needs from @v. */
@@ -174,7 +173,7 @@ static bool find_scores(struct mdl_ir *ir, size_t p, struct found *f)
 }
 
 /* Reshapes the dims before the last two to those of @widest. */
-static int widen(struct mdl_ir *ir, size_t v, size_t widest, size_t *ret)
+static size_t widen(struct mdl_ir *ir, size_t v, size_t widest)
 {
     const struct mdl_ir_value x = ir->values[v], w = ir->values[widest];
     size_t dim[MDL_RANK_MAX];
@@ -184,24 +183,23 @@ static int widen(struct mdl_ir *ir, size_t v, size_t widest, size_t *ret)
     }
     dim[w.rank - 2] = x.dim[x.rank - 2];
     dim[w.rank - 1] = x.dim[x.rank - 1];
-    return mdl_ir_reshape(ir, v, w.rank, dim, ret);
+    return mdl_ir_reshape(ir, v, w.rank, dim);
 }
 
-/* The mask @i in the rank of @widest. *ret_ok: false if its dims do not allow that: the dims of its
+/* The mask @i in the rank of @widest, or MDL_NONE if its dims do not allow that: the dims of its
  * scores must be those of the widest but for the first, which was split, or has ones before it. */
-static int widen_mask(struct mdl_ir *ir, const struct found *f, size_t i, bool *ret_ok, size_t *ret)
+static size_t widen_mask(struct mdl_ir *ir, const struct found *f, size_t i)
 {
     const struct mdl_ir_value m = ir->values[f->mask[i]], s = ir->values[f->shape[i]];
     const struct mdl_ir_value w = ir->values[f->widest];
     size_t dim[MDL_RANK_MAX], more = w.rank - s.rank, missing = s.rank - m.rank;
-    bool first;
+    bool first, fits = s.rank >= 2 && m.rank <= s.rank;
 
-    *ret_ok = s.rank >= 2 && m.rank <= s.rank;
-    for (size_t d = 1; *ret_ok && d < s.rank; d++) {
-        *ret_ok = s.dim[d] == w.dim[d + more];
+    for (size_t d = 1; fits && d < s.rank; d++) {
+        fits = s.dim[d] == w.dim[d + more];
     }
-    if (!*ret_ok) {
-        return 0;
+    if (!fits) {
+        return MDL_NONE;
     }
     first = missing == 0 && m.dim[0] != 1; /* it has all of the first dim */
     for (size_t d = 0; d < w.rank; d++) {
@@ -209,52 +207,44 @@ static int widen_mask(struct mdl_ir *ir, const struct found *f, size_t i, bool *
 
         dim[d] = lead ? (first ? w.dim[d] : 1) : d < more + missing ? 1 : m.dim[d - more - missing];
     }
-    return mdl_ir_reshape(ir, f->mask[i], w.rank, dim, ret);
+    return mdl_ir_reshape(ir, f->mask[i], w.rank, dim);
 }
 
-/* The sum of all masks, broadcast to the scores. */
-static int join_masks(struct mdl_ir *ir, const struct found *f, bool *ret_ok, size_t *ret)
+/* The sum of all masks, broadcast to the scores; MDL_NONE if there is none. Return: false if they
+ * do not fit, or with ir.failure. */
+static bool join_masks(struct mdl_ir *ir, const struct found *f, size_t *ret)
 {
     struct mdl_ir_value w = ir->values[f->widest];
     size_t sum = MDL_NONE;
-    int r = 0;
 
-    *ret_ok = true;
-    for (size_t i = 0; r == 0 && *ret_ok && i < f->masks; i++) {
-        size_t m = MDL_NONE;
+    for (size_t i = 0; i < f->masks; i++) {
+        size_t m = widen_mask(ir, f, i);
 
-        r = widen_mask(ir, f, i, ret_ok, &m);
-        if (r == 0 && *ret_ok) {
-            r = sum == MDL_NONE ? 0 : mdl_ir_binary(ir, MDL_BIN_ADD, sum, m, &m);
-            sum = m;
+        if (m == MDL_NONE) {
+            return false;
         }
+        sum = sum == MDL_NONE ? m : mdl_ir_binary(ir, MDL_BIN_ADD, sum, m);
     }
-    if (r == 0 && *ret_ok && sum != MDL_NONE) {
-        return mdl_ir_repeat(ir, sum, w.rank, w.dim, ret);
-    }
-    return r;
+    *ret = sum == MDL_NONE ? sum : mdl_ir_repeat(ir, sum, w.rank, w.dim);
+    return ir->failure == 0;
 }
 
 /* Makes the attention of all operands in the rank of the widest scores. */
-static int attend(struct mdl_ir *ir, const struct found *f, size_t mask, size_t *ret)
+static size_t attend(struct mdl_ir *ir, const struct found *f, size_t mask)
 {
     struct mdl_ir_op a = mdl_ir_op_make(ir, MDL_OP_ATTENTION);
     struct mdl_ir_value w = ir->values[f->widest];
-    size_t k, last = w.rank - 1;
-    int r = swap_last(ir, f->keys, &k);
+    size_t k = swap_last(ir, f->keys), last = w.rank - 1;
 
-    r = r < 0 ? r : widen(ir, f->q, f->widest, &a.op.in[0]);
-    r = r < 0 ? r : widen(ir, k, f->widest, &a.op.in[1]);
-    r = r < 0 ? r : widen(ir, f->v, f->widest, &a.op.in[2]);
-    if (r < 0) {
-        return r;
-    }
+    a.op.in[0] = widen(ir, f->q, f->widest);
+    a.op.in[1] = ir->failure ? MDL_NONE : widen(ir, k, f->widest);
+    a.op.in[2] = widen(ir, f->v, f->widest);
     a.op.in[3] = mask;
     a.op.attr.attention.scale = (float)f->scale;
-    a.op.macs = (double)mdl_ir_elements(&w) *
-                (double)(ir->values[a.op.in[0]].dim[last] + ir->values[a.op.in[2]].dim[last]);
-    w.dim[last] = ir->values[a.op.in[2]].dim[last];
-    return mdl_ir_emit(ir, &a, MDL_F32, w.rank, w.dim, ret);
+    a.op.macs = (double)mdl_ir_elements(&w);
+    w.dim[last] = mdl_ir_at(ir, a.op.in[2])->dim[last];
+    a.op.macs *= (double)(mdl_ir_at(ir, a.op.in[0])->dim[last] + w.dim[last]);
+    return mdl_ir_emit(ir, &a, MDL_F32, w.rank, w.dim);
 }
 
 static void swap(size_t *a, size_t *b)
@@ -271,29 +261,26 @@ static int emit(struct mdl_ir *ir, struct found *f, const struct mdl_ir_op *op, 
 {
     struct mdl_ir_op view = mdl_ir_op_make(ir, MDL_IR_VIEW);
     struct mdl_ir_value y = ir->values[op->op.out[0]];
-    size_t mask = MDL_NONE, out = MDL_NONE, last = y.rank - 1;
-    bool ok;
-    int r = join_masks(ir, f, &ok, &mask);
+    size_t mask, out, last = y.rank - 1;
 
-    if (r < 0 || !ok) {
-        return r;
+    if (!join_masks(ir, f, &mask)) {
+        return ir->failure;
     }
     for (size_t i = 0; i < y.rank; i++) {
         view.view.perm[i] = i;
     }
     view.view.kind = MDL_VIEW_RESHAPE;
     if (swapped) {
-        r = swap_last(ir, f->v, &f->v);
+        f->v = swap_last(ir, f->v);
         swap(&y.dim[last], &y.dim[last - 1]);
         swap(&view.view.perm[last], &view.view.perm[last - 1]);
         view.view.kind = MDL_VIEW_PERMUTE;
     }
-    r = r < 0 ? r : attend(ir, f, mask, &out);
-    r = r < 0 ? r : mdl_ir_reshape(ir, out, y.rank, y.dim, &out);
-    view.op.in[0] = out;
+    out = ir->failure ? MDL_NONE : attend(ir, f, mask);
+    view.op.in[0] = mdl_ir_reshape(ir, out, y.rank, y.dim);
     view.op.out[0] = op->op.out[0];
-    *ret_done = r == 0;
-    return r < 0 ? r : mdl_ir_op_add(ir, &view);
+    *ret_done = ir->failure == 0;
+    return ir->failure != 0 ? ir->failure : mdl_ir_op_add(ir, &view);
 }
 
 int mdl_fuse_attention(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)

@@ -126,8 +126,8 @@ static size_t place_of(const struct mdl_window *host, const struct mdl_window *g
 }
 
 /* Adds the weights of @b to @sum, [out][in / groups of the host][taps of the host]. */
-static int add_weights(const struct mdl_ir *ir, const struct branch *b,
-                       const struct mdl_ir_op *host, float *sum)
+static int add_weights(struct mdl_ir *ir, const struct branch *b, const struct mdl_ir_op *host,
+                       float *sum)
 {
     const struct mdl_window *hw = &host->op.attr.conv.window;
     const struct mdl_window bw = window_of(b, hw);
@@ -180,10 +180,8 @@ static int merge(struct mdl_ir *ir, const struct branch *host, const struct bran
         !mdl_ir_fold_work(ir, 2 * (double)mdl_ir_elements(&w))) {
         return 0;
     }
-    r = mdl_ir_value_new(ir, MDL_F32, w.rank, w.dim, &v);
-    r = r < 0 ? r : mdl_const_make(ir, v, &sum);
-    if (r < 0) {
-        return r;
+    if (mdl_ir_value_new(ir, MDL_F32, w.rank, w.dim, &v) < 0 || !(sum = mdl_const_make(ir, v))) {
+        return ir->failure;
     }
     shift = mdl_pool_alloc(ir->pool, channels, sizeof(*shift));
     if (!shift) {

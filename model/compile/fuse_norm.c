@@ -144,7 +144,7 @@ static struct mdl_ir_op *norm_before(struct mdl_ir *ir, size_t v, const struct m
 
 /* Reshapes operand @c, of y's rank after broadcasting, like y was reshaped to @x: y's dim 1 became
  * two of x's. Return: false if that is not so, or c is no constant per channel. */
-static bool split_channels(struct mdl_ir *ir, size_t c, size_t y, size_t x, int *r, size_t *ret)
+static bool split_channels(struct mdl_ir *ir, size_t c, size_t y, size_t x, size_t *ret)
 {
     const struct mdl_ir_value v = ir->values[c], from = ir->values[y], to = ir->values[x];
     size_t dim[MDL_RANK_MAX], missing = from.rank - v.rank;
@@ -170,8 +170,8 @@ static bool split_channels(struct mdl_ir *ir, size_t c, size_t y, size_t x, int 
         dim[1] = to.dim[1];
         dim[2] = to.dim[2];
     }
-    *r = mdl_ir_reshape(ir, c, to.rank, dim, ret);
-    *r = *r < 0 ? *r : mdl_ir_repeat(ir, *ret, to.rank, to.dim, ret);
+    c = mdl_ir_reshape(ir, c, to.rank, dim);
+    *ret = mdl_ir_repeat(ir, c, to.rank, to.dim);
     return true;
 }
 
@@ -195,13 +195,14 @@ static int fuse_operand(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret
         norm = *before;
         if (view) {
             reshape = *view;
-            if (!split_channels(ir, mdl_match_unspread(ir, c), y, norm.op.in[0], &r, &c)) {
+            if (!split_channels(ir, mdl_match_unspread(ir, c), y, norm.op.in[0], &c)) {
                 continue;
             }
         } else if (!mdl_ir_is_const(ir, mdl_match_unspread(ir, c))) {
             continue; /* a gate or a residual that happens to have the shape */
         }
         norm.op.in[scale ? 1 : 2] = c;
+        r = ir->failure;
         if (r == 0 && view) {
             const struct mdl_ir_value x = ir->values[norm.op.in[0]];
 
@@ -266,7 +267,8 @@ static int fuse_group(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
         dim[i + 1] = x.dim[i];
         fresh.op.attr.norm.axes[i + 1] = true;
     }
-    r = mdl_ir_reshape(ir, before->op.in[0], x.rank + 1, dim, &fresh.op.in[0]);
+    fresh.op.in[0] = mdl_ir_reshape(ir, before->op.in[0], x.rank + 1, dim);
+    r = ir->failure;
     r = r < 0 ? r : mdl_ir_value_new(ir, x.dtype, x.rank + 1, dim, &back.op.in[0]);
     r = r < 0 ? r : finish(ir, &fresh, back.op.in[0], ret_done);
     return r < 0 ? r : mdl_ir_op_add(ir, &back);

@@ -45,24 +45,20 @@ static const struct mdl_ir_op *rows_before(struct mdl_ir *ir, size_t v, size_t y
                : NULL;
 }
 
-/* The other operand for rows of @dim: a constant per column, or a value of y's shape. *ret_ok:
- * false if it is neither. */
-static int other_rows(struct mdl_ir *ir, size_t other, size_t y, const size_t *dim, bool *ret_ok,
-                      size_t *ret)
+/* The other operand for rows of @dim: a constant per column, or a value of y's shape; MDL_NONE if
+ * it is neither. */
+static size_t other_rows(struct mdl_ir *ir, size_t other, size_t y, const size_t *dim)
 {
     size_t from = mdl_match_unspread(ir, other);
     const struct mdl_ir_value v = ir->values[from];
     size_t columns[2] = {1, v.rank ? v.dim[v.rank - 1] : 1};
-    int r;
+    bool fits = v.data ? mdl_ir_elements(&v) == columns[1]
+                       : from == other && mdl_ir_same_dims(&ir->values[other], &ir->values[y]) &&
+                             !mdl_match_view(ir, other, MDL_VIEW_PERMUTE);
 
-    if (v.data) {
-        *ret_ok = mdl_ir_elements(&v) == columns[1];
-        r = *ret_ok ? mdl_ir_reshape(ir, from, 2, columns, ret) : 0;
-        return r < 0 || !*ret_ok ? r : mdl_ir_repeat(ir, *ret, 2, dim, ret);
-    }
-    *ret_ok = from == other && mdl_ir_same_dims(&ir->values[other], &ir->values[y]) &&
-              !mdl_match_view(ir, other, MDL_VIEW_PERMUTE);
-    return *ret_ok ? mdl_ir_reshape(ir, other, 2, dim, ret) : 0;
+    return !fits    ? MDL_NONE
+           : v.data ? mdl_ir_repeat(ir, mdl_ir_reshape(ir, from, 2, columns), 2, dim)
+                    : mdl_ir_reshape(ir, other, 2, dim);
 }
 
 int mdl_fuse_rows(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
@@ -70,8 +66,7 @@ int mdl_fuse_rows(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
     struct mdl_ir_op fresh = *op, back = mdl_ir_op_make(ir, MDL_IR_VIEW);
     size_t y = op->op.out[0], inputs = op->kind == MDL_OP_BINARY ? 2 : 1;
     const struct mdl_ir_op *view = NULL;
-    bool ok = true;
-    int r = 0;
+    int r;
 
     if ((op->kind != MDL_OP_BINARY && op->kind != MDL_OP_UNARY) || op->op.quant ||
         (op->kind == MDL_OP_UNARY && op->op.act >= MDL_ACT_SELU) ||
@@ -79,19 +74,23 @@ int mdl_fuse_rows(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
         ir->values[y].dtype != MDL_F32) {
         return 0;
     }
-    for (size_t i = 0; r == 0 && i < inputs && !view; i++) {
+    for (size_t i = 0; i < inputs && !view; i++) {
         view = rows_before(ir, op->op.in[i], y);
         if (view) {
             const struct mdl_ir_value x = ir->values[view->op.in[0]];
 
             fresh.op.in[i] = view->op.in[0];
-            r = inputs == 1 ? 0
-                            : other_rows(ir, op->op.in[1 - i], y, x.dim, &ok, &fresh.op.in[1 - i]);
-            r = r < 0 || !ok ? r : mdl_ir_value_new(ir, x.dtype, 2, x.dim, &fresh.op.out[0]);
+            if (inputs == 2) {
+                fresh.op.in[1 - i] = other_rows(ir, op->op.in[1 - i], y, x.dim);
+            }
+            if ((inputs == 2 && fresh.op.in[1 - i] == MDL_NONE) ||
+                mdl_ir_value_new(ir, x.dtype, 2, x.dim, &fresh.op.out[0]) < 0) {
+                return ir->failure;
+            }
         }
     }
-    if (r < 0 || !view || !ok) {
-        return r;
+    if (!view) {
+        return 0;
     }
     back.view.kind = MDL_VIEW_RESHAPE;
     back.op.in[0] = fresh.op.out[0];

@@ -179,14 +179,8 @@ static int place_leaves(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < MDL_OP_IN_MAX; i++) {
-        r = op->op.in[i] == MDL_NONE ? 0 : mdl_layout_leaf(ir, op->op.in[i]);
-    }
-    for (size_t i = 0; r == 0 && i < op->concat_count; i++) {
-        r = mdl_layout_leaf(ir, op->concat_in[i]);
-    }
-    if (r == 0 && op->op.residual_in != MDL_NONE) {
-        r = mdl_layout_leaf(ir, op->op.residual_in);
+    for (size_t at = 0, v; r == 0 && (v = mdl_ir_reads(op, &at)) != MDL_NONE;) {
+        r = mdl_layout_leaf(ir, v);
     }
     return r;
 }

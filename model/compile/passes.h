@@ -15,14 +15,11 @@
  * counts; row_counts.c. */
 int mdl_count_rows(struct mdl_ir *ir);
 int mdl_fuse(struct mdl_ir *ir);
-int mdl_fuse_patterns(struct mdl_ir *ir); /* SiLU, hard swish: before the rest */
-/* norms and attention, which exporters write as several operators: after the activations */
-int mdl_fuse_blocks(struct mdl_ir *ir);
+/** mdl_fuse_patterns() - finds activations that exporters write as several operators: before the
+ * rest. */
+void mdl_fuse_patterns(struct mdl_ir *ir);
 /* Each recognises a block whose last op is *@op. If it is one, they append what replaces it, which
  * writes @op's output, and set *ret_done. Uses are counted. */
-/** mdl_fuse_gelu() - Return: whether @y is an activation of *ret_x that exporters write as
- * products: Gelu, Mish, Swish. */
-bool mdl_fuse_gelu(struct mdl_ir *ir, size_t y, size_t *ret_x, enum mdl_act *ret_act, float *ret_a);
 int mdl_fuse_rows(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done);
 int mdl_fuse_norm(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done);
 int mdl_fuse_attention(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done);

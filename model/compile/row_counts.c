@@ -57,11 +57,11 @@ static int add_count(struct mdl_ir *ir, struct mdl_graph *g, size_t of, size_t r
 static int count_output(struct mdl_ir *ir, struct mdl_graph *g, size_t i)
 {
     struct mdl_ir_value v = ir->values[ir->outputs[i]];
-    size_t at = find(ir, g->output_count, v.rows), padded;
-    int r = mdl_rows_fill(ir, ir->outputs[i], 0, &padded);
+    size_t at = find(ir, g->output_count, v.rows), padded = mdl_rows_fill(ir, ir->outputs[i], 0);
+    int r = 0;
 
-    if (r < 0) {
-        return r;
+    if (padded == MDL_NONE) {
+        return ir->failure;
     }
     if (at == MDL_NONE) {
         at = g->output_count;

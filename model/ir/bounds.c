@@ -39,13 +39,11 @@ static bool all_known(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     bool computed = false;
 
-    for (size_t i = 0; i < MDL_OP_IN_MAX + op->concat_count; i++) {
-        size_t v = i < MDL_OP_IN_MAX ? op->op.in[i] : op->concat_in[i - MDL_OP_IN_MAX];
-
-        if (v != MDL_NONE && !is_known(ir, v)) {
+    for (size_t at = 0, v; (v = mdl_ir_reads(op, &at)) != MDL_NONE;) {
+        if (!is_known(ir, v)) {
             return false;
         }
-        computed |= v != MDL_NONE && !ir->values[v].data;
+        computed |= !ir->values[v].data;
     }
     return computed;
 }
@@ -67,13 +65,13 @@ static bool is_negative(const struct mdl_ir *ir, size_t v)
     return false;
 }
 
-/* The op on the bounds of its inputs. *ret: MDL_NONE if it could not be folded. */
-static int evaluate(struct mdl_ir *ir, const struct mdl_ir_op *of, bool most, size_t *ret)
+/* The op on the bounds of its inputs, or MDL_NONE if it could not be folded. */
+static size_t evaluate(struct mdl_ir *ir, const struct mdl_ir_op *of, bool most)
 {
     struct mdl_ir_value y = ir->values[of->op.out[0]];
     struct mdl_ir_op op = *of;
     bool falls = op.kind == MDL_OP_BINARY && op.op.attr.binary == MDL_BIN_SUB;
-    int r;
+    size_t value;
 
     for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
         if (op.op.in[i] != MDL_NONE) {
@@ -82,36 +80,32 @@ static int evaluate(struct mdl_ir *ir, const struct mdl_ir_op *of, bool most, si
     }
     op.concat_in = mdl_pool_alloc(ir->pool, op.concat_count, sizeof(*op.concat_in));
     if (op.concat_count && !op.concat_in) {
-        return mdl_ir_nomem(ir);
+        return mdl_ir_failed(ir, mdl_ir_nomem(ir));
     }
     for (size_t i = 0; i < op.concat_count; i++) {
         op.concat_in[i] = bound(ir, of->concat_in[i], most);
     }
-    r = mdl_ir_emit(ir, &op, y.dtype, y.rank, y.dim, ret);
-    if (r == 0 && !mdl_ir_is_const(ir, *ret)) {
-        *ret = MDL_NONE;
-    }
-    return r;
+    value = mdl_ir_emit(ir, &op, y.dtype, y.rank, y.dim);
+    return mdl_ir_is_const(ir, value) ? value : MDL_NONE;
 }
 
 int mdl_bounds_of(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     size_t y = op->op.out[0], least, most;
     const struct mdl_ir_value *v = &ir->values[y];
-    int r;
 
     if (v->data || mdl_ir_elements(v) > BOUNDED_ELEMENTS_MAX || !grows(op) || !all_known(ir, op) ||
         (op->kind == MDL_OP_BINARY && op->op.attr.binary == MDL_BIN_MUL &&
          (is_negative(ir, op->op.in[0]) || is_negative(ir, op->op.in[1])))) {
         return 0;
     }
-    r = evaluate(ir, op, false, &least);
-    r = r < 0 ? r : evaluate(ir, op, true, &most);
-    if (r == 0 && least != MDL_NONE && most != MDL_NONE) {
+    least = evaluate(ir, op, false);
+    most = evaluate(ir, op, true);
+    if (least != MDL_NONE && most != MDL_NONE) {
         ir->values[y].least = least;
         ir->values[y].most = most;
     }
-    return r;
+    return ir->failure;
 }
 
 struct span {
@@ -143,28 +137,26 @@ static int compare(enum mdl_binary which, struct span a, struct span b)
     }
 }
 
-int mdl_bounds_decide(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b, size_t *ret)
+size_t mdl_bounds_decide(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b)
 {
     size_t na = mdl_ir_elements(&ir->values[a]), nb = mdl_ir_elements(&ir->values[b]);
     size_t n = na == 1 ? nb : na, rank = 0, dim[MDL_RANK_MAX];
     unsigned char *data;
-    int r;
 
-    *ret = MDL_NONE;
     if (!is_known(ir, a) || !is_known(ir, b) || ir->values[a].rows != MDL_NONE ||
         ir->values[b].rows != MDL_NONE || n == 0 || n > BOUNDED_ELEMENTS_MAX ||
         (na != 1 && nb != 1 && !mdl_ir_same_dims(&ir->values[a], &ir->values[b]))) {
-        return 0;
+        return MDL_NONE;
     }
-    r = mdl_ir_broadcast(ir, (size_t[]){a, b}, 2, &rank, dim);
-    r = r < 0 ? r : mdl_ir_fold_alloc(ir, n, (void **)&data);
-    for (size_t i = 0; r == 0 && i < n; i++) {
+    mdl_ir_broadcast(ir, (size_t[]){a, b}, 2, &rank, dim);
+    data = mdl_ir_fold_alloc(ir, n);
+    for (size_t i = 0; data && i < n; i++) {
         int c = compare(which, span_of(ir, a, i), span_of(ir, b, i));
 
         if (c < 0) {
-            return 0;
+            return MDL_NONE;
         }
         data[i] = (unsigned char)c;
     }
-    return r < 0 ? r : mdl_ir_const_new(ir, MDL_BOOL, rank, dim, data, false, ret);
+    return mdl_ir_const_new(ir, MDL_BOOL, rank, dim, data, false);
 }

@@ -6,13 +6,8 @@
 
 static bool all_const(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
-    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-        if (op->op.in[i] != MDL_NONE && !mdl_ir_is_const(ir, op->op.in[i])) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < op->concat_count; i++) {
-        if (!mdl_ir_is_const(ir, op->concat_in[i])) {
+    for (size_t at = 0, v; (v = mdl_ir_reads(op, &at)) != MDL_NONE;) {
+        if (!mdl_ir_is_const(ir, v)) {
             return false;
         }
     }
@@ -23,47 +18,51 @@ static bool all_const(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 static int add_or_fold(struct mdl_ir *ir, struct mdl_ir_op *op)
 {
     bool done = false;
-    int r = 0;
 
     if (all_const(ir, op)) {
-        r = mdl_ir_called_off(ir);
-        r = r < 0                       ? r
-            : op->kind == MDL_IR_VIEW   ? mdl_fold_view(ir, op, &done)
-            : op->kind == MDL_IR_CONCAT ? mdl_fold_concat(ir, op, &done)
-                                        : mdl_fold_op(ir, op, &done);
+        if (mdl_ir_called_off(ir) < 0) {
+            return -ECANCELED;
+        }
+        done = op->kind == MDL_IR_VIEW     ? mdl_fold_view(ir, op)
+               : op->kind == MDL_IR_CONCAT ? mdl_fold_concat(ir, op)
+                                           : mdl_fold_op(ir, op);
     }
-    if (r < 0 || done) {
-        return r;
-    }
-    return mdl_ir_op_add(ir, op);
+    return done || ir->failure != 0 ? ir->failure : mdl_ir_op_add(ir, op);
 }
 
-int mdl_ir_emit(struct mdl_ir *ir, struct mdl_ir_op *op, enum mdl_dtype dtype, size_t rank,
-                const size_t *dim, size_t *ret)
+/* @fold: at once, if its inputs are constant */
+static size_t emit(struct mdl_ir *ir, struct mdl_ir_op *op, enum mdl_dtype dtype, size_t rank,
+                   const size_t *dim, bool fold)
 {
     struct mdl_rows rows;
-    int r = ir->hooks->before(ir, op, rank, dim, &rows);
+    int r = ir->failure;
 
-    r = r < 0 ? r : mdl_ir_value_new(ir, dtype, rank, dim, &op->op.out[0]);
-    r = r < 0 ? r : add_or_fold(ir, op);
-    r = r < 0 ? r : ir->hooks->after(ir, op, &rows);
-    if (r == 0) {
-        *ret = mdl_const_settled(ir, op->op.out[0]);
-    }
-    return r;
+    r = r != 0 ? r : ir->hooks->before(ir, op, rank, dim, &rows);
+    r = r != 0 ? r : mdl_ir_value_new(ir, dtype, rank, dim, &op->op.out[0]);
+    r = r != 0 ? r : fold ? add_or_fold(ir, op) : mdl_ir_op_add(ir, op);
+    r = r != 0 ? r : ir->hooks->after(ir, op, &rows);
+    return r != 0 ? mdl_ir_failed(ir, r)
+           : fold ? mdl_const_settled(ir, op->op.out[0])
+                  : op->op.out[0];
 }
 
-static int emit_view(struct mdl_ir *ir, struct mdl_ir_op *op, size_t x, size_t rank,
-                     const size_t *dim, size_t *ret)
+size_t mdl_ir_emit(struct mdl_ir *ir, struct mdl_ir_op *op, enum mdl_dtype dtype, size_t rank,
+                   const size_t *dim)
+{
+    return emit(ir, op, dtype, rank, dim, true);
+}
+
+static size_t emit_view(struct mdl_ir *ir, struct mdl_ir_op *op, size_t x, size_t rank,
+                        const size_t *dim)
 {
     op->op.in[0] = x;
-    return mdl_ir_emit(ir, op, ir->values[x].dtype, rank, dim, ret);
+    return mdl_ir_emit(ir, op, mdl_ir_at(ir, x)->dtype, rank, dim);
 }
 
-int mdl_ir_permute(struct mdl_ir *ir, size_t x, const size_t *perm, size_t *ret)
+size_t mdl_ir_permute(struct mdl_ir *ir, size_t x, const size_t *perm)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_VIEW);
-    const struct mdl_ir_value *v = &ir->values[x];
+    const struct mdl_ir_value *v = mdl_ir_at(ir, x);
     size_t dim[MDL_RANK_MAX];
     bool identity = true;
 
@@ -74,17 +73,16 @@ int mdl_ir_permute(struct mdl_ir *ir, size_t x, const size_t *perm, size_t *ret)
         identity &= perm[i] == i;
     }
     if (identity) {
-        *ret = x;
-        return 0;
+        return x;
     }
-    return emit_view(ir, &op, x, v->rank, dim, ret);
+    return emit_view(ir, &op, x, v->rank, dim);
 }
 
-int mdl_ir_slice(struct mdl_ir *ir, size_t x, const size_t *start, const ptrdiff_t *step,
-                 const size_t *dim, size_t *ret)
+size_t mdl_ir_slice(struct mdl_ir *ir, size_t x, const size_t *start, const ptrdiff_t *step,
+                    const size_t *dim)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_VIEW);
-    const struct mdl_ir_value *v = &ir->values[x];
+    const struct mdl_ir_value *v = mdl_ir_at(ir, x);
     bool identity = true;
 
     op.view.kind = MDL_VIEW_SLICE;
@@ -94,120 +92,117 @@ int mdl_ir_slice(struct mdl_ir *ir, size_t x, const size_t *start, const ptrdiff
         identity &= dim[i] == v->dim[i] && start[i] == 0 && (step[i] == 1 || dim[i] <= 1);
     }
     if (identity) {
-        *ret = x;
-        return 0;
+        return x;
     }
-    return emit_view(ir, &op, x, v->rank, dim, ret);
+    return emit_view(ir, &op, x, v->rank, dim);
 }
 
-/* A view that is not folded, even of a constant. */
-static int emit_run_time(struct mdl_ir *ir, struct mdl_ir_op *op, size_t rank, const size_t *dim,
-                         size_t *ret)
-{
-    struct mdl_rows rows;
-    int r = ir->hooks->before(ir, op, rank, dim, &rows);
-
-    r = r < 0 ? r : mdl_ir_value_new(ir, ir->values[op->op.in[0]].dtype, rank, dim, &op->op.out[0]);
-    if (r < 0) {
-        return r;
-    }
-    *ret = op->op.out[0];
-    r = mdl_ir_op_add(ir, op);
-    return r < 0 ? r : ir->hooks->after(ir, op, &rows);
-}
-
-static int expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, bool fold,
-                  size_t *ret)
+static size_t expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, bool fold)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_VIEW);
-    const struct mdl_ir_value *v = &ir->values[x];
+    const struct mdl_ir_value *v = mdl_ir_at(ir, x);
 
     if (v->rank == rank && memcmp(v->dim, dim, rank * sizeof(*dim)) == 0) {
-        *ret = x;
-        return 0;
+        return x;
     }
     if (v->rank > rank) {
-        return mdl_ir_refuse(ir, -EBADMSG, "an input of rank %zu does not broadcast to rank %zu",
-                             v->rank, rank);
+        return mdl_ir_no_value(ir, -EBADMSG, "an input of rank %zu does not broadcast to rank %zu",
+                               v->rank, rank);
     }
     for (size_t i = 0; i < v->rank; i++) {
         size_t want = dim[rank - v->rank + i];
 
         if (v->dim[i] != want && v->dim[i] != 1) {
-            return mdl_ir_refuse(ir, -EBADMSG, "dimension %zu does not broadcast to %zu", v->dim[i],
-                                 want);
+            return mdl_ir_no_value(ir, -EBADMSG, "dimension %zu does not broadcast to %zu",
+                                   v->dim[i], want);
         }
     }
     op.view.kind = MDL_VIEW_EXPAND;
-    if (fold) {
-        return emit_view(ir, &op, x, rank, dim, ret);
-    }
     op.op.in[0] = x;
-    return emit_run_time(ir, &op, rank, dim, ret);
+    return emit(ir, &op, v->dtype, rank, dim, fold);
 }
 
-int mdl_ir_expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret)
+size_t mdl_ir_part(struct mdl_ir *ir, size_t x, size_t axis, size_t start, size_t count)
 {
-    return expand(ir, x, rank, dim, true, ret);
+    struct mdl_ir_value v = *mdl_ir_at(ir, x);
+    size_t from[MDL_RANK_MAX] = {0};
+    ptrdiff_t step[MDL_RANK_MAX];
+
+    for (size_t i = 0; i < v.rank; i++) {
+        step[i] = 1;
+    }
+    from[axis] = start;
+    v.dim[axis] = count;
+    return mdl_ir_slice(ir, x, from, step, v.dim);
 }
 
-int mdl_ir_repeat(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret)
+size_t mdl_ir_expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim)
 {
-    return expand(ir, x, rank, dim, false, ret);
+    return expand(ir, x, rank, dim, true);
+}
+
+size_t mdl_ir_repeat(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim)
+{
+    return expand(ir, x, rank, dim, false);
 }
 
 int mdl_ir_spread(struct mdl_ir *ir, const size_t *x, size_t count, size_t rank, const size_t *dim,
                   size_t *ret)
 {
     bool fold = true;
-    int r = 0;
 
     for (size_t i = 0; i < count; i++) {
         fold &= mdl_ir_is_const(ir, x[i]);
     }
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        r = expand(ir, x[i], rank, dim, fold, &ret[i]);
+    for (size_t i = 0; i < count; i++) {
+        ret[i] = expand(ir, x[i], rank, dim, fold);
     }
-    return r;
+    return ir->failure;
 }
 
-int mdl_ir_reshape_rows(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t at,
-                        size_t *ret)
+size_t mdl_ir_where(struct mdl_ir *ir, const size_t x[3], size_t rank, const size_t *dim)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_WHERE);
+
+    mdl_ir_spread(ir, x, 3, rank, dim, op.op.in);
+    return mdl_ir_emit(ir, &op, mdl_ir_at(ir, x[1])->dtype, rank, dim);
+}
+
+size_t mdl_ir_reshape_rows(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t at)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_VIEW);
-    const struct mdl_ir_value *v = &ir->values[x];
+    const struct mdl_ir_value *v = mdl_ir_at(ir, x);
     size_t elements = 1;
 
     if (rank > MDL_RANK_MAX) {
-        return mdl_ir_refuse(ir, -E2BIG, "rank %zu is more than %u", rank, MDL_RANK_MAX);
+        return mdl_ir_no_value(ir, -E2BIG, "rank %zu is more than %u", rank, MDL_RANK_MAX);
     }
     for (size_t i = 0; i < rank; i++) {
         if (!base_mul(elements, dim[i], &elements)) {
-            return mdl_ir_refuse(ir, -E2BIG, "the new shape has too many elements");
+            return mdl_ir_no_value(ir, -E2BIG, "the new shape has too many elements");
         }
     }
     if (elements != mdl_ir_elements(v)) {
-        return mdl_ir_refuse(ir, -EBADMSG, "cannot reshape %zu elements to %zu", mdl_ir_elements(v),
-                             elements);
+        return mdl_ir_no_value(ir, -EBADMSG, "cannot reshape %zu elements to %zu",
+                               mdl_ir_elements(v), elements);
     }
     if (v->rank == rank && memcmp(v->dim, dim, rank * sizeof(*dim)) == 0 &&
         (at == 0 || v->rows == MDL_NONE || at == 1 + v->rows_dim)) {
-        *ret = x;
-        return 0;
+        return x;
     }
     op.view.kind = MDL_VIEW_RESHAPE;
     op.view.rows_at = at;
-    return emit_view(ir, &op, x, rank, dim, ret);
+    return emit_view(ir, &op, x, rank, dim);
 }
 
-int mdl_ir_reshape(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim, size_t *ret)
+size_t mdl_ir_reshape(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim)
 {
-    return mdl_ir_reshape_rows(ir, x, rank, dim, 0, ret);
+    return mdl_ir_reshape_rows(ir, x, rank, dim, 0);
 }
 
-int mdl_ir_drop_dims(struct mdl_ir *ir, size_t x, const bool *drop, size_t *ret)
+size_t mdl_ir_drop_dims(struct mdl_ir *ir, size_t x, const bool *drop)
 {
-    const struct mdl_ir_value *v = &ir->values[x];
+    const struct mdl_ir_value *v = mdl_ir_at(ir, x);
     size_t dim[MDL_RANK_MAX], rank = 0, at = 0;
 
     for (size_t i = 0; i < v->rank; i++) {
@@ -216,60 +211,64 @@ int mdl_ir_drop_dims(struct mdl_ir *ir, size_t x, const bool *drop, size_t *ret)
             dim[rank++] = v->dim[i];
         }
     }
-    return mdl_ir_reshape_rows(ir, x, rank, dim, at, ret);
+    return mdl_ir_reshape_rows(ir, x, rank, dim, at);
 }
 
-int mdl_ir_new_dims(struct mdl_ir *ir, size_t x, size_t rank, const bool *fresh, size_t *ret)
+size_t mdl_ir_new_dims(struct mdl_ir *ir, size_t x, size_t rank, const bool *fresh)
 {
-    const struct mdl_ir_value *v = &ir->values[x];
+    const struct mdl_ir_value *v = mdl_ir_at(ir, x);
     size_t dim[MDL_RANK_MAX + 1], from = 0, at = 0;
 
     for (size_t i = 0; i < rank; i++) {
         at = !fresh[i] && from == v->rows_dim ? 1 + i : at;
         dim[i] = fresh[i] ? 1 : v->dim[from++];
     }
-    return mdl_ir_reshape_rows(ir, x, rank, dim, at, ret);
+    return mdl_ir_reshape_rows(ir, x, rank, dim, at);
 }
 
-int mdl_ir_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis, size_t *ret)
+size_t mdl_ir_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_CONCAT);
-    struct mdl_ir_value v = ir->values[in[0]];
+    struct mdl_ir_value v;
 
+    if (ir->failure != 0) {
+        return MDL_NONE;
+    }
+    v = ir->values[in[0]];
     op.concat_in = mdl_pool_alloc(ir->pool, count, sizeof(*op.concat_in));
     if (!op.concat_in) {
-        return mdl_ir_nomem(ir);
+        return mdl_ir_failed(ir, mdl_ir_nomem(ir));
     }
     v.dim[axis] = 0;
     for (size_t i = 0; i < count; i++) {
         if (!base_add(v.dim[axis], ir->values[in[i]].dim[axis], &v.dim[axis])) {
-            return mdl_ir_refuse(ir, -E2BIG, "the concatenated dimension is too large");
+            return mdl_ir_no_value(ir, -E2BIG, "the concatenated dimension is too large");
         }
         if (mdl_ir_elements(&ir->values[in[i]])) {
             op.concat_in[op.concat_count++] = in[i];
         }
     }
     if (op.concat_count == 1 || (op.concat_count == 0 && count)) {
-        *ret = op.concat_count ? op.concat_in[0] : in[0];
-        if (mdl_ir_same_dims(&ir->values[*ret], &v)) {
-            return 0;
+        size_t only = op.concat_count ? op.concat_in[0] : in[0];
+
+        if (mdl_ir_same_dims(&ir->values[only], &v)) {
+            return only;
         }
     }
     op.concat_axis = axis;
-    return mdl_ir_emit(ir, &op, v.dtype, v.rank, v.dim, ret);
+    return mdl_ir_emit(ir, &op, v.dtype, v.rank, v.dim);
 }
 
-int mdl_ir_cast(struct mdl_ir *ir, size_t x, enum mdl_dtype dtype, size_t *ret)
+size_t mdl_ir_cast(struct mdl_ir *ir, size_t x, enum mdl_dtype dtype)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_COPY);
-    const struct mdl_ir_value *v = &ir->values[x];
+    const struct mdl_ir_value *v = mdl_ir_at(ir, x);
 
     if (v->dtype == dtype) {
-        *ret = x;
-        return 0;
+        return x;
     }
     op.op.in[0] = x;
-    return mdl_ir_emit(ir, &op, dtype, v->rank, v->dim, ret);
+    return mdl_ir_emit(ir, &op, dtype, v->rank, v->dim);
 }
 
 int mdl_ir_broadcast(struct mdl_ir *ir, const size_t *values, size_t count, size_t *ret_rank,
@@ -278,13 +277,13 @@ int mdl_ir_broadcast(struct mdl_ir *ir, const size_t *values, size_t count, size
     size_t rank = 0;
 
     for (size_t i = 0; i < count; i++) {
-        rank = base_max(rank, ir->values[values[i]].rank);
+        rank = base_max(rank, mdl_ir_at(ir, values[i])->rank);
     }
     for (size_t k = 0; k < rank; k++) {
         size_t dim = 1;
 
         for (size_t i = 0; i < count; i++) {
-            const struct mdl_ir_value *v = &ir->values[values[i]];
+            const struct mdl_ir_value *v = mdl_ir_at(ir, values[i]);
             size_t mine = k + v->rank >= rank ? v->dim[k + v->rank - rank] : 1;
 
             if (mine == dim || mine == 1) {
@@ -299,49 +298,49 @@ int mdl_ir_broadcast(struct mdl_ir *ir, const size_t *values, size_t count, size
         ret_dim[k] = dim;
     }
     *ret_rank = rank;
-    return 0;
+    return ir->failure;
 }
 
-int mdl_ir_binary(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b, size_t *ret)
+size_t mdl_ir_binary(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_BINARY);
-    enum mdl_dtype in = ir->values[a].dtype, out = in;
+    enum mdl_dtype in = mdl_ir_at(ir, a)->dtype, out = in;
     size_t rank = 0, dim[MDL_RANK_MAX], both[2] = {a, b};
-    int r;
 
-    if (in != ir->values[b].dtype && which != MDL_BIN_POW) {
-        return mdl_ir_refuse(ir, -EBADMSG, "the inputs have types %s and %s; they must be equal",
-                             mdl_dtype_name(in), mdl_dtype_name(ir->values[b].dtype));
+    if (in != mdl_ir_at(ir, b)->dtype && which != MDL_BIN_POW) {
+        return mdl_ir_no_value(ir, -EBADMSG, "the inputs have types %s and %s; they must be equal",
+                               mdl_dtype_name(in), mdl_dtype_name(mdl_ir_at(ir, b)->dtype));
     }
     if (which == MDL_BIN_EQUAL || which == MDL_BIN_LESS || which == MDL_BIN_GREATER ||
         which == MDL_BIN_AND || which == MDL_BIN_OR) {
         out = MDL_BOOL;
     }
-    r = mdl_ir_broadcast(ir, both, 2, &rank, dim);
-    r = r < 0 ? r : mdl_ir_spread(ir, both, 2, rank, dim, op.op.in);
     op.op.attr.binary = which;
-    return r < 0 ? r : mdl_ir_emit(ir, &op, out, rank, dim, ret);
+    if (mdl_ir_broadcast(ir, both, 2, &rank, dim) != 0 ||
+        mdl_ir_spread(ir, both, 2, rank, dim, op.op.in) != 0) {
+        return MDL_NONE;
+    }
+    return mdl_ir_emit(ir, &op, out, rank, dim);
 }
 
-int mdl_ir_unary(struct mdl_ir *ir, enum mdl_act act, float a, float b, size_t x, size_t *ret)
+size_t mdl_ir_unary(struct mdl_ir *ir, enum mdl_act act, float a, float b, size_t x)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_UNARY);
-    const struct mdl_ir_value *v = &ir->values[x];
+    const struct mdl_ir_value *v = mdl_ir_at(ir, x);
 
     op.op.in[0] = x;
     op.op.act = act;
     op.op.act_a = a;
     op.op.act_b = b;
-    return mdl_ir_emit(ir, &op, v->dtype, v->rank, v->dim, ret);
+    return mdl_ir_emit(ir, &op, v->dtype, v->rank, v->dim);
 }
 
-int mdl_ir_reduce(struct mdl_ir *ir, enum mdl_reduce which, size_t x, const bool *axes,
-                  bool keep_dims, size_t *ret)
+size_t mdl_ir_reduce(struct mdl_ir *ir, enum mdl_reduce which, size_t x, const bool *axes,
+                     bool keep_dims)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_REDUCE);
-    const struct mdl_ir_value *v = &ir->values[x];
+    const struct mdl_ir_value *v = mdl_ir_at(ir, x);
     size_t dim[MDL_RANK_MAX], y;
-    int r;
 
     op.op.in[0] = x;
     op.op.attr.reduce.which = which;
@@ -349,22 +348,17 @@ int mdl_ir_reduce(struct mdl_ir *ir, enum mdl_reduce which, size_t x, const bool
         op.op.attr.reduce.axes[i] = axes[i];
         dim[i] = axes[i] ? 1 : v->dim[i];
     }
-    r = mdl_ir_emit(ir, &op, v->dtype, v->rank, dim, &y);
-    if (r < 0 || keep_dims) {
-        *ret = y;
-        return r;
-    }
-    return mdl_ir_drop_dims(ir, y, axes, ret);
+    y = mdl_ir_emit(ir, &op, v->dtype, v->rank, dim);
+    return keep_dims ? y : mdl_ir_drop_dims(ir, y, axes);
 }
 
-int mdl_ir_scalar(struct mdl_ir *ir, enum mdl_dtype dtype, double value, size_t *ret)
+size_t mdl_ir_scalar(struct mdl_ir *ir, enum mdl_dtype dtype, double value)
 {
-    void *data;
-    int r = mdl_ir_fold_alloc(ir, 8, &data);
+    void *data = mdl_ir_fold_alloc(ir, 8);
 
-    if (r < 0) {
-        return r;
+    if (!data) {
+        return MDL_NONE;
     }
     mdl_const_store(data, dtype, 0, value, (int64_t)value);
-    return mdl_ir_const_new(ir, dtype, 0, NULL, data, false, ret);
+    return mdl_ir_const_new(ir, dtype, 0, NULL, data, false);
 }

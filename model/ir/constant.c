@@ -64,15 +64,15 @@ void mdl_const_store(void *data, enum mdl_dtype dtype, size_t i, double real, in
     }
 }
 
-int mdl_const_make(struct mdl_ir *ir, size_t v, void **ret)
+void *mdl_const_make(struct mdl_ir *ir, size_t v)
 {
-    int r = mdl_ir_fold_alloc(ir, mdl_ir_bytes(&ir->values[v]), ret);
+    void *data = mdl_ir_fold_alloc(ir, mdl_ir_bytes(&ir->values[v]));
 
-    if (r == 0) {
-        ir->values[v].data = *ret;
+    if (data) {
+        ir->values[v].data = data;
         ir->values[v].in_file = false;
     }
-    return r;
+    return data;
 }
 
 size_t mdl_const_settled(const struct mdl_ir *ir, size_t v)

@@ -44,23 +44,20 @@ static void copy_strided(unsigned char *dst, const unsigned char *src, size_t si
     }
 }
 
-int mdl_fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
+bool mdl_fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     struct mdl_ir_value x = ir->values[op->op.in[0]], y = ir->values[op->op.out[0]];
     ptrdiff_t dense[MDL_RANK_MAX], stride[MDL_RANK_MAX], start = 0;
     size_t order[MDL_RANK_MAX];
     void *data;
-    int r;
 
-    *ret_done = true;
     if (op->view.kind == MDL_VIEW_RESHAPE) {
         ir->values[op->op.out[0]].data = x.data;
         ir->values[op->op.out[0]].in_file = x.in_file;
-        return 0;
+        return true;
     }
     if (op->view.kind == MDL_VIEW_EXPAND && mdl_ir_bytes(&y) > EXPAND_BYTES_MAX) {
-        *ret_done = false;
-        return 0;
+        return false;
     }
     mdl_order_rows(x.rank, order);
     mdl_strides_dense(x.rank, x.dim, order, dense);
@@ -76,26 +73,24 @@ int mdl_fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
             stride[i] = i + x.rank >= y.rank && x.dim[k] != 1 ? dense[k] : 0;
         }
     }
-    r = mdl_const_make(ir, op->op.out[0], &data);
-    if (r < 0) {
-        return r;
+    data = mdl_const_make(ir, op->op.out[0]);
+    if (!data) {
+        return false;
     }
     copy_strided(data, x.data, mdl_dtype_bytes(x.dtype), y.rank, y.dim, start, stride,
                  mdl_ir_elements(&y));
-    return 0;
+    return true;
 }
 
-int mdl_fold_concat(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
+bool mdl_fold_concat(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *y = &ir->values[op->op.out[0]];
     size_t inner = mdl_dtype_bytes(y->dtype), outer = 1, at = 0, row;
-    void *data;
-    int r = mdl_const_make(ir, op->op.out[0], &data);
+    void *data = mdl_const_make(ir, op->op.out[0]);
 
-    if (r < 0) {
-        return r;
+    if (!data) {
+        return false;
     }
-    *ret_done = true;
     for (size_t i = 0; i < y->rank; i++) {
         if (i < op->concat_axis) {
             outer *= y->dim[i];
@@ -114,7 +109,7 @@ int mdl_fold_concat(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_don
         }
         at += part;
     }
-    return 0;
+    return true;
 }
 
 /* The nearest integer that @to has, as at run time (ref_set_f64()); @v is already one of i64. */
@@ -132,16 +127,15 @@ static int64_t saturated(enum mdl_dtype to, int64_t v)
     }
 }
 
-static int mdl_fold_cast(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
+static bool mdl_fold_cast(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *x = &ir->values[op->op.in[0]];
     enum mdl_dtype to = ir->values[op->op.out[0]].dtype;
     size_t count = mdl_ir_elements(x);
-    void *data;
-    int r = mdl_const_make(ir, op->op.out[0], &data);
+    void *data = mdl_const_make(ir, op->op.out[0]);
 
-    if (r < 0) {
-        return r;
+    if (!data) {
+        return false;
     }
     for (size_t i = 0; i < count; i++) {
         double real = mdl_const_real(x, i);
@@ -150,20 +144,18 @@ static int mdl_fold_cast(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *re
         integer = x->dtype == MDL_F32 ? saturated(to, integer) : integer; /* others are cut */
         mdl_const_store(data, to, i, real, to == MDL_BOOL ? real != 0 : integer);
     }
-    *ret_done = true;
-    return 0;
+    return true;
 }
 
-static int mdl_fold_gather(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
+static bool mdl_fold_gather(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *x = &ir->values[op->op.in[0]], *at = &ir->values[op->op.in[1]];
     size_t axis = op->op.attr.gather.axis, outer = 1, inner = mdl_dtype_bytes(x->dtype);
     size_t picks = mdl_ir_elements(at);
-    void *data;
-    int r = mdl_const_make(ir, op->op.out[0], &data);
+    void *data = mdl_const_make(ir, op->op.out[0]);
 
-    if (r < 0) {
-        return r;
+    if (!data) {
+        return false;
     }
     for (size_t i = 0; i < x->rank; i++) {
         if (i < axis) {
@@ -180,28 +172,25 @@ static int mdl_fold_gather(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *
                    (const unsigned char *)x->data + (k * x->dim[axis] + from) * inner, inner);
         }
     }
-    *ret_done = true;
-    return 0;
+    return true;
 }
 
-static int mdl_fold_where(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
+static bool mdl_fold_where(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *c = &ir->values[op->op.in[0]];
     const struct mdl_ir_value *a = &ir->values[op->op.in[1]], *b = &ir->values[op->op.in[2]];
     size_t count = mdl_ir_elements(c), size = mdl_dtype_bytes(a->dtype);
-    void *data;
-    int r = mdl_const_make(ir, op->op.out[0], &data);
+    void *data = mdl_const_make(ir, op->op.out[0]);
 
-    if (r < 0) {
-        return r;
+    if (!data) {
+        return false;
     }
     for (size_t i = 0; i < count; i++) {
         const void *from = mdl_const_int(c, i) ? a->data : b->data;
 
         memcpy((unsigned char *)data + i * size, (const unsigned char *)from + i * size, size);
     }
-    *ret_done = true;
-    return 0;
+    return true;
 }
 
 /* Elements read and written, or the multiplications where those are more. */
@@ -218,7 +207,7 @@ static double work_of(const struct mdl_ir *ir, const struct mdl_ir_op *op)
     return mdl_op_work(&op->op, made, read);
 }
 
-typedef int (*fold_fn)(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done);
+typedef bool (*fold_fn)(struct mdl_ir *ir, const struct mdl_ir_op *op);
 
 static const fold_fn folds[MDL_OP_COUNT] = {
 #define mdl_fold_reference NULL
@@ -228,22 +217,19 @@ static const fold_fn folds[MDL_OP_COUNT] = {
 #undef mdl_fold_reference
 };
 
-int mdl_fold_op(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
+bool mdl_fold_op(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
-    int r = 0;
+    fold_fn fold = (size_t)op->kind < MDL_OP_COUNT ? folds[op->kind] : NULL;
 
-    *ret_done = false;
     if (!mdl_ir_fold_work(ir, work_of(ir, op))) {
         ir->unfolded_work += work_of(ir, op);
-        return ir->unfolded_work <= UNFOLDED_WORK_MAX
-                   ? 0 /* it then runs in every frame */
-                   : mdl_ir_refuse(ir, -E2BIG,
-                                   "it and other nodes compute constants by more than %.0f million "
-                                   "multiplications; fold them when the model is exported",
-                                   UNFOLDED_WORK_MAX / 1e6);
+        if (ir->unfolded_work > UNFOLDED_WORK_MAX) { /* else it runs in every frame */
+            mdl_ir_refuse(ir, -E2BIG,
+                          "it and other nodes compute constants by more than %.0f million "
+                          "multiplications; fold them when the model is exported",
+                          UNFOLDED_WORK_MAX / 1e6);
+        }
+        return false;
     }
-    if ((size_t)op->kind < MDL_OP_COUNT && folds[op->kind]) {
-        r = folds[op->kind](ir, op, ret_done);
-    }
-    return r < 0 || *ret_done ? r : mdl_fold_eval(ir, op, ret_done);
+    return (fold && fold(ir, op)) || (ir->failure == 0 && mdl_fold_eval(ir, op));
 }

@@ -10,15 +10,14 @@
 
 #include "model/ir/ir.h"
 
-/** mdl_fold_op() - evaluates @op, whose inputs are all constant. *ret_done: false if it cannot be
- * folded and must run. */
-int mdl_fold_op(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done);
-int mdl_fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done);
-int mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op,
-                  bool *ret_done); /* by a primitive */
-int mdl_fold_concat(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done);
+/** mdl_fold_op() - evaluates @op, whose inputs are all constant. Return: false if it cannot be
+ * folded and must run, or with ir.failure. */
+bool mdl_fold_op(struct mdl_ir *ir, const struct mdl_ir_op *op);
+bool mdl_fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op);
+bool mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op); /* by a primitive */
+bool mdl_fold_concat(struct mdl_ir *ir, const struct mdl_ir_op *op);
 
 /* ---- one kind of op each, in fold_arith.c; for fold.c ---- */
-int mdl_fold_binary(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done);
-int mdl_fold_unary(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done);
-int mdl_fold_reduce(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done);
+bool mdl_fold_binary(struct mdl_ir *ir, const struct mdl_ir_op *op);
+bool mdl_fold_unary(struct mdl_ir *ir, const struct mdl_ir_op *op);
+bool mdl_fold_reduce(struct mdl_ir *ir, const struct mdl_ir_op *op);

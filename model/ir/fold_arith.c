@@ -6,21 +6,20 @@
 #include "model/ir/constant.h"
 #include "model/ir/fold.h"
 
-int mdl_fold_binary(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
+bool mdl_fold_binary(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *a = &ir->values[op->op.in[0]], *b = &ir->values[op->op.in[1]];
     enum mdl_binary which = op->op.attr.binary;
     const struct mdl_ir_value *y;
     size_t count = mdl_ir_elements(a);
     void *data;
-    int r;
 
     if (a->dtype != b->dtype) {
-        return 0;
+        return false;
     }
-    r = mdl_const_make(ir, op->op.out[0], &data);
-    if (r < 0) {
-        return r;
+    data = mdl_const_make(ir, op->op.out[0]);
+    if (!data) {
+        return false;
     }
     y = &ir->values[op->op.out[0]];
     for (size_t i = 0; i < count; i++) {
@@ -34,8 +33,7 @@ int mdl_fold_binary(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_don
             mdl_const_store(data, y->dtype, i, (double)v, v);
         }
     }
-    *ret_done = true;
-    return 0;
+    return true;
 }
 
 static bool real_unary(enum mdl_act act, float x, float *ret)
@@ -101,21 +99,20 @@ static bool int_unary(enum mdl_act act, int64_t x, int64_t *ret)
     }
 }
 
-int mdl_fold_unary(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
+bool mdl_fold_unary(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *x = &ir->values[op->op.in[0]];
     size_t count = mdl_ir_elements(x);
     float f;
     int64_t n;
     void *data;
-    int r;
 
     if (x->dtype == MDL_F32 ? !real_unary(op->op.act, 0, &f) : !int_unary(op->op.act, 0, &n)) {
-        return 0;
+        return false;
     }
-    r = mdl_const_make(ir, op->op.out[0], &data);
-    if (r < 0) {
-        return r;
+    data = mdl_const_make(ir, op->op.out[0]);
+    if (!data) {
+        return false;
     }
     for (size_t i = 0; i < count; i++) {
         f = 0;
@@ -127,8 +124,7 @@ int mdl_fold_unary(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done
         }
         mdl_const_store(data, x->dtype, i, f, n);
     }
-    *ret_done = true;
-    return 0;
+    return true;
 }
 
 static int64_t reduce_step(enum mdl_reduce which, int64_t sum, int64_t x)
@@ -146,19 +142,18 @@ static int64_t reduce_step(enum mdl_reduce which, int64_t sum, int64_t x)
 }
 
 /* Integers only (a shape's product and the like); over all axes. */
-int mdl_fold_reduce(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
+bool mdl_fold_reduce(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *x = &ir->values[op->op.in[0]];
     enum mdl_reduce which = op->op.attr.reduce.which;
     size_t count = mdl_ir_elements(x);
     int64_t sum = which == MDL_RED_PROD ? 1 : 0;
     void *data;
-    int r;
 
     if (x->dtype == MDL_F32 || mdl_ir_elements(&ir->values[op->op.out[0]]) != 1 || count == 0 ||
         (which != MDL_RED_SUM && which != MDL_RED_PROD && which != MDL_RED_MAX &&
          which != MDL_RED_MIN)) {
-        return 0;
+        return false;
     }
     if (which == MDL_RED_MAX || which == MDL_RED_MIN) {
         sum = mdl_const_int(x, 0);
@@ -166,11 +161,10 @@ int mdl_fold_reduce(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_don
     for (size_t i = 0; i < count; i++) {
         sum = reduce_step(which, sum, mdl_const_int(x, i));
     }
-    r = mdl_const_make(ir, op->op.out[0], &data);
-    if (r < 0) {
-        return r;
+    data = mdl_const_make(ir, op->op.out[0]);
+    if (!data) {
+        return false;
     }
     mdl_const_store(data, x->dtype, 0, (double)sum, sum);
-    *ret_done = true;
-    return 0;
+    return true;
 }

@@ -64,7 +64,6 @@ static int place_inputs(struct mdl_ir *ir, const struct mdl_ir_op *op, struct on
     for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
         const struct mdl_tensor *t;
         void *copy;
-        int r;
 
         if (op->op.in[i] == MDL_NONE) {
             continue;
@@ -75,9 +74,9 @@ static int place_inputs(struct mdl_ir *ir, const struct mdl_ir_op *op, struct on
         if (mdl_is_dense(t)) {
             continue;
         }
-        r = mdl_ir_fold_alloc(ir, o->storages[t->storage].bytes, &copy);
-        if (r < 0) {
-            return r;
+        copy = mdl_ir_fold_alloc(ir, o->storages[t->storage].bytes);
+        if (!copy) {
+            return ir->failure;
         }
         to_order(copy, ir->values[op->op.in[i]].data, t, false);
         o->storages[t->storage].data = copy;
@@ -91,15 +90,14 @@ static int take_outputs(struct mdl_ir *ir, const struct mdl_ir_op *op, const str
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
         const struct mdl_tensor *t;
         void *data;
-        int r;
 
         if (op->op.out[i] == MDL_NONE) {
             continue;
         }
         t = &o->tensors[o->op.out[i]];
-        r = mdl_ir_fold_alloc(ir, o->storages[t->storage].bytes, &data);
-        if (r < 0) {
-            return r;
+        data = mdl_ir_fold_alloc(ir, o->storages[t->storage].bytes);
+        if (!data) {
+            return ir->failure;
         }
         to_order(data, arena + o->storages[t->storage].offset, t, true);
         ir->values[op->op.out[i]].data = data;
@@ -107,16 +105,14 @@ static int take_outputs(struct mdl_ir *ir, const struct mdl_ir_op *op, const str
     return 0;
 }
 
-int mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
+bool mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     base_autofree void *arena = NULL;
     struct one_op o = {.op = op->op};
     size_t bytes = 0;
-    int r;
 
-    *ret_done = false;
     if (!ir->options->const_eval) {
-        return 0;
+        return false;
     }
     o.model = (struct mdl_model){.name = (char *)(uintptr_t) "constant",
                                  .op_count = 1,
@@ -126,9 +122,8 @@ int mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
                                  .ops = &o.op,
                                  .units = &o.unit};
     o.unit.name = o.op.name;
-    r = place_inputs(ir, op, &o);
-    if (r < 0) {
-        return r;
+    if (place_inputs(ir, op, &o) < 0) {
+        return false;
     }
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
         struct mdl_storage *s;
@@ -143,19 +138,17 @@ int mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
         bytes += base_align_up(s->bytes, 64);
     }
     if (bytes > ir->fold_bytes_left) {
-        return mdl_ir_refuse(
+        mdl_ir_refuse(
             ir, -E2BIG,
             "the constants computed at load are too large; fold them when the model is exported");
+        return false;
     }
     o.model.arena_bytes = bytes;
     arena = aligned_alloc(64, bytes ? bytes : 64);
     if (!arena) {
-        return mdl_ir_nomem(ir);
+        mdl_ir_nomem(ir);
+        return false;
     }
-    if (ir->options->const_eval(&o.model, arena) < 0) {
-        return 0; /* it then runs in every frame */
-    }
-    r = take_outputs(ir, op, &o, arena);
-    *ret_done = r == 0;
-    return r;
+    /* if that fails, it runs in every frame */
+    return ir->options->const_eval(&o.model, arena) >= 0 && take_outputs(ir, op, &o, arena) == 0;
 }

@@ -8,11 +8,15 @@
 /* A few tenths of a second; nothing calls off a step once it has begun. */
 #define FOLD_STEP_WORK ((double)(1u << 28))
 
-int mdl_ir_refuse(const struct mdl_ir *ir, int code, const char *format, ...)
+int mdl_ir_refuse(struct mdl_ir *ir, int code, const char *format, ...)
 {
     char text[MDL_ERROR_MAX];
     va_list args;
 
+    if (ir->failure != 0) {
+        return ir->failure;
+    }
+    ir->failure = code;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
@@ -23,9 +27,16 @@ int mdl_ir_refuse(const struct mdl_ir *ir, int code, const char *format, ...)
     return mdl_fail(ir->error, code, "%s", text);
 }
 
-int mdl_ir_nomem(const struct mdl_ir *ir)
+size_t mdl_ir_failed(struct mdl_ir *ir, int code)
 {
-    return mdl_fail(ir->error, -ENOMEM, "out of memory while compiling the model");
+    ir->failure = ir->failure != 0 ? ir->failure : code;
+    return MDL_NONE;
+}
+
+int mdl_ir_nomem(struct mdl_ir *ir)
+{
+    ir->failure = mdl_fail(ir->error, -ENOMEM, "out of memory while compiling the model");
+    return ir->failure;
 }
 
 int mdl_ir_called_off(const struct mdl_ir *ir)
@@ -35,23 +46,15 @@ int mdl_ir_called_off(const struct mdl_ir *ir)
 
 int mdl_ir_grow(struct mdl_ir *ir, void **array, size_t *cap, size_t count, size_t size)
 {
-    size_t want;
-    void *bigger;
+    return mdl_pool_grow(ir->pool, array, cap, count, size) ? 0 : mdl_ir_nomem(ir);
+}
 
-    if (count < *cap) {
-        return 0;
-    }
-    want = *cap ? *cap * 2 : 64;
-    bigger = mdl_pool_alloc(ir->pool, want, size);
-    if (!bigger) {
-        return mdl_ir_nomem(ir);
-    }
-    if (count) {
-        memcpy(bigger, *array, count * size);
-    }
-    *array = bigger;
-    *cap = want;
-    return 0;
+const struct mdl_ir_value *mdl_ir_at(const struct mdl_ir *ir, size_t v)
+{
+    static const struct mdl_ir_value none = {
+        .op = MDL_NONE, .rows = MDL_NONE, .least = MDL_NONE, .most = MDL_NONE};
+
+    return v == MDL_NONE ? &none : &ir->values[v];
 }
 
 size_t mdl_ir_elements(const struct mdl_ir_value *v)
@@ -120,32 +123,38 @@ int mdl_ir_value_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const
     return 0;
 }
 
-int mdl_ir_const_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
-                     const void *data, bool in_file, size_t *ret)
+size_t mdl_ir_const_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
+                        const void *data, bool in_file)
 {
-    int r = mdl_ir_value_new(ir, dtype, rank, dim, ret);
+    size_t v = MDL_NONE;
 
-    if (r < 0) {
-        return r;
+    if (ir->failure == 0 && mdl_ir_value_new(ir, dtype, rank, dim, &v) == 0) {
+        ir->values[v].data = data ? data : ""; /* never NULL, also for an empty tensor */
+        ir->values[v].in_file = in_file;
     }
-    ir->values[*ret].data = data ? data : ""; /* never NULL, also for an empty tensor */
-    ir->values[*ret].in_file = in_file;
-    return 0;
+    return v;
 }
 
-int mdl_ir_fold_alloc(struct mdl_ir *ir, size_t bytes, void **ret)
+void *mdl_ir_fold_alloc(struct mdl_ir *ir, size_t bytes)
 {
+    void *data;
+
+    if (ir->failure != 0) {
+        return NULL;
+    }
     if (bytes > ir->fold_bytes_left) {
-        return mdl_ir_refuse(
+        mdl_ir_refuse(
             ir, -E2BIG,
             "the constants computed at load are too large; fold them when the model is exported");
+        return NULL;
     }
-    *ret = mdl_pool_alloc(ir->pool, bytes, 1);
-    if (!*ret) {
-        return mdl_ir_nomem(ir);
+    data = mdl_pool_alloc(ir->pool, bytes, 1);
+    if (!data) {
+        mdl_ir_nomem(ir);
+        return NULL;
     }
     ir->fold_bytes_left -= bytes;
-    return 0;
+    return data;
 }
 
 bool mdl_ir_fold_work(struct mdl_ir *ir, double elements)
@@ -199,19 +208,26 @@ int mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op)
     return 0;
 }
 
-static void count_op_uses(struct mdl_ir *ir, const struct mdl_ir_op *op)
+size_t *mdl_ir_input(struct mdl_ir_op *op, size_t *at)
 {
-    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-        if (op->op.in[i] != MDL_NONE) {
-            ir->values[op->op.in[i]].uses++;
+    while (*at < MDL_OP_IN_MAX + 1 + op->concat_count) {
+        size_t i = (*at)++;
+        size_t *v = i < MDL_OP_IN_MAX    ? &op->op.in[i]
+                    : i == MDL_OP_IN_MAX ? &op->op.residual_in
+                                         : &op->concat_in[i - MDL_OP_IN_MAX - 1];
+
+        if (*v != MDL_NONE) {
+            return v;
         }
     }
-    if (op->op.residual_in != MDL_NONE) {
-        ir->values[op->op.residual_in].uses++;
-    }
-    for (size_t i = 0; i < op->concat_count; i++) {
-        ir->values[op->concat_in[i]].uses++;
-    }
+    return NULL;
+}
+
+size_t mdl_ir_reads(const struct mdl_ir_op *op, size_t *at)
+{
+    const size_t *v = mdl_ir_input((struct mdl_ir_op *)(uintptr_t)op, at);
+
+    return v ? *v : MDL_NONE;
 }
 
 void mdl_ir_absorb(struct mdl_ir *ir, struct mdl_ir_op *into, size_t k)
@@ -227,8 +243,9 @@ void mdl_ir_count_uses(struct mdl_ir *ir)
         ir->values[i].uses = 0;
     }
     for (size_t i = 0; i < ir->op_count; i++) {
-        if (!ir->ops[i].dead) {
-            count_op_uses(ir, &ir->ops[i]);
+        for (size_t at = 0, v;
+             !ir->ops[i].dead && (v = mdl_ir_reads(&ir->ops[i], &at)) != MDL_NONE;) {
+            ir->values[v].uses++;
         }
     }
     for (size_t i = 0; i < ir->g->output_count; i++) {
@@ -257,16 +274,8 @@ void mdl_ir_drop_dead(struct mdl_ir *ir)
             op->dead = true;
             continue;
         }
-        for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-            if (op->op.in[i] != MDL_NONE) {
-                live[op->op.in[i]] = true;
-            }
-        }
-        if (op->op.residual_in != MDL_NONE) {
-            live[op->op.residual_in] = true;
-        }
-        for (size_t i = 0; i < op->concat_count; i++) {
-            live[op->concat_in[i]] = true;
+        for (size_t at = 0, v; (v = mdl_ir_reads(op, &at)) != MDL_NONE;) {
+            live[v] = true;
         }
     }
 }

@@ -124,6 +124,7 @@ struct mdl_ir {
     const struct mdl_load_options *options;
     const struct mdl_ir_hooks *hooks;
     char *error;            /* MDL_ERROR_MAX */
+    int failure;            /* of what is being lowered: 0, or the first refusal's code */
     struct mdl_pool *pool;  /* owned by the caller of the passes */
     size_t value_bytes_max; /* limit for one value */
     size_t fold_bytes_left; /* bytes that constant folding may still allocate ... */
@@ -158,18 +159,27 @@ struct mdl_ir {
 
 /* ---- ir.c: values, ops, messages ---- */
 
-/** mdl_ir_refuse() - "node <name> (<op>): <text>" into ir.error. Return: @code. */
-int mdl_ir_refuse(const struct mdl_ir *ir, int code, const char *format, ...)
+/** mdl_ir_refuse() - "node <name> (<op>): <text>" into ir.error, @code into ir.failure; if there is
+ * a failure already, that stays. Return: ir.failure. */
+int mdl_ir_refuse(struct mdl_ir *ir, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int mdl_ir_nomem(const struct mdl_ir *ir);
+int mdl_ir_nomem(struct mdl_ir *ir);
 /** mdl_ir_called_off() - Return: 0; -ECANCELED with the error: the load is no longer wanted. */
 int mdl_ir_called_off(const struct mdl_ir *ir);
+/** mdl_ir_failed() - remembers @code as the failure, if there is none. Return: MDL_NONE. */
+size_t mdl_ir_failed(struct mdl_ir *ir, int code);
+/* mdl_ir_refuse() where a value would be returned */
+#define mdl_ir_no_value(ir, ...) (mdl_ir_refuse(ir, __VA_ARGS__), MDL_NONE)
+/** mdl_ir_at() - Return: value @v; a scalar where that was refused, MDL_NONE. */
+const struct mdl_ir_value *mdl_ir_at(const struct mdl_ir *ir, size_t v);
 int mdl_ir_value_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
                      size_t *ret);
-int mdl_ir_const_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
-                     const void *data, bool in_file, size_t *ret);
-/** mdl_ir_fold_alloc() - allocates a folded constant; counts against the budget. */
-int mdl_ir_fold_alloc(struct mdl_ir *ir, size_t bytes, void **ret);
+/** mdl_ir_const_new() - Return: the value, or MDL_NONE with ir.failure. */
+size_t mdl_ir_const_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
+                        const void *data, bool in_file);
+/** mdl_ir_fold_alloc() - allocates a folded constant, zeros; counts against the budget. Return: it,
+ * or NULL with ir.failure. */
+void *mdl_ir_fold_alloc(struct mdl_ir *ir, size_t bytes);
 /** mdl_ir_fold_work() - takes @elements from the budget of work. Return: false if too little is
  * left. */
 bool mdl_ir_fold_work(struct mdl_ir *ir, double elements);
@@ -179,6 +189,11 @@ bool mdl_ir_is_const(const struct mdl_ir *ir, size_t v);
 /** mdl_ir_op_add() - appends a copy of @op; its outputs must exist and get op as their writer. */
 int mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op);
 struct mdl_ir_op mdl_ir_op_make(const struct mdl_ir *ir, int kind);
+/** mdl_ir_input() - walks over all that @op reads: inputs, residual, parts of a concat. @at: 0 at
+ * first. Return: where the next value stands in @op; NULL: there are no more. mdl_ir_reads() - the
+ * same; Return: the value, or MDL_NONE. */
+size_t *mdl_ir_input(struct mdl_ir_op *op, size_t *at);
+size_t mdl_ir_reads(const struct mdl_ir_op *op, size_t *at);
 int mdl_ir_grow(struct mdl_ir *ir, void **array, size_t *cap, size_t count, size_t size);
 /** mdl_ir_absorb() - removes op @k; @into, an earlier one, writes its output. */
 void mdl_ir_absorb(struct mdl_ir *ir, struct mdl_ir_op *into, size_t k);

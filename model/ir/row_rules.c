@@ -12,23 +12,22 @@ static int pass_slice(struct mdl_ir *ir, const struct mdl_ir_op *op, const size_
 {
     struct mdl_ir_value x = ir->values[op->op.in[0]];
     size_t at = x.rows_dim, n = x.rows, bound;
-    int r = 0;
 
     if (op->view.step[at] != 1) {
         return mdl_rows_refuse(ir, op->op.in[0]);
     }
     if (op->view.start[at] != 0) {
-        r = mdl_rows_int(ir, (int64_t)op->view.start[at], &bound);
-        r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_SUB, n, bound, &n);
-        r = r < 0 ? r : mdl_rows_int(ir, 0, &bound);
-        r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_MAX, n, bound, &n);
+        bound = mdl_rows_int(ir, (int64_t)op->view.start[at]);
+        n = mdl_ir_binary(ir, MDL_BIN_SUB, n, bound);
+        bound = mdl_rows_int(ir, 0);
+        n = mdl_ir_binary(ir, MDL_BIN_MAX, n, bound);
     }
     if (op->view.start[at] + dim[at] < x.dim[at]) {
-        r = r < 0 ? r : mdl_rows_int(ir, (int64_t)dim[at], &bound);
-        r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_MIN, n, bound, &n);
+        bound = mdl_rows_int(ir, (int64_t)dim[at]);
+        n = mdl_ir_binary(ir, MDL_BIN_MIN, n, bound);
     }
     *ret = (struct mdl_rows){n, at};
-    return r;
+    return ir->failure;
 }
 
 /* Among dims of 1 side by side sizes do not tell which is counted: as many as before are the same.
@@ -57,7 +56,6 @@ static int pass_reshape(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t ra
 {
     struct mdl_ir_value x = ir->values[op->op.in[0]];
     size_t before = 1, mine = 1, inner = 1, factor, at = op->view.rows_at;
-    int r;
 
     for (size_t i = 0; i < x.rows_dim; i++) {
         before *= x.dim[i];
@@ -73,9 +71,9 @@ static int pass_reshape(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t ra
         inner *= x.dim[i];
         for (size_t k = 0; k < rank && (k == 0 || dim[k - 1] == 1); k++) {
             if (dim[k] == inner * x.dim[x.rows_dim] && (at == 0 || at == k + 1)) {
-                r = mdl_rows_int(ir, (int64_t)inner, &factor);
-                ret->dim = k;
-                return r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_MUL, x.rows, factor, &ret->rows);
+                factor = mdl_rows_int(ir, (int64_t)inner);
+                *ret = (struct mdl_rows){mdl_ir_binary(ir, MDL_BIN_MUL, x.rows, factor), k};
+                return ir->failure;
             }
         }
     }
@@ -201,7 +199,8 @@ static int pass_concat(struct mdl_ir *ir, const struct mdl_ir_op *op, struct mdl
 /* The op gets a copy of its input whose other rows hold @fill. */
 static int take_filled(struct mdl_ir *ir, struct mdl_ir_op *op, size_t i, double fill)
 {
-    return mdl_rows_fill(ir, op->op.in[i], fill, &op->op.in[i]);
+    op->op.in[i] = mdl_rows_fill(ir, op->op.in[i], fill);
+    return ir->failure;
 }
 
 static int pass_reduce(struct mdl_ir *ir, struct mdl_ir_op *op, struct mdl_rows *ret)
@@ -386,15 +385,15 @@ static int pass_top_k(struct mdl_ir *ir, struct mdl_ir_op *op, const size_t *dim
 {
     struct mdl_ir_value x = ir->values[op->op.in[0]];
     size_t axis = op->op.attr.top_k.axis, k;
-    int r;
 
     *ret = (struct mdl_rows){x.rows, x.rows_dim};
     if (x.rows_dim != axis) {
         return 0;
     }
     op->op.in[1] = x.rows;
-    r = mdl_rows_int(ir, (int64_t)dim[axis], &k);
-    return r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_MIN, x.rows, k, &ret->rows);
+    k = mdl_rows_int(ir, (int64_t)dim[axis]);
+    ret->rows = mdl_ir_binary(ir, MDL_BIN_MIN, x.rows, k);
+    return ir->failure;
 }
 
 /* Only the first input has counted rows. */

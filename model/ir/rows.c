@@ -4,29 +4,26 @@
 #include "model/ir/build.h"
 #include "model/ir/constant.h"
 
-int mdl_rows_int(struct mdl_ir *ir, int64_t value, size_t *ret)
+size_t mdl_rows_int(struct mdl_ir *ir, int64_t value)
 {
-    size_t one = 1;
-    void *data;
-    int r = mdl_ir_fold_alloc(ir, sizeof(value), &data);
+    void *data = mdl_ir_fold_alloc(ir, sizeof(value));
 
-    if (r < 0) {
-        return r;
+    if (!data) {
+        return MDL_NONE;
     }
     memcpy(data, &value, sizeof(value));
-    return mdl_ir_const_new(ir, MDL_I64, 1, &one, data, false, ret);
+    return mdl_ir_const_new(ir, MDL_I64, 1, (size_t[]){1}, data, false);
 }
 
 int mdl_rows_set(struct mdl_ir *ir, size_t v, size_t dim, size_t rows)
 {
     size_t least, most;
-    int r = 0;
 
-    if (ir->values[rows].most == MDL_NONE) {
-        r = mdl_rows_int(ir, 0, &least);
-        r = r < 0 ? r : mdl_rows_int(ir, (int64_t)ir->values[v].dim[dim], &most);
-        if (r < 0) {
-            return r;
+    if (mdl_ir_at(ir, rows)->most == MDL_NONE) {
+        least = mdl_rows_int(ir, 0);
+        most = mdl_rows_int(ir, (int64_t)mdl_ir_at(ir, v)->dim[dim]);
+        if (ir->failure != 0) {
+            return ir->failure;
         }
         ir->values[rows].least = least;
         ir->values[rows].most = most;
@@ -36,29 +33,29 @@ int mdl_rows_set(struct mdl_ir *ir, size_t v, size_t dim, size_t rows)
     return 0;
 }
 
-int mdl_rows_limit(struct mdl_ir *ir, size_t v, size_t dim, size_t rows)
+size_t mdl_rows_limit(struct mdl_ir *ir, size_t v, size_t dim, size_t rows)
 {
-    int r = 0;
+    size_t own = mdl_ir_at(ir, v)->rows;
 
-    if (mdl_rows_along(ir, v, dim) && mdl_rows_same(ir, ir->values[v].rows, rows)) {
-        return 0;
+    if (mdl_rows_along(ir, v, dim) && mdl_rows_same(ir, own, rows)) {
+        return v;
     }
     if (mdl_rows_along(ir, v, dim)) {
-        r = mdl_ir_binary(ir, MDL_BIN_MIN, ir->values[v].rows, rows, &rows);
-    } else if (ir->values[v].rows != MDL_NONE) {
-        return mdl_ir_refuse(ir, -EOPNOTSUPP, "two dimensions of the result depend on the data");
+        rows = mdl_ir_binary(ir, MDL_BIN_MIN, own, rows);
+    } else if (own != MDL_NONE) {
+        return mdl_ir_no_value(ir, -EOPNOTSUPP, "two dimensions of the result depend on the data");
     }
-    return r < 0 ? r : mdl_rows_set(ir, v, dim, rows);
+    return ir->failure == 0 && mdl_rows_set(ir, v, dim, rows) == 0 ? v : MDL_NONE;
 }
 
-int mdl_rows_alias(struct mdl_ir *ir, size_t v, size_t *ret)
+size_t mdl_rows_alias(struct mdl_ir *ir, size_t v)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_VIEW);
-    struct mdl_ir_value x = ir->values[v];
+    struct mdl_ir_value x = *mdl_ir_at(ir, v);
 
     op.view.kind = MDL_VIEW_RESHAPE;
     op.op.in[0] = v;
-    return mdl_ir_emit(ir, &op, x.dtype, x.rank, x.dim, ret);
+    return mdl_ir_emit(ir, &op, x.dtype, x.rank, x.dim);
 }
 
 bool mdl_rows_along(const struct mdl_ir *ir, size_t v, size_t axis)
@@ -66,7 +63,7 @@ bool mdl_rows_along(const struct mdl_ir *ir, size_t v, size_t axis)
     return v != MDL_NONE && ir->values[v].rows != MDL_NONE && ir->values[v].rows_dim == axis;
 }
 
-int mdl_rows_refuse(const struct mdl_ir *ir, size_t v)
+int mdl_rows_refuse(struct mdl_ir *ir, size_t v)
 {
     const struct mdl_ir_value *x = &ir->values[v];
     const char *quote = x->name[0] ? "\"" : ""; /* without a name it is within the node */
@@ -78,13 +75,13 @@ int mdl_rows_refuse(const struct mdl_ir *ir, size_t v)
         x->rows_dim, quote, x->name[0] ? x->name : "an input", quote, x->dim[x->rows_dim]);
 }
 
-int mdl_rows_fixed(const struct mdl_ir *ir, size_t v, size_t axis)
+int mdl_rows_fixed(struct mdl_ir *ir, size_t v, size_t axis)
 {
     return mdl_rows_along(ir, v, axis) ? mdl_rows_refuse(ir, v) : 0;
 }
 
 /* The valid rows of @a and then those of @b (or none), and then @fill. */
-static int join(struct mdl_ir *ir, size_t a, size_t b, size_t axis, double fill, size_t *ret)
+static size_t join(struct mdl_ir *ir, size_t a, size_t b, size_t axis, double fill)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_JOIN_ROWS);
     struct mdl_ir_value y = ir->values[a];
@@ -97,15 +94,15 @@ static int join(struct mdl_ir *ir, size_t a, size_t b, size_t axis, double fill,
         op.op.in[2] = b;
         op.op.in[3] = ir->values[b].rows;
         if (!base_add(y.dim[axis], ir->values[b].dim[axis], &y.dim[axis])) {
-            return mdl_ir_refuse(ir, -E2BIG, "the concatenated dimension is too large");
+            return mdl_ir_no_value(ir, -E2BIG, "the concatenated dimension is too large");
         }
     }
-    return mdl_ir_emit(ir, &op, y.dtype, y.rank, y.dim, ret);
+    return mdl_ir_emit(ir, &op, y.dtype, y.rank, y.dim);
 }
 
-int mdl_rows_fill(struct mdl_ir *ir, size_t v, double fill, size_t *ret)
+size_t mdl_rows_fill(struct mdl_ir *ir, size_t v, double fill)
 {
-    return join(ir, v, MDL_NONE, ir->values[v].rows_dim, fill, ret);
+    return join(ir, v, MDL_NONE, ir->values[v].rows_dim, fill);
 }
 
 /* a count is a few sums and limits of others */
@@ -194,17 +191,14 @@ void mdl_rows_trace(const struct mdl_ir *ir, size_t *v, size_t *i)
 }
 
 /* Element @i of @v as an i64 value of one dim and one element. */
-static int element(struct mdl_ir *ir, size_t v, size_t i, size_t *ret)
+static size_t element(struct mdl_ir *ir, size_t v, size_t i)
 {
-    size_t all, one = 1;
-    ptrdiff_t step = 1;
-    int r;
+    size_t all;
 
     mdl_rows_trace(ir, &v, &i);
     all = mdl_ir_elements(&ir->values[v]);
-    r = mdl_ir_reshape(ir, v, 1, &all, &v);
-    r = r < 0 ? r : mdl_ir_slice(ir, v, &i, &step, &one, &v);
-    return r < 0 ? r : mdl_ir_cast(ir, v, MDL_I64, ret);
+    v = mdl_ir_reshape(ir, v, 1, &all);
+    return mdl_ir_cast(ir, mdl_ir_part(ir, v, 0, i, 1), MDL_I64);
 }
 
 int mdl_rows_dim(struct mdl_ir *ir, size_t v, size_t i, int64_t *ret_most, size_t *ret_rows)
@@ -221,47 +215,44 @@ int mdl_rows_dim(struct mdl_ir *ir, size_t v, size_t i, int64_t *ret_most, size_
         return mdl_ir_refuse(ir, -EBADMSG, "a length is negative");
     }
     *ret_most = most;
-    *ret_rows = MDL_NONE;
-    return least == most ? 0 : element(ir, v, i, ret_rows);
+    *ret_rows = least == most ? MDL_NONE : element(ir, v, i);
+    return ir->failure;
 }
 
 /* ---- concat ---- */
 
-static int joined_rows(struct mdl_ir *ir, size_t v, size_t axis, size_t *ret)
+static size_t joined_rows(struct mdl_ir *ir, size_t v, size_t axis)
 {
-    *ret = ir->values[v].rows;
-    return *ret == MDL_NONE ? mdl_rows_int(ir, (int64_t)ir->values[v].dim[axis], ret) : 0;
+    size_t rows = ir->values[v].rows;
+
+    return rows == MDL_NONE ? mdl_rows_int(ir, (int64_t)ir->values[v].dim[axis]) : rows;
 }
 
-static int join_two(struct mdl_ir *ir, size_t a, size_t b, size_t axis, size_t *ret)
+static size_t join_two(struct mdl_ir *ir, size_t a, size_t b, size_t axis)
 {
-    size_t na, nb, rows;
-    int r = joined_rows(ir, a, axis, &na);
+    size_t na = joined_rows(ir, a, axis), nb = joined_rows(ir, b, axis);
+    size_t rows = mdl_ir_binary(ir, MDL_BIN_ADD, na, nb), y = join(ir, a, b, axis, 0);
 
-    r = r < 0 ? r : joined_rows(ir, b, axis, &nb);
-    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_ADD, na, nb, &rows);
-    r = r < 0 ? r : join(ir, a, b, axis, 0, ret);
-    return r < 0 || mdl_ir_is_const(ir, rows) ? r : mdl_rows_set(ir, *ret, axis, rows);
+    return mdl_ir_is_const(ir, rows) || mdl_rows_set(ir, y, axis, rows) == 0 ? y : MDL_NONE;
 }
 
-int mdl_rows_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis, size_t *ret)
+size_t mdl_rows_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis)
 {
     size_t *part = mdl_pool_memdup(ir->pool, in, count * sizeof(*in));
 
     if (!part) {
-        return mdl_ir_nomem(ir);
+        return mdl_ir_failed(ir, mdl_ir_nomem(ir));
     }
     for (size_t i = 0; i < count; i++) {
         if (ir->values[in[i]].rows != MDL_NONE && ir->values[in[i]].rows_dim != axis) {
-            return mdl_rows_refuse(ir, in[i]);
+            return mdl_ir_failed(ir, mdl_rows_refuse(ir, in[i]));
         }
     }
     while (count > 1) { /* neighbours in pairs: each element moves log2(count) times */
         for (size_t i = 0; i < count / 2; i++) {
-            int r = join_two(ir, part[2 * i], part[2 * i + 1], axis, &part[i]);
-
-            if (r < 0) {
-                return r;
+            part[i] = join_two(ir, part[2 * i], part[2 * i + 1], axis);
+            if (ir->failure != 0) {
+                return MDL_NONE;
             }
         }
         if (count % 2) {
@@ -269,6 +260,5 @@ int mdl_rows_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t ax
         }
         count = count / 2 + count % 2;
     }
-    *ret = part[0];
-    return 0;
+    return part[0];
 }

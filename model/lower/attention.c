@@ -13,28 +13,26 @@ struct heads {
 };
 
 /* [B, S, heads * size] becomes [B, heads, S, size]. */
-static int split_heads(struct mdl_lower *l, size_t i, int64_t heads, size_t *ret)
+static size_t split_heads(struct mdl_lower *l, size_t i, int64_t heads)
 {
     const struct mdl_ir_value v = *mdl_l_value(l, l->in[i]);
-    int r;
+    size_t y;
 
     if (heads <= 0 || v.dim[2] % (size_t)heads != 0) {
-        return mdl_ir_refuse(l->ir, -EBADMSG,
-                             "input %zu has %zu values for %lld heads; q_num_heads and "
-                             "kv_num_heads must divide them",
-                             i, v.dim[2], (long long)heads);
+        return mdl_l_refuse(l, -EBADMSG,
+                            "input %zu has %zu values for %lld heads; q_num_heads and "
+                            "kv_num_heads must divide them",
+                            i, v.dim[2], (long long)heads);
     }
-    r = mdl_ir_reshape(l->ir, l->in[i], 4,
-                       (size_t[]){v.dim[0], v.dim[1], (size_t)heads, v.dim[2] / (size_t)heads},
-                       ret);
-    return r < 0 ? r : mdl_ir_permute(l->ir, *ret, (size_t[]){0, 2, 1, 3}, ret);
+    y = mdl_ir_reshape(l->ir, l->in[i], 4,
+                       (size_t[]){v.dim[0], v.dim[1], (size_t)heads, v.dim[2] / (size_t)heads});
+    return mdl_ir_permute(l->ir, y, (size_t[]){0, 2, 1, 3});
 }
 
 static int take_inputs(struct mdl_lower *l, struct heads *h, size_t in[3])
 {
     int64_t q = mdl_l_int(l, "q_num_heads", 0), kv = mdl_l_int(l, "kv_num_heads", 0);
     struct mdl_ir_value v[3];
-    int r = 0;
 
     h->flat = mdl_l_value(l, l->in[0])->rank == 3;
     for (size_t i = 0; i < 3; i++) {
@@ -45,12 +43,11 @@ static int take_inputs(struct mdl_lower *l, struct heads *h, size_t in[3])
                                  i, mdl_l_value(l, l->in[i])->rank);
         }
     }
-    for (size_t i = 0; r == 0 && i < 3; i++) {
-        in[i] = l->in[i];
-        r = h->flat ? split_heads(l, i, i == 0 ? q : kv, &in[i]) : l->error;
+    for (size_t i = 0; i < 3; i++) {
+        in[i] = h->flat ? split_heads(l, i, i == 0 ? q : kv) : l->in[i];
     }
-    if (r < 0) {
-        return r;
+    if (l->ir->failure != 0) {
+        return l->ir->failure;
     }
     for (size_t i = 0; i < 3; i++) {
         v[i] = *mdl_l_value(l, in[i]);
@@ -71,65 +68,56 @@ static int take_inputs(struct mdl_lower *l, struct heads *h, size_t in[3])
 }
 
 /* Grouped queries: heads become [kv heads, group], and keys and values are repeated by stride 0. */
-static int group_heads(struct mdl_lower *l, const struct heads *h, size_t in[3])
+static void group_heads(struct mdl_lower *l, const struct heads *h, size_t in[3])
 {
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < 3 && h->group > 1; i++) {
+    for (size_t i = 0; i < 3 && h->group > 1; i++) {
         const struct mdl_ir_value v = *mdl_l_value(l, in[i]);
         size_t dim[5] = {h->batch, h->kv, i == 0 ? h->group : 1, v.dim[2], v.dim[3]};
 
-        r = mdl_ir_reshape(l->ir, in[i], 5, dim, &in[i]);
+        in[i] = mdl_ir_reshape(l->ir, in[i], 5, dim);
         dim[2] = h->group;
-        r = r < 0 ? r : mdl_ir_repeat(l->ir, in[i], 5, dim, &in[i]);
+        in[i] = mdl_ir_repeat(l->ir, in[i], 5, dim);
     }
-    return r;
 }
 
 /* The mask as what is added to the scores: true becomes 0, false negative infinity. */
-static int as_sum(struct mdl_lower *l, size_t mask, size_t *ret)
+static size_t as_sum(struct mdl_lower *l, size_t mask)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_WHERE);
     const struct mdl_ir_value v = *mdl_l_value(l, mask);
     size_t in[3] = {mask};
-    int r;
 
     if (v.dtype == MDL_F32) {
-        *ret = mask;
-        return 0;
+        return mask;
     }
     if (v.dtype != MDL_BOOL) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "a mask of type %s is not supported",
-                             mdl_dtype_name(v.dtype));
+        return mdl_l_refuse(l, -EOPNOTSUPP, "a mask of type %s is not supported",
+                            mdl_dtype_name(v.dtype));
     }
-    r = mdl_ir_scalar(l->ir, MDL_F32, 0, &in[1]);
-    r = r < 0 ? r : mdl_ir_scalar(l->ir, MDL_F32, -INFINITY, &in[2]);
-    r = r < 0 ? r : mdl_ir_spread(l->ir, in, 3, v.rank, v.dim, op.op.in);
-    return r < 0 ? r : mdl_ir_emit(l->ir, &op, MDL_F32, v.rank, v.dim, ret);
+    in[1] = mdl_ir_scalar(l->ir, MDL_F32, 0);
+    in[2] = mdl_ir_scalar(l->ir, MDL_F32, -INFINITY);
+    return mdl_ir_where(l->ir, in, v.rank, v.dim);
 }
 
-static int take_mask(struct mdl_lower *l, const struct heads *h, size_t *ret)
+static size_t take_mask(struct mdl_lower *l, const struct heads *h)
 {
     size_t full[5] = {h->batch, h->q, h->rows, h->keys}, dim[5], mask = mdl_l_in(l, 3), rank = 4;
-    struct mdl_ir_value v;
-    int r;
+    struct mdl_ir_value v = *mdl_l_value(l, mask);
 
     if (mask == MDL_NONE) {
-        return 0;
+        return MDL_NONE;
     }
-    v = *mdl_l_value(l, mask);
     for (size_t i = 0; i < 4; i++) {
         size_t missing = 4 - base_min(v.rank, (size_t)4);
 
         dim[i] = i < missing ? 1 : v.dim[i - missing];
         if (v.rank < 2 || v.rank > 4 || (dim[i] != 1 && dim[i] != full[i])) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                                 "the mask has rank %zu and does not broadcast to %zu x %zu x %zu "
-                                 "x %zu; shorter masks are not supported",
-                                 v.rank, full[0], full[1], full[2], full[3]);
+            return mdl_l_refuse(l, -EOPNOTSUPP,
+                                "the mask has rank %zu and does not broadcast to %zu x %zu x %zu "
+                                "x %zu; shorter masks are not supported",
+                                v.rank, full[0], full[1], full[2], full[3]);
         }
     }
-    r = as_sum(l, mask, &mask);
+    mask = as_sum(l, mask);
     if (h->group > 1) {
         rank = 5;
         full[4] = full[3];
@@ -141,52 +129,48 @@ static int take_mask(struct mdl_lower *l, const struct heads *h, size_t *ret)
         dim[2] = dim[1] == 1 ? 1 : h->group;
         dim[1] = dim[1] == 1 ? 1 : h->kv;
     }
-    r = r < 0 ? r : mdl_ir_reshape(l->ir, mask, rank, dim, &mask);
-    return r < 0 ? r : mdl_ir_repeat(l->ir, mask, rank, full, ret);
+    mask = mdl_ir_reshape(l->ir, mask, rank, dim);
+    return mdl_ir_repeat(l->ir, mask, rank, full);
 }
 
 static int check_attention(struct mdl_lower *l)
 {
     static const char *const unsupported[] = {"past_key", "past_value", "nonpad_kv_seqlen"};
-    int r = mdl_l_need(l, 3);
 
-    for (size_t i = 0; r == 0 && i < 3; i++) {
-        r = mdl_l_f32(l, i);
-    }
-    for (size_t i = 4; r == 0 && i < 7; i++) {
+    for (size_t i = 4; i < 7; i++) {
         if (mdl_l_in(l, i) != MDL_NONE) {
             return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %s is not supported",
                                  unsupported[i - 4]);
         }
     }
-    for (size_t i = 1; r == 0 && i < l->out_count; i++) {
-        if (l->node->outputs[i][0]) {
+    for (size_t i = 1; i < l->out_count; i++) {
+        if (mdl_l_wants(l, i)) {
             return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
                                  "output %zu (\"%s\") is not supported; only the first is", i,
                                  l->node->outputs[i]);
         }
     }
-    return r;
+    return 0;
 }
 
-static int lower_attention(struct mdl_lower *l, int arg)
+static size_t lower_attention(struct mdl_lower *l, int arg)
 {
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_ATTENTION);
     float softcap = mdl_l_float(l, "softcap", 0);
     struct mdl_ir_value q;
     struct heads h = {0};
-    size_t dim[5], rank, y, size;
-    int r = check_attention(l);
+    size_t rank, y, size;
 
-    r = r < 0 ? r : take_inputs(l, &h, op.op.in);
-    r = r < 0 ? r : take_mask(l, &h, &op.op.in[3]);
-    r = r < 0 ? r : group_heads(l, &h, op.op.in);
-    if (r < 0) {
-        return r;
+    if (check_attention(l) != 0 || take_inputs(l, &h, op.op.in) != 0) {
+        return MDL_NONE;
     }
+    op.op.in[3] = take_mask(l, &h);
+    group_heads(l, &h, op.op.in);
     if (!(softcap >= 0)) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "softcap is %g; it must be 0 or more",
-                             (double)softcap);
+        mdl_ir_refuse(l->ir, -EBADMSG, "softcap is %g; it must be 0 or more", (double)softcap);
+    }
+    if (l->ir->failure != 0) {
+        return MDL_NONE;
     }
     q = *mdl_l_value(l, op.op.in[0]);
     rank = q.rank;
@@ -197,56 +181,50 @@ static int lower_attention(struct mdl_lower *l, int arg)
     size = mdl_l_value(l, op.op.in[2])->dim[rank - 1];
     op.op.macs = (double)h.batch * (double)h.q * (double)h.rows * (double)h.keys *
                  (double)(q.dim[rank - 1] + size);
-    for (size_t i = 0; i < rank; i++) {
-        dim[i] = i + 1 < rank ? q.dim[i] : size;
+    q.dim[rank - 1] = size;
+    y = mdl_ir_emit(l->ir, &op, MDL_F32, rank, q.dim);
+    y = mdl_ir_reshape(l->ir, y, 4, (size_t[]){h.batch, h.q, h.rows, size});
+    if (h.flat) {
+        y = mdl_ir_permute(l->ir, y, (size_t[]){0, 2, 1, 3});
+        y = mdl_ir_reshape(l->ir, y, 3, (size_t[]){h.batch, h.rows, h.q * size});
     }
-    r = mdl_ir_emit(l->ir, &op, MDL_F32, rank, dim, &y);
-    r = r < 0 ? r : mdl_ir_reshape(l->ir, y, 4, (size_t[]){h.batch, h.q, h.rows, size}, &y);
-    if (r == 0 && h.flat) {
-        r = mdl_ir_permute(l->ir, y, (size_t[]){0, 2, 1, 3}, &y);
-        r = r < 0 ? r : mdl_ir_reshape(l->ir, y, 3, (size_t[]){h.batch, h.rows, h.q * size}, &y);
-    }
-    l->out[0] = y;
-    return r;
+    return y;
 }
 
 /* alpha times the product of the inputs, each with its last two dims swapped if it says so */
-static int lower_fused_matmul(struct mdl_lower *l, int arg)
+static size_t lower_fused_matmul(struct mdl_lower *l, int arg)
 {
     static const char *const swaps[] = {"transA", "transB"};
     struct mdl_ir_op like = mdl_ir_op_make(l->ir, MDL_OP_MATMUL);
     float alpha = mdl_l_float(l, "alpha", 1);
-    size_t in[2], factor;
-    int r = mdl_l_need(l, 2);
+    size_t in[2] = {l->in[0], l->in[1]}, y;
 
-    if (r == 0 && (mdl_l_int(l, "transBatchA", 0) || mdl_l_int(l, "transBatchB", 0))) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "transBatchA and transBatchB are not supported");
+    if (mdl_l_int(l, "transBatchA", 0) || mdl_l_int(l, "transBatchB", 0)) {
+        return mdl_l_refuse(l, -EOPNOTSUPP, "transBatchA and transBatchB are not supported");
     }
-    for (size_t i = 0; r == 0 && i < 2; i++) {
-        size_t perm[MDL_RANK_MAX], rank;
+    for (size_t i = 0; i < 2; i++) {
+        size_t perm[MDL_RANK_MAX], rank = mdl_l_value(l, in[i])->rank;
 
-        r = mdl_l_f32(l, i);
-        in[i] = l->in[i];
-        rank = mdl_l_value(l, in[i])->rank;
         for (size_t d = 0; d < rank; d++) {
             perm[d] = d;
         }
-        if (r == 0 && rank >= 2 && mdl_l_int(l, swaps[i], 0)) {
+        if (rank >= 2 && mdl_l_int(l, swaps[i], 0)) {
             perm[rank - 1] = rank - 2;
             perm[rank - 2] = rank - 1;
-            r = mdl_ir_permute(l->ir, in[i], perm, &in[i]);
+            in[i] = mdl_ir_permute(l->ir, in[i], perm);
         }
     }
-    r = r < 0 ? r : mdl_lower_product(l, in[0], in[1], &like, MDL_F32, &l->out[0]);
-    if (r < 0 || alpha == 1) {
-        return r;
+    if (l->ir->failure != 0) {
+        return MDL_NONE;
     }
-    r = mdl_ir_scalar(l->ir, MDL_F32, (double)alpha, &factor);
-    return r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_MUL, l->out[0], factor, &l->out[0]);
+    y = mdl_lower_product(l, in[0], in[1], &like, MDL_F32);
+    return alpha == 1
+               ? y
+               : mdl_ir_binary(l->ir, MDL_BIN_MUL, y, mdl_ir_scalar(l->ir, MDL_F32, (double)alpha));
 }
 
 const struct mdl_lower_row mdl_lower_attentions[] = {
-    {"Attention", lower_attention, 0},
-    {"FusedMatMul", lower_fused_matmul, 0, "com.microsoft"},
+    {"Attention", lower_attention, 3, 3},
+    {"FusedMatMul", lower_fused_matmul, 2, 2, 0, "com.microsoft"},
     {0},
 };

@@ -11,7 +11,35 @@ size_t mdl_l_in(const struct mdl_lower *l, size_t i)
 
 const struct mdl_ir_value *mdl_l_value(const struct mdl_lower *l, size_t v)
 {
-    return &l->ir->values[v];
+    return mdl_ir_at(l->ir, v);
+}
+
+bool mdl_l_wants(const struct mdl_lower *l, size_t i)
+{
+    return i < l->out_count && l->node->outputs[i][0];
+}
+
+struct mdl_ir_op mdl_l_op(const struct mdl_lower *l, int kind, size_t count)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(l->ir, kind);
+
+    for (size_t i = 0; i < count; i++) {
+        op.op.in[i] = mdl_l_in(l, i);
+    }
+    return op;
+}
+
+int mdl_l_run(struct mdl_lower *l, const struct mdl_lower_row *row)
+{
+    size_t all = base_max(l->in_count, (size_t)1), y;
+    int r = mdl_l_need(l, row->needs == MDL_LOWER_ALL ? all : row->needs);
+
+    for (size_t i = 0; r == 0 && i < row->floats; i++) {
+        r = mdl_l_f32(l, i);
+    }
+    y = r == 0 ? row->fn(l, row->arg) : MDL_NONE;
+    l->out[0] = y;
+    return l->ir->failure;
 }
 
 int mdl_l_need(struct mdl_lower *l, size_t count)
@@ -53,7 +81,7 @@ static const struct mdl_gattr *typed(struct mdl_lower *l, const char *name, enum
     const struct mdl_gattr *a = mdl_l_attr(l, name);
 
     if (a && a->type != type) {
-        l->error = mdl_ir_refuse(l->ir, -EBADMSG, "attribute %s has the wrong type", name);
+        mdl_ir_refuse(l->ir, -EBADMSG, "attribute %s has the wrong type", name);
         return NULL;
     }
     return a;
@@ -80,6 +108,20 @@ const char *mdl_l_string(struct mdl_lower *l, const char *name, const char *fall
     return a ? a->s : fallback;
 }
 
+int mdl_l_word(struct mdl_lower *l, const char *name, const char *fallback,
+               const struct mdl_l_word *words)
+{
+    const char *s = mdl_l_string(l, name, fallback);
+
+    for (const struct mdl_l_word *w = words; w->name; w++) {
+        if (strcmp(w->name, s) == 0) {
+            return w->value;
+        }
+    }
+    mdl_ir_refuse(l->ir, -EOPNOTSUPP, "%s %s is not supported", name, s);
+    return words[0].value;
+}
+
 bool mdl_l_ints(struct mdl_lower *l, const char *name, int64_t *dst, size_t max, size_t *ret_count)
 {
     const struct mdl_gattr *a = typed(l, name, MDL_ATTR_INTS);
@@ -89,8 +131,8 @@ bool mdl_l_ints(struct mdl_lower *l, const char *name, int64_t *dst, size_t max,
         return false;
     }
     if (a->count > max) {
-        l->error = mdl_ir_refuse(l->ir, -EBADMSG, "attribute %s has %zu values, at most %zu fit",
-                                 name, a->count, max);
+        mdl_ir_refuse(l->ir, -EBADMSG, "attribute %s has %zu values, at most %zu fit", name,
+                      a->count, max);
         return false;
     }
     for (size_t i = 0; i < a->count; i++) {
@@ -111,23 +153,21 @@ bool mdl_l_const_ints(struct mdl_lower *l, size_t i, int64_t *dst, size_t max, s
     }
     x = &l->ir->values[v];
     if (!x->data) {
-        l->error =
-            mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu (\"%s\") must be a constant", i, x->name);
+        mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu (\"%s\") must be a constant", i, x->name);
         return false;
     }
     if (x->dtype != MDL_I64 && x->dtype != MDL_I32) {
-        l->error = mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is of type %s; it must be an integer",
-                                 i, mdl_dtype_name(x->dtype));
+        mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is of type %s; it must be an integer", i,
+                      mdl_dtype_name(x->dtype));
         return false;
     }
     if (x->rank > 1) {
-        l->error =
-            mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has rank %zu; it must be a list", i, x->rank);
+        mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has rank %zu; it must be a list", i, x->rank);
         return false;
     }
     if (mdl_ir_elements(x) > max) {
-        l->error = mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has %zu values, at most %zu fit", i,
-                                 mdl_ir_elements(x), max);
+        mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has %zu values, at most %zu fit", i,
+                      mdl_ir_elements(x), max);
         return false;
     }
     *ret_count = mdl_ir_elements(x);
@@ -139,56 +179,41 @@ bool mdl_l_const_ints(struct mdl_lower *l, size_t i, int64_t *dst, size_t max, s
 
 int mdl_l_dims(struct mdl_lower *l, size_t i, struct mdl_l_dims *ret)
 {
-    size_t v = mdl_l_in(l, i);
+    size_t v = mdl_l_in(l, i), rows;
     const struct mdl_ir_value *x = v == MDL_NONE ? NULL : mdl_l_value(l, v);
 
     *ret = (struct mdl_l_dims){.rows = MDL_NONE};
     if (!x || x->most == MDL_NONE || x->rank > 1 || mdl_ir_elements(x) > MDL_RANK_MAX) {
         mdl_l_const_ints(l, i, ret->dim, MDL_RANK_MAX, &ret->count);
-        return l->error;
+        return l->ir->failure;
     }
     ret->count = mdl_ir_elements(x);
     for (size_t k = 0; k < ret->count; k++) {
-        size_t rows;
-        int r = mdl_rows_dim(l->ir, v, k, &ret->dim[k], &rows);
-
-        if (r < 0 || rows == MDL_NONE) {
-            l->error = r;
-        } else if (ret->rows != MDL_NONE) {
-            l->error = mdl_ir_refuse(l->ir, -EOPNOTSUPP, "two dimensions depend on the data");
-        } else {
-            ret->rows = rows;
-            ret->rows_at = k;
+        if (mdl_rows_dim(l->ir, v, k, &ret->dim[k], &rows) < 0) {
+            return l->ir->failure;
         }
-        if (l->error < 0) {
-            return l->error;
+        if (rows != MDL_NONE && ret->rows != MDL_NONE) {
+            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "two dimensions depend on the data");
         }
+        ret->rows_at = rows == MDL_NONE ? ret->rows_at : k;
+        ret->rows = rows == MDL_NONE ? ret->rows : rows;
     }
     return 0;
 }
 
-int mdl_l_limit(struct mdl_lower *l, const struct mdl_l_dims *d)
+size_t mdl_l_limit(struct mdl_lower *l, size_t y, const struct mdl_l_dims *d)
 {
-    int r;
-
     if (d->rows == MDL_NONE) {
-        return 0;
+        return y;
     }
-    r = mdl_rows_alias(l->ir, l->out[0], &l->out[0]);
-    return r < 0 ? r
-                 : mdl_rows_limit(l->ir, l->out[0],
-                                  mdl_l_value(l, l->out[0])->rank - d->count + d->rows_at, d->rows);
+    y = mdl_rows_alias(l->ir, y);
+    return mdl_rows_limit(l->ir, y, mdl_l_value(l, y)->rank - d->count + d->rows_at, d->rows);
 }
 
 bool mdl_l_const_float(struct mdl_lower *l, size_t i, float *ret)
 {
-    size_t v = mdl_l_in(l, i);
-    const struct mdl_ir_value *x;
+    const struct mdl_ir_value *x = mdl_l_value(l, mdl_l_in(l, i));
 
-    if (v == MDL_NONE) {
-        return false;
-    }
-    x = &l->ir->values[v];
     if (!x->data || mdl_ir_elements(x) != 1) {
         return false;
     }
@@ -196,26 +221,33 @@ bool mdl_l_const_float(struct mdl_lower *l, size_t i, float *ret)
     return true;
 }
 
-int mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end, size_t *ret)
+size_t mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end)
 {
     int64_t n = (int64_t)rank;
 
     if (axis < -n || axis >= n + (past_end ? 1 : 0)) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "axis %lld is outside rank %zu", (long long)axis,
-                             rank);
+        mdl_ir_refuse(l->ir, -EBADMSG, "axis %lld is outside rank %zu", (long long)axis, rank);
+        return 0;
     }
-    *ret = (size_t)(axis < 0 ? axis + n : axis);
-    return 0;
+    return (size_t)(axis < 0 ? axis + n : axis);
 }
 
-int mdl_lower_as(struct mdl_lower *l, const char *op_type, const struct mdl_lower_values *v)
+int mdl_l_marked(struct mdl_lower *l, const int64_t *axes, size_t count, size_t rank, bool *mark)
+{
+    memset(mark, 0, MDL_RANK_MAX * sizeof(*mark));
+    for (size_t i = 0; i < count; i++) {
+        mark[mdl_l_axis(l, axes[i], rank, false)] = true;
+    }
+    return l->ir->failure;
+}
+
+size_t mdl_lower_as(struct mdl_lower *l, const char *op_type, const struct mdl_lower_values *v)
 {
     const struct mdl_lower_row *row = l->find(op_type);
     struct mdl_lower as = *l;
-    int r;
 
     if (!row) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "operator %s is not supported", op_type);
+        return mdl_l_refuse(l, -EOPNOTSUPP, "operator %s is not supported", op_type);
     }
     as.opset = v->opset;
     as.in = v->in;
@@ -225,6 +257,5 @@ int mdl_lower_as(struct mdl_lower *l, const char *op_type, const struct mdl_lowe
     for (size_t i = 0; i < v->out_count; i++) {
         v->out[i] = MDL_NONE;
     }
-    r = row->fn(&as, row->arg);
-    return r < 0 ? r : as.error;
+    return l->ir->failure == 0 && mdl_l_run(&as, row) == 0 ? v->out[0] : MDL_NONE;
 }

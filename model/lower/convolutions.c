@@ -7,18 +7,12 @@
 int mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t channels)
 {
     size_t b = mdl_l_in(l, i);
-    const struct mdl_ir_value *v;
+    const struct mdl_ir_value *v = mdl_l_value(l, b);
     float *shift;
-    int r;
 
-    if (b == MDL_NONE) {
-        return 0;
+    if (b == MDL_NONE || mdl_l_f32(l, i) != 0) {
+        return l->ir->failure;
     }
-    r = mdl_l_f32(l, i);
-    if (r < 0) {
-        return r;
-    }
-    v = mdl_l_value(l, b);
     if (v->rank != 1 || v->dim[0] != channels) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "the bias has %zu values for %zu channels",
                              mdl_ir_elements(v), channels);
@@ -37,22 +31,11 @@ int mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t c
     return 0;
 }
 
-static int check_f32(struct mdl_lower *l)
+static int check_shapes(struct mdl_lower *l, const struct mdl_ir_value *x,
+                        const struct mdl_ir_value *w, size_t *ret_groups)
 {
-    int r = mdl_l_need(l, 2);
-
-    r = r < 0 ? r : mdl_l_f32(l, 0);
-    return r < 0 ? r : mdl_l_f32(l, 1);
-}
-
-static int check_shapes(struct mdl_lower *l, size_t xv, size_t wv, size_t *ret_groups)
-{
-    const struct mdl_ir_value *x = mdl_l_value(l, xv), *w = mdl_l_value(l, wv);
     int64_t groups = mdl_l_int(l, "group", 1);
 
-    if (l->error) {
-        return l->error;
-    }
     if (x->rank < 3 || x->rank > 5 || w->rank != x->rank) {
         return mdl_ir_refuse(
             l->ir, -EOPNOTSUPP,
@@ -70,7 +53,7 @@ static int check_shapes(struct mdl_lower *l, size_t xv, size_t wv, size_t *ret_g
         return mdl_ir_refuse(l->ir, -EBADMSG, "the weights are empty");
     }
     *ret_groups = (size_t)groups;
-    return 0;
+    return l->ir->failure;
 }
 
 static double window_volume(const struct mdl_window *w)
@@ -87,24 +70,19 @@ int mdl_lower_conv_of(struct mdl_lower *l, size_t xv, size_t wv, struct mdl_ir_o
                       size_t ret_dim[MDL_RANK_MAX])
 {
     struct mdl_window *win = &ret_op->op.attr.conv.window;
-    const struct mdl_ir_value *x, *w;
-    size_t groups, ignored[3];
-    int auto_pad, r = check_shapes(l, xv, wv, &groups);
+    const struct mdl_ir_value *x = mdl_l_value(l, xv), *w = mdl_l_value(l, wv);
+    size_t groups;
 
-    if (r < 0) {
-        return r;
+    if (check_shapes(l, x, w, &groups) != 0) {
+        return l->ir->failure;
     }
-    x = mdl_l_value(l, xv);
-    w = mdl_l_value(l, wv);
     if (w->dim[1] != x->dim[1] / groups || w->dim[0] % groups) {
         return mdl_ir_refuse(l->ir, -EBADMSG,
                              "weights [%zu][%zu] do not fit %zu input channels in %zu groups",
                              w->dim[0], w->dim[1], x->dim[1], groups);
     }
-    r = mdl_window_read(l, x->rank - 2, w->dim + 2, win, &auto_pad);
-    r = r < 0 ? r : mdl_window_resolve(l, win, auto_pad, false, x->dim + 2, ret_dim + 2, ignored);
-    if (r < 0) {
-        return r;
+    if (mdl_window_of(l, x->rank - 2, w->dim + 2, false, x->dim + 2, win, ret_dim + 2, NULL) != 0) {
+        return l->ir->failure;
     }
     ret_dim[0] = x->dim[0];
     ret_dim[1] = w->dim[0];
@@ -118,17 +96,16 @@ int mdl_lower_conv_of(struct mdl_lower *l, size_t xv, size_t wv, struct mdl_ir_o
     return 0;
 }
 
-static int lower_conv(struct mdl_lower *l, int arg)
+static size_t lower_conv(struct mdl_lower *l, int arg)
 {
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_CONV);
     size_t dim[MDL_RANK_MAX];
-    int r = check_f32(l);
 
-    r = r < 0 ? r : mdl_lower_conv_of(l, l->in[0], l->in[1], &op, dim);
-    r = r < 0 ? r : mdl_lower_bias(l, 2, &op, dim[1]);
-    return r < 0
-               ? r
-               : mdl_ir_emit(l->ir, &op, MDL_F32, mdl_l_value(l, l->in[0])->rank, dim, &l->out[0]);
+    if (mdl_lower_conv_of(l, l->in[0], l->in[1], &op, dim) != 0) {
+        return MDL_NONE;
+    }
+    mdl_lower_bias(l, 2, &op, dim[1]);
+    return mdl_ir_emit(l->ir, &op, MDL_F32, mdl_l_value(l, l->in[0])->rank, dim);
 }
 
 /* Sizes as in the operator's text: out = stride (in - 1) + output_padding + extent - pads; with an
@@ -173,7 +150,7 @@ static int read_extra(struct mdl_lower *l, const char *name, size_t spatial, int
         ret[i] = fallback;
     }
     if (!mdl_l_ints(l, name, value, 5, &count) || count == 0) {
-        return l->error;
+        return l->ir->failure;
     }
     if (count != spatial && count != spatial + 2) { /* output_shape may hold N and C too */
         return mdl_ir_refuse(l->ir, -EBADMSG, "%s has %zu values for %zu spatial dims", name, count,
@@ -189,176 +166,210 @@ static int read_extra(struct mdl_lower *l, const char *name, size_t spatial, int
     return 0;
 }
 
-static int lower_conv_transpose(struct mdl_lower *l, int arg)
+static size_t lower_conv_transpose(struct mdl_lower *l, int arg)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_CONV_TRANSPOSE);
+    struct mdl_ir_op op = mdl_l_op(l, MDL_OP_CONV_TRANSPOSE, 2);
     struct mdl_window *win = &op.op.attr.conv.window;
-    const struct mdl_ir_value *x, *w;
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]), *w = mdl_l_value(l, l->in[1]);
     int64_t shape[3], padding[3];
     size_t dim[MDL_RANK_MAX], groups;
-    int auto_pad, r = check_f32(l);
+    int auto_pad;
 
-    r = r < 0 ? r : check_shapes(l, l->in[0], l->in[1], &groups);
-    if (r < 0) {
-        return r;
+    if (check_shapes(l, x, w, &groups) != 0) {
+        return MDL_NONE;
     }
-    x = mdl_l_value(l, l->in[0]);
-    w = mdl_l_value(l, l->in[1]);
     if (w->dim[0] != x->dim[1]) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "weights for %zu channels, input has %zu", w->dim[0],
-                             x->dim[1]);
+        return mdl_l_refuse(l, -EBADMSG, "weights for %zu channels, input has %zu", w->dim[0],
+                            x->dim[1]);
     }
-    r = mdl_window_read(l, x->rank - 2, w->dim + 2, win, &auto_pad);
-    r = r < 0 ? r : read_extra(l, "output_shape", x->rank - 2, -1, shape);
-    r = r < 0 ? r : read_extra(l, "output_padding", x->rank - 2, 0, padding);
-    if (r < 0) {
-        return r;
+    if (mdl_window_read(l, x->rank - 2, w->dim + 2, win, &auto_pad) != 0 ||
+        read_extra(l, "output_shape", x->rank - 2, -1, shape) != 0 ||
+        read_extra(l, "output_padding", x->rank - 2, 0, padding) != 0) {
+        return MDL_NONE;
     }
     op.op.macs = (double)w->dim[1] * window_volume(win) * (double)mdl_ir_elements(x);
     dim[0] = x->dim[0];
     if (!base_mul(w->dim[1], groups, &dim[1])) {
-        return mdl_ir_refuse(l->ir, -E2BIG, "the output has too many channels");
+        return mdl_l_refuse(l, -E2BIG, "the output has too many channels");
     }
     for (size_t i = 0; i < win->rank; i++) {
         if (x->dim[i + 2] == 0 || x->dim[i + 2] > INT32_MAX) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "a spatial dimension of the input is %zu",
-                                 x->dim[i + 2]);
+            return mdl_l_refuse(l, -EBADMSG, "a spatial dimension of the input is %zu",
+                                x->dim[i + 2]);
         }
         op.op.attr.conv.output_padding[i] = (size_t)padding[i];
-        r = transpose_size(l, win, i, auto_pad, shape[i], x->dim[i + 2],
-                           &op.op.attr.conv.output_padding[i], &dim[i + 2]);
-        if (r < 0) {
-            return r;
+        if (transpose_size(l, win, i, auto_pad, shape[i], x->dim[i + 2],
+                           &op.op.attr.conv.output_padding[i], &dim[i + 2]) != 0) {
+            return MDL_NONE;
         }
     }
     op.op.attr.conv.groups = groups;
-    op.op.in[0] = l->in[0];
-    op.op.in[1] = l->in[1];
-    r = mdl_lower_bias(l, 2, &op, dim[1]);
-    return r < 0 ? r : mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, dim, &l->out[0]);
+    mdl_lower_bias(l, 2, &op, dim[1]);
+    return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, dim);
 }
 
-/* One window over the whole image. */
-static void global_window(struct mdl_window *w, const struct mdl_ir_value *x)
+static size_t lower_pool(struct mdl_lower *l, int kind)
 {
-    w->rank = x->rank - 2;
-    for (size_t i = 0; i < w->rank; i++) {
-        w->kernel[i] = x->dim[i + 2];
-        w->stride[i] = w->dilation[i] = 1;
-    }
-}
-
-static int check_pool_input(struct mdl_lower *l)
-{
-    const struct mdl_ir_value *x;
-    int r = mdl_l_need(l, 1);
-
-    if (r < 0) {
-        return r;
-    }
-    x = mdl_l_value(l, l->in[0]);
-    if (x->rank < 3 || x->rank > 5) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input of rank %zu is not supported (3 to 5 are)",
-                             x->rank);
-    }
-    return 0;
-}
-
-static int lower_pool(struct mdl_lower *l, int kind)
-{
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, kind);
-    struct mdl_window *win = &op.op.attr.pool.window;
-    const struct mdl_ir_value *x;
+    struct mdl_ir_op op = mdl_l_op(l, kind, 1);
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
     size_t dim[MDL_RANK_MAX];
-    int auto_pad, r = check_pool_input(l);
-    bool ceil_mode = mdl_l_int(l, "ceil_mode", 0) != 0;
 
-    r = r < 0 || kind == MDL_OP_MAX_POOL ? r : mdl_l_f32(l, 0);
-    if (r < 0) {
-        return r;
+    if (mdl_window_pool(l, &op, dim) != 0) {
+        return MDL_NONE;
     }
-    x = mdl_l_value(l, l->in[0]);
-    r = mdl_window_read(l, x->rank - 2, NULL, win, &auto_pad);
-    r = r < 0 ? r
-              : mdl_window_resolve(l, win, auto_pad, ceil_mode, x->dim + 2, dim + 2,
-                                   op.op.attr.pool.pad_end_model);
-    if (r < 0) {
-        return r;
-    }
-    for (size_t i = 0; i < win->rank; i++) {
-        size_t reach = (win->kernel[i] - 1) * win->dilation[i] + 1;
-
-        size_t pad = base_max(win->pad_begin[i], op.op.attr.pool.pad_end_model[i]);
-
-        if (pad >= reach) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "pads %zu leave windows without any input", pad);
-        }
-    }
-    dim[0] = x->dim[0];
-    dim[1] = x->dim[1];
-    op.op.in[0] = l->in[0];
     op.op.attr.pool.count_include_pad = mdl_l_int(l, "count_include_pad", 0) != 0;
     op.op.attr.pool.indices_row_major = mdl_l_int(l, "storage_order", 0) == 0;
-    if (kind == MDL_OP_MAX_POOL && l->out_count > 1 && l->node->outputs[1][0]) {
-        r = mdl_ir_value_new(l->ir, MDL_I64, x->rank, dim, &op.op.out[1]);
+    if (kind == MDL_OP_MAX_POOL && mdl_l_wants(l, 1)) {
+        mdl_ir_value_new(l->ir, MDL_I64, x->rank, dim, &op.op.out[1]);
         l->out[1] = op.op.out[1];
     }
-    return r < 0 ? r : mdl_ir_emit(l->ir, &op, x->dtype, x->rank, dim, &l->out[0]);
+    return mdl_ir_emit(l->ir, &op, x->dtype, x->rank, dim);
 }
 
-static int lower_global_pool(struct mdl_lower *l, int kind)
+size_t mdl_lower_whole_pool(struct mdl_lower *l, int kind, size_t x)
 {
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, kind);
-    const struct mdl_ir_value *x;
-    size_t dim[MDL_RANK_MAX];
-    int r = check_pool_input(l);
+    struct mdl_window *w = &op.op.attr.pool.window;
+    struct mdl_ir_value v = *mdl_l_value(l, x);
 
-    r = r < 0 ? r : mdl_l_f32(l, 0);
-    if (r < 0) {
-        return r;
+    w->rank = v.rank - 2;
+    for (size_t i = 0; i < w->rank; i++) {
+        w->kernel[i] = v.dim[i + 2];
+        w->stride[i] = w->dilation[i] = 1;
+        v.dim[i + 2] = 1;
     }
-    x = mdl_l_value(l, l->in[0]);
-    for (size_t i = 0; i < x->rank; i++) {
-        dim[i] = i < 2 ? x->dim[i] : 1;
-        if (i >= 2 && x->dim[i] == 0) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu of the input is 0", i);
-        }
-    }
-    global_window(&op.op.attr.pool.window, x);
-    op.op.in[0] = l->in[0];
-    return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, dim, &l->out[0]);
+    op.op.in[0] = x;
+    return mdl_ir_emit(l->ir, &op, MDL_F32, v.rank, v.dim);
 }
 
-static int lower_lrn(struct mdl_lower *l, int arg)
+static size_t lower_global_pool(struct mdl_lower *l, int kind)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_LRN);
-    const struct mdl_ir_value *x;
-    int64_t size = mdl_l_int(l, "size", 0);
-    int r = check_pool_input(l);
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
 
-    r = r < 0 ? r : mdl_l_f32(l, 0);
-    if (r < 0) {
-        return r;
+    if (mdl_window_image(l, 3, 5) != 0) {
+        return MDL_NONE;
     }
-    x = mdl_l_value(l, l->in[0]);
-    if (size < 1 || size > INT32_MAX) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "size %lld is out of range", (long long)size);
+    for (size_t i = 2; i < x->rank; i++) {
+        if (x->dim[i] == 0) {
+            return mdl_l_refuse(l, -EBADMSG, "dimension %zu of the input is 0", i);
+        }
     }
-    op.op.in[0] = l->in[0];
+    return mdl_lower_whole_pool(l, kind, l->in[0]);
+}
+
+static size_t lower_lrn(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_op op = mdl_l_op(l, MDL_OP_LRN, 1);
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
+    int64_t size = mdl_l_int(l, "size", 0);
+
+    if (mdl_window_image(l, 3, 5) == 0 && (size < 1 || size > INT32_MAX)) {
+        return mdl_l_refuse(l, -EBADMSG, "size %lld is out of range", (long long)size);
+    }
     op.op.attr.lrn.size = (size_t)size;
     op.op.attr.lrn.alpha = mdl_l_float(l, "alpha", 1e-4f);
     op.op.attr.lrn.beta = mdl_l_float(l, "beta", 0.75f);
     op.op.attr.lrn.bias = mdl_l_float(l, "bias", 1.0f);
-    return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, x->dim, &l->out[0]);
+    return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, x->dim);
+}
+
+/* ---- what undoes a pooling or an im2col ---- */
+
+static size_t lower_max_unpool(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_op op = mdl_l_op(l, MDL_OP_MAX_UNPOOL, 2);
+    struct mdl_window win;
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]), *indices = mdl_l_value(l, l->in[1]);
+    int64_t shape[MDL_RANK_MAX];
+    size_t dim[MDL_RANK_MAX], count;
+    int auto_pad;
+    bool given;
+
+    if (x->rank < 3 || x->rank > 5 || indices->dtype != MDL_I64 || !mdl_ir_same_dims(x, indices)) {
+        return mdl_l_refuse(l, -EBADMSG,
+                            "input 0 must have rank 3 to 5, and input 1 an i64 index for each "
+                            "of its elements");
+    }
+    if (mdl_window_read(l, x->rank - 2, NULL, &win, &auto_pad) != 0) {
+        return MDL_NONE;
+    }
+    given = mdl_l_const_ints(l, 2, shape, MDL_RANK_MAX, &count);
+    for (size_t i = 0; i < x->rank; i++) {
+        double size = (double)x->dim[i];
+
+        if (given) {
+            size = count == x->rank ? (double)shape[i] : -1;
+        } else if (i >= 2) {
+            size = (size - 1) * (double)win.stride[i - 2] + (double)win.kernel[i - 2] -
+                   (double)win.pad_begin[i - 2] - (double)win.pad_end[i - 2];
+        }
+        if (!(size >= 1) || size > INT32_MAX || (i < 2 && size != (double)x->dim[i])) {
+            return mdl_l_refuse(l, -EBADMSG, "dimension %zu of the output is %g", i, size);
+        }
+        dim[i] = (size_t)size;
+    }
+    return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, dim);
+}
+
+/* The window of Col2Im, and how many blocks lie along each dim. */
+static int read_blocks(struct mdl_lower *l, struct mdl_ir_op *op, size_t *ret_dim, size_t *ret_taps,
+                       size_t *ret_blocks)
+{
+    int64_t image[3], block[3];
+    size_t rank, count, kernel[3];
+
+    if (!mdl_l_const_ints(l, 1, image, 3, &rank) || !mdl_l_const_ints(l, 2, block, 3, &count)) {
+        return l->ir->failure;
+    }
+    for (size_t d = 0; d < rank; d++) {
+        if (count != rank || image[d] < 1 || image[d] > INT32_MAX || block[d] < 1 ||
+            block[d] > INT32_MAX) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "image_shape and block_shape do not fit");
+        }
+        ret_dim[d] = (size_t)image[d];
+        kernel[d] = (size_t)block[d];
+    }
+    if (mdl_window_of(l, rank, kernel, false, ret_dim, &op->op.attr.col2im.window,
+                      op->op.attr.col2im.blocks, NULL) != 0) {
+        return l->ir->failure;
+    }
+    *ret_taps = *ret_blocks = 1;
+    for (size_t d = 0; d < rank; d++) {
+        if (!base_mul(*ret_taps, kernel[d], ret_taps) ||
+            !base_mul(*ret_blocks, op->op.attr.col2im.blocks[d], ret_blocks)) {
+            return mdl_ir_refuse(l->ir, -E2BIG, "image_shape and block_shape are too large");
+        }
+    }
+    return 0;
+}
+
+static size_t lower_col2im(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_op op = mdl_l_op(l, MDL_OP_COL2IM, 1);
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
+    size_t dim[MDL_RANK_MAX], taps = 1, blocks = 1;
+
+    if (read_blocks(l, &op, dim + 2, &taps, &blocks) != 0) {
+        return MDL_NONE;
+    }
+    if (x->rank != 3 || x->dim[1] % taps || x->dim[2] != blocks) {
+        return mdl_l_refuse(l, -EBADMSG, "the input must be [N][C x %zu][%zu] for these blocks",
+                            taps, blocks);
+    }
+    dim[0] = x->dim[0];
+    dim[1] = x->dim[1] / taps;
+    return mdl_ir_emit(l->ir, &op, MDL_F32, op.op.attr.col2im.window.rank + 2, dim);
 }
 
 const struct mdl_lower_row mdl_lower_spatial[] = {
-    {"Conv", lower_conv, 0},
-    {"ConvTranspose", lower_conv_transpose, 0},
-    {"MaxPool", lower_pool, MDL_OP_MAX_POOL},
-    {"AveragePool", lower_pool, MDL_OP_AVG_POOL},
-    {"GlobalMaxPool", lower_global_pool, MDL_OP_MAX_POOL},
-    {"GlobalAveragePool", lower_global_pool, MDL_OP_AVG_POOL},
-    {"LRN", lower_lrn, 0},
+    {"Conv", lower_conv, 2, 2},
+    {"ConvTranspose", lower_conv_transpose, 2, 2},
+    {"MaxPool", lower_pool, 1, 0, MDL_OP_MAX_POOL},
+    {"AveragePool", lower_pool, 1, 1, MDL_OP_AVG_POOL},
+    {"GlobalMaxPool", lower_global_pool, 1, 1, MDL_OP_MAX_POOL},
+    {"GlobalAveragePool", lower_global_pool, 1, 1, MDL_OP_AVG_POOL},
+    {"LRN", lower_lrn, 1, 1},
+    {"Col2Im", lower_col2im, 3, 1},
+    {"MaxUnpool", lower_max_unpool, 2, 1},
     {0},
 };

@@ -20,19 +20,15 @@ static size_t find(const struct mdl_einsum_term *t, size_t label)
 }
 
 /* Puts the dims into the order of @label, which has all of the term's labels. */
-static int arrange(struct mdl_lower *l, struct mdl_einsum_term *t, const unsigned char *label)
+static void arrange(struct mdl_lower *l, struct mdl_einsum_term *t, const unsigned char *label)
 {
     size_t perm[MDL_RANK_MAX];
-    int r;
 
     for (size_t i = 0; i < t->rank; i++) {
         perm[i] = find(t, label[i]);
     }
-    r = mdl_ir_permute(l->ir, t->value, perm, &t->value);
-    for (size_t i = 0; i < t->rank; i++) {
-        t->label[i] = label[i];
-    }
-    return r;
+    t->value = mdl_ir_permute(l->ir, t->value, perm);
+    memcpy(t->label, label, t->rank);
 }
 
 /* Dims @a and @b of one label become its diagonal: every (n + 1)th element of both as one dim. */
@@ -42,7 +38,6 @@ static int take_diagonal(struct mdl_lower *l, struct mdl_einsum_term *t, size_t 
     size_t perm[MDL_RANK_MAX], dim[MDL_RANK_MAX], start[MDL_RANK_MAX] = {0}, rank = 0;
     size_t n = dim_of(l, t, a);
     ptrdiff_t step[MDL_RANK_MAX];
-    int r;
 
     if (n != dim_of(l, t, b)) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "the label of a diagonal stands for %zu and for %zu",
@@ -60,14 +55,15 @@ static int take_diagonal(struct mdl_lower *l, struct mdl_einsum_term *t, size_t 
     perm[rank + 1] = b;
     t->label[rank] = label;
     t->rank = rank + 1;
-    r = mdl_ir_permute(l->ir, t->value, perm, &t->value);
-    if (r < 0 || !base_mul(n, n, &dim[rank])) {
-        return r < 0 ? r : mdl_ir_refuse(l->ir, -E2BIG, "a diagonal of %zu is too large", n);
+    t->value = mdl_ir_permute(l->ir, t->value, perm);
+    if (!base_mul(n, n, &dim[rank])) {
+        return mdl_ir_refuse(l->ir, -E2BIG, "a diagonal of %zu is too large", n);
     }
-    r = mdl_ir_reshape(l->ir, t->value, t->rank, dim, &t->value);
+    t->value = mdl_ir_reshape(l->ir, t->value, t->rank, dim);
     step[rank] = (ptrdiff_t)n + 1;
     dim[rank] = n;
-    return r < 0 ? r : mdl_ir_slice(l->ir, t->value, start, step, dim, &t->value);
+    t->value = mdl_ir_slice(l->ir, t->value, start, step, dim);
+    return l->ir->failure;
 }
 
 static int take_diagonals(struct mdl_lower *l, struct mdl_einsum_term *t)
@@ -75,9 +71,7 @@ static int take_diagonals(struct mdl_lower *l, struct mdl_einsum_term *t)
     for (size_t i = 0; i < t->rank; i++) {
         for (size_t k = i + 1; k < t->rank; k++) {
             if (t->label[i] == t->label[k]) {
-                int r = take_diagonal(l, t, i, k);
-
-                return r < 0 ? r : take_diagonals(l, t);
+                return take_diagonal(l, t, i, k) != 0 ? l->ir->failure : take_diagonals(l, t);
             }
         }
     }
@@ -85,26 +79,21 @@ static int take_diagonals(struct mdl_lower *l, struct mdl_einsum_term *t)
 }
 
 /* Sums over the labels that are not needed. */
-static int sum_over(struct mdl_lower *l, struct mdl_einsum_term *t, const bool *needed)
+static void sum_over(struct mdl_lower *l, struct mdl_einsum_term *t, const bool *needed)
 {
     bool axes[MDL_RANK_MAX];
     size_t rank = 0;
-    int r;
 
     for (size_t i = 0; i < t->rank; i++) {
         axes[i] = !needed[t->label[i]];
-    }
-    for (size_t i = 0; i < t->rank; i++) {
         if (!axes[i]) {
             t->label[rank++] = t->label[i];
         }
     }
-    if (rank == t->rank) {
-        return 0;
+    if (rank < t->rank) {
+        t->rank = rank;
+        t->value = mdl_ir_reduce(l->ir, MDL_RED_SUM, t->value, axes, false);
     }
-    t->rank = rank;
-    r = mdl_ir_reduce(l->ir, MDL_RED_SUM, t->value, axes, false, &t->value);
-    return r;
 }
 
 /* The labels of two terms: batch in both and needed, summed in both, left and right in one. */
@@ -145,8 +134,8 @@ static void append(unsigned char *to, size_t *at, const unsigned char *from, siz
 }
 
 /* A dim of 1 of a label that is summed becomes as long as the other term's. */
-static int widen(struct mdl_lower *l, struct mdl_einsum_term *t,
-                 const struct mdl_einsum_term *other, const struct roles *s)
+static void widen(struct mdl_lower *l, struct mdl_einsum_term *t,
+                  const struct mdl_einsum_term *other, const struct roles *s)
 {
     struct mdl_ir_value v = *mdl_l_value(l, t->value);
 
@@ -155,7 +144,7 @@ static int widen(struct mdl_lower *l, struct mdl_einsum_term *t,
 
         v.dim[mine] = v.dim[mine] == 1 ? n : v.dim[mine];
     }
-    return mdl_ir_expand(l->ir, t->value, v.rank, v.dim, &t->value);
+    t->value = mdl_ir_expand(l->ir, t->value, v.rank, v.dim);
 }
 
 /* [batch ...][first ...][second ...] -> [batch ...][product of first][product of second] */
@@ -174,7 +163,8 @@ static int as_matrices(struct mdl_lower *l, struct mdl_einsum_term *t, size_t ba
             dim[batch + (i < batch + first ? 0 : 1)] *= dim_of(l, t, i);
         }
     }
-    return mdl_ir_reshape(l->ir, t->value, batch + 2, dim, &t->value);
+    t->value = mdl_ir_reshape(l->ir, t->value, batch + 2, dim);
+    return l->ir->failure;
 }
 
 /* y[batch][left][right] = sum over summed of a b, as a product of matrices */
@@ -185,21 +175,17 @@ static int multiply_matrices(struct mdl_lower *l, struct mdl_einsum_term a,
     struct mdl_ir_op like = mdl_ir_op_make(l->ir, MDL_OP_MATMUL);
     unsigned char order[2 * MDL_RANK_MAX];
     size_t dim[2 * MDL_RANK_MAX], at = 0, k = 0;
-    int r;
 
     append(order, &at, s->batch, s->batch_count);
     append(order, &at, s->left, s->left_count);
     append(order, &at, s->summed, s->summed_count);
-    r = widen(l, &a, &b, s);
-    r = r < 0 ? r : widen(l, &b, &a, s);
-    r = r < 0 ? r : arrange(l, &a, order);
+    widen(l, &a, &b, s);
+    widen(l, &b, &a, s);
+    arrange(l, &a, order);
     at = s->batch_count;
     append(order, &at, s->summed, s->summed_count);
     append(order, &at, s->right, s->right_count);
-    r = r < 0 ? r : arrange(l, &b, order);
-    if (r < 0) {
-        return r;
-    }
+    arrange(l, &b, order);
     for (size_t i = s->batch_count; i < s->batch_count + s->left_count; i++) {
         dim[i] = dim_of(l, &a, i);
     }
@@ -207,12 +193,11 @@ static int multiply_matrices(struct mdl_lower *l, struct mdl_einsum_term a,
     for (size_t i = 0; i < s->right_count; i++) {
         dim[at + i] = dim_of(l, &b, s->batch_count + s->summed_count + i);
     }
-    r = as_matrices(l, &a, s->batch_count, s->left_count);
-    r = r < 0 ? r : as_matrices(l, &b, s->batch_count, s->summed_count);
-    r = r < 0 ? r : mdl_lower_product(l, a.value, b.value, &like, MDL_F32, &ret->value);
-    if (r < 0) {
-        return r;
+    if (as_matrices(l, &a, s->batch_count, s->left_count) != 0 ||
+        as_matrices(l, &b, s->batch_count, s->summed_count) != 0) {
+        return l->ir->failure;
     }
+    ret->value = mdl_lower_product(l, a.value, b.value, &like, MDL_F32);
     for (size_t i = 0; i < s->batch_count; i++) {
         dim[i] = dim_of(l, ret, i);
     }
@@ -224,16 +209,16 @@ static int multiply_matrices(struct mdl_lower *l, struct mdl_einsum_term a,
     }
     ret->rank = 0;
     append(ret->label, &ret->rank, order, k);
-    return mdl_ir_reshape(l->ir, ret->value, k, dim, &ret->value);
+    ret->value = mdl_ir_reshape(l->ir, ret->value, k, dim);
+    return l->ir->failure;
 }
 
 /* @t with a dim of 1 for each label of @label that it lacks; its own are in that order */
-static int spread_labels(struct mdl_lower *l, struct mdl_einsum_term *t, const unsigned char *label,
-                         size_t rank)
+static void spread_labels(struct mdl_lower *l, struct mdl_einsum_term *t,
+                          const unsigned char *label, size_t rank)
 {
     unsigned char own[MDL_RANK_MAX];
     size_t dim[MDL_RANK_MAX], count = 0;
-    int r;
 
     for (size_t i = 0; i < rank; i++) {
         size_t at = find(t, label[i]);
@@ -243,8 +228,8 @@ static int spread_labels(struct mdl_lower *l, struct mdl_einsum_term *t, const u
             own[count++] = label[i];
         }
     }
-    r = arrange(l, t, own);
-    return r < 0 ? r : mdl_ir_reshape(l->ir, t->value, rank, dim, &t->value);
+    arrange(l, t, own);
+    t->value = mdl_ir_reshape(l->ir, t->value, rank, dim);
 }
 
 /* Element by element; sums come later. */
@@ -254,7 +239,6 @@ static int multiply_elements(struct mdl_lower *l, struct mdl_einsum_term a,
 {
     unsigned char order[2 * MDL_RANK_MAX];
     size_t rank = 0;
-    int r;
 
     append(order, &rank, s->batch, s->batch_count);
     append(order, &rank, s->left, s->left_count);
@@ -263,11 +247,12 @@ static int multiply_elements(struct mdl_lower *l, struct mdl_einsum_term a,
     if (rank > MDL_RANK_MAX) {
         return mdl_ir_refuse(l->ir, -E2BIG, "a product has more than %u dimensions", MDL_RANK_MAX);
     }
-    r = spread_labels(l, &a, order, rank);
-    r = r < 0 ? r : spread_labels(l, &b, order, rank);
+    spread_labels(l, &a, order, rank);
+    spread_labels(l, &b, order, rank);
     ret->rank = 0;
     append(ret->label, &ret->rank, order, rank);
-    return r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_MUL, a.value, b.value, &ret->value);
+    ret->value = mdl_ir_binary(l->ir, MDL_BIN_MUL, a.value, b.value);
+    return l->ir->failure;
 }
 
 /* A constant goes to the right, where products want their weights. */
@@ -295,45 +280,46 @@ static void mark_needed(const struct mdl_einsum *e, size_t from, bool *needed)
     }
 }
 
-static int lower_einsum(struct mdl_lower *l, int arg)
+static size_t lower_einsum(struct mdl_lower *l, int arg)
 {
     struct mdl_einsum e = {0};
     struct mdl_einsum_term y = {0};
     bool needed[MDL_EINSUM_LABELS], own[MDL_EINSUM_LABELS];
-    int r = mdl_einsum_parse(l, &e);
 
-    for (size_t i = 0; r == 0 && i < e.count; i++) {
+    if (mdl_einsum_parse(l, &e) != 0) {
+        return MDL_NONE;
+    }
+    for (size_t i = 0; i < e.count; i++) {
         enum mdl_dtype dtype = mdl_l_value(l, e.in[i].value)->dtype;
 
         if (dtype == MDL_BOOL || dtype != mdl_l_value(l, l->in[0])->dtype) {
-            return mdl_ir_refuse(l->ir, -EBADMSG,
-                                 "input %zu is of type %s; all must be of one "
-                                 "type of numbers",
-                                 i, mdl_dtype_name(dtype));
+            return mdl_l_refuse(l, -EBADMSG,
+                                "input %zu is of type %s; all must be of one "
+                                "type of numbers",
+                                i, mdl_dtype_name(dtype));
         }
-        r = take_diagonals(l, &e.in[i]);
+        if (take_diagonals(l, &e.in[i]) != 0) {
+            return MDL_NONE;
+        }
     }
-    for (size_t i = 0; r == 0 && i < e.count; i++) {
+    for (size_t i = 0; i < e.count; i++) {
         /* what only this input has is summed before the product */
         mark_needed(&e, i + 1, needed);
         for (size_t k = 0; k < MDL_EINSUM_LABELS; k++) {
             own[k] = needed[k] || (i > 0 && find(&y, k) != MDL_NONE);
         }
-        r = sum_over(l, &e.in[i], own);
-        if (r == 0 && i > 0) {
-            r = combine(l, y, e.in[i], needed, &e.in[i]);
+        sum_over(l, &e.in[i], own);
+        if (l->ir->failure != 0 || (i > 0 && combine(l, y, e.in[i], needed, &e.in[i]) != 0)) {
+            return MDL_NONE;
         }
         y = e.in[i];
-        r = r < 0 ? r : sum_over(l, &y, needed);
+        sum_over(l, &y, needed);
     }
-    r = r < 0 ? r : arrange(l, &y, e.out.label);
-    if (r == 0) {
-        l->out[0] = y.value;
-    }
-    return r;
+    arrange(l, &y, e.out.label);
+    return y.value;
 }
 
 const struct mdl_lower_row mdl_lower_einsum[] = {
-    {"Einsum", lower_einsum, 0},
+    {"Einsum", lower_einsum, MDL_LOWER_ALL},
     {0},
 };

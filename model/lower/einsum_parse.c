@@ -17,8 +17,8 @@ static int read_equation(struct mdl_lower *l, char **ret, char **ret_arrow)
     const char *given = mdl_l_string(l, "equation", "");
     char *text, *to;
 
-    if (l->error < 0) {
-        return l->error;
+    if (l->ir->failure < 0) {
+        return l->ir->failure;
     }
     to = text = mdl_pool_alloc(l->ir->pool, strlen(given) + 1, 1);
     if (!text) {
@@ -166,26 +166,21 @@ int mdl_einsum_parse(struct mdl_lower *l, struct mdl_einsum *ret)
     char *text = NULL, *arrow = NULL;
     const char *at;
     size_t ellipsis;
-    int r;
 
     if (l->in_count < 1 || l->in_count > MDL_EINSUM_OPERANDS) {
         return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "%zu inputs are not supported (1 to %u are)",
                              l->in_count, MDL_EINSUM_OPERANDS);
     }
-    r = mdl_l_need(l, l->in_count);
-    r = r < 0 ? r : read_equation(l, &text, &arrow);
-    r = r < 0 ? r : read_operands(l, text, ret, &ellipsis);
-    if (r < 0) {
-        return r;
+    if (read_equation(l, &text, &arrow) != 0 || read_operands(l, text, ret, &ellipsis) != 0) {
+        return l->ir->failure;
     }
     if (!arrow) {
-        r = implicit_output(l, ret, ellipsis);
+        implicit_output(l, ret, ellipsis);
     } else {
         at = arrow;
-        r = read_term(l, &at, ellipsis, &ret->out);
-        if (r == 0 && *at) {
-            r = mdl_ir_refuse(l->ir, -EBADMSG, "the equation's output has a comma");
+        if (read_term(l, &at, ellipsis, &ret->out) == 0 && *at) {
+            mdl_ir_refuse(l->ir, -EBADMSG, "the equation's output has a comma");
         }
     }
-    return r < 0 ? r : check_output(l, ret);
+    return l->ir->failure != 0 ? l->ir->failure : check_output(l, ret);
 }

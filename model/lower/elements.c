@@ -7,137 +7,92 @@
 
 /* Element functions and broadcast arithmetic. */
 
-static int lower_unary(struct mdl_lower *l, int act)
-{
-    int r = mdl_l_need(l, 1);
+/* The parameters of those functions that have some: attributes and their defaults. */
+static const struct {
+    const char *a, *b;
+    float a_default, b_default;
+} parameters[MDL_ACT_COUNT] = {
+    [MDL_ACT_LEAKY_RELU] = {"alpha", NULL, 0.01f, 0},
+    [MDL_ACT_HARD_SIGMOID] = {"alpha", "beta", 0.2f, 0.5f},
+    [MDL_ACT_ELU] = {"alpha", NULL, 1, 0},
+    [MDL_ACT_SELU] = {"alpha", "gamma", 1.67326319217681884765625f, 1.05070102214813232421875f},
+    [MDL_ACT_THRESHOLDED_RELU] = {"alpha", NULL, 1, 0},
+    [MDL_ACT_SHRINK] = {"lambd", "bias", 0.5f, 0},
+};
 
-    r = r < 0 || act == MDL_ACT_NEG || act == MDL_ACT_ABS || act == MDL_ACT_SIGN ||
-                act == MDL_ACT_NOT || act == MDL_ACT_RELU
-            ? r
-            : mdl_l_f32(l, 0);
-    if (r < 0) {
-        return r;
-    }
+static size_t lower_unary(struct mdl_lower *l, int act)
+{
+    const char *a = parameters[act].a, *b = parameters[act].b;
+
     if (act == MDL_ACT_NOT && mdl_l_value(l, l->in[0])->dtype != MDL_BOOL) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the input must be of type bool");
+        return mdl_l_refuse(l, -EBADMSG, "the input must be of type bool");
     }
-    return mdl_ir_unary(l->ir, (enum mdl_act)act, 0, 0, l->in[0], &l->out[0]);
+    return mdl_ir_unary(l->ir, (enum mdl_act)act,
+                        a ? mdl_l_float(l, a, parameters[act].a_default) : 0,
+                        b ? mdl_l_float(l, b, parameters[act].b_default) : 0, l->in[0]);
 }
 
-/* Functions with attributes alpha, and beta or gamma. */
-static int lower_unary_ab(struct mdl_lower *l, int act)
-{
-    float a = 0, b = 0;
-    int r = mdl_l_need(l, 1);
-
-    r = r < 0 ? r : mdl_l_f32(l, 0);
-    if (r < 0) {
-        return r;
-    }
-    switch (act) {
-    case MDL_ACT_LEAKY_RELU:
-        a = mdl_l_float(l, "alpha", 0.01f);
-        break;
-    case MDL_ACT_HARD_SIGMOID:
-        a = mdl_l_float(l, "alpha", 0.2f);
-        b = mdl_l_float(l, "beta", 0.5f);
-        break;
-    case MDL_ACT_SELU:
-        a = mdl_l_float(l, "alpha", 1.67326319217681884765625f);
-        b = mdl_l_float(l, "gamma", 1.05070102214813232421875f);
-        break;
-    default:
-        a = mdl_l_float(l, "alpha", 1.0f);
-        break;
-    }
-    return mdl_ir_unary(l->ir, (enum mdl_act)act, a, b, l->in[0], &l->out[0]);
-}
-
-static int clip_dynamic(struct mdl_lower *l)
+static size_t clip_dynamic(struct mdl_lower *l)
 {
     size_t y = l->in[0];
-    int r = 0;
 
     if (mdl_l_in(l, 1) != MDL_NONE) {
-        r = mdl_ir_binary(l->ir, MDL_BIN_MAX, y, l->in[1], &y);
+        y = mdl_ir_binary(l->ir, MDL_BIN_MAX, y, l->in[1]);
     }
-    if (r == 0 && mdl_l_in(l, 2) != MDL_NONE) {
-        r = mdl_ir_binary(l->ir, MDL_BIN_MIN, y, l->in[2], &y);
+    if (mdl_l_in(l, 2) != MDL_NONE) {
+        y = mdl_ir_binary(l->ir, MDL_BIN_MIN, y, l->in[2]);
     }
-    l->out[0] = y;
-    return r;
+    return y;
 }
 
-static int lower_clip(struct mdl_lower *l, int arg)
+static size_t lower_clip(struct mdl_lower *l, int arg)
 {
     float low = mdl_l_float(l, "min", -INFINITY), high = mdl_l_float(l, "max", INFINITY);
-    int r = mdl_l_need(l, 1);
 
-    if (r < 0) {
-        return r;
-    }
     if ((mdl_l_in(l, 1) != MDL_NONE && !mdl_l_const_float(l, 1, &low)) ||
         (mdl_l_in(l, 2) != MDL_NONE && !mdl_l_const_float(l, 2, &high)) ||
         mdl_l_value(l, l->in[0])->dtype != MDL_F32) {
         return clip_dynamic(l);
     }
     if (low == 0 && high == INFINITY) {
-        return mdl_ir_unary(l->ir, MDL_ACT_RELU, 0, 0, l->in[0], &l->out[0]);
+        return mdl_ir_unary(l->ir, MDL_ACT_RELU, 0, 0, l->in[0]);
     }
-    return mdl_ir_unary(l->ir, MDL_ACT_CLIP, low, high, l->in[0], &l->out[0]);
+    return mdl_ir_unary(l->ir, MDL_ACT_CLIP, low, high, l->in[0]);
 }
 
-static int lower_prelu(struct mdl_lower *l, int arg)
+static size_t lower_prelu(struct mdl_lower *l, int arg)
 {
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_PRELU);
-    struct mdl_ir_value x, slope;
-    size_t s, dim[MDL_RANK_MAX];
-    int r = mdl_l_need(l, 2);
+    struct mdl_ir_value x = *mdl_l_value(l, l->in[0]), slope = *mdl_l_value(l, l->in[1]);
+    size_t s = l->in[1];
 
-    r = r < 0 ? r : mdl_l_f32(l, 0);
-    r = r < 0 ? r : mdl_l_f32(l, 1);
-    if (r < 0) {
-        return r;
-    }
-    s = l->in[1];
-    x = *mdl_l_value(l, l->in[0]);
-    slope = *mdl_l_value(l, s);
     /* opset 6: one slope per channel; later it broadcasts from the right, but some files keep the
      * old meaning */
     if (slope.rank == 1 && slope.dim[0] > 1 && x.rank >= 2 && slope.dim[0] == x.dim[1] &&
         (l->opset < 7 || slope.dim[0] != x.dim[x.rank - 1])) {
-        for (size_t i = 0; i < x.rank; i++) {
-            dim[i] = i == 1 ? slope.dim[0] : 1;
-        }
-        r = mdl_ir_reshape(l->ir, s, x.rank, dim, &s);
+        s = mdl_lower_beside(l, s, x.rank, 1);
     }
-    r = r < 0 ? r : mdl_ir_spread(l->ir, (size_t[]){l->in[0], s}, 2, x.rank, x.dim, op.op.in);
-    return r < 0 ? r : mdl_ir_emit(l->ir, &op, MDL_F32, x.rank, x.dim, &l->out[0]);
+    mdl_ir_spread(l->ir, (size_t[]){l->in[0], s}, 2, x.rank, x.dim, op.op.in);
+    return mdl_ir_emit(l->ir, &op, MDL_F32, x.rank, x.dim);
 }
 
-/* Before opset 7 the second input broadcasts only on request, from attribute axis on. */
-static int old_broadcast(struct mdl_lower *l, size_t *b)
+/* Input 1. Before opset 7 it broadcasts only on request, from attribute axis on. */
+static size_t second(struct mdl_lower *l)
 {
-    struct mdl_ir_value x = *mdl_l_value(l, l->in[0]), y = *mdl_l_value(l, *b);
-    int64_t axis = mdl_l_int(l, "axis", (int64_t)x.rank - (int64_t)y.rank);
+    struct mdl_ir_value x = *mdl_l_value(l, l->in[0]), y = *mdl_l_value(l, l->in[1]);
     size_t dim[MDL_RANK_MAX], at;
-    int r;
 
-    if (!mdl_l_int(l, "broadcast", 0) || x.rank <= y.rank) {
-        return 0;
+    if (l->opset >= 7 || !mdl_l_int(l, "broadcast", 0) || x.rank <= y.rank) {
+        return l->in[1];
     }
-    r = mdl_l_axis(l, axis, x.rank, true, &at);
-    if (r < 0) {
-        return r;
-    }
+    at = mdl_l_axis(l, mdl_l_int(l, "axis", (int64_t)x.rank - (int64_t)y.rank), x.rank, true);
     if (at + y.rank > x.rank) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "input 1 does not fit into input 0 from axis %zu on",
-                             at);
+        return mdl_l_refuse(l, -EBADMSG, "input 1 does not fit into input 0 from axis %zu on", at);
     }
     for (size_t i = 0; i + at < x.rank; i++) {
         dim[i] = i < y.rank ? y.dim[i] : 1;
     }
-    return mdl_ir_reshape(l->ir, *b, x.rank - at, dim, b);
+    return mdl_ir_reshape(l->ir, l->in[1], x.rank - at, dim);
 }
 
 /* Exporters write squares and cubes as powers; products are much faster. Return: whether @exponent
@@ -152,94 +107,66 @@ static bool small_power(struct mdl_lower *l, size_t exponent, int *ret)
 }
 
 /* Types of base and exponent may differ; the result has the base's. */
-static int lower_pow(struct mdl_lower *l, int arg)
+static size_t lower_pow(struct mdl_lower *l, int arg)
 {
-    enum mdl_dtype dtype;
-    size_t x, e;
-    int factors, r = mdl_l_need(l, 2);
+    size_t x = l->in[0], e = second(l), y = x;
+    enum mdl_dtype dtype = mdl_l_value(l, x)->dtype;
+    int factors;
 
-    if (r < 0) {
-        return r;
-    }
-    x = l->in[0];
-    e = l->in[1];
-    dtype = mdl_l_value(l, x)->dtype;
-    r = l->opset < 7 ? old_broadcast(l, &e) : 0;
     if (dtype == MDL_BOOL || mdl_l_value(l, e)->dtype == MDL_BOOL) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the inputs must be numbers, not bool");
+        return mdl_l_refuse(l, -EBADMSG, "the inputs must be numbers, not bool");
     }
-    if (r == 0 && small_power(l, e, &factors)) {
-        l->out[0] = x;
-        for (int i = 1; r == 0 && i < factors; i++) {
-            r = mdl_ir_binary(l->ir, MDL_BIN_MUL, l->out[0], x, &l->out[0]);
+    if (small_power(l, e, &factors)) {
+        for (int i = 1; i < factors; i++) {
+            y = mdl_ir_binary(l->ir, MDL_BIN_MUL, y, x);
         }
-        return r;
+        return y;
     }
-    if (r == 0 && (dtype == MDL_F32 || mdl_l_value(l, e)->dtype != MDL_F32)) {
-        r = mdl_ir_cast(l->ir, e, dtype, &e);
+    if (dtype == MDL_F32 || mdl_l_value(l, e)->dtype != MDL_F32) {
+        e = mdl_ir_cast(l->ir, e, dtype);
     }
-    return r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_POW, x, e, &l->out[0]);
+    return mdl_ir_binary(l->ir, MDL_BIN_POW, x, e);
 }
 
-static int lower_binary(struct mdl_lower *l, int which)
+static size_t lower_binary(struct mdl_lower *l, int which)
 {
-    size_t b;
-    int r = mdl_l_need(l, 2);
+    size_t a = l->in[0], b = second(l), y;
 
-    if (r < 0) {
-        return r;
+    if ((which == MDL_BIN_AND || which == MDL_BIN_OR) && mdl_l_value(l, a)->dtype != MDL_BOOL) {
+        return mdl_l_refuse(l, -EBADMSG, "the inputs must be of type bool");
     }
-    b = l->in[1];
-    if (l->opset < 7) {
-        r = old_broadcast(l, &b);
-    }
-    if (r == 0 && (which == MDL_BIN_AND || which == MDL_BIN_OR) &&
-        mdl_l_value(l, l->in[0])->dtype != MDL_BOOL) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the inputs must be of type bool");
-    }
-    r = r < 0 ? r : mdl_bounds_decide(l->ir, (enum mdl_binary)which, l->in[0], b, &l->out[0]);
-    return r < 0 || l->out[0] != MDL_NONE
-               ? r
-               : mdl_ir_binary(l->ir, (enum mdl_binary)which, l->in[0], b, &l->out[0]);
+    y = l->ir->failure ? MDL_NONE : mdl_bounds_decide(l->ir, (enum mdl_binary)which, a, b);
+    return y != MDL_NONE ? y : mdl_ir_binary(l->ir, (enum mdl_binary)which, a, b);
 }
 
 /* a <= b as (a < b) or (a == b): a comparison with NaN stays false */
-static int lower_or_equal(struct mdl_lower *l, int which)
+static size_t lower_or_equal(struct mdl_lower *l, int which)
 {
-    size_t strict, equal;
-    int r = mdl_l_need(l, 2);
+    size_t strict = mdl_ir_binary(l->ir, (enum mdl_binary)which, l->in[0], l->in[1]);
+    size_t equal = mdl_ir_binary(l->ir, MDL_BIN_EQUAL, l->in[0], l->in[1]);
 
-    r = r < 0 ? r : mdl_ir_binary(l->ir, (enum mdl_binary)which, l->in[0], l->in[1], &strict);
-    r = r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_EQUAL, l->in[0], l->in[1], &equal);
-    return r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_OR, strict, equal, &l->out[0]);
+    return mdl_ir_binary(l->ir, MDL_BIN_OR, strict, equal);
 }
 
-static int chain(struct mdl_lower *l, int which)
+static size_t chain(struct mdl_lower *l, int which)
 {
-    size_t y;
-    int r = mdl_l_need(l, base_max(l->in_count, (size_t)1));
+    size_t y = l->in[0];
 
-    if (r < 0) {
-        return r;
+    for (size_t i = 1; i < l->in_count; i++) {
+        y = mdl_ir_binary(l->ir, (enum mdl_binary)which, y, l->in[i]);
     }
-    y = l->in[0];
-    for (size_t i = 1; r == 0 && i < l->in_count; i++) {
-        r = mdl_ir_binary(l->ir, (enum mdl_binary)which, y, l->in[i], &y);
-    }
-    l->out[0] = y;
-    return r;
+    return y;
 }
 
-static int lower_mean(struct mdl_lower *l, int arg)
+static size_t lower_mean(struct mdl_lower *l, int arg)
 {
-    size_t n;
-    int r = chain(l, MDL_BIN_ADD);
+    size_t sum = chain(l, MDL_BIN_ADD), n;
 
-    if (r < 0 || l->in_count == 1) {
-        return r;
+    if (l->in_count == 1) {
+        return sum;
     }
-    r = mdl_ir_scalar(l->ir, mdl_l_value(l, l->out[0])->dtype, (double)l->in_count, &n);
-    return r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_DIV, l->out[0], n, &l->out[0]);
+    n = mdl_ir_scalar(l->ir, mdl_l_value(l, sum)->dtype, (double)l->in_count);
+    return mdl_ir_binary(l->ir, MDL_BIN_DIV, sum, n);
 }
 
 /* Return: what a Where always takes, because its condition is a constant of equal elements; or
@@ -267,70 +194,77 @@ static size_t always(const struct mdl_lower *l)
     return chosen;
 }
 
-static int lower_where(struct mdl_lower *l, int arg)
+static size_t lower_where(struct mdl_lower *l, int arg)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_WHERE);
     size_t rank, dim[MDL_RANK_MAX], chosen;
-    enum mdl_dtype dtype;
-    int r = mdl_l_need(l, 3);
 
-    if (r < 0) {
-        return r;
+    if (mdl_l_value(l, l->in[0])->dtype != MDL_BOOL ||
+        mdl_l_value(l, l->in[2])->dtype != mdl_l_value(l, l->in[1])->dtype) {
+        return mdl_l_refuse(l, -EBADMSG, "the inputs have different types");
     }
-    dtype = mdl_l_value(l, l->in[1])->dtype;
-    if (mdl_l_value(l, l->in[0])->dtype != MDL_BOOL || mdl_l_value(l, l->in[2])->dtype != dtype) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the inputs have different types");
+    if (mdl_ir_broadcast(l->ir, l->in, 3, &rank, dim) != 0) {
+        return MDL_NONE;
     }
-    r = mdl_ir_broadcast(l->ir, l->in, 3, &rank, dim);
-    chosen = r < 0 ? MDL_NONE : always(l);
-    if (chosen != MDL_NONE) {
-        return mdl_ir_expand(l->ir, chosen, rank, dim, &l->out[0]);
-    }
-    r = r < 0 ? r : mdl_ir_spread(l->ir, l->in, 3, rank, dim, op.op.in);
-    return r < 0 ? r : mdl_ir_emit(l->ir, &op, dtype, rank, dim, &l->out[0]);
+    chosen = always(l);
+    return chosen != MDL_NONE ? mdl_ir_expand(l->ir, chosen, rank, dim)
+                              : mdl_ir_where(l->ir, l->in, rank, dim);
 }
 
 const struct mdl_lower_row mdl_lower_elements[] = {
-    {"Relu", lower_unary, MDL_ACT_RELU},
-    {"Sigmoid", lower_unary, MDL_ACT_SIGMOID},
-    {"HardSwish", lower_unary, MDL_ACT_HARD_SWISH},
-    {"Tanh", lower_unary, MDL_ACT_TANH},
-    {"Softplus", lower_unary, MDL_ACT_SOFTPLUS},
-    {"Softsign", lower_unary, MDL_ACT_SOFTSIGN},
-    {"Exp", lower_unary, MDL_ACT_EXP},
-    {"Log", lower_unary, MDL_ACT_LOG},
-    {"Sqrt", lower_unary, MDL_ACT_SQRT},
-    {"Reciprocal", lower_unary, MDL_ACT_RECIPROCAL},
-    {"Neg", lower_unary, MDL_ACT_NEG},
-    {"Abs", lower_unary, MDL_ACT_ABS},
-    {"Floor", lower_unary, MDL_ACT_FLOOR},
-    {"Ceil", lower_unary, MDL_ACT_CEIL},
-    {"Round", lower_unary, MDL_ACT_ROUND},
-    {"Sign", lower_unary, MDL_ACT_SIGN},
-    {"Erf", lower_unary, MDL_ACT_ERF},
-    {"Not", lower_unary, MDL_ACT_NOT},
-    {"LeakyRelu", lower_unary_ab, MDL_ACT_LEAKY_RELU},
-    {"HardSigmoid", lower_unary_ab, MDL_ACT_HARD_SIGMOID},
-    {"Elu", lower_unary_ab, MDL_ACT_ELU},
-    {"Selu", lower_unary_ab, MDL_ACT_SELU},
-    {"Clip", lower_clip, 0},
-    {"PRelu", lower_prelu, 0},
-    {"Add", lower_binary, MDL_BIN_ADD},
-    {"Sub", lower_binary, MDL_BIN_SUB},
-    {"Mul", lower_binary, MDL_BIN_MUL},
-    {"Div", lower_binary, MDL_BIN_DIV},
-    {"Pow", lower_pow, 0},
-    {"Equal", lower_binary, MDL_BIN_EQUAL},
-    {"Less", lower_binary, MDL_BIN_LESS},
-    {"Greater", lower_binary, MDL_BIN_GREATER},
-    {"And", lower_binary, MDL_BIN_AND},
-    {"Or", lower_binary, MDL_BIN_OR},
-    {"LessOrEqual", lower_or_equal, MDL_BIN_LESS},
-    {"GreaterOrEqual", lower_or_equal, MDL_BIN_GREATER},
-    {"Sum", chain, MDL_BIN_ADD},
-    {"Max", chain, MDL_BIN_MAX},
-    {"Min", chain, MDL_BIN_MIN},
-    {"Mean", lower_mean, 0},
-    {"Where", lower_where, 0},
+    {"Relu", lower_unary, 1, 0, MDL_ACT_RELU},
+    {"Sigmoid", lower_unary, 1, 1, MDL_ACT_SIGMOID},
+    {"HardSwish", lower_unary, 1, 1, MDL_ACT_HARD_SWISH},
+    {"Tanh", lower_unary, 1, 1, MDL_ACT_TANH},
+    {"Softplus", lower_unary, 1, 1, MDL_ACT_SOFTPLUS},
+    {"Softsign", lower_unary, 1, 1, MDL_ACT_SOFTSIGN},
+    {"Exp", lower_unary, 1, 1, MDL_ACT_EXP},
+    {"Log", lower_unary, 1, 1, MDL_ACT_LOG},
+    {"Sqrt", lower_unary, 1, 1, MDL_ACT_SQRT},
+    {"Reciprocal", lower_unary, 1, 1, MDL_ACT_RECIPROCAL},
+    {"Neg", lower_unary, 1, 0, MDL_ACT_NEG},
+    {"Abs", lower_unary, 1, 0, MDL_ACT_ABS},
+    {"Floor", lower_unary, 1, 1, MDL_ACT_FLOOR},
+    {"Ceil", lower_unary, 1, 1, MDL_ACT_CEIL},
+    {"Round", lower_unary, 1, 1, MDL_ACT_ROUND},
+    {"Sign", lower_unary, 1, 0, MDL_ACT_SIGN},
+    {"Erf", lower_unary, 1, 1, MDL_ACT_ERF},
+    {"Not", lower_unary, 1, 0, MDL_ACT_NOT},
+    {"LeakyRelu", lower_unary, 1, 1, MDL_ACT_LEAKY_RELU},
+    {"HardSigmoid", lower_unary, 1, 1, MDL_ACT_HARD_SIGMOID},
+    {"Elu", lower_unary, 1, 1, MDL_ACT_ELU},
+    {"Selu", lower_unary, 1, 1, MDL_ACT_SELU},
+    {"Sin", lower_unary, 1, 1, MDL_ACT_SIN},
+    {"Cos", lower_unary, 1, 1, MDL_ACT_COS},
+    {"Tan", lower_unary, 1, 1, MDL_ACT_TAN},
+    {"Asin", lower_unary, 1, 1, MDL_ACT_ASIN},
+    {"Acos", lower_unary, 1, 1, MDL_ACT_ACOS},
+    {"Atan", lower_unary, 1, 1, MDL_ACT_ATAN},
+    {"Sinh", lower_unary, 1, 1, MDL_ACT_SINH},
+    {"Cosh", lower_unary, 1, 1, MDL_ACT_COSH},
+    {"Asinh", lower_unary, 1, 1, MDL_ACT_ASINH},
+    {"Acosh", lower_unary, 1, 1, MDL_ACT_ACOSH},
+    {"Atanh", lower_unary, 1, 1, MDL_ACT_ATANH},
+    {"ThresholdedRelu", lower_unary, 1, 1, MDL_ACT_THRESHOLDED_RELU},
+    {"Shrink", lower_unary, 1, 1, MDL_ACT_SHRINK},
+    {"Mish", lower_unary, 1, 1, MDL_ACT_MISH},
+    {"Clip", lower_clip, 1},
+    {"PRelu", lower_prelu, 2, 2},
+    {"Add", lower_binary, 2, 0, MDL_BIN_ADD},
+    {"Sub", lower_binary, 2, 0, MDL_BIN_SUB},
+    {"Mul", lower_binary, 2, 0, MDL_BIN_MUL},
+    {"Div", lower_binary, 2, 0, MDL_BIN_DIV},
+    {"Pow", lower_pow, 2},
+    {"Equal", lower_binary, 2, 0, MDL_BIN_EQUAL},
+    {"Less", lower_binary, 2, 0, MDL_BIN_LESS},
+    {"Greater", lower_binary, 2, 0, MDL_BIN_GREATER},
+    {"And", lower_binary, 2, 0, MDL_BIN_AND},
+    {"Or", lower_binary, 2, 0, MDL_BIN_OR},
+    {"LessOrEqual", lower_or_equal, 2, 0, MDL_BIN_LESS},
+    {"GreaterOrEqual", lower_or_equal, 2, 0, MDL_BIN_GREATER},
+    {"Sum", chain, MDL_LOWER_ALL, 0, MDL_BIN_ADD},
+    {"Max", chain, MDL_LOWER_ALL, 0, MDL_BIN_MAX},
+    {"Min", chain, MDL_LOWER_ALL, 0, MDL_BIN_MIN},
+    {"Mean", lower_mean, MDL_LOWER_ALL},
+    {"Where", lower_where, 3},
     {0},
 };

@@ -6,37 +6,9 @@
 #include "model/lower/lowering.h"
 #include "model/lower/narrow.h"
 
-const struct mdl_lower_row *const mdl_lower_tables[] = {
-    mdl_lower_spatial,
-    mdl_lower_products,
-    mdl_lower_elements,
-    mdl_lower_shapes,
-    mdl_lower_slices,
-    mdl_lower_gathers,
-    mdl_lower_scatters,
-    mdl_lower_selections,
-    mdl_lower_pads,
-    mdl_lower_resizes,
-    mdl_lower_reduces,
-    mdl_lower_consts,
-    mdl_lower_quants,
-    mdl_lower_samples,
-    mdl_lower_unpools,
-    mdl_lower_recurrents,
-    mdl_lower_quantizes,
-    mdl_lower_microsofts,
-    mdl_lower_functions,
-    mdl_lower_masks,
-    mdl_lower_lp_norms,
-    mdl_lower_einsum,
-    mdl_lower_branches,
-    mdl_lower_norms,
-    mdl_lower_gates,
-    mdl_lower_attentions,
-    mdl_lower_loops,
-    mdl_lower_sequences,
-    NULL,
-};
+#define TABLE(name) mdl_lower_##name,
+const struct mdl_lower_row *const mdl_lower_tables[] = {MDL_LOWER_TABLES(TABLE) NULL};
+#undef TABLE
 
 /* Return: whether a node's domain is that of a row. */
 static bool domain_is(const char *domain, const char *row)
@@ -92,7 +64,7 @@ static bool version_fits(const struct mdl_lower_row *row, int64_t opset)
     return row->domain || (opset >= row->since && opset <= last_of(row));
 }
 
-static int check_version(const struct mdl_ir *ir, const struct mdl_gnode *n,
+static int check_version(struct mdl_ir *ir, const struct mdl_gnode *n,
                          const struct mdl_lower_row *row)
 {
     int until = last_of(row);
@@ -164,6 +136,7 @@ int mdl_lower_check(struct mdl_ir *ir)
             fail_outputs(ir, n);
             ir->lowered[ir->order[i]] = LOWERED;
             r = mdl_ir_reason(ir, &why, n, ir->node_name);
+            ir->failure = 0;
         }
     }
     ir->node = NULL;
@@ -195,9 +168,9 @@ static int resolve(struct mdl_ir *ir, const char *name, size_t *ret)
     if (n->value == MDL_NONE && n->initializer != MDL_NONE) {
         const struct mdl_gtensor *t = &ir->g->initializers[n->initializer];
 
-        r = mdl_ir_const_new(ir, t->dtype, t->rank, t->dim, t->data, t->in_file, &n->value);
-        if (r < 0) {
-            return r;
+        n->value = mdl_ir_const_new(ir, t->dtype, t->rank, t->dim, t->data, t->in_file);
+        if (n->value == MDL_NONE) {
+            return ir->failure;
         }
         ir->values[n->value].name = name;
         ir->values[n->value].named = true;
@@ -278,8 +251,7 @@ static int lower_known(struct mdl_ir *ir, const struct mdl_gnode *n,
             return mdl_ir_refuse(ir, -EOPNOTSUPP, "input %zu is a sequence", i);
         }
     }
-    r = row->fn(&l, row->arg);
-    r = r == 0 ? l.error : r;
+    r = mdl_l_run(&l, row);
     r = r == 0 && !row->narrows ? mdl_narrow_outputs(&l) : r;
     if (r == 0) {
         bind_outputs(ir, &l);
@@ -313,6 +285,7 @@ static int lower_node(struct mdl_ir *ir, const struct mdl_gnode *n)
         r = mdl_ir_reason(ir, &why, n, ir->node_name);
     }
     r = r == E_SKIP ? 0 : r;
+    ir->failure = 0;
     ir->node = around;
     ir->node_name = around_name;
     return r;
@@ -433,5 +406,6 @@ static int lower_branch(struct mdl_lower *l, const struct mdl_gbranch *b, const 
         r = b->outputs[i][0] ? resolve(l->ir, b->outputs[i], &ret_out[i]) : 0;
     }
     l->ir->branch_depth--;
+    mdl_ir_failed(l->ir, r);
     return r;
 }

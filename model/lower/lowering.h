@@ -2,9 +2,13 @@
 /**
  * model/lower/lowering.h - helpers of the functions that lower a node; for model/lower/ only
  *
- * To add an operator, write a function in the file for its kind and add a row to that file's table.
+ * To add an operator, write a function in the file for its kind and add a row to that file's table:
+ * the row says which inputs must be there, and of which type; the function what is special. It
+ * stops at its first refusal, which ir.failure keeps (model/ir/build.h).
  */
 #pragma once
+
+#include <limits.h>
 
 #include "model/ir/build.h"
 #include "model/ir/constant.h"
@@ -18,20 +22,23 @@ struct mdl_lower {
     int64_t opset;
     size_t in_count, out_count;
     const size_t *in; /* values; MDL_NONE: absent */
-    size_t *out;      /* to be filled; MDL_NONE: not computed */
-    int error;        /* set by the attribute helpers, sticky */
+    size_t *out;      /* those after the first are to be filled; MDL_NONE: not computed */
     /* the row of an operator of ONNX's own, or NULL; for mdl_lower_as() */
     const struct mdl_lower_row *(*find)(const char *op_type);
-    /* lowers a branch of the node, whose inputs are the values @in; @ret_out: its outputs. Returns
-     * as a mdl_lower_fn. */
+    /* lowers a branch of the node, whose inputs are the values @in; @ret_out: its outputs. Return:
+     * 0, or not with ir.failure. */
     int (*branch)(struct mdl_lower *l, const struct mdl_gbranch *b, const size_t *in,
                   size_t *ret_out);
 };
 
-typedef int (*mdl_lower_fn)(struct mdl_lower *l, int arg);
+/* Return: the first output, or MDL_NONE with ir.failure. */
+typedef size_t (*mdl_lower_fn)(struct mdl_lower *l, int arg);
+#define MDL_LOWER_ALL UCHAR_MAX /* all inputs, and at least one */
 struct mdl_lower_row {
     const char *op_type;
     mdl_lower_fn fn;
+    unsigned char needs;  /* so many inputs must be there ... */
+    unsigned char floats; /* ... and so many must be f32, where they are there */
     int arg;
     const char *domain; /* NULL: ONNX's own; MDL_LOWER_BOTH: that or com.microsoft */
     /* The operator sets whose meaning of it is known: from @since (0: the first) up to @until (0:
@@ -44,36 +51,37 @@ struct mdl_lower_row {
 /* The last operator set that was compared with what is done here. */
 #define MDL_OPSET_KNOWN 26
 #define MDL_LOWER_BOTH "*"
-/* A table ends with a row without op_type, the list of all tables with NULL. */
+/* X(name) of each file's table, mdl_lower_<name>[]; it ends with a row without op_type. */
+#define MDL_LOWER_TABLES(X)                                                                        \
+    X(spatial)    /* convolutions.c */                                                             \
+    X(products)   /* products.c */                                                                 \
+    X(elements)   /* elements.c */                                                                 \
+    X(shapes)     /* shapes_of.c */                                                                \
+    X(slices)     /* slices.c */                                                                   \
+    X(indexed)    /* indexed.c */                                                                  \
+    X(selections) /* selections.c */                                                               \
+    X(pads)       /* pads.c */                                                                     \
+    X(resizes)    /* resizes.c */                                                                  \
+    X(reduces)    /* reductions.c */                                                               \
+    X(consts)     /* constants.c */                                                                \
+    X(quants)     /* quantized_ops.c */                                                            \
+    X(samples)    /* samples.c */                                                                  \
+    X(recurrents) /* recurrences.c */                                                              \
+    X(quantizes)  /* quantize.c */                                                                 \
+    X(microsofts) /* microsoft.c */                                                                \
+    X(functions)  /* element_functions.c */                                                        \
+    X(masks)      /* masks.c */                                                                    \
+    X(lp_norms)   /* lp_norms.c */                                                                 \
+    X(einsum)     /* einsum.c */                                                                   \
+    X(norms)      /* norms.c */                                                                    \
+    X(attentions) /* attention.c */                                                                \
+    X(bodies)     /* bodies.c */                                                                   \
+    X(sequences)  /* sequences.c */
+#define MDL_LOWER_DECLARE(name) extern const struct mdl_lower_row mdl_lower_##name[];
+MDL_LOWER_TABLES(MDL_LOWER_DECLARE)
+#undef MDL_LOWER_DECLARE
+/* ends with NULL */
 extern const struct mdl_lower_row *const mdl_lower_tables[];
-extern const struct mdl_lower_row mdl_lower_spatial[];    /* convolutions.c */
-extern const struct mdl_lower_row mdl_lower_products[];   /* products.c */
-extern const struct mdl_lower_row mdl_lower_elements[];   /* elements.c */
-extern const struct mdl_lower_row mdl_lower_shapes[];     /* shapes_of.c */
-extern const struct mdl_lower_row mdl_lower_pads[];       /* pads.c */
-extern const struct mdl_lower_row mdl_lower_slices[];     /* slices.c */
-extern const struct mdl_lower_row mdl_lower_gathers[];    /* gathers.c */
-extern const struct mdl_lower_row mdl_lower_scatters[];   /* scatters.c */
-extern const struct mdl_lower_row mdl_lower_selections[]; /* selections.c */
-extern const struct mdl_lower_row mdl_lower_resizes[];    /* resizes.c */
-extern const struct mdl_lower_row mdl_lower_reduces[];    /* reductions.c */
-extern const struct mdl_lower_row mdl_lower_quants[];     /* quantized_ops.c */
-extern const struct mdl_lower_row mdl_lower_consts[];     /* constants.c */
-extern const struct mdl_lower_row mdl_lower_samples[];    /* samples.c */
-extern const struct mdl_lower_row mdl_lower_unpools[];    /* unpools.c */
-extern const struct mdl_lower_row mdl_lower_quantizes[];  /* quantize.c */
-extern const struct mdl_lower_row mdl_lower_microsofts[]; /* microsoft.c */
-extern const struct mdl_lower_row mdl_lower_recurrents[]; /* recurrences.c */
-extern const struct mdl_lower_row mdl_lower_functions[];  /* element_functions.c */
-extern const struct mdl_lower_row mdl_lower_masks[];      /* masks.c */
-extern const struct mdl_lower_row mdl_lower_lp_norms[];   /* lp_norms.c */
-extern const struct mdl_lower_row mdl_lower_einsum[];     /* einsum.c */
-extern const struct mdl_lower_row mdl_lower_branches[];   /* branches.c */
-extern const struct mdl_lower_row mdl_lower_loops[];      /* loops.c */
-extern const struct mdl_lower_row mdl_lower_sequences[];  /* sequences.c */
-extern const struct mdl_lower_row mdl_lower_norms[];      /* norms.c */
-extern const struct mdl_lower_row mdl_lower_gates[];      /* gates.c */
-extern const struct mdl_lower_row mdl_lower_attentions[]; /* attention.c */
 
 /** mdl_lower_conv_of() - window, groups, inputs and macs of a convolution of @x by @w, of any
  * types, from the node's attributes; @ret_dim: of its result. */
@@ -84,18 +92,21 @@ int mdl_lower_conv_of(struct mdl_lower *l, size_t x, size_t w, struct mdl_ir_op 
 int mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t channels);
 /** mdl_lower_product() - makes x times w by numpy's rules; @like: the op's other fields; @dtype: of
  * y. */
-int mdl_lower_product(struct mdl_lower *l, size_t x, size_t w, const struct mdl_ir_op *like,
-                      enum mdl_dtype dtype, size_t *ret);
+size_t mdl_lower_product(struct mdl_lower *l, size_t x, size_t w, const struct mdl_ir_op *like,
+                         enum mdl_dtype dtype);
+/** mdl_lower_whole_pool() - a pool of @x, an image, with one window over all of it. */
+size_t mdl_lower_whole_pool(struct mdl_lower *l, int kind, size_t x);
 
 /** mdl_lower_concat_of() - @in, which must fit each other, one after the other along @axis. */
-int mdl_lower_concat_of(struct mdl_lower *l, const size_t *in, size_t count, int64_t axis,
-                        size_t *ret);
+size_t mdl_lower_concat_of(struct mdl_lower *l, const size_t *in, size_t count, int64_t axis);
 /** mdl_lower_new_axis() - @x with a dim of 1 at @axis (0 to its rank). */
-int mdl_lower_new_axis(struct mdl_lower *l, size_t x, size_t axis, size_t *ret);
+size_t mdl_lower_new_axis(struct mdl_lower *l, size_t x, size_t axis);
 /** mdl_lower_parts() - cuts @x into @count views along @axis; @size: their lengths, of which none
  * is below 0, and which add up to its. */
-int mdl_lower_parts(struct mdl_lower *l, size_t x, size_t axis, const int64_t *size, size_t count,
-                    size_t *ret);
+void mdl_lower_parts(struct mdl_lower *l, size_t x, size_t axis, const int64_t *size, size_t count,
+                     size_t *ret);
+/** mdl_lower_beside() - the elements of @v as dim @at of @rank, the others being 1. */
+size_t mdl_lower_beside(struct mdl_lower *l, size_t v, size_t rank, size_t at);
 
 /* Scale and zero point of a quantised value; zero may be MDL_NONE. axis: along which there is one
  * of them for each slice; block: or for each so many slices, else 0. */
@@ -105,21 +116,39 @@ struct mdl_lower_param {
 };
 /** mdl_lower_quantize(), mdl_lower_dequantize() - as ONNX's operators; without a zero point the
  * former gives u8 */
-int mdl_lower_quantize(struct mdl_lower *l, size_t x, const struct mdl_lower_param *p, size_t *ret);
-int mdl_lower_dequantize(struct mdl_lower *l, size_t x, const struct mdl_lower_param *p,
-                         size_t *ret);
+size_t mdl_lower_quantize(struct mdl_lower *l, size_t x, const struct mdl_lower_param *p);
+size_t mdl_lower_dequantize(struct mdl_lower *l, size_t x, const struct mdl_lower_param *p);
 
 /* ---- attributes.c: attributes, constant inputs, other operators ---- */
 size_t mdl_l_in(const struct mdl_lower *l, size_t i); /* MDL_NONE where absent */
 const struct mdl_ir_value *mdl_l_value(const struct mdl_lower *l, size_t v);
+/** mdl_l_wants() - Return: whether output @i has a name. */
+bool mdl_l_wants(const struct mdl_lower *l, size_t i);
+/* mdl_ir_refuse() where a value would be returned */
+#define mdl_l_refuse(l, ...) mdl_ir_no_value((l)->ir, __VA_ARGS__)
+/** mdl_l_run() - lowers the node as @row says, after checks of its inputs. Return: ir.failure. */
+int mdl_l_run(struct mdl_lower *l, const struct mdl_lower_row *row);
+/** mdl_l_op() - an op that reads the first @count inputs, as far as they are there. */
+struct mdl_ir_op mdl_l_op(const struct mdl_lower *l, int kind, size_t count);
 /** mdl_l_need() - refuses the node unless inputs 0..@count-1 are present. */
 int mdl_l_need(struct mdl_lower *l, size_t count);
 /** mdl_l_f32() - refuses an input that is not f32. */
 int mdl_l_f32(struct mdl_lower *l, size_t i);
+
+/* What reads an attribute or a constant gives a default after a failure, so that one check of
+ * ir.failure after several is enough. */
 const struct mdl_gattr *mdl_l_attr(const struct mdl_lower *l, const char *name);
 int64_t mdl_l_int(struct mdl_lower *l, const char *name, int64_t fallback);
 float mdl_l_float(struct mdl_lower *l, const char *name, float fallback);
 const char *mdl_l_string(struct mdl_lower *l, const char *name, const char *fallback);
+struct mdl_l_word {
+    const char *name;
+    int value;
+};
+/** mdl_l_word() - a string attribute as one of @words, which end with a row of zeros; others are
+ * refused. Return: its value; after a failure that of the first. */
+int mdl_l_word(struct mdl_lower *l, const char *name, const char *fallback,
+               const struct mdl_l_word *words);
 /** mdl_l_ints() - reads *ret_count values into @dst; more than @max are refused. Return: false if
  * absent. */
 bool mdl_l_ints(struct mdl_lower *l, const char *name, int64_t *dst, size_t max, size_t *ret_count);
@@ -134,15 +163,17 @@ struct mdl_l_dims {
 /** mdl_l_dims() - reads input @i (i32 or i64): a constant, or computed from lengths that have a
  * bound; at most one of them may depend on the data. */
 int mdl_l_dims(struct mdl_lower *l, size_t i, struct mdl_l_dims *ret);
-/** mdl_l_limit() - output 0 with the rows of @d, whose dims align with it from the right. */
-int mdl_l_limit(struct mdl_lower *l, const struct mdl_l_dims *d);
+/** mdl_l_limit() - @y with the rows of @d, whose dims align with it from the right. */
+size_t mdl_l_limit(struct mdl_lower *l, size_t y, const struct mdl_l_dims *d);
 bool mdl_l_const_float(struct mdl_lower *l, size_t i, float *ret);
 /** mdl_l_dtype() - reads an element type; @fallback: where the attribute is absent, or
  * MDL_DTYPE_COUNT: it must be there. (constants.c) */
 int mdl_l_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback,
                 enum mdl_dtype *ret);
-/** mdl_l_axis() - maps @axis to 0..@rank-1 (0..@rank with @past_end). */
-int mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end, size_t *ret);
+/** mdl_l_axis() - Return: @axis as 0..@rank-1 (0..@rank with @past_end); 0 if it is refused. */
+size_t mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end);
+/** mdl_l_marked() - marks the @count axes in @mark[@rank], the others not. Return: ir.failure. */
+int mdl_l_marked(struct mdl_lower *l, const int64_t *axes, size_t count, size_t rank, bool *mark);
 
 /* Inputs and outputs in place of those of the node. */
 struct mdl_lower_values {
@@ -151,5 +182,6 @@ struct mdl_lower_values {
     size_t in_count, out_count;
     size_t *out;
 };
-/** mdl_lower_as() - lowers ONNX's operator @op_type with the attributes of this node. */
-int mdl_lower_as(struct mdl_lower *l, const char *op_type, const struct mdl_lower_values *v);
+/** mdl_lower_as() - lowers ONNX's operator @op_type with the attributes of this node. Return: its
+ * first output. */
+size_t mdl_lower_as(struct mdl_lower *l, const char *op_type, const struct mdl_lower_values *v);

@@ -13,29 +13,27 @@
 #define OPSET 11 /* of ONNX's operators that these follow */
 
 /* One input of a QLinear operator: value, scale and zero point are inputs @at, @at + 1, @at + 2. */
-static int dequantized(struct mdl_lower *l, size_t at, size_t x, size_t *ret)
+static size_t dequantized(struct mdl_lower *l, size_t at, size_t x)
 {
     struct mdl_lower_param p = {.scale = mdl_l_in(l, at + 1), .zero = mdl_l_in(l, at + 2)};
 
-    return mdl_lower_dequantize(l, x, &p, ret);
+    return mdl_lower_dequantize(l, x, &p);
 }
 
 /* The result @y, whose scale and zero point are inputs @at and @at + 1; without a zero point it has
  * the type of input 0. */
-static int quantized(struct mdl_lower *l, size_t at, size_t y, size_t *ret)
+static size_t quantized(struct mdl_lower *l, size_t at, size_t y)
 {
     struct mdl_lower_param p = {.scale = l->in[at], .zero = mdl_l_in(l, at + 1)};
     size_t elements = mdl_ir_elements(mdl_l_value(l, p.scale));
-    int r = 0;
 
     if (elements != 1) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "%zu scales of the result are not supported",
-                             elements);
+        return mdl_l_refuse(l, -EOPNOTSUPP, "%zu scales of the result are not supported", elements);
     }
     if (p.zero == MDL_NONE) {
-        r = mdl_ir_scalar(l->ir, mdl_l_value(l, l->in[0])->dtype, 0, &p.zero);
+        p.zero = mdl_ir_scalar(l->ir, mdl_l_value(l, l->in[0])->dtype, 0);
     }
-    return r < 0 ? r : mdl_lower_quantize(l, y, &p, ret);
+    return mdl_lower_quantize(l, y, &p);
 }
 
 /* Refuses a node whose inputs 0 .. @count - 1 are not there, except for the zero points @zeros (a
@@ -51,26 +49,31 @@ static int need(struct mdl_lower *l, size_t count, unsigned zeros)
 }
 
 /* As one of ONNX's operators, with one result. */
-static int as(struct mdl_lower *l, const char *op_type, int64_t opset, const size_t *in,
-              size_t count, size_t *ret)
+static size_t as(struct mdl_lower *l, const char *op_type, int64_t opset, const size_t *in,
+                 size_t count)
 {
-    return mdl_lower_as(l, op_type, &(struct mdl_lower_values){opset, in, count, 1, ret});
+    size_t y;
+
+    return mdl_lower_as(l, op_type, &(struct mdl_lower_values){opset, in, count, 1, &y});
 }
 
 /* ---- layout ---- */
 
-/* Moves the channels of an image to the end, or back to dim 1. */
-static int move_channels(struct mdl_lower *l, bool to_last, size_t *x)
+/* Moves the channels of an image to the end, or back to dim 1, if it has them there. */
+static size_t move_channels(struct mdl_lower *l, bool has, bool to_last, size_t x)
 {
-    size_t rank = mdl_l_value(l, *x)->rank, perm[MDL_RANK_MAX] = {0};
+    size_t rank = mdl_l_value(l, x)->rank, perm[MDL_RANK_MAX] = {0};
 
+    if (!has) {
+        return x;
+    }
     if (rank < 3) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "an input of rank %zu has no channels", rank);
+        return mdl_l_refuse(l, -EBADMSG, "an input of rank %zu has no channels", rank);
     }
     for (size_t i = 1; i < rank; i++) {
         perm[i] = to_last ? (i + 1 == rank ? 1 : i + 1) : i == 1 ? rank - 1 : i - 1;
     }
-    return mdl_ir_permute(l->ir, *x, perm, x);
+    return mdl_ir_permute(l->ir, x, perm);
 }
 
 static bool channels_last(struct mdl_lower *l)
@@ -80,21 +83,22 @@ static bool channels_last(struct mdl_lower *l)
 
 /* ---- QLinear operators ---- */
 
-static int lower_binary(struct mdl_lower *l, int which)
+static size_t lower_binary(struct mdl_lower *l, int which)
 {
-    size_t a, b, y;
-    int r = need(l, 7, 1u << 2 | 1u << 5);
+    size_t a, b;
 
-    r = r < 0 ? r : dequantized(l, 0, l->in[0], &a);
-    r = r < 0 ? r : dequantized(l, 3, l->in[3], &b);
-    r = r < 0 ? r : mdl_ir_binary(l->ir, (enum mdl_binary)which, a, b, &y);
-    return r < 0 ? r : quantized(l, 6, y, &l->out[0]);
+    if (need(l, 7, 1u << 2 | 1u << 5) != 0) {
+        return MDL_NONE;
+    }
+    a = dequantized(l, 0, l->in[0]);
+    b = dequantized(l, 3, l->in[3]);
+    return quantized(l, 6, mdl_ir_binary(l->ir, (enum mdl_binary)which, a, b));
 }
 
 enum simple { AVERAGE_POOL, GLOBAL_AVERAGE_POOL, LEAKY_RELU, SIGMOID, SOFTMAX, REDUCE_MEAN };
 
 /* x, its scale and zero point, those of the result */
-static int lower_simple(struct mdl_lower *l, int which)
+static size_t lower_simple(struct mdl_lower *l, int which)
 {
     static const char *const names[] = {
         [AVERAGE_POOL] = "AveragePool", [GLOBAL_AVERAGE_POOL] = "GlobalAveragePool",
@@ -102,20 +106,19 @@ static int lower_simple(struct mdl_lower *l, int which)
         [SOFTMAX] = "Softmax",          [REDUCE_MEAN] = "ReduceMean"};
     bool moved = which <= GLOBAL_AVERAGE_POOL && channels_last(l);
     int64_t opset = which == SOFTMAX ? mdl_l_int(l, "opset", 0) : OPSET;
-    size_t x, y;
-    int r = need(l, 4, 1u << 2);
+    size_t x;
 
-    if (r == 0 && opset < 1) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "attribute opset is missing");
+    if (need(l, 4, 1u << 2) != 0) {
+        return MDL_NONE;
     }
-    x = r < 0 ? MDL_NONE : l->in[0];
-    r = r < 0 || !moved ? r : move_channels(l, false, &x);
-    r = r < 0 ? r : dequantized(l, 0, x, &x);
-    r = r < 0 ? r : as(l, names[which], opset, &x, 1, &y);
-    r = r < 0 ? r : quantized(l, 3, y, &y);
-    r = r < 0 || !moved ? r : move_channels(l, true, &y);
-    l->out[0] = r < 0 ? MDL_NONE : y;
-    return r;
+    if (opset < 1) {
+        return mdl_l_refuse(l, -EBADMSG, "attribute opset is missing");
+    }
+    x = move_channels(l, moved, false, l->in[0]);
+    x = l->ir->failure ? MDL_NONE : dequantized(l, 0, x);
+    x = as(l, names[which], opset, &x, 1);
+    x = l->ir->failure ? MDL_NONE : quantized(l, 3, x);
+    return move_channels(l, moved, true, x);
 }
 
 /* Return: whether two scales or zero points are the same constant. */
@@ -132,47 +135,40 @@ static bool same_number(const struct mdl_lower *l, size_t a, size_t b)
 }
 
 /* Inputs whose parameters are the result's are bytes of it as they are. */
-static int lower_concat(struct mdl_lower *l, int arg)
+static size_t lower_concat(struct mdl_lower *l, int arg)
 {
     size_t count = l->in_count < 5 ? 0 : (l->in_count - 2) / 3, *parts;
-    int r = count && (l->in_count - 2) % 3 == 0
-                ? mdl_l_need(l, l->in_count)
-                : mdl_ir_refuse(l->ir, -EBADMSG,
-                                "%zu inputs are not a scale, a zero point and three for each part",
-                                l->in_count);
 
-    parts = mdl_pool_alloc(l->ir->pool, count, sizeof(*parts));
-    if (r == 0 && !parts) {
-        return mdl_ir_nomem(l->ir);
+    if (!count || (l->in_count - 2) % 3 != 0) {
+        return mdl_l_refuse(l, -EBADMSG,
+                            "%zu inputs are not a scale, a zero point and three for each part",
+                            l->in_count);
     }
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        size_t at = 2 + 3 * i, x;
+    parts = mdl_pool_alloc(l->ir->pool, count, sizeof(*parts));
+    if (!parts) {
+        return mdl_ir_failed(l->ir, mdl_ir_nomem(l->ir));
+    }
+    for (size_t i = 0; l->ir->failure == 0 && i < count; i++) {
+        size_t at = 2 + 3 * i;
 
         parts[i] = l->in[at];
-        if (same_number(l, l->in[0], l->in[at + 1]) && same_number(l, l->in[1], l->in[at + 2])) {
-            continue;
+        if (!same_number(l, l->in[0], l->in[at + 1]) || !same_number(l, l->in[1], l->in[at + 2])) {
+            parts[i] = quantized(l, 0, dequantized(l, at, l->in[at]));
         }
-        r = dequantized(l, at, l->in[at], &x);
-        r = r < 0 ? r : quantized(l, 0, x, &parts[i]);
     }
-    return r < 0 ? r : as(l, "Concat", OPSET, parts, count, &l->out[0]);
+    return as(l, "Concat", OPSET, parts, count);
 }
 
-static int lower_conv(struct mdl_lower *l, int arg)
+static size_t lower_conv(struct mdl_lower *l, int arg)
 {
+    size_t *in = mdl_pool_memdup(l->ir->pool, l->in, l->in_count * sizeof(*in));
     bool moved = channels_last(l);
-    size_t *in, y;
-    int r = mdl_l_need(l, 8);
 
-    in = mdl_pool_memdup(l->ir->pool, l->in, l->in_count * sizeof(*in));
-    if (r == 0 && !in) {
-        return mdl_ir_nomem(l->ir);
+    if (!in) {
+        return mdl_ir_failed(l->ir, mdl_ir_nomem(l->ir));
     }
-    r = r < 0 || !moved ? r : move_channels(l, false, &in[0]);
-    r = r < 0 ? r : as(l, "QLinearConv", OPSET, in, l->in_count, &y);
-    r = r < 0 || !moved ? r : move_channels(l, true, &y);
-    l->out[0] = r < 0 ? MDL_NONE : y;
-    return r;
+    in[0] = move_channels(l, moved, false, in[0]);
+    return move_channels(l, moved, true, as(l, "QLinearConv", OPSET, in, l->in_count));
 }
 
 /* ---- products ---- */
@@ -186,110 +182,88 @@ static int check_matrix(struct mdl_lower *l, size_t v)
 }
 
 /* C of QGemm, in units of alpha a_scale b_scale, as a term of [m][n]. */
-static int gemm_addend(struct mdl_lower *l, const size_t dim[2], float alpha, size_t *ret)
+static size_t gemm_addend(struct mdl_lower *l, const size_t dim[2], float alpha)
 {
     struct mdl_lower_param p = {.zero = MDL_NONE};
     const struct mdl_ir_value *c = mdl_l_value(l, l->in[6]);
-    size_t factor;
-    int r;
 
     if (c->dtype != MDL_I32 || c->rank > 2) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "input 6 is not a matrix or vector of int32");
+        return mdl_l_refuse(l, -EBADMSG, "input 6 is not a matrix or vector of int32");
     }
     p.axis = c->rank ? (int64_t)c->rank - 1 : 0;
-    r = mdl_ir_scalar(l->ir, MDL_F32, (double)alpha, &factor);
-    r = r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_MUL, l->in[1], l->in[4], &p.scale);
-    r = r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_MUL, p.scale, factor, &p.scale);
-    r = r < 0 ? r : mdl_lower_dequantize(l, l->in[6], &p, ret);
-    return r < 0 ? r : mdl_ir_expand(l->ir, *ret, 2, dim, ret);
+    p.scale = mdl_ir_binary(l->ir, MDL_BIN_MUL, l->in[1], l->in[4]);
+    p.scale =
+        mdl_ir_binary(l->ir, MDL_BIN_MUL, p.scale, mdl_ir_scalar(l->ir, MDL_F32, (double)alpha));
+    return mdl_ir_expand(l->ir, mdl_lower_dequantize(l, l->in[6], &p), 2, dim);
 }
 
 /* y = alpha a_scale b_scale (sum (a - a_zero)(b - b_zero) + C), quantised where it has a scale */
-static int lower_gemm(struct mdl_lower *l, int arg)
+static size_t lower_gemm(struct mdl_lower *l, int arg)
 {
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_GEMM);
     bool ta = mdl_l_int(l, "transA", 0) != 0, tb = mdl_l_int(l, "transB", 0) != 0;
-    struct mdl_lower_param b;
+    const struct mdl_ir_value *a, *b;
+    struct mdl_lower_param p;
     size_t dim[2], k, y;
-    int r = need(l, 6, 1u << 2 | 1u << 5);
 
-    r = r < 0 ? r : check_matrix(l, l->in[0]);
-    r = r < 0 ? r : check_matrix(l, l->in[3]);
-    if (r < 0) {
-        return r;
+    if (need(l, 6, 1u << 2 | 1u << 5) != 0 || check_matrix(l, l->in[0]) != 0 ||
+        check_matrix(l, l->in[3]) != 0) {
+        return MDL_NONE;
     }
-    b = (struct mdl_lower_param){.scale = l->in[4], .zero = mdl_l_in(l, 5), .axis = tb ? 0 : 1};
-    dim[0] = mdl_l_value(l, l->in[0])->dim[ta];
-    k = mdl_l_value(l, l->in[0])->dim[!ta];
-    dim[1] = mdl_l_value(l, l->in[3])->dim[!tb];
-    if (k != mdl_l_value(l, l->in[3])->dim[tb]) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "inner dimensions %zu and %zu differ", k,
-                             mdl_l_value(l, l->in[3])->dim[tb]);
+    a = mdl_l_value(l, l->in[0]);
+    b = mdl_l_value(l, l->in[3]);
+    dim[0] = a->dim[ta];
+    dim[1] = b->dim[!tb];
+    k = a->dim[!ta];
+    if (k != b->dim[tb]) {
+        return mdl_l_refuse(l, -EBADMSG, "inner dimensions %zu and %zu differ", k, b->dim[tb]);
     }
     op.op.attr.gemm.trans_a = ta;
     op.op.attr.gemm.trans_b = tb;
     op.op.attr.gemm.alpha = mdl_l_float(l, "alpha", 1);
     op.op.attr.gemm.beta = 1;
     op.op.macs = (double)dim[0] * (double)dim[1] * (double)k;
-    r = dequantized(l, 0, l->in[0], &op.op.in[0]);
-    r = r < 0 ? r : mdl_lower_dequantize(l, l->in[3], &b, &op.op.in[1]);
-    if (r == 0 && mdl_l_in(l, 6) != MDL_NONE) {
-        r = gemm_addend(l, dim, op.op.attr.gemm.alpha, &op.op.in[2]);
+    p = (struct mdl_lower_param){.scale = l->in[4], .zero = mdl_l_in(l, 5), .axis = tb ? 0 : 1};
+    op.op.in[0] = dequantized(l, 0, l->in[0]);
+    op.op.in[1] = mdl_lower_dequantize(l, l->in[3], &p);
+    if (mdl_l_in(l, 6) != MDL_NONE) {
+        op.op.in[2] = gemm_addend(l, dim, op.op.attr.gemm.alpha);
     }
-    r = r < 0 ? r : mdl_ir_emit(l->ir, &op, MDL_F32, 2, dim, &y);
-    if (r == 0 && mdl_l_in(l, 7) != MDL_NONE) {
-        return quantized(l, 7, y, &l->out[0]);
-    }
-    l->out[0] = r < 0 ? MDL_NONE : y;
-    return r;
+    y = mdl_ir_emit(l->ir, &op, MDL_F32, 2, dim);
+    return l->ir->failure == 0 && mdl_l_in(l, 7) != MDL_NONE ? quantized(l, 7, y) : y;
 }
 
 /* Integers @y times both scales, plus input @bias where it is there. */
-static int scale_product(struct mdl_lower *l, size_t y, size_t a_scale, size_t b_scale, size_t bias)
+static size_t scale_product(struct mdl_lower *l, size_t y, size_t a_scale, size_t b_scale,
+                            size_t bias)
 {
-    size_t scale;
-    int r;
+    size_t count = mdl_ir_elements(mdl_l_value(l, a_scale)), scale;
 
-    if (mdl_ir_elements(mdl_l_value(l, a_scale)) != 1) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                             "%zu scales of input 0 are not supported, only one",
-                             mdl_ir_elements(mdl_l_value(l, a_scale)));
+    if (count != 1) {
+        return mdl_l_refuse(l, -EOPNOTSUPP, "%zu scales of input 0 are not supported, only one",
+                            count);
     }
-    r = mdl_ir_binary(l->ir, MDL_BIN_MUL, a_scale, b_scale, &scale);
-    r = r < 0 ? r : mdl_ir_cast(l->ir, y, MDL_F32, &y);
-    r = r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_MUL, y, scale, &y);
-    if (r == 0 && mdl_l_in(l, bias) != MDL_NONE) {
-        r = mdl_ir_binary(l->ir, MDL_BIN_ADD, y, l->in[bias], &y);
-    }
-    l->out[0] = r < 0 ? MDL_NONE : y;
-    return r;
+    scale = mdl_ir_binary(l->ir, MDL_BIN_MUL, a_scale, b_scale);
+    y = mdl_ir_binary(l->ir, MDL_BIN_MUL, mdl_ir_cast(l->ir, y, MDL_F32), scale);
+    return mdl_l_in(l, bias) == MDL_NONE ? y : mdl_ir_binary(l->ir, MDL_BIN_ADD, y, l->in[bias]);
 }
 
 /* A, B, their scales, their zero points, a bias */
-static int lower_to_float(struct mdl_lower *l, int arg)
+static size_t lower_to_float(struct mdl_lower *l, int arg)
 {
-    size_t y;
-    int r = mdl_l_need(l, 4);
+    size_t in[4] = {l->in[0], l->in[1], mdl_l_in(l, 4), mdl_l_in(l, 5)};
 
-    r = r < 0 ? r
-              : as(l, "MatMulInteger", OPSET,
-                   (size_t[]){l->in[0], l->in[1], mdl_l_in(l, 4), mdl_l_in(l, 5)}, 4, &y);
-    return r < 0 ? r : scale_product(l, y, l->in[2], l->in[3], 6);
+    return scale_product(l, as(l, "MatMulInteger", OPSET, in, 4), l->in[2], l->in[3], 6);
 }
 
 /* A in f32, B, its scale, its zero point, a bias */
-static int lower_dynamic(struct mdl_lower *l, int arg)
+static size_t lower_dynamic(struct mdl_lower *l, int arg)
 {
-    size_t a[3], y;
-    int r = mdl_l_need(l, 3);
+    size_t a[3] = {MDL_NONE, MDL_NONE, MDL_NONE}, y;
 
-    r = r < 0 ? r
-              : mdl_lower_as(l, "DynamicQuantizeLinear",
-                             &(struct mdl_lower_values){OPSET, l->in, 1, 3, a});
-    r = r < 0 ? r
-              : as(l, "MatMulInteger", OPSET, (size_t[]){a[0], l->in[1], a[2], mdl_l_in(l, 3)}, 4,
-                   &y);
-    return r < 0 ? r : scale_product(l, y, a[1], l->in[2], 4);
+    mdl_lower_as(l, "DynamicQuantizeLinear", &(struct mdl_lower_values){OPSET, l->in, 1, 3, a});
+    y = as(l, "MatMulInteger", OPSET, (size_t[]){a[0], l->in[1], a[2], mdl_l_in(l, 3)}, 4);
+    return scale_product(l, y, a[1], l->in[2], 4);
 }
 
 /* ---- fused operators of f32 ---- */
@@ -311,54 +285,50 @@ static const struct activation {
     {"HardSigmoid", MDL_ACT_HARD_SIGMOID, 2, 0.2f, 0.5f},
 };
 
-static int activate(struct mdl_lower *l, const char *name, const float *numbers, size_t count,
-                    size_t *y)
+static size_t activate(struct mdl_lower *l, const char *name, const float *numbers, size_t count,
+                       size_t y)
 {
+    if (!name[0]) {
+        return y;
+    }
     for (size_t i = 0; i < base_array_count(activations); i++) {
         const struct activation *a = &activations[i];
 
         if (strcmp(name, a->name) == 0) {
             if (a->act == MDL_ACT_CLIP && count < 2) {
-                return mdl_ir_refuse(l->ir, -EBADMSG, "activation Clip needs two parameters");
+                return mdl_l_refuse(l, -EBADMSG, "activation Clip needs two parameters");
             }
             return mdl_ir_unary(l->ir, a->act, a->numbers > 0 && count > 0 ? numbers[0] : a->a,
-                                a->numbers > 1 && count > 1 ? numbers[1] : a->b, *y, y);
+                                a->numbers > 1 && count > 1 ? numbers[1] : a->b, y);
         }
     }
-    return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "activation %.40s is not supported", name);
+    return mdl_l_refuse(l, -EOPNOTSUPP, "activation %.40s is not supported", name);
 }
 
 /* activation(convolution + Z) */
-static int lower_fused_conv(struct mdl_lower *l, int arg)
+static size_t lower_fused_conv(struct mdl_lower *l, int arg)
 {
     const struct mdl_gattr *numbers = mdl_l_attr(l, "activation_params");
-    const char *name = mdl_l_string(l, "activation", "");
     size_t y;
-    int r = mdl_l_need(l, 2);
 
     if (numbers && numbers->type != MDL_ATTR_FLOATS) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "attribute activation_params has the wrong type");
+        return mdl_l_refuse(l, -EBADMSG, "attribute activation_params has the wrong type");
     }
-    r = r < 0 ? r : as(l, "Conv", OPSET, l->in, base_min(l->in_count, (size_t)3), &y);
-    if (r == 0 && mdl_l_in(l, 3) != MDL_NONE) {
+    y = as(l, "Conv", OPSET, l->in, base_min(l->in_count, (size_t)3));
+    if (mdl_l_in(l, 3) != MDL_NONE) {
         if (!mdl_ir_same_dims(mdl_l_value(l, l->in[3]), mdl_l_value(l, y))) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "input 3 has not the shape of the result");
+            return mdl_l_refuse(l, -EBADMSG, "input 3 has not the shape of the result");
         }
-        r = mdl_ir_binary(l->ir, MDL_BIN_ADD, y, l->in[3], &y);
+        y = mdl_ir_binary(l->ir, MDL_BIN_ADD, y, l->in[3]);
     }
-    if (r == 0 && name[0]) {
-        r = activate(l, name, numbers ? numbers->floats : NULL, numbers ? numbers->count : 0, &y);
-    }
-    l->out[0] = r < 0 ? MDL_NONE : y;
-    return r;
+    return activate(l, mdl_l_string(l, "activation", ""), numbers ? numbers->floats : NULL,
+                    numbers ? numbers->count : 0, y);
 }
 
-static int lower_fused_gemm(struct mdl_lower *l, int arg)
+static size_t lower_fused_gemm(struct mdl_lower *l, int arg)
 {
-    const char *name = mdl_l_string(l, "activation", "");
     float numbers[2];
-    size_t count = 0, y;
-    int r = mdl_l_need(l, 2);
+    size_t count = 0;
 
     if (mdl_l_attr(l, "activation_alpha")) {
         numbers[count++] = mdl_l_float(l, "activation_alpha", 0);
@@ -366,29 +336,30 @@ static int lower_fused_gemm(struct mdl_lower *l, int arg)
             numbers[count++] = mdl_l_float(l, "activation_beta", 0);
         }
     }
-    r = r < 0 ? r : as(l, "Gemm", OPSET, l->in, l->in_count, &y);
-    if (r == 0 && name[0]) {
-        r = activate(l, name, numbers, count, &y);
-    }
-    l->out[0] = r < 0 ? MDL_NONE : y;
-    return r;
+    return activate(l, mdl_l_string(l, "activation", ""), numbers, count,
+                    as(l, "Gemm", OPSET, l->in, l->in_count));
 }
 
+#define SIMPLE(name, which)                                                                        \
+    {                                                                                              \
+        name, lower_simple, 0, 0, which, MS                                                        \
+    }
+
 const struct mdl_lower_row mdl_lower_microsofts[] = {
-    {"QLinearAdd", lower_binary, MDL_BIN_ADD, MS},
-    {"QLinearMul", lower_binary, MDL_BIN_MUL, MS},
-    {"QLinearConcat", lower_concat, 0, MS},
-    {"QLinearAveragePool", lower_simple, AVERAGE_POOL, MS},
-    {"QLinearGlobalAveragePool", lower_simple, GLOBAL_AVERAGE_POOL, MS},
-    {"QLinearLeakyRelu", lower_simple, LEAKY_RELU, MS},
-    {"QLinearSigmoid", lower_simple, SIGMOID, MS},
-    {"QLinearSoftmax", lower_simple, SOFTMAX, MS},
-    {"QLinearReduceMean", lower_simple, REDUCE_MEAN, MS},
-    {"QLinearConv", lower_conv, 0, MS},
-    {"QGemm", lower_gemm, 0, MS},
-    {"MatMulIntegerToFloat", lower_to_float, 0, MS},
-    {"DynamicQuantizeMatMul", lower_dynamic, 0, MS},
-    {"FusedConv", lower_fused_conv, 0, MS},
-    {"FusedGemm", lower_fused_gemm, 0, MS},
+    {"QLinearAdd", lower_binary, 0, 0, MDL_BIN_ADD, MS},
+    {"QLinearMul", lower_binary, 0, 0, MDL_BIN_MUL, MS},
+    {"QLinearConcat", lower_concat, MDL_LOWER_ALL, 0, 0, MS},
+    {"QLinearAveragePool", lower_simple, 0, 0, AVERAGE_POOL, MS},
+    {"QLinearGlobalAveragePool", lower_simple, 0, 0, GLOBAL_AVERAGE_POOL, MS},
+    {"QLinearLeakyRelu", lower_simple, 0, 0, LEAKY_RELU, MS},
+    {"QLinearSigmoid", lower_simple, 0, 0, SIGMOID, MS},
+    {"QLinearSoftmax", lower_simple, 0, 0, SOFTMAX, MS},
+    {"QLinearReduceMean", lower_simple, 0, 0, REDUCE_MEAN, MS},
+    {"QLinearConv", lower_conv, 8, 0, 0, MS},
+    {"QGemm", lower_gemm, 0, 0, 0, MS},
+    {"MatMulIntegerToFloat", lower_to_float, 4, 0, 0, MS},
+    {"DynamicQuantizeMatMul", lower_dynamic, 3, 0, 0, MS},
+    {"FusedConv", lower_fused_conv, 2, 0, 0, MS},
+    {"FusedGemm", lower_fused_gemm, 2, 0, 0, MS},
     {0},
 };

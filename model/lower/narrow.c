@@ -6,8 +6,9 @@
 /* What operators do with integers that are kept wider than they are. An operator that is not here
  * and gives such integers is refused. */
 enum rule {
-    KEEPS = 1, /* the result's elements are some of the inputs', or lie between them */
-    WRAPS,     /* the result may need more bits, and its lower ones are right */
+    KEEPS = 1,
+    /* the result's elements are some of the inputs', or lie between them */ WRAPS,
+    /* the result may need more bits, and its lower ones are right */
 };
 
 static const struct {
@@ -78,44 +79,37 @@ const char *mdl_narrow_name(enum mdl_narrow n)
 }
 
 /* The lower 16 bits: x & 65535, and of signed ones (that ^ 32768) - 32768 */
-static int wrap(struct mdl_lower *l, size_t x, enum mdl_narrow to, size_t *ret)
+static size_t wrap(struct mdl_lower *l, size_t x, enum mdl_narrow to)
 {
     struct mdl_ir *ir = l->ir;
-    size_t mask, sign;
-    int r = mdl_ir_scalar(ir, MDL_I32, UINT16_MAX, &mask);
+    size_t y = mdl_ir_binary(ir, MDL_BIN_BIT_AND, x, mdl_ir_scalar(ir, MDL_I32, UINT16_MAX));
 
-    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_BIT_AND, x, mask, ret);
-    if (r == 0 && to == MDL_NARROW_I16) {
-        r = mdl_ir_scalar(ir, MDL_I32, 1 << 15, &sign);
-        r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_BIT_XOR, *ret, sign, ret);
-        r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_SUB, *ret, sign, ret);
+    if (to == MDL_NARROW_I16) {
+        size_t sign = mdl_ir_scalar(ir, MDL_I32, 1 << 15);
+
+        y = mdl_ir_binary(ir, MDL_BIN_BIT_XOR, y, sign);
+        y = mdl_ir_binary(ir, MDL_BIN_SUB, y, sign);
     }
-    if (r == 0) {
-        ir->values[*ret].narrow = to;
+    if (y != MDL_NONE) {
+        ir->values[y].narrow = to;
     }
-    return r;
+    return y;
 }
 
-int mdl_narrow_cast(struct mdl_lower *l, size_t x, enum mdl_dtype dtype, enum mdl_narrow to,
-                    size_t *ret)
+size_t mdl_narrow_cast(struct mdl_lower *l, size_t x, enum mdl_dtype dtype, enum mdl_narrow to)
 {
     enum mdl_narrow from = mdl_l_value(l, x)->narrow;
     bool same = mdl_l_value(l, x)->dtype == dtype;
-    int r;
+    size_t y;
 
     if (to != MDL_NARROW_NONE && !is_wide(to)) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "a cast to %s is not supported",
-                             mdl_narrow_name(to));
+        return mdl_l_refuse(l, -EOPNOTSUPP, "a cast to %s is not supported", mdl_narrow_name(to));
     }
     if (same && from == to) {
-        *ret = x;
-        return 0;
+        return x;
     }
-    r = mdl_ir_cast(l->ir, x, dtype, ret);
-    if (r < 0 || to == MDL_NARROW_NONE) {
-        return r < 0 || !same ? r : mdl_rows_alias(l->ir, x, ret);
-    }
-    return wrap(l, *ret, to, ret);
+    y = mdl_ir_cast(l->ir, x, dtype);
+    return to != MDL_NARROW_NONE ? wrap(l, y, to) : same ? mdl_rows_alias(l->ir, x) : y;
 }
 
 /* Is @v an integer that is kept wider? */
@@ -143,16 +137,14 @@ static int apply(struct mdl_lower *l, enum rule rule, size_t i)
         }
     }
     for (size_t k = 0; k < l->out_count; k++) {
-        int r = 0;
-
         if (l->out[k] == MDL_NONE || mdl_l_value(l, l->out[k])->dtype != dtype) {
             continue; /* positions of TopK */
         }
         if (rule == WRAPS && is_wide(of)) {
-            r = wrap(l, l->out[k], of, &l->out[k]);
+            l->out[k] = wrap(l, l->out[k], of);
         }
-        if (r < 0) {
-            return r;
+        if (l->out[k] == MDL_NONE) {
+            return l->ir->failure;
         }
         l->ir->values[l->out[k]].narrow = of;
     }

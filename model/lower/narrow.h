@@ -14,7 +14,6 @@
  * by its inputs. For operators whose outputs have the type of an input; a cast sets it itself. */
 int mdl_narrow_outputs(struct mdl_lower *l);
 /** mdl_narrow_cast() - @x as @dtype, and in it as @to. */
-int mdl_narrow_cast(struct mdl_lower *l, size_t x, enum mdl_dtype dtype, enum mdl_narrow to,
-                    size_t *ret);
+size_t mdl_narrow_cast(struct mdl_lower *l, size_t x, enum mdl_dtype dtype, enum mdl_narrow to);
 /** mdl_narrow_name() - Return: ONNX's name for the type. */
 const char *mdl_narrow_name(enum mdl_narrow n);

@@ -8,18 +8,12 @@
 static int take_gemm_c(struct mdl_lower *l, struct mdl_ir_op *op, size_t m, size_t n)
 {
     size_t dim[2] = {m, n}, c = mdl_l_in(l, 2);
-    const struct mdl_ir_value *v;
+    const struct mdl_ir_value *v = mdl_l_value(l, c);
     float *shift;
-    int r;
 
-    if (c == MDL_NONE || op->op.attr.gemm.beta == 0) {
-        return 0;
+    if (c == MDL_NONE || op->op.attr.gemm.beta == 0 || mdl_l_f32(l, 2) != 0) {
+        return l->ir->failure;
     }
-    r = mdl_l_f32(l, 2);
-    if (r < 0) {
-        return r;
-    }
-    v = mdl_l_value(l, c);
     if (!v->data || !mdl_ir_is_const(l->ir, op->op.in[1]) || v->rank > 2 ||
         (v->rank == 2 && v->dim[0] != 1) || (mdl_ir_elements(v) != n && mdl_ir_elements(v) != 1)) {
         return mdl_ir_spread(l->ir, (size_t[]){c, op->op.in[0]}, 1, 2, dim, &op->op.in[2]);
@@ -38,80 +32,60 @@ static int take_gemm_c(struct mdl_lower *l, struct mdl_ir_op *op, size_t m, size
     return 0;
 }
 
-static int lower_gemm(struct mdl_lower *l, int arg)
+static size_t lower_gemm(struct mdl_lower *l, int arg)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_GEMM);
+    struct mdl_ir_op op = mdl_l_op(l, MDL_OP_GEMM, 2);
     bool ta = mdl_l_int(l, "transA", 0) != 0, tb = mdl_l_int(l, "transB", 0) != 0;
-    const struct mdl_ir_value *a, *b;
-    size_t dim[2], k;
-    int r = mdl_l_need(l, 2);
+    const struct mdl_ir_value *a = mdl_l_value(l, l->in[0]), *b = mdl_l_value(l, l->in[1]);
+    size_t dim[2] = {a->dim[ta], b->dim[!tb]}, k = a->dim[!ta];
 
-    r = r < 0 ? r : mdl_l_f32(l, 0);
-    r = r < 0 ? r : mdl_l_f32(l, 1);
-    if (r < 0) {
-        return r;
-    }
-    a = mdl_l_value(l, l->in[0]);
-    b = mdl_l_value(l, l->in[1]);
     if (a->rank != 2 || b->rank != 2) {
-        return mdl_ir_refuse(l->ir, -EBADMSG,
-                             "the inputs have rank %zu and %zu; both must have rank 2", a->rank,
-                             b->rank);
+        return mdl_l_refuse(l, -EBADMSG, "the inputs have rank %zu and %zu; both must have rank 2",
+                            a->rank, b->rank);
     }
-    dim[0] = a->dim[ta ? 1 : 0];
-    dim[1] = b->dim[tb ? 0 : 1];
-    k = a->dim[ta ? 0 : 1];
-    if (k != b->dim[tb ? 1 : 0]) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "inner dimensions %zu and %zu differ", k,
-                             b->dim[tb ? 1 : 0]);
+    if (k != b->dim[tb]) {
+        return mdl_l_refuse(l, -EBADMSG, "inner dimensions %zu and %zu differ", k, b->dim[tb]);
     }
     op.op.attr.gemm.trans_a = ta;
     op.op.attr.gemm.trans_b = tb;
     op.op.attr.gemm.alpha = mdl_l_float(l, "alpha", 1);
     op.op.attr.gemm.beta = mdl_l_float(l, "beta", 1);
-    op.op.in[0] = l->in[0];
-    op.op.in[1] = l->in[1];
     op.op.macs = (double)dim[0] * (double)dim[1] * (double)k;
-    r = take_gemm_c(l, &op, dim[0], dim[1]);
-    return r < 0 ? r : mdl_ir_emit(l->ir, &op, MDL_F32, 2, dim, &l->out[0]);
+    take_gemm_c(l, &op, dim[0], dim[1]);
+    return mdl_ir_emit(l->ir, &op, MDL_F32, 2, dim);
 }
 
 /* [..., M, K] x [K, N] is one product of all rows: consecutive rows need no batch. */
-static int matmul_rows(struct mdl_lower *l, size_t a, size_t b, const struct mdl_ir_op *like,
-                       enum mdl_dtype dtype, size_t *ret)
+static size_t matmul_rows(struct mdl_lower *l, size_t a, size_t b, const struct mdl_ir_op *like,
+                          enum mdl_dtype dtype)
 {
     struct mdl_ir_op op = *like;
     struct mdl_ir_value x = *mdl_l_value(l, a), w = *mdl_l_value(l, b);
     size_t flat[2] = {1, x.dim[x.rank - 1]}, dim[2], y;
-    int r;
 
     for (size_t i = 0; i + 1 < x.rank; i++) {
         flat[0] *= x.dim[i];
     }
-    r = mdl_ir_reshape_rows(l->ir, a, 2, flat, x.rows_dim + 1 < x.rank ? 1 : 2, &op.op.in[0]);
-    if (r < 0) {
-        return r;
-    }
+    op.op.in[0] = mdl_ir_reshape_rows(l->ir, a, 2, flat, x.rows_dim + 1 < x.rank ? 1 : 2);
     op.kind = op.op.kind = MDL_OP_GEMM;
     op.op.in[1] = b;
     op.op.attr.gemm.alpha = 1;
     dim[0] = flat[0];
     dim[1] = w.dim[1];
     op.op.macs = (double)dim[0] * (double)dim[1] * (double)flat[1];
-    r = mdl_ir_emit(l->ir, &op, dtype, 2, dim, &y);
+    y = mdl_ir_emit(l->ir, &op, dtype, 2, dim);
     x.dim[x.rank - 1] = dim[1];
-    return r < 0 ? r : mdl_ir_reshape_rows(l->ir, y, x.rank, x.dim, x.rows_dim + 1, ret);
+    return mdl_ir_reshape_rows(l->ir, y, x.rank, x.dim, x.rows_dim + 1);
 }
 
 /* Batch dims broadcast by stride 0, so that both inputs have y's rank. */
-static int matmul_batch(struct mdl_lower *l, size_t a, size_t b, const struct mdl_ir_op *like,
-                        enum mdl_dtype dtype, size_t *ret)
+static size_t matmul_batch(struct mdl_lower *l, size_t a, size_t b, const struct mdl_ir_op *like,
+                           enum mdl_dtype dtype)
 {
     struct mdl_ir_op op = *like;
     struct mdl_ir_value x = *mdl_l_value(l, a), w = *mdl_l_value(l, b);
     size_t m = x.dim[x.rank - 2], k = x.dim[x.rank - 1], n = w.dim[w.rank - 1];
     size_t rank = base_max(x.rank, w.rank), dim[MDL_RANK_MAX];
-    int r = 0;
 
     op.kind = op.op.kind = MDL_OP_MATMUL;
     op.op.macs = (double)m * (double)k * (double)n;
@@ -120,169 +94,134 @@ static int matmul_batch(struct mdl_lower *l, size_t a, size_t b, const struct md
         size_t wd = i + w.rank >= rank ? w.dim[i + w.rank - rank] : 1;
 
         if (xd != wd && xd != 1 && wd != 1) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "batches %zu and %zu do not broadcast", xd, wd);
+            return mdl_l_refuse(l, -EBADMSG, "batches %zu and %zu do not broadcast", xd, wd);
         }
         dim[i] = xd == 1 ? wd : xd;
         op.op.macs *= (double)dim[i];
     }
     dim[rank - 2] = m;
     dim[rank - 1] = k;
-    r = mdl_ir_expand(l->ir, a, rank, dim, &op.op.in[0]);
+    op.op.in[0] = mdl_ir_expand(l->ir, a, rank, dim);
     dim[rank - 2] = k;
     dim[rank - 1] = n;
-    if (r == 0 && w.rank == 2) {
-        op.op.in[1] = b; /* one matrix for the whole batch: stays as it is, to be packed once */
-    } else if (r == 0) {
-        r = mdl_ir_expand(l->ir, b, rank, dim, &op.op.in[1]);
-    }
+    /* one matrix for the whole batch stays as it is, to be packed once */
+    op.op.in[1] = w.rank == 2 ? b : mdl_ir_expand(l->ir, b, rank, dim);
     dim[rank - 2] = m;
-    return r < 0 ? r : mdl_ir_emit(l->ir, &op, dtype, rank, dim, ret);
+    return mdl_ir_emit(l->ir, &op, dtype, rank, dim);
 }
 
-int mdl_lower_product(struct mdl_lower *l, size_t x, size_t w, const struct mdl_ir_op *like,
-                      enum mdl_dtype dtype, size_t *ret)
+size_t mdl_lower_product(struct mdl_lower *l, size_t x, size_t w, const struct mdl_ir_op *like,
+                         enum mdl_dtype dtype)
 {
     struct mdl_ir_value a = *mdl_l_value(l, x), b = *mdl_l_value(l, w);
-    size_t y, dim[MDL_RANK_MAX], rank;
-    int r = 0;
+    const struct mdl_ir_value *v;
+    size_t y, dim[MDL_RANK_MAX], rank = 0;
 
     if (a.rank == 0 || b.rank == 0) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "an input is a scalar; both must have a dimension");
+        return mdl_l_refuse(l, -EBADMSG, "an input is a scalar; both must have a dimension");
     }
     if (a.dim[a.rank - 1] != b.dim[b.rank == 1 ? 0 : b.rank - 2]) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "inner dimensions %zu and %zu differ",
-                             a.dim[a.rank - 1], b.dim[b.rank == 1 ? 0 : b.rank - 2]);
+        return mdl_l_refuse(l, -EBADMSG, "inner dimensions %zu and %zu differ", a.dim[a.rank - 1],
+                            b.dim[b.rank == 1 ? 0 : b.rank - 2]);
     }
     if (a.rank == 1) {
-        r = mdl_ir_reshape(l->ir, x, 2, (size_t[]){1, a.dim[0]}, &x);
+        x = mdl_ir_reshape(l->ir, x, 2, (size_t[]){1, a.dim[0]});
     }
-    if (r == 0 && b.rank == 1) {
-        r = mdl_ir_reshape(l->ir, w, 2, (size_t[]){b.dim[0], 1}, &w);
+    if (b.rank == 1) {
+        w = mdl_ir_reshape(l->ir, w, 2, (size_t[]){b.dim[0], 1});
     }
-    if (r < 0) {
-        return r;
+    if (l->ir->failure != 0) {
+        return MDL_NONE;
     }
-    r = mdl_l_value(l, w)->rank == 2 && !l->ir->options->no_fusion
-            ? matmul_rows(l, x, w, like, dtype, &y)
-            : matmul_batch(l, x, w, like, dtype, &y);
-    if (r < 0) {
-        return r;
-    }
+    y = mdl_l_value(l, w)->rank == 2 && !l->ir->options->no_fusion
+            ? matmul_rows(l, x, w, like, dtype)
+            : matmul_batch(l, x, w, like, dtype);
     if (a.rank > 1 && b.rank > 1) {
-        *ret = y;
-        return 0;
+        return y;
     }
-    rank = 0;
-    for (size_t i = 0; i < mdl_l_value(l, y)->rank; i++) {
-        size_t from_end = mdl_l_value(l, y)->rank - 1 - i;
+    v = mdl_l_value(l, y);
+    for (size_t i = 0; i < v->rank; i++) {
+        size_t from_end = v->rank - 1 - i;
 
         if (!(from_end == 1 && a.rank == 1) && !(from_end == 0 && b.rank == 1)) {
-            dim[rank++] = mdl_l_value(l, y)->dim[i];
+            dim[rank++] = v->dim[i];
         }
     }
-    return mdl_ir_reshape(l->ir, y, rank, dim, ret);
+    return mdl_ir_reshape(l->ir, y, rank, dim);
 }
 
-static int lower_matmul(struct mdl_lower *l, int arg)
+static size_t lower_matmul(struct mdl_lower *l, int arg)
 {
     struct mdl_ir_op like = mdl_ir_op_make(l->ir, MDL_OP_MATMUL);
-    int r = mdl_l_need(l, 2);
 
-    r = r < 0 ? r : mdl_l_f32(l, 0);
-    r = r < 0 ? r : mdl_l_f32(l, 1);
-    return r < 0 ? r : mdl_lower_product(l, l->in[0], l->in[1], &like, MDL_F32, &l->out[0]);
-}
-
-/* [C] seen as [1][C][1]... beside a tensor of rank @rank */
-static int channel_view(struct mdl_lower *l, size_t v, size_t rank, size_t *ret)
-{
-    size_t dim[MDL_RANK_MAX];
-
-    for (size_t i = 0; i < rank; i++) {
-        dim[i] = i == 1 ? mdl_ir_elements(mdl_l_value(l, v)) : 1;
-    }
-    return mdl_ir_reshape(l->ir, v, rank, dim, ret);
+    return mdl_lower_product(l, l->in[0], l->in[1], &like, MDL_F32);
 }
 
 /* y = (x - mean) / sqrt(var + eps) * scale + bias as single ops, for values known only at run
  * time */
-static int normalise(struct mdl_lower *l, size_t x, size_t scale, size_t bias, size_t mean,
-                     size_t var, float epsilon)
+static size_t normalise(struct mdl_lower *l, float epsilon)
 {
     struct mdl_ir *ir = l->ir;
-    size_t rank = mdl_l_value(l, x)->rank, eps, t;
-    int r = mdl_ir_scalar(ir, MDL_F32, epsilon, &eps);
+    size_t rank = mdl_l_value(l, l->in[0])->rank, p[5], t;
 
-    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_ADD, var, eps, &t);
-    r = r < 0 ? r : mdl_ir_unary(ir, MDL_ACT_SQRT, 0, 0, t, &var);
-    r = r < 0 ? r : channel_view(l, scale, rank, &scale);
-    r = r < 0 ? r : channel_view(l, bias, rank, &bias);
-    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_SUB, x, mean, &t);
-    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_DIV, t, var, &t);
-    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_MUL, t, scale, &t);
-    return r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_ADD, t, bias, &l->out[0]);
+    for (size_t i = 1; i < 5; i++) {
+        p[i] = mdl_lower_beside(l, l->in[i], rank, 1);
+    }
+    t = mdl_ir_binary(ir, MDL_BIN_ADD, p[4], mdl_ir_scalar(ir, MDL_F32, epsilon));
+    p[4] = mdl_ir_unary(ir, MDL_ACT_SQRT, 0, 0, t);
+    t = mdl_ir_binary(ir, MDL_BIN_SUB, l->in[0], p[3]);
+    t = mdl_ir_binary(ir, MDL_BIN_DIV, t, p[4]);
+    t = mdl_ir_binary(ir, MDL_BIN_MUL, t, p[1]);
+    return mdl_ir_binary(ir, MDL_BIN_ADD, t, p[2]);
 }
 
-static int check_norm(struct mdl_lower *l, size_t inputs)
+static int check_norm(struct mdl_lower *l)
 {
-    int r = mdl_l_need(l, inputs);
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
 
-    for (size_t i = 0; r == 0 && i < inputs; i++) {
-        r = mdl_l_f32(l, i);
-    }
-    if (r < 0) {
-        return r;
-    }
-    if (mdl_l_value(l, l->in[0])->rank < 2) {
+    if (x->rank < 2) {
         return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                             "input of rank %zu is not supported (2 and more are)",
-                             mdl_l_value(l, l->in[0])->rank);
+                             "input of rank %zu is not supported (2 and more are)", x->rank);
     }
-    for (size_t i = 1; i < inputs; i++) {
+    for (size_t i = 1; i < 5; i++) {
         const struct mdl_ir_value *v = mdl_l_value(l, l->in[i]);
 
-        if (mdl_ir_elements(v) != mdl_l_value(l, l->in[0])->dim[1]) {
+        if (mdl_ir_elements(v) != x->dim[1]) {
             return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has %zu values for %zu channels", i,
-                                 mdl_ir_elements(v), mdl_l_value(l, l->in[0])->dim[1]);
+                                 mdl_ir_elements(v), x->dim[1]);
         }
     }
     return 0;
 }
 
-static int lower_batch_norm(struct mdl_lower *l, int arg)
+static size_t lower_batch_norm(struct mdl_lower *l, int arg)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_AFFINE);
+    struct mdl_ir_op op = mdl_l_op(l, MDL_OP_AFFINE, 1);
     float epsilon = mdl_l_float(l, "epsilon", 1e-5f), *scale, *shift;
-    const struct mdl_ir_value *x, *p[5];
-    int r = check_norm(l, 5);
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]), *p[5];
     bool constant = true;
 
-    if (r < 0) {
-        return r;
+    if (check_norm(l) != 0) {
+        return MDL_NONE;
     }
     if (mdl_l_int(l, "training_mode", 0) || !mdl_l_int(l, "spatial", 1) ||
         (l->opset < 7 && !mdl_l_int(l, "is_test", 0))) {
-        return mdl_ir_refuse(
-            l->ir, -EOPNOTSUPP,
+        return mdl_l_refuse(
+            l, -EOPNOTSUPP,
             "only inference over channels is supported; export the model for inference");
     }
-    x = mdl_l_value(l, l->in[0]);
     for (size_t i = 1; i < 5; i++) {
         p[i] = mdl_l_value(l, l->in[i]);
         constant &= p[i]->data != NULL;
     }
     if (!constant) {
-        size_t mean, var;
-
-        r = channel_view(l, l->in[3], x->rank, &mean);
-        r = r < 0 ? r : channel_view(l, l->in[4], x->rank, &var);
-        return r < 0 ? r : normalise(l, l->in[0], l->in[1], l->in[2], mean, var, epsilon);
+        return normalise(l, epsilon);
     }
     op.op.channels = x->dim[1];
     scale = mdl_pool_alloc(l->ir->pool, op.op.channels, sizeof(*scale));
     shift = mdl_pool_alloc(l->ir->pool, op.op.channels, sizeof(*shift));
     if (!scale || !shift) {
-        return mdl_ir_nomem(l->ir);
+        return mdl_ir_failed(l->ir, mdl_ir_nomem(l->ir));
     }
     for (size_t i = 0; i < op.op.channels; i++) {
         double s = mdl_const_real(p[1], i) / sqrt(mdl_const_real(p[4], i) + (double)epsilon);
@@ -292,16 +231,14 @@ static int lower_batch_norm(struct mdl_lower *l, int arg)
     }
     op.op.scale = scale;
     op.op.shift = shift;
-    op.op.in[0] = l->in[0];
-    return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, x->dim, &l->out[0]);
+    return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, x->dim);
 }
 
 /* Before opset 13 softmax runs over all dims from axis on, as if flattened. */
-static int softmax_flat(struct mdl_lower *l, struct mdl_ir_op *op, size_t axis)
+static size_t softmax_flat(struct mdl_lower *l, struct mdl_ir_op *op, size_t axis)
 {
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
-    size_t flat[2] = {1, 1}, last = axis, wide = 0, y;
-    int r;
+    size_t flat[2] = {1, 1}, last = axis, wide = 0;
 
     for (size_t i = 0; i < x.rank; i++) {
         flat[i < axis ? 0 : 1] *= x.dim[i];
@@ -310,48 +247,32 @@ static int softmax_flat(struct mdl_lower *l, struct mdl_ir_op *op, size_t axis)
             wide++;
         }
     }
-    op->op.in[0] = l->in[0];
     op->op.attr.softmax.axis = last;
     if (wide <= 1 && axis < x.rank) { /* only one of them exceeds 1: no need to flatten */
-        return mdl_ir_emit(l->ir, op, MDL_F32, x.rank, x.dim, &l->out[0]);
+        return mdl_ir_emit(l->ir, op, MDL_F32, x.rank, x.dim);
     }
-    r = mdl_ir_reshape(l->ir, l->in[0], 2, flat, &op->op.in[0]);
+    op->op.in[0] = mdl_ir_reshape(l->ir, l->in[0], 2, flat);
     op->op.attr.softmax.axis = 1;
-    r = r < 0 ? r : mdl_ir_emit(l->ir, op, MDL_F32, 2, flat, &y);
-    return r < 0 ? r : mdl_ir_reshape(l->ir, y, x.rank, x.dim, &l->out[0]);
+    return mdl_ir_reshape(l->ir, mdl_ir_emit(l->ir, op, MDL_F32, 2, flat), x.rank, x.dim);
 }
 
-static int lower_softmax(struct mdl_lower *l, int log)
+static size_t lower_softmax(struct mdl_lower *l, int log)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_SOFTMAX);
-    int64_t axis = mdl_l_int(l, "axis", l->opset < 13 ? 1 : -1);
-    const struct mdl_ir_value *x;
-    size_t at;
-    int r = mdl_l_need(l, 1);
+    struct mdl_ir_op op = mdl_l_op(l, MDL_OP_SOFTMAX, 1);
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
+    bool old = l->opset < 13;
+    size_t at = mdl_l_axis(l, mdl_l_int(l, "axis", old ? 1 : -1), x->rank, old);
 
-    r = r < 0 ? r : mdl_l_f32(l, 0);
-    if (r < 0) {
-        return r;
-    }
-    x = mdl_l_value(l, l->in[0]);
-    r = mdl_l_axis(l, axis, x->rank, l->opset < 13, &at);
-    if (r < 0) {
-        return r;
-    }
     op.op.attr.softmax.log = log != 0;
-    if (l->opset < 13) {
-        return softmax_flat(l, &op, at);
-    }
-    op.op.in[0] = l->in[0];
     op.op.attr.softmax.axis = at;
-    return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, x->dim, &l->out[0]);
+    return old ? softmax_flat(l, &op, at) : mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, x->dim);
 }
 
 const struct mdl_lower_row mdl_lower_products[] = {
-    {"Gemm", lower_gemm, 0},
-    {"MatMul", lower_matmul, 0},
-    {"BatchNormalization", lower_batch_norm, 0},
-    {"Softmax", lower_softmax, 0},
-    {"LogSoftmax", lower_softmax, 1},
+    {"Gemm", lower_gemm, 2, 2},
+    {"MatMul", lower_matmul, 2, 2},
+    {"BatchNormalization", lower_batch_norm, 5, 5},
+    {"Softmax", lower_softmax, 1, 1},
+    {"LogSoftmax", lower_softmax, 1, 1, 1},
     {0},
 };

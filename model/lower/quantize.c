@@ -7,31 +7,14 @@
 /* QuantizeLinear and DequantizeLinear. Values of 4 bits are in bytes, those of 16 bits in i32: only
  * who quantises must know, because it saturates. */
 
-/* ONNX's numbers of types */
-enum {
-    ONNX_FLOAT = 1,
-    ONNX_UINT8,
-    ONNX_INT8,
-    ONNX_UINT16,
-    ONNX_INT16,
-    ONNX_FLOAT16 = 10,
-    ONNX_BFLOAT16 = 16,
-    ONNX_UINT4 = 21,
-    ONNX_INT4
-};
-
 static const struct width {
-    int onnx;
     enum mdl_dtype dtype;
     enum mdl_narrow narrow;
     int low, high;
 } widths[] = {
-    {ONNX_UINT8, MDL_U8, MDL_NARROW_NONE, 0, UINT8_MAX},
-    {ONNX_INT8, MDL_I8, MDL_NARROW_NONE, INT8_MIN, INT8_MAX},
-    {ONNX_UINT16, MDL_I32, MDL_NARROW_U16, 0, UINT16_MAX},
-    {ONNX_INT16, MDL_I32, MDL_NARROW_I16, INT16_MIN, INT16_MAX},
-    {ONNX_UINT4, MDL_U8, MDL_NARROW_U4, 0, 15},
-    {ONNX_INT4, MDL_I8, MDL_NARROW_I4, -8, 7},
+    {MDL_U8, MDL_NARROW_NONE, 0, UINT8_MAX},  {MDL_I8, MDL_NARROW_NONE, INT8_MIN, INT8_MAX},
+    {MDL_I32, MDL_NARROW_U16, 0, UINT16_MAX}, {MDL_I32, MDL_NARROW_I16, INT16_MIN, INT16_MAX},
+    {MDL_U8, MDL_NARROW_U4, 0, 15},           {MDL_I8, MDL_NARROW_I4, -8, 7},
 };
 
 /* Splits dim @axis of @dim into blocks. */
@@ -53,217 +36,178 @@ static int split_axis(struct mdl_lower *l, size_t *rank, size_t *dim, size_t axi
 
 /* A scale or zero point @p in the rank of x: one value, one per slice of dim @axis, or with
  * @block != 0 one per block of it. */
-static int shape_param(struct mdl_lower *l, size_t p, const struct mdl_ir_value *x, size_t axis,
-                       size_t block, size_t *ret)
+static size_t shape_param(struct mdl_lower *l, size_t p, const struct mdl_ir_value *x, size_t axis,
+                          size_t block)
 {
     struct mdl_ir_value v = *mdl_l_value(l, p);
-    size_t dim[MDL_RANK_MAX], rank = x->rank;
-    int r;
+    size_t rank = x->rank;
 
     if (block) {
         if (v.rank != x->rank) {
-            return mdl_ir_refuse(
-                l->ir, -EBADMSG,
-                "the scale has rank %zu; with blocks it must have the rank of input 0", v.rank);
+            return mdl_l_refuse(
+                l, -EBADMSG, "the scale has rank %zu; with blocks it must have the rank of input 0",
+                v.rank);
         }
-        memcpy(dim, v.dim, sizeof(dim));
-        r = split_axis(l, &rank, dim, axis, 1);
-        for (size_t i = 0; r == 0 && i < x->rank; i++) {
+        for (size_t i = 0; i < x->rank; i++) {
             if (v.dim[i] != (i == axis ? x->dim[i] / block : x->dim[i])) {
-                return mdl_ir_refuse(l->ir, -EBADMSG,
-                                     "the dimensions of the scale do not fit blocks of %zu", block);
+                return mdl_l_refuse(l, -EBADMSG,
+                                    "the dimensions of the scale do not fit blocks of %zu", block);
             }
         }
-        return r < 0 ? r : mdl_ir_reshape(l->ir, p, rank, dim, ret);
+        return split_axis(l, &rank, v.dim, axis, 1) != 0 ? MDL_NONE
+                                                         : mdl_ir_reshape(l->ir, p, rank, v.dim);
     }
-    for (size_t i = 0; i < rank; i++) {
-        dim[i] = 1;
+    if (mdl_ir_elements(&v) != 1 && (v.rank != 1 || axis >= rank || v.dim[0] != x->dim[axis])) {
+        return mdl_l_refuse(
+            l, -EBADMSG, "%zu scales or zero points do not fit the quantised dimension of input 0",
+            mdl_ir_elements(&v));
     }
-    if (mdl_ir_elements(&v) != 1) {
-        if (v.rank != 1 || axis >= rank || v.dim[0] != x->dim[axis]) {
-            return mdl_ir_refuse(
-                l->ir, -EBADMSG,
-                "%zu scales or zero points do not fit the quantised dimension of input 0",
-                mdl_ir_elements(&v));
-        }
-        dim[axis] = v.dim[0];
-    }
-    return mdl_ir_reshape(l->ir, p, rank, dim, ret);
+    return mdl_lower_beside(l, p, rank, axis);
 }
 
-/* Brings scale and zero point into shape, as in[1] and in[2] of @op; x is split for blocks. */
-static int take_params(struct mdl_lower *l, const struct mdl_lower_param *p, struct mdl_ir_op *op,
-                       size_t *x)
+/* Brings scale and zero point into shape, as in[1] and in[2] of @op, and x as in[0]: it is split
+ * for blocks. */
+static void take_params(struct mdl_lower *l, const struct mdl_lower_param *p, struct mdl_ir_op *op,
+                        size_t x)
 {
-    struct mdl_ir_value v = *mdl_l_value(l, *x);
+    struct mdl_ir_value v = *mdl_l_value(l, x);
     const struct mdl_ir_value *scale = mdl_l_value(l, p->scale);
-    int64_t block = p->block;
-    size_t axis = 0;
-    int r = 0;
+    bool one = mdl_ir_elements(scale) == 1;
+    size_t block = one || p->block <= 1 ? 0 : (size_t)p->block;
+    size_t axis = one ? 0 : mdl_l_axis(l, p->axis, v.rank, false);
 
     if (scale->dtype != MDL_F32) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "a scale of type %s is not supported",
-                             mdl_dtype_name(scale->dtype));
+        mdl_ir_refuse(l->ir, -EOPNOTSUPP, "a scale of type %s is not supported",
+                      mdl_dtype_name(scale->dtype));
+    } else if (p->block < 0) {
+        mdl_ir_refuse(l->ir, -EBADMSG, "block_size is negative");
     }
-    if (mdl_ir_elements(scale) != 1) {
-        r = mdl_l_axis(l, p->axis, v.rank, false, &axis);
+    op->op.in[1] = shape_param(l, p->scale, &v, axis, block);
+    if (p->zero != MDL_NONE) {
+        op->op.in[2] = shape_param(l, p->zero, &v, axis, block);
     }
-    if (r < 0 || block < 0) {
-        return r < 0 ? r : mdl_ir_refuse(l->ir, -EBADMSG, "block_size is negative");
+    if (block && l->ir->failure == 0 && split_axis(l, &v.rank, v.dim, axis, block) == 0) {
+        x = mdl_ir_reshape(l->ir, x, v.rank, v.dim);
     }
-    if (mdl_ir_elements(scale) == 1 || block == 1) {
-        block = 0;
-    }
-    r = shape_param(l, p->scale, &v, axis, (size_t)block, &op->op.in[1]);
-    if (r == 0 && p->zero != MDL_NONE) {
-        r = shape_param(l, p->zero, &v, axis, (size_t)block, &op->op.in[2]);
-    }
-    if (r == 0 && block) {
-        r = split_axis(l, &v.rank, v.dim, axis, (size_t)block);
-        r = r < 0 ? r : mdl_ir_reshape(l->ir, *x, v.rank, v.dim, x);
-    }
-    return r;
+    op->op.in[0] = x;
 }
 
 /* In a graph that will be fused, a DEQUANTIZE of a constant is kept for the operator that reads it
  * (mdl_quant_fuse() evaluates the rest). */
-static int emit_param_op(struct mdl_lower *l, struct mdl_ir_op *op, enum mdl_dtype dtype, size_t *y)
+static size_t emit_param_op(struct mdl_lower *l, struct mdl_ir_op *op, enum mdl_dtype dtype)
 {
-    const struct mdl_ir_value *x = mdl_l_value(l, op->op.in[0]);
-    size_t rank = x->rank, dim[MDL_RANK_MAX];
-    int r;
+    const struct mdl_ir_value x = *mdl_l_value(l, op->op.in[0]);
 
-    memcpy(dim, x->dim, sizeof(dim));
-    if (op->kind == MDL_OP_QUANTIZE || !x->data || l->ir->options->no_fusion) {
-        return mdl_ir_emit(l->ir, op, dtype, rank, dim, y);
+    if (l->ir->failure != 0 || op->kind == MDL_OP_QUANTIZE || !x.data ||
+        l->ir->options->no_fusion) {
+        return mdl_ir_emit(l->ir, op, dtype, x.rank, x.dim);
     }
-    r = mdl_ir_value_new(l->ir, dtype, rank, dim, &op->op.out[0]);
-    *y = op->op.out[0];
-    return r < 0 ? r : mdl_ir_op_add(l->ir, op);
+    return mdl_ir_value_new(l->ir, dtype, x.rank, x.dim, &op->op.out[0]) == 0 &&
+                   mdl_ir_op_add(l->ir, op) == 0
+               ? op->op.out[0]
+               : MDL_NONE;
 }
 
 /* clip(round(x / scale) + zero), in f32: exact, for 16 bits are far less than its 24 */
-static int quantize_wide(struct mdl_lower *l, const struct mdl_ir_op *op, const struct width *w,
-                         size_t *y)
+static size_t quantize_wide(struct mdl_lower *l, const struct mdl_ir_op *op, const struct width *w)
 {
     struct mdl_ir *ir = l->ir;
-    size_t t, zero;
-    int r = mdl_ir_binary(ir, MDL_BIN_DIV, op->op.in[0], op->op.in[1], &t);
+    size_t t = mdl_ir_binary(ir, MDL_BIN_DIV, op->op.in[0], op->op.in[1]);
 
-    r = r < 0 ? r : mdl_ir_unary(ir, MDL_ACT_ROUND, 0, 0, t, &t);
-    if (r == 0 && op->op.in[2] != MDL_NONE) {
-        r = mdl_ir_cast(ir, op->op.in[2], MDL_F32, &zero);
-        r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_ADD, t, zero, &t);
+    t = mdl_ir_unary(ir, MDL_ACT_ROUND, 0, 0, t);
+    if (op->op.in[2] != MDL_NONE) {
+        t = mdl_ir_binary(ir, MDL_BIN_ADD, t, mdl_ir_cast(ir, op->op.in[2], MDL_F32));
     }
-    r = r < 0 ? r : mdl_ir_unary(ir, MDL_ACT_CLIP, (float)w->low, (float)w->high, t, &t);
-    return r < 0 ? r : mdl_ir_cast(ir, t, MDL_I32, y);
+    t = mdl_ir_unary(ir, MDL_ACT_CLIP, (float)w->low, (float)w->high, t);
+    return mdl_ir_cast(ir, t, MDL_I32);
 }
 
 /* Limits bytes that stand for 4 bits. */
-static int saturate(struct mdl_lower *l, const struct width *w, size_t *y)
+static size_t saturate(struct mdl_lower *l, const struct width *w, size_t y)
 {
-    size_t low, high;
-    int r = mdl_ir_scalar(l->ir, w->dtype, w->low, &low);
-
-    r = r < 0 ? r : mdl_ir_scalar(l->ir, w->dtype, w->high, &high);
-    r = r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_MAX, *y, low, y);
-    return r < 0 ? r : mdl_ir_binary(l->ir, MDL_BIN_MIN, *y, high, y);
+    y = mdl_ir_binary(l->ir, MDL_BIN_MAX, y, mdl_ir_scalar(l->ir, w->dtype, w->low));
+    return mdl_ir_binary(l->ir, MDL_BIN_MIN, y, mdl_ir_scalar(l->ir, w->dtype, w->high));
 }
 
-static int quantize_to(struct mdl_lower *l, size_t x, const struct mdl_lower_param *p,
-                       const struct width *w, size_t *ret)
+static size_t quantize_to(struct mdl_lower *l, size_t x, const struct mdl_lower_param *p,
+                          const struct width *w)
 {
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_QUANTIZE);
     struct mdl_ir_value shape = *mdl_l_value(l, x);
     size_t y;
-    int r;
 
     if (shape.dtype != MDL_F32 && shape.dtype != MDL_I32) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input 0 of type %s is not supported",
-                             mdl_dtype_name(shape.dtype));
+        return mdl_l_refuse(l, -EOPNOTSUPP, "input 0 of type %s is not supported",
+                            mdl_dtype_name(shape.dtype));
     }
-    r = mdl_ir_cast(l->ir, x, MDL_F32, &x);
-    r = r < 0 ? r : take_params(l, p, &op, &x);
-    op.op.in[0] = x;
-    if (r == 0 && w->dtype == MDL_I32) {
-        r = quantize_wide(l, &op, w, &y);
+    take_params(l, p, &op, mdl_ir_cast(l->ir, x, MDL_F32));
+    if (w->dtype == MDL_I32) {
+        y = quantize_wide(l, &op, w);
     } else {
-        r = r < 0 ? r : emit_param_op(l, &op, w->dtype, &y);
-        r = r < 0 || w->narrow == MDL_NARROW_NONE ? r : saturate(l, w, &y);
+        y = emit_param_op(l, &op, w->dtype);
+        y = w->narrow == MDL_NARROW_NONE ? y : saturate(l, w, y);
     }
-    r = r < 0 ? r : mdl_ir_reshape(l->ir, y, shape.rank, shape.dim, ret);
-    if (r == 0) {
-        l->ir->values[*ret].narrow = w->narrow;
+    y = mdl_ir_reshape(l->ir, y, shape.rank, shape.dim);
+    if (y != MDL_NONE) {
+        l->ir->values[y].narrow = w->narrow;
     }
-    return r;
+    return y;
 }
 
-/* Return: the width that a zero point has, or NULL. */
-static const struct width *width_of(const struct mdl_ir_value *zero)
+/* Return: the width of such elements, or NULL. */
+static const struct width *width_of(enum mdl_dtype dtype, enum mdl_narrow narrow)
 {
     for (size_t i = 0; i < base_array_count(widths); i++) {
-        if (widths[i].dtype == zero->dtype && widths[i].narrow == zero->narrow) {
+        if (widths[i].dtype == dtype && widths[i].narrow == narrow) {
             return &widths[i];
         }
     }
     return NULL;
 }
 
-int mdl_lower_quantize(struct mdl_lower *l, size_t x, const struct mdl_lower_param *p, size_t *ret)
+size_t mdl_lower_quantize(struct mdl_lower *l, size_t x, const struct mdl_lower_param *p)
 {
-    const struct width *w = p->zero == MDL_NONE ? &widths[0] : width_of(mdl_l_value(l, p->zero));
+    const struct mdl_ir_value *zero = mdl_l_value(l, p->zero);
+    const struct width *w = p->zero == MDL_NONE ? &widths[0] : width_of(zero->dtype, zero->narrow);
 
     if (!w) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                             "a zero point of type %s is not supported (integers of 4 to 16 bits "
-                             "are)",
-                             mdl_dtype_name(mdl_l_value(l, p->zero)->dtype));
+        return mdl_l_refuse(l, -EOPNOTSUPP,
+                            "a zero point of type %s is not supported (integers of 4 to 16 bits "
+                            "are)",
+                            mdl_dtype_name(zero->dtype));
     }
-    return quantize_to(l, x, p, w, ret);
+    return quantize_to(l, x, p, w);
 }
 
-int mdl_lower_dequantize(struct mdl_lower *l, size_t x, const struct mdl_lower_param *p,
-                         size_t *ret)
+size_t mdl_lower_dequantize(struct mdl_lower *l, size_t x, const struct mdl_lower_param *p)
 {
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_DEQUANTIZE);
     struct mdl_ir_value shape = *mdl_l_value(l, x);
-    size_t y;
-    int r;
 
     if (shape.dtype != MDL_U8 && shape.dtype != MDL_I8 && shape.dtype != MDL_I32) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input 0 of type %s is not supported",
-                             mdl_dtype_name(shape.dtype));
+        return mdl_l_refuse(l, -EOPNOTSUPP, "input 0 of type %s is not supported",
+                            mdl_dtype_name(shape.dtype));
     }
     if (p->zero != MDL_NONE && mdl_l_value(l, p->zero)->dtype != shape.dtype) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the zero point must have the type of input 0");
+        return mdl_l_refuse(l, -EBADMSG, "the zero point must have the type of input 0");
     }
-    r = take_params(l, p, &op, &x);
-    op.op.in[0] = x;
-    r = r < 0 ? r : emit_param_op(l, &op, MDL_F32, &y);
-    return r < 0 ? r : mdl_ir_reshape(l->ir, y, shape.rank, shape.dim, ret);
+    take_params(l, p, &op, x);
+    return mdl_ir_reshape(l->ir, emit_param_op(l, &op, MDL_F32), shape.rank, shape.dim);
 }
 
 /* What output_dtype asks for; NULL in *ret: it does not say. */
 static int output_width(struct mdl_lower *l, const struct width **ret)
 {
-    static const char *const refused[] = {
-        [17] = "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
-        [23] = "float4e2m1",   "float8e8m0",     "uint2",      "int2"};
     int64_t given = mdl_l_int(l, "output_dtype", 0);
-    const char *name;
+    const struct mdl_onnx_type *type = mdl_onnx_type(given);
 
-    *ret = NULL;
-    for (size_t i = 0; i < base_array_count(widths); i++) {
-        *ret = widths[i].onnx == given ? &widths[i] : *ret;
-    }
-    if (*ret || given == 0) {
-        return l->error;
-    }
-    name = given > 0 && given < (int64_t)base_array_count(refused) ? refused[given] : NULL;
-    return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                         "output_dtype %s (%lld) is not supported; integers of 4, 8 and 16 bits "
-                         "are",
-                         name ? name : "of another type", (long long)given);
+    *ret = given == 0 || type->from == MDL_FROM_NONE ? NULL : width_of(type->dtype, type->narrow);
+    return *ret || given == 0
+               ? l->ir->failure
+               : mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                               "output_dtype %s (%lld) is not supported; integers of 4, 8 and 16 "
+                               "bits are",
+                               type->name, (long long)given);
 }
 
 static struct mdl_lower_param param_of(struct mdl_lower *l)
@@ -274,45 +218,35 @@ static struct mdl_lower_param param_of(struct mdl_lower *l)
                                     .block = mdl_l_int(l, "block_size", 0)};
 }
 
-static int lower_quantize(struct mdl_lower *l, int arg)
+static size_t lower_quantize(struct mdl_lower *l, int arg)
 {
     const struct width *w = NULL;
-    struct mdl_lower_param p;
-    int r = mdl_l_need(l, 2);
+    struct mdl_lower_param p = param_of(l);
 
-    if (r == 0 && mdl_l_in(l, 2) == MDL_NONE) {
-        r = output_width(l, &w);
+    if (mdl_l_in(l, 2) == MDL_NONE && output_width(l, &w) != 0) {
+        return MDL_NONE;
     }
-    if (r < 0) {
-        return r;
-    }
-    p = param_of(l);
-    return w ? quantize_to(l, l->in[0], &p, w, &l->out[0])
-             : mdl_lower_quantize(l, l->in[0], &p, &l->out[0]);
+    return w ? quantize_to(l, l->in[0], &p, w) : mdl_lower_quantize(l, l->in[0], &p);
 }
 
 /* A result of 16 bits is computed in f32, like all floats. */
-static int lower_dequantize(struct mdl_lower *l, int arg)
+static size_t lower_dequantize(struct mdl_lower *l, int arg)
 {
     int64_t given = mdl_l_int(l, "output_dtype", 0);
-    struct mdl_lower_param p;
-    int r = mdl_l_need(l, 2);
+    const struct mdl_onnx_type *type = mdl_onnx_type(given);
+    struct mdl_lower_param p = param_of(l);
 
-    if (r < 0) {
-        return r;
+    if (given != 0 &&
+        (!mdl_onnx_served(type) || type->dtype != MDL_F32 || type->from == MDL_FROM_F64)) {
+        return mdl_l_refuse(l, -EOPNOTSUPP, "output_dtype %lld is not supported", (long long)given);
     }
-    if (given != 0 && given != ONNX_FLOAT && given != ONNX_FLOAT16 && given != ONNX_BFLOAT16) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "output_dtype %lld is not supported",
-                             (long long)given);
-    }
-    p = param_of(l);
-    return mdl_lower_dequantize(l, l->in[0], &p, &l->out[0]);
+    return mdl_lower_dequantize(l, l->in[0], &p);
 }
 
 const struct mdl_lower_row mdl_lower_quantizes[] = {
-    {"QuantizeLinear", lower_quantize, 0, .narrows = true},
-    {"DequantizeLinear", lower_dequantize, 0},
-    {"QuantizeLinear", lower_quantize, 0, "com.microsoft", .narrows = true},
-    {"DequantizeLinear", lower_dequantize, 0, "com.microsoft"},
+    {"QuantizeLinear", lower_quantize, 2, .narrows = true},
+    {"DequantizeLinear", lower_dequantize, 2},
+    {"QuantizeLinear", lower_quantize, 2, 0, 0, "com.microsoft", .narrows = true},
+    {"DequantizeLinear", lower_dequantize, 2, 0, 0, "com.microsoft"},
     {0},
 };

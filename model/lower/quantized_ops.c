@@ -105,48 +105,38 @@ static int weight_zeros(struct mdl_lower *l, size_t i, size_t channels, const in
 
 /* scale = (max(x, 0) - min(x, 0)) / 255, zero = round(clip(-min / scale, 0, 255)); all zeros give a
  * scale of 0, a zero point of 0 and zeros. Source: ONNX DynamicQuantizeLinear. */
-static int lower_dynamic_quantize(struct mdl_lower *l, int arg)
+static size_t lower_dynamic_quantize(struct mdl_lower *l, int arg)
 {
     struct mdl_ir *ir = l->ir;
-    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_QUANTIZE);
-    struct mdl_ir_value x;
+    struct mdl_ir_op op = mdl_l_op(l, MDL_OP_QUANTIZE, 1);
+    struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     bool axes[MDL_RANK_MAX];
-    size_t nought, steps, low, high, t, scale, zero, one[MDL_RANK_MAX];
-    int r = mdl_l_need(l, 1);
+    size_t nought, low, high, t, scale, zero;
 
-    r = r < 0 ? r : mdl_l_f32(l, 0);
-    if (r < 0) {
-        return r;
-    }
-    x = *mdl_l_value(l, l->in[0]);
     for (size_t i = 0; i < MDL_RANK_MAX; i++) {
         axes[i] = true;
-        one[i] = 1;
     }
-    r = mdl_ir_scalar(ir, MDL_F32, 0, &nought);
-    r = r < 0 ? r : mdl_ir_scalar(ir, MDL_F32, 255, &steps);
-    r = r < 0 ? r : mdl_ir_reduce(ir, MDL_RED_MIN, l->in[0], axes, false, &low);
-    r = r < 0 ? r : mdl_ir_reduce(ir, MDL_RED_MAX, l->in[0], axes, false, &high);
-    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_MIN, low, nought, &low);
-    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_MAX, high, nought, &high);
-    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_SUB, high, low, &t);
-    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_DIV, t, steps, &scale);
-    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_DIV, low, scale, &t);
-    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_SUB, nought, t, &t);
-    r = r < 0 ? r : mdl_ir_unary(ir, MDL_ACT_CLIP, 0, 255, t, &t);
-    r = r < 0 ? r : mdl_ir_unary(ir, MDL_ACT_ROUND, 0, 0, t, &t);
-    r = r < 0 ? r : mdl_ir_cast(ir, t, MDL_U8, &zero);
-    r = r < 0 ? r : mdl_ir_reshape(ir, scale, x.rank, one, &op.op.in[1]);
-    r = r < 0 ? r : mdl_ir_reshape(ir, zero, x.rank, one, &op.op.in[2]);
-    op.op.in[0] = l->in[0];
-    r = r < 0 ? r : mdl_ir_emit(ir, &op, MDL_U8, x.rank, x.dim, &l->out[0]);
-    if (r == 0 && l->out_count > 1) {
+    nought = mdl_ir_scalar(ir, MDL_F32, 0);
+    low = mdl_ir_reduce(ir, MDL_RED_MIN, l->in[0], axes, false);
+    high = mdl_ir_reduce(ir, MDL_RED_MAX, l->in[0], axes, false);
+    low = mdl_ir_binary(ir, MDL_BIN_MIN, low, nought);
+    high = mdl_ir_binary(ir, MDL_BIN_MAX, high, nought);
+    t = mdl_ir_binary(ir, MDL_BIN_SUB, high, low);
+    scale = mdl_ir_binary(ir, MDL_BIN_DIV, t, mdl_ir_scalar(ir, MDL_F32, 255));
+    t = mdl_ir_binary(ir, MDL_BIN_DIV, low, scale);
+    t = mdl_ir_binary(ir, MDL_BIN_SUB, nought, t);
+    t = mdl_ir_unary(ir, MDL_ACT_CLIP, 0, 255, t);
+    t = mdl_ir_unary(ir, MDL_ACT_ROUND, 0, 0, t);
+    zero = mdl_ir_cast(ir, t, MDL_U8);
+    op.op.in[1] = mdl_lower_beside(l, scale, x.rank, 0);
+    op.op.in[2] = mdl_lower_beside(l, zero, x.rank, 0);
+    if (l->out_count > 1) {
         l->out[1] = scale;
     }
-    if (r == 0 && l->out_count > 2) {
+    if (l->out_count > 2) {
         l->out[2] = zero;
     }
-    return r;
+    return mdl_ir_emit(ir, &op, MDL_U8, x.rank, x.dim);
 }
 
 /* ---- products ---- */
@@ -242,53 +232,45 @@ static int take_product(struct mdl_lower *l, const struct product *p, struct mdl
 
 static int check_product(struct mdl_lower *l, const struct product *p)
 {
-    int r = mdl_l_need(l, p->y_zero ? p->y_zero + 1 : p->w + 1);
-
-    r = r < 0 ? r : need_bytes(l, 0);
-    return r < 0 ? r : need_bytes(l, p->w);
+    return need_bytes(l, 0) != 0 ? l->ir->failure : need_bytes(l, p->w);
 }
 
-static int lower_conv(struct mdl_lower *l, int linear)
+static size_t lower_conv(struct mdl_lower *l, int linear)
 {
     const struct product *p = linear ? &linear_product : &integer_product;
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_CONV);
     size_t dim[MDL_RANK_MAX];
     enum mdl_dtype dtype;
-    int r = check_product(l, p);
 
-    r = r < 0 ? r : mdl_lower_conv_of(l, l->in[0], l->in[p->w], &op, dim);
-    if (r < 0) {
-        return r;
+    if (check_product(l, p) != 0 || mdl_lower_conv_of(l, l->in[0], l->in[p->w], &op, dim) != 0) {
+        return MDL_NONE;
     }
     op.op.channels = dim[1];
-    r = take_product(l, p, &op.op, &dtype);
-    return r < 0 ? r
-                 : mdl_ir_emit(l->ir, &op, dtype, mdl_l_value(l, l->in[0])->rank, dim, &l->out[0]);
+    return take_product(l, p, &op.op, &dtype) != 0
+               ? MDL_NONE
+               : mdl_ir_emit(l->ir, &op, dtype, mdl_l_value(l, l->in[0])->rank, dim);
 }
 
-static int lower_matmul(struct mdl_lower *l, int linear)
+static size_t lower_matmul(struct mdl_lower *l, int linear)
 {
     struct product p = linear ? linear_product : integer_product;
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_MATMUL);
-    const struct mdl_ir_value *w;
+    const struct mdl_ir_value *w = mdl_l_value(l, l->in[p.w]);
     enum mdl_dtype dtype;
-    int r = check_product(l, &p);
 
-    if (r < 0) {
-        return r;
-    }
     p.bias = l->in_count; /* there is none */
-    w = mdl_l_value(l, l->in[p.w]);
     op.op.channels = w->rank < 2 ? 1 : w->dim[w->rank - 1];
-    r = take_product(l, &p, &op.op, &dtype);
-    return r < 0 ? r : mdl_lower_product(l, l->in[0], l->in[p.w], &op, dtype, &l->out[0]);
+    if (check_product(l, &p) != 0 || take_product(l, &p, &op.op, &dtype) != 0) {
+        return MDL_NONE;
+    }
+    return mdl_lower_product(l, l->in[0], l->in[p.w], &op, dtype);
 }
 
 const struct mdl_lower_row mdl_lower_quants[] = {
-    {"DynamicQuantizeLinear", lower_dynamic_quantize, 0},
-    {"QLinearConv", lower_conv, 1},
-    {"ConvInteger", lower_conv, 0},
-    {"QLinearMatMul", lower_matmul, 1},
-    {"MatMulInteger", lower_matmul, 0},
+    {"DynamicQuantizeLinear", lower_dynamic_quantize, 1, 1},
+    {"QLinearConv", lower_conv, 8, 0, 1},
+    {"ConvInteger", lower_conv, 2, 0, 0},
+    {"QLinearMatMul", lower_matmul, 8, 0, 1},
+    {"MatMulInteger", lower_matmul, 2, 0, 0},
     {0},
 };

@@ -119,11 +119,9 @@ static int take_attributes(struct recurrent *rc)
     struct mdl_lower *l = rc->l;
     float clip = mdl_l_float(l, "clip", INFINITY);
     int64_t layout = mdl_l_int(l, "layout", 0);
-    int r = take_direction(rc);
 
-    r = r < 0 ? r : take_gates(rc);
-    if (r < 0) {
-        return r;
+    if (take_direction(rc) != 0 || take_gates(rc) != 0) {
+        return l->ir->failure;
     }
     if (l->opset < 7) {
         return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
@@ -139,7 +137,7 @@ static int take_attributes(struct recurrent *rc)
     rc->op.op.attr.recurrent.input_forget =
         rc->cell == MDL_CELL_LSTM && mdl_l_int(l, "input_forget", 0) != 0;
     rc->batch_first = layout == 1;
-    return l->error;
+    return l->ir->failure;
 }
 
 /* ---- shapes ---- */
@@ -205,114 +203,88 @@ static int take_shapes(struct recurrent *rc)
 
 /* ---- values ---- */
 
-/* @count elements of dim @axis, from @start on */
-static int part_of(struct recurrent *rc, size_t v, size_t axis, size_t start, size_t count,
-                   size_t *ret)
-{
-    struct mdl_ir_value x = *mdl_l_value(rc->l, v);
-    size_t from[MDL_RANK_MAX] = {0};
-    ptrdiff_t step[MDL_RANK_MAX];
-
-    for (size_t i = 0; i < x.rank; i++) {
-        step[i] = 1;
-    }
-    from[axis] = start;
-    x.dim[axis] = count;
-    return mdl_ir_slice(rc->l->ir, v, from, step, x.dim, ret);
-}
-
-static int zeros(struct recurrent *rc, size_t rank, const size_t *dim, size_t *ret)
+static size_t zeros(struct recurrent *rc, size_t rank, const size_t *dim)
 {
     size_t bytes = sizeof(float);
     void *data;
-    int r;
 
     for (size_t i = 0; i < rank; i++) {
         if (!base_mul(bytes, dim[i], &bytes)) {
-            return mdl_ir_refuse(rc->l->ir, -E2BIG, "a state or result is too large");
+            return mdl_l_refuse(rc->l, -E2BIG, "a state or result is too large");
         }
     }
-    r = mdl_ir_fold_alloc(rc->l->ir, bytes, &data);
-    if (r < 0) {
-        return r;
-    }
-    memset(data, 0, bytes);
-    return mdl_ir_const_new(rc->l->ir, MDL_F32, rank, dim, data, false, ret);
+    data = mdl_ir_fold_alloc(rc->l->ir, bytes);
+    return mdl_ir_const_new(rc->l->ir, MDL_F32, rank, dim, data, false);
 }
 
 /* Wb + Rb, flat. What a GRU with linear_before_reset adds to its recurrent product stays apart. */
-static int take_bias(struct recurrent *rc, size_t *ret)
+static size_t take_bias(struct recurrent *rc)
 {
     size_t h = rc->hidden, rows = rc->gates * h, wb, rb, both[2];
     struct mdl_ir *ir = rc->l->ir;
-    int r = part_of(rc, rc->l->in[B], 1, 0, rows, &wb);
 
-    r = r < 0 ? r : part_of(rc, rc->l->in[B], 1, rows, rows, &rb);
-    if (r == 0 && rc->op.op.attr.recurrent.linear_before_reset) {
-        r = part_of(rc, rb, 1, 2 * h, h, &rc->op.op.in[3]);
-        r = r < 0 ? r : part_of(rc, rb, 1, 0, 2 * h, &both[0]);
-        r = r < 0 ? r : zeros(rc, 2, (size_t[]){rc->dirs, h}, &both[1]);
-        r = r < 0 ? r : mdl_ir_concat(ir, both, 2, 1, &rb);
+    wb = mdl_ir_part(ir, rc->l->in[B], 1, 0, rows);
+    rb = mdl_ir_part(ir, rc->l->in[B], 1, rows, rows);
+    if (rc->op.op.attr.recurrent.linear_before_reset) {
+        rc->op.op.in[3] = mdl_ir_part(ir, rb, 1, 2 * h, h);
+        both[0] = mdl_ir_part(ir, rb, 1, 0, 2 * h);
+        both[1] = zeros(rc, 2, (size_t[]){rc->dirs, h});
+        rb = mdl_ir_concat(ir, both, 2, 1);
     }
-    r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_ADD, wb, rb, &wb);
-    return r < 0 ? r : mdl_ir_reshape(ir, wb, 1, (size_t[]){rc->dirs * rows}, ret);
+    wb = mdl_ir_binary(ir, MDL_BIN_ADD, wb, rb);
+    return mdl_ir_reshape(ir, wb, 1, (size_t[]){rc->dirs * rows});
 }
 
 /* x W' + Wb + Rb of all steps, sequences, directions and gates. */
-static int make_products(struct recurrent *rc)
+static void make_products(struct recurrent *rc)
 {
     struct mdl_ir *ir = rc->l->ir;
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_GEMM);
-    size_t rows = rc->steps * rc->batch, out = rc->dirs * rc->gates * rc->hidden, bias, y;
+    size_t rows = rc->steps * rc->batch, out = rc->dirs * rc->gates * rc->hidden, y;
     size_t dim[3] = {rc->batch_first ? rc->batch : rc->steps,
                      rc->batch_first ? rc->steps : rc->batch, out};
-    int r = mdl_ir_reshape(ir, rc->l->in[X], 2, (size_t[]){rows, rc->inputs}, &op.op.in[0]);
 
-    r = r < 0 ? r : mdl_ir_reshape(ir, rc->l->in[W], 2, (size_t[]){out, rc->inputs}, &op.op.in[1]);
+    op.op.in[0] = mdl_ir_reshape(ir, rc->l->in[X], 2, (size_t[]){rows, rc->inputs});
+    op.op.in[1] = mdl_ir_reshape(ir, rc->l->in[W], 2, (size_t[]){out, rc->inputs});
     op.op.attr.gemm.trans_b = true;
     op.op.attr.gemm.alpha = op.op.attr.gemm.beta = 1;
     op.op.macs = (double)rows * (double)out * (double)rc->inputs;
-    r = r < 0 ? r : mdl_ir_emit(ir, &op, MDL_F32, 2, (size_t[]){rows, out}, &y);
-    if (r == 0 && mdl_l_in(rc->l, B) != MDL_NONE) {
-        r = take_bias(rc, &bias);
-        r = r < 0 ? r : mdl_ir_binary(ir, MDL_BIN_ADD, y, bias, &y);
+    y = mdl_ir_emit(ir, &op, MDL_F32, 2, (size_t[]){rows, out});
+    if (mdl_l_in(rc->l, B) != MDL_NONE) {
+        y = mdl_ir_binary(ir, MDL_BIN_ADD, y, take_bias(rc));
     }
-    r = r < 0 ? r : mdl_ir_reshape(ir, y, 3, dim, &rc->products);
-    if (r == 0 && rc->batch_first) {
-        r = mdl_ir_permute(ir, rc->products, (size_t[]){1, 0, 2}, &rc->products);
+    rc->products = mdl_ir_reshape(ir, y, 3, dim);
+    if (rc->batch_first) {
+        rc->products = mdl_ir_permute(ir, rc->products, (size_t[]){1, 0, 2});
     }
-    return r;
 }
 
 /* [1][D][N][H] of initial state @input; zeros where it is absent */
-static int one_state(struct recurrent *rc, size_t input, size_t *ret)
+static size_t one_state(struct recurrent *rc, size_t input)
 {
     size_t v = mdl_l_in(rc->l, input), dim[4] = {1, rc->dirs, rc->batch, rc->hidden};
-    int r = 0;
 
     if (v == MDL_NONE) {
-        return zeros(rc, 4, dim, ret);
+        return zeros(rc, 4, dim);
     }
     if (rc->batch_first) {
-        r = mdl_ir_permute(rc->l->ir, v, (size_t[]){1, 0, 2}, &v);
+        v = mdl_ir_permute(rc->l->ir, v, (size_t[]){1, 0, 2});
     }
-    return r < 0 ? r : mdl_ir_reshape(rc->l->ir, v, 4, dim, ret);
+    return mdl_ir_reshape(rc->l->ir, v, 4, dim);
 }
 
-static int make_state(struct recurrent *rc)
+static void make_state(struct recurrent *rc)
 {
     size_t kinds = rc->cell == MDL_CELL_LSTM ? 2 : 1, part[2];
     bool any = false;
-    int r = 0;
 
     for (size_t i = 0; i < kinds; i++) {
         any |= mdl_l_in(rc->l, H0 + i) != MDL_NONE;
     }
-    rc->state = MDL_NONE;
-    for (size_t i = 0; any && r == 0 && i < kinds; i++) {
-        r = one_state(rc, H0 + i, &part[i]);
+    for (size_t i = 0; any && i < kinds; i++) {
+        part[i] = one_state(rc, H0 + i);
     }
-    return r < 0 || !any ? r : mdl_ir_concat(rc->l->ir, part, kinds, 0, &rc->state);
+    rc->state = any ? mdl_ir_concat(rc->l->ir, part, kinds, 0) : MDL_NONE;
 }
 
 /* ---- the recurrence ---- */
@@ -324,84 +296,85 @@ struct results {
 };
 
 /* The state after the last step of each direction. */
-static int last_states(struct recurrent *rc, size_t y, size_t steps, size_t batch, size_t *ret)
+static size_t last_states(struct recurrent *rc, size_t y, size_t steps, size_t batch)
 {
     size_t part[2], dim[3] = {1, batch, rc->hidden};
-    int r = 0;
 
-    for (size_t d = 0; r == 0 && d < rc->dirs; d++) {
+    for (size_t d = 0; d < rc->dirs; d++) {
         size_t at = rc->op.op.attr.recurrent.reverse[d] ? 0 : steps - 1;
 
-        r = part_of(rc, y, 0, at, 1, &part[d]);
-        r = r < 0 ? r : part_of(rc, part[d], 1, d, 1, &part[d]);
-        r = r < 0 ? r : mdl_ir_reshape(rc->l->ir, part[d], 3, dim, &part[d]);
+        part[d] = mdl_ir_part(rc->l->ir, y, 0, at, 1);
+        part[d] = mdl_ir_part(rc->l->ir, part[d], 1, d, 1);
+        part[d] = mdl_ir_reshape(rc->l->ir, part[d], 3, dim);
     }
-    return r < 0 ? r : mdl_ir_concat(rc->l->ir, part, rc->dirs, 0, ret);
+    return mdl_ir_concat(rc->l->ir, part, rc->dirs, 0);
 }
 
 /* Sequences @first .. @first + @batch - 1, of @steps each; Y is filled with zeros behind them. */
-static int run_some(struct recurrent *rc, size_t first, size_t batch, size_t steps,
-                    struct results *ret)
+static struct results run_some(struct recurrent *rc, size_t first, size_t batch, size_t steps)
 {
     struct mdl_ir *ir = rc->l->ir;
     struct mdl_ir_op op = rc->op;
     size_t dim[4] = {steps, rc->dirs, batch, rc->hidden}, both[2];
     bool workspace = rc->cell == MDL_CELL_LSTM ||
                      (rc->cell == MDL_CELL_GRU && !op.op.attr.recurrent.linear_before_reset);
-    int r = part_of(rc, rc->products, 0, 0, steps, &op.op.in[0]);
+    struct results out;
 
-    r = r < 0 ? r : part_of(rc, op.op.in[0], 1, first, batch, &op.op.in[0]);
-    if (r == 0 && rc->state != MDL_NONE) {
-        r = part_of(rc, rc->state, 2, first, batch, &op.op.in[2]);
+    op.op.in[0] = mdl_ir_part(ir, rc->products, 0, 0, steps);
+    op.op.in[0] = mdl_ir_part(ir, op.op.in[0], 1, first, batch);
+    if (rc->state != MDL_NONE) {
+        op.op.in[2] = mdl_ir_part(ir, rc->state, 2, first, batch);
     }
     op.op.in[1] = rc->l->in[R];
     op.op.macs = (double)(steps * rc->gates) * (double)(batch * rc->dirs) * (double)rc->hidden *
                  (double)rc->hidden;
-    if (r == 0 && workspace) {
-        r = mdl_ir_value_new(ir, MDL_F32, 3, dim + 1, &op.op.out[1]);
+    if (workspace) {
+        mdl_ir_value_new(ir, MDL_F32, 3, dim + 1, &op.op.out[1]);
     }
-    r = r < 0 ? r : mdl_ir_emit(ir, &op, MDL_F32, 4, dim, &ret->y);
-    r = r < 0 ? r : last_states(rc, ret->y, steps, batch, &ret->h);
-    ret->c = op.op.out[1];
-    if (r < 0 || steps == rc->steps) {
-        return r;
+    out.y = mdl_ir_emit(ir, &op, MDL_F32, 4, dim);
+    out.h = last_states(rc, out.y, steps, batch);
+    out.c = op.op.out[1];
+    if (steps < rc->steps) {
+        both[0] = out.y;
+        dim[0] = rc->steps - steps;
+        both[1] = zeros(rc, 4, dim);
+        out.y = mdl_ir_concat(ir, both, 2, 0);
     }
-    both[0] = ret->y;
-    dim[0] = rc->steps - steps;
-    r = zeros(rc, 4, dim, &both[1]);
-    return r < 0 ? r : mdl_ir_concat(ir, both, 2, 0, &ret->y);
+    return out;
 }
 
 /* Sequences of different lengths run one by one. */
-static int run_each(struct recurrent *rc, const int64_t *length, struct results *ret)
+static struct results run_each(struct recurrent *rc, const struct mdl_ir_value *length)
 {
     size_t y[SINGLE_SEQUENCES_MAX], h[SINGLE_SEQUENCES_MAX], c[SINGLE_SEQUENCES_MAX];
     struct mdl_ir *ir = rc->l->ir;
-    int r = 0;
+    struct results out = {.c = MDL_NONE};
 
-    for (size_t i = 0; r == 0 && i < rc->batch; i++) {
-        struct results one;
+    for (size_t i = 0; i < rc->batch; i++) {
+        struct results one = run_some(rc, i, 1, (size_t)mdl_const_int(length, i));
 
-        r = run_some(rc, i, 1, (size_t)length[i], &one);
         y[i] = one.y;
         h[i] = one.h;
         c[i] = one.c;
     }
-    r = r < 0 ? r : mdl_ir_concat(ir, y, rc->batch, 2, &ret->y);
-    r = r < 0 ? r : mdl_ir_concat(ir, h, rc->batch, 1, &ret->h);
-    ret->c = MDL_NONE;
-    return r < 0 || rc->cell != MDL_CELL_LSTM ? r : mdl_ir_concat(ir, c, rc->batch, 1, &ret->c);
+    out.y = mdl_ir_concat(ir, y, rc->batch, 2);
+    out.h = mdl_ir_concat(ir, h, rc->batch, 1);
+    if (rc->cell == MDL_CELL_LSTM) {
+        out.c = mdl_ir_concat(ir, c, rc->batch, 1);
+    }
+    return out;
 }
 
+/* Return: as ir.failure. */
 static int run_lengths(struct recurrent *rc, struct results *ret)
 {
-    size_t v = mdl_l_in(rc->l, LENGTHS), count;
-    const struct mdl_ir_value *x = v == MDL_NONE ? NULL : mdl_l_value(rc->l, v);
-    int64_t length[SINGLE_SEQUENCES_MAX];
-    bool equal = true, whole = true;
+    size_t v = mdl_l_in(rc->l, LENGTHS);
+    const struct mdl_ir_value *x = mdl_l_value(rc->l, v);
+    bool equal = true;
 
-    if (!x) {
-        return run_some(rc, 0, rc->batch, rc->steps, ret);
+    if (v == MDL_NONE) {
+        *ret = run_some(rc, 0, rc->batch, rc->steps);
+        return rc->l->ir->failure;
     }
     if (!x->data) {
         return mdl_ir_refuse(rc->l->ir, -EOPNOTSUPP,
@@ -421,58 +394,49 @@ static int run_lengths(struct recurrent *rc, struct results *ret)
                                  (long long)n, rc->steps);
         }
         equal &= n == mdl_const_int(x, 0);
-        whole &= (size_t)n == rc->steps;
     }
-    if (whole || equal) {
-        return run_some(rc, 0, rc->batch, (size_t)mdl_const_int(x, 0), ret);
-    }
-    if (rc->batch > SINGLE_SEQUENCES_MAX) {
+    if (!equal && rc->batch > SINGLE_SEQUENCES_MAX) {
         return mdl_ir_refuse(rc->l->ir, -EOPNOTSUPP,
                              "%zu sequences of different lengths are not supported (%u are)",
                              rc->batch, SINGLE_SEQUENCES_MAX);
     }
-    mdl_l_const_ints(rc->l, LENGTHS, length, SINGLE_SEQUENCES_MAX, &count);
-    return run_each(rc, length, ret);
+    *ret = equal ? run_some(rc, 0, rc->batch, (size_t)mdl_const_int(x, 0)) : run_each(rc, x);
+    return rc->l->ir->failure;
 }
 
-static int lower_recurrent(struct mdl_lower *l, int cell)
+static size_t lower_recurrent(struct mdl_lower *l, int cell)
 {
     struct recurrent rc = {.l = l, .cell = (enum mdl_cell)cell, .gates = gates_of[cell]};
-    struct results out;
-    int r = mdl_l_need(l, 3);
+    struct results out = {0};
+    bool lstm = cell == MDL_CELL_LSTM;
 
     rc.op = mdl_ir_op_make(l->ir, MDL_OP_RECURRENT);
-    r = r < 0 ? r : take_attributes(&rc);
-    r = r < 0 ? r : take_shapes(&rc);
-    if (r == 0 && cell == MDL_CELL_LSTM) {
-        rc.op.op.in[3] = mdl_l_in(l, P);
+    if (take_attributes(&rc) != 0 || take_shapes(&rc) != 0) {
+        return MDL_NONE;
     }
-    r = r < 0 ? r : make_products(&rc);
-    r = r < 0 ? r : make_state(&rc);
-    r = r < 0 ? r : run_lengths(&rc, &out);
-    if (r == 0 && rc.batch_first) {
-        r = mdl_ir_permute(l->ir, out.y, (size_t[]){2, 0, 1, 3}, &out.y);
-        r = r < 0 ? r : mdl_ir_permute(l->ir, out.h, (size_t[]){1, 0, 2}, &out.h);
-        if (r == 0 && cell == MDL_CELL_LSTM) {
-            r = mdl_ir_permute(l->ir, out.c, (size_t[]){1, 0, 2}, &out.c);
-        }
+    rc.op.op.in[3] = lstm ? mdl_l_in(l, P) : MDL_NONE;
+    make_products(&rc);
+    make_state(&rc);
+    if (run_lengths(&rc, &out) != 0) {
+        return MDL_NONE;
     }
-    if (r < 0) {
-        return r;
+    if (rc.batch_first) {
+        out.y = mdl_ir_permute(l->ir, out.y, (size_t[]){2, 0, 1, 3});
+        out.h = mdl_ir_permute(l->ir, out.h, (size_t[]){1, 0, 2});
+        out.c = lstm ? mdl_ir_permute(l->ir, out.c, (size_t[]){1, 0, 2}) : out.c;
     }
-    l->out[0] = out.y;
     if (l->out_count > 1) {
         l->out[1] = out.h;
     }
-    if (l->out_count > 2 && cell == MDL_CELL_LSTM) {
+    if (l->out_count > 2 && lstm) {
         l->out[2] = out.c;
     }
-    return 0;
+    return out.y;
 }
 
 const struct mdl_lower_row mdl_lower_recurrents[] = {
-    {"LSTM", lower_recurrent, MDL_CELL_LSTM},
-    {"GRU", lower_recurrent, MDL_CELL_GRU},
-    {"RNN", lower_recurrent, MDL_CELL_RNN},
+    {"LSTM", lower_recurrent, 3, 0, MDL_CELL_LSTM},
+    {"GRU", lower_recurrent, 3, 0, MDL_CELL_GRU},
+    {"RNN", lower_recurrent, 3, 0, MDL_CELL_RNN},
     {0},
 };

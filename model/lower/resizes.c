@@ -4,33 +4,14 @@
 #include "base/base.h"
 #include "model/lower/lowering.h"
 
-struct word {
-    const char *name;
-    int value;
-};
-
-static int look_up(struct mdl_lower *l, const char *attr, const char *fallback,
-                   const struct word *words, int *ret)
-{
-    const char *s = mdl_l_string(l, attr, fallback);
-
-    for (; words->name; words++) {
-        if (strcmp(words->name, s) == 0) {
-            *ret = words->value;
-            return l->error;
-        }
-    }
-    return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "%s %s is not supported", attr, s);
-}
-
-static const struct word modes[] = {
+static const struct mdl_l_word modes[] = {
     {"nearest", MDL_RESIZE_NEAREST},
     {"linear", MDL_RESIZE_LINEAR},
     {"bilinear", MDL_RESIZE_LINEAR},
     {"cubic", MDL_RESIZE_CUBIC},
     {0},
 };
-static const struct word coords[] = {
+static const struct mdl_l_word coords[] = {
     {"half_pixel", MDL_COORD_HALF_PIXEL},
     {"asymmetric", MDL_COORD_ASYMMETRIC},
     {"align_corners", MDL_COORD_ALIGN_CORNERS},
@@ -40,7 +21,7 @@ static const struct word coords[] = {
     {"tf_crop_and_resize", MDL_COORD_TF_CROP_AND_RESIZE},
     {0},
 };
-static const struct word rounds[] = {
+static const struct mdl_l_word rounds[] = {
     {"round_prefer_floor", MDL_ROUND_PREFER_FLOOR},
     {"round_prefer_ceil", MDL_ROUND_PREFER_CEIL},
     {"floor", MDL_ROUND_FLOOR},
@@ -52,15 +33,12 @@ static int read_attributes(struct mdl_lower *l, struct mdl_ir_op *op, bool upsam
 {
     /* Upsample and Resize of opset 10 have neither attribute: asymmetric and floor are theirs */
     bool old = upsample || l->opset < 11;
-    int mode = 0, coord = MDL_COORD_ASYMMETRIC, round = MDL_ROUND_FLOOR, r;
+    int mode = mdl_l_word(l, "mode", "nearest", modes);
+    int coord = MDL_COORD_ASYMMETRIC, round = MDL_ROUND_FLOOR;
 
-    r = look_up(l, "mode", "nearest", modes, &mode);
-    if (r == 0 && !old) {
-        r = look_up(l, "coordinate_transformation_mode", "half_pixel", coords, &coord);
-        r = r < 0 ? r : look_up(l, "nearest_mode", "round_prefer_floor", rounds, &round);
-    }
-    if (r < 0) {
-        return r;
+    if (!old) {
+        coord = mdl_l_word(l, "coordinate_transformation_mode", "half_pixel", coords);
+        round = mdl_l_word(l, "nearest_mode", "round_prefer_floor", rounds);
     }
     if (old && mode == MDL_RESIZE_CUBIC) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "mode cubic needs opset 11");
@@ -74,10 +52,10 @@ static int read_attributes(struct mdl_lower *l, struct mdl_ir_op *op, bool upsam
     /* nearest takes one element however small the result */
     op->op.attr.resize.antialias =
         mode != MDL_RESIZE_NEAREST && l->opset >= 18 && mdl_l_int(l, "antialias", 0) != 0;
-    if (l->error == 0 && !isfinite(op->op.attr.resize.cubic_a)) {
+    if (!isfinite(op->op.attr.resize.cubic_a)) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "cubic_coeff_a is not a finite number");
     }
-    return l->error;
+    return l->ir->failure;
 }
 
 /* In floats, as ONNX's shape inference, ONNX Runtime and torch: 10 times 0.7f is 7, not less. */
@@ -132,22 +110,15 @@ static int read_axes(struct mdl_lower *l, size_t rank, struct axes *ret)
     bool used[MDL_RANK_MAX] = {false};
     bool some = l->opset >= 18 && mdl_l_ints(l, "axes", axes, MDL_RANK_MAX, &ret->count);
 
-    if (l->error < 0) {
-        return l->error;
-    }
     ret->count = some ? ret->count : rank;
     for (size_t i = 0; i < ret->count; i++) {
-        int r = mdl_l_axis(l, some ? axes[i] : (int64_t)i, rank, false, &ret->at[i]);
-
-        if (r < 0) {
-            return r;
-        }
+        ret->at[i] = mdl_l_axis(l, some ? axes[i] : (int64_t)i, rank, false);
         if (used[ret->at[i]]) {
             return mdl_ir_refuse(l->ir, -EBADMSG, "axis %zu is given twice", ret->at[i]);
         }
         used[ret->at[i]] = true;
     }
-    return 0;
+    return l->ir->failure;
 }
 
 static int check_count(struct mdl_lower *l, const char *what, size_t count, size_t wanted)
@@ -194,7 +165,7 @@ static int keep_ratio(struct mdl_lower *l, struct mdl_ir_op *op, const struct md
     return 0;
 }
 
-static const struct word policies[] = {
+static const struct mdl_l_word policies[] = {
     {"stretch", 0},
     {"not_larger", 1},
     {"not_smaller", 2},
@@ -204,7 +175,7 @@ static const struct word policies[] = {
 static int apply_sizes(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
                        const struct axes *axes, const int64_t *size, size_t *dim)
 {
-    int policy = 0, r = 0;
+    int policy = l->opset < 18 ? 0 : mdl_l_word(l, "keep_aspect_ratio_policy", "stretch", policies);
 
     for (size_t i = 0; i < axes->count; i++) {
         size_t at = axes->at[i];
@@ -215,10 +186,7 @@ static int apply_sizes(struct mdl_lower *l, struct mdl_ir_op *op, const struct m
         dim[at] = (size_t)size[i];
         op->op.attr.resize.scale[at] = (float)((double)size[i] / (double)x->dim[at]);
     }
-    if (l->opset >= 18) {
-        r = look_up(l, "keep_aspect_ratio_policy", "stretch", policies, &policy);
-    }
-    return r < 0 || !policy ? r : keep_ratio(l, op, x, axes, policy == 2, dim);
+    return !policy ? l->ir->failure : keep_ratio(l, op, x, axes, policy == 2, dim);
 }
 
 /* Input 1: where each axis begins, then where each ends, as fractions of the input. */
@@ -259,21 +227,17 @@ static int read_roi(struct mdl_lower *l, struct mdl_ir_op *op, const struct axes
 /* Before opset 11 nearest rounds up in a dimension that shrinks and down in one that grows (ONNX's
  * own test of Resize-10 and ONNX Runtime). Dimensions are independent, so both in one operator are
  * two. */
-static int old_nearest(struct mdl_lower *l, const struct mdl_ir_op *op,
-                       const struct mdl_ir_value *x, const size_t *dim)
+static size_t old_nearest(struct mdl_lower *l, const struct mdl_ir_op *op, struct mdl_ir_value x,
+                          const size_t *dim)
 {
     struct mdl_ir_op shrink = *op, grow = *op;
     size_t small[MDL_RANK_MAX];
     bool shrinks = false, grows = false;
-    enum mdl_dtype dtype = x->dtype; /* new values move x */
-    size_t rank = x->rank;
-    int r = 0;
 
-    l->out[0] = op->op.in[0];
-    for (size_t i = 0; i < x->rank; i++) {
+    for (size_t i = 0; i < x.rank; i++) {
         float *down = &shrink.op.attr.resize.scale[i], *up = &grow.op.attr.resize.scale[i];
 
-        small[i] = *down < 1 ? dim[i] : x->dim[i];
+        small[i] = *down < 1 ? dim[i] : x.dim[i];
         shrinks |= *down < 1;
         grows |= *up > 1;
         *down = base_min(*down, 1.0f);
@@ -281,13 +245,9 @@ static int old_nearest(struct mdl_lower *l, const struct mdl_ir_op *op,
     }
     if (shrinks) {
         shrink.op.attr.resize.round = MDL_ROUND_CEIL;
-        r = mdl_ir_emit(l->ir, &shrink, dtype, rank, small, &l->out[0]);
+        grow.op.in[0] = mdl_ir_emit(l->ir, &shrink, x.dtype, x.rank, small);
     }
-    if (r == 0 && (grows || !shrinks)) {
-        grow.op.in[0] = l->out[0];
-        r = mdl_ir_emit(l->ir, &grow, dtype, rank, dim, &l->out[0]);
-    }
-    return r;
+    return grows || !shrinks ? mdl_ir_emit(l->ir, &grow, x.dtype, x.rank, dim) : grow.op.in[0];
 }
 
 /* Scales or sizes, whichever the node has: @ret_dim and the op's scales. */
@@ -297,66 +257,57 @@ static int read_result(struct mdl_lower *l, bool upsample, struct mdl_ir_op *op,
     size_t count, sizes = 0;
     float scale[MDL_RANK_MAX];
     int64_t size[MDL_RANK_MAX];
-    int r = read_scales(l, upsample || l->opset < 11 ? 1 : 2, scale, &count);
 
-    if (r < 0) {
-        return r;
+    if (read_scales(l, upsample || l->opset < 11 ? 1 : 2, scale, &count) != 0) {
+        return l->ir->failure;
     }
     if (count == 0 && !upsample && l->opset >= 11) {
         mdl_l_const_ints(l, 3, size, MDL_RANK_MAX, &sizes);
     }
-    if (l->error < 0) {
-        return l->error;
-    }
     if (count == 0 && sizes == 0) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "neither scales nor sizes are given");
     }
-    r = check_count(l, "scales or sizes", count ? count : sizes, axes->count);
-    return r < 0   ? r
-           : count ? apply_scales(l, op, x, axes, scale, ret_dim)
-                   : apply_sizes(l, op, x, axes, size, ret_dim);
+    if (check_count(l, "scales or sizes", count ? count : sizes, axes->count) != 0) {
+        return l->ir->failure;
+    }
+    return count ? apply_scales(l, op, x, axes, scale, ret_dim)
+                 : apply_sizes(l, op, x, axes, size, ret_dim);
 }
 
-static int lower_resize(struct mdl_lower *l, int upsample)
+static size_t lower_resize(struct mdl_lower *l, int upsample)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_RESIZE);
+    struct mdl_ir_op op = mdl_l_op(l, MDL_OP_RESIZE, 1);
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
     size_t dim[MDL_RANK_MAX];
     struct axes axes;
-    const struct mdl_ir_value *x;
-    int r = mdl_l_need(l, 1);
+    bool nearest;
 
-    r = r < 0 ? r : read_attributes(l, &op, upsample != 0);
-    if (r < 0) {
-        return r;
+    if (read_attributes(l, &op, upsample != 0) != 0) {
+        return MDL_NONE;
     }
-    x = mdl_l_value(l, l->in[0]);
-    if (op.op.attr.resize.mode != MDL_RESIZE_NEAREST && x->dtype != MDL_F32 && x->dtype != MDL_U8 &&
-        x->dtype != MDL_I8 && x->dtype != MDL_I32) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "values of type %s are only resized by nearest",
-                             mdl_dtype_name(x->dtype));
+    nearest = op.op.attr.resize.mode == MDL_RESIZE_NEAREST;
+    if (!nearest && x->dtype != MDL_F32 && x->dtype != MDL_U8 && x->dtype != MDL_I8 &&
+        x->dtype != MDL_I32) {
+        return mdl_l_refuse(l, -EOPNOTSUPP, "values of type %s are only resized by nearest",
+                            mdl_dtype_name(x->dtype));
     }
     for (size_t i = 0; i < x->rank; i++) {
         dim[i] = x->dim[i];
         op.op.attr.resize.scale[i] = 1;
         if (x->dim[i] == 0) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu of the input is 0", i);
+            return mdl_l_refuse(l, -EBADMSG, "dimension %zu of the input is 0", i);
         }
     }
-    r = read_axes(l, x->rank, &axes);
-    r = r < 0 ? r : read_roi(l, &op, &axes);
-    r = r < 0 ? r : read_result(l, upsample != 0, &op, x, &axes, dim);
-    if (r < 0) {
-        return r;
+    if (read_axes(l, x->rank, &axes) != 0 || read_roi(l, &op, &axes) != 0 ||
+        read_result(l, upsample != 0, &op, x, &axes, dim) != 0) {
+        return MDL_NONE;
     }
-    op.op.in[0] = l->in[0];
-    if (op.op.attr.resize.mode == MDL_RESIZE_NEAREST && (upsample || l->opset < 11)) {
-        return old_nearest(l, &op, x, dim);
-    }
-    return mdl_ir_emit(l->ir, &op, x->dtype, x->rank, dim, &l->out[0]);
+    return nearest && (upsample || l->opset < 11) ? old_nearest(l, &op, *x, dim)
+                                                  : mdl_ir_emit(l->ir, &op, x->dtype, x->rank, dim);
 }
 
 const struct mdl_lower_row mdl_lower_resizes[] = {
-    {"Resize", lower_resize, 0},
-    {"Upsample", lower_resize, 1, NULL, .until = 9}, /* later it has no meaning */
+    {"Resize", lower_resize, 1},
+    {"Upsample", lower_resize, 1, 0, 1, .until = 9}, /* later it has no meaning */
     {0},
 };

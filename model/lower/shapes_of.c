@@ -6,14 +6,9 @@
 
 /* Operators that only move elements: almost all are views. */
 
-static int lower_identity(struct mdl_lower *l, int arg)
+static size_t lower_identity(struct mdl_lower *l, int arg)
 {
-    int r = mdl_l_need(l, 1);
-
-    if (r == 0) {
-        l->out[0] = l->in[0];
-    }
-    return r;
+    return l->in[0];
 }
 
 /* In training a dropout draws, unless it drops nothing: exporters write that with a ratio of 0. */
@@ -32,46 +27,31 @@ static bool dropout_draws(struct mdl_lower *l)
            mdl_const_int(mdl_l_value(l, training), 0);
 }
 
-static int lower_dropout(struct mdl_lower *l, int arg)
+static size_t lower_dropout(struct mdl_lower *l, int arg)
 {
-    const struct mdl_ir_value *x;
-    int r = lower_identity(l, 0);
+    struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     size_t one;
 
-    if (r < 0) {
-        return r;
-    }
     if (dropout_draws(l)) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                             "training_mode is not supported; export the model for inference");
+        return mdl_l_refuse(l, -EOPNOTSUPP,
+                            "training_mode is not supported; export the model for inference");
     }
-    if (l->out_count < 2 || !l->node->outputs[1][0]) {
-        return 0;
+    if (mdl_l_wants(l, 1)) { /* the mask of an inference keeps everything */
+        one = mdl_ir_scalar(l->ir, l->opset < 10 ? x.dtype : MDL_BOOL, 1);
+        l->out[1] = mdl_ir_expand(l->ir, one, x.rank, x.dim);
     }
-    /* the mask of an inference keeps everything */
-    x = mdl_l_value(l, l->in[0]);
-    r = mdl_ir_scalar(l->ir, l->opset < 10 ? x->dtype : MDL_BOOL, 1, &one);
-    return r < 0 ? r : mdl_ir_expand(l->ir, one, x->rank, x->dim, &l->out[1]);
+    return l->in[0];
 }
 
-static int lower_flatten(struct mdl_lower *l, int arg)
+static size_t lower_flatten(struct mdl_lower *l, int arg)
 {
-    size_t flat[2] = {1, 1}, axis;
-    const struct mdl_ir_value *x;
-    int r = mdl_l_need(l, 1);
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
+    size_t flat[2] = {1, 1}, axis = mdl_l_axis(l, mdl_l_int(l, "axis", 1), x->rank, true);
 
-    if (r < 0) {
-        return r;
-    }
-    x = mdl_l_value(l, l->in[0]);
-    r = mdl_l_axis(l, mdl_l_int(l, "axis", 1), x->rank, true, &axis);
-    if (r < 0) {
-        return r;
-    }
     for (size_t i = 0; i < x->rank; i++) {
         flat[i < axis ? 0 : 1] *= x->dim[i];
     }
-    return mdl_ir_reshape_rows(l->ir, l->in[0], 2, flat, x->rows_dim < axis ? 1 : 2, &l->out[0]);
+    return mdl_ir_reshape_rows(l->ir, l->in[0], 2, flat, x->rows_dim < axis ? 1 : 2);
 }
 
 /* *ret_at: 1 + the dim that a counted one of 1 becomes, which is copied or open; 0: none */
@@ -111,71 +91,52 @@ static int reshape_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const
     return 0;
 }
 
-/* Return: 0 if the rows of the result are those that the shape speaks of. */
-static int check_rows(struct mdl_lower *l, const struct mdl_l_dims *shape)
+static size_t lower_reshape(struct mdl_lower *l, int arg)
 {
-    const struct mdl_ir_value *y = mdl_l_value(l, l->out[0]);
-
-    if (shape->rows != MDL_NONE &&
-        (!mdl_rows_same(l->ir, y->rows, shape->rows) || y->rows_dim != shape->rows_at)) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                             "dimension %zu of the new shape depends on the data in a way that is "
-                             "not supported",
-                             shape->rows_at);
-    }
-    return 0;
-}
-
-static int lower_reshape(struct mdl_lower *l, int arg)
-{
+    const struct mdl_ir_value *v;
     struct mdl_l_dims shape;
-    size_t dim[MDL_RANK_MAX], at;
-    int r = mdl_l_need(l, 1);
+    size_t dim[MDL_RANK_MAX], at, y;
 
-    r = r < 0 ? r : mdl_l_dims(l, 1, &shape);
-    if (r < 0) {
-        return r;
+    if (mdl_l_dims(l, 1, &shape) != 0) {
+        return MDL_NONE;
     }
     if (mdl_l_in(l, 1) == MDL_NONE &&
         !mdl_l_ints(l, "shape", shape.dim, MDL_RANK_MAX, &shape.count)) {
-        return l->error < 0 ? l->error : mdl_ir_refuse(l->ir, -EBADMSG, "the shape is missing");
+        return mdl_l_refuse(l, -EBADMSG, "the shape is missing");
     }
-    r = reshape_dims(l, mdl_l_value(l, l->in[0]), shape.dim, shape.count, dim, &at);
+    if (reshape_dims(l, mdl_l_value(l, l->in[0]), shape.dim, shape.count, dim, &at) != 0) {
+        return MDL_NONE;
+    }
     at = shape.rows == MDL_NONE ? at : 1 + shape.rows_at;
-    r = r < 0 ? r : mdl_ir_reshape_rows(l->ir, l->in[0], shape.count, dim, at, &l->out[0]);
-    return r < 0 ? r : check_rows(l, &shape);
+    y = mdl_ir_reshape_rows(l->ir, l->in[0], shape.count, dim, at);
+    v = mdl_l_value(l, y);
+    if (y != MDL_NONE && shape.rows != MDL_NONE &&
+        (!mdl_rows_same(l->ir, v->rows, shape.rows) || v->rows_dim != shape.rows_at)) {
+        return mdl_l_refuse(l, -EOPNOTSUPP,
+                            "dimension %zu of the new shape depends on the data in a way that is "
+                            "not supported",
+                            shape.rows_at);
+    }
+    return y;
 }
 
-static int lower_transpose(struct mdl_lower *l, int arg)
+static size_t lower_transpose(struct mdl_lower *l, int arg)
 {
     int64_t perm[MDL_RANK_MAX];
-    size_t order[MDL_RANK_MAX], count, rank;
-    bool seen[MDL_RANK_MAX] = {0};
-    int r = mdl_l_need(l, 1);
+    size_t order[MDL_RANK_MAX], count, rank = mdl_l_value(l, l->in[0])->rank;
+    bool seen[MDL_RANK_MAX] = {0}, given = mdl_l_ints(l, "perm", perm, MDL_RANK_MAX, &count);
 
-    if (r < 0) {
-        return r;
+    if (given && count != rank) {
+        return mdl_l_refuse(l, -EBADMSG, "perm has %zu values for rank %zu", count, rank);
     }
-    rank = mdl_l_value(l, l->in[0])->rank;
     for (size_t i = 0; i < rank; i++) {
-        order[i] = rank - 1 - i;
-    }
-    if (mdl_l_ints(l, "perm", perm, MDL_RANK_MAX, &count)) {
-        if (count != rank) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "perm has %zu values for rank %zu", count, rank);
+        order[i] = given ? mdl_l_axis(l, perm[i], rank, false) : rank - 1 - i;
+        if (seen[order[i]]) {
+            return mdl_l_refuse(l, -EBADMSG, "perm names dimension %zu twice", order[i]);
         }
-        for (size_t i = 0; i < rank; i++) {
-            r = mdl_l_axis(l, perm[i], rank, false, &order[i]);
-            if (r < 0) {
-                return r;
-            }
-            if (seen[order[i]]) {
-                return mdl_ir_refuse(l->ir, -EBADMSG, "perm names dimension %zu twice", order[i]);
-            }
-            seen[order[i]] = true;
-        }
+        seen[order[i]] = true;
     }
-    return l->error < 0 ? l->error : mdl_ir_permute(l->ir, l->in[0], order, &l->out[0]);
+    return mdl_ir_permute(l->ir, l->in[0], order);
 }
 
 /* axes as attribute (old) or as input 1 (new); *ret_count 0 and false where absent */
@@ -190,84 +151,63 @@ static int mark_axes(struct mdl_lower *l, const int64_t *axes, size_t count, siz
 {
     memset(mark, 0, MDL_RANK_MAX * sizeof(*mark));
     for (size_t i = 0; i < count; i++) {
-        size_t at;
-        int r = mdl_l_axis(l, axes[i], rank, false, &at);
+        size_t at = mdl_l_axis(l, axes[i], rank, false);
 
-        if (r < 0) {
-            return r;
-        }
         if (mark[at]) {
             return mdl_ir_refuse(l->ir, -EBADMSG, "axis %zu is named twice", at);
         }
         mark[at] = true;
     }
-    return 0;
+    return l->ir->failure;
 }
 
-static int lower_squeeze(struct mdl_lower *l, int arg)
+static size_t lower_squeeze(struct mdl_lower *l, int arg)
 {
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
     int64_t axes[MDL_RANK_MAX];
     size_t count;
-    bool given, mark[MDL_RANK_MAX];
-    const struct mdl_ir_value *x;
-    int r = mdl_l_need(l, 1);
+    bool mark[MDL_RANK_MAX], given = read_axes(l, axes, &count);
 
-    if (r < 0) {
-        return r;
-    }
-    x = mdl_l_value(l, l->in[0]);
-    given = read_axes(l, axes, &count);
-    r = l->error < 0 ? l->error : mark_axes(l, axes, count, x->rank, mark);
-    if (r < 0) {
-        return r;
+    if (mark_axes(l, axes, count, x->rank, mark) != 0) {
+        return MDL_NONE;
     }
     for (size_t i = 0; i < x->rank; i++) {
         if (mark[i] && x->dim[i] != 1) {
-            return mdl_ir_refuse(l->ir, -EBADMSG,
-                                 "dimension %zu is %zu; only a dimension of 1 can be removed", i,
-                                 x->dim[i]);
+            return mdl_l_refuse(l, -EBADMSG,
+                                "dimension %zu is %zu; only a dimension of 1 can be removed", i,
+                                x->dim[i]);
         }
         mark[i] |= !given && x->dim[i] == 1;
     }
-    return mdl_ir_drop_dims(l->ir, l->in[0], mark, &l->out[0]);
+    return mdl_ir_drop_dims(l->ir, l->in[0], mark);
 }
 
-static int lower_unsqueeze(struct mdl_lower *l, int arg)
+static size_t lower_unsqueeze(struct mdl_lower *l, int arg)
 {
     int64_t axes[MDL_RANK_MAX];
     size_t count, rank;
     bool mark[MDL_RANK_MAX];
-    const struct mdl_ir_value *x;
-    int r = mdl_l_need(l, 1);
 
-    if (r < 0) {
-        return r;
-    }
-    x = mdl_l_value(l, l->in[0]);
     if (!read_axes(l, axes, &count)) {
-        return l->error < 0 ? l->error : mdl_ir_refuse(l->ir, -EBADMSG, "axes are missing");
+        return mdl_l_refuse(l, -EBADMSG, "axes are missing");
     }
-    rank = x->rank + count;
+    rank = mdl_l_value(l, l->in[0])->rank + count;
     if (rank > MDL_RANK_MAX) {
-        return mdl_ir_refuse(l->ir, -E2BIG, "rank %zu is more than %u", rank, MDL_RANK_MAX);
+        return mdl_l_refuse(l, -E2BIG, "rank %zu is more than %u", rank, MDL_RANK_MAX);
     }
-    r = mark_axes(l, axes, count, rank, mark);
-    return r < 0 ? r : mdl_ir_new_dims(l->ir, l->in[0], rank, mark, &l->out[0]);
+    return mark_axes(l, axes, count, rank, mark) != 0
+               ? MDL_NONE
+               : mdl_ir_new_dims(l->ir, l->in[0], rank, mark);
 }
 
-static int lower_expand(struct mdl_lower *l, int arg)
+static size_t lower_expand(struct mdl_lower *l, int arg)
 {
+    const struct mdl_ir_value *x;
     struct mdl_l_dims shape;
     size_t dim[MDL_RANK_MAX], count, rank;
-    const struct mdl_ir_value *x;
-    int r = mdl_l_need(l, 2);
 
-    if (r < 0) {
-        return r;
-    }
-    r = mdl_l_dims(l, 1, &shape);
-    if (r < 0) {
-        return r;
+    if (mdl_l_dims(l, 1, &shape) != 0) {
+        return MDL_NONE;
     }
     x = mdl_l_value(l, l->in[0]);
     count = shape.count;
@@ -277,23 +217,21 @@ static int lower_expand(struct mdl_lower *l, int arg)
         int64_t want = i + count >= rank ? shape.dim[i + count - rank] : 1;
 
         if (want < 0) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %lld of the shape is negative",
-                                 (long long)want);
+            return mdl_l_refuse(l, -EBADMSG, "dimension %lld of the shape is negative",
+                                (long long)want);
         }
         dim[i] = want == 1 ? mine : (size_t)want;
     }
-    r = mdl_ir_expand(l->ir, l->in[0], rank, dim, &l->out[0]);
-    return r < 0 ? r : mdl_l_limit(l, &shape);
+    return mdl_l_limit(l, mdl_ir_expand(l->ir, l->in[0], rank, dim), &shape);
 }
 
 /* Repeats the dims of @x from @at on for which a view has room, the others being merged: d becomes
  * [times][d] by stride 0 and is merged again (that copies). @at: where to go on. */
-static int tile_some(struct mdl_lower *l, const int64_t *times, size_t *at, size_t *x)
+static size_t tile_some(struct mdl_lower *l, const int64_t *times, size_t *at, size_t x)
 {
-    size_t split[MDL_RANK_MAX], wide[MDL_RANK_MAX], dim[MDL_RANK_MAX], rank = 0, i = 0, y;
-    const struct mdl_ir_value *v = mdl_l_value(l, *x);
+    size_t split[MDL_RANK_MAX], wide[MDL_RANK_MAX], dim[MDL_RANK_MAX], rank = 0, i = 0;
+    const struct mdl_ir_value *v = mdl_l_value(l, x);
     size_t count = v->rank;
-    int r;
 
     memcpy(dim, v->dim, sizeof(dim));
     if (*at > 0) {
@@ -328,54 +266,39 @@ static int tile_some(struct mdl_lower *l, const int64_t *times, size_t *at, size
         wide[rank] = split[rank];
         rank++;
     }
-    r = mdl_ir_reshape(l->ir, *x, rank, split, &y);
-    r = r < 0 ? r : mdl_ir_expand(l->ir, y, rank, wide, &y);
-    return r < 0 ? r : mdl_ir_reshape(l->ir, y, count, dim, x);
+    x = mdl_ir_reshape(l->ir, x, rank, split);
+    x = mdl_ir_expand(l->ir, x, rank, wide);
+    return mdl_ir_reshape(l->ir, x, count, dim);
 }
 
-static int lower_tile(struct mdl_lower *l, int arg)
+static size_t lower_tile(struct mdl_lower *l, int arg)
 {
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
     int64_t times[MDL_RANK_MAX];
-    size_t count, all, at = 0, y;
-    const struct mdl_ir_value *x;
-    int r = mdl_l_need(l, 2);
+    size_t count, all = mdl_ir_elements(x), at = 0, y = l->in[0];
 
-    if (r < 0) {
-        return r;
-    }
-    x = mdl_l_value(l, l->in[0]);
-    if (!mdl_l_const_ints(l, 1, times, MDL_RANK_MAX, &count)) {
-        return l->error;
-    }
+    mdl_l_const_ints(l, 1, times, MDL_RANK_MAX, &count);
     if (count != x->rank) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "%zu repeats for rank %zu", count, x->rank);
+        return mdl_l_refuse(l, -EBADMSG, "%zu repeats for rank %zu", count, x->rank);
     }
-    all = mdl_ir_elements(x);
     for (size_t i = 0; i < x->rank; i++) {
         if (times[i] < 0 || times[i] > INT32_MAX) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "repeat %lld is out of range",
-                                 (long long)times[i]);
+            return mdl_l_refuse(l, -EBADMSG, "repeat %lld is out of range", (long long)times[i]);
         }
         if (!base_mul(all, (size_t)times[i], &all)) {
-            return mdl_ir_refuse(l->ir, -E2BIG, "the output is too large");
+            return mdl_l_refuse(l, -E2BIG, "the output is too large");
         }
     }
-    y = l->in[0];
     do {
-        r = tile_some(l, times, &at, &y);
-    } while (r == 0 && at < count);
-    l->out[0] = y;
-    return r;
+        y = tile_some(l, times, &at, y);
+    } while (l->ir->failure == 0 && at < count);
+    return y;
 }
 
 static int block_size(struct mdl_lower *l, size_t *ret)
 {
     int64_t b = mdl_l_int(l, "blocksize", 0);
-    int r = mdl_l_need(l, 1);
 
-    if (r < 0 || l->error < 0) {
-        return r < 0 ? r : l->error;
-    }
     if (b < 1 || b > 65536) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "blocksize %lld is out of range", (long long)b);
     }
@@ -384,79 +307,69 @@ static int block_size(struct mdl_lower *l, size_t *ret)
                              mdl_l_value(l, l->in[0])->rank);
     }
     *ret = (size_t)b;
-    return 0;
+    return l->ir->failure;
 }
 
 /* reshape to 6 dims, permute, reshape to 4 */
-static int blocks(struct mdl_lower *l, const size_t *six, const size_t *perm, const size_t *four)
+static size_t blocks(struct mdl_lower *l, const size_t *six, const size_t *perm, const size_t *four)
 {
-    size_t y;
-    int r = mdl_ir_reshape(l->ir, l->in[0], 6, six, &y);
+    size_t y = mdl_ir_reshape(l->ir, l->in[0], 6, six);
 
-    r = r < 0 ? r : mdl_ir_permute(l->ir, y, perm, &y);
-    return r < 0 ? r : mdl_ir_reshape(l->ir, y, 4, four, &l->out[0]);
+    return mdl_ir_reshape(l->ir, mdl_ir_permute(l->ir, y, perm), 4, four);
 }
 
-static int lower_depth_to_space(struct mdl_lower *l, int arg)
+static size_t lower_depth_to_space(struct mdl_lower *l, int arg)
 {
     const char *mode = mdl_l_string(l, "mode", "DCR");
-    const struct mdl_ir_value *x;
+    struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     bool crd = strcmp(mode, "CRD") == 0;
-    size_t b, c;
-    int r = block_size(l, &b);
+    size_t b, c, four[4];
 
-    if (r < 0) {
-        return r;
+    if (block_size(l, &b) != 0) {
+        return MDL_NONE;
     }
-    x = mdl_l_value(l, l->in[0]);
-    if ((!crd && strcmp(mode, "DCR") != 0) || x->dim[1] % (b * b)) {
-        return mdl_ir_refuse(
-            l->ir, -EBADMSG,
-            "mode %s is not known, or %zu channels do not divide into blocks of %zu", mode,
-            x->dim[1], b);
+    if ((!crd && strcmp(mode, "DCR") != 0) || x.dim[1] % (b * b)) {
+        return mdl_l_refuse(
+            l, -EBADMSG, "mode %s is not known, or %zu channels do not divide into blocks of %zu",
+            mode, x.dim[1], b);
     }
-    c = x->dim[1] / (b * b);
-    if (crd) {
-        return blocks(l, (size_t[]){x->dim[0], c, b, b, x->dim[2], x->dim[3]},
-                      (size_t[]){0, 1, 4, 2, 5, 3},
-                      (size_t[]){x->dim[0], c, x->dim[2] * b, x->dim[3] * b});
-    }
-    return blocks(l, (size_t[]){x->dim[0], b, b, c, x->dim[2], x->dim[3]},
-                  (size_t[]){0, 3, 4, 1, 5, 2},
-                  (size_t[]){x->dim[0], c, x->dim[2] * b, x->dim[3] * b});
+    c = x.dim[1] / (b * b);
+    memcpy(four, (size_t[]){x.dim[0], c, x.dim[2] * b, x.dim[3] * b}, sizeof(four));
+    return crd ? blocks(l, (size_t[]){x.dim[0], c, b, b, x.dim[2], x.dim[3]},
+                        (size_t[]){0, 1, 4, 2, 5, 3}, four)
+               : blocks(l, (size_t[]){x.dim[0], b, b, c, x.dim[2], x.dim[3]},
+                        (size_t[]){0, 3, 4, 1, 5, 2}, four);
 }
 
-static int lower_space_to_depth(struct mdl_lower *l, int arg)
+static size_t lower_space_to_depth(struct mdl_lower *l, int arg)
 {
-    const struct mdl_ir_value *x;
+    struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     size_t b, h, w;
-    int r = block_size(l, &b);
 
-    if (r < 0) {
-        return r;
+    if (block_size(l, &b) != 0) {
+        return MDL_NONE;
     }
-    x = mdl_l_value(l, l->in[0]);
-    if (x->dim[2] % b || x->dim[3] % b) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "blocks of %zu do not divide %zu x %zu", b, x->dim[2],
-                             x->dim[3]);
+    if (x.dim[2] % b || x.dim[3] % b) {
+        return mdl_l_refuse(l, -EBADMSG, "blocks of %zu do not divide %zu x %zu", b, x.dim[2],
+                            x.dim[3]);
     }
-    h = x->dim[2] / b;
-    w = x->dim[3] / b;
-    return blocks(l, (size_t[]){x->dim[0], x->dim[1], h, b, w, b}, (size_t[]){0, 3, 5, 1, 2, 4},
-                  (size_t[]){x->dim[0], x->dim[1] * b * b, h, w});
+    h = x.dim[2] / b;
+    w = x.dim[3] / b;
+    return blocks(l, (size_t[]){x.dim[0], x.dim[1], h, b, w, b}, (size_t[]){0, 3, 5, 1, 2, 4},
+                  (size_t[]){x.dim[0], x.dim[1] * b * b, h, w});
 }
 
 const struct mdl_lower_row mdl_lower_shapes[] = {
-    {"Identity", lower_identity, 0, .sequences = true},
-    {"Dropout", lower_dropout, 0},
-    {"Flatten", lower_flatten, 0},
-    {"Reshape", lower_reshape, 0},
-    {"Transpose", lower_transpose, 0},
-    {"Squeeze", lower_squeeze, 0},
-    {"Unsqueeze", lower_unsqueeze, 0},
-    {"Expand", lower_expand, 0},
-    {"Tile", lower_tile, 0},
-    {"DepthToSpace", lower_depth_to_space, 0},
-    {"SpaceToDepth", lower_space_to_depth, 0},
+    {"Identity", lower_identity, 1, .sequences = true},
+    {"Dropout", lower_dropout, 1},
+    {"Flatten", lower_flatten, 1},
+    {"Reshape", lower_reshape, 1},
+    {"Transpose", lower_transpose, 1},
+    {"Squeeze", lower_squeeze, 1},
+    {"Unsqueeze", lower_unsqueeze, 1},
+    {"Expand", lower_expand, 2},
+    {"Tile", lower_tile, 2},
+    {"DepthToSpace", lower_depth_to_space, 1},
+    {"SpaceToDepth", lower_space_to_depth, 1},
     {0},
 };

@@ -30,9 +30,6 @@ static int slice_read(struct mdl_lower *l, struct slice_args *a)
         have_axes = mdl_l_const_ints(l, 3, a->axis, MDL_RANK_MAX, &axes);
         have_steps = mdl_l_const_ints(l, 4, a->step, MDL_RANK_MAX, &steps);
     }
-    if (l->error < 0) {
-        return l->error;
-    }
     if (ends != a->count || (have_axes && axes != a->count) || (have_steps && steps != a->count)) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "starts, ends, axes and steps differ in length");
     }
@@ -40,7 +37,7 @@ static int slice_read(struct mdl_lower *l, struct slice_args *a)
         a->axis[i] = have_axes ? a->axis[i] : (int64_t)i;
         a->step[i] = have_steps ? a->step[i] : 1;
     }
-    return 0;
+    return l->ir->failure;
 }
 
 static int64_t clamp(int64_t x, int64_t low, int64_t high)
@@ -96,60 +93,42 @@ static int slice_check_rows(struct mdl_lower *l, const struct slice_args *a, siz
     return 0;
 }
 
-/* The end of one axis is a bound: so many rows are valid. */
-static int slice_limit(struct mdl_lower *l, const struct slice_args *a)
+static size_t lower_slice(struct mdl_lower *l, int arg)
 {
-    size_t at;
-    int r;
-
-    if (a->ends.rows == MDL_NONE) {
-        return 0;
-    }
-    r = mdl_l_axis(l, a->axis[a->ends.rows_at], mdl_l_value(l, l->in[0])->rank, false, &at);
-    r = r < 0 ? r : mdl_rows_alias(l->ir, l->out[0], &l->out[0]);
-    return r < 0 ? r : mdl_rows_limit(l->ir, l->out[0], at, a->ends.rows);
-}
-
-static int lower_slice(struct mdl_lower *l, int arg)
-{
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
     struct slice_args a;
-    size_t start[MDL_RANK_MAX], dim[MDL_RANK_MAX];
+    size_t start[MDL_RANK_MAX], dim[MDL_RANK_MAX], rows_axis = 0, y;
     ptrdiff_t step[MDL_RANK_MAX];
     bool seen[MDL_RANK_MAX] = {0};
-    const struct mdl_ir_value *x;
-    int r = mdl_l_need(l, l->opset < 10 ? 1 : 3);
 
-    r = r < 0 ? r : slice_read(l, &a);
-    if (r < 0) {
-        return r;
+    if (mdl_l_need(l, l->opset < 10 ? 1 : 3) != 0 || slice_read(l, &a) != 0) {
+        return MDL_NONE;
     }
-    x = mdl_l_value(l, l->in[0]);
     for (size_t i = 0; i < x->rank; i++) {
         start[i] = 0;
         step[i] = 1;
         dim[i] = x->dim[i];
     }
     for (size_t i = 0; i < a.count; i++) {
-        size_t at;
+        size_t at = mdl_l_axis(l, a.axis[i], x->rank, false);
 
-        r = mdl_l_axis(l, a.axis[i], x->rank, false, &at);
-        if (r < 0) {
-            return r;
-        }
         if (seen[at]) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "axis %zu is named twice", at);
+            return mdl_l_refuse(l, -EBADMSG, "axis %zu is named twice", at);
         }
         seen[at] = true;
-        r = slice_check_rows(l, &a, i, at);
-        r = r < 0 ? r
-                  : slice_dim(l, (int64_t)x->dim[at], a.start[i], a.end[i], a.step[i], &start[at],
-                              &step[at], &dim[at]);
-        if (r < 0) {
-            return r;
+        rows_axis = i == a.ends.rows_at ? at : rows_axis;
+        if (slice_check_rows(l, &a, i, at) != 0 ||
+            slice_dim(l, (int64_t)x->dim[at], a.start[i], a.end[i], a.step[i], &start[at],
+                      &step[at], &dim[at]) != 0) {
+            return MDL_NONE;
         }
     }
-    r = mdl_ir_slice(l->ir, l->in[0], start, step, dim, &l->out[0]);
-    return r < 0 ? r : slice_limit(l, &a);
+    y = mdl_ir_slice(l->ir, l->in[0], start, step, dim);
+    if (a.ends.rows == MDL_NONE) {
+        return y;
+    }
+    /* the end of one axis is a bound: so many rows are valid */
+    return mdl_rows_limit(l->ir, mdl_rows_alias(l->ir, y), rows_axis, a.ends.rows);
 }
 
 /* Sizes of the parts: attribute, input, or equal (the last may be smaller from opset 18 on). */
@@ -176,9 +155,6 @@ static int split_sizes(struct mdl_lower *l, size_t n, int64_t *size)
         }
         return 0;
     }
-    if (l->error < 0) {
-        return l->error;
-    }
     if (n % parts && !mdl_l_attr(l, "num_outputs")) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "a dimension of %zu does not divide by %zu", n,
                              parts);
@@ -188,69 +164,61 @@ static int split_sizes(struct mdl_lower *l, size_t n, int64_t *size)
 
         size[i] = (int64_t)(each * i >= n ? 0 : base_min(each, n - each * i));
     }
-    return 0;
+    return l->ir->failure;
 }
 
-int mdl_lower_parts(struct mdl_lower *l, size_t v, size_t axis, const int64_t *size, size_t count,
-                    size_t *ret)
+void mdl_lower_parts(struct mdl_lower *l, size_t v, size_t axis, const int64_t *size, size_t count,
+                     size_t *ret)
 {
-    struct mdl_ir_value x = *mdl_l_value(l, v);
-    size_t start[MDL_RANK_MAX] = {0};
-    ptrdiff_t step[MDL_RANK_MAX];
-    int r = 0;
+    size_t at = 0;
 
-    for (size_t i = 0; i < x.rank; i++) {
-        step[i] = 1;
+    for (size_t i = 0; i < count; i++) {
+        ret[i] = mdl_ir_part(l->ir, v, axis, at, (size_t)size[i]);
+        at += (size_t)size[i];
     }
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        x.dim[axis] = (size_t)size[i];
-        r = mdl_ir_slice(l->ir, v, start, step, x.dim, &ret[i]);
-        start[axis] += (size_t)size[i];
-    }
-    return r;
 }
 
-static int lower_split(struct mdl_lower *l, int arg)
+static size_t lower_split(struct mdl_lower *l, int arg)
 {
-    struct mdl_ir_value x;
-    int64_t *size;
-    size_t axis;
-    int r = mdl_l_need(l, 1);
+    struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
+    size_t axis = mdl_l_axis(l, mdl_l_int(l, "axis", 0), x.rank, false);
+    int64_t *size = mdl_pool_alloc(l->ir->pool, l->out_count, sizeof(*size));
 
-    if (r < 0) {
-        return r;
-    }
-    x = *mdl_l_value(l, l->in[0]);
-    r = mdl_l_axis(l, mdl_l_int(l, "axis", 0), x.rank, false, &axis);
-    r = r < 0 ? r : mdl_rows_fixed(l->ir, l->in[0], axis);
-    if (r < 0) {
-        return r;
-    }
-    size = mdl_pool_alloc(l->ir->pool, l->out_count, sizeof(*size));
     if (!size) {
-        return mdl_ir_nomem(l->ir);
+        return mdl_ir_failed(l->ir, mdl_ir_nomem(l->ir));
     }
-    r = split_sizes(l, x.dim[axis], size);
-    return r < 0 ? r : mdl_lower_parts(l, l->in[0], axis, size, l->out_count, l->out);
+    if (mdl_rows_fixed(l->ir, l->in[0], axis) != 0 || split_sizes(l, x.dim[axis], size) != 0) {
+        return MDL_NONE;
+    }
+    mdl_lower_parts(l, l->in[0], axis, size, l->out_count, l->out);
+    return l->out[0];
 }
 
-int mdl_lower_new_axis(struct mdl_lower *l, size_t x, size_t axis, size_t *ret)
+size_t mdl_lower_beside(struct mdl_lower *l, size_t v, size_t rank, size_t at)
+{
+    size_t dim[MDL_RANK_MAX];
+
+    for (size_t i = 0; i < rank; i++) {
+        dim[i] = i == at ? mdl_ir_elements(mdl_l_value(l, v)) : 1;
+    }
+    return mdl_ir_reshape(l->ir, v, rank, dim);
+}
+
+size_t mdl_lower_new_axis(struct mdl_lower *l, size_t x, size_t axis)
 {
     bool fresh[MDL_RANK_MAX + 1] = {0};
 
     fresh[axis] = true;
-    return mdl_ir_new_dims(l->ir, x, mdl_l_value(l, x)->rank + 1, fresh, ret);
+    return mdl_ir_new_dims(l->ir, x, mdl_l_value(l, x)->rank + 1, fresh);
 }
 
-int mdl_lower_concat_of(struct mdl_lower *l, const size_t *in, size_t count, int64_t along,
-                        size_t *ret)
+size_t mdl_lower_concat_of(struct mdl_lower *l, const size_t *in, size_t count, int64_t along)
 {
     struct mdl_ir_value first = *mdl_l_value(l, in[0]);
-    size_t axis;
-    int r = mdl_l_axis(l, along, first.rank, false, &axis);
+    size_t axis = mdl_l_axis(l, along, first.rank, false);
 
-    if (r < 0) {
-        return r;
+    if (l->ir->failure != 0) {
+        return MDL_NONE;
     }
     for (size_t i = 1; i < count; i++) {
         struct mdl_ir_value x = *mdl_l_value(l, in[i]);
@@ -259,33 +227,29 @@ int mdl_lower_concat_of(struct mdl_lower *l, const size_t *in, size_t count, int
             x.dim[axis] = first.dim[axis];
         }
         if (!mdl_ir_same_dims(&x, &first)) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu does not fit the first input", i);
+            return mdl_l_refuse(l, -EBADMSG, "input %zu does not fit the first input", i);
         }
         if (x.dtype != first.dtype) {
-            return mdl_ir_refuse(l->ir, -EBADMSG,
-                                 "input %zu has type %s, the first input has type %s", i,
-                                 mdl_dtype_name(x.dtype), mdl_dtype_name(first.dtype));
+            return mdl_l_refuse(l, -EBADMSG, "input %zu has type %s, the first input has type %s",
+                                i, mdl_dtype_name(x.dtype), mdl_dtype_name(first.dtype));
         }
     }
     for (size_t i = 0; i < count; i++) {
         if (mdl_rows_along(l->ir, in[i], axis)) {
-            return mdl_rows_concat(l->ir, in, count, axis, ret);
+            return mdl_rows_concat(l->ir, in, count, axis);
         }
     }
-    return mdl_ir_concat(l->ir, in, count, axis, ret);
+    return mdl_ir_concat(l->ir, in, count, axis);
 }
 
-static int lower_concat(struct mdl_lower *l, int arg)
+static size_t lower_concat(struct mdl_lower *l, int arg)
 {
-    int r = mdl_l_need(l, base_max(l->in_count, (size_t)1));
-
-    return r < 0 ? r
-                 : mdl_lower_concat_of(l, l->in, l->in_count, mdl_l_int(l, "axis", 1), &l->out[0]);
+    return mdl_lower_concat_of(l, l->in, l->in_count, mdl_l_int(l, "axis", 1));
 }
 
 const struct mdl_lower_row mdl_lower_slices[] = {
-    {"Slice", lower_slice, 0},
-    {"Split", lower_split, 0},
-    {"Concat", lower_concat, 0},
+    {"Slice", lower_slice, 1},
+    {"Split", lower_split, 1},
+    {"Concat", lower_concat, MDL_LOWER_ALL},
     {0},
 };

@@ -11,7 +11,7 @@ static int read_sizes(struct mdl_lower *l, const char *name, size_t spatial, int
         ret[i] = fallback;
     }
     if (!mdl_l_ints(l, name, value, 6, &found) || found == 0) {
-        return l->error;
+        return l->ir->failure;
     }
     if (found != count) {
         return mdl_ir_refuse(l->ir, -EBADMSG, "%s has %zu values for %zu spatial dims", name, found,
@@ -27,19 +27,11 @@ static int read_sizes(struct mdl_lower *l, const char *name, size_t spatial, int
     return 0;
 }
 
-static int read_auto_pad(struct mdl_lower *l, int *ret)
-{
-    const char *s = mdl_l_string(l, "auto_pad", "NOTSET");
-
-    *ret = strcmp(s, "SAME_UPPER") == 0   ? MDL_PAD_SAME_UPPER
-           : strcmp(s, "SAME_LOWER") == 0 ? MDL_PAD_SAME_LOWER
-           : strcmp(s, "VALID") == 0      ? MDL_PAD_VALID
-                                          : MDL_PAD_NOTSET;
-    if (*ret == MDL_PAD_NOTSET && s[0] && strcmp(s, "NOTSET") != 0) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "auto_pad %s is not supported", s);
-    }
-    return l->error;
-}
+static const struct mdl_l_word auto_pads[] = {
+    {"NOTSET", MDL_PAD_NOTSET},         {"", MDL_PAD_NOTSET},
+    {"SAME_UPPER", MDL_PAD_SAME_UPPER}, {"SAME_LOWER", MDL_PAD_SAME_LOWER},
+    {"VALID", MDL_PAD_VALID},           {0},
+};
 
 int mdl_window_read(struct mdl_lower *l, size_t spatial, const size_t *kernel,
                     struct mdl_window *ret, int *ret_auto)
@@ -71,18 +63,23 @@ int mdl_window_read(struct mdl_lower *l, size_t spatial, const size_t *kernel,
     r = r < 0 ? r : read_sizes(l, "strides", spatial, 1, 1, spatial, w.stride);
     r = r < 0 ? r : read_sizes(l, "dilations", spatial, 1, 1, spatial, w.dilation);
     r = r < 0 ? r : read_sizes(l, "pads", spatial, 0, 0, 2 * spatial, pads);
-    r = r < 0 ? r : read_auto_pad(l, ret_auto);
+    *ret_auto = mdl_l_word(l, "auto_pad", "NOTSET", auto_pads);
     for (size_t i = 0; i < spatial; i++) {
         w.pad_begin[i] = *ret_auto == MDL_PAD_NOTSET ? pads[i] : 0;
         w.pad_end[i] = *ret_auto == MDL_PAD_NOTSET ? pads[spatial + i] : 0;
     }
     *ret = w;
-    return r;
+    return l->ir->failure;
 }
 
-int mdl_window_resolve(struct mdl_lower *l, struct mdl_window *w, int auto_pad, bool ceil_mode,
-                       const size_t *in, size_t *ret_out, size_t *ret_pad_end_model)
+int mdl_window_of(struct mdl_lower *l, size_t spatial, const size_t *kernel, bool ceil_mode,
+                  const size_t *in, struct mdl_window *w, size_t *ret_out, size_t *ret_end)
 {
+    int auto_pad;
+
+    if (mdl_window_read(l, spatial, kernel, w, &auto_pad) != 0) {
+        return l->ir->failure;
+    }
     for (size_t i = 0; i < w->rank; i++) {
         /* all below 2^31 each, so nothing here overflows 64 bits */
         size_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1, padded, last;
@@ -98,7 +95,9 @@ int mdl_window_resolve(struct mdl_lower *l, struct mdl_window *w, int auto_pad, 
             w->pad_begin[i] = auto_pad == MDL_PAD_SAME_UPPER ? total / 2 : total - total / 2;
             w->pad_end[i] = total - w->pad_begin[i];
         }
-        ret_pad_end_model[i] = w->pad_end[i];
+        if (ret_end) {
+            ret_end[i] = w->pad_end[i];
+        }
         padded = in[i] + w->pad_begin[i] + w->pad_end[i];
         if (padded < reach) {
             return mdl_ir_refuse(l->ir, -EBADMSG,
@@ -116,5 +115,40 @@ int mdl_window_resolve(struct mdl_lower *l, struct mdl_window *w, int auto_pad, 
             w->pad_end[i] += last - padded;
         }
     }
+    return 0;
+}
+
+int mdl_window_image(struct mdl_lower *l, size_t least, size_t most)
+{
+    size_t rank = mdl_l_value(l, l->in[0])->rank;
+
+    return rank >= least && rank <= most
+               ? 0
+               : mdl_ir_refuse(l->ir, -EOPNOTSUPP,
+                               "input of rank %zu is not supported (%zu to %zu are)", rank, least,
+                               most);
+}
+
+int mdl_window_pool(struct mdl_lower *l, struct mdl_ir_op *op, size_t *ret_dim)
+{
+    const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
+    struct mdl_window *w = &op->op.attr.pool.window;
+    size_t *end = op->op.attr.pool.pad_end_model;
+
+    if (mdl_window_image(l, 3, 5) != 0 ||
+        mdl_window_of(l, x->rank - 2, NULL, mdl_l_int(l, "ceil_mode", 0) != 0, x->dim + 2, w,
+                      ret_dim + 2, end) != 0) {
+        return l->ir->failure;
+    }
+    for (size_t i = 0; i < w->rank; i++) {
+        size_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        size_t pad = base_max(w->pad_begin[i], end[i]);
+
+        if (pad >= reach) {
+            return mdl_ir_refuse(l->ir, -EBADMSG, "pads %zu leave windows without any input", pad);
+        }
+    }
+    ret_dim[0] = x->dim[0];
+    ret_dim[1] = x->dim[1];
     return 0;
 }

@@ -17,9 +17,14 @@
 int mdl_window_read(struct mdl_lower *l, size_t spatial, const size_t *kernel,
                     struct mdl_window *ret, int *ret_auto);
 
-/** mdl_window_resolve() - computes the pads from auto_pad and ceil_mode; @ret_out: output size of
- * each dim. Refuses a kernel larger than the padded input. */
-int mdl_window_resolve(struct mdl_lower *l, struct mdl_window *w, int auto_pad, bool ceil_mode,
-                       const size_t *in, size_t *ret_out, size_t *ret_pad_end_model);
-
+/** mdl_window_of() - the same, with the pads of input dims @in; @ret_out: output size of each dim.
+ * @ret_end: pads at the end before ceil_mode, or NULL. Refuses a kernel larger than the padded
+ * input. */
+int mdl_window_of(struct mdl_lower *l, size_t spatial, const size_t *kernel, bool ceil_mode,
+                  const size_t *in, struct mdl_window *ret, size_t *ret_out, size_t *ret_end);
+/** mdl_window_pool() - window and dims of a pool of input 0, an image. Refuses windows that lie in
+ * the pads. */
+int mdl_window_pool(struct mdl_lower *l, struct mdl_ir_op *op, size_t *ret_dim);
+/** mdl_window_image() - refuses an input 0 that is not of rank @least to @most. */
+int mdl_window_image(struct mdl_lower *l, size_t least, size_t most);
 enum { MDL_PAD_NOTSET, MDL_PAD_SAME_UPPER, MDL_PAD_SAME_LOWER, MDL_PAD_VALID };

@@ -7,7 +7,6 @@
 #include "base/json_text.h"
 #include "base/shown_text.h"
 #include "model/common/private.h"
-#include "model/netdesc/layer_nodes.h"
 #include "model/netdesc/layers.h"
 
 #define OPSET 13
@@ -25,7 +24,7 @@ static bool name_ok(const json_t *v)
     return n > 0 && n <= NAME_BYTES_MAX && shown_ok(s, n);
 }
 
-static int check_keys(struct mdl_nd_layer *l, const struct mdl_nd_kind *kind)
+static void check_keys(struct mdl_nd_layer *l, const struct mdl_nd_kind *kind)
 {
     const char *key;
     json_t *value;
@@ -39,66 +38,77 @@ static int check_keys(struct mdl_nd_layer *l, const struct mdl_nd_kind *kind)
         }
         if (snprintf(word, sizeof(word), " %s ", key) >= (int)sizeof(word) || strchr(key, ' ') ||
             !strstr(kind->keys, word)) {
-            return mdl_nd_layer_fail(l, key, "unknown key");
+            mdl_nd_refuse(l, key, "unknown key");
         }
     }
-    return 0;
 }
 
-static int find_input(struct mdl_nd_layer *l, const json_t *name)
+static void find_input(struct mdl_nd_layer *l, const json_t *name)
 {
-    const struct mdl_nd_value *v = NULL;
+    const struct mdl_nd_value *v =
+        json_is_string(name) ? mdl_nd_value_find(l->nd, json_string_value(name)) : NULL;
 
-    if (json_is_string(name)) {
-        v = mdl_nd_value_find(l->nd, json_string_value(name));
-    }
     if (!v) {
-        return mdl_nd_layer_fail(l, "in", "names no layer before this one");
+        mdl_nd_refuse(l, "in", "names no layer before this one");
     }
     l->in[l->in_count++] = v;
-    return 0;
 }
 
-static int find_inputs(struct mdl_nd_layer *l, const struct mdl_nd_kind *kind)
+static void find_inputs(struct mdl_nd_layer *l, const struct mdl_nd_kind *kind)
 {
     const json_t *v = json_object_get(l->json, "in");
-    int r = 0;
 
     if (!v) {
         l->in[l->in_count++] = &l->nd->values[l->nd->value_count - 1];
     } else if (json_is_array(v)) {
         if (json_array_size(v) < 1 || json_array_size(v) > kind->inputs_max) {
-            return mdl_nd_layer_fail(l, "in", "has too few or too many names");
+            mdl_nd_refuse(l, "in", "has too few or too many names");
+            return;
         }
-        for (size_t i = 0; r == 0 && i < json_array_size(v); i++) {
-            r = find_input(l, json_array_get(v, i));
+        for (size_t i = 0; i < json_array_size(v); i++) {
+            find_input(l, json_array_get(v, i));
         }
     } else {
-        r = find_input(l, v);
+        find_input(l, v);
     }
-    if (r == 0) {
-        l->value = l->in[0]->name;
+}
+
+/* Makes the nodes of a layer whose kind and name are known. */
+static void make_layer(struct mdl_nd_layer *l, const struct mdl_nd_kind *kind)
+{
+    check_keys(l, kind);
+    find_inputs(l, kind);
+    if (l->nd->failure < 0) {
+        return;
     }
-    return r;
+    l->value = l->in[0]->name;
+    kind->make(l);
+    l->out.name = l->name;
+    if (l->out.height > MDL_ND_SIZE_MAX || l->out.width > MDL_ND_SIZE_MAX) {
+        mdl_nd_refuse(l, NULL, "the output is larger than 16384 on a side");
+    }
+    if (l->out.channels > CHANNELS_OUT_MAX) {
+        mdl_nd_refuse(l, NULL, "the output has too many channels");
+    }
+    if (!mdl_nd_value_add(l->nd, &l->out)) {
+        mdl_nd_refuse(l, "name", "is already taken");
+    }
 }
 
 static int read_layer(struct mdl_nd *nd, const json_t *json, size_t index)
 {
     struct mdl_nd_layer l = {.nd = nd, .json = json, .index = index, .op = "?", .name = ""};
     const json_t *op = json_object_get(json, "op"), *name = json_object_get(json, "name");
-    const struct mdl_nd_kind *kind = NULL;
-    int r;
+    const struct mdl_nd_kind *kind =
+        json_is_string(op) ? mdl_nd_kind_find(json_string_value(op)) : NULL;
 
     if (name && !name_ok(name)) {
-        return mdl_nd_layer_fail(&l, "name",
-                                 "must be a text of 1 to 128 bytes without control characters");
-    }
-    if (json_is_string(op)) {
-        kind = mdl_nd_kind_find(json_string_value(op));
+        return mdl_nd_refuse(&l, "name",
+                             "must be a text of 1 to 128 bytes without control characters");
     }
     l.name = name ? json_string_value(name) : "";
     if (!kind) {
-        return mdl_nd_layer_fail(&l, "op", "is missing or unknown");
+        return mdl_nd_refuse(&l, "op", "is missing or unknown");
     }
     l.op = kind->op;
     l.name = name ? mdl_pool_strdup(nd->graph->pool, l.name)
@@ -106,21 +116,14 @@ static int read_layer(struct mdl_nd *nd, const json_t *json, size_t index)
     if (!l.name) {
         return mdl_fail(nd->error, -ENOMEM, "out of memory");
     }
-    r = check_keys(&l, kind);
-    r = r < 0 ? r : find_inputs(&l, kind);
-    r = r < 0 ? r : kind->make(&l);
-    if (r < 0) {
-        return r;
+    make_layer(&l, kind);
+    if (nd->failure == -E2BIG) {
+        mdl_fail(nd->error, -E2BIG, "layer %zu '%.60s': the weights are larger than %zu GiB",
+                 l.index, l.name, MDL_ND_WEIGHT_BYTES_MAX >> 30);
+    } else if (nd->failure == -ENOMEM) {
+        mdl_fail(nd->error, -ENOMEM, "layer %zu '%.60s': out of memory", l.index, l.name);
     }
-    l.out.name = l.name;
-    if (l.out.height > MDL_ND_SIZE_MAX || l.out.width > MDL_ND_SIZE_MAX) {
-        return mdl_nd_layer_fail(&l, NULL, "the output is larger than 16384 on a side");
-    }
-    if (l.out.channels > CHANNELS_OUT_MAX) {
-        return mdl_nd_layer_fail(&l, NULL, "the output has too many channels");
-    }
-    r = mdl_nd_value_add(nd, &l.out);
-    return r == -EEXIST ? mdl_nd_layer_fail(&l, "name", "is already taken") : mdl_nd_emitted(&l, r);
+    return nd->failure;
 }
 
 static int root_fail(struct mdl_nd *nd, const char *key, const char *why)
@@ -155,7 +158,7 @@ static int read_input(struct mdl_nd *nd, const json_t *v)
     if (name) {
         value.name = mdl_pool_strdup(nd->graph->pool, json_string_value(name));
     }
-    if (!in || !value.name || mdl_nd_value_add(nd, &value) < 0) {
+    if (!in || !value.name || !mdl_nd_value_add(nd, &value) || nd->failure < 0) {
         return mdl_fail(nd->error, -ENOMEM, "out of memory");
     }
     *in = (struct mdl_gvalue){
@@ -244,18 +247,13 @@ static int read_root(struct mdl_nd *nd, const json_t *root)
     return r;
 }
 
-static void json_free(json_t **j)
-{
-    json_decref(*j);
-}
-
 int mdl_netdesc_read(const void *text, size_t bytes, const char *weights_dir,
                      char ret_error[MDL_ERROR_MAX], struct mdl_graph **ret)
 {
     mdl_autopool struct mdl_pool *pool = NULL;
     json_error_t at;
-    base_cleanup(json_free) json_t *root = json_text_read(text, bytes, JSON_REJECT_DUPLICATES, &at);
-    struct mdl_nd nd;
+    json_auto_t *root = json_text_read(text, bytes, JSON_REJECT_DUPLICATES, &at);
+    struct mdl_nd nd = {.error = ret_error, .weights_dir = weights_dir};
     int r;
 
     ret_error[0] = '\0';
@@ -266,11 +264,11 @@ int mdl_netdesc_read(const void *text, size_t bytes, const char *weights_dir,
         return mdl_fail(ret_error, -EBADMSG, "not a JSON object");
     }
     r = mdl_pool_new((size_t)256 << 20, &pool);
-    r = r < 0 ? r : mdl_nd_init(&nd, pool, ret_error);
-    if (r < 0) {
-        return mdl_fail(ret_error, r, "out of memory");
+    nd.graph = r < 0 ? NULL : mdl_pool_alloc(pool, 1, sizeof(*nd.graph));
+    if (!nd.graph) {
+        return mdl_fail(ret_error, -ENOMEM, "out of memory");
     }
-    nd.weights_dir = weights_dir;
+    nd.graph->pool = pool;
     nd.graph->ir_version = IR;
     nd.graph->opset = OPSET;
     r = read_root(&nd, root);

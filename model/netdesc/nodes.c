@@ -11,188 +11,129 @@
 
 #define NODE_ATTRS_MAX 8u
 
-/* Makes room for one more element in a pool array, which doubles. The old array stays in the pool:
- * at most twice the final size in total, which is little. */
-static void *grown(struct mdl_pool *pool, void *old, size_t count, size_t *cap, size_t size)
+static bool failed(struct mdl_nd *nd, int code)
 {
-    size_t more = *cap ? *cap * 2 : 64;
-    void *p;
-
-    if (count < *cap) {
-        return old;
-    }
-    p = mdl_pool_alloc(pool, more, size);
-    if (p && count) {
-        memcpy(p, old, count * size);
-    }
-    if (p) {
-        *cap = more;
-    }
-    return p;
+    nd->failure = nd->failure < 0 ? nd->failure : code;
+    return nd->failure < 0;
 }
 
-int mdl_nd_init(struct mdl_nd *nd, struct mdl_pool *pool, char *error)
-{
-    *nd = (struct mdl_nd){.error = error, .graph = mdl_pool_alloc(pool, 1, sizeof(*nd->graph))};
-    if (!nd->graph) {
-        return -ENOMEM;
-    }
-    nd->graph->pool = pool;
-    return 0;
-}
-
-int mdl_nd_node(struct mdl_nd *nd, const char *op_type, const char *const *inputs,
-                const char *output, struct mdl_gnode **ret_node)
+struct mdl_gnode *mdl_nd_node(struct mdl_nd *nd, const char *op_type, const char *const *inputs,
+                              const char *output)
 {
     struct mdl_graph *g = nd->graph;
-    struct mdl_gnode *list =
-        grown(g->pool, g->nodes, g->node_count, &nd->node_cap, sizeof(*g->nodes));
-    const char **outputs = mdl_pool_alloc(g->pool, 1, sizeof(*outputs));
-    struct mdl_gnode *n;
+    bool room =
+        mdl_pool_grow(g->pool, (void **)&g->nodes, &nd->node_cap, g->node_count, sizeof(*g->nodes));
+    const char **outputs = mdl_pool_memdup(g->pool, &output, sizeof(output)), **in;
+    struct mdl_gattr *attrs = mdl_pool_alloc(g->pool, NODE_ATTRS_MAX, sizeof(*attrs));
     size_t count = 0;
-    const char **in;
 
     while (inputs[count]) {
         count++;
     }
     in = mdl_pool_memdup(g->pool, inputs, (count + 1) * sizeof(*inputs));
-    if (!list || !outputs || !in) {
-        return -ENOMEM;
-    }
-    g->nodes = list;
-    n = &list[g->node_count++];
-    outputs[0] = output;
-    *n = (struct mdl_gnode){.op_type = op_type,
-                            .domain = "",
-                            .name = output,
-                            .inputs = in,
-                            .input_count = count,
-                            .outputs = outputs,
-                            .output_count = 1,
-                            .attrs = mdl_pool_alloc(g->pool, NODE_ATTRS_MAX, sizeof(*n->attrs))};
-    if (!n->attrs) {
-        return -ENOMEM;
-    }
-    *ret_node = n;
-    return 0;
-}
-
-static struct mdl_gattr *attr_new(struct mdl_gnode *n, const char *name, enum mdl_attr_type type)
-{
-    struct mdl_gattr *a = (struct mdl_gattr *)(uintptr_t)&n->attrs[n->attr_count];
-
-    if (n->attr_count == NODE_ATTRS_MAX) {
+    if (failed(nd, room && outputs && in && attrs && output ? 0 : -ENOMEM)) {
         return NULL;
     }
-    n->attr_count++;
-    a->name = name;
-    a->type = type;
-    return a;
+    g->nodes[g->node_count] = (struct mdl_gnode){.op_type = op_type,
+                                                 .domain = "",
+                                                 .name = output,
+                                                 .inputs = in,
+                                                 .input_count = count,
+                                                 .outputs = outputs,
+                                                 .output_count = 1,
+                                                 .attrs = attrs};
+    return &g->nodes[g->node_count++];
 }
 
-int mdl_nd_attr_int(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, int64_t v)
+static void add_attr(struct mdl_nd *nd, struct mdl_gnode *n, const struct mdl_gattr *a)
 {
-    struct mdl_gattr *a = attr_new(n, name, MDL_ATTR_INT);
-
-    if (!a) {
-        return -ENOMEM;
+    if (n && !failed(nd, n->attr_count < NODE_ATTRS_MAX ? 0 : -ENOMEM)) {
+        ((struct mdl_gattr *)(uintptr_t)n->attrs)[n->attr_count++] = *a;
     }
-    a->i = v;
-    return 0;
 }
 
-int mdl_nd_attr_float(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, float v)
+void mdl_nd_attr_int(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, int64_t v)
 {
-    struct mdl_gattr *a = attr_new(n, name, MDL_ATTR_FLOAT);
-
-    if (!a) {
-        return -ENOMEM;
-    }
-    a->f = v;
-    return 0;
+    add_attr(nd, n, &(struct mdl_gattr){.name = name, .type = MDL_ATTR_INT, .i = v});
 }
 
-int mdl_nd_attr_string(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, const char *v)
+void mdl_nd_attr_float(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, float v)
 {
-    struct mdl_gattr *a = attr_new(n, name, MDL_ATTR_STRING);
-
-    if (!a) {
-        return -ENOMEM;
-    }
-    a->s = v;
-    return 0;
+    add_attr(nd, n, &(struct mdl_gattr){.name = name, .type = MDL_ATTR_FLOAT, .f = v});
 }
 
-int mdl_nd_attr_ints(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, const size_t *v,
-                     size_t count)
+void mdl_nd_attr_string(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, const char *v)
 {
-    struct mdl_gattr *a = attr_new(n, name, MDL_ATTR_INTS);
+    add_attr(nd, n, &(struct mdl_gattr){.name = name, .type = MDL_ATTR_STRING, .s = v});
+}
+
+void mdl_nd_attr_ints(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, const size_t *v,
+                      size_t count)
+{
     int64_t *ints = mdl_pool_alloc(nd->graph->pool, count, sizeof(*ints));
 
-    if (!a || !ints) {
-        return -ENOMEM;
+    if (failed(nd, ints ? 0 : -ENOMEM)) {
+        return;
     }
     for (size_t i = 0; i < count; i++) {
         ints[i] = (int64_t)v[i];
     }
-    a->ints = ints;
-    a->count = count;
-    return 0;
+    add_attr(
+        nd, n,
+        &(struct mdl_gattr){.name = name, .type = MDL_ATTR_INTS, .ints = ints, .count = count});
 }
 
-static int initializer_new(struct mdl_nd *nd, const struct mdl_gtensor *t, enum mdl_nd_fill fill,
-                           size_t fan_in)
+static void initializer_new(struct mdl_nd *nd, const struct mdl_gtensor *t, enum mdl_nd_fill fill,
+                            size_t fan_in)
 {
     struct mdl_graph *g = nd->graph;
-    size_t cap = nd->initializer_cap;
-    struct mdl_gtensor *list =
-        grown(g->pool, g->initializers, g->initializer_count, &cap, sizeof(*list));
-    size_t cap_fills = nd->initializer_cap, cap_fans = nd->initializer_cap;
-    enum mdl_nd_fill *fills =
-        grown(g->pool, nd->fills, g->initializer_count, &cap_fills, sizeof(*fills));
-    size_t *fans = grown(g->pool, nd->fan_ins, g->initializer_count, &cap_fans, sizeof(*fans));
+    size_t at = g->initializer_count,
+           cap[3] = {nd->initializer_cap, nd->initializer_cap, nd->initializer_cap};
+    bool room = mdl_pool_grow(g->pool, (void **)&g->initializers, &cap[0], at, sizeof(*t)) &&
+                mdl_pool_grow(g->pool, (void **)&nd->fills, &cap[1], at, sizeof(*nd->fills)) &&
+                mdl_pool_grow(g->pool, (void **)&nd->fan_ins, &cap[2], at, sizeof(*nd->fan_ins));
 
-    if (!list || !fills || !fans) {
-        return -ENOMEM;
+    if (failed(nd, room && t->name ? 0 : -ENOMEM)) {
+        return;
     }
-    nd->initializer_cap = cap;
-    g->initializers = list;
-    nd->fills = fills;
-    nd->fan_ins = fans;
-    list[g->initializer_count] = *t;
-    fills[g->initializer_count] = fill;
-    fans[g->initializer_count] = fan_in;
+    nd->initializer_cap = cap[0];
+    g->initializers[at] = *t;
+    nd->fills[at] = fill;
+    nd->fan_ins[at] = fan_in;
     g->initializer_count++;
-    return 0;
 }
 
-int mdl_nd_weight(struct mdl_nd *nd, const struct mdl_nd_weight *w)
+void mdl_nd_weight(struct mdl_nd *nd, const struct mdl_nd_weight *w)
 {
     struct mdl_gtensor t = {.name = w->name, .dtype = MDL_F32, .rank = w->rank, .in_file = true};
     size_t n = 1, bytes, total;
+    bool fits = true;
 
     for (size_t i = 0; i < w->rank; i++) {
         t.dim[i] = w->dim[i];
-        if (!base_mul(n, w->dim[i], &n)) {
-            return -E2BIG;
-        }
+        fits &= base_mul(n, w->dim[i], &n);
     }
-    if (!base_add(nd->weight_floats, n, &total) || !base_mul(total, sizeof(float), &bytes) ||
-        bytes > MDL_ND_WEIGHT_BYTES_MAX) {
-        return -E2BIG;
+    if (failed(nd, fits && base_add(nd->weight_floats, n, &total) &&
+                           base_mul(total, sizeof(float), &bytes) &&
+                           bytes <= MDL_ND_WEIGHT_BYTES_MAX
+                       ? 0
+                       : -E2BIG)) {
+        return;
     }
     nd->weight_floats = total;
     t.bytes = n * sizeof(float);
-    return initializer_new(nd, &t, w->fill, base_max(w->fan_in, (size_t)1));
+    initializer_new(nd, &t, w->fill, base_max(w->fan_in, (size_t)1));
 }
 
-int mdl_nd_floats(struct mdl_nd *nd, const char *name, const float *v, size_t count)
+void mdl_nd_floats(struct mdl_nd *nd, const char *name, size_t rank, const float *v, size_t count)
 {
-    struct mdl_gtensor t = {.name = name, .dtype = MDL_F32, .rank = 1, .dim = {count}};
+    struct mdl_gtensor t = {.name = name, .dtype = MDL_F32, .rank = rank, .dim = {count}};
 
     t.bytes = count * sizeof(*v);
     t.data = mdl_pool_memdup(nd->graph->pool, v, t.bytes);
-    return t.data ? initializer_new(nd, &t, MDL_ND_HE, 0) : -ENOMEM;
+    if (!failed(nd, t.data ? 0 : -ENOMEM)) {
+        initializer_new(nd, &t, MDL_ND_HE, 0);
+    }
 }
 
 const struct mdl_nd_value *mdl_nd_value_find(const struct mdl_nd *nd, const char *name)
@@ -205,20 +146,18 @@ const struct mdl_nd_value *mdl_nd_value_find(const struct mdl_nd *nd, const char
     return NULL;
 }
 
-int mdl_nd_value_add(struct mdl_nd *nd, const struct mdl_nd_value *v)
+bool mdl_nd_value_add(struct mdl_nd *nd, const struct mdl_nd_value *v)
 {
-    struct mdl_nd_value *list =
-        grown(nd->graph->pool, nd->values, nd->value_count, &nd->value_cap, sizeof(*nd->values));
+    bool room = mdl_pool_grow(nd->graph->pool, (void **)&nd->values, &nd->value_cap,
+                              nd->value_count, sizeof(*v));
 
-    if (!list) {
-        return -ENOMEM;
-    }
-    nd->values = list;
     if (mdl_nd_value_find(nd, v->name)) {
-        return -EEXIST;
+        return false;
     }
-    list[nd->value_count++] = *v;
-    return 0;
+    if (!failed(nd, room ? 0 : -ENOMEM)) {
+        nd->values[nd->value_count++] = *v;
+    }
+    return true;
 }
 
 #define FILL_STEP ((size_t)1 << 20) /* floats, of a call to mdl_stopped() */

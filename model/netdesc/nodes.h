@@ -32,6 +32,7 @@ struct mdl_nd_weight {
 struct mdl_nd {
     struct mdl_graph *graph; /* in its own pool */
     char *error;
+    int failure; /* 0, or the first that went wrong: -EBADMSG with the text, -ENOMEM, -E2BIG */
     uint64_t seed;
     const char *weights_dir; /* borrowed; as in mdl_load_options */
     struct mdl_nd_value *values;
@@ -41,28 +42,28 @@ struct mdl_nd {
     size_t weight_floats;
 };
 
-/** mdl_nd_init() - starts an empty graph. @pool: the caller keeps it. Return: 0 or -ENOMEM. */
-int mdl_nd_init(struct mdl_nd *nd, struct mdl_pool *pool, char *error);
+/* What appends does nothing after a failure, and fails with -ENOMEM, or -E2BIG past the cap on
+ * weights. */
 
 /** mdl_nd_node() - appends an operator. @inputs: up to 6 names, ended by NULL. @output: its one
- * value. *ret_node is valid until the next node is appended. Return: 0 or -ENOMEM. */
-int mdl_nd_node(struct mdl_nd *nd, const char *op_type, const char *const *inputs,
-                const char *output, struct mdl_gnode **ret_node);
-int mdl_nd_attr_int(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, int64_t v);
-int mdl_nd_attr_float(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, float v);
-int mdl_nd_attr_string(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, const char *v);
-int mdl_nd_attr_ints(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, const size_t *v,
-                     size_t count);
+ * value. Return: the node, valid until the next one is appended; NULL after a failure. */
+struct mdl_gnode *mdl_nd_node(struct mdl_nd *nd, const char *op_type, const char *const *inputs,
+                              const char *output);
+/* @n: NULL: nothing is done */
+void mdl_nd_attr_int(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, int64_t v);
+void mdl_nd_attr_float(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, float v);
+void mdl_nd_attr_string(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, const char *v);
+void mdl_nd_attr_ints(struct mdl_nd *nd, struct mdl_gnode *n, const char *name, const size_t *v,
+                      size_t count);
 
-/** mdl_nd_weight() - appends an initializer, which mdl_nd_finish() fills. Return: 0, -ENOMEM,
- * -E2BIG past the cap on weights. */
-int mdl_nd_weight(struct mdl_nd *nd, const struct mdl_nd_weight *w);
-/** mdl_nd_floats() - appends an initializer with these values (rank 1). */
-int mdl_nd_floats(struct mdl_nd *nd, const char *name, const float *v, size_t count);
+/** mdl_nd_weight() - appends an initializer, which mdl_nd_finish() fills. */
+void mdl_nd_weight(struct mdl_nd *nd, const struct mdl_nd_weight *w);
+/** mdl_nd_floats() - appends an initializer with these values (rank 1; 0: one value, a scalar). */
+void mdl_nd_floats(struct mdl_nd *nd, const char *name, size_t rank, const float *v, size_t count);
 
-/** mdl_nd_value_add() - Return: 0, -ENOMEM, -EEXIST. mdl_nd_value_find() - Return: NULL if
+/** mdl_nd_value_add() - Return: false if the name is taken. mdl_nd_value_find() - Return: NULL if
  * unknown. */
-int mdl_nd_value_add(struct mdl_nd *nd, const struct mdl_nd_value *v);
+bool mdl_nd_value_add(struct mdl_nd *nd, const struct mdl_nd_value *v);
 const struct mdl_nd_value *mdl_nd_value_find(const struct mdl_nd *nd, const char *name);
 
 /** mdl_nd_finish() - makes and fills the weights. Return: 0, -ENOMEM. */

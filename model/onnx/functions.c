@@ -63,25 +63,20 @@ int mdl_onnx_functions(struct mdl_onnx_reader *rd, const Onnx__ModelProto *model
     return 0;
 }
 
+static int call_compare(const void *call, const void *function)
+{
+    const Onnx__NodeProto *n = call;
+
+    return -compare(*(const Onnx__FunctionProto *const *)function, domain_of(n->domain),
+                    mdl_onnx_text(n->op_type), mdl_onnx_text(n->doc_string));
+}
+
 static const Onnx__FunctionProto *find(const struct mdl_onnx_functions *f, const Onnx__NodeProto *n)
 {
-    size_t lo = 0, hi = f->count;
+    const Onnx__FunctionProto **found =
+        f->count ? bsearch(n, f->list, f->count, sizeof(*f->list), call_compare) : NULL;
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        int order = compare(f->list[mid], domain_of(n->domain), mdl_onnx_text(n->op_type),
-                            mdl_onnx_text(n->doc_string));
-
-        if (order == 0) {
-            return f->list[mid];
-        }
-        if (order > 0) {
-            hi = mid;
-        } else {
-            lo = mid + 1;
-        }
-    }
-    return NULL;
+    return found ? *found : NULL;
 }
 
 /* Return: the function whose body is read; NULL: the graph itself is. */
@@ -117,18 +112,8 @@ int mdl_onnx_nomem(const struct mdl_onnx_reader *rd)
 
 static int add_node(struct mdl_onnx_reader *rd, struct nodes *to, const struct mdl_gnode *n)
 {
-    if (to->count == to->cap) {
-        size_t cap = to->cap ? 2 * to->cap : 16;
-        struct mdl_gnode *grown = mdl_pool_alloc(rd->graph->pool, cap, sizeof(*grown));
-
-        if (!grown) {
-            return -ENOMEM;
-        }
-        if (to->count) {
-            memcpy(grown, to->list, to->count * sizeof(*grown));
-        }
-        to->list = grown;
-        to->cap = cap;
+    if (!mdl_pool_grow(rd->graph->pool, (void **)&to->list, &to->cap, to->count, sizeof(*n))) {
+        return -ENOMEM;
     }
     to->list[to->count++] = *n;
     return 0;
@@ -319,18 +304,9 @@ int mdl_onnx_initializer(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t,
     if (mdl_onnx_text(t->name)[0] == '\0') {
         return mdl_fail(rd->error, -EBADMSG, "%s has no name", rd->where);
     }
-    if (g->initializer_count == rd->initializer_cap) {
-        size_t cap = rd->initializer_cap ? 2 * rd->initializer_cap : 64;
-        struct mdl_gtensor *grown = mdl_pool_alloc(g->pool, cap, sizeof(*grown));
-
-        if (!grown) {
-            return -ENOMEM;
-        }
-        if (g->initializer_count) {
-            memcpy(grown, g->initializers, g->initializer_count * sizeof(*grown));
-        }
-        g->initializers = grown;
-        rd->initializer_cap = cap;
+    if (!mdl_pool_grow(g->pool, (void **)&g->initializers, &rd->initializer_cap,
+                       g->initializer_count, sizeof(*g->initializers))) {
+        return -ENOMEM;
     }
     to = &g->initializers[g->initializer_count];
     r = mdl_onnx_tensor(rd, t, NULL, to);

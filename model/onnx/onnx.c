@@ -49,6 +49,7 @@ static int read_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v,
                       struct mdl_gvalue *out)
 {
     const Onnx__TypeProto__Tensor *t = NULL;
+    const struct mdl_onnx_type *type;
 
     out->name = mdl_onnx_text(v->name);
     snprintf(rd->where, sizeof(rd->where), "graph %s '%.80s'", what, out->name);
@@ -65,13 +66,15 @@ static int read_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v,
     if (!t || !t->has_elem_type || t->elem_type == 0) {
         return 0;
     }
-    if (!mdl_onnx_dtype(t->elem_type, &out->dtype)) {
+    type = mdl_onnx_type(t->elem_type);
+    if (!mdl_onnx_served(type)) {
         return mdl_fail(rd->error, -EOPNOTSUPP, "%s: element type %s is not supported", rd->where,
-                        mdl_onnx_dtype_name(t->elem_type));
+                        type->name);
     }
     out->has_dtype = true;
-    out->stored = mdl_onnx_widened(t->elem_type);
-    out->narrow = mdl_onnx_narrow(t->elem_type);
+    out->dtype = type->dtype;
+    out->stored = type->from == MDL_FROM_SAME ? NULL : type->name;
+    out->narrow = type->narrow;
     if (!t->shape) {
         return 0;
     }
@@ -116,25 +119,9 @@ static int made_compare(const void *a, const void *b)
     return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-static bool made_find(const struct made *list, size_t count, const char *name)
+static int name_compare(const void *name, const void *made)
 {
-    struct made key = {.name = name};
-    size_t lo = 0, hi = count;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        int order = strcmp(key.name, list[mid].name);
-
-        if (order == 0) {
-            return true;
-        }
-        if (order < 0) {
-            hi = mid;
-        } else {
-            lo = mid + 1;
-        }
-    }
-    return false;
+    return strcmp(name, ((const struct made *)made)->name);
 }
 
 static int made_check(struct mdl_onnx_reader *rd, struct made *list, size_t count)
@@ -243,7 +230,8 @@ static int read_inputs(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
     for (size_t i = 0; i < p->n_input; i++) {
         int r;
 
-        if (made_find(list, g->initializer_count, mdl_onnx_text(p->input[i]->name))) {
+        if (bsearch(mdl_onnx_text(p->input[i]->name), list, g->initializer_count, sizeof(*list),
+                    name_compare)) {
             continue;
         }
         r = read_value(rd, p->input[i], "input", &g->inputs[g->input_count]);

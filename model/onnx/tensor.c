@@ -9,71 +9,6 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-endian");
 
-/* Names by ONNX's number; ours where the type is supported. */
-enum from { FROM_NONE, FROM_SAME, FROM_F16, FROM_BF16, FROM_F64, FROM_I16, FROM_U16, FROM_4BIT };
-
-static const struct {
-    const char *name;
-    unsigned char from, dtype, bytes; /* bytes of one element in the file */
-} types[] = {
-    [0] = {"undefined", FROM_NONE, 0, 0},       [1] = {"float32", FROM_SAME, MDL_F32, 4},
-    [2] = {"uint8", FROM_SAME, MDL_U8, 1},      [3] = {"int8", FROM_SAME, MDL_I8, 1},
-    [4] = {"uint16", FROM_U16, MDL_I32, 2},     [5] = {"int16", FROM_I16, MDL_I32, 2},
-    [6] = {"int32", FROM_SAME, MDL_I32, 4},     [7] = {"int64", FROM_SAME, MDL_I64, 8},
-    [8] = {"string", FROM_NONE, 0, 0},          [9] = {"bool", FROM_SAME, MDL_BOOL, 1},
-    [10] = {"float16", FROM_F16, MDL_F32, 2},   [11] = {"float64", FROM_F64, MDL_F32, 8},
-    [12] = {"uint32", FROM_NONE, 0, 0},         [13] = {"uint64", FROM_NONE, 0, 0},
-    [14] = {"complex64", FROM_NONE, 0, 0},      [15] = {"complex128", FROM_NONE, 0, 0},
-    [16] = {"bfloat16", FROM_BF16, MDL_F32, 2}, [17] = {"float8e4m3fn", FROM_NONE, 0, 0},
-    [18] = {"float8e4m3fnuz", FROM_NONE, 0, 0}, [19] = {"float8e5m2", FROM_NONE, 0, 0},
-    [20] = {"float8e5m2fnuz", FROM_NONE, 0, 0}, [21] = {"uint4", FROM_4BIT, MDL_U8, 1},
-    [22] = {"int4", FROM_4BIT, MDL_I8, 1},      [23] = {"float4e2m1", FROM_NONE, 0, 0},
-    [24] = {"float8e8m0", FROM_NONE, 0, 0},     [25] = {"uint2", FROM_NONE, 0, 0},
-    [26] = {"int2", FROM_NONE, 0, 0},
-};
-
-const char *mdl_onnx_dtype_name(int onnx_type)
-{
-    bool known = onnx_type >= 0 && (size_t)onnx_type < base_array_count(types);
-
-    return known ? types[onnx_type].name : "unknown";
-}
-
-bool mdl_onnx_dtype(int onnx_type, enum mdl_dtype *ret)
-{
-    bool known = onnx_type >= 0 && (size_t)onnx_type < base_array_count(types);
-
-    if (!known || types[onnx_type].from == FROM_NONE || types[onnx_type].from == FROM_4BIT) {
-        return false;
-    }
-    *ret = types[onnx_type].dtype;
-    return true;
-}
-
-enum mdl_narrow mdl_onnx_narrow(int onnx_type)
-{
-    switch (onnx_type) {
-    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16:
-        return MDL_NARROW_U16;
-    case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
-        return MDL_NARROW_I16;
-    case 21:
-        return MDL_NARROW_U4;
-    case 22:
-        return MDL_NARROW_I4;
-    default:
-        return MDL_NARROW_NONE;
-    }
-}
-
-const char *mdl_onnx_widened(int onnx_type)
-{
-    enum mdl_dtype dtype;
-    bool served = mdl_onnx_dtype(onnx_type, &dtype);
-
-    return served && types[onnx_type].from != FROM_SAME ? types[onnx_type].name : NULL;
-}
-
 /* IEEE 754 half to single; subnormals are scaled by the FPU, which is exact. */
 static float f16_to_f32(uint16_t h)
 {
@@ -90,19 +25,19 @@ static float f16_to_f32(uint16_t h)
     return f;
 }
 
-static float to_f32(enum from from, const unsigned char *p)
+static float to_f32(enum mdl_from from, const unsigned char *p)
 {
     uint16_t h;
     uint32_t bits;
     double d;
     float f;
 
-    if (from == FROM_F64) {
+    if (from == MDL_FROM_F64) {
         memcpy(&d, p, sizeof(d));
         return (float)d;
     }
     memcpy(&h, p, sizeof(h));
-    if (from == FROM_F16) {
+    if (from == MDL_FROM_F16) {
         return f16_to_f32(h);
     }
     bits = (uint32_t)h << 16;
@@ -172,7 +107,7 @@ static struct typed typed_data(const Onnx__TensorProto *t)
  * *ret_ok: false where a value does not fit. */
 static void *narrow(struct mdl_pool *pool, const Onnx__TensorProto *t, size_t n, bool *ret_ok)
 {
-    size_t size = types[t->data_type].bytes;
+    size_t size = mdl_onnx_type(t->data_type)->bytes;
     bool is_signed = t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT8 ||
                      t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT16;
     int32_t low = !is_signed ? 0 : size == 2 ? INT16_MIN : INT8_MIN;
@@ -222,12 +157,12 @@ static int find_outside(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, 
 static int find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
                      size_t elements, struct mdl_gtensor *out)
 {
-    size_t size = types[t->data_type].bytes, want, have;
+    size_t size = mdl_onnx_type(t->data_type)->bytes, want, have;
     struct typed typed = typed_data(t);
     char why[128];
     bool ok;
 
-    if (types[t->data_type].from == FROM_4BIT) {
+    if (mdl_onnx_type(t->data_type)->from == MDL_FROM_4BIT) {
         want = elements / 2 + elements % 2;
     } else if (!base_mul(elements, size, &want)) {
         return data_fail(rd, -E2BIG, attr, "the number of bytes overflows");
@@ -257,7 +192,7 @@ static int find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, con
     }
     if (have != want) {
         snprintf(why, sizeof(why), "%zu bytes of data where its shape of %s needs %zu", have,
-                 mdl_onnx_dtype_name(t->data_type), want);
+                 mdl_onnx_type(t->data_type)->name, want);
         return data_fail(rd, -EBADMSG, attr, why);
     }
     if (!out->in_file && typed.size != size && typed.n > 0) {
@@ -267,7 +202,7 @@ static int find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, con
         }
         if (!ok) {
             snprintf(why, sizeof(why), "a value does not fit into %s",
-                     mdl_onnx_dtype_name(t->data_type));
+                     mdl_onnx_type(t->data_type)->name);
             return data_fail(rd, -EBADMSG, attr, why);
         }
     }
@@ -275,7 +210,7 @@ static int find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, con
 }
 
 /* Element @i of type @from, the lower half of a byte before the upper. */
-static void convert_one(const unsigned char *in, size_t i, enum from from, enum mdl_dtype to,
+static void convert_one(const unsigned char *in, size_t i, enum mdl_from from, enum mdl_dtype to,
                         void *out)
 {
     unsigned half;
@@ -283,23 +218,23 @@ static void convert_one(const unsigned char *in, size_t i, enum from from, enum 
     int32_t v;
 
     switch (from) {
-    case FROM_4BIT:
+    case MDL_FROM_4BIT:
         half = in[i / 2] >> i % 2 * 4 & 15u;
         ((unsigned char *)out)[i] = (unsigned char)(to == MDL_I8 && half > 7 ? half - 16 : half);
         break;
-    case FROM_U16:
-    case FROM_I16:
+    case MDL_FROM_U16:
+    case MDL_FROM_I16:
         memcpy(&u, in + i * sizeof(u), sizeof(u));
-        v = from == FROM_I16 ? (int16_t)u : u;
+        v = from == MDL_FROM_I16 ? (int16_t)u : u;
         ((int32_t *)out)[i] = v;
         break;
     default:
-        ((float *)out)[i] = to_f32(from, in + i * (from == FROM_F64 ? 8 : 2));
+        ((float *)out)[i] = to_f32(from, in + i * (from == MDL_FROM_F64 ? 8 : 2));
         break;
     }
 }
 
-static int convert(struct mdl_onnx_reader *rd, int onnx_type, size_t elements,
+static int convert(struct mdl_onnx_reader *rd, const struct mdl_onnx_type *type, size_t elements,
                    struct mdl_gtensor *out)
 {
     const unsigned char *in = out->data;
@@ -310,9 +245,9 @@ static int convert(struct mdl_onnx_reader *rd, int onnx_type, size_t elements,
         return -ENOMEM;
     }
     for (size_t i = 0; i < elements; i++) {
-        convert_one(in, i, types[onnx_type].from, out->dtype, wide);
+        convert_one(in, i, type->from, out->dtype, wide);
     }
-    out->narrow = mdl_onnx_narrow(onnx_type);
+    out->narrow = type->narrow;
     out->data = wide;
     out->bytes = elements * size;
     out->in_file = false;
@@ -323,21 +258,21 @@ int mdl_onnx_tensor(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, cons
                     struct mdl_gtensor *ret)
 {
     struct mdl_gtensor out = {.name = t->name ? t->name : ""};
+    const struct mdl_onnx_type *type = mdl_onnx_type(t->data_type);
     size_t elements;
     char why[96];
     int r;
 
-    if (t->data_type < 0 || (size_t)t->data_type >= base_array_count(types) ||
-        types[t->data_type].from == FROM_NONE) {
-        snprintf(why, sizeof(why), "element type %s (%d) is not supported",
-                 mdl_onnx_dtype_name(t->data_type), t->data_type);
+    if (type->from == MDL_FROM_NONE) {
+        snprintf(why, sizeof(why), "element type %s (%d) is not supported", type->name,
+                 t->data_type);
         return data_fail(rd, -EOPNOTSUPP, attr, why);
     }
-    out.dtype = types[t->data_type].dtype;
+    out.dtype = type->dtype;
     r = read_dims(rd, t, attr, &out, &elements);
     r = r < 0 ? r : find_data(rd, t, attr, elements, &out);
-    if (r == 0 && types[t->data_type].from != FROM_SAME) {
-        r = convert(rd, (int)t->data_type, elements, &out);
+    if (r == 0 && type->from != MDL_FROM_SAME) {
+        r = convert(rd, type, elements, &out);
     }
     if (r < 0) {
         return r;

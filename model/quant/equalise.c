@@ -30,17 +30,17 @@ struct equal {
     struct group *groups;
 };
 
-static size_t find(struct equal *e, size_t v)
+size_t mdl_quant_find(size_t *same, size_t v)
 {
-    while (e->same[v] != v) {
-        v = e->same[v] = e->same[e->same[v]];
+    while (same[v] != v) {
+        v = same[v] = same[same[v]];
     }
     return v;
 }
 
 static struct group *group_of(struct equal *e, size_t v)
 {
-    return &e->groups[find(e, v)];
+    return &e->groups[mdl_quant_find(e->same, v)];
 }
 
 /* A pool or a reshape whose result has the channels of what it reads, in proportion. */
@@ -152,7 +152,7 @@ static int find_groups(struct equal *e)
         const struct mdl_ir_op *op = &ir->ops[k];
 
         if (!op->dead && keeps_channels(ir, op)) {
-            e->same[find(e, op->op.in[0])] = find(e, op->op.out[0]);
+            e->same[mdl_quant_find(e->same, op->op.in[0])] = mdl_quant_find(e->same, op->op.out[0]);
         }
     }
     for (size_t v = 0; v < e->values; v++) {
@@ -276,7 +276,7 @@ static int choose_factors(struct equal *e, size_t root)
         double *row;
 
         if (op->dead || op->kind >= (int)MDL_OP_COUNT || !mdl_quant_is_product(ir, op) ||
-            find(e, op->op.in[0]) != root) {
+            mdl_quant_find(e->same, op->op.in[0]) != root) {
             continue;
         }
         w = mdl_quant_weights(ir, op);

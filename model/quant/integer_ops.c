@@ -293,7 +293,6 @@ static int fold_rest(struct mdl_ir *ir)
 
     for (size_t k = 0; r == 0 && k < ir->op_count; k++) {
         struct mdl_ir_op *op = &ir->ops[k];
-        bool done = false;
 
         if (op->dead) {
             continue;
@@ -301,8 +300,8 @@ static int fold_rest(struct mdl_ir *ir)
         if (op->kind == MDL_OP_DEQUANTIZE && ir->values[op->op.in[0]].data &&
             ir->values[op->op.in[1]].data &&
             (op->op.in[2] == MDL_NONE || ir->values[op->op.in[2]].data)) {
-            r = mdl_fold_op(ir, op, &done);
-            op->dead = done;
+            op->dead = mdl_fold_op(ir, op);
+            r = ir->failure;
         } else if (op->kind == MDL_OP_CONV && !op->op.quant && op->op.in[2] != MDL_NONE &&
                    !op->op.shift && mdl_ir_is_const(ir, op->op.in[1]) &&
                    mdl_ir_is_const(ir, op->op.in[2])) {

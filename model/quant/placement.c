@@ -21,14 +21,6 @@ struct plan {
     float **factor;          /* per value: [dim 1] its factors, or NULL */
 };
 
-static size_t find(struct plan *p, size_t v)
-{
-    while (p->same[v] != v) {
-        v = p->same[v] = p->same[p->same[v]];
-    }
-    return v;
-}
-
 /* Ops that only move values keep the range. */
 static void join_moves(struct plan *p)
 {
@@ -39,10 +31,11 @@ static void join_moves(struct plan *p)
             continue;
         }
         if (op->kind == MDL_IR_VIEW || op->kind == MDL_OP_MAX_POOL) {
-            p->same[find(p, op->op.in[0])] = find(p, op->op.out[0]);
+            p->same[mdl_quant_find(p->same, op->op.in[0])] = mdl_quant_find(p->same, op->op.out[0]);
         }
         for (size_t i = 0; i < op->concat_count; i++) {
-            p->same[find(p, op->concat_in[i])] = find(p, op->op.out[0]);
+            p->same[mdl_quant_find(p->same, op->concat_in[i])] =
+                mdl_quant_find(p->same, op->op.out[0]);
         }
     }
 }
@@ -69,7 +62,7 @@ static void fill_ranges(struct plan *p)
     for (size_t i = 0; i < p->values; i++) {
         const struct mdl_ir_value *v = &p->ir->values[i];
         const struct mdl_range *r = v->name[0] ? mdl_calibration_find(p->c, v->name) : NULL;
-        struct mdl_range *to = &p->range[find(p, i)], scaled;
+        struct mdl_range *to = &p->range[mdl_quant_find(p->same, i)], scaled;
 
         if (p->factor[i]) {
             r = scaled_range(p, i, &scaled) ? &scaled : NULL;
@@ -85,7 +78,7 @@ static void fill_ranges(struct plan *p)
  * the scale of a range of 1. */
 static bool param_of(struct plan *p, size_t v, struct mdl_qparam *ret)
 {
-    const struct mdl_range *r = v < p->values ? &p->range[find(p, v)] : NULL;
+    const struct mdl_range *r = v < p->values ? &p->range[mdl_quant_find(p->same, v)] : NULL;
     double low, high, scale;
 
     if (!r || !(r->low <= r->high) || p->ir->values[v].dtype != MDL_F32 || p->ir->values[v].data) {
@@ -189,7 +182,6 @@ static int replace_weights(struct plan *p, struct mdl_ir_op *op, double x_scale,
     double *row = mdl_pool_alloc(ir->pool, of.count, sizeof(*row));
     struct mdl_ir_op back = mdl_ir_op_make(ir, MDL_OP_DEQUANTIZE);
     size_t dim[MDL_RANK_MAX];
-    int r;
 
     *ret_done = false;
     if (!to.q || !to.scale || !to.shift || !row) {
@@ -201,12 +193,11 @@ static int replace_weights(struct plan *p, struct mdl_ir_op *op, double x_scale,
     for (size_t i = 0; i < w.rank; i++) {
         dim[i] = i == (of.step == 1 ? 0u : 1u) ? of.outputs : 1;
     }
-    r = mdl_ir_const_new(ir, MDL_I8, w.rank, w.dim, to.q, false, &back.op.in[0]);
-    r = r < 0 ? r : mdl_ir_const_new(ir, MDL_F32, w.rank, dim, to.scale, false, &back.op.in[1]);
-    r = r < 0 ? r : mdl_ir_value_new(ir, MDL_F32, w.rank, w.dim, &back.op.out[0]);
-    r = r < 0 ? r : mdl_ir_op_add(ir, &back);
-    if (r < 0) {
-        return r;
+    back.op.in[0] = mdl_ir_const_new(ir, MDL_I8, w.rank, w.dim, to.q, false);
+    back.op.in[1] = mdl_ir_const_new(ir, MDL_F32, w.rank, dim, to.scale, false);
+    if (ir->failure != 0 || mdl_ir_value_new(ir, MDL_F32, w.rank, w.dim, &back.op.out[0]) < 0 ||
+        mdl_ir_op_add(ir, &back) < 0) {
+        return ir->failure;
     }
     op->op.in[1] = back.op.out[0];
     op->op.scale = NULL;
@@ -250,44 +241,22 @@ static int quantise_op(struct plan *p, struct mdl_ir_op *op)
     return r;
 }
 
-static void want(struct plan *p, size_t v)
-{
-    if (v < p->values) { /* MDL_NONE is not */
-        p->wanted[v] = true;
-    }
-}
-
 /* A value that only f32 operators read stays f32: rounding it would lose accuracy for nothing. */
 static void mark_wanted(struct plan *p)
 {
     for (size_t k = 0; k < p->ir->op_count; k++) {
         const struct mdl_ir_op *op = &p->ir->ops[k];
-        bool reads = p->chosen[k] || op->kind >= (int)MDL_OP_COUNT || op->kind == MDL_OP_MAX_POOL ||
-                     op->concat_count > 0;
+        bool reads = !op->dead &&
+                     (p->chosen[k] || op->kind >= (int)MDL_OP_COUNT || op->kind == MDL_OP_MAX_POOL);
 
-        for (size_t i = 0; reads && !op->dead && i < MDL_OP_IN_MAX; i++) {
-            want(p, op->op.in[i]);
+        for (size_t at = 0, v; reads && (v = mdl_ir_reads(op, &at)) != MDL_NONE;) {
+            p->wanted[v] = true;
         }
-        if (reads && !op->dead) {
-            want(p, op->op.residual_in);
-        }
-        for (size_t i = 0; reads && !op->dead && i < op->concat_count; i++) {
-            want(p, op->concat_in[i]);
-        }
-    }
-}
-
-static void read_integer(const struct plan *p, size_t *v)
-{
-    if (*v < p->values && p->integer[*v]) {
-        *v = p->instead[*v];
     }
 }
 
 static int read_again(struct plan *p, struct mdl_ir_op *op)
 {
-    size_t *in = op->op.in;
-
     if (op->kind < (int)MDL_OP_COUNT && mdl_quant_is_product(p->ir, op)) {
         struct mdl_qsides s = sides_of(p, op);
         int r = s.x || s.y ? mdl_quant_rescale(p->ir, op, &s) : 0;
@@ -296,12 +265,8 @@ static int read_again(struct plan *p, struct mdl_ir_op *op)
             return r;
         }
     }
-    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-        read_integer(p, &in[i]);
-    }
-    read_integer(p, &op->op.residual_in);
-    for (size_t i = 0; i < op->concat_count; i++) {
-        read_integer(p, &op->concat_in[i]);
+    for (size_t at = 0, *v; (v = mdl_ir_input(op, &at));) {
+        *v = *v < p->values && p->integer[*v] ? p->instead[*v] : *v;
     }
     return mdl_ir_op_add(p->ir, op);
 }

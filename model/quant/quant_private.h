@@ -81,6 +81,8 @@ int mdl_quant_rescale(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_
 
 /* ---- equalise.c ---- */
 
+/** mdl_quant_find() - Return: the representative of @v in @same, values that are joined. */
+size_t mdl_quant_find(size_t *same, size_t v);
 /**
  * mdl_quant_equalise() - finds a factor for each channel of each value, applied before it is
  * rounded

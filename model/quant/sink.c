@@ -47,19 +47,14 @@ bool mdl_quant_source(const struct mdl_ir *ir, size_t v, size_t *ret_q, struct m
     return true;
 }
 
-static int scalar_of_rank(struct mdl_ir *ir, enum mdl_dtype dtype, double value, size_t rank,
-                          size_t *ret)
+static size_t scalar_of_rank(struct mdl_ir *ir, enum mdl_dtype dtype, double value, size_t rank)
 {
-    int r = mdl_ir_scalar(ir, dtype, value, ret);
+    size_t dim[MDL_RANK_MAX];
 
-    if (r < 0) {
-        return r;
-    }
-    ir->values[*ret].rank = rank;
     for (size_t i = 0; i < rank; i++) {
-        ir->values[*ret].dim[i] = 1;
+        dim[i] = 1;
     }
-    return 0;
+    return mdl_ir_reshape(ir, mdl_ir_scalar(ir, dtype, value), rank, dim);
 }
 
 int mdl_quant_add(struct mdl_ir *ir, enum mdl_op_kind kind, size_t v, const struct mdl_qparam *p,
@@ -67,19 +62,17 @@ int mdl_quant_add(struct mdl_ir *ir, enum mdl_op_kind kind, size_t v, const stru
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, (int)kind);
     const struct mdl_ir_value x = ir->values[v];
-    int r = scalar_of_rank(ir, MDL_F32, (double)p->scale, x.rank, &op.op.in[1]);
+    enum mdl_dtype dtype = kind == MDL_OP_QUANTIZE ? p->dtype : MDL_F32;
 
-    r = r < 0 ? r : scalar_of_rank(ir, p->dtype, p->zero, x.rank, &op.op.in[2]);
-    if (r == 0 && *y == MDL_NONE) {
-        r = mdl_ir_value_new(ir, kind == MDL_OP_QUANTIZE ? p->dtype : MDL_F32, x.rank, x.dim, y);
-        if (r == 0) {
-            ir->values[*y].name = x.name;
-        }
+    op.op.in[1] = scalar_of_rank(ir, MDL_F32, (double)p->scale, x.rank);
+    op.op.in[2] = scalar_of_rank(ir, p->dtype, p->zero, x.rank);
+    if (*y == MDL_NONE && mdl_ir_value_new(ir, dtype, x.rank, x.dim, y) == 0) {
+        ir->values[*y].name = x.name;
     }
     op.op.in[0] = v;
     op.op.out[0] = *y;
     op.op.name = (char *)(uintptr_t)x.name;
-    return r < 0 ? r : mdl_ir_op_add(ir, &op);
+    return ir->failure != 0 ? ir->failure : mdl_ir_op_add(ir, &op);
 }
 
 static bool same_param(const struct mdl_qparam *a, const struct mdl_qparam *b)
@@ -125,25 +118,16 @@ static bool take_sources(const struct mdl_ir *ir, struct mdl_ir_op *op, struct m
 static int sink_one(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_qparam *p)
 {
     size_t y = op->op.out[0];
-    bool done = false;
+    bool done;
     int r = mdl_ir_value_new(ir, p->dtype, ir->values[y].rank, ir->values[y].dim, &op->op.out[0]);
 
     if (r < 0) {
         return r;
     }
     ir->values[op->op.out[0]].name = ir->values[y].name;
-    if (op->kind == MDL_IR_VIEW && ir->values[op->op.in[0]].data) {
-        r = mdl_fold_view(ir, op, &done);
-    }
-    r = r < 0 || done ? r : mdl_ir_op_add(ir, op);
+    done = op->kind == MDL_IR_VIEW && ir->values[op->op.in[0]].data && mdl_fold_view(ir, op);
+    r = done || ir->failure < 0 ? ir->failure : mdl_ir_op_add(ir, op);
     return r < 0 ? r : mdl_quant_add(ir, MDL_OP_DEQUANTIZE, op->op.out[0], p, &y);
-}
-
-static void replace(const size_t *instead, size_t count, size_t *v)
-{
-    if (*v < count) { /* MDL_NONE is not */
-        *v = instead[*v];
-    }
 }
 
 static int sink_ops(struct mdl_ir *ir, const struct mdl_ir_op *ops, size_t count, size_t *instead,
@@ -159,12 +143,8 @@ static int sink_ops(struct mdl_ir *ir, const struct mdl_ir_op *ops, size_t count
         if (op.dead) {
             continue;
         }
-        for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-            replace(instead, values, &op.op.in[i]);
-        }
-        replace(instead, values, &op.op.residual_in);
-        for (size_t i = 0; i < op.concat_count; i++) {
-            replace(instead, values, &op.concat_in[i]);
+        for (size_t at = 0, *v; (v = mdl_ir_input(&op, &at));) {
+            *v = *v < values ? instead[*v] : *v;
         }
         if (op.kind == MDL_OP_QUANTIZE && !ir->values[op.op.out[0]].output &&
             mdl_quant_param(ir, &op, &p) && mdl_quant_source(ir, op.op.in[0], &q, &from) &&

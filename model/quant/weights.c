@@ -207,5 +207,6 @@ int mdl_quant_rescale(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_
         shift[c] = op->op.shift ? op->op.shift[c] * (s.y ? s.y[c] : 1) : 0;
     }
     op->op.shift = op->op.shift ? shift : NULL;
-    return mdl_ir_const_new(ir, MDL_F32, old.rank, old.dim, to, false, &op->op.in[1]);
+    op->op.in[1] = mdl_ir_const_new(ir, MDL_F32, old.rank, old.dim, to, false);
+    return ir->failure;
 }

@@ -244,30 +244,6 @@ static int add_outputs(struct mdl_cut *k)
 
 /* ---- ops ---- */
 
-static int keep(struct mdl_cut *k, const void *array, size_t bytes, const void **ret)
-{
-    *ret = array ? mdl_pool_memdup(k->pool, array, bytes) : NULL;
-    return array && !*ret ? -ENOMEM : 0;
-}
-
-static int keep_quant(struct mdl_cut *k, struct mdl_op *op)
-{
-    size_t bytes = op->channels * sizeof(int32_t);
-    struct mdl_quant *q;
-    int r;
-
-    if (!op->quant) {
-        return 0;
-    }
-    q = mdl_pool_memdup(k->pool, op->quant, sizeof(*q));
-    if (!q) {
-        return -ENOMEM;
-    }
-    op->quant = q;
-    r = keep(k, q->w_zero, bytes, (const void **)&q->w_zero);
-    return r < 0 ? r : keep(k, q->bias, bytes, (const void **)&q->bias);
-}
-
 static int add_op(struct mdl_cut *k, size_t at)
 {
     const struct mdl_op *from = &k->whole->ops[at];
@@ -282,12 +258,8 @@ static int add_op(struct mdl_cut *k, size_t at)
     for (size_t i = 0; r == 0 && i < MDL_OP_OUT_MAX; i++) {
         r = take_tensor(k, from->out[i], at, false, &op->out[i]);
     }
-    r = r < 0 ? r : keep(k, op->scale, op->channels * sizeof(float), (const void **)&op->scale);
-    r = r < 0 ? r : keep(k, op->shift, op->channels * sizeof(float), (const void **)&op->shift);
-    r = r < 0 ? r : keep_quant(k, op);
-    op->name = mdl_pool_strdup(k->pool, from->name);
     k->m->macs += op->macs;
-    return r < 0 ? r : op->name ? 0 : -ENOMEM;
+    return r < 0 ? r : mdl_op_own(op, k->pool) ? 0 : -ENOMEM;
 }
 
 /* ---- the rest of the model ---- */

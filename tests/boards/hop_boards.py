@@ -176,7 +176,7 @@ class Relay:
 
 
 class Boards:
-    """The hub, which is the head, and others; each knows all."""
+    """The head and others; each knows all."""
 
     def __init__(self, pipectl, link, *others, model=DIGITS, boards=None, files=True, relays=(), link_args=(), limits=None):
         """@boards: the key of the head's model, which a real head has; else the test is its daemon's mouth. @files: all have
@@ -186,7 +186,7 @@ class Boards:
         self.relays, self.limits = dict.fromkeys(relays), limits or {}
         self.top = tempfile.TemporaryDirectory(prefix="piped-hops-")
         self.pipectl, self.link, self.model = pipectl, link, model
-        self.names = ("hub",) + others
+        self.names = ("head",) + others
         self.port = dict(zip(self.names, free_ports(len(self.names))))
         for name in self.names:
             os.makedirs(self.path(name, "link"))
@@ -211,7 +211,7 @@ class Boards:
 
     def start_daemon(self, name):
         config = {"boards": {"frames_socket": self.path(name, "link", "frames.sock")}, "limits": self.limits}
-        if name == "hub":
+        if name == "head":
             config["models"] = [{"name": "digits", "path": self.model, **({"boards": self.boards} if self.boards else {})}]
         self.daemons[name] = Daemon(config=config, runtime_dir=self.path(name, "run"))
         self.daemons[name].__enter__()
@@ -224,7 +224,7 @@ class Boards:
         daemon.process = None
 
     def start_link(self, name, wait=True):
-        own = name == "hub" and not self.boards
+        own = name == "head" and not self.boards
         more = ["--control", self.path("control.sock") if own else self.path(name, "run", "control.sock"), *self.link_args]
         frames = self.path(name, "run", "frames.sock")
         if name in self.relays:
@@ -241,10 +241,10 @@ class Boards:
         try:
             for name in self.names:
                 self.start_daemon(name)
-            self.control = Control(self.path("control.sock"), self.daemons["hub"].control_path)
+            self.control = Control(self.path("control.sock"), self.daemons["head"].control_path)
             for name in self.names:
                 self.start_link(name)
-            self.known = self.daemons["hub"].call("Models")["models"][0]
+            self.known = self.daemons["head"].call("Models")["models"][0]
             for name in self.names if self.files else ():
                 os.symlink(self.model, self.path(name, "models", self.known["hash"] + ".onnx"))
             if not self.boards:
@@ -275,7 +275,7 @@ class Boards:
         self.control.wait(lambda r: all(self.up(r, n) for n in names), "up: " + " ".join(names))
 
     def route(self, text, border=""):
-        """`0-2@hub:f16|3-11@b2*2+b3`: the next route of the model; "": none. @border: hash of all hops' borders."""
+        """`0-2@head:f16|3-11@b2*2+b3`: the next route of the model; "": none. @border: hash of all hops' borders."""
         self.number += 1
         hops = []
         for hop in filter(None, text.split("|")):
@@ -307,7 +307,7 @@ class Client(threading.Thread):
 
     def __init__(self, boards, path=None, model="digits"):
         super().__init__(daemon=True)
-        daemon = boards.daemons["hub"]
+        daemon = boards.daemons["head"]
         with pc.Connection(daemon.frames_path) as c:
             s = pc.Stream(c, model="digits")
             draw = random.Random(11)
@@ -316,7 +316,7 @@ class Client(threading.Thread):
                            for _ in range(self.PATTERNS)]
             self.wanted = [s.infer(i).output for i in self.inputs]
         self.model = model
-        self.path = path or boards.path("hub", "link", "frames.sock")
+        self.path = path or boards.path("head", "link", "frames.sock")
         self.stopped, self.news = False, threading.Condition()
         self.answered, self.unavailable, self.failure, self.epochs = 0, 0, None, set()
         self.start()

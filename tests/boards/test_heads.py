@@ -98,13 +98,13 @@ def a_cable_between_two_others():
 def deadlines_cross_hops():
     """What is left of a frame's time shrinks from board to board; a frame that is late on its way is answered so, once."""
     with Boards(PIPECTL, LINK, "b2", "b3", relays=("b2", "b3")) as b, \
-            pc.Connection(b.daemons["hub"].frames_path) as whole:
-        b.set("0-3@hub|4-7@b2|8-11@b3")
+            pc.Connection(b.daemons["head"].frames_path) as whole:
+        b.set("0-3@head|4-7@b2|8-11@b3")
         own = pc.Stream(whole, model="digits")
         data = bytes(range(64)) * (own.input_bytes // 64)
         data = pc.struct.pack("<%df" % (own.input_bytes // 4), *[x / 255 for x in data[:own.input_bytes // 4]])
         wanted = own.infer(data).output
-        with pc.Connection(b.path("hub", "link", "frames.sock")) as c:
+        with pc.Connection(b.path("head", "link", "frames.sock")) as c:
             s = pc.Stream(c, model="digits", credits=4)
             b2, b3 = b.relays["b2"], b.relays["b3"]
             check(s.infer(data).output == wanted, "another answer")
@@ -147,14 +147,14 @@ def unused_segments_are_unloaded():
                 return [m["name"].split("#")[1] for m in b.daemons["b2"].status()["models"] if "#" in m["name"]]
             until(lambda: client.more(20) or segments() == wanted, wanted, segments)
 
-        b.set("0-2@hub|3-11@b2")
+        b.set("0-2@head|3-11@b2")
         client = Client(b)
         for _ in range(2):
             client.more(100)
             until_segments(["3-11"])
-            b.set("0-11@hub")
+            b.set("0-11@head")
             until_segments([])
-            b.set("0-2@hub|3-11@b2")
+            b.set("0-2@head|3-11@b2")
         until_segments(["3-11"])
         client.end()
         check(client.unavailable == 0, client.unavailable)
@@ -165,10 +165,10 @@ def unused_segments_make_room():
     """A board is asked for more segments than its daemon loads, or its link keeps, before any is unused for long."""
     for most in (4, 64):  # models of a daemon: its own and those of three routes; a link keeps 16 segments
         with Boards(PIPECTL, LINK, "b2", limits={"models": most}) as b:
-            b.set("0-2@hub|3-11@b2")
+            b.set("0-2@head|3-11@b2")
             client = Client(b)
             for last in range(9 if most == 64 else 4):
-                for route in ("0-%d@hub|%d-11@b2", "0-%d@b2|%d-11@hub"):
+                for route in ("0-%d@head|%d-11@b2", "0-%d@b2|%d-11@head"):
                     b.set(route % (last, last + 1))
                     client.more(5)
             client.end()

@@ -35,7 +35,7 @@ def boards(*others, **more):
 
 def two_boards_in_a_chain():
     with boards("b2") as b:
-        for text in ("0-2@hub|3-11@b2", "0-11@b2", "0-5@b2|6-11@hub", "0-11@hub", "0-2@hub|3-7@b2|8-11@hub"):
+        for text in ("0-2@head|3-11@b2", "0-11@b2", "0-5@b2|6-11@head", "0-11@head", "0-2@head|3-7@b2|8-11@head"):
             b.set(text)
             client = Client(b)
             client.more(100)
@@ -60,7 +60,7 @@ def weights_come_from_the_head():
         kept = b.path("b2", "state", "models", b.known["hash"] + ".onnx")
 
         def serve(came):
-            b.set("0-2@hub|3-11@b2")
+            b.set("0-2@head|3-11@b2")
             b.links["b2"].wait("piped-link: %d leaves have come" % came, LIMIT_S)
             client = Client(b)
             client.more(100)
@@ -103,32 +103,32 @@ def failed(b, board, to=None):
 def the_middle_link_is_killed():
     """A link of a board in the middle dies; another route serves; it is back; all under load, nothing is lost."""
     with boards("b2", "b3") as b:
-        b.set("0-2@hub|3-7@b2|8-11@b3")
+        b.set("0-2@head|3-7@b2|8-11@b3")
         client = Client(b)
         client.more()
         for _ in range(3):
             b.links["b2"].kill()
             failed(b, "b2")
-            b.set("0-5@hub|6-11@b3")
+            b.set("0-5@head|6-11@b3")
             client.more()
             b.start_link("b2")
             b.wait_up("b2")
-            b.set("0-2@hub|3-7@b2|8-11@b3")
+            b.set("0-2@head|3-7@b2|8-11@b3")
             client.more()
         client.end()
 
 
 def the_middle_daemon_is_killed():
     with boards("b2", "b3") as b:
-        b.set("0-2@hub|3-7@b2|8-11@b3")
+        b.set("0-2@head|3-7@b2|8-11@b3")
         client = Client(b)
         client.more()
         b.kill_daemon("b2")
         failed(b, "b2")
-        b.set("0-11@hub")
+        b.set("0-11@head")
         client.more()
         b.start_daemon("b2")
-        b.set("0-2@hub|3-7@b2|8-11@b3")
+        b.set("0-2@head|3-7@b2|8-11@b3")
         client.more()
         client.end()
 
@@ -136,7 +136,7 @@ def the_middle_daemon_is_killed():
 def the_middle_daemon_is_stopped():
     """A daemon that hangs: its link lives, and says so; what it answers after all is dropped."""
     with boards("b2", "b3") as b:
-        b.set("0-2@hub|3-7@b2|8-11@b3")
+        b.set("0-2@head|3-7@b2|8-11@b3")
         client = Client(b)
         client.more()
         for _ in range(2):
@@ -144,16 +144,16 @@ def the_middle_daemon_is_stopped():
             process.send_signal(signal.SIGSTOP)
             failed(b, "b2")
             check("does not answer" in b.state(b.control.report)["why"], b.control.report)
-            b.set("0-5@hub|6-11@b3")
+            b.set("0-5@head|6-11@b3")
             client.more()
             b.control.wait(lambda r: not b.up(r, "b2"), "nothing is known of b2")
             b.control.set(b.route("0-11@b2"))
             failed(b, "b2")
-            b.set("0-5@hub|6-11@b3")
+            b.set("0-5@head|6-11@b3")
             client.more()
             process.send_signal(signal.SIGCONT)
             b.wait_up("b2")
-            b.set("0-2@hub|3-7@b2|8-11@b3")
+            b.set("0-2@head|3-7@b2|8-11@b3")
             client.more()
         client.end()
         check(client.unavailable == 0, client.unavailable)
@@ -179,17 +179,17 @@ def end_connections(process, port):
 
 
 def a_connection_ends_in_one_direction():
-    """b2 misses the hub and forgets its frames. The hub, whose own connections live, must know, and at once."""
+    """b2 misses the head and forgets its frames. The head, whose own connections live, must know, and at once."""
     with boards("b2") as b:
-        b.set("0-2@hub|3-11@b2")
+        b.set("0-2@head|3-11@b2")
         client = Client(b)
         client.more()
         for _ in range(3):
-            end_connections(b.links["b2"].process, b.port["hub"])
+            end_connections(b.links["b2"].process, b.port["head"])
             state = failed(b, "b2")
             check(state["why"].endswith("is gone"), state)
             b.wait_up("b2")
-            b.set("0-2@hub|3-11@b2")
+            b.set("0-2@head|3-11@b2")
             client.more()
         client.end()
         check(client.unavailable == 0, client.unavailable)
@@ -198,7 +198,7 @@ def a_connection_ends_in_one_direction():
 def another_cut_is_refused():
     """A board whose piped cuts the model in other units, as another version may."""
     with boards("b2") as b:
-        b.set("0-2@b2|3-11@hub")
+        b.set("0-2@b2|3-11@head")
         client = Client(b)
         client.more()
         for _ in range(2):
@@ -206,14 +206,14 @@ def another_cut_is_refused():
             state = failed(b, "b2")
             check(state["why"].startswith("b2 cannot serve: it cuts the model in another way (piped "), state)
             client.more()  # the route before goes on
-            b.set("0-2@hub|3-11@b2")
+            b.set("0-2@head|3-11@b2")
             client.more()
         client.end()
         check(client.unavailable == 0, client.unavailable)
 
 
 def routes_change_under_load():
-    texts = ("0-11@hub", "0-11@b2+b3*3", "0-2@b2|3-11@b3", "0-2@b3|3-7@hub|8-11@b2", "0-5@hub+b2|6-11@b3+b2", "0-2@b2|3-11@b3")
+    texts = ("0-11@head", "0-11@b2+b3*3", "0-2@b2|3-11@b3", "0-2@b3|3-7@head|8-11@b2", "0-5@head+b2|6-11@b3+b2", "0-2@b2|3-11@b3")
     with boards("b2", "b3") as b:
         b.set("0-11@b2")
         client = Client(b)
@@ -241,14 +241,14 @@ def copies_lose_one_and_go_on():
         check(b.state(b.control.report)["phase"] == "ready", b.control.report)
         b.links["b2"].kill()
         failed(b, "b2")
-        b.set("0-11@hub")
+        b.set("0-11@head")
         client.more()
         client.end()
 
 
 def a_withdrawn_route_is_unavailable():
     with boards("b2") as b:
-        b.set("0-2@hub|3-11@b2")
+        b.set("0-2@head|3-11@b2")
         client = Client(b)
         client.more()
         b.links["b2"].kill()
@@ -257,7 +257,7 @@ def a_withdrawn_route_is_unavailable():
         client.until_unavailable()
         b.start_link("b2")
         b.wait_up("b2")
-        b.set("0-2@b2|3-11@hub")
+        b.set("0-2@b2|3-11@head")
         client.more()
         b.control.set()  # no routes at all
         client.until_unavailable()
@@ -277,10 +277,10 @@ class Segments:
     """The model in the head's daemon, as segments that the test joins by hand."""
 
     def __init__(self, b, *units):
-        self.connection = pc.Connection(b.daemons["hub"].frames_path)
+        self.connection = pc.Connection(b.daemons["head"].frames_path)
         self.streams = []
         for i, u in enumerate(units):
-            b.daemons["hub"].call("Load", {"name": "part#" + u, "path": b.model})
+            b.daemons["head"].call("Load", {"name": "part#" + u, "path": b.model})
             self.streams.append(pc.Stream(self.connection, i + 1, "part#" + u, credits=1))
 
     def answer(self, data, *encodings):
@@ -299,7 +299,7 @@ def borders_are_rounded_as_the_route_says():
     """f16: bit for bit what a reference computes that rounds there; i8: close. A board sends to itself as it is."""
     with boards("b2") as b:
         known = Segments(b, "0-2", "3-7", "8-11")
-        with pc.Connection(b.daemons["hub"].frames_path) as c:
+        with pc.Connection(b.daemons["head"].frames_path) as c:
             s = pc.Stream(c, model="digits")
             draw = random.Random(5)
             frames = [struct.pack("<%df" % (s.input_bytes // 4), *[draw.random() for _ in range(s.input_bytes // 4)])
@@ -309,7 +309,7 @@ def borders_are_rounded_as_the_route_says():
 
         def route(text):
             b.set(text)
-            with pc.Connection(b.path("hub", "link", "frames.sock")) as c:
+            with pc.Connection(b.path("head", "link", "frames.sock")) as c:
                 s = pc.Stream(c, model="digits", credits=4)
                 r = [s.infer(f) for f in frames]
                 check(all(x.status == "ok" for x in r), text, [(x.status, x.text) for x in r])
@@ -317,16 +317,16 @@ def borders_are_rounded_as_the_route_says():
 
         wanted = [known.answer(f, "f16", "f16") for f in frames]
         check(wanted != exact, "rounding changes nothing")
-        check(route("0-2@hub:f16|3-7@b2:f16|8-11@hub") == wanted, "f16")
-        check(route("0-2@b2:f16|3-7@hub:f16|8-11@b2") == wanted, "f16 the other way")
-        check(route("0-2@hub:f16|3-7@b2|8-11@hub") == [known.answer(f, "f16", None) for f in frames], "f16 once")
-        check(route("0-2@hub:f16|3-7@hub:i8|8-11@hub:f16") == exact, "to itself")
+        check(route("0-2@head:f16|3-7@b2:f16|8-11@head") == wanted, "f16")
+        check(route("0-2@b2:f16|3-7@head:f16|8-11@b2") == wanted, "f16 the other way")
+        check(route("0-2@head:f16|3-7@b2|8-11@head") == [known.answer(f, "f16", None) for f in frames], "f16 once")
+        check(route("0-2@head:f16|3-7@head:i8|8-11@head:f16") == exact, "to itself")
         check(route("0-7@b2:f16|8-11@b2:i8") == exact, "to itself, on another board")
-        both = route("0-2@hub:f16|3-11@hub+b2")
+        both = route("0-2@head:f16|3-11@head+b2")
         half = [known.answer(f, "f16", None) for f in frames]
         check(all(x in (e, h) for x, e, h in zip(both, exact, half)), "neither rounded nor as it is")
         check(any(x == e for x, e in zip(both, exact)) and any(x == h for x, h in zip(both, half)), "one board got all")
-        got = route("0-2@hub:i8|3-7@b2:i8|8-11@hub")
+        got = route("0-2@head:i8|3-7@b2:i8|8-11@head")
         check(got != exact and got != wanted, "i8 changes nothing")
         for g, e, r in zip(got, exact, [known.answer(f, "i8", "i8") for f in frames]):
             x, y, z = (array.array("f", v) for v in (g, e, r))
@@ -342,10 +342,10 @@ def holes_in_a_pool_cost_its_client():
         b.set("0-11@b2")
         client = Client(b)
         client.more(50)
-        with pc.Connection(b.path("hub", "link", "frames.sock")) as c:
+        with pc.Connection(b.path("head", "link", "frames.sock")) as c:
             s = pc.Stream(c, model="digits", credits=8)
             check(s.infer(bytes(s.in_size)).status == "ok")
-            if any("userfaultfd" in line for line in b.links["hub"].lines):
+            if any("userfaultfd" in line for line in b.links["head"].lines):
                 return "this kernel has no userfaultfd for users"
             pc.punch(s.fd, s.slots * s.slot_bytes)
             blocks = os.fstat(s.fd).st_blocks
@@ -364,11 +364,11 @@ def holes_in_a_pool_cost_its_client():
 def the_daemon_decides():
     """The head's daemon has a fixed route, which fails and comes back; its client notices nothing."""
     with boards("b2", boards="0-5@here|6-11@b2") as b:
-        hub = b.daemons["hub"]
-        client = Client(b, hub.frames_path)
+        head = b.daemons["head"]
+        client = Client(b, head.frames_path)
 
         def route():
-            return hub.status()["models"][0]["route"]
+            return head.status()["models"][0]["route"]
 
         def until_route(good):
             until(lambda: client.more(50) or good(route()), "a good route:", route)
@@ -384,9 +384,9 @@ def the_daemon_decides():
         until_route(lambda r: not r["serving"])
         b.start_daemon("b2")
         until_route(lambda r: r["serving"])
-        b.links["hub"].kill()
+        b.links["head"].kill()
         until_route(lambda r: not r["serving"])
-        b.start_link("hub")
+        b.start_link("head")
         until_route(lambda r: r["serving"])
         sent = route()["answered"]
         until_route(lambda r: r["answered"] > sent + 200)
@@ -397,7 +397,7 @@ def the_daemon_decides():
 def examples_decide_how_borders_go():
     """The daemon judges, and the route sends so: clients get what rounding at its border gives."""
     with boards("b2", boards="0-2@here|3-11@b2") as b, tempfile.TemporaryDirectory() as folder:
-        hub, draw = b.daemons["hub"], random.Random(7)
+        head, draw = b.daemons["head"], random.Random(7)
         known = Segments(b, "0-2", "3-11")
         frames = [struct.pack("<256f", *[draw.random() for _ in range(256)]) for _ in range(6)]
         for i, f in enumerate(frames):
@@ -409,19 +409,19 @@ def examples_decide_how_borders_go():
             wanted = [known.answer(f, encoding) for f in frames]
 
             def after():
-                before = hub.status()["models"][0]["route"]
-                with pc.Connection(hub.frames_path) as c:
+                before = head.status()["models"][0]["route"]
+                with pc.Connection(head.frames_path) as c:
                     s = pc.Stream(c, model="digits")
                     got = [s.infer(f).output for f in frames]
-                route = hub.status()["models"][0]["route"]
+                route = head.status()["models"][0]["route"]
                 return got == wanted and before["serving"] and route["sent"] >= before["sent"] + len(frames) and route
-            return until(after, encoding, lambda: hub.status()["models"][0]["route"])
+            return until(after, encoding, lambda: head.status()["models"][0]["route"])
 
         check(until_answers_are(None)["borders"] is None, "judged by nobody")
-        hub.pipectl("borders", "digits", "--calibrate", folder, "--bound", "0")
+        head.pipectl("borders", "digits", "--calibrate", folder, "--bound", "0")
         route = until_answers_are("f16")
         check((route["borders"]["encoding"], route["borders"]["judged"]) == ("f16", 6), route)
-        hub.pipectl("borders", "digits", "--off")
+        head.pipectl("borders", "digits", "--off")
         until_answers_are(None)
 
 

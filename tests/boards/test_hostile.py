@@ -40,7 +40,7 @@ GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01"  # of ZMTP 3.1, up to the mechan
 
 
 class Boards(hop_boards.Boards):
-    """hub and b2, which are honest, and evil, which is on their lists."""
+    """head and b2, which are honest, and evil, which is on their lists."""
 
     def __init__(self, *link_args, **more):
         super().__init__(PIPECTL, LINK, "b2", link_args=(*link_args, "--unused-s", "1"), **more)
@@ -91,7 +91,7 @@ class Boards(hop_boards.Boards):
     def is_small(self, before):
         until(lambda: all(now[1] <= before[n][1] + GROWN_DESCRIPTORS for n, now in self.sizes().items()),
               "an end of descriptors; before:", before, "now:", self.sizes,
-              pause=lambda left_s: self.daemons["hub"].call("Status"))  # connections end one by one
+              pause=lambda left_s: self.daemons["head"].call("Status"))  # connections end one by one
         now = self.sizes()
         for name in now:
             check(SANITIZER or now[name][0] <= before[name][0] + GROWN_KIB, "memory of the", name, before[name], now[name])
@@ -128,12 +128,12 @@ class Boards(hop_boards.Boards):
 def under_attack(*link_args, evil=True):
     """Frames of the model that is spread, and of one that is not, go on; then all must be as before. Yields the boards."""
     with Boards(*link_args, boards="0-5@here|6-11@b2") as b:
-        hub = b.daemons["hub"]
-        hub.call("Load", {"name": "other", "path": b.model})
+        head = b.daemons["head"]
+        head.call("Load", {"name": "other", "path": b.model})
         if evil:
             b.start_evil()
         serving(b)
-        clients = [Client(b, hub.frames_path), Client(b, hub.frames_path, model="other")]
+        clients = [Client(b, head.frames_path), Client(b, head.frames_path, model="other")]
         yield b
         for client in clients:
             client.more(50)
@@ -146,7 +146,7 @@ def under_attack(*link_args, evil=True):
 
 
 def route_of(b):
-    return next(m for m in b.daemons["hub"].status()["models"] if m["name"] == "digits")["route"]
+    return next(m for m in b.daemons["head"].status()["models"] if m["name"] == "digits")["route"]
 
 
 def serving(b):
@@ -166,7 +166,7 @@ class Probe:
     """One frame at a time."""
 
     def __init__(self, b):
-        self.connection = hop_boards.pc.Connection(b.daemons["hub"].frames_path)
+        self.connection = hop_boards.pc.Connection(b.daemons["head"].frames_path)
         self.stream = hop_boards.pc.Stream(self.connection, model="digits", credits=1)
 
     def infer(self):
@@ -325,11 +325,11 @@ def a_board_outside_the_route_forges():
     """A board that once had a place in the route knows its numbers, and answers frames that are not its own."""
     with Boards() as b:
         b.start_evil()
-        b.evil.tell("greet hub 1")
+        b.evil.tell("greet head 1")
         b.evil.tell("greet b2 1")
         b.control.wait(lambda r: any(x["board"] == b.print["evil"] and x["up"] for x in r["boards"]), "evil is up")
-        for text in ("0-11@b2", "0-2@hub|3-11@b2", "0-2@b2|3-11@hub"):
-            b.control.set(b.route("0-5@hub|6-11@evil"))
+        for text in ("0-11@b2", "0-2@head|3-11@b2", "0-2@b2|3-11@head"):
+            b.control.set(b.route("0-5@head|6-11@evil"))
             stream, epoch = map(int, b.evil.wait("plan", LIMIT_S).split()[1:])
             b.set(text)
             client = Client(b)

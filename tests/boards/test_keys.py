@@ -33,76 +33,76 @@ def secret(folder):
 
 def two_boards_meet():
     with tempfile.TemporaryDirectory() as top:
-        hub, b2 = os.path.join(top, "hub"), os.path.join(top, "b2")
-        check("No such file" in board(hub, "list", exit_code=1))
-        key = board(hub, "key").strip()
-        check(len(key) == 64 and board(hub, "key").strip() == key, "the key changes")
-        check(os.stat(os.path.join(hub, "board.key")).st_mode & 0o777 == 0o600)
+        head, b2 = os.path.join(top, "head"), os.path.join(top, "b2")
+        check("No such file" in board(head, "list", exit_code=1))
+        key = board(head, "key").strip()
+        check(len(key) == 64 and board(head, "key").strip() == key, "the key changes")
+        check(os.stat(os.path.join(head, "board.key")).st_mode & 0o777 == 0o600)
         other = json.loads(board(b2, "key", "--json"))
         check(other["made"] is True and not json.loads(board(b2, "key", "--json"))["made"])
-        board(hub, "add", "b2", "10.0.0.2", other["public_key"])
-        board(b2, "add", "hub", "10.0.0.1:9000", key)
+        board(head, "add", "b2", "10.0.0.2", other["public_key"])
+        board(b2, "add", "head", "10.0.0.1:9000", key)
         listed = json.loads(board(b2, "list", "--json"))
-        check([(b["name"], b["address"]) for b in listed] == [("hub", "10.0.0.1:9000")], listed)
+        check([(b["name"], b["address"]) for b in listed] == [("head", "10.0.0.1:9000")], listed)
         check(key not in json.dumps(listed) and listed[0]["fingerprint"] in board(b2, "list"), listed)
         check("computed for it" in board(b2, "list"), board(b2, "list"))
-        before = secret(hub)
-        check(board(hub, "key", "--replace").strip() != key and secret(hub) != before)
-        check("b2" in board(hub, "list"), "the list is gone")
-        board(hub, "remove", "b2")
-        check(json.loads(board(hub, "list", "--json")) == [])
-        for folder in (hub, b2):
+        before = secret(head)
+        check(board(head, "key", "--replace").strip() != key and secret(head) != before)
+        check("b2" in board(head, "list"), "the list is gone")
+        board(head, "remove", "b2")
+        check(json.loads(board(head, "list", "--json")) == [])
+        for folder in (head, b2):
             check(not any(secret(folder) in said for said in SAID), "a secret was printed")
 
 
 def bad_input_is_refused_with_a_sentence():
-    with tempfile.TemporaryDirectory() as hub:
-        key = board(hub, "key").strip()
+    with tempfile.TemporaryDirectory() as head:
+        key = board(head, "key").strip()
         with tempfile.TemporaryDirectory() as b2:
             other = board(b2, "key").strip()
         for words, reason in ((("add", "me", "10.0.0.9", key), "own key"),
-                              (("add", "me", "10.0.0.9", secret(hub)), "secret key"),
+                              (("add", "me", "10.0.0.9", secret(head)), "secret key"),
                               (("add", "b:2", "10.0.0.2", other), "letters, digits"),
                               (("add", "b2", "b2.example", other), "IP address"),
                               (("add", "b2", "0.0.0.0", other), "IP address"),
                               (("add", "b2", "10.0.0.2", "0" * 64), "not a public key"),
                               (("add", "b2", "10.0.0.2", other[:-1]), "not a public key"),
                               (("remove", "b2"), "no board")):
-            said = board(hub, *words, exit_code=1)
+            said = board(head, *words, exit_code=1)
             check(reason in said and words[-1] not in said.replace("b2", ""), words[:2], said)
-        board(hub, "add", "b2", "10.0.0.2", other)
+        board(head, "add", "b2", "10.0.0.2", other)
         for words, reason in ((("add", "b3", "10.0.0.3", other), "this key"), (("add", "b2", "10.0.0.3", other), "this name")):
-            check(reason in board(hub, *words, exit_code=1))
+            check(reason in board(head, *words, exit_code=1))
         for words in ((), ("nonsense",), ("key", "x"), ("add", "b2"), ("add", "b2", "10.0.0.2", other, "x"), ("remove",),
                       ("list", "--replace")):
-            board(hub, *words, exit_code=2)
-        with open(os.path.join(hub, "boards.json"), "w", encoding="utf-8") as f:
-            f.write('{"version": 1, "boards": [{"name": "%s' % secret(hub))
-        said = board(hub, "list", exit_code=1)
-        check("boards.json: the file is broken" in said and secret(hub) not in said, said)
-        os.chmod(os.path.join(hub, "board.key"), 0o644)
-        check("others than its owner" in board(hub, "key", exit_code=1))
+            board(head, *words, exit_code=2)
+        with open(os.path.join(head, "boards.json"), "w", encoding="utf-8") as f:
+            f.write('{"version": 1, "boards": [{"name": "%s' % secret(head))
+        said = board(head, "list", exit_code=1)
+        check("boards.json: the file is broken" in said and secret(head) not in said, said)
+        os.chmod(os.path.join(head, "board.key"), 0o644)
+        check("others than its owner" in board(head, "key", exit_code=1))
 
 
 def writers_at_once_lose_nothing():
-    with tempfile.TemporaryDirectory() as hub:
+    with tempfile.TemporaryDirectory() as head:
         keys = []
         for _ in range(8):
             with tempfile.TemporaryDirectory() as other:
                 keys.append(board(other, "key").strip())
-        jobs = [subprocess.Popen([PIPECTL, "board", "--state-dir", hub, "add", "n%d" % i, "10.0.0.%d" % (i + 1), k],
+        jobs = [subprocess.Popen([PIPECTL, "board", "--state-dir", head, "add", "n%d" % i, "10.0.0.%d" % (i + 1), k],
                                  stdout=subprocess.DEVNULL) for i, k in enumerate(keys)]
         check([j.wait(60) for j in jobs] == [0] * 8)
-        check(len(json.loads(board(hub, "list", "--json"))) == 8)
+        check(len(json.loads(board(head, "list", "--json"))) == 8)
 
 
 def files_belong_to_the_folder():
     if lacking("rights of root"):
         return lacking("rights of root")
-    with tempfile.TemporaryDirectory() as hub:
-        os.chown(hub, 12345, 23456)
-        board(hub, "key")
-        there = os.stat(os.path.join(hub, "board.key"))
+    with tempfile.TemporaryDirectory() as head:
+        os.chown(head, 12345, 23456)
+        board(head, "key")
+        there = os.stat(os.path.join(head, "board.key"))
         check((there.st_uid, there.st_gid, there.st_mode & 0o777) == (12345, 23456, 0o600), there)
     return None
 

@@ -72,22 +72,22 @@ def open_daemon(daemon):
 
 
 def open_to_all(boards):
-    for path in (boards.top.name, boards.path("hub"), boards.path("hub", "link")):
+    for path in (boards.top.name, boards.path("head"), boards.path("head", "link")):
         os.chmod(path, 0o755)
-    os.chmod(boards.path("hub", "link", "frames.sock"), 0o666)
-    open_daemon(boards.daemons["hub"])
+    os.chmod(boards.path("head", "link", "frames.sock"), 0o666)
+    open_daemon(boards.daemons["head"])
 
 
 def until_served(boards):
     """Return: what status says of the route, once frames go by it."""
     def route():
-        return boards.daemons["hub"].status()["models"][0]["route"]
+        return boards.daemons["head"].status()["models"][0]["route"]
     until(lambda: route()["serving"], "a route that serves:", route)
     return route()
 
 
 def window_of(boards):
-    return boards.daemons["hub"].status()["models"][0]["route"]["window"]
+    return boards.daemons["head"].status()["models"][0]["route"]["window"]
 
 
 def stand_before(path, user, look=lambda: None, by=None):
@@ -126,9 +126,9 @@ def stand_before_over_boards(past_daemon=False):
         until_served(b)
         open_to_all(b)
         windows = [window_of(b)]
-        before = stand_before(b.daemons["hub"].frames_path, {"count": CONNECTIONS, "credits": 64},
+        before = stand_before(b.daemons["head"].frames_path, {"count": CONNECTIONS, "credits": 64},
                               lambda: windows.append(window_of(b)),
-                              by=b.path("hub", "link", "frames.sock") if past_daemon else None)
+                              by=b.path("head", "link", "frames.sock") if past_daemon else None)
         route, widest = until_served(b), max(windows)
     print("  window %d; frames of the greedy user before one: %s" % (widest, before))
     return widest, before, route
@@ -164,7 +164,7 @@ def a_greedy_user_costs_no_more_frames_over_boards():
 
         def until_measured():
             """The window follows what was measured, once a second; reports say so. A route that was lost begins anew."""
-            now = b.daemons["hub"].status()["models"][0]["route"]
+            now = b.daemons["head"].status()["models"][0]["route"]
             if of_route and now["number"] != of_route[0]["number"]:
                 of_route.clear()
             if not of_route or now["answered"] != of_route[-1]["answered"]:
@@ -174,7 +174,7 @@ def a_greedy_user_costs_no_more_frames_over_boards():
         boards, most = [], median(alone) + LEFT_OVER
 
         def no_more_than_alone():
-            boards[:] = stand_before(b.daemons["hub"].frames_path, user, until_measured)
+            boards[:] = stand_before(b.daemons["head"].frames_path, user, until_measured)
             return median(boards) <= most
         asked(no_more_than_alone)  # beside a load links are slow at times, and hold more
         route = until_served(b)
@@ -188,7 +188,7 @@ def frames_of_a_client_that_left_are_not_sent():
     with Boards(PIPECTL, LINK, "b2", boards="0-11@b2", relays=("b2",)) as b:
         relay = b.relays["b2"]
         until_served(b)
-        path = b.daemons["hub"].frames_path
+        path = b.daemons["head"].frames_path
         polite = Streams(path, 0, 1, 1)
         polite.fill()
         wanted = polite.take_first()
@@ -212,7 +212,7 @@ def frames_of_a_client_of_the_link_that_left_are_not_sent():
     with Boards(PIPECTL, LINK, "b2", relays=("b2",)) as b:
         relay = b.relays["b2"]
         b.set("0-11@b2")
-        path = b.path("hub", "link", "frames.sock")
+        path = b.path("head", "link", "frames.sock")
         polite = Streams(path, 0, 1, 1)
         polite.fill()
         wanted = polite.take_first()

@@ -30,7 +30,7 @@ from wait import until  # noqa: E402
 
 SAMPLE_S = 7.0  # of the quick run
 ROUTES = ("0-5@here|6-11@b2", "0-2@here|3-11@b2")
-HEAD, OTHER = "hub", "b2"
+HEAD, OTHER = "head", "b2"
 FRAMES = 4
 LOSSES = 8  # in a row, in the long run; a route that is tried again ever later would not come back within LIMIT_S
 # Who asserts where memory or descriptors lack: docs/reliability.md.

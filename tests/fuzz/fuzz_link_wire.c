@@ -20,7 +20,7 @@ size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
         return 0;
     }
     if (type == LNK_HELLO) {
-        strcpy(m.hello.name, "hub");
+        strcpy(m.hello.name, "head");
     } else if (type == LNK_PLAN) {
         m.plan.hop_count = 3;
         m.tail = (const uint8_t *)"a-12345678\n0-16@0011223344556677*1\n0-3,7";

@@ -223,7 +223,7 @@ def causes_are_named():
 
 def findings_are_explained():
     """Each finding of pipectl doctor has a heading in docs/slow.md."""
-    names = set(re.findall(r'X\("([\w-]+)", (?:FAILURE|LOSS|NOTE), \w+\)', source.text(ROOT, "apps/pipectl/doctor/rule.h")))
+    names = set(re.findall(r'X\("([\w-]+)", (?:FAILURE|LOSS|NOTE), \w+\)', source.text(ROOT, "apps/pipectl/doctor/facts.h")))
     check(len(names) > 20, "the findings were not found")
     equal_sets(set(re.findall(r"^### ([\w-]+)$", source.text(ROOT, "docs/slow.md"), re.M)), names, "finding", "docs/slow.md")
 

@@ -23,11 +23,11 @@ DATA = ("model/default/", "tests/fuzz/corpus/")
 LIBRARIES = ("apps/", "base/", "model/", "kernels/", "governor/", "pipeline/", "tuner/", "ipc/")
 # Inside a library's folder; json_text.c and apps/page write to the stream that a program gives them.
 PROGRAMS = ("base/cli/", "base/json_text.c", "apps/pipectl/", "tuner/pipesim/", "apps/page/", "apps/link/main.c",
-            "apps/link/args.c", "apps/link/common/out.c", "apps/http/options.c", "apps/http/log.c")
+            "apps/link/args.c", "apps/link/common/out.c", "apps/http/options.c")
 SHOWING = ("daemon/", "apps/pipectl/", "apps/link/", "apps/http/", "tuner/pipesim/", "base/cli/")
 MAY_SHOW = (  # makes files of the build; cleans the text itself
     "daemon/config/config_doc.c", "tuner/pipesim/search_names.c", "base/cli/cli_print.c", "base/cli/shown_print.c",
-    "base/cli/shown_print.h", "apps/pipectl/common/terminal_line.c")
+    "base/cli/shown_print.h", "apps/pipectl/common/call_progress.c")
 LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'')
 CLOCKS = ("monotonic", "monotonic_ns", "now_ns", "time", "perf_counter")
 FORMATTER = "14."  # the version whose output the sources have

@@ -31,7 +31,7 @@ import wait
 LIMIT_S = 180  # of a wait for an event, beside whatever else the machine does
 until = functools.partial(wait.until, limit_s=LIMIT_S, pause=wait.RARELY_S)  # nothing tells a test outside of the machines
 MEMBER = "member"
-NET = "/var/lib/piped/models/net.onnx"  # only the hub has it
+NET = "/var/lib/piped/models/net.onnx"  # only the head has it
 ROUTE = "0-2@here|3-5@b2"
 RATE = 100
 
@@ -81,17 +81,17 @@ class Setup:
         self.boards, self.network = {}, None
         dest = install(BUILD, top)
         try:
-            self.network = Network(["hub", "b2"])
+            self.network = Network(["head", "b2"])
             for name in self.network.names:
                 self.boards[name] = Board(top, dest, self.network, name)
-            write_borders(self.hub.folder)
+            write_borders(self.head.folder)
         except BaseException:
             self.remove()
             raise
 
     @property
-    def hub(self):
-        return self.boards["hub"]
+    def head(self):
+        return self.boards["head"]
 
     @property
     def b2(self):
@@ -105,11 +105,11 @@ class Setup:
 
 
 class Load:
-    """Frames of a client on the hub while something happens; each must be answered once, in order, right."""
+    """Frames of a client on the head while something happens; each must be answered once, in order, right."""
 
     def __init__(self):
         self.process = subprocess.Popen(
-            S.hub.inside(MEMBER) + [os.path.join(PREFIX, "bin", "pipectl"), "--json", "bench", "--model", "net",
+            S.head.inside(MEMBER) + [os.path.join(PREFIX, "bin", "pipectl"), "--json", "bench", "--model", "net",
                                     "--seconds", "600", "--rate", str(RATE), "--verify", "--reconnect", "30"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
@@ -119,13 +119,13 @@ class Load:
 
     def more(self, count):
         """Waits for so many answers, wherever they are computed. The daemon's counters begin anew with it."""
-        first = S.hub.model()["frames"]["answered"]
-        until(lambda: not 0 <= S.hub.model()["frames"]["answered"] - first < count, "%d answers" % count)
+        first = S.head.model()["frames"]["answered"]
+        until(lambda: not 0 <= S.head.model()["frames"]["answered"] - first < count, "%d answers" % count)
 
     def far(self, count=30):
         """Waits for so many answers by the route."""
         first = until(serving, "a route that serves")["answered"]
-        until(lambda: not 0 <= S.hub.model()["route"]["answered"] - first < count, "%d answers by the route" % count)
+        until(lambda: not 0 <= S.head.model()["route"]["answered"] - first < count, "%d answers by the route" % count)
 
     def __exit__(self, kind, value, trace):
         os.killpg(self.process.pid, signal.SIGINT if kind is None else signal.SIGKILL)
@@ -141,7 +141,7 @@ class Load:
 
 def serving():
     """Return: the route of status, if frames go that way."""
-    route = (S.hub.model() or {}).get("route") or {}
+    route = (S.head.model() or {}).get("route") or {}
     return route if route.get("serving") else None
 
 
@@ -164,18 +164,18 @@ def users_are_there():
             board.run("systemd-tmpfiles", "--create", os.path.join(PREFIX, "lib/tmpfiles.d/%s.conf" % name))
         board.run("useradd", "--no-create-home", "--groups", "piped-clients", MEMBER)
         os.makedirs(os.path.join(board.folder, "etc", "piped.json.d"), exist_ok=True)
-    S.hub.run("install", "-m", "644", "/host/borders.onnx", NET)
+    S.head.run("install", "-m", "644", "/host/borders.onnx", NET)
 
 
 @logged
 def three_commands_and_two_keys():
     keys = {name: board.pipectl("board", "key").strip() for name, board in S.boards.items()}
     check(all(re.fullmatch("[0-9a-f]{64}", k) for k in keys.values()) and len(set(keys.values())) == 2, keys)
-    for here, there in ((S.hub, S.b2), (S.b2, S.hub)):
+    for here, there in ((S.head, S.b2), (S.b2, S.head)):
         here.pipectl("board", "add", there.name, there.address, keys[there.name])
     for board in S.boards.values():
         board.run("systemctl", "enable", "--now", "piped-link")
-    for here, there in ((S.hub, S.b2), (S.b2, S.hub)):
+    for here, there in ((S.head, S.b2), (S.b2, S.head)):
         link = until(lambda here=here: [b["link"] for b in here.json("board", "list") if b["link"] and b["link"]["up"]],
                      here.name + "'s link")
         check(len(link) == 1, link)
@@ -198,11 +198,11 @@ def secrets_stay_secret():
 @logged
 def one_line_serves_over_boards():
     """The planner decides, and says why. What it finds depends on how busy this machine is."""
-    S.hub.configure([{"name": "net", "path": NET, "boards": "auto"}])
-    S.hub.run("systemctl", "reload", "piped")
+    S.head.configure([{"name": "net", "path": NET, "boards": "auto"}])
+    S.head.run("systemctl", "reload", "piped")
 
     def decided():
-        route = S.hub.model()["route"]
+        route = S.head.model()["route"]
         return route if route["serving"] or "faster" in route["why"] else None
     route = until(decided, "a decision")
     print("  %s %s" % (route["route"], route["why"]))
@@ -210,10 +210,10 @@ def one_line_serves_over_boards():
 
 @logged
 def a_route_serves():
-    S.hub.configure([{"name": "net", "path": NET, "boards": ROUTE}])
-    S.hub.run("systemctl", "reload", "piped")
+    S.head.configure([{"name": "net", "path": NET, "boards": ROUTE}])
+    S.head.run("systemctl", "reload", "piped")
     until(lambda: (serving() or {}).get("route") == ROUTE, ROUTE)
-    S.hub.pipectl("bench", "--model", "net", "--frames", "200", "--verify", user=MEMBER)
+    S.head.pipectl("bench", "--model", "net", "--frames", "200", "--verify", user=MEMBER)
     until(lambda: (serving() or {"answered": 0})["answered"] >= 200, "200 answers by the route")
     store = S.b2.run("ls", "/var/lib/piped-link/models").split()
     check(any(name.endswith(".onnx") for name in store), "b2 fetched nothing:", store)
@@ -223,10 +223,10 @@ def a_route_serves():
 
 @logged
 def everything_can_be_watched():
-    check(ROUTE in S.hub.pipectl("status", user=MEMBER), S.hub.pipectl("status"))
-    check("b2" in S.hub.pipectl("board", "list", user=MEMBER), "the link is not shown")
-    check(any(e["cause"] == "board" for e in S.hub.json("history")), S.hub.pipectl("history"))
-    metrics = S.hub.pipectl("metrics", user=MEMBER)
+    check(ROUTE in S.head.pipectl("status", user=MEMBER), S.head.pipectl("status"))
+    check("b2" in S.head.pipectl("board", "list", user=MEMBER), "the link is not shown")
+    check(any(e["cause"] == "board" for e in S.head.json("history")), S.head.pipectl("history"))
+    metrics = S.head.pipectl("metrics", user=MEMBER)
     check('piped_board_up{board="b2"} 1' in metrics and 'piped_route_serving{model="net"} 1' in metrics, metrics)
 
 
@@ -236,12 +236,12 @@ def a_pulled_cable_loses_nothing():
     with Load() as load:
         load.far()
         cable.plugged(False)
-        until(lambda: not serving(), "the hub alone")
+        until(lambda: not serving(), "the head alone")
         load.more(50)
-        check(any(not b["up"] for b in S.hub.json("status")["boards"]), S.hub.json("status")["boards"])
+        check(any(not b["up"] for b in S.head.json("status")["boards"]), S.head.json("status")["boards"])
         cable.plugged(True)
         load.far()
-    check(any(e["cause"] in ("link", "board") for e in S.hub.json("history")), S.hub.pipectl("history"))
+    check(any(e["cause"] in ("link", "board") for e in S.head.json("history")), S.head.pipectl("history"))
 
 
 @logged
@@ -254,9 +254,9 @@ def links_at_one_address_and_read_again_lose_nothing():
     S.b2.run("systemctl", "restart", "piped-link")
     with Load() as load:
         load.far()
-        S.hub.pipectl("board", "add", "spare", "10.214.0.99", "42" * 32)
-        S.hub.run("systemctl", "reload", "piped-link")
-        until(lambda: len(S.hub.json("status")["boards"]) == 2, "the third board in status")
+        S.head.pipectl("board", "add", "spare", "10.214.0.99", "42" * 32)
+        S.head.run("systemctl", "reload", "piped-link")
+        until(lambda: len(S.head.json("status")["boards"]) == 2, "the third board in status")
         load.far()
 
 
@@ -274,16 +274,16 @@ def restart(board, unit):
 
 @logged
 def a_wrong_key_is_told():
-    right = S.hub.pipectl("board", "key").strip()
+    right = S.head.pipectl("board", "key").strip()
     for key, good in (("42" * 32, False), (right, True)):
-        S.b2.pipectl("board", "remove", "hub")
-        S.b2.pipectl("board", "add", "hub", S.hub.address, key)
+        S.b2.pipectl("board", "remove", "head")
+        S.b2.pipectl("board", "add", "head", S.head.address, key)
         S.b2.run("systemctl", "reload", "piped-link")
         if good:
             until(serving, "the route")
         else:
-            until(lambda: "connections refused: " in S.hub.pipectl("board", "list", user=MEMBER), "word of the key")
-            check("b2" in S.hub.model()["route"]["why"], S.hub.model()["route"])
+            until(lambda: "connections refused: " in S.head.pipectl("board", "list", user=MEMBER), "word of the key")
+            check("b2" in S.head.model()["route"]["why"], S.head.model()["route"])
 
 
 @logged
@@ -317,7 +317,7 @@ with tempfile.TemporaryDirectory(prefix="piped-nspawn-") as temp:
         main((users_are_there, three_commands_and_two_keys, secrets_stay_secret, one_line_serves_over_boards, a_route_serves,
               everything_can_be_watched, a_pulled_cable_loses_nothing,
               links_at_one_address_and_read_again_lose_nothing, restart(S.b2, "piped-link"), restart(S.b2, "piped"),
-              restart(S.hub, "piped-link"), restart(S.hub, "piped"),
+              restart(S.head, "piped-link"), restart(S.head, "piped"),
               a_wrong_key_is_told, sandboxes_let_everything_through, everything_stops_cleanly), trace=True)
     finally:
         if S:

@@ -189,27 +189,18 @@ static bool any_room(const struct lnk_ledger *l)
     return false;
 }
 
-/* Answers a frame whose deadline is over. */
-static bool expire(struct lnk_ledger *l, struct entry *e, uint64_t now_ns, uint32_t expired)
+/* Answers a waiting frame that nobody wants, or whose deadline is over. Return: it is so. */
+static bool drop(struct lnk_ledger *l, struct entry *e, uint64_t now_ns, uint32_t expired)
 {
-    if (!e->deadline_ns || e->deadline_ns > now_ns) {
-        return false;
-    }
-    l->counts.waiting--;
-    l->counts.expired++;
-    finish(l, e, expired, NULL);
-    return true;
-}
+    bool late = !e->cancelled && e->deadline_ns && e->deadline_ns <= now_ns;
 
-/* Answers a frame that nobody wants. */
-static bool drop(struct lnk_ledger *l, struct entry *e)
-{
-    if (!e->cancelled) {
+    if (!e->cancelled && !late) {
         return false;
     }
     l->counts.waiting--;
-    l->counts.cancelled++;
-    finish(l, e, e->cancelled, NULL);
+    l->counts.cancelled += !late;
+    l->counts.expired += late;
+    finish(l, e, late ? expired : e->cancelled, NULL);
     return true;
 }
 
@@ -224,7 +215,7 @@ int lnk_ledger_cancel(struct lnk_ledger *l, uint64_t frame, uint32_t status)
     if (e->state == SENT) {
         return LNK_LEDGER_E_SENT;
     }
-    drop(l, e);
+    drop(l, e, 0, 0);
     return 0;
 }
 
@@ -268,7 +259,7 @@ int lnk_ledger_next(struct lnk_ledger *l, uint64_t now_ns, uint32_t expired, str
             continue;
         }
         waiting--;
-        if (drop(l, e) || expire(l, e, now_ns, expired) || !room) {
+        if (drop(l, e, now_ns, expired) || !room) {
             continue;
         }
         way = choose_way(l, queued);

@@ -11,8 +11,6 @@
 
 #include <sys/types.h>
 
-#include "apps/link/front/models.h"
-#include "apps/link/front/peer.h"
 #include "apps/link/front/stream.h"
 
 #define FRONT_STREAMS_MAX 16u               /* of a connection */
@@ -46,15 +44,10 @@ static inline struct front_conn *front_conn_of(const struct ipc_conn *c)
 int front_conn_new(struct front_room *room, int fd, uid_t uid);
 /** front_conns_of() - Return: how many connections the user has. */
 size_t front_conns_of(const struct front_room *room, uid_t uid);
-/** front_conn_share() - Return: the listener has not all the frames of the stream's model yet that
- * this user may have there; else they are held until one is answered. */
-bool front_conn_share(const struct front_conn *c, const struct front_stream *s);
 /** front_conns_let_go() - shares may have changed: what is held is looked at again. */
 void front_conns_let_go(struct front_room *room);
 /** front_conn_close() - now, even with unwritten answers. It lives on for its orphans. */
 void front_conn_close(struct front_conn *c);
-/** front_conn_orphan() - for struct ipc_server_ops: the stream becomes an orphan, or is freed. */
-void front_conn_orphan(struct ipc_stream *stream);
 /** front_conn_end_orphan() - frees an orphan, and its connection with the last one. */
 void front_conn_end_orphan(struct front_stream *s);
 /** front_conn_read() - epoll's @events came; never closes. */
@@ -64,3 +57,5 @@ void front_conn_settle(struct front_conn *c);
 /** front_conn_answer() - sends what is due, but handles no messages and never closes. What is left
  * to do is for front_conn_settle(): the connection stays unsettled. */
 void front_conn_answer(struct front_conn *c);
+/** front_messages() - for the connections of struct front_conn; static. */
+const struct ipc_server_ops *front_messages(void);

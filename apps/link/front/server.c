@@ -5,7 +5,6 @@
 #include <sys/eventfd.h>
 
 #include "apps/link/front/connection.h"
-#include "apps/link/front/messages.h"
 #include "ipc/listen.h"
 #include "ipc/server/client_places.h"
 

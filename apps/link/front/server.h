@@ -17,9 +17,8 @@
  * A frame's memory stays mapped until front_answer(), also when its client is gone.
  *
  * Threads: one, in which the listener is called; nothing blocks. Files, each of which uses those
- * before it: front_frame has frames, front_models models, front_peer what is counted of a client,
- * front_stream streams and records, front_conn connections, front_messages what each message is to
- * it, front_server the socket.
+ * before it: frame.h has frames, models.h models, stream.h what is counted of a client, streams and
+ * records, connection.h connections and what each message is to them, server.c the socket.
  */
 #pragma once
 

@@ -17,9 +17,7 @@
 
 #include "apps/link/front/frame.h"
 #include "apps/link/front/models.h"
-#include "apps/link/front/peer.h"
-#include "ipc/server/frame_rules.h"
-#include "ipc/server/mapped_memory.h"
+#include "ipc/server/connection.h"
 
 #define FRONT_CREDITS_MAX 256u
 #define FRONT_SPARE 16u /* records for frames sent without credit, which are answered in turn */
@@ -27,6 +25,19 @@
 _Static_assert(FRONT_RING >= FRONT_CREDITS_MAX + FRONT_SPARE &&
                    (FRONT_RING & (FRONT_RING - 1)) == 0,
                "a ring has room for every record of its stream");
+
+/* The client of a connection, as its streams see it: embedded in struct front_conn, it lives on for
+ * streams whose connection is closed, because it counts their memory. */
+struct front_peer {
+    const struct front_listener *listener; /* borrowed from the front */
+    size_t memory_bytes, inline_bytes;     /* of its streams: client memory, buffers of records */
+    struct ipc_conn base;
+};
+
+static inline struct front_peer *front_peer_of(const struct ipc_conn *c)
+{
+    return base_container_of(c, struct front_peer, base);
+}
 
 enum front_state { FRONT_READING, FRONT_TAKEN, FRONT_DONE };
 

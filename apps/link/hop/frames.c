@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: frames into segments, and what they computed out of them. */
 
+#include "apps/link/common/ledger.h"
 #include "apps/link/hop/hop_private.h"
+#include "ipc/boards/route_window.h"
 
 static struct hop_place *place_for(struct hops *h, size_t from, const struct lnk_frame *f)
 {
-    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
-        struct hop_place *p = &h->place[i];
+    for (struct hop_place *p = NULL; (p = hop_places(h, p));) {
         bool sender = f->hop == 0 ? p->head == from : (p->from & 1u << from) != 0;
 
-        if (p->number && p->stream == f->stream && p->epoch == f->epoch && p->hop == f->hop &&
-            sender) {
+        if (p->stream == f->stream && p->epoch == f->epoch && p->hop == f->hop && sender) {
             return p;
         }
     }
@@ -81,6 +81,54 @@ static void put_frame_error(struct link *l, size_t head, const struct lnk_frame 
     link_put_error(l, head, &e, piped_status_name(status));
 }
 
+/* ---- frames that wait ---- */
+
+void hop_drop_waiting(struct hop_queue *q, struct hop_waiting *w)
+{
+    TAILQ_REMOVE(&q->frames, w, linked);
+    q->count--;
+    q->bytes -= w->bytes;
+    free(w);
+}
+
+/* Copies a FRAME. Return: false: there is no room for it. */
+static bool keep(struct hop_queue *q, uint64_t place, const struct lnk_message *m)
+{
+    size_t bytes = m->tail_bytes;
+    struct hop_waiting *w;
+    uint8_t *at;
+
+    for (size_t i = 0; i < m->frame.tensor_count; i++) {
+        bytes += m->part[i].bytes;
+    }
+    if (q->count == LNK_LEDGER_MAX || bytes > BRD_WINDOW_BYTES - q->bytes) {
+        return false;
+    }
+    w = malloc(sizeof(*w) + bytes);
+    if (!w) {
+        return false;
+    }
+    w->place = place;
+    w->came_ns = base_now_ns();
+    w->bytes = bytes;
+    w->message = *m;
+    w->message.tail = w->data;
+    w->message.part = w->part;
+    if (m->tail_bytes > 0) {
+        memcpy(w->data, m->tail, m->tail_bytes);
+    }
+    at = w->data + m->tail_bytes;
+    for (size_t i = 0; i < m->frame.tensor_count; i++) {
+        memcpy(at, m->part[i].data, m->part[i].bytes);
+        w->part[i] = (struct lnk_bytes){at, m->part[i].bytes};
+        at += m->part[i].bytes;
+    }
+    TAILQ_INSERT_TAIL(&q->frames, w, linked);
+    q->count++;
+    q->bytes += bytes;
+    return true;
+}
+
 /* Does a frame of the place's segment wait? */
 static bool others_wait(struct hops *h, const struct hop_place *p)
 {
@@ -104,7 +152,7 @@ void hop_frame(struct link *l, size_t from, const struct lnk_message *m)
                                            : submit(p, m, base_now_ns());
 
     if (status == PIPED_RESOURCE_EXHAUSTED && p->segment->phase == SEGMENT_READY &&
-        hop_queue_add(&l->hops->queue, p->number, m) == 0) {
+        keep(&l->hops->queue, p->number, m)) {
         status = 0;
     }
     if (status != 0) { /* Without a place its head is unknown, so the sender tells it. */
@@ -141,7 +189,7 @@ static void submit_waiting(struct link *l)
         if (status != 0) {
             put_frame_error(l, p->head, &w->message.frame, status);
         }
-        hop_queue_drop(&l->hops->queue, w);
+        hop_drop_waiting(&l->hops->queue, w);
     }
 }
 
@@ -153,7 +201,7 @@ static bool drop_waiting(struct link *l, const struct hop_place *p, uint64_t fra
     TAILQ_FOREACH(w, &l->hops->queue.frames, linked) {
         if (w->place == p->number && w->message.frame.frame == frame) {
             put_frame_error(l, p->head, &w->message.frame, PIPED_CANCELLED);
-            hop_queue_drop(&l->hops->queue, w);
+            hop_drop_waiting(&l->hops->queue, w);
             return true;
         }
     }
@@ -164,11 +212,10 @@ void hop_cancel(struct link *l, size_t head, const struct lnk_message *message)
 {
     const struct lnk_cancel *m = &message->cancel;
 
-    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
-        const struct hop_place *p = &l->hops->place[i];
+    for (struct hop_place *p = NULL; (p = hop_places(l->hops, p));) {
         struct segment *s = p->segment;
 
-        if (!p->number || p->head != head || p->stream != m->stream || p->epoch != m->epoch ||
+        if (p->head != head || p->stream != m->stream || p->epoch != m->epoch ||
             drop_waiting(l, p, m->frame) || s->phase != SEGMENT_READY) {
             continue;
         }

@@ -10,16 +10,26 @@ int hops_new(struct hops **ret)
     if (!*ret) {
         return -ENOMEM;
     }
-    hop_queue_init(&(*ret)->queue);
+    TAILQ_INIT(&(*ret)->queue.frames);
     return 0;
 }
 
 struct hops *hops_free(struct hops *h)
 {
-    if (h) {
-        hop_queue_deinit(&h->queue);
+    while (h && !TAILQ_EMPTY(&h->queue.frames)) {
+        hop_drop_waiting(&h->queue, TAILQ_FIRST(&h->queue.frames));
     }
     free(h);
+    return NULL;
+}
+
+struct hop_place *hop_places(struct hops *h, struct hop_place *before)
+{
+    for (struct hop_place *p = before ? before + 1 : h->place; p < h->place + HOP_PLACES_MAX; p++) {
+        if (p->number) {
+            return p;
+        }
+    }
     return NULL;
 }
 
@@ -111,9 +121,7 @@ static void offer(struct link *l, struct hop_place *p)
 
 void hop_segment_changed(struct link *l, struct segment *s)
 {
-    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
-        struct hop_place *p = &l->hops->place[i];
-
+    for (struct hop_place *p = NULL; (p = hop_places(l->hops, p));) {
         if (p->segment != s) {
             continue;
         }
@@ -194,11 +202,8 @@ static const char *read_neighbours(const struct link *l, const struct lnk_plan *
 
 static struct hop_place *find_place(struct hops *h, size_t head, const struct lnk_plan *m)
 {
-    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
-        struct hop_place *p = &h->place[i];
-
-        if (p->number && p->head == head && p->stream == m->stream && p->epoch == m->epoch &&
-            p->hop == m->hop) {
+    for (struct hop_place *p = NULL; (p = hop_places(h, p));) {
+        if (p->head == head && p->stream == m->stream && p->epoch == m->epoch && p->hop == m->hop) {
             return p;
         }
     }
@@ -207,10 +212,8 @@ static struct hop_place *find_place(struct hops *h, size_t head, const struct ln
 
 static void end_epochs(struct hops *h, size_t head, const struct lnk_plan *m)
 {
-    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
-        struct hop_place *p = &h->place[i];
-
-        if (p->number && p->head == head && p->stream == m->stream && p->epoch < m->epoch) {
+    for (struct hop_place *p = NULL; (p = hop_places(h, p));) {
+        if (p->head == head && p->stream == m->stream && p->epoch < m->epoch) {
             end_place(p);
         }
     }
@@ -290,12 +293,7 @@ static bool sends_to(const struct hop_place *p, size_t board)
 
 void hop_peer_gone(struct link *l, size_t peer)
 {
-    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
-        struct hop_place *p = &l->hops->place[i];
-
-        if (!p->number) {
-            continue;
-        }
+    for (struct hop_place *p = NULL; (p = hop_places(l->hops, p));) {
         if (p->head == peer) {
             end_place(p);
         } else if (sends_to(p, peer)) {
@@ -306,10 +304,8 @@ void hop_peer_gone(struct link *l, size_t peer)
 
 void hop_error(struct link *l, size_t from, const struct lnk_error *e)
 {
-    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
-        struct hop_place *p = &l->hops->place[i];
-
-        if (p->number && p->stream == e->stream && p->epoch == e->epoch && p->hop + 1u == e->hop &&
+    for (struct hop_place *p = NULL; (p = hop_places(l->hops, p));) {
+        if (p->stream == e->stream && p->epoch == e->epoch && p->hop + 1u == e->hop &&
             sends_to(p, from)) {
             lose(l, p, from);
         }

@@ -2,8 +2,9 @@
 /** apps/link/hop/hop_private.h - what hop.c and hop_frames.c share */
 #pragma once
 
+#include <sys/queue.h>
+
 #include "apps/link/hop/hop.h"
-#include "apps/link/hop/queue.h"
 #include "apps/link/hop/segments.h"
 
 #define HOP_PLACES_MAX 64u
@@ -27,8 +28,29 @@ struct hop_place {
     size_t next_count;
     struct hop_next next[BRD_SHARE_MAX];
 };
+/* A frame that waits for a slot of its segment. A route has more frames on their way than a board's
+ * daemon takes at once; those of the slowest hop wait here, bounded in frames and bytes. */
+struct hop_waiting {
+    TAILQ_ENTRY(hop_waiting) linked;
+    uint64_t place; /* number of the hop's place */
+    uint64_t came_ns;
+    size_t bytes;
+    struct lnk_message message; /* a FRAME; its tail and parts are in here, too */
+    struct lnk_bytes part[LNK_PARTS_MAX];
+    uint8_t data[]; /* of the tail, then of the parts */
+};
+struct hop_queue {
+    TAILQ_HEAD(, hop_waiting) frames;
+    size_t bytes;
+    uint32_t count;
+};
 struct hops {
     struct hop_place place[HOP_PLACES_MAX];
     uint64_t last_number;
     struct hop_queue queue;
 };
+
+/** hop_places() - Return: the first place that is not free; the next one behind @before; NULL. */
+struct hop_place *hop_places(struct hops *h, struct hop_place *before);
+/** hop_drop_waiting() - takes a frame out of the queue and frees it. */
+void hop_drop_waiting(struct hop_queue *q, struct hop_waiting *w);

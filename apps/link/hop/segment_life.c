@@ -2,10 +2,8 @@
 /* piped-link: how a segment gets to be served by the daemon here, and how that ends. */
 
 #include "apps/link/common/daemon_call.h"
-#include "apps/link/hop/segment_file.h"
 #include "apps/link/hop/segments_private.h"
-#include "apps/link/weights/fetch.h"
-#include "ipc/boards/board_text.h"
+#include "apps/link/route/route.h"
 #include "ipc/varlink.h"
 
 #define DAEMON_NS (2 * BASE_NS_PER_S) /* how long to look for the daemon */
@@ -159,10 +157,10 @@ static void load(struct segment *s)
     }
 }
 
-static void found(void *arg, int status, const char *path_or_why)
-{
-    struct segment *s = arg;
+/* ---- its file ---- */
 
+static void found(struct segment *s, int status, const char *path_or_why)
+{
     s->waits = false;
     if (s->phase == SEGMENT_FAILED) {
         return;
@@ -183,14 +181,65 @@ static void fetched(void *arg, int status, const char *path_or_why)
     found(s, status, path_or_why);
 }
 
+/* No file here: its head has one. */
+static void fetch(struct segment *s)
+{
+    int rc;
+
+    if (s->head == LINK_SELF) {
+        found(s, PIPED_NOT_FOUND, "this board has no file of that model");
+        return;
+    }
+    rc = fetch_begin(s->link, s->head, s->identity, s->of.leaves, fetched, s);
+    if (rc < 0) {
+        found(s, rc == -EINVAL ? PIPED_INVALID_ARGUMENT : PIPED_RESOURCE_EXHAUSTED,
+              rc == -EINVAL ? "the plan names leaves that are none" : "out of memory");
+    }
+}
+
+/* A loaded model that is the same file. */
+static void looked(void *arg, const char *error, const json_t *parameters)
+{
+    struct segment *s = arg;
+    const json_t *list = json_object_get(parameters, "models"), *m;
+    char identity[BRD_KEY_TEXT_BYTES];
+    size_t i;
+
+    brd_key_text(s->identity, identity);
+    json_array_foreach(error ? NULL : list, i, m)
+    {
+        const char *hash = json_string_value(json_object_get(m, "hash"));
+        const char *path = json_string_value(json_object_get(m, "path"));
+
+        if (hash && path && strcmp(hash, identity) == 0) {
+            found(s, 0, path);
+            return;
+        }
+    }
+    fetch(s);
+}
+
+static void find_file(struct segment *s)
+{
+    const char *path = s->head == LINK_SELF ? route_path(s->link, s->identity) : NULL;
+    const char *folder = s->link->models_folder;
+    char identity[BRD_KEY_TEXT_BYTES], own[1024];
+
+    brd_key_text(s->identity, identity);
+    snprintf(own, sizeof(own), "%s/%s.onnx", folder ? folder : "", identity);
+    if (path || (folder && access(own, R_OK) == 0)) {
+        found(s, 0, path ? path : own);
+    } else if (daemon_conn_call(s->link->segments->conn, "io.piped.Models", NULL, false, looked,
+                                s) < 0) {
+        found(s, PIPED_UNAVAILABLE, "the daemon is not there");
+    }
+}
+
 void segment_look(struct segment *s, bool silent, uint64_t now_ns)
 {
-    const struct segments *all = s->link->segments;
-    struct segment_file f = {s->link, all->conn, s->head, s->identity, s->of.leaves};
-
-    if (daemon_conn_up(all->conn) && !silent) {
+    if (daemon_conn_up(s->link->segments->conn) && !silent) {
         s->asked = s->waits = true;
-        segment_file_find(&f, found, fetched, s);
+        find_file(s);
     } else if (now_ns > s->begun_ns + DAEMON_NS) {
         segment_fail(s, PIPED_UNAVAILABLE, silent ? SEGMENT_SILENT : "the daemon is not there");
     }

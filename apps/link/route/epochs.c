@@ -2,7 +2,6 @@
 /* piped-link: the epochs of a route, from its plan to its end. */
 
 #include "apps/link/route/route_private.h"
-#include "ipc/boards/board_text.h"
 #include "ipc/boards/route_window.h"
 
 #define REMIND_NS (BASE_NS_PER_S / 2)

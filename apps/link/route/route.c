@@ -1,12 +1,139 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 #include "apps/link/route/route_private.h"
+
+#include <sys/random.h>
+
 #include "base/shown_text.h"
 
 #define PAUSE_NS (2 * BASE_NS_PER_MS) /* after a board had no room */
 #define STUCK_NS (10 * BASE_NS_PER_S) /* see progress.h; hops notice their daemons before */
 #define WINDOW_NS (1 * BASE_NS_PER_S)
 #define TURN_NS (500 * BASE_NS_PER_MS) /* a longer turn was nobody's fault but ours */
+
+/* ---- heads and their epochs, to find ---- */
+
+struct head_epoch *head_epoch(struct head *h, uint32_t number)
+{
+    for (size_t i = 0; i < HEAD_EPOCHS_MAX; i++) {
+        if (number && h->epoch[i].number == number) {
+            return &h->epoch[i];
+        }
+    }
+    return NULL;
+}
+
+struct head_epoch *head_present(struct head *h)
+{
+    struct head_epoch *best = NULL;
+
+    for (size_t i = 0; i < HEAD_EPOCHS_MAX; i++) {
+        struct head_epoch *e = &h->epoch[i];
+
+        if (e->number && e->ledger && (!best || e->ledger > best->ledger)) {
+            best = e;
+        }
+    }
+    return best;
+}
+
+void head_end_epoch(struct head_epoch *e)
+{
+    free(e->route);
+    *e = (struct head_epoch){0};
+}
+
+int heads_new(struct heads **ret)
+{
+    *ret = calloc(1, sizeof(**ret));
+    return *ret ? 0 : -ENOMEM;
+}
+
+static struct head *head_free(struct head *h)
+{
+    for (size_t i = 0; h && i < HEAD_EPOCHS_MAX; i++) {
+        head_end_epoch(&h->epoch[i]);
+    }
+    if (h) {
+        lnk_ledger_free(h->ledger);
+    }
+    free(h);
+    return NULL;
+}
+
+struct heads *heads_free(struct heads *h)
+{
+    for (size_t i = 0; h && i < BRD_ROUTES_MAX; i++) {
+        head_free(h->head[i]);
+    }
+    free(h);
+    return NULL;
+}
+
+struct head *head_by_stream(const struct link *l, uint32_t stream)
+{
+    for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
+        if (l->heads->head[i] && l->heads->head[i]->stream == stream) {
+            return l->heads->head[i];
+        }
+    }
+    return NULL;
+}
+
+struct head *head_by_model(const struct link *l, const char *model)
+{
+    for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
+        struct head *h = l->heads->head[i];
+
+        if (h && !h->withdrawn && strcmp(h->state.model, model) == 0) {
+            return h;
+        }
+    }
+    return NULL;
+}
+
+/* For a model. Return: NULL: there are too many, or no memory. */
+static struct head *head_new(struct link *l, const char *model)
+{
+    struct head *h = NULL;
+
+    for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
+        if (!l->heads->head[i]) {
+            h = calloc(1, sizeof(*h));
+            if (h && lnk_ledger_new(HEAD_FRAMES, &h->ledger) < 0) {
+                h = head_free(h);
+            }
+            l->heads->head[i] = h;
+            break;
+        }
+    }
+    if (h) {
+        h->link = l;
+        for (size_t i = HEAD_FRAMES; i-- > 0;) {
+            h->frame[i].next_free = h->free;
+            h->free = &h->frame[i];
+        }
+        if (getrandom(&h->stream, sizeof(h->stream), 0) < 0) {
+            h->stream = (uint32_t)base_now_ns();
+        }
+        snprintf(h->state.model, sizeof(h->state.model), "%s", model);
+    }
+    return h;
+}
+
+/* Return: the route of the newest epoch; NULL: there is none. */
+static const struct brd_route *newest(const struct head *h)
+{
+    const struct head_epoch *best = NULL;
+
+    for (size_t i = 0; i < HEAD_EPOCHS_MAX; i++) {
+        const struct head_epoch *e = &h->epoch[i];
+
+        best = e->number && (!best || e->number > best->number) ? e : best;
+    }
+    return best ? best->route : NULL;
+}
+
+/* ---- what the daemon sets ---- */
 
 static void withdraw(struct head *h)
 {
@@ -18,7 +145,7 @@ static void withdraw(struct head *h)
 /* A new number, or the same of a daemon that was restarted. */
 static bool is_new(const struct head *h, const struct brd_route *r)
 {
-    const struct brd_route *old = head_newest(h);
+    const struct brd_route *old = newest(h);
 
     return r->number != h->state.number ||
            (old && (old->hop_count != r->hop_count ||
@@ -186,7 +313,7 @@ uint64_t route_go(struct link *l, uint64_t now_ns)
         head_answer(h);
         head_remind(h, now_ns);
         boards_know = head_tidy(h);
-        if (h->withdrawn && !head_newest(h) && head_is_empty(h) && boards_know) {
+        if (h->withdrawn && !newest(h) && head_is_empty(h) && boards_know) {
             l->heads->head[i] = head_free(h);
         }
     }
@@ -219,7 +346,7 @@ const char *route_path(const struct link *l, const uint8_t identity[LNK_HASH_BYT
 
     brd_key_text(identity, text);
     for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
-        const struct brd_route *r = l->heads->head[i] ? head_newest(l->heads->head[i]) : NULL;
+        const struct brd_route *r = l->heads->head[i] ? newest(l->heads->head[i]) : NULL;
 
         if (r && strcmp(r->identity, text) == 0) {
             return r->path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/link/route/route_private.h - what route.c, route_epochs.c and route_frames.c share */
+/** apps/link/route/route_private.h - what the files of route.h share */
 #pragma once
 
 #include "apps/link/common/ledger.h"
@@ -68,11 +68,7 @@ struct heads {
     struct head *head[BRD_ROUTES_MAX]; /* owned; NULL: free */
 };
 
-/* route_heads.c */
-/** head_new() - for a model. Return: NULL: there are too many, or no memory. */
-struct head *head_new(struct link *l, const char *model);
-/** head_free() - @h may be NULL. Return: NULL. */
-struct head *head_free(struct head *h);
+/* route.c */
 /** head_by_stream() - Return: NULL: none. */
 struct head *head_by_stream(const struct link *l, uint32_t stream);
 /** head_by_model() - the head of a model that is not withdrawn. Return: NULL: none. */
@@ -81,12 +77,10 @@ struct head *head_by_model(const struct link *l, const char *model);
 struct head_epoch *head_epoch(struct head *h, uint32_t number);
 /** head_present() - Return: the epoch that new frames go under; NULL. */
 struct head_epoch *head_present(struct head *h);
-/** head_newest() - Return: the route of the newest epoch; NULL: there is none. */
-const struct brd_route *head_newest(const struct head *h);
 /** head_end_epoch() - forgets it. */
 void head_end_epoch(struct head_epoch *e);
 
-/* route_epochs.c */
+/* epochs.c */
 /** head_prepare() - a new epoch by a copy of @route. */
 void head_prepare(struct head *h, const struct brd_route *route);
 /** head_remind() - tells boards that have not given credit their places again: one that has not
@@ -109,7 +103,7 @@ void head_windows(struct head *h, const struct head_epoch *e);
  * that is there could not be told yet. */
 bool head_tidy(struct head *h);
 
-/* route_window.c */
+/* window.c */
 /** head_full() - Return: how many frames of an epoch keep its bottleneck busy; the pace is noted
  * anew. */
 uint32_t head_full(struct head *h, const struct head_epoch *e);
@@ -122,7 +116,7 @@ uint32_t head_window(const struct head *h, const struct head_epoch *e);
 /** head_way_window() - the same of board @k of a single hop. */
 uint32_t head_way_window(const struct head *h, const struct head_epoch *e, size_t k);
 
-/* route_frames.c */
+/* frames.c */
 /** head_send() - sends what is due. */
 void head_send(struct head *h, uint64_t now_ns);
 /** head_cancel() - tells boards of frames that nobody wants any more. */

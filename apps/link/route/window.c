@@ -33,18 +33,23 @@ static bool told_cost(const struct link *l, size_t from, size_t to, double *ret_
     return false;
 }
 
-/* Frames that the link between two boards holds; 0: they are one board. */
-static double between(const struct link *l, size_t from, size_t to, double bytes)
+/* A link: what it holds, and what it takes. */
+struct between {
+    double most;       /* frames, by brd_link_frames(); 0: it joins a board with itself */
+    double ns, ns_one; /* on the way; of which a frame has the wire for itself */
+};
+
+static struct between between(const struct link *l, size_t from, size_t to, double bytes)
 {
     double ns = 0, ns_per_byte = 0;
 
     if (from == to || from == LINK_NOBODY || to == LINK_NOBODY) {
-        return 0;
+        return (struct between){0};
     }
     if (!told_cost(l, from, to, &ns, &ns_per_byte)) {
         told_cost(l, to, from, &ns, &ns_per_byte); /* else nobody knows: it holds one */
     }
-    return brd_link_frames(ns, ns_per_byte, bytes);
+    return (struct between){brd_link_frames(ns, ns_per_byte, bytes), ns, ns_per_byte * bytes};
 }
 
 static size_t board_at(const struct head *h, const struct brd_hop *hop, size_t k)
@@ -62,51 +67,23 @@ static double answer_bytes(const struct brd_route *r)
     return bytes;
 }
 
-/* The most that a link between two hops holds. @a, @b: NULL: the head. */
-static double border(const struct head *h, const struct brd_hop *a, const struct brd_hop *b,
-                     double bytes)
-{
-    double most = 0;
-
-    for (size_t i = 0; i < (a ? a->board_count : 1); i++) {
-        for (size_t k = 0; k < (b ? b->board_count : 1); k++) {
-            size_t from = a ? board_at(h, a, i) : LINK_SELF;
-            size_t to = b ? board_at(h, b, k) : LINK_SELF;
-
-            most = base_max(most, between(h->link, from, to, bytes));
-        }
-    }
-    return most;
-}
-
-/* A link of the route: what it holds, and what it takes. */
-struct between {
-    double most;       /* frames, by brd_link_frames() */
-    double ns, ns_one; /* on the way; of which a frame has the wire for itself */
-};
-
-/* Of border @i of the route: before hop @i, or behind the last one. Of several links the slowest
- * counts. */
+/* Border @i of the route: before hop @i, or behind the last one. Of several links the most counts. */
 static struct between border_at(const struct head *h, const struct head_epoch *e, size_t i)
 {
     const struct brd_route *r = e->route;
     const struct brd_hop *a = i > 0 ? &r->hop[i - 1] : NULL,
                          *b = i < r->hop_count ? &r->hop[i] : NULL;
     double bytes = b ? (double)e->frame_bytes[i] : answer_bytes(r);
-    struct between ret = {.most = border(h, a, b, bytes)};
+    struct between ret = {0};
 
     for (size_t j = 0; j < (a ? a->board_count : 1); j++) {
         for (size_t k = 0; k < (b ? b->board_count : 1); k++) {
-            size_t from = a ? board_at(h, a, j) : LINK_SELF;
-            size_t to = b ? board_at(h, b, k) : LINK_SELF;
-            double ns = 0, ns_per_byte = 0;
+            struct between one = between(h->link, a ? board_at(h, a, j) : LINK_SELF,
+                                         b ? board_at(h, b, k) : LINK_SELF, bytes);
 
-            if (from != to && from != LINK_NOBODY && to != LINK_NOBODY &&
-                (told_cost(h->link, from, to, &ns, &ns_per_byte) ||
-                 told_cost(h->link, to, from, &ns, &ns_per_byte))) {
-                ret.ns = base_max(ret.ns, ns);
-                ret.ns_one = base_max(ret.ns_one, ns_per_byte * bytes);
-            }
+            ret.most = base_max(ret.most, one.most);
+            ret.ns = base_max(ret.ns, one.ns);
+            ret.ns_one = base_max(ret.ns_one, one.ns_one);
         }
     }
     return ret;
@@ -244,10 +221,10 @@ static uint32_t bounded(const struct head_epoch *e, double frames)
 uint32_t head_window(const struct head *h, const struct head_epoch *e)
 {
     const struct brd_route *r = e->route;
-    double frames = border(h, &r->hop[r->hop_count - 1], NULL, answer_bytes(r));
+    double frames = border_at(h, e, r->hop_count).most;
 
     for (size_t i = 0; i < r->hop_count; i++) {
-        frames += border(h, i > 0 ? &r->hop[i - 1] : NULL, &r->hop[i], (double)e->frame_bytes[i]);
+        frames += border_at(h, e, i).most;
         for (size_t k = 0; k < r->hop[i].board_count; k++) {
             frames += e->room[i][k];
         }
@@ -261,6 +238,6 @@ uint32_t head_way_window(const struct head *h, const struct head_epoch *e, size_
     size_t board = board_at(h, &r->hop[0], k);
 
     return bounded(e, e->room[0][k] +
-                          between(h->link, LINK_SELF, board, (double)e->frame_bytes[0]) +
-                          between(h->link, board, LINK_SELF, answer_bytes(r)));
+                          between(h->link, LINK_SELF, board, (double)e->frame_bytes[0]).most +
+                          between(h->link, board, LINK_SELF, answer_bytes(r)).most);
 }

@@ -2,23 +2,46 @@
 /* Fetches: the head's side, which answers from the files of its routes. */
 
 #include "apps/link/weights/fetch_private.h"
-#include "apps/link/weights/source.h"
 #include "base/base.h"
 
 #define ASKED_MAX 512u /* of one peer; it asks again for what is dropped */
 #define SENDING_MAX 2u /* leaves in the transport: borders shall not wait behind many */
 #define REFUSED_NS (10 * BASE_NS_PER_S)
+#define SLICE_LEAVES 8u /* hashed at a time, before others have their turn */
+#define HASHED_MAX 3u   /* a file that changes under our hands is given up */
 
 struct asked {
     uint8_t identity[LNK_HASH_BYTES];
     uint64_t leaf;
 };
 
+/* The file of a route, of which other boards get leaves. */
+struct source {
+    struct job job; /* first */
+    struct source *next;
+    uint8_t identity[LNK_HASH_BYTES];
+    char *path; /* owned */
+    enum source_state { HASHING, READY, REFUSED } state;
+    unsigned readers; /* jobs that read from it */
+    uint64_t refused_ns;
+    char why[STORE_WHY_BYTES]; /* REFUSED */
+    unsigned times;            /* that it was hashed */
+    /* the thread's while it hashes; then only read */
+    int fd;
+    struct mdl_leaves leaves;
+    size_t hashed;
+    enum source_state outcome;
+};
+
 struct reading {
-    struct fetch_reading is; /* first */
+    struct job job; /* first */
+    struct source *source;
     struct answers *answers;
     size_t peer;
     struct asked of;
+    size_t bytes;
+    void *data; /* owned */
+    bool ok;    /* data are the leaf's bytes; else the file has changed */
 };
 
 struct asker {
@@ -34,9 +57,136 @@ struct asker {
 
 struct answers {
     struct fetch *fetch;
-    struct fetch_source *sources;
+    struct source *sources;
     struct asker peer[BRD_MAX];
 };
+
+/* ---- the file of a route, on the thread ---- */
+
+static int open_source(struct source *s)
+{
+    struct stat st;
+
+    base_close_fd(&s->fd);
+    mdl_leaves_deinit(&s->leaves);
+    s->fd = open(s->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (s->fd < 0 || fstat(s->fd, &st) < 0) {
+        return -errno;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return -EINVAL;
+    }
+    if ((uint64_t)st.st_size > (LNK_LEAF_BYTES / MDL_HASH_BYTES - 1) * MDL_HASH_LEAF_BYTES) {
+        return -E2BIG; /* its list would be more than a leaf */
+    }
+    return mdl_leaves_new((size_t)st.st_size, &s->leaves);
+}
+
+static void refuse_source(struct source *s, const char *why)
+{
+    s->outcome = REFUSED;
+    snprintf(s->why, sizeof(s->why), "%.160s: %s", s->path, why);
+}
+
+static void settle(struct source *s)
+{
+    uint8_t bytes[LNK_HASH_BYTES];
+    char hash[65];
+
+    mdl_leaves_hash(&s->leaves, hash);
+    sodium_hex2bin(bytes, sizeof(bytes), hash, 64, NULL, NULL, NULL);
+    if (memcmp(bytes, s->identity, sizeof(bytes)) == 0) {
+        s->outcome = READY;
+    } else {
+        refuse_source(s, "the file has changed since the model was loaded");
+    }
+}
+
+static bool run_hash(struct job *j)
+{
+    struct source *s = (struct source *)j;
+    base_autofree uint8_t *data = malloc(MDL_HASH_LEAF_BYTES);
+    int r = !data ? -ENOMEM : s->hashed == 0 ? open_source(s) : 0;
+
+    for (size_t n = 0; r == 0 && n < SLICE_LEAVES && s->hashed < s->leaves.count; n++) {
+        struct mdl_hash h;
+
+        r = mdl_leaf_read(s->fd, &s->leaves, s->hashed, data);
+        mdl_hash_init(&h);
+        mdl_hash_update(&h, data, r == 0 ? mdl_leaf_bytes(&s->leaves, s->hashed) : 0);
+        mdl_hash_end(&h, s->leaves.hashes[s->hashed++]);
+    }
+    if (r < 0) {
+        refuse_source(s, strerror(-r));
+        return false;
+    }
+    if (s->hashed < s->leaves.count) {
+        return true;
+    }
+    settle(s);
+    return false;
+}
+
+static bool run_read(struct job *j)
+{
+    struct reading *r = (struct reading *)j;
+
+    r->bytes = mdl_leaf_bytes(&r->source->leaves, (size_t)r->of.leaf);
+    r->data = malloc(r->bytes + 1);
+    r->ok = r->data &&
+            mdl_leaf_read(r->source->fd, &r->source->leaves, (size_t)r->of.leaf, r->data) == 0 &&
+            mdl_leaf_ok(&r->source->leaves, (size_t)r->of.leaf, r->data, r->bytes);
+    return false;
+}
+
+/* ---- on the loop ---- */
+
+static void hash_done(struct job *j)
+{
+    struct source *s = (struct source *)j;
+
+    s->state = s->outcome;
+}
+
+/* Opens the file, and hashes it in slices: HASHING until done. */
+static void hash_source(struct source *s, struct jobs *jobs)
+{
+    s->hashed = 0;
+    s->outcome = REFUSED;
+    if (++s->times > HASHED_MAX) {
+        refuse_source(s, "the file changes");
+        s->state = REFUSED;
+        return;
+    }
+    s->state = HASHING;
+    s->job = (struct job){.run = run_hash, .done = hash_done};
+    jobs_add(jobs, &s->job);
+}
+
+static struct source *new_source(const uint8_t identity[LNK_HASH_BYTES], const char *path)
+{
+    struct source *s = calloc(1, sizeof(*s));
+    char *copy = strdup(path);
+
+    if (!s || !copy) {
+        free(s);
+        free(copy);
+        return NULL;
+    }
+    s->fd = -1;
+    s->path = copy;
+    memcpy(s->identity, identity, sizeof(s->identity));
+    return s;
+}
+
+/* When it is not HASHING and has no readers. */
+static void free_source(struct source *s)
+{
+    base_close_fd(&s->fd);
+    mdl_leaves_deinit(&s->leaves);
+    free(s->path);
+    free(s);
+}
 
 int answers_new(struct fetch *f, struct answers **ret)
 {
@@ -66,10 +216,10 @@ struct answers *answers_free(struct answers *a)
         answers_peer_gone(a, i);
     }
     while (a->sources) {
-        struct fetch_source *s = a->sources;
+        struct source *s = a->sources;
 
         a->sources = s->next;
-        fetch_source_free(s);
+        free_source(s);
     }
     free(a);
     return NULL;
@@ -113,19 +263,19 @@ void answers_want(struct answers *a, size_t peer, const struct lnk_message *m)
 }
 
 /* Return: NULL: no memory. */
-static struct fetch_source *source_of(struct answers *a, const uint8_t *identity, const char *path)
+static struct source *source_of(struct answers *a, const uint8_t *identity, const char *path)
 {
-    struct fetch_source *s = a->sources;
+    struct source *s = a->sources;
 
     while (s && memcmp(s->identity, identity, LNK_HASH_BYTES) != 0) {
         s = s->next;
     }
     if (!s) {
-        s = fetch_source_new(identity, path);
+        s = new_source(identity, path);
         if (s) {
             s->next = a->sources;
             a->sources = s;
-            fetch_source_hash(s, a->fetch->jobs);
+            hash_source(s, a->fetch->jobs);
         }
     }
     return s;
@@ -136,17 +286,17 @@ static void drop_sources(struct answers *a)
 {
     uint64_t now_ns = a->fetch->now_ns;
 
-    for (struct fetch_source **at = &a->sources; *at;) {
-        struct fetch_source *s = *at;
+    for (struct source **at = &a->sources; *at;) {
+        struct source *s = *at;
         bool over = !a->fetch->path_of(a->fetch->link, s->identity);
 
-        if (s->state == FETCH_REFUSED && s->refused_ns == 0) {
+        if (s->state == REFUSED && s->refused_ns == 0) {
             s->refused_ns = now_ns;
         }
-        over |= s->state == FETCH_REFUSED && now_ns - s->refused_ns > REFUSED_NS;
-        if (over && s->state != FETCH_HASHING && s->readers == 0) {
+        over |= s->state == REFUSED && now_ns - s->refused_ns > REFUSED_NS;
+        if (over && s->state != HASHING && s->readers == 0) {
             *at = s->next;
-            fetch_source_free(s);
+            free_source(s);
         } else {
             at = &s->next;
         }
@@ -181,46 +331,45 @@ static void read_done(struct job *j)
     struct reading *r = (struct reading *)j;
     struct asker *p = &r->answers->peer[r->peer];
 
-    r->is.source->readers--;
+    r->source->readers--;
     if (p->reading == r) {
         p->reading = NULL;
-        if (r->is.ok) {
-            put_out(p, &r->of, r->of.leaf, base_take(r->is.data), r->is.bytes);
+        if (r->ok) {
+            put_out(p, &r->of, r->of.leaf, base_take(r->data), r->bytes);
             forget(p, &r->of);
-        } else if (!j->dropped && r->is.source->state == FETCH_READY) {
-            fetch_source_hash(r->is.source, r->answers->fetch->jobs);
+        } else if (!j->dropped && r->source->state == READY) {
+            hash_source(r->source, r->answers->fetch->jobs);
         }
     }
-    free(r->is.data);
+    free(r->data);
     free(r);
 }
 
-static void read_leaf(struct answers *a, size_t peer, const struct asked *of,
-                      struct fetch_source *s)
+static void begin_reading(struct answers *a, size_t peer, const struct asked *of, struct source *s)
 {
     struct reading *r = calloc(1, sizeof(*r));
 
     if (r) {
-        r->is.job.done = read_done;
-        r->is.source = s;
-        r->is.leaf = (size_t)of->leaf;
+        r->job = (struct job){.run = run_read, .done = read_done};
+        r->source = s;
         r->answers = a;
         r->peer = peer;
         r->of = *of;
         a->peer[peer].reading = r;
-        fetch_source_read(&r->is, a->fetch->jobs);
+        s->readers++;
+        jobs_add(a->fetch->jobs, &r->job);
     }
 }
 
-static void answer(struct answers *a, size_t peer, const struct asked *of, struct fetch_source *s)
+static void answer(struct answers *a, size_t peer, const struct asked *of, struct source *s)
 {
     struct asker *p = &a->peer[peer];
     unsigned char *list;
 
-    if (s->state == FETCH_REFUSED) {
+    if (s->state == REFUSED) {
         refuse(p, of, s->why);
     } else if (of->leaf != LNK_LEAF_LIST && of->leaf < s->leaves.count) {
-        read_leaf(a, peer, of, s);
+        begin_reading(a, peer, of, s);
     } else if (of->leaf != LNK_LEAF_LIST) {
         forget(p, of); /* no leaf of this file */
     } else if ((list = malloc(mdl_leaves_bytes(&s->leaves))) != NULL) {
@@ -238,12 +387,12 @@ static void next(struct answers *a, size_t peer)
     for (size_t i = 0; i < p->count && !p->data && !p->reading;) {
         struct asked of = p->asked[i];
         const char *path = a->fetch->path_of(a->fetch->link, of.identity);
-        struct fetch_source *s = path ? source_of(a, of.identity, path) : NULL;
+        struct source *s = path ? source_of(a, of.identity, path) : NULL;
         size_t before = p->count;
 
         if (!path) {
             refuse(p, &of, "this board has no route of the model");
-        } else if (s && s->state != FETCH_HASHING) {
+        } else if (s && s->state != HASHING) {
             answer(a, peer, &of, s);
         }
         i += p->count == before;

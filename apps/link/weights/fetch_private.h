@@ -2,8 +2,8 @@
 /**
  * apps/link/weights/fetch_private.h - what the files of fetch.h share
  *
- * fetch.c decides what is asked for and who is told; fetch_calls.c has what the loop calls besides;
- * fetch_disk.c has what runs on the thread; fetch_answers.c is the head's side.
+ * fetch.c decides what is asked for and who is told; ask.c has what the loop calls besides; disk.c
+ * has what runs on the thread; answers.c is the head's side.
  */
 #pragma once
 
@@ -92,7 +92,7 @@ struct fetch {
     bool closing;
 };
 
-/* fetch_ask.c */
+/* ask.c */
 /** fetch_end() - done() of the ask is due. */
 void fetch_end(struct fetch_ask *a, int status, const char *why);
 void fetch_end_all(struct fetch_file *f, int status, const char *why);
@@ -103,7 +103,7 @@ void fetch_forget(struct fetch_file *f);
  * Return: false: not such a text, or not of leaves below @count. */
 bool fetch_read_leaves(const char *text, size_t count, bool *ret);
 
-/* fetch_disk.c: each makes the file busy, then calls @then on the loop. */
+/* disk.c: each makes the file busy, then calls @then on the loop. */
 void fetch_disk_open(struct fetch_file *f, void (*then)(struct fetch_file *f));
 /* takes f->list */
 void fetch_disk_list(struct fetch_file *f, void (*then)(struct fetch_file *f));
@@ -116,7 +116,7 @@ void fetch_disk_check(struct fetch_file *f, bool *check, uint64_t room,
  * all is closing. */
 void fetch_disk_free(struct fetch_file *f);
 
-/* fetch_answers.c */
+/* answers.c */
 int answers_new(struct fetch *f, struct answers **ret);
 struct answers *answers_free(struct answers *a);
 void answers_want(struct answers *a, size_t peer, const struct lnk_message *m);

@@ -250,23 +250,16 @@ int store_file_put(struct store_file *f, struct store_leaf *leaf, size_t count,
 
 int store_file_check(struct store_file *f, size_t leaf, char ret_why[STORE_WHY_BYTES])
 {
-    size_t bytes = mdl_leaf_bytes(&f->leaves, leaf), have = 0;
+    size_t bytes = mdl_leaf_bytes(&f->leaves, leaf);
     base_autofree uint8_t *data = malloc(bytes + 1);
     int r;
 
     if (!data) {
         return store_say(ret_why, -ENOMEM, "out of memory");
     }
-    while (have < bytes) {
-        ssize_t n =
-            pread(f->fd, data + have, bytes - have, (off_t)(leaf * MDL_HASH_LEAF_BYTES + have));
-
-        if (n == 0 || (n < 0 && errno != EINTR)) {
-            break; /* a sector that cannot be read is damaged, too */
-        }
-        have += n > 0 ? (size_t)n : 0;
-    }
-    if (mdl_leaf_ok(&f->leaves, leaf, data, have)) {
+    /* A sector that cannot be read is damaged, too. */
+    if (mdl_leaf_read(f->fd, &f->leaves, leaf, data) == 0 &&
+        mdl_leaf_ok(&f->leaves, leaf, data, bytes)) {
         return 0;
     }
     f->leaves.present[leaf] = false;

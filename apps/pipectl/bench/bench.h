@@ -71,17 +71,7 @@ bool bench_client_send(struct bench *b, struct bench_client *c, uint64_t time_ns
 /** bench_client_collect() - takes the answers that have come. Return: their number. */
 size_t bench_client_collect(struct bench *b, struct bench_client *c);
 
-/* bench_autodice.c */
-
 #define BENCH_AUTODICE_RUNS 20
-
-/** bench_autodice_options() - 20 frames of one client, one after the other. */
-void bench_autodice_options(struct bench_options *o);
-/** bench_joules() - Return: energy that this board has counted so far; NAN: unknown. */
-double bench_joules(const struct ctl *ctl);
-/** bench_autodice_json() - Return: averages over the runs, a new reference. */
-json_t *bench_autodice_json(const struct bench *b);
-void bench_autodice_print(const struct bench *b);
 
 /* bench_report.c */
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl bench: streams frames and measures. */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "apps/pipectl/bench/bench.h"
-#include "base/pixfmt.h"
 
 #define CLIENTS_MAX 256
 #define HOPELESS 64u
@@ -41,16 +36,9 @@ static double cpu_seconds(void)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-static int number_option(const char *name, const char *text, double least, double most, double *ret)
+static int take_size(const char *text, void *options)
 {
-    return ctl_number(text, least, most, ret)
-               ? CTL_DONE
-               : ctl_usage("bench", "--%s needs a number from %.15g to %.15g, not '%s'", name,
-                           least, most, text);
-}
-
-static int size_option(const char *text, struct bench_options *o)
-{
+    struct bench_options *o = options;
     char end;
 
     if (text[strspn(text, "0123456789x")] ||
@@ -61,106 +49,76 @@ static int size_option(const char *text, struct bench_options *o)
     return CTL_DONE;
 }
 
-static int policy_option(const char *text, struct bench_options *o)
+static int take_pixfmt(const char *name, void *pixfmt)
 {
-    static const char *const names[] = {"block", "latest", "reject"};
-
-    for (uint32_t i = 0; i < base_array_count(names); i++) {
-        if (strcmp(text, names[i]) == 0) {
-            o->policy = i;
-            return CTL_DONE;
-        }
-    }
-    return ctl_usage("bench", "--policy needs block, latest or reject, not '%s'", text);
+    return ctl_pixfmt(name, pixfmt) ? CTL_DONE : CTL_USAGE; /* it is one of the table's words */
 }
 
-static int take_option(int c, const char *name, struct bench_options *o)
+/* 20 frames of one client, one after the other. */
+static int take_autodice(const char *value, void *options)
 {
-    double n;
-    int rc = CTL_DONE;
+    struct bench_options *o = options;
 
-    switch (c) {
-    case 'm':
-        o->model = optarg;
-        break;
-    case 'f':
-        rc = number_option(name, optarg, 1, 1e12, &n);
-        o->frames = rc ? 0 : (uint64_t)n;
-        break;
-    case 's':
-        rc = number_option(name, optarg, 0.001, 1e9, &o->seconds);
-        break;
-    case 'c':
-        rc = number_option(name, optarg, 1, CLIENTS_MAX, &n);
-        o->clients = rc ? 0 : (uint32_t)n;
-        break;
-    case 'n':
-        rc = number_option(name, optarg, 1, 256, &n);
-        o->in_flight = rc ? 0 : (uint32_t)n;
-        break;
-    case 'r':
-        rc = number_option(name, optarg, 0.001, 1e7, &o->rate);
-        break;
-    case 'd':
-        rc = number_option(name, optarg, 0.001, 1e9, &n);
-        o->deadline_ns = rc ? 0 : (uint64_t)(n * 1e6);
-        break;
-    case 'R':
-        rc = number_option(name, optarg, 0.001, 1e6, &n);
-        o->reconnect_ms = rc ? 0 : (uint32_t)(n * 1e3);
-        break;
-    case 'S':
-        rc = number_option(name, optarg, 0, 1e15, &n);
-        o->seed = rc ? 0 : (uint64_t)n;
-        break;
-    case 'i':
-        o->inline_frames = true;
-        break;
-    case 'v':
-        o->verify = true;
-        break;
-    case 'A':
-        bench_autodice_options(o);
-        break;
-    case 'z':
-        rc = size_option(optarg, o);
-        break;
-    case 'P':
-        rc = policy_option(optarg, o);
-        break;
-    case 'p':
-        if (!ctl_pixfmt(optarg, &o->pixfmt)) {
-            rc = ctl_usage("bench", "no pixel format '%s'; formats: " PIXFMT_NAMES, optarg);
-        }
-        break;
-    default:
-        break;
+    (void)value;
+    o->autodice = true;
+    o->frames = BENCH_AUTODICE_RUNS;
+    o->clients = o->in_flight = 1;
+    o->seconds = o->rate = 0;
+    return CTL_DONE;
+}
+
+static int take_policy(const char *text, void *policy)
+{
+    static const char *const names[] = {"block", "latest", "reject"};
+    uint32_t i = 0;
+
+    while (strcmp(text, names[i]) != 0) { /* it is one of the table's words */
+        i++;
     }
-    return rc;
+    *(uint32_t *)policy = i;
+    return CTL_DONE;
 }
 
 static int take_args(int argc, char **argv, struct bench_options *o)
 {
-    const struct cli_option *row;
-    int c, rc = CTL_DONE;
+    const struct ctl_take options[] = {
+        {"model", CTL_TEXT, &o->model},
+        {"frames", CTL_U64, &o->frames, NULL, 1, 1e12},
+        {"seconds", CTL_REAL, &o->seconds, NULL, 0.001, 1e9},
+        {"clients", CTL_U32, &o->clients, NULL, 1, CLIENTS_MAX},
+        {"in-flight", CTL_U32, &o->in_flight, NULL, 1, 256},
+        {"inline", CTL_FLAG, &o->inline_frames},
+        {"rate", CTL_REAL, &o->rate, NULL, 0.001, 1e7},
+        {"verify", CTL_FLAG, &o->verify},
+        {"autodice", CTL_FLAG, o, .take = take_autodice},
+        {"pixfmt", CTL_TEXT, &o->pixfmt, .take = take_pixfmt},
+        {"size", CTL_TEXT, o, .take = take_size},
+        {"policy", CTL_TEXT, &o->policy, .take = take_policy},
+        {"deadline", CTL_U64, &o->deadline_ns, NULL, 0.001, 1e9, 1e6},
+        {"seed", CTL_U64, &o->seed, NULL, 0, 1e15},
+        {"reconnect", CTL_U32, &o->reconnect_ms, NULL, 0.001, 1e6, 1e3},
+        {0}};
+    int rc = ctl_take_all(argc, argv, options, NULL);
 
-    while ((c = ctl_option(argc, argv, &rc, &row)) != -1) {
-        rc = take_option(c, row->name, o);
-    }
-    rc = rc ? rc : ctl_no_more(argc, argv);
-    if (rc) {
-        return rc;
-    }
     if (o->frames == 0 && o->seconds == 0) {
         o->seconds = 5;
     }
-    return CTL_DONE;
+    return rc;
 }
 
 /* When the run began and ends. */
 struct pace {
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: none */
 };
+
+/* Return: energy that this board has counted so far; NAN: unknown. */
+static double joules_now(const struct ctl *ctl)
+{
+    json_auto_t *reply = NULL;
+
+    ctl_call(ctl, "Status", json_object(), &reply);
+    return ctl_value(reply, "status.sensors.energy.joules");
+}
 
 static uint64_t unexpected(const struct bench *b)
 {
@@ -310,9 +268,9 @@ int ctl_bench(const struct ctl *ctl, int argc, char **argv)
     cpu_before = cpu_seconds();
     if (rc == CTL_DONE) {
         catch_interrupt();
-        b.joules = b.o.autodice ? -bench_joules(ctl) : 0;
+        b.joules = b.o.autodice ? -joules_now(ctl) : 0;
         run(&b, fds);
-        b.joules += b.o.autodice ? bench_joules(ctl) : 0;
+        b.joules += b.o.autodice ? joules_now(ctl) : 0;
     }
     for (size_t i = 0; b.clients && i < b.o.clients; i++) {
         bench_client_close(&b, &b.clients[i]);

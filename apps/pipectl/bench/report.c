@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl bench: the summary. */
-#include <stdio.h>
-#include <stdlib.h>
+#include <math.h>
 
 #include "apps/pipectl/bench/bench.h"
 #include "base/cli/shown_print.h"
@@ -27,35 +26,64 @@ static json_t *errors_of(const struct bench *b)
     return errors;
 }
 
+/* As AutoDiCE's authors measure a mapping (hierarchical DSE, section 5: averages of 20 inferences,
+ * one at a time). One frame is sent at a time, so throughput follows from the latencies. */
+static void autodice_figures(const struct bench *b, double *ret_mean_ms, double *ret_stddev_ms)
+{
+    double n = (double)b->latency_count, sum = 0, squares = 0;
+
+    for (size_t i = 0; i < b->latency_count; i++) {
+        sum += b->latency_ms[i];
+    }
+    *ret_mean_ms = n > 0 ? sum / n : 0;
+    for (size_t i = 0; i < b->latency_count; i++) {
+        squares += (b->latency_ms[i] - *ret_mean_ms) * (b->latency_ms[i] - *ret_mean_ms);
+    }
+    *ret_stddev_ms = n > 1 ? sqrt(squares / (n - 1)) : 0;
+}
+
+static json_t *autodice_json(const struct bench *b)
+{
+    double mean, stddev;
+
+    autodice_figures(b, &mean, &stddev);
+    return json_pack(
+        "{s:I, s:f, s:f, s:f, s:o}", "runs", (json_int_t)b->latency_count, "images_per_s",
+        mean > 0 ? 1e3 / mean : 0, "mean_ms", mean, "stddev_ms", stddev, "joules_per_image",
+        isfinite(b->joules) ? json_real(b->joules / BENCH_AUTODICE_RUNS) : json_null());
+}
+
+static void autodice_print(const struct bench *b)
+{
+    double mean, stddev;
+
+    autodice_figures(b, &mean, &stddev);
+    printf("%zu inferences, one after the other: %.2f images/s, %.3f ms (+-%.3f) each",
+           b->latency_count, mean > 0 ? 1e3 / mean : 0, mean, stddev);
+    if (isfinite(b->joules)) {
+        printf(", %.3f J each at this board", b->joules / BENCH_AUTODICE_RUNS);
+    }
+    printf("\n");
+}
+
 static void print_json(const struct bench *b, double fps, double seconds, double cpu_s)
 {
-    json_t *v = json_object();
+    json_auto_t *v = json_pack(
+        "{s:f, s:{s:f, s:f, s:f, s:f}, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:f, s:f, s:I, "
+        "s:I, s:I, s:I}",
+        "fps", fps, "latency_ms", "p50", percentile(b, 0.5), "p95", percentile(b, 0.95), "p99",
+        percentile(b, 0.99), "max", percentile(b, 1), "pause_ms", (double)b->pause_ns / 1e6, "sent",
+        (json_int_t)b->sent, "answered", (json_int_t)b->answered, "lost", (json_int_t)b->lost,
+        "reordered", (json_int_t)b->reordered, "duplicated", (json_int_t)b->duplicated, "wrong",
+        (json_int_t)b->wrong, "inexact", (json_int_t)b->inexact, "errors", errors_of(b), "cpu_s",
+        cpu_s, "seconds", seconds, "clients", (json_int_t)b->o.clients, "in_flight",
+        (json_int_t)b->most_under_way, "resent", (json_int_t)b->resent, "reconnects",
+        (json_int_t)b->reconnects);
 
-    json_object_set_new(v, "fps", json_real(fps));
-    json_object_set_new(v, "latency_ms",
-                        json_pack("{s:f, s:f, s:f, s:f}", "p50", percentile(b, 0.5), "p95",
-                                  percentile(b, 0.95), "p99", percentile(b, 0.99), "max",
-                                  percentile(b, 1)));
-    json_object_set_new(v, "pause_ms", json_real((double)b->pause_ns / 1e6));
-    json_object_set_new(v, "sent", json_integer((json_int_t)b->sent));
-    json_object_set_new(v, "answered", json_integer((json_int_t)b->answered));
-    json_object_set_new(v, "lost", json_integer((json_int_t)b->lost));
-    json_object_set_new(v, "reordered", json_integer((json_int_t)b->reordered));
-    json_object_set_new(v, "duplicated", json_integer((json_int_t)b->duplicated));
-    json_object_set_new(v, "wrong", json_integer((json_int_t)b->wrong));
-    json_object_set_new(v, "inexact", json_integer((json_int_t)b->inexact));
-    json_object_set_new(v, "errors", errors_of(b));
-    json_object_set_new(v, "cpu_s", json_real(cpu_s));
-    json_object_set_new(v, "seconds", json_real(seconds));
-    json_object_set_new(v, "clients", json_integer(b->o.clients));
-    json_object_set_new(v, "in_flight", json_integer((json_int_t)b->most_under_way));
-    json_object_set_new(v, "resent", json_integer((json_int_t)b->resent));
-    json_object_set_new(v, "reconnects", json_integer((json_int_t)b->reconnects));
     if (b->o.autodice) {
-        json_object_set_new(v, "autodice", bench_autodice_json(b));
+        json_object_set_new(v, "autodice", autodice_json(b));
     }
     ctl_print_json(v);
-    json_decref(v);
 }
 
 static void print_text(const struct bench *b, double fps, double seconds, double cpu_s)
@@ -88,7 +116,7 @@ static void print_text(const struct bench *b, double fps, double seconds, double
                      (double)b->pause_ns / 1e6);
     }
     if (b->o.autodice) {
-        bench_autodice_print(b);
+        autodice_print(b);
     }
     printf("pipectl itself took %.2f s of CPU\n", cpu_s);
 }

@@ -30,6 +30,7 @@ static int failed(const struct place *p, const char *what, int rc)
 static int key_command(const struct ctl *ctl, const struct place *p, bool replace)
 {
     char text[BRD_KEY_TEXT_BYTES];
+    json_auto_t *v = NULL;
     struct brd_keys keys;
     bool made = replace;
     int rc = replace ? -ENOENT : brd_keys_read(p->folder, &keys);
@@ -43,14 +44,8 @@ static int key_command(const struct ctl *ctl, const struct place *p, bool replac
     }
     brd_key_text(keys.public_key, text);
     brd_forget(&keys);
-    if (ctl->json) {
-        json_t *v = json_pack("{s:s, s:b}", "public_key", text, "made", made);
-
-        ctl_print_json(v);
-        json_decref(v);
-    } else {
-        shown_printf("%s\n", text);
-    }
+    v = json_pack("{s:s, s:b}", "public_key", text, "made", made);
+    ctl_tell(ctl, v, "%s\n", text);
     return CTL_DONE;
 }
 
@@ -178,6 +173,7 @@ static int write_changed(const struct place *p, const struct brd_list *list, int
 static int add_command(const struct ctl *ctl, const struct place *p, struct brd_list *list,
                        char **argv)
 {
+    json_auto_t *b = NULL;
     struct brd_keys keys;
     int rc = brd_keys_read(p->folder, &keys);
     bool have = rc == 0;
@@ -191,15 +187,9 @@ static int add_command(const struct ctl *ctl, const struct place *p, struct brd_
     if (rc != CTL_DONE) {
         return rc;
     }
-    if (ctl->json) {
-        json_t *b = board_json(&list->board[list->count - 1]);
-
-        ctl_print_json(b);
-        json_decref(b);
-    } else {
-        shown_printf("%s is on the list%s\n", argv[0],
-                     have ? hint(p) : "; this board has no keys yet: run pipectl board key");
-    }
+    b = board_json(&list->board[list->count - 1]);
+    ctl_tell(ctl, b, "%s is on the list%s\n", argv[0],
+             have ? hint(p) : "; this board has no keys yet: run pipectl board key");
     return CTL_DONE;
 }
 
@@ -208,15 +198,10 @@ static int remove_command(const struct ctl *ctl, const struct place *p, struct b
 {
     int rc = write_changed(p, list, brd_list_remove(list, name));
 
-    if (rc != CTL_DONE) {
-        return rc;
+    if (rc == CTL_DONE) {
+        ctl_tell(ctl, json_null(), "%s is off the list%s\n", name, hint(p));
     }
-    if (ctl->json) {
-        ctl_print_json(json_null());
-    } else {
-        shown_printf("%s is off the list%s\n", name, hint(p));
-    }
-    return CTL_DONE;
+    return rc;
 }
 
 static int with_folder(const struct ctl *ctl, struct place *p, bool replace, int argc, char **argv)
@@ -248,17 +233,12 @@ int ctl_board(const struct ctl *ctl, int argc, char **argv)
     struct place p = {BRD_FOLDER, BRD_RUNTIME_FOLDER, -1};
     const char *verb;
     bool replace = false;
-    int c, rc = CTL_DONE, left;
+    const struct ctl_take options[] = {{"state-dir", CTL_TEXT, &p.path},
+                                       {"runtime-dir", CTL_TEXT, &p.runtime},
+                                       {"replace", CTL_FLAG, &replace},
+                                       {0}};
+    int rc = ctl_take(argc, argv, options, NULL), left;
 
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'd') {
-            p.path = optarg;
-        } else if (c == 'u') {
-            p.runtime = optarg;
-        } else {
-            replace = true;
-        }
-    }
     if (rc) {
         return rc;
     }

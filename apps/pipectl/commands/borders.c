@@ -1,50 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl borders: lets what goes between boards go in fewer bytes, or no longer. */
-#include <stdio.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
-
-struct args {
-    json_t *parameters; /* owned */
-    const char *calibrate;
-    bool off, how; /* how: --encoding or --bound was given */
-};
-
-static int take_option(int c, struct args *ret)
-{
-    switch (c) {
-    case 'm':
-        return ctl_set_text("borders", "the model's name", ret->parameters, "model", optarg);
-    case 'c':
-        ret->calibrate = optarg;
-        return CTL_DONE;
-    case 'e':
-        ret->how = true;
-        return ctl_set_text("borders", "the encoding", ret->parameters, "encoding", optarg);
-    case 'b':
-        ret->how = true;
-        return ctl_set_bound("borders", ret->parameters);
-    default:
-        ret->off = true;
-        json_object_set_new(ret->parameters, "off", json_true());
-        return CTL_DONE;
-    }
-}
-
-static int take_args(int argc, char **argv, struct args *ret)
-{
-    int c, rc = CTL_DONE;
-
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        rc = take_option(c, ret);
-    }
-    rc = rc ? rc : ctl_model_argument(argc, argv, ret->parameters);
-    if (rc == CTL_DONE && (ret->off == (ret->calibrate != NULL) || (ret->off && ret->how))) {
-        rc = ctl_usage(argv[0], "give either --calibrate DIR or --off alone");
-    }
-    return rc;
-}
 
 static void print(const char *model, const json_t *v)
 {
@@ -54,9 +12,7 @@ static void print(const char *model, const json_t *v)
                  base_plural(ctl_real(v, "judged")));
     ctl_print_agreement(v);
     ctl_print_left_out(v);
-    if (ctl_text(v, "note")[0]) {
-        shown_printf("  %s\n", ctl_text(v, "note"));
-    }
+    ctl_print_note(v);
 }
 
 static int show(const struct ctl *ctl, const json_t *reply)
@@ -68,7 +24,7 @@ static int show(const struct ctl *ctl, const json_t *reply)
     } else {
         print(ctl_text(reply, "model"), v);
     }
-    if (!json_is_true(json_object_get(v, "allowed"))) {
+    if (!ctl_is(v, "allowed")) {
         ctl_say("%s: too few examples keep their class with %s", ctl_text(reply, "model"),
                 ctl_text(v, "encoding"));
         return CTL_FAILED;
@@ -78,25 +34,28 @@ static int show(const struct ctl *ctl, const json_t *reply)
 
 int ctl_borders(const struct ctl *ctl, int argc, char **argv)
 {
-    struct args args = {.parameters = json_object()};
-    json_t *reply = NULL;
-    int rc = take_args(argc, argv, &args);
+    json_auto_t *parameters = json_object(), *reply = NULL;
+    const char *calibrate = NULL;
+    const struct ctl_take options[] = {{"model", CTL_TEXT, NULL, "model"},
+                                       {"calibrate", CTL_TEXT, &calibrate},
+                                       {"encoding", CTL_TEXT, NULL, "encoding"},
+                                       {"bound", CTL_REAL, NULL, "agreement", 0, 100, 0.01},
+                                       {"off", CTL_FLAG, NULL, "off"},
+                                       {0}};
+    int rc = ctl_take(argc, argv, options, parameters);
+    bool off = ctl_is(parameters, "off");
+    bool how = json_object_get(parameters, "encoding") || json_object_get(parameters, "agreement");
 
-    if (rc) {
-        json_decref(args.parameters);
-        return rc;
+    rc = rc ? rc : ctl_model_argument(argc, argv, parameters);
+    if (rc == CTL_DONE && (off == (calibrate != NULL) || (off && how))) {
+        rc = ctl_usage(argv[0], "give either --calibrate DIR or --off alone");
     }
-    rc = ctl_call_examples(ctl, "JudgeBorders", args.calibrate, args.parameters, &reply);
-    if (rc) {
-        return rc;
-    }
-    if (!args.off) {
+    rc = rc ? rc : ctl_call_examples(ctl, "JudgeBorders", calibrate, parameters, &reply);
+    if (rc == CTL_DONE && off) {
+        ctl_tell(ctl, reply, "borders of %s go between boards as they are\n",
+                 ctl_text(reply, "model"));
+    } else if (rc == CTL_DONE) {
         rc = show(ctl, reply);
-    } else if (ctl->json) {
-        ctl_print_json(reply);
-    } else {
-        shown_printf("borders of %s go between boards as they are\n", ctl_text(reply, "model"));
     }
-    json_decref(reply);
     return rc;
 }

@@ -1,36 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: commands that make one call on the control socket. */
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
-#include "base/json_text.h"
-
-struct args {
-    const char *model;
-};
-
-/* @ret: the options of all commands here; getopt knows which this one takes. */
-static int take_args(int argc, char **argv, struct args *ret)
-{
-    int c, rc = CTL_DONE;
-
-    *ret = (struct args){0};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        ret->model = optarg;
-    }
-    return rc;
-}
-
-/* The same, for a command without arguments. */
-static int take_only_options(int argc, char **argv, struct args *ret)
-{
-    int rc = take_args(argc, argv, ret);
-
-    return rc ? rc : ctl_no_more(argc, argv);
-}
 
 /* Also where a file repeats it, as the one that comes with piped does for every key. */
 static bool has_default(const json_t *row)
@@ -41,26 +14,22 @@ static bool has_default(const json_t *row)
 /* A key of the table: no advanced one at its default, unless all are asked for. */
 static bool is_shown(const json_t *row, bool all)
 {
-    return all || !json_is_true(json_object_get(row, "advanced")) || !has_default(row);
+    return all || !ctl_is(row, "advanced") || !has_default(row);
 }
 
 /* "name sq, path /m/sq.onnx": members of a model or an EP, without the empty ones. */
 static void note_members(struct ctl_table *t, const json_t *row)
 {
+    const char *key, *gap = ":";
+    char line[4096];
     json_t *v;
-    char line[4096], cell[1024];
-    const char *key;
-    const char *gap = ":";
-    size_t used;
 
-    used = (size_t)snprintf(line, sizeof(line), "%s of %s", ctl_text(row, "key"),
-                            ctl_text(row, "origin"));
+    snprintf(line, sizeof(line), "%s of %s", ctl_text(row, "key"), ctl_text(row, "origin"));
     json_object_foreach(json_object_get(row, "value"), key, v)
     {
-        if (used < sizeof(line) && !(json_is_string(v) && !json_string_length(v))) {
-            used +=
-                (size_t)snprintf(line + used, sizeof(line) - used, "%s %s %s", gap, key,
-                                 ctl_any(json_object_get(row, "value"), key, cell, sizeof(cell)));
+        if (!json_is_string(v) || json_string_length(v)) {
+            ctl_append(line, sizeof(line), "%s %s %s", gap, key,
+                       ctl_any(json_object_get(row, "value"), key).text);
             gap = ",";
         }
     }
@@ -72,7 +41,6 @@ static void print_config(const json_t *list, bool all)
     static const char *const keys[] = {"key", "value", "origin", NULL};
     size_t i, left_out = 0;
     struct ctl_table t;
-    char cell[1024];
     json_t *row;
 
     ctl_table_init(&t, keys, "lll");
@@ -81,8 +49,7 @@ static void print_config(const json_t *list, bool all)
         if (json_is_object(json_object_get(row, "value"))) {
             note_members(&t, row);
         } else if (is_shown(row, all)) {
-            ctl_table_add(&t, "%s\t%s\t%s", ctl_text(row, "key"),
-                          ctl_any(row, "value", cell, sizeof(cell)),
+            ctl_table_add(&t, "%s\t%s\t%s", ctl_text(row, "key"), ctl_any(row, "value").text,
                           has_default(row) ? "default" : ctl_text(row, "origin"));
         } else {
             left_out++;
@@ -96,25 +63,18 @@ static void print_config(const json_t *list, bool all)
 
 int ctl_config(const struct ctl *ctl, int argc, char **argv)
 {
-    int c, rc = CTL_DONE;
-    json_t *reply = NULL;
+    json_auto_t *reply = NULL;
     bool all = false;
+    const struct ctl_take options[] = {{"all", CTL_FLAG, &all}, {0}};
+    int rc = ctl_take_all(argc, argv, options, NULL);
 
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        all = true;
-    }
-    rc = rc ? rc : ctl_no_more(argc, argv);
     rc = rc ? rc : ctl_call(ctl, "Config", json_object(), &reply);
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
+    if (rc == CTL_DONE && ctl->json) {
         ctl_print_json(json_object_get(reply, "config"));
-    } else {
+    } else if (rc == CTL_DONE) {
         print_config(json_object_get(reply, "config"), all);
     }
-    json_decref(reply);
-    return CTL_DONE;
+    return rc;
 }
 
 static void print_metrics(const json_t *reply)
@@ -124,8 +84,7 @@ static void print_metrics(const json_t *reply)
 
 int ctl_metrics(const struct ctl *ctl, int argc, char **argv)
 {
-    struct args a;
-    int rc = take_only_options(argc, argv, &a);
+    int rc = ctl_take_all(argc, argv, NULL, NULL);
 
     return rc ? rc : ctl_show(ctl, "Metrics", json_object(), NULL, print_metrics);
 }
@@ -139,26 +98,21 @@ static void print_reloaded(const json_t *reply)
 /* A model that failed before fails no reload: whoever mended its file wants to know. */
 static int tell_failed_models(const struct ctl *ctl)
 {
-    const json_t *m;
-    json_t *reply;
-    size_t i;
+    json_auto_t *reply = NULL;
     int rc = ctl_call(ctl, "Models", json_object(), &reply);
+    const json_t *m;
+    size_t i;
 
-    if (rc) {
-        return rc;
-    }
     json_array_foreach(json_object_get(reply, "failed"), i, m)
     {
         ctl_say("model %s still cannot be loaded: %s", ctl_text(m, "name"), ctl_text(m, "error"));
     }
-    json_decref(reply);
-    return CTL_DONE;
+    return rc;
 }
 
 int ctl_reload(const struct ctl *ctl, int argc, char **argv)
 {
-    struct args a;
-    int rc = take_only_options(argc, argv, &a);
+    int rc = ctl_take_all(argc, argv, NULL, NULL);
 
     rc = rc ? rc : ctl_show(ctl, "Reload", json_object(), NULL, print_reloaded);
     return rc ? rc : tell_failed_models(ctl);
@@ -176,11 +130,10 @@ int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
 {
     struct ctl_control *control = NULL;
     bool continues = true;
-    struct args a;
-    int rc = take_only_options(argc, argv, &a);
+    int rc = ctl_take_all(argc, argv, NULL, NULL);
 
     rc = rc ? rc : ctl_control_open(ctl, &control);
-    rc = rc ? rc : ctl_control_send(control, "io.piped.Subscribe", NULL, true);
+    rc = rc ? rc : ctl_control_send(control, "io.piped.Subscribe", NULL, true, NULL, 0);
     while (rc == CTL_DONE && continues) {
         json_t *reply;
 
@@ -198,4 +151,29 @@ int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
     }
     ctl_control_free(control);
     return rc;
+}
+
+/* ---- profile: micro-benchmarks of the cores ---- */
+
+static void print_fits(const json_t *reply)
+{
+    static const struct ctl_column columns[] = {
+        {"ep", "name", 'l'},
+        {"benchmarks", "benches", 'r'},
+        {"convolutions", "error_conv", 'r', CTL_DECIMALS, 1, 100, " %"},
+        {"fully connected", "error_fc", 'r', CTL_DECIMALS, 1, 100, " %"},
+        {"wider teams", "error_multi", 'r', CTL_DECIMALS, 1, 100, " %"},
+        {0}};
+
+    printf("Mean error of the fitted equations on their own benchmarks:\n");
+    ctl_print_rows(json_object_get(reply, "kinds"), columns, 0);
+}
+
+int ctl_profile(const struct ctl *ctl, int argc, char **argv)
+{
+    json_auto_t *parameters = json_object();
+    const struct ctl_take options[] = {{"ms", CTL_CUT, NULL, "ms", 1, 600000}, {0}};
+    int rc = ctl_take_all(argc, argv, options, parameters);
+
+    return rc ? rc : ctl_show(ctl, "Profile", base_take(parameters), "kinds", print_fits);
 }

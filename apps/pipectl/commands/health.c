@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl health: an exit code for containers, units and scripts that wait. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
-#include "base/json_text.h"
 
 #define LOOK_MS 100u  /* from one look to the next while it waits */
 #define LEAST_MS 1000 /* for an answer, also at the end: a busy machine is no silent daemon */
@@ -18,21 +13,11 @@ struct args {
     double wait_s;
 };
 
-static int take_args(int argc, char **argv, struct args *ret)
+static int take_ready(const char *value, void *live)
 {
-    int c, rc = CTL_DONE;
-
-    *ret = (struct args){0};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'm') {
-            ret->model = optarg;
-        } else if (c == 'l' || c == 'r') {
-            ret->live = c == 'l';
-        } else if (!ctl_number(optarg, 0, 86400, &ret->wait_s)) {
-            return ctl_usage(argv[0], "--wait needs seconds from 0 to 86400, not '%s'", optarg);
-        }
-    }
-    return rc ? rc : ctl_no_more(argc, argv);
+    (void)value;
+    *(bool *)live = false;
+    return CTL_DONE;
 }
 
 static const json_t *named(const json_t *list, const char *name)
@@ -80,12 +65,9 @@ static bool is_healthy(const json_t *status, const struct args *a, char *ret_why
 static void print(const struct ctl *ctl, const json_t *status, bool healthy, const char *why)
 {
     if (ctl->json) {
-        json_t *v =
-            json_pack("{s:b, s:s, s:o}", "healthy", healthy, "state", ctl_text(status, "state"),
-                      "why", healthy ? json_null() : json_text_shown(why));
-
-        ctl_print_json(v);
-        json_decref(v);
+        ctl_print_new(json_pack("{s:b, s:s, s:o}", "healthy", healthy, "state",
+                                ctl_text(status, "state"), "why",
+                                healthy ? json_null() : json_text_shown(why)));
     } else if (healthy) {
         shown_printf("%s\n", ctl_text(status, "state"));
     } else {
@@ -98,7 +80,7 @@ static void print(const struct ctl *ctl, const json_t *status, bool healthy, con
  * ready. */
 static int look(struct ctl *ctl, const struct args *a, bool *last)
 {
-    json_t *reply = NULL;
+    json_auto_t *reply = NULL;
     char why[1024];
     bool healthy, hopeless;
     int rc;
@@ -114,7 +96,6 @@ static int look(struct ctl *ctl, const struct args *a, bool *last)
     if (healthy || *last) {
         print(ctl, json_object_get(reply, "status"), healthy, why);
     }
-    json_decref(reply);
     return healthy ? CTL_DONE : CTL_FAILED;
 }
 
@@ -122,8 +103,14 @@ int ctl_health(const struct ctl *ctl, int argc, char **argv)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
     struct ctl patient = *ctl;
-    struct args a;
-    int rc = take_args(argc, argv, &a);
+    struct args a = {0};
+    const struct ctl_take options[] = {
+        {"model", CTL_TEXT, &a.model},
+        {"live", CTL_FLAG, &a.live},
+        {"ready", CTL_FLAG, &a.live, .take = take_ready},
+        {"wait", CTL_REAL, &a.wait_s, NULL, 0, 86400, .text = "seconds"},
+        {0}};
+    int rc = ctl_take_all(argc, argv, options, NULL);
     uint64_t end_ns = base_now_ns() + (uint64_t)(a.wait_s * 1e9);
 
     if (rc) {

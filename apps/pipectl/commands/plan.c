@@ -1,33 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl plan, pipectl costs: the present plan, other plans, and the costs behind them. */
-#include <stdio.h>
-#include <string.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
-
-struct args {
-    const char *model;
-    double max; /* 0: not given */
-    bool boards;
-};
-
-static int take_args(int argc, char **argv, struct args *ret)
-{
-    int c, rc = CTL_DONE;
-
-    *ret = (struct args){0};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'm') {
-            ret->model = optarg;
-        } else if (c == 'b') {
-            ret->boards = true;
-        } else if (!ctl_number(optarg, 1, 1000, &ret->max)) {
-            return ctl_usage(argv[0], "--max needs a number from 1 to 1000, not '%s'", optarg);
-        }
-    }
-    return rc;
-}
 
 static void print_warnings(const json_t *reply)
 {
@@ -53,10 +28,8 @@ static void print_present(const json_t *reply)
 
 static void print_changed(const json_t *reply)
 {
-    char epoch[32];
-
     shown_printf("serving by %s, epoch %s\n", ctl_text(reply, "plan"),
-                 ctl_any(reply, "epoch", epoch, sizeof(epoch)));
+                 ctl_any(reply, "epoch").text);
     print_warnings(reply);
 }
 
@@ -71,42 +44,40 @@ static void print_front(const json_t *reply)
     ctl_print_rows(json_object_get(reply, "front"), columns, 0);
 }
 
-/* ---- the command ---- */
+static void print_front_boards(const json_t *reply)
+{
+    bool watts = ctl_is(reply, "watts_known");
+    const struct ctl_column columns[] = {
+        {"frames/s", "fps", 'r', CTL_DECIMALS, 1},
+        {"latency ms", "latency_ms", 'r', CTL_DECIMALS, 3},
+        {"MiB", "most_memory_bytes", 'r', CTL_DECIMALS, 1, 1.0 / (1 << 20)},
+        {watts ? "mJ/frame" : "core ms", "most_energy_mj", 'r', CTL_SIGNIFICANT, 3},
+        {"plan", "plan", 'w'},
+        {0}};
 
-static const struct verb {
-    const char *name, *method;
-    const char *field; /* of the reply, what --json prints; NULL: the reply */
-    void (*print)(const json_t *reply);
-} verbs[] = {
-    {"show", "GetPlan", NULL, print_present},
-    {"set", "SetPlan", NULL, print_changed},
-    {"auto", "AutoPlan", NULL, print_changed},
-    {"front", "PlanFront", "front", print_front},
-    {"explain", "PlanExplain", "explanation", ctl_print_explanation},
-    {"export", NULL, NULL, NULL},
-    {"import", NULL, NULL, NULL},
-};
-static const struct verb front_boards = {"front", "PlanFront", NULL, ctl_print_front_boards};
+    ctl_print_rows(json_object_get(reply, "front"), columns, 0);
+    printf("\n");
+    ctl_print_wrapped(watts ? "MiB and mJ/frame: of the board that has most of it."
+                            : "MiB and core ms: of the board that has most of it. Core ms a frame "
+                              "stand for energy, because the watts of cores are not known.",
+                      0);
+    if (!ctl_is(reply, "exact")) {
+        ctl_print_wrapped("There are more such plans than these; --max shows more.", 0);
+    }
+}
 
 /* ---- mappings ---- */
 
 static int export_mapping(const struct ctl *ctl, json_t *parameters, const char *path)
 {
-    json_t *reply;
-    int rc = ctl_call(ctl, "GetMapping", parameters, &reply);
-    const json_t *mapping;
+    json_auto_t *reply = NULL;
+    int rc = ctl_call(ctl, "GetMapping", json_incref(parameters), &reply);
+    const json_t *mapping = json_object_get(reply, "mapping");
 
-    if (rc) {
-        return rc;
+    rc = rc ? rc : ctl_save_json(path, mapping, JSON_INDENT(1));
+    if (rc == CTL_DONE) {
+        ctl_tell(ctl, mapping, "%s has %s\n", path, ctl_text(reply, "plan"));
     }
-    mapping = json_object_get(reply, "mapping");
-    rc = ctl_save_json(path, mapping, JSON_INDENT(1));
-    if (rc == CTL_DONE && ctl->json) {
-        ctl_print_json(mapping);
-    } else if (rc == CTL_DONE) {
-        shown_printf("%s has %s\n", path, ctl_text(reply, "plan"));
-    }
-    json_decref(reply);
     return rc;
 }
 
@@ -115,49 +86,45 @@ static int import_mapping(const struct ctl *ctl, json_t *parameters, const char 
     json_t *mapping = ctl_load_json(path);
 
     if (!mapping) {
-        json_decref(parameters);
         return CTL_FAILED;
     }
     json_object_set_new(parameters, "mapping", mapping);
-    return ctl_show(ctl, "SetMapping", parameters, NULL, print_changed);
+    return ctl_show(ctl, "SetMapping", json_incref(parameters), NULL, print_changed);
 }
 
-/* export and import. Takes the reference @parameters. */
-static int map_plan(const struct ctl *ctl, const char *verb, json_t *parameters, int argc,
-                    char **argv)
-{
-    const char *path = optind < argc ? argv[optind++] : NULL;
-    int rc = path ? ctl_no_more(argc, argv)
-                  : ctl_usage("plan", "%s needs a file, such as mapping.json", verb);
+/* ---- the command ---- */
 
-    if (rc) {
-        json_decref(parameters);
-        return rc;
-    }
-    return strcmp(verb, "export") == 0 ? export_mapping(ctl, parameters, path)
-                                       : import_mapping(ctl, parameters, path);
-}
-
-static int add_plan(json_t *parameters, const char *plan)
-{
-    if (!plan) {
-        return ctl_usage("plan", "set needs a plan, such as '0-15@bigx4|16-25@littlex2*2'");
-    }
-    return ctl_set_text("plan", "the plan", parameters, "plan", plan);
-}
+static const struct verb {
+    const char *name, *method;
+    const char *field; /* of the reply, what --json prints; NULL: the reply */
+    void (*print)(const json_t *reply);
+    int (*map)(const struct ctl *ctl, json_t *parameters, const char *path); /* instead of that */
+} verbs[] = {
+    {"show", "GetPlan", NULL, print_present},
+    {"set", "SetPlan", NULL, print_changed},
+    {"auto", "AutoPlan", NULL, print_changed},
+    {"front", "PlanFront", "front", print_front},
+    {"explain", "PlanExplain", "explanation", ctl_print_explanation},
+    {"export", .map = export_mapping},
+    {"import", .map = import_mapping},
+};
+static const struct verb front_boards = {"front", "PlanFront", NULL, print_front_boards};
 
 int ctl_plan(const struct ctl *ctl, int argc, char **argv)
 {
+    json_auto_t *parameters = json_object();
+    const struct ctl_take options[] = {{"model", CTL_TEXT, NULL, "model"},
+                                       {"max", CTL_CUT, NULL, "max", 1, 1000},
+                                       {"boards", CTL_FLAG, NULL, "boards"},
+                                       {0}};
+    int rc = ctl_take(argc, argv, options, parameters);
+    const char *name = optind < argc ? argv[optind++] : "show", *argument = argv[optind];
+    bool boards = ctl_is(parameters, "boards");
     const struct verb *verb = NULL;
-    const char *name;
-    json_t *parameters;
-    struct args a;
-    int rc = take_args(argc, argv, &a);
 
     if (rc) {
         return rc;
     }
-    name = optind < argc ? argv[optind++] : "show";
     for (size_t i = 0; i < base_array_count(verbs); i++) {
         verb = strcmp(verbs[i].name, name) == 0 ? &verbs[i] : verb;
     }
@@ -165,28 +132,26 @@ int ctl_plan(const struct ctl *ctl, int argc, char **argv)
         return ctl_usage(
             "plan", "expected show, set, auto, front, explain, export or import, not '%s'", name);
     }
-    if ((a.max > 0 || a.boards) && strcmp(name, "front") != 0) {
+    if ((boards || ctl_has(parameters, "max")) && strcmp(name, "front") != 0) {
         return ctl_usage("plan", "only front takes --max and --boards");
     }
-    verb = a.boards ? &front_boards : verb;
-    parameters = ctl_model_parameter(a.model);
-    if (!verb->method) {
-        return map_plan(ctl, name, parameters, argc, argv);
+    if (verb->map && !argument) {
+        return ctl_usage("plan", "%s needs a file, such as mapping.json", name);
     }
-    if (strcmp(name, "set") == 0) {
-        rc = add_plan(parameters, optind < argc ? argv[optind++] : NULL);
-    } else if (a.max > 0) {
-        json_object_set_new(parameters, "max", json_integer((json_int_t)a.max));
+    if (strcmp(name, "set") == 0 && !argument) {
+        return ctl_usage("plan", "set needs a plan, such as '0-15@bigx4|16-25@littlex2*2'");
     }
-    if (a.boards) {
-        json_object_set_new(parameters, "boards", json_true());
+    optind += verb->map || strcmp(name, "set") == 0;
+    rc = ctl_no_more(argc, argv);
+    if (rc || verb->map) {
+        return rc ? rc : verb->map(ctl, parameters, argument);
     }
-    rc = rc ? rc : ctl_no_more(argc, argv);
-    if (rc) {
-        json_decref(parameters);
-        return rc;
+    if (strcmp(name, "set") == 0 &&
+        json_object_set_new(parameters, "plan", json_string(argument)) < 0) {
+        return ctl_usage("plan", "the plan is not UTF-8");
     }
-    return ctl_show(ctl, verb->method, parameters, verb->field, verb->print);
+    verb = boards ? &front_boards : verb;
+    return ctl_show(ctl, verb->method, base_take(parameters), verb->field, verb->print);
 }
 
 /* ---- costs ---- */
@@ -309,9 +274,9 @@ static void print_costs(const json_t *reply)
 
 int ctl_costs(const struct ctl *ctl, int argc, char **argv)
 {
-    struct args a;
-    int rc = take_args(argc, argv, &a);
+    json_auto_t *parameters = json_object();
+    const struct ctl_take options[] = {{"model", CTL_TEXT, NULL, "model"}, {0}};
+    int rc = ctl_take_all(argc, argv, options, parameters);
 
-    rc = rc ? rc : ctl_no_more(argc, argv);
-    return rc ? rc : ctl_show(ctl, "Costs", ctl_model_parameter(a.model), "problem", print_costs);
+    return rc ? rc : ctl_show(ctl, "Costs", base_take(parameters), "problem", print_costs);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl plan explain: why the present plan serves. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
@@ -14,24 +12,19 @@
  * rate above the bound. */
 static void print_past(const json_t *e)
 {
-    double then = ctl_real(json_object_get(e, "predicted"), "fps");
-    double now = ctl_real(json_object_get(e, "now"), "fps"), bound = ctl_real(e, "bound_fps");
-    double measured = ctl_real(json_object_get(e, "measured"), "fps");
-    char line[320];
+    double then = ctl_real(e, "predicted.fps"), now = ctl_real(e, "now.fps");
+    double bound = ctl_real(e, "bound_fps");
 
     if (then > 0 && now > 0 && fabs(then / now - 1) > NEARLY) {
-        snprintf(line, sizeof(line),
-                 "When it was chosen, the costs known then promised %.1f frames/s. They have been "
-                 "measured again since: the units take %s now.",
-                 then, then > now ? "longer" : "less");
-        printf("  ");
-        ctl_print_wrapped(line, 2);
+        ctl_print_under("  ", 2,
+                        "When it was chosen, the costs known then promised %.1f frames/s. They "
+                        "have been measured again since: the units take %s now.",
+                        then, then > now ? "longer" : "less");
     }
-    if (measured > bound * (1 + NEARLY) && bound > 0) {
-        printf("  ");
-        ctl_print_wrapped("Measured is above the bound: the frames that were measured took less "
-                          "time than the costs say now.",
-                          2);
+    if (ctl_real(e, "measured.fps") > bound * (1 + NEARLY) && bound > 0) {
+        ctl_print_under("  ", 2,
+                        "Measured is above the bound: the frames that were measured took less "
+                        "time than the costs say now.");
     }
 }
 
@@ -43,20 +36,17 @@ static void print_figures(const json_t *e)
     } rows[] = {{"now", "by costs now"}, {"measured", "measured"}};
     const char *at = json_string_value(json_object_get(e, "measured_at"));
     struct ctl_table t;
-    char bound[32];
 
     ctl_table_init(&t, headings, "lrrr");
     t.indent = 2;
     for (size_t i = 0; i < base_array_count(rows); i++) {
         const json_t *f = json_object_get(e, rows[i].key);
-        char fps[32], bottleneck[32], latency[32];
 
-        ctl_table_add(&t, "%s\t%s\t%s\t%s", rows[i].title,
-                      ctl_known(f, "fps", "%.1f", fps, sizeof(fps)),
-                      ctl_known(f, "bottleneck_ms", "%.3f", bottleneck, sizeof(bottleneck)),
-                      ctl_known(f, "latency_ms", "%.3f", latency, sizeof(latency)));
+        ctl_table_add(&t, "%s\t%s\t%s\t%s", rows[i].title, ctl_known(f, "fps", "%.1f").text,
+                      ctl_known(f, "bottleneck_ms", "%.3f").text,
+                      ctl_known(f, "latency_ms", "%.3f").text);
     }
-    ctl_table_add(&t, "bound\t%s\t-\t-", ctl_known(e, "bound_fps", "%.1f", bound, sizeof(bound)));
+    ctl_table_add(&t, "bound\t%s\t-\t-", ctl_known(e, "bound_fps", "%.1f").text);
     ctl_table_print(&t);
     if (at) {
         shown_printf("  measured at %s by the last retune; no frame came since\n", at);
@@ -76,16 +66,11 @@ static void print_stages(const json_t *e)
     t.indent = 2;
     json_array_foreach(json_object_get(e, "stages"), i, s)
     {
-        char units[64], predicted[32], measured[32], ratio[32], busy[32];
-
-        ctl_table_add(&t, "%zu\t%s\t%s\t%s\t%s\t%s\t%s%s", i,
-                      ctl_any(s, "units", units, sizeof(units)),
-                      ctl_known(s, "predicted_ms", "%.3f", predicted, sizeof(predicted)),
-                      ctl_known(s, "measured_ms", "%.3f", measured, sizeof(measured)),
-                      ctl_known(s, "ratio", "%.2f", ratio, sizeof(ratio)),
-                      ctl_format(100 * ctl_value(s, "busy"), "%.0f %%", busy, sizeof(busy)),
-                      ctl_text(s, "teams"),
-                      json_is_true(json_object_get(s, "bottleneck")) ? " (bottleneck)" : "");
+        ctl_table_add(&t, "%zu\t%s\t%s\t%s\t%s\t%s\t%s%s", i, ctl_any(s, "units").text,
+                      ctl_known(s, "predicted_ms", "%.3f").text,
+                      ctl_known(s, "measured_ms", "%.3f").text, ctl_known(s, "ratio", "%.2f").text,
+                      ctl_format(100 * ctl_value(s, "busy"), "%.0f %%").text, ctl_text(s, "teams"),
+                      ctl_is(s, "bottleneck") ? " (bottleneck)" : "");
     }
     ctl_table_print(&t);
 }
@@ -97,16 +82,8 @@ static void print_cores(const json_t *e)
 
     json_array_foreach(json_object_get(e, "cores"), i, c)
     {
-        const char *why = json_string_value(json_object_get(c, "why"));
-        base_autofree char *line = NULL;
-
-        if (asprintf(&line, "%s: %.0f of %.0f. %s", ctl_text(c, "ep"), ctl_real(c, "used"),
-                     ctl_real(c, "total"), why ? why : "") < 0) {
-            line = NULL;
-            return;
-        }
-        printf("  ");
-        ctl_print_wrapped(line, 4);
+        ctl_print_under("  ", 4, "%s: %.0f of %.0f. %s", ctl_text(c, "ep"), ctl_real(c, "used"),
+                        ctl_real(c, "total"), json_text_of(c, "why"));
     }
 }
 
@@ -127,13 +104,11 @@ static void print_runners_up(const json_t *e)
     t.indent = 2;
     json_array_foreach(list, i, p)
     {
-        const char *why = json_string_value(json_object_get(p, "why"));
-        char fps[32], latency[32];
+        const char *why = json_text_of(p, "why");
 
-        ctl_table_add(&t, "%s\t%s\t%s", ctl_known(p, "fps", "%.1f", fps, sizeof(fps)),
-                      ctl_known(p, "latency_ms", "%.3f", latency, sizeof(latency)),
-                      ctl_text(p, "plan"));
-        if (why && *why) {
+        ctl_table_add(&t, "%s\t%s\t%s", ctl_known(p, "fps", "%.1f").text,
+                      ctl_known(p, "latency_ms", "%.3f").text, ctl_text(p, "plan"));
+        if (*why) {
             ctl_table_note(&t, 24, "%s", why);
         }
     }
@@ -152,7 +127,6 @@ static void print_chosen(const json_t *chosen)
                     {"config", "when the configuration set it"},
                     {"request", "when a client asked for the best plan"}};
     const char *at = ctl_text(chosen, "at"), *by = ctl_text(chosen, "by"), *text = by;
-    char line[256];
 
     for (size_t i = 0; i < base_array_count(choosers); i++) {
         text = strcmp(choosers[i].by, by) == 0 ? choosers[i].text : text;
@@ -161,65 +135,204 @@ static void print_chosen(const json_t *chosen)
         printf("The history does not say since when it serves.\n");
         return;
     }
-    snprintf(line, sizeof(line), "It serves since %.10s %.8s UTC, %s (cause %s).", at, at + 11,
-             text, ctl_text(chosen, "cause"));
-    ctl_print_wrapped(line, 0);
+    ctl_print_under("", 0, "It serves since %.10s %.8s UTC, %s (cause %s).", at, at + 11, text,
+                    ctl_text(chosen, "cause"));
 }
 
-const char *ctl_plan_origin(const json_t *explanation, char *ret, size_t bytes)
+struct ctl_words ctl_plan_origin(const json_t *explanation)
 {
-    static const struct {
-        const char *algorithm, *text;
-    } origins[] = {{"saved", "Kept from an earlier run, or from when the machine was as it is now"},
-                   {"manual", "Set by hand"},
-                   {"config", "Set by the configuration"}};
+    static const char *const origins[][2] = {
+        {"saved", "Kept from an earlier run, or from when the machine was as it is now"},
+        {"manual", "Set by hand"},
+        {"config", "Set by the configuration"}};
     const char *algorithm = ctl_text(explanation, "algorithm");
     const char *objective = ctl_text(explanation, "objective");
+    struct ctl_words w;
 
-    snprintf(ret, bytes, "Chosen by %s for %s.", algorithm, objective);
+    snprintf(w.text, sizeof(w.text), "Chosen by %s for %s.", algorithm, objective);
     for (size_t i = 0; i < base_array_count(origins); i++) {
-        if (strcmp(algorithm, origins[i].algorithm) == 0) {
-            snprintf(ret, bytes, "%s; the objective is %s.", origins[i].text, objective);
+        if (strcmp(algorithm, origins[i][0]) == 0) {
+            snprintf(w.text, sizeof(w.text), "%s; the objective is %s.", origins[i][1], objective);
         }
     }
-    return ret;
+    return w;
 }
 
-const char *ctl_plan_costs(const json_t *explanation, char *ret, size_t bytes)
+struct ctl_words ctl_plan_costs(const json_t *explanation)
 {
-    static const struct {
-        const char *key, *text;
-    } sources[] = {{"measured", "measured"},
-                   {"saved", "measured in earlier runs"},
-                   {"predicted", "predicted"}};
+    static const char *const sources[][2] = {{"measured", "measured"},
+                                             {"saved", "measured in earlier runs"},
+                                             {"predicted", "predicted"}};
     const json_t *table = json_object_get(explanation, "table");
-    size_t used = (size_t)snprintf(ret, bytes, "Times of its units, on each EP and width: ");
+    struct ctl_words w = {"Times of its units, on each EP and width: "};
     bool some = false;
 
-    for (size_t i = 0; i < base_array_count(sources) && used < bytes; i++) {
-        double count = ctl_real(table, sources[i].key);
+    for (size_t i = 0; i < base_array_count(sources); i++) {
+        double count = ctl_real(table, sources[i][0]);
 
         if (count > 0) {
-            used += (size_t)snprintf(ret + used, bytes - used, "%s%.0f %s", some ? ", " : "", count,
-                                     sources[i].text);
+            ctl_append(w.text, sizeof(w.text), "%s%.0f %s", some ? ", " : "", count, sources[i][1]);
             some = true;
         }
     }
-    snprintf(ret + base_min(used, bytes), bytes - base_min(used, bytes), "%s.",
-             some ? "" : "none is known");
-    return ret;
+    ctl_append(w.text, sizeof(w.text), some ? "." : "none is known.");
+    return w;
 }
+
+/* ---- the route over boards ---- */
+
+static void print_route_figures(const json_t *route)
+{
+    static const char *const headings[] = {"", "frames/s", "latency ms", "what decides", NULL};
+    static const struct {
+        const char *key, *name;
+    } rows[] = {{"predicted", "this route"}, {"best", "best route"}, {"alone", "this board alone"}};
+    struct ctl_table t;
+
+    ctl_table_init(&t, headings, "lrrw");
+    t.indent = 2;
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        const json_t *f = json_object_get(route, rows[i].key);
+
+        ctl_table_add(&t, "%s\t%s\t%s\t%s", rows[i].name, ctl_known(f, "fps", "%.1f").text,
+                      ctl_known(f, "latency_ms", "%.3f").text, ctl_text(f, "limit"));
+    }
+    ctl_table_print(&t);
+}
+
+/* "b2, b3 (1 of 3)": shares only where there are several boards. */
+static struct ctl_words boards_text(const json_t *boards)
+{
+    struct ctl_words w = {""};
+    double all = 0;
+    size_t i;
+    json_t *b;
+
+    json_array_foreach(boards, i, b)
+    {
+        all += ctl_real(b, "share");
+    }
+    json_array_foreach(boards, i, b)
+    {
+        ctl_append(w.text, sizeof(w.text), "%s%s%s", i ? ", " : "", ctl_text(b, "name"),
+                   ctl_is(b, "up") ? "" : " (away)");
+        if (json_array_size(boards) > 1 && all > 0) {
+            ctl_append(w.text, sizeof(w.text), " %.0f %%", 100 * ctl_real(b, "share") / all);
+        }
+    }
+    return w;
+}
+
+static void print_hops(const json_t *route)
+{
+    static const char *const headings[] = {"units", "predicted ms", "measured ms", "boards", NULL};
+    const json_t *hops = json_object_get(route, "hops");
+    struct ctl_table t;
+    size_t i;
+    json_t *hop;
+
+    if (json_array_size(hops) == 0) {
+        return;
+    }
+    ctl_table_init(&t, headings, "lrrw");
+    t.indent = 2;
+    json_array_foreach(hops, i, hop)
+    {
+        ctl_table_add(&t, "%s\t%s\t%s\t%s", ctl_text(hop, "units"),
+                      ctl_known(hop, "predicted_ms", "%.3f").text,
+                      ctl_known(hop, "service_ms", "%.3f").text,
+                      boards_text(json_object_get(hop, "boards")).text);
+    }
+    ctl_table_print(&t);
+    printf("\n");
+}
+
+static void print_measured(const json_t *route)
+{
+    const json_t *predicted = json_object_get(route, "predicted");
+    double is = ctl_real(route, "measured_fps"), table = ctl_real(predicted, "fps");
+
+    if (ctl_has(route, "measured_fps") && table > 0) {
+        printf("  measured: %.1f frames/s of %.1f; clients may send fewer\n\n", is, table);
+    }
+}
+
+static void print_best(const json_t *route)
+{
+    const json_t *best = json_object_get(route, "best");
+
+    if (json_is_object(best)) {
+        ctl_print_under("  best route: ", 14, "%s", ctl_text(best, "route"));
+        ctl_print_under("  as a plan:  ", 14, "%s", ctl_text(best, "plan"));
+    }
+    if (json_is_string(json_object_get(route, "verdict"))) {
+        ctl_print_under("  ", 2, "%s", ctl_text(route, "verdict"));
+    }
+    if (ctl_real(route, "input_bytes") > 0) {
+        printf("  the input of a frame is planned with %.0f bytes on the wire\n",
+               ctl_real(route, "input_bytes"));
+    }
+    if (ctl_real(route, "guessed_links") > 0) {
+        shown_printf("  not measured yet, so guessed: %.0f link%s\n",
+                     ctl_real(route, "guessed_links"),
+                     base_plural(ctl_real(route, "guessed_links")));
+    }
+}
+
+static void print_left_out(const json_t *route)
+{
+    const json_t *list = json_object_get(route, "left_out");
+    size_t i;
+    json_t *b;
+
+    if (json_array_size(list) > 0) {
+        printf("\nBoards without a part in the best route:\n");
+    }
+    json_array_foreach(list, i, b)
+    {
+        ctl_print_under("  ", 4, "%s: %s", ctl_text(b, "name"), ctl_text(b, "why"));
+    }
+}
+
+static void print_route(const json_t *route)
+{
+    const char *text = ctl_text(route, "route"), *why = ctl_text(route, "why");
+    bool serves = ctl_is(route, "serving");
+
+    ctl_print_under("Route ", 6, "%s", *text ? text : "none: this board alone");
+    if (ctl_is(route, "set")) {
+        printf("Set by a user; pipectl plan auto gives planning back.\n");
+    } else {
+        shown_printf("By the key boards, \"%s\".\n", ctl_text(route, "boards"));
+    }
+    if (*text && !serves) {
+        shown_printf("Its state is %s.\n", ctl_text(route, "phase"));
+    }
+    if (!serves && *why) {
+        ctl_print_under("This board alone serves:\n  ", 2, "%s", why);
+    }
+    printf("\n");
+    print_hops(route);
+    if (!json_object_get(route, "verdict")) {
+        return;
+    }
+    print_route_figures(route);
+    printf("\n");
+    print_measured(route);
+    print_best(route);
+    print_left_out(route);
+}
+
+/* ---- the command ---- */
 
 void ctl_print_explanation(const json_t *reply)
 {
     const json_t *e = json_object_get(reply, "explanation");
-    char line[256];
 
-    printf("Plan  ");
-    ctl_print_wrapped(ctl_text(e, "plan"), 6);
-    ctl_print_wrapped(ctl_plan_origin(e, line, sizeof(line)), 0);
+    ctl_print_under("Plan  ", 6, "%s", ctl_text(e, "plan"));
+    ctl_print_wrapped(ctl_plan_origin(e).text, 0);
     print_chosen(json_object_get(e, "chosen"));
-    ctl_print_wrapped(ctl_plan_costs(e, line, sizeof(line)), 0);
+    ctl_print_wrapped(ctl_plan_costs(e).text, 0);
     printf("\n");
     print_figures(e);
     printf("\n");
@@ -229,6 +342,6 @@ void ctl_print_explanation(const json_t *reply)
     print_runners_up(e);
     if (json_is_object(json_object_get(e, "boards"))) {
         printf("\n");
-        ctl_print_route(json_object_get(e, "boards"));
+        print_route(json_object_get(e, "boards"));
     }
 }

@@ -1,29 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl quantize: serves an f32 model on integers, or no longer. */
-#include <stdio.h>
-#include <string.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
 
-struct args {
-    json_t *parameters; /* owned */
-    const char *calibrate, *write;
-    bool off;
-};
-
-static int take_ms(json_t *parameters)
-{
-    double ms;
-
-    if (!ctl_number(optarg, 0, 600000, &ms)) {
-        return ctl_usage("quantize", "--ms needs a number from 0 to 600000, not '%s'", optarg);
-    }
-    json_object_set_new(parameters, "ms", json_integer((json_int_t)ms));
-    return CTL_DONE;
-}
-
-static int take_keep(const char *name, json_t *parameters)
+static int take_keep(const char *name, void *parameters)
 {
     json_t *list = json_object_get(parameters, "keep");
 
@@ -36,57 +17,9 @@ static int take_keep(const char *name, json_t *parameters)
                : CTL_DONE;
 }
 
-static int take_option(int c, struct args *ret)
-{
-    switch (c) {
-    case 'm':
-        return ctl_set_text("quantize", "the model's name", ret->parameters, "model", optarg);
-    case 'c':
-        ret->calibrate = optarg;
-        return CTL_DONE;
-    case 'k':
-        json_object_set_new(ret->parameters, "method", json_string("kl"));
-        return CTL_DONE;
-    case 'x':
-        json_object_set_new(ret->parameters, "method", json_string("min-max"));
-        return CTL_DONE;
-    case 's':
-        json_object_set_new(ret->parameters, "symmetric", json_true());
-        return CTL_DONE;
-    case 'o':
-        return take_keep(optarg, ret->parameters);
-    case 'b':
-        return ctl_set_bound("quantize", ret->parameters);
-    case 't':
-        return take_ms(ret->parameters);
-    case 'w':
-        ret->write = optarg;
-        json_object_set_new(ret->parameters, "ranges", json_true());
-        return CTL_DONE;
-    default:
-        ret->off = true;
-        json_object_set_new(ret->parameters, "off", json_true());
-        return CTL_DONE;
-    }
-}
-
-static int take_args(int argc, char **argv, struct args *ret)
-{
-    int c, rc = CTL_DONE;
-
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        rc = take_option(c, ret);
-    }
-    rc = rc ? rc : ctl_model_argument(argc, argv, ret->parameters);
-    if (rc == CTL_DONE && ret->off == (ret->calibrate != NULL)) {
-        rc = ctl_usage(argv[0], "give either --calibrate DIR or --off");
-    }
-    return rc;
-}
-
 static void print_examples(const json_t *q)
 {
-    bool held_out = json_is_true(json_object_get(q, "held_out"));
+    bool held_out = ctl_is(q, "held_out");
 
     if (held_out) {
         shown_printf("  calibrated on %.0f example%s (%s), judged on %.0f other%s\n",
@@ -119,7 +52,7 @@ static void print_kept(const json_t *q)
 static void print(const json_t *q)
 {
     shown_printf("%s: %s, %.1f s\n", ctl_text(q, "model"),
-                 json_is_true(json_object_get(q, "serves")) ? "quantised" : "left as it was",
+                 ctl_is(q, "serves") ? "quantised" : "left as it was",
                  ctl_real(q, "took_ms") / 1e3);
     print_examples(q);
     fputs("  ", stdout);
@@ -130,15 +63,13 @@ static void print(const json_t *q)
                ctl_real(q, "f32_ms") / ctl_real(q, "int8_ms"));
     }
     print_kept(q);
-    if (ctl_text(q, "note")[0]) {
-        shown_printf("  %s\n", ctl_text(q, "note"));
-    }
+    ctl_print_note(q);
 }
 
-static int show(const struct ctl *ctl, const struct args *args, json_t *q)
+/* @write: where the ranges go; NULL: nowhere */
+static int show(const struct ctl *ctl, const char *write, json_t *q)
 {
-    json_t *ranges = json_incref(json_object_get(q, "ranges"));
-    int rc = CTL_DONE;
+    json_auto_t *ranges = json_incref(json_object_get(q, "ranges"));
 
     json_object_del(q, "ranges");
     if (ctl->json) {
@@ -146,39 +77,44 @@ static int show(const struct ctl *ctl, const struct args *args, json_t *q)
     } else {
         print(q);
     }
-    if (!json_is_true(json_object_get(q, "serves"))) {
+    if (!ctl_is(q, "serves")) {
         ctl_say("%s: %s", ctl_text(q, "model"), ctl_text(q, "why"));
-        rc = CTL_FAILED;
-    } else if (args->write) {
-        rc = ctl_save_json(args->write, ranges, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+        return CTL_FAILED;
     }
-    json_decref(ranges);
-    return rc;
+    return write ? ctl_save_json(write, ranges, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : CTL_DONE;
 }
 
 int ctl_quantize(const struct ctl *ctl, int argc, char **argv)
 {
-    struct args args = {.parameters = json_object()};
-    json_t *reply = NULL;
-    int rc = take_args(argc, argv, &args);
+    json_auto_t *parameters = json_object(), *reply = NULL;
+    const char *calibrate = NULL, *write = NULL;
+    const struct ctl_take options[] = {{"model", CTL_TEXT, NULL, "model"},
+                                       {"calibrate", CTL_TEXT, &calibrate},
+                                       {"kl", CTL_TEXT, NULL, "method", .text = "kl"},
+                                       {"min-max", CTL_TEXT, NULL, "method", .text = "min-max"},
+                                       {"symmetric", CTL_FLAG, NULL, "symmetric"},
+                                       {"keep", CTL_TEXT, parameters, .take = take_keep},
+                                       {"bound", CTL_REAL, NULL, "agreement", 0, 100, 0.01},
+                                       {"ms", CTL_CUT, NULL, "ms", 0, 600000},
+                                       {"write", CTL_TEXT, &write},
+                                       {"off", CTL_FLAG, NULL, "off"},
+                                       {0}};
+    int rc = ctl_take(argc, argv, options, parameters);
+    bool off = ctl_is(parameters, "off");
 
-    if (rc) {
-        json_decref(args.parameters);
-        return rc;
+    if (write) {
+        json_object_set_new(parameters, "ranges", json_true());
     }
-    rc = ctl_call_examples(ctl, "Quantise", args.calibrate, args.parameters, &reply);
-    if (rc) {
-        return rc;
+    rc = rc ? rc : ctl_model_argument(argc, argv, parameters);
+    if (rc == CTL_DONE && off == (calibrate != NULL)) {
+        rc = ctl_usage(argv[0], "give either --calibrate DIR or --off");
     }
-    if (args.off) {
-        if (ctl->json) {
-            ctl_print_json(reply);
-        } else {
-            shown_printf("%s is served from its file, not quantised\n", ctl_text(reply, "model"));
-        }
-    } else {
-        rc = show(ctl, &args, json_object_get(reply, "quantised"));
+    rc = rc ? rc : ctl_call_examples(ctl, "Quantise", calibrate, parameters, &reply);
+    if (rc == CTL_DONE && off) {
+        ctl_tell(ctl, reply, "%s is served from its file, not quantised\n",
+                 ctl_text(reply, "model"));
+    } else if (rc == CTL_DONE) {
+        rc = show(ctl, write, json_object_get(reply, "quantised"));
     }
-    json_decref(reply);
     return rc;
 }

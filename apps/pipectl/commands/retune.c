@@ -1,90 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl retune: a search on live frames, what it tried, and how it ended. */
-#include <errno.h>
+/* pipectl retune: a search on live frames, what it tried, and how it ended; pipectl history: all
+ * that changed plans. */
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "apps/pipectl/common/call_progress.h"
-#include "apps/pipectl/common/options.h"
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
 
-struct args {
-    json_t *parameters; /* owned */
-    bool cancel, no_wait, tuned;
-};
-
-static const struct ctl_setting settings[] = {
-    {"algorithm", "algorithm", CTL_TEXT, 0, 0}, {"objective", "objective", CTL_TEXT, 0, 0},
-    {"fps", "fps", CTL_REAL, 1e-3, 1e9},        {"latency", "latency_ms", CTL_REAL, 1e-3, 1e9},
-    {"alpha", "alpha", CTL_WHOLE, 1, 1e5},      {"heuristic", "heuristic", CTL_WHOLE, 1, 6},
-    {"encoding", "encoding", CTL_TEXT, 0, 0},   {"stages", "stages", CTL_WHOLE, 1, 16},
-    {"trials", "trials", CTL_WHOLE, 1, 1e6},    {"seed", "seed", CTL_WHOLE, 0, 9007199254740992.0},
-};
-
-enum { OPTION_MODEL = 'm', OPTION_WAIT = 'w', OPTION_NO_WAIT = 'n', OPTION_CANCEL = 'c' };
-
-static int take_args(int argc, char **argv, struct args *ret)
-{
-    const struct cli_option *row;
-    int c, rc = CTL_DONE;
-
-    while ((c = ctl_option(argc, argv, &rc, &row)) != -1) {
-        if (c == OPTION_MODEL) {
-            rc = ctl_set_text(argv[0], "the model's name", ret->parameters, "model", optarg);
-        } else if (c == OPTION_CANCEL) {
-            ret->cancel = true;
-        } else if (c != CTL_SETTING) {
-            ret->no_wait = c == OPTION_NO_WAIT;
-            ret->tuned = true;
-        } else {
-            rc = ctl_set(argv[0], settings, row->name, optarg, ret->parameters);
-            ret->tuned = true;
-        }
-    }
-    rc = rc ? rc : ctl_no_more(argc, argv);
-    return rc == CTL_DONE && ret->cancel && ret->tuned
-               ? ctl_usage(argv[0], "--cancel takes no option but --model")
-               : rc;
-}
-
 /* ---- an event in words ---- */
 
-const char *ctl_gain(const json_t *event, char *ret, size_t bytes)
+/* The gain in frames/s as "+12.3 %"; "-" if unknown. */
+static struct ctl_word gain_of(const json_t *event)
 {
     double before = ctl_real(event, "fps_before"), after = ctl_real(event, "fps_after");
 
-    if (before > 0 && after > 0) {
-        snprintf(ret, bytes, "%+.1f %%", 100 * (after / before - 1));
-    } else {
-        snprintf(ret, bytes, "-");
-    }
-    return ret;
+    return ctl_format(before > 0 && after > 0 ? 100 * (after / before - 1) : NAN, "%+.1f %%");
 }
 
-const char *ctl_trial_note(const json_t *trial)
+/* Return: " (stopped: worse)" and the like, or "". */
+static const char *trial_note(const json_t *trial)
 {
-    const char *role = json_string_value(json_object_get(trial, "role"));
+    static const char *const notes[][2] = {{"shapes", " (to learn costs)"},
+                                           {"before", " (before)"},
+                                           {"known", " (kept for this state)"},
+                                           {"serving", " (serving)"},
+                                           {"again", " (compared again)"}};
+    const char *note = ctl_is(trial, "failed")    ? " (failed)"
+                       : ctl_is(trial, "stopped") ? " (stopped: worse)"
+                                                  : "";
 
-    return json_is_true(json_object_get(trial, "failed"))    ? " (failed)"
-           : json_is_true(json_object_get(trial, "stopped")) ? " (stopped: worse)"
-           : role && strcmp(role, "shapes") == 0             ? " (to learn costs)"
-           : role && strcmp(role, "before") == 0             ? " (before)"
-           : role && strcmp(role, "known") == 0              ? " (kept for this state)"
-           : role && strcmp(role, "serving") == 0            ? " (serving)"
-           : role && strcmp(role, "again") == 0              ? " (compared again)"
-                                                             : "";
+    for (size_t i = 0; !*note && i < base_array_count(notes); i++) {
+        note = strcmp(ctl_text(trial, "role"), notes[i][0]) == 0 ? notes[i][1] : note;
+    }
+    return note;
 }
 
 static double rank(const json_t *trial)
 {
     double ms = ctl_real(trial, "bottleneck_ms");
 
-    return ms > 0 && !json_is_true(json_object_get(trial, "failed")) ? ms : 1e300;
+    return ms > 0 && !ctl_is(trial, "failed") ? ms : 1e300;
 }
 
 /* Counts the trials that were better; of equal ones, the earlier is better. */
@@ -116,9 +74,9 @@ static void print_trials(const json_t *event, size_t most)
     json_array_foreach(trials, i, trial)
     {
         const char *role = json_string_value(json_object_get(trial, "role"));
-        bool kept = json_is_true(json_object_get(trial, "kept"));
+        bool kept = ctl_is(trial, "kept");
         bool searched = !role || strcmp(role, "search") == 0;
-        char predicted[32], ms[32], frames[32], name[32] = "-";
+        char name[32] = "-";
 
         number += searched;
         if (searched) {
@@ -128,10 +86,9 @@ static void print_trials(const json_t *event, size_t most)
             continue;
         }
         ctl_table_add(&t, "%s%s\t%s\t%s\t%s\t%s%s", name, kept ? "*" : " ",
-                      ctl_known(trial, "predicted_ms", "%.3f", predicted, sizeof(predicted)),
-                      ctl_known(trial, "bottleneck_ms", "%.3f", ms, sizeof(ms)),
-                      ctl_any(trial, "frames", frames, sizeof(frames)), ctl_text(trial, "plan"),
-                      ctl_trial_note(trial));
+                      ctl_known(trial, "predicted_ms", "%.3f").text,
+                      ctl_known(trial, "bottleneck_ms", "%.3f").text, ctl_any(trial, "frames").text,
+                      ctl_text(trial, "plan"), trial_note(trial));
     }
     ctl_table_print(&t);
     shown_printf("  * serves now; times are of the slowest stage%s\n",
@@ -140,70 +97,58 @@ static void print_trials(const json_t *event, size_t most)
 
 static void print_plan(const char *what, const json_t *event, const char *plan, const char *fps)
 {
-    char figure[64];
-
     shown_printf("  %-7s ", what);
     ctl_print_wrapped(ctl_text(event, plan), 10);
-    if (json_is_number(json_object_get(event, fps))) {
-        shown_printf("%10s%s frames/s", "", ctl_known(event, fps, "%.1f", figure, sizeof(figure)));
+    if (ctl_has(event, fps)) {
+        shown_printf("%10s%s frames/s", "", ctl_known(event, fps, "%.1f").text);
     }
 }
 
 static void print_event(const json_t *e)
 {
     double gain = ctl_real(e, "predicted_gain");
-    char text[64];
 
     shown_printf("%s: %s\n  ", ctl_text(e, "model"), ctl_text(e, "outcome"));
     ctl_print_wrapped(ctl_text(e, "detail"), 2);
     print_plan("before", e, "plan_before", "fps_before");
     printf("\n");
     print_plan("after", e, "plan_after", "fps_after");
-    shown_printf(" (%s", ctl_gain(e, text, sizeof(text)));
+    shown_printf(" (%s", gain_of(e).text);
     if (gain != 0) {
         printf(", %+.1f %% predicted", 100 * gain);
     }
     shown_printf(")\n  took %.1f s; %.0f frames lost; %s frames/s meanwhile\n\n",
                  ctl_real(e, "duration_ms") / 1000, ctl_real(e, "lost"),
-                 ctl_known(e, "fps_during", "%.1f", text, sizeof(text)));
+                 ctl_known(e, "fps_during", "%.1f").text);
     print_trials(e, 20);
 }
 
 /* ---- waiting ---- */
 
 /* Uses a connection of its own: on the waiting one, the answer would come after the search. */
-static int cancel(const struct ctl *ctl, const json_t *model, bool *ret)
+static int cancel(const struct ctl *ctl, const json_t *parameters, bool *ret)
 {
-    json_t *parameters = json_object(), *reply;
-    int rc;
+    json_auto_t *model = json_pack("{s:O*}", "model", json_object_get(parameters, "model"));
+    json_auto_t *reply = NULL;
+    int rc = ctl_call(ctl, "CancelRetune", json_incref(model), &reply);
 
-    if (model) {
-        json_object_set(parameters, "model", (json_t *)(uintptr_t)model);
-    }
-    rc = ctl_call(ctl, "CancelRetune", parameters, &reply);
-    if (rc == CTL_DONE) {
-        *ret = json_is_true(json_object_get(reply, "cancelled"));
-        json_decref(reply);
-    }
+    *ret = ctl_is(reply, "cancelled");
     return rc;
 }
 
-/* Waits for the reply. Ctrl-C makes the daemon end the search; a second one ends pipectl. */
+/* Waits for the reply. Ctrl-C makes the daemon end the search; a second one ends pipectl.
+ * @interrupt: SIGINT, which is blocked, so that none is missed after the call; it is not behind
+ * this. */
 static int wait_reply(const struct ctl *ctl, struct ctl_control *control,
-                      struct ctl_progress *progress, const json_t *model)
+                      struct ctl_progress *progress, const json_t *parameters,
+                      const sigset_t *interrupt)
 {
     struct pollfd fds[3] = {{.fd = ctl_control_fd(control), .events = POLLIN},
-                            {.fd = -1, .events = POLLIN},
+                            {.fd = signalfd(-1, interrupt, SFD_CLOEXEC), .events = POLLIN},
                             {.fd = ctl_progress_fd(progress), .events = POLLIN}};
     int rc = CTL_DONE;
-    sigset_t set;
     bool ended;
 
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    if (sigprocmask(SIG_BLOCK, &set, NULL) == 0) {
-        fds[1].fd = signalfd(-1, &set, SFD_CLOEXEC);
-    }
     while (!fds[0].revents) {
         if (poll(fds, 3, -1) < 0 && errno != EINTR) {
             break;
@@ -221,8 +166,8 @@ static int wait_reply(const struct ctl *ctl, struct ctl_control *control,
             }
             base_close_fd(&fds[1].fd);
             fds[1].revents = 0;
-            sigprocmask(SIG_UNBLOCK, &set, NULL);
-            rc = cancel(ctl, model, &ended);
+            sigprocmask(SIG_UNBLOCK, interrupt, NULL);
+            rc = cancel(ctl, parameters, &ended);
             if (rc) {
                 ctl_say("the search goes on; pipectl retune --cancel ends it");
                 return rc;
@@ -230,56 +175,84 @@ static int wait_reply(const struct ctl *ctl, struct ctl_control *control,
         }
     }
     base_close_fd(&fds[1].fd);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    sigprocmask(SIG_UNBLOCK, interrupt, NULL);
     return CTL_DONE;
 }
 
-static int run_retune(const struct ctl *ctl, const struct args *a, json_t **ret)
+static int run_retune(const struct ctl *ctl, json_t *parameters, bool no_wait, json_t **ret)
 {
-    struct ctl_progress *progress = a->no_wait ? NULL : ctl_progress_new(ctl, a->parameters);
+    struct ctl_progress *progress = no_wait ? NULL : ctl_progress_new(ctl, parameters);
     struct ctl_control *control = NULL;
     bool continues;
+    sigset_t interrupt;
     int rc = ctl_control_open(ctl, &control);
 
-    rc = rc ? rc : ctl_control_send(control, "io.piped.Retune", a->parameters, false);
-    rc = rc ? rc : wait_reply(ctl, control, progress, json_object_get(a->parameters, "model"));
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    if (rc == CTL_DONE) {
+        sigprocmask(SIG_BLOCK, &interrupt, NULL);
+        rc = ctl_control_send(control, "io.piped.Retune", parameters, false, NULL, 0);
+    }
+    rc = rc ? rc : wait_reply(ctl, control, progress, parameters, &interrupt);
     ctl_progress_free(progress);
     rc = rc ? rc : ctl_control_receive(control, ret, &continues);
     ctl_control_free(control);
     return rc;
 }
 
-static int print_cancelled(const struct ctl *ctl, const struct args *a)
+static int print_cancelled(const struct ctl *ctl, const json_t *parameters)
 {
     bool cancelled;
-    int rc = cancel(ctl, json_object_get(a->parameters, "model"), &cancelled);
+    int rc = cancel(ctl, parameters, &cancelled);
 
-    if (rc) {
-        return rc;
+    if (rc == CTL_DONE) {
+        json_auto_t *v = json_pack("{s:b}", "cancelled", cancelled);
+
+        ctl_tell(ctl, v, "%s\n",
+                 cancelled ? "search cancelled; pipectl history says how it ended"
+                           : "no search is running");
     }
-    if (ctl->json) {
-        shown_printf("{\n  \"cancelled\": %s\n}\n", cancelled ? "true" : "false");
-    } else {
-        puts(cancelled ? "search cancelled; pipectl history says how it ended"
-                       : "no search is running");
-    }
+    return rc;
+}
+
+static int take_no_wait(const char *value, void *parameters)
+{
+    (void)value;
+    json_object_set_new(parameters, "wait", json_false());
     return CTL_DONE;
 }
 
 int ctl_retune(const struct ctl *ctl, int argc, char **argv)
 {
-    struct args a = {.parameters = json_object()};
-    json_t *reply, *event;
-    int rc = take_args(argc, argv, &a);
+    json_auto_t *parameters = json_object(), *reply = NULL;
+    bool cancels = false, no_wait;
+    const struct ctl_take options[] = {{"model", CTL_TEXT, NULL, "model"},
+                                       {"algorithm", CTL_TEXT, NULL, "algorithm"},
+                                       {"objective", CTL_TEXT, NULL, "objective"},
+                                       {"fps", CTL_REAL, NULL, "fps", 1e-3, 1e9},
+                                       {"latency", CTL_REAL, NULL, "latency_ms", 1e-3, 1e9},
+                                       {"alpha", CTL_WHOLE, NULL, "alpha", 1, 1e5},
+                                       {"heuristic", CTL_WHOLE, NULL, "heuristic", 1, 6},
+                                       {"encoding", CTL_TEXT, NULL, "encoding"},
+                                       {"stages", CTL_WHOLE, NULL, "stages", 1, 16},
+                                       {"trials", CTL_WHOLE, NULL, "trials", 1, 1e6},
+                                       {"seed", CTL_WHOLE, NULL, "seed", 0, 9007199254740992.0},
+                                       {"wait", CTL_FLAG, NULL, "wait"},
+                                       {"no-wait", CTL_FLAG, parameters, .take = take_no_wait},
+                                       {"cancel", CTL_FLAG, &cancels},
+                                       {0}};
+    int rc = ctl_take_all(argc, argv, options, parameters);
+    size_t models = json_object_get(parameters, "model") ? 1 : 0;
+    json_t *event;
 
-    if (rc == CTL_DONE && a.cancel) {
-        rc = print_cancelled(ctl, &a);
-        json_decref(a.parameters);
-        return rc;
+    if (rc == CTL_DONE && cancels) {
+        return json_object_size(parameters) > models
+                   ? ctl_usage(argv[0], "--cancel takes no option but --model")
+                   : print_cancelled(ctl, parameters);
     }
-    json_object_set_new(a.parameters, "wait", json_boolean(!a.no_wait));
-    rc = rc ? rc : run_retune(ctl, &a, &reply);
-    json_decref(a.parameters);
+    no_wait = json_is_false(json_object_get(parameters, "wait"));
+    json_object_set_new(parameters, "wait", json_boolean(!no_wait));
+    rc = rc ? rc : run_retune(ctl, parameters, no_wait, &reply);
     if (rc) {
         return rc;
     }
@@ -291,6 +264,98 @@ int ctl_retune(const struct ctl *ctl, int argc, char **argv)
     } else {
         puts("search started; pipectl history shows its result, pipectl retune --cancel ends it");
     }
-    json_decref(reply);
     return CTL_DONE;
+}
+
+/* ---- history: what changed plans, and which plans were tried ---- */
+
+/* "2026-03-01T10:20:30.123Z" as "03-01 10:20:30" */
+static void short_time(const json_t *event, char ret[16])
+{
+    const char *at = ctl_text(event, "at");
+
+    if (strlen(at) >= 19 && at[10] == 'T') {
+        snprintf(ret, 16, "%.5s %.8s", at + 5, at + 11);
+    } else {
+        snprintf(ret, 16, "-");
+    }
+}
+
+static void add_trials(struct ctl_table *t, const json_t *event)
+{
+    size_t i;
+    json_t *trial;
+
+    json_array_foreach(json_object_get(event, "trials"), i, trial)
+    {
+        if (ctl_is(trial, "failed")) {
+            ctl_table_note(t, 4, "- failed: %s", ctl_text(trial, "plan"));
+            continue;
+        }
+        ctl_table_note(t, 4, "%s %s ms, %s frames: %s%s", ctl_is(trial, "kept") ? "*" : "-",
+                       ctl_known(trial, "bottleneck_ms", "%.3f").text,
+                       ctl_any(trial, "frames").text, ctl_text(trial, "plan"), trial_note(trial));
+    }
+}
+
+static void print_history(const json_t *events, bool trials)
+{
+    static const char *const headings[] = {"id",     "when, UTC", "model", "cause", "trials",
+                                           "before", "after",     "gain",  NULL};
+    struct ctl_table t;
+    json_t *e;
+    size_t i;
+
+    ctl_table_init(&t, headings, "rlllrrrr");
+    json_array_foreach(events, i, e)
+    {
+        char at[16], trials_text[32];
+        size_t tried = json_array_size(json_object_get(e, "trials"));
+        const char *detail = json_string_value(json_object_get(e, "detail"));
+
+        short_time(e, at);
+        if (json_is_integer(json_object_get(e, "trial_count"))) { /* "trials" may lack some */
+            tried = (size_t)json_integer_value(json_object_get(e, "trial_count"));
+        }
+        snprintf(trials_text, sizeof(trials_text), "%zu", tried);
+        ctl_table_add(&t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", ctl_any(e, "id").text, at,
+                      ctl_text(e, "model"), ctl_text(e, "cause"), trials_text,
+                      ctl_known(e, "fps_before", "%.1f").text,
+                      ctl_known(e, "fps_after", "%.1f").text, gain_of(e).text);
+        ctl_table_note(&t, 4, "%s by %s: %s", ctl_text(e, "outcome"), ctl_text(e, "algorithm"),
+                       ctl_text(e, "plan_after"));
+        if (trials && detail && *detail) {
+            ctl_table_note(&t, 4, "%s", detail);
+        }
+        if (trials) {
+            add_trials(&t, e);
+        }
+    }
+    ctl_table_print(&t);
+}
+
+int ctl_history(const struct ctl *ctl, int argc, char **argv)
+{
+    json_auto_t *parameters = json_object(), *reply = NULL, *status = NULL;
+    const char *model = NULL;
+    bool trials = false;
+    const struct ctl_take options[] = {{"model", CTL_TEXT, &model, "model"},
+                                       {"limit", CTL_CUT, NULL, "limit", 1, 1e6},
+                                       {"trials", CTL_FLAG, &trials},
+                                       {0}};
+    int rc = ctl_take_all(argc, argv, options, parameters);
+    const json_t *events;
+
+    rc = rc ? rc : ctl_call(ctl, "History", base_take(parameters), &reply);
+    events = json_object_get(reply, "events");
+    if (rc == CTL_DONE && json_array_size(events) == 0 && model) {
+        /* nothing happened, or no such model exists: Status tells */
+        rc = ctl_call(ctl, "Status", ctl_model_parameter(model), &status);
+    }
+    if (rc == CTL_DONE && ctl->json) {
+        ctl_print_json(events);
+    } else if (rc == CTL_DONE) {
+        print_history(events, trials);
+    }
+    return rc;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl status: what is served, how fast, and where. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/show/fold_segments.h"
@@ -29,7 +27,7 @@ static void print_stages(const json_t *model)
 /* How what goes between boards does, if examples said something of that. */
 static void print_borders(const json_t *b)
 {
-    bool allowed = json_is_true(json_object_get(b, "allowed"));
+    bool allowed = ctl_is(b, "allowed");
 
     if (json_is_object(b)) {
         shown_printf(
@@ -48,7 +46,7 @@ static void print_route(const json_t *route)
     if (!json_is_object(route)) {
         return;
     }
-    if (!json_is_true(json_object_get(route, "serving"))) {
+    if (!ctl_is(route, "serving")) {
         shown_printf("  boards \"%s\": this board alone: %s\n", ctl_text(route, "boards"),
                      ctl_text(route, "why"));
     }
@@ -64,8 +62,7 @@ static void print_route(const json_t *route)
         shown_printf("    units %s:", ctl_text(hop, "units"));
         json_array_foreach(json_object_get(hop, "boards"), k, board)
         {
-            shown_printf(" %s%s", ctl_text(board, "name"),
-                         json_is_true(json_object_get(board, "up")) ? "" : " (away)");
+            shown_printf(" %s%s", ctl_text(board, "name"), ctl_is(board, "up") ? "" : " (away)");
         }
         if (ctl_real(hop, "service_ms") > 0) {
             printf(", %.3f ms", ctl_real(hop, "service_ms"));
@@ -80,26 +77,21 @@ static void print_route(const json_t *route)
                      ctl_real(its, "last_unit"), ctl_text(hop, "plan"));
     }
     if (json_is_boolean(json_object_get(route, "pictures"))) {
-        shown_printf("    pictures go as %s\n", json_is_true(json_object_get(route, "pictures"))
-                                                    ? "they are, larger ones as tensors"
-                                                    : "tensors");
+        shown_printf("    pictures go as %s\n",
+                     ctl_is(route, "pictures") ? "they are, larger ones as tensors" : "tensors");
     }
 }
 
 static void print_model(const json_t *m)
 {
-    char input[256], units[32], epoch[32], latency[160];
     const json_t *frames = json_object_get(m, "frames");
 
-    shown_printf("\nmodel %s: %s units, input %s\n", ctl_text(m, "name"),
-                 ctl_any(m, "units", units, sizeof(units)),
-                 ctl_any(m, "input", input, sizeof(input)));
+    shown_printf("\nmodel %s: %s units, input %s\n", ctl_text(m, "name"), ctl_any(m, "units").text,
+                 ctl_any(m, "input").text);
     shown_printf("  plan %s (%s, epoch %s)\n", ctl_text(m, "plan"), ctl_text(m, "algorithm"),
-                 ctl_any(m, "epoch", epoch, sizeof(epoch)));
+                 ctl_any(m, "epoch").text);
     shown_printf("  %.1f frames/s, latency ms: %s\n", ctl_real(m, "fps"),
-                 ctl_real(frames, "answered") > 0
-                     ? ctl_any(m, "latency_ms", latency, sizeof(latency))
-                     : "-");
+                 ctl_real(frames, "answered") > 0 ? ctl_any(m, "latency_ms").text : "-");
     printf("  frames: %.0f admitted, %.0f answered, %.0f dropped, %.0f failed\n",
            ctl_real(frames, "admitted"), ctl_real(frames, "answered"), ctl_real(frames, "dropped"),
            ctl_real(frames, "failed"));
@@ -112,8 +104,8 @@ static void print_boards(const json_t *boards)
     static const char *const headings[] = {"board",           "is",         "for s",  "message us",
                                            "us a 1000 bytes", "memory MiB", "places", NULL};
     struct ctl_table t;
-    json_t *b, *ep;
-    size_t i, k;
+    json_t *b;
+    size_t i;
 
     if (json_array_size(boards) == 0) {
         return;
@@ -123,23 +115,12 @@ static void print_boards(const json_t *boards)
     {
         const json_t *link = json_object_get(b, "link");
         double bytes = ctl_real(b, "memory_bytes");
-        char message[32], kilobyte[32], memory[32], places[256] = "";
-        size_t at = 0;
 
-        json_array_foreach(json_object_get(b, "eps"), k, ep)
-        {
-            if (at < sizeof(places)) {
-                at += (size_t)snprintf(places + at, sizeof(places) - at, "%s%s x%.0f",
-                                       k ? ", " : "", ctl_text(ep, "name"), ctl_real(ep, "cores"));
-            }
-        }
         ctl_table_add(
             &t, "%s\t%s\t%.0f\t%s\t%s\t%s\t%s", ctl_text(b, "name"),
-            json_is_true(json_object_get(b, "up")) ? "there" : "away", ctl_real(b, "for_s"),
-            ctl_known(link, "message_us", "%.0f", message, sizeof(message)),
-            ctl_known(link, "kilobyte_us", "%.2f", kilobyte, sizeof(kilobyte)),
-            ctl_format(bytes > 0 ? bytes / (1 << 20) : NAN, "%.0f", memory, sizeof(memory)),
-            places);
+            ctl_is(b, "up") ? "there" : "away", ctl_real(b, "for_s"),
+            ctl_known(link, "message_us", "%.0f").text, ctl_known(link, "kilobyte_us", "%.2f").text,
+            ctl_format(bytes > 0 ? bytes / (1 << 20) : NAN, "%.0f").text, ctl_places(b).text);
     }
     printf("\n");
     ctl_table_print(&t);
@@ -189,6 +170,133 @@ static void print_memory(const json_t *memory)
     }
 }
 
+/* ---- cores and sensors: nothing unknown is shown ---- */
+
+static const char *why_of(const json_t *cpus, size_t i)
+{
+    return ctl_text(json_array_get(cpus, i), "why");
+}
+
+/* Prints one line for neighbours with the same reason. */
+static void print_cores(const json_t *cpus)
+{
+    size_t count = json_array_size(cpus);
+
+    printf("\n");
+    for (size_t i = 0; i < count; i++) {
+        double first = ctl_real(json_array_get(cpus, i), "cpu"), last = first;
+
+        while (i + 1 < count && strcmp(why_of(cpus, i), why_of(cpus, i + 1)) == 0 &&
+               ctl_real(json_array_get(cpus, i + 1), "cpu") == last + 1) {
+            last = ctl_real(json_array_get(cpus, ++i), "cpu");
+        }
+        if (last > first) {
+            shown_printf("cores %.0f-%.0f: %s\n", first, last, why_of(cpus, i));
+        } else {
+            shown_printf("core %.0f: %s\n", first, why_of(cpus, i));
+        }
+    }
+}
+
+static void print_heat(const json_t *sensors)
+{
+    const json_t *throttled = json_object_get(sensors, "throttled");
+    json_t *z;
+    size_t i, shown = 0;
+
+    json_array_foreach(json_object_get(sensors, "thermal"), i, z)
+    {
+        if (ctl_has(z, "temp_c")) {
+            shown_printf("%s%s %.1f C%s", shown++ ? ", " : "heat: ", ctl_text(z, "type"),
+                         ctl_real(z, "temp_c"),
+                         ctl_is(z, "past_trip") ? " (above its trip point)" : "");
+        }
+    }
+    if (shown > 0) {
+        printf("\n");
+    }
+    if (json_is_true(throttled)) {
+        printf("heat or firmware holds the CPUs back\n");
+    }
+}
+
+static void print_pressure(const json_t *sensors)
+{
+    const json_t *psi = json_object_get(sensors, "psi");
+    const json_t *group = json_object_get(sensors, "cgroup");
+
+    if (ctl_has(psi, "cpu_some_avg10")) {
+        printf("pressure: tasks waited for a CPU in %.1f %% of the last ten seconds\n",
+               ctl_real(psi, "cpu_some_avg10"));
+    }
+    if (ctl_has(group, "quota_cpus")) {
+        printf("quota: %.2f CPUs, throttled for %.3f s\n", ctl_real(group, "quota_cpus"),
+               ctl_real(group, "throttled_us") / 1e6);
+    }
+}
+
+static void print_energy(const json_t *sensors)
+{
+    const json_t *energy = json_object_get(sensors, "energy");
+
+    if (!ctl_has(energy, "joules")) {
+        return;
+    }
+    shown_printf("energy: %.1f J since the start (%s)", ctl_real(energy, "joules"),
+                 ctl_text(energy, "source"));
+    if (ctl_has(energy, "joules_per_frame")) {
+        printf(", %.3g J a frame", ctl_real(energy, "joules_per_frame"));
+    }
+    printf("\n");
+}
+
+static void print_machine(const json_t *status)
+{
+    const json_t *sensors = json_object_get(status, "sensors");
+
+    print_cores(json_object_get(status, "cpus"));
+    print_heat(sensors);
+    print_pressure(sensors);
+    print_energy(sensors);
+}
+
+void ctl_print_segments(const json_t *owner)
+{
+    const json_t *segments = json_object_get(owner, "segments");
+    char text[SHW_SEGMENT_BYTES];
+    json_t *m;
+    size_t i;
+
+    shown_printf("%s", json_array_size(segments) > 0 ? "\n" : "");
+    json_array_foreach((json_t *)(uintptr_t)segments, i, m)
+    {
+        shw_segment_text(m, text);
+        shown_printf("computed here: %s, plan %s\n", text, ctl_text(m, "plan"));
+    }
+}
+
+void ctl_print_failed(const json_t *failed)
+{
+    const json_t *m;
+    size_t i;
+
+    json_array_foreach(failed, i, m)
+    {
+        const char *name = ctl_text(m, "name"), *path = ctl_text(m, "path");
+        const char *error = ctl_text(m, "error");
+
+        /* the loader often begins with the file */
+        shown_printf("%smodel %s FAILED: %s%s%s\n", i ? "" : "\n", name,
+                     strncmp(error, path, strlen(path)) == 0 ? "" : path,
+                     strncmp(error, path, strlen(path)) == 0 ? "" : ": ", error);
+    }
+    if (json_array_size(failed) > 0) {
+        puts("mend the files, then pipectl reload; or take the models out of the configuration");
+    }
+}
+
+/* ---- the command ---- */
+
 static void print_status(const json_t *status)
 {
     double uptime = ctl_real(status, "uptime_s");
@@ -206,7 +314,7 @@ static void print_status(const json_t *status)
     print_eps(json_object_get(status, "eps"));
     print_boards(json_object_get(status, "boards"));
     print_memory(json_object_get(status, "memory"));
-    ctl_print_machine(status);
+    print_machine(status);
     print_warnings(status, NULL);
     ctl_print_failed(json_object_get(status, "failed_models"));
     json_array_foreach(json_object_get(status, "models"), i, m)
@@ -217,16 +325,13 @@ static void print_status(const json_t *status)
 
 int ctl_status(const struct ctl *ctl, int argc, char **argv)
 {
+    json_auto_t *reply = NULL;
     const char *model = NULL;
-    json_t *reply, *status;
-    int rc = CTL_DONE, c;
     bool all = false;
+    const struct ctl_take options[] = {{"model", CTL_TEXT, &model}, {"all", CTL_FLAG, &all}, {0}};
+    int rc = ctl_take_all(argc, argv, options, NULL);
+    json_t *status;
 
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        model = c == 'm' ? optarg : model;
-        all |= c == 'a';
-    }
-    rc = rc ? rc : ctl_no_more(argc, argv);
     rc = rc ? rc : ctl_call(ctl, "Status", ctl_model_parameter(model), &reply);
     if (rc) {
         return rc;
@@ -240,7 +345,5 @@ int ctl_status(const struct ctl *ctl, int argc, char **argv)
         }
         print_status(status);
     }
-    rc = strcmp(ctl_text(status, "state"), "degraded") == 0 ? CTL_DEGRADED : CTL_DONE;
-    json_decref(reply);
-    return rc;
+    return strcmp(ctl_text(status, "state"), "degraded") == 0 ? CTL_DEGRADED : CTL_DONE;
 }

@@ -1,28 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl units: what a model is made of, and where its time goes. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "apps/pipectl/common/pipectl.h"
-
-struct args {
-    const char *model, *sort;
-};
-
-static int take_args(int argc, char **argv, struct args *ret)
-{
-    int c, rc = CTL_DONE;
-
-    *ret = (struct args){.sort = "unit"};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'm') {
-            ret->model = optarg;
-        } else {
-            ret->sort = optarg;
-        }
-    }
-    return rc ? rc : ctl_no_more(argc, argv);
-}
 
 /* The time of a unit in a frame: as it ran; before the first frame, where it was measured fastest;
  * 0: unknown. */
@@ -64,38 +43,6 @@ void ctl_add_shares(json_t *units)
     }
 }
 
-static const char *sort_key; /* of compare(), which qsort() gives nothing */
-
-static int compare(const void *a, const void *b)
-{
-    double x = ctl_real(*(json_t *const *)a, sort_key), y = ctl_real(*(json_t *const *)b, sort_key);
-
-    if (x == y) {
-        return (int)(ctl_real(*(json_t *const *)a, "unit") - ctl_real(*(json_t *const *)b, "unit"));
-    }
-    return (x < y) - (x > y);
-}
-
-/* Largest first. Return: a new list; NULL: out of memory. */
-static json_t *sorted(const json_t *units, const char *key)
-{
-    size_t count = json_array_size(units);
-    base_autofree json_t **order = calloc(count + 1, sizeof(json_t *));
-    json_t *list = json_array();
-
-    for (size_t i = 0; order && i < count; i++) {
-        order[i] = json_array_get(units, i);
-    }
-    if (order) {
-        sort_key = key;
-        qsort(order, count, sizeof(json_t *), compare);
-    }
-    for (size_t i = 0; order && i < count; i++) {
-        json_array_append(list, order[i]);
-    }
-    return list;
-}
-
 static void print(const json_t *units)
 {
     static const struct ctl_column columns[] = {{"unit", "unit", 'r'},
@@ -112,28 +59,25 @@ static void print(const json_t *units)
 
 int ctl_units(const struct ctl *ctl, int argc, char **argv)
 {
-    json_t *reply, *units;
-    struct args a;
-    int rc = take_args(argc, argv, &a);
+    json_auto_t *reply = NULL, *sorted = NULL;
+    const char *model = NULL, *sort = "unit";
+    const struct ctl_take options[] = {{"model", CTL_TEXT, &model}, {"sort", CTL_TEXT, &sort}, {0}};
+    int rc = ctl_take_all(argc, argv, options, NULL);
+    json_t *units;
 
-    rc = rc ? rc : ctl_call(ctl, "Units", ctl_model_parameter(a.model), &reply);
+    rc = rc ? rc : ctl_call(ctl, "Units", ctl_model_parameter(model), &reply);
     if (rc) {
         return rc;
     }
-    units = json_incref(json_object_get(reply, "units"));
-    json_decref(reply);
+    units = json_object_get(reply, "units");
     ctl_add_shares(units);
-    if (strcmp(a.sort, "unit") != 0) {
-        json_t *list = sorted(units, strcmp(a.sort, "time") == 0 ? "ms" : "weight");
-
-        json_decref(units);
-        units = list;
+    if (strcmp(sort, "unit") != 0) {
+        units = sorted = ctl_sorted(units, strcmp(sort, "time") == 0 ? "ms" : "weight");
     }
     if (ctl->json) {
         ctl_print_json(units);
     } else {
         print(units);
     }
-    json_decref(units);
     return CTL_DONE;
 }

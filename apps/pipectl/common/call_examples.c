@@ -1,36 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: reads examples from a folder and sends them; the daemon may not be able to read it. */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "apps/picture/picture.h"
 #include "apps/pipectl/common/pipectl.h"
+#include "base/atomic_file.h"
 #include "base/cli/shown_print.h"
 
 #define BYTES_MAX ((size_t)1 << 30)
-#define EXAMPLES_MAX 8192u /* their names must fit into a message */
-
-static int write_all(int fd, const void *data, size_t bytes)
-{
-    size_t at = 0;
-
-    while (at < bytes) {
-        ssize_t n = write(fd, (const char *)data + at, bytes - at);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return n < 0 ? -errno : -EIO;
-        }
-        at += (size_t)n;
-    }
-    return 0;
-}
+#define EXAMPLES_MAX 8192u
 
 static int write_decoded(int fd, const struct ctl_image *img, const uint8_t *pixels,
                          size_t *ret_bytes)
@@ -42,9 +21,9 @@ static int write_decoded(int fd, const struct ctl_image *img, const uint8_t *pix
         n = snprintf(head, sizeof(head), "P%d\n%u %u\n255\n", img->channels == 3 ? 6 : 5,
                      img->width, img->height);
     }
-    rc = write_all(fd, head, (size_t)n);
+    rc = atomic_file_write_all(fd, head, (size_t)n);
     *ret_bytes = (size_t)n + img->bytes;
-    return rc < 0 ? rc : write_all(fd, pixels, img->bytes);
+    return rc < 0 ? rc : atomic_file_write_all(fd, (const char *)pixels, img->bytes);
 }
 
 /* Appends a file's bytes. @ret_bytes: how many; 0: cannot be read, as was printed. Return: 0, or
@@ -143,32 +122,15 @@ int ctl_call_examples(const struct ctl *ctl, const char *method, const char *fol
     base_autoclose int fd = -1;
     int rc = folder ? take_examples(folder, parameters, &fd) : 0;
 
-    if (rc) {
-        json_decref(parameters);
-        return rc;
-    }
-    return ctl_call_fds(ctl, method, parameters, &fd, fd >= 0 ? 1 : 0, ret);
-}
-
-int ctl_set_bound(const char *command, json_t *parameters)
-{
-    double percent;
-
-    if (!ctl_number(optarg, 0, 100, &percent)) {
-        return ctl_usage(command, "--bound needs a number from 0 to 100, not '%s'", optarg);
-    }
-    json_object_set_new(parameters, "agreement", json_real(percent * 0.01));
-    return CTL_DONE;
+    return rc ? rc : ctl_call_fds(ctl, method, json_incref(parameters), &fd, fd >= 0 ? 1 : 0, ret);
 }
 
 void ctl_print_agreement(const json_t *verdict)
 {
-    char mean[32], most[32];
-
     shown_printf("top-1 agreement %.2f %% (required: %.2f), error %s mean, %s maximum\n",
                  100 * ctl_real(verdict, "agreement"), 100 * ctl_real(verdict, "bound"),
-                 ctl_known(verdict, "error_mean", "%.4f", mean, sizeof(mean)),
-                 ctl_known(verdict, "error_most", "%.4f", most, sizeof(most)));
+                 ctl_known(verdict, "error_mean", "%.4f").text,
+                 ctl_known(verdict, "error_most", "%.4f").text);
 }
 
 void ctl_print_left_out(const json_t *verdict)

@@ -1,10 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/pipectl/common/call_progress.h"
 
-#include "apps/pipectl/common/terminal_line.h"
+#include <sys/ioctl.h>
+
+#include "base/shown_text.h"
 #include "ipc/control/control_client.h"
 
 #define LINE_BYTES 512u
+#define COLUMNS 80u
+#define WIPE "\r\033[K"
+
+static bool there;
+
+static size_t columns(void)
+{
+    struct winsize w;
+
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : COLUMNS;
+}
+
+void ctl_line_show(char *text)
+{
+    size_t most = columns() - 1, seen = 0, at = 0;
+
+    if (!isatty(STDERR_FILENO)) {
+        return;
+    }
+    shown_clean(text, "");
+    /* as many characters as fit before the terminal would wrap the line */
+    while (text[at] && seen < most) {
+        seen++;
+        for (at++; (text[at] & 0xc0) == 0x80; at++) {
+        }
+    }
+    fprintf(stderr, WIPE "%.*s", (int)at, text);
+    fflush(stderr);
+    there = true;
+}
+
+void ctl_line_wipe(void)
+{
+    if (there) {
+        fputs(WIPE, stderr);
+        there = false;
+    }
+}
 
 struct ctl_progress {
     struct ipc_control conn;
@@ -23,10 +63,11 @@ static void subscribe(struct ctl_progress *p, const struct ctl *ctl)
 struct ctl_progress *ctl_progress_new(const struct ctl *ctl, const json_t *parameters)
 {
     struct ctl_progress *p = isatty(STDERR_FILENO) ? calloc(1, sizeof(*p)) : NULL;
-    const char *model = ctl_text(parameters, "model");
+    const char *model = json_text_of(parameters, "model");
 
     if (p) {
-        snprintf(p->model, sizeof(p->model), "%s", *model ? model : ctl_text(parameters, "name"));
+        snprintf(p->model, sizeof(p->model), "%s",
+                 *model ? model : json_text_of(parameters, "name"));
         subscribe(p, ctl);
     }
     return p;
@@ -49,7 +90,7 @@ int ctl_progress_fd(const struct ctl_progress *p)
 
 static void show(struct ctl_progress *p, const json_t *e)
 {
-    const char *event = ctl_text(e, "event"), *model = ctl_text(e, "model");
+    const char *event = ctl_text(e, "event"), *model = json_text_of(e, "model");
     char text[LINE_BYTES];
     int n;
 

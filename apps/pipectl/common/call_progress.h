@@ -21,3 +21,11 @@ struct ctl_progress *ctl_progress_free(struct ctl_progress *p);
 /** ctl_progress_fd() - Return: for poll(2): when it is readable, ctl_progress_show(); -1: never. */
 int ctl_progress_fd(const struct ctl_progress *p);
 void ctl_progress_show(struct ctl_progress *p);
+
+/* ---- the line on stderr that is written over again and again ---- */
+
+/** ctl_line_show() - overwrites the line. @text: what a terminal must not get becomes '?', and what
+ * does not fit is left out. Nothing where stderr is no terminal. */
+void ctl_line_show(char *text);
+/** ctl_line_wipe() - takes the line away; nothing if there is none. */
+void ctl_line_wipe(void);

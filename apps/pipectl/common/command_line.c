@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: messages, options and arguments. */
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 
+#include "apps/page/page.h"
 #include "apps/pipectl/common/command_line.h"
 #include "apps/pipectl/common/options.h"
+#include "apps/pipectl/common/output.h"
 #include "apps/pipectl/common/service_state.h"
 #include "base/cli/cli_print.h"
 #include "base/json_text.h"
@@ -68,15 +67,18 @@ static int bad_word(const char *command, const struct cli_option *o, const char 
     char words[CLI_WRONG_BYTES] = "";
 
     for (const char *at = o->words; at && *at; at += strspn(at, " ,")) {
-        size_t n = strlen(words), bytes = strcspn(at, " ,");
+        size_t bytes = strcspn(at, " ,");
 
-        snprintf(words + n, sizeof(words) - n, "%s%.*s", n ? ", " : "", (int)bytes, at);
+        ctl_append(words, sizeof(words), "%s%.*s", *words ? ", " : "", (int)bytes, at);
         at += bytes;
     }
     return ctl_usage(command, "--%s needs one of %s, not '%s'%s", o->name, words, optarg, hint);
 }
 
-int ctl_option(int argc, char **argv, int *rc, const struct cli_option **ret_row)
+/* The next option of the command argv[0]. @rc: CTL_DONE, or why to stop; if the option is wrong,
+ * this says so and sets CTL_USAGE. Return: its row; NULL: there are no more, or @rc says to
+ * stop. */
+static const struct cli_option *next_option(int argc, char **argv, int *rc)
 {
     const struct cli_command *command = cli_find(ctl_program.commands, argv[0]);
     const struct cli_option *row;
@@ -84,21 +86,98 @@ int ctl_option(int argc, char **argv, int *rc, const struct cli_option **ret_row
     int c;
 
     if (*rc != CTL_DONE) {
-        return -1;
+        return NULL;
     }
     c = cli_getopt(command, argc, argv, &row);
     if (c == ':' || c == '?') {
         *rc = ctl_usage(argv[0], "%s", cli_wrong_of(command, c, argv, wrong));
-        return -1;
-    }
-    if (row && !cli_takes(row, optarg, hint)) {
+    } else if (row && !cli_takes(row, optarg, hint)) {
         *rc = bad_word(argv[0], row, hint);
-        return -1;
     }
-    if (ret_row) {
-        *ret_row = row;
+    return *rc ? NULL : row;
+}
+
+static int set_text(const char *command, const char *option, json_t *parameters, const char *key,
+                    const char *text)
+{
+    return json_object_set_new(parameters, key, json_string(text)) < 0
+               ? ctl_usage(command, "%s is not UTF-8",
+                           strcmp(option, "model") == 0 ? "the model's name" : option)
+               : CTL_DONE;
+}
+
+static int take_number(const char *command, const struct ctl_take *t, json_t *parameters)
+{
+    bool whole = t->type == CTL_WHOLE;
+    double v;
+
+    if (!ctl_number(optarg, t->least, t->most, &v) || (whole && v != (double)(json_int_t)v)) {
+        return ctl_usage(command, "--%s needs %s from %.15g to %.15g, not '%s'", t->option,
+                         t->text ? t->text
+                         : whole ? "a whole number"
+                                 : "a number",
+                         t->least, t->most, optarg);
     }
-    return c;
+    v *= t->scale > 0 ? t->scale : 1;
+    if (t->parameter) {
+        json_object_set_new(parameters, t->parameter,
+                            t->type == CTL_REAL ? json_real(v) : json_integer((json_int_t)v));
+    } else if (t->type == CTL_REAL) {
+        *(double *)t->to = v;
+    } else if (t->type == CTL_U32) {
+        *(uint32_t *)t->to = (uint32_t)v;
+    } else {
+        *(uint64_t *)t->to = (uint64_t)v;
+    }
+    return CTL_DONE;
+}
+
+/* Takes the value of an option, in optarg. */
+static int take_value(const char *command, const struct ctl_take *t, json_t *parameters)
+{
+    const char *text = optarg ? optarg : t->text;
+
+    if (t->take) {
+        return t->take(optarg, t->to);
+    }
+    if (t->type > CTL_TEXT) {
+        return take_number(command, t, parameters);
+    }
+    if (t->type == CTL_TEXT && t->to) {
+        *(const char **)t->to = text;
+    } else if (t->to) {
+        *(bool *)t->to = true;
+    }
+    if (t->type == CTL_TEXT && t->parameter) {
+        return set_text(command, t->option, parameters, t->parameter, text);
+    }
+    if (t->parameter) {
+        json_object_set_new(parameters, t->parameter, json_true());
+    }
+    return CTL_DONE;
+}
+
+int ctl_take(int argc, char **argv, const struct ctl_take *rows, json_t *parameters)
+{
+    const struct cli_option *row;
+    int rc = CTL_DONE;
+
+    while ((row = next_option(argc, argv, &rc)) != NULL) {
+        const struct ctl_take *t = rows;
+
+        while (strcmp(t->option, row->name) != 0) {
+            t++;
+        }
+        rc = take_value(argv[0], t, parameters);
+    }
+    return rc;
+}
+
+int ctl_take_all(int argc, char **argv, const struct ctl_take *rows, json_t *parameters)
+{
+    int rc = ctl_take(argc, argv, rows, parameters);
+
+    return rc ? rc : ctl_no_more(argc, argv);
 }
 
 int ctl_no_more(int argc, char **argv)
@@ -120,49 +199,14 @@ bool ctl_number(const char *text, double least, double most, double *ret)
     return true;
 }
 
-int ctl_set_text(const char *command, const char *what, json_t *parameters, const char *key,
-                 const char *text)
-{
-    return json_object_set_new(parameters, key, json_string(text)) < 0
-               ? ctl_usage(command, "%s is not UTF-8", what)
-               : CTL_DONE;
-}
-
 int ctl_model_argument(int argc, char **argv, json_t *parameters)
 {
     int rc = CTL_DONE;
 
     if (optind < argc && !json_object_get(parameters, "model")) {
-        rc = ctl_set_text(argv[0], "the model's name", parameters, "model", argv[optind++]);
+        rc = set_text(argv[0], "model", parameters, "model", argv[optind++]);
     }
     return rc ? rc : ctl_no_more(argc, argv);
-}
-
-int ctl_set(const char *command, const struct ctl_setting *settings, const char *option,
-            const char *text, json_t *parameters)
-{
-    const struct ctl_setting *s = settings;
-    double number;
-
-    while (strcmp(s->option, option) != 0) {
-        s++;
-    }
-    if (s->type == CTL_FLAG) {
-        json_object_set_new(parameters, s->parameter, json_true());
-        return CTL_DONE;
-    }
-    if (s->type == CTL_TEXT) {
-        return ctl_set_text(command, s->option, parameters, s->parameter, text);
-    }
-    if (!ctl_number(text, s->least, s->most, &number) ||
-        (s->type == CTL_WHOLE && number != (double)(json_int_t)number)) {
-        return ctl_usage(command, "--%s needs a %snumber from %.15g to %.15g, not '%s'", s->option,
-                         s->type == CTL_WHOLE ? "whole " : "", s->least, s->most, text);
-    }
-    json_object_set_new(parameters, s->parameter,
-                        s->type == CTL_WHOLE ? json_integer((json_int_t)number)
-                                             : json_real(number));
-    return CTL_DONE;
 }
 
 json_t *ctl_load_json(const char *path)
@@ -192,4 +236,31 @@ int ctl_save_json(const char *path, const json_t *v, size_t flags)
         ctl_say("cannot write %s: %s", path, strerror(-r));
     }
     return r < 0 ? CTL_FAILED : CTL_DONE;
+}
+
+/* The file is opened once the page is complete. It may be a pipe, so it is written in place. */
+int ctl_save_page(const char *path, void (*write)(FILE *to, const json_t *data), const json_t *data)
+{
+    base_autofree char *page = NULL;
+    size_t bytes = 0;
+    FILE *to = open_memstream(&page, &bytes);
+    bool well = to != NULL;
+
+    if (to) {
+        write(to, data);
+        well = fclose(to) == 0;
+    }
+    to = well ? fopen(path, "we") : NULL;
+    if (to) {
+        well = fwrite(page, 1, bytes, to) == bytes;
+        well = fclose(to) == 0 && well;
+    }
+    if (!to || !well) {
+        ctl_say("cannot write %s: %m", path);
+        return CTL_FAILED;
+    }
+    if (!page_has_charts()) {
+        ctl_say("%s", PAGE_NO_CHARTS);
+    }
+    return CTL_DONE;
 }

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <string.h>
 
+#include "base/base.h"
 #include "base/cli/cli.h"
 
 enum ctl_exit {
@@ -24,6 +23,16 @@ static inline const char *ctl_slash(const char *folder)
     return n && folder[n - 1] == '/' ? "" : "/";
 }
 
+static inline void ctl_close_file(FILE **f)
+{
+    if (*f) {
+        fclose(*f);
+        *f = NULL;
+    }
+}
+/* Closes the file when the variable leaves its scope. */
+#define ctl_autoclose_file base_cleanup(ctl_close_file)
+
 /** ctl_say() - prints a message on stderr, with the program's name and a newline. */
 void ctl_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** ctl_usage() - prints what is wrong with the command line, and the usage. Return: CTL_USAGE. */
@@ -35,13 +44,27 @@ int ctl_unreachable(const char *why, int error, const char *path);
  * CTL_UNREACHABLE. */
 int ctl_not_started(const char *why);
 
+/* Where the value of an option goes: to @to, or to @parameter; texts and flags also to both. */
+struct ctl_take {
+    const char *option;
+    /* whole: refuses fractions; cut and the integers leave them away */
+    enum { CTL_FLAG, CTL_TEXT, CTL_REAL, CTL_WHOLE, CTL_CUT, CTL_U32, CTL_U64 } type;
+    void *to;              /* bool, const char *, double, uint32_t, uint64_t; or NULL */
+    const char *parameter; /* of the call; or NULL */
+    double least, most;    /* of a number */
+    double scale;          /* the number is multiplied by it; 0: by 1 */
+    const char *text; /* of a text whose option has no value; what a number is, as in "seconds" */
+    int (*take)(const char *value, void *to); /* instead of all this. Return: an exit code */
+};
 /**
- * ctl_option() - the next option of the command argv[0] (pipectl_options.h)
+ * ctl_take() - takes the options of the command argv[0], up to its arguments (pipectl_options.h)
  *
- * @rc: CTL_DONE, or why to stop. If the option is wrong, this says so and sets CTL_USAGE.
- * @ret_row: its row; may be NULL. Return: its id; -1: there are no more, or @rc says to stop.
+ * @rows: one for each option; {0} ends them. @parameters: of the call; NULL: no option becomes one.
+ * Says what is wrong. Return: CTL_DONE or CTL_USAGE, or what take() said.
  */
-int ctl_option(int argc, char **argv, int *rc, const struct cli_option **ret_row);
+int ctl_take(int argc, char **argv, const struct ctl_take *rows, json_t *parameters);
+/** ctl_take_all() - the same, and refuses arguments. */
+int ctl_take_all(int argc, char **argv, const struct ctl_take *rows, json_t *parameters);
 /** ctl_no_more() - refuses arguments that are left. Return: CTL_DONE or CTL_USAGE. */
 int ctl_no_more(int argc, char **argv);
 /** ctl_model_argument() - takes what is left: "model", if no option set it. Return: CTL_DONE or
@@ -50,23 +73,13 @@ int ctl_model_argument(int argc, char **argv, json_t *parameters);
 /** ctl_number() - reads @text as a number from @least to @most. Return: true if it is one. */
 bool ctl_number(const char *text, double least, double most, double *ret);
 
-/* An option of id CTL_SETTING, and the parameter of the command's call that it becomes. */
-struct ctl_setting {
-    const char *option, *parameter;
-    enum { CTL_TEXT, CTL_WHOLE, CTL_REAL, CTL_FLAG } type;
-    double least, most; /* of numbers */
-};
-/** ctl_set() - sets the parameter of @option, which must be in @settings. Return: CTL_DONE or
- * CTL_USAGE. */
-int ctl_set(const char *command, const struct ctl_setting *settings, const char *option,
-            const char *text, json_t *parameters);
-/** ctl_set_text() - sets a text; @what names it in a message. Return: CTL_DONE or CTL_USAGE. */
-int ctl_set_text(const char *command, const char *what, json_t *parameters, const char *key,
-                 const char *text);
-
 /** ctl_load_json() - Return: the object that a file holds, the caller's reference; NULL: the reason
  * was printed. */
 json_t *ctl_load_json(const char *path);
 /** ctl_save_json() - writes a file, or says why not. @flags: of json_dumps(). Return: an exit
  * code. */
 int ctl_save_json(const char *path, const json_t *v, size_t flags);
+/** ctl_save_page() - writes the page @path, which may be a pipe, once @write made all of it of
+ * @data, and says if it has no charts. Return: an exit code. */
+int ctl_save_page(const char *path, void (*write)(FILE *to, const json_t *data),
+                  const json_t *data);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: calls on the control socket. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdarg.h>
 
 #include "apps/pipectl/common/call_progress.h"
 #include "apps/pipectl/common/pipectl.h"
+#include "base/cli/shown_print.h"
 #include "base/shown_text.h"
 #include "ipc/control/control_client.h"
 
@@ -105,7 +103,7 @@ bool ctl_control_more(const struct ctl_control *c)
     return ipc_control_has_reply(&c->conn);
 }
 
-static int send_call(struct ctl_control *c, const char *method, json_t *parameters, bool more,
+int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more,
                      const int *fds, size_t count)
 {
     int rc = ipc_control_call(&c->conn, method, parameters, more, fds, count);
@@ -115,16 +113,6 @@ static int send_call(struct ctl_control *c, const char *method, json_t *paramete
         return CTL_FAILED;
     }
     return rc < 0 ? no_reply(c, rc) : CTL_DONE;
-}
-
-int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more)
-{
-    return send_call(c, method, parameters, more, NULL, 0);
-}
-
-int ctl_control_send_fd(struct ctl_control *c, const char *method, json_t *parameters, int fd)
-{
-    return send_call(c, method, parameters, true, &fd, 1);
 }
 
 /* A Varlink error in words. */
@@ -246,7 +234,7 @@ int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, 
     if (rc == CTL_DONE) {
         c->progress = base_take(progress);
         c->timeout_ms = timeout_of(ctl, method);
-        rc = send_call(c, name, parameters, false, fds, count);
+        rc = ctl_control_send(c, name, parameters, false, fds, count);
     }
     if (rc == CTL_DONE) {
         rc = ctl_control_receive(c, ret, &continues);
@@ -257,22 +245,41 @@ int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, 
     return rc;
 }
 
+int ctl_ask(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,
+            json_t **ret)
+{
+    json_auto_t *reply = NULL;
+    int rc = ctl_call(ctl, method, parameters, &reply);
+
+    *ret = json_incref(json_object_get(reply, field));
+    return rc;
+}
+
 int ctl_show(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,
              void (*print)(const json_t *reply))
 {
-    json_t *reply;
+    json_auto_t *reply = NULL;
     int rc = ctl_call(ctl, method, parameters, &reply);
 
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
+    if (rc == CTL_DONE && ctl->json) {
         ctl_print_json(field ? json_object_get(reply, field) : reply);
-    } else {
+    } else if (rc == CTL_DONE) {
         print(reply);
     }
-    json_decref(reply);
-    return CTL_DONE;
+    return rc;
+}
+
+void ctl_tell(const struct ctl *ctl, const json_t *v, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    if (ctl->json) {
+        ctl_print_json(v);
+    } else {
+        shown_vfprintf(stdout, format, args);
+    }
+    va_end(args);
 }
 
 json_t *ctl_model_parameter(const char *model)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: libpiped, with messages for people. */
-#include <errno.h>
-#include <limits.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/pixfmt.h"

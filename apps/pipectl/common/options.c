@@ -5,13 +5,15 @@
 #include "base/pixfmt.h"
 #include "search_names.h"
 
+#define NAMED 256 /* the id of a command's options: they are found by name */
+
 #define MODEL                                                                                      \
     {                                                                                              \
-        "model", 'm', "M", "@models", "the model; default: the daemon's default model"             \
+        "model", NAMED, "M", "@models", "the model; default: the daemon's default model"           \
     }
 #define ONLY_MODEL                                                                                 \
     {                                                                                              \
-        "model", 'm', "M", "@models", "only this model"                                            \
+        "model", NAMED, "M", "@models", "only this model"                                          \
     }
 static const struct cli_option COMMON[] = {
     {"socket", CTL_SOCKET, "PATH", "@file", "control socket"},
@@ -22,86 +24,86 @@ static const struct cli_option NONE[] = {{0}};
 static const struct cli_option ONE_MODEL[] = {ONLY_MODEL, {0}};
 static const struct cli_option STATUS[] = {
     ONLY_MODEL,
-    {"all", 'a', NULL, NULL, "the segments of models over boards, too, as models of their own"},
+    {"all", NAMED, NULL, NULL, "the segments of models over boards, too, as models of their own"},
     {0}};
 static const struct cli_option CONFIG[] = {
-    {"all", 'a', NULL, NULL, "advanced keys, too, whose defaults suit"}, {0}};
+    {"all", NAMED, NULL, NULL, "advanced keys, too, whose defaults suit"}, {0}};
 static const struct cli_option HEALTH[] = {
-    {"live", 'l', NULL, NULL, "it answers"},
-    {"ready", 'r', NULL, NULL, "it serves all its models, or the one of --model (the default)"},
+    {"live", NAMED, NULL, NULL, "it answers"},
+    {"ready", NAMED, NULL, NULL, "it serves all its models, or the one of --model (the default)"},
     ONLY_MODEL,
-    {"wait", 'w', "S", "@none", "wait up to S seconds for that"},
+    {"wait", NAMED, "S", "@none", "wait up to S seconds for that"},
     {0}};
 static const struct cli_option UNITS[] = {
     ONLY_MODEL,
-    {"sort", 's', "KEY", "unit time weight", "order; default unit, else the largest first"},
+    {"sort", NAMED, "KEY", "unit time weight", "order; default unit, else the largest first"},
     {0}};
 static const struct cli_option DOCTOR[] = {
     ONLY_MODEL,
-    {"seconds", 's', "S", "@none", "watch for S seconds; default 2"},
-    {"save", 'S', "FILE", "@file", "write what was seen to FILE, for a report"},
-    {"sample", 'f', "FILE", "@file", "judge a FILE that --save wrote, without a daemon"},
+    {"seconds", NAMED, "S", "@none", "watch for S seconds; default 2"},
+    {"save", NAMED, "FILE", "@file", "write what was seen to FILE, for a report"},
+    {"sample", NAMED, "FILE", "@file", "judge a FILE that --save wrote, without a daemon"},
     {0}};
 static const struct cli_option REPORT[] = {
-    {"output", 'o', "FILE", "@file", "the page, as in report.html", .letter = 'o'},
-    {"seconds", 's', "S", "@none", "watch for S seconds; default 5"},
+    {"output", NAMED, "FILE", "@file", "the page, as in report.html", .letter = 'o'},
+    {"seconds", NAMED, "S", "@none", "watch for S seconds; default 5"},
     ONLY_MODEL,
     {0}};
 static const struct cli_option TOP[] = {
-    {"model", 'm', "M", "@models", "show this model first; with --once: only this one"},
-    {"interval", 'i', "S", "@none", "seconds from one picture to the next; default 1"},
-    {"once", 'o', NULL, NULL, "print one picture as text"},
+    {"model", NAMED, "M", "@models", "show this model first; with --once: only this one"},
+    {"interval", NAMED, "S", "@none", "seconds from one picture to the next; default 1"},
+    {"once", NAMED, NULL, NULL, "print one picture as text"},
     {0}};
 static const struct cli_option INFER[] = {
     MODEL,
-    {"raw", 'r', "OUT.f32", "@file", "write all outputs as little-endian floats"},
-    {"expect", 'e', "LABELS", "@file",
+    {"raw", NAMED, "OUT.f32", "@file", "write all outputs as little-endian floats"},
+    {"expect", NAMED, "LABELS", "@file",
      "file with the expected class of each frame; print the accuracy"},
-    {"list", 'l', "FILE", "@file", "read more file names from FILE"},
-    {"top", 't', "N", "@none", "show N classes; default 5"},
-    {"draw", 'd', "OUT.jpg", "@file", "draw what was found on the picture; .jpg or .png"},
-    {"video", 'v', "WxH:FORMAT", "@none",
+    {"list", NAMED, "FILE", "@file", "read more file names from FILE"},
+    {"top", NAMED, "N", "@none", "show N classes; default 5"},
+    {"draw", NAMED, "OUT.jpg", "@file", "draw what was found on the picture; .jpg or .png"},
+    {"video", NAMED, "WxH:FORMAT", "@none",
      "FILE is raw frames: of a pipe, until its end; default -"},
-    {"inline", 'i', NULL, NULL, "send the bytes through the socket, not through shared memory"},
+    {"inline", NAMED, NULL, NULL, "send the bytes through the socket, not through shared memory"},
     {0}};
 static const struct cli_option BENCH[] = {
     MODEL,
-    {"frames", 'f', "N", "@none", "stop after N frames, over all clients"},
-    {"seconds", 's', "S", "@none", "stop after S seconds; default 5"},
-    {"clients", 'c', "C", "@none", "connections; default 1"},
-    {"in-flight", 'n', "N", "@none",
+    {"frames", NAMED, "N", "@none", "stop after N frames, over all clients"},
+    {"seconds", NAMED, "S", "@none", "stop after S seconds; default 5"},
+    {"clients", NAMED, "C", "@none", "connections; default 1"},
+    {"in-flight", NAMED, "N", "@none",
      "unanswered frames of each client; default: as many as the plan needs"},
-    {"inline", 'i', NULL, NULL, "send the bytes through the socket, not through shared memory"},
-    {"rate", 'r', "FPS", "@none", "send at this rate over all clients"},
-    {"verify", 'v', NULL, NULL, "compare answers with those to single frames"},
-    {"autodice", 'A', NULL, NULL, "20 frames, one after the other; report their averages"},
-    {"pixfmt", 'p', "F", PIXFMT_NAMES, "format of the frames; default tensor"},
-    {"size", 'z', "WxH", "@none", "size of the pictures; default: the model's"},
-    {"policy", 'P', "P", "block latest reject", "what happens when the daemon is busy"},
-    {"deadline", 'd', "MS", "@none", "deadline of each frame"},
-    {"seed", 'S', "N", "@none", "random seed for frame contents"},
-    {"reconnect", 'R', "S", "@none", "seconds to look for a daemon that went away; default 30"},
+    {"inline", NAMED, NULL, NULL, "send the bytes through the socket, not through shared memory"},
+    {"rate", NAMED, "FPS", "@none", "send at this rate over all clients"},
+    {"verify", NAMED, NULL, NULL, "compare answers with those to single frames"},
+    {"autodice", NAMED, NULL, NULL, "20 frames, one after the other; report their averages"},
+    {"pixfmt", NAMED, "F", PIXFMT_NAMES, "format of the frames; default tensor"},
+    {"size", NAMED, "WxH", "@none", "size of the pictures; default: the model's"},
+    {"policy", NAMED, "P", "block latest reject", "what happens when the daemon is busy"},
+    {"deadline", NAMED, "MS", "@none", "deadline of each frame"},
+    {"seed", NAMED, "N", "@none", "random seed for frame contents"},
+    {"reconnect", NAMED, "S", "@none", "seconds to look for a daemon that went away; default 30"},
     {0}};
 static const struct cli_option PLAN[] = {
     MODEL,
-    {"max", 'x', "N", "@none", "front: show at most N plans"},
-    {"boards", 'b', NULL, NULL, "front: plans over all boards that are there"},
+    {"max", NAMED, "N", "@none", "front: show at most N plans"},
+    {"boards", NAMED, NULL, NULL, "front: plans over all boards that are there"},
     {0}};
 static const struct cli_argument PLAN_WORDS[] = {{"", "show set auto front explain export import"},
                                                  {"export", "@file"},
                                                  {"import", "@file"},
                                                  {0}};
 static const struct cli_option MODELS[] = {
-    {"plan", 'p', "PLAN", "@none", "load: serve the model by this plan"},
-    {"shape", 'h', "NAME=SIZES", "@none",
+    {"plan", NAMED, "PLAN", "@none", "load: serve the model by this plan"},
+    {"shape", NAMED, "NAME=SIZES", "@none",
      "load, inspect: sizes of an input, as in images=1x3x480x640, or of an open dimension",
      .many = true},
-    {"save", 's', NULL, NULL, "load, unload: also for the next starts of the daemon"},
-    {"write-sidecar", 'w', NULL, NULL, "inspect: write a draft of the sidecar beside FILE"},
-    {"folder", 'd', "DIR", "@folder", "fetch: put the files into DIR; default: here"},
-    {"catalogue", 'c', "FILE", "@file", "fetch: FILE, or a folder, has further rows"},
-    {"force", 'f', NULL, NULL, "inspect --write-sidecar, fetch: replace files that are there"},
-    {"all", 'a', NULL, NULL, "list: the segments of models over boards, too, as models"},
+    {"save", NAMED, NULL, NULL, "load, unload: also for the next starts of the daemon"},
+    {"write-sidecar", NAMED, NULL, NULL, "inspect: write a draft of the sidecar beside FILE"},
+    {"folder", NAMED, "DIR", "@folder", "fetch: put the files into DIR; default: here"},
+    {"catalogue", NAMED, "FILE", "@file", "fetch: FILE, or a folder, has further rows"},
+    {"force", NAMED, NULL, NULL, "inspect --write-sidecar, fetch: replace files that are there"},
+    {"all", NAMED, NULL, NULL, "list: the segments of models over boards, too, as models"},
     {0}};
 static const struct cli_argument MODELS_WORDS[] = {{"", "list inspect fetch load unload"},
                                                    {"inspect", "@file"},
@@ -110,72 +112,73 @@ static const struct cli_argument MODELS_WORDS[] = {{"", "list inspect fetch load
                                                    {0}};
 static const struct cli_option RETUNE[] = {
     MODEL,
-    {"algorithm", CTL_SETTING, "A", SEARCH_NAMES, "the search; default: the key planner.algorithm"},
-    {"objective", CTL_SETTING, "O", "throughput latency power",
+    {"algorithm", NAMED, "A", SEARCH_NAMES, "the search; default: the key planner.algorithm"},
+    {"objective", NAMED, "O", "throughput latency power",
      "what to optimise; default: the key planner.objective"},
-    {"fps", CTL_SETTING, "F", "@none", "plans must reach F frames/s"},
-    {"latency", CTL_SETTING, "MS", "@none",
-     "plans must keep the latency of the worst frame within MS"},
-    {"alpha", CTL_SETTING, "N", "@none", "give up after N trials without a gain"},
-    {"heuristic", CTL_SETTING, "H", "1 2 3 4 5 6", "Shisha's heuristic; default 3"},
-    {"encoding", CTL_SETTING, "E", "spe ne", "how nsga2 writes plans as genes; default spe"},
-    {"stages", CTL_SETTING, "N", "@none", "nsga2: only the last N stages; 1: without a model"},
-    {"trials", CTL_SETTING, "N", "@none", "stop after N trials"},
-    {"seed", CTL_SETTING, "N", "@none", "random seed of the search"},
-    {"wait", 'w', NULL, NULL, "return when the search has ended (the default)"},
-    {"no-wait", 'n', NULL, NULL, "return when the search has begun"},
-    {"cancel", 'c', NULL, NULL, "end the running search; the previous plan serves again"},
+    {"fps", NAMED, "F", "@none", "plans must reach F frames/s"},
+    {"latency", NAMED, "MS", "@none", "plans must keep the latency of the worst frame within MS"},
+    {"alpha", NAMED, "N", "@none", "give up after N trials without a gain"},
+    {"heuristic", NAMED, "H", "1 2 3 4 5 6", "Shisha's heuristic; default 3"},
+    {"encoding", NAMED, "E", "spe ne", "how nsga2 writes plans as genes; default spe"},
+    {"stages", NAMED, "N", "@none", "nsga2: only the last N stages; 1: without a model"},
+    {"trials", NAMED, "N", "@none", "stop after N trials"},
+    {"seed", NAMED, "N", "@none", "random seed of the search"},
+    {"wait", NAMED, NULL, NULL, "return when the search has ended (the default)"},
+    {"no-wait", NAMED, NULL, NULL, "return when the search has begun"},
+    {"cancel", NAMED, NULL, NULL, "end the running search; the previous plan serves again"},
     {0}};
 static const struct cli_option HISTORY[] = {
     ONLY_MODEL,
-    {"limit", 'l', "N", "@none", "show the newest N events"},
-    {"trials", 't', NULL, NULL, "show the trials, too"},
+    {"limit", NAMED, "N", "@none", "show the newest N events"},
+    {"trials", NAMED, NULL, NULL, "show the trials, too"},
     {0}};
 static const struct cli_option PROFILE[] = {
-    {"ms", 'm', "N", "@none", "time for all benchmarks together; default 8000"}, {0}};
+    {"ms", NAMED, "N", "@none", "time for all benchmarks together; default 8000"}, {0}};
 static const struct cli_option TRACE[] = {
-    {"seconds", 's', "S", "@none", "record for S seconds; default 10"},
-    {"output", 'o', "FILE", "@file", "the file, as in slow.pftrace", .letter = 'o'},
-    {"ring-kib", 'r', "N", "@none", "KiB of each team's ring, a power of two; default 256"},
+    {"seconds", NAMED, "S", "@none", "record for S seconds; default 10"},
+    {"output", NAMED, "FILE", "@file", "the file, as in slow.pftrace", .letter = 'o'},
+    {"ring-kib", NAMED, "N", "@none", "KiB of each team's ring, a power of two; default 256"},
     {0}};
 static const struct cli_option OPTIMISE[] = {
     MODEL,
-    {"objective", CTL_SETTING, "O", "latency memory", "what to optimise; default latency"},
-    {"algorithm", CTL_SETTING, "A", "dijkstra a-star q-learning ds+ ds rs",
+    {"objective", NAMED, "O", "latency memory", "what to optimise; default latency"},
+    {"algorithm", NAMED, "A", "dijkstra a-star q-learning ds+ ds rs",
      "the search; default dijkstra"},
-    {"memory", CTL_SETTING, "MIB", "@none", "keep packed weights below MIB"},
-    {"inexact", CTL_SETTING, NULL, NULL, "allow primitives that round more than f32"},
-    {"calibrate", 'c', "DIR", "@folder", "allow them where examples in DIR keep their class"},
-    {"agreement", CTL_SETTING, "R", "@none", "least share of examples that keep it; default 0.99"},
-    {"episodes", CTL_SETTING, "N", "@none", "episodes of q-learning, paths of rs"},
-    {"seed", CTL_SETTING, "N", "@none", "random seed of q-learning and rs"},
-    {"ms", CTL_SETTING, "N", "@none", "time to measure each execution place"},
-    {"pareto", CTL_SETTING, NULL, NULL, "change nothing; list the best choices"},
-    {"page", 'p', "FILE", "@file", "with a chart of them in the page FILE.html"},
+    {"memory", NAMED, "MIB", "@none", "keep packed weights below MIB"},
+    {"inexact", NAMED, NULL, NULL, "allow primitives that round more than f32"},
+    {"calibrate", NAMED, "DIR", "@folder", "allow them where examples in DIR keep their class"},
+    {"agreement", NAMED, "R", "@none", "least share of examples that keep it; default 0.99"},
+    {"episodes", NAMED, "N", "@none", "episodes of q-learning, paths of rs"},
+    {"seed", NAMED, "N", "@none", "random seed of q-learning and rs"},
+    {"ms", NAMED, "N", "@none", "time to measure each execution place"},
+    {"pareto", NAMED, NULL, NULL, "change nothing; list the best choices"},
+    {"page", NAMED, "FILE", "@file", "with a chart of them in the page FILE.html"},
     {0}};
 static const struct cli_option QUANTIZE[] = {
     MODEL,
-    {"calibrate", 'c', "DIR", "@folder", "examples: pictures or raw float32"},
-    {"min-max", 'x', NULL, NULL, "find ranges by extremes"},
-    {"kl", 'k', NULL, NULL, "find ranges by Kullback-Leibler divergence"},
-    {"symmetric", 's', NULL, NULL, "give activations no zero point"},
-    {"keep", 'o', "OP", "@none", "leave this operator f32", .many = true},
-    {"bound", 'b', "PERCENT", "@none", "least share of examples that keep their class; default 98"},
-    {"ms", 't', "N", "@none", "time to measure each model on each execution place"},
-    {"write", 'w', "FILE", "@file", "write the ranges to FILE, for the configuration"},
-    {"off", 'f', NULL, NULL, "serve the f32 model again"},
+    {"calibrate", NAMED, "DIR", "@folder", "examples: pictures or raw float32"},
+    {"min-max", NAMED, NULL, NULL, "find ranges by extremes"},
+    {"kl", NAMED, NULL, NULL, "find ranges by Kullback-Leibler divergence"},
+    {"symmetric", NAMED, NULL, NULL, "give activations no zero point"},
+    {"keep", NAMED, "OP", "@none", "leave this operator f32", .many = true},
+    {"bound", NAMED, "PERCENT", "@none",
+     "least share of examples that keep their class; default 98"},
+    {"ms", NAMED, "N", "@none", "time to measure each model on each execution place"},
+    {"write", NAMED, "FILE", "@file", "write the ranges to FILE, for the configuration"},
+    {"off", NAMED, NULL, NULL, "serve the f32 model again"},
     {0}};
 static const struct cli_option BORDERS[] = {
     MODEL,
-    {"calibrate", 'c', "DIR", "@folder", "examples: pictures or raw float32"},
-    {"encoding", 'e', "E", "f16 i8", "bytes of a number: 2 or 1; default f16"},
-    {"bound", 'b', "PERCENT", "@none", "least share of examples that keep their class; default 98"},
-    {"off", 'f', NULL, NULL, "send them as they are again"},
+    {"calibrate", NAMED, "DIR", "@folder", "examples: pictures or raw float32"},
+    {"encoding", NAMED, "E", "f16 i8", "bytes of a number: 2 or 1; default f16"},
+    {"bound", NAMED, "PERCENT", "@none",
+     "least share of examples that keep their class; default 98"},
+    {"off", NAMED, NULL, NULL, "send them as they are again"},
     {0}};
 static const struct cli_option BOARD[] = {
-    {"state-dir", 'd', "DIR", "@folder", "piped-link's state; default /var/lib/piped-link"},
-    {"runtime-dir", 'u', "DIR", "@folder", "list: piped-link's reports; default /run/piped-link"},
-    {"replace", 'r', NULL, NULL, "key: make a new pair in place of the present one"},
+    {"state-dir", NAMED, "DIR", "@folder", "piped-link's state; default /var/lib/piped-link"},
+    {"runtime-dir", NAMED, "DIR", "@folder", "list: piped-link's reports; default /run/piped-link"},
+    {"replace", NAMED, NULL, NULL, "key: make a new pair in place of the present one"},
     {0}};
 static const struct cli_argument BOARD_WORDS[] = {{"", "key list add remove"}, {0}};
 static const struct cli_argument FILES[] = {{"*", "@file"}, {0}};

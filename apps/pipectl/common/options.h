@@ -12,9 +12,7 @@
 
 #include "base/cli/cli.h"
 
-/* The id of options that become a parameter of the call, found by name. Other ids are letters. */
-#define CTL_SETTING 256
-/* Options of every command. */
+/* Ids of the options of every command. */
 #define CTL_SOCKET 257
 #define CTL_TIMEOUT 258
 #define CTL_JSON 259

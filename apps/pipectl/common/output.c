@@ -8,7 +8,6 @@
 #include "base/cli/cli_print.h"
 #include "base/cli/cli_rows.h"
 #include "base/cli/shown_print.h"
-#include "base/json_text.h"
 #include "base/shown_text.h"
 
 #define COLUMNS_MAX 16
@@ -17,6 +16,21 @@ void ctl_print_json(const json_t *v)
 {
     json_text_print(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY);
     putchar('\n');
+}
+
+void ctl_print_new(json_t *v)
+{
+    ctl_print_json(v);
+    json_decref(v);
+}
+
+void ctl_print_note(const json_t *verdict)
+{
+    const char *note = json_text_of(verdict, "note");
+
+    if (*note) {
+        shown_printf("  %s\n", note);
+    }
 }
 
 void ctl_table_init(struct ctl_table *t, const char *const *headings, const char *align)
@@ -55,6 +69,20 @@ void ctl_table_note(struct ctl_table *t, int indent, const char *format, ...)
 void ctl_print_wrapped(const char *text, int indent)
 {
     cli_print_wrapped(stdout, text, indent, indent);
+}
+
+void ctl_print_under(const char *lead, int indent, const char *format, ...)
+{
+    base_autofree char *text = NULL;
+    va_list args;
+
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0) {
+        text = NULL;
+    }
+    va_end(args);
+    shown_printf("%s", lead);
+    ctl_print_wrapped(text ? text : "", indent);
 }
 
 static void print_cell(const char *text, int width, bool right, bool last)
@@ -111,64 +139,83 @@ void ctl_table_print(struct ctl_table *t)
     t->rows = NULL;
 }
 
-const char *ctl_text(const json_t *object, const char *key)
+const char *ctl_text(const json_t *object, const char *path)
 {
-    const char *s = json_string_value(json_object_get(object, key));
+    const char *s = json_string_value(json_text_at(object, path));
 
     return s ? s : "-";
 }
 
-const char *ctl_line(const json_t *object, const char *key, char *ret, size_t bytes)
+struct ctl_words ctl_line(const json_t *object, const char *path)
 {
-    snprintf(ret, bytes, "%s", ctl_text(object, key));
-    shown_clean(ret, "");
-    return ret;
+    struct ctl_words w;
+
+    snprintf(w.text, sizeof(w.text), "%s", ctl_text(object, path));
+    shown_clean(w.text, "");
+    return w;
 }
 
-double ctl_real(const json_t *object, const char *key)
+double ctl_real(const json_t *object, const char *path)
 {
-    return json_number_value(json_object_get(object, key));
+    return json_number_value(json_text_at(object, path));
 }
 
-double ctl_value(const json_t *object, const char *key)
+double ctl_value(const json_t *object, const char *path)
 {
-    const json_t *v = json_object_get(object, key);
-
-    return json_is_number(v) ? json_number_value(v) : NAN;
+    return ctl_has(object, path) ? ctl_real(object, path) : NAN;
 }
 
-const char *ctl_format(double value, const char *format, char *ret, size_t bytes)
+bool ctl_has(const json_t *object, const char *path)
 {
+    return json_is_number(json_text_at(object, path));
+}
+
+bool ctl_is(const json_t *object, const char *path)
+{
+    return json_is_true(json_text_at(object, path));
+}
+
+struct ctl_word ctl_format(double value, const char *format)
+{
+    struct ctl_word w = {"-"};
+
     if (isfinite(value)) {
-        snprintf(ret, bytes, format, value);
-    } else {
-        snprintf(ret, bytes, "-");
+        snprintf(w.text, sizeof(w.text), format, value);
     }
-    return ret;
+    return w;
 }
 
-const char *ctl_known(const json_t *object, const char *key, const char *format, char *ret,
-                      size_t bytes)
+struct ctl_word ctl_known(const json_t *object, const char *path, const char *format)
 {
-    return ctl_format(ctl_value(object, key), format, ret, bytes);
+    return ctl_format(ctl_value(object, path), format);
 }
 
-const char *ctl_cpus(const char *before, const json_t *cpus, char *ret, size_t bytes)
+void ctl_append(char *ret, size_t bytes, const char *format, ...)
 {
-    size_t count = json_array_size(cpus), used = 0;
+    size_t used = strlen(ret);
+    va_list args;
 
-    snprintf(ret, bytes, "-");
-    for (size_t i = 0; i < count && used < bytes; i++) {
+    va_start(args, format);
+    vsnprintf(ret + used, bytes - used, format, args);
+    va_end(args);
+}
+
+struct ctl_word ctl_cpus(const char *before, const json_t *cpus)
+{
+    struct ctl_word w = {""};
+    size_t count = json_array_size(cpus);
+
+    for (size_t i = 0; i < count; i++) {
         json_int_t first = json_integer_value(json_array_get(cpus, i)), last = first;
 
         while (i + 1 < count && json_integer_value(json_array_get(cpus, i + 1)) == last + 1) {
             last++;
             i++;
         }
-        used += (size_t)snprintf(ret + used, bytes - used, last > first ? "%s%d-%d" : "%s%d",
-                                 used ? "," : before, (int)first, (int)last);
+        ctl_append(w.text, sizeof(w.text), last > first ? "%s%d-%d" : "%s%d",
+                   *w.text ? "," : before, (int)first, (int)last);
     }
-    return ret;
+    return count ? w : (struct ctl_word){"-"};
 }
 
 static void any(const json_t *v, char *ret, size_t bytes, bool inner)
@@ -217,15 +264,17 @@ static void any(const json_t *v, char *ret, size_t bytes, bool inner)
     }
 }
 
-const char *ctl_any(const json_t *object, const char *key, char *ret, size_t bytes)
+struct ctl_words ctl_any(const json_t *object, const char *path)
 {
-    any(json_object_get(object, key), ret, bytes, false);
-    return ret;
+    struct ctl_words w;
+
+    any(json_text_at(object, path), w.text, sizeof(w.text), false);
+    return w;
 }
 
 static void put_field(FILE *to, const struct ctl_column *c, const json_t *object)
 {
-    const json_t *v = json_object_get(object, c->key);
+    const json_t *v = json_text_at(object, c->key);
     char text[1024];
 
     if (json_is_string(v)) {
@@ -270,4 +319,37 @@ void ctl_print_rows(const json_t *list, const struct ctl_column *columns, int in
         }
     }
     ctl_table_print(&t);
+}
+
+json_t *ctl_sorted(const json_t *list, const char *path)
+{
+    json_t *sorted = json_array(), *one;
+    size_t i;
+
+    json_array_foreach(list, i, one)
+    {
+        double value = ctl_value(one, path);
+        size_t at = json_array_size(sorted);
+
+        while (at > 0 && !isnan(value) &&
+               !(ctl_value(json_array_get(sorted, at - 1), path) >= value)) {
+            at--;
+        }
+        json_array_insert(sorted, at, one);
+    }
+    return sorted;
+}
+
+struct ctl_words ctl_places(const json_t *board)
+{
+    struct ctl_words w = {""};
+    const json_t *ep;
+    size_t i;
+
+    json_array_foreach(json_object_get(board, "eps"), i, ep)
+    {
+        ctl_append(w.text, sizeof(w.text), "%s%s x%.0f", i ? ", " : "", ctl_text(ep, "name"),
+                   ctl_real(ep, "cores"));
+    }
+    return w;
 }

@@ -3,12 +3,22 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "base/json_text.h"
+
 void ctl_print_json(const json_t *v);
+/** ctl_print_new() - the same, and drops the reference. */
+void ctl_print_new(json_t *v);
+/** ctl_print_note() - prints the "note" of a verdict, if it has one. */
+void ctl_print_note(const json_t *verdict);
 /** ctl_print_wrapped() - prints text and a newline. Breaks lines at CLI_COLUMNS, after a space or
  * '|'. The cursor is at column @indent, where later lines start, too. */
 void ctl_print_wrapped(const char *text, int indent);
+/** ctl_print_under() - prints @lead, and text behind it in the same way. */
+void ctl_print_under(const char *lead, int indent, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* A table of text. Columns are as wide as they need to be. */
 struct ctl_table {
@@ -44,25 +54,44 @@ struct ctl_column {
  * @indent: of the table. */
 void ctl_print_rows(const json_t *list, const struct ctl_column *columns, int indent);
 
-/* Fields of a reply, which may be missing or of another type. */
+/** ctl_sorted() - Return: new: the objects of a list, those with the largest number at @path first;
+ * unknown ones are last, equal ones keep their order. */
+json_t *ctl_sorted(const json_t *list, const char *path);
+
+/* A part of a line. What a function returned is there until the end of the statement. */
+struct ctl_word {
+    char text[128];
+};
+struct ctl_words {
+    char text[1024];
+};
+
+/* Fields of a reply, which may be missing or of another type. @path: as in "sensors.energy.joules",
+ * a key of a key of a key. */
 
 /** ctl_text() - Return: the text, or "-". */
-const char *ctl_text(const json_t *object, const char *key);
-/** ctl_line() - the same as a part of a line or a cell: nothing hidden is in it. Return: @ret. */
-const char *ctl_line(const json_t *object, const char *key, char *ret, size_t bytes);
+const char *ctl_text(const json_t *object, const char *path);
+/** ctl_line() - the same as a part of a line or a cell: nothing hidden is in it. */
+struct ctl_words ctl_line(const json_t *object, const char *path);
 /** ctl_real() - Return: the number, or 0. */
-double ctl_real(const json_t *object, const char *key);
+double ctl_real(const json_t *object, const char *path);
 /** ctl_value() - Return: the number, or NAN. */
-double ctl_value(const json_t *object, const char *key);
-/** ctl_any() - writes any value as text; "-" if missing. Return: @ret. */
-const char *ctl_any(const json_t *object, const char *key, char *ret, size_t bytes);
-/** ctl_cpus() - writes a list of CPUs as "0-3,6", with @before in front; "-" if it is empty.
- * Return: @ret. */
-const char *ctl_cpus(const char *before, const json_t *cpus, char *ret, size_t bytes);
-/** ctl_format() - writes @value by @format, which has one %f; "-" if it is not finite. Return:
- * @ret. */
-const char *ctl_format(double value, const char *format, char *ret, size_t bytes)
-    __attribute__((format(printf, 2, 0)));
+double ctl_value(const json_t *object, const char *path);
+/** ctl_has() - Return: it is a number. */
+bool ctl_has(const json_t *object, const char *path);
+/** ctl_is() - Return: it is true. */
+bool ctl_is(const json_t *object, const char *path);
+/** ctl_any() - any value as text; "-" if missing. */
+struct ctl_words ctl_any(const json_t *object, const char *path);
+/** ctl_cpus() - a list of CPUs as "0-3,6", with @before in front; "-" if it is empty. */
+struct ctl_word ctl_cpus(const char *before, const json_t *cpus);
+/** ctl_format() - @value by @format, which has one %f; "-" if it is not finite. */
+struct ctl_word ctl_format(double value, const char *format) __attribute__((format(printf, 2, 0)));
 /** ctl_known() - the same of a field; "-" if it is not a number. */
-const char *ctl_known(const json_t *object, const char *key, const char *format, char *ret,
-                      size_t bytes) __attribute__((format(printf, 3, 0)));
+struct ctl_word ctl_known(const json_t *object, const char *path, const char *format)
+    __attribute__((format(printf, 3, 0)));
+/** ctl_append() - appends to the text @ret; what does not fit is cut. */
+void ctl_append(char *ret, size_t bytes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** ctl_places() - the execution places of a board, as "big x4, little x4". */
+struct ctl_words ctl_places(const json_t *board);

@@ -30,10 +30,10 @@ struct ctl {
 struct ctl_control;
 int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret);
 struct ctl_control *ctl_control_free(struct ctl_control *c);
-/** ctl_control_send() - @parameters: borrowed. More than 2 KiB may still be on its way after it. */
-int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more);
-/** ctl_control_send_fd() - the same, with "more"; sends the descriptor @fd with the call. */
-int ctl_control_send_fd(struct ctl_control *c, const char *method, json_t *parameters, int fd);
+/** ctl_control_send() - @parameters: borrowed. More than 2 KiB may still be on its way after it.
+ * @fds: @count descriptors that go with the call. */
+int ctl_control_send(struct ctl_control *c, const char *method, json_t *parameters, bool more,
+                     const int *fds, size_t count);
 /** ctl_control_receive() - waits for one reply. @ret: its parameters, the caller's reference. */
 int ctl_control_receive(struct ctl_control *c, json_t **ret, bool *ret_continues);
 /** ctl_control_fd() - for poll(2): readable when a part of a reply has arrived. Replies that came
@@ -50,6 +50,13 @@ int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, 
  * @print. */
 int ctl_show(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,
              void (*print)(const json_t *reply));
+/** ctl_ask() - calls, and takes one field of the reply. @ret: a new reference; NULL where the call
+ * fails or the reply has no such field. Return: an exit code. */
+int ctl_ask(const struct ctl *ctl, const char *method, json_t *parameters, const char *field,
+            json_t **ret);
+/** ctl_tell() - prints what a command did: with --json @v, else the text. */
+void ctl_tell(const struct ctl *ctl, const json_t *v, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /** ctl_model_parameter() - Return: {}, or {"model": model}. */
 json_t *ctl_model_parameter(const char *model);
 
@@ -58,7 +65,7 @@ json_t *ctl_model_parameter(const char *model);
 /** ctl_own_model() - Return: a model of this name comes with piped; @ret_path is its file. */
 bool ctl_own_model(const char *name, char *ret_path, size_t bytes);
 
-/* status_machine.c */
+/* status.c */
 
 /** ctl_print_failed() - prints the models that could not be loaded, and why; nothing for none. */
 void ctl_print_failed(const json_t *failed);
@@ -66,9 +73,6 @@ void ctl_print_failed(const json_t *failed);
 /** ctl_print_segments() - prints what this board computes for others, of a folded status or reply
  * of Models (apps/show/fold_segments.h); nothing for none. */
 void ctl_print_segments(const json_t *owner);
-
-/** ctl_print_machine() - prints the cores and sensors of a status reply, but nothing unknown. */
-void ctl_print_machine(const json_t *status);
 
 /* frame_stream.c: libpiped with pipectl's messages */
 
@@ -87,7 +91,7 @@ double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i
 /* call_examples.c */
 
 /**
- * ctl_call_examples() - ctl_call() with the examples of a folder
+ * ctl_call_examples() - ctl_call() with the examples of a folder. @parameters: borrowed.
  *
  * Lists the pictures (JPEG, PPM, PGM) and raw tensors (.f32) of @folder in @parameters.examples and
  * sends their bytes in a sealed memfd. Names files that it cannot read, and skips them. @folder:
@@ -95,38 +99,19 @@ double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i
  */
 int ctl_call_examples(const struct ctl *ctl, const char *method, const char *folder,
                       json_t *parameters, json_t **ret);
-/** ctl_set_bound() - takes --bound, in optarg, into @parameters.agreement. Return: an exit code. */
-int ctl_set_bound(const char *command, json_t *parameters);
 /** ctl_print_agreement(), ctl_print_left_out() - what examples said, and which were not used. */
 void ctl_print_agreement(const json_t *verdict);
 void ctl_print_left_out(const json_t *verdict);
 
-/* save_page.c */
-
-/** ctl_save_page() - writes the page @path, which may be a pipe, once @write made all of it of
- * @data, and says if it has no charts. Return: an exit code. */
-int ctl_save_page(const char *path, void (*write)(FILE *to, const json_t *data),
-                  const json_t *data);
-
-/* plan_explain.c, plan_boards.c: for plan */
+/* plan_explain.c */
 
 void ctl_print_explanation(const json_t *reply);
-/** ctl_plan_origin() - where the explained plan is from, as a sentence. Return: @ret. */
-const char *ctl_plan_origin(const json_t *explanation, char *ret, size_t bytes);
-/** ctl_plan_costs() - where the times of its units are from, as a sentence. Return: @ret. */
-const char *ctl_plan_costs(const json_t *explanation, char *ret, size_t bytes);
-void ctl_print_front_boards(const json_t *reply);
-/** ctl_print_route() - @route: "boards" of an explanation. */
-void ctl_print_route(const json_t *route);
+/** ctl_plan_origin() - where the explained plan is from, as a sentence. */
+struct ctl_words ctl_plan_origin(const json_t *explanation);
+/** ctl_plan_costs() - where the times of its units are from, as a sentence. */
+struct ctl_words ctl_plan_costs(const json_t *explanation);
 
-/* cmd_retune.c: an event in words, for the history too */
-
-/** ctl_trial_note() - Return: " (stopped: worse)" and the like, or "". */
-const char *ctl_trial_note(const json_t *trial);
-/** ctl_gain() - writes the gain in frames/s as "+12.3 %"; "-" if unknown. Return: @ret. */
-const char *ctl_gain(const json_t *event, char *ret, size_t bytes);
-
-/* cmd_units.c */
+/* units.c */
 
 /** ctl_add_shares() - gives each unit "ms", and "share" of the time of all; null: unknown. */
 void ctl_add_shares(json_t *units);

@@ -16,9 +16,10 @@
 #define PICTURES 0.15   /* of a frame's time is worth a word */
 #define LATELY_S 60     /* refusals of clients that are gone */
 
-/* Finds the same stream of the same client before. Return: its client; NULL: it is new. */
-static const json_t *find_before(const struct doctor *d, const json_t *client, const json_t *stream,
-                                 const json_t **ret)
+/* Finds the same stream of the same client before. @ret_client: its client; may be NULL. Return:
+ * NULL: it is new. */
+static const json_t *stream_before(const struct doctor *d, const json_t *client,
+                                   const json_t *stream, const json_t **ret_client)
 {
     const json_t *c, *s;
     size_t i, k;
@@ -28,33 +29,25 @@ static const json_t *find_before(const struct doctor *d, const json_t *client, c
         if (ctl_value(c, "pid") != ctl_value(client, "pid")) {
             continue;
         }
+        if (ret_client) {
+            *ret_client = c;
+        }
         json_array_foreach(json_object_get(c, "opened"), k, s)
         {
             if (ctl_value(s, "stream") == ctl_value(stream, "stream") &&
                 doctor_more(s, stream, "some_s") >= 0) {
-                *ret = s;
-                return c;
+                return s;
             }
         }
     }
-    *ret = NULL;
     return NULL;
-}
-
-static const json_t *stream_before(const struct doctor *d, const json_t *client,
-                                   const json_t *stream)
-{
-    const json_t *s;
-
-    find_before(d, client, stream, &s);
-    return s;
 }
 
 /* Where a stream waits for answers while the daemon waits for frames. */
 static void waits(struct doctor *d, const json_t *client, const json_t *s)
 {
     const json_t *m = doctor_model(d, s, "model");
-    const json_t *before = stream_before(d, client, s);
+    const json_t *before = stream_before(d, client, s, NULL);
     double full = doctor_more(before, s, "full_s") / d->seconds;
     double some = doctor_more(before, s, "some_s") / d->seconds;
     double more = doctor_more(before, s, "more_s") / d->seconds;
@@ -92,7 +85,7 @@ static void waits(struct doctor *d, const json_t *client, const json_t *s)
 static bool keeps_slots(const struct doctor *d, const json_t *client, const json_t *s,
                         double *ret_each_s)
 {
-    const json_t *before, *connection = find_before(d, client, s, &before);
+    const json_t *connection = NULL, *before = stream_before(d, client, s, &connection);
     double answered = doctor_more(connection, client, "answered");
     uint32_t credits = (uint32_t)ctl_value(s, "credits");
     double filled = doctor_more(before, s, "fills") * ipc_flow_burst(credits);
@@ -105,7 +98,7 @@ static bool keeps_slots(const struct doctor *d, const json_t *client, const json
 static void keeps(struct doctor *d, const json_t *client, const json_t *s)
 {
     const json_t *m = doctor_model(d, s, "model");
-    double some = doctor_more(stream_before(d, client, s), s, "some_s") / d->seconds, each_s;
+    double some = doctor_more(stream_before(d, client, s, NULL), s, "some_s") / d->seconds, each_s;
     struct doctor_stage busiest;
 
     if (!m || d->seconds <= 0 || !doctor_busiest(d, m, &busiest) || !(busiest.busy < IDLE) ||
@@ -245,11 +238,10 @@ static void value_of_key(const struct doctor *d, const char *why, char *ret, siz
     json_array_foreach(d->config, i, row)
     {
         const char *key = ctl_text(row, "key"), *at = strstr(why, key);
-        char value[64];
 
         if (strchr(key, '.') && at && strncmp(at + strlen(key), " is ", 4) != 0 &&
             (at[strlen(key)] < 'a' || at[strlen(key)] > 'z') && at[strlen(key)] != '_') {
-            snprintf(ret, bytes, " (%s is %s)", key, ctl_any(row, "value", value, sizeof(value)));
+            snprintf(ret, bytes, " (%s is %.63s)", key, ctl_any(row, "value").text);
         }
     }
 }
@@ -374,5 +366,84 @@ void doctor_pictures(struct doctor *d)
             100 * share, json_number_value(json_array_get(json_object_get(largest, "picture"), 0)),
             json_number_value(json_array_get(json_object_get(largest, "picture"), 1)),
             ctl_text(largest, "pixfmt"), ctl_value(wants, "width"), ctl_value(wants, "height"));
+    }
+}
+
+/* ---- users for whom the loop works so much that they rest ---- */
+
+#define LOOP_SHARE 0.05  /* of its time, that makes a user worth a word */
+#define OTHERS 0.002     /* of it is more than the questions of doctor */
+#define PUT_OFF_LEAST 10 /* times a second */
+#define NAMED 3          /* clients of a user */
+
+/* How much a number of a user has grown; users come and go. */
+static double loop_more(const struct doctor *d, const json_t *user, const char *key)
+{
+    const json_t *before =
+        doctor_same(json_object_get(d->before, "loop"), "uid", json_object_get(user, "uid"));
+    double more = doctor_more(before, user, key);
+
+    return isnan(more) ? ctl_value(user, key) : more;
+}
+
+/* Does anybody else want something of the loop? Its own questions are nothing. */
+static bool has_others(const struct doctor *d, const json_t *user)
+{
+    const json_t *u;
+    size_t i;
+
+    json_array_foreach(json_object_get(d->after, "loop"), i, u)
+    {
+        if (u != user && loop_more(d, u, "spent_s") > OTHERS * d->seconds) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Writes `"a" (pid 1), "b" (pid 2)`, or that only the control socket is used. */
+static void clients_of(const struct doctor *d, double uid, char *ret, size_t bytes)
+{
+    size_t i, named = 0;
+    const json_t *c;
+
+    *ret = '\0';
+    json_array_foreach(json_object_get(d->after, "clients"), i, c)
+    {
+        if (ctl_value(c, "uid") == uid && named < NAMED) {
+            ctl_append(ret, bytes, "%s\"%s\" (pid %.0f)", named ? ", " : "", ctl_text(c, "client"),
+                       ctl_value(c, "pid"));
+            named++;
+        }
+    }
+    if (named == 0) {
+        snprintf(ret, bytes, "none for frames; calls of the control socket");
+    }
+}
+
+void doctor_loop_user(struct doctor *d)
+{
+    const json_t *u;
+    size_t i;
+
+    json_array_foreach(json_object_get(d->after, "loop"), i, u)
+    {
+        double share = loop_more(d, u, "spent_s") / d->seconds;
+        double put_off = loop_more(d, u, "put_off"), uid = ctl_value(u, "uid");
+        char clients[256];
+
+        if (!(d->seconds > 0) || share < LOOP_SHARE || put_off < PUT_OFF_LEAST * d->seconds ||
+            !has_others(d, u)) {
+            continue;
+        }
+        clients_of(d, uid, clients, sizeof(clients));
+        doctor_find(d, NULL, NAN,
+                    "Other users do not wait for it. If it is slow itself: let it send fewer and "
+                    "larger messages, and ask the control socket less often; limits.user_weights "
+                    "gives a user more of the loop.",
+                    "User %.0f keeps the daemon's loop at work for %.0f %% of the time, and was "
+                    "made to rest %.0f time%s in %.1f s so that others come first. Its clients: "
+                    "%s.",
+                    uid, 100 * share, put_off, base_plural(put_off), d->seconds, clients);
     }
 }

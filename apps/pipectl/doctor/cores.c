@@ -14,28 +14,26 @@
 static void culprits(const struct doctor *d, char *ret, size_t bytes)
 {
     const json_t *p;
-    size_t i, used = 0;
+    size_t i;
 
     *ret = '\0';
     json_array_foreach(d->programs, i, p)
     {
-        if (i < PROGRAMS && used < bytes) {
-            used += (size_t)snprintf(ret + used, bytes - used, "%s %s (%lld) %.0f %% of a core",
-                                     i ? "," : " Busiest:", ctl_text(p, "name"),
-                                     (long long)json_integer_value(json_object_get(p, "pid")),
-                                     100 * ctl_value(p, "cores"));
+        if (i < PROGRAMS) {
+            ctl_append(ret, bytes, "%s %s (%.0f) %.0f %% of a core",
+                       i ? "," : " Busiest:", ctl_text(p, "name"), ctl_real(p, "pid"),
+                       100 * ctl_value(p, "cores"));
         }
     }
-    used += used && used < bytes ? (size_t)snprintf(ret + used, bytes - used, ".") : 0;
-    if (d->steal >= TAKEN && used < bytes) {
-        snprintf(ret + used, bytes - used, " The hypervisor took %.0f %% of the CPUs' time.",
-                 100 * d->steal);
+    ctl_append(ret, bytes, "%s", *ret ? "." : "");
+    if (d->steal >= TAKEN) {
+        ctl_append(ret, bytes, " The hypervisor took %.0f %% of the CPUs' time.", 100 * d->steal);
     }
 }
 
 void doctor_shared_cores(struct doctor *d)
 {
-    char who[256], cpus[128], also[96] = "", advice[DOCTOR_TEXT];
+    char who[256], also[96] = "", advice[DOCTOR_TEXT];
     const json_t *m;
     size_t i;
 
@@ -68,8 +66,7 @@ void doctor_shared_cores(struct doctor *d)
                     "Cores are shared: for %.0f %% of the time that stage %s held a frame on %s, "
                     "its cores ran tasks of others%s.%s",
                     100 * taken, ctl_text(s.status, "units"),
-                    ctl_cpus("cpu", json_object_get(s.status, "cpus"), cpus, sizeof(cpus)), also,
-                    who);
+                    ctl_cpus("cpu", json_object_get(s.status, "cpus")).text, also, who);
     }
 }
 
@@ -81,7 +78,7 @@ void doctor_contention(struct doctor *d)
     DOCTOR_EACH_MODEL(d, i, m)
     {
         const char *other, *name = ctl_text(m, "name");
-        char cpus[128], advice[DOCTOR_TEXT];
+        char advice[DOCTOR_TEXT];
         struct doctor_stage s;
         double taken;
 
@@ -101,7 +98,7 @@ void doctor_contention(struct doctor *d)
                     "Two models contend for the same cores: for %.0f %% of the time that stage %s "
                     "held a frame on %s, %s ran there.",
                     100 * taken, ctl_text(s.status, "units"),
-                    ctl_cpus("cpu", json_object_get(s.status, "cpus"), cpus, sizeof(cpus)), other);
+                    ctl_cpus("cpu", json_object_get(s.status, "cpus")).text, other);
     }
 }
 
@@ -115,7 +112,7 @@ void doctor_slow_stage(struct doctor *d)
         struct doctor_stage s;
         double own_ms;
 
-        if (!doctor_busiest(d, m, &s) || json_is_true(json_object_get(m, "tuning"))) {
+        if (!doctor_busiest(d, m, &s) || ctl_is(m, "tuning")) {
             continue; /* a search adds frames of its own */
         }
         /* without pictures, which the table does not know */

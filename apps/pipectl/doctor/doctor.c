@@ -5,7 +5,6 @@
 
 #include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
-#include "apps/pipectl/doctor/rule.h"
 #include "apps/show/fold_segments.h"
 #include "base/base.h"
 
@@ -118,7 +117,7 @@ json_t *doctor_figures(const json_t *sample)
 
     DOCTOR_EACH_MODEL(&d, i, m)
     {
-        bool never = ctl_value(json_object_get(m, "frames"), "answered") == 0;
+        bool never = ctl_value(m, "frames.answered") == 0;
         const json_t *latency = never ? NULL : json_object_get(m, "latency_ms");
         char segment[SHW_SEGMENT_BYTES];
         struct doctor_stage s = {
@@ -168,7 +167,7 @@ json_t *doctor_machine(const json_t *sample)
     json_t *clocks = json_array(), *p;
     size_t i;
 
-    json_array_foreach(json_object_get(json_object_get(d.after, "sensors"), "policies"), i, p)
+    json_array_foreach(json_text_at(d.after, "sensors.policies"), i, p)
     {
         json_t *clock = json_object();
 

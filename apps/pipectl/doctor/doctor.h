@@ -2,7 +2,7 @@
 /**
  * apps/pipectl/doctor/doctor.h - why the daemon is slow or refuses frames, judged from what it says
  *
- * Pure: a sample of answers in, findings out. A rule (the table is in doctor_rule.h) looks for one
+ * Pure: a sample of answers in, findings out. A rule (the table is in facts.h) looks for one
  * thing and adds a finding for each time that it sees it. What is not in the sample is unknown, and
  * no rule finds anything in it.
  *

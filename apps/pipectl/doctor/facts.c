@@ -2,12 +2,52 @@
 #include "apps/pipectl/doctor/facts.h"
 
 #include <math.h>
+#include <stdarg.h>
 
 #include "apps/pipectl/common/output.h"
 #include "base/base.h"
+#include "base/shown_text.h"
 
 #define FRAMES_LEAST 5 /* that a mean is made of */
 #define NOTHING 0.005  /* "up to 0 %" */
+
+const char *doctor_severity_name(enum doctor_severity s)
+{
+    static const char *const names[] = {
+        [DOCTOR_FAILURE] = "failure", [DOCTOR_LOSS] = "loss", [DOCTOR_NOTE] = "note"};
+
+    return names[s];
+}
+
+/* Names of programs and reasons come from anybody; a terminal must not obey them. */
+static json_t *clean(const char *text)
+{
+    char out[DOCTOR_TEXT];
+
+    snprintf(out, sizeof(out), "%s", text);
+    shown_clean(out, "");
+    return json_string(out);
+}
+
+void doctor_find(struct doctor *d, const char *model, double share, const char *advice,
+                 const char *format, ...)
+{
+    char text[DOCTOR_TEXT];
+    va_list args;
+
+    if (share == 0) {
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    json_array_append_new(
+        d->findings,
+        json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o}", "name", d->rule->name, "severity",
+                  doctor_severity_name(d->rule->severity), "model", model, "share",
+                  isnan(share) ? json_null() : json_real(base_max(base_min(share, 1.0), 0.0)),
+                  "text", clean(text), "advice", clean(advice)));
+}
 
 const json_t *doctor_same(const json_t *list, const char *key, const json_t *value)
 {
@@ -213,8 +253,8 @@ double doctor_contended(const struct doctor *d, const json_t *model, const struc
 
 double doctor_waited(const struct doctor *d, const char *key)
 {
-    double us = doctor_more(json_object_get(json_object_get(d->before, "sensors"), "psi"),
-                            json_object_get(json_object_get(d->after, "sensors"), "psi"), key);
+    double us = doctor_more(json_text_at(d->before, "sensors.psi"),
+                            json_text_at(d->after, "sensors.psi"), key);
 
     /* a kernel without PSI knows nothing; base_min() would make 1 of that */
     return d->seconds > 0 && !isnan(us) ? base_min(us / 1e6 / d->seconds, 1.0) : NAN;
@@ -222,8 +262,8 @@ double doctor_waited(const struct doctor *d, const char *key)
 
 double doctor_throttled(const struct doctor *d)
 {
-    const json_t *b = json_object_get(json_object_get(d->before, "sensors"), "cgroup");
-    const json_t *a = json_object_get(json_object_get(d->after, "sensors"), "cgroup");
+    const json_t *b = json_text_at(d->before, "sensors.cgroup");
+    const json_t *a = json_text_at(d->after, "sensors.cgroup");
     double stopped = doctor_more(b, a, "nr_throttled"), periods = doctor_more(b, a, "nr_periods");
     double stopped_s = doctor_more(b, a, "throttled_us") / 1e6;
 

@@ -1,10 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/pipectl/doctor/facts.h - what rules ask the two answers of Status. Pure. */
+/**
+ * facts.h - what the rules of doctor.h are given, what they ask the two answers of Status, and how
+ * they add findings
+ *
+ * DOCTOR_RULES at the end is the table of all rules: X(NAME, SEVERITY, FUNCTION). To add one: a
+ * row, its function, a heading in docs/slow.md. Pure.
+ */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "apps/pipectl/doctor/rule.h"
+#define DOCTOR_TEXT 768u
+
+/* What a finding means, worst first. */
+enum doctor_severity {
+    DOCTOR_FAILURE, /* something is not served */
+    DOCTOR_LOSS,    /* time, frames or their meaning are lost */
+    DOCTOR_NOTE     /* worth knowing; it does not make the exit code 1 */
+};
+
+struct doctor;
+struct doctor_rule {
+    const char *name; /* as in the output, and a heading in docs/slow.md */
+    enum doctor_severity severity;
+    void (*judge)(struct doctor *d);
+};
+
+struct doctor {
+    /* borrowed from the sample, NULL if missing */
+    const json_t *before, *after, *models, *units, *explanations, *events, *config, *programs,
+        *read_only;
+    double steal;   /* NAN: unknown */
+    double seconds; /* between the answers, by the daemon's clock; 0: unknown */
+    bool restarted; /* meanwhile; in a container the new process may have the old one's number */
+    json_t *findings;
+    const struct doctor_rule *rule; /* that judges now */
+};
+
+/** doctor_severity_name() - "failure", "loss", "note". */
+const char *doctor_severity_name(enum doctor_severity s);
+
+/** doctor_find() - adds a finding of the present rule. @model: NULL: of all. @share: NAN: unknown;
+ * 0: nothing can be won, and nothing is added.
+ * @advice: what to do. Control characters become '?'. */
+void doctor_find(struct doctor *d, const char *model, double share, const char *advice,
+                 const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* ---- facts ---- */
 
 #define DOCTOR_EACH_MODEL(d, i, m) json_array_foreach(json_object_get((d)->after, "models"), i, m)
 
@@ -63,3 +107,26 @@ bool doctor_is_aside(const struct doctor *d, const json_t *model);
  * borrowed. */
 double doctor_contended(const struct doctor *d, const json_t *model, const struct doctor_stage *s,
                         const char **ret_other);
+
+/* ---- all rules: clients.c, cores.c, machine.c, plans.c, service.c ---- */
+
+/* clang-format off */
+#define DOCTOR_RULES(X)                                                                            \
+    X("failed-model", FAILURE, failed_model) X("no-model", FAILURE, no_model)                      \
+    X("stuck", FAILURE, warned) X("restarted", LOSS, restarted) X("declared", LOSS, warned)       \
+    X("no-sidecar", LOSS, warned) X("sidecar", LOSS, warned)                                  \
+    X("starting", NOTE, starting) X("adapting", NOTE, adapting) X("idle", NOTE, idle)              \
+    X("governor", LOSS, governor) X("frequency-limit", LOSS, frequency_limit)                      \
+    X("heat", LOSS, heat) X("quota", LOSS, quota) X("memory", LOSS, memory)                        \
+    X("shared-cores", LOSS, shared_cores) X("contention", LOSS, contention)                        \
+    X("slow-stage", LOSS, slow_stage) X("crowded-plan", LOSS, warned)                        \
+    X("unpinned", LOSS, warned)                                                                  \
+    X("client-waits", LOSS, client_waits) X("slow-client", LOSS, slow_client)                      \
+    X("loop-user", NOTE, loop_user) X("refused", LOSS, refused)                                    \
+    X("deadlines", LOSS, deadlines) X("dropped", NOTE, dropped) X("pictures", LOSS, pictures)      \
+    X("better-plan", LOSS, better_plan) X("guessed-costs", NOTE, guessed_costs)                    \
+    X("heavy-units", NOTE, heavy_units)
+/* clang-format on */
+#define DOCTOR_DECLARE(name, severity, function) void doctor_##function(struct doctor *d);
+DOCTOR_RULES(DOCTOR_DECLARE)
+#undef DOCTOR_DECLARE

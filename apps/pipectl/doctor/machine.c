@@ -66,7 +66,7 @@ static void find_governor(struct doctor *d, const json_t *policies, size_t first
     json_auto_t *all = json_array();
     double now = ctl_value(p, "freq_khz"), most = lowest(p), load = 0;
     json_int_t number = json_integer_value(json_object_get(p, "policy"));
-    char cpus[128], which[32], advice[DOCTOR_TEXT];
+    char which[32], advice[DOCTOR_TEXT];
     size_t i, count = 0;
 
     json_array_foreach(policies, i, q)
@@ -95,8 +95,8 @@ static void find_governor(struct doctor *d, const json_t *policies, size_t first
     doctor_find(d, NULL, doctor_winnable(1 - now / most, load), advice,
                 "Governor %s holds %s at %.1f of %.1f GHz; their teams are busy for %.0f %% of "
                 "the time.",
-                ctl_text(p, "governor"), ctl_cpus("cpu", all, cpus, sizeof(cpus)), now / 1e6,
-                most / 1e6, 100 * load);
+                ctl_text(p, "governor"), ctl_cpus("cpu", all).text, now / 1e6, most / 1e6,
+                100 * load);
 }
 
 void doctor_governor(struct doctor *d)
@@ -112,34 +112,38 @@ void doctor_governor(struct doctor *d)
     }
 }
 
-void doctor_frequency_limit(struct doctor *d)
+/* Finds the clocks that a limit holds down. @why: what ends the sentence. Return: how many. */
+static size_t find_limits(struct doctor *d, bool by_heat, const char *advice, const char *why)
 {
     const json_t *p;
-    size_t i;
+    size_t i, found = 0;
 
     json_array_foreach(json_object_get(sensors(d->after), "policies"), i, p)
     {
         double limit = ctl_value(p, "limit_khz"), most = ctl_value(p, "max_freq_khz");
-        char cpus[128];
+        const json_t *cpus = json_object_get(p, "cpus");
 
-        if (!(limit < NEARLY * most) || !used(d, p) ||
-            json_is_true(json_object_get(p, "by_heat"))) {
-            continue;
+        if (limit < NEARLY * most && ctl_is(p, "by_heat") == by_heat && (by_heat || used(d, p))) {
+            doctor_find(d, NULL, doctor_winnable(1 - limit / most, doctor_load_of(d, cpus)), advice,
+                        "%s holds %s at %.1f of %.1f GHz%s.", by_heat ? "Heat" : "A limit",
+                        ctl_cpus("cpu", cpus).text, limit / 1e6, most / 1e6, why);
+            found++;
         }
-        doctor_find(
-            d, NULL,
-            doctor_winnable(1 - limit / most, doctor_load_of(d, json_object_get(p, "cpus"))),
-            "See who set scaling_max_freq of that policy: a power profile "
-            "(powerprofilesctl, tlp, thermald), the firmware, or somebody by hand. "
-            "cpupower frequency-set -u sets it.",
-            "A limit holds %s at %.1f of %.1f GHz, and it is not for heat.",
-            ctl_cpus("cpu", json_object_get(p, "cpus"), cpus, sizeof(cpus)), limit / 1e6,
-            most / 1e6);
     }
+    return found;
 }
 
-/* The hottest zone. Return: false: no temperature is known. */
-static bool hottest(const struct doctor *d, char *ret, size_t bytes)
+void doctor_frequency_limit(struct doctor *d)
+{
+    find_limits(d, false,
+                "See who set scaling_max_freq of that policy: a power profile (powerprofilesctl, "
+                "tlp, thermald), the firmware, or somebody by hand. cpupower frequency-set -u sets "
+                "it.",
+                ", and it is not for heat");
+}
+
+/* The hottest zone, in parentheses. */
+static void hottest(const struct doctor *d, char *ret, size_t bytes)
 {
     const json_t *z, *most = NULL;
     size_t i;
@@ -150,11 +154,11 @@ static bool hottest(const struct doctor *d, char *ret, size_t bytes)
             most = z;
         }
     }
+    snprintf(ret, bytes, " (no temperature is known)");
     if (most) {
-        snprintf(ret, bytes, "%s %.0f C%s", ctl_text(most, "type"), ctl_value(most, "temp_c"),
-                 json_is_true(json_object_get(most, "past_trip")) ? ", above its trip point" : "");
+        snprintf(ret, bytes, " (%s %.0f C%s)", ctl_text(most, "type"), ctl_value(most, "temp_c"),
+                 ctl_is(most, "past_trip") ? ", above its trip point" : "");
     }
-    return most;
 }
 
 void doctor_heat(struct doctor *d)
@@ -162,29 +166,12 @@ void doctor_heat(struct doctor *d)
     static const char advice[] =
         "Cool it: heat sink, fan, air, a cooler place. Else ask less of it: a lower rate of "
         "frames, pipectl retune --objective power --fps F, or a smaller model.";
-    const json_t *p;
-    char zone[128] = "no temperature is known";
-    size_t i, found = 0;
+    char zone[160];
 
     hottest(d, zone, sizeof(zone));
-    json_array_foreach(json_object_get(sensors(d->after), "policies"), i, p)
-    {
-        double limit = ctl_value(p, "limit_khz"), most = ctl_value(p, "max_freq_khz");
-        char cpus[128];
-
-        if (json_is_true(json_object_get(p, "by_heat")) && limit < NEARLY * most) {
-            doctor_find(
-                d, NULL,
-                doctor_winnable(1 - limit / most, doctor_load_of(d, json_object_get(p, "cpus"))),
-                advice, "Heat holds %s at %.1f of %.1f GHz (%s).",
-                ctl_cpus("cpu", json_object_get(p, "cpus"), cpus, sizeof(cpus)), limit / 1e6,
-                most / 1e6, zone);
-            found++;
-        }
-    }
-    if (!found && json_is_true(json_object_get(sensors(d->after), "throttled"))) {
+    if (find_limits(d, true, advice, zone) == 0 && ctl_is(sensors(d->after), "throttled")) {
         doctor_find(d, NULL, NAN, advice,
-                    "Heat, power or firmware holds the CPUs back (%s); by how much is not known.",
+                    "Heat, power or firmware holds the CPUs back%s; by how much is not known.",
                     zone);
     }
 }

@@ -203,19 +203,18 @@ void doctor_heavy_units(struct doctor *d)
             heavy_of(json_object_get(d->units, name), doctor_pictures_share(d, status));
         struct doctor_stage busiest = {.busy = NAN, .runs = 1};
         char list[96] = "", advice[DOCTOR_TEXT];
-        size_t used = 0;
 
         doctor_busiest(d, status, &busiest);
         if (h.all < HEAVY_ALL || ctl_value(m, "integers") > 0 || !status ||
             doctor_is_aside(d, status)) {
             continue;
         }
-        for (size_t k = 0; k < h.count && used < sizeof(list); k++) {
-            used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%lld",
-                                     k == 0             ? ""
-                                     : k + 1 == h.count ? " and "
-                                                        : ", ",
-                                     (long long)h.unit[k]);
+        for (size_t k = 0; k < h.count; k++) {
+            ctl_append(list, sizeof(list), "%s%lld",
+                       k == 0             ? ""
+                       : k + 1 == h.count ? " and "
+                                          : ", ",
+                       (long long)h.unit[k]);
         }
         snprintf(advice, sizeof(advice),
                  "Quantise the model: pipectl quantize %s --calibrate DIR, which serves integers "

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl doctor: what is not served, or not as meant; and why figures may say little. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
+#include "base/base.h"
 
 #define STARTING_S 10
 
@@ -34,42 +33,80 @@ void doctor_no_model(struct doctor *d)
     }
 }
 
-/* Finds the warnings of @kind in @m, of Status or Models; @lead says whom they concern. */
-static void warned(struct doctor *d, const json_t *m, const char *kind, double share,
-                   const char *lead, const char *advice)
+/* Rules about warnings of the daemon. */
+static const struct warning {
+    const char *rule, *kind;
+    double share;
+    const char *lead; /* whom those of a file concern; NULL: it is one of a plan */
+    const char *advice;
+} warnings[] = {
+    {"stuck", "stalled", 1, NULL,
+     "Restart the service (systemctl restart piped; clients of libpiped lose nothing), and keep "
+     "the "
+     "log: it is a fault."},
+    {"crowded-plan", "cores", NAN, NULL,
+     "Set a plan of no more cores than there are, or give planning back: pipectl plan auto."},
+    {"unpinned", "pinning", NAN, NULL,
+     "Let the daemon use all cores of its plan (AllowedCPUs=, the cpuset of the container), or "
+     "take "
+     "those out of the key eps."},
+    {"declared", "declared", NAN, "Clients that go by the file read tensors wrong",
+     "Let clients take types and shapes from piped (pipectl models), or correct what the file "
+     "declares."},
+    {"no-sidecar", "pictures", NAN, "Answers to pictures may be wrong",
+     "Check the draft before you trust it. Clients that send tensors are not concerned."},
+    {"sidecar", "activation", NAN, "Decoded answers are wrong",
+     "Correct the sidecar, then pipectl reload. Clients that decode the outputs by themselves are "
+     "not concerned."},
+    {"sidecar", "labels", NAN, "Names of classes may be wrong",
+     "Give the sidecar one label for each class, then pipectl reload."},
+};
+
+/* Finds the warnings of a kind in @m, of Status or Models. */
+static void find_warnings(struct doctor *d, const json_t *m, const struct warning *warning)
 {
-    const json_t *kinds = json_object_get(m, "warning_kinds"), *w;
+    const json_t *w;
     size_t i;
 
     json_array_foreach(json_object_get(m, "warnings"), i, w)
     {
-        const char *is = json_string_value(json_array_get(kinds, i));
+        const char *is = json_string_value(json_array_get(json_object_get(m, "warning_kinds"), i));
+        const char *text = json_is_string(w) ? json_string_value(w) : "-";
 
-        if (is && strcmp(is, kind) == 0) {
-            doctor_find(d, ctl_text(m, "name"), share, advice, "%s: %s.", lead,
-                        json_string_value(w) ? json_string_value(w) : "-");
+        if (!is || strcmp(is, warning->kind) != 0) {
+            continue;
+        }
+        if (warning->lead) {
+            doctor_find(d, ctl_text(m, "name"), warning->share, warning->advice, "%s: %s.",
+                        warning->lead, text);
+        } else {
+            doctor_find(d, ctl_text(m, "name"), warning->share, warning->advice, "The plan %s: %s.",
+                        ctl_text(m, "plan"), text);
         }
     }
 }
 
-static void plan_warned(struct doctor *d, const char *kind, double share, const char *advice)
+void doctor_warned(struct doctor *d)
 {
     const json_t *m;
-    char lead[DOCTOR_TEXT];
     size_t i;
 
-    DOCTOR_EACH_MODEL(d, i, m)
-    {
-        snprintf(lead, sizeof(lead), "The plan %s", ctl_text(m, "plan"));
-        warned(d, m, kind, share, lead, advice);
-    }
-}
+    for (const struct warning *w = warnings; w < warnings + base_array_count(warnings); w++) {
+        if (strcmp(w->rule, d->rule->name) != 0) {
+            continue;
+        }
+        json_array_foreach(w->lead ? d->models : json_object_get(d->after, "models"), i, m)
+        {
+            const json_t *status = doctor_model(d, m, "name");
 
-void doctor_stuck(struct doctor *d)
-{
-    plan_warned(d, "stalled", 1,
-                "Restart the service (systemctl restart piped; clients of libpiped lose nothing), "
-                "and keep the log: it is a fault.");
+            /* a file's are left out if it is not the one that was asked for, or nobody has asked it
+             * anything */
+            if (!w->lead || (status && !(doctor_is_aside(d, status) &&
+                                         ctl_value(status, "frames.answered") == 0))) {
+                find_warnings(d, m, w);
+            }
+        }
+    }
 }
 
 void doctor_restarted(struct doctor *d)
@@ -81,60 +118,6 @@ void doctor_restarted(struct doctor *d)
                     "Another process serves than at first: the daemon ended while it was watched, "
                     "and was started again.");
     }
-}
-
-void doctor_crowded_plan(struct doctor *d)
-{
-    plan_warned(d, "cores", NAN,
-                "Set a plan of no more cores than there are, or give planning back: pipectl plan "
-                "auto.");
-}
-
-void doctor_unpinned(struct doctor *d)
-{
-    plan_warned(d, "pinning", NAN,
-                "Let the daemon use all cores of its plan (AllowedCPUs=, the cpuset of the "
-                "container), or take those out of the key eps.");
-}
-
-static void file_warned(struct doctor *d, const char *kind, const char *lead, const char *advice)
-{
-    const json_t *m;
-    size_t i;
-
-    json_array_foreach(d->models, i, m)
-    {
-        const json_t *status = doctor_model(d, m, "name");
-
-        if (!status || (doctor_is_aside(d, status) &&
-                        ctl_value(json_object_get(status, "frames"), "answered") == 0)) {
-            continue; /* not the one that was asked for, or nobody has asked it anything */
-        }
-        warned(d, m, kind, NAN, lead, advice);
-    }
-}
-
-void doctor_declared(struct doctor *d)
-{
-    file_warned(d, "declared", "Clients that go by the file read tensors wrong",
-                "Let clients take types and shapes from piped (pipectl models), or correct what "
-                "the file declares.");
-}
-
-void doctor_no_sidecar(struct doctor *d)
-{
-    file_warned(d, "pictures", "Answers to pictures may be wrong",
-                "Check the draft before you trust it. Clients that send tensors are not "
-                "concerned.");
-}
-
-void doctor_sidecar(struct doctor *d)
-{
-    file_warned(d, "activation", "Decoded answers are wrong",
-                "Correct the sidecar, then pipectl reload. Clients that decode the outputs by "
-                "themselves are not concerned.");
-    file_warned(d, "labels", "Names of classes may be wrong",
-                "Give the sidecar one label for each class, then pipectl reload.");
 }
 
 void doctor_starting(struct doctor *d)
@@ -155,8 +138,8 @@ void doctor_adapting(struct doctor *d)
 
     DOCTOR_EACH_MODEL(d, i, m)
     {
-        const char *state = ctl_text(json_object_get(m, "adapt"), "state");
-        bool tuning = json_is_true(json_object_get(m, "tuning"));
+        const char *state = ctl_text(m, "adapt.state");
+        bool tuning = ctl_is(m, "tuning");
 
         if (tuning || strcmp(state, "deciding") == 0 || strcmp(state, "verifying") == 0) {
             doctor_find(d, ctl_text(m, "name"), NAN,

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl infer: sends files and prints their answers in order. Keeps all slots busy. */
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "apps/pipectl/infer/infer.h"
 #include "ipc/wire.h"
@@ -75,6 +71,12 @@ static int acquire(struct infer *in, struct piped_stream *s, struct piped_frame 
     return rc;
 }
 
+static void fail_item(struct infer_item *item, const char *why)
+{
+    item->error = strdup(why);
+    item->done = true;
+}
+
 static int send_item(struct infer *in, struct infer_item *item, const struct ctl_image *img)
 {
     struct piped_stream *s = in->streams[stream_index(item)];
@@ -95,15 +97,13 @@ static int send_item(struct infer *in, struct infer_item *item, const struct ctl
         f->height = img->height;
         f->stride = img->width * img->channels;
         if (ctl_image_decode(img, f->input, error, sizeof(error)) < 0) {
-            item->error = strdup(error);
-            item->done = true;
+            fail_item(item, error);
             piped_release(s, f);
             return CTL_DONE;
         }
     }
     if (piped_submit(s, f) < 0) {
-        item->error = strdup(piped_last_error());
-        item->done = true;
+        fail_item(item, piped_last_error());
         piped_release(s, f);
     }
     return CTL_DONE;
@@ -153,8 +153,7 @@ static int send_all(struct infer *in)
             continue;
         }
         if (!go_to(in, item, &at)) {
-            item->error = strdup("the file changed while pipectl read it");
-            item->done = true;
+            fail_item(item, "the file changed while pipectl read it");
             continue;
         }
         rc = send_item(in, item, &at.img);
@@ -191,18 +190,15 @@ static void find_types(struct infer *in)
 /* "x f32 [1,3,224,224]", and so on for each input */
 static void inputs_text(const struct piped_stream_info *info, char *ret, size_t bytes)
 {
-    size_t n = 0;
-
     ret[0] = '\0';
-    for (uint32_t i = 0; i < info->input_count && n < bytes; i++) {
+    for (uint32_t i = 0; i < info->input_count; i++) {
         const struct piped_tensor *t = &info->inputs[i];
 
-        n += (size_t)snprintf(ret + n, bytes - n, "%s%s %s [", i ? ", " : "", t->name,
-                              ipc_dtype_name(t->dtype));
-        for (uint32_t d = 0; d < t->rank && n < bytes; d++) {
-            n += (size_t)snprintf(ret + n, bytes - n, "%s%u", d ? "," : "", t->dim[d]);
+        ctl_append(ret, bytes, "%s%s %s [", i ? ", " : "", t->name, ipc_dtype_name(t->dtype));
+        for (uint32_t d = 0; d < t->rank; d++) {
+            ctl_append(ret, bytes, "%s%u", d ? "," : "", t->dim[d]);
         }
-        n += n < bytes ? (size_t)snprintf(ret + n, bytes - n, "]") : 0;
+        ctl_append(ret, bytes, "]");
     }
 }
 
@@ -270,7 +266,7 @@ static int take_files(struct infer *in, int argc, char **argv)
         if (argc - optind > 1 || in->file_count || in->expect_path) {
             return ctl_usage("infer", "--video reads one pipe: no --list, no --expect, one FILE");
         }
-        return infer_add_video(in, optind < argc ? argv[optind] : "-");
+        return infer_add_file(in, optind < argc ? argv[optind] : "-");
     }
     while (rc == CTL_DONE && optind < argc) {
         rc = infer_add_path(in, argv[optind++]);
@@ -281,44 +277,32 @@ static int take_files(struct infer *in, int argc, char **argv)
     return rc;
 }
 
+static int take_list(const char *path, void *in)
+{
+    return infer_add_list(in, path);
+}
+
+static int take_video(const char *text, void *in)
+{
+    return infer_video_format(in, text);
+}
+
 static int take_args(struct infer *in, int argc, char **argv)
 {
-    double number;
-    int c, rc = CTL_DONE;
+    const struct ctl_take options[] = {{"model", CTL_TEXT, &in->model},
+                                       {"raw", CTL_TEXT, &in->raw_path},
+                                       {"expect", CTL_TEXT, &in->expect_path},
+                                       {"list", CTL_TEXT, in, .take = take_list},
+                                       {"top", CTL_U32, &in->top, NULL, 1, 1000},
+                                       {"draw", CTL_TEXT, &in->draw_path},
+                                       {"video", CTL_TEXT, in, .take = take_video},
+                                       {"inline", CTL_FLAG, &in->inline_frames},
+                                       {0}};
+    int rc = ctl_take(argc, argv, options, NULL);
 
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        switch (c) {
-        case 'm':
-            in->model = optarg;
-            break;
-        case 'r':
-            in->raw_path = optarg;
-            break;
-        case 'e':
-            in->expect_path = optarg;
-            break;
-        case 'd':
-            in->draw_path = optarg;
-            if (!infer_draw_ok(optarg)) {
-                return ctl_usage("infer", "--draw needs a name that ends in .jpg or .png, not '%s'",
-                                 optarg);
-            }
-            break;
-        case 'v':
-            rc = infer_video_format(in, optarg);
-            break;
-        case 'l':
-            rc = infer_add_list(in, optarg);
-            break;
-        case 't':
-            if (!ctl_number(optarg, 1, 1000, &number)) {
-                return ctl_usage("infer", "--top needs a number from 1 to 1000, not '%s'", optarg);
-            }
-            in->top = (size_t)number;
-            break;
-        default:
-            in->inline_frames = true;
-        }
+    if (rc == CTL_DONE && in->draw_path && !infer_draw_ok(in->draw_path)) {
+        return ctl_usage("infer", "--draw needs a name that ends in .jpg or .png, not '%s'",
+                         in->draw_path);
     }
     return rc ? rc : take_files(in, argc, argv);
 }

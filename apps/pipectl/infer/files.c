@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl infer: which files, which frames in them, and their expected classes. */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "apps/pipectl/infer/infer.h"
+#include "base/atomic_file.h"
 
 #define FILES_MAX 10000000u
 #define KEPT_MOST ((size_t)256 << 20) /* of what can be read once only */
@@ -21,7 +15,7 @@ static int out_of_memory(void)
     return CTL_FAILED;
 }
 
-static int add_file(struct infer *in, const char *path)
+int infer_add_file(struct infer *in, const char *path)
 {
     if ((in->file_count & (in->file_count - 1)) == 0) {
         size_t size = in->file_count ? 2 * in->file_count : 1;
@@ -53,30 +47,19 @@ static int copy_all(int fd)
     base_autoclose int copy = memfd_create("pipectl-input", MFD_CLOEXEC);
     char bytes[65536];
     size_t all = 0;
-    ssize_t n = 1;
-    int taken;
+    ssize_t n;
+    int taken = copy < 0 ? -errno : 0;
 
-    if (copy < 0) {
-        return -errno;
-    }
-    while (n != 0) {
-        n = read(fd, bytes, sizeof(bytes));
-        if (n < 0 && errno != EINTR) {
-            return -errno;
-        }
+    while (taken == 0 && (n = base_read_all(fd, bytes, sizeof(bytes))) != 0) {
         all += n > 0 ? (size_t)n : 0;
-        if (all > KEPT_MOST) {
-            return -EFBIG;
-        }
-        for (ssize_t done = 0, w; n > 0 && done < n; done += w) {
-            w = write(copy, bytes + done, (size_t)(n - done));
-            if (w < 0) {
-                return -errno;
-            }
-        }
+        taken = n < 0             ? (int)n
+                : all > KEPT_MOST ? -EFBIG
+                                  : atomic_file_write_all(copy, bytes, (size_t)n);
     }
-    taken = copy;
-    copy = -1;
+    if (taken == 0) {
+        taken = copy;
+        copy = -1;
+    }
     return taken;
 }
 
@@ -85,7 +68,7 @@ static int add_once(struct infer *in, const char *path)
 {
     bool standard = strcmp(path, "-") == 0;
     base_autoclose int fd = standard ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-    int rc = add_file(in, path), copy;
+    int rc = infer_add_file(in, path), copy;
 
     if (rc) {
         return rc;
@@ -132,7 +115,7 @@ static int add_directory(struct infer *in, const char *path)
         if (rc == CTL_DONE) {
             rc = asprintf(&whole, "%s%s%s", path, ctl_slash(path), entries[i]->d_name) < 0
                      ? out_of_memory()
-                     : add_file(in, whole);
+                     : infer_add_file(in, whole);
         }
         free(entries[i]);
     }
@@ -155,24 +138,12 @@ int infer_add_path(struct infer *in, const char *path)
     if (strcmp(path, "-") == 0 || (there && !S_ISREG(st.st_mode))) {
         return add_once(in, path);
     }
-    return add_file(in, path);
-}
-
-int infer_add_video(struct infer *in, const char *path)
-{
-    return add_file(in, path);
-}
-
-static void close_file(FILE **f)
-{
-    if (*f) {
-        fclose(*f);
-    }
+    return infer_add_file(in, path);
 }
 
 int infer_add_list(struct infer *in, const char *path)
 {
-    base_cleanup(close_file) FILE *f = fopen(path, "re");
+    ctl_autoclose_file FILE *f = fopen(path, "re");
     base_autofree char *line = NULL;
     size_t size = 0;
     ssize_t n;
@@ -195,7 +166,7 @@ int infer_add_list(struct infer *in, const char *path)
 
 int infer_read_expected(struct infer *in)
 {
-    base_cleanup(close_file) FILE *f = fopen(in->expect_path, "re");
+    ctl_autoclose_file FILE *f = fopen(in->expect_path, "re");
     base_autofree char *line = NULL;
     size_t size = 0, number = 0;
 
@@ -295,15 +266,6 @@ static bool shape_fits(const struct infer *in, const struct ctl_image *img)
     return true;
 }
 
-static void shape_text(const struct ctl_image *img, char *ret, size_t bytes)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < img->rank && n < bytes; i++) {
-        n += (size_t)snprintf(ret + n, bytes - n, "%s%zu", i ? "," : "", img->dim[i]);
-    }
-}
-
 /* Adds the frames of a raw file. */
 static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
 {
@@ -321,9 +283,11 @@ static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
         return add_item(in, file, 0, PIPED_TENSOR, error);
     }
     if (!shape_fits(in, img)) {
-        char shape[160];
+        char shape[160] = "";
 
-        shape_text(img, shape, sizeof(shape));
+        for (size_t i = 0; i < img->rank; i++) {
+            ctl_append(shape, sizeof(shape), "%s%zu", i ? "," : "", img->dim[i]);
+        }
         snprintf(error, sizeof(error),
                  "the array has the shape [%s], and the model's input is %s; transpose it, or save "
                  "a.ravel() if its elements are in the right order",

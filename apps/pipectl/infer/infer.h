@@ -41,7 +41,7 @@ struct infer {
     const struct ctl *ctl;
     const char *model, *raw_path, *expect_path, *draw_path;
     bool inline_frames;
-    size_t top;
+    uint32_t top;
     struct infer_file *files; /* owned */
     size_t file_count;
     struct infer_item *items;
@@ -73,30 +73,12 @@ struct infer {
 /** infer_path() - Return: where to open file @i, as often as needed. */
 const char *infer_path(const struct infer *in, size_t i);
 int infer_add_path(struct infer *in, const char *path);
-int infer_add_video(struct infer *in, const char *path); /* not opened here */
+int infer_add_file(struct infer *in, const char *path); /* not opened here */
 int infer_add_list(struct infer *in, const char *path);
 int infer_read_expected(struct infer *in);
 int infer_make_items(struct infer *in);
 /** infer_has_f16() - Return: a file holds halves. */
 bool infer_has_f16(const struct infer *in);
-/* infer_rows.c: outputs whose length depends on the picture (piped_rows()) */
-
-/* The valid rows of an output, along one dim; all of it where the length is fixed. */
-struct infer_part {
-    const struct piped_tensor *tensor;
-    const void *data;
-    uint32_t dim;
-    bool counted;      /* the length depends on the picture */
-    size_t rows, most; /* valid, and with the others */
-    size_t inner;      /* elements of a row in one place */
-    size_t count;      /* valid elements */
-};
-struct infer_part infer_part_of(const struct piped_stream *s, const struct piped_frame *f,
-                                uint32_t output);
-double infer_part_value(const struct infer_part *p, size_t i); /* valid element @i, row-major */
-json_t *infer_part_shape(const struct infer_part *p);
-json_t *infer_part_rows(const struct infer_part *p); /* a list of lists of numbers */
-void infer_print_rows(const json_t *output);         /* of the report; nothing if it has no rows */
 
 /* infer_report.c */
 
@@ -126,8 +108,6 @@ void infer_find_decoder(struct infer *in, const struct piped_stream *s);
  * needs the scores of classes. */
 void infer_begin_decoding(struct infer *in, const struct piped_stream *s);
 void infer_print_decoded(const json_t *report);
-
-/* infer_draw.c */
 
 bool infer_draw_ok(const char *path); /* its ending is that of a format */
 /** infer_draw() - draws on the frame's picture, into the next file of --draw. Return: an exit

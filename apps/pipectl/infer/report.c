@@ -1,15 +1,114 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl infer: answers as JSON, text and raw files; what is doubtful about their model. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include <math.h>
 
 #include "apps/pipectl/infer/infer.h"
 #include "apps/show/decoded_json.h"
 #include "base/cli/shown_print.h"
 #include "base/json_text.h"
+
+/* ---- outputs whose length depends on the picture (piped_rows()) ---- */
+
+/* The valid rows of an output, along one dim; all of it where the length is fixed. */
+struct part {
+    const struct piped_tensor *tensor;
+    const void *data;
+    uint32_t dim;
+    bool counted;      /* the length depends on the picture */
+    size_t rows, most; /* valid, and with the others */
+    size_t inner;      /* elements of a row in one place */
+    size_t count;      /* valid elements */
+};
+
+static struct part part_of(const struct piped_stream *s, const struct piped_frame *f,
+                           uint32_t output)
+{
+    struct part p = {.tensor = &piped_stream_info(s)->outputs[output], .data = f->output};
+
+    p.rows = (size_t)piped_rows(s, f, output, &p.dim);
+    p.counted = p.dim != UINT32_MAX;
+    p.dim = p.counted ? p.dim : 0;
+    p.inner = 1;
+    for (uint32_t i = p.dim + 1; i < p.tensor->rank; i++) {
+        p.inner *= p.tensor->dim[i];
+    }
+    p.most = p.tensor->rank ? p.tensor->dim[p.dim] : 1;
+    p.count = p.most ? ctl_tensor_count(p.tensor) / p.most * p.rows : 0;
+    return p;
+}
+
+static double part_value(const struct part *p, size_t i)
+{
+    size_t before = i / p->inner / p->rows, row = i / p->inner % p->rows;
+
+    return ctl_tensor_value(p->tensor, p->data, (before * p->most + row) * p->inner + i % p->inner);
+}
+
+static json_t *part_shape(const struct part *p)
+{
+    json_t *shape = json_array();
+
+    for (uint32_t i = 0; i < p->tensor->rank; i++) {
+        size_t n = i == p->dim ? p->rows : p->tensor->dim[i];
+
+        json_array_append_new(shape, json_integer((json_int_t)n));
+    }
+    return shape;
+}
+
+/* A number as JSON has it: none for infinity and NaN. */
+static json_t *number(double v)
+{
+    return !isfinite(v)                      ? json_null()
+           : v == floor(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v)
+                                             : shw_number(v);
+}
+
+static json_t *part_rows(const struct part *p)
+{
+    size_t each = p->rows ? p->count / p->rows : 0;
+    json_t *rows = json_array();
+
+    for (size_t r = 0; r < p->rows; r++) {
+        json_t *row = json_array();
+
+        for (size_t i = 0; i < each; i++) {
+            size_t at = (i / p->inner * p->rows + r) * p->inner + i % p->inner;
+
+            json_array_append_new(row, number(part_value(p, at)));
+        }
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+static void print_rows(const json_t *output)
+{
+    const json_t *rows = json_object_get(output, "rows"), *row, *v;
+    size_t i, k;
+
+    if (!rows) {
+        return;
+    }
+    shown_printf("  %s: %zu of at most %.0f rows\n",
+                 json_string_value(json_object_get(output, "name")), json_array_size(rows),
+                 ctl_real(output, "most"));
+    json_array_foreach(rows, i, row)
+    {
+        printf("   ");
+        json_array_foreach(row, k, v)
+        {
+            if (json_is_number(v)) {
+                printf(" %.5g", json_number_value(v));
+            } else {
+                printf(" -");
+            }
+        }
+        printf("\n");
+    }
+}
+
+/* ---- answers ---- */
 
 /* Keeps all outputs as f32, one after another; of those with a count, the valid rows. */
 static void keep_outputs(struct infer_item *item, const struct piped_stream *s,
@@ -19,14 +118,14 @@ static void keep_outputs(struct infer_item *item, const struct piped_stream *s,
     size_t count = 0, at = 0;
 
     for (uint32_t o = 0; o < outputs; o++) {
-        count += infer_part_of(s, f, o).count;
+        count += part_of(s, f, o).count;
     }
     item->outputs = calloc(count ? count : 1, sizeof(float));
     for (uint32_t o = 0; item->outputs && o < outputs; o++) {
-        struct infer_part p = infer_part_of(s, f, o);
+        struct part p = part_of(s, f, o);
 
         for (size_t i = 0; i < p.count; i++) {
-            item->outputs[at++] = (float)infer_part_value(&p, i);
+            item->outputs[at++] = (float)part_value(&p, i);
         }
     }
     item->output_count = item->outputs ? count : 0;
@@ -40,13 +139,13 @@ static json_t *file_json(const struct infer *in, const struct infer_item *item)
 static json_t *output_report(const struct infer *in, const struct piped_stream *s,
                              const struct piped_frame *f, uint32_t o)
 {
-    struct infer_part p = infer_part_of(s, f, o);
-    json_t *j = json_pack("{s:s, s:o, s:o}", "name", p.tensor->name, "shape", infer_part_shape(&p),
+    struct part p = part_of(s, f, o);
+    json_t *j = json_pack("{s:s, s:o, s:o}", "name", p.tensor->name, "shape", part_shape(&p),
                           "file", in->raw_path ? json_text_path(in->raw_path) : json_null());
 
     if (p.counted) {
         json_object_set_new(j, "most", json_integer((json_int_t)p.most));
-        json_object_set_new(j, "rows", infer_part_rows(&p));
+        json_object_set_new(j, "rows", part_rows(&p));
     }
     return j;
 }
@@ -124,15 +223,14 @@ static void print_item(const struct infer *in, const struct infer_item *item)
     json_array_foreach(json_object_get(item->report, "top"), i, t)
     {
         const char *label = json_string_value(json_object_get(t, "label"));
-        char score[32];
 
         shown_printf("  %5.1f %%  %s%s%.0f  (%s)\n", 100 * ctl_real(t, "probability"),
                      label ? label : "", label ? ", class " : "class ", ctl_real(t, "class"),
-                     ctl_known(t, "score", "%.5g", score, sizeof(score)));
+                     ctl_known(t, "score", "%.5g").text);
     }
     json_array_foreach(json_object_get(item->report, "outputs"), i, t)
     {
-        infer_print_rows(t);
+        print_rows(t);
     }
 }
 
@@ -229,12 +327,9 @@ int infer_finish(struct infer *in)
         }
     }
     if (in->ctl->json && in->expected) {
-        json_t *whole = json_pack("{s:f, s:I, s:I, s:O}", "accuracy", accuracy, "correct",
-                                  (json_int_t)in->correct, "count", (json_int_t)in->item_count,
-                                  "results", in->results);
-
-        ctl_print_json(whole);
-        json_decref(whole);
+        ctl_print_new(json_pack("{s:f, s:I, s:I, s:O}", "accuracy", accuracy, "correct",
+                                (json_int_t)in->correct, "count", (json_int_t)in->item_count,
+                                "results", in->results));
     } else if (in->ctl->json && !in->video_bytes) {
         ctl_print_json(in->results);
     } else if (in->expected) {
@@ -245,20 +340,19 @@ int infer_finish(struct infer *in)
 
 static bool is_meant(const struct infer *in, const json_t *model)
 {
-    return in->model ? strcmp(ctl_text(model, "name"), in->model) == 0
-                     : json_is_true(json_object_get(model, "default"));
+    return in->model ? strcmp(ctl_text(model, "name"), in->model) == 0 : ctl_is(model, "default");
 }
 
 void infer_warn(const struct infer *in)
 {
-    json_t *reply, *m, *w;
+    json_auto_t *models = NULL;
+    json_t *m, *w;
     size_t i, k;
 
-    if (access(in->ctl->control_path, W_OK) < 0 ||
-        ctl_call(in->ctl, "Models", json_object(), &reply) != CTL_DONE) {
-        return;
+    if (access(in->ctl->control_path, W_OK) == 0) {
+        ctl_ask(in->ctl, "Models", json_object(), "models", &models);
     }
-    json_array_foreach(json_object_get(reply, "models"), i, m)
+    json_array_foreach(models, i, m)
     {
         json_array_foreach(json_object_get(m, "warnings"), k, w)
         {
@@ -267,5 +361,4 @@ void infer_warn(const struct infer *in)
             }
         }
     }
-    json_decref(reply);
 }

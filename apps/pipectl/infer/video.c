@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl infer --video: raw frames of one size from a pipe, an answer for each as it comes. */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "apps/pipectl/infer/infer.h"
 #include "base/pixfmt.h"

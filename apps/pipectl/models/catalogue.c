@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/pipectl/models/catalogue.h"
+#include "apps/pipectl/models/fetch.h"
 
 #include <dirent.h>
 
@@ -128,13 +128,6 @@ static size_t place_of(const json_t *rows, const char *name)
     return i;
 }
 
-static void close_file(FILE **f)
-{
-    if (*f) {
-        fclose(*f);
-    }
-}
-
 /* json_text_load() of a regular file: a fifo would wait for its writer, and a device may have no
  * end. @ret_error: its line is -1 if nothing could be read. */
 static json_t *load_regular(const char *path, size_t flags, json_error_t *ret_error)
@@ -143,7 +136,7 @@ static json_t *load_regular(const char *path, size_t flags, json_error_t *ret_er
     struct stat st;
 
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        base_cleanup(close_file) FILE *f = fdopen(fd, "r");
+        ctl_autoclose_file FILE *f = fdopen(fd, "r");
 
         fd = f ? -1 : fd; /* it is the stream's now */
         return json_text_from(f, flags, ret_error);
@@ -161,7 +154,8 @@ static bool add_file(json_t *rows, const char *path)
 {
     char words[FAULT_MAX];
     json_error_t e;
-    json_t *file = load_regular(path, JSON_REJECT_DUPLICATES, &e), *list, *row;
+    json_auto_t *file = load_regular(path, JSON_REJECT_DUPLICATES, &e);
+    json_t *list, *row;
     size_t i, at;
 
     if (!file) {
@@ -175,7 +169,6 @@ static bool add_file(json_t *rows, const char *path)
     if (json_unpack_ex(file, &e, JSON_STRICT, "{s:o}", "models", &list) < 0 ||
         !json_is_array(list)) {
         ctl_say("%s: expected {\"models\": [...]} and nothing else", path);
-        json_decref(file);
         return false;
     }
     json_array_foreach(list, i, row)
@@ -184,7 +177,6 @@ static bool add_file(json_t *rows, const char *path)
 
         if (fault) {
             ctl_say("%s: row %zu of models: %s", path, i + 1, fault);
-            json_decref(file);
             return false;
         }
         json_object_set_new(row, "from", json_text_path(path));
@@ -195,7 +187,6 @@ static bool add_file(json_t *rows, const char *path)
             json_array_append(rows, row);
         }
     }
-    json_decref(file);
     return true;
 }
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl models: lists, loads and unloads; inspects and fetches files, which needs no daemon. */
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/models/fetch.h"
@@ -23,41 +17,15 @@ struct args {
     bool save, write_sidecar, force, all;
 };
 
-static int take_args(int argc, char **argv, struct args *ret)
+static int take_shape(const char *text, void *args)
 {
-    int c, rc = CTL_DONE;
+    struct args *a = args;
 
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        switch (c) {
-        case 'p':
-            ret->plan = optarg;
-            break;
-        case 'h':
-            if (ret->shape_count == SHAPES_MAX) {
-                return ctl_usage("models", "more than %u shapes", SHAPES_MAX);
-            }
-            ret->shapes[ret->shape_count++] = optarg;
-            break;
-        case 's':
-            ret->save = true;
-            break;
-        case 'w':
-            ret->write_sidecar = true;
-            break;
-        case 'd':
-            ret->folder = optarg;
-            break;
-        case 'c':
-            ret->catalogue = optarg;
-            break;
-        case 'a':
-            ret->all = true;
-            break;
-        default:
-            ret->force = true;
-        }
+    if (a->shape_count == SHAPES_MAX) {
+        return ctl_usage("models", "more than %u shapes", SHAPES_MAX);
     }
-    return rc;
+    a->shapes[a->shape_count++] = text;
+    return CTL_DONE;
 }
 
 /* ---- list ---- */
@@ -95,22 +63,18 @@ static void print_models(const json_t *reply)
 
 static int list(const struct ctl *ctl, const struct args *a)
 {
-    json_t *reply;
+    json_auto_t *reply = NULL;
     int rc = ctl_call(ctl, "Models", json_object(), &reply);
 
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
+    if (rc == CTL_DONE && ctl->json) {
         ctl_print_json(json_object_get(reply, "models"));
-    } else {
+    } else if (rc == CTL_DONE) {
         if (!a->all) {
             shw_fold_segments(reply);
         }
         print_models(reply);
     }
-    json_decref(reply);
-    return CTL_DONE;
+    return rc;
 }
 
 /* ---- load, unload ---- */
@@ -118,36 +82,26 @@ static int list(const struct ctl *ctl, const struct args *a)
 /* "1x3x480x640" as a list, "480" as a number. Return: new reference; NULL: neither. */
 static json_t *dims_json(const char *text)
 {
-    json_t *list = json_array();
+    json_auto_t *list = json_array();
+    char *end;
 
-    for (;;) {
-        char *end;
+    do {
         long v = strtol(text, &end, 10);
 
         if (end == text || *text < '0' || *text > '9' || v < 1 || v > INT_MAX ||
             (*end != 'x' && *end != '\0') || json_array_size(list) == IPC_RANK_MAX) {
-            json_decref(list);
             return NULL;
         }
         json_array_append_new(list, json_integer(v));
-        if (*end == '\0') {
-            break;
-        }
         text = end + 1;
-    }
-    if (json_array_size(list) == 1) {
-        json_t *one = json_incref(json_array_get(list, 0));
-
-        json_decref(list);
-        return one;
-    }
-    return list;
+    } while (*end);
+    return json_incref(json_array_size(list) == 1 ? json_array_get(list, 0) : list);
 }
 
 /* Return: the parameter "shapes", a new reference; NULL: a shape is wrong, as was printed. */
 static json_t *shapes_json(const struct args *a)
 {
-    json_t *shapes = json_object();
+    json_auto_t *shapes = json_object();
 
     for (size_t i = 0; i < a->shape_count; i++) {
         const char *equals = strrchr(a->shapes[i], '=');
@@ -160,11 +114,10 @@ static json_t *shapes_json(const struct args *a)
                             "--shape needs INPUT=1x3x480x640, or the name of an open dimension and "
                             "its size, not '%s'",
                             a->shapes[i]);
-            json_decref(shapes);
             return NULL;
         }
     }
-    return shapes;
+    return base_take(shapes);
 }
 
 /* Return: owned by the caller; NULL: no such file, as was printed. */
@@ -215,8 +168,8 @@ static int call_load(const struct ctl *ctl, const char *path, json_t *parameters
 /* Says what became of the model, and what happens at a restart. */
 static void print_loaded(const char *name, const char *path, bool saved, const json_t *reply)
 {
-    bool copied = json_is_true(json_object_get(reply, "copied"));
-    json_t *list = json_pack("[O]", json_object_get(reply, "model"));
+    bool copied = ctl_is(reply, "copied");
+    json_auto_t *list = json_pack("[O]", json_object_get(reply, "model"));
 
     if (copied) {
         shown_printf(
@@ -231,33 +184,25 @@ static void print_loaded(const char *name, const char *path, bool saved, const j
                            : " until it is unloaded or piped restarts; --save keeps it");
     }
     print_warnings(list);
-    json_decref(list);
 }
 
 /* A model that comes with piped may be asked for again: it is the same. @ret: it serves, as is
  * printed. Return: an exit code. */
 static int is_loaded(const struct ctl *ctl, const char *name, const char *path, bool *ret)
 {
-    json_t *reply, *m;
+    json_auto_t *reply = NULL;
     int rc = ctl_call(ctl, "Models", json_object(), &reply);
+    json_t *m;
     size_t i;
 
-    if (rc) {
-        return rc;
-    }
     json_array_foreach(json_object_get(reply, "models"), i, m)
     {
         if (strcmp(ctl_text(m, "name"), name) == 0 && strcmp(ctl_text(m, "path"), path) == 0) {
             *ret = true;
-            if (ctl->json) {
-                ctl_print_json(m);
-            } else {
-                shown_printf("%s is loaded already\n", name);
-            }
+            ctl_tell(ctl, m, "%s is loaded already\n", name);
         }
     }
-    json_decref(reply);
-    return CTL_DONE;
+    return rc;
 }
 
 /* @file: NULL: the model of this name that comes with piped */
@@ -265,7 +210,8 @@ static int load_model(const struct ctl *ctl, const char *name, const char *file,
                       const struct args *a)
 {
     base_autofree char *path = file ? existing(file) : own_file(name);
-    json_t *shapes = path ? shapes_json(a) : NULL, *parameters, *reply;
+    json_auto_t *shapes = path ? shapes_json(a) : NULL, *reply = NULL;
+    json_t *parameters;
     bool loaded = false;
     int rc = CTL_DONE;
 
@@ -276,51 +222,35 @@ static int load_model(const struct ctl *ctl, const char *name, const char *file,
         rc = is_loaded(ctl, name, path, &loaded);
     }
     if (rc || loaded) {
-        json_decref(shapes);
         return rc;
     }
-    parameters = json_pack("{s:s, s:s, s:o, s:b}", "name", name, "path", path, "shapes", shapes,
-                           "save", a->save);
-    if (!parameters ||
-        (a->plan && json_object_set_new(parameters, "plan", json_string(a->plan)) < 0)) {
-        json_decref(parameters);
+    parameters = json_pack("{s:s, s:s, s:O, s:b, s:s*}", "name", name, "path", path, "shapes",
+                           shapes, "save", a->save, "plan", a->plan);
+    if (!parameters) {
         return ctl_usage("models", "the name, path or plan is not UTF-8");
     }
     rc = call_load(ctl, path, parameters, &reply);
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
+    if (rc == CTL_DONE && ctl->json) {
         ctl_print_json(json_object_get(reply, "model"));
-    } else {
+    } else if (rc == CTL_DONE) {
         print_loaded(name, path, a->save, reply);
     }
-    json_decref(reply);
-    return CTL_DONE;
+    return rc;
 }
 
 static int unload_model(const struct ctl *ctl, const char *name, const struct args *a)
 {
-    json_t *parameters = json_pack("{s:s, s:b}", "name", name, "save", a->save), *reply;
-    int rc;
+    json_t *parameters = json_pack("{s:s, s:b}", "name", name, "save", a->save);
+    json_auto_t *reply = NULL;
+    int rc = parameters ? ctl_call(ctl, "Unload", parameters, &reply)
+                        : ctl_usage("models", "the name is not UTF-8");
 
-    if (!parameters) {
-        return ctl_usage("models", "the name is not UTF-8");
-    }
-    rc = ctl_call(ctl, "Unload", parameters, &reply);
-    if (rc) {
-        return rc;
-    }
-    if (ctl->json) {
-        ctl_print_json(reply);
-    } else {
-        shown_printf("%s is unloaded%s\n", name,
-                     a->save
-                         ? ", and not loaded after a restart"
+    if (rc == CTL_DONE) {
+        ctl_tell(ctl, reply, "%s is unloaded%s\n", name,
+                 a->save ? ", and not loaded after a restart"
                          : "; if it is saved or configured, a reload or a restart loads it again");
     }
-    json_decref(reply);
-    return CTL_DONE;
+    return rc;
 }
 
 /* ---- inspect: piped reads models, pipectl does not ---- */
@@ -349,15 +279,13 @@ static void run_piped(const char *const *argv)
 static int inspect(const struct ctl *ctl, const char *file, const struct args *a)
 {
     base_autofree char *text = strdup(file);
-    json_t *shapes = shapes_json(a);
+    json_auto_t *shapes = shapes_json(a);
     const char *argv[8] = {"piped", "--inspect", NULL};
     size_t at = 3;
 
     if (!shapes) {
         return CTL_USAGE;
     }
-    json_decref(shapes);
-
     for (size_t i = 0; text && i < a->shape_count; i++) {
         char *longer = NULL;
         int bytes = asprintf(&longer, "%s%c%s", text, i ? ',' : ':', a->shapes[i]);
@@ -388,7 +316,16 @@ static int inspect(const struct ctl *ctl, const char *file, const struct args *a
 int ctl_models(const struct ctl *ctl, int argc, char **argv)
 {
     struct args a = {0};
-    int rc = take_args(argc, argv, &a);
+    const struct ctl_take options[] = {{"plan", CTL_TEXT, &a.plan},
+                                       {"shape", CTL_TEXT, &a, .take = take_shape},
+                                       {"save", CTL_FLAG, &a.save},
+                                       {"write-sidecar", CTL_FLAG, &a.write_sidecar},
+                                       {"folder", CTL_TEXT, &a.folder},
+                                       {"catalogue", CTL_TEXT, &a.catalogue},
+                                       {"force", CTL_FLAG, &a.force},
+                                       {"all", CTL_FLAG, &a.all},
+                                       {0}};
+    int rc = ctl_take(argc, argv, options, NULL);
     const char *verb;
     int left;
 

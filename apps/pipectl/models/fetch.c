@@ -3,21 +3,11 @@
  * place under a name of its own; only when all are right they get their names. */
 #include "apps/pipectl/models/fetch.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "apps/pipectl/common/pipectl.h"
-#include "apps/pipectl/models/catalogue.h"
-#include "apps/pipectl/models/download.h"
 #include "base/atomic_file.h"
 #include "base/cli/shown_print.h"
-#include "base/json_text.h"
 #include "base/path_below.h"
 
 #define FILES_MAX 3u
@@ -37,7 +27,6 @@ struct fetch {
 static int list(const struct ctl *ctl, const json_t *rows)
 {
     static const char *const headings[] = {"name", "MB", "licence", "what", NULL};
-    char licence[256], about[1024];
     struct ctl_table t;
     json_t *row;
     size_t i;
@@ -50,8 +39,7 @@ static int list(const struct ctl *ctl, const json_t *rows)
     json_array_foreach((json_t *)(uintptr_t)rows, i, row)
     {
         ctl_table_add(&t, "%s\t%.2f\t%s\t%s", ctl_text(row, "name"), ctl_real(row, "bytes") / 1e6,
-                      ctl_line(row, "licence", licence, sizeof(licence)),
-                      ctl_line(row, "about", about, sizeof(about)));
+                      ctl_line(row, "licence").text, ctl_line(row, "about").text);
     }
     ctl_table_print(&t);
     return CTL_DONE;
@@ -121,7 +109,7 @@ static int download_item(struct fetch *f, const char *ending, const json_t *from
 
 static int write_sidecar(struct fetch *f, const json_t *labels)
 {
-    json_t *sidecar = json_deep_copy(json_object_get(f->row, "sidecar"));
+    json_auto_t *sidecar = json_deep_copy(json_object_get(f->row, "sidecar"));
     base_autofree char *text = NULL;
     int fd, rc = CTL_DONE;
 
@@ -130,7 +118,6 @@ static int write_sidecar(struct fetch *f, const json_t *labels)
                             json_sprintf("%s.labels.txt", ctl_text(f->row, "name")));
     }
     text = json_dumps(sidecar, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    json_decref(sidecar);
     fd = text ? begin_item(f, PATH_SIDECAR_ENDING) : -1;
     if (fd < 0) {
         return CTL_FAILED;
@@ -183,8 +170,7 @@ static void clean_up(struct fetch *f)
 static void print(const struct ctl *ctl, const struct fetch *f)
 {
     const char *name = ctl_text(f->row, "name");
-    json_t *files = json_array();
-    char licence[256];
+    json_auto_t *files = json_array();
 
     for (size_t k = 0; k < f->count; k++) {
         base_autofree char *path = NULL;
@@ -195,21 +181,17 @@ static void print(const struct ctl *ctl, const struct fetch *f)
         }
     }
     if (ctl->json) {
-        json_t *reply = json_pack("{s:s, s:o, s:O}", "name", name, "files", files, "bytes",
-                                  json_object_get(f->row, "bytes"));
-
-        ctl_print_json(reply);
-        json_decref(reply);
+        ctl_print_new(json_pack("{s:s, s:O, s:O}", "name", name, "files", files, "bytes",
+                                json_object_get(f->row, "bytes")));
         return;
     }
     for (size_t k = 0; k < f->count; k++) {
         shown_printf("%s\n", json_string_value(json_array_get(files, k)));
     }
     shown_printf("%s (%s) is as the catalogue says: SHA-256 %.16s...\n", name,
-                 ctl_line(f->row, "licence", licence, sizeof(licence)), ctl_text(f->row, "sha256"));
+                 ctl_line(f->row, "licence").text, ctl_text(f->row, "sha256"));
     shown_printf("serve it: sudo pipectl models load %s %s --save\n", name,
                  json_string_value(json_array_get(files, f->count - 1)));
-    json_decref(files);
 }
 
 /* Return: the file that the catalogue describes is there, and may stay. */
@@ -279,27 +261,21 @@ static int fetch(const struct ctl *ctl, struct fetch *f)
 
 int ctl_models_fetch(const struct ctl *ctl, const struct ctl_fetch *asked)
 {
+    json_auto_t *rows = ctl_catalogue(asked->catalogue);
+    base_autoclose int folder = -1;
     struct fetch f = {.asked = asked};
-    json_t *rows = ctl_catalogue(asked->catalogue);
-    int rc;
 
-    if (!rows) {
+    if (rows && !asked->name) {
+        return list(ctl, rows);
+    }
+    f.row = rows ? ctl_catalogue_find(rows, asked->name) : NULL;
+    if (!f.row) {
         return CTL_FAILED;
     }
-    if (!asked->name) {
-        rc = list(ctl, rows);
-    } else if (!(f.row = ctl_catalogue_find(rows, asked->name))) {
-        rc = CTL_FAILED;
-    } else {
-        f.folder = open(asked->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (f.folder < 0) {
-            ctl_say("%s: %s", asked->folder, strerror(errno));
-            rc = CTL_FAILED;
-        } else {
-            rc = fetch(ctl, &f);
-            close(f.folder);
-        }
+    f.folder = folder = open(asked->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) {
+        ctl_say("%s: %s", asked->folder, strerror(errno));
+        return CTL_FAILED;
     }
-    json_decref(rows);
-    return rc;
+    return fetch(ctl, &f);
 }

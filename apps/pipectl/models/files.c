@@ -146,8 +146,7 @@ static int add_sidecar(struct search *s, const char *model)
     if (r == 0 && s->files->count > before) {
         json_auto_t *sidecar = read_sidecar(s->files->fd[before]);
         const char *labels = json_string_value(json_object_get(sidecar, "labels_file"));
-        const char *alphabet =
-            json_string_value(json_object_get(json_object_get(sidecar, "output"), "alphabet_file"));
+        const char *alphabet = json_string_value(json_text_at(sidecar, "output.alphabet_file"));
 
         r = labels ? found(s, labels) : 0;
         r = r == 0 && alphabet ? found(s, alphabet) : r;

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl report: gathers what the daemon says over some seconds, and writes it as a page. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/doctor/doctor.h"
 #include "apps/pipectl/doctor/sample.h"
 #include "apps/pipectl/report/page.h"
 #include "apps/show/fold_segments.h"
-#include "base/cli/shown_print.h"
-#include "base/json_text.h"
 
 #define MOMENTS 120   /* at most, in a curve over time */
 #define EVERY_S 0.25  /* at least, between two of them */
@@ -26,56 +18,45 @@ struct args {
 
 static int take_args(int argc, char **argv, struct args *ret)
 {
-    int c, rc = CTL_DONE;
+    const struct ctl_take options[] = {
+        {"output", CTL_TEXT, &ret->file},
+        {"seconds", CTL_REAL, &ret->seconds, NULL, 0.1, 3600, .text = "seconds"},
+        {"model", CTL_TEXT, &ret->model},
+        {0}};
+    int rc;
 
     *ret = (struct args){.seconds = 5};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'm') {
-            ret->model = optarg;
-        } else if (c == 'o') {
-            ret->file = optarg;
-        } else if (!ctl_number(optarg, 0.1, 3600, &ret->seconds)) {
-            return ctl_usage(argv[0], "--seconds needs seconds from 0.1 to 3600, not '%s'", optarg);
-        }
-    }
-    rc = rc ? rc : ctl_no_more(argc, argv);
-    if (rc == CTL_DONE && !ret->file) {
-        return ctl_usage(argv[0], "say where to write the page: -o FILE.html");
-    }
-    return rc;
+    rc = ctl_take_all(argc, argv, options, NULL);
+    return rc || ret->file ? rc : ctl_usage(argv[0], "say where to write the page: -o FILE.html");
 }
 
 static int add_metrics(const struct ctl *ctl, json_t *data, const char *when)
 {
-    json_t *reply;
-    int rc = ctl_call(ctl, "Metrics", json_object(), &reply);
+    json_auto_t *text = NULL;
+    int rc = ctl_ask(ctl, "Metrics", json_object(), "text", &text);
 
-    if (rc == CTL_DONE) {
-        json_object_set_new(json_object_get(data, "metrics"), when,
-                            report_metrics(ctl_text(reply, "text")));
-        json_decref(reply);
-    }
+    json_object_set_new(json_object_get(data, "metrics"), when,
+                        report_metrics(json_string_value(text)));
     return rc;
 }
 
 static int add_fronts(const struct ctl *ctl, json_t *data, const json_t *status)
 {
-    json_t *fronts = json_object(), *m;
+    json_t *fronts = json_object(), *front, *m;
     int rc = CTL_DONE;
     size_t i;
 
     json_object_set_new(data, "fronts", fronts);
     json_array_foreach(json_object_get(status, "models"), i, m)
     {
-        json_t *reply, *parameters = ctl_model_parameter(ctl_text(m, "name"));
+        json_t *parameters = ctl_model_parameter(ctl_text(m, "name"));
 
         json_object_set_new(parameters, "max", json_integer(FRONT_MOST));
-        rc = ctl_call(ctl, "PlanFront", parameters, &reply);
+        rc = ctl_ask(ctl, "PlanFront", parameters, "front", &front);
+        json_object_set_new(fronts, ctl_text(m, "name"), front);
         if (rc) {
             break;
         }
-        json_object_set(fronts, ctl_text(m, "name"), json_object_get(reply, "front"));
-        json_decref(reply);
     }
     return rc;
 }
@@ -104,22 +85,25 @@ static json_t *moment_of(const json_t *status)
 {
     static const char *const policy[] = {"policy", "cpus", "freq_khz", "limit_khz", NULL};
     static const char *const zone[] = {"zone", "type", "temp_c", NULL};
-    const json_t *sensors = json_object_get(status, "sensors"), *m;
-    json_t *models = json_object();
+    json_t *models = json_object(), *m;
     size_t i;
 
     json_array_foreach(json_object_get(status, "models"), i, m)
     {
-        json_object_set_new(
-            models, ctl_text(m, "name"),
-            json_pack("{s:O?, s:O?, s:O?}", "answered", page_at(m, "frames.answered"), "p50",
-                      page_at(m, "latency_ms.p50"), "p99", page_at(m, "latency_ms.p99")));
+        /* the latency (0) of those that have answered nothing is not known */
+        const json_t *ms = ctl_real(m, "frames.answered") > 0 ? m : NULL;
+
+        json_object_set_new(models, ctl_text(m, "name"),
+                            json_pack("{s:O?, s:O?, s:O?}", "answered",
+                                      json_text_at(m, "frames.answered"), "p50",
+                                      json_text_at(ms, "latency_ms.p50"), "p99",
+                                      json_text_at(ms, "latency_ms.p99")));
     }
     return json_pack("{s:O?, s:o, s:o, s:o, s:O?}", "s", json_object_get(status, "uptime_s"),
                      "models", models, "policies",
-                     only(json_object_get(sensors, "policies"), policy), "thermal",
-                     only(json_object_get(sensors, "thermal"), zone), "cpu_waited_us",
-                     page_at(sensors, "psi.cpu_some_total_us"));
+                     only(json_text_at(status, "sensors.policies"), policy), "thermal",
+                     only(json_text_at(status, "sensors.thermal"), zone), "cpu_waited_us",
+                     json_text_at(status, "sensors.psi.cpu_some_total_us"));
 }
 
 static void see(void *context, const json_t *status)
@@ -157,8 +141,8 @@ static void judge(json_t *data, json_t *sample)
 
 static int gather(const struct ctl *ctl, const struct args *a, json_t **ret)
 {
-    json_t *series = json_array(), *sample = NULL;
-    json_t *data = json_pack("{s:o, s:{}}", "series", series, "metrics");
+    json_t *series = json_array();
+    json_auto_t *data = json_pack("{s:o, s:{}}", "series", series, "metrics"), *sample = NULL;
     struct doctor_watch watch = {.model = a->model,
                                  .seconds = a->seconds,
                                  .every_s = base_max(EVERY_S, a->seconds / MOMENTS),
@@ -172,34 +156,26 @@ static int gather(const struct ctl *ctl, const struct args *a, json_t **ret)
     if (rc == CTL_DONE) {
         add_where_and_when(data);
         judge(data, sample);
-        *ret = json_incref(data);
+        *ret = base_take(data);
     }
-    json_decref(sample);
-    json_decref(data);
     return rc;
 }
 
 int ctl_report(const struct ctl *ctl, int argc, char **argv)
 {
     struct ctl page = *ctl;
-    json_t *data = NULL;
+    json_auto_t *data = NULL, *v = NULL;
     struct args a;
     int rc = take_args(argc, argv, &a);
 
     page.page = true;
     rc = rc ? rc : gather(&page, &a, &data);
     rc = rc ? rc : ctl_save_page(a.file, report_write, data);
-    if (rc == CTL_DONE && ctl->json) {
-        json_t *v =
-            json_pack("{s:o, s:b, s:b, s:O}", "file", json_text_path(a.file), "charts",
+    if (rc == CTL_DONE) {
+        v = json_pack("{s:o, s:b, s:b, s:O}", "file", json_text_path(a.file), "charts",
                       page_has_charts(), "well", doctor_is_well(json_object_get(data, "findings")),
                       "seconds", json_object_get(data, "seconds"));
-
-        ctl_print_json(v);
-        json_decref(v);
-    } else if (rc == CTL_DONE) {
-        shown_printf("wrote %s\n", a.file);
+        ctl_tell(ctl, v, "wrote %s\n", a.file);
     }
-    json_decref(data);
     return rc;
 }

@@ -101,7 +101,8 @@ static bool is_same(const json_t *events, size_t i)
 static void draw_plans(const struct report *r, const struct line *l)
 {
     const json_t *events = json_object_get(r->sample, "events"), *e;
-    json_t *plans = json_array(), *models = json_array();
+    json_auto_t *plans = json_array();
+    json_t *models = json_array();
     json_t *x = page_axis(l->label, false, NAN, 0), *y, *chart;
     size_t i, known, place;
 
@@ -128,8 +129,7 @@ static void draw_plans(const struct report *r, const struct line *l)
                            "colour", (int)(place % COLOURS), "points", along(l, from),
                            along(l, end_of(l, events, i)), model, note));
     }
-    json_decref(plans);
-    report_draw(r, chart);
+    page_chart(r->to, chart);
 }
 
 /* A series for each outcome, a lane for each cause. */
@@ -149,7 +149,7 @@ static void draw_events(const struct report *r, const struct line *l)
     }
     json_array_foreach(outcomes, k, name)
     {
-        json_t *points = json_array(), *s = page_series(json_string_value(name), points);
+        json_t *points = json_array();
 
         json_array_foreach(events, i, e)
         {
@@ -162,16 +162,15 @@ static void draw_events(const struct report *r, const struct line *l)
                            (double)place_of(causes, ctl_text(e, "cause")), note);
             }
         }
-        json_object_set_new(s, "marks", json_true());
-        page_add(chart, s);
+        page_lines(chart, json_string_value(name), points, json_pack("{s:b}", "marks", 1));
     }
     json_decref(outcomes);
-    report_draw(r, chart);
+    page_chart(r->to, chart);
 }
 
 static double rate_of(const json_t *trial, const char *key)
 {
-    double ms = report_number(trial, key);
+    double ms = ctl_value(trial, key);
 
     return ms > 0 ? 1e3 / ms : NAN;
 }
@@ -180,7 +179,7 @@ static double rate_of(const json_t *trial, const char *key)
 static void draw_trials(const struct report *r, size_t number, const json_t *model)
 {
     const json_t *events = json_object_get(r->sample, "events"), *e = NULL, *t;
-    json_t *measured = json_array(), *predicted = json_array(), *s, *chart;
+    json_t *measured = json_array(), *predicted = json_array(), *chart;
     char id[32], title[400];
     size_t i = json_array_size(events);
 
@@ -193,7 +192,7 @@ static void draw_trials(const struct report *r, size_t number, const json_t *mod
         char note[700];
 
         snprintf(note, sizeof(note), "trial %zu, %s%s: %.500s", i + 1, ctl_text(t, "role"),
-                 json_is_true(json_object_get(t, "kept")) ? ", kept" : "", ctl_text(t, "plan"));
+                 ctl_is(t, "kept") ? ", kept" : "", ctl_text(t, "plan"));
         page_point(measured, (double)i + 1, rate_of(t, "bottleneck_ms"), note);
         page_point(predicted, (double)i + 1, rate_of(t, "predicted_ms"), note);
     }
@@ -203,13 +202,9 @@ static void draw_trials(const struct report *r, size_t number, const json_t *mod
     chart = page_new(id, title, "lines", page_axis("trial", false, NAN, NAN),
                      page_axis("frames/s", false, 0, NAN));
     json_object_set_new(json_object_get(chart, "x"), "whole", json_true());
-    s = page_series("measured", measured);
-    json_object_set_new(s, "marks", json_true());
-    page_add(chart, s);
-    s = page_series("predicted", predicted);
-    json_object_set_new(s, "marks", json_true());
-    page_add(chart, s);
-    report_draw(r, chart);
+    page_lines(chart, "measured", measured, json_pack("{s:b}", "marks", 1));
+    page_lines(chart, "predicted", predicted, json_pack("{s:b}", "marks", 1));
+    page_chart(r->to, chart);
 }
 
 void report_history(const struct report *r)

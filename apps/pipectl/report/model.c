@@ -8,14 +8,6 @@
 
 #define EPS_MAX 8u
 
-static json_t *number_name(const char *format, size_t number)
-{
-    char text[32];
-
-    snprintf(text, sizeof(text), format, number);
-    return json_string(text);
-}
-
 /* The stages of Status, each with "watched": what doctor_stages() says of it. */
 static json_t *stages_of(const struct report *r, const json_t *model)
 {
@@ -44,16 +36,16 @@ static void draw_stages(const struct report *r, size_t number, const json_t *sta
 
     json_array_foreach(stages, i, s)
     {
-        json_array_append_new(json_object_get(x, "names"), number_name("%zu", i));
-        json_array_append_new(expected, page_known(report_number(s, "expected_ms")));
-        json_array_append_new(is, page_known(report_number(s, "service_ms")));
+        json_array_append_new(json_object_get(x, "names"), json_sprintf("%zu", i));
+        json_array_append_new(expected, page_known(ctl_value(s, "expected_ms")));
+        json_array_append_new(is, page_known(ctl_value(s, "service_ms")));
     }
     snprintf(id, sizeof(id), "stages-%zu", number);
     chart = page_new(id, "Time that a team holds a frame: expected and measured", "bars", x,
                      page_axis("ms", false, 0, NAN));
     page_add(chart, page_bars("expected", expected));
     page_add(chart, page_bars("measured", is));
-    report_draw(r, chart);
+    page_chart(r->to, chart);
 }
 
 static void write_stages(const struct report *r, size_t number, const json_t *model)
@@ -73,11 +65,10 @@ static void write_stages(const struct report *r, size_t number, const json_t *mo
         {"of that off its core, %", "watched.off_core", PAGE_NUMBER, 0, 100},
         {"queue", "queue", PAGE_NUMBER},
         {0}};
-    json_t *stages = stages_of(r, model);
+    json_auto_t *stages = stages_of(r, model);
 
     page_table(r->to, "Stages", columns, stages);
     draw_stages(r, number, stages);
-    json_decref(stages);
 }
 
 /* The names of the EPs that units were measured on. Return: their number. */
@@ -173,16 +164,16 @@ static void draw_units(const struct report *r, size_t number, const json_t *unit
         snprintf(key, sizeof(key), "alone%zu", k);
         json_array_foreach(units, i, u)
         {
-            json_array_append_new(alone, page_known(report_number(u, key)));
+            json_array_append_new(alone, page_known(ctl_value(u, key)));
         }
         page_add(chart, page_bars(name, alone));
     }
     json_array_foreach(units, i, u)
     {
-        json_array_append_new(json_object_get(x, "names"), number_name("%zu", i));
-        json_array_append_new(is, page_known(report_number(u, "ewma_ms")));
+        json_array_append_new(json_object_get(x, "names"), json_sprintf("%zu", i));
+        json_array_append_new(is, page_known(ctl_value(u, "ewma_ms")));
     }
-    report_draw(r, chart);
+    page_chart(r->to, chart);
 }
 
 void report_model(const struct report *r, size_t i, const json_t *model)
@@ -191,11 +182,10 @@ void report_model(const struct report *r, size_t i, const json_t *model)
     const json_t *raw =
         json_object_get(json_object_get(r->sample, "units"), ctl_text(model, "name"));
     size_t count = measured_eps(raw, eps);
-    json_t *units = units_of(r, model, eps, count);
+    json_auto_t *units = units_of(r, model, eps, count);
 
     page_heading(r->to, 3, "Stages and units");
     write_stages(r, i, model);
     draw_units(r, i, units, eps, count);
     write_unit_table(r, units, eps, count);
-    json_decref(units);
 }

@@ -11,10 +11,8 @@
 static void tile(FILE *to, const json_t *object, const char *key, const char *format,
                  const char *what)
 {
-    char text[48];
-
     fputs("<div><b>", to);
-    page_text(to, ctl_known(object, key, format, text, sizeof(text)));
+    page_text(to, ctl_known(object, key, format).text);
     fprintf(to, "</b><span>%s</span></div>", what);
 }
 
@@ -28,7 +26,7 @@ static void write_tiles(const struct report *r)
     {
         figures = json_array_get(json_object_get(r->data, "figures"), i);
         page_heading(r->to, 3, "%s", ctl_text(m, "name"));
-        if (report_number(json_object_get(m, "frames"), "admitted") == 0) {
+        if (ctl_value(m, "frames.admitted") == 0) {
             page_paragraph(r->to, "quiet", "No frame since it was loaded.");
             continue;
         }
@@ -48,7 +46,7 @@ static void write_tiles(const struct report *r)
 static void write_finding(FILE *to, const json_t *f)
 {
     const json_t *model = json_object_get(f, "model");
-    double share = report_number(f, "share");
+    double share = ctl_value(f, "share");
 
     fprintf(to, "<li class=\"%s\"><b>", ctl_text(f, "severity"));
     page_text(to, ctl_text(f, "name"));
@@ -134,7 +132,7 @@ static bool has_frames(const json_t *data)
 
     json_array_foreach(json_object_get(data, "figures"), i, m)
     {
-        if (report_number(m, "fps") > 0) {
+        if (ctl_value(m, "fps") > 0) {
             return true;
         }
     }

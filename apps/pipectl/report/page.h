@@ -36,12 +36,23 @@ void report_plans(const struct report *r, size_t i, const json_t *model); /* and
 void report_history(const struct report *r);
 void report_machine(const struct report *r);
 
-/* For sections: report_draw.c. */
+/* For sections: curve.c, about the looks at the daemon. */
 
-/** report_number() - Return: the number at a path; NAN: there is none. */
-double report_number(const json_t *object, const char *path);
-/** report_draw() - writes the chart, if it has a point or a value; takes it. */
-void report_draw(const struct report *r, json_t *chart);
+/** report_time_chart() - Return: new: a chart of lines over the seconds watched. */
+json_t *report_time_chart(const struct report *r, const char *id, const char *title,
+                          const char *label);
+/* A number of each look. */
+struct report_value {
+    const char *list; /* key of a look; NULL: the number is in the look itself */
+    const char *name; /* of the list's entry, if it is an object; else NULL */
+    size_t i;         /* of the list's entry, if it is an array */
+    const char *key;
+    double scale;
+};
+/** report_curve() - Return: new: points of the number. */
+json_t *report_curve(const struct report *r, const struct report_value *v);
+/** report_rate() - Return: new: points of what it grew by in a second, at most @most. */
+json_t *report_rate(const struct report *r, const struct report_value *v, double most);
 
 /* report_metrics.c */
 

@@ -6,31 +6,19 @@
 #include "apps/pipectl/report/page.h"
 #include "base/base.h"
 
-static const json_t *explanation_of(const struct report *r, const json_t *model)
-{
-    return json_object_get(json_object_get(r->sample, "explanations"), ctl_text(model, "name"));
-}
-
 /* A point of throughput and latency; none where they are unknown. */
 static void add_plan(json_t *points, const char *what, const char *plan, const json_t *figures)
 {
-    double fps = report_number(figures, "fps"), ms = report_number(figures, "latency_ms");
+    double fps = ctl_value(figures, "fps"), ms = ctl_value(figures, "latency_ms");
     char note[700];
 
     snprintf(note, sizeof(note), "%s %.500s: %.1f frames/s, %.3g ms", what, plan, fps, ms);
     page_point(points, fps, ms, note);
 }
 
-static void add_marks(json_t *chart, const char *name, json_t *points)
+static json_t *marks(void)
 {
-    if (json_array_size(points) > 0) {
-        json_t *s = page_series(name, points);
-
-        json_object_set_new(s, "marks", json_true());
-        page_add(chart, s);
-    } else {
-        json_decref(points);
-    }
+    return json_pack("{s:b}", "marks", 1);
 }
 
 static void draw_front(const struct report *r, size_t number, const json_t *model, const json_t *e)
@@ -56,11 +44,11 @@ static void draw_front(const struct report *r, size_t number, const json_t *mode
     }
     add_plan(wanted, "predicted of", ctl_text(e, "plan"), json_object_get(e, "now"));
     add_plan(is, "measured of", ctl_text(e, "plan"), json_object_get(e, "measured"));
-    add_marks(chart, "no other plan is better in both, predicted", of_front);
-    add_marks(chart, "runners-up, predicted", others);
-    add_marks(chart, "present plan, predicted", wanted);
-    add_marks(chart, "present plan, measured", is);
-    report_draw(r, chart);
+    page_lines(chart, "no other plan is better in both, predicted", of_front, marks());
+    page_lines(chart, "runners-up, predicted", others, marks());
+    page_lines(chart, "present plan, predicted", wanted, marks());
+    page_lines(chart, "present plan, measured", is, marks());
+    page_chart(r->to, chart);
 }
 
 static void write_figures(const struct report *r, const json_t *e)
@@ -77,7 +65,7 @@ static void write_figures(const struct report *r, const json_t *e)
                 {"now", "predicted by the costs now"},
                 {"measured", "measured"}};
     const char *at = json_string_value(json_object_get(e, "measured_at"));
-    json_t *list = json_array();
+    json_auto_t *list = json_array();
 
     for (size_t i = 0; i < base_array_count(rows); i++) {
         json_t *row = json_object_get(e, rows[i].key);
@@ -91,7 +79,6 @@ static void write_figures(const struct report *r, const json_t *e)
         page_paragraph(r->to, "quiet", "Measured at %s by the last retune; no frame came since.",
                        at);
     }
-    json_decref(list);
 }
 
 void report_plans(const struct report *r, size_t i, const json_t *model)
@@ -109,13 +96,12 @@ void report_plans(const struct report *r, size_t i, const json_t *model)
                                                 {"latency, ms", "latency_ms", PAGE_NUMBER, 3},
                                                 {"why not", "why", PAGE_TEXT},
                                                 {0}};
-    const json_t *e = explanation_of(r, model);
-    double bound = report_number(e, "bound_fps");
-    char origin[256], costs[256];
+    const json_t *e =
+        json_object_get(json_object_get(r->sample, "explanations"), ctl_text(model, "name"));
+    double bound = ctl_value(e, "bound_fps");
 
     page_heading(r->to, 3, "Plans");
-    page_paragraph(r->to, NULL, "%s %s", ctl_plan_origin(e, origin, sizeof(origin)),
-                   ctl_plan_costs(e, costs, sizeof(costs)));
+    page_paragraph(r->to, NULL, "%s %s", ctl_plan_origin(e).text, ctl_plan_costs(e).text);
     if (!isnan(bound)) {
         page_paragraph(r->to, NULL, "By these costs, no plan reaches more than %.1f frames/s.",
                        bound);

@@ -10,99 +10,55 @@
 #define BUCKETS_MAX 64u
 #define STAGES_MAX 64u
 
-static json_t *time_axis(const struct report *r)
-{
-    return page_axis("seconds watched", false, 0, report_number(r->data, "seconds"));
-}
-
-static double seconds_of(const struct report *r, size_t i)
-{
-    return report_number(json_array_get(r->series, i), "s") -
-           report_number(json_array_get(r->series, 0), "s");
-}
-
-static double of_model(const struct report *r, size_t i, const char *name, const char *key)
-{
-    const json_t *models = json_object_get(json_array_get(r->series, i), "models");
-
-    return report_number(json_object_get(models, name), key);
-}
-
 static void draw_rates(const struct report *r)
 {
-    json_t *chart = page_new("rates", "Frames answered a second", "lines", time_axis(r),
-                             page_axis("frames/s", false, 0, NAN));
+    json_t *chart = report_time_chart(r, "rates", "Frames answered a second", "frames/s");
     const json_t *m;
     size_t k;
 
     REPORT_EACH_MODEL(r, k, m)
     {
-        const char *name = ctl_text(m, "name");
-        json_t *points = json_array();
+        struct report_value answered = {"models", ctl_text(m, "name"), 0, "answered", 1};
 
-        for (size_t i = 1; i < json_array_size(r->series); i++) {
-            double more = of_model(r, i, name, "answered") - of_model(r, i - 1, name, "answered");
-            double passed = seconds_of(r, i) - seconds_of(r, i - 1);
-
-            /* counters begin again where the daemon or the model did */
-            if (more >= 0 && passed > 0) {
-                page_point(points, seconds_of(r, i), more / passed, NULL);
-            }
-        }
-        page_add(chart, page_series(name, points));
+        page_lines(chart, answered.name, report_rate(r, &answered, INFINITY), NULL);
     }
-    report_draw(r, chart);
+    page_chart(r->to, chart);
 }
 
 static void draw_latency(const struct report *r)
 {
     static const char *const QUANTILES[] = {"p50", "p99"};
-    json_t *chart = page_new("latency", "Latency of the newest answers: median and 99th percentile",
-                             "lines", time_axis(r), page_axis("ms", false, 0, NAN));
+    json_t *chart = report_time_chart(
+        r, "latency", "Latency of the newest answers: median and 99th percentile", "ms");
     const json_t *m;
     size_t k;
 
     REPORT_EACH_MODEL(r, k, m)
     {
-        const char *name = ctl_text(m, "name");
-
         for (size_t q = 0; q < 2; q++) {
-            json_t *points = json_array(), *s;
+            struct report_value ms = {"models", ctl_text(m, "name"), 0, QUANTILES[q], 1};
             char label[300];
 
-            for (size_t i = 0; i < json_array_size(r->series); i++) {
-                double ms = of_model(r, i, name, QUANTILES[q]);
-
-                if (ms > 0) {
-                    page_point(points, seconds_of(r, i), ms, NULL);
-                }
-            }
-            snprintf(label, sizeof(label), "%.200s %s", name, QUANTILES[q]);
-            if (json_array_size(points) > 0) {
-                s = page_series(label, points);
-                json_object_set_new(s, "colour", json_integer((json_int_t)k));
-                json_object_set_new(s, "dashed", json_boolean(q == 1));
-                page_add(chart, s);
-            } else {
-                json_decref(points);
-            }
+            snprintf(label, sizeof(label), "%.200s %s", ms.name, QUANTILES[q]);
+            page_lines(chart, label, report_curve(r, &ms),
+                       json_pack("{s:i, s:b}", "colour", (int)k, "dashed", (int)q));
         }
     }
-    report_draw(r, chart);
+    page_chart(r->to, chart);
 }
 
 static const json_t *metrics_of(const struct report *r, const char *when, const char *model)
 {
-    return json_object_get(page_at(json_object_get(r->data, "metrics"), when), model);
+    return json_object_get(json_text_at(json_object_get(r->data, "metrics"), when), model);
 }
 
 /* How much a number of the metrics grew while watching, or all of it if no frame came then. */
 static double grown(const struct report *r, const json_t *m, const char *path)
 {
     const char *name = ctl_text(m, "name");
-    double was = r->frames ? report_number(metrics_of(r, "before", name), path) : 0;
+    double was = r->frames ? ctl_value(metrics_of(r, "before", name), path) : 0;
 
-    return report_number(metrics_of(r, "after", name), path) - (isnan(was) ? 0 : was);
+    return ctl_value(metrics_of(r, "after", name), path) - (isnan(was) ? 0 : was);
 }
 
 /* Frames in each bucket. Return: their number; 0: unknown, or none came. */
@@ -110,8 +66,8 @@ static double buckets(const struct report *r, const json_t *m, const char *famil
                       double ret[BUCKETS_MAX])
 {
     const char *name = ctl_text(m, "name");
-    const json_t *now = page_at(metrics_of(r, "after", name), family);
-    const json_t *was = r->frames ? page_at(metrics_of(r, "before", name), family) : NULL;
+    const json_t *now = json_text_at(metrics_of(r, "after", name), family);
+    const json_t *was = r->frames ? json_text_at(metrics_of(r, "before", name), family) : NULL;
     double up_to = 0, all = 0;
 
     for (size_t i = 0; i < BUCKETS_MAX; i++) {
@@ -123,15 +79,6 @@ static double buckets(const struct report *r, const json_t *m, const char *famil
         all += ret[i];
     }
     return all;
-}
-
-/* The name of a bucket: what its frames took at most. */
-static json_t *bucket_name(double le_s)
-{
-    char text[48];
-
-    snprintf(text, sizeof(text), "%.4g", le_s * 1e3);
-    return json_string(text);
 }
 
 /* One histogram a model, or for one model its queue and computing, too. */
@@ -158,7 +105,7 @@ static void draw_histogram(const struct report *r)
                 double all = buckets(r, m, FAMILIES[f], n);
                 json_t *values = pass ? json_array() : NULL;
 
-                le = page_at(metrics_of(r, "after", ctl_text(m, "name")), "latency.le");
+                le = json_text_at(metrics_of(r, "after", ctl_text(m, "name")), "latency.le");
                 for (size_t i = pass ? first : 0; i <= (pass ? last : BUCKETS_MAX - 1); i++) {
                     if (pass) {
                         json_array_append_new(values, page_known(100 * n[i] / all));
@@ -177,9 +124,9 @@ static void draw_histogram(const struct report *r)
     }
     for (size_t i = first; i <= last; i++) {
         json_array_append_new(json_object_get(x, "names"),
-                              bucket_name(json_number_value(json_array_get(le, i))));
+                              json_sprintf("%.4g", 1e3 * json_number_value(json_array_get(le, i))));
     }
-    report_draw(r, chart);
+    page_chart(r->to, chart);
 }
 
 /* Mean time of the units of a stage in a frame, ms. The metrics leave out units that ran in one
@@ -200,7 +147,7 @@ static double units_ms(const struct report *r, const json_t *m, const json_t *st
         snprintf(frames, sizeof(frames), "units.%lu.frames", u);
         double count = grown(r, m, frames);
 
-        double shown = report_number(json_array_get(known, u), "ewma_ms");
+        double shown = ctl_value(json_array_get(known, u), "ewma_ms");
 
         ms += count > 0 ? 1e3 * grown(r, m, sum) / count : shown > 0 ? shown : 0;
     }
@@ -244,7 +191,7 @@ static bool parts_of(const struct report *r, const json_t *m, struct parts *ret)
     json_array_foreach(json_object_get(m, "stages"), i, stage)
     {
         /* A stage has a row for each EP; its frames go through one of them. */
-        double number = report_number(stage, "stage");
+        double number = ctl_value(stage, "stage");
 
         if (number >= 0 && number < STAGES_MAX) {
             ret->stage[(size_t)number] = units_ms(r, m, stage);
@@ -253,14 +200,6 @@ static bool parts_of(const struct report *r, const json_t *m, struct parts *ret)
     }
     bound_stages(ret, 1e3 * grown(r, m, "compute.sum") / frames);
     return true;
-}
-
-static json_t *part_name(size_t stage)
-{
-    char text[40];
-
-    snprintf(text, sizeof(text), "units of stage %zu", stage);
-    return json_string(text);
 }
 
 static void draw_time(const struct report *r)
@@ -305,7 +244,8 @@ static void draw_time(const struct report *r)
     }
     json_array_foreach(stages, i, values)
     {
-        json_t *s = json_pack("{s:o, s:O}", "name", part_name(i), "values", values);
+        json_t *s = json_pack("{s:o, s:O}", "name", json_sprintf("units of stage %zu", i), "values",
+                              values);
 
         page_add(chart, s);
     }
@@ -314,7 +254,7 @@ static void draw_time(const struct report *r)
     json_object_set_new(chart, "across", json_true());
     json_decref(preparing);
     json_decref(stages);
-    report_draw(r, chart);
+    page_chart(r->to, chart);
     if (rows > 0) {
         page_paragraph(r->to, "quiet",
                        "%s. Between stages, and off its cores: handing over, waiting for the next "
@@ -333,7 +273,7 @@ static json_t *answering(const struct report *r)
 
     json_array_foreach(models, i, m)
     {
-        if (!(report_number(m, "frames.answered") > 0)) {
+        if (!(ctl_value(m, "frames.answered") > 0)) {
             json_object_del(m, "latency_ms");
         }
     }
@@ -363,10 +303,9 @@ static void write_figures(const struct report *r)
                                                   {"s ago", "ago_s", PAGE_NUMBER},
                                                   {0}};
 
-    json_t *models = answering(r);
+    json_auto_t *models = answering(r);
 
     page_table(r->to, "As pipectl status tells them, at the end", columns, models);
-    json_decref(models);
     if (json_array_size(json_object_get(r->after, "refusals")) > 0) {
         page_table(r->to, "Refused, dropped or late", refusals,
                    json_object_get(r->after, "refusals"));

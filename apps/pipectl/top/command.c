@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl top: what goes on, again and again; --once: one picture of it as text. */
-#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "apps/pipectl/top/live.h"
 #include "apps/pipectl/top/terminal.h"
@@ -17,35 +12,16 @@
 #define ONCE_ROWS 2000u
 #define ONCE_EVENTS 5
 
-static int take_args(int argc, char **argv, struct top_options *ret)
-{
-    int c, rc = CTL_DONE;
-
-    *ret = (struct top_options){.interval_s = 1};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'm') {
-            ret->model = optarg;
-        } else if (c == 'o') {
-            ret->once = true;
-        } else if (!ctl_number(optarg, 0.1, 3600, &ret->interval_s)) {
-            return ctl_usage(argv[0], "--interval needs seconds from 0.1 to 3600, not '%s'",
-                             optarg);
-        }
-    }
-    return rc ? rc : ctl_no_more(argc, argv);
-}
-
 static int take_status(const struct ctl *ctl, const char *model, struct top *top)
 {
-    json_t *reply;
-    int rc = ctl_call(ctl, "Status", ctl_model_parameter(model), &reply);
+    json_auto_t *status = NULL;
+    int rc = ctl_ask(ctl, "Status", ctl_model_parameter(model), "status", &status);
 
+    if (rc == CTL_DONE && !ctl->json) {
+        shw_fold_segments(status);
+    }
     if (rc == CTL_DONE) {
-        if (!ctl->json) {
-            shw_fold_segments(json_object_get(reply, "status"));
-        }
-        top_take(top, json_object_get(reply, "status"), base_now_ns());
-        json_decref(reply);
+        top_take(top, status, base_now_ns());
     }
     return rc;
 }
@@ -63,7 +39,7 @@ static void print_json(const struct top *top, const json_t *events)
         [TOP_ROUTE_SENT] = "sent",         [TOP_ROUTE_RESENT] = "resent",
         [TOP_ROUTE_RETURNED] = "returned", [TOP_ROUTE_HERE] = "here",
     };
-    json_t *rates = json_object(), *all;
+    json_t *rates = json_object();
 
     for (size_t i = 0; i < top->model_count; i++) {
         json_t *of = json_object();
@@ -73,9 +49,8 @@ static void print_json(const struct top *top, const json_t *events)
         }
         json_object_set_new(rates, top->models[i].name, of);
     }
-    all = json_pack("{s:O, s:o, s:O}", "status", top->status, "rates", rates, "events", events);
-    ctl_print_json(all);
-    json_decref(all);
+    ctl_print_new(
+        json_pack("{s:O, s:o, s:O}", "status", top->status, "rates", rates, "events", events));
 }
 
 static size_t columns_wanted(void)
@@ -113,17 +88,14 @@ static int print_text(const struct top *top, const struct top_options *o, const 
 /* What the planner expects of the first model that has a route. Return: owned, or NULL. */
 static json_t *explanation_of(const struct ctl *ctl, const struct top *top)
 {
-    json_t *model, *reply, *explanation = NULL;
+    json_t *model, *explanation = NULL;
     size_t i;
 
     json_array_foreach(json_object_get(top->status, "models"), i, model)
     {
-        if (ctl_value(json_object_get(model, "route"), "number") > 0) {
-            if (ctl_call(ctl, "PlanExplain", ctl_model_parameter(ctl_text(model, "name")),
-                         &reply) == CTL_DONE) {
-                explanation = json_incref(json_object_get(reply, "explanation"));
-                json_decref(reply);
-            }
+        if (ctl_value(model, "route.number") > 0) {
+            ctl_ask(ctl, "PlanExplain", ctl_model_parameter(ctl_text(model, "name")), "explanation",
+                    &explanation);
             break;
         }
     }
@@ -134,7 +106,7 @@ static int once(const struct ctl *ctl, const struct top_options *o)
 {
     struct timespec pause = {(time_t)o->interval_s,
                              (long)((o->interval_s - (double)(time_t)o->interval_s) * 1e9)};
-    json_t *parameters = ctl_model_parameter(o->model), *reply = NULL, *explanation = NULL;
+    json_auto_t *parameters = ctl_model_parameter(o->model), *events = NULL, *explanation = NULL;
     struct top top = TOP_NULL;
     int rc = take_status(ctl, o->model, &top);
 
@@ -145,24 +117,26 @@ static int once(const struct ctl *ctl, const struct top_options *o)
     if (rc == CTL_DONE) {
         explanation = explanation_of(ctl, &top);
         json_object_set_new(parameters, "limit", json_integer(ONCE_EVENTS));
-        rc = ctl_call(ctl, "History", json_incref(parameters), &reply);
+        rc = ctl_ask(ctl, "History", base_take(parameters), "events", &events);
     }
     if (rc == CTL_DONE && ctl->json) {
-        print_json(&top, json_object_get(reply, "events"));
+        print_json(&top, events);
     } else if (rc == CTL_DONE) {
-        rc = print_text(&top, o, json_object_get(reply, "events"), explanation);
+        rc = print_text(&top, o, events, explanation);
     }
-    json_decref(parameters);
-    json_decref(explanation);
-    json_decref(reply);
     top_deinit(&top);
     return rc;
 }
 
 int ctl_top(const struct ctl *ctl, int argc, char **argv)
 {
-    struct top_options o;
-    int rc = take_args(argc, argv, &o);
+    struct top_options o = {.interval_s = 1};
+    const struct ctl_take options[] = {
+        {"model", CTL_TEXT, &o.model},
+        {"interval", CTL_REAL, &o.interval_s, NULL, 0.1, 3600, .text = "seconds"},
+        {"once", CTL_FLAG, &o.once},
+        {0}};
+    int rc = ctl_take_all(argc, argv, options, NULL);
 
     if (rc) {
         return rc;

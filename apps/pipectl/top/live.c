@@ -149,7 +149,7 @@ static void ask_explain(struct live *l, uint64_t now_ns)
     const json_t *route = json_object_get(model, "route");
     double number = ctl_value(route, "number");
     bool known = l->explained && l->model && strcmp(l->explained, l->model) == 0 &&
-                 number == ctl_value(json_object_get(l->explanation, "boards"), "number");
+                 number == ctl_value(l->explanation, "boards.number");
 
     if (!(number > 0) || l->explain.expected > 0 ||
         now_ns - l->explained_at_ns < (known ? EXPLAIN_NS : 2 * BASE_NS_PER_S)) {
@@ -247,7 +247,7 @@ static bool read_daemon(struct live *l, uint64_t now_ns)
 
 static void step_model(struct live *l, int by)
 {
-    json_t *models =
+    json_auto_t *models =
         top_sorted(json_object_get(l->top.status, "models"), l->view.sort, "fps", "latency_ms.p99");
     size_t count = json_array_size(models);
 
@@ -258,7 +258,6 @@ static void step_model(struct live *l, int by)
             break;
         }
     }
-    json_decref(models);
     l->next_ns = l->view.page == TOP_PAGE_UNITS && !l->paused ? 0 : l->next_ns;
 }
 

@@ -195,38 +195,9 @@ const char *top_sort_name(enum top_sort by)
     return names[by];
 }
 
-static double value_at(const json_t *object, const char *key)
-{
-    const char *dot = strchr(key, '.');
-    char first[32] = "";
-
-    if (!dot) {
-        return ctl_value(object, key);
-    }
-    memcpy(first, key, base_min((size_t)(dot - key), sizeof(first) - 1));
-    return ctl_value(json_object_get(object, first), dot + 1);
-}
-
 json_t *top_sorted(const json_t *list, enum top_sort by, const char *load, const char *time)
 {
-    json_t *sorted = json_array(), *one;
-    size_t i;
-
-    json_array_foreach(list, i, one)
-    {
-        double value = by == TOP_BY_ORDER ? 0 : value_at(one, by == TOP_BY_LOAD ? load : time);
-        size_t at = json_array_size(sorted);
-
-        while (by != TOP_BY_ORDER && at > 0 && !isnan(value)) {
-            double before =
-                value_at(json_array_get(sorted, at - 1), by == TOP_BY_LOAD ? load : time);
-
-            if (before >= value) {
-                break;
-            }
-            at--;
-        }
-        json_array_insert(sorted, at, one);
-    }
-    return sorted;
+    return by != TOP_BY_ORDER ? ctl_sorted(list, by == TOP_BY_LOAD ? load : time)
+           : list             ? json_copy((json_t *)(uintptr_t)list)
+                              : json_array();
 }

@@ -45,9 +45,7 @@ void top_table_text(struct top_table *t, enum top_look look, const char *format,
 
 void top_table_value(struct top_table *t, enum top_look look, const char *format, double value)
 {
-    char text[TOP_TEXT_MAX];
-
-    top_table_text(t, look, "%s", ctl_format(value, format, text, sizeof(text)));
+    top_table_text(t, look, "%s", ctl_format(value, format).text);
 }
 
 void top_table_bar(struct top_table *t, enum top_look look, double share)

@@ -33,7 +33,7 @@ static void draw_route_line(const struct top_view *v, struct top_screen *s, cons
     const json_t *route = json_object_get(model, "route");
     const struct top_model *m = top_find(v->top, ctl_text(model, "name"));
 
-    if (!json_is_true(json_object_get(route, "serving"))) {
+    if (!ctl_is(route, "serving")) {
         top_put(s, TOP_WARN, "boards \"%s\": this board alone: %s", ctl_text(route, "boards"),
                 ctl_text(route, "why"));
         top_line(s);
@@ -64,7 +64,7 @@ static void add_hop(struct top_table *t, const struct top_view *v, const json_t 
     }
     json_array_foreach(boards, k, b)
     {
-        bool up = json_is_true(json_object_get(b, "up"));
+        bool up = ctl_is(b, "up");
         double share = all > 0 ? ctl_real(b, "share") / all : NAN, off = top_off(ms, expected);
 
         top_table_text(t, TOP_PLAIN, "%s", ctl_text(hop, "units"));
@@ -114,21 +114,6 @@ static void since(double seconds, char ret[32])
     }
 }
 
-static void places_of(const json_t *board, char *ret, size_t bytes)
-{
-    size_t used = 0, i;
-    json_t *ep;
-
-    snprintf(ret, bytes, "-");
-    json_array_foreach(json_object_get(board, "eps"), i, ep)
-    {
-        if (used < bytes) {
-            used += (size_t)snprintf(ret + used, bytes - used, "%s%s x%.0f", i ? ", " : "",
-                                     ctl_text(ep, "name"), ctl_real(ep, "cores"));
-        }
-    }
-}
-
 void top_draw_boards(const struct top_view *v, struct top_screen *s, const json_t *model)
 {
     static const struct top_column columns[] = {
@@ -143,7 +128,7 @@ void top_draw_boards(const struct top_view *v, struct top_screen *s, const json_
     json_array_foreach(json_object_get(v->top->status, "boards"), i, b)
     {
         const json_t *link = json_object_get(b, "link");
-        bool up = json_is_true(json_object_get(b, "up"));
+        bool up = ctl_is(b, "up");
         double kilobyte_us = ctl_value(link, "kilobyte_us"), bytes = ctl_real(b, "memory_bytes");
         char text[TOP_TEXT_MAX];
 
@@ -154,8 +139,7 @@ void top_draw_boards(const struct top_view *v, struct top_screen *s, const json_
         top_table_value(&t, TOP_PLAIN, "%.0f", ctl_value(link, "message_us"));
         top_table_value(&t, TOP_PLAIN, "%.0f", kilobyte_us > 0 ? 8000 / kilobyte_us : NAN);
         top_table_value(&t, TOP_PLAIN, "%.0f", bytes > 0 ? bytes / (1 << 20) : NAN);
-        places_of(b, text, sizeof(text));
-        top_table_text(&t, TOP_PLAIN, "%s", text);
+        top_table_text(&t, TOP_PLAIN, "%s", ctl_places(b).text);
     }
     top_table_draw(&t, s);
 }

@@ -9,7 +9,7 @@
 
 static const json_t *policy_of(const json_t *status, double number)
 {
-    const json_t *policies = json_object_get(json_object_get(status, "sensors"), "policies");
+    const json_t *policies = json_text_at(status, "sensors.policies");
     json_t *p;
     size_t i;
 
@@ -40,12 +40,10 @@ void top_draw_clocks(const struct top_view *v, struct top_screen *s, const json_
         const json_t *governor = json_object_get(e, "governor");
         double now = ctl_value(e, "freq_khz") / 1000, most = ctl_value(e, "max_freq_khz") / 1000;
         double limit = ctl_value(p, "limit_khz") / 1000;
-        bool hot = json_is_true(json_object_get(p, "by_heat"));
-        char cpus[64];
+        bool hot = ctl_is(p, "by_heat");
 
-        ctl_any(e, "cpus", cpus, sizeof(cpus));
         top_table_text(&t, TOP_BOLD, "%s", ctl_text(e, "name"));
-        top_table_text(&t, TOP_PLAIN, "%s", cpus);
+        top_table_text(&t, TOP_PLAIN, "%s", ctl_any(e, "cpus").text);
         top_table_text(&t, TOP_PLAIN, "%s", ctl_text(e, "kind"));
         top_table_text(&t, TOP_PLAIN, "%s",
                        json_is_string(governor) ? json_string_value(governor) : "-");
@@ -57,8 +55,7 @@ void top_draw_clocks(const struct top_view *v, struct top_screen *s, const json_
                        hot            ? "by heat"
                        : limit < most ? "yes"
                                       : "-");
-        top_table_text(&t, TOP_PLAIN, "%s",
-                       json_is_true(json_object_get(e, "used")) ? "yes" : "no");
+        top_table_text(&t, TOP_PLAIN, "%s", ctl_is(e, "used") ? "yes" : "no");
     }
     top_table_draw(&t, s);
 }
@@ -90,14 +87,14 @@ static void draw_heat(struct top_screen *s, const json_t *sensors)
 
     json_array_foreach(json_object_get(sensors, "thermal"), i, z)
     {
-        bool past = json_is_true(json_object_get(z, "past_trip"));
+        bool past = ctl_is(z, "past_trip");
 
         if (!isnan(ctl_value(z, "temp_c"))) {
             put_fact(s, past ? TOP_BAD : TOP_PLAIN, "%s %.1f C%s", ctl_text(z, "type"),
                      ctl_value(z, "temp_c"), past ? " (above its trip point)" : "");
         }
     }
-    if (json_is_true(json_object_get(sensors, "throttled"))) {
+    if (ctl_is(sensors, "throttled")) {
         put_fact(s, TOP_BAD, "heat or firmware holds the CPUs back");
     }
 }
@@ -107,9 +104,9 @@ static void draw_load(struct top_screen *s, const json_t *status)
     const json_t *sensors = json_object_get(status, "sensors");
     const json_t *group = json_object_get(sensors, "cgroup");
     const json_t *energy = json_object_get(sensors, "energy");
-    double waited = ctl_value(json_object_get(sensors, "psi"), "cpu_some_avg10");
+    double waited = ctl_value(sensors, "psi.cpu_some_avg10");
     double quota = ctl_value(group, "quota_cpus"), joules = ctl_value(energy, "joules_per_frame");
-    double bytes = ctl_value(json_object_get(status, "memory"), "resident_bytes");
+    double bytes = ctl_value(status, "memory.resident_bytes");
 
     if (!isnan(waited)) {
         put_fact(s, waited >= 10 ? TOP_WARN : TOP_PLAIN, "tasks waited %.1f %% for a CPU", waited);

@@ -26,20 +26,24 @@ static void put_number(struct top_screen *s, const char *name, const char *forma
 static void put_number(struct top_screen *s, const char *name, const char *format, double value,
                        enum top_look look)
 {
-    char text[48];
+    struct ctl_word w = ctl_format(value, format);
 
-    ctl_format(value, format, text, sizeof(text));
-    if (s->column + 3 + top_width(s, name) + top_width(s, text) > s->columns) {
+    if (s->column + 3 + top_width(s, name) + top_width(s, w.text) > s->columns) {
         top_line(s);
         top_put(s, TOP_PLAIN, "%8s", "");
     }
     top_put(s, TOP_PLAIN, "  %s ", name);
-    top_put(s, look, "%s", text);
+    top_put(s, look, "%s", w.text);
+}
+
+static double rate_of(const struct top_model *m, enum top_counter counter)
+{
+    return m ? m->rate[counter] : NAN;
 }
 
 static double fps_of(const struct top_model *m, const json_t *status)
 {
-    return m && !isnan(m->rate[TOP_ANSWERED]) ? m->rate[TOP_ANSWERED] : ctl_value(status, "fps");
+    return isnan(rate_of(m, TOP_ANSWERED)) ? ctl_value(status, "fps") : rate_of(m, TOP_ANSWERED);
 }
 
 static void draw_speed(const struct top_view *v, struct top_screen *s, const struct top_model *m,
@@ -58,12 +62,12 @@ static void draw_speed(const struct top_view *v, struct top_screen *s, const str
     top_put_curve(s, TOP_GOOD, series + TOP_SECONDS - cells, cells, most);
     top_line(s);
     top_put(s, TOP_PLAIN, "a second");
-    put_number(s, "admitted", "%.1f", m ? m->rate[TOP_ADMITTED] : NAN, TOP_BOLD);
-    put_number(s, "answered", "%.1f", m ? m->rate[TOP_ANSWERED] : NAN, TOP_BOLD);
-    put_number(s, "dropped", "%.1f", m ? m->rate[TOP_DROPPED] : NAN,
-               m && m->rate[TOP_DROPPED] > 0 ? TOP_WARN : TOP_BOLD);
-    put_number(s, "failed", "%.1f", m ? m->rate[TOP_FAILED] : NAN,
-               m && m->rate[TOP_FAILED] > 0 ? TOP_BAD : TOP_BOLD);
+    put_number(s, "admitted", "%.1f", rate_of(m, TOP_ADMITTED), TOP_BOLD);
+    put_number(s, "answered", "%.1f", rate_of(m, TOP_ANSWERED), TOP_BOLD);
+    put_number(s, "dropped", "%.1f", rate_of(m, TOP_DROPPED),
+               rate_of(m, TOP_DROPPED) > 0 ? TOP_WARN : TOP_BOLD);
+    put_number(s, "failed", "%.1f", rate_of(m, TOP_FAILED),
+               rate_of(m, TOP_FAILED) > 0 ? TOP_BAD : TOP_BOLD);
     if (most > 0) {
         put_number(s, "most", "%.1f", most, TOP_BOLD);
     }
@@ -73,7 +77,7 @@ static void draw_speed(const struct top_view *v, struct top_screen *s, const str
 static void draw_latency(struct top_screen *s, const json_t *model)
 {
     const json_t *ms = json_object_get(model, "latency_ms");
-    bool answered = ctl_real(json_object_get(model, "frames"), "answered") > 0;
+    bool answered = ctl_real(model, "frames.answered") > 0;
     static const char *const keys[] = {"p50", "p95", "p99", "max"};
 
     top_put(s, TOP_PLAIN, "latency ");
@@ -97,8 +101,7 @@ void top_draw_model(const struct top_view *v, struct top_screen *s, const json_t
             base_plural(ctl_real(model, "units")));
     top_put(s, TOP_BOLD, "%s", ctl_text(model, "plan"));
     top_put(s, TOP_PLAIN, " (%s, epoch %.0f)%s", ctl_text(model, "algorithm"),
-            ctl_real(model, "epoch"),
-            json_is_true(json_object_get(model, "tuning")) ? ", searching" : "");
+            ctl_real(model, "epoch"), ctl_is(model, "tuning") ? ", searching" : "");
     top_line(s);
     draw_speed(v, s, m, model);
     draw_latency(s, model);
@@ -130,7 +133,7 @@ void top_draw_models(const struct top_view *v, struct top_screen *s, const json_
         {"model", 'l', 0}, {"frames/s", 'r', 0},  {"p50 ms", 'r', 3},  {"p99 ms", 'r', 0},
         {"waits", 'r', 4}, {"dropped/s", 'r', 5}, {"busiest", 'b', 2}, {"", 'r', 1},
     };
-    json_t *sorted =
+    json_auto_t *sorted =
         top_sorted(json_object_get(v->top->status, "models"), v->sort, "fps", "latency_ms.p99");
     struct top_table t;
     json_t *m;
@@ -141,7 +144,7 @@ void top_draw_models(const struct top_view *v, struct top_screen *s, const json_
     {
         const struct top_model *known = top_find(v->top, ctl_text(m, "name"));
         const json_t *latency = json_object_get(m, "latency_ms");
-        bool answered = ctl_real(json_object_get(m, "frames"), "answered") > 0;
+        bool answered = ctl_real(m, "frames.answered") > 0;
         double share = busiest(m);
         enum top_look look = m == shown ? TOP_BOLD : TOP_PLAIN;
 
@@ -150,12 +153,11 @@ void top_draw_models(const struct top_view *v, struct top_screen *s, const json_
         top_table_value(&t, look, "%.4g", answered ? ctl_value(latency, "p50") : NAN);
         top_table_value(&t, look, "%.4g", answered ? ctl_value(latency, "p99") : NAN);
         top_table_value(&t, look, "%.0f", ctl_value(m, "waiting"));
-        top_table_value(&t, look, "%.1f", known ? known->rate[TOP_DROPPED] : NAN);
+        top_table_value(&t, look, "%.1f", rate_of(known, TOP_DROPPED));
         top_table_bar(&t, look_of_share(share), share);
         top_table_value(&t, look, "%.0f %%", share * 100);
     }
     top_table_draw(&t, s);
-    json_decref(sorted);
 }
 
 void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_t *model)
@@ -165,7 +167,8 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
         {"busy", 'b', 3},        {"", 'r', 0},      {"queue", 'r', 0}, {"service ms", 'r', 0},
         {"expected ms", 'r', 4}, {"off", 'r', 0},
     };
-    json_t *sorted = top_sorted(json_object_get(model, "stages"), v->sort, "busy", "service_ms");
+    json_auto_t *sorted =
+        top_sorted(json_object_get(model, "stages"), v->sort, "busy", "service_ms");
     struct top_table t;
     json_t *stage;
     size_t i;
@@ -177,9 +180,8 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
         double expected = ctl_value(stage, "expected_ms");
         double off = busy > 0 ? top_off(ms, expected) : NAN; /* it was of frames of long ago */
         double width = ctl_real(stage, "width"), teams = ctl_real(stage, "replicas");
-        char cpus[64], wide[24] = "", many[24] = "";
+        char wide[24] = "", many[24] = "";
 
-        ctl_cpus("", json_object_get(stage, "cpus"), cpus, sizeof(cpus));
         if (width > 1) {
             snprintf(wide, sizeof(wide), "x%.0f", width);
         }
@@ -189,7 +191,7 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
         top_table_value(&t, TOP_PLAIN, "%.0f", ctl_value(stage, "stage"));
         top_table_text(&t, TOP_PLAIN, "%s", ctl_text(stage, "units"));
         top_table_text(&t, TOP_PLAIN, "%s%s%s", ctl_text(stage, "ep"), wide, many);
-        top_table_text(&t, TOP_PLAIN, "%s", cpus);
+        top_table_text(&t, TOP_PLAIN, "%s", ctl_cpus("", json_object_get(stage, "cpus")).text);
         top_table_bar(&t, look_of_share(busy), busy);
         top_table_value(&t, TOP_PLAIN, "%.0f %%", busy * 100);
         top_table_value(&t, TOP_PLAIN, "%.0f", ctl_value(stage, "queue"));
@@ -198,7 +200,6 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
         top_table_value(&t, top_look_of_off(off), "%+.0f %%", off * 100);
     }
     top_table_draw(&t, s);
-    json_decref(sorted);
 }
 
 static double unit_ms(const json_t *unit)
@@ -214,13 +215,13 @@ void top_draw_units(const struct top_view *v, struct top_screen *s, const json_t
         {"unit", 'r', 0}, {"name", 'l', 0},  {"operator", 'l', 3}, {"primitive", 'l', 2},
         {"ms", 'r', 0},   {"share", 'b', 1}, {"", 'r', 0},
     };
-    json_t *sorted = top_sorted(v->units, v->sort, "ewma_ms", "ewma_ms"), *u;
+    json_auto_t *sorted = top_sorted(v->units, v->sort, "ewma_ms", "ewma_ms");
+    json_t *u;
     struct top_table t;
     double all = 0;
     size_t i;
 
     if (!v->units) { /* they have been asked for */
-        json_decref(sorted);
         return;
     }
     json_array_foreach(sorted, i, u)
@@ -246,5 +247,4 @@ void top_draw_units(const struct top_view *v, struct top_screen *s, const json_t
             ctl_text(model, "name"), all);
     top_line(s);
     top_table_draw(&t, s);
-    json_decref(sorted);
 }

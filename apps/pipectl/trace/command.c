@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl trace: records what the daemon does into a file for ui.perfetto.dev. */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/trace/read.h"
 #include "apps/pipectl/trace/spool.h"
 #include "base/cli/shown_print.h"
-#include "base/json_text.h"
 
 struct args {
-    double seconds, ring_kib; /* ring_kib 0: the daemon's default */
+    double seconds;
+    uint32_t ring_kib; /* 0: the daemon's default */
     const char *output;
 };
 
@@ -27,25 +24,30 @@ struct recording {
     uint64_t began_ns;
 };
 
+static int take_ring_kib(const char *text, void *args)
+{
+    double kib;
+    uint32_t whole;
+
+    if (!ctl_number(text, 4, 16384, &kib) || (whole = (uint32_t)kib) != kib ||
+        (whole & (whole - 1)) != 0) {
+        return ctl_usage("trace", "--ring-kib needs a power of two from 4 to 16384, not '%s'",
+                         text);
+    }
+    ((struct args *)args)->ring_kib = whole;
+    return CTL_DONE;
+}
+
 static int take_args(int argc, char **argv, struct args *ret)
 {
-    int c, rc = CTL_DONE;
+    const struct ctl_take options[] = {{"seconds", CTL_REAL, &ret->seconds, NULL, 0.001, 3600},
+                                       {"output", CTL_TEXT, &ret->output},
+                                       {"ring-kib", CTL_REAL, ret, .take = take_ring_kib},
+                                       {0}};
+    int rc;
 
     *ret = (struct args){.seconds = 10};
-    while ((c = ctl_option(argc, argv, &rc, NULL)) != -1) {
-        if (c == 'o') {
-            ret->output = optarg;
-        } else if (c == 's' && !ctl_number(optarg, 0.001, 3600, &ret->seconds)) {
-            return ctl_usage(argv[0], "--seconds needs a number from 0.001 to 3600, not '%s'",
-                             optarg);
-        } else if (c == 'r' && (!ctl_number(optarg, 4, 16384, &ret->ring_kib) ||
-                                ((uint32_t)ret->ring_kib & ((uint32_t)ret->ring_kib - 1)) != 0 ||
-                                ret->ring_kib != (uint32_t)ret->ring_kib)) {
-            return ctl_usage(argv[0], "--ring-kib needs a power of two from 4 to 16384, not '%s'",
-                             optarg);
-        }
-    }
-    rc = rc ? rc : ctl_no_more(argc, argv);
+    rc = ctl_take_all(argc, argv, options, NULL);
     return !rc && !ret->output ? ctl_usage(argv[0], "--output FILE is missing") : rc;
 }
 
@@ -170,7 +172,7 @@ static uint64_t lost(const struct recording *r, const char *what)
 
 static json_t *summary(const struct recording *r, uint64_t bytes)
 {
-    const struct trace_counts *n = trace_reader_counts(r->reader);
+    const struct trace_counts *n = &r->reader->counts;
     double until_ns = ctl_real(r->end, "at_ns");
     json_t *s = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "file",
                           json_text_path(r->args->output), "bytes", (json_int_t)bytes, "teams",
@@ -188,7 +190,7 @@ static json_t *summary(const struct recording *r, uint64_t bytes)
 
 static void print_summary(const struct recording *r, uint64_t bytes)
 {
-    const struct trace_counts *n = trace_reader_counts(r->reader);
+    const struct trace_counts *n = &r->reader->counts;
 
     shown_printf("%s: %.1f MB, %llu frame%s on %llu team%s, %llu answer%s on %llu stream%s, "
                  "%llu event%s\n",
@@ -236,10 +238,7 @@ static int finish(const struct ctl *ctl, struct recording *r, int rc)
         return rc;
     }
     if (ctl->json) {
-        json_t *s = summary(r, bytes);
-
-        ctl_print_json(s);
-        json_decref(s);
+        ctl_print_new(summary(r, bytes));
     } else {
         print_summary(r, bytes);
     }
@@ -252,7 +251,7 @@ static int finish(const struct ctl *ctl, struct recording *r, int rc)
 /* Calls, and records until the last reply. Return: an exit code. */
 static int call(struct recording *r, const struct ctl *ctl, struct ctl_control *control)
 {
-    json_t *parameters = json_pack("{s:f}", "seconds", r->args->seconds);
+    json_auto_t *parameters = json_pack("{s:f}", "seconds", r->args->seconds);
     int pair[2], rc;
 
     if (r->args->ring_kib > 0) {
@@ -260,13 +259,11 @@ static int call(struct recording *r, const struct ctl *ctl, struct ctl_control *
     }
     r->spool = trace_spool_new(r->args->output);
     if (!r->spool || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-        json_decref(parameters);
         return cannot_keep(r, errno);
     }
     listen_to_signals(control);
-    rc = ctl_control_send_fd(control, "io.piped.Trace", parameters, pair[1]);
+    rc = ctl_control_send(control, "io.piped.Trace", parameters, true, &pair[1], 1);
     base_close_fd(&pair[1]);
-    json_decref(parameters);
     rc = rc ? rc : record(r, ctl, control, pair[0]);
     base_close_fd(&pair[0]);
     return rc;

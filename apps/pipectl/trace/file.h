@@ -2,7 +2,7 @@
 /**
  * apps/pipectl/trace/file.h - writes tracks and events to a file for ui.perfetto.dev
  *
- * trace_perfetto.c has the format. Names are numbered once (trace_name()), so that an event costs a
+ * Names are numbered once (trace_name()), so that an event costs a
  * few bytes. Slices of a track are begun and ended in order of time; a slice that begins before
  * another ends encloses it. Errors of writing are kept until trace_file_close().
  */
@@ -77,13 +77,3 @@ uint32_t trace_name(struct trace_file *f, const char *text);
 /** trace_add_track() - Return: its number; 0: out of memory, whose events are left out. */
 uint32_t trace_add_track(struct trace_file *f, const struct trace_track *is);
 void trace_put(struct trace_file *f, const struct trace_event *e);
-
-/* For trace_file.c: trace_perfetto.c. */
-
-/** trace_perfetto_begin() - writes the packets that a file begins with. */
-void trace_perfetto_begin(struct trace_file *f);
-/** trace_perfetto_track() - writes what f->tracks[@id] is. */
-void trace_perfetto_track(struct trace_file *f, uint32_t id);
-/** trace_perfetto_event() - writes the event. @e: on a track of slices, events come in the order
- * of at_ns. */
-void trace_perfetto_event(struct trace_file *f, const struct trace_event *e);

@@ -29,24 +29,8 @@ bool trace_room(void **array, size_t *count, size_t index, size_t bytes)
 
 struct trace_reader *trace_reader_new(struct trace_file *f)
 {
-    static const char *const words[WORD_COUNT] = {
-        [WORD_FRAME] = "frame",
-        [WORD_PASSED_ON] = "frame passed on",
-        [WORD_WAITS] = "waits for a frame",
-        [WORD_WAKES] = "wakes up",
-        [WORD_OTHERS] = "other tasks",
-        [WORD_TAKES] = "takes the next frame",
-        [WORD_LOST] = "records lost",
-        [WORD_ROOM] = "waits for room",
-        [WORD_PIPELINE] = "in the pipeline",
-        [WORD_TURN] = "waits for its turn",
-        [WORD_MODEL] = "model",
-        [WORD_NUMBER] = "number",
-        [WORD_EPOCH] = "epoch",
-        [WORD_STATUS] = "status",
-        [WORD_QUEUED] = "queued_ns",
-        [WORD_SLEPT] = "slept",
-    };
+#define TRACE_TEXT(number, text) [number] = text,
+    static const char *const words[WORD_COUNT] = {TRACE_WORDS(TRACE_TEXT)};
     struct trace_reader *r = calloc(1, sizeof(*r));
 
     for (size_t i = 0; r && i < WORD_COUNT; i++) {
@@ -77,11 +61,6 @@ struct trace_reader *trace_reader_free(struct trace_reader *r)
     free(r->record);
     free(r);
     return NULL;
-}
-
-const struct trace_counts *trace_reader_counts(const struct trace_reader *r)
-{
-    return &r->counts;
 }
 
 static uint32_t whole(const json_t *object, const char *key)
@@ -170,10 +149,7 @@ static void name_team(const json_t *of, uint32_t pipeline, char *ret, size_t byt
 
     json_array_foreach(cpus, i, cpu)
     {
-        size_t used = strlen(list);
-
-        snprintf(list + used, sizeof(list) - used, "%s%d", i ? "," : "",
-                 (int)json_integer_value(cpu));
+        ctl_append(list, sizeof(list), "%s%d", i ? "," : "", (int)json_integer_value(cpu));
     }
     if (whole(of, "replica") > 0) {
         snprintf(replica, sizeof(replica), " team %u", whole(of, "replica"));

@@ -21,7 +21,6 @@ struct trace_reader *trace_reader_new(struct trace_file *f);
 struct trace_reader *trace_reader_free(struct trace_reader *r);
 /** trace_reader_batch() - writes what one batch holds, but its records. */
 void trace_reader_batch(struct trace_reader *r, const json_t *batch);
-const struct trace_counts *trace_reader_counts(const struct trace_reader *r);
 
 /** trace_reader_records() - writes the records of a team's ring, or of the clients' (@track 0).
  * @words: little-endian. */
@@ -56,26 +55,19 @@ struct trace_counter {
     uint32_t track;
 };
 
-/* Names that are often used. */
-enum trace_word {
-    WORD_FRAME,
-    WORD_PASSED_ON,
-    WORD_WAITS,
-    WORD_WAKES,
-    WORD_OTHERS,
-    WORD_TAKES,
-    WORD_LOST,
-    WORD_ROOM,
-    WORD_PIPELINE,
-    WORD_TURN,
-    WORD_MODEL,
-    WORD_NUMBER,
-    WORD_EPOCH,
-    WORD_STATUS,
-    WORD_QUEUED,
-    WORD_SLEPT,
-    WORD_COUNT
-};
+/* Names that are often used: X(NUMBER, TEXT). */
+/* clang-format off */
+#define TRACE_WORDS(X) \
+    X(WORD_FRAME, "frame") X(WORD_PASSED_ON, "frame passed on") \
+    X(WORD_WAITS, "waits for a frame") X(WORD_WAKES, "wakes up") X(WORD_OTHERS, "other tasks") \
+    X(WORD_TAKES, "takes the next frame") X(WORD_LOST, "records lost") \
+    X(WORD_ROOM, "waits for room") X(WORD_PIPELINE, "in the pipeline") \
+    X(WORD_TURN, "waits for its turn") X(WORD_MODEL, "model") X(WORD_NUMBER, "number") \
+    X(WORD_EPOCH, "epoch") X(WORD_STATUS, "status") X(WORD_QUEUED, "queued_ns") \
+    X(WORD_SLEPT, "slept")
+/* clang-format on */
+#define TRACE_NUMBER(number, text) number,
+enum trace_word { TRACE_WORDS(TRACE_NUMBER) WORD_COUNT };
 
 struct trace_reader {
     struct trace_file *f;

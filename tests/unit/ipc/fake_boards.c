@@ -412,7 +412,7 @@ void boards_begin(size_t count, struct boards_told t)
     sending_count = boards_cancelled = 0;
     clock_ns = BASE_NS_PER_S;
     transport = (struct lnk_transport){.code = &code, .peer_count = count};
-    head = (struct link){.take = head_takes, .transport = &transport, .name = "hub"};
+    head = (struct link){.take = head_takes, .transport = &transport, .name = "head"};
     snprintf(head.print, sizeof(head.print), "00000000000000ff");
     head.boards.count = count;
     for (size_t i = 0; i < count; i++) {

@@ -157,7 +157,7 @@ static void start(size_t i)
     n->base.peer_count = n->link.boards.count = i == 0 ? NODES - 1 : 1;
     n->link.transport = &n->base;
     snprintf(n->link.boards.board[0].name, sizeof(n->link.boards.board[0].name), "%s",
-             i == 0 ? "b1" : "hub");
+             i == 0 ? "b1" : "head");
     if (fetch_new(&n->link, folders[i], bytes_max, links_path) < 0) {
         abort();
     }

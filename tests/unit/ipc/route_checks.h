@@ -3,7 +3,6 @@
 #pragma once
 
 #include "apps/link/route/route_private.h"
-#include "ipc/boards/board_text.h"
 #include "tests/unit/ipc/fake_boards.h"
 
 #define MODELS 2u

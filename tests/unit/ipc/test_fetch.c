@@ -159,7 +159,7 @@ TEST(refusals)
     T_EQ(begin(1, &file[0], "", &g), 0);
     run(&g);
     T_EQ(g.status, PIPED_UNAVAILABLE);
-    T_STR(g.said, "hub: this board has no route of the model");
+    T_STR(g.said, "head: this board has no route of the model");
     routed[0] = true;
     T_EQ(begin(1, &file[0], "0-1", &g), 0);
     run(&g);

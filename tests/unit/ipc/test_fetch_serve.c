@@ -192,12 +192,12 @@ TEST(a_segment_from_fetched_leaves)
     from_the_whole(want, leaves);
     T_EQ(fetch_new(&head, folder, 0, path_of), 0);
     T_EQ(fetch_new(&board, folder, 0, path_of), 0);
-    r = open_link(&board, "b1", "hub");
+    r = open_link(&board, "b1", "head");
     if (r == -ENOTSUP) {
         T_SKIP("this build has no ZeroMQ");
     }
     T_EQ(r, 0);
-    T_EQ(open_link(&head, "hub", "b1"), 0);
+    T_EQ(open_link(&head, "head", "b1"), 0);
     for (size_t unit = 0; unit < 2; unit++) {
         get(leaves[unit], &g);
         T_TRUE(g.done);

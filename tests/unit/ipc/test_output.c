@@ -53,13 +53,18 @@ TEST(no_rows_have_headings)
 TEST(a_number_may_be_unknown)
 {
     json_t *o = json_pack("{s:f, s:s, s:n}", "ms", 1.25, "name", "x", "none");
-    char text[32];
+    struct ctl_word text;
 
-    T_STR(ctl_format(2.345, "%.2f ms", text, sizeof(text)), "2.35 ms");
-    T_STR(ctl_format(NAN, "%.2f", text, sizeof(text)), "-");
-    T_STR(ctl_format(INFINITY, "%.2f", text, sizeof(text)), "-");
-    T_STR(ctl_known(o, "ms", "%.1f", text, sizeof(text)), "1.2");
-    T_STR(ctl_known(o, "none", "%.1f", text, sizeof(text)), "-");
+    text = ctl_format(2.345, "%.2f ms");
+    T_STR(text.text, "2.35 ms");
+    text = ctl_format(NAN, "%.2f");
+    T_STR(text.text, "-");
+    text = ctl_format(INFINITY, "%.2f");
+    T_STR(text.text, "-");
+    text = ctl_known(o, "ms", "%.1f");
+    T_STR(text.text, "1.2");
+    text = ctl_known(o, "none", "%.1f");
+    T_STR(text.text, "-");
     T_TRUE(isnan(ctl_value(o, "name")) && isnan(ctl_value(o, "missing")));
     json_decref(o);
 }
@@ -72,11 +77,52 @@ TEST(cpus_are_runs)
 
     for (size_t i = 0; i < base_array_count(cases); i++) {
         json_t *cpus = json_loads(cases[i].list, 0, NULL);
-        char text[32];
+        struct ctl_word text = ctl_cpus("cpu", cpus);
 
-        T_STR(ctl_cpus("cpu", cpus, text, sizeof(text)), cases[i].text);
+        T_STR(text.text, cases[i].text);
         json_decref(cpus);
     }
+}
+
+TEST(fields_have_paths)
+{
+    json_t *o = json_loads("{\"a\": {\"b\": {\"c\": 2.5, \"d\": true}}, \"t\": \"x\"}", 0, NULL);
+
+    T_TRUE(ctl_real(o, "a.b.c") == 2.5 && ctl_has(o, "a.b.c") && !ctl_has(o, "a.b.d"));
+    T_TRUE(ctl_is(o, "a.b.d") && !ctl_is(o, "a.b.c") && !ctl_is(o, "a.x.d"));
+    T_TRUE(!json_text_at(o, "a.b.e") && !json_text_at(o, "t.x") && !json_text_at(NULL, "a"));
+    T_STR(ctl_text(o, "t"), "x");
+    T_STR(ctl_text(o, "a.b"), "-");
+    json_decref(o);
+}
+
+TEST(the_largest_come_first)
+{
+    json_t *list = json_loads("[{\"n\": 1, \"v\": {\"ms\": 2}}, {\"n\": 2}, {\"n\": 3, \"v\": "
+                              "{\"ms\": 5}}, {\"n\": 4, \"v\": {\"ms\": 2}}]",
+                              0, NULL);
+    json_t *sorted = ctl_sorted(list, "v.ms"), *one;
+    static const double order[] = {3, 1, 4, 2};
+    size_t i;
+
+    json_array_foreach(sorted, i, one)
+    {
+        T_TRUE(ctl_real(one, "n") == order[i]);
+    }
+    T_TRUE(i == 4);
+    json_decref(sorted);
+    json_decref(list);
+}
+
+TEST(what_does_not_fit_is_cut)
+{
+    char text[8] = "ab";
+
+    ctl_append(text, sizeof(text), "%s", "cde");
+    T_STR(text, "abcde");
+    ctl_append(text, sizeof(text), "%d", 12345);
+    ctl_append(text, sizeof(text), "x");
+    T_STR(text, "abcde12");
 }
 
 TEST(counts_have_their_plural)

@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
-#include "ipc/server/receiving.h"
+#include "ipc/server/connection.h"
 #include "tests/harness.h"
 
 #define BACKLOG 200u

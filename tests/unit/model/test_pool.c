@@ -136,6 +136,24 @@ TEST(the_cap_and_overflow_are_refused_and_change_nothing)
     mdl_pool_free(pool);
 }
 
+TEST(arrays_that_grow_keep_what_they_have)
+{
+    struct mdl_pool *pool = NULL;
+    size_t *list = NULL, cap = 0;
+
+    T_EQ(mdl_pool_new(4096, &pool), 0);
+    for (size_t i = 0; i < 100; i++) {
+        T_TRUE(mdl_pool_grow(pool, (void **)&list, &cap, i, sizeof(*list)));
+        list[i] = i;
+    }
+    for (size_t i = 0; i < 100; i++) {
+        T_EQ(list[i], i);
+    }
+    T_TRUE(!mdl_pool_grow(pool, (void **)&list, &cap, cap, 1 << 20)); /* past the pool's cap */
+    T_EQ(list[99], 99);
+    mdl_pool_free(pool);
+}
+
 TEST(texts)
 {
     struct mdl_pool *pool = NULL;
