@@ -6,15 +6,13 @@
 #include "base/base.h"
 #include "base/cli/cli_print.h"
 #include "base/cli/shown_print.h"
-#include "daemon/config/keys.h"
+#include "base/path_below.h"
+#include "daemon/config/saved.h"
 #include "model/open_shapes.h"
 
 /* Prints --help, with the configuration keys. */
 static void print_help(FILE *to)
 {
-    const struct dmn_config_row *rows;
-    size_t count;
-
     fputs("Usage: piped [OPTION]...\n"
           "Serves neural networks as pipelines of pinned stages.\n\n"
           "  --config FILE          read FILE and FILE.d/*.json instead of\n"
@@ -38,11 +36,10 @@ static void print_help(FILE *to)
           "  -h, --help             print this\n\n"
           "Configuration keys (see piped.json(5), which has advanced ones, too):\n",
           to);
-    rows = dmn_config_table(&count);
-    for (size_t i = 0; i < count; i++) {
-        if (!rows[i].advanced) {
-            fprintf(to, "  %s\n      ", rows[i].key);
-            cli_print_wrapped(to, rows[i].help, 6, 6);
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
+        if (!dmn_config_rows[i].advanced) {
+            fprintf(to, "  %s\n      ", dmn_config_rows[i].key);
+            cli_print_wrapped(to, dmn_config_rows[i].help, 6, 6);
         }
     }
     fputs(
@@ -58,7 +55,8 @@ static const char *name_end(const char *text)
     return *end == '=' ? end : NULL;
 }
 
-const char *dmn_args_shapes(const char *text)
+/* Return: where SHAPES begin in [NAME=]FILE:SHAPES; NULL: there are none. */
+static const char *shapes_of(const char *text)
 {
     const char *equals = name_end(text);
 
@@ -83,32 +81,24 @@ const char *dmn_args_model_name(const char *text, char *ret_name, size_t bytes)
     return text;
 }
 
+/* What getopt_long() returns: of most options, where their text or flag is kept in the struct. */
+enum { OPT_MODEL = 256, OPT_VERSION, OPT_TEXT = 1 << 16, OPT_FLAG = 1 << 17 };
+#define TEXT(member) OPT_TEXT + (int)offsetof(struct dmn_args, member)
+#define FLAG(member) OPT_FLAG + (int)offsetof(struct dmn_args, member)
+
 int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
 {
-    enum {
-        OPT_CONFIG = 256,
-        OPT_MODEL,
-        OPT_INSPECT,
-        OPT_JSON,
-        OPT_SIDECAR,
-        OPT_FORCE,
-        OPT_CHECK,
-        OPT_RUNTIME,
-        OPT_STATE,
-        OPT_SYSFS,
-        OPT_VERSION
-    };
     static const struct option options[] = {
-        {"config", required_argument, NULL, OPT_CONFIG},
+        {"config", required_argument, NULL, TEXT(config)},
         {"model", required_argument, NULL, OPT_MODEL},
-        {"inspect", required_argument, NULL, OPT_INSPECT},
-        {"json", no_argument, NULL, OPT_JSON},
-        {"write-sidecar", no_argument, NULL, OPT_SIDECAR},
-        {"force", no_argument, NULL, OPT_FORCE},
-        {"check-config", no_argument, NULL, OPT_CHECK},
-        {"runtime-dir", required_argument, NULL, OPT_RUNTIME},
-        {"state-dir", required_argument, NULL, OPT_STATE},
-        {"sysfs-root", required_argument, NULL, OPT_SYSFS},
+        {"inspect", required_argument, NULL, TEXT(inspect)},
+        {"json", no_argument, NULL, FLAG(json)},
+        {"write-sidecar", no_argument, NULL, FLAG(write_sidecar)},
+        {"force", no_argument, NULL, FLAG(force)},
+        {"check-config", no_argument, NULL, FLAG(check_config)},
+        {"runtime-dir", required_argument, NULL, TEXT(runtime_dir)},
+        {"state-dir", required_argument, NULL, TEXT(state_dir)},
+        {"sysfs-root", required_argument, NULL, TEXT(sysfs_root)},
         {"version", no_argument, NULL, OPT_VERSION},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
@@ -119,40 +109,21 @@ int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
 
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":vh", options, NULL)) != -1) {
+        if (option >= OPT_FLAG) {
+            *(bool *)((char *)&a + (option - OPT_FLAG)) = true;
+            continue;
+        }
+        if (option >= OPT_TEXT) {
+            *(const char **)((char *)&a + (option - OPT_TEXT)) = optarg;
+            continue;
+        }
         switch (option) {
-        case OPT_CONFIG:
-            a.config = optarg;
-            break;
         case OPT_MODEL:
             if (a.model_count >= DMN_ARGS_MODELS_MAX) {
                 shown_say("piped", "more than %u models", DMN_ARGS_MODELS_MAX);
                 return DMN_ARGS_E_USAGE;
             }
             a.models[a.model_count++] = optarg;
-            break;
-        case OPT_INSPECT:
-            a.inspect = optarg;
-            break;
-        case OPT_JSON:
-            a.json = true;
-            break;
-        case OPT_SIDECAR:
-            a.write_sidecar = true;
-            break;
-        case OPT_FORCE:
-            a.force = true;
-            break;
-        case OPT_CHECK:
-            a.check_config = true;
-            break;
-        case OPT_RUNTIME:
-            a.runtime_dir = optarg;
-            break;
-        case OPT_STATE:
-            a.state_dir = optarg;
-            break;
-        case OPT_SYSFS:
-            a.sysfs_root = optarg;
             break;
         case OPT_VERSION:
             puts("piped " PIPED_VERSION);
@@ -177,5 +148,100 @@ int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
         return DMN_ARGS_E_USAGE;
     }
     *ret = a;
+    return 0;
+}
+
+/* ---- the configuration for a command line: files, then the models it names ---- */
+
+#define STAND_IN "digits"
+
+static int add_models(const struct dmn_args *args, char *ret_error, struct dmn_config *c)
+{
+    for (size_t i = 0; i < args->model_count; i++) {
+        const char *shapes = shapes_of(args->models[i]);
+        size_t bytes = shapes ? (size_t)(shapes - 1 - args->models[i]) : strlen(args->models[i]);
+        base_autofree char *text = strndup(args->models[i], bytes), *path = NULL;
+        char name[4200];
+        const char *file = text ? dmn_args_model_name(text, name, sizeof(name)) : NULL;
+        int error;
+
+        path = file ? absolute_path(file) : NULL; /* a reload must not depend on the folder */
+        error = file ? dmn_config_add_model(c, name, path ? path : file, shapes ? shapes : "",
+                                            ret_error)
+                     : -ENOMEM;
+        if (error < 0) {
+            return error;
+        }
+    }
+    return 0;
+}
+
+/* While no model is configured, the one that comes with piped is served, after those that were
+ * saved: they add to what is served, and take nothing away. */
+static int add_stand_in(char *ret_error, struct dmn_config *c)
+{
+    const char *path =
+        base_is_missing(PIPED_DEFAULT_MODEL) ? PIPED_DEFAULT_MODEL_BUILD : PIPED_DEFAULT_MODEL;
+    int error = 0;
+
+    if (c->model_count < (size_t)dmn_config_int(c, DMN_KEY_LIMIT_MODELS) &&
+        !dmn_config_find_model(c, STAND_IN)) {
+        error = dmn_config_add_model(c, STAND_IN, path, "", ret_error);
+        if (!error) {
+            struct dmn_config_model *m = dmn_config_find_model(c, STAND_IN);
+
+            m->stand_in = true;
+            m->origin = DMN_ORIGIN_DEFAULT;
+        }
+    }
+    return error;
+}
+
+static int add_others(const char *state_dir, char *ret_error, struct dmn_config *c)
+{
+    bool configured = c->model_count > 0;
+    int error = dmn_saved_merge(c, state_dir);
+
+    return error || configured ? error : add_stand_in(ret_error, c);
+}
+
+static int too_many(const struct dmn_config *c, char *ret_error)
+{
+    const struct dmn_config_value *limit = &c->values[DMN_KEY_LIMIT_MODELS];
+    char at[DMN_CONFIG_WHERE_MAX];
+    size_t saved = 0;
+
+    for (size_t i = 0; i < c->model_count; i++) {
+        saved += c->models[i].saved;
+    }
+    dmn_config_where(c, limit->origin, limit->line, at);
+    snprintf(ret_error, DMN_CONFIG_ERROR_MAX,
+             "%s: limits.models: %lld, but there are %zu models, %zu of them saved by "
+             "pipectl models load",
+             at, (long long)limit->number, c->model_count, saved);
+    return -EINVAL;
+}
+
+int dmn_config_from_args(const struct dmn_args *args, const char *state_dir, char *ret_error,
+                         struct dmn_config **ret)
+{
+    struct dmn_config *c = NULL;
+    int error = dmn_config_load(args->config ? args->config : PIPED_CONFIG_FILE,
+                                args->config != NULL, ret_error, &c);
+
+    if (error < 0) {
+        return error;
+    }
+    snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "out of memory");
+    error = add_models(args, ret_error, c);
+    error = error ? error : add_others(state_dir, ret_error, c);
+    if (!error && c->model_count > (size_t)dmn_config_int(c, DMN_KEY_LIMIT_MODELS)) {
+        error = too_many(c, ret_error);
+    }
+    if (error < 0) {
+        dmn_config_free(c);
+        return error;
+    }
+    *ret = c;
     return 0;
 }

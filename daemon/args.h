@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** daemon/args.h - the command line of piped, as plain data. Strings are borrowed from argv. */
+/** daemon/args.h - the command line of piped, as plain data, and the configuration that it asks
+ * for. Strings are borrowed from argv. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+
+struct dmn_config;
 
 #define DMN_ARGS_MODELS_MAX 64u
 
@@ -23,8 +26,12 @@ struct dmn_args {
 enum { DMN_ARGS_E_DONE = 1, DMN_ARGS_E_USAGE = 2 };
 int dmn_args_parse(int argc, char **argv, struct dmn_args *ret);
 
-/** dmn_args_shapes() - Return: where SHAPES begin in [NAME=]FILE:SHAPES; NULL: there are none. */
-const char *dmn_args_shapes(const char *text);
 /** dmn_args_model_name() - the name of a model given as [NAME=]FILE: NAME, or the file's name up to
  * its last dot. @ret_name: @bytes long. Return: where FILE starts, inside @text. */
 const char *dmn_args_model_name(const char *text, char *ret_name, size_t bytes);
+
+/** dmn_config_from_args() - loads the configuration that @args ask for, with the models saved in
+ * @state_dir (NULL: none). The caller looks at its saved_error. @ret_error: DMN_CONFIG_ERROR_MAX
+ * bytes. Return: 0, or -errno with @ret_error set. */
+int dmn_config_from_args(const struct dmn_args *args, const char *state_dir, char *ret_error,
+                         struct dmn_config **ret);

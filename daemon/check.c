@@ -6,8 +6,8 @@
 #include "base/cli/shown_print.h"
 #include "daemon/config/keys.h"
 #include "daemon/daemon.h"
+#include "daemon/service/folders.h"
 #include "daemon/service/log.h"
-#include "daemon/service/sockets.h"
 #include "daemon/validate.h"
 #include "governor/gpio.h"
 #include "governor/gpio_logic.h"
@@ -44,10 +44,9 @@ static bool check_model(struct dmn_daemon *d, const struct dmn_config_model *m)
 static void warn(const struct dmn_config *c, enum dmn_config_id key, const char *why)
 {
     char at[DMN_CONFIG_WHERE_MAX];
-    size_t count;
 
     dmn_config_where(c, c->values[key].origin, c->values[key].line, at);
-    shown_say("piped", "warning: %s: %s: \"%s\": %s", at, dmn_config_table(&count)[key].key,
+    shown_say("piped", "warning: %s: %s: \"%s\": %s", at, dmn_config_rows[key].key,
               dmn_config_string(c, key), why);
 }
 

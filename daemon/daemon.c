@@ -5,14 +5,12 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
-#include "daemon/config/state_lock.h"
+#include "daemon/frames/preparing.h"
 #include "daemon/machine/hotplug.h"
 #include "daemon/machine/sampling.h"
 #include "daemon/models/arrival.h"
 #include "daemon/plans/profile.h"
-#include "daemon/promises.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "daemon/service/service.h"
 #include "daemon/validate.h"
 
@@ -386,14 +384,14 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     int error = 0;
 
     d->draining = d->frames.draining = d->models.stopping = true;
-    dmn_frames_stop_accepting(&d->frames);
+    dmn_acceptor_stop(&d->frames.acceptor);
     dmn_control_stop_accepting(&d->control);
     dmn_arrivals_leave(&d->models);
     dmn_plans_stop(&d->plans);
     d->adapt = dmn_adapt_stop(d->adapt);
     dmn_gpio_stop(&d->machine);
     dmn_hotplug_stop(&d->machine);
-    dmn_frames_stop_preparing(&d->frames);
+    dmn_preparing_stop(&d->frames);
     /* Joins the teams, so that nobody touches clients' memory any more. The oldest go first: what
      * they still compute may belong to streams that a reload moved to a newer model. */
     while (d->models.leaving) {

@@ -21,7 +21,6 @@
 #include "daemon/boards/over_boards.h"
 #include "daemon/config/config.h"
 #include "daemon/control/control.h"
-#include "daemon/control/host.h"
 #include "daemon/frames/frames.h"
 #include "daemon/loop_wake.h"
 #include "daemon/machine/machine.h"
@@ -71,7 +70,7 @@ struct dmn_daemon {
     struct dmn_done reload_next_done;          /* ... who waits for that */
     uint64_t watchdog_us;
     uint64_t ticked_ns;                /* the last tick, or the start */
-    uint64_t looked_ns, runs_since_ns; /* watchdog.c: its last look; the end of the last gap */
+    uint64_t looked_ns, runs_since_ns; /* health.c: its last look; the end of the last gap */
     bool ready, draining, drained;
     bool asked_to_stop;    /* before it was ready: not an error */
     char status_text[256]; /* the last STATUS= sent */
@@ -89,10 +88,6 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
 void dmn_daemon_run(struct dmn_daemon *d);
 /** dmn_daemon_deinit() - Return: 0; -EBUSY: a handle was left open (our bug, logged). */
 int dmn_daemon_deinit(struct dmn_daemon *d);
-
-/** dmn_daemon_status() - sends STATUS= if its text changed. */
-void dmn_daemon_status(struct dmn_daemon *d);
-enum dmn_state dmn_daemon_state(const struct dmn_daemon *d);
 
 /* first_models.c */
 /** dmn_first_signals() - from now on SIGTERM and SIGINT call off the first loads, and end the
@@ -136,11 +131,20 @@ void dmn_listening_tick(struct dmn_daemon *d);
  * nothing. */
 void dmn_wire(struct dmn_daemon *d);
 
-/* watchdog.c */
+/* health.c */
+/** dmn_daemon_status() - sends STATUS= if its text changed. */
+void dmn_daemon_status(struct dmn_daemon *d);
+enum dmn_state dmn_daemon_state(const struct dmn_daemon *d);
 void dmn_watchdog_start(struct dmn_daemon *d);
 /** dmn_watchdog_healthy() - Return: every pipeline progresses or is idle. Logs once when one stalls
  * and when it recovers. */
 bool dmn_watchdog_healthy(struct dmn_daemon *d);
+
+/* promises.c: do the limits that surround the daemon hold what its own limits promise */
+/** dmn_promises_check() - logs a warning, with keys and values, for each limit of the control group
+ * or the process (memory, tasks, descriptors) that clients within limits.* could exceed. @cores: of
+ * all EPs. */
+void dmn_promises_check(const struct dmn_config *c, size_t cores);
 
 /* check.c */
 /** dmn_check_config() - `piped --check-config`: loads everything and prints what is wrong. Return:
@@ -150,21 +154,6 @@ int dmn_check_config(const struct dmn_args *args);
 /* inspect.c */
 /** dmn_inspect() - `piped --inspect`: prints what a model's file is. Return: the exit code. */
 int dmn_inspect(const struct dmn_args *args);
-
-/* args_config.c */
-/** dmn_config_from_args() - loads the configuration that @args ask for, with the models saved in
- * @state_dir (NULL: none). The caller looks at its saved_error. @ret_error: DMN_CONFIG_ERROR_MAX
- * bytes. Return: 0, or -errno with @ret_error set. */
-int dmn_config_from_args(const struct dmn_args *args, const char *state_dir, char *ret_error,
-                         struct dmn_config **ret);
-
-/* blas.c */
-/** dmn_cpu_setup() - applies PIPED_CPU. Return: 0, or the exit code for an unknown name
- * (logged). */
-int dmn_cpu_setup(void);
-/** dmn_blas_setup() - checks OpenBLAS, restarts the program once with the right core, and logs the
- * CPU features that PIPED_CPU leaves. Return: 0, or an exit code. */
-int dmn_blas_setup(char **argv, struct krn_blas_status *ret);
 
 /* reload.c */
 /** dmn_reload_begin() - starts a reload. @done: called at its end. Return: false, and @done is not

@@ -3,7 +3,6 @@
 #include "daemon/daemon.h"
 #include "daemon/models/arrival.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 
 static bool idle(const struct dmn_daemon *d)
 {
@@ -40,7 +39,7 @@ void dmn_drain_begin(struct dmn_daemon *d)
     dmn_notify(&d->notify, "STOPPING=1\nSTATUS=draining");
     dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_DRAIN},
                  "stopping: answering the frames in flight");
-    dmn_frames_stop_accepting(&d->frames);
+    dmn_acceptor_stop(&d->frames.acceptor);
     dmn_control_stop_accepting(&d->control);
     dmn_plans_give_up(&d->plans, "the daemon is stopping");
     dmn_boards_stop(&d->boards);

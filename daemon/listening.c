@@ -7,10 +7,8 @@
 
 #include "base/base.h"
 #include "daemon/daemon.h"
-#include "daemon/service/folder_lock.h"
+#include "daemon/service/folders.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
-#include "daemon/service/sockets.h"
 
 #define LOCK_NAME "piped.lock"
 

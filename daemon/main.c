@@ -10,11 +10,67 @@
 #include "daemon/loop_slice.h"
 #include "daemon/models/loading.h"
 #include "daemon/models/process_memory.h"
+#include "daemon/service/folders.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "daemon/service/service.h"
-#include "daemon/service/sockets.h"
 #include "ipc/json_memory.h"
+#include "kernels/common/cpu.h"
+
+/* Set before the restart, so that there is only one. */
+#define GUARD "PIPED_BLAS_RESTARTED"
+
+/* Applies PIPED_CPU. Return: 0, or the exit code for an unknown name (logged). */
+static int cpu_setup(void)
+{
+    char text[KRN_CPU_TEXT_MAX];
+
+    if (krn_cpu_check(text) < 0) {
+        dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED}, "%s", text);
+        return DMN_EXIT_CONFIG;
+    }
+    return 0;
+}
+
+/* Checks OpenBLAS, restarts the program once with the right core, and logs the CPU features that
+ * PIPED_CPU leaves. Return: 0, or an exit code. */
+static int blas_setup(char **argv, struct krn_blas_status *ret)
+{
+    const struct dmn_log_fields id = {.id = DMN_MSG_BLAS};
+    char text[KRN_CPU_TEXT_MAX];
+
+    krn_blas_check(ret);
+    if (ret->wanted[0] && (ret->above || !getenv("OPENBLAS_CORETYPE")) && !getenv(GUARD)) {
+        dmn_log_with(LOG_NOTICE, id,
+                     "OpenBLAS uses its %s kernels, but %s %s: restarting with "
+                     "OPENBLAS_CORETYPE=%s",
+                     ret->core, ret->above ? "PIPED_CPU only allows" : "this CPU can run",
+                     ret->wanted, ret->wanted);
+        if (setenv("OPENBLAS_CORETYPE", ret->wanted, 1) == 0 &&
+            setenv("OPENBLAS_NUM_THREADS", "1", 1) == 0 && setenv(GUARD, "1", 1) == 0) {
+            execv("/proc/self/exe", argv);
+        }
+        dmn_log_with(LOG_WARNING, id, "cannot restart: %s; going on with the %s kernels",
+                     strerror(errno), ret->core);
+    }
+    if (krn_cpu_narrowed()) {
+        dmn_log(LOG_NOTICE, "PIPED_CPU limits the CPU's features to %s",
+                krn_cpu_names(krn_cpu_features(), text));
+    }
+    if (ret->above) {
+        dmn_log_with(LOG_WARNING, id,
+                     "OpenBLAS cannot be limited: its %s kernels use more than PIPED_CPU allows",
+                     ret->core);
+    }
+    if (!ret->single_threaded) {
+        dmn_log_with(
+            LOG_ERR, id,
+            "OpenBLAS (%s) does not run single-threaded; its threads would compete with the "
+            "pipeline for the cores. Set OPENBLAS_NUM_THREADS=1",
+            ret->config);
+        return DMN_EXIT_FAILED;
+    }
+    return 0;
+}
 
 /* What a start that failed depends on: who mends one of these may start it at once. */
 struct failed_start {
@@ -137,7 +193,7 @@ int main(int argc, char **argv)
     dmn_memory_setup();
     ipc_json_setup();
     dmn_log_open(args.verbose ? LOG_DEBUG : LOG_NOTICE);
-    status = dmn_cpu_setup();
+    status = cpu_setup();
     if (status) {
         return fail_early(status, dmn_log_startup_failure());
     }
@@ -147,7 +203,7 @@ int main(int argc, char **argv)
     if (args.check_config) {
         return shown_end("piped", dmn_check_config(&args));
     }
-    status = dmn_blas_setup(argv, &blas);
+    status = blas_setup(argv, &blas);
     if (status) {
         return fail_early(status, dmn_log_startup_failure());
     }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/promises.h"
+#include "daemon/daemon.h"
 
 #include <sys/resource.h>
 
 #include "base/base.h"
-#include "daemon/config/config.h"
 #include "daemon/machine/cgroup_limits.h"
 #include "daemon/models/process_memory.h"
 #include "daemon/service/log.h"

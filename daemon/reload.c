@@ -11,7 +11,6 @@
 #include "daemon/models/arrival.h"
 #include "daemon/plans/planning.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "daemon/validate.h"
 
 struct dmn_reload {
@@ -332,16 +331,12 @@ static bool same_eps(const struct dmn_config *a, const struct dmn_config *b)
 
 static void note_restart_keys(const struct dmn_config *old, const struct dmn_config *new)
 {
-    const struct dmn_config_row *rows;
-    size_t count;
-
-    rows = dmn_config_table(&count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
         const struct dmn_config_value *a = &old->values[i], *b = &new->values[i];
 
-        if (rows[i].restart &&
+        if (dmn_config_rows[i].restart &&
             (a->number != b->number || strcmp(a->text ? a->text : "", b->text ? b->text : ""))) {
-            dmn_log(LOG_NOTICE, "%s takes effect at the next start", rows[i].key);
+            dmn_log(LOG_NOTICE, "%s takes effect at the next start", dmn_config_rows[i].key);
         }
     }
     if (!same_eps(old, new)) {

@@ -5,11 +5,9 @@
 #include "base/base.h"
 #include "daemon/config/saved.h"
 #include "daemon/config/state_file.h"
-#include "daemon/config/state_lock.h"
 #include "daemon/daemon.h"
+#include "daemon/service/folders.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
-#include "daemon/service/sockets.h"
 
 #define SAVED_LIST "(saved)" /* no model's name */
 

@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
-#include "daemon/control/methods.h"
 #include "daemon/daemon.h"
 #include "ipc/wire.h"
 
@@ -54,13 +53,7 @@ static void wire_models(struct dmn_daemon *d)
 static void plan_changed(void *ctx, struct dmn_model *m)
 {
     (void)ctx;
-    dmn_clients_plan_changed(m);
-}
-
-static void serving_changed(void *ctx, struct dmn_model *m)
-{
-    (void)ctx;
-    dmn_clients_plan_changed(m);
+    dmn_frames_plan_changed(m);
 }
 
 static enum dmn_state state(const void *ctx)
@@ -88,7 +81,6 @@ static void wire_control(struct dmn_daemon *d)
     control->host = &d->host;
     control->users = &d->users;
     control->turns = &d->turns;
-    control->dispatch = dmn_control_dispatch;
 }
 
 /* plans/ listens before frames/: when a model goes, the end of its search may change the plan. */
@@ -108,7 +100,7 @@ void dmn_wire(struct dmn_daemon *d)
     dmn_plans_listen(&d->plans, &d->frames_listener);
     d->boards.plans = &d->plans;
     dmn_boards_init(&d->boards);
-    d->route_listener.serving_changed = serving_changed;
+    d->route_listener.serving_changed = plan_changed;
     dmn_boards_listen(&d->boards, &d->route_listener);
     wire_control(d);
 }

@@ -105,19 +105,10 @@ static bool has_blocks(void)
     return __builtin_cpu_supports("avx2"); /* such a CPU has F16C, which clang cannot ask for */
 }
 #else
-static size_t encode_blocks(const uint8_t *from, size_t count, uint8_t *to)
-{
-    (void)from;
-    (void)count;
-    (void)to;
-    return 0;
-}
-#define decode_blocks encode_blocks
-
-static bool has_blocks(void)
-{
-    return false;
-}
+/* Each by itself; the compiler may know how to take several. */
+#define has_blocks() false
+#define encode_blocks(from, count, to) 0
+#define decode_blocks(from, count, to) 0
 #endif
 
 void ipc_f16_encode(const void *floats, size_t count, void *halves)

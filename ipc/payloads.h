@@ -2,9 +2,10 @@
 /**
  * ipc/payloads.h - the header of a message and the payloads, laid out as they travel
  *
- * Integers are little-endian. A struct is its bytes: comments give the offsets of members, which
- * wire.c asserts. Payloads are multiples of 8 bytes. Reserved fields are sent as 0 and ignored.
- * Texts are UTF-8 in fixed fields, padded with NUL and always terminated.
+ * Integers are little-endian. A struct is its bytes: comments give the offsets of members; a test
+ * compares them with docs/protocol_messages.md. Payloads are multiples of 8 bytes. Reserved fields
+ * are sent as 0 and ignored. Texts are UTF-8 in fixed fields, padded with NUL and always
+ * terminated.
  */
 #pragma once
 

@@ -12,96 +12,21 @@
 PIXFMT_LIST(SAME)
 _Static_assert((int)IPC_PIX_COUNT == PIXFMT_COUNT, "no format more");
 
-/* A struct of payloads.h is its bytes: the machine has the protocol's byte order, every member is
- * at its offset, and nothing lies between members. */
+/* A struct of payloads.h is its bytes: the machine has the protocol's byte order, and nothing lies
+ * between or behind the members. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the protocol is little-endian");
-#define AT(type, member, offset)                                                                   \
-    _Static_assert(offsetof(struct type, member) == (offset), #type "." #member)
-AT(ipc_header, length, 0);
-AT(ipc_header, type, 4);
-AT(ipc_header, version, 6);
-AT(ipc_header, flags, 7);
-AT(ipc_header, stream, 8);
-AT(ipc_header, fd_count, 12);
-AT(ipc_header, status, 14);
-AT(ipc_header, frame, 16);
-AT(ipc_header, time_ns, 24);
-AT(ipc_hello, version_min, 0);
-AT(ipc_hello, version_max, 2);
-AT(ipc_hello, features, 4);
-AT(ipc_hello, client, 8);
-AT(ipc_hello, reserved, 72);
-AT(ipc_welcome, version, 0);
-AT(ipc_welcome, reserved, 2);
-AT(ipc_welcome, features, 4);
-AT(ipc_welcome, payload_max, 8);
-AT(ipc_welcome, streams_max, 12);
-AT(ipc_welcome, pool_bytes_max, 16);
-AT(ipc_welcome, server, 24);
-AT(ipc_welcome, instance, 88);
-AT(ipc_open, model, 0);
-AT(ipc_open, pixfmt, 64);
-AT(ipc_open, policy, 68);
-AT(ipc_open, credits, 72);
-AT(ipc_open, priority, 76);
-AT(ipc_open, deadline_ns, 80);
-AT(ipc_open, input_dtype, 88);
-AT(ipc_open, output_dtype, 92);
-AT(ipc_tensor, name, 0);
-AT(ipc_tensor, dtype, 64);
-AT(ipc_tensor, rank, 68);
-AT(ipc_tensor, dim, 72);
-AT(ipc_tensor, offset, 104);
-AT(ipc_tensor, bytes, 112);
-AT(ipc_tensor, rows_output, 120);
-AT(ipc_tensor, rows_dim, 124);
-AT(ipc_opened, credits, 0);
-AT(ipc_opened, depth, 4);
-AT(ipc_opened, input_count, 8);
-AT(ipc_opened, output_count, 12);
-AT(ipc_opened, input_bytes, 16);
-AT(ipc_opened, output_bytes, 24);
-AT(ipc_opened, image_width, 32);
-AT(ipc_opened, image_height, 36);
-AT(ipc_opened, reserved, 40);
-AT(ipc_pool, pool, 0);
-AT(ipc_pool, reserved, 4);
-AT(ipc_pool, bytes, 8);
-AT(ipc_frame, pool, 0);
-AT(ipc_frame, reserved, 4);
-AT(ipc_frame, in_offset, 8);
-AT(ipc_frame, in_bytes, 16);
-AT(ipc_frame, out_offset, 24);
-AT(ipc_frame, out_bytes, 32);
-AT(ipc_frame, deadline_ns, 40);
-AT(ipc_frame, width, 48);
-AT(ipc_frame, height, 52);
-AT(ipc_frame, stride, 56);
-AT(ipc_frame, reserved2, 60);
-AT(ipc_result, queue_ns, 0);
-AT(ipc_result, service_ns, 8);
-AT(ipc_result, done_ns, 16);
-AT(ipc_result, credits, 24);
-AT(ipc_result, epoch, 28);
-AT(ipc_result, out_bytes, 32);
-AT(ipc_result, depth, 40);
-AT(ipc_result, reserved, 44);
-AT(ipc_credit, credits, 0);
-AT(ipc_credit, reserved, 4);
-AT(ipc_event_msg, event, 0);
-AT(ipc_event_msg, epoch, 4);
-AT(ipc_event_msg, reserved, 8);
-_Static_assert(sizeof(struct ipc_header) == IPC_HEADER_BYTES, "header");
-_Static_assert(sizeof(struct ipc_hello) == IPC_HELLO_BYTES, "hello");
-_Static_assert(sizeof(struct ipc_welcome) == IPC_WELCOME_BYTES, "welcome");
-_Static_assert(sizeof(struct ipc_open) == IPC_OPEN_BYTES, "open");
-_Static_assert(sizeof(struct ipc_tensor) == IPC_TENSOR_BYTES, "tensor");
-_Static_assert(sizeof(struct ipc_opened) == IPC_OPENED_BYTES, "opened");
-_Static_assert(sizeof(struct ipc_pool) == IPC_POOL_BYTES, "pool");
-_Static_assert(sizeof(struct ipc_frame) == IPC_FRAME_BYTES, "frame");
-_Static_assert(sizeof(struct ipc_result) == IPC_RESULT_BYTES, "result");
-_Static_assert(sizeof(struct ipc_credit) == IPC_CREDIT_BYTES, "credit");
-_Static_assert(sizeof(struct ipc_event_msg) == IPC_EVENT_BYTES, "event");
+#define SIZE(type, BYTES) _Static_assert(sizeof(struct type) == (BYTES), #type)
+SIZE(ipc_header, IPC_HEADER_BYTES);
+SIZE(ipc_hello, IPC_HELLO_BYTES);
+SIZE(ipc_welcome, IPC_WELCOME_BYTES);
+SIZE(ipc_open, IPC_OPEN_BYTES);
+SIZE(ipc_tensor, IPC_TENSOR_BYTES);
+SIZE(ipc_opened, IPC_OPENED_BYTES);
+SIZE(ipc_pool, IPC_POOL_BYTES);
+SIZE(ipc_frame, IPC_FRAME_BYTES);
+SIZE(ipc_result, IPC_RESULT_BYTES);
+SIZE(ipc_credit, IPC_CREDIT_BYTES);
+SIZE(ipc_event_msg, IPC_EVENT_BYTES);
 
 /* Cut to fit, at a border between UTF-8 characters, and padded with NUL. */
 static void put_name(uint8_t b[IPC_NAME_BYTES], const char name[IPC_NAME_BYTES])
@@ -148,19 +73,6 @@ PUT(frame, ipc_frame, IPC_FRAME_BYTES)
 PUT(result, ipc_result, IPC_RESULT_BYTES)
 PUT(credit, ipc_credit, IPC_CREDIT_BYTES)
 PUT(event, ipc_event_msg, IPC_EVENT_BYTES)
-
-/* Decoders begin by copying the struct. Return: false if there are too few bytes. */
-static bool take(const uint8_t *b, size_t bytes, void *ret, size_t size)
-{
-    if (bytes < size) {
-        return false;
-    }
-    memcpy(ret, b, size);
-    return true;
-}
-/* Makes an invalid name empty. Value: true if it is valid. */
-#define NAME(ret, b, member)                                                                       \
-    get_name((b) + ((uint8_t *)(ret)->member - (uint8_t *)(ret)), (ret)->member)
 
 /* Sizes of a type's payload. A message of fixed size may grow at its end in a later version, up to
  * IPC_EXTENDED_MAX; readers ignore what they do not know. */
@@ -214,53 +126,6 @@ int ipc_get_header(const uint8_t b[IPC_HEADER_BYTES], struct ipc_header *ret)
     return ret->length < least || ret->fd_count > IPC_FDS_MAX ? IPC_E_MALFORMED : 0;
 }
 
-int ipc_get_hello(const uint8_t *b, size_t bytes, struct ipc_hello *ret)
-{
-    bool good;
-
-    if (!take(b, bytes, ret, sizeof(*ret))) {
-        return IPC_E_MALFORMED;
-    }
-    good = NAME(ret, b, client);
-    return good && ret->version_min <= ret->version_max ? 0 : IPC_E_MALFORMED;
-}
-
-int ipc_get_welcome(const uint8_t *b, size_t bytes, struct ipc_welcome *ret)
-{
-    bool good;
-
-    if (!take(b, bytes, ret, sizeof(*ret))) {
-        return IPC_E_MALFORMED;
-    }
-    good = NAME(ret, b, server);
-    return good ? 0 : IPC_E_MALFORMED;
-}
-
-int ipc_get_open(const uint8_t *b, size_t bytes, struct ipc_open *ret)
-{
-    bool good;
-
-    if (!take(b, bytes, ret, sizeof(*ret))) {
-        return IPC_E_MALFORMED;
-    }
-    good = NAME(ret, b, model);
-    return good && ret->pixfmt < IPC_PIX_COUNT && ret->policy <= IPC_POLICY_REJECT &&
-                   ret->priority <= IPC_PRIORITY_MAX
-               ? 0
-               : IPC_E_MALFORMED;
-}
-
-int ipc_get_opened(const uint8_t *b, size_t bytes, struct ipc_opened *ret)
-{
-    if (!take(b, bytes, ret, sizeof(*ret))) {
-        return IPC_E_MALFORMED;
-    }
-    return ret->input_count <= IPC_TENSORS_MAX && ret->output_count <= IPC_TENSORS_MAX &&
-                   ret->credits <= IPC_CREDITS_MAX
-               ? 0
-               : IPC_E_MALFORMED;
-}
-
 const char *ipc_dtype_name(uint32_t dtype)
 {
     static const char *const names[] = {
@@ -278,72 +143,53 @@ size_t ipc_dtype_bytes(uint32_t dtype)
     return dtype < sizeof(bytes) ? bytes[dtype] : 0;
 }
 
-int ipc_get_tensor(const uint8_t *b, size_t bytes, struct ipc_tensor *ret)
+static bool good_tensor(const struct ipc_tensor *t)
 {
-    uint64_t size, end;
-    bool good, empty = false;
+    uint64_t size = ipc_dtype_bytes(t->dtype), end;
+    bool good = size > 0 && t->rank <= IPC_RANK_MAX, empty = false;
 
-    if (!take(b, bytes, ret, sizeof(*ret))) {
-        return IPC_E_MALFORMED;
-    }
-    good = NAME(ret, b, name);
-    size = ipc_dtype_bytes(ret->dtype);
-    good = good && size > 0 && ret->rank <= IPC_RANK_MAX;
-    for (size_t i = 0; good && i < ret->rank; i++) { /* strides of empty tensors must fit, too */
-        empty |= ret->dim[i] == 0;
-        good = !__builtin_mul_overflow(size, ret->dim[i] ? ret->dim[i] : 1, &size);
+    for (size_t i = 0; good && i < t->rank; i++) { /* strides of empty tensors must fit, too */
+        empty |= t->dim[i] == 0;
+        good = !__builtin_mul_overflow(size, t->dim[i] ? t->dim[i] : 1, &size);
     }
     size = empty ? 0 : size;
-    good = good && size == ret->bytes && !__builtin_add_overflow(ret->offset, ret->bytes, &end);
-    return good ? 0 : IPC_E_MALFORMED;
+    return good && size == t->bytes && !__builtin_add_overflow(t->offset, t->bytes, &end);
 }
 
-int ipc_get_pool(const uint8_t *b, size_t bytes, struct ipc_pool *ret)
-{
-    if (!take(b, bytes, ret, sizeof(*ret))) {
-        return IPC_E_MALFORMED;
-    }
-    return ret->pool < IPC_POOLS_MAX && ret->bytes > 0 && ret->bytes <= IPC_POOL_BYTES_MAX
-               ? 0
-               : IPC_E_MALFORMED;
-}
-
-int ipc_get_frame(const uint8_t *b, size_t bytes, struct ipc_frame *ret)
+static bool good_frame(const struct ipc_frame *m)
 {
     uint64_t end;
 
-    if (!take(b, bytes, ret, sizeof(*ret))) {
-        return IPC_E_MALFORMED;
-    }
-    return ret->pool < IPC_POOLS_MAX &&
-                   !__builtin_add_overflow(ret->in_offset, ret->in_bytes, &end) &&
-                   !__builtin_add_overflow(ret->out_offset, ret->out_bytes, &end)
-               ? 0
-               : IPC_E_MALFORMED;
+    return m->pool < IPC_POOLS_MAX && !__builtin_add_overflow(m->in_offset, m->in_bytes, &end) &&
+           !__builtin_add_overflow(m->out_offset, m->out_bytes, &end);
 }
 
-int ipc_get_result(const uint8_t *b, size_t bytes, struct ipc_result *ret)
-{
-    if (!take(b, bytes, ret, sizeof(*ret))) {
-        return IPC_E_MALFORMED;
+/* Decoders copy the struct, unless there are too few bytes, and check it. */
+#define GET(kind, type, good)                                                                      \
+    int ipc_get_##kind(const uint8_t *b, size_t bytes, struct type *ret)                           \
+    {                                                                                              \
+        if (bytes < sizeof(*ret)) {                                                                \
+            return IPC_E_MALFORMED;                                                                \
+        }                                                                                          \
+        memcpy(ret, b, sizeof(*ret));                                                              \
+        return (good) ? 0 : IPC_E_MALFORMED;                                                       \
     }
-    return ret->out_bytes <= IPC_POOL_BYTES_MAX && ret->credits <= IPC_CREDITS_MAX
-               ? 0
-               : IPC_E_MALFORMED;
-}
-
-int ipc_get_credit(const uint8_t *b, size_t bytes, struct ipc_credit *ret)
-{
-    if (!take(b, bytes, ret, sizeof(*ret))) {
-        return IPC_E_MALFORMED;
-    }
-    return ret->credits <= IPC_CREDITS_MAX ? 0 : IPC_E_MALFORMED;
-}
-
-int ipc_get_event(const uint8_t *b, size_t bytes, struct ipc_event_msg *ret)
-{
-    return take(b, bytes, ret, sizeof(*ret)) ? 0 : IPC_E_MALFORMED;
-}
+/* Makes an invalid name empty. Value: true if it is valid. */
+#define NAME(member) get_name(b + offsetof(__typeof__(*ret), member), ret->member)
+GET(hello, ipc_hello, NAME(client) && ret->version_min <= ret->version_max)
+GET(welcome, ipc_welcome, NAME(server))
+GET(open, ipc_open,
+    NAME(model) && ret->pixfmt < IPC_PIX_COUNT && ret->policy <= IPC_POLICY_REJECT &&
+        ret->priority <= IPC_PRIORITY_MAX)
+GET(opened, ipc_opened,
+    ret->input_count <= IPC_TENSORS_MAX && ret->output_count <= IPC_TENSORS_MAX &&
+        ret->credits <= IPC_CREDITS_MAX)
+GET(tensor, ipc_tensor, NAME(name) && good_tensor(ret))
+GET(pool, ipc_pool, ret->pool<IPC_POOLS_MAX && ret->bytes> 0 && ret->bytes <= IPC_POOL_BYTES_MAX)
+GET(frame, ipc_frame, good_frame(ret))
+GET(result, ipc_result, ret->out_bytes <= IPC_POOL_BYTES_MAX && ret->credits <= IPC_CREDITS_MAX)
+GET(credit, ipc_credit, ret->credits <= IPC_CREDITS_MAX)
+GET(event, ipc_event_msg, true)
 
 const char *ipc_status_name(enum ipc_status s)
 {

@@ -5,28 +5,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "apps/gstreamer/elements.h"
-
 #define SIZES_ANY "width=[1,32768],height=[1,32768]"
 #define SIZES_EVEN "width=[2,32768,2],height=[2,32768,2]"
 #define CAPS                                                                                       \
     "video/x-raw,format={" PGST_SAME_ANY "," PGST_COPIED_ANY "}," SIZES_ANY ";"                    \
     "video/x-raw,format={" PGST_SAME_EVEN "," PGST_COPIED_EVEN "}," SIZES_EVEN
-
-enum property {
-    PROPERTY_SOCKET = 1,
-    PROPERTY_MODEL,
-    PROPERTY_POLICY,
-    PROPERTY_DEADLINE,
-    PROPERTY_PRIORITY,
-    PROPERTY_IN_FLIGHT,
-    PROPERTY_TIMEOUT,
-    PROPERTY_LATENCY,
-    PROPERTY_RAW,
-    PROPERTY_MESSAGES,
-    PROPERTY_QOS,
-    PROPERTY_STATS
-};
 
 static GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS(CAPS));
@@ -52,171 +35,126 @@ static GType policy_type(void)
     return type;
 }
 
-/* Properties of the daemon's side take effect with the next format of the stream. */
+enum value { TEXT, POLICY, NUMBER, SWITCH };
+
+/* The properties; their ids count from 1. Those of the daemon's side take effect with the next
+ * format of the stream. */
+#define AT(member) offsetof(PipedInfer, member)
+static const struct {
+    const char *name, *text;
+    enum value value;
+    size_t at;
+    guint preset, least, most; /* limits: of numbers */
+} properties[] = {
+    {"socket", "The daemon's frames socket; empty: the default", TEXT, AT(settings.socket)},
+    {"model", "Name of the model; empty: the first", TEXT, AT(settings.model)},
+    {"policy", "What happens when frames come faster than answers", POLICY, AT(settings.policy),
+     PIPED_BLOCK},
+    {"deadline-ms", "After that a frame is not computed; 0: no deadline", NUMBER,
+     AT(settings.deadline_ms), 0, 0, G_MAXINT},
+    {"priority", "Of the stream, in the daemon", NUMBER, AT(settings.priority), 0, 0, 3},
+    {"in-flight", "Frames that may wait for answers at once", NUMBER, AT(settings.in_flight), 8, 1,
+     256},
+    {"timeout-ms",
+     "How long to wait for an answer at the start, and to look for a daemon that "
+     "went away",
+     NUMBER, AT(settings.timeout_ms), 30000, 1, G_MAXINT},
+    {"latency-ms", "Answer to the query for latency; 0: as measured", NUMBER, AT(latency_ms), 0, 0,
+     G_MAXINT},
+    {"raw-outputs", "Answers have the model's output tensors, too", SWITCH, AT(raw_outputs), FALSE},
+    {"post-messages", "Post each answer as element message piped-result", SWITCH, AT(post_messages),
+     FALSE},
+    {"qos", "Frames that would be dropped later are not computed", SWITCH, AT(qos), TRUE},
+};
+#define PROPERTY_STATS (G_N_ELEMENTS(properties) + 1)
+
 static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *spec)
 {
-    PipedInfer *self = PGST_INFER(object);
+    void *at = (char *)object + properties[id - 1].at;
     char *old = NULL;
 
-    GST_OBJECT_LOCK(self);
-    switch ((enum property)id) {
-    case PROPERTY_SOCKET:
-        old = self->settings.socket;
-        self->settings.socket = g_value_dup_string(value);
+    GST_OBJECT_LOCK(object);
+    switch (properties[id - 1].value) {
+    case TEXT:
+        old = *(char **)at;
+        *(char **)at = g_value_dup_string(value);
         break;
-    case PROPERTY_MODEL:
-        old = self->settings.model;
-        self->settings.model = g_value_dup_string(value);
+    case POLICY:
+        *(guint *)at = (guint)g_value_get_enum(value);
         break;
-    case PROPERTY_POLICY:
-        self->settings.policy = (guint)g_value_get_enum(value);
+    case NUMBER:
+        *(guint *)at = g_value_get_uint(value);
         break;
-    case PROPERTY_DEADLINE:
-        self->settings.deadline_ms = g_value_get_uint(value);
+    case SWITCH:
+        *(gboolean *)at = g_value_get_boolean(value);
         break;
-    case PROPERTY_PRIORITY:
-        self->settings.priority = g_value_get_uint(value);
-        break;
-    case PROPERTY_IN_FLIGHT:
-        self->settings.in_flight = g_value_get_uint(value);
-        break;
-    case PROPERTY_TIMEOUT:
-        self->settings.timeout_ms = g_value_get_uint(value);
-        break;
-    case PROPERTY_LATENCY:
-        self->latency_ms = g_value_get_uint(value);
-        break;
-    case PROPERTY_RAW:
-        self->raw_outputs = g_value_get_boolean(value);
-        break;
-    case PROPERTY_MESSAGES:
-        self->post_messages = g_value_get_boolean(value);
-        break;
-    case PROPERTY_QOS:
-        self->qos = g_value_get_boolean(value);
-        break;
-    default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
     }
-    GST_OBJECT_UNLOCK(self);
+    GST_OBJECT_UNLOCK(object);
     g_free(old);
 }
 
 static GstStructure *stats(PipedInfer *self)
 {
-    GstStructure *s;
+    PGST_LOCKED(self);
 
-    g_mutex_lock(&self->lock);
-    s = gst_structure_new(
+    return gst_structure_new(
         "piped-stats", "answered", G_TYPE_UINT64, self->answered, "dropped", G_TYPE_UINT64,
         self->dropped, "late", G_TYPE_UINT64, self->late, "failed", G_TYPE_UINT64, self->failed,
         "copied", G_TYPE_UINT64, self->copies, "in-place", G_TYPE_UINT64, self->slots_used,
         "reconnects", G_TYPE_UINT64,
         self->reconnects + (self->session ? pgst_session_reconnects(self->session) : 0), NULL);
-    g_mutex_unlock(&self->lock);
-    return s;
 }
 
 static void get_property(GObject *object, guint id, GValue *value, GParamSpec *spec)
 {
-    PipedInfer *self = PGST_INFER(object);
+    const void *at;
 
     if (id == PROPERTY_STATS) {
-        g_value_take_boxed(value, stats(self));
+        g_value_take_boxed(value, stats(PGST_INFER(object)));
         return;
     }
-    GST_OBJECT_LOCK(self);
-    switch ((enum property)id) {
-    case PROPERTY_SOCKET:
-        g_value_set_string(value, self->settings.socket);
+    at = (char *)object + properties[id - 1].at;
+    GST_OBJECT_LOCK(object);
+    switch (properties[id - 1].value) {
+    case TEXT:
+        g_value_set_string(value, *(char *const *)at);
         break;
-    case PROPERTY_MODEL:
-        g_value_set_string(value, self->settings.model);
+    case POLICY:
+        g_value_set_enum(value, *(const gint *)at);
         break;
-    case PROPERTY_POLICY:
-        g_value_set_enum(value, (gint)self->settings.policy);
+    case NUMBER:
+        g_value_set_uint(value, *(const guint *)at);
         break;
-    case PROPERTY_DEADLINE:
-        g_value_set_uint(value, self->settings.deadline_ms);
+    case SWITCH:
+        g_value_set_boolean(value, *(const gboolean *)at);
         break;
-    case PROPERTY_PRIORITY:
-        g_value_set_uint(value, self->settings.priority);
-        break;
-    case PROPERTY_IN_FLIGHT:
-        g_value_set_uint(value, self->settings.in_flight);
-        break;
-    case PROPERTY_TIMEOUT:
-        g_value_set_uint(value, self->settings.timeout_ms);
-        break;
-    case PROPERTY_LATENCY:
-        g_value_set_uint(value, self->latency_ms);
-        break;
-    case PROPERTY_RAW:
-        g_value_set_boolean(value, self->raw_outputs);
-        break;
-    case PROPERTY_MESSAGES:
-        g_value_set_boolean(value, self->post_messages);
-        break;
-    case PROPERTY_QOS:
-        g_value_set_boolean(value, self->qos);
-        break;
-    default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
     }
-    GST_OBJECT_UNLOCK(self);
+    GST_OBJECT_UNLOCK(object);
+}
+
+static GParamSpec *property_spec(size_t i)
+{
+    const GParamFlags both = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS;
+    const char *name = properties[i].name, *text = properties[i].text;
+    guint preset = properties[i].preset;
+
+    switch (properties[i].value) {
+    case TEXT:
+        return g_param_spec_string(name, name, text, NULL, both);
+    case POLICY:
+        return g_param_spec_enum(name, name, text, policy_type(), (gint)preset, both);
+    case NUMBER:
+        return g_param_spec_uint(name, name, text, properties[i].least, properties[i].most, preset,
+                                 both);
+    default:
+        return g_param_spec_boolean(name, name, text, (gboolean)preset, both);
+    }
 }
 
 static void install_properties(GObjectClass *class)
 {
-    const GParamFlags both = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS;
-    const struct {
-        guint id;
-        const char *name, *text;
-        guint least, most, preset;
-    } numbers[] = {
-        {PROPERTY_DEADLINE, "deadline-ms", "After that a frame is not computed; 0: no deadline", 0,
-         G_MAXINT, 0},
-        {PROPERTY_PRIORITY, "priority", "Of the stream, in the daemon", 0, 3, 0},
-        {PROPERTY_IN_FLIGHT, "in-flight", "Frames that may wait for answers at once", 1, 256, 8},
-        {PROPERTY_TIMEOUT, "timeout-ms",
-         "How long to wait for an answer at the start, and to look for a daemon that went away", 1,
-         G_MAXINT, 30000},
-        {PROPERTY_LATENCY, "latency-ms", "Answer to the query for latency; 0: as measured", 0,
-         G_MAXINT, 0},
-    };
-    const struct {
-        guint id;
-        const char *name, *text;
-        gboolean preset;
-    } switches[] = {
-        {PROPERTY_RAW, "raw-outputs", "Answers have the model's output tensors, too", FALSE},
-        {PROPERTY_MESSAGES, "post-messages", "Post each answer as element message piped-result",
-         FALSE},
-        {PROPERTY_QOS, "qos", "Frames that would be dropped later are not computed", TRUE},
-    };
-
-    g_object_class_install_property(
-        class, PROPERTY_SOCKET,
-        g_param_spec_string("socket", "socket", "The daemon's frames socket; empty: the default",
-                            NULL, both));
-    g_object_class_install_property(
-        class, PROPERTY_MODEL,
-        g_param_spec_string("model", "model", "Name of the model; empty: the first", NULL, both));
-    g_object_class_install_property(
-        class, PROPERTY_POLICY,
-        g_param_spec_enum("policy", "policy", "What happens when frames come faster than answers",
-                          policy_type(), PIPED_BLOCK, both));
-    for (guint i = 0; i < G_N_ELEMENTS(numbers); i++) {
-        g_object_class_install_property(
-            class, numbers[i].id,
-            g_param_spec_uint(numbers[i].name, numbers[i].name, numbers[i].text, numbers[i].least,
-                              numbers[i].most, numbers[i].preset, both));
-    }
-    for (guint i = 0; i < G_N_ELEMENTS(switches); i++) {
-        g_object_class_install_property(class, switches[i].id,
-                                        g_param_spec_boolean(switches[i].name, switches[i].name,
-                                                             switches[i].text, switches[i].preset,
-                                                             both));
+    for (guint i = 0; i < G_N_ELEMENTS(properties); i++) {
+        g_object_class_install_property(class, i + 1, property_spec(i));
     }
     g_object_class_install_property(
         class, PROPERTY_STATS,
@@ -315,7 +253,8 @@ static void release_pad(GstElement *element, GstPad *pad)
 
 static void begin(PipedInfer *self)
 {
-    g_mutex_lock(&self->lock);
+    PGST_LOCKED(self);
+
     gst_segment_init(&self->in, GST_FORMAT_UNDEFINED);
     gst_segment_init(&self->out, GST_FORMAT_UNDEFINED);
     pgst_infer_qos_reset(self);
@@ -324,7 +263,6 @@ static void begin(PipedInfer *self)
     self->live = FALSE;
     self->number = self->answered = self->dropped = self->late = self->failed = 0;
     self->copies = self->slots_used = self->reconnects = 0;
-    g_mutex_unlock(&self->lock);
 }
 
 /* After the parent's change, no streaming thread runs. */

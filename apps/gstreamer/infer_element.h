@@ -57,6 +57,17 @@ struct _PipedInfer {
 };
 G_DECLARE_FINAL_TYPE(PipedInfer, pgst_infer, PGST, INFER, GstElement)
 
+/** pgst_infer_property() - Return: a property as it is now. @at: a number or a switch of @self. */
+static inline guint pgst_infer_property(PipedInfer *self, const void *at)
+{
+    guint value;
+
+    GST_OBJECT_LOCK(self);
+    value = *(const guint *)at;
+    GST_OBJECT_UNLOCK(self);
+    return value;
+}
+
 /* infer_in.c: the sink pad */
 GstFlowReturn pgst_infer_chain(GstPad *pad, GstObject *parent, GstBuffer *buffer);
 gboolean pgst_infer_sink_event(GstPad *pad, GstObject *parent, GstEvent *event);

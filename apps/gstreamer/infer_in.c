@@ -5,7 +5,6 @@
 #include <sys/eventfd.h>
 
 #include "apps/gstreamer/infer_element.h"
-#include "apps/gstreamer/slot_pool.h"
 
 #define TRY_AGAIN_US 20000
 
@@ -17,24 +16,23 @@ static void free_item(struct pgst_item *item)
 
 void pgst_infer_stop(PipedInfer *self)
 {
-    g_mutex_lock(&self->lock);
+    PGST_LOCKED(self);
+
     self->flushing = TRUE;
     g_cond_broadcast(&self->more);
     g_cond_broadcast(&self->room);
     eventfd_write(self->wake, 1);
-    g_mutex_unlock(&self->lock);
 }
 
 void pgst_infer_go(PipedInfer *self)
 {
     eventfd_t unused;
+    PGST_LOCKED(self);
 
-    g_mutex_lock(&self->lock);
     self->flushing = FALSE;
     self->flow = GST_FLOW_OK;
     gst_flow_combiner_reset(self->combiner);
     eventfd_read(self->wake, &unused);
-    g_mutex_unlock(&self->lock);
 }
 
 void pgst_infer_forget(PipedInfer *self)
@@ -74,16 +72,13 @@ static void append(PipedInfer *self, gpointer object, struct piped_frame *frame,
 /* Waits until a buffer may be added to the queue, or until all of it has left. */
 static GstFlowReturn wait_for_room(PipedInfer *self, gboolean empty)
 {
-    GstFlowReturn flow;
+    PGST_LOCKED(self);
 
-    g_mutex_lock(&self->lock);
     while (!self->flushing && self->flow == GST_FLOW_OK &&
            (empty ? self->queue.length > 0 : self->frames >= self->in_flight)) {
         g_cond_wait(&self->room, &self->lock);
     }
-    flow = self->flushing ? GST_FLOW_FLUSHING : self->flow;
-    g_mutex_unlock(&self->lock);
-    return flow;
+    return self->flushing ? GST_FLOW_FLUSHING : self->flow;
 }
 
 /* The slot with the picture: the buffer's own memory, or a copy. Return: NULL: an error was said.
@@ -161,15 +156,12 @@ GstFlowReturn pgst_infer_chain(GstPad *pad, GstObject *parent, GstBuffer *buffer
 static gboolean wait_to_try_again(PipedInfer *self, gint64 end_us)
 {
     gint64 until_us = MIN(g_get_monotonic_time() + TRY_AGAIN_US, end_us);
-    gboolean goes_on;
+    PGST_LOCKED(self);
 
-    g_mutex_lock(&self->lock);
     while (!self->flushing && self->flow == GST_FLOW_OK &&
            g_cond_wait_until(&self->room, &self->lock, until_us)) {
     }
-    goes_on = !self->flushing && self->flow == GST_FLOW_OK;
-    g_mutex_unlock(&self->lock);
-    return goes_on && until_us < end_us;
+    return !self->flushing && self->flow == GST_FLOW_OK && until_us < end_us;
 }
 
 /* An element that was connected looks for a daemon that went away for as long as libpiped does: a
@@ -237,8 +229,8 @@ static void flush_queue(PipedInfer *self)
 {
     GQueue kept = G_QUEUE_INIT;
     struct pgst_item *item;
+    PGST_LOCKED(self);
 
-    g_mutex_lock(&self->lock);
     self->frames = 0;
     while ((item = g_queue_pop_head(&self->queue))) {
         GstEvent *event = GST_IS_EVENT(item->object) ? GST_EVENT_CAST(item->object) : NULL;
@@ -260,7 +252,6 @@ static void flush_queue(PipedInfer *self)
     gst_segment_init(&self->in, GST_FORMAT_UNDEFINED);
     self->json_segment_due = TRUE;
     pgst_infer_qos_reset(self);
-    g_mutex_unlock(&self->lock);
 }
 
 static gboolean push_both(PipedInfer *self, GstEvent *event)

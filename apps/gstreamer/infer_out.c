@@ -32,21 +32,11 @@ static gboolean say_trouble(PipedInfer *self)
     return TRUE;
 }
 
-static gboolean raw_wanted(PipedInfer *self)
-{
-    gboolean raw;
-
-    GST_OBJECT_LOCK(self);
-    raw = self->raw_outputs;
-    GST_OBJECT_UNLOCK(self);
-    return raw;
-}
-
 /* Return: the head of the queue when it is ready, with the answer if it is a frame; NULL: stop.
  * Behind the last frame the other thread may change the session. */
 static struct pgst_item *next_ready(PipedInfer *self, PipedResult **ret)
 {
-    gboolean raw = raw_wanted(self);
+    gboolean raw = (gboolean)pgst_infer_property(self, &self->raw_outputs);
     struct pgst_item *item = NULL;
 
     *ret = NULL;
@@ -82,7 +72,7 @@ static struct pgst_item *next_ready(PipedInfer *self, PipedResult **ret)
 /* Whoever draws or reads objects would see none, frame after frame. Who wants the tensors knows. */
 static void say_undecoded(PipedInfer *self)
 {
-    gboolean raw = raw_wanted(self);
+    gboolean raw = (gboolean)pgst_infer_property(self, &self->raw_outputs);
     char *why = NULL;
 
     g_mutex_lock(&self->lock);
@@ -101,14 +91,13 @@ static void say_undecoded(PipedInfer *self)
 /* Return: the flow of all source pads together. */
 static GstFlowReturn combine(PipedInfer *self, GstPad *pad, GstFlowReturn flow)
 {
-    g_mutex_lock(&self->lock);
-    flow = gst_flow_combiner_update_pad_flow(self->combiner, pad, flow);
-    self->flow = flow;
-    if (flow != GST_FLOW_OK) {
+    PGST_LOCKED(self);
+
+    self->flow = gst_flow_combiner_update_pad_flow(self->combiner, pad, flow);
+    if (self->flow != GST_FLOW_OK) {
         g_cond_broadcast(&self->room); /* the next frame is told */
     }
-    g_mutex_unlock(&self->lock);
-    return flow;
+    return self->flow;
 }
 
 /* The pad of answers as text; the caller unrefs it. NULL: nobody wants it. Its stream begins with
@@ -145,12 +134,9 @@ static GstFlowReturn push_text(PipedInfer *self, const PipedResult *r, GstBuffer
 {
     GstPad *json = json_pad(self);
     GstFlowReturn flow = GST_FLOW_OK;
-    gboolean post;
+    gboolean post = (gboolean)pgst_infer_property(self, &self->post_messages);
     char *text;
 
-    GST_OBJECT_LOCK(self);
-    post = self->post_messages;
-    GST_OBJECT_UNLOCK(self);
     text = json || post ? pgst_result_json(r, self->number, frame) : NULL;
     if (post) {
         GstStructure *s = gst_structure_new(
@@ -189,12 +175,12 @@ static gboolean is_final(int status)
 
 static void count(PipedInfer *self, int status)
 {
-    g_mutex_lock(&self->lock);
+    PGST_LOCKED(self);
+
     self->answered += status == PIPED_OK;
     self->late += status == PIPED_GST_LATE;
     self->failed += is_final(status);
     self->dropped += status != PIPED_OK && status != PIPED_GST_LATE && !is_final(status);
-    g_mutex_unlock(&self->lock);
 }
 
 /* Takes the buffer and the answer. */

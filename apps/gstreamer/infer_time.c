@@ -12,20 +12,10 @@ static GstClockTime frame_duration(PipedInfer *self)
                : 0;
 }
 
-static guint latency_ms(PipedInfer *self)
-{
-    guint ms;
-
-    GST_OBJECT_LOCK(self);
-    ms = self->latency_ms;
-    GST_OBJECT_UNLOCK(self);
-    return ms;
-}
-
 /* At least what a frame takes; at most what the frames in flight hold back. */
 gboolean pgst_infer_latency(PipedInfer *self, GstQuery *query)
 {
-    guint fixed = latency_ms(self);
+    guint fixed = pgst_infer_property(self, &self->latency_ms);
     GstClockTime least, most, own, hold;
     gboolean live;
 
@@ -49,7 +39,7 @@ void pgst_infer_took(PipedInfer *self, gint64 arrived_us)
     GstClockTime took = (GstClockTime)(g_get_monotonic_time() - arrived_us) * GST_USECOND;
     gboolean say = FALSE;
 
-    if (latency_ms(self)) {
+    if (pgst_infer_property(self, &self->latency_ms)) {
         return;
     }
     g_mutex_lock(&self->lock);
@@ -94,19 +84,14 @@ void pgst_infer_qos_reset(PipedInfer *self)
 gboolean pgst_infer_is_late(PipedInfer *self, const GstBuffer *buffer)
 {
     GstClockTime at;
-    gboolean obey, late;
+    gboolean obey = (gboolean)pgst_infer_property(self, &self->qos);
+    PGST_LOCKED(self);
 
-    GST_OBJECT_LOCK(self);
-    obey = self->qos;
-    GST_OBJECT_UNLOCK(self);
-    g_mutex_lock(&self->lock);
     at = self->in.format == GST_FORMAT_TIME
              ? gst_segment_to_running_time(&self->in, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer))
              : GST_CLOCK_TIME_NONE;
-    late = obey && GST_CLOCK_TIME_IS_VALID(at) && GST_CLOCK_TIME_IS_VALID(self->earliest) &&
+    return obey && GST_CLOCK_TIME_IS_VALID(at) && GST_CLOCK_TIME_IS_VALID(self->earliest) &&
            at <= self->earliest;
-    g_mutex_unlock(&self->lock);
-    return late;
 }
 
 void pgst_infer_say_qos(PipedInfer *self, const GstBuffer *buffer, const GstSegment *segment)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipedoverlay: draws the answers that pipedinfer put on buffers, into the frames. */
+/* pipedoverlay: draws the answers that pipedinfer put on buffers, into the frames; and the plugin,
+ * which gst-inspect-1.0 shows as piped. */
 #include <gst/video/gstvideofilter.h>
 #include <gst/video/video.h>
 
-#include "apps/gstreamer/elements.h"
-#include "apps/gstreamer/piped_gst.h"
+#include "apps/gstreamer/infer_element.h"
 #include "apps/show/canvas.h"
 #include "apps/show/draw_decoded.h"
-#include "ipc/decode/piped_decode.h"
 
+#define PACKAGE "piped"
 #define CAPS                                                                                       \
     GST_VIDEO_CAPS_MAKE("{ RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, ARGB, ABGR, GRAY8, "      \
                         "NV12, NV21, I420, YV12, Y42B, Y444, YUY2, UYVY }")
@@ -20,6 +20,7 @@ typedef struct {
     GstVideoFilterClass parent;
 } PipedOverlayClass;
 
+static GType pgst_overlay_get_type(void);
 G_DEFINE_TYPE(PipedOverlay, pgst_overlay, GST_TYPE_VIDEO_FILTER)
 
 static struct canvas canvas_of(GstVideoFrame *frame)
@@ -114,3 +115,15 @@ static void pgst_overlay_class_init(PipedOverlayClass *class)
 static void pgst_overlay_init(PipedOverlay *self)
 {
 }
+
+/* The plugin that gst-inspect-1.0 piped shows. */
+static gboolean plugin_begin(GstPlugin *plugin)
+{
+    return gst_element_register(plugin, "pipedinfer", GST_RANK_NONE, pgst_infer_get_type()) &&
+           gst_element_register(plugin, "pipedoverlay", GST_RANK_NONE, pgst_overlay_get_type());
+}
+
+/* The name of this licence is not one that GStreamer knows by itself. */
+GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, piped,
+                  "Models that piped serves, for frames of a pipeline", plugin_begin, PIPED_VERSION,
+                  "Apache 2.0", "piped", "Unknown package origin")

@@ -139,11 +139,6 @@ const char *pgst_result_status(const PipedResult *r)
     return r->status == PIPED_GST_LATE ? "late" : piped_status_name(r->status);
 }
 
-static json_t *time_json(GstClockTime t)
-{
-    return GST_CLOCK_TIME_IS_VALID(t) ? json_integer((json_int_t)t) : json_null();
-}
-
 static json_t *outputs_json(const PipedResult *r)
 {
     json_t *list = json_array();
@@ -163,17 +158,19 @@ static json_t *outputs_json(const PipedResult *r)
 
 char *pgst_result_json(const PipedResult *r, guint64 number, const GstBuffer *buffer)
 {
-    json_t *j = json_pack("{s:I, s:o, s:s, s:s}", "frame", (json_int_t)number, "pts",
-                          time_json(GST_BUFFER_PTS(buffer)), "model", r->model, "status",
-                          pgst_result_status(r));
+    GstClockTime pts = GST_BUFFER_PTS(buffer);
+    json_t *j =
+        json_pack("{s:I, s:o, s:s, s:s}", "frame", (json_int_t)number, "pts",
+                  GST_CLOCK_TIME_IS_VALID(pts) ? json_integer((json_int_t)pts) : json_null(),
+                  "model", r->model, "status", pgst_result_status(r));
     char *text, *copy;
 
     if (r->status != PIPED_OK) {
         json_object_set_new(j, "reason", json_string(r->text));
     } else {
-        json_object_set_new(j, "epoch", json_integer(r->epoch));
-        json_object_set_new(j, "queue_ms", json_real((double)r->queue_ns / 1e6));
-        json_object_set_new(j, "service_ms", json_real((double)r->service_ns / 1e6));
+        json_object_update_new(j, json_pack("{s:I, s:f, s:f}", "epoch", (json_int_t)r->epoch,
+                                            "queue_ms", (double)r->queue_ns / 1e6, "service_ms",
+                                            (double)r->service_ns / 1e6));
     }
     if (r->decoded) {
         shw_json(j, r->decoded);

@@ -100,49 +100,41 @@ void pgst_session_unref(struct pgst_session *s)
 
 int pgst_session_acquire(struct pgst_session *s, struct piped_frame **ret)
 {
-    int rc;
+    PGST_LOCKED(s);
 
-    g_mutex_lock(&s->lock);
-    rc = piped_acquire(s->stream, ret);
-    g_mutex_unlock(&s->lock);
-    return rc;
+    return piped_acquire(s->stream, ret);
 }
 
 int pgst_session_submit(struct pgst_session *s, struct piped_frame *f)
 {
-    int rc;
+    PGST_LOCKED(s);
 
-    g_mutex_lock(&s->lock);
-    rc = piped_submit(s->stream, f);
-    g_mutex_unlock(&s->lock);
-    return rc;
+    return piped_submit(s->stream, f);
 }
 
 void pgst_session_cancel(struct pgst_session *s, struct piped_frame *f)
 {
-    g_mutex_lock(&s->lock);
+    PGST_LOCKED(s);
+
     piped_cancel(s->stream, f);
-    g_mutex_unlock(&s->lock);
 }
 
 void pgst_session_release(struct pgst_session *s, struct piped_frame *f)
 {
-    g_mutex_lock(&s->lock);
+    PGST_LOCKED(s);
+
     piped_release(s->stream, f);
-    g_mutex_unlock(&s->lock);
 }
 
 PipedResult *pgst_session_next(struct pgst_session *s, gboolean raw)
 {
     const struct piped_decoded *decoded = NULL;
-    PipedResult *r = NULL;
     struct piped_frame *f;
+    PGST_LOCKED(s);
 
-    g_mutex_lock(&s->lock);
     if (piped_next(s->stream, &f) < 0) {
         piped_dispatch(s->client, 0); /* a connection that is lost for good answers all frames */
         if (piped_next(s->stream, &f) < 0) {
-            g_mutex_unlock(&s->lock);
             return NULL;
         }
     }
@@ -155,44 +147,31 @@ PipedResult *pgst_session_next(struct pgst_session *s, gboolean raw)
         g_free(s->undecoded);
         s->undecoded = g_strdup(piped_last_error());
     }
-    r = pgst_result_new(s->model, f->status, s->stream, f, decoded, raw);
-    g_mutex_unlock(&s->lock);
-    return r;
+    return pgst_result_new(s->model, f->status, s->stream, f, decoded, raw);
 }
 
 char *pgst_session_undecoded(struct pgst_session *s)
 {
-    char *why;
+    PGST_LOCKED(s);
 
-    g_mutex_lock(&s->lock);
-    why = g_steal_pointer(&s->undecoded);
-    g_mutex_unlock(&s->lock);
-    return why;
+    return g_steal_pointer(&s->undecoded);
 }
 
 char *pgst_session_trouble(struct pgst_session *s)
 {
-    char *told = NULL;
-    const char *why;
+    PGST_LOCKED(s);
+    const char *why = piped_trouble(s->client);
+    char *told = *why && !s->said_trouble ? g_strdup(why) : NULL;
 
-    g_mutex_lock(&s->lock);
-    why = piped_trouble(s->client);
-    if (*why && !s->said_trouble) {
-        told = g_strdup(why);
-    }
     s->said_trouble = *why;
-    g_mutex_unlock(&s->lock);
     return told;
 }
 
 guint64 pgst_session_reconnects(struct pgst_session *s)
 {
-    guint64 n;
+    PGST_LOCKED(s);
 
-    g_mutex_lock(&s->lock);
-    n = piped_reconnects(s->client);
-    g_mutex_unlock(&s->lock);
-    return n;
+    return piped_reconnects(s->client);
 }
 
 /* Nobody has the memory any more. */

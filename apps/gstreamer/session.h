@@ -10,9 +10,12 @@
  */
 #pragma once
 
-#include "apps/gstreamer/colours.h"
 #include "apps/gstreamer/formats.h"
 #include "apps/gstreamer/result.h"
+
+/* Holds the lock of @what, a pointer, to the end of the block. */
+#define PGST_LOCKED(what)                                                                          \
+    g_autoptr(GMutexLocker) pgst_locked_ G_GNUC_UNUSED = g_mutex_locker_new(&(what)->lock)
 
 struct pgst_settings {
     char *socket, *model; /* owned; NULL: the default */
@@ -74,3 +77,13 @@ GstMemory *pgst_session_memory(struct pgst_session *s);
 /** pgst_session_slot_of() - Return: the slot that the buffer's memory is, if the daemon can read
  * it there; else NULL. */
 struct pgst_slot *pgst_session_slot_of(struct pgst_session *s, GstBuffer *buffer);
+
+/**
+ * pgst_pool_new() - buffers whose memory is a slot: a source writes where the daemon reads
+ *
+ * It never waits: when all slots are in use it hands out usual memory, from which a picture is
+ * copied. A slot is free again when nobody has the memory any more.
+ *
+ * Return: a pool on @s, of which it keeps a reference.
+ */
+GstBufferPool *pgst_pool_new(struct pgst_session *s);

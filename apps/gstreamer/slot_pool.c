@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/gstreamer/slot_pool.h"
+#include "apps/gstreamer/session.h"
 
 typedef struct {
     GstBufferPool pool;

@@ -13,18 +13,19 @@
 
 #define WEB_FRESH_MS 100u
 #define WEB_QUESTION_MS 5000
-#define WEB_WHY_BYTES 640u
 
 enum web_question { WEB_STATUS, WEB_MODELS, WEB_HISTORY, WEB_METRICS, WEB_QUESTIONS };
 
 struct web_control;
+struct web_reply;
 
 /** web_control_new() - @path: of the socket, borrowed. Return: NULL: no memory. */
 struct web_control *web_control_new(const char *path);
 struct web_control *web_control_free(struct web_control *c);
-/** web_ask() - @ret: the reply's parameters, the caller's reference. Return: 0; -errno, with the
- * reason in @ret_why. */
-int web_ask(struct web_control *c, enum web_question q, json_t **ret, char ret_why[WEB_WHY_BYTES]);
+/** web_ask() - @r: NULL: nobody is told. Return: the reply's parameters, the caller's reference;
+ * NULL: @r is the error. */
+json_t *web_ask(struct web_control *c, enum web_question q, struct web_reply *r);
 /** web_ask_units() - the units of a model; not kept for others. Return: as web_ask(). */
-int web_ask_units(struct web_control *c, const char *model, json_t **ret,
-                  char ret_why[WEB_WHY_BYTES]);
+json_t *web_ask_units(struct web_control *c, const char *model);
+/** web_named() - Return: the object of @list with this name, borrowed; NULL: there is none. */
+json_t *web_named(const json_t *list, const char *name);

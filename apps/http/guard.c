@@ -6,7 +6,6 @@
 #include <gnutls/x509.h>
 
 #include "apps/http/head.h"
-#include "apps/http/log.h"
 #include "apps/http/reply.h"
 
 #define FILE_BYTES_MAX 1048576
@@ -22,22 +21,19 @@ static int read_file(const char *option, const char *path, bool secret, char **r
     ssize_t n;
 
     if (fd < 0 || fstat(fd, &st) < 0) {
-        web_log("--%s %s: %s", option, path, strerror(errno));
-        return WEB_EXIT_CONFIG;
+        return web_refuse(WEB_EXIT_CONFIG, "--%s %s: %s", option, path, strerror(errno));
     }
     if (!S_ISREG(st.st_mode)) {
-        web_log("--%s %s: not a regular file", option, path);
-        return WEB_EXIT_CONFIG;
+        return web_refuse(WEB_EXIT_CONFIG, "--%s %s: not a regular file", option, path);
     }
     if (secret && (st.st_mode & 07)) {
-        web_log("--%s %s: everybody may read it; chmod o= %s", option, path, path);
-        return WEB_EXIT_CONFIG;
+        return web_refuse(WEB_EXIT_CONFIG, "--%s %s: everybody may read it; chmod o= %s", option,
+                          path, path);
     }
     text = calloc(1, FILE_BYTES_MAX + 1);
     n = text ? read(fd, text, FILE_BYTES_MAX) : -1;
     if (n < 0) {
-        web_log("--%s %s: %s", option, path, strerror(errno));
-        return WEB_EXIT_CONFIG;
+        return web_refuse(WEB_EXIT_CONFIG, "--%s %s: %s", option, path, strerror(errno));
     }
     *ret = strdup(text);
     return *ret ? 0 : WEB_EXIT_CONFIG;
@@ -152,23 +148,19 @@ bool web_guard_allows(const struct web_request *q, bool open, struct web_reply *
     const char *host = q->host;
 
     if (l->tls && w->o.tls_client_ca && !has_certificate(q)) {
-        web_fail(r, 403, "this server needs a certificate of the client (--tls-client-ca)");
-        return false;
+        return web_fail(r, 403, "this server needs a certificate of the client (--tls-client-ca)");
     }
     if (w->token && !open && !has_token(q, w->token)) {
-        web_fail(r, 401, "this server needs its token: Authorization: Bearer TOKEN");
-        return false;
+        return web_fail(r, 401, "this server needs its token: Authorization: Bearer TOKEN");
     }
     if (!l->local && !l->tls && !w->token && host && !is_this_machine(host)) {
-        web_fail(r, 403,
-                 "without a token this server answers as localhost or by its IP address "
-                 "only, not as %.64s",
-                 host);
-        return false;
+        return web_fail(r, 403,
+                        "without a token this server answers as localhost or by its IP address "
+                        "only, not as %.64s",
+                        host);
     }
     if (is_foreign_page(q, host)) {
-        web_fail(r, 403, "this request is from a page of another site");
-        return false;
+        return web_fail(r, 403, "this request is from a page of another site");
     }
     return true;
 }

@@ -25,15 +25,17 @@ struct seen {
     const char *why; /* NULL: nothing is wrong with any header */
 };
 
+static bool is_alphanumeric(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
 static bool is_token(const char *s, size_t bytes)
 {
     static const char *const other = "!#$%&'*+-.^_`|~";
 
     for (size_t i = 0; i < bytes; i++) {
-        char c = s[i];
-
-        if (!((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
-              (c && strchr(other, c)))) {
+        if (!is_alphanumeric(s[i]) && !(s[i] && strchr(other, s[i]))) {
             return false;
         }
     }
@@ -210,8 +212,7 @@ bool web_head_host(const char *authority, char *ret)
     for (size_t i = 0; i < n; i++) {
         char c = authority[i];
 
-        if (!((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '.' ||
-              c == '-' || c == '_' || (authority[0] == '[' && strchr("[]:%", c)))) {
+        if (!is_alphanumeric(c) && !strchr(authority[0] == '[' ? ".-_[]:%" : ".-_", c)) {
             return false;
         }
     }
@@ -239,22 +240,6 @@ const char *web_head_target(const char *target, char *ret_host)
         }
     }
     return target;
-}
-
-bool web_head_takes(const char *methods, const char *method)
-{
-    size_t n = strlen(method);
-
-    while (*methods) {
-        size_t word = strcspn(methods, ", ");
-
-        if (word == n && n > 0 && memcmp(methods, method, n) == 0) {
-            return true;
-        }
-        methods += word;
-        methods += strspn(methods, ", ");
-    }
-    return false;
 }
 
 static int digit(char c)

@@ -36,9 +36,6 @@ bool web_head_number(const char *text, uint64_t most, uint64_t *ret);
  */
 const char *web_head_target(const char *target, char *ret_host);
 
-/** web_head_takes() - Return: @method is one of @methods, "GET, HEAD". */
-bool web_head_takes(const char *methods, const char *method);
-
 /** web_head_host() - cuts ":PORT" off. @ret: WEB_HOST_BYTES, an address in brackets with them.
  * Return: false: it is not HOST or HOST:PORT. */
 bool web_head_host(const char *authority, char *ret);

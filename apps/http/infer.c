@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/http/infer.h"
-
-#include "apps/http/decoded.h"
 #include "apps/http/head.h"
 #include "apps/http/picture.h"
 #include "apps/http/pool.h"
+#include "apps/http/reply.h"
+#include "apps/http/routes.h"
 #include "apps/show/decoded_json.h"
 
 #define TOP_USUAL 5u
@@ -36,26 +35,26 @@ static bool number_of(const struct web_request *q, const char *name, uint64_t us
 
     *ret = usual;
     if (text && !web_head_number(text, most, ret)) {
-        web_fail(r, 400, "%s must be a number from 0 to %llu", name, (unsigned long long)most);
-        return false;
+        return web_fail(r, 400, "%s must be a number from 0 to %llu", name,
+                        (unsigned long long)most);
     }
     return true;
+}
+
+static bool flag_of(const struct job *j, const char *name, bool *ret)
+{
+    uint64_t n;
+    bool good = number_of(j->q, name, 0, 1, &n, j->r);
+
+    *ret = n == 1;
+    return good;
 }
 
 /* What the address says of any request: ?decode=1&outputs=1&binary=1. */
 static bool read_wishes(struct job *j)
 {
-    uint64_t decode, outputs, binary;
-
-    if (!number_of(j->q, "decode", 0, 1, &decode, j->r) ||
-        !number_of(j->q, "outputs", 0, 1, &outputs, j->r) ||
-        !number_of(j->q, "binary", 0, 1, &binary, j->r)) {
-        return false;
-    }
-    j->call.decode = decode == 1;
-    j->call.all_binary = binary == 1;
-    j->outputs = outputs == 1;
-    return true;
+    return flag_of(j, "decode", &j->call.decode) && flag_of(j, "outputs", &j->outputs) &&
+           flag_of(j, "binary", &j->call.all_binary);
 }
 
 /* What the address of a picture's request says: ?top=N&timeout=US. */
@@ -113,17 +112,36 @@ static json_t *classes_of(struct job *j, const struct piped_frame *f)
     return top ? json_pack("{s:o}", "top", top) : NULL;
 }
 
+/* What decodes the answers of the place's stream, which is open. Return: NULL: the reply is an
+ * error. */
+static struct piped_decoder *decoder_of(struct job *j)
+{
+    struct piped_decoder *d = NULL;
+    int rc = web_place_decoder(j->place, j->form, &d);
+
+    if (rc == -ENODATA) {
+        web_fail(j->r, 400, "%s", piped_last_error());
+    } else if (rc < 0) {
+        web_fail(j->r, 500, "the outputs cannot be decoded: %s", piped_last_error());
+    }
+    return rc == 0 ? d : NULL;
+}
+
 /* What the outputs mean. Return: NULL: the reply is an error. */
 static json_t *decoded_of(struct job *j, struct piped_stream *s, const struct piped_frame *f)
 {
     const struct piped_decoded *found;
+    struct piped_decoder *d = decoder_of(j);
     json_t *more;
 
-    if (!web_decoded(j->place, j->form, s, f, &found, j->r)) {
+    if (!d) {
         return NULL;
     }
-    if (!web_claim(j->q, shw_json_bytes(found))) {
-        web_fail_memory(j->r, j->q->listener->web);
+    if (piped_decode_frame(d, s, f, &found) < 0) {
+        web_fail(j->r, 500, "the outputs cannot be decoded: %s", piped_last_error());
+        return NULL;
+    }
+    if (!web_claim(j->q, shw_json_bytes(found), j->r)) {
         return NULL;
     }
     more = json_object();
@@ -190,7 +208,7 @@ static enum outcome attempt(struct job *j)
         web_fail_open(j->r, rc, web_place_connected(place), piped_last_error());
         return BROKEN;
     }
-    if (j->call.decode && !web_decoded_ready(place, j->form, j->r)) {
+    if (j->call.decode && !decoder_of(j)) {
         return fresh ? DONE : STALE;
     }
     if (piped_acquire(s, &f) < 0) {

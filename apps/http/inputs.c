@@ -5,30 +5,28 @@
 #include "apps/picture/picture.h"
 #include "base/base.h"
 #include "base/tensor_name.h"
+#include "ipc/wire.h"
 
 #define TIMEOUT_MOST_US 3600000000ll
 
-static const struct {
-    const char *name, *control;
-} DATATYPES[] = {
-    [PIPED_F32] = {"FP32", "f32"}, [PIPED_I32] = {"INT32", "i32"}, [PIPED_I64] = {"INT64", "i64"},
-    [PIPED_U8] = {"UINT8", "u8"},  [PIPED_I8] = {"INT8", "i8"},    [PIPED_BOOL] = {"BOOL", "bool"},
-    [PIPED_F16] = {"FP16", "f16"},
+static const char *const DATATYPES[] = {
+    [PIPED_F32] = "FP32", [PIPED_I32] = "INT32", [PIPED_I64] = "INT64", [PIPED_U8] = "UINT8",
+    [PIPED_I8] = "INT8",  [PIPED_BOOL] = "BOOL", [PIPED_F16] = "FP16",
 };
 
 const char *web_datatype(uint32_t dtype)
 {
-    return dtype > 0 && dtype < base_array_count(DATATYPES) ? DATATYPES[dtype].name : "UNKNOWN";
+    return dtype > 0 && dtype < base_array_count(DATATYPES) ? DATATYPES[dtype] : "UNKNOWN";
 }
 
 const char *web_datatype_of(const char *name)
 {
-    for (size_t i = 1; name && i < base_array_count(DATATYPES); i++) {
-        if (strcmp(DATATYPES[i].control, name) == 0) {
-            return DATATYPES[i].name;
-        }
+    uint32_t dtype = 1;
+
+    while (dtype < base_array_count(DATATYPES) && strcmp(ipc_dtype_name(dtype), name) != 0) {
+        dtype++;
     }
-    return "UNKNOWN";
+    return web_datatype(dtype);
 }
 
 /* An optional key: null is as if it were absent. */
@@ -45,8 +43,7 @@ static bool take_object(const json_t *of, const char *key, const char *whose, co
 {
     *ret = given(of, key);
     if (*ret && !json_is_object(*ret)) {
-        web_fail(r, 400, "%s: %s must be an object", whose, key);
-        return false;
+        return web_fail(r, 400, "%s: %s must be an object", whose, key);
     }
     return true;
 }
@@ -57,8 +54,7 @@ static bool take_flag(const json_t *of, const char *key, bool usual, bool *ret, 
     const json_t *v = given(of, key);
 
     if (v && !json_is_boolean(v)) {
-        web_fail(r, 400, "the parameter %s is true or false", key);
-        return false;
+        return web_fail(r, 400, "the parameter %s is true or false", key);
     }
     *ret = v ? json_is_true(v) : usual;
     return true;
@@ -66,8 +62,7 @@ static bool take_flag(const json_t *of, const char *key, bool usual, bool *ret, 
 
 static bool refuse(struct web_reply *r, const char *name, const char *why)
 {
-    web_fail(r, 400, "input %s: %s", name, why);
-    return false;
+    return web_fail(r, 400, "input %s: %s", name, why);
 }
 
 /* Where the binary data of an input is: after that of the inputs before it. */
@@ -97,8 +92,8 @@ static bool take_input(const struct web_request *q, struct web_call *c, const js
     in->datatype = json_string_value(json_object_get(j, "datatype"));
     in->shape = json_object_get(j, "shape");
     if (!in->name || !in->datatype || !json_is_array(in->shape)) {
-        web_fail(r, 400, "each of inputs needs name (a string), shape (an array) and datatype");
-        return false;
+        return web_fail(r, 400,
+                        "each of inputs needs name (a string), shape (an array) and datatype");
     }
     if (!take_object(j, "parameters", in->name, &parameters, r)) {
         return false;
@@ -125,18 +120,16 @@ static bool take_output(struct web_call *c, const json_t *j, struct web_output *
 
     ret->name = json_string_value(json_object_get(j, "name"));
     if (!ret->name) {
-        web_fail(r, 400, "each of outputs needs a name");
-        return false;
+        return web_fail(r, 400, "each of outputs needs a name");
     }
     if (!take_object(j, "parameters", ret->name, &p, r)) {
         return false;
     }
     if (given(p, "classification") || given(p, "shared_memory_region")) {
-        web_fail(r, 400,
-                 "output %s: this server has neither the extension classification nor "
-                 "shared memory",
-                 ret->name);
-        return false;
+        return web_fail(r, 400,
+                        "output %s: this server has neither the extension classification nor "
+                        "shared memory",
+                        ret->name);
     }
     return take_flag(p, "binary_data", c->all_binary, &ret->binary, r);
 }
@@ -147,8 +140,7 @@ static bool take_outputs(struct web_call *c, struct web_reply *r)
     size_t i;
 
     if (list && (!json_is_array(list) || json_array_size(list) > WEB_TENSORS_MAX)) {
-        web_fail(r, 400, "outputs must be an array of at most %u objects", WEB_TENSORS_MAX);
-        return false;
+        return web_fail(r, 400, "outputs must be an array of at most %u objects", WEB_TENSORS_MAX);
     }
     json_array_foreach((json_t *)list, i, j)
     {
@@ -166,8 +158,7 @@ static bool take_parameters(struct web_call *c, struct web_reply *r)
     const json_t *p, *timeout;
 
     if (id && !json_is_string(id)) {
-        web_fail(r, 400, "id must be a string");
-        return false;
+        return web_fail(r, 400, "id must be a string");
     }
     if (!take_object(c->json.rest, "parameters", "the request", &p, r) ||
         !take_flag(p, "decode", c->decode, &c->decode, r) ||
@@ -177,8 +168,7 @@ static bool take_parameters(struct web_call *c, struct web_reply *r)
     timeout = given(p, "timeout");
     if (timeout && (!json_is_integer(timeout) || json_integer_value(timeout) < 0 ||
                     json_integer_value(timeout) > TIMEOUT_MOST_US)) {
-        web_fail(r, 400, "the parameter timeout is microseconds, at most an hour");
-        return false;
+        return web_fail(r, 400, "the parameter timeout is microseconds, at most an hour");
     }
     c->id = json_string_value(id);
     c->timeout_ns = timeout ? (uint64_t)json_integer_value(timeout) * BASE_NS_PER_US : 0;
@@ -198,27 +188,21 @@ static bool judge_halves(struct web_call *c, struct web_reply *r)
         }
     }
     c->half = halves > 0;
-    if (halves && floats) {
-        web_fail(r, 400, "inputs of one request are FP32 or FP16, not both");
-    }
-    return !(halves && floats);
+    return !(halves && floats) ||
+           web_fail(r, 400, "inputs of one request are FP32 or FP16, not both");
 }
 
 /* Reads the JSON but for its arrays. Its tree is claimed before. */
 static bool read_rest(struct web_request *q, size_t header, struct web_call *c, struct web_reply *r)
 {
-    char why[256];
-    unsigned status = web_split_cut((const char *)q->body, header, &c->json, why, sizeof(why));
+    char why[WEB_WHY_BYTES];
+    unsigned status = web_split_cut((const char *)q->body, header, &c->json, why);
 
-    if (status == 0 && !web_claim(q, c->json.text_bytes * WEB_TREE_FACTOR)) {
-        web_fail_memory(r, q->listener->web);
+    if (status == 0 && !web_claim(q, c->json.text_bytes * WEB_TREE_FACTOR, r)) {
         return false;
     }
-    status = status ? status : web_split_read(&c->json, why, sizeof(why));
-    if (status) {
-        web_fail(r, status, "%s", why);
-    }
-    return status == 0;
+    status = status ? status : web_split_read(&c->json, why);
+    return status == 0 || web_fail(r, status, "%s", why);
 }
 
 static bool read_json(struct web_request *q, size_t header, struct web_call *c, struct web_reply *r)
@@ -231,8 +215,7 @@ static bool read_json(struct web_request *q, size_t header, struct web_call *c, 
     }
     inputs = json_object_get(c->json.rest, "inputs");
     if (!json_is_array(inputs) || json_array_size(inputs) > WEB_TENSORS_MAX) {
-        web_fail(r, 400, "inputs must be an array of at most %u objects", WEB_TENSORS_MAX);
-        return false;
+        return web_fail(r, 400, "inputs must be an array of at most %u objects", WEB_TENSORS_MAX);
     }
     if (!take_parameters(c, r) || !take_outputs(c, r)) {
         return false;
@@ -244,9 +227,8 @@ static bool read_json(struct web_request *q, size_t header, struct web_call *c, 
         }
     }
     if (at != q->bytes) {
-        web_fail(r, 400, "the body has %zu bytes of binary data, binary_data_size names %zu",
-                 q->bytes - header, at - header);
-        return false;
+        return web_fail(r, 400, "the body has %zu bytes of binary data, binary_data_size names %zu",
+                        q->bytes - header, at - header);
     }
     return judge_halves(c, r);
 }
@@ -260,9 +242,8 @@ bool web_call_read(struct web_request *q, struct web_call *c, struct web_reply *
         return true;
     }
     if (header > q->bytes) {
-        web_fail(r, 400, "Inference-Header-Content-Length is %zu, the body has %zu bytes", header,
-                 q->bytes);
-        return false;
+        return web_fail(r, 400, "Inference-Header-Content-Length is %zu, the body has %zu bytes",
+                        header, q->bytes);
     }
     return read_json(q, header, c, r);
 }
@@ -295,34 +276,29 @@ static bool fill_one(const struct web_input *in, const struct piped_tensor *t,
                      struct piped_frame *f, struct web_reply *r)
 {
     uint8_t *to = (uint8_t *)f->input + t->offset;
-    char shape[128] = "", why[256];
+    char shape[128] = "", why[WEB_WHY_BYTES];
 
     if (strcmp(in->datatype, web_datatype(t->dtype)) != 0) {
-        web_fail(r, 400, "input %s is %.32s; the model takes %s", in->name, in->datatype,
-                 web_datatype(t->dtype));
-        return false;
+        return web_fail(r, 400, "input %s is %.32s; the model takes %s", in->name, in->datatype,
+                        web_datatype(t->dtype));
     }
     if (!shape_fits(t, in->shape)) {
         base_autofree char *text = json_dumps(in->shape, JSON_COMPACT);
 
         shape_text(t, shape, sizeof(shape));
-        web_fail(r, 400, "input %s has shape %.128s; the model takes [%s]", in->name,
-                 text ? text : "?", shape);
-        return false;
+        return web_fail(r, 400, "input %s has shape %.128s; the model takes [%s]", in->name,
+                        text ? text : "?", shape);
     }
     if (in->binary) {
         if (in->bytes != t->bytes) {
-            web_fail(r, 400, "input %s has %zu bytes; its shape takes %zu", in->name, in->bytes,
-                     (size_t)t->bytes);
-            return false;
+            return web_fail(r, 400, "input %s has %zu bytes; its shape takes %zu", in->name,
+                            in->bytes, (size_t)t->bytes);
         }
         memcpy(to, in->data, in->bytes);
         return true;
     }
-    if (web_read_array(in->array, t->dtype, t->dim, t->rank, to, why, sizeof(why)) < 0) {
-        return refuse(r, in->name, why);
-    }
-    return true;
+    return web_read_array(in->array, t->dtype, t->dim, t->rank, to, why) == 0 ||
+           refuse(r, in->name, why);
 }
 
 static bool fill_raw(const struct piped_stream_info *info, struct piped_frame *f,
@@ -332,14 +308,13 @@ static bool fill_raw(const struct piped_stream_info *info, struct piped_frame *f
     enum ctl_image_kind kind = ctl_image_known(q->body, q->bytes, &foreign);
 
     if (info->input_count != 1 || info->inputs[0].bytes != q->bytes) {
-        web_fail(r, 400,
-                 "a raw body must be the bytes of the only input; the model has %u, the "
-                 "first takes %zu bytes and the body has %zu%s",
-                 info->input_count, (size_t)info->inputs[0].bytes, q->bytes,
-                 kind == CTL_IMAGE_JPEG  ? "; for a picture: -H 'Content-Type: image/jpeg'"
-                 : kind == CTL_IMAGE_PNG ? "; for a picture: -H 'Content-Type: image/png'"
-                                         : "");
-        return false;
+        return web_fail(r, 400,
+                        "a raw body must be the bytes of the only input; the model has %u, the "
+                        "first takes %zu bytes and the body has %zu%s",
+                        info->input_count, (size_t)info->inputs[0].bytes, q->bytes,
+                        kind == CTL_IMAGE_JPEG  ? "; for a picture: -H 'Content-Type: image/jpeg'"
+                        : kind == CTL_IMAGE_PNG ? "; for a picture: -H 'Content-Type: image/png'"
+                                                : "");
     }
     memcpy((uint8_t *)f->input + info->inputs[0].offset, q->body, q->bytes);
     return true;
@@ -369,9 +344,8 @@ bool web_call_fill(const struct web_call *c, const struct piped_stream_info *inf
         }
     }
     if (c->input_count != info->input_count) {
-        web_fail(r, 400, "the model has %u input%s, the request %zu", info->input_count,
-                 base_plural(info->input_count), c->input_count);
-        return false;
+        return web_fail(r, 400, "the model has %u input%s, the request %zu", info->input_count,
+                        base_plural(info->input_count), c->input_count);
     }
     return true;
 }

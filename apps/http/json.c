@@ -148,13 +148,13 @@ static size_t take_null(struct cut *c)
     return 4;
 }
 
-static unsigned fail(unsigned status, const char *why, char *ret_why, size_t bytes)
+static unsigned fail(unsigned status, const char *why, char ret_why[WEB_WHY_BYTES])
 {
-    snprintf(ret_why, bytes, "%s", why);
+    snprintf(ret_why, WEB_WHY_BYTES, "%s", why);
     return status;
 }
 
-static unsigned cut_arrays(struct cut *c, struct web_split *s, char *ret_why, size_t why_bytes)
+static unsigned cut_arrays(struct cut *c, struct web_split *s, char ret_why[WEB_WHY_BYTES])
 {
     while (c->at < c->bytes) {
         size_t n = 0;
@@ -164,11 +164,10 @@ static unsigned cut_arrays(struct cut *c, struct web_split *s, char *ret_why, si
             char index[8];
 
             if (end == 0) {
-                return fail(400, "an array of data does not end, or is nested too deep", ret_why,
-                            why_bytes);
+                return fail(400, "an array of data does not end, or is nested too deep", ret_why);
             }
             if (s->count == WEB_ARRAYS_MAX) {
-                return fail(400, "too many inputs", ret_why, why_bytes);
+                return fail(400, "too many inputs", ret_why);
             }
             snprintf(index, sizeof(index), "%zu", s->count);
             s->arrays[s->count++] = (struct web_span){c->text + c->at, end - c->at};
@@ -176,28 +175,27 @@ static unsigned cut_arrays(struct cut *c, struct web_split *s, char *ret_why, si
             c->after_colon = false;
         } else if (at_data(c) && !is_blank(c->text[c->at]) && !at_null(c)) {
             /* So a number that stands there in the rest is always the index of an array. */
-            return fail(400, "data must be an array", ret_why, why_bytes);
+            return fail(400, "data must be an array", ret_why);
         } else {
             size_t from = c->at;
 
             n = at_data(c) && at_null(c) ? take_null(c) : take_one(c);
             if (n == 0) {
                 return fail(400, "the JSON has a string without an end, or is nested too deep",
-                            ret_why, why_bytes);
+                            ret_why);
             }
             n = keep(c, c->text + from, n) ? n : 0;
         }
         if (n == 0) {
-            return fail(413, "the JSON beside the arrays of data is larger than 256 KiB", ret_why,
-                        why_bytes);
+            return fail(413, "the JSON beside the arrays of data is larger than 256 KiB", ret_why);
         }
         c->at += n;
     }
     return 0;
 }
 
-unsigned web_split_cut(const char *text, size_t bytes, struct web_split *ret, char *ret_why,
-                       size_t why_bytes)
+unsigned web_split_cut(const char *text, size_t bytes, struct web_split *ret,
+                       char ret_why[WEB_WHY_BYTES])
 {
     struct cut c = {.text = text, .bytes = bytes};
     unsigned status;
@@ -205,9 +203,9 @@ unsigned web_split_cut(const char *text, size_t bytes, struct web_split *ret, ch
     *ret = (struct web_split){0};
     c.rest = malloc(WEB_REST_MAX);
     if (!c.rest) {
-        return fail(500, "out of memory", ret_why, why_bytes);
+        return fail(500, "out of memory", ret_why);
     }
-    status = cut_arrays(&c, ret, ret_why, why_bytes);
+    status = cut_arrays(&c, ret, ret_why);
     if (status) {
         free(c.rest);
         return status;
@@ -217,7 +215,7 @@ unsigned web_split_cut(const char *text, size_t bytes, struct web_split *ret, ch
     return 0;
 }
 
-unsigned web_split_read(struct web_split *s, char *ret_why, size_t why_bytes)
+unsigned web_split_read(struct web_split *s, char ret_why[WEB_WHY_BYTES])
 {
     json_error_t error;
 
@@ -226,7 +224,7 @@ unsigned web_split_read(struct web_split *s, char *ret_why, size_t why_bytes)
     if (json_is_object(s->rest)) {
         return 0;
     }
-    snprintf(ret_why, why_bytes, "the body is not a JSON object: %s",
+    snprintf(ret_why, WEB_WHY_BYTES, "the body is not a JSON object: %s",
              s->rest ? "another value" : error.text);
     return 400;
 }
@@ -256,41 +254,33 @@ struct reader {
     uint8_t *to;
 };
 
+/* Return: behind the digits at @s; NULL: there are none. */
+static const char *digits_end(const char *s)
+{
+    const char *end = s;
+
+    while (*end >= '0' && *end <= '9') {
+        end++;
+    }
+    return end > s ? end : NULL;
+}
+
 /* Return: where a number as JSON writes it ends; NULL: it is none. @ret_whole: it is an integer. */
 static const char *number_end(const char *s, bool *ret_whole)
 {
-    const char *digits;
+    const char *digits = s + (*s == '-');
 
-    s += *s == '-';
-    digits = s;
-    while (*s >= '0' && *s <= '9') {
-        s++;
-    }
-    if (s == digits || (*digits == '0' && s > digits + 1)) {
+    s = digits_end(digits);
+    if (!s || (*digits == '0' && s > digits + 1)) {
         return NULL;
     }
-    *ret_whole = true;
-    if (*s == '.') {
-        digits = ++s;
-        while (*s >= '0' && *s <= '9') {
-            s++;
-        }
-        if (s == digits) {
-            return NULL;
-        }
-        *ret_whole = false;
+    *ret_whole = *s != '.' && *s != 'e' && *s != 'E';
+    if (*s == '.' && !(s = digits_end(s + 1))) {
+        return NULL;
     }
     if (*s == 'e' || *s == 'E') {
         s++;
-        s += *s == '+' || *s == '-';
-        digits = s;
-        while (*s >= '0' && *s <= '9') {
-            s++;
-        }
-        if (s == digits) {
-            return NULL;
-        }
-        *ret_whole = false;
+        s = digits_end(s + (*s == '+' || *s == '-'));
     }
     return s;
 }
@@ -424,7 +414,7 @@ static const char *read_all(struct reader *r)
 }
 
 int web_read_array(struct web_span span, uint32_t dtype, const uint32_t *dims, uint32_t rank,
-                   void *to, char *ret_why, size_t why_bytes)
+                   void *to, char ret_why[WEB_WHY_BYTES])
 {
     struct reader r = {.at = span.text,
                        .end = span.text + span.bytes,
@@ -437,11 +427,11 @@ int web_read_array(struct web_span span, uint32_t dtype, const uint32_t *dims, u
     r.count = belong(&r, 1);
     why = read_all(&r);
     if (why) {
-        snprintf(ret_why, why_bytes, "%s (value %zu)", why, r.done);
+        snprintf(ret_why, WEB_WHY_BYTES, "%s (value %zu)", why, r.done);
         return -1;
     }
     if (r.done != r.count) {
-        snprintf(ret_why, why_bytes, "it has %zu values, the shape %zu", r.done, r.count);
+        snprintf(ret_why, WEB_WHY_BYTES, "it has %zu values, the shape %zu", r.done, r.count);
         return -1;
     }
     return 0;

@@ -18,7 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEB_ARRAYS_MAX 64u        /* inputs of one request with data in JSON */
+#define WEB_ARRAYS_MAX 64u /* inputs of one request with data in JSON */
+#define WEB_WHY_BYTES 256u
 #define WEB_DEPTH_MAX 32u         /* nesting */
 #define WEB_REST_MAX (256u << 10) /* bytes of JSON without the arrays */
 #define WEB_TREE_FACTOR 96u       /* "{}," takes most: a table of eight places */
@@ -38,11 +39,11 @@ struct web_split {
 
 /** web_split_cut() - @text: a NUL follows its @bytes; borrowed as long as the result. Return: 0; a
  * status of HTTP, with a reason. */
-unsigned web_split_cut(const char *text, size_t bytes, struct web_split *ret, char *ret_why,
-                       size_t why_bytes);
+unsigned web_split_cut(const char *text, size_t bytes, struct web_split *ret,
+                       char ret_why[WEB_WHY_BYTES]);
 /** web_split_read() - reads the rest, which takes up to WEB_TREE_FACTOR times its text. Return: as
  * web_split_cut(). */
-unsigned web_split_read(struct web_split *s, char *ret_why, size_t why_bytes);
+unsigned web_split_read(struct web_split *s, char ret_why[WEB_WHY_BYTES]);
 void web_split_free(struct web_split *s);
 /** web_split_array() - the array that was cut out. @data: the value in its place, of rest; may be
  * NULL. Return: NULL: it is not the index of an array. */
@@ -55,4 +56,4 @@ const struct web_span *web_split_array(const struct web_split *s, const json_t *
  * Return: 0; -1 with a reason.
  */
 int web_read_array(struct web_span span, uint32_t dtype, const uint32_t *dims, uint32_t rank,
-                   void *to, char *ret_why, size_t why_bytes);
+                   void *to, char ret_why[WEB_WHY_BYTES]);

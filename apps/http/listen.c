@@ -2,33 +2,12 @@
 #include "apps/http/listen.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/un.h>
-
-#include "apps/http/log.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:8000"
 #define BACKLOG 128
 #define FIRST_FD 3 /* of the service manager */
-
-union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-    struct sockaddr_storage all;
-};
-
-static bool is_loopback(const union address *a)
-{
-    const uint8_t *b = a->v6.sin6_addr.s6_addr;
-
-    if (a->any.sa_family == AF_INET) {
-        return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
-    }
-    return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr) ||
-           (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr) && b[12] == 127);
-}
 
 /* What an address that others can reach lacks; NULL: nothing. */
 static const char *lacks(const struct web *w)
@@ -52,14 +31,13 @@ static bool can_listen(int fd)
 /* Fills in what is known of a bound socket, if it may listen. */
 static int describe(struct web *w, int fd, struct web_listener *ret)
 {
-    union address a = {.all = {0}};
+    union web_address a = {.all = {0}};
     socklen_t bytes = sizeof(a);
     char ip[INET6_ADDRSTRLEN] = "";
     int on = 1;
 
     if (getsockname(fd, &a.any, &bytes) < 0) {
-        web_log("descriptor %d: %s", fd, strerror(errno));
-        return WEB_EXIT_CONFIG;
+        return web_refuse(WEB_EXIT_CONFIG, "descriptor %d: %s", fd, strerror(errno));
     }
     *ret = (struct web_listener){.web = w, .fd = fd, .local = a.any.sa_family == AF_UNIX};
     if (ret->local) {
@@ -68,8 +46,7 @@ static int describe(struct web *w, int fd, struct web_listener *ret)
         return 0;
     }
     if (a.any.sa_family != AF_INET && a.any.sa_family != AF_INET6) {
-        web_log("descriptor %d is neither a Unix nor an IP socket", fd);
-        return WEB_EXIT_CONFIG;
+        return web_refuse(WEB_EXIT_CONFIG, "descriptor %d is neither a Unix nor an IP socket", fd);
     }
     ret->tls = w->o.tls_cert != NULL;
     inet_ntop(a.any.sa_family,
@@ -82,23 +59,24 @@ static int describe(struct web *w, int fd, struct web_listener *ret)
         snprintf(ret->text, sizeof(ret->text), "%s://[%s]:%u", ret->tls ? "https" : "http", ip,
                  ntohs(a.v6.sin6_port));
     }
-    if (!is_loopback(&a) && lacks(w)) {
-        web_log("%s: other machines can reach this address, but it lacks %s", ret->text, lacks(w));
-        return WEB_EXIT_CONFIG;
+    if (!web_peer_is_loopback(&a) && lacks(w)) {
+        return web_refuse(WEB_EXIT_CONFIG,
+                          "%s: other machines can reach this address, but it lacks %s", ret->text,
+                          lacks(w));
     }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     return 0;
 }
 
 /* Reads "IP:PORT", "[IPv6]:PORT" or "localhost:PORT". */
-static bool read_address(const char *text, union address *ret, socklen_t *ret_bytes)
+static bool read_address(const char *text, union web_address *ret, socklen_t *ret_bytes)
 {
     const char *colon = strrchr(text, ':');
     char host[64], *end;
     unsigned long port;
     size_t n = colon ? (size_t)(colon - text) : 0;
 
-    *ret = (union address){.all = {0}};
+    *ret = (union web_address){.all = {0}};
     if (!colon || n >= sizeof(host) || colon[1] < '0' || colon[1] > '9') {
         return false;
     }
@@ -124,19 +102,18 @@ static bool read_address(const char *text, union address *ret, socklen_t *ret_by
 static int open_ip(const char *text, int *ret)
 {
     base_autoclose int fd = -1;
-    union address a;
+    union web_address a;
     socklen_t bytes;
     int on = 1;
 
     if (!read_address(text, &a, &bytes)) {
-        web_log("--listen '%s': IP:PORT, [IPv6]:PORT, localhost:PORT or unix:PATH", text);
-        return WEB_EXIT_USAGE;
+        return web_refuse(WEB_EXIT_USAGE,
+                          "--listen '%s': IP:PORT, [IPv6]:PORT, localhost:PORT or unix:PATH", text);
     }
     fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
         bind(fd, &a.any, bytes) < 0) {
-        web_log("cannot listen at %s: %s", text, strerror(errno));
-        return EXIT_FAILURE;
+        return web_refuse(EXIT_FAILURE, "cannot listen at %s: %s", text, strerror(errno));
     }
     *ret = fd;
     fd = -1;
@@ -150,11 +127,10 @@ static int open_unix(const struct web *w, const char *path, int *ret, struct ipc
     int fd = rc < 0 ? rc : ipc_listen(path, 0660, group, file);
 
     if (fd < 0) {
-        web_log("cannot listen at unix:%s: %s", path,
-                fd == -ESRCH        ? "there is no such group"
-                : fd == -EADDRINUSE ? "another process serves there"
-                                    : strerror(-fd));
-        return EXIT_FAILURE;
+        return web_refuse(EXIT_FAILURE, "cannot listen at unix:%s: %s", path,
+                          fd == -ESRCH        ? "there is no such group"
+                          : fd == -EADDRINUSE ? "another process serves there"
+                                              : strerror(-fd));
     }
     *ret = fd;
     return 0;
@@ -164,7 +140,7 @@ static int add(struct web *w, const char *text, struct web_listeners *l)
 {
     struct ipc_socket_file file = {0};
     bool local = strncmp(text, "unix:", 5) == 0;
-    int fd, rc = local ? open_unix(w, text + 5, &fd, &file) : open_ip(text, &fd);
+    int fd = -1, rc = local ? open_unix(w, text + 5, &fd, &file) : open_ip(text, &fd);
 
     if (rc) {
         return rc;
@@ -209,15 +185,15 @@ int web_listen(struct web *w, struct web_listeners *ret)
         }
         ret->each[ret->count++].fd = fd;
         if (!can_listen(fd)) {
-            web_log("descriptor %d of the service manager is not a listening stream socket", fd);
-            return WEB_EXIT_CONFIG;
+            return web_refuse(
+                WEB_EXIT_CONFIG,
+                "descriptor %d of the service manager is not a listening stream socket", fd);
         }
         rc = describe(w, fd, &ret->each[ret->count - 1]);
     }
     for (size_t i = 0; rc == 0 && i < w->o.listen_count; i++) {
         if (ret->count == WEB_LISTEN_MAX) {
-            web_log("at most %u addresses", WEB_LISTEN_MAX);
-            return WEB_EXIT_USAGE;
+            return web_refuse(WEB_EXIT_USAGE, "at most %u addresses", WEB_LISTEN_MAX);
         }
         rc = add(w, w->o.listen[i], ret);
     }

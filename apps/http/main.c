@@ -7,7 +7,6 @@
 #include "apps/http/control.h"
 #include "apps/http/guard.h"
 #include "apps/http/listen.h"
-#include "apps/http/log.h"
 #include "apps/http/pool.h"
 #include "apps/http/server.h"
 #include "apps/http/watch.h"
@@ -59,8 +58,7 @@ static int run(struct web *w, struct web_listeners *l, const struct web_tls *tls
     w->control = web_control_new(w->o.control_path);
     w->pool = web_pool_new(&w->o, &w->memory);
     if (!w->control || !w->pool || web_watch_new(w, &w->watch) < 0) {
-        web_log("out of memory, or of threads");
-        return EXIT_FAILURE;
+        return web_refuse(EXIT_FAILURE, "out of memory, or of threads");
     }
     rc = serve(w, l, tls);
     if (rc == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/http/memory.h"
 
-#include "base/base.h"
+#include "apps/http/lock.h"
 
 /* On the stack of its thread, in the order in which they came. */
 struct web_memory_waiter {
@@ -10,16 +10,11 @@ struct web_memory_waiter {
 
 void web_memory_init(struct web_memory *m, size_t most)
 {
-    pthread_condattr_t attr;
-
     *m = (struct web_memory){.most = most};
     LIST_INIT(&m->owners);
     TAILQ_INIT(&m->waiters);
     pthread_mutex_init(&m->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&m->given, &attr);
-    pthread_condattr_destroy(&attr);
+    web_cond_init(&m->given);
 }
 
 void web_memory_deinit(struct web_memory *m)
@@ -37,8 +32,8 @@ static bool same(const struct web_peer *a, const struct web_peer *b)
 struct web_owner *web_owner_enter(struct web_memory *m, const struct web_peer *who)
 {
     struct web_owner *o;
+    web_locked(&m->lock);
 
-    pthread_mutex_lock(&m->lock);
     LIST_FOREACH(o, &m->owners, linked) {
         if (same(&o->who, who)) {
             break;
@@ -54,26 +49,25 @@ struct web_owner *web_owner_enter(struct web_memory *m, const struct web_peer *w
     if (o) {
         o->connections++;
     }
-    pthread_mutex_unlock(&m->lock);
     return o;
 }
 
 void web_owner_leave(struct web_memory *m, struct web_owner *o)
 {
-    pthread_mutex_lock(&m->lock);
+    web_locked(&m->lock);
+
     if (--o->connections == 0) {
         LIST_REMOVE(o, linked);
         free(o);
     }
-    pthread_mutex_unlock(&m->lock);
 }
 
 bool web_memory_claim_slot(struct web_memory *m, struct web_owner *o, size_t bytes, bool *holds)
 {
     size_t kept = m->most / 8, after;
     bool fits;
+    web_locked(&m->lock);
 
-    pthread_mutex_lock(&m->lock);
     fits = base_add(m->used, bytes, &after) && after <= m->most &&
            (after <= m->most - kept || (o && bytes <= kept && o->bytes <= kept - bytes));
     if (fits) {
@@ -86,7 +80,6 @@ bool web_memory_claim_slot(struct web_memory *m, struct web_owner *o, size_t byt
             *holds = true;
         }
     }
-    pthread_mutex_unlock(&m->lock);
     return fits;
 }
 
@@ -95,92 +88,85 @@ bool web_memory_claim(struct web_memory *m, struct web_owner *o, size_t bytes)
     return web_memory_claim_slot(m, o, bytes, NULL);
 }
 
+/* Under the lock. */
+static void note_gift(struct web_memory *m)
+{
+    m->gifts++;
+    pthread_cond_broadcast(&m->given);
+}
+
 void web_memory_give(struct web_memory *m, struct web_owner *o, size_t bytes)
 {
-    pthread_mutex_lock(&m->lock);
+    web_locked(&m->lock);
+
     m->used -= bytes;
     if (o) {
         o->bytes -= bytes;
     }
-    m->gifts++;
-    pthread_cond_broadcast(&m->given);
-    pthread_mutex_unlock(&m->lock);
+    note_gift(m);
 }
 
 void web_memory_hold(struct web_memory *m, bool *holds, bool now)
 {
-    pthread_mutex_lock(&m->lock);
+    web_locked(&m->lock);
+
     if (now && !*holds) {
         m->holders++;
     } else if (!now && *holds) {
         m->holders--;
-        m->gifts++;
-        pthread_cond_broadcast(&m->given);
+        note_gift(m);
     }
     *holds = now;
-    pthread_mutex_unlock(&m->lock);
 }
 
 void web_memory_lend(struct web_memory *m, struct web_owner *o, size_t bytes)
 {
-    pthread_mutex_lock(&m->lock);
+    web_locked(&m->lock);
+
     m->idle -= bytes;
     if (o) {
         o->bytes += bytes;
     }
-    pthread_mutex_unlock(&m->lock);
 }
 
 void web_memory_return(struct web_memory *m, struct web_owner *o, size_t bytes)
 {
-    pthread_mutex_lock(&m->lock);
+    web_locked(&m->lock);
+
     m->idle += bytes;
     if (o) {
         o->bytes -= bytes;
     }
-    m->gifts++;
-    pthread_cond_broadcast(&m->given);
-    pthread_mutex_unlock(&m->lock);
+    note_gift(m);
 }
 
 uint64_t web_memory_gifts(struct web_memory *m)
 {
-    uint64_t n;
+    web_locked(&m->lock);
 
-    pthread_mutex_lock(&m->lock);
-    n = m->gifts;
-    pthread_mutex_unlock(&m->lock);
-    return n;
+    return m->gifts;
 }
 
 bool web_memory_wait(struct web_memory *m, uint64_t gifts, uint64_t until_ns)
 {
-    struct timespec until = {.tv_sec = (time_t)(until_ns / BASE_NS_PER_S),
-                             .tv_nsec = (long)(until_ns % BASE_NS_PER_S)};
     struct web_memory_waiter w;
-    bool given;
     int rc = 0;
+    web_locked(&m->lock);
 
-    pthread_mutex_lock(&m->lock);
     TAILQ_INSERT_TAIL(&m->waiters, &w, linked);
     /* Where nobody has a slot, the last that came gives up, and its body is memory for others. */
     while (m->gifts == gifts && rc != ETIMEDOUT && (m->holders > 0 || TAILQ_NEXT(&w, linked))) {
-        rc = pthread_cond_timedwait(&m->given, &m->lock, &until);
+        rc = web_cond_wait(&m->given, &m->lock, until_ns);
     }
-    given = m->gifts != gifts;
     TAILQ_REMOVE(&m->waiters, &w, linked);
     pthread_cond_broadcast(&m->given);
-    pthread_mutex_unlock(&m->lock);
-    return given;
+    return m->gifts != gifts;
 }
 
 size_t web_memory_in_use(struct web_memory *m, size_t *ret_idle)
 {
-    size_t used;
+    web_locked(&m->lock);
 
-    pthread_mutex_lock(&m->lock);
     *ret_idle = m->idle;
-    used = m->used - m->idle;
-    pthread_mutex_unlock(&m->lock);
-    return used;
+    return m->used - m->idle;
 }

@@ -2,27 +2,35 @@
 #include "apps/http/options.h"
 
 #include <math.h>
+#include <stdarg.h>
 
-#include "apps/http/log.h"
 #include "base/base.h"
 #include "base/cli/cli_print.h"
 #include "base/cli/shown_print.h"
 #include "ipc/piped.h"
 
-/* Ids of options; numbers are found by name. */
-enum { NUMBER = 256, LISTEN, GROUP, SOCKET, CONTROL, TOKEN, CERT, KEY, CA, POLICY, HELP, VERSION };
+#define PROGRAM "piped-http"
+
+/* Ids of options: numbers are found by name, and a text is at its id, less TEXT, in the options. */
+enum { NUMBER = 256, LISTEN, HELP, VERSION, TEXT };
+
+#define AT(field) (int)offsetof(struct web_options, field)
 
 static const struct cli_option OPTIONS[] = {
     {"listen", LISTEN, "ADDRESS", "@none",
      "IP:PORT, localhost:PORT or unix:PATH; default 127.0.0.1:8000", .many = true},
-    {"group", GROUP, "NAME", "@none", "group that may connect to unix:PATH; default: its own"},
-    {"socket", SOCKET, "PATH", "@file", "the daemon's frames socket"},
-    {"control", CONTROL, "PATH", "@file",
+    {"group", TEXT + AT(group), "NAME", "@none",
+     "group that may connect to unix:PATH; default: its own"},
+    {"socket", TEXT + AT(socket), "PATH", "@file", "the daemon's frames socket"},
+    {"control", TEXT + AT(control), "PATH", "@file",
      "the daemon's control socket; default: control.sock beside that"},
-    {"token-file", TOKEN, "FILE", "@file", "requests need the bearer token that FILE holds"},
-    {"tls-cert", CERT, "FILE", "@file", "certificate chain (PEM): TLS on all but Unix sockets"},
-    {"tls-key", KEY, "FILE", "@file", "its private key (PEM)"},
-    {"tls-client-ca", CA, "FILE", "@file", "clients need a certificate of these issuers (PEM)"},
+    {"token-file", TEXT + AT(token_file), "FILE", "@file",
+     "requests need the bearer token that FILE holds"},
+    {"tls-cert", TEXT + AT(tls_cert), "FILE", "@file",
+     "certificate chain (PEM): TLS on all but Unix sockets"},
+    {"tls-key", TEXT + AT(tls_key), "FILE", "@file", "its private key (PEM)"},
+    {"tls-client-ca", TEXT + AT(tls_client_ca), "FILE", "@file",
+     "clients need a certificate of these issuers (PEM)"},
     {"connections", NUMBER, "N", "@none", "most connections of each address; default 64"},
     {"per-address", NUMBER, "N", "@none",
      "most of them from one IP address of another machine; default 32"},
@@ -35,7 +43,8 @@ static const struct cli_option OPTIONS[] = {
     {"streams", NUMBER, "N", "@none", "most frames of a model at once; default 8"},
     {"streams-total", NUMBER, "N", "@none", "most frames of all models at once; default 32"},
     {"queue", NUMBER, "N", "@none", "most requests that wait for one of these; default 64"},
-    {"policy", POLICY, "P", "block reject", "what happens when the daemon is busy; default block"},
+    {"policy", TEXT + AT(policy), "P", "block reject",
+     "what happens when the daemon is busy; default block"},
     {"deadline-ms", NUMBER, "MS", "@none",
      "deadline of frames whose request names none; default 0: none"},
     {"answer-s", NUMBER, "S", "@none", "longest time for an answer of the daemon; default 60"},
@@ -47,10 +56,9 @@ static const struct cli_option OPTIONS[] = {
     {0}};
 static const struct cli_command COMMAND = {"piped-http", NULL, "", "", OPTIONS, NULL};
 
-#define AT(field) offsetof(struct web_options, field)
 static const struct {
     const char *name;
-    size_t at;
+    int at;
     double least, most, usual;
     bool whole;
 } NUMBERS[] = {
@@ -69,6 +77,25 @@ static const struct {
     {"reconnect-s", AT(reconnect_s), 0.1, 3600, 10, false},
     {"drain-s", AT(drain_s), 0, 3600, 10, false},
 };
+
+void web_log(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    shown_vsay(PROGRAM, format, args);
+    va_end(args);
+}
+
+int web_refuse(int code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    shown_vsay(PROGRAM, format, args);
+    va_end(args);
+    return code;
+}
 
 static void help(void)
 {
@@ -92,9 +119,9 @@ static int take_number(const char *name, const char *text, struct web_options *r
 
             if (end == text || *end || !(x >= NUMBERS[i].least && x <= NUMBERS[i].most) ||
                 (NUMBERS[i].whole && x != floor(x))) {
-                web_log("--%s needs a %snumber from %.15g to %.15g, not '%s'", name,
-                        NUMBERS[i].whole ? "whole " : "", NUMBERS[i].least, NUMBERS[i].most, text);
-                return WEB_EXIT_USAGE;
+                return web_refuse(
+                    WEB_EXIT_USAGE, "--%s needs a %snumber from %.15g to %.15g, not '%s'", name,
+                    NUMBERS[i].whole ? "whole " : "", NUMBERS[i].least, NUMBERS[i].most, text);
             }
             *(double *)((char *)ret + NUMBERS[i].at) = x;
         }
@@ -105,8 +132,7 @@ static int take_number(const char *name, const char *text, struct web_options *r
 static int take_listen(const char *text, struct web_options *ret)
 {
     if (ret->listen_count == WEB_LISTEN_MAX) {
-        web_log("--listen: at most %u addresses", WEB_LISTEN_MAX);
-        return WEB_EXIT_USAGE;
+        return web_refuse(WEB_EXIT_USAGE, "--listen: at most %u addresses", WEB_LISTEN_MAX);
     }
     ret->listen[ret->listen_count++] = text;
     return 0;
@@ -114,18 +140,8 @@ static int take_listen(const char *text, struct web_options *ret)
 
 static int take(int id, const struct cli_option *row, struct web_options *o)
 {
-    const char **text = id == GROUP     ? &o->group
-                        : id == SOCKET  ? &o->socket
-                        : id == CONTROL ? &o->control
-                        : id == TOKEN   ? &o->token_file
-                        : id == CERT    ? &o->tls_cert
-                        : id == KEY     ? &o->tls_key
-                        : id == CA      ? &o->tls_client_ca
-                        : id == POLICY  ? &o->policy
-                                        : NULL;
-
-    if (text) {
-        *text = optarg;
+    if (id >= TEXT) {
+        *(const char **)((char *)o + id - TEXT) = optarg;
         return 0;
     }
     return id == LISTEN ? take_listen(optarg, o) : take_number(row->name, optarg, o);
@@ -135,8 +151,7 @@ static int unknown(int id, char **argv)
 {
     char wrong[CLI_WRONG_BYTES];
 
-    web_log("%s", cli_wrong_of(&COMMAND, id, argv, wrong));
-    return WEB_EXIT_USAGE;
+    return web_refuse(WEB_EXIT_USAGE, "%s", cli_wrong_of(&COMMAND, id, argv, wrong));
 }
 
 static int set_paths(struct web_options *o)
@@ -156,8 +171,7 @@ static int set_paths(struct web_options *o)
                                   slash ? (int)(slash + 1 - o->frames_path) : 0, o->frames_path);
     }
     if (n >= (int)sizeof(o->control_path)) {
-        web_log("the path of the daemon's socket is too long");
-        return WEB_EXIT_USAGE;
+        return web_refuse(WEB_EXIT_USAGE, "the path of the daemon's socket is too long");
     }
     return 0;
 }
@@ -173,8 +187,7 @@ static int judge(const struct web_options *o)
                                                     : NULL;
 
     if (wrong) {
-        web_log("%s", wrong);
-        return WEB_EXIT_USAGE;
+        return web_refuse(WEB_EXIT_USAGE, "%s", wrong);
     }
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/http/options.h - the command line of piped-http, in one table */
+/** apps/http/options.h - the command line of piped-http, in one table, and what it says */
 #pragma once
 
 #include <stdbool.h>
@@ -17,6 +17,11 @@ struct web_options {
     double streams, streams_total, queue, answer_s, reconnect_s, drain_s, deadline_ms;
     char frames_path[108], control_path[108]; /* of socket and control, or the defaults */
 };
+
+/** web_log() - what piped-http says of itself: a line on standard error. Threads: any. */
+void web_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/** web_refuse() - the same, of why it does not serve. Return: @code. */
+int web_refuse(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** web_options_take() - Return: 0; WEB_EXIT_USAGE, with a message; -1: help or the version was
  * printed. */

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "apps/http/tensors.h"
-#include "apps/show/number.h"
+#include "apps/show/decoded_json.h"
 #include "base/tensor_name.h"
+#include "ipc/wire.h"
 
 /* The valid rows of an output: @outer runs of @run bytes, each @step bytes after the one before. */
 struct part {
@@ -17,9 +18,6 @@ struct part {
     size_t outer, run, step, element;
 };
 
-static const size_t ELEMENT[] = {[PIPED_F32] = 4, [PIPED_I32] = 4,  [PIPED_I64] = 8, [PIPED_U8] = 1,
-                                 [PIPED_I8] = 1,  [PIPED_BOOL] = 1, [PIPED_F16] = 2};
-
 static struct part part_of(const struct piped_stream *s, const struct piped_frame *f, uint32_t o)
 {
     const struct piped_tensor *t = &piped_stream_info(s)->outputs[o];
@@ -28,7 +26,7 @@ static struct part part_of(const struct piped_stream *s, const struct piped_fram
                      .outer = 1,
                      .run = (size_t)t->bytes,
                      .step = (size_t)t->bytes,
-                     .element = ELEMENT[t->dtype]};
+                     .element = ipc_dtype_bytes(t->dtype)};
     uint32_t dim;
     uint64_t rows = piped_rows(s, f, o, &dim);
 
@@ -52,36 +50,26 @@ static bool add_number(struct web_text *t, uint32_t dtype, const uint8_t *at)
 {
     union {
         float f32;
-        int32_t i32;
         int64_t i64;
+        int32_t i32;
         int8_t i8;
-    } v = {0};
+    } v = {.i64 = 0};
     char text[SHW_NUMBER_BYTES];
 
-    switch (dtype) {
-    case PIPED_F32:
-        memcpy(&v.f32, at, 4);
+    memcpy(&v, at, ipc_dtype_bytes(dtype));
+    if (dtype == PIPED_F32) {
         web_text_add(t, text, shw_number_text(v.f32, text));
         return isfinite(v.f32);
-    case PIPED_I32:
-        memcpy(&v.i32, at, 4);
-        web_text_printf(t, "%d", v.i32);
-        return true;
-    case PIPED_I64:
-        memcpy(&v.i64, at, 8);
-        web_text_printf(t, "%lld", (long long)v.i64);
-        return true;
-    case PIPED_I8:
-        memcpy(&v.i8, at, 1);
-        web_text_printf(t, "%d", v.i8);
-        return true;
-    case PIPED_BOOL:
+    }
+    if (dtype == PIPED_BOOL) {
         web_text_printf(t, "%s", *at ? "true" : "false");
         return true;
-    default:
-        web_text_printf(t, "%u", *at);
-        return true;
     }
+    web_text_printf(t, "%lld",
+                    dtype == PIPED_I32  ? (long long)v.i32
+                    : dtype == PIPED_I8 ? (long long)v.i8
+                                        : (long long)v.i64); /* little-endian; U8, too */
+    return true;
 }
 
 static bool add_data(struct web_text *t, const struct part *p)
@@ -122,11 +110,10 @@ static bool add_output(struct web_text *t, struct web_text *tail, const struct p
             web_text_add(tail, p->data + o * p->step, p->run);
         }
     } else if (!add_data(t, p)) {
-        web_fail(r, 400,
-                 "output %s has values that JSON cannot express (infinite or not a number); "
-                 "ask for binary data: the parameter binary=1 of the address",
-                 p->t->name);
-        return false;
+        return web_fail(r, 400,
+                        "output %s has values that JSON cannot express (infinite or not a number); "
+                        "ask for binary data: the parameter binary=1 of the address",
+                        p->t->name);
     }
     web_text_add(t, "}", 1);
     return true;
@@ -166,18 +153,6 @@ struct draft {
     size_t claimed;
 };
 
-static bool claim_output(struct draft *d, const struct part *p, bool binary)
-{
-    size_t bytes = most_bytes(p, binary);
-
-    if (!web_claim(d->q, bytes)) {
-        web_fail_memory(d->r, d->q->listener->web);
-        return false;
-    }
-    d->claimed += bytes;
-    return true;
-}
-
 static bool add_outputs(const struct web_call *c, struct piped_stream *s,
                         const struct piped_frame *f, struct draft *d)
 {
@@ -190,15 +165,17 @@ static bool add_outputs(const struct web_call *c, struct piped_stream *s,
         bool binary = c->output_count ? c->outputs[i].binary : c->all_binary;
         uint32_t o = wanted(c, info, i);
         struct part p;
+        size_t bytes;
 
         if (o >= info->output_count) {
-            web_fail(d->r, 400, "the model has no output %s", c->outputs[i].name);
-            return false;
+            return web_fail(d->r, 400, "the model has no output %s", c->outputs[i].name);
         }
         p = part_of(s, f, o);
-        if (!claim_output(d, &p, binary)) {
+        bytes = most_bytes(&p, binary);
+        if (!web_claim(d->q, bytes, d->r)) {
             return false;
         }
+        d->claimed += bytes;
         web_text_add(&d->t, ",", i > 0);
         if (!add_output(&d->t, &d->tail, &p, binary, d->r)) {
             return false;
@@ -208,34 +185,19 @@ static bool add_outputs(const struct web_call *c, struct piped_stream *s,
     return true;
 }
 
-static void add_members(struct web_text *t, const json_t *more)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach((json_t *)more, key, value)
-    {
-        web_text_printf(t, ",\"%s\":", key);
-        web_text_json(t, json_incref(value));
-    }
-}
-
 void web_call_answer(const struct web_call *c, struct web_request *q, struct piped_stream *s,
                      const struct piped_frame *f, const json_t *more, struct web_reply *r)
 {
     struct draft d = {.q = q, .r = r};
     struct web_text *t = &d.t;
+    json_t *head =
+        json_pack("{s:s, s:s, s:s*}", "model_name", q->model, "model_version", "1", "id", c->id);
     size_t json_bytes;
     bool binary;
 
-    web_text_printf(t, "{\"model_name\":");
-    web_text_json(t, json_string(q->model));
-    web_text_printf(t, ",\"model_version\":\"1\"");
-    if (c->id) {
-        web_text_printf(t, ",\"id\":");
-        web_text_json(t, json_string(c->id));
-    }
-    add_members(t, more);
+    json_object_update(head, (json_t *)(uintptr_t)more);
+    web_text_json(t, head);
+    t->used -= t->used > 0; /* its brace: outputs may follow */
     if (!c->no_outputs && !add_outputs(c, s, f, &d)) {
         free(t->data);
         free(d.tail.data);

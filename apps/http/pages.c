@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* piped-http: the status page, what it shows, and metrics. */
+/* piped-http: what the status page shows, and metrics. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,70 +8,27 @@
 #include "apps/http/reply.h"
 #include "apps/http/routes.h"
 #include "apps/http/watch.h"
-#include "page_text.h"
-
-#define MODEL_BYTES 64u /* IPC_NAME_BYTES */
-
-static void fixed(struct web_reply *r, const char *type, const char *text)
-{
-    *r = (struct web_reply){.status = 200, .type = type, .fixed = text, .bytes = strlen(text)};
-}
-
-void web_page(struct web_request *q, struct web_reply *r)
-{
-    fixed(r, "text/html; charset=utf-8", web_page_html);
-}
-
-void web_page_style(struct web_request *q, struct web_reply *r)
-{
-    fixed(r, "text/css; charset=utf-8", web_page_css);
-}
-
-void web_page_script(struct web_request *q, struct web_reply *r)
-{
-    fixed(r, "text/javascript; charset=utf-8", web_page_js);
-}
-
-static bool known_model(const json_t *status, const char *name)
-{
-    json_t *m;
-    size_t i;
-
-    json_array_foreach(json_object_get(status, "models"), i, m)
-    {
-        const char *n = json_string_value(json_object_get(m, "name"));
-
-        if (n && strcmp(n, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* {status, events, units}; units only with ?units=MODEL. */
 void web_status(struct web_request *q, struct web_reply *r)
 {
     struct web_control *c = q->listener->web->control;
     const char *model = MHD_lookup_connection_value(q->http, MHD_GET_ARGUMENT_KIND, "units");
-    json_t *status = NULL, *history = NULL, *units = NULL, *all;
-    char why[WEB_WHY_BYTES];
+    json_t *status = web_ask(c, WEB_STATUS, r), *served, *history, *units = NULL;
 
-    if (web_ask(c, WEB_STATUS, &status, why) < 0 || web_ask(c, WEB_HISTORY, &history, why) < 0) {
-        web_fail(r, 503, "%s", why);
-        json_decref(status);
-        return;
+    history = status ? web_ask(c, WEB_HISTORY, r) : NULL;
+    served = json_object_get(status, "status");
+    if (history && model && web_named(json_object_get(served, "models"), model)) {
+        units = web_ask_units(c, model);
     }
-    all = json_pack("{s:O?, s:O?}", "status", json_object_get(status, "status"), "events",
-                    json_object_get(history, "events"));
-    if (model && strlen(model) < MODEL_BYTES && all &&
-        known_model(json_object_get(status, "status"), model) &&
-        web_ask_units(c, model, &units, why) == 0) {
-        json_object_set(all, "units", json_object_get(units, "units"));
+    if (history) {
+        web_reply_json(r, json_pack("{s:O?, s:O?, s:O*}", "status", served, "events",
+                                    json_object_get(history, "events"), "units",
+                                    json_object_get(units, "units")));
     }
     json_decref(status);
     json_decref(history);
     json_decref(units);
-    web_reply_json(r, all);
 }
 
 static void metric(struct web_text *t, const char *name, const char *type, const char *help,
@@ -85,6 +42,33 @@ static void own_metrics(struct web *w, struct web_text *t)
 {
     struct web_pool_counts pool = web_pool_count(w->pool);
     size_t idle, used = web_memory_in_use(&w->memory, &idle);
+    size_t owed, connections = web_watch_connections(w->watch, &owed);
+    const struct web_counters *c = &w->count;
+    const struct {
+        const char *name, *type, *help;
+        double value;
+    } rows[] = {
+        {"infer_total", "counter", "Requests to infer that were received.", (double)c->infers},
+        {"infer_seconds_total", "counter", "Time in which they were answered.",
+         (double)c->infer_ns / 1e9},
+        {"received_bytes_total", "counter", "Bytes of bodies received.", (double)c->received_bytes},
+        {"sent_bytes_total", "counter", "Bytes of bodies sent.", (double)c->sent_bytes},
+        {"connections_cut_total", "counter", "Connections that took too long (--request-s).",
+         (double)c->cut},
+        {"connections_refused_total", "counter",
+         "Connections without a place (--connections, --per-user, --per-address).",
+         (double)c->refused},
+        {"connections", "gauge", "Connections of clients.", (double)connections},
+        {"requests", "gauge", "Requests under way.", (double)owed},
+        {"buffered_bytes", "gauge", "Memory that requests have claimed (--memory-mb).",
+         (double)used},
+        {"idle_bytes", "gauge", "Memory of slots that wait for the next request.", (double)idle},
+        {"streams", "gauge", "Connections to the daemon.", (double)pool.open},
+        {"streams_busy", "gauge", "Connections to the daemon with a frame under way.",
+         (double)pool.busy},
+        {"waiting", "gauge", "Requests that wait for a connection to the daemon.",
+         (double)pool.waiting},
+    };
 
     web_text_printf(t, "# HELP piped_http_answers_total Answers, by status.\n"
                        "# TYPE piped_http_answers_total counter\n");
@@ -94,39 +78,17 @@ static void own_metrics(struct web *w, struct web_text *t)
                             (unsigned long long)w->count.codes[i]);
         }
     }
-    metric(t, "infer_total", "counter", "Requests to infer that were received.",
-           (double)w->count.infers);
-    metric(t, "infer_seconds_total", "counter", "Time in which they were answered.",
-           (double)w->count.infer_ns / 1e9);
-    metric(t, "received_bytes_total", "counter", "Bytes of bodies received.",
-           (double)w->count.received_bytes);
-    metric(t, "sent_bytes_total", "counter", "Bytes of bodies sent.", (double)w->count.sent_bytes);
-    metric(t, "connections_cut_total", "counter", "Connections that took too long (--request-s).",
-           (double)w->count.cut);
-    metric(t, "connections_refused_total", "counter",
-           "Connections without a place (--connections, --per-user, --per-address).",
-           (double)w->count.refused);
-    metric(t, "connections", "gauge", "Connections of clients.",
-           (double)web_watch_connections(w->watch));
-    metric(t, "requests", "gauge", "Requests under way.", (double)web_watch_owed(w->watch));
-    metric(t, "buffered_bytes", "gauge", "Memory that requests have claimed (--memory-mb).",
-           (double)used);
-    metric(t, "idle_bytes", "gauge", "Memory of slots that wait for the next request.",
-           (double)idle);
-    metric(t, "streams", "gauge", "Connections to the daemon.", (double)pool.open);
-    metric(t, "streams_busy", "gauge", "Connections to the daemon with a frame under way.",
-           (double)pool.busy);
-    metric(t, "waiting", "gauge", "Requests that wait for a connection to the daemon.",
-           (double)pool.waiting);
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        metric(t, rows[i].name, rows[i].type, rows[i].help, rows[i].value);
+    }
 }
 
 void web_metrics(struct web_request *q, struct web_reply *r)
 {
     struct web *w = q->listener->web;
     struct web_text t = {0};
-    char why[WEB_WHY_BYTES];
-    json_t *reply = NULL;
-    bool up = web_ask(w->control, WEB_METRICS, &reply, why) == 0;
+    json_t *reply = web_ask(w->control, WEB_METRICS, NULL);
+    bool up = reply != NULL;
     const char *text = json_string_value(json_object_get(reply, "text"));
 
     if (text) {

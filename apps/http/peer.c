@@ -4,16 +4,9 @@
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "base/base.h"
-
-union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-};
+#include "apps/http/lock.h"
 
 struct question {
     struct nlmsghdr head;
@@ -43,7 +36,7 @@ void web_peers_close(struct web_peers *p)
     pthread_mutex_destroy(&p->lock);
 }
 
-static void put_address(const union address *a, __be32 to[4], __be16 *ret_port)
+static void put_address(const union web_address *a, __be32 to[4], __be16 *ret_port)
 {
     if (a->any.sa_family == AF_INET) {
         memcpy(to, &a->v4.sin_addr, 4);
@@ -81,7 +74,8 @@ static uint32_t read_answer(int fd, uint32_t number)
 }
 
 /* The user of the socket at @far whose other end is @near. */
-static uint32_t user_of(struct web_peers *p, const union address *far, const union address *near)
+static uint32_t user_of(struct web_peers *p, const union web_address *far,
+                        const union web_address *near)
 {
     struct question q = {
         .head = {.nlmsg_len = sizeof(q),
@@ -106,7 +100,7 @@ static uint32_t user_of(struct web_peers *p, const union address *far, const uni
     return uid;
 }
 
-static bool is_loopback(const union address *a)
+bool web_peer_is_loopback(const union web_address *a)
 {
     const uint8_t *b = a->v6.sin6_addr.s6_addr;
 
@@ -116,7 +110,7 @@ static bool is_loopback(const union address *a)
                      (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr) && b[12] == 127);
 }
 
-static struct web_peer of_address(const union address *a)
+static struct web_peer of_address(const union web_address *a)
 {
     struct web_peer p = {.uid = WEB_NO_UID};
 
@@ -131,14 +125,12 @@ static struct web_peer of_address(const union address *a)
 
 struct web_peer web_peer_of(struct web_peers *p, int fd)
 {
-    union address far, near;
+    union web_address far = {.all = {0}}, near = far;
     socklen_t far_bytes = sizeof(far), near_bytes = sizeof(near), bytes = sizeof(struct ucred);
     struct web_peer none = {.user = true, .uid = WEB_NO_UID};
     struct ucred who;
     uint32_t uid;
 
-    memset(&far, 0, sizeof(far));
-    memset(&near, 0, sizeof(near));
     if (getpeername(fd, &far.any, &far_bytes) < 0 || getsockname(fd, &near.any, &near_bytes) < 0) {
         return none;
     }
@@ -149,7 +141,7 @@ struct web_peer web_peer_of(struct web_peers *p, int fd)
         return none;
     }
     uid = user_of(p, &far, &near);
-    if (uid == WEB_NO_UID && !is_loopback(&far)) {
+    if (uid == WEB_NO_UID && !web_peer_is_loopback(&far)) {
         return of_address(&far);
     }
     none.uid = uid;

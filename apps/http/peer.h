@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,13 @@ struct web_peer {
     bool user;           /* of this machine */
     uint32_t uid;        /* its own; WEB_NO_UID: not known */
     uint8_t address[16]; /* else: the IPv6 address, of which 64 bits count, or a mapped IPv4 one */
+};
+
+union web_address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_storage all;
 };
 
 struct web_peers {
@@ -33,5 +41,7 @@ void web_peers_open(struct web_peers *p, int fd);
 void web_peers_close(struct web_peers *p);
 /** web_peer_is_netlink() - Return: @fd is what web_peers_open() takes. */
 bool web_peer_is_netlink(int fd);
+/** web_peer_is_loopback() - Return: the address, of either version of IP, is this machine's own. */
+bool web_peer_is_loopback(const union web_address *a);
 /** web_peer_of() - who is at the other end of the connected socket @fd. Does not block. */
 struct web_peer web_peer_of(struct web_peers *p, int fd);

@@ -101,13 +101,48 @@ void web_place_worked(struct web_place *place)
     place->work_bytes = 0;
 }
 
+static int open_client(const struct web_options *o, struct piped **ret)
+{
+    struct piped_options p = {
+        .size = sizeof(p),
+        .path = o->frames_path,
+        .client = "piped-http",
+        .reconnect_ms = (uint32_t)(o->reconnect_s * 1e3),
+        .answer_ms = (uint32_t)(o->answer_s * 1e3),
+        .fail_fast = 1,
+    };
+
+    return piped_connect(&p, ret);
+}
+
+/* A stream with one slot. */
+static int connect_stream(struct web_place *place, enum web_form form, const struct web_need *need)
+{
+    const struct web_options *o = place->pool->o;
+    static const uint32_t pixfmt[] = {PIPED_TENSOR, PIPED_TENSOR, PIPED_RGB24, PIPED_GRAY8};
+    struct piped_stream_options s = {
+        .size = sizeof(s),
+        .model = place->model,
+        .pixfmt = pixfmt[form],
+        .policy = strcmp(o->policy, "reject") == 0 ? PIPED_REJECT : PIPED_BLOCK,
+        .credits = 1,
+        .slots = 1,
+        .width = need->width,
+        .height = need->height,
+        .input_dtype = form == WEB_FORM_HALF ? PIPED_F16 : 0,
+    };
+    int rc = place->client ? 0 : open_client(o, &place->client);
+
+    return rc < 0 ? rc : piped_stream_open(place->client, &s, &place->forms[form].stream);
+}
+
 /* Opens a stream whose picture, and work, are claimed. What its tensors take is known then. */
 static int open_stream(struct web_place *place, enum web_form form, const struct web_need *need)
 {
     struct form *f = &place->forms[form];
     const struct piped_stream_info *info;
     size_t more;
-    int rc = web_open_stream(place->pool->o, place->model, form, need, &place->client, &f->stream);
+    int rc = connect_stream(place, form, need);
 
     if (rc < 0) {
         return rc;

@@ -134,19 +134,13 @@ static int try_take(struct web_pool *p, const char *model, struct web_owner *by,
 static int wait_turn(struct web_pool *p, const char *model, struct web_owner *by, uint64_t until_ns,
                      struct web_place **ret)
 {
-    struct timespec until = {.tv_sec = (time_t)(until_ns / BASE_NS_PER_S),
-                             .tv_nsec = (long)(until_ns % BASE_NS_PER_S)};
     struct waiter w = {.model = model, .by = by};
-    pthread_condattr_t attr;
     int rc;
 
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w.woken, &attr);
-    pthread_condattr_destroy(&attr);
+    web_cond_init(&w.woken);
     TAILQ_INSERT_TAIL(&p->waiters, &w, linked);
     p->waiting++;
-    rc = -pthread_cond_timedwait(&w.woken, &p->lock, &until);
+    rc = -web_cond_wait(&w.woken, &p->lock, until_ns);
     p->waiting--;
     TAILQ_REMOVE(&p->waiters, &w, linked);
     pthread_cond_destroy(&w.woken);
@@ -275,10 +269,7 @@ void web_pool_tidy(struct web_pool *p, uint64_t now_ns)
 
 struct web_pool_counts web_pool_count(struct web_pool *p)
 {
-    struct web_pool_counts c;
+    web_locked(&p->lock);
 
-    pthread_mutex_lock(&p->lock);
-    c = (struct web_pool_counts){p->count, p->busy, p->waiting};
-    pthread_mutex_unlock(&p->lock);
-    return c;
+    return (struct web_pool_counts){p->count, p->busy, p->waiting};
 }

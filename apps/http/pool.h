@@ -11,7 +11,6 @@
  */
 #pragma once
 
-#include "apps/http/open.h"
 #include "apps/http/web.h"
 #include "ipc/decode/piped_decode.h"
 #include "ipc/piped.h"
@@ -19,6 +18,16 @@
 #define WEB_IDLE_S 30u
 
 struct web_place;
+
+/* In which frames come. */
+enum web_form { WEB_FORM_TENSOR, WEB_FORM_HALF, WEB_FORM_RGB, WEB_FORM_GRAY, WEB_FORMS };
+
+/* What a request needs of a stream. */
+struct web_need {
+    uint32_t width, height; /* of a picture; else 0 */
+    size_t work_bytes;      /* beside the slot, until web_place_worked() */
+    uint64_t until_ns;      /* so long it waits for memory */
+};
 
 struct web_pool_counts {
     size_t open, busy, waiting;

@@ -2,9 +2,9 @@
 /** apps/http/pool_private.h - what pool.c and place.c share. Threads: as pool.h. */
 #pragma once
 
-#include <pthread.h>
 #include <sys/queue.h>
 
+#include "apps/http/lock.h"
 #include "apps/http/pool.h"
 
 #define MODEL_BYTES 64u /* IPC_NAME_BYTES */

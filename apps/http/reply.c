@@ -68,10 +68,10 @@ void web_text_json(struct web_text *t, json_t *value)
 void web_reply_forget(struct web_reply *r)
 {
     free(r->body);
-    *r = (struct web_reply){.allow = r->allow};
+    *r = (struct web_reply){0};
 }
 
-void web_fail(struct web_reply *r, unsigned status, const char *format, ...)
+bool web_fail(struct web_reply *r, unsigned status, const char *format, ...)
 {
     base_autofree char *text = NULL;
     char room[1024];
@@ -91,14 +91,15 @@ void web_fail(struct web_reply *r, unsigned status, const char *format, ...)
     r->retry_s = status == 429 || status == 503;
     web_reply_json(r, value);
     r->status = status;
+    return false;
 }
 
-bool web_claim(struct web_request *q, size_t bytes)
+bool web_claim(struct web_request *q, size_t bytes, struct web_reply *r)
 {
     bool fits = web_memory_claim(&q->listener->web->memory, q->owner, bytes);
 
     q->claimed += fits ? bytes : 0;
-    return fits;
+    return fits || (r && web_fail_memory(r, q->listener->web));
 }
 
 void web_claim_less(struct web_request *q, size_t bytes)
@@ -107,10 +108,10 @@ void web_claim_less(struct web_request *q, size_t bytes)
     q->claimed -= bytes;
 }
 
-void web_fail_memory(struct web_reply *r, const struct web *w)
+bool web_fail_memory(struct web_reply *r, const struct web *w)
 {
-    web_fail(r, 503, "all requests together take more memory than --memory-mb allows, %g MB",
-             w->o.memory_mb);
+    return web_fail(r, 503, "all requests together take more memory than --memory-mb allows, %g MB",
+                    w->o.memory_mb);
 }
 
 void web_fail_frame(struct web_reply *r, int status, const char *text)
@@ -205,7 +206,7 @@ static void add_headers(const struct web_request *q, const struct web_reply *r,
         MHD_add_response_header(m, "WWW-Authenticate", "Bearer");
     }
     if (r->status == 405) {
-        MHD_add_response_header(m, "Allow", r->allow);
+        MHD_add_response_header(m, "Allow", web_route_methods(q->route));
     }
     /* libmicrohttpd takes LF alone for the end of lines in a body that comes in chunks, so another
      * server may see the body end elsewhere: nothing behind it is read as a request. */

@@ -21,15 +21,16 @@ void web_text_json(struct web_text *t, json_t *value);
 
 /** web_reply_forget() - frees what was answered so far, for another answer. */
 void web_reply_forget(struct web_reply *r);
-/** web_fail() - {"error": "..."}. */
-void web_fail(struct web_reply *r, unsigned status, const char *format, ...)
+/** web_fail() - {"error": "..."}. Return: false. */
+bool web_fail(struct web_reply *r, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** web_claim() - memory for a request, until it is over. Return: as web_memory_claim(). */
-bool web_claim(struct web_request *q, size_t bytes);
+/** web_claim() - memory for a request, until it is over. @r: NULL: the caller answers. Return: as
+ * web_memory_claim(); false: @r is the error. */
+bool web_claim(struct web_request *q, size_t bytes, struct web_reply *r);
 /** web_claim_less() - gives some of it back before. */
 void web_claim_less(struct web_request *q, size_t bytes);
-/** web_fail_memory() - a claim did not fit (memory.h). */
-void web_fail_memory(struct web_reply *r, const struct web *w);
+/** web_fail_memory() - a claim did not fit (memory.h). Return: false. */
+bool web_fail_memory(struct web_reply *r, const struct web *w);
 /** web_fail_frame() - an error of the daemon. @status: enum piped_status. */
 void web_fail_frame(struct web_reply *r, int status, const char *text);
 /** web_fail_open() - an error of piped_connect(), or of piped_stream_open() (@connected). @rc:

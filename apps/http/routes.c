@@ -2,26 +2,13 @@
 #include "apps/http/routes.h"
 
 #include "apps/http/control.h"
-#include "apps/http/infer.h"
+#include "apps/http/reply.h"
 #include "apps/http/tensors.h"
 #include "apps/show/fold_segments.h"
 #include "base/json_text.h"
+#include "page_text.h"
 
 #define MODELS_PATH "/v2/models/"
-
-static json_t *named(const json_t *list, const char *name)
-{
-    json_t *m;
-    size_t i;
-
-    json_array_foreach((json_t *)list, i, m)
-    {
-        if (strcmp(json_text_of(m, "name"), name) == 0) {
-            return m;
-        }
-    }
-    return NULL;
-}
 
 static void server(struct web_request *q, struct web_reply *r)
 {
@@ -38,7 +25,6 @@ static void live(struct web_request *q, struct web_reply *r)
 /* As pipectl health --ready. */
 static void ready(struct web_request *q, struct web_reply *r)
 {
-    char why[WEB_WHY_BYTES];
     const json_t *status, *failed;
     json_t *reply;
 
@@ -46,8 +32,8 @@ static void ready(struct web_request *q, struct web_reply *r)
         web_fail(r, 503, "this server is stopping");
         return;
     }
-    if (web_ask(q->listener->web->control, WEB_STATUS, &reply, why) < 0) {
-        web_fail(r, 503, "%s", why);
+    reply = web_ask(q->listener->web->control, WEB_STATUS, r);
+    if (!reply) {
         return;
     }
     status = json_object_get(reply, "status");
@@ -69,12 +55,10 @@ static void ready(struct web_request *q, struct web_reply *r)
 
 static void models(struct web_request *q, struct web_reply *r)
 {
-    char why[WEB_WHY_BYTES];
-    json_t *reply, *list, *names, *m;
+    json_t *reply = web_ask(q->listener->web->control, WEB_MODELS, r), *list, *names, *m;
     size_t i;
 
-    if (web_ask(q->listener->web->control, WEB_MODELS, &reply, why) < 0) {
-        web_fail(r, 503, "%s", why);
+    if (!reply) {
         return;
     }
     names = json_array();
@@ -92,16 +76,14 @@ static void models(struct web_request *q, struct web_reply *r)
 /* The model of a Models reply; NULL: @r says why not. @ret_reply: the caller's reference. */
 static json_t *find_model(const struct web_request *q, struct web_reply *r, json_t **ret_reply)
 {
-    char why[WEB_WHY_BYTES];
     json_t *failed, *found;
 
-    *ret_reply = NULL;
-    if (web_ask(q->listener->web->control, WEB_MODELS, ret_reply, why) < 0) {
-        web_fail(r, 503, "%s", why);
+    *ret_reply = web_ask(q->listener->web->control, WEB_MODELS, r);
+    if (!*ret_reply) {
         return NULL;
     }
-    found = named(json_object_get(*ret_reply, "models"), q->model);
-    failed = named(json_object_get(*ret_reply, "failed"), q->model);
+    found = web_named(json_object_get(*ret_reply, "models"), q->model);
+    failed = web_named(json_object_get(*ret_reply, "failed"), q->model);
     if (!found && failed) {
         web_fail(r, 503, "model %s could not be loaded: %s", q->model,
                  json_text_of(failed, "error"));
@@ -152,16 +134,16 @@ static const struct {
     const char *path;
     struct web_route route;
 } FIXED[] = {
-    {"/", {"GET, HEAD", .open = true, .answer = web_page}},
-    {"/page.css", {"GET, HEAD", .open = true, .answer = web_page_style}},
-    {"/page.js", {"GET, HEAD", .open = true, .answer = web_page_script}},
-    {"/status.json", {"GET, HEAD", .answer = web_status}},
-    {"/metrics", {"GET, HEAD", .answer = web_metrics}},
-    {"/v2", {"GET, HEAD", .answer = server}},
-    {"/v2/", {"GET, HEAD", .answer = server}},
-    {"/v2/health/live", {"GET, HEAD", .answer = live}},
-    {"/v2/health/ready", {"GET, HEAD", .answer = ready}},
-    {"/v2/models", {"GET, HEAD", .answer = models}},
+    {"/", {.open = true, .type = "text/html; charset=utf-8", .text = web_page_html}},
+    {"/page.css", {.open = true, .type = "text/css; charset=utf-8", .text = web_page_css}},
+    {"/page.js", {.open = true, .type = "text/javascript; charset=utf-8", .text = web_page_js}},
+    {"/status.json", {.answer = web_status}},
+    {"/metrics", {.answer = web_metrics}},
+    {"/v2", {.answer = server}},
+    {"/v2/", {.answer = server}},
+    {"/v2/health/live", {.answer = live}},
+    {"/v2/health/ready", {.answer = ready}},
+    {"/v2/models", {.answer = models}},
 };
 
 /* What follows the model's name, and perhaps "/versions/1". */
@@ -169,9 +151,9 @@ static const struct {
     const char *path;
     struct web_route route;
 } OF_MODEL[] = {
-    {"", {"GET, HEAD", .model = true, .answer = model}},
-    {"/ready", {"GET, HEAD", .model = true, .answer = model_ready}},
-    {"/infer", {"POST", .model = true, .body = true, .answer = web_infer}},
+    {"", {.answer = model}},
+    {"/ready", {.answer = model_ready}},
+    {"/infer", {.body = true, .answer = web_infer}},
 };
 
 /* Skips "/versions/1". Return: NULL: another version is named. */
@@ -207,7 +189,6 @@ static const struct web_route *find_of_model(const char *path, char *ret_model, 
 
 const struct web_route *web_route_find(const char *path, char *ret_model, struct web_reply *r)
 {
-    *ret_model = '\0';
     for (size_t i = 0; i < base_array_count(FIXED); i++) {
         if (strcmp(path, FIXED[i].path) == 0) {
             return &FIXED[i].route;

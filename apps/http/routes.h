@@ -4,20 +4,13 @@
 
 #include "apps/http/web.h"
 
-struct web_route {
-    const char *methods; /* as Allow has them */
-    bool open;           /* needs no token: it says nothing about this server */
-    bool model;          /* the path names one */
-    bool body;           /* a request to infer */
-    void (*answer)(struct web_request *q, struct web_reply *r);
-};
-
-/** web_route_find() - @ret_model: 64 bytes; "": the path has none. Return: NULL: @r says why. */
+/** web_route_find() - @ret_model: 64 bytes, written if the path names one. Return: NULL: @r says
+ * why. */
 const struct web_route *web_route_find(const char *path, char *ret_model, struct web_reply *r);
 
+/** web_infer() - answers POST /v2/models/MODEL/infer, whose body is there; waits for the daemon. */
+void web_infer(struct web_request *q, struct web_reply *r);
+
 /* pages.c */
-void web_page(struct web_request *q, struct web_reply *r);
-void web_page_style(struct web_request *q, struct web_reply *r);
-void web_page_script(struct web_request *q, struct web_reply *r);
 void web_status(struct web_request *q, struct web_reply *r);
 void web_metrics(struct web_request *q, struct web_reply *r);

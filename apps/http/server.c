@@ -6,7 +6,6 @@
 
 #include "apps/http/guard.h"
 #include "apps/http/head.h"
-#include "apps/http/log.h"
 #include "apps/http/picture.h"
 #include "apps/http/reply.h"
 #include "apps/http/routes.h"
@@ -77,13 +76,11 @@ static bool read_type(struct web_request *q, struct web_reply *r)
     uint64_t header = SIZE_MAX;
 
     if (head && !web_head_number(head, SIZE_MAX - 1, &header)) {
-        web_fail(r, 400, "Inference-Header-Content-Length is not a number of bytes");
-        return false;
+        return web_fail(r, 400, "Inference-Header-Content-Length is not a number of bytes");
     }
     q->header_bytes = (size_t)header;
     if (coding && strcasecmp(coding, "identity") != 0) {
-        web_fail(r, 415, "bodies are not compressed (Content-Encoding)");
-        return false;
+        return web_fail(r, 415, "bodies are not compressed (Content-Encoding)");
     }
     if (type && strncasecmp(type, "image/", 6) == 0) { /* the first bytes tell which */
         q->body_kind = WEB_BODY_PICTURE;
@@ -98,11 +95,11 @@ static bool read_type(struct web_request *q, struct web_reply *r)
         q->body_kind = WEB_BODY_JSON;
         q->untyped = !head && (!type || is_type(type, "application/x-www-form-urlencoded"));
     } else {
-        web_fail(r, 415,
-                 "a body is application/json, application/octet-stream, image/jpeg, image/png or "
-                 "multipart/form-data, not %.64s",
-                 type);
-        return false;
+        return web_fail(
+            r, 415,
+            "a body is application/json, application/octet-stream, image/jpeg, image/png or "
+            "multipart/form-data, not %.64s",
+            type);
     }
     return true;
 }
@@ -126,14 +123,18 @@ static size_t body_most(const struct web_request *q)
     return q->route->body ? (size_t)(q->listener->web->o.body_mb * 1e6) : BODY_LEAST;
 }
 
-static void fail_large(const struct web_request *q, struct web_reply *r)
+static bool fail_large(const struct web_request *q, struct web_reply *r)
 {
-    if (q->route->body) {
-        web_fail(r, 413, "the body is larger than --body-mb allows, %g MB",
-                 q->listener->web->o.body_mb);
-    } else {
-        web_fail(r, 413, "this path takes no body; it has more than %u bytes", BODY_LEAST);
-    }
+    return q->route->body
+               ? web_fail(r, 413, "the body is larger than --body-mb allows, %g MB",
+                          q->listener->web->o.body_mb)
+               : web_fail(r, 413, "this path takes no body; it has more than %u bytes", BODY_LEAST);
+}
+
+static bool takes(const struct web_route *route, const char *method)
+{
+    return route->body ? strcmp(method, "POST") == 0
+                       : strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
 /* Before the body comes. Return: false: @r is the answer. */
@@ -151,19 +152,15 @@ static bool judge_header(struct web_request *q, const char *path, const char *me
     if (!web_guard_allows(q, q->route && q->route->open, r) || !q->route) {
         return false;
     }
-    if (!web_head_takes(q->route->methods, method)) {
-        r->allow = q->route->methods;
-        web_fail(r, 405, "this path takes %s: curl %s", q->route->methods,
-                 q->route->body ? "--data-binary @FILE URL" : "URL");
-        return false;
+    if (!takes(q->route, method)) {
+        return web_fail(r, 405, "this path takes %s: curl %s", web_route_methods(q->route),
+                        q->route->body ? "--data-binary @FILE URL" : "URL");
     }
     if (w->draining) {
-        web_fail(r, 503, "this server is stopping");
-        return false;
+        return web_fail(r, 503, "this server is stopping");
     }
     if (length && strtoull(length, NULL, 10) > body_most(q)) {
-        fail_large(q, r);
-        return false;
+        return fail_large(q, r);
     }
     return !q->route->body || read_type(q, r);
 }
@@ -222,7 +219,7 @@ static unsigned grow(struct web_request *q, size_t needed)
     while (room < needed) {
         room = base_min(room * 2, most);
     }
-    if (!web_claim(q, room - q->room)) {
+    if (!web_claim(q, room - q->room, NULL)) {
         return 503;
     }
     grown = realloc(q->body, room);
@@ -270,6 +267,11 @@ static enum MHD_Result finish(struct web_request *q)
         web_fail_memory(&r, w);
     } else if (q->route->body && q->bytes == 0) {
         web_fail(&r, 400, "the body is empty");
+    } else if (q->route->text) {
+        r = (struct web_reply){.status = 200,
+                               .type = q->route->type,
+                               .fixed = q->route->text,
+                               .bytes = strlen(q->route->text)};
     } else if (!q->route->body || web_picture_settle(q, &r)) {
         q->route->answer(q, &r);
     }

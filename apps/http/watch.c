@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include "apps/http/lock.h"
 #include "apps/http/pool.h"
 
 #define TICK_MOST_NS BASE_NS_PER_S
@@ -30,15 +31,6 @@ struct web_watch {
     size_t count, owed, ending;
     LIST_HEAD(, web_conn) conns;
 };
-
-/* pthread_cond_timedwait() until a time of base_now_ns(). */
-static int wait_until(pthread_cond_t *c, pthread_mutex_t *lock, uint64_t at_ns)
-{
-    struct timespec t = {.tv_sec = (time_t)(at_ns / BASE_NS_PER_S),
-                         .tv_nsec = (long)(at_ns % BASE_NS_PER_S)};
-
-    return pthread_cond_timedwait(c, lock, &t);
-}
 
 /* Its thread sees the end of the stream, and closes it. */
 static void cut(struct web_watch *w, struct web_conn *c, _Atomic uint64_t *count)
@@ -69,7 +61,7 @@ static void *watch_thread(void *arg)
         web_pool_tidy(w->web->pool, now);
         pthread_mutex_lock(&w->lock);
         if (!w->ends) {
-            wait_until(&w->ended, &w->lock, now + tick_ns);
+            web_cond_wait(&w->ended, &w->lock, now + tick_ns);
         }
     }
     pthread_mutex_unlock(&w->lock);
@@ -79,7 +71,6 @@ static void *watch_thread(void *arg)
 int web_watch_new(struct web *web, struct web_watch **ret)
 {
     struct web_watch *w = calloc(1, sizeof(*w));
-    pthread_condattr_t attr;
     int rc;
 
     if (!w) {
@@ -87,12 +78,9 @@ int web_watch_new(struct web *web, struct web_watch **ret)
     }
     w->web = web;
     pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->ended, &attr);
-    pthread_cond_init(&w->idle, &attr);
-    pthread_cond_init(&w->left, &attr);
-    pthread_condattr_destroy(&attr);
+    web_cond_init(&w->ended);
+    web_cond_init(&w->idle);
+    web_cond_init(&w->left);
     rc = pthread_create(&w->thread, NULL, watch_thread, w);
     if (rc) {
         free(w);
@@ -206,7 +194,7 @@ struct web_conn *web_conn_add(struct web_watch *w, const struct web_listener *l,
     /* In the thread that accepts: who dials again and again has to wait for his threads to end, or
      * they would take what libmicrohttpd allows of all. */
     while (w->ending > ENDING_MOST &&
-           wait_until(&w->left, &w->lock, c->since_ns + ENDING_NS) == 0) {
+           web_cond_wait(&w->left, &w->lock, c->since_ns + ENDING_NS) == 0) {
         continue;
     }
     pthread_mutex_unlock(&w->lock);
@@ -240,16 +228,17 @@ void web_conn_remove(struct web_watch *w, struct web_conn *c)
 void web_conn_works(struct web_watch *w, struct web_conn *c, bool works)
 {
     if (c) {
-        pthread_mutex_lock(&w->lock);
+        web_locked(&w->lock);
+
         c->works = works;
         c->since_ns = base_now_ns();
-        pthread_mutex_unlock(&w->lock);
     }
 }
 
 void web_conn_owes(struct web_watch *w, struct web_conn *c, bool owes)
 {
-    pthread_mutex_lock(&w->lock);
+    web_locked(&w->lock);
+
     w->owed += owes ? 1u : (size_t)-1;
     if (c) {
         c->owes = owes;
@@ -257,36 +246,22 @@ void web_conn_owes(struct web_watch *w, struct web_conn *c, bool owes)
     if (w->owed == 0) {
         pthread_cond_broadcast(&w->idle);
     }
-    pthread_mutex_unlock(&w->lock);
 }
 
-size_t web_watch_connections(struct web_watch *w)
+size_t web_watch_connections(struct web_watch *w, size_t *ret_owed)
 {
-    size_t n;
+    web_locked(&w->lock);
 
-    pthread_mutex_lock(&w->lock);
-    n = w->count;
-    pthread_mutex_unlock(&w->lock);
-    return n;
-}
-
-size_t web_watch_owed(struct web_watch *w)
-{
-    size_t n;
-
-    pthread_mutex_lock(&w->lock);
-    n = w->owed;
-    pthread_mutex_unlock(&w->lock);
-    return n;
+    *ret_owed = w->owed;
+    return w->count;
 }
 
 void web_watch_drain(struct web_watch *w, double s)
 {
     uint64_t end_ns = base_now_ns() + (uint64_t)(s * 1e9);
+    web_locked(&w->lock);
 
-    pthread_mutex_lock(&w->lock);
-    while (w->owed > 0 && wait_until(&w->idle, &w->lock, end_ns) != ETIMEDOUT) {
+    while (w->owed > 0 && web_cond_wait(&w->idle, &w->lock, end_ns) != ETIMEDOUT) {
         continue;
     }
-    pthread_mutex_unlock(&w->lock);
 }

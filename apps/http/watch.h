@@ -34,7 +34,7 @@ void web_conn_remove(struct web_watch *watch, struct web_conn *c);
 void web_conn_works(struct web_watch *watch, struct web_conn *c, bool works);
 /** web_conn_owes() - a request has begun, or is over. @c may be NULL. */
 void web_conn_owes(struct web_watch *watch, struct web_conn *c, bool owes);
-size_t web_watch_connections(struct web_watch *watch);
-size_t web_watch_owed(struct web_watch *watch);
+/** web_watch_connections() - Return: how many there are. @ret_owed: requests under way. */
+size_t web_watch_connections(struct web_watch *watch, size_t *ret_owed);
 /** web_watch_drain() - waits until no request is under way, or for @s seconds. */
 void web_watch_drain(struct web_watch *watch, double s);

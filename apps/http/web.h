@@ -26,6 +26,7 @@
 struct web_pool;
 struct web_watch;
 struct web_control;
+struct web_reply;
 
 /* Each is added to by any thread. */
 struct web_counters {
@@ -90,6 +91,20 @@ struct web_request {
     uint64_t begin_ns;
 };
 
+/* What is asked for, and what answers it. */
+struct web_route {
+    bool open;               /* needs no token: it says nothing about this server */
+    bool body;               /* a request to infer, by POST; else by GET or HEAD */
+    const char *type, *text; /* the answer; NULL: answer() makes it */
+    void (*answer)(struct web_request *q, struct web_reply *r);
+};
+
+/** web_route_methods() - Return: those that it takes, as Allow has them. */
+static inline const char *web_route_methods(const struct web_route *route)
+{
+    return route->body ? "POST" : "GET, HEAD";
+}
+
 /* What becomes the answer. */
 struct web_reply {
     unsigned status;
@@ -99,6 +114,5 @@ struct web_reply {
     size_t json_bytes; /* of a body with binary tensors; 0: there are none */
     unsigned retry_s;  /* Retry-After; 0: none */
     bool close;        /* nothing more is read from the connection */
-    const char *allow; /* of 405 */
     char timing[96];   /* Server-Timing; "": none */
 };

@@ -1,13 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/show/decoded_json.h"
 
-#include "apps/show/number.h"
+#include <math.h>
+
 #include "base/base.h"
+
+#define DIGITS_LEAST 6 /* each f32 keeps so many */
+#define DIGITS_MOST 9  /* and is told from all others by so many */
 
 /* An upper bound of what jansson and the text take for each. */
 #define OBJECT_BYTES 2048u
 #define POINT_BYTES 512u
 #define RUN_BYTES 320u
+
+size_t shw_number_text(float v, char *ret)
+{
+    int digits = DIGITS_LEAST, n;
+
+    do {
+        n = snprintf(ret, SHW_NUMBER_BYTES, "%.*g", digits, (double)v);
+    } while (digits++ < DIGITS_MOST && strtof(ret, NULL) != v && isfinite(v));
+    return (size_t)n;
+}
+
+json_t *shw_number(double v)
+{
+    char text[SHW_NUMBER_BYTES];
+
+    if (!isfinite((float)v)) {
+        return json_null();
+    }
+    shw_number_text((float)v, text);
+    return json_real(strtod(text, NULL));
+}
 
 static json_t *points_json(const struct piped_decoded *r, const struct piped_object *o)
 {
@@ -29,11 +54,10 @@ static json_t *object_json(const struct piped_decoded *r, const struct piped_obj
                           shw_number(o->score));
 
     if (o->width > 0 || o->height > 0 || o->point_count) {
-        json_object_set_new(j, "x", shw_number(o->x));
-        json_object_set_new(j, "y", shw_number(o->y));
-        json_object_set_new(j, "width", shw_number(o->width));
-        json_object_set_new(j, "height", shw_number(o->height));
-        json_object_set_new(j, "area", shw_number(o->area));
+        json_object_update_new(j,
+                               json_pack("{s:o, s:o, s:o, s:o, s:o}", "x", shw_number(o->x), "y",
+                                         shw_number(o->y), "width", shw_number(o->width), "height",
+                                         shw_number(o->height), "area", shw_number(o->area)));
     }
     if (o->point_count) {
         json_object_set_new(j, "points", points_json(r, o));
@@ -105,15 +129,9 @@ void shw_json(json_t *report, const struct piped_decoded *r)
     for (size_t i = 0; i < r->object_count; i++) {
         json_array_append_new(objects, object_json(r, &r->objects[i]));
     }
-    json_object_set_new(report, "decoded", json_string(r->kind));
-    json_object_set_new(report, "width", json_integer(r->width));
-    json_object_set_new(report, "height", json_integer(r->height));
-    json_object_set_new(report, "objects", objects);
-    if (r->text) {
-        json_object_set_new(report, "text", json_string(r->text));
-        json_object_set_new(report, "text_score", shw_number(r->text_score));
-    }
-    if (r->mask) {
-        json_object_set_new(report, "mask", mask_json(r->mask));
-    }
+    json_object_update_new(
+        report, json_pack("{s:s, s:I, s:I, s:o, s:s*, s:o*, s:o*}", "decoded", r->kind, "width",
+                          (json_int_t)r->width, "height", (json_int_t)r->height, "objects", objects,
+                          "text", r->text, "text_score", r->text ? shw_number(r->text_score) : NULL,
+                          "mask", r->mask ? mask_json(r->mask) : NULL));
 }

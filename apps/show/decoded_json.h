@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/show/decoded_json.h - what a decoder found, as JSON (docs/outputs.md) */
+/** apps/show/decoded_json.h - what a model answered, and what a decoder found in it, as JSON
+ * (docs/outputs.md) */
 #pragma once
 
 #include <jansson.h>
+#include <stddef.h>
 
 #include "ipc/decode/piped_decode.h"
+
+/* Numbers of models have the shortest text that reads back as the same f32. Every program that
+ * prints what a model answered uses these, so that one answer has one text. Threads: any. */
+#define SHW_NUMBER_BYTES 20u
+
+/** shw_number_text() - @ret: SHW_NUMBER_BYTES. Return: its length without the NUL. */
+size_t shw_number_text(float v, char *ret);
+/** shw_number() - the same as a value of JSON, for json_dumps() with JSON_REAL_PRECISION(9) to
+ * (15); null for what JSON has no form for. @v: of a model, or computed of such. */
+json_t *shw_number(double v);
 
 /** shw_json() - adds decoded, width, height, objects, text and mask to @report. Threads: any. */
 void shw_json(json_t *report, const struct piped_decoded *r);

@@ -24,24 +24,16 @@ static uint32_t colour_of(const struct piped_object *o, size_t i)
     return canvas_colour(o->number >= 0 ? (size_t)o->number : i);
 }
 
-static bool is_object(const struct piped_decoded *r, unsigned class)
-{
-    for (size_t i = 0; i < r->object_count; i++) {
-        if (r->objects[i].number == (int)class) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void draw_mask(struct canvas *c, const struct piped_decoded *r)
 {
     const struct piped_mask *m = r->mask;
     double w = (double)m->width / m->columns, h = (double)m->height / m->rows;
-    bool shown[256];
+    bool shown[256] = {false};
 
-    for (unsigned k = 0; k < 256; k++) {
-        shown[k] = is_object(r, k);
+    for (size_t i = 0; i < r->object_count; i++) {
+        if (r->objects[i].number >= 0 && r->objects[i].number < 256) {
+            shown[r->objects[i].number] = true;
+        }
     }
     for (uint32_t y = 0; y < m->rows; y++) {
         for (uint32_t x = 0; x < m->columns; x++) {

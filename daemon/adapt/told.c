@@ -5,7 +5,6 @@
 #include "daemon/adapt/live_turns.h"
 #include "daemon/service/append.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 
 #define AS_GOOD 0.005 /* a smaller gain is reported as none */
 

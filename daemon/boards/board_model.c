@@ -9,7 +9,6 @@
 #include "daemon/plans/switch.h"
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "ipc/boards/picture_room.h"
 
 /* ---- the place elsewhere ---- */

@@ -14,7 +14,7 @@
 
 #include "daemon/boards/board_room.h"
 #include "daemon/boards/border_judge.h"
-#include "daemon/config/state_put.h"
+#include "daemon/config/state_file.h"
 
 struct dmn_border_kept {
     LIST_ENTRY(dmn_border_kept) linked;

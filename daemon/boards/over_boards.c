@@ -10,7 +10,6 @@
 #include "daemon/plans/plans.h"
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 
 /* Return: what the room keeps for @m; NULL: nothing. */
 static struct dmn_board_model *find(const struct dmn_model *m)

@@ -19,7 +19,7 @@
 
 #include "base/base.h"
 #include "daemon/boards/board_room.h"
-#include "daemon/config/state_put.h"
+#include "daemon/config/state_file.h"
 
 #define DMN_REPORTER_SILENT_NS (5 * BASE_NS_PER_S)
 

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "daemon/config/keys.h"
 
@@ -94,6 +95,8 @@ static inline const char *dmn_config_string(const struct dmn_config *c, enum dmn
     return c->values[id].text ? c->values[id].text : "";
 }
 
+/** dmn_config_user_weight() - Return: the weight of @uid beside other users, 1 to 1000. */
+unsigned dmn_config_user_weight(const struct dmn_config *c, uid_t uid);
 /** dmn_config_where() - writes "FILE:LINE", or the origin if that is not a file. */
 void dmn_config_where(const struct dmn_config *c, size_t origin, size_t line,
                       char ret[DMN_CONFIG_WHERE_MAX]);
@@ -101,6 +104,8 @@ void dmn_config_where(const struct dmn_config *c, size_t origin, size_t line,
 bool dmn_config_name_ok(const char *name);
 
 /* For files.c and merge.c, which build a configuration. */
+/** dmn_config_weights_ok() - Return: @text is empty or a list of users, each once, and weights. */
+bool dmn_config_weights_ok(const char *text);
 /** dmn_config_set_string() - replaces *to by a copy of @value and frees the old one. Return: 0;
  * -ENOMEM: *to is unchanged. */
 int dmn_config_set_string(char **to, const char *value);

@@ -61,11 +61,9 @@ static void range(const struct dmn_config_row *row, char *ret, size_t bytes)
 
 static void print_config(void)
 {
-    const struct dmn_config_row *rows;
+    const struct dmn_config_row *rows = dmn_config_rows;
     char group[64] = "", text[160];
-    size_t count;
 
-    rows = dmn_config_table(&count);
     puts("// Configuration of piped, with every default: see piped.json(5).\n"
          "// Files in piped.json.d/*.json override single keys. After a change: pipectl reload.\n"
          "{");
@@ -75,11 +73,11 @@ static void print_config(void)
     puts("    // Execution places instead of those found. Empty: as found.\n"
          "    // {\"name\": \"big\", \"cpus\": \"4-7\", \"speed\": 1.0}\n"
          "    \"eps\": [],\n");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
         const char *dot = strchr(rows[i].key, '.');
         const char *indent = dot ? "        " : "    ", *next_dot = NULL;
         char prefix[24];
-        bool last_of_group, last = i + 1 == count;
+        bool last_of_group, last = i + 1 == DMN_KEY_COUNT;
         size_t length = dot ? (size_t)(dot - rows[i].key) : 0;
 
         if (dot && (strlen(group) != length || strncmp(group, rows[i].key, length) != 0)) {
@@ -119,12 +117,10 @@ static void print_escaped(const char *text)
 
 static void print_man_keys(bool advanced)
 {
-    const struct dmn_config_row *rows;
+    const struct dmn_config_row *rows = dmn_config_rows;
     char text[160];
-    size_t count;
 
-    rows = dmn_config_table(&count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
         if (rows[i].advanced != advanced) {
             continue;
         }
@@ -143,12 +139,10 @@ static void print_man_keys(bool advanced)
 
 static void print_man(void)
 {
-    const struct dmn_config_item_row *items;
-    size_t count;
+    const struct dmn_config_item_row *items = dmn_config_item_rows;
 
     print_man_keys(false);
-    items = dmn_config_item_table(&count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < DMN_CONFIG_ITEM_COUNT; i++) {
         printf("*%s[].%s*\n\t", items[i].array, items[i].key);
         print_escaped(items[i].help);
         printf(" Value: %s; %s.\n\n", items[i].type,

@@ -9,43 +9,6 @@
 #include "daemon/config/text.h"
 #include "tuner/problem.h"
 
-/* Reads a whole regular file of limited size. */
-static int read_file(const char *path, char *ret_error, char **ret_text, size_t *ret_bytes)
-{
-    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    base_autofree char *text = NULL;
-    struct stat st;
-    ssize_t used;
-    int error = 0;
-
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        error = -errno;
-    } else if (!S_ISREG(st.st_mode)) {
-        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: not a regular file", path);
-        return -EINVAL;
-    } else if (st.st_size > (off_t)DMN_CONFIG_FILE_MAX) {
-        error = -EFBIG;
-    }
-    if (error) {
-        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: %s", path, strerror(-error));
-        return error;
-    }
-    text = malloc(DMN_CONFIG_FILE_MAX + 1);
-    if (!text) {
-        return -ENOMEM;
-    }
-    used = base_read_all(fd, text, DMN_CONFIG_FILE_MAX);
-    if (used < 0) {
-        error = (int)used;
-        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: %s", path, strerror(-error));
-        return error;
-    }
-    text[used] = '\0';
-    *ret_text = base_take(text);
-    *ret_bytes = (size_t)used;
-    return 0;
-}
-
 static int merge_file(struct dmn_config *c, const char *path, char *ret_error)
 {
     base_autofree char *text = NULL;
@@ -60,8 +23,10 @@ static int merge_file(struct dmn_config *c, const char *path, char *ret_error)
                  DMN_CONFIG_FILES_MAX);
         return -EINVAL;
     }
-    error = read_file(path, ret_error, &text, &bytes);
+    error = dmn_text_read(path, DMN_CONFIG_FILE_MAX, &text, &bytes);
     if (error < 0) {
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: %s", path,
+                 error == -EINVAL ? "not a regular file" : strerror(-error));
         return error;
     }
     r.origin = c->file_count;
@@ -127,20 +92,19 @@ static int merge_dropins(struct dmn_config *c, const char *path, char *ret_error
 
 int dmn_config_load(const char *path, bool required, char *ret_error, struct dmn_config **ret)
 {
-    const struct dmn_config_row *rows;
     struct dmn_config *c = calloc(1, sizeof(*c));
-    size_t count;
     int error = 0;
 
     snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "out of memory");
     if (!c) {
         return -ENOMEM;
     }
-    rows = dmn_config_table(&count);
-    for (size_t i = 0; i < count; i++) {
-        c->values[i].number = rows[i].value;
-        if (rows[i].type == DMN_CONFIG_STRING &&
-            dmn_config_set_string(&c->values[i].text, rows[i].text) < 0) {
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
+        const struct dmn_config_row *row = &dmn_config_rows[i];
+
+        c->values[i].number = row->value;
+        if (row->type == DMN_CONFIG_STRING &&
+            dmn_config_set_string(&c->values[i].text, row->text) < 0) {
             error = -ENOMEM;
         }
     }

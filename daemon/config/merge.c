@@ -8,7 +8,6 @@
 #include "base/near_word.h"
 #include "daemon/config/route_text.h"
 #include "daemon/config/text.h"
-#include "daemon/config/user_weights.h"
 #include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
 #include "pipeline/plan.h"
@@ -36,13 +35,6 @@ static int set_socket_mode(const struct dmn_config_reader *r, const char *key, c
         return dmn_config_fail(r, key, "\"%s\" is not an octal mode such as \"0660\"", text);
     }
     return 0;
-}
-
-/* Accepts the algorithms that retunes accept. */
-static int check_algorithm(const struct dmn_config_reader *r, const char *key, const char *text)
-{
-    return tun_algorithm_find(text) ? 0
-                                    : dmn_config_fail(r, key, "must be one of " TUN_SEARCH_NAMES);
 }
 
 static int set_value(const struct dmn_config_reader *r, const struct dmn_config_row *row,
@@ -84,9 +76,11 @@ static int set_value(const struct dmn_config_reader *r, const struct dmn_config_
         if (row->id == DMN_KEY_SOCKET_MODE) {
             error = set_socket_mode(r, row->key, json_string_value(value));
         } else if (row->id == DMN_KEY_PLANNER_ALGORITHM) {
-            error = check_algorithm(r, row->key, json_string_value(value));
+            error = tun_algorithm_find(json_string_value(value)) /* as retunes do */
+                        ? 0
+                        : dmn_config_fail(r, row->key, "must be one of " TUN_SEARCH_NAMES);
         } else if (row->id == DMN_KEY_LIMIT_USER_WEIGHTS &&
-                   !dmn_user_weights_ok(json_string_value(value))) {
+                   !dmn_config_weights_ok(json_string_value(value))) {
             error = dmn_config_fail(r, row->key,
                                     "\"%.100s\" is not UID=WEIGHT,..., with weights 1 to 1000 "
                                     "and each UID once",
@@ -143,97 +137,103 @@ static char *cores_text(json_t *value)
     return strdup(text);
 }
 
-static bool is_of_type(const char *type, json_t *value)
-{
-    return strcmp(type, "string") == 0   ? json_is_string(value)
-           : strcmp(type, "shapes") == 0 ? json_is_string(value) || json_is_object(value)
-           : strcmp(type, "bool") == 0   ? json_is_boolean(value)
-           : strcmp(type, "cores") == 0  ? is_cores(value)
-                                         : json_is_number(value);
-}
-
 /* Offers the last word of each known key that begins with @prefix. */
 static int unknown_key(const struct dmn_config_reader *r, const char *at, const char *prefix,
                        const char *name)
 {
-    const struct dmn_config_row *rows;
     struct near_word n = {.given = name};
     char hint[NEAR_WORD_HINT_BYTES];
-    size_t count, bytes = strlen(prefix);
+    size_t bytes = strlen(prefix);
 
-    rows = dmn_config_table(&count);
-    for (size_t i = 0; i < count; i++) {
-        if (strncmp(rows[i].key, prefix, bytes) == 0) {
-            near_word_try(&n, rows[i].key + bytes);
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
+        if (strncmp(dmn_config_rows[i].key, prefix, bytes) == 0) {
+            near_word_try(&n, dmn_config_rows[i].key + bytes);
         }
     }
     return dmn_config_fail(r, at, "unknown key%s", near_word_hint(&n, hint));
 }
 
-static int unknown_item_key(const struct dmn_config_reader *r, const char *at, const char *array,
-                            const char *name)
+/* Return: the row of a key of the objects in @array; NULL: there is none, and @hint offers one. */
+static const struct dmn_config_item_row *item_row(const char *array, const char *key,
+                                                  char hint[NEAR_WORD_HINT_BYTES])
 {
-    const struct dmn_config_item_row *rows;
-    struct near_word n = {.given = name};
-    char hint[NEAR_WORD_HINT_BYTES];
-    size_t count;
+    struct near_word n = {.given = key};
 
-    rows = dmn_config_item_table(&count);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(rows[i].array, array) == 0) {
-            near_word_try(&n, rows[i].key);
+    for (size_t i = 0; i < DMN_CONFIG_ITEM_COUNT; i++) {
+        const struct dmn_config_item_row *row = &dmn_config_item_rows[i];
+
+        if (strcmp(row->array, array) == 0) {
+            if (strcmp(row->key, key) == 0) {
+                return row;
+            }
+            near_word_try(&n, row->key);
         }
     }
-    return dmn_config_fail(r, at, "unknown key%s", near_word_hint(&n, hint));
+    near_word_hint(&n, hint);
+    return NULL;
+}
+
+/* As dmn_config_fail(), of @key of models[i] or eps[i]; "": of the object. */
+__attribute__((format(printf, 5, 6))) static int fail_item(const struct dmn_config_reader *r,
+                                                           const char *array, size_t index,
+                                                           const char *key, const char *format, ...)
+{
+    char path[128], text[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    snprintf(path, sizeof(path), "%s[%zu]%s%.60s", array, index, *key ? "." : "", key);
+    return dmn_config_fail(r, path, "%s", text);
+}
+
+/* Return: what is wrong with a value's type; NULL: nothing. */
+static const char *wrong_type(const char *type, json_t *value)
+{
+    return strcmp(type, "string") == 0   ? json_is_string(value) ? NULL : "must be a string"
+           : strcmp(type, "shapes") == 0 ? json_is_string(value) || json_is_object(value)
+                                               ? NULL
+                                               : "must be a string, or an object of shapes"
+           : strcmp(type, "bool") == 0   ? json_is_boolean(value) ? NULL : "must be true or false"
+           : strcmp(type, "cores") == 0
+               ? is_cores(value) ? NULL : "must be a string or a list of cores"
+           : json_is_number(value) ? NULL
+                                   : "must be a number";
 }
 
 /* Checks models[i] or eps[i] against the table: keys known, types right, required keys present. */
 static int check_item(const struct dmn_config_reader *r, const char *array, size_t index,
                       json_t *item)
 {
-    const struct dmn_config_item_row *rows, *row;
-    char path[128];
-    const char *key;
+    const struct dmn_config_item_row *row;
+    char hint[NEAR_WORD_HINT_BYTES];
+    const char *key, *why;
     json_t *value;
-    size_t count;
 
-    rows = dmn_config_item_table(&count);
-    snprintf(path, sizeof(path), "%s[%zu]", array, index);
     if (!json_is_object(item)) {
-        return dmn_config_fail(r, path, "must be an object");
+        return fail_item(r, array, index, "", "must be an object");
     }
     json_object_foreach(item, key, value)
     {
-        row = NULL;
-        for (size_t i = 0; i < count && !row; i++) {
-            if (strcmp(rows[i].array, array) == 0 && strcmp(rows[i].key, key) == 0) {
-                row = &rows[i];
-            }
-        }
-        snprintf(path, sizeof(path), "%s[%zu].%.60s", array, index, key);
+        row = item_row(array, key, hint);
         if (!row) {
-            return unknown_item_key(r, path, array, key);
+            return fail_item(r, array, index, key, "unknown key%s", hint);
         }
-        if (!is_of_type(row->type, value)) {
-            return dmn_config_fail(
-                r, path,
-                strcmp(row->type, "cores") == 0    ? "must be a string or a list of %s"
-                : strcmp(row->type, "shapes") == 0 ? "must be a string, or an object of %s"
-                : strcmp(row->type, "bool") == 0   ? "must be true or false"
-                                                   : "must be a %s",
-                row->type);
-        }
-        if (json_is_string(value) &&
+        why = wrong_type(row->type, value);
+        if (!why && json_is_string(value) &&
             (strlen(json_string_value(value)) != json_string_length(value) ||
              json_string_length(value) > 4095)) {
-            return dmn_config_fail(r, path, "must have at most 4095 bytes and no NUL");
+            why = "must have at most 4095 bytes and no NUL";
+        }
+        if (why) {
+            return fail_item(r, array, index, key, "%s", why);
         }
     }
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].required && strcmp(rows[i].array, array) == 0 &&
-            !json_object_get(item, rows[i].key)) {
-            snprintf(path, sizeof(path), "%s[%zu].%s", array, index, rows[i].key);
-            return dmn_config_fail(r, path, "is missing");
+    for (size_t i = 0; i < DMN_CONFIG_ITEM_COUNT; i++) {
+        row = &dmn_config_item_rows[i];
+        if (row->required && strcmp(row->array, array) == 0 && !json_object_get(item, row->key)) {
+            return fail_item(r, array, index, row->key, "is missing");
         }
     }
     return 0;
@@ -265,12 +265,11 @@ static int merge_boards(const struct dmn_config_reader *r, size_t index, json_t 
     const char *text =
         item_string(item, "boards")[0] ? item_string(item, "boards") : DMN_BOARDS_OFF;
     base_autofree struct dmn_route_text *route = calloc(1, sizeof(*route));
-    char why[DMN_ROUTE_ERROR_MAX] = "out of memory", key[64];
+    char why[DMN_ROUTE_ERROR_MAX] = "out of memory";
 
-    snprintf(key, sizeof(key), "models[%zu].boards", index);
     if (!route || (strcmp(text, DMN_BOARDS_OFF) != 0 && strcmp(text, DMN_BOARDS_AUTO) != 0 &&
                    dmn_route_text_parse(text, why, route) != 0)) {
-        return dmn_config_fail(r, key, "%s", why);
+        return fail_item(r, "models", index, "boards", "%s", why);
     }
     return dmn_config_set_string(&m->boards, text) < 0 ? -EINVAL : 0;
 }
@@ -280,14 +279,12 @@ static int merge_shapes(const struct dmn_config_reader *r, size_t index, json_t 
                         struct dmn_config_model *m)
 {
     json_t *value = json_object_get(item, "shapes");
-    char why[MDL_ERROR_MAX] = "out of memory", key[64];
-    base_autofree char *text = NULL;
-
-    snprintf(key, sizeof(key), "models[%zu].shapes", index);
-    text =
+    char why[MDL_ERROR_MAX] = "out of memory";
+    base_autofree char *text =
         json_is_object(value) ? mdl_shapes_text(value, why) : strdup(item_string(item, "shapes"));
+
     if (!text || mdl_shapes_check(text, why) < 0) {
-        return dmn_config_fail(r, key, "%s", why);
+        return fail_item(r, "models", index, "shapes", "%s", why);
     }
     return dmn_config_set_string(&m->shapes, text) < 0 ? -EINVAL : 0;
 }
@@ -299,14 +296,12 @@ static int merge_model(const struct dmn_config_reader *r, size_t index, json_t *
     char key[64];
     char *path;
 
-    snprintf(key, sizeof(key), "models[%zu].name", index);
     if (!dmn_config_name_ok(name)) {
-        return dmn_config_fail(r, key, "\"%.80s\" is not a model name (" MDL_SEGMENT_NAME_RULE ")",
-                               name);
+        return fail_item(r, "models", index, "name",
+                         "\"%.80s\" is not a model name (" MDL_SEGMENT_NAME_RULE ")", name);
     }
-    snprintf(key, sizeof(key), "models[%zu].path", index);
     if (!item_string(item, "path")[0]) {
-        return dmn_config_fail(r, key, "must not be empty");
+        return fail_item(r, "models", index, "path", "must not be empty");
     }
     path = resolve(r->path, item_string(item, "path"));
     m = path ? dmn_config_model_slot(r->config, name) : NULL;
@@ -353,13 +348,10 @@ static int merge_models(const struct dmn_config_reader *r, json_t *value)
         int error = check_item(r, "models", index, item);
 
         for (other = 0; !error && other < index; other++) {
-            char key[64];
-
             if (strcmp(item_string(json_array_get(value, other), "name"),
                        item_string(item, "name")) == 0) {
-                snprintf(key, sizeof(key), "models[%zu].name", index);
-                return dmn_config_fail(r, key, "\"%.63s\" is listed twice",
-                                       item_string(item, "name"));
+                return fail_item(r, "models", index, "name", "\"%.63s\" is listed twice",
+                                 item_string(item, "name"));
             }
         }
         error = error ? error : merge_model(r, index, item);
@@ -391,34 +383,30 @@ static int merge_eps(const struct dmn_config_reader *r, json_t *value)
         json_t *speed = json_object_get(item, "speed");
         int error = check_item(r, "eps", index, item);
         const char *name = item_string(item, "name");
-        char key[64];
 
         if (error) {
             return error;
         }
-        snprintf(key, sizeof(key), "eps[%zu].name", index);
         if (!isalpha((unsigned char)name[0]) || strlen(name) > 23 ||
             strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") !=
                 strlen(name)) {
-            return dmn_config_fail(
-                r, key,
-                "\"%.80s\" is not a name of an execution place (letters, digits, '_', at most 23)",
-                name);
+            return fail_item(r, "eps", index, "name",
+                             "\"%.80s\" is not a name of an execution place (letters, digits, '_', "
+                             "at most 23)",
+                             name);
         }
         for (size_t i = 0; i < index; i++) {
             if (strcmp(r->config->eps[i].name, name) == 0) {
-                return dmn_config_fail(r, key, "\"%s\" is listed twice", name);
+                return fail_item(r, "eps", index, "name", "\"%s\" is listed twice", name);
             }
         }
         ep->speed = speed ? json_number_value(speed) : 1.0;
         if (!(ep->speed > 0 && ep->speed <= 1)) {
-            snprintf(key, sizeof(key), "eps[%zu].speed", index);
-            return dmn_config_fail(r, key, "must be above 0 and at most 1");
+            return fail_item(r, "eps", index, "speed", "must be above 0 and at most 1");
         }
         ep->watts = json_number_value(json_object_get(item, "watts"));
         if (!(ep->watts >= 0 && ep->watts <= 10000)) {
-            snprintf(key, sizeof(key), "eps[%zu].watts", index);
-            return dmn_config_fail(r, key, "must be from 0 to 10000");
+            return fail_item(r, "eps", index, "watts", "must be from 0 to 10000");
         }
         ep->name = strdup(name);
         ep->cpus = cores_text(json_object_get(item, "cpus"));
@@ -432,12 +420,9 @@ static int merge_eps(const struct dmn_config_reader *r, json_t *value)
 
 int dmn_config_merge(const struct dmn_config_reader *r, json_t *object, const char *prefix)
 {
-    const struct dmn_config_row *rows;
-    size_t count;
     const char *name;
     json_t *value;
 
-    rows = dmn_config_table(&count);
     json_object_foreach(object, name, value)
     {
         const struct dmn_config_row *row = NULL;
@@ -447,11 +432,11 @@ int dmn_config_merge(const struct dmn_config_reader *r, json_t *object, const ch
 
         snprintf(key, sizeof(key), "%s%.100s", prefix, name);
         snprintf(group, sizeof(group), "%s.", key);
-        for (size_t i = 0; i < count; i++) {
-            if (strcmp(rows[i].key, key) == 0) {
-                row = &rows[i];
+        for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
+            if (strcmp(dmn_config_rows[i].key, key) == 0) {
+                row = &dmn_config_rows[i];
             }
-            is_group |= strncmp(rows[i].key, group, strlen(group)) == 0;
+            is_group |= strncmp(dmn_config_rows[i].key, group, strlen(group)) == 0;
         }
         if (row) {
             error = set_value(r, row, value);

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "daemon/config/config.h"
-#include "daemon/config/state_put.h"
+#include "daemon/config/state_file.h"
 
 /**
  * dmn_saved_merge() - adds the saved models to a configuration

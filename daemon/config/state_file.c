@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/config/state_file.h"
 
+#include <stdatomic.h>
+
 #include "base/atomic_file.h"
 #include "base/base.h"
-#include "daemon/config/state_lock.h"
 #include "daemon/config/state_seal.h"
+#include "daemon/config/text.h"
+#include "daemon/service/folders.h"
 #include "daemon/service/log.h"
+#include "ipc/json_memory.h"
 
 const struct dmn_state_row dmn_state_rows[DMN_STATE_FILE_COUNT] = {
     [DMN_STATE_MODEL] = {.form = "model-HASH-NAME.v3.json",
@@ -43,6 +47,47 @@ const struct dmn_state_row dmn_state_rows[DMN_STATE_FILE_COUNT] = {
                          .then = "saved models are left out; see pipectl models load --save"},
 };
 
+/* ---- the lock ---- */
+
+#define LOCK_NAME "state.lock"
+
+static int lock_fd = -1;   /* owned by the loop thread */
+static _Atomic bool taken; /* written by the loop thread */
+
+int dmn_state_lock(const char *folder, pid_t *ret_holder)
+{
+    int error = dmn_folder_lock(folder, LOCK_NAME, &lock_fd, ret_holder);
+
+    atomic_store_explicit(&taken, error == -EADDRINUSE, memory_order_relaxed);
+    return error;
+}
+
+void dmn_state_unlock(void)
+{
+    base_close_fd(&lock_fd);
+    atomic_store_explicit(&taken, false, memory_order_relaxed);
+}
+
+bool dmn_state_taken(void)
+{
+    return atomic_load_explicit(&taken, memory_order_relaxed);
+}
+
+bool dmn_state_untold(int error)
+{
+    return error < 0 && error != -EBUSY;
+}
+
+const char *dmn_state_why(int error)
+{
+    return error == -ENOENT    ? "the daemon has no state directory; its log says why"
+           : error == -EBUSY   ? "another daemon keeps the state directory"
+           : error == -EBADMSG ? "the file there is damaged; pipectl reload says more"
+                               : strerror(-error);
+}
+
+/* ---- paths ---- */
+
 bool dmn_state_file_path(enum dmn_state_file file, const char *folder, const char *identity,
                          const char *name, char ret[DMN_STATE_PATH_MAX])
 {
@@ -67,37 +112,8 @@ bool dmn_state_file_path(enum dmn_state_file file, const char *folder, const cha
 
 /* ---- read ---- */
 
-/* Return: 0; -errno; DMN_STATE_E_BAD with *ret_why. */
-static int read_text(const struct dmn_state_row *row, const char *path, char **ret,
-                     size_t *ret_bytes, const char **ret_why)
-{
-    /* O_NONBLOCK: a FIFO of that name must not block */
-    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    base_autofree char *text = NULL;
-    struct stat st;
-    ssize_t have;
-
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        return -errno;
-    }
-    if (!S_ISREG(st.st_mode) || st.st_size > (off_t)row->bytes_max) {
-        *ret_why = S_ISREG(st.st_mode) ? "it is too large" : "it is not a file";
-        return DMN_STATE_E_BAD;
-    }
-    text = malloc((size_t)st.st_size + 1);
-    if (!text) {
-        return -ENOMEM;
-    }
-    have = base_read_all(fd, text, (size_t)st.st_size);
-    if (have < (ssize_t)st.st_size) {
-        return have < 0 ? (int)have : -EIO;
-    }
-    *ret = base_take(text);
-    *ret_bytes = (size_t)have;
-    return 0;
-}
-
-/* @sealed: false: of the format before checksums. Return: as read_text(). */
+/* @sealed: false: of the format before checksums. Return: 0; -errno;
+ * DMN_STATE_E_BAD with *ret_why. */
 static int read_object(const struct dmn_state_row *row, const char *path, bool sealed, json_t **ret,
                        const char **ret_why)
 {
@@ -105,9 +121,13 @@ static int read_object(const struct dmn_state_row *row, const char *path, bool s
     json_error_t error;
     size_t bytes = 0;
     json_t *root;
-    int r = read_text(row, path, &text, &bytes, ret_why);
+    int r = dmn_text_read(path, row->bytes_max, &text, &bytes);
 
-    if (r != 0) {
+    if (r == -EINVAL || r == -EFBIG) {
+        *ret_why = r == -EFBIG ? "it is too large" : "it is not a file";
+        return DMN_STATE_E_BAD;
+    }
+    if (r < 0) {
         return r;
     }
     *ret_why = sealed ? dmn_seal_check(text, bytes) : NULL;
@@ -169,7 +189,7 @@ static char *former_path(const struct dmn_state_row *row, const char *path)
 static const char other_version[] = "it has another version";
 
 /* Reads the file, or in its place that of the format before checksums, and changes neither.
- * @ret_former: owned by the caller: the path, if it is the latter. Return: as read_text(). */
+ * @ret_former: owned by the caller: the path, if it is the latter. Return: as read_object(). */
 static int look(const struct dmn_state_row *row, const char *path, const char *identity,
                 json_t **ret, char **ret_former, const char **ret_why)
 {
@@ -298,4 +318,78 @@ int dmn_state_file_remove(enum dmn_state_file file, const char *path)
     }
     atomic_file_sync_folder(&f);
     return 0;
+}
+
+/* ---- later ---- */
+
+struct put {
+    struct dmn_job job;
+    int error; /* how it went */
+    enum dmn_state_file file;
+    char *path;
+    json_t *root; /* owned; NULL: removes the file */
+    struct dmn_state_kept kept;
+};
+
+static void put_run(struct dmn_job *job)
+{
+    struct put *p = base_container_of(job, struct put, job);
+
+    p->error = p->root ? dmn_state_file_write(p->file, p->path, NULL, base_take(p->root))
+                       : dmn_state_file_remove(p->file, p->path);
+}
+
+static void tell(struct dmn_state_kept kept, const char *path, int error)
+{
+    if (dmn_state_untold(error)) {
+        dmn_log(LOG_WARNING, "cannot keep %s for the next start: %s", path, strerror(-error));
+    }
+    if (kept.fn) {
+        kept.fn(kept.ctx, error);
+    }
+}
+
+static void put_done(struct dmn_job *job)
+{
+    struct put *p = base_container_of(job, struct put, job);
+
+    tell(p->kept, p->path, p->error);
+    free(p->path);
+    free(p);
+}
+
+static void give(struct dmn_work *disk, const char *path, const struct put *of)
+{
+    struct put *p = malloc(sizeof(*p));
+
+    if (p) {
+        *p = *of;
+        p->job = (struct dmn_job){.run = put_run, .done = put_done};
+        p->path = strdup(path);
+    }
+    if (p && p->path) {
+        dmn_work_do(disk, &p->job);
+    } else {
+        free(p);
+        json_decref(of->root);
+        tell(of->kept, path, -ENOMEM);
+    }
+}
+
+void dmn_state_put(struct dmn_work *disk, enum dmn_state_file file, const char *path, json_t *root,
+                   struct dmn_state_kept kept)
+{
+    if (root && !ipc_json_lacked()) {
+        give(disk, path, &(struct put){.file = file, .root = root, .kept = kept});
+    } else {
+        json_decref(root);
+        ipc_json_begin(); /* the next file may be whole */
+        tell(kept, path, -ENOMEM);
+    }
+}
+
+void dmn_state_drop(struct dmn_work *disk, enum dmn_state_file file, const char *path,
+                    struct dmn_state_kept kept)
+{
+    give(disk, path, &(struct put){.file = file, .kept = kept});
 }

@@ -13,13 +13,21 @@
  * that is logged, too. Of some files the format before checksums is still read, once: the file is
  * then written in the present format.
  *
- * Threads: any, one at a time for each file.
+ * Two daemons that keep what they learn in one directory would undo each other's work. The first
+ * locks the directory for as long as it runs. A second one serves, reads what is kept, and writes
+ * nothing: a write gives -EBUSY. There is one state directory in a process, so the lock is the
+ * process's.
+ *
+ * Threads: any, one at a time for each file; where it says so, the loop thread.
  */
 #pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
+
+#include "daemon/service/work.h"
 
 #define DMN_STATE_PATH_MAX 4096u
 
@@ -76,7 +84,7 @@ int dmn_state_file_look(enum dmn_state_file file, const char *path, json_t **ret
  * dmn_state_file_write() - writes @root with version, identity and checksum
  *
  * @identity: as above. @root: reference taken; NULL gives -ENOMEM. Blocks, and waits for the disk.
- * Return: 0; -EBUSY: another daemon keeps this directory (state_lock.h); -errno. Either leaves the
+ * Return: 0; -EBUSY: another daemon keeps this directory; -errno. Either leaves the
  * previous file unchanged.
  */
 int dmn_state_file_write(enum dmn_state_file file, const char *path, const char *identity,
@@ -84,3 +92,42 @@ int dmn_state_file_write(enum dmn_state_file file, const char *path, const char 
 /** dmn_state_file_remove() - removes a file, and its former one; waits for the disk. Return: 0,
  * also if there was none; -EBUSY: as above; -errno. */
 int dmn_state_file_remove(enum dmn_state_file file, const char *path);
+
+/* Who waits is told when the file would survive a loss of power. @error: 0; -errno: the previous
+ * file is still there. */
+typedef void (*dmn_state_kept_fn)(void *ctx, int error);
+struct dmn_state_kept {
+    dmn_state_kept_fn fn; /* on the loop thread, once; NULL: nobody waits */
+    void *ctx;
+};
+
+/** dmn_state_put() - writes a file whose name has no HASH, on the disk's thread, in the order of
+ * the calls. A failure is logged, too. Threads: the loop thread. @disk: NULL: here and now. @root:
+ * reference taken, and no other may be left; NULL: fails with -ENOMEM. */
+void dmn_state_put(struct dmn_work *disk, enum dmn_state_file file, const char *path, json_t *root,
+                   struct dmn_state_kept kept);
+/** dmn_state_drop() - removes a file, as dmn_state_put() writes one. */
+void dmn_state_drop(struct dmn_work *disk, enum dmn_state_file file, const char *path,
+                    struct dmn_state_kept kept);
+
+/**
+ * dmn_state_lock() - locks the directory, or tries again; also notices that the lock's file was
+ * removed. Threads: the loop thread.
+ *
+ * @ret_holder: the process that keeps it, with -EADDRINUSE; 0: unknown.
+ *
+ * Return: 0; -EADDRINUSE: another daemon keeps it, so nothing is written from now on; -errno: it
+ * cannot be locked, and files are written without a lock.
+ */
+int dmn_state_lock(const char *folder, pid_t *ret_holder);
+/** dmn_state_unlock() - ends the lock, if there is one. */
+void dmn_state_unlock(void);
+/** dmn_state_taken() - Return: another daemon keeps the directory. */
+bool dmn_state_taken(void);
+/** dmn_state_untold() - Return: a write failed by @error, and the log does not know why yet: that
+ * another daemon keeps the directory was said once. */
+bool dmn_state_untold(int error);
+/** dmn_state_why() - Return: why a file was not kept, for people; static, or as strerror(). @error:
+ * -ENOENT: no state directory; -EBUSY: another daemon keeps it; -EBADMSG: the present file is
+ * damaged; -errno. */
+const char *dmn_state_why(int error);

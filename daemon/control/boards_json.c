@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boards and routes for status and metrics. */
-#include "daemon/control/boards_json.h"
-
-#include <math.h>
-
 #include "base/base.h"
 #include "daemon/boards/away.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/boards/border_kept.h"
 #include "daemon/boards/spread.h"
 #include "daemon/control/control.h"
+#include "daemon/control/json.h"
 #include "daemon/control/metrics_text.h"
 
 static json_t *boards_of_hop_json(const struct brd_link_report_all *r, const struct brd_hop *h)
@@ -34,18 +31,12 @@ static json_t *hops_json(const struct dmn_board_model *bm)
         const struct brd_hop *h = &bm->route->hop[i];
         double ns = bm->state.service_ns[i];
 
-        json_array_append_new(list,
-                              json_pack("{s:o, s:o, s:o}", "units",
-                                        json_sprintf("%u-%u", h->first_unit, h->last_unit),
-                                        "boards", boards_of_hop_json(bm->of->report, h),
-                                        "service_ms", ns > 0 ? json_real(ns / 1e6) : json_null()));
+        json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "units",
+                                              json_sprintf("%u-%u", h->first_unit, h->last_unit),
+                                              "boards", boards_of_hop_json(bm->of->report, h),
+                                              "service_ms", dmn_json_positive(ns / 1e6)));
     }
     return list;
-}
-
-static json_t *finite_json(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
 }
 
 json_t *dmn_border_json(const struct dmn_border_kept *k)
@@ -53,11 +44,12 @@ json_t *dmn_border_json(const struct dmn_border_kept *k)
     if (!k) {
         return json_null();
     }
-    return json_pack(
-        "{s:s, s:b, s:f, s:f, s:I, s:o, s:o}", "encoding", brd_encoding_name(k->encoding),
-        "allowed", dmn_border_allowed(k), "agreement", k->verdict.agreement, "bound", k->bound,
-        "judged", (json_int_t)k->verdict.judged, "error_mean", finite_json(k->verdict.error_mean),
-        "error_most", finite_json(k->verdict.error_most));
+    return json_pack("{s:s, s:b, s:f, s:f, s:I, s:o, s:o}", "encoding",
+                     brd_encoding_name(k->encoding), "allowed", dmn_border_allowed(k), "agreement",
+                     k->verdict.agreement, "bound", k->bound, "judged",
+                     (json_int_t)k->verdict.judged, "error_mean",
+                     dmn_json_finite(k->verdict.error_mean), "error_most",
+                     dmn_json_finite(k->verdict.error_most));
 }
 
 /* By other boards; this daemon's own count, so it is never behind the model's. */
@@ -140,17 +132,6 @@ json_t *dmn_boards_json(const struct dmn_boards *b)
     return list;
 }
 
-/* The model's frames that came back so far, answered or not. */
-static void frames(FILE *to, const struct dmn_model *m, const struct dmn_board_model *bm)
-{
-    struct dmn_away_counts n = dmn_board_model_counts(bm);
-
-    fprintf(to, "piped_route_frames_total{model=\"%s\",outcome=\"answered\"} %llu\n", m->name,
-            (unsigned long long)answered(&n));
-    fprintf(to, "piped_route_frames_total{model=\"%s\",outcome=\"returned\"} %llu\n", m->name,
-            (unsigned long long)n.undone);
-}
-
 void dmn_boards_metrics(FILE *to, const struct dmn_control *control)
 {
     const struct dmn_boards *b = control->boards;
@@ -158,20 +139,25 @@ void dmn_boards_metrics(FILE *to, const struct dmn_control *control)
 
     dmn_metric_head(to, "board_up", "gauge", "1 while the other board is there.");
     for (size_t i = 0; b->report && i < b->report->board_count; i++) {
-        fprintf(to, "piped_board_up{board=\"%s\"} %d\n", b->report->board[i].name,
-                b->report->board[i].up);
+        dmn_metric_row(to, "board_up", b->report->board[i].up, "board=\"%s\"",
+                       b->report->board[i].name);
     }
     dmn_metric_head(to, "route_serving", "gauge", "1 while frames go over several boards.");
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         if ((bm = dmn_boards_of(b, m)) != NULL) {
-            fprintf(to, "piped_route_serving{model=\"%s\"} %d\n", m->name, bm->serving != 0);
+            dmn_metric_row(to, "route_serving", bm->serving != 0, "model=\"%s\"", m->name);
         }
     }
     dmn_metric_head(to, "route_frames_total", "counter",
                     "Frames sent over several boards: answered, or returned and computed here.");
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        if ((bm = dmn_boards_of(b, m)) != NULL) {
-            frames(to, m, bm);
+        if ((bm = dmn_boards_of(b, m)) != NULL) { /* those that came back so far */
+            struct dmn_away_counts n = dmn_board_model_counts(bm);
+
+            dmn_metric_row(to, "route_frames_total", (double)answered(&n),
+                           "model=\"%s\",outcome=\"answered\"", m->name);
+            dmn_metric_row(to, "route_frames_total", (double)n.undone,
+                           "model=\"%s\",outcome=\"returned\"", m->name);
         }
     }
 }

@@ -32,12 +32,10 @@ static json_t *origin_json(const struct dmn_config *c, size_t origin, size_t lin
 
 json_t *dmn_config_json(const struct dmn_config *c)
 {
-    const struct dmn_config_row *rows;
+    const struct dmn_config_row *rows = dmn_config_rows;
     json_t *list = json_array();
-    size_t count;
 
-    rows = dmn_config_table(&count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
         const struct dmn_config_value *v = &c->values[i];
 
         json_array_append_new(

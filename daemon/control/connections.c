@@ -4,11 +4,10 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
-#include "daemon/config/user_weights.h"
-#include "daemon/control/control.h"
+#include "daemon/control/methods.h"
 #include "daemon/control/tracing.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
+#include "ipc/json_memory.h"
 #include "ipc/server/client_places.h"
 #include "ipc/varlink.h"
 
@@ -22,12 +21,6 @@
 static size_t limit(const struct dmn_control *control, enum dmn_config_id key)
 {
     return (size_t)dmn_config_int(dmn_machine_config(control->machine), key);
-}
-
-static unsigned weight_of(const struct dmn_control *control, uid_t uid)
-{
-    return dmn_user_weight(
-        dmn_config_string(dmn_machine_config(control->machine), DMN_KEY_LIMIT_USER_WEIGHTS), uid);
 }
 
 static void on_taken(uv_handle_t *handle)
@@ -126,6 +119,78 @@ static void read_on(struct dmn_control_conn *c)
         uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) < 0) {
         dmn_control_conn_close(c);
     }
+}
+
+/* Begins one call. Return: true; false: the connection is unusable. */
+static bool begin_call(struct dmn_control_conn *c, json_t *message)
+{
+    struct ipc_varlink_call parsed;
+    struct dmn_call *call;
+
+    if (ipc_varlink_parse_call(message, &parsed) != 0) {
+        json_decref(message);
+        return false;
+    }
+    call = calloc(1, sizeof(*call));
+    if (!call || !(call->method = strdup(parsed.method))) {
+        free(call);
+        json_decref(message);
+        return false;
+    }
+    call->conn = c;
+    call->control = c->control;
+    call->message = message;
+    call->parameters = parsed.parameters;
+    call->more = parsed.more;
+    call->oneway = parsed.oneway;
+    c->call = call;
+    c->called = true;
+    ipc_json_begin();
+    dmn_control_dispatch(call);
+    return true;
+}
+
+/* Begins the next call, unless one is in progress, or the client has too much to read. */
+static bool begin_next(struct dmn_control_conn *c)
+{
+    json_t *message = NULL;
+    int error;
+
+    if (c->call || c->closing) {
+        return false;
+    }
+    c->waits_for_reader =
+        uv_stream_get_write_queue_size((const uv_stream_t *)&c->pipe) > DMN_CALL_AHEAD_MAX;
+    if (c->waits_for_reader) {
+        return false;
+    }
+    error = ipc_varlink_next(&c->reader, &message);
+    if (error == IPC_VARLINK_E_NONE) {
+        return false;
+    }
+    if (error || !begin_call(c, message)) {
+        dmn_control_conn_close(c);
+    }
+    return !c->closing;
+}
+
+/* It has its turn: begins the calls that came, one after the other. May close the connection. */
+static void begin(struct dmn_loop_task *task)
+{
+    struct dmn_control_conn *c = base_container_of(task, struct dmn_control_conn, task);
+
+    c->beginning = true;
+    while (begin_next(c)) {
+        if (dmn_loop_over(c->control->turns)) {
+            dmn_loop_due(task);
+            break;
+        }
+    }
+    c->beginning = false;
+    if (!task->due && !c->waits_for_reader) {
+        read_on(c);
+    }
+    dmn_control_conn_done(c);
 }
 
 static size_t held_by(const struct dmn_control *control, uid_t uid)
@@ -241,9 +306,9 @@ static void on_accepted(void *ctx, int fd, const struct ucred *peer)
     c->since_ns = c->active_ns = base_now_ns();
     uv_pipe_init(control->machine->loop, &c->pipe, 1); /* 1: file descriptors may come */
     c->pipe.data = c;
-    c->task.run = dmn_control_begin;
-    c->read_on = read_on;
-    dmn_loop_join(control->turns, &c->task, peer->uid, weight_of(control, peer->uid));
+    c->task.run = begin;
+    dmn_loop_join(control->turns, &c->task, peer->uid,
+                  dmn_config_user_weight(dmn_machine_config(control->machine), peer->uid));
     LIST_INSERT_HEAD(&control->conns, c, linked);
     control->count++;
     if (uv_pipe_open(&c->pipe, fd) < 0) {
@@ -276,7 +341,7 @@ void dmn_control_close_all(struct dmn_control *control)
         dmn_control_conn_close(LIST_FIRST(&control->conns));
     }
     dmn_tracing_stop(control);
-    dmn_shared_forget(control->shared, DMN_METHODS_MAX);
+    dmn_control_forget(control);
 }
 
 /* A client that has said all may still read; one that has closed does not. */
@@ -292,7 +357,7 @@ void dmn_control_tick(struct dmn_control *control, uint64_t now_ns, uint64_t hel
     size_t limit_s = limit(control, DMN_KEY_LIMIT_HANDSHAKE_S);
     struct dmn_control_conn *c, *next;
 
-    dmn_shared_forget(control->shared, DMN_METHODS_MAX);
+    dmn_control_forget(control);
     dmn_control_progress(control);
     for (c = LIST_FIRST(&control->conns); c; c = next) {
         next = LIST_NEXT(c, linked);

@@ -4,9 +4,6 @@
 #include "base/json_text.h"
 #include "ipc/json_memory.h"
 
-#define BACKLOG_MAX (4u << 20)      /* a client with more bytes of unread replies is disconnected */
-#define AHEAD_MAX (BACKLOG_MAX / 2) /* with more, its next call waits */
-
 struct write {
     uv_write_t request;
     char *data; /* owned */
@@ -68,8 +65,7 @@ static size_t unread(const struct dmn_control_conn *c)
     return uv_stream_get_write_queue_size((const uv_stream_t *)&c->pipe);
 }
 
-/* Closes it if its client has sent all, and has all answers. */
-static void close_if_done(struct dmn_control_conn *c)
+void dmn_control_conn_done(struct dmn_control_conn *c)
 {
     if (c->eof && !c->call && !c->closing && !c->task.due && unread(c) == 0) {
         dmn_control_conn_close(c);
@@ -98,11 +94,11 @@ static void on_written(uv_write_t *request, int status)
         dmn_control_conn_close(c);
         return;
     }
-    if (c->waits_for_reader && unread(c) <= AHEAD_MAX) {
+    if (c->waits_for_reader && unread(c) <= DMN_CALL_AHEAD_MAX) {
         c->waits_for_reader = false;
         dmn_loop_due(&c->task);
     }
-    close_if_done(c);
+    dmn_control_conn_done(c);
 }
 
 /* Sends @data and takes it. */
@@ -111,7 +107,7 @@ static void send_bytes(struct dmn_control_conn *c, char *data, size_t bytes)
     struct write *w = calloc(1, sizeof(*w));
     uv_buf_t buf = uv_buf_init(data, (unsigned)bytes);
 
-    if (!w || unread(c) > BACKLOG_MAX) {
+    if (!w || unread(c) > DMN_CALL_BACKLOG_MAX) {
         free(w);
         free(data);
         dmn_control_conn_close(c);
@@ -158,6 +154,13 @@ static void answer(struct dmn_call *call, int error, char *data, size_t bytes, b
     }
 }
 
+static char *copy(const char *data, size_t bytes)
+{
+    char *to = malloc(bytes);
+
+    return to ? memcpy(to, data, bytes) : NULL;
+}
+
 void dmn_call_reply(struct dmn_call *c, json_t *parameters, bool continues)
 {
     char *data = NULL;
@@ -168,14 +171,31 @@ void dmn_call_reply(struct dmn_call *c, json_t *parameters, bool continues)
     ipc_json_begin();
     json_decref(parameters);
     if (c->shared && !error) {
-        dmn_shared_keep(c->shared, data, bytes, c->begun_ns);
+        free(c->shared->data);
+        *c->shared = (struct dmn_shared_reply){copy(data, bytes), bytes, c->begun_ns};
     }
     answer(c, error, data, bytes, !continues);
 }
 
-void dmn_call_send(struct dmn_call *c, char *data, size_t bytes)
+bool dmn_call_shared(struct dmn_call *c, struct dmn_shared_reply *s)
 {
-    answer(c, 0, data, bytes, true);
+    char *data = s->data && s->begun_ns > c->conn->read_ns ? copy(s->data, s->bytes) : NULL;
+
+    if (data) {
+        answer(c, 0, data, s->bytes, true);
+        return true;
+    }
+    c->shared = s;
+    c->begun_ns = base_now_ns();
+    return false;
+}
+
+void dmn_control_forget(struct dmn_control *control)
+{
+    for (size_t i = 0; i < base_array_count(control->shared); i++) {
+        free(control->shared[i].data);
+        control->shared[i] = (struct dmn_shared_reply){0};
+    }
 }
 
 void dmn_call_error(struct dmn_call *c, const char *error, const char *parameter, const char *text)
@@ -214,6 +234,38 @@ void dmn_call_done(void *call, const struct dmn_outcome *o)
     }
 }
 
+static void note(json_t *in, int error)
+{
+    char text[128];
+
+    snprintf(text, sizeof(text), "not kept for the next start: %s", dmn_state_why(error));
+    json_object_set_new(in, "note", json_string(text));
+}
+
+static void kept(void *call, int error)
+{
+    struct dmn_call *c = call;
+
+    if (error && !c->kept.noted && c->kept.failed) {
+        json_decref(c->kept.reply);
+        c->kept.failed(c, error);
+        return;
+    }
+    if (error && c->kept.noted) {
+        note(c->kept.noted, error);
+    }
+    dmn_call_reply(c, c->kept.reply, false);
+}
+
+struct dmn_state_kept dmn_call_keep(struct dmn_call *c, json_t *reply, json_t *noted,
+                                    void (*failed)(struct dmn_call *c, int error))
+{
+    c->kept.reply = reply;
+    c->kept.noted = noted;
+    c->kept.failed = failed;
+    return (struct dmn_state_kept){kept, c};
+}
+
 void dmn_control_event(struct dmn_control *control, json_t *event)
 {
     struct dmn_call *c, *next;
@@ -226,76 +278,6 @@ void dmn_control_event(struct dmn_control *control, json_t *event)
         dmn_call_reply(c, json_pack("{s:O}", "event", event), true);
     }
     json_decref(event);
-}
-
-/* Begins one call. Return: true; false: the connection is unusable. */
-static bool begin_call(struct dmn_control_conn *c, json_t *message)
-{
-    struct ipc_varlink_call parsed;
-    struct dmn_call *call;
-
-    if (ipc_varlink_parse_call(message, &parsed) != 0) {
-        json_decref(message);
-        return false;
-    }
-    call = calloc(1, sizeof(*call));
-    if (!call || !(call->method = strdup(parsed.method))) {
-        free(call);
-        json_decref(message);
-        return false;
-    }
-    call->conn = c;
-    call->control = c->control;
-    call->message = message;
-    call->parameters = parsed.parameters;
-    call->more = parsed.more;
-    call->oneway = parsed.oneway;
-    c->call = call;
-    c->called = true;
-    ipc_json_begin();
-    call->control->dispatch(call);
-    return true;
-}
-
-/* Begins the next call, unless one is in progress, or the client has too much to read. */
-static bool begin_next(struct dmn_control_conn *c)
-{
-    json_t *message = NULL;
-    int error;
-
-    if (c->call || c->closing) {
-        return false;
-    }
-    c->waits_for_reader = unread(c) > AHEAD_MAX;
-    if (c->waits_for_reader) {
-        return false;
-    }
-    error = ipc_varlink_next(&c->reader, &message);
-    if (error == IPC_VARLINK_E_NONE) {
-        return false;
-    }
-    if (error || !begin_call(c, message)) {
-        dmn_control_conn_close(c);
-    }
-    return !c->closing;
-}
-
-void dmn_control_begin(struct dmn_loop_task *task)
-{
-    struct dmn_control_conn *c = base_container_of(task, struct dmn_control_conn, task);
-
-    c->beginning = true;
-    while (begin_next(c)) {
-        if (dmn_loop_over(c->control->turns)) {
-            dmn_loop_due(task);
-            break;
-        }
-    }
-    c->beginning = false;
-    if (!task->due && !c->waits_for_reader) {
-        c->read_on(c);
-    }
-    close_if_done(c);
 }
 
 size_t dmn_call_unread(const struct dmn_call *c)

@@ -22,8 +22,7 @@
 #include <uv.h>
 
 #include "daemon/boards/over_boards.h"
-#include "daemon/control/host.h"
-#include "daemon/control/shared_reply.h"
+#include "daemon/config/state_file.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/done.h"
 #include "daemon/models/model_copies.h"
@@ -34,6 +33,7 @@
 #include "daemon/service/users.h"
 #include "daemon/service/work.h"
 #include "ipc/varlink.h"
+#include "kernels/lib/blas_check.h"
 
 struct dmn_control;
 struct dmn_control_conn;
@@ -42,13 +42,49 @@ struct dmn_load_call;
 struct dmn_tracing;
 struct dmn_plans;
 
+/* The daemon as control/ sees it: its state and its requests. daemon/ fills it in and keeps it up
+ * to date. */
+enum dmn_state {
+    DMN_STATE_SERVING,
+    DMN_STATE_TUNING,
+    DMN_STATE_DEGRADED, /* something requested does not serve or makes no progress */
+    DMN_STATE_DRAINING,
+};
+/** dmn_state_name() - Return: static. */
+const char *dmn_state_name(enum dmn_state state);
+
+struct dmn_host {
+    uint64_t started_ns;
+    double started_s; /* wall clock, since 1970 */
+    struct krn_blas_status blas;
+    uint64_t reloads, reload_failures;
+    void *ctx; /* for the functions below */
+    enum dmn_state (*state)(const void *ctx);
+    /* Reads the configuration again; @done is called at the end. Return: false, and @done is not
+     * called, if a reload is in progress or the daemon is stopping. */
+    bool (*reload)(void *ctx, struct dmn_done done);
+};
+
 #define DMN_METHODS_MAX 48u
+/* Bytes of unread replies: with more, a client is disconnected; with more, its next call waits. */
+#define DMN_CALL_BACKLOG_MAX (4u << 20)
+#define DMN_CALL_AHEAD_MAX (DMN_CALL_BACKLOG_MAX / 2)
+
+/* One reply for all who asked before it was made, of a method that changes nothing and was given no
+ * parameters. A reply that was begun after a call had come is as new as one made for that call, so
+ * calls that wait behind each other, or on several connections, cost one reply and copies of it. A
+ * call that changes something ends that. All zeros is none. */
+struct dmn_shared_reply {
+    char *data; /* owned; NULL: none */
+    size_t bytes;
+    uint64_t begun_ns; /* it was begun then */
+};
 
 struct dmn_call {
     struct dmn_control_conn *conn; /* NULL once the connection is gone */
     struct dmn_control *control;
     LIST_ENTRY(dmn_call) subscriber; /* linked while subscribed */
-    LIST_ENTRY(dmn_call) searching;  /* linked while link_user.c asks who its client is */
+    LIST_ENTRY(dmn_call) searching;  /* linked while dmn_link_search() asks who its client is */
     char *method;                    /* owned */
     json_t *message;                 /* owned; holds the parameters */
     json_t *parameters;              /* borrowed from message */
@@ -61,7 +97,7 @@ struct dmn_call {
     struct {
         json_t *reply, *noted; /* reply: owned; noted: borrowed from it */
         void (*failed)(struct dmn_call *c, int error);
-    } kept; /* see kept_reply.h */
+    } kept; /* see dmn_call_keep() */
 };
 
 struct dmn_control_conn {
@@ -69,8 +105,6 @@ struct dmn_control_conn {
     struct dmn_control *control;
     LIST_ENTRY(dmn_control_conn) linked;
     struct dmn_loop_task task; /* begins its calls */
-    void (*read_on)(
-        struct dmn_control_conn *c); /* of connections.c: reads on after a read, may close */
     struct ipc_varlink_reader reader;
     struct dmn_call *call; /* the call in progress */
     struct ucred peer;
@@ -93,9 +127,8 @@ struct dmn_control {
     struct dmn_plans *plans;
     struct dmn_boards *boards;
     const struct dmn_host *host;
-    struct dmn_users *users; /* link_user.c adds piped-link */
+    struct dmn_users *users; /* dmn_link_search() adds piped-link */
     struct dmn_loop_turns *turns;
-    void (*dispatch)(struct dmn_call *c); /* dmn_control_dispatch() */
     /* state of this room */
     struct dmn_acceptor acceptor;
     LIST_HEAD(, dmn_control_conn) conns;
@@ -112,8 +145,9 @@ struct dmn_control {
         struct dmn_users found;      /* by the work thread while it works */
         LIST_HEAD(, dmn_call) calls; /* those that wait for it */
         uint64_t again_ns;           /* not before */
-    } link_search;                   /* written by link_user.c */
-    uint64_t told;               /* digest of what was told last; written by progress_events.c */
+        void (*again)(struct dmn_call *c);
+    } link_search;               /* written by dmn_link_search() */
+    uint64_t told;               /* digest of what was told last; written by events.c */
     struct dmn_tracing *tracing; /* owned; NULL: no trace. Written by tracing.c */
     /* takes every event of Subscribe, borrowed; NULL: nobody traces. Written by tracing.c */
     void (*event_traced)(struct dmn_control *control, json_t *event);
@@ -134,9 +168,8 @@ void dmn_control_tick(struct dmn_control *control, uint64_t now_ns, uint64_t hel
 /** dmn_control_conn_close() - closes it now; its call's answer goes nowhere. A second call does
  * nothing. */
 void dmn_control_conn_close(struct dmn_control_conn *c);
-/** dmn_control_begin() - @task of a connection has its turn: begins the calls that came, one after
- * the other. May close the connection. */
-void dmn_control_begin(struct dmn_loop_task *task);
+/** dmn_control_conn_done() - closes it if its client has sent all, and has all answers. */
+void dmn_control_conn_done(struct dmn_control_conn *c);
 /** dmn_control_conn_fd() - Return: its socket, borrowed. */
 int dmn_control_conn_fd(const struct dmn_control_conn *c);
 /** dmn_control_loads_cancel() - calls off every Load. @why: static. */
@@ -146,8 +179,6 @@ void dmn_control_loads_cancel(struct dmn_control *control, const char *why);
  * models may reply. @parameters: stolen. Ends the call unless @continues. If memory
  * lacked for the parameters (NULL, or ipc_json_lacked()), the connection ends instead. */
 void dmn_call_reply(struct dmn_call *c, json_t *parameters, bool continues);
-/** dmn_call_send() - replies with a whole message. @data: malloc'ed, taken. Ends the call. */
-void dmn_call_send(struct dmn_call *c, char *data, size_t bytes);
 /** dmn_call_error() - replies with an error and one string parameter. @error: without "io.piped."
  * if it is ours. Ends the call. */
 void dmn_call_error(struct dmn_call *c, const char *error, const char *parameter, const char *text);
@@ -164,15 +195,25 @@ bool dmn_call_take_fds(struct dmn_call *c, size_t count, int *ret);
 void dmn_call_refuse(struct dmn_call *c, const struct dmn_outcome *o);
 /** dmn_call_done() - a dmn_done_fn with the call as context: replies with success or the error. */
 void dmn_call_done(void *call, const struct dmn_outcome *o);
+/** dmn_call_keep() - answers a call when a state file is written
+ *
+ * @reply: its parameters, reference taken. @noted: borrowed from it: where a failure is noted, as
+ * "note"; NULL: a failure calls @failed, which answers the call instead. Return: to be given to
+ * whatever writes the file, just once. */
+struct dmn_state_kept dmn_call_keep(struct dmn_call *c, json_t *reply, json_t *noted,
+                                    void (*failed)(struct dmn_call *c, int error));
+/** dmn_call_shared() - answers it with another call's reply, if @s is new enough; else its reply is
+ * kept there for others. Return: it was answered. */
+bool dmn_call_shared(struct dmn_call *c, struct dmn_shared_reply *s);
+/** dmn_control_forget() - frees the shared replies. */
+void dmn_control_forget(struct dmn_control *control);
 /** dmn_control_event() - sends an event to every subscriber. @event: stolen. */
 void dmn_control_event(struct dmn_control *control, json_t *event);
 
-/* progress_events.c */
+/* events.c */
 /** dmn_control_progress() - once a second: tells subscribers how far loads and a profile are, where
  * that has changed. */
 void dmn_control_progress(struct dmn_control *control);
-
-/* events.c */
 /** dmn_control_listen() - starts to forward events of the other rooms to subscribers. */
 void dmn_control_listen(struct dmn_control *control);
 /** dmn_control_draining() - tells subscribers that the daemon is stopping. */

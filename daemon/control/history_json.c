@@ -1,40 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of the history as `pipectl history` prints them. */
-#include <math.h>
-
+/* What became of plans: events of the history as `pipectl history` prints them, and the state of a
+ * model's adaptation. */
 #include "base/base.h"
 #include "base/json_text.h"
+#include "daemon/adapt/adapter.h"
 #include "daemon/control/json.h"
 #include "daemon/plans/history.h"
 #include "daemon/plans/planner.h"
+#include "tuner/json/record_json.h"
 
 static json_t *number_or_null(double value)
 {
     return value >= 0 ? json_real(value) : json_null();
 }
 
-static json_t *ms_or_null(double ns)
-{
-    return ns > 0 ? json_real(ns / 1e6) : json_null();
-}
-
 static json_t *trial_json(const struct dmn_history_trial *t)
 {
     json_t *trial = json_pack("{s:s, s:s, s:o, s:I, s:b}", "plan", t->plan ? t->plan : "", "role",
                               dmn_trial_role_name(t->role), "bottleneck_ms",
-                              ms_or_null(t->failed ? 0 : t->bottleneck_ns), "frames",
+                              dmn_json_positive(t->failed ? 0 : t->bottleneck_ns / 1e6), "frames",
                               (json_int_t)t->frames, "kept", t->kept);
-    json_t *search;
 
     if (t->role == DMN_ROLE_SERVING || t->role == DMN_ROLE_TURNS) {
         return trial;
     }
-    search =
-        json_pack("{s:o, s:o, s:f, s:b, s:b, s:f}", "predicted_ms", ms_or_null(t->predicted_ns),
-                  "latency_ms", ms_or_null(t->failed ? 0 : t->latency_ns), "ci", t->ci, "stopped",
-                  t->stopped, "failed", t->failed, "spent_ms", t->spent_ns / 1e6);
-    json_object_update(trial, search);
-    json_decref(search);
+    json_object_update_new(trial, json_pack("{s:o, s:o, s:f, s:b, s:b, s:f}", "predicted_ms",
+                                            dmn_json_positive(t->predicted_ns / 1e6), "latency_ms",
+                                            dmn_json_positive(t->failed ? 0 : t->latency_ns / 1e6),
+                                            "ci", t->ci, "stopped", t->stopped, "failed", t->failed,
+                                            "spent_ms", t->spent_ns / 1e6));
     return trial;
 }
 
@@ -60,6 +54,20 @@ static json_t *turns_json(const struct dmn_history_event *e)
         known ? json_real(t->low) : json_null(), "high", known ? json_real(t->high) : json_null());
 }
 
+/* The record and the decision, in the form that `pipesim replay` reads: enough to make it again
+ * without hardware. */
+static json_t *decided_json(const struct dmn_decided *d)
+{
+    struct tun_decision v = TUN_DECISION_NULL;
+
+    v.replan = d->replan;
+    v.cause = d->cause;
+    v.hold = d->hold;
+    v.plan = d->plan;
+    v.gain = d->gain;
+    return tun_record_json(&d->record, &v, "decision", true);
+}
+
 json_t *dmn_event_json(const struct dmn_history_event *e)
 {
     json_t *event = json_pack(
@@ -68,19 +76,19 @@ json_t *dmn_event_json(const struct dmn_history_event *e)
         "detail", json_text_shown(e->detail), "algorithm", dmn_origin_name(e->origin), "trials",
         trials_json(e), "plan_before", e->plan_before, "plan_after", e->plan_after, "fps_before",
         number_or_null(e->fps_before), "fps_after", number_or_null(e->fps_after), "predicted_gain",
-        isfinite(e->predicted_gain) ? json_real(e->predicted_gain) : json_null(), "duration_ms",
-        e->duration_ms, "lost", (json_int_t)e->lost, "outcome", dmn_event_outcome_name(e->outcome));
+        dmn_json_finite(e->predicted_gain), "duration_ms", e->duration_ms, "lost",
+        (json_int_t)e->lost, "outcome", dmn_event_outcome_name(e->outcome));
 
     if (e->searched) {
-        json_object_set_new(event, "objective", json_string(dmn_objective_name(e->objective)));
-        json_object_set_new(event, "trial_count", json_integer((json_int_t)e->asked));
-        json_object_set_new(event, "fps_during", json_real(e->fps_during));
+        json_object_update_new(event, json_pack("{s:s, s:I, s:f}", "objective",
+                                                dmn_objective_name(e->objective), "trial_count",
+                                                (json_int_t)e->asked, "fps_during", e->fps_during));
     }
     if (e->verdict != TUN_TURNS_OPEN) {
         json_object_set_new(event, "turns", turns_json(e));
     }
     if (e->decided) {
-        json_object_set_new(event, "decision", dmn_decided_json(e->decided));
+        json_object_set_new(event, "decision", decided_json(e->decided));
     }
     return event;
 }
@@ -96,4 +104,43 @@ json_t *dmn_history_json(const struct dmn_history *h, const char *model, size_t 
         }
     }
     return list;
+}
+
+/* ---- adaptation ---- */
+
+static json_t *watches_json(const struct dmn_model *m)
+{
+    static const char *const changes[] = {
+        [TUN_SAME] = "same", [TUN_SLOWER] = "slower", [TUN_FASTER] = "faster"};
+    json_t *list = json_array();
+    struct tun_watch_view v;
+
+    for (size_t i = 0; dmn_adapt_watched(m, i, &v); i++) {
+        json_array_append_new(list, json_pack("{s:i, s:i, s:f, s:f, s:f, s:s, s:b}", "stage",
+                                              (int)v.stage, "group", (int)v.group, "expected_ms",
+                                              v.expected_ns / 1e6, "factor",
+                                              isfinite(v.level) ? exp(v.level) : 1.0, "sigma",
+                                              isfinite(v.sigma) ? v.sigma : 0.0, "change",
+                                              changes[v.change], "firm", v.firm));
+    }
+    return list;
+}
+
+json_t *dmn_adapt_json(const struct dmn_model *m)
+{
+    struct dmn_adapt_state a;
+
+    dmn_adapt_state(m, &a);
+    if (!a.known) {
+        return json_pack("{s:s, s:n}", "state", dmn_adapt_phase_name(a.phase), "last");
+    }
+    return json_pack("{s:s, s:o, s:s?, s:b, s:f, s:I, s:i, s:i, s:o}", "state",
+                     dmn_adapt_phase_name(a.phase), "last",
+                     a.decided ? json_pack("{s:s, s:s?}", "cause", tun_cause_name(a.cause),
+                                           "outcome", dmn_event_outcome_name(a.outcome))
+                               : json_null(),
+                     "held", a.held == TUN_HOLD_NONE ? NULL : tun_hold_name(a.held), "corrected",
+                     a.corrected, "cooldown_s", (double)a.cooldown_ns / 1e9, "windows",
+                     (json_int_t)a.windows, "decisions", (int)a.decisions, "switches",
+                     (int)a.switches, "watches", watches_json(m));
 }

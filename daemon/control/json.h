@@ -7,19 +7,58 @@
 #pragma once
 
 #include <jansson.h>
+#include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "daemon/plans/history.h"
+#include "ipc/protocol.h"
 #include "pipeline/plan.h"
 
+struct dmn_boards;
+struct dmn_border_kept;
 struct dmn_config;
 struct dmn_control;
 struct dmn_failed_models;
+struct dmn_machine;
 struct dmn_model;
+
+/** dmn_json_finite() - a number; null: it is not finite. */
+static inline json_t *dmn_json_finite(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+/** dmn_json_positive() - a number; null: it is unknown, so 0 or less. */
+static inline json_t *dmn_json_positive(double x)
+{
+    return x > 0 ? dmn_json_finite(x) : json_null();
+}
+/** dmn_json_cores() - a list of @count kernel numbers. */
+static inline json_t *dmn_json_cores(const uint16_t *cpus, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(list, json_integer(cpus[i]));
+    }
+    return list;
+}
 
 /* status.c */
 /** dmn_status_json() - the reply of Status. @model: only this one; NULL: all. */
 json_t *dmn_status_json(struct dmn_control *control, const char *model);
+/** dmn_policy_name() - Return: static. */
+const char *dmn_policy_name(enum ipc_policy policy);
+/* sensors_json.c */
+/** dmn_sensors_json() - "sensors" of Status, with gpio; what is unknown is null. */
+json_t *dmn_sensors_json(const struct dmn_machine *m);
+/* boards_json.c */
+/** dmn_route_json() - of @m, as Status shows it; null if it is not spread over boards. */
+json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m);
+/** dmn_border_json() - @k: NULL: null. */
+json_t *dmn_border_json(const struct dmn_border_kept *k);
+/** dmn_boards_json() - the boards that piped-link reports; an empty list without it. */
+json_t *dmn_boards_json(const struct dmn_boards *b);
 /* metrics.c */
 /** dmn_metrics_text() - Return: owned (free); NULL: out of memory. */
 char *dmn_metrics_text(struct dmn_control *control);
@@ -32,9 +71,10 @@ json_t *dmn_config_json(const struct dmn_config *c);
 json_t *dmn_event_json(const struct dmn_history_event *e);
 /** dmn_history_json() - at most @limit events of @model (NULL: all models), newest last. */
 json_t *dmn_history_json(const struct dmn_history *h, const char *model, size_t limit);
-/* decision_json.c */
-/** dmn_decided_json() - the record and the decision, in the form that `pipesim replay` reads. */
-json_t *dmn_decided_json(const struct dmn_decided *d);
+/** dmn_adapt_json() - {state, held, last, corrected, cooldown_s, windows, decisions, switches,
+ * watches}. state: dmn_adapt_phase_name(). last: cause and outcome of the last decision; null:
+ * none. */
+json_t *dmn_adapt_json(const struct dmn_model *m);
 
 /* models_json.c: for Models and Load, for Status, for Units */
 json_t *dmn_model_json(const struct dmn_model *m);

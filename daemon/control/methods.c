@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "daemon/control/methods.h"
-#include "daemon/control/parameters.h"
 #include "daemon/service/log.h"
 #include "model/segment/segment_name.h"
 
@@ -43,10 +42,10 @@ static void get_description(struct dmn_call *c)
 /* io.piped.varlink declares their parameters. */
 static const struct method {
     const char *name;
-    dmn_method_fn run;
+    dmn_method_fn *run;
     bool changes;                                /* needs permission */
     bool more;                                   /* needs "more" */
-    bool shared;                                 /* see shared_reply.h */
+    bool shared;                                 /* see struct dmn_shared_reply */
     enum { NOT_LINK, LINK, LINK_SEGMENTS } link; /* piped-link may, too; of segments only */
 } methods[] = {
     {"org.varlink.service.GetInfo", get_info},
@@ -130,31 +129,16 @@ static void deny(const struct method *m, struct dmn_call *c)
                    "something");
 }
 
-/* Return: another call's reply is the answer; else the reply to this one is kept for others. */
-static bool shared(size_t method, struct dmn_call *c)
-{
-    struct dmn_shared_reply *s = &c->control->shared[method];
-    size_t bytes;
-    char *data;
-
-    if (dmn_shared_copy(s, c->conn->read_ns, &data, &bytes)) {
-        dmn_call_send(c, data, bytes);
-        return true;
-    }
-    c->shared = s;
-    c->begun_ns = base_now_ns();
-    return false;
-}
-
 static void run(const struct method *m, struct dmn_call *c)
 {
     if (m->changes) {
-        dmn_shared_forget(c->control->shared, DMN_METHODS_MAX);
+        dmn_control_forget(c->control);
     } else if (c->oneway && !c->more) { /* it asks, and wants no answer */
         dmn_call_reply(c, json_object(), false);
         return;
     }
-    if (!m->shared || json_object_size(c->parameters) > 0 || !shared((size_t)(m - methods), c)) {
+    if (!m->shared || json_object_size(c->parameters) > 0 ||
+        !dmn_call_shared(c, &c->control->shared[m - methods])) {
         m->run(c);
     }
 }
@@ -186,7 +170,7 @@ void dmn_control_dispatch(struct dmn_call *c)
     }
     if (m->changes && !link_may(m, c) &&
         !dmn_users_may_change(control->users, &c->conn->peer, dmn_control_conn_fd(c->conn))) {
-        if (m->link == NOT_LINK || !dmn_link_search(c)) {
+        if (m->link == NOT_LINK || !dmn_link_search(c, dmn_control_dispatch)) {
             deny(m, c);
         }
         return;

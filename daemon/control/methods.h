@@ -9,62 +9,54 @@
 
 #include <stdbool.h>
 
-#include "daemon/control/control.h"
+#include "daemon/control/parameters.h"
 
+struct dmn_examples;
+struct dmn_hot_swap;
 struct dmn_model;
 struct pl_plan;
 
 /** dmn_control_dispatch() - finds the method of the call and runs it, or replies with an error. */
 void dmn_control_dispatch(struct dmn_call *c);
 
-typedef void (*dmn_method_fn)(struct dmn_call *c);
-void dmn_method_status(struct dmn_call *c);
-void dmn_method_models(struct dmn_call *c);
-void dmn_method_load(struct dmn_call *c);
-void dmn_method_unload(struct dmn_call *c);
-void dmn_method_get_plan(struct dmn_call *c);
-void dmn_method_set_plan(struct dmn_call *c);
-void dmn_method_get_mapping(struct dmn_call *c);
-void dmn_method_set_mapping(struct dmn_call *c);
-void dmn_method_auto_plan(struct dmn_call *c);
-void dmn_method_retune(struct dmn_call *c);
-void dmn_method_cancel_retune(struct dmn_call *c);
-void dmn_method_costs(struct dmn_call *c);
-void dmn_method_plan_front(struct dmn_call *c);
-void dmn_method_plan_explain(struct dmn_call *c);
-void dmn_method_profile(struct dmn_call *c);
-void dmn_method_optimise(struct dmn_call *c);
-void dmn_method_quantise(struct dmn_call *c);
-void dmn_method_judge_borders(struct dmn_call *c);
-void dmn_method_history(struct dmn_call *c);
-void dmn_method_units(struct dmn_call *c);
-void dmn_method_metrics(struct dmn_call *c);
-void dmn_method_config(struct dmn_call *c);
-void dmn_method_reload(struct dmn_call *c);
-void dmn_method_subscribe(struct dmn_call *c);
-void dmn_method_trace(struct dmn_call *c);
-void dmn_method_link_report(struct dmn_call *c);
-void dmn_method_link_routes(struct dmn_call *c);
+typedef void dmn_method_fn(struct dmn_call *c);
+dmn_method_fn dmn_method_status, dmn_method_models, dmn_method_load, dmn_method_unload,
+    dmn_method_get_plan, dmn_method_set_plan, dmn_method_get_mapping, dmn_method_set_mapping,
+    dmn_method_auto_plan, dmn_method_retune, dmn_method_cancel_retune, dmn_method_costs,
+    dmn_method_plan_front, dmn_method_plan_explain, dmn_method_profile, dmn_method_optimise,
+    dmn_method_quantise, dmn_method_judge_borders, dmn_method_history, dmn_method_units,
+    dmn_method_metrics, dmn_method_config, dmn_method_reload, dmn_method_subscribe,
+    dmn_method_trace, dmn_method_link_report, dmn_method_link_routes;
 /** dmn_link_search() - a method of piped-link was called, and nobody is known to be that user: asks
- * the user database on a work thread, then dispatches @c again. Return: false: not now; @c is the
+ * the user database on a work thread, then calls @again. Return: false: not now; @c is the
  * caller's. */
-bool dmn_link_search(struct dmn_call *c);
+bool dmn_link_search(struct dmn_call *c, void (*again)(struct dmn_call *c));
 /** dmn_link_routes_changed() - tells piped-link the routes. @control: struct dmn_control. */
 void dmn_link_routes_changed(void *control);
-/** dmn_call_model() - Return: the model named by parameter @key, else the default model; NULL:
- * there is none, and the call was answered. */
-struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key);
 /** dmn_method_may_switch() - Return: true; false: a search or change of plan is in progress, and
  * the call was answered with Busy. */
 bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c);
-/** dmn_method_refuse_plan() - answers with InvalidPlan, and names the model: the caller may have
- * named none. */
-void dmn_method_refuse_plan(const struct dmn_model *m, struct dmn_call *c, const char *why);
 /** dmn_method_cannot_plan() - answers with what kept a plan from being made: @error, -errno. */
 void dmn_method_cannot_plan(struct dmn_call *c, int error);
 /** dmn_method_switch() - switches to @plan; answers the call when the old plan has drained. A plan
  * of a user then serves instead of a route; by any other origin routes are planned again. */
 void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_plan *plan,
                        struct dmn_origin origin);
-/** dmn_method_set_route() - serves by a route over boards, as text, and answers the call. */
-void dmn_method_set_route(struct dmn_model *m, struct dmn_call *c, const char *text);
+
+/* A call that is answered when a hot swap has ended: the first member of what a method keeps in
+ * dmn_hot_swap.of. */
+struct dmn_swap_call {
+    struct dmn_call *call;
+    struct dmn_examples *examples; /* owned; NULL: none */
+};
+
+/**
+ * dmn_swap_call_new() - prepares a hot swap of @m for call @c
+ *
+ * @bytes: of the method's struct, which starts with a struct dmn_swap_call. It is zeroed, has its
+ * `call` set, and belongs to the hot swap's end(), which the method must set.
+ *
+ * Sets failed(), which answers the call. Return: NULL: not possible now, and the call was answered.
+ */
+struct dmn_hot_swap *dmn_swap_call_new(struct dmn_call *c, struct dmn_model *m,
+                                       enum dmn_cause cause, size_t bytes);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "base/base.h"
-#include "daemon/control/boards_json.h"
 #include "daemon/control/control.h"
-#include "daemon/control/costs_table.h"
+#include "daemon/control/explain.h"
 #include "daemon/control/json.h"
 #include "daemon/control/metrics_text.h"
-#include "daemon/control/sensors_json.h"
 #include "daemon/frames/frames.h"
 #include "daemon/plans/planning.h"
 #include "tuner/json/costs_json.h"
@@ -21,95 +19,96 @@
 
 #define ENVELOPE_BYTES 256u /* more than what is around the text in its message */
 
+/* What is left out of the answer of a daemon with so many models that it would not fit into one
+ * message; each leaves out more. */
+enum left_out {
+    LEFT_OUT_NOTHING,
+    LEFT_OUT_UNITS,
+    LEFT_OUT_TIMES, /* histograms but that of the latency */
+    LEFT_OUT_MOST,  /* all histograms, policies */
+};
+
 /* Model names contain nothing that a label would have to escape. */
+typedef void rows_fn(FILE *to, const char *name, const struct dmn_model *m);
+
+/* One metric with rows for every model. */
 static void models(FILE *to, const struct dmn_control *control, const char *name, const char *type,
-                   const char *help, double (*value)(const struct dmn_model *m))
+                   const char *help, rows_fn *rows)
 {
     dmn_metric_head(to, name, type, help);
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        fprintf(to, "piped_%s{model=\"%s\"} %.17g\n", name, m->name, value(m));
+        rows(to, name, m);
     }
 }
 
-static double admitted(const struct dmn_model *m)
+/* Those with one row for each model. */
+static void values(FILE *to, const struct dmn_control *control)
 {
-    return (double)m->stats.admitted;
-}
-static double in_flight(const struct dmn_model *m)
-{
-    return (double)dmn_clients_in_flight(m);
-}
-static double waiting(const struct dmn_model *m)
-{
-    return (double)dmn_model_waiting(m);
-}
-static double epoch(const struct dmn_model *m)
-{
-    return (double)pl_epoch(m->pipe);
-}
-static double fps(const struct dmn_model *m)
-{
-    return dmn_model_fps(m, base_now_ns());
-}
-static double stalled(const struct dmn_model *m)
-{
-    return m->stalled;
-}
-static double tuning(const struct dmn_model *m)
-{
-    return m->planning->retune != NULL;
-}
-static double weight_bytes(const struct dmn_model *m)
-{
-    return (double)m->model->weight_bytes;
+    static const struct {
+        const char *name, *type, *help;
+    } rows[] = {
+        {"frames_admitted_total", "counter", "Frames that entered the pipeline."},
+        {"frames_in_flight", "gauge", "Frames inside the pipeline."},
+        {"frames_waiting", "gauge", "Frames that wait for room in the pipeline."},
+        {"fps", "gauge", "Frames answered a second, over the last seconds."},
+        {"stalled", "gauge", "1 while a stage is stuck."},
+        {"plan_epoch", "gauge", "Number of the present plan."},
+        {"tuning", "gauge", "1 while a measurement is running."},
+        {"weight_bytes", "gauge", "Weights of the model."},
+        {"trial_seconds_total", "counter", "Time for which trials served."},
+    };
+
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        dmn_metric_head(to, rows[i].name, rows[i].type, rows[i].help);
+        for (const struct dmn_model *m = control->models->models; m; m = m->next) {
+            const double value[base_array_count(rows)] = {(double)m->stats.admitted,
+                                                          (double)dmn_frames_in_flight(m),
+                                                          (double)dmn_model_waiting(m),
+                                                          dmn_model_fps(m, base_now_ns()),
+                                                          m->stalled,
+                                                          (double)pl_epoch(m->pipe),
+                                                          m->planning->retune != NULL,
+                                                          (double)m->model->weight_bytes,
+                                                          m->planning->counts.trial_s};
+
+            dmn_metric_row(to, rows[i].name, value[i], "model=\"%s\"", m->name);
+        }
+    }
 }
 
 /* How many cells of the cost tables are known, by source. */
-static void cost_cells(FILE *to, const struct dmn_control *control)
+static void cost_cells(FILE *to, const char *name, const struct dmn_model *m)
 {
-    dmn_metric_head(to, "cost_cells", "gauge",
-                    "Figures of the cost table, by where they are from.");
-    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        size_t count[DMN_SOURCE_COUNT];
+    size_t count[DMN_SOURCE_COUNT];
 
-        dmn_planner_count(&m->planning->problem, count);
-        for (int s = 0; s < DMN_SOURCE_COUNT; s++) {
-            fprintf(to, "piped_cost_cells{model=\"%s\",source=\"%s\"} %zu\n", m->name,
-                    tun_source_name((enum tun_source)s), count[s]);
-        }
+    dmn_costs_count(&m->planning->problem, count);
+    for (int s = 0; s < DMN_SOURCE_COUNT; s++) {
+        dmn_metric_row(to, name, (double)count[s], "model=\"%s\",source=\"%s\"", m->name,
+                       tun_source_name((enum tun_source)s));
     }
 }
 
-static void answers(FILE *to, const struct dmn_control *control)
+static void answers(FILE *to, const char *name, const struct dmn_model *m)
 {
-    dmn_metric_head(to, "frames_answered_total", "counter", "Frames answered, by status.");
-    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        const struct dmn_client_stats *clients = dmn_clients_stats(m);
-
-        for (int s = 0; s < IPC_STATUS_COUNT; s++) {
-            fprintf(to, "piped_frames_answered_total{model=\"%s\",status=\"%s\"} %llu\n", m->name,
-                    ipc_status_name((enum ipc_status)s), (unsigned long long)clients->by_status[s]);
-        }
+    for (int s = 0; s < IPC_STATUS_COUNT; s++) {
+        dmn_metric_row(to, name, (double)m->clients->stats.by_status[s],
+                       "model=\"%s\",status=\"%s\"", m->name, ipc_status_name((enum ipc_status)s));
     }
-    dmn_metric_head(
-        to, "latency_seconds", "summary",
-        "Arrival of a frame to its last stage's end; quantiles over the newest answers.");
-    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        static const char *const quantile[] = {"0.5", "0.95", "0.99"};
-        const struct dmn_client_stats *clients = dmn_clients_stats(m);
-        double ms[4];
+}
 
-        dmn_clients_latency(m, ms);
-        for (size_t i = 0; i < base_array_count(quantile); i++) {
-            fprintf(to, "piped_latency_seconds{model=\"%s\",quantile=\"%s\"} %.9g\n", m->name,
-                    quantile[i], ms[i] / 1e3);
-        }
-        fprintf(to,
-                "piped_latency_seconds_sum{model=\"%s\"} %.9g\n"
-                "piped_latency_seconds_count{model=\"%s\"} %llu\n",
-                m->name, clients->latency_sum_s, m->name,
-                (unsigned long long)clients->latency_count);
+static void latency(FILE *to, const char *name, const struct dmn_model *m)
+{
+    static const char *const quantile[] = {"0.5", "0.95", "0.99"};
+    const struct dmn_client_stats *clients = &m->clients->stats;
+    double ms[4];
+
+    dmn_client_stats_latency(clients, ms);
+    for (size_t i = 0; i < base_array_count(quantile); i++) {
+        dmn_metric_row(to, name, ms[i] / 1e3, "model=\"%s\",quantile=\"%s\"", m->name, quantile[i]);
     }
+    dmn_metric_row(to, "latency_seconds_sum", clients->latency_sum_s, "model=\"%s\"", m->name);
+    dmn_metric_row(to, "latency_seconds_count", (double)clients->latency_count, "model=\"%s\"",
+                   m->name);
 }
 
 static void teams(FILE *to, const struct dmn_control *control)
@@ -122,34 +121,34 @@ static void teams(FILE *to, const struct dmn_control *control)
         {"team_service_seconds", "gauge", "How long a team holds a frame, moving average."},
         {"team_queue", "gauge", "Frames that wait for a team."},
     };
+    const struct pl_ep_set *eps = &control->machine->eps;
 
     for (size_t row = 0; row < base_array_count(rows); row++) {
         dmn_metric_head(to, rows[row].name, rows[row].type, rows[row].help);
         for (const struct dmn_model *m = control->models->models; m; m = m->next) {
             for (size_t i = 0; i < pl_team_count(m->pipe); i++) {
                 struct pl_team_stats t;
-                double value;
 
                 pl_team_stats(m->pipe, i, &t);
-                value = row == 0   ? (double)t.frames
-                        : row == 1 ? (double)t.busy_ns / 1e9
-                        : row == 2 ? t.service.ewma_ns / 1e9
-                                   : (double)t.queue;
-                fprintf(to, "piped_%s{model=\"%s\",stage=\"%u\",ep=\"%s\",team=\"%zu\"} %.17g\n",
-                        rows[row].name, m->name, t.stage,
-                        t.ep < control->machine->eps.count ? control->machine->eps.eps[t.ep].name
-                                                           : "?",
-                        i, value);
+                dmn_metric_row(to, rows[row].name,
+                               row == 0   ? (double)t.frames
+                               : row == 1 ? (double)t.busy_ns / 1e9
+                               : row == 2 ? t.service.ewma_ns / 1e9
+                                          : (double)t.queue,
+                               "model=\"%s\",stage=\"%u\",ep=\"%s\",team=\"%zu\"", m->name, t.stage,
+                               t.ep < eps->count ? eps->eps[t.ep].name : "?", i);
             }
         }
     }
 }
 
-static void by_status(FILE *to, const char *name, const uint64_t counts[IPC_STATUS_COUNT])
+static void refused(FILE *to, const char *name, const char *type, const char *help,
+                    const uint64_t counts[IPC_STATUS_COUNT])
 {
+    dmn_metric_head(to, name, type, help);
     for (int s = IPC_OK + 1; s < IPC_STATUS_COUNT; s++) {
-        fprintf(to, "piped_%s{status=\"%s\"} %llu\n", name, ipc_status_name((enum ipc_status)s),
-                (unsigned long long)counts[s]);
+        dmn_metric_row(to, name, (double)counts[s], "status=\"%s\"",
+                       ipc_status_name((enum ipc_status)s));
     }
 }
 
@@ -161,35 +160,29 @@ static void connections_refused(FILE *to, const struct dmn_frames *f)
 
     dmn_metric_head(to, "connections_refused_total", "counter", "Connections refused, by reason.");
     for (size_t i = 0; i < DMN_UNPLACED_COUNT; i++) {
-        fprintf(to, "piped_connections_refused_total{reason=\"%s\"} %llu\n", names[i],
-                (unsigned long long)f->refused[i]);
+        dmn_metric_row(to, "connections_refused_total", (double)f->refused[i], "reason=\"%s\"",
+                       names[i]);
     }
-    dmn_metric_head(to, "streams_refused_total", "counter",
-                    "Streams that could not be opened, by status.");
-    by_status(to, "streams_refused_total", f->streams_refused);
-    dmn_metric_head(to, "pools_refused_total", "counter",
-                    "Client memory that was not taken, by status.");
-    by_status(to, "pools_refused_total", f->pools_refused);
 }
 
 static void loop(FILE *to, const struct dmn_control *control)
 {
+    static const struct {
+        const char *name, *type, *help;
+    } rows[] = {{"loop_seconds_total", "counter",
+                 "Time that the loop spent on what a user's clients sent."},
+                {"loop_put_off_total", "counter",
+                 "Turns of the loop after which a user's clients had more to be handled."}};
     const struct dmn_loop_user *u;
 
-    dmn_metric_head(to, "loop_seconds_total", "counter",
-                    "Time that the loop spent on what a user's clients sent.");
-    LIST_FOREACH(u, &control->turns->known, linked) {
-        if (u->uid != DMN_LOOP_NOBODY) {
-            fprintf(to, "piped_loop_seconds_total{user=\"%u\"} %.9g\n", (unsigned)u->uid,
-                    (double)u->spent_ns / 1e9);
-        }
-    }
-    dmn_metric_head(to, "loop_put_off_total", "counter",
-                    "Turns of the loop after which a user's clients had more to be handled.");
-    LIST_FOREACH(u, &control->turns->known, linked) {
-        if (u->uid != DMN_LOOP_NOBODY) {
-            fprintf(to, "piped_loop_put_off_total{user=\"%u\"} %llu\n", (unsigned)u->uid,
-                    (unsigned long long)u->put_off);
+    for (size_t row = 0; row < base_array_count(rows); row++) {
+        dmn_metric_head(to, rows[row].name, rows[row].type, rows[row].help);
+        LIST_FOREACH(u, &control->turns->known, linked) {
+            if (u->uid != DMN_LOOP_NOBODY) {
+                dmn_metric_row(to, rows[row].name,
+                               row ? (double)u->put_off : (double)u->spent_ns / 1e9, "user=\"%u\"",
+                               (unsigned)u->uid);
+            }
         }
     }
 }
@@ -198,68 +191,214 @@ static void memory(FILE *to, const struct dmn_control *control)
 {
     struct dmn_memory m = dmn_memory_now(control->models);
 
-    dmn_metric_head(to, "resident_bytes", "gauge", "Memory of the process, files' pages included.");
-    fprintf(to, "piped_resident_bytes %llu\n", (unsigned long long)m.resident_bytes);
-    dmn_metric_head(to, "packed_bytes", "gauge", "Weights as they are packed.");
-    fprintf(to, "piped_packed_bytes %llu\n", (unsigned long long)m.packed_bytes);
-    dmn_metric_head(to, "arena_bytes", "gauge", "Arenas that frames were ever in.");
-    fprintf(to, "piped_arena_bytes %llu\n", (unsigned long long)m.arena_bytes);
+    dmn_metric(to, "resident_bytes", "gauge", "Memory of the process, files' pages included.",
+               (double)m.resident_bytes);
+    dmn_metric(to, "packed_bytes", "gauge", "Weights as they are packed.", (double)m.packed_bytes);
+    dmn_metric(to, "arena_bytes", "gauge", "Arenas that frames were ever in.",
+               (double)m.arena_bytes);
 }
 
 static void the_daemon(FILE *to, const struct dmn_control *control)
 {
+    const struct dmn_host *host = control->host;
+
     dmn_metric_head(to, "build_info", "gauge", "What the daemon was built of.");
-    fprintf(to, "piped_build_info{version=\"%s\",arch=\"%s\",compiler=\"%s\"} 1\n", PIPED_VERSION,
-            ARCH, __VERSION__);
-    dmn_metric_head(to, "start_time_seconds", "gauge", "Start of the daemon, since 1970.");
-    fprintf(to, "piped_start_time_seconds %.3f\n", control->host->started_s);
-    dmn_metric_head(to, "uptime_seconds", "gauge", "Time since the start.");
-    fprintf(to, "piped_uptime_seconds %.3f\n",
-            (double)(base_now_ns() - control->host->started_ns) / 1e9);
-    dmn_metric_head(to, "degraded", "gauge", "1 while something asked for does not work.");
-    fprintf(to, "piped_degraded %d\n",
-            control->host->state(control->host->ctx) == DMN_STATE_DEGRADED);
-    dmn_metric_head(to, "models_failed", "gauge",
-                    "Configured or saved models that could not be loaded.");
-    fprintf(to, "piped_models_failed %zu\n", dmn_failed_count(&control->models->failed));
-    dmn_metric_head(to, "connections", "gauge", "Connections to the frames socket.");
-    fprintf(to, "piped_connections %zu\n", control->frames->server.conn_count);
+    dmn_metric_row(to, "build_info", 1, "version=\"%s\",arch=\"%s\",compiler=\"%s\"", PIPED_VERSION,
+                   ARCH, __VERSION__);
+    dmn_metric(to, "start_time_seconds", "gauge", "Start of the daemon, since 1970.",
+               host->started_s);
+    dmn_metric(to, "uptime_seconds", "gauge", "Time since the start.",
+               (double)(base_now_ns() - host->started_ns) / 1e9);
+    dmn_metric(to, "degraded", "gauge", "1 while something asked for does not work.",
+               host->state(host->ctx) == DMN_STATE_DEGRADED);
+    dmn_metric(to, "models_failed", "gauge", "Configured or saved models that could not be loaded.",
+               (double)dmn_failed_count(&control->models->failed));
+    dmn_metric(to, "connections", "gauge", "Connections to the frames socket.",
+               (double)control->frames->server.conn_count);
     connections_refused(to, control->frames);
+    refused(to, "streams_refused_total", "counter", "Streams that could not be opened, by status.",
+            control->frames->streams_refused);
+    refused(to, "pools_refused_total", "counter", "Client memory that was not taken, by status.",
+            control->frames->pools_refused);
     dmn_metric_head(to, "reloads_total", "counter", "Reloads of the configuration, by outcome.");
-    fprintf(to, "piped_reloads_total{outcome=\"done\"} %llu\n",
-            (unsigned long long)control->host->reloads);
-    fprintf(to, "piped_reloads_total{outcome=\"failed\"} %llu\n",
-            (unsigned long long)control->host->reload_failures);
+    dmn_metric_row(to, "reloads_total", (double)host->reloads, "outcome=\"done\"");
+    dmn_metric_row(to, "reloads_total", (double)host->reload_failures, "outcome=\"failed\"");
 }
 
-static void write_all(FILE *to, const struct dmn_control *control, enum dmn_left_out less)
+/* ---- clients' frames ---- */
+
+static void histogram_rows(FILE *to, const char *name, const char *model,
+                           const struct dmn_histogram *h)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < DMN_BUCKETS; i++) {
+        count += h->count[i];
+        fprintf(to, "piped_%s_bucket{model=\"%s\",le=\"%.9g\"} %llu\n", name, model,
+                (double)dmn_histogram_bound_ns(i) / 1e9, (unsigned long long)count);
+    }
+    count += h->count[DMN_BUCKETS];
+    fprintf(to,
+            "piped_%s_bucket{model=\"%s\",le=\"+Inf\"} %llu\npiped_%s_sum{model=\"%s\"} "
+            "%llu.%09llu\npiped_%s_count{model=\"%s\"} %llu\n",
+            name, model, (unsigned long long)count, name, model,
+            (unsigned long long)(h->sum_ns / BASE_NS_PER_S),
+            (unsigned long long)(h->sum_ns % BASE_NS_PER_S), name, model,
+            (unsigned long long)count);
+}
+
+/* @at: of the histogram, in struct dmn_client_stats. */
+static void histogram(FILE *to, const struct dmn_control *control, const char *name,
+                      const char *type, const char *help, size_t at)
+{
+    dmn_metric_head(to, name, type, help);
+    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
+        const void *h = (const char *)&m->clients->stats + at;
+
+        /* few models ever get images that are prepared beside the pipeline */
+        if (h != &m->clients->stats.preparing || m->clients->stats.preparing.sum_ns > 0) {
+            histogram_rows(to, name, m->name, h);
+        }
+    }
+}
+
+static void by_policy(FILE *to, const struct dmn_control *control)
+{
+    dmn_metric_head(to, "frames_policy_total", "counter",
+                    "Frames answered, by policy of their stream and by status.");
+    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
+        const struct dmn_client_stats *clients = &m->clients->stats;
+
+        for (int p = 0; p < IPC_POLICY_COUNT; p++) {
+            for (int s = 0; s < IPC_STATUS_COUNT; s++) {
+                dmn_metric_row(to, "frames_policy_total", (double)clients->by_policy[p][s],
+                               "model=\"%s\",policy=\"%s\",status=\"%s\"", m->name,
+                               dmn_policy_name((enum ipc_policy)p),
+                               ipc_status_name((enum ipc_status)s));
+            }
+        }
+    }
+}
+
+static void refusals(FILE *to, const struct dmn_control *control)
+{
+    dmn_metric_head(to, "frames_refused_total", "counter",
+                    "Frames answered without a result, by reason.");
+    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
+        const struct dmn_client_stats *clients = &m->clients->stats;
+
+        for (int why = DMN_NO_RESULT_NONE + 1; why < DMN_NO_RESULT_COUNT; why++) {
+            dmn_metric_row(to, "frames_refused_total", (double)clients->by_reason[why],
+                           "model=\"%s\",reason=\"%s\"", m->name, dmn_no_results[why].name);
+        }
+    }
+}
+
+static void frames_metrics(FILE *to, const struct dmn_control *control, enum left_out less)
+{
+    refusals(to, control);
+    if (less >= LEFT_OUT_MOST) {
+        return;
+    }
+    by_policy(to, control);
+    histogram(to, control, "frame_latency_seconds", "histogram",
+              "Arrival of a computed frame to its last stage's end.",
+              offsetof(struct dmn_client_stats, latency));
+    if (less >= LEFT_OUT_TIMES) {
+        return;
+    }
+    histogram(to, control, "frame_queue_seconds", "histogram",
+              "Arrival of a computed frame to its first stage's start.",
+              offsetof(struct dmn_client_stats, queue));
+    histogram(to, control, "frame_compute_seconds", "histogram",
+              "First stage's start to the last one's end.",
+              offsetof(struct dmn_client_stats, compute));
+    histogram(to, control, "frame_preparing_seconds", "histogram",
+              "Shrinking a large image beside the pipeline.",
+              offsetof(struct dmn_client_stats, preparing));
+}
+
+/* ---- plans and units ---- */
+
+/* Alert rules watch these: their rows are there before anything is counted, or the first event
+ * would be no increase. */
+static bool always(int cause, int outcome)
+{
+    return cause > TUN_CAUSE_NONE && cause < (int)TUN_CAUSE_COUNT &&
+           (outcome == DMN_OUTCOME_SWITCHED || outcome == DMN_OUTCOME_ROLLED_BACK);
+}
+
+static void plan_events(FILE *to, const char *name, const struct dmn_model *m)
+{
+    const struct dmn_plan_counts *counts = &m->planning->counts;
+
+    for (int c = 0; c < DMN_CAUSE_COUNT; c++) {
+        for (int o = DMN_OUTCOME_NONE + 1; o < DMN_OUTCOME_COUNT; o++) {
+            if (counts->events[c][o] || always(c, o)) {
+                dmn_metric_row(to, name, (double)counts->events[c][o],
+                               "model=\"%s\",cause=\"%s\",outcome=\"%s\"", m->name,
+                               dmn_cause_name((enum dmn_cause)c),
+                               dmn_event_outcome_name((enum dmn_event_outcome)o));
+            }
+        }
+    }
+}
+
+static void trials(FILE *to, const char *name, const struct dmn_model *m)
+{
+    static const char *const ends[DMN_TRIAL_ENDS] = {[DMN_TRIAL_COMPLETED] = "completed",
+                                                     [DMN_TRIAL_STOPPED] = "stopped",
+                                                     [DMN_TRIAL_FAILED] = "failed"};
+
+    for (int e = 0; e < DMN_TRIAL_ENDS; e++) {
+        dmn_metric_row(to, name, (double)m->planning->counts.trials[e],
+                       "model=\"%s\",outcome=\"%s\"", m->name, ends[e]);
+    }
+}
+
+static void units(FILE *to, const char *name, const struct dmn_model *m)
+{
+    for (size_t u = 0; u < m->model->unit_count; u++) {
+        const struct mdl_op *op = &m->model->ops[m->model->units[u].heavy_op];
+        struct pl_unit_total t;
+
+        pl_unit_total(m->pipe, u, &t);
+        dmn_metric_row(to, "unit_seconds_sum", t.ns / 1e9, "model=\"%s\",unit=\"%zu\",kind=\"%s\"",
+                       m->name, u, mdl_op_kind_name(op->kind));
+        dmn_metric_row(to, "unit_seconds_count", (double)t.frames,
+                       "model=\"%s\",unit=\"%zu\",kind=\"%s\"", m->name, u,
+                       mdl_op_kind_name(op->kind));
+    }
+}
+
+static void write_all(FILE *to, const struct dmn_control *control, enum left_out less)
 {
     the_daemon(to, control);
-    dmn_metric_head(to, "metrics_left_out", "gauge", "What did not fit into one answer.");
-    fprintf(to, "piped_metrics_left_out %d\n", (int)less);
-    models(to, control, "frames_admitted_total", "counter", "Frames that entered the pipeline.",
-           admitted);
-    answers(to, control);
-    models(to, control, "frames_in_flight", "gauge", "Frames inside the pipeline.", in_flight);
-    models(to, control, "frames_waiting", "gauge", "Frames that wait for room in the pipeline.",
-           waiting);
-    models(to, control, "fps", "gauge", "Frames answered a second, over the last seconds.", fps);
-    models(to, control, "stalled", "gauge", "1 while a stage is stuck.", stalled);
-    models(to, control, "plan_epoch", "gauge", "Number of the present plan.", epoch);
-    models(to, control, "tuning", "gauge", "1 while a measurement is running.", tuning);
-    models(to, control, "weight_bytes", "gauge", "Weights of the model.", weight_bytes);
+    dmn_metric(to, "metrics_left_out", "gauge", "What did not fit into one answer.", less);
+    values(to, control);
+    models(to, control, "frames_answered_total", "counter", "Frames answered, by status.", answers);
+    models(to, control, "latency_seconds", "summary",
+           "Arrival of a frame to its last stage's end; quantiles over the newest answers.",
+           latency);
     loop(to, control);
     memory(to, control);
-    cost_cells(to, control);
+    models(to, control, "cost_cells", "gauge", "Figures of the cost table, by where they are from.",
+           cost_cells);
     teams(to, control);
-    dmn_frames_metrics(to, control, less);
-    dmn_plans_metrics(to, control, less);
+    frames_metrics(to, control, less);
+    models(to, control, "plan_events_total", "counter",
+           "Events of the history, by cause and outcome.", plan_events);
+    models(to, control, "trials_total", "counter", "Plans that served to be measured, by outcome.",
+           trials);
+    if (less < LEFT_OUT_UNITS) {
+        models(to, control, "unit_seconds", "summary", "Time of a unit, over all plans.", units);
+    }
     dmn_boards_metrics(to, control);
-    dmn_sensors_metrics(to, control->machine);
+    dmn_sensors_metrics(to, control);
 }
 
 /* Return: owned (free); NULL: out of memory. */
-static char *text_with(const struct dmn_control *control, enum dmn_left_out less)
+static char *text_with(const struct dmn_control *control, enum left_out less)
 {
     char *text = NULL;
     size_t bytes;
@@ -289,12 +428,11 @@ static bool fits_message(const char *text)
 
 char *dmn_metrics_text(struct dmn_control *control)
 {
-    char *text = text_with(control, DMN_LEFT_OUT_NOTHING);
+    char *text = text_with(control, LEFT_OUT_NOTHING);
 
-    for (int less = DMN_LEFT_OUT_UNITS; text && less <= DMN_LEFT_OUT_MOST && !fits_message(text);
-         less++) {
+    for (int less = LEFT_OUT_UNITS; text && less <= LEFT_OUT_MOST && !fits_message(text); less++) {
         free(text);
-        text = text_with(control, (enum dmn_left_out)less);
+        text = text_with(control, (enum left_out)less);
     }
     return text;
 }

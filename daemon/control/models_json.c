@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "base/base.h"
 #include "base/json_text.h"
-#include "daemon/control/adapt_json.h"
 #include "daemon/control/json.h"
 #include "daemon/frames/frames.h"
 #include "daemon/machine/machine.h"
@@ -23,15 +20,12 @@ static json_t *shape_json(const struct mdl_tensor *t)
 static json_t *io_json(const struct mdl_model *m, const struct mdl_io *io)
 {
     const struct mdl_tensor *t = &m->tensors[io->tensor];
+    size_t rows = io->rows_output; /* the length depends on the data */
 
-    json_t *j = json_pack("{s:s, s:o, s:s, s:I}", "name", io->name, "shape", shape_json(t), "dtype",
-                          mdl_dtype_name(t->dtype), "bytes", (json_int_t)io->bytes);
-
-    if (io->rows_output) { /* the length depends on the data */
-        json_object_set_new(j, "rows", json_string(m->outputs[io->rows_output - 1].name));
-        json_object_set_new(j, "rows_dim", json_integer((json_int_t)io->rows_dim));
-    }
-    return j;
+    return json_pack("{s:s, s:o, s:s, s:I, s:s*, s:o*}", "name", io->name, "shape", shape_json(t),
+                     "dtype", mdl_dtype_name(t->dtype), "bytes", (json_int_t)io->bytes, "rows",
+                     rows ? m->outputs[rows - 1].name : NULL, "rows_dim",
+                     rows ? json_integer((json_int_t)io->rows_dim) : NULL);
 }
 
 static json_t *ios_json(const struct mdl_model *m, const struct mdl_io *io, size_t count)
@@ -74,15 +68,13 @@ static int whole_name_length(const struct dmn_model *m)
 static json_t *segment_json(const struct dmn_model *m)
 {
     const struct mdl_segment_of *s = m->model->segment;
-    json_t *j = json_pack("{s:I, s:I, s:I, s:s, s:s}", "first_unit", (json_int_t)s->first_unit,
-                          "last_unit", (json_int_t)s->last_unit, "units", (json_int_t)s->unit_count,
-                          "front", s->front, "back", s->back);
+    bool sent = m->board[0] != '\0'; /* by another board */
 
-    if (m->board[0]) {
-        json_object_set_new(j, "of", json_stringn(m->name, (size_t)whole_name_length(m)));
-        json_object_set_new(j, "board", json_string(m->board));
-    }
-    return j;
+    return json_pack("{s:I, s:I, s:I, s:s, s:s, s:o*, s:s*}", "first_unit",
+                     (json_int_t)s->first_unit, "last_unit", (json_int_t)s->last_unit, "units",
+                     (json_int_t)s->unit_count, "front", s->front, "back", s->back, "of",
+                     sent ? json_stringn(m->name, (size_t)whole_name_length(m)) : NULL, "board",
+                     sent ? m->board : NULL);
 }
 
 /* @kind: a word that pipectl(1) lists; @kinds may be NULL. */
@@ -118,7 +110,7 @@ json_t *dmn_model_json(const struct dmn_model *m)
 {
     const struct mdl_model *model = m->model;
     char plan[PL_PLAN_TEXT_MAX];
-    json_t *labels = json_array(), *kinds = json_array(), *entry;
+    json_t *labels = json_array(), *kinds = json_array();
 
     for (size_t i = 0; i < model->label_count; i++) {
         json_t *label = json_string(model->labels[i]);
@@ -126,9 +118,9 @@ json_t *dmn_model_json(const struct dmn_model *m)
         json_array_append_new(labels, label ? label : json_string(""));
     }
     dmn_model_plan_text(m, plan);
-    entry = json_pack(
+    return json_pack(
         "{s:s, s:o, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:o, "
-        "s:o}",
+        "s:o, s:o*, s:b, s:I, s:o, s:o*, s:o, s:o}",
         "name", m->name, "path", json_text_path(m->path), "hash", model->hash, "default",
         dmn_model_default(m->of) == m, "units", (json_int_t)model->unit_count, "ops",
         (json_int_t)model->op_count, "input", io_json(model, &model->inputs[0]), "inputs",
@@ -138,27 +130,10 @@ json_t *dmn_model_json(const struct dmn_model *m)
         "arena_bytes", (json_int_t)model->arena_bytes, "frames",
         (json_int_t)pl_frame_count(m->pipe), "macs", model->macs, "load_ms",
         (double)m->load_took_ns / 1e6, "plan", plan, "preprocess", preprocess_json(m), "labels",
-        labels);
-    if (model->segment) {
-        json_object_set_new(entry, "segment", segment_json(m));
-    }
-    json_object_set_new(entry, "asleep", json_boolean(pl_asleep(m->pipe)));
-    json_object_set_new(entry, "integers", json_integer((json_int_t)mdl_integer_ops(m->model)));
-    json_object_set_new(entry, "calibration", json_text_path(m->calibration));
-    json_object_set_new(entry, "shapes", json_string(m->shapes));
-    json_object_set_new(entry, "warnings", file_warnings_json(m, kinds));
-    json_object_set_new(entry, "warning_kinds", kinds);
-    return entry;
-}
-
-static json_t *cpus_json(const struct pl_team_stats *t)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < t->width && i < base_array_count(t->cpus); i++) {
-        json_array_append_new(list, json_integer(t->cpus[i]));
-    }
-    return list;
+        labels, "segment", model->segment ? segment_json(m) : NULL, "asleep", pl_asleep(m->pipe),
+        "integers", (json_int_t)mdl_integer_ops(m->model), "calibration",
+        json_text_path(m->calibration), "shapes", json_string(m->shapes), "warnings",
+        file_warnings_json(m, kinds), "warning_kinds", kinds);
 }
 
 /* Share of about the last second in which a team held frames. */
@@ -200,7 +175,7 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
     double service = 0, busy = 0, expected = 0, held_s = 0, cpu_s = 0;
     size_t replicas = 0, measured = 0, queue = 0, batch = 1;
     uint64_t frames = 0, runs = 0;
-    json_t *cpus = json_array(), *entry;
+    json_t *cpus = json_array();
     bool pinned = true;
     char units[32];
 
@@ -212,8 +187,6 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
         }
     }
     for (size_t i = first; i < pl_team_count(m->pipe); i++) {
-        json_t *more;
-
         pl_team_stats(m->pipe, i, &t);
         if (t.stage != stage || t.ep != lead.ep || t.width != lead.width) {
             continue;
@@ -230,27 +203,21 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
             service += t.service.ewma_ns;
             measured++;
         }
-        more = cpus_json(&t);
-        json_array_extend(cpus, more);
-        json_decref(more);
+        for (size_t k = 0; k < t.width && k < base_array_count(t.cpus); k++) {
+            json_array_append_new(cpus, json_integer(t.cpus[k]));
+        }
     }
     snprintf(units, sizeof(units), "%u-%u", plan->first_unit, plan->last_unit);
-    entry =
-        json_pack("{s:i, s:s, s:s, s:o, s:i, s:i, s:f, s:i, s:b}", "stage", (int)stage, "units",
-                  units, "ep", lead.ep < eps->count ? eps->eps[lead.ep].name : "?", "cpus", cpus,
-                  "width", (int)lead.width, "replicas", (int)replicas, "busy",
-                  replicas ? busy / (double)replicas : 0, "queue", (int)queue, "pinned", pinned);
-    json_object_set_new(entry, "batch", json_integer((json_int_t)batch));
-    json_object_set_new(entry, "frames_at_once",
-                        runs ? json_real((double)frames / (double)runs) : json_null());
-    json_object_set_new(entry, "frames", json_integer((json_int_t)frames));
-    json_object_set_new(entry, "busy_s", json_real(held_s));
-    json_object_set_new(entry, "cpu_s", json_real(cpu_s));
-    json_object_set_new(entry, "service_ms",
-                        measured ? json_real(service / (double)measured / 1e6) : json_null());
-    json_object_set_new(entry, "expected_ms",
-                        expected > 0 ? json_real(expected / 1e6) : json_null());
-    return entry;
+    return json_pack(
+        "{s:i, s:s, s:s, s:o, s:i, s:i, s:f, s:i, s:b, s:I, s:o, s:I, s:f, s:f, s:o, s:o}", "stage",
+        (int)stage, "units", units, "ep", lead.ep < eps->count ? eps->eps[lead.ep].name : "?",
+        "cpus", cpus, "width", (int)lead.width, "replicas", (int)replicas, "busy",
+        replicas ? busy / (double)replicas : 0, "queue", (int)queue, "pinned", pinned, "batch",
+        (json_int_t)batch, "frames_at_once",
+        runs ? json_real((double)frames / (double)runs) : json_null(), "frames", (json_int_t)frames,
+        "busy_s", held_s, "cpu_s", cpu_s, "service_ms",
+        measured ? json_real(service / (double)measured / 1e6) : json_null(), "expected_ms",
+        dmn_json_positive(expected / 1e6));
 }
 
 static json_t *stages_json(const struct dmn_model *m)
@@ -313,32 +280,26 @@ json_t *dmn_model_status_json(const struct dmn_model *m)
     const struct dmn_model_stats *s = &m->stats;
     char plan[PL_PLAN_TEXT_MAX];
     double latency[4];
-    json_t *kinds = json_array(), *entry;
+    json_t *kinds = json_array();
 
     dmn_model_plan_text(m, plan);
-    dmn_clients_latency(m, latency);
-    entry = json_pack(
+    dmn_client_stats_latency(&m->clients->stats, latency);
+    return json_pack(
         "{s:s, s:I, s:{s:o, s:s}, s:s, s:I, s:s, s:f, s:{s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I, "
-        "s:I}, s:I, s:I, s:b, s:o, s:o, s:o}",
+        "s:I}, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:o*}",
         "name", m->name, "units", (json_int_t)model->unit_count, "input", "shape",
         shape_json(input), "dtype", mdl_dtype_name(input->dtype), "plan", plan, "epoch",
         (json_int_t)pl_epoch(m->pipe), "algorithm", dmn_origin_name(m->origin), "fps",
         dmn_model_fps(m, base_now_ns()), "latency_ms", "p50", latency[0], "p95", latency[1], "p99",
         latency[2], "max", latency[3], "frames", "admitted", (json_int_t)s->admitted, "answered",
         (json_int_t)s->answered, "dropped", (json_int_t)s->dropped, "failed", (json_int_t)s->failed,
-        "in_flight", (json_int_t)dmn_clients_in_flight(m), "waiting",
+        "in_flight", (json_int_t)dmn_frames_in_flight(m), "waiting",
         (json_int_t)dmn_model_waiting(m), "tuning", m->planning->retune != NULL, "stages",
-        stages_json(m), "warnings", dmn_model_warnings_json(m, kinds), "adapt", dmn_adapt_json(m));
-    json_object_set_new(entry, "warning_kinds", kinds);
-    json_object_set_new(entry, "load_ms", json_real((double)m->load_took_ns / 1e6));
-    json_object_set_new(entry, "pictures_s",
-                        json_real((double)dmn_clients_stats(m)->image_ns / 1e9));
-    json_object_set_new(entry, "pictures_beside_s",
-                        json_real((double)dmn_clients_stats(m)->image_beside_ns / 1e9));
-    if (model->segment) {
-        json_object_set_new(entry, "segment", segment_json(m));
-    }
-    return entry;
+        stages_json(m), "warnings", dmn_model_warnings_json(m, kinds), "adapt", dmn_adapt_json(m),
+        "warning_kinds", kinds, "load_ms", (double)m->load_took_ns / 1e6, "pictures_s",
+        (double)m->clients->stats.image_ns / 1e9, "pictures_beside_s",
+        (double)m->clients->stats.image_beside_ns / 1e9, "segment",
+        model->segment ? segment_json(m) : NULL);
 }
 
 /* The primitive of every operator on every kind of core; "+" after it: it runs the next one,
@@ -415,7 +376,7 @@ json_t *dmn_model_units_json(const struct dmn_model *m)
     for (size_t u = 0; u < model->unit_count; u++) {
         const struct mdl_unit *unit = &model->units[u];
         const struct krn_primitive *v = krn_net_primitive(m->net, unit->heavy_op);
-        json_t *times = json_object(), *entry;
+        json_t *times = json_object();
         struct pl_unit_stats stats;
 
         for (size_t e = 0; e < m->planning->problem.ep_count && e < eps->count; e++) {
@@ -426,20 +387,21 @@ json_t *dmn_model_units_json(const struct dmn_model *m)
             }
         }
         pl_unit_stats(m->pipe, u, &stats);
-        entry = json_pack(
-            "{s:I, s:s, s:s, s:I, s:f, s:f, s:I, s:I, s:s, s:o, s:o, s:I}", "unit", (json_int_t)u,
-            "name", unit->name, "kind", mdl_op_kind_name(model->ops[unit->heavy_op].kind), "ops",
-            (json_int_t)(unit->last_op - unit->first_op + 1), "weight", unit->weight, "macs",
-            unit->macs, "weight_bytes", (json_int_t)unit->weight_bytes, "live_bytes",
-            (json_int_t)unit->live_bytes, "primitive", v ? v->name : "", "primitives",
-            primitives_json(m, unit), "measured_ms", times, "count", (json_int_t)stats.time.count);
-        json_object_set_new(entry, "chosen_by", chosen_json(m, unit));
-        json_object_set_new(entry, "at_once", at_once_json(m, u));
-        json_object_set_new(entry, "time_ms",
-                            stats.time.count ? json_real(stats.time.mean_ns / 1e6) : json_null());
-        json_object_set_new(entry, "ewma_ms",
-                            stats.time.count ? json_real(stats.time.ewma_ns / 1e6) : json_null());
-        json_array_append_new(list, entry);
+        json_array_append_new(
+            list,
+            json_pack("{s:I, s:s, s:s, s:I, s:f, s:f, s:I, s:I, s:s, s:o, s:o, s:I, s:o, s:o, s:o, "
+                      "s:o}",
+                      "unit", (json_int_t)u, "name", unit->name, "kind",
+                      mdl_op_kind_name(model->ops[unit->heavy_op].kind), "ops",
+                      (json_int_t)(unit->last_op - unit->first_op + 1), "weight", unit->weight,
+                      "macs", unit->macs, "weight_bytes", (json_int_t)unit->weight_bytes,
+                      "live_bytes", (json_int_t)unit->live_bytes, "primitive", v ? v->name : "",
+                      "primitives", primitives_json(m, unit), "measured_ms", times, "count",
+                      (json_int_t)stats.time.count, "chosen_by", chosen_json(m, unit), "at_once",
+                      at_once_json(m, u), "time_ms",
+                      stats.time.count ? json_real(stats.time.mean_ns / 1e6) : json_null(),
+                      "ewma_ms",
+                      stats.time.count ? json_real(stats.time.ewma_ns / 1e6) : json_null()));
     }
     return list;
 }

@@ -8,9 +8,6 @@
 #include "daemon/boards/board_model.h"
 #include "daemon/boards/spread.h"
 #include "daemon/config/route_text.h"
-#include "daemon/control/boards_explain.h"
-#include "daemon/control/boards_json.h"
-#include "daemon/control/costs_table.h"
 #include "daemon/control/explain.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
@@ -18,6 +15,7 @@
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/tried.h"
+#include "tuner/json/costs_json.h"
 
 #define FRONT_DEFAULT 16
 #define FRONT_MAX 256
@@ -143,13 +141,32 @@ void dmn_method_auto_plan(struct dmn_call *c)
     job_queue(j);
 }
 
+static const char *unit_name(const void *model, size_t unit)
+{
+    return ((const struct mdl_model *)model)->units[unit].name;
+}
+
+/* In the form that pipesim reads. */
+static json_t *problem_json(const struct dmn_model *m)
+{
+    struct tun_problem p = TUN_PROBLEM_NULL;
+    json_t *json;
+
+    if (dmn_planner_problem(m, &(struct dmn_goal){.objective = TUN_THROUGHPUT}, &p) < 0) {
+        return json_null();
+    }
+    json = tun_problem_json(&p, m->name, true, unit_name, m->model);
+    tun_problem_deinit(&p);
+    return json;
+}
+
 void dmn_method_costs(struct dmn_call *c)
 {
     struct dmn_model *m = dmn_call_model(c, "model");
 
     if (m) {
         dmn_planner_learn(m);
-        dmn_call_reply(c, json_pack("{s:o}", "problem", dmn_planner_problem_json(m)), false);
+        dmn_call_reply(c, json_pack("{s:o}", "problem", problem_json(m)), false);
     }
 }
 
@@ -262,32 +279,20 @@ static bool watts_known(const struct dmn_control *control)
 
 void dmn_method_plan_front(struct dmn_call *c)
 {
-    const json_t *given = json_object_get(c->parameters, "max");
-    json_int_t max = json_is_integer(given) ? json_integer_value(given) : FRONT_DEFAULT;
     struct dmn_model *m = dmn_call_model(c, "model");
+    json_int_t max = FRONT_DEFAULT;
     struct job *j;
+    bool boards;
 
-    if (!m) {
+    if (!m || !dmn_call_integer(c, "max", 1, FRONT_MAX, &max) || !(j = job_new(c, m))) {
         return;
     }
-    if (max < 1 || max > FRONT_MAX) {
-        dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", "max");
-        return;
-    }
-    j = job_new(c, m);
-    if (j && json_is_true(json_object_get(c->parameters, "boards"))) {
-        j->max = (size_t)max;
-        j->energy = watts_known(c->control);
-        j->run = boards_front_run;
-        j->done = boards_front_done;
-        if (boards_front(j, dmn_boards_of(c->control->boards, m))) {
-            job_queue(j);
-        }
-    } else if (j) {
-        j->max = (size_t)max;
-        j->energy = watts_known(c->control);
-        j->run = front_run;
-        j->done = front_done;
+    boards = dmn_call_asks(c, "boards");
+    j->max = (size_t)max;
+    j->energy = watts_known(c->control);
+    j->run = boards ? boards_front_run : front_run;
+    j->done = boards ? boards_front_done : front_done;
+    if (!boards || boards_front(j, dmn_boards_of(c->control->boards, m))) {
         job_queue(j);
     }
 }

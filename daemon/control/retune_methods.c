@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Retune and CancelRetune. */
-#include <math.h>
+/* Methods that measure: Retune, CancelRetune, Profile. */
 
 #include "base/base.h"
 #include "base/near_word.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
+#include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"
 #include "daemon/plans/retune.h"
-
-static json_t *given(struct dmn_call *c, const char *key)
-{
-    json_t *value = json_object_get(c->parameters, key);
-
-    return json_is_null(value) ? NULL : value;
-}
-
-static bool refuse(struct dmn_call *c, const char *parameter)
-{
-    dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", parameter);
-    return false;
-}
 
 /* Answers an unknown algorithm with the list of names. */
 static void unknown_algorithm(struct dmn_call *c, const char *name)
@@ -39,34 +26,9 @@ static void unknown_algorithm(struct dmn_call *c, const char *name)
     dmn_call_error(c, "Unsupported", "why", why);
 }
 
-/* Reads a bound; 0 and absent: none. Return: true; false: refused, and the call was answered. */
-static bool bound(struct dmn_call *c, const char *key, double max, double *ret)
-{
-    json_t *value = given(c, key);
-    double number = json_number_value(value);
-
-    if (value && !(isfinite(number) && number >= 0 && number <= max)) {
-        return refuse(c, key);
-    }
-    *ret = value ? number : *ret;
-    return true;
-}
-
-static bool count(struct dmn_call *c, const char *key, json_int_t max, json_int_t *ret)
-{
-    json_t *value = given(c, key);
-    json_int_t number = json_integer_value(value);
-
-    if (value && (number < 0 || number > max)) {
-        return refuse(c, key);
-    }
-    *ret = value ? number : *ret;
-    return true;
-}
-
 static bool goal(struct dmn_call *c, struct dmn_goal *ret)
 {
-    const char *objective = json_string_value(given(c, "objective"));
+    const char *objective = dmn_call_text(c, "objective");
 
     *ret = dmn_goal_config(dmn_machine_config(c->control->machine));
     if (objective && *objective && dmn_objective_find(objective, &ret->objective) < 0) {
@@ -77,17 +39,17 @@ static bool goal(struct dmn_call *c, struct dmn_goal *ret)
         dmn_call_error(c, "Unsupported", "why", why);
         return false;
     }
-    if (!bound(c, "fps", 1e9, &ret->fps) || !bound(c, "latency_ms", 1e9, &ret->latency_ms)) {
-        return false;
-    }
-    return ret->objective != TUN_POWER || ret->fps > 0 || refuse(c, "fps");
+    /* 0: no bound */
+    return dmn_call_number(c, "fps", 0, 1e9, &ret->fps) &&
+           dmn_call_number(c, "latency_ms", 0, 1e9, &ret->latency_ms) &&
+           (ret->objective != TUN_POWER || ret->fps > 0 || dmn_call_invalid(c, "fps"));
 }
 
 static bool encoding(struct dmn_call *c, enum tun_encoding *ret)
 {
-    const char *name = json_string_value(given(c, "encoding"));
+    const char *name = dmn_call_text(c, "encoding");
 
-    return !name || !*name || tun_encoding_find(name, ret) || refuse(c, "encoding");
+    return !name || !*name || tun_encoding_find(name, ret) || dmn_call_invalid(c, "encoding");
 }
 
 static bool options(struct dmn_call *c, struct tun_options *ret)
@@ -97,9 +59,11 @@ static bool options(struct dmn_call *c, struct tun_options *ret)
                    dmn_config_int(dmn_machine_config(c->control->machine), DMN_KEY_PLANNER_ALPHA),
                heuristic = 0, stages = 0, trials = 0, seed = 1;
 
-    if (!count(c, "alpha", 100000, &alpha) || !count(c, "heuristic", 6, &heuristic) ||
-        !count(c, "stages", 16, &stages) || !encoding(c, &genes) ||
-        !count(c, "trials", 1000000, &trials) || !count(c, "seed", INT64_MAX, &seed)) {
+    if (!dmn_call_integer(c, "alpha", 0, 100000, &alpha) ||
+        !dmn_call_integer(c, "heuristic", 0, 6, &heuristic) ||
+        !dmn_call_integer(c, "stages", 0, 16, &stages) || !encoding(c, &genes) ||
+        !dmn_call_integer(c, "trials", 0, 1000000, &trials) ||
+        !dmn_call_integer(c, "seed", 0, INT64_MAX, &seed)) {
         return false;
     }
     *ret = (struct tun_options){.seed = (uint64_t)seed,
@@ -111,7 +75,7 @@ static bool options(struct dmn_call *c, struct tun_options *ret)
     return true;
 }
 
-static void on_done(void *ctx, const struct dmn_outcome *o, struct dmn_history_event *event)
+static void on_retuned(void *ctx, const struct dmn_outcome *o, struct dmn_history_event *event)
 {
     if (o) {
         dmn_call_refuse(ctx, o);
@@ -122,10 +86,10 @@ static void on_done(void *ctx, const struct dmn_outcome *o, struct dmn_history_e
 
 void dmn_method_retune(struct dmn_call *c)
 {
-    const char *name = json_string_value(given(c, "algorithm"));
-    bool wait = !given(c, "wait") || json_is_true(given(c, "wait"));
+    const char *name = dmn_call_text(c, "algorithm");
+    bool wait = !json_is_false(json_object_get(c->parameters, "wait"));
     struct dmn_retune_request q = {
-        .cause = DMN_CAUSE_REQUEST, .done = wait ? on_done : NULL, .done_ctx = c};
+        .cause = DMN_CAUSE_REQUEST, .done = wait ? on_retuned : NULL, .done_ctx = c};
     struct dmn_model *m = dmn_call_model(c, "model");
     int error;
 
@@ -152,7 +116,7 @@ void dmn_method_retune(struct dmn_call *c)
         dmn_call_error(c, "Unsupported", "why",
                        "the model is too large to run on this board alone (boards.memory_mib)");
     } else if (error == -EINVAL) {
-        refuse(c, "objective");
+        dmn_call_invalid(c, "objective");
     } else if (error) {
         dmn_call_error(c, "Busy", "why", strerror(-error));
     } else if (!wait) {
@@ -168,5 +132,70 @@ void dmn_method_cancel_retune(struct dmn_call *c)
         bool cancelled = dmn_retune_cancel(m);
 
         dmn_call_reply(c, json_pack("{s:b}", "cancelled", cancelled), false);
+    }
+}
+
+/* ---- Profile ---- */
+
+static json_t *error_or_null(bool has, double error)
+{
+    return has ? json_real(error) : json_null();
+}
+
+static json_t *result_json(const struct dmn_control *control)
+{
+    json_t *list = json_array();
+
+    for (size_t e = 0; e < control->machine->eps.count; e++) {
+        const struct dmn_profiled *k =
+            dmn_profiled(control->plans, control->machine->eps.eps[e].name);
+        const struct tun_predictor *p = &k->predictor;
+
+        json_array_append_new(list, json_pack("{s:s, s:I, s:o, s:o, s:o}", "name",
+                                              control->machine->eps.eps[e].name, "benches",
+                                              (json_int_t)k->benches, "error_conv",
+                                              error_or_null(p->has_conv, p->error_conv), "error_fc",
+                                              error_or_null(p->has_fc, p->error_fc), "error_multi",
+                                              error_or_null(p->has_alpha, p->error_multi)));
+    }
+    return list;
+}
+
+static void on_profiled(void *ctx, const struct dmn_outcome *o)
+{
+    struct dmn_call *c = ctx;
+
+    if (o) {
+        dmn_call_refuse(c, o);
+    } else {
+        dmn_call_reply(c, json_pack("{s:o}", "kinds", result_json(c->control)), false);
+    }
+}
+
+void dmn_method_profile(struct dmn_call *c)
+{
+    json_int_t ms = DMN_PROFILE_MS;
+    int error;
+
+    if (!dmn_call_integer(c, "ms", 1, DMN_PROFILE_MS_MAX, &ms)) {
+        return;
+    }
+    if (c->control->machine->whole.count > 0) {
+        dmn_call_error(c, "Busy", "why",
+                       "a core is slowed and its execution place is split; a profile would be of "
+                       "that");
+        return;
+    }
+    for (const struct dmn_model *m = c->control->models->models; m; m = m->next) {
+        if (m->planning->retune) {
+            dmn_call_error(c, "Busy", "why",
+                           "a retune is in progress; profiling would distort its measurements");
+            return;
+        }
+    }
+    error = dmn_profile_begin(c->control->plans, (struct dmn_done){on_profiled, c}, (unsigned)ms);
+    if (error) {
+        dmn_call_error(c, "Busy", "why",
+                       error == -EBUSY ? "profiling is in progress" : strerror(-error));
     }
 }

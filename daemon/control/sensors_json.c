@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/control/sensors_json.h"
-
-#include <math.h>
-
 #include "base/base.h"
+#include "daemon/control/control.h"
+#include "daemon/control/json.h"
 #include "daemon/control/metrics_text.h"
 #include "daemon/machine/gpio_lines.h"
 #include "daemon/machine/machine.h"
@@ -12,11 +10,6 @@
 static json_t *number(uint64_t value)
 {
     return value != GOV_UNKNOWN ? json_integer((json_int_t)value) : json_null();
-}
-
-static json_t *real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *answer(enum gov_answer a)
@@ -85,13 +78,13 @@ static json_t *policies_json(const struct gov_snapshot *s)
                 json_array_append_new(members, json_integer(s->cpus[k].cpu));
             }
         }
-        json_array_append_new(list, json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                                              "policy", (int)p->number, "cpus", members, "governor",
-                                              text(p->governor), "freq_khz", number(p->now_khz),
-                                              "min_khz", number(p->min_khz), "limit_khz",
-                                              number(p->limit_khz), "max_freq_khz",
-                                              number(p->hardware_khz), "pressure",
-                                              real(p->pressure), "by_heat", answer(p->by_heat)));
+        json_array_append_new(
+            list,
+            json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "policy", (int)p->number,
+                      "cpus", members, "governor", text(p->governor), "freq_khz",
+                      number(p->now_khz), "min_khz", number(p->min_khz), "limit_khz",
+                      number(p->limit_khz), "max_freq_khz", number(p->hardware_khz), "pressure",
+                      dmn_json_finite(p->pressure), "by_heat", answer(p->by_heat)));
     }
     return list;
 }
@@ -101,9 +94,10 @@ static json_t *psi_json(const struct gov_snapshot *s)
     if (s->psi_cpu.some_total_us == GOV_UNKNOWN && s->psi_memory.some_total_us == GOV_UNKNOWN) {
         return json_null();
     }
-    return json_pack("{s:o, s:o, s:o, s:o}", "cpu_some_avg10", real(s->psi_cpu.some_avg10),
-                     "cpu_some_total_us", number(s->psi_cpu.some_total_us), "memory_some_avg10",
-                     real(s->psi_memory.some_avg10), "memory_some_total_us",
+    return json_pack("{s:o, s:o, s:o, s:o}", "cpu_some_avg10",
+                     dmn_json_finite(s->psi_cpu.some_avg10), "cpu_some_total_us",
+                     number(s->psi_cpu.some_total_us), "memory_some_avg10",
+                     dmn_json_finite(s->psi_memory.some_avg10), "memory_some_total_us",
                      number(s->psi_memory.some_total_us));
 }
 
@@ -115,9 +109,9 @@ static json_t *cgroup_json(const struct gov_snapshot *s)
         return json_null();
     }
     return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "version", c->version, "quota_cpus",
-                     isinf(c->quota_cpus) ? json_string("none") : real(c->quota_cpus), "nr_periods",
-                     number(c->nr_periods), "nr_throttled", number(c->nr_throttled), "throttled_us",
-                     number(c->throttled_us), "cpus", cpus(&c->cpus));
+                     isinf(c->quota_cpus) ? json_string("none") : dmn_json_finite(c->quota_cpus),
+                     "nr_periods", number(c->nr_periods), "nr_throttled", number(c->nr_throttled),
+                     "throttled_us", number(c->throttled_us), "cpus", cpus(&c->cpus));
 }
 
 static json_t *energy_json(const struct dmn_machine *m, const struct gov_snapshot *s)
@@ -135,15 +129,16 @@ static json_t *energy_json(const struct dmn_machine *m, const struct gov_snapsho
                                      e->name);
         }
         json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:b}", "name", e->name, "state",
-                                              states[e->state], "joules", real(e->joules),
-                                              "counted", e->counted));
+                                              states[e->state], "joules",
+                                              dmn_json_finite(e->joules), "counted", e->counted));
     }
     if (s->energy_count == 0) {
         json_decref(list);
         return json_null();
     }
-    return json_pack("{s:o, s:o, s:o, s:o}", "source", text(names), "joules", real(s->joules),
-                     "joules_per_frame", real(dmn_sensors_joules_per_frame(m)), "sources", list);
+    return json_pack("{s:o, s:o, s:o, s:o}", "source", text(names), "joules",
+                     dmn_json_finite(s->joules), "joules_per_frame",
+                     dmn_json_finite(dmn_sensors_joules_per_frame(m)), "sources", list);
 }
 
 static json_t *gpio_json(const struct dmn_machine *m)
@@ -183,11 +178,12 @@ json_t *dmn_sensors_json(const struct dmn_machine *m)
                      "gpio", gpio_json(m));
 }
 
+/* ---- metrics ---- */
+
 static void one(FILE *to, const char *name, const char *type, const char *help, double value)
 {
     if (gov_known(value)) {
-        dmn_metric_head(to, name, type, help);
-        fprintf(to, "piped_%s %.17g\n", name, value);
+        dmn_metric(to, name, type, help, value);
     }
 }
 
@@ -201,16 +197,16 @@ static void policies(FILE *to, const struct gov_snapshot *s)
     dmn_metric_head(to, "cpu_frequency_hertz", "gauge", "Frequency of a cpufreq policy.");
     for (size_t i = 0; i < s->policy_count; i++) {
         if (s->policies[i].now_khz != GOV_UNKNOWN) {
-            fprintf(to, "piped_cpu_frequency_hertz{policy=\"%u\"} %.17g\n", s->policies[i].number,
-                    (double)s->policies[i].now_khz * 1000);
+            dmn_metric_row(to, "cpu_frequency_hertz", (double)s->policies[i].now_khz * 1000,
+                           "policy=\"%u\"", s->policies[i].number);
         }
     }
     dmn_metric_head(to, "cpu_frequency_pressure", "gauge",
                     "Share of the highest frequency that a policy may not use.");
     for (size_t i = 0; i < s->policy_count; i++) {
         if (gov_known(s->policies[i].pressure)) {
-            fprintf(to, "piped_cpu_frequency_pressure{policy=\"%u\"} %.9g\n", s->policies[i].number,
-                    s->policies[i].pressure);
+            dmn_metric_row(to, "cpu_frequency_pressure", s->policies[i].pressure, "policy=\"%u\"",
+                           s->policies[i].number);
         }
     }
 }
@@ -222,9 +218,9 @@ static void zones(FILE *to, const struct gov_snapshot *s)
     dmn_metric_head(to, "temperature_celsius", "gauge", "Temperature of a thermal zone.");
     for (size_t i = 0; i < s->zone_count; i++) {
         if (s->zones[i].temp_mdegc != GOV_UNKNOWN_MDEGC) {
-            dmn_metric_label(s->zones[i].type, type, sizeof(type));
-            fprintf(to, "piped_temperature_celsius{zone=\"%u\",type=\"%s\"} %.9g\n",
-                    s->zones[i].number, type, s->zones[i].temp_mdegc / 1000.0);
+            dmn_metric_row(to, "temperature_celsius", s->zones[i].temp_mdegc / 1000.0,
+                           "zone=\"%u\",type=\"%s\"", s->zones[i].number,
+                           dmn_metric_label(s->zones[i].type, type, sizeof(type)));
         }
     }
 }
@@ -236,18 +232,18 @@ static void energy(FILE *to, const struct dmn_machine *m, const struct gov_snaps
     dmn_metric_head(to, "energy_joules_total", "counter", "Energy of a source since the start.");
     for (size_t i = 0; i < s->energy_count; i++) {
         if (gov_known(s->energy[i].joules)) {
-            dmn_metric_label(s->energy[i].name, name, sizeof(name));
-            fprintf(to, "piped_energy_joules_total{source=\"%s\",counted=\"%d\"} %.9g\n", name,
-                    s->energy[i].counted, s->energy[i].joules);
+            dmn_metric_row(
+                to, "energy_joules_total", s->energy[i].joules, "source=\"%s\",counted=\"%d\"",
+                dmn_metric_label(s->energy[i].name, name, sizeof(name)), s->energy[i].counted);
         }
     }
     one(to, "joules_per_frame", "gauge", "Energy a frame over the last ten seconds.",
         dmn_sensors_joules_per_frame(m));
 }
 
-void dmn_sensors_metrics(FILE *to, const struct dmn_machine *m)
+void dmn_sensors_metrics(FILE *to, const struct dmn_control *control)
 {
-    const struct gov_snapshot *s = dmn_sensors_now(m);
+    const struct gov_snapshot *s = dmn_sensors_now(control->machine);
 
     if (!s) {
         return;
@@ -269,5 +265,5 @@ void dmn_sensors_metrics(FILE *to, const struct dmn_machine *m)
     one(to, "cgroup_throttled_seconds_total", "counter",
         "Time for which the control group's quota stopped its tasks.",
         counted(s->cgroup.throttled_us, 1e-6));
-    energy(to, m, s);
+    energy(to, control->machine, s);
 }

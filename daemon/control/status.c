@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "base/base.h"
-#include "daemon/control/boards_json.h"
-#include "daemon/control/clients_json.h"
+#include "base/json_text.h"
+#include "base/pixfmt.h"
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"
-#include "daemon/control/sensors_json.h"
 #include "daemon/frames/frames.h"
 #include "daemon/machine/cgroup_limits.h"
 #include "daemon/machine/sampling.h"
@@ -14,6 +13,25 @@
 #include "pipeline/plan_move.h"
 
 #define NO_LIMIT ((uint64_t)1 << 60) /* bytes: version 1 of control groups has no word for none */
+
+const char *dmn_state_name(enum dmn_state state)
+{
+    static const char *const names[] = {[DMN_STATE_SERVING] = "serving",
+                                        [DMN_STATE_TUNING] = "tuning",
+                                        [DMN_STATE_DEGRADED] = "degraded",
+                                        [DMN_STATE_DRAINING] = "draining"};
+
+    return names[state];
+}
+
+const char *dmn_policy_name(enum ipc_policy policy)
+{
+    static const char *const names[IPC_POLICY_COUNT] = {[IPC_POLICY_BLOCK] = "block",
+                                                        [IPC_POLICY_LATEST] = "latest",
+                                                        [IPC_POLICY_REJECT] = "reject"};
+
+    return names[policy];
+}
 
 static json_t *known(uint64_t value)
 {
@@ -62,19 +80,15 @@ static json_t *eps_json(const struct dmn_control *control)
         struct gov_clock c =
             gov_clock_of(dmn_sensors_now(control->machine), control->machine->topology,
                          &(struct gov_cores){e->name, e->cpus, e->cpu_count});
-        json_t *cpus = json_array(), *entry;
         char why[128];
-
-        for (size_t k = 0; k < e->cpu_count; k++) {
-            json_array_append_new(cpus, json_integer(e->cpus[k]));
-        }
-        entry = json_pack(
-            "{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:b, s:s}", "name", e->name, "cpus",
-            cpus, "kind", g ? g->kind : e->name, "capacity", g ? known(g->capacity) : json_null(),
-            "policy", c.policy >= 0 ? json_integer(c.policy) : json_null(), "governor",
-            c.governor[0] ? json_string(c.governor) : json_null(), "freq_khz", known(c.now_khz),
-            "max_freq_khz", known(c.max_khz), "speed", e->speed, "used", ep_used(control, i), "why",
-            ep_why(control, e, g, why, sizeof(why)));
+        json_t *entry =
+            json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:b, s:s}", "name", e->name,
+                      "cpus", dmn_json_cores(e->cpus, e->cpu_count), "kind", g ? g->kind : e->name,
+                      "capacity", g ? known(g->capacity) : json_null(), "policy",
+                      c.policy >= 0 ? json_integer(c.policy) : json_null(), "governor",
+                      c.governor[0] ? json_string(c.governor) : json_null(), "freq_khz",
+                      known(c.now_khz), "max_freq_khz", known(c.max_khz), "speed", e->speed, "used",
+                      ep_used(control, i), "why", ep_why(control, e, g, why, sizeof(why)));
         json_array_append_new(list, entry);
     }
     return list;
@@ -151,21 +165,16 @@ static json_t *cpus_json(const struct dmn_control *control)
     return list;
 }
 
-static json_t *bytes(uint64_t count)
-{
-    return count ? json_integer((json_int_t)count) : json_null();
-}
-
 static json_t *memory_json(const struct dmn_control *control)
 {
     struct dmn_memory m = dmn_memory_now(control->models);
     uint64_t limit = dmn_cgroup_memory_limit(control->machine->sysfs_root);
 
     return json_pack("{s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "resident_bytes",
-                     bytes(m.resident_bytes), "peak_bytes", bytes(m.peak_bytes), "weight_bytes",
+                     known(m.resident_bytes), "peak_bytes", known(m.peak_bytes), "weight_bytes",
                      (json_int_t)m.weight_bytes, "packed_bytes", (json_int_t)m.packed_bytes,
                      "arena_bytes", (json_int_t)m.arena_bytes, "for_models_bytes",
-                     bytes(m.for_models_bytes), "limit_bytes", bytes(limit < NO_LIMIT ? limit : 0));
+                     known(m.for_models_bytes), "limit_bytes", known(limit < NO_LIMIT ? limit : 0));
 }
 
 static json_t *loop_json(const struct dmn_control *control)
@@ -182,6 +191,79 @@ static json_t *loop_json(const struct dmn_control *control)
     }
     return list;
 }
+
+/* ---- clients ---- */
+
+static json_t *stream_json(const struct dmn_stream *s)
+{
+    struct dmn_stream_use use = s->use;
+    json_t *picture =
+        s->width ? json_pack("[I, I]", (json_int_t)s->width, (json_int_t)s->height) : json_null();
+
+    dmn_stream_use_until(&use, &s->base.flow, base_now_ns());
+    return json_pack("{s:I, s:s?, s:s, s:s, s:o, s:I, s:I, s:f, s:f, s:f, s:I}", "stream",
+                     (json_int_t)s->base.id, "model", s->clients ? s->clients->model->name : NULL,
+                     "pixfmt", pixfmt_table[s->format.pixfmt].name, "policy",
+                     dmn_policy_name(s->policy), "picture", picture, "credits",
+                     (json_int_t)s->base.flow.credits, "unanswered",
+                     (json_int_t)s->base.flow.unanswered, "some_s", (double)use.some_ns / 1e9,
+                     "more_s", (double)use.more_ns / 1e9, "full_s", (double)use.full_ns / 1e9,
+                     "fills", (json_int_t)use.fills);
+}
+
+static json_t *clients_json(const struct dmn_frames *f)
+{
+    json_t *list = json_array();
+    const struct ipc_conn *c;
+
+    LIST_FOREACH(c, &f->server.conns, linked) {
+        const struct dmn_peer *p = dmn_peer_of(c);
+        json_t *opened = json_array();
+        size_t unanswered = 0;
+
+        for (size_t i = 0; i < c->stream_count; i++) {
+            unanswered += c->streams[i]->tail - c->streams[i]->head;
+            json_array_append_new(opened, stream_json(dmn_stream_of(c->streams[i])));
+        }
+        json_array_append_new(
+            list, json_pack("{s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "client", c->client, "pid",
+                            (int)p->pid, "uid", (int)p->account->uid, "streams",
+                            (json_int_t)c->stream_count, "unanswered", (json_int_t)unanswered,
+                            "answered", (json_int_t)p->answered, "backlog_bytes",
+                            (json_int_t)ipc_outgoing_waiting(&c->out), "opened", opened));
+    }
+    return list;
+}
+
+/* What clients were refused lately. */
+static json_t *refusals_json(const struct dmn_frames *f)
+{
+    uint64_t now_ns = base_now_ns();
+    static const char *const whats[] = {[DMN_REFUSED_CONNECTION] = "connection",
+                                        [DMN_REFUSED_STREAM] = "stream",
+                                        [DMN_REFUSED_POOL] = "pool",
+                                        [DMN_REFUSED_FRAME] = "frame"};
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < DMN_REFUSALS; i++) {
+        const struct dmn_refused_client *r = &f->refusals.list[i];
+        json_t *entry;
+
+        if (r->count == 0) {
+            continue;
+        }
+        /* the reason may quote what the client sent */
+        entry = json_pack("{s:s, s:i, s:i, s:s, s:s, s:o*, s:I, s:f}", "client", r->client, "pid",
+                          (int)r->pid, "uid", (int)r->uid, "what", whats[r->what], "status",
+                          ipc_status_name(r->status), "why", json_text_shown(r->why), "count",
+                          (json_int_t)r->count, "ago_s",
+                          (double)(now_ns - base_min(now_ns, r->last_ns)) / 1e9);
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+/* ---- */
 
 json_t *dmn_status_json(struct dmn_control *control, const char *model)
 {
@@ -204,9 +286,9 @@ json_t *dmn_status_json(struct dmn_control *control, const char *model)
         "uptime_s", (double)(base_now_ns() - control->host->started_ns) / 1e9, "pid", (int)getpid(),
         "models", models, "eps", eps_json(control), "cpus", cpus_json(control), "cpus_unused",
         unused_json(control), "sensors", dmn_sensors_json(control->machine), "clients",
-        dmn_clients_json(control->frames), "blas", "core", control->host->blas.core, "config",
+        clients_json(control->frames), "blas", "core", control->host->blas.core, "config",
         control->host->blas.config, "failed_models", dmn_failed_json(&control->models->failed),
         "memory", memory_json(control), "cpu_features", krn_cpu_names(krn_cpu_features(), features),
-        "boards", dmn_boards_json(control->boards), "refusals", dmn_refusals_json(control->frames),
+        "boards", dmn_boards_json(control->boards), "refusals", refusals_json(control->frames),
         "loop", loop_json(control));
 }

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "base/json_text.h"
 #include "daemon/adapt/adapter.h"
+#include "daemon/control/json.h"
 #include "daemon/control/tracing.h"
 #include "daemon/frames/frames.h"
 #include "daemon/machine/sampling.h"
@@ -184,16 +185,11 @@ void dmn_trace_look(struct dmn_tracing *t)
 
 static json_t *team_json(const struct pl_trace_team *team)
 {
-    json_t *cpus = json_array();
-
-    for (size_t i = 0; i < team->width; i++) {
-        json_array_append_new(cpus, json_integer(team->cpus[i]));
-    }
     return json_pack("{s:i, s:i, s:i, s:i, s:s, s:i, s:i, s:o, s:i, s:i}", "track",
                      (int)team->track, "pipeline", (int)team->pipeline, "epoch", (int)team->epoch,
                      "stage", (int)team->stage, "ep", team->ep, "width", (int)team->width,
-                     "replica", (int)team->replica, "cpus", cpus, "first_unit",
-                     (int)team->first_unit, "last_unit", (int)team->last_unit);
+                     "replica", (int)team->replica, "cpus", dmn_json_cores(team->cpus, team->width),
+                     "first_unit", (int)team->first_unit, "last_unit", (int)team->last_unit);
 }
 
 static json_t *teams_json(const struct pl_trace *trace)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/control/tracing.h"
 
+#include <endian.h>
 #include <sys/un.h>
 
 #include "daemon/control/methods.h"
@@ -9,6 +10,7 @@
 #include "daemon/service/log.h"
 
 #define TICK_MS 50u
+#define BLOCK_WORDS 2u /* of a block's head: track, words that follow */
 /* With so much unread, nothing more is sent: the rings wait. Below the limit of control.c. */
 #define UNREAD_MAX (1u << 20)
 #define STUCK_NS (10 * BASE_NS_PER_S)
@@ -55,10 +57,86 @@ static void last_reply(struct dmn_tracing *t)
     dmn_call_reply(call, json_pack("{s:o}", "batch", batch), false);
 }
 
+/* ---- records on their way to the client, in blocks: docs/trace.md describes them ---- */
+
+/* Return: everything was sent. */
+static bool flush(struct dmn_tracing *t)
+{
+    while (t->out_sent < t->out_used && !t->broken) {
+        ssize_t n = send(t->sock, (const char *)t->words + t->out_sent, t->out_used - t->out_sent,
+                         MSG_DONTWAIT | MSG_NOSIGNAL);
+
+        if (n >= 0) {
+            t->out_sent += (size_t)n;
+        } else if (errno == EAGAIN) {
+            return false;
+        } else if (errno != EINTR) {
+            t->broken = true;
+        }
+    }
+    t->out_sent = t->out_used = 0;
+    return true;
+}
+
+/* Adds a block with what @ring holds, as far as it fits into @share words; one record in any case,
+ * if there is room for it. @used: words so far. Return: words then. */
+static size_t add_block(struct dmn_tracing *t, size_t used, struct pl_trace_ring *ring,
+                        uint32_t track, size_t share)
+{
+    size_t room = DMN_TRACE_BATCH_WORDS - used, words;
+    uint32_t *to = t->words + used;
+
+    if (room <= BLOCK_WORDS) {
+        return used;
+    }
+    words = pl_trace_read(ring, to + BLOCK_WORDS,
+                          base_min(room - BLOCK_WORDS, base_max(share, pl_trace_next_words(ring))));
+    if (words == 0) {
+        return used;
+    }
+    to[0] = track;
+    to[1] = (uint32_t)words;
+    for (size_t i = 0; i < BLOCK_WORDS + words; i++) {
+        to[i] = htole32(to[i]);
+    }
+    return used + BLOCK_WORDS + words;
+}
+
+/* Each ring gets its share of the room, so that no team starves another. Return: there is
+ * something to send. */
+static bool fill(struct dmn_tracing *t)
+{
+    size_t left = 1, used;
+
+    for (const struct pl_trace_entry *e = t->trace->entries; e; e = e->next) {
+        left++;
+    }
+    used = add_block(t, 0, &t->answers, 0, DMN_TRACE_BATCH_WORDS / left);
+    for (struct pl_trace_entry *e = t->trace->entries; e; e = e->next) {
+        used = add_block(t, used, &e->ring, e->team.track, (DMN_TRACE_BATCH_WORDS - used) / --left);
+    }
+    t->out_used = used * sizeof(t->words[0]);
+    return used > 0;
+}
+
+/* Sends records, as many as the socket takes. Return: all rings are empty. */
+static bool send_records(struct dmn_tracing *t)
+{
+    do {
+        if (!flush(t)) {
+            return false;
+        }
+    } while (fill(t));
+    pl_trace_trim(t->trace);
+    return true;
+}
+
+/* ---- */
+
 /* Sends what there is and the client can take. May free @t. */
 static void send_all(struct dmn_tracing *t)
 {
-    bool sent = dmn_trace_send(t);
+    bool sent = send_records(t);
     json_t *batch;
 
     if (t->broken && !t->ended) {
@@ -252,20 +330,18 @@ static void begin(struct dmn_call *c, double seconds, size_t ring_bytes, int soc
 
 void dmn_method_trace(struct dmn_call *c)
 {
-    const json_t *seconds = json_object_get(c->parameters, "seconds");
-    const json_t *ring = json_object_get(c->parameters, "ring_kib");
     const struct dmn_tracing *other = c->control->tracing;
-    double s = json_is_number(seconds) ? json_number_value(seconds) : DMN_TRACE_SECONDS;
-    json_int_t kib = json_is_integer(ring) ? json_integer_value(ring) : DMN_TRACE_RING_BYTES >> 10;
+    json_int_t kib = DMN_TRACE_RING_BYTES >> 10;
+    double seconds = DMN_TRACE_SECONDS;
     int sock;
 
-    if (!(s > 0) || s > DMN_TRACE_SECONDS_MAX) {
-        dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", "seconds");
+    if (!dmn_call_number(c, "seconds", 0, DMN_TRACE_SECONDS_MAX, &seconds) ||
+        !dmn_call_integer(c, "ring_kib", PL_TRACE_RING_BYTES_MIN >> 10,
+                          PL_TRACE_RING_BYTES_MAX >> 10, &kib)) {
         return;
     }
-    if (kib < PL_TRACE_RING_BYTES_MIN >> 10 || kib > PL_TRACE_RING_BYTES_MAX >> 10 ||
-        (kib & (kib - 1)) != 0) {
-        dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", "ring_kib");
+    if (seconds == 0 || (kib & (kib - 1)) != 0) {
+        dmn_call_invalid(c, seconds == 0 ? "seconds" : "ring_kib");
         return;
     }
     if (other) {
@@ -284,5 +360,5 @@ void dmn_method_trace(struct dmn_call *c)
                        "a connected Unix stream socket for the records must come with the call");
         return;
     }
-    begin(c, s, (size_t)kib << 10, sock);
+    begin(c, seconds, (size_t)kib << 10, sock);
 }

@@ -2,7 +2,7 @@
 /**
  * daemon/control/tracing.h - the method Trace: one trace at a time
  *
- * Teams and streams write records into rings (pipeline/trace.h, daemon/frames/answer_trace.h). A
+ * Teams and streams write records into rings (pipeline/trace.h, daemon/frames/handlers.c). A
  * timer sends what they hold through a socket that came with the call, as bytes: as JSON they would
  * cost both sides more than recording them. Replies tell the rest in batches: what the teams are,
  * events, decisions, clocks, queues. The reply that ends the call is sent once no team writes any
@@ -79,8 +79,3 @@ void dmn_trace_look(struct dmn_tracing *t);
 void dmn_trace_add_event(struct dmn_tracing *t, uint64_t at_ns, json_t *event);
 /** dmn_trace_batch() - Return: the next batch, a new reference. @last: with the totals. */
 json_t *dmn_trace_batch(struct dmn_tracing *t, bool last);
-
-/* trace_send.c */
-
-/** dmn_trace_send() - sends records, as many as the socket takes. Return: all rings are empty. */
-bool dmn_trace_send(struct dmn_tracing *t);

@@ -127,7 +127,7 @@ static void average(uint64_t *mean, uint64_t value)
     *mean = *mean ? *mean - *mean / 8 + value / 8 : value;
 }
 
-static void correct(struct dmn_admission *a, struct dmn_queue *q, int64_t more_ns)
+void dmn_admission_correct(struct dmn_admission *a, struct dmn_queue *q, int64_t more_ns)
 {
     dmn_flow_correct(&q->share->streams, &q->flow, more_ns, q->weight);
     dmn_flow_correct(&a->users, &q->share->flow, more_ns, user_weight(q));
@@ -136,14 +136,9 @@ static void correct(struct dmn_admission *a, struct dmn_queue *q, int64_t more_n
 void dmn_admission_measured(struct dmn_admission *a, struct dmn_queue *q, uint64_t expected_ns,
                             uint64_t cost_ns)
 {
-    correct(a, q, (int64_t)(cost_ns - expected_ns));
+    dmn_admission_correct(a, q, (int64_t)(cost_ns - expected_ns));
     average(&q->cost_ns, cost_ns);
     average(&a->cost_ns, cost_ns);
-}
-
-void dmn_admission_charge(struct dmn_admission *a, struct dmn_queue *q, uint64_t cost_ns)
-{
-    correct(a, q, (int64_t)cost_ns);
 }
 
 /* Fair to those who wait, at either level. If nobody does, to the streams of this user. */

@@ -80,8 +80,8 @@ uint64_t dmn_admission_taken(struct dmn_admission *a, struct dmn_queue *q);
 /** dmn_admission_measured() - a frame of @q took @cost_ns instead of @expected_ns. */
 void dmn_admission_measured(struct dmn_admission *a, struct dmn_queue *q, uint64_t expected_ns,
                             uint64_t cost_ns);
-/** dmn_admission_charge() - @q used up @cost_ns of its share beside its turns. */
-void dmn_admission_charge(struct dmn_admission *a, struct dmn_queue *q, uint64_t cost_ns);
+/** dmn_admission_correct() - @q used up @more_ns of its share beside its turns. */
+void dmn_admission_correct(struct dmn_admission *a, struct dmn_queue *q, int64_t more_ns);
 
 /** dmn_admission_has_turn() - Return: @q, in which frames wait, has not had its share yet, so a
  * frame that would be refused for lack of room may wait for the next place instead. */

@@ -1,22 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * daemon/frames/clients.h - what this room keeps for one model: its clients' streams, the waiting
- * frames, and the counts of answers
+ * frames, and statistics of the answers, beside the counts of struct dmn_model_stats
  *
- * Owned by the model as dmn_model.clients, from its start until its pipeline is gone.
+ * Owned by the model as dmn_model.clients, from its start until its pipeline is gone. A hot swap
+ * starts with new statistics.
+ *
+ * How long frames took is counted in fixed buckets, for Prometheus. Their upper bounds are 10 us
+ * times 1, 1.6, 2.5, 4, 6.3, 10, ... (five a decade, the R5 series of ISO 3), so a quantile is off
+ * by a factor of 1.6 at most. All histograms have the same bounds, and they never change, so those
+ * of several models or boards may be added up.
  *
  * Threads: the loop thread.
  */
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 #include "daemon/frames/admission.h"
-#include "daemon/frames/frame_stats.h"
+#include "daemon/frames/no_result.h"
 #include "daemon/models/models.h"
 #include "ipc/description.h"
+#include "ipc/protocol.h"
 
 struct dmn_stream;
+
+#define DMN_BUCKETS 33u /* with a bound; one more for what is longer than all of them */
+
+/* Count and sum are exact. All zeros is an empty one. */
+struct dmn_histogram {
+    uint64_t count[DMN_BUCKETS + 1]; /* of each bucket alone */
+    uint64_t sum_ns;
+};
+
+/** dmn_histogram_bound_ns() - Return: the upper bound of bucket @i < DMN_BUCKETS, which is in the
+ * bucket. */
+uint64_t dmn_histogram_bound_ns(size_t i);
+/** dmn_histogram_add() - counts one time. Allocates nothing. */
+void dmn_histogram_add(struct dmn_histogram *h, uint64_t ns);
+
+#define DMN_LATENCIES 1024u /* answers for the percentiles */
+
+/* How a frame ended: it is being answered. */
+struct dmn_frame_end {
+    enum ipc_status status;
+    enum ipc_policy policy; /* of its stream */
+    enum dmn_no_result why; /* NONE: status is OK */
+    /* of a computed frame */
+    uint64_t arrival_ns, done_ns;
+    uint64_t queue_ns, compute_ns; /* arrival to start, start to done */
+    uint64_t prepare_ns;           /* beside the pipeline, part of queue_ns; 0: it was not */
+};
+
+struct dmn_client_stats {
+    uint64_t by_status[IPC_STATUS_COUNT];
+    uint64_t by_policy[IPC_POLICY_COUNT][IPC_STATUS_COUNT];
+    uint64_t by_reason[DMN_NO_RESULT_COUNT];
+    struct dmn_histogram latency, queue, compute; /* of computed frames */
+    struct dmn_histogram preparing;               /* of those prepared beside the pipeline */
+    float latency_ms[DMN_LATENCIES];              /* arrival to done, of computed frames; a ring */
+    uint64_t latency_count;
+    double latency_sum_s;
+    double service_ewma_ns; /* start to done, moving average; 0: none yet */
+    /* converting clients' images: by teams, and by the thread of preparing.h */
+    uint64_t image_ns, image_beside_ns;
+};
+
+/** dmn_client_stats_answered() - counts an answered frame. Its times count if it was computed, so
+ * every histogram but `preparing` counts as many as by_status[IPC_OK]. */
+void dmn_client_stats_answered(struct dmn_client_stats *s, const struct dmn_frame_end *e);
+/** dmn_client_stats_served() - adds the time that the pipeline took for a frame. */
+void dmn_client_stats_served(struct dmn_client_stats *s, uint64_t service_ns);
+/** dmn_client_stats_latency() - p50, p95, p99 and max of the newest answers, in ms; zeros before
+ * the first. */
+void dmn_client_stats_latency(const struct dmn_client_stats *s, double ret[4]);
 
 struct dmn_clients {
     struct dmn_model *model; /* its owner */

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/frames.h"
 
-#include "base/pixfmt.h"
 #include "daemon/config/config.h"
 #include "daemon/frames/handlers.h"
-#include "daemon/frames/model_events.h"
-#include "daemon/frames/polling.h"
 #include "daemon/frames/preparing.h"
+#include "daemon/frames/submit.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "ipc/server/client_places.h"
 
 /* Sends an ERROR, as far as the socket's buffer has room, and closes. */
@@ -59,7 +56,7 @@ static void on_accepted(void *ctx, int fd, const struct ucred *peer)
     if (place != IPC_PLACE_FREE) {
         refuse(f, fd, peer, place == IPC_PLACE_NONE ? DMN_UNPLACED_LIMIT : DMN_UNPLACED_USER,
                ipc_place_text(place, &places, "connections", "limits.connections", peer->uid, why));
-    } else if (!a || dmn_polling_start(f, fd, a, peer->pid) < 0) {
+    } else if (!a || dmn_peer_start(f, fd, a, peer->pid) < 0) {
         refuse(f, fd, peer, DMN_UNPLACED_MEMORY, "out of memory for the connection; try again");
     }
     dmn_account_trim(&f->accounts);
@@ -85,24 +82,14 @@ int dmn_frames_start(struct dmn_frames *f, int fd, struct ipc_socket_file *file)
     return dmn_acceptor_start(&f->acceptor, fd, file);
 }
 
-void dmn_frames_stop_preparing(struct dmn_frames *f)
-{
-    dmn_preparing_stop(f);
-}
-
-void dmn_frames_stop_accepting(struct dmn_frames *f)
-{
-    dmn_acceptor_stop(&f->acceptor);
-}
-
 void dmn_frames_settle(struct dmn_frames *f)
 {
     while (!LIST_EMPTY(&f->server.unsettled)) {
-        struct dmn_conn *c = dmn_conn_of(LIST_FIRST(&f->server.unsettled));
+        struct dmn_peer *c = dmn_peer_of(LIST_FIRST(&f->server.unsettled));
         struct dmn_loop_user *user = c->task.user; /* it may leave */
         uint64_t begun_ns = base_now_ns();
 
-        dmn_polling_settle(c);
+        dmn_peer_settle(c);
         dmn_loop_charge(f->turns, user, begun_ns);
     }
 }
@@ -113,7 +100,7 @@ void dmn_frames_take_in(struct dmn_frames *f)
 
     for (c = LIST_FIRST(&f->server.conns); c; c = next) {
         next = LIST_NEXT(c, linked);
-        dmn_polling_take_in(dmn_conn_of(c));
+        dmn_peer_take_in(dmn_peer_of(c));
     }
     dmn_frames_settle(f);
 }
@@ -151,21 +138,21 @@ bool dmn_frames_drained(const struct dmn_frames *f)
 void dmn_frames_close_all(struct dmn_frames *f)
 {
     while (!LIST_EMPTY(&f->server.conns)) {
-        dmn_conn_close(dmn_conn_of(LIST_FIRST(&f->server.conns)));
+        dmn_peer_close(dmn_peer_of(LIST_FIRST(&f->server.conns)));
     }
     dmn_account_trim(&f->accounts);
 }
 
 /* Ends a connection that has sent no HELLO in time. What came while the loop was held up counts. */
-static void check_greeting(struct dmn_conn *c, uint64_t now_ns)
+static void check_greeting(struct dmn_peer *c, uint64_t now_ns)
 {
-    size_t limit_s = limit(c->peer.frames, DMN_KEY_LIMIT_HANDSHAKE_S);
-    struct ipc_conn *base = &c->peer.base;
+    size_t limit_s = limit(c->frames, DMN_KEY_LIMIT_HANDSHAKE_S);
+    struct ipc_conn *base = &c->base;
 
     if (!ipc_conn_silent(base, now_ns, limit_s * BASE_NS_PER_S)) {
         return;
     }
-    dmn_polling_take_in(c);
+    dmn_peer_take_in(c);
     if (!base->greeted) {
         ipc_conn_fail(base, IPC_DEADLINE_EXCEEDED,
                       "no HELLO within %zu s of connecting (limits.handshake_s)", limit_s);
@@ -192,67 +179,86 @@ void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns, uint64_t held_ns)
         next = LIST_NEXT(c, linked);
         give_time(c, held_ns);
         stuck = ipc_conn_stuck(c, now_ns, slow_ns);
-        check_greeting(dmn_conn_of(c), now_ns);
+        check_greeting(p, now_ns);
         if (stuck) {
             dmn_log_limited(
                 LOG_WARNING,
                 ((struct dmn_log_fields){.id = DMN_MSG_CLIENT_CLOSED, .client = c->client}),
                 "client \"%s\" (pid %d, user %u) disconnected: it stopped reading", c->client,
                 (int)p->pid, (unsigned)p->account->uid);
-            dmn_conn_close(dmn_conn_of(c));
+            dmn_peer_close(p);
         }
     }
 }
 
-static struct dmn_stream_info stream_info(const struct dmn_stream *s)
-{
-    static const char *const policies[] = {[IPC_POLICY_BLOCK] = "block",
-                                           [IPC_POLICY_LATEST] = "latest",
-                                           [IPC_POLICY_REJECT] = "reject"};
-    struct dmn_stream_info info = {.id = s->base.id,
-                                   .model = s->clients ? s->clients->model->name : NULL,
-                                   .pixfmt = pixfmt_table[s->format.pixfmt].name,
-                                   .policy = policies[s->policy],
-                                   .width = s->width,
-                                   .height = s->height,
-                                   .flow = s->base.flow,
-                                   .use = s->use};
+/* ---- models come, go, change or have room ---- */
 
-    dmn_stream_use_until(&info.use, &info.flow, base_now_ns());
-    return info;
+static int on_starting(void *ctx, struct dmn_model *m)
+{
+    m->clients = dmn_clients_new(m);
+    return m->clients ? 0 : -ENOMEM;
 }
 
-void dmn_frames_each_client(const struct dmn_frames *f,
-                            void (*fn)(void *ctx, const struct dmn_client_info *client), void *ctx)
+static void on_room(void *ctx, struct dmn_model *m)
 {
-    struct dmn_stream_info opened[IPC_STREAMS_MAX];
-    const struct ipc_conn *c;
+    dmn_submit_waiting(m->clients);
+}
 
-    LIST_FOREACH(c, &f->server.conns, linked) {
-        const struct dmn_peer *p = dmn_peer_of(c);
-        struct dmn_client_info info = {.client = c->client,
-                                       .pid = p->pid,
-                                       .uid = p->account->uid,
-                                       .streams = c->stream_count,
-                                       .backlog_bytes = ipc_outgoing_waiting(&c->out),
-                                       .answered = p->answered,
-                                       .opened = opened};
+static size_t on_waiting(void *ctx, const struct dmn_model *m)
+{
+    return m->clients->admission.waiting;
+}
 
-        for (size_t i = 0; i < c->stream_count; i++) {
-            info.unanswered += c->streams[i]->tail - c->streams[i]->head;
-            opened[i] = stream_info(dmn_stream_of(c->streams[i]));
+static bool on_busy(void *ctx, const struct dmn_model *m)
+{
+    const struct dmn_stream *s;
+
+    /* frames of streams that a hot swap moved here may still be in the previous model's pipeline */
+    LIST_FOREACH(s, &m->clients->streams, linked) {
+        if (s->running > 0) {
+            return true;
         }
-        fn(ctx, &info);
     }
+    return m->clients->admission.waiting > 0;
+}
+
+static void on_unloading(void *ctx, struct dmn_model *m)
+{
+    struct dmn_stream *s;
+
+    LIST_FOREACH(s, &m->clients->streams, linked) {
+        dmn_stream_event(s, IPC_EVENT_UNLOADING, pl_epoch(m->pipe));
+    }
+}
+
+static void on_replaced(void *ctx, struct dmn_model *m, struct dmn_model *by)
+{
+    while (!LIST_EMPTY(&m->clients->streams)) {
+        dmn_stream_move(LIST_FIRST(&m->clients->streams), by->clients);
+    }
+}
+
+static void on_gone(void *ctx, struct dmn_model *m)
+{
+    while (m->clients && !LIST_EMPTY(&m->clients->streams)) {
+        dmn_stream_detach(LIST_FIRST(&m->clients->streams));
+    }
+    m->clients = dmn_clients_free(m->clients);
 }
 
 void dmn_frames_init(struct dmn_frames *f, uv_loop_t *loop, struct dmn_config *const *config,
                      struct dmn_models *models)
 {
     *f = (struct dmn_frames){.loop = loop, .config = config, .models = models};
-    ipc_server_init(&f->server, dmn_handlers());
+    ipc_server_init(&f->server, &dmn_handlers);
     dmn_preparing_init(f);
-    f->listener = dmn_model_events();
+    f->listener = (struct dmn_models_listener){.starting = on_starting,
+                                               .room = on_room,
+                                               .waiting = on_waiting,
+                                               .busy = on_busy,
+                                               .unloading = on_unloading,
+                                               .replaced = on_replaced,
+                                               .gone = on_gone};
     dmn_models_listen(models, &f->listener);
 }
 
@@ -262,7 +268,17 @@ void dmn_frames_deinit(struct dmn_frames *f)
     dmn_account_trim(&f->accounts);
 }
 
-size_t dmn_clients_in_flight(const struct dmn_model *m)
+void dmn_frames_plan_changed(struct dmn_model *m)
+{
+    struct dmn_stream *s;
+
+    LIST_FOREACH(s, &m->clients->streams, linked) {
+        dmn_stream_event(s, IPC_EVENT_PLAN, pl_epoch(m->pipe));
+        dmn_stream_more_credits(s, dmn_model_depth(m));
+    }
+}
+
+size_t dmn_frames_in_flight(const struct dmn_model *m)
 {
     const struct dmn_stream *s;
     size_t count = 0;
@@ -271,21 +287,6 @@ size_t dmn_clients_in_flight(const struct dmn_model *m)
         count += s->running;
     }
     return count;
-}
-
-const struct dmn_client_stats *dmn_clients_stats(const struct dmn_model *m)
-{
-    return &m->clients->stats;
-}
-
-void dmn_clients_latency(const struct dmn_model *m, double ret[4])
-{
-    dmn_client_stats_latency(&m->clients->stats, ret);
-}
-
-void dmn_clients_plan_changed(struct dmn_model *m)
-{
-    dmn_model_events_plan(m);
 }
 
 void dmn_frames_trace(struct dmn_frames *f, struct pl_trace_ring *ring)

@@ -8,14 +8,14 @@
  * that come, go or have room, and puts frames into their pipelines. It reports no events; others
  * read it.
  *
- * The way of a frame: polling.c says when to read, ipc/server/connection.c cuts out its message and
- * finds the stream, frame_ring.c puts a record into its ring, preparing.c shrinks a huge image,
+ * The way of a frame: peer.c says when to read, ipc/server/connection.c cuts out its message and
+ * finds the stream, handlers.c puts a record into its ring, preparing.c shrinks a huge image,
  * submit.c decides whether it waits, puts it into the pipeline and gets it back when it was
- * collected. frame_ring.c answers, ipc/server/connection.c writes.
+ * collected. handlers.c answers, ipc/server/connection.c writes.
  *
- * Each file uses only files later in this list: frames; polling, handlers; model_events;
- * conn, preparing; submit, frame_ring; answer_trace; stream; record, clients; peer, admission,
- * frame_stats; slicer, accounts, histogram, no_result. room.h holds what they share.
+ * Each file uses only files later in this list: frames; handlers; preparing; submit;
+ * stream; record, clients; peer; admission, travel, no_result. room.h holds what they
+ * share.
  *
  * A record is answered only at its ring's head, so answers are in frame order whatever happened to
  * each frame (computed, late, dropped, refused). Every FRAME and INLINE gets a record or, if its
@@ -35,9 +35,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "daemon/frames/frame_stats.h"
+#include "daemon/frames/clients.h"
 #include "daemon/frames/room.h"
-#include "daemon/frames/stream_use.h"
+#include "daemon/frames/stream.h"
 #include "ipc/wire.h"
 
 /** dmn_frames_init() - starts to listen to @models; opens no socket yet. All pointers are
@@ -46,14 +46,9 @@ void dmn_frames_init(struct dmn_frames *f, uv_loop_t *loop, struct dmn_config *c
                      struct dmn_models *models);
 /** dmn_frames_deinit() - call after dmn_frames_close_all() and the loop's last turn. */
 void dmn_frames_deinit(struct dmn_frames *f);
-/** dmn_frames_start() - serves on listening socket @fd, which it owns from now on. @file: of the
- * socket, taken; removed at the end. Return: 0 or -errno. */
+/** dmn_frames_start() - serves on listening socket @fd, which it owns from now on, until
+ * dmn_acceptor_stop(). @file: of the socket, taken; removed at the end. Return: 0 or -errno. */
 int dmn_frames_start(struct dmn_frames *f, int fd, struct ipc_socket_file *file);
-/** dmn_frames_stop_preparing() - ends the work on images that are not in a pipeline yet; their
- * frames are answered "unavailable". Call before models are destroyed. Waits for one slice. */
-void dmn_frames_stop_preparing(struct dmn_frames *f);
-/** dmn_frames_stop_accepting() - closes the listening socket and removes its file. */
-void dmn_frames_stop_accepting(struct dmn_frames *f);
 /** dmn_frames_settle() - does what has become possible: answers, reads, writes. Called before the
  * loop waits. */
 void dmn_frames_settle(struct dmn_frames *f);
@@ -76,36 +71,9 @@ void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns, uint64_t held_ns);
  * until then; the loop thread reads it. */
 void dmn_frames_trace(struct dmn_frames *f, struct pl_trace_ring *ring);
 
-/* A stream, as Status shows it. */
-struct dmn_stream_info {
-    uint32_t id;
-    const char *model, *pixfmt, *policy; /* borrowed; model: NULL: it is gone */
-    uint32_t width, height;              /* of the newest image; 0: none */
-    struct ipc_flow flow;
-    struct dmn_stream_use use;
-};
-
-/* A connection, as Status shows it. */
-struct dmn_client_info {
-    const char *client; /* borrowed */
-    pid_t pid;
-    uid_t uid;
-    size_t streams, unanswered, backlog_bytes;
-    uint64_t answered;
-    const struct dmn_stream_info *opened; /* [streams], borrowed */
-};
-/** dmn_frames_each_client() - calls @fn for every connection. */
-void dmn_frames_each_client(const struct dmn_frames *f,
-                            void (*fn)(void *ctx, const struct dmn_client_info *client), void *ctx);
-
-/** dmn_clients_in_flight() - Return: frames of @m's clients in a pipeline, elsewhere or being
+/** dmn_frames_plan_changed() - tells @m's clients of the new plan, and grants more credits if it is
+ * deeper. */
+void dmn_frames_plan_changed(struct dmn_model *m);
+/** dmn_frames_in_flight() - Return: frames of @m's clients in a pipeline, elsewhere or being
  * prepared, also those that a model has whose place @m took. */
-size_t dmn_clients_in_flight(const struct dmn_model *m);
-/** dmn_clients_stats() - Return: the statistics of @m's clients, borrowed. */
-const struct dmn_client_stats *dmn_clients_stats(const struct dmn_model *m);
-/** dmn_clients_latency() - p50, p95, p99 and max of the newest answers, in ms; zeros before the
- * first. */
-void dmn_clients_latency(const struct dmn_model *m, double ret[4]);
-/** dmn_clients_plan_changed() - tells @m's clients of the new plan, and grants more
- * credits if it is deeper. */
-void dmn_clients_plan_changed(struct dmn_model *m);
+size_t dmn_frames_in_flight(const struct dmn_model *m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * daemon/frames/handlers.h - what the daemon does with the messages of clients: OPEN, a stream on a
- * model, and POOL, client memory for its frames; which functions take frames
+ * model; POOL, client memory for its frames; and frames, which it takes, cancels and answers
  *
  * Threads: the loop thread.
  */
@@ -9,5 +9,5 @@
 
 #include "ipc/server/connection.h"
 
-/** dmn_handlers() - for the connections of struct dmn_peer; static. */
-const struct ipc_server_ops *dmn_handlers(void);
+/* for the connections of struct dmn_peer */
+extern const struct ipc_server_ops dmn_handlers;

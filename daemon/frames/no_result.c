@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/no_result.h"
 
-#include <stddef.h>
-
+#include "base/base.h"
 #include "ipc/server/frame_rules.h"
 
-static const struct {
-    const char *name;
-    enum ipc_status status;
-    const char *text;
-} rows[DMN_NO_RESULT_COUNT] = {
+const struct dmn_no_result_row dmn_no_results[DMN_NO_RESULT_COUNT] = {
     [DMN_NO_RESULT_NONE] = {"none", IPC_OK, NULL},
     [DMN_NO_RESULT_INVALID] = {"invalid", IPC_INVALID_ARGUMENT, NULL},
     [DMN_NO_RESULT_CREDIT] = {"no_credit", IPC_RESOURCE_EXHAUSTED, NULL},
@@ -37,18 +32,3 @@ static const struct {
     [DMN_NO_RESULT_NO_MEMORY] = {"out_of_memory", IPC_RESOURCE_EXHAUSTED,
                                  "out of memory for a large image"},
 };
-
-const char *dmn_no_result_name(enum dmn_no_result why)
-{
-    return rows[why].name;
-}
-
-const char *dmn_no_result_text(enum dmn_no_result why)
-{
-    return rows[why].text;
-}
-
-enum ipc_status dmn_no_result_status(enum dmn_no_result why)
-{
-    return rows[why].status;
-}

@@ -3,7 +3,7 @@
  * daemon/frames/no_result.h - why a frame is answered without a result: one table of status, text
  * for its client, and name for the metrics
  *
- * Pure functions; any thread.
+ * Constant; any thread.
  */
 #pragma once
 
@@ -34,9 +34,9 @@ enum dmn_no_result {
     DMN_NO_RESULT_COUNT
 };
 
-/** dmn_no_result_name() - for metrics. Return: static. */
-const char *dmn_no_result_name(enum dmn_no_result why);
-/** dmn_no_result_text() - for the client. Return: static; NULL: whoever refuses writes it. */
-const char *dmn_no_result_text(enum dmn_no_result why);
-/** dmn_no_result_status() - Return: what goes with dmn_no_result_text(). */
-enum ipc_status dmn_no_result_status(enum dmn_no_result why);
+struct dmn_no_result_row {
+    const char *name;       /* for metrics */
+    enum ipc_status status; /* goes with the text */
+    const char *text;       /* for the client; NULL: whoever refuses writes it */
+};
+extern const struct dmn_no_result_row dmn_no_results[DMN_NO_RESULT_COUNT];

@@ -7,7 +7,7 @@
 /* Pixels of the image in one slice, unless one row of the input takes more. About 5 ms. */
 #define SLICE_PIXELS ((uint64_t)1 << 20)
 
-static void next_slice(struct dmn_frames *f);
+static void slice_done(struct dmn_job *job);
 
 static void leave_preparing(struct dmn_record *r)
 {
@@ -50,17 +50,17 @@ static struct dmn_record *oldest(const struct dmn_stream *s)
     return NULL;
 }
 
-static bool ensure_scratch(struct dmn_slicer *s, size_t bytes)
+static bool ensure_scratch(struct dmn_preparing *p, size_t bytes)
 {
-    if (bytes > s->scratch_bytes) {
+    if (bytes > p->scratch_bytes) {
         uint8_t *grown = aligned_alloc(64, base_align_up(bytes, 64));
 
         if (!grown) {
             return false;
         }
-        free(s->scratch);
-        s->scratch = grown;
-        s->scratch_bytes = bytes;
+        free(p->scratch);
+        p->scratch = grown;
+        p->scratch_bytes = bytes;
     }
     return true;
 }
@@ -78,19 +78,26 @@ static struct mdl_tensor dense(const struct mdl_tensor *t)
     return d;
 }
 
+/* Work thread. */
+static void slice_run(struct dmn_job *job)
+{
+    struct dmn_slice *s = base_container_of(job, struct dmn_slice, job);
+    const struct krn_exec exec = {.width = 1, .scratch = s->scratch};
+    uint64_t start = base_now_ns();
+
+    krn_preprocess_slice(&s->image, &s->preproc, &s->shape, s->input, s->begin, s->end, &exec);
+    s->took_ns = base_now_ns() - start;
+}
+
 /* Return: false: out of memory. */
-static bool begin_slice(struct dmn_slicer *s, struct dmn_record *r)
+static bool begin_slice(struct dmn_preparing *p, struct dmn_record *r)
 {
     const struct mdl_model *m = r->stream->clients->model->model;
-    struct dmn_slice slice = {.image = r->image,
-                              .preproc = m->preproc,
-                              .shape = dense(&m->tensors[m->inputs[0].tensor]),
-                              .input = (uint8_t *)(uintptr_t)r->input +
-                                       r->stream->format.input.tensor[0].here};
-    size_t rows = krn_preprocess_rows(&slice.preproc, &slice.shape);
+    struct dmn_slice *s = &p->slice;
     uint64_t pixels = (uint64_t)r->image.width * r->image.height;
+    size_t rows;
 
-    if (!ensure_scratch(s, krn_preprocess_scratch_bytes(m, 1))) {
+    if (!ensure_scratch(p, krn_preprocess_scratch_bytes(m, 1))) {
         return false;
     }
     /* a hot swap may have brought another way to prepare */
@@ -98,25 +105,31 @@ static bool begin_slice(struct dmn_slicer *s, struct dmn_record *r)
         memcpy(&r->prepared_by, &m->preproc, sizeof(m->preproc));
         r->rows_done = 0;
     }
-    slice.scratch = s->scratch;
-    slice.begin = r->rows_done;
-    slice.end = slice.begin + base_max((size_t)(rows * SLICE_PIXELS / pixels), (size_t)1);
-    slice.end = base_min(slice.end, rows);
-    s->record = r;
-    dmn_slicer_give(s, &slice);
+    *s = (struct dmn_slice){.job = {.run = slice_run, .done = slice_done},
+                            .image = r->image,
+                            .preproc = m->preproc,
+                            .shape = dense(&m->tensors[m->inputs[0].tensor]),
+                            .input = (uint8_t *)(uintptr_t)r->input +
+                                     r->stream->format.input.tensor[0].here,
+                            .scratch = p->scratch,
+                            .begin = r->rows_done};
+    rows = krn_preprocess_rows(&s->preproc, &s->shape);
+    s->end = s->begin + base_max((size_t)(rows * SLICE_PIXELS / pixels), (size_t)1);
+    s->end = base_min(s->end, rows);
+    p->record = r;
+    dmn_work_do(p->thread, &s->job);
     return true;
 }
 
-static void next_slice(struct dmn_frames *f)
+static void next_slice(struct dmn_preparing *p)
 {
-    struct dmn_slicer *s = &f->slicer;
     struct dmn_queue *q;
 
-    while (!s->record && (q = dmn_admission_next(&s->turns)) != NULL) {
+    while (!p->record && (q = dmn_admission_next(&p->turns)) != NULL) {
         struct dmn_record *r = oldest(base_container_of(q, struct dmn_stream, slices));
 
-        s->expected_ns = dmn_admission_taken(&s->turns, q);
-        if (!ends(r) && !begin_slice(s, r)) {
+        p->expected_ns = dmn_admission_taken(&p->turns, q);
+        if (!ends(r) && !begin_slice(p, r)) {
             give_up(r, DMN_NO_RESULT_NO_MEMORY);
         }
     }
@@ -135,46 +148,44 @@ static void prepared(struct dmn_record *r)
     ipc_conn_mark(&s->peer->base);
 }
 
-static void on_back(uv_async_t *async)
+static void slice_done(struct dmn_job *job)
 {
-    struct dmn_frames *f = async->data;
-    struct dmn_slicer *s = &f->slicer;
-    struct dmn_record *r = s->record;
-    struct dmn_stream *stream;
-    uint64_t took_ns;
+    struct dmn_preparing *p = base_container_of(job, struct dmn_preparing, slice.job);
+    struct dmn_record *r = base_take(p->record);
+    struct dmn_stream *stream = r->stream;
+    uint64_t took_ns = p->slice.took_ns;
 
-    if (!dmn_slicer_take_back(s, &took_ns)) {
+    if (!p->running) {
+        give_up(r, DMN_NO_RESULT_STOPPED);
         return;
     }
-    s->record = NULL;
-    stream = r->stream;
-    dmn_admission_measured(&s->turns, &stream->slices, s->expected_ns, took_ns);
+    dmn_admission_measured(&p->turns, &stream->slices, p->expected_ns, took_ns);
     if (stream->queue.share) {
-        dmn_admission_charge(&stream->clients->admission, &stream->queue, took_ns);
+        dmn_admission_correct(&stream->clients->admission, &stream->queue, (int64_t)took_ns);
     }
     r->preparing_for->clients->stats.image_beside_ns += took_ns;
-    r->rows_done = s->slice.end;
+    r->rows_done = p->slice.end;
     r->prepare_ns += took_ns;
     if (ends(r)) {
         /* nothing is left to do */
-    } else if (r->rows_done == krn_preprocess_rows(&s->slice.preproc, &s->slice.shape)) {
+    } else if (r->rows_done == krn_preprocess_rows(&p->slice.preproc, &p->slice.shape)) {
         prepared(r);
     } else {
-        dmn_admission_add(&s->turns, &stream->slices);
+        dmn_admission_add(&p->turns, &stream->slices);
     }
-    next_slice(f);
+    next_slice(p);
 }
 
 void dmn_prepare_frame(struct dmn_record *r)
 {
     struct dmn_stream *s = r->stream;
-    struct dmn_frames *f = s->peer->frames;
+    struct dmn_preparing *p = &s->peer->frames->preparing;
 
     if (!r->beside || !s->clients || s->clients->model->leaving) {
         dmn_submit_frame(r);
         return;
     }
-    if (!f->slicer.running) {
+    if (!p->running) {
         dmn_record_fail(r, DMN_NO_RESULT_NO_THREAD);
         return;
     }
@@ -183,32 +194,34 @@ void dmn_prepare_frame(struct dmn_record *r)
     }
     r->give_up = DMN_NO_RESULT_NONE;
     if (!s->slices.share) {
-        dmn_peer_join(s->peer, &f->slicer.turns, &s->slices);
+        dmn_peer_join(s->peer, &p->turns, &s->slices);
     }
     r->state = DMN_RECORD_PREPARING;
     r->preparing_for = s->clients->model;
     r->preparing_for->running++;
     s->running++;
-    dmn_admission_add(&f->slicer.turns, &s->slices);
-    next_slice(f);
+    dmn_admission_add(&p->turns, &s->slices);
+    next_slice(p);
 }
 
 void dmn_preparing_init(struct dmn_frames *f)
 {
-    dmn_admission_init(&f->slicer.turns);
+    dmn_admission_init(&f->preparing.turns);
 }
 
 void dmn_preparing_deinit(struct dmn_frames *f)
 {
-    dmn_admission_deinit(&f->slicer.turns);
-    free(base_take(f->slicer.scratch));
-    f->slicer.scratch_bytes = 0;
+    dmn_admission_deinit(&f->preparing.turns);
+    f->preparing.thread = dmn_work_free(f->preparing.thread);
+    free(base_take(f->preparing.scratch));
+    f->preparing.scratch_bytes = 0;
 }
 
 void dmn_preparing_start(struct dmn_frames *f)
 {
-    int error = dmn_slicer_start(&f->slicer, f->loop, on_back, f);
+    int error = dmn_work_new(f->loop, "piped:images", 1, true, &f->preparing.thread);
 
+    f->preparing.running = error == 0;
     if (error < 0) {
         dmn_log(LOG_ERR,
                 "cannot start the thread that shrinks large images: %s; images larger than "
@@ -219,17 +232,15 @@ void dmn_preparing_start(struct dmn_frames *f)
 
 void dmn_preparing_stop(struct dmn_frames *f)
 {
-    struct dmn_slicer *s = &f->slicer;
+    struct dmn_preparing *p = &f->preparing;
     struct dmn_queue *q;
 
-    dmn_slicer_stop(s);
-    if (s->record) {
-        give_up(base_take(s->record), DMN_NO_RESULT_STOPPED);
-    }
-    while ((q = dmn_admission_next(&s->turns)) != NULL) {
+    p->running = false;
+    dmn_work_stop(p->thread);
+    while ((q = dmn_admission_next(&p->turns)) != NULL) {
         struct dmn_record *r = oldest(base_container_of(q, struct dmn_stream, slices));
 
-        dmn_admission_drop(&s->turns, q);
+        dmn_admission_drop(&p->turns, q);
         give_up(r, DMN_NO_RESULT_STOPPED);
     }
 }

@@ -4,7 +4,7 @@
  *
  * An image of more than DMN_KEY_LIMIT_SLICE_MPIXELS, or of a third of it while another user has a
  * stream of the model, would keep a team busy for so long that every frame behind it is late. Such
- * a frame is PREPARING first: a thread of its own (slicer.h) makes its input, slice by slice, into
+ * a frame is PREPARING first: a thread of its own makes its input, slice by slice, into
  * the record's buffer. Then it goes to the pipeline as a tensor.
  * Users take turns between slices, as frames do (admission.h), and the time counts against the
  * user's share of the model.
@@ -21,8 +21,8 @@ void dmn_preparing_init(struct dmn_frames *f);
 void dmn_preparing_deinit(struct dmn_frames *f);
 /** dmn_preparing_start() - starts the thread. Without one, huge images are refused. */
 void dmn_preparing_start(struct dmn_frames *f);
-/** dmn_preparing_stop() - ends the thread; PREPARING frames are answered "unavailable". Waits for
- * one slice. A second call does nothing. */
+/** dmn_preparing_stop() - ends the thread; PREPARING frames are answered "unavailable". Call before
+ * models are destroyed. Waits for one slice. A second call does nothing. */
 void dmn_preparing_stop(struct dmn_frames *f);
 
 /** dmn_prepare_frame() - all bytes of @r, READING, have arrived: prepares it if it needs that, else

@@ -52,7 +52,7 @@ void dmn_record_refused(struct dmn_record *r, enum dmn_no_result why)
 
 void dmn_record_fail(struct dmn_record *r, enum dmn_no_result why)
 {
-    ipc_answer_refuse(&r->answer, dmn_no_result_status(why), "%s", dmn_no_result_text(why));
+    ipc_answer_refuse(&r->answer, dmn_no_results[why].status, "%s", dmn_no_results[why].text);
     dmn_record_refused(r, why);
 }
 
@@ -201,13 +201,6 @@ void dmn_record_output_there(struct dmn_record *r, const struct dmn_frame_format
     }
 }
 
-static struct ipc_areas areas_of(const struct dmn_frame_format *format)
-{
-    return (struct ipc_areas){.input_bytes = format->input.there_bytes,
-                              .output_bytes = format->output.there_bytes,
-                              .image = format->pixfmt != IPC_PIX_TENSOR};
-}
-
 /* The largest image, in pixels, that a team prepares. Other users' frames wait for that, so it is
  * smaller while there are other users. */
 static uint64_t most_in_team(const struct dmn_record *r, const struct dmn_config *config)
@@ -257,39 +250,26 @@ static bool set_image(struct dmn_record *r, const struct dmn_frame_format *forma
     return true;
 }
 
-void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format *format,
-                             const struct ipc_frame *f, struct ipc_memory *memory,
-                             struct dmn_peer *p)
+size_t dmn_record_place(struct dmn_record *r, const struct dmn_frame_format *format,
+                        const struct ipc_header *h, const struct ipc_frame *f,
+                        struct ipc_memory *memory, struct dmn_peer *p)
 {
-    const struct ipc_areas areas = areas_of(format);
+    const struct ipc_areas areas = {.input_bytes = format->input.there_bytes,
+                                    .output_bytes = format->output.there_bytes,
+                                    .image = format->pixfmt != IPC_PIX_TENSOR};
+    bool here = r->answer.is_inline;
+    bool fits = here ? ipc_frame_fits_message(&r->answer, h, f, &areas)
+                     : ipc_frame_fits_memory(&r->answer, f, memory, &areas);
 
-    if (!ipc_frame_fits_memory(&r->answer, f, memory, &areas) ||
-        !set_image(r, format, f, *p->frames->config)) {
-        dmn_record_refused(r, ipc_memory_lost(memory) ? DMN_NO_RESULT_POOL_LOST
-                                                      : DMN_NO_RESULT_INVALID);
-        return;
-    }
-    if (!place(r, format, f, memory, p)) {
-        dmn_record_refused(r, DMN_NO_RESULT_MEMORY);
-        return;
-    }
-    r->memory = ipc_memory_ref(memory);
-}
-
-size_t dmn_record_place_inline(struct dmn_record *r, const struct dmn_frame_format *format,
-                               const struct ipc_header *h, const struct ipc_frame *f,
-                               struct dmn_peer *p)
-{
-    const struct ipc_areas areas = areas_of(format);
-
-    if (!ipc_frame_fits_message(&r->answer, h, f, &areas) ||
-        !set_image(r, format, f, *p->frames->config)) {
-        dmn_record_refused(r, DMN_NO_RESULT_INVALID);
+    if (!fits || !set_image(r, format, f, *p->frames->config)) {
+        dmn_record_refused(r, !here && ipc_memory_lost(memory) ? DMN_NO_RESULT_POOL_LOST
+                                                               : DMN_NO_RESULT_INVALID);
         return 0;
     }
-    if (!place(r, format, f, NULL, p)) {
+    if (!place(r, format, f, here ? NULL : memory, p)) {
         dmn_record_refused(r, DMN_NO_RESULT_MEMORY);
         return 0;
     }
-    return f->in_bytes;
+    r->memory = here ? NULL : ipc_memory_ref(memory);
+    return here ? f->in_bytes : 0;
 }

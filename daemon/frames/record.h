@@ -2,7 +2,7 @@
 /**
  * daemon/frames/record.h - one frame from its message to its answer: its bytes and its outcome
  *
- * A record belongs to one stream for good. It is in the stream's ring from dmn_stream_take() until
+ * A record belongs to one stream for good. It is in the stream's ring from dmn_ring_take() until
  * it is answered, otherwise in its free list. Its states follow in the order of the enum; each but
  * RUNNING may go to DONE at once, by dmn_record_fail(). RUNNING ends only when the pipeline, or the
  * place elsewhere, returns the frame, even if its client is gone: a team may be writing to its
@@ -66,10 +66,9 @@ struct dmn_record {
     struct dmn_frames *frames;
     struct krn_image image;
     /* an image that is prepared beside the pipeline; written by preparing.c */
-    bool beside; /* it is to be; written by record.c */
-    const struct dmn_elsewhere
-        *goes_to;    /* frames go there, when it came; written by frame_ring.c */
-    bool others;     /* another user had a stream of the model then; written by frame_ring.c */
+    bool beside;                         /* it is to be; written by record.c */
+    const struct dmn_elsewhere *goes_to; /* frames go there, when it came; written by handlers.c */
+    bool others;     /* another user had a stream of the model then; written by handlers.c */
     bool for_boards; /* but only because frames go elsewhere, as tensors; written by record.c */
     bool prepared;   /* input is what prepared_by made of it */
     struct mdl_preproc prepared_by; /* of the rows done */
@@ -102,25 +101,18 @@ struct dmn_record *dmn_record_free(struct dmn_record *r);
 void dmn_record_reset(struct dmn_record *r);
 
 /**
- * dmn_record_place_shared() - uses bytes in client memory, and the buffer for what is converted
+ * dmn_record_place() - finds a place for the frame's bytes: in client memory, or in the buffer, for
+ * an inline frame and for what is converted
  *
- * @memory: the memory of the frame's number, borrowed; NULL: there is none. Takes a reference.
- * @p: as below. A frame that does not fit becomes DONE, with the reason.
- */
-void dmn_record_place_shared(struct dmn_record *r, const struct dmn_frame_format *format,
-                             const struct ipc_frame *f, struct ipc_memory *memory,
-                             struct dmn_peer *p);
-/**
- * dmn_record_place_inline() - makes room in the buffer for the input that follows the message
- *
+ * @memory: the memory of a shared frame's number, borrowed; NULL: there is none. Takes a reference.
  * @p: counts the buffers' bytes against DMN_KEY_LIMIT_INLINE_MIB and
- * DMN_KEY_LIMIT_INLINE_TOTAL_MIB. Allocates only when the buffer is
- * too small. Return: bytes of input to read to r->buffer; 0: none, the record is DONE with the
- * reason.
+ * DMN_KEY_LIMIT_INLINE_TOTAL_MIB. Allocates only when the buffer is too small. A frame that does
+ * not fit becomes DONE, with the reason. Return: bytes of an inline frame's input to read to
+ * r->buffer; 0: there are none to read, or the record is DONE.
  */
-size_t dmn_record_place_inline(struct dmn_record *r, const struct dmn_frame_format *format,
-                               const struct ipc_header *h, const struct ipc_frame *f,
-                               struct dmn_peer *p);
+size_t dmn_record_place(struct dmn_record *r, const struct dmn_frame_format *format,
+                        const struct ipc_header *h, const struct ipc_frame *f,
+                        struct ipc_memory *memory, struct dmn_peer *p);
 
 /** dmn_record_input_here() - makes the input what the model takes, once. All its bytes are here. */
 void dmn_record_input_here(struct dmn_record *r, const struct dmn_frame_format *format);

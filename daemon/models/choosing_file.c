@@ -10,7 +10,6 @@
 
 #include "base/base.h"
 #include "daemon/config/state_file.h"
-#include "daemon/config/state_lock.h"
 #include "daemon/models/choosing_private.h"
 #include "daemon/service/append.h"
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/leaves/how_far.h"
-#include "daemon/config/state_put.h"
+#include "daemon/config/state_file.h"
 #include "daemon/models/choosing.h"
 #include "daemon/models/serving.h"
 #include "kernels/kernels.h"

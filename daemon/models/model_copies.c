@@ -10,7 +10,6 @@
 #include "base/base.h"
 #include "base/path_below.h"
 #include "daemon/config/config.h"
-#include "daemon/config/state_lock.h"
 #include "daemon/models/arrival.h"
 #include "daemon/models/models.h"
 

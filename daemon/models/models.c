@@ -8,7 +8,6 @@
 #include "daemon/models/process_memory.h"
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 #include "model/declared.h"
 
 void dmn_models_listen(struct dmn_models *models, struct dmn_models_listener *l)

@@ -12,7 +12,6 @@
 
 #include "base/base.h"
 #include "daemon/config/state_file.h"
-#include "daemon/config/state_lock.h"
 #include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
 #include "daemon/machine/sampling.h"

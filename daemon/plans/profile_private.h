@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "daemon/config/state_put.h"
+#include "daemon/config/state_file.h"
 #include "daemon/plans/profile.h"
 #include "pipeline/plan.h"
 #include "tuner/predict.h"

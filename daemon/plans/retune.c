@@ -9,7 +9,6 @@
 #include "daemon/plans/switch.h"
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 
 #define STEP_MS 5u
 /* frames of a plan that only measures shapes of team */

@@ -8,7 +8,6 @@
 #include "daemon/plans/tried.h"
 #include "daemon/service/append.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 
 /* Later trials are listed only if they are the best so far; all are counted. */
 #define LISTED_MAX 256u

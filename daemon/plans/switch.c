@@ -6,7 +6,6 @@
 #include "daemon/plans/planning.h"
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
-#include "daemon/service/messages.h"
 
 void dmn_plans_listen(struct dmn_plans *plans, struct dmn_plans_listener *l)
 {

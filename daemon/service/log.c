@@ -5,7 +5,6 @@
 
 #include "base/base.h"
 #include "base/shown_text.h"
-#include "daemon/service/messages.h"
 #include "daemon/service/service.h"
 
 #define LIMIT_BURST 10u
@@ -30,7 +29,7 @@ static bool stderr_is_journal(void)
 void dmn_log_open(int level)
 {
     log_level = level;
-    log_journal = dmn_service_has_journal() && stderr_is_journal();
+    log_journal = stderr_is_journal();
     log_terminal = isatty(2);
 }
 

@@ -27,8 +27,7 @@ int dmn_service_sockets(int *ret_frames, int *ret_control);
  * for it: not for the loop, which has dmn_notify(). */
 void dmn_service_status(const char *text);
 
-bool dmn_service_has_journal(void);
-/** dmn_service_journal() - writes one entry without the fields that are NULL. Return: 0 or
- * -errno. */
+/** dmn_service_journal() - writes one entry without the fields that are NULL. Return: 0;
+ * -errno: also where there is no journal. */
 int dmn_service_journal(int level, const char *text, const char *id, const char *model,
                         const char *plan, const char *client);

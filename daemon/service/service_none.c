@@ -18,11 +18,6 @@ void dmn_service_status(const char *text)
 {
 }
 
-bool dmn_service_has_journal(void)
-{
-    return false;
-}
-
 int dmn_service_journal(int level, const char *text, const char *id, const char *model,
                         const char *plan, const char *client)
 {

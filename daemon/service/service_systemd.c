@@ -57,11 +57,6 @@ void dmn_service_status(const char *text)
     (void)sd_notifyf(0, "STATUS=%s", text);
 }
 
-bool dmn_service_has_journal(void)
-{
-    return true;
-}
-
 int dmn_service_journal(int level, const char *text, const char *id, const char *model,
                         const char *plan, const char *client)
 {

@@ -2,10 +2,11 @@
 /**
  * daemon/service/work.h - queued work: jobs on threads beside the loop's and the teams'
  *
- * The daemon has three queues, each with threads of its own, all there from the start, so that a
- * job never needs one more: for what somebody waits for and for what computes for long
- * (daemon/machine/machine.h), and for the disk (daemon/models/models.h). A queue is a priority, for
- * good: the kernel lets an unprivileged thread give way, but not take that back.
+ * The daemon has four queues, each with threads of its own, all there from the start, so that a job
+ * never needs one more: for what somebody waits for and for what computes for long
+ * (daemon/machine/machine.h), for the disk (daemon/models/models.h), and for large images
+ * (daemon/frames/room.h). A queue is a priority, for good: the kernel lets an unprivileged thread
+ * give way, but not take that back.
  *
  * Jobs begin in the order in which they were given; with one thread they also end in it. A job is
  * embedded in the struct that it works on. Its owner may leave at any time, see dmn_job_leave().

@@ -259,13 +259,10 @@ int ipc_client_wait(struct piped *p, uint64_t end_ns)
 static int take_options(struct piped *p, const struct piped_options *from)
 {
     struct piped_options o = {.size = sizeof(o)};
-    int rc = 0;
+    int rc = ipc_client_options(from, &o, sizeof(o), "piped_options");
 
-    if (from && (from->size < sizeof(from->size) || from->size > 4096)) {
-        return ipc_client_error(-EINVAL, "options.size must be sizeof(struct piped_options)");
-    }
-    if (from) {
-        memcpy(&o, from, base_min(from->size, sizeof(o)));
+    if (rc < 0) {
+        return rc;
     }
     if (!o.path) {
         rc = piped_socket_path(p->path, sizeof(p->path));

@@ -113,6 +113,9 @@ struct piped {
 /* error.c */
 /** ipc_client_error() - sets the text of piped_last_error(). Return: @rc. */
 int ipc_client_error(int rc, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** ipc_client_options() - copies the caller's options of @type, which an older one has shorter:
+ * what it does not know stays as it is. @from: NULL: none. @ret: @bytes. Return: 0; -EINVAL. */
+int ipc_client_options(const void *from, void *ret, size_t bytes, const char *type);
 
 /* io.c: the socket. Functions return 0, or -errno: the connection is unusable. */
 /** ipc_client_queue() - adds a message. @payload is copied, @body is borrowed until it is sent. */

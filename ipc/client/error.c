@@ -31,6 +31,22 @@ const char *piped_status_name(int status)
     return ipc_status_name((enum ipc_status)status);
 }
 
+int ipc_client_options(const void *from, void *ret, size_t bytes, const char *type)
+{
+    size_t given = sizeof(given);
+
+    if (from) {
+        memcpy(&given, from, sizeof(given)); /* options.size comes first */
+    }
+    if (given < sizeof(given) || given > 4096) {
+        return ipc_client_error(-EINVAL, "options.size must be sizeof(struct %s)", type);
+    }
+    if (from) {
+        memcpy(ret, from, given < bytes ? given : bytes);
+    }
+    return 0;
+}
+
 int piped_socket_path(char *ret, size_t bytes)
 {
     const char *dir = getenv("PIPED_RUNTIME_DIR");

@@ -17,18 +17,15 @@ static uint32_t half(uint32_t dtype)
     return dtype == PIPED_F16 ? IPC_F16 : 0;
 }
 
-/* An older caller has shorter options: what it does not know is 0. */
 static int take_options(const struct piped_stream_options *from, struct piped_stream_options *ret)
 {
     const char *wrong;
+    int rc;
 
     *ret = (struct piped_stream_options){.size = sizeof(*ret)};
-    if (from && (from->size < sizeof(from->size) || from->size > 4096)) {
-        return ipc_client_error(-EINVAL,
-                                "options.size must be sizeof(struct piped_stream_options)");
-    }
-    if (from) {
-        memcpy(ret, from, base_min(from->size, sizeof(*ret)));
+    rc = ipc_client_options(from, ret, sizeof(*ret), "piped_stream_options");
+    if (rc < 0) {
+        return rc;
     }
     wrong = ret->pixfmt >= IPC_PIX_COUNT       ? "pixfmt"
             : ret->policy > IPC_POLICY_REJECT  ? "policy"
@@ -47,6 +44,14 @@ static int take_options(const struct piped_stream_options *from, struct piped_st
         return ipc_client_error(-ENOENT, "no such model: %s", ret->model);
     }
     return 0;
+}
+
+/* Sends a message that is its header alone. */
+static void tell(struct piped *p, const struct ipc_header *h)
+{
+    if (ipc_client_queue(p, h, NULL, 0, NULL, 0, -1) < 0 || ipc_client_flush(p) < 0) {
+        ipc_client_lost(p, -ECONNABORTED);
+    }
 }
 
 static void free_stream(struct piped_stream **s)
@@ -133,9 +138,7 @@ struct piped_stream *piped_stream_close(struct piped_stream *s)
                 return NULL;
             }
         }
-        if (ipc_client_queue(p, &h, NULL, 0, NULL, 0, -1) < 0 || ipc_client_flush(p) < 0) {
-            ipc_client_lost(p, -ECONNABORTED);
-        }
+        tell(p, &h);
     }
     free_stream(&s);
     return NULL;
@@ -344,9 +347,8 @@ void piped_cancel(struct piped_stream *s, struct piped_frame *f)
     slot->cancelled = true;
     if (slot->state == IPC_SLOT_QUEUED) {
         ipc_slot_cancelled(s, slot);
-    } else if (ipc_client_queue(s->client, &h, NULL, 0, NULL, 0, -1) < 0 ||
-               ipc_client_flush(s->client) < 0) {
-        ipc_client_lost(s->client, -ECONNABORTED);
+    } else {
+        tell(s->client, &h);
     }
 }
 

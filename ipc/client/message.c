@@ -386,45 +386,43 @@ static int on_error(struct piped *p, const struct ipc_header *h, const uint8_t *
                                                 : -EBUSY;
 }
 
+static int on_event(struct piped *p, const struct ipc_header *h, const uint8_t *b)
+{
+    struct ipc_event_msg m;
+
+    p->draining |= ipc_get_event(b, h->length, &m) == 0 && m.event == IPC_EVENT_DRAINING;
+    return 0;
+}
+
+/* What a message does, to the connection or to its stream. Other types are skipped. */
+static const struct {
+    uint16_t type;
+    int (*client)(struct piped *p, const struct ipc_header *h, const uint8_t *b);
+    int (*stream)(struct piped_stream *s, const struct ipc_header *h, const uint8_t *b);
+} handlers[] = {
+    {IPC_RESULT, .stream = on_result}, {IPC_CREDIT, .stream = on_credit},
+    {IPC_OPENED, .stream = on_opened}, {IPC_DESCRIBED, .stream = on_described},
+    {IPC_POOLED, .stream = on_pooled}, {IPC_WELCOME, .client = on_welcome},
+    {IPC_PING, .client = on_ping},     {IPC_ERROR, .client = on_error},
+    {IPC_EVENT, .client = on_event},
+};
+
 int ipc_client_message(struct piped *p, const struct ipc_header *h, const uint8_t *b)
 {
-    struct piped_stream *s = find_stream(p, h->stream);
-    struct ipc_event_msg event;
+    struct piped_stream *s;
 
     if (p->state == IPC_CLIENT_GREETING && h->type != IPC_WELCOME && h->type != IPC_ERROR &&
         !(h->type & 0x8000)) {
         return invalid("a message before WELCOME");
     }
-    switch (h->type) {
-    case IPC_WELCOME:
-        return on_welcome(p, h, b);
-    case IPC_PING:
-        return on_ping(p, h, b);
-    case IPC_ERROR:
-        return on_error(p, h, b);
-    case IPC_EVENT:
-        if (ipc_get_event(b, h->length, &event) == 0 && event.event == IPC_EVENT_DRAINING) {
-            p->draining = true;
+    for (size_t i = 0; i < base_array_count(handlers); i++) {
+        if (handlers[i].type == h->type && handlers[i].client) {
+            return handlers[i].client(p, h, b);
         }
-        return 0;
-    default:
-        break;
+        if (handlers[i].type == h->type) {
+            s = find_stream(p, h->stream);
+            return s ? handlers[i].stream(s, h, b) : 0; /* NULL: this side has closed it */
+        }
     }
-    if (!s) {
-        return 0; /* of a stream that this side has closed, or a type to skip */
-    }
-    switch (h->type) {
-    case IPC_DESCRIBED:
-        return on_described(s, h, b);
-    case IPC_OPENED:
-        return on_opened(s, h, b);
-    case IPC_POOLED:
-        return on_pooled(s, h, b);
-    case IPC_RESULT:
-        return on_result(s, h, b);
-    case IPC_CREDIT:
-        return on_credit(s, h, b);
-    default:
-        return 0;
-    }
+    return 0;
 }

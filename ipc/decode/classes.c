@@ -12,8 +12,7 @@ static int check(struct piped_decoder *d)
 
     if (rc == 0) {
         d->classes = decode_one(d, OUTPUT_AS_BOXES, 0)->count;
-        d->scratch = calloc(d->classes, sizeof(double));
-        rc = d->scratch ? 0 : ipc_client_error(-ENOMEM, "out of memory");
+        rc = decode_scratch(d, d->classes * sizeof(double));
     }
     return rc;
 }

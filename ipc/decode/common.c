@@ -60,6 +60,12 @@ int decode_need(struct piped_decoder *d, unsigned role, size_t count)
     return 0;
 }
 
+int decode_scratch(struct piped_decoder *d, size_t bytes)
+{
+    d->scratch = calloc(1, bytes);
+    return d->scratch ? 0 : ipc_client_error(-ENOMEM, "out of memory");
+}
+
 bool decode_grow(struct piped_decoder *d, void *list, size_t *size, size_t count, size_t bytes)
 {
     size_t more = *size ? 2 * *size : 64, all;
@@ -100,7 +106,7 @@ double decode_y(const struct piped_decoder *d, double v)
     return d->y.src0 + (v - d->y.dst0) * d->y.src / d->y.dst;
 }
 
-static double clipped(double v, double most)
+double decode_clipped(double v, double most)
 {
     return v < 0 ? 0 : v > most ? most : v;
 }
@@ -111,8 +117,8 @@ void decode_add_point(struct piped_decoder *d, double u, double v, double score)
     double x = decode_x(d, u), y = decode_y(d, v);
 
     if (d->set.kind == OUTPUT_DBNET) {
-        x = clipped(x, d->width);
-        y = clipped(y, d->height);
+        x = decode_clipped(x, d->width);
+        y = decode_clipped(y, d->height);
     }
     if (decode_grow(d, &d->points, &d->point_size, d->point_count + 1, sizeof(*d->points))) {
         d->points[d->point_count++] =
@@ -178,6 +184,26 @@ double decode_sigmoid(double v)
     return 1 / (1 + exp(-v));
 }
 
+void decode_class(const struct piped_decoder *d, const double *scores, size_t first, double object,
+                  struct decode_box *ret)
+{
+    size_t best = decode_best(scores, first, d->classes);
+
+    ret->number = !d->classes ? -1 : best == SIZE_MAX ? 0 : (int32_t)best;
+    ret->score = object * (!d->classes ? 1 : best == SIZE_MAX ? NAN : scores[best]);
+    if (d->set.objectness == OUTPUT_ROOT) {
+        ret->score = sqrt(ret->score);
+    }
+}
+
+void decode_reach(struct decode_box *b, double u, double v)
+{
+    b->x1 = fmin(b->x1, u);
+    b->y1 = fmin(b->y1, v);
+    b->x2 = fmax(b->x2, u);
+    b->y2 = fmax(b->y2, v);
+}
+
 static bool are_probabilities(const double *values, size_t count)
 {
     double sum = 0;
@@ -196,10 +222,8 @@ void decode_activated(const struct piped_decoder *d, double *values, size_t coun
     double highest = -INFINITY, sum = 0;
     bool unsaid = d->set.activation == OUTPUT_UNSAID;
 
-    if (d->set.activation == OUTPUT_SIGMOID) {
-        for (size_t i = 0; i < count; i++) {
-            values[i] = decode_sigmoid(values[i]);
-        }
+    for (size_t i = 0; i < count; i++) {
+        values[i] = decode_probability(d, values[i]);
     }
     if (d->set.activation != OUTPUT_SOFTMAX && !(unsaid && !are_probabilities(values, count))) {
         return;

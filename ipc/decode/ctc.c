@@ -7,8 +7,6 @@
  * space if there is one, and the blank. The text's score is the mean over its characters, each of
  * its first step.
  */
-#include <math.h>
-
 #include "base/base.h"
 #include "ipc/decode/decoder.h"
 
@@ -40,8 +38,7 @@ static int check(struct piped_decoder *d)
                           "blank",
                           d->classes, letters, d->set.space ? " with the space" : "");
     }
-    d->scratch = calloc(d->classes, sizeof(double));
-    return d->scratch ? 0 : ipc_client_error(-ENOMEM, "out of memory");
+    return decode_scratch(d, d->classes * sizeof(double));
 }
 
 static void append(struct piped_decoder *d, size_t letter)
@@ -65,15 +62,13 @@ static void run(struct piped_decoder *d)
     double *s = d->scratch, sum = 0;
 
     for (size_t i = 0; i < steps; i++) {
-        size_t best = SIZE_MAX;
+        size_t best;
 
         for (size_t k = 0; k < count; k++) {
             s[k] = (double)t->values[channels ? k * steps + i : i * count + k];
         }
         decode_activated(d, s, count);
-        for (size_t k = 0; k < count; k++) {
-            best = !isnan(s[k]) && (best == SIZE_MAX || s[k] > s[best]) ? k : best;
-        }
+        best = decode_best(s, 0, count);
         if (best != SIZE_MAX && best != blank && best != before) {
             append(d, best - (blank == 0));
             sum += s[best];

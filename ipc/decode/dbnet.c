@@ -53,11 +53,12 @@ static int check(struct piped_decoder *d)
         return decode_bad(t, "must be one map: [1, 1, height, width]");
     }
     points = 8 * h + 8;
-    b = malloc(sizeof(*b) + points * sizeof(struct point) + (2 * h + w * h) * sizeof(uint32_t) +
-               w * h);
-    if (!b) {
-        return ipc_client_error(-ENOMEM, "out of memory");
+    rc = decode_scratch(d, sizeof(*b) + points * sizeof(struct point) +
+                               (2 * h + w * h) * sizeof(uint32_t) + w * h);
+    if (rc < 0) {
+        return rc;
     }
+    b = d->scratch;
     b->width = w;
     b->height = h;
     b->points = (struct point *)(void *)(b + 1);
@@ -66,7 +67,6 @@ static int check(struct piped_decoder *d)
     b->to = b->from + h;
     b->queue = b->to + h;
     b->seen = (uint8_t *)(void *)(b->queue + w * h);
-    d->scratch = b;
     return 0;
 }
 
@@ -160,11 +160,6 @@ static struct rectangle least_rectangle(const struct point *hull, size_t n)
     return best;
 }
 
-static double probability(const struct piped_decoder *d, float v)
-{
-    return d->set.activation == OUTPUT_SIGMOID ? decode_sigmoid((double)v) : (double)v;
-}
-
 /* Mean of the map over the pixels whose centres are in @r. */
 static double mean_in(const struct piped_decoder *d, const struct dbnet *b, const float *map,
                       const struct rectangle *r)
@@ -181,7 +176,7 @@ static double mean_in(const struct piped_decoder *d, const struct dbnet *b, cons
             if (fabs(dx * r->ux + dy * r->uy) <= r->half[0] + ON_SIDE &&
                 fabs(dy * r->ux - dx * r->uy) <= r->half[1] + ON_SIDE &&
                 !isnan(map[y * b->width + x])) {
-                sum += probability(d, map[y * b->width + x]);
+                sum += decode_probability(d, (double)map[y * b->width + x]);
                 count++;
             }
         }
@@ -214,10 +209,7 @@ static void add(struct piped_decoder *d, const struct dbnet *b, const struct rec
     double sy = (double)d->in_height / (double)b->height;
     struct decode_box o = {.score = score,
                            .number = -1,
-                           .x1 = INFINITY,
-                           .y1 = INFINITY,
-                           .x2 = -INFINITY,
-                           .y2 = -INFINITY,
+                           DECODE_NOWHERE,
                            .point_first = (uint32_t)d->point_count,
                            .point_count = 4,
                            .order = d->box_count};
@@ -226,10 +218,7 @@ static void add(struct piped_decoder *d, const struct dbnet *b, const struct rec
     corners_of(r, p);
     for (size_t i = 0; i < 4; i++) {
         decode_add_point(d, p[i].x * sx, p[i].y * sy, score);
-        o.x1 = fmin(o.x1, p[i].x * sx);
-        o.y1 = fmin(o.y1, p[i].y * sy);
-        o.x2 = fmax(o.x2, p[i].x * sx);
-        o.y2 = fmax(o.y2, p[i].y * sy);
+        decode_reach(&o, p[i].x * sx, p[i].y * sy);
     }
     decode_add_box(d, &o);
 }
@@ -280,7 +269,7 @@ static void run(struct piped_decoder *d)
         b->to[y] = 0;
     }
     for (size_t i = 0; i < b->width * b->height; i++) {
-        b->seen[i] = probability(d, map[i]) > d->set.threshold;
+        b->seen[i] = decode_probability(d, (double)map[i]) > d->set.threshold;
     }
     for (size_t i = 0; i < b->width * b->height; i++) {
         if (b->seen[i]) {

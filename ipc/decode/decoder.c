@@ -175,11 +175,6 @@ struct piped_decoder *piped_decoder_free(struct piped_decoder *d)
 
 /* ---- a frame ---- */
 
-static double clipped(double v, double most)
-{
-    return v < 0 ? 0 : v > most ? most : v;
-}
-
 /* Of the polygon of its points, which are in the picture: the shoelace formula. */
 static double polygon_area(const struct piped_decoder *d, const struct decode_box *b)
 {
@@ -198,8 +193,10 @@ static double polygon_area(const struct piped_decoder *d, const struct decode_bo
 static bool finish_box(const struct piped_decoder *d, const struct decode_box *b,
                        struct piped_object *ret)
 {
-    double x1 = clipped(decode_x(d, b->x1), d->width), x2 = clipped(decode_x(d, b->x2), d->width);
-    double y1 = clipped(decode_y(d, b->y1), d->height), y2 = clipped(decode_y(d, b->y2), d->height);
+    double x1 = decode_clipped(decode_x(d, b->x1), d->width),
+           x2 = decode_clipped(decode_x(d, b->x2), d->width);
+    double y1 = decode_clipped(decode_y(d, b->y1), d->height),
+           y2 = decode_clipped(decode_y(d, b->y2), d->height);
     double scale = ((double)d->x.src / d->x.dst) * ((double)d->y.src / d->y.dst);
 
     if (!(x2 >= x1 && y2 >= y1)) {

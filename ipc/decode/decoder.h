@@ -107,6 +107,8 @@ int decode_labels_fit(const struct piped_decoder *d, const struct decode_tensor 
                       const char *others);
 int decode_bad(const struct decode_tensor *t, const char *why, ...)
     __attribute__((format(printf, 2, 3)));
+/** decode_scratch() - gives the decoder zeroed scratch of its kind. Return: 0; -ENOMEM. */
+int decode_scratch(struct piped_decoder *d, size_t bytes);
 /** decode_grow() - makes room for @count elements of @bytes. Return: false: out of memory, and
  * d->failed is set. */
 bool decode_grow(struct piped_decoder *d, void *list, size_t *size, size_t count, size_t bytes);
@@ -139,6 +141,31 @@ static inline double decode_field(const float *values, const struct decode_view 
     return (double)values[cell * v->cell_step + anchor * v->anchor_step + field * v->field_step];
 }
 double decode_sigmoid(double v);
+/** decode_probability() - Return: the activation's value of one number: sigmoid, if it is that. */
+static inline double decode_probability(const struct piped_decoder *d, double v)
+{
+    return d->set.activation == OUTPUT_SIGMOID ? decode_sigmoid(v) : v;
+}
+/** decode_best() - Return: the index of the highest value in [@first, @count), of equal ones the
+ * first; SIZE_MAX: all are NaN. */
+static inline size_t decode_best(const double *values, size_t first, size_t count)
+{
+    size_t best = SIZE_MAX;
+
+    for (size_t k = first; k < count; k++) {
+        best = !isnan(values[k]) && (best == SIZE_MAX || values[k] > values[best]) ? k : best;
+    }
+    return best;
+}
+/** decode_class() - the class of a row, from @first on, and its score: the highest, times @object,
+ * or the root of that (key objectness). Without classes: -1, and @object alone. */
+void decode_class(const struct piped_decoder *d, const double *scores, size_t first, double object,
+                  struct decode_box *ret);
+/** decode_reach() - makes a box reach a point; DECODE_NOWHERE is the one that reaches none. */
+void decode_reach(struct decode_box *b, double u, double v);
+#define DECODE_NOWHERE .x1 = INFINITY, .y1 = INFINITY, .x2 = -INFINITY, .y2 = -INFINITY
+/** decode_clipped() - Return: @v in [0, @most]. */
+double decode_clipped(double v, double most);
 /** decode_activated() - applies the activation to @count values in place. */
 void decode_activated(const struct piped_decoder *d, double *values, size_t count);
 /** decode_corners() - a box from four numbers. @columns: of enum output_column, @count of them;

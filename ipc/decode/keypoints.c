@@ -80,17 +80,14 @@ static void point_of_map(const struct maps *m, const float *map, double *ret_x, 
 
 static void add(struct piped_decoder *d, double u, double v, double score, struct decode_box *b)
 {
-    score = d->set.activation == OUTPUT_SIGMOID ? decode_sigmoid(score) : score;
+    score = decode_probability(d, score);
     if (!isfinite(u) || !isfinite(v) || !isfinite(score)) {
         u = v = score = 0;
     }
     decode_add_point(d, u, v, score);
     b->point_count++;
     if (decode_scored(d, score) && score > 0) {
-        b->x1 = fmin(b->x1, u);
-        b->y1 = fmin(b->y1, v);
-        b->x2 = fmax(b->x2, u);
-        b->y2 = fmax(b->y2, v);
+        decode_reach(b, u, v);
         b->score += score;
         b->order++;
     }
@@ -114,8 +111,7 @@ static void add_rows(struct piped_decoder *d, const struct decode_tensor *t, str
 static void run(struct piped_decoder *d)
 {
     const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
-    struct decode_box b = {
-        .number = -1, .x1 = INFINITY, .y1 = INFINITY, .x2 = -INFINITY, .y2 = -INFINITY};
+    struct decode_box b = {.number = -1, DECODE_NOWHERE};
 
     if (d->set.column_count) {
         add_rows(d, t, &b);

@@ -48,12 +48,12 @@ static int check(struct piped_decoder *d)
     if (rc < 0) {
         return rc;
     }
-    all = calloc(1, sizeof(m) + m.count * sizeof(double));
     d->mask_classes = malloc(m.height * m.width);
-    d->scratch = all;
-    if (!all || !d->mask_classes) {
-        return ipc_client_error(-ENOMEM, "out of memory");
+    rc = d->mask_classes ? decode_scratch(d, sizeof(m) + m.count * sizeof(double)) : -ENOMEM;
+    if (rc < 0) {
+        return ipc_client_error(rc, "out of memory");
     }
+    all = d->scratch;
     *all = m;
     all->values = (double *)(void *)(all + 1);
     d->classes = m.count;
@@ -64,7 +64,7 @@ static int check(struct piped_decoder *d)
 static size_t class_at(const struct piped_decoder *d, struct mask *m, const float *from,
                        double *ret_score)
 {
-    size_t best = NONE;
+    size_t best;
 
     if (m->numbers) {
         *ret_score = 1;
@@ -74,11 +74,7 @@ static size_t class_at(const struct piped_decoder *d, struct mask *m, const floa
         m->values[k] = (double)from[k * m->class_step];
     }
     decode_activated(d, m->values, m->count);
-    for (size_t k = 0; k < m->count; k++) {
-        if (!isnan(m->values[k]) && (best == NONE || m->values[k] > m->values[best])) {
-            best = k;
-        }
-    }
+    best = base_min(decode_best(m->values, 0, m->count), (size_t)NONE);
     *ret_score = best == NONE ? 0 : m->values[best];
     if (m->count == 1 && best == 0) {
         best = *ret_score > d->set.threshold;

@@ -95,24 +95,27 @@ static int32_t class_of(double v)
     return v >= 0 && v < 1e9 ? (int32_t)v : -1;
 }
 
-static void take(struct piped_decoder *d, const double *numbers, struct decode_box *b)
+static void add(struct piped_decoder *d, struct decode_box *b)
 {
-    decode_corners(d, numbers, d->set.column, d->set.column_count, b);
     b->order = d->box_count;
     if (decode_scored(d, b->score)) {
         decode_add_box(d, b);
     }
 }
 
-static void numbers_of(const struct piped_decoder *d, size_t row, double *ret, struct decode_box *b)
+static struct decode_box box_of(const struct piped_decoder *d, size_t row)
 {
     const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
+    struct decode_box b = {.number = -1};
+    double n[OUTPUT_COLUMNS_MAX];
 
     for (size_t i = 0; i < d->set.column_count; i++) {
-        ret[i] = (double)t->values[row * d->set.column_count + i];
-        b->score = d->set.column[i] == OUTPUT_SCORE ? ret[i] : b->score;
-        b->number = d->set.column[i] == OUTPUT_CLASS ? class_of(ret[i]) : b->number;
+        n[i] = (double)t->values[row * d->set.column_count + i];
+        b.score = d->set.column[i] == OUTPUT_SCORE ? n[i] : b.score;
+        b.number = d->set.column[i] == OUTPUT_CLASS ? class_of(n[i]) : b.number;
     }
+    decode_corners(d, n, d->set.column, d->set.column_count, &b);
+    return b;
 }
 
 /* Boxes whose corners are in the other order, as NonMaxSuppression allows. */
@@ -135,20 +138,15 @@ static void run_indices(struct piped_decoder *d)
 
     for (size_t i = 0; i < rows; i++) {
         const float *at = index->values + 3 * i;
-        struct decode_box b = {.number = -1};
-        double n[OUTPUT_COLUMNS_MAX];
+        struct decode_box b;
 
         if (at[0] == 0 && at[1] >= 0 && (double)at[1] < (double)classes && at[2] >= 0 &&
             (double)at[2] < (double)boxes) {
-            numbers_of(d, (size_t)at[2], n, &b);
+            b = box_of(d, (size_t)at[2]);
             b.number = (int32_t)at[1];
             b.score = (double)s->values[(size_t)at[1] * boxes + (size_t)at[2]];
-            decode_corners(d, n, d->set.column, d->set.column_count, &b);
             straighten(&b);
-            b.order = d->box_count;
-            if (decode_scored(d, b.score)) {
-                decode_add_box(d, &b);
-            }
+            add(d, &b);
         }
     }
 }
@@ -173,13 +171,11 @@ static void run(struct piped_decoder *d)
         rows = n >= 0 && n < (double)rows ? (size_t)n : n >= 0 ? rows : 0;
     }
     for (size_t i = 0; i < rows; i++) {
-        struct decode_box b = {.number = -1};
-        double n[OUTPUT_COLUMNS_MAX];
+        struct decode_box b = box_of(d, i);
 
-        numbers_of(d, i, n, &b);
         b.score = s ? (double)s->values[i] : b.score;
         b.number = c ? class_of((double)c->values[i]) : b.number;
-        take(d, n, &b);
+        add(d, &b);
     }
     decode_sort(d, d->set.most);
 }

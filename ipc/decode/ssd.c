@@ -29,9 +29,9 @@ struct rows {
 
 struct ssd {
     struct rows of[OUTPUT_AS_KEYPOINTS + 1];
-    float (*prior)[4]; /* owned: cx, cy, w, h of each row; NULL: coding none */
+    float (*prior)[4]; /* cx, cy, w, h of each row, unless coding is none */
     size_t count;
-    double *scores; /* owned: of a row */
+    double *scores; /* of a row; then the priors, in one block with the struct */
 };
 
 static int take_rows(const struct piped_decoder *d, unsigned role, size_t expect, struct rows *ret)
@@ -73,10 +73,6 @@ static int make_priors(struct piped_decoder *d, struct ssd *s)
                           s->count, grid ? "\"strides\"" : "\"strides\" and \"anchors\"", total,
                           d->in_width, d->in_height);
     }
-    s->prior = calloc(total, sizeof(*s->prior));
-    if (!s->prior) {
-        return ipc_client_error(-ENOMEM, "out of memory");
-    }
     for (size_t l = 0; l < d->set.level_count; l++) {
         size_t cells = decode_grid_size(d, l, &columns);
         float stride = (float)d->set.stride[l], middle = grid ? 0 : 0.5f;
@@ -95,58 +91,29 @@ static int make_priors(struct piped_decoder *d, struct ssd *s)
     return 0;
 }
 
-/* What free() of the decoder frees is one block: the struct, then priors and scores. */
-static int keep(struct piped_decoder *d, struct ssd *s)
-{
-    size_t priors = s->prior ? s->count * sizeof(*s->prior) : 0;
-    struct ssd *all = calloc(1, sizeof(*s) + (d->classes + 1) * sizeof(double) + priors);
-
-    if (!all) {
-        free(s->prior);
-        return ipc_client_error(-ENOMEM, "out of memory");
-    }
-    *all = *s;
-    all->scores = (double *)(void *)(all + 1);
-    if (s->prior) {
-        all->prior = (float(*)[4])(void *)(all->scores + d->classes + 1);
-        memcpy(all->prior, s->prior, priors);
-        free(s->prior);
-    }
-    d->scratch = all;
-    return 0;
-}
-
-static int check_others(struct piped_decoder *d, struct ssd *s)
-{
-    bool object = d->set.objectness != OUTPUT_NO_OBJECTNESS;
-    size_t levels = d->role_count[OUTPUT_AS_BOXES];
-    int rc = 0;
-
-    if (object) {
-        rc = decode_need(d, OUTPUT_AS_OBJECTNESS, levels);
-        rc = rc < 0 ? rc : take_rows(d, OUTPUT_AS_OBJECTNESS, 1, &s->of[OUTPUT_AS_OBJECTNESS]);
-    }
-    if (rc == 0 && d->set.keypoints) {
-        rc = decode_need(d, OUTPUT_AS_KEYPOINTS, levels);
-        rc = rc < 0 ? rc
-                    : take_rows(d, OUTPUT_AS_KEYPOINTS, 2 * d->set.keypoints,
-                                &s->of[OUTPUT_AS_KEYPOINTS]);
-    }
-    return rc;
-}
-
 static int check(struct piped_decoder *d)
 {
-    struct ssd s = {0};
-    size_t levels = d->role_count[OUTPUT_AS_BOXES] ? d->role_count[OUTPUT_AS_BOXES] : 1;
+    const struct {
+        unsigned role;
+        bool used;
+        size_t expect; /* numbers of a row */
+    } roles[] = {
+        {OUTPUT_AS_BOXES, true, 4},
+        {OUTPUT_AS_SCORES, true, json_array_size(d->labels)},
+        {OUTPUT_AS_OBJECTNESS, d->set.objectness != OUTPUT_NO_OBJECTNESS, 1},
+        {OUTPUT_AS_KEYPOINTS, d->set.keypoints > 0, 2 * d->set.keypoints},
+    };
+    struct ssd s = {0}, *all;
+    size_t priors, levels = d->role_count[OUTPUT_AS_BOXES] ? d->role_count[OUTPUT_AS_BOXES] : 1;
     int rc = decode_need(d, OUTPUT_AS_BOXES, levels);
 
-    rc = rc < 0 ? rc : decode_need(d, OUTPUT_AS_SCORES, levels);
-    rc = rc < 0 ? rc : take_rows(d, OUTPUT_AS_BOXES, 4, &s.of[OUTPUT_AS_BOXES]);
-    rc = rc < 0
-             ? rc
-             : take_rows(d, OUTPUT_AS_SCORES, json_array_size(d->labels), &s.of[OUTPUT_AS_SCORES]);
-    rc = rc < 0 ? rc : check_others(d, &s);
+    rc = rc < 0 ? rc : decode_need(d, OUTPUT_AS_SCORES, levels); /* before either is looked at */
+    for (size_t i = 0; rc == 0 && i < base_array_count(roles); i++) {
+        unsigned r = roles[i].role;
+
+        rc = roles[i].used ? decode_need(d, r, levels) : 0;
+        rc = rc == 0 && roles[i].used ? take_rows(d, r, roles[i].expect, &s.of[r]) : rc;
+    }
     if (rc < 0) {
         return rc;
     }
@@ -163,8 +130,19 @@ static int check(struct piped_decoder *d)
                           "has one class, which is the background unless \"background\" is false");
     }
     rc = decode_labels_fit(d, s.of[OUTPUT_AS_SCORES].tensor[0], d->classes, "");
-    rc = rc < 0 || d->set.coding == OUTPUT_PLAIN ? rc : make_priors(d, &s);
-    return rc < 0 ? rc : keep(d, &s);
+    if (rc < 0) {
+        return rc;
+    }
+    priors = d->set.coding == OUTPUT_PLAIN ? 0 : s.count * sizeof(*s.prior);
+    rc = decode_scratch(d, sizeof(s) + (d->classes + 1) * sizeof(double) + priors);
+    if (rc < 0) {
+        return rc;
+    }
+    all = d->scratch;
+    *all = s;
+    all->scores = (double *)(void *)(all + 1);
+    all->prior = (float(*)[4])(void *)(all->scores + d->classes + 1);
+    return priors ? make_priors(d, all) : 0;
 }
 
 /* Number @field of row @row. */
@@ -181,25 +159,16 @@ static double at(const struct rows *r, size_t row, size_t field)
 static void score_of(const struct piped_decoder *d, const struct ssd *s, size_t row,
                      struct decode_box *ret)
 {
-    ret->score = NAN;
+    double object = 1;
+
     for (size_t k = 0; k < d->classes; k++) {
         s->scores[k] = at(&s->of[OUTPUT_AS_SCORES], row, k);
     }
     decode_activated(d, s->scores, d->classes);
-    for (size_t k = d->set.background; k < d->classes; k++) {
-        if (!isnan(s->scores[k]) && !(s->scores[k] <= ret->score)) {
-            ret->score = s->scores[k];
-            ret->number = (int32_t)k;
-        }
-    }
     if (d->set.objectness != OUTPUT_NO_OBJECTNESS) {
-        double object = at(&s->of[OUTPUT_AS_OBJECTNESS], row, 0);
-
-        ret->score *= d->set.activation == OUTPUT_SIGMOID ? decode_sigmoid(object) : object;
+        object = decode_probability(d, at(&s->of[OUTPUT_AS_OBJECTNESS], row, 0));
     }
-    if (d->set.objectness == OUTPUT_ROOT) {
-        ret->score = sqrt(ret->score);
-    }
+    decode_class(d, s->scores, d->set.background, object, ret);
 }
 
 static void box_of(const struct piped_decoder *d, const struct ssd *s, size_t row,

@@ -89,8 +89,7 @@ static int check(struct piped_decoder *d)
         rc = rc < 0 ? rc : check_fields(d, decode_one(d, 0, 0), v.fields);
     }
     if (rc == 0) {
-        d->scratch = calloc(d->classes + 1, sizeof(double));
-        rc = d->scratch ? 0 : ipc_client_error(-ENOMEM, "out of memory");
+        rc = decode_scratch(d, (d->classes + 1) * sizeof(double));
     }
     return rc;
 }
@@ -132,27 +131,16 @@ static void score_of(const struct piped_decoder *d, const float *values,
     double *s = d->scratch, object = 1;
     bool sigmoid = d->set.head >= OUTPUT_YOLOV5 && d->set.activation == OUTPUT_NONE;
 
-    ret->score = d->classes ? NAN : 1;
-    ret->number = d->classes ? 0 : -1;
     for (size_t k = 0; k < d->classes; k++) {
         s[k] = decode_field(values, v, cell, anchor, first + k);
         s[k] = sigmoid ? decode_sigmoid(s[k]) : s[k];
     }
     decode_activated(d, s, d->classes);
-    for (size_t k = 0; k < d->classes; k++) {
-        if (!isnan(s[k]) && !(s[k] <= ret->score)) {
-            ret->score = s[k];
-            ret->number = (int32_t)k;
-        }
-    }
     if (first == 5) {
         object = decode_field(values, v, cell, anchor, 4);
-        object = sigmoid || d->set.activation == OUTPUT_SIGMOID ? decode_sigmoid(object) : object;
+        object = sigmoid ? decode_sigmoid(object) : decode_probability(d, object);
     }
-    ret->score *= object;
-    if (d->set.objectness == OUTPUT_ROOT) {
-        ret->score = sqrt(ret->score);
-    }
+    decode_class(d, s, 0, object, ret);
 }
 
 static void add_row(struct piped_decoder *d, const float *values, const struct decode_view *v,

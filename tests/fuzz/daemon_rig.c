@@ -151,7 +151,7 @@ static const char *work_of_clients(void)
     return f->server.conn_count || !LIST_EMPTY(&f->server.conns) ? "clients"
            : !LIST_EMPTY(&f->accounts)                           ? "users' accounts"
            : f->inline_bytes                                     ? "buffers"
-           : f->slicer.record                                    ? "a picture is prepared"
+           : f->preparing.record                                 ? "a picture is prepared"
            : d->control.count || !LIST_EMPTY(&d->control.conns)  ? "control clients"
            : !LIST_EMPTY(&d->control.loads)                      ? "Load calls"
            : !LIST_EMPTY(&d->control.subscribers)                ? "subscribers"

@@ -87,11 +87,11 @@ static void read_arrays(const struct web_split *s)
     static uint8_t to[VALUES_MAX * 8];
     static const uint32_t dims[][2] = {{2, 1}, {1, 2}, {64, 64}, {0, 3}, {1, 1}};
     static const uint32_t types[] = {PIPED_F32, PIPED_I32, PIPED_I64, PIPED_U8, PIPED_BOOL};
-    char why[256];
+    char why[WEB_WHY_BYTES];
 
     for (size_t i = 0; i < s->count; i++) {
         for (size_t k = 0; k < 5; k++) {
-            web_read_array(s->arrays[i], types[k], dims[k], 1 + k % 2, to, why, sizeof(why));
+            web_read_array(s->arrays[i], types[k], dims[k], 1 + k % 2, to, why);
         }
     }
 }
@@ -100,12 +100,12 @@ static void check_text(const char *text, size_t bytes)
 {
     json_t *whole = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
     struct web_split s;
-    char why[256] = "";
-    unsigned status = web_split_cut(text, bytes, &s, why, sizeof(why));
+    char why[WEB_WHY_BYTES] = "";
+    unsigned status = web_split_cut(text, bytes, &s, why);
     size_t indices;
     bool read;
 
-    status = status ? status : web_split_read(&s, why, sizeof(why));
+    status = status ? status : web_split_read(&s, why);
     if (status) {
         web_split_free(&s);
         MUST(*why && (status == 400 || status == 413));

@@ -173,7 +173,7 @@ def state_files_are_listed():
     """What the daemon keeps in its state directory stands in FILES of piped(8), and nothing else does."""
     written = set(re.findall(r'\.form = "([^"]+)"', source.text(ROOT, "daemon/config/state_file.c")))
     check(len(written) > 3, "the state files were not found")
-    written |= set(re.findall(r'LOCK_NAME "([^"]+)"', source.text(ROOT, "daemon/config/state_lock.c")))
+    written |= set(re.findall(r'LOCK_NAME "([^"]+)"', source.text(ROOT, "daemon/config/state_file.c")))
     listed = [f.replace("\\*", "*") for f in re.findall(r"^/var/lib/piped/(\S+)$", source.text(ROOT, "daemon/piped.8.scd"), re.M)]
     none(["piped(8) does not list %s" % w for w in written if not any(fnmatch.fnmatch(w, f) for f in listed)] +
          ["piped(8) lists %s, which nobody writes" % f for f in listed if not fnmatch.filter(written, f)], "state files")

@@ -144,7 +144,7 @@ def exceptions_are_there():
 
 def keys_are_there():
     """`limits.streams` is a key of the configuration; `--option` an option of some program."""
-    code = source.text(ROOT, "daemon/config/keys.c")
+    code = source.text(ROOT, "daemon/config/key_rows.h")
     wrong = []
     for name in PAGES:
         found = re.findall(r"`((?:limits|planner|boards|adapt|gpio|log)\.\w+)`", page(name))

@@ -23,7 +23,7 @@ DATA = ("model/default/", "tests/fuzz/corpus/")
 LIBRARIES = ("apps/", "base/", "model/", "kernels/", "governor/", "pipeline/", "tuner/", "ipc/")
 # Inside a library's folder; json_text.c and apps/page write to the stream that a program gives them.
 PROGRAMS = ("base/cli/", "base/json_text.c", "apps/pipectl/", "tuner/pipesim/", "apps/page/", "apps/link/main.c",
-            "apps/link/args.c", "apps/link/common/out.c", "apps/http/options.c", "apps/http/log.c")
+            "apps/link/args.c", "apps/link/common/out.c", "apps/http/options.c")
 SHOWING = ("daemon/", "apps/pipectl/", "apps/link/", "apps/http/", "tuner/pipesim/", "base/cli/")
 MAY_SHOW = (  # makes files of the build; cleans the text itself
     "daemon/config/config_doc.c", "tuner/pipesim/search_names.c", "base/cli/cli_print.c", "base/cli/shown_print.c",
@@ -131,9 +131,9 @@ def libraries_do_not_speak():
 
 
 def queued_work_is_of_one_kind():
-    """Jobs and their priorities are daemon/service/work.h's; the thread for large images has its own."""
+    """Jobs and their priorities are daemon/service/work.h's."""
     names = [n for n in source.files(ROOT) if source.is_c(n) and n.startswith("daemon/")
-             and n not in ("daemon/service/work.c", "daemon/frames/slicer.c")]
+             and n != "daemon/service/work.c"]
     none(found(names, r"(?<!\w)(uv_queue_work|setpriority)\("), "queued work beside daemon/service/work.h")
 
 

@@ -220,7 +220,7 @@ def sockets_are_named():
 
 
 def catalog_matches_messages():
-    with open(os.path.join(ROOT, "daemon", "service", "messages.h"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "daemon", "service", "log.h"), encoding="utf-8") as f:
         messages = set(re.findall(r'^#define DMN_MSG_\w+ "([0-9a-f]{32})"', f.read(), re.M))
     with open(os.path.join(SYSTEMD, "piped.catalog"), encoding="utf-8") as f:
         catalog = re.findall(r"^-- ([0-9a-f]{32})$", f.read(), re.M)
@@ -240,7 +240,7 @@ def catalog_compiles():
         done = run("journalctl", "--root=" + root, "--update-catalog")
         check(done.returncode == 0, "journalctl --update-catalog says:\n" + done.stderr)
         listed = run("journalctl", "--root=" + root, "--list-catalog")
-        with open(os.path.join(ROOT, "daemon", "service", "messages.h"), encoding="utf-8") as f:
+        with open(os.path.join(ROOT, "daemon", "service", "log.h"), encoding="utf-8") as f:
             count = f.read().count("#define DMN_MSG_")
         check(len(listed.stdout.split("\n")) - 1 == count, "the compiled catalog has\n" + listed.stdout)
     return None

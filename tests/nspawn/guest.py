@@ -78,7 +78,7 @@ def journal_text():
 
 
 def message_ids():
-    """Name -> id, from the catalog's subjects in the order of daemon/service/messages.h."""
+    """Name -> id, from the catalog's subjects in the order of daemon/service/log.h."""
     return {"started": "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c01", "model_loaded": "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c03",
             "reload_failed": "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c0a", "plan_changed": "1b7e0c7c3b2e4a0f9d1c5f5c8f0a6c06"}
 

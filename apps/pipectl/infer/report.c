@@ -4,7 +4,6 @@
 
 #include "apps/pipectl/infer/infer.h"
 #include "apps/show/decoded_json.h"
-#include "apps/show/number.h"
 #include "base/cli/shown_print.h"
 #include "base/json_text.h"
 

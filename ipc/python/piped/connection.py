@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Optional, Tuple, Union
+from typing import Any, Callable, Optional, Tuple, Union
 
 from ._calls import Calls
 from ._libpiped import ffi, lib
@@ -43,30 +43,27 @@ class Connection(Link):
     @property
     def server(self) -> str:
         """The daemon's name and version."""
-        with self._guard.lock:
-            self._check()
-            return str(ffi.string(lib.piped_server(self._p)).decode())
+        return str(self._asked(lambda p: ffi.string(lib.piped_server(p))).decode())
 
     @property
     def reconnects(self) -> int:
         """How often the library has connected again."""
-        with self._guard.lock:
-            self._check()
-            return int(lib.piped_reconnects(self._p))
+        return int(self._asked(lib.piped_reconnects))
 
     @property
     def trouble(self) -> str:
         """Why the library has no daemon now and looks for one, such as that the service fails to start; "": it has one, or
         knows no reason."""
-        with self._guard.lock:
-            self._check()
-            return str(ffi.string(lib.piped_trouble(self._p)).decode(errors="replace"))
+        return str(self._asked(lambda p: ffi.string(lib.piped_trouble(p))).decode(errors="replace"))
 
     def fileno(self) -> int:
         """For poll(), for reading only, in event loops other than asyncio's: when it is readable, call dispatch()."""
+        return int(self._asked(lib.piped_fd))
+
+    def _asked(self, call: Callable[[Any], Any]) -> Any:
         with self._guard.lock:
             self._check()
-            return int(lib.piped_fd(self._p))
+            return call(self._p)
 
     def dispatch(self) -> None:
         """Sends and receives what it can; never waits. Then take answers with Stream.next(0)."""

@@ -3,7 +3,7 @@
 
 libpiped wants one thread at a time. So everything that calls it holds the guard's lock. Nobody waits while holding it:
 of several threads that wait, one leads: it polls the library's descriptor, lets the library work, and wakes the others.
-What arrays give back (memory.py) is put into a queue without a lock, and whoever holds the guard next empties it.
+What arrays give back (lend() of slots.py) is put into a queue without a lock, and whoever holds the guard next empties it.
 """
 from __future__ import annotations
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import itertools
 import os
 import threading
+import weakref
 from typing import Any, Callable, Deque, Dict, List, Optional, Set, Tuple, Union
 
 import numpy as np
@@ -20,12 +22,31 @@ from .decode import Decoder
 from .errors import Closed, Error, NotConnected, SlotsHeld, error_of_open, last_error
 from .frame import Layout, fill
 from .link import Guard, Link
-from .memory import lend
 from .values import NUMPY, Dtype, Pixfmt, Policy, Tensor, image_shape, member
 
 __all__ = ["Pending", "Sink", "Slots"]
 
 _EINTR, _EINVAL, _ENOTCONN = 4, 22, 107
+
+
+# Memory of libpiped that arrays look into. NumPy keeps the object alive that it got memory from. That object is a buffer
+# of cffi here, and a weak reference tells when the last array is gone: memory is given back then, and not before.
+_lent: Dict[int, "weakref.ref[Any]"] = {}
+_numbers = itertools.count()
+
+
+def lend(address: Any, size: int, on_return: Callable[[], None]) -> Any:
+    """Return: a buffer. on_return() is called when it and all arrays in it are gone: by any thread, at any time, so it
+    must take no lock that it waits for."""
+    number = next(_numbers)
+
+    def returned(_: Any) -> None:
+        _lent.pop(number, None)
+        on_return()
+
+    buffer = ffi.buffer(address, size)
+    _lent[number] = weakref.ref(buffer, returned)
+    return buffer
 
 
 class Sink:

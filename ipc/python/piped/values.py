@@ -111,14 +111,11 @@ def image_shape(pixfmt: Pixfmt, width: int, height: int) -> Tuple[int, ...]:
 
 def image_size(pixfmt: Pixfmt, shape: Tuple[int, ...]) -> Tuple[int, int]:
     """Return: width and height of a picture whose array has this shape; raises ValueError."""
-    if pixfmt in (Pixfmt.RGB24, Pixfmt.BGR24) and len(shape) == 3 and shape[2] == 3:
-        return shape[1], shape[0]
-    if pixfmt == Pixfmt.GRAY8 and (len(shape) == 2 or (len(shape) == 3 and shape[2] == 1)):
-        return shape[1], shape[0]
-    if pixfmt == Pixfmt.NV12 and len(shape) == 2 and shape[0] % 3 == 0 and shape[1] % 2 == 0:
-        return shape[1], shape[0] // 3 * 2
-    if pixfmt == Pixfmt.YUYV and len(shape) == 3 and shape[2] == 2 and shape[1] % 2 == 0:
-        return shape[1], shape[0]
+    whole = shape[:2] if pixfmt == Pixfmt.GRAY8 and shape[2:] == (1,) else shape
+    if len(whole) >= 2 and not (pixfmt == Pixfmt.NV12 and whole[0] % 3):
+        width, height = whole[1], whole[0] // 3 * 2 if pixfmt == Pixfmt.NV12 else whole[0]
+        if image_shape(pixfmt, width, height) == whole:
+            return width, height
     wanted = {Pixfmt.RGB24: "(height, width, 3)", Pixfmt.BGR24: "(height, width, 3)", Pixfmt.GRAY8: "(height, width)",
               Pixfmt.NV12: "(height * 3 / 2, width)", Pixfmt.YUYV: "(height, width, 2)"}[pixfmt]
     raise ValueError("a picture in %s has the shape %s, and this array has %s" % (pixfmt.name.lower(), wanted, shape))

@@ -3,8 +3,6 @@
 
 #include <sys/socket.h>
 
-#include "daemon/frames/polling.h"
-
 static void note(struct fixture *f, const char *text, size_t bytes)
 {
     size_t used = strlen(f->order);
@@ -198,7 +196,7 @@ static void set_up(struct fixture *f)
     f->m = model_new(f, "tiny");
     T_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     f->fd = fds[0];
-    T_EQ(dmn_polling_start(&f->frames, fds[1], &f->account, 0), 0);
+    T_EQ(dmn_peer_start(&f->frames, fds[1], &f->account, 0), 0);
     ipc_put_hello(&hello, b);
     put(f, (struct ipc_header){.type = IPC_HELLO}, b, sizeof(b), NULL, 0);
     look(f);

@@ -85,11 +85,6 @@ struct fixture {
     char path[64];
 };
 
-static void answer(struct dmn_call *c)
-{
-    dmn_call_reply(c, json_object(), false);
-}
-
 static void set_up(struct fixture *f)
 {
     char error[DMN_CONFIG_ERROR_MAX];
@@ -106,7 +101,6 @@ static void set_up(struct fixture *f)
     f->control.users = &f->users;
     dmn_loop_turns_init(&f->turns);
     f->control.turns = &f->turns;
-    f->control.dispatch = answer;
     snprintf(f->path, sizeof(f->path), "/tmp/piped-places-%d.sock", (int)getpid());
     fd = ipc_listen(f->path, 0600, IPC_NO_GROUP, &file);
     T_TRUE(fd >= 0);
@@ -192,28 +186,27 @@ TEST(the_user_of_links_is_found_when_it_calls)
     struct fixture f;
 
     set_up(&f);
-    f.control.dispatch = dispatch;
     c.control = &f.control;
     dispatched = 0;
     has_link_user = false;
-    T_TRUE(dmn_link_search(&c));
+    T_TRUE(dmn_link_search(&c, dispatch));
     while (dispatched == 0) {
         turn(&f, UV_RUN_ONCE);
     }
     T_TRUE(!dmn_users_is_link(&f.users, NO_USER));
-    T_TRUE(!dmn_link_search(&c)); /* it was asked just now */
+    T_TRUE(!dmn_link_search(&c, dispatch)); /* it was asked just now */
     f.control.link_search.again_ns = 0;
     has_link_user = true;
-    T_TRUE(dmn_link_search(&c));
+    T_TRUE(dmn_link_search(&c, dispatch));
     while (dispatched == 1) {
         turn(&f, UV_RUN_ONCE);
     }
     T_TRUE(dmn_users_is_link(&f.users, NO_USER));
     f.control.link_search.again_ns = 0;
-    T_TRUE(!dmn_link_search(&c)); /* nothing is left to ask */
+    T_TRUE(!dmn_link_search(&c, dispatch)); /* nothing is left to ask */
     f.users.has_link = false;
     dmn_work_stop(f.machine.awaited); /* as while the daemon ends */
-    T_TRUE(dmn_link_search(&c));
+    T_TRUE(dmn_link_search(&c, dispatch));
     T_EQ(dispatched, 3);
     take_down(&f);
 }

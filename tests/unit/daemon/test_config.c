@@ -8,7 +8,6 @@
 #include "daemon/config/config.h"
 #include "daemon/config/route_text.h"
 #include "daemon/config/text.h"
-#include "daemon/config/user_weights.h"
 #include "daemon/machine/eps.h"
 #include "tests/harness.h"
 
@@ -59,22 +58,17 @@ __attribute__((format(printf, 2, 3))) static int load(struct dmn_config **ret, c
 /* Are the row and the one before it in one object? */
 static bool same_group(size_t row)
 {
-    const struct dmn_config_row *rows;
-    size_t count, n;
+    const struct dmn_config_row *rows = dmn_config_rows;
+    size_t n = strcspn(rows[row].key, ".");
 
-    rows = dmn_config_table(&count);
-    n = strcspn(rows[row].key, ".");
     return rows[row].key[n] && strncmp(rows[row].key, rows[row - 1].key, n + 1) == 0;
 }
 
 TEST(defaults_are_within_their_ranges)
 {
-    const struct dmn_config_row *rows;
-    size_t count;
+    const struct dmn_config_row *rows = dmn_config_rows;
 
-    rows = dmn_config_table(&count);
-    T_EQ(count, DMN_KEY_COUNT);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
         T_EQ(rows[i].id, i);
         T_TRUE(rows[i].help && rows[i].help[0] && rows[i].unit);
         /* advanced keys come last in their group */
@@ -102,14 +96,11 @@ static int load_key(const char *key, const char *value, struct dmn_config **ret)
 
 TEST(every_key_is_checked)
 {
-    const struct dmn_config_row *rows;
     struct dmn_config *c = NULL;
     char value[256], at[128];
-    size_t count;
 
-    rows = dmn_config_table(&count);
-    for (size_t i = 0; i < count; i++) {
-        const struct dmn_config_row *r = &rows[i];
+    for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
+        const struct dmn_config_row *r = &dmn_config_rows[i];
 
         snprintf(at, sizeof(at), "c.json:3: %s: ", r->key);
         if (r->type == DMN_CONFIG_INT) {
@@ -159,13 +150,12 @@ TEST(weights_of_users)
         snprintf(value, sizeof(value), "\"%s\"", bad[i]);
         T_EQ(load_key("limits.user_weights", value, &c), -EINVAL);
         T_CONTAINS(error_text, "limits.user_weights");
-        T_TRUE(!dmn_user_weights_ok(bad[i]));
+        T_TRUE(!dmn_config_weights_ok(bad[i]));
     }
     T_EQ(load_key("limits.user_weights", "\"0=1000,4294967294=1,33=7\"", &c), 0);
-    T_EQ(dmn_user_weight(dmn_config_string(c, DMN_KEY_LIMIT_USER_WEIGHTS), 33), 7);
-    T_EQ(dmn_user_weight(dmn_config_string(c, DMN_KEY_LIMIT_USER_WEIGHTS), 0), 1000);
-    T_EQ(dmn_user_weight(dmn_config_string(c, DMN_KEY_LIMIT_USER_WEIGHTS), 3), 1);
-    T_EQ(dmn_user_weight("", 3), 1);
+    T_EQ(dmn_config_user_weight(c, 33), 7);
+    T_EQ(dmn_config_user_weight(c, 0), 1000);
+    T_EQ(dmn_config_user_weight(c, 3), 1);
     c = dmn_config_free(c);
 }
 
@@ -379,11 +369,9 @@ TEST(random_damage)
         "{ // c\n \"spin_us\": 10, \"limits\": {\"credits\": 5, \"streams\": 2},\n"
         "\"models\": [{\"name\": \"a\", \"path\": \"/x\"}], # d\n"
         "\"eps\": [{\"name\": \"e\", \"cpus\": \"0\"}], \"log_level\": \"info\" }";
-    const struct dmn_config_row *rows;
-    size_t count;
+    const struct dmn_config_row *rows = dmn_config_rows;
     int taken = 0;
 
-    rows = dmn_config_table(&count);
     for (int round = 0; round < 1000; round++) {
         char text[sizeof(good)];
         struct dmn_config *c = NULL;
@@ -399,7 +387,7 @@ TEST(random_damage)
             continue;
         }
         taken++;
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
             if (rows[i].type == DMN_CONFIG_INT) {
                 T_LE(rows[i].min, dmn_config_int(c, rows[i].id));
                 T_LE(dmn_config_int(c, rows[i].id), rows[i].max);

@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/config/state_file.h"
-#include "daemon/config/state_lock.h"
-#include "daemon/service/folder_lock.h"
+#include "daemon/service/folders.h"
 #include "tests/harness.h"
 
 static char folder[] = "/tmp/piped-lock-XXXXXX";

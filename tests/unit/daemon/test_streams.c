@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames of clients: policies, credits, models that change under them, and clients that go. */
-#include "daemon/frames/conn.h"
 #include "tests/unit/daemon/streams_rig.h"
 
 TEST(block_waits_for_room)
@@ -20,7 +19,7 @@ TEST(block_waits_for_room)
     T_EQ(f->m->stats.admitted, 6);
     T_EQ(f->m->stats.answered, 6);
     T_EQ(f->m->stats.collected, 6);
-    T_EQ(dmn_clients_stats(f->m)->by_status[IPC_OK], 6);
+    T_EQ(f->m->clients->stats.by_status[IPC_OK], 6);
     take_down(f);
 }
 
@@ -87,7 +86,7 @@ TEST(a_cancelled_frame_is_answered_in_its_turn)
 /* Of admitted frames. */
 static void check_counts(const struct dmn_model *m)
 {
-    T_EQ(m->stats.answered + m->stats.dropped + m->stats.failed + dmn_clients_in_flight(m),
+    T_EQ(m->stats.answered + m->stats.dropped + m->stats.failed + dmn_frames_in_flight(m),
          m->stats.admitted);
 }
 
@@ -106,7 +105,7 @@ TEST(a_hot_swap_moves_streams_and_what_waits)
     T_EQ(dmn_model_waiting(old), 0);
     T_EQ(dmn_model_waiting(new), 5);
     check_counts(new);
-    T_EQ(dmn_clients_in_flight(new), IN_FLIGHT);
+    T_EQ(dmn_frames_in_flight(new), IN_FLIGHT);
     dmn_model_unload(old, (struct dmn_done){0});
     T_EQ(f->unloading, 0); /* its clients are the new one's */
     send_frame(f, 2);
@@ -219,7 +218,7 @@ TEST(a_client_that_goes_leaves_nothing_behind)
 
     open_stream(f, 1, IPC_POLICY_BLOCK, 8);
     send_frames(f, 1, 5);
-    dmn_conn_close(dmn_conn_of(LIST_FIRST(&f->frames.server.conns)));
+    dmn_peer_close(dmn_peer_of(LIST_FIRST(&f->frames.server.conns)));
     T_EQ(dmn_model_waiting(f->m), 0);
     T_TRUE(!LIST_EMPTY(&f->m->clients->streams)); /* the pipeline has its frames */
     while (f->m->running > 0 && rig_wait(&f->wake)) {
@@ -274,7 +273,7 @@ TEST(every_frame_is_answered_once_in_order)
             }
             send_frames(f, id, (unsigned)t_range(1, 4));
         }
-        T_TRUE(f->models.models->stats.answered + dmn_clients_in_flight(f->models.models) <=
+        T_TRUE(f->models.models->stats.answered + dmn_frames_in_flight(f->models.models) <=
                f->models.models->stats.admitted);
     }
     serve(f);

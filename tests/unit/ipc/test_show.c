@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "apps/show/canvas.h"
+#include "apps/show/decoded_json.h"
 #include "apps/show/draw_decoded.h"
 #include "apps/show/fold_segments.h"
-#include "apps/show/number.h"
 #include "tests/harness.h"
 
 #define SIDE 240u
