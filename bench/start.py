@@ -35,7 +35,8 @@ class Served:
         if os.path.exists(name):
             os.unlink(name)
         self.notify.bind(name)
-        self.client = [os.path.join(build, 'apps', 'pipectl', 'pipectl'), '--socket', os.path.join(folder, 'control.sock'), '--json']
+        self.client = [os.path.join(build, 'apps', 'pipectl', 'pipectl'), '--socket', os.path.join(folder, 'control.sock'),
+                       '--json']
         self.env = dict(os.environ, NOTIFY_SOCKET=name, PIPED_RUNTIME_DIR=folder)
         self.start = time.monotonic()
         self.process = subprocess.Popen([os.path.join(build, 'daemon', 'piped'), '--model', 'net=' + path, '--runtime-dir',

@@ -10,8 +10,6 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     struct dmn_wake *w = poll->data;
     uint64_t count;
 
-    (void)status;
-    (void)events;
     /* Before the work: what is sent from now on wakes again. The kernel's lock on the count orders
      * the senders' writes before what woken() reads. */
     (void)!read(w->fd, &count, sizeof(count));

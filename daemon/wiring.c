@@ -52,7 +52,6 @@ static void wire_models(struct dmn_daemon *d)
 
 static void plan_changed(void *ctx, struct dmn_model *m)
 {
-    (void)ctx;
     dmn_frames_plan_changed(m);
 }
 

@@ -6,14 +6,11 @@
 
 int gov_gpio_open(const struct gov_gpio_config *c, struct gov_gpio **ret)
 {
-    (void)c;
-    (void)ret;
     return GOV_GPIO_E_OFF;
 }
 
 struct gov_gpio *gov_gpio_close(struct gov_gpio *g)
 {
-    (void)g;
     return NULL;
 }
 
@@ -24,39 +21,26 @@ const char *gov_gpio_backend(void)
 
 const char *gov_gpio_chip(const struct gov_gpio *g)
 {
-    (void)g;
     return "";
 }
 
 int gov_gpio_fd(const struct gov_gpio *g, enum gov_gpio_line line)
 {
-    (void)g;
-    (void)line;
     return -1;
 }
 
 int gov_gpio_edges(struct gov_gpio *g, enum gov_gpio_line line, struct gov_gpio_edge *ret,
                    size_t max)
 {
-    (void)g;
-    (void)line;
-    (void)ret;
-    (void)max;
     return -ENODEV;
 }
 
 int gov_gpio_get(struct gov_gpio *g, enum gov_gpio_line line, bool *ret_active)
 {
-    (void)g;
-    (void)line;
-    (void)ret_active;
     return -ENODEV;
 }
 
 int gov_gpio_set(struct gov_gpio *g, enum gov_gpio_line line, bool active)
 {
-    (void)g;
-    (void)line;
-    (void)active;
     return -ENODEV;
 }

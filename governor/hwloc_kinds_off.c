@@ -7,7 +7,5 @@
 int gov_hwloc_core_types(const struct gov_cpuset *online, struct gov_cpuset *ret_performance,
                          struct gov_cpuset *ret_efficient)
 {
-    (void)ret_performance;
-    (void)ret_efficient;
     return -ENOTSUP;
 }

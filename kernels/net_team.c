@@ -81,8 +81,6 @@ static int use_bound(const struct krn_net *net, struct krn_bound *bound, size_t 
 {
     const bool *more = arg;
 
-    (void)net;
-    (void)op;
     bound->users += *more ? 1 : (size_t)-1;
     return 0;
 }

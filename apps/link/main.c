@@ -62,7 +62,6 @@ static int parts_read(const struct link_args *a, struct link *l, struct brd_keys
 static void room(void *user, size_t peer)
 {
     (void)user; /* the loop looks after every turn */
-    (void)peer;
 }
 
 /* Opens the transport. Return: 0 or an exit code, said. */
@@ -106,7 +105,6 @@ static int parts_connect(const struct link_args *a, struct link *l, const struct
 
 static void front_vanished(void *user, const char *path, const char *why)
 {
-    (void)user;
     if (why) {
         link_log("%s vanished and cannot be made again: %s; restart piped-link", path, why);
     } else {

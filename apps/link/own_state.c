@@ -338,8 +338,6 @@ static void forget(struct own_state *o, uint64_t now_ns)
 static void called(void *arg, const char *error, const json_t *parameters)
 {
     (void)arg; /* whatever it says: it answers */
-    (void)error;
-    (void)parameters;
 }
 
 /* Is the daemon another one, is it gone, or silent? */

@@ -42,7 +42,6 @@ static void on_error(png_structp png, png_const_charp text)
 
 static void on_warning(png_structp png, png_const_charp text)
 {
-    (void)png;
     (void)text; /* about chunks that are not used */
 }
 

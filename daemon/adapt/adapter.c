@@ -376,7 +376,6 @@ static void on_power(void *ctx, bool active)
 {
     struct dmn_adapt *adapt = ctx;
 
-    (void)active;
     for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
         if (m->adapt) {
             m->adapt->events |= TUN_EVENT_POWER;
@@ -386,7 +385,6 @@ static void on_power(void *ctx, bool active)
 
 static void on_collected(void *ctx, struct dmn_model *m, const struct pl_frame *f)
 {
-    (void)ctx;
     if (m->adapt && m->adapt->turns) {
         dmn_turns_collected(m->adapt->turns, m, f);
     }
@@ -394,7 +392,6 @@ static void on_collected(void *ctx, struct dmn_model *m, const struct pl_frame *
 
 static void on_ending(void *ctx, struct dmn_model *m)
 {
-    (void)ctx;
     model_free(m);
 }
 

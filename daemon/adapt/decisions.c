@@ -183,7 +183,6 @@ static void on_searched(void *ctx, const struct dmn_outcome *o, struct dmn_histo
     struct dmn_adapt_job *j = a ? base_take(a->search) : NULL;
     bool replan, measured = event && event->fps_before > 0 && event->fps_after > 0;
 
-    (void)o;
     if (!j) {
         return;
     }

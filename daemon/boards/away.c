@@ -169,8 +169,6 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 {
     struct line *line = poll->data;
 
-    (void)status;
-    (void)events;
     if (line->away) {
         dispatch(line->away);
     }

@@ -216,8 +216,6 @@ void dmn_boards_configure(struct dmn_boards *b)
 
 static void on_started(void *ctx, struct dmn_model *m, enum dmn_cause cause, const char *detail)
 {
-    (void)cause;
-    (void)detail;
     dmn_border_load(ctx, m);
     configure(ctx, m);
 }

@@ -49,8 +49,6 @@ static void on_started(void *ctx, struct dmn_model *m, enum dmn_cause cause, con
 {
     char plan[PL_PLAN_TEXT_MAX];
 
-    (void)cause;
-    (void)detail;
     dmn_tracing_model(ctx, m);
     dmn_model_plan_text(m, plan);
     dmn_control_event(

@@ -225,7 +225,6 @@ static void boards_front_run(struct job *j)
 
 static void boards_front_done(struct job *j, struct dmn_model *m)
 {
-    (void)m;
     if (j->result) {
         dmn_call_reply(j->call, base_take(j->result), false);
     } else {

@@ -61,7 +61,6 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *arg)
     struct key *k = arg;
     struct stat st;
 
-    (void)size;
     for (size_t i = 0; i < base_array_count(ours); i++) {
         const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
 

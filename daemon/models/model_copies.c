@@ -29,9 +29,6 @@ struct removal {
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
-    (void)st;
-    (void)type;
-    (void)at;
     (void)remove(path);
     return 0;
 }

@@ -106,8 +106,6 @@ static int drop_code(struct dl_phdr_info *info, size_t size, void *arg)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
-    (void)size;
-    (void)arg;
     for (size_t i = 0; i < info->dlpi_phnum && !has_changed_code(info); i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         uintptr_t first = base_align_up(info->dlpi_addr + h->p_vaddr, page);

@@ -35,7 +35,6 @@ static void started(void *ctx, struct dmn_model *m, enum dmn_cause cause, const 
     struct dmn_planning *p = m->planning;
     char plan[PL_PLAN_TEXT_MAX];
 
-    (void)ctx;
     p->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &p->expected);
     dmn_model_plan_text(m, plan);
     dmn_plan_event(m, &(struct dmn_history_event){.cause = cause,
@@ -49,7 +48,6 @@ static void started(void *ctx, struct dmn_model *m, enum dmn_cause cause, const 
 
 static void collected(void *ctx, struct dmn_model *m, const struct pl_frame *f)
 {
-    (void)ctx;
     if (m->planning->retune) {
         dmn_retune_collected(m, f);
     }
@@ -76,7 +74,6 @@ static void second(void *ctx, struct dmn_model *m, uint64_t now_ns)
 {
     struct dmn_planning *p = m->planning;
 
-    (void)ctx;
     if (p->start_due) {
         search_from_start(m);
     }
@@ -91,14 +88,12 @@ static void second(void *ctx, struct dmn_model *m, uint64_t now_ns)
 
 static void unloading(void *ctx, struct dmn_model *m)
 {
-    (void)ctx;
     dmn_retune_abort(m, "the model is being unloaded");
     dmn_refuse(&m->planning->switched, DMN_REFUSED_NOT_FOUND, "the model is being unloaded");
 }
 
 static void ending(void *ctx, struct dmn_model *m)
 {
-    (void)ctx;
     if (!m->planning->retune) { /* else the serving plan is on trial */
         dmn_planner_learn(m);
         if (m->planning->clocks.learned) {
@@ -109,7 +104,6 @@ static void ending(void *ctx, struct dmn_model *m)
 
 static void gone(void *ctx, struct dmn_model *m)
 {
-    (void)ctx;
     if (m->planning) {
         dmn_retune_free(m);
         dmn_planner_deinit(m);

@@ -9,7 +9,6 @@ static void collected(struct dmn_frame_owner *owner, struct dmn_model *m, struct
 {
     struct dmn_synthetic *f = base_container_of(owner, struct dmn_synthetic, owner);
 
-    (void)m;
     f->taken[frame->tag] = false;
     f->outstanding--;
 }

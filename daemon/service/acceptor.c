@@ -11,8 +11,6 @@ static void on_listen(uv_poll_t *poll, int status, int events)
 {
     struct dmn_acceptor *a = poll->data;
 
-    (void)status;
-    (void)events;
     uv_poll_stop(poll);
     dmn_loop_due(&a->task);
 }

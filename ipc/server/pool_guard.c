@@ -54,7 +54,6 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     struct ipc_guarded *g = find((uintptr_t)info->si_addr);
     int error = errno;
 
-    (void)context;
     if (g) {
         atomic_store(&g->lost, true);
     }

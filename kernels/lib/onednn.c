@@ -44,7 +44,6 @@ static bool narrow(void)
 #if defined(__x86_64__)
     return !krn_cpu_narrowed() || dnnl_set_max_cpu_isa(isa_of(krn_cpu_features())) == dnnl_success;
 #else
-    (void)isa_of;
     return true;
 #endif
 }

@@ -15,7 +15,6 @@
 
 static uint64_t wall(void *arg)
 {
-    (void)arg;
     return base_now_ns();
 }
 
@@ -23,14 +22,12 @@ uint64_t krn_watch_thread_ns(void *arg)
 {
     struct timespec t;
 
-    (void)arg;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * BASE_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
 static uint64_t none(void *arg)
 {
-    (void)arg;
     return 0;
 }
 
@@ -47,7 +44,6 @@ static uint64_t reference(void *arg)
     uint32_t chain[CHAINS] = {1, 2, 3, 4, 5, 6, 7, 8};
     double laps[3];
 
-    (void)arg;
     for (size_t lap = 0; lap < base_array_count(laps); lap++) {
         uint64_t start = base_now_ns();
 

@@ -26,8 +26,6 @@ static void *pool_alloc(void *pool, size_t bytes)
 
 static void pool_no_free(void *pool, void *p)
 {
-    (void)pool;
-    (void)p;
 }
 
 /* ---- graph inputs and outputs ---- */

@@ -10,9 +10,6 @@ static bool within(double t, const struct psim_scenario *s)
 
 static void nothing(double t, const struct psim_scenario *s, struct psim_world *w)
 {
-    (void)t;
-    (void)s;
-    (void)w;
 }
 
 static void contention(double t, const struct psim_scenario *s, struct psim_world *w)

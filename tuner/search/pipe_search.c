@@ -235,7 +235,6 @@ static void stop(struct tun_search *s)
 
 static double space(const struct tun_problem *p, const struct tun_options *o)
 {
-    (void)o;
     return tun_space_size(p, TUN_SPACE_CUTS);
 }
 

@@ -236,7 +236,6 @@ static int ask(struct tun_search *s, struct pl_plan *ret)
 
 static double space(const struct tun_problem *p, const struct tun_options *o)
 {
-    (void)o;
     return tun_space_size(p, TUN_SPACE_PLACES);
 }
 

@@ -88,9 +88,7 @@ static void listed(void *arg, const char *error, const json_t *parameters)
 
 static void unloaded(void *arg, const char *error, const json_t *parameters)
 {
-    (void)arg;
     (void)error; /* it was not there: as wanted */
-    (void)parameters;
 }
 
 /* The daemon shall forget it. Return: it was told, or cannot be asked; false: try later. */

@@ -66,7 +66,6 @@ void route_gone(void *user, struct front_frame *front)
 {
     struct head_frame *f = front->user;
 
-    (void)user;
     if (lnk_ledger_cancel(f->head->ledger, f->number, PIPED_CANCELLED) == LNK_LEDGER_E_SENT) {
         f->forsaken = true;
         f->head->forsaken++;

@@ -156,7 +156,6 @@ static void tidy(const struct store *s, const char *name, struct content *unused
     char other[STORE_NAME_BYTES + sizeof(MDL_LEAVES_ENDING)];
     bool drop = is_file(name, MDL_LEAVES_ENDING ".new");
 
-    (void)unused;
     if (is_file(name, "")) {
         list_name(name, other);
         drop = faccessat(s->folder, other, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;

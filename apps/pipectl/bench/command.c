@@ -14,7 +14,6 @@ static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signal_number)
 {
-    (void)signal_number;
     interrupted = 1;
 }
 
@@ -59,7 +58,6 @@ static int take_autodice(const char *value, void *options)
 {
     struct bench_options *o = options;
 
-    (void)value;
     o->autodice = true;
     o->frames = BENCH_AUTODICE_RUNS;
     o->clients = o->in_flight = 1;

@@ -91,7 +91,6 @@ int ctl_metrics(const struct ctl *ctl, int argc, char **argv)
 
 static void print_reloaded(const json_t *reply)
 {
-    (void)reply;
     puts("configuration reloaded");
 }
 

@@ -15,7 +15,6 @@ struct args {
 
 static int take_ready(const char *value, void *live)
 {
-    (void)value;
     *(bool *)live = false;
     return CTL_DONE;
 }

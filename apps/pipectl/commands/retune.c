@@ -217,7 +217,6 @@ static int print_cancelled(const struct ctl *ctl, const json_t *parameters)
 
 static int take_no_wait(const char *value, void *parameters)
 {
-    (void)value;
     json_object_set_new(parameters, "wait", json_false());
     return CTL_DONE;
 }

@@ -56,7 +56,6 @@ static volatile sig_atomic_t control_sock = -1;
 
 static void on_signal(int number)
 {
-    (void)number;
     shutdown(control_sock, SHUT_WR);
 }
 
