@@ -48,7 +48,7 @@ void mdl_leaves_hash(const struct mdl_leaves *l, char ret[65]);
 
 /** mdl_leaf_bytes() - Return: the size of leaf @leaf; only the last may be smaller. */
 size_t mdl_leaf_bytes(const struct mdl_leaves *l, size_t leaf);
-/** mdl_leaf_read() - reads a leaf of a file. @ret: [mdl_leaf_bytes()]. Return: 0; -EBADMSG: the file
+/** mdl_leaf_read() - reads a leaf of a file. @ret: [mdl_leaf_bytes()]. Return: 0; -EBADMSG: it
  * is shorter; -errno. */
 int mdl_leaf_read(int fd, const struct mdl_leaves *l, size_t leaf, void *ret);
 /** mdl_leaf_ok() - Return: whether @data are the bytes of leaf @leaf. */

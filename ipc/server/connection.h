@@ -8,9 +8,9 @@
  * frames, it says in a table of functions.
  *
  * A frame is handled only when its stream has room for it. Until then it stays in the buffer, with
- * everything that follows it. Messages are appended to a buffer, which is written when the connection is settled; so one write
- * carries the answers of a whole turn of the loop. Nothing here closes a connection: a failure sets
- * `ending`, and the connection ends once everything is written.
+ * everything that follows it. Messages are appended to a buffer, which is written when the
+ * connection is settled; so one write carries the answers of a whole turn of the loop. Nothing here
+ * closes a connection: a failure sets `ending`, and the connection ends once everything is written.
  *
  * Threads: the one that serves.
  */

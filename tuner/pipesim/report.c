@@ -3,17 +3,6 @@
 
 #include "base/cli/shown_print.h"
 #include "tuner/pipesim/pipesim.h"
-#include "tuner/pipesim/subject.h"
-
-int psim_case_run(struct psim_report *r, const struct psim_case *c, const char *algorithm,
-                  const struct tun_options *o, struct psim_run *ret)
-{
-    struct psim_machine machine = psim_machine(&c->truth, r->seed);
-    struct tun_options options = o ? *o : (struct tun_options){0};
-
-    options.seed = r->seed;
-    return psim_run(algorithm, &c->truth, &options, &machine, r->error, ret);
-}
 
 /* What the page has, in its order. */
 static const struct section {

@@ -28,6 +28,16 @@ static json_t *curve(const struct psim_run *run)
     return points;
 }
 
+int psim_case_run(struct psim_report *r, const struct psim_case *c, const char *algorithm,
+                  const struct tun_options *o, struct psim_run *ret)
+{
+    struct psim_machine machine = psim_machine(&c->truth, r->seed);
+    struct tun_options options = o ? *o : (struct tun_options){0};
+
+    options.seed = r->seed;
+    return psim_run(algorithm, &c->truth, &options, &machine, r->error, ret);
+}
+
 int psim_report_convergence(struct psim_report *r)
 {
     struct psim_run runs[base_array_count(SEARCHES)] = {0};

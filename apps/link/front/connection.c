@@ -54,7 +54,7 @@ static size_t frames_of(const struct ipc_conn *c, const char *model)
     return frames;
 }
 
-/* Return: the listener has not all the frames of the stream's model yet that this user may have there;
+/* Return: the listener has not all the frames of the stream's model yet that this user may have;
  * else they are held until one is answered. */
 static bool has_share(const struct front_conn *c, const struct front_stream *s)
 {

@@ -67,7 +67,7 @@ static double answer_bytes(const struct brd_route *r)
     return bytes;
 }
 
-/* Border @i of the route: before hop @i, or behind the last one. Of several links the most counts. */
+/* Border @i of the route: before hop @i, or behind the last one. Of links the most counts. */
 static struct between border_at(const struct head *h, const struct head_epoch *e, size_t i)
 {
     const struct brd_route *r = e->route;
