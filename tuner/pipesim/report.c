@@ -3,6 +3,7 @@
 
 #include "base/cli/shown_print.h"
 #include "tuner/pipesim/pipesim.h"
+#include "tuner/pipesim/subject.h"
 
 /* What the page has, in its order. */
 static const struct section {

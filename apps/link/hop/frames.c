@@ -5,6 +5,16 @@
 #include "apps/link/hop/hop_private.h"
 #include "ipc/boards/route_window.h"
 
+struct hop_place *hop_places(struct hops *h, struct hop_place *before)
+{
+    for (struct hop_place *p = before ? before + 1 : h->place; p < h->place + HOP_PLACES_MAX; p++) {
+        if (p->number) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
 static struct hop_place *place_for(struct hops *h, size_t from, const struct lnk_frame *f)
 {
     for (struct hop_place *p = NULL; (p = hop_places(h, p));) {

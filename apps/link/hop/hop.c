@@ -23,16 +23,6 @@ struct hops *hops_free(struct hops *h)
     return NULL;
 }
 
-struct hop_place *hop_places(struct hops *h, struct hop_place *before)
-{
-    for (struct hop_place *p = before ? before + 1 : h->place; p < h->place + HOP_PLACES_MAX; p++) {
-        if (p->number) {
-            return p;
-        }
-    }
-    return NULL;
-}
-
 static struct lnk_error error_of(const struct hop_place *p, int status)
 {
     return (struct lnk_error){

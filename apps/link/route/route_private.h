@@ -68,7 +68,7 @@ struct heads {
     struct head *head[BRD_ROUTES_MAX]; /* owned; NULL: free */
 };
 
-/* route.c */
+/* heads.c */
 /** head_by_stream() - Return: NULL: none. */
 struct head *head_by_stream(const struct link *l, uint32_t stream);
 /** head_by_model() - the head of a model that is not withdrawn. Return: NULL: none. */
