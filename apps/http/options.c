@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/http/options.h"
 
-#include <math.h>
 #include <stdarg.h>
 
 #include "base/base.h"
@@ -59,23 +58,23 @@ static const struct cli_command COMMAND = {"piped-http", NULL, "", "", OPTIONS, 
 static const struct {
     const char *name;
     int at;
-    double least, most, usual;
-    bool whole;
+    double usual;
+    struct cli_range range;
 } NUMBERS[] = {
-    {"connections", AT(connections), 1, 4096, 64, true},
-    {"per-address", AT(per_address), 1, 4096, 32, true},
-    {"per-user", AT(per_user), 1, 4096, 48, true},
-    {"request-s", AT(request_s), 0.1, 3600, 30, false},
-    {"body-mb", AT(body_mb), 0.001, 1024, 64, false},
-    {"memory-mb", AT(memory_mb), 0.001, 65536, 256, false},
-    {"image-mpixels", AT(image_mpixels), 0.001, 256, 64, false},
-    {"streams", AT(streams), 1, 256, 8, true},
-    {"streams-total", AT(streams_total), 1, 1024, 32, true},
-    {"queue", AT(queue), 0, 4096, 64, true},
-    {"deadline-ms", AT(deadline_ms), 0, 3600000, 0, false},
-    {"answer-s", AT(answer_s), 0.1, 3600, 60, false},
-    {"reconnect-s", AT(reconnect_s), 0.1, 3600, 10, false},
-    {"drain-s", AT(drain_s), 0, 3600, 10, false},
+    {"connections", AT(connections), 64, {1, 4096, true, NULL}},
+    {"per-address", AT(per_address), 32, {1, 4096, true, NULL}},
+    {"per-user", AT(per_user), 48, {1, 4096, true, NULL}},
+    {"request-s", AT(request_s), 30, {0.1, 3600, false, NULL}},
+    {"body-mb", AT(body_mb), 64, {0.001, 1024, false, NULL}},
+    {"memory-mb", AT(memory_mb), 256, {0.001, 65536, false, NULL}},
+    {"image-mpixels", AT(image_mpixels), 64, {0.001, 256, false, NULL}},
+    {"streams", AT(streams), 8, {1, 256, true, NULL}},
+    {"streams-total", AT(streams_total), 32, {1, 1024, true, NULL}},
+    {"queue", AT(queue), 64, {0, 4096, true, NULL}},
+    {"deadline-ms", AT(deadline_ms), 0, {0, 3600000, false, NULL}},
+    {"answer-s", AT(answer_s), 60, {0.1, 3600, false, NULL}},
+    {"reconnect-s", AT(reconnect_s), 10, {0.1, 3600, false, NULL}},
+    {"drain-s", AT(drain_s), 10, {0, 3600, false, NULL}},
 };
 
 void web_log(const char *format, ...)
@@ -112,18 +111,15 @@ static void help(void)
 
 static int take_number(const char *name, const char *text, struct web_options *ret)
 {
+    char wrong[CLI_WRONG_BYTES];
+
     for (size_t i = 0; i < base_array_count(NUMBERS); i++) {
         if (strcmp(NUMBERS[i].name, name) == 0) {
-            char *end;
-            double x = strtod(text, &end);
+            double *at = (double *)((char *)ret + NUMBERS[i].at);
 
-            if (end == text || *end || !(x >= NUMBERS[i].least && x <= NUMBERS[i].most) ||
-                (NUMBERS[i].whole && x != floor(x))) {
-                return web_refuse(
-                    WEB_EXIT_USAGE, "--%s needs a %snumber from %.15g to %.15g, not '%s'", name,
-                    NUMBERS[i].whole ? "whole " : "", NUMBERS[i].least, NUMBERS[i].most, text);
+            if (cli_number(name, text, &NUMBERS[i].range, at, wrong)) {
+                return web_refuse(WEB_EXIT_USAGE, "%s", wrong);
             }
-            *(double *)((char *)ret + NUMBERS[i].at) = x;
         }
     }
     return 0;

@@ -29,30 +29,15 @@ static void help(FILE *to)
           to);
 }
 
-static bool read_megabytes(const char *text, uint64_t *ret)
+static bool read_number(const char *option, double most, bool whole, double *ret)
 {
-    char *end;
-    unsigned long long mb = strtoull(text, &end, 10);
-    bool good = *text >= '0' && *text <= '9' && !*end && mb <= STORE_MOST_MB;
+    char wrong[CLI_WRONG_BYTES];
 
-    if (!good) {
-        link_log("--store-mb '%s' is not a number of MB", text);
+    if (cli_number(option, optarg, &(struct cli_range){0, most, whole, NULL}, ret, wrong)) {
+        link_log("%s", wrong);
+        return false;
     }
-    *ret = good ? mb * 1000000 : *ret;
-    return good;
-}
-
-static bool read_seconds(const char *text, double *ret)
-{
-    char *end;
-    double x = strtod(text, &end);
-    bool good = end != text && !*end && x >= 0 && x <= UNUSED_MOST_S;
-
-    if (!good) {
-        link_log("--unused-s '%s': a number from 0 to %d", text, UNUSED_MOST_S);
-    }
-    *ret = good ? x : *ret;
-    return good;
+    return true;
 }
 
 int link_args_take(int argc, char **argv, struct link_args *ret)
@@ -70,6 +55,7 @@ int link_args_take(int argc, char **argv, struct link_args *ret)
                                             {"help", 0, 0, 'h'},
                                             {"version", 0, 0, 'v'},
                                             {0}};
+    double store_mb = 0;
     int c;
 
     *ret = (struct link_args){.folder = BRD_FOLDER, .listen = "0.0.0.0", .unused_s = UNUSED_S};
@@ -88,10 +74,11 @@ int link_args_take(int argc, char **argv, struct link_args *ret)
             *text = optarg;
         } else if (c == 'w') {
             ret->trusted_wire = true;
-        } else if (c == 'b' && read_megabytes(optarg, &ret->store_bytes)) {
-            continue;
-        } else if (c == 'k' && read_seconds(optarg, &ret->unused_s)) {
-            continue;
+        } else if (c == 'b' || c == 'k') {
+            if (!(c == 'b' ? read_number("store-mb", STORE_MOST_MB, true, &store_mb)
+                           : read_number("unused-s", UNUSED_MOST_S, false, &ret->unused_s))) {
+                return EXIT_USAGE;
+            }
         } else if (c == 'h') {
             help(stdout);
             return -1;
@@ -103,6 +90,7 @@ int link_args_take(int argc, char **argv, struct link_args *ret)
             return EXIT_USAGE;
         }
     }
+    ret->store_bytes = (uint64_t)store_mb * 1000000;
     if (optind < argc) {
         link_log("unknown argument '%s'; see --help", argv[optind]);
         return EXIT_USAGE;

@@ -141,7 +141,7 @@ static int set_timeout(struct ctl *ctl, const char *text)
     double seconds;
 
     ctl->timeout_ms = CTL_TIMEOUT_DEFAULT;
-    if (text && !ctl_number(text, 0, TIMEOUT_MOST_S, &seconds)) {
+    if (text && !cli_read_number(text, 0, TIMEOUT_MOST_S, &seconds)) {
         ctl_say("--timeout needs a number of seconds from 0 (wait for ever) to %d, not '%s'",
                 TIMEOUT_MOST_S, text);
         return CTL_USAGE;

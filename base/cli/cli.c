@@ -121,6 +121,38 @@ const char *cli_wrong_word(const struct cli_option *o, const char *value, char r
     return ret;
 }
 
+bool cli_read_number(const char *text, double least, double most, double *ret)
+{
+    char *end;
+    double v;
+
+    errno = 0;
+    v = strtod(text, &end);
+    if (errno || end == text || *end || !(v >= least && v <= most)) {
+        return false;
+    }
+    *ret = v;
+    return true;
+}
+
+const char *cli_number(const char *option, const char *text, const struct cli_range *range,
+                       double *ret, char ret_wrong[CLI_WRONG_BYTES])
+{
+    double v;
+
+    if (cli_read_number(text, range->least, range->most, &v) &&
+        (!range->whole || v == (double)(int64_t)v)) {
+        *ret = v;
+        return NULL;
+    }
+    snprintf(ret_wrong, CLI_WRONG_BYTES, "--%s needs %s from %.15g to %.15g, not '%s'", option,
+             range->what    ? range->what
+             : range->whole ? "a whole number"
+                            : "a number",
+             range->least, range->most, text);
+    return ret_wrong;
+}
+
 int cli_getopt(const struct cli_command *command, int argc, char **argv,
                const struct cli_option **ret_row)
 {

@@ -67,6 +67,19 @@ void cli_long_options(const struct cli_command *command, struct option ret[CLI_O
 const char *cli_wrong_word(const struct cli_option *o, const char *value,
                            char ret[CLI_WRONG_BYTES]);
 
+/** cli_read_number() - reads @text as a number from @least to @most. Return: true if it is one. */
+bool cli_read_number(const char *text, double least, double most, double *ret);
+
+struct cli_range {
+    double least, most;
+    bool whole;       /* fractions are refused; the limits fit int64_t */
+    const char *what; /* what is counted, such as "seconds"; NULL: a number */
+};
+/** cli_number() - reads the value of an option. Return: NULL; else @ret_wrong, which says what the
+ * option takes. */
+const char *cli_number(const char *option, const char *text, const struct cli_range *range,
+                       double *ret, char ret_wrong[CLI_WRONG_BYTES]);
+
 /** cli_getopt() - reads the next option with getopt_long(), prints nothing. @ret_row: its row, or
  * NULL for ':', '?' and -1. Return: its id; ':': the value is missing; '?': unknown; -1: no
  * more. */

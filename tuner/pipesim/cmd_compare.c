@@ -51,6 +51,7 @@ static int tell_wrong(struct comparison *c)
 /* "0.2": every EP slower by a random share of up to 20 %. "big=0.2,little=0.1": by just that. */
 static bool set_contention(struct comparison *c)
 {
+    static const struct cli_range range = {0, 100, false, NULL};
     struct tun_random random = {c->options.seed ^ 0x736c6f77ull};
     const struct tun_problem *p = &c->subject.problem;
     char *text = NULL, *at, *part;
@@ -72,13 +73,13 @@ static bool set_contention(struct comparison *c)
                            part);
                 ok = false;
             } else {
-                ok = psim_option_number("compare", "contention", value + 1, 0, 100, &v);
+                ok = psim_option_number("compare", "contention", value + 1, &range, &v);
                 c->machine.slow[k] = ok ? 1 + v : 1;
             }
         }
         free(text);
     } else if (c->contention) {
-        ok = psim_option_number("compare", "contention", c->contention, 0, 100, &v);
+        ok = psim_option_number("compare", "contention", c->contention, &range, &v);
         for (size_t k = 0; ok && k < p->ep_count; k++) {
             c->machine.slow[k] = 1 + v * tun_random_unit(&random);
         }

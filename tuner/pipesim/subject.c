@@ -39,18 +39,15 @@ int psim_usage(const char *command, const char *format, ...)
     return PSIM_USAGE;
 }
 
-bool psim_option_number(const char *command, const char *option, const char *text, double least,
-                        double most, double *ret)
+bool psim_option_number(const char *command, const char *option, const char *text,
+                        const struct cli_range *range, double *ret)
 {
-    char *end;
-    double v = strtod(text, &end);
+    char wrong[CLI_WRONG_BYTES];
 
-    if (end == text || *end || !(v >= least && v <= most)) {
-        psim_usage(command, "--%s needs a number from %.15g to %.15g, not '%s'", option, least,
-                   most, text);
+    if (cli_number(option, text, range, ret, wrong)) {
+        psim_usage(command, "%s", wrong);
         return false;
     }
-    *ret = v;
     return true;
 }
 
@@ -68,20 +65,15 @@ static unsigned word_of(const char *words, const char *given)
 static bool take_number(const char *command, const struct cli_option *row,
                         const struct psim_take *t)
 {
+    const struct cli_range range = {t->least, t->most, t->as != PSIM_REAL, NULL};
     double v;
 
-    if (!psim_option_number(command, row->name, optarg, t->least, t->most, &v)) {
+    if (!psim_option_number(command, row->name, optarg, &range, &v)) {
         return false;
     }
     if (t->as == PSIM_REAL) {
         *(double *)t->to = v;
-        return true;
-    }
-    if (v != floor(v)) {
-        psim_usage(command, "--%s needs a whole number, not '%s'", row->name, optarg);
-        return false;
-    }
-    if (t->as == PSIM_UNSIGNED) {
+    } else if (t->as == PSIM_UNSIGNED) {
         *(unsigned *)t->to = (unsigned)v;
     } else {
         *(uint64_t *)t->to = (uint64_t)v;

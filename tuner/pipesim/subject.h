@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "base/cli/cli.h"
 #include "tuner/pipesim/platform.h"
 
 struct psim_subject {
@@ -55,8 +56,8 @@ int psim_subject_load(struct psim_subject *s, const char *command);
 void psim_subject_deinit(struct psim_subject *s);
 
 /** psim_option_number() - value of an option. Return: false after having said what is wrong. */
-bool psim_option_number(const char *command, const char *option, const char *text, double least,
-                        double most, double *ret);
+bool psim_option_number(const char *command, const char *option, const char *text,
+                        const struct cli_range *range, double *ret);
 
 /** psim_help() - usage and options of @command. */
 void psim_help(FILE *to, const char *command);

@@ -94,15 +94,12 @@ static int set_text(const char *command, const char *option, json_t *parameters,
 
 static int take_number(const char *command, const struct ctl_take *t, json_t *parameters)
 {
-    bool whole = t->type == CTL_WHOLE;
+    const struct cli_range range = {t->least, t->most, t->type == CTL_WHOLE, t->text};
+    char wrong[CLI_WRONG_BYTES];
     double v;
 
-    if (!ctl_number(optarg, t->least, t->most, &v) || (whole && v != (double)(json_int_t)v)) {
-        return ctl_usage(command, "--%s needs %s from %.15g to %.15g, not '%s'", t->option,
-                         t->text ? t->text
-                         : whole ? "a whole number"
-                                 : "a number",
-                         t->least, t->most, optarg);
+    if (cli_number(t->option, optarg, &range, &v, wrong)) {
+        return ctl_usage(command, "%s", wrong);
     }
     v *= t->scale > 0 ? t->scale : 1;
     if (t->parameter) {
@@ -169,20 +166,6 @@ int ctl_take_all(int argc, char **argv, const struct ctl_take *rows, json_t *par
 int ctl_no_more(int argc, char **argv)
 {
     return optind < argc ? ctl_usage(argv[0], "unexpected argument '%s'", argv[optind]) : CTL_DONE;
-}
-
-bool ctl_number(const char *text, double least, double most, double *ret)
-{
-    char *end;
-    double v;
-
-    errno = 0;
-    v = strtod(text, &end);
-    if (errno || end == text || *end || !(v >= least && v <= most)) {
-        return false;
-    }
-    *ret = v;
-    return true;
 }
 
 int ctl_model_argument(int argc, char **argv, json_t *parameters)

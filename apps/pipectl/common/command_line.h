@@ -70,8 +70,6 @@ int ctl_no_more(int argc, char **argv);
 /** ctl_model_argument() - takes what is left: "model", if no option set it. Return: CTL_DONE or
  * CTL_USAGE. */
 int ctl_model_argument(int argc, char **argv, json_t *parameters);
-/** ctl_number() - reads @text as a number from @least to @most. Return: true if it is one. */
-bool ctl_number(const char *text, double least, double most, double *ret);
 
 /** ctl_load_json() - Return: the object that a file holds, the caller's reference; NULL: the reason
  * was printed. */

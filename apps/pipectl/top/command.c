@@ -59,7 +59,7 @@ static size_t columns_wanted(void)
     double columns = CLI_COLUMNS;
 
     if (text) {
-        ctl_number(text, 20, 1000, &columns);
+        cli_read_number(text, 20, 1000, &columns);
     }
     return (size_t)columns;
 }

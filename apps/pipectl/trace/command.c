@@ -29,7 +29,7 @@ static int take_ring_kib(const char *text, void *args)
     double kib;
     uint32_t whole;
 
-    if (!ctl_number(text, 4, 16384, &kib) || (whole = (uint32_t)kib) != kib ||
+    if (!cli_read_number(text, 4, 16384, &kib) || (whole = (uint32_t)kib) != kib ||
         (whole & (whole - 1)) != 0) {
         return ctl_usage("trace", "--ring-kib needs a power of two from 4 to 16384, not '%s'",
                          text);
