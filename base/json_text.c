@@ -25,6 +25,7 @@ json_t *json_text_at(const json_t *object, const char *path)
     return json_object_get(object, path);
 }
 
+/* Return: as callbacks of Jansson: 0 or -1. */
 static int json_text_put(struct json_text *t, const char *data, size_t bytes)
 {
     if (!t->failed && t->size - t->used <= bytes) { /* room for the NUL, too */

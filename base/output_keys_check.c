@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What a sidecar's `output` may say together. */
 #include <stdio.h>
 
 #include "base/output_keys_private.h"

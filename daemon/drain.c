@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The end: frames in flight are answered, up to a deadline. */
 #include "base/base.h"
 #include "daemon/daemon.h"
 #include "daemon/models/arrival.h"

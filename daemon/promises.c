@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Limits of the system that would break what the configuration promises. */
 #include "daemon/daemon.h"
 
 #include <sys/resource.h>

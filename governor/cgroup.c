@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* CPU quotas and their throttling, of cgroups v1 and v2. */
 #include <math.h>
 
 #include "base/base.h"

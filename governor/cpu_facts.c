@@ -156,6 +156,7 @@ static void list_cpus(const char *root, const struct machine_sets *sets,
     }
 }
 
+/* The lowest CPU of a list that has @cpu; -1: unknown. */
 static int32_t lowest(const char *root, unsigned cpu, const char *file)
 {
     struct gov_cpuset set;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Frequencies, their limits, and what limits them. */
 #include <math.h>
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which CPUs there are, and how busy they were. */
 #include "base/base.h"
 #include "governor/sampler.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Energy and power: RAPL, hwmon and INA sensors. */
 #include <math.h>
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Without hwloc: nobody tells kinds of cores. */
 #include <errno.h>
 
 #include "governor/hwloc_kinds.h"

@@ -56,7 +56,7 @@ void gov_file_set(struct gov_files *all, struct gov_file *f, const char *format,
     va_end(args);
 }
 
-/* O_NONBLOCK so that a pipe or device in place of the file cannot hold us. */
+/* O_NONBLOCK so that a pipe or device in place of the file cannot hold us. Return: as open(). */
 static int open_file(struct gov_files *all, struct gov_file *f)
 {
     char path[PATH_MAX];
@@ -100,6 +100,7 @@ static bool is_stale(const struct gov_files *all, int fd, ssize_t n)
     return !all->live && (fstat(fd, &st) < 0 || st.st_nlink == 0);
 }
 
+/* Return: as pread(). */
 static ssize_t read_open(struct gov_files *all, struct gov_file *f, char *ret, size_t size)
 {
     ssize_t n = read_start(f->fd, ret, size);
@@ -114,6 +115,7 @@ static ssize_t read_open(struct gov_files *all, struct gov_file *f, char *ret, s
     return -1;
 }
 
+/* Opens the file; for a while not if that failed. Return: as pread(). */
 static ssize_t read_fresh(struct gov_files *all, struct gov_file *f, char *ret, size_t size)
 {
     if (f->skip > 0) {

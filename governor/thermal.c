@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Thermal zones, their trip points, and cooling devices. */
 #include "base/base.h"
 #include "governor/sampler.h"
 

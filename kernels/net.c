@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* A model with a primitive for each of its units: made, asked, freed. */
 #include "base/base.h"
 #include "base/leaves/stop.h"
 #include "kernels/image/image_input.h"

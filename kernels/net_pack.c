@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Weights are packed by several threads, each kind once. */
 #include <stdatomic.h>
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Frames run through a model's primitives. */
 #include "base/base.h"
 #include "kernels/image/image_input.h"
 #include "kernels/net_private.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How a team takes frames: it waits, and for company. */
 #include "pipeline/team_state.h"
 
 #include <sched.h>

@@ -30,7 +30,8 @@ struct tun_outcome {
  */
 double tun_group_ns(const struct tun_problem *p, size_t first, size_t last,
                     const struct pl_group *group);
-/** tun_frames_ns() - as tun_group_ns(), for @frames at once, also on average (>= 1). */
+/** tun_frames_ns() - as tun_group_ns() (< 0: unknown), for @frames at once; also an average, at
+ * least 1. */
 double tun_frames_ns(const struct tun_problem *p, size_t first, size_t last, size_t ep,
                      size_t width, double frames);
 /** tun_latency_of() - Return: how long a frame stays in a team that takes @frames at once, each

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Buffers of a stream's slots, offered upstream: pixels are written where the daemon reads them. */
 #include "apps/gstreamer/session.h"
 
 typedef struct {

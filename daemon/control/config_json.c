@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The configuration, with where each value comes from. */
 #include "base/base.h"
 #include "base/json_text.h"
 #include "daemon/config/config.h"

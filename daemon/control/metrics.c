@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* Metrics in Prometheus' text format. */
 #include "base/base.h"
 #include "daemon/control/control.h"
 #include "daemon/control/explain.h"

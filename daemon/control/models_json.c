@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Models, as Models, Status, Units and Inspect have them. */
 #include "base/base.h"
 #include "base/json_text.h"
 #include "daemon/control/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* The answer of Status. */
 #include "base/base.h"
 #include "base/json_text.h"
 #include "base/pixfmt.h"

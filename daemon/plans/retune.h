@@ -6,14 +6,14 @@
  * block:
  * - measure the serving plan, and the one kept for this state of the machine if there is one;
  * - if the algorithm reads the cost table, briefly run every shape of team that the table does not
- *   know (daemon/plans/shapes.h);
+ *   know (shapes.c);
  * - ask, switch, measure, tell, until the search is done;
  * - switch to the best plan. If it gained less than a tenth, or seems to have lost, the previous
  *   plan and the best one are first measured again, one after the other.
  *
  * ask() and tell() run as queued work on the search's own copy of the problem. Clients' frames are
  * served meanwhile; synthetic frames run only while no client uses the model
- * (daemon/plans/synthetic.h).
+ * (synthetic.c).
  *
  * Every retune leaves an event in the history. The state "tuning" ends with its answer, so whoever
  * reads the answer may start the next one. Threads: the loop thread.

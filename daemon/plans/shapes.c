@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Plans that run each shape of team which the cost table does not know. */
 #include "daemon/plans/retune_private.h"
 
 static size_t width_of(const struct tun_problem *p, size_t ep, unsigned level)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Frames for measuring, of the daemon's own making. */
 #include "daemon/plans/retune_private.h"
 
 /* A client that pauses between two frames still uses the model. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Without libsystemd: no watchdog, no sockets from the service manager. */
 #include "daemon/service/service.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The service manager is systemd. */
 #include "daemon/service/service.h"
 
 #define SD_JOURNAL_SUPPRESS_LOCATION

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Keys of boards: pairs, public keys, their fingerprints. */
 #include <sodium.h>
 
 #include "base/base.h"

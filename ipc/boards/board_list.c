@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The list of boards that may take part. */
 #include <arpa/inet.h>
 
 #include "base/base.h"

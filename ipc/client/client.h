@@ -148,7 +148,7 @@ void ipc_slot_answer(struct piped_stream *s, struct ipc_slot *slot, int status, 
                      size_t text_bytes);
 void ipc_slot_cancelled(struct piped_stream *s, struct ipc_slot *slot); /* before it was sent */
 
-/* message.c: what a message of the daemon does. Return: as in client_io.c. */
+/* message.c: what a message of the daemon does. Return: as in io.c. */
 int ipc_client_message(struct piped *p, const struct ipc_header *h, const uint8_t *b);
 
 /* client.c: the connection */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* libpiped: the last error, names of statuses, options. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

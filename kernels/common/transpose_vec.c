@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Transposed planes and interleaved channels, by vectors. */
 #include "kernels/common/transpose.h"
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* igemm: packed weights, and the inner block of a few pixels by two vectors of channels. */
 #include "kernels/f32/igemm.h"
 
 #include "base/base.h"

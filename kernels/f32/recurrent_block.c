@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Products and gates of recurrent layers, by vectors. */
 #include "kernels/f32/recurrent.h"
 
 #include <math.h>

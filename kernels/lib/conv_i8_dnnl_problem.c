@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* oneDNN's descriptions of int8 convolutions: whole images, and bands of rows. */
 #include "kernels/lib/conv_i8_dnnl.h"
 
 #include <string.h>

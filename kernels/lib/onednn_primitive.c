@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What oneDNN's primitives of all operators share: handles, scratch, running. */
 #include "kernels/lib/onednn.h"
 
 #include <sched.h>

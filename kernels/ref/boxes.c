@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Non-maximum suppression. */
 #include <math.h>
 
 #include "base/base.h"

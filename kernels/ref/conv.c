@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions and transposed convolutions. */
 #include "kernels/ref/ref.h"
 #include "kernels/table.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Operators that compute each element by itself. */
 #include <math.h>
 
 #include "kernels/ref/ref_runs.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/ref/ref_runs.h"
-#include "kernels/table.h"
-
 /*
  * Indices come with the frame, so one outside its dimension is clamped to it: a wrong answer, never
  * a read outside. An index below zero counts from the end. From an empty dimension zeros are
  * gathered.
  */
+#include "kernels/ref/ref_runs.h"
+#include "kernels/table.h"
 
 static bool is_index(enum mdl_dtype t)
 {

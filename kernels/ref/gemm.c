@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Products of matrices. */
 #include "base/base.h"
 #include "kernels/ref/ref.h"
 #include "kernels/table.h"

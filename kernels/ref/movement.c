@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Copies, padding and running sums. */
 #include "kernels/ref/ref_runs.h"
 #include "kernels/table.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Normalisation of rows, and attention. */
 #include <math.h>
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Max and average pools. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"

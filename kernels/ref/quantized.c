@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Operators on bytes and integers. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* RNN, LSTM and GRU. */
 #include <math.h>
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Softmax, reductions, the place of an extreme, LRN. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Resize, by nearest, linear and cubic filters. */
 #include "kernels/common/resize.h"
 #include "kernels/ref/ref_runs.h"
 #include "kernels/table.h"

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "kernels/ref/ref_runs.h"
-#include "kernels/table.h"
-
 /*
  * Indices come with the frame. One below zero counts from the end; an update whose index is outside
  * is left out. Where several updates go to one element, they apply in row-major order of the
  * indices: with `none` the last one stays.
  */
+#include <math.h>
+
+#include "kernels/ref/ref_runs.h"
+#include "kernels/table.h"
 
 /* Return: whether @k is inside; *ret_at: 0..n-1. */
 static bool scatter_index(int64_t k, size_t n, ptrdiff_t *ret_at)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The largest or smallest elements of a line. */
 #include <math.h>
 
 #include "kernels/ref/ref_runs.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* Which primitives are measured for a unit, in which order, and when one has won. */
 #include "base/base.h"
 #include "kernels/select/measure_private.h"
 #include "model/common/op_work.h"

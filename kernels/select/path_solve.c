@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The cheapest way through units and their layouts. */
 #include "kernels/select/path.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Names and sizes of data types, names and work of operators, and what a tensor's strides say. */
 #include "base/base.h"
 #include "model/common/op_work.h"
 #include "model/model.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* Converts the finished representation to a struct mdl_model. Everything that is kept is copied
+ * into the model's pool; only weights inside the file mapping stay in place. */
 #include "base/base.h"
 #include "base/shown_text.h"
 #include "base/tensor_name.h"
 #include "model/compile/passes.h"
-
-/* Converts the finished representation to a struct mdl_model. Everything that is kept is copied
- * into the model's pool; only weights inside the file mapping stay in place. */
 
 struct emit {
     struct mdl_ir *ir;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One walk over the ops, in order: each op is merged into the op that makes its input, if possible.
+ * The merged op keeps its place and writes the output of the removed op. */
 #include <math.h>
 
 #include "base/base.h"
 #include "model/compile/match.h"
 #include "model/compile/passes.h"
 #include "model/ir/constant.h"
-
-/* One walk over the ops, in order: each op is merged into the op that makes its input, if possible.
- * The merged op keeps its place and writes the output of the removed op. */
 
 static struct mdl_ir_op *producer(struct mdl_ir *ir, size_t v)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Attention as exporters write it: softmax(scale q k' + masks) v, with reshapes of the dims before
+ * the last two in between, and the scale before or after the product. */
 #include <math.h>
 
 #include "base/base.h"
 #include "model/compile/match.h"
 #include "model/compile/passes.h"
 #include "model/ir/build.h"
-
-/* Attention as exporters write it: softmax(scale q k' + masks) v, with reshapes of the dims before
- * the last two in between, and the scale before or after the product. */
 
 #define MASKS_MAX 4u
 #define STEPS_MAX 12u

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-#include "base/base.h"
-#include "model/compile/match.h"
-#include "model/compile/passes.h"
-#include "model/ir/constant.h"
-
 /* Networks that are trained with parallel linear branches (RepVGG, MobileOne, FastViT) compute
  *
  *     y = W1 * x + W2 * x + scale x + ...  =  (W1 + W2 + diag(scale) + ...) * x
@@ -12,6 +6,10 @@
  * with one convolution, if the window of one of them (the host) contains every tap of the others:
  * Ding et al., RepVGG, CVPR 2021, section 3.3. The taps of a smaller window lie where both read the
  * same pixel: host tap j reads o stride - pad + j dilation. */
+#include "base/base.h"
+#include "model/compile/match.h"
+#include "model/compile/passes.h"
+#include "model/ir/constant.h"
 
 /* One term of a sum: sign * (scale (W * x) + shift). */
 struct branch {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Norms as exporters write them: a layer norm as means, differences and a quotient, then scale and
+ * shift; a group norm as an instance norm between two reshapes. */
 #include "model/compile/match.h"
 #include "model/compile/passes.h"
 #include "model/ir/build.h"
 #include "model/ir/constant.h"
-
-/* Norms as exporters write them: a layer norm as means, differences and a quotient, then scale and
- * shift; a group norm as an instance norm between two reshapes. */
 
 static int finish(struct mdl_ir *ir, struct mdl_ir_op *norm, size_t y, bool *ret_done)
 {

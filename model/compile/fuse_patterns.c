@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Activations as exporters wrote them before ONNX had operators for them. The order of the factors
+ * differs between exporters, so products are compared as sets. */
 #include <math.h>
 
 #include "base/base.h"
 #include "model/compile/match.h"
 #include "model/compile/passes.h"
-
-/* Activations as exporters wrote them before ONNX had operators for them. The order of the factors
- * differs between exporters, so products are compared as sets. */
 
 /* Return: whether @v is 1 + erf(x / sqrt(2)) */
 static bool is_erf_gate(struct mdl_ir *ir, size_t v, size_t x)

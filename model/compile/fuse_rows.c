@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/compile/match.h"
-#include "model/compile/passes.h"
-#include "model/ir/build.h"
-
 /* [..., K] x [K, N] is computed as one product of all rows, and its result is then reshaped. What
  * follows element by element (a bias, an activation, a residual sum) goes before that reshape, so
  * that it can join the product. */
+#include "model/compile/match.h"
+#include "model/compile/passes.h"
+#include "model/ir/build.h"
 
 #define STEPS_MAX 4u
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* Parts of a Concat are written where they belong. */
 #include "base/base.h"
 #include "model/compile/layout.h"
 #include "model/ir/strides.h"

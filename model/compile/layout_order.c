@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which order of dimensions a value has in memory. */
 #include "base/base.h"
 #include "model/compile/layout.h"
 #include "model/ir/strides.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Where values are: a storage of their own, or a view of another. */
 #include "model/compile/layout.h"
 
 #include "base/base.h"

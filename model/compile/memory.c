@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* Lifetimes in op order, results that overwrite dead inputs, and offsets in the arena. */
 #include "base/base.h"
 #include "model/common/arena.h"
 #include "model/compile/passes.h"
 #include "model/ir/strides.h"
 
 #define STEM_CHANNELS_MAX 4u
-
-/* Lifetimes in op order, results that overwrite dead inputs, and offsets in the arena. */
 
 static void touch(struct mdl_ir *ir, size_t v, size_t op)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Arithmetic of constants. */
 #include <math.h>
 
 #include "base/base.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* A model of one op with constant inputs, run by the caller's primitives. */
 #include "base/base.h"
 #include "model/ir/fold.h"
 #include "model/ir/strides.h"
-
-/* A model of one op with constant inputs, run by the caller's primitives. */
 
 struct one_op {
     struct mdl_model model;

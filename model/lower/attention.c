@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Attention of opset 23, and products as ONNX Runtime's optimiser writes them. */
 #include <math.h>
 
 #include "base/base.h"
 #include "model/lower/lowering.h"
-
-/* Attention of opset 23, and products as ONNX Runtime's optimiser writes them. */
 
 struct heads {
     size_t batch, q, kv, group; /* heads; group: queries' heads for each of the keys' */

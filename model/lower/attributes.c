@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* What lowering reads of a node: inputs, attributes, constants. */
 #include "base/base.h"
 #include "model/ir/rows.h"
 #include "model/lower/lowering.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Operators that make constants, or turn a shape into one. */
 #include <math.h>
 
 #include "base/base.h"
 #include "model/ir/rows.h"
 #include "model/lower/narrow.h"
-
-/* Operators that make constants, or turn a shape into one. */
 
 static size_t int_const(struct mdl_lower *l, size_t rank, size_t count, const int64_t *values)
 {

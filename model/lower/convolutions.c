@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* Conv, ConvTranspose, pools, LRN, MaxUnpool and Col2Im. */
 #include "base/base.h"
 #include "model/lower/lowering.h"
 #include "model/lower/window.h"

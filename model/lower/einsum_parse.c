@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* The equation of Einsum. */
 #include "base/base.h"
 #include "model/lower/einsum.h"
 

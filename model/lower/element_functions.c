@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Element functions beside those of elements.c: most are compositions, and none is part of an
+ * epilogue. */
 #include <math.h>
 
 #include "base/base.h"
 #include "model/lower/narrow.h"
-
-/* Element functions beside those of elements.c: most are compositions, and none is part of an
- * epilogue. */
 
 /* max(x, 0) + min(0, a (e^(x / a) - 1)) is max(x, 0) + a elu(min(x, 0) / a), where a is positive.
  * No large x is divided, which would overflow. */

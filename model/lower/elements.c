@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Element functions and broadcast arithmetic. */
 #include <math.h>
 
 #include "base/base.h"
 #include "model/ir/bounds.h"
 #include "model/lower/lowering.h"
-
-/* Element functions and broadcast arithmetic. */
 
 /* The parameters of those functions that have some: attributes and their defaults. */
 static const struct {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Norms (sum |x|^p)^(1/p) of windows and along an axis, and normalisation by statistics. */
 #include <float.h>
 
 #include "base/base.h"
 #include "model/lower/lowering.h"
 #include "model/lower/window.h"
-
-/* Norms (sum |x|^p)^(1/p) of windows and along an axis, and normalisation by statistics. */
 
 static int read_p(struct mdl_lower *l, int64_t most, int64_t *ret)
 {

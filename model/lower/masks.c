@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* Operators that compare positions: masks, one-hot codes, and running sums. */
 #include "base/base.h"
 #include "model/lower/lowering.h"
-
-/* Operators that compare positions: masks, one-hot codes, and running sums. */
 
 /* The integers 0 .. n-1 along dimension @at of @rank. */
 static size_t positions(struct mdl_lower *l, size_t n, size_t rank, size_t at)

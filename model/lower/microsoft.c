@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-#include "base/base.h"
-#include "model/lower/lowering.h"
-
 /* Operators of com.microsoft, as ONNX Runtime's quantiser and optimiser write them.
  *
  * QLinear operators become DequantizeLinear, the operator, QuantizeLinear. mdl_quant_fuse() turns
  * that into integer arithmetic where we have it. The rest is computed in f32 and rounded once; it
  * differs by at most one step from ONNX Runtime's answer. */
+#include "base/base.h"
+#include "model/lower/lowering.h"
 
 #define MS "com.microsoft"
 #define OPSET 11 /* of ONNX's operators that these follow */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Norms over some dims of each element of the others: layer, instance, group and RMS norms. */
 #include "base/base.h"
 #include "model/lower/lowering.h"
-
-/* Norms over some dims of each element of the others: layer, instance, group and RMS norms. */
 
 /* Makes the norm of f32 value @x. @scale, @bias: broadcast to its dims, or MDL_NONE. */
 static size_t make_norm(struct mdl_lower *l, struct mdl_ir_op *op, size_t x, size_t scale,

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* Pad, in all modes that have a primitive; negative amounts crop. */
 #include "base/base.h"
 #include "model/lower/lowering.h"
-
-/* Pad, in all modes that have a primitive; negative amounts crop. */
 
 static const struct mdl_l_word modes[] = {{"constant", MDL_PAD_CONSTANT},
                                           {"reflect", MDL_PAD_REFLECT},

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Gemm, MatMul, BatchNormalization and Softmax. */
 #include <math.h>
 
 #include "base/base.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* QuantizeLinear and DequantizeLinear. Values of 4 bits are in bytes, those of 16 bits in i32: only
+ * who quantises must know, because it saturates. */
 #include <math.h>
 
 #include "base/base.h"
 #include "model/lower/lowering.h"
-
-/* QuantizeLinear and DequantizeLinear. Values of 4 bits are in bytes, those of 16 bits in i32: only
- * who quantises must know, because it saturates. */
 
 static const struct width {
     enum mdl_dtype dtype;

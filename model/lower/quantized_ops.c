@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Operators on quantised values. Scales and zero points of products must be constant, except for
+ * the zero point of values quantised at run time. */
 #include <math.h>
 
 #include "base/base.h"
 #include "model/lower/lowering.h"
-
-/* Operators on quantised values. Scales and zero points of products must be constant, except for
- * the zero point of values quantised at run time. */
 
 static bool is_byte(enum mdl_dtype t)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* LSTM, GRU and RNN: the input products of all steps are one GEMM; a RECURRENT op adds what the
+ * step before contributes. Sequences that are shorter than the input are slices of it. */
 #include <math.h>
 #include <strings.h>
 
 #include "base/base.h"
 #include "model/lower/lowering.h"
-
-/* LSTM, GRU and RNN: the input products of all steps are one GEMM; a RECURRENT op adds what the
- * step before contributes. Sequences that are shorter than the input are slices of it. */
 
 #define SINGLE_SEQUENCES_MAX 64u /* of different lengths */
 

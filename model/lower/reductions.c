@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions, ArgMax and ArgMin. */
 #include <float.h>
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Resize and Upsample. */
 #include <math.h>
 
 #include "base/base.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Operators that read an image between its pixels: GridSample and its grids, regions, and
+ * deformable convolutions. */
 #include <math.h>
 
 #include "base/base.h"
 #include "model/lower/lowering.h"
 #include "model/lower/window.h"
-
-/* Operators that read an image between its pixels: GridSample and its grids, regions, and
- * deformable convolutions. */
 
 /* ---- GridSample, AffineGrid ---- */
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* Operators that choose by value: TopK, NonMaxSuppression, NonZero; and ReverseSequence. */
 #include "base/base.h"
 #include "model/ir/rows.h"
 #include "model/lower/lowering.h"
-
-/* Operators that choose by value: TopK, NonMaxSuppression, NonZero; and ReverseSequence. */
 
 /* The number of elements to take: *ret at most, and *ret_rows of them (MDL_NONE: all). */
 static int top_k_count(struct mdl_lower *l, size_t *ret, size_t *ret_rows)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* A sequence is a list of values that is known when the model is loaded: which they are, and how
+ * many, depends on constants alone. So its operators are choices, and cost nothing in a frame. */
 #include "base/base.h"
 #include "model/ir/rows.h"
 #include "model/lower/lowering.h"
-
-/* A sequence is a list of values that is known when the model is loaded: which they are, and how
- * many, depends on constants alone. So its operators are choices, and cost nothing in a frame. */
 
 #define ITEMS_MAX 4096u
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* Parts and joins: Slice, Split, Concat. */
 #include "base/base.h"
 #include "model/ir/rows.h"
 #include "model/lower/lowering.h"
-
-/* Parts and joins: Slice, Split, Concat. */
 
 struct slice_args {
     int64_t start[MDL_RANK_MAX], end[MDL_RANK_MAX], axis[MDL_RANK_MAX], step[MDL_RANK_MAX];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Keys of a layer: numbers, sides, padding, windows. */
 #include <math.h>
 
 #include "model/common/private.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Equalises the ranges of a value's channels before it is rounded with one scale. */
 #include <math.h>
 
 #include "model/quant/calibration.h"
 #include "model/quant/quant_private.h"
-
-/* Equalises the ranges of a value's channels before it is rounded with one scale. */
 
 #define TRIED 11u /* sets of factors */
 #define FACTOR_MAX 1e4

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* DequantizeLinear -> operator -> QuantizeLinear becomes one operator on integers, with its
+ * activation and residual; without a QuantizeLinear after it, the operator's result is f32. A
+ * DequantizeLinear of a constant that no such operator uses is evaluated. */
 #include <math.h>
 
 #include "model/ir/fold.h"
 #include "model/quant/quant_private.h"
-
-/* DequantizeLinear -> operator -> QuantizeLinear becomes one operator on integers, with its
- * activation and residual; without a QuantizeLinear after it, the operator's result is f32. A
- * DequantizeLinear of a constant that no such operator uses is evaluated. */
 
 #define BIAS_MAX ((double)(1 << 30))
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Quantises an f32 graph by a calibration: adds QUANTIZE and DEQUANTIZE around the operands and the
+ * result of every operator that shall run on integers, and replaces its weights by dequantised
+ * integers. The result is fused like a graph that was quantised in the file. */
 #include <math.h>
 
 #include "model/quant/calibration.h"
 #include "model/quant/quant_private.h"
-
-/* Quantises an f32 graph by a calibration: adds QUANTIZE and DEQUANTIZE around the operands and the
- * result of every operator that shall run on integers, and replaces its weights by dequantised
- * integers. The result is fused like a graph that was quantised in the file. */
 
 struct plan {
     struct mdl_ir *ir;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Moves DequantizeLinear behind views, concats and maximum pools, which then work on the integers,
+ * and removes a QuantizeLinear that only undoes a DequantizeLinear. */
 #include <math.h>
 
 #include "model/ir/build.h"
 #include "model/ir/fold.h"
 #include "model/quant/quant_private.h"
-
-/* Moves DequantizeLinear behind views, concats and maximum pools, which then work on the integers,
- * and removes a QuantizeLinear that only undoes a DequantizeLinear. */
 
 struct mdl_ir_op *mdl_quant_producer(const struct mdl_ir *ir, size_t v)
 {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Weights of products for the quantising passes: per output channel, with the factors of the values
+ * on both sides. */
 #include <math.h>
 
 #include "model/quant/calibration.h"
@@ -6,9 +8,6 @@
 
 #define BIAS_MAX ((double)(1 << 29)) /* steps of a bias */
 #define GRID_ERROR 1e-3              /* of a step: f32 is nearer than that */
-
-/* Weights of products for the quantising passes: per output channel, with the factors of the values
- * on both sides. */
 
 bool mdl_quant_is_product(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {

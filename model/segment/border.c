@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* The tensors that are alive between two units, in one order, and their hash. */
 #include "base/base.h"
 #include "base/leaves/hash.h"
 #include "model/segment/cut.h"

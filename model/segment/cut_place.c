@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Lifetimes of the segment's storages, and their places in its arena. */
 #include "base/base.h"
 #include "model/common/arena.h"
 #include "model/segment/cut.h"
-
-/* Lifetimes of the segment's storages, and their places in its arena. */
 
 /* Ops of the whole keep the lifetimes that the compiler gave their values, which may be longer than
  * from the first writer to the last reader. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* Which of a segment's tensors share memory with another. */
 #include "base/base.h"
 #include "model/segment/cut.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pipesim check: the papers' figures, computed again. */
 #include "base/base.h"
 #include "base/cli/shown_print.h"
 #include "tuner/pipesim/check.h"

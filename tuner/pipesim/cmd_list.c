@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* pipesim list: what platforms, networks, searches and scenarios there are. */
 #include "base/base.h"
 #include "base/cli/shown_print.h"
 #include "tuner/pipesim/pipesim.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The commands and options of pipesim. */
 #include "tuner/pipesim/pipesim.h"
 
 #include "tuner/search/search_table.h"

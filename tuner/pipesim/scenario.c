@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What may happen to a described machine while it serves. */
 #include "tuner/pipesim/adapting.h"
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* The front: plans of which none is better than another in every objective. */
 #include "base/base.h"
 #include "tuner/oneboard/solution.h"
 #include "tuner/solve/solve.h"

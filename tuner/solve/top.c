@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* The best plans beside the best one. */
 #include "base/base.h"
 #include "tuner/oneboard/space.h"
 #include "tuner/solve/solve.h"

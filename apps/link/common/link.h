@@ -83,7 +83,7 @@ struct link {
     bool news;                 /* the daemon shall hear of a change at once */
 };
 
-/* link_out.c */
+/* out.c */
 /** link_log() - a line for the journal. Keys never stand in one, and bytes that are no plain text
  * are "?". Of many lines because of one board most are left out. */
 void link_log(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/link/hop/hop_private.h - what hop.c and hop_frames.c share */
+/** apps/link/hop/hop_private.h - what hop.c and frames.c share */
 #pragma once
 
 #include <sys/queue.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of whichever transport is open. */
 #include "apps/link/transport/transport.h"
 
 #include "apps/link/transport/code.h"

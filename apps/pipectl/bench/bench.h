@@ -55,7 +55,7 @@ struct bench {
     double joules;     /* of this board during the run, with autodice; NAN: unknown */
 };
 
-/* bench_client.c */
+/* client.c */
 
 /** bench_client_open() - Return: an exit code. */
 int bench_client_open(const struct ctl *ctl, struct bench *b, struct bench_client *c,
@@ -73,7 +73,7 @@ size_t bench_client_collect(struct bench *b, struct bench_client *c);
 
 #define BENCH_AUTODICE_RUNS 20
 
-/* bench_report.c */
+/* report.c */
 
 /** bench_report() - prints the summary. @cpu_s: CPU time of this program. */
 void bench_report(const struct ctl *ctl, struct bench *b, double cpu_s);

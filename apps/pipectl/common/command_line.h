@@ -57,7 +57,7 @@ struct ctl_take {
     int (*take)(const char *value, void *to); /* instead of all this. Return: an exit code */
 };
 /**
- * ctl_take() - takes the options of the command argv[0], up to its arguments (pipectl_options.h)
+ * ctl_take() - takes the options of the command argv[0], up to its arguments (options.h)
  *
  * @rows: one for each option; {0} ends them. @parameters: of the call; NULL: no option becomes one.
  * Says what is wrong. Return: CTL_DONE or CTL_USAGE, or what take() said.

@@ -60,7 +60,7 @@ void ctl_tell(const struct ctl *ctl, const json_t *v, const char *format, ...)
 /** ctl_model_parameter() - Return: {}, or {"model": model}. */
 json_t *ctl_model_parameter(const char *model);
 
-/* cmd_models.c */
+/* frame_stream.c */
 
 /** ctl_own_model() - Return: a model of this name comes with piped; @ret_path is its file. */
 bool ctl_own_model(const char *name, char *ret_path, size_t bytes);
@@ -116,7 +116,7 @@ struct ctl_words ctl_plan_costs(const json_t *explanation);
 /** ctl_add_shares() - gives each unit "ms", and "share" of the time of all; null: unknown. */
 void ctl_add_shares(json_t *units);
 
-/* X(NAME): ctl_NAME() runs the command of that name in pipectl_options.c. */
+/* X(NAME): ctl_NAME() runs the command of that name in options.c. */
 /* clang-format off */
 #define CTL_COMMANDS(X)                                                                            \
     X(status) X(health) X(doctor) X(report) X(top) X(infer) X(bench) X(plan) X(models) X(retune)   \

@@ -13,7 +13,7 @@
 #define DOCTOR_ROW(name, severity, function) {name, DOCTOR_##severity, doctor_##function},
 static const struct doctor_rule rules[] = {DOCTOR_RULES(DOCTOR_ROW)};
 
-/* Models that nobody asks come last, whatever is to be said about them. */
+/* Models that nobody asks come last (-1), whatever is to be said about them. */
 static double rank(const struct doctor *d, const json_t *finding)
 {
     const json_t *model = doctor_model(d, finding, "model");

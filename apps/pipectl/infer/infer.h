@@ -68,7 +68,7 @@ struct infer {
     json_t *results; /* owned: reports in order */
 };
 
-/* infer_files.c. Functions return an exit code and have printed the reason. */
+/* files.c. Functions return an exit code and have printed the reason. */
 
 /** infer_path() - Return: where to open file @i, as often as needed. */
 const char *infer_path(const struct infer *in, size_t i);
@@ -80,7 +80,7 @@ int infer_make_items(struct infer *in);
 /** infer_has_f16() - Return: a file holds halves. */
 bool infer_has_f16(const struct infer *in);
 
-/* infer_report.c */
+/* report.c */
 
 /** infer_warn() - prints the daemon's warnings of the model to stderr; nothing where the control
  * socket is not for this user. */
@@ -99,7 +99,7 @@ int infer_report_next(struct infer *in);
 /** infer_finish() - prints what needs all answers. Return: the exit code of the command. */
 int infer_finish(struct infer *in);
 
-/* infer_decoded.c */
+/* decoded.c */
 
 /** infer_find_decoder() - makes in->decoder, for the frame that the stream gave last, if there is a
  * description; says why it cannot. */
@@ -115,7 +115,7 @@ bool infer_draw_ok(const char *path); /* its ending is that of a format */
 int infer_draw(struct infer *in, const struct piped_decoded *r, const struct infer_item *item,
                const struct piped_frame *f);
 
-/* infer_video.c */
+/* video.c */
 
 /** infer_video_format() - takes --video, as in "640x480:rgb24". Return: an exit code. */
 int infer_video_format(struct infer *in, const char *text);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Models that can be fetched, from the catalogue's file and folder. */
 #include "apps/pipectl/models/fetch.h"
 
 #include <dirent.h>

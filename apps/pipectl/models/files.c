@@ -154,7 +154,7 @@ static int add_sidecar(struct search *s, const char *model)
     return r;
 }
 
-/* Where the file is a link, the folder of its target. */
+/* Where the file is a link, the folder of its target; -1: there is none. */
 static int target_folder(const char *path)
 {
     base_autofree char *target = NULL;

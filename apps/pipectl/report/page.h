@@ -54,7 +54,7 @@ json_t *report_curve(const struct report *r, const struct report_value *v);
 /** report_rate() - Return: new: points of what it grew by in a second, at most @most. */
 json_t *report_rate(const struct report *r, const struct report_value *v, double most);
 
-/* report_metrics.c */
+/* metrics.c */
 
 /** report_metrics() - Return: new: of the Prometheus text of Metrics {MODEL: {latency, queue,
  * compute, preparing: {le: [s], count: [frames up to le], sum, frames}, units: {UNIT: {sum,

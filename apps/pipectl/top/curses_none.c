@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipectl top: in place of top_curses.c in a build without ncurses. */
+/* pipectl top: in place of curses.c in a build without ncurses. */
 #include <errno.h>
 
 #include "apps/pipectl/top/terminal.h"

@@ -24,15 +24,15 @@ void top_draw(struct top_view *v, struct top_screen *s);
 
 /* Sections, drawn from where @s is; each row ends with top_line(). @model: its status. */
 
-/* top_view_model.c */
+/* view_model.c */
 void top_draw_model(const struct top_view *v, struct top_screen *s, const json_t *model);
 void top_draw_models(const struct top_view *v, struct top_screen *s, const json_t *model);
 void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_t *model);
 void top_draw_units(const struct top_view *v, struct top_screen *s, const json_t *model);
-/* top_view_boards.c */
+/* view_boards.c */
 void top_draw_route(const struct top_view *v, struct top_screen *s, const json_t *model);
 void top_draw_boards(const struct top_view *v, struct top_screen *s, const json_t *model);
-/* top_view_machine.c */
+/* view_machine.c */
 void top_draw_clocks(const struct top_view *v, struct top_screen *s, const json_t *model);
 void top_draw_machine(const struct top_view *v, struct top_screen *s, const json_t *model);
 void top_draw_decisions(const struct top_view *v, struct top_screen *s, const json_t *model);

@@ -27,7 +27,7 @@ void trace_reader_batch(struct trace_reader *r, const json_t *batch);
 void trace_reader_records(struct trace_reader *r, uint32_t track, const uint32_t *words,
                           size_t count);
 
-/* ---- for trace_records.c ---- */
+/* ---- for records.c ---- */
 
 struct trace_pipeline {
     uint32_t model;         /* name */
