@@ -108,7 +108,7 @@ static const struct variant variants[VARIANTS] = {
     {0, 0, 1, false, 1.25},
 };
 
-static void add_variant(struct krn_examples *e, const char *name, const struct ctl_image *img,
+static void add_variant(struct krn_examples *e, const char *name, const struct picture *img,
                         const uint8_t *pixels, const struct variant *v)
 {
     size_t channels = img->channels, width = (size_t)(v->side * img->width + 0.5);
@@ -140,20 +140,20 @@ static void add_variant(struct krn_examples *e, const char *name, const struct c
 
 static void add_file(struct krn_examples *e, const struct options *o, const char *name)
 {
-    struct ctl_image img = CTL_IMAGE_NULL;
+    struct picture img = PICTURE_NULL;
     char path[4096], error[256];
     uint8_t *pixels;
 
     snprintf(path, sizeof(path), "%s/%s", o->folder, name);
-    if (ctl_image_open(path, error, sizeof(error), &img) < 0) {
+    if (picture_open(path, error, sizeof(error), &img) < 0) {
         krn_examples_leave_out(e, name, error);
         return;
     }
     pixels = malloc(img.bytes + 1);
-    if (!pixels || ctl_image_decode(&img, pixels, error, sizeof(error)) < 0) {
+    if (!pixels || picture_decode(&img, pixels, error, sizeof(error)) < 0) {
         krn_examples_leave_out(e, name, pixels ? error : "out of memory");
         free(pixels);
-    } else if (img.kind == CTL_IMAGE_RAW) {
+    } else if (img.kind == PICTURE_RAW) {
         if (krn_examples_add(e, name, pixels, img.bytes, true) < 0) {
             die(name, "too many examples");
         }
@@ -163,7 +163,7 @@ static void add_file(struct krn_examples *e, const struct options *o, const char
         }
         free(pixels);
     }
-    ctl_image_close(&img);
+    picture_close(&img);
 }
 
 static int visible(const struct dirent *e)

@@ -17,7 +17,7 @@ struct job {
     struct web_reply *r;
     struct web_call call;
     struct web_place *place; /* borrowed from the pool while an attempt runs */
-    struct ctl_image image;  /* borrows the body */
+    struct picture image;    /* borrows the body */
     struct web_need need;
     bool picture, outputs; /* outputs: the address asks for them */
     enum web_form form;

@@ -305,16 +305,16 @@ static bool fill_raw(const struct piped_stream_info *info, struct piped_frame *f
                      const struct web_request *q, struct web_reply *r)
 {
     const char *foreign;
-    enum ctl_image_kind kind = ctl_image_known(q->body, q->bytes, &foreign);
+    enum picture_kind kind = picture_known(q->body, q->bytes, &foreign);
 
     if (info->input_count != 1 || info->inputs[0].bytes != q->bytes) {
         return web_fail(r, 400,
                         "a raw body must be the bytes of the only input; the model has %u, the "
                         "first takes %zu bytes and the body has %zu%s",
                         info->input_count, (size_t)info->inputs[0].bytes, q->bytes,
-                        kind == CTL_IMAGE_JPEG  ? "; for a picture: -H 'Content-Type: image/jpeg'"
-                        : kind == CTL_IMAGE_PNG ? "; for a picture: -H 'Content-Type: image/png'"
-                                                : "");
+                        kind == PICTURE_JPEG  ? "; for a picture: -H 'Content-Type: image/jpeg'"
+                        : kind == PICTURE_PNG ? "; for a picture: -H 'Content-Type: image/png'"
+                                              : "");
     }
     memcpy((uint8_t *)f->input + info->inputs[0].offset, q->body, q->bytes);
     return true;

@@ -78,24 +78,24 @@ static bool take_form(struct web_request *q, struct web_reply *r)
 bool web_picture_settle(struct web_request *q, struct web_reply *r)
 {
     const char *foreign = NULL;
-    enum ctl_image_kind kind;
+    enum picture_kind kind;
 
     if (q->body_kind == WEB_BODY_FORM && !take_form(q, r)) {
         return false;
     }
-    kind = ctl_image_known(q->body, q->bytes, &foreign);
-    if (q->body_kind == WEB_BODY_JSON && !q->untyped && kind != CTL_IMAGE_RAW) {
+    kind = picture_known(q->body, q->bytes, &foreign);
+    if (q->body_kind == WEB_BODY_JSON && !q->untyped && kind != PICTURE_RAW) {
         return web_fail(r, 415, "the body is a picture, not JSON: -H 'Content-Type: image/%s'",
-                        kind == CTL_IMAGE_JPEG ? "jpeg" : "png");
+                        kind == PICTURE_JPEG ? "jpeg" : "png");
     }
     if (q->body_kind == WEB_BODY_RAW || (q->body_kind == WEB_BODY_JSON && !q->untyped)) {
         return true;
     }
-    if (kind == CTL_IMAGE_RAW && q->bytes >= 5 && memcmp(q->body, STRIPPED_PNG, 5) == 0) {
+    if (kind == PICTURE_RAW && q->bytes >= 5 && memcmp(q->body, STRIPPED_PNG, 5) == 0) {
         return web_fail(r, 400, "the body is a PNG picture without its line ends" BY_CURL);
     }
-    if (kind != CTL_IMAGE_RAW) {
-        q->body_kind = kind == CTL_IMAGE_JPEG ? WEB_BODY_JPEG : WEB_BODY_PNG;
+    if (kind != PICTURE_RAW) {
+        q->body_kind = kind == PICTURE_JPEG ? WEB_BODY_JPEG : WEB_BODY_PNG;
         return true;
     }
     if (foreign) {
@@ -107,7 +107,7 @@ bool web_picture_settle(struct web_request *q, struct web_reply *r)
 }
 
 /* Within what is ever allowed. Return: false: @r is the error. */
-static bool judge_cost(const struct web_request *q, const struct ctl_image *img,
+static bool judge_cost(const struct web_request *q, const struct picture *img,
                        const struct web_need *need, struct web_reply *r)
 {
     const struct web_options *o = &q->listener->web->o;
@@ -129,16 +129,16 @@ static bool judge_cost(const struct web_request *q, const struct ctl_image *img,
     return true;
 }
 
-bool web_picture_read(const struct web_request *q, struct ctl_image *ret, struct web_need *ret_need,
+bool web_picture_read(const struct web_request *q, struct picture *ret, struct web_need *ret_need,
                       struct web_reply *r)
 {
-    struct ctl_image img = {.data = q->body, .data_bytes = q->bytes};
+    struct picture img = {.data = q->body, .data_bytes = q->bytes};
     bool jpeg = q->body_kind == WEB_BODY_JPEG;
     char why[512];
     int rc;
 
-    img.kind = jpeg ? CTL_IMAGE_JPEG : CTL_IMAGE_PNG;
-    rc = ctl_image_measure(&img, why, sizeof(why));
+    img.kind = jpeg ? PICTURE_JPEG : PICTURE_PNG;
+    rc = picture_measure(&img, why, sizeof(why));
     if (rc < 0) {
         return web_fail(r, 400, "the body is not a whole %s picture: %s%s", jpeg ? "JPEG" : "PNG",
                         why, q->untyped ? BY_CURL : "");
@@ -149,11 +149,11 @@ bool web_picture_read(const struct web_request *q, struct ctl_image *ret, struct
     return judge_cost(q, &img, ret_need, r);
 }
 
-bool web_picture_decode(const struct ctl_image *img, struct piped_frame *f, struct web_reply *r)
+bool web_picture_decode(const struct picture *img, struct piped_frame *f, struct web_reply *r)
 {
     char why[512];
 
-    if (ctl_image_decode(img, f->input, why, sizeof(why)) < 0) {
+    if (picture_decode(img, f->input, why, sizeof(why)) < 0) {
         return web_fail(r, 400, "the picture cannot be decoded: %s", why);
     }
     f->width = img->width;

@@ -11,7 +11,7 @@
 bool web_picture_settle(struct web_request *q, struct web_reply *r);
 /** web_picture_read() - reads the picture's size, and what it takes. @ret: borrows the body.
  * Return: false: @r is the error. */
-bool web_picture_read(const struct web_request *q, struct ctl_image *ret, struct web_need *ret_need,
+bool web_picture_read(const struct web_request *q, struct picture *ret, struct web_need *ret_need,
                       struct web_reply *r);
 /** web_picture_decode() - into the frame. Return: as web_picture_read(). */
-bool web_picture_decode(const struct ctl_image *img, struct piped_frame *f, struct web_reply *r);
+bool web_picture_decode(const struct picture *img, struct piped_frame *f, struct web_reply *r);

@@ -265,7 +265,7 @@ static void read_rows(struct reader *r, uint8_t *to)
     check_zeros(r);
 }
 
-static size_t zeros_at_end(const struct ctl_image *img)
+static size_t zeros_at_end(const struct picture *img)
 {
     size_t n = 0;
 
@@ -275,7 +275,7 @@ static size_t zeros_at_end(const struct ctl_image *img)
     return n;
 }
 
-static void read_header(struct reader *r, const struct ctl_image *img)
+static void read_header(struct reader *r, const struct picture *img)
 {
     j_decompress_ptr jpeg = &r->jpeg;
 
@@ -319,8 +319,8 @@ static size_t work_bytes(j_decompress_ptr jpeg)
     return sum;
 }
 
-int ctl_jpeg_read(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
-                  char *ret_error, size_t error_bytes)
+int picture_jpeg_read(const struct picture *img, uint8_t *to, struct picture_rows *ret,
+                      char *ret_error, size_t error_bytes)
 {
     struct reader r = {.held = NULL};
     int rc;
@@ -377,7 +377,8 @@ static int write_rows(const struct canvas *c, FILE *file, char *ret_error, size_
     return 0;
 }
 
-int ctl_jpeg_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)
+int picture_jpeg_write(const struct canvas *c, const char *path, char *ret_error,
+                       size_t error_bytes)
 {
     FILE *file = fopen(path, "we");
     int rc = file ? write_rows(c, file, ret_error, error_bytes) : -errno;

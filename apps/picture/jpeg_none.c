@@ -5,15 +5,16 @@
 
 #include "apps/picture/picture.h"
 
-int ctl_jpeg_read(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
-                  char *ret_error, size_t error_bytes)
+int picture_jpeg_read(const struct picture *img, uint8_t *to, struct picture_rows *ret,
+                      char *ret_error, size_t error_bytes)
 {
     snprintf(ret_error, error_bytes,
              "pipectl was built without JPEG (meson option jpeg); convert the file to PPM");
     return -EOPNOTSUPP;
 }
 
-int ctl_jpeg_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)
+int picture_jpeg_write(const struct canvas *c, const char *path, char *ret_error,
+                       size_t error_bytes)
 {
     snprintf(ret_error, error_bytes, "pipectl was built without JPEG (meson option jpeg)");
     return -EOPNOTSUPP;

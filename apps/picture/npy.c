@@ -9,7 +9,7 @@
 
 #define MAGIC "\x93NUMPY"
 
-bool ctl_npy_begins(const struct ctl_image *img)
+bool picture_npy_begins(const struct picture *img)
 {
     return img->data_bytes > 10 && memcmp(img->data, MAGIC, strlen(MAGIC)) == 0;
 }
@@ -31,7 +31,7 @@ static const char *value_of(const char *text, const char *key)
     return at ? at + strlen(quoted) : NULL;
 }
 
-static bool read_shape(const char *text, struct ctl_image *ret)
+static bool read_shape(const char *text, struct picture *ret)
 {
     if (!text || *text++ != '(') {
         return false;
@@ -40,7 +40,7 @@ static bool read_shape(const char *text, struct ctl_image *ret)
         char *end;
         unsigned long long v = strtoull(text, &end, 10);
 
-        if (*text < '0' || *text > '9' || ret->rank == CTL_DIMS_MAX || v > (size_t)1 << 40) {
+        if (*text < '0' || *text > '9' || ret->rank == PICTURE_DIMS_MAX || v > (size_t)1 << 40) {
             return false;
         }
         ret->dim[ret->rank++] = (size_t)v;
@@ -50,7 +50,7 @@ static bool read_shape(const char *text, struct ctl_image *ret)
 }
 
 /* Finds where the text and the elements begin. @ret_text: owned by the caller. */
-static int read_header(struct ctl_image *img, char **ret_text)
+static int read_header(struct picture *img, char **ret_text)
 {
     const uint8_t *d = img->data;
     size_t head = d[6] == 1 ? 10 : 12;
@@ -68,14 +68,14 @@ static int read_header(struct ctl_image *img, char **ret_text)
 }
 
 /* Reads the type of the elements. Return: the bytes of one; 0: it is not read. */
-static size_t read_type(const char *type, struct ctl_image *ret)
+static size_t read_type(const char *type, struct picture *ret)
 {
     static const struct {
         const char *name;
         size_t bytes;
-        enum ctl_image_kind kind;
+        enum picture_kind kind;
     } types[] = {
-        {"'|u1'", 1, CTL_IMAGE_PIXELS}, {"'<f2'", 2, CTL_IMAGE_RAW}, {"'<f4'", 4, CTL_IMAGE_RAW}};
+        {"'|u1'", 1, PICTURE_PIXELS}, {"'<f2'", 2, PICTURE_RAW}, {"'<f4'", 4, PICTURE_RAW}};
 
     for (size_t i = 0; i < base_array_count(types); i++) {
         if (strncmp(type, types[i].name, 5) == 0) {
@@ -88,7 +88,7 @@ static size_t read_type(const char *type, struct ctl_image *ret)
 }
 
 /* (height, width), or (height, width, 1 or 3) */
-static int read_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
+static int read_size(struct picture *img, char *ret_error, size_t error_bytes)
 {
     if (img->rank != 2 && (img->rank != 3 || (img->dim[2] != 1 && img->dim[2] != 3))) {
         return fail(ret_error, error_bytes,
@@ -104,7 +104,7 @@ static int read_size(struct ctl_image *img, char *ret_error, size_t error_bytes)
 }
 
 /* So many elements as the shape says must be there; what follows them does not count. */
-static int read_bytes(struct ctl_image *img, size_t element, char *ret_error, size_t error_bytes)
+static int read_bytes(struct picture *img, size_t element, char *ret_error, size_t error_bytes)
 {
     size_t have = img->data_bytes - img->pixels_at;
     bool good = true;
@@ -116,7 +116,7 @@ static int read_bytes(struct ctl_image *img, size_t element, char *ret_error, si
     if (!good) {
         return fail(ret_error, error_bytes, "broken header of an array of NumPy");
     }
-    if (have < img->bytes && img->kind == CTL_IMAGE_PIXELS) {
+    if (have < img->bytes && img->kind == PICTURE_PIXELS) {
         picture_cut_short(have / (img->bytes / img->height), img->height, ret_error, error_bytes);
     } else if (have < img->bytes) {
         snprintf(ret_error, error_bytes, "the file is cut short: %zu of %zu elements are whole",
@@ -125,7 +125,7 @@ static int read_bytes(struct ctl_image *img, size_t element, char *ret_error, si
     return have < img->bytes ? -EINVAL : 0;
 }
 
-int ctl_npy_open(struct ctl_image *img, char *ret_error, size_t error_bytes)
+int picture_npy_open(struct picture *img, char *ret_error, size_t error_bytes)
 {
     base_autofree char *text = NULL;
     const char *type, *order;
@@ -152,7 +152,7 @@ int ctl_npy_open(struct ctl_image *img, char *ret_error, size_t error_bytes)
         shown_clean(ret_error, "");
         return -EINVAL;
     }
-    if (img->kind == CTL_IMAGE_PIXELS && read_size(img, ret_error, error_bytes) < 0) {
+    if (img->kind == PICTURE_PIXELS && read_size(img, ret_error, error_bytes) < 0) {
         return -EINVAL;
     }
     return read_bytes(img, element, ret_error, error_bytes);

@@ -41,7 +41,7 @@ static int read_file(const char *path, uint8_t **ret_data, size_t *ret_bytes)
     return 0;
 }
 
-static size_t blanks(const struct ctl_image *img, size_t at)
+static size_t blanks(const struct picture *img, size_t at)
 {
     size_t n = 0;
 
@@ -52,7 +52,7 @@ static size_t blanks(const struct ctl_image *img, size_t at)
 }
 
 /* Reads the header of the picture that begins at @at. */
-static int pnm_size(struct ctl_image *img, size_t at, char *ret_error, size_t error_bytes)
+static int pnm_size(struct picture *img, size_t at, char *ret_error, size_t error_bytes)
 {
     size_t row_bytes;
     struct pnm p;
@@ -83,11 +83,11 @@ static int pnm_size(struct ctl_image *img, size_t at, char *ret_error, size_t er
     return 0;
 }
 
-int ctl_image_next(struct ctl_image *img, char *ret_error, size_t error_bytes)
+int picture_next(struct picture *img, char *ret_error, size_t error_bytes)
 {
     size_t at = img->pixels_at + img->bytes;
 
-    if (img->kind != CTL_IMAGE_PNM || at + blanks(img, at) == img->data_bytes) {
+    if (img->kind != PICTURE_PNM || at + blanks(img, at) == img->data_bytes) {
         return 0;
     }
     if (!pnm_begins(img->data + at, img->data_bytes - at)) {
@@ -97,7 +97,7 @@ int ctl_image_next(struct ctl_image *img, char *ret_error, size_t error_bytes)
 }
 
 /* Return: how to go on with a picture of another format; NULL: it is none that is known. */
-static const char *foreign(const struct ctl_image *img)
+static const char *foreign(const struct picture *img)
 {
     static const struct {
         const char *begins, *why;
@@ -122,32 +122,32 @@ static const char *foreign(const struct ctl_image *img)
     return NULL;
 }
 
-/* CTL_IMAGE_RAW: another. */
-static enum ctl_image_kind compressed(const uint8_t *d, size_t bytes)
+/* PICTURE_RAW: another. */
+static enum picture_kind compressed(const uint8_t *d, size_t bytes)
 {
-    return bytes > 2 && d[0] == 0xff && d[1] == 0xd8             ? CTL_IMAGE_JPEG
-           : bytes > 8 && memcmp(d, "\x89PNG\r\n\x1a\n", 8) == 0 ? CTL_IMAGE_PNG
-                                                                 : CTL_IMAGE_RAW;
+    return bytes > 2 && d[0] == 0xff && d[1] == 0xd8             ? PICTURE_JPEG
+           : bytes > 8 && memcmp(d, "\x89PNG\r\n\x1a\n", 8) == 0 ? PICTURE_PNG
+                                                                 : PICTURE_RAW;
 }
 
-enum ctl_image_kind ctl_image_known(const uint8_t *data, size_t bytes, const char **ret_foreign)
+enum picture_kind picture_known(const uint8_t *data, size_t bytes, const char **ret_foreign)
 {
-    const struct ctl_image img = {.data = (uint8_t *)(uintptr_t)data, .data_bytes = bytes};
-    enum ctl_image_kind kind = compressed(data, bytes);
+    const struct picture img = {.data = (uint8_t *)(uintptr_t)data, .data_bytes = bytes};
+    enum picture_kind kind = compressed(data, bytes);
 
-    *ret_foreign = kind == CTL_IMAGE_RAW ? foreign(&img) : NULL;
+    *ret_foreign = kind == PICTURE_RAW ? foreign(&img) : NULL;
     return kind;
 }
 
 /* Reads the header of a compressed file; with @to, also the rows. */
-static int read_rows(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
+static int read_rows(const struct picture *img, uint8_t *to, struct picture_rows *ret,
                      char *ret_error, size_t error_bytes)
 {
-    return (img->kind == CTL_IMAGE_JPEG ? ctl_jpeg_read : ctl_png_read)(img, to, ret, ret_error,
-                                                                        error_bytes);
+    return (img->kind == PICTURE_JPEG ? picture_jpeg_read
+                                      : picture_png_read)(img, to, ret, ret_error, error_bytes);
 }
 
-int ctl_image_measure(struct ctl_image *img, char *ret_error, size_t error_bytes)
+int picture_measure(struct picture *img, char *ret_error, size_t error_bytes)
 {
     struct picture_rows rows;
     int rc = read_rows(img, NULL, &rows, ret_error, error_bytes);
@@ -160,24 +160,24 @@ int ctl_image_measure(struct ctl_image *img, char *ret_error, size_t error_bytes
     return rc;
 }
 
-static int recognise(const char *name, struct ctl_image *img, char *ret_error, size_t error_bytes)
+static int recognise(const char *name, struct picture *img, char *ret_error, size_t error_bytes)
 {
     img->f16 = base_ends_with(name, ".f16");
     if (img->f16 || base_ends_with(name, ".f32")) {
-        img->kind = CTL_IMAGE_RAW;
+        img->kind = PICTURE_RAW;
         img->bytes = img->data_bytes;
         return 0;
     }
     if (pnm_begins(img->data, img->data_bytes)) {
-        img->kind = CTL_IMAGE_PNM;
+        img->kind = PICTURE_PNM;
         return pnm_size(img, 0, ret_error, error_bytes);
     }
     img->kind = compressed(img->data, img->data_bytes);
-    if (img->kind != CTL_IMAGE_RAW) {
-        return ctl_image_measure(img, ret_error, error_bytes);
+    if (img->kind != PICTURE_RAW) {
+        return picture_measure(img, ret_error, error_bytes);
     }
-    if (ctl_npy_begins(img)) {
-        return ctl_npy_open(img, ret_error, error_bytes);
+    if (picture_npy_begins(img)) {
+        return picture_npy_open(img, ret_error, error_bytes);
     }
     snprintf(ret_error, error_bytes, "%s",
              foreign(img) ? foreign(img)
@@ -186,21 +186,21 @@ static int recognise(const char *name, struct ctl_image *img, char *ret_error, s
     return -EINVAL;
 }
 
-int ctl_image_take(const char *name, uint8_t *data, size_t bytes, char *ret_error,
-                   size_t error_bytes, struct ctl_image *ret)
+int picture_take(const char *name, uint8_t *data, size_t bytes, char *ret_error, size_t error_bytes,
+                 struct picture *ret)
 {
-    base_cleanup(ctl_image_close) struct ctl_image img = {.data = data, .data_bytes = bytes};
+    base_cleanup(picture_close) struct picture img = {.data = data, .data_bytes = bytes};
     int rc = recognise(name, &img, ret_error, error_bytes);
 
     if (rc < 0) {
         return rc;
     }
     *ret = img;
-    img = CTL_IMAGE_NULL;
+    img = PICTURE_NULL;
     return 0;
 }
 
-int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct ctl_image *ret)
+int picture_open(const char *path, char *ret_error, size_t error_bytes, struct picture *ret)
 {
     base_autofree uint8_t *data = NULL;
     size_t bytes = 0;
@@ -210,20 +210,20 @@ int ctl_image_open(const char *path, char *ret_error, size_t error_bytes, struct
         return fail(rc, ret_error, error_bytes,
                     rc == -EINVAL ? "not a regular file" : strerror(-rc));
     }
-    return ctl_image_take(path, base_take(data), bytes, ret_error, error_bytes, ret);
+    return picture_take(path, base_take(data), bytes, ret_error, error_bytes, ret);
 }
 
-void ctl_image_close(struct ctl_image *img)
+void picture_close(struct picture *img)
 {
     free(img->data);
-    *img = CTL_IMAGE_NULL;
+    *img = PICTURE_NULL;
 }
 
-int ctl_image_decode(const struct ctl_image *img, uint8_t *to, char *ret_error, size_t error_bytes)
+int picture_decode(const struct picture *img, uint8_t *to, char *ret_error, size_t error_bytes)
 {
     struct picture_rows rows;
 
-    if (img->kind == CTL_IMAGE_JPEG || img->kind == CTL_IMAGE_PNG) {
+    if (img->kind == PICTURE_JPEG || img->kind == PICTURE_PNG) {
         return read_rows(img, to, &rows, ret_error, error_bytes);
     }
     memcpy(to, img->data + img->pixels_at, img->bytes);

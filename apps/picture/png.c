@@ -80,7 +80,7 @@ static uint8_t orientation_of(const uint8_t *data, size_t bytes)
     return 1;
 }
 
-static void read_header(struct reader *r, const struct ctl_image *img)
+static void read_header(struct reader *r, const struct picture *img)
 {
     png_set_option(r->png, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON); /* as all others read them */
     png_set_benign_errors(r->png, 1);
@@ -175,8 +175,8 @@ static size_t work_bytes(const struct reader *r)
            (interlaced ? (size_t)r->rows.width * r->rows.height * r->rows.channels : 0);
 }
 
-int ctl_png_read(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
-                 char *ret_error, size_t error_bytes)
+int picture_png_read(const struct picture *img, uint8_t *to, struct picture_rows *ret,
+                     char *ret_error, size_t error_bytes)
 {
     struct reader r = {.at = img->data, .left = img->data_bytes};
     int rc;
@@ -202,7 +202,7 @@ int ctl_png_read(const struct ctl_image *img, uint8_t *to, struct picture_rows *
     return rc;
 }
 
-int ctl_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)
+int picture_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)
 {
     png_image png = {.version = PNG_IMAGE_VERSION,
                      .width = c->width,

@@ -5,15 +5,15 @@
 
 #include "apps/picture/picture.h"
 
-int ctl_png_read(const struct ctl_image *img, uint8_t *to, struct picture_rows *ret,
-                 char *ret_error, size_t error_bytes)
+int picture_png_read(const struct picture *img, uint8_t *to, struct picture_rows *ret,
+                     char *ret_error, size_t error_bytes)
 {
     snprintf(ret_error, error_bytes,
              "pipectl was built without PNG (meson option png); convert the file to PPM");
     return -EOPNOTSUPP;
 }
 
-int ctl_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)
+int picture_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)
 {
     snprintf(ret_error, error_bytes, "pipectl was built without PNG (meson option png)");
     return -EOPNOTSUPP;

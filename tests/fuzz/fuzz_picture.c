@@ -10,18 +10,18 @@
 
 static void read_picture(const uint8_t *data, size_t bytes)
 {
-    base_cleanup(ctl_image_close) struct ctl_image img = CTL_IMAGE_NULL;
+    base_cleanup(picture_close) struct picture img = PICTURE_NULL;
     uint8_t *copy = malloc(bytes + 1), *pixels;
     char why[256] = "";
     int more = 1;
 
     MUST(copy);
     memcpy(copy, data, bytes);
-    if (ctl_image_take("x.img", copy, bytes, why, sizeof(why), &img) < 0) {
+    if (picture_take("x.img", copy, bytes, why, sizeof(why), &img) < 0) {
         MUST(why[0]);
         return;
     }
-    while (more > 0 && img.kind != CTL_IMAGE_RAW) {
+    while (more > 0 && img.kind != PICTURE_RAW) {
         MUST(img.width && img.height && img.width <= PICTURE_SIDE_MAX &&
              img.height <= PICTURE_SIDE_MAX && (img.channels == 1 || img.channels == 3) &&
              img.bytes == (size_t)img.width * img.height * img.channels);
@@ -30,9 +30,9 @@ static void read_picture(const uint8_t *data, size_t bytes)
         }
         pixels = malloc(img.bytes);
         MUST(pixels);
-        MUST(ctl_image_decode(&img, pixels, why, sizeof(why)) == 0 || why[0]);
+        MUST(picture_decode(&img, pixels, why, sizeof(why)) == 0 || why[0]);
         free(pixels);
-        more = ctl_image_next(&img, why, sizeof(why));
+        more = picture_next(&img, why, sizeof(why));
     }
 }
 

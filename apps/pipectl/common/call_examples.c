@@ -11,13 +11,13 @@
 #define BYTES_MAX ((size_t)1 << 30)
 #define EXAMPLES_MAX 8192u
 
-static int write_decoded(int fd, const struct ctl_image *img, const uint8_t *pixels,
+static int write_decoded(int fd, const struct picture *img, const uint8_t *pixels,
                          size_t *ret_bytes)
 {
     char head[64];
     int n = 0, rc;
 
-    if (img->kind != CTL_IMAGE_RAW) {
+    if (img->kind != PICTURE_RAW) {
         n = snprintf(head, sizeof(head), "P%d\n%u %u\n255\n", img->channels == 3 ? 6 : 5,
                      img->width, img->height);
     }
@@ -30,20 +30,20 @@ static int write_decoded(int fd, const struct ctl_image *img, const uint8_t *pix
  * -errno of the memfd. */
 static int add_bytes(int fd, const char *path, size_t *ret_bytes)
 {
-    struct ctl_image img = CTL_IMAGE_NULL;
+    struct picture img = PICTURE_NULL;
     base_autofree uint8_t *pixels = NULL;
     char why[256] = "out of memory";
-    int rc = ctl_image_open(path, why, sizeof(why), &img);
+    int rc = picture_open(path, why, sizeof(why), &img);
 
     *ret_bytes = 0;
     pixels = rc < 0 ? NULL : malloc(img.bytes + 1);
-    if (rc < 0 || !pixels || ctl_image_decode(&img, pixels, why, sizeof(why)) < 0) {
+    if (rc < 0 || !pixels || picture_decode(&img, pixels, why, sizeof(why)) < 0) {
         ctl_say("skipping %s: %s", path, why);
         rc = 0;
     } else {
         rc = write_decoded(fd, &img, pixels, ret_bytes);
     }
-    ctl_image_close(&img);
+    picture_close(&img);
     return rc;
 }
 

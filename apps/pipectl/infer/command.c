@@ -77,7 +77,7 @@ static void fail_item(struct infer_item *item, const char *why)
     item->done = true;
 }
 
-static int send_item(struct infer *in, struct infer_item *item, const struct ctl_image *img)
+static int send_item(struct infer *in, struct infer_item *item, const struct picture *img)
 {
     struct piped_stream *s = in->streams[stream_index(item)];
     struct piped_frame *f;
@@ -88,7 +88,7 @@ static int send_item(struct infer *in, struct infer_item *item, const struct ctl
         return rc;
     }
     f->user = item;
-    if (img->kind == CTL_IMAGE_RAW) {
+    if (img->kind == PICTURE_RAW) {
         size_t bytes = in->frame_bytes[item->f16];
 
         memcpy(f->input, img->data + img->pixels_at + item->frame * bytes, bytes);
@@ -96,7 +96,7 @@ static int send_item(struct infer *in, struct infer_item *item, const struct ctl
         f->width = img->width;
         f->height = img->height;
         f->stride = img->width * img->channels;
-        if (ctl_image_decode(img, f->input, error, sizeof(error)) < 0) {
+        if (picture_decode(img, f->input, error, sizeof(error)) < 0) {
             fail_item(item, error);
             piped_release(s, f);
             return CTL_DONE;
@@ -111,7 +111,7 @@ static int send_item(struct infer *in, struct infer_item *item, const struct ctl
 
 /* The open file, and the picture in it. */
 struct position {
-    struct ctl_image img;
+    struct picture img;
     size_t file, frame;
 };
 
@@ -121,19 +121,19 @@ static bool go_to(struct infer *in, const struct infer_item *item, struct positi
     char error[256];
 
     if (item->file != at->file) {
-        ctl_image_close(&at->img);
+        picture_close(&at->img);
         at->file = SIZE_MAX;
         at->frame = 0;
-        if (ctl_image_open(infer_path(in, item->file), error, sizeof(error), &at->img) < 0) {
+        if (picture_open(infer_path(in, item->file), error, sizeof(error), &at->img) < 0) {
             return false;
         }
         at->file = item->file;
     }
-    if (at->img.kind == CTL_IMAGE_RAW) {
+    if (at->img.kind == PICTURE_RAW) {
         return (item->frame + 1) * in->frame_bytes[item->f16] <= at->img.bytes;
     }
     for (; at->frame < item->frame; at->frame++) {
-        if (ctl_image_next(&at->img, error, sizeof(error)) != 1) {
+        if (picture_next(&at->img, error, sizeof(error)) != 1) {
             return false;
         }
     }
@@ -143,7 +143,7 @@ static bool go_to(struct infer *in, const struct infer_item *item, struct positi
 
 static int send_all(struct infer *in)
 {
-    struct position at = {.img = CTL_IMAGE_NULL, .file = SIZE_MAX};
+    struct position at = {.img = PICTURE_NULL, .file = SIZE_MAX};
     int rc = CTL_DONE;
 
     for (size_t i = 0; rc == CTL_DONE && i < in->item_count; i++) {
@@ -158,7 +158,7 @@ static int send_all(struct infer *in)
         }
         rc = send_item(in, item, &at.img);
     }
-    ctl_image_close(&at.img);
+    picture_close(&at.img);
     while (rc == CTL_DONE && in->reported < in->item_count) {
         rc = collect(in);
         if (rc == CTL_DONE && in->reported < in->item_count) {

@@ -155,8 +155,9 @@ int infer_draw(struct infer *in, const struct piped_decoded *r, const struct inf
     }
     shw_draw(&c, r);
     path_of(in, path, sizeof(path));
-    rc = strcmp(strrchr(path, '.'), ".png") == 0 ? ctl_png_write(&c, path, error, sizeof(error))
-                                                 : ctl_jpeg_write(&c, path, error, sizeof(error));
+    rc = strcmp(strrchr(path, '.'), ".png") == 0
+             ? picture_png_write(&c, path, error, sizeof(error))
+             : picture_jpeg_write(&c, path, error, sizeof(error));
     canvas_deinit(&c);
     if (rc < 0) {
         ctl_say("%s: %s", path, error);

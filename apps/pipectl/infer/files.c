@@ -230,13 +230,13 @@ static int add_item(struct infer *in, size_t file, size_t frame, uint32_t format
 bool infer_has_f16(const struct infer *in)
 {
     for (size_t i = 0; i < in->file_count; i++) {
-        base_cleanup(ctl_image_close) struct ctl_image img = CTL_IMAGE_NULL;
+        base_cleanup(picture_close) struct picture img = PICTURE_NULL;
         const char *dot = strrchr(in->files[i].name, '.');
         bool array = (dot && strcmp(dot, ".npy") == 0) || in->files[i].copy >= 0;
         char unused[128];
 
         if ((dot && strcmp(dot, ".f16") == 0) ||
-            (array && ctl_image_open(infer_path(in, i), unused, sizeof(unused), &img) == 0 &&
+            (array && picture_open(infer_path(in, i), unused, sizeof(unused), &img) == 0 &&
              img.f16)) {
             return true;
         }
@@ -246,7 +246,7 @@ bool infer_has_f16(const struct infer *in)
 
 /* An array of NumPy has the input's shape, but for ones and a number of frames in front of it, or
  * one dimension. */
-static bool shape_fits(const struct infer *in, const struct ctl_image *img)
+static bool shape_fits(const struct infer *in, const struct picture *img)
 {
     size_t first = 0;
 
@@ -267,7 +267,7 @@ static bool shape_fits(const struct infer *in, const struct ctl_image *img)
 }
 
 /* Adds the frames of a raw file. */
-static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
+static int add_raw(struct infer *in, size_t file, const struct picture *img)
 {
     size_t frame_bytes = in->frame_bytes[img->f16];
     char error[512];
@@ -304,7 +304,7 @@ static int add_raw(struct infer *in, size_t file, const struct ctl_image *img)
     return rc;
 }
 
-static int add_picture(struct infer *in, size_t file, size_t frame, const struct ctl_image *img)
+static int add_picture(struct infer *in, size_t file, size_t frame, const struct picture *img)
 {
     uint32_t format = img->channels == 1 ? PIPED_GRAY8 : PIPED_RGB24;
     size_t k = format == PIPED_GRAY8 ? 2 : 1;
@@ -324,21 +324,21 @@ int infer_make_items(struct infer *in)
     int rc = CTL_DONE;
 
     for (size_t i = 0; rc == CTL_DONE && i < in->file_count; i++) {
-        base_cleanup(ctl_image_close) struct ctl_image img = CTL_IMAGE_NULL;
+        base_cleanup(picture_close) struct picture img = PICTURE_NULL;
         char error[256];
         int more = 1;
 
-        if (ctl_image_open(infer_path(in, i), error, sizeof(error), &img) < 0) {
+        if (picture_open(infer_path(in, i), error, sizeof(error), &img) < 0) {
             rc = add_item(in, i, 0, PIPED_TENSOR, error);
             continue;
         }
-        if (img.kind == CTL_IMAGE_RAW) {
+        if (img.kind == PICTURE_RAW) {
             rc = add_raw(in, i, &img);
             continue;
         }
         for (size_t frame = 0; rc == CTL_DONE && more > 0; frame++) {
             rc = add_picture(in, i, frame, &img);
-            more = ctl_image_next(&img, error, sizeof(error));
+            more = picture_next(&img, error, sizeof(error));
             if (rc == CTL_DONE && more < 0) {
                 rc = add_item(in, i, frame + 1, PIPED_TENSOR, error);
             }

@@ -53,10 +53,10 @@ struct infer {
     struct piped_stream *streams[INFER_STREAMS];
     uint32_t most_width[INFER_STREAMS], most_height[INFER_STREAMS];
     size_t most_bytes[INFER_STREAMS];
-    size_t frame_bytes[2];            /* of a raw frame; [true]: of f16 */
-    char frame_text[2][320];          /* what it is made of */
-    uint32_t rank, dim[CTL_DIMS_MAX]; /* of the only input; several: rank 0 */
-    char not_floats[256];             /* why raw files do not fit; "": they do */
+    size_t frame_bytes[2];                /* of a raw frame; [true]: of f16 */
+    char frame_text[2][320];              /* what it is made of */
+    uint32_t rank, dim[PICTURE_DIMS_MAX]; /* of the only input; several: rank 0 */
+    char not_floats[256];                 /* why raw files do not fit; "": they do */
     FILE *raw;
     struct piped_decoder *decoder;                    /* NULL: see not_decoded */
     char not_decoded[256];                            /* why there is none that fits, or "" ... */

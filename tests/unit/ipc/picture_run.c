@@ -10,14 +10,14 @@
 
 static void run(const char *path)
 {
-    base_cleanup(ctl_image_close) struct ctl_image img = CTL_IMAGE_NULL;
+    base_cleanup(picture_close) struct picture img = PICTURE_NULL;
     base_autofree uint8_t *pixels = NULL;
     char why[256] = "out of memory";
 
-    if (ctl_image_open(path, why, sizeof(why), &img) == 0) {
+    if (picture_open(path, why, sizeof(why), &img) == 0) {
         pixels = malloc(img.bytes);
     }
-    if (pixels && ctl_image_decode(&img, pixels, why, sizeof(why)) == 0) {
+    if (pixels && picture_decode(&img, pixels, why, sizeof(why)) == 0) {
         printf("ok %u %u %u\n", img.width, img.height, img.channels);
         fwrite(pixels, 1, img.bytes, stdout);
     } else {
