@@ -6,8 +6,7 @@
 const struct cli_command *cli_find(const struct cli_command *commands, const char *name)
 {
     for (const struct cli_command *c = commands; c->name; c++) {
-        if (strcmp(c->name, name) == 0 || (c->also && strcmp(c->also, name) == 0) ||
-            (c->old && strcmp(c->old, name) == 0)) {
+        if (strcmp(c->name, name) == 0 || (c->also && strcmp(c->also, name) == 0)) {
             return c;
         }
     }

@@ -38,7 +38,6 @@ struct cli_command {
     const char *help;                     /* one line */
     const struct cli_option *options;     /* ends with a NULL name */
     const struct cli_argument *arguments; /* NULL: nothing to complete */
-    const char *old;   /* a former name that still works but is not shown, or NULL */
     const char *group; /* heading in --help above this row and those after it; NULL: none begins */
 };
 struct cli_program {
@@ -47,7 +46,7 @@ struct cli_program {
     const struct cli_command *commands; /* ends with a NULL name */
 };
 
-/** cli_find() - Return: the command with this name, spelling or former name; NULL: none. */
+/** cli_find() - Return: the command with this name or spelling; NULL: none. */
 const struct cli_command *cli_find(const struct cli_command *commands, const char *name);
 
 /** cli_command_hint() - Return: @ret: near_word_hint() of the commands for @given. */

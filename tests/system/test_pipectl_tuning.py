@@ -198,12 +198,6 @@ def test_profile():
         bad(2, ["--ms"], "profile", "--ms", ms)
 
 
-def test_former_name_of_profile():
-    equal([k["name"] for k in good_json("calibrate", "--ms", "1")], ["left", "right"])
-    has(good("calibrate", "--help"), "usage: pipectl", " profile ")
-    check("calibrate" not in re.findall(r"^  ([\w-]+) ", good("--help"), re.M), "the former name is listed")
-
-
 def test_history():
     events = good_json("history")
     text = good("history")
@@ -244,5 +238,5 @@ if __name__ == "__main__":
     sys.exit(run_all([test_retune_says_what_it_tried, test_progress_is_one_line_on_a_terminal, test_goals_reach_the_search,
                       test_retune_without_waiting_and_its_end, test_interrupt_ends_the_search, test_plan_front,
                       test_plan_explain, test_plan_explain_says_since_when, test_plan_mapping, test_costs, test_profile,
-                      test_former_name_of_profile, test_history, test_wrong_usage],
+                      test_history, test_wrong_usage],
                      models={"digits": DIGITS, "net": NET}, config=CONFIG))

@@ -215,7 +215,7 @@ static const struct cli_command COMMANDS[] = {
     {"quantize", "quantise", "[MODEL]", "serve an f32 model on integers, or stop that", QUANTIZE,
      A_MODEL},
     {"profile", NULL, "", "measure the cores, to predict costs that were not measured", PROFILE,
-     NULL, .old = "calibrate"},
+     NULL},
     {"reload", NULL, "", "read the configuration again", NONE, NULL},
     {"board", NULL, "[key | list | add NAME ADDRESS PUBLIC-KEY | remove NAME]",
      "show or make this board's keys; list the boards that it works with", BOARD, BOARD_WORDS,
