@@ -18,6 +18,7 @@ import make  # noqa: E402  (the folder is known only now)
 
 PROGRAMS = [make.Program(subprocess.run([table], capture_output=True, text=True, check=True).stdout)
             for table in sys.argv[3:5]]
+BINARIES = {"pipectl": "apps/pipectl/pipectl", "pipesim": "tuner/pipesim"}
 FILES = {"bash": "%s", "zsh": "_%s", "fish": "%s.fish"}
 
 
@@ -96,4 +97,19 @@ def scripts_are_valid():
             check(done.returncode == 0 and not done.stderr, shell, p.name, done.stderr)
 
 
-main((tables_fit, bash_offers_commands_and_options, bash_offers_words, other_shells_name_everything, scripts_are_valid))
+def every_option_is_taken():
+    """Each option of a table has its row where the command reads it: what is wrong is the unknown option behind it."""
+    wrong = []
+    for p in PROGRAMS:
+        for c in p.commands:
+            for o in [o for o in c.options if o.name != "help"]:
+                word = o.words[0] if o.words else "1"
+                value = ["/dev/null" if word == "@file" else "1" if word[0] == "@" else word] if o.value else []
+                command = [os.path.join(BUILD, BINARIES[p.name]), c.name, "--" + o.name, *value, "--no-such-option"]
+                done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+                wrong += ["%s: %d %s" % (" ".join(command[1:]), done.returncode, done.stderr)] if done.returncode != 2 else []
+    none(wrong, "options that end the program otherwise than wrong usage")
+
+
+main((tables_fit, every_option_is_taken, bash_offers_commands_and_options, bash_offers_words, other_shells_name_everything,
+      scripts_are_valid))
