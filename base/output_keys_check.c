@@ -2,6 +2,7 @@
 /* What a sidecar's `output` may say together. */
 #include <stdio.h>
 
+#include "base/append.h"
 #include "base/output_keys_private.h"
 
 unsigned output_columns(const struct output_settings *s)
@@ -66,7 +67,6 @@ static unsigned output_roles(const struct output_settings *s)
 bool output_check_roles(const struct output_settings *s, char why[OUTPUT_WHY_BYTES])
 {
     unsigned roles = output_roles(s), r = 0;
-    size_t n;
 
     while (r < OUTPUT_ROLE_COUNT && (roles & 1u << r || s->name_count[r] == 0)) {
         r++;
@@ -74,12 +74,12 @@ bool output_check_roles(const struct output_settings *s, char why[OUTPUT_WHY_BYT
     if (r == OUTPUT_ROLE_COUNT) {
         return true;
     }
-    n = (size_t)snprintf(why, OUTPUT_WHY_BYTES,
-                         "\"decode\": \"%s\" with these keys does not read \"%s\"; it reads:",
-                         output_kind_words[s->kind], output_role_words[r]);
+    snprintf(why, OUTPUT_WHY_BYTES,
+             "\"decode\": \"%s\" with these keys does not read \"%s\"; it reads:",
+             output_kind_words[s->kind], output_role_words[r]);
     for (r = 0; r < OUTPUT_ROLE_COUNT; r++) {
         if (roles & 1u << r) {
-            n += (size_t)snprintf(why + n, OUTPUT_WHY_BYTES - n, " \"%s\"", output_role_words[r]);
+            base_append(why, OUTPUT_WHY_BYTES, " \"%s\"", output_role_words[r]);
         }
     }
     return false;

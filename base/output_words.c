@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/append.h"
 #include "base/near_word.h"
 #include "base/output_keys.h"
 
@@ -16,19 +17,17 @@ int output_word(const char *const *words, const char *text, char why[OUTPUT_WHY_
 {
     struct near_word n = {.given = text ? text : ""};
     char hint[NEAR_WORD_HINT_BYTES];
-    size_t used;
 
-    used = (size_t)snprintf(why, OUTPUT_WHY_BYTES, "must be one of:");
+    snprintf(why, OUTPUT_WHY_BYTES, "must be one of:");
     for (int i = 0; words[i]; i++) {
         if (text && strcmp(text, words[i]) == 0) {
             return i;
         }
         near_word_try(&n, words[i]);
-        used += (size_t)snprintf(why + used, OUTPUT_WHY_BYTES - used, " \"%s\"", words[i]);
+        base_append(why, OUTPUT_WHY_BYTES, " \"%s\"", words[i]);
     }
     if (text) {
-        snprintf(why + used, OUTPUT_WHY_BYTES - used, ", not \"%.30s\"%s", text,
-                 near_word_hint(&n, hint));
+        base_append(why, OUTPUT_WHY_BYTES, ", not \"%.30s\"%s", text, near_word_hint(&n, hint));
     }
     return -1;
 }

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
+#include "base/append.h"
 #include "daemon/frames/preparing.h"
 #include "daemon/machine/hotplug.h"
 #include "daemon/machine/sampling.h"
@@ -303,16 +304,15 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
 void dmn_daemon_run(struct dmn_daemon *d)
 {
     char cpus[512] = "";
-    size_t used = 0, cores = 0;
+    size_t cores = 0;
 
-    for (size_t i = 0; i < d->machine.eps.count && used < sizeof(cpus); i++) {
+    for (size_t i = 0; i < d->machine.eps.count; i++) {
         char list[256];
 
         cores += d->machine.eps.eps[i].cpu_count;
         gov_cpulist_format(d->machine.eps.eps[i].cpus, d->machine.eps.eps[i].cpu_count, list,
                            sizeof(list));
-        used += (size_t)snprintf(cpus + used, sizeof(cpus) - used, "%s%s %s", i ? ", " : "",
-                                 d->machine.eps.eps[i].name, list);
+        base_append(cpus, sizeof(cpus), "%s%s %s", i ? ", " : "", d->machine.eps.eps[i].name, list);
     }
     d->ticked_ns = base_now_ns();
     uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);

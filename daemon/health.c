@@ -2,6 +2,7 @@
 /* Whether the daemon is well: its state, the status line (STATUS=) for the service manager, and the
  * watchdog. */
 
+#include "base/append.h"
 #include "base/base.h"
 #include "daemon/daemon.h"
 #include "daemon/plans/planning.h"
@@ -99,15 +100,14 @@ enum dmn_state dmn_daemon_state(const struct dmn_daemon *d)
 void dmn_daemon_status(struct dmn_daemon *d)
 {
     char text[sizeof(d->status_text)];
-    size_t used;
 
-    used = (size_t)snprintf(text, sizeof(text), "STATUS=%s:%s", dmn_state_name(dmn_daemon_state(d)),
-                            d->unreachable[0] ? " new clients cannot connect;" : "");
-    for (const struct dmn_model *m = d->models.models; m && used < sizeof(text); m = m->next) {
-        used += (size_t)snprintf(text + used, sizeof(text) - used, " %s %zu stage%s %.1f fps;",
-                                 m->name, pl_current_plan(m->pipe)->stage_count,
-                                 base_plural(pl_current_plan(m->pipe)->stage_count),
-                                 dmn_model_fps(m, base_now_ns()));
+    snprintf(text, sizeof(text), "STATUS=%s:%s", dmn_state_name(dmn_daemon_state(d)),
+             d->unreachable[0] ? " new clients cannot connect;" : "");
+    for (const struct dmn_model *m = d->models.models; m; m = m->next) {
+        base_append(text, sizeof(text), " %s %zu stage%s %.1f fps;", m->name,
+                    pl_current_plan(m->pipe)->stage_count,
+                    base_plural(pl_current_plan(m->pipe)->stage_count),
+                    dmn_model_fps(m, base_now_ns()));
     }
     if (strcmp(text, d->status_text) != 0) {
         memcpy(d->status_text, text, sizeof(text));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/varlink.h"
 
+#include "base/append.h"
 #include "base/base.h"
 #include "base/json_text.h"
 #include "ipc/interface_text.h"
@@ -205,7 +206,6 @@ void ipc_varlink_error_text(const char *error, const json_t *parameters, char *r
 {
     const char *dot = error ? strrchr(error, '.') : NULL, *between = ": ", *key;
     json_t *value;
-    size_t n;
 
     if (error && strcmp(error, IPC_VARLINK_NOT_STARTED) == 0) {
         snprintf(ret, bytes, "%s", IPC_NOT_STARTED);
@@ -215,9 +215,8 @@ void ipc_varlink_error_text(const char *error, const json_t *parameters, char *r
     }
     json_object_foreach((json_t *)parameters, key, value)
     {
-        n = strlen(ret);
         if (json_is_string(value)) {
-            snprintf(ret + n, bytes - n, "%s%s", between, json_string_value(value));
+            base_append(ret, bytes, "%s%s", between, json_string_value(value));
             between = ", ";
         }
     }

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "base/append.h"
 #include "model/class_names.h"
 #include "model/declared.h"
 #include "model/draft_output.h"
@@ -107,7 +108,6 @@ static void find_example(struct looking *l, const struct mdl_graph *g)
             bool here = g->inputs[i].dim[k] < 0;
             int64_t same = here ? same_name(in, i, k) : 0;
             int64_t guessed = i == 0 ? picture_size(&l->signs, l->recipe, k) : 0;
-            size_t used = strlen(dims), asked = strlen(wanted);
 
             io->settled[k] = !here     ? g->inputs[i].dim[k]
                              : same    ? same
@@ -119,9 +119,8 @@ static void find_example(struct looking *l, const struct mdl_graph *g)
                 before = io->settled[k];
             }
             open |= here;
-            snprintf(dims + used, sizeof(dims) - used, "%s%s", k ? "x" : "", size);
-            snprintf(wanted + asked, sizeof(wanted) - asked, "%s%s", k ? "x" : "",
-                     here ? "N" : size);
+            base_append(dims, sizeof(dims), "%s%s", k ? "x" : "", size);
+            base_append(wanted, sizeof(wanted), "%s%s", k ? "x" : "", here ? "N" : size);
         }
         if (open) {
             text = listed(in, text, ",", mdl_pool_printf(in->pool, "%s=%s", io->name, dims));

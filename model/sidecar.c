@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/append.h"
 #include "base/json_text.h"
 #include "base/near_word.h"
 #include "base/path_below.h"
@@ -82,13 +83,11 @@ static int read_word(struct reader *rd, const char *key, const json_t *v, const 
     char why[96] = "must be one of:";
 
     for (size_t i = 0; words[i]; i++) {
-        size_t used = strlen(why);
-
         if (json_is_string(v) && strcmp(json_string_value(v), words[i]) == 0) {
             *ret = i;
             return 0;
         }
-        snprintf(why + used, sizeof(why) - used, " \"%s\"", words[i]);
+        base_append(why, sizeof(why), " \"%s\"", words[i]);
     }
     return key_fail(rd, key, why);
 }

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <stdarg.h>
 
+#include "base/append.h"
 #include "base/base.h"
 #include "pipeline/plan.h"
 
@@ -249,7 +250,6 @@ int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *r
                    size_t text_bytes)
 {
     char text[PL_PLAN_TEXT_MAX] = "";
-    size_t used = 0;
 
     for (size_t i = 0; i < p->stage_count; i++) {
         const struct pl_stage_plan *s = &p->stages[i];
@@ -263,16 +263,15 @@ int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *r
                          s->last_unit);
             }
             pl_group_format(&s->groups[g], ep < eps->count ? eps->eps[ep].name : "?", group);
-            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", head, group);
-            if (used >= sizeof(text)) {
+            if (!base_append(text, sizeof(text), "%s%s", head, group)) {
                 return -ENOSPC;
             }
         }
     }
-    if (used >= text_bytes) {
+    if (strlen(text) >= text_bytes) {
         return -ENOSPC;
     }
-    memcpy(ret_text, text, used + 1);
+    strcpy(ret_text, text);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/eval_boards.h"
 
+#include "base/append.h"
 #include "base/base.h"
 
 /* Stages of one board that follow each other, or one shared stage. */
@@ -400,7 +401,6 @@ void tun_limit_text(const struct tun_problem *p, const struct pl_plan *plan,
                     const struct tun_outcome *o, char ret[TUN_ERROR_MAX])
 {
     const struct tun_board *boards = p->boards.boards;
-    int at;
 
     if (o->limit == TUN_LIMIT_LINK) {
         snprintf(ret, TUN_ERROR_MAX, "link %s to %s", boards[o->limit_from].name,
@@ -411,12 +411,11 @@ void tun_limit_text(const struct tun_problem *p, const struct pl_plan *plan,
         snprintf(ret, TUN_ERROR_MAX, "port of %s", boards[o->limit_from].name);
         return;
     }
-    at = snprintf(ret, TUN_ERROR_MAX, "stage %zu (", o->limit_stage);
+    snprintf(ret, TUN_ERROR_MAX, "stage %zu (", o->limit_stage);
     for (size_t b = 0, n = 0; b < p->boards.count; b++) {
         if (tun_board_mask(p, &plan->stages[o->limit_stage]) >> b & 1) {
-            at += snprintf(ret + at, TUN_ERROR_MAX - (size_t)at, "%s%s", n++ ? ", " : "",
-                           boards[b].name);
+            base_append(ret, TUN_ERROR_MAX, "%s%s", n++ ? ", " : "", boards[b].name);
         }
     }
-    snprintf(ret + at, TUN_ERROR_MAX - (size_t)at, ")");
+    base_append(ret, TUN_ERROR_MAX, ")");
 }

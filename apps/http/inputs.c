@@ -3,6 +3,7 @@
 
 #include "apps/http/tensors.h"
 #include "apps/picture/picture.h"
+#include "base/append.h"
 #include "base/base.h"
 #include "base/tensor_name.h"
 #include "ipc/wire.h"
@@ -255,10 +256,9 @@ void web_call_free(struct web_call *c)
 
 static void shape_text(const struct piped_tensor *t, char *ret, size_t bytes)
 {
-    size_t n = 0;
-
-    for (uint32_t i = 0; i < t->rank && n < bytes; i++) {
-        n += (size_t)snprintf(ret + n, bytes - n, "%s%u", i ? "," : "", t->dim[i]);
+    ret[0] = '\0';
+    for (uint32_t i = 0; i < t->rank; i++) {
+        base_append(ret, bytes, "%s%u", i ? "," : "", t->dim[i]);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/cli/cli.h"
 
+#include "base/append.h"
 #include "base/base.h"
 
 const struct cli_command *cli_find(const struct cli_command *commands, const char *name)
@@ -92,12 +93,11 @@ const char *cli_wrong_word(const struct cli_option *o, const char *value, char r
 {
     char word[NEAR_WORD_MAX + 1], best[NEAR_WORD_MAX + 1], hint[NEAR_WORD_HINT_BYTES];
     struct near_word n = {.given = value};
-    size_t at_byte;
 
     if (!o->value || !o->words || o->words[0] == '@' || o->many) {
         return NULL;
     }
-    at_byte = (size_t)snprintf(ret, CLI_WRONG_BYTES, "--%s needs one of", o->name);
+    snprintf(ret, CLI_WRONG_BYTES, "--%s needs one of", o->name);
     for (const char *at = o->words; *at; at += strcspn(at, " ,"), at += strspn(at, " ,")) {
         size_t distance = n.distance;
         bool any = n.word != NULL;
@@ -111,12 +111,9 @@ const char *cli_wrong_word(const struct cli_option *o, const char *value, char r
             memcpy(best, word, sizeof(best));
             n.word = best;
         }
-        at_byte += (size_t)snprintf(ret + at_byte, CLI_WRONG_BYTES - at_byte, "%s %s",
-                                    at == o->words ? "" : ",", word);
-        at_byte = base_min(at_byte, (size_t)CLI_WRONG_BYTES - 1);
+        base_append(ret, CLI_WRONG_BYTES, "%s %s", at == o->words ? "" : ",", word);
     }
-    snprintf(ret + at_byte, CLI_WRONG_BYTES - at_byte, ", not '%s'%s", value,
-             near_word_hint(&n, hint));
+    base_append(ret, CLI_WRONG_BYTES, ", not '%s'%s", value, near_word_hint(&n, hint));
     return ret;
 }
 

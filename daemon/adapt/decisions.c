@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decisions: solves them as queued work, acts on them, verifies them, reverts them. */
 
+#include "base/append.h"
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/adapt/live_turns.h"
-#include "daemon/service/append.h"
 #include "daemon/service/log.h"
 
 /* Windows of throughput before a change: from the onset on, not earlier. */
@@ -71,7 +71,8 @@ static struct dmn_history_event *tell(struct dmn_model *m, const struct dmn_adap
 
     dmn_adapt_detail(record_of(j), &j->decision, detail, sizeof(detail));
     if (j->known) {
-        dmn_append(detail, sizeof(detail), "; the plan kept for this state of the machine returns");
+        base_append(detail, sizeof(detail),
+                    "; the plan kept for this state of the machine returns");
     }
     return dmn_adapt_tell(
         m,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports decisions: history and log. */
 
+#include "base/append.h"
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/adapt/live_turns.h"
-#include "daemon/service/append.h"
 #include "daemon/service/log.h"
 
 #define AS_GOOD 0.005 /* a smaller gain is reported as none */
@@ -15,8 +15,8 @@ static void with_untold(struct dmn_model *m, const char *detail, char *ret, size
 
     snprintf(ret, bytes, "%s", detail);
     if (untold > 0) {
-        dmn_append(ret, bytes, "; %u earlier one%s not reported", untold,
-                   untold == 1 ? " was" : "s were");
+        base_append(ret, bytes, "; %u earlier one%s not reported", untold,
+                    untold == 1 ? " was" : "s were");
         m->adapt->untold = 0;
     }
 }
@@ -27,19 +27,19 @@ static void with_turns(const struct dmn_turns_result *r, char *detail, size_t by
     const struct tun_turns_shown *t = &r->shown;
 
     if (t->pairs == 0) {
-        dmn_append(detail, bytes, "; %s",
-                   r->verdict == TUN_TURNS_ENDED
-                       ? "the previous plan was no longer slow, so it stays"
-                       : "too few frames came in to compare the plans");
+        base_append(detail, bytes, "; %s",
+                    r->verdict == TUN_TURNS_ENDED
+                        ? "the previous plan was no longer slow, so it stays"
+                        : "too few frames came in to compare the plans");
         return;
     }
-    dmn_append(detail, bytes, "; in %zu turn%s each it served %.2f times as many frames", t->pairs,
-               base_plural(t->pairs), t->ratio);
+    base_append(detail, bytes, "; in %zu turn%s each it served %.2f times as many frames", t->pairs,
+                base_plural(t->pairs), t->ratio);
     if (isfinite(t->high)) {
-        dmn_append(detail, bytes, " (%.2f to %.2f)", t->low, t->high);
+        base_append(detail, bytes, " (%.2f to %.2f)", t->low, t->high);
     }
     if (r->verdict != TUN_TURNS_BETTER) {
-        dmn_append(detail, bytes, ", so the previous plan stays");
+        base_append(detail, bytes, ", so the previous plan stays");
     }
 }
 
@@ -166,30 +166,30 @@ void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, 
         return;
     }
     if (d->must) {
-        dmn_append(ret, bytes, "; the previous plan no longer fits");
+        base_append(ret, bytes, "; the previous plan no longer fits");
     } else if (d->hold == TUN_HOLD_NONE && d->gain < AS_GOOD) {
-        dmn_append(ret, bytes, "; the earlier plan is as good and returns");
+        base_append(ret, bytes, "; the earlier plan is as good and returns");
     } else if (d->hold == TUN_HOLD_NONE) {
-        dmn_append(ret, bytes, "; the new plan should gain %.0f %%", 100 * d->gain);
+        base_append(ret, bytes, "; the new plan should gain %.0f %%", 100 * d->gain);
     } else if (d->hold == TUN_HOLD_GAIN) {
-        dmn_append(ret, bytes, "; the best plan would gain %.1f %%, which is too little",
-                   base_max(100 * d->gain, 0.0));
+        base_append(ret, bytes, "; the best plan would gain %.1f %%, which is too little",
+                    base_max(100 * d->gain, 0.0));
     } else if (d->hold == TUN_HOLD_COOLDOWN || d->hold == TUN_HOLD_BUDGET) {
         const char *until = d->hold == TUN_HOLD_COOLDOWN ? "the cool-down is over"
                                                          : "the hour allows another change";
 
         if (d->search) {
-            dmn_append(ret, bytes, "; a search waits until %s", until);
+            base_append(ret, bytes, "; a search waits until %s", until);
         } else {
-            dmn_append(ret, bytes, "; a plan that gains %.0f %% waits until %s", 100 * d->gain,
-                       until);
+            base_append(ret, bytes, "; a plan that gains %.0f %% waits until %s", 100 * d->gain,
+                        until);
         }
     } else if (d->hold == TUN_HOLD_LOST) {
-        dmn_append(ret, bytes, "; a plan should gain %.0f %%, which turns do not show",
-                   100 * d->gain);
+        base_append(ret, bytes, "; a plan should gain %.0f %%, which turns do not show",
+                    100 * d->gain);
     } else if (d->hold == TUN_HOLD_BOUNDS) {
-        dmn_append(ret, bytes, "; no plan keeps the bounds");
+        base_append(ret, bytes, "; no plan keeps the bounds");
     } else {
-        dmn_append(ret, bytes, "; the present plan is the best one");
+        base_append(ret, bytes, "; the present plan is the best one");
     }
 }

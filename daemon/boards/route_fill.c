@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "base/append.h"
 #include "base/base.h"
 #include "base/leaves/leaves.h"
 #include "daemon/config/route_text.h"
@@ -116,21 +117,21 @@ int dmn_route_fill(const struct dmn_model *m, struct brd_route *ret)
 /* Writes numbers as "0-3,7". Return: false: too long, @ret is "". */
 static bool leaves_text(const bool *needed, size_t count, char *ret, size_t bytes)
 {
-    size_t at = 0;
+    bool fits = true;
 
     ret[0] = '\0';
-    for (size_t i = 0, last; i < count && at < bytes; i = last + 1) {
+    for (size_t i = 0, last; i < count && fits; i = last + 1) {
         for (last = i; last + 1 < count && needed[last + 1] == needed[i]; last++) {
         }
         if (needed[i]) {
-            at += (size_t)snprintf(ret + at, bytes - at, last > i ? "%s%zu-%zu" : "%s%zu",
-                                   at ? "," : "", i, last);
+            fits =
+                base_append(ret, bytes, last > i ? "%s%zu-%zu" : "%s%zu", *ret ? "," : "", i, last);
         }
     }
-    if (at >= bytes) {
+    if (!fits) {
         ret[0] = '\0';
     }
-    return at < bytes;
+    return fits;
 }
 
 /* Sets the leaves of the file that each hop needs; "" where that is not known. Return: 0;
@@ -258,25 +259,23 @@ static uint32_t common_share(const struct brd_hop *h)
 void dmn_hops_text(const struct brd_hop *hop, size_t count, const struct brd_link_report_all *r,
                    char *ret)
 {
-    size_t at = 0;
+    bool fits = true;
 
     ret[0] = '\0';
-    for (size_t i = 0; i < count && at < DMN_ROUTE_TEXT_MAX; i++) {
+    for (size_t i = 0; i < count && fits; i++) {
         const struct brd_hop *h = &hop[i];
         uint32_t one = common_share(h);
 
-        at += (size_t)snprintf(ret + at, DMN_ROUTE_TEXT_MAX - at, "%s%u-%u@", i ? "|" : "",
-                               h->first_unit, h->last_unit);
-        for (size_t b = 0; b < h->board_count && at < DMN_ROUTE_TEXT_MAX; b++) {
-            at += (size_t)snprintf(ret + at, DMN_ROUTE_TEXT_MAX - at, "%s%s", b ? "+" : "",
-                                   dmn_board_name(r, h->board[b].print));
-            if (h->board[b].share != one && at < DMN_ROUTE_TEXT_MAX) {
-                at += (size_t)snprintf(ret + at, DMN_ROUTE_TEXT_MAX - at, "*%u",
-                                       h->board[b].share / one);
+        base_append(ret, DMN_ROUTE_TEXT_MAX, "%s%u-%u@", i ? "|" : "", h->first_unit, h->last_unit);
+        for (size_t b = 0; b < h->board_count; b++) {
+            fits = base_append(ret, DMN_ROUTE_TEXT_MAX, "%s%s", b ? "+" : "",
+                               dmn_board_name(r, h->board[b].print));
+            if (h->board[b].share != one) {
+                fits = base_append(ret, DMN_ROUTE_TEXT_MAX, "*%u", h->board[b].share / one);
             }
         }
     }
-    if (at >= DMN_ROUTE_TEXT_MAX) {
+    if (!fits) {
         snprintf(ret + DMN_ROUTE_TEXT_MAX - sizeof("..."), sizeof("..."), "...");
     }
 }

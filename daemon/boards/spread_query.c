@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/spread_query.h"
 
+#include "base/append.h"
 #include "base/base.h"
 #include "daemon/boards/route_fill.h"
-#include "daemon/service/append.h"
 #include "tuner/boards/boards_front.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/eval_boards.h"
@@ -128,9 +128,9 @@ static void say_short(const struct tun_problem *p, enum tun_short missing, char 
         weights += p->units[u].weight_bytes;
     }
     if (missing == TUN_SHORT_MEMORY) {
-        dmn_append(ret, TUN_ERROR_MAX,
-                   ", %.0f MiB together: weights take %.0f MiB, and frames %.0f MiB on a board",
-                   room / MIB, weights / MIB, (all - weights) / MIB);
+        base_append(ret, TUN_ERROR_MAX,
+                    ", %.0f MiB together: weights take %.0f MiB, and frames %.0f MiB on a board",
+                    room / MIB, weights / MIB, (all - weights) / MIB);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdarg.h>
 
+#include "base/append.h"
 #include "base/base.h"
 #include "base/near_word.h"
 #include "daemon/config/route_text.h"
@@ -123,7 +124,7 @@ static bool is_cores(json_t *value)
 static char *cores_text(json_t *value)
 {
     char text[PL_CPU_MAX * sizeof("65535,")] = "";
-    size_t i, used = 0;
+    size_t i;
     json_t *core;
 
     if (json_is_string(value)) {
@@ -131,8 +132,7 @@ static char *cores_text(json_t *value)
     }
     json_array_foreach(value, i, core)
     {
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", i ? "," : "",
-                                 (int)json_integer_value(core));
+        base_append(text, sizeof(text), "%s%d", i ? "," : "", (int)json_integer_value(core));
     }
     return strdup(text);
 }

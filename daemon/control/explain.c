@@ -3,6 +3,7 @@
 
 #include "daemon/control/explain.h"
 
+#include "base/append.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/control/json.h"
 
@@ -69,14 +70,13 @@ static size_t slowest_stage(const struct tun_outcome *o)
 static json_t *teams_json(const struct tun_problem *p, const struct pl_stage_plan *stage)
 {
     char text[512] = "";
-    size_t used = 0;
 
-    for (size_t g = 0; g < stage->group_count && used < sizeof(text); g++) {
+    for (size_t g = 0; g < stage->group_count; g++) {
         const struct pl_group *group = &stage->groups[g];
         char team[PL_GROUP_TEXT_MAX];
 
         pl_group_format(group, p->eps[group->ep].name, team);
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", g ? "+" : "", team);
+        base_append(text, sizeof(text), "%s%s", g ? "+" : "", team);
     }
     return json_string(text);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the sensors say, as JSON and as metrics. */
+#include "base/append.h"
 #include "base/base.h"
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"
@@ -120,14 +121,12 @@ static json_t *energy_json(const struct dmn_machine *m, const struct gov_snapsho
     static const char *const states[] = {"ok", "denied", "gone"};
     char names[GOV_ENERGY_MAX * GOV_NAME_MAX * 2] = "";
     json_t *list = json_array();
-    size_t used = 0;
 
     for (size_t i = 0; i < s->energy_count; i++) {
         const struct gov_energy_source *e = &s->energy[i];
 
-        if (e->counted && used < sizeof(names)) {
-            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
-                                     e->name);
+        if (e->counted) {
+            base_append(names, sizeof(names), "%s%s", *names ? ", " : "", e->name);
         }
         json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:b}", "name", e->name, "state",
                                               states[e->state], "joules",

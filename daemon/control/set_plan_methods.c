@@ -2,6 +2,7 @@
 /* GetPlan and SetPlan: which plan, or which route over boards, serves a model; GetMapping and
  * SetMapping: the same as AutoDiCE's mapping.json. */
 
+#include "base/append.h"
 #include "base/base.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/config/route_text.h"
@@ -375,13 +376,12 @@ static bool is_here(const json_t *root, bool any)
 
 static void route_text(const struct layers *l, size_t unit_count, char ret[PL_PLAN_TEXT_MAX])
 {
-    size_t at = 0;
-
-    for (size_t u = 0, last; u < unit_count && at < PL_PLAN_TEXT_MAX; u = last + 1) {
+    ret[0] = '\0';
+    for (size_t u = 0, last; u < unit_count; u = last + 1) {
         for (last = u; last + 1 < unit_count && l->of[last + 1] == l->of[u]; last++) {
         }
-        at += (size_t)snprintf(ret + at, PL_PLAN_TEXT_MAX - at, "%s%zu-%zu@%s", u ? "|" : "", u,
-                               last, l->device[l->of[u]].name);
+        base_append(ret, PL_PLAN_TEXT_MAX, "%s%zu-%zu@%s", u ? "|" : "", u, last,
+                    l->device[l->of[u]].name);
     }
 }
 
@@ -389,14 +389,14 @@ static void route_text(const struct layers *l, size_t unit_count, char ret[PL_PL
 static void refuse_mapping(struct dmn_call *c, const struct dmn_model *m, const json_t *root,
                            char *error)
 {
-    size_t count, n = strlen(error);
+    size_t count;
     const char *name = passed_over(m->model, root, &count);
 
-    if (name && n < TUN_READER_ERROR_MAX) {
-        snprintf(error + n, TUN_READER_ERROR_MAX - n,
-                 "; the mapping has \"%.60s\", which is not an operator of the model; pipectl "
-                 "units lists the names",
-                 name);
+    if (name) {
+        base_append(error, TUN_READER_ERROR_MAX,
+                    "; the mapping has \"%.60s\", which is not an operator of the model; pipectl "
+                    "units lists the names",
+                    name);
     }
     refuse_plan(m, c, error[0] ? error : "out of memory");
 }

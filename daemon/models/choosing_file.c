@@ -8,10 +8,10 @@
 #include <jansson.h>
 #include <link.h>
 
+#include "base/append.h"
 #include "base/base.h"
 #include "daemon/config/state_file.h"
 #include "daemon/models/choosing_private.h"
-#include "daemon/service/append.h"
 
 #define NS_MAX 1e15
 
@@ -47,7 +47,7 @@ static void describe_core(int cpu, char *ret, size_t bytes)
         } else if (at == cpu &&
                    (strncmp(line, "model name", 10) == 0 || strncmp(line, "CPU imp", 7) == 0 ||
                     strncmp(line, "CPU part", 8) == 0 || strncmp(line, "CPU var", 7) == 0)) {
-            dmn_append(ret, bytes, "%.*s ", (int)strcspn(colon + 2, "\n"), colon + 2);
+            base_append(ret, bytes, "%.*s ", (int)strcspn(colon + 2, "\n"), colon + 2);
         }
     }
     if (f) {
@@ -65,8 +65,8 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *arg)
         const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
 
         if (name && strstr(name, ours[i]) && stat(info->dlpi_name, &st) == 0) {
-            dmn_append(k->libraries, sizeof(k->libraries), "%s:%lld:%lld ", name + 1,
-                       (long long)st.st_size, (long long)st.st_mtim.tv_sec);
+            base_append(k->libraries, sizeof(k->libraries), "%s:%lld:%lld ", name + 1,
+                        (long long)st.st_size, (long long)st.st_mtim.tv_sec);
             break;
         }
     }
@@ -128,8 +128,8 @@ static void describe(const struct dmn_choose *c, struct key *k)
 
         if (c->kinds[i].same == i) {
             describe_core(base_max(c->kinds[i].cpu, 0), core, sizeof(core));
-            dmn_append(k->cpu, sizeof(k->cpu), "%.*s:%s%x;", (int)PL_EP_NAME_MAX, c->kinds[i].name,
-                       core, krn_cpu_features());
+            base_append(k->cpu, sizeof(k->cpu), "%.*s:%s%x;", (int)PL_EP_NAME_MAX, c->kinds[i].name,
+                        core, krn_cpu_features());
         }
     }
     dl_iterate_phdr(add_library, k);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The history event, the log messages and the trials that a retune leaves. */
 
+#include "base/append.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"
 #include "daemon/plans/switch.h"
 #include "daemon/plans/tried.h"
-#include "daemon/service/append.h"
 #include "daemon/service/log.h"
 
 /* Later trials are listed only if they are the best so far; all are counted. */
@@ -149,12 +149,12 @@ static void detail_text(const struct dmn_retune *r, char *ret, size_t bytes)
              r->q.algorithm->name, dmn_objective_name(r->q.goal.objective), r->trials,
              base_plural(r->trials));
     if (r->shape_trials) {
-        dmn_append(ret, bytes, " after %zu of team shapes", r->shape_trials);
+        base_append(ret, bytes, " after %zu of team shapes", r->shape_trials);
     }
-    dmn_append(ret, bytes, ", measured %s",
-               r->idle ? "under a synthetic load" : "under live traffic");
+    base_append(ret, bytes, ", measured %s",
+                r->idle ? "under a synthetic load" : "under live traffic");
     if (r->why[0]) {
-        dmn_append(ret, bytes, "; %s", r->why);
+        base_append(ret, bytes, "; %s", r->why);
     }
 }
 

@@ -2,6 +2,7 @@
 /* Routes: which boards serve which units. */
 #include <sodium.h>
 
+#include "base/append.h"
 #include "ipc/boards/board_json.h"
 #include "ipc/boards/board_state.h"
 
@@ -117,24 +118,20 @@ void brd_border_text(const char *front, const char *back, char ret[BRD_KEY_TEXT_
 
 int brd_hops_text(const struct brd_hop *of, size_t count, char *ret, size_t bytes)
 {
-    size_t at = 0;
+    bool fits = true;
 
     *ret = '\0';
-    for (size_t i = 0; i < count; i++) {
-        at += (size_t)snprintf(ret + at, bytes - at, "%s%u-%u@", i ? "|" : "", of[i].first_unit,
-                               of[i].last_unit);
-        for (size_t b = 0; b < of[i].board_count && at < bytes; b++) {
-            at += (size_t)snprintf(ret + at, bytes - at, "%s%s*%u", b ? "+" : "",
-                                   of[i].board[b].print, of[i].board[b].share);
+    for (size_t i = 0; i < count && fits; i++) {
+        fits = base_append(ret, bytes, "%s%u-%u@", i ? "|" : "", of[i].first_unit, of[i].last_unit);
+        for (size_t b = 0; b < of[i].board_count; b++) {
+            fits = base_append(ret, bytes, "%s%s*%u", b ? "+" : "", of[i].board[b].print,
+                               of[i].board[b].share);
         }
-        if (at < bytes && of[i].encoding != BRD_AS_IS) {
-            at += (size_t)snprintf(ret + at, bytes - at, ":%s", brd_encoding_name(of[i].encoding));
-        }
-        if (at >= bytes) {
-            return -ENOSPC;
+        if (of[i].encoding != BRD_AS_IS) {
+            fits = base_append(ret, bytes, ":%s", brd_encoding_name(of[i].encoding));
         }
     }
-    return 0;
+    return fits ? 0 : -ENOSPC;
 }
 
 /* A number in decimal of at most 7 digits, without a leading zero. */

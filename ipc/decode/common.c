@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdarg.h>
 
+#include "base/append.h"
 #include "base/base.h"
 #include "ipc/decode/decoder.h"
 #include "ipc/f16.h"
@@ -10,14 +11,13 @@
 int decode_bad(const struct decode_tensor *t, const char *why, ...)
 {
     char text[200], shape[120] = "";
-    size_t n = 0;
     va_list args;
 
     va_start(args, why);
     vsnprintf(text, sizeof(text), why, args);
     va_end(args);
-    for (uint32_t i = 0; i < t->t.rank && n < sizeof(shape); i++) {
-        n += (size_t)snprintf(shape + n, sizeof(shape) - n, "%s%u", i ? ", " : "", t->t.dim[i]);
+    for (uint32_t i = 0; i < t->t.rank; i++) {
+        base_append(shape, sizeof(shape), "%s%u", i ? ", " : "", t->t.dim[i]);
     }
     return ipc_client_error(-EINVAL, "output %s [%s] %s", t->name, shape, text);
 }

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "base/append.h"
 #include "base/base.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -159,14 +160,13 @@ int krn_cpu_parse(const char *names, uint32_t *ret_features, char ret_error[KRN_
         size_t length = strcspn(at, ","), i;
 
         if (!find(at, length, &i)) {
-            int used = snprintf(ret_error, KRN_CPU_TEXT_MAX,
-                                "PIPED_CPU: no CPU feature \"%.*s\"; "
-                                "known are",
-                                (int)base_min(length, 64u), at);
+            snprintf(ret_error, KRN_CPU_TEXT_MAX,
+                     "PIPED_CPU: no CPU feature \"%.*s\"; "
+                     "known are",
+                     (int)base_min(length, 64u), at);
 
             for (i = 0; i < base_array_count(known); i++) {
-                used += snprintf(ret_error + used, KRN_CPU_TEXT_MAX - (size_t)used, "%s %s",
-                                 i ? "," : "", known[i].name);
+                base_append(ret_error, KRN_CPU_TEXT_MAX, "%s %s", i ? "," : "", known[i].name);
             }
             return -EINVAL;
         }
@@ -181,11 +181,10 @@ int krn_cpu_parse(const char *names, uint32_t *ret_features, char ret_error[KRN_
 
 const char *krn_cpu_names(uint32_t features, char ret[KRN_CPU_TEXT_MAX])
 {
-    size_t used = (size_t)snprintf(ret, KRN_CPU_TEXT_MAX, "%s", known[0].name);
-
+    snprintf(ret, KRN_CPU_TEXT_MAX, "%s", known[0].name);
     for (size_t i = 1; i < base_array_count(known); i++) {
         if (features & known[i].own) {
-            used += (size_t)snprintf(ret + used, KRN_CPU_TEXT_MAX - used, ",%s", known[i].name);
+            base_append(ret, KRN_CPU_TEXT_MAX, ",%s", known[i].name);
         }
     }
     return ret;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/json/devices_json.h"
 
+#include "base/append.h"
 #include "base/base.h"
 
 #define DIGITS 10u /* cores that a key can name */
@@ -11,7 +12,6 @@
 static int write_key(const struct tun_device *d, char *ret_error, char ret[KEY_MAX])
 {
     size_t cores = base_min(base_max(d->cores, (size_t)1), (size_t)DIGITS);
-    int n;
 
     if (strchr(d->name, '_')) {
         snprintf(ret_error, TUN_ERROR_MAX,
@@ -20,9 +20,9 @@ static int write_key(const struct tun_device *d, char *ret_error, char ret[KEY_M
                  d->name);
         return -EINVAL;
     }
-    n = snprintf(ret, KEY_MAX, "%.32s_cpu", d->name);
+    snprintf(ret, KEY_MAX, "%.32s_cpu", d->name);
     for (size_t i = 0; i < cores; i++) {
-        n += snprintf(ret + n, KEY_MAX - (size_t)n, "%zu", i);
+        base_append(ret, KEY_MAX, "%zu", i);
     }
     return 0;
 }

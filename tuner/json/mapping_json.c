@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/json/mapping_json.h"
 
+#include "base/append.h"
 #include "base/base.h"
 
 #define DIGITS 10u /* cores that a key can name */
@@ -32,10 +33,10 @@ static const char *device_of(const struct tun_problem *p, size_t ep)
     return p->boards.count > 1 ? p->boards.boards[p->eps[ep].board].name : "host";
 }
 
-static void write_batch(const struct pl_group *group, char ret[KEY_MAX], int at)
+static void write_batch(const struct pl_group *group, char ret[KEY_MAX])
 {
     if (group->more > 0) {
-        snprintf(ret + at, KEY_MAX - (size_t)at, "/%zu", pl_group_batch(group));
+        base_append(ret, KEY_MAX, "/%zu", pl_group_batch(group));
     }
 }
 
@@ -46,15 +47,14 @@ static int write_key(const struct tun_problem *p, const struct pl_group *group, 
     const struct tun_ep *ep = &p->eps[group->ep];
     const char *device = device_of(p, group->ep);
     size_t core = first_core(p, group->ep) + used;
-    int n;
 
     if (strchr(device, '_')) {
         snprintf(ret_error, TUN_ERROR_MAX, "the board's name \"%.24s\" has an underscore", device);
         return -EINVAL;
     }
     if (is_gpu(ep)) {
-        n = snprintf(ret, KEY_MAX, "%.24s_gpu", device);
-        write_batch(group, ret, n);
+        snprintf(ret, KEY_MAX, "%.24s_gpu", device);
+        write_batch(group, ret);
         return 0;
     }
     if (core + group->width > DIGITS) {
@@ -62,11 +62,11 @@ static int write_key(const struct tun_problem *p, const struct pl_group *group, 
                  core + group->width - 1, device);
         return -EINVAL;
     }
-    n = snprintf(ret, KEY_MAX, "%.24s_cpu", device);
+    snprintf(ret, KEY_MAX, "%.24s_cpu", device);
     for (size_t i = 0; i < group->width; i++) {
-        n += snprintf(ret + n, KEY_MAX - (size_t)n, "%zu", core + i);
+        base_append(ret, KEY_MAX, "%zu", core + i);
     }
-    write_batch(group, ret, n);
+    write_batch(group, ret);
     return 0;
 }
 

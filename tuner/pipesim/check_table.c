@@ -2,6 +2,7 @@
 /* Every network on every machine by every algorithm, and what the papers claim of theirs. */
 #include <math.h>
 
+#include "base/append.h"
 #include "base/base.h"
 #include "base/cli/shown_print.h"
 #include "tuner/pipesim/check.h"
@@ -294,8 +295,7 @@ static void check_shisha(struct psim_checks *c, const struct table *t)
             }
         }
         ratio /= base_max((double)rows, 1.0);
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %.1f", i ? ", " : "",
-                 OTHERS[i], ratio);
+        base_append(text, sizeof(text), "%s%s %.1f", i ? ", " : "", OTHERS[i], ratio);
         sum += ratio;
         count++;
     }
@@ -362,8 +362,8 @@ static void check_pipe_it(struct psim_checks *c)
             tun_rank_eps(p, order);
             big = tun_team_ns(p, 0, p->unit_count - 1, order[0], p->eps[order[0]].cores);
             gain += big / run.bottleneck_ns - 1;
-            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %.0f %%",
-                     n ? ", " : "", NETWORKS[n], 100 * (big / run.bottleneck_ns - 1));
+            base_append(text, sizeof(text), "%s%s %.0f %%", n ? ", " : "", NETWORKS[n],
+                        100 * (big / run.bottleneck_ns - 1));
             psim_run_deinit(&run);
             psim_case_deinit(&on);
         }

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include "apps/pipectl/common/pipectl.h"
+#include "base/append.h"
 #include "base/cli/shown_print.h"
 
 /* Also where a file repeats it, as the one that comes with piped does for every key. */
@@ -28,8 +29,8 @@ static void note_members(struct ctl_table *t, const json_t *row)
     json_object_foreach(json_object_get(row, "value"), key, v)
     {
         if (!json_is_string(v) || json_string_length(v)) {
-            ctl_append(line, sizeof(line), "%s %s %s", gap, key,
-                       ctl_any(json_object_get(row, "value"), key).text);
+            base_append(line, sizeof(line), "%s %s %s", gap, key,
+                        ctl_any(json_object_get(row, "value"), key).text);
             gap = ",";
         }
     }

@@ -2,6 +2,7 @@
 /* pipectl plan, pipectl costs: the present plan, other plans, and the costs behind them. */
 
 #include "apps/pipectl/common/pipectl.h"
+#include "base/append.h"
 #include "base/cli/shown_print.h"
 
 static void print_warnings(const json_t *reply)
@@ -198,10 +199,10 @@ static size_t pick_shapes(const json_t *problem, struct shape ret[SHAPES_MAX], b
     return count;
 }
 
-/* Writes three digits after the point, fewer for large figures. */
-static int format_ms(char *ret, size_t bytes, const char *mark, double ms)
+/* Adds three digits after the point, fewer for large figures. */
+static void add_ms(char *ret, size_t bytes, const char *mark, double ms)
 {
-    return snprintf(ret, bytes, "\t%s%.*f", mark, ms < 100 ? 3 : ms < 10000 ? 1 : 0, ms);
+    base_append(ret, bytes, "\t%s%.*f", mark, ms < 100 ? 3 : ms < 10000 ? 1 : 0, ms);
 }
 
 /* Adds a row: the unit, then its times in ms, with '~' before predicted ones. @sum: the sum of each
@@ -211,24 +212,22 @@ static void add_unit(struct ctl_table *t, size_t index, const char *name,
 {
     size_t length = strlen(name), most = count > 4 ? 14 : 24;
     char line[512];
-    int at;
 
     /* of a long name the end tells more */
-    at = snprintf(line, sizeof(line), "%zu\t%s%s", index, length > most ? ".." : "",
-                  length > most ? name + length - most + 2 : name);
+    snprintf(line, sizeof(line), "%zu\t%s%s", index, length > most ? ".." : "",
+             length > most ? name + length - most + 2 : name);
     for (size_t s = 0; s < count; s++) {
         const json_t *ns = json_array_get(shapes[s].row, index);
         const char *source = json_string_value(json_array_get(shapes[s].sources, index));
-        size_t left = sizeof(line) - (size_t)at;
         double ms = json_number_value(ns) / 1e6;
 
         if (json_is_number(ns)) {
             bool predicted = source && strcmp(source, "predicted") == 0;
 
-            at += format_ms(line + at, left, predicted ? "~" : "", ms);
+            add_ms(line, sizeof(line), predicted ? "~" : "", ms);
             sum[s] = sum[s] < 0 ? -1 : sum[s] + ms;
         } else {
-            at += snprintf(line + at, left, "\t-");
+            base_append(line, sizeof(line), "\t-");
             sum[s] = -1;
         }
     }
@@ -258,12 +257,10 @@ static void print_costs(const json_t *reply)
         add_unit(&t, i, ctl_text(unit, "name"), shapes, count, sum);
     }
     for (size_t s = 0; s < count; s++) {
-        size_t at = strlen(line);
-
         if (sum[s] < 0) {
-            snprintf(line + at, sizeof(line) - at, "\t-");
+            base_append(line, sizeof(line), "\t-");
         } else {
-            format_ms(line + at, sizeof(line) - at, "", sum[s]);
+            add_ms(line, sizeof(line), "", sum[s]);
         }
     }
     ctl_table_add(&t, "%s", line);

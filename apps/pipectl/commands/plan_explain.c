@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "apps/pipectl/common/pipectl.h"
+#include "base/append.h"
 #include "base/cli/shown_print.h"
 
 /* smaller relative differences are not told */
@@ -171,11 +172,12 @@ struct ctl_words ctl_plan_costs(const json_t *explanation)
         double count = ctl_real(table, sources[i][0]);
 
         if (count > 0) {
-            ctl_append(w.text, sizeof(w.text), "%s%.0f %s", some ? ", " : "", count, sources[i][1]);
+            base_append(w.text, sizeof(w.text), "%s%.0f %s", some ? ", " : "", count,
+                        sources[i][1]);
             some = true;
         }
     }
-    ctl_append(w.text, sizeof(w.text), some ? "." : "none is known.");
+    base_append(w.text, sizeof(w.text), some ? "." : "none is known.");
     return w;
 }
 
@@ -214,10 +216,10 @@ static struct ctl_words boards_text(const json_t *boards)
     }
     json_array_foreach(boards, i, b)
     {
-        ctl_append(w.text, sizeof(w.text), "%s%s%s", i ? ", " : "", ctl_text(b, "name"),
-                   ctl_is(b, "up") ? "" : " (away)");
+        base_append(w.text, sizeof(w.text), "%s%s%s", i ? ", " : "", ctl_text(b, "name"),
+                    ctl_is(b, "up") ? "" : " (away)");
         if (json_array_size(boards) > 1 && all > 0) {
-            ctl_append(w.text, sizeof(w.text), " %.0f %%", 100 * ctl_real(b, "share") / all);
+            base_append(w.text, sizeof(w.text), " %.0f %%", 100 * ctl_real(b, "share") / all);
         }
     }
     return w;

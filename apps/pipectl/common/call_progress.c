@@ -92,23 +92,22 @@ static void show(struct ctl_progress *p, const json_t *e)
 {
     const char *event = ctl_text(e, "event"), *model = json_text_of(e, "model");
     char text[LINE_BYTES];
-    int n;
 
     if (*model && *p->model && strcmp(model, p->model) != 0) {
         return;
     }
-    n = snprintf(text, sizeof(text), "%.128s%s", model, *model ? ": " : "");
+    snprintf(text, sizeof(text), "%.128s%s", model, *model ? ": " : "");
     if (strcmp(event, "progress") == 0) {
         double of = ctl_real(e, "of");
 
-        n += snprintf(text + n, sizeof(text) - (size_t)n, "%.200s", ctl_text(e, "doing"));
+        base_append(text, sizeof(text), "%.200s", ctl_text(e, "doing"));
         if (of > 0) {
-            snprintf(text + n, sizeof(text) - (size_t)n, ", %.0f of %.0f", ctl_real(e, "done"), of);
+            base_append(text, sizeof(text), ", %.0f of %.0f", ctl_real(e, "done"), of);
         }
         ctl_line_show(text);
     } else if (strcmp(event, "trial") == 0) {
-        snprintf(text + n, sizeof(text) - (size_t)n, "tried %.250s, %.3f ms a frame",
-                 ctl_text(e, "plan"), ctl_real(e, "bottleneck_ms"));
+        base_append(text, sizeof(text), "tried %.250s, %.3f ms a frame", ctl_text(e, "plan"),
+                    ctl_real(e, "bottleneck_ms"));
         ctl_line_show(text);
     }
 }

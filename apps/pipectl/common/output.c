@@ -190,16 +190,6 @@ struct ctl_word ctl_known(const json_t *object, const char *path, const char *fo
     return ctl_format(ctl_value(object, path), format);
 }
 
-void ctl_append(char *ret, size_t bytes, const char *format, ...)
-{
-    size_t used = strlen(ret);
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(ret + used, bytes - used, format, args);
-    va_end(args);
-}
-
 struct ctl_word ctl_cpus(const char *before, const json_t *cpus)
 {
     struct ctl_word w = {""};
@@ -212,17 +202,19 @@ struct ctl_word ctl_cpus(const char *before, const json_t *cpus)
             last++;
             i++;
         }
-        ctl_append(w.text, sizeof(w.text), last > first ? "%s%d-%d" : "%s%d",
-                   *w.text ? "," : before, (int)first, (int)last);
+        base_append(w.text, sizeof(w.text), last > first ? "%s%d-%d" : "%s%d",
+                    *w.text ? "," : before, (int)first, (int)last);
     }
     return count ? w : (struct ctl_word){"-"};
 }
 
 static void any(const json_t *v, char *ret, size_t bytes, bool inner)
 {
-    size_t used = 0, i;
     json_t *item;
     const char *key;
+    size_t i;
+
+    *ret = '\0';
 
     if (json_is_string(v)) {
         snprintf(ret, bytes, "%s", json_string_value(v));
@@ -238,8 +230,7 @@ static void any(const json_t *v, char *ret, size_t bytes, bool inner)
             char text[512];
 
             any(item, text, sizeof(text), true);
-            snprintf(ret + used, bytes - used, "%s%s", used ? "," : "", text);
-            used = strlen(ret);
+            base_append(ret, bytes, "%s%s", *ret ? "," : "", text);
         }
     } else if (json_is_object(v) && json_object_get(v, "shape") && json_object_get(v, "dtype")) {
         char shape[256];
@@ -256,8 +247,7 @@ static void any(const json_t *v, char *ret, size_t bytes, bool inner)
             char text[512];
 
             any(item, text, sizeof(text), true);
-            snprintf(ret + used, bytes - used, "%s%s %s", used ? ", " : "", key, text);
-            used = strlen(ret);
+            base_append(ret, bytes, "%s%s %s", *ret ? ", " : "", key, text);
         }
     } else {
         snprintf(ret, bytes, "%s", inner ? "" : "-");
@@ -348,8 +338,8 @@ struct ctl_words ctl_places(const json_t *board)
 
     json_array_foreach(json_object_get(board, "eps"), i, ep)
     {
-        ctl_append(w.text, sizeof(w.text), "%s%s x%.0f", i ? ", " : "", ctl_text(ep, "name"),
-                   ctl_real(ep, "cores"));
+        base_append(w.text, sizeof(w.text), "%s%s x%.0f", i ? ", " : "", ctl_text(ep, "name"),
+                    ctl_real(ep, "cores"));
     }
     return w;
 }

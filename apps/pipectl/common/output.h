@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/append.h"
 #include "base/json_text.h"
 
 void ctl_print_json(const json_t *v);
@@ -90,8 +91,5 @@ struct ctl_word ctl_format(double value, const char *format) __attribute__((form
 /** ctl_known() - the same of a field; "-" if it is not a number. */
 struct ctl_word ctl_known(const json_t *object, const char *path, const char *format)
     __attribute__((format(printf, 3, 0)));
-/** ctl_append() - appends to the text @ret; what does not fit is cut. */
-void ctl_append(char *ret, size_t bytes, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 /** ctl_places() - the execution places of a board, as "big x4, little x4". */
 struct ctl_words ctl_places(const json_t *board);

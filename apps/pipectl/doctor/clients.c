@@ -4,6 +4,7 @@
 
 #include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
+#include "base/append.h"
 #include "base/base.h"
 #include "ipc/server/frame_rules.h"
 
@@ -411,8 +412,8 @@ static void clients_of(const struct doctor *d, double uid, char *ret, size_t byt
     json_array_foreach(json_object_get(d->after, "clients"), i, c)
     {
         if (ctl_value(c, "uid") == uid && named < NAMED) {
-            ctl_append(ret, bytes, "%s\"%s\" (pid %.0f)", named ? ", " : "", ctl_text(c, "client"),
-                       ctl_value(c, "pid"));
+            base_append(ret, bytes, "%s\"%s\" (pid %.0f)", named ? ", " : "", ctl_text(c, "client"),
+                        ctl_value(c, "pid"));
             named++;
         }
     }

@@ -5,6 +5,7 @@
 #include "apps/pipectl/doctor/doctor.h"
 #include "apps/pipectl/doctor/facts.h"
 #include "apps/pipectl/doctor/sample.h"
+#include "base/append.h"
 
 struct args {
     const char *model, *save, *sample;
@@ -64,8 +65,8 @@ static void print_idle(const json_t *figures)
     json_array_foreach(figures, i, m)
     {
         if (is_idle(figures, m) && !is_segment(m)) {
-            ctl_append(line, sizeof(line), "%s%s",
-                       *line ? ", " : "no frames: ", ctl_text(m, "model"));
+            base_append(line, sizeof(line), "%s%s",
+                        *line ? ", " : "no frames: ", ctl_text(m, "model"));
         }
     }
     if (*line) {
@@ -85,22 +86,22 @@ static void print_figures(const json_t *figures)
         if (is_idle(figures, m)) {
             continue;
         }
-        ctl_append(line, sizeof(line), "%s: %s frames/s, p50 %s ms, p99 %s ms; stage %s",
-                   ctl_text(m, is_segment(m) ? "segment" : "model"),
-                   ctl_known(m, "fps", "%.1f").text, ctl_known(m, "p50_ms", "%.2f").text,
-                   ctl_known(m, "p99_ms", "%.2f").text, ctl_text(m, "stage"));
+        base_append(line, sizeof(line), "%s: %s frames/s, p50 %s ms, p99 %s ms; stage %s",
+                    ctl_text(m, is_segment(m) ? "segment" : "model"),
+                    ctl_known(m, "fps", "%.1f").text, ctl_known(m, "p50_ms", "%.2f").text,
+                    ctl_known(m, "p99_ms", "%.2f").text, ctl_text(m, "stage"));
         if (ctl_has(m, "busy")) {
-            ctl_append(line, sizeof(line), " is busy for %.0f %%", 100 * ctl_real(m, "busy"));
+            base_append(line, sizeof(line), " is busy for %.0f %%", 100 * ctl_real(m, "busy"));
         }
         if (ctl_has(m, "service_ms")) {
-            ctl_append(line, sizeof(line), ", %.2f ms a frame", ctl_real(m, "service_ms"));
+            base_append(line, sizeof(line), ", %.2f ms a frame", ctl_real(m, "service_ms"));
         }
         if (ctl_has(m, "expected_ms")) {
-            ctl_append(line, sizeof(line), " (%.2f expected)", ctl_real(m, "expected_ms"));
+            base_append(line, sizeof(line), " (%.2f expected)", ctl_real(m, "expected_ms"));
         }
         if (ctl_has(m, "off_core")) {
-            ctl_append(line, sizeof(line), ", off its cores for %.0f %% of that",
-                       100 * ctl_real(m, "off_core"));
+            base_append(line, sizeof(line), ", off its cores for %.0f %% of that",
+                        100 * ctl_real(m, "off_core"));
         }
         ctl_print_wrapped(line, 0);
     }
@@ -113,28 +114,28 @@ static void print_machine(const json_t *machine, double seconds)
     char line[2048] = "";
     size_t i;
 
-    ctl_append(line, sizeof(line), "machine");
+    base_append(line, sizeof(line), "machine");
     if (seconds > 0) {
-        ctl_append(line, sizeof(line), ", over %.1f s", seconds);
+        base_append(line, sizeof(line), ", over %.1f s", seconds);
     }
-    ctl_append(line, sizeof(line), ":");
+    base_append(line, sizeof(line), ":");
     if (ctl_has(machine, "cpu_waited")) {
-        ctl_append(line, sizeof(line), " tasks waited for a CPU for %.0f %% of the time,",
-                   100 * ctl_real(machine, "cpu_waited"));
+        base_append(line, sizeof(line), " tasks waited for a CPU for %.0f %% of the time,",
+                    100 * ctl_real(machine, "cpu_waited"));
     }
     if (ctl_has(machine, "memory_waited")) {
-        ctl_append(line, sizeof(line), " for memory for %.0f %%,",
-                   100 * ctl_real(machine, "memory_waited"));
+        base_append(line, sizeof(line), " for memory for %.0f %%,",
+                    100 * ctl_real(machine, "memory_waited"));
     }
-    ctl_append(line, sizeof(line), " a quota stopped the daemon for %.0f %%",
-               100 * ctl_real(machine, "quota_stopped"));
+    base_append(line, sizeof(line), " a quota stopped the daemon for %.0f %%",
+                100 * ctl_real(machine, "quota_stopped"));
     json_array_foreach(json_object_get(machine, "clocks"), i, c)
     {
         if (ctl_has(c, "freq_khz") && ctl_has(c, "max_freq_khz")) {
-            ctl_append(line, sizeof(line), "; %s at %.1f of %.1f GHz (%s)",
-                       ctl_cpus("cpu", json_object_get(c, "cpus")).text,
-                       ctl_real(c, "freq_khz") / 1e6, ctl_real(c, "max_freq_khz") / 1e6,
-                       ctl_text(c, "governor"));
+            base_append(line, sizeof(line), "; %s at %.1f of %.1f GHz (%s)",
+                        ctl_cpus("cpu", json_object_get(c, "cpus")).text,
+                        ctl_real(c, "freq_khz") / 1e6, ctl_real(c, "max_freq_khz") / 1e6,
+                        ctl_text(c, "governor"));
         }
     }
     ctl_print_wrapped(line, 0);

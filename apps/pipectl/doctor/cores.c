@@ -4,6 +4,7 @@
 
 #include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
+#include "base/append.h"
 #include "base/base.h"
 
 #define TAKEN 0.05  /* share of a stage's time that is worth a word */
@@ -20,14 +21,14 @@ static void culprits(const struct doctor *d, char *ret, size_t bytes)
     json_array_foreach(d->programs, i, p)
     {
         if (i < PROGRAMS) {
-            ctl_append(ret, bytes, "%s %s (%.0f) %.0f %% of a core",
-                       i ? "," : " Busiest:", ctl_text(p, "name"), ctl_real(p, "pid"),
-                       100 * ctl_value(p, "cores"));
+            base_append(ret, bytes, "%s %s (%.0f) %.0f %% of a core",
+                        i ? "," : " Busiest:", ctl_text(p, "name"), ctl_real(p, "pid"),
+                        100 * ctl_value(p, "cores"));
         }
     }
-    ctl_append(ret, bytes, "%s", *ret ? "." : "");
+    base_append(ret, bytes, "%s", *ret ? "." : "");
     if (d->steal >= TAKEN) {
-        ctl_append(ret, bytes, " The hypervisor took %.0f %% of the CPUs' time.", 100 * d->steal);
+        base_append(ret, bytes, " The hypervisor took %.0f %% of the CPUs' time.", 100 * d->steal);
     }
 }
 

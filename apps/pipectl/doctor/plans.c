@@ -4,6 +4,7 @@
 
 #include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
+#include "base/append.h"
 #include "base/base.h"
 
 #define BETTER 0.05              /* gain of another plan that is worth a word */
@@ -210,11 +211,11 @@ void doctor_heavy_units(struct doctor *d)
             continue;
         }
         for (size_t k = 0; k < h.count; k++) {
-            ctl_append(list, sizeof(list), "%s%lld",
-                       k == 0             ? ""
-                       : k + 1 == h.count ? " and "
-                                          : ", ",
-                       (long long)h.unit[k]);
+            base_append(list, sizeof(list), "%s%lld",
+                        k == 0             ? ""
+                        : k + 1 == h.count ? " and "
+                                           : ", ",
+                        (long long)h.unit[k]);
         }
         snprintf(advice, sizeof(advice),
                  "Quantise the model: pipectl quantize %s --calibrate DIR, which serves integers "

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include "apps/pipectl/infer/infer.h"
+#include "base/append.h"
 #include "ipc/wire.h"
 
 #define STALL_MS 120000 /* no answer for this long: something is wrong */
@@ -194,11 +195,11 @@ static void inputs_text(const struct piped_stream_info *info, char *ret, size_t 
     for (uint32_t i = 0; i < info->input_count; i++) {
         const struct piped_tensor *t = &info->inputs[i];
 
-        ctl_append(ret, bytes, "%s%s %s [", i ? ", " : "", t->name, ipc_dtype_name(t->dtype));
+        base_append(ret, bytes, "%s%s %s [", i ? ", " : "", t->name, ipc_dtype_name(t->dtype));
         for (uint32_t d = 0; d < t->rank; d++) {
-            ctl_append(ret, bytes, "%s%u", d ? "," : "", t->dim[d]);
+            base_append(ret, bytes, "%s%u", d ? "," : "", t->dim[d]);
         }
-        ctl_append(ret, bytes, "]");
+        base_append(ret, bytes, "]");
     }
 }
 

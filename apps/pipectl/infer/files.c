@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "apps/pipectl/infer/infer.h"
+#include "base/append.h"
 #include "base/atomic_file.h"
 
 #define FILES_MAX 10000000u
@@ -286,7 +287,7 @@ static int add_raw(struct infer *in, size_t file, const struct picture *img)
         char shape[160] = "";
 
         for (size_t i = 0; i < img->rank; i++) {
-            ctl_append(shape, sizeof(shape), "%s%zu", i ? "," : "", img->dim[i]);
+            base_append(shape, sizeof(shape), "%s%zu", i ? "," : "", img->dim[i]);
         }
         snprintf(error, sizeof(error),
                  "the array has the shape [%s], and the model's input is %s; transpose it, or save "

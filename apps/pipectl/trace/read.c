@@ -2,6 +2,7 @@
 #include "apps/pipectl/trace/read.h"
 
 #include "apps/pipectl/common/output.h"
+#include "base/append.h"
 #include "base/base.h"
 #include "base/shown_text.h"
 
@@ -149,7 +150,7 @@ static void name_team(const json_t *of, uint32_t pipeline, char *ret, size_t byt
 
     json_array_foreach(cpus, i, cpu)
     {
-        ctl_append(list, sizeof(list), "%s%d", i ? "," : "", (int)json_integer_value(cpu));
+        base_append(list, sizeof(list), "%s%d", i ? "," : "", (int)json_integer_value(cpu));
     }
     if (whole(of, "replica") > 0) {
         snprintf(replica, sizeof(replica), " team %u", whole(of, "replica"));

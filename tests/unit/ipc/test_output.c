@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "apps/pipectl/common/output.h"
+#include "base/append.h"
 #include "base/base.h"
 #include "base/pnm.h"
 #include "tests/harness.h"
@@ -118,10 +119,10 @@ TEST(what_does_not_fit_is_cut)
 {
     char text[8] = "ab";
 
-    ctl_append(text, sizeof(text), "%s", "cde");
+    base_append(text, sizeof(text), "%s", "cde");
     T_STR(text, "abcde");
-    ctl_append(text, sizeof(text), "%d", 12345);
-    ctl_append(text, sizeof(text), "x");
+    base_append(text, sizeof(text), "%d", 12345);
+    base_append(text, sizeof(text), "x");
     T_STR(text, "abcde12");
 }
 
