@@ -49,17 +49,9 @@ struct dmn_history_trial dmn_retune_note_trial(struct dmn_model *m, enum dmn_tri
         (t->failed || t->stopped || !tun_better(&r->rule, &t->measured, &r->best.measured))) {
         return trial;
     }
-    if (r->note_count == r->note_room) {
-        size_t room = r->note_room ? 2 * r->note_room : 16;
-        struct dmn_retune_note *notes = realloc(r->notes, room * sizeof(*notes));
-
-        if (!notes) {
-            return trial; /* the event lists one less */
-        }
-        r->notes = notes;
-        r->note_room = room;
-    }
-    r->notes[r->note_count++] = (struct dmn_retune_note){.plan = t->plan, .trial = trial};
+    if (base_room(&r->notes, sizeof(*r->notes), r->note_count, &r->note_room)) {
+        r->notes[r->note_count++] = (struct dmn_retune_note){.plan = t->plan, .trial = trial};
+    } /* else the event lists one less */
     return trial;
 }
 

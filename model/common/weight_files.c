@@ -177,15 +177,8 @@ int mdl_data_file_map(struct mdl_data_files *d, const char *name, char ret_error
         return mdl_fail(ret_error, -E2BIG, "the weights are in more than %u files",
                         MDL_DATA_FILES_MAX);
     }
-    if (d->count == d->cap) {
-        size_t cap = d->cap ? 2 * d->cap : 8;
-        void *grown = reallocarray(d->list, cap, sizeof(*d->list));
-
-        if (!grown) {
-            return mdl_fail(ret_error, -ENOMEM, "out of memory");
-        }
-        d->list = grown;
-        d->cap = cap;
+    if (!base_room(&d->list, sizeof(*d->list), d->count, &d->cap)) {
+        return mdl_fail(ret_error, -ENOMEM, "out of memory");
     }
     r = map_file(d, name, ret_error, &f);
     if (r < 0) {

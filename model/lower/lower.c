@@ -315,15 +315,8 @@ static int push(struct mdl_ir *ir, struct needed **stack, size_t *depth, size_t 
     if (ir->lowered[node] == LOWERED_BEGUN) {
         return mdl_ir_refuse(ir, -EBADMSG, "a branch needs what is made from its own result");
     }
-    if (*depth == *cap) {
-        size_t more = *cap ? 2 * *cap : 64;
-        void *grown = reallocarray(*stack, more, sizeof(**stack));
-
-        if (!grown) {
-            return mdl_ir_nomem(ir);
-        }
-        *stack = grown;
-        *cap = more;
+    if (!base_room(stack, sizeof(**stack), *depth, cap)) {
+        return mdl_ir_nomem(ir);
     }
     ir->lowered[node] = LOWERED_BEGUN;
     (*stack)[(*depth)++] = (struct needed){node, 0};

@@ -207,15 +207,8 @@ static int copy_raw(struct walker *wk, const struct frame *f, const struct piece
     if (p->bytes == 0) {
         return 0; /* as if it were absent */
     }
-    if (w->raw_count == wk->raw_cap) {
-        size_t cap = wk->raw_cap ? wk->raw_cap * 2 : 256;
-        void *grown = reallocarray(w->raws, cap, sizeof(*w->raws));
-
-        if (!grown) {
-            return walk_fail(wk, f, -ENOMEM, "out of memory");
-        }
-        w->raws = grown;
-        wk->raw_cap = cap;
+    if (!base_room(&w->raws, sizeof(*w->raws), w->raw_count, &wk->raw_cap)) {
+        return walk_fail(wk, f, -ENOMEM, "out of memory");
     }
     w->raws[w->raw_count++] =
         (struct mdl_walk_raw){.offset = p->body, .bytes = p->bytes, .floats = floats};

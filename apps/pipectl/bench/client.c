@@ -287,17 +287,9 @@ static int compare(const struct bench_client *c, const uint8_t *reference, const
 
 static void keep_latency(struct bench *b, double ms)
 {
-    if (b->latency_count == b->latency_size) {
-        size_t size = b->latency_size ? 2 * b->latency_size : 4096;
-        double *grown = realloc(b->latency_ms, size * sizeof(*grown));
-
-        if (!grown) {
-            return; /* the percentiles then cover the first answers only */
-        }
-        b->latency_ms = grown;
-        b->latency_size = size;
+    if (base_room(&b->latency_ms, sizeof(ms), b->latency_count, &b->latency_size)) {
+        b->latency_ms[b->latency_count++] = ms; /* else percentiles cover the first answers only */
     }
-    b->latency_ms[b->latency_count++] = ms;
 }
 
 static void note_pause(struct bench *b, struct bench_client *c, uint64_t now_ns)

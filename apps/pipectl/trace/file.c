@@ -333,23 +333,6 @@ static void write_event(struct trace_file *f, const struct trace_event *e)
 
 /* ---- the file ---- */
 
-static bool grow(void **array, size_t *room, size_t count, size_t bytes)
-{
-    size_t more = *room ? 2 * *room : 64;
-    void *grown;
-
-    if (count < *room) {
-        return true;
-    }
-    grown = realloc(*array, more * bytes);
-    if (!grown) {
-        return false;
-    }
-    *array = grown;
-    *room = more;
-    return true;
-}
-
 uint32_t trace_name(struct trace_file *f, const char *text)
 {
     for (size_t i = 1; i < f->name_count; i++) {
@@ -357,7 +340,7 @@ uint32_t trace_name(struct trace_file *f, const char *text)
             return (uint32_t)i;
         }
     }
-    if (!grow((void **)&f->names, &f->name_room, f->name_count, sizeof(f->names[0])) ||
+    if (!base_room(&f->names, sizeof(f->names[0]), f->name_count, &f->name_room) ||
         !(f->names[f->name_count] = strdup(text))) {
         f->error = ENOMEM;
         return 0;
@@ -369,7 +352,7 @@ uint32_t trace_add_track(struct trace_file *f, const struct trace_track *is)
 {
     struct trace_known_track *t;
 
-    if (!grow((void **)&f->tracks, &f->track_room, f->track_count, sizeof(f->tracks[0]))) {
+    if (!base_room(&f->tracks, sizeof(f->tracks[0]), f->track_count, &f->track_room)) {
         f->error = ENOMEM;
         return 0;
     }
@@ -431,8 +414,8 @@ struct trace_file *trace_file_open(const char *path, uint64_t began_ns, uint64_t
     f->began_ns = began_ns;
     f->realtime_ns = realtime_ns;
     f->pid = pid;
-    if (!grow((void **)&f->tracks, &f->track_room, 0, sizeof(f->tracks[0])) ||
-        !grow((void **)&f->names, &f->name_room, 0, sizeof(f->names[0]))) {
+    if (!base_room(&f->tracks, sizeof(f->tracks[0]), 0, &f->track_room) ||
+        !base_room(&f->names, sizeof(f->names[0]), 0, &f->name_room)) {
         return none(f, ENOMEM);
     }
     f->tracks[0] = (struct trace_known_track){0};
