@@ -354,19 +354,18 @@ static bool is_of_block(const struct mdl_ir_op *op)
 
 static int fuse_blocks(struct mdl_ir *ir)
 {
-    struct mdl_ir_op *ops = ir->ops;
-    size_t count = ir->op_count;
+    struct mdl_ir_op *ops;
+    size_t count;
     bool any = false;
     int r = 0;
 
-    for (size_t k = 0; k < count; k++) {
-        any |= !ops[k].dead && is_of_block(&ops[k]);
+    for (size_t k = 0; k < ir->op_count; k++) {
+        any |= !ir->ops[k].dead && is_of_block(&ir->ops[k]);
     }
     if (!any) {
         return 0;
     }
-    ir->ops = NULL; /* the pool owns both */
-    ir->op_count = ir->op_cap = 0;
+    ops = mdl_ir_take_ops(ir, &count);
     for (size_t k = 0; r == 0 && k < count; k++) {
         bool done = ops[k].dead;
 

@@ -208,6 +208,19 @@ int mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op)
     return 0;
 }
 
+struct mdl_ir_op *mdl_ir_take_ops(struct mdl_ir *ir, size_t *ret_count)
+{
+    struct mdl_ir_op *ops = ir->ops;
+
+    *ret_count = ir->op_count;
+    for (size_t i = 0; i < ir->value_count; i++) {
+        ir->values[i].op = MDL_NONE;
+    }
+    ir->ops = NULL; /* the pool owns both */
+    ir->op_count = ir->op_cap = 0;
+    return ops;
+}
+
 size_t *mdl_ir_input(struct mdl_ir_op *op, size_t *at)
 {
     while (*at < MDL_OP_IN_MAX + 1 + op->concat_count) {

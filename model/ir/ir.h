@@ -188,6 +188,9 @@ size_t mdl_ir_bytes(const struct mdl_ir_value *v);
 bool mdl_ir_is_const(const struct mdl_ir *ir, size_t v);
 /** mdl_ir_op_add() - appends a copy of @op; its outputs must exist and get op as their writer. */
 int mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op);
+/** mdl_ir_take_ops() - takes all ops out, so that they are added anew; no value has a writer then.
+ * Return: the pool's, @ret_count of them. */
+struct mdl_ir_op *mdl_ir_take_ops(struct mdl_ir *ir, size_t *ret_count);
 struct mdl_ir_op mdl_ir_op_make(const struct mdl_ir *ir, int kind);
 /** mdl_ir_input() - walks over all that @op reads: inputs, residual, parts of a concat. @at: 0 at
  * first. Return: where the next value stands in @op; NULL: there are no more. mdl_ir_reads() - the

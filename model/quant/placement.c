@@ -304,8 +304,8 @@ static int plan_init(struct plan *p)
 int mdl_quant_plan(struct mdl_ir *ir)
 {
     struct plan p = {.ir = ir, .c = ir->options->calibration};
-    const struct mdl_ir_op *ops = ir->ops;
-    size_t count = ir->op_count;
+    const struct mdl_ir_op *ops;
+    size_t count;
     int r;
 
     if (!p.c) {
@@ -316,13 +316,7 @@ int mdl_quant_plan(struct mdl_ir *ir)
     if (r < 0) {
         return r;
     }
-    ir->ops = NULL;
-    ir->op_count = ir->op_cap = 0;
-    for (size_t i = 0; i < p.values; i++) {
-        if (ir->values[i].op != MDL_NONE && ops[ir->values[i].op].dead) {
-            ir->values[i].op = MDL_NONE;
-        }
-    }
+    ops = mdl_ir_take_ops(ir, &count);
     for (size_t k = 0; r == 0 && k < count; k++) {
         struct mdl_ir_op op = ops[k];
 

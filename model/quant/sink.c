@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moves DequantizeLinear behind views, concats and maximum pools, which then work on the integers,
  * and removes a QuantizeLinear that only undoes a DequantizeLinear. */
+#include <assert.h>
 #include <math.h>
 
 #include "model/ir/build.h"
@@ -11,6 +12,7 @@ struct mdl_ir_op *mdl_quant_producer(const struct mdl_ir *ir, size_t v)
 {
     size_t op = v == MDL_NONE ? MDL_NONE : ir->values[v].op;
 
+    assert(op == MDL_NONE || op < ir->op_count);
     return op == MDL_NONE || ir->ops[op].dead ? NULL : &ir->ops[op];
 }
 
@@ -161,12 +163,12 @@ static int sink_ops(struct mdl_ir *ir, const struct mdl_ir_op *ops, size_t count
 
 int mdl_quant_sink(struct mdl_ir *ir)
 {
-    const struct mdl_ir_op *ops = ir->ops;
-    size_t count = ir->op_count, values = ir->value_count, *instead;
+    const struct mdl_ir_op *ops;
+    size_t count, values = ir->value_count, *instead;
     bool any = false;
 
-    for (size_t k = 0; k < count; k++) {
-        any |= !ops[k].dead && ops[k].kind == MDL_OP_DEQUANTIZE;
+    for (size_t k = 0; k < ir->op_count; k++) {
+        any |= !ir->ops[k].dead && ir->ops[k].kind == MDL_OP_DEQUANTIZE;
     }
     if (!any) {
         return 0;
@@ -177,11 +179,7 @@ int mdl_quant_sink(struct mdl_ir *ir)
     }
     for (size_t i = 0; i < values; i++) {
         instead[i] = i;
-        if (ir->values[i].op != MDL_NONE && ops[ir->values[i].op].dead) {
-            ir->values[i].op = MDL_NONE;
-        }
     }
-    ir->ops = NULL;
-    ir->op_count = ir->op_cap = 0;
+    ops = mdl_ir_take_ops(ir, &count);
     return sink_ops(ir, ops, count, instead, values);
 }
