@@ -11,7 +11,6 @@ Parts, all by default:
   memory    a pipeline over two boards where memory for weights is 60 % of the model's
   handoff   a border of 1 MB to the next board, beyond the wire's own time (a plain TCP connection), unencrypted
   idle      CPU time of a board whose route is ready and that has no frames
-  borders   a model that fits on no board alone, over links of 100 and 20 Mbit/s: borders as they are, as f16, as i8
   links     links of 1000, 100 and 10 Mbit/s, whole cores: a route and what the table predicts of it, what "auto" does
   autodice  the same boards, network and mapping in the way of AutoDiCE (MPI), against ours
 The default network is model/networks/resnet50.json. What a run gave is added to the file of results.
@@ -153,28 +152,26 @@ def scale(options):
     return result
 
 
-def wait_serving(fleet, model):
+def wait_serving(fleet, model, seconds=120):
     """Until frames of the model go over boards."""
-    from wait import until
-    until(lambda: next(m for m in fleet.head.status()["models"] if m["name"] == model)["route"]["serving"], model, "over boards",
-          fleet.logs, limit_s=120, pause=0.2)
+    end = time.monotonic() + seconds
+    while not next(m for m in fleet.head.status()["models"] if m["name"] == model)["route"]["serving"]:
+        if time.monotonic() > end:
+            raise RuntimeError("%s is not served over boards: %s" % (model, fleet.logs()))
+        time.sleep(0.2)
 
 
-def too_small(options):
-    """Two boards, each with memory for 60 % of the packed weights and for its frames. Return: (fleet, the model, limit)"""
+def memory(options):
+    """Each board may use memory for 60 % of the packed weights, and for its frames. The plan's prediction is that of
+    the table after the runs."""
     from fleet import Fleet
     with Fleet(2, cpus=core_of) as fleet:
         fleet.head.pipectl("models", "load", "net", options.model)
         net = next(m for m in fleet.head.daemon.call("Models")["models"] if m["name"] == "net")
     limit = {"memory_mib": round((0.6 * net["packed_bytes"] + FRAMES_HELD * net["arena_bytes"]) / 2 ** 20)}
-    fleet = fleet_of(options, 2, [{"name": "net", "path": options.model, "boards": "auto"}], others={"boards": limit})
+    models = [{"name": "net", "path": options.model, "boards": "auto"}]
+    fleet = fleet_of(options, 2, models, others={"boards": limit})
     fleet.configs["b1"]["boards"].update(limit)
-    return fleet, net, limit
-
-
-def memory(options):
-    """The plan's prediction is that of the table after the runs."""
-    fleet, net, limit = too_small(options)
     with fleet:
         wait_serving(fleet, "net")
         fps = spread([bench(fleet.head, "net", options.seconds)["fps"] for _ in range(options.rounds)])
@@ -182,33 +179,6 @@ def memory(options):
         asleep = fleet.head.daemon.call("Models")["models"][0]["asleep"]
         return {"packed_bytes": net["packed_bytes"], "arena_bytes": net["arena_bytes"], "limit": limit, "fps": fps,
                 "asleep": asleep, "route": explained["route"], "predicted": explained["predicted"]}
-
-
-def encoding_of(fleet):
-    """How the borders of the route that serves go; None: there is none."""
-    route = next(m for m in fleet.head.status()["models"] if m["name"] == "net")["route"]
-    return (route["borders"] or {}).get("encoding", "f32") if route["serving"] else None
-
-
-def borders(options):
-    """What the encodings of borders gain where the model has to be cut. Examples do not decide here: the weights are random."""
-    from wait import until
-    found = {}
-    for rate in ("100mbit", "20mbit"):
-        fleet = too_small(argparse.Namespace(**{**vars(options), "rate": rate, "cpu": None}))[0]
-        with fleet:
-            found[rate] = {}
-            for encoding in ("f32", "f16", "i8"):
-                if encoding != "f32":
-                    fleet.head.pipectl("borders", "net", "--calibrate", os.path.join(ROOT, "model", "default"), "--bound", "0",
-                                       "--encoding", encoding)
-                until(lambda e=encoding: encoding_of(fleet) == e, "borders as", encoding, fleet.logs, limit_s=120, pause=0.2)
-                bench(fleet.head, "net", 10)  # links and segments are measured
-                fps = spread([bench(fleet.head, "net", options.seconds)["fps"] for _ in range(options.rounds)])
-                explained = fleet.head.daemon.call("PlanExplain", {"model": "net"})["explanation"]["boards"]
-                found[rate][encoding] = {"fps": fps, "route": explained["route"], "predicted": explained["predicted"],
-                                         "gain": round(fps["median"] / found[rate].get("f32", {"fps": fps})["fps"]["median"], 3)}
-    return found
 
 
 def plain_wire_ms(fleet, size):
@@ -315,8 +285,8 @@ def links(options):
             for rate in ("1gbit", "100mbit", "10mbit")}
 
 
-PARTS = {"scale": scale, "memory": memory, "handoff": handoff, "idle": idle, "borders": borders,
-         "links": links, "autodice": versus_autodice}
+PARTS = {"scale": scale, "memory": memory, "handoff": handoff, "idle": idle, "links": links,
+         "autodice": versus_autodice}
 
 
 def load(path):
@@ -332,7 +302,7 @@ def main():
         print(json.dumps(load(options.results), indent=2))
         return 0
     os.environ["PIPED_BUILD"] = options.build
-    for folder in ("tests", "tests/lint", "tests/system", "tests/boards", "bench"):
+    for folder in ("tests/lint", "tests/system", "tests/boards", "bench"):
         sys.path.insert(0, os.path.join(ROOT, folder))
     from groups import group_reason
     from network import network_reason
