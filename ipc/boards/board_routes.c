@@ -42,7 +42,7 @@ static const struct brd_field board_fields[] = {
 };
 static const struct brd_object board = {BRD_OBJECT(board_fields), board_is_valid};
 
-/* It follows the one before it without a gap. */
+/* Hop @at begins at the unit behind the last one of the hop before it. */
 static bool is_next(const struct brd_hop *hop, size_t at)
 {
     return hop[at].first_unit <= hop[at].last_unit &&

@@ -42,14 +42,12 @@ static const struct warning {
 } warnings[] = {
     {"stuck", "stalled", 1, NULL,
      "Restart the service (systemctl restart piped; clients of libpiped lose nothing), and keep "
-     "the "
-     "log: it is a fault."},
+     "the log: it is a fault."},
     {"crowded-plan", "cores", NAN, NULL,
      "Set a plan of no more cores than there are, or give planning back: pipectl plan auto."},
     {"unpinned", "pinning", NAN, NULL,
      "Let the daemon use all cores of its plan (AllowedCPUs=, the cpuset of the container), or "
-     "take "
-     "those out of the key eps."},
+     "take those out of the key eps."},
     {"declared", "declared", NAN, "Clients that go by the file read tensors wrong",
      "Let clients take types and shapes from piped (pipectl models), or correct what the file "
      "declares."},
