@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "tuner/pipesim/brute.h"
+#include "tests/unit/tuner/brute.h"
 #include "tuner/pipesim/check.h"
 #include "tuner/solve/solve.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "tuner/pipesim/brute.h"
+#include "tests/unit/tuner/brute.h"
 
 #define NEAR 1e-12
 

@@ -6,8 +6,8 @@
 
 #include "base/base.h"
 #include "tests/harness.h"
+#include "tests/unit/tuner/brute.h"
 #include "tuner/oneboard/space.h"
-#include "tuner/pipesim/brute.h"
 #include "tuner/solve/solve.h"
 
 static struct psim_brute brute;

@@ -3,7 +3,7 @@
 
 #include "base/base.h"
 #include "tests/harness.h"
-#include "tuner/pipesim/brute.h"
+#include "tests/unit/tuner/brute.h"
 #include "tuner/solve/solve.h"
 
 static struct psim_brute brute;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/pipesim/brute.h - every plan of a small problem, tried one after the other: what the exact
+ * tests/unit/tuner/brute.h - every plan of a small problem, tried one after the other: what the exact
  * planner is checked against
  *
  * It knows nothing of the planner's ideas: plans are written by plain recursion and judged by

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/pipesim/brute.h"
+#include "tests/unit/tuner/brute.h"
 
 /* ---- every plan ---- */
 
