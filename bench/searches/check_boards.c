@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "tuner/pipesim/check.h"
+#include "bench/searches/check.h"
 #include "tuner/pipesim/dse.h"
 
 #define SEEDS 10u

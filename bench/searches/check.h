@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/pipesim/check.h - what must hold of the searches, checked on this machine: `pipesim check`
+ * bench/searches/check.h - what must hold of the searches, checked on this machine: `pipesim check`
  *
  * Each check prints one line, "ok NAME: figures" or "FAIL NAME: figures". Times are printed, never
  * judged.

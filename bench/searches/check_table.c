@@ -5,7 +5,7 @@
 #include "base/append.h"
 #include "base/base.h"
 #include "base/cli/shown_print.h"
-#include "tuner/pipesim/check.h"
+#include "bench/searches/check.h"
 #include "tuner/search/places.h"
 #include "tuner/solve/solve.h"
 

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/base.h"
+#include "bench/searches/check.h"
 #include "tests/unit/tuner/brute.h"
-#include "tuner/pipesim/check.h"
 #include "tuner/solve/solve.h"
 
 #define PROBLEMS 1000u

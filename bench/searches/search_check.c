@@ -2,7 +2,7 @@
 /* pipesim check: the papers' figures, computed again. */
 #include "base/base.h"
 #include "base/cli/shown_print.h"
-#include "tuner/pipesim/check.h"
+#include "bench/searches/check.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "base/cli/shown_print.h"
-#include "tuner/pipesim/check.h"
+#include "bench/searches/check.h"
 
 #define SIGMA 0.10
 #define CONTENTION 0.20

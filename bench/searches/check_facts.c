@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "base/cli/shown_print.h"
-#include "tuner/pipesim/check.h"
+#include "bench/searches/check.h"
 #include "tuner/pipesim/subject.h"
 #include "tuner/search/cuts.h"
 #include "tuner/search/places.h"
