@@ -11,7 +11,7 @@
 #define HOUR_SPE 20.0 /* ... than SPE after so long */
 #define HOUR_STAGED 40.0
 
-static void check_encodings(struct psim_checks *c)
+static void check_encodings(struct checks *c)
 {
     static const uint16_t ne[8] = {0, 0, 1, 1, 2, 3, 3, 3}, spe[4] = {0, 2, 4, 5};
     double digits = tun_encoding_space_log10(TUN_ENCODING_NE, 344, 8);
@@ -20,13 +20,13 @@ static void check_encodings(struct psim_checks *c)
 
     tun_encoding_decode(TUN_ENCODING_NE, ne, 8, 4, a);
     tun_encoding_decode(TUN_ENCODING_SPE, spe, 8, 4, b);
-    psim_check(c, memcmp(a, b, sizeof(a)) == 0, "hierarchical DSE fig. 2",
+    check_that(c, memcmp(a, b, sizeof(a)) == 0, "hierarchical DSE fig. 2",
                "[1,1,2,2,3,4,4,4] in NE and [0,2,4,5] in SPE are one mapping");
-    psim_check(c,
+    check_that(c,
                fabs(digits - 344 * log10(8)) < 1e-9 && fabs(space / 122623572295575.0 - 1) < 1e-12,
                "hierarchical DSE's spaces", "8^344 = 10^%.1f for NE, C(351, 7) = %.4g for SPE",
                digits, space);
-    psim_check(
+    check_that(
         c, tun_stages_of(8) == 3 && tun_stage_places(8, 1) == 2 && tun_stage_places(8, 2) == 4,
         "hierarchical DSE fig. 3", "%zu stages for 8 places, on %zu, %zu and %zu of them",
         tun_stages_of(8), tun_stage_places(8, 1), tun_stage_places(8, 2), tun_stage_places(8, 3));
@@ -45,12 +45,12 @@ static struct found found_at(const struct psim_dse *d, const struct psim_trace *
                           .volume = psim_spread(d, t, SEEDS, PSIM_VOLUME, hour)};
 }
 
-static void check_encoding_claim(struct psim_checks *c, const struct psim_dse *d,
+static void check_encoding_claim(struct checks *c, const struct psim_dse *d,
                                  const struct psim_trace *ne, const struct psim_trace *spe)
 {
     struct found a = found_at(d, ne, HOUR_NE), b = found_at(d, spe, HOUR_SPE);
 
-    psim_check(
+    check_that(
         c,
         a.fps.most < b.fps.least && a.memory.least > b.memory.most &&
             a.energy.least > b.energy.most,
@@ -79,13 +79,13 @@ static size_t wins(const struct psim_dse *d, const struct psim_trace *a, const s
 }
 
 /* The paper's claim is printed, not judged: it depends on what the paper leaves open. */
-static void tell_stages(struct psim_checks *c, const struct psim_dse *d, const char *name,
+static void tell_stages(struct checks *c, const struct psim_dse *d, const char *name,
                         const struct psim_trace *staged, const struct psim_trace *spe)
 {
     struct found a = found_at(d, staged, HOUR_STAGED), b = found_at(d, spe, HOUR_STAGED);
     size_t won = wins(d, staged, spe, HOUR_STAGED);
 
-    psim_check(
+    check_that(
         c, a.fps.mean > 0 && b.fps.mean > 0, name,
         "the paper's \"better in all three after %.0f h\" %s: true for %zu of %u seeds; "
         "%.1f frames/s (%.1f to %.1f) against %.1f (%.1f to %.1f), hypervolume %.1f %% (%.1f "
@@ -98,7 +98,7 @@ static void tell_stages(struct psim_checks *c, const struct psim_dse *d, const c
 }
 
 /* AutoDiCE: four devices against one. */
-static void check_devices(struct psim_checks *c, const struct psim_dse *d)
+static void check_devices(struct checks *c, const struct psim_dse *d)
 {
     const struct tun_problem *p = &d->truth;
     struct psim_mapped one = {INFINITY, INFINITY, INFINITY};
@@ -119,7 +119,7 @@ static void check_devices(struct psim_checks *c, const struct psim_dse *d)
     fps = 1e9 / one.bottleneck_ns;
     memory_mb = one.most_memory_bytes / 1e6;
     energy_j = one.most_energy_nj / 1e9;
-    psim_check(
+    check_that(
         c,
         d->best[PSIM_FPS] > fps && d->best[PSIM_MEMORY_MB] < memory_mb &&
             d->best[PSIM_ENERGY_J] < energy_j,
@@ -141,7 +141,7 @@ static int run_seeds(const struct psim_dse *d, enum psim_experiment e, uint64_t 
     return error;
 }
 
-void psim_check_boards(struct psim_checks *c)
+void check_boards(struct checks *c)
 {
     struct psim_trace *t = calloc(4 * SEEDS, sizeof(*t));
     struct psim_trace *ne = t, *spe = t + SEEDS, *equal = t + 2 * SEEDS, *late = t + 3 * SEEDS;
@@ -150,14 +150,14 @@ void psim_check_boards(struct psim_checks *c)
 
     check_encodings(c);
     if (!t || psim_dse_init("resnet101", true, "xavier-nx-x4", error, &d) != 0) {
-        psim_check(c, false, "boards", "%s", error[0] ? error : "out of memory");
+        check_that(c, false, "boards", "%s", error[0] ? error : "out of memory");
         free(t);
         return;
     }
     check_devices(c, &d);
     if (run_seeds(&d, PSIM_1S_NE, c->seed, ne) || run_seeds(&d, PSIM_1S_SPE, c->seed, spe) ||
         run_seeds(&d, PSIM_3S_2L_SPE, c->seed, equal)) {
-        psim_check(c, false, "boards", "out of memory");
+        check_that(c, false, "boards", "out of memory");
     } else {
         struct found end = found_at(&d, spe, d.hours);
 
@@ -168,7 +168,7 @@ void psim_check_boards(struct psim_checks *c)
             tell_stages(c, &d, "hierarchical DSE fig. 4, 3s-2l-SPE with a last stage of 80 %", late,
                         spe);
         }
-        psim_check(c, 100 * end.volume.mean > 80 && 100 * end.volume.mean < 102,
+        check_that(c, 100 * end.volume.mean > 80 && 100 * end.volume.mean < 102,
                    "1s-SPE against the exact front",
                    "%.1f %% (%.1f to %.1f) of its hypervolume after %.0f h, %.1f frames/s of %.1f",
                    100 * end.volume.mean, 100 * end.volume.least, 100 * end.volume.most, d.hours,

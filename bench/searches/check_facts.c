@@ -3,20 +3,18 @@
 #include <stdarg.h>
 
 #include "base/base.h"
-#include "base/cli/shown_print.h"
 #include "bench/searches/check.h"
-#include "tuner/pipesim/subject.h"
 #include "tuner/search/cuts.h"
 #include "tuner/search/places.h"
 #include "tuner/search/shisha.h"
 
-void psim_check(struct psim_checks *c, bool ok, const char *name, const char *format, ...)
+void check_that(struct checks *c, bool ok, const char *name, const char *format, ...)
 {
     va_list args;
 
-    shown_printf("%s %s: ", ok ? "ok" : "FAIL", name);
+    printf("%s %s: ", ok ? "ok" : "FAIL", name);
     va_start(args, format);
-    shown_vfprintf(stdout, format, args);
+    vprintf(format, args);
     va_end(args);
     printf("\n");
     fflush(stdout);
@@ -49,7 +47,7 @@ static const struct fact FACTS[] = {
     {"Synth 3 [7,4,2]", SYNTH3, {7, 4, 2}, 3, 56.5, 0.1},
 };
 
-static void check_cv(struct psim_checks *c)
+static void check_cv(struct checks *c)
 {
     for (size_t i = 0; i < base_array_count(FACTS); i++) {
         const struct fact *f = &FACTS[i];
@@ -57,28 +55,28 @@ static void check_cv(struct psim_checks *c)
         char name[64];
 
         snprintf(name, sizeof(name), "cv of %s", f->configuration);
-        psim_check(c, cv > f->percent - 1e-9 && cv < f->percent + f->digit, name,
+        check_that(c, cv > f->percent - 1e-9 && cv < f->percent + f->digit, name,
                    "%.2f %% (the paper: %g)", cv, f->percent);
     }
 }
 
-static void check_counts(struct psim_checks *c)
+static void check_counts(struct checks *c)
 {
     double pipelines = tun_pipe_it_pipelines(4, 4, 8), points = tun_pipe_it_points(28, 4, 4);
 
-    psim_check(c, pipelines == 64, "Pipe-it eq. 1", "%.0f pipelines on 4+4 cores (the paper: 64)",
+    check_that(c, pipelines == 64, "Pipe-it eq. 1", "%.0f pipelines on 4+4 cores (the paper: 64)",
                pipelines);
-    psim_check(c, points == 4272048, "Pipe-it eq. 2",
+    check_that(c, points == 4272048, "Pipe-it eq. 2",
                "%.0f design points for 28 layers (the paper: 5379616, which is eq. 2 for 29: %.0f)",
                points, tun_pipe_it_points(29, 4, 4));
-    psim_check(c, tun_cut_count(21, 2, 4) == 1350, "Pipe-search's space",
+    check_that(c, tun_cut_count(21, 2, 4) == 1350, "Pipe-search's space",
                "%.0f configurations of VGG-16's 21 layers in 2 to 4 stages (the paper: 1970)",
                tun_cut_count(21, 2, 4));
 }
 
 /* Shisha, algorithm 1, by hand: units 9 2 5 1 1 1 6 3 7 4 on two fast cores and two of half their
  * speed. 1+1, 1+2, 2+5, 3+6, 3+7, 10+4 are merged in turn until four groups are left: 9 7 9 14. */
-static void check_seed(struct psim_checks *c)
+static void check_seed(struct checks *c)
 {
     static const double weight[] = {9, 2, 5, 1, 1, 1, 6, 3, 7, 4};
     static const struct tun_ep eps[] = {{"slow", 2, 0.5, 0.5, 1}, {"fast", 2, 1, 1, 1}};
@@ -86,6 +84,7 @@ static void check_seed(struct psim_checks *c)
     struct tun_random random = {0};
     struct tun_pipeline seed;
     struct tun_problem p;
+    struct pl_ep_set set;
     struct pl_plan plan;
     char text[PL_PLAN_TEXT_MAX] = "";
 
@@ -95,14 +94,15 @@ static void check_seed(struct psim_checks *c)
         }
         if (tun_shisha_seed(&p, 3, &random, &seed) == 0) {
             tun_pipeline_plan(&seed, &plan);
-            psim_plan_text(&p, &plan, text);
+            tun_eps(&p, &set);
+            pl_plan_format(&plan, &set, text, sizeof(text));
         }
         tun_problem_deinit(&p);
     }
-    psim_check(c, strcmp(text, expected) == 0, "Shisha's seed", "%s (by hand: %s)", text, expected);
+    check_that(c, strcmp(text, expected) == 0, "Shisha's seed", "%s (by hand: %s)", text, expected);
 }
 
-void psim_check_facts(struct psim_checks *c)
+void check_facts(struct checks *c)
 {
     check_cv(c);
     check_counts(c);

@@ -22,7 +22,7 @@ static bool same(double a, double b)
 }
 
 /* Return: the planner agrees with brute force on this problem. */
-static bool agrees(const struct tun_problem *p, const struct psim_brute *b)
+static bool agrees(const struct tun_problem *p, const struct brute_plans *b)
 {
     struct tun_solution s;
     int result = tun_solve(p, &s);
@@ -37,9 +37,9 @@ static bool agrees(const struct tun_problem *p, const struct psim_brute *b)
                        : same(s.outcome.bottleneck_ns, b->least_bottleneck_ns);
 }
 
-static void check_brute(struct psim_checks *c)
+static void check_brute(struct checks *c)
 {
-    struct psim_brute *b = malloc(sizeof(*b));
+    struct brute_plans *b = malloc(sizeof(*b));
     struct tun_random random = {.state = c->seed};
     size_t count = (size_t)ceil(PROBLEMS * c->share), wrong = 0, plans = 0, possible = 0;
 
@@ -47,8 +47,8 @@ static void check_brute(struct psim_checks *c)
         struct tun_problem p;
 
         /* most small, every eighth as large as brute force can bear */
-        if (psim_brute_problem(&random, i % 8 ? 6 : 8, i % 8 ? 4 : 6, &p) != 0 ||
-            psim_brute(&p, b) != 0) {
+        if (brute_problem(&random, i % 8 ? 6 : 8, i % 8 ? 4 : 6, &p) != 0 ||
+            brute_plans(&p, b) != 0) {
             wrong = count;
             break;
         }
@@ -57,7 +57,7 @@ static void check_brute(struct psim_checks *c)
         possible += b->possible;
         tun_problem_deinit(&p);
     }
-    psim_check(
+    check_that(
         c, b && wrong == 0, "exact equals brute force",
         "%zu of %zu random problems differ (%zu plans tried, %zu problems with bounds nothing "
         "keeps)",
@@ -67,7 +67,7 @@ static void check_brute(struct psim_checks *c)
 
 /* 4 + 4 cores, little ones three times slower: throughput near that of perfectly divisible work,
  * and what a frame then waits against one independent worker a core. */
-static void check_bound(struct psim_checks *checks)
+static void check_bound(struct checks *checks)
 {
     char **networks = psim_network_names(), error[PSIM_ERROR_MAX] = "";
     double worst_bound = 0, worst_latency = 0, best_latency = INFINITY;
@@ -97,7 +97,7 @@ static void check_bound(struct psim_checks *checks)
         psim_case_deinit(&c);
     }
     psim_names_free(networks);
-    psim_check(checks, failed == 0 && rows > 0 && worst_latency <= 0.6,
+    check_that(checks, failed == 0 && rows > 0 && worst_latency <= 0.6,
                "exact against divisible work and independent workers",
                "%zu networks on 4 + 4 cores, little 3 times slower: bottleneck at most %.4f of the "
                "bound, worst frame %.2f to %.2f of one worker a core%s%s",
@@ -152,7 +152,7 @@ static void print_times(void)
            solve_ms(110, hybrid, 2, false), solve_ms(110, hybrid, 2, true));
 }
 
-void psim_check_solver(struct psim_checks *c)
+void check_solver(struct checks *c)
 {
     check_brute(c);
     check_bound(c);

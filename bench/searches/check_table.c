@@ -4,7 +4,6 @@
 
 #include "base/append.h"
 #include "base/base.h"
-#include "base/cli/shown_print.h"
 #include "bench/searches/check.h"
 #include "tuner/search/places.h"
 #include "tuner/solve/solve.h"
@@ -20,7 +19,7 @@ struct score {
     double trials, space;
     double tuning_s;   /* until it stopped: trials and its own time */
     double converge_s; /* until the trial that it ended with */
-    double own_s;      /* database and thinking, measured on the machine that runs pipesim */
+    double own_s;      /* database and thinking, measured on the machine that runs this */
     double near;       /* share of its trials within 1.5 x of the optimum (Pipe-search table 4) */
 };
 
@@ -228,7 +227,7 @@ static const char *const ALGORITHMS[] = {
     "pipe-it",   "random",          "hill-climbing", "hill-climbing-seeded",
     "annealing", "annealing-seeded"};
 
-static int fill(struct psim_checks *c, struct table *t)
+static int fill(struct checks *c, struct table *t)
 {
     char **networks = psim_network_names(), **platforms = psim_platform_names();
     struct tun_options options = {.seed = c->seed};
@@ -253,19 +252,19 @@ static int fill(struct psim_checks *c, struct table *t)
         }
     }
     if (result) {
-        shown_fprintf(stderr, "pipesim: check: %s\n", error);
+        fprintf(stderr, "search_check: %s\n", error);
     }
     psim_names_free(networks);
     psim_names_free(platforms);
     return result;
 }
 
-static void check_exact(struct psim_checks *c, const struct table *t)
+static void check_exact(struct checks *c, const struct table *t)
 {
     struct summary exact;
 
     table_summary(t, table_column(t, "exact"), &exact);
-    psim_check(c, exact.rows == t->row_count && exact.ratio_worst <= 1 + TUN_SLACK + 1e-9,
+    check_that(c, exact.rows == t->row_count && exact.ratio_worst <= 1 + TUN_SLACK + 1e-9,
                "exact on every network and machine",
                "%zu rows, bottleneck %.4f of the optimum on average, %.3f at worst (%.0f %% are "
                "given for latency), %.1f trials",
@@ -273,7 +272,7 @@ static void check_exact(struct psim_checks *c, const struct table *t)
 }
 
 /* Shisha, abstract and section 6.1: its convergence against the other searches'. */
-static void check_shisha(struct psim_checks *c, const struct table *t)
+static void check_shisha(struct checks *c, const struct table *t)
 {
     static const char *const OTHERS[] = {"pipe-search",          "random",
                                          "hill-climbing",        "annealing",
@@ -299,12 +298,12 @@ static void check_shisha(struct psim_checks *c, const struct table *t)
         sum += ratio;
         count++;
     }
-    psim_check(c, sum / (double)count >= 10, "Shisha converges sooner",
+    check_that(c, sum / (double)count >= 10, "Shisha converges sooner",
                "%.1f times on average (the paper: about 35): %s", sum / (double)count, text);
 }
 
 /* Pipe-search, tables 3 and 4: VGG-16 counted as 21 layers on four cores of a TX2. */
-static void check_pipe_search(struct psim_checks *c)
+static void check_pipe_search(struct checks *c)
 {
     struct psim_case on = PSIM_CASE_NULL;
     struct psim_machine machine = psim_machine(&on.truth, c->seed);
@@ -314,11 +313,11 @@ static void check_pipe_search(struct psim_checks *c)
     double space = tun_cut_count(21, 2, 4), best = INFINITY, near = 0, resets = 0;
 
     if (psim_case_init("vgg16", PSIM_LAYERS, "tx2-1", error, &on)) {
-        psim_check(c, false, "Pipe-search on VGG-16", "%s", error);
+        check_that(c, false, "Pipe-search on VGG-16", "%s", error);
         return;
     }
     if (psim_run("pipe-search", &on.truth, &options, &machine, error, &run)) {
-        psim_check(c, false, "Pipe-search on VGG-16", "%s", error);
+        check_that(c, false, "Pipe-search on VGG-16", "%s", error);
     } else {
         for (size_t i = 0; i < run.count; i++) {
             resets += run.log[i].measured.bottleneck_ns <= best;
@@ -327,11 +326,11 @@ static void check_pipe_search(struct psim_checks *c)
         for (size_t i = 0; i < run.count; i++) {
             near += run.log[i].measured.bottleneck_ns <= 1.5 * best;
         }
-        psim_check(c, (double)run.count <= 0.03 * space, "Pipe-search on VGG-16",
+        check_that(c, (double)run.count <= 0.03 * space, "Pipe-search on VGG-16",
                    "%zu trials, %.1f %% of the space (the paper: 38 trials, 2 %%), %.0f %% of them "
                    "within 1.5 times the best (the paper: 79 %%)",
                    run.count, 100 * (double)run.count / space, 100 * near / (double)run.count);
-        psim_check(c, (double)run.count <= options.alpha * (4 + 1 + resets), "Pipe-search eq. 5",
+        check_that(c, (double)run.count <= options.alpha * (4 + 1 + resets), "Pipe-search eq. 5",
                    "%zu trials, at most alpha (4 + 1) = %u and alpha more for each of %.0f resets",
                    run.count, 5 * options.alpha, resets);
         psim_run_deinit(&run);
@@ -340,7 +339,7 @@ static void check_pipe_search(struct psim_checks *c)
 }
 
 /* Pipe-it, table IV: against all four big cores on one layer at a time. */
-static void check_pipe_it(struct psim_checks *c)
+static void check_pipe_it(struct checks *c)
 {
     static const char *const NETWORKS[] = {"alexnet", "googlenet", "mobilenet_v1", "resnet50",
                                            "squeezenet1_0"};
@@ -369,17 +368,17 @@ static void check_pipe_it(struct psim_checks *c)
         }
     }
     gain /= (double)base_array_count(NETWORKS);
-    psim_check(c, !failed && gain >= 0.30, "Pipe-it against the big cores alone",
+    check_that(c, !failed && gain >= 0.30, "Pipe-it against the big cores alone",
                "%.0f %% on average (the paper: 39 %%): %s%s", 100 * gain, text, error);
 }
 
-void psim_check_table(struct psim_checks *c)
+void check_table(struct checks *c)
 {
     struct table t;
 
     table_init(&t, ALGORITHMS, base_array_count(ALGORITHMS));
     if (fill(c, &t) != 0) {
-        psim_check(c, false, "every network on every machine", "could not run");
+        check_that(c, false, "every network on every machine", "could not run");
     } else {
         table_print(&t, stdout);
         check_exact(c, &t);
@@ -392,7 +391,7 @@ void psim_check_table(struct psim_checks *c)
             table_print_rows(&t, to);
         }
         if (!to || fclose(to) != 0) {
-            psim_check(c, false, "table", "cannot write %s", c->table_path);
+            check_that(c, false, "table", "cannot write %s", c->table_path);
         }
     }
     table_deinit(&t);

@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "base/cli/shown_print.h"
 #include "bench/searches/check.h"
 
 #define SIGMA 0.10
@@ -62,7 +61,7 @@ static int run(const char *algorithm, const struct tun_problem *told,
     int result = psim_run(algorithm, told, &options, &machine, error, ret);
 
     if (result) {
-        shown_fprintf(stderr, "pipesim: %s: %s\n", algorithm, error);
+        fprintf(stderr, "search_check: %s: %s\n", algorithm, error);
     }
     return result;
 }
@@ -102,7 +101,7 @@ static int one_case(const struct tun_problem *told, struct tun_random *r, struct
     return error;
 }
 
-static int all_cases(struct psim_checks *c, struct uncertainty *d)
+static int all_cases(struct checks *c, struct uncertainty *d)
 {
     char **networks = psim_network_names(), error[PSIM_ERROR_MAX];
     struct tun_random r = {.state = c->seed};
@@ -130,29 +129,29 @@ static int all_cases(struct psim_checks *c, struct uncertainty *d)
         if (!result) {
             psim_network_deinit(&network);
         } else {
-            shown_fprintf(stderr, "pipesim: check: %s\n", error);
+            fprintf(stderr, "search_check: %s\n", error);
         }
     }
     psim_names_free(networks);
     return result;
 }
 
-void psim_check_uncertainty(struct psim_checks *c)
+void check_uncertainty(struct checks *c)
 {
     struct uncertainty d = {0};
     double n;
 
     if (all_cases(c, &d) != 0 || d.cases == 0) {
-        psim_check(c, false, "exact with a wrong table", "could not run");
+        check_that(c, false, "exact with a wrong table", "could not run");
         return;
     }
     n = (double)d.cases;
-    psim_check(
+    check_that(
         c, (double)d.in_three >= 0.95 * n && d.over_five == 0, "exact with a wrong table",
         "within 1 %% of the optimum in at most 3 trials in %.1f %% of %zu cases, %.2f trials "
         "on average, %zu above 5, worst result %.3f of the optimum",
         100 * (double)d.in_three / n, d.cases, d.trials / n, d.over_five, d.worst);
-    psim_check(c, d.shisha_trials >= 5 * d.trials && d.behind_shisha == 0, "exact against shisha",
+    check_that(c, d.shisha_trials >= 5 * d.trials && d.behind_shisha == 0, "exact against shisha",
                "%.1f times fewer trials (%.1f), worse result in %zu of %zu cases",
                d.shisha_trials / d.trials, d.shisha_trials / n, d.behind_shisha, d.cases);
 }

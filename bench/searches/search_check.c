@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipesim check: the papers' figures, computed again. */
+/* What must hold of the searches: the papers' figures, computed again; the exact planner against
+ * every plan of small random problems, also with a wrong cost table; every search on every network
+ * and machine. search_check [SEED [SHARE [TABLE]]]; SHARE: run this share of the random cases,
+ * above 0 to 1; TABLE: a file for every row of the comparison as Markdown. */
 #include "base/base.h"
-#include "base/cli/shown_print.h"
 #include "bench/searches/check.h"
-#include "tuner/pipesim/pipesim.h"
-#include "tuner/pipesim/subject.h"
 
-int psim_cmd_check(int argc, char **argv)
+int main(int argc, char **argv)
 {
-    struct psim_checks c = {.seed = 1, .share = 1};
+    struct checks c = {.seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1,
+                       .share = argc > 2 ? strtod(argv[2], NULL) : 1,
+                       .table_path = argc > 3 ? argv[3] : NULL};
     uint64_t began = base_now_ns();
-    int code = psim_options(argc, argv,
-                            (struct psim_take[]){{'s', PSIM_WHOLE, &c.seed, 0, PSIM_WHOLE_MAX},
-                                                 {'f', PSIM_REAL, &c.share, 1e-6, 1},
-                                                 {'t', PSIM_TEXT, &c.table_path}});
 
-    if (code != PSIM_GO) {
-        return code;
+    if (argc > 4 || !(c.share > 0 && c.share <= 1)) {
+        fprintf(stderr, "usage: search_check [SEED [SHARE [TABLE]]]\n");
+        return 2;
     }
-    psim_check_facts(&c);
-    psim_check_solver(&c);
-    psim_check_uncertainty(&c);
-    psim_check_boards(&c);
-    psim_check_table(&c);
+    check_facts(&c);
+    check_solver(&c);
+    check_uncertainty(&c);
+    check_boards(&c);
+    check_table(&c);
     printf("cases: %zu passed, %zu failed, 0 skipped\nin %.0f s\n", c.passed, c.failed,
            (double)(base_now_ns() - began) / 1e9);
     return c.failed ? 1 : 0;

@@ -17,7 +17,7 @@ extern const struct cli_program psim_program;
 /* The commands: X(compare) is psim_cmd_compare(). They return an exit code (0 done, 1 failed, 2
  * wrong usage). */
 #define PSIM_COMMANDS(X)                                                                           \
-    X(compare) X(plan) X(list) X(check) X(report) X(adapt) X(replay) X(boards) X(mapping)
+    X(compare) X(plan) X(list) X(report) X(adapt) X(replay) X(boards) X(mapping)
 #define PSIM_DECLARE(name) int psim_cmd_##name(int argc, char **argv);
 PSIM_COMMANDS(PSIM_DECLARE)
 #undef PSIM_DECLARE

@@ -73,12 +73,6 @@ static const struct cli_option MAPPING[] = {
     HELP,
     {0}};
 static const struct cli_option LIST[] = {JSON, HELP, {0}};
-static const struct cli_option CHECK[] = {
-    {"seed", 's', "N", "@none", "random seed of the cases; default 1"},
-    {"share", 'f', "S", "@none", "run this share of the cases, above 0 to 1"},
-    {"table", 't', "FILE", "@file", "write every row of the comparison as a Markdown table"},
-    HELP,
-    {0}};
 static const struct cli_option REPORT[] = {
     {"seed", 's', "N", "@none", "random seed of the searches; default 1"}, HELP, {0}};
 static const struct cli_option ADAPT[] = {
@@ -109,8 +103,6 @@ static const struct cli_command COMMANDS[] = {
     {"mapping", NULL, "", "turn a plan into AutoDiCE's mapping.json, or one into a plan", MAPPING,
      NULL},
     {"list", NULL, "", "list platforms, networks and algorithms", LIST, NULL},
-    {"check", NULL, "", "check searches: the papers' figures, brute force, every machine", CHECK,
-     NULL},
     {"report", NULL, "FILE.html", "draw the papers' figures from searches that run now", REPORT,
      A_FILE},
     {"adapt", NULL, "", "simulate machines that change: what is noticed, when, and the result",

@@ -163,12 +163,12 @@ void boards_brute(const struct tun_problem *p, bool front, struct brute *ret)
     ret->fits = ret->possible = false;
     ret->least_period_ns = ret->least_bound_ns = ret->latency_ns = ret->energy_nj = INFINITY;
     ret->full_ns = INFINITY;
-    psim_every_plan(p, judge, &b);
+    every_plan(p, judge, &b);
     b.second = true;
     b.within_ns = p->objective == TUN_THROUGHPUT
                       ? ret->least_bound_ns * (1 + p->bounds.slack) * (1 + NEAR)
                       : INFINITY;
-    psim_every_plan(p, judge, &b);
+    every_plan(p, judge, &b);
 }
 
 static double uniform(struct tun_random *r, double low, double high)

@@ -66,8 +66,8 @@ static void next_stage(struct state *s, size_t first)
     s->plan.stage_count--;
 }
 
-void psim_every_plan(const struct tun_problem *p,
-                     void (*visit)(void *arg, const struct pl_plan *plan), void *arg)
+void every_plan(const struct tun_problem *p, void (*visit)(void *arg, const struct pl_plan *plan),
+                void *arg)
 {
     struct state s = {.p = p,
                       .visit = visit,
@@ -84,15 +84,15 @@ void psim_every_plan(const struct tun_problem *p,
 
 #define NEAR 1e-12 /* equal sums in another order */
 
-struct brute {
+struct trying {
     const struct tun_problem *p;
-    struct psim_brute *ret;
+    struct brute_plans *ret;
     double energy, energy_bottleneck;
     bool full; /* more front points than there is room for */
     size_t batch_max;
 };
 
-static void add_point(struct brute *b, double bottleneck, double latency)
+static void add_point(struct trying *b, double bottleneck, double latency)
 {
     double(*front)[2] = b->ret->front;
     size_t kept = 0, at;
@@ -109,7 +109,7 @@ static void add_point(struct brute *b, double bottleneck, double latency)
         }
     }
     b->ret->front_count = kept;
-    if (kept == PSIM_BRUTE_POINTS_MAX) {
+    if (kept == BRUTE_POINTS_MAX) {
         b->full = true;
         return;
     }
@@ -122,7 +122,7 @@ static void add_point(struct brute *b, double bottleneck, double latency)
     b->ret->front_count++;
 }
 
-static void judge(struct brute *b, const struct pl_plan *plan)
+static void judge(struct trying *b, const struct pl_plan *plan)
 {
     struct tun_outcome o;
 
@@ -145,7 +145,7 @@ static void judge(struct brute *b, const struct pl_plan *plan)
 }
 
 /* Every batch of every stage from @stage on. */
-static void visit_batches(struct brute *b, struct pl_plan *plan, size_t stage)
+static void visit_batches(struct trying *b, struct pl_plan *plan, size_t stage)
 {
     if (stage == plan->stage_count) {
         judge(b, plan);
@@ -166,7 +166,7 @@ static void visit(void *arg, const struct pl_plan *plan)
     visit_batches(arg, &with, 0);
 }
 
-static void pick(const struct brute *b, struct psim_brute *r)
+static void pick(const struct trying *b, struct brute_plans *r)
 {
     double bound = INFINITY;
 
@@ -187,9 +187,9 @@ static void pick(const struct brute *b, struct psim_brute *r)
     }
 }
 
-int psim_brute_batches(const struct tun_problem *p, size_t batch_max, struct psim_brute *ret)
+int brute_batches(const struct tun_problem *p, size_t batch_max, struct brute_plans *ret)
 {
-    base_autofree struct brute *b = calloc(1, sizeof(*b));
+    base_autofree struct trying *b = calloc(1, sizeof(*b));
 
     if (!b) {
         return -ENOMEM;
@@ -200,16 +200,16 @@ int psim_brute_batches(const struct tun_problem *p, size_t batch_max, struct psi
     b->ret = ret;
     b->energy = INFINITY;
     b->batch_max = p->bounds.one_ep_stages ? 1 : batch_max;
-    psim_every_plan(p, visit, b);
+    every_plan(p, visit, b);
     if (ret->possible) {
         pick(b, ret);
     }
     return b->full ? -ENOMEM : 0;
 }
 
-int psim_brute(const struct tun_problem *p, struct psim_brute *ret)
+int brute_plans(const struct tun_problem *p, struct brute_plans *ret)
 {
-    return psim_brute_batches(p, 1, ret);
+    return brute_batches(p, 1, ret);
 }
 
 static double uniform(struct tun_random *r, double low, double high)
@@ -259,8 +259,8 @@ static void random_bounds(struct tun_random *random, struct tun_problem *p)
     p->bounds.slack = tun_random_below(random, 2) ? uniform(random, 0, 0.3) : 0;
 }
 
-int psim_brute_problem(struct tun_random *random, size_t units_max, size_t cores_max,
-                       struct tun_problem *ret)
+int brute_problem(struct tun_random *random, size_t units_max, size_t cores_max,
+                  struct tun_problem *ret)
 {
     struct tun_ep eps[3] = {0};
     size_t ep_count = 1 + tun_random_below(random, base_min(cores_max, (size_t)3));

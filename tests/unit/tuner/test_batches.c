@@ -10,7 +10,7 @@
 #include "tuner/oneboard/space.h"
 #include "tuner/solve/solve.h"
 
-static struct psim_brute brute;
+static struct brute_plans brute;
 static struct tun_solution solution, other, list[64];
 
 static void release(struct tun_problem *p)
@@ -182,7 +182,7 @@ static void random_problem(uint64_t seed, struct tun_problem *ret)
 {
     struct tun_random random = {seed};
 
-    if (psim_brute_problem(&random, 4, 4, ret) < 0) {
+    if (brute_problem(&random, 4, 4, ret) < 0) {
         abort();
     }
     random_gains(&random, ret);
@@ -202,7 +202,7 @@ TEST(equals_brute_force)
         int r;
 
         random_problem(seed, &p);
-        T_EQ(psim_brute_batches(&p, o.batch_max, &brute), 0);
+        T_EQ(brute_batches(&p, o.batch_max, &brute), 0);
         r = tun_oneboard_solve(&p, &o, &solution);
         if (r != (brute.possible ? 0 : TUN_E_IMPOSSIBLE)) {
             T_FAIL("problem %llu: %d, by brute force %s", (unsigned long long)seed, r,
@@ -245,7 +245,7 @@ TEST(batches_have_to_gain)
         random_problem(seed, &p);
         first = tun_oneboard_solve(&p, &alone, &other);
         r = tun_solve(&p, &solution);
-        T_EQ(psim_brute_batches(&p, PL_BATCH_MAX, &brute), 0);
+        T_EQ(brute_batches(&p, PL_BATCH_MAX, &brute), 0);
         T_EQ(r, brute.possible ? 0 : TUN_E_IMPOSSIBLE);
         T_TRUE(r <= first);
         T_TRUE(r != 0 || keeps(&p, &solution.outcome));
@@ -379,7 +379,7 @@ TEST(no_plan_is_below_the_bound)
         random_problem(seed, &p);
         p.objective = TUN_THROUGHPUT;
         p.bounds = (struct tun_bounds){0};
-        T_EQ(psim_brute_batches(&p, PL_BATCH_MAX, &brute), 0);
+        T_EQ(brute_batches(&p, PL_BATCH_MAX, &brute), 0);
         bound = tun_bound_ns(&p);
         T_TRUE(bound <= brute.least_bottleneck_ns * (1 + 1e-9));
     }

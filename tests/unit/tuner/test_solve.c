@@ -6,7 +6,7 @@
 #include "tests/unit/tuner/brute.h"
 #include "tuner/solve/solve.h"
 
-static struct psim_brute brute;
+static struct brute_plans brute;
 static struct tun_solution solution, list[64];
 
 static double figure(const struct tun_problem *p, const struct tun_outcome *o)
@@ -36,7 +36,7 @@ static void random_problem(uint64_t seed, struct tun_problem *ret)
 {
     struct tun_random random = {seed};
 
-    psim_brute_problem(&random, seed % 16 == 0 ? 8 : 6, seed % 16 == 0 ? 6 : 5, ret);
+    brute_problem(&random, seed % 16 == 0 ? 8 : 6, seed % 16 == 0 ? 6 : 5, ret);
 }
 
 static void release(struct tun_problem *p)
@@ -77,7 +77,7 @@ TEST(equals_brute_force)
         int r;
 
         random_problem(seed, &p);
-        T_EQ(psim_brute(&p, &brute), 0);
+        T_EQ(brute_plans(&p, &brute), 0);
         r = tun_solve(&p, &solution);
         if (r != (brute.possible ? 0 : TUN_E_IMPOSSIBLE)) {
             T_FAIL("problem %llu: %d, by brute force %s", (unsigned long long)seed, r,
@@ -113,9 +113,9 @@ TEST(bound_exactly_met)
         random_problem(seed, &p);
         p.objective = TUN_LATENCY;
         p.bounds.period_max_ns = p.bounds.latency_max_ns = 0;
-        T_EQ(psim_brute(&p, &brute), 0);
+        T_EQ(brute_plans(&p, &brute), 0);
         p.bounds.period_max_ns = brute.front[brute.front_count / 2][0];
-        T_EQ(psim_brute(&p, &brute), 0);
+        T_EQ(brute_plans(&p, &brute), 0);
         T_EQ(tun_solve(&p, &solution), 0);
         T_TRUE(keeps(&p, &solution.outcome));
         T_NEAR(solution.outcome.latency_ns, brute.figure, 1e-9 * brute.figure);
@@ -130,7 +130,7 @@ TEST(front_equals_brute_force)
 
         random_problem(seed, &p);
         p.bounds.period_max_ns = p.bounds.latency_max_ns = 0;
-        T_EQ(psim_brute(&p, &brute), 0);
+        T_EQ(brute_plans(&p, &brute), 0);
         T_EQ(tun_front(&p, base_array_count(list), list, &count), 0);
         T_TRUE(count >= 1);
         T_NEAR(list[0].outcome.bottleneck_ns, brute.least_bottleneck_ns,
