@@ -19,6 +19,22 @@ const char *tun_source_name(enum tun_source source)
 
 /* ---- a whole problem ---- */
 
+static const struct tun_field UNIT[] = {TUN_FIELD(struct tun_unit, weight, TUN_POSITIVE),
+                                        TUN_FIELD(struct tun_unit, in_bytes, .most = 1e15),
+                                        {0}};
+static const struct tun_field EP[] = {
+    TUN_FIELD(struct tun_ep, name, TUN_NAME, .most = PL_EP_NAME_MAX),
+    TUN_FIELD(struct tun_ep, cores, TUN_SHORT, .least = 1, .most = PL_CPU_MAX),
+    TUN_FIELD(struct tun_ep, speed, .least = 1e-6, .most = 1),
+    TUN_FIELD(struct tun_ep, bandwidth, .least = 1e-6, .most = 1),
+    TUN_FIELD(struct tun_ep, watts, .most = 1e6),
+    {0}};
+static const struct tun_field PROBLEM[] = {
+    TUN_FIELD(struct tun_problem, handoff_ns, .most = 1e15),
+    TUN_FIELD(struct tun_problem, handoff_ns_per_byte, .most = 1e6),
+    TUN_FIELD(struct tun_problem, batch_wait_ns, .most = 1e15),
+    {0}};
+
 static json_t *units_json(const struct tun_problem *p, tun_unit_name_fn name_of,
                           const void *context)
 {
@@ -28,26 +44,13 @@ static json_t *units_json(const struct tun_problem *p, tun_unit_name_fn name_of,
         const struct tun_unit *unit = &p->units[u];
         const char *name = name_of ? name_of(context, u) : NULL;
         char number[24];
+        json_t *v;
 
         snprintf(number, sizeof(number), "%zu", u);
-        json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:[f, f, f]}", "name",
-                                              name && *name ? name : number, "weight", unit->weight,
-                                              "in_bytes", unit->in_bytes, "gemm", unit->gemm_n,
-                                              unit->gemm_k, unit->gemm_m));
-    }
-    return list;
-}
-
-static json_t *eps_json(const struct tun_problem *p)
-{
-    json_t *list = json_array();
-
-    for (size_t k = 0; k < p->ep_count; k++) {
-        const struct tun_ep *ep = &p->eps[k];
-
-        json_array_append_new(list, json_pack("{s:s, s:i, s:f, s:f, s:f}", "name", ep->name,
-                                              "cores", (int)ep->cores, "speed", ep->speed,
-                                              "bandwidth", ep->bandwidth, "watts", ep->watts));
+        v = json_pack("{s:s}", "name", name && *name ? name : number);
+        json_object_set_new(tun_fields_add(v, UNIT, unit), "gemm",
+                            json_pack("[f, f, f]", unit->gemm_n, unit->gemm_k, unit->gemm_m));
+        json_array_append_new(list, v);
     }
     return list;
 }
@@ -148,7 +151,8 @@ json_t *tun_problem_json(const struct tun_problem *p, const char *model, bool so
                          tun_unit_name_fn name_of, const void *context)
 {
     json_t *root = json_pack("{s:s, s:o, s:o, s:f, s:f, s:o}", "model", model, "units",
-                             units_json(p, name_of, context), "kinds", eps_json(p), "handoff_ns",
+                             units_json(p, name_of, context), "kinds",
+                             tun_rows_json(EP, p->eps, p->ep_count, sizeof(*p->eps)), "handoff_ns",
                              p->handoff_ns, "handoff_ns_per_byte", p->handoff_ns_per_byte, "costs",
                              rows_json(p, figure, false));
 
@@ -215,30 +219,14 @@ static void read_gemm(struct tun_reader *r, const char *where, const json_t *jso
 
 static void read_unit(struct tun_reader *r, size_t index, const json_t *json, struct tun_unit *u)
 {
-    static const char *const keys[] = {"name", "weight", "in_bytes", "gemm", NULL};
+    static const char *const keys[] = {"name", "gemm", NULL};
     char where[48];
 
     snprintf(where, sizeof(where), "units[%zu]", index);
-    if (!tun_read_keys(r, where, json, keys)) {
-        return;
+    if (tun_read_object(r, where, json, keys, UNIT, u)) {
+        tun_read_text(r, where, json, "name", MODEL_BYTES_MAX);
+        read_gemm(r, where, json, u);
     }
-    tun_read_text(r, where, json, "name", MODEL_BYTES_MAX);
-    u->weight = tun_read_positive(r, where, json, "weight");
-    u->in_bytes = tun_read_number(r, where, json, "in_bytes", 0, 1e15);
-    read_gemm(r, where, json, u);
-}
-
-static void read_ep(struct tun_reader *r, const char *where, const json_t *json, struct tun_ep *ret)
-{
-    static const char *const keys[] = {"name", "cores", "speed", "bandwidth", "watts", NULL};
-
-    if (!tun_read_keys(r, where, json, keys)) {
-        return;
-    }
-    tun_read_ep(r, where, json, ret);
-    ret->speed = tun_read_number(r, where, json, "speed", 1e-6, 1);
-    ret->bandwidth = tun_read_number(r, where, json, "bandwidth", 1e-6, 1);
-    ret->watts = tun_read_number(r, where, json, "watts", 0, 1e6);
 }
 
 /* Return: how many of a row's costs are known. */
@@ -350,9 +338,6 @@ static void read_at_once(struct tun_reader *r, const json_t *root, struct tun_pr
 {
     const json_t *all = json_object_get(root, "at_once");
 
-    if (json_object_get(root, "batch_wait_ns")) {
-        p->batch_wait_ns = tun_read_number(r, "", root, "batch_wait_ns", 0, 1e15);
-    }
     if (!all) {
         return;
     }
@@ -378,7 +363,7 @@ void tun_problem_read(struct tun_reader *r, const json_t *root, struct tun_probl
     const json_t *units, *list;
     size_t count;
 
-    if (!tun_read_keys(r, "", root, keys)) {
+    if (!tun_read_object(r, "", root, keys, NULL, NULL)) {
         return;
     }
     tun_read_text(r, "", root, "model", MODEL_BYTES_MAX);
@@ -389,7 +374,7 @@ void tun_problem_read(struct tun_reader *r, const json_t *root, struct tun_probl
         char where[32];
 
         snprintf(where, sizeof(where), "kinds[%zu]", k);
-        read_ep(r, where, json_array_get(list, k), &eps[k]);
+        tun_read_object(r, where, json_array_get(list, k), NULL, EP, &eps[k]);
     }
     tun_read_distinct(r, eps, count);
     if (r->error[0]) {
@@ -402,8 +387,7 @@ void tun_problem_read(struct tun_reader *r, const json_t *root, struct tun_probl
     for (size_t u = 0; u < p->unit_count; u++) {
         read_unit(r, u, json_array_get(units, u), &p->units[u]);
     }
-    p->handoff_ns = tun_read_number(r, "", root, "handoff_ns", 0, 1e15);
-    p->handoff_ns_per_byte = tun_read_number(r, "", root, "handoff_ns_per_byte", 0, 1e6);
+    tun_read_fields(r, "", root, PROBLEM, p);
     read_costs(r, json_object_get(root, "costs"), p);
     read_at_once(r, root, p);
 }

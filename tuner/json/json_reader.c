@@ -52,81 +52,31 @@ static bool names_key(const char *entry, const char *key)
     return strncmp(entry, key, n) == 0 && (entry[n] == '\0' || strcmp(entry + n, "?") == 0);
 }
 
-bool tun_read_keys(struct tun_reader *r, const char *where, const json_t *object,
-                   const char *const *keys)
+static bool is_known(const char *key, const char *const *keys, const struct tun_field *fields)
 {
-    const char *key;
-    json_t *value;
+    for (; keys && *keys; keys++) {
+        if (names_key(*keys, key)) {
+            return true;
+        }
+    }
+    for (; fields && fields->key; fields++) {
+        if (strcmp(fields->key, key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
-    if (!json_is_object(object)) {
-        tun_wrong(r, where, "is not an object");
-        return false;
+static void require(struct tun_reader *r, const char *where, const json_t *object, const char *key)
+{
+    if (!json_object_get(object, key)) {
+        tun_wrong(r, where, "key \"%s\" is missing", key);
     }
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
-        bool known = false;
-
-        for (size_t i = 0; keys[i] && !known; i++) {
-            known = names_key(keys[i], key);
-        }
-        if (!known) {
-            tun_wrong(r, where, "unknown key \"%.60s\"", key);
-        }
-    }
-    for (size_t i = 0; keys[i]; i++) {
-        if (!strchr(keys[i], '?') && !json_object_get(object, keys[i])) {
-            tun_wrong(r, where, "key \"%s\" is missing", keys[i]);
-        }
-    }
-    return !r->error[0];
 }
 
 static const char *dot(const char *where)
 {
     return *where ? "." : "";
-}
-
-/* Return: the number, or NAN with the error set. */
-static double number_of(struct tun_reader *r, const char *where, const json_t *object,
-                        const char *key)
-{
-    const json_t *v = json_object_get(object, key);
-    char way[160];
-
-    if (json_is_number(v)) {
-        return json_number_value(v);
-    }
-    snprintf(way, sizeof(way), "%s%s%s", where, dot(where), key);
-    tun_wrong(r, way, v ? "is not a number" : "is missing");
-    return NAN;
-}
-
-double tun_read_number(struct tun_reader *r, const char *where, const json_t *object,
-                       const char *key, double least, double most)
-{
-    double v = number_of(r, where, object, key);
-    char way[160];
-
-    snprintf(way, sizeof(way), "%s%s%s", where, dot(where), key);
-    if (!(v >= least && v <= most)) {
-        tun_wrong(r, way, "%g is not between %g and %g", v, least, most);
-        return least;
-    }
-    return v;
-}
-
-double tun_read_positive(struct tun_reader *r, const char *where, const json_t *object,
-                         const char *key)
-{
-    double v = number_of(r, where, object, key);
-    char way[160];
-
-    snprintf(way, sizeof(way), "%s%s%s", where, dot(where), key);
-    if (!(v > 0 && v <= 1e15)) {
-        tun_wrong(r, way, "%g is not above 0 (and at most 1e15)", v);
-        return 1;
-    }
-    return v;
 }
 
 const char *tun_read_text(struct tun_reader *r, const char *where, const json_t *object,
@@ -146,6 +96,133 @@ const char *tun_read_text(struct tun_reader *r, const char *where, const json_t 
     return "?";
 }
 
+static bool name_is_plain(const char *s)
+{
+    for (; *s; s++) {
+        if (!isalnum((unsigned char)*s) && *s != '_' && *s != '-' && *s != '.') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void read_field(struct tun_reader *r, const char *where, const json_t *object,
+                       const struct tun_field *f, void *at)
+{
+    const json_t *v = json_object_get(object, f->key);
+    double x = json_is_number(v) ? json_number_value(v) : f->null;
+    char way[160];
+
+    snprintf(way, sizeof(way), "%s%s%s", where, dot(where), f->key);
+    if (f->as == TUN_FLAG && json_is_boolean(v)) {
+        *(bool *)at = json_is_true(v);
+    } else if (f->as == TUN_FLAG) {
+        tun_wrong(r, where, "%s is neither true nor false", f->key);
+    } else if (f->as == TUN_TEXT || f->as == TUN_NAME) {
+        const char *text = tun_read_text(r, where, object, f->key, (size_t)f->most);
+
+        snprintf(at, (size_t)f->most, "%s", text);
+        if (f->as == TUN_NAME && !name_is_plain(text)) {
+            tun_wrong(r, way, "\"%s\" may only have letters, digits, '_', '-', '.'", text);
+        }
+    } else if (!json_is_number(v) && !(json_is_null(v) && f->null != 0)) {
+        tun_wrong(r, way, "is not a number");
+    } else if (f->as == TUN_POSITIVE && !(x > 0 && x <= 1e15)) {
+        tun_wrong(r, way, "%g is not above 0 (and at most 1e15)", x);
+    } else if (f->as != TUN_POSITIVE && json_is_number(v) && !(x >= f->least && x <= f->most)) {
+        tun_wrong(r, way, "%g is not between %g and %g", x, f->least, f->most);
+    } else if (f->as == TUN_REAL || f->as == TUN_POSITIVE) {
+        *(double *)at = x;
+    } else if (!json_is_integer(v)) {
+        tun_wrong(r, way, "is not a whole number");
+    } else if (f->as == TUN_COUNT) {
+        *(size_t *)at = (size_t)x;
+    } else {
+        *(uint16_t *)at = (uint16_t)x;
+    }
+}
+
+void tun_read_fields(struct tun_reader *r, const char *where, const json_t *object,
+                     const struct tun_field *fields, void *to)
+{
+    for (const struct tun_field *f = fields; f && f->key && !r->error[0]; f++) {
+        if (json_object_get(object, f->key)) {
+            read_field(r, where, object, f, (char *)to + f->at);
+        }
+    }
+}
+
+bool tun_read_object(struct tun_reader *r, const char *where, const json_t *object,
+                     const char *const *keys, const struct tun_field *fields, void *to)
+{
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(object)) {
+        tun_wrong(r, where, "is not an object");
+        return false;
+    }
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        if (!is_known(key, keys, fields)) {
+            tun_wrong(r, where, "unknown key \"%.60s\"", key);
+        }
+    }
+    for (size_t i = 0; keys && keys[i]; i++) {
+        if (!strchr(keys[i], '?')) {
+            require(r, where, object, keys[i]);
+        }
+    }
+    for (const struct tun_field *f = fields; f && f->key; f++) {
+        if (!f->optional) {
+            require(r, where, object, f->key);
+        }
+    }
+    tun_read_fields(r, where, object, fields, to);
+    return !r->error[0];
+}
+
+static json_t *field_json(const struct tun_field *f, const void *at)
+{
+    switch (f->as) {
+    case TUN_TEXT:
+    case TUN_NAME:
+        return json_string(at);
+    case TUN_FLAG:
+        return json_boolean(*(const bool *)at);
+    case TUN_COUNT:
+        return json_integer((json_int_t)(*(const size_t *)at));
+    case TUN_SHORT:
+        return json_integer(*(const uint16_t *)at);
+    default:
+        return tun_number_json(*(const double *)at);
+    }
+}
+
+json_t *tun_number_json(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+json_t *tun_fields_add(json_t *object, const struct tun_field *fields, const void *from)
+{
+    for (const struct tun_field *f = fields; f->key; f++) {
+        json_object_set_new(object, f->key, field_json(f, (const char *)from + f->at));
+    }
+    return object;
+}
+
+json_t *tun_rows_json(const struct tun_field *fields, const void *rows, size_t count, size_t bytes)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(
+            list, tun_fields_add(json_object(), fields, (const char *)rows + i * bytes));
+    }
+    return list;
+}
+
 const json_t *tun_read_eps(struct tun_reader *r, const json_t *root)
 {
     const json_t *eps = json_object_get(root, "kinds");
@@ -159,34 +236,6 @@ const json_t *tun_read_eps(struct tun_reader *r, const json_t *root)
         return eps;
     }
     return NULL;
-}
-
-static bool name_is_plain(const char *s)
-{
-    for (; *s; s++) {
-        if (!isalnum((unsigned char)*s) && *s != '_' && *s != '-' && *s != '.') {
-            return false;
-        }
-    }
-    return true;
-}
-
-void tun_read_ep(struct tun_reader *r, const char *where, const json_t *object, struct tun_ep *ret)
-{
-    const char *name = tun_read_text(r, where, object, "name", PL_EP_NAME_MAX);
-    double cores = tun_read_number(r, where, object, "cores", 1, PL_CPU_MAX);
-    char way[160];
-
-    snprintf(ret->name, sizeof(ret->name), "%s", name);
-    ret->cores = (uint16_t)cores;
-    if (!name_is_plain(name)) {
-        snprintf(way, sizeof(way), "%s.name", where);
-        tun_wrong(r, way, "\"%s\" may only have letters, digits, '_', '-', '.'", name);
-    }
-    if (!json_is_integer(json_object_get(object, "cores"))) {
-        snprintf(way, sizeof(way), "%s.cores", where);
-        tun_wrong(r, way, "is not a whole number");
-    }
 }
 
 void tun_read_distinct(struct tun_reader *r, const struct tun_ep *eps, size_t count)

@@ -28,22 +28,48 @@ json_t *tun_read_file(struct tun_reader *r);
 void tun_wrong(struct tun_reader *r, const char *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** tun_read_keys() - checks that every key of @object is one of @keys, which NULL ends; keys that
- * end in '?' may be missing. Return: it is an object, and there was no error. */
-bool tun_read_keys(struct tun_reader *r, const char *where, const json_t *object,
-                   const char *const *keys);
+/* A figure of a struct that is a member of an object, read and written alike; tables of them end
+ * with a key of NULL. */
+struct tun_field {
+    const char *key;
+    size_t at; /* offset in the struct */
+    enum tun_field_as {
+        TUN_REAL,     /* double within least..most */
+        TUN_POSITIVE, /* double above 0 and finite */
+        TUN_COUNT,    /* size_t within least..most */
+        TUN_SHORT,    /* uint16_t likewise */
+        TUN_FLAG,     /* bool */
+        TUN_TEXT,     /* char[most], 1 byte at least */
+        TUN_NAME,     /* likewise, of an EP as plans can be written with */
+    } as;
+    double least, most;
+    double null;   /* NAN or INFINITY, which null stands for; 0: it may not be null */
+    bool optional; /* where it is missing the struct keeps what it has */
+};
+/* clang-format off */
+#define TUN_FIELD(type, member, ...) {#member, offsetof(type, member), __VA_ARGS__}
+/* clang-format on */
 
-/* A member of an object that is known to have it; @where is the path of the object. */
-double tun_read_number(struct tun_reader *r, const char *where, const json_t *object,
-                       const char *key, double least, double most);
-/** tun_read_positive() - above 0 and finite. */
-double tun_read_positive(struct tun_reader *r, const char *where, const json_t *object,
-                         const char *key);
+/** tun_read_object() - checks that every key of @object is one of @keys, which NULL ends, or of
+ * @fields, and reads the fields into @to. Keys that end in '?' may be missing. @keys, @fields: NULL:
+ * none. Return: it is an object, and there was no error. */
+bool tun_read_object(struct tun_reader *r, const char *where, const json_t *object,
+                     const char *const *keys, const struct tun_field *fields, void *to);
+/** tun_read_fields() - those that @object has, no other key is looked at. */
+void tun_read_fields(struct tun_reader *r, const char *where, const json_t *object,
+                     const struct tun_field *fields, void *to);
+/** tun_fields_add() - the fields as members of @object, in their order. Return: @object. */
+json_t *tun_fields_add(json_t *object, const struct tun_field *fields, const void *from);
+/** tun_rows_json() - a list of objects. @rows: [count], structs of @bytes. */
+json_t *tun_rows_json(const struct tun_field *fields, const void *rows, size_t count, size_t bytes);
+/** tun_number_json() - null for what is not finite, which JSON does not have. */
+json_t *tun_number_json(double x);
+
+/** tun_read_text() - a member of an object that is known to have it, 1 to @bytes_max - 1 bytes;
+ * @where is the path of the object. */
 const char *tun_read_text(struct tun_reader *r, const char *where, const json_t *object,
                           const char *key, size_t bytes_max);
 /** tun_read_eps() - the list "kinds": 1..PL_EP_MAX of them, PL_CPU_MAX cores in all. */
 const json_t *tun_read_eps(struct tun_reader *r, const json_t *root);
-/** tun_read_ep() - name (that a plan can be written with) and cores of one of them. */
-void tun_read_ep(struct tun_reader *r, const char *where, const json_t *object, struct tun_ep *ret);
 /** tun_read_distinct() - no two EPs of one name, cores within PL_CPU_MAX. */
 void tun_read_distinct(struct tun_reader *r, const struct tun_ep *eps, size_t count);

@@ -4,42 +4,44 @@
 #include "tuner/pipesim/platform.h"
 #include "base/base.h"
 
-static const char *const LAYER_NAMES[] = {
-    [PSIM_CONV] = "conv", [PSIM_DEPTHWISE] = "depthwise", [PSIM_FC] = "fc", [PSIM_OTHER] = "other"};
-
-static void read_rates(struct tun_reader *r, const char *where, const json_t *ep,
-                       struct psim_ep *ret)
-{
-    static const char *const keys[] = {"conv", "depthwise", "fc", "other", NULL};
-    const json_t *gmacs = json_object_get(ep, "gmacs");
-    char way[64];
-
-    snprintf(way, sizeof(way), "%s.gmacs", where);
-    if (!tun_read_keys(r, way, gmacs, keys)) {
-        return;
-    }
-    for (size_t i = 0; i < base_array_count(LAYER_NAMES); i++) {
-        ret->gmacs[i] = tun_read_positive(r, way, gmacs, LAYER_NAMES[i]);
-    }
-}
+static const struct tun_field RATES[] = {
+    {"conv", PSIM_CONV * sizeof(double), TUN_POSITIVE},
+    {"depthwise", PSIM_DEPTHWISE * sizeof(double), TUN_POSITIVE},
+    {"fc", PSIM_FC * sizeof(double), TUN_POSITIVE},
+    {"other", PSIM_OTHER * sizeof(double), TUN_POSITIVE},
+    {0}};
+static const struct tun_field EP[] = {
+    {"name", offsetof(struct psim_ep, ep.name), TUN_NAME, .most = PL_EP_NAME_MAX},
+    {"cores", offsetof(struct psim_ep, ep.cores), TUN_SHORT, 1, PL_CPU_MAX},
+    TUN_FIELD(struct psim_ep, serial, .most = 1),
+    TUN_FIELD(struct psim_ep, gbytes, TUN_POSITIVE),
+    TUN_FIELD(struct psim_ep, gbytes_max, TUN_POSITIVE),
+    TUN_FIELD(struct psim_ep, overhead_ns, TUN_POSITIVE),
+    {"watts", offsetof(struct psim_ep, ep.watts), TUN_POSITIVE, .optional = true},
+    {0}};
+static const struct tun_field BOARD[] = {
+    TUN_FIELD(struct tun_board, name, TUN_TEXT, .most = 12),
+    TUN_FIELD(struct tun_board, memory_bytes, TUN_POSITIVE, .optional = true),
+    TUN_FIELD(struct tun_board, link_watts, .most = 1e6),
+    TUN_FIELD(struct tun_board, frames_held, .least = 1, .most = 1024),
+    {0}};
+static const struct tun_field LINK[] = {TUN_FIELD(struct tun_link, ns, .most = 1e12),
+                                        TUN_FIELD(struct tun_link, ns_per_byte, .most = 1e6),
+                                        {0}};
+static const struct tun_field HANDOFF[] = {
+    TUN_FIELD(struct psim_platform, handoff_ns, TUN_POSITIVE),
+    TUN_FIELD(struct psim_platform, handoff_ns_per_byte, TUN_POSITIVE),
+    {0}};
 
 static void read_ep(struct tun_reader *r, const char *where, const json_t *json,
                     struct psim_ep *ret)
 {
-    static const char *const keys[] = {"name",       "cores",       "gmacs",  "serial", "gbytes",
-                                       "gbytes_max", "overhead_ns", "watts?", NULL};
+    static const char *const keys[] = {"gmacs", NULL};
+    char way[64];
 
-    if (!tun_read_keys(r, where, json, keys)) {
-        return;
-    }
-    tun_read_ep(r, where, json, &ret->ep);
-    read_rates(r, where, json, ret);
-    ret->serial = tun_read_number(r, where, json, "serial", 0, 1);
-    ret->gbytes = tun_read_positive(r, where, json, "gbytes");
-    ret->gbytes_max = tun_read_positive(r, where, json, "gbytes_max");
-    ret->overhead_ns = tun_read_positive(r, where, json, "overhead_ns");
-    if (json_object_get(json, "watts")) {
-        ret->ep.watts = tun_read_positive(r, where, json, "watts");
+    if (tun_read_object(r, where, json, keys, EP, ret)) {
+        snprintf(way, sizeof(way), "%s.gmacs", where);
+        tun_read_object(r, way, json_object_get(json, "gmacs"), NULL, RATES, ret->gmacs);
     }
 }
 
@@ -75,60 +77,34 @@ static void read_source(struct tun_reader *r, const json_t *root)
 
 static void read_platform(struct tun_reader *r, const json_t *root, struct psim_platform *ret)
 {
-    static const char *const keys[] = {
-        "title", "source", "kinds", "handoff_ns", "handoff_ns_per_byte", NULL};
-    struct tun_ep plain[PL_EP_MAX];
+    static const char *const keys[] = {"title", "source", "kinds", NULL};
     const json_t *eps;
 
-    if (!tun_read_keys(r, "", root, keys) || !(eps = tun_read_eps(r, root))) {
+    if (!tun_read_object(r, "", root, keys, HANDOFF, ret) || !(eps = tun_read_eps(r, root))) {
         return;
     }
-    snprintf(ret->title, sizeof(ret->title), "%s",
-             tun_read_text(r, "", root, "title", sizeof(ret->title)));
-    read_source(r, root);
     ret->ep_count = json_array_size(eps);
     for (size_t k = 0; k < ret->ep_count; k++) {
         char where[32];
 
         snprintf(where, sizeof(where), "kinds[%zu]", k);
         read_ep(r, where, json_array_get(eps, k), &ret->eps[k]);
-        plain[k] = ret->eps[k].ep;
     }
-    ret->handoff_ns = tun_read_positive(r, "", root, "handoff_ns");
-    ret->handoff_ns_per_byte = tun_read_positive(r, "", root, "handoff_ns_per_byte");
-    tun_read_distinct(r, plain, ret->ep_count);
 }
 
 static int load_file(const char *name, bool may_have_boards, char ret_error[PSIM_ERROR_MAX],
                      struct psim_platform *ret);
 
-/* A link's figures: {ns, ns_per_byte}. */
-static struct tun_link read_link(struct tun_reader *r, const char *where, const json_t *link)
-{
-    return (struct tun_link){.ns = tun_read_number(r, where, link, "ns", 0, 1e12),
-                             .ns_per_byte = tun_read_number(r, where, link, "ns_per_byte", 0, 1e6)};
-}
-
 /* One entry of "boards": its EPs go behind those of the boards before it. */
 static void read_board(struct tun_reader *r, const char *where, const json_t *json, size_t index,
                        struct psim_platform *ret)
 {
-    static const char *const keys[] = {"name",       "platform",    "memory_bytes?",
-                                       "link_watts", "frames_held", NULL};
+    static const char *const keys[] = {"platform", NULL};
     struct tun_board *b = &ret->boards.boards[index];
     char why[PSIM_ERROR_MAX];
     struct psim_platform own;
 
-    if (!tun_read_keys(r, where, json, keys)) {
-        return;
-    }
-    snprintf(b->name, sizeof(b->name), "%s", tun_read_text(r, where, json, "name", 12));
-    b->link_watts = tun_read_number(r, where, json, "link_watts", 0, 1e6);
-    b->frames_held = tun_read_number(r, where, json, "frames_held", 1, 1024);
-    if (json_object_get(json, "memory_bytes")) {
-        b->memory_bytes = tun_read_positive(r, where, json, "memory_bytes");
-    }
-    if (r->error[0] ||
+    if (!tun_read_object(r, where, json, keys, BOARD, b) ||
         load_file(tun_read_text(r, where, json, "platform", 64), false, why, &own) != 0) {
         tun_wrong(r, where, "platform: %.300s", why);
         return;
@@ -151,12 +127,11 @@ static void read_board(struct tun_reader *r, const char *where, const json_t *js
 static void read_boards(struct tun_reader *r, const json_t *root, struct psim_platform *ret)
 {
     static const char *const keys[] = {"title", "source", "boards", "link", NULL};
-    static const char *const link_keys[] = {"ns", "ns_per_byte", NULL};
-    const json_t *list = json_object_get(root, "boards"), *link = json_object_get(root, "link");
-    struct tun_ep plain[PL_EP_MAX];
+    const json_t *list = json_object_get(root, "boards");
     struct tun_link one;
 
-    if (!tun_read_keys(r, "", root, keys) || !tun_read_keys(r, "link", link, link_keys)) {
+    if (!tun_read_object(r, "", root, keys, NULL, NULL) ||
+        !tun_read_object(r, "link", json_object_get(root, "link"), NULL, LINK, &one)) {
         return;
     }
     if (!json_is_array(list) || json_array_size(list) < 2 ||
@@ -164,10 +139,6 @@ static void read_boards(struct tun_reader *r, const json_t *root, struct psim_pl
         tun_wrong(r, "boards", "must be a list of 2 to %u boards", TUN_BOARD_MAX);
         return;
     }
-    snprintf(ret->title, sizeof(ret->title), "%s",
-             tun_read_text(r, "", root, "title", sizeof(ret->title)));
-    read_source(r, root);
-    one = read_link(r, "link", link);
     ret->boards.count = json_array_size(list);
     for (size_t b = 0; b < ret->boards.count && !r->error[0]; b++) {
         char where[32];
@@ -178,6 +149,24 @@ static void read_boards(struct tun_reader *r, const json_t *root, struct psim_pl
         for (size_t other = 0; other < ret->boards.count; other++) {
             ret->boards.links[b][other] = other == b ? (struct tun_link){0} : one;
         }
+    }
+}
+
+/* One board, or several where a description may have them. */
+static void read_machine(struct tun_reader *r, const json_t *root, bool may_have_boards,
+                         struct psim_platform *ret)
+{
+    struct tun_ep plain[PL_EP_MAX];
+
+    if (may_have_boards && json_object_get(root, "boards")) {
+        read_boards(r, root, ret);
+    } else {
+        read_platform(r, root, ret);
+    }
+    if (!r->error[0]) {
+        snprintf(ret->title, sizeof(ret->title), "%s",
+                 tun_read_text(r, "", root, "title", sizeof(ret->title)));
+        read_source(r, root);
     }
     for (size_t k = 0; k < ret->ep_count; k++) {
         plain[k] = ret->eps[k].ep;
@@ -207,11 +196,7 @@ static int load_file(const char *name, bool may_have_boards, char ret_error[PSIM
     }
     root = tun_read_file(&r);
     if (root) {
-        if (may_have_boards && json_object_get(root, "boards")) {
-            read_boards(&r, root, &m);
-        } else {
-            read_platform(&r, root, &m);
-        }
+        read_machine(&r, root, may_have_boards, &m);
         json_decref(root);
     }
     if (ret_error[0]) {
