@@ -2,7 +2,6 @@
 #include "tuner/boards/inner.h"
 
 #include "base/base.h"
-#include "tuner/oneboard/ways.h"
 
 int tun_inner_reach(struct tun_kind *k, double period_ns, uint16_t *ret)
 {
@@ -220,23 +219,23 @@ static int fill_both(struct tun_inner *in, size_t from, size_t n)
     size_t states = s->state_count, len = s->row_len;
     struct tun_point *g = malloc((n + 1) * states * TUN_POINTS_MAX * sizeof(*g));
     uint16_t *count = calloc((n + 1) * states, sizeof(*count));
-    struct tun_ways ways = TUN_WAYS_NULL;
-    int r = g && count ? tun_ways_init(s, &ways) : -ENOMEM;
+    struct tun_maker *maker = &in->k->maker;
+    int r = g && count ? 0 : -ENOMEM;
 
-    ways.need = tun_need(in->period_ns);
+    maker->cut = false;
     for (size_t i = 0; r == 0 && i < states; i++) {
         count[from * states + i] = 1;
         g[(from * states + i) * TUN_POINTS_MAX] = (struct tun_point){0, 0, 0};
     }
     for (size_t at = from; r == 0 && at < n; at++) {
         for (size_t to = at + 1; count[at * states + states - 1] && to <= n; to++) {
-            size_t ways_count = tun_ways_make(&ways, at, to);
+            size_t ways = tun_make(s, maker, at, to, tun_need(in->period_ns), TUN_FIGURE_BOTH);
 
-            if (ways_count == 0) {
+            if (ways == 0) {
                 break;
             }
-            for (size_t i = 0; i < ways_count; i++) {
-                const struct tun_way *w = &ways.list[i];
+            for (size_t i = 0; i < ways; i++) {
+                const struct tun_option *w = &maker->options[i];
 
                 for (size_t row = 0; row + w->row < s->row_count; row++) {
                     for (size_t l = 0;
@@ -248,7 +247,7 @@ static int fill_both(struct tun_inner *in, size_t from, size_t n)
                             struct tun_point p = g[x * TUN_POINTS_MAX + c];
 
                             p.latency_ns += w->ns;
-                            p.energy_nj += w->nj;
+                            p.energy_nj += w->figure;
                             count[y] = add_point(in, g + y * TUN_POINTS_MAX, count[y], p);
                         }
                     }
@@ -267,8 +266,7 @@ static int fill_both(struct tun_inner *in, size_t from, size_t n)
             }
         }
     }
-    in->cut |= ways.cut;
-    tun_ways_deinit(&ways);
+    in->cut |= maker->cut;
     free(g);
     free(count);
     return r;

@@ -5,7 +5,9 @@
 
 int tun_maker_init(const struct tun_space *s, struct tun_maker *ret)
 {
-    struct tun_maker m = {.option_max = s->batch_count * (s->state_count + s->team_len)};
+    struct tun_maker m = {.option_max = base_max(s->batch_count * (s->state_count + s->team_len),
+                                                 (size_t)TUN_WAYS_MAX),
+                          .latency_ns = INFINITY};
 
     m.rate = calloc(s->rate_len, sizeof(*m.rate));
     m.ep_rate = calloc(s->p->ep_count * (PL_CPU_MAX + 1), sizeof(*m.ep_rate));
@@ -92,11 +94,13 @@ static size_t make_single(const struct tun_space *s, struct tun_maker *m, const 
         }
         o.row = dim < dims ? (uint16_t)(steps * s->row_stride[dim]) : 0;
         o.last = dim < dims ? 0 : (uint16_t)steps;
+        o.ns = ns;
         o.figure = figure == TUN_FIGURE_LATENCY ? ns
-                   : figure == TUN_FIGURE_ENERGY
-                       ? s->team_width[t] * tun_ep_watts(&s->p->eps[ep]) * ns
-                       : 0;
-        if (ns * need <= 1 && o.figure < best) { /* wider teams come later */
+                   : figure == TUN_FIGURE_NONE
+                       ? 0
+                       : s->team_width[t] * tun_ep_watts(&s->p->eps[ep]) * ns;
+        /* wider teams come later */
+        if (ns * need <= 1 && (figure == TUN_FIGURE_BOTH ? ns <= m->latency_ns : o.figure < best)) {
             best = o.figure;
             m->options[count++] = o;
         }
@@ -104,16 +108,18 @@ static size_t make_single(const struct tun_space *s, struct tun_maker *m, const 
     return count;
 }
 
-/* @like: figure, slowest team and batch. */
+/* @like: all but the cores. */
 static size_t emit(struct tun_maker *m, size_t count, size_t row, size_t last,
                    const struct tun_option *like)
 {
-    if (count < m->option_max) {
+    if (count < m->room) {
         struct tun_option *o = &m->options[count++];
 
         *o = *like;
         o->row = (uint16_t)row;
         o->last = (uint16_t)last;
+    } else {
+        m->cut = true;
     }
     return count;
 }
@@ -149,25 +155,34 @@ static void sort_teams(const struct tun_space *s, const double *team_ns, uint16_
     }
 }
 
-/* Adds a team to its EP's knapsack, and that to the rates of its dimension. */
-static void add_team(const struct tun_space *s, struct tun_maker *m, size_t team, double ns)
+/* Adds a team to its EP's knapsack, and that to the rates of its dimension. @exact: rates are of
+ * exactly so many cores; -INFINITY: no teams use as many. */
+static void add_team(const struct tun_space *s, struct tun_maker *m, bool exact, size_t team,
+                     double ns)
 {
-    size_t ep = s->team_ep[team], dim = (size_t)s->dim_of[ep];
+    size_t ep = s->team_ep[team], dim = (size_t)s->dim_of[ep], width = s->team_width[team];
+    size_t cores = s->p->eps[ep].cores;
     double *best = m->ep_rate + ep * (PL_CPU_MAX + 1), *rate = m->rate + s->rate_at[dim];
+    bool any = s->options.teams == TUN_TEAMS_ANY, one = s->options.teams == TUN_TEAMS_ONE_EP;
 
-    if (s->dim_eps[dim] == 1 && s->block[ep] == 1 && s->cap[dim] == s->p->eps[ep].cores &&
-        s->options.teams == TUN_TEAMS_ANY) {
-        tun_knapsack(s, rate, s->cap[dim], s->team_width[team], 1 / ns);
+    if (s->dim_eps[dim] == 1 && s->block[ep] == 1 && s->cap[dim] == cores && any) {
+        tun_knapsack(s, rate, cores, width, 1 / ns);
         return;
     }
-    tun_knapsack(s, best, s->p->eps[ep].cores, s->team_width[team], 1 / ns);
-    memset(rate, 0, (s->cap[dim] + 1u) * sizeof(*rate));
+    if (!exact || any) {
+        tun_knapsack(s, best, cores, width, 1 / ns);
+    }
+    for (size_t c = width; exact && !any && c <= cores; c += width) {
+        best[c] = base_max(best[c], (double)(c / width) / ns);
+    }
+    for (size_t r = 1; r <= s->cap[dim]; r++) {
+        rate[r] = exact && one ? -INFINITY : 0;
+    }
     for (size_t k = 0; k < s->p->ep_count; k++) {
         for (size_t r = 1; s->dim_of[k] == (int)dim && r <= s->cap[dim]; r++) {
             double gain = m->ep_rate[k * (PL_CPU_MAX + 1) + tun_space_cores(s, k, r)];
 
-            rate[r] =
-                s->options.teams == TUN_TEAMS_ONE_EP ? base_max(rate[r], gain) : rate[r] + gain;
+            rate[r] = one ? base_max(rate[r], gain) : rate[r] + gain;
         }
     }
 }
@@ -202,7 +217,7 @@ static size_t make_latency(const struct tun_space *s, struct tun_maker *m, size_
                                         .slowest_ns = ns,
                                         .batch = (uint16_t)b};
 
-        add_team(s, m, m->order[i], ns);
+        add_team(s, m, false, m->order[i], ns);
         if (full_rate(s, m->rate) < need) {
             continue;
         }
@@ -219,15 +234,12 @@ static size_t make_latency(const struct tun_space *s, struct tun_maker *m, size_
     return count;
 }
 
-/* A stage's energy is the watts of its cores over its rate. Each further core raises the
- * highest rate, so the highest rate within some cores uses them all. */
-static size_t make_energy(const struct tun_space *s, struct tun_maker *m, size_t segment,
-                          double need)
+/* Options that take less energy than those so far (m->least). A stage's energy is the watts of its
+ * cores over its rate. @rate: of the teams that it may have. */
+static size_t add_thriftier(const struct tun_space *s, struct tun_maker *m, const double *rate,
+                            double need, size_t count, struct tun_option like)
 {
-    struct tun_option like = {.slowest_ns = INFINITY,
-                              .batch = (uint16_t)tun_space_fastest(s, segment)};
-    size_t count = 0, dims = s->dim_count - 1, len = s->row_len;
-    const double *rate = s->rate + segment * s->rate_len;
+    size_t dims = s->dim_count - 1, len = s->row_len;
     const double *last = rate + s->rate_at[dims];
     const double *last_watts = s->watts + s->rate_at[dims];
 
@@ -240,8 +252,8 @@ static size_t make_energy(const struct tun_space *s, struct tun_maker *m, size_t
             row_watts += s->watts[s->rate_at[d] + steps[d]];
         }
         for (size_t l = 0; l < len; l++) {
-            double sum = row_rate + last[l], best = l > 0 ? least[l - 1] : INFINITY;
-            double watts = row_watts + last_watts[l];
+            double sum = row_rate + last[l], watts = row_watts + last_watts[l];
+            double best = l > 0 ? base_min(least[l], least[l - 1]) : least[l];
 
             for (size_t d = 0; d < dims; d++) {
                 if (steps[d] > 0) {
@@ -258,12 +270,66 @@ static size_t make_energy(const struct tun_space *s, struct tun_maker *m, size_t
     return count;
 }
 
+static void forget(double *values, size_t count, double value)
+{
+    for (size_t i = 0; i < count; i++) {
+        values[i] = value;
+    }
+}
+
+/* Each further core raises the highest rate, so the highest rate within some cores uses them all.
+ */
+static size_t make_energy(const struct tun_space *s, struct tun_maker *m, size_t segment,
+                          double need)
+{
+    const struct tun_option like = {.slowest_ns = INFINITY,
+                                    .batch = (uint16_t)tun_space_fastest(s, segment)};
+
+    forget(m->least, s->state_count, INFINITY);
+    return add_thriftier(s, m, s->rate + segment * s->rate_len, need, 0, like);
+}
+
+/* Ever slower teams, which may need less energy. @count: options made so far, of other batches.
+ * They are not compared with these: slow teams that take one frame may need less energy than fast
+ * ones that take two, and keep a frame longer. */
+static size_t make_both(const struct tun_space *s, struct tun_maker *m, size_t segment, size_t b,
+                        double need, size_t count)
+{
+    const double *team_ns = tun_space_teams(s, b, segment);
+
+    forget(m->least, s->state_count, INFINITY);
+    forget(m->rate, s->rate_len, -INFINITY);
+    forget(m->ep_rate, s->p->ep_count * (PL_CPU_MAX + 1), -INFINITY);
+    for (size_t d = 0; d < s->dim_count; d++) {
+        m->rate[s->rate_at[d]] = 0;
+    }
+    for (size_t k = 0; k < s->p->ep_count; k++) {
+        m->ep_rate[k * (PL_CPU_MAX + 1)] = 0;
+    }
+    sort_teams(s, team_ns, m->order);
+    for (size_t i = 0; i < s->team_len; i++) {
+        double ns = team_ns[m->order[i]];
+        const struct tun_option like = {
+            .ns = tun_latency_of(s->p, (size_t)1 << b, ns), .slowest_ns = ns, .batch = (uint16_t)b};
+
+        if (like.ns > m->latency_ns) {
+            break;
+        }
+        add_team(s, m, true, m->order[i], ns);
+        if (i + 1 == s->team_len || team_ns[m->order[i + 1]] > ns) {
+            count = add_thriftier(s, m, m->rate, need, count, like);
+        }
+    }
+    return count;
+}
+
 size_t tun_make(const struct tun_space *s, struct tun_maker *m, size_t from, size_t to, double need,
                 enum tun_figure figure)
 {
     size_t segment = tun_segment(s, from, to);
     size_t count = 0;
 
+    m->room = figure == TUN_FIGURE_BOTH ? TUN_WAYS_MAX : m->option_max;
     if (tun_space_forbids(s, from, to)) {
         return 0;
     }
@@ -273,12 +339,15 @@ size_t tun_make(const struct tun_space *s, struct tun_maker *m, size_t from, siz
     if (full_rate(s, s->rate + segment * s->rate_len) < need) {
         return 0;
     }
-    if (figure != TUN_FIGURE_LATENCY) {
-        return figure == TUN_FIGURE_ENERGY ? make_energy(s, m, segment, need)
-                                           : make_period(s, m, segment, need);
+    if (figure == TUN_FIGURE_ENERGY) {
+        return make_energy(s, m, segment, need);
+    }
+    if (figure == TUN_FIGURE_NONE) {
+        return make_period(s, m, segment, need);
     }
     for (size_t b = 0; b <= tun_space_fastest(s, segment); b++) {
-        count = make_latency(s, m, segment, b, need, count);
+        count = figure == TUN_FIGURE_BOTH ? make_both(s, m, segment, b, need, count)
+                                          : make_latency(s, m, segment, b, need, count);
     }
     return count;
 }

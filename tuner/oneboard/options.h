@@ -13,10 +13,12 @@
 struct tun_option {
     uint16_t row, last;
     double figure;     /* what the program adds up: ns or nJ, 0 in the period program */
+    double ns;         /* BOTH: no frame stays longer in a team; the figure is nJ */
     double slowest_ns; /* no team is slower */
     uint16_t batch;    /* its teams take 1 << batch frames at once */
 };
-enum tun_figure { TUN_FIGURE_NONE, TUN_FIGURE_LATENCY, TUN_FIGURE_ENERGY };
+enum tun_figure { TUN_FIGURE_NONE, TUN_FIGURE_LATENCY, TUN_FIGURE_ENERGY, TUN_FIGURE_BOTH };
+#define TUN_WAYS_MAX 512u /* options for BOTH of a segment; more are left out: .cut */
 
 /* Room for making options; reused for every segment of one program. */
 struct tun_maker {
@@ -24,15 +26,18 @@ struct tun_maker {
     int16_t *stair, *before;
     uint16_t order[PL_CPU_MAX];
     struct tun_option *options; /* [option_max], owned */
-    size_t option_max;
+    size_t option_max, room;    /* room: for the figure at hand */
+    double latency_ns;          /* BOTH: no frame stays longer; INFINITY, or set by the user */
+    bool cut;
 };
 #define TUN_MAKER_NULL ((struct tun_maker){0})
 /** tun_maker_init() - Return: 0 or -ENOMEM. */
 int tun_maker_init(const struct tun_space *s, struct tun_maker *ret);
 void tun_maker_deinit(struct tun_maker *m);
 
-/** tun_make() - the options of a segment of which none is worse in both cores and figure; the
- * period is at most 1 / need. Return: how many, in m->options. */
+/** tun_make() - the options of a segment of which none is worse in both cores and figure (BOTH: in
+ * cores, energy and slowest team); the period is at most 1 / need. Return: how many, in
+ * m->options. */
 size_t tun_make(const struct tun_space *s, struct tun_maker *m, size_t from, size_t to, double need,
                 enum tun_figure figure);
 

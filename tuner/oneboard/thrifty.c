@@ -8,7 +8,6 @@
 #include "base/base.h"
 #include "tuner/eval.h"
 #include "tuner/oneboard/solution.h"
-#include "tuner/oneboard/ways.h"
 
 #define LABELS_MAX 48u /* of a state; more are left out and the result says so */
 #define PROBES 8       /* programs spent on a first plan to compare with */
@@ -32,7 +31,8 @@ struct thrifty {
     const struct tun_space *s;
     double latency_ns, energy_max;
     bool cut, count_stages;
-    struct tun_ways ways;
+    struct tun_maker maker;
+    double need;
     double *least_nj, *least_ns; /* [atom_count + 1][states], with so many cores left, owned */
     struct labels *labels;       /* [atom_count + 1][states], owned */
 };
@@ -45,7 +45,7 @@ static void thrifty_free(struct thrifty *t)
         free(t->labels[i].list);
     }
     if (t) {
-        tun_ways_deinit(&t->ways);
+        tun_maker_deinit(&t->maker);
         free(t->least_nj);
         free(t->least_ns);
         free(t->labels);
@@ -67,12 +67,12 @@ static struct thrifty *thrifty_new(const struct tun_space *s, double period_ns, 
     t->least_nj = malloc(states * sizeof(*t->least_nj));
     t->least_ns = malloc(states * sizeof(*t->least_ns));
     t->labels = calloc(states, sizeof(*t->labels));
-    if (tun_ways_init(s, &t->ways) < 0 || !t->least_nj || !t->least_ns || !t->labels) {
+    if (tun_maker_init(s, &t->maker) < 0 || !t->least_nj || !t->least_ns || !t->labels) {
         thrifty_free(t);
         return NULL;
     }
-    t->ways.need = tun_need(period_ns);
-    t->ways.latency_ns = latency_ns;
+    t->need = tun_need(period_ns);
+    t->maker.latency_ns = latency_ns;
     return t;
 }
 
@@ -86,10 +86,10 @@ static void fill_least(struct thrifty *t)
     }
     for (size_t from = n; from-- > 0;) {
         for (size_t to = from + 1; to <= n; to++) {
-            size_t count = tun_ways_make(&t->ways, from, to);
+            size_t count = tun_make(s, &t->maker, from, to, t->need, TUN_FIGURE_BOTH);
 
             for (size_t i = 0; i < count; i++) {
-                const struct tun_way *w = &t->ways.list[i];
+                const struct tun_option *w = &t->maker.options[i];
 
                 for (size_t row = 0; row + w->row < s->row_count; row++) {
                     size_t y = from * states + (row + w->row) * len + w->last;
@@ -100,7 +100,7 @@ static void fill_least(struct thrifty *t)
                     }
                     for (size_t l = 0; l + w->last < len; l++) {
                         t->least_nj[y + l] =
-                            base_min(t->least_nj[y + l], t->least_nj[x + l] + w->nj);
+                            base_min(t->least_nj[y + l], t->least_nj[x + l] + w->figure);
                         t->least_ns[y + l] =
                             base_min(t->least_ns[y + l], t->least_ns[x + l] + w->ns);
                     }
@@ -143,7 +143,8 @@ static int add_label(struct thrifty *t, struct labels *to, const struct label *n
 }
 
 /* Every label of one state, once around by one way. */
-static int carry(struct thrifty *t, size_t from, size_t to, size_t state, const struct tun_way *w)
+static int carry(struct thrifty *t, size_t from, size_t to, size_t state,
+                 const struct tun_option *w)
 {
     const struct tun_space *s = t->s;
     size_t states = s->state_count, after = state + w->row * s->row_len + w->last;
@@ -157,7 +158,7 @@ static int carry(struct thrifty *t, size_t from, size_t to, size_t state, const 
         struct label l = source->list[i];
         int r;
 
-        l.nj += w->nj;
+        l.nj += w->figure;
         l.ns += w->ns;
         l.stages++;
         if (l.ns + t->least_ns[left] > t->latency_ns || l.nj + t->least_nj[left] > t->energy_max ||
@@ -189,10 +190,10 @@ static int run(struct thrifty *t)
 
     for (size_t from = 0; r == 0 && from < s->atom_count; from++) {
         for (size_t to = from + 1; r == 0 && to <= s->atom_count; to++) {
-            size_t count = tun_ways_make(&t->ways, from, to);
+            size_t count = tun_make(s, &t->maker, from, to, t->need, TUN_FIGURE_BOTH);
 
             for (size_t i = 0; r == 0 && i < count; i++) {
-                const struct tun_way *w = &t->ways.list[i];
+                const struct tun_option *w = &t->maker.options[i];
 
                 for (size_t row = 0; row + w->row < s->row_count; row++) {
                     if (!s->row_fits[w->row * s->row_count + row]) {
@@ -293,7 +294,7 @@ static int run_labels(const struct tun_space *s, double period_ns, double latenc
     r = run(t);
     if (r == 0) {
         trace(t, ret);
-        *ret_cut = t->cut || t->ways.cut;
+        *ret_cut = t->cut || t->maker.cut;
     }
     thrifty_free(t);
     return r;
