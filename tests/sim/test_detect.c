@@ -150,14 +150,4 @@ TEST(figures_that_are_none_are_left_out)
     T_TRUE(!tun_detect_check(&o));
 }
 
-TEST(windows_are_over_by_time_or_frames_and_void_when_the_clock_goes_back)
-{
-    T_EQ(tun_window_state(1000, 1100, 50, 8, 200), TUN_WINDOW_FULL);
-    T_EQ(tun_window_state(1000, 1099, 50, 8, 200), TUN_WINDOW_OPEN);
-    T_EQ(tun_window_state(1000, 1199, 7, 8, 200), TUN_WINDOW_OPEN);
-    T_EQ(tun_window_state(1000, 1200, 0, 8, 200), TUN_WINDOW_FULL);
-    T_EQ(tun_window_state(1000, 1150, 50, 0, 200), TUN_WINDOW_OPEN);
-    T_EQ(tun_window_state(1000, 999, 50, 8, 200), TUN_WINDOW_VOID);
-}
-
 TEST_MAIN()

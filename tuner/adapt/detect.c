@@ -252,17 +252,3 @@ void tun_detect_rebase(struct tun_detect *d, double level)
     d->base = level;
     d->up = d->down = (struct tun_side){0};
 }
-
-enum tun_window_state tun_window_state(uint64_t start_ns, uint64_t now_ns, uint64_t frames,
-                                       uint64_t frames_full, uint64_t window_ns)
-{
-    uint64_t passed = now_ns - start_ns;
-
-    if (now_ns < start_ns) {
-        return TUN_WINDOW_VOID;
-    }
-    if (passed >= window_ns || (frames_full && frames >= frames_full && passed >= window_ns / 2)) {
-        return TUN_WINDOW_FULL;
-    }
-    return TUN_WINDOW_OPEN;
-}

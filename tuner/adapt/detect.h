@@ -92,14 +92,3 @@ double tun_detect_level(const struct tun_detect *d, size_t windows);
 
 /** tun_detect_rebase() - @level is the new b; both sums start at 0; the spread is kept. */
 void tun_detect_rebase(struct tun_detect *d, double level);
-
-/* Is a window over? */
-enum tun_window_state {
-    TUN_WINDOW_OPEN,
-    TUN_WINDOW_FULL, /* frames enough, or window_ns have passed */
-    TUN_WINDOW_VOID, /* the clock went back: begin a new one, what was counted is no sample */
-};
-/** tun_window_state() - @frames: of the slowest team so far; @frames_full: as many are enough, once
- * half of @window_ns has passed; 0: only time counts. */
-enum tun_window_state tun_window_state(uint64_t start_ns, uint64_t now_ns, uint64_t frames,
-                                       uint64_t frames_full, uint64_t window_ns);
