@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "bench/searches/check.h"
+#include "tests/unit/tuner/papers.h"
 #include "tuner/pipesim/dse.h"
 
 #define SEEDS 10u
@@ -14,7 +15,7 @@
 static void check_encodings(struct checks *c)
 {
     static const uint16_t ne[8] = {0, 0, 1, 1, 2, 3, 3, 3}, spe[4] = {0, 2, 4, 5};
-    double digits = tun_encoding_space_log10(TUN_ENCODING_NE, 344, 8);
+    double digits = paper_space_log10(TUN_ENCODING_NE, 344, 8);
     double space = tun_encoding_space(TUN_ENCODING_SPE, 344, 8);
     uint16_t a[8], b[8];
 

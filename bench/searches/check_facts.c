@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "bench/searches/check.h"
+#include "tests/unit/tuner/papers.h"
 #include "tuner/search/cuts.h"
 #include "tuner/search/places.h"
 #include "tuner/search/shisha.h"
@@ -51,7 +52,7 @@ static void check_cv(struct checks *c)
 {
     for (size_t i = 0; i < base_array_count(FACTS); i++) {
         const struct fact *f = &FACTS[i];
-        double cv = 100 * tun_cv(f->weight, f->layers, f->stages);
+        double cv = 100 * paper_cv(f->weight, f->layers, f->stages);
         char name[64];
 
         snprintf(name, sizeof(name), "cv of %s", f->configuration);
@@ -62,13 +63,13 @@ static void check_cv(struct checks *c)
 
 static void check_counts(struct checks *c)
 {
-    double pipelines = tun_pipe_it_pipelines(4, 4, 8), points = tun_pipe_it_points(28, 4, 4);
+    double pipelines = paper_pipelines(4, 4, 8), points = paper_points(28, 4, 4);
 
     check_that(c, pipelines == 64, "Pipe-it eq. 1", "%.0f pipelines on 4+4 cores (the paper: 64)",
                pipelines);
     check_that(c, points == 4272048, "Pipe-it eq. 2",
                "%.0f design points for 28 layers (the paper: 5379616, which is eq. 2 for 29: %.0f)",
-               points, tun_pipe_it_points(29, 4, 4));
+               points, paper_points(29, 4, 4));
     check_that(c, tun_cut_count(21, 2, 4) == 1350, "Pipe-search's space",
                "%.0f configurations of VGG-16's 21 layers in 2 to 4 stages (the paper: 1970)",
                tun_cut_count(21, 2, 4));

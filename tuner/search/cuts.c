@@ -15,22 +15,6 @@
 /* Sums of squared stage weights: at most the square of all weights, which are below 2^62. */
 typedef unsigned __int128 tun_square;
 
-double tun_cv(const double *weight, const uint16_t *layers, size_t stages)
-{
-    double sum[PL_STAGE_MAX] = {0}, mean = 0, square = 0;
-
-    for (size_t s = 0, u = 0; s < stages; s++) {
-        for (size_t end = u + layers[s]; u < end; u++) {
-            sum[s] += weight[u];
-        }
-        mean += sum[s] / (double)stages;
-    }
-    for (size_t s = 0; s < stages; s++) {
-        square += (sum[s] - mean) * (sum[s] - mean) / (double)stages;
-    }
-    return mean > 0 ? sqrt(square) / mean : 0;
-}
-
 /* Is every weight a whole multiple of 1 / @scale, within a few roundings and below @max. */
 static bool whole(const double *weight, size_t units, double scale, double roundings, double max)
 {

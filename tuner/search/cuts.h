@@ -15,15 +15,6 @@
 #include "pipeline/plan.h"
 
 /**
- * tun_cv() - @layers: [stages] units per stage, >= 1 each, of @weight [sum of layers]
- * sigma is the population's standard deviation (divided by the number of stages): it gives every
- * figure of the paper's table 7, which are percent and cut off, not rounded (51.49 is printed as
- * 51.4, 56.57 as 56.5, 35.36 as 35). The sample's gives none of those that are not 0.
- * Return: a fraction; 0 where all weights are 0.
- */
-double tun_cv(const double *weight, const uint16_t *layers, size_t stages);
-
-/**
  * All ways to cut a chain into 1..stages_max stages, each stage count a series of its own: least CV
  * first, ties by cuts from left to right (of two configurations the one whose first different stage
  * has fewer units comes first); lazily, so that only what was looked at is stored, and what the

@@ -56,19 +56,6 @@ double tun_encoding_space(enum tun_encoding encoding, size_t units, size_t place
     return size;
 }
 
-double tun_encoding_space_log10(enum tun_encoding encoding, size_t units, size_t places)
-{
-    double digits = 0;
-
-    if (encoding == TUN_ENCODING_NE) {
-        return (double)units * log10((double)places);
-    }
-    for (size_t i = 1; i < places; i++) {
-        digits += log10((double)(units + i) / (double)i);
-    }
-    return digits;
-}
-
 size_t tun_stages_of(size_t places)
 {
     size_t stages = 1;

@@ -37,9 +37,6 @@ void tun_encoding_decode(enum tun_encoding encoding, const uint16_t *genes, size
  * C(units + places - 1, places - 1); infinite where no double holds it. */
 double tun_encoding_space(enum tun_encoding encoding, size_t units, size_t places);
 
-/** tun_encoding_space_log10() - its decimal logarithm, always finite. */
-double tun_encoding_space_log10(enum tun_encoding encoding, size_t units, size_t places);
-
 /** tun_stages_of() - K; 1 for one place. */
 size_t tun_stages_of(size_t places);
 /** tun_stage_places() - places that stage @stage uses, 1..K. */

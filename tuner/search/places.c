@@ -158,39 +158,6 @@ double tun_binomial(size_t n, size_t k)
     return c;
 }
 
-/* Pipe-it eq. 1: pipelines of exactly @p stages. */
-static double pipelines_of(size_t big, size_t small, size_t p)
-{
-    double sum = 0;
-
-    for (size_t b = 1; b < p && b <= big; b++) {
-        if (p - b <= small) {
-            sum += tun_binomial(big - 1, b - 1) * tun_binomial(small - 1, p - b - 1);
-        }
-    }
-    return sum;
-}
-
-double tun_pipe_it_pipelines(size_t big, size_t small, size_t stages)
-{
-    double sum = 0;
-
-    for (size_t p = 2; p <= stages && p <= big + small; p++) {
-        sum += pipelines_of(big, small, p);
-    }
-    return sum;
-}
-
-double tun_pipe_it_points(size_t layers, size_t big, size_t small)
-{
-    double sum = 0;
-
-    for (size_t p = 2; p <= layers && p <= big + small; p++) {
-        sum += tun_binomial(layers - 1, p - 1) * pipelines_of(big, small, p);
-    }
-    return sum;
-}
-
 double tun_cut_count(size_t layers, size_t min, size_t max)
 {
     double sum = 0;

@@ -43,11 +43,6 @@ size_t tun_core_places(const struct tun_problem *p, struct tun_place *ret, size_
 /* Counting: as doubles, exact below 2^53. */
 /** tun_binomial() - n over k; 0 for k > n. */
 double tun_binomial(size_t n, size_t k);
-/** tun_pipe_it_pipelines() - Pipe-it eq. 1 summed over p = 2..@stages: pipelines of big stages
- * before small. */
-double tun_pipe_it_pipelines(size_t big, size_t small, size_t stages);
-/** tun_pipe_it_points() - Pipe-it eq. 2: design points for @layers layers. */
-double tun_pipe_it_points(size_t layers, size_t big, size_t small);
 /** tun_cut_count() - ways to cut @layers into min..max stages: sum of binomial(layers-1, p-1). */
 double tun_cut_count(size_t layers, size_t min, size_t max);
 /**

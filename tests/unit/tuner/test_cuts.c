@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "tests/harness.h"
+#include "tests/unit/tuner/papers.h"
 #include "tuner/search/cuts.h"
 #include "tuner/search/places.h"
 #include "tuner/search/search.h"
@@ -42,12 +43,12 @@ TEST(cv_of_table_7)
 {
     for (size_t i = 0; i < base_array_count(TABLE7); i++) {
         const struct row *r = &TABLE7[i];
-        double percent = 100 * tun_cv(r->weight, r->layers, r->stages);
+        double percent = 100 * paper_cv(r->weight, r->layers, r->stages);
         double digits = r->cv == 35 ? 1 : 10; /* printed without decimals */
 
         T_NEAR(floor(percent * digits + 1e-9) / digits, r->cv, 1e-9);
     }
-    T_NEAR(tun_cv(SYNTH1, TABLE7[1].layers, 4), 0.51493402, 1e-8);
+    T_NEAR(paper_cv(SYNTH1, TABLE7[1].layers, 4), 0.51493402, 1e-8);
 }
 
 TEST(cv_of_nothing)
@@ -55,8 +56,8 @@ TEST(cv_of_nothing)
     const double zero[3] = {0, 0, 0};
     const uint16_t layers[2] = {1, 2};
 
-    T_TRUE(tun_cv(zero, layers, 2) == 0);
-    T_TRUE(tun_cv(SYNTH1, (uint16_t[]){7}, 1) == 0);
+    T_TRUE(paper_cv(zero, layers, 2) == 0);
+    T_TRUE(paper_cv(SYNTH1, (uint16_t[]){7}, 1) == 0);
 }
 
 /* Ranks in the paper are places in its sorted list, whose order among equals it does not say: the
@@ -65,14 +66,14 @@ TEST(ranks_of_table_7)
 {
     for (size_t i = 0; i < base_array_count(TABLE7); i++) {
         const struct row *r = &TABLE7[i];
-        double cv = tun_cv(r->weight, r->layers, r->stages);
+        double cv = paper_cv(r->weight, r->layers, r->stages);
         size_t below = 0, equal = 0;
         AUTO_CUTS *c = NULL;
         uint16_t layers[PL_STAGE_MAX];
 
         T_EQ(tun_cuts_new(r->weight, r->units, r->stages, &c), 0);
         while (tun_cuts_next(c, r->stages, layers) == 0) {
-            double other = tun_cv(r->weight, layers, r->stages);
+            double other = paper_cv(r->weight, layers, r->stages);
 
             below += other < cv - 1e-12;
             equal += fabs(other - cv) <= 1e-12;
@@ -161,7 +162,7 @@ static void compare(const double *weight, size_t units, size_t stages)
 
         T_EQ(tun_cuts_next(c, stages, layers), 0);
         T_EQ(memcmp(layers, &sorted[n * stages], bytes), 0);
-        cv = tun_cv(weight, layers, stages);
+        cv = paper_cv(weight, layers, stages);
         T_TRUE(cv >= last - 1e-7);
         last = cv;
     }
@@ -297,7 +298,7 @@ TEST(first_thousand_of_54_by_8)
             units += seen[n][s];
         }
         T_EQ(units, 54);
-        cv = tun_cv(weight, seen[n], 8);
+        cv = paper_cv(weight, seen[n], 8);
         T_TRUE(cv >= last - 1e-12);
         last = cv;
         for (size_t m = 0; m < n; m++) {

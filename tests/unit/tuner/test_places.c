@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "tests/harness.h"
+#include "tests/unit/tuner/papers.h"
 #include "tuner/eval.h"
 #include "tuner/search/places.h"
 #include "tuner/search/search.h"
@@ -191,13 +192,13 @@ TEST(binomials)
  * MobileNet is the value for 29). */
 TEST(pipe_it_counts)
 {
-    T_TRUE(tun_pipe_it_pipelines(4, 4, 8) == 64);
-    T_TRUE(tun_pipe_it_pipelines(4, 4, 2) == 1);
-    T_TRUE(tun_pipe_it_pipelines(1, 1, 8) == 1);
-    T_TRUE(tun_pipe_it_pipelines(4, 0, 4) == 0);
-    T_TRUE(tun_pipe_it_points(28, 4, 4) == 4272048);
-    T_TRUE(tun_pipe_it_points(29, 4, 4) == 5379616);
-    T_TRUE(tun_pipe_it_points(1, 4, 4) == 0);
+    T_TRUE(paper_pipelines(4, 4, 8) == 64);
+    T_TRUE(paper_pipelines(4, 4, 2) == 1);
+    T_TRUE(paper_pipelines(1, 1, 8) == 1);
+    T_TRUE(paper_pipelines(4, 0, 4) == 0);
+    T_TRUE(paper_points(28, 4, 4) == 4272048);
+    T_TRUE(paper_points(29, 4, 4) == 5379616);
+    T_TRUE(paper_points(1, 4, 4) == 0);
 }
 
 TEST(cut_counts)
