@@ -51,8 +51,8 @@ struct tun_field {
 /* clang-format on */
 
 /** tun_read_object() - checks that every key of @object is one of @keys, which NULL ends, or of
- * @fields, and reads the fields into @to. Keys that end in '?' may be missing. @keys, @fields: NULL:
- * none. Return: it is an object, and there was no error. */
+ * @fields, and reads the fields into @to. Keys that end in '?' may be missing. @keys, @fields:
+ * NULL: none. Return: it is an object, and there was no error. */
 bool tun_read_object(struct tun_reader *r, const char *where, const json_t *object,
                      const char *const *keys, const struct tun_field *fields, void *to);
 /** tun_read_fields() - those that @object has, no other key is looked at. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tests/unit/tuner/brute.h - every plan of a small problem, tried one after the other: what the exact
- * planner is checked against
+ * tests/unit/tuner/brute.h - every plan of a small problem, tried one after the other: what the
+ * exact planner is checked against
  *
  * It knows nothing of the planner's ideas: plans are written by plain recursion and judged by
  * tun_eval() and tun_fits().
@@ -24,8 +24,8 @@ struct brute_plans {
     double front[BRUTE_POINTS_MAX][2]; /* bottleneck, latency; by rising bottleneck */
 };
 
-/** brute_plans() - @p: small, at most 8 units and 6 cores. THROUGHPUT's figure is the lowest latency
- * among the plans within slack of the least bottleneck. Return: 0 or -ENOMEM. */
+/** brute_plans() - @p: small, at most 8 units and 6 cores. THROUGHPUT's figure is the lowest
+ * latency among the plans within slack of the least bottleneck. Return: 0 or -ENOMEM. */
 int brute_plans(const struct tun_problem *p, struct brute_plans *ret);
 /** brute_batches() - as brute_plans(), and all teams of a stage take 1, 2, 4, ... frames at
  * once, at most @batch_max. @p: at most 5 units. */
