@@ -156,16 +156,6 @@ static int solve(struct tun_search *s)
     return error == TUN_E_IMPOSSIBLE ? 0 : error > 0 ? -ENOTRECOVERABLE : error;
 }
 
-static bool tried(const struct tun_search *s, const struct pl_plan *plan)
-{
-    for (size_t i = 0; i < s->count; i++) {
-        if (pl_plan_equal(&s->log[i].plan, plan)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool finished(const struct tun_trial *t)
 {
     return !t->failed && !t->stopped && isfinite(t->measured.bottleneck_ns) &&
@@ -314,7 +304,7 @@ static int ask(struct tun_search *s, struct pl_plan *ret)
     if (error < 0) {
         return error;
     }
-    if (ask_everything(s, &x->candidates[0].outcome, ret) && !tried(s, ret)) {
+    if (ask_everything(s, &x->candidates[0].outcome, ret) && tun_search_seen(s, ret) == SIZE_MAX) {
         return 0;
     }
     if (best != SIZE_MAX) {
@@ -326,7 +316,7 @@ static int ask(struct tun_search *s, struct pl_plan *ret)
         predicted.bottleneck_ns *= common;
         predicted.latency_ns *= common;
         predicted.energy_nj *= common;
-        if (!tried(s, &x->candidates[i].plan) &&
+        if (tun_search_seen(s, &x->candidates[i].plan) == SIZE_MAX &&
             (best == SIZE_MAX || worth(&s->problem, gain, &predicted, &reference_outcome))) {
             *ret = x->candidates[i].plan;
             return 0;

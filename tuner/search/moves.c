@@ -92,7 +92,7 @@ size_t tun_moves(const struct tun_problem *p, const struct tun_pipeline *from, b
                  struct tun_move ret[TUN_MOVE_MAX])
 {
     struct list l = {.moves = ret};
-    size_t left[PL_EP_MAX], stages_max = PL_STAGE_MAX;
+    size_t left[PL_EP_MAX];
 
     for (size_t k = 0; k < p->ep_count; k++) {
         left[k] = p->eps[k].cores;
@@ -100,13 +100,10 @@ size_t tun_moves(const struct tun_problem *p, const struct tun_pipeline *from, b
     for (size_t s = 0; s < from->stage_count; s++) {
         left[from->places[s].ep] -= from->places[s].width;
     }
-    if (p->bounds.stages_max) {
-        stages_max = base_min(stages_max, p->bounds.stages_max);
-    }
     add_neighbours(from, &l);
     add_swaps(from, &l);
     add_replacements(p, from, wide, left, &l);
-    if (from->stage_count < stages_max) {
+    if (from->stage_count < tun_stages_max(p)) {
         add_splits(p, from, left, &l);
     }
     return l.count;
