@@ -66,7 +66,6 @@ static const struct method {
     {"io.piped.PlanExplain", dmn_method_plan_explain},
     {"io.piped.Profile", dmn_method_profile, .changes = true},
     /* the old name */
-    {"io.piped.Calibrate", dmn_method_profile, .changes = true},
     {"io.piped.Optimise", dmn_method_optimise, .changes = true},
     {"io.piped.Quantise", dmn_method_quantise, .changes = true},
     {"io.piped.JudgeBorders", dmn_method_judge_borders, .changes = true},

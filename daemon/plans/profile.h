@@ -9,8 +9,8 @@
  * for the cores.
  *
  * All models, loaded now or later, use the predictors. They are saved in the state folder for these
- * EPs and this version. Users see older names, which stay: the file calibration.json, the event
- * "calibration" and the method io.piped.Calibrate.
+ * EPs and this version. Users see an older name, which stays: the file calibration.json and the
+ * event "calibration".
  *
  * Threads: the loop thread. A work thread compiles the chain and teams run its frames; the loop
  * never waits for them.

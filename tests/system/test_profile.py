@@ -45,11 +45,6 @@ def fits_are_made_and_kept():
         equal(d.status()["state"], "serving")
 
 
-def the_old_name_of_the_method_works():
-    with Daemon(config=EPS) as d:
-        equal([k["name"] for k in d.call("Calibrate", {"ms": 1})["kinds"]], list(WIDTHS))
-
-
 def its_progress_is_told():
     """Every second, to whoever subscribed: widths of teams that are measured."""
     with Daemon(config=EPS) as d, d.connect() as events, d.connect() as v:
@@ -160,6 +155,6 @@ def several_models_and_a_retune():
 
 
 if __name__ == "__main__":
-    main([fits_are_made_and_kept, its_progress_is_told, the_old_name_of_the_method_works, frames_are_served_meanwhile,
+    main([fits_are_made_and_kept, its_progress_is_told, frames_are_served_meanwhile,
           one_at_a_time, a_client_that_leaves_does_not_end_it, stopped_while_it_compiles, the_next_start_uses_it,
           hostile_files_count_as_none, several_models_and_a_retune])
