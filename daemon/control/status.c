@@ -94,22 +94,6 @@ static json_t *eps_json(const struct dmn_control *control)
     return list;
 }
 
-/* Cores that are in no EP, and why. */
-static json_t *unused_json(const struct dmn_control *control)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < control->machine->topology->cpu_count; i++) {
-        const struct gov_cpu *c = &control->machine->topology->cpus[i];
-
-        if (!c->used) {
-            json_array_append_new(list, json_pack("{s:i, s:b, s:s}", "cpu", (int)c->cpu, "online",
-                                                  c->online, "why", c->why));
-        }
-    }
-    return list;
-}
-
 /* The EP that has core @cpu, perhaps by configuration; NULL: none. */
 static const char *place_of(const struct dmn_control *control, unsigned cpu)
 {
@@ -280,15 +264,14 @@ json_t *dmn_status_json(struct dmn_control *control, const char *model)
         }
     }
     return json_pack(
-        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:s, s:o, s:o, "
+        "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:s, s:o, s:o, "
         "s:o}",
         "state", dmn_state_name(control->host->state(control->host->ctx)), "version", PIPED_VERSION,
         "uptime_s", (double)(base_now_ns() - control->host->started_ns) / 1e9, "pid", (int)getpid(),
-        "models", models, "eps", eps_json(control), "cpus", cpus_json(control), "cpus_unused",
-        unused_json(control), "sensors", dmn_sensors_json(control->machine), "clients",
-        clients_json(control->frames), "blas", "core", control->host->blas.core, "config",
-        control->host->blas.config, "failed_models", dmn_failed_json(&control->models->failed),
-        "memory", memory_json(control), "cpu_features", krn_cpu_names(krn_cpu_features(), features),
-        "boards", dmn_boards_json(control->boards), "refusals", refusals_json(control->frames),
-        "loop", loop_json(control));
+        "models", models, "eps", eps_json(control), "cpus", cpus_json(control), "sensors",
+        dmn_sensors_json(control->machine), "clients", clients_json(control->frames), "blas",
+        "core", control->host->blas.core, "config", control->host->blas.config, "failed_models",
+        dmn_failed_json(&control->models->failed), "memory", memory_json(control), "cpu_features",
+        krn_cpu_names(krn_cpu_features(), features), "boards", dmn_boards_json(control->boards),
+        "refusals", refusals_json(control->frames), "loop", loop_json(control));
 }
