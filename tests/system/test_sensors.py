@@ -103,13 +103,23 @@ def keys_of(value):
     return set(value if isinstance(value, dict) else ()).union(*map(keys_of, inner))
 
 
-def keys_are_documented():
+def described(section):
+    """The keys that pipectl(1) describes in the section of a command."""
     with open(os.path.join(ROOT, "apps", "pipectl", "pipectl.1.scd"), encoding="utf-8") as f:
-        page = f.read().split("\nSensor values are ")[1].split("\n## ")[0]
+        text = f.read().split("\n## %s " % section)[1].split("\n## ")[0]
+    return set(re.findall(r"(?<!\w)_(\w+?)_(?!\w)", text))
+
+
+def keys_are_described():
+    """The page is the one description of each; the lint test status-fields compares with it what shows them."""
     with Tree(FILES) as t, started(t) as d:
-        keys = keys_of(d.status()["sensors"])
-    check(len(keys) > 40, keys)
-    equal(keys - set(re.findall(r"\b_(\w+?)_\b", page)), set(), "keys of sensors that pipectl(1) lacks")
+        d.pipectl("bench", "--frames", "3")
+        status, name = d.status(), d.status()["models"][0]["name"]
+        for section, answer in (("status", status), ("units", d.call("Units", {"model": name})), ("models", d.call("Models")),
+                                ("history", d.call("History"))):
+            keys = keys_of(answer) - {e["name"] for e in status["eps"]}
+            check(len(keys) > 10, section, keys)
+            equal(sorted(keys - described(section)), [], "keys of %s that pipectl(1) lacks" % section)
 
 
 def changes_are_followed():
@@ -211,5 +221,5 @@ def cores_are_explained():
 
 
 if __name__ == "__main__":
-    main([everything_is_shown, keys_are_documented, changes_are_followed, energy_of_frames, nothing_is_known,
+    main([everything_is_shown, keys_are_described, changes_are_followed, energy_of_frames, nothing_is_known,
           everything_goes_and_garbage_comes, switched_off_and_on, cores_are_explained])
