@@ -14,7 +14,6 @@
 #include "ipc/boards/board_state.h"
 
 struct dmn_board_model;
-struct dmn_border_kept;
 struct dmn_plans;
 
 /* Each function may be NULL. */
@@ -40,7 +39,6 @@ struct dmn_boards {
     struct dmn_models_listener hears;
     struct dmn_boards_listener *listeners; /* borrowed */
     LIST_HEAD(, dmn_board_model) models;   /* owned */
-    LIST_HEAD(, dmn_border_kept) borders;  /* owned: border_kept.h */
     struct brd_link_report_all *report;    /* owned; NULL: piped-link is away */
     bool stopping;                         /* no route is taken any more */
     uint64_t reported_ns;                  /* when it came */

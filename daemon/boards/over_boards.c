@@ -3,7 +3,6 @@
 
 #include "daemon/boards/away.h"
 #include "daemon/boards/board_model.h"
-#include "daemon/boards/border_kept.h"
 #include "daemon/boards/spread.h"
 #include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"
@@ -201,7 +200,6 @@ static void configure(struct dmn_boards *b, struct dmn_model *m)
                      "model %s: cannot be spread over boards: out of memory", m->name);
         return;
     }
-    dmn_spread_encode(bm->spread, dmn_border_encoding(b, m));
     if (b->report) {
         dmn_board_model_report(bm, base_now_ns());
     }
@@ -216,7 +214,6 @@ void dmn_boards_configure(struct dmn_boards *b)
 
 static void on_started(void *ctx, struct dmn_model *m, enum dmn_cause cause, const char *detail)
 {
-    dmn_border_load(ctx, m);
     configure(ctx, m);
 }
 
@@ -252,38 +249,6 @@ static void on_ending(void *ctx, struct dmn_model *m)
     if (bm) {
         dmn_board_model_free(bm, true);
     }
-    if (!dmn_model_find(m->of, m->name)) {
-        dmn_border_unload(ctx, m->name);
-    }
-}
-
-/* ---- borders ---- */
-
-static void encode(struct dmn_boards *b, const struct dmn_model *m)
-{
-    struct dmn_board_model *bm = find(m);
-
-    if (bm) {
-        dmn_spread_encode(bm->spread, dmn_border_encoding(b, m));
-    }
-}
-
-int dmn_boards_judged(struct dmn_boards *b, const struct dmn_model *m,
-                      const struct dmn_border_kept *k)
-{
-    int r = dmn_border_keep(b, m, k);
-
-    if (r == 0) {
-        encode(b, m);
-    }
-    return r;
-}
-
-void dmn_boards_unjudged(struct dmn_boards *b, const struct dmn_model *m,
-                         struct dmn_state_kept kept)
-{
-    dmn_border_forget(b, m, kept);
-    encode(b, m);
 }
 
 void dmn_boards_listen(struct dmn_boards *b, struct dmn_boards_listener *l)
@@ -294,7 +259,6 @@ void dmn_boards_listen(struct dmn_boards *b, struct dmn_boards_listener *l)
 void dmn_boards_init(struct dmn_boards *b)
 {
     LIST_INIT(&b->models);
-    LIST_INIT(&b->borders);
     b->hears = (struct dmn_models_listener){.ctx = b,
                                             .started = on_started,
                                             .second = on_second,
@@ -306,5 +270,4 @@ void dmn_boards_init(struct dmn_boards *b)
 void dmn_boards_deinit(struct dmn_boards *b)
 {
     b->report = report_free(b->report);
-    dmn_border_unload(b, NULL);
 }

@@ -19,7 +19,6 @@
 
 #include "base/base.h"
 #include "daemon/boards/board_room.h"
-#include "daemon/config/state_file.h"
 
 #define DMN_REPORTER_SILENT_NS (5 * BASE_NS_PER_S)
 
@@ -45,14 +44,6 @@ void dmn_boards_reporter_gone(struct dmn_boards *b);
 /** dmn_boards_routes() - Return: the routes that are wanted now, owned by the caller (free); NULL:
  * out of memory. */
 struct brd_routes *dmn_boards_routes(const struct dmn_boards *b);
-/** dmn_boards_judged() - examples said @k of the model's borders: changes its route, too.
- * Return: as dmn_border_keep(), which still leaves it to be saved. */
-int dmn_boards_judged(struct dmn_boards *b, const struct dmn_model *m,
-                      const struct dmn_border_kept *k);
-/** dmn_boards_unjudged() - borders of the model go as they are again. @kept: must be given; an
- * error: the file stays, for the next start. */
-void dmn_boards_unjudged(struct dmn_boards *b, const struct dmn_model *m,
-                         struct dmn_state_kept kept);
 /** dmn_boards_of() - Return: what the room keeps for @m; NULL: it is not spread. */
 const struct dmn_board_model *dmn_boards_of(const struct dmn_boards *b, const struct dmn_model *m);
 

@@ -191,7 +191,7 @@ static int set_borders(const struct dmn_model *m, struct brd_route *r)
     return 0;
 }
 
-int dmn_route_complete(const struct dmn_model *m, enum brd_encoding encoding, struct brd_route *r)
+int dmn_route_complete(const struct dmn_model *m, struct brd_route *r)
 {
     int error = set_leaves(m, r);
 
@@ -200,9 +200,6 @@ int dmn_route_complete(const struct dmn_model *m, enum brd_encoding encoding, st
         return error;
     }
     set_primitives(m, r);
-    for (size_t i = 0; i < r->hop_count; i++) {
-        r->hop[i].encoding = i + 1 == r->hop_count ? BRD_AS_IS : encoding;
-    }
     return 0;
 }
 

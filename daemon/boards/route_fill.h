@@ -22,10 +22,9 @@ const char *dmn_route_fits(const struct dmn_model *m);
 /** dmn_route_fill() - sets all but number and hops. Return: 0; -EINVAL: a name or path is too
  * long. */
 int dmn_route_fill(const struct dmn_model *m, struct brd_route *ret);
-/** dmn_route_complete() - sets what follows from the model for its hops: leaves, border hashes,
- * primitives, and @encoding of all borders but the last. Return: 0; -EINVAL: units that the model
- * does not have; -ENOMEM. */
-int dmn_route_complete(const struct dmn_model *m, enum brd_encoding encoding, struct brd_route *r);
+/** dmn_route_complete() - sets what follows from the model for its hops: leaves, border hashes and
+ * primitives. Return: 0; -EINVAL: units that the model does not have; -ENOMEM. */
+int dmn_route_complete(const struct dmn_model *m, struct brd_route *r);
 
 /** dmn_board_find() - Return: the board with fingerprint @print, also this one; NULL: @r (may be
  * NULL) does not know it. */

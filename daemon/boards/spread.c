@@ -23,7 +23,6 @@ struct dmn_spread {
     char *config;               /* owned: models[].boards */
     struct dmn_route_text text; /* hop_count 0: there is none, or the model cannot be spread */
     struct brd_route route;     /* wanted now */
-    enum brd_encoding encoding; /* of borders between boards */
     bool missing;               /* a board went since the route was made; the others go on */
     uint64_t retry_ns, back_off_ns, ready_ns;
     char why[256];
@@ -129,7 +128,7 @@ static void withdraw(struct dmn_spread *s)
  * complete. */
 static bool complete(struct dmn_spread *s)
 {
-    bool all = dmn_route_complete(s->model, s->encoding, &s->route) == 0;
+    bool all = dmn_route_complete(s->model, &s->route) == 0;
 
     s->route.hop_count = all ? s->route.hop_count : 0;
     s->route.number = dmn_route_number();
@@ -249,21 +248,6 @@ void dmn_spread_report(struct dmn_spread *s, const struct brd_link_report_all *r
         say(s, print_of(r, away) ? "board %s is away" : "no board is called %s", away);
     } else if (now_ns >= s->retry_ns) {
         make(s, r);
-    }
-}
-
-void dmn_spread_encode(struct dmn_spread *s, enum brd_encoding encoding)
-{
-    if (encoding == s->encoding) {
-        return;
-    }
-    s->encoding = encoding;
-    if (s->plan) {
-        dmn_auto_encode(s->plan, encoding);
-    }
-    if (s->route.hop_count > 1) {
-        complete(s);
-        s->wanted(s->ctx, s);
     }
 }
 

@@ -29,9 +29,6 @@ int dmn_spread_new(struct dmn_model *m, const char *config_text,
                    struct dmn_spread **ret);
 /** dmn_spread_free() - Takes NULL. Return: NULL. */
 struct dmn_spread *dmn_spread_free(struct dmn_spread *s);
-/** dmn_spread_encode() - how f32 tensors of borders go between boards from now on; at first as they
- * are. A wanted route becomes another, by wanted(). */
-void dmn_spread_encode(struct dmn_spread *s, enum brd_encoding encoding);
 /** dmn_spread_report() - @r: borrowed during the call; NULL: piped-link is away. Called at each
  * report, so once a second at least while piped-link is there. */
 void dmn_spread_report(struct dmn_spread *s, const struct brd_link_report_all *r, uint64_t now_ns);

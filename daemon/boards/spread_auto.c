@@ -12,7 +12,6 @@ struct job {
     struct dmn_job work;
     struct dmn_auto *owner;
     enum dmn_due due;
-    bool encoded; /* because borders go in other encodings */
     struct dmn_spread_query query;
     struct dmn_spread_answer answer;
     int result;
@@ -25,7 +24,6 @@ struct dmn_auto {
     char content[BRD_CONTENT_BYTES];
     struct tun_problem memory; /* owned: only what dmn_spread_units() sets */
     double wire_bytes;         /* of an input, at the last search */
-    bool encoded;              /* borders have other sizes since the last search */
     struct dmn_decide decide;
     struct dmn_spread_past past;
     struct brd_link_report_all *report; /* owned, without costs; NULL: piped-link is away */
@@ -49,7 +47,7 @@ int dmn_auto_new(struct dmn_model *m, const char *content, dmn_auto_fn *changed,
         error = tun_problem_copy(&m->planning->problem, &a->memory);
     }
     if (!error) {
-        error = dmn_spread_units(m->model, m->net, BRD_AS_IS, &a->memory);
+        error = dmn_spread_units(m->model, m->net, &a->memory);
     }
     if (error) {
         dmn_auto_free(a);
@@ -194,7 +192,7 @@ static const char *cause(const struct job *j)
     case DMN_DUE_COSTS:
         return "times were measured";
     default:
-        return j->encoded ? "borders are encoded otherwise" : "boards came or went";
+        return "boards came or went";
     }
 }
 
@@ -274,8 +272,6 @@ static void start(struct dmn_auto *a, const struct view *v, enum dmn_due due, ui
     a->wire_bytes = wire_bytes(a);
     j->owner = a;
     j->due = due;
-    j->encoded = a->encoded;
-    a->encoded = false;
     j->work = (struct dmn_job){.run = run, .done = done, .drop = drop};
     a->job = j;
     dmn_work_do(a->model->of->machine->beside, &j->work);
@@ -298,14 +294,6 @@ static void consider(struct dmn_auto *a, uint64_t now_ns)
         if (a->hop_count > 0) {
             take_hops(a, NULL, 0, due, now_ns);
         }
-    }
-}
-
-void dmn_auto_encode(struct dmn_auto *a, enum brd_encoding encoding)
-{
-    if (dmn_spread_units(a->model->model, a->model->net, encoding, &a->memory) == 0) {
-        a->decide.sought = false;
-        a->encoded = true;
     }
 }
 

@@ -31,9 +31,6 @@ int dmn_auto_new(struct dmn_model *m, const char *content, dmn_auto_fn *changed,
  * NULL. */
 struct dmn_auto *dmn_auto_free(struct dmn_auto *a);
 
-/** dmn_auto_encode() - borders between boards have other sizes from now on; at first they go as
- * they are. */
-void dmn_auto_encode(struct dmn_auto *a, enum brd_encoding encoding);
 /** dmn_auto_report() - @r: borrowed during the call; NULL: piped-link is away. @state: in @r, of
  * the route that was made of the present hops; NULL: none. */
 void dmn_auto_report(struct dmn_auto *a, const struct brd_link_report_all *r,

@@ -35,24 +35,7 @@ static double weights_of(const struct krn_net *net, const struct mdl_unit *unit)
     return (double)base_max(packed, unit->weight_bytes);
 }
 
-/* Bytes on a link. */
-static double bytes_of(const struct mdl_model *m, const struct mdl_border *border,
-                       enum brd_encoding encoding)
-{
-    double bytes = 0;
-
-    for (size_t i = 0; i < border->count; i++) {
-        const struct mdl_live *l = &border->live[i];
-        bool encoded = l->dtype == MDL_F32 && m->storages[l->storage].home != MDL_HOME_INPUT;
-
-        bytes += encoded ? (double)brd_encoded_bytes(encoding, l->bytes / sizeof(float))
-                         : (double)l->bytes;
-    }
-    return bytes;
-}
-
-int dmn_spread_units(const struct mdl_model *m, const struct krn_net *net,
-                     enum brd_encoding encoding, struct tun_problem *p)
+int dmn_spread_units(const struct mdl_model *m, const struct krn_net *net, struct tun_problem *p)
 {
     if (p->unit_count != m->unit_count) {
         return -EINVAL;
@@ -69,7 +52,7 @@ int dmn_spread_units(const struct mdl_model *m, const struct krn_net *net,
         } else if (u == m->unit_count) {
             p->boards.output_bytes = (double)border.bytes;
         } else {
-            p->units[u].in_bytes = bytes_of(m, &border, encoding);
+            p->units[u].in_bytes = (double)border.bytes;
         }
         mdl_border_deinit(&border);
         if (u < m->unit_count) {

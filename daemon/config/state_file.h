@@ -35,7 +35,6 @@ enum dmn_state_file {
     DMN_STATE_MODEL,   /* what was learned about a model, for each state of the machine */
     DMN_STATE_CHOICE,  /* the primitives that were chosen for a model */
     DMN_STATE_RANGES,  /* by which a model was quantised */
-    DMN_STATE_BORDERS, /* what examples said about a model's borders */
     DMN_STATE_PROFILE, /* of the cores */
     DMN_STATE_SAVED,   /* models to serve besides those of the configuration */
     DMN_STATE_FILE_COUNT,

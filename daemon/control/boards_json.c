@@ -3,7 +3,6 @@
 #include "base/base.h"
 #include "daemon/boards/away.h"
 #include "daemon/boards/board_model.h"
-#include "daemon/boards/border_kept.h"
 #include "daemon/boards/spread.h"
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"
@@ -39,19 +38,6 @@ static json_t *hops_json(const struct dmn_board_model *bm)
     return list;
 }
 
-json_t *dmn_border_json(const struct dmn_border_kept *k)
-{
-    if (!k) {
-        return json_null();
-    }
-    return json_pack("{s:s, s:b, s:f, s:f, s:I, s:o, s:o}", "encoding",
-                     brd_encoding_name(k->encoding), "allowed", dmn_border_allowed(k), "agreement",
-                     k->verdict.agreement, "bound", k->bound, "judged",
-                     (json_int_t)k->verdict.judged, "error_mean",
-                     dmn_json_finite(k->verdict.error_mean), "error_most",
-                     dmn_json_finite(k->verdict.error_most));
-}
-
 /* By other boards; this daemon's own count, so it is never behind the model's. */
 static uint64_t answered(const struct dmn_away_counts *n)
 {
@@ -75,15 +61,14 @@ json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m)
                                       : "asked";
     return json_pack(
         "{s:s, s:b, s:s, s:b, s:s, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:o, s:o}",
+        "s:I, s:o}",
         "boards", bm->config, "set", dmn_spread_is_set(bm->spread), "route", text, "serving",
         bm->serving != 0, "phase", phase, "why", dmn_board_model_why(bm), "number",
         (json_int_t)bm->route->number, "hops", hops_json(bm), "answered", (json_int_t)answered(&n),
         "here", (json_int_t)m->stats.here, "resent", (json_int_t)bm->state.resent, "sent",
         (json_int_t)n.taken, "returned", (json_int_t)n.undone, "in_flight", (json_int_t)n.in_flight,
         "window", (json_int_t)bm->state.window, "dropped", (json_int_t)bm->state.dropped,
-        "pictures", bm->serving && m->image_width ? json_boolean(bm->state.pictures) : json_null(),
-        "borders", dmn_border_json(dmn_border_of(b, m)));
+        "pictures", bm->serving && m->image_width ? json_boolean(bm->state.pictures) : json_null());
 }
 
 static json_t *eps_json(const struct brd_state *s)

@@ -16,7 +16,6 @@
 #include "pipeline/plan.h"
 
 struct dmn_boards;
-struct dmn_border_kept;
 struct dmn_config;
 struct dmn_control;
 struct dmn_failed_models;
@@ -55,8 +54,6 @@ json_t *dmn_sensors_json(const struct dmn_machine *m);
 /* boards_json.c */
 /** dmn_route_json() - of @m, as Status shows it; null if it is not spread over boards. */
 json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m);
-/** dmn_border_json() - @k: NULL: null. */
-json_t *dmn_border_json(const struct dmn_border_kept *k);
 /** dmn_boards_json() - the boards that piped-link reports; an empty list without it. */
 json_t *dmn_boards_json(const struct dmn_boards *b);
 /* metrics.c */

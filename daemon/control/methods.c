@@ -68,7 +68,6 @@ static const struct method {
     /* the old name */
     {"io.piped.Optimise", dmn_method_optimise, .changes = true},
     {"io.piped.Quantise", dmn_method_quantise, .changes = true},
-    {"io.piped.JudgeBorders", dmn_method_judge_borders, .changes = true},
     {"io.piped.History", dmn_method_history},
     {"io.piped.Units", dmn_method_units, .shared = true},
     {"io.piped.Metrics", dmn_method_metrics, .shared = true},

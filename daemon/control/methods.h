@@ -24,9 +24,9 @@ dmn_method_fn dmn_method_status, dmn_method_models, dmn_method_load, dmn_method_
     dmn_method_get_plan, dmn_method_set_plan, dmn_method_get_mapping, dmn_method_set_mapping,
     dmn_method_auto_plan, dmn_method_retune, dmn_method_cancel_retune, dmn_method_costs,
     dmn_method_plan_front, dmn_method_plan_explain, dmn_method_profile, dmn_method_optimise,
-    dmn_method_quantise, dmn_method_judge_borders, dmn_method_history, dmn_method_units,
-    dmn_method_metrics, dmn_method_config, dmn_method_reload, dmn_method_subscribe,
-    dmn_method_trace, dmn_method_link_report, dmn_method_link_routes;
+    dmn_method_quantise, dmn_method_history, dmn_method_units, dmn_method_metrics,
+    dmn_method_config, dmn_method_reload, dmn_method_subscribe, dmn_method_trace,
+    dmn_method_link_report, dmn_method_link_routes;
 /** dmn_link_search() - a method of piped-link was called, and nobody is known to be that user: asks
  * the user database on a work thread, then calls @again. Return: false: not now; @c is the
  * caller's. */

@@ -59,8 +59,6 @@ static bool hop_is_valid(const void *hops, size_t i)
 static const struct brd_field hop_fields[] = {
     {"first_unit", BRD_COUNT, BRD_AT(brd_hop, first_unit), .most = UNIT_MAX},
     {"last_unit", BRD_COUNT, BRD_AT(brd_hop, last_unit), .most = UNIT_MAX},
-    {"encoding", BRD_WORD, BRD_AT(brd_hop, encoding), .may_lack = true, .most = BRD_AS_I8,
-     .words = brd_encoding_names},
     {"leaves", BRD_TEXT, BRD_AT(brd_hop, leaves), .may_lack = true},
     {"border", BRD_HASH, BRD_AT(brd_hop, border), .may_lack = true},
     {"primitives", BRD_SHOWN, BRD_AT(brd_hop, primitives), .may_lack = true},
@@ -127,9 +125,6 @@ int brd_hops_text(const struct brd_hop *of, size_t count, char *ret, size_t byte
             fits = base_append(ret, bytes, "%s%s*%u", b ? "+" : "", of[i].board[b].print,
                                of[i].board[b].share);
         }
-        if (of[i].encoding != BRD_AS_IS) {
-            fits = base_append(ret, bytes, ":%s", brd_encoding_name(of[i].encoding));
-        }
     }
     return fits ? 0 : -ENOSPC;
 }
@@ -171,23 +166,6 @@ static bool take_board(const char **at, struct brd_hop *h)
     return take(at, '*') && take_number(at, &b->share) && b->share >= 1 && b->share <= SHARE_MAX;
 }
 
-static bool take_encoding(const char **at, enum brd_encoding *ret)
-{
-    char name[8] = "";
-    size_t n;
-
-    if (!take(at, ':')) {
-        return true;
-    }
-    n = strcspn(*at, "|");
-    if (n >= sizeof(name)) {
-        return false;
-    }
-    memcpy(name, *at, n);
-    *at += n;
-    return brd_encoding_find(name, ret) && *ret != BRD_AS_IS;
-}
-
 int brd_hops_parse(const char *text, struct brd_hop ret[BRD_HOPS_MAX], size_t *ret_count)
 {
     const char *at = text;
@@ -209,9 +187,6 @@ int brd_hops_parse(const char *text, struct brd_hop ret[BRD_HOPS_MAX], size_t *r
                 return -EBADMSG;
             }
         } while (take(&at, '+'));
-        if (!take_encoding(&at, &h->encoding)) {
-            return -EBADMSG;
-        }
         count++;
     } while (take(&at, '|'));
     *ret_count = count;

@@ -24,7 +24,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ipc/boards/border_encoding.h"
 #include "ipc/boards/known_boards.h"
 
 #define BRD_EPS_MAX 8u   /* EPs of one board */
@@ -122,7 +121,6 @@ struct brd_hop {
     uint32_t first_unit, last_unit;
     size_t board_count;
     struct brd_hop_board board[BRD_SHARE_MAX];
-    enum brd_encoding encoding;       /* of f32 tensors that it sends on to the next hop */
     char leaves[BRD_LEAVES_TEXT_MAX]; /* of the file, that the segment needs; "": all */
     char border[BRD_KEY_TEXT_BYTES];  /* brd_border_text() of the segment; "": unknown */
     /* that the head's whole model has for these units (daemon/models/choosing.h); "": unknown */
@@ -181,7 +179,7 @@ int brd_routes_read(const json_t *j, struct brd_routes *ret);
  * borders before and after a segment (model/segment/segment.h), which piped tells. */
 void brd_border_text(const char *front, const char *back, char ret[BRD_KEY_TEXT_BYTES]);
 
-/** brd_hops_text() - hops as a text for PLAN messages, FIRST-LAST@PRINT*SHARE+PRINT*SHARE:f16|...
+/** brd_hops_text() - hops as a text for PLAN messages, FIRST-LAST@PRINT*SHARE+PRINT*SHARE|...
  * Return: 0; -ENOSPC. */
 int brd_hops_text(const struct brd_hop *hop, size_t count, char *ret, size_t bytes);
 /** brd_hops_parse() - reads it, without leaves, from untrusted text. Return: 0; -EBADMSG, @ret has

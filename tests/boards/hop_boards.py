@@ -275,15 +275,14 @@ class Boards:
         self.control.wait(lambda r: all(self.up(r, n) for n in names), "up: " + " ".join(names))
 
     def route(self, text, border=""):
-        """`0-2@head:f16|3-11@b2*2+b3`: the next route of the model; "": none. @border: hash of all hops' borders."""
+        """`0-2@head|3-11@b2*2+b3`: the next route of the model; "": none. @border: hash of all hops' borders."""
         self.number += 1
         hops = []
         for hop in filter(None, text.split("|")):
             units, boards = hop.split("@")
-            boards, encoding = (boards + ":f32").split(":")[:2]
             first, last = units.split("-")
             shares = [(b + "*1").split("*")[:2] for b in boards.split("+")]
-            hops.append({"first_unit": int(first), "last_unit": int(last), "leaves": "", "encoding": encoding, "border": border,
+            hops.append({"first_unit": int(first), "last_unit": int(last), "leaves": "", "border": border,
                          "boards": [{"board": self.print[name], "share": int(share)} for name, share in shares]})
         tensors = [[{"dtype": 1, "dims": t["shape"], "bytes": t["bytes"]} for t in self.known[k]] for k in ("inputs", "outputs")]
         return {"model": "digits", "content": "digits-" + self.known["hash"][:8], "number": self.number, "identity":

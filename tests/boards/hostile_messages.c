@@ -61,7 +61,7 @@ static void plan(struct hostile *h, size_t to, struct lnk_message *m, char *text
         m->plan.hop_count = 3;
         break;
     case 1: /* and to another board, which has no such place */
-        snprintf(hops, sizeof(hops), "0-2@%s*1:f16|3-11@%s*1000+%s*1", it, other, me);
+        snprintf(hops, sizeof(hops), "0-2@%s*1|3-11@%s*1000+%s*1", it, other, me);
         m->plan.last_unit = 2;
         m->plan.hop_count = 2;
         break;
@@ -97,8 +97,7 @@ static void tensors(struct hostile *h, struct lnk_message *m, uint8_t *ret_count
         *t = (struct lnk_tensor){.dtype = LNK_F32, .rank = 4, .dim = {1, 1, 16, 16}};
         if (hostile_below(h, 3) == 0) {
             t->dim[3] = (uint32_t)(1 + hostile_below(h, 64));
-            t->encoding = (uint8_t)hostile_below(h, 3);
-            t->scale = t->encoding == LNK_AS_I8 ? 3e38f : 0;
+            t->dtype = (uint8_t)(LNK_F32 + hostile_below(h, LNK_BOOL));
         }
         lnk_tensor_bytes(t, &t->bytes);
     }

@@ -4,7 +4,6 @@
 
 usage: test_hops.py SOURCE_ROOT LINK PIPECTL [CASE...]     (PIPED_BUILD: the build folder)
 """
-import array
 import contextlib
 import ctypes
 import errno
@@ -12,7 +11,6 @@ import os
 import random
 import signal
 import socket
-import struct
 import sys
 import tempfile
 
@@ -264,77 +262,6 @@ def a_withdrawn_route_is_unavailable():
         client.end()
 
 
-def rounded(data, encoding):
-    """Floats after a link with this encoding."""
-    x = array.array("f", data)
-    if encoding == "f16":
-        return array.array("f", struct.unpack("<%de" % len(x), struct.pack("<%de" % len(x), *x))).tobytes()
-    scale = (max(0, *x) - min(0, *x)) / 255 or 1
-    return array.array("f", [scale * round(v / scale) for v in x]).tobytes()
-
-
-class Segments:
-    """The model in the head's daemon, as segments that the test joins by hand."""
-
-    def __init__(self, b, *units):
-        self.connection = pc.Connection(b.daemons["head"].frames_path)
-        self.streams = []
-        for i, u in enumerate(units):
-            b.daemons["head"].call("Load", {"name": "part#" + u, "path": b.model})
-            self.streams.append(pc.Stream(self.connection, i + 1, "part#" + u, credits=1))
-
-    def answer(self, data, *encodings):
-        """@encodings: of the borders between them; None: as it is."""
-        for s, encoding in zip(self.streams, encodings + (None,)):
-            out = s.infer(data).output
-            data = bytearray(out)
-            for t in s.outputs if encoding else ():
-                if t.dtype == "<f4":
-                    data[t.offset:t.offset + t.bytes] = rounded(out[t.offset:t.offset + t.bytes], encoding)
-            data = bytes(data)
-        return data
-
-
-def borders_are_rounded_as_the_route_says():
-    """f16: bit for bit what a reference computes that rounds there; i8: close. A board sends to itself as it is."""
-    with boards("b2") as b:
-        known = Segments(b, "0-2", "3-7", "8-11")
-        with pc.Connection(b.daemons["head"].frames_path) as c:
-            s = pc.Stream(c, model="digits")
-            draw = random.Random(5)
-            frames = [struct.pack("<%df" % (s.input_bytes // 4), *[draw.random() for _ in range(s.input_bytes // 4)])
-                      for _ in range(6)]
-            exact = [s.infer(f).output for f in frames]
-        check([known.answer(f, None, None) for f in frames] == exact, "segments are not the model")
-
-        def route(text):
-            b.set(text)
-            with pc.Connection(b.path("head", "link", "frames.sock")) as c:
-                s = pc.Stream(c, model="digits", credits=4)
-                r = [s.infer(f) for f in frames]
-                check(all(x.status == "ok" for x in r), text, [(x.status, x.text) for x in r])
-                return [x.output for x in r]
-
-        wanted = [known.answer(f, "f16", "f16") for f in frames]
-        check(wanted != exact, "rounding changes nothing")
-        check(route("0-2@head:f16|3-7@b2:f16|8-11@head") == wanted, "f16")
-        check(route("0-2@b2:f16|3-7@head:f16|8-11@b2") == wanted, "f16 the other way")
-        check(route("0-2@head:f16|3-7@b2|8-11@head") == [known.answer(f, "f16", None) for f in frames], "f16 once")
-        check(route("0-2@head:f16|3-7@head:i8|8-11@head:f16") == exact, "to itself")
-        check(route("0-7@b2:f16|8-11@b2:i8") == exact, "to itself, on another board")
-        both = route("0-2@head:f16|3-11@head+b2")
-        half = [known.answer(f, "f16", None) for f in frames]
-        check(all(x in (e, h) for x, e, h in zip(both, exact, half)), "neither rounded nor as it is")
-        check(any(x == e for x, e in zip(both, exact)) and any(x == h for x, h in zip(both, half)), "one board got all")
-        got = route("0-2@head:i8|3-7@b2:i8|8-11@head")
-        check(got != exact and got != wanted, "i8 changes nothing")
-        for g, e, r in zip(got, exact, [known.answer(f, "i8", "i8") for f in frames]):
-            x, y, z = (array.array("f", v) for v in (g, e, r))
-            most = max(map(abs, y))
-            check(max(abs(p - q) for p, q in zip(x, y)) < 0.2 * most, "i8 is far off", list(x), list(y))
-            check(max(abs(p - q) for p, q in zip(x, z)) < 0.02 * most, "i8 differs from its reference", list(x), list(z))
-
-
 def holes_in_a_pool_cost_its_client():
     """A client of the head's piped-link takes its pages away while frames go to another board: it loses its pool, the
     link pays for no page, and goes on for others."""
@@ -394,40 +321,8 @@ def the_daemon_decides():
         check(client.unavailable == 0, client.unavailable)
 
 
-def examples_decide_how_borders_go():
-    """The daemon judges, and the route sends so: clients get what rounding at its border gives."""
-    with boards("b2", boards="0-2@here|3-11@b2") as b, tempfile.TemporaryDirectory() as folder:
-        head, draw = b.daemons["head"], random.Random(7)
-        known = Segments(b, "0-2", "3-11")
-        frames = [struct.pack("<256f", *[draw.random() for _ in range(256)]) for _ in range(6)]
-        for i, f in enumerate(frames):
-            with open(os.path.join(folder, "%d.f32" % i), "wb") as to:
-                to.write(f)
-
-        def until_answers_are(encoding):
-            """Of frames that went over the boards."""
-            wanted = [known.answer(f, encoding) for f in frames]
-
-            def after():
-                before = head.status()["models"][0]["route"]
-                with pc.Connection(head.frames_path) as c:
-                    s = pc.Stream(c, model="digits")
-                    got = [s.infer(f).output for f in frames]
-                route = head.status()["models"][0]["route"]
-                return got == wanted and before["serving"] and route["sent"] >= before["sent"] + len(frames) and route
-            return until(after, encoding, lambda: head.status()["models"][0]["route"])
-
-        check(until_answers_are(None)["borders"] is None, "judged by nobody")
-        head.pipectl("borders", "digits", "--calibrate", folder, "--bound", "0")
-        route = until_answers_are("f16")
-        check((route["borders"]["encoding"], route["borders"]["judged"]) == ("f16", 6), route)
-        head.pipectl("borders", "digits", "--off")
-        until_answers_are(None)
-
-
 CASES = (two_boards_in_a_chain, weights_come_from_the_head, the_middle_link_is_killed, the_middle_daemon_is_killed,
          the_middle_daemon_is_stopped, a_connection_ends_in_one_direction, another_cut_is_refused,
          routes_change_under_load, copies_lose_one_and_go_on, a_withdrawn_route_is_unavailable,
-         borders_are_rounded_as_the_route_says, holes_in_a_pool_cost_its_client, the_daemon_decides,
-         examples_decide_how_borders_go)
+         holes_in_a_pool_cost_its_client, the_daemon_decides)
 main([c for c in CASES if not sys.argv[4:] or c.__name__ in sys.argv[4:]])

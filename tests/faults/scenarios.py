@@ -176,19 +176,19 @@ def without_extra(d):
 
 
 def with_extra(d):
-    """What is judged by examples is a model of its own: the answers of the other have to stay as they are."""
+    """What is quantised is a model of its own: the answers of the other have to stay as they are."""
     if not has_extra(d):
         ask(d, ("Load", {"name": "extra", "path": d.extra}))
     ask(d, ("Quantise", {"model": "extra", "off": True}))  # it may be kept by a call whose client saw a failure
 
 
-def by_examples(d, method, parameters):
+def quantise(d):
     """Two calls on one connection: by four examples, and off again."""
     count = EXTRA_SIDE * EXTRA_SIDE * EXTRA_CHANNELS
     draw = random.Random(3)
     data = struct.pack("<%df" % (4 * count), *(draw.random() for _ in range(4 * count)))
     examples = [{"name": "%d.f32" % i, "bytes": 4 * count} for i in range(4)]
-    message = {"method": "io.piped." + method, "parameters": {"model": "extra", "examples": examples, **parameters}}
+    message = {"method": "io.piped.Quantise", "parameters": {"model": "extra", "examples": examples, "agreement": 0.0, "ms": 0}}
     fd = os.memfd_create("examples", os.MFD_ALLOW_SEALING)
     try:
         os.write(fd, data)
@@ -196,23 +196,15 @@ def by_examples(d, method, parameters):
         with Varlink(d.control_path, LIMIT_S) as v:
             socket.send_fds(v.sock, [json.dumps(message).encode() + b"\0"], [fd])
             v.receive()
-            v.call("io.piped." + method, {"model": "extra", "off": True})
+            v.call("io.piped.Quantise", {"model": "extra", "off": True})
     finally:
         os.close(fd)
 
 
-def quantise(d):
-    by_examples(d, "Quantise", {"agreement": 0.0, "ms": 0})
-
-
-def borders(d):
-    by_examples(d, "JudgeBorders", {"encoding": "f16", "agreement": 0.0})
-
-
 load.before = save.before = without_extra
 trace.before = no_trace
-quantise.before = borders.before = with_extra
-SERVING = (frames, *QUESTIONS, trace, load, save, plan, mapping, reload, retune, profile, quantise, borders)
+quantise.before = with_extra
+SERVING = (frames, *QUESTIONS, trace, load, save, plan, mapping, reload, retune, profile, quantise)
 
 
 def settle(d):

@@ -227,14 +227,14 @@ size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
         "\"late\": 0, \"service_ns\": [1e6, 2e6]}]}",
         "\2{\"routes\": [{\"model\": \"a\", \"content\": \"a-12345678\", \"number\": 3, "
         "\"identity\": \"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\", "
-        "\"path\": \"/m/a.onnx\", \"hops\": [{\"first_unit\": 0, \"last_unit\": 2, \"encoding\": "
-        "\"f16\", \"leaves\": \"0-3,7\", \"boards\": [{\"board\": \"0011223344556677\", "
+        "\"path\": \"/m/a.onnx\", \"hops\": [{\"first_unit\": 0, \"last_unit\": 2, "
+        "\"leaves\": \"0-3,7\", \"boards\": [{\"board\": \"0011223344556677\", "
         "\"share\": 2}, {\"board\": \"8899aabbccddeeff\", \"share\": 1}]}, {\"first_unit\": 3, "
         "\"last_unit\": 5, \"boards\": [{\"board\": \"0011223344556677\", \"share\": 1}]}], "
         "\"inputs\": " TENSORS ", \"outputs\": " TENSORS "}]}",
         "\3{\"here_cpu01\": [\"a\", \"b\"], \"here_gpu\": [\"c\", \"d\"]}",
         "\3{\"b2_cpu0123\": [\"a\", \"x\"], \"here_arm0\": [\"b\", \"c\"], \"b2_gpu\": [\"d\"]}",
-        "\0040-2@0011223344556677*2+8899aabbccddeeff*1:f16|3-5@0011223344556677*1000:i8",
+        "\0040-2@0011223344556677*2+8899aabbccddeeff*1|3-5@0011223344556677*1000",
         "\0050-1@bigx4*1|2-3@littlex2*1",
         "\0050-16@here*2+b2|17-44@b3*1000",
         "\6\0\0\x10\0\0\0\0\0abcdefghijklmnopqrstuvwxyz012345",

@@ -43,7 +43,6 @@ size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
         m.answer.tensor_count = type == LNK_ANSWER ? 2 : m.answer.tensor_count;
         for (size_t i = 0; i < parts; i++) {
             m.tensor[i] = (struct lnk_tensor){.dtype = LNK_F32, .rank = 3, .dim = {56, 56, 64}};
-            m.tensor[i].encoding = (uint8_t)i;
             lnk_tensor_bytes(&m.tensor[i], &m.tensor[i].bytes);
             sizes[i] = (uint32_t)m.tensor[i].bytes;
         }

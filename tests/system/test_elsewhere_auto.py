@@ -16,8 +16,9 @@ SLOW = (1e6, 1e7)  # a frame takes ten seconds
 class Planned:
     """A daemon that plans, and boards as the test says: {name: up}."""
 
-    def __init__(self, boards=("b2", "b3"), link=FAST):
+    def __init__(self, boards=("b2", "b3"), link=FAST, memory=1e9):
         self.d = Daemon()
+        self.memory = memory
         models = [{"name": "digits", "path": DIGITS, "boards": "auto"}, {"name": "worker", "path": DIGITS}]
         self.d.write_config({"models": models, "boards": {"frames_socket": os.path.join(self.d.runtime_dir, "link.sock")}})
         self.up = dict.fromkeys(boards, True)
@@ -45,7 +46,7 @@ class Planned:
         known = self.link.routes.get("digits") or {"content": "digits-" + self.model["hash"][:8]}
         costs = [{"content": known["content"], "first_unit": 0, "units": self.units,
                   "rows": [{"ep": 0, "width": w, "ns": [self.costs.get(name, 1.0)] * self.units} for w in (1, 2)]}]
-        told = {"board": board_print(name) if name else SELF, "known": True, "version": "0", "memory_bytes": 1e9,
+        told = {"board": board_print(name) if name else SELF, "known": True, "version": "0", "memory_bytes": self.memory,
                 "costs": costs if name in self.costs else [], "links": links,
                 "eps": [{"name": "cpu", "cores": 2, "speed": 1.0, "max_khz": 0, "capacity": 0}]}
         return dict(told, name=name, up=self.up[name]) if name else told
@@ -106,6 +107,15 @@ def measured_costs_correct_a_route():
         t.until(lambda r: not r["hops"], "the route is left")
 
 
+def boards_that_cannot_hold_the_model_share_it():
+    memory, hops = 1e6, []
+    while not hops:
+        with Planned(boards=("b2",), memory=memory) as t:
+            hops = t.until(lambda r: r["hops"] or "fits in the memory" in t.shown()["why"], "an answer")["hops"]
+            memory *= 1.15
+    check(len(hops) > 1, "each holds the whole model with", memory / 1.15, hops)
+
+
 def who_fails_is_left_for_a_while():
     with Planned() as t:
         first = t.until(lambda r: r["hops"], "a route")
@@ -126,8 +136,8 @@ def nothing_is_planned_without_piped_link():
         equal(t.shown()["hops"], [])
 
 
-LISTED = [a_route_is_planned_and_left, links_decide, measured_costs_correct_a_route, who_fails_is_left_for_a_while,
-          nothing_is_planned_without_piped_link]
+LISTED = [a_route_is_planned_and_left, links_decide, measured_costs_correct_a_route,
+          boards_that_cannot_hold_the_model_share_it, who_fails_is_left_for_a_while, nothing_is_planned_without_piped_link]
 
 if __name__ == "__main__":
     main(LISTED, at_once=len(LISTED))  # they wait for back-offs and for gains to last

@@ -55,7 +55,7 @@ def pipectl_says_it():
                         ["top", "--once"], ["doctor"], ["report", "-o", os.path.join(m.d.temp, "r.html")],
                         ["models", "load", "detector"], ["models"], ["units"], ["costs"], ["plan", "explain"],
                         ["plan", "front"], ["optimise"], ["quantize", "--calibrate", m.d.temp], ["quantize", "--off"],
-                        ["bench", "--autodice"], ["reload"], ["metrics"], ["borders", "--calibrate", m.d.temp], ["profile"]):
+                        ["bench", "--autodice"], ["reload"], ["metrics"], ["profile"]):
             before = m.starts
             code, said = run(m, PIPECTL, *command)
             equal(code, 3, "%s: %s" % (command, said))

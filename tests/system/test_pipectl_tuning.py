@@ -225,7 +225,7 @@ def test_wrong_usage():
     bad(1, ["--objective power needs --fps F"], "retune", "--objective", "power")
     for args in (["retune", "--encoding", "x"], ["optimise", "--algorithm", "dijk"], ["optimise", "--objective", "speed"],
                  ["retune", "--algorithm", "nope"], ["retune", "--objective", "nope"],
-                 ["borders", "--encoding", "f8", "--calibrate", "/nonexistent"], ["retune", "--algorithm", "shisa"]):
+                 ["retune", "--algorithm", "shisa"]):
         bad(2, ["--%s needs one of " % args[1][2:], "not '%s'" % args[2]], *args)
     for command in (["retune"], ["retune", "--cancel"], ["plan", "front"], ["plan", "explain"], ["costs"], ["history"]):
         bad(1, ["NotFound", "nope"], *command, "--model", "nope")

@@ -99,8 +99,6 @@ def every_method_does_its_work():
         pictures = [("%d.pgm" % k, x) for k, x in enumerate(heldout(40))]
         equal(call("quantise", "digits", examples=pictures, ms=0, agreement=0.0).quantised["judged"], 20)
         equal(call("quantise", "digits", off=True).quantised, None)
-        check(call("judge_borders", "digits", examples=pictures, agreement=0.5).verdict["allowed"])
-        equal(call("judge_borders", "digits", off=True).verdict, None)
         with call("subscribe") as events:
             c.set_plan("0-11@%s" % place, "digits")
             check(next(events).event)
@@ -136,10 +134,10 @@ def examples_travel_in_all_forms():
             equal(piped.varlink._decoded(d.path("wide.png")), b"P5\n2 1\n255\n\x12\xfe")
         except ImportError:
             pass
-        got = c.judge_borders("digits", examples=forms, agreement=0.0).verdict
-        equal((got["judged"], got["left_out"]), (len(forms), 0), got["left_out_first"])
-        raises(ValueError, "an example is a picture of uint8", c.judge_borders, examples=[("a", np.zeros((3, 3)))])
-        raises(FileNotFoundError, "no-such", c.judge_borders, examples=[d.path("no-such.pgm")])
+        got = c.quantise("digits", examples=forms, ms=0, agreement=0.0).quantised
+        equal((got["calibrated"] + got["judged"], got["left_out"]), (len(forms), 0), got["left_out_first"])
+        raises(ValueError, "an example is a picture of uint8", c.quantise, examples=[("a", np.zeros((3, 3)))])
+        raises(FileNotFoundError, "no-such", c.quantise, examples=[d.path("no-such.pgm")])
 
 
 def refusals_are_exceptions():

@@ -41,7 +41,7 @@ static struct hop_place *place_of(struct hops *h, uint64_t number)
 static int submit(struct hop_place *p, const struct lnk_message *m, uint64_t came_ns)
 {
     struct segment *s = p->segment;
-    bool picture = m->tensor[0].encoding == LNK_AS_PICTURE;
+    bool picture = m->tensor[0].is_picture;
     uint32_t pixfmt = picture ? m->tensor[0].dim[0] : PIXFMT_TENSOR;
     struct segment_job *j = NULL;
     int status = PIPED_RESOURCE_EXHAUSTED;
@@ -53,9 +53,8 @@ static int submit(struct hop_place *p, const struct lnk_message *m, uint64_t cam
     if (!j) {
         return status ? status : PIPED_RESOURCE_EXHAUSTED;
     }
-    status = picture
-                 ? hop_border_picture(m, j->frame)
-                 : hop_border_take(&j->border, piped_stream_info(j->stream), m, p->takes, j->frame);
+    status = picture ? hop_border_picture(m, j->frame)
+                     : hop_border_take(piped_stream_info(j->stream), m, j->frame);
     if (status == 0) {
         j->plan = p->number;
         j->number = m->frame.frame;
@@ -304,14 +303,12 @@ static void make_message(const struct hop_place *p, const struct segment_job *j,
     m->tail_bytes = j->time_count * sizeof(j->time_ns[0]);
 }
 
-/* Sends what a segment computed, from its slot or encoded. Return: as lnk_send(). */
+/* Sends what a segment computed, from its slot. Return: as lnk_send(). */
 static int send_on(struct link *l, struct hop_place *p, struct segment_job *j, uint64_t left_ns)
 {
-    enum brd_encoding as = p->last || j->to == LINK_SELF ? BRD_AS_IS : p->sends;
     struct lnk_bytes range[LNK_PARTS_MAX];
     struct lnk_message m = {.header = {0}};
-    size_t count =
-        hop_border_put(&j->border, piped_stream_info(j->stream), j->frame, as, &m, range);
+    size_t count = hop_border_put(piped_stream_info(j->stream), j->frame, &m, range);
     int rc;
 
     make_message(p, j, left_ns, count, &m);

@@ -174,8 +174,6 @@ static const char *read_neighbours(const struct link *l, const struct lnk_plan *
     if (!here) {
         return "the route does not name this board here";
     }
-    p->sends = hop[m->hop].encoding;
-    p->takes = m->hop > 0 ? hop[m->hop - 1].encoding : BRD_AS_IS;
     for (size_t i = 0; m->hop > 0 && i < hop[m->hop - 1].board_count; i++) {
         board = link_find(l, hop[m->hop - 1].board[i].print);
         p->from |= board == LINK_NOBODY ? 0 : 1u << board;

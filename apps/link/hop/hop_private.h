@@ -22,7 +22,6 @@ struct hop_place {
     uint16_t hop;
     bool last;
     uint32_t from;                  /* bits of boards that send to it; hop 0: the head does */
-    enum brd_encoding takes, sends; /* of borders: the hop before, and this one */
     uint8_t border[LNK_HASH_BYTES]; /* as the head cuts the model; zeros: unknown */
     struct segment *segment;        /* held */
     size_t next_count;

@@ -251,9 +251,6 @@ void segment_free_owned(struct segment *s)
         segment_open_leave(s->lane[i].opening);
         piped_close(s->lane[i].piped);
     }
-    for (size_t i = 0; i < SEGMENT_SLOTS_MAX; i++) {
-        hop_border_deinit(&s->job[i].border);
-    }
 }
 
 void segment_close(struct segment *s)

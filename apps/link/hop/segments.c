@@ -102,9 +102,7 @@ struct segment_job *segment_job(struct segment *s, uint32_t pixfmt)
             if (piped_acquire(stream, &f) < 0) {
                 return NULL;
             }
-            hop_border_next(&j->border);
-            *j = (struct segment_job){
-                .segment = s, .stream = stream, .frame = f, .border = j->border};
+            *j = (struct segment_job){.segment = s, .stream = stream, .frame = f};
             f->user = j;
             return j;
         }

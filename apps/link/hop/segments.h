@@ -50,7 +50,6 @@ struct segment_job {
     size_t to; /* the board that gets what was computed; LINK_NOBODY: not dealt yet */
     size_t time_count;
     uint64_t time_ns[LNK_HOPS_MAX]; /* that each hop computed it */
-    struct hop_border border;
 };
 /* A segment, as a PLAN's text has it. */
 struct segment_text {

@@ -113,8 +113,8 @@ static size_t put_input(const struct head_frame *f, const struct brd_route *r,
 
     if (p->pixfmt) {
         m->tensor[0] = (struct lnk_tensor){.dtype = LNK_U8,
-                                           .encoding = LNK_AS_PICTURE,
                                            .rank = 3,
+                                           .is_picture = 1,
                                            .dim = {p->pixfmt, p->height, p->width},
                                            .bytes = p->bytes};
         range[0] = (struct lnk_bytes){f->front->input, p->bytes};
@@ -186,7 +186,7 @@ static bool fits(const struct brd_route *r, const struct lnk_message *m)
     bool same = m->answer.tensor_count == r->output_count;
 
     for (size_t i = 0; same && i < r->output_count; i++) {
-        same = m->tensor[i].dtype == r->output[i].dtype && m->tensor[i].encoding == LNK_AS_IS &&
+        same = m->tensor[i].dtype == r->output[i].dtype && !m->tensor[i].is_picture &&
                m->tensor[i].bytes == r->output[i].bytes;
     }
     return same;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/link/wire/messages.h"
 
-#include <math.h>
-
 #include "base/base.h"
 #include "ipc/boards/picture_room.h"
 
@@ -32,11 +30,10 @@ AT(lnk_frame, left_ns, 16);
 AT(lnk_frame, hop, 24);
 AT(lnk_frame, tensor_count, 26);
 AT(lnk_frame, way, 28);
-IS(lnk_tensor, 56);
-AT(lnk_tensor, scale, 4);
-AT(lnk_tensor, zero, 8);
-AT(lnk_tensor, dim, 16);
-AT(lnk_tensor, bytes, 48);
+IS(lnk_tensor, 48);
+AT(lnk_tensor, is_picture, 2);
+AT(lnk_tensor, dim, 8);
+AT(lnk_tensor, bytes, 40);
 IS(lnk_answer, 40);
 AT(lnk_answer, queue_ns, 16);
 AT(lnk_answer, hop, 32);
@@ -67,18 +64,17 @@ bool lnk_tensor_bytes(const struct lnk_tensor *t, uint64_t *ret)
         [LNK_F32] = 4, [LNK_I32] = 4, [LNK_I64] = 8, [LNK_U8] = 1, [LNK_I8] = 1, [LNK_BOOL] = 1};
     uint64_t bytes;
 
-    if (t->encoding == LNK_AS_PICTURE) {
-        bytes = t->dtype == LNK_U8 && t->rank == 3 && t->reserved == 0
+    if (t->is_picture) {
+        bytes = t->is_picture == 1 && t->dtype == LNK_U8 && t->rank == 3
                     ? brd_picture_bytes(t->dim[0], t->dim[2], t->dim[1])
                     : 0;
         *ret = bytes;
         return bytes > 0 && bytes <= LNK_PAYLOAD_MAX;
     }
-    if (t->dtype < LNK_F32 || t->dtype > LNK_BOOL || t->rank > LNK_RANK_MAX ||
-        t->encoding > LNK_AS_I8 || (t->encoding != LNK_AS_IS && t->dtype != LNK_F32)) {
+    if (t->dtype < LNK_F32 || t->dtype > LNK_BOOL || t->rank > LNK_RANK_MAX) {
         return false;
     }
-    bytes = t->encoding == LNK_AS_F16 ? 2 : t->encoding == LNK_AS_I8 ? 1 : dtype_bytes[t->dtype];
+    bytes = dtype_bytes[t->dtype];
     for (size_t i = 0; i < t->rank; i++) {
         /* The product before stays within LNK_PAYLOAD_MAX, so this one fits 64 bits. */
         bytes *= t->dim[i];
@@ -102,10 +98,7 @@ static bool tensor_is_valid(const struct lnk_tensor *t)
             return false;
         }
     }
-    if (t->encoding != LNK_AS_I8) {
-        return t->scale == 0 && t->zero == 0;
-    }
-    return isfinite(t->scale) && t->scale > 0 && t->zero >= -128 && t->zero <= 127;
+    return true;
 }
 
 /* Printable ASCII up to a NUL, zeros behind it: names go into plans and logs. */

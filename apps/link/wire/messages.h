@@ -49,15 +49,6 @@ enum lnk_type {
 };
 
 enum lnk_dtype { LNK_F32 = 1, LNK_I32 = 2, LNK_I64 = 3, LNK_U8 = 4, LNK_I8 = 5, LNK_BOOL = 6 };
-/* How a tensor lies on the wire. F16 and I8 stand for f32 tensors: ipc/boards/border_encoding.h. */
-enum lnk_encoding {
-    LNK_AS_IS = 0,
-    LNK_AS_F16 = 1,
-    LNK_AS_I8 = 2,
-    /* A picture instead of the model's only input, only after LNK_HELLO_PICTURES: U8, of dim
-     * [pixel format][height][width], without gaps between rows. */
-    LNK_AS_PICTURE = 3
-};
 
 struct lnk_header {
     uint16_t type;
@@ -100,12 +91,14 @@ struct lnk_frame {
     uint32_t way;       /* of the head's ledger */
 };
 struct lnk_tensor {
-    uint8_t dtype, encoding, rank, reserved;
-    float scale; /* LNK_AS_I8: x = scale * (q - zero) */
-    int32_t zero;
+    uint8_t dtype, rank;
+    /* 1: a picture instead of the model's only input, only after LNK_HELLO_PICTURES: U8, of dim
+     * [pixel format][height][width], without gaps between rows; else 0 */
+    uint8_t is_picture;
+    uint8_t reserved;
     uint32_t reserved2;
     uint32_t dim[LNK_RANK_MAX];
-    uint64_t bytes; /* on the wire */
+    uint64_t bytes;
 };
 struct lnk_answer {
     uint32_t stream, epoch;
@@ -199,7 +192,7 @@ size_t lnk_put(const struct lnk_message *m, uint64_t payload_bytes, uint8_t ret[
 
 /** lnk_count_tail() - sets the count of tail bytes in the struct, as lnk_put() does. */
 void lnk_count_tail(struct lnk_message *m);
-/** lnk_tensor_bytes() - bytes on the wire by shape. Return: false: no valid type, or too big. */
+/** lnk_tensor_bytes() - bytes by shape. Return: false: no valid type, or too big. */
 bool lnk_tensor_bytes(const struct lnk_tensor *t, uint64_t *ret);
 /** lnk_number() - number @i of the tail: a leaf of a WANT, the ns of a hop of a FRAME or an ANSWER.
  */

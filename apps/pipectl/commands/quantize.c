@@ -30,7 +30,10 @@ static void print_examples(const json_t *q)
         shown_printf("  calibrated and judged on the same example (%s): give more than one\n",
                      ctl_text(q, "method"));
     }
-    ctl_print_left_out(q);
+    if (ctl_real(q, "left_out") > 0) {
+        shown_printf("  %.0f left out; %s\n", ctl_real(q, "left_out"),
+                     ctl_text(q, "left_out_first"));
+    }
     if (ctl_real(q, "zeros") > 0) {
         printf("  %.0f values were 0 in every example\n", ctl_real(q, "zeros"));
     }
@@ -55,8 +58,9 @@ static void print(const json_t *q)
                  ctl_is(q, "serves") ? "quantised" : "left as it was",
                  ctl_real(q, "took_ms") / 1e3);
     print_examples(q);
-    fputs("  ", stdout);
-    ctl_print_agreement(q);
+    shown_printf("  top-1 agreement %.2f %% (required: %.2f), error %s mean, %s maximum\n",
+                 100 * ctl_real(q, "agreement"), 100 * ctl_real(q, "bound"),
+                 ctl_known(q, "error_mean", "%.4f").text, ctl_known(q, "error_most", "%.4f").text);
     if (ctl_real(q, "int8_ms") > 0) {
         printf("  f32 %.3f ms, int8 %.3f ms on one core: %.2f times as fast\n",
                ctl_real(q, "f32_ms"), ctl_real(q, "int8_ms"),

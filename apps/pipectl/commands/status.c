@@ -24,19 +24,6 @@ static void print_stages(const json_t *model)
     ctl_print_rows(json_object_get(model, "stages"), columns, 0);
 }
 
-/* How what goes between boards does, if examples said something of that. */
-static void print_borders(const json_t *b)
-{
-    bool allowed = ctl_is(b, "allowed");
-
-    if (json_is_object(b)) {
-        shown_printf(
-            "  borders go as %s: with %s %.2f %% of %.0f examples agree (required: %.2f)\n",
-            allowed ? ctl_text(b, "encoding") : "f32", ctl_text(b, "encoding"),
-            100 * ctl_real(b, "agreement"), ctl_real(b, "judged"), 100 * ctl_real(b, "bound"));
-    }
-}
-
 /* The boards that share the model, or why it is served here alone. */
 static void print_route(const json_t *route)
 {
@@ -50,7 +37,6 @@ static void print_route(const json_t *route)
         shown_printf("  boards \"%s\": this board alone: %s\n", ctl_text(route, "boards"),
                      ctl_text(route, "why"));
     }
-    print_borders(json_object_get(route, "borders"));
     if (!*ctl_text(route, "route")) {
         return;
     }

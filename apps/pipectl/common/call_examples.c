@@ -124,19 +124,3 @@ int ctl_call_examples(const struct ctl *ctl, const char *method, const char *fol
 
     return rc ? rc : ctl_call_fds(ctl, method, json_incref(parameters), &fd, fd >= 0 ? 1 : 0, ret);
 }
-
-void ctl_print_agreement(const json_t *verdict)
-{
-    shown_printf("top-1 agreement %.2f %% (required: %.2f), error %s mean, %s maximum\n",
-                 100 * ctl_real(verdict, "agreement"), 100 * ctl_real(verdict, "bound"),
-                 ctl_known(verdict, "error_mean", "%.4f").text,
-                 ctl_known(verdict, "error_most", "%.4f").text);
-}
-
-void ctl_print_left_out(const json_t *verdict)
-{
-    if (ctl_real(verdict, "left_out") > 0) {
-        shown_printf("  %.0f left out; %s\n", ctl_real(verdict, "left_out"),
-                     ctl_text(verdict, "left_out_first"));
-    }
-}

@@ -167,14 +167,6 @@ static const struct cli_option QUANTIZE[] = {
     {"write", NAMED, "FILE", "@file", "write the ranges to FILE, for the configuration"},
     {"off", NAMED, NULL, NULL, "serve the f32 model again"},
     {0}};
-static const struct cli_option BORDERS[] = {
-    MODEL,
-    {"calibrate", NAMED, "DIR", "@folder", "examples: pictures or raw float32"},
-    {"encoding", NAMED, "E", "f16 i8", "bytes of a number: 2 or 1; default f16"},
-    {"bound", NAMED, "PERCENT", "@none",
-     "least share of examples that keep their class; default 98"},
-    {"off", NAMED, NULL, NULL, "send them as they are again"},
-    {0}};
 static const struct cli_option BOARD[] = {
     {"state-dir", NAMED, "DIR", "@folder", "piped-link's state; default /var/lib/piped-link"},
     {"runtime-dir", NAMED, "DIR", "@folder", "list: piped-link's reports; default /run/piped-link"},
@@ -220,8 +212,6 @@ static const struct cli_command COMMANDS[] = {
     {"board", NULL, "[key | list | add NAME ADDRESS PUBLIC-KEY | remove NAME]",
      "show or make this board's keys; list the boards that it works with", BOARD, BOARD_WORDS,
      .group = "boards"},
-    {"borders", NULL, "[MODEL]", "send what goes between boards in fewer bytes, if examples agree",
-     BORDERS, A_MODEL},
     {0}};
 const struct cli_program ctl_program = {"pipectl", COMMON, COMMANDS};
 

@@ -99,9 +99,6 @@ double ctl_tensor_value(const struct piped_tensor *t, const void *data, size_t i
  */
 int ctl_call_examples(const struct ctl *ctl, const char *method, const char *folder,
                       json_t *parameters, json_t **ret);
-/** ctl_print_agreement(), ctl_print_left_out() - what examples said, and which were not used. */
-void ctl_print_agreement(const json_t *verdict);
-void ctl_print_left_out(const json_t *verdict);
 
 /* plan_explain.c */
 
@@ -120,8 +117,8 @@ void ctl_add_shares(json_t *units);
 /* clang-format off */
 #define CTL_COMMANDS(X)                                                                            \
     X(status) X(health) X(doctor) X(report) X(top) X(infer) X(bench) X(plan) X(models) X(retune)   \
-    X(history) X(costs) X(profile) X(optimise) X(quantize) X(units) X(board) X(borders)            \
-    X(metrics) X(config) X(reload) X(subscribe) X(trace)
+    X(history) X(costs) X(profile) X(optimise) X(quantize) X(units) X(board) X(metrics)            \
+    X(config) X(reload) X(subscribe) X(trace)
 /* clang-format on */
 #define CTL_DECLARE(name) int ctl_##name(const struct ctl *ctl, int argc, char **argv);
 CTL_COMMANDS(CTL_DECLARE)
