@@ -99,6 +99,15 @@ static inline void base_close_fd(int *fd)
 }
 #define base_autoclose base_cleanup(base_close_fd)
 
+/** base_take_fd() - base_take() of a descriptor: leaves -1. */
+static inline int base_take_fd(int *fd)
+{
+    int taken = *fd;
+
+    *fd = -1;
+    return taken;
+}
+
 /** base_read_all() - reads until @bytes are there or the file ends, however often it is
  * interrupted. Return: bytes, fewer only at the end of the file; -errno. */
 static inline ssize_t base_read_all(int fd, void *to, size_t bytes)
@@ -128,19 +137,20 @@ static inline bool base_add(size_t a, size_t b, size_t *ret)
 }
 
 /**
- * base_room() - makes room for one more item in an array that grows
- * @array: address of the owned pointer to it  @item: bytes of an item  @count: items that there are
- * @room: items that there is room for; about doubled where @count has reached it
+ * base_room_for() - makes room for @count items in an array that grows
+ * @array: address of the owned pointer to it  @item: bytes of an item  @count: items in all
+ * @room: items that there is room for; at least doubled where that is fewer than @count
  * Return: false: no memory, and nothing has changed.
  */
-static inline bool base_room(void *array, size_t item, size_t count, size_t *room)
+static inline bool base_room_for(void *array, size_t item, size_t count, size_t *room)
 {
     size_t more = 2 * *room + 2;
     void *grown;
 
-    if (count < *room) {
+    if (count <= *room) {
         return true;
     }
+    more = more < count ? count : more;
     memcpy(&grown, array, sizeof(grown));
     grown = reallocarray(grown, more, item);
     if (grown) {
@@ -148,6 +158,12 @@ static inline bool base_room(void *array, size_t item, size_t count, size_t *roo
         *room = more;
     }
     return grown != NULL;
+}
+
+/** base_room() - the same for one item more than the @count that there are. */
+static inline bool base_room(void *array, size_t item, size_t count, size_t *room)
+{
+    return base_room_for(array, item, count + 1, room);
 }
 
 /** base_align_up() - rounds @n up to a multiple of @align, a power of two. @n: at most SIZE_MAX -

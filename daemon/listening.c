@@ -82,15 +82,13 @@ int dmn_listening_start(struct dmn_daemon *d, int frames_fd, int control_fd)
     int error = socket_for(d, "frames", &frames_fd, &file);
 
     if (!error) {
-        error = dmn_frames_start(&d->frames, frames_fd, &file);
-        frames_fd = -1;
+        error = dmn_frames_start(&d->frames, base_take_fd(&frames_fd), &file);
     }
     if (!error) {
         error = socket_for(d, "control", &control_fd, &file);
     }
     if (!error) {
-        error = dmn_control_start(&d->control, control_fd, &file);
-        control_fd = -1;
+        error = dmn_control_start(&d->control, base_take_fd(&control_fd), &file);
         dmn_control_listen(&d->control);
     }
     base_close_fd(&frames_fd);

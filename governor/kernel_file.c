@@ -74,9 +74,7 @@ static int open_file(struct gov_files *all, struct gov_file *f)
         errno = EINVAL;
         return -1;
     }
-    int ret = fd;
-    fd = -1;
-    return ret;
+    return base_take_fd(&fd);
 }
 
 static ssize_t read_start(int fd, char *ret, size_t size)
@@ -132,8 +130,7 @@ static ssize_t read_fresh(struct gov_files *all, struct gov_file *f, char *ret, 
     }
     f->error = 0;
     if (all->open_count < all->open_max) {
-        f->fd = fd;
-        fd = -1;
+        f->fd = base_take_fd(&fd);
         f->open = true;
         all->open_count++;
     }

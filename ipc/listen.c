@@ -92,7 +92,7 @@ int ipc_listen(const char *path, mode_t mode, gid_t group, struct ipc_socket_fil
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     base_autoclose int fd = -1;
     base_autofree char *copy = NULL;
-    int error, taken;
+    int error;
 
     if (strlen(path) >= sizeof(address.sun_path)) {
         return -ENAMETOOLONG;
@@ -121,9 +121,7 @@ int ipc_listen(const char *path, mode_t mode, gid_t group, struct ipc_socket_fil
         return error;
     }
     ret->path = base_take(copy);
-    taken = fd;
-    fd = -1;
-    return taken;
+    return base_take_fd(&fd);
 }
 
 bool ipc_socket_file_there(const struct ipc_socket_file *f)

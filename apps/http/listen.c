@@ -115,8 +115,7 @@ static int open_ip(const char *text, int *ret)
         bind(fd, &a.any, bytes) < 0) {
         return web_refuse(EXIT_FAILURE, "cannot listen at %s: %s", text, strerror(errno));
     }
-    *ret = fd;
-    fd = -1;
+    *ret = base_take_fd(&fd);
     return 0;
 }
 

@@ -62,8 +62,7 @@ int dmn_folder_lock(const char *dir, const char *name, int *fd, pid_t *ret_holde
         if (is_at(mine, path)) {
             write_holder(mine);
             base_close_fd(fd);
-            *fd = mine;
-            mine = -1;
+            *fd = base_take_fd(&mine);
             return 0;
         }
     }

@@ -66,8 +66,7 @@ static int try_connect(struct piped *p)
     if (epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, sock, &e) < 0) {
         return -errno;
     }
-    p->sock = sock;
-    sock = -1;
+    p->sock = base_take_fd(&sock);
     p->state = IPC_CLIENT_GREETING;
     p->draining = false;
     rc = limit_greeting(p);

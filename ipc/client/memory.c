@@ -69,8 +69,7 @@ static int allocate_shared(struct piped_stream *s)
     }
     memset(memory, 0, s->memory_bytes);
     s->memory = memory;
-    s->memfd = fd;
-    fd = -1;
+    s->memfd = base_take_fd(&fd);
     return 0;
 }
 

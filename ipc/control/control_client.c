@@ -21,8 +21,7 @@ int ipc_control_connect(struct ipc_control *c, const char *path, bool queue)
     if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
         return -errno;
     }
-    *c = (struct ipc_control){.fd = fd};
-    fd = -1;
+    *c = (struct ipc_control){.fd = base_take_fd(&fd)};
     return 0;
 }
 

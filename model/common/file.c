@@ -47,8 +47,7 @@ static int finish_open(int opened, const char *path, size_t bytes_max, char *err
         return r;
     }
     *ret_bytes = bytes;
-    *ret_fd = fd;
-    fd = -1;
+    *ret_fd = base_take_fd(&fd);
     return 0;
 }
 

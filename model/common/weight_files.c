@@ -217,8 +217,7 @@ int mdl_data_file_again(const struct mdl_data_files *d, size_t i, char ret_error
     if (!same_file(&f->file, &now)) {
         return mdl_fail(ret_error, -EBADMSG, "%.200s: the file changed while it was read", f->name);
     }
-    *ret_fd = fd;
-    fd = -1;
+    *ret_fd = base_take_fd(&fd);
     return 0;
 }
 

@@ -180,7 +180,6 @@ static int nameless_file(const char *dir, size_t bytes)
     base_autofree char *path = NULL;
     base_autoclose int fd = -1;
     struct statfs fs;
-    int ret;
 
     if (!dir || asprintf(&path, "%s/weights-XXXXXX", dir) < 0) {
         path = NULL;
@@ -195,9 +194,7 @@ static int nameless_file(const char *dir, size_t bytes)
         posix_fallocate(fd, 0, (off_t)bytes) != 0) {
         return -1;
     }
-    ret = fd;
-    fd = -1;
-    return ret;
+    return base_take_fd(&fd);
 }
 
 static int weights_map(struct mdl_nd *nd, size_t bytes)

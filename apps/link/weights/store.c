@@ -46,8 +46,7 @@ static int read_file(struct store_file *f)
         (uint64_t)st.st_size == l.file_bytes && is_identity(f, &l)) {
         f->leaves = l;
         f->has_list = true;
-        f->fd = fd;
-        fd = -1;
+        f->fd = base_take_fd(&fd);
         return 0;
     }
     mdl_leaves_deinit(&l);
@@ -142,8 +141,7 @@ static int make_file(struct store_file *f, const struct mdl_leaves *l, int *ret_
     }
     r = mdl_leaves_file_write(f->path, l);
     if (r == 0) {
-        *ret_fd = fd;
-        fd = -1;
+        *ret_fd = base_take_fd(&fd);
     }
     return r;
 }

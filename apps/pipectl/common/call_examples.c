@@ -111,8 +111,7 @@ static int take_examples(const char *folder, json_t *parameters, int *ret_fd)
     if (rc < 0) {
         return CTL_FAILED;
     }
-    *ret_fd = fd;
-    fd = -1;
+    *ret_fd = base_take_fd(&fd);
     return CTL_DONE;
 }
 

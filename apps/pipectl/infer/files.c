@@ -57,11 +57,7 @@ static int copy_all(int fd)
                 : all > KEPT_MOST ? -EFBIG
                                   : atomic_file_write_all(copy, bytes, (size_t)n);
     }
-    if (taken == 0) {
-        taken = copy;
-        copy = -1;
-    }
-    return taken;
+    return taken == 0 ? base_take_fd(&copy) : taken;
 }
 
 /* Standard input, a pipe, a device: what is read once is kept. */
