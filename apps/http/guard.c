@@ -7,6 +7,7 @@
 
 #include "apps/http/head.h"
 #include "apps/http/reply.h"
+#include "base/whole_file.h"
 
 #define FILE_BYTES_MAX 1048576
 #define TOKEN_LEAST 16u
@@ -15,28 +16,18 @@
 /* @secret: nobody but owner and group may read it. */
 static int read_file(const char *option, const char *path, bool secret, char **ret)
 {
-    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    base_autofree char *text = NULL;
-    struct stat st;
-    ssize_t n;
+    const struct whole_file f = {.folder = AT_FDCWD,
+                                 .path = path,
+                                 .bytes_max = FILE_BYTES_MAX,
+                                 .refused = secret ? S_IRWXO : 0};
+    size_t bytes;
+    int r = whole_file_read(&f, ret, &bytes);
 
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        return web_refuse(WEB_EXIT_CONFIG, "--%s %s: %s", option, path, strerror(errno));
-    }
-    if (!S_ISREG(st.st_mode)) {
-        return web_refuse(WEB_EXIT_CONFIG, "--%s %s: not a regular file", option, path);
-    }
-    if (secret && (st.st_mode & 07)) {
+    if (r == WHOLE_FILE_E_OPEN) {
         return web_refuse(WEB_EXIT_CONFIG, "--%s %s: everybody may read it; chmod o= %s", option,
                           path, path);
     }
-    text = calloc(1, FILE_BYTES_MAX + 1);
-    n = text ? read(fd, text, FILE_BYTES_MAX) : -1;
-    if (n < 0) {
-        return web_refuse(WEB_EXIT_CONFIG, "--%s %s: %s", option, path, strerror(errno));
-    }
-    *ret = strdup(text);
-    return *ret ? 0 : WEB_EXIT_CONFIG;
+    return r ? web_refuse(WEB_EXIT_CONFIG, "--%s %s: %s", option, path, whole_file_why(r)) : 0;
 }
 
 int web_guard_token(const char *path, char **ret)

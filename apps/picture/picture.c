@@ -4,6 +4,7 @@
 #include "apps/picture/picture_rows.h"
 #include "base/base.h"
 #include "base/pnm.h"
+#include "base/whole_file.h"
 
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
@@ -11,34 +12,6 @@ static int fail(int rc, char *ret_error, size_t error_bytes, const char *text)
 {
     snprintf(ret_error, error_bytes, "%s", text);
     return rc;
-}
-
-/* A fifo in a folder must not wait for its writer. */
-static int read_file(const char *path, uint8_t **ret_data, size_t *ret_bytes)
-{
-    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct stat st;
-    ssize_t have;
-
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        return -errno;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        return -EINVAL;
-    }
-    if (st.st_size < 0 || (size_t)st.st_size > FILE_BYTES_MAX) {
-        return -EFBIG;
-    }
-    *ret_data = malloc((size_t)st.st_size + 1);
-    if (!*ret_data) {
-        return -ENOMEM;
-    }
-    have = base_read_all(fd, *ret_data, (size_t)st.st_size);
-    if (have < 0) {
-        return (int)have;
-    }
-    *ret_bytes = (size_t)have;
-    return 0;
 }
 
 static size_t blanks(const struct picture *img, size_t at)
@@ -202,15 +175,15 @@ int picture_take(const char *name, uint8_t *data, size_t bytes, char *ret_error,
 
 int picture_open(const char *path, char *ret_error, size_t error_bytes, struct picture *ret)
 {
-    base_autofree uint8_t *data = NULL;
+    const struct whole_file f = {.folder = AT_FDCWD, .path = path, .bytes_max = FILE_BYTES_MAX};
+    base_autofree char *data = NULL;
     size_t bytes = 0;
-    int rc = read_file(path, &data, &bytes);
+    int rc = whole_file_read(&f, &data, &bytes);
 
-    if (rc < 0) {
-        return fail(rc, ret_error, error_bytes,
-                    rc == -EINVAL ? "not a regular file" : strerror(-rc));
+    if (rc) {
+        return fail(rc < 0 ? rc : -EINVAL, ret_error, error_bytes, whole_file_why(rc));
     }
-    return picture_take(path, base_take(data), bytes, ret_error, error_bytes, ret);
+    return picture_take(path, (uint8_t *)base_take(data), bytes, ret_error, error_bytes, ret);
 }
 
 void picture_close(struct picture *img)

@@ -10,6 +10,7 @@
 #include "base/leaves/leaves.h"
 #include "base/leaves/share.h"
 #include "base/leaves/stop.h"
+#include "base/whole_file.h"
 
 #define PIECE_BYTES ((size_t)128 << 10) /* read at a time */
 
@@ -24,20 +25,9 @@ struct tree {
 
 static int read_piece(int fd, unsigned char *to, size_t at, size_t bytes)
 {
-    while (bytes > 0) {
-        ssize_t n = pread(fd, to, bytes, (off_t)at);
+    ssize_t n = whole_file_part(fd, at, to, bytes);
 
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return n < 0 ? -errno : -EBADMSG;
-        }
-        to += n;
-        at += (size_t)n;
-        bytes -= (size_t)n;
-    }
-    return 0;
+    return n < 0 ? (int)n : (size_t)n < bytes ? -EBADMSG : 0;
 }
 
 int mdl_leaf_read(int fd, const struct mdl_leaves *l, size_t leaf, void *ret)

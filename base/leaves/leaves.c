@@ -3,6 +3,7 @@
 
 #include "base/atomic_file.h"
 #include "base/base.h"
+#include "base/whole_file.h"
 
 #define SIZE_BYTES 8u
 
@@ -114,44 +115,18 @@ static char *file_path(const char *path)
     return asprintf(&ret, "%s" MDL_LEAVES_ENDING, path) < 0 ? NULL : ret;
 }
 
-/* Reads a whole regular file of at most @most bytes. Return: 0, -errno, -EBADMSG, -ENOMEM. */
-static int read_all(const char *file, size_t most, unsigned char **ret, size_t *ret_bytes)
-{
-    /* O_NONBLOCK: a fifo must not wait for a writer */
-    base_autoclose int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    base_autofree unsigned char *data = NULL;
-    struct stat st;
-    ssize_t have;
-
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        return -errno;
-    }
-    if (!S_ISREG(st.st_mode) || (uintmax_t)st.st_size > most) {
-        return -EBADMSG;
-    }
-    data = malloc((size_t)st.st_size + 1);
-    if (!data) {
-        return -ENOMEM;
-    }
-    have = base_read_all(fd, data, (size_t)st.st_size);
-    if (have < (ssize_t)st.st_size) {
-        return have < 0 ? (int)have : -EBADMSG;
-    }
-    *ret = base_take(data);
-    *ret_bytes = (size_t)have;
-    return 0;
-}
-
 int mdl_leaves_file_read(const char *path, struct mdl_leaves *ret)
 {
     base_autofree char *file = file_path(path);
-    base_autofree unsigned char *data = NULL;
+    const struct whole_file f = {.folder = AT_FDCWD,
+                                 .path = file,
+                                 .bytes_max = SIZE_BYTES + MDL_LEAVES_MAX * (MDL_HASH_BYTES + 1)};
+    base_autofree char *data = NULL;
     size_t bytes = 0, list;
-    int r = file ? read_all(file, SIZE_BYTES + MDL_LEAVES_MAX * (MDL_HASH_BYTES + 1), &data, &bytes)
-                 : -ENOMEM;
+    int r = file ? whole_file_read(&f, &data, &bytes) : -ENOMEM;
 
-    if (r < 0) {
-        return r;
+    if (r) {
+        return r < 0 ? r : -EBADMSG;
     }
     /* n leaves: 8 + 32 n + n / 8, rounded up */
     list = bytes < SIZE_BYTES ? 0 : (bytes - SIZE_BYTES) * 8 / (8 * MDL_HASH_BYTES + 1);
@@ -160,7 +135,7 @@ int mdl_leaves_file_read(const char *path, struct mdl_leaves *ret)
     }
     r = mdl_leaves_read(data, SIZE_BYTES + list * MDL_HASH_BYTES, ret);
     for (size_t i = 0; r == 0 && i < ret->count; i++) {
-        unsigned char set = data[mdl_leaves_bytes(ret) + i / 8];
+        unsigned char set = (unsigned char)data[mdl_leaves_bytes(ret) + i / 8];
 
         ret->present[i] = set >> (i % 8) & 1;
     }

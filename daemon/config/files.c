@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/json_text.h"
+#include "base/whole_file.h"
 #include "daemon/config/config.h"
 #include "daemon/config/merge.h"
 #include "daemon/config/text.h"
@@ -11,6 +12,8 @@
 
 static int merge_file(struct dmn_config *c, const char *path, char *ret_error)
 {
+    const struct whole_file file = {
+        .folder = AT_FDCWD, .path = path, .bytes_max = DMN_CONFIG_FILE_MAX};
     base_autofree char *text = NULL;
     struct dmn_config_reader r = {.config = c, .path = path, .error = ret_error};
     json_error_t json_error;
@@ -23,11 +26,10 @@ static int merge_file(struct dmn_config *c, const char *path, char *ret_error)
                  DMN_CONFIG_FILES_MAX);
         return -EINVAL;
     }
-    error = dmn_text_read(path, DMN_CONFIG_FILE_MAX, &text, &bytes);
-    if (error < 0) {
-        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: %s", path,
-                 error == -EINVAL ? "not a regular file" : strerror(-error));
-        return error;
+    error = whole_file_read(&file, &text, &bytes);
+    if (error) {
+        snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: %s", path, whole_file_why(error));
+        return base_min(error, -EINVAL);
     }
     r.origin = c->file_count;
     c->files[c->file_count] = strdup(path);

@@ -5,8 +5,8 @@
 
 #include "base/atomic_file.h"
 #include "base/base.h"
+#include "base/whole_file.h"
 #include "daemon/config/state_seal.h"
-#include "daemon/config/text.h"
 #include "daemon/service/folders.h"
 #include "daemon/service/log.h"
 #include "ipc/json_memory.h"
@@ -111,14 +111,15 @@ bool dmn_state_file_path(enum dmn_state_file file, const char *folder, const cha
 static int read_object(const struct dmn_state_row *row, const char *path, bool sealed, json_t **ret,
                        const char **ret_why)
 {
+    const struct whole_file file = {.folder = AT_FDCWD, .path = path, .bytes_max = row->bytes_max};
     base_autofree char *text = NULL;
     json_error_t error;
     size_t bytes = 0;
     json_t *root;
-    int r = dmn_text_read(path, row->bytes_max, &text, &bytes);
+    int r = whole_file_read(&file, &text, &bytes);
 
-    if (r == -EINVAL || r == -EFBIG) {
-        *ret_why = r == -EFBIG ? "it is too large" : "it is not a file";
+    if (r > 0) {
+        *ret_why = whole_file_why(r);
         return DMN_STATE_E_BAD;
     }
     if (r < 0) {

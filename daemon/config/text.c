@@ -5,34 +5,6 @@
 
 #include "base/base.h"
 
-int dmn_text_read(const char *path, size_t bytes_max, char **ret, size_t *ret_bytes)
-{
-    /* O_NONBLOCK: a FIFO of that name must not block */
-    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    base_autofree char *text = NULL;
-    struct stat st;
-    ssize_t have;
-
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        return -errno;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        return -EINVAL;
-    }
-    if (st.st_size > (off_t)bytes_max) {
-        return -EFBIG;
-    }
-    text = malloc((size_t)st.st_size + 1);
-    have = text ? base_read_all(fd, text, (size_t)st.st_size) : -ENOMEM;
-    if (have < (ssize_t)st.st_size) {
-        return have < 0 ? (int)have : -EIO;
-    }
-    text[have] = '\0';
-    *ret = base_take(text);
-    *ret_bytes = (size_t)have;
-    return 0;
-}
-
 void dmn_config_strip(char *text, size_t bytes)
 {
     bool in_string = false;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/config/text.h - texts of files; JSON with comments: removes them, and finds the line of a
- * value
+ * daemon/config/text.h - JSON with comments: removes them, and finds the line of a value
  *
  * Threads: any, no state.
  */
@@ -9,9 +8,6 @@
 
 #include <stddef.h>
 
-/** dmn_text_read() - reads a regular file of at most @bytes_max. @ret: owned, ends in a NUL.
- * Return: 0; -EINVAL: it is none; -EFBIG; -errno. */
-int dmn_text_read(const char *path, size_t bytes_max, char **ret, size_t *ret_bytes);
 /** dmn_config_strip() - overwrites comments outside strings with blanks; line numbers stay. @text:
  * [bytes], may hold anything. */
 void dmn_config_strip(char *text, size_t bytes);

@@ -5,6 +5,7 @@
 #include "base/atomic_file.h"
 #include "base/base.h"
 #include "base/json_text.h"
+#include "base/whole_file.h"
 #include "ipc/boards/board_files.h"
 #include "ipc/boards/known_boards.h"
 
@@ -40,29 +41,21 @@ int brd_open(const char *folder, bool make)
 
 int brd_file_read(int folder, const char *name, bool secret, json_t **ret)
 {
-    base_autoclose int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    char text[BRD_FILE_BYTES_MAX + 1];
-    struct stat st;
-    ssize_t used;
+    const struct whole_file f = {.folder = folder,
+                                 .path = name,
+                                 .bytes_max = BRD_FILE_BYTES_MAX,
+                                 .refused = secret ? S_IRWXG | S_IRWXO : 0,
+                                 .no_link = true};
+    base_autofree char *text = NULL;
+    size_t bytes = 0;
     json_t *root;
+    int r = whole_file_read(&f, &text, &bytes);
 
-    if (fd < 0) {
-        return errno == ELOOP ? BRD_E_FILE : -errno;
+    if (r) {
+        return r == WHOLE_FILE_E_OPEN ? BRD_E_OPEN : r > 0 || r == -ELOOP ? BRD_E_FILE : r;
     }
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        return BRD_E_FILE;
-    }
-    if (secret && (st.st_mode & 077) != 0) {
-        return BRD_E_OPEN;
-    }
-    used = base_read_all(fd, text, sizeof(text));
-    if (used < 0) {
-        return (int)used;
-    }
-    root = used <= (ssize_t)BRD_FILE_BYTES_MAX
-               ? json_loadb(text, (size_t)used, JSON_REJECT_DUPLICATES, NULL)
-               : NULL;
-    explicit_bzero(text, (size_t)used);
+    root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
+    explicit_bzero(text, bytes);
     if (!json_is_object(root) || !json_is_integer(json_object_get(root, "version"))) {
         json_decref(root);
         return BRD_E_FILE;

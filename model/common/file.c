@@ -6,6 +6,7 @@
 
 #include "base/path_below.h"
 #include "base/shown_text.h"
+#include "base/whole_file.h"
 #include "model/common/private.h"
 
 /* O_NONBLOCK: opening a fifo must not wait for a writer before we can see that it is a fifo. */
@@ -97,26 +98,14 @@ int mdl_file_open_beneath(int dir_fd, const char *path, size_t bytes_max,
 int mdl_file_text(int fd, const char *path, size_t bytes, char ret_error[MDL_ERROR_MAX], char **ret)
 {
     base_autofree char *text = bytes < SIZE_MAX ? malloc(bytes + 1) : NULL;
-    size_t have = 0;
+    ssize_t n = text ? whole_file_part(fd, 0, text, bytes) : -ENOMEM;
 
-    if (!text) {
-        return mdl_fail(ret_error, -ENOMEM, "%.200s: out of memory", path);
+    if (n < 0) {
+        return mdl_fail(ret_error, (int)n, "%.200s: %s", path,
+                        text ? strerror((int)-n) : "out of memory");
     }
-    while (have < bytes) {
-        ssize_t n = pread(fd, text + have, bytes - have, (off_t)have);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            int code = -errno;
-
-            return mdl_fail(ret_error, code, "%.200s: %s", path, strerror(-code));
-        }
-        if (n == 0) {
-            return mdl_fail(ret_error, -EBADMSG, "%.200s: became shorter while it was read", path);
-        }
-        have += (size_t)n;
+    if ((size_t)n < bytes) {
+        return mdl_fail(ret_error, -EBADMSG, "%.200s: became shorter while it was read", path);
     }
     text[bytes] = '\0';
     *ret = base_take(text);

@@ -8,6 +8,7 @@
 #include "base/json_text.h"
 #include "base/path_below.h"
 #include "base/shown_text.h"
+#include "base/whole_file.h"
 
 /* A fifo must not wait for its writer before the daemon can say that it is a fifo. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
@@ -120,16 +121,12 @@ static int found(void *ctx, const char *name)
 /* Return: the sidecar's text as JSON; NULL: it is none, which the daemon says better. */
 static json_t *read_sidecar(int fd)
 {
-    struct stat st;
-    size_t bytes =
-        fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size <= PATH_SIDECAR_BYTES_MAX
-            ? (size_t)st.st_size
-            : 0;
-    base_autofree char *text = malloc(bytes + 1);
+    const struct whole_file f = {.folder = fd, .bytes_max = PATH_SIDECAR_BYTES_MAX};
+    base_autofree char *text = NULL;
     json_error_t at;
+    size_t bytes;
 
-    return text && pread(fd, text, bytes, 0) == (ssize_t)bytes ? json_text_read(text, bytes, 0, &at)
-                                                               : NULL;
+    return whole_file_read(&f, &text, &bytes) == 0 ? json_text_read(text, bytes, 0, &at) : NULL;
 }
 
 /* With the files that it names: those are below the model's folder, too. */
