@@ -29,7 +29,7 @@ static int merge_file(struct dmn_config *c, const char *path, char *ret_error)
     error = whole_file_read(&file, &text, &bytes);
     if (error) {
         snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "%.400s: %s", path, whole_file_why(error));
-        return base_min(error, -EINVAL);
+        return error < 0 ? error : -EINVAL;
     }
     r.origin = c->file_count;
     c->files[c->file_count] = strdup(path);
