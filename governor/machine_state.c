@@ -2,8 +2,8 @@
 #include "governor/machine_state.h"
 
 #include <math.h>
-#include <stdarg.h>
 
+#include "base/append.h"
 #include "base/base.h"
 
 #define LIMIT_STEP 0.05 /* of the logarithm: limits nearer than this are one */
@@ -108,36 +108,17 @@ double gov_quota_cpus(const struct gov_snapshot *s)
     return s && isfinite(s->cgroup.quota_cpus) ? s->cgroup.quota_cpus : 0;
 }
 
-/* Text that grows at the end of a buffer; cut where that is full. */
-struct text {
-    char *at;
-    size_t bytes, used;
-};
-
-__attribute__((format(printf, 2, 3))) static void append(struct text *t, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    if (t->used >= t->bytes) {
-        return;
-    }
-    va_start(args, format);
-    n = vsnprintf(t->at + t->used, t->bytes - t->used, format, args);
-    va_end(args);
-    t->used += n > 0 ? (size_t)n : 0;
-}
-
-static void name_governor(struct text *to, const struct gov_snapshot *s,
+static void name_governor(char *to, size_t bytes, const struct gov_snapshot *s,
                           const struct gov_topology *t, const struct gov_cores *cores)
 {
     struct gov_clock c = gov_clock_of(s, t, cores);
 
-    append(to, "%s:%s:%llu", cores->name, c.governor[0] ? c.governor : "unknown",
-           (unsigned long long)c.max_khz);
+    base_append(to, bytes, "%s:%s:%llu", cores->name, c.governor[0] ? c.governor : "unknown",
+                (unsigned long long)c.max_khz);
 }
 
-static void name_limit(struct text *to, const struct gov_snapshot *s, const struct gov_cores *cores)
+static void name_limit(char *to, size_t bytes, const struct gov_snapshot *s,
+                       const struct gov_cores *cores)
 {
     struct gov_cores_now now;
 
@@ -145,29 +126,25 @@ static void name_limit(struct text *to, const struct gov_snapshot *s, const stru
     if (now.limit_khz > 0) {
         double mhz = exp(round(log(now.limit_khz / 1e3) / LIMIT_STEP) * LIMIT_STEP);
 
-        append(to, "%s:%ld;", cores->name, lround(mhz));
+        base_append(to, bytes, "%s:%ld;", cores->name, lround(mhz));
     }
 }
 
 void gov_machine_state(const struct gov_snapshot *s, const struct gov_topology *t,
                        const struct gov_cores *cores, size_t count, struct gov_machine_state *ret)
 {
-    struct text eps = {ret->eps, sizeof(ret->eps), 0};
-    struct text governors = {ret->governors, sizeof(ret->governors), 0};
-    struct text limits = {ret->limits, sizeof(ret->limits), 0};
-
     ret->eps[0] = ret->governors[0] = ret->limits[0] = '\0';
     for (size_t i = 0; i < count; i++) {
         char cpus[512];
 
         gov_cpulist_format(cores[i].cpus, cores[i].count, cpus, sizeof(cpus));
-        append(&eps, "%s%s:%s", i ? ";" : "", cores[i].name, cpus);
-        append(&governors, "%s", i ? ";" : "");
-        name_governor(&governors, s, t, &cores[i]);
-        name_limit(&limits, s, &cores[i]);
+        base_append(ret->eps, sizeof(ret->eps), "%s%s:%s", i ? ";" : "", cores[i].name, cpus);
+        base_append(ret->governors, sizeof(ret->governors), "%s", i ? ";" : "");
+        name_governor(ret->governors, sizeof(ret->governors), s, t, &cores[i]);
+        name_limit(ret->limits, sizeof(ret->limits), s, &cores[i]);
     }
     if (gov_quota_cpus(s) > 0) {
-        append(&limits, "quota:%.1f", gov_quota_cpus(s));
+        base_append(ret->limits, sizeof(ret->limits), "quota:%.1f", gov_quota_cpus(s));
     }
     ret->id = mix(mix(mix(FNV_BASIS, ret->eps), ret->governors), ret->limits);
     ret->id = ret->id ? ret->id : 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "governor/sysfs.h"
+#include "base/append.h"
 #include "base/base.h"
 
 static bool is_space(char c)
@@ -98,18 +99,16 @@ int gov_cpulist_parse(const char *text, struct gov_cpuset *ret)
 
 void gov_cpulist_format(const uint16_t *cpus, size_t count, char *ret, size_t bytes)
 {
-    size_t used = 0;
-
     ret[0] = '\0';
-    for (size_t i = 0; i < count && used < bytes; i++) {
+    for (size_t i = 0; i < count; i++) {
         size_t first = i;
 
         while (i + 1 < count && cpus[i + 1] == cpus[i] + 1) {
             i++;
         }
-        used += (size_t)(i > first ? snprintf(ret + used, bytes - used, "%s%u-%u", first ? "," : "",
-                                              cpus[first], cpus[i])
-                                   : snprintf(ret + used, bytes - used, "%s%u", first ? "," : "",
-                                              cpus[i]));
+        base_append(ret, bytes, "%s%u", first ? "," : "", cpus[first]);
+        if (i > first) {
+            base_append(ret, bytes, "-%u", cpus[i]);
+        }
     }
 }

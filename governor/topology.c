@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdarg.h>
-
+#include "governor/topology.h"
+#include "base/append.h"
 #include "base/base.h"
 #include "governor/cpu_facts.h"
 #include "governor/kernel_file.h"
-#include "governor/topology.h"
 
 #define POLICY_DIR "sys/devices/system/cpu/cpufreq/policy%d/"
 /* Firmware gives equal cores capacities that differ by their best frequency: no other kind. */
@@ -323,17 +322,6 @@ static void name_eps(const struct grouping *g, struct gov_topology *t)
     }
 }
 
-__attribute__((format(printf, 2, 3))) static void say(char why[GOV_WHY_MAX], const char *format,
-                                                      ...)
-{
-    size_t used = strlen(why);
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(why + used, GOV_WHY_MAX - used, format, args);
-    va_end(args);
-}
-
 /* Does its part number tell it from every other kind? */
 static bool part_is_its_own(const struct grouping *g, const struct kind *kind)
 {
@@ -348,24 +336,27 @@ static bool part_is_its_own(const struct grouping *g, const struct kind *kind)
 static void explain_ep(const struct grouping *g, const struct kind *kind, struct gov_ep *ep)
 {
     if (g->kind_count == 1) {
-        say(ep->why, "all cores are of one kind");
+        base_append(ep->why, sizeof(ep->why), "all cores are of one kind");
     } else if (kind->type != GOV_CORE_TYPE_UNKNOWN) {
-        say(ep->why, "%s cores by %s",
-            kind->type == GOV_CORE_TYPE_PERFORMANCE ? "performance" : "efficient",
-            kind->type_by_hwloc ? "hwloc" : "cpu_core and cpu_atom");
+        base_append(ep->why, sizeof(ep->why), "%s cores by %s",
+                    kind->type == GOV_CORE_TYPE_PERFORMANCE ? "performance" : "efficient",
+                    kind->type_by_hwloc ? "hwloc" : "cpu_core and cpu_atom");
     } else if (part_is_its_own(g, kind)) {
-        say(ep->why, "core part 0x%x of MIDR_EL1", (unsigned)(kind->part >> 4 & 0xfff));
+        base_append(ep->why, sizeof(ep->why), "core part 0x%x of MIDR_EL1",
+                    (unsigned)(kind->part >> 4 & 0xfff));
     } else {
-        say(ep->why, "told apart by %s", kind->capacity ? "cpu_capacity" : "cache levels");
+        base_append(ep->why, sizeof(ep->why), "told apart by %s",
+                    kind->capacity ? "cpu_capacity" : "cache levels");
     }
     if (kind->capacity) {
-        say(ep->why, ", capacity %u", (unsigned)kind->capacity);
+        base_append(ep->why, sizeof(ep->why), ", capacity %u", (unsigned)kind->capacity);
     }
     if (g->kind_count > 1 && kind->cache_level < g->kinds[0].cache_level) {
-        say(ep->why, ", no level %u cache", (unsigned)g->kinds[0].cache_level);
+        base_append(ep->why, sizeof(ep->why), ", no level %u cache",
+                    (unsigned)g->kinds[0].cache_level);
     }
     if (kind->ep_count > 1) {
-        say(ep->why, "; own cache or memory");
+        base_append(ep->why, sizeof(ep->why), "; own cache or memory");
     }
 }
 
@@ -415,19 +406,20 @@ static void fill_cpus(const struct grouping *g, struct gov_topology *t)
         switch (f->state) {
         case GOV_CPU_USABLE:
             c->ep = g->ep_of[i];
-            say(c->why, "core of %s%s", t->eps[c->ep].name,
-                f->isolated ? ", isolated from other programs" : "");
+            base_append(c->why, sizeof(c->why), "core of %s%s", t->eps[c->ep].name,
+                        f->isolated ? ", isolated from other programs" : "");
             break;
         case GOV_CPU_OFFLINE:
-            say(c->why, "offline");
+            base_append(c->why, sizeof(c->why), "offline");
             break;
         case GOV_CPU_FORBIDDEN:
-            say(c->why, "outside the CPU set of this process%s",
-                f->isolated ? " (isolated by the kernel)" : "");
+            base_append(c->why, sizeof(c->why), "outside the CPU set of this process%s",
+                        f->isolated ? " (isolated by the kernel)" : "");
             break;
         case GOV_CPU_SIBLING:
-            say(c->why, "second thread of the core of CPU %u, one thread a core is used",
-                (unsigned)f->sibling_of);
+            base_append(c->why, sizeof(c->why),
+                        "second thread of the core of CPU %u, one thread a core is used",
+                        (unsigned)f->sibling_of);
             break;
         }
     }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 
+#include "base/append.h"
 #include "base/base.h"
 
 #define STEPS_MAX 12       /* nodes between the input and the network proper */
@@ -13,14 +14,11 @@
 
 void mdl_guess_say(struct mdl_guess *to, const char *format, ...)
 {
-    size_t used = strlen(to->why);
     va_list args;
 
-    if (used > 0 && used + 2 < sizeof(to->why)) {
-        to->why[used++] = ' ';
-    }
+    base_append(to->why, sizeof(to->why), "%s", to->why[0] ? " " : "");
     va_start(args, format);
-    vsnprintf(to->why + used, sizeof(to->why) - used, format, args);
+    base_vappend(to->why, sizeof(to->why), format, args);
     va_end(args);
 }
 

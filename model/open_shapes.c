@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/open_shapes.h"
 
-#include <stdarg.h>
-
+#include "base/append.h"
 #include "base/tensor_name.h"
 #include "model/common/private.h"
 
 /* ---- reading ---- */
-
-/* Appends to a text that may be full. */
-static void add(char *text, size_t bytes, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void add(char *text, size_t bytes, const char *format, ...)
-{
-    size_t used = strlen(text);
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text + used, bytes - used, format, args);
-    va_end(args);
-}
 
 /* Reads "1x3x480x640" up to the end or a comma. Return: what follows; NULL: not dimensions. */
 static const char *read_dims(const char *text, struct mdl_shape *ret)
@@ -171,9 +157,9 @@ char *mdl_shapes_text(const json_t *object, char ret_error[MDL_ERROR_MAX])
     for (size_t i = 0; text && i < shapes.count; i++) {
         const struct mdl_shape *s = &shapes.list[i];
 
-        add(text, bytes, "%s%s=", i ? "," : "", s->name);
+        base_append(text, bytes, "%s%s=", i ? "," : "", s->name);
         for (size_t k = 0; k < s->count; k++) {
-            add(text, bytes, "%s%lld", k ? "x" : "", (long long)s->dim[k]);
+            base_append(text, bytes, "%s%lld", k ? "x" : "", (long long)s->dim[k]);
         }
     }
     return text;
@@ -222,12 +208,12 @@ char *mdl_shape_format(const struct mdl_gvalue *v, char *ret, size_t bytes)
         const char *comma = k ? ", " : "";
 
         if (v->dim[k] >= 0) {
-            add(ret, bytes, "%s%lld", comma, (long long)v->dim[k]);
+            base_append(ret, bytes, "%s%lld", comma, (long long)v->dim[k]);
         } else {
-            add(ret, bytes, "%s%.30s", comma, v->symbol[k] ? v->symbol[k] : "?");
+            base_append(ret, bytes, "%s%.30s", comma, v->symbol[k] ? v->symbol[k] : "?");
         }
     }
-    add(ret, bytes, "%s", v->typed ? "]" : "");
+    base_append(ret, bytes, "%s", v->typed ? "]" : "");
     return ret;
 }
 
@@ -318,8 +304,8 @@ static int no_such(struct mdl_settling *s, const struct mdl_shape *shape)
     for (size_t i = 0; i < s->g->input_count && i < 4; i++) {
         char has[120];
 
-        add(inputs, sizeof(inputs), "%s'%.60s' %s", i ? ", " : "", s->g->inputs[i].name,
-            mdl_shape_format(&s->g->inputs[i], has, sizeof(has)));
+        base_append(inputs, sizeof(inputs), "%s'%.60s' %s", i ? ", " : "", s->g->inputs[i].name,
+                    mdl_shape_format(&s->g->inputs[i], has, sizeof(has)));
     }
     return mdl_fail(s->error, -EBADMSG,
                     "shape '%.80s': there is no input%s of that name; the inputs are %s",
@@ -382,14 +368,14 @@ static int still_open(const struct mdl_settling *s, const struct mdl_gvalue *v)
 
     for (size_t k = 0; k < v->rank; k++) {
         if (v->dim[k] >= 0) {
-            add(list, sizeof(list), "%s%lld", k ? "x" : "", (long long)v->dim[k]);
+            base_append(list, sizeof(list), "%s%lld", k ? "x" : "", (long long)v->dim[k]);
             continue;
         }
-        add(list, sizeof(list), "%sN", k ? "x" : "");
-        add(open, sizeof(open), "%s%.30s", open[0] ? ", " : "",
-            v->symbol[k] ? v->symbol[k] : "number ");
+        base_append(list, sizeof(list), "%sN", k ? "x" : "");
+        base_append(open, sizeof(open), "%s%.30s", open[0] ? ", " : "",
+                    v->symbol[k] ? v->symbol[k] : "number ");
         if (!v->symbol[k]) {
-            add(open, sizeof(open), "%zu", k);
+            base_append(open, sizeof(open), "%zu", k);
             unnamed++;
         }
     }

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "base/append.h"
 #include "base/atomic_file.h"
 #include "base/base.h"
 #include "base/whole_file.h"
@@ -86,22 +87,19 @@ bool dmn_state_file_path(enum dmn_state_file file, const char *folder, const cha
                          const char *name, char ret[DMN_STATE_PATH_MAX])
 {
     const char *form = dmn_state_rows[file].form;
-    size_t used;
-    int n = snprintf(ret, DMN_STATE_PATH_MAX, "%s/", folder ? folder : "");
+    bool fits = folder;
 
-    for (used = (size_t)n; *form && used < DMN_STATE_PATH_MAX; used += (size_t)n) {
-        if (strncmp(form, "HASH", 4) == 0) {
-            n = snprintf(ret + used, DMN_STATE_PATH_MAX - used, "%.127s", identity);
-            form += 4;
-        } else if (strncmp(form, "NAME", 4) == 0) {
-            n = snprintf(ret + used, DMN_STATE_PATH_MAX - used, "%s", name);
-            form += 4;
-        } else {
-            n = snprintf(ret + used, DMN_STATE_PATH_MAX - used, "%c", *form);
-            form++;
-        }
+    ret[0] = '\0';
+    base_append(ret, DMN_STATE_PATH_MAX, "%s/", folder ? folder : "");
+    while (*form) {
+        const char *word = strncmp(form, "HASH", 4) == 0   ? identity
+                           : strncmp(form, "NAME", 4) == 0 ? name
+                                                           : NULL;
+
+        fits &= base_append(ret, DMN_STATE_PATH_MAX, "%.*s", word ? -1 : 1, word ? word : form);
+        form += word ? 4 : 1;
     }
-    return folder && used < DMN_STATE_PATH_MAX;
+    return fits;
 }
 
 /* ---- read ---- */

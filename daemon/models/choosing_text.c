@@ -1,32 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choices as text for other boards, which serve segments of the model. */
-#include <inttypes.h>
-#include <stdarg.h>
-
+#include "base/append.h"
 #include "base/base.h"
 #include "daemon/models/choosing_private.h"
 #include "model/segment/segment.h"
+#include <inttypes.h>
 
 #define NAMES_MAX 64u /* primitives of a kind */
 #define NS_MAX 1e15
 
 /* ---- at the board that has the whole model ---- */
-
-struct text {
-    char *to;
-    size_t bytes, used; /* used >= bytes: it did not fit */
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *format, ...)
-{
-    va_list args;
-
-    if (t->used < t->bytes) {
-        va_start(args, format);
-        t->used += (size_t)vsnprintf(t->to + t->used, t->bytes - t->used, format, args);
-        va_end(args);
-    }
-}
 
 struct names {
     size_t count;
@@ -55,12 +38,19 @@ static const struct krn_primitive *pair_at(const struct krn_net *net, size_t kin
     return op + 1 < end ? krn_net_chosen_fused(net, kind, op) : NULL;
 }
 
-/* Adds one kind. Return: it is there as a whole. */
-static bool add_kind(struct text *t, const struct krn_net *net, size_t kind, uint64_t class,
-                     const double *op_ns, size_t first, size_t end)
+struct text {
+    char *to;
+    size_t bytes;
+};
+
+/* Adds the kind @k of the choice. Return: it is there as a whole. */
+static bool add_kind(const struct text *t, const struct dmn_kept_choice *choice, size_t k,
+                     const struct krn_net *net, size_t first, size_t end)
 {
+    size_t kind = krn_net_kind(net, choice->kind[k].name);
+    const double *op_ns = choice->kind[k].op_ns;
     struct names names = {0};
-    bool listed = true;
+    bool listed = true, fits;
 
     for (size_t i = first; i < end; i++) {
         const struct krn_primitive *fused = pair_at(net, kind, i, end);
@@ -68,35 +58,34 @@ static bool add_kind(struct text *t, const struct krn_net *net, size_t kind, uin
         listed &= number_of(&names, krn_net_chosen(net, kind, i)) < NAMES_MAX;
         listed &= !fused || number_of(&names, fused) < NAMES_MAX;
     }
-    add(t, "%s%016" PRIx64 " ", t->used ? ";" : "", class);
+    fits = base_append(t->to, t->bytes, "%s%016" PRIx64 " ", t->to[0] ? ";" : "",
+                       choice->kind[k].class);
     for (size_t n = 0; n < names.count; n++) {
-        add(t, "%s%s", n ? "," : "", names.primitive[n]->name);
+        fits &= base_append(t->to, t->bytes, "%s%s", n ? "," : "", names.primitive[n]->name);
     }
-    for (size_t i = first; i < end && listed; i++) {
+    for (size_t i = first; i < end && listed && fits; i++) {
         const struct krn_primitive *fused = pair_at(net, kind, i, end);
 
-        add(t, " %zu", number_of(&names, krn_net_chosen(net, kind, i)));
+        fits =
+            base_append(t->to, t->bytes, " %zu", number_of(&names, krn_net_chosen(net, kind, i)));
         if (fused) {
-            add(t, "+%zu", number_of(&names, fused));
+            fits &= base_append(t->to, t->bytes, "+%zu", number_of(&names, fused));
         }
         if (op_ns && op_ns[i] >= 1 && op_ns[i] < NS_MAX) {
-            add(t, ":%.0f", op_ns[i]);
+            fits &= base_append(t->to, t->bytes, ":%.0f", op_ns[i]);
         }
     }
-    return listed && t->used < t->bytes;
+    return listed && fits;
 }
 
 void dmn_choice_text(const struct dmn_kept_choice *k, const struct krn_net *net, size_t first_op,
                      size_t end_op, char *ret, size_t bytes)
 {
-    struct text t = {ret, bytes, 0};
-
     ret[0] = '\0';
     for (size_t i = 0; i < k->count; i++) {
-        size_t kind = krn_net_kind(net, k->kind[i].name), before = t.used;
+        size_t before = strlen(ret);
 
-        if (!add_kind(&t, net, kind, k->kind[i].class, k->kind[i].op_ns, first_op, end_op)) {
-            t.used = before;
+        if (!add_kind(&(struct text){ret, bytes}, k, i, net, first_op, end_op)) {
             ret[before] = '\0';
         }
     }

@@ -3,6 +3,8 @@
 
 #include <stdarg.h>
 
+#include "base/append.h"
+
 #define NODES_NAMED 3u
 
 int mdl_ir_reason(struct mdl_ir *ir, const struct mdl_reason *what, const struct mdl_gnode *n,
@@ -36,7 +38,6 @@ int mdl_ir_reason(struct mdl_ir *ir, const struct mdl_reason *what, const struct
 
 struct text {
     char s[MDL_ERROR_MAX - 256]; /* the file's name comes before it */
-    size_t at;
     bool full;
 };
 
@@ -45,18 +46,18 @@ static void add(struct text *t, const char *format, ...) __attribute__((format(p
 /* Adds all of it or nothing. */
 static void add(struct text *t, const char *format, ...)
 {
+    size_t before = strlen(t->s);
     va_list args;
-    int n;
 
     if (t->full) {
         return;
     }
     va_start(args, format);
-    n = vsnprintf(t->s + t->at, sizeof(t->s) - t->at, format, args);
+    t->full = !base_vappend(t->s, sizeof(t->s), format, args);
     va_end(args);
-    t->full = n < 0 || (size_t)n >= sizeof(t->s) - t->at;
-    t->at += t->full ? 0 : (size_t)n;
-    t->s[t->at] = '\0';
+    if (t->full) {
+        t->s[before] = '\0';
+    }
 }
 
 static bool same_operator(const struct mdl_reason *a, const struct mdl_reason *b)
@@ -100,18 +101,17 @@ static bool add_operator(struct text *t, const struct mdl_reasons *all, size_t f
 static void add_operators(struct text *t, const struct mdl_reasons *all)
 {
     for (size_t i = 0; i < all->count && !t->full; i++) {
-        size_t before = t->at;
+        size_t before = strlen(t->s);
 
         if (all->list[i].kind != MDL_REASON_OPERATOR) {
             continue;
         }
         add(t, "%s", before ? "; " : "not supported: ");
         if (!add_operator(t, all, i) || t->full) {
-            t->at = before;
             t->s[before] = '\0';
         }
     }
-    if (t->at) {
+    if (t->s[0]) {
         add(t, "; docs/operators.md lists those that are");
     }
 }
@@ -134,7 +134,7 @@ int mdl_ir_refuse_all(struct mdl_ir *ir)
     add_operators(t, all);
     for (size_t i = 0; i < all->count; i++) {
         if (all->list[i].kind != MDL_REASON_OPERATOR) {
-            add(t, "%s%.300s", t->at ? "; " : "", all->list[i].text);
+            add(t, "%s%.300s", t->s[0] ? "; " : "", all->list[i].text);
         }
     }
     return mdl_fail(ir->error, all->list[0].code, "%s%s", t->s,

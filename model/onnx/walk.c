@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 
+#include "base/append.h"
 #include "base/base.h"
 #include "base/shown_text.h"
 #include "model/common/private.h"
@@ -118,15 +119,14 @@ static unsigned name_field(enum mdl_onnx_msg msg)
 /* "graph.node[12] 'conv1'.attribute[0] 'pads'": the way to @f, with the names that can be found. */
 static void place_of(const struct walker *wk, const struct frame *f, char *text, size_t bytes)
 {
-    size_t used, at;
+    size_t at;
 
     if (!f || !f->name) {
         snprintf(text, bytes, "%s", f ? "" : "model");
         return;
     }
     place_of(wk, f->parent, text, bytes);
-    used = strlen(text);
-    snprintf(text + used, bytes - used, "%s%s[%zu]", used ? "." : "", f->name, f->index);
+    base_append(text, bytes, "%s%s[%zu]", text[0] ? "." : "", f->name, f->index);
     for (at = f->start; name_field(f->msg) && at < f->end;) {
         struct piece p;
 
@@ -134,9 +134,8 @@ static void place_of(const struct walker *wk, const struct frame *f, char *text,
             break;
         }
         if (p.number == name_field(f->msg) && p.wire == WIRE_LENGTH) {
-            used = strlen(text);
-            snprintf(text + used, bytes - used, " '%.*s'", (int)base_min(p.bytes, (size_t)60),
-                     (const char *)wk->in + p.body);
+            base_append(text, bytes, " '%.*s'", (int)base_min(p.bytes, (size_t)60),
+                        (const char *)wk->in + p.body);
             break;
         }
         at = p.end;

@@ -4,24 +4,20 @@
 #include <ctype.h>
 #include <stdarg.h>
 
+#include "base/append.h"
 #include "base/base.h"
 #include "base/json_text.h"
 
 void tun_wrong(struct tun_reader *r, const char *where, const char *format, ...)
 {
     va_list args;
-    int n;
 
     if (r->error[0]) {
         return;
     }
-    n = snprintf(r->error, TUN_READER_ERROR_MAX, "%.200s: %s%s", r->path, where,
-                 *where ? ": " : "");
-    if (n < 0 || n >= (int)TUN_READER_ERROR_MAX) {
-        return;
-    }
+    snprintf(r->error, TUN_READER_ERROR_MAX, "%.200s: %s%s", r->path, where, *where ? ": " : "");
     va_start(args, format);
-    vsnprintf(r->error + n, TUN_READER_ERROR_MAX - (size_t)n, format, args);
+    base_vappend(r->error, TUN_READER_ERROR_MAX, format, args);
     va_end(args);
 }
 
