@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_text.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "base/base.h"
 #include "base/shown_text.h"
 
 const char *json_text_of(const json_t *object, const char *key)
@@ -28,14 +25,8 @@ json_t *json_text_at(const json_t *object, const char *path)
 /* Return: as callbacks of Jansson: 0 or -1. */
 static int json_text_put(struct json_text *t, const char *data, size_t bytes)
 {
-    if (!t->failed && t->size - t->used <= bytes) { /* room for the NUL, too */
-        size_t size = 2 * (t->used + bytes) + 256;
-        char *grown = realloc(t->data, size);
-
-        t->failed = !grown;
-        t->data = grown ? grown : t->data;
-        t->size = grown ? size : t->size;
-    }
+    /* room for the NUL, too */
+    t->failed = t->failed || !base_room_for(&t->data, 1, t->used + bytes + 1, &t->size);
     if (t->failed) {
         return -1;
     }

@@ -9,6 +9,7 @@
 
 const char ipc_varlink_interface[] = IPC_INTERFACE_TEXT;
 
+#define FIRST_BYTES ((size_t)4096)
 /* Of bytes not taken yet: a whole message, and the start of the next. */
 #define READER_MAX (2 * (size_t)IPC_VARLINK_MESSAGE_MAX)
 
@@ -20,28 +21,14 @@ void ipc_varlink_reader_deinit(struct ipc_varlink_reader *r)
 
 static int reserve(struct ipc_varlink_reader *r, size_t count)
 {
-    size_t size = r->size ? r->size : 4096;
-    char *grown;
-
     if (r->start > 0) {
         memmove(r->data, r->data + r->start, r->used - r->start);
         r->used -= r->start;
         r->scanned -= r->start;
         r->start = 0;
     }
-    if (count <= r->size - r->used) {
-        return 0;
-    }
-    while (size - r->used < count) {
-        size *= 2;
-    }
-    grown = realloc(r->data, size);
-    if (!grown) {
-        return -ENOMEM;
-    }
-    r->data = grown;
-    r->size = size;
-    return 0;
+    return base_room_for(&r->data, 1, base_max(r->used + count, FIRST_BYTES), &r->size) ? 0
+                                                                                        : -ENOMEM;
 }
 
 int ipc_varlink_feed(struct ipc_varlink_reader *r, const void *bytes, size_t count)

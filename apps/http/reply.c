@@ -14,18 +14,7 @@ static const char *const POLICY =
 
 static bool make_room(struct web_text *t, size_t count)
 {
-    size_t size = base_max(t->size, (size_t)256);
-    char *grown;
-
-    while (!t->failed && size - t->used < count) {
-        t->failed = !base_mul(size, 2, &size);
-    }
-    if (!t->failed && size != t->size) {
-        grown = realloc(t->data, size);
-        t->failed = !grown;
-        t->data = grown ? grown : t->data;
-        t->size = grown ? size : t->size;
-    }
+    t->failed = t->failed || !base_room_for(&t->data, 1, t->used + count, &t->size);
     return !t->failed;
 }
 

@@ -8,6 +8,8 @@
 #include "ipc/decode/decoder.h"
 #include "ipc/f16.h"
 
+#define GROW_LEAST ((size_t)64)
+
 int decode_bad(const struct decode_tensor *t, const char *why, ...)
 {
     char text[200], shape[120] = "";
@@ -68,24 +70,11 @@ int decode_scratch(struct piped_decoder *d, size_t bytes)
 
 bool decode_grow(struct piped_decoder *d, void *list, size_t *size, size_t count, size_t bytes)
 {
-    size_t more = *size ? 2 * *size : 64, all;
-    void *old, *grown = NULL;
-
-    if (count <= *size) {
+    if (base_room_for(list, bytes, base_max(count, GROW_LEAST), size)) {
         return true;
     }
-    more = more < count ? count : more;
-    memcpy(&old, list, sizeof(old));
-    if (base_mul(more, bytes, &all)) {
-        grown = realloc(old, all);
-    }
-    if (!grown) {
-        d->failed = ipc_client_error(-ENOMEM, "out of memory");
-        return false;
-    }
-    memcpy(list, &grown, sizeof(grown));
-    *size = more;
-    return true;
+    d->failed = ipc_client_error(-ENOMEM, "out of memory");
+    return false;
 }
 
 void decode_add_box(struct piped_decoder *d, const struct decode_box *b)

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 
-#define FIRST_BYTES 4096u
+#define FIRST_BYTES ((size_t)4096)
 
 void ipc_outgoing_deinit(struct ipc_outgoing *o)
 {
@@ -16,8 +16,7 @@ void ipc_outgoing_deinit(struct ipc_outgoing *o)
 /* Makes room for @bytes more to write. */
 static bool reserve(struct ipc_outgoing *o, size_t bytes)
 {
-    size_t need, size;
-    uint8_t *grown;
+    size_t need;
 
     if (o->pos > 0 && o->pos == o->used) {
         o->pos = o->used = 0;
@@ -34,19 +33,7 @@ static bool reserve(struct ipc_outgoing *o, size_t bytes)
         o->pos = 0;
         need = o->used + bytes;
     }
-    size = o->size ? o->size : FIRST_BYTES;
-    while (size < need) {
-        size *= 2;
-    }
-    if (size > o->size) {
-        grown = realloc(o->bytes, size);
-        if (!grown) {
-            return false;
-        }
-        o->bytes = grown;
-        o->size = size;
-    }
-    return true;
+    return base_room_for(&o->bytes, 1, base_max(need, FIRST_BYTES), &o->size);
 }
 
 bool ipc_outgoing_add(struct ipc_outgoing *o, struct ipc_header h, const void *payload,

@@ -26,19 +26,11 @@ int krn_examples_add(struct krn_examples *e, const char *name, const void *data,
 {
     base_autofree void *mine = owned ? (void *)(uintptr_t)data : NULL;
     base_autofree char *copy = strdup(name);
-    struct krn_example *grown;
 
     if (e->count >= KRN_EXAMPLES_MAX) {
         return -E2BIG;
     }
-    if ((e->count & (e->count - 1)) == 0) { /* room for the next power of two */
-        grown = realloc(e->items, (e->count ? 2 * e->count : 1) * sizeof(*grown));
-        if (!grown) {
-            return -ENOMEM;
-        }
-        e->items = grown;
-    }
-    if (!copy) {
+    if (!copy || !base_room(&e->items, sizeof(*e->items), e->count, &e->room)) {
         return -ENOMEM;
     }
     e->items[e->count++] = (struct krn_example){base_take(copy), data, bytes, owned};

@@ -22,7 +22,7 @@ struct krn_example {
 };
 
 struct krn_examples {
-    size_t count;
+    size_t count, room;
     struct krn_example *items; /* [count], owned */
     size_t left_out;           /* examples that do not fit or cannot be read */
     char note[MDL_ERROR_MAX];  /* "NAME: why" for the first of those, or "" */

@@ -182,15 +182,9 @@ static int copy_bytes(struct walker *wk, const struct frame *f, const void *data
         return walk_fail(wk, f, -E2BIG, "the model's structure is larger than %zu MiB",
                          MDL_WALK_COPY_MAX >> 20);
     }
-    if (w->copy_bytes + bytes > wk->copy_cap) {
-        size_t cap = base_max(wk->copy_cap * 2, w->copy_bytes + bytes);
-        void *grown = realloc(w->copy, base_max(cap, (size_t)65536));
-
-        if (!grown) {
-            return walk_fail(wk, f, -ENOMEM, "out of memory");
-        }
-        w->copy = grown;
-        wk->copy_cap = base_max(cap, (size_t)65536);
+    if (!base_room_for(&w->copy, 1, base_max(w->copy_bytes + bytes, (size_t)65536),
+                       &wk->copy_cap)) {
+        return walk_fail(wk, f, -ENOMEM, "out of memory");
     }
     memcpy(w->copy + w->copy_bytes, data, bytes);
     w->copy_bytes += bytes;

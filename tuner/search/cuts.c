@@ -78,7 +78,7 @@ struct path {
 /* The ways to cut units i.. into q stages that have been looked at, best first. */
 struct node {
     struct path *paths; /* owned */
-    uint32_t count, room;
+    size_t count, room;
     uint32_t *rank; /* owned, by next border from i + 1 on: the best rest not yet taken there */
 };
 
@@ -182,17 +182,7 @@ static int node_grow(struct node *n, size_t borders)
             return -ENOMEM;
         }
     }
-    if (n->count == n->room) {
-        uint32_t room = n->room ? 2 * n->room : 4;
-        struct path *paths = realloc(n->paths, room * sizeof(*paths));
-
-        if (!paths) {
-            return -ENOMEM;
-        }
-        n->paths = paths;
-        n->room = room;
-    }
-    return 0;
+    return base_room(&n->paths, sizeof(*n->paths), n->count, &n->room) ? 0 : -ENOMEM;
 }
 
 static int extend(struct tun_cuts *c, size_t q, size_t i);

@@ -18,15 +18,9 @@ static int out_of_memory(void)
 
 int infer_add_file(struct infer *in, const char *path)
 {
-    if ((in->file_count & (in->file_count - 1)) == 0) {
-        size_t size = in->file_count ? 2 * in->file_count : 1;
-        struct infer_file *grown =
-            size <= FILES_MAX ? realloc(in->files, size * sizeof(*grown)) : NULL;
-
-        if (!grown) {
-            return out_of_memory();
-        }
-        in->files = grown;
+    if (in->file_count == FILES_MAX ||
+        !base_room(&in->files, sizeof(*in->files), in->file_count, &in->file_room)) {
+        return out_of_memory();
     }
     in->files[in->file_count] = (struct infer_file){.name = strdup(path), .copy = -1};
     if (!in->files[in->file_count].name) {
@@ -206,14 +200,8 @@ static int add_item(struct infer *in, size_t file, size_t frame, uint32_t format
 {
     struct infer_item *item;
 
-    if ((in->item_count & (in->item_count - 1)) == 0) {
-        size_t size = in->item_count ? 2 * in->item_count : 1;
-
-        item = realloc(in->items, size * sizeof(*item));
-        if (!item) {
-            return out_of_memory();
-        }
-        in->items = item;
+    if (!base_room(&in->items, sizeof(*in->items), in->item_count, &in->item_room)) {
+        return out_of_memory();
     }
     item = &in->items[in->item_count++];
     *item = (struct infer_item){.file = file, .frame = frame, .format = format, .best = -1};

@@ -43,9 +43,9 @@ struct infer {
     bool inline_frames;
     uint32_t top;
     struct infer_file *files; /* owned */
-    size_t file_count;
+    size_t file_count, file_room;
     struct infer_item *items;
-    size_t item_count, reported;
+    size_t item_count, item_room, reported;
     long *expected; /* owned, or NULL */
     size_t expected_count;
     struct piped *client;

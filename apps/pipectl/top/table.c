@@ -16,15 +16,8 @@ void top_table_init(struct top_table *t, const struct top_column *columns, size_
 
 static struct top_table_cell *next(struct top_table *t)
 {
-    if (t->used == t->room) {
-        size_t room = t->room * 2 + t->count * 8;
-        struct top_table_cell *more = realloc(t->cells, room * sizeof(*more));
-
-        if (!more) {
-            return NULL;
-        }
-        t->cells = more;
-        t->room = room;
+    if (!base_room(&t->cells, sizeof(*t->cells), t->used, &t->room)) {
+        return NULL;
     }
     t->cells[t->used] = (struct top_table_cell){.share = NAN};
     return &t->cells[t->used++];

@@ -109,14 +109,8 @@ size_t trace_spool_records(struct trace_spool *s, uint32_t *ret_track, const uin
     }
     *ret_track = le32toh(head[0]);
     words = le32toh(head[1]);
-    if (words > s->room) {
-        uint32_t *grown = realloc(s->block, words * sizeof(s->block[0]));
-
-        if (!grown) {
-            return 0;
-        }
-        s->block = grown;
-        s->room = words;
+    if (!base_room_for(&s->block, sizeof(s->block[0]), words, &s->room)) {
+        return 0;
     }
     *ret = s->block;
     /* of a daemon that died, the last block may be short */
