@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choices as text for other boards, which serve segments of the model. */
+#include <inttypes.h>
+
 #include "base/append.h"
 #include "base/base.h"
 #include "daemon/models/choosing_private.h"
 #include "model/segment/segment.h"
-#include <inttypes.h>
 
 #define NAMES_MAX 64u /* primitives of a kind */
 #define NS_MAX 1e15

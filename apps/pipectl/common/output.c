@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: prints JSON, tables and text. */
 #include <math.h>
-#include <stdarg.h>
 
 #include "apps/pipectl/common/output.h"
 #include "base/base.h"
