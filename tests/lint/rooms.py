@@ -7,6 +7,8 @@ ends in ".h" is a contract: a header of a higher room that the line's room may i
 """
 import os
 
+import source
+
 ROOMS = {
     # The lowest: every other room may use it.
     "base": "",
@@ -100,6 +102,11 @@ def room_of(name):
     while folder and folder not in ROOMS:
         folder = os.path.dirname(folder)
     return folder or None
+
+
+def house_files(root, endings=(".c", ".h")):
+    """The sources of the house: those that are in a room, or should be."""
+    return [n for n in source.files(root) if n.endswith(endings) and n.split("/")[0] not in OUTSIDE]
 
 
 def below(room):

@@ -42,10 +42,6 @@ def c_files():
     return [n for n in source.files(ROOT) if source.is_c(n)]
 
 
-def house_files():
-    return [n for n in c_files() if rooms.room_of(n)]
-
-
 def includes(name):
     return house_graph.includes(ROOT, name)
 
@@ -93,7 +89,7 @@ def without_conditions(text):
 def system_includes_come_first():
     """Apart from a module's own header, which may be the very first, and what is under a condition."""
     wrong = []
-    for name in house_files():
+    for name in rooms.house_files(ROOT):
         found = house_graph.INCLUDE.findall(without_conditions(source.text(ROOT, name)))
         kinds = [kind for kind, _ in (found[1:] if name.endswith(".c") else found)]
         if '"' in kinds and "<" in kinds[kinds.index('"'):]:
@@ -125,7 +121,7 @@ def reached_from(name, found=frozenset()):
 def nothing_is_included_again():
     """What a file's own headers bring. Where base/base.h is to be had, it brings the system's usual headers."""
     wrong = []
-    for name in house_files():
+    for name in rooms.house_files(ROOT):
         again = brought_by(name) & {t for _, t in house_graph.INCLUDE.findall(without_conditions(source.text(ROOT, name)))}
         wrong += ["%s includes %s again" % (name, target) for target in sorted(again)]
     none(wrong, "headers that a file's own headers, or base/base.h, bring")
@@ -133,7 +129,7 @@ def nothing_is_included_again():
 
 def outside_libraries_stay_in_their_rooms():
     wrong = []
-    for name in house_files():
+    for name in rooms.house_files(ROOT):
         for kind, target in includes(name):
             for pattern, folders in OUTSIDE.items():
                 if kind == "<" and re.fullmatch(pattern, target) and not name.startswith(

@@ -30,10 +30,6 @@ def c_files():
     return [n for n in source.files(ROOT) if source.is_c(n)]
 
 
-def house_files():
-    return [n for n in c_files() if not n.startswith(OUTSIDE)]
-
-
 def thing(name):
     """What a file belongs to: a header, its private header and the implementation are one thing."""
     return rooms.stem(name).removesuffix("_private")
@@ -61,7 +57,7 @@ def hold(kind, found, seen=None):
 
 
 def include_arrows():
-    return graph.include_arrows(ROOT, house_files())
+    return graph.include_arrows(ROOT, rooms.house_files(ROOT))
 
 
 def compiled():
@@ -130,7 +126,7 @@ def private_headers_stay_at_home():
 
 
 def every_file_is_in_a_room():
-    none(sorted(n for n in house_files() if os.path.dirname(n) not in rooms.ROOMS), "files in no room of tests/lint/rooms.py")
+    none(sorted(n for n in rooms.house_files(ROOT) if os.path.dirname(n) not in rooms.ROOMS), "files in no room of tests/lint/rooms.py")
     none([r for r in rooms.ROOMS if r in rooms.below(r)], "rooms above themselves")
     unknown = {w.strip("!") for words in rooms.ROOMS.values() for w in words.split()} - set(rooms.ROOMS)
     none(sorted(w for w in unknown if not any(os.path.exists(os.path.join(ROOT, w + end)) for end in ("", ".h", ".c"))),
@@ -140,7 +136,7 @@ def every_file_is_in_a_room():
 def names_are_told_apart():
     """Within a library, or the daemon, a file is found by its name, so it stands once; in apps/ the folder is half the name."""
     folders = collections.defaultdict(set)
-    for name in house_files():
+    for name in rooms.house_files(ROOT):
         if not name.startswith("apps/"):
             folders[name.split("/")[0], os.path.basename(name)].add(os.path.dirname(name))
     hold("name", {base: " ".join(sorted(where)) for (_, base), where in folders.items() if len(where) > 1 and base != "main.c"})

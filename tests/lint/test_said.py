@@ -22,10 +22,6 @@ OTHERS = {"cpufreq_cooling.c", "processor_thermal.c", "cpuidle_cooling.c", "inte
 FUNCTION = re.compile(r"^[a-z][\w \t*]*?\b(\w+)\([^;{}]*\)\n\{", re.M)
 
 
-def house_files(ending):
-    return [n for n in source.files(ROOT) if n.endswith(ending) and rooms.room_of(n)]
-
-
 def opens_with_a_comment(text):
     return re.match(r"/\* SPDX[^\n]*\*/\n\s*/\*", text) is not None
 
@@ -33,7 +29,7 @@ def opens_with_a_comment(text):
 def sources_say_what_they_are():
     """Who has a header of the same name says it there."""
     check(opens_with_a_comment("/* SPDX-x: y */\n/* Does it. */\n") and not opens_with_a_comment("/* SPDX-x: y */\n\nint x;\n"))
-    none([n for n in house_files(".c") if not os.path.exists(os.path.join(ROOT, n[:-2] + ".h"))
+    none([n for n in rooms.house_files(ROOT, ".c") if not os.path.exists(os.path.join(ROOT, n[:-2] + ".h"))
           and not opens_with_a_comment(source.text(ROOT, n))],
          "files without a header of their own, and without a comment below the first line that says what they are")
 
@@ -47,7 +43,7 @@ def comments_name_files_that_are_there():
     names = source.files(ROOT)
     known = {os.path.basename(n) for n in names} | set(names) | {"/".join(n.split("/")[i:]) for n in names for i in range(1, 4)}
     check(unknown_files("/* see gone_file.c, \"not_this.c\" */ x.y_z.c", known) == ["gone_file.c"])
-    none(["%s: %s" % (n, m) for n in house_files((".c", ".h")) for m in unknown_files(source.text(ROOT, n), known)],
+    none(["%s: %s" % (n, m) for n in rooms.house_files(ROOT) for m in unknown_files(source.text(ROOT, n), known)],
          "files that comments name and that are not there")
 
 
@@ -74,9 +70,9 @@ def bare(text, headers):
 def minus_one_is_a_value():
     check(bare("int f(void)\n{\n    return -1;\n}\n", ["/** f() - Return: 0 or an error. */\nint f(void);\n"]) == ["f"])
     check(not bare("int f(void)\n{\n    return -1;\n}\n", ["/** f() - Return: an index; -1: none. */\nint f(void);\n"]))
-    headers = {n: source.text(ROOT, n) for n in house_files(".h")}
+    headers = {n: source.text(ROOT, n) for n in rooms.house_files(ROOT, ".h")}
     wrong = []
-    for n in house_files(".c"):
+    for n in rooms.house_files(ROOT, ".c"):
         text = source.text(ROOT, n)
         if "return -1;" in text:
             near = [h for name, h in headers.items() if os.path.basename(name) in text or name[:-2] == n[:-2]]
