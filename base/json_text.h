@@ -26,6 +26,12 @@ const char *json_text_of(const json_t *object, const char *key);
 /** json_text_at() - Return: the value at a path, as in "sensors.energy.joules", borrowed; NULL:
  * there is none. */
 json_t *json_text_at(const json_t *object, const char *path);
+/* As json_array_foreach(), but it declares @i, a size_t, and @item, a json_t *; NULL is an empty
+ * list. The inner loop runs once, so that break and continue are those of one loop. */
+#define json_text_each(list, i, item)                                                              \
+    for (size_t i = 0, item##_open = 1; item##_open && i < json_array_size(list); i++)             \
+        for (json_t *item = (item##_open = 0, json_array_get(list, i)); !item##_open;              \
+             item##_open = 1)
 
 /* Jansson passes whole characters, and white space of its own between values. */
 int json_text_append(const char *data, size_t bytes, void *arg);

@@ -84,9 +84,6 @@ static void write_number(FILE *to, const struct page_column *c, double v)
 
 static void write_value(FILE *to, const struct page_column *c, const json_t *v)
 {
-    const json_t *one;
-    size_t i;
-
     if (c->kind == PAGE_TIME && json_string_length(v) > 19) {
         char day[11], clock[9];
 
@@ -102,8 +99,7 @@ static void write_value(FILE *to, const struct page_column *c, const json_t *v)
     } else if (json_is_boolean(v)) {
         fputs(json_is_true(v) ? "yes" : "no", to);
     } else if (json_array_size(v) > 0) {
-        json_array_foreach(v, i, one)
-        {
+        json_text_each(v, i, one) {
             fputs(i ? ", " : "", to);
             write_value(to, c, one);
         }
@@ -144,8 +140,7 @@ static void write_row(FILE *to, const struct page_column *columns, bool card, co
 void page_table(FILE *to, const char *caption, const struct page_column *columns,
                 const json_t *rows)
 {
-    const json_t *row;
-    size_t i, count = 0;
+    size_t count = 0;
 
     while (columns[count].heading) {
         count++;
@@ -160,8 +155,7 @@ void page_table(FILE *to, const char *caption, const struct page_column *columns
         fputs("</th>", to);
     }
     fputs("</tr></thead><tbody>\n", to);
-    json_array_foreach(rows, i, row)
-    {
+    json_text_each(rows, i, row) {
         write_row(to, columns, count > NARROW, row);
     }
     fputs("</tbody></table></div>\n", to);
@@ -171,12 +165,8 @@ void page_table(FILE *to, const char *caption, const struct page_column *columns
 
 void page_contents(FILE *to, json_t *sections)
 {
-    const json_t *s;
-    size_t i;
-
     fputs("<nav aria-label=\"Contents\"><ul>\n", to);
-    json_array_foreach(sections, i, s)
-    {
+    json_text_each(sections, i, s) {
         fprintf(to, "<li><a href=\"#%s\">", json_string_value(json_object_get(s, "id")));
         page_text(to, json_string_value(json_object_get(s, "title")));
         fputs("</a></li>\n", to);

@@ -27,22 +27,18 @@ static void write_heading(FILE *to, const char *text, bool number)
 /* A row for each name, a column for each series. */
 static void bars(FILE *to, const json_t *chart)
 {
-    const json_t *series = json_object_get(chart, "series"), *name, *s;
-    size_t i, k;
+    const json_t *series = json_object_get(chart, "series");
 
     fputs("<thead><tr>", to);
     write_heading(to, json_text_of(json_object_get(chart, "x"), "label"), false);
-    json_array_foreach(series, k, s)
-    {
+    json_text_each(series, k, s) {
         write_heading(to, json_text_of(s, "name"), true);
     }
     fputs("</tr></thead><tbody>\n", to);
-    json_array_foreach(json_text_at(chart, "x.names"), i, name)
-    {
+    json_text_each(json_text_at(chart, "x.names"), i, name) {
         fputs("<tr>", to);
         write_cell(to, name);
-        json_array_foreach(series, k, s)
-        {
+        json_text_each(series, k, s) {
             write_cell(to, json_array_get(json_object_get(s, "values"), i));
         }
         fputs("</tr>\n", to);
@@ -52,13 +48,10 @@ static void bars(FILE *to, const json_t *chart)
 /* How many cells the longest point has. */
 static size_t widest(const json_t *chart)
 {
-    const json_t *s, *p;
-    size_t most = 2, i, k;
+    size_t most = 2;
 
-    json_array_foreach(json_object_get(chart, "series"), i, s)
-    {
-        json_array_foreach(json_object_get(s, "points"), k, p)
-        {
+    json_text_each(json_object_get(chart, "series"), i, s) {
+        json_text_each(json_object_get(s, "points"), k, p) {
             most = json_array_size(p) > most ? json_array_size(p) : most;
         }
     }
@@ -70,8 +63,8 @@ static void points(FILE *to, const json_t *chart)
 {
     bool spans = strcmp(json_text_of(chart, "kind"), "spans") == 0;
     bool last = json_is_true(json_object_get(chart, "last"));
-    size_t cells = widest(chart), i, k;
-    const json_t *s, *p;
+    size_t cells = widest(chart), k;
+    const json_t *p;
 
     fputs("<thead><tr>", to);
     if (!spans) {
@@ -86,8 +79,7 @@ static void points(FILE *to, const json_t *chart)
                       false);
     }
     fputs("</tr></thead><tbody>\n", to);
-    json_array_foreach(json_object_get(chart, "series"), i, s)
-    {
+    json_text_each(json_object_get(chart, "series"), i, s) {
         const json_t *list = json_object_get(s, "points");
 
         json_array_foreach(list, k, p)
@@ -110,11 +102,7 @@ static void points(FILE *to, const json_t *chart)
 /* Has a series anything to draw? */
 static bool has_something(const json_t *series)
 {
-    const json_t *v;
-    size_t i;
-
-    json_array_foreach(json_object_get(series, "values"), i, v)
-    {
+    json_text_each(json_object_get(series, "values"), i, v) {
         if (json_is_number(v)) {
             return true;
         }
@@ -151,12 +139,9 @@ static void write_chart(FILE *to, const json_t *chart)
 
 void page_chart(FILE *to, json_t *chart)
 {
-    const json_t *s;
     bool some = false;
-    size_t i;
 
-    json_array_foreach(json_object_get(chart, "series"), i, s)
-    {
+    json_text_each(json_object_get(chart, "series"), i, s) {
         some |= has_something(s);
     }
     if (some) {

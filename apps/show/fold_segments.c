@@ -20,11 +20,8 @@ static json_t *route_of(const json_t *segment, const json_t *models)
 {
     const char *of = json_text_of(json_object_get(segment, "segment"), "of");
     const char *board = json_text_of(json_object_get(segment, "segment"), "board");
-    json_t *m;
-    size_t i;
 
-    json_array_foreach((json_t *)(uintptr_t)models, i, m)
-    {
+    json_text_each(models, i, m) {
         const char *name = json_text_of(m, "name");
         bool same = strcmp(name, of) == 0 ||
                     (strlen(of) >= STEM && strncmp(name, of, strlen(of)) == 0); /* cut */

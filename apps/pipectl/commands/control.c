@@ -40,13 +40,11 @@ static void note_members(struct ctl_table *t, const json_t *row)
 static void print_config(const json_t *list, bool all)
 {
     static const char *const keys[] = {"key", "value", "origin", NULL};
-    size_t i, left_out = 0;
+    size_t left_out = 0;
     struct ctl_table t;
-    json_t *row;
 
     ctl_table_init(&t, keys, "lll");
-    json_array_foreach(list, i, row)
-    {
+    json_text_each(list, i, row) {
         if (json_is_object(json_object_get(row, "value"))) {
             note_members(&t, row);
         } else if (is_shown(row, all)) {
@@ -100,11 +98,8 @@ static int tell_failed_models(const struct ctl *ctl)
 {
     json_auto_t *reply = NULL;
     int rc = ctl_call(ctl, "Models", json_object(), &reply);
-    const json_t *m;
-    size_t i;
 
-    json_array_foreach(json_object_get(reply, "failed"), i, m)
-    {
+    json_text_each(json_object_get(reply, "failed"), i, m) {
         ctl_say("model %s still cannot be loaded: %s", ctl_text(m, "name"), ctl_text(m, "error"));
     }
     return rc;

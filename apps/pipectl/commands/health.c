@@ -21,11 +21,7 @@ static int take_ready(const char *value, void *live)
 
 static const json_t *named(const json_t *list, const char *name)
 {
-    const json_t *m;
-    size_t i;
-
-    json_array_foreach(list, i, m)
-    {
+    json_text_each(list, i, m) {
         if (!name || strcmp(ctl_text(m, "name"), name) == 0) {
             return m;
         }

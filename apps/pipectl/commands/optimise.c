@@ -8,9 +8,6 @@
 
 static void print_choice(const json_t *choice)
 {
-    const json_t *entry;
-    size_t i;
-
     shown_printf("%s: %s, %s, measured in %.1f s\n", ctl_text(choice, "model"),
                  ctl_text(choice, "algorithm"), ctl_text(choice, "objective"),
                  ctl_real(choice, "took_ms") / 1e3);
@@ -18,8 +15,7 @@ static void print_choice(const json_t *choice)
         printf("  %.2f %% of the examples keep their class\n", 100 * ctl_real(choice, "agreement"));
     }
     ctl_print_note(choice);
-    json_array_foreach(json_object_get(choice, "kinds"), i, entry)
-    {
+    json_text_each(json_object_get(choice, "kinds"), i, entry) {
         shown_printf("  %-16s %9.3f ms on one core, may lose %.1f %%, %8.2f MB packed\n",
                      ctl_text(entry, "ep"), ctl_real(entry, "ms"),
                      100 * ctl_real(entry, "may_lose"), ctl_real(entry, "packed_bytes") / 1e6);
@@ -27,8 +23,7 @@ static void print_choice(const json_t *choice)
     if (json_array_size(json_object_get(choice, "front"))) {
         printf("best choices (nothing was changed):\n");
     }
-    json_array_foreach(json_object_get(choice, "front"), i, entry)
-    {
+    json_text_each(json_object_get(choice, "front"), i, entry) {
         printf("  %9.3f ms  %8.2f MB", ctl_real(entry, "ms"),
                ctl_real(entry, "packed_bytes") / 1e6);
         if (ctl_real(entry, "inexact") > 0) {
@@ -46,12 +41,9 @@ static void write_page(FILE *to, const json_t *choice)
         page_new("choices", title, "lines", page_axis("ms a frame on one core", false, NAN, NAN),
                  page_axis("MB of packed weights", false, NAN, NAN));
     json_t *points = json_array();
-    const json_t *entry;
     char note[64];
-    size_t i;
 
-    json_array_foreach(json_object_get(choice, "front"), i, entry)
-    {
+    json_text_each(json_object_get(choice, "front"), i, entry) {
         double ms = ctl_real(entry, "ms"), mb = ctl_real(entry, "packed_bytes") / 1e6;
 
         snprintf(note, sizeof(note), "%.3f ms, %.2f MB", ms, mb);

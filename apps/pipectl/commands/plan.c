@@ -7,11 +7,7 @@
 
 static void print_warnings(const json_t *reply)
 {
-    size_t i;
-    json_t *w;
-
-    json_array_foreach(json_object_get(reply, "warnings"), i, w)
-    {
+    json_text_each(json_object_get(reply, "warnings"), i, w) {
         shown_printf("warning: %s\n", json_is_string(w) ? json_string_value(w) : "");
     }
 }
@@ -171,12 +167,10 @@ static size_t pick_shapes(const json_t *problem, struct shape ret[SHAPES_MAX], b
 {
     const json_t *costs = json_object_get(problem, "costs");
     const json_t *sources = json_object_get(problem, "sources");
-    size_t count = 0, i;
-    json_t *kind;
+    size_t count = 0;
 
     *ret_all = true;
-    json_array_foreach(json_object_get(problem, "kinds"), i, kind)
-    {
+    json_text_each(json_object_get(problem, "kinds"), i, kind) {
         const char *name = ctl_text(kind, "name");
         long cores = (long)ctl_real(kind, "cores");
 
@@ -242,18 +236,16 @@ static void print_costs(const json_t *reply)
     struct shape shapes[SHAPES_MAX];
     double sum[SHAPES_MAX] = {0};
     bool all;
-    size_t count = pick_shapes(problem, shapes, &all), i;
+    size_t count = pick_shapes(problem, shapes, &all);
     char line[512] = "\tall units";
     struct ctl_table t;
-    json_t *unit;
 
     for (size_t s = 0; s < count; s++) {
         headings[2 + s] = shapes[s].heading;
         align[2 + s] = 'r';
     }
     ctl_table_init(&t, headings, align);
-    json_array_foreach(json_object_get(problem, "units"), i, unit)
-    {
+    json_text_each(json_object_get(problem, "units"), i, unit) {
         add_unit(&t, i, ctl_text(unit, "name"), shapes, count, sum);
     }
     for (size_t s = 0; s < count; s++) {

@@ -60,13 +60,10 @@ static void print_stages(const json_t *e)
     static const char *const headings[] = {"stage", "units", "predicted ms", "measured ms",
                                            "ratio", "busy",  "teams",        NULL};
     struct ctl_table t;
-    size_t i;
-    json_t *s;
 
     ctl_table_init(&t, headings, "rlrrrrw");
     t.indent = 2;
-    json_array_foreach(json_object_get(e, "stages"), i, s)
-    {
+    json_text_each(json_object_get(e, "stages"), i, s) {
         ctl_table_add(&t, "%zu\t%s\t%s\t%s\t%s\t%s\t%s%s", i, ctl_any(s, "units").text,
                       ctl_known(s, "predicted_ms", "%.3f").text,
                       ctl_known(s, "measured_ms", "%.3f").text, ctl_known(s, "ratio", "%.2f").text,
@@ -78,11 +75,7 @@ static void print_stages(const json_t *e)
 
 static void print_cores(const json_t *e)
 {
-    size_t i;
-    json_t *c;
-
-    json_array_foreach(json_object_get(e, "cores"), i, c)
-    {
+    json_text_each(json_object_get(e, "cores"), i, c) {
         ctl_print_under("  ", 4, "%s: %.0f of %.0f. %s", ctl_text(c, "ep"), ctl_real(c, "used"),
                         ctl_real(c, "total"), json_text_of(c, "why"));
     }
@@ -93,8 +86,6 @@ static void print_runners_up(const json_t *e)
     static const char *const headings[] = {"frames/s", "latency ms", "plan", NULL};
     const json_t *list = json_object_get(e, "runners_up");
     struct ctl_table t;
-    size_t i;
-    json_t *p;
 
     if (json_array_size(list) == 0) {
         printf("\nNo other plan comes near.\n");
@@ -103,8 +94,7 @@ static void print_runners_up(const json_t *e)
     printf("\nRunners-up, by the same costs:\n");
     ctl_table_init(&t, headings, "rrw");
     t.indent = 2;
-    json_array_foreach(list, i, p)
-    {
+    json_text_each(list, i, p) {
         const char *why = json_text_of(p, "why");
 
         ctl_table_add(&t, "%s\t%s\t%s", ctl_known(p, "fps", "%.1f").text,
@@ -207,15 +197,11 @@ static struct ctl_words boards_text(const json_t *boards)
 {
     struct ctl_words w = {""};
     double all = 0;
-    size_t i;
-    json_t *b;
 
-    json_array_foreach(boards, i, b)
-    {
+    json_text_each(boards, i, b) {
         all += ctl_real(b, "share");
     }
-    json_array_foreach(boards, i, b)
-    {
+    json_text_each(boards, i, b) {
         base_append(w.text, sizeof(w.text), "%s%s%s", i ? ", " : "", ctl_text(b, "name"),
                     ctl_is(b, "up") ? "" : " (away)");
         if (json_array_size(boards) > 1 && all > 0) {
@@ -230,16 +216,13 @@ static void print_hops(const json_t *route)
     static const char *const headings[] = {"units", "predicted ms", "measured ms", "boards", NULL};
     const json_t *hops = json_object_get(route, "hops");
     struct ctl_table t;
-    size_t i;
-    json_t *hop;
 
     if (json_array_size(hops) == 0) {
         return;
     }
     ctl_table_init(&t, headings, "lrrw");
     t.indent = 2;
-    json_array_foreach(hops, i, hop)
-    {
+    json_text_each(hops, i, hop) {
         ctl_table_add(&t, "%s\t%s\t%s\t%s", ctl_text(hop, "units"),
                       ctl_known(hop, "predicted_ms", "%.3f").text,
                       ctl_known(hop, "service_ms", "%.3f").text,
@@ -284,14 +267,11 @@ static void print_best(const json_t *route)
 static void print_left_out(const json_t *route)
 {
     const json_t *list = json_object_get(route, "left_out");
-    size_t i;
-    json_t *b;
 
     if (json_array_size(list) > 0) {
         printf("\nBoards without a part in the best route:\n");
     }
-    json_array_foreach(list, i, b)
-    {
+    json_text_each(list, i, b) {
         ctl_print_under("  ", 4, "%s: %s", ctl_text(b, "name"), ctl_text(b, "why"));
     }
 }

@@ -41,13 +41,9 @@ static void print_examples(const json_t *q)
 
 static void print_kept(const json_t *q)
 {
-    const json_t *entry;
-    size_t i;
-
     printf("  %.0f of %.0f operators on integers\n", ctl_real(q, "integers"),
            ctl_real(q, "products"));
-    json_array_foreach(json_object_get(q, "kept"), i, entry)
-    {
+    json_text_each(json_object_get(q, "kept"), i, entry) {
         shown_printf("    f32: %s (%s)\n", ctl_text(entry, "op"), ctl_text(entry, "why"));
     }
 }

@@ -66,13 +66,11 @@ static void print_trials(const json_t *event, size_t most)
                                            "frames", "plan",         NULL};
     const json_t *trials = json_object_get(event, "trials");
     struct ctl_table t;
-    size_t i, number = 0;
-    json_t *trial;
+    size_t number = 0;
 
     ctl_table_init(&t, headings, "rrrrw");
     t.indent = 2;
-    json_array_foreach(trials, i, trial)
-    {
+    json_text_each(trials, i, trial) {
         const char *role = json_string_value(json_object_get(trial, "role"));
         bool kept = ctl_is(trial, "kept");
         bool searched = !role || strcmp(role, "search") == 0;
@@ -282,11 +280,7 @@ static void short_time(const json_t *event, char ret[16])
 
 static void add_trials(struct ctl_table *t, const json_t *event)
 {
-    size_t i;
-    json_t *trial;
-
-    json_array_foreach(json_object_get(event, "trials"), i, trial)
-    {
+    json_text_each(json_object_get(event, "trials"), i, trial) {
         if (ctl_is(trial, "failed")) {
             ctl_table_note(t, 4, "- failed: %s", ctl_text(trial, "plan"));
             continue;
@@ -302,12 +296,9 @@ static void print_history(const json_t *events, bool trials)
     static const char *const headings[] = {"id",     "when, UTC", "model", "cause", "trials",
                                            "before", "after",     "gain",  NULL};
     struct ctl_table t;
-    json_t *e;
-    size_t i;
 
     ctl_table_init(&t, headings, "rlllrrrr");
-    json_array_foreach(events, i, e)
-    {
+    json_text_each(events, i, e) {
         char at[16], trials_text[32];
         size_t tried = json_array_size(json_object_get(e, "trials"));
         const char *detail = json_string_value(json_object_get(e, "detail"));

@@ -27,9 +27,6 @@ static void print_stages(const json_t *model)
 /* The boards that share the model, or why it is served here alone. */
 static void print_route(const json_t *route)
 {
-    size_t i, k;
-    json_t *hop, *board;
-
     if (!json_is_object(route)) {
         return;
     }
@@ -43,11 +40,9 @@ static void print_route(const json_t *route)
     shown_printf("  route %s (%s, number %.0f): %.0f answered, %.0f sent again, %.0f wholly here\n",
                  ctl_text(route, "route"), ctl_text(route, "phase"), ctl_real(route, "number"),
                  ctl_real(route, "answered"), ctl_real(route, "resent"), ctl_real(route, "here"));
-    json_array_foreach(json_object_get(route, "hops"), i, hop)
-    {
+    json_text_each(json_object_get(route, "hops"), i, hop) {
         shown_printf("    units %s:", ctl_text(hop, "units"));
-        json_array_foreach(json_object_get(hop, "boards"), k, board)
-        {
+        json_text_each(json_object_get(hop, "boards"), k, board) {
             shown_printf(" %s%s", ctl_text(board, "name"), ctl_is(board, "up") ? "" : " (away)");
         }
         if (ctl_real(hop, "service_ms") > 0) {
@@ -55,8 +50,7 @@ static void print_route(const json_t *route)
         }
         printf("\n");
     }
-    json_array_foreach(json_object_get(route, "segments"), i, hop)
-    {
+    json_text_each(json_object_get(route, "segments"), i, hop) {
         const json_t *its = json_object_get(hop, "segment");
 
         shown_printf("    computed here: units %.0f-%.0f, plan %s\n", ctl_real(its, "first_unit"),
@@ -90,15 +84,12 @@ static void print_boards(const json_t *boards)
     static const char *const headings[] = {"board",           "is",         "for s",  "message us",
                                            "us a 1000 bytes", "memory MiB", "places", NULL};
     struct ctl_table t;
-    json_t *b;
-    size_t i;
 
     if (json_array_size(boards) == 0) {
         return;
     }
     ctl_table_init(&t, headings, "llrrrrl");
-    json_array_foreach(boards, i, b)
-    {
+    json_text_each(boards, i, b) {
         const json_t *link = json_object_get(b, "link");
         double bytes = ctl_real(b, "memory_bytes");
 
@@ -133,11 +124,7 @@ static void print_eps(const json_t *eps)
 /* @owner: the status, or a model, whose name is then @name. */
 static void print_warnings(const json_t *owner, const char *name)
 {
-    size_t i;
-    json_t *w;
-
-    json_array_foreach(json_object_get(owner, "warnings"), i, w)
-    {
+    json_text_each(json_object_get(owner, "warnings"), i, w) {
         if (json_is_string(w)) {
             shown_printf("\nwarning%s%s: %s\n", name ? " of " : "", name ? name : "",
                          json_string_value(w));
@@ -187,11 +174,9 @@ static void print_cores(const json_t *cpus)
 static void print_heat(const json_t *sensors)
 {
     const json_t *throttled = json_object_get(sensors, "throttled");
-    json_t *z;
-    size_t i, shown = 0;
+    size_t shown = 0;
 
-    json_array_foreach(json_object_get(sensors, "thermal"), i, z)
-    {
+    json_text_each(json_object_get(sensors, "thermal"), i, z) {
         if (ctl_has(z, "temp_c")) {
             shown_printf("%s%s %.1f C%s", shown++ ? ", " : "heat: ", ctl_text(z, "type"),
                          ctl_real(z, "temp_c"),
@@ -250,12 +235,9 @@ void ctl_print_segments(const json_t *owner)
 {
     const json_t *segments = json_object_get(owner, "segments");
     char text[SHW_SEGMENT_BYTES];
-    json_t *m;
-    size_t i;
 
     shown_printf("%s", json_array_size(segments) > 0 ? "\n" : "");
-    json_array_foreach((json_t *)(uintptr_t)segments, i, m)
-    {
+    json_text_each(segments, i, m) {
         shw_segment_text(m, text);
         shown_printf("computed here: %s, plan %s\n", text, ctl_text(m, "plan"));
     }
@@ -263,11 +245,7 @@ void ctl_print_segments(const json_t *owner)
 
 void ctl_print_failed(const json_t *failed)
 {
-    const json_t *m;
-    size_t i;
-
-    json_array_foreach(failed, i, m)
-    {
+    json_text_each(failed, i, m) {
         const char *name = ctl_text(m, "name"), *path = ctl_text(m, "path");
         const char *error = ctl_text(m, "error");
 
@@ -286,14 +264,11 @@ void ctl_print_failed(const json_t *failed)
 static void print_status(const json_t *status)
 {
     double uptime = ctl_real(status, "uptime_s");
-    size_t i;
-    json_t *m;
 
     shown_printf("piped %s: %s, up %.0f h %02.0f min %02.0f s\n", ctl_text(status, "version"),
                  ctl_text(status, "state"), (double)((long)uptime / 3600),
                  (double)((long)uptime / 60 % 60), (double)((long)uptime % 60));
-    json_array_foreach(json_object_get(status, "models"), i, m)
-    {
+    json_text_each(json_object_get(status, "models"), i, m) {
         print_model(m);
     }
     ctl_print_segments(status);
@@ -303,8 +278,7 @@ static void print_status(const json_t *status)
     print_machine(status);
     print_warnings(status, NULL);
     ctl_print_failed(json_object_get(status, "failed_models"));
-    json_array_foreach(json_object_get(status, "models"), i, m)
-    {
+    json_text_each(json_object_get(status, "models"), i, m) {
         print_warnings(m, ctl_text(m, "name"));
     }
 }

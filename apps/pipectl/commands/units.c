@@ -27,15 +27,11 @@ static double unit_ms(const json_t *unit)
 void ctl_add_shares(json_t *units)
 {
     double sum = 0;
-    json_t *unit;
-    size_t i;
 
-    json_array_foreach(units, i, unit)
-    {
+    json_text_each(units, i, unit) {
         sum += unit_ms(unit);
     }
-    json_array_foreach(units, i, unit)
-    {
+    json_text_each(units, i, unit) {
         double ms = unit_ms(unit);
 
         json_object_set_new(unit, "ms", ms > 0 ? json_real(ms) : json_null());

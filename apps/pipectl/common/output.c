@@ -112,19 +112,15 @@ static void print_row(const struct ctl_table *t, const json_t *row, const int *w
 void ctl_table_print(struct ctl_table *t)
 {
     int width[COLUMNS_MAX] = {0};
-    size_t i;
-    json_t *row;
 
     for (size_t c = 0; c < t->columns && c < COLUMNS_MAX; c++) {
         width[c] = cli_width(t->headings[c]);
-        json_array_foreach(t->rows, i, row)
-        {
+        json_text_each(t->rows, i, row) {
             width[c] = base_max(width[c], cli_width(cli_cell(row, c)));
         }
     }
     print_row(t, NULL, width);
-    json_array_foreach(t->rows, i, row)
-    {
+    json_text_each(t->rows, i, row) {
         if (json_is_array(row)) {
             print_row(t, row, width);
         } else {
@@ -284,8 +280,6 @@ void ctl_print_rows(const json_t *list, const struct ctl_column *columns, int in
     const char *headings[COLUMNS_MAX + 1] = {NULL};
     char align[COLUMNS_MAX + 1] = "";
     struct ctl_table t;
-    json_t *object;
-    size_t i;
 
     for (size_t c = 0; columns[c].heading; c++) {
         headings[c] = columns[c].heading;
@@ -293,8 +287,7 @@ void ctl_print_rows(const json_t *list, const struct ctl_column *columns, int in
     }
     ctl_table_init(&t, headings, align);
     t.indent = indent;
-    json_array_foreach(list, i, object)
-    {
+    json_text_each(list, i, object) {
         base_autofree char *line = NULL;
         size_t bytes;
         FILE *to = open_memstream(&line, &bytes);
@@ -312,11 +305,9 @@ void ctl_print_rows(const json_t *list, const struct ctl_column *columns, int in
 
 json_t *ctl_sorted(const json_t *list, const char *path)
 {
-    json_t *sorted = json_array(), *one;
-    size_t i;
+    json_t *sorted = json_array();
 
-    json_array_foreach(list, i, one)
-    {
+    json_text_each(list, i, one) {
         double value = ctl_value(one, path);
         size_t at = json_array_size(sorted);
 
@@ -332,11 +323,8 @@ json_t *ctl_sorted(const json_t *list, const char *path)
 struct ctl_words ctl_places(const json_t *board)
 {
     struct ctl_words w = {""};
-    const json_t *ep;
-    size_t i;
 
-    json_array_foreach(json_object_get(board, "eps"), i, ep)
-    {
+    json_text_each(json_object_get(board, "eps"), i, ep) {
         base_append(w.text, sizeof(w.text), "%s%s x%.0f", i ? ", " : "", ctl_text(ep, "name"),
                     ctl_real(ep, "cores"));
     }

@@ -22,19 +22,14 @@
 static const json_t *stream_before(const struct doctor *d, const json_t *client,
                                    const json_t *stream, const json_t **ret_client)
 {
-    const json_t *c, *s;
-    size_t i, k;
-
-    json_array_foreach(json_object_get(d->before, "clients"), i, c)
-    {
+    json_text_each(json_object_get(d->before, "clients"), i, c) {
         if (ctl_value(c, "pid") != ctl_value(client, "pid")) {
             continue;
         }
         if (ret_client) {
             *ret_client = c;
         }
-        json_array_foreach(json_object_get(c, "opened"), k, s)
-        {
+        json_text_each(json_object_get(c, "opened"), k, s) {
             if (ctl_value(s, "stream") == ctl_value(stream, "stream") &&
                 doctor_more(s, stream, "some_s") >= 0) {
                 return s;
@@ -120,13 +115,8 @@ static void keeps(struct doctor *d, const json_t *client, const json_t *s)
 static void each_stream(struct doctor *d,
                         void (*judge)(struct doctor *d, const json_t *client, const json_t *s))
 {
-    const json_t *c, *s;
-    size_t i, k;
-
-    json_array_foreach(json_object_get(d->after, "clients"), i, c)
-    {
-        json_array_foreach(json_object_get(c, "opened"), k, s)
-        {
+    json_text_each(json_object_get(d->after, "clients"), i, c) {
+        json_text_each(json_object_get(c, "opened"), k, s) {
             judge(d, c, s);
         }
     }
@@ -159,15 +149,12 @@ static bool same_in(const json_t *a, const json_t *b, const char *const *keys)
 static double count_of(const struct doctor *d, const json_t *refusal)
 {
     static const char *const keys[] = {"pid", "what", "status", NULL};
-    const json_t *r;
     double now = ctl_value(refusal, "count");
-    size_t i;
 
     if (d->seconds <= 0) {
         return 0;
     }
-    json_array_foreach(json_object_get(d->before, "refusals"), i, r)
-    {
+    json_text_each(json_object_get(d->before, "refusals"), i, r) {
         if (same_in(r, refusal, keys) && ctl_value(r, "count") <= now) {
             return now - ctl_value(r, "count");
         }
@@ -188,13 +175,11 @@ struct refusals {
 static bool gather(const struct doctor *d, size_t first, struct refusals *ret)
 {
     static const char *const keys[] = {"client", "uid", "what", "status", "why", NULL};
-    const json_t *list = json_object_get(d->after, "refusals"), *r;
+    const json_t *list = json_object_get(d->after, "refusals");
     char many[48] = "";
-    size_t i;
 
     *ret = (struct refusals){.newest = json_array_get(list, first)};
-    json_array_foreach(list, i, r)
-    {
+    json_text_each(list, i, r) {
         if (!same_in(r, ret->newest, keys)) {
             continue;
         }
@@ -218,12 +203,9 @@ static bool gather(const struct doctor *d, size_t first, struct refusals *ret)
 /* Share of all frames that were answered meanwhile. */
 static double share_of(const struct doctor *d, double count)
 {
-    const json_t *m;
     double all = count;
-    size_t i;
 
-    DOCTOR_EACH_MODEL(d, i, m)
-    {
+    DOCTOR_EACH_MODEL(d, i, m) {
         all += doctor_answered(d, m);
     }
     return count > 0 ? count / all : NAN;
@@ -232,12 +214,8 @@ static double share_of(const struct doctor *d, double count)
 /* Writes " (limits.x is 5)" if the reason names a key without its value. */
 static void value_of_key(const struct doctor *d, const char *why, char *ret, size_t bytes)
 {
-    const json_t *row;
-    size_t i;
-
     *ret = '\0';
-    json_array_foreach(d->config, i, row)
-    {
+    json_text_each(d->config, i, row) {
         const char *key = ctl_text(row, "key"), *at = strstr(why, key);
 
         if (strchr(key, '.') && at && strncmp(at + strlen(key), " is ", 4) != 0 &&
@@ -327,11 +305,9 @@ void doctor_dropped(struct doctor *d)
 
 void doctor_pictures(struct doctor *d)
 {
-    const json_t *c, *s, *largest = NULL, *m;
-    size_t i, k, n;
+    const json_t *largest = NULL;
 
-    DOCTOR_EACH_MODEL(d, n, m)
-    {
+    DOCTOR_EACH_MODEL(d, n, m) {
         const char *name = ctl_text(m, "name");
         const json_t *wants = json_object_get(
             doctor_same(d->models, "name", json_object_get(m, "name")), "preprocess");
@@ -339,10 +315,8 @@ void doctor_pictures(struct doctor *d)
         char advice[DOCTOR_TEXT];
 
         largest = NULL;
-        json_array_foreach(json_object_get(d->after, "clients"), i, c)
-        {
-            json_array_foreach(json_object_get(c, "opened"), k, s)
-            {
+        json_text_each(json_object_get(d->after, "clients"), i, c) {
+            json_text_each(json_object_get(c, "opened"), k, s) {
                 const json_t *p = json_object_get(s, "picture");
                 double pixels = json_number_value(json_array_get(p, 0)) *
                                 json_number_value(json_array_get(p, 1));
@@ -390,11 +364,7 @@ static double loop_more(const struct doctor *d, const json_t *user, const char *
 /* Does anybody else want something of the loop? Its own questions are nothing. */
 static bool has_others(const struct doctor *d, const json_t *user)
 {
-    const json_t *u;
-    size_t i;
-
-    json_array_foreach(json_object_get(d->after, "loop"), i, u)
-    {
+    json_text_each(json_object_get(d->after, "loop"), i, u) {
         if (u != user && loop_more(d, u, "spent_s") > OTHERS * d->seconds) {
             return true;
         }
@@ -405,12 +375,10 @@ static bool has_others(const struct doctor *d, const json_t *user)
 /* Writes `"a" (pid 1), "b" (pid 2)`, or that only the control socket is used. */
 static void clients_of(const struct doctor *d, double uid, char *ret, size_t bytes)
 {
-    size_t i, named = 0;
-    const json_t *c;
+    size_t named = 0;
 
     *ret = '\0';
-    json_array_foreach(json_object_get(d->after, "clients"), i, c)
-    {
+    json_text_each(json_object_get(d->after, "clients"), i, c) {
         if (ctl_value(c, "uid") == uid && named < NAMED) {
             base_append(ret, bytes, "%s\"%s\" (pid %.0f)", named ? ", " : "", ctl_text(c, "client"),
                         ctl_value(c, "pid"));
@@ -424,11 +392,7 @@ static void clients_of(const struct doctor *d, double uid, char *ret, size_t byt
 
 void doctor_loop_user(struct doctor *d)
 {
-    const json_t *u;
-    size_t i;
-
-    json_array_foreach(json_object_get(d->after, "loop"), i, u)
-    {
+    json_text_each(json_object_get(d->after, "loop"), i, u) {
         double share = loop_more(d, u, "spent_s") / d->seconds;
         double put_off = loop_more(d, u, "put_off"), uid = ctl_value(u, "uid");
         char clients[256];

@@ -59,11 +59,8 @@ static bool is_segment(const json_t *m)
 static void print_idle(const json_t *figures)
 {
     char line[512] = "";
-    const json_t *m;
-    size_t i;
 
-    json_array_foreach(figures, i, m)
-    {
+    json_text_each(figures, i, m) {
         if (is_idle(figures, m) && !is_segment(m)) {
             base_append(line, sizeof(line), "%s%s",
                         *line ? ", " : "no frames: ", ctl_text(m, "model"));
@@ -76,11 +73,7 @@ static void print_idle(const json_t *figures)
 
 static void print_figures(const json_t *figures)
 {
-    const json_t *m;
-    size_t i;
-
-    json_array_foreach(figures, i, m)
-    {
+    json_text_each(figures, i, m) {
         char line[512] = "";
 
         if (is_idle(figures, m)) {
@@ -110,9 +103,7 @@ static void print_figures(const json_t *figures)
 
 static void print_machine(const json_t *machine, double seconds)
 {
-    const json_t *c;
     char line[2048] = "";
-    size_t i;
 
     base_append(line, sizeof(line), "machine");
     if (seconds > 0) {
@@ -129,8 +120,7 @@ static void print_machine(const json_t *machine, double seconds)
     }
     base_append(line, sizeof(line), " a quota stopped the daemon for %.0f %%",
                 100 * ctl_real(machine, "quota_stopped"));
-    json_array_foreach(json_object_get(machine, "clocks"), i, c)
-    {
+    json_text_each(json_object_get(machine, "clocks"), i, c) {
         if (ctl_has(c, "freq_khz") && ctl_has(c, "max_freq_khz")) {
             base_append(line, sizeof(line), "; %s at %.1f of %.1f GHz (%s)",
                         ctl_cpus("cpu", json_object_get(c, "cpus")).text,
@@ -147,8 +137,6 @@ static int report(const struct ctl *ctl, const json_t *sample)
     json_auto_t *findings = doctor_judge(sample), *figures = doctor_figures(sample);
     json_auto_t *machine = doctor_machine(sample);
     bool well = doctor_is_well(findings);
-    const json_t *f;
-    size_t i;
 
     if (ctl->json) {
         ctl_print_new(json_pack("{s:b, s:O, s:O, s:O, s:f}", "well", well, "findings", findings,
@@ -158,8 +146,7 @@ static int report(const struct ctl *ctl, const json_t *sample)
     if (well) {
         puts(json_array_size(findings) ? "all is well; notes:\n" : "all is well\n");
     }
-    json_array_foreach(findings, i, f)
-    {
+    json_text_each(findings, i, f) {
         print_finding(f);
         printf("\n");
     }

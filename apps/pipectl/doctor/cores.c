@@ -14,12 +14,8 @@
 /* Writes "; busiest: cc1 (12) 93 % of a core, ...", and what the hypervisor took. */
 static void culprits(const struct doctor *d, char *ret, size_t bytes)
 {
-    const json_t *p;
-    size_t i;
-
     *ret = '\0';
-    json_array_foreach(d->programs, i, p)
-    {
+    json_text_each(d->programs, i, p) {
         if (i < PROGRAMS) {
             base_append(ret, bytes, "%s %s (%.0f) %.0f %% of a core",
                         i ? "," : " Busiest:", ctl_text(p, "name"), ctl_real(p, "pid"),
@@ -35,8 +31,6 @@ static void culprits(const struct doctor *d, char *ret, size_t bytes)
 void doctor_shared_cores(struct doctor *d)
 {
     char who[256], also[96] = "", advice[DOCTOR_TEXT];
-    const json_t *m;
-    size_t i;
 
     double waited = doctor_waited(d, "cpu_some_total_us");
 
@@ -50,8 +44,7 @@ void doctor_shared_cores(struct doctor *d)
         snprintf(also, sizeof(also), "; tasks waited for a CPU for %.0f %% of the time",
                  100 * waited);
     }
-    DOCTOR_EACH_MODEL(d, i, m)
-    {
+    DOCTOR_EACH_MODEL(d, i, m) {
         struct doctor_stage s;
         const char *other;
         double taken;
@@ -73,11 +66,7 @@ void doctor_shared_cores(struct doctor *d)
 
 void doctor_contention(struct doctor *d)
 {
-    const json_t *m;
-    size_t i;
-
-    DOCTOR_EACH_MODEL(d, i, m)
-    {
+    DOCTOR_EACH_MODEL(d, i, m) {
         const char *other, *name = ctl_text(m, "name");
         char advice[DOCTOR_TEXT];
         struct doctor_stage s;
@@ -105,11 +94,7 @@ void doctor_contention(struct doctor *d)
 
 void doctor_slow_stage(struct doctor *d)
 {
-    const json_t *m;
-    size_t i;
-
-    DOCTOR_EACH_MODEL(d, i, m)
-    {
+    DOCTOR_EACH_MODEL(d, i, m) {
         struct doctor_stage s;
         double own_ms;
 

@@ -35,11 +35,9 @@ static double rank(const struct doctor *d, const json_t *finding)
 /* Return: a new list, costliest first; equal ones stay in the order of the table. */
 static json_t *ranked(const struct doctor *d)
 {
-    json_t *list = json_array(), *f;
-    size_t i;
+    json_t *list = json_array();
 
-    json_array_foreach(d->findings, i, f)
-    {
+    json_text_each(d->findings, i, f) {
         size_t at = json_array_size(list);
 
         while (at > 0 && rank(d, json_array_get(list, at - 1)) < rank(d, f)) {
@@ -92,11 +90,7 @@ json_t *doctor_judge(const json_t *sample)
 
 bool doctor_is_well(const json_t *findings)
 {
-    const json_t *f;
-    size_t i;
-
-    json_array_foreach(findings, i, f)
-    {
+    json_text_each(findings, i, f) {
         if (strcmp(ctl_text(f, "severity"), doctor_severity_name(DOCTOR_NOTE)) != 0) {
             return false;
         }
@@ -112,11 +106,9 @@ static json_t *known(double value)
 json_t *doctor_figures(const json_t *sample)
 {
     struct doctor d = doctor_of(sample);
-    json_t *list = json_array(), *m;
-    size_t i;
+    json_t *list = json_array();
 
-    DOCTOR_EACH_MODEL(&d, i, m)
-    {
+    DOCTOR_EACH_MODEL(&d, i, m) {
         bool never = ctl_value(m, "frames.answered") == 0;
         const json_t *latency = never ? NULL : json_object_get(m, "latency_ms");
         char segment[SHW_SEGMENT_BYTES];
@@ -140,11 +132,9 @@ json_t *doctor_figures(const json_t *sample)
 json_t *doctor_stages(const json_t *sample)
 {
     struct doctor d = doctor_of(sample);
-    json_t *models = json_object(), *m;
-    size_t i;
+    json_t *models = json_object();
 
-    DOCTOR_EACH_MODEL(&d, i, m)
-    {
+    DOCTOR_EACH_MODEL(&d, i, m) {
         size_t count = json_array_size(json_object_get(m, "stages"));
         json_t *list = json_array();
 
@@ -164,11 +154,9 @@ json_t *doctor_machine(const json_t *sample)
 {
     static const char *const keys[] = {"cpus", "governor", "freq_khz", "limit_khz", "max_freq_khz"};
     struct doctor d = doctor_of(sample);
-    json_t *clocks = json_array(), *p;
-    size_t i;
+    json_t *clocks = json_array();
 
-    json_array_foreach(json_text_at(d.after, "sensors.policies"), i, p)
-    {
+    json_text_each(json_text_at(d.after, "sensors.policies"), i, p) {
         json_t *clock = json_object();
 
         for (size_t k = 0; k < base_array_count(keys); k++) {

@@ -51,11 +51,7 @@ void doctor_find(struct doctor *d, const char *model, double share, const char *
 
 const json_t *doctor_same(const json_t *list, const char *key, const json_t *value)
 {
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach(list, i, one)
-    {
+    json_text_each(list, i, one) {
         if (json_equal(json_object_get(one, key), value)) {
             return one;
         }
@@ -156,11 +152,8 @@ bool doctor_busiest(const struct doctor *d, const json_t *model, struct doctor_s
 double doctor_teams(const json_t *model)
 {
     double teams = 0;
-    const json_t *s;
-    size_t i;
 
-    json_array_foreach(json_object_get(model, "stages"), i, s)
-    {
+    json_text_each(json_object_get(model, "stages"), i, s) {
         teams += ctl_real(s, "replicas");
     }
     return teams;
@@ -168,11 +161,7 @@ double doctor_teams(const json_t *model)
 
 bool doctor_has_cpu(const json_t *cpus, json_int_t cpu)
 {
-    const json_t *c;
-    size_t i;
-
-    json_array_foreach(cpus, i, c)
-    {
+    json_text_each(cpus, i, c) {
         if (json_integer_value(c) == cpu) {
             return true;
         }
@@ -183,12 +172,9 @@ bool doctor_has_cpu(const json_t *cpus, json_int_t cpu)
 /* Return: cores' worth of CPU time that the model's teams took of one core, from 0 to 1. */
 static double use_of(const struct doctor *d, const json_t *model, json_int_t cpu)
 {
-    const json_t *stage;
     double use = 0;
-    size_t i;
 
-    json_array_foreach(json_object_get(model, "stages"), i, stage)
-    {
+    json_text_each(json_object_get(model, "stages"), i, stage) {
         double ran_s = doctor_more(stage_before(d, model, i), stage, "cpu_s");
 
         if (ran_s > 0 && doctor_has_cpu(json_object_get(stage, "cpus"), cpu)) {
@@ -200,17 +186,14 @@ static double use_of(const struct doctor *d, const json_t *model, json_int_t cpu
 
 double doctor_load_of(const struct doctor *d, const json_t *cpus)
 {
-    const json_t *m, *cpu;
     double load = NAN;
-    size_t i, k, c;
+    size_t k;
 
-    DOCTOR_EACH_MODEL(d, i, m)
-    {
+    DOCTOR_EACH_MODEL(d, i, m) {
         for (k = 0; k < json_array_size(json_object_get(m, "stages")); k++) {
             struct doctor_stage s = doctor_stage_of(d, m, k);
 
-            json_array_foreach(json_object_get(s.status, "cpus"), c, cpu)
-            {
+            json_text_each(json_object_get(s.status, "cpus"), c, cpu) {
                 if (doctor_has_cpu(cpus, json_integer_value(cpu)) && !(load >= s.busy)) {
                     load = isnan(s.busy) ? 0 : s.busy;
                 }
@@ -223,20 +206,17 @@ double doctor_load_of(const struct doctor *d, const json_t *cpus)
 double doctor_contended(const struct doctor *d, const json_t *model, const struct doctor_stage *s,
                         const char **ret_other)
 {
-    const json_t *cpus = json_object_get(s->status, "cpus"), *m, *cpu;
+    const json_t *cpus = json_object_get(s->status, "cpus");
     double all = 0, most = 0;
-    size_t i, c;
 
     *ret_other = NULL;
-    DOCTOR_EACH_MODEL(d, i, m)
-    {
+    DOCTOR_EACH_MODEL(d, i, m) {
         double use = 0;
 
         if (strcmp(ctl_text(m, "name"), ctl_text(model, "name")) == 0) {
             continue;
         }
-        json_array_foreach(cpus, c, cpu)
-        {
+        json_text_each(cpus, c, cpu) {
             use += use_of(d, m, json_integer_value(cpu));
         }
         if (use > most) {
@@ -277,13 +257,11 @@ double doctor_throttled(const struct doctor *d)
 
 double doctor_pictures_share(const struct doctor *d, const json_t *model)
 {
-    const json_t *before = before_of(d, model), *stage;
+    const json_t *before = before_of(d, model);
     double in_teams = doctor_more(before, model, "pictures_s");
     double beside = doctor_more(before, model, "pictures_beside_s"), all = 0;
-    size_t i;
 
-    json_array_foreach(json_object_get(model, "stages"), i, stage)
-    {
+    json_text_each(json_object_get(model, "stages"), i, stage) {
         double held_s = doctor_more(stage_before(d, model, i), stage, "busy_s");
 
         all += held_s > 0 ? held_s : 0;

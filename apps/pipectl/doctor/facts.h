@@ -50,7 +50,7 @@ void doctor_find(struct doctor *d, const char *model, double share, const char *
 
 /* ---- facts ---- */
 
-#define DOCTOR_EACH_MODEL(d, i, m) json_array_foreach(json_object_get((d)->after, "models"), i, m)
+#define DOCTOR_EACH_MODEL(d, i, m) json_text_each(json_object_get((d)->after, "models"), i, m)
 
 /** doctor_same() - Return: the object of @list whose @key is @value; NULL: none. */
 const json_t *doctor_same(const json_t *list, const char *key, const json_t *value);

@@ -62,15 +62,14 @@ static bool alike(const json_t *a, const json_t *b)
 /* Finds all policies that are like number @first, if that is the first of them. */
 static void find_governor(struct doctor *d, const json_t *policies, size_t first)
 {
-    const json_t *p = json_array_get(policies, first), *q;
+    const json_t *p = json_array_get(policies, first);
     json_auto_t *all = json_array();
     double now = ctl_value(p, "freq_khz"), most = lowest(p), load = 0;
     json_int_t number = json_integer_value(json_object_get(p, "policy"));
     char which[32], advice[DOCTOR_TEXT];
-    size_t i, count = 0;
+    size_t count = 0;
 
-    json_array_foreach(policies, i, q)
-    {
+    json_text_each(policies, i, q) {
         const json_t *own = json_object_get(q, "cpus");
 
         if (!governor_holds(d, q) || !alike(p, q)) {
@@ -101,11 +100,9 @@ static void find_governor(struct doctor *d, const json_t *policies, size_t first
 
 void doctor_governor(struct doctor *d)
 {
-    const json_t *policies = json_object_get(sensors(d->after), "policies"), *p;
-    size_t i;
+    const json_t *policies = json_object_get(sensors(d->after), "policies");
 
-    json_array_foreach(policies, i, p)
-    {
+    json_text_each(policies, i, p) {
         if (governor_holds(d, p)) {
             find_governor(d, policies, i);
         }
@@ -115,11 +112,9 @@ void doctor_governor(struct doctor *d)
 /* Finds the clocks that a limit holds down. @why: what ends the sentence. Return: how many. */
 static size_t find_limits(struct doctor *d, bool by_heat, const char *advice, const char *why)
 {
-    const json_t *p;
-    size_t i, found = 0;
+    size_t found = 0;
 
-    json_array_foreach(json_object_get(sensors(d->after), "policies"), i, p)
-    {
+    json_text_each(json_object_get(sensors(d->after), "policies"), i, p) {
         double limit = ctl_value(p, "limit_khz"), most = ctl_value(p, "max_freq_khz");
         const json_t *cpus = json_object_get(p, "cpus");
 
@@ -145,11 +140,9 @@ void doctor_frequency_limit(struct doctor *d)
 /* The hottest zone, in parentheses. */
 static void hottest(const struct doctor *d, char *ret, size_t bytes)
 {
-    const json_t *z, *most = NULL;
-    size_t i;
+    const json_t *most = NULL;
 
-    json_array_foreach(json_object_get(sensors(d->after), "thermal"), i, z)
-    {
+    json_text_each(json_object_get(sensors(d->after), "thermal"), i, z) {
         if (ctl_value(z, "temp_c") > (most ? ctl_value(most, "temp_c") : -300)) {
             most = z;
         }

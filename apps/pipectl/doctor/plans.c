@@ -25,15 +25,13 @@ struct rival {
 static void measured_rival(const struct doctor *d, const json_t *model, struct rival *ret)
 {
     for (size_t i = json_array_size(d->events); i-- > 0;) {
-        const json_t *e = json_array_get(d->events, i), *t, *best = NULL;
+        const json_t *e = json_array_get(d->events, i), *best = NULL;
         double present_ms = NAN, best_ms = NAN;
-        size_t k;
 
         if (strcmp(ctl_text(e, "model"), ctl_text(model, "name")) != 0) {
             continue;
         }
-        json_array_foreach(json_object_get(e, "trials"), k, t)
-        {
+        json_text_each(json_object_get(e, "trials"), k, t) {
             double ms = ctl_value(t, "bottleneck_ms");
 
             if (strcmp(ctl_text(t, "plan"), ctl_text(model, "plan")) == 0) {
@@ -52,11 +50,7 @@ static void measured_rival(const struct doctor *d, const json_t *model, struct r
 
 static void predicted_rival(const json_t *explanation, struct rival *ret)
 {
-    const json_t *r;
-    size_t i;
-
-    json_array_foreach(json_object_get(explanation, "runners_up"), i, r)
-    {
+    json_text_each(json_object_get(explanation, "runners_up"), i, r) {
         double gain = ctl_value(r, "gain");
 
         if (gain > ret->gain) {
@@ -67,11 +61,7 @@ static void predicted_rival(const json_t *explanation, struct rival *ret)
 
 void doctor_better_plan(struct doctor *d)
 {
-    const json_t *m;
-    size_t i;
-
-    DOCTOR_EACH_MODEL(d, i, m)
-    {
+    DOCTOR_EACH_MODEL(d, i, m) {
         const char *name = ctl_text(m, "name"), *origin = ctl_text(m, "algorithm");
         const json_t *explanation = json_object_get(d->explanations, name);
         bool users = strcmp(origin, "manual") == 0 || strcmp(origin, "config") == 0;
@@ -108,11 +98,7 @@ void doctor_better_plan(struct doctor *d)
 
 void doctor_guessed_costs(struct doctor *d)
 {
-    const json_t *m;
-    size_t i;
-
-    DOCTOR_EACH_MODEL(d, i, m)
-    {
+    DOCTOR_EACH_MODEL(d, i, m) {
         const json_t *table =
             json_object_get(json_object_get(d->explanations, ctl_text(m, "name")), "table");
         double guessed = ctl_value(table, "predicted");
@@ -193,11 +179,7 @@ static struct heavy heavy_of(const json_t *units, double pictures)
 
 void doctor_heavy_units(struct doctor *d)
 {
-    const json_t *m;
-    size_t i;
-
-    json_array_foreach(d->models, i, m)
-    {
+    json_text_each(d->models, i, m) {
         const char *name = ctl_text(m, "name");
         const json_t *status = doctor_model(d, m, "name");
         struct heavy h =

@@ -125,14 +125,12 @@ static int ask(const struct ctl *ctl, const char *method, json_t *parameters, co
 /* Of each model of the newest status. */
 static int ask_models(const struct ctl *ctl, json_t *sample)
 {
-    json_t *units = json_object(), *explanations = json_object(), *m;
+    json_t *units = json_object(), *explanations = json_object();
     int rc = CTL_DONE;
-    size_t i;
 
     json_object_set_new(sample, "units", units);
     json_object_set_new(sample, "explanations", explanations);
-    json_array_foreach(json_text_at(sample, "after.models"), i, m)
-    {
+    json_text_each(json_text_at(sample, "after.models"), i, m) {
         const char *name = ctl_text(m, "name");
 
         rc = rc ? rc : ask(ctl, "Units", ctl_model_parameter(name), "units", units, name);
@@ -146,11 +144,9 @@ static int ask_models(const struct ctl *ctl, json_t *sample)
 /* Numbers of policies whose governor nobody here can write: sysfs is read-only in a container. */
 static json_t *read_only_policies(const json_t *status)
 {
-    json_t *list = json_array(), *p;
-    size_t i;
+    json_t *list = json_array();
 
-    json_array_foreach(json_text_at(status, "sensors.policies"), i, p)
-    {
+    json_text_each(json_text_at(status, "sensors.policies"), i, p) {
         json_int_t number = json_integer_value(json_object_get(p, "policy"));
         char path[128];
 

@@ -10,11 +10,7 @@
 
 void doctor_failed_model(struct doctor *d)
 {
-    const json_t *m;
-    size_t i;
-
-    json_array_foreach(json_object_get(d->after, "failed_models"), i, m)
-    {
+    json_text_each(json_object_get(d->after, "failed_models"), i, m) {
         doctor_find(d, ctl_text(m, "name"), 1,
                     "Mend the file, then pipectl reload; or take the model out of the "
                     "configuration. pipectl models inspect FILE lists all reasons.",
@@ -63,11 +59,7 @@ static const struct warning {
 /* Finds the warnings of a kind in @m, of Status or Models. */
 static void find_warnings(struct doctor *d, const json_t *m, const struct warning *warning)
 {
-    const json_t *w;
-    size_t i;
-
-    json_array_foreach(json_object_get(m, "warnings"), i, w)
-    {
+    json_text_each(json_object_get(m, "warnings"), i, w) {
         const char *is = json_string_value(json_array_get(json_object_get(m, "warning_kinds"), i));
         const char *text = json_is_string(w) ? json_string_value(w) : "-";
 
@@ -86,15 +78,11 @@ static void find_warnings(struct doctor *d, const json_t *m, const struct warnin
 
 void doctor_warned(struct doctor *d)
 {
-    const json_t *m;
-    size_t i;
-
     for (const struct warning *w = warnings; w < warnings + base_array_count(warnings); w++) {
         if (strcmp(w->rule, d->rule->name) != 0) {
             continue;
         }
-        json_array_foreach(w->lead ? d->models : json_object_get(d->after, "models"), i, m)
-        {
+        json_text_each(w->lead ? d->models : json_object_get(d->after, "models"), i, m) {
             const json_t *status = doctor_model(d, m, "name");
 
             /* a file's are left out if it is not the one that was asked for, or nobody has asked it
@@ -131,11 +119,7 @@ void doctor_starting(struct doctor *d)
 
 void doctor_adapting(struct doctor *d)
 {
-    const json_t *m;
-    size_t i;
-
-    DOCTOR_EACH_MODEL(d, i, m)
-    {
+    DOCTOR_EACH_MODEL(d, i, m) {
         const char *state = ctl_text(m, "adapt.state");
         bool tuning = ctl_is(m, "tuning");
 
@@ -155,16 +139,12 @@ void doctor_adapting(struct doctor *d)
 
 void doctor_idle(struct doctor *d)
 {
-    const json_t *m;
-    size_t i;
-
-    DOCTOR_EACH_MODEL(d, i, m)
-    {
+    DOCTOR_EACH_MODEL(d, i, m) {
         if (doctor_answered(d, m) > 0 || ctl_value(m, "in_flight") > 0) {
             return;
         }
     }
-    if (d->seconds > 0 && i > 0) {
+    if (d->seconds > 0 && json_array_size(json_object_get(d->after, "models")) > 0) {
         doctor_find(d, NULL, NAN,
                     "Ask while clients send frames, or beside pipectl bench: without frames, what "
                     "makes them slow does not show.",

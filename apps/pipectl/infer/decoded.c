@@ -68,8 +68,7 @@ static void print_name(const json_t *o)
 static void print_object(const json_t *report, const json_t *o)
 {
     double whole = ctl_real(report, "width") * ctl_real(report, "height");
-    const json_t *points = json_object_get(o, "points"), *p;
-    size_t i;
+    const json_t *points = json_object_get(o, "points");
 
     print_name(o);
     if (json_object_get(o, "x")) {
@@ -82,8 +81,7 @@ static void print_object(const json_t *report, const json_t *o)
     if (points) {
         printf("  points");
     }
-    json_array_foreach(points, i, p)
-    {
+    json_text_each(points, i, p) {
         printf(" ");
         print_number(json_array_get(p, 0), 1);
         printf(",");
@@ -95,16 +93,14 @@ static void print_object(const json_t *report, const json_t *o)
 void infer_print_decoded(const json_t *report)
 {
     const char *text = json_string_value(json_object_get(report, "text"));
-    const json_t *objects = json_object_get(report, "objects"), *o;
-    size_t i;
+    const json_t *objects = json_object_get(report, "objects");
 
     if (text) {
         printf("  ");
         print_number(json_object_get(report, "text_score"), 100);
         shown_printf(" %%  %s\n", text);
     }
-    json_array_foreach(objects, i, o)
-    {
+    json_text_each(objects, i, o) {
         print_object(report, o);
     }
     if (!text && json_array_size(objects) == 0) {

@@ -84,8 +84,7 @@ static json_t *part_rows(const struct part *p)
 
 static void print_rows(const json_t *output)
 {
-    const json_t *rows = json_object_get(output, "rows"), *row, *v;
-    size_t i, k;
+    const json_t *rows = json_object_get(output, "rows");
 
     if (!rows) {
         return;
@@ -93,11 +92,9 @@ static void print_rows(const json_t *output)
     shown_printf("  %s: %zu of at most %.0f rows\n",
                  json_string_value(json_object_get(output, "name")), json_array_size(rows),
                  ctl_real(output, "most"));
-    json_array_foreach(rows, i, row)
-    {
+    json_text_each(rows, i, row) {
         printf("   ");
-        json_array_foreach(row, k, v)
-        {
+        json_text_each(row, k, v) {
             if (json_is_number(v)) {
                 printf(" %.5g", json_number_value(v));
             } else {
@@ -202,9 +199,6 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
 
 static void print_item(const struct infer *in, const struct infer_item *item)
 {
-    json_t *t;
-    size_t i;
-
     shown_text_print(in->files[item->file].name);
     if (item->frame > 0) {
         printf(" [%zu]", item->frame);
@@ -220,16 +214,14 @@ static void print_item(const struct infer *in, const struct infer_item *item)
         infer_print_decoded(item->report);
         return;
     }
-    json_array_foreach(json_object_get(item->report, "top"), i, t)
-    {
+    json_text_each(json_object_get(item->report, "top"), i, t) {
         const char *label = json_string_value(json_object_get(t, "label"));
 
         shown_printf("  %5.1f %%  %s%s%.0f  (%s)\n", 100 * ctl_real(t, "probability"),
                      label ? label : "", label ? ", class " : "class ", ctl_real(t, "class"),
                      ctl_known(t, "score", "%.5g").text);
     }
-    json_array_foreach(json_object_get(item->report, "outputs"), i, t)
-    {
+    json_text_each(json_object_get(item->report, "outputs"), i, t) {
         print_rows(t);
     }
 }
@@ -346,16 +338,12 @@ static bool is_meant(const struct infer *in, const json_t *model)
 void infer_warn(const struct infer *in)
 {
     json_auto_t *models = NULL;
-    json_t *m, *w;
-    size_t i, k;
 
     if (access(in->ctl->control_path, W_OK) == 0) {
         ctl_ask(in->ctl, "Models", json_object(), "models", &models);
     }
-    json_array_foreach(models, i, m)
-    {
-        json_array_foreach(json_object_get(m, "warnings"), k, w)
-        {
+    json_text_each(models, i, m) {
+        json_text_each(json_object_get(m, "warnings"), k, w) {
             if (is_meant(in, m) && json_is_string(w)) {
                 ctl_say("warning: %s: %s", ctl_text(m, "name"), json_string_value(w));
             }

@@ -156,8 +156,8 @@ static bool add_file(json_t *rows, const char *path)
     char words[FAULT_MAX];
     json_error_t e;
     json_auto_t *file = load_regular(path, JSON_REJECT_DUPLICATES, &e);
-    json_t *list, *row;
-    size_t i, at;
+    json_t *list;
+    size_t at;
 
     if (!file) {
         if (e.line < 0) {
@@ -172,8 +172,7 @@ static bool add_file(json_t *rows, const char *path)
         ctl_say("%s: expected {\"models\": [...]} and nothing else", path);
         return false;
     }
-    json_array_foreach(list, i, row)
-    {
+    json_text_each(list, i, row) {
         const char *fault = row_fault(row, words);
 
         if (fault) {
@@ -242,14 +241,12 @@ const json_t *ctl_catalogue_find(const json_t *rows, const char *name)
 {
     struct near_word near = {.given = name};
     char hint[NEAR_WORD_HINT_BYTES];
-    size_t at = place_of(rows, name), i;
-    json_t *row;
+    size_t at = place_of(rows, name);
 
     if (at < json_array_size(rows)) {
         return json_array_get(rows, at);
     }
-    json_array_foreach((json_t *)(uintptr_t)rows, i, row)
-    {
+    json_text_each(rows, i, row) {
         near_word_try(&near, json_string_value(json_object_get(row, "name")));
     }
     near_word_hint(&near, hint);

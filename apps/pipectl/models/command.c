@@ -32,13 +32,8 @@ static int take_shape(const char *text, void *args)
 
 static void print_warnings(const json_t *models)
 {
-    json_t *m, *warning;
-    size_t i, k;
-
-    json_array_foreach((json_t *)(uintptr_t)models, i, m)
-    {
-        json_array_foreach(json_object_get(m, "warnings"), k, warning)
-        {
+    json_text_each(models, i, m) {
+        json_text_each(json_object_get(m, "warnings"), k, warning) {
             shown_printf("warning: %s: %s\n", ctl_text(m, "name"), json_string_value(warning));
         }
     }
@@ -192,11 +187,8 @@ static int is_loaded(const struct ctl *ctl, const char *name, const char *path, 
 {
     json_auto_t *reply = NULL;
     int rc = ctl_call(ctl, "Models", json_object(), &reply);
-    json_t *m;
-    size_t i;
 
-    json_array_foreach(json_object_get(reply, "models"), i, m)
-    {
+    json_text_each(json_object_get(reply, "models"), i, m) {
         if (strcmp(ctl_text(m, "name"), name) == 0 && strcmp(ctl_text(m, "path"), path) == 0) {
             *ret = true;
             ctl_tell(ctl, m, "%s is loaded already\n", name);

@@ -99,8 +99,6 @@ static int found(void *ctx, const char *name)
 {
     struct search *s = ctx;
     char below[PATH_BELOW_MAX];
-    json_t *known;
-    size_t i;
     int r = path_below(name, below);
 
     if (r == PATH_BELOW_E_LONG) {
@@ -109,8 +107,7 @@ static int found(void *ctx, const char *name)
     if (r != 0) {
         return refuse(s->files, name, EXDEV, "must be a path below the model's folder");
     }
-    json_array_foreach(s->files->names, i, known)
-    {
+    json_text_each(s->files->names, i, known) {
         if (strcmp(json_string_value(known), below) == 0) {
             return 0;
         }

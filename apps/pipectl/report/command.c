@@ -42,13 +42,11 @@ static int add_metrics(const struct ctl *ctl, json_t *data, const char *when)
 
 static int add_fronts(const struct ctl *ctl, json_t *data, const json_t *status)
 {
-    json_t *fronts = json_object(), *front, *m;
+    json_t *fronts = json_object(), *front;
     int rc = CTL_DONE;
-    size_t i;
 
     json_object_set_new(data, "fronts", fronts);
-    json_array_foreach(json_object_get(status, "models"), i, m)
-    {
+    json_text_each(json_object_get(status, "models"), i, m) {
         json_t *parameters = ctl_model_parameter(ctl_text(m, "name"));
 
         json_object_set_new(parameters, "max", json_integer(FRONT_MOST));
@@ -64,11 +62,9 @@ static int add_fronts(const struct ctl *ctl, json_t *data, const json_t *status)
 /* The objects of @list with only these keys; NULL ends them. */
 static json_t *only(const json_t *list, const char *const *keys)
 {
-    json_t *ret = json_array(), *one;
-    size_t i;
+    json_t *ret = json_array();
 
-    json_array_foreach(list, i, one)
-    {
+    json_text_each(list, i, one) {
         json_t *o = json_object();
 
         for (const char *const *key = keys; *key; key++) {
@@ -85,11 +81,9 @@ static json_t *moment_of(const json_t *status)
 {
     static const char *const policy[] = {"policy", "cpus", "freq_khz", "limit_khz", NULL};
     static const char *const zone[] = {"zone", "type", "temp_c", NULL};
-    json_t *models = json_object(), *m;
-    size_t i;
+    json_t *models = json_object();
 
-    json_array_foreach(json_object_get(status, "models"), i, m)
-    {
+    json_text_each(json_object_get(status, "models"), i, m) {
         /* the latency (0) of those that have answered nothing is not known */
         const json_t *ms = ctl_real(m, "frames.answered") > 0 ? m : NULL;
 

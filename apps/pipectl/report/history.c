@@ -100,18 +100,17 @@ static bool is_same(const json_t *events, size_t i)
 
 static void draw_plans(const struct report *r, const struct line *l)
 {
-    const json_t *events = json_object_get(r->sample, "events"), *e;
+    const json_t *events = json_object_get(r->sample, "events");
     json_auto_t *plans = json_array();
     json_t *models = json_array();
     json_t *x = page_axis(l->label, false, NAN, 0), *y, *chart;
-    size_t i, known, place;
+    size_t known, place;
 
     json_object_set_new(x, "from", json_string("from"));
     json_object_set_new(x, "to", json_string("to"));
     y = json_pack("{s:s, s:o}", "label", "model", "names", models);
     chart = page_new("plans", "Which plan served when", "spans", x, y);
-    json_array_foreach(events, i, e)
-    {
+    json_text_each(events, i, e) {
         const char *model = ctl_text(e, "model"), *plan = ctl_text(e, "plan_after");
         double from = seconds_at(e);
         char note[900];
@@ -135,24 +134,20 @@ static void draw_plans(const struct report *r, const struct line *l)
 /* A series for each outcome, a lane for each cause. */
 static void draw_events(const struct report *r, const struct line *l)
 {
-    const json_t *events = json_object_get(r->sample, "events"), *e;
-    json_t *causes = json_array(), *outcomes = json_array(), *name, *chart;
-    size_t i, k;
+    const json_t *events = json_object_get(r->sample, "events");
+    json_t *causes = json_array(), *outcomes = json_array(), *chart;
 
     chart = page_new("events", "Decisions: cause and outcome", "lines",
                      page_axis(l->label, false, NAN, 0),
                      json_pack("{s:s, s:o}", "label", "cause", "names", causes));
-    json_array_foreach(events, i, e)
-    {
+    json_text_each(events, i, e) {
         place_of(outcomes, ctl_text(e, "outcome"));
         place_of(causes, ctl_text(e, "cause"));
     }
-    json_array_foreach(outcomes, k, name)
-    {
+    json_text_each(outcomes, k, name) {
         json_t *points = json_array();
 
-        json_array_foreach(events, i, e)
-        {
+        json_text_each(events, i, e) {
             char note[700];
 
             if (strcmp(ctl_text(e, "outcome"), json_string_value(name)) == 0) {
@@ -219,15 +214,13 @@ void report_history(const struct report *r)
                                                  {"frames/s before", "fps_before", PAGE_NUMBER, 1},
                                                  {"after", "fps_after", PAGE_NUMBER, 1},
                                                  {0}};
-    const json_t *events = json_object_get(r->sample, "events"), *m;
+    const json_t *events = json_object_get(r->sample, "events");
     struct line l = line_of(r);
-    size_t i;
 
     page_fold_begin(r->to, "history", false, "History");
     draw_plans(r, &l);
     draw_events(r, &l);
-    REPORT_EACH_MODEL(r, i, m)
-    {
+    REPORT_EACH_MODEL(r, i, m) {
         draw_trials(r, i, m);
     }
     page_table(r->to, "What changed a plan, or was to", columns, events);

@@ -11,11 +11,8 @@ static void draw_clocks(const struct report *r)
 {
     json_t *chart =
         report_time_chart(r, "clocks", "Clocks of the cores, and the limits in force", "GHz");
-    const json_t *p;
-    size_t i;
 
-    json_array_foreach(json_text_at(r->after, "sensors.policies"), i, p)
-    {
+    json_text_each(json_text_at(r->after, "sensors.policies"), i, p) {
         struct report_value clock = {"policies", NULL, i, "freq_khz", 1e-6};
         struct report_value limit = {"policies", NULL, i, "limit_khz", 1e-6};
         struct ctl_word cpus = ctl_cpus("cpu", json_object_get(p, "cpus"));
@@ -32,11 +29,8 @@ static void draw_clocks(const struct report *r)
 static void draw_heat(const struct report *r)
 {
     json_t *chart = report_time_chart(r, "heat", "Temperatures", "degrees Celsius");
-    const json_t *z;
-    size_t i;
 
-    json_array_foreach(json_text_at(r->after, "sensors.thermal"), i, z)
-    {
+    json_text_each(json_text_at(r->after, "sensors.thermal"), i, z) {
         struct report_value heat = {"thermal", NULL, i, "temp_c", 1};
 
         page_lines(chart, ctl_text(z, "type"), report_curve(r, &heat), NULL);

@@ -13,11 +13,9 @@ static json_t *stages_of(const struct report *r, const json_t *model)
 {
     const json_t *watched =
         json_object_get(json_object_get(r->data, "stages"), ctl_text(model, "name"));
-    json_t *list = json_array(), *s;
-    size_t i;
+    json_t *list = json_array();
 
-    json_array_foreach(json_object_get(model, "stages"), i, s)
-    {
+    json_text_each(json_object_get(model, "stages"), i, s) {
         json_t *copy = json_copy(s);
 
         json_object_set(copy, "watched", json_array_get(watched, i));
@@ -30,12 +28,9 @@ static void draw_stages(const struct report *r, size_t number, const json_t *sta
 {
     json_t *x = json_pack("{s:s, s:[]}", "label", "stage", "names");
     json_t *expected = json_array(), *is = json_array(), *chart;
-    const json_t *s;
     char id[32];
-    size_t i;
 
-    json_array_foreach(stages, i, s)
-    {
+    json_text_each(stages, i, s) {
         json_array_append_new(json_object_get(x, "names"), json_sprintf("%zu", i));
         json_array_append_new(expected, page_known(ctl_value(s, "expected_ms")));
         json_array_append_new(is, page_known(ctl_value(s, "service_ms")));
@@ -74,11 +69,9 @@ static void write_stages(const struct report *r, size_t number, const json_t *mo
 /* The names of the EPs that units were measured on. Return: their number. */
 static size_t measured_eps(const json_t *units, const char *ret[EPS_MAX])
 {
-    size_t count = 0, i;
-    const json_t *u;
+    size_t count = 0;
 
-    json_array_foreach(units, i, u)
-    {
+    json_text_each(units, i, u) {
         json_t *value, *all = json_object_get(u, "measured_ms");
         const char *ep;
 
@@ -103,12 +96,9 @@ static json_t *units_of(const struct report *r, const json_t *model, const char 
 {
     json_t *units = json_deep_copy(
         json_object_get(json_object_get(r->sample, "units"), ctl_text(model, "name")));
-    json_t *u;
-    size_t i;
 
     ctl_add_shares(units);
-    json_array_foreach(units, i, u)
-    {
+    json_text_each(units, i, u) {
         for (size_t k = 0; k < count; k++) {
             char key[32];
 
@@ -148,9 +138,7 @@ static void draw_units(const struct report *r, size_t number, const json_t *unit
 {
     json_t *x = json_pack("{s:s, s:[]}", "label", "unit", "names");
     json_t *is = json_array(), *chart;
-    const json_t *u;
     char id[32];
-    size_t i;
 
     snprintf(id, sizeof(id), "units-%zu", number);
     chart = page_new(id, "Time of each unit: as it ran, and by the cost table", "bars", x,
@@ -162,14 +150,12 @@ static void draw_units(const struct report *r, size_t number, const json_t *unit
 
         snprintf(name, sizeof(name), "one core of %.60s", eps[k]);
         snprintf(key, sizeof(key), "alone%zu", k);
-        json_array_foreach(units, i, u)
-        {
+        json_text_each(units, i, u) {
             json_array_append_new(alone, page_known(ctl_value(u, key)));
         }
         page_add(chart, page_bars(name, alone));
     }
-    json_array_foreach(units, i, u)
-    {
+    json_text_each(units, i, u) {
         json_array_append_new(json_object_get(x, "names"), json_sprintf("%zu", i));
         json_array_append_new(is, page_known(ctl_value(u, "ewma_ms")));
     }

@@ -19,11 +19,9 @@ static void tile(FILE *to, const json_t *object, const char *key, const char *fo
 /* The figures of each model that one looks for first. One that has had no frame has none. */
 static void write_tiles(const struct report *r)
 {
-    const json_t *figures, *m;
-    size_t i;
+    const json_t *figures;
 
-    REPORT_EACH_MODEL(r, i, m)
-    {
+    REPORT_EACH_MODEL(r, i, m) {
         figures = json_array_get(json_object_get(r->data, "figures"), i);
         page_heading(r->to, 3, "%s", ctl_text(m, "name"));
         if (ctl_value(m, "frames.admitted") == 0) {
@@ -64,8 +62,7 @@ static void write_finding(FILE *to, const json_t *f)
 
 static void write_findings(const struct report *r)
 {
-    const json_t *findings = json_object_get(r->data, "findings"), *f;
-    size_t i;
+    const json_t *findings = json_object_get(r->data, "findings");
 
     page_fold_begin(r->to, "findings", true, "Findings");
     if (doctor_is_well(findings)) {
@@ -73,8 +70,7 @@ static void write_findings(const struct report *r)
                        json_array_size(findings) ? "; notes:" : ".");
     }
     fputs("<ol class=\"findings\">\n", r->to);
-    json_array_foreach(findings, i, f)
-    {
+    json_text_each(findings, i, f) {
         write_finding(r->to, f);
     }
     fputs("</ol>\n", r->to);
@@ -100,14 +96,12 @@ static void write_served(const struct report *r)
                                                 {"why", "error", PAGE_TEXT},
                                                 {0}};
     const json_t *memory = json_object_get(r->after, "memory");
-    const json_t *wrong = json_object_get(r->after, "failed_models"), *segment;
+    const json_t *wrong = json_object_get(r->after, "failed_models");
     char text[SHW_SEGMENT_BYTES];
-    size_t i;
 
     page_fold_begin(r->to, "served", false, "What is served");
     page_table(r->to, "Models", models, json_object_get(r->sample, "models"));
-    json_array_foreach(json_object_get(r->after, "segments"), i, segment)
-    {
+    json_text_each(json_object_get(r->after, "segments"), i, segment) {
         shw_segment_text(segment, text);
         page_paragraph(r->to, NULL, "Computed here: %s, by plan %s, %.1f frames a second.", text,
                        ctl_text(segment, "plan"), ctl_real(segment, "fps"));
@@ -127,11 +121,7 @@ static void write_served(const struct report *r)
 /* Were frames of any model answered meanwhile? */
 static bool has_frames(const json_t *data)
 {
-    const json_t *m;
-    size_t i;
-
-    json_array_foreach(json_object_get(data, "figures"), i, m)
-    {
+    json_text_each(json_object_get(data, "figures"), i, m) {
         if (ctl_value(m, "fps") > 0) {
             return true;
         }
@@ -153,15 +143,12 @@ static const char *model_id(size_t i, char ret[32])
 static void write_contents(const struct report *r)
 {
     json_t *sections = json_array();
-    const json_t *m;
     char id[32];
-    size_t i;
 
     add_section(sections, "findings", "Findings");
     add_section(sections, "served", "What is served");
     add_section(sections, "speed", "How fast");
-    REPORT_EACH_MODEL(r, i, m)
-    {
+    REPORT_EACH_MODEL(r, i, m) {
         add_section(sections, model_id(i, id), ctl_text(m, "name"));
     }
     add_section(sections, "history", "History");
@@ -184,7 +171,7 @@ static void write_model(const struct report *r, size_t i, const json_t *model)
 
 void report_write(FILE *to, const json_t *data)
 {
-    const json_t *sample = json_object_get(data, "sample"), *m;
+    const json_t *sample = json_object_get(data, "sample");
     struct report r = {.to = to,
                        .data = data,
                        .sample = sample,
@@ -192,7 +179,6 @@ void report_write(FILE *to, const json_t *data)
                        .series = json_object_get(data, "series"),
                        .frames = has_frames(data)};
     char title[256];
-    size_t i;
 
     snprintf(title, sizeof(title), "piped on %s", ctl_text(data, "host"));
     page_begin(to, title);
@@ -208,8 +194,7 @@ void report_write(FILE *to, const json_t *data)
     write_findings(&r);
     write_served(&r);
     report_speed(&r);
-    REPORT_EACH_MODEL(&r, i, m)
-    {
+    REPORT_EACH_MODEL(&r, i, m) {
         write_model(&r, i, m);
     }
     report_history(&r);

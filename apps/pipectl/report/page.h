@@ -24,7 +24,7 @@ struct report {
     const json_t *data, *sample, *after, *series;
     bool frames; /* some were answered meanwhile: figures are of these, else of all */
 };
-#define REPORT_EACH_MODEL(r, i, m) json_array_foreach(json_object_get((r)->after, "models"), i, m)
+#define REPORT_EACH_MODEL(r, i, m) json_text_each(json_object_get((r)->after, "models"), i, m)
 
 /** report_write() - the whole page. */
 void report_write(FILE *to, const json_t *data);

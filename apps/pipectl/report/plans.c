@@ -26,20 +26,17 @@ static void draw_front(const struct report *r, size_t number, const json_t *mode
     const json_t *front =
         json_object_get(json_object_get(r->data, "fronts"), ctl_text(model, "name"));
     json_t *of_front = json_array(), *others = json_array(), *is = json_array();
-    json_t *wanted = json_array(), *chart, *plan;
+    json_t *wanted = json_array(), *chart;
     char id[32];
-    size_t i;
 
     snprintf(id, sizeof(id), "front-%zu", number);
     chart =
         page_new(id, "Plans: throughput against latency", "lines",
                  page_axis("frames/s", false, NAN, NAN), page_axis("latency, ms", false, 0, NAN));
-    json_array_foreach(front, i, plan)
-    {
+    json_text_each(front, i, plan) {
         add_plan(of_front, "", ctl_text(plan, "plan"), plan);
     }
-    json_array_foreach(json_object_get(e, "runners_up"), i, plan)
-    {
+    json_text_each(json_object_get(e, "runners_up"), i, plan) {
         add_plan(others, "runner-up", ctl_text(plan, "plan"), plan);
     }
     add_plan(wanted, "predicted of", ctl_text(e, "plan"), json_object_get(e, "now"));

@@ -13,11 +13,8 @@
 static void draw_rates(const struct report *r)
 {
     json_t *chart = report_time_chart(r, "rates", "Frames answered a second", "frames/s");
-    const json_t *m;
-    size_t k;
 
-    REPORT_EACH_MODEL(r, k, m)
-    {
+    REPORT_EACH_MODEL(r, k, m) {
         struct report_value answered = {"models", ctl_text(m, "name"), 0, "answered", 1};
 
         page_lines(chart, answered.name, report_rate(r, &answered, INFINITY), NULL);
@@ -30,11 +27,8 @@ static void draw_latency(const struct report *r)
     static const char *const QUANTILES[] = {"p50", "p99"};
     json_t *chart = report_time_chart(
         r, "latency", "Latency of the newest answers: median and 99th percentile", "ms");
-    const json_t *m;
-    size_t k;
 
-    REPORT_EACH_MODEL(r, k, m)
-    {
+    REPORT_EACH_MODEL(r, k, m) {
         for (size_t q = 0; q < 2; q++) {
             struct report_value ms = {"models", ctl_text(m, "name"), 0, QUANTILES[q], 1};
             char label[300];
@@ -94,13 +88,12 @@ static void draw_histogram(const struct report *r)
                  r->frames ? "How long the frames took that were answered while watching"
                            : "How long frames took since their model was loaded",
                  "bars", x, page_axis("% of frames", false, 0, NAN));
-    size_t first = BUCKETS_MAX, last = 0, shown = models == 1 ? 3 : 1, k;
-    const json_t *m, *le = NULL;
+    size_t first = BUCKETS_MAX, last = 0, shown = models == 1 ? 3 : 1;
+    const json_t *le = NULL;
     double n[BUCKETS_MAX];
 
     for (int pass = 0; pass < 2; pass++) {
-        REPORT_EACH_MODEL(r, k, m)
-        {
+        REPORT_EACH_MODEL(r, k, m) {
             for (size_t f = 0; f < shown; f++) {
                 double all = buckets(r, m, FAMILIES[f], n);
                 json_t *values = pass ? json_array() : NULL;
@@ -178,8 +171,6 @@ static void bound_stages(struct parts *p, double compute)
 static bool parts_of(const struct report *r, const json_t *m, struct parts *ret)
 {
     double frames = grown(r, m, "latency.frames");
-    const json_t *stage;
-    size_t i;
 
     *ret = (struct parts){0};
     if (!(frames > 0)) {
@@ -188,8 +179,7 @@ static bool parts_of(const struct report *r, const json_t *m, struct parts *ret)
     ret->preparing = 1e3 * grown(r, m, "preparing.sum") / frames;
     ret->preparing = ret->preparing > 0 ? ret->preparing : 0;
     ret->waiting = 1e3 * grown(r, m, "queue.sum") / frames - ret->preparing;
-    json_array_foreach(json_object_get(m, "stages"), i, stage)
-    {
+    json_text_each(json_object_get(m, "stages"), i, stage) {
         /* A stage has a row for each EP; its frames go through one of them. */
         double number = ctl_value(stage, "stage");
 
@@ -210,20 +200,17 @@ static void draw_time(const struct report *r)
     json_t *waiting = json_array(), *preparing = json_array(), *between = json_array();
     json_t *stages = json_array(); /* of values, one list a stage */
     struct parts p;
-    const json_t *m;
     json_t *values;
-    size_t k, i, rows = 0, most = 0;
+    size_t i, rows = 0, most = 0;
     bool prepared = false;
 
-    REPORT_EACH_MODEL(r, k, m)
-    {
+    REPORT_EACH_MODEL(r, k, m) {
         most = parts_of(r, m, &p) && p.stages > most ? p.stages : most;
     }
     for (i = 0; i < most; i++) {
         json_array_append_new(stages, json_array());
     }
-    REPORT_EACH_MODEL(r, k, m)
-    {
+    REPORT_EACH_MODEL(r, k, m) {
         if (!parts_of(r, m, &p)) {
             continue;
         }
@@ -268,11 +255,9 @@ static void draw_time(const struct report *r)
 /* The models of the status, without the latency (0) of those that have answered nothing. New. */
 static json_t *answering(const struct report *r)
 {
-    json_t *models = json_deep_copy(json_object_get(r->after, "models")), *m;
-    size_t i;
+    json_t *models = json_deep_copy(json_object_get(r->after, "models"));
 
-    json_array_foreach(models, i, m)
-    {
+    json_text_each(models, i, m) {
         if (!(ctl_value(m, "frames.answered") > 0)) {
             json_object_del(m, "latency_ms");
         }

@@ -88,11 +88,9 @@ static int print_text(const struct top *top, const struct top_options *o, const 
 /* What the planner expects of the first model that has a route. Return: owned, or NULL. */
 static json_t *explanation_of(const struct ctl *ctl, const struct top *top)
 {
-    json_t *model, *explanation = NULL;
-    size_t i;
+    json_t *explanation = NULL;
 
-    json_array_foreach(json_object_get(top->status, "models"), i, model)
-    {
+    json_text_each(json_object_get(top->status, "models"), i, model) {
         if (ctl_value(model, "route.number") > 0) {
             ctl_ask(ctl, "PlanExplain", ctl_model_parameter(ctl_text(model, "name")), "explanation",
                     &explanation);

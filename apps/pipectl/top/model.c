@@ -49,11 +49,7 @@ const struct top_model *top_find(const struct top *t, const char *name)
 
 const json_t *top_status_of(const struct top *t, const char *name)
 {
-    json_t *m;
-    size_t i;
-
-    json_array_foreach(json_object_get(t->status, "models"), i, m)
-    {
+    json_text_each(json_object_get(t->status, "models"), i, m) {
         const char *its = json_string_value(json_object_get(m, "name"));
 
         if (its && strcmp(its, name) == 0) {

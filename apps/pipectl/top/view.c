@@ -113,8 +113,7 @@ static void add_model(struct section *list, size_t *count, const json_t *model)
 static size_t sections_of(const struct top_view *v, struct section *ret)
 {
     const json_t *model = v->model ? top_status_of(v->top, v->model) : NULL;
-    size_t count = 0, i;
-    json_t *m;
+    size_t count = 0;
 
     if (v->page == TOP_PAGE_HELP) {
         add(ret, &count, draw_help, NULL);
@@ -125,8 +124,7 @@ static size_t sections_of(const struct top_view *v, struct section *ret)
     } else if (v->page == TOP_PAGE_UNITS && model) {
         add(ret, &count, top_draw_units, model);
     } else {
-        json_array_foreach(json_object_get(v->top->status, "models"), i, m)
-        {
+        json_text_each(json_object_get(v->top->status, "models"), i, m) {
             if (v->all) {
                 add_model(ret, &count, m);
             }

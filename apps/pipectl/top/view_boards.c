@@ -55,15 +55,12 @@ static void add_hop(struct top_table *t, const struct top_view *v, const json_t 
                     const json_t *hop, size_t i)
 {
     double ms = ctl_value(hop, "service_ms"), expected = expected_ms(v, model, i), all = 0;
-    json_t *boards = json_object_get(hop, "boards"), *b;
-    size_t k;
+    json_t *boards = json_object_get(hop, "boards");
 
-    json_array_foreach(boards, k, b)
-    {
+    json_text_each(boards, k, b) {
         all += ctl_real(b, "share");
     }
-    json_array_foreach(boards, k, b)
-    {
+    json_text_each(boards, k, b) {
         bool up = ctl_is(b, "up");
         double share = all > 0 ? ctl_real(b, "share") / all : NAN, off = top_off(ms, expected);
 
@@ -86,16 +83,13 @@ void top_draw_route(const struct top_view *v, struct top_screen *s, const json_t
     };
     const json_t *route = json_object_get(model, "route");
     struct top_table t;
-    json_t *hop;
-    size_t i;
 
     if (!json_is_object(route)) {
         return;
     }
     draw_route_line(v, s, model);
     top_table_init(&t, columns, base_array_count(columns));
-    json_array_foreach(json_object_get(route, "hops"), i, hop)
-    {
+    json_text_each(json_object_get(route, "hops"), i, hop) {
         add_hop(&t, v, model, hop, i);
     }
     top_table_draw(&t, s);
@@ -121,12 +115,9 @@ void top_draw_boards(const struct top_view *v, struct top_screen *s, const json_
         {"Mbit/s", 'r', 0}, {"memory MiB", 'r', 2}, {"places", 'l', 3},
     };
     struct top_table t;
-    json_t *b;
-    size_t i;
 
     top_table_init(&t, columns, base_array_count(columns));
-    json_array_foreach(json_object_get(v->top->status, "boards"), i, b)
-    {
+    json_text_each(json_object_get(v->top->status, "boards"), i, b) {
         const json_t *link = json_object_get(b, "link");
         bool up = ctl_is(b, "up");
         double kilobyte_us = ctl_value(link, "kilobyte_us"), bytes = ctl_real(b, "memory_bytes");

@@ -10,11 +10,8 @@
 static const json_t *policy_of(const json_t *status, double number)
 {
     const json_t *policies = json_text_at(status, "sensors.policies");
-    json_t *p;
-    size_t i;
 
-    json_array_foreach(policies, i, p)
-    {
+    json_text_each(policies, i, p) {
         if (ctl_value(p, "policy") == number) {
             return p;
         }
@@ -30,12 +27,9 @@ void top_draw_clocks(const struct top_view *v, struct top_screen *s, const json_
         {"limited", 'l', 0}, {"used", 'l', 1},
     };
     struct top_table t;
-    json_t *e;
-    size_t i;
 
     top_table_init(&t, columns, base_array_count(columns));
-    json_array_foreach(json_object_get(v->top->status, "eps"), i, e)
-    {
+    json_text_each(json_object_get(v->top->status, "eps"), i, e) {
         const json_t *p = policy_of(v->top->status, ctl_value(e, "policy"));
         const json_t *governor = json_object_get(e, "governor");
         double now = ctl_value(e, "freq_khz") / 1000, most = ctl_value(e, "max_freq_khz") / 1000;
@@ -82,11 +76,7 @@ static void put_fact(struct top_screen *s, enum top_look look, const char *forma
 
 static void draw_heat(struct top_screen *s, const json_t *sensors)
 {
-    size_t i;
-    json_t *z;
-
-    json_array_foreach(json_object_get(sensors, "thermal"), i, z)
-    {
+    json_text_each(json_object_get(sensors, "thermal"), i, z) {
         bool past = ctl_is(z, "past_trip");
 
         if (!isnan(ctl_value(z, "temp_c"))) {
@@ -128,13 +118,11 @@ static void draw_load(struct top_screen *s, const json_t *status)
 
 void top_draw_machine(const struct top_view *v, struct top_screen *s, const json_t *model)
 {
-    const json_t *failed = json_object_get(v->top->status, "failed_models"), *m;
-    size_t i;
+    const json_t *failed = json_object_get(v->top->status, "failed_models");
 
     draw_heat(s, json_object_get(v->top->status, "sensors"));
     draw_load(s, v->top->status);
-    json_array_foreach(failed, i, m)
-    {
+    json_text_each(failed, i, m) {
         top_put(s, TOP_BAD, "model %s FAILED: %s", ctl_text(m, "name"), ctl_text(m, "error"));
         top_line(s);
     }

@@ -93,8 +93,6 @@ static void draw_latency(struct top_screen *s, const json_t *model)
 void top_draw_model(const struct top_view *v, struct top_screen *s, const json_t *model)
 {
     const struct top_model *m = top_find(v->top, ctl_text(model, "name"));
-    json_t *warning;
-    size_t i;
 
     top_put(s, TOP_BOLD, "%s", ctl_text(model, "name"));
     top_put(s, TOP_PLAIN, "  %.0f unit%s by ", ctl_real(model, "units"),
@@ -105,8 +103,7 @@ void top_draw_model(const struct top_view *v, struct top_screen *s, const json_t
     top_line(s);
     draw_speed(v, s, m, model);
     draw_latency(s, model);
-    json_array_foreach(json_object_get(model, "warnings"), i, warning)
-    {
+    json_text_each(json_object_get(model, "warnings"), i, warning) {
         if (json_is_string(warning)) {
             top_put(s, TOP_BAD, "warning: %s", json_string_value(warning));
             top_line(s);
@@ -117,11 +114,8 @@ void top_draw_model(const struct top_view *v, struct top_screen *s, const json_t
 static double busiest(const json_t *model)
 {
     double most = 0;
-    json_t *stage;
-    size_t i;
 
-    json_array_foreach(json_object_get(model, "stages"), i, stage)
-    {
+    json_text_each(json_object_get(model, "stages"), i, stage) {
         most = base_max(most, ctl_real(stage, "busy"));
     }
     return most;
@@ -136,12 +130,9 @@ void top_draw_models(const struct top_view *v, struct top_screen *s, const json_
     json_auto_t *sorted =
         top_sorted(json_object_get(v->top->status, "models"), v->sort, "fps", "latency_ms.p99");
     struct top_table t;
-    json_t *m;
-    size_t i;
 
     top_table_init(&t, columns, base_array_count(columns));
-    json_array_foreach(sorted, i, m)
-    {
+    json_text_each(sorted, i, m) {
         const struct top_model *known = top_find(v->top, ctl_text(m, "name"));
         const json_t *latency = json_object_get(m, "latency_ms");
         bool answered = ctl_real(m, "frames.answered") > 0;
@@ -170,12 +161,9 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
     json_auto_t *sorted =
         top_sorted(json_object_get(model, "stages"), v->sort, "busy", "service_ms");
     struct top_table t;
-    json_t *stage;
-    size_t i;
 
     top_table_init(&t, columns, base_array_count(columns));
-    json_array_foreach(sorted, i, stage)
-    {
+    json_text_each(sorted, i, stage) {
         double busy = ctl_real(stage, "busy"), ms = ctl_value(stage, "service_ms");
         double expected = ctl_value(stage, "expected_ms");
         double off = busy > 0 ? top_off(ms, expected) : NAN; /* it was of frames of long ago */
@@ -216,21 +204,17 @@ void top_draw_units(const struct top_view *v, struct top_screen *s, const json_t
         {"ms", 'r', 0},   {"share", 'b', 1}, {"", 'r', 0},
     };
     json_auto_t *sorted = top_sorted(v->units, v->sort, "ewma_ms", "ewma_ms");
-    json_t *u;
     struct top_table t;
     double all = 0;
-    size_t i;
 
     if (!v->units) { /* they have been asked for */
         return;
     }
-    json_array_foreach(sorted, i, u)
-    {
+    json_text_each(sorted, i, u) {
         all += isnan(unit_ms(u)) ? 0 : unit_ms(u);
     }
     top_table_init(&t, columns, base_array_count(columns));
-    json_array_foreach(sorted, i, u)
-    {
+    json_text_each(sorted, i, u) {
         double ms = unit_ms(u), share = all > 0 ? ms / all : NAN;
 
         top_table_value(&t, TOP_PLAIN, "%.0f", ctl_value(u, "unit"));

@@ -110,12 +110,11 @@ static struct trace_group *group_of(struct trace_reader *r, const char *model)
 
 static void add_pipeline(struct trace_reader *r, const json_t *of)
 {
-    const json_t *units = json_object_get(of, "units"), *unit;
+    const json_t *units = json_object_get(of, "units");
     uint32_t id = whole(of, "pipeline");
     const char *model = ctl_text(of, "model");
     struct trace_group *group = group_of(r, model);
     struct trace_pipeline *p;
-    size_t i;
 
     if (!group ||
         !trace_room((void **)&r->pipelines, &r->pipeline_count, id, sizeof(r->pipelines[0]))) {
@@ -131,8 +130,7 @@ static void add_pipeline(struct trace_reader *r, const json_t *of)
         p->unit_count = 0;
         return;
     }
-    json_array_foreach(units, i, unit)
-    {
+    json_text_each(units, i, unit) {
         const char *text = json_is_string(unit) ? json_string_value(unit) : "?";
         char name[300];
 
@@ -144,12 +142,10 @@ static void add_pipeline(struct trace_reader *r, const json_t *of)
 /* "epoch 2 stage 0 big, cpus 0-1", and which team of the stage if it has several. */
 static void name_team(const json_t *of, uint32_t pipeline, char *ret, size_t bytes)
 {
-    const json_t *cpus = json_object_get(of, "cpus"), *cpu;
+    const json_t *cpus = json_object_get(of, "cpus");
     char list[128] = "", replica[32] = "", load[32] = "";
-    size_t i;
 
-    json_array_foreach(cpus, i, cpu)
-    {
+    json_text_each(cpus, i, cpu) {
         base_append(list, sizeof(list), "%s%d", i ? "," : "", (int)json_integer_value(cpu));
     }
     if (whole(of, "replica") > 0) {
