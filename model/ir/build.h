@@ -6,7 +6,8 @@
  *
  * What makes a value returns it, or MDL_NONE if it is refused: then ir.failure says why, and
  * nothing makes a value any more. So a formula needs no check between its steps; one is due before
- * the dims of a value that may not be there are read. At most one argument of a call may make a
+ * the dims of a value that may not be there are read. While a node is lowered it does not return
+ * then (ir.leave), and none is due. At most one argument of a call may make a
  * value: which comes first is not defined.
  */
 #pragma once

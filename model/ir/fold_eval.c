@@ -82,32 +82,28 @@ static int place_inputs(struct mdl_ir *ir, const struct mdl_ir_op *op, struct on
     return 0;
 }
 
-static int take_outputs(struct mdl_ir *ir, const struct mdl_ir_op *op, const struct one_op *o,
-                        const unsigned char *arena)
+/* @data: memory for each output. */
+static void take_outputs(struct mdl_ir *ir, const struct mdl_ir_op *op, const struct one_op *o,
+                         const unsigned char *arena, void *const data[MDL_OP_OUT_MAX])
 {
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
-        const struct mdl_tensor *t;
-        void *data;
+        const struct mdl_tensor *t = data[i] ? &o->tensors[o->op.out[i]] : NULL;
 
-        if (op->op.out[i] == MDL_NONE) {
-            continue;
+        if (t) {
+            to_order(data[i], arena + o->storages[t->storage].offset, t, true);
+            ir->values[op->op.out[i]].data = data[i];
+            ir->fold_bytes_left -= o->storages[t->storage].bytes;
         }
-        t = &o->tensors[o->op.out[i]];
-        data = mdl_ir_fold_alloc(ir, o->storages[t->storage].bytes);
-        if (!data) {
-            return ir->failure;
-        }
-        to_order(data, arena + o->storages[t->storage].offset, t, true);
-        ir->values[op->op.out[i]].data = data;
     }
-    return 0;
 }
 
 bool mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     base_autofree void *arena = NULL;
+    void *data[MDL_OP_OUT_MAX] = {NULL};
     struct one_op o = {.op = op->op};
     size_t bytes = 0;
+    bool done;
 
     if (!ir->options->const_eval) {
         return false;
@@ -141,12 +137,24 @@ bool mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op)
             "the constants computed at load are too large; fold them when the model is exported");
         return false;
     }
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+        size_t v = op->op.out[i];
+
+        data[i] = v == MDL_NONE ? NULL : mdl_pool_alloc(ir->pool, mdl_ir_bytes(&ir->values[v]), 1);
+        if (v != MDL_NONE && !data[i]) {
+            mdl_ir_nomem(ir);
+            return false;
+        }
+    }
     o.model.arena_bytes = bytes;
     arena = aligned_alloc(64, bytes ? bytes : 64);
     if (!arena) {
         mdl_ir_nomem(ir);
         return false;
     }
-    /* if that fails, it runs in every frame */
-    return ir->options->const_eval(&o.model, arena) >= 0 && take_outputs(ir, op, &o, arena) == 0;
+    done = ir->options->const_eval(&o.model, arena) >= 0;
+    if (done) {
+        take_outputs(ir, op, &o, arena, data);
+    }
+    return done; /* else it runs in every frame */
 }

@@ -16,26 +16,31 @@ int mdl_ir_refuse(struct mdl_ir *ir, int code, const char *format, ...)
     if (ir->failure != 0) {
         return ir->failure;
     }
-    ir->failure = code;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     if (ir->node) {
-        return mdl_fail(ir->error, code, "node %s (%s): %s", ir->node_name, ir->node->op_type,
-                        text);
+        mdl_fail(ir->error, code, "node %s (%s): %s", ir->node_name, ir->node->op_type, text);
+    } else {
+        mdl_fail(ir->error, code, "%s", text);
     }
-    return mdl_fail(ir->error, code, "%s", text);
+    mdl_ir_failed(ir, code);
+    return code;
 }
 
 size_t mdl_ir_failed(struct mdl_ir *ir, int code)
 {
     ir->failure = ir->failure != 0 ? ir->failure : code;
+    if (ir->leave && ir->failure != 0) {
+        longjmp(*ir->leave, 1);
+    }
     return MDL_NONE;
 }
 
 int mdl_ir_nomem(struct mdl_ir *ir)
 {
     ir->failure = mdl_fail(ir->error, -ENOMEM, "out of memory while compiling the model");
+    mdl_ir_failed(ir, -ENOMEM);
     return ir->failure;
 }
 

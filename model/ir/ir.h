@@ -12,8 +12,12 @@
  *
  * Everything is allocated from ir.pool and freed with it; compile/emit.c copies what the model
  * keeps into the model's pool. Functions return 0, or a negative errno with the text in ir.error.
+ * While a node is lowered (ir.leave) they do not return after a failure: model/lower/lower.c goes on
+ * with the next node. So whoever may be called then keeps nothing that must be freed.
  */
 #pragma once
+
+#include <setjmp.h>
 
 #include "model/common/graph.h"
 #include "model/common/pool.h"
@@ -125,6 +129,7 @@ struct mdl_ir {
     const struct mdl_ir_hooks *hooks;
     char *error;            /* MDL_ERROR_MAX */
     int failure;            /* of what is being lowered: 0, or the first refusal's code */
+    jmp_buf *leave;         /* where a failure goes on while a node is lowered; NULL: it returns */
     struct mdl_pool *pool;  /* owned by the caller of the passes */
     size_t value_bytes_max; /* limit for one value */
     size_t fold_bytes_left; /* bytes that constant folding may still allocate ... */

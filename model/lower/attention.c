@@ -17,53 +17,44 @@ static size_t split_heads(struct mdl_lower *l, size_t i, int64_t heads)
     const struct mdl_ir_value v = *mdl_l_value(l, l->in[i]);
     size_t y;
 
-    if (heads <= 0 || v.dim[2] % (size_t)heads != 0) {
-        return mdl_l_refuse(l, -EBADMSG,
-                            "input %zu has %zu values for %lld heads; q_num_heads and "
-                            "kv_num_heads must divide them",
-                            i, v.dim[2], (long long)heads);
-    }
+    mdl_bad_if(l, heads <= 0 || v.dim[2] % (size_t)heads != 0,
+               "input %zu has %zu values for %lld heads; q_num_heads and "
+               "kv_num_heads must divide them",
+               i, v.dim[2], (long long)heads);
     y = mdl_ir_reshape(l->ir, l->in[i], 4,
                        (size_t[]){v.dim[0], v.dim[1], (size_t)heads, v.dim[2] / (size_t)heads});
     return mdl_ir_permute(l->ir, y, (size_t[]){0, 2, 1, 3});
 }
 
-static int take_inputs(struct mdl_lower *l, struct heads *h, size_t in[3])
+static void take_inputs(struct mdl_lower *l, struct heads *h, size_t in[3])
 {
     int64_t q = mdl_l_int(l, "q_num_heads", 0), kv = mdl_l_int(l, "kv_num_heads", 0);
     struct mdl_ir_value v[3];
 
     h->flat = mdl_l_value(l, l->in[0])->rank == 3;
     for (size_t i = 0; i < 3; i++) {
-        if (mdl_l_value(l, l->in[i])->rank != (h->flat ? 3u : 4u)) {
-            return mdl_ir_refuse(l->ir, -EBADMSG,
-                                 "input %zu has rank %zu; queries, keys and values must all have "
-                                 "rank 3, or all rank 4",
-                                 i, mdl_l_value(l, l->in[i])->rank);
-        }
+        mdl_bad_if(l, mdl_l_value(l, l->in[i])->rank != (h->flat ? 3u : 4u),
+                   "input %zu has rank %zu; queries, keys and values must all have "
+                   "rank 3, or all rank 4",
+                   i, mdl_l_value(l, l->in[i])->rank);
     }
     for (size_t i = 0; i < 3; i++) {
         in[i] = h->flat ? split_heads(l, i, i == 0 ? q : kv) : l->in[i];
-    }
-    if (l->ir->failure != 0) {
-        return l->ir->failure;
     }
     for (size_t i = 0; i < 3; i++) {
         v[i] = *mdl_l_value(l, in[i]);
     }
     *h =
         (struct heads){v[0].dim[0], v[0].dim[1], v[1].dim[1], 1, v[0].dim[2], v[1].dim[2], h->flat};
-    if (v[1].dim[0] != h->batch || v[2].dim[0] != h->batch || v[2].dim[1] != h->kv ||
-        v[2].dim[2] != h->keys || v[0].dim[3] != v[1].dim[3] || h->kv == 0 || h->q % h->kv != 0 ||
-        v[0].dim[3] == 0 || h->keys == 0) {
-        return mdl_ir_refuse(l->ir, -EBADMSG,
-                             "queries, keys and values do not fit: %zu, %zu and %zu heads, %zu and "
-                             "%zu values a head, %zu keys and %zu values",
-                             v[0].dim[1], v[1].dim[1], v[2].dim[1], v[0].dim[3], v[1].dim[3],
-                             v[1].dim[2], v[2].dim[2]);
-    }
+    mdl_bad_if(l,
+               v[1].dim[0] != h->batch || v[2].dim[0] != h->batch || v[2].dim[1] != h->kv ||
+                   v[2].dim[2] != h->keys || v[0].dim[3] != v[1].dim[3] || h->kv == 0 ||
+                   h->q % h->kv != 0 || v[0].dim[3] == 0 || h->keys == 0,
+               "queries, keys and values do not fit: %zu, %zu and %zu heads, %zu and "
+               "%zu values a head, %zu keys and %zu values",
+               v[0].dim[1], v[1].dim[1], v[2].dim[1], v[0].dim[3], v[1].dim[3], v[1].dim[2],
+               v[2].dim[2]);
     h->group = h->q / h->kv;
-    return 0;
 }
 
 /* Grouped queries: heads become [kv heads, group], and keys and values are repeated by stride 0. */
@@ -88,10 +79,8 @@ static size_t as_sum(struct mdl_lower *l, size_t mask)
     if (v.dtype == MDL_F32) {
         return mask;
     }
-    if (v.dtype != MDL_BOOL) {
-        return mdl_l_refuse(l, -EOPNOTSUPP, "a mask of type %s is not supported",
-                            mdl_dtype_name(v.dtype));
-    }
+    mdl_unserved_if(l, v.dtype != MDL_BOOL, "a mask of type %s is not supported",
+                    mdl_dtype_name(v.dtype));
     in[1] = mdl_ir_scalar(l->ir, MDL_F32, 0);
     in[2] = mdl_ir_scalar(l->ir, MDL_F32, -INFINITY);
     return mdl_ir_where(l->ir, in, v.rank, v.dim);
@@ -109,12 +98,10 @@ static size_t take_mask(struct mdl_lower *l, const struct heads *h)
         size_t missing = 4 - base_min(v.rank, (size_t)4);
 
         dim[i] = i < missing ? 1 : v.dim[i - missing];
-        if (v.rank < 2 || v.rank > 4 || (dim[i] != 1 && dim[i] != full[i])) {
-            return mdl_l_refuse(l, -EOPNOTSUPP,
-                                "the mask has rank %zu and does not broadcast to %zu x %zu x %zu "
-                                "x %zu; shorter masks are not supported",
-                                v.rank, full[0], full[1], full[2], full[3]);
-        }
+        mdl_unserved_if(l, v.rank < 2 || v.rank > 4 || (dim[i] != 1 && dim[i] != full[i]),
+                        "the mask has rank %zu and does not broadcast to %zu x %zu x %zu "
+                        "x %zu; shorter masks are not supported",
+                        v.rank, full[0], full[1], full[2], full[3]);
     }
     mask = as_sum(l, mask);
     if (h->group > 1) {
@@ -132,24 +119,19 @@ static size_t take_mask(struct mdl_lower *l, const struct heads *h)
     return mdl_ir_repeat(l->ir, mask, rank, full);
 }
 
-static int check_attention(struct mdl_lower *l)
+static void check_attention(struct mdl_lower *l)
 {
     static const char *const unsupported[] = {"past_key", "past_value", "nonpad_kv_seqlen"};
 
     for (size_t i = 4; i < 7; i++) {
-        if (mdl_l_in(l, i) != MDL_NONE) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %s is not supported",
-                                 unsupported[i - 4]);
-        }
+        mdl_unserved_if(l, mdl_l_in(l, i) != MDL_NONE, "input %s is not supported",
+                        unsupported[i - 4]);
     }
     for (size_t i = 1; i < l->out_count; i++) {
-        if (mdl_l_wants(l, i)) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                                 "output %zu (\"%s\") is not supported; only the first is", i,
-                                 l->node->outputs[i]);
-        }
+        mdl_unserved_if(l, mdl_l_wants(l, i),
+                        "output %zu (\"%s\") is not supported; only the first is", i,
+                        l->node->outputs[i]);
     }
-    return 0;
 }
 
 static size_t lower_attention(struct mdl_lower *l, int arg)
@@ -160,17 +142,11 @@ static size_t lower_attention(struct mdl_lower *l, int arg)
     struct heads h = {0};
     size_t rank, y, size;
 
-    if (check_attention(l) != 0 || take_inputs(l, &h, op.op.in) != 0) {
-        return MDL_NONE;
-    }
+    check_attention(l);
+    take_inputs(l, &h, op.op.in);
     op.op.in[3] = take_mask(l, &h);
     group_heads(l, &h, op.op.in);
-    if (!(softcap >= 0)) {
-        mdl_ir_refuse(l->ir, -EBADMSG, "softcap is %g; it must be 0 or more", (double)softcap);
-    }
-    if (l->ir->failure != 0) {
-        return MDL_NONE;
-    }
+    mdl_bad_if(l, !(softcap >= 0), "softcap is %g; it must be 0 or more", (double)softcap);
     q = *mdl_l_value(l, op.op.in[0]);
     rank = q.rank;
     op.op.attr.attention.scale =
@@ -198,9 +174,8 @@ static size_t lower_fused_matmul(struct mdl_lower *l, int arg)
     float alpha = mdl_l_float(l, "alpha", 1);
     size_t in[2] = {l->in[0], l->in[1]}, y;
 
-    if (mdl_l_int(l, "transBatchA", 0) || mdl_l_int(l, "transBatchB", 0)) {
-        return mdl_l_refuse(l, -EOPNOTSUPP, "transBatchA and transBatchB are not supported");
-    }
+    mdl_unserved_if(l, mdl_l_int(l, "transBatchA", 0) || mdl_l_int(l, "transBatchB", 0),
+                    "transBatchA and transBatchB are not supported");
     for (size_t i = 0; i < 2; i++) {
         size_t perm[MDL_RANK_MAX], rank = mdl_l_value(l, in[i])->rank;
 
@@ -212,9 +187,6 @@ static size_t lower_fused_matmul(struct mdl_lower *l, int arg)
             perm[rank - 2] = rank - 1;
             in[i] = mdl_ir_permute(l->ir, in[i], perm);
         }
-    }
-    if (l->ir->failure != 0) {
-        return MDL_NONE;
     }
     y = mdl_lower_product(l, in[0], in[1], &like, MDL_F32);
     return alpha == 1

@@ -4,6 +4,23 @@
 #include "model/ir/rows.h"
 #include "model/lower/lowering.h"
 
+void *mdl_l_alloc(struct mdl_lower *l, size_t count, size_t size)
+{
+    void *made = mdl_pool_alloc(l->ir->pool, count, size);
+
+    if (!made) {
+        mdl_ir_nomem(l->ir);
+    }
+    return made;
+}
+
+void *mdl_l_memdup(struct mdl_lower *l, const void *data, size_t bytes)
+{
+    void *made = mdl_l_alloc(l, bytes, 1);
+
+    return bytes ? memcpy(made, data, bytes) : made;
+}
+
 size_t mdl_l_in(const struct mdl_lower *l, size_t i)
 {
     return i < l->in_count ? l->in[i] : MDL_NONE;
@@ -29,41 +46,33 @@ struct mdl_ir_op mdl_l_op(const struct mdl_lower *l, int kind, size_t count)
     return op;
 }
 
-int mdl_l_run(struct mdl_lower *l, const struct mdl_lower_row *row)
+void mdl_l_run(struct mdl_lower *l, const struct mdl_lower_row *row)
 {
     size_t all = base_max(l->in_count, (size_t)1), y;
-    int r = mdl_l_need(l, row->needs == MDL_LOWER_ALL ? all : row->needs);
 
-    for (size_t i = 0; r == 0 && i < row->floats; i++) {
-        r = mdl_l_f32(l, i);
+    mdl_l_need(l, row->needs == MDL_LOWER_ALL ? all : row->needs);
+    for (size_t i = 0; i < row->floats; i++) {
+        mdl_l_f32(l, i);
     }
-    y = r == 0 ? row->fn(l, row->arg) : MDL_NONE;
+    y = row->fn(l, row->arg); /* which may set the first output, too */
     l->out[0] = y;
-    return l->ir->failure;
 }
 
-int mdl_l_need(struct mdl_lower *l, size_t count)
+void mdl_l_need(struct mdl_lower *l, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (mdl_l_in(l, i) == MDL_NONE) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is missing", i);
-        }
+        mdl_bad_if(l, mdl_l_in(l, i) == MDL_NONE, "input %zu is missing", i);
     }
-    if (l->out_count == 0) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the node has no output");
-    }
-    return 0;
+    mdl_bad_if(l, l->out_count == 0, "the node has no output");
 }
 
-int mdl_l_f32(struct mdl_lower *l, size_t i)
+void mdl_l_f32(struct mdl_lower *l, size_t i)
 {
     size_t v = mdl_l_in(l, i);
 
-    if (v != MDL_NONE && l->ir->values[v].dtype != MDL_F32) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu of type %s is not supported", i,
-                             mdl_dtype_name(l->ir->values[v].dtype));
-    }
-    return 0;
+    mdl_unserved_if(l, v != MDL_NONE && l->ir->values[v].dtype != MDL_F32,
+                    "input %zu of type %s is not supported", i,
+                    mdl_dtype_name(l->ir->values[v].dtype));
 }
 
 const struct mdl_gattr *mdl_l_attr(const struct mdl_lower *l, const char *name)
@@ -80,10 +89,7 @@ static const struct mdl_gattr *typed(struct mdl_lower *l, const char *name, enum
 {
     const struct mdl_gattr *a = mdl_l_attr(l, name);
 
-    if (a && a->type != type) {
-        mdl_ir_refuse(l->ir, -EBADMSG, "attribute %s has the wrong type", name);
-        return NULL;
-    }
+    mdl_bad_if(l, a && a->type != type, "attribute %s has the wrong type", name);
     return a;
 }
 
@@ -118,7 +124,7 @@ int mdl_l_word(struct mdl_lower *l, const char *name, const char *fallback,
             return w->value;
         }
     }
-    mdl_ir_refuse(l->ir, -EOPNOTSUPP, "%s %s is not supported", name, s);
+    mdl_l_refuse(l, -EOPNOTSUPP, "%s %s is not supported", name, s);
     return words[0].value;
 }
 
@@ -131,8 +137,8 @@ bool mdl_l_ints(struct mdl_lower *l, const char *name, int64_t *dst, size_t max,
         return false;
     }
     if (a->count > max) {
-        mdl_ir_refuse(l->ir, -EBADMSG, "attribute %s has %zu values, at most %zu fit", name,
-                      a->count, max);
+        mdl_l_refuse(l, -EBADMSG, "attribute %s has %zu values, at most %zu fit", name, a->count,
+                     max);
         return false;
     }
     for (size_t i = 0; i < a->count; i++) {
@@ -153,21 +159,21 @@ bool mdl_l_const_ints(struct mdl_lower *l, size_t i, int64_t *dst, size_t max, s
     }
     x = &l->ir->values[v];
     if (!x->data) {
-        mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu (\"%s\") must be a constant", i, x->name);
+        mdl_l_refuse(l, -EOPNOTSUPP, "input %zu (\"%s\") must be a constant", i, x->name);
         return false;
     }
     if (x->dtype != MDL_I64 && x->dtype != MDL_I32) {
-        mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is of type %s; it must be an integer", i,
-                      mdl_dtype_name(x->dtype));
+        mdl_l_refuse(l, -EBADMSG, "input %zu is of type %s; it must be an integer", i,
+                     mdl_dtype_name(x->dtype));
         return false;
     }
     if (x->rank > 1) {
-        mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has rank %zu; it must be a list", i, x->rank);
+        mdl_l_refuse(l, -EBADMSG, "input %zu has rank %zu; it must be a list", i, x->rank);
         return false;
     }
     if (mdl_ir_elements(x) > max) {
-        mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has %zu values, at most %zu fit", i,
-                      mdl_ir_elements(x), max);
+        mdl_l_refuse(l, -EBADMSG, "input %zu has %zu values, at most %zu fit", i,
+                     mdl_ir_elements(x), max);
         return false;
     }
     *ret_count = mdl_ir_elements(x);
@@ -177,7 +183,7 @@ bool mdl_l_const_ints(struct mdl_lower *l, size_t i, int64_t *dst, size_t max, s
     return true;
 }
 
-int mdl_l_dims(struct mdl_lower *l, size_t i, struct mdl_l_dims *ret)
+void mdl_l_dims(struct mdl_lower *l, size_t i, struct mdl_l_dims *ret)
 {
     size_t v = mdl_l_in(l, i), rows;
     const struct mdl_ir_value *x = v == MDL_NONE ? NULL : mdl_l_value(l, v);
@@ -185,20 +191,16 @@ int mdl_l_dims(struct mdl_lower *l, size_t i, struct mdl_l_dims *ret)
     *ret = (struct mdl_l_dims){.rows = MDL_NONE};
     if (!x || x->most == MDL_NONE || x->rank > 1 || mdl_ir_elements(x) > MDL_RANK_MAX) {
         mdl_l_const_ints(l, i, ret->dim, MDL_RANK_MAX, &ret->count);
-        return l->ir->failure;
+        return;
     }
     ret->count = mdl_ir_elements(x);
     for (size_t k = 0; k < ret->count; k++) {
-        if (mdl_rows_dim(l->ir, v, k, &ret->dim[k], &rows) < 0) {
-            return l->ir->failure;
-        }
-        if (rows != MDL_NONE && ret->rows != MDL_NONE) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "two dimensions depend on the data");
-        }
+        mdl_rows_dim(l->ir, v, k, &ret->dim[k], &rows);
+        mdl_unserved_if(l, rows != MDL_NONE && ret->rows != MDL_NONE,
+                        "two dimensions depend on the data");
         ret->rows_at = rows == MDL_NONE ? ret->rows_at : k;
         ret->rows = rows == MDL_NONE ? ret->rows : rows;
     }
-    return 0;
 }
 
 size_t mdl_l_limit(struct mdl_lower *l, size_t y, const struct mdl_l_dims *d)
@@ -226,19 +228,18 @@ size_t mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end)
     int64_t n = (int64_t)rank;
 
     if (axis < -n || axis >= n + (past_end ? 1 : 0)) {
-        mdl_ir_refuse(l->ir, -EBADMSG, "axis %lld is outside rank %zu", (long long)axis, rank);
+        mdl_l_refuse(l, -EBADMSG, "axis %lld is outside rank %zu", (long long)axis, rank);
         return 0;
     }
     return (size_t)(axis < 0 ? axis + n : axis);
 }
 
-int mdl_l_marked(struct mdl_lower *l, const int64_t *axes, size_t count, size_t rank, bool *mark)
+void mdl_l_marked(struct mdl_lower *l, const int64_t *axes, size_t count, size_t rank, bool *mark)
 {
     memset(mark, 0, MDL_RANK_MAX * sizeof(*mark));
     for (size_t i = 0; i < count; i++) {
         mark[mdl_l_axis(l, axes[i], rank, false)] = true;
     }
-    return l->ir->failure;
 }
 
 size_t mdl_lower_as(struct mdl_lower *l, const char *op_type, const struct mdl_lower_values *v)
@@ -246,9 +247,7 @@ size_t mdl_lower_as(struct mdl_lower *l, const char *op_type, const struct mdl_l
     const struct mdl_lower_row *row = l->find(op_type);
     struct mdl_lower as = *l;
 
-    if (!row) {
-        return mdl_l_refuse(l, -EOPNOTSUPP, "operator %s is not supported", op_type);
-    }
+    mdl_unserved_if(l, !row, "operator %s is not supported", op_type);
     as.opset = v->opset;
     as.in = v->in;
     as.in_count = v->in_count;
@@ -257,5 +256,6 @@ size_t mdl_lower_as(struct mdl_lower *l, const char *op_type, const struct mdl_l
     for (size_t i = 0; i < v->out_count; i++) {
         v->out[i] = MDL_NONE;
     }
-    return l->ir->failure == 0 && mdl_l_run(&as, row) == 0 ? v->out[0] : MDL_NONE;
+    mdl_l_run(&as, row);
+    return v->out[0];
 }

@@ -6,19 +6,14 @@
 
 /* ---- If ---- */
 
-/* Return: as l->branch(). */
-static int take_branch(struct mdl_lower *l, bool then)
+static void take_branch(struct mdl_lower *l, bool then)
 {
     const struct mdl_gattr *a = mdl_l_attr(l, then ? "then_branch" : "else_branch");
 
-    if (!a || a->type != MDL_ATTR_BRANCH) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "a branch is missing");
-    }
-    if (a->branch->output_count != l->out_count) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "a branch has %zu outputs, the node %zu",
-                             a->branch->output_count, l->out_count);
-    }
-    return l->branch(l, a->branch, NULL, l->out);
+    mdl_bad_if(l, !a || a->type != MDL_ATTR_BRANCH, "a branch is missing");
+    mdl_bad_if(l, a->branch->output_count != l->out_count, "a branch has %zu outputs, the node %zu",
+               a->branch->output_count, l->out_count);
+    l->branch(l, a->branch, NULL, l->out);
 }
 
 /* Return: whether @y is @empty, a constant without elements, where @count is 0. */
@@ -40,25 +35,18 @@ static bool is_empty_if(const struct mdl_lower *l, size_t y, size_t empty, size_
 
 /* "Is there any box?", as torchvision's suppression asks: the branch for boxes is taken always, if
  * without boxes it gives what the other does. */
-static int if_any(struct mdl_lower *l, size_t count, bool none)
+static void if_any(struct mdl_lower *l, size_t count, bool none)
 {
     size_t *empty;
 
-    if (take_branch(l, none) != 0) {
-        return l->ir->failure;
-    }
-    empty = mdl_pool_memdup(l->ir->pool, l->out, l->out_count * sizeof(*empty));
-    if (!empty || take_branch(l, !none) != 0) {
-        return empty ? l->ir->failure : mdl_ir_nomem(l->ir);
-    }
+    take_branch(l, none);
+    empty = mdl_l_memdup(l, l->out, l->out_count * sizeof(*empty));
+    take_branch(l, !none);
     for (size_t i = 0; i < l->out_count; i++) {
-        if (!is_empty_if(l, l->out[i], empty[i], count)) {
-            mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                          "its condition asks whether there are rows; that both branches give the "
-                          "same where there are none is not known");
-        }
+        mdl_unserved_if(l, !is_empty_if(l, l->out[i], empty[i], count),
+                        "its condition asks whether there are rows; that both branches give the "
+                        "same where there are none is not known");
     }
-    return l->ir->failure;
 }
 
 /* An If whose condition is known when the model is loaded is one of its branches. Exporters write
@@ -69,17 +57,15 @@ static size_t lower_if(struct mdl_lower *l, int arg)
     size_t count;
     bool none;
 
-    if (mdl_ir_elements(condition) != 1) {
-        return mdl_l_refuse(l, -EBADMSG, "its condition has %zu elements",
-                            mdl_ir_elements(condition));
-    }
+    mdl_bad_if(l, mdl_ir_elements(condition) != 1, "its condition has %zu elements",
+               mdl_ir_elements(condition));
     if (condition->data) {
         take_branch(l, mdl_const_int(condition, 0) != 0);
     } else if (mdl_rows_asks(l->ir, l->in[0], &count, &none)) {
         if_any(l, count, none);
     } else {
-        mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                      "its condition must be a constant, and depends on the model's input");
+        mdl_l_refuse(l, -EOPNOTSUPP,
+                     "its condition must be a constant, and depends on the model's input");
     }
     return l->out[0];
 }
@@ -116,123 +102,91 @@ static size_t count_nodes(const struct mdl_gbranch *b)
     return count;
 }
 
-static int read_loop(struct mdl_lower *l, struct loop *p)
+static void read_loop(struct mdl_lower *l, struct loop *p)
 {
     const struct mdl_gattr *a = mdl_l_attr(l, "body");
 
-    if (!a || a->type != MDL_ATTR_BRANCH) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "its body is missing");
-    }
+    mdl_bad_if(l, !a || a->type != MDL_ATTR_BRANCH, "its body is missing");
     p->body = a->branch;
     p->carried = l->in_count > 2 ? l->in_count - 2 : 0;
-    if (p->body->input_count != p->carried + 2 || p->body->output_count < p->carried + 1 ||
-        l->out_count > p->body->output_count - 1) {
-        return mdl_ir_refuse(
-            l->ir, -EBADMSG, "its body has %zu inputs and %zu outputs, the node %zu and %zu",
-            p->body->input_count, p->body->output_count, l->in_count, l->out_count);
-    }
+    mdl_bad_if(l,
+               p->body->input_count != p->carried + 2 || p->body->output_count < p->carried + 1 ||
+                   l->out_count > p->body->output_count - 1,
+               "its body has %zu inputs and %zu outputs, the node %zu and %zu",
+               p->body->input_count, p->body->output_count, l->in_count, l->out_count);
     for (size_t i = 0; i < p->carried; i++) {
-        if (l->in[i + 2] == MDL_NONE) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is missing", i + 2);
-        }
+        mdl_bad_if(l, l->in[i + 2] == MDL_NONE, "input %zu is missing", i + 2);
     }
     p->scans = p->body->output_count - 1 - p->carried;
     p->nodes = count_nodes(p->body) + 1;
     p->asks = mdl_l_in(l, 1) != MDL_NONE;
-    p->in = mdl_pool_alloc(l->ir->pool, p->body->input_count, sizeof(*p->in));
-    p->out = mdl_pool_alloc(l->ir->pool, p->body->output_count, sizeof(*p->out));
-    p->rounds = mdl_pool_alloc(l->ir->pool, p->scans, sizeof(*p->rounds));
-    if (!p->in || !p->out || !p->rounds) {
-        return mdl_ir_nomem(l->ir);
-    }
+    p->in = mdl_l_alloc(l, p->body->input_count, sizeof(*p->in));
+    p->out = mdl_l_alloc(l, p->body->output_count, sizeof(*p->out));
+    p->rounds = mdl_l_alloc(l, p->scans, sizeof(*p->rounds));
     if (p->carried) {
         memcpy(p->in + 2, l->in + 2, p->carried * sizeof(*p->in));
     }
-    return 0;
 }
 
 /* How often it runs at most; INT64_MAX: the condition alone ends it. */
-static int trip_count(struct mdl_lower *l, int64_t *ret)
+static int64_t trip_count(struct mdl_lower *l)
 {
     const struct mdl_ir_value *v;
 
-    *ret = INT64_MAX;
     if (mdl_l_in(l, 0) == MDL_NONE) {
-        return 0;
+        return INT64_MAX;
     }
     v = mdl_l_value(l, l->in[0]);
-    if (v->sequence || mdl_ir_elements(v) != 1) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "its trip count is not one number");
-    }
-    if (!v->data) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                             "its trip count must be a constant, and depends on the model's input");
-    }
-    *ret = mdl_const_int(v, 0);
-    return 0;
+    mdl_bad_if(l, v->sequence || mdl_ir_elements(v) != 1, "its trip count is not one number");
+    mdl_unserved_if(l, !v->data,
+                    "its trip count must be a constant, and depends on the model's input");
+    return mdl_const_int(v, 0);
 }
 
 /* Is @v, the condition, true? */
-static int is_true(struct mdl_lower *l, size_t v, bool *ret)
+static bool is_true(struct mdl_lower *l, size_t v)
 {
     const struct mdl_ir_value *c = v == MDL_NONE ? NULL : mdl_l_value(l, v);
 
-    if (!c || c->sequence || mdl_ir_elements(c) != 1) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "its condition is not one value");
-    }
-    if (!c->data) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                             "its condition must be a constant, and depends on the model's input");
-    }
-    *ret = mdl_const_int(c, 0) != 0;
-    return 0;
+    mdl_bad_if(l, !c || c->sequence || mdl_ir_elements(c) != 1, "its condition is not one value");
+    mdl_unserved_if(l, !c->data,
+                    "its condition must be a constant, and depends on the model's input");
+    return mdl_const_int(c, 0) != 0;
 }
 
 /* Keeps the scans of this round. */
-static int keep_scans(struct mdl_lower *l, struct loop *p)
+static void keep_scans(struct mdl_lower *l, struct loop *p)
 {
     size_t cap = p->round_cap;
 
     for (size_t i = 0; i < p->scans; i++) {
         size_t v = p->out[1 + p->carried + i];
 
-        if (v == MDL_NONE || mdl_l_value(l, v)->sequence) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "output %zu of its body is not a tensor",
-                                 1 + p->carried + i);
-        }
+        mdl_bad_if(l, v == MDL_NONE || mdl_l_value(l, v)->sequence,
+                   "output %zu of its body is not a tensor", 1 + p->carried + i);
         cap = p->round_cap;
-        if (mdl_ir_grow(l->ir, (void **)&p->rounds[i], &cap, p->round, sizeof(**p->rounds)) < 0) {
-            return l->ir->failure;
-        }
+        mdl_ir_grow(l->ir, (void **)&p->rounds[i], &cap, p->round, sizeof(**p->rounds));
         p->rounds[i][p->round] = mdl_lower_new_axis(l, v, 0);
     }
     p->round_cap = cap;
-    return l->ir->failure;
 }
 
-static int run_round(struct mdl_lower *l, struct loop *p)
+static void run_round(struct mdl_lower *l, struct loop *p)
 {
-    if (p->nodes > UNROLLED_MAX - l->ir->unrolled) {
-        return mdl_ir_refuse(l->ir, -E2BIG,
-                             "loops become their bodies, as often as they run; the model's become "
-                             "more than %u nodes (this one has run %zu times)",
-                             UNROLLED_MAX, p->round);
-    }
+    mdl_large_if(l, p->nodes > UNROLLED_MAX - l->ir->unrolled,
+                 "loops become their bodies, as often as they run; the model's become "
+                 "more than %u nodes (this one has run %zu times)",
+                 UNROLLED_MAX, p->round);
     l->ir->unrolled += p->nodes;
     p->in[0] = mdl_ir_scalar(l->ir, MDL_I64, (double)p->round);
     p->in[1] = mdl_ir_scalar(l->ir, MDL_BOOL, 1);
-    if (l->ir->failure != 0 || l->branch(l, p->body, p->in, p->out) != 0) {
-        return l->ir->failure;
-    }
+    l->branch(l, p->body, p->in, p->out);
     for (size_t i = 0; i < p->carried; i++) {
-        if (p->out[1 + i] == MDL_NONE) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "output %zu of its body has no name", 1 + i);
-        }
+        mdl_bad_if(l, p->out[1 + i] == MDL_NONE, "output %zu of its body has no name", 1 + i);
         p->in[2 + i] = p->out[1 + i];
     }
     keep_scans(l, p);
     p->round++;
-    return l->ir->failure;
 }
 
 /* Output @i, a scan of a loop that never runs, is empty. */
@@ -246,12 +200,10 @@ static size_t no_rounds(struct mdl_lower *l, const struct loop *p, size_t i)
         known = v->dim[d] >= 0;
         dim[1 + d] = (size_t)v->dim[d];
     }
-    if (!known) {
-        return mdl_l_refuse(l, -EOPNOTSUPP,
-                            "it never runs, so the shape of output %zu is not known, and the body "
-                            "does not declare it",
-                            i);
-    }
+    mdl_unserved_if(l, !known,
+                    "it never runs, so the shape of output %zu is not known, and the body "
+                    "does not declare it",
+                    i);
     y = mdl_ir_const_new(l->ir, v->dtype, v->rank + 1, dim, NULL, false);
     if (y != MDL_NONE) {
         l->ir->values[y].narrow = v->narrow;
@@ -263,16 +215,14 @@ static size_t lower_loop(struct mdl_lower *l, int arg)
 {
     struct loop p = {0};
     int64_t count;
-    bool more = true;
+    bool more;
 
-    if (read_loop(l, &p) != 0 || trip_count(l, &count) != 0 ||
-        (p.asks && is_true(l, l->in[1], &more) != 0)) {
-        return MDL_NONE;
-    }
+    read_loop(l, &p);
+    count = trip_count(l);
+    more = !p.asks || is_true(l, l->in[1]);
     while (more && (int64_t)p.round < count) {
-        if (run_round(l, &p) != 0 || (p.asks && is_true(l, p.out[0], &more) != 0)) {
-            return MDL_NONE;
-        }
+        run_round(l, &p);
+        more = !p.asks || is_true(l, p.out[0]);
     }
     for (size_t i = 0; i < l->out_count; i++) {
         if (i < p.carried) {

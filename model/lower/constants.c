@@ -30,9 +30,7 @@ static size_t lower_constant(struct mdl_lower *l, int arg)
     const struct mdl_gattr *a = l->node->attr_count ? &l->node->attrs[0] : NULL;
     void *data;
 
-    if (!a) {
-        return mdl_l_refuse(l, -EBADMSG, "the constant has no value");
-    }
+    mdl_bad_if(l, !a, "the constant has no value");
     switch (a->type) {
     case MDL_ATTR_TENSOR:
         return narrow_as(
@@ -46,11 +44,10 @@ static size_t lower_constant(struct mdl_lower *l, int arg)
     case MDL_ATTR_INTS:
         return int_const(l, 1, a->count, a->ints);
     case MDL_ATTR_FLOATS:
-        data = mdl_pool_memdup(l->ir->pool, a->floats, a->count * sizeof(float));
-        return data ? mdl_ir_const_new(l->ir, MDL_F32, 1, &a->count, data, false)
-                    : mdl_ir_failed(l->ir, mdl_ir_nomem(l->ir));
+        data = mdl_l_memdup(l, a->floats, a->count * sizeof(float));
+        return mdl_ir_const_new(l->ir, MDL_F32, 1, &a->count, data, false);
     default:
-        return mdl_l_refuse(l, -EOPNOTSUPP, "attribute %s is not supported", a->name);
+        mdl_l_refuse(l, -EOPNOTSUPP, "attribute %s is not supported", a->name);
     }
 }
 
@@ -65,17 +62,13 @@ static size_t lower_constant_of_shape(struct mdl_lower *l, int arg)
 
     mdl_l_dims(l, 0, &shape);
     for (size_t i = 0; i < shape.count; i++) {
-        if (shape.dim[i] < 0) {
-            return mdl_l_refuse(l, -EBADMSG, "dimension %lld of the shape is negative",
-                                (long long)shape.dim[i]);
-        }
+        mdl_bad_if(l, shape.dim[i] < 0, "dimension %lld of the shape is negative",
+                   (long long)shape.dim[i]);
         dim[i] = (size_t)shape.dim[i];
     }
     data = mdl_ir_fold_alloc(l->ir, 8);
     if (data && t) {
-        if (t->bytes != mdl_dtype_bytes(dtype)) {
-            return mdl_l_refuse(l, -EBADMSG, "attribute value must hold one element");
-        }
+        mdl_bad_if(l, t->bytes != mdl_dtype_bytes(dtype), "attribute value must hold one element");
         memcpy(data, t->data, t->bytes);
     }
     y = mdl_ir_const_new(l->ir, dtype, 0, NULL, data, false);
@@ -84,35 +77,31 @@ static size_t lower_constant_of_shape(struct mdl_lower *l, int arg)
 }
 
 /* Integers of 16 bits, too. */
-static int narrow_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback,
-                        enum mdl_dtype *ret, enum mdl_narrow *ret_narrow)
+static void narrow_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback,
+                         enum mdl_dtype *ret, enum mdl_narrow *ret_narrow)
 {
     int64_t to = mdl_l_int(l, name, 0);
     const struct mdl_onnx_type *type = mdl_onnx_type(to);
 
     *ret = fallback;
     *ret_narrow = MDL_NARROW_NONE;
-    if (l->ir->failure != 0 || (!mdl_l_attr(l, name) && fallback != MDL_DTYPE_COUNT)) {
-        return l->ir->failure;
+    if (!mdl_l_attr(l, name) && fallback != MDL_DTYPE_COUNT) {
+        return;
     }
-    if (!mdl_onnx_served(type)) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "element type %lld is not supported",
-                             (long long)to);
-    }
+    mdl_unserved_if(l, !mdl_onnx_served(type), "element type %lld is not supported", (long long)to);
     *ret = type->dtype;
     *ret_narrow = type->narrow;
-    return 0;
 }
 
-int mdl_l_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback, enum mdl_dtype *ret)
+enum mdl_dtype mdl_l_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback)
 {
     enum mdl_narrow narrow;
-    int r = narrow_dtype(l, name, fallback, ret, &narrow);
+    enum mdl_dtype dtype;
 
-    return r < 0 || narrow == MDL_NARROW_NONE
-               ? r
-               : mdl_ir_refuse(l->ir, -EOPNOTSUPP, "element type %s is not supported here",
-                               mdl_narrow_name(narrow));
+    narrow_dtype(l, name, fallback, &dtype, &narrow);
+    mdl_unserved_if(l, narrow != MDL_NARROW_NONE, "element type %s is not supported here",
+                    mdl_narrow_name(narrow));
+    return dtype;
 }
 
 static size_t lower_cast(struct mdl_lower *l, int arg)
@@ -120,9 +109,8 @@ static size_t lower_cast(struct mdl_lower *l, int arg)
     enum mdl_narrow narrow;
     enum mdl_dtype dtype;
 
-    return narrow_dtype(l, "to", MDL_DTYPE_COUNT, &dtype, &narrow) != 0
-               ? MDL_NONE
-               : mdl_narrow_cast(l, l->in[0], dtype, narrow);
+    narrow_dtype(l, "to", MDL_DTYPE_COUNT, &dtype, &narrow);
+    return mdl_narrow_cast(l, l->in[0], dtype, narrow);
 }
 
 /* A shape of which one element depends on the data. */
@@ -176,19 +164,18 @@ static size_t counted_range(struct mdl_lower *l)
     size_t limit = mdl_ir_reshape(l->ir, l->in[1], 1, (size_t[]){1}), n, rows, y;
     int64_t *value, most;
 
-    if (l->ir->failure != 0 || mdl_rows_dim(l->ir, limit, 0, &most, &rows) != 0) {
-        return MDL_NONE;
-    }
-    if (most < 0 || most > INT32_MAX) {
-        return mdl_l_refuse(l, -EBADMSG, "the range has too many elements");
-    }
+    mdl_rows_dim(l->ir, limit, 0, &most, &rows);
+    mdl_bad_if(l, most < 0 || most > INT32_MAX, "the range has too many elements");
     n = (size_t)most;
     value = mdl_ir_fold_alloc(l->ir, n * sizeof(*value));
     for (size_t i = 0; value && i < n; i++) {
         value[i] = (int64_t)i;
     }
     y = mdl_ir_const_new(l->ir, MDL_I64, 1, &n, value, false);
-    return y == MDL_NONE || rows == MDL_NONE || mdl_rows_set(l->ir, y, 0, rows) == 0 ? y : MDL_NONE;
+    if (rows != MDL_NONE) {
+        mdl_rows_set(l->ir, y, 0, rows);
+    }
+    return y;
 }
 
 /* Return: whether constant input @i is @value. */
@@ -213,14 +200,12 @@ static size_t lower_range(struct mdl_lower *l, int arg)
         return counted_range(l);
     }
     for (size_t i = 0; i < 3; i++) {
-        if (!v[i]->data || mdl_ir_elements(v[i]) != 1 || v[i]->dtype != dtype) {
-            return mdl_l_refuse(l, -EOPNOTSUPP, "input %zu must be a constant scalar", i);
-        }
+        mdl_unserved_if(l, !v[i]->data || mdl_ir_elements(v[i]) != 1 || v[i]->dtype != dtype,
+                        "input %zu must be a constant scalar", i);
     }
     count = ceil((mdl_const_real(v[1], 0) - mdl_const_real(v[0], 0)) / mdl_const_real(v[2], 0));
-    if (!(count == count) || count > (double)INT32_MAX) {
-        return mdl_l_refuse(l, -EBADMSG, "the range is empty or has too many elements");
-    }
+    mdl_bad_if(l, !(count == count) || count > (double)INT32_MAX,
+               "the range is empty or has too many elements");
     n = count > 0 ? (size_t)count : 0;
     data = mdl_ir_fold_alloc(l->ir, n * mdl_dtype_bytes(dtype));
     for (size_t i = 0; data && i < n; i++) {

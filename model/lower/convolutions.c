@@ -4,56 +4,42 @@
 #include "model/lower/lowering.h"
 #include "model/lower/window.h"
 
-int mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t channels)
+void mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t channels)
 {
     size_t b = mdl_l_in(l, i);
     const struct mdl_ir_value *v = mdl_l_value(l, b);
     float *shift;
 
-    if (b == MDL_NONE || mdl_l_f32(l, i) != 0) {
-        return l->ir->failure;
+    if (b == MDL_NONE) {
+        return;
     }
-    if (v->rank != 1 || v->dim[0] != channels) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the bias has %zu values for %zu channels",
-                             mdl_ir_elements(v), channels);
-    }
+    mdl_l_f32(l, i);
+    mdl_bad_if(l, v->rank != 1 || v->dim[0] != channels, "the bias has %zu values for %zu channels",
+               mdl_ir_elements(v), channels);
     if (!mdl_ir_is_const(l->ir, op->op.in[1]) || !v->data) {
         op->op.in[2] = b;
-        return 0;
+        return;
     }
-    shift = mdl_pool_alloc(l->ir->pool, channels, sizeof(*shift));
-    if (!shift) {
-        return mdl_ir_nomem(l->ir);
-    }
+    shift = mdl_l_alloc(l, channels, sizeof(*shift));
     memcpy(shift, v->data, channels * sizeof(*shift));
     op->op.shift = shift;
     op->op.channels = channels;
-    return 0;
 }
 
-static int check_shapes(struct mdl_lower *l, const struct mdl_ir_value *x,
-                        const struct mdl_ir_value *w, size_t *ret_groups)
+static void check_shapes(struct mdl_lower *l, const struct mdl_ir_value *x,
+                         const struct mdl_ir_value *w, size_t *ret_groups)
 {
     int64_t groups = mdl_l_int(l, "group", 1);
 
-    if (x->rank < 3 || x->rank > 5 || w->rank != x->rank) {
-        return mdl_ir_refuse(
-            l->ir, -EOPNOTSUPP,
-            "the input has rank %zu and the weights have rank %zu; both must be equal, 3 to 5",
-            x->rank, w->rank);
-    }
-    if (x->dim[1] == 0) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "the input has no channels");
-    }
-    if (groups < 1 || (uint64_t)groups > x->dim[1] || x->dim[1] % (size_t)groups) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "group %lld does not divide %zu channels",
-                             (long long)groups, x->dim[1]);
-    }
-    if (w->dim[0] == 0 || w->dim[1] == 0) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the weights are empty");
-    }
+    mdl_unserved_if(
+        l, x->rank < 3 || x->rank > 5 || w->rank != x->rank,
+        "the input has rank %zu and the weights have rank %zu; both must be equal, 3 to 5", x->rank,
+        w->rank);
+    mdl_unserved_if(l, x->dim[1] == 0, "the input has no channels");
+    mdl_bad_if(l, groups < 1 || (uint64_t)groups > x->dim[1] || x->dim[1] % (size_t)groups,
+               "group %lld does not divide %zu channels", (long long)groups, x->dim[1]);
+    mdl_bad_if(l, w->dim[0] == 0 || w->dim[1] == 0, "the weights are empty");
     *ret_groups = (size_t)groups;
-    return l->ir->failure;
 }
 
 static double window_volume(const struct mdl_window *w)
@@ -66,24 +52,18 @@ static double window_volume(const struct mdl_window *w)
     return n;
 }
 
-int mdl_lower_conv_of(struct mdl_lower *l, size_t xv, size_t wv, struct mdl_ir_op *ret_op,
-                      size_t ret_dim[MDL_RANK_MAX])
+void mdl_lower_conv_of(struct mdl_lower *l, size_t xv, size_t wv, struct mdl_ir_op *ret_op,
+                       size_t ret_dim[MDL_RANK_MAX])
 {
     struct mdl_window *win = &ret_op->op.attr.conv.window;
     const struct mdl_ir_value *x = mdl_l_value(l, xv), *w = mdl_l_value(l, wv);
     size_t groups;
 
-    if (check_shapes(l, x, w, &groups) != 0) {
-        return l->ir->failure;
-    }
-    if (w->dim[1] != x->dim[1] / groups || w->dim[0] % groups) {
-        return mdl_ir_refuse(l->ir, -EBADMSG,
-                             "weights [%zu][%zu] do not fit %zu input channels in %zu groups",
-                             w->dim[0], w->dim[1], x->dim[1], groups);
-    }
-    if (mdl_window_of(l, x->rank - 2, w->dim + 2, false, x->dim + 2, win, ret_dim + 2, NULL) != 0) {
-        return l->ir->failure;
-    }
+    check_shapes(l, x, w, &groups);
+    mdl_bad_if(l, w->dim[1] != x->dim[1] / groups || w->dim[0] % groups,
+               "weights [%zu][%zu] do not fit %zu input channels in %zu groups", w->dim[0],
+               w->dim[1], x->dim[1], groups);
+    mdl_window_of(l, x->rank - 2, w->dim + 2, false, x->dim + 2, win, ret_dim + 2, NULL);
     ret_dim[0] = x->dim[0];
     ret_dim[1] = w->dim[0];
     ret_op->op.attr.conv.groups = groups;
@@ -93,7 +73,6 @@ int mdl_lower_conv_of(struct mdl_lower *l, size_t xv, size_t wv, struct mdl_ir_o
     for (size_t i = 0; i < x->rank; i++) {
         ret_op->op.macs *= (double)ret_dim[i];
     }
-    return 0;
 }
 
 static size_t lower_conv(struct mdl_lower *l, int arg)
@@ -101,9 +80,7 @@ static size_t lower_conv(struct mdl_lower *l, int arg)
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_CONV);
     size_t dim[MDL_RANK_MAX];
 
-    if (mdl_lower_conv_of(l, l->in[0], l->in[1], &op, dim) != 0) {
-        return MDL_NONE;
-    }
+    mdl_lower_conv_of(l, l->in[0], l->in[1], &op, dim);
     mdl_lower_bias(l, 2, &op, dim[1]);
     return mdl_ir_emit(l->ir, &op, MDL_F32, mdl_l_value(l, l->in[0])->rank, dim);
 }
@@ -112,8 +89,8 @@ static size_t lower_conv(struct mdl_lower *l, int arg)
  * output_shape (or SAME: in * stride) the pads follow from it. Where the windows do not reach as
  * far as SAME asks, there are none, and no zeros are added: so do ONNX's shape inference and ONNX
  * Runtime, though the text could be read otherwise. */
-static int transpose_size(struct mdl_lower *l, struct mdl_window *w, size_t i, int auto_pad,
-                          int64_t wanted, size_t in, size_t *output_padding, size_t *ret)
+static void transpose_size(struct mdl_lower *l, struct mdl_window *w, size_t i, int auto_pad,
+                           int64_t wanted, size_t in, size_t *output_padding, size_t *ret)
 {
     int64_t full = (int64_t)w->stride[i] * ((int64_t)in - 1) + (int64_t)*output_padding +
                    (int64_t)((w->kernel[i] - 1) * w->dilation[i] + 1);
@@ -132,16 +109,13 @@ static int transpose_size(struct mdl_lower *l, struct mdl_window *w, size_t i, i
         w->pad_begin[i] = auto_pad == MDL_PAD_SAME_UPPER ? total / 2 : total - total / 2;
         w->pad_end[i] = total - w->pad_begin[i];
     }
-    if (out < 1 || out > INT32_MAX) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the output size %lld is out of range",
-                             (long long)out);
-    }
+    mdl_bad_if(l, out < 1 || out > INT32_MAX, "the output size %lld is out of range",
+               (long long)out);
     *ret = (size_t)out;
-    return 0;
 }
 
-static int read_extra(struct mdl_lower *l, const char *name, size_t spatial, int64_t fallback,
-                      int64_t *ret)
+static void read_extra(struct mdl_lower *l, const char *name, size_t spatial, int64_t fallback,
+                       int64_t *ret)
 {
     int64_t value[5];
     size_t count;
@@ -150,20 +124,16 @@ static int read_extra(struct mdl_lower *l, const char *name, size_t spatial, int
         ret[i] = fallback;
     }
     if (!mdl_l_ints(l, name, value, 5, &count) || count == 0) {
-        return l->ir->failure;
+        return;
     }
-    if (count != spatial && count != spatial + 2) { /* output_shape may hold N and C too */
-        return mdl_ir_refuse(l->ir, -EBADMSG, "%s has %zu values for %zu spatial dims", name, count,
-                             spatial);
-    }
+    /* output_shape may hold N and C too */
+    mdl_bad_if(l, count != spatial && count != spatial + 2,
+               "%s has %zu values for %zu spatial dims", name, count, spatial);
     for (size_t i = 0; i < spatial; i++) {
         ret[i] = value[count - spatial + i];
-        if (ret[i] < 0 || ret[i] > INT32_MAX) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "%s %lld is out of range", name,
-                                 (long long)ret[i]);
-        }
+        mdl_bad_if(l, ret[i] < 0 || ret[i] > INT32_MAX, "%s %lld is out of range", name,
+                   (long long)ret[i]);
     }
-    return 0;
 }
 
 static size_t lower_conv_transpose(struct mdl_lower *l, int arg)
@@ -175,33 +145,21 @@ static size_t lower_conv_transpose(struct mdl_lower *l, int arg)
     size_t dim[MDL_RANK_MAX], groups;
     int auto_pad;
 
-    if (check_shapes(l, x, w, &groups) != 0) {
-        return MDL_NONE;
-    }
-    if (w->dim[0] != x->dim[1]) {
-        return mdl_l_refuse(l, -EBADMSG, "weights for %zu channels, input has %zu", w->dim[0],
-                            x->dim[1]);
-    }
-    if (mdl_window_read(l, x->rank - 2, w->dim + 2, win, &auto_pad) != 0 ||
-        read_extra(l, "output_shape", x->rank - 2, -1, shape) != 0 ||
-        read_extra(l, "output_padding", x->rank - 2, 0, padding) != 0) {
-        return MDL_NONE;
-    }
+    check_shapes(l, x, w, &groups);
+    mdl_bad_if(l, w->dim[0] != x->dim[1], "weights for %zu channels, input has %zu", w->dim[0],
+               x->dim[1]);
+    mdl_window_read(l, x->rank - 2, w->dim + 2, win, &auto_pad);
+    read_extra(l, "output_shape", x->rank - 2, -1, shape);
+    read_extra(l, "output_padding", x->rank - 2, 0, padding);
     op.op.macs = (double)w->dim[1] * window_volume(win) * (double)mdl_ir_elements(x);
     dim[0] = x->dim[0];
-    if (!base_mul(w->dim[1], groups, &dim[1])) {
-        return mdl_l_refuse(l, -E2BIG, "the output has too many channels");
-    }
+    mdl_large_if(l, !base_mul(w->dim[1], groups, &dim[1]), "the output has too many channels");
     for (size_t i = 0; i < win->rank; i++) {
-        if (x->dim[i + 2] == 0 || x->dim[i + 2] > INT32_MAX) {
-            return mdl_l_refuse(l, -EBADMSG, "a spatial dimension of the input is %zu",
-                                x->dim[i + 2]);
-        }
+        mdl_bad_if(l, x->dim[i + 2] == 0 || x->dim[i + 2] > INT32_MAX,
+                   "a spatial dimension of the input is %zu", x->dim[i + 2]);
         op.op.attr.conv.output_padding[i] = (size_t)padding[i];
-        if (transpose_size(l, win, i, auto_pad, shape[i], x->dim[i + 2],
-                           &op.op.attr.conv.output_padding[i], &dim[i + 2]) != 0) {
-            return MDL_NONE;
-        }
+        transpose_size(l, win, i, auto_pad, shape[i], x->dim[i + 2],
+                       &op.op.attr.conv.output_padding[i], &dim[i + 2]);
     }
     op.op.attr.conv.groups = groups;
     mdl_lower_bias(l, 2, &op, dim[1]);
@@ -214,9 +172,7 @@ static size_t lower_pool(struct mdl_lower *l, int kind)
     const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
     size_t dim[MDL_RANK_MAX];
 
-    if (mdl_window_pool(l, &op, dim) != 0) {
-        return MDL_NONE;
-    }
+    mdl_window_pool(l, &op, dim);
     op.op.attr.pool.count_include_pad = mdl_l_int(l, "count_include_pad", 0) != 0;
     op.op.attr.pool.indices_row_major = mdl_l_int(l, "storage_order", 0) == 0;
     if (kind == MDL_OP_MAX_POOL && mdl_l_wants(l, 1)) {
@@ -246,13 +202,9 @@ static size_t lower_global_pool(struct mdl_lower *l, int kind)
 {
     const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
 
-    if (mdl_window_image(l, 3, 5) != 0) {
-        return MDL_NONE;
-    }
+    mdl_window_image(l, 3, 5);
     for (size_t i = 2; i < x->rank; i++) {
-        if (x->dim[i] == 0) {
-            return mdl_l_refuse(l, -EBADMSG, "dimension %zu of the input is 0", i);
-        }
+        mdl_bad_if(l, x->dim[i] == 0, "dimension %zu of the input is 0", i);
     }
     return mdl_lower_whole_pool(l, kind, l->in[0]);
 }
@@ -263,9 +215,8 @@ static size_t lower_lrn(struct mdl_lower *l, int arg)
     const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
     int64_t size = mdl_l_int(l, "size", 0);
 
-    if (mdl_window_image(l, 3, 5) == 0 && (size < 1 || size > INT32_MAX)) {
-        return mdl_l_refuse(l, -EBADMSG, "size %lld is out of range", (long long)size);
-    }
+    mdl_window_image(l, 3, 5);
+    mdl_bad_if(l, size < 1 || size > INT32_MAX, "size %lld is out of range", (long long)size);
     op.op.attr.lrn.size = (size_t)size;
     op.op.attr.lrn.alpha = mdl_l_float(l, "alpha", 1e-4f);
     op.op.attr.lrn.beta = mdl_l_float(l, "beta", 0.75f);
@@ -285,14 +236,11 @@ static size_t lower_max_unpool(struct mdl_lower *l, int arg)
     int auto_pad;
     bool given;
 
-    if (x->rank < 3 || x->rank > 5 || indices->dtype != MDL_I64 || !mdl_ir_same_dims(x, indices)) {
-        return mdl_l_refuse(l, -EBADMSG,
-                            "input 0 must have rank 3 to 5, and input 1 an i64 index for each "
-                            "of its elements");
-    }
-    if (mdl_window_read(l, x->rank - 2, NULL, &win, &auto_pad) != 0) {
-        return MDL_NONE;
-    }
+    mdl_bad_if(
+        l, x->rank < 3 || x->rank > 5 || indices->dtype != MDL_I64 || !mdl_ir_same_dims(x, indices),
+        "input 0 must have rank 3 to 5, and input 1 an i64 index for each "
+        "of its elements");
+    mdl_window_read(l, x->rank - 2, NULL, &win, &auto_pad);
     given = mdl_l_const_ints(l, 2, shape, MDL_RANK_MAX, &count);
     for (size_t i = 0; i < x->rank; i++) {
         double size = (double)x->dim[i];
@@ -303,44 +251,40 @@ static size_t lower_max_unpool(struct mdl_lower *l, int arg)
             size = (size - 1) * (double)win.stride[i - 2] + (double)win.kernel[i - 2] -
                    (double)win.pad_begin[i - 2] - (double)win.pad_end[i - 2];
         }
-        if (!(size >= 1) || size > INT32_MAX || (i < 2 && size != (double)x->dim[i])) {
-            return mdl_l_refuse(l, -EBADMSG, "dimension %zu of the output is %g", i, size);
-        }
+        mdl_bad_if(l, !(size >= 1) || size > INT32_MAX || (i < 2 && size != (double)x->dim[i]),
+                   "dimension %zu of the output is %g", i, size);
         dim[i] = (size_t)size;
     }
     return mdl_ir_emit(l->ir, &op, MDL_F32, x->rank, dim);
 }
 
 /* The window of Col2Im, and how many blocks lie along each dim. */
-static int read_blocks(struct mdl_lower *l, struct mdl_ir_op *op, size_t *ret_dim, size_t *ret_taps,
-                       size_t *ret_blocks)
+static void read_blocks(struct mdl_lower *l, struct mdl_ir_op *op, size_t *ret_dim,
+                        size_t *ret_taps, size_t *ret_blocks)
 {
     int64_t image[3], block[3];
     size_t rank, count, kernel[3];
 
     if (!mdl_l_const_ints(l, 1, image, 3, &rank) || !mdl_l_const_ints(l, 2, block, 3, &count)) {
-        return l->ir->failure;
+        return;
     }
     for (size_t d = 0; d < rank; d++) {
-        if (count != rank || image[d] < 1 || image[d] > INT32_MAX || block[d] < 1 ||
-            block[d] > INT32_MAX) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "image_shape and block_shape do not fit");
-        }
+        mdl_bad_if(l,
+                   count != rank || image[d] < 1 || image[d] > INT32_MAX || block[d] < 1 ||
+                       block[d] > INT32_MAX,
+                   "image_shape and block_shape do not fit");
         ret_dim[d] = (size_t)image[d];
         kernel[d] = (size_t)block[d];
     }
-    if (mdl_window_of(l, rank, kernel, false, ret_dim, &op->op.attr.col2im.window,
-                      op->op.attr.col2im.blocks, NULL) != 0) {
-        return l->ir->failure;
-    }
+    mdl_window_of(l, rank, kernel, false, ret_dim, &op->op.attr.col2im.window,
+                  op->op.attr.col2im.blocks, NULL);
     *ret_taps = *ret_blocks = 1;
     for (size_t d = 0; d < rank; d++) {
-        if (!base_mul(*ret_taps, kernel[d], ret_taps) ||
-            !base_mul(*ret_blocks, op->op.attr.col2im.blocks[d], ret_blocks)) {
-            return mdl_ir_refuse(l->ir, -E2BIG, "image_shape and block_shape are too large");
-        }
+        mdl_large_if(l,
+                     !base_mul(*ret_taps, kernel[d], ret_taps) ||
+                         !base_mul(*ret_blocks, op->op.attr.col2im.blocks[d], ret_blocks),
+                     "image_shape and block_shape are too large");
     }
-    return 0;
 }
 
 static size_t lower_col2im(struct mdl_lower *l, int arg)
@@ -349,13 +293,9 @@ static size_t lower_col2im(struct mdl_lower *l, int arg)
     const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
     size_t dim[MDL_RANK_MAX], taps = 1, blocks = 1;
 
-    if (read_blocks(l, &op, dim + 2, &taps, &blocks) != 0) {
-        return MDL_NONE;
-    }
-    if (x->rank != 3 || x->dim[1] % taps || x->dim[2] != blocks) {
-        return mdl_l_refuse(l, -EBADMSG, "the input must be [N][C x %zu][%zu] for these blocks",
-                            taps, blocks);
-    }
+    read_blocks(l, &op, dim + 2, &taps, &blocks);
+    mdl_bad_if(l, x->rank != 3 || x->dim[1] % taps || x->dim[2] != blocks,
+               "the input must be [N][C x %zu][%zu] for these blocks", taps, blocks);
     dim[0] = x->dim[0];
     dim[1] = x->dim[1] / taps;
     return mdl_ir_emit(l->ir, &op, MDL_F32, op.op.attr.col2im.window.rank + 2, dim);

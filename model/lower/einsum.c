@@ -32,17 +32,15 @@ static void arrange(struct mdl_lower *l, struct mdl_einsum_term *t, const unsign
 }
 
 /* Dims @a and @b of one label become its diagonal: every (n + 1)th element of both as one dim. */
-static int take_diagonal(struct mdl_lower *l, struct mdl_einsum_term *t, size_t a, size_t b)
+static void take_diagonal(struct mdl_lower *l, struct mdl_einsum_term *t, size_t a, size_t b)
 {
     unsigned char label = t->label[a];
     size_t perm[MDL_RANK_MAX], dim[MDL_RANK_MAX], start[MDL_RANK_MAX] = {0}, rank = 0;
     size_t n = dim_of(l, t, a);
     ptrdiff_t step[MDL_RANK_MAX];
 
-    if (n != dim_of(l, t, b)) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the label of a diagonal stands for %zu and for %zu",
-                             n, dim_of(l, t, b));
-    }
+    mdl_bad_if(l, n != dim_of(l, t, b), "the label of a diagonal stands for %zu and for %zu", n,
+               dim_of(l, t, b));
     for (size_t i = 0; i < t->rank; i++) {
         if (i != a && i != b) {
             t->label[rank] = t->label[i];
@@ -56,26 +54,24 @@ static int take_diagonal(struct mdl_lower *l, struct mdl_einsum_term *t, size_t 
     t->label[rank] = label;
     t->rank = rank + 1;
     t->value = mdl_ir_permute(l->ir, t->value, perm);
-    if (!base_mul(n, n, &dim[rank])) {
-        return mdl_ir_refuse(l->ir, -E2BIG, "a diagonal of %zu is too large", n);
-    }
+    mdl_large_if(l, !base_mul(n, n, &dim[rank]), "a diagonal of %zu is too large", n);
     t->value = mdl_ir_reshape(l->ir, t->value, t->rank, dim);
     step[rank] = (ptrdiff_t)n + 1;
     dim[rank] = n;
     t->value = mdl_ir_slice(l->ir, t->value, start, step, dim);
-    return l->ir->failure;
 }
 
-static int take_diagonals(struct mdl_lower *l, struct mdl_einsum_term *t)
+static void take_diagonals(struct mdl_lower *l, struct mdl_einsum_term *t)
 {
     for (size_t i = 0; i < t->rank; i++) {
         for (size_t k = i + 1; k < t->rank; k++) {
             if (t->label[i] == t->label[k]) {
-                return take_diagonal(l, t, i, k) != 0 ? l->ir->failure : take_diagonals(l, t);
+                take_diagonal(l, t, i, k);
+                take_diagonals(l, t);
+                return;
             }
         }
     }
-    return 0;
 }
 
 /* Sums over the labels that are not needed. */
@@ -148,13 +144,11 @@ static void widen(struct mdl_lower *l, struct mdl_einsum_term *t,
 }
 
 /* [batch ...][first ...][second ...] -> [batch ...][product of first][product of second] */
-static int as_matrices(struct mdl_lower *l, struct mdl_einsum_term *t, size_t batch, size_t first)
+static void as_matrices(struct mdl_lower *l, struct mdl_einsum_term *t, size_t batch, size_t first)
 {
     size_t dim[MDL_RANK_MAX];
 
-    if (batch + 2 > MDL_RANK_MAX) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "%zu common labels are too many", batch);
-    }
+    mdl_unserved_if(l, batch + 2 > MDL_RANK_MAX, "%zu common labels are too many", batch);
     dim[batch] = dim[batch + 1] = 1;
     for (size_t i = 0; i < t->rank; i++) {
         if (i < batch) {
@@ -164,13 +158,12 @@ static int as_matrices(struct mdl_lower *l, struct mdl_einsum_term *t, size_t ba
         }
     }
     t->value = mdl_ir_reshape(l->ir, t->value, batch + 2, dim);
-    return l->ir->failure;
 }
 
 /* y[batch][left][right] = sum over summed of a b, as a product of matrices */
-static int multiply_matrices(struct mdl_lower *l, struct mdl_einsum_term a,
-                             struct mdl_einsum_term b, const struct roles *s,
-                             struct mdl_einsum_term *ret)
+static void multiply_matrices(struct mdl_lower *l, struct mdl_einsum_term a,
+                              struct mdl_einsum_term b, const struct roles *s,
+                              struct mdl_einsum_term *ret)
 {
     struct mdl_ir_op like = mdl_ir_op_make(l->ir, MDL_OP_MATMUL);
     unsigned char order[2 * MDL_RANK_MAX];
@@ -193,10 +186,8 @@ static int multiply_matrices(struct mdl_lower *l, struct mdl_einsum_term a,
     for (size_t i = 0; i < s->right_count; i++) {
         dim[at + i] = dim_of(l, &b, s->batch_count + s->summed_count + i);
     }
-    if (as_matrices(l, &a, s->batch_count, s->left_count) != 0 ||
-        as_matrices(l, &b, s->batch_count, s->summed_count) != 0) {
-        return l->ir->failure;
-    }
+    as_matrices(l, &a, s->batch_count, s->left_count);
+    as_matrices(l, &b, s->batch_count, s->summed_count);
     ret->value = mdl_lower_product(l, a.value, b.value, &like, MDL_F32);
     for (size_t i = 0; i < s->batch_count; i++) {
         dim[i] = dim_of(l, ret, i);
@@ -204,13 +195,10 @@ static int multiply_matrices(struct mdl_lower *l, struct mdl_einsum_term a,
     append(order, &k, s->batch, s->batch_count);
     append(order, &k, s->left, s->left_count);
     append(order, &k, s->right, s->right_count);
-    if (k > MDL_RANK_MAX) {
-        return mdl_ir_refuse(l->ir, -E2BIG, "a product has more than %u dimensions", MDL_RANK_MAX);
-    }
+    mdl_large_if(l, k > MDL_RANK_MAX, "a product has more than %u dimensions", MDL_RANK_MAX);
     ret->rank = 0;
     append(ret->label, &ret->rank, order, k);
     ret->value = mdl_ir_reshape(l->ir, ret->value, k, dim);
-    return l->ir->failure;
 }
 
 /* @t with a dim of 1 for each label of @label that it lacks; its own are in that order */
@@ -233,9 +221,9 @@ static void spread_labels(struct mdl_lower *l, struct mdl_einsum_term *t,
 }
 
 /* Element by element; sums come later. */
-static int multiply_elements(struct mdl_lower *l, struct mdl_einsum_term a,
-                             struct mdl_einsum_term b, const struct roles *s,
-                             struct mdl_einsum_term *ret)
+static void multiply_elements(struct mdl_lower *l, struct mdl_einsum_term a,
+                              struct mdl_einsum_term b, const struct roles *s,
+                              struct mdl_einsum_term *ret)
 {
     unsigned char order[2 * MDL_RANK_MAX];
     size_t rank = 0;
@@ -244,29 +232,27 @@ static int multiply_elements(struct mdl_lower *l, struct mdl_einsum_term a,
     append(order, &rank, s->left, s->left_count);
     append(order, &rank, s->right, s->right_count);
     append(order, &rank, s->summed, s->summed_count);
-    if (rank > MDL_RANK_MAX) {
-        return mdl_ir_refuse(l->ir, -E2BIG, "a product has more than %u dimensions", MDL_RANK_MAX);
-    }
+    mdl_large_if(l, rank > MDL_RANK_MAX, "a product has more than %u dimensions", MDL_RANK_MAX);
     spread_labels(l, &a, order, rank);
     spread_labels(l, &b, order, rank);
     ret->rank = 0;
     append(ret->label, &ret->rank, order, rank);
     ret->value = mdl_ir_binary(l->ir, MDL_BIN_MUL, a.value, b.value);
-    return l->ir->failure;
 }
 
 /* A constant goes to the right, where products want their weights. */
-static int combine(struct mdl_lower *l, struct mdl_einsum_term a, struct mdl_einsum_term b,
-                   const bool *needed, struct mdl_einsum_term *ret)
+static void combine(struct mdl_lower *l, struct mdl_einsum_term a, struct mdl_einsum_term b,
+                    const bool *needed, struct mdl_einsum_term *ret)
 {
     bool swap = mdl_ir_is_const(l->ir, a.value) && !mdl_ir_is_const(l->ir, b.value);
     struct mdl_einsum_term x = swap ? b : a, w = swap ? a : b;
     struct roles s = roles_of(&x, &w, needed);
 
     if (s.summed_count && mdl_l_value(l, x.value)->dtype == MDL_F32) {
-        return multiply_matrices(l, x, w, &s, ret);
+        multiply_matrices(l, x, w, &s, ret);
+    } else {
+        multiply_elements(l, x, w, &s, ret);
     }
-    return multiply_elements(l, x, w, &s, ret);
 }
 
 /* Marks the labels of the output and of the inputs from @from on. */
@@ -286,21 +272,15 @@ static size_t lower_einsum(struct mdl_lower *l, int arg)
     struct mdl_einsum_term y = {0};
     bool needed[MDL_EINSUM_LABELS], own[MDL_EINSUM_LABELS];
 
-    if (mdl_einsum_parse(l, &e) != 0) {
-        return MDL_NONE;
-    }
+    mdl_einsum_parse(l, &e);
     for (size_t i = 0; i < e.count; i++) {
         enum mdl_dtype dtype = mdl_l_value(l, e.in[i].value)->dtype;
 
-        if (dtype == MDL_BOOL || dtype != mdl_l_value(l, l->in[0])->dtype) {
-            return mdl_l_refuse(l, -EBADMSG,
-                                "input %zu is of type %s; all must be of one "
-                                "type of numbers",
-                                i, mdl_dtype_name(dtype));
-        }
-        if (take_diagonals(l, &e.in[i]) != 0) {
-            return MDL_NONE;
-        }
+        mdl_bad_if(l, dtype == MDL_BOOL || dtype != mdl_l_value(l, l->in[0])->dtype,
+                   "input %zu is of type %s; all must be of one "
+                   "type of numbers",
+                   i, mdl_dtype_name(dtype));
+        take_diagonals(l, &e.in[i]);
     }
     for (size_t i = 0; i < e.count; i++) {
         /* what only this input has is summed before the product */
@@ -309,8 +289,8 @@ static size_t lower_einsum(struct mdl_lower *l, int arg)
             own[k] = needed[k] || (i > 0 && find(&y, k) != MDL_NONE);
         }
         sum_over(l, &e.in[i], own);
-        if (l->ir->failure != 0 || (i > 0 && combine(l, y, e.in[i], needed, &e.in[i]) != 0)) {
-            return MDL_NONE;
+        if (i > 0) {
+            combine(l, y, e.in[i], needed, &e.in[i]);
         }
         y = e.in[i];
         sum_over(l, &y, needed);

@@ -26,5 +26,5 @@ struct mdl_einsum {
 };
 
 /** mdl_einsum_parse() - reads attribute equation for the node's inputs. Dims of one label must be
- * equal or 1. Return: 0, or -EBADMSG, -EOPNOTSUPP with the reason. */
-int mdl_einsum_parse(struct mdl_lower *l, struct mdl_einsum *ret);
+ * equal or 1. */
+void mdl_einsum_parse(struct mdl_lower *l, struct mdl_einsum *ret);

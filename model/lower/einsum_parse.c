@@ -12,18 +12,12 @@ static unsigned letter_of(char c)
 }
 
 /* The equation without spaces; *ret_arrow: where its output begins, or NULL. */
-static int read_equation(struct mdl_lower *l, char **ret, char **ret_arrow)
+static void read_equation(struct mdl_lower *l, char **ret, char **ret_arrow)
 {
     const char *given = mdl_l_string(l, "equation", "");
     char *text, *to;
 
-    if (l->ir->failure < 0) {
-        return l->ir->failure;
-    }
-    to = text = mdl_pool_alloc(l->ir->pool, strlen(given) + 1, 1);
-    if (!text) {
-        return mdl_ir_nomem(l->ir);
-    }
+    to = text = mdl_l_alloc(l, strlen(given) + 1, 1);
     for (const char *from = given; *from; from++) {
         if (*from != ' ') {
             *to++ = *from;
@@ -36,13 +30,12 @@ static int read_equation(struct mdl_lower *l, char **ret, char **ret_arrow)
         **ret_arrow = '\0';
         *ret_arrow += 2;
     }
-    return 0;
 }
 
 /* Labels of one term from *at up to a comma or the end. @ellipsis: how many dims "..." stands for.
  */
-static int read_term(struct mdl_lower *l, const char **at, size_t ellipsis,
-                     struct mdl_einsum_term *ret)
+static void read_term(struct mdl_lower *l, const char **at, size_t ellipsis,
+                      struct mdl_einsum_term *ret)
 {
     bool seen = false;
 
@@ -56,17 +49,14 @@ static int read_term(struct mdl_lower *l, const char **at, size_t ellipsis,
             label = MDL_EINSUM_LABELS - ellipsis;
             *at += 2;
         } else if (label == MDL_EINSUM_LETTERS) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "the equation is not valid at \"%.20s\"", *at);
+            mdl_l_refuse(l, -EBADMSG, "the equation is not valid at \"%.20s\"", *at);
         }
         for (; count; count--, label++) {
-            if (ret->rank == MDL_RANK_MAX) {
-                return mdl_ir_refuse(l->ir, -EBADMSG, "a term has more than %u labels",
-                                     MDL_RANK_MAX);
-            }
+            mdl_bad_if(l, ret->rank == MDL_RANK_MAX, "a term has more than %u labels",
+                       MDL_RANK_MAX);
             ret->label[ret->rank++] = (unsigned char)label;
         }
     }
-    return 0;
 }
 
 /* How many dims an ellipsis in the term at @at stands for, for a tensor of @rank. */
@@ -82,8 +72,8 @@ static size_t ellipsis_of(const char *at, size_t rank)
     return has && rank > letters ? rank - letters : 0;
 }
 
-static int read_operands(struct mdl_lower *l, const char *at, struct mdl_einsum *e,
-                         size_t *ret_ellipsis)
+static void read_operands(struct mdl_lower *l, const char *at, struct mdl_einsum *e,
+                          size_t *ret_ellipsis)
 {
     *ret_ellipsis = 0;
     for (size_t i = 0; i < MDL_EINSUM_LABELS; i++) {
@@ -93,34 +83,26 @@ static int read_operands(struct mdl_lower *l, const char *at, struct mdl_einsum 
         struct mdl_einsum_term *t = &e->in[e->count];
         const struct mdl_ir_value *x = mdl_l_value(l, l->in[e->count]);
         size_t ellipsis = ellipsis_of(at, x->rank);
-        int r = read_term(l, &at, ellipsis, t);
 
-        if (r < 0) {
-            return r;
-        }
-        if (t->rank != x->rank || (*at != ',') != (e->count + 1 == l->in_count)) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "the equation does not fit input %zu of rank %zu",
-                                 e->count, x->rank);
-        }
+        read_term(l, &at, ellipsis, t);
+        mdl_bad_if(l, t->rank != x->rank || (*at != ',') != (e->count + 1 == l->in_count),
+                   "the equation does not fit input %zu of rank %zu", e->count, x->rank);
         at += *at == ',';
         t->value = l->in[e->count];
         *ret_ellipsis = base_max(*ret_ellipsis, ellipsis);
         for (size_t i = 0; i < t->rank; i++) {
             size_t *dim = &e->dim[t->label[i]];
 
-            if (*dim != MDL_NONE && *dim != 1 && x->dim[i] != 1 && x->dim[i] != *dim) {
-                return mdl_ir_refuse(l->ir, -EBADMSG, "a label stands for %zu and for %zu", *dim,
-                                     x->dim[i]);
-            }
+            mdl_bad_if(l, *dim != MDL_NONE && *dim != 1 && x->dim[i] != 1 && x->dim[i] != *dim,
+                       "a label stands for %zu and for %zu", *dim, x->dim[i]);
             *dim = *dim == MDL_NONE || *dim == 1 ? x->dim[i] : *dim;
         }
     }
-    return 0;
 }
 
 /* Without an arrow: the dims of the ellipsis, then the letters that occur once, in the order of
  * their codes. */
-static int implicit_output(struct mdl_lower *l, struct mdl_einsum *e, size_t ellipsis)
+static void implicit_output(struct mdl_lower *l, struct mdl_einsum *e, size_t ellipsis)
 {
     size_t times[MDL_EINSUM_LABELS] = {0};
 
@@ -136,51 +118,42 @@ static int implicit_output(struct mdl_lower *l, struct mdl_einsum *e, size_t ell
         if (label < MDL_EINSUM_LETTERS ? times[label] != 1 : i >= ellipsis) {
             continue;
         }
-        if (e->out.rank == MDL_RANK_MAX) {
-            return mdl_ir_refuse(l->ir, -E2BIG, "the result has more than %u dimensions",
-                                 MDL_RANK_MAX);
-        }
+        mdl_large_if(l, e->out.rank == MDL_RANK_MAX, "the result has more than %u dimensions",
+                     MDL_RANK_MAX);
         e->out.label[e->out.rank++] = (unsigned char)label;
     }
-    return 0;
 }
 
-static int check_output(struct mdl_lower *l, const struct mdl_einsum *e)
+static void check_output(struct mdl_lower *l, const struct mdl_einsum *e)
 {
     bool seen[MDL_EINSUM_LABELS] = {0};
 
     for (size_t i = 0; i < e->out.rank; i++) {
         size_t label = e->out.label[i];
 
-        if (e->dim[label] == MDL_NONE || seen[label]) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "the equation's output names a label %s",
-                                 seen[label] ? "twice" : "that no input has");
-        }
+        mdl_bad_if(l, e->dim[label] == MDL_NONE || seen[label],
+                   "the equation's output names a label %s",
+                   seen[label] ? "twice" : "that no input has");
         seen[label] = true;
     }
-    return 0;
 }
 
-int mdl_einsum_parse(struct mdl_lower *l, struct mdl_einsum *ret)
+void mdl_einsum_parse(struct mdl_lower *l, struct mdl_einsum *ret)
 {
     char *text = NULL, *arrow = NULL;
     const char *at;
     size_t ellipsis;
 
-    if (l->in_count < 1 || l->in_count > MDL_EINSUM_OPERANDS) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "%zu inputs are not supported (1 to %u are)",
-                             l->in_count, MDL_EINSUM_OPERANDS);
-    }
-    if (read_equation(l, &text, &arrow) != 0 || read_operands(l, text, ret, &ellipsis) != 0) {
-        return l->ir->failure;
-    }
+    mdl_unserved_if(l, l->in_count < 1 || l->in_count > MDL_EINSUM_OPERANDS,
+                    "%zu inputs are not supported (1 to %u are)", l->in_count, MDL_EINSUM_OPERANDS);
+    read_equation(l, &text, &arrow);
+    read_operands(l, text, ret, &ellipsis);
     if (!arrow) {
         implicit_output(l, ret, ellipsis);
     } else {
         at = arrow;
-        if (read_term(l, &at, ellipsis, &ret->out) == 0 && *at) {
-            mdl_ir_refuse(l->ir, -EBADMSG, "the equation's output has a comma");
-        }
+        read_term(l, &at, ellipsis, &ret->out);
+        mdl_bad_if(l, *at, "the equation's output has a comma");
     }
-    return l->ir->failure != 0 ? l->ir->failure : check_output(l, ret);
+    check_output(l, ret);
 }

@@ -13,10 +13,8 @@ static size_t lower_celu(struct mdl_lower *l, int arg)
     float alpha = mdl_l_float(l, "alpha", 1.0f);
     size_t x = l->in[0], y, a;
 
-    if (!(alpha > 0) || isinf(alpha)) {
-        return mdl_l_refuse(l, -EOPNOTSUPP, "alpha %g is not supported; it must be above 0",
-                            (double)alpha);
-    }
+    mdl_unserved_if(l, !(alpha > 0) || isinf(alpha),
+                    "alpha %g is not supported; it must be above 0", (double)alpha);
     if (alpha == 1) {
         return mdl_ir_unary(l->ir, MDL_ACT_ELU, 1, 0, x);
     }
@@ -61,10 +59,8 @@ static size_t lower_mod(struct mdl_lower *l, int arg)
     bool fmod = mdl_l_int(l, "fmod", 0) != 0;
     enum mdl_dtype dtype = mdl_l_value(l, l->in[0])->dtype;
 
-    if (dtype == MDL_BOOL || (dtype == MDL_F32 && !fmod)) {
-        return mdl_l_refuse(l, -EBADMSG, "the inputs are of type %s; fmod 0 takes integers",
-                            mdl_dtype_name(dtype));
-    }
+    mdl_bad_if(l, dtype == MDL_BOOL || (dtype == MDL_F32 && !fmod),
+               "the inputs are of type %s; fmod 0 takes integers", mdl_dtype_name(dtype));
     return mdl_ir_binary(l->ir, fmod ? MDL_BIN_FMOD : MDL_BIN_MOD, l->in[0], l->in[1]);
 }
 
@@ -74,10 +70,9 @@ static size_t lower_bits(struct mdl_lower *l, int which)
     bool logic = strcmp(l->node->op_type, "Xor") == 0;
     enum mdl_dtype dtype = mdl_l_value(l, l->in[0])->dtype;
 
-    if (logic ? dtype != MDL_BOOL : dtype == MDL_BOOL || dtype == MDL_F32) {
-        return mdl_l_refuse(l, -EBADMSG, "the inputs are of type %s; they must be %s",
-                            mdl_dtype_name(dtype), logic ? "bool" : "integers");
-    }
+    mdl_bad_if(l, logic ? dtype != MDL_BOOL : dtype == MDL_BOOL || dtype == MDL_F32,
+               "the inputs are of type %s; they must be %s", mdl_dtype_name(dtype),
+               logic ? "bool" : "integers");
     return mdl_ir_binary(l->ir, (enum mdl_binary)which, l->in[0], l->in[1]);
 }
 
@@ -85,10 +80,8 @@ static size_t lower_bit_not(struct mdl_lower *l, int arg)
 {
     enum mdl_dtype dtype = mdl_l_value(l, l->in[0])->dtype;
 
-    if (dtype == MDL_BOOL || dtype == MDL_F32) {
-        return mdl_l_refuse(l, -EBADMSG, "the input is of type %s; it must be an integer",
-                            mdl_dtype_name(dtype));
-    }
+    mdl_bad_if(l, dtype == MDL_BOOL || dtype == MDL_F32,
+               "the input is of type %s; it must be an integer", mdl_dtype_name(dtype));
     return mdl_ir_unary(l->ir, MDL_ACT_BIT_NOT, 0, 0, l->in[0]);
 }
 
@@ -97,15 +90,13 @@ static size_t lower_bit_shift(struct mdl_lower *l, int arg)
     const char *direction = mdl_l_string(l, "direction", "");
     bool left = strcmp(direction, "LEFT") == 0;
 
-    if (!left && strcmp(direction, "RIGHT") != 0) {
-        return mdl_l_refuse(l, -EBADMSG, "direction \"%s\" is neither LEFT nor RIGHT", direction);
-    }
-    if (mdl_l_value(l, l->in[0])->dtype != MDL_U8 &&
-        mdl_l_value(l, l->in[0])->narrow != MDL_NARROW_U16) {
-        return mdl_l_refuse(l, -EOPNOTSUPP,
-                            "inputs of type %s are not supported, only uint8 and uint16",
-                            mdl_dtype_name(mdl_l_value(l, l->in[0])->dtype));
-    }
+    mdl_bad_if(l, !left && strcmp(direction, "RIGHT") != 0,
+               "direction \"%s\" is neither LEFT nor RIGHT", direction);
+    mdl_unserved_if(l,
+                    mdl_l_value(l, l->in[0])->dtype != MDL_U8 &&
+                        mdl_l_value(l, l->in[0])->narrow != MDL_NARROW_U16,
+                    "inputs of type %s are not supported, only uint8 and uint16",
+                    mdl_dtype_name(mdl_l_value(l, l->in[0])->dtype));
     return mdl_ir_binary(l->ir, left ? MDL_BIN_SHIFT_LEFT : MDL_BIN_SHIFT_RIGHT, l->in[0],
                          l->in[1]);
 }
@@ -124,9 +115,8 @@ static size_t lower_gelu(struct mdl_lower *l, int arg)
     const char *how = mdl_l_string(l, "approximate", "none");
     bool tanh = strcmp(how, "tanh") == 0;
 
-    if (!tanh && strcmp(how, "none") != 0) {
-        return mdl_l_refuse(l, -EBADMSG, "approximate is \"%s\"; it must be none or tanh", how);
-    }
+    mdl_bad_if(l, !tanh && strcmp(how, "none") != 0,
+               "approximate is \"%s\"; it must be none or tanh", how);
     return mdl_ir_unary(l->ir, tanh ? MDL_ACT_GELU_TANH : MDL_ACT_GELU, 0, 0, l->in[0]);
 }
 

@@ -23,9 +23,8 @@ static size_t lower_unary(struct mdl_lower *l, int act)
 {
     const char *a = parameters[act].a, *b = parameters[act].b;
 
-    if (act == MDL_ACT_NOT && mdl_l_value(l, l->in[0])->dtype != MDL_BOOL) {
-        return mdl_l_refuse(l, -EBADMSG, "the input must be of type bool");
-    }
+    mdl_bad_if(l, act == MDL_ACT_NOT && mdl_l_value(l, l->in[0])->dtype != MDL_BOOL,
+               "the input must be of type bool");
     return mdl_ir_unary(l->ir, (enum mdl_act)act,
                         a ? mdl_l_float(l, a, parameters[act].a_default) : 0,
                         b ? mdl_l_float(l, b, parameters[act].b_default) : 0, l->in[0]);
@@ -85,9 +84,7 @@ static size_t second(struct mdl_lower *l)
         return l->in[1];
     }
     at = mdl_l_axis(l, mdl_l_int(l, "axis", (int64_t)x.rank - (int64_t)y.rank), x.rank, true);
-    if (at + y.rank > x.rank) {
-        return mdl_l_refuse(l, -EBADMSG, "input 1 does not fit into input 0 from axis %zu on", at);
-    }
+    mdl_bad_if(l, at + y.rank > x.rank, "input 1 does not fit into input 0 from axis %zu on", at);
     for (size_t i = 0; i + at < x.rank; i++) {
         dim[i] = i < y.rank ? y.dim[i] : 1;
     }
@@ -112,9 +109,8 @@ static size_t lower_pow(struct mdl_lower *l, int arg)
     enum mdl_dtype dtype = mdl_l_value(l, x)->dtype;
     int factors;
 
-    if (dtype == MDL_BOOL || mdl_l_value(l, e)->dtype == MDL_BOOL) {
-        return mdl_l_refuse(l, -EBADMSG, "the inputs must be numbers, not bool");
-    }
+    mdl_bad_if(l, dtype == MDL_BOOL || mdl_l_value(l, e)->dtype == MDL_BOOL,
+               "the inputs must be numbers, not bool");
     if (small_power(l, e, &factors)) {
         for (int i = 1; i < factors; i++) {
             y = mdl_ir_binary(l->ir, MDL_BIN_MUL, y, x);
@@ -131,10 +127,10 @@ static size_t lower_binary(struct mdl_lower *l, int which)
 {
     size_t a = l->in[0], b = second(l), y;
 
-    if ((which == MDL_BIN_AND || which == MDL_BIN_OR) && mdl_l_value(l, a)->dtype != MDL_BOOL) {
-        return mdl_l_refuse(l, -EBADMSG, "the inputs must be of type bool");
-    }
-    y = l->ir->failure ? MDL_NONE : mdl_bounds_decide(l->ir, (enum mdl_binary)which, a, b);
+    mdl_bad_if(
+        l, (which == MDL_BIN_AND || which == MDL_BIN_OR) && mdl_l_value(l, a)->dtype != MDL_BOOL,
+        "the inputs must be of type bool");
+    y = mdl_bounds_decide(l->ir, (enum mdl_binary)which, a, b);
     return y != MDL_NONE ? y : mdl_ir_binary(l->ir, (enum mdl_binary)which, a, b);
 }
 
@@ -197,13 +193,11 @@ static size_t lower_where(struct mdl_lower *l, int arg)
 {
     size_t rank, dim[MDL_RANK_MAX], chosen;
 
-    if (mdl_l_value(l, l->in[0])->dtype != MDL_BOOL ||
-        mdl_l_value(l, l->in[2])->dtype != mdl_l_value(l, l->in[1])->dtype) {
-        return mdl_l_refuse(l, -EBADMSG, "the inputs have different types");
-    }
-    if (mdl_ir_broadcast(l->ir, l->in, 3, &rank, dim) != 0) {
-        return MDL_NONE;
-    }
+    mdl_bad_if(l,
+               mdl_l_value(l, l->in[0])->dtype != MDL_BOOL ||
+                   mdl_l_value(l, l->in[2])->dtype != mdl_l_value(l, l->in[1])->dtype,
+               "the inputs have different types");
+    mdl_ir_broadcast(l->ir, l->in, 3, &rank, dim);
     chosen = always(l);
     return chosen != MDL_NONE ? mdl_ir_expand(l->ir, chosen, rank, dim)
                               : mdl_ir_where(l->ir, l->in, rank, dim);

@@ -8,16 +8,12 @@
 /* ---- indices: constant ones are checked here, others are made safe by the kernels ---- */
 
 /* Refuses input @i unless it is i32 or i64. */
-static int check_index_type(struct mdl_lower *l, size_t i)
+static void check_index_type(struct mdl_lower *l, size_t i)
 {
     enum mdl_dtype t = mdl_l_value(l, l->in[i])->dtype;
 
-    if (t != MDL_I64 && t != MDL_I32) {
-        return mdl_ir_refuse(l->ir, -EBADMSG,
-                             "the indices have type %s; they must be int32 or int64",
-                             mdl_dtype_name(t));
-    }
-    return 0;
+    mdl_bad_if(l, t != MDL_I64 && t != MDL_I32,
+               "the indices have type %s; they must be int32 or int64", mdl_dtype_name(t));
 }
 
 /* Constant indices, the k-th of a dim of n[k % period], as a new constant. */
@@ -29,10 +25,8 @@ static size_t fix(struct mdl_lower *l, const struct mdl_ir_value *v, const size_
     for (size_t i = 0; fixed && i < count; i++) {
         int64_t at = mdl_const_int(v, i), end = (int64_t)n[i % period];
 
-        if (at < -end || at >= end) {
-            return mdl_l_refuse(l, -EBADMSG, "index %lld is outside a dimension of %lld",
-                                (long long)at, (long long)end);
-        }
+        mdl_bad_if(l, at < -end || at >= end, "index %lld is outside a dimension of %lld",
+                   (long long)at, (long long)end);
         fixed[i] = at < 0 ? at + end : at;
     }
     return mdl_ir_const_new(l->ir, MDL_I64, v->rank, v->dim, fixed, false);
@@ -43,9 +37,7 @@ static size_t indices_of(struct mdl_lower *l, size_t i, size_t n)
 {
     struct mdl_ir_value v = *mdl_l_value(l, l->in[i]);
 
-    if (check_index_type(l, i) != 0) {
-        return MDL_NONE;
-    }
+    check_index_type(l, i);
     return v.data ? fix(l, &v, &n, 1) : l->in[i];
 }
 
@@ -60,50 +52,38 @@ static size_t indices_along(struct mdl_lower *l, size_t *ret_axis)
     *ret_axis = axis;
     x = mdl_l_value(l, l->in[0]);
     v = mdl_l_value(l, index);
-    if (v->rank != x->rank) {
-        return mdl_l_refuse(l, -EBADMSG, "the indices have rank %zu, the input has rank %zu",
-                            v->rank, x->rank);
-    }
+    mdl_bad_if(l, v->rank != x->rank, "the indices have rank %zu, the input has rank %zu", v->rank,
+               x->rank);
     for (size_t d = 0; d < x->rank; d++) {
-        if (d != axis && v->dim[d] > x->dim[d]) {
-            return mdl_l_refuse(l, -EBADMSG,
-                                "dimension %zu of the indices is %zu, of the input %zu", d,
-                                v->dim[d], x->dim[d]);
-        }
+        mdl_bad_if(l, d != axis && v->dim[d] > x->dim[d],
+                   "dimension %zu of the indices is %zu, of the input %zu", d, v->dim[d],
+                   x->dim[d]);
     }
     return index;
 }
 
 /* Input 1 as rows of indices, of the dims of input 0 after @batch_dims; *ret_width: indices in a
  * row. */
-static int tuples(struct mdl_lower *l, int64_t batch_dims, size_t *ret, size_t *ret_width)
+static void tuples(struct mdl_lower *l, int64_t batch_dims, size_t *ret, size_t *ret_width)
 {
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]), v = *mdl_l_value(l, l->in[1]);
     size_t batch = (size_t)batch_dims, width;
 
-    if (check_index_type(l, 1) != 0) {
-        return l->ir->failure;
-    }
-    if (v.rank == 0 || batch_dims < 0 || batch >= v.rank || batch >= base_max(x.rank, (size_t)1)) {
-        return mdl_ir_refuse(l->ir, -EBADMSG,
-                             "%lld batch dimensions do not fit indices of rank %zu and an input of "
-                             "rank %zu",
-                             (long long)batch_dims, v.rank, x.rank);
-    }
+    check_index_type(l, 1);
+    mdl_bad_if(
+        l, v.rank == 0 || batch_dims < 0 || batch >= v.rank || batch >= base_max(x.rank, (size_t)1),
+        "%lld batch dimensions do not fit indices of rank %zu and an input of "
+        "rank %zu",
+        (long long)batch_dims, v.rank, x.rank);
     width = v.dim[v.rank - 1];
-    if (width > x.rank - batch) {
-        return mdl_ir_refuse(l->ir, -EBADMSG,
-                             "%zu indices in a row; the input has %zu dimensions for them", width,
-                             x.rank - batch);
-    }
+    mdl_bad_if(l, width > x.rank - batch,
+               "%zu indices in a row; the input has %zu dimensions for them", width,
+               x.rank - batch);
     for (size_t d = batch; d < batch + width; d++) {
-        if (x.dim[d] == 0 && mdl_ir_elements(&v)) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "dimension %zu of input 0 is empty", d);
-        }
+        mdl_bad_if(l, x.dim[d] == 0 && mdl_ir_elements(&v), "dimension %zu of input 0 is empty", d);
     }
     *ret_width = width;
     *ret = v.data && width ? fix(l, &v, &x.dim[batch], width) : l->in[1];
-    return l->ir->failure;
 }
 
 /* ---- gathers ---- */
@@ -143,16 +123,14 @@ static size_t gather(struct mdl_lower *l, size_t source, size_t index, size_t ax
     const struct mdl_ir_value *x = mdl_l_value(l, source), *at = mdl_l_value(l, index);
     size_t dim[MDL_RANK_MAX];
 
-    if (x->rank - 1 + at->rank > MDL_RANK_MAX) {
-        return mdl_l_refuse(l, -E2BIG, "the output's rank is more than %u", MDL_RANK_MAX);
-    }
+    mdl_large_if(l, x->rank - 1 + at->rank > MDL_RANK_MAX, "the output's rank is more than %u",
+                 MDL_RANK_MAX);
     if (at->data && mdl_ir_elements(at) == 1 && source == l->in[0] &&
         !mdl_rows_along(l->ir, source, axis)) {
         return gather_one(l, axis, (size_t)mdl_const_int(at, 0), at);
     }
-    if (x->dim[axis] == 0 && mdl_ir_elements(at)) {
-        return mdl_l_refuse(l, -EBADMSG, "dimension %zu of input 0 is empty", axis);
-    }
+    mdl_bad_if(l, x->dim[axis] == 0 && mdl_ir_elements(at), "dimension %zu of input 0 is empty",
+               axis);
     op.op.attr.gather.axis = axis;
     op.op.in[0] = source;
     op.op.in[1] = index;
@@ -169,7 +147,7 @@ static size_t lower_gather(struct mdl_lower *l, int arg)
     } else {
         check_index_type(l, 1); /* an index counts within the valid rows */
     }
-    return l->ir->failure ? MDL_NONE : gather(l, l->in[0], index, axis);
+    return gather(l, l->in[0], index, axis);
 }
 
 static size_t lower_gather_elements(struct mdl_lower *l, int arg)
@@ -178,9 +156,8 @@ static size_t lower_gather_elements(struct mdl_lower *l, int arg)
     size_t axis, index = indices_along(l, &axis);
     const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]), *at = mdl_l_value(l, index);
 
-    if (x->dim[axis] == 0 && mdl_ir_elements(at)) {
-        return mdl_l_refuse(l, -EBADMSG, "dimension %zu of input 0 is empty", axis);
-    }
+    mdl_bad_if(l, x->dim[axis] == 0 && mdl_ir_elements(at), "dimension %zu of input 0 is empty",
+               axis);
     op.op.attr.gather.axis = axis;
     op.op.in[1] = index;
     return mdl_ir_emit(l->ir, &op, x->dtype, at->rank, at->dim);
@@ -193,21 +170,16 @@ static size_t lower_gather_nd(struct mdl_lower *l, int arg)
     size_t dim[MDL_RANK_MAX], rank = 0, width, batch, index;
     int64_t batch_dims = mdl_l_int(l, "batch_dims", 0);
 
-    if (tuples(l, batch_dims, &index, &width) != 0) {
-        return MDL_NONE;
-    }
+    tuples(l, batch_dims, &index, &width);
     x = mdl_l_value(l, l->in[0]);
     at = mdl_l_value(l, index);
     batch = (size_t)batch_dims;
     for (size_t i = 0; i < batch; i++) {
-        if (x->dim[i] != at->dim[i]) {
-            return mdl_l_refuse(l, -EBADMSG, "batch dimension %zu is %zu and %zu", i, x->dim[i],
-                                at->dim[i]);
-        }
+        mdl_bad_if(l, x->dim[i] != at->dim[i], "batch dimension %zu is %zu and %zu", i, x->dim[i],
+                   at->dim[i]);
     }
-    if (at->rank - 1 + x->rank - batch - width > MDL_RANK_MAX) {
-        return mdl_l_refuse(l, -E2BIG, "the output's rank is more than %u", MDL_RANK_MAX);
-    }
+    mdl_large_if(l, at->rank - 1 + x->rank - batch - width > MDL_RANK_MAX,
+                 "the output's rank is more than %u", MDL_RANK_MAX);
     for (size_t i = 0; i + 1 < at->rank; i++) {
         dim[rank++] = at->dim[i];
     }
@@ -230,10 +202,7 @@ static size_t places_of_constant(struct mdl_lower *l, size_t n)
         if (!mdl_const_int(c, i)) {
             continue;
         }
-        if (i >= n) {
-            return mdl_l_refuse(l, -EBADMSG,
-                                "the condition is true at %zu, outside a dimension of %zu", i, n);
-        }
+        mdl_bad_if(l, i >= n, "the condition is true at %zu, outside a dimension of %zu", i, n);
         at[count++] = (int64_t)i;
     }
     return mdl_ir_const_new(l->ir, MDL_I64, 1, &count, at, false);
@@ -245,11 +214,8 @@ static size_t places_of_computed(struct mdl_lower *l, size_t n)
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_NON_ZERO);
     size_t dim[2] = {1, mdl_l_value(l, l->in[1])->dim[0]}, y;
 
-    if (dim[1] > n || dim[1] == 0) {
-        return mdl_l_refuse(l, -EOPNOTSUPP,
-                            "the condition has %zu elements; a computed one must have 1 to %zu",
-                            dim[1], n);
-    }
+    mdl_unserved_if(l, dim[1] > n || dim[1] == 0,
+                    "the condition has %zu elements; a computed one must have 1 to %zu", dim[1], n);
     op.op.in[0] = l->in[1];
     mdl_ir_value_new(l->ir, MDL_I64, 1, (size_t[]){1}, &op.op.out[1]);
     y = mdl_ir_emit(l->ir, &op, MDL_I64, 2, dim);
@@ -263,17 +229,13 @@ static size_t lower_compress(struct mdl_lower *l, int arg)
     const struct mdl_ir_value *c = mdl_l_value(l, l->in[1]), *v = mdl_l_value(l, l->in[0]);
     size_t axis = 0, x = l->in[0], all = mdl_ir_elements(v);
 
-    if (c->dtype != MDL_BOOL || c->rank != 1) {
-        return mdl_l_refuse(l, -EBADMSG, "the condition must be a list of bool");
-    }
+    mdl_bad_if(l, c->dtype != MDL_BOOL || c->rank != 1, "the condition must be a list of bool");
     if (mdl_l_attr(l, "axis")) {
         axis = mdl_l_axis(l, mdl_l_int(l, "axis", 0), v->rank, false);
     } else {
         x = mdl_ir_reshape(l->ir, x, 1, &all);
     }
-    if (l->ir->failure != 0 || mdl_rows_fixed(l->ir, x, axis) != 0) {
-        return MDL_NONE;
-    }
+    mdl_rows_fixed(l->ir, x, axis);
     all = mdl_l_value(l, x)->dim[axis];
     return gather(l, x,
                   mdl_ir_is_const(l->ir, l->in[1]) ? places_of_constant(l, all)
@@ -284,7 +246,7 @@ static size_t lower_compress(struct mdl_lower *l, int arg)
 /* ---- scatters ---- */
 
 /* "add" and "mul" came with opset 16, "min" and "max" with opset 18. */
-static int reduction(struct mdl_lower *l, enum mdl_scatter *ret)
+static enum mdl_scatter reduction(struct mdl_lower *l)
 {
     static const struct {
         const char *name;
@@ -298,23 +260,19 @@ static int reduction(struct mdl_lower *l, enum mdl_scatter *ret)
 
     for (size_t i = 0; i < MDL_SCATTER_COUNT; i++) {
         if (strcmp(name, names[i].name) == 0 && l->opset >= names[i].since) {
-            *ret = (enum mdl_scatter)i;
-            return l->ir->failure;
+            return (enum mdl_scatter)i;
         }
     }
-    return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "reduction \"%s\" is not known in opset %lld", name,
-                         (long long)l->opset);
+    mdl_l_refuse(l, -EOPNOTSUPP, "reduction \"%s\" is not known in opset %lld", name,
+                 (long long)l->opset);
 }
 
-static int same_type(struct mdl_lower *l)
+static void same_type(struct mdl_lower *l)
 {
     enum mdl_dtype x = mdl_l_value(l, l->in[0])->dtype, u = mdl_l_value(l, l->in[2])->dtype;
 
-    if (x != u) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the updates have type %s, the input has type %s",
-                             mdl_dtype_name(u), mdl_dtype_name(x));
-    }
-    return 0;
+    mdl_bad_if(l, x != u, "the updates have type %s, the input has type %s", mdl_dtype_name(u),
+               mdl_dtype_name(x));
 }
 
 static size_t emit_scatter(struct mdl_lower *l, struct mdl_ir_op *op, size_t index)
@@ -330,13 +288,11 @@ static size_t lower_scatter_elements(struct mdl_lower *l, int arg)
     struct mdl_ir_op op = mdl_l_op(l, MDL_OP_SCATTER_ELEMENTS, 3);
     size_t index;
 
-    if (same_type(l) != 0 || reduction(l, &op.op.attr.scatter.which) != 0) {
-        return MDL_NONE;
-    }
+    same_type(l);
+    op.op.attr.scatter.which = reduction(l);
     index = indices_along(l, &op.op.attr.scatter.axis);
-    if (!mdl_ir_same_dims(mdl_l_value(l, index), mdl_l_value(l, l->in[2]))) {
-        return mdl_l_refuse(l, -EBADMSG, "the updates and the indices differ in shape");
-    }
+    mdl_bad_if(l, !mdl_ir_same_dims(mdl_l_value(l, index), mdl_l_value(l, l->in[2])),
+               "the updates and the indices differ in shape");
     return emit_scatter(l, &op, index);
 }
 
@@ -347,10 +303,9 @@ static size_t lower_scatter_nd(struct mdl_lower *l, int arg)
     const struct mdl_ir_value *x, *at, *u;
     size_t index, width;
 
-    if (same_type(l) != 0 || reduction(l, &op.op.attr.scatter.which) != 0 ||
-        tuples(l, 0, &index, &width) != 0) {
-        return MDL_NONE;
-    }
+    same_type(l);
+    op.op.attr.scatter.which = reduction(l);
+    tuples(l, 0, &index, &width);
     x = mdl_l_value(l, l->in[0]);
     at = mdl_l_value(l, index);
     u = mdl_l_value(l, l->in[2]);
@@ -359,11 +314,9 @@ static size_t lower_scatter_nd(struct mdl_lower *l, int arg)
         memcpy(want.dim, at->dim, (at->rank - 1) * sizeof(want.dim[0]));
         memcpy(want.dim + at->rank - 1, x->dim + width, (x->rank - width) * sizeof(want.dim[0]));
     }
-    if (!mdl_ir_same_dims(u, &want)) {
-        return mdl_l_refuse(l, -EBADMSG,
-                            "the shape of the updates is not that of the indices' rows and of the "
-                            "dimensions that they leave");
-    }
+    mdl_bad_if(l, !mdl_ir_same_dims(u, &want),
+               "the shape of the updates is not that of the indices' rows and of the "
+               "dimensions that they leave");
     return emit_scatter(l, &op, index);
 }
 

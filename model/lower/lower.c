@@ -37,7 +37,7 @@ static const struct mdl_lower_row *find_row(const struct mdl_gnode *n)
 enum { LOWERED_NOT, LOWERED_BEGUN, LOWERED };
 
 #define BRANCH_DEPTH_MAX 64u
-#define E_SKIP 1 /* an input is the result of a refused node */
+#define E_SKIP 1 /* ir.failure: an input is the result of a refused node */
 
 /* what messages call a node */
 static const char *label_of(const struct mdl_gnode *node)
@@ -86,7 +86,7 @@ static int check_version(struct mdl_ir *ir, const struct mdl_gnode *n,
 
 /* Return: 0 with *ret, or -EOPNOTSUPP with the text in ir.error. */
 static int known_row(struct mdl_ir *ir, const struct mdl_gnode *n, const struct mdl_lower_row **ret,
-                     int64_t *ret_version)
+                     long long *ret_version)
 {
     bool own = domain_is(n->domain, NULL);
     int r;
@@ -99,8 +99,9 @@ static int known_row(struct mdl_ir *ir, const struct mdl_gnode *n, const struct 
             "operator %s%s%s is not supported; docs/operators.md lists those that are", n->op_type,
             own ? "" : " of domain ", own ? "" : n->domain);
     }
+    *ret_version = opset_of(ir, n); /* where that is the reason */
     r = check_version(ir, n, *ret);
-    *ret_version = r < 0 ? opset_of(ir, n) : 0;
+    *ret_version = r < 0 ? *ret_version : 0;
     return r;
 }
 
@@ -127,11 +128,9 @@ int mdl_lower_check(struct mdl_ir *ir)
         const struct mdl_gnode *n = &ir->g->nodes[ir->order[i]];
         struct mdl_reason why = {.kind = MDL_REASON_OPERATOR};
         const struct mdl_lower_row *row;
-        int64_t version;
 
         begin_node(ir, n);
-        why.code = known_row(ir, n, &row, &version);
-        why.version = version;
+        why.code = known_row(ir, n, &row, &why.version);
         if (why.code < 0) {
             fail_outputs(ir, n);
             ir->lowered[ir->order[i]] = LOWERED;
@@ -145,33 +144,29 @@ int mdl_lower_check(struct mdl_ir *ir)
 
 /* ---- inputs and outputs ---- */
 
-static int lower_with_inputs(struct mdl_ir *ir, size_t node);
-static int lower_branch(struct mdl_lower *l, const struct mdl_gbranch *b, const size_t *in,
-                        size_t *ret_out);
+static void lower_with_inputs(struct mdl_lower *l, size_t node);
+static void lower_branch(struct mdl_lower *l, const struct mdl_gbranch *b, const size_t *in,
+                         size_t *ret_out);
 
 /* The value of a name: made by a node before (or refused), an initializer made on first use, an
- * input. Return: 0, E_SKIP, -errno. */
-static int resolve(struct mdl_ir *ir, const char *name, size_t *ret)
+ * input. */
+static size_t resolve(struct mdl_lower *l, const char *name)
 {
+    struct mdl_ir *ir = l->ir;
     struct mdl_ir_name *n = mdl_ir_find(ir, name);
-    int r = 0;
 
-    if (!n) { /* of a branch; others are looked for when the graph is sorted */
-        return mdl_ir_refuse(ir, -EBADMSG, "input \"%s\" is produced by nothing", name);
-    }
+    /* of a branch; others are looked for when the graph is sorted */
+    mdl_bad_if(l, !n, "input \"%s\" is produced by nothing", name);
     if (n->value == MDL_NONE && n->node != MDL_NONE) {
-        r = lower_with_inputs(ir, n->node);
+        lower_with_inputs(l, n->node);
     }
-    if (r < 0 || n->failed) {
-        return r < 0 ? r : E_SKIP;
+    if (n->failed) {
+        mdl_ir_failed(ir, E_SKIP);
     }
     if (n->value == MDL_NONE && n->initializer != MDL_NONE) {
         const struct mdl_gtensor *t = &ir->g->initializers[n->initializer];
 
         n->value = mdl_ir_const_new(ir, t->dtype, t->rank, t->dim, t->data, t->in_file);
-        if (n->value == MDL_NONE) {
-            return ir->failure;
-        }
         ir->values[n->value].name = name;
         ir->values[n->value].named = true;
         ir->values[n->value].narrow = t->narrow;
@@ -179,17 +174,12 @@ static int resolve(struct mdl_ir *ir, const char *name, size_t *ret)
     if (n->value == MDL_NONE && n->input != MDL_NONE) {
         n->value = ir->inputs[n->input];
     }
-    if (n->value == MDL_NONE && n->branch) {
-        return mdl_ir_refuse(ir, -EBADMSG,
-                             "input \"%s\" is made in a branch that is not taken, or later", name);
-    }
-    if (n->value == MDL_NONE) {
-        return mdl_ir_refuse(
-            ir, -EOPNOTSUPP,
-            "input \"%s\" is an optional output of another node that is not supported", name);
-    }
-    *ret = n->value;
-    return 0;
+    mdl_bad_if(l, n->value == MDL_NONE && n->branch,
+               "input \"%s\" is made in a branch that is not taken, or later", name);
+    mdl_unserved_if(l, n->value == MDL_NONE,
+                    "input \"%s\" is an optional output of another node that is not supported",
+                    name);
+    return n->value;
 }
 
 static const struct mdl_lower_row *find_own(const char *op_type)
@@ -222,41 +212,52 @@ static void bind_outputs(struct mdl_ir *ir, const struct mdl_lower *l)
 
 /* ---- a node ---- */
 
-/* Lowers a node whose operator is known. Return: 0, E_SKIP, -errno. */
-static int lower_known(struct mdl_ir *ir, const struct mdl_gnode *n,
-                       const struct mdl_lower_row *row)
+/* Lowers a node whose operator is known. */
+static void lower_known(struct mdl_ir *ir, const struct mdl_gnode *n,
+                        const struct mdl_lower_row *row)
 {
     struct mdl_lower l = {
         .ir = ir, .node = n, .opset = opset_of(ir, n), .find = find_own, .branch = lower_branch};
     size_t *in;
-    int r;
 
     l.in_count = n->input_count;
     l.out_count = n->output_count;
-    l.in = in = mdl_pool_alloc(ir->pool, n->input_count, sizeof(*in));
-    l.out = mdl_pool_alloc(ir->pool, n->output_count, sizeof(*l.out));
-    if (!in || !l.out) {
-        return mdl_ir_nomem(ir);
-    }
+    l.in = in = mdl_l_alloc(&l, n->input_count, sizeof(*in));
+    l.out = mdl_l_alloc(&l, n->output_count, sizeof(*l.out));
     for (size_t i = 0; i < n->output_count; i++) {
         l.out[i] = MDL_NONE;
     }
     for (size_t i = 0; i < n->input_count; i++) {
-        in[i] = MDL_NONE;
-        r = n->inputs[i][0] ? resolve(ir, n->inputs[i], &in[i]) : 0;
-        if (r != 0) {
-            return r;
-        }
-        if (in[i] != MDL_NONE && ir->values[in[i]].sequence && !row->sequences) {
-            return mdl_ir_refuse(ir, -EOPNOTSUPP, "input %zu is a sequence", i);
-        }
+        in[i] = n->inputs[i][0] ? resolve(&l, n->inputs[i]) : MDL_NONE;
+        mdl_unserved_if(&l, in[i] != MDL_NONE && ir->values[in[i]].sequence && !row->sequences,
+                        "input %zu is a sequence", i);
     }
-    r = mdl_l_run(&l, row);
-    r = r == 0 && !row->narrows ? mdl_narrow_outputs(&l) : r;
-    if (r == 0) {
-        bind_outputs(ir, &l);
+    mdl_l_run(&l, row);
+    if (!row->narrows) {
+        mdl_narrow_outputs(&l);
     }
-    return r;
+    bind_outputs(ir, &l);
+}
+
+/* Looks up the operator and lowers the node; @why: how far it came. Return: 0, E_SKIP, -errno: where
+ * that was refused. */
+static int try_node(struct mdl_ir *ir, const struct mdl_gnode *n, struct mdl_reason *why)
+{
+    jmp_buf *const around = ir->leave;
+    const size_t depth = ir->branch_depth;
+    jmp_buf here;
+
+    ir->leave = &here;
+    if (setjmp(here) == 0) {
+        const struct mdl_lower_row *row;
+
+        known_row(ir, n, &row, &why->version);
+        why->kind = MDL_REASON_NODE;
+        lower_known(ir, n, row);
+    }
+    ir->leave = around;
+    ir->branch_depth = depth;
+    return ir->failure;
 }
 
 /* What is refused becomes a reason, and the next node is looked at. Return: 0, or -errno of what
@@ -266,17 +267,10 @@ static int lower_node(struct mdl_ir *ir, const struct mdl_gnode *n)
     const struct mdl_gnode *around = ir->node;
     const char *around_name = ir->node_name;
     struct mdl_reason why = {.kind = MDL_REASON_OPERATOR};
-    const struct mdl_lower_row *row;
-    int64_t version;
     int r;
 
     begin_node(ir, n);
-    r = known_row(ir, n, &row, &version);
-    why.version = version;
-    if (r == 0) {
-        why.kind = MDL_REASON_NODE;
-        r = lower_known(ir, n, row);
-    }
+    r = try_node(ir, n, &why);
     if (r != 0) {
         fail_outputs(ir, n);
     }
@@ -310,47 +304,49 @@ struct needed {
     size_t node, next_input;
 };
 
-static int push(struct mdl_ir *ir, struct needed **stack, size_t *depth, size_t *cap, size_t node)
+static void push(struct mdl_lower *l, struct needed **stack, size_t *depth, size_t *cap,
+                 size_t node)
 {
+    struct mdl_ir *ir = l->ir;
+
     if (ir->lowered[node] == LOWERED_BEGUN) {
-        return mdl_ir_refuse(ir, -EBADMSG, "a branch needs what is made from its own result");
+        while (*depth) { /* another node may need them, too */
+            ir->lowered[(*stack)[--*depth].node] = LOWERED_NOT;
+        }
+        mdl_l_refuse(l, -EBADMSG, "a branch needs what is made from its own result");
     }
-    if (!base_room(stack, sizeof(**stack), *depth, cap)) {
-        return mdl_ir_nomem(ir);
-    }
+    mdl_ir_grow(ir, (void **)stack, cap, *depth, sizeof(**stack));
     ir->lowered[node] = LOWERED_BEGUN;
     (*stack)[(*depth)++] = (struct needed){node, 0};
-    return 0;
 }
 
 /* A branch may read what nothing else does: that is lowered now, inputs first. An explicit stack,
  * so that a file cannot choose the depth of ours. */
-static int lower_with_inputs(struct mdl_ir *ir, size_t node)
+static void lower_with_inputs(struct mdl_lower *l, size_t node)
 {
-    base_autofree struct needed *stack = NULL;
+    struct mdl_ir *ir = l->ir;
+    struct needed *stack = NULL;
     size_t depth = 0, cap = 0;
-    int r = ir->lowered[node] == LOWERED ? 0 : push(ir, &stack, &depth, &cap, node);
 
-    while (r == 0 && depth) {
+    if (ir->lowered[node] != LOWERED) {
+        push(l, &stack, &depth, &cap, node);
+    }
+    while (depth) {
         struct needed *top = &stack[depth - 1];
         const struct mdl_gnode *n = &ir->g->nodes[top->node];
         const struct mdl_ir_name *from;
 
         if (top->next_input == n->input_count) {
             depth--;
-            r = lower_node(ir, n);
+            mdl_ir_failed(ir, lower_node(ir, n));
             ir->lowered[top->node] = LOWERED;
             continue;
         }
         from = mdl_ir_find(ir, n->inputs[top->next_input++]);
         if (from && from->node != MDL_NONE && ir->lowered[from->node] != LOWERED) {
-            r = push(ir, &stack, &depth, &cap, from->node);
+            push(l, &stack, &depth, &cap, from->node);
         }
     }
-    while (depth) {
-        ir->lowered[stack[--depth].node] = LOWERED_NOT;
-    }
-    return r;
 }
 
 /* What a body made when it was lowered before is not there yet. */
@@ -375,30 +371,27 @@ static void forget(struct mdl_ir *ir, const struct mdl_gbranch *b)
     }
 }
 
-static int lower_branch(struct mdl_lower *l, const struct mdl_gbranch *b, const size_t *in,
-                        size_t *ret_out)
+static void lower_branch(struct mdl_lower *l, const struct mdl_gbranch *b, const size_t *in,
+                         size_t *ret_out)
 {
     size_t refused = l->ir->reasons->total;
-    int r = 0;
 
-    if (++l->ir->branch_depth > BRANCH_DEPTH_MAX) {
-        r = mdl_ir_refuse(l->ir, -E2BIG, "branches need one another deeper than %u",
-                          BRANCH_DEPTH_MAX);
-    }
+    mdl_large_if(l, ++l->ir->branch_depth > BRANCH_DEPTH_MAX,
+                 "branches need one another deeper than %u", BRANCH_DEPTH_MAX);
     forget(l->ir, b);
     for (size_t i = 0; in && i < b->input_count; i++) {
         if (b->inputs[i][0]) {
             mdl_ir_find(l->ir, b->inputs[i])->value = in[i];
         }
     }
-    for (size_t i = 0; r == 0 && i < b->node_count; i++) {
-        r = lower_node(l->ir, &b->nodes[i]);
+    for (size_t i = 0; i < b->node_count; i++) {
+        mdl_ir_failed(l->ir, lower_node(l->ir, &b->nodes[i]));
     }
-    r = r == 0 && l->ir->reasons->total > refused ? E_SKIP : r;
-    for (size_t i = 0; r == 0 && i < b->output_count; i++) {
-        r = b->outputs[i][0] ? resolve(l->ir, b->outputs[i], &ret_out[i]) : 0;
+    mdl_ir_failed(l->ir, l->ir->reasons->total > refused ? E_SKIP : 0);
+    for (size_t i = 0; i < b->output_count; i++) {
+        if (b->outputs[i][0]) {
+            ret_out[i] = resolve(l, b->outputs[i]);
+        }
     }
     l->ir->branch_depth--;
-    mdl_ir_failed(l->ir, r);
-    return r;
 }

@@ -3,8 +3,8 @@
  * model/lower/lowering.h - helpers of the functions that lower a node; for model/lower/ only
  *
  * To add an operator, write a function in the file for its kind and add a row to that file's table:
- * the row says which inputs must be there, and of which type; the function what is special. It
- * stops at its first refusal, which ir.failure keeps (model/ir/build.h).
+ * the row says which inputs must be there, and of which type; the function what is special. Its
+ * first refusal ends it, and all that called it: nothing here returns after one (ir.leave).
  */
 #pragma once
 
@@ -25,13 +25,12 @@ struct mdl_lower {
     size_t *out;      /* those after the first are to be filled; MDL_NONE: not computed */
     /* the row of an operator of ONNX's own, or NULL; for mdl_lower_as() */
     const struct mdl_lower_row *(*find)(const char *op_type);
-    /* lowers a branch of the node, whose inputs are the values @in; @ret_out: its outputs. Return:
-     * 0, or not with ir.failure. */
-    int (*branch)(struct mdl_lower *l, const struct mdl_gbranch *b, const size_t *in,
-                  size_t *ret_out);
+    /* lowers a branch of the node, whose inputs are the values @in; @ret_out: its outputs */
+    void (*branch)(struct mdl_lower *l, const struct mdl_gbranch *b, const size_t *in,
+                   size_t *ret_out);
 };
 
-/* Return: the first output, or MDL_NONE with ir.failure. */
+/* Return: the first output. */
 typedef size_t (*mdl_lower_fn)(struct mdl_lower *l, int arg);
 #define MDL_LOWER_ALL UCHAR_MAX /* all inputs, and at least one */
 struct mdl_lower_row {
@@ -85,11 +84,11 @@ extern const struct mdl_lower_row *const mdl_lower_tables[];
 
 /** mdl_lower_conv_of() - window, groups, inputs and macs of a convolution of @x by @w, of any
  * types, from the node's attributes; @ret_dim: of its result. */
-int mdl_lower_conv_of(struct mdl_lower *l, size_t x, size_t w, struct mdl_ir_op *ret_op,
-                      size_t ret_dim[MDL_RANK_MAX]);
+void mdl_lower_conv_of(struct mdl_lower *l, size_t x, size_t w, struct mdl_ir_op *ret_op,
+                       size_t ret_dim[MDL_RANK_MAX]);
 /** mdl_lower_bias() - the bias of a convolution, input @i of the node: with constant weights a
  * constant one becomes op.shift, else it is in[2]. */
-int mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t channels);
+void mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t channels);
 /** mdl_lower_product() - makes x times w by numpy's rules; @like: the op's other fields; @dtype: of
  * y. */
 size_t mdl_lower_product(struct mdl_lower *l, size_t x, size_t w, const struct mdl_ir_op *like,
@@ -124,19 +123,30 @@ size_t mdl_l_in(const struct mdl_lower *l, size_t i); /* MDL_NONE where absent *
 const struct mdl_ir_value *mdl_l_value(const struct mdl_lower *l, size_t v);
 /** mdl_l_wants() - Return: whether output @i has a name. */
 bool mdl_l_wants(const struct mdl_lower *l, size_t i);
-/* mdl_ir_refuse() where a value would be returned */
-#define mdl_l_refuse(l, ...) mdl_ir_no_value((l)->ir, __VA_ARGS__)
-/** mdl_l_run() - lowers the node as @row says, after checks of its inputs. Return: ir.failure. */
-int mdl_l_run(struct mdl_lower *l, const struct mdl_lower_row *row);
+/** mdl_l_refuse() - as mdl_ir_refuse(), which does not return here. */
+#define mdl_l_refuse(l, ...) (mdl_ir_refuse((l)->ir, __VA_ARGS__), abort())
+/* Refuses the node if @condition: as malformed, as not supported, as too large. */
+#define mdl_l_refuse_if(l, condition, ...)                                                         \
+    do {                                                                                           \
+        if (condition) {                                                                           \
+            mdl_l_refuse(l, __VA_ARGS__);                                                          \
+        }                                                                                          \
+    } while (0)
+#define mdl_bad_if(l, condition, ...) mdl_l_refuse_if(l, condition, -EBADMSG, __VA_ARGS__)
+#define mdl_unserved_if(l, condition, ...) mdl_l_refuse_if(l, condition, -EOPNOTSUPP, __VA_ARGS__)
+#define mdl_large_if(l, condition, ...) mdl_l_refuse_if(l, condition, -E2BIG, __VA_ARGS__)
+/** mdl_l_alloc(), mdl_l_memdup() - as those of the pool, but never NULL. */
+void *mdl_l_alloc(struct mdl_lower *l, size_t count, size_t size);
+void *mdl_l_memdup(struct mdl_lower *l, const void *data, size_t bytes);
+/** mdl_l_run() - lowers the node as @row says, after checks of its inputs. */
+void mdl_l_run(struct mdl_lower *l, const struct mdl_lower_row *row);
 /** mdl_l_op() - an op that reads the first @count inputs, as far as they are there. */
 struct mdl_ir_op mdl_l_op(const struct mdl_lower *l, int kind, size_t count);
 /** mdl_l_need() - refuses the node unless inputs 0..@count-1 are present. */
-int mdl_l_need(struct mdl_lower *l, size_t count);
+void mdl_l_need(struct mdl_lower *l, size_t count);
 /** mdl_l_f32() - refuses an input that is not f32. */
-int mdl_l_f32(struct mdl_lower *l, size_t i);
+void mdl_l_f32(struct mdl_lower *l, size_t i);
 
-/* What reads an attribute or a constant gives a default after a failure, so that one check of
- * ir.failure after several is enough. */
 const struct mdl_gattr *mdl_l_attr(const struct mdl_lower *l, const char *name);
 int64_t mdl_l_int(struct mdl_lower *l, const char *name, int64_t fallback);
 float mdl_l_float(struct mdl_lower *l, const char *name, float fallback);
@@ -146,7 +156,7 @@ struct mdl_l_word {
     int value;
 };
 /** mdl_l_word() - a string attribute as one of @words, which end with a row of zeros; others are
- * refused. Return: its value; after a failure that of the first. */
+ * refused. Return: its value. */
 int mdl_l_word(struct mdl_lower *l, const char *name, const char *fallback,
                const struct mdl_l_word *words);
 /** mdl_l_ints() - reads *ret_count values into @dst; more than @max are refused. Return: false if
@@ -162,18 +172,17 @@ struct mdl_l_dims {
 };
 /** mdl_l_dims() - reads input @i (i32 or i64): a constant, or computed from lengths that have a
  * bound; at most one of them may depend on the data. */
-int mdl_l_dims(struct mdl_lower *l, size_t i, struct mdl_l_dims *ret);
+void mdl_l_dims(struct mdl_lower *l, size_t i, struct mdl_l_dims *ret);
 /** mdl_l_limit() - @y with the rows of @d, whose dims align with it from the right. */
 size_t mdl_l_limit(struct mdl_lower *l, size_t y, const struct mdl_l_dims *d);
 bool mdl_l_const_float(struct mdl_lower *l, size_t i, float *ret);
 /** mdl_l_dtype() - reads an element type; @fallback: where the attribute is absent, or
  * MDL_DTYPE_COUNT: it must be there. (constants.c) */
-int mdl_l_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback,
-                enum mdl_dtype *ret);
-/** mdl_l_axis() - Return: @axis as 0..@rank-1 (0..@rank with @past_end); 0 if it is refused. */
+enum mdl_dtype mdl_l_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback);
+/** mdl_l_axis() - Return: @axis as 0..@rank-1 (0..@rank with @past_end). */
 size_t mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end);
-/** mdl_l_marked() - marks the @count axes in @mark[@rank], the others not. Return: ir.failure. */
-int mdl_l_marked(struct mdl_lower *l, const int64_t *axes, size_t count, size_t rank, bool *mark);
+/** mdl_l_marked() - marks the @count axes in @mark[@rank], the others not. */
+void mdl_l_marked(struct mdl_lower *l, const int64_t *axes, size_t count, size_t rank, bool *mark);
 
 /* Inputs and outputs in place of those of the node. */
 struct mdl_lower_values {

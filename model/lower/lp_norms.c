@@ -6,12 +6,10 @@
 #include "model/lower/lowering.h"
 #include "model/lower/window.h"
 
-static int read_p(struct mdl_lower *l, int64_t most, int64_t *ret)
+static void read_p(struct mdl_lower *l, int64_t most, int64_t *ret)
 {
     *ret = mdl_l_int(l, "p", 2);
-    return *ret < 1 || *ret > most
-               ? mdl_ir_refuse(l->ir, -EBADMSG, "p %lld is out of range", (long long)*ret)
-               : l->ir->failure;
+    mdl_bad_if(l, *ret < 1 || *ret > most, "p %lld is out of range", (long long)*ret);
 }
 
 /* y = |x|^p */
@@ -46,9 +44,8 @@ static size_t lower_lp_pool(struct mdl_lower *l, int arg)
     double taps = 1;
     int64_t p;
 
-    if (read_p(l, INT32_MAX, &p) != 0 || mdl_window_pool(l, &op, dim) != 0) {
-        return MDL_NONE;
-    }
+    read_p(l, INT32_MAX, &p);
+    mdl_window_pool(l, &op, dim);
     for (size_t i = 0; i < win->rank; i++) {
         taps *= (double)win->kernel[i];
         op.op.attr.pool.pad_end_model[i] = win->pad_end[i];
@@ -73,9 +70,8 @@ static size_t lower_global_lp_pool(struct mdl_lower *l, int arg)
     bool axes[MDL_RANK_MAX];
     int64_t p;
 
-    if (mdl_window_image(l, 3, 5) != 0 || read_p(l, INT32_MAX, &p) != 0) {
-        return MDL_NONE;
-    }
+    mdl_window_image(l, 3, 5);
+    read_p(l, INT32_MAX, &p);
     for (size_t i = 0; i < MDL_RANK_MAX; i++) {
         axes[i] = i >= 2;
     }
@@ -90,9 +86,7 @@ static size_t lower_lp_normalization(struct mdl_lower *l, int arg)
     size_t norm, least;
     int64_t p;
 
-    if (read_p(l, 2, &p) != 0) {
-        return MDL_NONE;
-    }
+    read_p(l, 2, &p);
     axes[mdl_l_axis(l, mdl_l_int(l, "axis", -1), mdl_l_value(l, l->in[0])->rank, false)] = true;
     norm = norm_over(l, l->in[0], p, axes);
     least = mdl_ir_scalar(l->ir, MDL_F32, (double)FLT_TRUE_MIN);
@@ -111,9 +105,7 @@ static size_t lower_mean_variance(struct mdl_lower *l, int arg)
     if (mdl_l_attr(l, "axes")) {
         mdl_l_ints(l, "axes", axis, MDL_RANK_MAX, &count);
     }
-    if (mdl_l_marked(l, axis, count, mdl_l_value(l, l->in[0])->rank, axes) != 0) {
-        return MDL_NONE;
-    }
+    mdl_l_marked(l, axis, count, mdl_l_value(l, l->in[0])->rank, axes);
     x = mdl_ir_reduce(ir, MDL_RED_MEAN, l->in[0], axes, true);
     x = mdl_ir_binary(ir, MDL_BIN_SUB, l->in[0], x);
     t = mdl_ir_binary(ir, MDL_BIN_MUL, x, x);

@@ -9,9 +9,7 @@ static size_t positions(struct mdl_lower *l, size_t n, size_t rank, size_t at)
     size_t bytes;
     int64_t *value;
 
-    if (!base_mul(n, sizeof(*value), &bytes)) {
-        return mdl_l_refuse(l, -E2BIG, "%zu positions are too many", n);
-    }
+    mdl_large_if(l, !base_mul(n, sizeof(*value), &bytes), "%zu positions are too many", n);
     value = mdl_ir_fold_alloc(l->ir, bytes);
     for (size_t i = 0; value && i < n; i++) {
         value[i] = (int64_t)i;
@@ -26,9 +24,7 @@ static size_t one_at_max(struct mdl_lower *l, size_t x, size_t axis)
     struct mdl_ir_value v = *mdl_l_value(l, x);
     size_t n = v.dim[axis], y;
 
-    if (n == 0) {
-        return mdl_l_refuse(l, -EBADMSG, "dimension %zu of the input is 0", axis);
-    }
+    mdl_bad_if(l, n == 0, "dimension %zu of the input is 0", axis);
     op.op.attr.arg.axis = axis;
     op.op.attr.arg.max = true;
     op.op.in[0] = x;
@@ -57,20 +53,14 @@ static size_t lower_hardmax(struct mdl_lower *l, int arg)
 }
 
 /* The one value of constant input @i as an integer. */
-static int one_integer(struct mdl_lower *l, size_t i, int64_t *ret)
+static void one_integer(struct mdl_lower *l, size_t i, int64_t *ret)
 {
     const struct mdl_ir_value *v = mdl_l_value(l, l->in[i]);
 
-    if (!v->data) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu (\"%s\") must be a constant", i,
-                             v->name);
-    }
-    if (mdl_ir_elements(v) != 1) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has %zu values; it must have one", i,
-                             mdl_ir_elements(v));
-    }
+    mdl_unserved_if(l, !v->data, "input %zu (\"%s\") must be a constant", i, v->name);
+    mdl_bad_if(l, mdl_ir_elements(v) != 1, "input %zu has %zu values; it must have one", i,
+               mdl_ir_elements(v));
     *ret = mdl_const_int(v, 0);
-    return 0;
 }
 
 /* Indices below zero count from the end. Return: as integers, of @rank dims with one of 1 at @at */
@@ -96,16 +86,11 @@ static size_t lower_one_hot(struct mdl_lower *l, int arg)
     size_t dim[MDL_RANK_MAX], rank = mdl_l_value(l, l->in[0])->rank + 1, at, index, v[3];
     int64_t depth = 0;
 
-    if (one_integer(l, 1, &depth) != 0) {
-        return MDL_NONE;
-    }
-    if (depth < 1 || depth > INT32_MAX || rank > MDL_RANK_MAX) {
-        return mdl_l_refuse(l, -EBADMSG, "depth %lld or rank %zu is out of range", (long long)depth,
-                            rank);
-    }
-    if (values->rank != 1 || values->dim[0] != 2) {
-        return mdl_l_refuse(l, -EBADMSG, "input 2 must hold two values: off and on");
-    }
+    one_integer(l, 1, &depth);
+    mdl_bad_if(l, depth < 1 || depth > INT32_MAX || rank > MDL_RANK_MAX,
+               "depth %lld or rank %zu is out of range", (long long)depth, rank);
+    mdl_bad_if(l, values->rank != 1 || values->dim[0] != 2,
+               "input 2 must hold two values: off and on");
     at = mdl_l_axis(l, mdl_l_int(l, "axis", -1), rank, false);
     index = one_hot_indices(l, depth, rank, at);
     v[0] = mdl_ir_binary(l->ir, MDL_BIN_EQUAL, index, positions(l, (size_t)depth, rank, at));
@@ -121,12 +106,9 @@ static size_t triangle(struct mdl_lower *l, size_t rows, size_t columns, int64_t
     unsigned char *mask;
     size_t bytes;
 
-    if (!base_mul(rows, columns, &bytes)) {
-        return mdl_l_refuse(l, -E2BIG, "%zu x %zu is too large", rows, columns);
-    }
-    if (!mdl_ir_fold_work(l->ir, (double)bytes)) {
-        return mdl_l_refuse(l, -E2BIG, "computing this at load takes too long");
-    }
+    mdl_large_if(l, !base_mul(rows, columns, &bytes), "%zu x %zu is too large", rows, columns);
+    mdl_large_if(l, !mdl_ir_fold_work(l->ir, (double)bytes),
+                 "computing this at load takes too long");
     mask = mdl_ir_fold_alloc(l->ir, bytes);
     for (size_t i = 0; mask && i < bytes; i++) {
         int64_t diagonal = (int64_t)(i % columns) - (int64_t)(i / columns);
@@ -143,12 +125,10 @@ static size_t lower_trilu(struct mdl_lower *l, int arg)
     size_t v[3] = {MDL_NONE, l->in[0], MDL_NONE};
     int64_t k = 0;
 
-    if (mdl_l_in(l, 1) != MDL_NONE && one_integer(l, 1, &k) != 0) {
-        return MDL_NONE;
+    if (mdl_l_in(l, 1) != MDL_NONE) {
+        one_integer(l, 1, &k);
     }
-    if (x.rank < 2) {
-        return mdl_l_refuse(l, -EBADMSG, "the input has rank %zu; it must have 2 or more", x.rank);
-    }
+    mdl_bad_if(l, x.rank < 2, "the input has rank %zu; it must have 2 or more", x.rank);
     v[0] = triangle(l, x.dim[x.rank - 2], x.dim[x.rank - 1], k, upper);
     v[2] = mdl_ir_scalar(l->ir, x.dtype, 0);
     return mdl_ir_where(l->ir, v, x.rank, x.dim);
@@ -158,13 +138,11 @@ static size_t lower_eye_like(struct mdl_lower *l, int arg)
 {
     int64_t k = mdl_l_int(l, "k", 0);
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
-    enum mdl_dtype dtype = MDL_F32;
+    enum mdl_dtype dtype;
     size_t upper, lower;
 
-    if (x.rank != 2) {
-        return mdl_l_refuse(l, -EBADMSG, "the input has rank %zu; it must have rank 2", x.rank);
-    }
-    mdl_l_dtype(l, "dtype", x.dtype, &dtype);
+    mdl_bad_if(l, x.rank != 2, "the input has rank %zu; it must have rank 2", x.rank);
+    dtype = mdl_l_dtype(l, "dtype", x.dtype);
     upper = triangle(l, x.dim[0], x.dim[1], k, true);
     lower = triangle(l, x.dim[0], x.dim[1], k, false);
     upper = mdl_ir_binary(l->ir, MDL_BIN_AND, upper, lower);
@@ -193,12 +171,8 @@ static size_t lower_cumsum(struct mdl_lower *l, int arg)
     int64_t axis = 0;
     size_t at, y;
 
-    if (one_integer(l, 1, &axis) != 0) {
-        return MDL_NONE;
-    }
-    if (x.dtype == MDL_BOOL) {
-        return mdl_l_refuse(l, -EBADMSG, "the input is of type bool; it must be a number");
-    }
+    one_integer(l, 1, &axis);
+    mdl_bad_if(l, x.dtype == MDL_BOOL, "the input is of type bool; it must be a number");
     at = mdl_l_axis(l, axis, x.rank, false);
     op.op.attr.cumsum.axis = at;
     op.op.attr.cumsum.exclusive = mdl_l_int(l, "exclusive", 0) != 0;

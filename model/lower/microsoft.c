@@ -25,9 +25,7 @@ static size_t quantized(struct mdl_lower *l, size_t at, size_t y)
     struct mdl_lower_param p = {.scale = l->in[at], .zero = mdl_l_in(l, at + 1)};
     size_t elements = mdl_ir_elements(mdl_l_value(l, p.scale));
 
-    if (elements != 1) {
-        return mdl_l_refuse(l, -EOPNOTSUPP, "%zu scales of the result are not supported", elements);
-    }
+    mdl_unserved_if(l, elements != 1, "%zu scales of the result are not supported", elements);
     if (p.zero == MDL_NONE) {
         p.zero = mdl_ir_scalar(l->ir, mdl_l_value(l, l->in[0])->dtype, 0);
     }
@@ -36,14 +34,12 @@ static size_t quantized(struct mdl_lower *l, size_t at, size_t y)
 
 /* Refuses a node whose inputs 0 .. @count - 1 are not there, except for the zero points @zeros (a
  * bit each). */
-static int need(struct mdl_lower *l, size_t count, unsigned zeros)
+static void need(struct mdl_lower *l, size_t count, unsigned zeros)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!(zeros >> i & 1) && mdl_l_in(l, i) == MDL_NONE) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is missing", i);
-        }
+        mdl_bad_if(l, !(zeros >> i & 1) && mdl_l_in(l, i) == MDL_NONE, "input %zu is missing", i);
     }
-    return mdl_l_need(l, 0);
+    mdl_l_need(l, 0);
 }
 
 /* As one of ONNX's operators, with one result. */
@@ -65,9 +61,7 @@ static size_t move_channels(struct mdl_lower *l, bool has, bool to_last, size_t 
     if (!has) {
         return x;
     }
-    if (rank < 3) {
-        return mdl_l_refuse(l, -EBADMSG, "an input of rank %zu has no channels", rank);
-    }
+    mdl_bad_if(l, rank < 3, "an input of rank %zu has no channels", rank);
     for (size_t i = 1; i < rank; i++) {
         perm[i] = to_last ? (i + 1 == rank ? 1 : i + 1) : i == 1 ? rank - 1 : i - 1;
     }
@@ -85,9 +79,7 @@ static size_t lower_binary(struct mdl_lower *l, int which)
 {
     size_t a, b;
 
-    if (need(l, 7, 1u << 2 | 1u << 5) != 0) {
-        return MDL_NONE;
-    }
+    need(l, 7, 1u << 2 | 1u << 5);
     a = dequantized(l, 0, l->in[0]);
     b = dequantized(l, 3, l->in[3]);
     return quantized(l, 6, mdl_ir_binary(l->ir, (enum mdl_binary)which, a, b));
@@ -106,16 +98,12 @@ static size_t lower_simple(struct mdl_lower *l, int which)
     int64_t opset = which == SOFTMAX ? mdl_l_int(l, "opset", 0) : OPSET;
     size_t x;
 
-    if (need(l, 4, 1u << 2) != 0) {
-        return MDL_NONE;
-    }
-    if (opset < 1) {
-        return mdl_l_refuse(l, -EBADMSG, "attribute opset is missing");
-    }
+    need(l, 4, 1u << 2);
+    mdl_bad_if(l, opset < 1, "attribute opset is missing");
     x = move_channels(l, moved, false, l->in[0]);
-    x = l->ir->failure ? MDL_NONE : dequantized(l, 0, x);
+    x = dequantized(l, 0, x);
     x = as(l, names[which], opset, &x, 1);
-    x = l->ir->failure ? MDL_NONE : quantized(l, 3, x);
+    x = quantized(l, 3, x);
     return move_channels(l, moved, true, x);
 }
 
@@ -137,16 +125,10 @@ static size_t lower_concat(struct mdl_lower *l, int arg)
 {
     size_t count = l->in_count < 5 ? 0 : (l->in_count - 2) / 3, *parts;
 
-    if (!count || (l->in_count - 2) % 3 != 0) {
-        return mdl_l_refuse(l, -EBADMSG,
-                            "%zu inputs are not a scale, a zero point and three for each part",
-                            l->in_count);
-    }
-    parts = mdl_pool_alloc(l->ir->pool, count, sizeof(*parts));
-    if (!parts) {
-        return mdl_ir_failed(l->ir, mdl_ir_nomem(l->ir));
-    }
-    for (size_t i = 0; l->ir->failure == 0 && i < count; i++) {
+    mdl_bad_if(l, !count || (l->in_count - 2) % 3 != 0,
+               "%zu inputs are not a scale, a zero point and three for each part", l->in_count);
+    parts = mdl_l_alloc(l, count, sizeof(*parts));
+    for (size_t i = 0; i < count; i++) {
         size_t at = 2 + 3 * i;
 
         parts[i] = l->in[at];
@@ -159,24 +141,20 @@ static size_t lower_concat(struct mdl_lower *l, int arg)
 
 static size_t lower_conv(struct mdl_lower *l, int arg)
 {
-    size_t *in = mdl_pool_memdup(l->ir->pool, l->in, l->in_count * sizeof(*in));
+    size_t *in = mdl_l_memdup(l, l->in, l->in_count * sizeof(*in));
     bool moved = channels_last(l);
 
-    if (!in) {
-        return mdl_ir_failed(l->ir, mdl_ir_nomem(l->ir));
-    }
     in[0] = move_channels(l, moved, false, in[0]);
     return move_channels(l, moved, true, as(l, "QLinearConv", OPSET, in, l->in_count));
 }
 
 /* ---- products ---- */
 
-static int check_matrix(struct mdl_lower *l, size_t v)
+static void check_matrix(struct mdl_lower *l, size_t v)
 {
     const struct mdl_ir_value *x = mdl_l_value(l, v);
 
-    return x->rank == 2 ? 0
-                        : mdl_ir_refuse(l->ir, -EBADMSG, "an input has rank %zu, not 2", x->rank);
+    mdl_bad_if(l, x->rank != 2, "an input has rank %zu, not 2", x->rank);
 }
 
 /* C of QGemm, in units of alpha a_scale b_scale, as a term of [m][n]. */
@@ -185,9 +163,7 @@ static size_t gemm_addend(struct mdl_lower *l, const size_t dim[2], float alpha)
     struct mdl_lower_param p = {.zero = MDL_NONE};
     const struct mdl_ir_value *c = mdl_l_value(l, l->in[6]);
 
-    if (c->dtype != MDL_I32 || c->rank > 2) {
-        return mdl_l_refuse(l, -EBADMSG, "input 6 is not a matrix or vector of int32");
-    }
+    mdl_bad_if(l, c->dtype != MDL_I32 || c->rank > 2, "input 6 is not a matrix or vector of int32");
     p.axis = c->rank ? (int64_t)c->rank - 1 : 0;
     p.scale = mdl_ir_binary(l->ir, MDL_BIN_MUL, l->in[1], l->in[4]);
     p.scale =
@@ -204,18 +180,15 @@ static size_t lower_gemm(struct mdl_lower *l, int arg)
     struct mdl_lower_param p;
     size_t dim[2], k, y;
 
-    if (need(l, 6, 1u << 2 | 1u << 5) != 0 || check_matrix(l, l->in[0]) != 0 ||
-        check_matrix(l, l->in[3]) != 0) {
-        return MDL_NONE;
-    }
+    need(l, 6, 1u << 2 | 1u << 5);
+    check_matrix(l, l->in[0]);
+    check_matrix(l, l->in[3]);
     a = mdl_l_value(l, l->in[0]);
     b = mdl_l_value(l, l->in[3]);
     dim[0] = a->dim[ta];
     dim[1] = b->dim[!tb];
     k = a->dim[!ta];
-    if (k != b->dim[tb]) {
-        return mdl_l_refuse(l, -EBADMSG, "inner dimensions %zu and %zu differ", k, b->dim[tb]);
-    }
+    mdl_bad_if(l, k != b->dim[tb], "inner dimensions %zu and %zu differ", k, b->dim[tb]);
     op.op.attr.gemm.trans_a = ta;
     op.op.attr.gemm.trans_b = tb;
     op.op.attr.gemm.alpha = mdl_l_float(l, "alpha", 1);
@@ -228,7 +201,7 @@ static size_t lower_gemm(struct mdl_lower *l, int arg)
         op.op.in[2] = gemm_addend(l, dim, op.op.attr.gemm.alpha);
     }
     y = mdl_ir_emit(l->ir, &op, MDL_F32, 2, dim);
-    return l->ir->failure == 0 && mdl_l_in(l, 7) != MDL_NONE ? quantized(l, 7, y) : y;
+    return mdl_l_in(l, 7) != MDL_NONE ? quantized(l, 7, y) : y;
 }
 
 /* Integers @y times both scales, plus input @bias where it is there. */
@@ -237,10 +210,7 @@ static size_t scale_product(struct mdl_lower *l, size_t y, size_t a_scale, size_
 {
     size_t count = mdl_ir_elements(mdl_l_value(l, a_scale)), scale;
 
-    if (count != 1) {
-        return mdl_l_refuse(l, -EOPNOTSUPP, "%zu scales of input 0 are not supported, only one",
-                            count);
-    }
+    mdl_unserved_if(l, count != 1, "%zu scales of input 0 are not supported, only one", count);
     scale = mdl_ir_binary(l->ir, MDL_BIN_MUL, a_scale, b_scale);
     y = mdl_ir_binary(l->ir, MDL_BIN_MUL, mdl_ir_cast(l->ir, y, MDL_F32), scale);
     return mdl_l_in(l, bias) == MDL_NONE ? y : mdl_ir_binary(l->ir, MDL_BIN_ADD, y, l->in[bias]);
@@ -293,14 +263,13 @@ static size_t activate(struct mdl_lower *l, const char *name, const float *numbe
         const struct activation *a = &activations[i];
 
         if (strcmp(name, a->name) == 0) {
-            if (a->act == MDL_ACT_CLIP && count < 2) {
-                return mdl_l_refuse(l, -EBADMSG, "activation Clip needs two parameters");
-            }
+            mdl_bad_if(l, a->act == MDL_ACT_CLIP && count < 2,
+                       "activation Clip needs two parameters");
             return mdl_ir_unary(l->ir, a->act, a->numbers > 0 && count > 0 ? numbers[0] : a->a,
                                 a->numbers > 1 && count > 1 ? numbers[1] : a->b, y);
         }
     }
-    return mdl_l_refuse(l, -EOPNOTSUPP, "activation %.40s is not supported", name);
+    mdl_l_refuse(l, -EOPNOTSUPP, "activation %.40s is not supported", name);
 }
 
 /* activation(convolution + Z) */
@@ -309,14 +278,12 @@ static size_t lower_fused_conv(struct mdl_lower *l, int arg)
     const struct mdl_gattr *numbers = mdl_l_attr(l, "activation_params");
     size_t y;
 
-    if (numbers && numbers->type != MDL_ATTR_FLOATS) {
-        return mdl_l_refuse(l, -EBADMSG, "attribute activation_params has the wrong type");
-    }
+    mdl_bad_if(l, numbers && numbers->type != MDL_ATTR_FLOATS,
+               "attribute activation_params has the wrong type");
     y = as(l, "Conv", OPSET, l->in, base_min(l->in_count, (size_t)3));
     if (mdl_l_in(l, 3) != MDL_NONE) {
-        if (!mdl_ir_same_dims(mdl_l_value(l, l->in[3]), mdl_l_value(l, y))) {
-            return mdl_l_refuse(l, -EBADMSG, "input 3 has not the shape of the result");
-        }
+        mdl_bad_if(l, !mdl_ir_same_dims(mdl_l_value(l, l->in[3]), mdl_l_value(l, y)),
+                   "input 3 has not the shape of the result");
         y = mdl_ir_binary(l->ir, MDL_BIN_ADD, y, l->in[3]);
     }
     return activate(l, mdl_l_string(l, "activation", ""), numbers ? numbers->floats : NULL,

@@ -102,9 +102,8 @@ size_t mdl_narrow_cast(struct mdl_lower *l, size_t x, enum mdl_dtype dtype, enum
     bool same = mdl_l_value(l, x)->dtype == dtype;
     size_t y;
 
-    if (to != MDL_NARROW_NONE && !is_wide(to)) {
-        return mdl_l_refuse(l, -EOPNOTSUPP, "a cast to %s is not supported", mdl_narrow_name(to));
-    }
+    mdl_unserved_if(l, to != MDL_NARROW_NONE && !is_wide(to), "a cast to %s is not supported",
+                    mdl_narrow_name(to));
     if (same && from == to) {
         return x;
     }
@@ -121,20 +120,18 @@ static enum mdl_narrow narrow_of(const struct mdl_lower *l, size_t i)
 }
 
 /* The outputs are of the type of input @i. */
-static int apply(struct mdl_lower *l, enum rule rule, size_t i)
+static void apply(struct mdl_lower *l, enum rule rule, size_t i)
 {
     enum mdl_narrow of = narrow_of(l, i);
     enum mdl_dtype dtype = mdl_l_value(l, l->in[i])->dtype;
 
-    if (of != MDL_NARROW_NONE && rule == WRAPS && !is_wide(of)) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "%s of %s is not supported", l->node->op_type,
-                             mdl_narrow_name(of));
-    }
+    mdl_unserved_if(l, of != MDL_NARROW_NONE && rule == WRAPS && !is_wide(of),
+                    "%s of %s is not supported", l->node->op_type, mdl_narrow_name(of));
     for (size_t k = i + 1; k < l->in_count && rule == WRAPS; k++) {
-        if (l->in[k] != MDL_NONE && mdl_l_value(l, l->in[k])->dtype == dtype &&
-            narrow_of(l, k) != of) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "inputs %zu and %zu have different types", i, k);
-        }
+        mdl_bad_if(l,
+                   l->in[k] != MDL_NONE && mdl_l_value(l, l->in[k])->dtype == dtype &&
+                       narrow_of(l, k) != of,
+                   "inputs %zu and %zu have different types", i, k);
     }
     for (size_t k = 0; k < l->out_count; k++) {
         if (l->out[k] == MDL_NONE || mdl_l_value(l, l->out[k])->dtype != dtype) {
@@ -143,15 +140,11 @@ static int apply(struct mdl_lower *l, enum rule rule, size_t i)
         if (rule == WRAPS && is_wide(of)) {
             l->out[k] = wrap(l, l->out[k], of);
         }
-        if (l->out[k] == MDL_NONE) {
-            return l->ir->failure;
-        }
         l->ir->values[l->out[k]].narrow = of;
     }
-    return 0;
 }
 
-int mdl_narrow_outputs(struct mdl_lower *l)
+void mdl_narrow_outputs(struct mdl_lower *l)
 {
     enum mdl_narrow any = MDL_NARROW_NONE;
     enum mdl_dtype dtype = MDL_DTYPE_COUNT;
@@ -163,20 +156,18 @@ int mdl_narrow_outputs(struct mdl_lower *l)
         }
     }
     if (any == MDL_NARROW_NONE) {
-        return 0;
+        return;
     }
     for (size_t i = 0; i < base_array_count(rules); i++) {
         if (strcmp(rules[i].op_type, l->node->op_type) == 0) {
-            return mdl_l_in(l, rules[i].input) == MDL_NONE
-                       ? 0
-                       : apply(l, rules[i].rule, rules[i].input);
+            if (mdl_l_in(l, rules[i].input) != MDL_NONE) {
+                apply(l, rules[i].rule, rules[i].input);
+            }
+            return;
         }
     }
     for (size_t k = 0; k < l->out_count; k++) {
-        if (l->out[k] != MDL_NONE && mdl_l_value(l, l->out[k])->dtype == dtype) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "%s of %s is not supported", l->node->op_type,
-                                 mdl_narrow_name(any));
-        }
+        mdl_unserved_if(l, l->out[k] != MDL_NONE && mdl_l_value(l, l->out[k])->dtype == dtype,
+                        "%s of %s is not supported", l->node->op_type, mdl_narrow_name(any));
     }
-    return 0;
 }

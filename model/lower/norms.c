@@ -11,9 +11,8 @@ static size_t make_norm(struct mdl_lower *l, struct mdl_ir_op *op, size_t x, siz
     size_t in[3] = {x, scale, bias}, count = scale == MDL_NONE ? 1 : bias == MDL_NONE ? 2 : 3;
 
     for (size_t i = 0; i < v.rank; i++) {
-        if (op->op.attr.norm.axes[i] && v.dim[i] == 0) {
-            return mdl_l_refuse(l, -EBADMSG, "dimension %zu, which is normalised, is 0", i);
-        }
+        mdl_bad_if(l, op->op.attr.norm.axes[i] && v.dim[i] == 0,
+                   "dimension %zu, which is normalised, is 0", i);
     }
     mdl_ir_spread(l->ir, in, count, v.rank, v.dim, op->op.in);
     return mdl_ir_emit(l->ir, op, MDL_F32, v.rank, v.dim);
@@ -26,10 +25,8 @@ static struct mdl_ir_op norm_op(struct mdl_lower *l, float epsilon, bool rms)
 
     op.op.attr.norm.rms = rms;
     op.op.attr.norm.epsilon = mdl_l_float(l, "epsilon", epsilon);
-    if (!(op.op.attr.norm.epsilon >= 0)) {
-        mdl_ir_refuse(l->ir, -EBADMSG, "epsilon is %g; it must be 0 or more",
-                      (double)op.op.attr.norm.epsilon);
-    }
+    mdl_bad_if(l, !(op.op.attr.norm.epsilon >= 0), "epsilon is %g; it must be 0 or more",
+               (double)op.op.attr.norm.epsilon);
     return op;
 }
 
@@ -88,9 +85,8 @@ static size_t lower_skip_norm(struct mdl_lower *l, int rms)
         x = mdl_ir_binary(l->ir, MDL_BIN_ADD, x, bias);
     }
     rank = mdl_l_value(l, x)->rank;
-    if (rank == 0 || !mdl_ir_same_dims(mdl_l_value(l, x), mdl_l_value(l, l->in[0]))) {
-        return mdl_l_refuse(l, -EBADMSG, "inputs 1 and 4 do not broadcast to input 0");
-    }
+    mdl_bad_if(l, rank == 0 || !mdl_ir_same_dims(mdl_l_value(l, x), mdl_l_value(l, l->in[0])),
+               "inputs 1 and 4 do not broadcast to input 0");
     op.op.attr.norm.axes[rank - 1] = true;
     if (mdl_l_wants(l, 3)) {
         l->out[3] = x;
@@ -102,17 +98,14 @@ static size_t lower_skip_norm(struct mdl_lower *l, int rms)
     return y;
 }
 
-static int check_channels(struct mdl_lower *l, size_t values)
+static void check_channels(struct mdl_lower *l, size_t values)
 {
     for (size_t i = 1; i < 3; i++) {
         const struct mdl_ir_value *v = mdl_l_value(l, l->in[i]);
 
-        if (mdl_ir_elements(v) != values) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has %zu values; it must have %zu", i,
-                                 mdl_ir_elements(v), values);
-        }
+        mdl_bad_if(l, mdl_ir_elements(v) != values, "input %zu has %zu values; it must have %zu", i,
+                   mdl_ir_elements(v), values);
     }
-    return 0;
 }
 
 static size_t lower_instance_norm(struct mdl_lower *l, int arg)
@@ -120,16 +113,11 @@ static size_t lower_instance_norm(struct mdl_lower *l, int arg)
     struct mdl_ir_op op = norm_op(l, 1e-5f, false);
     size_t scale, bias, rank = mdl_l_value(l, l->in[0])->rank;
 
-    if (rank < 2) {
-        return mdl_l_refuse(l, -EOPNOTSUPP, "input of rank %zu is not supported (2 and more are)",
-                            rank);
-    }
+    mdl_unserved_if(l, rank < 2, "input of rank %zu is not supported (2 and more are)", rank);
     for (size_t i = 2; i < rank; i++) {
         op.op.attr.norm.axes[i] = true;
     }
-    if (check_channels(l, mdl_l_value(l, l->in[0])->dim[1]) != 0) {
-        return MDL_NONE;
-    }
+    check_channels(l, mdl_l_value(l, l->in[0])->dim[1]);
     scale = mdl_lower_beside(l, l->in[1], rank, 1);
     bias = mdl_lower_beside(l, l->in[2], rank, 1);
     return make_norm(l, &op, l->in[0], scale, bias);
@@ -155,12 +143,11 @@ static size_t lower_group_norm(struct mdl_lower *l, int arg)
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     size_t dim[MDL_RANK_MAX], scale, bias, y;
 
-    if (x.rank < 2 || x.rank >= MDL_RANK_MAX || groups <= 0 || x.dim[1] % (size_t)groups != 0) {
-        return mdl_l_refuse(l, -EBADMSG,
-                            "num_groups is %lld for an input of rank %zu with %zu channels; it "
-                            "must divide them",
-                            (long long)groups, x.rank, x.rank < 2 ? (size_t)0 : x.dim[1]);
-    }
+    mdl_bad_if(
+        l, x.rank < 2 || x.rank >= MDL_RANK_MAX || groups <= 0 || x.dim[1] % (size_t)groups != 0,
+        "num_groups is %lld for an input of rank %zu with %zu channels; it "
+        "must divide them",
+        (long long)groups, x.rank, x.rank < 2 ? (size_t)0 : x.dim[1]);
     dim[0] = x.dim[0];
     dim[1] = (size_t)groups;
     dim[2] = x.dim[1] / (size_t)groups;
@@ -169,9 +156,7 @@ static size_t lower_group_norm(struct mdl_lower *l, int arg)
         dim[i + 1] = x.dim[i];
         op.op.attr.norm.axes[i + 1] = true;
     }
-    if (check_channels(l, l->opset < 21 ? (size_t)groups : x.dim[1]) != 0) {
-        return MDL_NONE;
-    }
+    check_channels(l, l->opset < 21 ? (size_t)groups : x.dim[1]);
     y = mdl_ir_reshape(l->ir, l->in[0], x.rank + 1, dim);
     scale = beside_groups(l, l->in[1], x.rank + 1, (size_t)groups);
     bias = beside_groups(l, l->in[2], x.rank + 1, (size_t)groups);

@@ -9,39 +9,33 @@ static const struct mdl_l_word modes[] = {{"constant", MDL_PAD_CONSTANT},
                                           {"wrap", MDL_PAD_WRAP},
                                           {0}};
 
-static int pad_amounts(struct mdl_lower *l, const struct mdl_ir_value *x, struct mdl_ir_op *op)
+static void pad_amounts(struct mdl_lower *l, const struct mdl_ir_value *x, struct mdl_ir_op *op)
 {
     int64_t pads[2 * MDL_RANK_MAX], axes[MDL_RANK_MAX];
     size_t count, axis_count, half;
     bool some;
 
-    if (!mdl_l_const_ints(l, 1, pads, 2 * MDL_RANK_MAX, &count) && l->ir->failure == 0 &&
+    if (!mdl_l_const_ints(l, 1, pads, 2 * MDL_RANK_MAX, &count) &&
         !mdl_l_ints(l, "pads", pads, 2 * MDL_RANK_MAX, &count)) {
         mdl_l_ints(l, "paddings", pads, 2 * MDL_RANK_MAX, &count);
     }
     some = mdl_l_const_ints(l, 3, axes, MDL_RANK_MAX, &axis_count);
-    if (l->ir->failure < 0) {
-        return l->ir->failure;
-    }
     half = some ? axis_count : x->rank;
-    if (count != 2 * half) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "%zu pads for %zu dimensions", count, half);
-    }
+    mdl_bad_if(l, count != 2 * half, "%zu pads for %zu dimensions", count, half);
     for (size_t i = 0; i < half; i++) {
         size_t at = some ? mdl_l_axis(l, axes[i], x->rank, false) : i;
 
-        if (pads[i] < INT32_MIN || pads[i] > INT32_MAX || pads[i + half] < INT32_MIN ||
-            pads[i + half] > INT32_MAX) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "a pad is out of range");
-        }
+        mdl_bad_if(l,
+                   pads[i] < INT32_MIN || pads[i] > INT32_MAX || pads[i + half] < INT32_MIN ||
+                       pads[i + half] > INT32_MAX,
+                   "a pad is out of range");
         op->op.attr.pad.begin[at] = (ptrdiff_t)pads[i];
         op->op.attr.pad.end[at] = (ptrdiff_t)pads[i + half];
     }
-    return l->ir->failure;
 }
 
-static int pad_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const struct mdl_ir_op *op,
-                    size_t *ret_dim, bool *ret_none)
+static void pad_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const struct mdl_ir_op *op,
+                     size_t *ret_dim, bool *ret_none)
 {
     *ret_none = true;
     for (size_t i = 0; i < x->rank; i++) {
@@ -49,20 +43,16 @@ static int pad_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const str
         int64_t n = (int64_t)x->dim[i], out = n + begin + end;
         int64_t largest = base_max(begin, end);
 
-        if (out < 0 || n + begin < 0 || n + end < 0) {
-            return mdl_ir_refuse(l->ir, -EBADMSG,
-                                 "pads %lld and %lld crop more than dimension %lld",
-                                 (long long)begin, (long long)end, (long long)n);
-        }
-        if (largest > 0 && ((op->op.attr.pad.mode == MDL_PAD_REFLECT && largest >= n) ||
-                            (op->op.attr.pad.mode != MDL_PAD_CONSTANT && n == 0))) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "pad %lld is too large for dimension %lld",
-                                 (long long)largest, (long long)n);
-        }
+        mdl_bad_if(l, out < 0 || n + begin < 0 || n + end < 0,
+                   "pads %lld and %lld crop more than dimension %lld", (long long)begin,
+                   (long long)end, (long long)n);
+        mdl_bad_if(l,
+                   largest > 0 && ((op->op.attr.pad.mode == MDL_PAD_REFLECT && largest >= n) ||
+                                   (op->op.attr.pad.mode != MDL_PAD_CONSTANT && n == 0)),
+                   "pad %lld is too large for dimension %lld", (long long)largest, (long long)n);
         ret_dim[i] = (size_t)out;
         *ret_none &= begin == 0 && end == 0;
     }
-    return 0;
 }
 
 /* Crops what negative pads crop, so that only positive ones are left: the other modes than constant
@@ -78,10 +68,8 @@ static size_t crop_first(struct mdl_lower *l, struct mdl_ir_op *op, size_t v)
         size_t last = *end < 0 ? (size_t) - *end : 0;
 
         start[i] = *begin < 0 ? (size_t) - *begin : 0;
-        if (start[i] + last > x->dim[i]) {
-            return mdl_l_refuse(l, -EBADMSG, "pads %td and %td crop more than dimension %zu",
-                                *begin, *end, x->dim[i]);
-        }
+        mdl_bad_if(l, start[i] + last > x->dim[i], "pads %td and %td crop more than dimension %zu",
+                   *begin, *end, x->dim[i]);
         dim[i] = x->dim[i] - start[i] - last;
         step[i] = 1;
         *begin = base_max(*begin, (ptrdiff_t)0);
@@ -97,7 +85,8 @@ static size_t emit_pad(struct mdl_lower *l, struct mdl_ir_op *op, size_t v)
     size_t dim[MDL_RANK_MAX];
     bool none;
 
-    if (l->ir->failure != 0 || pad_dims(l, x, op, dim, &none) != 0 || none) {
+    pad_dims(l, x, op, dim, &none);
+    if (none) {
         return v;
     }
     op->op.in[0] = v;
@@ -111,17 +100,14 @@ static size_t lower_pad(struct mdl_lower *l, int arg)
     size_t in = l->in[0];
 
     op.op.attr.pad.mode = (enum mdl_pad_mode)mdl_l_word(l, "mode", "constant", modes);
-    if (pad_amounts(l, mdl_l_value(l, in), &op) != 0) {
-        return MDL_NONE;
-    }
+    pad_amounts(l, mdl_l_value(l, in), &op);
     if (op.op.attr.pad.mode != MDL_PAD_CONSTANT) {
         in = crop_first(l, &op, in);
     }
     op.op.attr.pad.value = mdl_l_float(l, "value", 0);
     if (mdl_l_in(l, 2) != MDL_NONE) {
-        if (!fill->data || mdl_ir_elements(fill) != 1) {
-            return mdl_l_refuse(l, -EOPNOTSUPP, "the fill value must be a constant scalar");
-        }
+        mdl_unserved_if(l, !fill->data || mdl_ir_elements(fill) != 1,
+                        "the fill value must be a constant scalar");
         op.op.attr.pad.value = mdl_const_real(fill, 0);
     }
     return emit_pad(l, &op, in);
@@ -137,16 +123,14 @@ static size_t lower_center_crop_pad(struct mdl_lower *l, int arg)
     bool some = mdl_l_ints(l, "axes", axes, MDL_RANK_MAX, &axis_count);
 
     axis_count = some ? axis_count : x->rank;
-    if (!mdl_l_const_ints(l, 1, size, MDL_RANK_MAX, &count) || count != axis_count) {
-        return mdl_l_refuse(l, -EBADMSG, "%zu sizes for %zu dimensions", count, axis_count);
-    }
+    mdl_bad_if(l, !mdl_l_const_ints(l, 1, size, MDL_RANK_MAX, &count) || count != axis_count,
+               "%zu sizes for %zu dimensions", count, axis_count);
     for (size_t i = 0; i < count; i++) {
         size_t at = mdl_l_axis(l, some ? axes[i] : (int64_t)i, x->rank, false);
         int64_t more = size[i] - (int64_t)x->dim[at];
 
-        if (size[i] < 0 || size[i] > INT32_MAX || x->dim[at] > INT32_MAX) {
-            return mdl_l_refuse(l, -EBADMSG, "size %lld is out of range", (long long)size[i]);
-        }
+        mdl_bad_if(l, size[i] < 0 || size[i] > INT32_MAX || x->dim[at] > INT32_MAX,
+                   "size %lld is out of range", (long long)size[i]);
         op.op.attr.pad.begin[at] = (ptrdiff_t)(more / 2);
         op.op.attr.pad.end[at] = (ptrdiff_t)(more - more / 2);
     }

@@ -6,23 +6,22 @@
 #include "model/lower/lowering.h"
 
 /* The term beta * C: per output column and constant, it becomes op.shift; else in[2], broadcast. */
-static int take_gemm_c(struct mdl_lower *l, struct mdl_ir_op *op, size_t m, size_t n)
+static void take_gemm_c(struct mdl_lower *l, struct mdl_ir_op *op, size_t m, size_t n)
 {
     size_t dim[2] = {m, n}, c = mdl_l_in(l, 2);
     const struct mdl_ir_value *v = mdl_l_value(l, c);
     float *shift;
 
-    if (c == MDL_NONE || op->op.attr.gemm.beta == 0 || mdl_l_f32(l, 2) != 0) {
-        return l->ir->failure;
+    if (c == MDL_NONE || op->op.attr.gemm.beta == 0) {
+        return;
     }
+    mdl_l_f32(l, 2);
     if (!v->data || !mdl_ir_is_const(l->ir, op->op.in[1]) || v->rank > 2 ||
         (v->rank == 2 && v->dim[0] != 1) || (mdl_ir_elements(v) != n && mdl_ir_elements(v) != 1)) {
-        return mdl_ir_spread(l->ir, (size_t[]){c, op->op.in[0]}, 1, 2, dim, &op->op.in[2]);
+        mdl_ir_spread(l->ir, (size_t[]){c, op->op.in[0]}, 1, 2, dim, &op->op.in[2]);
+        return;
     }
-    shift = mdl_pool_alloc(l->ir->pool, n, sizeof(*shift));
-    if (!shift) {
-        return mdl_ir_nomem(l->ir);
-    }
+    shift = mdl_l_alloc(l, n, sizeof(*shift));
     for (size_t i = 0; i < n; i++) {
         size_t at = mdl_ir_elements(v) == 1 ? 0 : i;
 
@@ -30,7 +29,6 @@ static int take_gemm_c(struct mdl_lower *l, struct mdl_ir_op *op, size_t m, size
     }
     op->op.shift = shift;
     op->op.channels = n;
-    return 0;
 }
 
 static size_t lower_gemm(struct mdl_lower *l, int arg)
@@ -40,13 +38,9 @@ static size_t lower_gemm(struct mdl_lower *l, int arg)
     const struct mdl_ir_value *a = mdl_l_value(l, l->in[0]), *b = mdl_l_value(l, l->in[1]);
     size_t dim[2] = {a->dim[ta], b->dim[!tb]}, k = a->dim[!ta];
 
-    if (a->rank != 2 || b->rank != 2) {
-        return mdl_l_refuse(l, -EBADMSG, "the inputs have rank %zu and %zu; both must have rank 2",
-                            a->rank, b->rank);
-    }
-    if (k != b->dim[tb]) {
-        return mdl_l_refuse(l, -EBADMSG, "inner dimensions %zu and %zu differ", k, b->dim[tb]);
-    }
+    mdl_bad_if(l, a->rank != 2 || b->rank != 2,
+               "the inputs have rank %zu and %zu; both must have rank 2", a->rank, b->rank);
+    mdl_bad_if(l, k != b->dim[tb], "inner dimensions %zu and %zu differ", k, b->dim[tb]);
     op.op.attr.gemm.trans_a = ta;
     op.op.attr.gemm.trans_b = tb;
     op.op.attr.gemm.alpha = mdl_l_float(l, "alpha", 1);
@@ -94,9 +88,8 @@ static size_t matmul_batch(struct mdl_lower *l, size_t a, size_t b, const struct
         size_t xd = i + x.rank >= rank ? x.dim[i + x.rank - rank] : 1;
         size_t wd = i + w.rank >= rank ? w.dim[i + w.rank - rank] : 1;
 
-        if (xd != wd && xd != 1 && wd != 1) {
-            return mdl_l_refuse(l, -EBADMSG, "batches %zu and %zu do not broadcast", xd, wd);
-        }
+        mdl_bad_if(l, xd != wd && xd != 1 && wd != 1, "batches %zu and %zu do not broadcast", xd,
+                   wd);
         dim[i] = xd == 1 ? wd : xd;
         op.op.macs *= (double)dim[i];
     }
@@ -118,21 +111,15 @@ size_t mdl_lower_product(struct mdl_lower *l, size_t x, size_t w, const struct m
     const struct mdl_ir_value *v;
     size_t y, dim[MDL_RANK_MAX], rank = 0;
 
-    if (a.rank == 0 || b.rank == 0) {
-        return mdl_l_refuse(l, -EBADMSG, "an input is a scalar; both must have a dimension");
-    }
-    if (a.dim[a.rank - 1] != b.dim[b.rank == 1 ? 0 : b.rank - 2]) {
-        return mdl_l_refuse(l, -EBADMSG, "inner dimensions %zu and %zu differ", a.dim[a.rank - 1],
-                            b.dim[b.rank == 1 ? 0 : b.rank - 2]);
-    }
+    mdl_bad_if(l, a.rank == 0 || b.rank == 0, "an input is a scalar; both must have a dimension");
+    mdl_bad_if(l, a.dim[a.rank - 1] != b.dim[b.rank == 1 ? 0 : b.rank - 2],
+               "inner dimensions %zu and %zu differ", a.dim[a.rank - 1],
+               b.dim[b.rank == 1 ? 0 : b.rank - 2]);
     if (a.rank == 1) {
         x = mdl_ir_reshape(l->ir, x, 2, (size_t[]){1, a.dim[0]});
     }
     if (b.rank == 1) {
         w = mdl_ir_reshape(l->ir, w, 2, (size_t[]){b.dim[0], 1});
-    }
-    if (l->ir->failure != 0) {
-        return MDL_NONE;
     }
     y = mdl_l_value(l, w)->rank == 2 && !l->ir->options->no_fusion
             ? matmul_rows(l, x, w, like, dtype)
@@ -176,23 +163,17 @@ static size_t normalise(struct mdl_lower *l, float epsilon)
     return mdl_ir_binary(ir, MDL_BIN_ADD, t, p[2]);
 }
 
-static int check_norm(struct mdl_lower *l)
+static void check_norm(struct mdl_lower *l)
 {
     const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
 
-    if (x->rank < 2) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                             "input of rank %zu is not supported (2 and more are)", x->rank);
-    }
+    mdl_unserved_if(l, x->rank < 2, "input of rank %zu is not supported (2 and more are)", x->rank);
     for (size_t i = 1; i < 5; i++) {
         const struct mdl_ir_value *v = mdl_l_value(l, l->in[i]);
 
-        if (mdl_ir_elements(v) != x->dim[1]) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has %zu values for %zu channels", i,
-                                 mdl_ir_elements(v), x->dim[1]);
-        }
+        mdl_bad_if(l, mdl_ir_elements(v) != x->dim[1], "input %zu has %zu values for %zu channels",
+                   i, mdl_ir_elements(v), x->dim[1]);
     }
-    return 0;
 }
 
 static size_t lower_batch_norm(struct mdl_lower *l, int arg)
@@ -202,15 +183,11 @@ static size_t lower_batch_norm(struct mdl_lower *l, int arg)
     const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]), *p[5];
     bool constant = true;
 
-    if (check_norm(l) != 0) {
-        return MDL_NONE;
-    }
-    if (mdl_l_int(l, "training_mode", 0) || !mdl_l_int(l, "spatial", 1) ||
-        (l->opset < 7 && !mdl_l_int(l, "is_test", 0))) {
-        return mdl_l_refuse(
-            l, -EOPNOTSUPP,
-            "only inference over channels is supported; export the model for inference");
-    }
+    check_norm(l);
+    mdl_unserved_if(l,
+                    mdl_l_int(l, "training_mode", 0) || !mdl_l_int(l, "spatial", 1) ||
+                        (l->opset < 7 && !mdl_l_int(l, "is_test", 0)),
+                    "only inference over channels is supported; export the model for inference");
     for (size_t i = 1; i < 5; i++) {
         p[i] = mdl_l_value(l, l->in[i]);
         constant &= p[i]->data != NULL;
@@ -219,11 +196,8 @@ static size_t lower_batch_norm(struct mdl_lower *l, int arg)
         return normalise(l, epsilon);
     }
     op.op.channels = x->dim[1];
-    scale = mdl_pool_alloc(l->ir->pool, op.op.channels, sizeof(*scale));
-    shift = mdl_pool_alloc(l->ir->pool, op.op.channels, sizeof(*shift));
-    if (!scale || !shift) {
-        return mdl_ir_failed(l->ir, mdl_ir_nomem(l->ir));
-    }
+    scale = mdl_l_alloc(l, op.op.channels, sizeof(*scale));
+    shift = mdl_l_alloc(l, op.op.channels, sizeof(*shift));
     for (size_t i = 0; i < op.op.channels; i++) {
         double s = mdl_const_real(p[1], i) / sqrt(mdl_const_real(p[4], i) + (double)epsilon);
 

@@ -17,20 +17,17 @@ static const struct width {
 };
 
 /* Splits dim @axis of @dim into blocks. */
-static int split_axis(struct mdl_lower *l, size_t *rank, size_t *dim, size_t axis, size_t block)
+static void split_axis(struct mdl_lower *l, size_t *rank, size_t *dim, size_t axis, size_t block)
 {
-    if (*rank == MDL_RANK_MAX || dim[axis] % block) {
-        return mdl_ir_refuse(
-            l->ir, -EOPNOTSUPP,
-            "blocks of %zu do not divide a dimension of %zu, or there are too many dimensions",
-            block, dim[axis]);
-    }
+    mdl_unserved_if(
+        l, *rank == MDL_RANK_MAX || dim[axis] % block,
+        "blocks of %zu do not divide a dimension of %zu, or there are too many dimensions", block,
+        dim[axis]);
     for (size_t i = (*rank)++; i > axis + 1; i--) {
         dim[i] = dim[i - 1];
     }
     dim[axis + 1] = block;
     dim[axis] /= block;
-    return 0;
 }
 
 /* A scale or zero point @p in the rank of x: one value, one per slice of dim @axis, or with
@@ -42,25 +39,19 @@ static size_t shape_param(struct mdl_lower *l, size_t p, const struct mdl_ir_val
     size_t rank = x->rank;
 
     if (block) {
-        if (v.rank != x->rank) {
-            return mdl_l_refuse(
-                l, -EBADMSG, "the scale has rank %zu; with blocks it must have the rank of input 0",
-                v.rank);
-        }
+        mdl_bad_if(l, v.rank != x->rank,
+                   "the scale has rank %zu; with blocks it must have the rank of input 0", v.rank);
         for (size_t i = 0; i < x->rank; i++) {
-            if (v.dim[i] != (i == axis ? x->dim[i] / block : x->dim[i])) {
-                return mdl_l_refuse(l, -EBADMSG,
-                                    "the dimensions of the scale do not fit blocks of %zu", block);
-            }
+            mdl_bad_if(l, v.dim[i] != (i == axis ? x->dim[i] / block : x->dim[i]),
+                       "the dimensions of the scale do not fit blocks of %zu", block);
         }
-        return split_axis(l, &rank, v.dim, axis, 1) != 0 ? MDL_NONE
-                                                         : mdl_ir_reshape(l->ir, p, rank, v.dim);
+        split_axis(l, &rank, v.dim, axis, 1);
+        return mdl_ir_reshape(l->ir, p, rank, v.dim);
     }
-    if (mdl_ir_elements(&v) != 1 && (v.rank != 1 || axis >= rank || v.dim[0] != x->dim[axis])) {
-        return mdl_l_refuse(
-            l, -EBADMSG, "%zu scales or zero points do not fit the quantised dimension of input 0",
-            mdl_ir_elements(&v));
-    }
+    mdl_bad_if(
+        l, mdl_ir_elements(&v) != 1 && (v.rank != 1 || axis >= rank || v.dim[0] != x->dim[axis]),
+        "%zu scales or zero points do not fit the quantised dimension of input 0",
+        mdl_ir_elements(&v));
     return mdl_lower_beside(l, p, rank, axis);
 }
 
@@ -75,17 +66,15 @@ static void take_params(struct mdl_lower *l, const struct mdl_lower_param *p, st
     size_t block = one || p->block <= 1 ? 0 : (size_t)p->block;
     size_t axis = one ? 0 : mdl_l_axis(l, p->axis, v.rank, false);
 
-    if (scale->dtype != MDL_F32) {
-        mdl_ir_refuse(l->ir, -EOPNOTSUPP, "a scale of type %s is not supported",
-                      mdl_dtype_name(scale->dtype));
-    } else if (p->block < 0) {
-        mdl_ir_refuse(l->ir, -EBADMSG, "block_size is negative");
-    }
+    mdl_unserved_if(l, scale->dtype != MDL_F32, "a scale of type %s is not supported",
+                    mdl_dtype_name(scale->dtype));
+    mdl_bad_if(l, p->block < 0, "block_size is negative");
     op->op.in[1] = shape_param(l, p->scale, &v, axis, block);
     if (p->zero != MDL_NONE) {
         op->op.in[2] = shape_param(l, p->zero, &v, axis, block);
     }
-    if (block && l->ir->failure == 0 && split_axis(l, &v.rank, v.dim, axis, block) == 0) {
+    if (block) {
+        split_axis(l, &v.rank, v.dim, axis, block);
         x = mdl_ir_reshape(l->ir, x, v.rank, v.dim);
     }
     op->op.in[0] = x;
@@ -97,14 +86,12 @@ static size_t emit_param_op(struct mdl_lower *l, struct mdl_ir_op *op, enum mdl_
 {
     const struct mdl_ir_value x = *mdl_l_value(l, op->op.in[0]);
 
-    if (l->ir->failure != 0 || op->kind == MDL_OP_QUANTIZE || !x.data ||
-        l->ir->options->no_fusion) {
+    if (op->kind == MDL_OP_QUANTIZE || !x.data || l->ir->options->no_fusion) {
         return mdl_ir_emit(l->ir, op, dtype, x.rank, x.dim);
     }
-    return mdl_ir_value_new(l->ir, dtype, x.rank, x.dim, &op->op.out[0]) == 0 &&
-                   mdl_ir_op_add(l->ir, op) == 0
-               ? op->op.out[0]
-               : MDL_NONE;
+    mdl_ir_value_new(l->ir, dtype, x.rank, x.dim, &op->op.out[0]);
+    mdl_ir_op_add(l->ir, op);
+    return op->op.out[0];
 }
 
 /* clip(round(x / scale) + zero), in f32: exact, for 16 bits are far less than its 24 */
@@ -135,10 +122,8 @@ static size_t quantize_to(struct mdl_lower *l, size_t x, const struct mdl_lower_
     struct mdl_ir_value shape = *mdl_l_value(l, x);
     size_t y;
 
-    if (shape.dtype != MDL_F32 && shape.dtype != MDL_I32) {
-        return mdl_l_refuse(l, -EOPNOTSUPP, "input 0 of type %s is not supported",
-                            mdl_dtype_name(shape.dtype));
-    }
+    mdl_unserved_if(l, shape.dtype != MDL_F32 && shape.dtype != MDL_I32,
+                    "input 0 of type %s is not supported", mdl_dtype_name(shape.dtype));
     take_params(l, p, &op, mdl_ir_cast(l->ir, x, MDL_F32));
     if (w->dtype == MDL_I32) {
         y = quantize_wide(l, &op, w);
@@ -169,12 +154,10 @@ size_t mdl_lower_quantize(struct mdl_lower *l, size_t x, const struct mdl_lower_
     const struct mdl_ir_value *zero = mdl_l_value(l, p->zero);
     const struct width *w = p->zero == MDL_NONE ? &widths[0] : width_of(zero->dtype, zero->narrow);
 
-    if (!w) {
-        return mdl_l_refuse(l, -EOPNOTSUPP,
-                            "a zero point of type %s is not supported (integers of 4 to 16 bits "
-                            "are)",
-                            mdl_dtype_name(zero->dtype));
-    }
+    mdl_unserved_if(l, !w,
+                    "a zero point of type %s is not supported (integers of 4 to 16 bits "
+                    "are)",
+                    mdl_dtype_name(zero->dtype));
     return quantize_to(l, x, p, w);
 }
 
@@ -183,30 +166,24 @@ size_t mdl_lower_dequantize(struct mdl_lower *l, size_t x, const struct mdl_lowe
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_DEQUANTIZE);
     struct mdl_ir_value shape = *mdl_l_value(l, x);
 
-    if (shape.dtype != MDL_U8 && shape.dtype != MDL_I8 && shape.dtype != MDL_I32) {
-        return mdl_l_refuse(l, -EOPNOTSUPP, "input 0 of type %s is not supported",
-                            mdl_dtype_name(shape.dtype));
-    }
-    if (p->zero != MDL_NONE && mdl_l_value(l, p->zero)->dtype != shape.dtype) {
-        return mdl_l_refuse(l, -EBADMSG, "the zero point must have the type of input 0");
-    }
+    mdl_unserved_if(l, shape.dtype != MDL_U8 && shape.dtype != MDL_I8 && shape.dtype != MDL_I32,
+                    "input 0 of type %s is not supported", mdl_dtype_name(shape.dtype));
+    mdl_bad_if(l, p->zero != MDL_NONE && mdl_l_value(l, p->zero)->dtype != shape.dtype,
+               "the zero point must have the type of input 0");
     take_params(l, p, &op, x);
     return mdl_ir_reshape(l->ir, emit_param_op(l, &op, MDL_F32), shape.rank, shape.dim);
 }
 
 /* What output_dtype asks for; NULL in *ret: it does not say. */
-static int output_width(struct mdl_lower *l, const struct width **ret)
+static void output_width(struct mdl_lower *l, const struct width **ret)
 {
     int64_t given = mdl_l_int(l, "output_dtype", 0);
     const struct mdl_onnx_type *type = mdl_onnx_type(given);
 
     *ret = given == 0 || type->from == MDL_FROM_NONE ? NULL : width_of(type->dtype, type->narrow);
-    return *ret || given == 0
-               ? l->ir->failure
-               : mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                               "output_dtype %s (%lld) is not supported; integers of 4, 8 and 16 "
-                               "bits are",
-                               type->name, (long long)given);
+    mdl_unserved_if(l, !*ret && given != 0,
+                    "output_dtype %s (%lld) is not supported; integers of 4, 8 and 16 bits are",
+                    type->name, (long long)given);
 }
 
 static struct mdl_lower_param param_of(struct mdl_lower *l)
@@ -222,8 +199,8 @@ static size_t lower_quantize(struct mdl_lower *l, int arg)
     const struct width *w = NULL;
     struct mdl_lower_param p = param_of(l);
 
-    if (mdl_l_in(l, 2) == MDL_NONE && output_width(l, &w) != 0) {
-        return MDL_NONE;
+    if (mdl_l_in(l, 2) == MDL_NONE) {
+        output_width(l, &w);
     }
     return w ? quantize_to(l, l->in[0], &p, w) : mdl_lower_quantize(l, l->in[0], &p);
 }
@@ -235,10 +212,10 @@ static size_t lower_dequantize(struct mdl_lower *l, int arg)
     const struct mdl_onnx_type *type = mdl_onnx_type(given);
     struct mdl_lower_param p = param_of(l);
 
-    if (given != 0 &&
-        (!mdl_onnx_served(type) || type->dtype != MDL_F32 || type->from == MDL_FROM_F64)) {
-        return mdl_l_refuse(l, -EOPNOTSUPP, "output_dtype %lld is not supported", (long long)given);
-    }
+    mdl_unserved_if(l,
+                    given != 0 && (!mdl_onnx_served(type) || type->dtype != MDL_F32 ||
+                                   type->from == MDL_FROM_F64),
+                    "output_dtype %lld is not supported", (long long)given);
     return mdl_lower_dequantize(l, l->in[0], &p);
 }
 

@@ -11,24 +11,11 @@ static bool is_byte(enum mdl_dtype t)
     return t == MDL_U8 || t == MDL_I8;
 }
 
-static int need_bytes(struct mdl_lower *l, size_t i)
+static void need_bytes(struct mdl_lower *l, size_t i)
 {
     enum mdl_dtype t = mdl_l_value(l, l->in[i])->dtype;
 
-    if (!is_byte(t)) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu of type %s is not supported", i,
-                             mdl_dtype_name(t));
-    }
-    return 0;
-}
-
-/* Checks that one value is a valid scale. */
-static int check_scale(struct mdl_lower *l, double scale)
-{
-    if (!isfinite(scale) || scale <= 0) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the scale %g is not a positive number", scale);
-    }
-    return 0;
+    mdl_unserved_if(l, !is_byte(t), "input %zu of type %s is not supported", i, mdl_dtype_name(t));
 }
 
 /* Constant input @i with one value, or one per channel: value of channel @c. */
@@ -40,64 +27,52 @@ static double channel_value(const struct mdl_lower *l, size_t i, size_t c)
 }
 
 /* Input @i is constant and has one value, or one per channel (@channels > 1). */
-static int check_const(struct mdl_lower *l, size_t i, size_t channels)
+static void check_const(struct mdl_lower *l, size_t i, size_t channels)
 {
     const struct mdl_ir_value *v = mdl_l_value(l, l->in[i]);
     size_t count = mdl_ir_elements(v);
 
-    if (!v->data) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu must be a constant", i);
-    }
-    if (count != 1 && count != channels) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "input %zu has %zu values for %zu channels", i,
-                             count, channels);
-    }
-    return 0;
+    mdl_unserved_if(l, !v->data, "input %zu must be a constant", i);
+    mdl_unserved_if(l, count != 1 && count != channels, "input %zu has %zu values for %zu channels",
+                    i, count, channels);
 }
 
-static int check_zero(struct mdl_lower *l, size_t i, enum mdl_dtype dtype, size_t channels)
+static void check_zero(struct mdl_lower *l, size_t i, enum mdl_dtype dtype, size_t channels)
 {
-    int r = check_const(l, i, channels);
-
-    if (r == 0 && mdl_l_value(l, l->in[i])->dtype != dtype) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is a zero point of type %s, not %s", i,
-                             mdl_dtype_name(mdl_l_value(l, l->in[i])->dtype),
-                             mdl_dtype_name(dtype));
-    }
-    return r;
+    check_const(l, i, channels);
+    mdl_bad_if(l, mdl_l_value(l, l->in[i])->dtype != dtype,
+               "input %zu is a zero point of type %s, not %s", i,
+               mdl_dtype_name(mdl_l_value(l, l->in[i])->dtype), mdl_dtype_name(dtype));
 }
 
-static int check_scales(struct mdl_lower *l, size_t i, size_t channels)
+static void check_scales(struct mdl_lower *l, size_t i, size_t channels)
 {
-    int r = check_const(l, i, channels);
+    check_const(l, i, channels);
+    mdl_l_f32(l, i);
+    for (size_t c = 0; c < mdl_ir_elements(mdl_l_value(l, l->in[i])); c++) {
+        double scale = channel_value(l, i, c);
 
-    r = r < 0 ? r : mdl_l_f32(l, i);
-    for (size_t c = 0; r == 0 && c < mdl_ir_elements(mdl_l_value(l, l->in[i])); c++) {
-        r = check_scale(l, channel_value(l, i, c));
+        mdl_bad_if(l, !isfinite(scale) || scale <= 0, "the scale %g is not a positive number",
+                   scale);
     }
-    return r;
 }
 
 /* Zero points of the weights, NULL where they are all 0. */
-static int weight_zeros(struct mdl_lower *l, size_t i, size_t channels, const int32_t **ret)
+static void weight_zeros(struct mdl_lower *l, size_t i, size_t channels, const int32_t **ret)
 {
     int32_t *zero;
     bool any = false;
 
     *ret = NULL;
     if (mdl_l_in(l, i) == MDL_NONE) {
-        return 0;
+        return;
     }
-    zero = mdl_pool_alloc(l->ir->pool, channels, sizeof(*zero));
-    if (!zero) {
-        return mdl_ir_nomem(l->ir);
-    }
+    zero = mdl_l_alloc(l, channels, sizeof(*zero));
     for (size_t c = 0; c < channels; c++) {
         zero[c] = (int32_t)channel_value(l, i, c);
         any |= zero[c] != 0;
     }
     *ret = any ? zero : NULL;
-    return 0;
 }
 
 /* ---- DynamicQuantizeLinear ---- */
@@ -148,90 +123,77 @@ static const struct product linear_product = {3, 1, 2, 4, 5, 6, 7, 8}; /* QLinea
 static const struct product integer_product = {.w = 1, .x_zero = 2, .w_zero = 3};
 
 /* Bias i32 and multipliers x_scale w_scale / y_scale of a QLinear product. */
-static int take_scales(struct mdl_lower *l, const struct product *p, struct mdl_op *op,
-                       struct mdl_quant *q)
+static void take_scales(struct mdl_lower *l, const struct product *p, struct mdl_op *op,
+                        struct mdl_quant *q)
 {
-    float *scale = mdl_pool_alloc(l->ir->pool, op->channels, sizeof(*scale));
-    int32_t *bias = mdl_pool_alloc(l->ir->pool, op->channels, sizeof(*bias));
-    int r = check_scales(l, p->x_scale, 1);
+    float *scale = mdl_l_alloc(l, op->channels, sizeof(*scale));
+    int32_t *bias = mdl_l_alloc(l, op->channels, sizeof(*bias));
 
-    r = r < 0 ? r : check_scales(l, p->w_scale, op->channels);
-    r = r < 0 ? r : check_scales(l, p->y_scale, 1);
-    if (r < 0 || !scale || !bias) {
-        return r < 0 ? r : mdl_ir_nomem(l->ir);
-    }
+    check_scales(l, p->x_scale, 1);
+    check_scales(l, p->w_scale, op->channels);
+    check_scales(l, p->y_scale, 1);
     for (size_t c = 0; c < op->channels; c++) {
         scale[c] = (float)(channel_value(l, p->x_scale, 0) * channel_value(l, p->w_scale, c) /
                            channel_value(l, p->y_scale, 0));
-        if (!isfinite(scale[c]) || scale[c] <= 0) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                                 "the scales %g of the input, %g of the weights and %g of the "
-                                 "output do not go together: %g is not a number above 0",
-                                 channel_value(l, p->x_scale, 0), channel_value(l, p->w_scale, c),
-                                 channel_value(l, p->y_scale, 0), (double)scale[c]);
-        }
+        mdl_unserved_if(l, !isfinite(scale[c]) || scale[c] <= 0,
+                        "the scales %g of the input, %g of the weights and %g of the "
+                        "output do not go together: %g is not a number above 0",
+                        channel_value(l, p->x_scale, 0), channel_value(l, p->w_scale, c),
+                        channel_value(l, p->y_scale, 0), (double)scale[c]);
     }
     op->scale = scale;
-    if (r < 0 || mdl_l_in(l, p->bias) == MDL_NONE) {
-        return r;
+    if (mdl_l_in(l, p->bias) == MDL_NONE) {
+        return;
     }
-    r = check_const(l, p->bias, op->channels);
-    if (r == 0 && (mdl_l_value(l, l->in[p->bias])->dtype != MDL_I32 ||
-                   mdl_ir_elements(mdl_l_value(l, l->in[p->bias])) != op->channels)) {
-        r = mdl_ir_refuse(l->ir, -EBADMSG, "the bias must be one int32 for each channel");
-    }
-    for (size_t c = 0; r == 0 && c < op->channels; c++) {
+    check_const(l, p->bias, op->channels);
+    mdl_bad_if(l,
+               mdl_l_value(l, l->in[p->bias])->dtype != MDL_I32 ||
+                   mdl_ir_elements(mdl_l_value(l, l->in[p->bias])) != op->channels,
+               "the bias must be one int32 for each channel");
+    for (size_t c = 0; c < op->channels; c++) {
         bias[c] = (int32_t)mdl_const_int(mdl_l_value(l, l->in[p->bias]), c);
     }
     q->bias = bias;
-    return r;
 }
 
-/* Everything but shapes; op.channels must be set. */
-static int take_product(struct mdl_lower *l, const struct product *p, struct mdl_op *op,
-                        enum mdl_dtype *ret_dtype)
+/* Everything but shapes; op.channels must be set. Return: the type of the result. */
+static enum mdl_dtype take_product(struct mdl_lower *l, const struct product *p, struct mdl_op *op)
 {
-    struct mdl_quant *q = mdl_pool_alloc(l->ir->pool, 1, sizeof(*q));
+    struct mdl_quant *q = mdl_l_alloc(l, 1, sizeof(*q));
     enum mdl_dtype x_type = mdl_l_value(l, l->in[0])->dtype;
     enum mdl_dtype w_type = mdl_l_value(l, l->in[p->w])->dtype;
+    enum mdl_dtype y_type = MDL_I32;
     size_t zero = mdl_l_in(l, p->x_zero);
-    int r = 0;
 
-    if (!q) {
-        return mdl_ir_nomem(l->ir);
-    }
     if (zero != MDL_NONE && !p->y_scale && !mdl_l_value(l, zero)->data) {
-        if (mdl_ir_elements(mdl_l_value(l, zero)) != 1 || mdl_l_value(l, zero)->dtype != x_type) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                                 "the zero point of input 0 must be one value of its type");
-        }
+        mdl_unserved_if(
+            l, mdl_ir_elements(mdl_l_value(l, zero)) != 1 || mdl_l_value(l, zero)->dtype != x_type,
+            "the zero point of input 0 must be one value of its type");
         op->in[2] = zero;
     } else if (zero != MDL_NONE) {
-        r = check_zero(l, p->x_zero, x_type, 1);
-        q->x_zero = r < 0 ? 0 : (int32_t)channel_value(l, p->x_zero, 0);
+        check_zero(l, p->x_zero, x_type, 1);
+        q->x_zero = (int32_t)channel_value(l, p->x_zero, 0);
     }
-    if (r == 0 && mdl_l_in(l, p->w_zero) != MDL_NONE) {
-        r = check_zero(l, p->w_zero, w_type, op->channels);
-        r = r < 0 ? r : weight_zeros(l, p->w_zero, op->channels, &q->w_zero);
+    if (mdl_l_in(l, p->w_zero) != MDL_NONE) {
+        check_zero(l, p->w_zero, w_type, op->channels);
+        weight_zeros(l, p->w_zero, op->channels, &q->w_zero);
     }
-    *ret_dtype = MDL_I32;
-    if (r == 0 && p->y_scale) {
-        *ret_dtype = mdl_l_value(l, l->in[p->y_zero])->dtype;
-        if (!is_byte(*ret_dtype)) {
-            return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "a result of type %s is not supported",
-                                 mdl_dtype_name(*ret_dtype));
-        }
-        r = check_zero(l, p->y_zero, *ret_dtype, 1);
-        q->y_zero = r < 0 ? 0 : (int32_t)channel_value(l, p->y_zero, 0);
-        r = r < 0 ? r : take_scales(l, p, op, q);
+    if (p->y_scale) {
+        y_type = mdl_l_value(l, l->in[p->y_zero])->dtype;
+        mdl_unserved_if(l, !is_byte(y_type), "a result of type %s is not supported",
+                        mdl_dtype_name(y_type));
+        check_zero(l, p->y_zero, y_type, 1);
+        q->y_zero = (int32_t)channel_value(l, p->y_zero, 0);
+        take_scales(l, p, op, q);
     }
     op->quant = q;
-    return r;
+    return y_type;
 }
 
-static int check_product(struct mdl_lower *l, const struct product *p)
+static void check_product(struct mdl_lower *l, const struct product *p)
 {
-    return need_bytes(l, 0) != 0 ? l->ir->failure : need_bytes(l, p->w);
+    need_bytes(l, 0);
+    need_bytes(l, p->w);
 }
 
 static size_t lower_conv(struct mdl_lower *l, int linear)
@@ -241,13 +203,11 @@ static size_t lower_conv(struct mdl_lower *l, int linear)
     size_t dim[MDL_RANK_MAX];
     enum mdl_dtype dtype;
 
-    if (check_product(l, p) != 0 || mdl_lower_conv_of(l, l->in[0], l->in[p->w], &op, dim) != 0) {
-        return MDL_NONE;
-    }
+    check_product(l, p);
+    mdl_lower_conv_of(l, l->in[0], l->in[p->w], &op, dim);
     op.op.channels = dim[1];
-    return take_product(l, p, &op.op, &dtype) != 0
-               ? MDL_NONE
-               : mdl_ir_emit(l->ir, &op, dtype, mdl_l_value(l, l->in[0])->rank, dim);
+    dtype = take_product(l, p, &op.op);
+    return mdl_ir_emit(l->ir, &op, dtype, mdl_l_value(l, l->in[0])->rank, dim);
 }
 
 static size_t lower_matmul(struct mdl_lower *l, int linear)
@@ -259,9 +219,8 @@ static size_t lower_matmul(struct mdl_lower *l, int linear)
 
     p.bias = l->in_count; /* there is none */
     op.op.channels = w->rank < 2 ? 1 : w->dim[w->rank - 1];
-    if (check_product(l, &p) != 0 || take_product(l, &p, &op.op, &dtype) != 0) {
-        return MDL_NONE;
-    }
+    check_product(l, &p);
+    dtype = take_product(l, &p, &op.op);
     return mdl_lower_product(l, l->in[0], l->in[p.w], &op, dtype);
 }
 

@@ -27,18 +27,16 @@ static const size_t functions_of[] = {[MDL_CELL_RNN] = 1, [MDL_CELL_GRU] = 2, [M
 
 /* ---- attributes ---- */
 
-static int take_direction(struct recurrent *rc)
+static void take_direction(struct recurrent *rc)
 {
     const char *way = mdl_l_string(rc->l, "direction", "forward");
     bool both = strcmp(way, "bidirectional") == 0, reverse = strcmp(way, "reverse") == 0;
 
-    if (!both && !reverse && strcmp(way, "forward") != 0) {
-        return mdl_ir_refuse(rc->l->ir, -EBADMSG, "direction %.40s is unknown", way);
-    }
+    mdl_bad_if(rc->l, !both && !reverse && strcmp(way, "forward") != 0,
+               "direction %.40s is unknown", way);
     rc->dirs = both ? 2 : 1;
     rc->op.op.attr.recurrent.reverse[0] = reverse;
     rc->op.op.attr.recurrent.reverse[1] = both;
-    return 0;
 }
 
 /* Alphas and betas are consumed by the functions that have one, in the order of the functions. */
@@ -52,17 +50,15 @@ static float next_number(struct numbers *n, float fallback)
     return !n->a || n->used == n->a->count ? fallback : n->a->floats[n->used++];
 }
 
-static int numbers_of(struct recurrent *rc, const char *name, struct numbers *ret)
+static void numbers_of(struct recurrent *rc, const char *name, struct numbers *ret)
 {
     *ret = (struct numbers){.a = mdl_l_attr(rc->l, name)};
-    if (ret->a && ret->a->type != MDL_ATTR_FLOATS) {
-        return mdl_ir_refuse(rc->l->ir, -EBADMSG, "attribute %s has the wrong type", name);
-    }
-    return 0;
+    mdl_bad_if(rc->l, ret->a && ret->a->type != MDL_ATTR_FLOATS, "attribute %s has the wrong type",
+               name);
 }
 
-static int take_gate(struct recurrent *rc, const char *name, struct numbers *alpha,
-                     struct numbers *beta, struct mdl_gate_of *ret)
+static void take_gate(struct recurrent *rc, const char *name, struct numbers *alpha,
+                      struct numbers *beta, struct mdl_gate_of *ret)
 {
     static const struct {
         const char *name;
@@ -81,54 +77,44 @@ static int take_gate(struct recurrent *rc, const char *name, struct numbers *alp
         *ret = (struct mdl_gate_of){(enum mdl_gate)i, 0, 0};
         ret->a = known[i].numbers > 0 ? next_number(alpha, known[i].a) : 0;
         ret->b = known[i].numbers > 1 ? next_number(beta, known[i].b) : 0;
-        if (isnan(ret->a) || isnan(ret->b)) {
-            return mdl_ir_refuse(rc->l->ir, -EOPNOTSUPP,
-                                 "activation %s has no default for its parameters; give "
-                                 "activation_alpha and activation_beta",
-                                 known[i].name);
-        }
-        return 0;
+        mdl_unserved_if(rc->l, isnan(ret->a) || isnan(ret->b),
+                        "activation %s has no default for its parameters; give "
+                        "activation_alpha and activation_beta",
+                        known[i].name);
+        return;
     }
-    return mdl_ir_refuse(rc->l->ir, -EOPNOTSUPP, "activation %.40s is not supported", name);
+    mdl_l_refuse(rc->l, -EOPNOTSUPP, "activation %.40s is not supported", name);
 }
 
-static int take_gates(struct recurrent *rc)
+static void take_gates(struct recurrent *rc)
 {
     const struct mdl_gattr *names = mdl_l_attr(rc->l, "activations");
     size_t each = functions_of[rc->cell], count = each * rc->dirs;
-    struct numbers alpha, beta = {0};
-    int r = numbers_of(rc, "activation_alpha", &alpha);
+    struct numbers alpha, beta;
 
-    r = r < 0 ? r : numbers_of(rc, "activation_beta", &beta);
-    if (names && (names->type != MDL_ATTR_STRINGS || names->count != count)) {
-        return mdl_ir_refuse(rc->l->ir, -EBADMSG, "attribute activations must have %zu names",
-                             count);
-    }
-    for (size_t i = 0; r == 0 && i < count; i++) {
+    numbers_of(rc, "activation_alpha", &alpha);
+    numbers_of(rc, "activation_beta", &beta);
+    mdl_bad_if(rc->l, names && (names->type != MDL_ATTR_STRINGS || names->count != count),
+               "attribute activations must have %zu names", count);
+    for (size_t i = 0; i < count; i++) {
         bool gate = rc->cell != MDL_CELL_RNN && i % each == 0;
         const char *name = names ? names->strings[i] : gate ? "Sigmoid" : "Tanh";
 
-        r = take_gate(rc, name, &alpha, &beta, &rc->op.op.attr.recurrent.gates[i / each][i % each]);
+        take_gate(rc, name, &alpha, &beta, &rc->op.op.attr.recurrent.gates[i / each][i % each]);
     }
-    return r;
 }
 
-static int take_attributes(struct recurrent *rc)
+static void take_attributes(struct recurrent *rc)
 {
     struct mdl_lower *l = rc->l;
     float clip = mdl_l_float(l, "clip", INFINITY);
     int64_t layout = mdl_l_int(l, "layout", 0);
 
-    if (take_direction(rc) != 0 || take_gates(rc) != 0) {
-        return l->ir->failure;
-    }
-    if (l->opset < 7) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                             "this operator is supported from operator set 7 on");
-    }
-    if (!(clip > 0) || layout < 0 || layout > 1) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "attribute clip must be positive, layout 0 or 1");
-    }
+    take_direction(rc);
+    take_gates(rc);
+    mdl_unserved_if(l, l->opset < 7, "this operator is supported from operator set 7 on");
+    mdl_bad_if(l, !(clip > 0) || layout < 0 || layout > 1,
+               "attribute clip must be positive, layout 0 or 1");
     rc->op.op.attr.recurrent.cell = rc->cell;
     rc->op.op.attr.recurrent.clip = clip;
     rc->op.op.attr.recurrent.linear_before_reset =
@@ -136,68 +122,57 @@ static int take_attributes(struct recurrent *rc)
     rc->op.op.attr.recurrent.input_forget =
         rc->cell == MDL_CELL_LSTM && mdl_l_int(l, "input_forget", 0) != 0;
     rc->batch_first = layout == 1;
-    return l->ir->failure;
 }
 
 /* ---- shapes ---- */
 
-static int check_dims(struct recurrent *rc, size_t input, size_t rank, const size_t *dim)
+static void check_dims(struct recurrent *rc, size_t input, size_t rank, const size_t *dim)
 {
     size_t v = mdl_l_in(rc->l, input);
     const struct mdl_ir_value *x = v == MDL_NONE ? NULL : mdl_l_value(rc->l, v);
-    int r = x ? mdl_l_f32(rc->l, input) : 0;
 
-    for (size_t i = 0; r == 0 && x && i < rank; i++) {
-        if (x->rank != rank || x->dim[i] != dim[i]) {
-            return mdl_ir_refuse(rc->l->ir, -EBADMSG,
-                                 "input %zu does not fit %zu directions, %zu sequences, %zu "
-                                 "inputs and a hidden size of %zu",
-                                 input, rc->dirs, rc->batch, rc->inputs, rc->hidden);
-        }
+    mdl_l_f32(rc->l, input);
+    for (size_t i = 0; x && i < rank; i++) {
+        mdl_bad_if(rc->l, x->rank != rank || x->dim[i] != dim[i],
+                   "input %zu does not fit %zu directions, %zu sequences, %zu "
+                   "inputs and a hidden size of %zu",
+                   input, rc->dirs, rc->batch, rc->inputs, rc->hidden);
     }
-    return r;
 }
 
-static int take_shapes(struct recurrent *rc)
+static void take_shapes(struct recurrent *rc)
 {
     struct mdl_lower *l = rc->l;
     const struct mdl_ir_value *x = mdl_l_value(l, l->in[X]), *w = mdl_l_value(l, l->in[R]);
     size_t rows, wide, n;
     int64_t hidden;
-    int r = 0;
 
-    if (x->rank != 3 || w->rank != 3) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "inputs 0 and 2 have rank %zu and %zu, not 3",
-                             x->rank, w->rank);
-    }
+    mdl_bad_if(l, x->rank != 3 || w->rank != 3, "inputs 0 and 2 have rank %zu and %zu, not 3",
+               x->rank, w->rank);
     rc->steps = x->dim[rc->batch_first];
     rc->batch = x->dim[!rc->batch_first];
     rc->inputs = x->dim[2];
     rc->hidden = w->dim[2];
     hidden = mdl_l_int(l, "hidden_size", (int64_t)rc->hidden);
-    if (hidden < 1 || (size_t)hidden != rc->hidden || rc->steps == 0 || rc->batch == 0) {
-        return mdl_ir_refuse(l->ir, -EBADMSG,
-                             "hidden_size %lld does not fit recurrent weights of %zu, or the "
-                             "input has no step or no sequence",
-                             (long long)hidden, rc->hidden);
-    }
-    if (!base_mul(rc->hidden, 2 * rc->gates, &wide) || !base_mul(wide, rc->dirs, &n)) {
-        return mdl_ir_refuse(l->ir, -E2BIG, "the hidden size %zu is too large", rc->hidden);
-    }
+    mdl_bad_if(l, hidden < 1 || (size_t)hidden != rc->hidden || rc->steps == 0 || rc->batch == 0,
+               "hidden_size %lld does not fit recurrent weights of %zu, or the "
+               "input has no step or no sequence",
+               (long long)hidden, rc->hidden);
+    mdl_large_if(l, !base_mul(rc->hidden, 2 * rc->gates, &wide) || !base_mul(wide, rc->dirs, &n),
+                 "the hidden size %zu is too large", rc->hidden);
     rows = wide / 2;
-    r = check_dims(rc, X, 3, (size_t[]){x->dim[0], x->dim[1], rc->inputs});
-    r = r < 0 ? r : check_dims(rc, W, 3, (size_t[]){rc->dirs, rows, rc->inputs});
-    r = r < 0 ? r : check_dims(rc, R, 3, (size_t[]){rc->dirs, rows, rc->hidden});
-    r = r < 0 ? r : check_dims(rc, B, 2, (size_t[]){rc->dirs, wide});
-    for (size_t i = H0; r == 0 && i <= (rc->cell == MDL_CELL_LSTM ? C0 : H0); i++) {
+    check_dims(rc, X, 3, (size_t[]){x->dim[0], x->dim[1], rc->inputs});
+    check_dims(rc, W, 3, (size_t[]){rc->dirs, rows, rc->inputs});
+    check_dims(rc, R, 3, (size_t[]){rc->dirs, rows, rc->hidden});
+    check_dims(rc, B, 2, (size_t[]){rc->dirs, wide});
+    for (size_t i = H0; i <= (rc->cell == MDL_CELL_LSTM ? C0 : H0); i++) {
         size_t outer = rc->batch_first ? rc->batch : rc->dirs;
 
-        r = check_dims(rc, i, 3, (size_t[]){outer, rc->batch * rc->dirs / outer, rc->hidden});
+        check_dims(rc, i, 3, (size_t[]){outer, rc->batch * rc->dirs / outer, rc->hidden});
     }
-    if (r == 0 && rc->cell == MDL_CELL_LSTM) {
-        r = check_dims(rc, P, 2, (size_t[]){rc->dirs, 3 * rc->hidden});
+    if (rc->cell == MDL_CELL_LSTM) {
+        check_dims(rc, P, 2, (size_t[]){rc->dirs, 3 * rc->hidden});
     }
-    return r;
 }
 
 /* ---- values ---- */
@@ -208,9 +183,7 @@ static size_t zeros(struct recurrent *rc, size_t rank, const size_t *dim)
     void *data;
 
     for (size_t i = 0; i < rank; i++) {
-        if (!base_mul(bytes, dim[i], &bytes)) {
-            return mdl_l_refuse(rc->l, -E2BIG, "a state or result is too large");
-        }
+        mdl_large_if(rc->l, !base_mul(bytes, dim[i], &bytes), "a state or result is too large");
     }
     data = mdl_ir_fold_alloc(rc->l->ir, bytes);
     return mdl_ir_const_new(rc->l->ir, MDL_F32, rank, dim, data, false);
@@ -364,61 +337,49 @@ static struct results run_each(struct recurrent *rc, const struct mdl_ir_value *
     return out;
 }
 
-/* Return: as ir.failure. */
-static int run_lengths(struct recurrent *rc, struct results *ret)
+static struct results run_lengths(struct recurrent *rc)
 {
     size_t v = mdl_l_in(rc->l, LENGTHS);
     const struct mdl_ir_value *x = mdl_l_value(rc->l, v);
     bool equal = true;
 
     if (v == MDL_NONE) {
-        *ret = run_some(rc, 0, rc->batch, rc->steps);
-        return rc->l->ir->failure;
+        return run_some(rc, 0, rc->batch, rc->steps);
     }
-    if (!x->data) {
-        return mdl_ir_refuse(rc->l->ir, -EOPNOTSUPP,
-                             "input 4 (sequence_lens) must be a constant; export the model with a "
-                             "fixed length");
-    }
-    if (x->dtype != MDL_I32 || x->rank != 1 || x->dim[0] != rc->batch) {
-        return mdl_ir_refuse(rc->l->ir, -EBADMSG,
-                             "input 4 (sequence_lens) must have one int32 for each sequence");
-    }
+    mdl_unserved_if(rc->l, !x->data,
+                    "input 4 (sequence_lens) must be a constant; export the model with a "
+                    "fixed length");
+    mdl_bad_if(rc->l, x->dtype != MDL_I32 || x->rank != 1 || x->dim[0] != rc->batch,
+               "input 4 (sequence_lens) must have one int32 for each sequence");
     for (size_t i = 0; i < rc->batch; i++) {
         int64_t n = mdl_const_int(x, i);
 
         if (n < 1 || (uint64_t)n > rc->steps) {
-            return mdl_ir_refuse(rc->l->ir, n < 0 ? -EBADMSG : -EOPNOTSUPP,
-                                 "a sequence of %lld steps is not supported (1 to %zu are)",
-                                 (long long)n, rc->steps);
+            mdl_l_refuse(rc->l, n < 0 ? -EBADMSG : -EOPNOTSUPP,
+                         "a sequence of %lld steps is not supported (1 to %zu are)", (long long)n,
+                         rc->steps);
         }
         equal &= n == mdl_const_int(x, 0);
     }
-    if (!equal && rc->batch > SINGLE_SEQUENCES_MAX) {
-        return mdl_ir_refuse(rc->l->ir, -EOPNOTSUPP,
-                             "%zu sequences of different lengths are not supported (%u are)",
-                             rc->batch, SINGLE_SEQUENCES_MAX);
-    }
-    *ret = equal ? run_some(rc, 0, rc->batch, (size_t)mdl_const_int(x, 0)) : run_each(rc, x);
-    return rc->l->ir->failure;
+    mdl_unserved_if(rc->l, !equal && rc->batch > SINGLE_SEQUENCES_MAX,
+                    "%zu sequences of different lengths are not supported (%u are)", rc->batch,
+                    SINGLE_SEQUENCES_MAX);
+    return equal ? run_some(rc, 0, rc->batch, (size_t)mdl_const_int(x, 0)) : run_each(rc, x);
 }
 
 static size_t lower_recurrent(struct mdl_lower *l, int cell)
 {
     struct recurrent rc = {.l = l, .cell = (enum mdl_cell)cell, .gates = gates_of[cell]};
-    struct results out = {0};
+    struct results out;
     bool lstm = cell == MDL_CELL_LSTM;
 
     rc.op = mdl_ir_op_make(l->ir, MDL_OP_RECURRENT);
-    if (take_attributes(&rc) != 0 || take_shapes(&rc) != 0) {
-        return MDL_NONE;
-    }
+    take_attributes(&rc);
+    take_shapes(&rc);
     rc.op.op.in[3] = lstm ? mdl_l_in(l, P) : MDL_NONE;
     make_products(&rc);
     make_state(&rc);
-    if (run_lengths(&rc, &out) != 0) {
-        return MDL_NONE;
-    }
+    out = run_lengths(&rc);
     if (rc.batch_first) {
         out.y = mdl_ir_permute(l->ir, out.y, (size_t[]){2, 0, 1, 3});
         out.h = mdl_ir_permute(l->ir, out.h, (size_t[]){1, 0, 2});

@@ -26,22 +26,19 @@ static bool is_global_pool(const struct mdl_lower *l, int which, const bool *axe
 enum { LOG_SUM = MDL_RED_COUNT, LOG_SUM_EXP };
 
 /* Marks the axes to reduce. *ret_none: none, because the file asks for that. */
-static int read_reduced(struct mdl_lower *l, bool *axes, bool *ret_none)
+static void read_reduced(struct mdl_lower *l, bool *axes, bool *ret_none)
 {
     int64_t axis[MDL_RANK_MAX];
     size_t count, rank = mdl_l_value(l, l->in[0])->rank;
 
-    if (!mdl_l_const_ints(l, 1, axis, MDL_RANK_MAX, &count) && l->ir->failure == 0) {
+    if (!mdl_l_const_ints(l, 1, axis, MDL_RANK_MAX, &count)) {
         mdl_l_ints(l, "axes", axis, MDL_RANK_MAX, &count);
     }
     *ret_none = count == 0 && mdl_l_int(l, "noop_with_empty_axes", 0);
-    if (mdl_l_marked(l, axis, count, rank, axes) != 0) {
-        return l->ir->failure;
-    }
+    mdl_l_marked(l, axis, count, rank, axes);
     for (size_t i = 0; i < rank; i++) {
         axes[i] |= count == 0 && !*ret_none;
     }
-    return 0;
 }
 
 /* A reduction over no axes: what it does to each element, before and after the sum. */
@@ -90,13 +87,13 @@ static size_t lower_reduce(struct mdl_lower *l, int which)
     const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
     size_t y;
 
-    if (read_reduced(l, axes, &none) != 0 || none) {
+    read_reduced(l, axes, &none);
+    if (none) {
         return reduce_nothing(l, which);
     }
     for (size_t i = 0; i < x->rank; i++) {
-        if (axes[i] && x->dim[i] == 0 && which == MDL_RED_MEAN) {
-            return mdl_l_refuse(l, -EOPNOTSUPP, "a reduced dimension is empty");
-        }
+        mdl_unserved_if(l, axes[i] && x->dim[i] == 0 && which == MDL_RED_MEAN,
+                        "a reduced dimension is empty");
     }
     if (which == LOG_SUM || which == LOG_SUM_EXP) {
         y = which == LOG_SUM ? log_sum(l, axes) : log_sum_exp(l, axes);
@@ -116,9 +113,7 @@ static size_t lower_arg(struct mdl_lower *l, int max)
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     size_t at = mdl_l_axis(l, mdl_l_int(l, "axis", 0), x.rank, false), y;
 
-    if (x.rank > 0 && x.dim[at] == 0) {
-        return mdl_l_refuse(l, -EBADMSG, "dimension %zu of the input is 0", at);
-    }
+    mdl_bad_if(l, x.rank > 0 && x.dim[at] == 0, "dimension %zu of the input is 0", at);
     reduced[at] = true;
     x.dim[at] = 1;
     op.op.attr.arg.axis = at;

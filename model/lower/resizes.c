@@ -30,7 +30,7 @@ static const struct mdl_l_word rounds[] = {
     {0},
 };
 
-static int read_attributes(struct mdl_lower *l, struct mdl_ir_op *op, bool upsample)
+static void read_attributes(struct mdl_lower *l, struct mdl_ir_op *op, bool upsample)
 {
     /* Upsample and Resize of opset 10 have neither attribute: asymmetric and floor are theirs */
     bool old = upsample || l->opset < 11;
@@ -41,9 +41,7 @@ static int read_attributes(struct mdl_lower *l, struct mdl_ir_op *op, bool upsam
         coord = mdl_l_word(l, "coordinate_transformation_mode", "half_pixel", coords);
         round = mdl_l_word(l, "nearest_mode", "round_prefer_floor", rounds);
     }
-    if (old && mode == MDL_RESIZE_CUBIC) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "mode cubic needs opset 11");
-    }
+    mdl_bad_if(l, old && mode == MDL_RESIZE_CUBIC, "mode cubic needs opset 11");
     op->op.attr.resize.mode = (enum mdl_resize_mode)mode;
     op->op.attr.resize.coord = (enum mdl_resize_coord)coord;
     op->op.attr.resize.round = (enum mdl_resize_round)round;
@@ -53,29 +51,23 @@ static int read_attributes(struct mdl_lower *l, struct mdl_ir_op *op, bool upsam
     /* nearest takes one element however small the result */
     op->op.attr.resize.antialias =
         mode != MDL_RESIZE_NEAREST && l->opset >= 18 && mdl_l_int(l, "antialias", 0) != 0;
-    if (!isfinite(op->op.attr.resize.cubic_a)) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "cubic_coeff_a is not a finite number");
-    }
-    return l->ir->failure;
+    mdl_bad_if(l, !isfinite(op->op.attr.resize.cubic_a), "cubic_coeff_a is not a finite number");
 }
 
 /* In floats, as ONNX's shape inference, ONNX Runtime and torch: 10 times 0.7f is 7, not less. */
-static int set_scale(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
-                     size_t at, float scale, size_t *dim)
+static void set_scale(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
+                      size_t at, float scale, size_t *dim)
 {
     float out = floorf((float)x->dim[at] * scale);
 
-    if (!(scale > 0) || !(out >= 1) || out >= 0x1p31f) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "scale %g of a dimension of %zu gives no valid size",
-                             (double)scale, x->dim[at]);
-    }
+    mdl_bad_if(l, !(scale > 0) || !(out >= 1) || out >= 0x1p31f,
+               "scale %g of a dimension of %zu gives no valid size", (double)scale, x->dim[at]);
     op->op.attr.resize.scale[at] = scale;
     dim[at] = scale == 1 ? x->dim[at] : (size_t)out;
-    return 0;
 }
 
 /* Scales from constant input @i or the attribute; false where absent or empty. */
-static int read_scales(struct mdl_lower *l, size_t i, float *scale, size_t *ret_count)
+static void read_scales(struct mdl_lower *l, size_t i, float *scale, size_t *ret_count)
 {
     size_t v = mdl_l_in(l, i);
     const struct mdl_gattr *a = mdl_l_attr(l, "scales");
@@ -87,17 +79,15 @@ static int read_scales(struct mdl_lower *l, size_t i, float *scale, size_t *ret_
             memcpy(scale, a->floats, a->count * sizeof(*scale));
             *ret_count = a->count;
         }
-        return 0;
+        return;
     }
     x = mdl_l_value(l, v);
-    if (!x->data || x->dtype != MDL_F32 || mdl_ir_elements(x) > MDL_RANK_MAX) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "the scales must be constant floats");
-    }
+    mdl_unserved_if(l, !x->data || x->dtype != MDL_F32 || mdl_ir_elements(x) > MDL_RANK_MAX,
+                    "the scales must be constant floats");
     *ret_count = mdl_ir_elements(x);
     for (size_t k = 0; k < *ret_count; k++) {
         scale[k] = (float)mdl_const_real(x, k);
     }
-    return 0;
 }
 
 /* The dims that scales, sizes and roi are about: all, or attribute axes (opset 18). */
@@ -105,7 +95,7 @@ struct axes {
     size_t count, at[MDL_RANK_MAX];
 };
 
-static int read_axes(struct mdl_lower *l, size_t rank, struct axes *ret)
+static void read_axes(struct mdl_lower *l, size_t rank, struct axes *ret)
 {
     int64_t axes[MDL_RANK_MAX];
     bool used[MDL_RANK_MAX] = {false};
@@ -114,36 +104,20 @@ static int read_axes(struct mdl_lower *l, size_t rank, struct axes *ret)
     ret->count = some ? ret->count : rank;
     for (size_t i = 0; i < ret->count; i++) {
         ret->at[i] = mdl_l_axis(l, some ? axes[i] : (int64_t)i, rank, false);
-        if (used[ret->at[i]]) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "axis %zu is given twice", ret->at[i]);
-        }
+        mdl_bad_if(l, used[ret->at[i]], "axis %zu is given twice", ret->at[i]);
         used[ret->at[i]] = true;
     }
-    return l->ir->failure;
 }
 
-static int check_count(struct mdl_lower *l, const char *what, size_t count, size_t wanted)
+static void check_count(struct mdl_lower *l, const char *what, size_t count, size_t wanted)
 {
-    return count == wanted
-               ? 0
-               : mdl_ir_refuse(l->ir, -EBADMSG, "%zu %s for %zu dimensions", count, what, wanted);
-}
-
-static int apply_scales(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
-                        const struct axes *axes, const float *scale, size_t *dim)
-{
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < axes->count; i++) {
-        r = set_scale(l, op, x, axes->at[i], scale[i], dim);
-    }
-    return r;
+    mdl_bad_if(l, count != wanted, "%zu %s for %zu dimensions", count, what, wanted);
 }
 
 /* keep_aspect_ratio_policy: one scale for all axes, by which the result fits into the sizes, or
  * covers them. */
-static int keep_ratio(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
-                      const struct axes *axes, bool larger, size_t *dim)
+static void keep_ratio(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
+                       const struct axes *axes, bool larger, size_t *dim)
 {
     double scale = larger ? 0 : INFINITY;
 
@@ -155,15 +129,11 @@ static int keep_ratio(struct mdl_lower *l, struct mdl_ir_op *op, const struct md
     for (size_t i = 0; i < axes->count; i++) {
         double size = floor(scale * (double)x->dim[axes->at[i]] + 0.5);
 
-        if (!(size >= 1) || size > INT32_MAX) {
-            return mdl_ir_refuse(l->ir, -EBADMSG,
-                                 "keep_aspect_ratio_policy gives dimension %zu a size of %g",
-                                 axes->at[i], size);
-        }
+        mdl_bad_if(l, !(size >= 1) || size > INT32_MAX,
+                   "keep_aspect_ratio_policy gives dimension %zu a size of %g", axes->at[i], size);
         dim[axes->at[i]] = (size_t)size;
         op->op.attr.resize.scale[axes->at[i]] = (float)scale;
     }
-    return 0;
 }
 
 static const struct mdl_l_word policies[] = {
@@ -173,56 +143,49 @@ static const struct mdl_l_word policies[] = {
     {0},
 };
 
-static int apply_sizes(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
-                       const struct axes *axes, const int64_t *size, size_t *dim)
+static void apply_sizes(struct mdl_lower *l, struct mdl_ir_op *op, const struct mdl_ir_value *x,
+                        const struct axes *axes, const int64_t *size, size_t *dim)
 {
     int policy = l->opset < 18 ? 0 : mdl_l_word(l, "keep_aspect_ratio_policy", "stretch", policies);
 
     for (size_t i = 0; i < axes->count; i++) {
         size_t at = axes->at[i];
 
-        if (size[i] < 1 || size[i] > INT32_MAX) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "size %lld is out of range", (long long)size[i]);
-        }
+        mdl_bad_if(l, size[i] < 1 || size[i] > INT32_MAX, "size %lld is out of range",
+                   (long long)size[i]);
         dim[at] = (size_t)size[i];
         op->op.attr.resize.scale[at] = (float)((double)size[i] / (double)x->dim[at]);
     }
-    return !policy ? l->ir->failure : keep_ratio(l, op, x, axes, policy == 2, dim);
+    if (policy) {
+        keep_ratio(l, op, x, axes, policy == 2, dim);
+    }
 }
 
 /* Input 1: where each axis begins, then where each ends, as fractions of the input. */
-static int read_roi(struct mdl_lower *l, struct mdl_ir_op *op, const struct axes *axes)
+static void read_roi(struct mdl_lower *l, struct mdl_ir_op *op, const struct axes *axes)
 {
     size_t v = mdl_l_in(l, 1);
     const struct mdl_ir_value *roi;
-    int r;
 
     for (size_t d = 0; d < MDL_RANK_MAX; d++) {
         op->op.attr.resize.roi_end[d] = 1;
     }
     if (op->op.attr.resize.coord != MDL_COORD_TF_CROP_AND_RESIZE) {
-        return 0; /* the others ignore it */
+        return; /* the others ignore it */
     }
-    if (v == MDL_NONE) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "tf_crop_and_resize needs input 1, the roi");
-    }
+    mdl_bad_if(l, v == MDL_NONE, "tf_crop_and_resize needs input 1, the roi");
     roi = mdl_l_value(l, v);
-    if (!roi->data || roi->dtype != MDL_F32) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "the roi must be constant floats");
-    }
-    r = check_count(l, "values of the roi", mdl_ir_elements(roi), 2 * axes->count);
-    for (size_t i = 0; r == 0 && i < axes->count; i++) {
+    mdl_unserved_if(l, !roi->data || roi->dtype != MDL_F32, "the roi must be constant floats");
+    check_count(l, "values of the roi", mdl_ir_elements(roi), 2 * axes->count);
+    for (size_t i = 0; i < axes->count; i++) {
         float begin = (float)mdl_const_real(roi, i);
         float end = (float)mdl_const_real(roi, axes->count + i);
 
-        if (!(fabsf(begin) < 1e6f && fabsf(end) < 1e6f)) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "the roi from %g to %g is out of range",
-                                 (double)begin, (double)end);
-        }
+        mdl_bad_if(l, !(fabsf(begin) < 1e6f && fabsf(end) < 1e6f),
+                   "the roi from %g to %g is out of range", (double)begin, (double)end);
         op->op.attr.resize.roi_begin[axes->at[i]] = begin;
         op->op.attr.resize.roi_end[axes->at[i]] = end;
     }
-    return r;
 }
 
 /* Before opset 11 nearest rounds up in a dimension that shrinks and down in one that grows (ONNX's
@@ -252,27 +215,25 @@ static size_t old_nearest(struct mdl_lower *l, const struct mdl_ir_op *op, struc
 }
 
 /* Scales or sizes, whichever the node has: @ret_dim and the op's scales. */
-static int read_result(struct mdl_lower *l, bool upsample, struct mdl_ir_op *op,
-                       const struct mdl_ir_value *x, const struct axes *axes, size_t *ret_dim)
+static void read_result(struct mdl_lower *l, bool upsample, struct mdl_ir_op *op,
+                        const struct mdl_ir_value *x, const struct axes *axes, size_t *ret_dim)
 {
     size_t count, sizes = 0;
     float scale[MDL_RANK_MAX];
     int64_t size[MDL_RANK_MAX];
 
-    if (read_scales(l, upsample || l->opset < 11 ? 1 : 2, scale, &count) != 0) {
-        return l->ir->failure;
-    }
+    read_scales(l, upsample || l->opset < 11 ? 1 : 2, scale, &count);
     if (count == 0 && !upsample && l->opset >= 11) {
         mdl_l_const_ints(l, 3, size, MDL_RANK_MAX, &sizes);
     }
-    if (count == 0 && sizes == 0) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "neither scales nor sizes are given");
+    mdl_bad_if(l, count == 0 && sizes == 0, "neither scales nor sizes are given");
+    check_count(l, "scales or sizes", count ? count : sizes, axes->count);
+    if (sizes) {
+        apply_sizes(l, op, x, axes, size, ret_dim);
     }
-    if (check_count(l, "scales or sizes", count ? count : sizes, axes->count) != 0) {
-        return l->ir->failure;
+    for (size_t i = 0; i < count; i++) {
+        set_scale(l, op, x, axes->at[i], scale[i], ret_dim);
     }
-    return count ? apply_scales(l, op, x, axes, scale, ret_dim)
-                 : apply_sizes(l, op, x, axes, size, ret_dim);
 }
 
 static size_t lower_resize(struct mdl_lower *l, int upsample)
@@ -283,26 +244,20 @@ static size_t lower_resize(struct mdl_lower *l, int upsample)
     struct axes axes;
     bool nearest;
 
-    if (read_attributes(l, &op, upsample != 0) != 0) {
-        return MDL_NONE;
-    }
+    read_attributes(l, &op, upsample != 0);
     nearest = op.op.attr.resize.mode == MDL_RESIZE_NEAREST;
-    if (!nearest && x->dtype != MDL_F32 && x->dtype != MDL_U8 && x->dtype != MDL_I8 &&
-        x->dtype != MDL_I32) {
-        return mdl_l_refuse(l, -EOPNOTSUPP, "values of type %s are only resized by nearest",
-                            mdl_dtype_name(x->dtype));
-    }
+    mdl_unserved_if(l,
+                    !nearest && x->dtype != MDL_F32 && x->dtype != MDL_U8 && x->dtype != MDL_I8 &&
+                        x->dtype != MDL_I32,
+                    "values of type %s are only resized by nearest", mdl_dtype_name(x->dtype));
     for (size_t i = 0; i < x->rank; i++) {
         dim[i] = x->dim[i];
         op.op.attr.resize.scale[i] = 1;
-        if (x->dim[i] == 0) {
-            return mdl_l_refuse(l, -EBADMSG, "dimension %zu of the input is 0", i);
-        }
+        mdl_bad_if(l, x->dim[i] == 0, "dimension %zu of the input is 0", i);
     }
-    if (read_axes(l, x->rank, &axes) != 0 || read_roi(l, &op, &axes) != 0 ||
-        read_result(l, upsample != 0, &op, x, &axes, dim) != 0) {
-        return MDL_NONE;
-    }
+    read_axes(l, x->rank, &axes);
+    read_roi(l, &op, &axes);
+    read_result(l, upsample != 0, &op, x, &axes, dim);
     return nearest && (upsample || l->opset < 11) ? old_nearest(l, &op, *x, dim)
                                                   : mdl_ir_emit(l->ir, &op, x->dtype, x->rank, dim);
 }

@@ -12,14 +12,10 @@ static size_t make(struct mdl_lower *l, enum mdl_dtype dtype, const size_t *item
     struct mdl_ir_value *v;
     size_t *copy, made;
 
-    if (count > ITEMS_MAX) {
-        return mdl_l_refuse(l, -E2BIG, "a sequence of %zu tensors; at most %u are supported", count,
-                            ITEMS_MAX);
-    }
+    mdl_large_if(l, count > ITEMS_MAX, "a sequence of %zu tensors; at most %u are supported", count,
+                 ITEMS_MAX);
     copy = mdl_ir_fold_alloc(l->ir, count * sizeof(*items)); /* a loop may make many */
-    if (!copy || mdl_ir_value_new(l->ir, dtype, 0, NULL, &made) != 0) {
-        return MDL_NONE;
-    }
+    mdl_ir_value_new(l->ir, dtype, 0, NULL, &made);
     if (count) {
         memcpy(copy, items, count * sizeof(*items));
     }
@@ -31,45 +27,34 @@ static size_t make(struct mdl_lower *l, enum mdl_dtype dtype, const size_t *item
 }
 
 /* Input 0, a sequence that is @filled or may be empty. */
-static int sequence(struct mdl_lower *l, bool filled, struct mdl_ir_value *ret)
+static void sequence(struct mdl_lower *l, bool filled, struct mdl_ir_value *ret)
 {
     *ret = *mdl_l_value(l, l->in[0]);
-    if (!ret->sequence) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "input 0 is not a sequence");
-    }
-    return filled && ret->item_count == 0
-               ? mdl_ir_refuse(l->ir, -EBADMSG, "the sequence has no tensor")
-               : 0;
+    mdl_bad_if(l, !ret->sequence, "input 0 is not a sequence");
+    mdl_bad_if(l, filled && ret->item_count == 0, "the sequence has no tensor");
 }
 
 /* Input @i, a tensor. */
-static int tensor(struct mdl_lower *l, size_t i)
+static void tensor(struct mdl_lower *l, size_t i)
 {
-    return mdl_l_value(l, l->in[i])->sequence
-               ? mdl_ir_refuse(l->ir, -EBADMSG, "input %zu is a sequence, not a tensor", i)
-               : 0;
+    mdl_bad_if(l, mdl_l_value(l, l->in[i])->sequence, "input %zu is a sequence, not a tensor", i);
 }
 
 /* Constant input @i, a position in @count items, or @past_end after them; @fallback: without it. */
-static int position(struct mdl_lower *l, size_t i, size_t count, bool past_end, size_t fallback,
-                    size_t *ret)
+static void position(struct mdl_lower *l, size_t i, size_t count, bool past_end, size_t fallback,
+                     size_t *ret)
 {
     int64_t at, most = (int64_t)count - !past_end;
     size_t given;
 
     *ret = fallback;
     if (!mdl_l_const_ints(l, i, &at, 1, &given)) {
-        return l->ir->failure;
+        return;
     }
-    if (given != 1) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "its position has no elements");
-    }
-    if (at < -(int64_t)count || at > most) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "position %lld is outside a sequence of %zu tensors",
-                             (long long)at, count);
-    }
+    mdl_bad_if(l, given != 1, "its position has no elements");
+    mdl_bad_if(l, at < -(int64_t)count || at > most,
+               "position %lld is outside a sequence of %zu tensors", (long long)at, count);
     *ret = at < 0 ? (size_t)(at + (int64_t)count) : (size_t)at;
-    return 0;
 }
 
 static size_t lower_construct(struct mdl_lower *l, int arg)
@@ -77,18 +62,16 @@ static size_t lower_construct(struct mdl_lower *l, int arg)
     enum mdl_dtype dtype = mdl_l_value(l, l->in[0])->dtype;
 
     for (size_t i = 0; i < l->in_count; i++) {
-        if (tensor(l, i) == 0 && mdl_l_value(l, l->in[i])->dtype != dtype) {
-            mdl_ir_refuse(l->ir, -EBADMSG, "input %zu has another type than the first", i);
-        }
+        tensor(l, i);
+        mdl_bad_if(l, mdl_l_value(l, l->in[i])->dtype != dtype,
+                   "input %zu has another type than the first", i);
     }
     return make(l, dtype, l->in, l->in_count);
 }
 
 static size_t lower_empty(struct mdl_lower *l, int arg)
 {
-    enum mdl_dtype dtype;
-
-    return mdl_l_dtype(l, "dtype", MDL_F32, &dtype) != 0 ? MDL_NONE : make(l, dtype, NULL, 0);
+    return make(l, mdl_l_dtype(l, "dtype", MDL_F32), NULL, 0);
 }
 
 static size_t lower_insert(struct mdl_lower *l, int arg)
@@ -96,15 +79,12 @@ static size_t lower_insert(struct mdl_lower *l, int arg)
     struct mdl_ir_value s;
     size_t items[ITEMS_MAX + 1], at;
 
-    if (sequence(l, false, &s) != 0 || tensor(l, 1) != 0 ||
-        position(l, 2, s.item_count, true, s.item_count, &at) != 0) {
-        return MDL_NONE;
-    }
-    if (s.dtype != mdl_l_value(l, l->in[1])->dtype) {
-        return mdl_l_refuse(l, -EBADMSG, "a tensor of type %s for a sequence of %s",
-                            mdl_dtype_name(mdl_l_value(l, l->in[1])->dtype),
-                            mdl_dtype_name(s.dtype));
-    }
+    sequence(l, false, &s);
+    tensor(l, 1);
+    position(l, 2, s.item_count, true, s.item_count, &at);
+    mdl_bad_if(l, s.dtype != mdl_l_value(l, l->in[1])->dtype,
+               "a tensor of type %s for a sequence of %s",
+               mdl_dtype_name(mdl_l_value(l, l->in[1])->dtype), mdl_dtype_name(s.dtype));
     for (size_t i = 0; i <= s.item_count; i++) {
         items[i] = i == at ? l->in[1] : s.items[i - (i > at)];
     }
@@ -116,10 +96,8 @@ static size_t lower_erase(struct mdl_lower *l, int arg)
     struct mdl_ir_value s;
     size_t items[ITEMS_MAX], at;
 
-    if (sequence(l, true, &s) != 0 ||
-        position(l, 1, s.item_count, false, s.item_count - 1, &at) != 0) {
-        return MDL_NONE;
-    }
+    sequence(l, true, &s);
+    position(l, 1, s.item_count, false, s.item_count - 1, &at);
     for (size_t i = 0; i + 1 < s.item_count; i++) {
         items[i] = s.items[i + (i >= at)];
     }
@@ -131,9 +109,8 @@ static size_t lower_at(struct mdl_lower *l, int arg)
     struct mdl_ir_value s;
     size_t at;
 
-    if (sequence(l, false, &s) != 0 || position(l, 1, s.item_count, false, 0, &at) != 0) {
-        return MDL_NONE;
-    }
+    sequence(l, false, &s);
+    position(l, 1, s.item_count, false, 0, &at);
     return s.items[at];
 }
 
@@ -141,22 +118,19 @@ static size_t lower_length(struct mdl_lower *l, int arg)
 {
     struct mdl_ir_value s;
 
-    return sequence(l, false, &s) != 0 ? MDL_NONE
-                                       : mdl_ir_scalar(l->ir, MDL_I64, (double)s.item_count);
+    sequence(l, false, &s);
+    return mdl_ir_scalar(l->ir, MDL_I64, (double)s.item_count);
 }
 
 /* The lengths of the parts: one for all, but the last may be shorter; or a list; or 1.
  * @ret_single: parts of one were asked for. */
-static int split_sizes(struct mdl_lower *l, size_t n, int64_t **ret_size, size_t *ret_count,
-                       bool *ret_single)
+static void split_sizes(struct mdl_lower *l, size_t n, int64_t **ret_size, size_t *ret_count,
+                        bool *ret_single)
 {
     size_t given = 0, count = n;
-    int64_t *size = mdl_pool_alloc(l->ir->pool, ITEMS_MAX, sizeof(*size)), each = 1, sum = 0;
+    int64_t *size = mdl_l_alloc(l, ITEMS_MAX, sizeof(*size)), each = 1, sum = 0;
     bool list;
 
-    if (!size) {
-        return mdl_ir_nomem(l->ir);
-    }
     mdl_l_const_ints(l, 1, size, ITEMS_MAX, &given);
     list = given && mdl_l_value(l, l->in[1])->rank > 0;
     if (given && !list) {
@@ -164,26 +138,21 @@ static int split_sizes(struct mdl_lower *l, size_t n, int64_t **ret_size, size_t
         count = each > 0 ? (n + (size_t)each - 1) / (size_t)each : 0;
     }
     if (each < 1 || (!list && count > ITEMS_MAX)) {
-        return mdl_ir_refuse(l->ir, each < 1 ? -EBADMSG : -E2BIG,
-                             "parts of %lld of a dimension of %zu; 1 to %u parts are supported",
-                             (long long)each, n, ITEMS_MAX);
+        mdl_l_refuse(l, each < 1 ? -EBADMSG : -E2BIG,
+                     "parts of %lld of a dimension of %zu; 1 to %u parts are supported",
+                     (long long)each, n, ITEMS_MAX);
     }
     for (size_t i = 0; i < (list ? given : count); i++) {
         size[i] = list ? size[i] : (int64_t)base_min((size_t)each, n - i * (size_t)each);
-        if (size[i] < 0 || size[i] > (int64_t)n - sum) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "part %zu of size %lld does not fit in %zu", i,
-                                 (long long)size[i], n);
-        }
+        mdl_bad_if(l, size[i] < 0 || size[i] > (int64_t)n - sum,
+                   "part %zu of size %lld does not fit in %zu", i, (long long)size[i], n);
         sum += size[i];
     }
-    if (sum != (int64_t)n) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the parts have %lld elements, the dimension %zu",
-                             (long long)sum, n);
-    }
+    mdl_bad_if(l, sum != (int64_t)n, "the parts have %lld elements, the dimension %zu",
+               (long long)sum, n);
     *ret_size = size;
     *ret_count = list ? given : count;
     *ret_single = !list && each == 1;
-    return l->ir->failure;
 }
 
 /* ONNX ignores keepdims where sizes are given. But torch writes unbind() as parts of one without
@@ -196,15 +165,11 @@ static size_t lower_split(struct mdl_lower *l, int arg)
     bool single = false, drop[MDL_RANK_MAX] = {0};
     int64_t *size = NULL;
 
-    if (tensor(l, 0) != 0 || mdl_rows_fixed(l->ir, l->in[0], axis) != 0 ||
-        split_sizes(l, x->dim[axis], &size, &count, &single) != 0) {
-        return MDL_NONE;
-    }
+    tensor(l, 0);
+    mdl_rows_fixed(l->ir, l->in[0], axis);
+    split_sizes(l, x->dim[axis], &size, &count, &single);
     /* a loop may make many: each is a value, for which the budget must have room */
     parts = mdl_ir_fold_alloc(l->ir, count * sizeof(struct mdl_ir_value));
-    if (!parts) {
-        return MDL_NONE;
-    }
     mdl_lower_parts(l, l->in[0], axis, size, count, parts);
     drop[axis] = true;
     for (size_t i = 0; single && mdl_l_int(l, "keepdims", 1) == 0 && i < count; i++) {
@@ -219,19 +184,12 @@ static size_t lower_concat(struct mdl_lower *l, int arg)
     struct mdl_ir_value s;
     size_t *items, axis;
 
-    if (sequence(l, true, &s) != 0) {
-        return MDL_NONE;
-    }
-    if (!mdl_l_attr(l, "axis")) {
-        return mdl_l_refuse(l, -EBADMSG, "attribute axis is missing");
-    }
+    sequence(l, true, &s);
+    mdl_bad_if(l, !mdl_l_attr(l, "axis"), "attribute axis is missing");
     if (!mdl_l_int(l, "new_axis", 0)) {
         return mdl_lower_concat_of(l, s.items, s.item_count, along);
     }
-    items = mdl_pool_memdup(l->ir->pool, s.items, s.item_count * sizeof(*items));
-    if (!items) {
-        return mdl_ir_failed(l->ir, mdl_ir_nomem(l->ir));
-    }
+    items = mdl_l_memdup(l, s.items, s.item_count * sizeof(*items));
     axis = mdl_l_axis(l, along, mdl_l_value(l, items[0])->rank + 1, false);
     for (size_t i = 0; i < s.item_count; i++) {
         items[i] = mdl_lower_new_axis(l, items[i], axis);

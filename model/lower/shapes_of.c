@@ -30,10 +30,8 @@ static size_t lower_dropout(struct mdl_lower *l, int arg)
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     size_t one;
 
-    if (dropout_draws(l)) {
-        return mdl_l_refuse(l, -EOPNOTSUPP,
-                            "training_mode is not supported; export the model for inference");
-    }
+    mdl_unserved_if(l, dropout_draws(l),
+                    "training_mode is not supported; export the model for inference");
     if (mdl_l_wants(l, 1)) { /* the mask of an inference keeps everything */
         one = mdl_ir_scalar(l->ir, l->opset < 10 ? x.dtype : MDL_BOOL, 1);
         l->out[1] = mdl_ir_expand(l->ir, one, x.rank, x.dim);
@@ -53,8 +51,8 @@ static size_t lower_flatten(struct mdl_lower *l, int arg)
 }
 
 /* *ret_at: 1 + the dim that a counted one of 1 becomes, which is copied or open; 0: none */
-static int reshape_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const int64_t *shape,
-                        size_t rank, size_t *ret_dim, size_t *ret_at)
+static void reshape_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const int64_t *shape,
+                         size_t rank, size_t *ret_dim, size_t *ret_at)
 {
     bool allow_zero = mdl_l_int(l, "allowzero", 0) != 0;
     size_t known = 1, open = MDL_NONE, total = mdl_ir_elements(x);
@@ -66,27 +64,20 @@ static int reshape_dims(struct mdl_lower *l, const struct mdl_ir_value *x, const
             open = i;
             continue;
         }
-        if (shape[i] < 0 || (shape[i] == 0 && !allow_zero && i >= x->rank)) {
-            return mdl_ir_refuse(l->ir, -EBADMSG,
-                                 "size %lld of dimension %zu of the new shape is not valid",
-                                 (long long)shape[i], i);
-        }
+        mdl_bad_if(l, shape[i] < 0 || (shape[i] == 0 && !allow_zero && i >= x->rank),
+                   "size %lld of dimension %zu of the new shape is not valid", (long long)shape[i],
+                   i);
         ret_dim[i] = shape[i] == 0 && !allow_zero ? x->dim[i] : (size_t)shape[i];
         *ret_at = one && shape[i] == 0 && !allow_zero && i == x->rows_dim ? 1 + i : *ret_at;
-        if (!base_mul(known, ret_dim[i], &known)) {
-            return mdl_ir_refuse(l->ir, -E2BIG, "the new shape has too many elements");
-        }
+        mdl_large_if(l, !base_mul(known, ret_dim[i], &known),
+                     "the new shape has too many elements");
     }
     if (open != MDL_NONE) {
-        if (known == 0 || total % known) {
-            return mdl_ir_refuse(l->ir, -EBADMSG,
-                                 "%zu elements do not divide by the %zu of the known dimensions",
-                                 total, known);
-        }
+        mdl_bad_if(l, known == 0 || total % known,
+                   "%zu elements do not divide by the %zu of the known dimensions", total, known);
         ret_dim[open] = total / known;
         *ret_at = one && *ret_at == 0 ? 1 + open : *ret_at;
     }
-    return 0;
 }
 
 static size_t lower_reshape(struct mdl_lower *l, int arg)
@@ -95,26 +86,22 @@ static size_t lower_reshape(struct mdl_lower *l, int arg)
     struct mdl_l_dims shape;
     size_t dim[MDL_RANK_MAX], at, y;
 
-    if (mdl_l_dims(l, 1, &shape) != 0) {
-        return MDL_NONE;
-    }
-    if (mdl_l_in(l, 1) == MDL_NONE &&
-        !mdl_l_ints(l, "shape", shape.dim, MDL_RANK_MAX, &shape.count)) {
-        return mdl_l_refuse(l, -EBADMSG, "the shape is missing");
-    }
-    if (reshape_dims(l, mdl_l_value(l, l->in[0]), shape.dim, shape.count, dim, &at) != 0) {
-        return MDL_NONE;
-    }
+    mdl_l_dims(l, 1, &shape);
+    mdl_bad_if(l,
+               mdl_l_in(l, 1) == MDL_NONE &&
+                   !mdl_l_ints(l, "shape", shape.dim, MDL_RANK_MAX, &shape.count),
+               "the shape is missing");
+    reshape_dims(l, mdl_l_value(l, l->in[0]), shape.dim, shape.count, dim, &at);
     at = shape.rows == MDL_NONE ? at : 1 + shape.rows_at;
     y = mdl_ir_reshape_rows(l->ir, l->in[0], shape.count, dim, at);
     v = mdl_l_value(l, y);
-    if (y != MDL_NONE && shape.rows != MDL_NONE &&
-        (!mdl_rows_same(l->ir, v->rows, shape.rows) || v->rows_dim != shape.rows_at)) {
-        return mdl_l_refuse(l, -EOPNOTSUPP,
-                            "dimension %zu of the new shape depends on the data in a way that is "
-                            "not supported",
-                            shape.rows_at);
-    }
+    mdl_unserved_if(
+        l,
+        y != MDL_NONE && shape.rows != MDL_NONE &&
+            (!mdl_rows_same(l->ir, v->rows, shape.rows) || v->rows_dim != shape.rows_at),
+        "dimension %zu of the new shape depends on the data in a way that is "
+        "not supported",
+        shape.rows_at);
     return y;
 }
 
@@ -124,14 +111,10 @@ static size_t lower_transpose(struct mdl_lower *l, int arg)
     size_t order[MDL_RANK_MAX], count, rank = mdl_l_value(l, l->in[0])->rank;
     bool seen[MDL_RANK_MAX] = {0}, given = mdl_l_ints(l, "perm", perm, MDL_RANK_MAX, &count);
 
-    if (given && count != rank) {
-        return mdl_l_refuse(l, -EBADMSG, "perm has %zu values for rank %zu", count, rank);
-    }
+    mdl_bad_if(l, given && count != rank, "perm has %zu values for rank %zu", count, rank);
     for (size_t i = 0; i < rank; i++) {
         order[i] = given ? mdl_l_axis(l, perm[i], rank, false) : rank - 1 - i;
-        if (seen[order[i]]) {
-            return mdl_l_refuse(l, -EBADMSG, "perm names dimension %zu twice", order[i]);
-        }
+        mdl_bad_if(l, seen[order[i]], "perm names dimension %zu twice", order[i]);
         seen[order[i]] = true;
     }
     return mdl_ir_permute(l->ir, l->in[0], order);
@@ -144,19 +127,16 @@ static bool read_axes(struct mdl_lower *l, int64_t *axes, size_t *ret_count)
            mdl_l_ints(l, "axes", axes, MDL_RANK_MAX, ret_count);
 }
 
-static int mark_axes(struct mdl_lower *l, const int64_t *axes, size_t count, size_t rank,
-                     bool *mark)
+static void mark_axes(struct mdl_lower *l, const int64_t *axes, size_t count, size_t rank,
+                      bool *mark)
 {
     memset(mark, 0, MDL_RANK_MAX * sizeof(*mark));
     for (size_t i = 0; i < count; i++) {
         size_t at = mdl_l_axis(l, axes[i], rank, false);
 
-        if (mark[at]) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "axis %zu is named twice", at);
-        }
+        mdl_bad_if(l, mark[at], "axis %zu is named twice", at);
         mark[at] = true;
     }
-    return l->ir->failure;
 }
 
 static size_t lower_squeeze(struct mdl_lower *l, int arg)
@@ -166,15 +146,10 @@ static size_t lower_squeeze(struct mdl_lower *l, int arg)
     size_t count;
     bool mark[MDL_RANK_MAX], given = read_axes(l, axes, &count);
 
-    if (mark_axes(l, axes, count, x->rank, mark) != 0) {
-        return MDL_NONE;
-    }
+    mark_axes(l, axes, count, x->rank, mark);
     for (size_t i = 0; i < x->rank; i++) {
-        if (mark[i] && x->dim[i] != 1) {
-            return mdl_l_refuse(l, -EBADMSG,
-                                "dimension %zu is %zu; only a dimension of 1 can be removed", i,
-                                x->dim[i]);
-        }
+        mdl_bad_if(l, mark[i] && x->dim[i] != 1,
+                   "dimension %zu is %zu; only a dimension of 1 can be removed", i, x->dim[i]);
         mark[i] |= !given && x->dim[i] == 1;
     }
     return mdl_ir_drop_dims(l->ir, l->in[0], mark);
@@ -186,16 +161,11 @@ static size_t lower_unsqueeze(struct mdl_lower *l, int arg)
     size_t count, rank;
     bool mark[MDL_RANK_MAX];
 
-    if (!read_axes(l, axes, &count)) {
-        return mdl_l_refuse(l, -EBADMSG, "axes are missing");
-    }
+    mdl_bad_if(l, !read_axes(l, axes, &count), "axes are missing");
     rank = mdl_l_value(l, l->in[0])->rank + count;
-    if (rank > MDL_RANK_MAX) {
-        return mdl_l_refuse(l, -E2BIG, "rank %zu is more than %u", rank, MDL_RANK_MAX);
-    }
-    return mark_axes(l, axes, count, rank, mark) != 0
-               ? MDL_NONE
-               : mdl_ir_new_dims(l->ir, l->in[0], rank, mark);
+    mdl_large_if(l, rank > MDL_RANK_MAX, "rank %zu is more than %u", rank, MDL_RANK_MAX);
+    mark_axes(l, axes, count, rank, mark);
+    return mdl_ir_new_dims(l->ir, l->in[0], rank, mark);
 }
 
 static size_t lower_expand(struct mdl_lower *l, int arg)
@@ -204,9 +174,7 @@ static size_t lower_expand(struct mdl_lower *l, int arg)
     struct mdl_l_dims shape;
     size_t dim[MDL_RANK_MAX], count, rank;
 
-    if (mdl_l_dims(l, 1, &shape) != 0) {
-        return MDL_NONE;
-    }
+    mdl_l_dims(l, 1, &shape);
     x = mdl_l_value(l, l->in[0]);
     count = shape.count;
     rank = base_max(x->rank, count);
@@ -214,10 +182,7 @@ static size_t lower_expand(struct mdl_lower *l, int arg)
         size_t mine = i + x->rank >= rank ? x->dim[i + x->rank - rank] : 1;
         int64_t want = i + count >= rank ? shape.dim[i + count - rank] : 1;
 
-        if (want < 0) {
-            return mdl_l_refuse(l, -EBADMSG, "dimension %lld of the shape is negative",
-                                (long long)want);
-        }
+        mdl_bad_if(l, want < 0, "dimension %lld of the shape is negative", (long long)want);
         dim[i] = want == 1 ? mine : (size_t)want;
     }
     return mdl_l_limit(l, mdl_ir_expand(l->ir, l->in[0], rank, dim), &shape);
@@ -276,36 +241,26 @@ static size_t lower_tile(struct mdl_lower *l, int arg)
     size_t count, all = mdl_ir_elements(x), at = 0, y = l->in[0];
 
     mdl_l_const_ints(l, 1, times, MDL_RANK_MAX, &count);
-    if (count != x->rank) {
-        return mdl_l_refuse(l, -EBADMSG, "%zu repeats for rank %zu", count, x->rank);
-    }
+    mdl_bad_if(l, count != x->rank, "%zu repeats for rank %zu", count, x->rank);
     for (size_t i = 0; i < x->rank; i++) {
-        if (times[i] < 0 || times[i] > INT32_MAX) {
-            return mdl_l_refuse(l, -EBADMSG, "repeat %lld is out of range", (long long)times[i]);
-        }
-        if (!base_mul(all, (size_t)times[i], &all)) {
-            return mdl_l_refuse(l, -E2BIG, "the output is too large");
-        }
+        mdl_bad_if(l, times[i] < 0 || times[i] > INT32_MAX, "repeat %lld is out of range",
+                   (long long)times[i]);
+        mdl_large_if(l, !base_mul(all, (size_t)times[i], &all), "the output is too large");
     }
     do {
         y = tile_some(l, times, &at, y);
-    } while (l->ir->failure == 0 && at < count);
+    } while (at < count);
     return y;
 }
 
-static int block_size(struct mdl_lower *l, size_t *ret)
+static void block_size(struct mdl_lower *l, size_t *ret)
 {
     int64_t b = mdl_l_int(l, "blocksize", 0);
 
-    if (b < 1 || b > 65536) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "blocksize %lld is out of range", (long long)b);
-    }
-    if (mdl_l_value(l, l->in[0])->rank != 4) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "the input has rank %zu; it must have rank 4",
-                             mdl_l_value(l, l->in[0])->rank);
-    }
+    mdl_bad_if(l, b < 1 || b > 65536, "blocksize %lld is out of range", (long long)b);
+    mdl_bad_if(l, mdl_l_value(l, l->in[0])->rank != 4,
+               "the input has rank %zu; it must have rank 4", mdl_l_value(l, l->in[0])->rank);
     *ret = (size_t)b;
-    return l->ir->failure;
 }
 
 /* reshape to 6 dims, permute, reshape to 4 */
@@ -323,14 +278,10 @@ static size_t lower_depth_to_space(struct mdl_lower *l, int arg)
     bool crd = strcmp(mode, "CRD") == 0;
     size_t b, c, four[4];
 
-    if (block_size(l, &b) != 0) {
-        return MDL_NONE;
-    }
-    if ((!crd && strcmp(mode, "DCR") != 0) || x.dim[1] % (b * b)) {
-        return mdl_l_refuse(
-            l, -EBADMSG, "mode %s is not known, or %zu channels do not divide into blocks of %zu",
-            mode, x.dim[1], b);
-    }
+    block_size(l, &b);
+    mdl_bad_if(l, (!crd && strcmp(mode, "DCR") != 0) || x.dim[1] % (b * b),
+               "mode %s is not known, or %zu channels do not divide into blocks of %zu", mode,
+               x.dim[1], b);
     c = x.dim[1] / (b * b);
     memcpy(four, (size_t[]){x.dim[0], c, x.dim[2] * b, x.dim[3] * b}, sizeof(four));
     return crd ? blocks(l, (size_t[]){x.dim[0], c, b, b, x.dim[2], x.dim[3]},
@@ -344,13 +295,9 @@ static size_t lower_space_to_depth(struct mdl_lower *l, int arg)
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     size_t b, h, w;
 
-    if (block_size(l, &b) != 0) {
-        return MDL_NONE;
-    }
-    if (x.dim[2] % b || x.dim[3] % b) {
-        return mdl_l_refuse(l, -EBADMSG, "blocks of %zu do not divide %zu x %zu", b, x.dim[2],
-                            x.dim[3]);
-    }
+    block_size(l, &b);
+    mdl_bad_if(l, x.dim[2] % b || x.dim[3] % b, "blocks of %zu do not divide %zu x %zu", b,
+               x.dim[2], x.dim[3]);
     h = x.dim[2] / b;
     w = x.dim[3] / b;
     return blocks(l, (size_t[]){x.dim[0], x.dim[1], h, b, w, b}, (size_t[]){0, 3, 5, 1, 2, 4},

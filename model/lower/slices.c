@@ -10,7 +10,7 @@ struct slice_args {
     struct mdl_l_dims ends; /* one may depend on the data */
 };
 
-static int slice_read(struct mdl_lower *l, struct slice_args *a)
+static void slice_read(struct mdl_lower *l, struct slice_args *a)
 {
     size_t ends, axes, steps;
     bool have_axes, have_steps = false;
@@ -28,14 +28,13 @@ static int slice_read(struct mdl_lower *l, struct slice_args *a)
         have_axes = mdl_l_const_ints(l, 3, a->axis, MDL_RANK_MAX, &axes);
         have_steps = mdl_l_const_ints(l, 4, a->step, MDL_RANK_MAX, &steps);
     }
-    if (ends != a->count || (have_axes && axes != a->count) || (have_steps && steps != a->count)) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "starts, ends, axes and steps differ in length");
-    }
+    mdl_bad_if(
+        l, ends != a->count || (have_axes && axes != a->count) || (have_steps && steps != a->count),
+        "starts, ends, axes and steps differ in length");
     for (size_t i = 0; i < a->count; i++) {
         a->axis[i] = have_axes ? a->axis[i] : (int64_t)i;
         a->step[i] = have_steps ? a->step[i] : 1;
     }
-    return l->ir->failure;
 }
 
 static int64_t clamp(int64_t x, int64_t low, int64_t high)
@@ -44,14 +43,12 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
 }
 
 /* One dim, Python's rules with clamping. */
-static int slice_dim(struct mdl_lower *l, int64_t n, int64_t start, int64_t end, int64_t step,
-                     size_t *ret_start, ptrdiff_t *ret_step, size_t *ret_count)
+static void slice_dim(struct mdl_lower *l, int64_t n, int64_t start, int64_t end, int64_t step,
+                      size_t *ret_start, ptrdiff_t *ret_step, size_t *ret_count)
 {
     int64_t span, stride;
 
-    if (step == 0) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "a step is 0");
-    }
+    mdl_bad_if(l, step == 0, "a step is 0");
     /* steps past the dim take one element; keep them small so that nothing overflows */
     step = clamp(step, -(n + 1), n + 1);
     start = start < 0 ? clamp(start, -n, -1) + n : clamp(start, 0, n);
@@ -70,25 +67,19 @@ static int slice_dim(struct mdl_lower *l, int64_t n, int64_t start, int64_t end,
     *ret_count = span > 0 && n > 0 ? (size_t)((span + stride - 1) / stride) : 0;
     *ret_start = *ret_count ? (size_t)start : 0;
     *ret_step = (ptrdiff_t)step;
-    return 0;
 }
 
 /* Where the length depends on the data, positions must count from the begin. */
-static int slice_check_rows(struct mdl_lower *l, const struct slice_args *a, size_t i, size_t at)
+static void slice_check_rows(struct mdl_lower *l, const struct slice_args *a, size_t i, size_t at)
 {
     bool counted = mdl_rows_along(l->ir, l->in[0], at);
     bool computed = a->ends.rows != MDL_NONE && a->ends.rows_at == i;
 
-    if (counted && (a->start[i] < 0 || a->end[i] < 0)) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                             "a position counts from the end of a dimension that depends on the "
-                             "data");
-    }
-    if (computed && (a->start[i] != 0 || a->step[i] != 1)) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                             "an end that depends on the data needs start 0 and step 1");
-    }
-    return 0;
+    mdl_unserved_if(l, counted && (a->start[i] < 0 || a->end[i] < 0),
+                    "a position counts from the end of a dimension that depends on the "
+                    "data");
+    mdl_unserved_if(l, computed && (a->start[i] != 0 || a->step[i] != 1),
+                    "an end that depends on the data needs start 0 and step 1");
 }
 
 static size_t lower_slice(struct mdl_lower *l, int arg)
@@ -99,9 +90,8 @@ static size_t lower_slice(struct mdl_lower *l, int arg)
     ptrdiff_t step[MDL_RANK_MAX];
     bool seen[MDL_RANK_MAX] = {0};
 
-    if (mdl_l_need(l, l->opset < 10 ? 1 : 3) != 0 || slice_read(l, &a) != 0) {
-        return MDL_NONE;
-    }
+    mdl_l_need(l, l->opset < 10 ? 1 : 3);
+    slice_read(l, &a);
     for (size_t i = 0; i < x->rank; i++) {
         start[i] = 0;
         step[i] = 1;
@@ -110,16 +100,12 @@ static size_t lower_slice(struct mdl_lower *l, int arg)
     for (size_t i = 0; i < a.count; i++) {
         size_t at = mdl_l_axis(l, a.axis[i], x->rank, false);
 
-        if (seen[at]) {
-            return mdl_l_refuse(l, -EBADMSG, "axis %zu is named twice", at);
-        }
+        mdl_bad_if(l, seen[at], "axis %zu is named twice", at);
         seen[at] = true;
         rows_axis = i == a.ends.rows_at ? at : rows_axis;
-        if (slice_check_rows(l, &a, i, at) != 0 ||
-            slice_dim(l, (int64_t)x->dim[at], a.start[i], a.end[i], a.step[i], &start[at],
-                      &step[at], &dim[at]) != 0) {
-            return MDL_NONE;
-        }
+        slice_check_rows(l, &a, i, at);
+        slice_dim(l, (int64_t)x->dim[at], a.start[i], a.end[i], a.step[i], &start[at], &step[at],
+                  &dim[at]);
     }
     y = mdl_ir_slice(l->ir, l->in[0], start, step, dim);
     if (a.ends.rows == MDL_NONE) {
@@ -130,7 +116,7 @@ static size_t lower_slice(struct mdl_lower *l, int arg)
 }
 
 /* Sizes of the parts: attribute, input, or equal (the last may be smaller from opset 18 on). */
-static int split_sizes(struct mdl_lower *l, size_t n, int64_t *size)
+static void split_sizes(struct mdl_lower *l, size_t n, int64_t *size)
 {
     size_t count, parts = l->out_count;
     int64_t sum = 0;
@@ -138,31 +124,23 @@ static int split_sizes(struct mdl_lower *l, size_t n, int64_t *size)
     if (mdl_l_const_ints(l, 1, size, parts, &count) ||
         mdl_l_ints(l, "split", size, parts, &count)) {
         for (size_t i = 0; i < count; i++) {
-            if (size[i] < 0 || size[i] > (int64_t)n) {
-                return mdl_ir_refuse(l->ir, -EBADMSG,
-                                     "a part of size %lld does not fit a dimension of %zu",
-                                     (long long)size[i], n);
-            }
+            mdl_bad_if(l, size[i] < 0 || size[i] > (int64_t)n,
+                       "a part of size %lld does not fit a dimension of %zu", (long long)size[i],
+                       n);
             sum += size[i];
         }
-        if (count != parts || (size_t)sum != n) {
-            return mdl_ir_refuse(
-                l->ir, -EBADMSG,
-                "%zu parts with %lld elements do not fit %zu outputs and a dimension of %zu", count,
-                (long long)sum, parts, n);
-        }
-        return 0;
+        mdl_bad_if(l, count != parts || (size_t)sum != n,
+                   "%zu parts with %lld elements do not fit %zu outputs and a dimension of %zu",
+                   count, (long long)sum, parts, n);
+        return;
     }
-    if (n % parts && !mdl_l_attr(l, "num_outputs")) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "a dimension of %zu does not divide by %zu", n,
-                             parts);
-    }
+    mdl_bad_if(l, n % parts && !mdl_l_attr(l, "num_outputs"),
+               "a dimension of %zu does not divide by %zu", n, parts);
     for (size_t i = 0; i < parts; i++) {
         size_t each = (n + parts - 1) / parts;
 
         size[i] = (int64_t)(each * i >= n ? 0 : base_min(each, n - each * i));
     }
-    return l->ir->failure;
 }
 
 void mdl_lower_parts(struct mdl_lower *l, size_t v, size_t axis, const int64_t *size, size_t count,
@@ -180,14 +158,10 @@ static size_t lower_split(struct mdl_lower *l, int arg)
 {
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     size_t axis = mdl_l_axis(l, mdl_l_int(l, "axis", 0), x.rank, false);
-    int64_t *size = mdl_pool_alloc(l->ir->pool, l->out_count, sizeof(*size));
+    int64_t *size = mdl_l_alloc(l, l->out_count, sizeof(*size));
 
-    if (!size) {
-        return mdl_ir_failed(l->ir, mdl_ir_nomem(l->ir));
-    }
-    if (mdl_rows_fixed(l->ir, l->in[0], axis) != 0 || split_sizes(l, x.dim[axis], size) != 0) {
-        return MDL_NONE;
-    }
+    mdl_rows_fixed(l->ir, l->in[0], axis);
+    split_sizes(l, x.dim[axis], size);
     mdl_lower_parts(l, l->in[0], axis, size, l->out_count, l->out);
     return l->out[0];
 }
@@ -215,22 +189,15 @@ size_t mdl_lower_concat_of(struct mdl_lower *l, const size_t *in, size_t count, 
     struct mdl_ir_value first = *mdl_l_value(l, in[0]);
     size_t axis = mdl_l_axis(l, along, first.rank, false);
 
-    if (l->ir->failure != 0) {
-        return MDL_NONE;
-    }
     for (size_t i = 1; i < count; i++) {
         struct mdl_ir_value x = *mdl_l_value(l, in[i]);
 
         if (x.rank == first.rank) {
             x.dim[axis] = first.dim[axis];
         }
-        if (!mdl_ir_same_dims(&x, &first)) {
-            return mdl_l_refuse(l, -EBADMSG, "input %zu does not fit the first input", i);
-        }
-        if (x.dtype != first.dtype) {
-            return mdl_l_refuse(l, -EBADMSG, "input %zu has type %s, the first input has type %s",
-                                i, mdl_dtype_name(x.dtype), mdl_dtype_name(first.dtype));
-        }
+        mdl_bad_if(l, !mdl_ir_same_dims(&x, &first), "input %zu does not fit the first input", i);
+        mdl_bad_if(l, x.dtype != first.dtype, "input %zu has type %s, the first input has type %s",
+                   i, mdl_dtype_name(x.dtype), mdl_dtype_name(first.dtype));
     }
     for (size_t i = 0; i < count; i++) {
         if (mdl_rows_along(l->ir, in[i], axis)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/lower/window.h"
 
-static int read_sizes(struct mdl_lower *l, const char *name, size_t spatial, int64_t lowest,
-                      size_t fallback, size_t count, size_t *ret)
+static void read_sizes(struct mdl_lower *l, const char *name, size_t spatial, int64_t lowest,
+                       size_t fallback, size_t count, size_t *ret)
 {
     int64_t value[6];
     size_t found;
@@ -11,20 +11,14 @@ static int read_sizes(struct mdl_lower *l, const char *name, size_t spatial, int
         ret[i] = fallback;
     }
     if (!mdl_l_ints(l, name, value, 6, &found) || found == 0) {
-        return l->ir->failure;
+        return;
     }
-    if (found != count) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "%s has %zu values for %zu spatial dims", name, found,
-                             spatial);
-    }
+    mdl_bad_if(l, found != count, "%s has %zu values for %zu spatial dims", name, found, spatial);
     for (size_t i = 0; i < count; i++) {
-        if (value[i] < lowest || value[i] > INT32_MAX) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "%s %lld is out of range", name,
-                                 (long long)value[i]);
-        }
+        mdl_bad_if(l, value[i] < lowest || value[i] > INT32_MAX, "%s %lld is out of range", name,
+                   (long long)value[i]);
         ret[i] = (size_t)value[i];
     }
-    return 0;
 }
 
 static const struct mdl_l_word auto_pads[] = {
@@ -33,60 +27,45 @@ static const struct mdl_l_word auto_pads[] = {
     {"VALID", MDL_PAD_VALID},           {0},
 };
 
-int mdl_window_read(struct mdl_lower *l, size_t spatial, const size_t *kernel,
-                    struct mdl_window *ret, int *ret_auto)
+void mdl_window_read(struct mdl_lower *l, size_t spatial, const size_t *kernel,
+                     struct mdl_window *ret, int *ret_auto)
 {
     struct mdl_window w = {.rank = spatial};
     size_t pads[6] = {0};
-    int r;
 
-    if (spatial < 1 || spatial > 3) {
-        return mdl_ir_refuse(l->ir, -EOPNOTSUPP, "%zu spatial dims are not supported (1 to 3 are)",
-                             spatial);
+    mdl_unserved_if(l, spatial < 1 || spatial > 3,
+                    "%zu spatial dims are not supported (1 to 3 are)", spatial);
+    mdl_bad_if(l, !kernel && !mdl_l_attr(l, "kernel_shape"), "kernel_shape is missing");
+    read_sizes(l, "kernel_shape", spatial, 1, 0, spatial, w.kernel);
+    for (size_t i = 0; i < spatial; i++) {
+        mdl_bad_if(l, kernel && w.kernel[i] && w.kernel[i] != kernel[i],
+                   "kernel_shape says %zu, the weights have %zu", w.kernel[i], kernel[i]);
+        w.kernel[i] = kernel ? kernel[i] : w.kernel[i];
+        mdl_bad_if(l, w.kernel[i] == 0, "a kernel dimension is 0");
     }
-    if (!kernel && !mdl_l_attr(l, "kernel_shape")) {
-        return mdl_ir_refuse(l->ir, -EBADMSG, "kernel_shape is missing");
-    }
-    r = read_sizes(l, "kernel_shape", spatial, 1, 0, spatial, w.kernel);
-    for (size_t i = 0; r == 0 && kernel && i < spatial; i++) {
-        if (w.kernel[i] && w.kernel[i] != kernel[i]) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "kernel_shape says %zu, the weights have %zu",
-                                 w.kernel[i], kernel[i]);
-        }
-        w.kernel[i] = kernel[i];
-    }
-    for (size_t i = 0; r == 0 && i < spatial; i++) {
-        if (w.kernel[i] == 0) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "a kernel dimension is 0");
-        }
-    }
-    r = r < 0 ? r : read_sizes(l, "strides", spatial, 1, 1, spatial, w.stride);
-    r = r < 0 ? r : read_sizes(l, "dilations", spatial, 1, 1, spatial, w.dilation);
-    r = r < 0 ? r : read_sizes(l, "pads", spatial, 0, 0, 2 * spatial, pads);
+    read_sizes(l, "strides", spatial, 1, 1, spatial, w.stride);
+    read_sizes(l, "dilations", spatial, 1, 1, spatial, w.dilation);
+    read_sizes(l, "pads", spatial, 0, 0, 2 * spatial, pads);
     *ret_auto = mdl_l_word(l, "auto_pad", "NOTSET", auto_pads);
     for (size_t i = 0; i < spatial; i++) {
         w.pad_begin[i] = *ret_auto == MDL_PAD_NOTSET ? pads[i] : 0;
         w.pad_end[i] = *ret_auto == MDL_PAD_NOTSET ? pads[spatial + i] : 0;
     }
     *ret = w;
-    return l->ir->failure;
 }
 
-int mdl_window_of(struct mdl_lower *l, size_t spatial, const size_t *kernel, bool ceil_mode,
-                  const size_t *in, struct mdl_window *w, size_t *ret_out, size_t *ret_end)
+void mdl_window_of(struct mdl_lower *l, size_t spatial, const size_t *kernel, bool ceil_mode,
+                   const size_t *in, struct mdl_window *w, size_t *ret_out, size_t *ret_end)
 {
     int auto_pad;
 
-    if (mdl_window_read(l, spatial, kernel, w, &auto_pad) != 0) {
-        return l->ir->failure;
-    }
+    mdl_window_read(l, spatial, kernel, w, &auto_pad);
     for (size_t i = 0; i < w->rank; i++) {
         /* all below 2^31 each, so nothing here overflows 64 bits */
         size_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1, padded, last;
 
-        if (in[i] == 0 || in[i] > INT32_MAX) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "a spatial dimension of the input is %zu", in[i]);
-        }
+        mdl_bad_if(l, in[i] == 0 || in[i] > INT32_MAX, "a spatial dimension of the input is %zu",
+                   in[i]);
         if (auto_pad == MDL_PAD_SAME_UPPER || auto_pad == MDL_PAD_SAME_LOWER) {
             size_t out = (in[i] + w->stride[i] - 1) / w->stride[i];
             size_t need = (out - 1) * w->stride[i] + reach, total;
@@ -99,10 +78,8 @@ int mdl_window_of(struct mdl_lower *l, size_t spatial, const size_t *kernel, boo
             ret_end[i] = w->pad_end[i];
         }
         padded = in[i] + w->pad_begin[i] + w->pad_end[i];
-        if (padded < reach) {
-            return mdl_ir_refuse(l->ir, -EBADMSG,
-                                 "kernel extent %zu is larger than the input's %zu", reach, padded);
-        }
+        mdl_bad_if(l, padded < reach, "kernel extent %zu is larger than the input's %zu", reach,
+                   padded);
         ret_out[i] = (padded - reach) / w->stride[i] + 1;
         if (ceil_mode && (padded - reach) % w->stride[i]) {
             /* one more window, unless it would start in the padding behind the input */
@@ -115,40 +92,31 @@ int mdl_window_of(struct mdl_lower *l, size_t spatial, const size_t *kernel, boo
             w->pad_end[i] += last - padded;
         }
     }
-    return 0;
 }
 
-int mdl_window_image(struct mdl_lower *l, size_t least, size_t most)
+void mdl_window_image(struct mdl_lower *l, size_t least, size_t most)
 {
     size_t rank = mdl_l_value(l, l->in[0])->rank;
 
-    return rank >= least && rank <= most
-               ? 0
-               : mdl_ir_refuse(l->ir, -EOPNOTSUPP,
-                               "input of rank %zu is not supported (%zu to %zu are)", rank, least,
-                               most);
+    mdl_unserved_if(l, rank < least || rank > most,
+                    "input of rank %zu is not supported (%zu to %zu are)", rank, least, most);
 }
 
-int mdl_window_pool(struct mdl_lower *l, struct mdl_ir_op *op, size_t *ret_dim)
+void mdl_window_pool(struct mdl_lower *l, struct mdl_ir_op *op, size_t *ret_dim)
 {
     const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
     struct mdl_window *w = &op->op.attr.pool.window;
     size_t *end = op->op.attr.pool.pad_end_model;
 
-    if (mdl_window_image(l, 3, 5) != 0 ||
-        mdl_window_of(l, x->rank - 2, NULL, mdl_l_int(l, "ceil_mode", 0) != 0, x->dim + 2, w,
-                      ret_dim + 2, end) != 0) {
-        return l->ir->failure;
-    }
+    mdl_window_image(l, 3, 5);
+    mdl_window_of(l, x->rank - 2, NULL, mdl_l_int(l, "ceil_mode", 0) != 0, x->dim + 2, w,
+                  ret_dim + 2, end);
     for (size_t i = 0; i < w->rank; i++) {
         size_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
         size_t pad = base_max(w->pad_begin[i], end[i]);
 
-        if (pad >= reach) {
-            return mdl_ir_refuse(l->ir, -EBADMSG, "pads %zu leave windows without any input", pad);
-        }
+        mdl_bad_if(l, pad >= reach, "pads %zu leave windows without any input", pad);
     }
     ret_dim[0] = x->dim[0];
     ret_dim[1] = x->dim[1];
-    return 0;
 }
