@@ -83,38 +83,27 @@ static double extra(const struct step *s, size_t i)
 
 static double gate_of(const struct step *s, size_t function, double x)
 {
+    static const enum mdl_act act_of[MDL_GATE_COUNT] = {
+        [MDL_GATE_SIGMOID] = MDL_ACT_SIGMOID,   [MDL_GATE_TANH] = MDL_ACT_TANH,
+        [MDL_GATE_RELU] = MDL_ACT_RELU,         [MDL_GATE_SOFTSIGN] = MDL_ACT_SOFTSIGN,
+        [MDL_GATE_SOFTPLUS] = MDL_ACT_SOFTPLUS, [MDL_GATE_LEAKY_RELU] = MDL_ACT_LEAKY_RELU,
+        [MDL_GATE_ELU] = MDL_ACT_ELU,           [MDL_GATE_HARD_SIGMOID] = MDL_ACT_HARD_SIGMOID,
+    };
     const struct mdl_gate_of *g = &s->c->op->attr.recurrent.gates[s->d][function];
     double clip = function == 2 ? (double)INFINITY : (double)s->c->op->attr.recurrent.clip;
     double a = (double)g->a, b = (double)g->b;
 
     x = x < -clip ? -clip : x > clip ? clip : x;
     switch (g->which) {
-    case MDL_GATE_SIGMOID:
-        return ref_act(MDL_ACT_SIGMOID, 0, 0, x);
-    case MDL_GATE_TANH:
-        return tanh(x);
-    case MDL_GATE_RELU:
-        return ref_act(MDL_ACT_RELU, 0, 0, x);
-    case MDL_GATE_SOFTSIGN:
-        return ref_act(MDL_ACT_SOFTSIGN, 0, 0, x);
-    case MDL_GATE_SOFTPLUS:
-        return ref_act(MDL_ACT_SOFTPLUS, 0, 0, x);
-    case MDL_GATE_LEAKY_RELU:
-        return ref_act(MDL_ACT_LEAKY_RELU, a, 0, x);
     case MDL_GATE_THRESHOLDED_RELU:
         return x > a || isnan(x) ? x : 0;
-    case MDL_GATE_ELU:
-        return ref_act(MDL_ACT_ELU, a, 0, x);
-    case MDL_GATE_HARD_SIGMOID:
-        return ref_act(MDL_ACT_HARD_SIGMOID, a, b, x);
     case MDL_GATE_AFFINE:
         return a * x + b;
     case MDL_GATE_SCALED_TANH:
         return a * tanh(b * x);
-    case MDL_GATE_COUNT:
-        break;
+    default:
+        return ref_act(act_of[g->which], a, b, x);
     }
-    return x;
 }
 
 static double lstm_unit(const struct step *s, size_t k)
