@@ -4,6 +4,7 @@
 
 #include "kernels/ref/ref.h"
 #include "kernels/table.h"
+#include "model/common/binary.h"
 
 /*
  * SOFTMAX  y[i] = e^(x[i] - max) / sum_j e^(x[j] - max) along attr.softmax.axis
@@ -71,84 +72,38 @@ REF_PRIMITIVE(softmax, MDL_OP_SOFTMAX, softmax_supports, softmax_run);
 struct accumulator {
     double f;
     int64_t i;
-    size_t n;
 };
+
+/* how a further element joins; the others are added */
+static const enum mdl_binary join_of[MDL_RED_COUNT] = {
+    [MDL_RED_MAX] = MDL_BIN_MAX, [MDL_RED_MIN] = MDL_BIN_MIN, [MDL_RED_PROD] = MDL_BIN_MUL};
+
+static bool squares(enum mdl_reduce which)
+{
+    return which == MDL_RED_L2 || which == MDL_RED_SUM_SQUARE;
+}
 
 static void reduce_f64(enum mdl_reduce which, struct accumulator *s, double x)
 {
-    switch (which) {
-    case MDL_RED_MAX:
-        s->f = isnan(x) || x > s->f ? x : s->f;
-        break;
-    case MDL_RED_MIN:
-        s->f = isnan(x) || x < s->f ? x : s->f;
-        break;
-    case MDL_RED_PROD:
-        s->f *= x;
-        break;
-    case MDL_RED_L1:
-        s->f += fabs(x);
-        break;
-    case MDL_RED_L2:
-    case MDL_RED_SUM_SQUARE:
-        s->f += x * x;
-        break;
-    default:
-        s->f += x;
-        break;
-    }
-    s->n++;
+    x = squares(which) ? x * x : which == MDL_RED_L1 ? fabs(x) : x;
+    s->f = mdl_real_binary(join_of[which], x, s->f);
 }
 
 static void reduce_i64(enum mdl_reduce which, struct accumulator *s, int64_t x)
 {
-    uint64_t u = (uint64_t)x;
-
-    switch (which) {
-    case MDL_RED_MAX:
-        s->i = x > s->i ? x : s->i;
-        break;
-    case MDL_RED_MIN:
-        s->i = x < s->i ? x : s->i;
-        break;
-    case MDL_RED_PROD:
-        s->i = (int64_t)((uint64_t)s->i * u);
-        break;
-    case MDL_RED_L1:
-        s->i = (int64_t)((uint64_t)s->i + (x < 0 ? 0 - u : u));
-        break;
-    case MDL_RED_L2:
-    case MDL_RED_SUM_SQUARE:
-        s->i = (int64_t)((uint64_t)s->i + u * u);
-        break;
-    default:
-        s->i = (int64_t)((uint64_t)s->i + u);
-        break;
+    if (squares(which) || (which == MDL_RED_L1 && x < 0)) {
+        x = mdl_int_binary(MDL_BIN_MUL, x, which == MDL_RED_L1 ? -1 : x);
     }
-    s->n++;
-}
-
-static int64_t lowest(enum mdl_dtype t)
-{
-    return t == MDL_I64 ? INT64_MIN : t == MDL_I32 ? INT32_MIN : t == MDL_I8 ? INT8_MIN : 0;
-}
-
-static int64_t highest(enum mdl_dtype t)
-{
-    return t == MDL_I64   ? INT64_MAX
-           : t == MDL_I32 ? INT32_MAX
-           : t == MDL_I8  ? INT8_MAX
-           : t == MDL_U8  ? UINT8_MAX
-                          : 1;
+    s->i = mdl_int_binary(join_of[which], x, s->i);
 }
 
 static struct accumulator reduce_start(enum mdl_reduce which, enum mdl_dtype t)
 {
     switch (which) {
     case MDL_RED_MAX:
-        return (struct accumulator){.f = -INFINITY, .i = lowest(t)};
+        return (struct accumulator){.f = -INFINITY, .i = ref_lowest(t)};
     case MDL_RED_MIN:
-        return (struct accumulator){.f = INFINITY, .i = highest(t)};
+        return (struct accumulator){.f = INFINITY, .i = ref_highest(t)};
     case MDL_RED_PROD:
         return (struct accumulator){.f = 1, .i = 1};
     default:
@@ -156,22 +111,23 @@ static struct accumulator reduce_start(enum mdl_reduce which, enum mdl_dtype t)
     }
 }
 
-static void reduce_store(const struct krn_call *c, const struct accumulator *s, ptrdiff_t y,
-                         ptrdiff_t r)
+/* @n: elements that were reduced */
+static void reduce_store(const struct krn_call *c, const struct accumulator *s, size_t n,
+                         ptrdiff_t y, ptrdiff_t r)
 {
     enum mdl_reduce which = c->op->attr.reduce.which;
     enum mdl_dtype t = ref_out(c, 0)->dtype;
 
     if (!ref_is_int(t)) {
-        double v = which == MDL_RED_MEAN ? s->f / (double)s->n
+        double v = which == MDL_RED_MEAN ? s->f / (double)n
                    : which == MDL_RED_L2 ? sqrt(s->f)
                                          : s->f;
         ref_set_f32(c->out[0], y, ref_finish(c, v, r));
     } else if (which == MDL_RED_L2) {
         ref_set_f64(c->out[0], t, y, sqrt((double)s->i));
     } else {
-        bool mean = which == MDL_RED_MEAN && s->n != 0;
-        ref_set_i64(c->out[0], t, y, mean ? s->i / (int64_t)s->n : s->i);
+        bool mean = which == MDL_RED_MEAN && n != 0;
+        ref_set_i64(c->out[0], t, y, mean ? s->i / (int64_t)n : s->i);
     }
 }
 
@@ -192,18 +148,19 @@ static void reduce_body(const struct krn_call *c, size_t begin, size_t end)
     ref_walk_add(&w, ref_residual(c));
     for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
         struct accumulator s = reduce_start(which, x->dtype);
+        size_t n = mdl_elements(&inner);
         struct ref_walk in;
 
         ref_walk_start(&in, &inner, 0);
         ref_walk_add(&in, &inner);
-        for (size_t k = 0, n = mdl_elements(&inner); k < n; k++, ref_walk_next(&in)) {
+        for (size_t k = 0; k < n; k++, ref_walk_next(&in)) {
             if (ref_is_int(x->dtype)) {
                 reduce_i64(which, &s, ref_i64(c->in[0], x->dtype, w.at[1] + in.at[0]));
             } else {
                 reduce_f64(which, &s, (double)ref_f32(c->in[0], w.at[1] + in.at[0]));
             }
         }
-        reduce_store(c, &s, w.at[0], w.at[2]);
+        reduce_store(c, &s, n, w.at[0], w.at[2]);
     }
 }
 

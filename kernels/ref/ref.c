@@ -5,41 +5,34 @@
 
 #include "kernels/common/parallel.h"
 
+int64_t ref_lowest(enum mdl_dtype t)
+{
+    return t == MDL_I64 ? INT64_MIN : t == MDL_I32 ? INT32_MIN : t == MDL_I8 ? INT8_MIN : 0;
+}
+
+int64_t ref_highest(enum mdl_dtype t)
+{
+    return t == MDL_I64   ? INT64_MAX
+           : t == MDL_I32 ? INT32_MAX
+           : t == MDL_I8  ? INT8_MAX
+           : t == MDL_U8  ? UINT8_MAX
+                          : 1;
+}
+
 void ref_set_f64(void *p, enum mdl_dtype t, ptrdiff_t i, double v)
 {
-    double lo = 0, hi = 0;
+    int64_t low = ref_lowest(t), high = ref_highest(t);
 
-    switch (t) {
-    case MDL_F32:
+    if (t == MDL_F32) {
         ref_set_f32(p, i, v);
-        return;
-    case MDL_BOOL:
-        ((uint8_t *)p)[i] = v != 0;
-        return;
-    case MDL_I32:
-        lo = INT32_MIN;
-        hi = INT32_MAX;
-        break;
-    case MDL_I64:
-        lo = -0x1p63;
-        hi = 0x1p63;
-        break;
-    case MDL_I8:
-        lo = INT8_MIN;
-        hi = INT8_MAX;
-        break;
-    default:
-        hi = UINT8_MAX;
-        break;
-    }
-    if (isnan(v)) {
-        ref_set_i64(p, t, i, 0);
-    } else if (v <= lo) {
-        ref_set_i64(p, t, i, t == MDL_I64 ? INT64_MIN : (int64_t)lo);
-    } else if (v >= hi) {
-        ref_set_i64(p, t, i, t == MDL_I64 ? INT64_MAX : (int64_t)hi);
+    } else if (t == MDL_BOOL) {
+        ref_set_i64(p, t, i, v != 0);
     } else {
-        ref_set_i64(p, t, i, (int64_t)v);
+        ref_set_i64(p, t, i,
+                    isnan(v)            ? 0
+                    : v <= (double)low  ? low
+                    : v >= (double)high ? high
+                                        : (int64_t)v);
     }
 }
 

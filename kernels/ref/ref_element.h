@@ -84,6 +84,9 @@ static inline void ref_set_i64(void *p, enum mdl_dtype t, ptrdiff_t i, int64_t v
     }
 }
 
+/** ref_lowest(), ref_highest() - Return: what an integer or boolean type holds. */
+int64_t ref_lowest(enum mdl_dtype t);
+int64_t ref_highest(enum mdl_dtype t);
 /** ref_set_f64() - stores a real value. For integers it is truncated toward zero and saturated, and
  * NaN becomes 0 (ONNX leaves out-of-range values undefined). */
 void ref_set_f64(void *p, enum mdl_dtype t, ptrdiff_t i, double v);

@@ -4,10 +4,9 @@
  * is left out. Where several updates go to one element, they apply in row-major order of the
  * indices: with `none` the last one stays.
  */
-#include <math.h>
-
 #include "kernels/ref/ref_runs.h"
 #include "kernels/table.h"
+#include "model/common/binary.h"
 
 /* Return: whether @k is inside; *ret_at: 0..n-1. */
 static bool scatter_index(int64_t k, size_t n, ptrdiff_t *ret_at)
@@ -21,50 +20,25 @@ static bool scatter_index(int64_t k, size_t n, ptrdiff_t *ret_at)
     return true;
 }
 
-static double scatter_f64(enum mdl_scatter which, double y, double u)
-{
-    switch (which) {
-    case MDL_SCATTER_ADD:
-        return y + u;
-    case MDL_SCATTER_MUL:
-        return y * u;
-    case MDL_SCATTER_MIN:
-        return isnan(y) || y < u ? y : u;
-    default:
-        return isnan(y) || y > u ? y : u;
-    }
-}
-
-/* sums and products wrap */
-static int64_t scatter_i64(enum mdl_scatter which, int64_t y, int64_t u)
-{
-    switch (which) {
-    case MDL_SCATTER_ADD:
-        return (int64_t)((uint64_t)y + (uint64_t)u);
-    case MDL_SCATTER_MUL:
-        return (int64_t)((uint64_t)y * (uint64_t)u);
-    case MDL_SCATTER_MIN:
-        return y < u ? y : u;
-    default:
-        return y > u ? y : u;
-    }
-}
-
 /* One update, element @u of in[2], of element @y. */
 static void scatter_one(const struct krn_call *c, ptrdiff_t y, ptrdiff_t u)
 {
+    static const enum mdl_binary join_of[MDL_SCATTER_COUNT] = {[MDL_SCATTER_ADD] = MDL_BIN_ADD,
+                                                               [MDL_SCATTER_MUL] = MDL_BIN_MUL,
+                                                               [MDL_SCATTER_MIN] = MDL_BIN_MIN,
+                                                               [MDL_SCATTER_MAX] = MDL_BIN_MAX};
     enum mdl_dtype t = ref_out(c, 0)->dtype;
-    enum mdl_scatter which = c->op->attr.scatter.which;
+    enum mdl_binary join = join_of[c->op->attr.scatter.which];
 
-    if (which == MDL_SCATTER_NONE) {
+    if (c->op->attr.scatter.which == MDL_SCATTER_NONE) {
         ref_move(c->out[0], y, c->in[2], u, 1, t);
     } else if (t == MDL_F32) {
         ref_set_f32(
             c->out[0], y,
-            scatter_f64(which, (double)ref_f32(c->out[0], y), (double)ref_f32(c->in[2], u)));
+            mdl_real_binary(join, (double)ref_f32(c->out[0], y), (double)ref_f32(c->in[2], u)));
     } else {
         ref_set_i64(c->out[0], t, y,
-                    scatter_i64(which, ref_i64(c->out[0], t, y), ref_i64(c->in[2], t, u)));
+                    mdl_int_binary(join, ref_i64(c->out[0], t, y), ref_i64(c->in[2], t, u)));
     }
 }
 
