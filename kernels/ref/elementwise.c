@@ -17,7 +17,9 @@ static void binary_at(const struct krn_call *c, const struct ref_walk *w)
     enum mdl_dtype ta = ref_in(c, 0)->dtype, tb = ref_in(c, 1)->dtype, ty = ref_out(c, 0)->dtype;
     enum mdl_binary which = c->op->attr.binary;
 
-    if (ref_is_int(ta) && ref_is_int(tb)) {
+    if (c->op->quant) {
+        krn_ref_quant_add(c, w);
+    } else if (ref_is_int(ta) && ref_is_int(tb)) {
         int64_t t =
             mdl_int_binary(which, ref_i64(c->in[0], ta, w->at[1]), ref_i64(c->in[1], tb, w->at[2]));
         ref_set_i64(c->out[0], ty, w->at[0], t);
@@ -28,7 +30,7 @@ static void binary_at(const struct krn_call *c, const struct ref_walk *w)
     }
 }
 
-REF_EACH_OR_QUANT(binary, 2)
+REF_EACH_ELEMENT(binary, 2)
 
 static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -38,7 +40,9 @@ static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
                 (op->attr.binary >= MDL_BIN_BIT_AND && op->attr.binary <= MDL_BIN_SHIFT_RIGHT);
 
     if (op->quant) {
-        return krn_ref_quant_supports(m, op);
+        return op->residual == MDL_RESIDUAL_NONE && ref_out_dtype(m, op) != MDL_I32 &&
+               op->attr.binary == MDL_BIN_ADD && (b == MDL_U8 || b == MDL_I8) &&
+               krn_ref_quant_ok(m, op);
     }
     return (unsigned)op->attr.binary < MDL_BIN_COUNT && b != MDL_DTYPE_COUNT &&
            (a == b || op->attr.binary == MDL_BIN_POW) && !(bits && a == MDL_F32) &&

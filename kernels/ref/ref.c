@@ -235,6 +235,18 @@ bool ref_epilogue_ok(const struct mdl_model *m, const struct mdl_op *op)
             ref_same_dims(&m->tensors[op->residual_in], y, y->rank));
 }
 
+bool ref_window_ok(const struct mdl_window *win, const struct mdl_tensor *x,
+                   const struct mdl_tensor *y)
+{
+    for (size_t d = 0; d < win->rank; d++) {
+        if (win->kernel[d] == 0 || win->stride[d] == 0) {
+            return false;
+        }
+    }
+    return win->rank >= 1 && win->rank <= 3 && x->rank == win->rank + 2 && y->rank == x->rank &&
+           x->dim[0] == y->dim[0];
+}
+
 bool ref_all_f32(const struct mdl_model *m, const struct mdl_op *op)
 {
     bool all = true;

@@ -101,10 +101,9 @@ void ref_share(const struct krn_call *c, size_t n, ref_body_fn *body);
         ref_share(c, mdl_elements(ref_out(c, 0)), what##_body);                                    \
     }
 
-/** REF_BODY() - defines WHAT_body(), which calls WHAT_at(c, w) for elements of the output; @w: by
- * ref_walk_call() with @inputs. REF_EACH_ELEMENT() - and WHAT_run(), for all elements.
- * REF_EACH_OR_QUANT() - the same, but an op with quant gets krn_ref_quant_run(). */
-#define REF_BODY(what, inputs)                                                                     \
+/** REF_EACH_ELEMENT() - defines WHAT_run(), which calls WHAT_at(c, w) for each element of the
+ * output; @w: by ref_walk_call() with @inputs. */
+#define REF_EACH_ELEMENT(what, inputs)                                                             \
     static void what##_body(const struct krn_call *c, size_t begin, size_t end)                    \
     {                                                                                              \
         struct ref_walk w;                                                                         \
@@ -113,20 +112,8 @@ void ref_share(const struct krn_call *c, size_t n, ref_body_fn *body);
         for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {                                  \
             what##_at(c, &w);                                                                      \
         }                                                                                          \
-    }
-#define REF_EACH_ELEMENT(what, inputs)                                                             \
-    REF_BODY(what, inputs)                                                                         \
+    }                                                                                              \
     REF_RUN(what)
-#define REF_EACH_OR_QUANT(what, inputs)                                                            \
-    REF_BODY(what, inputs)                                                                         \
-    static void what##_run(const struct krn_call *c)                                               \
-    {                                                                                              \
-        if (c->op->quant) {                                                                        \
-            krn_ref_quant_run(c);                                                                  \
-        } else {                                                                                   \
-            ref_share(c, mdl_elements(ref_out(c, 0)), what##_body);                                \
-        }                                                                                          \
-    }
 
 /** ref_same_dims() - Return: whether the ranks are equal, and the first @count dims. */
 static inline bool ref_same_dims(const struct mdl_tensor *a, const struct mdl_tensor *b,
@@ -135,43 +122,58 @@ static inline bool ref_same_dims(const struct mdl_tensor *a, const struct mdl_te
     return a->rank == b->rank && memcmp(a->dim, b->dim, count * sizeof(a->dim[0])) == 0;
 }
 
-/** ref_taps() - Return: elements of the window's kernel. */
-static inline size_t ref_taps(const struct mdl_window *win)
-{
-    size_t n = 1;
-
-    for (size_t d = 0; d < win->rank; d++) {
-        n *= win->kernel[d];
-    }
-    return n;
-}
-
-/* Tap @linear (row-major) of a window of the output at @p. */
-struct ref_tap {
+/* The taps of a window of the output at @p, one after the other, row-major. */
+struct ref_taps {
+    const struct mdl_window *win;
+    const struct mdl_tensor *x;
+    const struct mdl_tensor *w; /* the weights, or NULL */
+    const size_t *pad_end;      /* what counts behind x, or NULL */
+    const size_t *p;
+    bool back; /* of an x that windows wrote to y: those that reach @p */
+    size_t seen, k[3];
+    /* of this tap */
+    size_t i[3];    /* in x */
     ptrdiff_t at;   /* element offset inside the image and channel of x */
     ptrdiff_t w_at; /* inside the weights */
     bool inside;    /* in x */
-    bool in_extent; /* in x or in the padding that counts, @pad_end behind x */
+    bool in_extent; /* in x or in the padding that counts */
 };
-/** ref_tap() - @w: the weights, or NULL */
-static inline struct ref_tap ref_tap(const struct mdl_window *win, const struct mdl_tensor *x,
-                                     const struct mdl_tensor *w, const size_t *pad_end,
-                                     const size_t *p, size_t linear)
+
+/** ref_next_tap() - Return: false: no more. Before the first, only what the caller sets is not 0. */
+static inline bool ref_next_tap(struct ref_taps *t)
 {
-    struct ref_tap t = {.inside = true, .in_extent = true};
+    const struct mdl_window *win = t->win;
+    size_t d = win->rank;
 
-    for (size_t d = win->rank; d-- > 0; linear /= win->kernel[d]) {
-        size_t k = linear % win->kernel[d];
-        size_t padded = p[d] * win->stride[d] + k * win->dilation[d];
-        size_t i = padded - win->pad_begin[d]; /* wraps to a huge number below zero */
-
-        t.inside &= i < x->dim[2 + d];
-        t.in_extent &= padded < win->pad_begin[d] + x->dim[2 + d] + pad_end[d];
-        t.at += (ptrdiff_t)i * x->stride[2 + d];
-        t.w_at += w ? (ptrdiff_t)k * w->stride[2 + d] : 0;
+    while (t->seen > 0 && d-- > 0 && ++t->k[d] == win->kernel[d]) {
+        t->k[d] = 0;
+        if (d == 0) {
+            return false;
+        }
     }
-    return t;
+    t->seen++;
+    t->at = t->w_at = 0;
+    t->inside = t->in_extent = true;
+    for (d = 0; d < win->rank; d++) {
+        size_t shift = t->k[d] * win->dilation[d], padded = t->p[d] * win->stride[d] + shift;
+        size_t reach = t->p[d] + win->pad_begin[d];
+
+        t->i[d] = padded - win->pad_begin[d]; /* wraps to a huge number below zero */
+        if (t->back) {
+            t->inside &= reach >= shift && (reach - shift) % win->stride[d] == 0;
+            t->i[d] = (reach - shift) / win->stride[d];
+        }
+        t->inside &= t->i[d] < t->x->dim[2 + d];
+        t->in_extent &= t->pad_end && padded < win->pad_begin[d] + t->x->dim[2 + d] + t->pad_end[d];
+        t->at += (ptrdiff_t)t->i[d] * t->x->stride[2 + d];
+        t->w_at += t->w ? (ptrdiff_t)t->k[d] * t->w->stride[2 + d] : 0;
+    }
+    return true;
 }
+
+/** ref_window_ok() - Return: whether @win slides over images @x, as many as @y has. */
+bool ref_window_ok(const struct mdl_window *win, const struct mdl_tensor *x,
+                   const struct mdl_tensor *y);
 
 /** ref_act() - enum mdl_act on one value; formulas at MDL_ACTS(). NaN stays NaN. */
 double ref_act(enum mdl_act act, double a, double b, double x);
@@ -203,10 +205,16 @@ bool ref_all_f32(const struct mdl_model *m, const struct mdl_op *op);
 /* Ops on quantised values (struct mdl_quant): exact integer sums, then the steps of struct
  * mdl_quant one by one in f32. The build forbids the compiler to contract them, so that every
  * primitive can give the same bits.
- * krn_ref_quant_supports() - Return: whether the reference can run an op with quant.
- * krn_ref_quant_run() - of such an op */
-bool krn_ref_quant_supports(const struct mdl_model *m, const struct mdl_op *op);
-void krn_ref_quant_run(const struct krn_call *c);
+ * krn_ref_quant_ok() - Return: whether an op with quant has types and an epilogue that are possible
+ * krn_ref_quant_product_ok() - the same of a product, whose weights are bytes, too
+ * krn_ref_quant_real() - stores a result, @t before the epilogue; krn_ref_quant_sum() - @sum of a
+ * product without its bias; krn_ref_quant_add() - elements @w->at[1] and [2] of a sum */
+bool krn_ref_quant_ok(const struct mdl_model *m, const struct mdl_op *op);
+bool krn_ref_quant_product_ok(const struct mdl_model *m, const struct mdl_op *op);
+void krn_ref_quant_real(const struct krn_call *c, float t, ptrdiff_t y_at, ptrdiff_t residual_at);
+void krn_ref_quant_sum(const struct krn_call *c, uint32_t sum, size_t channel, ptrdiff_t y_at,
+                       ptrdiff_t residual_at);
+void krn_ref_quant_add(const struct krn_call *c, const struct ref_walk *w);
 
 /** REF_PRIMITIVE() - defines the table entry of operator WHAT */
 #define REF_PRIMITIVE(what, kind, can, does)                                                       \

@@ -12,28 +12,25 @@
 static void col2im_at(const struct krn_call *c, const struct ref_walk *w)
 {
     const struct mdl_tensor *x = ref_in(c, 0);
-    const struct mdl_window *win = &c->op->attr.col2im.window;
-    size_t taps = ref_taps(win);
+    const size_t *blocks = c->op->attr.col2im.blocks;
+    struct mdl_tensor image = *x; /* its blocks, as pixels */
+    struct ref_taps t = {
+        .win = &c->op->attr.col2im.window, .x = &image, .p = &w->index[2], .back = true};
+    size_t taps = x->dim[1] / ref_out(c, 0)->dim[1];
+    ptrdiff_t stride = x->stride[2];
     double sum = 0;
 
-    for (size_t k = 0; k < taps; k++) {
-        size_t block = 0, rest = k, stride = 1;
-        bool found = true;
+    for (size_t d = t.win->rank; d-- > 0; stride *= (ptrdiff_t)blocks[d]) {
+        image.dim[2 + d] = blocks[d];
+        image.stride[2 + d] = stride;
+    }
+    while (ref_next_tap(&t)) {
+        size_t column = w->index[1] * taps + t.seen - 1;
 
-        for (size_t d = win->rank; found && d-- > 0;) {
-            size_t at = w->index[2 + d] + win->pad_begin[d];
-            size_t shift = rest % win->kernel[d] * win->dilation[d];
-
-            rest /= win->kernel[d];
-            found = at >= shift && (at - shift) % win->stride[d] == 0 &&
-                    (at - shift) / win->stride[d] < c->op->attr.col2im.blocks[d];
-            block += found ? (at - shift) / win->stride[d] * stride : 0;
-            stride *= c->op->attr.col2im.blocks[d];
-        }
-        if (found) {
-            size_t from[] = {w->index[0], w->index[1] * taps + k, block};
-
-            sum += ref_f64(c->in[0], x->dtype, ref_offset(x, from));
+        if (t.inside) {
+            sum += ref_f64(c->in[0], x->dtype,
+                           (ptrdiff_t)w->index[0] * x->stride[0] +
+                               (ptrdiff_t)column * x->stride[1] + t.at);
         }
     }
     ref_set_f64(c->out[0], ref_out(c, 0)->dtype, w->at[0], sum);
