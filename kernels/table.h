@@ -38,7 +38,6 @@ MDL_OPERATORS(KRN_DECLARE_REFERENCE)
     X(krn_conv_f32_nhwc_stem_pool__##isa)                                                          \
     X(krn_conv_transpose_f32_nhwc__##isa)                                                          \
     X(krn_copy_conv_f32_stem__##isa)                                                               \
-    X(krn_copy_conv_f32_planes__##isa)                                                             \
     X(krn_deform_columns_f32_nhwc__##isa)                                                          \
     X(krn_gemm_f32_igemm__##isa)                                                                   \
     X(krn_grid_sample_f32_nhwc__##isa)                                                             \

@@ -35,12 +35,25 @@
     }
 
 /** KRN_PACKED_BYTES_BY() - packed_bytes() */
-#define KRN_PACKED_BYTES_BY(TYPE, OF, BYTES)                                                       \
-    static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)                 \
+#define KRN_PACKED_BYTES_BY(TYPE, OF, BYTES) KRN_PACKED_BYTES_AS(packed_bytes, TYPE, OF, BYTES)
+#define KRN_PACKED_BYTES_AS(NAME, TYPE, OF, BYTES)                                                 \
+    static size_t NAME(const struct mdl_model *m, const struct mdl_op *op)                         \
     {                                                                                              \
         TYPE p;                                                                                    \
                                                                                                    \
         return OF(m, op, &p) ? (BYTES) : 0;                                                        \
+    }
+
+/** KRN_PACK_BY() - pack(): CALL, which may use m, op, dst and p */
+#define KRN_PACK_BY(TYPE, OF, CALL) KRN_PACK_AS(pack, TYPE, OF, CALL)
+#define KRN_PACK_AS(NAME, TYPE, OF, CALL)                                                          \
+    static void NAME(const struct mdl_model *m, const struct mdl_op *op, void *dst)                \
+    {                                                                                              \
+        TYPE p;                                                                                    \
+                                                                                                   \
+        if (OF(m, op, &p)) {                                                                       \
+            CALL;                                                                                  \
+        }                                                                                          \
     }
 
 /** KRN_SCRATCH_BYTES_BY() - scratch_bytes(): @BYTES for each member of a team */

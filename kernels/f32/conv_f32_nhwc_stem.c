@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * First layers: a convolution of three input channels, alone, with the change from NCHW before it,
- * or with the max pooling after it.
+ * First layers: a convolution of few input channels, alone, with the change from NCHW before it, or
+ * with the max pooling after it.
  *
  * Each part copies the input rows that it needs, one after the other and each once, into a ring of
  * as many padded rows as the window has. The copy also interleaves the planes of an NCHW tensor, or
@@ -10,10 +10,11 @@
  * Parts share output rows; next to another part's rows they compute a few rows of the convolution
  * again.
  *
- * A row of the window is one run of kw * 3 floats, and the step from window to window the stride
- * times 3: no pointer per tap, and no product with zero but in the padding. The step is a constant
- * of the code, and so are the distances between the windows of a register tile: one pointer reaches
- * all of them. Weights lie in panels [panel][u][k][lanes], as those of igemm.h.
+ * A row of the window is one run of floats, its columns times the channels, and the step from
+ * window to window the stride times the channels: no pointer per tap, and no product with zero but
+ * in the padding. Of three channels and strides of 1, 2 and 4 the step is a constant of the code,
+ * and so are the distances between the windows of a register tile: one pointer reaches all of them.
+ * Weights lie in panels [panel][u][k][lanes], as those of igemm.h.
  */
 #include <math.h>
 
@@ -21,55 +22,53 @@
 #include "kernels/common/planned.h"
 #include "kernels/common/pool_common.h"
 #include "kernels/common/vec_arith.h"
-#include "kernels/f32/igemm.h"
+#include "kernels/f32/igemm_tile.h"
 #include "kernels/f32/input_rows.h"
-#include "kernels/f32/tile_finish.h"
 
-#define CHANNELS 3u
+#define CHANNELS_MAX 7u
+#define CHANNELS 3u              /* of steps that are constants */
 #define ROWS_MAX 16u             /* of a window */
 #define NEAR_BYTES (16u * 1024u) /* of weights */
 #define POOL_ROWS_MAX 8u
 #define POOL_LANES (4u * KRN_VL)
-
-/* one output row */
-struct stem {
-    size_t kh, len;      /* rows of the window; floats of one: kw * 3 */
-    size_t stride;       /* 1, 2 or 4 pixels */
-    size_t width;        /* of the output, at least KRN_TILE_ROWS */
-    size_t out;          /* output channels */
-    const float *packed; /* krn_igemm_pack_group() */
-    size_t y_pixel;      /* floats between pixels of y */
-    struct krn_epilogue epilogue;
-};
-
-/* whether stem_row() can compute the rows of @c */
-static bool is_stem(const struct krn_conv *c)
-{
-    return c->groups == 1 && c->cg == CHANNELS && c->win.dh == 1 && c->win.dw == 1 &&
-           (c->win.sw == 1 || c->win.sw == 2 || c->win.sw == 4) && c->win.kh <= ROWS_MAX &&
-           c->win.kw > 1 && c->y.w >= KRN_TILE_ROWS;
-}
 
 /* Adjacent output pixels in a row: window i begins @at + i step in each row of the window. */
 struct strip {
     const float *const *rows;
     size_t at;
     const float *panel;
-    size_t kh, len;
+    size_t kh, len, step;
     struct krn_tile_out out;
 };
 
-/* @height, @vectors and @step are constants wherever this is inlined */
+/* @height and @vectors are constants wherever this is inlined */
+KRN_INLINE void run_any(const struct strip *s, const size_t height, const size_t vectors)
+{
+    const float *panel = s->panel, *a[KRN_TILE_ROWS];
+    vf acc[KRN_TILE_ROWS][2];
+
+    krn_tile_zero(acc, height);
+    for (size_t u = 0; u < s->kh; u++) {
+#pragma GCC unroll 16
+        for (size_t i = 0; i < height; i++) {
+            a[i] = s->rows[u] + s->at + i * s->step;
+        }
+#pragma GCC unroll 1
+        for (size_t k = 0; k < s->len; k++, panel += vectors * KRN_VL) {
+            krn_tile_step(acc, a, k, NULL, panel, height, vectors);
+        }
+    }
+    krn_tile_store(&s->out, height, vectors, acc);
+}
+
+/* the same for windows of CHANNELS; @step is a constant, too */
 KRN_INLINE void run_strip(const struct strip *s, const size_t height, const size_t vectors,
                           const size_t step)
 {
     const float *panel = s->panel;
     vf acc[KRN_TILE_ROWS][2];
 
-#pragma GCC unroll 16
-    for (size_t i = 0; i < height; i++) {
-        acc[i][0] = acc[i][1] = vf_set(0.0f);
-    }
+    krn_tile_zero(acc, height);
     for (size_t u = 0; u < s->kh; u++) {
         const float *a = s->rows[u] + s->at;
 
@@ -111,12 +110,39 @@ KRN_INLINE void run_strip(const struct strip *s, const size_t height, const size
 #endif
 /* clang-format on */
 #define HEIGHTS (KRN_TILE_ROWS - LOWEST + 1)
+KRN_TILE_TABLE(strips_any, const struct strip, run_any, KRN_TILE_HEIGHTS, KRN_TILE_ROWS)
 KRN_TILE_TABLE(strips_3, const struct strip, run_strip, STEM_HEIGHTS, HEIGHTS, 3)
 KRN_TILE_TABLE(strips_6, const struct strip, run_strip, STEM_HEIGHTS, HEIGHTS, 6)
 KRN_TILE_TABLE(strips_12, const struct strip, run_strip, STEM_HEIGHTS, HEIGHTS, 12)
 
+/* functions for the tiles of a row: [height - lowest][vectors - 1] */
 typedef void strip_fn(const struct strip *s);
-static strip_fn *const (*const strips_of[])[2] = {strips_3_of, strips_6_of, strips_12_of};
+struct strips {
+    strip_fn *const (*of)[2];
+    size_t lowest;
+};
+
+static struct strips strips_of(size_t step, size_t len, size_t width)
+{
+    bool known = width >= KRN_TILE_ROWS && len % CHANNELS == 0;
+
+    return known && step == 3    ? (struct strips){strips_3_of, LOWEST}
+           : known && step == 6  ? (struct strips){strips_6_of, LOWEST}
+           : known && step == 12 ? (struct strips){strips_12_of, LOWEST}
+                                 : (struct strips){strips_any_of, 1};
+}
+
+/* one output row */
+struct stem {
+    size_t kh, len;      /* rows of the window; floats of one */
+    size_t step;         /* floats from window to window */
+    size_t width;        /* of the output */
+    size_t out;          /* output channels */
+    const float *packed; /* krn_igemm_pack_group() */
+    size_t y_pixel;      /* floats between pixels of y */
+    struct krn_epilogue epilogue;
+    struct strips strips;
+};
 
 /* A row of pixels in tiles of height `low`; some are one higher: krn_tile_first() without
  * divisions, which would take as long as a small tile. */
@@ -132,7 +158,6 @@ static struct place run_panel(const struct stem *s, struct strip *t, float *y, s
                               size_t tiles, struct place p, struct split row)
 {
     const size_t begin = t->out.first;
-    strip_fn *const(*by_height)[2] = strips_of[s->stride / 2];
 
     t->panel = s->packed + o * s->kh * s->len;
     t->out.channel = o;
@@ -145,10 +170,10 @@ static struct place run_panel(const struct stem *s, struct strip *t, float *y, s
             p.left -= row.tiles;
             height++;
         }
-        t->at = p.first * s->stride * CHANNELS;
+        t->at = p.first * s->step;
         t->out.first = begin + p.first;
         t->out.y = y + p.first * s->y_pixel + o;
-        by_height[height - LOWEST][t->out.channels > KRN_VL](t);
+        s->strips.of[height - s->strips.lowest][t->out.channels > KRN_VL](t);
         p.first += height;
     }
     t->out.first = begin;
@@ -165,7 +190,8 @@ static void stem_row(const struct stem *s, const float *const *rows, size_t firs
     size_t tiles = krn_tile_count(s->width), weights = s->kh * s->len * s->out;
     size_t step = weights * sizeof(float) <= NEAR_BYTES ? 1 : tiles;
     struct split row = {tiles, s->width / tiles, s->width % tiles};
-    struct strip t = {.rows = rows, .kh = s->kh, .len = s->len, .out = {.y_pixel = s->y_pixel}};
+    struct strip t = {
+        .rows = rows, .kh = s->kh, .len = s->len, .step = s->step, .out = {.y_pixel = s->y_pixel}};
     struct place here = {0, 0};
 
     krn_tile_finish_of(&s->epilogue, &t.out);
@@ -182,9 +208,11 @@ static void stem_row(const struct stem *s, const float *const *rows, size_t firs
 
 struct plan {
     struct krn_conv c;
-    bool pooled;
+    bool pooled, planar; /* before a pooling; behind a change from NCHW */
     struct krn_pool pool;
+    struct krn_planes planes;
     size_t row;         /* floats of a padded input row, rounded up to cache lines */
+    size_t height;      /* rows under the window */
     size_t pool_row;    /* floats of a row of the convolution, if pooled */
     size_t part_floats; /* scratch of one part */
 };
@@ -193,14 +221,17 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
 {
     const size_t line = BASE_CACHE_LINE_BYTES / sizeof(float);
 
-    if (!krn_conv_of(m, op, &p->c) || !is_stem(&p->c)) {
+    if (!krn_conv_of(m, op, &p->c) || p->c.groups != 1 || p->c.cg > CHANNELS_MAX ||
+        p->c.win.dw != 1 || p->c.win.kh > ROWS_MAX || p->c.win.kw < 2) {
         return false;
     }
-    p->pooled = false;
-    p->row = ((p->c.y.w - 1) * p->c.win.sw + p->c.win.kw) * CHANNELS;
+    p->pooled = p->planar = false;
+    p->planes = (struct krn_planes){0};
+    p->row = ((p->c.y.w - 1) * p->c.win.sw + p->c.win.kw) * p->c.cg;
     p->row = base_align_up(p->row, line);
     p->pool_row = 0;
-    p->part_floats = p->row * p->c.win.kh;
+    p->height = (p->c.win.kh - 1) * p->c.win.dh + 1;
+    p->part_floats = p->row * p->height;
     return true;
 }
 
@@ -218,6 +249,19 @@ static bool pool_plan_of(const struct mdl_model *m, const struct mdl_op *op, str
     p->pooled = true;
     p->pool_row = base_align_up(p->c.y.w * p->c.og, BASE_CACHE_LINE_BYTES / sizeof(float));
     p->part_floats += p->pool_row * win->kh;
+    return true;
+}
+
+/* of a COPY and the convolution behind it */
+static bool planes_plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
+{
+    struct krn_planes planes;
+
+    if (!krn_planes_of(m, op, &planes) || !plan_of(m, op + 1, p)) {
+        return false;
+    }
+    p->planar = true;
+    p->planes = planes;
     return true;
 }
 
@@ -243,31 +287,31 @@ static void fill_row(const struct part *t, size_t y, float *dst)
     const struct job *j = t->j;
     const struct krn_conv *c = &j->p.c;
     ptrdiff_t iy = (ptrdiff_t)y - c->win.top;
-    struct krn_range kx = krn_taps(-c->win.left, j->p.row / CHANNELS, 1, c->x.w);
+    struct krn_range kx = krn_taps(-c->win.left, j->p.row / c->cg, 1, c->x.w);
     size_t pixels = kx.end - kx.begin;
 
     if (iy < 0 || iy >= (ptrdiff_t)c->x.h || pixels == 0) {
         memset(dst, 0, j->p.row * sizeof(float));
         return;
     }
-    memset(dst, 0, kx.begin * CHANNELS * sizeof(float));
-    memset(dst + kx.end * CHANNELS, 0, (j->p.row - kx.end * CHANNELS) * sizeof(float));
-    krn_input_row(&j->rows, t->n, (size_t)iy, pixels, dst + kx.begin * CHANNELS);
+    memset(dst, 0, kx.begin * c->cg * sizeof(float));
+    memset(dst + kx.end * c->cg, 0, (j->p.row - kx.end * c->cg) * sizeof(float));
+    krn_input_row(&j->rows, t->n, (size_t)iy, pixels, dst + kx.begin * c->cg);
 }
 
 /* computes row @oy of the convolution of image n; rows of one image come in order */
 static void conv_row(struct part *t, size_t oy, float *y)
 {
     const struct krn_conv *c = &t->j->p.c;
-    size_t first = oy * c->win.sh, kh = c->win.kh;
+    size_t first = oy * c->win.sh, height = t->j->p.height;
     const float *rows[ROWS_MAX];
 
-    for (size_t r = base_max(t->filled, first); r < first + kh; r++) {
-        fill_row(t, r, t->rows + r % kh * t->j->p.row);
+    for (size_t r = base_max(t->filled, first); r < first + height; r++) {
+        fill_row(t, r, t->rows + r % height * t->j->p.row);
     }
-    t->filled = first + kh;
-    for (size_t u = 0; u < kh; u++) {
-        rows[u] = t->rows + (first + u) % kh * t->j->p.row;
+    t->filled = first + height;
+    for (size_t u = 0; u < c->win.kh; u++) {
+        rows[u] = t->rows + (first + u * c->win.dh) % height * t->j->p.row;
     }
     stem_row(&t->j->stem, rows, (t->n * c->y.h + oy) * c->y.w, y);
 }
@@ -347,7 +391,7 @@ static void part_run(void *arg, size_t part)
     struct krn_range share = krn_share(y->n * y->h, 1, part, j->parts);
     struct part t = {.j = j, .rows = (float *)(void *)j->call->scratch + part * j->p.part_floats};
 
-    t.conv_rows = t.rows + j->p.row * j->p.c.win.kh;
+    t.conv_rows = t.rows + j->p.row * j->p.height;
     for (size_t r = share.begin; r < share.end; r++) {
         if (r == share.begin || r % y->h == 0) {
             t.n = r / y->h;
@@ -361,95 +405,49 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-/* @j: call, plan */
-static void run_job(struct job *j, const void *packed, const struct krn_planes *planes)
+/* @of: of the primitive */
+static void run_by(const struct krn_call *call,
+                   bool (*of)(const struct mdl_model *m, const struct mdl_op *op, struct plan *p))
 {
-    const struct krn_conv *c = &j->p.c;
+    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
+    const struct krn_conv *c = &j.p.c;
 
-    krn_input_rows_init(&j->rows, j->call, &c->x, planes);
-    j->parts = base_max(j->call->width, 1u);
-    j->stem = (struct stem){.kh = c->win.kh,
-                            .len = c->win.kw * CHANNELS,
-                            .stride = c->win.sw,
-                            .width = c->y.w,
-                            .out = c->og,
-                            .packed = packed,
-                            .y_pixel = j->p.pooled ? c->og : c->y.pixel,
-                            .epilogue = krn_epilogue_of(j->call)};
-    krn_parallel(j->call->pool, j->parts, part_run, j);
-}
-
-/* the convolution alone */
-
-KRN_SUPPORTS_BY(struct plan, plan_of)
-KRN_PACKED_BYTES_BY(struct plan, plan_of,
-                    krn_igemm_packed(p.c.taps *p.c.cg, p.c.og) * sizeof(float))
-KRN_SCRATCH_BYTES_BY(struct plan, plan_of, p.part_floats * sizeof(float))
-
-static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
-{
-    struct plan p;
-
-    if (plan_of(m, op, &p)) {
-        krn_igemm_pack_group(m, op, &p.c, 0, dst);
+    if (!of(call->model, call->op, &j.p)) {
+        return;
     }
-}
-
-static void run(const struct krn_call *call)
-{
-    struct job j = {.call = call};
-
-    if (plan_of(call->model, call->op, &j.p)) {
-        run_job(&j, call->packed, &(struct krn_planes){0});
+    if (j.p.planar) {
+        j.call = call->next;
+        j.p.planes.x = call->in[0];
     }
+    krn_input_rows_init(&j.rows, j.call, &c->x, &j.p.planes);
+    j.stem = (struct stem){.kh = c->win.kh,
+                           .len = c->win.kw * c->cg,
+                           .step = c->win.sw * c->cg,
+                           .width = c->y.w,
+                           .out = c->og,
+                           .packed = call->packed,
+                           .y_pixel = j.p.pooled ? c->og : c->y.pixel,
+                           .epilogue = krn_epilogue_of(j.call),
+                           .strips = strips_of(c->win.sw * c->cg, c->win.kw * c->cg, c->y.w)};
+    krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
-KRN_ISA_PRIMITIVE(conv_f32_nhwc_stem, MDL_OP_CONV, KRN_ISA_NEEDS, .supports = supports,
-                  .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = scratch_bytes,
-                  .from_image = supports, .run = run);
+#define PRIMITIVE(what, kind, of, fuses)                                                           \
+    KRN_SUPPORTS_AS(what##_supports, struct plan, of)                                              \
+    KRN_PACKED_BYTES_AS(what##_packed_bytes, struct plan, of,                                      \
+                        krn_igemm_packed(p.c.taps *p.c.cg, p.c.og) * sizeof(float))                \
+    KRN_PACK_AS(what##_pack, struct plan, of,                                                      \
+                krn_igemm_pack_group(m, op + p.planar, &p.c, 0, dst))                              \
+    KRN_SCRATCH_BYTES_AS(what##_scratch_bytes, struct plan, of, p.part_floats * sizeof(float))     \
+    static void what##_run(const struct krn_call *call)                                            \
+    {                                                                                              \
+        run_by(call, of);                                                                          \
+    }                                                                                              \
+    KRN_ISA_PRIMITIVE(what, kind, KRN_ISA_NEEDS, .fused = fuses, .supports = what##_supports,      \
+                      .packed_bytes = what##_packed_bytes, .pack = what##_pack,                    \
+                      .scratch_bytes = what##_scratch_bytes, .from_image = what##_supports,        \
+                      .run = what##_run)
 
-/* with the pooling after it */
-
-KRN_SUPPORTS_AS(pool_supports, struct plan, pool_plan_of)
-KRN_SCRATCH_BYTES_AS(pool_scratch_bytes, struct plan, pool_plan_of, p.part_floats * sizeof(float))
-
-static void pool_run(const struct krn_call *call)
-{
-    struct job j = {.call = call};
-
-    if (pool_plan_of(call->model, call->op, &j.p)) {
-        run_job(&j, call->packed, &(struct krn_planes){0});
-    }
-}
-
-KRN_ISA_PRIMITIVE(conv_f32_nhwc_stem_pool, MDL_OP_CONV, KRN_ISA_NEEDS, .fused = true,
-                  .supports = pool_supports, .packed_bytes = packed_bytes, .pack = pack,
-                  .scratch_bytes = pool_scratch_bytes, .from_image = pool_supports,
-                  .run = pool_run);
-
-/* with the change from NCHW before it */
-
-static bool planes_supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct krn_planes planes;
-
-    return krn_planes_of(m, op, &planes) && supports(m, op + 1);
-}
-
-KRN_BYTES_OF_NEXT()
-
-static void planes_run(const struct krn_call *call)
-{
-    struct job j = {.call = call->next};
-    struct krn_planes planes;
-
-    if (krn_planes_of(call->model, call->op, &planes) && plan_of(call->model, call->op + 1, &j.p)) {
-        planes.x = call->in[0];
-        run_job(&j, call->packed, &planes);
-    }
-}
-
-KRN_ISA_PRIMITIVE(copy_conv_f32_stem, MDL_OP_COPY, KRN_ISA_NEEDS, .fused = true,
-                  .supports = planes_supports, .packed_bytes = next_packed_bytes, .pack = next_pack,
-                  .scratch_bytes = next_scratch_bytes, .from_image = planes_supports,
-                  .run = planes_run);
+PRIMITIVE(conv_f32_nhwc_stem, MDL_OP_CONV, plan_of, false);
+PRIMITIVE(conv_f32_nhwc_stem_pool, MDL_OP_CONV, pool_plan_of, true);
+PRIMITIVE(copy_conv_f32_stem, MDL_OP_COPY, planes_plan_of, true);

@@ -2,9 +2,6 @@
 /**
  * kernels/f32/input_rows.h - what the convolution of a first layer reads: rows of an NHWC tensor,
  * of an image, or of the NCHW tensor that a COPY in front of it would make NHWC
- *
- * Primitives that are a pair of such a COPY and a convolution say of the pair what their
- * convolution says of itself: KRN_BYTES_OF_NEXT() defines that.
  */
 #pragma once
 
@@ -35,20 +32,3 @@ void krn_input_rows_init(struct krn_input_rows *r, const struct krn_call *call,
 /** krn_input_row() - writes the first @pixels of row @y of image @n, their channels side by side.
  * Threads: any. */
 void krn_input_row(const struct krn_input_rows *r, size_t n, size_t y, size_t pixels, float *dst);
-
-/** KRN_BYTES_OF_NEXT() - next_packed_bytes(), next_pack() and next_scratch_bytes(), which ask
- * packed_bytes(), pack() and scratch_bytes() of their file about the op behind theirs */
-#define KRN_BYTES_OF_NEXT()                                                                        \
-    static size_t next_packed_bytes(const struct mdl_model *m, const struct mdl_op *op)            \
-    {                                                                                              \
-        return packed_bytes(m, op + 1);                                                            \
-    }                                                                                              \
-    static void next_pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)           \
-    {                                                                                              \
-        pack(m, op + 1, dst);                                                                      \
-    }                                                                                              \
-    static size_t next_scratch_bytes(const struct mdl_model *m, const struct mdl_op *op,           \
-                                     size_t width)                                                 \
-    {                                                                                              \
-        return scratch_bytes(m, op + 1, width);                                                    \
-    }

@@ -227,7 +227,7 @@ static size_t pair_run(const struct fused_case *k, const char *expect)
 
 bool fused_passes(const struct fused_case *k)
 {
-    size_t taken = pair_run(k, k->planes     ? "planes"
+    size_t taken = pair_run(k, k->planes     ? "copy_conv"
                                : k->pool     ? "stem_pool"
                                : k->dw_first ? "dw_pw"
                                              : "pw_dw");

@@ -248,7 +248,7 @@ static bool case_passes(const struct krn_primitive *v, const struct image_case *
     char only[256];
 
     /* the convolution adds up in the same order where it is run by itself */
-    snprintf(only, sizeof(only), "%s,conv_f32_nhwc_igemm%s", v->name, strstr(v->name, "__"));
+    snprintf(only, sizeof(only), "%s,conv_f32_nhwc_stem%s", v->name, strstr(v->name, "__"));
     if (!net_init(&t, &k->s, &k->pre, only)) {
         return false;
     }
