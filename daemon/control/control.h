@@ -134,9 +134,9 @@ struct dmn_control {
     LIST_HEAD(, dmn_control_conn) conns;
     size_t count;
     LIST_HEAD(, dmn_call) subscribers;
-    LIST_HEAD(, dmn_call) route_calls; /* those of LinkRoutes */
-    struct dmn_control_conn *reporter; /* that called LinkReport last; NULL: none */
-    bool stopping;                     /* nobody is accepted any more */
+    LIST_HEAD(, dmn_call) route_calls;               /* those of LinkRoutes */
+    struct dmn_control_conn *reporter;               /* that called LinkReport last; NULL: none */
+    bool stopping;                                   /* nobody is accepted any more */
     LIST_HEAD(, dmn_load_call) loads;                /* Load calls in progress */
     struct dmn_shared_reply shared[DMN_METHODS_MAX]; /* by method */
     struct {

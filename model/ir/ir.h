@@ -12,8 +12,8 @@
  *
  * Everything is allocated from ir.pool and freed with it; compile/emit.c copies what the model
  * keeps into the model's pool. Functions return 0, or a negative errno with the text in ir.error.
- * While a node is lowered (ir.leave) they do not return after a failure: model/lower/lower.c goes on
- * with the next node. So whoever may be called then keeps nothing that must be freed.
+ * While a node is lowered (ir.leave) they do not return after a failure: model/lower/lower.c goes
+ * on with the next node. So whoever may be called then keeps nothing that must be freed.
  */
 #pragma once
 

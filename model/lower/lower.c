@@ -239,8 +239,8 @@ static void lower_known(struct mdl_ir *ir, const struct mdl_gnode *n,
     bind_outputs(ir, &l);
 }
 
-/* Looks up the operator and lowers the node; @why: how far it came. Return: 0, E_SKIP, -errno: where
- * that was refused. */
+/* Looks up the operator and lowers the node; @why: how far it came. Return: 0, E_SKIP, -errno:
+ * where that was refused. */
 static int try_node(struct mdl_ir *ir, const struct mdl_gnode *n, struct mdl_reason *why)
 {
     jmp_buf *const around = ir->leave;

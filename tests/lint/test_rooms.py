@@ -126,7 +126,8 @@ def private_headers_stay_at_home():
 
 
 def every_file_is_in_a_room():
-    none(sorted(n for n in rooms.house_files(ROOT) if os.path.dirname(n) not in rooms.ROOMS), "files in no room of tests/lint/rooms.py")
+    none(sorted(n for n in rooms.house_files(ROOT) if os.path.dirname(n) not in rooms.ROOMS),
+         "files in no room of tests/lint/rooms.py")
     none([r for r in rooms.ROOMS if r in rooms.below(r)], "rooms above themselves")
     unknown = {w.strip("!") for words in rooms.ROOMS.values() for w in words.split()} - set(rooms.ROOMS)
     none(sorted(w for w in unknown if not any(os.path.exists(os.path.join(ROOT, w + end)) for end in ("", ".h", ".c"))),

@@ -18,11 +18,11 @@ DESCRIBED = re.compile(r"(?<!\w)_(\w+?)_(?!\w)")
 GETTERS = {"json_object_get", "ctl_text", "ctl_value", "ctl_real", "ctl_is", "ctl_has", "ctl_any", "ctl_known"}
 LAST_WORD = re.compile(r',\s*"(\w+)"\)')
 MEMBER = re.compile(r"\.([a-z]+_[a-z_]+)\b")  # in a script, names with an underscore are not the browser's own
-VIEWS = ("apps/pipectl/commands/status.c", "apps/pipectl/commands/units.c", "apps/pipectl/top/", "apps/pipectl/doctor/", "apps/pipectl/report/",
-         "apps/gstreamer/", "apps/http/page.js")
+VIEWS = ("apps/pipectl/commands/status.c", "apps/pipectl/commands/units.c", "apps/pipectl/top/",
+         "apps/pipectl/doctor/", "apps/pipectl/report/", "apps/gstreamer/", "apps/http/page.js")
 # What views keep for themselves: a file of samples of doctor and report, series of charts, segments below their models.
-OWN = {"before", "after", "explanation", "explanations", "fronts", "metrics", "programs", "processes", "read_only", "steal", "steal_s", "all_s",
-       "series", "names", "segments", "waiting", "sample", "s", "le"}
+OWN = {"before", "after", "explanation", "explanations", "fronts", "metrics", "programs", "processes", "read_only",
+       "steal", "steal_s", "all_s", "series", "names", "segments", "waiting", "sample", "s", "le"}
 
 
 def called(text, at):
