@@ -139,7 +139,7 @@ struct ref_taps {
     bool in_extent; /* in x or in the padding that counts */
 };
 
-/** ref_next_tap() - Return: false: no more. Before the first, only the caller's fields are not 0. */
+/** ref_next_tap() - Return: false: no more. At first only what the caller sets may not be 0. */
 static inline bool ref_next_tap(struct ref_taps *t)
 {
     const struct mdl_window *win = t->win;
