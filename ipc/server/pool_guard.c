@@ -14,6 +14,7 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 #define SLOTS 64u
+#define SPARE_BYTES ((size_t)4 << 20)
 
 struct ipc_guarded {
     _Atomic uintptr_t begin; /* 0: a free slot. Written by the thread that serves */
@@ -30,6 +31,7 @@ struct block {
 static struct {
     bool running;
     int fd;
+    int spare; /* memfd of SPARE_BYTES */
     struct sigaction before;
     _Atomic(struct block *) blocks;
 } guard;
@@ -48,7 +50,20 @@ static struct ipc_guarded *find(uintptr_t at)
     return NULL;
 }
 
-/* Two threads may do this at once for one pool: the second one's pages are empty, too. */
+/* Puts the spare memory in place of all of it, again and again. Some kernels give each page that is
+ * read a page of its own, so fresh anonymous memory would cost as much as the pool. */
+static bool replace(uintptr_t begin, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += SPARE_BYTES) {
+        if (mmap((void *)(begin + at), base_min(bytes - at, SPARE_BYTES), PROT_READ | PROT_WRITE,
+                 MAP_FIXED | MAP_SHARED, guard.spare, 0) == MAP_FAILED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Two threads may do this at once for one pool, to the same end. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     struct ipc_guarded *g = find((uintptr_t)info->si_addr);
@@ -57,8 +72,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     if (g) {
         atomic_store(&g->lost, true);
     }
-    if (!g || mmap((void *)atomic_load(&g->begin), atomic_load(&g->bytes), PROT_READ | PROT_WRITE,
-                   MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED) {
+    if (!g || !replace(atomic_load(&g->begin), atomic_load(&g->bytes))) {
         sigaction(number, &guard.before, NULL); /* not ours: it faults again */
     }
     errno = error;
@@ -69,18 +83,23 @@ static int start(void)
     struct uffdio_api api = {.api = UFFD_API,
                              .features = UFFD_FEATURE_SIGBUS | UFFD_FEATURE_MISSING_SHMEM};
     struct sigaction handler = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    int error;
 
     guard.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (guard.fd < 0) {
         return -errno;
     }
-    if (ioctl(guard.fd, UFFDIO_API, &api) < 0 || sigaction(SIGBUS, &handler, &guard.before) < 0) {
-        int error = -errno;
-
-        close(guard.fd);
-        return error;
+    guard.spare = memfd_create("piped-spare", MFD_CLOEXEC);
+    if (guard.spare >= 0 && ftruncate(guard.spare, SPARE_BYTES) == 0 &&
+        ioctl(guard.fd, UFFDIO_API, &api) == 0 && sigaction(SIGBUS, &handler, &guard.before) == 0) {
+        return 0;
     }
-    return 0;
+    error = -errno;
+    close(guard.fd);
+    if (guard.spare >= 0) {
+        close(guard.spare);
+    }
+    return error;
 }
 
 int ipc_pool_guard_start(void)

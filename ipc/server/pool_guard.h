@@ -5,9 +5,9 @@
  * A page of a memfd is charged to the process that touches it first. A client that punches a hole
  * into its pool would let us allocate, and pay for, every page that we then read or write. So the
  * mapping of each pool is registered with userfaultfd(2): touching a page that is not there raises
- * SIGBUS in the thread that touches it. The handler puts fresh anonymous memory in place of the
- * whole pool and remembers that it was lost. The thread goes on, reads zeros (which cost nothing),
- * and its frame is refused afterwards. Pages that are there, in swap or not, raise nothing: a
+ * SIGBUS in the thread that touches it. The handler puts 4 MiB of spare memory in place of the
+ * whole pool, as often as it takes, and remembers that it was lost. The thread goes on, reads and
+ * writes what lost pools share, and its frame is refused afterwards. Pages that are there, in swap or not, raise nothing: a
  * guarded pool is as fast as another.
  *
  * System calls get EFAULT for such a page, and a thread that blocks SIGBUS ends the process. So
@@ -17,7 +17,7 @@
  * The kernel may lack userfaultfd, or a filter may forbid it (since Linux 5.11 every user may have
  * it for faults of its own). Then pools are not guarded.
  *
- * State of the process: one descriptor, one handler, one list of slots that only grows. Threads:
+ * State of the process: two descriptors, one handler, one list of slots that only grows. Threads:
  * functions, the one that serves; the handler, any thread that does not block SIGBUS.
  */
 #pragma once
