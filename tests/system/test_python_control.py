@@ -90,7 +90,6 @@ def every_method_does_its_work():
         check(call("plan_front", "digits", max=3).front[0]["fps"] > 0)
         check(call("plan_explain", "digits").explanation)
         check(call("profile", ms=50).kinds)
-        check(call("calibrate", ms=50).kinds)
         equal(call("optimise", "digits", ms=20, pareto=True).choice["model"], "digits")
         check(call("history", "digits", limit=5).events is not None)
         check("piped_uptime_seconds" in call("metrics").text)

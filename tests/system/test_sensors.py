@@ -115,8 +115,8 @@ def keys_are_described():
     with Tree(FILES) as t, started(t) as d:
         d.pipectl("bench", "--frames", "3")
         status, name = d.status(), d.status()["models"][0]["name"]
-        for section, answer in (("status", status), ("units", d.call("Units", {"model": name})), ("models", d.call("Models")),
-                                ("history", d.call("History"))):
+        for section, answer in (("status", status), ("units", d.call("Units", {"model": name})),
+                                ("models", d.call("Models")["models"]), ("history", d.call("History")["events"])):
             keys = keys_of(answer) - {e["name"] for e in status["eps"]}
             check(len(keys) > 10, section, keys)
             equal(sorted(keys - described(section)), [], "keys of %s that pipectl(1) lacks" % section)
