@@ -7,8 +7,8 @@
  * mapping of each pool is registered with userfaultfd(2): touching a page that is not there raises
  * SIGBUS in the thread that touches it. The handler puts 4 MiB of spare memory in place of the
  * whole pool, as often as it takes, and remembers that it was lost. The thread goes on, reads and
- * writes what lost pools share, and its frame is refused afterwards. Pages that are there, in swap or not, raise nothing: a
- * guarded pool is as fast as another.
+ * writes what lost pools share, and its frame is refused afterwards. Pages that are there, in swap
+ * or not, raise nothing: a guarded pool is as fast as another.
  *
  * System calls get EFAULT for such a page, and a thread that blocks SIGBUS ends the process. So
  * whoever asks for guards hands clients' memory to neither: piped-link copies it for libzmq, whose
