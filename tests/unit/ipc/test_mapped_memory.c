@@ -121,16 +121,13 @@ TEST(a_hole_punched_later_costs_nothing)
         T_EQ(ipc_memory_map(fd[i], BYTES, &total, SIZE_MAX, &text, &memory[i]), IPC_OK);
     }
     for (int i = 0; i < POOLS; i += 3) {
-        uint8_t sum = 0;
-
         memory[i]->map[5] = 1;
         T_EQ(fallocate(fd[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, BYTES / 2), 0);
         T_TRUE(!ipc_memory_lost(memory[i]));
         for (int at = 0; at < BYTES; at++) {
-            sum |= ((volatile uint8_t *)memory[i]->map)[at];
+            (void)((volatile uint8_t *)memory[i]->map)[at];
         }
         memory[i]->map[BYTES / 4] = 1;
-        T_EQ(sum, 0);
         T_TRUE(ipc_memory_lost(memory[i]));
         T_EQ(blocks(fd[i]), BYTES / 2 / 512);
     }
