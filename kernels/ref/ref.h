@@ -158,10 +158,12 @@ static inline bool ref_next_tap(struct ref_taps *t)
         size_t shift = t->k[d] * win->dilation[d], padded = t->p[d] * win->stride[d] + shift;
         size_t reach = t->p[d] + win->pad_begin[d];
 
-        t->i[d] = padded - win->pad_begin[d]; /* wraps to a huge number below zero */
-        if (t->back) {
-            t->inside &= reach >= shift && (reach - shift) % win->stride[d] == 0;
-            t->i[d] = (reach - shift) / win->stride[d];
+        if (!t->back) {
+            t->i[d] = padded - win->pad_begin[d]; /* wraps to a huge number below zero */
+        } else {
+            bool reached = reach >= shift && (reach - shift) % win->stride[d] == 0;
+
+            t->i[d] = reached ? (reach - shift) / win->stride[d] : SIZE_MAX;
         }
         t->inside &= t->i[d] < t->x->dim[2 + d];
         t->in_extent &= t->pad_end && padded < win->pad_begin[d] + t->x->dim[2 + d] + t->pad_end[d];
