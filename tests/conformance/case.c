@@ -11,6 +11,7 @@
 #include "kernels/kernels.h"
 #include "kernels/select/choose.h"
 #include "tests/conformance/tensor_file.h"
+#include "tests/kernels/kept_pool.h"
 
 #define GUARD_BYTES ((size_t)256)
 #define GUARD 0xcb
@@ -425,10 +426,10 @@ static enum verdict run_way(struct run *r)
         return v;
     }
     if (r->way->threads) {
-        exec.pool = pthreadpool_create(exec.width);
+        exec.pool = kept_pool(exec.width);
     }
     run_all(r, skip, &mem, &exec);
-    pthreadpool_destroy(exec.pool);
+    kept_pool_rest(exec.pool, exec.width);
     if (!guards_intact(arena, r->m->arena_bytes) || !guards_intact(scratch, scratch_bytes)) {
         SAY(r, "bytes beside the arena or the scratch were written");
         return CASE_FAIL;

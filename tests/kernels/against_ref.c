@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "kernels/lib/blas_check.h"
 #include "tests/kernels/compare.h"
+#include "tests/kernels/kept_pool.h"
 #include "tests/kernels/primitive_run.h"
 #include "tests/kernels/strassen_bound.h"
 #include "tests/kernels/wino_bound.h"
@@ -115,14 +116,14 @@ static bool check_primitive(struct one_op *o, const struct check *c, const struc
         struct compare k = {
             .c = c, .primitive = v, .o = o, .width = width, .terms = magnitude->terms};
         struct primitive_how how = {.width = width,
-                                    .pool = team == width ? pthreadpool_create(width) : NULL,
+                                    .pool = team == width ? kept_pool(width) : NULL,
                                     .in_place = c->in_place,
                                     .residual_in_place = c->residual_in_place};
         bool intact;
 
         primitive_out_new(o, got);
         intact = primitive_run(v, o, got, &how);
-        pthreadpool_destroy(how.pool);
+        kept_pool_rest(how.pool, width);
         if (!intact) {
             fprintf(stderr, "%s, %s, width %zu: wrote outside its buffers\n", v->name, o->name,
                     width);

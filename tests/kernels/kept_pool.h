@@ -25,3 +25,15 @@ static inline pthreadpool_t kept_pool(size_t width)
     }
     return pools[width];
 }
+
+static inline void kept_pool_nothing(void *arg, size_t part)
+{
+}
+
+/* Lets the threads of a pool sleep after a library's call, which leaves them spinning. Takes NULL. */
+static inline void kept_pool_rest(pthreadpool_t pool, size_t width)
+{
+    if (pool) {
+        krn_parallel(pool, width, kept_pool_nothing, NULL);
+    }
+}

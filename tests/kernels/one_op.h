@@ -65,18 +65,20 @@ static inline void one_op_buffer_free(struct one_op_buffer *b)
     }
     *b = (struct one_op_buffer){0};
 }
+static inline bool one_op_holds_pattern(const uint8_t *begin, const uint8_t *end)
+{
+    while (begin < end && *begin == ONE_OP_PATTERN) {
+        begin++;
+    }
+    return begin == end;
+}
 /* Return: whether the bytes around the data still hold the pattern */
 static inline bool one_op_buffer_intact(const struct one_op_buffer *b)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const uint8_t *end = b->map + b->map_bytes - page;
 
-    for (const uint8_t *p = b->map; p < end; p++) {
-        if ((p < b->data || p >= b->data + b->bytes) && *p != ONE_OP_PATTERN) {
-            return false;
-        }
-    }
-    return true;
+    return one_op_holds_pattern(b->map, b->data) &&
+           one_op_holds_pattern(b->data + b->bytes, b->map + b->map_bytes - page);
 }
 
 static inline struct one_op *one_op_new(enum mdl_op_kind kind)

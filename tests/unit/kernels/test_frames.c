@@ -2,11 +2,11 @@
 /* krn_net_run_frames(): several frames at once give what each gives alone, with every primitive
  * that can compute several at once. */
 #include <math.h>
-#include <pthreadpool.h>
 
 #include "base/base.h"
 #include "kernels/kernels.h"
 #include "tests/harness.h"
+#include "tests/kernels/kept_pool.h"
 #include "tests/unit/kernels/two_ops.h"
 
 #define ELEMENTS 101u /* no multiple of a tile */
@@ -148,15 +148,10 @@ static void run_primitive(const char *name, struct tiny *o, size_t product)
         return;
     }
     T_STR(krn_net_primitive(net, product)->name, name);
-    krn_parallel_yield(true); /* there may be fewer cores than threads */
     for (size_t width = 1; width <= 3; width += 2) {
-        struct krn_exec exec = {.pool = width > 1 ? pthreadpool_create(width) : NULL,
-                                .width = width};
+        struct krn_exec exec = {.pool = kept_pool(width), .width = width};
 
         compare(net, &exec);
-        if (exec.pool) {
-            pthreadpool_destroy(exec.pool);
-        }
     }
     krn_net_free(net);
 }

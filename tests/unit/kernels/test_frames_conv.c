@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* krn_bound_run_frames(): convolutions of several frames at once give, bit for bit, what each frame
  * gives alone. Results lie in a part of wider pixels, as those of a branch that is concatenated. */
-#include <pthreadpool.h>
 
 #include "base/base.h"
 #include "kernels/bound_primitive.h"
 #include "kernels/kernels.h"
 #include "tests/harness.h"
 #include "tests/kernels/conv_shape.h"
+#include "tests/kernels/kept_pool.h"
 
 #define CHANNELS 136u /* transformed weights of every form are too large to be kept */
 #define OUTPUTS 140u
@@ -138,7 +138,7 @@ static void compare(const struct krn_bound *bound, struct krn_bound_run *run, si
 static void run_primitive(const struct krn_primitive *v, struct conv *c, size_t width)
 {
     struct krn_bound bound = {.primitive = v};
-    struct krn_exec exec = {.pool = width > 1 ? pthreadpool_create(width) : NULL, .width = width};
+    struct krn_exec exec = {.pool = kept_pool(width), .width = width};
     void *copies[3] = {NULL};
     struct krn_bound_run run = {.m = &c->m, .op = 0, .copies = copies, .exec = &exec};
     size_t bytes = base_max(krn_bound_frames_bytes(v, &c->m, 0, width, FRAMES),
@@ -153,9 +153,6 @@ static void run_primitive(const struct krn_primitive *v, struct conv *c, size_t 
         compare(&bound, &run, count, bytes);
     }
     free(exec.scratch);
-    if (exec.pool) {
-        pthreadpool_destroy(exec.pool);
-    }
     krn_bound_release(&bound);
 }
 
