@@ -26,16 +26,16 @@ SYSTEM = ("system-frames-protocol", "system-frames-bytes", "system-frames-wrong"
 ENV = {"PIPED_TEST_SHARE": "8"}
 
 
-def quick_tests(folder):
-    """Names of the tests that are run in this build."""
-    tests, suites = introspect(folder), set(BUILDS[folder][3])
+def quick_tests(folder, gate):
+    """Names of the tests that are run in this build; @gate: those that show that it works at all."""
+    tests, suites = introspect(folder), set() if gate else set(BUILDS[folder][3])
     names = {t["name"] for t in tests if suites_of(t) & suites and not suites_of(t) & set(LEAVES_OUT)}
     return sorted(names | set(SYSTEM) | {t["name"] for t in tests if t["name"] == "system-lean"})
 
 
 def installed_and_run(folder, names):
-    """Return: names for ninja of what is installed and of what these tests need, or without names the quick ones."""
-    return sorted({*installed(folder), *needed_by(folder, names or quick_tests(folder))})
+    """Return: names for ninja of what is installed and of what these tests need."""
+    return sorted({*installed(folder), *needed_by(folder, names)})
 
 
 def compiler(command):
@@ -43,8 +43,8 @@ def compiler(command):
     return "ccache %s" % command if shutil.which("ccache") else command
 
 
-def test_builds(names, options, jobs, totals, env):
-    """Builds all and runs their quick tests, or those of `names`."""
+def test_builds(names, gate, options, jobs, totals, env):
+    """Builds all and runs their quick tests, those of the gate, or those of `names`."""
     for folder, (command, more, whole, _) in BUILDS.items():
         if command and not shutil.which(command):
             say("%s: no %s" % (folder, command))
@@ -52,9 +52,9 @@ def test_builds(names, options, jobs, totals, env):
             continue
         try:
             build(folder, [*options, *ALWAYS, *more], jobs, {"CC": compiler(command)} if command else None,
-                  only=None if whole else lambda f: installed_and_run(f, names))
+                  only=None if whole else lambda f: installed_and_run(f, names or quick_tests(f, gate)))
             need_names(names, {t["name"] for t in introspect(folder)}, "test")
-            wanted = names or quick_tests(folder)
+            wanted = names or quick_tests(folder, gate)
             test(folder, folder, totals, wanted, dict(ENV, **env), needed=wanted)
         except Stop as stop:  # the others still have something to tell
             say("%s failed" % folder)

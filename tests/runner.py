@@ -45,7 +45,8 @@ def parse(argv):
     p.add_argument("tests", nargs="*", metavar="TEST",
                    help="only these tests (names of --list); boards: tests of several boards")
     p.add_argument("--quick", action="store_true",
-                   help="leave out lesser CPUs and the suites %s" % ", ".join(QUICK_LEAVES_OUT))
+                   help="leave out lesser CPUs and the suites %s; with --builds: of each only what shows that it works" %
+                        ", ".join(QUICK_LEAVES_OUT))
     p.add_argument("--suite", action="append", default=[], metavar="S", help="only this suite")
     p.add_argument("--sanitizers", action="store_true",
                    help="only the builds for sanitizers (%s) and what runs there" % ", ".join(SANITIZERS))
@@ -187,7 +188,7 @@ def main(argv):
     if args.arm64:
         test_arm64(args, options, totals, env)
     elif args.builds:
-        test_builds(args.tests, options, args.jobs, totals, env)
+        test_builds(args.tests, args.quick, options, args.jobs, totals, env)
     elif args.setup or args.sanitizers:
         for setup in [args.setup] if args.setup else SANITIZERS:
             test_sanitized(setup, options, args.jobs, totals, env, args.tests, soak_arguments(args))
