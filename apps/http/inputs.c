@@ -88,17 +88,18 @@ static bool take_input(const struct web_request *q, struct web_call *c, const js
     struct web_input *in = &c->inputs[c->input_count];
     const json_t *data = given(j, "data"), *parameters, *size;
     const struct web_span *array = web_split_array(&c->json, data);
+    const struct web_span *shape = web_split_array(&c->json, json_object_get(j, "shape"));
 
     in->name = json_string_value(json_object_get(j, "name"));
     in->datatype = json_string_value(json_object_get(j, "datatype"));
-    in->shape = json_object_get(j, "shape");
-    if (!in->name || !in->datatype || !json_is_array(in->shape)) {
+    if (!in->name || !in->datatype || !shape) {
         return web_fail(r, 400,
                         "each of inputs needs name (a string), shape (an array) and datatype");
     }
     if (!take_object(j, "parameters", in->name, &parameters, r)) {
         return false;
     }
+    in->shape = *shape;
     c->input_count++;
     size = given(parameters, "binary_data_size");
     if (size && data) {
@@ -108,7 +109,9 @@ static bool take_input(const struct web_request *q, struct web_call *c, const js
         return take_binary(q, at, size, in, r);
     }
     if (!array) {
-        return refuse(r, in->name, "it has neither data nor binary_data_size");
+        return refuse(r, in->name,
+                      data ? "data must be an array of values"
+                           : "it has neither data nor binary_data_size");
     }
     in->array = *array;
     return true;
@@ -262,12 +265,14 @@ static void shape_text(const struct piped_tensor *t, char *ret, size_t bytes)
     }
 }
 
-static bool shape_fits(const struct piped_tensor *t, const json_t *shape)
+static bool shape_fits(const struct piped_tensor *t, struct web_span shape)
 {
-    bool fits = json_array_size(shape) == t->rank;
+    int64_t dims[IPC_RANK_MAX];
+    char why[WEB_WHY_BYTES];
+    bool fits = web_read_array(shape, PIPED_I64, &t->rank, 1, dims, why) == 0;
 
     for (uint32_t i = 0; fits && i < t->rank; i++) {
-        fits = json_integer_value(json_array_get(shape, i)) == t->dim[i];
+        fits = dims[i] == t->dim[i];
     }
     return fits;
 }
@@ -283,11 +288,9 @@ static bool fill_one(const struct web_input *in, const struct piped_tensor *t,
                         web_datatype(t->dtype));
     }
     if (!shape_fits(t, in->shape)) {
-        base_autofree char *text = json_dumps(in->shape, JSON_COMPACT);
-
         shape_text(t, shape, sizeof(shape));
-        return web_fail(r, 400, "input %s has shape %.128s; the model takes [%s]", in->name,
-                        text ? text : "?", shape);
+        return web_fail(r, 400, "input %s has shape %.*s; the model takes [%s]", in->name,
+                        (int)base_min(in->shape.bytes, (size_t)128), in->shape.text, shape);
     }
     if (in->binary) {
         if (in->bytes != t->bytes) {

@@ -6,20 +6,12 @@
 #include "base/base.h"
 #include "ipc/piped.h"
 
-#define KEY_BYTES_MAX 38u /* "inputs", each letter written as \uXXXX */
-
-/* What a key means here. */
-enum key { OTHER, INPUTS, DATA };
-
-/* Where the cutting is: which brackets are open, and the last key of the first levels. */
+/* Where the cutting is. */
 struct cut {
     const char *text;
     size_t bytes, at;
-    char open[WEB_DEPTH_MAX]; /* '{' or '[' */
-    size_t depth;
-    enum key key[4];  /* of the objects at depth 1 to 3 */
-    bool after_colon; /* a value comes next */
-    char *rest;       /* owned */
+    size_t depth; /* of brackets that are open */
+    char *rest;   /* owned */
     size_t rest_bytes;
 };
 
@@ -70,82 +62,38 @@ static bool keep(struct cut *c, const char *bytes, size_t count)
     return true;
 }
 
-/* A key may be written in many ways ("\u0064ata"). The library that reads the rest decides what it
- * means, so that both agree. @text: with its quotes. */
-static enum key key_of(const char *text, size_t bytes)
-{
-    enum key key = OTHER;
-    json_t *s;
-
-    if (bytes > KEY_BYTES_MAX) {
-        return OTHER;
-    }
-    s = json_loadb(text, bytes, JSON_DECODE_ANY, NULL);
-    if (s) {
-        key = strcmp(json_string_value(s), "inputs") == 0 ? INPUTS
-              : strcmp(json_string_value(s), "data") == 0 ? DATA
-                                                          : OTHER;
-    }
-    json_decref(s);
-    return key;
-}
-
-/* Whether the value that comes next is inputs[I].data. */
-static bool at_data(const struct cut *c)
-{
-    return c->depth == 3 && c->after_colon && memcmp(c->open, "{[{", 3) == 0 &&
-           c->key[1] == INPUTS && c->key[3] == DATA;
-}
-
-/* Takes a string or one character. Return: how many bytes; 0: wrong. */
-static size_t take_one(struct cut *c)
-{
-    char x = c->text[c->at];
-    size_t end = c->at + 1;
-
-    if (x == '"') {
-        end = string_end(c->text, c->bytes, c->at);
-        if (end == 0) {
-            return 0;
-        }
-        if (!c->after_colon && c->depth > 0 && c->depth < base_array_count(c->key)) {
-            c->key[c->depth] = key_of(c->text + c->at, end - c->at);
-        }
-        c->after_colon = false;
-    } else if (x == '{' || x == '[') {
-        if (c->depth == WEB_DEPTH_MAX) {
-            return 0;
-        }
-        c->open[c->depth++] = x;
-        c->after_colon = false;
-        if (c->depth < base_array_count(c->key)) {
-            c->key[c->depth] = OTHER;
-        }
-    } else if (x == '}' || x == ']') {
-        c->depth -= c->depth > 0;
-        c->after_colon = false;
-    } else if (x == ':') {
-        c->after_colon = true;
-    } else if (x == ',') {
-        c->after_colon = false;
-    }
-    return end - c->at;
-}
-
 static bool is_blank(char x)
 {
     return x == ' ' || x == '\t' || x == '\r' || x == '\n';
 }
 
-static bool at_null(const struct cut *c)
+/* Whether the array that begins here is cut out: it is neither empty nor one of objects. */
+static bool at_values(const struct cut *c)
 {
-    return c->bytes - c->at >= 4 && memcmp(c->text + c->at, "null", 4) == 0;
+    size_t at = c->at + 1;
+
+    while (at < c->bytes && is_blank(c->text[at])) {
+        at++;
+    }
+    return c->text[c->at] == '[' && at < c->bytes && c->text[at] != '{' && c->text[at] != ']';
 }
 
-static size_t take_null(struct cut *c)
+/* Return: where the array of values, the string or the one character here ends; 0: wrong. */
+static size_t end_of_one(struct cut *c, bool values)
 {
-    c->after_colon = false;
-    return 4;
+    char x = c->text[c->at];
+
+    if (x == '"') {
+        return string_end(c->text, c->bytes, c->at);
+    }
+    if (values) {
+        return array_end(c->text, c->bytes, c->at);
+    }
+    if ((x == '{' || x == '[') && ++c->depth > WEB_DEPTH_MAX) {
+        return 0;
+    }
+    c->depth -= (x == '}' || x == ']') && c->depth > 0;
+    return c->at + 1;
 }
 
 static unsigned fail(unsigned status, const char *why, char ret_why[WEB_WHY_BYTES])
@@ -157,39 +105,32 @@ static unsigned fail(unsigned status, const char *why, char ret_why[WEB_WHY_BYTE
 static unsigned cut_arrays(struct cut *c, struct web_split *s, char ret_why[WEB_WHY_BYTES])
 {
     while (c->at < c->bytes) {
-        size_t n = 0;
+        struct web_span one = {.text = c->text + c->at};
+        bool values = at_values(c), fits;
+        size_t end = end_of_one(c, values);
+        char index[16];
 
-        if (c->text[c->at] == '[' && at_data(c)) {
-            size_t end = array_end(c->text, c->bytes, c->at);
-            char index[8];
-
-            if (end == 0) {
-                return fail(400, "an array of data does not end, or is nested too deep", ret_why);
-            }
-            if (s->count == WEB_ARRAYS_MAX) {
-                return fail(400, "too many inputs", ret_why);
-            }
-            snprintf(index, sizeof(index), "%zu", s->count);
-            s->arrays[s->count++] = (struct web_span){c->text + c->at, end - c->at};
-            n = keep(c, index, strlen(index)) ? end - c->at : 0;
-            c->after_colon = false;
-        } else if (at_data(c) && !is_blank(c->text[c->at]) && !at_null(c)) {
-            /* So a number that stands there in the rest is always the index of an array. */
-            return fail(400, "data must be an array", ret_why);
-        } else {
-            size_t from = c->at;
-
-            n = at_data(c) && at_null(c) ? take_null(c) : take_one(c);
-            if (n == 0) {
-                return fail(400, "the JSON has a string without an end, or is nested too deep",
-                            ret_why);
-            }
-            n = keep(c, c->text + from, n) ? n : 0;
+        if (end == 0) {
+            return fail(400,
+                        "the body is not a JSON object: a string or an array does not end, or it "
+                        "is nested too deep",
+                        ret_why);
         }
-        if (n == 0) {
+        one.bytes = end - c->at;
+        if (values && s->count == WEB_ARRAYS_MAX) {
+            return fail(400, "the JSON has too many arrays", ret_why);
+        }
+        if (values) {
+            snprintf(index, sizeof(index), "[%zu]", s->count);
+            s->arrays[s->count++] = one;
+            fits = keep(c, index, strlen(index));
+        } else {
+            fits = keep(c, one.text, one.bytes);
+        }
+        if (!fits) {
             return fail(413, "the JSON beside the arrays of data is larger than 256 KiB", ret_why);
         }
-        c->at += n;
+        c->at = end;
     }
     return 0;
 }
@@ -236,11 +177,17 @@ void web_split_free(struct web_split *s)
     s->rest = NULL;
 }
 
-const struct web_span *web_split_array(const struct web_split *s, const json_t *data)
+const struct web_span *web_split_array(const struct web_split *s, const json_t *value)
 {
-    json_int_t at = json_is_integer(data) ? json_integer_value(data) : -1;
+    static const struct web_span empty = {"[]", 2};
+    const json_t *index = json_array_get(value, 0);
 
-    return at >= 0 && (uint64_t)at < s->count ? &s->arrays[at] : NULL;
+    if (json_is_array(value) && !index) {
+        return &empty;
+    }
+    return json_array_size(value) == 1 && json_is_integer(index)
+               ? &s->arrays[json_integer_value(index)]
+               : NULL;
 }
 
 /* ---- numbers ---- */

@@ -2,12 +2,12 @@
 /**
  * apps/http/json.h - infer requests in JSON, without a tree of all numbers
  *
- * A JSON library takes some fifty bytes for each number. So the arrays at inputs[I].data are cut
- * out first: what is left is short, and is read by the library with a number in place of each
- * array; the arrays are read straight into a tensor later. Nothing is recursive.
+ * A JSON library takes some fifty bytes for each number. So arrays are cut out first, but for empty
+ * ones and those of objects: what is left is short, and is read by the library with [INDEX] in
+ * place of each array; the arrays are read straight into a tensor later. Nothing is recursive.
  *
- * What a key means is decided by the library alone, and no other value than an array or null passes
- * at inputs[I].data. So a number there is an index that was put there, not one that a client wrote.
+ * Any array of a number that a client wrote is cut out, too. So [INDEX] in what is left is always
+ * one that was put there.
  *
  * Pure. Threads: any.
  */
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEB_ARRAYS_MAX 64u /* inputs of one request with data in JSON */
+#define WEB_ARRAYS_MAX 256u /* of one request: shapes and data */
 #define WEB_WHY_BYTES 256u
 #define WEB_DEPTH_MAX 32u         /* nesting */
 #define WEB_REST_MAX (256u << 10) /* bytes of JSON without the arrays */
@@ -32,7 +32,7 @@ struct web_span {
 struct web_split {
     char *text; /* owned: of the rest, until it is read */
     size_t text_bytes;
-    json_t *rest; /* owned: data is the index into arrays, or null */
+    json_t *rest; /* owned: [INDEX] stands for one of the arrays */
     struct web_span arrays[WEB_ARRAYS_MAX];
     size_t count;
 };
@@ -45,9 +45,9 @@ unsigned web_split_cut(const char *text, size_t bytes, struct web_split *ret,
  * web_split_cut(). */
 unsigned web_split_read(struct web_split *s, char ret_why[WEB_WHY_BYTES]);
 void web_split_free(struct web_split *s);
-/** web_split_array() - the array that was cut out. @data: the value in its place, of rest; may be
- * NULL. Return: NULL: it is not the index of an array. */
-const struct web_span *web_split_array(const struct web_split *s, const json_t *data);
+/** web_split_array() - the array that stood at @value, of rest; may be NULL. Return: NULL: no array
+ * of values, but perhaps one of objects. */
+const struct web_span *web_split_array(const struct web_split *s, const json_t *value);
 
 /**
  * web_read_array() - reads an array of JSON, flat or nested as its shape, into a tensor

@@ -10,7 +10,7 @@
 
 struct web_input {
     const char *name, *datatype; /* borrowed from the JSON */
-    const json_t *shape;
+    struct web_span shape;
     bool binary;
     const uint8_t *data; /* binary: borrowed from the body */
     size_t bytes;

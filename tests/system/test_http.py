@@ -318,7 +318,7 @@ def errors_have_codes_and_reasons():
                 (405, "takes POST: curl --data-binary @FILE URL", h.get("/v2/models/digits/infer")),
                 (405, "takes POST: curl --data-binary @FILE URL", h.request("PUT", "/v2/models/digits/infer", JPEG)),
                 (405, "takes GET, HEAD: curl URL", h.request("DELETE", "/v2/models/digits")),
-                (400, "has shape [16,16]; the model takes [1,1,16,16]",
+                (400, "has shape [16, 16]; the model takes [1,1,16,16]",
                  h.infer("digits", {"inputs": [tensor(raw, shape=[16, 16])]})),
                 (400, "is INT32; the model takes FP32", h.infer("digits", {"inputs": [tensor(raw, datatype="INT32")]})),
                 (400, "has no such input", h.infer("digits", {"inputs": [tensor(raw, name="x")]})),
