@@ -134,11 +134,11 @@ bool web_picture_read(const struct web_request *q, struct picture *ret, struct w
 {
     struct picture img = {.data = q->body, .data_bytes = q->bytes};
     bool jpeg = q->body_kind == WEB_BODY_JPEG;
-    char why[512];
+    char why[PICTURE_ERROR_MAX];
     int rc;
 
     img.kind = jpeg ? PICTURE_JPEG : PICTURE_PNG;
-    rc = picture_measure(&img, why, sizeof(why));
+    rc = picture_measure(&img, why);
     if (rc < 0) {
         return web_fail(r, 400, "the body is not a whole %s picture: %s%s", jpeg ? "JPEG" : "PNG",
                         why, q->untyped ? BY_CURL : "");
@@ -151,9 +151,9 @@ bool web_picture_read(const struct web_request *q, struct picture *ret, struct w
 
 bool web_picture_decode(const struct picture *img, struct piped_frame *f, struct web_reply *r)
 {
-    char why[512];
+    char why[PICTURE_ERROR_MAX];
 
-    if (picture_decode(img, f->input, why, sizeof(why)) < 0) {
+    if (picture_decode(img, f->input, why) < 0) {
         return web_fail(r, 400, "the picture cannot be decoded: %s", why);
     }
     f->width = img->width;

@@ -12,7 +12,6 @@
 #include <jerror.h>
 
 #include "apps/picture/picture.h"
-#include "apps/picture/picture_rows.h"
 #include "apps/show/canvas.h"
 
 #define MEMORY_MAX (512l << 20)
@@ -25,7 +24,7 @@ struct failure {
     jmp_buf leave;
     bool ended;  /* the file has no more bytes; libjpeg was given an end of the picture */
     bool strays; /* bytes before a marker were left out */
-    char text[JMSG_LENGTH_MAX + 96];
+    char *text;  /* the caller's: PICTURE_ERROR_MAX */
 };
 
 struct reader {
@@ -46,7 +45,7 @@ static void fail(j_common_ptr jpeg, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    vsnprintf(f->text, sizeof(f->text), format, args);
+    vsnprintf(f->text, PICTURE_ERROR_MAX, format, args);
     va_end(args);
     longjmp(f->leave, 1);
 }
@@ -125,12 +124,13 @@ static void on_message(j_common_ptr jpeg, int level)
 }
 
 /* Return: for jpeg.err, whose caller then does setjmp(f->leave) */
-static struct jpeg_error_mgr *told_in(struct failure *f)
+static struct jpeg_error_mgr *told_in(struct failure *f, char ret_error[PICTURE_ERROR_MAX])
 {
     struct jpeg_error_mgr *err = jpeg_std_error(&f->base);
 
     err->error_exit = on_error;
     err->emit_message = on_message;
+    f->text = ret_error;
     return err;
 }
 
@@ -295,7 +295,7 @@ static void read_header(struct reader *r, const struct picture *img)
     }
     r->zeros = zeros_at_end(img);
     jpeg->out_color_space = colours_of(jpeg);
-    if (!picture_size_fits(jpeg->image_width, jpeg->image_height, r->f.text, sizeof(r->f.text))) {
+    if (picture_check_size(jpeg->image_width, jpeg->image_height, r->f.text) < 0) {
         longjmp(r->f.leave, 1);
     }
     r->rows.width = jpeg->image_width;
@@ -320,14 +320,13 @@ static size_t work_bytes(j_decompress_ptr jpeg)
 }
 
 int picture_jpeg_read(const struct picture *img, uint8_t *to, struct picture_rows *ret,
-                      char *ret_error, size_t error_bytes)
+                      char ret_error[PICTURE_ERROR_MAX])
 {
     struct reader r = {.held = NULL};
     int rc;
 
-    r.jpeg.err = told_in(&r.f);
+    r.jpeg.err = told_in(&r.f, ret_error);
     if (setjmp(r.f.leave)) {
-        snprintf(ret_error, error_bytes, "%s", r.f.text);
         rc = -EINVAL;
     } else {
         jpeg_create_decompress(&r.jpeg);
@@ -346,16 +345,15 @@ int picture_jpeg_read(const struct picture *img, uint8_t *to, struct picture_row
 
 /* ---- writing ---- */
 
-static int write_rows(const struct canvas *c, FILE *file, char *ret_error, size_t error_bytes)
+static int write_rows(const struct canvas *c, FILE *file, char ret_error[PICTURE_ERROR_MAX])
 {
     struct jpeg_compress_struct jpeg;
     struct failure f;
 
     memset(&jpeg, 0, sizeof(jpeg));
-    jpeg.err = told_in(&f);
+    jpeg.err = told_in(&f, ret_error);
     if (setjmp(f.leave)) {
         jpeg_destroy_compress(&jpeg);
-        snprintf(ret_error, error_bytes, "%s", f.text);
         return -EIO;
     }
     jpeg_create_compress(&jpeg);
@@ -377,15 +375,14 @@ static int write_rows(const struct canvas *c, FILE *file, char *ret_error, size_
     return 0;
 }
 
-int picture_jpeg_write(const struct canvas *c, const char *path, char *ret_error,
-                       size_t error_bytes)
+int picture_jpeg_write(const struct canvas *c, const char *path, char ret_error[PICTURE_ERROR_MAX])
 {
     FILE *file = fopen(path, "we");
-    int rc = file ? write_rows(c, file, ret_error, error_bytes) : -errno;
+    int rc = file ? write_rows(c, file, ret_error) : -errno;
 
     if (!file || (fclose(file) != 0 && rc == 0)) {
         rc = -errno;
-        snprintf(ret_error, error_bytes, "%s", strerror(errno));
+        picture_fail(ret_error, "%s", strerror(errno));
     }
     return rc;
 }

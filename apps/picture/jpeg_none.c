@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: in place of jpeg.c in a build without libjpeg-turbo. */
 #include <errno.h>
-#include <stdio.h>
 
 #include "apps/picture/picture.h"
 
 int picture_jpeg_read(const struct picture *img, uint8_t *to, struct picture_rows *ret,
-                      char *ret_error, size_t error_bytes)
+                      char ret_error[PICTURE_ERROR_MAX])
 {
-    snprintf(ret_error, error_bytes,
-             "pipectl was built without JPEG (meson option jpeg); convert the file to PPM");
+    picture_fail(ret_error,
+                 "pipectl was built without JPEG (meson option jpeg); convert the file to PPM");
     return -EOPNOTSUPP;
 }
 
-int picture_jpeg_write(const struct canvas *c, const char *path, char *ret_error,
-                       size_t error_bytes)
+int picture_jpeg_write(const struct canvas *c, const char *path, char ret_error[PICTURE_ERROR_MAX])
 {
-    snprintf(ret_error, error_bytes, "pipectl was built without JPEG (meson option jpeg)");
+    picture_fail(ret_error, "pipectl was built without JPEG (meson option jpeg)");
     return -EOPNOTSUPP;
 }

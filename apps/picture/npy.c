@@ -3,7 +3,6 @@
  * "NEP 1 - A simple file format for NumPy arrays" describes; only what NumPy writes is read. */
 
 #include "apps/picture/picture.h"
-#include "apps/picture/picture_rows.h"
 #include "base/base.h"
 #include "base/shown_text.h"
 
@@ -12,12 +11,6 @@
 bool picture_npy_begins(const struct picture *img)
 {
     return img->data_bytes > 10 && memcmp(img->data, MAGIC, strlen(MAGIC)) == 0;
-}
-
-static int fail(char *ret_error, size_t error_bytes, const char *why)
-{
-    snprintf(ret_error, error_bytes, "%s", why);
-    return -EINVAL;
 }
 
 /* Return: what follows "'KEY': " in the dict; NULL: no such key. */
@@ -88,13 +81,14 @@ static size_t read_type(const char *type, struct picture *ret)
 }
 
 /* (height, width), or (height, width, 1 or 3) */
-static int read_size(struct picture *img, char *ret_error, size_t error_bytes)
+static int read_size(struct picture *img, char ret_error[PICTURE_ERROR_MAX])
 {
     if (img->rank != 2 && (img->rank != 3 || (img->dim[2] != 1 && img->dim[2] != 3))) {
-        return fail(ret_error, error_bytes,
-                    "an array of uint8 must be a picture: (height, width) or (height, width, 3)");
+        return picture_fail(
+            ret_error,
+            "an array of uint8 must be a picture: (height, width) or (height, width, 3)");
     }
-    if (!picture_size_fits(img->dim[1], img->dim[0], ret_error, error_bytes)) {
+    if (picture_check_size(img->dim[1], img->dim[0], ret_error) < 0) {
         return -EINVAL;
     }
     img->height = (uint32_t)img->dim[0];
@@ -104,7 +98,7 @@ static int read_size(struct picture *img, char *ret_error, size_t error_bytes)
 }
 
 /* So many elements as the shape says must be there; what follows them does not count. */
-static int read_bytes(struct picture *img, size_t element, char *ret_error, size_t error_bytes)
+static int read_bytes(struct picture *img, size_t element, char ret_error[PICTURE_ERROR_MAX])
 {
     size_t have = img->data_bytes - img->pixels_at;
     bool good = true;
@@ -114,46 +108,47 @@ static int read_bytes(struct picture *img, size_t element, char *ret_error, size
         good = good && base_mul(img->bytes, img->dim[i], &img->bytes);
     }
     if (!good) {
-        return fail(ret_error, error_bytes, "broken header of an array of NumPy");
+        return picture_fail(ret_error, "broken header of an array of NumPy");
     }
-    if (have < img->bytes && img->kind == PICTURE_PIXELS) {
-        picture_cut_short(have / (img->bytes / img->height), img->height, ret_error, error_bytes);
-    } else if (have < img->bytes) {
-        snprintf(ret_error, error_bytes, "the file is cut short: %zu of %zu elements are whole",
-                 have / element, img->bytes / element);
+    if (have >= img->bytes) {
+        return 0;
     }
-    return have < img->bytes ? -EINVAL : 0;
+    return img->kind == PICTURE_PIXELS
+               ? picture_cut_short(have / (img->bytes / img->height), img->height, ret_error)
+               : picture_fail(ret_error, "the file is cut short: %zu of %zu elements are whole",
+                              have / element, img->bytes / element);
 }
 
-int picture_npy_open(struct picture *img, char *ret_error, size_t error_bytes)
+int picture_npy_open(struct picture *img, char ret_error[PICTURE_ERROR_MAX])
 {
     base_autofree char *text = NULL;
     const char *type, *order;
     size_t element;
 
     if (read_header(img, &text) < 0) {
-        return fail(ret_error, error_bytes, "broken header of an array of NumPy");
+        return picture_fail(ret_error, "broken header of an array of NumPy");
     }
     type = value_of(text, "descr");
     order = value_of(text, "fortran_order");
     if (!type || !order || !read_shape(value_of(text, "shape"), img)) {
-        return fail(ret_error, error_bytes, "broken header of an array of NumPy");
+        return picture_fail(ret_error, "broken header of an array of NumPy");
     }
     if (strncmp(order, "True", 4) == 0) {
-        return fail(ret_error, error_bytes,
-                    "the array is in Fortran's order; save numpy.ascontiguousarray(a)");
+        return picture_fail(ret_error,
+                            "the array is in Fortran's order; save numpy.ascontiguousarray(a)");
     }
     element = read_type(type, img);
     if (element == 0) {
-        snprintf(ret_error, error_bytes,
-                 "the array's elements are %.*s; uint8, and float32 and float16 in little-endian "
-                 "order, are read: save a.astype('float32')",
-                 (int)base_min(strcspn(type, ",}"), (size_t)20), type);
+        picture_fail(
+            ret_error,
+            "the array's elements are %.*s; uint8, and float32 and float16 in little-endian "
+            "order, are read: save a.astype('float32')",
+            (int)base_min(strcspn(type, ",}"), (size_t)20), type);
         shown_clean(ret_error, "");
         return -EINVAL;
     }
-    if (img->kind == PICTURE_PIXELS && read_size(img, ret_error, error_bytes) < 0) {
+    if (img->kind == PICTURE_PIXELS && read_size(img, ret_error) < 0) {
         return -EINVAL;
     }
-    return read_bytes(img, element, ret_error, error_bytes);
+    return read_bytes(img, element, ret_error);
 }

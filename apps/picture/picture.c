@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/picture/picture.h"
 
-#include "apps/picture/picture_rows.h"
 #include "base/base.h"
 #include "base/pnm.h"
 #include "base/whole_file.h"
 
 #define FILE_BYTES_MAX ((size_t)1 << 30)
-
-static int fail(int rc, char *ret_error, size_t error_bytes, const char *text)
-{
-    snprintf(ret_error, error_bytes, "%s", text);
-    return rc;
-}
 
 static size_t blanks(const struct picture *img, size_t at)
 {
@@ -25,28 +18,26 @@ static size_t blanks(const struct picture *img, size_t at)
 }
 
 /* Reads the header of the picture that begins at @at. */
-static int pnm_size(struct picture *img, size_t at, char *ret_error, size_t error_bytes)
+static int pnm_size(struct picture *img, size_t at, char ret_error[PICTURE_ERROR_MAX])
 {
     size_t row_bytes;
     struct pnm p;
 
     if (!pnm_read(img->data, img->data_bytes, at, &p)) {
-        return fail(-EINVAL, ret_error, error_bytes, "broken PNM header");
+        return picture_fail(ret_error, "broken PNM header");
     }
     if (p.most != 255) {
-        snprintf(ret_error, error_bytes,
-                 "a PNM file with a maxval of %u; only 255 is read: convert FILE -depth 8 FILE.png",
-                 p.most);
-        return -EINVAL;
+        return picture_fail(
+            ret_error,
+            "a PNM file with a maxval of %u; only 255 is read: convert FILE -depth 8 FILE.png",
+            p.most);
     }
-    if (!picture_size_fits(p.width, p.height, ret_error, error_bytes)) {
+    if (picture_check_size(p.width, p.height, ret_error) < 0) {
         return -EINVAL;
     }
     row_bytes = (size_t)p.width * p.channels;
     if (img->data_bytes - p.pixels_at < row_bytes * p.height) {
-        picture_cut_short((img->data_bytes - p.pixels_at) / row_bytes, p.height, ret_error,
-                          error_bytes);
-        return -EINVAL;
+        return picture_cut_short((img->data_bytes - p.pixels_at) / row_bytes, p.height, ret_error);
     }
     img->width = p.width;
     img->height = p.height;
@@ -56,7 +47,7 @@ static int pnm_size(struct picture *img, size_t at, char *ret_error, size_t erro
     return 0;
 }
 
-int picture_next(struct picture *img, char *ret_error, size_t error_bytes)
+int picture_next(struct picture *img, char ret_error[PICTURE_ERROR_MAX])
 {
     size_t at = img->pixels_at + img->bytes;
 
@@ -64,9 +55,9 @@ int picture_next(struct picture *img, char *ret_error, size_t error_bytes)
         return 0;
     }
     if (!pnm_begins(img->data + at, img->data_bytes - at)) {
-        return fail(-EINVAL, ret_error, error_bytes, "no PNM header follows the picture");
+        return picture_fail(ret_error, "no PNM header follows the picture");
     }
-    return pnm_size(img, at, ret_error, error_bytes) < 0 ? -EINVAL : 1;
+    return pnm_size(img, at, ret_error) < 0 ? -EINVAL : 1;
 }
 
 /* Return: how to go on with a picture of another format; NULL: it is none that is known. */
@@ -114,26 +105,30 @@ enum picture_kind picture_known(const uint8_t *data, size_t bytes, const char **
 
 /* Reads the header of a compressed file; with @to, also the rows. */
 static int read_rows(const struct picture *img, uint8_t *to, struct picture_rows *ret,
-                     char *ret_error, size_t error_bytes)
+                     char ret_error[PICTURE_ERROR_MAX])
 {
-    return (img->kind == PICTURE_JPEG ? picture_jpeg_read
-                                      : picture_png_read)(img, to, ret, ret_error, error_bytes);
+    return (img->kind == PICTURE_JPEG ? picture_jpeg_read : picture_png_read)(img, to, ret,
+                                                                              ret_error);
 }
 
-int picture_measure(struct picture *img, char *ret_error, size_t error_bytes)
+int picture_measure(struct picture *img, char ret_error[PICTURE_ERROR_MAX])
 {
     struct picture_rows rows;
-    int rc = read_rows(img, NULL, &rows, ret_error, error_bytes);
+    int rc = read_rows(img, NULL, &rows, ret_error);
 
     if (rc == 0) {
-        picture_upright(&rows, &img->width, &img->height, &img->channels);
+        bool turned = rows.orientation > 4;
+
+        img->width = turned ? rows.height : rows.width;
+        img->height = turned ? rows.width : rows.height;
+        img->channels = rows.channels;
         img->work_bytes = rows.work_bytes;
         img->bytes = (size_t)img->width * img->height * img->channels;
     }
     return rc;
 }
 
-static int recognise(const char *name, struct picture *img, char *ret_error, size_t error_bytes)
+static int recognise(const char *name, struct picture *img, char ret_error[PICTURE_ERROR_MAX])
 {
     img->f16 = base_ends_with(name, ".f16");
     if (img->f16 || base_ends_with(name, ".f32")) {
@@ -143,27 +138,27 @@ static int recognise(const char *name, struct picture *img, char *ret_error, siz
     }
     if (pnm_begins(img->data, img->data_bytes)) {
         img->kind = PICTURE_PNM;
-        return pnm_size(img, 0, ret_error, error_bytes);
+        return pnm_size(img, 0, ret_error);
     }
     img->kind = compressed(img->data, img->data_bytes);
     if (img->kind != PICTURE_RAW) {
-        return picture_measure(img, ret_error, error_bytes);
+        return picture_measure(img, ret_error);
     }
     if (picture_npy_begins(img)) {
-        return picture_npy_open(img, ret_error, error_bytes);
+        return picture_npy_open(img, ret_error);
     }
-    snprintf(ret_error, error_bytes, "%s",
-             foreign(img) ? foreign(img)
-                          : "not a JPEG, PNG, binary PPM or PGM file or array of NumPy, and its "
-                            "name does not end in .f32 or .f16");
-    return -EINVAL;
+    return picture_fail(ret_error, "%s",
+                        foreign(img)
+                            ? foreign(img)
+                            : "not a JPEG, PNG, binary PPM or PGM file or array of NumPy, and its "
+                              "name does not end in .f32 or .f16");
 }
 
-int picture_take(const char *name, uint8_t *data, size_t bytes, char *ret_error, size_t error_bytes,
+int picture_take(const char *name, uint8_t *data, size_t bytes, char ret_error[PICTURE_ERROR_MAX],
                  struct picture *ret)
 {
     base_cleanup(picture_close) struct picture img = {.data = data, .data_bytes = bytes};
-    int rc = recognise(name, &img, ret_error, error_bytes);
+    int rc = recognise(name, &img, ret_error);
 
     if (rc < 0) {
         return rc;
@@ -173,7 +168,7 @@ int picture_take(const char *name, uint8_t *data, size_t bytes, char *ret_error,
     return 0;
 }
 
-int picture_open(const char *path, char *ret_error, size_t error_bytes, struct picture *ret)
+int picture_open(const char *path, char ret_error[PICTURE_ERROR_MAX], struct picture *ret)
 {
     const struct whole_file f = {.folder = AT_FDCWD, .path = path, .bytes_max = FILE_BYTES_MAX};
     base_autofree char *data = NULL;
@@ -181,9 +176,10 @@ int picture_open(const char *path, char *ret_error, size_t error_bytes, struct p
     int rc = whole_file_read(&f, &data, &bytes);
 
     if (rc) {
-        return fail(rc < 0 ? rc : -EINVAL, ret_error, error_bytes, whole_file_why(rc));
+        picture_fail(ret_error, "%s", whole_file_why(rc));
+        return rc < 0 ? rc : -EINVAL;
     }
-    return picture_take(path, (uint8_t *)base_take(data), bytes, ret_error, error_bytes, ret);
+    return picture_take(path, (uint8_t *)base_take(data), bytes, ret_error, ret);
 }
 
 void picture_close(struct picture *img)
@@ -192,12 +188,12 @@ void picture_close(struct picture *img)
     *img = PICTURE_NULL;
 }
 
-int picture_decode(const struct picture *img, uint8_t *to, char *ret_error, size_t error_bytes)
+int picture_decode(const struct picture *img, uint8_t *to, char ret_error[PICTURE_ERROR_MAX])
 {
     struct picture_rows rows;
 
     if (img->kind == PICTURE_JPEG || img->kind == PICTURE_PNG) {
-        return read_rows(img, to, &rows, ret_error, error_bytes);
+        return read_rows(img, to, &rows, ret_error);
     }
     memcpy(to, img->data + img->pixels_at, img->bytes);
     return 0;

@@ -11,12 +11,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "apps/picture/picture_rows.h"
 
 struct canvas;
-struct picture_rows; /* picture_rows.h */
 
 enum picture_kind {
     PICTURE_RAW,
@@ -43,10 +40,10 @@ struct picture {
 /** picture_open() - reads a file. A name ending in .f32 or .f16 means raw; else the first bytes
  * tell; an array of NumPy is raw or a picture. @ret_error: the reason, without the file's name.
  * Return: 0 or -errno. */
-int picture_open(const char *path, char *ret_error, size_t error_bytes, struct picture *ret);
+int picture_open(const char *path, char ret_error[PICTURE_ERROR_MAX], struct picture *ret);
 /** picture_take() - as picture_open(), of bytes in memory. @name: its ending counts. @data:
  * from malloc(); @ret owns it, and on failure it is freed. */
-int picture_take(const char *name, uint8_t *data, size_t bytes, char *ret_error, size_t error_bytes,
+int picture_take(const char *name, uint8_t *data, size_t bytes, char ret_error[PICTURE_ERROR_MAX],
                  struct picture *ret);
 void picture_close(struct picture *img);
 /** picture_known() - what a file is by its first bytes. Return: PICTURE_JPEG or PICTURE_PNG;
@@ -54,25 +51,23 @@ void picture_close(struct picture *img);
 enum picture_kind picture_known(const uint8_t *data, size_t bytes, const char **ret_foreign);
 /** picture_next() - goes on to the next picture of a PNM file, which may hold several. Return: 1:
  * width, height, channels and bytes are those of the next picture; 0: there is none; -EINVAL. */
-int picture_next(struct picture *img, char *ret_error, size_t error_bytes);
+int picture_next(struct picture *img, char ret_error[PICTURE_ERROR_MAX]);
 /** picture_measure() - of a JPEG or PNG file, by kind, whose bytes are in @img: width, height,
  * channels, bytes and work_bytes. Return: 0; -errno. */
-int picture_measure(struct picture *img, char *ret_error, size_t error_bytes);
+int picture_measure(struct picture *img, char ret_error[PICTURE_ERROR_MAX]);
 /** picture_decode() - writes img->bytes bytes to @to. Return: 0 or -EINVAL. */
-int picture_decode(const struct picture *img, uint8_t *to, char *ret_error, size_t error_bytes);
+int picture_decode(const struct picture *img, uint8_t *to, char ret_error[PICTURE_ERROR_MAX]);
 
 /* jpeg.c, or jpeg_none.c: reads the header of a JPEG file whose bytes are in @img; with @to, which
  * is not NULL then, also its rows. Return: 0; -errno. */
 int picture_jpeg_read(const struct picture *img, uint8_t *to, struct picture_rows *ret,
-                      char *ret_error, size_t error_bytes);
+                      char ret_error[PICTURE_ERROR_MAX]);
 /* png.c, or png_none.c */
 int picture_png_read(const struct picture *img, uint8_t *to, struct picture_rows *ret,
-                     char *ret_error, size_t error_bytes);
+                     char ret_error[PICTURE_ERROR_MAX]);
 /* The same files: write what was drawn (apps/show/canvas.h). Return: 0; -errno, with @ret_error. */
-int picture_jpeg_write(const struct canvas *c, const char *path, char *ret_error,
-                       size_t error_bytes);
-int picture_png_write(const struct canvas *c, const char *path, char *ret_error,
-                      size_t error_bytes);
-/* npy.c: an array that numpy.save() wrote */
+int picture_jpeg_write(const struct canvas *c, const char *path, char ret_error[PICTURE_ERROR_MAX]);
+int picture_png_write(const struct canvas *c, const char *path, char ret_error[PICTURE_ERROR_MAX]);
+/* npy.c: an array that numpy.save() wrote. Return: 0; -EINVAL. */
 bool picture_npy_begins(const struct picture *img);
-int picture_npy_open(struct picture *img, char *ret_error, size_t error_bytes);
+int picture_npy_open(struct picture *img, char ret_error[PICTURE_ERROR_MAX]);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/picture/picture_rows.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,21 +10,30 @@
 #define ENTRY_BYTES 12u
 enum { EXIF_SHORT = 3, EXIF_LONG = 4 };
 
-bool picture_size_fits(uint64_t width, uint64_t height, char *ret_error, size_t error_bytes)
+int picture_fail(char ret_error[PICTURE_ERROR_MAX], const char *format, ...)
 {
-    if (width > 0 && height > 0 && width <= PICTURE_SIDE_MAX && height <= PICTURE_SIDE_MAX) {
-        return true;
-    }
-    snprintf(ret_error, error_bytes,
-             "the picture has %llux%llu pixels; width and height may be 1 to %u",
-             (unsigned long long)width, (unsigned long long)height, PICTURE_SIDE_MAX);
-    return false;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(ret_error, PICTURE_ERROR_MAX, format, args);
+    va_end(args);
+    return -EINVAL;
 }
 
-void picture_cut_short(size_t rows, uint32_t height, char *ret_error, size_t error_bytes)
+int picture_check_size(uint64_t width, uint64_t height, char ret_error[PICTURE_ERROR_MAX])
 {
-    snprintf(ret_error, error_bytes, "the file is cut short: %zu of %u rows are whole", rows,
-             height);
+    bool fits = width > 0 && height > 0 && width <= PICTURE_SIDE_MAX && height <= PICTURE_SIDE_MAX;
+
+    return fits ? 0
+                : picture_fail(ret_error,
+                               "the picture has %llux%llu pixels; width and height may be 1 to %u",
+                               (unsigned long long)width, (unsigned long long)height,
+                               PICTURE_SIDE_MAX);
+}
+
+int picture_cut_short(size_t rows, uint32_t height, char ret_error[PICTURE_ERROR_MAX])
+{
+    return picture_fail(ret_error, "the file is cut short: %zu of %u rows are whole", rows, height);
 }
 
 static uint32_t number(const uint8_t *p, size_t bytes, bool big)
@@ -122,16 +133,6 @@ __attribute__((always_inline)) static inline void put(const struct picture_rows 
             out += inner_to * (ptrdiff_t)k;
         }
     }
-}
-
-void picture_upright(const struct picture_rows *p, uint32_t *ret_width, uint32_t *ret_height,
-                     uint32_t *ret_channels)
-{
-    bool turned = p->orientation > 4;
-
-    *ret_width = turned ? p->height : p->width;
-    *ret_height = turned ? p->width : p->height;
-    *ret_channels = p->channels;
 }
 
 void picture_put_rows(const struct picture_rows *p, uint32_t y, size_t count, const uint8_t *rows,

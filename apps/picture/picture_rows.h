@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PICTURE_ERROR_MAX 512u /* bytes of a reason */
 #define PICTURE_SIDE_MAX 16384u
 #define PICTURE_ROWS_AT_ONCE 16u
 
@@ -23,12 +24,14 @@ struct picture_rows {
     size_t work_bytes;      /* what decoding takes besides the picture */
 };
 
-/** picture_size_fits() - Return: whether both numbers are 1 to PICTURE_SIDE_MAX; if not, @ret_error
- * names them and the limit. */
-bool picture_size_fits(uint64_t width, uint64_t height, char *ret_error, size_t error_bytes);
-
-/** picture_cut_short() - writes to @ret_error that so many of @height rows are whole */
-void picture_cut_short(size_t rows, uint32_t height, char *ret_error, size_t error_bytes);
+/** picture_check_size() - Return: 0: both numbers are 1 to PICTURE_SIDE_MAX; else -EINVAL, and
+ * @ret_error names them and the limit. */
+int picture_check_size(uint64_t width, uint64_t height, char ret_error[PICTURE_ERROR_MAX]);
+/** picture_fail() - writes the reason. Return: -EINVAL. */
+int picture_fail(char ret_error[PICTURE_ERROR_MAX], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/** picture_cut_short() - the reason is that so many of @height rows are whole. Return: -EINVAL. */
+int picture_cut_short(size_t rows, uint32_t height, char ret_error[PICTURE_ERROR_MAX]);
 
 /**
  * picture_orientation() - reads the orientation of EXIF
@@ -38,10 +41,6 @@ void picture_cut_short(size_t rows, uint32_t height, char *ret_error, size_t err
  * is none, it is something else, or the bytes are no EXIF.
  */
 uint8_t picture_orientation(const uint8_t *tiff, size_t bytes);
-
-/** picture_upright() - the size of the upright picture. */
-void picture_upright(const struct picture_rows *p, uint32_t *ret_width, uint32_t *ret_height,
-                     uint32_t *ret_channels);
 
 /** picture_put_rows() - writes @count stored rows from @y on to their places. @rows: one after the
  * other, no overlap with @to, the upright picture. Best: PICTURE_ROWS_AT_ONCE. */

@@ -11,7 +11,6 @@
 #include <zlib.h>
 
 #include "apps/picture/picture.h"
-#include "apps/picture/picture_rows.h"
 #include "apps/show/canvas.h"
 
 #define SIGNATURE_BYTES 8u
@@ -29,7 +28,7 @@ struct reader {
     uint32_t done;   /* rows */
     bool ended;      /* the file has no more bytes */
     jmp_buf leave;
-    char text[160];
+    char text[PICTURE_ERROR_MAX];
 };
 
 static void on_error(png_structp png, png_const_charp text)
@@ -96,7 +95,7 @@ static void read_header(struct reader *r, const struct picture *img)
         .channels = png_get_color_type(r->png, r->info) & PNG_COLOR_MASK_COLOR ? 3 : 1,
         .orientation = orientation_of(img->data, img->data_bytes),
     };
-    if (!picture_size_fits(r->rows.width, r->rows.height, r->text, sizeof(r->text))) {
+    if (picture_check_size(r->rows.width, r->rows.height, r->text) < 0) {
         longjmp(r->leave, 1);
     }
 }
@@ -150,20 +149,17 @@ static void read_rows(struct reader *r, uint8_t *to)
 
 /* Says what is wrong, and where. Return: 0 if nothing is: all rows are there, and only chunks after
  * them are cut or damaged. */
-static int told(const struct reader *r, bool rows, char *ret_error, size_t error_bytes)
+static int told(const struct reader *r, bool rows, char ret_error[PICTURE_ERROR_MAX])
 {
     if (!rows) {
-        snprintf(ret_error, error_bytes, "%s", r->text);
-    } else if (r->done == r->rows.height &&
-               (r->ended || png_get_io_chunk_type(r->png) != PNG_IDAT)) {
-        return 0;
-    } else if (r->ended) {
-        picture_cut_short(r->done, r->rows.height, ret_error, error_bytes);
-    } else {
-        snprintf(ret_error, error_bytes, "the file is damaged after %u of %u rows: %s", r->done,
-                 r->rows.height, r->text);
+        return picture_fail(ret_error, "%s", r->text);
     }
-    return -EINVAL;
+    if (r->done == r->rows.height && (r->ended || png_get_io_chunk_type(r->png) != PNG_IDAT)) {
+        return 0;
+    }
+    return r->ended ? picture_cut_short(r->done, r->rows.height, ret_error)
+                    : picture_fail(ret_error, "the file is damaged after %u of %u rows: %s",
+                                   r->done, r->rows.height, r->text);
 }
 
 /* Rows; of an interlaced picture that must be turned, all of them. */
@@ -176,7 +172,7 @@ static size_t work_bytes(const struct reader *r)
 }
 
 int picture_png_read(const struct picture *img, uint8_t *to, struct picture_rows *ret,
-                     char *ret_error, size_t error_bytes)
+                     char ret_error[PICTURE_ERROR_MAX])
 {
     struct reader r = {.at = img->data, .left = img->data_bytes};
     int rc;
@@ -184,10 +180,10 @@ int picture_png_read(const struct picture *img, uint8_t *to, struct picture_rows
     r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, on_error, on_warning);
     r.info = r.png ? png_create_info_struct(r.png) : NULL;
     if (!r.info) {
-        snprintf(ret_error, error_bytes, "out of memory");
+        picture_fail(ret_error, "out of memory");
         rc = -ENOMEM;
     } else if (setjmp(r.leave)) {
-        rc = told(&r, to != NULL, ret_error, error_bytes);
+        rc = told(&r, to != NULL, ret_error);
     } else {
         read_header(&r, img);
         r.rows.work_bytes = work_bytes(&r);
@@ -202,7 +198,7 @@ int picture_png_read(const struct picture *img, uint8_t *to, struct picture_rows
     return rc;
 }
 
-int picture_png_write(const struct canvas *c, const char *path, char *ret_error, size_t error_bytes)
+int picture_png_write(const struct canvas *c, const char *path, char ret_error[PICTURE_ERROR_MAX])
 {
     png_image png = {.version = PNG_IMAGE_VERSION,
                      .width = c->width,
@@ -210,7 +206,7 @@ int picture_png_write(const struct canvas *c, const char *path, char *ret_error,
                      .format = PNG_FORMAT_RGB};
 
     if (!png_image_write_to_file(&png, path, 0, c->rgb, 0, NULL)) {
-        snprintf(ret_error, error_bytes, "%s", png.message);
+        picture_fail(ret_error, "%s", png.message);
         png_image_free(&png);
         return -EINVAL;
     }

@@ -12,12 +12,12 @@ static void read_picture(const uint8_t *data, size_t bytes)
 {
     base_cleanup(picture_close) struct picture img = PICTURE_NULL;
     uint8_t *copy = malloc(bytes + 1), *pixels;
-    char why[256] = "";
+    char why[PICTURE_ERROR_MAX] = "";
     int more = 1;
 
     MUST(copy);
     memcpy(copy, data, bytes);
-    if (picture_take("x.img", copy, bytes, why, sizeof(why), &img) < 0) {
+    if (picture_take("x.img", copy, bytes, why, &img) < 0) {
         MUST(why[0]);
         return;
     }
@@ -30,9 +30,9 @@ static void read_picture(const uint8_t *data, size_t bytes)
         }
         pixels = malloc(img.bytes);
         MUST(pixels);
-        MUST(picture_decode(&img, pixels, why, sizeof(why)) == 0 || why[0]);
+        MUST(picture_decode(&img, pixels, why) == 0 || why[0]);
         free(pixels);
-        more = picture_next(&img, why, sizeof(why));
+        more = picture_next(&img, why);
     }
 }
 

@@ -32,12 +32,12 @@ static int add_bytes(int fd, const char *path, size_t *ret_bytes)
 {
     struct picture img = PICTURE_NULL;
     base_autofree uint8_t *pixels = NULL;
-    char why[256] = "out of memory";
-    int rc = picture_open(path, why, sizeof(why), &img);
+    char why[PICTURE_ERROR_MAX] = "out of memory";
+    int rc = picture_open(path, why, &img);
 
     *ret_bytes = 0;
     pixels = rc < 0 ? NULL : malloc(img.bytes + 1);
-    if (rc < 0 || !pixels || picture_decode(&img, pixels, why, sizeof(why)) < 0) {
+    if (rc < 0 || !pixels || picture_decode(&img, pixels, why) < 0) {
         ctl_say("skipping %s: %s", path, why);
         rc = 0;
     } else {

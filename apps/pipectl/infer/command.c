@@ -82,7 +82,7 @@ static int send_item(struct infer *in, struct infer_item *item, const struct pic
 {
     struct piped_stream *s = in->streams[stream_index(item)];
     struct piped_frame *f;
-    char error[256];
+    char error[PICTURE_ERROR_MAX];
     int rc = acquire(in, s, &f);
 
     if (rc) {
@@ -97,7 +97,7 @@ static int send_item(struct infer *in, struct infer_item *item, const struct pic
         f->width = img->width;
         f->height = img->height;
         f->stride = img->width * img->channels;
-        if (picture_decode(img, f->input, error, sizeof(error)) < 0) {
+        if (picture_decode(img, f->input, error) < 0) {
             fail_item(item, error);
             piped_release(s, f);
             return CTL_DONE;
@@ -119,13 +119,13 @@ struct position {
 /* Opens the item's file and goes to its picture. Return: false if the file is not what it was. */
 static bool go_to(struct infer *in, const struct infer_item *item, struct position *at)
 {
-    char error[256];
+    char error[PICTURE_ERROR_MAX];
 
     if (item->file != at->file) {
         picture_close(&at->img);
         at->file = SIZE_MAX;
         at->frame = 0;
-        if (picture_open(infer_path(in, item->file), error, sizeof(error), &at->img) < 0) {
+        if (picture_open(infer_path(in, item->file), error, &at->img) < 0) {
             return false;
         }
         at->file = item->file;
@@ -134,7 +134,7 @@ static bool go_to(struct infer *in, const struct infer_item *item, struct positi
         return (item->frame + 1) * in->frame_bytes[item->f16] <= at->img.bytes;
     }
     for (; at->frame < item->frame; at->frame++) {
-        if (picture_next(&at->img, error, sizeof(error)) != 1) {
+        if (picture_next(&at->img, error) != 1) {
             return false;
         }
     }

@@ -136,7 +136,7 @@ int infer_draw(struct infer *in, const struct piped_decoded *r, const struct inf
 {
     bool grey = item->format == PIPED_GRAY8;
     uint32_t stride = f->stride ? f->stride : f->width * (grey ? 1 : 3);
-    char path[4096], error[256];
+    char path[4096], error[PICTURE_ERROR_MAX];
     struct canvas c;
     int rc;
 
@@ -151,9 +151,8 @@ int infer_draw(struct infer *in, const struct piped_decoded *r, const struct inf
     }
     shw_draw(&c, r);
     path_of(in, path, sizeof(path));
-    rc = strcmp(strrchr(path, '.'), ".png") == 0
-             ? picture_png_write(&c, path, error, sizeof(error))
-             : picture_jpeg_write(&c, path, error, sizeof(error));
+    rc = strcmp(strrchr(path, '.'), ".png") == 0 ? picture_png_write(&c, path, error)
+                                                 : picture_jpeg_write(&c, path, error);
     canvas_deinit(&c);
     if (rc < 0) {
         ctl_say("%s: %s", path, error);

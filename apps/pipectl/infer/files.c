@@ -218,11 +218,10 @@ bool infer_has_f16(const struct infer *in)
         base_cleanup(picture_close) struct picture img = PICTURE_NULL;
         const char *dot = strrchr(in->files[i].name, '.');
         bool array = (dot && strcmp(dot, ".npy") == 0) || in->files[i].copy >= 0;
-        char unused[128];
+        char unused[PICTURE_ERROR_MAX];
 
         if ((dot && strcmp(dot, ".f16") == 0) ||
-            (array && picture_open(infer_path(in, i), unused, sizeof(unused), &img) == 0 &&
-             img.f16)) {
+            (array && picture_open(infer_path(in, i), unused, &img) == 0 && img.f16)) {
             return true;
         }
     }
@@ -310,10 +309,10 @@ int infer_make_items(struct infer *in)
 
     for (size_t i = 0; rc == CTL_DONE && i < in->file_count; i++) {
         base_cleanup(picture_close) struct picture img = PICTURE_NULL;
-        char error[256];
+        char error[PICTURE_ERROR_MAX];
         int more = 1;
 
-        if (picture_open(infer_path(in, i), error, sizeof(error), &img) < 0) {
+        if (picture_open(infer_path(in, i), error, &img) < 0) {
             rc = add_item(in, i, 0, PIPED_TENSOR, error);
             continue;
         }
@@ -323,7 +322,7 @@ int infer_make_items(struct infer *in)
         }
         for (size_t frame = 0; rc == CTL_DONE && more > 0; frame++) {
             rc = add_picture(in, i, frame, &img);
-            more = picture_next(&img, error, sizeof(error));
+            more = picture_next(&img, error);
             if (rc == CTL_DONE && more < 0) {
                 rc = add_item(in, i, frame + 1, PIPED_TENSOR, error);
             }

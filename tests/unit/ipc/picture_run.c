@@ -12,12 +12,12 @@ static void run(const char *path)
 {
     base_cleanup(picture_close) struct picture img = PICTURE_NULL;
     base_autofree uint8_t *pixels = NULL;
-    char why[256] = "out of memory";
+    char why[PICTURE_ERROR_MAX] = "out of memory";
 
-    if (picture_open(path, why, sizeof(why), &img) == 0) {
+    if (picture_open(path, why, &img) == 0) {
         pixels = malloc(img.bytes);
     }
-    if (pixels && picture_decode(&img, pixels, why, sizeof(why)) == 0) {
+    if (pixels && picture_decode(&img, pixels, why) == 0) {
         printf("ok %u %u %u\n", img.width, img.height, img.channels);
         fwrite(pixels, 1, img.bytes, stdout);
     } else {
