@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/wire.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/pixfmt.h"
@@ -28,13 +27,10 @@ SIZE(ipc_result, IPC_RESULT_BYTES);
 SIZE(ipc_credit, IPC_CREDIT_BYTES);
 SIZE(ipc_event_msg, IPC_EVENT_BYTES);
 
-/* Cut to fit, at a border between UTF-8 characters, and padded with NUL. */
-static void put_name(uint8_t b[IPC_NAME_BYTES], const char name[IPC_NAME_BYTES])
+void ipc_name_set(char ret[IPC_NAME_BYTES], const char *name)
 {
-    size_t n = shown_fit(name, IPC_NAME_BYTES - 1);
-
-    memset(b, 0, IPC_NAME_BYTES);
-    memcpy(b, name, n);
+    memset(ret, 0, IPC_NAME_BYTES);
+    memcpy(ret, name, shown_fit(name, IPC_NAME_BYTES - 1));
 }
 
 /* Names end up in texts, JSON and logs. */
@@ -50,80 +46,76 @@ static bool get_name(const uint8_t b[IPC_NAME_BYTES], char ret[IPC_NAME_BYTES])
     return true;
 }
 
-/* Encoders copy the struct; names again, so that no byte after their end goes out. */
-#define PUT(kind, type, BYTES)                                                                     \
-    void ipc_put_##kind(const struct type *m, uint8_t b[BYTES])                                    \
-    {                                                                                              \
-        memcpy(b, m, BYTES);                                                                       \
-    }
-#define PUT_NAMED(kind, type, BYTES, name)                                                         \
-    void ipc_put_##kind(const struct type *m, uint8_t b[BYTES])                                    \
-    {                                                                                              \
-        memcpy(b, m, BYTES);                                                                       \
-        put_name(b + offsetof(struct type, name), m->name);                                        \
-    }
-PUT(header, ipc_header, IPC_HEADER_BYTES)
-PUT_NAMED(hello, ipc_hello, IPC_HELLO_BYTES, client)
-PUT_NAMED(welcome, ipc_welcome, IPC_WELCOME_BYTES, server)
-PUT_NAMED(open, ipc_open, IPC_OPEN_BYTES, model)
-PUT_NAMED(tensor, ipc_tensor, IPC_TENSOR_BYTES, name)
-PUT(opened, ipc_opened, IPC_OPENED_BYTES)
-PUT(pool, ipc_pool, IPC_POOL_BYTES)
-PUT(frame, ipc_frame, IPC_FRAME_BYTES)
-PUT(result, ipc_result, IPC_RESULT_BYTES)
-PUT(credit, ipc_credit, IPC_CREDIT_BYTES)
-PUT(event, ipc_event_msg, IPC_EVENT_BYTES)
+/* Types by number, those with bit 15 behind the others. */
+#define ROW(type) ((type)&0x8000 ? IPC_ERROR + 1 + ((type)&0x7fff) : (type))
 
 /* Sizes of a type's payload. A message of fixed size may grow at its end in a later version, up to
  * IPC_EXTENDED_MAX; readers ignore what they do not know. */
-static const struct {
+static const struct type {
     const char *name;
+    bool by_client;
     uint32_t least, most;
 } types[] = {
-    [IPC_HELLO] = {"HELLO", IPC_HELLO_BYTES, IPC_EXTENDED_MAX},
-    [IPC_WELCOME] = {"WELCOME", IPC_WELCOME_BYTES, IPC_EXTENDED_MAX},
-    [IPC_OPEN] = {"OPEN", IPC_OPEN_BYTES, IPC_EXTENDED_MAX},
-    [IPC_OPENED] = {"OPENED", IPC_OPENED_BYTES,
+    [IPC_HELLO] = {"HELLO", true, IPC_HELLO_BYTES, IPC_EXTENDED_MAX},
+    [IPC_WELCOME] = {"WELCOME", false, IPC_WELCOME_BYTES, IPC_EXTENDED_MAX},
+    [IPC_OPEN] = {"OPEN", true, IPC_OPEN_BYTES, IPC_EXTENDED_MAX},
+    [IPC_OPENED] = {"OPENED", false, IPC_OPENED_BYTES,
                     IPC_OPENED_BYTES + 2 * IPC_TENSORS_MAX *IPC_TENSOR_BYTES},
-    [IPC_POOL] = {"POOL", IPC_POOL_BYTES, IPC_EXTENDED_MAX},
-    [IPC_POOLED] = {"POOLED", 0, IPC_TEXT_MAX},
-    [IPC_FRAME] = {"FRAME", IPC_FRAME_BYTES, IPC_EXTENDED_MAX},
-    [IPC_INLINE] = {"INLINE", IPC_FRAME_BYTES, IPC_PAYLOAD_MAX},
-    [IPC_RESULT] = {"RESULT", IPC_RESULT_BYTES, IPC_PAYLOAD_MAX},
-    [IPC_CREDIT] = {"CREDIT", IPC_CREDIT_BYTES, IPC_EXTENDED_MAX},
-    [IPC_CANCEL] = {"CANCEL", 0, IPC_EXTENDED_MAX},
-    [IPC_PING] = {"PING", 0, IPC_PING_MAX},
-    [IPC_PONG] = {"PONG", 0, IPC_PING_MAX},
-    [IPC_CLOSE] = {"CLOSE", 0, IPC_EXTENDED_MAX},
-    [IPC_CLOSED] = {"CLOSED", 0, IPC_EXTENDED_MAX},
-    [IPC_ERROR] = {"ERROR", 0, IPC_TEXT_MAX},
+    [IPC_POOL] = {"POOL", true, IPC_POOL_BYTES, IPC_EXTENDED_MAX},
+    [IPC_POOLED] = {"POOLED", false, 0, IPC_TEXT_MAX},
+    [IPC_FRAME] = {"FRAME", true, IPC_FRAME_BYTES, IPC_EXTENDED_MAX},
+    [IPC_INLINE] = {"INLINE", true, IPC_FRAME_BYTES, IPC_PAYLOAD_MAX},
+    [IPC_RESULT] = {"RESULT", false, IPC_RESULT_BYTES, IPC_PAYLOAD_MAX},
+    [IPC_CREDIT] = {"CREDIT", false, IPC_CREDIT_BYTES, IPC_EXTENDED_MAX},
+    [IPC_CANCEL] = {"CANCEL", true, 0, IPC_EXTENDED_MAX},
+    [IPC_PING] = {"PING", true, 0, IPC_PING_MAX},
+    [IPC_PONG] = {"PONG", true, 0, IPC_PING_MAX},
+    [IPC_CLOSE] = {"CLOSE", true, 0, IPC_EXTENDED_MAX},
+    [IPC_CLOSED] = {"CLOSED", false, 0, IPC_EXTENDED_MAX},
+    [IPC_ERROR] = {"ERROR", false, 0, IPC_TEXT_MAX},
+    [ROW(IPC_EVENT)] = {"EVENT", true, IPC_EVENT_BYTES, IPC_EXTENDED_MAX},
+    [ROW(IPC_DESCRIBED)] = {"DESCRIBED", true, 0, IPC_UNKNOWN_MAX},
 };
-#define TYPE_COUNT (sizeof(types) / sizeof(types[0]))
+
+/* Return: the row of a type; NULL: it is invalid. */
+static const struct type *type_of(uint16_t type)
+{
+    static const struct type skipped = {"unknown", true, 0, IPC_UNKNOWN_MAX};
+
+    if (type == 0 || (type > IPC_ERROR && !(type & 0x8000))) {
+        return NULL;
+    }
+    return (size_t)ROW(type) < base_array_count(types) && types[ROW(type)].name ? &types[ROW(type)]
+                                                                                : &skipped;
+}
 
 int ipc_get_header(const uint8_t b[IPC_HEADER_BYTES], struct ipc_header *ret)
 {
-    uint32_t least = 0, most = IPC_UNKNOWN_MAX;
+    const struct type *type;
 
     memcpy(ret, b, sizeof(*ret));
+    type = type_of(ret->type);
     if (ret->version != IPC_VERSION) {
         return IPC_E_VERSION;
     }
-    if (ret->length > IPC_PAYLOAD_MAX) {
+    if (ret->length > (type ? type->most : IPC_PAYLOAD_MAX)) {
         return IPC_E_TOO_BIG;
     }
-    if (ret->type > 0 && ret->type < TYPE_COUNT) {
-        least = types[ret->type].least;
-        most = types[ret->type].most;
-    } else if (ret->type == IPC_EVENT) {
-        least = IPC_EVENT_BYTES;
-        most = IPC_EXTENDED_MAX;
-    } else if (!(ret->type & 0x8000)) {
-        return IPC_E_MALFORMED;
-    }
-    if (ret->length > most) {
-        return IPC_E_TOO_BIG;
-    }
-    return ret->length < least || ret->fd_count > IPC_FDS_MAX ? IPC_E_MALFORMED : 0;
+    return !type || ret->length < type->least || ret->fd_count > IPC_FDS_MAX ? IPC_E_MALFORMED : 0;
+}
+
+const char *ipc_type_name(uint16_t type)
+{
+    const struct type *t = type_of(type);
+
+    return t ? t->name : "unknown";
+}
+
+bool ipc_type_by_client(uint16_t type)
+{
+    const struct type *t = type_of(type);
+
+    return t && t->by_client;
 }
 
 const char *ipc_dtype_name(uint32_t dtype)
@@ -218,18 +210,7 @@ size_t ipc_put_error(uint16_t status, const char *text, uint8_t b[IPC_HEADER_BYT
                            .status = status,
                            .length = (uint32_t)strnlen(text, IPC_TEXT_MAX)};
 
-    ipc_put_header(&h, b);
+    memcpy(b, &h, sizeof(h));
     memcpy(b + IPC_HEADER_BYTES, text, h.length);
     return IPC_HEADER_BYTES + h.length;
-}
-
-const char *ipc_type_name(uint16_t type)
-{
-    if (type == IPC_EVENT) {
-        return "EVENT";
-    }
-    if (type == IPC_DESCRIBED) {
-        return "DESCRIBED";
-    }
-    return type > 0 && type < TYPE_COUNT ? types[type].name : "unknown";
 }

@@ -8,14 +8,16 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "ipc/payloads.h"
 #include "ipc/protocol.h"
 
-/* Encoders write a message into @b. */
-void ipc_put_header(const struct ipc_header *h, uint8_t b[IPC_HEADER_BYTES]);
+/* A message is its header and its payload's struct, as they are in memory; names are set by
+ * ipc_name_set(). */
+
 /* How clients begin to tell the text of an ERROR that comes instead of WELCOME, and of the control
  * socket's NotStarted: the cause, with file, line and key, follows. */
 #define IPC_NOT_STARTED "the service failed to start: "
@@ -23,16 +25,8 @@ void ipc_put_header(const struct ipc_header *h, uint8_t b[IPC_HEADER_BYTES]);
 /** ipc_put_error() - writes a whole ERROR with a text, of which what is longer than IPC_TEXT_MAX is
  * left out. Return: bytes of the message. */
 size_t ipc_put_error(uint16_t status, const char *text, uint8_t b[IPC_HEADER_BYTES + IPC_TEXT_MAX]);
-void ipc_put_hello(const struct ipc_hello *m, uint8_t b[IPC_HELLO_BYTES]);
-void ipc_put_welcome(const struct ipc_welcome *m, uint8_t b[IPC_WELCOME_BYTES]);
-void ipc_put_open(const struct ipc_open *m, uint8_t b[IPC_OPEN_BYTES]);
-void ipc_put_tensor(const struct ipc_tensor *m, uint8_t b[IPC_TENSOR_BYTES]);
-void ipc_put_opened(const struct ipc_opened *m, uint8_t b[IPC_OPENED_BYTES]);
-void ipc_put_pool(const struct ipc_pool *m, uint8_t b[IPC_POOL_BYTES]);
-void ipc_put_frame(const struct ipc_frame *m, uint8_t b[IPC_FRAME_BYTES]);
-void ipc_put_result(const struct ipc_result *m, uint8_t b[IPC_RESULT_BYTES]);
-void ipc_put_credit(const struct ipc_credit *m, uint8_t b[IPC_CREDIT_BYTES]);
-void ipc_put_event(const struct ipc_event_msg *m, uint8_t b[IPC_EVENT_BYTES]);
+/** ipc_name_set() - cuts @name to fit, between characters, and pads it with NUL. */
+void ipc_name_set(char ret[IPC_NAME_BYTES], const char *name);
 
 /**
  * ipc_get_header() - decodes a header and checks what needs no connection
@@ -68,3 +62,5 @@ const char *ipc_dtype_name(uint32_t dtype);
 
 const char *ipc_status_name(enum ipc_status s); /* "ok", "invalid_argument", ... */
 const char *ipc_type_name(uint16_t type);       /* "HELLO", ... or "unknown" */
+/** ipc_type_by_client() - Return: a client may send it, if only to be skipped. */
+bool ipc_type_by_client(uint16_t type);

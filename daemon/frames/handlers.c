@@ -19,8 +19,8 @@ static enum ipc_dtype wire_dtype(enum mdl_dtype t)
     return map[t];
 }
 
-static void describe(const struct mdl_model *m, const struct mdl_io *io,
-                     const struct dmn_travel *travel, size_t i, uint8_t *ret)
+static struct ipc_tensor describe(const struct mdl_model *m, const struct mdl_io *io,
+                                  const struct dmn_travel *travel, size_t i)
 {
     const struct mdl_tensor *t = &m->tensors[io->tensor];
     struct ipc_tensor w = {.dtype = travel->tensor[i].f16 ? IPC_F16 : wire_dtype(t->dtype),
@@ -30,11 +30,11 @@ static void describe(const struct mdl_model *m, const struct mdl_io *io,
                            .rows_output = (uint32_t)io->rows_output,
                            .rows_dim = (uint32_t)io->rows_dim};
 
-    snprintf(w.name, sizeof(w.name), "%s", io->name);
+    ipc_name_set(w.name, io->name);
     for (size_t k = 0; k < t->rank && k < IPC_RANK_MAX; k++) {
         w.dim[k] = (uint32_t)t->dim[k];
     }
-    ipc_put_tensor(&w, ret);
+    return w;
 }
 
 static void refuse(struct dmn_peer *p, const struct ipc_header *h, enum ipc_status status,
@@ -60,18 +60,17 @@ static void accept_open(struct dmn_stream *s)
                            .output_bytes = out->there_bytes,
                            .image_width = m->image_width,
                            .image_height = m->image_height};
-    uint8_t payload[IPC_OPENED_BYTES], tensors[2 * IPC_TENSORS_MAX * IPC_TENSOR_BYTES];
-    size_t bytes = 0;
+    struct ipc_tensor tensors[2 * IPC_TENSORS_MAX];
+    size_t count = 0;
 
-    ipc_put_opened(&o, payload);
-    for (size_t i = 0; i < in->count; i++, bytes += IPC_TENSOR_BYTES) {
-        describe(m->model, &m->model->inputs[i], in, i, tensors + bytes);
+    for (size_t i = 0; i < in->count; i++) {
+        tensors[count++] = describe(m->model, &m->model->inputs[i], in, i);
     }
-    for (size_t i = 0; i < out->count; i++, bytes += IPC_TENSOR_BYTES) {
-        describe(m->model, &m->model->outputs[i], out, i, tensors + bytes);
+    for (size_t i = 0; i < out->count; i++) {
+        tensors[count++] = describe(m->model, &m->model->outputs[i], out, i);
     }
-    ipc_conn_send(&s->peer->base, (struct ipc_header){.type = IPC_OPENED, .stream = s->base.id},
-                  payload, sizeof(payload), tensors, bytes);
+    ipc_conn_send(&s->peer->base, (struct ipc_header){.type = IPC_OPENED, .stream = s->base.id}, &o,
+                  sizeof(o), tensors, count * sizeof(*tensors));
 }
 
 static bool has_f32(const struct mdl_model *m, const struct mdl_io *ios, size_t count)

@@ -230,7 +230,6 @@ void dmn_stream_detach(struct dmn_stream *s)
 void dmn_stream_more_credits(struct dmn_stream *s, size_t depth)
 {
     struct ipc_credit m = {0};
-    uint8_t payload[IPC_CREDIT_BYTES];
     uint32_t wanted;
 
     if (!s->peer || !s->auto_credits || s->base.closing) {
@@ -243,9 +242,8 @@ void dmn_stream_more_credits(struct dmn_stream *s, size_t depth)
     dmn_stream_use_until(&s->use, &s->base.flow, base_now_ns());
     m.credits = wanted - s->base.flow.credits;
     s->base.flow.credits = wanted;
-    ipc_put_credit(&m, payload);
-    ipc_conn_send(&s->peer->base, (struct ipc_header){.type = IPC_CREDIT, .stream = s->base.id},
-                  payload, sizeof(payload), NULL, 0);
+    ipc_conn_send(&s->peer->base, (struct ipc_header){.type = IPC_CREDIT, .stream = s->base.id}, &m,
+                  sizeof(m), NULL, 0);
 }
 
 void dmn_stream_describe(struct dmn_stream *s, struct ipc_description *d)

@@ -29,12 +29,10 @@ static int say_hello(struct piped *p)
     struct ipc_hello m = {.version_min = IPC_VERSION,
                           .version_max = IPC_VERSION,
                           .features = IPC_FEATURE_F16 | IPC_FEATURE_DESCRIBED};
-    uint8_t b[IPC_HELLO_BYTES];
     int rc;
 
-    memcpy(m.client, p->client, sizeof(m.client));
-    ipc_put_hello(&m, b);
-    rc = ipc_client_queue(p, &h, b, sizeof(b), NULL, 0, -1);
+    ipc_name_set(m.client, p->client);
+    rc = ipc_client_queue(p, &h, &m, sizeof(m), NULL, 0, -1);
     return rc < 0 ? rc : ipc_client_flush(p);
 }
 

@@ -92,7 +92,7 @@ int piped_stream_open(struct piped *p, const struct piped_stream_options *option
                                 .deadline_ns = o.deadline_ns,
                                 .input_dtype = half(o.input_dtype),
                                 .output_dtype = half(o.output_dtype)};
-    snprintf(s->open.model, sizeof(s->open.model), "%s", o.model ? o.model : "");
+    ipc_name_set(s->open.model, o.model ? o.model : "");
     LIST_INSERT_HEAD(&p->streams, s, linked);
     if (p->state == IPC_CLIENT_UP) {
         rc = ipc_stream_start(s);

@@ -34,7 +34,7 @@ int ipc_client_queue(struct piped *p, const struct ipc_header *h, const void *pa
     header.version = IPC_VERSION;
     header.length = (uint32_t)(bytes + body_bytes);
     header.fd_count = fd >= 0;
-    ipc_put_header(&header, m->head);
+    memcpy(m->head, &header, sizeof(header));
     if (bytes) {
         memcpy(m->head + IPC_HEADER_BYTES, payload, bytes);
     }

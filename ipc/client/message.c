@@ -179,11 +179,9 @@ static int send_pool(struct piped_stream *s)
 {
     struct ipc_header h = {.type = IPC_POOL, .stream = s->id};
     struct ipc_pool m = {.pool = 0, .bytes = s->memory_bytes};
-    uint8_t b[IPC_POOL_BYTES];
 
     s->state = IPC_STREAM_POOLING;
-    ipc_put_pool(&m, b);
-    return ipc_client_queue(s->client, &h, b, sizeof(b), NULL, 0, s->memfd);
+    return ipc_client_queue(s->client, &h, &m, sizeof(m), NULL, 0, s->memfd);
 }
 
 /* A refusal ends a new stream, unless the daemon is stopping: the next one is asked. A stream that

@@ -13,7 +13,6 @@ PIXFMT_LIST(SAME)
 int ipc_stream_start(struct piped_stream *s)
 {
     struct ipc_header h = {.type = IPC_OPEN, .stream = s->id};
-    uint8_t b[IPC_OPEN_BYTES];
 
     if ((s->open.input_dtype || s->open.output_dtype) && !(s->client->features & IPC_FEATURE_F16)) {
         ipc_client_error(0, "the daemon, %s, is too old for f16 tensors; send f32",
@@ -24,8 +23,7 @@ int ipc_stream_start(struct piped_stream *s)
     s->state = IPC_STREAM_OPENING;
     free(base_take(s->coming)); /* the next daemon may say something else, or nothing */
     ipc_description_hold(&s->told, NULL);
-    ipc_put_open(&s->open, b);
-    return ipc_client_queue(s->client, &h, b, sizeof(b), NULL, 0, -1);
+    return ipc_client_queue(s->client, &h, &s->open, sizeof(s->open), NULL, 0, -1);
 }
 
 static int queue_frame(struct piped_stream *s, struct ipc_slot *slot)
@@ -40,15 +38,13 @@ static int queue_frame(struct piped_stream *s, struct ipc_slot *slot)
                           .width = f->width,
                           .height = f->height,
                           .stride = f->stride};
-    uint8_t b[IPC_FRAME_BYTES];
 
     if (!s->inline_frames) {
         m.in_offset = slot->in_offset;
         m.out_offset = slot->out_offset;
         m.out_bytes = s->output_size;
     }
-    ipc_put_frame(&m, b);
-    return ipc_client_queue(s->client, &h, b, sizeof(b), s->inline_frames ? f->input : NULL,
+    return ipc_client_queue(s->client, &h, &m, sizeof(m), s->inline_frames ? f->input : NULL,
                             s->inline_frames ? f->input_bytes : 0, -1);
 }
 

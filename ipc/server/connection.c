@@ -80,11 +80,9 @@ void ipc_conn_send(struct ipc_conn *c, struct ipc_header h, const void *payload,
 void ipc_conn_event(struct ipc_conn *c, uint32_t stream, enum ipc_event event, uint32_t epoch)
 {
     struct ipc_event_msg m = {.event = event, .epoch = epoch};
-    uint8_t payload[IPC_EVENT_BYTES];
 
-    ipc_put_event(&m, payload);
-    ipc_conn_send(c, (struct ipc_header){.type = IPC_EVENT, .stream = stream}, payload,
-                  sizeof(payload), NULL, 0);
+    ipc_conn_send(c, (struct ipc_header){.type = IPC_EVENT, .stream = stream}, &m, sizeof(m), NULL,
+                  0);
 }
 
 void ipc_conn_fail(struct ipc_conn *c, enum ipc_status status, const char *format, ...)
@@ -151,7 +149,6 @@ static void hello(struct ipc_conn *c, const uint8_t *payload)
 {
     struct ipc_welcome w = {
         .version = IPC_VERSION, .payload_max = IPC_PAYLOAD_MAX, .instance = c->server->instance};
-    uint8_t bytes[IPC_WELCOME_BYTES];
     struct ipc_hello m;
 
     if (ipc_get_hello(payload, IPC_HELLO_BYTES, &m) != 0) {
@@ -167,8 +164,7 @@ static void hello(struct ipc_conn *c, const uint8_t *payload)
     snprintf(c->client, sizeof(c->client), "%s", m.client);
     c->server->ops->welcome(c, &w);
     c->features = w.features &= m.features;
-    ipc_put_welcome(&w, bytes);
-    ipc_conn_send(c, (struct ipc_header){.type = IPC_WELCOME}, bytes, sizeof(bytes), NULL, 0);
+    ipc_conn_send(c, (struct ipc_header){.type = IPC_WELCOME}, &w, sizeof(w), NULL, 0);
     if (c->server->ops->greeted) {
         c->server->ops->greeted(c);
     }

@@ -137,7 +137,7 @@ void ipc_answer_reply(const struct ipc_answer *a, uint32_t stream, const uint8_t
         ret->tail_bytes = a->is_inline ? output_bytes : 0;
     }
     ret->bytes = IPC_RESULT_BYTES;
-    ipc_put_result(&m, ret->payload);
+    memcpy(ret->payload, &m, sizeof(m));
 }
 
 void ipc_no_stream_reply(const struct ipc_header *h, struct ipc_reply *ret)

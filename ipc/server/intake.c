@@ -29,24 +29,6 @@ fail(struct ipc_intake *in, enum ipc_status status, const char *format, ...)
     }
 }
 
-static bool from_client(uint16_t type)
-{
-    switch (type) {
-    case IPC_HELLO:
-    case IPC_OPEN:
-    case IPC_POOL:
-    case IPC_FRAME:
-    case IPC_INLINE:
-    case IPC_CANCEL:
-    case IPC_PING:
-    case IPC_PONG:
-    case IPC_CLOSE:
-        return true;
-    default:
-        return type & 0x8000;
-    }
-}
-
 /* Return: how much of the payload must be in the buffer before the message is handled. */
 static size_t needed(const struct ipc_header *h)
 {
@@ -95,7 +77,7 @@ bool ipc_intake_next(struct ipc_intake *in, struct ipc_header *ret_h)
              error == IPC_E_TOO_BIG ? " is above the limit" : "");
         return false;
     }
-    if (!from_client(ret_h->type)) {
+    if (!ipc_type_by_client(ret_h->type)) {
         fail(in, IPC_PROTOCOL, "only a server may send %s", ipc_type_name(ret_h->type));
         return false;
     }

@@ -44,7 +44,7 @@ bool ipc_outgoing_add(struct ipc_outgoing *o, struct ipc_header h, const void *p
     }
     h.version = IPC_VERSION;
     h.length = (uint32_t)(bytes + tail_bytes);
-    ipc_put_header(&h, o->bytes + o->used);
+    memcpy(o->bytes + o->used, &h, sizeof(h));
     o->used += IPC_HEADER_BYTES;
     if (bytes) {
         memcpy(o->bytes + o->used, payload, bytes);

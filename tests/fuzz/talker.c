@@ -60,7 +60,7 @@ static bool put(struct talk_client *c, struct ipc_header h, const void *payload,
     h.version = IPC_VERSION;
     h.length = (uint32_t)bytes;
     c->lying |= !c->greeted && h.type != IPC_HELLO;
-    ipc_put_header(&h, at);
+    memcpy(at, &h, sizeof(h));
     if (bytes > 0) {
         memcpy(at + IPC_HEADER_BYTES, payload, bytes);
     }
@@ -88,7 +88,7 @@ void talk_hello(struct talk_client *c, uint8_t how)
     c->lying |= c->greeted || m.version_min > 1 || m.version_max < 1;
     c->f16 = how & 1;
     c->greeted = true;
-    ipc_put_hello(&m, bytes);
+    memcpy(bytes, &m, sizeof(m));
     put(c, (struct ipc_header){.type = IPC_HELLO}, bytes, sizeof(bytes));
 }
 
@@ -130,7 +130,7 @@ void talk_open(struct talk_client *c, uint32_t stream, const uint8_t how[3])
     if (how[2] >= 0xf8) { /* what OPENED has to refuse */
         o.policy = how[2];
     }
-    ipc_put_open(&o, bytes);
+    memcpy(bytes, &o, sizeof(o));
     if (put(c, (struct ipc_header){.type = IPC_OPEN, .stream = stream}, bytes, sizeof(bytes))) {
         if (how[2] < 0xf8 && stream > 0) {
             note_open(c, &c->streams[stream], &o, m);
@@ -175,8 +175,8 @@ void talk_pool(struct talk_client *c, uint32_t stream)
     if (c->fd < 0 || c->tx_bytes > 0 || !make_pool(c)) {
         return; /* the descriptor would come with another message */
     }
-    ipc_put_header(&h, bytes);
-    ipc_put_pool(&p, bytes + IPC_HEADER_BYTES);
+    memcpy(bytes, &h, sizeof(h));
+    memcpy(bytes + IPC_HEADER_BYTES, &p, sizeof(p));
     *CMSG_FIRSTHDR(&m) = (struct cmsghdr){
         .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), &c->pool, sizeof(int));
@@ -319,7 +319,7 @@ void talk_frame(struct talk_client *c, uint32_t stream, const uint8_t how[3])
         c->slot_used[slot] = true;
     }
     spoil(w, &f);
-    ipc_put_frame(&f, bytes);
+    memcpy(bytes, &f, sizeof(f));
     put(c,
         (struct ipc_header){.type = slot >= 0 ? IPC_FRAME : IPC_INLINE,
                             .stream = stream,

@@ -179,17 +179,17 @@ static void refuse(struct ipc_conn *c, const struct ipc_header *h, enum ipc_stat
     ipc_conn_reply(c, &reply);
 }
 
-static size_t describe(const struct brd_tensor *t, size_t count, const char *kind, uint8_t *ret)
+static void describe(const struct brd_tensor *t, size_t count, const char *kind,
+                     struct ipc_tensor *ret)
 {
     for (size_t i = 0; i < count; i++) {
-        struct ipc_tensor w = {.dtype = t[i].dtype, .rank = t[i].rank, .bytes = t[i].bytes};
-
-        w.offset = front_offset(t, count, i);
-        snprintf(w.name, sizeof(w.name), "%s%zu", kind, i);
-        memcpy(w.dim, t[i].dim, sizeof(w.dim));
-        ipc_put_tensor(&w, ret + i * IPC_TENSOR_BYTES);
+        ret[i] = (struct ipc_tensor){.dtype = t[i].dtype,
+                                     .rank = t[i].rank,
+                                     .offset = front_offset(t, count, i),
+                                     .bytes = t[i].bytes};
+        snprintf(ret[i].name, sizeof(ret[i].name), "%s%zu", kind, i);
+        memcpy(ret[i].dim, t[i].dim, sizeof(ret[i].dim));
     }
-    return count * IPC_TENSOR_BYTES;
 }
 
 static void accept_open(struct front_stream *s, uint32_t depth)
@@ -201,13 +201,12 @@ static void accept_open(struct front_stream *s, uint32_t depth)
                            .output_count = (uint32_t)m->output_count,
                            .input_bytes = m->input_bytes,
                            .output_bytes = m->output_bytes};
-    uint8_t payload[IPC_OPENED_BYTES], tensors[2 * IPC_TENSORS_MAX * IPC_TENSOR_BYTES];
-    size_t bytes = describe(m->input, m->input_count, "input", tensors);
+    struct ipc_tensor tensors[2 * IPC_TENSORS_MAX];
 
-    bytes += describe(m->output, m->output_count, "output", tensors + bytes);
-    ipc_put_opened(&o, payload);
-    ipc_conn_send(&s->peer->base, (struct ipc_header){.type = IPC_OPENED, .stream = s->base.id},
-                  payload, sizeof(payload), tensors, bytes);
+    describe(m->input, m->input_count, "input", tensors);
+    describe(m->output, m->output_count, "output", tensors + m->input_count);
+    ipc_conn_send(&s->peer->base, (struct ipc_header){.type = IPC_OPENED, .stream = s->base.id}, &o,
+                  sizeof(o), tensors, (m->input_count + m->output_count) * sizeof(*tensors));
 }
 
 static void open_stream(struct ipc_conn *c, const struct ipc_header *h, const uint8_t *payload)

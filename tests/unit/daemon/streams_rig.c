@@ -55,7 +55,7 @@ static void put(struct fixture *f, struct ipc_header h, const void *payload, siz
 
     h.version = IPC_VERSION;
     h.length = (uint32_t)(bytes + tail_bytes);
-    ipc_put_header(&h, b);
+    memcpy(b, &h, sizeof(h));
     memcpy(b + IPC_HEADER_BYTES, payload, bytes);
     memcpy(b + IPC_HEADER_BYTES + bytes, tail ? tail : "", tail_bytes);
     T_EQ(send(f->fd, b, IPC_HEADER_BYTES + h.length, MSG_NOSIGNAL), IPC_HEADER_BYTES + h.length);
@@ -116,7 +116,7 @@ void open_stream(struct fixture *f, uint32_t id, enum ipc_policy policy, uint32_
     struct ipc_open o = {.policy = policy, .credits = credits, .priority = id};
     uint8_t b[IPC_OPEN_BYTES];
 
-    ipc_put_open(&o, b);
+    memcpy(b, &o, sizeof(o));
     put(f, (struct ipc_header){.type = IPC_OPEN, .stream = id}, b, sizeof(b), NULL, 0);
     look(f);
 }
@@ -128,7 +128,7 @@ void send_frame(struct fixture *f, uint32_t id)
     uint8_t b[IPC_FRAME_BYTES];
 
     f->sent[id]++;
-    ipc_put_frame(&m, b);
+    memcpy(b, &m, sizeof(m));
     put(f, (struct ipc_header){.type = IPC_INLINE, .stream = id, .frame = f->sent[id]}, b,
         sizeof(b), f->net.inputs[f->sent[id] % TINY_INPUTS], bytes);
 }
@@ -197,7 +197,7 @@ static void set_up(struct fixture *f)
     T_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     f->fd = fds[0];
     T_EQ(dmn_peer_start(&f->frames, fds[1], &f->account, 0), 0);
-    ipc_put_hello(&hello, b);
+    memcpy(b, &hello, sizeof(hello));
     put(f, (struct ipc_header){.type = IPC_HELLO}, b, sizeof(b), NULL, 0);
     look(f);
 }

@@ -57,7 +57,7 @@ void server_send(struct server *s, struct ipc_header h, const void *a, size_t a_
 
     h.version = h.version ? h.version : IPC_VERSION;
     h.length = (uint32_t)(a_bytes + b_bytes);
-    ipc_put_header(&h, head);
+    memcpy(head, &h, sizeof(h));
     send(s->sock, head, sizeof(head), MSG_NOSIGNAL);
     if (a_bytes) {
         send(s->sock, a, a_bytes, MSG_NOSIGNAL);
@@ -80,7 +80,7 @@ bool server_accept(struct server *s)
         return false;
     }
     SERVER_CHECK(s, m.h.type == IPC_HELLO && ipc_get_hello(m.payload, m.h.length, &hello) == 0);
-    ipc_put_welcome(&w, b);
+    memcpy(b, &w, sizeof(w));
     server_send(s, (struct ipc_header){.type = IPC_WELCOME}, b, sizeof(b), NULL, 0);
     return true;
 }
@@ -112,10 +112,10 @@ void server_send_opened(struct server *s, uint32_t stream, uint64_t out_bytes)
     if (s->input_name) {
         snprintf(t[0].name, sizeof(t[0].name), "%s", s->input_name);
     }
-    ipc_put_opened(&o, b);
-    ipc_put_tensor(&t[0], tensors);
-    ipc_put_tensor(&t[1], tensors + IPC_TENSOR_BYTES);
-    ipc_put_tensor(&t[2], tensors + 2 * IPC_TENSOR_BYTES);
+    memcpy(b, &o, sizeof(o));
+    memcpy(tensors, &t[0], sizeof(t[0]));
+    memcpy(tensors + IPC_TENSOR_BYTES, &t[1], sizeof(t[1]));
+    memcpy(tensors + 2 * IPC_TENSOR_BYTES, &t[2], sizeof(t[2]));
     server_send(s, (struct ipc_header){.type = IPC_OPENED, .stream = stream}, b, sizeof(b), tensors,
                 (1 + o.output_count) * IPC_TENSOR_BYTES);
 }
@@ -175,7 +175,7 @@ void server_answer(struct server *s, const struct message *m, enum ipc_status st
     for (size_t i = 0; i < OUT_BYTES && !status; i++) {
         s->pool[f.out_offset + i] = (uint8_t)(s->pool[f.in_offset + i] + 1);
     }
-    ipc_put_result(&r, b);
+    memcpy(b, &r, sizeof(r));
     server_send(s,
                 (struct ipc_header){.type = IPC_RESULT,
                                     .stream = m->h.stream,

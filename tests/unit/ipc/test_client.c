@@ -148,7 +148,7 @@ static void script_drains(struct server *s)
         return;
     }
     SERVER_CHECK(s, server_receive(s, &m));
-    ipc_put_event(&e, b);
+    memcpy(b, &e, sizeof(e));
     server_send(s, (struct ipc_header){.type = IPC_EVENT}, b, sizeof(b), NULL, 0);
     server_answer(s, &m, IPC_OK);
     for (int i = 1; i < 3; i++) {
@@ -229,7 +229,7 @@ static void too_much_output(struct server *s, const struct message *m)
     struct ipc_result r = {.credits = 1, .out_bytes = OUT_BYTES + 1};
     uint8_t b[IPC_RESULT_BYTES];
 
-    ipc_put_result(&r, b);
+    memcpy(b, &r, sizeof(r));
     server_send(s,
                 (struct ipc_header){.type = IPC_RESULT, .stream = m->h.stream, .frame = m->h.frame},
                 b, sizeof(b), NULL, 0);
@@ -286,7 +286,7 @@ static void harmless(struct server *s, const struct message *m)
     uint8_t b[IPC_EVENT_BYTES];
     struct message pong, other = *m;
 
-    ipc_put_event(&e, b);
+    memcpy(b, &e, sizeof(e));
     server_send(s, (struct ipc_header){.type = 0x9123}, "abc", 3, NULL, 0);
     server_send(s, (struct ipc_header){.type = IPC_EVENT}, b, sizeof(b), NULL, 0);
     other.h.stream = 77;

@@ -13,7 +13,7 @@ static void tell_draining(struct server *s)
     struct ipc_event_msg e = {.event = IPC_EVENT_DRAINING};
     uint8_t b[IPC_EVENT_BYTES];
 
-    ipc_put_event(&e, b);
+    memcpy(b, &e, sizeof(e));
     server_send(s, (struct ipc_header){.type = IPC_EVENT}, b, sizeof(b), NULL, 0);
 }
 
@@ -25,7 +25,7 @@ static void refuse(struct server *s)
     struct message m;
 
     SERVER_CHECK(s, server_receive(s, &m) && m.h.type == IPC_OPEN);
-    ipc_put_opened(&refusal, b);
+    memcpy(b, &refusal, sizeof(refusal));
     server_send(
         s, (struct ipc_header){.type = IPC_OPENED, .stream = m.h.stream, .status = IPC_UNAVAILABLE},
         b, sizeof(b), why, strlen(why));

@@ -115,7 +115,7 @@ static void send_message(struct ipc_header h, const void *payload, size_t bytes)
 
     h.version = IPC_VERSION;
     h.length = (uint32_t)bytes;
-    ipc_put_header(&h, b);
+    memcpy(b, &h, sizeof(h));
     memcpy(b + IPC_HEADER_BYTES, payload, bytes);
     T_EQ(send(r.fd, b, IPC_HEADER_BYTES + bytes, MSG_NOSIGNAL), IPC_HEADER_BYTES + bytes);
 }
@@ -126,7 +126,7 @@ static void send_hello(uint16_t version)
     uint8_t payload[IPC_HELLO_BYTES];
 
     snprintf(m.client, sizeof(m.client), "me");
-    ipc_put_hello(&m, payload);
+    memcpy(payload, &m, sizeof(m));
     send_message((struct ipc_header){.type = IPC_HELLO}, payload, sizeof(payload));
 }
 
@@ -252,7 +252,7 @@ TEST(an_inline_frame_is_one_when_its_last_byte_has_come)
                            .length = IPC_FRAME_BYTES + 8};
 
     start_open();
-    ipc_put_header(&h, all);
+    memcpy(all, &h, sizeof(h));
     T_EQ(send(r.fd, all, sizeof(all), 0), (ssize_t)sizeof(all));
     T_EQ(send(r.fd, payload, sizeof(payload), 0), (ssize_t)sizeof(payload));
     T_EQ(send(r.fd, "abcd", 4, 0), 4);

@@ -111,7 +111,7 @@ static int print_bounds(uint16_t type)
 
     for (uint32_t n = 0; n <= IPC_PAYLOAD_MAX && least == UINT32_MAX; n++) {
         h.length = n;
-        ipc_put_header(&h, b);
+        memcpy(b, &h, sizeof(h));
         if (ipc_get_header(b, &got) == 0) {
             least = n;
         }
@@ -123,7 +123,7 @@ static int print_bounds(uint16_t type)
     while (low < high) {
         most = low + (high - low + 1) / 2;
         h.length = most;
-        ipc_put_header(&h, b);
+        memcpy(b, &h, sizeof(h));
         if (ipc_get_header(b, &got) == 0) {
             low = most;
         } else {
