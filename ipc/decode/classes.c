@@ -8,20 +8,15 @@
 
 static int check(struct piped_decoder *d)
 {
-    int rc = decode_need(d, OUTPUT_AS_BOXES, 1);
-
-    if (rc == 0) {
-        d->classes = decode_one(d, OUTPUT_AS_BOXES, 0)->count;
-        rc = decode_scratch(d, d->classes * sizeof(double));
-    }
-    return rc;
+    d->classes = d->only->count;
+    return decode_scratch(d, d->classes * sizeof(double));
 }
 
 /* Boxes of the classes whose probability is @least, the best @most. Those that a probability cannot
  * tell apart are ordered by what the model gives. Beside NaN or infinity no class is the best. */
 static void find_best(struct piped_decoder *d, double least, size_t most)
 {
-    const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
+    const struct decode_tensor *t = d->only;
     double *p = d->scratch;
 
     for (size_t k = 0; k < d->classes; k++) {
@@ -56,7 +51,7 @@ static void run(struct piped_decoder *d)
 int piped_decode_classes(struct piped_decoder *d, const void *output, uint32_t most,
                          const struct piped_class **ret, uint32_t *ret_count)
 {
-    const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
+    const struct decode_tensor *t = d->only;
 
     if (d->set.kind != OUTPUT_CLASSES) {
         return ipc_client_error(-EINVAL,
@@ -83,4 +78,4 @@ int piped_decode_classes(struct piped_decoder *d, const void *output, uint32_t m
     return 0;
 }
 
-const struct decode_kind decode_classes = {check, run};
+const struct decode_kind decode_classes = {check, run, .one = true};

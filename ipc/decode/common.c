@@ -246,12 +246,10 @@ void decode_corners(const struct piped_decoder *d, const double *numbers, const 
     ret->y1 = seen & 1u << OUTPUT_Y1 ? of[OUTPUT_Y1] : of[OUTPUT_CY] - of[OUTPUT_H] / 2;
     ret->x2 = seen & 1u << OUTPUT_X2 ? of[OUTPUT_X2] : ret->x1 + of[OUTPUT_W];
     ret->y2 = seen & 1u << OUTPUT_Y2 ? of[OUTPUT_Y2] : ret->y1 + of[OUTPUT_H];
-    if (d->set.unit == OUTPUT_RELATIVE) {
-        ret->x1 *= d->in_width;
-        ret->x2 *= d->in_width;
-        ret->y1 *= d->in_height;
-        ret->y2 *= d->in_height;
-    }
+    ret->x1 *= decode_unit(d, d->in_width);
+    ret->x2 *= decode_unit(d, d->in_width);
+    ret->y1 *= decode_unit(d, d->in_height);
+    ret->y2 *= decode_unit(d, d->in_height);
 }
 
 static int by_score(const void *a, const void *b)

@@ -21,13 +21,9 @@ static size_t sizes(const struct piped_decoder *d, const struct decode_tensor *t
 
 static int check(struct piped_decoder *d)
 {
-    int rc = decode_need(d, OUTPUT_AS_BOXES, 1);
-    const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
+    const struct decode_tensor *t = d->only;
     size_t letters = json_array_size(d->set.alphabet) + d->set.space, steps, large = 0;
 
-    if (rc < 0) {
-        return rc;
-    }
     for (size_t i = 0; i < t->rank; i++) {
         large += t->dim[i] > 1;
     }
@@ -55,7 +51,7 @@ static void append(struct piped_decoder *d, size_t letter)
 
 static void run(struct piped_decoder *d)
 {
-    const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
+    const struct decode_tensor *t = d->only;
     bool channels = d->set.layout == OUTPUT_CHANNELS;
     size_t steps, count = sizes(d, t, &steps), before = SIZE_MAX, letters = 0;
     size_t blank = d->set.blank == OUTPUT_LAST ? count - 1 : 0;
@@ -83,4 +79,4 @@ static void run(struct piped_decoder *d)
     }
 }
 
-const struct decode_kind decode_ctc = {check, run};
+const struct decode_kind decode_ctc = {check, run, .one = true};

@@ -39,20 +39,15 @@ struct dbnet {
 
 static int check(struct piped_decoder *d)
 {
-    int rc = decode_need(d, OUTPUT_AS_BOXES, 1);
-    const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
-    size_t w, h, points;
+    const struct decode_tensor *t = d->only;
+    size_t w = t->rank > 1 ? t->dim[t->rank - 1] : 0, h = t->rank > 1 ? t->dim[t->rank - 2] : 0;
+    size_t points = 8 * h + 8;
     struct dbnet *b;
+    int rc;
 
-    if (rc < 0) {
-        return rc;
-    }
-    w = t->rank > 1 ? t->dim[t->rank - 1] : 0;
-    h = t->rank > 1 ? t->dim[t->rank - 2] : 0;
     if (w * h != t->count || t->count > UINT32_MAX / 8) {
         return decode_bad(t, "must be one map: [1, 1, height, width]");
     }
-    points = 8 * h + 8;
     rc = decode_scratch(d, sizeof(*b) + points * sizeof(struct point) +
                                (2 * h + w * h) * sizeof(uint32_t) + w * h);
     if (rc < 0) {
@@ -261,7 +256,7 @@ static int by_place(const void *a, const void *b)
 
 static void run(struct piped_decoder *d)
 {
-    const float *map = decode_one(d, OUTPUT_AS_BOXES, 0)->values;
+    const float *map = d->only->values;
     struct dbnet *b = d->scratch;
 
     for (size_t y = 0; y < b->height; y++) {
@@ -282,4 +277,4 @@ static void run(struct piped_decoder *d)
     }
 }
 
-const struct decode_kind decode_dbnet = {check, run};
+const struct decode_kind decode_dbnet = {check, run, .one = true};

@@ -144,6 +144,8 @@ int piped_decoder_new(const char *description, const struct piped_tensor *output
         rc = take_tensor(&outputs[d->tensor_count], &d->tensor[d->tensor_count]);
     }
     rc = rc < 0 ? rc : find_roles(d);
+    rc = rc < 0 || !d->kind->one ? rc : decode_need(d, OUTPUT_AS_BOXES, 1);
+    d->only = rc < 0 ? NULL : decode_one(d, OUTPUT_AS_BOXES, 0);
     rc = rc < 0 ? rc : d->kind->check(d);
     if (rc < 0) {
         piped_decoder_free(d);

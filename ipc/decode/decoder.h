@@ -57,6 +57,7 @@ struct piped_decoder {
     uint32_t in_width, in_height; /* of the model's input; 0: it is not a picture */
     struct decode_tensor tensor[DECODE_TENSORS_MAX];
     size_t tensor_count;
+    const struct decode_tensor *only; /* of a kind that takes one */
     /* of each role: indices of its tensors */
     size_t role[OUTPUT_ROLE_COUNT][OUTPUT_NAMES_MAX], role_count[OUTPUT_ROLE_COUNT];
     size_t classes; /* columns of scores, or classes of a mask */
@@ -86,6 +87,7 @@ struct decode_kind {
     /* Looks at the tensors; allocates scratch. Return: 0; else with piped_last_error(). */
     int (*check)(struct piped_decoder *d);
     void (*run)(struct piped_decoder *d);
+    bool one; /* of the role boxes it takes one tensor, which is d->only */
 };
 extern const struct decode_kind decode_classes, decode_yolo, decode_ssd, decode_boxes, decode_dbnet,
     decode_ctc, decode_keypoints, decode_mask;
@@ -121,6 +123,11 @@ static inline bool decode_scored(const struct piped_decoder *d, double score)
 /** decode_add_box() - adds @b, unless a corner is infinite or NaN. */
 void decode_add_box(struct piped_decoder *d, const struct decode_box *b);
 void decode_add_point(struct piped_decoder *d, double u, double v, double score);
+/** decode_unit() - Return: what a coordinate of key unit is multiplied by, along an axis of @size. */
+static inline double decode_unit(const struct piped_decoder *d, uint32_t size)
+{
+    return d->set.unit == OUTPUT_RELATIVE ? size : 1;
+}
 /** decode_x(), decode_y() - a coordinate of the input as one of the picture. */
 double decode_x(const struct piped_decoder *d, double u);
 double decode_y(const struct piped_decoder *d, double v);

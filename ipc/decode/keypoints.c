@@ -14,12 +14,8 @@
 
 static int check(struct piped_decoder *d)
 {
-    int rc = decode_need(d, OUTPUT_AS_BOXES, 1);
-    const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
+    const struct decode_tensor *t = d->only;
 
-    if (rc < 0) {
-        return rc;
-    }
     if (d->set.column_count) {
         return t->count % d->set.column_count == 0
                    ? 0
@@ -95,22 +91,20 @@ static void add(struct piped_decoder *d, double u, double v, double score, struc
 
 static void add_rows(struct piped_decoder *d, const struct decode_tensor *t, struct decode_box *b)
 {
-    bool relative = d->set.unit == OUTPUT_RELATIVE;
-
     for (size_t i = 0; i < t->count / d->set.column_count; i++) {
         double of[OUTPUT_COLUMN_KINDS] = {[OUTPUT_SCORE] = 1};
 
         for (size_t k = 0; k < d->set.column_count; k++) {
             of[d->set.column[k]] = (double)t->values[i * d->set.column_count + k];
         }
-        add(d, of[OUTPUT_X] * (relative ? d->in_width : 1),
-            of[OUTPUT_Y] * (relative ? d->in_height : 1), of[OUTPUT_SCORE], b);
+        add(d, of[OUTPUT_X] * decode_unit(d, d->in_width),
+            of[OUTPUT_Y] * decode_unit(d, d->in_height), of[OUTPUT_SCORE], b);
     }
 }
 
 static void run(struct piped_decoder *d)
 {
-    const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
+    const struct decode_tensor *t = d->only;
     struct decode_box b = {.number = -1, DECODE_NOWHERE};
 
     if (d->set.column_count) {
@@ -132,4 +126,4 @@ static void run(struct piped_decoder *d)
     }
 }
 
-const struct decode_kind decode_keypoints = {check, run};
+const struct decode_kind decode_keypoints = {check, run, .one = true};

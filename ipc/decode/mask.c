@@ -24,14 +24,11 @@ struct mask {
 
 static int check(struct piped_decoder *d)
 {
-    int rc = decode_need(d, OUTPUT_AS_BOXES, 1);
-    const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
+    const struct decode_tensor *t = d->only;
     bool rows = d->set.layout == OUTPUT_ROWS;
     struct mask m = {0}, *all;
+    int rc;
 
-    if (rc < 0) {
-        return rc;
-    }
     if (t->rank != 2 && t->rank != 3) {
         return decode_bad(t, "must be [1, classes, height, width] or [1, height, width]");
     }
@@ -110,7 +107,7 @@ static void set_mask(struct piped_decoder *d, const struct mask *m)
 
 static void run(struct piped_decoder *d)
 {
-    const float *values = decode_one(d, OUTPUT_AS_BOXES, 0)->values;
+    const float *values = d->only->values;
     struct mask *m = d->scratch;
     double sx = (double)d->in_width / (double)m->width;
     double sy = (double)d->in_height / (double)m->height;
@@ -151,4 +148,4 @@ static void run(struct piped_decoder *d)
     set_mask(d, m);
 }
 
-const struct decode_kind decode_mask = {check, run};
+const struct decode_kind decode_mask = {check, run, .one = true};

@@ -54,21 +54,16 @@ static int check_side(const struct piped_decoder *d, unsigned role, size_t rows)
 
 static int check(struct piped_decoder *d)
 {
-    int rc = decode_need(d, OUTPUT_AS_BOXES, 1);
-    const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0), *count;
-    size_t fields, rows;
+    const struct decode_tensor *t = d->only, *count = decode_one(d, OUTPUT_AS_COUNT, 0);
+    size_t fields = last_dim(t), rows = t->count / fields;
+    int rc;
 
-    for (unsigned r = 0; rc == 0 && r < OUTPUT_ROLE_COUNT; r++) {
-        rc = d->role_count[r] > 1
-                 ? ipc_client_error(-EINVAL, "key 'tensors': \"%s\" must be one output",
-                                    output_role_words[r])
-                 : 0;
+    for (unsigned r = 0; r < OUTPUT_ROLE_COUNT; r++) {
+        if (d->role_count[r] > 1) {
+            return ipc_client_error(-EINVAL, "key 'tensors': \"%s\" must be one output",
+                                    output_role_words[r]);
+        }
     }
-    if (rc < 0) {
-        return rc;
-    }
-    fields = last_dim(t);
-    rows = t->count / fields;
     usual_columns(d, fields);
     if (d->set.column_count != fields) {
         return decode_bad(t, "has rows of %zu numbers, and \"columns\" has %zu words", fields,
@@ -81,7 +76,6 @@ static int check(struct piped_decoder *d)
         return decode_bad(t, "has no score; name a \"score\" in \"columns\", or an output "
                              "\"scores\" in \"tensors\"");
     }
-    count = decode_one(d, OUTPUT_AS_COUNT, 0);
     if (count && count->count != 1) {
         return decode_bad(count, "is to be \"count\": it needs one number");
     }
@@ -105,7 +99,7 @@ static void add(struct piped_decoder *d, struct decode_box *b)
 
 static struct decode_box box_of(const struct piped_decoder *d, size_t row)
 {
-    const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
+    const struct decode_tensor *t = d->only;
     struct decode_box b = {.number = -1};
     double n[OUTPUT_COLUMNS_MAX];
 
@@ -153,7 +147,7 @@ static void run_indices(struct piped_decoder *d)
 
 static void run(struct piped_decoder *d)
 {
-    const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
+    const struct decode_tensor *t = d->only;
     const struct decode_tensor *s = decode_one(d, OUTPUT_AS_SCORES, 0);
     const struct decode_tensor *c = decode_one(d, OUTPUT_AS_CLASSES, 0);
     const struct decode_tensor *count = decode_one(d, OUTPUT_AS_COUNT, 0);
@@ -180,4 +174,4 @@ static void run(struct piped_decoder *d)
     decode_sort(d, d->set.most);
 }
 
-const struct decode_kind decode_boxes = {check, run};
+const struct decode_kind decode_boxes = {check, run, .one = true};

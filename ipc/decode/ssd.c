@@ -171,10 +171,17 @@ static void score_of(const struct piped_decoder *d, const struct ssd *s, size_t 
     decode_class(d, s->scores, d->set.background, object, ret);
 }
 
+/* Coordinate @t of a row, along axis @i, from its prior or cell on. */
+static double placed(const struct piped_decoder *d, const struct ssd *s, size_t row, size_t i,
+                     double t)
+{
+    return (double)s->prior[row][i] + t * (d->set.coding == OUTPUT_GRID ? 1 : d->set.variances[0]) *
+                                          (double)s->prior[row][2 + i];
+}
+
 static void box_of(const struct piped_decoder *d, const struct ssd *s, size_t row,
                    struct decode_box *ret)
 {
-    const double *v = d->set.variances;
     double t[4];
 
     for (size_t i = 0; i < 4; i++) {
@@ -187,11 +194,9 @@ static void box_of(const struct piped_decoder *d, const struct ssd *s, size_t ro
         return;
     }
     for (size_t i = 0; i < 2; i++) {
-        double origin = (double)s->prior[row][i], size = (double)s->prior[row][2 + i];
-        bool grid = d->set.coding == OUTPUT_GRID;
-
-        t[i] = origin + t[i] * (grid ? 1 : v[0]) * size;
-        t[2 + i] = size * exp(t[2 + i] * (grid ? 1 : v[1]));
+        t[i] = placed(d, s, row, i, t[i]);
+        t[2 + i] = (double)s->prior[row][2 + i] *
+                   exp(t[2 + i] * (d->set.coding == OUTPUT_GRID ? 1 : d->set.variances[1]));
     }
     ret->x1 = t[0] - t[2] / 2;
     ret->y1 = t[1] - t[3] / 2;
@@ -201,7 +206,7 @@ static void box_of(const struct piped_decoder *d, const struct ssd *s, size_t ro
 
 static void add_points(struct piped_decoder *d, const struct ssd *s, struct decode_box *b)
 {
-    double size[2] = {d->in_width, d->in_height};
+    const double unit[2] = {decode_unit(d, d->in_width), decode_unit(d, d->in_height)};
 
     b->point_first = (uint32_t)d->point_count;
     b->point_count = (uint32_t)d->set.keypoints;
@@ -210,13 +215,7 @@ static void add_points(struct piped_decoder *d, const struct ssd *s, struct deco
 
         for (size_t i = 0; i < 2; i++) {
             p[i] = at(&s->of[OUTPUT_AS_KEYPOINTS], b->order, 2 * k + i);
-            if (d->set.coding != OUTPUT_PLAIN) {
-                p[i] = (double)s->prior[b->order][i] +
-                       p[i] * (d->set.coding == OUTPUT_GRID ? 1 : d->set.variances[0]) *
-                           (double)s->prior[b->order][2 + i];
-            } else if (d->set.unit == OUTPUT_RELATIVE) {
-                p[i] *= size[i];
-            }
+            p[i] = d->set.coding == OUTPUT_PLAIN ? p[i] * unit[i] : placed(d, s, b->order, i, p[i]);
         }
         decode_add_point(d, p[0], p[1], 1);
     }

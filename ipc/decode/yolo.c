@@ -195,7 +195,6 @@ static void add_points(struct piped_decoder *d, const struct decode_view *v)
 {
     const float *values = decode_one(d, OUTPUT_AS_BOXES, 0)->values;
     size_t each = d->set.keypoint_numbers, first = before_classes(d) + d->classes;
-    bool relative = d->set.unit == OUTPUT_RELATIVE;
 
     for (size_t i = 0; i < d->box_count; i++) {
         size_t cell = d->boxes[i].point_first;
@@ -205,9 +204,9 @@ static void add_points(struct piped_decoder *d, const struct decode_view *v)
         for (size_t k = 0; k < d->set.keypoints; k++) {
             size_t at = first + k * each;
 
-            decode_add_point(d, decode_field(values, v, cell, 0, at) * (relative ? d->in_width : 1),
+            decode_add_point(d, decode_field(values, v, cell, 0, at) * decode_unit(d, d->in_width),
                              decode_field(values, v, cell, 0, at + 1) *
-                                 (relative ? d->in_height : 1),
+                                 decode_unit(d, d->in_height),
                              each == 3 ? decode_field(values, v, cell, 0, at + 2) : 1);
         }
     }
