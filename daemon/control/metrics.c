@@ -61,16 +61,17 @@ static void values(FILE *to, const struct dmn_control *control)
     for (size_t i = 0; i < base_array_count(rows); i++) {
         dmn_metric_head(to, rows[i].name, rows[i].type, rows[i].help);
         for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-            const double value[base_array_count(rows)] = {(double)m->stats.admitted,
-                                                          (double)dmn_frames_in_flight(m),
-                                                          (double)dmn_model_waiting(m),
-                                                          dmn_model_fps(m, base_now_ns()),
-                                                          m->stalled,
-                                                          (double)pl_epoch(m->pipe),
-                                                          m->planning->retune != NULL,
-                                                          (double)m->model->weight_bytes,
-                                                          m->planning->counts.trial_s};
+            const double value[] = {(double)m->stats.admitted,
+                                    (double)dmn_frames_in_flight(m),
+                                    (double)dmn_model_waiting(m),
+                                    dmn_model_fps(m, base_now_ns()),
+                                    m->stalled,
+                                    (double)pl_epoch(m->pipe),
+                                    m->planning->retune != NULL,
+                                    (double)m->model->weight_bytes,
+                                    m->planning->counts.trial_s};
 
+            _Static_assert(base_array_count(value) == base_array_count(rows), "a value each");
             dmn_metric_row(to, rows[i].name, value[i], "model=\"%s\"", m->name);
         }
     }
