@@ -2,8 +2,6 @@
 /* One model: whether its frames go to other boards, and why that changed. */
 #include "daemon/boards/board_model.h"
 
-#include "daemon/boards/spread.h"
-#include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/switch.h"
@@ -132,8 +130,7 @@ const char *dmn_board_model_why(const struct dmn_board_model *bm)
     if (bm->route->hop_count > 0 && dmn_away_why(bm->away[0])[0]) {
         return dmn_away_why(bm->away[0]);
     }
-    return bm->route->hop_count > 0 && !bm->ready ? "boards load their segments"
-                                                  : dmn_spread_why(bm->spread);
+    return bm->route->hop_count > 0 && !bm->ready ? "boards load their segments" : bm->why;
 }
 
 /* What took the route away: a link, or a board. */
@@ -151,11 +148,11 @@ static void record(const struct dmn_board_model *bm, const char *before)
     struct dmn_model *m = bm->model;
     char here[PL_PLAN_TEXT_MAX];
     const char *after = bm->serving ? bm->text : here;
-    const char *why = bm->serving ? dmn_spread_why(bm->spread) : dmn_board_model_why(bm);
-    struct dmn_origin by =
-        dmn_spread_is_set(bm->spread)              ? (struct dmn_origin){.from = DMN_FROM_USER}
-        : strcmp(bm->config, DMN_BOARDS_AUTO) == 0 ? DMN_ORIGIN_EXACT
-                                                   : (struct dmn_origin){.from = DMN_FROM_CONFIG};
+    const char *why = bm->serving ? bm->why : dmn_board_model_why(bm);
+    struct dmn_origin by = bm->set ? (struct dmn_origin){.from = DMN_FROM_USER}
+                           : strcmp(bm->config, DMN_BOARDS_AUTO) == 0
+                               ? DMN_ORIGIN_EXACT
+                               : (struct dmn_origin){.from = DMN_FROM_CONFIG};
 
     dmn_model_plan_text(m, here);
     dmn_log_with(LOG_NOTICE,
@@ -221,17 +218,6 @@ void dmn_board_model_follow(struct dmn_board_model *bm, uint64_t now_ns)
     update(bm);
 }
 
-static void on_wanted(void *ctx, struct dmn_spread *s)
-{
-    struct dmn_board_model *bm = ctx;
-
-    *bm->route = *dmn_spread_route(s);
-    bm->of->routes_changed = true;
-    if (bm->route->hop_count == 0) {
-        dmn_board_model_follow(bm, base_now_ns());
-    }
-}
-
 /* Takes what the newest report says of the route. */
 static void take_state(struct dmn_board_model *bm)
 {
@@ -253,7 +239,7 @@ void dmn_board_model_report(struct dmn_board_model *bm, uint64_t now_ns)
     take_state(bm);
     update(bm);
     if (!bm->model->leaving) {
-        dmn_spread_report(bm->spread, bm->of->report, now_ns);
+        dmn_spread_report(bm, now_ns);
     }
     dmn_board_model_follow(bm, now_ns);
     if (bm->serving) {
@@ -279,8 +265,7 @@ struct dmn_board_model *dmn_board_model_new(struct dmn_boards *b, struct dmn_mod
     bm->route = calloc(1, sizeof(*bm->route));
     bm->config = strdup(config);
     bm->away[0] = new_away(bm, PIXFMT_TENSOR, on_away_changed);
-    if (!bm->route || !bm->config || !bm->away[0] ||
-        dmn_spread_new(m, config, on_wanted, bm, &bm->spread) < 0) {
+    if (!bm->route || !bm->config || !bm->away[0] || dmn_spread_init(bm) < 0) {
         return dmn_board_model_free(bm, true);
     }
     m->elsewhere = &bm->elsewhere;
@@ -296,7 +281,7 @@ struct dmn_board_model *dmn_board_model_free(struct dmn_board_model *bm, bool en
     bm->of->routes_changed = true;
     bm->model->elsewhere = NULL;
     LIST_REMOVE(bm, linked);
-    dmn_spread_free(bm->spread);
+    dmn_auto_deinit(bm);
     for (size_t i = 0; i < PIXFMT_COUNT; i++) {
         dmn_away_free(bm->away[i]);
     }

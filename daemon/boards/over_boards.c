@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/over_boards.h"
 
-#include "daemon/boards/away.h"
 #include "daemon/boards/board_model.h"
-#include "daemon/boards/spread.h"
-#include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/plans.h"
 #include "daemon/service/listeners.h"
@@ -137,7 +134,7 @@ int dmn_boards_set(struct dmn_boards *b, const struct dmn_model *m, const char *
                  "\" and reload");
         return -EINVAL;
     }
-    return dmn_spread_set(bm->spread, text, b->report, why);
+    return dmn_spread_set(bm, text, why);
 }
 
 void dmn_boards_set_alone(struct dmn_boards *b, const struct dmn_model *m)
@@ -145,7 +142,7 @@ void dmn_boards_set_alone(struct dmn_boards *b, const struct dmn_model *m)
     struct dmn_board_model *bm = find(m);
 
     if (bm) {
-        dmn_spread_set_alone(bm->spread);
+        dmn_spread_set_alone(bm);
     }
 }
 
@@ -154,7 +151,7 @@ void dmn_boards_unset(struct dmn_boards *b, const struct dmn_model *m)
     struct dmn_board_model *bm = find(m);
 
     if (bm) {
-        dmn_spread_unset(bm->spread, b->report);
+        dmn_spread_unset(bm);
     }
 }
 

@@ -5,7 +5,7 @@
  *
  * piped-link alone speaks to other boards. It reports how they and the routes are
  * (dmn_boards_report()), and is told which routes are wanted (dmn_boards_routes()), both by the
- * control socket. spread.h says what is wanted; away.h takes frames there and back. This room
+ * control socket. spread.c says what is wanted; away.h takes frames there and back. This room
  * decides whether a model's frames go there: while piped-link reports its route as ready and the
  * stream is open. Otherwise the model's own pipeline computes them, and those that come back
  * without an answer. So no frame is lost, whatever boards do.

@@ -1,34 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A route that the configuration or a user fixes: it is wanted while all its boards are there. One
- * that is planned: spread_auto.h has its hops, and here they become a route. */
-#include "daemon/boards/spread.h"
-
+/* Who decides which route is wanted; and one that the configuration or a user fixes: it is wanted
+ * while all its boards are there. */
 #include "base/base.h"
-#include "daemon/boards/route_fill.h"
-#include "daemon/boards/spread_auto.h"
-#include "daemon/config/route_text.h"
+#include "daemon/boards/board_model.h"
 #include "daemon/models/models.h"
 
 #define RETRY_LEAST_NS BASE_NS_PER_S
 #define RETRY_MOST_NS (60 * BASE_NS_PER_S)
 #define GOOD_NS (30 * BASE_NS_PER_S) /* a route that is ready for so long was a good one */
-
-struct dmn_spread {
-    struct dmn_model *model; /* borrowed */
-    void (*wanted)(void *ctx, struct dmn_spread *s);
-    void *ctx;
-    struct dmn_auto *plan;      /* owned; NULL: the model cannot be spread */
-    bool fixed;                 /* .text is wanted, and .plan only listens */
-    bool set;                   /* by a user, not by the configuration */
-    char *config;               /* owned: models[].boards */
-    struct dmn_route_text text; /* hop_count 0: there is none, or the model cannot be spread */
-    struct brd_route route;     /* wanted now */
-    bool missing;               /* a board went since the route was made; the others go on */
-    uint64_t retry_ns, back_off_ns, ready_ns;
-    char why[256];
-};
-
-#define say(s, ...) snprintf((s)->why, sizeof((s)->why), __VA_ARGS__)
 
 /* ---- a route as people write it ---- */
 
@@ -98,7 +77,6 @@ static const char *first_away(const struct dmn_route_text *t, const struct brd_l
 static void set_hops(const struct dmn_route_text *t, const struct brd_link_report_all *r,
                      struct brd_route *ret)
 {
-    ret->hop_count = t->hop_count;
     for (size_t i = 0; i < t->hop_count; i++) {
         struct brd_hop *h = &ret->hop[i];
 
@@ -115,202 +93,161 @@ static void set_hops(const struct dmn_route_text *t, const struct brd_link_repor
 
 /* ---- a route as it is wanted ---- */
 
-static void withdraw(struct dmn_spread *s)
+int dmn_spread_want(struct dmn_board_model *bm, size_t count)
 {
-    if (s->route.hop_count > 0) {
-        s->route.hop_count = 0;
-        s->route.number = dmn_route_number();
-        s->wanted(s->ctx, s);
-    }
-}
+    int error = 0;
 
-/* The hops of the route are set: the rest. Without memory for it there are no hops. Return: it is
- * complete. */
-static bool complete(struct dmn_spread *s)
-{
-    bool all = dmn_route_complete(s->model, &s->route) == 0;
-
-    s->route.hop_count = all ? s->route.hop_count : 0;
-    s->route.number = dmn_route_number();
-    return all;
-}
-
-/* ---- a route that is planned ---- */
-
-static void on_planned(void *ctx, const struct brd_hop *hop, size_t count)
-{
-    struct dmn_spread *s = ctx;
-
-    if (count == 0) {
-        withdraw(s);
-        return;
-    }
-    s->route.hop_count = count;
-    memcpy(s->route.hop, hop, count * sizeof(*hop));
-    complete(s);
-    s->wanted(s->ctx, s);
-}
-
-/* Return: 0, also if the model cannot be spread; -ENOMEM. */
-static int plan(struct dmn_spread *s)
-{
-    if (dmn_route_fill(s->model, &s->route) < 0) {
-        say(s, "the model's path or name is too long for a route");
+    if (count == 0 && bm->route->hop_count == 0) {
         return 0;
     }
-    return dmn_auto_new(s->model, s->route.content, on_planned, s, &s->plan);
+    bm->route->hop_count = count;
+    if (count > 0) {
+        error = dmn_route_complete(bm->model, bm->route);
+        bm->route->hop_count = error ? 0 : count;
+    }
+    bm->route->number = dmn_route_number();
+    bm->of->routes_changed = true;
+    if (bm->route->hop_count == 0) {
+        dmn_board_model_follow(bm, base_now_ns());
+    }
+    return error;
+}
+
+const struct brd_route_state *dmn_spread_state(const struct dmn_board_model *bm)
+{
+    return bm->state.number && bm->state.number == bm->route->number ? &bm->state : NULL;
 }
 
 /* ---- a route that is fixed ---- */
 
 /* All boards of the text are there. */
-static int make(struct dmn_spread *s, const struct brd_link_report_all *r)
+static int make(struct dmn_board_model *bm)
 {
-    if (dmn_route_fill(s->model, &s->route) < 0) {
-        say(s, "the model's path or name is too long for a route");
-        return -EINVAL;
-    }
-    set_hops(&s->text, r, &s->route);
-    if (!complete(s)) {
-        say(s, "out of memory");
+    set_hops(&bm->fixes, bm->of->report, bm->route);
+    if (dmn_spread_want(bm, bm->fixes.hop_count) < 0) {
+        dmn_spread_say(bm, "out of memory");
         return -ENOMEM;
     }
-    s->missing = false;
-    s->ready_ns = 0;
-    say(s, "all boards of the %s are there", s->set ? "route that was set" : "configured route");
-    s->wanted(s->ctx, s);
+    bm->missing = false;
+    bm->ready_ns = 0;
+    dmn_spread_say(bm, "all boards of the %s are there",
+                   bm->set ? "route that was set" : "configured route");
     return 0;
 }
 
 /* A route that lost a board, which may come back, did not fail by itself. */
-static void failed(struct dmn_spread *s, const struct brd_route_state *state, bool lost,
-                   uint64_t now_ns)
+static void failed(struct dmn_board_model *bm, bool lost, uint64_t now_ns)
 {
-    say(s, "%s", state->why[0] ? state->why : "the route failed");
+    dmn_spread_say(bm, "%s", bm->state.why[0] ? bm->state.why : "the route failed");
     if (!lost) {
-        s->back_off_ns = base_min(base_max(2 * s->back_off_ns, RETRY_LEAST_NS), RETRY_MOST_NS);
+        bm->back_off_ns = base_min(base_max(2 * bm->back_off_ns, RETRY_LEAST_NS), RETRY_MOST_NS);
     }
-    s->retry_ns = now_ns + base_max(lost ? 0 : s->back_off_ns, RETRY_LEAST_NS);
-    withdraw(s);
+    bm->retry_ns = now_ns + base_max(lost ? 0 : bm->back_off_ns, RETRY_LEAST_NS);
+    dmn_spread_want(bm, 0);
 }
 
 /* The route is wanted: does it still make sense? */
-static void watch(struct dmn_spread *s, const struct brd_link_report_all *r, uint64_t now_ns)
+static void watch(struct dmn_board_model *bm, uint64_t now_ns)
 {
-    const struct brd_route_state *state = dmn_route_state(r, s->route.model, s->route.number);
-    const char *away = first_away(&s->text, r);
+    const struct brd_route_state *state = dmn_spread_state(bm);
+    const char *away = first_away(&bm->fixes, bm->of->report);
 
     if (state && state->phase == BRD_FAILED) {
-        failed(s, state, away, now_ns);
+        failed(bm, away, now_ns);
         return;
     }
     if (!state || state->phase != BRD_READY) {
         if (away) {
-            say(s, "board %s is away", away);
-            withdraw(s);
+            dmn_spread_say(bm, "board %s is away", away);
+            dmn_spread_want(bm, 0);
         }
         return;
     }
-    s->ready_ns = s->ready_ns ? s->ready_ns : now_ns;
-    if (now_ns - s->ready_ns > GOOD_NS) {
-        s->back_off_ns = 0;
+    bm->ready_ns = bm->ready_ns ? bm->ready_ns : now_ns;
+    if (now_ns - bm->ready_ns > GOOD_NS) {
+        bm->back_off_ns = 0;
     }
     if (away) {
-        s->missing = true; /* piped-link says when the others cannot go on */
-    } else if (s->missing) {
-        make(s, r);
+        bm->missing = true; /* piped-link says when the others cannot go on */
+    } else if (bm->missing) {
+        make(bm);
     }
 }
 
-void dmn_spread_report(struct dmn_spread *s, const struct brd_link_report_all *r, uint64_t now_ns)
+void dmn_spread_report(struct dmn_board_model *bm, uint64_t now_ns)
 {
+    const struct brd_link_report_all *r = bm->of->report;
     const char *away;
 
-    if (s->plan) {
-        dmn_auto_report(s->plan, r,
-                        s->fixed ? NULL : dmn_route_state(r, s->route.model, s->route.number),
-                        now_ns);
+    if (bm->spreads) {
+        dmn_auto_report(bm, now_ns);
     }
-    if (!s->fixed || s->text.hop_count == 0) {
+    if (!bm->fixed || bm->fixes.hop_count == 0) {
         return;
     }
     if (!r) {
-        say(s, "piped-link is away");
-        withdraw(s);
+        dmn_spread_say(bm, "piped-link is away");
+        dmn_spread_want(bm, 0);
         return;
     }
-    if (s->route.hop_count > 0) {
-        watch(s, r, now_ns);
+    if (bm->route->hop_count > 0) {
+        watch(bm, now_ns);
         return;
     }
-    away = first_away(&s->text, r);
+    away = first_away(&bm->fixes, r);
     if (away) {
-        say(s, print_of(r, away) ? "board %s is away" : "no board is called %s", away);
-    } else if (now_ns >= s->retry_ns) {
-        make(s, r);
+        dmn_spread_say(bm, print_of(r, away) ? "board %s is away" : "no board is called %s", away);
+    } else if (now_ns >= bm->retry_ns) {
+        make(bm);
     }
-}
-
-const struct brd_route *dmn_spread_route(const struct dmn_spread *s)
-{
-    return &s->route;
-}
-
-const char *dmn_spread_why(const struct dmn_spread *s)
-{
-    return s->fixed ? s->why : dmn_auto_why(s->plan);
 }
 
 /* ---- who decides ---- */
 
 /* From now on @text is wanted; its hop_count 0: no route. */
-static void fix(struct dmn_spread *s, const struct dmn_route_text *text)
+static void fix(struct dmn_board_model *bm, const struct dmn_route_text *text)
 {
-    if (s->plan) {
-        dmn_auto_hold(s->plan);
-    }
-    s->fixed = true;
-    s->text = *text;
-    s->retry_ns = s->back_off_ns = 0;
+    bm->fixed = true;
+    bm->fixes = *text;
+    bm->retry_ns = bm->back_off_ns = 0;
 }
 
 /* Takes what the configuration says, as far as the model has these units. */
-static void take_config(struct dmn_spread *s)
+static void take_config(struct dmn_board_model *bm)
 {
     struct dmn_route_text text = {0};
     char why[DMN_ROUTE_ERROR_MAX];
 
-    s->set = false;
-    if (s->plan && strcmp(s->config, DMN_BOARDS_AUTO) == 0) {
-        s->fixed = false;
-        dmn_auto_release(s->plan, s->route.hop, s->route.hop_count);
+    bm->set = false;
+    if (bm->spreads && strcmp(bm->config, DMN_BOARDS_AUTO) == 0) {
+        dmn_auto_release(bm);
         return;
     }
-    if (s->plan && read_text(s->model, s->config, why, &text) < 0) {
-        say(s, "%s", why);
+    if (bm->spreads && read_text(bm->model, bm->config, why, &text) < 0) {
+        dmn_spread_say(bm, "%s", why);
     }
-    fix(s, &text);
+    fix(bm, &text);
 }
 
-int dmn_spread_set(struct dmn_spread *s, const char *text, const struct brd_link_report_all *r,
-                   char *why)
+int dmn_spread_set(struct dmn_board_model *bm, const char *text, char *why)
 {
+    const struct brd_link_report_all *r = bm->of->report;
     struct dmn_route_text read;
     const char *away;
 
-    if (!s->plan) {
-        snprintf(why, DMN_ROUTE_ERROR_MAX, "%.*s", (int)DMN_ROUTE_ERROR_MAX - 1, s->why);
+    if (!bm->spreads) {
+        snprintf(why, DMN_ROUTE_ERROR_MAX, "%.*s", (int)DMN_ROUTE_ERROR_MAX - 1, bm->why);
         return -EINVAL;
     }
-    if (read_text(s->model, text, why, &read) < 0) {
+    if (read_text(bm->model, text, why, &read) < 0) {
         return -EINVAL;
     }
-    if (all_here(&read) && pl_asleep(s->model->pipe)) {
+    if (all_here(&read) && pl_asleep(bm->model->pipe)) {
         snprintf(why, DMN_ROUTE_ERROR_MAX, "the model is too large for this board alone");
         return -EINVAL;
     }
     if (all_here(&read)) {
-        dmn_spread_set_alone(s);
+        dmn_spread_set_alone(bm);
         return 0;
     }
     if (!r) {
@@ -325,85 +262,51 @@ int dmn_spread_set(struct dmn_spread *s, const char *text, const struct brd_link
                  away);
         return -EINVAL;
     }
-    s->set = true;
-    fix(s, &read);
-    if (make(s, r) < 0) {
-        snprintf(why, DMN_ROUTE_ERROR_MAX, "%.*s", (int)DMN_ROUTE_ERROR_MAX - 1, s->why);
-        take_config(s);
+    bm->set = true;
+    fix(bm, &read);
+    if (make(bm) < 0) {
+        snprintf(why, DMN_ROUTE_ERROR_MAX, "%.*s", (int)DMN_ROUTE_ERROR_MAX - 1, bm->why);
+        take_config(bm);
         return -EINVAL;
     }
     return 0;
 }
 
-void dmn_spread_set_alone(struct dmn_spread *s)
+void dmn_spread_set_alone(struct dmn_board_model *bm)
 {
-    s->set = true;
-    fix(s, &(struct dmn_route_text){0});
-    say(s, "a plan of this board was set");
-    withdraw(s);
+    bm->set = true;
+    fix(bm, &(struct dmn_route_text){0});
+    dmn_spread_say(bm, "a plan of this board was set");
+    dmn_spread_want(bm, 0);
 }
 
-void dmn_spread_unset(struct dmn_spread *s, const struct brd_link_report_all *r)
+void dmn_spread_unset(struct dmn_board_model *bm)
 {
-    if (!s->set) {
+    const struct brd_link_report_all *r = bm->of->report;
+
+    if (!bm->set) {
         return;
     }
-    take_config(s);
-    if (s->fixed && (!r || s->text.hop_count == 0 || first_away(&s->text, r) || make(s, r) < 0)) {
-        withdraw(s);
+    take_config(bm);
+    if (bm->fixed &&
+        (!r || bm->fixes.hop_count == 0 || first_away(&bm->fixes, r) || make(bm) < 0)) {
+        dmn_spread_want(bm, 0);
     }
 }
 
-bool dmn_spread_is_set(const struct dmn_spread *s)
+int dmn_spread_init(struct dmn_board_model *bm)
 {
-    return s->set;
-}
+    const char *cannot = dmn_route_fits(bm->model);
+    int error = 0;
 
-int dmn_spread_query(const struct dmn_spread *s, struct dmn_spread_query *ret)
-{
-    int r = s->plan ? dmn_auto_query(s->plan, ret) : -EOPNOTSUPP;
-
-    if (r == 0 && s->fixed) {
-        ret->hop_count = s->route.hop_count;
-        memcpy(ret->hop, s->route.hop, s->route.hop_count * sizeof(ret->hop[0]));
+    if (!cannot && dmn_route_fill(bm->model, bm->route) < 0) {
+        cannot = "the model's path or name is too long for a route";
     }
-    return r;
-}
-
-/* ---- life ---- */
-
-int dmn_spread_new(struct dmn_model *m, const char *config_text,
-                   void (*wanted)(void *ctx, struct dmn_spread *s), void *ctx,
-                   struct dmn_spread **ret)
-{
-    struct dmn_spread *s = calloc(1, sizeof(*s));
-    const char *cannot = dmn_route_fits(m);
-
-    if (!s || !(s->config = strdup(config_text))) {
-        free(s);
-        return -ENOMEM;
+    bm->spreads = !cannot;
+    dmn_spread_say(bm, "%s", cannot ? cannot : "nothing was heard of piped-link yet");
+    if (bm->spreads) {
+        error = dmn_auto_init(bm);
     }
-    s->model = m;
-    s->wanted = wanted;
-    s->ctx = ctx;
-    say(s, "nothing was heard of piped-link yet");
-    if (cannot) {
-        say(s, "%s", cannot);
-    } else if (plan(s) < 0) {
-        dmn_spread_free(s);
-        return -ENOMEM;
-    }
-    take_config(s);
-    *ret = s;
-    return 0;
-}
-
-struct dmn_spread *dmn_spread_free(struct dmn_spread *s)
-{
-    if (s) {
-        dmn_auto_free(s->plan);
-        free(s->config);
-        free(s);
-    }
-    return NULL;
+    take_config(bm);
+    return error;
 }

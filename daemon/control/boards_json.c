@@ -3,7 +3,6 @@
 #include "base/base.h"
 #include "daemon/boards/away.h"
 #include "daemon/boards/board_model.h"
-#include "daemon/boards/spread.h"
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"
 #include "daemon/control/metrics_text.h"
@@ -62,13 +61,13 @@ json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m)
     return json_pack(
         "{s:s, s:b, s:s, s:b, s:s, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
         "s:I, s:o}",
-        "boards", bm->config, "set", dmn_spread_is_set(bm->spread), "route", text, "serving",
-        bm->serving != 0, "phase", phase, "why", dmn_board_model_why(bm), "number",
-        (json_int_t)bm->route->number, "hops", hops_json(bm), "answered", (json_int_t)answered(&n),
-        "here", (json_int_t)m->stats.here, "resent", (json_int_t)bm->state.resent, "sent",
-        (json_int_t)n.taken, "returned", (json_int_t)n.undone, "in_flight", (json_int_t)n.in_flight,
-        "window", (json_int_t)bm->state.window, "dropped", (json_int_t)bm->state.dropped,
-        "pictures", bm->serving && m->image_width ? json_boolean(bm->state.pictures) : json_null());
+        "boards", bm->config, "set", bm->set, "route", text, "serving", bm->serving != 0, "phase",
+        phase, "why", dmn_board_model_why(bm), "number", (json_int_t)bm->route->number, "hops",
+        hops_json(bm), "answered", (json_int_t)answered(&n), "here", (json_int_t)m->stats.here,
+        "resent", (json_int_t)bm->state.resent, "sent", (json_int_t)n.taken, "returned",
+        (json_int_t)n.undone, "in_flight", (json_int_t)n.in_flight, "window",
+        (json_int_t)bm->state.window, "dropped", (json_int_t)bm->state.dropped, "pictures",
+        bm->serving && m->image_width ? json_boolean(bm->state.pictures) : json_null());
 }
 
 static json_t *eps_json(const struct brd_state *s)

@@ -6,7 +6,6 @@
 #include "base/base.h"
 #include "base/json_text.h"
 #include "daemon/boards/board_model.h"
-#include "daemon/boards/spread.h"
 #include "daemon/config/route_text.h"
 #include "daemon/control/explain.h"
 #include "daemon/control/json.h"
@@ -198,7 +197,7 @@ static int take_query(struct job *j, const struct dmn_board_model *bm)
     int r;
 
     j->query = calloc(1, sizeof(*j->query));
-    r = j->query ? dmn_spread_query(bm->spread, j->query) : -ENOMEM;
+    r = j->query ? dmn_auto_query(bm, j->query) : -ENOMEM;
     if (r < 0) {
         free(base_take(j->query));
     }
@@ -247,8 +246,7 @@ static bool boards_front(struct job *j, const struct dmn_board_model *bm)
                  "the model's key boards is \"" DMN_BOARDS_OFF "\"; set it to \"" DMN_BOARDS_AUTO
                  "\" and reload");
     } else if (r == -EOPNOTSUPP) {
-        snprintf(why, sizeof(why), "the model cannot be spread over boards: %.400s",
-                 dmn_spread_why(bm->spread));
+        snprintf(why, sizeof(why), "the model cannot be spread over boards: %.400s", bm->why);
     } else if (r == -ENODATA) {
         snprintf(why, sizeof(why), "piped-link is away; start the service piped-link");
     } else if (r < 0) {
@@ -320,7 +318,7 @@ static void take_route(struct job *j, const struct dmn_model *m)
     if (bm) {
         json_object_set_new(j->route, "measured_fps",
                             bm->serving ? json_real(dmn_model_fps(m, base_now_ns())) : json_null());
-        j->fixed = dmn_spread_is_set(bm->spread) || strcmp(bm->config, DMN_BOARDS_AUTO) != 0;
+        j->fixed = bm->set || strcmp(bm->config, DMN_BOARDS_AUTO) != 0;
         take_query(j, bm);
     }
 }
