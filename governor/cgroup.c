@@ -166,12 +166,6 @@ void gov_cgroup_scan(struct gov_sensors *s)
     }
 }
 
-void gov_cgroup_close(struct gov_sensors *s)
-{
-    close_groups(s);
-    gov_file_close(&s->files, &s->cgroup.self);
-}
-
 enum limit { LIMIT_UNKNOWN, LIMIT_NONE, LIMIT_SET };
 
 /* Documentation/scheduler/sched-bwc.rst: -1 is no limit */

@@ -104,13 +104,3 @@ void gov_cpus_sample(struct gov_sensors *s)
         read_counter(s, &s->cpus[at].package, &n->cpus[at].package_throttle);
     }
 }
-
-void gov_cpus_close(struct gov_sensors *s)
-{
-    gov_file_close(&s->files, &s->online);
-    gov_file_close(&s->files, &s->isolated);
-    for (size_t i = 0; i < s->now.cpu_count; i++) {
-        gov_file_close(&s->files, &s->cpus[i].core);
-        gov_file_close(&s->files, &s->cpus[i].package);
-    }
-}

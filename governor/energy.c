@@ -141,7 +141,7 @@ static bool same_sources(const struct gov_sensors *s, const struct found *f)
     return same;
 }
 
-void gov_energy_close(struct gov_sensors *s)
+static void close_sources(struct gov_sensors *s)
 {
     for (size_t i = 0; i < s->now.energy_count; i++) {
         gov_file_close(&s->files, &s->energy[i].value);
@@ -171,7 +171,7 @@ void gov_energy_scan(struct gov_sensors *s)
         return;
     }
     memcpy(before, s->now.energy, sizeof(before));
-    gov_energy_close(s);
+    close_sources(s);
     s->now.energy_count = found.count;
     for (size_t i = 0; i < found.count; i++) {
         struct gov_energy_files *e = &s->energy[i];

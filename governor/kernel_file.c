@@ -31,7 +31,15 @@ void gov_file_close(struct gov_files *all, struct gov_file *f)
     if (f->open) {
         close(f->fd);
         f->open = false;
+        LIST_REMOVE(f, linked);
         all->open_count--;
+    }
+}
+
+void gov_files_close(struct gov_files *all)
+{
+    while (!LIST_EMPTY(&all->opened)) {
+        gov_file_close(all, LIST_FIRST(&all->opened));
     }
 }
 
@@ -132,6 +140,7 @@ static ssize_t read_fresh(struct gov_files *all, struct gov_file *f, char *ret, 
     if (all->open_count < all->open_max) {
         f->fd = base_take_fd(&fd);
         f->open = true;
+        LIST_INSERT_HEAD(&all->opened, f, linked);
         all->open_count++;
     }
     return n;

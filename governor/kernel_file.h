@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "governor/sysfs.h"
 
@@ -27,13 +28,15 @@ struct gov_files {
     const char *root; /* borrowed while in use */
     bool live;        /* the running system's root: a file that went away fails to be read */
     size_t open_count, open_max; /* what is above is opened for each read */
-    bool vanished;               /* set when an open file was gone; cleared by the owner */
+    LIST_HEAD(, gov_file) opened;
+    bool vanished; /* set when an open file was gone; cleared by the owner */
 };
 
 struct gov_file {
     char path[GOV_FILE_PATH_MAX]; /* below the root; "" none: always unknown */
     bool open;
-    int fd;        /* if open */
+    int fd; /* if open, as the next one */
+    LIST_ENTRY(gov_file) linked;
     unsigned skip; /* reads to let pass before it is tried to be opened */
     bool rare;     /* few machines have such a file: look for it five times less often */
     int error;     /* errno of the last attempt to open or read it; 0: it was read */
@@ -43,6 +46,8 @@ struct gov_file {
 __attribute__((format(printf, 3, 4))) void gov_file_set(struct gov_files *all, struct gov_file *f,
                                                         const char *format, ...);
 void gov_file_close(struct gov_files *all, struct gov_file *f);
+/** gov_files_close() - closes all that are open. */
+void gov_files_close(struct gov_files *all);
 
 /** gov_file_read() - the whole of it, at most @size - 1 bytes, terminated. Return: its length, 0 if
  * empty; -1: unknown, or longer. */

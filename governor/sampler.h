@@ -4,7 +4,7 @@
  *
  * Each source of figures has a file of its own, such as thermal.c, and a row in GOV_SOURCES. Its
  * scan() looks for what there is; with nothing new it keeps files and figures. sample() reads into
- * s->now. close() closes the files.
+ * s->now.
  */
 #pragma once
 
@@ -78,8 +78,8 @@ struct gov_sensors {
     struct gov_snapshot now;
 };
 
-/* X(name): name.c has gov_name_scan(), gov_name_sample() and gov_name_close(). In the order of a
- * scan:  cpus: which CPUs there are and are online, and their throttle counters
+/* X(name): name.c has gov_name_scan() and gov_name_sample(). In the order of a scan:
+ *  cpus: which CPUs there are and are online, and their throttle counters
  *  cpufreq: policies, their limits and frequencies; needs the table of CPUs
  *  thermal: zones, their trip points, and cooling devices
  *  cgroup: quota and cpuset of the control groups above the process
@@ -87,11 +87,12 @@ struct gov_sensors {
 #define GOV_SOURCES(X) X(cpus) X(cpufreq) X(thermal) X(cgroup) X(energy)
 #define GOV_SOURCE_DECLARE(name)                                                                   \
     void gov_##name##_scan(struct gov_sensors *s);                                                 \
-    void gov_##name##_sample(struct gov_sensors *s);                                               \
-    void gov_##name##_close(struct gov_sensors *s);
+    void gov_##name##_sample(struct gov_sensors *s);
 GOV_SOURCES(GOV_SOURCE_DECLARE)
 #undef GOV_SOURCE_DECLARE
 
+/** gov_cpufreq_close() - closes the policies' files. */
+void gov_cpufreq_close(struct gov_sensors *s);
 /** gov_cpufreq_heat() - tells which policies heat limits; needs zones and cooling devices. */
 void gov_cpufreq_heat(struct gov_sensors *s);
 

@@ -19,12 +19,6 @@ static void pressure_scan(struct gov_sensors *s)
     }
 }
 
-static void pressure_close(struct gov_sensors *s)
-{
-    gov_file_close(&s->files, &s->psi_cpu);
-    gov_file_close(&s->files, &s->psi_memory);
-}
-
 /* "12.34", always with a point, whatever the locale. Return: it, or NAN. */
 static double parse_percent(const char *text)
 {
@@ -71,12 +65,11 @@ static void pressure_sample(struct gov_sensors *s)
 
 static const struct {
     void (*scan)(struct gov_sensors *s), (*sample)(struct gov_sensors *s);
-    void (*close)(struct gov_sensors *s);
 } SOURCES[] = {
-#define ROW(name) {gov_##name##_scan, gov_##name##_sample, gov_##name##_close},
+#define ROW(name) {gov_##name##_scan, gov_##name##_sample},
     GOV_SOURCES(ROW)
 #undef ROW
-        {pressure_scan, pressure_sample, pressure_close}};
+        {pressure_scan, pressure_sample}};
 
 static size_t open_files_max(void)
 {
@@ -107,9 +100,7 @@ int gov_sensors_new(const char *root, struct gov_sensors **ret)
 struct gov_sensors *gov_sensors_free(struct gov_sensors *s)
 {
     if (s) {
-        for (size_t i = 0; i < base_array_count(SOURCES); i++) {
-            SOURCES[i].close(s);
-        }
+        gov_files_close(&s->files);
         free(s->root);
         free(s);
     }

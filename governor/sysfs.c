@@ -68,30 +68,36 @@ static long parse_cpu(const char **text)
     return value;
 }
 
+bool gov_cpulist_range(const char **text, size_t *ret_first, size_t *ret_last)
+{
+    long first = parse_cpu(text), last = first;
+
+    if (first >= 0 && **text == '-') {
+        ++*text;
+        last = parse_cpu(text);
+    }
+    if (first < 0 || last < first || (**text && (**text != ',' || !(*text)[1]))) {
+        return false;
+    }
+    *text += **text == ',';
+    *ret_first = (size_t)first;
+    *ret_last = (size_t)last;
+    return true;
+}
+
 int gov_cpulist_parse(const char *text, struct gov_cpuset *ret)
 {
     struct gov_cpuset set = {0};
-    long floor = 0;
+    size_t first, last, floor = 0;
 
     while (*text) {
-        long first = parse_cpu(&text), last = first;
-
-        if (first >= 0 && *text == '-') {
-            text++;
-            last = parse_cpu(&text);
-        }
-        if (first < floor || last < first) {
+        if (!gov_cpulist_range(&text, &first, &last) || first < floor) {
             return GOV_SYSFS_E_UNKNOWN;
         }
-        for (long cpu = first; cpu <= last; cpu++) {
-            gov_cpuset_add(&set, (size_t)cpu);
+        for (; first <= last; first++) {
+            gov_cpuset_add(&set, first);
         }
-        floor = last + 1;
-        if (*text == ',' && text[1]) {
-            text++;
-        } else if (*text) {
-            return GOV_SYSFS_E_UNKNOWN;
-        }
+        floor = first;
     }
     *ret = set;
     return 0;

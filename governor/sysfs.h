@@ -20,6 +20,9 @@ struct gov_cpuset {
 
 enum { GOV_SYSFS_E_UNKNOWN = 1 };
 
+/** gov_cpulist_range() - the first range of a CPU list, "0-3" or "8": moves *text to the next one.
+ * Return: false: it is none, or what follows it is no list. */
+bool gov_cpulist_range(const char **text, size_t *ret_first, size_t *ret_last);
 /** gov_cpulist_parse() - a CPU list ("0-3,8,10-11"); an empty text is an empty set. Return: 0, or
  * GOV_SYSFS_E_UNKNOWN for anything but a list in rising order of numbers below GOV_CPU_NUMBER_MAX.
  */

@@ -10,16 +10,6 @@
 #define COOLING_A_SAMPLE 16u
 #define FACTS_A_SCAN 2u /* zones whose trip points are read again */
 
-void gov_thermal_close(struct gov_sensors *s)
-{
-    for (size_t i = 0; i < s->now.zone_count; i++) {
-        gov_file_close(&s->files, &s->zones[i].temp);
-    }
-    for (size_t i = 0; i < s->now.cooling_count; i++) {
-        gov_file_close(&s->files, &s->cooling[i].state);
-    }
-}
-
 /* One file that is not kept open. */
 static int read_once(struct gov_sensors *s, struct gov_file *f, int32_t *ret_mdegc)
 {

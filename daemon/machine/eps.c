@@ -14,23 +14,10 @@ _Static_assert(GOV_EP_MAX <= PL_EP_MAX && GOV_CPU_MAX <= PL_CPU_MAX &&
 int dmn_cpu_list_parse(const char *text, uint16_t *ret_cpus, size_t max)
 {
     bool seen[PL_CPU_MAX] = {false};
-    size_t count = 0;
+    size_t count = 0, first, last;
 
     while (*text) {
-        unsigned long first, last;
-        char *end;
-
-        if (*text < '0' || *text > '9') {
-            return -EINVAL;
-        }
-        first = last = strtoul(text, &end, 10);
-        if (*end == '-') {
-            if (end[1] < '0' || end[1] > '9') {
-                return -EINVAL;
-            }
-            last = strtoul(end + 1, &end, 10);
-        }
-        if (last < first || last >= PL_CPU_MAX || (*end && (*end != ',' || !end[1]))) {
+        if (!gov_cpulist_range(&text, &first, &last) || last >= PL_CPU_MAX) {
             return -EINVAL;
         }
         for (; first <= last; first++) {
@@ -40,7 +27,6 @@ int dmn_cpu_list_parse(const char *text, uint16_t *ret_cpus, size_t max)
             seen[first] = true;
             ret_cpus[count++] = (uint16_t)first;
         }
-        text = *end ? end + 1 : end;
     }
     return count ? (int)count : -EINVAL;
 }
@@ -50,8 +36,8 @@ void dmn_cpuset_text(const struct gov_cpuset *set, char *ret, size_t bytes)
     uint16_t cpus[GOV_CPU_NUMBER_MAX];
     size_t count = 0;
 
-    for (int32_t cpu = gov_cpuset_next(set, 0); cpu >= 0;
-         cpu = gov_cpuset_next(set, (size_t)cpu + 1)) {
+    gov_cpuset_foreach(cpu, set)
+    {
         cpus[count++] = (uint16_t)cpu;
     }
     gov_cpulist_format(cpus, count, ret, bytes);
@@ -131,26 +117,28 @@ static uint64_t nodes_of(const struct gov_topology *t, const struct pl_ep *e)
     uint64_t nodes = 0;
 
     for (size_t i = 0; i < e->cpu_count; i++) {
-        int32_t node = -1;
+        const struct gov_ep *g = gov_topology_ep(t, e->cpus[i]);
 
-        for (size_t g = 0; g < t->ep_count; g++) {
-            for (size_t k = 0; k < t->eps[g].cpu_count; k++) {
-                node = t->eps[g].cpus[k] == e->cpus[i] ? t->eps[g].node : node;
-            }
-        }
-        if (node < 0 || node >= 64) {
+        if (!g || g->node < 0 || g->node >= 64) {
             return 0;
         }
-        nodes |= (uint64_t)1 << node;
+        nodes |= (uint64_t)1 << g->node;
     }
     return nodes;
 }
 
-static void find_nodes(const struct gov_topology *t, struct pl_ep_set *eps)
+static void from_topology(const struct gov_topology *topology, struct pl_ep_set *ret)
 {
-    for (size_t i = 0; i < eps->count; i++) {
-        eps->eps[i].nodes = nodes_of(t, &eps->eps[i]);
+    for (size_t i = 0; i < topology->ep_count; i++) {
+        const struct gov_ep *g = &topology->eps[i];
+        struct pl_ep *e = &ret->eps[i];
+
+        snprintf(e->name, sizeof(e->name), "%s", g->name);
+        e->cpu_count = g->cpu_count;
+        memcpy(e->cpus, g->cpus, g->cpu_count * sizeof(e->cpus[0]));
+        e->speed = g->speed > 0 ? g->speed : 1.0;
     }
+    ret->count = topology->ep_count;
 }
 
 int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
@@ -162,26 +150,16 @@ int dmn_eps_read(const struct dmn_config *config, const char *sysfs_root,
     if (error < 0) {
         snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "cannot find out the cores: %s",
                  strerror(-error));
-        return error;
-    }
-    if (config->ep_count > 0) {
+    } else if (config->ep_count > 0) {
         error = from_config(config, ret_error, ret);
         error = error ? error : check_present(config, sysfs_root, ret, ret_error);
-        find_nodes(topology, ret);
-        return error;
+    } else {
+        from_topology(topology, ret);
     }
-    for (size_t i = 0; i < topology->ep_count; i++) {
-        const struct gov_ep *g = &topology->eps[i];
-        struct pl_ep *e = &ret->eps[i];
-
-        snprintf(e->name, sizeof(e->name), "%s", g->name);
-        e->cpu_count = g->cpu_count;
-        memcpy(e->cpus, g->cpus, g->cpu_count * sizeof(e->cpus[0]));
-        e->speed = g->speed > 0 ? g->speed : 1.0;
+    for (size_t i = 0; i < ret->count; i++) {
+        ret->eps[i].nodes = nodes_of(topology, &ret->eps[i]);
     }
-    ret->count = topology->ep_count;
-    find_nodes(topology, ret);
-    return 0;
+    return error;
 }
 
 /* Keeps only usable cores; drops EPs without any. */
