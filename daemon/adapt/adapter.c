@@ -159,15 +159,18 @@ static void keep_good(struct dmn_model *m, uint64_t now_ns)
     a->good_ns = now_ns;
 }
 
-/* Remembers the plan of this state. A quota is part of the state; other interference is not. */
+/* Keeps the plan for this state. A quota is part of the state; other interference is not. */
 static void keep_known(struct dmn_model *m, uint64_t now_ns)
 {
     struct dmn_adapt_model *a = m->adapt;
+    struct pl_plan kept;
 
     if (now_ns - a->known_ns >= GOOD_NS && dmn_kept_suits(m) && a->verify_left == 0 && !a->job &&
         now_ns - a->epoch_ns > LASTING_NS && now_ns - a->state_ns > LASTING_NS) {
         a->known_ns = now_ns;
-        dmn_adapt_remember(m, now_ns);
+        if (!dmn_kept_plan(m, &kept) || !pl_plan_equal(&kept, pl_current_plan(m->pipe))) {
+            dmn_kept_save(m);
+        }
     }
 }
 

@@ -129,14 +129,7 @@ void dmn_adapt_forget(struct dmn_model *m);
  * that were measured since, and asks for a decision (TUN_EVENT_COSTS). */
 void dmn_adapt_solve_again(struct dmn_model *m, uint64_t now_ns);
 
-/** dmn_adapt_remember() - records the serving plan as good for the present state; also saves it for
- * the daemon's next start. */
-void dmn_adapt_remember(struct dmn_model *m, uint64_t now_ns);
-/** dmn_adapt_known_plan() - the plan that served in the present state of the machine, in this run
- * or an earlier one. Return: borrowed until the next call, or that of dmn_adapt_remember(); NULL:
- * not seen yet. */
-const struct pl_plan *dmn_adapt_known_plan(struct dmn_model *m);
-/** dmn_adapt_prefer_known() - for a decision about clocks or a changed quota: puts the plan known
+/** dmn_adapt_prefer_known() - for a decision about clocks or a changed quota: puts the plan kept
  * for the present state into @d, whatever the gain and the cool-down. It does not if the table
  * says that this plan is slower than the alternative by more than two measurements of one plan
  * differ. Return: it did. */

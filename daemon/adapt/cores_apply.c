@@ -135,7 +135,6 @@ static void hand_over(struct dmn_model *m, struct dmn_change_part *p)
     struct dmn_adapt_model *a = m->adapt;
 
     dmn_adapt_forget(m);
-    memset(a->known, 0, sizeof(a->known)); /* those plans are for other EPs */
     a->state_id = 0;
     dmn_adapt_follow(a, m, base_now_ns());
     if (p->turns) {

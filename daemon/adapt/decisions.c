@@ -213,12 +213,13 @@ static bool search(struct dmn_model *m, struct dmn_adapt_job *j)
     struct dmn_retune_request q =
         dmn_retune_configured(dmn_machine_config(m->of->machine), dmn_cause_of(d->cause));
     struct dmn_adapt_model *a = m->adapt;
+    struct pl_plan known;
     char why[256];
 
     dmn_adapt_detail(record_of(j), d, why, sizeof(why));
     q.why = why;
     q.decided = j->told;
-    q.known = dmn_adapt_known_plan(m);
+    q.known = dmn_kept_plan(m, &known) ? &known : NULL;
     q.options.from = pl_current_plan(m->pipe);
     q.problem = d->corrected.ep_count == m->planning->problem.ep_count ? &d->corrected : NULL;
     q.done = on_searched;

@@ -18,9 +18,8 @@
 #include "tuner/adapt/resume.h"
 #include "tuner/adapt/turns.h"
 
-#define DMN_ADAPT_PACE 8u  /* windows over which throughput is measured */
-#define DMN_ADAPT_KNOWN 8u /* states of the machine whose plans are remembered */
-#define DMN_ADAPT_SEEN 4u  /* changes of the machine that wait for an event */
+#define DMN_ADAPT_PACE 8u /* windows over which throughput is measured */
+#define DMN_ADAPT_SEEN 4u /* changes of the machine that wait for an event */
 /* Events about what led to nothing are rationed, so that noise does not displace others: at most so
  * many at once, and one more after so many seconds. */
 #define DMN_ADAPT_CHANGES 16.0 /* of governors, limits and heat */
@@ -109,12 +108,8 @@ struct dmn_adapt_model {
     unsigned decisions, switches;
     uint64_t state_id;           /* of the machine in the last window: gov_machine_state() */
     uint64_t state_ns;           /* since when */
-    uint64_t known_ns;           /* when its plan was last recorded */
+    uint64_t known_ns;           /* when it was last looked whether its plan is kept */
     double quota, quota_decided; /* of the control group, now and at the last decision; 0: none */
-    struct dmn_adapt_known {
-        uint64_t id, at_ns; /* id 0: free */
-        struct pl_plan plan;
-    } known[DMN_ADAPT_KNOWN]; /* plans that served well, by state of the machine */
     /* changes of the machine that no event has reported yet, oldest first */
     struct dmn_adapt_seen {
         enum tun_cause cause;

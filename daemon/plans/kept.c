@@ -163,9 +163,7 @@ void dmn_kept_save(struct dmn_model *m)
     struct saving *s = dmn_kept_suits(m) ? calloc(1, sizeof(*s)) : NULL;
     char plan[PL_PLAN_TEXT_MAX];
 
-    if (!s || !state_path(of->of, m->model, m->name, s->path) ||
-        !(s->identity = strdup(m->model->identity))) {
-        free(s);
+    if (!s) {
         return;
     }
     s->job = (struct dmn_job){.run = saving_run, .done = saving_done};
@@ -181,6 +179,11 @@ void dmn_kept_save(struct dmn_model *m)
     remember(of, s->state, &s->k);
     of->clocks.learned = false;
     of->clocks.saved_ns = base_now_ns();
+    if (!state_path(of->of, m->model, m->name, s->path) ||
+        !(s->identity = strdup(m->model->identity))) {
+        saving_free(s); /* without a state folder it is only remembered */
+        return;
+    }
     dmn_work_do(of->of->models->disk, &s->job);
 }
 

@@ -19,8 +19,9 @@ struct dmn_plans;
 /** dmn_kept_suits() - Return: the serving plan suits this state of the machine; false: it only
  * suits present interference, for which an EP may be split. */
 bool dmn_kept_suits(const struct dmn_model *m);
-/** dmn_kept_save() - saves costs, hand-off, the serving plan and its origin for this state of the
- * machine. Does nothing unless dmn_kept_suits(). The disk's thread writes; it logs a failure. */
+/** dmn_kept_save() - keeps costs, hand-off, the serving plan and its origin for this state of the
+ * machine, and saves them if there is a state folder. Does nothing unless dmn_kept_suits(). The
+ * disk's thread writes; it logs a failure. */
 void dmn_kept_save(struct dmn_model *m);
 /** dmn_kept_read() - reads the file of a loaded model into l->kept. @plans: struct dmn_plans. Any
  * thread that owns the load; blocks on the disk. */
@@ -34,6 +35,6 @@ void dmn_kept_read(void *plans, struct dmn_load *l);
  */
 enum { DMN_E_NO_PLAN = 1 };
 int dmn_kept_load(const struct dmn_machine *on, struct dmn_load *l, struct pl_plan *ret);
-/** dmn_kept_plan() - finds the plan that was saved for exactly this state of the machine, unless a
+/** dmn_kept_plan() - finds the plan that was kept for exactly this state of the machine, unless a
  * user set it. Return: true with @ret set; false: there is none. */
 bool dmn_kept_plan(const struct dmn_model *m, struct pl_plan *ret);
