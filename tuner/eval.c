@@ -4,32 +4,6 @@
 #include "base/base.h"
 #include "tuner/eval_boards.h"
 
-/* A stage's period, slowest team and energy. Return: 0 or TUN_E_UNKNOWN. */
-static int eval_stage(const struct tun_problem *p, const struct pl_stage_plan *stage,
-                      double ret_team_ns[PL_GROUP_MAX], double *ret_slowest, double *ret_nj,
-                      double *ret_period)
-{
-    double rate = 0, slowest = 0, core_watts = 0;
-
-    for (size_t g = 0; g < stage->group_count; g++) {
-        const struct pl_group *group = &stage->groups[g];
-        double ns = tun_group_ns(p, stage->first_unit, stage->last_unit, group);
-
-        if (ns <= 0) {
-            return TUN_E_UNKNOWN;
-        }
-        ret_team_ns[g] = ns;
-        rate += group->count / ns;
-        slowest = base_max(slowest, tun_latency_of(p, pl_group_batch(group), ns));
-        /* share_t T_t = (1/T_t / rate) T_t = 1 / rate for every team */
-        core_watts += group->count * group->width * tun_ep_watts(&p->eps[group->ep]);
-    }
-    *ret_period = 1 / rate;
-    *ret_slowest = slowest;
-    *ret_nj = core_watts / rate;
-    return 0;
-}
-
 int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun_outcome *ret)
 {
     struct tun_outcome o = {.stage_count = plan->stage_count};
@@ -37,16 +11,15 @@ int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun
     if (p->boards.count > 1) {
         return tun_eval_boards(p, plan, ret);
     }
-
     for (size_t s = 0; s < plan->stage_count; s++) {
-        double slowest, nj;
+        struct tun_teams_sum sum = {0};
 
-        if (eval_stage(p, &plan->stages[s], o.team_ns[s], &slowest, &nj, &o.stage_ns[s])) {
+        if (tun_sum_teams(p, plan, s, &o, &sum) != 0) {
             return TUN_E_UNKNOWN;
         }
         o.bottleneck_ns = base_max(o.bottleneck_ns, o.stage_ns[s]);
-        o.latency_ns += slowest;
-        o.energy_nj += nj;
+        /* share_t T_t = (1/T_t / rate) T_t = 1 / rate for every team */
+        o.energy_nj += sum.watts / sum.rate;
     }
     *ret = o;
     return 0;

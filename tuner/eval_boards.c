@@ -14,8 +14,7 @@ struct eval {
     const struct tun_problem *p;
     const struct pl_plan *plan;
     struct tun_outcome *o;
-    double board_rate[PL_STAGE_MAX][TUN_BOARD_MAX];
-    double board_watts[PL_STAGE_MAX][TUN_BOARD_MAX];
+    struct tun_teams_sum sums[PL_STAGE_MAX][TUN_BOARD_MAX];
     size_t count;
     struct segment segments[PL_STAGE_MAX];
 };
@@ -119,38 +118,33 @@ bool tun_fits_boards(const struct tun_problem *p, const struct pl_plan *plan)
     return true;
 }
 
-static int eval_teams(struct eval *e, size_t s)
+double tun_link_ns(const struct tun_problem *p, size_t from, size_t to, double bytes, bool hop)
 {
-    const struct pl_stage_plan *stage = &e->plan->stages[s];
-    double slowest = 0, rate = 0;
+    const struct tun_link *l = &p->boards.links[from][to];
 
-    for (size_t g = 0; g < stage->group_count; g++) {
-        const struct pl_group *group = &stage->groups[g];
-        const struct tun_ep *ep = &e->p->eps[group->ep];
-        double ns = tun_group_ns(e->p, stage->first_unit, stage->last_unit, group);
+    return from == to ? 0 : (hop ? l->ns : 0) + l->ns_per_byte * bytes;
+}
 
-        if (ns <= 0) {
-            return TUN_E_UNKNOWN;
+double tun_slowest_link(const struct tun_problem *p, size_t board, uint32_t others, bool out,
+                        double bytes, bool hop, size_t *ret_other)
+{
+    double worst = 0;
+    size_t other = board;
+
+    for (size_t b = 0; b < p->boards.count; b++) {
+        if (others >> b & 1) {
+            double ns = tun_link_ns(p, out ? board : b, out ? b : board, bytes, hop);
+
+            if (ns > worst) {
+                worst = ns;
+                other = b;
+            }
         }
-        e->o->team_ns[s][g] = ns;
-        e->board_rate[s][ep->board] += group->count / ns;
-        e->board_watts[s][ep->board] += group->count * group->width * tun_ep_watts(ep);
-        rate += group->count / ns;
-        slowest = base_max(slowest, tun_latency_of(e->p, pl_group_batch(group), ns));
     }
-    e->o->latency_ns += slowest;
-    e->o->stage_ns[s] = 1 / rate;
-    return 0;
-}
-
-static double busy_ns(const struct eval *e, size_t from, size_t to, double bytes)
-{
-    return from == to ? 0 : e->p->boards.links[from][to].ns_per_byte * bytes;
-}
-
-static double hop_ns(const struct eval *e, size_t from, size_t to, double bytes)
-{
-    return from == to ? 0 : e->p->boards.links[from][to].ns + busy_ns(e, from, to, bytes);
+    if (ret_other) {
+        *ret_other = other;
+    }
+    return worst;
 }
 
 /* Boards before (or, @after, behind) a segment. */
@@ -159,28 +153,6 @@ static uint32_t neighbours(const struct eval *e, size_t s, bool after)
     bool edge = after ? s + 1 == e->count : s == 0;
 
     return edge ? UINT32_C(1) << e->p->boards.head : e->segments[after ? s + 1 : s - 1].boards;
-}
-
-/* The slowest link of @board to or from @others. */
-static double slowest_link(const struct eval *e, size_t board, uint32_t others, bool out,
-                           double bytes,
-                           double (*time)(const struct eval *, size_t, size_t, double),
-                           size_t *ret_other)
-{
-    double worst = 0;
-
-    *ret_other = board;
-    for (size_t b = 0; b < e->p->boards.count; b++) {
-        if (others >> b & 1) {
-            double ns = out ? time(e, board, b, bytes) : time(e, b, board, bytes);
-
-            if (ns > worst) {
-                worst = ns;
-                *ret_other = b;
-            }
-        }
-    }
-    return worst;
 }
 
 static void raise_limit(struct eval *e, double ns, enum tun_limit limit, size_t stage, size_t from,
@@ -208,8 +180,8 @@ static double board_ns(struct eval *e, size_t s, size_t b, double compute_ns, bo
     bool added = e->p->boards.comm == TUN_COMM_ADDED;
     size_t from, to;
 
-    in = slowest_link(e, b, before, false, in_bytes, added ? hop_ns : busy_ns, &from);
-    out = slowest_link(e, b, after, true, out_bytes, added ? hop_ns : busy_ns, &to);
+    in = tun_slowest_link(e->p, b, before, false, in_bytes, added, &from);
+    out = tun_slowest_link(e->p, b, after, true, out_bytes, added, &to);
     *ret_from = from;
     *ret_to = b;
     if (added) {
@@ -254,7 +226,7 @@ static void eval_segment(struct eval *e, size_t s)
             continue;
         }
         for (size_t i = seg->stage; i <= seg->last_stage; i++) {
-            double stage_ns = 1 / e->board_rate[i][b];
+            double stage_ns = 1 / e->sums[i][b].rate;
 
             if (stage_ns > compute) {
                 compute = stage_ns;
@@ -301,7 +273,7 @@ static void eval_border(struct eval *e, size_t s, double *in_bytes, double *out_
             if (a == b || !(from->boards >> a & 1) || !(to->boards >> b & 1)) {
                 continue;
             }
-            slowest = base_max(slowest, hop_ns(e, a, b, bytes));
+            slowest = base_max(slowest, tun_link_ns(e->p, a, b, bytes, true));
             out_bytes[a] += share * bytes;
             in_bytes[b] += share * bytes;
         }
@@ -317,12 +289,13 @@ static void eval_energy(struct eval *e)
         double out_bytes = tun_border_bytes(e->p, seg->last + 1);
 
         for (size_t b = 0; b < e->p->boards.count; b++) {
-            size_t other;
             double ns = 0;
 
             if (seg->boards >> b & 1) {
-                ns = slowest_link(e, b, neighbours(e, s, false), false, in_bytes, hop_ns, &other);
-                ns += slowest_link(e, b, neighbours(e, s, true), true, out_bytes, hop_ns, &other);
+                ns =
+                    tun_slowest_link(e->p, b, neighbours(e, s, false), false, in_bytes, true, NULL);
+                ns +=
+                    tun_slowest_link(e->p, b, neighbours(e, s, true), true, out_bytes, true, NULL);
             }
             e->o->board_energy_nj[b] += seg->share[b] * ns * e->p->boards.boards[b].link_watts;
         }
@@ -330,7 +303,7 @@ static void eval_energy(struct eval *e)
             for (size_t b = 0; b < e->p->boards.count; b++) {
                 if (seg->boards >> b & 1) {
                     e->o->board_energy_nj[b] +=
-                        seg->share[b] * e->board_watts[i][b] / e->board_rate[i][b];
+                        seg->share[b] * e->sums[i][b].watts / e->sums[i][b].rate;
                 }
             }
         }
@@ -348,7 +321,7 @@ static int eval_times(struct eval *e)
     double in_bytes[TUN_BOARD_MAX] = {0}, out_bytes[TUN_BOARD_MAX] = {0};
 
     for (size_t s = 0; s < e->plan->stage_count; s++) {
-        if (eval_teams(e, s) != 0) {
+        if (tun_sum_teams(e->p, e->plan, s, e->o, e->sums[s]) != 0) {
             return TUN_E_UNKNOWN;
         }
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/outcome.h"
 
+#include "base/base.h"
+
 double tun_frames_ns(const struct tun_problem *p, size_t first, size_t last, size_t ep,
                      size_t width, double frames)
 {
@@ -34,4 +36,30 @@ double tun_group_ns(const struct tun_problem *p, size_t first, size_t last,
 double tun_latency_of(const struct tun_problem *p, size_t frames, double ns)
 {
     return frames > 1 ? p->batch_wait_ns + (double)frames * ns : ns;
+}
+
+int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_t s,
+                  struct tun_outcome *o, struct tun_teams_sum *sums)
+{
+    const struct pl_stage_plan *stage = &plan->stages[s];
+    double slowest = 0, rate = 0;
+
+    for (size_t g = 0; g < stage->group_count; g++) {
+        const struct pl_group *group = &stage->groups[g];
+        const struct tun_ep *ep = &p->eps[group->ep];
+        struct tun_teams_sum *sum = &sums[p->boards.count > 1 ? ep->board : 0];
+        double ns = tun_group_ns(p, stage->first_unit, stage->last_unit, group);
+
+        if (ns <= 0) {
+            return TUN_E_UNKNOWN;
+        }
+        o->team_ns[s][g] = ns;
+        rate += group->count / ns;
+        sum->rate += group->count / ns;
+        sum->watts += group->count * group->width * tun_ep_watts(ep);
+        slowest = base_max(slowest, tun_latency_of(p, pl_group_batch(group), ns));
+    }
+    o->latency_ns += slowest;
+    o->stage_ns[s] = 1 / rate;
+    return 0;
 }

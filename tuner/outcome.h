@@ -40,3 +40,13 @@ double tun_latency_of(const struct tun_problem *p, size_t frames, double ns);
 /** tun_team_ns() - T of one team, one frame at a time, for units first..last; < 0 if a cost is
  * unknown. */
 double tun_team_ns(const struct tun_problem *p, size_t first, size_t last, size_t ep, size_t width);
+
+struct tun_teams_sum {
+    double rate;  /* frames per ns */
+    double watts; /* of their cores */
+};
+/** tun_sum_teams() - the teams of stage @s: sets its team_ns and stage_ns in @o and adds its slowest
+ * team to latency_ns
+ * @sums: [boards], zeroed: the teams of each; one with one board. Return: 0 or TUN_E_UNKNOWN. */
+int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_t s,
+                  struct tun_outcome *o, struct tun_teams_sum *sums);

@@ -255,18 +255,6 @@ static int fill_least(struct tun_map *m, struct tun_kind *k)
     return 0;
 }
 
-double tun_full_rate(const struct tun_kind *k, size_t from, size_t to)
-{
-    const struct tun_space *s = &k->space;
-    const double *rate = s->rate + tun_segment(s, from, to) * s->rate_len;
-    double sum = 0;
-
-    for (size_t d = 0; d < s->dim_count; d++) {
-        sum += rate[s->rate_at[d] + s->cap[d]];
-    }
-    return sum;
-}
-
 int tun_full_teams(const struct tun_kind *k, size_t from, size_t to, struct pl_stage_plan *ret)
 {
     const struct tun_space *s = &k->space;

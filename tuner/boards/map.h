@@ -77,7 +77,12 @@ static inline struct tun_kind *tun_map_kind(struct tun_map *m, size_t board)
 double tun_map_memory(const struct tun_map *m, size_t board, size_t from, size_t to);
 
 /** tun_full_rate() - frames per ns of units from..to-1 as one stage on all cores. */
-double tun_full_rate(const struct tun_kind *k, size_t from, size_t to);
+static inline double tun_full_rate(const struct tun_kind *k, size_t from, size_t to)
+{
+    const struct tun_space *s = &k->space;
+
+    return tun_space_full_rate(s, s->rate + tun_segment(s, from, to) * s->rate_len);
+}
 
 /** tun_full_teams() - the stage that tun_full_rate() stands for, by EPs of the kind; of the teams
  * that reach that rate those whose slowest is fastest. Return: as tun_path_plan(). */

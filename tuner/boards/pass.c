@@ -144,8 +144,8 @@ static int one_board(struct tun_pass *p, uint32_t node, struct tun_step *s, size
     const struct tun_board *board = &m->p->boards.boards[b];
     bool added = m->p->boards.comm == TUN_COMM_ADDED;
     size_t kind = m->kind_of[b];
-    double in = tun_slowest_link(m, b, s->before, false, s->in_bytes, true);
-    double out = tun_slowest_link(m, b, s->after, true, s->out_bytes, true);
+    double in = tun_slowest_link(m->p, b, s->before, false, s->in_bytes, true, NULL);
+    double out = tun_slowest_link(m->p, b, s->after, true, s->out_bytes, true, NULL);
     double bytes = 0, bound = p->o.period_ns, link_nj = board->link_watts * (in + out);
     const struct tun_point none = {0, 0, 0}, *points = &none;
     int r = 0, count = 1;
@@ -230,9 +230,9 @@ static int several_boards(struct tun_pass *p, uint32_t node, struct tun_step *s)
         }
         full[b] = tun_full_rate(tun_map_kind(m, b), s->from, s->to);
         best += full[b];
-        in = tun_slowest_link(m, b, s->before, false, s->in_bytes, added);
+        in = tun_slowest_link(m->p, b, s->before, false, s->in_bytes, added, NULL);
         out = added || tun_single(s->after)
-                  ? tun_slowest_link(m, b, s->after, true, s->out_bytes, added)
+                  ? tun_slowest_link(m->p, b, s->after, true, s->out_bytes, added, NULL)
                   : 0;
         ns[b] = added ? 1 / full[b] + in + out : base_max(1 / full[b], base_max(in, out));
         rate += 1 / ns[b];
@@ -254,8 +254,8 @@ static int several_boards(struct tun_pass *p, uint32_t node, struct tun_step *s)
             return 0;
         }
         most = base_max(most, bytes);
-        link_ns[b] = tun_slowest_link(m, b, s->before, false, s->in_bytes, true) +
-                     tun_slowest_link(m, b, s->after, true, s->out_bytes, true);
+        link_ns[b] = tun_slowest_link(m->p, b, s->before, false, s->in_bytes, true, NULL) +
+                     tun_slowest_link(m->p, b, s->after, true, s->out_bytes, true, NULL);
     }
     for (size_t b = 0; b < all->count && p->inner[0].n > 0; b++) {
         struct tun_kind *k;

@@ -45,37 +45,23 @@ static int best_of(struct solver *s, enum tun_pass_figure figure, double period_
     return r;
 }
 
-/* No stage is faster than any one unit shared by all boards; the bytes in front of it do not count,
- * for the cut may be elsewhere. */
+/* No stage is faster than any one unit shared by all boards. */
 static double lowest_ns(struct solver *s)
 {
     double low = 1e-300;
 
     for (size_t u = 0; u < s->m->n; u++) {
-        double bytes_ns = u ? s->p->handoff_ns_per_byte * s->p->units[u].in_bytes : 0;
         double sum = 0, most = 0;
 
         for (size_t b = 0; b < s->p->boards.count; b++) {
-            const struct tun_space *space = &tun_map_kind(s->m, b)->space;
-            const double *ns = space->team_ns + tun_segment(space, u, u + 1) * space->team_len;
-            double part = 1, rate = 0;
+            if (!s->m->absent[b]) {
+                double rate = tun_space_atom_rate(&tun_map_kind(s->m, b)->space, u);
 
-            if (s->m->absent[b]) {
-                continue;
+                sum += rate;
+                most = base_max(most, rate);
             }
-            for (size_t t = 0; t < space->team_len; t++) {
-                part = base_min(part, 1 - bytes_ns / ns[t]);
-                rate = base_max(rate, 1 / ns[t]);
-            }
-            if (!s->p->bounds.one_ep_stages) {
-                rate = tun_full_rate(tun_map_kind(s->m, b), u, u + 1);
-            }
-            part = base_max(part, 1e-9);
-            sum += rate / part;
-            most = base_max(most, rate / part);
         }
-        sum = s->p->bounds.one_ep_stages ? most : sum;
-        low = base_max(low, (1 - 1e-9) / sum);
+        low = base_max(low, (1 - 1e-9) / (s->p->bounds.one_ep_stages ? most : sum));
     }
     return low;
 }

@@ -4,31 +4,6 @@
 #include "base/base.h"
 #include "tuner/boards/board_nodes.h"
 
-static double busy_ns(const struct tun_map *m, size_t from, size_t to, double bytes)
-{
-    return from == to ? 0 : m->p->boards.links[from][to].ns_per_byte * bytes;
-}
-
-static double hop_ns(const struct tun_map *m, size_t from, size_t to, double bytes)
-{
-    return from == to ? 0 : m->p->boards.links[from][to].ns + busy_ns(m, from, to, bytes);
-}
-
-double tun_slowest_link(const struct tun_map *m, size_t board, uint32_t others, bool out,
-                        double bytes, bool hop)
-{
-    double worst = 0;
-
-    for (size_t b = 0; b < m->p->boards.count; b++) {
-        if (others >> b & 1) {
-            size_t from = out ? board : b, to = out ? b : board;
-
-            worst = base_max(worst, hop ? hop_ns(m, from, to, bytes) : busy_ns(m, from, to, bytes));
-        }
-    }
-    return worst;
-}
-
 double tun_port_ns(const struct tun_map *m, const struct tun_step *s, size_t b, double x)
 {
     const struct tun_boards *all = &m->p->boards;
@@ -59,10 +34,10 @@ double tun_unshared_ns(const struct tun_map *m, const struct tun_step *s, size_t
         return 0;
     }
     if (tun_single(s->before)) {
-        ns = tun_slowest_link(m, b, s->before, false, s->in_bytes, false);
+        ns = tun_slowest_link(m->p, b, s->before, false, s->in_bytes, false, NULL);
     }
     if (s->last) {
-        ns = base_max(ns, tun_slowest_link(m, b, s->after, true, s->out_bytes, false));
+        ns = base_max(ns, tun_slowest_link(m->p, b, s->after, true, s->out_bytes, false, NULL));
     }
     return base_max(ns, tun_port_ns(m, s, b, 1));
 }
@@ -73,7 +48,7 @@ double tun_border_latency(const struct tun_map *m, uint32_t from, uint32_t to, d
 
     for (size_t b = 0; b < m->p->boards.count; b++) {
         if (to >> b & 1) {
-            worst = base_max(worst, tun_slowest_link(m, b, from, false, bytes, true));
+            worst = base_max(worst, tun_slowest_link(m->p, b, from, false, bytes, true, NULL));
         }
     }
     return worst;

@@ -16,11 +16,6 @@ struct tun_step {
     double head_ns;    /* of the head's port, for frames and answers of others */
 };
 
-/** tun_slowest_link() - of @board to (@out) or from any of @others
- * @hop: until a message is there, not only the time that the link is busy. */
-double tun_slowest_link(const struct tun_map *m, size_t board, uint32_t others, bool out,
-                        double bytes, bool hop);
-
 /** tun_port_ns() - of a board's port for a frame of the stream, of which it has the share @x. */
 double tun_port_ns(const struct tun_map *m, const struct tun_step *s, size_t b, double x);
 

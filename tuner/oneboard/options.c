@@ -187,16 +187,6 @@ static void add_team(const struct tun_space *s, struct tun_maker *m, bool exact,
     }
 }
 
-static double full_rate(const struct tun_space *s, const double *rate)
-{
-    double sum = 0;
-
-    for (size_t d = 0; d < s->dim_count; d++) {
-        sum += rate[s->rate_at[d] + s->cap[d]];
-    }
-    return sum;
-}
-
 /* Adds ever slower teams; each new option has the team just added as its slowest. @count: options
  * made so far, of other batches. */
 static size_t make_latency(const struct tun_space *s, struct tun_maker *m, size_t segment, size_t b,
@@ -218,7 +208,7 @@ static size_t make_latency(const struct tun_space *s, struct tun_maker *m, size_
                                         .batch = (uint16_t)b};
 
         add_team(s, m, false, m->order[i], ns);
-        if (full_rate(s, m->rate) < need) {
+        if (tun_space_full_rate(s, m->rate) < need) {
             continue;
         }
         stair(s, m->rate, need, m->stair);
@@ -336,7 +326,7 @@ size_t tun_make(const struct tun_space *s, struct tun_maker *m, size_t from, siz
     if (s->p->bounds.one_ep_stages) {
         return make_single(s, m, tun_space_teams(s, 0, segment), need, figure);
     }
-    if (full_rate(s, s->rate + segment * s->rate_len) < need) {
+    if (tun_space_full_rate(s, s->rate + segment * s->rate_len) < need) {
         return 0;
     }
     if (figure == TUN_FIGURE_ENERGY) {

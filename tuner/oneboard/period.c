@@ -176,14 +176,7 @@ static bool trace(const struct tun_space *s, struct tun_maker *m, double need, s
         if (ret->count == PL_CPU_MAX || !step_back(s, m, need, layers, l, &w, &back)) {
             return false;
         }
-        ret->stages[ret->count++] = back;
-        ret->bottleneck_ns =
-            base_max(ret->bottleneck_ns, tun_option_ns(s, back.from, back.to, &back.option));
-    }
-    for (size_t i = 0; i < ret->count / 2; i++) {
-        back = ret->stages[i];
-        ret->stages[i] = ret->stages[ret->count - 1 - i];
-        ret->stages[ret->count - 1 - i] = back;
+        tun_path_prepend(s, &back, ret);
     }
     return true;
 }
@@ -192,15 +185,15 @@ static bool trace(const struct tun_space *s, struct tun_maker *m, double need, s
 static double one_stage_ns(const struct tun_space *s)
 {
     size_t segment = tun_segment(s, 0, s->atom_count);
-    double sum = 0, least = INFINITY;
+    double least = INFINITY;
 
+    if (!s->p->bounds.one_ep_stages) {
+        return 1 / tun_space_full_rate(s, s->rate + segment * s->rate_len);
+    }
     for (size_t t = 0; t < s->team_len; t++) {
         least = base_min(least, tun_space_teams(s, 0, segment)[t]);
     }
-    for (size_t d = 0; d < s->dim_count && !s->p->bounds.one_ep_stages; d++) {
-        sum += s->rate[segment * s->rate_len + s->rate_at[d] + s->cap[d]];
-    }
-    return sum > 0 ? 1 / sum : least;
+    return least;
 }
 
 static int close_in(const struct tun_space *s, struct tun_maker *m, size_t layers, double low,
@@ -236,29 +229,12 @@ static int close_in(const struct tun_space *s, struct tun_maker *m, size_t layer
     }
 }
 
-/* No stage is faster than a unit of it on all cores, if the bytes across the border in front of the
- * unit are not counted: the cut may be elsewhere. */
 static double lowest_ns(const struct tun_space *s)
 {
     double low = 1e-300;
 
     for (size_t a = 0; a < s->atom_count; a++) {
-        size_t segment = tun_segment(s, a, a + 1);
-        const double *team_ns = tun_space_teams(s, s->batch_count - 1, segment);
-        size_t unit = s->atom_first[a];
-        double bytes_ns = unit ? s->p->handoff_ns_per_byte * s->p->units[unit].in_bytes : 0;
-        double sum = 0, part = 1;
-
-        for (size_t t = 0; t < s->team_len; t++) {
-            part = base_min(part, 1 - bytes_ns / team_ns[t]);
-        }
-        for (size_t d = 0; d < s->dim_count && !s->p->bounds.one_ep_stages; d++) {
-            sum += s->rate[segment * s->rate_len + s->rate_at[d] + s->cap[d]];
-        }
-        for (size_t t = 0; t < s->team_len && s->p->bounds.one_ep_stages; t++) {
-            sum = base_max(sum, 1 / team_ns[t]);
-        }
-        low = base_max(low, part * (1 - 1e-9) / sum);
+        low = base_max(low, (1 - 1e-9) / tun_space_atom_rate(s, a));
     }
     return low;
 }

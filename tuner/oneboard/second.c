@@ -241,10 +241,7 @@ static bool trace(struct program *g, struct tun_path *ret)
         if (ret->count == PL_CPU_MAX || !step_back(g, &w, &back)) {
             return false;
         }
-        memmove(ret->stages + 1, ret->stages, ret->count++ * sizeof(*ret->stages));
-        ret->stages[0] = back;
-        ret->bottleneck_ns =
-            base_max(ret->bottleneck_ns, tun_option_ns(g->s, back.from, back.to, &back.option));
+        tun_path_prepend(g->s, &back, ret);
     }
     return true;
 }

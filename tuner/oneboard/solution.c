@@ -3,6 +3,15 @@
 #include "tuner/oneboard/solution.h"
 #include "base/base.h"
 
+void tun_path_prepend(const struct tun_space *s, const struct tun_path_stage *stage,
+                      struct tun_path *to)
+{
+    memmove(to->stages + 1, to->stages, to->count++ * sizeof(*to->stages));
+    to->stages[0] = *stage;
+    to->bottleneck_ns =
+        base_max(to->bottleneck_ns, tun_option_ns(s, stage->from, stage->to, &stage->option));
+}
+
 /* Teams of one EP within @cores that reach the highest rate, none slower than @slowest_ns. */
 static double pick_teams(const struct tun_space *s, const double *team_ns, size_t ep, size_t cores,
                          double slowest_ns, uint16_t *ret_count)

@@ -19,6 +19,10 @@ struct tun_path {
 
 enum { TUN_E_GROUPS = 3, TUN_E_TEAMS = 4 };
 
+/** tun_path_prepend() - one more stage in front; there is room, and bottleneck_ns takes it in. */
+void tun_path_prepend(const struct tun_space *s, const struct tun_path_stage *stage,
+                      struct tun_path *to);
+
 /** tun_path_plan() - writes the plan. Return: 0; TUN_E_GROUPS, TUN_E_TEAMS: it passes TUN_GROUP_MAX
  * or PL_TEAM_MAX. */
 int tun_path_plan(const struct tun_space *s, const struct tun_path *path, struct pl_plan *ret);

@@ -300,6 +300,23 @@ size_t tun_space_fastest(const struct tun_space *s, size_t segment)
     return b;
 }
 
+double tun_space_atom_rate(const struct tun_space *s, size_t atom)
+{
+    size_t segment = tun_segment(s, atom, atom + 1), unit = s->atom_first[atom];
+    const double *team_ns = tun_space_teams(s, s->batch_count - 1, segment);
+    double bytes_ns = unit ? s->p->handoff_ns_per_byte * s->p->units[unit].in_bytes : 0;
+    double part = 1, rate = 0;
+
+    for (size_t t = 0; t < s->team_len; t++) {
+        part = base_min(part, 1 - bytes_ns / team_ns[t]);
+        rate = base_max(rate, 1 / team_ns[t]);
+    }
+    if (!s->p->bounds.one_ep_stages) {
+        rate = tun_space_full_rate(s, s->rate + segment * s->rate_len);
+    }
+    return rate / base_max(part, 1e-9);
+}
+
 /* A unit's time in a team, one of 1 << @b frames at once. */
 static double unit_ns(const struct tun_space *s, size_t team, size_t unit, size_t b)
 {

@@ -86,6 +86,21 @@ static inline const double *tun_space_teams(const struct tun_space *s, size_t b,
 /** tun_space_fastest() - Return: the least b with the times of the largest batch. */
 size_t tun_space_fastest(const struct tun_space *s, size_t segment);
 
+/** tun_space_full_rate() - frames per ns of one stage on all cores. @rate: [rate_len], of its
+ * segment. */
+static inline double tun_space_full_rate(const struct tun_space *s, const double *rate)
+{
+    double sum = 0;
+
+    for (size_t d = 0; d < s->dim_count; d++) {
+        sum += rate[s->rate_at[d] + s->cap[d]];
+    }
+    return sum;
+}
+/** tun_space_atom_rate() - no stage with that atom is faster; the bytes in front of it do not count,
+ * for the cut may be elsewhere. */
+double tun_space_atom_rate(const struct tun_space *s, size_t atom);
+
 /** tun_cut() - @ret_first: [unit_count + 1]: where groups of neighbouring units begin, of about
  * equal cost on one core of each EP; the last is unit_count. Return: how many groups, at most
  * @max. */

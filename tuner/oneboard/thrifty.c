@@ -230,18 +230,16 @@ static bool trace(const struct thrifty *t, struct tun_path *ret)
     }
     ret->figure = best->nj;
     ret->bottleneck_ns = 0;
-    ret->count = best->stages;
-    for (size_t i = ret->count; i-- > 0;) {
-        struct tun_path_stage *stage = &ret->stages[i];
+    ret->count = 0;
+    for (size_t i = best->stages; i > 0; i--) {
+        struct tun_path_stage stage = {best->from_atom,
+                                       atom,
+                                       {.row = best->row,
+                                        .last = best->last,
+                                        .slowest_ns = best->slowest_ns,
+                                        .batch = best->batch}};
 
-        stage->from = best->from_atom;
-        stage->to = atom;
-        stage->option = (struct tun_option){.row = best->row,
-                                            .last = best->last,
-                                            .slowest_ns = best->slowest_ns,
-                                            .batch = best->batch};
-        ret->bottleneck_ns =
-            base_max(ret->bottleneck_ns, tun_option_ns(s, stage->from, stage->to, &stage->option));
+        tun_path_prepend(s, &stage, ret);
         state -= best->row * s->row_len + best->last;
         atom = best->from_atom;
         best = &t->labels[atom * states + state].list[best->from_label];
