@@ -141,16 +141,16 @@ static void add_variant(struct krn_examples *e, const char *name, const struct p
 static void add_file(struct krn_examples *e, const struct options *o, const char *name)
 {
     struct picture img = PICTURE_NULL;
-    char path[4096], error[256];
+    char path[4096], error[PICTURE_ERROR_MAX];
     uint8_t *pixels;
 
     snprintf(path, sizeof(path), "%s/%s", o->folder, name);
-    if (picture_open(path, error, sizeof(error), &img) < 0) {
+    if (picture_open(path, error, &img) < 0) {
         krn_examples_leave_out(e, name, error);
         return;
     }
     pixels = malloc(img.bytes + 1);
-    if (!pixels || picture_decode(&img, pixels, error, sizeof(error)) < 0) {
+    if (!pixels || picture_decode(&img, pixels, error) < 0) {
         krn_examples_leave_out(e, name, pixels ? error : "out of memory");
         free(pixels);
     } else if (img.kind == PICTURE_RAW) {

@@ -123,7 +123,7 @@ static inline bool decode_scored(const struct piped_decoder *d, double score)
 /** decode_add_box() - adds @b, unless a corner is infinite or NaN. */
 void decode_add_box(struct piped_decoder *d, const struct decode_box *b);
 void decode_add_point(struct piped_decoder *d, double u, double v, double score);
-/** decode_unit() - Return: what a coordinate of key unit is multiplied by, along an axis of @size. */
+/** decode_unit() - Return: what a coordinate of key unit is multiplied by along an axis. */
 static inline double decode_unit(const struct piped_decoder *d, uint32_t size)
 {
     return d->set.unit == OUTPUT_RELATIVE ? size : 1;

@@ -11,7 +11,7 @@ import tempfile
 
 import pyclient as pc
 from cases import check
-from machines import Node
+from program import Node
 from wait import LIMIT_S
 
 NODE = os.environ.get("PIPED_FRONT") or sys.argv[2]
@@ -75,7 +75,7 @@ def finished(client, frames, **counts):
     check(line.startswith("done answered=%d " % frames), client.said())
     for key, value in counts.items():
         check(" %s=%d" % (key, value) in line, key, value, line)
-    equal(client.ended(LIMIT_S), 0)
+    equal(client.wait_exit(LIMIT_S), 0)
     return line
 
 

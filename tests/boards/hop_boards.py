@@ -17,7 +17,8 @@ import threading
 import pyclient as pc
 from cases import check
 from daemon import DIGITS, Daemon, Varlink, VarlinkError
-from machines import Node, free_ports
+from network import free_ports
+from program import Node
 from wait import LIMIT_S
 
 
@@ -257,7 +258,6 @@ class Boards:
     def __exit__(self, kind, value, trace):
         for name, link in self.links.items():
             if kind and link.process.poll() is None:
-                link.read(0)
                 print("--- link of %s\n%s" % (name, link.said()))
             link.kill()
         if self.control:

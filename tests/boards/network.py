@@ -5,6 +5,7 @@ A namespace lives as long as the program that holds it, which ends with its stan
 test is killed. Each has a host name of its own, too.
 """
 import os
+import socket
 import subprocess
 
 from cases import Failure, check
@@ -13,6 +14,17 @@ from surroundings import lacking
 SUBNET = "10.214.0"
 QUEUE_BYTES = "1mb"  # that a shaped queue may hold
 HOLD = 'hostname "$0" && ip link set lo up && echo ready && exec cat >/dev/null'
+
+
+def free_ports(count):
+    """Ports of the loopback device that nobody uses now."""
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
 
 
 def run(*words):

@@ -17,7 +17,6 @@ import re
 import resource
 import socket
 import sys
-import threading
 
 ROOT, LINK, PIPECTL, HOSTILE = sys.argv[1:5]
 for folder in ("lint", "system"):
@@ -26,7 +25,9 @@ import hop_boards  # noqa: E402  (the folders are known only now)
 from cases import check, main  # noqa: E402
 from daemon import SANITIZER_WORDS, VarlinkError  # noqa: E402
 from hop_boards import LIMIT_S, Client  # noqa: E402
-from machines import Node, free_ports, keys_of, raw_dealer  # noqa: E402
+from network import free_ports  # noqa: E402
+from program import Node  # noqa: E402
+from raw_dealer import keys_of, raw_dealer  # noqa: E402
 from wait import until  # noqa: E402
 
 LONG = os.environ.get("PIPED_TEST_LONG") == "1"
@@ -44,25 +45,13 @@ class Boards(hop_boards.Boards):
 
     def __init__(self, *link_args, **more):
         super().__init__(PIPECTL, LINK, "b2", link_args=(*link_args, "--unused-s", "1"), **more)
-        self.evil, self.drains = None, []
+        self.evil = None
         self.port["evil"] = free_ports(1)[0]
         key = keys_of("evil")[0]
         self.print["evil"] = hop_boards.hashlib.blake2b(key, digest_size=16).hexdigest()[:16]
         for name in self.names:
             self.run("board", "--state-dir", self.path(name, "state"), "add", "evil", "127.0.0.1:%d" % self.port["evil"], key.hex())
         self.evil_args = link_args
-
-    def start_link(self, name):
-        super().start_link(name)
-        self.drains.append(threading.Thread(target=self.drain, args=(self.links[name],), daemon=True))
-        self.drains[-1].start()
-
-    @staticmethod
-    def drain(node):
-        """Lines that nobody reads would stop it."""
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            while node.read(0.5):
-                pass
 
     def start_evil(self):
         peers = [w for n in self.names for w in ("--peer", "%s=127.0.0.1:%d=%s" % (n, self.port[n], self.key[n]))]

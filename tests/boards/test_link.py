@@ -18,7 +18,7 @@ for folder in ("lint", "system"):
 from cases import check, main  # noqa: E402  (the folders are known only now)
 from daemon import until  # noqa: E402
 from hop_boards import LIMIT_S, Boards, Client  # noqa: E402
-from machines import free_ports  # noqa: E402
+from network import free_ports  # noqa: E402
 
 
 def pipectl(*words):
@@ -75,7 +75,7 @@ def links_are_listed():
         b.links["b2"].signal(signal.SIGHUP)
         b.links["b2"].wait("piped-link: goes on with the boards that it has", LIMIT_S)
         b.links["b2"].signal(signal.SIGTERM)
-        check(b.links["b2"].ended(LIMIT_S) == 0)
+        check(b.links["b2"].wait_exit(LIMIT_S) == 0)
         check(not os.path.exists(b.path("b2", "link", "links.json")))
         check(listed(b, "b3", lambda x: True)["b2"] is not None, "the report of a killed link is gone")
 

@@ -16,7 +16,9 @@ ROOT, NODE = sys.argv[1:3]
 HAVE_ZMQ, HAVE_MPI = sys.argv[3] == "zmq", sys.argv[4] == "mpi"
 sys.path.insert(0, os.path.join(ROOT, "tests", "lint"))
 from cases import Failure, check, main  # noqa: E402  (the folder is known only now)
-from machines import Machines, Node, free_ports, netns_reason, raw_dealer  # noqa: E402
+from network import Network, free_ports, network_reason  # noqa: E402
+from program import Node  # noqa: E402
+from raw_dealer import raw_dealer  # noqa: E402
 
 SLOW = float(os.environ.get("PIPED_TEST_SLOWDOWN", "1"))
 PORT = 8474
@@ -94,7 +96,7 @@ def mpi_dies_as_a_whole():
         ranks = subprocess.run(["pgrep", "-P", str(job.pid)], capture_output=True, text=True, check=False).stdout.split()
         check(len(ranks) == 2, "ranks:", ranks)
         os.kill(int(ranks[1]), signal.SIGKILL)
-        check(job.ended(30 * SLOW) != 0, "the job ended well")
+        check(job.wait_exit() != 0, "the job ended well")
     finally:
         job.kill()
     return None
@@ -110,7 +112,7 @@ def needs_no_keys_no_listening():
                               (["--no-key", "--trusted-wire", "--peer=b=127.0.0.1:1"], "nothing listens without")):
         node = Node([NODE, "--name", "a", "--listen", "127.0.0.1:%d" % port, *arguments])
         check(reason in node.wait("refused", 10 * SLOW), node.said())
-        check(node.ended(10) == 1)
+        check(node.wait_exit() == 1)
         with socket.socket() as s:
             check(s.connect_ex(("127.0.0.1", port)) != 0, "it listens")
     return None
@@ -120,7 +122,7 @@ class Pair:
     """Boards a and b in network namespaces with one cable. Use as a context."""
 
     def __init__(self, *more, **nodes):
-        self.machines = Machines("a", "b")
+        self.network = Network("ab")
         self.more = more
         self.nodes = {}
         try:
@@ -133,9 +135,9 @@ class Pair:
     def start(self, name, *arguments):
         other = "b" if name == "a" else "a"
         if not any(x.startswith("--peer") for x in arguments):
-            arguments += ("--peer=%s=%s:%d" % (other, self.machines.address[other], PORT),)
-        self.nodes[name] = Node(self.machines.inside(name) + [
-            NODE, "--name", name, "--listen", "%s:%d" % (self.machines.address[name], PORT), *self.more, *arguments])
+            arguments += ("--peer=%s=%s:%d" % (other, self.network.address(other), PORT),)
+        self.nodes[name] = Node(self.network.spaces[name].inside() + [
+            NODE, "--name", name, "--listen", "%s:%d" % (self.network.address(name), PORT), *self.more, *arguments])
         self.nodes[name].wait("ready", 10 * SLOW)
         return self.nodes[name]
 
@@ -150,7 +152,7 @@ class Pair:
     def __exit__(self, *_):
         for node in self.nodes.values():
             node.kill()
-        self.machines.remove()
+        self.network.remove()
 
 
 def in_namespaces(case):
@@ -158,7 +160,7 @@ def in_namespaces(case):
     def run():
         if not HAVE_ZMQ:
             return "built without ZeroMQ"
-        return netns_reason() or case()
+        return network_reason() or case()
     run.__name__ = case.__name__
     return run
 
@@ -191,11 +193,11 @@ def a_silent_link_comes_back():
         a, b = pair.both_up()
         for side in ("a", "b"):
             began = time.monotonic()
-            pair.machines.link(side, "down")
+            pair.network.spaces[side].must("ip", "link", "set", "eth0", "down")
             noticed(a, "down b", began)
             noticed(b, "down a", began)
             began = time.monotonic()
-            pair.machines.link(side, "up")
+            pair.network.spaces[side].must("ip", "link", "set", "eth0", "up")
             a, b = pair.both_up()
             print("  back after %.2f s" % (time.monotonic() - began))
             b.tell("send a 3 5000")
@@ -207,10 +209,10 @@ def a_partition_in_one_direction():
     with Pair() as pair:
         a, b = pair.both_up()
         began = time.monotonic()
-        pair.machines.drop_out_of("a")
+        pair.network.cut("a", "b")
         noticed(a, "down b", began)
         noticed(b, "down a", began)
-        pair.machines.drop_nothing("a")
+        pair.network.mend("a", "b")
         pair.both_up()
 
 
@@ -254,8 +256,8 @@ def a_slow_link_is_not_a_lost_one():
     for _ in range(TRIES):
         with Pair() as pair:
             a, b = pair.both_up()
-            if not pair.machines.shape("a", "10mbit") or not pair.machines.shape("b", "10mbit"):
-                return "this kernel has no tbf"
+            if why := pair.network.cables["a"].shape("10mbit"):
+                return why
             began = time.monotonic()
             a.tell("send b 2 4000000")
             try:
@@ -286,7 +288,7 @@ def the_wrong_key_then_the_right_one():
         pair.both_up()
         for node in pair.nodes.values():
             node.kill()
-    with Pair(b=("--peer=a=10.213.0.1:%d=other" % PORT,)) as pair:  # b takes a for somebody else
+    with Pair(b=("--peer=a=10.214.0.1:%d=other" % PORT,)) as pair:  # b takes a for somebody else
         a, b = pair.nodes["a"], pair.nodes["b"]
         b.tell_until("stats a", lambda line: "denied=0" not in line, 10 * SLOW)
         check("up " not in a.said() and "up " not in b.said().replace("up=", ""), a.said(), b.said())
@@ -342,7 +344,7 @@ def strangers_and_garbage():
                     pass
         a.tell_until("stats b", lambda line: int(line.split("denied=")[1].split()[0]) >= 1, 10 * SLOW)
         for key in (None, "stranger"):
-            before = a.count("denied")
+            before = a.stat("denied")
             with raw_dealer(ports[0], server="a", key=key) as dealer:
                 a.tell_until("stats b", lambda line, n=before: int(line.split("denied=")[1].split()[0]) > n, 10 * SLOW)
                 dealer.send([b"hello"])

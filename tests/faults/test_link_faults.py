@@ -101,7 +101,6 @@ class Linked(Boards):
         self.until(lambda r: not serves(r))
 
     def ended(self, name):
-        self.links[name].read(0)
         return self.links[name].process.poll() is not None
 
     def over(self, name):
@@ -234,7 +233,6 @@ class Run:
             faults = b.faults[name]
             faults.disarm()
             what = "%s: %s%s n=%d" % (title, name_of(fault), " and all later" if mode == FROM else "", nth)
-            b.links[name].read(0)
             said = "\n".join(b.links[name].lines[-8:])
             self.tally.note(title, fault)
             self.tally.fail(what, faults.where(), "%s %s\n%s" % (type(e).__name__, e, said))

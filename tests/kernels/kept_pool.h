@@ -30,7 +30,7 @@ static inline void kept_pool_nothing(void *arg, size_t part)
 {
 }
 
-/* Lets the threads of a pool sleep after a library's call, which leaves them spinning. Takes NULL. */
+/* Lets a pool's threads sleep after a library's call, which leaves them spinning. Takes NULL. */
 static inline void kept_pool_rest(pthreadpool_t pool, size_t width)
 {
     if (pool) {

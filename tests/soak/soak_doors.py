@@ -22,7 +22,7 @@ import python_client  # noqa: E402
 import tiny_onnx  # noqa: E402
 from daemon import BUILD, PIPECTL, Daemon, check, equal, subprocess  # noqa: E402
 from http_server import PIPED_HTTP, Http  # noqa: E402
-from machines import free_ports  # noqa: E402
+from network import free_ports  # noqa: E402
 from program import Program  # noqa: E402
 from soak_clients import INPUTS, LIMIT_S, Answers, Client  # noqa: E402
 
