@@ -254,7 +254,7 @@ void web_infer(struct web_request *q, struct web_reply *r)
         web_pool_give(w->pool, j.place, outcome != DONE);
     } else if (rc == -EAGAIN || (rc == -ETIMEDOUT && !j.deadline_ns)) {
         web_fail(r, 429,
-                 "resource_exhausted: all %g streams of the model are busy and %g requests "
+                 "resource_exhausted: all %u streams of the model are busy and %u requests "
                  "may wait (--streams, --streams-total, --queue)",
                  w->o.streams, w->o.queue);
     } else if (rc == -ETIMEDOUT) {

@@ -190,11 +190,11 @@ int web_listen(struct web *w, struct web_listeners *ret)
         }
         rc = describe(w, fd, &ret->each[ret->count - 1]);
     }
-    for (size_t i = 0; rc == 0 && i < w->o.listen_count; i++) {
+    for (size_t i = 0; rc == 0 && i < w->o.listen.count; i++) {
         if (ret->count == WEB_LISTEN_MAX) {
             return web_refuse(WEB_EXIT_USAGE, "at most %u addresses", WEB_LISTEN_MAX);
         }
-        rc = add(w, w->o.listen[i], ret);
+        rc = add(w, w->o.listen.text[i], ret);
     }
     return rc == 0 && ret->count == 0 ? add(w, DEFAULT_ADDRESS, ret) : rc;
 }

@@ -62,7 +62,7 @@ static size_t busy_of(const struct web_pool *p, const struct web_owner *by, cons
 /* The last eighth of the places, of a model and of all, is for owners that have fewer. */
 static bool may_have(const struct web_pool *p, const struct web_owner *by, const char *model)
 {
-    size_t of_model = (size_t)p->o->streams, of_all = (size_t)p->o->streams_total;
+    size_t of_model = p->o->streams, of_all = p->o->streams_total;
 
     return !by || (busy_of(p, by, model) < of_model - of_model / 8 &&
                    busy_of(p, by, NULL) < of_all - of_all / 8);
@@ -112,11 +112,11 @@ static int try_take(struct web_pool *p, const char *model, struct web_owner *by,
         return 0;
     }
     place = find(p, model, &count);
-    if (!place && count < (size_t)p->o->streams) {
-        if (p->count >= (size_t)p->o->streams_total) {
+    if (!place && count < p->o->streams) {
+        if (p->count >= p->o->streams_total) {
             *ret_evicted = web_place_oldest_idle(p);
         }
-        if (p->count < (size_t)p->o->streams_total) {
+        if (p->count < p->o->streams_total) {
             rc = add(p, model, &place);
         }
     }
@@ -151,7 +151,7 @@ static int wait_turn(struct web_pool *p, const char *model, struct web_owner *by
 /* An owner may fill three quarters of the queue. */
 static bool may_wait(const struct web_pool *p, const struct web_owner *by)
 {
-    size_t most = (size_t)p->o->queue, own = 0;
+    size_t most = p->o->queue, own = 0;
     struct waiter *w;
 
     TAILQ_FOREACH(w, &p->waiters, linked) {
@@ -195,7 +195,7 @@ static bool can_use(struct web_pool *p, const struct waiter *w, const char *mode
     if (strcmp(w->model, model) == 0) {
         return true;
     }
-    return find(p, w->model, &count) || count < (size_t)p->o->streams;
+    return find(p, w->model, &count) || count < p->o->streams;
 }
 
 /* Of the requests that can use the place, the first of an owner who has fewest places. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/http/server.h"
 
-#include <stdarg.h>
 #include <strings.h>
 
 #include "apps/http/guard.h"
@@ -318,7 +317,7 @@ bool web_server_start(struct web_listener *l, const struct web_tls *tls)
     const struct web_options *o = &l->web->o;
     struct MHD_OptionItem more[8] = {0};
     /* Who gets a place is decided by watch.c; those that it cut end a little later. */
-    unsigned most = (unsigned)o->connections * 2 + ENDING_LEAST;
+    unsigned most = o->connections * 2 + ENDING_LEAST;
     size_t n = 0;
 
     if (l->tls) {

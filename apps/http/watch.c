@@ -156,16 +156,16 @@ static struct web_conn *least_needed(struct web_watch *w, const struct web_conn 
 static void find_place(struct web_watch *w, struct web_conn *c)
 {
     const struct web_options *o = &w->web->o;
-    double own = c->owner->who.user ? o->per_user : o->per_address;
+    unsigned own = c->owner->who.user ? o->per_user : o->per_address;
     size_t all = count_here(w, c->listener, false);
     struct web_conn *other;
 
-    if (c->owner->here > (size_t)own || all > (size_t)o->connections) {
+    if (c->owner->here > own || all > o->connections) {
         all = count_here(w, c->listener, true);
     }
-    if (c->owner->here > (size_t)own) {
+    if (c->owner->here > own) {
         cut(w, c, &w->web->count.refused);
-    } else if (all > (size_t)o->connections) {
+    } else if (all > o->connections) {
         other = least_needed(w, c);
         cut(w, other ? other : c, other ? &w->web->count.cut : &w->web->count.refused);
     }

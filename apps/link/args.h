@@ -12,7 +12,7 @@ struct link;
 
 struct link_args {
     const char *folder, *runtime, *listen, *name, *socket, *control, *models;
-    uint64_t store_bytes;
+    uint64_t store_mb; /* 0: no limit */
     bool trusted_wire;
     double unused_s; /* see --unused-s */
 };

@@ -148,7 +148,7 @@ static int parts_make(const struct link_args *a, struct link *l)
 
     rc = rc < 0 ? rc : hops_new(&l->hops);
     rc = rc < 0 ? rc : heads_new(&l->heads);
-    rc = rc < 0 ? rc : fetch_new(l, l->state_folder, a->store_bytes, route_path);
+    rc = rc < 0 ? rc : fetch_new(l, l->state_folder, a->store_mb * 1000000, route_path);
     rc = rc < 0 ? rc : own_state_new(l, &l->own_state);
     rc = rc < 0 ? rc : talk_new(l, &l->talk);
     rc = rc < 0 ? rc : open_front(l);

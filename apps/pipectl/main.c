@@ -2,10 +2,7 @@
 /* pipectl: the command line of piped. */
 #include <signal.h>
 
-#include "apps/pipectl/common/options.h"
 #include "apps/pipectl/common/pipectl.h"
-#include "base/cli/cli_print.h"
-#include "base/cli/shown_print.h"
 
 static const struct {
     const char *name;
@@ -77,12 +74,6 @@ static int set_paths(struct ctl *ctl, const char *socket)
     return CTL_DONE;
 }
 
-/* The options of every command, as given. */
-struct common {
-    bool json;
-    const char *socket, *timeout; /* NULL: not given */
-};
-
 static const struct cli_option *common_option(const char *argument)
 {
     size_t n = strcspn(argument, "=");
@@ -96,20 +87,9 @@ static const struct cli_option *common_option(const char *argument)
     return NULL;
 }
 
-static void set_common(struct common *c, int id, const char *value)
-{
-    if (id == CTL_JSON) {
-        c->json = true;
-    } else if (id == CTL_SOCKET) {
-        c->socket = value;
-    } else {
-        c->timeout = value;
-    }
-}
-
 /* Takes the options of every command from anywhere on the line. Return: the new argc; -1: one has
  * no value, which was said. */
-static int take_common(int argc, char **argv, struct common *ret)
+static int take_common(int argc, char **argv, struct ctl_common *ret)
 {
     int kept = 1;
 
@@ -124,9 +104,9 @@ static int take_common(int argc, char **argv, struct common *ret)
         } else if (!o) {
             argv[kept++] = argv[i];
         } else if (!o->value || equals) {
-            set_common(ret, o->id, equals ? equals + 1 : NULL);
+            cli_put(&ctl_program, NULL, o, equals ? equals + 1 : NULL, ret, NULL);
         } else if (++i < argc) {
-            set_common(ret, o->id, argv[i]);
+            cli_put(&ctl_program, NULL, o, argv[i], ret, NULL);
         } else {
             ctl_say("--%s needs a value: %s", o->name, o->help);
             return -1;
@@ -167,7 +147,7 @@ static int run(int argc, char **argv)
 {
     struct ctl ctl = {0};
     const struct cli_command *command;
-    struct common common = {0};
+    struct ctl_common common = {0};
     int rc;
 
     argc = take_common(argc, argv, &common);

@@ -76,19 +76,6 @@ const char *cli_wrong_option(const struct option *options, int got, char **argv,
     return ret;
 }
 
-void cli_long_options(const struct cli_command *command, struct option ret[CLI_OPTIONS_MAX + 1])
-{
-    memset(ret, 0, (CLI_OPTIONS_MAX + 1) * sizeof(*ret));
-    for (size_t i = 0; i < CLI_OPTIONS_MAX && command->options[i].name; i++) {
-        ret[i] = (struct option){
-            command->options[i].name,
-            command->options[i].value ? required_argument : no_argument,
-            NULL,
-            command->options[i].id,
-        };
-    }
-}
-
 const char *cli_wrong_word(const struct cli_option *o, const char *value, char ret[CLI_WRONG_BYTES])
 {
     char word[NEAR_WORD_MAX + 1], best[NEAR_WORD_MAX + 1], hint[NEAR_WORD_HINT_BYTES];
@@ -131,49 +118,20 @@ bool cli_read_number(const char *text, double least, double most, double *ret)
     return true;
 }
 
-const char *cli_number(const char *option, const char *text, const struct cli_range *range,
-                       double *ret, char ret_wrong[CLI_WRONG_BYTES])
+const char *cli_number(const char *option, const char *text, enum cli_kind kind, double least,
+                       double most, double *ret, char ret_wrong[CLI_WRONG_BYTES])
 {
+    bool whole = kind == CLI_UNSIGNED || kind == CLI_WHOLE;
     double v;
 
-    if (cli_read_number(text, range->least, range->most, &v) &&
-        (!range->whole || v == (double)(int64_t)v)) {
+    if (cli_read_number(text, least, most, &v) && (!whole || v == (double)(int64_t)v)) {
         *ret = v;
         return NULL;
     }
     snprintf(ret_wrong, CLI_WRONG_BYTES, "--%s needs %s from %.15g to %.15g, not '%s'", option,
-             range->what    ? range->what
-             : range->whole ? "a whole number"
-                            : "a number",
-             range->least, range->most, text);
+             kind == CLI_SECONDS ? "seconds"
+             : whole             ? "a whole number"
+                                 : "a number",
+             least, most, text);
     return ret_wrong;
-}
-
-int cli_getopt(const struct cli_command *command, int argc, char **argv,
-               const struct cli_option **ret_row)
-{
-    struct option options[CLI_OPTIONS_MAX + 1];
-    char letters[2 * CLI_OPTIONS_MAX + 2] = ":";
-    int index = -1, id;
-
-    cli_long_options(command, options);
-    for (size_t i = 0; i < CLI_OPTIONS_MAX && command->options[i].name; i++) {
-        if (command->options[i].letter) {
-            const char of[3] = {command->options[i].letter, command->options[i].value ? ':' : '\0'};
-
-            strcat(letters, of);
-        }
-    }
-    opterr = 0;
-    id = getopt_long(argc, argv, letters, options, &index);
-    for (int i = 0; index < 0 && id != '?' && id != ':' && i < (int)CLI_OPTIONS_MAX &&
-                    command->options[i].name;
-         i++) {
-        if (command->options[i].letter && command->options[i].letter == id) {
-            index = i;
-            id = command->options[i].id;
-        }
-    }
-    *ret_row = id == ':' || id == '?' || index < 0 ? NULL : &command->options[index];
-    return id;
 }

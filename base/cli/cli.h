@@ -2,8 +2,8 @@
 /**
  * cli.h - the commands and options of a program, in one table
  *
- * For pipectl, pipesim and piped-http. Usage, --help, getopt_long(), shell completions and the
- * check of man pages all read this table. Nothing here allocates or keeps state.
+ * For pipectl, pipesim, piped-http and piped-link. Usage, --help, cli_take(), shell completions and
+ * the check of man pages all read this table. Nothing here allocates or keeps state.
  */
 #pragma once
 
@@ -14,19 +14,44 @@
 #include "base/near_word.h"
 
 #define CLI_OPTIONS_MAX 32u
-#define CLI_WRONG_BYTES 512u /* of a text that says what is wrong with an option */
+#define CLI_TEXTS_MAX 64u
+#define CLI_WRONG_BYTES 512u             /* of a text that says what is wrong with an option */
+#define CLI_WHOLE_MAX 9007199254740992.0 /* 2^53: doubles hold every whole number up to it */
+
+/* What the value of an option is, and the type of the field that gets it. */
+enum cli_kind {
+    CLI_TEXT,     /* const char *, borrowed from argv; without a value: the option's name */
+    CLI_TEXTS,    /* struct cli_texts: one more of them */
+    CLI_FLAG,     /* bool: true */
+    CLI_NO_FLAG,  /* bool: false */
+    CLI_WORD,     /* unsigned: the number of the word */
+    CLI_UNSIGNED, /* unsigned: a whole number */
+    CLI_WHOLE,    /* uint64_t: a whole number */
+    CLI_REAL,     /* double */
+    CLI_SECONDS,  /* double */
+    CLI_HELP,     /* none: help is printed */
+    CLI_VERSION,  /* none: the version is printed */
+};
+struct cli_texts {
+    const char *text[CLI_TEXTS_MAX];
+    size_t count;
+};
 
 /* `words` lists the allowed values, separated by spaces or commas. A word that begins with '@'
  * names what the shell completes: @file, @folder, @none (nothing), or what
  * etc/completions/dynamic.* finds: @models, @networks, @platforms. */
 struct cli_option {
     const char *name;  /* without the dashes */
-    int id;            /* what getopt_long() returns */
     const char *value; /* as usage prints it; NULL: the option takes no value */
     const char *words; /* allowed values; NULL: anything */
     const char *help;  /* one line */
-    bool many;         /* may be repeated, or its value is a list with commas */
-    char letter;       /* -o means the same; 0: there is none */
+    enum cli_kind kind;
+    size_t at;          /* of its field in the struct that cli_take() fills */
+    double least, most; /* of a number */
+    const char
+        *parameter; /* of the call that it becomes, as JSON, instead of a field; NULL: none */
+    bool many;      /* may be repeated, or its value is a list with commas */
+    char letter;    /* -o means the same; 0: there is none */
 };
 struct cli_argument {
     const char *after; /* "": the first argument; "*": any; a word: the argument after it */
@@ -42,8 +67,9 @@ struct cli_command {
 };
 struct cli_program {
     const char *name;
-    const struct cli_option *common;    /* of every command; ends with a NULL name */
-    const struct cli_command *commands; /* ends with a NULL name */
+    const struct cli_option *common; /* of every command; ends with a NULL name */
+    const struct cli_command
+        *commands; /* ends with a NULL name; if it has just one, nobody says it */
 };
 
 /** cli_find() - Return: the command with this name or spelling; NULL: none. */
@@ -58,9 +84,6 @@ const char *cli_command_hint(const struct cli_program *program, const char *give
 const char *cli_wrong_option(const struct option *options, int got, char **argv,
                              char ret[CLI_WRONG_BYTES]);
 
-/* @ret: as getopt_long() reads them. */
-void cli_long_options(const struct cli_command *command, struct option ret[CLI_OPTIONS_MAX + 1]);
-
 /** cli_wrong_word() - Return: NULL: @value is one of the words of @o, or it has none; else @ret,
  * which says what it takes, with the word that is near. */
 const char *cli_wrong_word(const struct cli_option *o, const char *value,
@@ -69,18 +92,7 @@ const char *cli_wrong_word(const struct cli_option *o, const char *value,
 /** cli_read_number() - reads @text as a number from @least to @most. Return: true if it is one. */
 bool cli_read_number(const char *text, double least, double most, double *ret);
 
-struct cli_range {
-    double least, most;
-    bool whole;       /* fractions are refused; the limits fit int64_t */
-    const char *what; /* what is counted, such as "seconds"; NULL: a number */
-};
-/** cli_number() - reads the value of an option. Return: NULL; else @ret_wrong, which says what the
- * option takes. */
-const char *cli_number(const char *option, const char *text, const struct cli_range *range,
-                       double *ret, char ret_wrong[CLI_WRONG_BYTES]);
-
-/** cli_getopt() - reads the next option with getopt_long(), prints nothing. @ret_row: its row, or
- * NULL for ':', '?' and -1. Return: its id; ':': the value is missing; '?': unknown; -1: no
- * more. */
-int cli_getopt(const struct cli_command *command, int argc, char **argv,
-               const struct cli_option **ret_row);
+/** cli_number() - reads the value of an option. @kind: of a number; the limits of a whole one fit
+ * int64_t. Return: NULL; else @ret_wrong, which says what the option takes. */
+const char *cli_number(const char *option, const char *text, enum cli_kind kind, double least,
+                       double most, double *ret, char ret_wrong[CLI_WRONG_BYTES]);

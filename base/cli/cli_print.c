@@ -55,7 +55,8 @@ static int cli_print_option(FILE *to, int column, const struct cli_option *o)
     return fits ? column + n : 7 + n;
 }
 
-void cli_print_usage(FILE *to, const struct cli_program *program, const struct cli_command *command)
+static void cli_print_usage(FILE *to, const struct cli_program *program,
+                            const struct cli_command *command)
 {
     int column = fprintf(to, "usage: %s", program->name);
 
@@ -72,19 +73,24 @@ void cli_print_usage(FILE *to, const struct cli_program *program, const struct c
     fprintf(to, "%s%s\n", *command->usage ? " " : "", command->usage);
 }
 
-void cli_print_message(const struct cli_program *program, const char *command, const char *format,
-                       va_list args)
+static bool is_single(const struct cli_program *program)
 {
-    char *text = NULL;
+    return !program->commands[1].name;
+}
 
-    fflush(stdout);
-    if (vasprintf(&text, format, args) < 0) {
-        return;
+int cli_usage(const struct cli_program *program, const char *command, const char *format, ...)
+{
+    char who[64];
+    va_list args;
+
+    snprintf(who, sizeof(who), is_single(program) ? "%s" : "%s %s", program->name, command);
+    va_start(args, format);
+    shown_vsay(who, format, args);
+    va_end(args);
+    if (!is_single(program)) {
+        cli_print_usage(stderr, program, cli_find(program->commands, command));
     }
-    shown_clean(text, "");
-    fprintf(stderr, "%s%s%s: %s\n", program->name, command ? " " : "", command ? command : "",
-            text);
-    free(text);
+    return 2;
 }
 
 void cli_say_option(const char *program, const struct option *options, int got, char **argv)
@@ -95,15 +101,6 @@ void cli_say_option(const char *program, const struct option *options, int got, 
     shown_say(program, "%s%s", text, base_ends_with(text, "?") ? "" : "; see --help");
 }
 
-const char *cli_wrong_of(const struct cli_command *command, int got, char **argv,
-                         char ret[CLI_WRONG_BYTES])
-{
-    struct option options[CLI_OPTIONS_MAX + 1];
-
-    cli_long_options(command, options);
-    return cli_wrong_option(options, got, argv, ret);
-}
-
 void cli_print_entry(FILE *to, const char *name, const char *what)
 {
     cli_print_wrapped(to, what, fprintf(to, "  %-20s ", name), 23);
@@ -111,7 +108,11 @@ void cli_print_entry(FILE *to, const char *name, const char *what)
 
 void cli_print_help(FILE *to, const struct cli_program *program, const struct cli_command *command)
 {
-    cli_print_usage(to, program, command);
+    if (is_single(program)) {
+        fprintf(to, "usage: %s [OPTIONS]\n\n", program->name);
+    } else {
+        cli_print_usage(to, program, command);
+    }
     fprintf(to, "%s\n%s", command->help, command->options->name ? "\n" : "");
     for (const struct cli_option *o = command->options; o->name; o++) {
         char text[48], letter[] = {'-', o->letter, ',', ' ', '\0'};

@@ -16,26 +16,19 @@ int cli_width(const char *s);
  * after a space or a "|"; further lines begin at @indent. */
 void cli_print_wrapped(FILE *to, const char *text, int column, int indent);
 
-/** cli_print_usage() - prints "usage: PROGRAM COMMAND [--option VALUE]... ARGUMENTS". */
-void cli_print_usage(FILE *to, const struct cli_program *program,
-                     const struct cli_command *command);
-
-/** cli_print_message() - prints "PROGRAM: ..." or "PROGRAM COMMAND: ..." on stderr, always as one
- * line. @command: its name, or NULL. */
-void cli_print_message(const struct cli_program *program, const char *command, const char *format,
-                       va_list args);
+/** cli_usage() - says on stderr what is wrong with the command line: "PROGRAM COMMAND: ..." and the
+ * command's usage; "PROGRAM: ..." of a program that has one command. Return: 2. */
+int cli_usage(const struct cli_program *program, const char *command, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /** cli_say_option() - says cli_wrong_option(), for programs without commands. */
 void cli_say_option(const char *program, const struct option *options, int got, char **argv);
 
-/** cli_wrong_of() - cli_wrong_option() of a command's table. */
-const char *cli_wrong_of(const struct cli_command *command, int got, char **argv,
-                         char ret[CLI_WRONG_BYTES]);
-
 /** cli_print_entry() - prints "  NAME    what it is", wrapped. */
 void cli_print_entry(FILE *to, const char *name, const char *what);
 
-/** cli_print_help() - prints usage, what the command does, and one line per option. */
+/** cli_print_help() - prints usage, what the command does, and one line per option. Of a program
+ * that has one command, usage does not list the options. */
 void cli_print_help(FILE *to, const struct cli_program *program, const struct cli_command *command);
 
 /** cli_print_commands() - prints one line per command, below the heading of its group. */

@@ -36,6 +36,7 @@ void shown_vsay(const char *program, const char *format, va_list args)
 
     vsnprintf(text, sizeof(text), format, args);
     shown_clean(text, "");
+    fflush(stdout);
     fprintf(stderr, "%s: %s\n", program, text);
 }
 
@@ -86,4 +87,14 @@ void shown_say(const char *program, const char *format, ...)
     va_start(args, format);
     shown_vsay(program, format, args);
     va_end(args);
+}
+
+int shown_refuse(int code, const char *program, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    shown_vsay(program, format, args);
+    va_end(args);
+    return code;
 }

@@ -25,11 +25,15 @@ __attribute__((format(printf, 1, 2))) void shown_printf(const char *format, ...)
 void shown_text_print(const char *text);
 
 /** shown_vsay() - writes "PROGRAM: TEXT" on stderr, always as one line, of at most SHOWN_LINE_MAX
- * bytes of text. Needs no memory. */
+ * bytes of text, after what was printed on stdout. Needs no memory. */
 void shown_vsay(const char *program, const char *format, va_list args);
 
 /** shown_say() - the same. */
 __attribute__((format(printf, 2, 3))) void shown_say(const char *program, const char *format, ...);
+
+/** shown_refuse() - the same, of why something cannot be done. Return: @code. */
+__attribute__((format(printf, 3, 4))) int shown_refuse(int code, const char *program,
+                                                       const char *format, ...);
 
 /** shown_begin() - takes the numbers 0, 1 and 2 where the program was started without them, before
  * a pipe or socket gets them: reading and writing them goes on failing. First in each main(). */

@@ -95,7 +95,7 @@ def refusals_are_sentences():
             theirs = pipectl("board", "--state-dir", other, "key").strip()
         pipectl("board", "--state-dir", folder, "add", "b2", "127.0.0.1:1", theirs)
         for words, reason in ((("--listen", "nowhere"), "IP address"), (("--unused-s", "x"), "a number from 0"),
-                              (("--store-mb", "-1"), "a whole number from 0"), (("x",), "unknown argument")):
+                              (("--store-mb", "-1"), "a whole number from 0"), (("x",), "unexpected argument")):
             code, said = run(*words)
             check(code == 2 and reason in said, words, code, said)
         with open(os.path.join(folder, "boards.json"), encoding="utf-8") as f:

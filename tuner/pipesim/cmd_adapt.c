@@ -8,14 +8,6 @@
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 
-#define RUNS_MAX 10000.0
-
-struct adapt_wish {
-    const char *scenario, *records;
-    const struct tun_algorithm *algorithm;
-    double trials, seed, runs, hours, noise, correlation, spikes, sigma;
-};
-
 /* One line of the table: figures over the runs of one scenario. */
 struct line {
     size_t runs, noticed, within, changed, named;
@@ -79,14 +71,14 @@ static json_t *line_json(const struct psim_scenario *s, const struct line *l)
                      per(l->ratio_slow, runs), "ratio_end", per(l->ratio_end, runs));
 }
 
-static int play(const struct psim_scenario *s, const struct adapt_wish *w,
+static int play(const struct psim_scenario *s, const struct psim_options *w,
                 const struct tun_problem *truth, json_t *lines, json_t *records)
 {
     struct psim_adapting how = {.truth = truth,
                                 .scenario = s,
                                 .noise = {w->noise, w->correlation, w->spikes, w->sigma},
                                 .seconds = s->end_s > 0 ? 0 : 3600 * w->hours,
-                                .algorithm = w->algorithm,
+                                .algorithm = w->algorithm ? tun_algorithm_find(w->algorithm) : NULL,
                                 .trials_max = (size_t)w->trials,
                                 .decided = records ? keep_record : NULL,
                                 .context = records};
@@ -97,7 +89,7 @@ static int play(const struct psim_scenario *s, const struct adapt_wish *w,
         struct psim_adapted out;
         int error;
 
-        how.seed = (uint64_t)w->seed + i;
+        how.seed = w->seed + i;
         error = psim_adapt(&how, &out);
         if (error) {
             return error;
@@ -151,15 +143,14 @@ static void print(const json_t *lines)
 
 static int write_records(const char *path, const json_t *records)
 {
-    if (json_dump_file(records, path, JSON_COMPACT) < 0) {
-        psim_say("cannot write %s: %s", path, strerror(errno));
-        return PSIM_FAILED;
-    }
-    return PSIM_DONE;
+    return json_dump_file(records, path, JSON_COMPACT) < 0
+               ? psim_fail("cannot write %s: %s", path, strerror(errno))
+               : PSIM_DONE;
 }
 
-static int adapt(const struct psim_subject *s, const struct adapt_wish *w)
+static int adapt(const struct psim_subject *s)
 {
+    const struct psim_options *w = s->o;
     json_t *lines = json_array(), *records = w->records ? json_array() : NULL;
     int code = PSIM_DONE, error = 0;
 
@@ -171,7 +162,7 @@ static int adapt(const struct psim_subject *s, const struct adapt_wish *w)
     if (error) {
         psim_say("cannot run the scenario: %s", strerror(-error));
         code = PSIM_FAILED;
-    } else if (s->json) {
+    } else if (w->json) {
         code = psim_print_json(json_incref(lines));
     } else {
         print(lines);
@@ -187,36 +178,22 @@ static int adapt(const struct psim_subject *s, const struct adapt_wish *w)
 int psim_cmd_adapt(int argc, char **argv)
 {
     struct psim_noise usual = PSIM_NOISE;
-    struct adapt_wish w = {.trials = 20,
-                           .runs = 20,
-                           .hours = 10,
-                           .noise = usual.cv,
-                           .correlation = usual.correlation,
-                           .spikes = usual.spikes,
-                           .sigma = usual.error};
+    struct psim_options o = {.trials = 20,
+                             .runs = 20,
+                             .hours = 10,
+                             .noise = usual.cv,
+                             .correlation = usual.correlation,
+                             .spikes = usual.spikes,
+                             .sigma = usual.error};
     struct psim_subject s = {0};
-    const char *algorithm = NULL;
-    int code = psim_options(argc, argv,
-                            (struct psim_take[]){PSIM_TAKES_SUBJECT(&s),
-                                                 {'s', PSIM_TEXT, &w.scenario},
-                                                 {'a', PSIM_TEXT, &algorithm},
-                                                 {'R', PSIM_TEXT, &w.records},
-                                                 {'S', PSIM_REAL, &w.seed, 0, 9e15},
-                                                 {'r', PSIM_REAL, &w.runs, 1, RUNS_MAX},
-                                                 {'t', PSIM_REAL, &w.trials, 1, 1000},
-                                                 {'H', PSIM_REAL, &w.hours, 0.01, 10000},
-                                                 {'n', PSIM_REAL, &w.noise, 0, 1},
-                                                 {'C', PSIM_REAL, &w.correlation, 0, 0.99},
-                                                 {'k', PSIM_REAL, &w.spikes, 0, 1},
-                                                 {'g', PSIM_REAL, &w.sigma, 0, 1}});
+    int code = psim_options(argc, argv, &o);
 
-    w.algorithm = algorithm ? tun_algorithm_find(algorithm) : NULL;
-    if (code == PSIM_GO && !s.model && !s.platform && !s.problem_path) {
-        s.model = "vgg16";
-        s.platform = "hikey970";
+    if (!o.model && !o.platform && !o.problem) {
+        o.model = "vgg16";
+        o.platform = "hikey970";
     }
-    code = code == PSIM_GO ? psim_subject_load(&s, "adapt") : code;
-    code = code == PSIM_GO ? adapt(&s, &w) : code;
+    code = code ? code : psim_subject_load(&o, "adapt", &s);
+    code = code ? code : adapt(&s);
     psim_subject_deinit(&s);
     return code;
 }

@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hierarchical DSE's experiments over boards, side by side over seeds. */
 #include "base/base.h"
-#include "base/cli/shown_print.h"
 #include "tuner/pipesim/dse.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
-
-#define SEEDS_MAX 1000.0
-
-struct boards {
-    const char *model, *platform;
-    bool units, json;
-    unsigned seeds;
-    uint64_t seed;
-    double hours, evaluation_s, sigma, early;
-};
 
 /* {experiment, hour, fps: [least, mean, most], ...}. */
 static void add_rows(const struct psim_dse *d, enum psim_experiment e,
@@ -50,7 +39,7 @@ static json_t *front_json(const struct psim_dse *d)
     return list;
 }
 
-static void print_text(const struct psim_dse *d, const struct boards *b, const json_t *rows)
+static void print_text(const struct psim_dse *d, const struct psim_options *b, const json_t *rows)
 {
     json_t *table = json_array();
     const json_t *row;
@@ -82,7 +71,7 @@ static void print_text(const struct psim_dse *d, const struct boards *b, const j
     puts("\nmean (least-most) over the seeds of the best found so far");
 }
 
-static int run_all(const struct psim_dse *d, const struct boards *b, json_t *rows)
+static int run_all(const struct psim_dse *d, const struct psim_options *b, json_t *rows)
 {
     struct psim_trace *traces = calloc(b->seeds, sizeof(*traces));
     int error = traces ? 0 : -ENOMEM;
@@ -105,7 +94,7 @@ static int run_all(const struct psim_dse *d, const struct boards *b, json_t *row
     return error;
 }
 
-static int boards(const struct boards *b)
+static int boards(const struct psim_options *b)
 {
     char error[PSIM_ERROR_MAX] = "";
     json_t *rows = json_array();
@@ -138,24 +127,14 @@ static int boards(const struct boards *b)
 
 int psim_cmd_boards(int argc, char **argv)
 {
-    struct boards b = {.model = "resnet101",
-                       .platform = "xavier-nx-x4",
-                       .seeds = 5,
-                       .seed = 1,
-                       .hours = 70,
-                       .evaluation_s = 12,
-                       .sigma = 0.1};
-    int code = psim_options(argc, argv,
-                            (struct psim_take[]){{'m', PSIM_TEXT, &b.model},
-                                                 {'p', PSIM_TEXT, &b.platform},
-                                                 {'u', PSIM_FLAG, &b.units},
-                                                 {'j', PSIM_FLAG, &b.json},
-                                                 {'n', PSIM_UNSIGNED, &b.seeds, 1, SEEDS_MAX},
-                                                 {'s', PSIM_WHOLE, &b.seed, 0, PSIM_WHOLE_MAX},
-                                                 {'H', PSIM_REAL, &b.hours, 0.1, 10000},
-                                                 {'e', PSIM_REAL, &b.evaluation_s, 0.1, 100000},
-                                                 {'g', PSIM_REAL, &b.sigma, 0, 1},
-                                                 {'E', PSIM_REAL, &b.early, 0, 1}});
+    struct psim_options o = {.model = "resnet101",
+                             .platform = "xavier-nx-x4",
+                             .seeds = 5,
+                             .seed = 1,
+                             .hours = 70,
+                             .evaluation_s = 12,
+                             .sigma = 0.1};
+    int code = psim_options(argc, argv, &o);
 
-    return code == PSIM_GO ? boards(&b) : code;
+    return code ? code : boards(&o);
 }

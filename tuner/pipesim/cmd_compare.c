@@ -3,22 +3,18 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "base/cli/shown_print.h"
-#include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/run.h"
 #include "tuner/pipesim/subject.h"
 
 #define SPACE_MAX                                                                                  \
-    200000.0            /* trials that an exhaustive search may cost when it was not asked for     \
+    200000.0 /* trials that an exhaustive search may cost when it was not asked for     \
                          */
+#define CONTENTION_MAX 100.0
 #define CELL_LEAST 0.05 /* a wrong cost is at least so much of the true one */
 
 struct comparison {
     struct psim_subject subject;
-    const char *algorithms; /* as given; NULL: all that fit */
-    const char *contention; /* as given, or NULL */
     struct tun_options options;
-    double sigma;
     struct psim_machine machine;
     struct tun_problem told; /* what the searches are told, owned */
     json_t *results, *notes; /* owned */
@@ -32,15 +28,16 @@ static int tell_wrong(struct comparison *c)
     struct tun_random random = {c->options.seed ^ 0x7461626c65ull};
     int error = tun_problem_copy(&c->subject.problem, &c->told);
 
-    for (size_t k = 0; error == 0 && c->sigma > 0 && k < c->told.ep_count; k++) {
+    for (size_t k = 0; error == 0 && c->subject.o->sigma > 0 && k < c->told.ep_count; k++) {
         for (size_t u = 0; u < c->told.unit_count; u++) {
-            double factor = base_max(CELL_LEAST, 1 + c->sigma * tun_random_normal(&random));
+            double factor =
+                base_max(CELL_LEAST, 1 + c->subject.o->sigma * tun_random_normal(&random));
 
             for (size_t w = 1; w <= c->told.eps[k].cores; w++) {
                 struct tun_cell *cell = tun_cell_at(&c->told.costs, k, w, u);
 
                 cell->ns *= factor;
-                cell->sigma = c->sigma;
+                cell->sigma = c->subject.o->sigma;
                 cell->source = TUN_PREDICTED;
             }
         }
@@ -48,18 +45,30 @@ static int tell_wrong(struct comparison *c)
     return error;
 }
 
+/* Return: whether a part of --contention is a number; else it was said what is wrong. */
+static bool share_of(const char *text, double *ret)
+{
+    char wrong[CLI_WRONG_BYTES];
+
+    if (cli_number("contention", text, CLI_REAL, 0, CONTENTION_MAX, ret, wrong)) {
+        psim_usage("compare", "%s", wrong);
+        return false;
+    }
+    return true;
+}
+
 /* "0.2": every EP slower by a random share of up to 20 %. "big=0.2,little=0.1": by just that. */
 static bool set_contention(struct comparison *c)
 {
-    static const struct cli_range range = {0, 100, false, NULL};
     struct tun_random random = {c->options.seed ^ 0x736c6f77ull};
     const struct tun_problem *p = &c->subject.problem;
+    const char *contention = c->subject.o->contention;
     char *text = NULL, *at, *part;
     bool ok = true;
     double v;
 
-    if (c->contention && strchr(c->contention, '=')) {
-        at = text = strdup(c->contention);
+    if (contention && strchr(contention, '=')) {
+        at = text = strdup(contention);
         while (ok && text && (part = strsep(&at, ","))) {
             char *value = strchr(part, '=');
             size_t k = 0;
@@ -73,13 +82,13 @@ static bool set_contention(struct comparison *c)
                            part);
                 ok = false;
             } else {
-                ok = psim_option_number("compare", "contention", value + 1, &range, &v);
+                ok = share_of(value + 1, &v);
                 c->machine.slow[k] = ok ? 1 + v : 1;
             }
         }
         free(text);
-    } else if (c->contention) {
-        ok = psim_option_number("compare", "contention", c->contention, &range, &v);
+    } else if (contention) {
+        ok = share_of(contention, &v);
         for (size_t k = 0; ok && k < p->ep_count; k++) {
             c->machine.slow[k] = 1 + v * tun_random_unit(&random);
         }
@@ -126,10 +135,10 @@ static int run_one(struct comparison *c, const char *algorithm, char error[PSIM_
 static int run_named(struct comparison *c)
 {
     char error[PSIM_ERROR_MAX] = "";
-    char *text = strdup(c->algorithms), *at = text, *name;
-    int code = text ? PSIM_GO : PSIM_FAILED;
+    char *text = strdup(c->subject.o->algorithm), *at = text, *name;
+    int code = text ? 0 : PSIM_FAILED;
 
-    while (code == PSIM_GO && (name = strsep(&at, ","))) {
+    while (code == 0 && (name = strsep(&at, ","))) {
         if (!tun_algorithm_find(name)) {
             code = psim_usage("compare", "no algorithm '%s'; pipesim list shows them", name);
         } else if (run_one(c, name, error) != 0) {
@@ -166,7 +175,7 @@ static int run_all(struct comparison *c)
         }
         json_array_append_new(c->notes, json_string(error));
     }
-    return json_array_size(c->results) ? PSIM_GO : PSIM_FAILED;
+    return json_array_size(c->results) ? 0 : PSIM_FAILED;
 }
 
 /* ---- output ---- */
@@ -211,54 +220,43 @@ static int compare(struct comparison *c)
     int code;
 
     if (!set_contention(c)) {
-        return PSIM_USAGE;
+        return CLI_USAGE;
     }
     if (tell_wrong(c) < 0) {
         psim_say("out of memory");
         return PSIM_FAILED;
     }
-    code = c->algorithms ? run_named(c) : run_all(c);
+    code = c->subject.o->algorithm ? run_named(c) : run_all(c);
     json_array_foreach(c->notes, i, note)
     {
         psim_say("%s", json_string_value(note));
     }
-    if (code == PSIM_GO && c->subject.json) {
+    if (code == 0 && c->subject.o->json) {
         code = psim_print_json(json_incref(c->results));
-    } else if (code == PSIM_GO) {
+    } else if (code == 0) {
         print_table(c);
-        code = PSIM_DONE;
     }
     return code;
 }
 
 int psim_cmd_compare(int argc, char **argv)
 {
-    struct comparison c = {.results = json_array(),
-                           .notes = json_array(),
-                           .machine = psim_machine(&c.subject.problem, 0)};
-    struct tun_options *o = &c.options;
-    unsigned encoding = 0, space = 0;
-    uint64_t trials = 0;
-    int code = psim_options(argc, argv,
-                            (struct psim_take[]){PSIM_TAKES_SUBJECT(&c.subject),
-                                                 {'a', PSIM_TEXT, &c.algorithms},
-                                                 {'C', PSIM_TEXT, &c.contention},
-                                                 {'s', PSIM_WHOLE, &o->seed, 0, PSIM_WHOLE_MAX},
-                                                 {'A', PSIM_UNSIGNED, &o->alpha, 1, 1e6},
-                                                 {'H', PSIM_UNSIGNED, &o->heuristic, 1, 6},
-                                                 {'t', PSIM_WHOLE, &trials, 1, 1e9},
-                                                 {'F', PSIM_UNSIGNED, &c.machine.frames, 1, 1e6},
-                                                 {'e', PSIM_WORD, &encoding},
-                                                 {'k', PSIM_UNSIGNED, &o->stages, 1, 16},
-                                                 {'S', PSIM_WORD, &space},
-                                                 {'g', PSIM_REAL, &c.sigma, 0, 1},
-                                                 {'n', PSIM_REAL, &c.machine.noise, 0, 1}});
+    struct psim_options o = {0};
+    struct comparison c = {.results = json_array(), .notes = json_array()};
+    int code = psim_options(argc, argv, &o);
 
-    o->encoding = (enum tun_encoding)encoding;
-    o->space = (enum tun_space)space;
-    o->trials_max = (size_t)trials;
-    code = code == PSIM_GO ? psim_subject_load(&c.subject, "compare") : code;
-    code = code == PSIM_GO ? compare(&c) : code;
+    code = code ? code : psim_subject_load(&o, "compare", &c.subject);
+    c.machine = psim_machine(&c.subject.problem, 0);
+    c.machine.frames = o.frames;
+    c.machine.noise = o.noise;
+    c.options = (struct tun_options){.seed = o.seed,
+                                     .alpha = o.alpha,
+                                     .heuristic = o.heuristic,
+                                     .encoding = (enum tun_encoding)o.encoding,
+                                     .stages = o.stages,
+                                     .space = (enum tun_space)o.space,
+                                     .trials_max = (size_t)o.trials};
+    code = code ? code : compare(&c);
     tun_problem_deinit(&c.told);
     psim_subject_deinit(&c.subject);
     json_decref(c.results);

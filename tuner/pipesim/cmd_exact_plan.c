@@ -2,15 +2,12 @@
 /* The exact plan of a known cost table. */
 
 #include "base/base.h"
-#include "base/cli/shown_print.h"
 #include "tuner/boards/boards_front.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/eval_boards.h"
-#include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 #include "tuner/solve/solve.h"
 
-#define TOP_MAX 64u
 #define FRONT_MAX 32u
 
 struct planned {
@@ -245,15 +242,15 @@ static int solve(const struct tun_problem *p, size_t top, bool front, struct pla
     return error;
 }
 
-static int plan_it(const struct psim_subject *s, size_t top, bool front)
+static int plan_it(const struct psim_subject *s)
 {
     struct planned d = {0};
-    int error = solve(&s->problem, top, front, &d), code = PSIM_FAILED;
+    int error = solve(&s->problem, s->o->top, s->o->front, &d), code = PSIM_FAILED;
 
     if (error) {
         psim_say("cannot solve the problem: %s", strerror(-error));
     } else {
-        code = s->json ? print_json(&s->problem, &d) : print_text(&s->problem, &d);
+        code = s->o->json ? print_json(&s->problem, &d) : print_text(&s->problem, &d);
         if (!d.possible) {
             psim_say("%s; showing the fastest one. Relax --fps or --latency",
                      several_boards(&s->problem) ? tun_short_text(d.top[0].missing)
@@ -268,18 +265,13 @@ static int plan_it(const struct psim_subject *s, size_t top, bool front)
 
 int psim_cmd_plan(int argc, char **argv)
 {
+    struct psim_options o = {.top = 1};
     struct psim_subject s = {0};
-    unsigned top = 1;
-    bool front = false, one_ep = false;
-    int code = psim_options(argc, argv,
-                            (struct psim_take[]){PSIM_TAKES_SUBJECT(&s),
-                                                 {'F', PSIM_FLAG, &front},
-                                                 {'k', PSIM_FLAG, &one_ep},
-                                                 {'t', PSIM_UNSIGNED, &top, 1, TOP_MAX}});
+    int code = psim_options(argc, argv, &o);
 
-    code = code == PSIM_GO ? psim_subject_load(&s, "plan") : code;
-    s.problem.bounds.one_ep_stages = one_ep;
-    code = code == PSIM_GO ? plan_it(&s, top, front) : code;
+    code = code ? code : psim_subject_load(&o, "plan", &s);
+    s.problem.bounds.one_ep_stages = o.one_ep;
+    code = code ? code : plan_it(&s);
     psim_subject_deinit(&s);
     return code;
 }

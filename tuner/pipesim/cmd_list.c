@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipesim list: what platforms, networks, searches and scenarios there are. */
 #include "base/base.h"
-#include "base/cli/shown_print.h"
-#include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 #include "tuner/search/search.h"
 
@@ -81,11 +79,11 @@ static void print_names(const json_t *list, const char *head)
 
 int psim_cmd_list(int argc, char **argv)
 {
-    bool json = false;
+    struct psim_options o = {0};
+    int code = psim_options(argc, argv, &o);
     json_t *all;
-    int code = psim_options(argc, argv, (struct psim_take[]){{'j', PSIM_FLAG, &json}});
 
-    if (code != PSIM_GO) {
+    if (code) {
         return code;
     }
     all = gather();
@@ -93,7 +91,7 @@ int psim_cmd_list(int argc, char **argv)
         psim_say("out of memory");
         return PSIM_FAILED;
     }
-    if (json) {
+    if (o.json) {
         return psim_print_json(all);
     }
     print_named(json_object_get(all, "platforms"), "platforms", "title");

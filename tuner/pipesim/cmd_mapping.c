@@ -2,15 +2,12 @@
 /* AutoDiCE's mapping.json of a plan, and the plan of a mapping.json. */
 
 #include "base/base.h"
-#include "base/cli/shown_print.h"
 #include "tuner/json/mapping_json.h"
-#include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/platform.h"
 #include "tuner/pipesim/subject.h"
 
 struct mapping {
-    const char *model, *platform, *plan, *file;
-    bool nodes;
+    const struct psim_options *o;
     struct psim_case on; /* owned */
     const char **names;  /* [unit_count], owned; of its network */
 };
@@ -19,8 +16,8 @@ static int load(struct mapping *m)
 {
     char error[PSIM_ERROR_MAX] = "";
 
-    if (psim_case_init(m->model, m->nodes ? PSIM_NODES : PSIM_UNITS, m->platform, error, &m->on) ==
-        0) {
+    if (psim_case_init(m->o->model, m->o->nodes ? PSIM_NODES : PSIM_UNITS, m->o->platform, error,
+                       &m->on) == 0) {
         m->names = calloc(m->on.network.unit_count, sizeof(*m->names));
     }
     if (!m->names) {
@@ -30,7 +27,7 @@ static int load(struct mapping *m)
     for (size_t u = 0; u < m->on.network.unit_count; u++) {
         m->names[u] = m->on.network.units[u].name;
     }
-    return PSIM_GO;
+    return 0;
 }
 
 static int export_plan(const struct mapping *m)
@@ -41,7 +38,7 @@ static int export_plan(const struct mapping *m)
     json_t *json;
 
     tun_eps(&m->on.truth, &eps);
-    if (pl_plan_parse(m->plan, &eps, m->on.truth.unit_count, error, sizeof(error), &plan) < 0 ||
+    if (pl_plan_parse(m->o->plan, &eps, m->on.truth.unit_count, error, sizeof(error), &plan) < 0 ||
         tun_mapping_json(&m->on.truth, &plan, m->names, error, &json) != 0) {
         psim_say("%s", error[0] ? error : "out of memory");
         return PSIM_FAILED;
@@ -52,7 +49,7 @@ static int export_plan(const struct mapping *m)
 static int import_mapping(const struct mapping *m)
 {
     char error[TUN_READER_ERROR_MAX] = "", text[PL_PLAN_TEXT_MAX];
-    struct tun_reader r = {.path = m->file, .error = error};
+    struct tun_reader r = {.path = m->o->file, .error = error};
     json_t *root = tun_read_file(&r);
     struct pl_plan plan;
 
@@ -71,23 +68,19 @@ static int import_mapping(const struct mapping *m)
 
 int psim_cmd_mapping(int argc, char **argv)
 {
-    struct mapping m = {0};
-    int code = psim_options(argc, argv,
-                            (struct psim_take[]){{'m', PSIM_TEXT, &m.model},
-                                                 {'p', PSIM_TEXT, &m.platform},
-                                                 {'n', PSIM_FLAG, &m.nodes},
-                                                 {'e', PSIM_TEXT, &m.plan},
-                                                 {'i', PSIM_TEXT, &m.file}});
+    struct psim_options o = {0};
+    struct mapping m = {.o = &o};
+    int code = psim_options(argc, argv, &o);
 
-    if (code != PSIM_GO) {
+    if (code) {
         return code;
     }
-    if (!m.model || !m.platform || !m.plan == !m.file) {
+    if (!o.model || !o.platform || !o.plan == !o.file) {
         return psim_usage(argv[0], "give --model, --platform and one of --export and --import");
     }
     code = load(&m);
-    if (code == PSIM_GO) {
-        code = m.plan ? export_plan(&m) : import_mapping(&m);
+    if (code == 0) {
+        code = o.plan ? export_plan(&m) : import_mapping(&m);
     }
     free(m.names);
     psim_case_deinit(&m.on);

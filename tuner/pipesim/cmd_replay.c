@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decisions that a daemon recorded, made anew. */
 #include "base/base.h"
-#include "base/cli/shown_print.h"
 #include "base/json_text.h"
 #include "tuner/json/record_json.h"
-#include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 
 struct replayed {
@@ -136,14 +134,14 @@ static int replay_file(const char *path, bool json)
 
 int psim_cmd_replay(int argc, char **argv)
 {
-    bool json = false;
-    int code = psim_options(argc, argv, (struct psim_take[]){{'j', PSIM_FLAG, &json}});
+    struct psim_options o = {0};
+    int code = psim_options(argc, argv, &o);
 
-    if (code != PSIM_GO) {
+    if (code) {
         return code;
     }
     if (optind + 1 != argc) {
         return psim_usage("replay", "give one file, as written by pipectl --json history");
     }
-    return replay_file(argv[optind], json);
+    return replay_file(argv[optind], o.json);
 }

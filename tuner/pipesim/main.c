@@ -2,9 +2,6 @@
 /* pipesim: the planner of piped without hardware. */
 
 #include "base/base.h"
-#include "base/cli/cli_print.h"
-#include "base/cli/shown_print.h"
-#include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 
 static const struct {
@@ -31,12 +28,14 @@ static int run(int argc, char **argv)
 
     if (argc < 2) {
         help(stderr);
-        return PSIM_USAGE;
+        return CLI_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
-        if (argc > 2 && cli_find(psim_program.commands, argv[2])) {
-            psim_help(stdout, argv[2]);
+        const struct cli_command *of = argc > 2 ? cli_find(psim_program.commands, argv[2]) : NULL;
+
+        if (of) {
+            cli_print_help(stdout, &psim_program, of);
         } else {
             help(stdout);
         }
@@ -56,11 +55,11 @@ static int run(int argc, char **argv)
     }
     cli_command_hint(&psim_program, argv[1], hint);
     psim_say("unknown command '%s'%s", argv[1], *hint ? hint : "; see pipesim --help");
-    return PSIM_USAGE;
+    return CLI_USAGE;
 }
 
 int main(int argc, char **argv)
 {
     shown_begin();
-    return shown_end("pipesim", run(argc, argv));
+    return shown_end("pipesim", base_max(run(argc, argv), PSIM_DONE)); /* CLI_ENDED is a success */
 }

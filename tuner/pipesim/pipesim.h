@@ -8,14 +8,28 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/cli/cli.h"
+
+/* What the command line says. Each command has the options of its rows, and sets their defaults. */
+struct psim_options {
+    const char *model, *platform, *problem, *algorithm, *contention, *plan, *file, *scenario,
+        *records;
+    bool layers, json, one_ep, nodes, units;
+    bool front;                          /* plan: of throughput and latency */
+    unsigned objective, encoding, space; /* enum tun_objective, tun_encoding, tun_space */
+    unsigned alpha, heuristic, stages, frames, top, seeds;
+    uint64_t seed, trials, runs;
+    double fps, latency_ms; /* bounds; 0: none */
+    double sigma, noise, correlation, spikes, hours, evaluation_s, early;
+};
 
 /* The commands with their options and help. A new one is a row in pipesim_options.c, its code, and
  * its lines in pipesim(1), which a lint test compares with this table. */
 extern const struct cli_program psim_program;
 
-/* The commands: X(compare) is psim_cmd_compare(). They return an exit code (0 done, 1 failed, 2
- * wrong usage). */
+/* The commands: X(compare) is psim_cmd_compare(). They return an exit code, or CLI_ENDED. */
 #define PSIM_COMMANDS(X)                                                                           \
     X(compare) X(plan) X(list) X(report) X(adapt) X(replay) X(boards) X(mapping)
 #define PSIM_DECLARE(name) int psim_cmd_##name(int argc, char **argv);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/report.h"
 
-#include "base/cli/shown_print.h"
-#include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
 
 /* What the page has, in its order. */
@@ -88,24 +86,24 @@ static int report(struct psim_report *r, const char *path)
 
 int psim_cmd_report(int argc, char **argv)
 {
-    struct psim_report r = {.seed = 1};
-    int error, code = psim_options(
-                   argc, argv, (struct psim_take[]){{'s', PSIM_WHOLE, &r.seed, 0, PSIM_WHOLE_MAX}});
+    struct psim_options o = {.seed = 1};
+    struct psim_report r = {0};
+    int error, code = psim_options(argc, argv, &o);
 
-    if (code != PSIM_GO) {
+    if (code) {
         return code;
     }
     if (optind != argc - 1) {
         return psim_usage("report", "give one file, FILE.html");
     }
+    r.seed = o.seed;
     error = report(&r, argv[optind]);
     if (error) {
-        shown_fprintf(stderr, "pipesim: report: %s\n", r.error[0] ? r.error : strerror(-error));
-        return 1;
+        return psim_fail("report: %s", r.error[0] ? r.error : strerror(-error));
     }
     shown_printf("wrote %s\n", argv[optind]);
     if (!page_has_charts()) {
-        shown_fprintf(stderr, "pipesim: report: %s\n", PAGE_NO_CHARTS);
+        psim_say("report: %s", PAGE_NO_CHARTS);
     }
-    return 0;
+    return PSIM_DONE;
 }

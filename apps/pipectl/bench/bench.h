@@ -12,17 +12,6 @@
 
 #define BENCH_STATUS_COUNT 32
 
-struct bench_options {
-    const char *model;
-    uint64_t frames; /* 0: no limit */
-    double seconds;  /* 0: no limit */
-    uint32_t clients, in_flight, pixfmt, policy, reconnect_ms;
-    uint32_t width, height; /* 0: as the model needs */
-    uint64_t deadline_ns, seed;
-    double rate; /* frames/s of all clients; 0: as fast as answers come */
-    bool inline_frames, verify, autodice;
-};
-
 struct bench_slot {
     const void *input; /* the slot's memory, which identifies it */
     size_t pattern;
@@ -41,7 +30,8 @@ struct bench_client {
 };
 
 struct bench {
-    struct bench_options o;
+    struct ctl_options o;
+    unsigned width, height;       /* of --size; 0: as the model needs */
     struct bench_client *clients; /* owned */
     bool said_trouble;            /* of the first one */
     uint64_t sent, answered, ok, wrong, inexact, reordered, duplicated, lost, resent, reconnects;
@@ -62,7 +52,7 @@ int bench_client_open(const struct ctl *ctl, struct bench *b, struct bench_clien
                       uint64_t seed);
 /** bench_is_asked_for() - Return: whether an answer with this status is what the policy or the
  * deadline of the options asks for, and no failure. */
-bool bench_is_asked_for(const struct bench_options *o, int status);
+bool bench_is_asked_for(const struct ctl_options *o, int status);
 void bench_client_close(struct bench *b, struct bench_client *c);
 /** bench_client_send() - sends a frame if a slot is free and the pipeline needs one more, or
  * --in-flight allows it. @time_ns: when it was due. Return: true

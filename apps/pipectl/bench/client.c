@@ -17,7 +17,7 @@
 #define TENSORS "--pixfmt tensor"
 
 /* Fills an image with random bytes, a tensor with random values: f32 in [-1, 1). */
-static void fill(struct bench_client *c, const struct bench_options *o, size_t pattern,
+static void fill(struct bench_client *c, const struct ctl_options *o, size_t pattern,
                  struct piped_frame *f)
 {
     const struct piped_stream_info *info = piped_stream_info(c->stream);
@@ -43,7 +43,7 @@ static void fill(struct bench_client *c, const struct bench_options *o, size_t p
     }
 }
 
-static struct bench_slot *slot_of(struct bench_client *c, const struct bench_options *o,
+static struct bench_slot *slot_of(struct bench_client *c, const struct ctl_options *o,
                                   struct piped_frame *f)
 {
     for (size_t i = 0; i < c->slot_count; i++) {
@@ -128,14 +128,14 @@ static int take_references(struct bench *b, struct bench_client *c)
 
 /* Return: whether clients keep as many frames under way as the present plan needs. With another
  * policy the daemon is to see every frame. */
-static bool follows_depth(const struct bench_options *o)
+static bool follows_depth(const struct ctl_options *o)
 {
     return o->in_flight == 0 && o->policy == PIPED_BLOCK;
 }
 
 /* Return: the slots of each client; 0: as the daemon decides. Plans to come may be deeper than the
  * present one, hence two for each core (a stage of its own and its team) and some. */
-static uint32_t slots_of(const struct bench_options *o)
+static uint32_t slots_of(const struct ctl_options *o)
 {
     long cores = base_max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
     uint32_t all = (uint32_t)base_min(2 * cores + 8, SLOTS_MAX);
@@ -147,7 +147,7 @@ static uint32_t slots_of(const struct bench_options *o)
 /* Return: a client's share of the frames that fill the pipeline. */
 static uint32_t own_depth(const struct bench *b, const struct bench_client *c)
 {
-    uint32_t clients = (uint32_t)b->o.clients;
+    uint32_t clients = b->o.clients;
 
     return (base_max(piped_stream_info(c->stream)->depth, clients) + clients - 1) / clients;
 }
@@ -187,11 +187,11 @@ int bench_client_open(const struct ctl *ctl, struct bench *b, struct bench_clien
                                      .policy = b->o.policy,
                                      .credits = b->o.in_flight,
                                      .slots = slots_of(&b->o),
-                                     .width = b->o.width,
-                                     .height = b->o.height,
-                                     .deadline_ns = b->o.deadline_ns,
+                                     .width = b->width,
+                                     .height = b->height,
+                                     .deadline_ns = (uint64_t)(b->o.deadline_ms * 1e6),
                                      .inline_frames = b->o.inline_frames};
-    int rc = ctl_connect(ctl, b->o.reconnect_ms, &c->client);
+    int rc = ctl_connect(ctl, (uint32_t)(b->o.reconnect_s * 1e3), &c->client);
 
     c->seed = seed;
     rc = rc ? rc : open_stream(b, c, &o);
@@ -227,11 +227,11 @@ void bench_client_close(struct bench *b, struct bench_client *c)
     free(c->slots);
 }
 
-bool bench_is_asked_for(const struct bench_options *o, int status)
+bool bench_is_asked_for(const struct ctl_options *o, int status)
 {
     return (status == PIPED_DROPPED && o->policy == PIPED_LATEST) ||
            (status == PIPED_RESOURCE_EXHAUSTED && o->policy == PIPED_REJECT) ||
-           (status == PIPED_DEADLINE_EXCEEDED && o->deadline_ns > 0);
+           (status == PIPED_DEADLINE_EXCEEDED && o->deadline_ms > 0);
 }
 
 bool bench_client_send(struct bench *b, struct bench_client *c, uint64_t time_ns)

@@ -6,7 +6,6 @@
 
 #include "apps/pipectl/bench/bench.h"
 
-#define CLIENTS_MAX 256
 #define HOPELESS 64u
 #define DRAIN_STALL_MS 60000 /* no answer for this long: the rest is lost */
 
@@ -35,73 +34,33 @@ static double cpu_seconds(void)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-static int take_size(const char *text, void *options)
+static int take_size(struct bench *b)
 {
-    struct bench_options *o = options;
+    const char *text = b->o.size;
     char end;
 
-    if (text[strspn(text, "0123456789x")] ||
-        sscanf(text, "%5ux%5u%c", &o->width, &o->height, &end) != 2 || o->width == 0 ||
-        o->height == 0) {
+    if (text && (text[strspn(text, "0123456789x")] ||
+                 sscanf(text, "%5ux%5u%c", &b->width, &b->height, &end) != 2 || b->width == 0 ||
+                 b->height == 0)) {
         return ctl_usage("bench", "--size needs WIDTHxHEIGHT, not '%s'", text);
     }
     return CTL_DONE;
 }
 
-static int take_pixfmt(const char *name, void *pixfmt)
+static int take_args(int argc, char **argv, struct bench *b)
 {
-    return ctl_pixfmt(name, pixfmt) ? CTL_DONE : CTL_USAGE; /* it is one of the table's words */
-}
+    struct ctl_options *o = &b->o;
+    int rc = ctl_take_all(argc, argv, o, NULL);
 
-/* 20 frames of one client, one after the other. */
-static int take_autodice(const char *value, void *options)
-{
-    struct bench_options *o = options;
-
-    o->autodice = true;
-    o->frames = BENCH_AUTODICE_RUNS;
-    o->clients = o->in_flight = 1;
-    o->seconds = o->rate = 0;
-    return CTL_DONE;
-}
-
-static int take_policy(const char *text, void *policy)
-{
-    static const char *const names[] = {"block", "latest", "reject"};
-    uint32_t i = 0;
-
-    while (strcmp(text, names[i]) != 0) { /* it is one of the table's words */
-        i++;
+    if (o->autodice) { /* one client, one frame after the other */
+        o->frames = BENCH_AUTODICE_RUNS;
+        o->clients = o->in_flight = 1;
+        o->seconds = o->rate = 0;
     }
-    *(uint32_t *)policy = i;
-    return CTL_DONE;
-}
-
-static int take_args(int argc, char **argv, struct bench_options *o)
-{
-    const struct ctl_take options[] = {
-        {"model", CTL_TEXT, &o->model},
-        {"frames", CTL_U64, &o->frames, NULL, 1, 1e12},
-        {"seconds", CTL_REAL, &o->seconds, NULL, 0.001, 1e9},
-        {"clients", CTL_U32, &o->clients, NULL, 1, CLIENTS_MAX},
-        {"in-flight", CTL_U32, &o->in_flight, NULL, 1, 256},
-        {"inline", CTL_FLAG, &o->inline_frames},
-        {"rate", CTL_REAL, &o->rate, NULL, 0.001, 1e7},
-        {"verify", CTL_FLAG, &o->verify},
-        {"autodice", CTL_FLAG, o, .take = take_autodice},
-        {"pixfmt", CTL_TEXT, &o->pixfmt, .take = take_pixfmt},
-        {"size", CTL_TEXT, o, .take = take_size},
-        {"policy", CTL_TEXT, &o->policy, .take = take_policy},
-        {"deadline", CTL_U64, &o->deadline_ns, NULL, 0.001, 1e9, 1e6},
-        {"seed", CTL_U64, &o->seed, NULL, 0, 1e15},
-        {"reconnect", CTL_U32, &o->reconnect_ms, NULL, 0.001, 1e6, 1e3},
-        {0}};
-    int rc = ctl_take_all(argc, argv, options, NULL);
-
     if (o->frames == 0 && o->seconds == 0) {
         o->seconds = 5;
     }
-    return rc;
+    return rc ? rc : take_size(b);
 }
 
 /* When the run began and ends. */
@@ -240,7 +199,7 @@ static void run(struct bench *b, struct pollfd *fds)
 static int open_clients(const struct ctl *ctl, struct bench *b, struct pollfd *fds)
 {
     for (size_t i = 0; i < b->o.clients; i++) {
-        int rc = bench_client_open(ctl, b, &b->clients[i], b->o.seed * CLIENTS_MAX + i);
+        int rc = bench_client_open(ctl, b, &b->clients[i], b->o.seed * CTL_CLIENTS_MAX + i);
 
         if (rc) {
             return rc;
@@ -255,7 +214,7 @@ int ctl_bench(const struct ctl *ctl, int argc, char **argv)
     struct bench b = {.o = {.clients = 1, .seed = 1}};
     base_autofree struct pollfd *fds = NULL;
     double cpu_before;
-    int rc = take_args(argc, argv, &b.o);
+    int rc = take_args(argc, argv, &b);
 
     if (rc) {
         return rc;

@@ -230,14 +230,10 @@ static int with_folder(const struct ctl *ctl, struct place *p, bool replace, int
 
 int ctl_board(const struct ctl *ctl, int argc, char **argv)
 {
-    struct place p = {BRD_FOLDER, BRD_RUNTIME_FOLDER, -1};
+    struct ctl_options o = {.state_dir = BRD_FOLDER, .runtime_dir = BRD_RUNTIME_FOLDER};
+    struct place p;
     const char *verb;
-    bool replace = false;
-    const struct ctl_take options[] = {{"state-dir", CTL_TEXT, &p.path},
-                                       {"runtime-dir", CTL_TEXT, &p.runtime},
-                                       {"replace", CTL_FLAG, &replace},
-                                       {0}};
-    int rc = ctl_take(argc, argv, options, NULL), left;
+    int rc = ctl_take(argc, argv, &o, NULL), left;
 
     if (rc) {
         return rc;
@@ -248,10 +244,11 @@ int ctl_board(const struct ctl *ctl, int argc, char **argv)
           (strcmp(verb, "add") == 0 && left == 4) || (strcmp(verb, "remove") == 0 && left == 2))) {
         return ctl_usage(argv[0], "say key, list, add NAME ADDRESS PUBLIC-KEY, or remove NAME");
     }
-    if (replace && strcmp(verb, "key") != 0) {
+    if (o.replace && strcmp(verb, "key") != 0) {
         return ctl_usage(argv[0], "--replace goes with key");
     }
-    rc = with_folder(ctl, &p, replace, left, argv + optind);
+    p = (struct place){o.state_dir, o.runtime_dir, -1};
+    rc = with_folder(ctl, &p, o.replace, left, argv + optind);
     base_close_fd(&p.folder);
     return rc;
 }

@@ -63,15 +63,14 @@ static void print_config(const json_t *list, bool all)
 int ctl_config(const struct ctl *ctl, int argc, char **argv)
 {
     json_auto_t *reply = NULL;
-    bool all = false;
-    const struct ctl_take options[] = {{"all", CTL_FLAG, &all}, {0}};
-    int rc = ctl_take_all(argc, argv, options, NULL);
+    struct ctl_options o = {0};
+    int rc = ctl_take_all(argc, argv, &o, NULL);
 
     rc = rc ? rc : ctl_call(ctl, "Config", json_object(), &reply);
     if (rc == CTL_DONE && ctl->json) {
         ctl_print_json(json_object_get(reply, "config"));
     } else if (rc == CTL_DONE) {
-        print_config(json_object_get(reply, "config"), all);
+        print_config(json_object_get(reply, "config"), o.all);
     }
     return rc;
 }
@@ -167,8 +166,7 @@ static void print_fits(const json_t *reply)
 int ctl_profile(const struct ctl *ctl, int argc, char **argv)
 {
     json_auto_t *parameters = json_object();
-    const struct ctl_take options[] = {{"ms", CTL_CUT, NULL, "ms", 1, 600000}, {0}};
-    int rc = ctl_take_all(argc, argv, options, parameters);
+    int rc = ctl_take_all(argc, argv, NULL, parameters);
 
     return rc ? rc : ctl_show(ctl, "Profile", base_take(parameters), "kinds", print_fits);
 }

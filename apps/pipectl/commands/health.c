@@ -7,18 +7,6 @@
 #define LOOK_MS 100u  /* from one look to the next while it waits */
 #define LEAST_MS 1000 /* for an answer, also at the end: a busy machine is no silent daemon */
 
-struct args {
-    const char *model;
-    bool live;
-    double wait_s;
-};
-
-static int take_ready(const char *value, void *live)
-{
-    *(bool *)live = false;
-    return CTL_DONE;
-}
-
 static const json_t *named(const json_t *list, const char *name)
 {
     json_text_each(list, i, m) {
@@ -31,8 +19,8 @@ static const json_t *named(const json_t *list, const char *name)
 
 /* @ret_hopeless: waiting helps no more. Return: whether @status is what was asked for; else
  * @ret_why says what is missing. */
-static bool is_healthy(const json_t *status, const struct args *a, char *ret_why, size_t bytes,
-                       bool *ret_hopeless)
+static bool is_healthy(const json_t *status, const struct ctl_options *a, char *ret_why,
+                       size_t bytes, bool *ret_hopeless)
 {
     const json_t *models = json_object_get(status, "models");
     const json_t *failed = named(json_object_get(status, "failed_models"), a->model);
@@ -73,7 +61,7 @@ static void print(const struct ctl *ctl, const json_t *status, bool healthy, con
 /* @last: say what is wrong; becomes true where another look would see the same, or would start a
  * service again that failed to start. Return: an exit code; CTL_FAILED: it answers and is not
  * ready. */
-static int look(struct ctl *ctl, const struct args *a, bool *last)
+static int look(struct ctl *ctl, const struct ctl_options *a, bool *last)
 {
     json_auto_t *reply = NULL;
     char why[1024];
@@ -98,14 +86,8 @@ int ctl_health(const struct ctl *ctl, int argc, char **argv)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
     struct ctl patient = *ctl;
-    struct args a = {0};
-    const struct ctl_take options[] = {
-        {"model", CTL_TEXT, &a.model},
-        {"live", CTL_FLAG, &a.live},
-        {"ready", CTL_FLAG, &a.live, .take = take_ready},
-        {"wait", CTL_REAL, &a.wait_s, NULL, 0, 86400, .text = "seconds"},
-        {0}};
-    int rc = ctl_take_all(argc, argv, options, NULL);
+    struct ctl_options a = {0};
+    int rc = ctl_take_all(argc, argv, &a, NULL);
     uint64_t end_ns = base_now_ns() + (uint64_t)(a.wait_s * 1e9);
 
     if (rc) {

@@ -58,28 +58,15 @@ static void write_page(FILE *to, const json_t *choice)
 int ctl_optimise(const struct ctl *ctl, int argc, char **argv)
 {
     json_auto_t *parameters = json_object(), *reply = NULL;
-    const char *page = NULL, *calibrate = NULL;
-    const struct ctl_take options[] = {{"model", CTL_TEXT, NULL, "model"},
-                                       {"objective", CTL_TEXT, NULL, "objective"},
-                                       {"algorithm", CTL_TEXT, NULL, "algorithm"},
-                                       {"memory", CTL_REAL, NULL, "packed_mib", 1e-3, 1e6},
-                                       {"inexact", CTL_FLAG, NULL, "inexact"},
-                                       {"calibrate", CTL_TEXT, &calibrate},
-                                       {"agreement", CTL_REAL, NULL, "agreement", 0, 1},
-                                       {"episodes", CTL_WHOLE, NULL, "episodes", 1, 1e6},
-                                       {"seed", CTL_WHOLE, NULL, "seed", 1, 9e15},
-                                       {"ms", CTL_WHOLE, NULL, "ms", 1, 600000},
-                                       {"pareto", CTL_FLAG, NULL, "pareto"},
-                                       {"page", CTL_TEXT, &page},
-                                       {0}};
-    int rc = ctl_take(argc, argv, options, parameters);
+    struct ctl_options o = {0};
+    int rc = ctl_take(argc, argv, &o, parameters);
     const json_t *choice;
 
-    if (page) {
+    if (o.page) {
         json_object_set_new(parameters, "pareto", json_true());
     }
     rc = rc ? rc : ctl_model_argument(argc, argv, parameters);
-    rc = rc ? rc : ctl_call_examples(ctl, "Optimise", calibrate, parameters, &reply);
+    rc = rc ? rc : ctl_call_examples(ctl, "Optimise", o.calibrate, parameters, &reply);
     if (rc) {
         return rc;
     }
@@ -89,5 +76,5 @@ int ctl_optimise(const struct ctl *ctl, int argc, char **argv)
     } else {
         print_choice(choice);
     }
-    return page ? ctl_save_page(page, write_page, choice) : CTL_DONE;
+    return o.page ? ctl_save_page(o.page, write_page, choice) : CTL_DONE;
 }

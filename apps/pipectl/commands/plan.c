@@ -110,11 +110,7 @@ static const struct verb front_boards = {"front", "PlanFront", NULL, print_front
 int ctl_plan(const struct ctl *ctl, int argc, char **argv)
 {
     json_auto_t *parameters = json_object();
-    const struct ctl_take options[] = {{"model", CTL_TEXT, NULL, "model"},
-                                       {"max", CTL_CUT, NULL, "max", 1, 1000},
-                                       {"boards", CTL_FLAG, NULL, "boards"},
-                                       {0}};
-    int rc = ctl_take(argc, argv, options, parameters);
+    int rc = ctl_take(argc, argv, NULL, parameters);
     const char *name = optind < argc ? argv[optind++] : "show", *argument = argv[optind];
     bool boards = ctl_is(parameters, "boards");
     const struct verb *verb = NULL;
@@ -139,7 +135,7 @@ int ctl_plan(const struct ctl *ctl, int argc, char **argv)
         return ctl_usage("plan", "set needs a plan, such as '0-15@bigx4|16-25@littlex2*2'");
     }
     optind += verb->map || strcmp(name, "set") == 0;
-    rc = ctl_no_more(argc, argv);
+    rc = cli_no_more(&ctl_program, argc, argv);
     if (rc || verb->map) {
         return rc ? rc : verb->map(ctl, parameters, argument);
     }
@@ -264,8 +260,7 @@ static void print_costs(const json_t *reply)
 int ctl_costs(const struct ctl *ctl, int argc, char **argv)
 {
     json_auto_t *parameters = json_object();
-    const struct ctl_take options[] = {{"model", CTL_TEXT, NULL, "model"}, {0}};
-    int rc = ctl_take_all(argc, argv, options, parameters);
+    int rc = ctl_take_all(argc, argv, NULL, parameters);
 
     return rc ? rc : ctl_show(ctl, "Costs", base_take(parameters), "problem", print_costs);
 }

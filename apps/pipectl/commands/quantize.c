@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl quantize: serves an f32 model on integers, or no longer. */
+#include <math.h>
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
-
-static int take_keep(const char *name, void *parameters)
-{
-    json_t *list = json_object_get(parameters, "keep");
-
-    if (!list) {
-        list = json_array();
-        json_object_set_new(parameters, "keep", list);
-    }
-    return json_array_append_new(list, json_string(name)) < 0
-               ? ctl_usage("quantize", "the operator's name is not UTF-8")
-               : CTL_DONE;
-}
 
 static void print_examples(const json_t *q)
 {
@@ -87,34 +75,26 @@ static int show(const struct ctl *ctl, const char *write, json_t *q)
 int ctl_quantize(const struct ctl *ctl, int argc, char **argv)
 {
     json_auto_t *parameters = json_object(), *reply = NULL;
-    const char *calibrate = NULL, *write = NULL;
-    const struct ctl_take options[] = {{"model", CTL_TEXT, NULL, "model"},
-                                       {"calibrate", CTL_TEXT, &calibrate},
-                                       {"kl", CTL_TEXT, NULL, "method", .text = "kl"},
-                                       {"min-max", CTL_TEXT, NULL, "method", .text = "min-max"},
-                                       {"symmetric", CTL_FLAG, NULL, "symmetric"},
-                                       {"keep", CTL_TEXT, parameters, .take = take_keep},
-                                       {"bound", CTL_REAL, NULL, "agreement", 0, 100, 0.01},
-                                       {"ms", CTL_CUT, NULL, "ms", 0, 600000},
-                                       {"write", CTL_TEXT, &write},
-                                       {"off", CTL_FLAG, NULL, "off"},
-                                       {0}};
-    int rc = ctl_take(argc, argv, options, parameters);
+    struct ctl_options o = {.bound = NAN};
+    int rc = ctl_take(argc, argv, &o, parameters);
     bool off = ctl_is(parameters, "off");
 
-    if (write) {
+    if (o.write) {
         json_object_set_new(parameters, "ranges", json_true());
     }
+    if (!isnan(o.bound)) {
+        json_object_set_new(parameters, "agreement", json_real(o.bound / 100));
+    }
     rc = rc ? rc : ctl_model_argument(argc, argv, parameters);
-    if (rc == CTL_DONE && off == (calibrate != NULL)) {
+    if (rc == CTL_DONE && off == (o.calibrate != NULL)) {
         rc = ctl_usage(argv[0], "give either --calibrate DIR or --off");
     }
-    rc = rc ? rc : ctl_call_examples(ctl, "Quantise", calibrate, parameters, &reply);
+    rc = rc ? rc : ctl_call_examples(ctl, "Quantise", o.calibrate, parameters, &reply);
     if (rc == CTL_DONE && off) {
         ctl_tell(ctl, reply, "%s is served from its file, not quantised\n",
                  ctl_text(reply, "model"));
     } else if (rc == CTL_DONE) {
-        rc = show(ctl, write, json_object_get(reply, "quantised"));
+        rc = show(ctl, o.write, json_object_get(reply, "quantised"));
     }
     return rc;
 }

@@ -213,36 +213,16 @@ static int print_cancelled(const struct ctl *ctl, const json_t *parameters)
     return rc;
 }
 
-static int take_no_wait(const char *value, void *parameters)
-{
-    json_object_set_new(parameters, "wait", json_false());
-    return CTL_DONE;
-}
-
 int ctl_retune(const struct ctl *ctl, int argc, char **argv)
 {
     json_auto_t *parameters = json_object(), *reply = NULL;
-    bool cancels = false, no_wait;
-    const struct ctl_take options[] = {{"model", CTL_TEXT, NULL, "model"},
-                                       {"algorithm", CTL_TEXT, NULL, "algorithm"},
-                                       {"objective", CTL_TEXT, NULL, "objective"},
-                                       {"fps", CTL_REAL, NULL, "fps", 1e-3, 1e9},
-                                       {"latency", CTL_REAL, NULL, "latency_ms", 1e-3, 1e9},
-                                       {"alpha", CTL_WHOLE, NULL, "alpha", 1, 1e5},
-                                       {"heuristic", CTL_WHOLE, NULL, "heuristic", 1, 6},
-                                       {"encoding", CTL_TEXT, NULL, "encoding"},
-                                       {"stages", CTL_WHOLE, NULL, "stages", 1, 16},
-                                       {"trials", CTL_WHOLE, NULL, "trials", 1, 1e6},
-                                       {"seed", CTL_WHOLE, NULL, "seed", 0, 9007199254740992.0},
-                                       {"wait", CTL_FLAG, NULL, "wait"},
-                                       {"no-wait", CTL_FLAG, parameters, .take = take_no_wait},
-                                       {"cancel", CTL_FLAG, &cancels},
-                                       {0}};
-    int rc = ctl_take_all(argc, argv, options, parameters);
+    struct ctl_options o = {0};
+    int rc = ctl_take_all(argc, argv, &o, parameters);
+    bool no_wait;
     size_t models = json_object_get(parameters, "model") ? 1 : 0;
     json_t *event;
 
-    if (rc == CTL_DONE && cancels) {
+    if (rc == CTL_DONE && o.cancel) {
         return json_object_size(parameters) > models
                    ? ctl_usage(argv[0], "--cancel takes no option but --model")
                    : print_cancelled(ctl, parameters);
@@ -327,25 +307,21 @@ static void print_history(const json_t *events, bool trials)
 int ctl_history(const struct ctl *ctl, int argc, char **argv)
 {
     json_auto_t *parameters = json_object(), *reply = NULL, *status = NULL;
-    const char *model = NULL;
-    bool trials = false;
-    const struct ctl_take options[] = {{"model", CTL_TEXT, &model, "model"},
-                                       {"limit", CTL_CUT, NULL, "limit", 1, 1e6},
-                                       {"trials", CTL_FLAG, &trials},
-                                       {0}};
-    int rc = ctl_take_all(argc, argv, options, parameters);
+    struct ctl_options o = {0};
+    int rc = ctl_take_all(argc, argv, &o, parameters);
     const json_t *events;
 
-    rc = rc ? rc : ctl_call(ctl, "History", base_take(parameters), &reply);
+    rc = rc ? rc : ctl_call(ctl, "History", json_incref(parameters), &reply);
     events = json_object_get(reply, "events");
-    if (rc == CTL_DONE && json_array_size(events) == 0 && model) {
+    if (rc == CTL_DONE && json_array_size(events) == 0 && json_object_get(parameters, "model")) {
         /* nothing happened, or no such model exists: Status tells */
-        rc = ctl_call(ctl, "Status", ctl_model_parameter(model), &status);
+        json_object_del(parameters, "limit");
+        rc = ctl_call(ctl, "Status", base_take(parameters), &status);
     }
     if (rc == CTL_DONE && ctl->json) {
         ctl_print_json(events);
     } else if (rc == CTL_DONE) {
-        print_history(events, trials);
+        print_history(events, o.trials);
     }
     return rc;
 }

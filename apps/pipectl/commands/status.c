@@ -285,14 +285,13 @@ static void print_status(const json_t *status)
 
 int ctl_status(const struct ctl *ctl, int argc, char **argv)
 {
-    json_auto_t *reply = NULL;
-    const char *model = NULL;
-    bool all = false;
-    const struct ctl_take options[] = {{"model", CTL_TEXT, &model}, {"all", CTL_FLAG, &all}, {0}};
-    int rc = ctl_take_all(argc, argv, options, NULL);
+    json_auto_t *parameters = json_object(), *reply = NULL;
+    struct ctl_options o = {0};
+    int rc = ctl_take_all(argc, argv, &o, parameters);
+    bool all = o.all || json_object_get(parameters, "model");
     json_t *status;
 
-    rc = rc ? rc : ctl_call(ctl, "Status", ctl_model_parameter(model), &reply);
+    rc = rc ? rc : ctl_call(ctl, "Status", base_take(parameters), &reply);
     if (rc) {
         return rc;
     }
@@ -300,7 +299,7 @@ int ctl_status(const struct ctl *ctl, int argc, char **argv)
     if (ctl->json) {
         ctl_print_json(status);
     } else {
-        if (!all && !model) {
+        if (!all) {
             shw_fold_segments(status);
         }
         print_status(status);

@@ -55,20 +55,19 @@ static void print(const json_t *units)
 
 int ctl_units(const struct ctl *ctl, int argc, char **argv)
 {
-    json_auto_t *reply = NULL, *sorted = NULL;
-    const char *model = NULL, *sort = "unit";
-    const struct ctl_take options[] = {{"model", CTL_TEXT, &model}, {"sort", CTL_TEXT, &sort}, {0}};
-    int rc = ctl_take_all(argc, argv, options, NULL);
+    json_auto_t *parameters = json_object(), *reply = NULL, *sorted = NULL;
+    struct ctl_options o = {.sort = "unit"};
+    int rc = ctl_take_all(argc, argv, &o, parameters);
     json_t *units;
 
-    rc = rc ? rc : ctl_call(ctl, "Units", ctl_model_parameter(model), &reply);
+    rc = rc ? rc : ctl_call(ctl, "Units", base_take(parameters), &reply);
     if (rc) {
         return rc;
     }
     units = json_object_get(reply, "units");
     ctl_add_shares(units);
-    if (strcmp(sort, "unit") != 0) {
-        units = sorted = ctl_sorted(units, strcmp(sort, "time") == 0 ? "ms" : "weight");
+    if (strcmp(o.sort, "unit") != 0) {
+        units = sorted = ctl_sorted(units, strcmp(o.sort, "time") == 0 ? "ms" : "weight");
     }
     if (ctl->json) {
         ctl_print_json(units);

@@ -1,34 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: messages, options and arguments. */
-#include <stdarg.h>
+#include "apps/pipectl/common/command_line.h"
 
 #include "apps/page/page.h"
-#include "apps/pipectl/common/command_line.h"
-#include "apps/pipectl/common/options.h"
 #include "apps/pipectl/common/output.h"
 #include "apps/pipectl/common/service_state.h"
-#include "base/cli/cli_print.h"
-#include "base/json_text.h"
-
-void ctl_say(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    cli_print_message(&ctl_program, NULL, format, args);
-    va_end(args);
-}
-
-int ctl_usage(const char *command, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    cli_print_message(&ctl_program, command, format, args);
-    va_end(args);
-    cli_print_usage(stderr, &ctl_program, cli_find(ctl_program.commands, command));
-    return CTL_USAGE;
-}
 
 int ctl_not_started(const char *why)
 {
@@ -61,121 +37,25 @@ int ctl_unreachable(const char *why, int error, const char *path)
     return CTL_UNREACHABLE;
 }
 
-/* The next option of the command argv[0]. @rc: CTL_DONE, or why to stop; if the option is wrong,
- * this says so and sets CTL_USAGE. Return: its row; NULL: there are no more, or @rc says to
- * stop. */
-static const struct cli_option *next_option(int argc, char **argv, int *rc)
+int ctl_take(int argc, char **argv, struct ctl_options *to, json_t *parameters)
 {
-    const struct cli_command *command = cli_find(ctl_program.commands, argv[0]);
-    const struct cli_option *row;
-    char wrong[CLI_WRONG_BYTES];
-    int c;
-
-    if (*rc != CTL_DONE) {
-        return NULL;
-    }
-    c = cli_getopt(command, argc, argv, &row);
-    if (c == ':' || c == '?') {
-        *rc = ctl_usage(argv[0], "%s", cli_wrong_of(command, c, argv, wrong));
-    } else if (row && cli_wrong_word(row, optarg, wrong)) {
-        *rc = ctl_usage(argv[0], "%s", wrong);
-    }
-    return *rc ? NULL : row;
+    return cli_take(&ctl_program, argc, argv, to, parameters);
 }
 
-static int set_text(const char *command, const char *option, json_t *parameters, const char *key,
-                    const char *text)
+int ctl_take_all(int argc, char **argv, struct ctl_options *to, json_t *parameters)
 {
-    return json_object_set_new(parameters, key, json_string(text)) < 0
-               ? ctl_usage(command, "%s is not UTF-8",
-                           strcmp(option, "model") == 0 ? "the model's name" : option)
-               : CTL_DONE;
-}
+    int rc = ctl_take(argc, argv, to, parameters);
 
-static int take_number(const char *command, const struct ctl_take *t, json_t *parameters)
-{
-    const struct cli_range range = {t->least, t->most, t->type == CTL_WHOLE, t->text};
-    char wrong[CLI_WRONG_BYTES];
-    double v;
-
-    if (cli_number(t->option, optarg, &range, &v, wrong)) {
-        return ctl_usage(command, "%s", wrong);
-    }
-    v *= t->scale > 0 ? t->scale : 1;
-    if (t->parameter) {
-        json_object_set_new(parameters, t->parameter,
-                            t->type == CTL_REAL ? json_real(v) : json_integer((json_int_t)v));
-    } else if (t->type == CTL_REAL) {
-        *(double *)t->to = v;
-    } else if (t->type == CTL_U32) {
-        *(uint32_t *)t->to = (uint32_t)v;
-    } else {
-        *(uint64_t *)t->to = (uint64_t)v;
-    }
-    return CTL_DONE;
-}
-
-/* Takes the value of an option, in optarg. */
-static int take_value(const char *command, const struct ctl_take *t, json_t *parameters)
-{
-    const char *text = optarg ? optarg : t->text;
-
-    if (t->take) {
-        return t->take(optarg, t->to);
-    }
-    if (t->type > CTL_TEXT) {
-        return take_number(command, t, parameters);
-    }
-    if (t->type == CTL_TEXT && t->to) {
-        *(const char **)t->to = text;
-    } else if (t->to) {
-        *(bool *)t->to = true;
-    }
-    if (t->type == CTL_TEXT && t->parameter) {
-        return set_text(command, t->option, parameters, t->parameter, text);
-    }
-    if (t->parameter) {
-        json_object_set_new(parameters, t->parameter, json_true());
-    }
-    return CTL_DONE;
-}
-
-int ctl_take(int argc, char **argv, const struct ctl_take *rows, json_t *parameters)
-{
-    const struct cli_option *row;
-    int rc = CTL_DONE;
-
-    while ((row = next_option(argc, argv, &rc)) != NULL) {
-        const struct ctl_take *t = rows;
-
-        while (strcmp(t->option, row->name) != 0) {
-            t++;
-        }
-        rc = take_value(argv[0], t, parameters);
-    }
-    return rc;
-}
-
-int ctl_take_all(int argc, char **argv, const struct ctl_take *rows, json_t *parameters)
-{
-    int rc = ctl_take(argc, argv, rows, parameters);
-
-    return rc ? rc : ctl_no_more(argc, argv);
-}
-
-int ctl_no_more(int argc, char **argv)
-{
-    return optind < argc ? ctl_usage(argv[0], "unexpected argument '%s'", argv[optind]) : CTL_DONE;
+    return rc ? rc : cli_no_more(&ctl_program, argc, argv);
 }
 
 int ctl_model_argument(int argc, char **argv, json_t *parameters)
 {
-    int rc = CTL_DONE;
-
-    if (optind < argc && !json_object_get(parameters, "model")) {
-        rc = set_text(argv[0], "model", parameters, "model", argv[optind++]);
+    if (optind < argc && !json_object_get(parameters, "model") &&
+        json_object_set_new(parameters, "model", json_string(argv[optind++])) < 0) {
+        return ctl_usage(argv[0], "the model's name is not UTF-8");
     }
-    return rc ? rc : ctl_no_more(argc, argv);
+    return cli_no_more(&ctl_program, argc, argv);
 }
 
 json_t *ctl_load_json(const char *path)

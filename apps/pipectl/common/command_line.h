@@ -4,8 +4,11 @@
 
 #include <jansson.h>
 
+#include "apps/pipectl/common/options.h"
 #include "base/base.h"
-#include "base/cli/cli.h"
+#include "base/cli/cli_print.h"
+#include "base/cli/cli_take.h"
+#include "base/cli/shown_print.h"
 
 enum ctl_exit {
     CTL_DONE = 0,
@@ -33,10 +36,11 @@ static inline void ctl_close_file(FILE **f)
 /* Closes the file when the variable leaves its scope. */
 #define ctl_autoclose_file base_cleanup(ctl_close_file)
 
-/** ctl_say() - prints a message on stderr, with the program's name and a newline. */
-void ctl_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/** ctl_usage() - prints what is wrong with the command line, and the usage. Return: CTL_USAGE. */
-int ctl_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Says something on stderr, with the program's name; ctl_fail() is CTL_FAILED, and ctl_usage(), of
+ * what is wrong with the command line, CTL_USAGE. */
+#define ctl_say(...) shown_say("pipectl", __VA_ARGS__)
+#define ctl_fail(...) shown_refuse(CTL_FAILED, "pipectl", __VA_ARGS__)
+#define ctl_usage(command, ...) cli_usage(&ctl_program, command, __VA_ARGS__)
 /** ctl_unreachable() - prints @why and what to do about it. @path: of the socket. Return:
  * CTL_UNREACHABLE. */
 int ctl_unreachable(const char *why, int error, const char *path);
@@ -44,29 +48,10 @@ int ctl_unreachable(const char *why, int error, const char *path);
  * CTL_UNREACHABLE. */
 int ctl_not_started(const char *why);
 
-/* Where the value of an option goes: to @to, or to @parameter; texts and flags also to both. */
-struct ctl_take {
-    const char *option;
-    /* whole: refuses fractions; cut and the integers leave them away */
-    enum { CTL_FLAG, CTL_TEXT, CTL_REAL, CTL_WHOLE, CTL_CUT, CTL_U32, CTL_U64 } type;
-    void *to;              /* bool, const char *, double, uint32_t, uint64_t; or NULL */
-    const char *parameter; /* of the call; or NULL */
-    double least, most;    /* of a number */
-    double scale;          /* the number is multiplied by it; 0: by 1 */
-    const char *text; /* of a text whose option has no value; what a number is, as in "seconds" */
-    int (*take)(const char *value, void *to); /* instead of all this. Return: an exit code */
-};
-/**
- * ctl_take() - takes the options of the command argv[0], up to its arguments (options.h)
- *
- * @rows: one for each option; {0} ends them. @parameters: of the call; NULL: no option becomes one.
- * Says what is wrong. Return: CTL_DONE or CTL_USAGE, or what take() said.
- */
-int ctl_take(int argc, char **argv, const struct ctl_take *rows, json_t *parameters);
+/** ctl_take() - cli_take() of the command argv[0]. Return: CTL_DONE or CTL_USAGE. */
+int ctl_take(int argc, char **argv, struct ctl_options *to, json_t *parameters);
 /** ctl_take_all() - the same, and refuses arguments. */
-int ctl_take_all(int argc, char **argv, const struct ctl_take *rows, json_t *parameters);
-/** ctl_no_more() - refuses arguments that are left. Return: CTL_DONE or CTL_USAGE. */
-int ctl_no_more(int argc, char **argv);
+int ctl_take_all(int argc, char **argv, struct ctl_options *to, json_t *parameters);
 /** ctl_model_argument() - takes what is left: "model", if no option set it. Return: CTL_DONE or
  * CTL_USAGE. */
 int ctl_model_argument(int argc, char **argv, json_t *parameters);

@@ -5,105 +5,118 @@
 #include "base/pixfmt.h"
 #include "search_names.h"
 
-#define NAMED 256 /* the id of a command's options: they are found by name */
+#define AT(field) offsetof(struct ctl_options, field)
+#define TEXT(field) CLI_TEXT, AT(field)
+#define FLAG(field) CLI_FLAG, AT(field)
 
-#define MODEL                                                                                      \
-    {                                                                                              \
-        "model", NAMED, "M", "@models", "the model; default: the daemon's default model"           \
-    }
-#define ONLY_MODEL                                                                                 \
-    {                                                                                              \
-        "model", NAMED, "M", "@models", "only this model"                                          \
-    }
+#define THE_MODEL "model", "M", "@models", "the model; default: the daemon's default model"
+#define ONLY_MODEL "model", "M", "@models", "only this model"
 static const struct cli_option COMMON[] = {
-    {"socket", CTL_SOCKET, "PATH", "@file", "control socket"},
-    {"timeout", CTL_TIMEOUT, "S", "@none", "seconds to wait for an answer; 0: for ever"},
-    {"json", CTL_JSON, NULL, NULL, "print JSON"},
+    {"socket", "PATH", "@file", "control socket", CLI_TEXT, offsetof(struct ctl_common, socket)},
+    {"timeout", "S", "@none", "seconds to wait for an answer; 0: for ever", CLI_TEXT,
+     offsetof(struct ctl_common, timeout)},
+    {"json", NULL, NULL, "print JSON", CLI_FLAG, offsetof(struct ctl_common, json)},
     {0}};
 static const struct cli_option NONE[] = {{0}};
-static const struct cli_option ONE_MODEL[] = {ONLY_MODEL, {0}};
+static const struct cli_option ONE_MODEL[] = {{ONLY_MODEL, .parameter = "model"}, {0}};
 static const struct cli_option STATUS[] = {
-    ONLY_MODEL,
-    {"all", NAMED, NULL, NULL, "the segments of models over boards, too, as models of their own"},
+    {ONLY_MODEL, .parameter = "model"},
+    {"all", NULL, NULL, "the segments of models over boards, too, as models of their own",
+     FLAG(all)},
     {0}};
 static const struct cli_option CONFIG[] = {
-    {"all", NAMED, NULL, NULL, "advanced keys, too, whose defaults suit"}, {0}};
+    {"all", NULL, NULL, "advanced keys, too, whose defaults suit", FLAG(all)}, {0}};
 static const struct cli_option HEALTH[] = {
-    {"live", NAMED, NULL, NULL, "it answers"},
-    {"ready", NAMED, NULL, NULL, "it serves all its models, or the one of --model (the default)"},
-    ONLY_MODEL,
-    {"wait", NAMED, "S", "@none", "wait up to S seconds for that"},
+    {"live", NULL, NULL, "it answers", FLAG(live)},
+    {"ready", NULL, NULL, "it serves all its models, or the one of --model (the default)",
+     CLI_NO_FLAG, AT(live)},
+    {ONLY_MODEL, TEXT(model)},
+    {"wait", "S", "@none", "wait up to S seconds for that", CLI_SECONDS, AT(wait_s), 0, 86400},
     {0}};
 static const struct cli_option UNITS[] = {
-    ONLY_MODEL,
-    {"sort", NAMED, "KEY", "unit time weight", "order; default unit, else the largest first"},
+    {ONLY_MODEL, .parameter = "model"},
+    {"sort", "KEY", "unit time weight", "order; default unit, else the largest first", TEXT(sort)},
     {0}};
 static const struct cli_option DOCTOR[] = {
-    ONLY_MODEL,
-    {"seconds", NAMED, "S", "@none", "watch for S seconds; default 2"},
-    {"save", NAMED, "FILE", "@file", "write what was seen to FILE, for a report"},
-    {"sample", NAMED, "FILE", "@file", "judge a FILE that --save wrote, without a daemon"},
+    {ONLY_MODEL, TEXT(model)},
+    {"seconds", "S", "@none", "watch for S seconds; default 2", CLI_SECONDS, AT(seconds), 0.1, 600},
+    {"save", "FILE", "@file", "write what was seen to FILE, for a report", TEXT(save_to)},
+    {"sample", "FILE", "@file", "judge a FILE that --save wrote, without a daemon", TEXT(sample)},
     {0}};
 static const struct cli_option REPORT[] = {
-    {"output", NAMED, "FILE", "@file", "the page, as in report.html", .letter = 'o'},
-    {"seconds", NAMED, "S", "@none", "watch for S seconds; default 5"},
-    ONLY_MODEL,
+    {"output", "FILE", "@file", "the page, as in report.html", TEXT(output), .letter = 'o'},
+    {"seconds", "S", "@none", "watch for S seconds; default 5", CLI_SECONDS, AT(seconds), 0.1,
+     3600},
+    {ONLY_MODEL, TEXT(model)},
     {0}};
 static const struct cli_option TOP[] = {
-    {"model", NAMED, "M", "@models", "show this model first; with --once: only this one"},
-    {"interval", NAMED, "S", "@none", "seconds from one picture to the next; default 1"},
-    {"once", NAMED, NULL, NULL, "print one picture as text"},
+    {"model", "M", "@models", "show this model first; with --once: only this one", TEXT(model)},
+    {"interval", "S", "@none", "seconds from one picture to the next; default 1", CLI_SECONDS,
+     AT(interval_s), 0.1, 3600},
+    {"once", NULL, NULL, "print one picture as text", FLAG(once)},
     {0}};
 static const struct cli_option INFER[] = {
-    MODEL,
-    {"raw", NAMED, "OUT.f32", "@file", "write all outputs as little-endian floats"},
-    {"expect", NAMED, "LABELS", "@file",
-     "file with the expected class of each frame; print the accuracy"},
-    {"list", NAMED, "FILE", "@file", "read more file names from FILE"},
-    {"top", NAMED, "N", "@none", "show N classes; default 5"},
-    {"draw", NAMED, "OUT.jpg", "@file", "draw what was found on the picture; .jpg or .png"},
-    {"video", NAMED, "WxH:FORMAT", "@none",
-     "FILE is raw frames: of a pipe, until its end; default -"},
-    {"inline", NAMED, NULL, NULL, "send the bytes through the socket, not through shared memory"},
+    {THE_MODEL, TEXT(model)},
+    {"raw", "OUT.f32", "@file", "write all outputs as little-endian floats", TEXT(raw)},
+    {"expect", "LABELS", "@file", "file with the expected class of each frame; print the accuracy",
+     TEXT(expect)},
+    {"list", "FILE", "@file", "read more file names from FILE", CLI_TEXTS, AT(lists)},
+    {"top", "N", "@none", "show N classes; default 5", CLI_UNSIGNED, AT(top), 1, 1000},
+    {"draw", "OUT.jpg", "@file", "draw what was found on the picture; .jpg or .png", TEXT(draw)},
+    {"video", "WxH:FORMAT", "@none", "FILE is raw frames: of a pipe, until its end; default -",
+     TEXT(video)},
+    {"inline", NULL, NULL, "send the bytes through the socket, not through shared memory",
+     FLAG(inline_frames)},
     {0}};
 static const struct cli_option BENCH[] = {
-    MODEL,
-    {"frames", NAMED, "N", "@none", "stop after N frames, over all clients"},
-    {"seconds", NAMED, "S", "@none", "stop after S seconds; default 5"},
-    {"clients", NAMED, "C", "@none", "connections; default 1"},
-    {"in-flight", NAMED, "N", "@none",
-     "unanswered frames of each client; default: as many as the plan needs"},
-    {"inline", NAMED, NULL, NULL, "send the bytes through the socket, not through shared memory"},
-    {"rate", NAMED, "FPS", "@none", "send at this rate over all clients"},
-    {"verify", NAMED, NULL, NULL, "compare answers with those to single frames"},
-    {"autodice", NAMED, NULL, NULL, "20 frames, one after the other; report their averages"},
-    {"pixfmt", NAMED, "F", PIXFMT_NAMES, "format of the frames; default tensor"},
-    {"size", NAMED, "WxH", "@none", "size of the pictures; default: the model's"},
-    {"policy", NAMED, "P", "block latest reject", "what happens when the daemon is busy"},
-    {"deadline", NAMED, "MS", "@none", "deadline of each frame"},
-    {"seed", NAMED, "N", "@none", "random seed for frame contents"},
-    {"reconnect", NAMED, "S", "@none", "seconds to look for a daemon that went away; default 30"},
+    {THE_MODEL, TEXT(model)},
+    {"frames", "N", "@none", "stop after N frames, over all clients", CLI_WHOLE, AT(frames), 1,
+     1e12},
+    {"seconds", "S", "@none", "stop after S seconds; default 5", CLI_SECONDS, AT(seconds), 0.001,
+     1e9},
+    {"clients", "C", "@none", "connections; default 1", CLI_UNSIGNED, AT(clients), 1,
+     CTL_CLIENTS_MAX},
+    {"in-flight", "N", "@none",
+     "unanswered frames of each client; default: as many as the plan needs", CLI_UNSIGNED,
+     AT(in_flight), 1, 256},
+    {"inline", NULL, NULL, "send the bytes through the socket, not through shared memory",
+     FLAG(inline_frames)},
+    {"rate", "FPS", "@none", "send at this rate over all clients", CLI_REAL, AT(rate), 0.001, 1e7},
+    {"verify", NULL, NULL, "compare answers with those to single frames", FLAG(verify)},
+    {"autodice", NULL, NULL, "20 frames, one after the other; report their averages",
+     FLAG(autodice)},
+    {"pixfmt", "F", PIXFMT_NAMES, "format of the frames; default tensor", CLI_WORD, AT(pixfmt)},
+    {"size", "WxH", "@none", "size of the pictures; default: the model's", TEXT(size)},
+    {"policy", "P", "block latest reject", "what happens when the daemon is busy", CLI_WORD,
+     AT(policy)},
+    {"deadline", "MS", "@none", "deadline of each frame", CLI_REAL, AT(deadline_ms), 0.001, 1e9},
+    {"seed", "N", "@none", "random seed for frame contents", CLI_WHOLE, AT(seed), 0, 1e15},
+    {"reconnect", "S", "@none", "seconds to look for a daemon that went away; default 30",
+     CLI_SECONDS, AT(reconnect_s), 0.001, 1e6},
     {0}};
 static const struct cli_option PLAN[] = {
-    MODEL,
-    {"max", NAMED, "N", "@none", "front: show at most N plans"},
-    {"boards", NAMED, NULL, NULL, "front: plans over all boards that are there"},
+    {THE_MODEL, .parameter = "model"},
+    {"max", "N", "@none", "front: show at most N plans", CLI_WHOLE, 0, 1, 1000, "max"},
+    {"boards", NULL, NULL, "front: plans over all boards that are there", CLI_FLAG,
+     .parameter = "boards"},
     {0}};
 static const struct cli_argument PLAN_WORDS[] = {{"", "show set auto front explain export import"},
                                                  {"export", "@file"},
                                                  {"import", "@file"},
                                                  {0}};
 static const struct cli_option MODELS[] = {
-    {"plan", NAMED, "PLAN", "@none", "load: serve the model by this plan"},
-    {"shape", NAMED, "NAME=SIZES", "@none",
+    {"plan", "PLAN", "@none", "load: serve the model by this plan", TEXT(plan)},
+    {"shape", "NAME=SIZES", "@none",
      "load, inspect: sizes of an input, as in images=1x3x480x640, or of an open dimension",
-     .many = true},
-    {"save", NAMED, NULL, NULL, "load, unload: also for the next starts of the daemon"},
-    {"write-sidecar", NAMED, NULL, NULL, "inspect: write a draft of the sidecar beside FILE"},
-    {"folder", NAMED, "DIR", "@folder", "fetch: put the files into DIR; default: here"},
-    {"catalogue", NAMED, "FILE", "@file", "fetch: FILE, or a folder, has further rows"},
-    {"force", NAMED, NULL, NULL, "inspect --write-sidecar, fetch: replace files that are there"},
-    {"all", NAMED, NULL, NULL, "list: the segments of models over boards, too, as models"},
+     CLI_TEXTS, AT(shapes), .many = true},
+    {"save", NULL, NULL, "load, unload: also for the next starts of the daemon", FLAG(save)},
+    {"write-sidecar", NULL, NULL, "inspect: write a draft of the sidecar beside FILE",
+     FLAG(write_sidecar)},
+    {"folder", "DIR", "@folder", "fetch: put the files into DIR; default: here", TEXT(folder)},
+    {"catalogue", "FILE", "@file", "fetch: FILE, or a folder, has further rows", TEXT(catalogue)},
+    {"force", NULL, NULL, "inspect --write-sidecar, fetch: replace files that are there",
+     FLAG(force)},
+    {"all", NULL, NULL, "list: the segments of models over boards, too, as models", FLAG(all)},
     {0}};
 static const struct cli_argument MODELS_WORDS[] = {{"", "list inspect fetch load unload"},
                                                    {"inspect", "@file"},
@@ -111,66 +124,87 @@ static const struct cli_argument MODELS_WORDS[] = {{"", "list inspect fetch load
                                                    {"unload", "@models"},
                                                    {0}};
 static const struct cli_option RETUNE[] = {
-    MODEL,
-    {"algorithm", NAMED, "A", SEARCH_NAMES, "the search; default: the key planner.algorithm"},
-    {"objective", NAMED, "O", "throughput latency power",
-     "what to optimise; default: the key planner.objective"},
-    {"fps", NAMED, "F", "@none", "plans must reach F frames/s"},
-    {"latency", NAMED, "MS", "@none", "plans must keep the latency of the worst frame within MS"},
-    {"alpha", NAMED, "N", "@none", "give up after N trials without a gain"},
-    {"heuristic", NAMED, "H", "1 2 3 4 5 6", "Shisha's heuristic; default 3"},
-    {"encoding", NAMED, "E", "spe ne", "how nsga2 writes plans as genes; default spe"},
-    {"stages", NAMED, "N", "@none", "nsga2: only the last N stages; 1: without a model"},
-    {"trials", NAMED, "N", "@none", "stop after N trials"},
-    {"seed", NAMED, "N", "@none", "random seed of the search"},
-    {"wait", NAMED, NULL, NULL, "return when the search has ended (the default)"},
-    {"no-wait", NAMED, NULL, NULL, "return when the search has begun"},
-    {"cancel", NAMED, NULL, NULL, "end the running search; the previous plan serves again"},
+    {THE_MODEL, .parameter = "model"},
+    {"algorithm", "A", SEARCH_NAMES, "the search; default: the key planner.algorithm",
+     .parameter = "algorithm"},
+    {"objective", "O", "throughput latency power",
+     "what to optimise; default: the key planner.objective", .parameter = "objective"},
+    {"fps", "F", "@none", "plans must reach F frames/s", CLI_REAL, 0, 1e-3, 1e9, "fps"},
+    {"latency", "MS", "@none", "plans must keep the latency of the worst frame within MS", CLI_REAL,
+     0, 1e-3, 1e9, "latency_ms"},
+    {"alpha", "N", "@none", "give up after N trials without a gain", CLI_WHOLE, 0, 1, 1e5, "alpha"},
+    {"heuristic", "H", "1 2 3 4 5 6", "Shisha's heuristic; default 3", CLI_WHOLE, 0, 1, 6,
+     "heuristic"},
+    {"encoding", "E", "spe ne", "how nsga2 writes plans as genes; default spe",
+     .parameter = "encoding"},
+    {"stages", "N", "@none", "nsga2: only the last N stages; 1: without a model", CLI_WHOLE, 0, 1,
+     16, "stages"},
+    {"trials", "N", "@none", "stop after N trials", CLI_WHOLE, 0, 1, 1e6, "trials"},
+    {"seed", "N", "@none", "random seed of the search", CLI_WHOLE, 0, 0, CLI_WHOLE_MAX, "seed"},
+    {"wait", NULL, NULL, "return when the search has ended (the default)", CLI_FLAG,
+     .parameter = "wait"},
+    {"no-wait", NULL, NULL, "return when the search has begun", CLI_NO_FLAG, .parameter = "wait"},
+    {"cancel", NULL, NULL, "end the running search; the previous plan serves again", FLAG(cancel)},
     {0}};
 static const struct cli_option HISTORY[] = {
-    ONLY_MODEL,
-    {"limit", NAMED, "N", "@none", "show the newest N events"},
-    {"trials", NAMED, NULL, NULL, "show the trials, too"},
+    {ONLY_MODEL, .parameter = "model"},
+    {"limit", "N", "@none", "show the newest N events", CLI_WHOLE, 0, 1, 1e6, "limit"},
+    {"trials", NULL, NULL, "show the trials, too", FLAG(trials)},
     {0}};
-static const struct cli_option PROFILE[] = {
-    {"ms", NAMED, "N", "@none", "time for all benchmarks together; default 8000"}, {0}};
+static const struct cli_option PROFILE[] = {{"ms", "N", "@none",
+                                             "time for all benchmarks together; default 8000",
+                                             CLI_WHOLE, 0, 1, 600000, "ms"},
+                                            {0}};
 static const struct cli_option TRACE[] = {
-    {"seconds", NAMED, "S", "@none", "record for S seconds; default 10"},
-    {"output", NAMED, "FILE", "@file", "the file, as in slow.pftrace", .letter = 'o'},
-    {"ring-kib", NAMED, "N", "@none", "KiB of each team's ring, a power of two; default 256"},
+    {"seconds", "S", "@none", "record for S seconds; default 10", CLI_SECONDS, AT(seconds), 0.001,
+     3600},
+    {"output", "FILE", "@file", "the file, as in slow.pftrace", TEXT(output), .letter = 'o'},
+    {"ring-kib", "N", "@none", "KiB of each team's ring, a power of two; default 256", CLI_UNSIGNED,
+     AT(ring_kib), 4, 16384},
     {0}};
 static const struct cli_option OPTIMISE[] = {
-    MODEL,
-    {"objective", NAMED, "O", "latency memory", "what to optimise; default latency"},
-    {"algorithm", NAMED, "A", "dijkstra a-star q-learning ds+ ds rs",
-     "the search; default dijkstra"},
-    {"memory", NAMED, "MIB", "@none", "keep packed weights below MIB"},
-    {"inexact", NAMED, NULL, NULL, "allow primitives that round more than f32"},
-    {"calibrate", NAMED, "DIR", "@folder", "allow them where examples in DIR keep their class"},
-    {"agreement", NAMED, "R", "@none", "least share of examples that keep it; default 0.99"},
-    {"episodes", NAMED, "N", "@none", "episodes of q-learning, paths of rs"},
-    {"seed", NAMED, "N", "@none", "random seed of q-learning and rs"},
-    {"ms", NAMED, "N", "@none", "time to measure each execution place"},
-    {"pareto", NAMED, NULL, NULL, "change nothing; list the best choices"},
-    {"page", NAMED, "FILE", "@file", "with a chart of them in the page FILE.html"},
+    {THE_MODEL, .parameter = "model"},
+    {"objective", "O", "latency memory", "what to optimise; default latency",
+     .parameter = "objective"},
+    {"algorithm", "A", "dijkstra a-star q-learning ds+ ds rs", "the search; default dijkstra",
+     .parameter = "algorithm"},
+    {"memory", "MIB", "@none", "keep packed weights below MIB", CLI_REAL, 0, 1e-3, 1e6,
+     "packed_mib"},
+    {"inexact", NULL, NULL, "allow primitives that round more than f32", CLI_FLAG,
+     .parameter = "inexact"},
+    {"calibrate", "DIR", "@folder", "allow them where examples in DIR keep their class",
+     TEXT(calibrate)},
+    {"agreement", "R", "@none", "least share of examples that keep it; default 0.99", CLI_REAL, 0,
+     0, 1, "agreement"},
+    {"episodes", "N", "@none", "episodes of q-learning, paths of rs", CLI_WHOLE, 0, 1, 1e6,
+     "episodes"},
+    {"seed", "N", "@none", "random seed of q-learning and rs", CLI_WHOLE, 0, 1, 9e15, "seed"},
+    {"ms", "N", "@none", "time to measure each execution place", CLI_WHOLE, 0, 1, 600000, "ms"},
+    {"pareto", NULL, NULL, "change nothing; list the best choices", CLI_FLAG,
+     .parameter = "pareto"},
+    {"page", "FILE", "@file", "with a chart of them in the page FILE.html", TEXT(page)},
     {0}};
 static const struct cli_option QUANTIZE[] = {
-    MODEL,
-    {"calibrate", NAMED, "DIR", "@folder", "examples: pictures or raw float32"},
-    {"min-max", NAMED, NULL, NULL, "find ranges by extremes"},
-    {"kl", NAMED, NULL, NULL, "find ranges by Kullback-Leibler divergence"},
-    {"symmetric", NAMED, NULL, NULL, "give activations no zero point"},
-    {"keep", NAMED, "OP", "@none", "leave this operator f32", .many = true},
-    {"bound", NAMED, "PERCENT", "@none",
-     "least share of examples that keep their class; default 98"},
-    {"ms", NAMED, "N", "@none", "time to measure each model on each execution place"},
-    {"write", NAMED, "FILE", "@file", "write the ranges to FILE, for the configuration"},
-    {"off", NAMED, NULL, NULL, "serve the f32 model again"},
+    {THE_MODEL, .parameter = "model"},
+    {"calibrate", "DIR", "@folder", "examples: pictures or raw float32", TEXT(calibrate)},
+    {"min-max", NULL, NULL, "find ranges by extremes", .parameter = "method"},
+    {"kl", NULL, NULL, "find ranges by Kullback-Leibler divergence", .parameter = "method"},
+    {"symmetric", NULL, NULL, "give activations no zero point", CLI_FLAG, .parameter = "symmetric"},
+    {"keep", "OP", "@none", "leave this operator f32", CLI_TEXTS, .parameter = "keep",
+     .many = true},
+    {"bound", "PERCENT", "@none", "least share of examples that keep their class; default 98",
+     CLI_REAL, AT(bound), 0, 100},
+    {"ms", "N", "@none", "time to measure each model on each execution place", CLI_WHOLE, 0, 0,
+     600000, "ms"},
+    {"write", "FILE", "@file", "write the ranges to FILE, for the configuration", TEXT(write)},
+    {"off", NULL, NULL, "serve the f32 model again", CLI_FLAG, .parameter = "off"},
     {0}};
 static const struct cli_option BOARD[] = {
-    {"state-dir", NAMED, "DIR", "@folder", "piped-link's state; default /var/lib/piped-link"},
-    {"runtime-dir", NAMED, "DIR", "@folder", "list: piped-link's reports; default /run/piped-link"},
-    {"replace", NAMED, NULL, NULL, "key: make a new pair in place of the present one"},
+    {"state-dir", "DIR", "@folder", "piped-link's state; default /var/lib/piped-link",
+     TEXT(state_dir)},
+    {"runtime-dir", "DIR", "@folder", "list: piped-link's reports; default /run/piped-link",
+     TEXT(runtime_dir)},
+    {"replace", NULL, NULL, "key: make a new pair in place of the present one", FLAG(replace)},
     {0}};
 static const struct cli_argument BOARD_WORDS[] = {{"", "key list add remove"}, {0}};
 static const struct cli_argument FILES[] = {{"*", "@file"}, {0}};

@@ -7,15 +7,39 @@
  */
 #pragma once
 
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/cli/cli.h"
 
-/* Ids of the options of every command. */
-#define CTL_SOCKET 257
-#define CTL_TIMEOUT 258
-#define CTL_JSON 259
+#define CTL_CLIENTS_MAX 256 /* of bench */
+
+/* The options of every command, as given; NULL: not given. */
+struct ctl_common {
+    const char *socket, *timeout;
+    bool json;
+};
+
+/* What the other options say that become no parameter of a call. Each command has those of its
+ * rows; who reads them sets defaults. */
+struct ctl_options {
+    const char *model, *output, *page, *write, *calibrate, *sort;
+    bool all, once, trials, live, cancel;
+    double seconds, interval_s, wait_s, bound;
+    const char *save_to, *sample; /* doctor */
+    /* infer, bench */
+    const char *raw, *expect, *draw, *video, *size;
+    struct cli_texts lists;
+    unsigned top, clients, in_flight, pixfmt, policy;
+    bool inline_frames, verify, autodice;
+    uint64_t frames, seed;
+    double rate, deadline_ms, reconnect_s;
+    /* models, board */
+    const char *plan, *folder, *catalogue, *state_dir, *runtime_dir;
+    struct cli_texts shapes;
+    bool save, write_sidecar, force, replace;
+    unsigned ring_kib; /* trace */
+};
 
 extern const struct cli_program ctl_program;
 

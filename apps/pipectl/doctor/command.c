@@ -7,29 +7,16 @@
 #include "apps/pipectl/doctor/sample.h"
 #include "base/append.h"
 
-struct args {
-    const char *model, *save, *sample;
-    double seconds;
-};
-
-static int take_args(int argc, char **argv, struct args *ret)
+static int take_args(int argc, char **argv, struct ctl_options *o)
 {
-    const struct ctl_take options[] = {
-        {"model", CTL_TEXT, &ret->model},
-        {"seconds", CTL_REAL, &ret->seconds, NULL, 0.1, 600, .text = "seconds"},
-        {"save", CTL_TEXT, &ret->save},
-        {"sample", CTL_TEXT, &ret->sample},
-        {0}};
-    int rc;
+    int rc = ctl_take_all(argc, argv, o, NULL);
 
-    *ret = (struct args){0};
-    rc = ctl_take(argc, argv, options, NULL);
-    if (rc == CTL_DONE && ret->sample && (ret->model || ret->save || ret->seconds > 0)) {
+    if (rc == CTL_DONE && o->sample && (o->model || o->save_to || o->seconds > 0)) {
         return ctl_usage(argv[0], "--sample FILE judges what was seen before: without --model, "
                                   "--seconds and --save");
     }
-    ret->seconds = ret->seconds > 0 ? ret->seconds : 2;
-    return rc ? rc : ctl_no_more(argc, argv);
+    o->seconds = o->seconds > 0 ? o->seconds : 2;
+    return rc;
 }
 
 static void print_finding(const json_t *f)
@@ -172,16 +159,16 @@ static int load(const char *path, json_t **ret)
 int ctl_doctor(const struct ctl *ctl, int argc, char **argv)
 {
     json_auto_t *sample = NULL;
-    struct args a;
-    int rc = take_args(argc, argv, &a);
+    struct ctl_options o = {0};
+    int rc = take_args(argc, argv, &o);
 
     if (rc) {
         return rc;
     }
-    rc = a.sample ? load(a.sample, &sample)
-                  : doctor_sample(ctl, &(struct doctor_watch){a.model, a.seconds}, &sample);
-    if (rc == CTL_DONE && a.save) {
-        rc = ctl_save_json(a.save, sample, JSON_INDENT(2) | JSON_SORT_KEYS);
+    rc = o.sample ? load(o.sample, &sample)
+                  : doctor_sample(ctl, &(struct doctor_watch){o.model, o.seconds}, &sample);
+    if (rc == CTL_DONE && o.save_to) {
+        rc = ctl_save_json(o.save_to, sample, JSON_INDENT(2) | JSON_SORT_KEYS);
     }
     return rc ? rc : report(ctl, sample);
 }

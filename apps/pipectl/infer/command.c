@@ -18,12 +18,12 @@ static int open_stream(struct infer *in, size_t k, uint32_t slots)
     static const uint32_t formats[INFER_STREAMS] = {PIPED_TENSOR, PIPED_RGB24, PIPED_GRAY8,
                                                     PIPED_TENSOR};
     struct piped_stream_options o = {.size = sizeof(o),
-                                     .model = in->model,
+                                     .model = in->o.model,
                                      .pixfmt = formats[k],
                                      .slots = slots,
                                      .width = in->most_width[k],
                                      .height = in->most_height[k],
-                                     .inline_frames = in->inline_frames,
+                                     .inline_frames = in->o.inline_frames,
                                      .input_dtype = k == INFER_F16 ? PIPED_F16 : 0};
 
     return ctl_open_stream(in->client, &o, INFER_TENSORS, &in->streams[k]);
@@ -231,7 +231,7 @@ static int run_files(struct infer *in)
         rc = find_sizes(in, INFER_F16);
     }
     rc = rc ? rc : infer_make_items(in);
-    if (rc == CTL_DONE && in->expect_path) {
+    if (rc == CTL_DONE && in->o.expect) {
         rc = infer_read_expected(in);
     }
     for (size_t k = 0; rc == CTL_DONE && k < INFER_STREAMS; k++) {
@@ -264,7 +264,7 @@ static int take_files(struct infer *in, int argc, char **argv)
     int rc = CTL_DONE;
 
     if (in->video_bytes) {
-        if (argc - optind > 1 || in->file_count || in->expect_path) {
+        if (argc - optind > 1 || in->file_count || in->o.expect) {
             return ctl_usage("infer", "--video reads one pipe: no --list, no --expect, one FILE");
         }
         return infer_add_file(in, optind < argc ? argv[optind] : "-");
@@ -278,39 +278,27 @@ static int take_files(struct infer *in, int argc, char **argv)
     return rc;
 }
 
-static int take_list(const char *path, void *in)
-{
-    return infer_add_list(in, path);
-}
-
-static int take_video(const char *text, void *in)
-{
-    return infer_video_format(in, text);
-}
-
 static int take_args(struct infer *in, int argc, char **argv)
 {
-    const struct ctl_take options[] = {{"model", CTL_TEXT, &in->model},
-                                       {"raw", CTL_TEXT, &in->raw_path},
-                                       {"expect", CTL_TEXT, &in->expect_path},
-                                       {"list", CTL_TEXT, in, .take = take_list},
-                                       {"top", CTL_U32, &in->top, NULL, 1, 1000},
-                                       {"draw", CTL_TEXT, &in->draw_path},
-                                       {"video", CTL_TEXT, in, .take = take_video},
-                                       {"inline", CTL_FLAG, &in->inline_frames},
-                                       {0}};
-    int rc = ctl_take(argc, argv, options, NULL);
+    const struct ctl_options *o = &in->o;
+    int rc = ctl_take(argc, argv, &in->o, NULL);
 
-    if (rc == CTL_DONE && in->draw_path && !infer_draw_ok(in->draw_path)) {
+    for (size_t i = 0; rc == CTL_DONE && i < o->lists.count; i++) {
+        rc = infer_add_list(in, o->lists.text[i]);
+    }
+    if (rc == CTL_DONE && o->video) {
+        rc = infer_video_format(in, o->video);
+    }
+    if (rc == CTL_DONE && o->draw && !infer_draw_ok(o->draw)) {
         return ctl_usage("infer", "--draw needs a name that ends in .jpg or .png, not '%s'",
-                         in->draw_path);
+                         o->draw);
     }
     return rc ? rc : take_files(in, argc, argv);
 }
 
 int ctl_infer(const struct ctl *ctl, int argc, char **argv)
 {
-    struct infer in = {.ctl = ctl, .top = 5};
+    struct infer in = {.ctl = ctl, .o.top = 5};
     int rc = take_args(&in, argc, argv);
 
     rc = rc ? rc : run(&in);

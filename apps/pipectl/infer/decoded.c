@@ -14,8 +14,7 @@ void infer_find_decoder(struct infer *in, const struct piped_stream *s)
     if (rc < 0) {
         snprintf(in->not_decoded, sizeof(in->not_decoded), "%s", piped_last_error());
     }
-    if (rc < 0 && !in->said && !in->draw_path && !in->expect_path &&
-        !(rc == -ENODATA && in->raw_path)) {
+    if (rc < 0 && !in->said && !in->o.draw && !in->o.expect && !(rc == -ENODATA && in->o.raw)) {
         in->said = true;
         ctl_say("the outputs are not decoded: %s", in->not_decoded);
     }
@@ -36,7 +35,7 @@ static void need_classes(struct infer *in, const struct piped_stream *s)
 void infer_begin_decoding(struct infer *in, const struct piped_stream *s)
 {
     infer_find_decoder(in, s);
-    if (in->decoder && in->expect_path) {
+    if (in->decoder && in->o.expect) {
         need_classes(in, s);
     }
 }
@@ -113,13 +112,12 @@ void infer_print_decoded(const json_t *report)
 /* "out.jpg" for the first frame, then "out-2.jpg" and so on. */
 static void path_of(const struct infer *in, char *ret, size_t bytes)
 {
-    const char *dot = strrchr(in->draw_path, '.'); /* infer_draw_ok() saw it */
+    const char *dot = strrchr(in->o.draw, '.'); /* infer_draw_ok() saw it */
 
     if (in->drawn == 0) {
-        snprintf(ret, bytes, "%s", in->draw_path);
+        snprintf(ret, bytes, "%s", in->o.draw);
     } else {
-        snprintf(ret, bytes, "%.*s-%zu%s", (int)(dot - in->draw_path), in->draw_path, in->drawn + 1,
-                 dot);
+        snprintf(ret, bytes, "%.*s-%zu%s", (int)(dot - in->o.draw), in->o.draw, in->drawn + 1, dot);
     }
 }
 

@@ -157,12 +157,12 @@ int infer_add_list(struct infer *in, const char *path)
 
 int infer_read_expected(struct infer *in)
 {
-    ctl_autoclose_file FILE *f = fopen(in->expect_path, "re");
+    ctl_autoclose_file FILE *f = fopen(in->o.expect, "re");
     base_autofree char *line = NULL;
     size_t size = 0, number = 0;
 
     if (!f) {
-        ctl_say("%s: %s", in->expect_path, strerror(errno));
+        ctl_say("%s: %s", in->o.expect, strerror(errno));
         return CTL_FAILED;
     }
     in->expected = calloc(in->item_count ? in->item_count : 1, sizeof(long));
@@ -180,7 +180,7 @@ int infer_read_expected(struct infer *in)
             continue;
         }
         if (end == line || end[strspn(end, " \t\r\n")] != 0 || v < 0 || errno) {
-            ctl_say("%s:%zu: expected one class index", in->expect_path, number);
+            ctl_say("%s:%zu: expected one class index", in->o.expect, number);
             return CTL_FAILED;
         }
         if (in->expected_count < in->item_count) {
@@ -189,8 +189,8 @@ int infer_read_expected(struct infer *in)
         in->expected_count++;
     }
     if (in->expected_count != in->item_count) {
-        ctl_say("%s has %zu classes, the files have %zu frames", in->expect_path,
-                in->expected_count, in->item_count);
+        ctl_say("%s has %zu classes, the files have %zu frames", in->o.expect, in->expected_count,
+                in->item_count);
         return CTL_FAILED;
     }
     return CTL_DONE;

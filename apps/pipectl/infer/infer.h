@@ -39,9 +39,7 @@ struct infer_file {
 
 struct infer {
     const struct ctl *ctl;
-    const char *model, *raw_path, *expect_path, *draw_path;
-    bool inline_frames;
-    uint32_t top;
+    struct ctl_options o;
     struct infer_file *files; /* owned */
     size_t file_count, file_room;
     struct infer_item *items;

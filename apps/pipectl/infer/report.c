@@ -138,7 +138,7 @@ static json_t *output_report(const struct infer *in, const struct piped_stream *
 {
     struct part p = part_of(s, f, o);
     json_t *j = json_pack("{s:s, s:o, s:o}", "name", p.tensor->name, "shape", part_shape(&p),
-                          "file", in->raw_path ? json_text_path(in->raw_path) : json_null());
+                          "file", in->o.raw ? json_text_path(in->o.raw) : json_null());
 
     if (p.counted) {
         json_object_set_new(j, "most", json_integer((json_int_t)p.most));
@@ -161,7 +161,7 @@ static void decode(struct infer *in, struct infer_item *item, const struct piped
         return;
     }
     shw_json(item->report, r);
-    item->drawn = in->draw_path ? infer_draw(in, r, item, f) : CTL_DONE;
+    item->drawn = in->o.draw ? infer_draw(in, r, item, f) : CTL_DONE;
 }
 
 void infer_take_answer(struct infer *in, struct infer_item *item, const struct piped_frame *f,
@@ -182,7 +182,7 @@ void infer_take_answer(struct infer *in, struct infer_item *item, const struct p
     for (uint32_t o = 0; o < info->output_count; o++) {
         json_array_append_new(outputs, output_report(in, s, f, o));
     }
-    top = shw_top(in->decoder, f->output, in->top);
+    top = shw_top(in->decoder, f->output, in->o.top);
     if (json_array_size(top) > 0) {
         item->best = (int)ctl_real(json_array_get(top, 0), "class");
     }
@@ -262,7 +262,7 @@ int infer_report_item(struct infer *in, struct infer_item *item)
         }
         if (in->raw && fwrite(item->outputs, sizeof(float), item->output_count, in->raw) !=
                            item->output_count) {
-            ctl_say("%s: %s", in->raw_path, strerror(errno));
+            ctl_say("%s: %s", in->o.raw, strerror(errno));
             rc = CTL_FAILED;
         }
         if (!in->ctl->json && !in->expected) {
@@ -283,13 +283,13 @@ int infer_report_item(struct infer *in, struct infer_item *item)
 
 int infer_prepare(struct infer *in)
 {
-    in->raw = in->raw_path ? fopen(in->raw_path, "we") : NULL;
-    if (in->raw_path && !in->raw) {
-        ctl_say("%s: %s", in->raw_path, strerror(errno));
+    in->raw = in->o.raw ? fopen(in->o.raw, "we") : NULL;
+    if (in->o.raw && !in->raw) {
+        ctl_say("%s: %s", in->o.raw, strerror(errno));
         return CTL_FAILED;
     }
-    if ((in->draw_path || in->expect_path) && in->not_decoded[0]) {
-        ctl_say("--%s: %s", in->draw_path ? "draw" : "expect", in->not_decoded);
+    if ((in->o.draw || in->o.expect) && in->not_decoded[0]) {
+        ctl_say("--%s: %s", in->o.draw ? "draw" : "expect", in->not_decoded);
         return CTL_FAILED;
     }
     in->results = json_array();
@@ -314,7 +314,7 @@ int infer_finish(struct infer *in)
         FILE *raw = base_take(in->raw);
 
         if (fclose(raw) != 0) {
-            ctl_say("%s: %s", in->raw_path, strerror(errno));
+            ctl_say("%s: %s", in->o.raw, strerror(errno));
             return CTL_FAILED;
         }
     }
@@ -332,7 +332,8 @@ int infer_finish(struct infer *in)
 
 static bool is_meant(const struct infer *in, const json_t *model)
 {
-    return in->model ? strcmp(ctl_text(model, "name"), in->model) == 0 : ctl_is(model, "default");
+    return in->o.model ? strcmp(ctl_text(model, "name"), in->o.model) == 0
+                       : ctl_is(model, "default");
 }
 
 void infer_warn(const struct infer *in)

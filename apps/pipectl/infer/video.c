@@ -125,11 +125,11 @@ int infer_video(struct infer *in)
     bool standard = strcmp(path, "-") == 0;
     struct video v = {.in = in, .frame_bytes = in->video_bytes};
     struct piped_stream_options o = {.size = sizeof(o),
-                                     .model = in->model,
+                                     .model = in->o.model,
                                      .pixfmt = in->video_format,
                                      .width = in->video_width,
                                      .height = in->video_height,
-                                     .inline_frames = in->inline_frames};
+                                     .inline_frames = in->o.inline_frames};
     int rc = ctl_open_stream(in->client, &o, INFER_TENSORS, &v.stream);
 
     if (rc) {

@@ -9,25 +9,6 @@
 #include "base/path_below.h"
 #include "ipc/protocol.h"
 
-#define SHAPES_MAX 64u
-
-struct args {
-    const char *plan, *folder, *catalogue, *shapes[SHAPES_MAX];
-    size_t shape_count;
-    bool save, write_sidecar, force, all;
-};
-
-static int take_shape(const char *text, void *args)
-{
-    struct args *a = args;
-
-    if (a->shape_count == SHAPES_MAX) {
-        return ctl_usage("models", "more than %u shapes", SHAPES_MAX);
-    }
-    a->shapes[a->shape_count++] = text;
-    return CTL_DONE;
-}
-
 /* ---- list ---- */
 
 static void print_warnings(const json_t *models)
@@ -56,7 +37,7 @@ static void print_models(const json_t *reply)
     print_warnings(models);
 }
 
-static int list(const struct ctl *ctl, const struct args *a)
+static int list(const struct ctl *ctl, const struct ctl_options *a)
 {
     json_auto_t *reply = NULL;
     int rc = ctl_call(ctl, "Models", json_object(), &reply);
@@ -94,21 +75,21 @@ static json_t *dims_json(const char *text)
 }
 
 /* Return: the parameter "shapes", a new reference; NULL: a shape is wrong, as was printed. */
-static json_t *shapes_json(const struct args *a)
+static json_t *shapes_json(const struct ctl_options *a)
 {
     json_auto_t *shapes = json_object();
 
-    for (size_t i = 0; i < a->shape_count; i++) {
-        const char *equals = strrchr(a->shapes[i], '=');
+    for (size_t i = 0; i < a->shapes.count; i++) {
+        const char *equals = strrchr(a->shapes.text[i], '=');
         base_autofree char *name =
-            equals ? strndup(a->shapes[i], (size_t)(equals - a->shapes[i])) : NULL;
-        json_t *dims = equals && equals > a->shapes[i] ? dims_json(equals + 1) : NULL;
+            equals ? strndup(a->shapes.text[i], (size_t)(equals - a->shapes.text[i])) : NULL;
+        json_t *dims = equals && equals > a->shapes.text[i] ? dims_json(equals + 1) : NULL;
 
         if (!dims || !name || json_object_set_new(shapes, name, dims) < 0) {
             (void)ctl_usage("models",
                             "--shape needs INPUT=1x3x480x640, or the name of an open dimension and "
                             "its size, not '%s'",
-                            a->shapes[i]);
+                            a->shapes.text[i]);
             return NULL;
         }
     }
@@ -199,7 +180,7 @@ static int is_loaded(const struct ctl *ctl, const char *name, const char *path, 
 
 /* @file: NULL: the model of this name that comes with piped */
 static int load_model(const struct ctl *ctl, const char *name, const char *file,
-                      const struct args *a)
+                      const struct ctl_options *a)
 {
     base_autofree char *path = file ? existing(file) : own_file(name);
     json_auto_t *shapes = path ? shapes_json(a) : NULL, *reply = NULL;
@@ -210,7 +191,7 @@ static int load_model(const struct ctl *ctl, const char *name, const char *file,
     if (!path || !shapes) {
         return path ? CTL_USAGE : CTL_FAILED;
     }
-    if (!file && !a->save && !a->plan && a->shape_count == 0) {
+    if (!file && !a->save && !a->plan && a->shapes.count == 0) {
         rc = is_loaded(ctl, name, path, &loaded);
     }
     if (rc || loaded) {
@@ -230,7 +211,7 @@ static int load_model(const struct ctl *ctl, const char *name, const char *file,
     return rc;
 }
 
-static int unload_model(const struct ctl *ctl, const char *name, const struct args *a)
+static int unload_model(const struct ctl *ctl, const char *name, const struct ctl_options *a)
 {
     json_t *parameters = json_pack("{s:s, s:b}", "name", name, "save", a->save);
     json_auto_t *reply = NULL;
@@ -268,7 +249,7 @@ static void run_piped(const char *const *argv)
     execvp("piped", (char *const *)(uintptr_t)argv);
 }
 
-static int inspect(const struct ctl *ctl, const char *file, const struct args *a)
+static int inspect(const struct ctl *ctl, const char *file, const struct ctl_options *a)
 {
     base_autofree char *text = strdup(file);
     json_auto_t *shapes = shapes_json(a);
@@ -278,9 +259,9 @@ static int inspect(const struct ctl *ctl, const char *file, const struct args *a
     if (!shapes) {
         return CTL_USAGE;
     }
-    for (size_t i = 0; text && i < a->shape_count; i++) {
+    for (size_t i = 0; text && i < a->shapes.count; i++) {
         char *longer = NULL;
-        int bytes = asprintf(&longer, "%s%c%s", text, i ? ',' : ':', a->shapes[i]);
+        int bytes = asprintf(&longer, "%s%c%s", text, i ? ',' : ':', a->shapes.text[i]);
 
         free(text);
         text = bytes < 0 ? NULL : longer;
@@ -307,17 +288,8 @@ static int inspect(const struct ctl *ctl, const char *file, const struct args *a
 
 int ctl_models(const struct ctl *ctl, int argc, char **argv)
 {
-    struct args a = {0};
-    const struct ctl_take options[] = {{"plan", CTL_TEXT, &a.plan},
-                                       {"shape", CTL_TEXT, &a, .take = take_shape},
-                                       {"save", CTL_FLAG, &a.save},
-                                       {"write-sidecar", CTL_FLAG, &a.write_sidecar},
-                                       {"folder", CTL_TEXT, &a.folder},
-                                       {"catalogue", CTL_TEXT, &a.catalogue},
-                                       {"force", CTL_FLAG, &a.force},
-                                       {"all", CTL_FLAG, &a.all},
-                                       {0}};
-    int rc = ctl_take(argc, argv, options, NULL);
+    struct ctl_options a = {.folder = "."};
+    int rc = ctl_take(argc, argv, &a, NULL);
     const char *verb;
     int left;
 
@@ -334,7 +306,7 @@ int ctl_models(const struct ctl *ctl, int argc, char **argv)
     }
     if (strcmp(verb, "fetch") == 0 && left <= 1) {
         return ctl_models_fetch(ctl, &(struct ctl_fetch){.name = argv[optind],
-                                                         .folder = a.folder ? a.folder : ".",
+                                                         .folder = a.folder,
                                                          .catalogue = a.catalogue,
                                                          .force = a.force});
     }

@@ -11,25 +11,6 @@
 #define EVERY_S 0.25  /* at least, between two of them */
 #define FRONT_MOST 64 /* plans */
 
-struct args {
-    const char *file, *model;
-    double seconds;
-};
-
-static int take_args(int argc, char **argv, struct args *ret)
-{
-    const struct ctl_take options[] = {
-        {"output", CTL_TEXT, &ret->file},
-        {"seconds", CTL_REAL, &ret->seconds, NULL, 0.1, 3600, .text = "seconds"},
-        {"model", CTL_TEXT, &ret->model},
-        {0}};
-    int rc;
-
-    *ret = (struct args){.seconds = 5};
-    rc = ctl_take_all(argc, argv, options, NULL);
-    return rc || ret->file ? rc : ctl_usage(argv[0], "say where to write the page: -o FILE.html");
-}
-
 static int add_metrics(const struct ctl *ctl, json_t *data, const char *when)
 {
     json_auto_t *text = NULL;
@@ -133,13 +114,13 @@ static void judge(json_t *data, json_t *sample)
     json_object_set(data, "sample", sample);
 }
 
-static int gather(const struct ctl *ctl, const struct args *a, json_t **ret)
+static int gather(const struct ctl *ctl, const struct ctl_options *o, json_t **ret)
 {
     json_t *series = json_array();
     json_auto_t *data = json_pack("{s:o, s:{}}", "series", series, "metrics"), *sample = NULL;
-    struct doctor_watch watch = {.model = a->model,
-                                 .seconds = a->seconds,
-                                 .every_s = base_max(EVERY_S, a->seconds / MOMENTS),
+    struct doctor_watch watch = {.model = o->model,
+                                 .seconds = o->seconds,
+                                 .every_s = base_max(EVERY_S, o->seconds / MOMENTS),
                                  .see = see,
                                  .context = series};
     int rc = add_metrics(ctl, data, "before");
@@ -159,17 +140,20 @@ int ctl_report(const struct ctl *ctl, int argc, char **argv)
 {
     struct ctl page = *ctl;
     json_auto_t *data = NULL, *v = NULL;
-    struct args a;
-    int rc = take_args(argc, argv, &a);
+    struct ctl_options o = {.seconds = 5};
+    int rc = ctl_take_all(argc, argv, &o, NULL);
 
+    if (rc == CTL_DONE && !o.output) {
+        return ctl_usage(argv[0], "say where to write the page: -o FILE.html");
+    }
     page.page = true;
-    rc = rc ? rc : gather(&page, &a, &data);
-    rc = rc ? rc : ctl_save_page(a.file, report_write, data);
+    rc = rc ? rc : gather(&page, &o, &data);
+    rc = rc ? rc : ctl_save_page(o.output, report_write, data);
     if (rc == CTL_DONE) {
-        v = json_pack("{s:o, s:b, s:b, s:O}", "file", json_text_path(a.file), "charts",
+        v = json_pack("{s:o, s:b, s:b, s:O}", "file", json_text_path(o.output), "charts",
                       page_has_charts(), "well", doctor_is_well(json_object_get(data, "findings")),
                       "seconds", json_object_get(data, "seconds"));
-        ctl_tell(ctl, v, "wrote %s\n", a.file);
+        ctl_tell(ctl, v, "wrote %s\n", o.output);
     }
     return rc;
 }

@@ -7,7 +7,6 @@
 #include "apps/pipectl/top/terminal.h"
 #include "apps/pipectl/top/view.h"
 #include "apps/show/fold_segments.h"
-#include "base/cli/cli_print.h"
 
 #define ONCE_ROWS 2000u
 #define ONCE_EVENTS 5
@@ -64,18 +63,18 @@ static size_t columns_wanted(void)
     return (size_t)columns;
 }
 
-static int print_text(const struct top *top, const struct top_options *o, const json_t *events,
+static int print_text(const struct top *top, const char *model, bool ascii, const json_t *events,
                       const json_t *explanation)
 {
     struct top_view view = {.top = top,
                             .events = events,
                             .explanation = explanation,
-                            .model = o->model,
+                            .model = model,
                             .all = true,
                             .now_ns = top->at_ns};
     struct top_screen screen;
 
-    if (top_screen_init(&screen, ONCE_ROWS, columns_wanted(), o->ascii) != 0) {
+    if (top_screen_init(&screen, ONCE_ROWS, columns_wanted(), ascii) != 0) {
         ctl_say("out of memory");
         return CTL_FAILED;
     }
@@ -100,7 +99,7 @@ static json_t *explanation_of(const struct ctl *ctl, const struct top *top)
     return explanation;
 }
 
-static int once(const struct ctl *ctl, const struct top_options *o)
+static int once(const struct ctl *ctl, const struct ctl_options *o, bool ascii)
 {
     struct timespec pause = {(time_t)o->interval_s,
                              (long)((o->interval_s - (double)(time_t)o->interval_s) * 1e9)};
@@ -120,7 +119,7 @@ static int once(const struct ctl *ctl, const struct top_options *o)
     if (rc == CTL_DONE && ctl->json) {
         print_json(&top, events);
     } else if (rc == CTL_DONE) {
-        rc = print_text(&top, o, events, explanation);
+        rc = print_text(&top, o->model, ascii, events, explanation);
     }
     top_deinit(&top);
     return rc;
@@ -128,25 +127,21 @@ static int once(const struct ctl *ctl, const struct top_options *o)
 
 int ctl_top(const struct ctl *ctl, int argc, char **argv)
 {
-    struct top_options o = {.interval_s = 1};
-    const struct ctl_take options[] = {
-        {"model", CTL_TEXT, &o.model},
-        {"interval", CTL_REAL, &o.interval_s, NULL, 0.1, 3600, .text = "seconds"},
-        {"once", CTL_FLAG, &o.once},
-        {0}};
-    int rc = ctl_take_all(argc, argv, options, NULL);
+    struct ctl_options o = {.interval_s = 1};
+    int rc = ctl_take_all(argc, argv, &o, NULL);
+    bool ascii;
 
     if (rc) {
         return rc;
     }
     setlocale(LC_CTYPE, "");
-    o.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+    ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
     if (o.once || ctl->json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
-        return once(ctl, &o);
+        return once(ctl, &o, ascii);
     }
     if (top_terminal_there()) {
         ctl_say("%s; use --once", top_terminal_there());
         return CTL_FAILED;
     }
-    return top_live(ctl, &o);
+    return top_live(ctl, &o, ascii);
 }

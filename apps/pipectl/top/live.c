@@ -440,10 +440,10 @@ static void deinit(struct live *l)
     free(l->explained);
 }
 
-int top_live(const struct ctl *ctl, const struct top_options *o)
+int top_live(const struct ctl *ctl, const struct ctl_options *o, bool ascii)
 {
     struct live l = {.ctl = ctl,
-                     .ascii = o->ascii,
+                     .ascii = ascii,
                      .interval_ns = (uint64_t)(o->interval_s * 1e9),
                      .top = TOP_NULL};
     const char *term = getenv("TERM");

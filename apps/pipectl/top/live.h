@@ -4,13 +4,8 @@
 
 #include "apps/pipectl/common/pipectl.h"
 
-struct top_options {
-    const char *model; /* to show first; NULL: the first one */
-    double interval_s;
-    bool once, ascii;
-};
-
 #define TOP_EVENTS 20 /* decisions that are asked for */
 
-/** top_live() - Return: an exit code. A signal that ends it ends the program, too. */
-int top_live(const struct ctl *ctl, const struct top_options *o);
+/** top_live() - @ascii: the terminal shows nothing else. Return: an exit code. A signal that ends
+ * it ends the program, too. */
+int top_live(const struct ctl *ctl, const struct ctl_options *o, bool ascii);

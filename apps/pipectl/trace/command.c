@@ -9,14 +9,8 @@
 #include "apps/pipectl/trace/spool.h"
 #include "base/cli/shown_print.h"
 
-struct args {
-    double seconds;
-    uint32_t ring_kib; /* 0: the daemon's default */
-    const char *output;
-};
-
 struct recording {
-    const struct args *args;
+    const struct ctl_options *options;
     struct trace_spool *spool;
     struct trace_file *file;     /* NULL before the first batch */
     struct trace_reader *reader; /* the same */
@@ -24,31 +18,18 @@ struct recording {
     uint64_t began_ns;
 };
 
-static int take_ring_kib(const char *text, void *args)
+static int take_args(int argc, char **argv, struct ctl_options *o)
 {
-    double kib;
-    uint32_t whole;
+    int rc = ctl_take_all(argc, argv, o, NULL);
 
-    if (!cli_read_number(text, 4, 16384, &kib) || (whole = (uint32_t)kib) != kib ||
-        (whole & (whole - 1)) != 0) {
-        return ctl_usage("trace", "--ring-kib needs a power of two from 4 to 16384, not '%s'",
-                         text);
+    if (rc == CTL_DONE && !o->output) {
+        return ctl_usage(argv[0], "--output FILE is missing");
     }
-    ((struct args *)args)->ring_kib = whole;
-    return CTL_DONE;
-}
-
-static int take_args(int argc, char **argv, struct args *ret)
-{
-    const struct ctl_take options[] = {{"seconds", CTL_REAL, &ret->seconds, NULL, 0.001, 3600},
-                                       {"output", CTL_TEXT, &ret->output},
-                                       {"ring-kib", CTL_REAL, ret, .take = take_ring_kib},
-                                       {0}};
-    int rc;
-
-    *ret = (struct args){.seconds = 10};
-    rc = ctl_take_all(argc, argv, options, NULL);
-    return !rc && !ret->output ? ctl_usage(argv[0], "--output FILE is missing") : rc;
+    if (rc == CTL_DONE && (o->ring_kib & (o->ring_kib - 1)) != 0) {
+        return ctl_usage(argv[0], "--ring-kib needs a power of two from 4 to 16384, not %u",
+                         o->ring_kib);
+    }
+    return rc;
 }
 
 /* Ctrl-C shuts our side of the connection: the daemon ends the trace and sends the rest. */
@@ -76,9 +57,9 @@ static int open_file(struct recording *r, const json_t *begin)
     json_int_t pid = json_integer_value(json_object_get(begin, "pid"));
 
     r->began_ns = (uint64_t)at;
-    r->file = trace_file_open(r->args->output, (uint64_t)at, (uint64_t)real, (int)pid);
+    r->file = trace_file_open(r->options->output, (uint64_t)at, (uint64_t)real, (int)pid);
     if (!r->file) {
-        ctl_say("%s: %s", r->args->output, strerror(errno));
+        ctl_say("%s: %s", r->options->output, strerror(errno));
         return CTL_FAILED;
     }
     r->reader = trace_reader_new(r->file);
@@ -91,7 +72,7 @@ static int open_file(struct recording *r, const json_t *begin)
 
 static int cannot_keep(const struct recording *r, int error)
 {
-    ctl_say("the temporary file beside %s: %s", r->args->output, strerror(error));
+    ctl_say("the temporary file beside %s: %s", r->options->output, strerror(error));
     return CTL_FAILED;
 }
 
@@ -174,7 +155,7 @@ static json_t *summary(const struct recording *r, uint64_t bytes)
     const struct trace_counts *n = &r->reader->counts;
     double until_ns = ctl_real(r->end, "at_ns");
     json_t *s = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "file",
-                          json_text_path(r->args->output), "bytes", (json_int_t)bytes, "teams",
+                          json_text_path(r->options->output), "bytes", (json_int_t)bytes, "teams",
                           (json_int_t)n->teams, "frames", (json_int_t)n->frames, "streams",
                           (json_int_t)n->streams, "answers", (json_int_t)n->answers, "instants",
                           (json_int_t)n->instants, "values", (json_int_t)n->values,
@@ -193,7 +174,7 @@ static void print_summary(const struct recording *r, uint64_t bytes)
 
     shown_printf("%s: %.1f MB, %llu frame%s on %llu team%s, %llu answer%s on %llu stream%s, "
                  "%llu event%s\n",
-                 r->args->output, (double)bytes / 1e6, (unsigned long long)n->frames,
+                 r->options->output, (double)bytes / 1e6, (unsigned long long)n->frames,
                  base_plural(n->frames), (unsigned long long)n->teams, base_plural(n->teams),
                  (unsigned long long)n->answers, base_plural(n->answers),
                  (unsigned long long)n->streams, base_plural(n->streams),
@@ -230,7 +211,7 @@ static int finish(const struct ctl *ctl, struct recording *r, int rc)
     error = r->reader ? convert(r) : 0;
     error = base_max(trace_file_close(r->file, &bytes), error);
     if (error) {
-        ctl_say("%s: %s", r->args->output, strerror(error));
+        ctl_say("%s: %s", r->options->output, strerror(error));
         return CTL_FAILED;
     }
     if (!r->reader) {
@@ -242,7 +223,7 @@ static int finish(const struct ctl *ctl, struct recording *r, int rc)
         print_summary(r, bytes);
     }
     if (rc != CTL_DONE) {
-        ctl_say("the trace ended early; %s has what came until then", r->args->output);
+        ctl_say("the trace ended early; %s has what came until then", r->options->output);
     }
     return rc;
 }
@@ -250,13 +231,13 @@ static int finish(const struct ctl *ctl, struct recording *r, int rc)
 /* Calls, and records until the last reply. Return: an exit code. */
 static int call(struct recording *r, const struct ctl *ctl, struct ctl_control *control)
 {
-    json_auto_t *parameters = json_pack("{s:f}", "seconds", r->args->seconds);
+    json_auto_t *parameters = json_pack("{s:f}", "seconds", r->options->seconds);
     int pair[2], rc;
 
-    if (r->args->ring_kib > 0) {
-        json_object_set_new(parameters, "ring_kib", json_integer((json_int_t)r->args->ring_kib));
+    if (r->options->ring_kib > 0) {
+        json_object_set_new(parameters, "ring_kib", json_integer((json_int_t)r->options->ring_kib));
     }
-    r->spool = trace_spool_new(r->args->output);
+    r->spool = trace_spool_new(r->options->output);
     if (!r->spool || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
         return cannot_keep(r, errno);
     }
@@ -271,9 +252,9 @@ static int call(struct recording *r, const struct ctl *ctl, struct ctl_control *
 int ctl_trace(const struct ctl *ctl, int argc, char **argv)
 {
     struct ctl_control *control = NULL;
-    struct args a;
-    struct recording r = {.args = &a};
-    int rc = take_args(argc, argv, &a);
+    struct ctl_options o = {.seconds = 10};
+    struct recording r = {.options = &o};
+    int rc = take_args(argc, argv, &o);
 
     rc = rc ? rc : ctl_control_open(ctl, &control);
     if (rc) {

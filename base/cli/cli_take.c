@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/cli/cli_take.h"
+
+#include "base/base.h"
+#include "base/cli/cli_print.h"
+#include "base/cli/shown_print.h"
+
+#define FIRST 256 /* what getopt_long() returns of the first row; the next ones follow */
+
+static const struct cli_command *command_of(const struct cli_program *program, const char *name)
+{
+    const struct cli_command *command = cli_find(program->commands, name);
+
+    return command ? command : program->commands;
+}
+
+/* The row that getopt_long() finds. @ret_got: what it returned. Return: NULL: none. */
+static const struct cli_option *find_row(const struct cli_command *command, int argc, char **argv,
+                                         struct option options[CLI_OPTIONS_MAX + 1], int *ret_got)
+{
+    char letters[2 * CLI_OPTIONS_MAX + 2] = ":";
+    const struct cli_option *rows = command->options;
+    size_t count = 0;
+
+    for (; count < CLI_OPTIONS_MAX && rows[count].name; count++) {
+        const char of[3] = {rows[count].letter, rows[count].value ? ':' : '\0'};
+
+        options[count] = (struct option){
+            rows[count].name,
+            rows[count].value ? required_argument : no_argument,
+            NULL,
+            FIRST + (int)count,
+        };
+        strcat(letters, rows[count].letter ? of : "");
+    }
+    opterr = 0;
+    *ret_got = getopt_long(argc, argv, letters, options, NULL);
+    for (size_t i = 0; i < count; i++) {
+        if (*ret_got == FIRST + (int)i || (rows[i].letter && *ret_got == rows[i].letter)) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+/* Return: the number of the word @given, which is one of @words. */
+static unsigned word_of(const char *words, const char *given)
+{
+    unsigned number = 0;
+
+    for (size_t n = strlen(given); strncmp(words, given, n) != 0 || words[n] > ' '; number++) {
+        words += strcspn(words, " ") + 1;
+    }
+    return number;
+}
+
+static json_t *json_of(enum cli_kind kind, const char *text, double number)
+{
+    switch (kind) {
+    case CLI_FLAG:
+    case CLI_NO_FLAG:
+        return json_boolean(kind == CLI_FLAG);
+    case CLI_UNSIGNED:
+    case CLI_WHOLE:
+        return json_integer((json_int_t)number);
+    case CLI_REAL:
+    case CLI_SECONDS:
+        return json_real(number);
+    default:
+        return json_string(text);
+    }
+}
+
+/* Return: false: the text is not UTF-8. */
+static bool set_parameter(json_t *parameters, const struct cli_option *o, json_t *value)
+{
+    json_t *list = json_object_get(parameters, o->parameter);
+
+    if (value && o->kind == CLI_TEXTS) {
+        list = list ? json_incref(list) : json_array();
+        json_array_append_new(list, value);
+        value = list;
+    }
+    return json_object_set_new(parameters, o->parameter, value) == 0;
+}
+
+/* Return: false: there are too many. */
+static bool set_field(void *at, const struct cli_option *o, const char *text, double number)
+{
+    struct cli_texts *texts = at;
+
+    switch (o->kind) {
+    case CLI_TEXT:
+        *(const char **)at = text;
+        break;
+    case CLI_TEXTS:
+        if (texts->count == CLI_TEXTS_MAX) {
+            return false;
+        }
+        texts->text[texts->count++] = text;
+        break;
+    case CLI_FLAG:
+    case CLI_NO_FLAG:
+        *(bool *)at = o->kind == CLI_FLAG;
+        break;
+    case CLI_WORD:
+        *(unsigned *)at = word_of(o->words, text);
+        break;
+    case CLI_UNSIGNED:
+        *(unsigned *)at = (unsigned)number;
+        break;
+    case CLI_WHOLE:
+        *(uint64_t *)at = (uint64_t)number;
+        break;
+    default:
+        *(double *)at = number;
+    }
+    return true;
+}
+
+int cli_put(const struct cli_program *program, const char *command, const struct cli_option *o,
+            const char *value, void *to, json_t *parameters)
+{
+    const char *text = value ? value : o->name;
+    char wrong[CLI_WRONG_BYTES];
+    double number = 0;
+
+    if (cli_wrong_word(o, value, wrong) ||
+        (o->kind >= CLI_UNSIGNED &&
+         cli_number(o->name, value, o->kind, o->least, o->most, &number, wrong))) {
+        return cli_usage(program, command, "%s", wrong);
+    }
+    if (o->parameter) {
+        return set_parameter(parameters, o, json_of(o->kind, text, number))
+                   ? 0
+                   : cli_usage(program, command, "the %s is not UTF-8", o->name);
+    }
+    return set_field((char *)to + o->at, o, text, number)
+               ? 0
+               : cli_usage(program, command, "--%s: at most %u", o->name, CLI_TEXTS_MAX);
+}
+
+int cli_take(const struct cli_program *program, int argc, char **argv, void *to, json_t *parameters)
+{
+    const struct cli_command *command = command_of(program, argv[0]);
+    int got = 0, rc = 0;
+
+    while (rc == 0 && got != -1) {
+        struct option options[CLI_OPTIONS_MAX + 1] = {0};
+        const struct cli_option *row = find_row(command, argc, argv, options, &got);
+        char wrong[CLI_WRONG_BYTES];
+
+        if (row && row->kind == CLI_HELP) {
+            cli_print_help(stdout, program, command);
+            return CLI_ENDED;
+        }
+        if (row && row->kind == CLI_VERSION) {
+            shown_printf("%s %s\n", program->name, PIPED_VERSION);
+            return CLI_ENDED;
+        }
+        if (row) {
+            rc = cli_put(program, command->name, row, optarg, to, parameters);
+        } else if (got != -1) {
+            rc = cli_usage(program, command->name, "%s",
+                           cli_wrong_option(options, got, argv, wrong));
+        }
+    }
+    return rc;
+}
+
+int cli_no_more(const struct cli_program *program, int argc, char **argv)
+{
+    return optind < argc ? cli_usage(program, command_of(program, argv[0])->name,
+                                     "unexpected argument '%s'", argv[optind])
+                         : 0;
+}
