@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/http/reply.h"
 
-
 #include "base/json_text.h"
 #include "base/shown_text.h"
 #include "ipc/piped.h"

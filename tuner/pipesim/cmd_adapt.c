@@ -160,8 +160,7 @@ static int adapt(const struct psim_subject *s)
         }
     }
     if (error) {
-        psim_say("cannot run the scenario: %s", strerror(-error));
-        code = PSIM_FAILED;
+        code = psim_fail("cannot run the scenario: %s", strerror(-error));
     } else if (w->json) {
         code = psim_print_json(json_incref(lines));
     } else {

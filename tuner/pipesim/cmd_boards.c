@@ -112,8 +112,7 @@ static int boards(const struct psim_options *b)
     d.early = b->early;
     result = run_all(&d, b, rows);
     if (result) {
-        psim_say("%s", strerror(-result));
-        code = PSIM_FAILED;
+        code = psim_fail("%s", strerror(-result));
     } else if (b->json) {
         code = psim_print_json(json_pack("{s:O, s:o, s:f}", "runs", rows, "front", front_json(&d),
                                          "best_fps", 1e9 / d.best_ns));

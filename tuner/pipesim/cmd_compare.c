@@ -142,8 +142,7 @@ static int run_named(struct comparison *c)
         if (!tun_algorithm_find(name)) {
             code = psim_usage("compare", "no algorithm '%s'; pipesim list shows them", name);
         } else if (run_one(c, name, error) != 0) {
-            psim_say("%s", error);
-            code = PSIM_FAILED;
+            code = psim_fail("%s", error);
         }
     }
     free(text);
@@ -223,8 +222,7 @@ static int compare(struct comparison *c)
         return CLI_USAGE;
     }
     if (tell_wrong(c) < 0) {
-        psim_say("out of memory");
-        return PSIM_FAILED;
+        return psim_fail("out of memory");
     }
     code = c->subject.o->algorithm ? run_named(c) : run_all(c);
     json_array_foreach(c->notes, i, note)

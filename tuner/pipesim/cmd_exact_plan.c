@@ -252,10 +252,9 @@ static int plan_it(const struct psim_subject *s)
     } else {
         code = s->o->json ? print_json(&s->problem, &d) : print_text(&s->problem, &d);
         if (!d.possible) {
-            psim_say("%s; showing the fastest one. Relax --fps or --latency",
-                     several_boards(&s->problem) ? tun_short_text(d.top[0].missing)
-                                                 : "no plan keeps the bounds");
-            code = PSIM_FAILED;
+            code = psim_fail("%s; showing the fastest one. Relax --fps or --latency",
+                             several_boards(&s->problem) ? tun_short_text(d.top[0].missing)
+                                                         : "no plan keeps the bounds");
         }
     }
     free(d.top);

@@ -88,8 +88,7 @@ int psim_cmd_list(int argc, char **argv)
     }
     all = gather();
     if (!all) {
-        psim_say("out of memory");
-        return PSIM_FAILED;
+        return psim_fail("out of memory");
     }
     if (o.json) {
         return psim_print_json(all);

@@ -21,8 +21,7 @@ static int load(struct mapping *m)
         m->names = calloc(m->on.network.unit_count, sizeof(*m->names));
     }
     if (!m->names) {
-        psim_say("%s", error[0] ? error : "out of memory");
-        return PSIM_FAILED;
+        return psim_fail("%s", error[0] ? error : "out of memory");
     }
     for (size_t u = 0; u < m->on.network.unit_count; u++) {
         m->names[u] = m->on.network.units[u].name;
@@ -40,8 +39,7 @@ static int export_plan(const struct mapping *m)
     tun_eps(&m->on.truth, &eps);
     if (pl_plan_parse(m->o->plan, &eps, m->on.truth.unit_count, error, sizeof(error), &plan) < 0 ||
         tun_mapping_json(&m->on.truth, &plan, m->names, error, &json) != 0) {
-        psim_say("%s", error[0] ? error : "out of memory");
-        return PSIM_FAILED;
+        return psim_fail("%s", error[0] ? error : "out of memory");
     }
     return psim_print_json(json);
 }
@@ -58,8 +56,7 @@ static int import_mapping(const struct mapping *m)
         json_decref(root);
     }
     if (error[0]) {
-        psim_say("%s", error);
-        return PSIM_FAILED;
+        return psim_fail("%s", error);
     }
     psim_plan_text(&m->on.truth, &plan, text);
     shown_printf("%s\n", text);

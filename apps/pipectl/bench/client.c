@@ -75,8 +75,8 @@ static int infer_reference(const struct bench *b, struct bench_client *c,
             return CTL_DONE;
         }
         if (got < 0 || !bench_is_asked_for(&b->o, f->status) || base_now_ns() >= end_ns) {
-            ctl_say("cannot get a reference answer: %s", got < 0 ? piped_last_error() : f->text);
-            return CTL_FAILED;
+            return ctl_fail("cannot get a reference answer: %s",
+                            got < 0 ? piped_last_error() : f->text);
         }
         nanosleep(&pause, NULL);
         piped_release(c->stream, f);
@@ -97,8 +97,7 @@ static int take_references(struct bench *b, struct bench_client *c)
     int rc = CTL_DONE;
 
     if (!frames) {
-        ctl_say("out of memory");
-        return CTL_FAILED;
+        return ctl_fail("out of memory");
     }
     /* all slots first: each of the first has another pattern */
     while (count < c->in_flight && piped_acquire(c->stream, &frames[count]) == 0) {
@@ -202,8 +201,7 @@ int bench_client_open(const struct ctl *ctl, struct bench *b, struct bench_clien
     c->slots = calloc(c->in_flight, sizeof(*c->slots));
     c->reference = calloc(PATTERNS, sizeof(*c->reference));
     if (!c->slots || !c->reference) {
-        ctl_say("out of memory");
-        return CTL_FAILED;
+        return ctl_fail("out of memory");
     }
     return b->o.verify ? take_references(b, c) : CTL_DONE;
 }

@@ -163,8 +163,7 @@ static const char *hint(const struct place *p)
 static int write_changed(const struct place *p, const struct brd_list *list, int rc)
 {
     if (rc) {
-        ctl_say("%s", brd_sentence(rc));
-        return CTL_FAILED;
+        return ctl_fail("%s", brd_sentence(rc));
     }
     rc = brd_list_write(p->folder, list);
     return rc ? failed(p, BRD_LIST_FILE, rc) : CTL_DONE;

@@ -66,8 +66,7 @@ static int show(const struct ctl *ctl, const char *write, json_t *q)
         print(q);
     }
     if (!ctl_is(q, "serves")) {
-        ctl_say("%s: %s", ctl_text(q, "model"), ctl_text(q, "why"));
-        return CTL_FAILED;
+        return ctl_fail("%s: %s", ctl_text(q, "model"), ctl_text(q, "why"));
     }
     return write ? ctl_save_json(write, ranges, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : CTL_DONE;
 }

@@ -105,8 +105,7 @@ int ctl_save_page(const char *path, void (*write)(FILE *to, const json_t *data),
         well = fclose(to) == 0 && well;
     }
     if (!to || !well) {
-        ctl_say("cannot write %s: %m", path);
-        return CTL_FAILED;
+        return ctl_fail("cannot write %s: %m", path);
     }
     if (!page_has_charts()) {
         ctl_say("%s", PAGE_NO_CHARTS);

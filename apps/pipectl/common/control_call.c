@@ -56,9 +56,8 @@ static int no_reply(const struct ctl_control *c, int rc)
     char why[256];
 
     if (rc == IPC_CONTROL_E_TOO_BIG || rc == IPC_CONTROL_E_BAD) {
-        ctl_say("the daemon's answer is %s",
-                rc == IPC_CONTROL_E_BAD ? "not a JSON object" : "too long");
-        return CTL_FAILED;
+        return ctl_fail("the daemon's answer is %s",
+                        rc == IPC_CONTROL_E_BAD ? "not a JSON object" : "too long");
     }
     if (c->ctl->quiet) {
         return CTL_UNREACHABLE;
@@ -78,8 +77,7 @@ int ctl_control_open(const struct ctl *ctl, struct ctl_control **ret)
     int rc;
 
     if (!c) {
-        ctl_say("out of memory");
-        return CTL_FAILED;
+        return ctl_fail("out of memory");
     }
     *c = (struct ctl_control){
         .conn = IPC_CONTROL_NULL, .ctl = ctl, .timeout_ms = base_max(ctl->timeout_ms, 0)};
@@ -109,8 +107,7 @@ int ctl_control_send(struct ctl_control *c, const char *method, json_t *paramete
     int rc = ipc_control_call(&c->conn, method, parameters, more, fds, count);
 
     if (rc == -ENOMEM) {
-        ctl_say("out of memory, or an argument is not UTF-8");
-        return CTL_FAILED;
+        return ctl_fail("out of memory, or an argument is not UTF-8");
     }
     return rc < 0 ? no_reply(c, rc) : CTL_DONE;
 }
@@ -131,12 +128,11 @@ static int say_error(const struct ctl_control *c, const struct ipc_control_reply
     if (dot && strcmp(dot, ".InvalidParameter") == 0) {
         const char *name = ctl_text(r->parameters, "parameter");
 
-        ctl_say(
+        return ctl_fail(
             strcmp(name, "fps") == 0
                 ? "--objective power needs --%s F, the frame rate to hold, or the key planner.fps"
                 : "the daemon refused \"%s\": it is missing or out of range; see pipectl(1)",
             name);
-        return CTL_FAILED;
     }
     ctl_say("%s", text);
     if (dot && strcmp(dot, ".PermissionDenied") == 0) {

@@ -25,8 +25,7 @@ int ctl_connect(const struct ctl *ctl, uint32_t reconnect_ms, struct piped **ret
         return CTL_DONE;
     }
     if (rc == -EPROTO) {
-        ctl_say("%s", piped_last_error());
-        return CTL_FAILED;
+        return ctl_fail("%s", piped_last_error());
     }
     if (rc == -EHOSTDOWN) {
         return ctl_not_started(piped_last_error());

@@ -150,8 +150,7 @@ static int load(const char *path, json_t **ret)
         return CTL_FAILED;
     }
     if (!ctl_has(*ret, "before.uptime_s") || !ctl_has(*ret, "after.uptime_s")) {
-        ctl_say("%s is not a sample; pipectl doctor --save FILE writes one", path);
-        return CTL_FAILED;
+        return ctl_fail("%s is not a sample; pipectl doctor --save FILE writes one", path);
     }
     return CTL_DONE;
 }

@@ -139,13 +139,11 @@ int infer_draw(struct infer *in, const struct piped_decoded *r, const struct inf
     int rc;
 
     if (!grey && item->format != PIPED_RGB24 && item->format != PIPED_BGR24) {
-        ctl_say("--draw needs a picture, or a video of rgb24, bgr24 or gray8");
-        return CTL_FAILED;
+        return ctl_fail("--draw needs a picture, or a video of rgb24, bgr24 or gray8");
     }
     if (!canvas_init(&c, f->input, f->width, f->height, stride, grey ? 1 : 3,
                      item->format == PIPED_BGR24)) {
-        ctl_say("out of memory");
-        return CTL_FAILED;
+        return ctl_fail("out of memory");
     }
     shw_draw(&c, r);
     path_of(in, path, sizeof(path));
@@ -153,8 +151,7 @@ int infer_draw(struct infer *in, const struct piped_decoded *r, const struct inf
                                                  : picture_jpeg_write(&c, path, error);
     canvas_deinit(&c);
     if (rc < 0) {
-        ctl_say("%s: %s", path, error);
-        return CTL_FAILED;
+        return ctl_fail("%s: %s", path, error);
     }
     in->drawn++;
     return CTL_DONE;

@@ -12,8 +12,7 @@
 
 static int out_of_memory(void)
 {
-    ctl_say("out of memory");
-    return CTL_FAILED;
+    return ctl_fail("out of memory");
 }
 
 int infer_add_file(struct infer *in, const char *path)
@@ -66,9 +65,9 @@ static int add_once(struct infer *in, const char *path)
     }
     copy = !standard && fd < 0 ? -errno : copy_all(standard ? STDIN_FILENO : fd);
     if (copy < 0) {
-        ctl_say("%s: %s", path,
-                copy == -EFBIG ? "more than 256 MiB came from it; give a file" : strerror(-copy));
-        return CTL_FAILED;
+        return ctl_fail("%s: %s", path,
+                        copy == -EFBIG ? "more than 256 MiB came from it; give a file"
+                                       : strerror(-copy));
     }
     in->files[in->file_count - 1].copy = copy;
     snprintf(in->files[in->file_count - 1].path, sizeof(in->files[0].path), "/proc/self/fd/%d",
@@ -97,8 +96,7 @@ static int add_directory(struct infer *in, const char *path)
     int n = scandir(path, &entries, is_input, versionsort);
 
     if (n < 0) {
-        ctl_say("%s: %s", path, strerror(errno));
-        return CTL_FAILED;
+        return ctl_fail("%s: %s", path, strerror(errno));
     }
     for (int i = 0; i < n; i++) {
         base_autofree char *whole = NULL;
@@ -112,8 +110,7 @@ static int add_directory(struct infer *in, const char *path)
     }
     free(entries);
     if (rc == CTL_DONE && n == 0) {
-        ctl_say("%s contains no .jpg, .png, .ppm, .pgm, .npy, .f32 or .f16 file", path);
-        return CTL_FAILED;
+        return ctl_fail("%s contains no .jpg, .png, .ppm, .pgm, .npy, .f32 or .f16 file", path);
     }
     return rc;
 }
@@ -141,8 +138,7 @@ int infer_add_list(struct infer *in, const char *path)
     int rc = CTL_DONE;
 
     if (!f) {
-        ctl_say("%s: %s", path, strerror(errno));
-        return CTL_FAILED;
+        return ctl_fail("%s: %s", path, strerror(errno));
     }
     while (rc == CTL_DONE && (n = getline(&line, &size, f)) >= 0) {
         while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r')) {
@@ -162,8 +158,7 @@ int infer_read_expected(struct infer *in)
     size_t size = 0, number = 0;
 
     if (!f) {
-        ctl_say("%s: %s", in->o.expect, strerror(errno));
-        return CTL_FAILED;
+        return ctl_fail("%s: %s", in->o.expect, strerror(errno));
     }
     in->expected = calloc(in->item_count ? in->item_count : 1, sizeof(long));
     if (!in->expected) {
@@ -180,8 +175,7 @@ int infer_read_expected(struct infer *in)
             continue;
         }
         if (end == line || end[strspn(end, " \t\r\n")] != 0 || v < 0 || errno) {
-            ctl_say("%s:%zu: expected one class index", in->o.expect, number);
-            return CTL_FAILED;
+            return ctl_fail("%s:%zu: expected one class index", in->o.expect, number);
         }
         if (in->expected_count < in->item_count) {
             in->expected[in->expected_count] = v;
@@ -189,9 +183,8 @@ int infer_read_expected(struct infer *in)
         in->expected_count++;
     }
     if (in->expected_count != in->item_count) {
-        ctl_say("%s has %zu classes, the files have %zu frames", in->o.expect, in->expected_count,
-                in->item_count);
-        return CTL_FAILED;
+        return ctl_fail("%s has %zu classes, the files have %zu frames", in->o.expect,
+                        in->expected_count, in->item_count);
     }
     return CTL_DONE;
 }

@@ -262,8 +262,7 @@ int infer_report_item(struct infer *in, struct infer_item *item)
         }
         if (in->raw && fwrite(item->outputs, sizeof(float), item->output_count, in->raw) !=
                            item->output_count) {
-            ctl_say("%s: %s", in->o.raw, strerror(errno));
-            rc = CTL_FAILED;
+            rc = ctl_fail("%s: %s", in->o.raw, strerror(errno));
         }
         if (!in->ctl->json && !in->expected) {
             print_item(in, item);
@@ -285,12 +284,10 @@ int infer_prepare(struct infer *in)
 {
     in->raw = in->o.raw ? fopen(in->o.raw, "we") : NULL;
     if (in->o.raw && !in->raw) {
-        ctl_say("%s: %s", in->o.raw, strerror(errno));
-        return CTL_FAILED;
+        return ctl_fail("%s: %s", in->o.raw, strerror(errno));
     }
     if ((in->o.draw || in->o.expect) && in->not_decoded[0]) {
-        ctl_say("--%s: %s", in->o.draw ? "draw" : "expect", in->not_decoded);
-        return CTL_FAILED;
+        return ctl_fail("--%s: %s", in->o.draw ? "draw" : "expect", in->not_decoded);
     }
     in->results = json_array();
     return CTL_DONE;
@@ -314,8 +311,7 @@ int infer_finish(struct infer *in)
         FILE *raw = base_take(in->raw);
 
         if (fclose(raw) != 0) {
-            ctl_say("%s: %s", in->o.raw, strerror(errno));
-            return CTL_FAILED;
+            return ctl_fail("%s: %s", in->o.raw, strerror(errno));
         }
     }
     if (in->ctl->json && in->expected) {

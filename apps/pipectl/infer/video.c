@@ -60,8 +60,7 @@ static int read_some(struct video *v)
     ssize_t n = read(v->fd, (uint8_t *)v->filling->input + v->have, v->frame_bytes - v->have);
 
     if (n < 0 && errno != EINTR && errno != EAGAIN) {
-        ctl_say("%s: %s", v->in->files[0].name, strerror(errno));
-        return CTL_FAILED;
+        return ctl_fail("%s: %s", v->in->files[0].name, strerror(errno));
     }
     if (n == 0) {
         v->ended = true;
@@ -137,8 +136,7 @@ int infer_video(struct infer *in)
     }
     v.fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (v.fd < 0) {
-        ctl_say("%s: %s", path, strerror(errno));
-        return CTL_FAILED;
+        return ctl_fail("%s: %s", path, strerror(errno));
     }
     infer_begin_decoding(in, v.stream);
     rc = infer_prepare(in);

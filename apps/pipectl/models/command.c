@@ -277,13 +277,11 @@ static int inspect(const struct ctl *ctl, const char *file, const struct ctl_opt
         argv[at++] = "--force";
     }
     if (!text || fflush(stdout) != 0) {
-        ctl_say("out of memory");
-        return CTL_FAILED;
+        return ctl_fail("out of memory");
     }
     run_piped(argv);
-    ctl_say("cannot run piped, which reads models: %s; install it on this machine",
-            strerror(errno));
-    return CTL_FAILED;
+    return ctl_fail("cannot run piped, which reads models: %s; install it on this machine",
+                    strerror(errno));
 }
 
 int ctl_models(const struct ctl *ctl, int argc, char **argv)

@@ -164,25 +164,22 @@ static int take_all(struct transfer *t)
         int error;
 
         if (n < 0 && ended) {
-            ctl_say("%s: interrupted; nothing was kept", t->name);
-            return CTL_FAILED;
+            return ctl_fail("%s: interrupted; nothing was kept", t->name);
         }
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
             continue;
         }
         if (n < 0) {
-            ctl_say("%s: %s", t->name, strerror(errno));
-            return CTL_FAILED;
+            return ctl_fail("%s: %s", t->name, strerror(errno));
         }
         if ((uint64_t)n > t->source->bytes - t->got) {
-            ctl_say("%s: %s is larger than the catalogue says (%llu bytes); nothing was kept",
-                    t->name, t->source->url, (unsigned long long)t->source->bytes);
-            return CTL_FAILED;
+            return ctl_fail(
+                "%s: %s is larger than the catalogue says (%llu bytes); nothing was kept", t->name,
+                t->source->url, (unsigned long long)t->source->bytes);
         }
         error = atomic_file_write_all(t->to, buffer, (size_t)n);
         if (error < 0) {
-            ctl_say("%s: %s", t->name, strerror(-error));
-            return CTL_FAILED;
+            return ctl_fail("%s: %s", t->name, strerror(-error));
         }
         crypto_hash_sha256_update(&t->hash, (const unsigned char *)buffer, (size_t)n);
         t->got += (uint64_t)n;
@@ -221,20 +218,19 @@ static int judge(struct transfer *t, int status)
 
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         read_words(t->words, words, sizeof(words));
-        ctl_say("%s: %s: %s", t->name, t->source->url, words[0] ? words : "curl was ended");
-        return CTL_FAILED;
+        return ctl_fail("%s: %s: %s", t->name, t->source->url, words[0] ? words : "curl was ended");
     }
     if (t->got != t->source->bytes) {
-        ctl_say("%s: %s has the wrong size (%llu bytes; the catalogue says %llu); nothing was kept",
-                t->name, t->source->url, (unsigned long long)t->got,
-                (unsigned long long)t->source->bytes);
-        return CTL_FAILED;
+        return ctl_fail(
+            "%s: %s has the wrong size (%llu bytes; the catalogue says %llu); nothing was kept",
+            t->name, t->source->url, (unsigned long long)t->got,
+            (unsigned long long)t->source->bytes);
     }
     end_hash(&t->hash, hex);
     if (strcmp(hex, t->source->sha256) != 0) {
-        ctl_say("%s: %s has the wrong SHA-256 (%s; the catalogue says %s); nothing was kept",
-                t->name, t->source->url, hex, t->source->sha256);
-        return CTL_FAILED;
+        return ctl_fail(
+            "%s: %s has the wrong SHA-256 (%s; the catalogue says %s); nothing was kept", t->name,
+            t->source->url, hex, t->source->sha256);
     }
     return CTL_DONE;
 }
@@ -271,9 +267,8 @@ int ctl_download(const struct ctl_source *source, const char *name, int fd)
     }
     error = sodium_init() < 0 ? ENOSYS : start_curl(&t);
     if (error) {
-        ctl_say("cannot run curl, which fetches files: %s; install the package curl",
-                strerror(error));
-        return CTL_FAILED;
+        return ctl_fail("cannot run curl, which fetches files: %s; install the package curl",
+                        strerror(error));
     }
     crypto_hash_sha256_init(&t.hash);
     rc = take_all(&t);

@@ -44,8 +44,7 @@ static int list(const struct ctl *ctl, const json_t *rows)
 
 static int failed(const struct fetch *f, const struct item *i)
 {
-    ctl_say("%s/%s: %s", f->asked->folder, i->name, strerror(errno));
-    return CTL_FAILED;
+    return ctl_fail("%s/%s: %s", f->asked->folder, i->name, strerror(errno));
 }
 
 static void name_of(const struct fetch *f, const char *ending, struct item *ret)
@@ -271,8 +270,7 @@ int ctl_models_fetch(const struct ctl *ctl, const struct ctl_fetch *asked)
     }
     f.folder = folder = open(asked->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) {
-        ctl_say("%s: %s", asked->folder, strerror(errno));
-        return CTL_FAILED;
+        return ctl_fail("%s: %s", asked->folder, strerror(errno));
     }
     return fetch(ctl, &f);
 }

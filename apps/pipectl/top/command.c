@@ -75,8 +75,7 @@ static int print_text(const struct top *top, const char *model, bool ascii, cons
     struct top_screen screen;
 
     if (top_screen_init(&screen, ONCE_ROWS, columns_wanted(), ascii) != 0) {
-        ctl_say("out of memory");
-        return CTL_FAILED;
+        return ctl_fail("out of memory");
     }
     top_draw(&view, &screen);
     top_screen_print(&screen, stdout);
@@ -140,8 +139,7 @@ int ctl_top(const struct ctl *ctl, int argc, char **argv)
         return once(ctl, &o, ascii);
     }
     if (top_terminal_there()) {
-        ctl_say("%s; use --once", top_terminal_there());
-        return CTL_FAILED;
+        return ctl_fail("%s; use --once", top_terminal_there());
     }
     return top_live(ctl, &o, ascii);
 }

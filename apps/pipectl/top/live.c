@@ -451,8 +451,8 @@ int top_live(const struct ctl *ctl, const struct ctl_options *o, bool ascii)
 
     catch_signals(&open);
     if (top_terminal_open() < 0) {
-        ctl_say("the terminal \"%s\" is not known; set TERM, or use --once", term ? term : "");
-        return CTL_FAILED;
+        return ctl_fail("the terminal \"%s\" is not known; set TERM, or use --once",
+                        term ? term : "");
     }
     l.view.top = &l.top;
     l.feed.conn = l.explain.conn = IPC_CONTROL_NULL;

@@ -59,21 +59,18 @@ static int open_file(struct recording *r, const json_t *begin)
     r->began_ns = (uint64_t)at;
     r->file = trace_file_open(r->options->output, (uint64_t)at, (uint64_t)real, (int)pid);
     if (!r->file) {
-        ctl_say("%s: %s", r->options->output, strerror(errno));
-        return CTL_FAILED;
+        return ctl_fail("%s: %s", r->options->output, strerror(errno));
     }
     r->reader = trace_reader_new(r->file);
     if (!r->reader) {
-        ctl_say("out of memory");
-        return CTL_FAILED;
+        return ctl_fail("out of memory");
     }
     return CTL_DONE;
 }
 
 static int cannot_keep(const struct recording *r, int error)
 {
-    ctl_say("the temporary file beside %s: %s", r->options->output, strerror(error));
-    return CTL_FAILED;
+    return ctl_fail("the temporary file beside %s: %s", r->options->output, strerror(error));
 }
 
 static int take_batch(struct recording *r, const json_t *batch)
@@ -211,8 +208,7 @@ static int finish(const struct ctl *ctl, struct recording *r, int rc)
     error = r->reader ? convert(r) : 0;
     error = base_max(trace_file_close(r->file, &bytes), error);
     if (error) {
-        ctl_say("%s: %s", r->options->output, strerror(error));
-        return CTL_FAILED;
+        return ctl_fail("%s: %s", r->options->output, strerror(error));
     }
     if (!r->reader) {
         return rc;
