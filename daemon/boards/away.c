@@ -41,12 +41,12 @@ struct opening {
 };
 
 struct dmn_away {
-    uv_loop_t *loop;         /* borrowed, like the next two */
-    struct dmn_model *model; /* whose frames these are */
+    struct dmn_model *model; /* whose frames these are; borrowed */
     unsigned pixfmt;         /* their pixel format; 0: tensors */
     struct dmn_elsewhere *at;
     char path[PATH_BYTES];
-    struct dmn_away_listener listener;
+    void (*changed)(void *ctx); /* NULL: nobody asks */
+    void *ctx;
     struct opening *opening;            /* on a work thread; NULL: none */
     struct line *line;                  /* NULL: not open */
     TAILQ_HEAD(, dmn_far_frame) frames; /* in flight, in the order in which they were taken */
@@ -98,6 +98,15 @@ static struct dmn_far_answer answer_of(const struct dmn_away *a, const struct dm
     return as;
 }
 
+/* It was opened or lost: frames may go there now, or have to be computed here. */
+static void tell(struct dmn_away *a)
+{
+    if (a->changed) {
+        a->changed(a->ctx);
+    }
+    dmn_model_collect(a->model);
+}
+
 static void collect(struct dmn_away *a)
 {
     struct piped_frame *s;
@@ -114,8 +123,8 @@ static void collect(struct dmn_away *a)
         give_back(a, f, &as);
         any = true;
     }
-    if (any) {
-        a->listener.room(a->listener.ctx);
+    if (any) { /* so there is room for others */
+        dmn_model_collect(a->model);
     }
 }
 
@@ -145,8 +154,7 @@ void dmn_away_close(struct dmn_away *a)
         give_back(a, TAILQ_FIRST(&a->frames), &undone);
     }
     a->broken = a->unsettled = false;
-    a->listener.changed(a->listener.ctx);
-    a->listener.room(a->listener.ctx);
+    tell(a);
 }
 
 /* Sends, receives, and takes what came back. */
@@ -189,7 +197,7 @@ static bool watch(struct dmn_away *a, struct piped *p, struct piped_stream *s)
 {
     struct line *line = calloc(1, sizeof(*line));
 
-    if (!line || uv_poll_init(a->loop, &line->poll, piped_fd(p)) < 0) {
+    if (!line || uv_poll_init(a->model->of->machine->loop, &line->poll, piped_fd(p)) < 0) {
         free(line);
         piped_stream_close(s);
         piped_close(p);
@@ -273,8 +281,7 @@ static void opening_done(struct dmn_job *work)
     opening_drop(work);
     if (s) {
         a->retry_ns = 0;
-        a->listener.changed(a->listener.ctx);
-        a->listener.room(a->listener.ctx);
+        tell(a);
     }
 }
 
@@ -373,16 +380,17 @@ struct dmn_away_counts dmn_away_counts(const struct dmn_away *a)
     return a->counts;
 }
 
-struct dmn_away *dmn_away_new(uv_loop_t *loop, struct dmn_model *m, unsigned pixfmt,
-                              const char *path, struct dmn_elsewhere *at,
-                              const struct dmn_away_listener *l)
+struct dmn_away *dmn_away_new(struct dmn_model *m, unsigned pixfmt, struct dmn_elsewhere *at,
+                              void (*changed)(void *ctx), void *ctx)
 {
+    const struct dmn_config *config = dmn_machine_config(m->of->machine);
     struct dmn_away *a = calloc(1, sizeof(*a));
 
     if (a) {
-        *a =
-            (struct dmn_away){.loop = loop, .model = m, .pixfmt = pixfmt, .at = at, .listener = *l};
-        snprintf(a->path, sizeof(a->path), "%s", path);
+        *a = (struct dmn_away){
+            .model = m, .pixfmt = pixfmt, .at = at, .changed = changed, .ctx = ctx};
+        snprintf(a->path, sizeof(a->path), "%s",
+                 dmn_config_string(config, DMN_KEY_BOARDS_FRAMES_SOCKET));
         TAILQ_INIT(&a->frames);
     }
     return a;

@@ -14,26 +14,15 @@
  */
 #pragma once
 
-#include <uv.h>
-
 #include "daemon/models/elsewhere.h"
 
 struct dmn_away;
 
-struct dmn_away_listener {
-    void *ctx;
-    /* It was opened, or it was lost: dmn_away_ready(). */
-    void (*changed)(void *ctx);
-    /* Frames came back, so there may be room for others. */
-    void (*room)(void *ctx);
-};
-
-/** dmn_away_new() - for frames of @m of pixel format @pixfmt (0: tensors), by the socket @path,
- * which is copied. @at: of the frames it takes; borrowed as the rest. Return: owned; NULL: out of
- * memory. */
-struct dmn_away *dmn_away_new(uv_loop_t *loop, struct dmn_model *m, unsigned pixfmt,
-                              const char *path, struct dmn_elsewhere *at,
-                              const struct dmn_away_listener *l);
+/** dmn_away_new() - for frames of @m of pixel format @pixfmt (0: tensors), by the socket of the
+ * configuration. @at: of the frames it takes. @changed: it was opened, or it was lost:
+ * dmn_away_ready(); NULL: nobody asks. All are borrowed. Return: owned; NULL: out of memory. */
+struct dmn_away *dmn_away_new(struct dmn_model *m, unsigned pixfmt, struct dmn_elsewhere *at,
+                              void (*changed)(void *ctx), void *ctx);
 /** dmn_away_free() - frames in flight do not come back any more. Takes NULL. Return: NULL. */
 struct dmn_away *dmn_away_free(struct dmn_away *a);
 

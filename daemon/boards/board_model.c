@@ -42,28 +42,6 @@ bool dmn_board_model_settle(struct dmn_board_model *bm)
     return any;
 }
 
-static void on_picture_line(void *ctx)
-{
-    (void)ctx; /* pictures that find none are computed here */
-}
-
-static void on_room(void *ctx)
-{
-    struct dmn_board_model *bm = ctx;
-
-    dmn_model_collect(bm->model);
-}
-
-static struct dmn_away *new_away(struct dmn_board_model *bm, unsigned pixfmt,
-                                 void (*changed)(void *ctx))
-{
-    const struct dmn_machine *machine = bm->model->of->machine;
-    const char *path = dmn_config_string(dmn_machine_config(machine), DMN_KEY_BOARDS_FRAMES_SOCKET);
-    const struct dmn_away_listener l = {.ctx = bm, .changed = changed, .room = on_room};
-
-    return dmn_away_new(machine->loop, bm->model, pixfmt, path, &bm->elsewhere, &l);
-}
-
 /* The bytes on the wire decide. */
 static bool takes(const struct dmn_elsewhere *e, unsigned pixfmt, const struct krn_image *image)
 {
@@ -85,7 +63,8 @@ static enum dmn_offer offer(struct dmn_elsewhere *e, struct dmn_far_frame *f)
         return DMN_OFFER_FULL;
     }
     if (!bm->away[f->pixfmt]) {
-        bm->away[f->pixfmt] = new_away(bm, f->pixfmt, on_picture_line);
+        /* pictures that find no stream are computed here */
+        bm->away[f->pixfmt] = dmn_away_new(bm->model, f->pixfmt, e, NULL, NULL);
         if (bm->away[f->pixfmt]) {
             dmn_away_want(bm->away[f->pixfmt], base_now_ns());
         }
@@ -264,7 +243,7 @@ struct dmn_board_model *dmn_board_model_new(struct dmn_boards *b, struct dmn_mod
     LIST_INSERT_HEAD(&b->models, bm, linked);
     bm->route = calloc(1, sizeof(*bm->route));
     bm->config = strdup(config);
-    bm->away[0] = new_away(bm, PIXFMT_TENSOR, on_away_changed);
+    bm->away[0] = dmn_away_new(m, PIXFMT_TENSOR, &bm->elsewhere, on_away_changed, bm);
     if (!bm->route || !bm->config || !bm->away[0] || dmn_spread_init(bm) < 0) {
         return dmn_board_model_free(bm, true);
     }

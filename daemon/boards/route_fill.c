@@ -114,8 +114,8 @@ int dmn_route_fill(const struct dmn_model *m, struct brd_route *ret)
     return 0;
 }
 
-/* Writes numbers as "0-3,7". Return: false: too long, @ret is "". */
-static bool leaves_text(const bool *needed, size_t count, char *ret, size_t bytes)
+/* Writes numbers as "0-3,7"; "": that is too long. */
+static void leaves_text(const bool *needed, size_t count, char *ret, size_t bytes)
 {
     bool fits = true;
 
@@ -131,76 +131,42 @@ static bool leaves_text(const bool *needed, size_t count, char *ret, size_t byte
     if (!fits) {
         ret[0] = '\0';
     }
-    return fits;
-}
-
-/* Sets the leaves of the file that each hop needs; "" where that is not known. Return: 0;
- * -ENOMEM. */
-static int set_leaves(const struct dmn_model *m, struct brd_route *r)
-{
-    size_t count = (m->stamp.model.bytes + MDL_HASH_LEAF_BYTES - 1) / MDL_HASH_LEAF_BYTES;
-    base_autofree bool *needed = calloc(count + 1, sizeof(*needed));
-
-    if (!needed) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < r->hop_count; i++) {
-        struct brd_hop *h = &r->hop[i];
-
-        h->leaves[0] = '\0';
-        if (mdl_segment_leaves(m->model, h->first_unit, h->last_unit, needed, count) == 0) {
-            leaves_text(needed, count, h->leaves, sizeof(h->leaves));
-        }
-    }
-    return 0;
-}
-
-/* The model has all units of the hops. */
-static void set_primitives(const struct dmn_model *m, struct brd_route *r)
-{
-    for (size_t i = 0; i < r->hop_count; i++) {
-        struct brd_hop *h = &r->hop[i];
-        const struct mdl_unit *units = m->model->units;
-
-        dmn_choice_text(&m->choice, m->net, units[h->first_unit].first_op,
-                        units[h->last_unit].last_op + 1, h->primitives, sizeof(h->primitives));
-    }
 }
 
 /* Return: 0; -EINVAL: units that the model does not have; -ENOMEM. */
-static int set_borders(const struct dmn_model *m, struct brd_route *r)
+static int set_border(const struct mdl_model *m, struct brd_hop *h)
 {
-    for (size_t i = 0; i < r->hop_count; i++) {
-        struct brd_hop *h = &r->hop[i];
-        struct mdl_border front, back;
-        int rc = mdl_border(m->model, h->first_unit, &front);
+    base_cleanup(mdl_border_deinit) struct mdl_border front = {0}, back = {0};
+    int rc = mdl_border(m, h->first_unit, &front);
 
-        if (rc < 0) {
-            return rc;
-        }
-        rc = mdl_border(m->model, (size_t)h->last_unit + 1, &back);
-        if (rc == 0) {
-            brd_border_text(front.hash, back.hash, h->border);
-            mdl_border_deinit(&back);
-        }
-        mdl_border_deinit(&front);
-        if (rc < 0) {
-            return rc;
-        }
+    rc = rc ? rc : mdl_border(m, (size_t)h->last_unit + 1, &back);
+    if (rc == 0) {
+        brd_border_text(front.hash, back.hash, h->border);
     }
-    return 0;
+    return rc;
 }
 
 int dmn_route_complete(const struct dmn_model *m, struct brd_route *r)
 {
-    int error = set_leaves(m, r);
+    size_t leaves = (m->stamp.model.bytes + MDL_HASH_LEAF_BYTES - 1) / MDL_HASH_LEAF_BYTES;
+    base_autofree bool *needed = calloc(leaves + 1, sizeof(*needed));
+    const struct mdl_unit *units = m->model->units;
+    int error = needed ? 0 : -ENOMEM;
 
-    error = error ? error : set_borders(m, r);
-    if (error) {
-        return error;
+    for (size_t i = 0; i < r->hop_count && !error; i++) {
+        struct brd_hop *h = &r->hop[i];
+
+        h->leaves[0] = '\0'; /* where they are not known */
+        if (mdl_segment_leaves(m->model, h->first_unit, h->last_unit, needed, leaves) == 0) {
+            leaves_text(needed, leaves, h->leaves, sizeof(h->leaves));
+        }
+        error = set_border(m->model, h);
+        if (!error) {
+            dmn_choice_text(&m->choice, m->net, units[h->first_unit].first_op,
+                            units[h->last_unit].last_op + 1, h->primitives, sizeof(h->primitives));
+        }
     }
-    set_primitives(m, r);
-    return 0;
+    return error;
 }
 
 const struct brd_state *dmn_board_find(const struct brd_link_report_all *r, const char *print)

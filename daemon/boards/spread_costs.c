@@ -201,7 +201,7 @@ static struct tun_cell expected(const struct filler *f, size_t ep, size_t width,
 }
 
 /* Takes what the board told of a row; what it did not tell is left to tun_fill(). The head's own
- * table is complete, and only corrected: correct_here(). */
+ * table is complete, and only corrected: correct(). */
 static void take_told(struct filler *f, size_t ep, size_t width, const struct dmn_past_row *row)
 {
     size_t board = f->p->eps[ep].board;
@@ -246,28 +246,21 @@ static double slower(const struct filler *f, size_t ep, double *ret_sigma)
 
 /* What the head's segments took counts for its other units, too: under a quota, or beside other
  * programs, all are slower than the table says. Else those that do not run now would seem faster
- * than those that do, and routes would swing. */
-static void correct_here(struct filler *f, size_t ep, size_t width)
+ * than those that do, and routes would swing. Of other boards only rows of which nothing was told
+ * are corrected: tun_fill() has filled the others. */
+static void correct(struct filler *f, size_t ep, size_t width)
 {
     const struct dmn_past_row *row = past_of(f, ep, width);
+    bool here = f->p->eps[ep].board == 0;
     double sigma, ratio = slower(f, ep, &sigma);
 
-    for (size_t u = 0; u < f->p->unit_count; u++) {
-        if (!row || !(row->ns[u] > 0)) {
-            tun_cell_at(&f->p->costs, ep, width, u)->ns *= ratio;
-        }
-    }
-}
-
-static void correct_row(struct filler *f, size_t ep, size_t width)
-{
-    double sigma, ratio = slower(f, ep, &sigma);
-
-    for (size_t u = 0; u < f->p->unit_count; u++) {
+    for (size_t u = 0; u < f->p->unit_count && (here || !row); u++) {
         struct tun_cell *c = tun_cell_at(&f->p->costs, ep, width, u);
 
-        c->ns *= ratio;
-        c->sigma = base_min(c->sigma, sigma);
+        if (!row || !(row->ns[u] > 0)) {
+            c->ns *= ratio;
+            c->sigma = here ? c->sigma : base_min(c->sigma, sigma);
+        }
     }
 }
 
@@ -283,15 +276,13 @@ void dmn_spread_costs(struct tun_problem *p, const struct tun_problem *here,
     }
     for (size_t k = 0; k < p->ep_count; k++) {
         for (size_t w = 1; w <= p->eps[k].cores && p->eps[k].board == 0; w++) {
-            correct_here(&f, k, w);
+            correct(&f, k, w);
         }
     }
     tun_fill(p);
     for (size_t k = 0; k < p->ep_count; k++) {
         for (size_t w = 1; w <= p->eps[k].cores && p->eps[k].board > 0; w++) {
-            if (!past_of(&f, k, w)) {
-                correct_row(&f, k, w);
-            }
+            correct(&f, k, w);
         }
     }
 }

@@ -135,7 +135,7 @@ static int add_part(const struct tun_problem *p, size_t board, const struct brd_
                     bool first, struct pl_plan *plan)
 {
     base_autofree struct tun_solution *best = calloc(1, sizeof(*best));
-    struct tun_problem part;
+    base_cleanup(tun_problem_deinit) struct tun_problem part = TUN_PROBLEM_NULL;
     uint16_t eps[PL_EP_MAX];
     int r = best ? dmn_spread_part(p, board, hop->first_unit, hop->last_unit, &part, eps) : -ENOMEM;
 
@@ -144,7 +144,6 @@ static int add_part(const struct tun_problem *p, size_t board, const struct brd_
     }
     part.bounds.stages_max = hop->board_count > 1 ? 1 : 0;
     r = tun_solve(&part, best);
-    tun_problem_deinit(&part);
     for (size_t s = 0; r == 0 && s < best->plan.stage_count; s++) {
         const struct pl_stage_plan *from = &best->plan.stages[s];
         struct pl_stage_plan *to = &plan->stages[plan->stage_count - !first];

@@ -63,15 +63,12 @@ static struct dmn_spread_inputs inputs_of(const struct dmn_spread_query *q)
 static int judge_alone(const struct dmn_spread_table *t, struct dmn_figures *ret)
 {
     base_autofree struct tun_solution *s = calloc(1, sizeof(*s));
-    struct tun_problem alone;
+    base_cleanup(tun_problem_deinit) struct tun_problem alone = TUN_PROBLEM_NULL;
     int r = s ? dmn_spread_alone(t, &alone) : -ENOMEM;
 
-    if (!r) {
-        r = tun_solve(&alone, s);
-        if (r >= 0) {
-            *ret = dmn_spread_figures(&alone, &s->plan, &s->outcome);
-        }
-        tun_problem_deinit(&alone);
+    r = r ? r : tun_solve(&alone, s);
+    if (r >= 0) {
+        *ret = dmn_spread_figures(&alone, &s->plan, &s->outcome);
     }
     return base_min(r, 0);
 }
@@ -188,16 +185,12 @@ static int run_on(const struct dmn_spread_table *t, const struct dmn_spread_quer
 
 int dmn_spread_query_run(const struct dmn_spread_query *q, struct dmn_spread_answer *ret)
 {
+    base_cleanup(dmn_spread_table_deinit) struct dmn_spread_table t;
     struct dmn_spread_inputs in = inputs_of(q);
-    struct dmn_spread_table t;
     int r = dmn_spread_table_init(&in, &t);
 
     memset(ret, 0, sizeof(*ret));
-    if (!r) {
-        r = run_on(&t, q, ret);
-        dmn_spread_table_deinit(&t);
-    }
-    return r;
+    return r ? r : run_on(&t, q, ret);
 }
 
 /* ---- why ---- */
@@ -276,17 +269,13 @@ static enum dmn_verdict judge(const struct dmn_spread_query *q, const struct dmn
 
 int dmn_spread_explain(const struct dmn_spread_query *q, struct dmn_explained *ret)
 {
+    base_cleanup(dmn_spread_table_deinit) struct dmn_spread_table t;
     struct dmn_spread_inputs in = inputs_of(q);
-    struct dmn_spread_table t;
     int r = dmn_spread_table_init(&in, &t);
 
     memset(ret, 0, sizeof(*ret));
+    r = r ? r : run_on(&t, q, &ret->answer);
     if (r) {
-        return r;
-    }
-    r = run_on(&t, q, &ret->answer);
-    if (r) {
-        dmn_spread_table_deinit(&t);
         return r;
     }
     ret->guessed_links = t.guessed_links;
@@ -300,7 +289,6 @@ int dmn_spread_explain(const struct dmn_spread_query *q, struct dmn_explained *r
     if (!r && ret->answer.best.possible) {
         r = dmn_spread_judge_hops(&t, ret->answer.hop, ret->answer.hop_count, &ret->best);
     }
-    dmn_spread_table_deinit(&t);
     return r;
 }
 
