@@ -193,14 +193,9 @@ void dmn_history_now(char ret[DMN_DATE_MAX])
     snprintf(ret, DMN_DATE_MAX, "%s.%03ldZ", date, now.tv_nsec / 1000000);
 }
 
-static struct dmn_history_event *at(const struct dmn_history *h, size_t back)
+struct dmn_history_event *dmn_history_get(const struct dmn_history *h, size_t back)
 {
     return back < h->count ? h->events[(h->at + 2 * h->size - 1 - back) % h->size] : NULL;
-}
-
-const struct dmn_history_event *dmn_history_get(const struct dmn_history *h, size_t back)
-{
-    return at(h, back);
 }
 
 static void drop_old_decisions(struct dmn_history *h)
@@ -208,7 +203,7 @@ static void drop_old_decisions(struct dmn_history *h)
     size_t decisions = 0;
 
     for (size_t i = 0; i < h->count; i++) {
-        struct dmn_history_event *e = at(h, i);
+        struct dmn_history_event *e = dmn_history_get(h, i);
 
         if (e->decided && ++decisions > DMN_HISTORY_DECISIONS) {
             e->decided = dmn_decided_unref(e->decided);
@@ -263,7 +258,7 @@ const struct dmn_history_event *dmn_history_chosen(const struct dmn_history *h, 
 {
     const struct dmn_history_event *e;
 
-    for (size_t i = 0; (e = at(h, i)); i++) {
+    for (size_t i = 0; (e = dmn_history_get(h, i)); i++) {
         if (strcmp(e->model, model) != 0 || of_route(e)) {
             continue;
         }

@@ -119,7 +119,7 @@ void dmn_history_now(char ret[DMN_DATE_MAX]);
  * reference. Return: borrowed until the ring drops it; NULL: out of memory. */
 struct dmn_history_event *dmn_history_add(struct dmn_history *h, const struct dmn_history_event *e);
 /** dmn_history_get() - the event @back places before the newest. Return: borrowed; NULL: none. */
-const struct dmn_history_event *dmn_history_get(const struct dmn_history *h, size_t back);
+struct dmn_history_event *dmn_history_get(const struct dmn_history *h, size_t back);
 
 /** dmn_history_chosen() - the event that made a model's plan serve. @plan: the present one, as
  * text. Routes over boards, which leave it as it is, do not count. Return: borrowed; NULL: it was

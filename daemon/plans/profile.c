@@ -16,11 +16,6 @@
 #define FRAMES_MAX 50u
 #define WIDTHS_MAX 10u /* 1, 2, 4, ... 256 and all cores */
 
-struct gemm {
-    bool known;
-    double n, k, m;
-};
-
 struct dmn_profile_run {
     struct dmn_plans *plans; /* borrowed */
     struct dmn_done done;    /* the requester */
@@ -29,9 +24,9 @@ struct dmn_profile_run {
     struct dmn_load *load;   /* owned; the work thread's while compiling */
     int error;               /* of the work thread */
     struct pl_pipeline *pipe;
-    struct gemm *gemms; /* [unit_count], owned */
-    uint8_t *memory;    /* owned: the frame's inputs and outputs, back to back */
-    size_t in_offset[PL_FRAME_IO_MAX], out_offset[PL_FRAME_IO_MAX];
+    struct tun_bench *gemms; /* [unit_count], owned: only the matrices; n 0: unknown */
+    uint8_t *memory;         /* owned: the frame's input, and behind it its output */
+    size_t output_at;
     uint64_t share_ns; /* of the budget, for one width of one kind */
     size_t ep, width;  /* running now */
     bool switching, flying;
@@ -169,18 +164,13 @@ static struct pl_plan plan_now(const struct dmn_profile_run *r)
 
 static void submit(struct dmn_profile_run *r)
 {
-    const struct mdl_model *m = r->load->model;
     struct pl_frame *f = pl_frame_get(r->pipe);
 
     if (!f) {
         return;
     }
-    for (size_t i = 0; i < m->input_count; i++) {
-        f->inputs[i] = r->memory + r->in_offset[i];
-    }
-    for (size_t i = 0; i < m->output_count; i++) {
-        f->outputs[i] = r->memory + r->out_offset[i];
-    }
+    f->inputs[0] = r->memory;
+    f->outputs[0] = r->memory + r->output_at;
     if (pl_submit(r->pipe, f) != 0) {
         pl_frame_put(r->pipe, f);
         return;
@@ -195,12 +185,12 @@ static void record(struct dmn_profile_run *r)
         struct pl_unit_stats stats;
 
         pl_unit_stats(r->pipe, u, &stats);
-        if (r->gemms[u].known && stats.time.count > 0 && stats.time.min_ns > 0) {
-            r->benches[r->bench_count++] = (struct tun_bench){.n = r->gemms[u].n,
-                                                              .k = r->gemms[u].k,
-                                                              .m = r->gemms[u].m,
-                                                              .width = (uint16_t)r->width,
-                                                              .ns = stats.time.min_ns};
+        if (r->gemms[u].n > 0 && stats.time.count > 0 && stats.time.min_ns > 0) {
+            struct tun_bench *b = &r->benches[r->bench_count++];
+
+            *b = r->gemms[u];
+            b->width = (uint16_t)r->width;
+            b->ns = stats.time.min_ns;
         }
     }
 }
@@ -308,29 +298,21 @@ static void compile(struct dmn_job *work)
     unlink(path);
 }
 
+/* The chain has one input and one output. */
 static int lay_out(struct dmn_profile_run *r)
 {
     const struct mdl_model *m = r->load->model;
-    size_t bytes = 0, rows = m->unit_count * WIDTHS_MAX;
+    size_t rows = m->unit_count * WIDTHS_MAX;
 
-    for (size_t i = 0; i < m->input_count; i++) {
-        r->in_offset[i] = bytes;
-        bytes += base_align_up(m->inputs[i].bytes, 64);
-    }
-    for (size_t i = 0; i < m->output_count; i++) {
-        r->out_offset[i] = bytes;
-        bytes += base_align_up(m->outputs[i].bytes, 64);
-    }
-    r->memory = calloc(1, bytes + 64);
+    r->output_at = base_align_up(m->inputs[0].bytes, 64);
+    r->memory = calloc(1, r->output_at + base_align_up(m->outputs[0].bytes, 64) + 64);
     r->gemms = calloc(m->unit_count, sizeof(*r->gemms));
     r->benches = calloc(rows, sizeof(*r->benches));
     if (!r->memory || !r->gemms || !r->benches) {
         return -ENOMEM;
     }
     for (size_t u = 0; u < m->unit_count; u++) {
-        struct gemm *g = &r->gemms[u];
-
-        g->known = dmn_unit_gemm(m, u, &g->n, &g->k, &g->m);
+        dmn_unit_gemm(m, u, &r->gemms[u].n, &r->gemms[u].k, &r->gemms[u].m);
     }
     return 0;
 }

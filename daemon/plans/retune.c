@@ -235,7 +235,7 @@ static int take_request(struct dmn_retune *r, const struct dmn_model *m,
 
 int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
 {
-    struct tun_problem p = TUN_PROBLEM_NULL;
+    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
     struct dmn_plans *plans = m->planning->of;
     struct dmn_retune *r;
     int error;
@@ -252,7 +252,6 @@ int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
     }
     r = calloc(1, sizeof(*r));
     if (!r || dmn_synthetic_init(&r->synthetic, m) < 0 || take_request(r, m, q) < 0) {
-        tun_problem_deinit(&p);
         if (r) {
             dmn_synthetic_deinit(&r->synthetic);
         }
@@ -261,7 +260,6 @@ int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
     }
     r->rule.objective = p.objective;
     r->rule.bounds = p.bounds;
-    tun_problem_deinit(&p);
     r->began_ns = base_now_ns();
     r->idle = dmn_synthetic_idle(m, r->began_ns);
     r->first.plan = r->before;

@@ -122,17 +122,14 @@ static double fps(const struct tun_trial *t)
 /* Gain of the new plan over the previous one, by the present table; 0: unknown. */
 static double predicted_gain(struct dmn_model *m, const struct pl_plan *after)
 {
-    struct tun_problem p = TUN_PROBLEM_NULL;
+    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
     struct tun_outcome a, b;
-    double gain = 0;
 
-    if (dmn_planner_problem(m, &m->planning->retune->q.goal, &p) == 0 &&
-        tun_eval(&p, after, &a) == 0 && tun_eval(&p, &m->planning->retune->before, &b) == 0 &&
-        a.bottleneck_ns > 0) {
-        gain = b.bottleneck_ns / a.bottleneck_ns - 1;
-    }
-    tun_problem_deinit(&p);
-    return gain;
+    return dmn_planner_problem(m, &m->planning->retune->q.goal, &p) == 0 &&
+                   tun_eval(&p, after, &a) == 0 &&
+                   tun_eval(&p, &m->planning->retune->before, &b) == 0 && a.bottleneck_ns > 0
+               ? b.bottleneck_ns / a.bottleneck_ns - 1
+               : 0;
 }
 
 static void detail_text(const struct dmn_retune *r, char *ret, size_t bytes)

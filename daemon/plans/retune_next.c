@@ -251,15 +251,12 @@ static void learn_last(struct dmn_retune *r)
 
 static struct dmn_retune_next begin_search(struct dmn_model *m)
 {
+    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
     struct dmn_retune *r = m->planning->retune;
-    struct tun_problem p = TUN_PROBLEM_NULL;
     int error = problem_now(m, &p);
 
     r->phase = DMN_RETUNE_SEARCH;
-    if (!error) {
-        error = job_new(r->q.algorithm, &p, &r->q.options, &r->job);
-    }
-    tun_problem_deinit(&p);
+    error = error ? error : job_new(r->q.algorithm, &p, &r->q.options, &r->job);
     if (error) {
         snprintf(r->why, sizeof(r->why), "%s", strerror(-error));
         return conclude(DMN_OUTCOME_FAILED);
@@ -270,17 +267,16 @@ static struct dmn_retune_next begin_search(struct dmn_model *m)
 /* Measures the next plan that shows unknown shapes of team; if there is none, begins the search. */
 static struct dmn_retune_next next_shape(struct dmn_model *m)
 {
+    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
     struct dmn_retune *r = m->planning->retune;
-    struct tun_problem p = TUN_PROBLEM_NULL;
+    double present_ns = r->first.failed ? 0 : r->first.measured.bottleneck_ns;
     struct pl_plan plan;
-    bool more;
 
     r->phase = DMN_RETUNE_SHAPES;
-    more = r->q.algorithm->reads_costs && problem_now(m, &p) == 0 &&
-           dmn_shapes_next(&r->shapes, &p, r->first.failed ? 0 : r->first.measured.bottleneck_ns,
-                           &plan);
-    tun_problem_deinit(&p);
-    return more ? measure(&plan) : begin_search(m);
+    return r->q.algorithm->reads_costs && problem_now(m, &p) == 0 &&
+                   dmn_shapes_next(&r->shapes, &p, present_ns, &plan)
+               ? measure(&plan)
+               : begin_search(m);
 }
 
 static struct dmn_retune_next next_known(struct dmn_model *m)
