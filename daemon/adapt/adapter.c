@@ -120,8 +120,8 @@ static void resume(struct dmn_adapt_model *a, size_t cells)
 /* Begins to watch once the table knows the plan's costs. */
 static void begin(struct dmn_model *m, const struct tun_ep_seen *eps, uint64_t now_ns)
 {
+    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
     struct dmn_adapt_model *a = m->adapt;
-    struct tun_problem p = TUN_PROBLEM_NULL;
     struct tun_outcome expected;
 
     if (now_ns - a->epoch_ns < SETTLED_NS || !dmn_adapt_measured(m, FRAMES_KNOWN)) {
@@ -140,7 +140,6 @@ static void begin(struct dmn_model *m, const struct tun_ep_seen *eps, uint64_t n
         resume(a, p.ep_count * p.unit_count);
     }
     dmn_adapt_publish(m);
-    tun_problem_deinit(&p);
 }
 
 /* Copies the table while there is no alarm; the older copy is a second older. */
@@ -232,7 +231,7 @@ static void watch_window(struct dmn_adapt *adapt, struct dmn_model *m,
 
     note_state(adapt, a, now_ns);
     w.events |= take_due(m);
-    a->windows++;
+    a->state.windows++;
     a->events = 0;
     switch (tun_adapt_observe(a->watch, &w, &record)) {
     case TUN_ADAPT_DECIDE:
@@ -329,7 +328,7 @@ static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_
     check_pins(m);
     note_turns(adapt, m);
     dmn_split_see(adapt, m, start_ns, now_ns);
-    if (dmn_adapt_parting(adapt) || m->adapt->suspects || dmn_adapt_pinned(m) ||
+    if (dmn_adapt_parting(adapt) || m->adapt->suspects || dmn_origin_pinned(m->origin) ||
         !dmn_adapt_free_to_act(m) || m->adapt->job ||
         m->planning->problem.ep_count != m->of->machine->eps.count) {
         return;

@@ -91,9 +91,6 @@ void dmn_adapt_eps(const struct dmn_machine *m, struct tun_ep_seen *ret);
  * many groups of teams were written; 0 for the first call under a plan. */
 size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_seen *ret,
                         uint64_t *ret_start_ns);
-/** dmn_adapt_alone() - what ran alone on a core in the window of the last dmn_adapt_window(), by
- * the cost table. @ret: [PL_TEAM_MAX]. Return: how many cores; 0 if clients sent too few frames. */
-size_t dmn_adapt_alone(const struct dmn_model *m, struct tun_core_seen *ret);
 /** dmn_adapt_measured() - Return: every stage of the plan has computed at least @frames. */
 bool dmn_adapt_measured(const struct dmn_model *m, uint64_t frames);
 /** dmn_adapt_pace_ns() - Return: time between departures of late; 0: unknown, or frames were
@@ -103,8 +100,6 @@ double dmn_adapt_pace_ns(const struct dmn_model *m);
 double dmn_adapt_fps(const struct dmn_adapt_model *a, size_t windows);
 
 /* watched.c */
-/** dmn_adapt_pinned() - Return: a user set the serving plan. */
-bool dmn_adapt_pinned(const struct dmn_model *m);
 /** dmn_adapt_searches() - Return: shifts of the machine start a search for @m: planner.algorithm is
  * not exact, and the plan is not a user's. */
 bool dmn_adapt_searches(const struct dmn_model *m);

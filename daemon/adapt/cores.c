@@ -79,7 +79,7 @@ static bool as_prepared(const struct dmn_adapt_change *c)
     for (const struct dmn_model *m = c->adapt->models->models; m; m = m->next) {
         const struct dmn_change_part *p = part_of(c, m);
 
-        if (p && p->pinned != dmn_adapt_pinned(m)) {
+        if (p && p->pinned != dmn_origin_pinned(m->origin)) {
             return false;
         }
     }

@@ -85,7 +85,7 @@ static void proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result
         p->turns = r;
         p->event.outcome = better ? DMN_OUTCOME_SWITCHED : DMN_OUTCOME_KEPT;
         if (better) {
-            m->adapt->switches++;
+            m->adapt->state.switches++;
             dmn_plan_adopt(m, &(struct dmn_switch){.origin = p->event.origin, .keep = p->keep});
         } else {
             p->event.origin = m->origin;

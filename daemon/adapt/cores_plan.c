@@ -262,7 +262,7 @@ int dmn_change_prepare(struct dmn_model *m, const struct dmn_adapt_change *c,
 
     memcpy(p->model, m->name, sizeof(p->model));
     p->loaded_ns = m->loaded_ns;
-    p->pinned = dmn_adapt_pinned(m);
+    p->pinned = dmn_origin_pinned(m->origin);
     p->search = dmn_adapt_searches(m);
     if (!dmn_adapt_holds(m)) {
         dmn_planner_learn(m);

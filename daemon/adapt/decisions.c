@@ -93,7 +93,7 @@ void dmn_adapt_await(struct dmn_model *m, struct dmn_history_event *event)
     struct dmn_adapt_model *a = m->adapt;
 
     dmn_adapt_follow(a, m, base_now_ns());
-    a->switches++;
+    a->state.switches++;
     dmn_event_unref(a->event);
     a->event = dmn_event_ref(event);
     a->verify_left =
@@ -119,7 +119,7 @@ static bool change(struct dmn_model *m, const struct dmn_adapt_job *j)
                         "model %s: cannot build a better plan: %s", m->name, strerror(-error));
         return false;
     }
-    a->last_outcome = DMN_OUTCOME_SWITCHED;
+    a->state.outcome = DMN_OUTCOME_SWITCHED;
     dmn_adapt_machine_told(a, j->decision.cause);
     dmn_adapt_await(m, tell(m, j, DMN_OUTCOME_SWITCHED, before, NULL));
     return true;
@@ -167,7 +167,7 @@ static void searched_proved(struct dmn_model *m, void *ctx, const struct dmn_tur
                                 ns > 0 ? 1e9 / ns : -1, r->frames[better], r->failed);
         if (!better) {
             dmn_plan_adopt(m, &(struct dmn_switch){.origin = j->origin, .keep = true});
-            m->adapt->last_outcome = DMN_OUTCOME_ROLLED_BACK;
+            m->adapt->state.outcome = DMN_OUTCOME_ROLLED_BACK;
         }
         dmn_event_unref(event);
         dmn_adapt_publish(m);
@@ -188,7 +188,7 @@ static void on_searched(void *ctx, const struct dmn_outcome *o, struct dmn_histo
         return;
     }
     replan = measured && !pl_plan_equal(pl_current_plan(m->pipe), &record_of(j)->plan);
-    a->last_outcome = DMN_OUTCOME_TUNED;
+    a->state.outcome = DMN_OUTCOME_TUNED;
     if (replan && to_prove(m, &j->decision) && !dmn_turns_any(m->of) &&
         dmn_turns_begin(m, &(struct dmn_turns_request){.incumbent = &record_of(j)->plan,
                                                        .challenger = pl_current_plan(m->pipe),
@@ -234,7 +234,7 @@ static bool search(struct dmn_model *m, struct dmn_adapt_job *j)
     a->verify_left = 0;
     a->searched_id = a->state_id;
     dmn_adapt_machine_told(a, d->cause);
-    a->last_outcome = DMN_OUTCOME_TUNING;
+    a->state.outcome = DMN_OUTCOME_TUNING;
     return true;
 }
 
@@ -246,7 +246,7 @@ static void tell_kept(struct dmn_model *m, const struct dmn_adapt_job *j)
     enum tun_hold hold = j->decision.hold;
     bool later = hold == TUN_HOLD_COOLDOWN || hold == TUN_HOLD_BUDGET;
 
-    m->adapt->last_outcome = DMN_OUTCOME_KEPT;
+    m->adapt->state.outcome = DMN_OUTCOME_KEPT;
     if (cause == TUN_CAUSE_NONE || cause == TUN_CAUSE_MEASURED ||
         (later && !tun_cause_felt(cause)) ||
         (!dmn_adapt_machine_told(m->adapt, cause) &&
@@ -266,7 +266,7 @@ static void correct(struct dmn_model *m, const struct dmn_adapt_job *j)
     struct dmn_adapt_model *a = m->adapt;
     const struct tun_decision *d = &j->decision;
 
-    a->held = d->hold;
+    a->state.held = d->hold;
     if (d->cause == TUN_CAUSE_CONTENTION && !d->replan && !a->corrected) {
         return;
     }
@@ -295,7 +295,7 @@ static void proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result
         dmn_adapt_decided(m, record_of(j), NULL, false);
     } else if (m) {
         if (better) {
-            m->adapt->switches++;
+            m->adapt->state.switches++;
             dmn_plan_adopt(
                 m, &(struct dmn_switch){.origin = origin_of(j),
                                         .keep = !j->known && !tun_cause_felt(j->decision.cause)});
@@ -303,11 +303,11 @@ static void proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result
             j->decision.replan = false;
             j->decision.hold = TUN_HOLD_LOST;
         }
-        m->adapt->last_outcome = better ? DMN_OUTCOME_SWITCHED : DMN_OUTCOME_KEPT;
+        m->adapt->state.outcome = better ? DMN_OUTCOME_SWITCHED : DMN_OUTCOME_KEPT;
         dmn_adapt_machine_told(m->adapt, j->decision.cause);
         dmn_adapt_follow(m->adapt, m, base_now_ns());
         pl_plan_format(&r->incumbent, pl_current_eps(m->pipe), before, sizeof(before));
-        tell(m, j, m->adapt->last_outcome, before, r);
+        tell(m, j, m->adapt->state.outcome, before, r);
         settle(m, j, better);
         if (j->decision.cause == TUN_CAUSE_MEASURED && !better && r->verdict != TUN_TURNS_WORSE) {
             m->adapt->solved_epoch = 0; /* nothing was shown: once more, as the guards allow */
@@ -337,13 +337,13 @@ static bool act(struct dmn_model *m, struct dmn_adapt_job *j)
     struct tun_decision *d = &j->decision;
     bool same = j->epoch == pl_epoch(m->pipe) && dmn_adapt_free_to_act(m), switched = false;
 
-    a->decisions++;
+    a->state.decisions++;
     if (j->result != 0) {
         dmn_adapt_decided(m, &j->record, NULL, false);
         return false;
     }
-    a->decided = true;
-    a->last_cause = d->cause;
+    a->state.decided = true;
+    a->state.cause = d->cause;
     j->told = dmn_decided_new(&j->record, &j->decision);
     j->known = !d->search && dmn_adapt_prefer_known(m, record_of(j), &j->decision);
     a->quota_decided = a->quota;
@@ -424,7 +424,7 @@ void dmn_adapt_back(struct dmn_model *m, uint64_t now_ns)
             m->stats.collected - a->verify_collected, m->stats.failed - a->verify_failed);
         a->event = dmn_event_unref(a->event);
         dmn_adapt_follow(a, m, now_ns);
-        a->last_outcome = DMN_OUTCOME_ROLLED_BACK;
+        a->state.outcome = DMN_OUTCOME_ROLLED_BACK;
     }
     a->verify_left = 0;
     if (tun_adapt_went_back(a->watch, switched, now_ns) < 0) {

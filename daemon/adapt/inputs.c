@@ -108,16 +108,16 @@ static void note_alone(struct dmn_model *m, const struct pl_team_stats *t,
                        const struct pl_series *service, uint64_t runs)
 {
     const struct pl_stage_plan *stage = &pl_current_plan(m->pipe)->stages[t->stage];
+    const struct tun_problem *p = &m->planning->problem;
     struct dmn_adapt_model *a = m->adapt;
 
-    if (t->width == 1 && service->count > 0) {
+    if (t->width == 1 && service->count > 0 && t->ep < p->ep_count) {
         double frames = (double)service->count / base_max((double)runs, 1.0);
+        double ns = service->mean_ns * alone(m, stage, group_of(stage, t), frames);
+        double expected_ns = tun_team_ns(p, stage->first_unit, stage->last_unit, t->ep, 1);
 
-        a->alone[a->alone_count++] = (struct dmn_adapt_alone){
-            .stage = t->stage,
-            .ep = t->ep,
-            .cpu = t->cpus[0],
-            .service_ns = service->mean_ns * alone(m, stage, group_of(stage, t), frames)};
+        a->alone[a->alone_count++] =
+            (struct tun_core_seen){.ep = t->ep, .cpu = t->cpus[0], .level = log(ns / expected_ns)};
     }
 }
 
@@ -192,7 +192,6 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
             add_team(m, &t, before, holds_ns, seen, &sums[seen - ret]);
         }
         *before = (struct dmn_adapt_count){.service = t.service,
-                                           .frames = t.frames,
                                            .runs = t.runs,
                                            .busy_ns = t.busy_ns,
                                            .held_ns = t.busy_ns + holds_ns,
@@ -220,23 +219,6 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
     a->pace[a->pace_at].collected = m->stats.collected;
     a->pace_at = (a->pace_at + 1) % DMN_ADAPT_PACE;
     return count;
-}
-
-size_t dmn_adapt_alone(const struct dmn_model *m, struct tun_core_seen *ret)
-{
-    const struct pl_plan *plan = pl_current_plan(m->pipe);
-    const struct dmn_adapt_model *a = m->adapt;
-
-    for (size_t i = 0; i < a->alone_count && !a->starved; i++) {
-        const struct pl_stage_plan *stage = &plan->stages[a->alone[i].stage];
-        double expected_ns = tun_team_ns(&m->planning->problem, stage->first_unit, stage->last_unit,
-                                         a->alone[i].ep, 1);
-
-        ret[i] = (struct tun_core_seen){.ep = a->alone[i].ep,
-                                        .cpu = a->alone[i].cpu,
-                                        .level = log(a->alone[i].service_ns / expected_ns)};
-    }
-    return a->starved ? 0 : a->alone_count;
 }
 
 bool dmn_adapt_measured(const struct dmn_model *m, uint64_t frames)

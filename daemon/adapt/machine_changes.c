@@ -187,15 +187,16 @@ static const char *reason(const struct dmn_model *m)
 {
     const struct dmn_adapt_model *a = m->adapt;
 
-    if (dmn_adapt_pinned(m)) {
+    if (dmn_origin_pinned(m->origin)) {
         return "the plan is the user's";
     }
     if (!a->serving) {
         return "the plan is not watched yet";
     }
-    return a->held == TUN_HOLD_COOLDOWN ? "the plan stays until the cool-down is over"
-           : a->held == TUN_HOLD_BUDGET ? "the plan stays until the hour allows another change"
-                                        : "the plan stays";
+    return a->state.held == TUN_HOLD_COOLDOWN ? "the plan stays until the cool-down is over"
+           : a->state.held == TUN_HOLD_BUDGET
+               ? "the plan stays until the hour allows another change"
+               : "the plan stays";
 }
 
 /* What the watch is to be told, once there is one. */

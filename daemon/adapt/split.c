@@ -42,7 +42,7 @@ static bool all_calm(const struct dmn_adapt *adapt)
 static bool any_pinned(const struct dmn_adapt *adapt)
 {
     for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
-        if (dmn_adapt_pinned(m)) {
+        if (dmn_origin_pinned(m->origin)) {
             return true;
         }
     }
@@ -228,14 +228,16 @@ static bool may_split(const struct dmn_adapt *adapt, const struct dmn_model *m, 
 }
 
 /* What ran alone on a core in the last window, by the EPs as they are when whole: what is split off
- * is compared with its siblings. @ret: [PL_TEAM_MAX]. Return: how many cores. */
+ * is compared with its siblings. @ret: [PL_TEAM_MAX]. Return: how many cores; 0 if clients sent too
+ * few frames. */
 static size_t of_whole(const struct dmn_model *m, struct tun_core_seen *ret)
 {
     const struct pl_ep_set *whole = dmn_machine_whole(m->of->machine);
     const struct pl_ep_set *eps = pl_current_eps(m->pipe);
-    size_t count = dmn_adapt_alone(m, ret);
+    size_t count = m->adapt->starved ? 0 : m->adapt->alone_count;
 
     for (size_t i = 0; i < count; i++) {
+        ret[i] = m->adapt->alone[i];
         ret[i].ep = (uint16_t)pl_ep_like(whole, &eps->eps[ret[i].ep]);
     }
     return count;

@@ -15,14 +15,10 @@ void dmn_adapt_leave_job(struct dmn_adapt_model *a)
     }
 }
 
-bool dmn_adapt_pinned(const struct dmn_model *m)
-{
-    return dmn_origin_pinned(m->origin);
-}
-
 bool dmn_adapt_searches(const struct dmn_model *m)
 {
-    return dmn_planner_searches(dmn_machine_config(m->of->machine)) && !dmn_adapt_pinned(m);
+    return dmn_planner_searches(dmn_machine_config(m->of->machine)) &&
+           !dmn_origin_pinned(m->origin);
 }
 
 bool dmn_adapt_free_to_act(const struct dmn_model *m)
@@ -103,7 +99,7 @@ static enum dmn_adapt_phase phase_of(const struct dmn_model *m)
     if (!dmn_config_int(dmn_machine_config(m->of->machine), DMN_KEY_ADAPT_ENABLED)) {
         return DMN_ADAPT_OFF;
     }
-    if (dmn_adapt_pinned(m)) {
+    if (dmn_origin_pinned(m->origin)) {
         return DMN_ADAPT_PINNED;
     }
     if (!a) {
@@ -121,17 +117,12 @@ void dmn_adapt_state(const struct dmn_model *m, struct dmn_adapt_state *ret)
 {
     const struct dmn_adapt_model *a = m->adapt;
 
-    *ret = (struct dmn_adapt_state){.phase = phase_of(m), .known = a != NULL};
+    *ret = a ? a->state : (struct dmn_adapt_state){0};
+    ret->phase = phase_of(m);
+    ret->known = a != NULL;
     if (a) {
-        ret->decided = a->decided;
-        ret->cause = a->last_cause;
-        ret->outcome = a->last_outcome;
-        ret->held = a->held;
         ret->corrected = a->corrected;
         ret->cooldown_ns = tun_adapt_cooldown_ns(a->watch);
-        ret->windows = a->windows;
-        ret->decisions = a->decisions;
-        ret->switches = a->switches;
     }
 }
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/plans/history.h"
+#include "daemon/adapt/adapter.h"
 #include "daemon/service/work.h"
 #include "pipeline/pipeline.h"
 #include "tuner/adapt/apart.h"
@@ -45,7 +45,7 @@ struct dmn_adapt_job {
 /* A team's counters at the end of the last window. */
 struct dmn_adapt_count {
     struct pl_series service;
-    uint64_t frames, runs, busy_ns, cpu_ns;
+    uint64_t runs, busy_ns, cpu_ns;
     uint64_t held_ns; /* busy_ns, and with what it computed at the time */
 };
 
@@ -58,11 +58,9 @@ struct dmn_adapt_model {
     uint64_t window_ns;      /* when the last window ended; 0: none yet */
     struct dmn_adapt_count counts[PL_TEAM_MAX];
     uint32_t counts_epoch; /* of the plan that they are for */
-    /* what teams of one core did in the last window, one for each team that had a frame */
-    struct dmn_adapt_alone {
-        uint16_t stage, ep, cpu;
-        double service_ns;
-    } alone[PL_TEAM_MAX];
+    /* what ran alone on a core in the last window, by the cost table: teams of one core that had a
+     * frame */
+    struct tun_core_seen alone[PL_TEAM_MAX];
     size_t alone_count;
     unsigned fed;                 /* windows in a row at whose ends frames waited for every team */
     bool starved;                 /* in the last window even the busiest teams waited for frames */
@@ -100,15 +98,10 @@ struct dmn_adapt_model {
     unsigned verify_left; /* windows */
     uint64_t verify_ns, verify_collected, verify_failed;
     struct dmn_history_event *event; /* owned reference: waits for the measurement */
-    bool decided;                    /* there was a decision */
-    enum tun_cause last_cause;
-    enum dmn_event_outcome last_outcome;
-    enum tun_hold held; /* the guard that held the last decision back */
-    uint64_t windows;   /* watched so far */
-    unsigned decisions, switches;
-    uint64_t state_id;           /* of the machine in the last window: gov_machine_state() */
-    uint64_t state_ns;           /* since when */
-    uint64_t known_ns;           /* when it was last looked whether its plan is kept */
+    struct dmn_adapt_state state;    /* but for what dmn_adapt_state() finds out */
+    uint64_t state_id;               /* of the machine in the last window: gov_machine_state() */
+    uint64_t state_ns;               /* since when */
+    uint64_t known_ns;               /* when it was last looked whether its plan is kept */
     double quota, quota_decided; /* of the control group, now and at the last decision; 0: none */
     /* changes of the machine that no event has reported yet, oldest first */
     struct dmn_adapt_seen {
