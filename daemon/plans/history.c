@@ -229,6 +229,9 @@ struct dmn_history_event *dmn_history_add(struct dmn_history *h, const struct dm
     if (!to->model || !to->detail || !to->plan_after) {
         return dmn_event_unref(to);
     }
+    if (to->searched) {
+        mark_kept(to);
+    }
     dmn_history_now(to->at);
     to->at_ns = base_now_ns();
     to->id = h->next_id++;

@@ -56,7 +56,8 @@ struct dmn_history_trial {
     double ci;                                      /* relative half width; 0: unknown */
     double spent_ns;
     uint64_t frames;
-    bool kept, stopped, failed;
+    bool kept; /* of a search, this is found out by dmn_history_add() */
+    bool stopped, failed;
 };
 
 /* A decision with all its inputs, enough to repeat it; shared by reference. */

@@ -149,10 +149,7 @@ static void on_power(void *ctx, bool active)
     for (struct dmn_model *m = plans->models->models; m; m = m->next) {
         char plan[PL_PLAN_TEXT_MAX];
 
-        if (pl_plan_format(pl_current_plan(m->pipe), &plans->machine->eps, plan, sizeof(plan)) <
-            0) {
-            continue;
-        }
+        dmn_model_plan_text(m, plan);
         dmn_plan_event(m, &(struct dmn_history_event){.cause = DMN_CAUSE_GPIO,
                                                       .detail = active ? "power line active"
                                                                        : "power line inactive",

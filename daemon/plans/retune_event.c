@@ -65,21 +65,8 @@ void dmn_retune_note_predicted(struct dmn_retune *r)
     }
 }
 
-/* The trial that made @plan serve: its newest one that was completed. */
-static size_t kept_note(const struct dmn_retune *r, const struct pl_plan *plan)
-{
-    for (size_t i = r->note_count; i-- > 0;) {
-        const struct dmn_retune_note *n = &r->notes[i];
-
-        if (!n->trial.stopped && !n->trial.failed && pl_plan_equal(&n->plan, plan)) {
-            return i;
-        }
-    }
-    return SIZE_MAX;
-}
-
 /* The trials for the event. Return: owned; NULL: out of memory. */
-static struct dmn_history_trial *list_trials(struct dmn_model *m, size_t kept)
+static struct dmn_history_trial *list_trials(struct dmn_model *m)
 {
     struct dmn_retune *r = m->planning->retune;
     struct dmn_history_trial *list = calloc(base_max(r->note_count, (size_t)1), sizeof(*list));
@@ -90,7 +77,6 @@ static struct dmn_history_trial *list_trials(struct dmn_model *m, size_t kept)
         plan_text(m->planning->of, &r->notes[i].plan, plan);
         list[i] = r->notes[i].trial;
         list[i].plan = strdup(plan);
-        list[i].kept = i == kept;
     }
     return list;
 }
@@ -155,7 +141,7 @@ void dmn_retune_write_event(struct dmn_model *m)
     double took_ns = (double)(base_now_ns() - r->began_ns);
     const struct pl_plan *plan = r->chosen ? &r->chosen->plan : &r->before;
     char after[PL_PLAN_TEXT_MAX], detail[512];
-    struct dmn_history_trial *trials = list_trials(m, kept_note(r, plan));
+    struct dmn_history_trial *trials = list_trials(m);
 
     plan_text(m->planning->of, plan, after);
     detail_text(r, detail, sizeof(detail));
