@@ -63,8 +63,7 @@ static void take_none(struct dmn_board_model *bm, enum dmn_due why, uint64_t now
 /* ---- inputs ---- */
 
 struct view {
-    bool usable[BRD_MAX];
-    struct dmn_spread_gap gaps[DMN_DECIDE_GAPS];
+    struct dmn_spread_may may;
     struct dmn_spread_inputs in;
     struct dmn_present now;
     size_t boards;
@@ -75,13 +74,11 @@ static void look(const struct dmn_board_model *bm, uint64_t now_ns, struct view 
     ret->in = (struct dmn_spread_inputs){.here = &bm->model->planning->problem,
                                          .report = bm->of->report,
                                          .past = &bm->past,
-                                         .usable = ret->usable,
-                                         .gaps = ret->gaps};
+                                         .may = &ret->may};
     ret->now = (struct dmn_present){.hop = bm->route->hop,
                                     .hop_count = bm->route->hop_count,
                                     .state = bm->fixed ? NULL : dmn_spread_state(bm)};
-    ret->boards = dmn_decide_usable(&bm->decide, bm->of->report, now_ns, ret->usable, ret->gaps,
-                                    &ret->in.gap_count);
+    ret->boards = dmn_decide_usable(&bm->decide, bm->of->report, now_ns, &ret->may);
 }
 
 /* Of a frame's input on its way to another board: pictures may have fewer than the tensor. */

@@ -94,7 +94,7 @@ static void blame_link(struct dmn_decide *d, const char *a, const char *b, uint6
         oldest = d->gap[i].steady.lost_ns < d->gap[oldest].steady.lost_ns ? i : oldest;
     }
     if (i == d->gap_count) {
-        i = d->gap_count < DMN_DECIDE_GAPS ? d->gap_count++ : oldest;
+        i = d->gap_count < DMN_SPREAD_GAPS ? d->gap_count++ : oldest;
         memset(&d->gap[i], 0, sizeof(d->gap[i]));
         snprintf(d->gap[i].at.a, sizeof(d->gap[i].at.a), "%s", a);
         snprintf(d->gap[i].at.b, sizeof(d->gap[i].at.b), "%s", b);
@@ -136,24 +136,23 @@ void dmn_decide_see(struct dmn_decide *d, const struct brd_link_report_all *r,
 }
 
 size_t dmn_decide_usable(const struct dmn_decide *d, const struct brd_link_report_all *r,
-                         uint64_t now_ns, bool *ret, struct dmn_spread_gap *ret_gaps,
-                         size_t *ret_gap_count)
+                         uint64_t now_ns, struct dmn_spread_may *ret)
 {
     bool any = !d->routes.losses || is_steady(&d->routes, now_ns);
-    size_t count = 0, gaps = 0;
+    size_t count = 0;
 
+    ret->gap_count = 0;
     for (size_t i = 0; i < r->board_count; i++) {
         size_t at = index_of(d, r->board[i].print);
 
-        ret[i] = any && at < d->board_count && is_steady(&d->board[at].steady, now_ns);
-        count += ret[i];
+        ret->usable[i] = any && at < d->board_count && is_steady(&d->board[at].steady, now_ns);
+        count += ret->usable[i];
     }
     for (size_t i = 0; i < d->gap_count; i++) {
         if (!is_steady(&d->gap[i].steady, now_ns)) {
-            ret_gaps[gaps++] = d->gap[i].at;
+            ret->gaps[ret->gap_count++] = d->gap[i].at;
         }
     }
-    *ret_gap_count = gaps;
     return count;
 }
 
@@ -248,7 +247,7 @@ static void take_signs(const struct dmn_spread_inputs *in, struct dmn_signs *ret
     ret->count = 0;
     add_links(&in->report->self, in, bytes, ret);
     for (size_t i = 0; i < in->report->board_count; i++) {
-        if (!in->usable || in->usable[i]) {
+        if (!in->may || in->may->usable[i]) {
             add_links(&in->report->board[i], in, bytes, ret);
         }
     }
@@ -291,7 +290,7 @@ static bool is_usable(const struct dmn_spread_inputs *in, const char *print)
 {
     const struct brd_state *s = dmn_board_find(in->report, print);
 
-    return s && (s == &in->report->self || in->usable[s - in->report->board]);
+    return s && (s == &in->report->self || in->may->usable[s - in->report->board]);
 }
 
 /* Boards of a hop, and their links from the hop before. @before: NULL: from the head. */
@@ -392,7 +391,7 @@ void dmn_decide_sought(struct dmn_decide *d, const struct dmn_spread_inputs *in)
         size_t at = index_of(d, in->report->board[i].print);
 
         if (at < d->board_count) {
-            d->used[at] = in->usable[i];
+            d->used[at] = in->may->usable[i];
         }
     }
     take_signs(in, &d->signs);

@@ -31,7 +31,6 @@
 #define DMN_DECIDE_CORRECTIONS 2u
 #define DMN_DECIDE_SUSTAIN_NS UINT64_C(10000000000) /* a gain by costs or links must last so long */
 #define DMN_DECIDE_PREPARE_NS UINT64_C(60000000000) /* a route that is prepared is left alone */
-#define DMN_DECIDE_GAPS 8u
 #define DMN_DECIDE_CHANGES 8u
 
 #define DMN_SIGNS_MAX 1024u
@@ -65,7 +64,7 @@ struct dmn_decide {
     struct {
         struct dmn_spread_gap at;
         struct dmn_steady steady;
-    } gap[DMN_DECIDE_GAPS];
+    } gap[DMN_SPREAD_GAPS];
     struct dmn_steady routes; /* failures that no board is to blame for */
     uint32_t blamed;          /* number of the route whose failure was taken in; 0: none */
     uint64_t change_ns[DMN_DECIDE_CHANGES]; /* the newest, newest first; 0: none */
@@ -97,11 +96,9 @@ void dmn_decide_away(struct dmn_decide *d);
 /** dmn_decide_see() - takes in who is there and what failed. */
 void dmn_decide_see(struct dmn_decide *d, const struct brd_link_report_all *r,
                     const struct dmn_present *now, uint64_t now_ns);
-/** dmn_decide_usable() - Return: how many boards may be planned for. @ret: [r->board_count].
- * @ret_gaps: [DMN_DECIDE_GAPS], *ret_gap_count: links that may not. */
+/** dmn_decide_usable() - who may be planned for now. Return: how many boards. */
 size_t dmn_decide_usable(const struct dmn_decide *d, const struct brd_link_report_all *r,
-                         uint64_t now_ns, bool *ret, struct dmn_spread_gap *ret_gaps,
-                         size_t *ret_gap_count);
+                         uint64_t now_ns, struct dmn_spread_may *ret);
 /** dmn_decide_due() - is a route to be sought? @in: with what dmn_decide_usable() says. */
 enum dmn_due dmn_decide_due(const struct dmn_decide *d, const struct dmn_spread_inputs *in,
                             const struct dmn_present *now, uint64_t now_ns);

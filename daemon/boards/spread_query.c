@@ -24,17 +24,12 @@ int dmn_spread_query_init(struct dmn_spread_query *q, struct tun_problem *here,
     q->report.self.costs_count = 0;
     for (size_t i = 0; i < q->report.board_count; i++) {
         q->report.board[i].costs_count = 0;
-        q->usable[i] = !in->usable || in->usable[i];
+        q->may.usable[i] = true;
     }
-    q->gap_count = base_min(in->gap_count, (size_t)DMN_DECIDE_GAPS);
-    for (size_t i = 0; i < q->gap_count; i++) {
-        q->gaps[i] = in->gaps[i];
-    }
+    q->may = in->may ? *in->may : q->may;
     if (present) {
         q->hop_count = present->hop_count;
-        for (size_t i = 0; i < q->hop_count; i++) {
-            q->hop[i] = present->hop[i];
-        }
+        memcpy(q->hop, present->hop, q->hop_count * sizeof(q->hop[0]));
     }
     if (dmn_past_copy(in->past, &q->past) != 0) {
         dmn_spread_query_deinit(q);
@@ -52,12 +47,8 @@ void dmn_spread_query_deinit(struct dmn_spread_query *q)
 /* Return: of dmn_spread_table_init(); they borrow @q. */
 static struct dmn_spread_inputs inputs_of(const struct dmn_spread_query *q)
 {
-    return (struct dmn_spread_inputs){.here = &q->here,
-                                      .report = &q->report,
-                                      .past = &q->past,
-                                      .usable = q->usable,
-                                      .gap_count = q->gap_count,
-                                      .gaps = q->gaps};
+    return (struct dmn_spread_inputs){
+        .here = &q->here, .report = &q->report, .past = &q->past, .may = &q->may};
 }
 
 static int judge_alone(const struct dmn_spread_table *t, struct dmn_figures *ret)
@@ -219,7 +210,7 @@ static const char *why_left_out(const struct dmn_spread_query *q, const struct d
     if (!s->known || s->ep_count == 0) {
         return "It has not told of its cores yet.";
     }
-    if (!q->usable[i]) {
+    if (!q->may.usable[i]) {
         return "It is there, but it was away, or a route failed there, a short time ago; it must "
                "stay for a while first.";
     }

@@ -14,10 +14,9 @@ struct dmn_spread_query {
     struct tun_problem here;           /* owned */
     struct brd_link_report_all report; /* without costs */
     struct dmn_spread_past past;       /* owned */
-    bool usable[BRD_MAX];
+    struct dmn_spread_may may;
     bool here_sleeps; /* the head cannot serve the model alone */
-    size_t gap_count, hop_count;
-    struct dmn_spread_gap gaps[DMN_DECIDE_GAPS];
+    size_t hop_count;
     struct brd_hop hop[BRD_HOPS_MAX]; /* of the present route */
 };
 

@@ -98,8 +98,8 @@ static bool linked(const struct dmn_spread_inputs *in, const struct brd_state *a
 {
     const struct brd_way *there = find_way(a, b->print), *back = find_way(b, a->print);
 
-    for (size_t i = 0; i < in->gap_count; i++) {
-        if (dmn_spread_is_gap(&in->gaps[i], a->print, b->print)) {
+    for (size_t i = 0; in->may && i < in->may->gap_count; i++) {
+        if (dmn_spread_is_gap(&in->may->gaps[i], a->print, b->print)) {
             return false;
         }
     }
@@ -282,7 +282,7 @@ static void choose_boards(struct maker *k)
     for (size_t i = 0; i < r->board_count; i++) {
         const struct brd_state *s = &r->board[i];
 
-        if (s->up && s->known && s->ep_count > 0 && (!k->in->usable || k->in->usable[i]) &&
+        if (s->up && s->known && s->ep_count > 0 && (!k->in->may || k->in->may->usable[i]) &&
             linked(k->in, &r->self, s, true)) {
             add_board(k, s);
         }

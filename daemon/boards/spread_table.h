@@ -36,6 +36,17 @@ int dmn_spread_units(const struct mdl_model *m, const struct krn_net *net, struc
 #define DMN_LINK_GUESS_NS_PER_BYTE 9.0
 #define DMN_LINK_GAP_NS 1e12 /* of a link that is not there */
 #define DMN_LINK_GAP_NS_PER_BYTE 1e9
+#define DMN_SPREAD_GAPS 8u
+
+/* Who may be planned for. */
+struct dmn_spread_may {
+    bool usable[BRD_MAX]; /* boards of a report, in their order */
+    /* links that are not to be used, in either direction, whatever their boards say */
+    size_t gap_count;
+    struct dmn_spread_gap {
+        char a[BRD_FINGERPRINT_BYTES], b[BRD_FINGERPRINT_BYTES];
+    } gaps[DMN_SPREAD_GAPS];
+};
 
 /* All borrowed. */
 struct dmn_spread_inputs {
@@ -43,12 +54,7 @@ struct dmn_spread_inputs {
                                      * dmn_spread_units() sets; every cost known */
     const struct brd_link_report_all *report;
     const struct dmn_spread_past *past;
-    const bool *usable; /* [report->board_count]: may be planned for; NULL: all */
-    /* links that are not to be used, in either direction, whatever their boards say */
-    size_t gap_count;
-    const struct dmn_spread_gap {
-        char a[BRD_FINGERPRINT_BYTES], b[BRD_FINGERPRINT_BYTES];
-    } * gaps;
+    const struct dmn_spread_may *may; /* NULL: all */
 };
 
 struct dmn_spread_table {

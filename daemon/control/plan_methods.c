@@ -210,10 +210,10 @@ static size_t use_all(struct dmn_spread_query *q)
     size_t count = 0;
 
     for (size_t i = 0; i < q->report.board_count; i++) {
-        q->usable[i] = true;
+        q->may.usable[i] = true;
         count += q->report.board[i].up && q->report.board[i].known;
     }
-    q->gap_count = 0;
+    q->may.gap_count = 0;
     return count;
 }
 

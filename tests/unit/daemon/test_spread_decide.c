@@ -19,8 +19,7 @@ struct world {
     uint64_t now, ready_ns;
     unsigned changes, moves, searches;
     double slower[BRD_MAX]; /* what each board really takes, relative to the head */
-    bool usable[BRD_MAX];
-    struct dmn_spread_gap gaps[DMN_DECIDE_GAPS];
+    struct dmn_spread_may may;
     struct dmn_spread_inputs in;
     struct dmn_present present;
 };
@@ -49,10 +48,10 @@ static void end(void)
 static void look(void)
 {
     w.in = (struct dmn_spread_inputs){
-        .here = &w.here, .report = &w.report, .past = &w.past, .usable = w.usable, .gaps = w.gaps};
+        .here = &w.here, .report = &w.report, .past = &w.past, .may = &w.may};
     w.present = (struct dmn_present){w.hop, w.hop_count, w.state.number ? &w.state : NULL};
     dmn_decide_see(&w.decide, &w.report, &w.present, w.now);
-    dmn_decide_usable(&w.decide, &w.report, w.now, w.usable, w.gaps, &w.in.gap_count);
+    dmn_decide_usable(&w.decide, &w.report, w.now, &w.may);
 }
 
 static void change(enum dmn_due due, size_t count)
@@ -266,13 +265,13 @@ TEST(links_that_fail_are_left_alone)
     memcpy(w.state.to, w.report.board[1].print, BRD_FINGERPRINT_BYTES);
     w.now += 2 * S;
     look();
-    T_EQ(w.in.gap_count, 1);
-    T_TRUE(w.usable[0] && w.usable[1]); /* the boards themselves are well */
+    T_EQ(w.may.gap_count, 1);
+    T_TRUE(w.may.usable[0] && w.may.usable[1]); /* the boards themselves are well */
     T_TRUE(dmn_decide_broken(&w.in, &w.present));
     T_TRUE(!dmn_spread_linked(&w.in, w.report.board[1].print, w.report.board[0].print));
     w.now += 5 * S;
     look();
-    T_EQ(w.in.gap_count, 0);
+    T_EQ(w.may.gap_count, 0);
     end();
 }
 

@@ -100,7 +100,7 @@ TEST(boards_that_are_left_out)
     T_CONTAINS(e.left[0].why, "away");
     T_CONTAINS(e.left[1].why, "not told");
     T_CONTAINS(e.left[2].why, "link is down");
-    q.usable[3] = false;
+    q.may.usable[3] = false;
     T_EQ(dmn_spread_explain(&q, &e), 0);
     T_EQ(e.left_count, 4);
     T_CONTAINS(e.left[3].why, "stay for a while");
@@ -149,7 +149,7 @@ TEST(a_front)
         }
     }
     dmn_spread_front_deinit(&f);
-    memset(q.usable, 0, sizeof(q.usable));
+    memset(q.may.usable, 0, sizeof(q.may.usable));
     T_EQ(dmn_spread_front(&q, 32, &f), -ENODATA);
     end();
 }
