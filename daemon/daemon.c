@@ -27,10 +27,7 @@ static void on_wake(void *daemon)
     struct dmn_daemon *d = daemon;
 
     atomic_thread_fence(memory_order_seq_cst);
-    for (struct dmn_model *m = d->models.models; m; m = m->next) {
-        dmn_model_collect(m);
-    }
-    for (struct dmn_model *m = d->models.leaving; m; m = m->next) {
+    for (struct dmn_model *m = dmn_model_first(&d->models); m; m = dmn_model_next(m)) {
         dmn_model_collect(m);
     }
     dmn_profile_step(&d->plans);
@@ -74,13 +71,8 @@ static void settle(uv_prepare_t *prepare)
     struct dmn_model *next;
 
     dmn_loop_turn(&d->turns);
-    for (struct dmn_model *m = d->models.models; m; m = next) {
-        next = m->next;
-        dmn_plans_settle(m);
-        dmn_model_after(m);
-    }
-    for (struct dmn_model *m = d->models.leaving; m; m = next) {
-        next = m->next;
+    for (struct dmn_model *m = dmn_model_first(&d->models); m; m = next) {
+        next = dmn_model_next(m);
         dmn_plans_settle(m);
         dmn_model_after(m);
     }

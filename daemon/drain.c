@@ -7,13 +7,9 @@
 
 static bool idle(const struct dmn_daemon *d)
 {
-    const struct dmn_model *lists[] = {d->models.models, d->models.leaving};
-
-    for (size_t i = 0; i < base_array_count(lists); i++) {
-        for (const struct dmn_model *m = lists[i]; m; m = m->next) {
-            if (m->running > 0 || dmn_model_waiting(m) > 0) {
-                return false;
-            }
+    for (const struct dmn_model *m = dmn_model_first(&d->models); m; m = dmn_model_next(m)) {
+        if (m->running > 0 || dmn_model_waiting(m) > 0) {
+            return false;
         }
     }
     return dmn_frames_drained(&d->frames);

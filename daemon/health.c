@@ -45,10 +45,7 @@ bool dmn_watchdog_healthy(struct dmn_daemon *d)
     uint64_t now = base_now_ns(), runs_for = runs_for_ns(d, now);
     bool all = true;
 
-    for (struct dmn_model *m = d->models.models; m; m = m->next) {
-        all &= healthy(d, m, now, runs_for);
-    }
-    for (struct dmn_model *m = d->models.leaving; m; m = m->next) {
+    for (struct dmn_model *m = dmn_model_first(&d->models); m; m = dmn_model_next(m)) {
         all &= healthy(d, m, now, runs_for);
     }
     return all;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- */
+/* Measures choices again that are outdated or unsure, when it disturbs nobody. */
 #include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"

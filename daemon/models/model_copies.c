@@ -93,14 +93,11 @@ static char *folder_of(const struct dmn_models *models, const char *place, const
 
 static bool is_used(const struct dmn_models *models, const char *path)
 {
-    const struct dmn_model *lists[] = {models->models, models->leaving};
     const struct dmn_arrival *a;
 
-    for (size_t i = 0; i < base_array_count(lists); i++) {
-        for (const struct dmn_model *m = lists[i]; m; m = m->next) {
-            if (strcmp(m->path, path) == 0) {
-                return true;
-            }
+    for (const struct dmn_model *m = dmn_model_first(models); m; m = dmn_model_next(m)) {
+        if (strcmp(m->path, path) == 0) {
+            return true;
         }
     }
     LIST_FOREACH(a, &models->arrivals, linked) {

@@ -157,6 +157,17 @@ struct dmn_models {
     size_t frame_bytes_max; /* limit for a frame's inputs, and for its outputs */
 };
 
+/* Every model, with those that leave, which come last; a step looks only at the model that it is
+ * given. */
+static inline struct dmn_model *dmn_model_first(const struct dmn_models *models)
+{
+    return models->models ? models->models : models->leaving;
+}
+static inline struct dmn_model *dmn_model_next(const struct dmn_model *m)
+{
+    return m->next || m->leaving ? m->next : m->of->leaving;
+}
+
 /** dmn_models_listen() - adds @l, which must live as long as @models, behind earlier listeners. */
 void dmn_models_listen(struct dmn_models *models, struct dmn_models_listener *l);
 struct dmn_model *dmn_model_find(const struct dmn_models *models, const char *name);
