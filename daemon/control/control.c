@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "daemon/control/control.h"
+
+#include <stdarg.h>
+
 #include "base/json_text.h"
 #include "ipc/json_memory.h"
 
@@ -198,7 +201,9 @@ void dmn_control_forget(struct dmn_control *control)
     }
 }
 
-void dmn_call_error(struct dmn_call *c, const char *error, const char *parameter, const char *text)
+/* @prefix: of the error's name. @parameter: NULL: it has none. */
+static void refuse(struct dmn_call *c, const char *prefix, const char *error, const char *parameter,
+                   const char *text)
 {
     json_t *parameters =
         parameter ? json_pack("{s:o}", parameter, json_text_shown(text)) : json_object();
@@ -206,23 +211,38 @@ void dmn_call_error(struct dmn_call *c, const char *error, const char *parameter
     size_t bytes = 0;
     int failed;
 
-    snprintf(name, sizeof(name), "%s%s", strchr(error, '.') ? "" : "io.piped.", error);
+    snprintf(name, sizeof(name), "%s%s", prefix, error);
     failed = ipc_varlink_error(name, parameters, &data, &bytes);
     json_decref(parameters);
     answer(c, failed, data, bytes, true);
 }
 
+void dmn_call_error(struct dmn_call *c, const char *error, const char *format, ...)
+{
+    char text[2 * MDL_ERROR_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    refuse(c, "io.piped.", error, strcmp(error, "NotFound") == 0 ? "what" : "why", text);
+}
+
+void dmn_call_service_error(struct dmn_call *c, const char *error, const char *parameter,
+                            const char *text)
+{
+    refuse(c, "org.varlink.service.", error, parameter, text);
+}
+
 void dmn_call_refuse(struct dmn_call *c, const struct dmn_outcome *o)
 {
-    static const struct {
-        const char *error, *parameter;
-    } names[] = {
-        [DMN_REFUSED_BUSY] = {"Busy", "why"},           [DMN_REFUSED_LOAD] = {"LoadFailed", "why"},
-        [DMN_REFUSED_NOT_FOUND] = {"NotFound", "what"}, [DMN_REFUSED_PLAN] = {"InvalidPlan", "why"},
-        [DMN_REFUSED_RELOAD] = {"ReloadFailed", "why"},
-    };
+    static const char *const names[] = {[DMN_REFUSED_BUSY] = "Busy",
+                                        [DMN_REFUSED_LOAD] = "LoadFailed",
+                                        [DMN_REFUSED_NOT_FOUND] = "NotFound",
+                                        [DMN_REFUSED_PLAN] = "InvalidPlan",
+                                        [DMN_REFUSED_RELOAD] = "ReloadFailed"};
 
-    dmn_call_error(c, names[o->reason].error, names[o->reason].parameter, o->text);
+    dmn_call_error(c, names[o->reason], "%s", o->text);
 }
 
 void dmn_call_done(void *call, const struct dmn_outcome *o)

@@ -178,9 +178,14 @@ void dmn_control_loads_cancel(struct dmn_control *control, const char *why);
  * models may reply. @parameters: stolen. Ends the call unless @continues. If memory
  * lacked for the parameters (NULL, or ipc_json_lacked()), the connection ends instead. */
 void dmn_call_reply(struct dmn_call *c, json_t *parameters, bool continues);
-/** dmn_call_error() - replies with an error and one string parameter. @error: without "io.piped."
- * if it is ours. Ends the call. */
-void dmn_call_error(struct dmn_call *c, const char *error, const char *parameter, const char *text);
+/** dmn_call_error() - replies with an error of io.piped, and why. @error: without "io.piped.". Ends
+ * the call. */
+__attribute__((format(printf, 3, 4))) void dmn_call_error(struct dmn_call *c, const char *error,
+                                                          const char *format, ...);
+/** dmn_call_service_error() - the same of org.varlink.service. @parameter: that @text is; NULL:
+ * none. */
+void dmn_call_service_error(struct dmn_call *c, const char *error, const char *parameter,
+                            const char *text);
 /** dmn_call_unread() - Return: bytes of answers that its client has not read; SIZE_MAX: the
  * connection is gone. */
 size_t dmn_call_unread(const struct dmn_call *c);

@@ -18,12 +18,10 @@
 
 static void not_saved(struct dmn_call *c, int error)
 {
-    char why[160];
-
-    snprintf(why, sizeof(why), "the model serves, but cannot be saved: %s", dmn_state_why(error));
     dmn_log(LOG_WARNING, "model %s serves, but cannot be saved: %s",
             json_string_value(json_object_get(c->parameters, "name")), dmn_state_why(error));
-    dmn_call_error(c, "LoadFailed", "why", why);
+    dmn_call_error(c, "LoadFailed", "the model serves, but cannot be saved: %s",
+                   dmn_state_why(error));
 }
 
 /* Answers Load @c: @m serves. @copied: from a copy of the client's file. @saves: first has it kept
@@ -41,21 +39,11 @@ static void load_reply(struct dmn_call *c, struct dmn_model *m, bool copied, boo
     }
 }
 
-static bool again_loaded(struct dmn_hot_swap *r)
-{
-    return true;
-}
-
 static void again_serves(struct dmn_hot_swap *r)
 {
     const struct dmn_swap_call *of = r->of;
 
     load_reply(of->call, dmn_model_find(r->models, r->load->name), false, true);
-}
-
-static void again_end(struct dmn_hot_swap *r)
-{
-    free(r->of);
 }
 
 static void load_again(struct dmn_call *c, struct dmn_model *m)
@@ -64,9 +52,7 @@ static void load_again(struct dmn_call *c, struct dmn_model *m)
         dmn_swap_call_new(c, m, DMN_CAUSE_REQUEST, sizeof(struct dmn_swap_call));
 
     if (r) {
-        r->loaded = again_loaded;
         r->serves = again_serves;
-        r->end = again_end;
         dmn_hot_swap_begin(r);
     }
 }
@@ -130,7 +116,7 @@ static void name_origin(const struct dmn_load_call *l, char error[MDL_ERROR_MAX]
 static void load_cancel(struct dmn_load_call *l, const char *why)
 {
     if (l->call) {
-        dmn_call_error(base_take(l->call), "LoadFailed", "why", why);
+        dmn_call_error(base_take(l->call), "LoadFailed", "%s", why);
     }
     dmn_arrival_cancel(&l->arrival, why);
 }
@@ -181,7 +167,7 @@ static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
     if (l->call && m) {
         load_reply(l->call, m, l->sent.copied, l->save);
     } else if (l->call) {
-        dmn_call_error(l->call, "LoadFailed", "why", error);
+        dmn_call_error(l->call, "LoadFailed", "%s", error);
     }
     load_free(l);
 }
@@ -198,7 +184,7 @@ static void load_leave(struct dmn_arrival *a)
     struct dmn_load_call *l = base_container_of(a, struct dmn_load_call, arrival);
 
     if (l->call) {
-        dmn_call_error(base_take(l->call), "Busy", "why", "the daemon is stopping");
+        dmn_call_error(base_take(l->call), "Busy", "the daemon is stopping");
     }
 }
 
@@ -222,35 +208,27 @@ static bool refuse_load(struct dmn_call *c, const char *name, const char *path, 
                         const char *why_shapes)
 {
     const struct dmn_control *control = c->control;
-    const char *why = NULL;
-    char taken[256];
-    size_t loading;
+    size_t loading,
+        most = (size_t)dmn_config_int(dmn_machine_config(control->machine), DMN_KEY_LIMIT_MODELS);
 
     if (!dmn_config_name_ok(name)) {
-        why = "not a model name (" MDL_SEGMENT_NAME_RULE ")";
+        dmn_call_error(c, "LoadFailed", "not a model name (" MDL_SEGMENT_NAME_RULE ")");
     } else if (path[0] != '/' || strlen(path) >= 4096) {
-        why = "the path must be absolute and shorter than 4096 bytes";
+        dmn_call_error(c, "LoadFailed", "the path must be absolute and shorter than 4096 bytes");
     } else if (!shapes) {
-        why = why_shapes;
-    } else if (dmn_call_asks(c, "save") &&
-               dmn_users_is_link(c->control->users, c->conn->peer.uid)) {
-        why = "models of other boards are not saved here";
+        dmn_call_error(c, "LoadFailed", "%s", why_shapes);
+    } else if (dmn_call_asks(c, "save") && dmn_users_is_link(control->users, c->conn->peer.uid)) {
+        dmn_call_error(c, "LoadFailed", "models of other boards are not saved here");
     } else if (being_loaded(control, name, &loading) || dmn_model_find(control->models, name)) {
-        snprintf(taken, sizeof(taken),
-                 "model %.100s is loaded already: unload it first, or take another name", name);
-        dmn_call_error(c, "Busy", "why", taken);
-        return true;
-    } else if (dmn_model_count(control->models) + loading >=
-               (size_t)dmn_config_int(dmn_machine_config(control->machine), DMN_KEY_LIMIT_MODELS)) {
-        (void)snprintf(
-            taken, sizeof(taken), "too many models: limits.models is %lld",
-            (long long)dmn_config_int(dmn_machine_config(control->machine), DMN_KEY_LIMIT_MODELS));
-        why = taken;
+        dmn_call_error(c, "Busy",
+                       "model %.100s is loaded already: unload it first, or take another name",
+                       name);
+    } else if (dmn_model_count(control->models) + loading >= most) {
+        dmn_call_error(c, "LoadFailed", "too many models: limits.models is %zu", most);
+    } else {
+        return false;
     }
-    if (why) {
-        dmn_call_error(c, "LoadFailed", "why", why);
-    }
-    return why != NULL;
+    return true;
 }
 
 /* Takes the files that came with a Load: their descriptors in the order of "files". Return: NULL,
@@ -311,7 +289,7 @@ void dmn_method_load(struct dmn_call *c)
             dmn_sent_files_deinit(&l->sent);
         }
         free(l);
-        dmn_call_error(c, "LoadFailed", "why", why ? why : "out of memory");
+        dmn_call_error(c, "LoadFailed", "%s", why ? why : "out of memory");
         return;
     }
     l->sent.save = dmn_call_asks(c, "save");
@@ -347,7 +325,6 @@ static void forgotten(void *call, int error)
     const char *name = dmn_call_text(c, "name");
     const struct dmn_config_model *m = dmn_config_find_model(config, name);
     struct dmn_model *serves = dmn_model_find(c->control->models, name);
-    char why[600];
 
     if (error == 0 && serves) {
         dmn_copy_forget(c->control->models, serves->path);
@@ -364,19 +341,20 @@ static void forgotten(void *call, int error)
         dmn_call_reply(c, json_object(), false);
         return;
     }
-    snprintf(why, sizeof(why), "%s",
-             error < 0 ? dmn_state_why(error) : "no model of that name is saved");
     if (error > 0 && m && m->stand_in) {
-        snprintf(why, sizeof(why),
-                 "model %s comes with piped, and is served after each start while no model is "
-                 "configured: name yours in /etc/piped/piped.json, or unload it without --save",
-                 name);
+        dmn_call_error(c, "Unsupported",
+                       "model %s comes with piped, and is served after each start while no model "
+                       "is configured: name yours in /etc/piped/piped.json, or unload it without "
+                       "--save",
+                       name);
     } else if (error > 0 && m && !m->saved) {
-        snprintf(why, sizeof(why),
-                 "model %s is configured: remove it from %.400s, or unload it without --save", name,
-                 config->files[m->origin]);
+        dmn_call_error(c, "Unsupported",
+                       "model %s is configured: remove it from %.400s, or unload it without --save",
+                       name, config->files[m->origin]);
+    } else {
+        dmn_call_error(c, "Unsupported", "%s",
+                       error < 0 ? dmn_state_why(error) : "no model of that name is saved");
     }
-    dmn_call_error(c, "Unsupported", "why", why);
 }
 
 /* Return: model @name was being loaded, and no longer is. */

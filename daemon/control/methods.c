@@ -35,7 +35,7 @@ static void get_description(struct dmn_call *c)
     } else if (name && strcmp(name, "org.varlink.service") == 0) {
         dmn_call_reply(c, json_pack("{s:s}", "description", service_interface), false);
     } else {
-        dmn_call_error(c, "org.varlink.service.InterfaceNotFound", "interface", name ? name : "");
+        dmn_call_service_error(c, "InterfaceNotFound", "interface", name ? name : "");
     }
 }
 
@@ -65,7 +65,6 @@ static const struct method {
     {"io.piped.PlanFront", dmn_method_plan_front},
     {"io.piped.PlanExplain", dmn_method_plan_explain},
     {"io.piped.Profile", dmn_method_profile, .changes = true},
-    /* the old name */
     {"io.piped.Optimise", dmn_method_optimise, .changes = true},
     {"io.piped.Quantise", dmn_method_quantise, .changes = true},
     {"io.piped.History", dmn_method_history},
@@ -100,9 +99,9 @@ static void no_such_method(struct dmn_call *c)
     snprintf(interface, sizeof(interface), "%.*s",
              (int)base_min(dot ? dot - c->method : (ptrdiff_t)0, (ptrdiff_t)100), c->method);
     if (strcmp(interface, "io.piped") == 0 || strcmp(interface, "org.varlink.service") == 0) {
-        dmn_call_error(c, "org.varlink.service.MethodNotFound", "method", c->method);
+        dmn_call_service_error(c, "MethodNotFound", "method", c->method);
     } else {
-        dmn_call_error(c, "org.varlink.service.InterfaceNotFound", "interface", interface);
+        dmn_call_service_error(c, "InterfaceNotFound", "interface", interface);
     }
 }
 
@@ -122,7 +121,7 @@ static void deny(const struct method *m, struct dmn_call *c)
 {
     dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0}, "%s refused to user %u (pid %d)",
                     m->name, (unsigned)c->conn->peer.uid, (int)c->conn->peer.pid);
-    dmn_call_error(c, "PermissionDenied", "why",
+    dmn_call_error(c, "PermissionDenied",
                    "only root, the daemon's own user and members of admin_group may change "
                    "something");
 }
@@ -159,11 +158,11 @@ void dmn_control_dispatch(struct dmn_call *c)
     }
     bad = bad_parameter(m, c->parameters, missing);
     if (bad) {
-        dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", bad);
+        dmn_call_service_error(c, "InvalidParameter", "parameter", bad);
         return;
     }
     if (m->more && !c->more) {
-        dmn_call_error(c, "org.varlink.service.ExpectedMore", NULL, NULL);
+        dmn_call_service_error(c, "ExpectedMore", NULL, NULL);
         return;
     }
     if (m->changes && !link_may(m, c) &&
@@ -174,7 +173,7 @@ void dmn_control_dispatch(struct dmn_call *c)
         return;
     }
     if (m->changes && control->models->stopping) {
-        dmn_call_error(c, "Busy", "why", "the daemon is stopping");
+        dmn_call_error(c, "Busy", "the daemon is stopping");
         return;
     }
     run(m, c);

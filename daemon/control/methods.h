@@ -54,7 +54,7 @@ struct dmn_swap_call {
  * dmn_swap_call_new() - prepares a hot swap of @m for call @c
  *
  * @bytes: of the method's struct, which starts with a struct dmn_swap_call. It is zeroed, has its
- * `call` set, and belongs to the hot swap's end(), which the method must set.
+ * `call` set, and belongs to the hot swap.
  *
  * Sets failed(), which answers the call. Return: NULL: not possible now, and the call was answered.
  */

@@ -73,7 +73,7 @@ void dmn_method_reload(struct dmn_call *c)
     const struct dmn_host *host = c->control->host;
 
     if (!host->reload(host->ctx, (struct dmn_done){dmn_call_done, c})) {
-        dmn_call_error(c, "Busy", "why", "a reload is in progress");
+        dmn_call_error(c, "Busy", "a reload is in progress");
     }
 }
 

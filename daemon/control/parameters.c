@@ -101,7 +101,7 @@ bool dmn_call_asks(const struct dmn_call *c, const char *key)
 
 bool dmn_call_invalid(struct dmn_call *c, const char *key)
 {
-    dmn_call_error(c, "org.varlink.service.InvalidParameter", "parameter", key);
+    dmn_call_service_error(c, "InvalidParameter", "parameter", key);
     return false;
 }
 
@@ -140,7 +140,7 @@ struct dmn_model *dmn_call_model(struct dmn_call *c, const char *key)
         char what[DMN_MODEL_MISSING_BYTES];
 
         dmn_model_missing(c->control->models, name ? name : "", what, sizeof(what));
-        dmn_call_error(c, "NotFound", "what", what);
+        dmn_call_error(c, "NotFound", "%s", what);
     }
     return m;
 }
@@ -215,7 +215,7 @@ struct dmn_examples *dmn_examples_take(struct dmn_call *c)
 
     why = why ? why : list(e, json_object_get(c->parameters, "examples"));
     if (why) {
-        dmn_call_error(c, "Unsupported", "why", why);
+        dmn_call_error(c, "Unsupported", "%s", why);
         return dmn_examples_free(e);
     }
     return e;

@@ -67,7 +67,7 @@ static void job_done(struct dmn_job *work)
     struct dmn_model *m = dmn_model_find(control->models, j->model);
 
     if (control->models->stopping) {
-        dmn_call_error(j->call, "Busy", "why", "the daemon is stopping");
+        dmn_call_error(j->call, "Busy", "the daemon is stopping");
     } else {
         j->done(j, m && m->loaded_ns == j->loaded_ns ? m : NULL);
     }
@@ -113,9 +113,9 @@ static void auto_run(struct job *j)
 static void auto_done(struct job *j, struct dmn_model *m)
 {
     if (!m) {
-        dmn_call_error(j->call, "NotFound", "what", "the model was unloaded meanwhile");
+        dmn_call_error(j->call, "NotFound", "the model was unloaded meanwhile");
     } else if (j->error < 0) {
-        dmn_call_error(j->call, "InvalidPlan", "why", "no plan was found");
+        dmn_call_error(j->call, "InvalidPlan", "no plan was found");
     } else {
         struct dmn_goal goal = dmn_goal_config(dmn_machine_config(j->control->machine));
         struct dmn_origin origin = DMN_ORIGIN_EXACT;
@@ -172,7 +172,7 @@ void dmn_method_costs(struct dmn_call *c)
 static void answer(struct job *j, const char *key)
 {
     if (!j->result) {
-        dmn_call_error(j->call, "Unsupported", "why",
+        dmn_call_error(j->call, "Unsupported", "%s",
                        j->error == -ENOMEM ? "out of memory" : "no plan was found");
     } else {
         dmn_call_reply(j->call, json_pack("{s:o}", key, base_take(j->result)), false);
@@ -227,7 +227,7 @@ static void boards_front_done(struct job *j, struct dmn_model *m)
     if (j->result) {
         dmn_call_reply(j->call, base_take(j->result), false);
     } else {
-        dmn_call_error(j->call, "Unsupported", "why",
+        dmn_call_error(j->call, "Unsupported", "%s",
                        j->error == -ENODATA  ? "no board that is there is linked with this one"
                        : j->error == -ENOENT ? "no plan fits in the memory of the boards"
                        : j->error == -ENOMEM ? "out of memory"
@@ -238,27 +238,25 @@ static void boards_front_done(struct job *j, struct dmn_model *m)
 /* Answers the call, and frees the job, if it cannot be. Return: it can. */
 static bool boards_front(struct job *j, const struct dmn_board_model *bm)
 {
-    char why[512] = "";
     int r = bm ? take_query(j, bm) : -ENOENT;
 
-    if (r == -ENOENT) {
-        snprintf(why, sizeof(why),
-                 "the model's key boards is \"" DMN_BOARDS_OFF "\"; set it to \"" DMN_BOARDS_AUTO
-                 "\" and reload");
-    } else if (r == -EOPNOTSUPP) {
-        snprintf(why, sizeof(why), "the model cannot be spread over boards: %.400s", bm->why);
-    } else if (r == -ENODATA) {
-        snprintf(why, sizeof(why), "piped-link is away; start the service piped-link");
-    } else if (r < 0) {
-        snprintf(why, sizeof(why), "%s", strerror(-r));
-    } else if (use_all(j->query) == 0) {
-        snprintf(why, sizeof(why), "no other board is there; pipectl board list shows their links");
+    if (r == 0 && use_all(j->query) > 0) {
+        return true;
     }
-    if (why[0]) {
-        dmn_call_error(j->call, "Unsupported", "why", why);
-        job_free(j);
+    if (r == -EOPNOTSUPP) {
+        dmn_call_error(j->call, "Unsupported", "the model cannot be spread over boards: %.400s",
+                       bm->why);
+    } else {
+        dmn_call_error(j->call, "Unsupported", "%s",
+                       r == -ENOENT ? "the model's key boards is \"" DMN_BOARDS_OFF
+                                      "\"; set it to \"" DMN_BOARDS_AUTO "\" and reload"
+                       : r == -ENODATA ? "piped-link is away; start the service piped-link"
+                       : r < 0         ? strerror(-r)
+                                       : "no other board is there; pipectl board list shows their "
+                                         "links");
     }
-    return why[0] == '\0';
+    job_free(j);
+    return false;
 }
 
 /* ---- methods ---- */
@@ -351,7 +349,7 @@ void dmn_method_plan_explain(struct dmn_call *c)
         return;
     }
     if (dmn_planner_trial(m, &j->explain.trial, &samples) < 0) {
-        dmn_call_error(c, "Unsupported", "why", "out of memory");
+        dmn_call_error(c, "Unsupported", "out of memory");
         job_free(j);
         return;
     }

@@ -14,16 +14,16 @@ static void unknown_algorithm(struct dmn_call *c, const char *name)
 {
     const struct tun_algorithm *const *all;
     struct near_word n = {.given = name};
-    char why[640], hint[NEAR_WORD_HINT_BYTES];
+    char hint[NEAR_WORD_HINT_BYTES];
     size_t count;
 
     all = tun_algorithms(&count);
     for (size_t i = 0; i < count; i++) {
         near_word_try(&n, all[i]->name);
     }
-    snprintf(why, sizeof(why), "no algorithm \"%.60s\"%s%s: " TUN_SEARCH_NAMES, name,
-             near_word_hint(&n, hint), *hint ? " Algorithms" : "; algorithms");
-    dmn_call_error(c, "Unsupported", "why", why);
+    near_word_hint(&n, hint);
+    dmn_call_error(c, "Unsupported", "no algorithm \"%.60s\"%s%s: " TUN_SEARCH_NAMES, name, hint,
+                   *hint ? " Algorithms" : "; algorithms");
 }
 
 static bool goal(struct dmn_call *c, struct dmn_goal *ret)
@@ -32,11 +32,8 @@ static bool goal(struct dmn_call *c, struct dmn_goal *ret)
 
     *ret = dmn_goal_config(dmn_machine_config(c->control->machine));
     if (objective && *objective && dmn_objective_find(objective, &ret->objective) < 0) {
-        char why[160];
-
-        snprintf(why, sizeof(why), "no objective \"%.60s\"; objectives: throughput, latency, power",
-                 objective);
-        dmn_call_error(c, "Unsupported", "why", why);
+        dmn_call_error(c, "Unsupported",
+                       "no objective \"%.60s\"; objectives: throughput, latency, power", objective);
         return false;
     }
     /* 0: no bound */
@@ -106,19 +103,19 @@ void dmn_method_retune(struct dmn_call *c)
         return;
     }
     if (dmn_profiling(c->control->plans)) {
-        dmn_call_error(c, "Busy", "why", "profiling is in progress; it would distort measurements");
+        dmn_call_error(c, "Busy", "profiling is in progress; it would distort measurements");
         return;
     }
     error = dmn_retune_begin(m, &q);
     if (error == -EBUSY) {
-        dmn_call_error(c, "Busy", "why", "a retune or a change of plan is in progress");
+        dmn_call_error(c, "Busy", "a retune or a change of plan is in progress");
     } else if (error == -ENODATA) {
-        dmn_call_error(c, "Unsupported", "why",
+        dmn_call_error(c, "Unsupported",
                        "the model is too large to run on this board alone (boards.memory_mib)");
     } else if (error == -EINVAL) {
         dmn_call_invalid(c, "objective");
     } else if (error) {
-        dmn_call_error(c, "Busy", "why", strerror(-error));
+        dmn_call_error(c, "Busy", "%s", strerror(-error));
     } else if (!wait) {
         dmn_call_reply(c, json_pack("{s:n}", "event"), false);
     }
@@ -181,21 +178,21 @@ void dmn_method_profile(struct dmn_call *c)
         return;
     }
     if (c->control->machine->whole.count > 0) {
-        dmn_call_error(c, "Busy", "why",
+        dmn_call_error(c, "Busy",
                        "a core is slowed and its execution place is split; a profile would be of "
                        "that");
         return;
     }
     for (const struct dmn_model *m = c->control->models->models; m; m = m->next) {
         if (m->planning->retune) {
-            dmn_call_error(c, "Busy", "why",
+            dmn_call_error(c, "Busy",
                            "a retune is in progress; profiling would distort its measurements");
             return;
         }
     }
     error = dmn_profile_begin(c->control->plans, (struct dmn_done){on_profiled, c}, (unsigned)ms);
     if (error) {
-        dmn_call_error(c, "Busy", "why",
+        dmn_call_error(c, "Busy", "%s",
                        error == -EBUSY ? "profiling is in progress" : strerror(-error));
     }
 }

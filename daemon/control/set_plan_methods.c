@@ -34,7 +34,7 @@ void dmn_method_get_plan(struct dmn_call *c)
 bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c)
 {
     if (m->planning->retune || m->planning->switched.fn) {
-        dmn_call_error(c, "Busy", "why",
+        dmn_call_error(c, "Busy", "%s",
                        m->planning->retune ? "a retune is in progress"
                                            : "another plan is being set");
         return false;
@@ -45,15 +45,12 @@ bool dmn_method_may_switch(const struct dmn_model *m, struct dmn_call *c)
 /* Answers with InvalidPlan, and names the model: the caller may have named none. */
 static void refuse_plan(const struct dmn_model *m, struct dmn_call *c, const char *why)
 {
-    char text[768];
-
-    snprintf(text, sizeof(text), "model %s: %s", m->name, why);
-    dmn_call_error(c, "InvalidPlan", "why", text);
+    dmn_call_error(c, "InvalidPlan", "model %s: %s", m->name, why);
 }
 
 void dmn_method_cannot_plan(struct dmn_call *c, int error)
 {
-    dmn_call_error(c, error == -ENOMEM ? "Unsupported" : "InvalidPlan", "why", strerror(-error));
+    dmn_call_error(c, error == -ENOMEM ? "Unsupported" : "InvalidPlan", "%s", strerror(-error));
 }
 
 /* A call that waits for a switch. The model exists as long as the call waits: an unload ends the
@@ -133,7 +130,7 @@ void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_
     }
     s = malloc(sizeof(*s));
     if (!s) {
-        dmn_call_error(c, "Unsupported", "why", "out of memory");
+        dmn_call_error(c, "Unsupported", "out of memory");
         return;
     }
     *s = (struct switch_call){c, m, *plan, origin};
@@ -165,7 +162,7 @@ void dmn_method_set_plan(struct dmn_call *c)
     const char *text = json_string_value(json_object_get(c->parameters, "plan"));
     struct dmn_model *m = dmn_call_model(c, "model");
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
-    char error[256], why[DMN_ROUTE_ERROR_MAX], both[512];
+    char error[256], why[DMN_ROUTE_ERROR_MAX];
     struct dmn_route_text route;
     int fits;
 
@@ -173,7 +170,7 @@ void dmn_method_set_plan(struct dmn_call *c)
         return;
     }
     if (!plan) {
-        dmn_call_error(c, "Unsupported", "why", "out of memory");
+        dmn_call_error(c, "Unsupported", "out of memory");
         return;
     }
     fits =
@@ -182,14 +179,13 @@ void dmn_method_set_plan(struct dmn_call *c)
         dmn_method_switch(m, c, plan, (struct dmn_origin){.from = DMN_FROM_USER});
     } else if (fits == -EAGAIN) {
         c->control->machine->whole_wanted_ns = base_now_ns();
-        snprintf(both, sizeof(both), "%s; it is joined now: set the plan again in a second", error);
-        dmn_call_error(c, "Busy", "why", both);
+        dmn_call_error(c, "Busy", "%s; it is joined now: set the plan again in a second", error);
     } else if (!dmn_boards_of(c->control->boards, m) ||
                dmn_route_text_parse(text, why, &route) < 0) {
         refuse_plan(m, c, error);
     } else if (set_route(m, c, text, why) < 0) {
-        snprintf(both, sizeof(both), "%s; as a route over boards: %s", error, why);
-        refuse_plan(m, c, both);
+        dmn_call_error(c, "InvalidPlan", "model %s: %s; as a route over boards: %s", m->name, error,
+                       why);
     }
 }
 
@@ -304,8 +300,8 @@ void dmn_method_get_mapping(struct dmn_call *c)
                              &mapping);
     }
     if (r) {
-        snprintf(plan, sizeof(plan), "%s; pipectl plan set takes another plan or route", error);
-        dmn_call_error(c, "Unsupported", "why", error[0] ? plan : "out of memory");
+        dmn_call_error(c, "Unsupported", "%s%s", error[0] ? error : "out of memory",
+                       error[0] ? "; pipectl plan set takes another plan or route" : "");
     } else {
         dmn_call_reply(c, json_pack("{s:o, s:s}", "mapping", mapping, "plan", plan), false);
     }

@@ -37,7 +37,7 @@ struct dmn_hot_swap *dmn_swap_call_new(struct dmn_call *c, struct dmn_model *m,
     r->of = of = calloc(1, bytes);
     if (!of) {
         dmn_hot_swap_free(r);
-        dmn_call_error(c, "LoadFailed", "why", "out of memory");
+        dmn_call_error(c, "LoadFailed", "out of memory");
         return NULL;
     }
     of->call = c;
@@ -104,7 +104,7 @@ static bool optimise_loaded(struct dmn_hot_swap *r)
     const struct optimise *o = r->of;
 
     if (!r->load->choose.chosen) {
-        dmn_call_error(o->swap.call, "LoadFailed", "why", r->load->choose.note);
+        dmn_call_error(o->swap.call, "LoadFailed", "%s", r->load->choose.note);
         return false;
     }
     if (o->front) {
@@ -116,10 +116,9 @@ static bool optimise_loaded(struct dmn_hot_swap *r)
 
 static void optimise_end(struct dmn_hot_swap *r)
 {
-    struct optimise *o = r->of;
+    const struct dmn_swap_call *of = r->of;
 
-    dmn_examples_free(o->swap.examples);
-    free(o);
+    dmn_examples_free(of->examples);
 }
 
 /* Return: true; false: the call was answered. */
@@ -176,7 +175,7 @@ void dmn_method_optimise(struct dmn_call *c)
         return;
     }
     if (m->kernels[0]) {
-        dmn_call_error(c, "Busy", "why", "the configuration names the model's primitives");
+        dmn_call_error(c, "Busy", "the configuration names the model's primitives");
         return;
     }
     r = dmn_swap_call_new(c, m, DMN_CAUSE_OPTIMISE, sizeof(*o));
@@ -261,7 +260,7 @@ static json_t *outcome(const struct dmn_hot_swap *r)
 
 static void keep_failed(struct dmn_call *c, int error)
 {
-    dmn_call_error(c, "LoadFailed", "why", dmn_state_why(error));
+    dmn_call_error(c, "LoadFailed", "%s", dmn_state_why(error));
 }
 
 static bool quantise_loaded(struct dmn_hot_swap *r)
@@ -293,12 +292,6 @@ static void quantise_end(struct dmn_hot_swap *r)
     dmn_examples_free(q->swap.examples);
     json_decref(q->parameters);
     free(q->keep);
-    free(q);
-}
-
-static bool off_loaded(struct dmn_hot_swap *r)
-{
-    return true;
 }
 
 static void off_serves(struct dmn_hot_swap *r)
@@ -376,12 +369,12 @@ void dmn_method_quantise(struct dmn_call *c)
         return;
     }
     if (m->model->segment) {
-        dmn_call_error(c, "LoadFailed", "why",
+        dmn_call_error(c, "LoadFailed",
                        "a segment cannot be quantised by itself; quantise the whole model");
         return;
     }
     if (m->calibration[0]) {
-        dmn_call_error(c, "Busy", "why", "the configuration names the model's calibration");
+        dmn_call_error(c, "Busy", "the configuration names the model's calibration");
         return;
     }
     r = dmn_swap_call_new(c, m, DMN_CAUSE_QUANTISE, sizeof(*q));
@@ -389,7 +382,7 @@ void dmn_method_quantise(struct dmn_call *c)
         return;
     }
     r->load->as_is = off;
-    r->loaded = off ? off_loaded : quantise_loaded;
+    r->loaded = off ? NULL : quantise_loaded;
     r->serves = off ? off_serves : quantised;
     q = r->of;
     q->parameters = json_incref(c->parameters);

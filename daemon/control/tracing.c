@@ -36,13 +36,10 @@ static void tracing_free(struct dmn_tracing *t)
 /* Return: no team writes any more. */
 static bool detach_all(const struct dmn_models *models)
 {
-    const struct dmn_model *lists[] = {models->models, models->leaving};
     bool quiet = true;
 
-    for (size_t i = 0; i < base_array_count(lists); i++) {
-        for (const struct dmn_model *m = lists[i]; m; m = m->next) {
-            quiet = pl_trace_detach(m->pipe) && quiet;
-        }
+    for (const struct dmn_model *m = dmn_model_first(models); m; m = dmn_model_next(m)) {
+        quiet = pl_trace_detach(m->pipe) && quiet;
     }
     return quiet;
 }
@@ -293,7 +290,7 @@ static void begin(struct dmn_call *c, double seconds, size_t ring_bytes, int soc
 
     if (!t) {
         base_close_fd(&sock);
-        dmn_call_error(c, "Busy", "why", "out of memory");
+        dmn_call_error(c, "Busy", "out of memory");
         return;
     }
     t->sock = sock;
@@ -305,7 +302,7 @@ static void begin(struct dmn_call *c, double seconds, size_t ring_bytes, int soc
     t->timer.data = t;
     if (!prepare(t, ring_bytes)) {
         tracing_free(t);
-        dmn_call_error(c, "Busy", "why", "out of memory");
+        dmn_call_error(c, "Busy", "out of memory");
         return;
     }
     t->began_ns = base_now_ns();
@@ -313,10 +310,7 @@ static void begin(struct dmn_call *c, double seconds, size_t ring_bytes, int soc
     t->history = newest ? newest->id : 0;
     control->tracing = t;
     control->event_traced = on_event;
-    for (struct dmn_model *m = control->models->models; m; m = m->next) {
-        attach(t, m);
-    }
-    for (struct dmn_model *m = control->models->leaving; m; m = m->next) {
+    for (struct dmn_model *m = dmn_model_first(control->models); m; m = dmn_model_next(m)) {
         attach(t, m);
     }
     dmn_frames_trace(control->frames, &t->answers);
@@ -345,18 +339,16 @@ void dmn_method_trace(struct dmn_call *c)
         return;
     }
     if (other) {
-        char why[160];
         uint64_t now = base_now_ns();
 
-        snprintf(why, sizeof(why), "%s traces already, for %.1f s more", other->who,
-                 other->end_ns > now ? (double)(other->end_ns - now) / 1e9 : 0.0);
-        dmn_call_error(c, "Busy", "why", why);
+        dmn_call_error(c, "Busy", "%s traces already, for %.1f s more", other->who,
+                       other->end_ns > now ? (double)(other->end_ns - now) / 1e9 : 0.0);
         return;
     }
     sock = dmn_call_take_fd(c);
     if (!good_socket(sock)) {
         base_close_fd(&sock);
-        dmn_call_error(c, "Unsupported", "why",
+        dmn_call_error(c, "Unsupported",
                        "a connected Unix stream socket for the records must come with the call");
         return;
     }

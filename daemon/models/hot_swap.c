@@ -14,6 +14,7 @@ void dmn_hot_swap_free(struct dmn_hot_swap *r)
     if (r->end) {
         r->end(r);
     }
+    free(r->of);
     dmn_load_free(r->load);
     free(r);
 }
@@ -52,7 +53,7 @@ static bool loaded(struct dmn_arrival *a)
 {
     struct dmn_hot_swap *r = base_container_of(a, struct dmn_hot_swap, arrival);
 
-    return r->loaded(r);
+    return !r->loaded || r->loaded(r);
 }
 
 static void leave(struct dmn_arrival *a)

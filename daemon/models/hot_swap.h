@@ -20,16 +20,16 @@ struct dmn_hot_swap {
     struct dmn_load *load;     /* owned */
     int error;                 /* of prepare() */
     enum dmn_cause cause;      /* of the history event */
-    void *of;                  /* the requester's data */
+    void *of;                  /* owned: the requester's data; NULL: none */
     /* Work thread, before the load; may be NULL. Return: 0: go on; positive: there is nothing to
      * load; negative, with load->error set. */
     int (*prepare)(struct dmn_hot_swap *r);
     /* The last of the next three calls reports the outcome. loaded(): the model is loaded, or error
-     * is positive. Return: it is to serve; false: the requester needs nothing more. */
+     * is positive; may be NULL. Return: it is to serve; false: the requester needs nothing more. */
     bool (*loaded)(struct dmn_hot_swap *r);
     void (*serves)(struct dmn_hot_swap *r); /* the new model serves */
     void (*failed)(struct dmn_hot_swap *r, const struct dmn_outcome *o);
-    void (*end)(struct dmn_hot_swap *r); /* frees `of`; NULL: nothing to free */
+    void (*end)(struct dmn_hot_swap *r); /* frees what is in `of`; NULL: nothing to free */
 };
 
 /**
