@@ -6,6 +6,7 @@ usage: test_docs.py CONFIG_DOC PIPED etc/piped.json daemon/piped.json.5.scd daem
        DOCS: the folder of Markdown pages; PAGE: further man pages
 """
 import glob
+import json
 import os
 import re
 import subprocess
@@ -13,7 +14,7 @@ import sys
 
 CONFIG_DOC, PIPED, CONFIG, MAN5, MAN8, DOCS = sys.argv[1:7]
 NOT_KEYS = ("sensors.gpio",)  # of status
-sys.path.insert(0, os.path.join(os.path.dirname(MAN5), "config"))
+sys.path.insert(0, os.path.dirname(MAN5))
 import config_pages  # noqa: E402  (the folder is known only now)
 
 failed = 0
@@ -47,10 +48,9 @@ check(not [o for o in named - options if o not in ("--json", "--user", "--catalo
       str(named - options))
 
 # keys and their defaults, and what the pages say of them
-keys = {}
-for key, text in re.findall(r"^\*([^*]+)\*\n\t(.*)$", output(CONFIG_DOC, "man"), flags=re.M):
-    default = re.search(r"; default (.*?)\.(?: |$)", text)
-    keys[key.replace("\\", "")] = default.group(1) if default else None
+table = config_pages.table(CONFIG_DOC)
+keys = {k["key"]: json.dumps(k["default"]) for k in table["keys"]}
+keys.update(("%s[].%s" % (i["array"], i["key"]), None) for i in table["items"])
 check(len(keys) > 30 and keys.get("adapt.cooldown_s") == "5", "keys_are_read", str(keys))
 groups = "|".join(sorted({k.split(".")[0] for k in keys if "." in k and "[" not in k}))
 unknown = []
