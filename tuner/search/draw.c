@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Uniform plans by counting: the sums of tun_space_size() (tuner/search/places.c), kept and walked
- * backwards. With n stages, EPs are taken from the last to the first: of the n stages t are left
- * to the EPs before, the others and some of the t have teams of this EP; the cores they take
- * are drawn one stage after the other, then how those cores divide into teams. */
+/* Plans are counted, and drawn alike by walking the sums backwards. EPs are added one by one: of n
+ * stages, t have teams already; the new EP has teams in the n - t others and in some of the t. To
+ * draw, EPs are taken from the last to the first: how many stages are left to those before and how
+ * many of them share; the cores that this EP's stages take, one stage after the other; then how
+ * those cores divide into teams, a partition of them. */
 #include "tuner/search/draw.h"
 
 #include "tuner/search/plan_space.h"
@@ -22,7 +23,8 @@ struct tun_draw {
     size_t stages_min, stages_max;
     struct ep_ways eps[PL_EP_MAX];
     double choose[PL_STAGE_MAX + 1][PL_STAGE_MAX + 1];
-    double lengths[PL_STAGE_MAX + 1];                  /* plans of n stages */
+    double lengths[PL_STAGE_MAX + 1]; /* plans of n stages, over 2^exponent */
+    int exponent;
     double partitions[PL_CPU_MAX + 1][PL_CPU_MAX + 1]; /* of n into parts of at most w */
     double power[];
 };
@@ -49,17 +51,21 @@ static size_t pick(struct tun_random *r, const double *weight, size_t count)
     return last;
 }
 
-/* Largest entry 1: only their ratios matter, and the counts of large machines pass a double. */
-static void normalise(double *x, size_t count)
+/* Largest entry below 1, since the counts of large machines pass a double. Return: the exponent of
+ * the power of two that was taken out. */
+static int normalise(double *x, size_t count)
 {
     double max = 0;
+    int exponent;
 
     for (size_t i = 0; i < count; i++) {
         max = base_max(max, x[i]);
     }
-    for (size_t i = 0; i < count && max > 0; i++) {
-        x[i] /= max;
+    frexp(max, &exponent);
+    for (size_t i = 0; i < count; i++) {
+        x[i] = ldexp(x[i], -exponent);
     }
+    return exponent;
 }
 
 static void count_partitions(struct tun_draw *d)
@@ -131,7 +137,7 @@ static void count_all(struct tun_draw *d)
                 }
             }
         }
-        normalise(next, max + 1);
+        d->exponent += normalise(next, max + 1);
     }
     for (size_t n = d->stages_min; n <= max; n++) {
         d->lengths[n] = tun_binomial(units - 1, n - 1) * (d->cuts_only ? 1 : next[n]);
@@ -173,6 +179,22 @@ struct tun_draw *tun_draw_free(struct tun_draw *d)
 {
     free(d);
     return NULL;
+}
+
+double tun_space_size(const struct tun_problem *p, enum tun_space space)
+{
+    struct tun_draw *d;
+    double size = 0;
+
+    if (tun_draw_new(p, space, &d) < 0) {
+        return INFINITY;
+    }
+    for (size_t n = 0; n <= d->stages_max; n++) {
+        size += d->lengths[n];
+    }
+    size = ldexp(size, d->cuts_only ? 0 : d->exponent);
+    tun_draw_free(d);
+    return size;
 }
 
 /* @ret gets @wanted of 0..count-1 in rising order, any such subset as likely. */

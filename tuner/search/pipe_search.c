@@ -23,7 +23,7 @@
  */
 
 #include "tuner/search/cuts.h"
-#include "tuner/search/places.h"
+#include "tuner/search/draw.h"
 #include "tuner/search/search_private.h"
 
 enum phase { PHASE_SEEDS, PHASE_EACH, PHASE_BEST };

@@ -2,7 +2,6 @@
 #include "tuner/search/places.h"
 
 #include "base/base.h"
-#include "tuner/search/search.h"
 
 void tun_pipeline_plan(const struct tun_pipeline *p, struct pl_plan *ret)
 {
@@ -166,91 +165,4 @@ double tun_cut_count(size_t layers, size_t min, size_t max)
         sum += tun_binomial(layers - 1, p - 1);
     }
     return sum;
-}
-
-/* A factor 0 means no way, however many ways the other one has. */
-static double times(double a, double b)
-{
-    return a == 0 || b == 0 ? 0 : a * b;
-}
-
-/* Ways to give each of m = 0..max stages one team of an EP: of one core, or of any width (the
- * compositions of at most @cores into m). */
-static void one_team_ways(size_t cores, bool any_width, size_t max, double *ret)
-{
-    for (size_t m = 0; m <= max; m++) {
-        ret[m] = any_width ? tun_binomial(cores, m) : m <= cores;
-    }
-}
-
-/* Ways to give each of m = 0..max stages at least one team of an EP, any widths and counts:
- *     sum_{n <= cores} [x^n] (P(x) - 1)^m,  P(x) the generating function of partitions,
- * since the teams of one stage are a partition of the cores they take. */
-static void any_team_ways(size_t cores, size_t max, double *ret)
-{
-    double part[PL_CPU_MAX + 1] = {1}, power[PL_CPU_MAX + 1] = {1};
-
-    for (size_t width = 1; width <= cores; width++) {
-        for (size_t n = width; n <= cores; n++) {
-            part[n] += part[n - width];
-        }
-    }
-    for (size_t m = 0; m <= max; m++) {
-        ret[m] = 0;
-        for (size_t n = 0; n <= cores; n++) {
-            ret[m] += power[n];
-        }
-        for (size_t n = cores + 1; n-- > 0;) {
-            double sum = 0;
-
-            for (size_t i = 1; i <= n; i++) {
-                sum += times(power[n - i], part[i]);
-            }
-            power[n] = sum;
-        }
-    }
-}
-
-/* Sequences of 1..max stages over all EPs, by length, and what they come to for the cuts.
- * EPs are added one by one: of n stages, t have teams already; the new EP has teams in m, which
- * are the n - t others and m - (n - t) of the t. Without sharing it has none of the t. */
-static double count_plans(const struct tun_problem *p, size_t max, int space)
-{
-    double count[PL_STAGE_MAX + 1] = {1}, ways[PL_STAGE_MAX + 1], total = 0;
-    bool one_team = space == TUN_SPACE_PLACES || p->bounds.one_ep_stages;
-
-    for (size_t k = 0; k < p->ep_count; k++) {
-        size_t cores = p->eps[k].cores;
-
-        if (one_team) {
-            one_team_ways(cores, space != TUN_SPACE_PLACES, max, ways);
-        } else {
-            any_team_ways(cores, max, ways);
-        }
-        for (size_t n = max + 1; n-- > 0;) {
-            double sum = 0;
-
-            for (size_t t = 0; t <= n; t++) {
-                for (size_t both = 0; both <= (one_team ? 0 : t); both++) {
-                    sum += times(times(count[t], ways[n - t + both]),
-                                 tun_binomial(n, t) * tun_binomial(t, both));
-                }
-            }
-            count[n] = sum;
-        }
-    }
-    for (size_t n = 1; n <= max; n++) {
-        total += times(tun_binomial(p->unit_count - 1, n - 1), count[n]);
-    }
-    return total;
-}
-
-double tun_space_size(const struct tun_problem *p, int space)
-{
-    size_t max = tun_stages_max(p);
-
-    if (space == TUN_SPACE_CUTS) {
-        return max == 1 ? 1 : tun_cut_count(p->unit_count, 2, max);
-    }
-    return count_plans(p, max, space);
 }

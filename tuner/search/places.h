@@ -45,13 +45,3 @@ size_t tun_core_places(const struct tun_problem *p, struct tun_place *ret, size_
 double tun_binomial(size_t n, size_t k);
 /** tun_cut_count() - ways to cut @layers into min..max stages: sum of binomial(layers-1, p-1). */
 double tun_cut_count(size_t layers, size_t min, size_t max);
-/**
- * tun_space_size() - plans in TUN_SPACE_CUTS (2..cores stages; with one core or one unit the one
- * plan there is), _PLACES (1..cores stages, one core each, EPs in any order) or _ALL
- * @space: one of enum tun_space but DEFAULT. Stages are bounded by units, PL_STAGE_MAX and the
- * problem's stages_max; one_ep_stages is kept. _ALL counts a stage by its multiset of (EP,
- * width); stages of more than TUN_GROUP_MAX shapes (45 cores of one EP, 25 of two, 18 of three at
- * the least) and more than PL_TEAM_MAX teams are counted though no plan can hold them. May be
- * infinite. Any thread; no allocation.
- */
-double tun_space_size(const struct tun_problem *p, int space);

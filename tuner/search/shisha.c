@@ -20,6 +20,7 @@
  *   times of the one before it; before anything was measured, by weights and speeds. */
 #include "tuner/search/shisha.h"
 
+#include "tuner/search/draw.h"
 #include "tuner/search/moves.h"
 #include "tuner/search/search_private.h"
 

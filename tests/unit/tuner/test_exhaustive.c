@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
-#include "tuner/search/places.h"
+#include "tuner/search/draw.h"
 
 static const struct tun_ep ONE[] = {{"big", 1, 1, 1, 1}};
 static const struct tun_ep TWO_ONE[] = {{"big", 2, 1, 1, 1}, {"little", 1, 0.4, 0.5, 1}};

@@ -5,7 +5,7 @@
 #include "tests/harness.h"
 #include "tests/unit/tuner/papers.h"
 #include "tuner/eval.h"
-#include "tuner/search/places.h"
+#include "tuner/search/draw.h"
 #include "tuner/search/search.h"
 
 struct machine {
