@@ -58,29 +58,26 @@ bool tun_keeps(const struct tun_problem *p, const struct tun_outcome *o)
            (b->latency_max_ns <= 0 || o->latency_ns <= b->latency_max_ns);
 }
 
-/* By how much an outcome misses the bounds, relatively; 0: it keeps them. */
-static double missed(const struct tun_problem *p, const struct tun_outcome *o)
+static double over(double value, double limit)
 {
-    double miss = 0;
+    return limit > 0 ? base_max(0.0, value / limit - 1) : 0;
+}
 
-    if (p->bounds.period_max_ns > 0) {
-        miss += base_max(0.0, o->bottleneck_ns / p->bounds.period_max_ns - 1);
-    }
-    if (p->bounds.latency_max_ns > 0) {
-        miss += base_max(0.0, o->latency_ns / p->bounds.latency_max_ns - 1);
-    }
+double tun_missed(const struct tun_problem *p, const struct tun_outcome *o)
+{
+    double missed = over(o->bottleneck_ns, p->bounds.period_max_ns) +
+                    over(o->latency_ns, p->bounds.latency_max_ns);
+
     for (size_t b = 0; p->boards.count > 1 && b < p->boards.count; b++) {
-        if (p->boards.boards[b].energy_max_nj > 0) {
-            miss += base_max(0.0, o->board_energy_nj[b] / p->boards.boards[b].energy_max_nj - 1);
-        }
+        missed += over(o->board_energy_nj[b], p->boards.boards[b].energy_max_nj);
     }
-    return miss;
+    return missed;
 }
 
 bool tun_better(const struct tun_problem *p, const struct tun_outcome *a,
                 const struct tun_outcome *b)
 {
-    double miss_a = missed(p, a), miss_b = missed(p, b);
+    double miss_a = tun_missed(p, a), miss_b = tun_missed(p, b);
     double figure_a = tun_figure(p, a), figure_b = tun_figure(p, b);
 
     if (miss_a != miss_b) {

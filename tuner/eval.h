@@ -33,6 +33,10 @@ double tun_figure(const struct tun_problem *p, const struct tun_outcome *o);
 /** tun_keeps() - Return: the outcome keeps the bounds on period and latency. */
 bool tun_keeps(const struct tun_problem *p, const struct tun_outcome *o);
 
+/** tun_missed() - Return: by how much the outcome misses the bounds (also those of boards on energy),
+ * relatively, all together; 0: it keeps them. */
+double tun_missed(const struct tun_problem *p, const struct tun_outcome *o);
+
 /**
  * tun_better() - Return: the problem's objective prefers outcome @a to @b
  *

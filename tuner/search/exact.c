@@ -63,7 +63,7 @@ static int start(struct tun_search *s)
         return -ENOMEM;
     }
     for (size_t i = 0; i < tun_cell_count(c); i++) {
-        x->hole[i] = !(isfinite(c->cells[i].ns) && c->cells[i].ns > 0);
+        x->hole[i] = !tun_cell_known(&c->cells[i]);
     }
     tun_fill(&s->problem);
     return tun_problem_check(&s->problem, s->reason);
@@ -156,10 +156,11 @@ static int solve(struct tun_search *s)
     return error == TUN_E_IMPOSSIBLE ? 0 : error > 0 ? -ENOTRECOVERABLE : error;
 }
 
-static bool finished(const struct tun_trial *t)
+static void scale(struct tun_outcome *o, double by)
 {
-    return !t->failed && !t->stopped && isfinite(t->measured.bottleneck_ns) &&
-           t->measured.bottleneck_ns > 0;
+    o->bottleneck_ns *= by;
+    o->latency_ns *= by;
+    o->energy_nj *= by;
 }
 
 /* What a trial measured; what it did not measure is taken from the table. */
@@ -184,7 +185,7 @@ static double common_error(const struct tun_search *s)
     for (size_t i = 0; i < s->count; i++) {
         struct tun_outcome table;
 
-        if (finished(&s->log[i]) && tun_eval(&s->problem, &s->log[i].plan, &table) == 0) {
+        if (tun_trial_ran(&s->log[i]) && tun_eval(&s->problem, &s->log[i].plan, &table) == 0) {
             sum += log(s->log[i].measured.bottleneck_ns / table.bottleneck_ns);
             count++;
         }
@@ -205,7 +206,8 @@ static size_t result(const struct tun_search *s)
     for (size_t i = 0; i < s->count; i++) {
         struct tun_outcome o = seen(s, i);
 
-        if (finished(&s->log[i]) && (best == SIZE_MAX || tun_better(&s->problem, &o, &fastest))) {
+        if (tun_trial_ran(&s->log[i]) &&
+            (best == SIZE_MAX || tun_better(&s->problem, &o, &fastest))) {
             best = i;
             fastest = o;
         }
@@ -223,7 +225,7 @@ static size_t result(const struct tun_search *s)
     for (size_t i = 0; i < s->count; i++) {
         struct tun_outcome o = seen(s, i);
 
-        if (finished(&s->log[i]) && o.latency_ns < lowest.latency_ns &&
+        if (tun_trial_ran(&s->log[i]) && o.latency_ns < lowest.latency_ns &&
             o.bottleneck_ns <= limit_ns &&
             (s->problem.bounds.latency_max_ns <= 0 ||
              fastest.latency_ns > s->problem.bounds.latency_max_ns ||
@@ -246,9 +248,7 @@ static bool worth(const struct tun_problem *p, double gain, const struct tun_out
         return predicted->latency_ns < best->latency_ns * (1 - GAIN_LATENCY) ||
                predicted->bottleneck_ns < best->bottleneck_ns * (1 - gain);
     }
-    gained.bottleneck_ns /= 1 - gain;
-    gained.latency_ns /= 1 - gain;
-    gained.energy_nj /= 1 - gain;
+    scale(&gained, 1 / (1 - gain));
     return tun_better(p, &gained, best);
 }
 
@@ -276,7 +276,7 @@ static struct tun_outcome reference(const struct tun_search *s, size_t best, dou
     for (size_t i = 0; i < s->count; i++) {
         struct tun_outcome other;
 
-        if (!finished(&s->log[i])) {
+        if (!tun_trial_ran(&s->log[i])) {
             continue;
         }
         other = stands_for(s, i, common);
@@ -313,9 +313,7 @@ static int ask(struct tun_search *s, struct pl_plan *ret)
     for (size_t i = 0; i < x->count; i++) {
         struct tun_outcome predicted = x->candidates[i].outcome;
 
-        predicted.bottleneck_ns *= common;
-        predicted.latency_ns *= common;
-        predicted.energy_nj *= common;
+        scale(&predicted, common);
         if (tun_search_seen(s, &x->candidates[i].plan) == SIZE_MAX &&
             (best == SIZE_MAX || worth(&s->problem, gain, &predicted, &reference_outcome))) {
             *ret = x->candidates[i].plan;

@@ -59,11 +59,6 @@ static size_t make_plan(const struct tun_problem *p, const uint16_t *places, str
     return again;
 }
 
-static double over(double value, double limit)
-{
-    return limit > 0 ? base_max(0.0, value / limit - 1) : 0;
-}
-
 /* By how much the plan misses the memory of boards. */
 static double over_memory(const struct tun_problem *p, const struct pl_plan *plan, double *ret_most)
 {
@@ -72,8 +67,10 @@ static double over_memory(const struct tun_problem *p, const struct pl_plan *pla
     tun_plan_memory(p, plan, bytes);
     *ret_most = 0;
     for (size_t b = 0; b < p->boards.count; b++) {
+        double limit = p->boards.boards[b].memory_bytes;
+
         *ret_most = base_max(*ret_most, bytes[b]);
-        missed += over(bytes[b], p->boards.boards[b].memory_bytes);
+        missed += limit > 0 ? base_max(0.0, bytes[b] / limit - 1) : 0;
     }
     return missed;
 }
@@ -82,14 +79,10 @@ static void judge(const struct tun_problem *p, const struct pl_plan *plan,
                   const struct tun_outcome *o, struct tun_fitness *ret)
 {
     *ret = (struct tun_fitness){.objective = {o->bottleneck_ns, o->latency_ns, o->energy_nj},
-                                .missed = over(o->bottleneck_ns, p->bounds.period_max_ns) +
-                                          over(o->latency_ns, p->bounds.latency_max_ns)};
+                                .missed = tun_missed(p, o)};
     if (p->boards.count > 1) {
         ret->missed += over_memory(p, plan, &ret->objective[1]);
         ret->objective[2] = o->most_energy_nj;
-        for (size_t b = 0; b < p->boards.count; b++) {
-            ret->missed += over(o->board_energy_nj[b], p->boards.boards[b].energy_max_nj);
-        }
     }
 }
 
@@ -137,27 +130,18 @@ static int start(struct tun_search *s)
     return state->places ? tun_staged_new(&options, &state->staged) : -ENOMEM;
 }
 
-static bool ran(const struct tun_trial *t)
-{
-    return !t->failed && t->measured.bottleneck_ns > 0;
-}
-
 /* Tells the engine what a trial of the log showed. */
 static void tell_engine(struct tun_search *s, size_t index, bool known)
 {
     struct state *state = s->state;
     const struct tun_trial *t = &s->log[index];
     struct tun_fitness fitness = {.missed = FAILED};
-    bool better = false;
+    bool better = index != state->best && tun_search_gains(s, t, state->best);
 
-    if (ran(t)) {
+    if (!t->failed && t->measured.bottleneck_ns > 0) {
         judge(&s->problem, &t->plan, &t->measured, &fitness);
     }
-    if (ran(t) && !t->stopped && index != state->best) {
-        better = state->best == SIZE_MAX ||
-                 tun_better(&s->problem, &t->measured, &s->log[state->best].measured);
-        state->best = better ? index : state->best;
-    }
+    state->best = better ? index : state->best;
     tun_staged_tell(state->staged, &fitness, better, known);
 }
 

@@ -215,9 +215,7 @@ static void tell(struct tun_search *s, const struct tun_trial *t)
         judge(s, index);
         return;
     }
-    if (!t->failed && !t->stopped &&
-        (state->lowest == SIZE_MAX ||
-         tun_better(&s->problem, &t->measured, &s->log[state->lowest].measured))) {
+    if (tun_search_gains(s, t, state->lowest)) {
         state->lowest = index;
     }
     state->p++;

@@ -153,12 +153,7 @@ static size_t best_of(const struct tun_search *s)
     size_t best = SIZE_MAX;
 
     for (size_t i = 0; i < s->count; i++) {
-        const struct tun_trial *t = &s->log[i];
-
-        if (!t->failed && !t->stopped &&
-            (best == SIZE_MAX || tun_better(&s->problem, &t->measured, &s->log[best].measured))) {
-            best = i;
-        }
+        best = tun_search_gains(s, &s->log[i], best) ? i : best;
     }
     return best;
 }

@@ -34,5 +34,15 @@ static inline size_t tun_search_seen(const struct tun_search *s, const struct pl
 /** tun_trial_ran() - Return: the plan ran to the end of its trial. */
 static inline bool tun_trial_ran(const struct tun_trial *t)
 {
-    return !t->failed && !t->stopped && t->measured.bottleneck_ns > 0;
+    return !t->failed && !t->stopped && isfinite(t->measured.bottleneck_ns) &&
+           t->measured.bottleneck_ns > 0;
+}
+
+/** tun_search_gains() - Return: the trial ran and is better than that at @best of the log; SIZE_MAX:
+ * there is none. */
+static inline bool tun_search_gains(const struct tun_search *s, const struct tun_trial *t,
+                                    size_t best)
+{
+    return tun_trial_ran(t) &&
+           (best == SIZE_MAX || tun_better(&s->problem, &t->measured, &s->log[best].measured));
 }

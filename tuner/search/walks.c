@@ -193,16 +193,8 @@ static double figure_of(const struct tun_problem *p, const struct tun_outcome *o
 static double energy_of(const struct tun_search *s, const struct tun_outcome *o)
 {
     const struct state *state = s->state;
-    const struct tun_bounds *b = &s->problem.bounds;
-    double energy = figure_of(&s->problem, o) / state->scale;
 
-    if (b->period_max_ns > 0) {
-        energy += base_max(0.0, o->bottleneck_ns / b->period_max_ns - 1);
-    }
-    if (b->latency_max_ns > 0) {
-        energy += base_max(0.0, o->latency_ns / b->latency_max_ns - 1);
-    }
-    return energy;
+    return figure_of(&s->problem, o) / state->scale + tun_missed(&s->problem, o);
 }
 
 /* Judges a proposal and cools. */
