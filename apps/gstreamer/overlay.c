@@ -42,56 +42,13 @@ static struct canvas canvas_of(GstVideoFrame *frame)
                      !GST_VIDEO_INFO_IS_RGB(&frame->info));
 }
 
-/* The frame may have been scaled since the answer. */
-static void draw_scaled(struct canvas *c, const struct piped_decoded *from, float across,
-                        float down)
-{
-    struct piped_object *objects = g_new(struct piped_object, from->object_count + 1);
-    struct piped_point *points = g_new(struct piped_point, from->point_count + 1);
-    struct piped_decoded scaled = *from;
-    struct piped_mask mask;
-
-    for (size_t i = 0; i < from->object_count; i++) {
-        objects[i] = from->objects[i];
-        objects[i].x *= across;
-        objects[i].width *= across;
-        objects[i].y *= down;
-        objects[i].height *= down;
-    }
-    for (size_t i = 0; i < from->point_count; i++) {
-        points[i] = from->points[i];
-        points[i].x *= across;
-        points[i].y *= down;
-    }
-    if (from->mask) {
-        mask = *from->mask;
-        mask.x *= across;
-        mask.width *= across;
-        mask.y *= down;
-        mask.height *= down;
-        scaled.mask = &mask;
-    }
-    scaled.objects = objects;
-    scaled.points = points;
-    shw_draw(c, &scaled);
-    g_free(objects);
-    g_free(points);
-}
-
 static GstFlowReturn transform(GstVideoFilter *filter, GstVideoFrame *frame)
 {
     const PipedResult *r = piped_buffer_result(frame->buffer);
-    const struct piped_decoded *d = r ? r->decoded : NULL;
-    struct canvas c;
+    struct canvas c = canvas_of(frame);
 
-    if (!d || d->width == 0 || d->height == 0) {
-        return GST_FLOW_OK;
-    }
-    c = canvas_of(frame);
-    if (d->width == c.width && d->height == c.height) {
-        shw_draw(&c, d);
-    } else {
-        draw_scaled(&c, d, (float)c.width / (float)d->width, (float)c.height / (float)d->height);
+    if (r && r->decoded) {
+        shw_draw(&c, r->decoded);
     }
     return GST_FLOW_OK;
 }

@@ -6,5 +6,6 @@
 
 struct canvas;
 
-/** shw_draw() - draws on the picture that the result is of, in its pixels. Threads: any. */
+/** shw_draw() - draws on the picture that the result is of, which may have been scaled since.
+ * Threads: any. */
 void shw_draw(struct canvas *c, const struct piped_decoded *r);
