@@ -22,7 +22,7 @@ static int start(pthread_t *ret, void *(*fn)(void *), void *arg)
 
     sigfillset(&all);
     sigdelset(&all,
-              SIGBUS); /* of the thread that touches missing memory: ipc/server/pool_guard.h */
+              SIGBUS); /* of the thread that touches missing memory: ipc/server/mapped_memory.h */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     r = pl_thread_create(ret, NULL, fn, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

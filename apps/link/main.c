@@ -15,7 +15,7 @@
 #include "base/base.h"
 #include "base/cli/shown_print.h"
 #include "ipc/json_memory.h"
-#include "ipc/server/pool_guard.h"
+#include "ipc/server/mapped_memory.h"
 
 #define TICK_MS 250
 

@@ -7,7 +7,6 @@
 #include "daemon/config/config.h"
 #include "daemon/frames/preparing.h"
 #include "daemon/service/log.h"
-#include "ipc/server/open_rules.h"
 
 static enum ipc_dtype wire_dtype(enum mdl_dtype t)
 {

@@ -188,7 +188,7 @@ static inline void ipc_conn_mark(struct ipc_conn *c)
  */
 void ipc_conn_send(struct ipc_conn *c, struct ipc_header h, const void *payload, size_t bytes,
                    const void *tail, size_t tail_bytes);
-/** ipc_conn_reply() - sends what ipc/server/frame_rules.h or ipc/server/open_rules.h made. */
+/** ipc_conn_reply() - sends what ipc/server/frame_rules.h made. */
 static inline void ipc_conn_reply(struct ipc_conn *c, const struct ipc_reply *r)
 {
     ipc_conn_send(c, r->h, r->payload, r->bytes, r->tail, r->tail_bytes);

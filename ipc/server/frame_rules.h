@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/server/frame_rules.h - what a frames server decides about a frame, and its RESULT
+ * ipc/server/frame_rules.h - what a frames server decides about a frame, OPEN and POOL
  *
  * Shared by the servers, the daemon and piped-link, so that both refuse the same frames with the
  * same words. A stream embeds struct ipc_flow, the record of a frame struct ipc_answer. A function
- * that refuses a frame writes the reason into its answer. Nothing here allocates or does I/O.
+ * that refuses a frame writes the reason into its answer. Nothing here but ipc_pool_take()
+ * allocates or does I/O.
  *
  * Threads: the one that serves.
  */
@@ -108,3 +109,41 @@ void ipc_answer_reply(const struct ipc_answer *a, uint32_t stream, const uint8_t
                       size_t output_bytes, struct ipc_reply *ret);
 /** ipc_no_stream_reply() - the RESULT of a FRAME or INLINE for a stream that is not open. */
 void ipc_no_stream_reply(const struct ipc_header *h, struct ipc_reply *ret);
+
+/* ---- OPEN and POOL, which are always answered, with a status ---- */
+
+/* What OPEN meets on its connection. */
+struct ipc_open_place {
+    bool in_use;             /* a stream of its number is open */
+    const char *unavailable; /* why nothing is opened now; NULL: something is */
+    size_t streams, streams_max;
+    uint32_t features; /* those both sides have */
+};
+
+/**
+ * ipc_open_check() - decodes OPEN and checks what does not concern its model
+ *
+ * input_dtype and output_dtype of @ret are then 0 or IPC_F16.
+ *
+ * @payload: IPC_OPEN_BYTES     @ret_text: a static text, or @unavailable
+ *
+ * Return: IPC_OK; else what ipc_open_refusal() says.
+ */
+enum ipc_status ipc_open_check(const struct ipc_header *h, const uint8_t *payload,
+                               const struct ipc_open_place *place, struct ipc_open *ret,
+                               const char **ret_text);
+/** ipc_open_refusal() - OPENED with @status, not OK. @text: borrowed while @ret is used. */
+void ipc_open_refusal(const struct ipc_header *h, enum ipc_status status, const char *text,
+                      struct ipc_reply *ret);
+
+/* Where a POOL goes. */
+struct ipc_pool_place {
+    struct ipc_memory **memory; /* IPC_POOLS_MAX of the stream; NULL: no such stream */
+    size_t *total, total_max;   /* see ipc_memory_map() */
+    const char *over;           /* what is told beyond total_max; borrowed for the reply */
+};
+
+/** ipc_pool_take() - maps the memory of POOL, or refuses it. @payload: IPC_POOL_BYTES; @fd: stays
+ * the caller's; -1: none came. @ret: POOLED, with a text that is static or place->over. */
+void ipc_pool_take(const struct ipc_header *h, const uint8_t *payload, int fd,
+                   const struct ipc_pool_place *place, struct ipc_reply *ret);

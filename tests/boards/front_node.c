@@ -32,7 +32,7 @@
 #include "apps/link/front/server.h"
 #include "base/base.h"
 #include "ipc/piped.h"
-#include "ipc/server/pool_guard.h"
+#include "ipc/server/mapped_memory.h"
 
 #define HELD_MAX 4096
 

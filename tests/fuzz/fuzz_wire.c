@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ipc/server/open_rules.h"
+#include "ipc/server/frame_rules.h"
 #include "ipc/wire.h"
 #include "tests/fuzz/replay.h"
 

@@ -3,7 +3,6 @@
 
 #include <sys/epoll.h>
 
-#include "ipc/server/open_rules.h"
 
 #define BACKLOG_MAX ((size_t)1 << 20)
 

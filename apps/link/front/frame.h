@@ -24,7 +24,7 @@ struct front_frame {
     struct front_picture picture;
     uint8_t *output;      /* the same for outputs: write there before front_answer(..., 0, ...) */
     bool theirs;          /* both are client memory: this thread alone may touch it, and no system
-                             call, because pages may vanish (ipc/server/pool_guard.h) */
+                             call, because pages may vanish (ipc/server/mapped_memory.h) */
     uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
     bool gone;            /* nobody wants the answer any more, but front_answer() is still due */
     void *user;           /* of the listener; NULL at first */

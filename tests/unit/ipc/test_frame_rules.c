@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What both servers of the frames protocol refuse, and the deadline of a frame. */
 #include "ipc/server/frame_rules.h"
-#include "ipc/server/open_rules.h"
 #include "tests/harness.h"
 
 #define POOL 4096u

@@ -244,7 +244,7 @@ TEST(threads_are_named_pinned_and_deaf_to_signals)
         for (int sig = 1; sig < 32; sig++) {
             unsigned long long mask = strtoull(tasks[i].blocked, NULL, 16);
 
-            /* SIGBUS comes to the thread that reads a client's memory: ipc/server/pool_guard.h */
+            /* SIGBUS comes to who reads a client's memory: ipc/server/mapped_memory.h */
             T_TRUE(sig == SIGKILL || sig == SIGSTOP || (mask >> (sig - 1) & 1) == (sig != SIGBUS));
         }
     }
