@@ -9,56 +9,12 @@ from typing import Any, Dict, Tuple, Type, TypeVar, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from ._numbers import Dtype, Pixfmt, Policy, Status
+
 __all__ = ["Array", "Dtype", "Pixfmt", "Policy", "Status", "Tensor", "Top"]
 
 Array = NDArray[Any]
 _E = TypeVar("_E", bound=enum.IntEnum)
-
-
-class Status(enum.IntEnum):
-    """What became of a frame."""
-    OK = 0
-    INVALID_ARGUMENT = 1
-    NOT_FOUND = 2
-    PERMISSION_DENIED = 3
-    UNSUPPORTED = 4
-    RESOURCE_EXHAUSTED = 5
-    UNAVAILABLE = 6
-    DEADLINE_EXCEEDED = 7
-    CANCELLED = 8
-    DROPPED = 9
-    INTERNAL = 10
-    PROTOCOL = 11
-
-
-class Pixfmt(enum.IntEnum):
-    """How the bytes of an input are to be read. TENSOR: as the model's own inputs."""
-    TENSOR = 0
-    RGB24 = 1
-    BGR24 = 2
-    GRAY8 = 3
-    NV12 = 4
-    YUYV = 5
-
-
-class Policy(enum.IntEnum):
-    """BLOCK: every frame is computed. LATEST: a new frame replaces the waiting one, which comes back as DROPPED.
-    REJECT: a frame that finds no room comes back as RESOURCE_EXHAUSTED."""
-    BLOCK = 0
-    LATEST = 1
-    REJECT = 2
-
-
-class Dtype(enum.IntEnum):
-    """The types of a tensor's values."""
-    F32 = 1
-    I32 = 2
-    I64 = 3
-    U8 = 4
-    I8 = 5
-    BOOL = 6
-    F16 = 7
-
 
 NUMPY: Dict[int, "np.dtype[Any]"] = {
     Dtype.F32: np.dtype("<f4"), Dtype.I32: np.dtype("<i4"), Dtype.I64: np.dtype("<i8"), Dtype.U8: np.dtype("u1"),
@@ -96,17 +52,17 @@ class Top:
     probability: float
 
 
+# Bytes of a pixel in a picture's array.
+_PIXEL = {Pixfmt.RGB24: 3, Pixfmt.BGR24: 3, Pixfmt.GRAY8: 1, Pixfmt.NV12: 1, Pixfmt.YUYV: 2}
+
+
 def image_shape(pixfmt: Pixfmt, width: int, height: int) -> Tuple[int, ...]:
     """Return: the shape of a picture's array; raises ValueError. NV12: rows of Y, then half as many rows of UV."""
     if width < 1 or height < 1:  # libpiped reads 0 as the stream's size
         raise ValueError("the picture is empty (%dx%d)" % (width, height))
-    if pixfmt in (Pixfmt.RGB24, Pixfmt.BGR24):
-        return (height, width, 3)
-    if pixfmt == Pixfmt.GRAY8:
-        return (height, width)
-    if pixfmt == Pixfmt.NV12:
-        return (height + (height + 1) // 2, width + width % 2)
-    return (height, width + width % 2, 2)
+    width += width % 2 if pixfmt in (Pixfmt.NV12, Pixfmt.YUYV) else 0
+    rows = height + (height + 1) // 2 if pixfmt == Pixfmt.NV12 else height
+    return (rows, width) if _PIXEL[pixfmt] == 1 else (rows, width, _PIXEL[pixfmt])
 
 
 def image_size(pixfmt: Pixfmt, shape: Tuple[int, ...]) -> Tuple[int, int]:
@@ -116,6 +72,6 @@ def image_size(pixfmt: Pixfmt, shape: Tuple[int, ...]) -> Tuple[int, int]:
         width, height = whole[1], whole[0] // 3 * 2 if pixfmt == Pixfmt.NV12 else whole[0]
         if image_shape(pixfmt, width, height) == whole:
             return width, height
-    wanted = {Pixfmt.RGB24: "(height, width, 3)", Pixfmt.BGR24: "(height, width, 3)", Pixfmt.GRAY8: "(height, width)",
-              Pixfmt.NV12: "(height * 3 / 2, width)", Pixfmt.YUYV: "(height, width, 2)"}[pixfmt]
+    wanted = "(height * 3 / 2, width)" if pixfmt == Pixfmt.NV12 else "(height, width%s)" % (
+        ", %d" % _PIXEL[pixfmt] if _PIXEL[pixfmt] > 1 else "")
     raise ValueError("a picture in %s has the shape %s, and this array has %s" % (pixfmt.name.lower(), wanted, shape))
