@@ -4,59 +4,7 @@
 #include "base/base.h"
 #include "ipc/boards/picture_room.h"
 
-/* A struct is its bytes. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the messages are little-endian");
-#define AT(type, member, offset)                                                                   \
-    _Static_assert(offsetof(struct type, member) == (offset), #type "." #member)
-#define IS(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
-IS(lnk_header, 16);
-AT(lnk_header, version, 2);
-AT(lnk_header, body_bytes, 4);
-AT(lnk_header, payload_bytes, 8);
-IS(lnk_hello, 112);
-AT(lnk_hello, features, 4);
-AT(lnk_hello, instance, 8);
-AT(lnk_hello, name, 16);
-AT(lnk_hello, model, 48);
-AT(lnk_hello, border, 80);
-IS(lnk_plan, 88);
-AT(lnk_plan, first_unit, 8);
-AT(lnk_plan, hop, 16);
-AT(lnk_plan, text_bytes, 20);
-AT(lnk_plan, model, 24);
-IS(lnk_frame, 32);
-AT(lnk_frame, frame, 8);
-AT(lnk_frame, left_ns, 16);
-AT(lnk_frame, hop, 24);
-AT(lnk_frame, tensor_count, 26);
-AT(lnk_frame, way, 28);
-IS(lnk_tensor, 48);
-AT(lnk_tensor, is_picture, 2);
-AT(lnk_tensor, dim, 8);
-AT(lnk_tensor, bytes, 40);
-IS(lnk_answer, 40);
-AT(lnk_answer, queue_ns, 16);
-AT(lnk_answer, hop, 32);
-AT(lnk_answer, tensor_count, 34);
-AT(lnk_answer, way, 36);
-IS(lnk_error, 24);
-AT(lnk_error, frame, 8);
-AT(lnk_error, hop, 16);
-AT(lnk_error, text_bytes, 20);
-AT(lnk_error, way, 22);
-IS(lnk_credit, 24);
-AT(lnk_credit, credits, 12);
-AT(lnk_credit, frame_bytes, 16);
-IS(lnk_ping, 16);
-IS(lnk_want, 40);
-AT(lnk_want, leaf_count, 32);
-IS(lnk_leaf, 40);
-AT(lnk_leaf, leaf, 32);
-IS(lnk_bye, 8);
-IS(lnk_cancel, 16);
-AT(lnk_cancel, frame, 8);
-#undef AT
-#undef IS
 
 bool lnk_tensor_bytes(const struct lnk_tensor *t, uint64_t *ret)
 {
@@ -184,6 +132,14 @@ static const struct row rows[LNK_TYPE_COUNT] = {
     [LNK_CANCEL] = {BODY(cancel)},
 };
 
+/* Return: NULL: there is no such type. */
+static const struct row *row_of(uint16_t type)
+{
+    const struct row *row = &rows[type < LNK_TYPE_COUNT ? type : 0];
+
+    return row->body_bytes > 0 || row->part.most > 0 ? row : NULL;
+}
+
 static size_t count_of(const struct lnk_message *m, struct field f)
 {
     size_t n = 0;
@@ -245,6 +201,7 @@ static bool part_is_valid(const struct row *row, size_t parts, uint64_t bytes)
 static int get_header(const void *first, size_t first_bytes, const size_t *part_bytes, size_t parts,
                       struct lnk_header *ret)
 {
+    const struct row *row;
     uint64_t payload = 0;
 
     if (first_bytes < sizeof(*ret)) {
@@ -263,9 +220,9 @@ static int get_header(const void *first, size_t first_bytes, const size_t *part_
         }
         payload += part_bytes[i];
     }
-    if (ret->type == 0 || ret->type >= LNK_TYPE_COUNT || ret->part_count != parts ||
-        ret->payload_bytes != payload || ret->body_bytes != first_bytes - sizeof(*ret) ||
-        ret->body_bytes < rows[ret->type].body_bytes) {
+    row = row_of(ret->type);
+    if (!row || ret->part_count != parts || ret->payload_bytes != payload ||
+        ret->body_bytes != first_bytes - sizeof(*ret) || ret->body_bytes < row->body_bytes) {
         return LNK_E_MALFORMED;
     }
     return 0;
@@ -316,12 +273,17 @@ int lnk_get(const void *first, size_t first_bytes, const size_t *part_bytes, siz
 size_t lnk_put(const struct lnk_message *m, uint64_t payload_bytes, uint8_t ret[LNK_FIRST_MAX])
 {
     struct lnk_header header = {.type = m->header.type, .version = LNK_VERSION};
-    const struct row *row = header.type < LNK_TYPE_COUNT ? &rows[header.type] : &rows[0];
-    size_t tensors = count_of(m, row->tensors), count = m->tail_bytes / item_bytes(row);
-    size_t tensor_bytes = tensors * sizeof(struct lnk_tensor);
+    const struct row *row = row_of(header.type);
+    size_t tensors, tensor_bytes, count;
 
+    if (!row) {
+        return 0;
+    }
+    tensors = count_of(m, row->tensors);
+    tensor_bytes = tensors * sizeof(struct lnk_tensor);
+    count = m->tail_bytes / item_bytes(row);
     /* What the other board would refuse is not sent. */
-    if (row == &rows[0] || tensors > LNK_PARTS_MAX || !first_is_valid(row, m, tensors, count)) {
+    if (tensors > LNK_PARTS_MAX || !first_is_valid(row, m, tensors, count)) {
         return 0;
     }
     header.part_count = (uint8_t)(tensors ? tensors : payload_bytes > 0);

@@ -50,6 +50,9 @@ enum lnk_type {
 
 enum lnk_dtype { LNK_F32 = 1, LNK_I32 = 2, LNK_I64 = 3, LNK_U8 = 4, LNK_I8 = 5, LNK_BOOL = 6 };
 
+/* A struct is its bytes. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
 struct lnk_header {
     uint16_t type;
     uint8_t version; /* LNK_VERSION */
@@ -139,6 +142,7 @@ struct lnk_cancel {
     uint32_t stream, epoch;
     uint64_t frame;
 };
+#pragma GCC diagnostic pop
 
 struct lnk_bytes; /* apps/link/transport/transport.h */
 

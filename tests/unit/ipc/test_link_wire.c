@@ -3,6 +3,57 @@
 #include "apps/link/wire/messages.h"
 #include "tests/harness.h"
 
+/* What other builds send: sizes and offsets stay. */
+#define AT(type, member, offset)                                                                   \
+    _Static_assert(offsetof(struct type, member) == (offset), #type "." #member)
+#define IS(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
+IS(lnk_header, 16);
+AT(lnk_header, version, 2);
+AT(lnk_header, body_bytes, 4);
+AT(lnk_header, payload_bytes, 8);
+IS(lnk_hello, 112);
+AT(lnk_hello, features, 4);
+AT(lnk_hello, instance, 8);
+AT(lnk_hello, name, 16);
+AT(lnk_hello, model, 48);
+AT(lnk_hello, border, 80);
+IS(lnk_plan, 88);
+AT(lnk_plan, first_unit, 8);
+AT(lnk_plan, hop, 16);
+AT(lnk_plan, text_bytes, 20);
+AT(lnk_plan, model, 24);
+IS(lnk_frame, 32);
+AT(lnk_frame, frame, 8);
+AT(lnk_frame, left_ns, 16);
+AT(lnk_frame, hop, 24);
+AT(lnk_frame, tensor_count, 26);
+AT(lnk_frame, way, 28);
+IS(lnk_tensor, 48);
+AT(lnk_tensor, is_picture, 2);
+AT(lnk_tensor, dim, 8);
+AT(lnk_tensor, bytes, 40);
+IS(lnk_answer, 40);
+AT(lnk_answer, queue_ns, 16);
+AT(lnk_answer, hop, 32);
+AT(lnk_answer, tensor_count, 34);
+AT(lnk_answer, way, 36);
+IS(lnk_error, 24);
+AT(lnk_error, frame, 8);
+AT(lnk_error, hop, 16);
+AT(lnk_error, text_bytes, 20);
+AT(lnk_error, way, 22);
+IS(lnk_credit, 24);
+AT(lnk_credit, credits, 12);
+AT(lnk_credit, frame_bytes, 16);
+IS(lnk_ping, 16);
+IS(lnk_want, 40);
+AT(lnk_want, leaf_count, 32);
+IS(lnk_leaf, 40);
+AT(lnk_leaf, leaf, 32);
+IS(lnk_bye, 8);
+IS(lnk_cancel, 16);
+AT(lnk_cancel, frame, 8);
+
 /* Writes and reads; the sizes of parts follow from the message. Return: what lnk_get() returned. */
 static uint8_t bytes[LNK_FIRST_MAX];
 static size_t written, part_bytes[LNK_PARTS_MAX], part_count;
