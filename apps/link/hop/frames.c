@@ -56,10 +56,8 @@ static int submit(struct hop_place *p, const struct lnk_message *m, uint64_t cam
     status = picture ? hop_border_picture(m, j->frame)
                      : hop_border_take(piped_stream_info(j->stream), m, j->frame);
     if (status == 0) {
-        j->plan = p->number;
-        j->number = m->frame.frame;
-        j->epoch = m->frame.epoch;
-        j->way = m->frame.way;
+        j->place = p->number;
+        j->of = m->frame;
         j->to = LINK_NOBODY;
         j->deadline_ns = m->frame.left_ns ? came_ns + m->frame.left_ns : 0;
         j->time_count = base_min((size_t)m->frame.time_count, (size_t)LNK_HOPS_MAX - 1);
@@ -77,8 +75,9 @@ static int submit(struct hop_place *p, const struct lnk_message *m, uint64_t cam
     return status;
 }
 
-/* @head: that is told. */
-static void put_frame_error(struct link *l, size_t head, const struct lnk_frame *f, int status)
+/* @head: that is told. Return: as lnk_send(). */
+static int put_error(struct link *l, size_t head, const struct lnk_frame *f, int status,
+                     const char *text)
 {
     struct lnk_error e = {.stream = f->stream,
                           .epoch = f->epoch,
@@ -87,7 +86,7 @@ static void put_frame_error(struct link *l, size_t head, const struct lnk_frame 
                           .status = (uint16_t)status,
                           .way = (uint16_t)f->way};
 
-    link_put_error(l, head, &e, piped_status_name(status));
+    return link_put_error(l, head, &e, text);
 }
 
 /* ---- frames that wait ---- */
@@ -165,7 +164,7 @@ void hop_frame(struct link *l, size_t from, const struct lnk_message *m)
         status = 0;
     }
     if (status != 0) { /* Without a place its head is unknown, so the sender tells it. */
-        put_frame_error(l, p ? p->head : from, &m->frame, status);
+        put_error(l, p ? p->head : from, &m->frame, status, piped_status_name(status));
     } else if (p->head != LINK_SELF) { /* who sent it may be another board of the route */
         l->peer[p->head].frames++;
     }
@@ -196,7 +195,7 @@ static void submit_waiting(struct link *l)
             continue;
         }
         if (status != 0) {
-            put_frame_error(l, p->head, &w->message.frame, status);
+            put_error(l, p->head, &w->message.frame, status, piped_status_name(status));
         }
         hop_drop_waiting(&l->hops->queue, w);
     }
@@ -209,7 +208,8 @@ static bool drop_waiting(struct link *l, const struct hop_place *p, uint64_t fra
 
     TAILQ_FOREACH(w, &l->hops->queue.frames, linked) {
         if (w->place == p->number && w->message.frame.frame == frame) {
-            put_frame_error(l, p->head, &w->message.frame, PIPED_CANCELLED);
+            put_error(l, p->head, &w->message.frame, PIPED_CANCELLED,
+                      piped_status_name(PIPED_CANCELLED));
             hop_drop_waiting(&l->hops->queue, w);
             return true;
         }
@@ -231,7 +231,7 @@ void hop_cancel(struct link *l, size_t head, const struct lnk_message *message)
         for (size_t k = 0; k < SEGMENT_SLOTS_MAX; k++) {
             const struct segment_job *j = &s->job[k];
 
-            if (j->frame && j->plan == p->number && j->number == m->frame) {
+            if (j->frame && j->place == p->number && j->of.frame == m->frame) {
                 piped_cancel(j->stream, j->frame); /* the daemon answers it */
             }
         }
@@ -262,42 +262,26 @@ static void sent(void *arg)
     segment_job_end(j);
 }
 
-static int put_error(struct link *l, const struct hop_place *p, const struct segment_job *j,
-                     int status, const char *text)
-{
-    struct lnk_error e = {.stream = p->stream,
-                          .epoch = j->epoch,
-                          .frame = j->number,
-                          .hop = p->hop,
-                          .status = (uint16_t)status,
-                          .way = (uint16_t)j->way};
-
-    return link_put_error(l, p->head, &e, text);
-}
-
 /* The message for the next hop, or the answer for the head. */
 static void make_message(const struct hop_place *p, const struct segment_job *j, uint64_t left_ns,
                          size_t tensors, struct lnk_message *m)
 {
     if (p->last) {
         m->header.type = LNK_ANSWER;
-        m->answer = (struct lnk_answer){.stream = p->stream,
-                                        .epoch = j->epoch,
-                                        .frame = j->number,
+        m->answer = (struct lnk_answer){.stream = j->of.stream,
+                                        .epoch = j->of.epoch,
+                                        .frame = j->of.frame,
                                         .queue_ns = j->frame->queue_ns,
                                         .service_ns = j->frame->service_ns,
-                                        .hop = p->hop,
+                                        .hop = j->of.hop,
                                         .tensor_count = (uint8_t)tensors,
-                                        .way = j->way};
+                                        .way = j->of.way};
     } else {
         m->header.type = LNK_FRAME;
-        m->frame = (struct lnk_frame){.stream = p->stream,
-                                      .epoch = j->epoch,
-                                      .frame = j->number,
-                                      .left_ns = left_ns,
-                                      .hop = (uint16_t)(p->hop + 1),
-                                      .tensor_count = (uint8_t)tensors,
-                                      .way = j->way};
+        m->frame = j->of;
+        m->frame.hop++;
+        m->frame.left_ns = left_ns;
+        m->frame.tensor_count = (uint8_t)tensors;
     }
     m->tail = (const uint8_t *)j->time_ns;
     m->tail_bytes = j->time_count * sizeof(j->time_ns[0]);
@@ -328,9 +312,10 @@ static int pass_on(struct link *l, struct hop_place *p, struct segment_job *j)
     int rc;
 
     if (j->frame->status != PIPED_OK) {
-        rc = put_error(l, p, j, j->frame->status, j->frame->text);
+        rc = put_error(l, p->head, &j->of, j->frame->status, j->frame->text);
     } else if (!p->last && j->deadline_ns && left_ns == 0) {
-        rc = put_error(l, p, j, PIPED_DEADLINE_EXCEEDED, "it was late between two boards");
+        rc = put_error(l, p->head, &j->of, PIPED_DEADLINE_EXCEEDED,
+                       "it was late between two boards");
     } else {
         j->to = j->to != LINK_NOBODY ? j->to : p->last ? p->head : deal(p);
         rc = send_on(l, p, j, left_ns);
@@ -338,7 +323,8 @@ static int pass_on(struct link *l, struct hop_place *p, struct segment_job *j)
             return 0; /* sent() frees the slot */
         }
         if (rc != LNK_E_FULL && rc != -ENOMEM) { /* a lost head sends it again, when it is back */
-            put_error(l, p, j, p->last ? PIPED_INTERNAL : PIPED_UNAVAILABLE, link_print(l, j->to));
+            put_error(l, p->head, &j->of, p->last ? PIPED_INTERNAL : PIPED_UNAVAILABLE,
+                      link_print(l, j->to));
         }
     }
     if (rc == -ENOMEM) {
@@ -369,7 +355,7 @@ static void segment_answers(struct link *l, struct segment *s)
             j = f->user;
             lnk_progress_came(&s->progress, base_now_ns());
         }
-        p = place_of(l->hops, j->plan);
+        p = place_of(l->hops, j->place);
         if (!p) { /* its epoch is over */
             segment_job_end(j);
         } else if (serves_no_more(j->frame)) {

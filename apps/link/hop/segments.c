@@ -163,7 +163,7 @@ struct segment *segment_hold(struct link *l, size_t head, const struct lnk_messa
     return s;
 }
 
-static void go(struct segments *all, struct segment *s, bool silent, uint64_t now_ns)
+static void go(struct segment *s, bool silent, uint64_t now_ns)
 {
     if (s->waits && s->users == 0 && fetch_cancel(s->link, s) > 0) {
         segment_close(s);
@@ -208,7 +208,7 @@ void segments_go(struct link *l, uint64_t now_ns)
             lnk_progress_excuse(&s->progress, now_ns);
         }
         if (s->phase != SEGMENT_NONE) {
-            go(all, s, l->daemon_silent, now_ns);
+            go(s, l->daemon_silent, now_ns);
         }
     }
     all->turn_ns = now_ns;

@@ -42,11 +42,9 @@ struct segment_job {
     struct segment *segment;
     struct piped_stream *stream; /* of one of its lanes */
     struct piped_frame *frame;   /* NULL: free */
-    uint64_t plan;               /* number of the hop's plan */
-    uint64_t number;             /* of the frame */
-    uint32_t epoch;              /* of the frame */
+    uint64_t place;              /* number of the hop's place */
+    struct lnk_frame of;         /* as it came */
     uint64_t deadline_ns;        /* CLOCK_MONOTONIC; 0: none */
-    uint32_t way;
     size_t to; /* the board that gets what was computed; LINK_NOBODY: not dealt yet */
     size_t time_count;
     uint64_t time_ns[LNK_HOPS_MAX]; /* that each hop computed it */
