@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/link/args.h"
 
+#include <sys/un.h>
+
 #include "apps/link/common/link.h"
 #include "base/base.h"
 #include "base/cli/cli_take.h"
@@ -63,5 +65,6 @@ bool link_args_daemon(const struct link_args *a, struct link *l)
     n = snprintf(control, sizeof(control), "%.*scontrol.sock",
                  slash ? (int)(slash + 1 - l->frames_path) : 0, l->frames_path);
     l->control_path = a->control ? a->control : control;
-    return n > 0 && (size_t)n < sizeof(control);
+    return n > 0 && (size_t)n < sizeof(control) &&
+           strlen(l->control_path) < sizeof(((struct sockaddr_un *)0)->sun_path);
 }

@@ -30,8 +30,8 @@ struct own_costs {
 
 struct own_state {
     struct link *link;
-    struct daemon_conn *conn; /* owned */
-    unsigned conn_ups;        /* of the connection that was asked last */
+    struct daemon_conn conn;
+    unsigned conn_ups; /* of the connection that was asked last */
     uint64_t status_ns, call_ns, tell_ns, again_ns;
     bool changed;
     uint32_t owed; /* bits of boards that have not been told what changed */
@@ -42,13 +42,12 @@ struct own_state {
 int own_state_new(struct link *l, struct own_state **ret)
 {
     struct own_state *o = calloc(1, sizeof(*o));
-    int rc = o ? daemon_conn_new(l->control_path, &o->conn) : -ENOMEM;
 
-    if (rc < 0) {
-        free(o);
-        return rc;
+    if (!o) {
+        return -ENOMEM;
     }
     o->link = l;
+    daemon_conn_init(&o->conn, l->control_path);
     snprintf(o->state.print, sizeof(o->state.print), "%s", l->print);
     snprintf(o->state.name, sizeof(o->state.name), "%.*s", BRD_NAME_BYTES - 1, l->name);
     snprintf(o->state.version, sizeof(o->state.version), "%s", PIPED_VERSION);
@@ -60,7 +59,7 @@ int own_state_new(struct link *l, struct own_state **ret)
 struct own_state *own_state_free(struct own_state *o)
 {
     if (o) {
-        daemon_conn_free(o->conn);
+        daemon_conn_deinit(&o->conn);
         brd_state_deinit(&o->state);
         free(o);
     }
@@ -74,7 +73,7 @@ const struct brd_state *own_state(const struct own_state *o)
 
 struct pollfd own_state_poll(const struct own_state *o)
 {
-    return daemon_conn_poll(o->conn);
+    return daemon_conn_poll(&o->conn);
 }
 
 /* ---- measured costs of the segments that the daemon here serves ---- */
@@ -212,7 +211,7 @@ static void ask_costs(struct own_state *o, uint64_t now_ns)
     memcpy(c->content, s->of.content, sizeof(c->content));
     c->first_unit = s->first_unit;
     c->unit_count = s->last_unit - s->first_unit + 1;
-    c->waits = daemon_conn_call(o->conn, "io.piped.Costs", json_pack("{s:s}", "model", s->name),
+    c->waits = daemon_conn_call(&o->conn, "io.piped.Costs", json_pack("{s:s}", "model", s->name),
                                 false, costs_came, o) == 0;
 }
 
@@ -343,13 +342,13 @@ static void called(void *arg, const char *error, const json_t *parameters)
 /* Is the daemon another one, is it gone, or silent? */
 static void look_at_daemon(struct link *l, struct own_state *o, uint64_t now_ns)
 {
-    bool silent = daemon_conn_waits_ns(o->conn, now_ns) > SILENT_NS;
+    bool silent = daemon_conn_waits_ns(&o->conn, now_ns) > SILENT_NS;
 
-    if (daemon_conn_up(o->conn) != o->conn_ups || silent != l->daemon_silent) {
-        link_log("the daemon here %s", silent                    ? "does not answer"
-                                       : daemon_conn_up(o->conn) ? "is there"
-                                                                 : "is gone");
-        o->conn_ups = daemon_conn_up(o->conn);
+    if (daemon_conn_up(&o->conn) != o->conn_ups || silent != l->daemon_silent) {
+        link_log("the daemon here %s", silent                     ? "does not answer"
+                                       : daemon_conn_up(&o->conn) ? "is there"
+                                                                  : "is gone");
+        o->conn_ups = daemon_conn_up(&o->conn);
         l->daemon_silent = silent;
         forget(o, now_ns);
     }
@@ -359,10 +358,10 @@ static void ask(struct link *l, struct own_state *o, uint64_t now_ns)
 {
     if (now_ns >= o->status_ns) {
         o->status_ns = now_ns + STATUS_NS;
-        daemon_conn_call(o->conn, "io.piped.Status", NULL, false, status_came, o);
+        daemon_conn_call(&o->conn, "io.piped.Status", NULL, false, status_came, o);
     } else if (now_ns >= o->call_ns && segments_are_used(l)) {
         o->call_ns = now_ns + CALL_NS;
-        daemon_conn_call(o->conn, "org.varlink.service.GetInfo", NULL, false, called, o);
+        daemon_conn_call(&o->conn, "org.varlink.service.GetInfo", NULL, false, called, o);
     }
 }
 
@@ -370,7 +369,7 @@ void own_state_go(struct link *l, uint64_t now_ns)
 {
     struct own_state *o = l->own_state;
 
-    daemon_conn_go(o->conn, now_ns);
+    daemon_conn_go(&o->conn, now_ns);
     look_at_daemon(l, o, now_ns);
     if (o->conn_ups && !l->daemon_silent) {
         ask(l, o, now_ns);

@@ -10,7 +10,6 @@
 
 #include "apps/link/common/link.h"
 
-struct daemon_conn;
 struct pollfd;
 
 int own_state_new(struct link *l, struct own_state **ret);

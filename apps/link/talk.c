@@ -14,9 +14,9 @@
 
 struct talk {
     struct link *link;
-    struct daemon_conn *reports, *routes; /* owned */
-    unsigned asked;                       /* the connection of @routes that was asked */
-    bool waits;                           /* for the answer to a report */
+    struct daemon_conn reports, routes;
+    unsigned asked; /* the connection of @routes that was asked */
+    bool waits;     /* for the answer to a report */
     bool complained;
     uint64_t report_ns; /* the next report is due then */
     uint64_t not_before_ns;
@@ -29,14 +29,13 @@ struct talk {
 int talk_new(struct link *l, struct talk **ret)
 {
     struct talk *t = calloc(1, sizeof(*t));
-    int rc = t ? daemon_conn_new(l->control_path, &t->reports) : -ENOMEM;
 
-    rc = rc < 0 ? rc : daemon_conn_new(l->control_path, &t->routes);
-    if (rc < 0) {
-        talk_free(t);
-        return rc;
+    if (!t) {
+        return -ENOMEM;
     }
     t->link = l;
+    daemon_conn_init(&t->reports, l->control_path);
+    daemon_conn_init(&t->routes, l->control_path);
     *ret = t;
     return 0;
 }
@@ -44,8 +43,8 @@ int talk_new(struct link *l, struct talk **ret)
 struct talk *talk_free(struct talk *t)
 {
     if (t) {
-        daemon_conn_free(t->reports);
-        daemon_conn_free(t->routes);
+        daemon_conn_deinit(&t->reports);
+        daemon_conn_deinit(&t->routes);
         free(t);
     }
     return NULL;
@@ -53,8 +52,8 @@ struct talk *talk_free(struct talk *t)
 
 size_t talk_poll(const struct talk *t, struct pollfd ret[2])
 {
-    ret[0] = daemon_conn_poll(t->reports);
-    ret[1] = daemon_conn_poll(t->routes);
+    ret[0] = daemon_conn_poll(&t->reports);
+    ret[1] = daemon_conn_poll(&t->routes);
     return 2;
 }
 
@@ -144,21 +143,21 @@ void talk_go(struct link *l, uint64_t now_ns)
     struct talk *t = l->talk;
     unsigned ups;
 
-    daemon_conn_go(t->routes, now_ns);
-    daemon_conn_go(t->reports, now_ns);
-    ups = daemon_conn_up(t->routes);
+    daemon_conn_go(&t->routes, now_ns);
+    daemon_conn_go(&t->reports, now_ns);
+    ups = daemon_conn_up(&t->routes);
     if (ups && ups != t->asked && now_ns >= t->ask_ns &&
-        daemon_conn_call(t->routes, "io.piped.LinkRoutes", NULL, true, routes_came, t) == 0) {
+        daemon_conn_call(&t->routes, "io.piped.LinkRoutes", NULL, true, routes_came, t) == 0) {
         t->asked = ups;
     }
     if (t->not_all && now_ns >= t->set_ns) {
         set_routes(t);
     }
     if (!t->waits && now_ns >= t->not_before_ns && (l->news || now_ns >= t->report_ns) &&
-        daemon_conn_up(t->reports)) {
+        daemon_conn_up(&t->reports)) {
         json_t *report = make_report(l);
 
-        t->waits = report && daemon_conn_call(t->reports, "io.piped.LinkReport",
+        t->waits = report && daemon_conn_call(&t->reports, "io.piped.LinkReport",
                                               json_pack("{s:o}", "report", report), false,
                                               report_came, t) == 0;
         l->news = false;

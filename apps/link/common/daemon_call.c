@@ -1,55 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/link/common/daemon_call.h"
 
-#include <sys/un.h>
-
 #include "base/base.h"
-#include "ipc/control/control_client.h"
 
 #define RETRY_NS (250 * BASE_NS_PER_MS)
 /* Each connection starts a service again that fails to start. */
 #define NOT_STARTED_NS (10 * BASE_NS_PER_S)
 
-struct pending {
-    daemon_reply *reply;
-    void *arg;
-    bool answered; /* by a reply that continues */
-};
-struct daemon_conn {
-    const char *path;
-    struct ipc_control control;
-    unsigned ups;
-    uint64_t retry_ns;
-    bool not_started;  /* said by this connection */
-    uint64_t heard_ns; /* the last reply came then, or a call when none was out */
-    struct pending pending[DAEMON_CALLS_MAX];
-    size_t pending_count;
-};
-
-int daemon_conn_new(const char *path, struct daemon_conn **ret)
+void daemon_conn_init(struct daemon_conn *c, const char *path)
 {
-    struct daemon_conn *c;
-
-    if (strlen(path) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
-        return -ENAMETOOLONG;
-    }
-    c = calloc(1, sizeof(*c));
-    if (!c) {
-        return -ENOMEM;
-    }
-    c->path = path;
-    c->control = IPC_CONTROL_NULL;
-    *ret = c;
-    return 0;
+    *c = (struct daemon_conn){.path = path, .control = IPC_CONTROL_NULL};
 }
 
-struct daemon_conn *daemon_conn_free(struct daemon_conn *c)
+void daemon_conn_deinit(struct daemon_conn *c)
 {
-    if (c) {
-        ipc_control_close(&c->control);
-        free(c);
-    }
-    return NULL;
+    ipc_control_close(&c->control);
 }
 
 unsigned daemon_conn_up(const struct daemon_conn *c)
@@ -71,7 +36,7 @@ struct pollfd daemon_conn_poll(const struct daemon_conn *c)
 
 static void lost(struct daemon_conn *c, uint64_t now_ns)
 {
-    struct pending p[DAEMON_CALLS_MAX];
+    struct daemon_pending p[DAEMON_CALLS_MAX];
     size_t count = c->pending_count;
 
     ipc_control_close(&c->control);
@@ -96,14 +61,14 @@ int daemon_conn_call(struct daemon_conn *c, const char *method, json_t *paramete
         return rc;
     }
     c->heard_ns = c->pending_count == 0 ? base_now_ns() : c->heard_ns;
-    c->pending[c->pending_count++] = (struct pending){reply, arg, false};
+    c->pending[c->pending_count++] = (struct daemon_pending){reply, arg, false};
     return 0;
 }
 
 /* A call whose reply continues stays the first that waits. Return: false: not a reply to a call. */
 static bool take_reply(struct daemon_conn *c, const struct ipc_control_reply *r)
 {
-    struct pending first = c->pending[0];
+    struct daemon_pending first = c->pending[0];
 
     c->not_started |= r->error && strcmp(r->error, IPC_VARLINK_NOT_STARTED) == 0;
     if (c->pending_count == 0) {

@@ -12,19 +12,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ipc/control/control_client.h"
+
 #define DAEMON_CALLS_MAX 16u /* unanswered, of one connection */
 #define DAEMON_LOST ""       /* the error of a call whose connection was lost */
-
-struct daemon_conn;
 
 /* @error: NULL: answered; DAEMON_LOST; else its name. @parameters: of the reply, valid until it
  * returns; NULL if there are none. */
 typedef void daemon_reply(void *arg, const char *error, const json_t *parameters);
 
-/** daemon_conn_new() - @path: of the socket, borrowed. Return: 0; -ENAMETOOLONG, -ENOMEM. */
-int daemon_conn_new(const char *path, struct daemon_conn **ret);
-/** daemon_conn_free() - calls nothing back. @c may be NULL. Return: NULL. */
-struct daemon_conn *daemon_conn_free(struct daemon_conn *c);
+struct daemon_conn {
+    const char *path;
+    struct ipc_control control;
+    unsigned ups;
+    uint64_t retry_ns;
+    bool not_started;  /* said by this connection */
+    uint64_t heard_ns; /* the last reply came then, or a call when none was out */
+    struct daemon_pending {
+        daemon_reply *reply;
+        void *arg;
+        bool answered; /* by a reply that continues */
+    } pending[DAEMON_CALLS_MAX];
+    size_t pending_count;
+};
+
+/** daemon_conn_init() - @path: of the socket, borrowed. */
+void daemon_conn_init(struct daemon_conn *c, const char *path);
+/** daemon_conn_deinit() - calls nothing back. */
+void daemon_conn_deinit(struct daemon_conn *c);
 /** daemon_conn_up() - Return: 0: not connected; else how often it was, another number for each
  * connection. */
 unsigned daemon_conn_up(const struct daemon_conn *c);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: how a segment gets to be served by the daemon here, and how that ends. */
 
-#include "apps/link/common/daemon_call.h"
 #include "apps/link/hop/segments_private.h"
 #include "apps/link/route/route.h"
 #include "ipc/varlink.h"
@@ -94,7 +93,7 @@ static void unloaded(void *arg, const char *error, const json_t *parameters)
 /* The daemon shall forget it. Return: it was told, or cannot be asked; false: try later. */
 static bool unload(const struct segment *s)
 {
-    int rc = daemon_conn_call(s->link->segments->conn, "io.piped.Unload",
+    int rc = daemon_conn_call(&s->link->segments->conn, "io.piped.Unload",
                               json_pack("{s:s}", "name", s->name), false, unloaded, NULL);
 
     return rc == 0 || rc == -ENOTCONN;
@@ -130,7 +129,7 @@ static void loaded(void *arg, const char *error, const json_t *parameters)
     }
     s->loaded = true;
     s->waits =
-        daemon_conn_call(s->link->segments->conn, "io.piped.Models", NULL, false, listed, s) == 0;
+        daemon_conn_call(&s->link->segments->conn, "io.piped.Models", NULL, false, listed, s) == 0;
     if (!s->waits) {
         open_segment(s);
     }
@@ -138,7 +137,7 @@ static void loaded(void *arg, const char *error, const json_t *parameters)
 
 static void load(struct segment *s)
 {
-    struct daemon_conn *c = s->link->segments->conn;
+    struct daemon_conn *c = &s->link->segments->conn;
     const char *primitives = s->of.primitives;
     json_t *preprocess = json_loads(s->of.preprocess, 0, NULL); /* "": NULL */
 
@@ -227,7 +226,7 @@ static void find_file(struct segment *s)
     snprintf(own, sizeof(own), "%s/%s.onnx", folder ? folder : "", identity);
     if (path || (folder && access(own, R_OK) == 0)) {
         found(s, 0, path ? path : own);
-    } else if (daemon_conn_call(s->link->segments->conn, "io.piped.Models", NULL, false, looked,
+    } else if (daemon_conn_call(&s->link->segments->conn, "io.piped.Models", NULL, false, looked,
                                 s) < 0) {
         found(s, PIPED_UNAVAILABLE, "the daemon is not there");
     }
@@ -235,7 +234,7 @@ static void find_file(struct segment *s)
 
 void segment_look(struct segment *s, bool silent, uint64_t now_ns)
 {
-    if (daemon_conn_up(s->link->segments->conn) && !silent) {
+    if (daemon_conn_up(&s->link->segments->conn) && !silent) {
         s->asked = s->waits = true;
         find_file(s);
     } else if (now_ns > s->begun_ns + DAEMON_NS) {

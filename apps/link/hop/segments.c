@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "apps/link/common/daemon_call.h"
 #include "apps/link/hop/segments_private.h"
 #include "apps/link/weights/fetch.h"
 
@@ -12,13 +11,12 @@ int segments_new(struct link *l, void (*changed)(struct link *l, struct segment 
                  struct segments **ret)
 {
     struct segments *s = calloc(1, sizeof(*s));
-    int rc = s ? daemon_conn_new(l->control_path, &s->conn) : -ENOMEM;
 
-    if (rc < 0) {
-        free(s);
-        return rc;
+    if (!s) {
+        return -ENOMEM;
     }
     s->link = l;
+    daemon_conn_init(&s->conn, l->control_path);
     s->changed = changed;
     *ret = s;
     return 0;
@@ -30,7 +28,7 @@ struct segments *segments_free(struct segments *s)
         for (size_t i = 0; i < SEGMENTS_MAX; i++) {
             segment_free_owned(&s->segment[i]);
         }
-        daemon_conn_free(s->conn);
+        daemon_conn_deinit(&s->conn);
         free(s);
     }
     return NULL;
@@ -200,7 +198,7 @@ void segments_go(struct link *l, uint64_t now_ns)
 {
     struct segments *all = l->segments;
 
-    daemon_conn_go(all->conn, now_ns);
+    daemon_conn_go(&all->conn, now_ns);
     for (size_t i = 0; i < SEGMENTS_MAX; i++) {
         struct segment *s = &all->segment[i];
 
@@ -243,7 +241,7 @@ size_t segments_poll(const struct link *l, struct pollfd *ret, size_t max)
     size_t n = 0;
 
     if (max > 0) {
-        ret[n++] = daemon_conn_poll(all->conn);
+        ret[n++] = daemon_conn_poll(&all->conn);
     }
     for (size_t i = 0; i < SEGMENTS_MAX * PIXFMT_COUNT && n < max; i++) {
         const struct segment *s = &all->segment[i / PIXFMT_COUNT];

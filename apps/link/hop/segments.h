@@ -83,7 +83,7 @@ struct segment {
     struct segment_job *waits_for_link; /* an answer for which the link had no room */
 };
 
-/** segments_new() - @changed: a segment is READY or FAILED. Return: 0, -ENAMETOOLONG, -ENOMEM. */
+/** segments_new() - @changed: a segment is READY or FAILED. Return: 0, -ENOMEM. */
 int segments_new(struct link *l, void (*changed)(struct link *l, struct segment *s),
                  struct segments **ret);
 /** segments_free() - after the transport is closed. @s may be NULL. Return: NULL. */

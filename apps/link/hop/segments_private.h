@@ -2,13 +2,14 @@
 /** apps/link/hop/segments_private.h - what segments.c and segment_life.c share */
 #pragma once
 
+#include "apps/link/common/daemon_call.h"
 #include "apps/link/hop/segments.h"
 
 #define SEGMENT_SILENT "its daemon does not answer"
 
 struct segments {
     struct link *link;
-    struct daemon_conn *conn; /* owned: Load, Unload */
+    struct daemon_conn conn; /* Load, Unload */
     void (*changed)(struct link *l, struct segment *s);
     uint64_t turn_ns; /* the last one */
     struct segment segment[SEGMENTS_MAX];
