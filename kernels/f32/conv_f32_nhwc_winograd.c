@@ -23,8 +23,7 @@ struct plan {
     struct krn_wino_plan w;
     struct krn_wino_form form;
     size_t taps;
-    bool ready;     /* weights are transformed when packed */
-    size_t u_bytes; /* else, as struct krn_wino_job has it */
+    bool ready; /* weights are transformed when packed */
 };
 
 static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_wino_form form,
@@ -38,7 +37,7 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct k
     p->form = form;
     p->taps = form.side * form.side;
     p->ready = p->w.points * p->w.c.cg * p->w.lanes * sizeof(float) <= READY_BYTES;
-    p->u_bytes = p->ready ? 0 : p->w.points * krn_wino_u_point(p->w.channels) * sizeof(float);
+    p->w.u_bytes = p->ready ? 0 : p->w.points * krn_wino_u_point(p->w.channels) * sizeof(float);
     return true;
 }
 
@@ -98,36 +97,23 @@ static size_t packed_floats(const struct plan *p)
     return (p->ready ? p->w.points : p->taps) * p->w.c.cg * p->w.lanes;
 }
 
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op,
-                           struct krn_wino_form form)
-{
-    struct plan p;
-
-    return plan_of(m, op, form, &p) ? (packed_floats(&p) + CHANNELS_MAX) * sizeof(float) : 0;
-}
-
-static void pack(const struct mdl_model *m, const struct mdl_op *op, struct krn_wino_form form,
-                 void *dst)
+static void pack(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
+                 float *out)
 {
     const struct mdl_tensor *t = &m->tensors[op->in[1]];
     const uint8_t *w = krn_const_ptr(m, op->in[1]);
-    float *out = dst;
-    struct plan p;
 
-    if (!plan_of(m, op, form, &p)) {
+    memset(out + packed_floats(p), 0, CHANNELS_MAX * sizeof(float));
+    if (!p->ready) {
+        krn_igemm_pack_group(m, op, &p->w.c, 0, out);
         return;
     }
-    memset(out + packed_floats(&p), 0, CHANNELS_MAX * sizeof(float));
-    if (!p.ready) {
-        krn_igemm_pack_group(m, op, &p.w.c, 0, out);
-        return;
-    }
-    for (size_t b = 0; b < p.w.work.blocks; b++) {
-        struct krn_range block = krn_wino_block(&p.w, b);
+    for (size_t b = 0; b < p->w.work.blocks; b++) {
+        struct krn_range block = krn_wino_block(&p->w, b);
         size_t count = block.end - block.begin;
 
-        for (size_t panel = 0; panel < p.w.work.panels; panel++) {
-            size_t o = panel * KRN_IGEMM_LANES, lanes = krn_wino_panel_lanes(&p.w, panel);
+        for (size_t panel = 0; panel < p->w.work.panels; panel++) {
+            size_t o = panel * KRN_IGEMM_LANES, lanes = krn_wino_panel_lanes(&p->w, panel);
             float taps[TAPS_MAX * KRN_WINO_CHANNELS * KRN_IGEMM_LANES];
 
             for (size_t c = 0; c < count; c += KRN_WINO_CHANNELS) {
@@ -137,12 +123,12 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, struct krn_
                                               (ptrdiff_t)sizeof(float);
 
                 KRN_ISA_FN(krn_igemm_pack)
-                (taps, from, p.taps, n, krn_wino_panel_used(&p.w, panel), t->stride[0],
-                 p.w.c.tap_stride, t->stride[1], op->scale ? op->scale + o : NULL, 1.0f);
+                (taps, from, p->taps, n, krn_wino_panel_used(&p->w, panel), t->stride[0],
+                 p->w.c.tap_stride, t->stride[1], op->scale ? op->scale + o : NULL, 1.0f);
                 KRN_ISA_FN(krn_wino_filter)
-                (form, taps, n * lanes, n, lanes, out + c * lanes, count * lanes);
+                (p->form, taps, n * lanes, n, lanes, out + c * lanes, count * lanes);
             }
-            out += p.w.points * count * lanes;
+            out += p->w.points * count * lanes;
         }
     }
 }
@@ -230,12 +216,9 @@ static void run(const struct krn_call *call, struct krn_wino_form form)
     if (!plan_of(call->model, call->op, form, &j.p)) {
         return;
     }
-    if (call->frames > 1) {
-        krn_wino_take_frames(&j.p.w, call->frames);
-    }
+    krn_wino_take_frames(&j.p.w, call->frames);
     j.team = (struct krn_wino_job){.call = call,
                                    .plan = &j.p.w,
-                                   .u_bytes = j.p.u_bytes,
                                    .zeros = (const float *)call->packed + packed_floats(&j.p),
                                    .transform = transform,
                                    .multiply = multiply,
@@ -243,73 +226,35 @@ static void run(const struct krn_call *call, struct krn_wino_form form)
     krn_wino_run(&j.team);
 }
 
-static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op,
-                            struct krn_wino_form form, size_t width)
-{
-    struct plan p;
-
-    return plan_of(m, op, form, &p) ? krn_wino_scratch(&p.w, p.u_bytes, width) : 0;
-}
-
-static bool frames_at_once(const struct mdl_model *m, const struct mdl_op *op,
-                           struct krn_wino_form form)
-{
-    struct plan p;
-
-    return plan_of(m, op, form, &p) && krn_wino_frames(&p.w, op, p.u_bytes);
-}
-
-static size_t frames_scratch_bytes(const struct mdl_model *m, const struct mdl_op *op,
-                                   struct krn_wino_form form, size_t width, size_t frames)
-{
-    struct plan p;
-
-    return plan_of(m, op, form, &p) ? krn_wino_frames_scratch(&p.w, p.u_bytes, width, frames) : 0;
-}
-
 /* A primitive for each form; those that round more run only if requested. */
 #define PRIMITIVE(size, form, rounds_more)                                                         \
-    static bool supports_##size(const struct mdl_model *m, const struct mdl_op *op)                \
+    static bool size##_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)      \
+    {                                                                                              \
+        return plan_of(m, op, form, p);                                                            \
+    }                                                                                              \
+    static bool size##_supports(const struct mdl_model *m, const struct mdl_op *op)                \
     {                                                                                              \
         return supports(m, op, form);                                                              \
     }                                                                                              \
-    static size_t packed_bytes_##size(const struct mdl_model *m, const struct mdl_op *op)          \
-    {                                                                                              \
-        return packed_bytes(m, op, form);                                                          \
-    }                                                                                              \
-    static void pack_##size(const struct mdl_model *m, const struct mdl_op *op, void *dst)         \
-    {                                                                                              \
-        pack(m, op, form, dst);                                                                    \
-    }                                                                                              \
-    static size_t scratch_bytes_##size(const struct mdl_model *m, const struct mdl_op *op,         \
-                                       size_t width)                                               \
-    {                                                                                              \
-        return scratch_bytes(m, op, form, width);                                                  \
-    }                                                                                              \
-    static bool frames_at_once_##size(const struct mdl_model *m, const struct mdl_op *op)          \
-    {                                                                                              \
-        return frames_at_once(m, op, form);                                                        \
-    }                                                                                              \
-    static size_t frames_scratch_bytes_##size(const struct mdl_model *m, const struct mdl_op *op,  \
-                                              size_t width, size_t frames)                         \
-    {                                                                                              \
-        return frames_scratch_bytes(m, op, form, width, frames);                                   \
-    }                                                                                              \
-    static void run_##size(const struct krn_call *call)                                            \
+    KRN_PACKED_BYTES_AS(size##_packed_bytes, struct plan, size##_of,                               \
+                        (packed_floats(&p) + CHANNELS_MAX) * sizeof(float))                        \
+    KRN_PACK_AS(size##_pack, struct plan, size##_of, pack(m, op, &p, dst))                         \
+    KRN_WINO_SCRATCH(size, struct plan, size##_of)                                                 \
+    static void size##_run(const struct krn_call *call)                                            \
     {                                                                                              \
         run(call, form);                                                                           \
     }                                                                                              \
-    KRN_ISA_PRIMITIVE(                                                                             \
-        conv_f32_nhwc_wino##size, MDL_OP_CONV, KRN_ISA_NEEDS, .inexact = (rounds_more),            \
-        .supports = supports_##size, .packed_bytes = packed_bytes_##size, .pack = pack_##size,     \
-        .scratch_bytes = scratch_bytes_##size, .frames_at_once = frames_at_once_##size,            \
-        .frames_scratch_bytes = frames_scratch_bytes_##size, .run = run_##size)
+    KRN_ISA_PRIMITIVE(conv_f32_nhwc_##size, MDL_OP_CONV, KRN_ISA_NEEDS, .inexact = (rounds_more),  \
+                      .supports = size##_supports, .packed_bytes = size##_packed_bytes,            \
+                      .pack = size##_pack, .scratch_bytes = size##_scratch,                        \
+                      .frames_at_once = size##_frames,                                             \
+                      .frames_scratch_bytes = size##_frames_scratch, .run = size##_run)
 
 #define F(pairs, side) ((struct krn_wino_form){pairs, side})
 
 /* F(6x6, 3x3) rounds beyond 1e-5 of sums of 576 terms of unit size, which ONNX's own tests allow.
  */
-PRIMITIVE(2, F(1, 3), false);
-PRIMITIVE(4, F(2, 3), false);
-PRIMITIVE(6, F(3, 3), true);
-PRIMITIVE(2_5x5, F(2, 5), false);
+PRIMITIVE(wino2, F(1, 3), false);
+PRIMITIVE(wino4, F(2, 3), false);
+PRIMITIVE(wino6, F(3, 3), true);
+PRIMITIVE(wino2_5x5, F(2, 5), false);

@@ -29,7 +29,7 @@ static inline size_t krn_wino_panel_lanes(const struct krn_wino_plan *p, size_t 
  * @channels: limit per block, a multiple of the channels in a cache line of v
  *
  * Return: whether it is a convolution of stride 1 with such filters and enough channels; if so, all
- * of @p is set.
+ * of @p but u_bytes is set.
  */
 static inline bool krn_wino_plan(struct krn_wino_plan *p, size_t size, size_t side, size_t x_bytes,
                                  size_t v_bytes, size_t channels)
@@ -60,38 +60,56 @@ static inline bool krn_wino_plan(struct krn_wino_plan *p, size_t size, size_t si
     return true;
 }
 
-/**
- * krn_wino_frames() - Return: several frames at once gain: the images of one frame have fewer tiles
- * than a block takes, while weights are transformed for each block
- * @u_bytes: as in krn_wino_scratch()
- */
-static inline bool krn_wino_frames(const struct krn_wino_plan *p, const struct mdl_op *op,
-                                   size_t u_bytes)
+/** krn_wino_frames() - Return: several frames at once gain: the images of one frame have fewer
+ * tiles than a block takes, while weights are transformed for each block */
+static inline bool krn_wino_frames(const struct krn_wino_plan *p, const struct mdl_op *op)
 {
-    return u_bytes > 0 && p->c.y.n == 1 && krn_img_flat(&p->c.x) &&
+    return p->u_bytes > 0 && p->c.y.n == 1 && krn_img_flat(&p->c.x) &&
            op->residual == MDL_RESIDUAL_NONE && p->work.tiles < p->work.tiles_max;
 }
 
 /** krn_wino_take_frames() - makes a plan for one frame that of @frames frames at once, whose images
- * follow each other */
+ * follow each other; 0 and 1 change nothing */
 static inline void krn_wino_take_frames(struct krn_wino_plan *p, size_t frames)
 {
     struct krn_img *x = &p->c.x;
 
-    x->n = p->c.y.n = frames;
-    x->batch = x->h * x->w * x->pixel;
-    p->work.tiles = frames * p->rows * p->cols;
+    if (frames > 1) {
+        x->n = p->c.y.n = frames;
+        x->batch = x->h * x->w * x->pixel;
+        p->work.tiles = frames * p->rows * p->cols;
+    }
 }
 
 /** krn_wino_frames_scratch() - Return: as krn_wino_scratch(), for up to @frames frames at once */
-static inline size_t krn_wino_frames_scratch(struct krn_wino_plan *p, size_t u_bytes, size_t width,
-                                             size_t frames)
+static inline size_t krn_wino_frames_scratch(struct krn_wino_plan *p, size_t width, size_t frames)
 {
     size_t most = 0;
 
     for (size_t k = 1; k <= frames; k++) {
         krn_wino_take_frames(p, k);
-        most = base_max(most, krn_wino_scratch(p, u_bytes, width));
+        most = base_max(most, krn_wino_scratch(p, width));
     }
     return most;
 }
+
+/** KRN_WINO_SCRATCH() - defines WHAT_scratch(), WHAT_frames() and WHAT_frames_scratch(), functions of
+ * struct krn_primitive. OF fills a TYPE whose member w is the plan, as in kernels/common/planned.h */
+#define KRN_WINO_SCRATCH(WHAT, TYPE, OF)                                                           \
+    static size_t WHAT##_frames_scratch(const struct mdl_model *m, const struct mdl_op *op,        \
+                                        size_t width, size_t frames)                               \
+    {                                                                                              \
+        TYPE p;                                                                                    \
+                                                                                                   \
+        return OF(m, op, &p) ? krn_wino_frames_scratch(&p.w, width, frames) : 0;                   \
+    }                                                                                              \
+    static size_t WHAT##_scratch(const struct mdl_model *m, const struct mdl_op *op, size_t width) \
+    {                                                                                              \
+        return WHAT##_frames_scratch(m, op, width, 1);                                             \
+    }                                                                                              \
+    static bool WHAT##_frames(const struct mdl_model *m, const struct mdl_op *op)                  \
+    {                                                                                              \
+        TYPE p;                                                                                    \
+                                                                                                   \
+        return OF(m, op, &p) && krn_wino_frames(&p.w, op);                                         \
+    }

@@ -13,10 +13,10 @@ struct layout {
     size_t m_panels; /* kept at a time */
 };
 
-static struct layout layout_of(const struct krn_wino_plan *p, size_t u_bytes, size_t width)
+static struct layout layout_of(const struct krn_wino_plan *p, size_t width)
 {
     const struct krn_wino_work *w = &p->work;
-    struct layout l = {.parts = base_max(width, 1u), .u = u_bytes};
+    struct layout l = {.parts = base_max(width, 1u), .u = p->u_bytes};
 
     l.by_panels = l.parts > 1 && w->panels >= l.parts && 2 * w->tiles <= l.parts * w->tiles_max;
     l.tiles = l.by_panels ? w->tiles : base_min(w->tiles, w->tiles_max);
@@ -30,9 +30,9 @@ static struct layout layout_of(const struct krn_wino_plan *p, size_t u_bytes, si
     return l;
 }
 
-size_t krn_wino_scratch(const struct krn_wino_plan *p, size_t u_bytes, size_t width)
+size_t krn_wino_scratch(const struct krn_wino_plan *p, size_t width)
 {
-    struct layout l = layout_of(p, u_bytes, width);
+    struct layout l = layout_of(p, width);
 
     return l.v * l.v_count + l.u * l.u_count + l.m * l.m_count;
 }
@@ -230,7 +230,7 @@ static void panels_run(void *arg, size_t part)
 
 void krn_wino_run(const struct krn_wino_job *j)
 {
-    struct shared s = {.job = j, .layout = layout_of(j->plan, j->u_bytes, j->call->width)};
+    struct shared s = {.job = j, .layout = layout_of(j->plan, j->call->width)};
     pthreadpool_t pool = j->call->pool;
 
     if (s.layout.by_panels) {

@@ -43,6 +43,9 @@ struct krn_wino_plan {
     size_t channels;   /* limit per block */
     size_t panel;      /* lanes of a whole panel */
     size_t lanes;      /* of all panels */
+    /* of u, for one panel and the largest block of channels; 0: packing transforms the weights. Set
+     * by the primitive */
+    size_t u_bytes;
     struct krn_wino_work work;
 };
 
@@ -81,17 +84,12 @@ struct krn_wino_place {
 };
 struct krn_wino_place krn_wino_place(const struct krn_wino_plan *p, size_t t);
 
-/**
- * krn_wino_scratch() - Return: scratch for a team of @width, in bytes
- * @u_bytes: of u, for one panel and the largest block of channels; 0: packing transforms the
- * weights
- */
-size_t krn_wino_scratch(const struct krn_wino_plan *p, size_t u_bytes, size_t width);
+/** krn_wino_scratch() - Return: scratch for a team of @width, in bytes */
+size_t krn_wino_scratch(const struct krn_wino_plan *p, size_t width);
 
 struct krn_wino_job {
     const struct krn_call *call; /* all borrowed for the run */
     const struct krn_wino_plan *plan;
-    size_t u_bytes;    /* as in krn_wino_scratch() */
     const void *zeros; /* [plan.channels] elements that represent padding */
     /* transforms some channels of a tile. @at: its pixels, row by row, at the first channel. @v: of
      * point 0, channel 0, this tile. @v_point: elements between points */

@@ -21,8 +21,7 @@ struct plan {
     struct krn_wino_plan w;
     bool x_signed;
     int32_t x_zero;
-    bool ready;     /* weights are transformed when packed */
-    size_t u_bytes; /* else, as struct krn_wino_job has it */
+    bool ready; /* weights are transformed when packed */
     size_t table_bytes, weight_bytes;
 };
 
@@ -49,9 +48,9 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
         p->weight_bytes += ready_elements(p, r.end - r.begin, p->w.work.panels) * sizeof(int16_t);
     }
     p->ready = p->weight_bytes <= READY_BYTES || !krn_quant_weights_fit(m, op);
-    p->u_bytes = 0;
+    p->w.u_bytes = 0;
     if (!p->ready) {
-        p->u_bytes =
+        p->w.u_bytes =
             KRN_QWINO_POINTS * krn_qwino_u_point(p->w.channels, KRN_TILE_LANES) * sizeof(int16_t);
         p->weight_bytes = TAPS * ((p->w.c.cg + 1) / 2 * 2) * p->w.lanes;
     }
@@ -241,43 +240,20 @@ static void pack_ready(const struct mdl_model *m, const struct mdl_op *op, const
     }
 }
 
-static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
+static void pack_all(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
+                     void *dst)
 {
-    struct plan p;
-
-    if (!plan_of(m, op, &p)) {
-        return;
-    }
-    memset(dst, 0, p.table_bytes + p.weight_bytes);
-    pack_table(m, op, &p, dst);
-    if (p.ready) {
-        pack_ready(m, op, &p, (int16_t *)((uint8_t *)dst + p.table_bytes));
+    memset(dst, 0, p->table_bytes + p->weight_bytes);
+    pack_table(m, op, p, dst);
+    if (p->ready) {
+        pack_ready(m, op, p, (int16_t *)((uint8_t *)dst + p->table_bytes));
     } else {
-        pack_bytes(m, op, &p, (int8_t *)dst + p.table_bytes);
+        pack_bytes(m, op, p, (int8_t *)dst + p->table_bytes);
     }
 }
 
-static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
-{
-    struct plan p;
-
-    return plan_of(m, op, &p) ? krn_wino_scratch(&p.w, p.u_bytes, width) : 0;
-}
-
-static bool frames_at_once(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return plan_of(m, op, &p) && krn_wino_frames(&p.w, op, p.u_bytes);
-}
-
-static size_t frames_scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width,
-                                   size_t frames)
-{
-    struct plan p;
-
-    return plan_of(m, op, &p) ? krn_wino_frames_scratch(&p.w, p.u_bytes, width, frames) : 0;
-}
+KRN_PACK_BY(struct plan, plan_of, pack_all(m, op, &p, dst))
+KRN_WINO_SCRATCH(f4x4, struct plan, plan_of)
 
 struct job {
     struct krn_wino_job team;
@@ -375,14 +351,11 @@ static void run(const struct krn_call *call)
     if (!plan_of(call->model, call->op, &j.p)) {
         return;
     }
-    if (call->frames > 1) {
-        krn_wino_take_frames(&j.p.w, call->frames);
-    }
+    krn_wino_take_frames(&j.p.w, call->frames);
     j.epilogue = krn_quant_epilogue_of(call);
     j.weights = (const uint8_t *)call->packed + j.p.table_bytes;
     j.team = (struct krn_wino_job){.call = call,
                                    .plan = &j.p.w,
-                                   .u_bytes = j.p.u_bytes,
                                    .zeros = zeros_of(&j.p, call->packed),
                                    .transform = transform,
                                    .multiply = multiply,
@@ -391,6 +364,6 @@ static void run(const struct krn_call *call)
 }
 
 KRN_ISA_PRIMITIVE(conv_i8_nhwc_f4x4, MDL_OP_CONV, KRN_QUANT_NEEDS, .supports = supports,
-                  .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = scratch_bytes,
-                  .frames_at_once = frames_at_once, .frames_scratch_bytes = frames_scratch_bytes,
+                  .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = f4x4_scratch,
+                  .frames_at_once = f4x4_frames, .frames_scratch_bytes = f4x4_frames_scratch,
                   .run = run);
