@@ -32,7 +32,7 @@ static bool job_of(const struct mdl_model *m, const struct mdl_op *op, struct jo
     const struct mdl_tensor *const t[] = {y, &lines};
 
     if (x->dtype != MDL_F32 || y->dtype != MDL_I64 || op->attr.arg.last || axis >= x->rank ||
-        x->dim[axis] == 0 || x->dim[axis] > INT32_MAX) {
+        x->dim[axis] == 0 || x->dim[axis] > INT32_MAX || !krn_op_is_plain(op)) {
         return false;
     }
     j->len = x->dim[axis];
@@ -142,13 +142,7 @@ static void row(void *arg, const ptrdiff_t *at, size_t n)
     }
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct job j;
-
-    return krn_op_is_plain(op) && job_of(m, op, &j);
-}
-
+KRN_SUPPORTS_BY(struct job, job_of)
 KRN_RUN_ROWS_BY(struct job, job_of, nest, row)
 
 KRN_ISA_PRIMITIVE(arg_f32, MDL_OP_ARG, KRN_ISA_NEEDS, .supports = supports, .run = run);

@@ -102,6 +102,11 @@ KRN_INLINE vf finish(const struct mdl_op *op, vf v, vf r)
         }                                                                                          \
     } while (0)
 
+#define CASE(which, expression)                                                                    \
+    case which:                                                                                    \
+        ROW(expression);                                                                           \
+        break;
+
 /* One row of a call: @at are the offsets of y, a, [b], [r]. */
 static void binary_row(void *arg, const ptrdiff_t *at, size_t n)
 {
@@ -118,24 +123,12 @@ static void binary_row(void *arg, const ptrdiff_t *at, size_t n)
         return;
     }
     switch (op->attr.binary) {
-    case MDL_BIN_ADD:
-        ROW(va + vb);
-        break;
-    case MDL_BIN_SUB:
-        ROW(va - vb);
-        break;
-    case MDL_BIN_MUL:
-        ROW(va * vb);
-        break;
-    case MDL_BIN_DIV:
-        ROW(va / vb);
-        break;
-    case MDL_BIN_MAX:
-        ROW(vf_nan_max(va, vb));
-        break;
-    case MDL_BIN_MIN:
-        ROW(vf_nan_min(va, vb));
-        break;
+        CASE(MDL_BIN_ADD, va + vb)
+        CASE(MDL_BIN_SUB, va - vb)
+        CASE(MDL_BIN_MUL, va * vb)
+        CASE(MDL_BIN_DIV, va / vb)
+        CASE(MDL_BIN_MAX, vf_nan_max(va, vb))
+        CASE(MDL_BIN_MIN, vf_nan_min(va, vb))
     default:
         break;
     }
@@ -149,7 +142,34 @@ KRN_INLINE vf shrink(vf x, float limit, float bias)
     return vf_select(x < -limit, x + bias, vf_select(x > limit, x - bias, inside));
 }
 
-/* the function is op->act, applied by finish() or here */
+/* Functions of UNARY that krn_act_vec() lacks, or that are faster without its call; p and q are the
+ * op's parameters. */
+/* clang-format off */
+#define FUNCTIONS(X)                                                                               \
+    X(MDL_ACT_RELU, vf_max(vf_set(0.0f), va))                                                      \
+    X(MDL_ACT_SELU,                                                                                \
+      q * vf_select(va > 0.0f, va, p * vf_expm1_neg(vf_min(vf_set(0.0f), va))))                    \
+    X(MDL_ACT_SOFTSIGN, va / (1.0f + vf_abs(va)))                                                  \
+    X(MDL_ACT_SIGMOID, vf_sigmoid(va))                                                             \
+    X(MDL_ACT_TANH, vf_tanh(va))                                                                   \
+    X(MDL_ACT_GELU, vf_gelu(va))                                                                   \
+    X(MDL_ACT_EXP, vf_exp(va))                                                                     \
+    X(MDL_ACT_SQRT, vf_sqrt(va))                                                                   \
+    X(MDL_ACT_RECIPROCAL, 1.0f / va)                                                               \
+    X(MDL_ACT_NEG, -va)                                                                            \
+    X(MDL_ACT_ABS, vf_abs(va))                                                                     \
+    X(MDL_ACT_LOG, vf_log(va))                                                                     \
+    X(MDL_ACT_SIN, vf_sin_cos(va, false))                                                          \
+    X(MDL_ACT_COS, vf_sin_cos(va, true))                                                           \
+    X(MDL_ACT_FLOOR, vf_floor(va))                                                                 \
+    X(MDL_ACT_CEIL, vf_ceil(va))                                                                   \
+    X(MDL_ACT_ROUND, vf_round(va))                                                                 \
+    X(MDL_ACT_SIGN, vf_sign(va))                                                                   \
+    X(MDL_ACT_THRESHOLDED_RELU, vf_select(va <= p, vf_set(0.0f), va))                              \
+    X(MDL_ACT_SHRINK, shrink(va, p, q))                                                            \
+    X(MDL_ACT_ERF, vf_erf(va))
+/* clang-format on */
+
 static void unary_row(void *arg, const ptrdiff_t *at, size_t n)
 {
     const struct job *j = arg;
@@ -160,97 +180,18 @@ static void unary_row(void *arg, const ptrdiff_t *at, size_t n)
     const bool plain = true;
 
     switch (op->act) {
-    case MDL_ACT_RELU:
-        ROW(vf_max(vf_set(0.0f), va));
-        break;
-    case MDL_ACT_SELU:
-        ROW(q * vf_select(va > 0.0f, va, p * vf_expm1_neg(vf_min(vf_set(0.0f), va))));
-        break;
-    case MDL_ACT_SOFTSIGN:
-        ROW(va / (1.0f + vf_abs(va)));
-        break;
-    case MDL_ACT_SIGMOID:
-        ROW(vf_sigmoid(va));
-        break;
-    case MDL_ACT_TANH:
-        ROW(vf_tanh(va));
-        break;
-    case MDL_ACT_GELU:
-        ROW(vf_gelu(va));
-        break;
-    case MDL_ACT_EXP:
-        ROW(vf_exp(va));
-        break;
-    case MDL_ACT_SQRT:
-        ROW(vf_sqrt(va));
-        break;
-    case MDL_ACT_RECIPROCAL:
-        ROW(1.0f / va);
-        break;
-    case MDL_ACT_NEG:
-        ROW(-va);
-        break;
-    case MDL_ACT_ABS:
-        ROW(vf_abs(va));
-        break;
-    case MDL_ACT_LOG:
-        ROW(vf_log(va));
-        break;
-    case MDL_ACT_SIN:
-        ROW(vf_sin_cos(va, false));
-        break;
-    case MDL_ACT_COS:
-        ROW(vf_sin_cos(va, true));
-        break;
-    case MDL_ACT_FLOOR:
-        ROW(vf_floor(va));
-        break;
-    case MDL_ACT_CEIL:
-        ROW(vf_ceil(va));
-        break;
-    case MDL_ACT_ROUND:
-        ROW(vf_round(va));
-        break;
-    case MDL_ACT_SIGN:
-        ROW(vf_sign(va));
-        break;
-    case MDL_ACT_THRESHOLDED_RELU:
-        ROW(vf_select(va <= p, vf_set(0.0f), va));
-        break;
-    case MDL_ACT_SHRINK:
-        ROW(shrink(va, p, q));
-        break;
-    case MDL_ACT_ERF:
-        ROW(vf_erf(va));
-        break;
+        FUNCTIONS(CASE)
     default:
         ROW(krn_act_vec(op->act, va, p, q));
         break;
     }
 }
 
-/* functions that unary_row() has */
 static bool is_vector_function(enum mdl_act act)
 {
-    switch (act) {
-    case MDL_ACT_SQRT:
-    case MDL_ACT_RECIPROCAL:
-    case MDL_ACT_NEG:
-    case MDL_ACT_ABS:
-    case MDL_ACT_LOG:
-    case MDL_ACT_SIN:
-    case MDL_ACT_COS:
-    case MDL_ACT_FLOOR:
-    case MDL_ACT_CEIL:
-    case MDL_ACT_ROUND:
-    case MDL_ACT_SIGN:
-    case MDL_ACT_THRESHOLDED_RELU:
-    case MDL_ACT_SHRINK:
-    case MDL_ACT_ERF:
-        return true;
-    default:
-        return act <= MDL_ACT_EXP;
-    }
+#define KNOWN(function, expression) || act == function
+    return act <= MDL_ACT_SOFTPLUS FUNCTIONS(KNOWN);
+#undef KNOWN
 }
 
 static bool supports(const struct mdl_model *m, const struct mdl_op *op)

@@ -30,7 +30,7 @@ static bool job_of(const struct mdl_model *m, const struct mdl_op *op, struct jo
     const struct mdl_tensor *const t[] = {y, &kept}, *const inside[] = {&reduced};
     struct krn_nest in;
 
-    if (x->dtype != MDL_F32 || y->dtype != MDL_F32 || x->rank != y->rank) {
+    if (x->dtype != MDL_F32 || y->dtype != MDL_F32 || x->rank != y->rank || !krn_op_is_plain(op)) {
         return false;
     }
     for (size_t d = 0; d < x->rank; d++) {
@@ -172,41 +172,26 @@ static void row(void *arg, const ptrdiff_t *at, size_t n)
 {
     const struct job *j = arg;
 
+#define CASE(reduction)                                                                            \
+    case reduction:                                                                                \
+        row_of(j, at, n, reduction);                                                               \
+        break;
     switch (j->which) { /* one loop for each */
-    case MDL_RED_MAX:
-        row_of(j, at, n, MDL_RED_MAX);
-        break;
-    case MDL_RED_MIN:
-        row_of(j, at, n, MDL_RED_MIN);
-        break;
-    case MDL_RED_PROD:
-        row_of(j, at, n, MDL_RED_PROD);
-        break;
-    case MDL_RED_L1:
-        row_of(j, at, n, MDL_RED_L1);
-        break;
-    case MDL_RED_L2:
-        row_of(j, at, n, MDL_RED_L2);
-        break;
-    case MDL_RED_SUM_SQUARE:
-        row_of(j, at, n, MDL_RED_SUM_SQUARE);
-        break;
-    case MDL_RED_MEAN:
-        row_of(j, at, n, MDL_RED_MEAN);
-        break;
+        CASE(MDL_RED_MAX)
+        CASE(MDL_RED_MIN)
+        CASE(MDL_RED_PROD)
+        CASE(MDL_RED_L1)
+        CASE(MDL_RED_L2)
+        CASE(MDL_RED_SUM_SQUARE)
+        CASE(MDL_RED_MEAN)
     default:
         row_of(j, at, n, MDL_RED_SUM);
         break;
     }
+#undef CASE
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct job j;
-
-    return krn_op_is_plain(op) && job_of(m, op, &j);
-}
-
+KRN_SUPPORTS_BY(struct job, job_of)
 KRN_RUN_ROWS_BY(struct job, job_of, nest, row)
 
 KRN_ISA_PRIMITIVE(reduce_f32_rows, MDL_OP_REDUCE, KRN_ISA_NEEDS, .supports = supports, .run = run);

@@ -93,8 +93,9 @@ static inline size_t krn_wino_frames_scratch(struct krn_wino_plan *p, size_t wid
     return most;
 }
 
-/** KRN_WINO_SCRATCH() - defines WHAT_scratch(), WHAT_frames() and WHAT_frames_scratch(), functions of
- * struct krn_primitive. OF fills a TYPE whose member w is the plan, as in kernels/common/planned.h */
+/** KRN_WINO_SCRATCH() - defines WHAT_scratch(), WHAT_frames() and WHAT_frames_scratch(), which are
+ * functions of struct krn_primitive. OF fills a TYPE whose member w is the plan, as in
+ * kernels/common/planned.h */
 #define KRN_WINO_SCRATCH(WHAT, TYPE, OF)                                                           \
     static size_t WHAT##_frames_scratch(const struct mdl_model *m, const struct mdl_op *op,        \
                                         size_t width, size_t frames)                               \
