@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolution by indirect GEMM: a chunk of output pixels gets a table of row pointers, then all
- * panels of weights pass over it while its input stays in cache. 1x1 convolutions of stride 1 need
- * no pointers. First layers, which would spend their time on pointers, have conv_f32_nhwc_stem.c.
+ * Convolutions and products with constant weights by indirect GEMM: a chunk of output pixels gets a
+ * table of row pointers, then all panels of weights pass over it while its input stays in cache.
+ * 1x1 convolutions of stride 1 need no pointers, nor do products, which are 1x1 convolutions of a
+ * row of pixels. For one row, reading the weights is the limit; each panel is one sequential
+ * stream, which memory delivers fastest. First layers, which would spend their time on pointers,
+ * have conv_f32_nhwc_stem.c.
  */
 #include "base/base.h"
 #include "kernels/common/planned.h"
@@ -10,6 +13,7 @@
 
 #define CHUNK_BYTES (256u * 1024u) /* input under a chunk; fits L2 with a panel of weights */
 #define CHUNK_POINTERS 8192u
+#define CHUNK_TILES 16u /* of a product */
 
 struct plan {
     struct krn_conv c;
@@ -24,10 +28,23 @@ static size_t rows_of(const struct plan *p)
     return p->dense ? KRN_IGEMM_DENSE_ROWS : KRN_IGEMM_ROWS;
 }
 
-static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
+static bool product_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_product *ret)
+{
+    return krn_product_of(m, op, ret) && ret->b_const;
+}
+
+/* @frames: to compute at once, each a row of the product; 0 and 1: one */
+static bool frames_plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t frames,
+                           struct plan *p)
 {
     size_t tile_pointers, pixel_bytes;
+    struct krn_product r;
 
+    if (product_of(m, op, &r)) {
+        krn_product_take_frames(&r, frames);
+        *p = (struct plan){.c = krn_product_as_conv(&r), .dense = true, .tiles_max = CHUNK_TILES};
+        return true;
+    }
     if (!krn_conv_of(m, op, &p->c)) {
         return false;
     }
@@ -47,6 +64,11 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
     return true;
 }
 
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
+{
+    return frames_plan_of(m, op, 1, p);
+}
+
 KRN_SUPPORTS_BY(struct plan, plan_of)
 
 static size_t group_floats(const struct plan *p)
@@ -54,21 +76,53 @@ static size_t group_floats(const struct plan *p)
     return krn_igemm_packed(p->c.taps * p->c.cg, p->c.og);
 }
 
-/* the panels of every group, then a row of zeros for the taps in the padding */
-KRN_PACKED_BYTES_BY(struct plan, plan_of, (p.c.groups * group_floats(&p) + p.c.cg) * sizeof(float))
+/* a row of zeros for the taps in the padding */
+static size_t zeros_floats(const struct plan *p)
+{
+    return p->dense ? 0 : p->c.cg;
+}
+
+/* the panels of every group, then the zeros */
+KRN_PACKED_BYTES_BY(struct plan, plan_of,
+                    (p.c.groups * group_floats(&p) + zeros_floats(&p)) * sizeof(float))
+
+/* Weights of hundreds of megabytes are packed piece by piece, and the file's pages are released
+ * after each piece, so that they are never in memory twice. */
+#define PACK_PIECE_BYTES (16u << 20)
+
+static void pack_product(const struct mdl_model *m, const struct mdl_op *op,
+                         const struct krn_product *p, float *dst)
+{
+    const uint8_t *src = krn_const_ptr(m, op->in[1]);
+    size_t piece = PACK_PIECE_BYTES / sizeof(float) / p->k / KRN_IGEMM_LANES;
+
+    piece = base_max(piece, (size_t)1) * KRN_IGEMM_LANES;
+    for (size_t n = 0; n < p->n; n += piece) {
+        KRN_ISA_FN(krn_igemm_pack)
+        (dst + krn_igemm_packed(p->k, n), src + (ptrdiff_t)n * p->b_n * (ptrdiff_t)sizeof(float), 1,
+         p->k, base_min(piece, p->n - n), p->b_n, 0, p->b_k, op->scale ? op->scale + n : NULL,
+         p->alpha);
+        mdl_drop_op_weights(m, (size_t)(op - m->ops));
+    }
+}
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
 {
+    struct krn_product product;
     struct plan p;
     float *out = dst;
 
+    if (product_of(m, op, &product)) {
+        pack_product(m, op, &product, dst);
+        return;
+    }
     if (!plan_of(m, op, &p)) {
         return;
     }
     for (size_t g = 0; g < p.c.groups; g++, out += group_floats(&p)) {
         krn_igemm_pack_group(m, op, &p.c, g, out);
     }
-    memset(out, 0, p.c.cg * sizeof(float));
+    memset(out, 0, zeros_floats(&p) * sizeof(float));
 }
 
 struct job {
@@ -199,7 +253,7 @@ static void run(const struct krn_call *call)
     struct job j = {.call = call, .parts = base_max(call->width, 1u)};
     size_t tiles;
 
-    if (!plan_of(call->model, call->op, &j.p)) {
+    if (!frames_plan_of(call->model, call->op, call->frames, &j.p)) {
         return;
     }
     j.g = (struct krn_igemm){
@@ -207,7 +261,8 @@ static void run(const struct krn_call *call)
         .len = j.p.c.cg,
         .out = j.p.c.og,
         .packed = call->packed,
-        .epilogue = krn_epilogue_of(call),
+        .epilogue =
+            call->op->kind == MDL_OP_CONV ? krn_epilogue_of(call) : krn_product_epilogue(call),
         .y = call->out[0],
         .y_pixel = j.p.c.y.pixel,
     };
@@ -219,6 +274,10 @@ static void run(const struct krn_call *call)
 
 KRN_SCRATCH_BYTES_BY(struct plan, plan_of, p.part_bytes)
 
-KRN_ISA_PRIMITIVE(conv_f32_nhwc_igemm, MDL_OP_CONV, KRN_ISA_NEEDS, .supports = supports,
-                  .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = scratch_bytes,
-                  .run = run);
+#define PRIMITIVE(what, kind)                                                                      \
+    KRN_ISA_PRIMITIVE(what##_igemm, kind, KRN_ISA_NEEDS, .supports = supports,                     \
+                      .packed_bytes = packed_bytes, .pack = pack, .scratch_bytes = scratch_bytes,  \
+                      .frames_at_once = krn_product_frames, .run = run)
+PRIMITIVE(conv_f32_nhwc, MDL_OP_CONV);
+PRIMITIVE(gemm_f32, MDL_OP_GEMM);
+PRIMITIVE(matmul_f32, MDL_OP_MATMUL);
