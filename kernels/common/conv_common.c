@@ -171,15 +171,6 @@ bool krn_product_frames(const struct mdl_model *m, const struct mdl_op *op)
     return krn_product_of(m, op, &p) && p.b_const && p.m == 1 && op->residual == MDL_RESIDUAL_NONE;
 }
 
-bool krn_product_of_call(const struct krn_call *c, struct krn_product *ret)
-{
-    if (!krn_product_of(c->model, c->op, ret)) {
-        return false;
-    }
-    krn_product_take_frames(ret, c->frames);
-    return true;
-}
-
 struct krn_epilogue krn_product_epilogue(const struct krn_call *c)
 {
     struct krn_product p;

@@ -67,8 +67,6 @@ bool krn_product_frames(const struct mdl_model *m, const struct mdl_op *op);
 /** krn_product_take_frames() - makes a product of one row that of a dense row for each of @frames
  * frames; 0 and 1 change nothing */
 void krn_product_take_frames(struct krn_product *p, size_t frames);
-/** krn_product_of_call() - as krn_product_of(), with a row for each frame of the call */
-bool krn_product_of_call(const struct krn_call *c, struct krn_product *ret);
 /** krn_product_pack() - packs some outputs of a constant b as [output][k], multiplied by alpha and
  * the batch norm's scale. @p: from krn_product_of(). @dst: k floats for each output. Threads: any.
  */

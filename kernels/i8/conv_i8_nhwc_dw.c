@@ -93,7 +93,7 @@ struct job {
 
 /* one block of channels of one pixel; @taps: where channel 0 of each tap lies, 2 @pairs of them */
 KRN_INLINE void block(const struct job *j, const uint8_t *const *taps, size_t c,
-                      const bool is_signed, const size_t pairs, const struct krn_quant_sums *s,
+                      const bool is_signed, const size_t pairs, const struct krn_quant_pixels *s,
                       size_t channels)
 {
     const int32_t *w = (const int32_t *)j->call->packed + c * pairs;
@@ -108,20 +108,12 @@ KRN_INLINE void block(const struct job *j, const uint8_t *const *taps, size_t c,
         acc[0] += vi_madd(vh_zip_low(a, b), vi_load(w));
         acc[1] += vi_madd(vh_zip_high(a, b), vi_load(w + KRN_VL));
     }
-    if (j->e.plain && channels == LANES) {
-        struct krn_quant_pixels one = {s->scale, s->res, s->y, 0};
-
-        krn_quant_plain(&j->e, &one, &acc, 1, 2);
-    } else if (j->e.clamp && channels == LANES) {
-        krn_quant_clamp(&j->e, s, acc, 2);
-    } else {
-        krn_quant_any(&j->e, s, acc, 2, channels);
-    }
+    krn_quant_finish(&j->e, s, &acc, 1, 2, channels);
 }
 
 /* the last channels, for which whole vectors would reach past the pixel */
 static __attribute__((noinline)) void rest(const struct job *j, const uint8_t *const *taps,
-                                           size_t c, const struct krn_quant_sums *s,
+                                           size_t c, const struct krn_quant_pixels *s,
                                            size_t channels)
 {
     uint8_t copy[TAPS_MAX + 1][LANES];
@@ -141,9 +133,9 @@ KRN_INLINE void run_pixel(const struct job *j, const uint8_t *const *taps, size_
     const struct krn_conv *v = &j->p.c;
     size_t size = j->e.y_type == MDL_F32 ? sizeof(float) : 1, channels = v->x.c;
     const uint8_t *res = j->e.res ? j->e.res + pixel * j->e.res_pixel : NULL;
-    struct krn_quant_sums s = {.scale = scale_of(&j->p, j->call->packed),
-                               .res = res,
-                               .y = (uint8_t *)j->call->out[0] + pixel * v->y.pixel * size};
+    struct krn_quant_pixels s = {.scale = scale_of(&j->p, j->call->packed),
+                                 .res = res,
+                                 .y = (uint8_t *)j->call->out[0] + pixel * v->y.pixel * size};
     size_t c = 0;
 
     for (; c + LANES <= channels; c += LANES) {

@@ -112,21 +112,11 @@ struct tile {
     const float *scale;
     size_t taps, groups;
     const struct krn_quant_epilogue *e;
-    uint8_t *y; /* first pixel, first channel of the panel */
-    size_t y_pixel;
+    uint8_t *y;         /* first pixel, first channel of the panel */
+    size_t y_pixel;     /* bytes */
     const uint8_t *res; /* likewise, or NULL */
     size_t channels;    /* to be stored */
 };
-
-/* @i: row of the tile */
-KRN_INLINE struct krn_quant_sums sums_of(const struct tile *t, size_t i)
-{
-    size_t size = t->e->y_type == MDL_F32 ? sizeof(float) : 1;
-
-    return (struct krn_quant_sums){.scale = t->scale,
-                                   .res = t->res ? t->res + i * t->e->res_pixel : NULL,
-                                   .y = t->y + i * t->y_pixel * size};
-}
 
 /* @height and @vectors are constants wherever this is inlined, so the accumulators are registers */
 KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t vectors,
@@ -169,31 +159,9 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
             }
         }
     }
-    if (t->e->plain && t->channels == vectors * KRN_VL) {
-        struct krn_quant_pixels s = {t->scale, t->res, t->y, t->y_pixel};
+    struct krn_quant_pixels s = {t->scale, t->res, t->y, t->y_pixel};
 
-        krn_quant_plain(t->e, &s, acc, height, vectors);
-    } else if (t->e->clamp && t->channels == vectors * KRN_VL) {
-#pragma GCC unroll 16
-        for (size_t i = 0; i < height; i++) {
-            struct krn_quant_sums s = sums_of(t, i);
-
-            krn_quant_clamp(t->e, &s, acc[i], vectors);
-        }
-    } else {
-        vi out[KRN_TILE_ROWS][2];
-
-#pragma GCC unroll 16
-        for (size_t i = 0; i < height; i++) {
-            out[i][0] = acc[i][0];
-            out[i][1] = acc[i][1];
-        }
-        for (size_t i = 0; i < height; i++) {
-            struct krn_quant_sums s = sums_of(t, i);
-
-            krn_quant_any(t->e, &s, out[i], vectors, t->channels);
-        }
-    }
+    krn_quant_finish(t->e, &s, acc, height, vectors, t->channels);
 }
 
 KRN_TILE_TABLE(tiles, const struct tile, run_tile, KRN_TILE_HEIGHTS, KRN_TILE_ROWS, false)
@@ -213,7 +181,7 @@ void KRN_ISA_FN(krn_qgemm_block)(const struct krn_qgemm *g, const krn_qel *const
                                                                           g->out, g->narrow));
     const float *scale = (const float *)(bias + krn_panel_count(g->out) * KRN_TILE_LANES);
     struct tile t = {
-        .taps = g->taps, .groups = g->groups, .e = &g->epilogue, .y_pixel = g->y_pixel};
+        .taps = g->taps, .groups = g->groups, .e = &g->epilogue, .y_pixel = g->y_pixel * size};
 
     for (size_t p = panels.begin; p < panels.end; p++) {
         size_t o = p * KRN_TILE_LANES, from = first, left = 0;

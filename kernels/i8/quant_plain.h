@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * kernels/i8/quant_plain.h - the most common epilogue of quantised values, for several pixels
+ * kernels/i8/quant_plain.h - the epilogue of quantised values, for several pixels
  *
- * As krn_quant_clamp(), which is for one pixel, but only if nothing but y's type bounds the results
- * (krn_quant_epilogue.plain). Signed bytes are computed as unsigned ones, 128 higher. Any thread;
- * never allocates.
+ * The most common one, where nothing but y's type bounds the results (krn_quant_epilogue.plain),
+ * has a way of its own: signed bytes are computed as unsigned ones, 128 higher. Any thread; never
+ * allocates.
  */
 #pragma once
 
 #include "kernels/i8/quant_epilogue.h"
 
-/* Whole vectors of bytes, in the order of struct krn_quant_sums. */
+#define KRN_QUANT_PIXELS_MAX 16u
+
+/* Pixels at one distance, each as struct krn_quant_sums. */
 struct krn_quant_pixels {
     const float *scale;
     const uint8_t *res; /* residual of the first pixel and channel, or NULL */
     uint8_t *y;         /* the first pixel and channel */
-    size_t y_pixel;
+    size_t y_pixel;     /* bytes */
 };
+
 #if KRN_QSAT
+/* whole vectors of bytes */
 KRN_INLINE void krn_quant_plain(const struct krn_quant_epilogue *e,
                                 const struct krn_quant_pixels *s, vi (*acc)[2], const size_t pixels,
                                 const size_t vectors)
@@ -62,17 +66,48 @@ KRN_INLINE void krn_quant_plain(const struct krn_quant_epilogue *e,
         y += s->y_pixel;
     }
 }
-#else
-KRN_INLINE void krn_quant_plain(const struct krn_quant_epilogue *e,
-                                const struct krn_quant_pixels *s, vi (*acc)[2], const size_t pixels,
-                                const size_t vectors)
-{
-    for (size_t i = 0; i < pixels; i++) {
-        struct krn_quant_sums one = {.scale = s->scale,
-                                     .res = s->res ? s->res + i * e->res_pixel : NULL,
-                                     .y = s->y + i * s->y_pixel};
+#endif
 
-        krn_quant_clamp(e, &one, acc[i], vectors);
+KRN_INLINE struct krn_quant_sums krn_quant_pixel(const struct krn_quant_epilogue *e,
+                                                 const struct krn_quant_pixels *s, size_t i)
+{
+    return (struct krn_quant_sums){.scale = s->scale,
+                                   .res = s->res ? s->res + i * e->res_pixel : NULL,
+                                   .y = s->y + i * s->y_pixel};
+}
+
+/* Finishes the first @channels of @pixels, at most KRN_QUANT_PIXELS_MAX, by the way that fits.
+ * @vectors is a constant wherever this is inlined, and mostly @pixels, so that the sums stay in
+ * registers. */
+KRN_INLINE void krn_quant_finish(const struct krn_quant_epilogue *e,
+                                 const struct krn_quant_pixels *s, vi (*acc)[2],
+                                 const size_t pixels, const size_t vectors, size_t channels)
+{
+#if KRN_QSAT
+    if (e->plain && channels == vectors * KRN_VL) {
+        krn_quant_plain(e, s, acc, pixels, vectors);
+        return;
+    }
+#endif
+    if (e->clamp && channels == vectors * KRN_VL) {
+#pragma GCC unroll 16
+        for (size_t i = 0; i < pixels; i++) {
+            struct krn_quant_sums one = krn_quant_pixel(e, s, i);
+
+            krn_quant_clamp(e, &one, acc[i], vectors);
+        }
+        return;
+    }
+    vi out[KRN_QUANT_PIXELS_MAX][2];
+
+#pragma GCC unroll 16
+    for (size_t i = 0; i < pixels; i++) {
+        out[i][0] = acc[i][0];
+        out[i][1] = acc[i][1];
+    }
+    for (size_t i = 0; i < pixels; i++) {
+        struct krn_quant_sums one = krn_quant_pixel(e, s, i);
+
+        krn_quant_any(e, &one, out[i], vectors, channels);
     }
 }
-#endif

@@ -68,21 +68,9 @@ KRN_INLINE void run_pixels(const struct panel *p, size_t first, const size_t pix
         acc[i][0] = b0 + (vectors > 1 ? __builtin_shufflevector(s0, s1, FIRST) : s0);
         acc[i][1] = vectors > 1 ? b1 + __builtin_shufflevector(s0, s1, SECOND) : acc[i][0];
     }
-    if (e->plain && p->channels == vectors * KRN_VL) {
-        struct krn_quant_pixels s = {p->scale, res, y, y_pixel};
+    struct krn_quant_pixels s = {p->scale, res, y, y_pixel};
 
-        krn_quant_plain(e, &s, acc, pixels, vectors);
-        return;
-    }
-    for (size_t i = 0; i < pixels; i++) {
-        struct krn_quant_sums s = {p->scale, res ? res + i * e->res_pixel : NULL, y + i * y_pixel};
-
-        if (e->clamp && p->channels == vectors * KRN_VL) {
-            krn_quant_clamp(e, &s, acc[i], vectors);
-        } else {
-            krn_quant_any(e, &s, acc[i], vectors, p->channels);
-        }
-    }
+    krn_quant_finish(e, &s, acc, pixels, vectors, p->channels);
 }
 
 KRN_INLINE void run_panel(const struct panel *p, size_t pixels, const size_t vectors)

@@ -243,24 +243,12 @@ void KRN_ISA_FN(krn_qwino_output)(const struct krn_qwino_output *o, const int32_
         struct krn_quant_pixels p = {.scale = o->scale,
                                      .res = o->res ? o->res + first * e->res_pixel : NULL,
                                      .y = o->y + first * o->y_pixel * size,
-                                     .y_pixel = o->y_pixel};
+                                     .y_pixel = o->y_pixel * size};
 
-        if (e->plain && o->channels == o->lanes && vectors > 1) {
-            krn_quant_plain(e, &p, row, cols, 2);
-            continue;
-        }
-        for (size_t x = 0; x < cols; x++) {
-            struct krn_quant_sums s = {.scale = p.scale,
-                                       .res = p.res ? p.res + x * e->res_pixel : NULL,
-                                       .y = p.y + x * o->y_pixel * size};
-
-            if (!e->clamp || o->channels < o->lanes) {
-                krn_quant_any(e, &s, row[x], vectors, o->channels);
-            } else if (vectors > 1) {
-                krn_quant_clamp(e, &s, row[x], 2);
-            } else {
-                krn_quant_clamp(e, &s, row[x], 1);
-            }
+        if (vectors > 1) {
+            krn_quant_finish(e, &p, row, cols, 2, o->channels);
+        } else {
+            krn_quant_finish(e, &p, row, cols, 1, o->channels);
         }
     }
 }

@@ -91,7 +91,8 @@ static void run(const struct krn_call *call)
     struct job j = {
         .call = call, .epilogue = krn_product_epilogue(call), .parts = base_max(call->width, 1u)};
 
-    if (krn_product_of_call(call, &j.p)) {
+    if (krn_product_of(call->model, call->op, &j.p)) {
+        krn_product_take_frames(&j.p, call->frames);
         j.by_columns = j.p.m < 16 * j.parts;
         krn_parallel(call->pool, j.parts, part_run, &j);
     }
