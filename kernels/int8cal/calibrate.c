@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "kernels/common/nest.h"
 #include "kernels/int8cal/calibrate_kl.h"
+#include "kernels/int8cal/runner.h"
 
 #define CHANNELS_MAX 65536u
 
@@ -19,48 +20,43 @@ struct channel { /* of one that a product or a pool reads */
     double sum, power;
 };
 
+/* What examples showed. */
+struct record {
+    struct seen *seen;        /* [tensor_count], owned, like all that follows */
+    uint64_t *bins;           /* [tensor_count][KRN_KL_BINS]; NULL: by extremes */
+    struct channel *channels; /* [channel_count] */
+};
+
 struct krn_calibrate {
     const struct mdl_model *m; /* borrowed */
     enum krn_calibrate_method method;
-    struct krn_net *net; /* owned, like all that follows */
-    uint8_t *arena, *scratch;
-    void **inputs, **outputs;
-    size_t count; /* examples */
-    bool *answer; /* [tensor_count]: the model's answer depends on it: never clipped */
-    /* values up to the previous example, and with this one: [tensor_count] each */
-    struct seen *seen, *draft;
-    uint64_t *bins, *draft_bins;
+    struct krn_runner runner;
+    size_t count;        /* examples */
+    bool *answer;        /* [tensor_count]: the model's answer depends on it: never clipped */
     size_t *channels_at; /* [tensor_count]: index of its first channel, or MDL_NONE */
     bool *told;          /* [tensor_count]: recorded for this example */
     size_t channel_count;
-    struct channel *channels, *draft_channels; /* [channel_count] */
+    struct record known, draft; /* up to the previous example, and with this one */
 };
+
+static void record_deinit(struct record *r)
+{
+    free(r->seen);
+    free(r->bins);
+    free(r->channels);
+}
 
 struct krn_calibrate *krn_calibrate_free(struct krn_calibrate *c)
 {
     if (!c) {
         return NULL;
     }
-    krn_net_free(c->net);
-    for (size_t i = 0; c->inputs && i < c->m->input_count; i++) {
-        free(c->inputs[i]);
-    }
-    for (size_t i = 0; c->outputs && i < c->m->output_count; i++) {
-        free(c->outputs[i]);
-    }
-    free(c->inputs);
-    free(c->outputs);
-    free(c->arena);
-    free(c->scratch);
+    krn_runner_deinit(&c->runner);
     free(c->answer);
-    free(c->seen);
-    free(c->draft);
-    free(c->bins);
-    free(c->draft_bins);
     free(c->channels_at);
     free(c->told);
-    free(c->channels);
-    free(c->draft_channels);
+    record_deinit(&c->known);
+    record_deinit(&c->draft);
     free(c);
     return NULL;
 }
@@ -68,16 +64,6 @@ struct krn_calibrate *krn_calibrate_free(struct krn_calibrate *c)
 static void calibrate_freep(struct krn_calibrate **c)
 {
     *c = krn_calibrate_free(*c);
-}
-
-static void *buffer(size_t bytes)
-{
-    void *p = aligned_alloc(64, base_align_up(bytes ? bytes : 1, 64));
-
-    if (p) {
-        memset(p, 0, bytes);
-    }
-    return p;
 }
 
 static bool is_recorded(const struct mdl_model *m, size_t tensor)
@@ -88,23 +74,36 @@ static bool is_recorded(const struct mdl_model *m, size_t tensor)
            m->storages[t->storage].home != MDL_HOME_CONST;
 }
 
-static bool alloc_seen(struct krn_calibrate *c)
+/* Return: whether there was memory; after find_channels() */
+static bool record_init(const struct krn_calibrate *c, struct record *r)
 {
-    size_t n = c->m->tensor_count, bins = n * KRN_KL_BINS;
+    size_t n = c->m->tensor_count;
+    bool bins = c->method == KRN_CALIBRATE_KL;
 
-    c->seen = calloc(n + 1, sizeof(*c->seen));
-    c->draft = calloc(n + 1, sizeof(*c->draft));
-    if (c->method == KRN_CALIBRATE_KL) {
-        c->bins = calloc(bins + 1, sizeof(*c->bins));
-        c->draft_bins = calloc(bins + 1, sizeof(*c->draft_bins));
-    }
-    if (!c->seen || !c->draft || (c->method == KRN_CALIBRATE_KL && (!c->bins || !c->draft_bins))) {
+    r->seen = calloc(n + 1, sizeof(*r->seen));
+    r->bins = bins ? calloc(n * KRN_KL_BINS + 1, sizeof(*r->bins)) : NULL;
+    r->channels = calloc(c->channel_count + 1, sizeof(*r->channels));
+    if (!r->seen || (bins && !r->bins) || !r->channels) {
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        c->seen[i] = (struct seen){.low = INFINITY, .high = -INFINITY};
+        r->seen[i] = (struct seen){.low = INFINITY, .high = -INFINITY};
+    }
+    for (size_t i = 0; i < c->channel_count; i++) {
+        r->channels[i] = (struct channel){.low = INFINITY, .high = -INFINITY};
     }
     return true;
+}
+
+static void record_copy(const struct krn_calibrate *c, struct record *to, const struct record *from)
+{
+    size_t n = c->m->tensor_count;
+
+    memcpy(to->seen, from->seen, n * sizeof(*to->seen));
+    memcpy(to->channels, from->channels, c->channel_count * sizeof(*to->channels));
+    if (to->bins) {
+        memcpy(to->bins, from->bins, n * KRN_KL_BINS * sizeof(*to->bins));
+    }
 }
 
 static bool is_pool(const struct mdl_op *op)
@@ -118,7 +117,7 @@ static bool is_product(const struct mdl_op *op)
            op->kind == MDL_OP_GEMM || op->kind == MDL_OP_MATMUL;
 }
 
-static bool alloc_channels(struct krn_calibrate *c)
+static bool find_channels(struct krn_calibrate *c)
 {
     const struct mdl_model *m = c->m;
 
@@ -136,12 +135,7 @@ static bool alloc_channels(struct krn_calibrate *c)
         }
     }
     c->told = calloc(m->tensor_count + 1, sizeof(*c->told));
-    c->channels = calloc(c->channel_count + 1, sizeof(*c->channels));
-    c->draft_channels = calloc(c->channel_count + 1, sizeof(*c->draft_channels));
-    for (size_t i = 0; c->channels && i < c->channel_count; i++) {
-        c->channels[i] = (struct channel){.low = INFINITY, .high = -INFINITY};
-    }
-    return c->channels_at && c->told && c->channels && c->draft_channels;
+    return c->channels_at && c->told;
 }
 
 /* Marks values from the outputs back to the products that they come from: large numbers decide the
@@ -186,37 +180,21 @@ int krn_calibrate_new(const struct mdl_model *m, enum krn_calibrate_method metho
     base_cleanup(calibrate_freep) struct krn_calibrate *c = calloc(1, sizeof(*c));
     int r;
 
-    snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
     if (!c) {
+        snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
         return -ENOMEM;
     }
     c->m = m;
     c->method = method;
-    r = krn_net_new(m, NULL, ret_error, &c->net);
+    r = krn_runner_init(&c->runner, m, NULL, ret_error);
     if (r < 0) {
         return r;
     }
-    c->inputs = calloc(m->input_count + 1, sizeof(*c->inputs));
-    c->outputs = calloc(m->output_count + 1, sizeof(*c->outputs));
-    c->arena = buffer(m->arena_bytes);
-    c->scratch = buffer(krn_net_scratch_bytes(c->net, 1));
-    if (!c->inputs || !c->outputs || !c->arena || !c->scratch || !alloc_seen(c) ||
-        !alloc_channels(c) || !mark_answer(c)) {
+    if (!find_channels(c) || !mark_answer(c) || !record_init(c, &c->known) ||
+        !record_init(c, &c->draft)) {
+        snprintf(ret_error, MDL_ERROR_MAX, "out of memory");
         return -ENOMEM;
     }
-    for (size_t i = 0; i < m->input_count; i++) {
-        c->inputs[i] = buffer(m->inputs[i].bytes);
-        if (!c->inputs[i]) {
-            return -ENOMEM;
-        }
-    }
-    for (size_t i = 0; i < m->output_count; i++) {
-        c->outputs[i] = buffer(m->outputs[i].bytes);
-        if (!c->outputs[i]) {
-            return -ENOMEM;
-        }
-    }
-    ret_error[0] = '\0';
     *ret = base_take(c);
     return 0;
 }
@@ -260,10 +238,10 @@ static void scan_bins(void *arg, const ptrdiff_t *at, size_t n)
 }
 
 /* Adds tensor @t to the draft. Return: false for NaN or infinity. */
-static bool record(struct krn_calibrate *c, size_t t, const struct krn_mem *mem)
+static bool record_tensor(struct krn_calibrate *c, size_t t, const struct krn_mem *mem)
 {
     const struct mdl_tensor *tensor = &c->m->tensors[t];
-    struct scan s = {.to = &c->draft[t], .finite = true};
+    struct scan s = {.to = &c->draft.seen[t], .finite = true};
     struct krn_nest nest;
     float most;
 
@@ -279,7 +257,7 @@ static bool record(struct krn_calibrate *c, size_t t, const struct krn_mem *mem)
     }
     most = base_max(-s.to->low, s.to->high);
     if (c->method == KRN_CALIBRATE_KL && most > 0) {
-        s.bins = c->draft_bins + t * KRN_KL_BINS;
+        s.bins = c->draft.bins + t * KRN_KL_BINS;
         krn_kl_widen(s.bins, &s.to->limit, most);
         krn_nest_run(&nest, 0, 1, scan_bins, &s);
     }
@@ -318,7 +296,7 @@ static void record_channels(struct krn_calibrate *c, size_t t, const struct krn_
     struct channel_scan s = {.x = krn_tensor_ptr(c->m, t, mem),
                              .channel_step = one.stride[1],
                              .count = one.dim[1],
-                             .to = c->draft_channels + c->channels_at[t]};
+                             .to = c->draft.channels + c->channels_at[t]};
     struct krn_nest nest;
 
     one.dim[1] = 1;
@@ -331,16 +309,11 @@ static void record_channels(struct krn_calibrate *c, size_t t, const struct krn_
 static int run(struct krn_calibrate *c, const struct krn_mem *mem, char *error)
 {
     const struct mdl_model *m = c->m;
-    struct krn_exec exec = {.width = 1, .scratch = c->scratch};
-    size_t bins = m->tensor_count * KRN_KL_BINS;
+    struct krn_exec exec = {.width = 1, .scratch = c->runner.scratch};
     bool finite;
 
-    memcpy(c->draft, c->seen, m->tensor_count * sizeof(*c->seen));
-    memcpy(c->draft_channels, c->channels, c->channel_count * sizeof(*c->channels));
-    if (c->bins) {
-        memcpy(c->draft_bins, c->bins, bins * sizeof(*c->bins));
-    }
-    finite = record(c, m->inputs[0].tensor, mem);
+    record_copy(c, &c->draft, &c->known);
+    finite = record_tensor(c, m->inputs[0].tensor, mem);
     if (!finite) {
         snprintf(error, MDL_ERROR_MAX, "the input holds NaN or infinity");
         return -EINVAL;
@@ -353,9 +326,9 @@ static int run(struct krn_calibrate *c, const struct krn_mem *mem, char *error)
             c->told[x] = true;
             record_channels(c, x, mem);
         }
-        krn_net_run_ops(c->net, i, i, mem, &exec);
+        krn_net_run_ops(c->runner.net, i, i, mem, &exec);
         for (size_t k = 0; k < MDL_OP_OUT_MAX; k++) {
-            finite &= m->ops[i].out[k] == MDL_NONE || record(c, m->ops[i].out[k], mem);
+            finite &= m->ops[i].out[k] == MDL_NONE || record_tensor(c, m->ops[i].out[k], mem);
         }
         if (!finite) {
             snprintf(error, MDL_ERROR_MAX, "'%.200s' gives NaN or infinity for this input",
@@ -363,11 +336,7 @@ static int run(struct krn_calibrate *c, const struct krn_mem *mem, char *error)
             return -EINVAL;
         }
     }
-    memcpy(c->seen, c->draft, m->tensor_count * sizeof(*c->seen));
-    memcpy(c->channels, c->draft_channels, c->channel_count * sizeof(*c->channels));
-    if (c->bins) {
-        memcpy(c->bins, c->draft_bins, bins * sizeof(*c->bins));
-    }
+    record_copy(c, &c->known, &c->draft);
     c->count++;
     return 0;
 }
@@ -375,34 +344,28 @@ static int run(struct krn_calibrate *c, const struct krn_mem *mem, char *error)
 int krn_calibrate_tensor(struct krn_calibrate *c, const void *data, size_t bytes,
                          char ret_error[MDL_ERROR_MAX])
 {
-    struct krn_mem mem = {
-        .arena = c->arena, .inputs = (const void *const *)c->inputs, .outputs = c->outputs};
+    const struct krn_mem mem = {
+        .arena = c->runner.arena, .inputs = &data, .outputs = (void *const *)c->runner.outputs};
 
-    if (c->m->input_count != 1) {
-        snprintf(ret_error, MDL_ERROR_MAX, "the model has %zu inputs; examples give one",
-                 c->m->input_count);
-        return -EINVAL;
-    }
     if (bytes != c->m->inputs[0].bytes) {
         snprintf(ret_error, MDL_ERROR_MAX, "%zu bytes where the model's input has %zu", bytes,
                  c->m->inputs[0].bytes);
         return -EINVAL;
     }
-    memcpy(c->inputs[0], data, bytes);
     return run(c, &mem, ret_error);
 }
 
 static int add_range(const struct krn_calibrate *c, size_t t, bool clips,
                      struct mdl_calibration *out)
 {
-    struct seen s = c->seen[t];
+    struct seen s = c->known.seen[t];
     struct mdl_range *r = &out->ranges[out->range_count];
 
     if (!(s.low <= s.high)) {
         return 0; /* never written */
     }
     if (clips && s.limit > 0 && !c->answer[t]) {
-        float limit = krn_kl_limit(c->bins + t * KRN_KL_BINS, s.limit);
+        float limit = krn_kl_limit(c->known.bins + t * KRN_KL_BINS, s.limit);
 
         s.low = base_max(s.low, -limit);
         s.high = base_min(s.high, limit);
@@ -417,7 +380,7 @@ static int add_range(const struct krn_calibrate *c, size_t t, bool clips,
 
 static int add_channels(const struct krn_calibrate *c, size_t t, struct mdl_calibration *out)
 {
-    const struct channel *of = c->channels + c->channels_at[t];
+    const struct channel *of = c->known.channels + c->channels_at[t];
     struct mdl_channels *to = &out->channels[out->channels_count];
     const struct mdl_tensor *x = &c->m->tensors[t];
     size_t n = x->dim[1];
@@ -464,7 +427,8 @@ int krn_calibrate_finish(struct krn_calibrate *c, enum krn_calibrate_method meth
     out->channels = calloc(c->m->tensor_count + 1, sizeof(*out->channels));
     r = out->ranges && out->channels ? 0 : -ENOMEM;
     for (size_t i = 0; r == 0 && i < c->m->tensor_count; i++) {
-        r = is_recorded(c->m, i) ? add_range(c, i, c->bins && method == KRN_CALIBRATE_KL, out) : 0;
+        r = is_recorded(c->m, i) ? add_range(c, i, c->known.bins && method == KRN_CALIBRATE_KL, out)
+                                 : 0;
         r = r == 0 && c->channels_at[i] != MDL_NONE ? add_channels(c, i, out) : r;
     }
     if (r < 0) {

@@ -21,7 +21,7 @@ struct krn_calibrate;
 /**
  * krn_calibrate_new() - starts a calibration. @m: the f32 model, borrowed until
  * krn_calibrate_free()
- * Threads: one; allocates. Return: 0, -ENOMEM, -EOPNOTSUPP (@ret_error says why).
+ * Threads: one; allocates. Return: as krn_runner_init() (@ret_error says why).
  */
 int krn_calibrate_new(const struct mdl_model *m, enum krn_calibrate_method method,
                       char ret_error[MDL_ERROR_MAX], struct krn_calibrate **ret);
@@ -33,8 +33,8 @@ struct krn_calibrate *krn_calibrate_free(struct krn_calibrate *c);
  * krn_calibrate_tensor() - runs the model on one input of model.inputs[0].bytes
  * (krn_example_input() makes it from a picture)
  * Threads: the one that made @c; blocks for one frame.
- * Return: 0; -EINVAL for a wrong size, a model with several inputs, or a NaN or infinite value in
- * the model: @ret_error names it, and the example is ignored.
+ * Return: 0; -EINVAL for a wrong size, or a NaN or infinite value in the model: @ret_error names
+ * it, and the example is ignored.
  */
 int krn_calibrate_tensor(struct krn_calibrate *c, const void *data, size_t bytes,
                          char ret_error[MDL_ERROR_MAX]);

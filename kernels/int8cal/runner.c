@@ -36,7 +36,11 @@ int krn_runner_init(struct krn_runner *r, const struct mdl_model *m, const struc
     }
     error = c ? krn_net_new_chosen(m, c, 1, KRN_PACK_ONE_STAGE, ret_error, &r->net)
               : krn_net_new(m, NULL, ret_error, &r->net);
-    error = error < 0 ? error : krn_net_join(r->net, 0, 0, m->op_count - 1, 1, &scratch);
+    if (error == 0 && c) {
+        error = krn_net_join(r->net, 0, 0, m->op_count - 1, 1, &scratch);
+    } else if (error == 0) { /* runs any range of operators */
+        scratch = krn_net_scratch_bytes(r->net, 1);
+    }
     if (error < 0) {
         return error;
     }
