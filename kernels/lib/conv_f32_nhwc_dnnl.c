@@ -244,7 +244,9 @@ static void problem_deinit(struct problem *p)
     krn_dnnl_md_deinit(&p->weights);
 }
 
-/* Return: whether the primitive supports @op; if so, deinitialise @p */
+#define auto_problem base_cleanup(problem_deinit) struct problem
+
+/* Return: whether the primitive supports @op; deinitialise @p in any case */
 static bool problem_init(struct problem *p, const struct mdl_model *m, const struct mdl_op *op,
                          enum flavour flavour)
 {
@@ -255,34 +257,7 @@ static bool problem_init(struct problem *p, const struct mdl_model *m, const str
     p->x_dense = is_dense(&p->c.x);
     p->y_dense = is_dense(&p->c.y);
     krn_dnnl_team_init(&p->team, &p->c, pieces_make);
-    if (!weights_of(p)) {
-        problem_deinit(p);
-        return false;
-    }
-    return true;
-}
-
-static bool supports(const struct mdl_model *m, const struct mdl_op *op, enum flavour flavour)
-{
-    struct problem p;
-    bool takes = problem_init(&p, m, op, flavour);
-
-    if (takes) {
-        problem_deinit(&p);
-    }
-    return takes;
-}
-
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op, enum flavour flavour)
-{
-    struct problem p;
-    size_t bytes = 0;
-
-    if (problem_init(&p, m, op, flavour)) {
-        bytes = krn_dnnl_md_bytes(&p.weights);
-        problem_deinit(&p);
-    }
-    return bytes;
+    return weights_of(p);
 }
 
 static int pack(const struct problem *p, void *dst)
@@ -319,12 +294,8 @@ static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *pac
         return -ENOMEM;
     }
     if (first) {
-        if (!problem_init(p, m, op, flavour)) {
-            free(p);
-            return -EOPNOTSUPP;
-        }
         *ret = (struct krn_prepared){.object = p, .bytes = sizeof(*p)};
-        r = pack(p, packed);
+        r = problem_init(p, m, op, flavour) ? pack(p, packed) : -EOPNOTSUPP;
     }
     r = r < 0 ? r : krn_dnnl_team_prepare(&p->team, p, width);
     if (r < 0 && first) {
@@ -336,14 +307,9 @@ static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *pac
 static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width,
                             enum flavour flavour)
 {
-    struct problem p;
-    size_t bytes = 0;
+    auto_problem p;
 
-    if (problem_init(&p, m, op, flavour)) {
-        bytes = krn_dnnl_team_scratch(&p.team, &p, width);
-        problem_deinit(&p);
-    }
-    return bytes;
+    return problem_init(&p, m, op, flavour) ? krn_dnnl_team_scratch(&p.team, &p, width) : 0;
 }
 
 struct job {
@@ -413,14 +379,13 @@ static void run(const struct krn_call *call)
 
 /* The primitives differ only in the flavour, for which their functions have no argument. */
 #define PRIMITIVE(what, which, cpu, rounds)                                                        \
-    static bool supports_##which(const struct mdl_model *m, const struct mdl_op *op)               \
+    static bool which##_of(const struct mdl_model *m, const struct mdl_op *op, struct problem *p)  \
     {                                                                                              \
-        return supports(m, op, which);                                                             \
+        return problem_init(p, m, op, which);                                                      \
     }                                                                                              \
-    static size_t packed_bytes_##which(const struct mdl_model *m, const struct mdl_op *op)         \
-    {                                                                                              \
-        return packed_bytes(m, op, which);                                                         \
-    }                                                                                              \
+    KRN_SUPPORTS_AS(supports_##which, auto_problem, which##_of)                                    \
+    KRN_PACKED_BYTES_AS(packed_bytes_##which, auto_problem, which##_of,                            \
+                        krn_dnnl_md_bytes(&p.weights))                                             \
     static int prepare_##which(const struct mdl_model *m, const struct mdl_op *op, void *packed,   \
                                size_t width, struct krn_prepared *p)                               \
     {                                                                                              \

@@ -71,24 +71,28 @@ static struct own own_of_cpu(void)
                         KRN_OF_CPU(krn_quant_bytes)};
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
+static void object_deinit(struct object *o)
 {
-    krn_dnnl_auto_md md = {0};
-    struct krn_dnnl_i8 p;
-
-    return krn_dnnl_i8_problem(m, op, &p) && krn_dnnl_i8_packed_md(&p, &md);
+    krn_dnnl_widths_deinit(&o->widths, split_free);
+    krn_dnnl_md_deinit(&o->weights);
 }
+
+#define auto_object base_cleanup(object_deinit) struct object
+
+/* Return: whether the primitive supports @op; deinitialise @o in any case */
+static bool object_of(const struct mdl_model *m, const struct mdl_op *op, struct object *o)
+{
+    *o = (struct object){0};
+    krn_dnnl_widths_init(&o->widths);
+    return krn_dnnl_i8_problem(m, op, &o->p) && krn_dnnl_i8_packed_md(&o->p, &o->weights);
+}
+
+KRN_SUPPORTS_BY(auto_object, object_of)
 
 /* The packed bytes: the weights as the library needs them, then the table. */
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    krn_dnnl_auto_md md = {0};
-    struct krn_dnnl_i8 p;
-
-    return krn_dnnl_i8_problem(m, op, &p) && krn_dnnl_i8_packed_md(&p, &md)
-               ? krn_dnnl_align(krn_dnnl_md_bytes(&md)) + krn_quant_table_bytes(p.c.y.c)
-               : 0;
-}
+KRN_PACKED_BYTES_BY(auto_object, object_of,
+                    krn_dnnl_align(krn_dnnl_md_bytes(&p.weights)) +
+                        krn_quant_table_bytes(p.p.c.y.c))
 
 /* [output][channel][tap]; @bias: the op's, less what the zero point adds to every sum */
 static void plain_weights(const struct krn_dnnl_i8 *p, int8_t *dst, int32_t *bias)
@@ -133,49 +137,24 @@ static int pack(const struct krn_dnnl_i8 *p, const struct krn_dnnl_md *weights, 
     return r;
 }
 
-static void object_deinit(struct object *o)
-{
-    krn_dnnl_widths_deinit(&o->widths, split_free);
-    krn_dnnl_md_deinit(&o->weights);
-}
-
 KRN_RELEASE_BY(object_deinit)
-
-static int object_new(const struct mdl_model *m, const struct mdl_op *op, void *packed,
-                      struct krn_prepared *p)
-{
-    struct object *o = calloc(1, sizeof(*o));
-    int r;
-
-    if (!o) {
-        return -ENOMEM;
-    }
-    krn_dnnl_widths_init(&o->widths);
-    *p = (struct krn_prepared){.object = o, .bytes = sizeof(*o)};
-    r = krn_dnnl_i8_problem(m, op, &o->p) && krn_dnnl_i8_packed_md(&o->p, &o->weights)
-            ? 0
-            : -EOPNOTSUPP;
-    if (r == 0) {
-        o->narrow = krn_dnnl_i8_is_exact(&o->p, false);
-        r = pack(&o->p, &o->weights, packed);
-    }
-    if (r < 0) {
-        release(p);
-    }
-    return r;
-}
 
 static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *packed, size_t width,
                    struct krn_prepared *p)
 {
     bool first = p->object == NULL;
-    int r = first ? object_new(m, op, packed, p) : 0;
-    struct object *o = p->object;
+    struct object *o = first ? malloc(sizeof(*o)) : p->object;
+    int r = 0;
 
-    if (r < 0) {
-        return r;
+    if (!o) {
+        return -ENOMEM;
     }
-    r = krn_dnnl_widths_prepare(&o->widths, width, split_make, o);
+    if (first) {
+        *p = (struct krn_prepared){.object = o, .bytes = sizeof(*o)};
+        r = object_of(m, op, o) ? pack(&o->p, &o->weights, packed) : -EOPNOTSUPP;
+        o->narrow = r == 0 && krn_dnnl_i8_is_exact(&o->p, false);
+    }
+    r = r < 0 ? r : krn_dnnl_widths_prepare(&o->widths, width, split_make, o);
     if (r < 0 && first) {
         release(p);
     }
@@ -184,18 +163,17 @@ static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *pac
 
 static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
 {
-    krn_dnnl_auto_md md = {0};
     struct krn_dnnl_i8_split s = {0};
-    struct krn_dnnl_i8 p;
     size_t bytes = 0;
+    auto_object o;
 
-    if (!krn_dnnl_i8_problem(m, op, &p) || !krn_dnnl_i8_packed_md(&p, &md)) {
+    if (!object_of(m, op, &o)) {
         return 0;
     }
     width = krn_dnnl_width(width);
     for (size_t w = 1;; w = width) { /* width 1 runs if the other could not be prepared */
-        krn_dnnl_i8_bands(&p, w, &s);
-        dnnl_primitive_desc_destroy(krn_dnnl_i8_pd(&p, &md, &s));
+        krn_dnnl_i8_bands(&o.p, w, &s);
+        dnnl_primitive_desc_destroy(krn_dnnl_i8_pd(&o.p, &o.weights, &s));
         bytes = base_max(bytes, s.part_bytes);
         if (w == width) {
             return width * bytes;

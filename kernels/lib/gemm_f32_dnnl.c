@@ -98,7 +98,9 @@ static void problem_deinit(struct problem *p)
     krn_dnnl_deinit(&p->last.product);
 }
 
-/* Return: 0, and @p has to be deinit'ed, or as panel_init() */
+#define auto_problem base_cleanup(problem_deinit) struct problem
+
+/* Return: as panel_init(); deinitialise @p in any case */
 static int problem_init(struct problem *p, const struct mdl_model *m, const struct mdl_op *op,
                         bool made)
 {
@@ -113,11 +115,12 @@ static int problem_init(struct problem *p, const struct mdl_model *m, const stru
     outputs = base_min(base_align_up((p->p.n + PANELS - 1) / PANELS, PANEL), p->p.n);
     p->full = p->p.n / outputs;
     r = panel_init(&p->p, outputs, made, &p->panel);
-    r = r < 0 ? r : panel_init(&p->p, p->p.n % outputs, made, &p->last);
-    if (r < 0) {
-        problem_deinit(p);
-    }
-    return r;
+    return r < 0 ? r : panel_init(&p->p, p->p.n % outputs, made, &p->last);
+}
+
+static bool problem_of(const struct mdl_model *m, const struct mdl_op *op, struct problem *p)
+{
+    return problem_init(p, m, op, false) == 0;
 }
 
 static size_t panels(const struct problem *p)
@@ -125,29 +128,8 @@ static size_t panels(const struct problem *p)
     return p->full + (p->last.outputs > 0);
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct problem p;
-
-    if (problem_init(&p, m, op, false) < 0) {
-        return false;
-    }
-    problem_deinit(&p);
-    return true;
-}
-
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct problem p;
-    size_t bytes;
-
-    if (problem_init(&p, m, op, false) < 0) {
-        return 0;
-    }
-    bytes = p.full * p.panel.bytes + p.last.bytes;
-    problem_deinit(&p);
-    return bytes;
-}
+KRN_SUPPORTS_BY(auto_problem, problem_of)
+KRN_PACKED_BYTES_BY(auto_problem, problem_of, p.full *p.panel.bytes + p.last.bytes)
 
 /* @count panels like @panel, the first of which begins with output @first */
 static int pack(const struct problem *p, const struct panel *panel, size_t count, size_t first,
@@ -196,13 +178,9 @@ static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *pac
     if (!p) {
         return -ENOMEM;
     }
-    r = problem_init(p, m, op, true);
-    if (r < 0) {
-        free(p);
-        return r;
-    }
     *ret = (struct krn_prepared){.object = p, .bytes = sizeof(*p)};
-    r = pack(p, &p->panel, p->full, 0, packed);
+    r = problem_init(p, m, op, true);
+    r = r < 0 ? r : pack(p, &p->panel, p->full, 0, packed);
     if (r == 0 && p->last.outputs > 0) {
         r = pack(p, &p->last, 1, p->full * p->panel.outputs,
                  (uint8_t *)packed + p->full * p->panel.bytes);
@@ -222,15 +200,9 @@ static size_t pad_bytes(const struct problem *p)
 
 static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
 {
-    struct problem p;
-    size_t bytes;
+    auto_problem p;
 
-    if (problem_init(&p, m, op, true) < 0) {
-        return 0;
-    }
-    bytes = pad_bytes(&p) * base_min(width, panels(&p));
-    problem_deinit(&p);
-    return bytes;
+    return problem_init(&p, m, op, true) < 0 ? 0 : pad_bytes(&p) * base_min(width, panels(&p));
 }
 
 struct job {
