@@ -35,6 +35,41 @@ struct krn_conv_order {
 void krn_conv_pack(const struct mdl_model *m, const struct mdl_op *op, const struct krn_conv *c,
                    const struct krn_conv_order *order, float *dst);
 
+/** krn_conv_is_pointwise() - Return: whether the pixels of y are those of x */
+static inline bool krn_conv_is_pointwise(const struct krn_conv *c)
+{
+    return c->taps == 1 && c->win.sh == 1 && c->win.sw == 1 && c->win.top == 0 &&
+           c->win.left == 0 && c->x.h == c->y.h && c->x.w == c->y.w;
+}
+
+/** krn_conv_is_depthwise() - Return: whether each channel is a group of its own */
+static inline bool krn_conv_is_depthwise(const struct krn_conv *c)
+{
+    return c->groups == c->x.c && c->cg == 1 && c->og == 1;
+}
+
+/* Padding behind the image, along both dims, that windows reach. */
+struct krn_padding {
+    size_t down, right;
+};
+
+/** krn_conv_padding_along() - Return: along one dim: @out windows of @span, @stride apart, from
+ * @begin before the image of @size */
+static inline size_t krn_conv_padding_along(size_t out, size_t stride, size_t span, size_t begin,
+                                            size_t size)
+{
+    size_t needed = (out - 1) * stride + span;
+
+    return needed > begin + size ? needed - begin - size : 0;
+}
+static inline struct krn_padding krn_conv_padding(const struct krn_win *w, const struct krn_img *x,
+                                                  const struct krn_img *y)
+{
+    return (struct krn_padding){
+        krn_conv_padding_along(y->h, w->sh, (w->kh - 1) * w->dh + 1, (size_t)w->top, x->h),
+        krn_conv_padding_along(y->w, w->sw, (w->kw - 1) * w->dw + 1, (size_t)w->left, x->w)};
+}
+
 struct krn_product { /* y[m][n] = sum_k a[m][k] b[k][n] */
     size_t m, n, k;
     size_t lda, ldy;            /* elements between rows of a and y; inside a row they are dense */

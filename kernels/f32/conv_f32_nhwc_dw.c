@@ -11,17 +11,8 @@
 #define CHANNELS_PER_PART 64u
 
 KRN_SUPPORTS_BY(struct krn_conv, krn_dw_of)
-
 KRN_PACKED_BYTES_BY(struct krn_conv, krn_dw_of, krn_dw_packed(&p) * sizeof(float))
-
-static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
-{
-    struct krn_conv c;
-
-    if (krn_dw_of(m, op, &c)) {
-        KRN_ISA_FN(krn_dw_pack)(m, op, &c, dst);
-    }
-}
+KRN_PACK_BY(struct krn_conv, krn_dw_of, KRN_ISA_FN(krn_dw_pack)(m, op, &p, dst))
 
 struct job {
     const struct krn_call *call;

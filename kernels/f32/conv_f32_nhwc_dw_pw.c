@@ -27,21 +27,10 @@ struct plan {
     size_t strip_floats; /* of one part, or of all if whole */
 };
 
-static bool is_pointwise(const struct krn_conv *c)
-{
-    return c->taps == 1 && c->groups == 1 && c->win.sh == 1 && c->win.sw == 1 && c->win.top == 0 &&
-           c->win.left == 0 && c->x.h == c->y.h && c->x.w == c->y.w;
-}
-
-static bool is_depthwise(const struct krn_conv *c)
-{
-    return c->groups == c->x.c && c->cg == 1 && c->og == 1 && c->x.c > 1;
-}
-
 static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t width,
                     struct plan *p)
 {
-    const struct krn_conv *dw;
+    const struct krn_conv *dw, *pw;
     size_t rows, reach, most, strips;
 
     if (op[1].kind != MDL_OP_CONV || op[1].in[0] != op->out[0] ||
@@ -49,11 +38,13 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t w
         !krn_conv_of(m, op + 1, &p->second) || !krn_img_same(&p->first.y, &p->second.x)) {
         return false;
     }
-    p->dw_first = is_depthwise(&p->first) && is_pointwise(&p->second);
-    if (!p->dw_first && !(is_pointwise(&p->first) && is_depthwise(&p->second))) {
+    p->dw_first = krn_conv_is_depthwise(&p->first);
+    dw = p->dw_first ? &p->first : &p->second;
+    pw = p->dw_first ? &p->second : &p->first;
+    if (!krn_conv_is_depthwise(dw) || dw->x.c == 1 || !krn_conv_is_pointwise(pw) ||
+        pw->groups != 1) {
         return false;
     }
-    dw = p->dw_first ? &p->first : &p->second;
     p->row = p->first.y.w * p->first.y.c;
     rows = p->second.y.n * p->second.y.h;
     p->parts = base_max(width, (size_t)1);

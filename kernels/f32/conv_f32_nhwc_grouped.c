@@ -61,7 +61,7 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
     size_t row_bytes, rows;
 
     if (!krn_conv_of(m, op, &p->c) || c->groups == 1 || c->cg > CHANNELS_MAX ||
-        (c->cg == 1 && c->og == 1)) {
+        krn_conv_is_depthwise(c)) {
         return false;
     }
     p->span = c->og == c->cg && c->og < KRN_VL && KRN_VL % c->og == 0 ? KRN_VL / c->og : 1;

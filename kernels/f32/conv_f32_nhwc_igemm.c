@@ -48,9 +48,7 @@ static bool frames_plan_of(const struct mdl_model *m, const struct mdl_op *op, s
     if (!krn_conv_of(m, op, &p->c)) {
         return false;
     }
-    p->dense = p->c.taps == 1 && p->c.win.sh == 1 && p->c.win.sw == 1 && p->c.win.top == 0 &&
-               p->c.win.left == 0 && p->c.x.h == p->c.y.h && p->c.x.w == p->c.y.w &&
-               krn_img_flat(&p->c.x);
+    p->dense = krn_conv_is_pointwise(&p->c) && krn_img_flat(&p->c.x);
     tile_pointers = p->dense ? 0 : p->c.taps * KRN_IGEMM_ROWS;
     pixel_bytes = p->c.x.c * sizeof(float) * base_min(p->c.win.sh, p->c.win.kh) *
                   base_min(p->c.win.sw, p->c.win.kw);

@@ -55,16 +55,16 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 
 KRN_PACKED_BYTES_BY(struct plan, plan_of, krn_strassen_packed(p.k, p.c.og) * sizeof(float))
 
-static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
+static void pack_plan(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
+                      float *dst)
 {
     const struct mdl_tensor *w = &m->tensors[op->in[1]];
-    struct plan p;
 
-    if (plan_of(m, op, &p)) {
-        KRN_ISA_FN(krn_strassen_pack)
-        (dst, krn_const_ptr(m, op->in[1]), p.k, p.c.og, w->stride[0], w->stride[1], op->scale);
-    }
+    KRN_ISA_FN(krn_strassen_pack)
+    (dst, krn_const_ptr(m, op->in[1]), p->k, p->c.og, w->stride[0], w->stride[1], op->scale);
 }
+
+KRN_PACK_BY(struct plan, plan_of, pack_plan(m, op, &p, dst))
 
 /* How a team of some width works, and the layout of its scratch (in bytes). */
 struct layout {

@@ -106,58 +106,44 @@ static size_t group_floats(const struct plan *p)
 /* the phases of every group, then a row of zeros for the taps that read outside */
 KRN_PACKED_BYTES_BY(struct plan, plan_of, (p.groups * group_floats(&p) + p.cg) * sizeof(float))
 
-/* source and destination of the packed weights of a phase and group */
-struct source {
-    const struct mdl_tensor *w;
-    const uint8_t *data;
-    const float *scale; /* of the model's channels, or NULL */
-    size_t group;
-};
-
-static float *pack_panel(const struct plan *p, const struct source *s, size_t py, size_t px,
-                         size_t o0, float *dst)
+/* The weights of one panel; @part: group and phase. Return: the end of them */
+static float *pack_panel(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
+                         size_t part, size_t o0, float *dst)
 {
+    const struct mdl_tensor *t = &m->tensors[op->in[1]];
     const struct krn_win *w = &p->win;
+    const size_t group = part / (w->sh * w->sw), phase = part % (w->sh * w->sw);
     const size_t used = base_min(p->og - o0, (size_t)KRN_IGEMM_LANES);
-    const size_t lanes = krn_panel_lanes(used);
-    const ptrdiff_t *stride = s->w->stride;
+    const float *scale = op->scale ? op->scale + group * p->og + o0 : NULL;
 
     for (size_t tap = 0; tap < w->kh * w->kw; tap++) {
         size_t ky = tap / w->kw, kx = tap % w->kw;
-        ptrdiff_t at = (ptrdiff_t)kx * stride[s->w->rank - 1];
+        ptrdiff_t at = (ptrdiff_t)kx * t->stride[t->rank - 1] +
+                       (ptrdiff_t)(group * p->cg) * t->stride[0] + (ptrdiff_t)o0 * t->stride[1];
 
-        if (ky * w->dh % w->sh != py || kx * w->dw % w->sw != px) {
+        if (ky * w->dh % w->sh != phase / w->sw || kx * w->dw % w->sw != phase % w->sw) {
             continue;
         }
-        at += s->w->rank == 4 ? (ptrdiff_t)ky * stride[2] : 0;
-        for (size_t c = s->group * p->cg; c < (s->group + 1) * p->cg; c++) {
-            for (size_t o = o0; o < o0 + lanes; o++) {
-                *dst++ = o >= o0 + used
-                             ? 0.0f
-                             : (s->scale ? s->scale[s->group * p->og + o] : 1.0f) *
-                                   krn_load_unaligned(s->data, at + (ptrdiff_t)c * stride[0] +
-                                                                   (ptrdiff_t)o * stride[1]);
-            }
-        }
+        at += t->rank == 4 ? (ptrdiff_t)ky * t->stride[2] : 0;
+        KRN_ISA_FN(krn_igemm_pack)
+        (dst, krn_const_ptr(m, op->in[1]) + at * (ptrdiff_t)sizeof(float), 1, p->cg, used,
+         t->stride[1], 0, t->stride[0], scale, 1.0f);
+        dst += krn_igemm_packed(p->cg, used);
     }
     return dst;
 }
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
 {
-    struct source s = {
-        .w = &m->tensors[op->in[1]], .data = krn_const_ptr(m, op->in[1]), .scale = op->scale};
     float *out = dst;
     struct plan p;
 
     if (!plan_of(m, op, &p)) {
         return;
     }
-    for (; s.group < p.groups; s.group++) {
-        for (size_t phase = 0; phase < p.win.sh * p.win.sw; phase++) {
-            for (size_t o = 0; o < p.og; o += KRN_IGEMM_LANES) {
-                out = pack_panel(&p, &s, phase / p.win.sw, phase % p.win.sw, o, out);
-            }
+    for (size_t i = 0; i < p.groups * p.win.sh * p.win.sw; i++) {
+        for (size_t o = 0; o < p.og; o += KRN_IGEMM_LANES) {
+            out = pack_panel(m, op, &p, i, o, out);
         }
     }
     memset(out, 0, p.cg * sizeof(float));

@@ -20,7 +20,7 @@ struct krn_dw {
 static inline bool krn_dw_of(const struct mdl_model *m, const struct mdl_op *op,
                              struct krn_conv *ret)
 {
-    return krn_conv_of(m, op, ret) && ret->groups == ret->x.c && ret->cg == 1 && ret->og == 1;
+    return krn_conv_of(m, op, ret) && krn_conv_is_depthwise(ret);
 }
 
 /* floats of packed weights */

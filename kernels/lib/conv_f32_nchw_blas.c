@@ -45,12 +45,6 @@ static size_t aligned(size_t floats)
     return base_align_up(floats, BASE_CACHE_LINE_BYTES / sizeof(float));
 }
 
-static bool is_direct(const struct krn_conv *c)
-{
-    return c->taps == 1 && c->win.sh == 1 && c->win.sw == 1 && c->win.top == 0 &&
-           c->win.left == 0 && c->x.h == c->y.h && c->x.w == c->y.w;
-}
-
 static size_t blocks_of(const struct plan *p, size_t line_floats, size_t fixed_floats,
                         size_t lines_min)
 {
@@ -83,7 +77,7 @@ static bool im2col_of(const struct mdl_model *m, const struct mdl_op *op, struct
     if (!plan_of(m, op, p) || p->k < TERMS_MIN || c->og < 2) {
         return false;
     }
-    p->direct = is_direct(c);
+    p->direct = krn_conv_is_pointwise(c);
     p->lines = p->y_plane;
     p->line_pixels = 1;
     p->block = blocks_of(p, p->k + c->og, 0, BLOCK_PIXELS_MIN);
@@ -116,27 +110,15 @@ static bool kn2row_of(const struct mdl_model *m, const struct mdl_op *op, struct
 KRN_PACKED_BYTES_BY(struct plan, plan_of, sizeof(float) * p.c.y.c * p.k)
 
 /* [o][c][tap] */
-static void im2col_pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
-{
-    struct plan p;
-
-    if (plan_of(m, op, &p)) {
-        krn_conv_pack(m, op, &p.c, &(struct krn_conv_order){p.c.og * p.k, p.k, p.c.taps, 1}, dst);
-    }
-}
+KRN_PACK_AS(im2col_pack, struct plan, plan_of,
+            krn_conv_pack(m, op, &p.c, &(struct krn_conv_order){p.c.og * p.k, p.k, p.c.taps, 1},
+                          dst))
 
 /* [tap][o][c] */
-static void kn2row_pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
-{
-    struct plan p;
-
-    if (plan_of(m, op, &p)) {
-        const struct krn_conv *c = &p.c;
-
-        krn_conv_pack(m, op, c, &(struct krn_conv_order){c->og * c->cg, c->cg, 1, c->y.c * c->cg},
-                      dst);
-    }
-}
+KRN_PACK_AS(kn2row_pack, struct plan, plan_of,
+            krn_conv_pack(m, op, &p.c,
+                          &(struct krn_conv_order){p.c.og * p.c.cg, p.c.cg, 1, p.c.y.c *p.c.cg},
+                          dst))
 
 static size_t part_floats(const struct plan *p)
 {
@@ -153,7 +135,6 @@ struct job {
     struct plan p;
     struct krn_epilogue epilogue;
     size_t parts;
-    bool by_channels; /* parts take output channels of all lines */
 };
 
 /* Some lines of one image, some output channels of one group. */
@@ -318,7 +299,7 @@ static void part_run(void *arg, size_t part)
     struct block b = {.copy = (float *)j->call->scratch + part * part_floats(p)};
 
     b.result = b.copy + p->copy_floats;
-    if (j->by_channels) {
+    if (p->c.y.n * p->y_plane < BLOCK_PIXELS_MIN * j->parts) {
         o = krn_share(o.end, 4, part, j->parts);
     } else {
         all = krn_share(all.end, p->rows ? 1 : 8, part, j->parts);
@@ -339,27 +320,8 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-static void run_by(const struct krn_call *call,
-                   bool (*of)(const struct mdl_model *m, const struct mdl_op *op, struct plan *p))
-{
-    struct job j = {
-        .call = call, .epilogue = krn_epilogue_of(call), .parts = base_max(call->width, 1u)};
-
-    if (of(call->model, call->op, &j.p)) {
-        j.by_channels = j.p.c.y.n * j.p.y_plane < BLOCK_PIXELS_MIN * j.parts;
-        krn_parallel(call->pool, j.parts, part_run, &j);
-    }
-}
-
-static void im2col_run(const struct krn_call *call)
-{
-    run_by(call, im2col_of);
-}
-
-static void kn2row_run(const struct krn_call *call)
-{
-    run_by(call, kn2row_of);
-}
+KRN_RUN_PARTS_AS(im2col_run, struct job, im2col_of, p, part_run, .epilogue = krn_epilogue_of(call))
+KRN_RUN_PARTS_AS(kn2row_run, struct job, kn2row_of, p, part_run, .epilogue = krn_epilogue_of(call))
 
 KRN_PRIMITIVE(conv_f32_nchw__blas, MDL_OP_CONV, .nchw_in = true, .nchw_out = true,
               .supports = im2col_supports, .packed_bytes = packed_bytes, .pack = im2col_pack,

@@ -23,18 +23,13 @@ struct plan {
 
 static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
 {
-    const struct krn_win *w = &p->c.win;
-
-    if (!krn_conv_of(m, op, &p->c)) {
+    /* the product overwrites y before the epilogue reads the residual */
+    if (!krn_conv_of(m, op, &p->c) || krn_epilogue_aliased(m, op)) {
         return false;
     }
     p->k = p->c.taps * p->c.cg;
     p->pixels = p->c.y.n * p->c.y.h * p->c.y.w;
-    p->direct =
-        p->c.taps == 1 && w->sh == 1 && w->sw == 1 && w->top == 0 && w->left == 0 &&
-        krn_img_flat(&p->c.x) &&
-        krn_img_same(&p->c.x,
-                     &(struct krn_img){.n = p->c.y.n, .h = p->c.y.h, .w = p->c.y.w, .c = p->c.x.c});
+    p->direct = krn_conv_is_pointwise(&p->c) && krn_img_flat(&p->c.x);
     p->block = BLOCK_BYTES / sizeof(float) / (p->k + p->c.og);
     p->block = base_max(p->block, BLOCK_PIXELS_MIN);
     p->block = base_min(p->block, p->pixels);
@@ -44,28 +39,14 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
     return p->k <= INT32_MAX && p->c.x.pixel <= INT32_MAX && p->c.y.pixel <= INT32_MAX;
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    /* the product overwrites y before the epilogue reads the residual */
-    return plan_of(m, op, &p) && !krn_epilogue_aliased(m, op);
-}
+KRN_SUPPORTS_BY(struct plan, plan_of)
 
 KRN_PACKED_BYTES_BY(struct plan, plan_of, sizeof(float) * p.c.groups * p.k * p.c.og)
 
 /* [group][tap][c][o] */
-static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
-{
-    struct plan p;
-
-    if (plan_of(m, op, &p)) {
-        const struct krn_conv *c = &p.c;
-
-        krn_conv_pack(m, op, c, &(struct krn_conv_order){p.k * c->og, 1, c->og, c->cg * c->og},
-                      dst);
-    }
-}
+KRN_PACK_BY(struct plan, plan_of,
+            krn_conv_pack(m, op, &p.c,
+                          &(struct krn_conv_order){p.k * p.c.og, 1, p.c.og, p.c.cg *p.c.og}, dst))
 
 /* one row of the product's left side: the window of an output pixel, for one group */
 static void im2row(const struct krn_conv *c, const float *x, size_t oy, size_t ox, float *row)

@@ -47,8 +47,7 @@ bool krn_dnnl_i8_problem(const struct mdl_model *m, const struct mdl_op *op,
     span_w = (w->kw - 1) * w->dw + 1;
     p.flip = is_signed ? 0x80 : 0;
     p.zero = (uint8_t)(op->quant->x_zero + (is_signed ? 128 : 0));
-    p.pixels = c->taps == 1 && w->sh == 1 && w->sw == 1 && w->top == 0 && w->left == 0 &&
-               c->x.h == c->y.h && c->x.w == c->y.w && krn_img_flat(&c->x);
+    p.pixels = krn_conv_is_pointwise(c) && krn_img_flat(&c->x);
     p.gathered = c->taps == 1 && !p.pixels;
     dense = c->x.pixel == c->x.c && !p.flip;
     inside = w->top == 0 && w->left == 0 && (c->y.h - 1) * w->sh + span_h <= c->x.h &&

@@ -23,21 +23,14 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
            (p.b_k == 1 && p.b_n >= (ptrdiff_t)p.k && p.b_n <= INT32_MAX);
 }
 
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
+static bool const_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_product *p)
 {
-    struct krn_product p;
-
-    return krn_product_of(m, op, &p) && p.b_const ? p.n * p.k * sizeof(float) : 0;
+    return krn_product_of(m, op, p) && p->b_const;
 }
 
-static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
-{
-    struct krn_product p;
-
-    if (krn_product_of(m, op, &p) && p.b_const) {
-        krn_product_pack(m, op, &p, (struct krn_range){0, p.n}, dst);
-    }
-}
+KRN_PACKED_BYTES_BY(struct krn_product, const_of, p.n *p.k * sizeof(float))
+KRN_PACK_BY(struct krn_product, const_of,
+            krn_product_pack(m, op, &p, (struct krn_range){0, p.n}, dst))
 
 struct job {
     const struct krn_call *call;

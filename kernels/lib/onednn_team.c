@@ -67,13 +67,6 @@ static struct krn_img pixels_of(const struct krn_img *i, size_t pixels)
                             .batch = pixels * i->pixel};
 }
 
-static size_t padding_end(size_t out, size_t stride, size_t span, size_t begin, size_t size)
-{
-    size_t needed = (out - 1) * stride + span;
-
-    return needed > begin + size ? needed - begin - size : 0;
-}
-
 /* The share @at. @ret_x: offset of its input in elements. Return: false if it would have no
  * input. */
 static bool shape_of(const struct krn_dnnl_team *t, struct krn_range at, struct krn_dnnl_shape *ret,
@@ -82,7 +75,7 @@ static bool shape_of(const struct krn_dnnl_team *t, struct krn_range at, struct 
     const struct krn_conv *c = &t->conv;
     const struct krn_win *w = &c->win;
     size_t count = at.end - at.begin;
-    size_t span_h = (w->kh - 1) * w->dh + 1, span_w = (w->kw - 1) * w->dw + 1;
+    size_t span_h = (w->kh - 1) * w->dh + 1;
     struct krn_dnnl_shape s = {
         .x = c->x, .y = c->y, .left = (size_t)w->left, .top = (size_t)w->top};
 
@@ -91,10 +84,10 @@ static bool shape_of(const struct krn_dnnl_team *t, struct krn_range at, struct 
         *ret_x = at.begin * c->x.pixel;
         return true;
     }
-    s.right = padding_end(s.y.w, w->sw, span_w, s.left, s.x.w);
+    s.right = krn_conv_padding(w, &c->x, &c->y).right;
     if (c->y.n > 1) {
         s.x.n = s.y.n = count;
-        s.bottom = padding_end(s.y.h, w->sh, span_h, s.top, s.x.h);
+        s.bottom = krn_conv_padding(w, &c->x, &c->y).down;
         *ret_x = at.begin * s.x.batch;
     } else {
         /* includes the rows that the last stride skips: strided 1x1 kernels need them */
@@ -111,7 +104,7 @@ static bool shape_of(const struct krn_dnnl_team *t, struct krn_range at, struct 
         s.y.h = count;
         s.x.batch = s.x.h * s.x.row;
         s.y.batch = s.y.h * s.y.row;
-        s.bottom = padding_end(s.y.h, w->sh, span_h, s.top, s.x.h);
+        s.bottom = krn_conv_padding_along(s.y.h, w->sh, span_h, s.top, s.x.h);
     }
     *ret = s;
     return true;
@@ -121,12 +114,9 @@ void krn_dnnl_team_init(struct krn_dnnl_team *t, const struct krn_conv *c,
                         int (*make)(const void *of, const struct krn_dnnl_shape *shape,
                                     struct krn_dnnl_pieces *ret))
 {
-    const struct krn_win *w = &c->win;
-
     *t = (struct krn_dnnl_team){.conv = *c, .make = make};
     krn_dnnl_widths_init(&t->widths);
-    t->pointwise = c->taps == 1 && w->sh == 1 && w->sw == 1 && w->top == 0 && w->left == 0 &&
-                   krn_img_flat(&c->x) && c->x.h == c->y.h && c->x.w == c->y.w;
+    t->pointwise = krn_conv_is_pointwise(c) && krn_img_flat(&c->x);
     t->shares_max = t->pointwise ? c->y.n * c->y.h * c->y.w : c->y.n > 1 ? c->y.n : c->y.h;
     t->pixels_each = c->y.n * c->y.h * c->y.w / t->shares_max;
 }

@@ -9,15 +9,14 @@
 int krn_xnn_make_conv(const struct krn_conv *c, const float *kernel, const float *shift,
                       struct krn_xnn_limits l, xnn_operator_t *ret)
 {
+    const struct krn_padding behind = krn_conv_padding(&c->win, &c->x, &c->y);
     const struct krn_win *w = &c->win;
 
     return krn_xnn_error(xnn_create_convolution2d_nhwc_f32(
-        (uint32_t)w->top,
-        (uint32_t)krn_xnn_padding(c->y.w, w->sw, (w->kw - 1) * w->dw + 1, w->left, c->x.w),
-        (uint32_t)krn_xnn_padding(c->y.h, w->sh, (w->kh - 1) * w->dh + 1, w->top, c->x.h),
-        (uint32_t)w->left, (uint32_t)w->kh, (uint32_t)w->kw, (uint32_t)w->sh, (uint32_t)w->sw,
-        (uint32_t)w->dh, (uint32_t)w->dw, (uint32_t)c->groups, c->cg, c->og, c->x.pixel, c->y.pixel,
-        kernel, shift, l.min, l.max, 0, ret));
+        (uint32_t)w->top, (uint32_t)behind.right, (uint32_t)behind.down, (uint32_t)w->left,
+        (uint32_t)w->kh, (uint32_t)w->kw, (uint32_t)w->sh, (uint32_t)w->sw, (uint32_t)w->dh,
+        (uint32_t)w->dw, (uint32_t)c->groups, c->cg, c->og, c->x.pixel, c->y.pixel, kernel, shift,
+        l.min, l.max, 0, ret));
 }
 
 int krn_xnn_setup_conv(xnn_operator_t x, const struct krn_conv *c, const float *in, float *out,
@@ -49,20 +48,19 @@ bool krn_xnn_knows_pool(const struct krn_xnn_pool *p, size_t *ret_space)
 int krn_xnn_make_pool(const struct krn_xnn_pool *p, xnn_operator_t *ret)
 {
     const struct krn_win *w = &p->win;
-    size_t down = krn_xnn_padding(p->y.h, w->sh, (w->kh - 1) * w->dh + 1, w->top, p->x.h);
-    size_t right = krn_xnn_padding(p->y.w, w->sw, (w->kw - 1) * w->dw + 1, w->left, p->x.w);
+    const struct krn_padding behind = krn_conv_padding(w, &p->x, &p->y);
 
     switch (p->which) {
     case KRN_XNN_MAX:
         return krn_xnn_error(xnn_create_max_pooling2d_nhwc_f32(
-            (uint32_t)w->top, (uint32_t)right, (uint32_t)down, (uint32_t)w->left, (uint32_t)w->kh,
-            (uint32_t)w->kw, (uint32_t)w->sh, (uint32_t)w->sw, (uint32_t)w->dh, (uint32_t)w->dw,
-            p->x.c, p->x.pixel, p->y.pixel, -INFINITY, INFINITY, 0, ret));
+            (uint32_t)w->top, (uint32_t)behind.right, (uint32_t)behind.down, (uint32_t)w->left,
+            (uint32_t)w->kh, (uint32_t)w->kw, (uint32_t)w->sh, (uint32_t)w->sw, (uint32_t)w->dh,
+            (uint32_t)w->dw, p->x.c, p->x.pixel, p->y.pixel, -INFINITY, INFINITY, 0, ret));
     case KRN_XNN_AVERAGE:
         return krn_xnn_error(xnn_create_average_pooling2d_nhwc_f32(
-            (uint32_t)w->top, (uint32_t)right, (uint32_t)down, (uint32_t)w->left, (uint32_t)w->kh,
-            (uint32_t)w->kw, (uint32_t)w->sh, (uint32_t)w->sw, p->x.c, p->x.pixel, p->y.pixel,
-            -INFINITY, INFINITY, 0, ret));
+            (uint32_t)w->top, (uint32_t)behind.right, (uint32_t)behind.down, (uint32_t)w->left,
+            (uint32_t)w->kh, (uint32_t)w->kw, (uint32_t)w->sh, (uint32_t)w->sw, p->x.c, p->x.pixel,
+            p->y.pixel, -INFINITY, INFINITY, 0, ret));
     default:
         return krn_xnn_error(xnn_create_global_average_pooling_nwc_f32(
             p->x.c, p->x.pixel, p->y.pixel, -INFINITY, INFINITY, 0, ret));

@@ -22,15 +22,6 @@ static inline int krn_xnn_error(enum xnn_status s)
     return s == xnn_status_success ? 0 : s == xnn_status_out_of_memory ? -ENOMEM : -EOPNOTSUPP;
 }
 
-/** krn_xnn_padding() - rows or columns of padding after the image that its windows reach */
-static inline size_t krn_xnn_padding(size_t out, size_t stride, size_t span, ptrdiff_t begin,
-                                     size_t size)
-{
-    size_t needed = (out - 1) * stride + span;
-
-    return needed > (size_t)begin + size ? needed - (size_t)begin - size : 0;
-}
-
 struct krn_xnn_limits {
     float min, max; /* of the result */
 };
