@@ -24,6 +24,10 @@ bool krn_pool_shape_of(const struct mdl_model *m, const struct mdl_op *op, struc
  * code supports; if so, *ret is set. */
 bool krn_pool_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *ret);
 
+/** krn_pool_mean_of() - the same for a mean (REDUCE) over exactly the spatial dims, which is the
+ * average pool of the full window */
+bool krn_pool_mean_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *ret);
+
 /** krn_pool_within() - Return: how many taps of a window that starts at @padded_first (padding
  * included) lie before @extent. */
 size_t krn_pool_within(size_t padded_first, size_t taps, size_t dilation, size_t extent);

@@ -13,35 +13,7 @@
 #define LANES (4u * KRN_VL) /* channels summed together: whole cache lines of a pixel */
 
 KRN_SUPPORTS_BY(struct krn_pool, krn_pool_of)
-
-/* REDUCE mean over exactly the spatial dims is the average pool of the full window */
-static bool mean_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *p)
-{
-    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
-
-    if (op->attr.reduce.which != MDL_RED_MEAN || op->attr.reduce.axes[0] ||
-        op->attr.reduce.axes[1] || x->rank < 3 || x->rank > 4 || y->rank != x->rank) {
-        return false;
-    }
-    for (size_t d = 2; d < x->rank; d++) {
-        if (!op->attr.reduce.axes[d] || y->dim[d] != 1) {
-            return false;
-        }
-    }
-    if (!krn_img_of(x, &p->x) || !krn_img_of(y, &p->y) || p->x.n != p->y.n || p->x.c != p->y.c ||
-        op->shift || op->scale || !krn_epilogue_supports(m, op, &p->y) ||
-        krn_epilogue_aliased(m, op)) {
-        return false;
-    }
-    p->win = (struct krn_win){p->x.h, p->x.w, 1, 1, 1, 1, 0, 0};
-    p->max = p->fixed = false;
-    p->extent_h = p->x.h;
-    p->extent_w = p->x.w;
-    p->epilogue = op->act != MDL_ACT_NONE || op->residual != MDL_RESIDUAL_NONE;
-    return true;
-}
-
-KRN_SUPPORTS_AS(mean_supports, struct krn_pool, mean_of)
+KRN_SUPPORTS_AS(mean_supports, struct krn_pool, krn_pool_mean_of)
 
 struct job {
     const struct krn_call *call;
@@ -50,14 +22,15 @@ struct job {
     size_t parts;
 };
 
-/* @x: the first tap. @factor: of the sum. @max: a constant where this is inlined */
-KRN_INLINE void pool_full(const struct krn_pool_window *w, const float *x, float factor, float *y,
-                          const bool max)
+/* @x: the first tap. @factor: of the sum. @vectors, 4 or 1, and @max are constants where this is
+ * inlined; a single vector may have fewer channels, @n */
+KRN_INLINE void pool_vectors(const struct krn_pool_window *w, const float *x, float factor,
+                             float *y, size_t n, const size_t vectors, const bool max)
 {
     vf acc[4];
 
 #pragma GCC unroll 4
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < vectors; i++) {
         acc[i] = vf_set(max ? -INFINITY : 0.0f);
     }
     for (size_t r = 0; r < w->rows; r++, x += w->row) {
@@ -65,35 +38,23 @@ KRN_INLINE void pool_full(const struct krn_pool_window *w, const float *x, float
 
         for (size_t k = 0; k < w->columns; k++, at += w->column) {
 #pragma GCC unroll 4
-            for (size_t i = 0; i < 4; i++) {
-                vf v = vf_load(at + i * KRN_VL);
+            for (size_t i = 0; i < vectors; i++) {
+                vf v = vectors > 1 ? vf_load(at + i * KRN_VL) : vf_load_any(at, n);
 
                 acc[i] = max ? vf_nan_max(acc[i], v) : acc[i] + v;
             }
         }
     }
 #pragma GCC unroll 4
-    for (size_t i = 0; i < 4; i++) {
-        vf_store(y + i * KRN_VL, max ? acc[i] : acc[i] * factor);
-    }
-}
+    for (size_t i = 0; i < vectors; i++) {
+        vf v = max ? acc[i] : acc[i] * factor;
 
-/* the same for @n channels of one vector */
-KRN_INLINE void pool_rest(const struct krn_pool_window *w, const float *x, float factor, float *y,
-                          size_t n, const bool max)
-{
-    vf acc = vf_set(max ? -INFINITY : 0.0f);
-
-    for (size_t r = 0; r < w->rows; r++, x += w->row) {
-        const float *at = x;
-
-        for (size_t k = 0; k < w->columns; k++, at += w->column) {
-            vf v = vf_load_any(at, n);
-
-            acc = max ? vf_nan_max(acc, v) : acc + v;
+        if (vectors > 1) {
+            vf_store(y + i * KRN_VL, v);
+        } else {
+            vf_store_n(y, v, n);
         }
     }
-    vf_store_n(y, max ? acc : acc * factor, n);
 }
 
 KRN_INLINE void pool_channels(const struct krn_pool_window *w, const float *x, float *y,
@@ -103,10 +64,10 @@ KRN_INLINE void pool_channels(const struct krn_pool_window *w, const float *x, f
     size_t c = 0;
 
     for (; c + LANES <= channels; c += LANES) {
-        pool_full(w, x + c, factor, y + c, max);
+        pool_vectors(w, x + c, factor, y + c, KRN_VL, 4, max);
     }
     for (; c < channels; c += KRN_VL) {
-        pool_rest(w, x + c, factor, y + c, base_min(channels - c, (size_t)KRN_VL), max);
+        pool_vectors(w, x + c, factor, y + c, base_min(channels - c, (size_t)KRN_VL), 1, max);
     }
 }
 
@@ -147,7 +108,8 @@ static void run(const struct krn_call *call)
 {
     struct job j = {.call = call, .parts = base_max(call->width, 1u)};
 
-    if ((call->op->kind == MDL_OP_REDUCE ? mean_of : krn_pool_of)(call->model, call->op, &j.p)) {
+    if ((call->op->kind == MDL_OP_REDUCE ? krn_pool_mean_of : krn_pool_of)(call->model, call->op,
+                                                                           &j.p)) {
         j.epilogue = krn_epilogue_of(call);
         krn_parallel(call->pool, j.parts, part_run, &j);
     }

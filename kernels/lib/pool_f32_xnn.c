@@ -7,18 +7,9 @@
  */
 #include "base/base.h"
 #include "kernels/common/planned.h"
+#include "kernels/common/pool_common.h"
 #include "kernels/lib/xnn.h"
 #include "kernels/table.h"
-
-static bool images_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_xnn_pool *p)
-{
-    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
-
-    return krn_img_of(x, &p->x) && krn_img_of(y, &p->y) && x->rank == y->rank && p->x.n == p->y.n &&
-           p->x.c == p->y.c && krn_img_flat(&p->x) && !op->scale && !op->shift &&
-           krn_epilogue_supports(m, op, &p->y) && !krn_epilogue_aliased(m, op) &&
-           p->x.c % KRN_XNN_STEP == 0 && krn_xnn_ready();
-}
 
 /* Return: whether each of @out windows along a dim contains a pixel of the image, after @before of
  * padding. */
@@ -38,43 +29,28 @@ static bool pads(const struct mdl_op *op)
     return any;
 }
 
-static bool pool_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_xnn_pool *p)
+static bool pool_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_xnn_pool *ret)
 {
-    const struct krn_win *w = &p->win;
-    bool dilated;
+    bool mean = op->kind == MDL_OP_REDUCE, padded = !mean && pads(op), max, dilated;
+    struct krn_pool p;
+    const struct krn_win *w = &p.win;
 
-    if (op->out[1] != MDL_NONE || !images_of(m, op, p) ||
-        !krn_win_of(&op->attr.pool.window, m->tensors[op->in[0]].rank, &p->win) ||
-        !krn_win_fits(&op->attr.pool.window, &p->x, &p->y)) {
+    if (!(mean ? krn_pool_mean_of : krn_pool_of)(m, op, &p) || !krn_img_flat(&p.x) ||
+        p.x.c % KRN_XNN_STEP != 0 || !krn_xnn_ready() ||
+        (!mean && !krn_win_fits(&op->attr.pool.window, &p.x, &p.y))) {
         return false;
     }
+    max = op->kind == MDL_OP_MAX_POOL;
     dilated = w->dh > 1 || w->dw > 1;
-    if (pads(op) && (dilated || (op->kind == MDL_OP_AVG_POOL && op->attr.pool.count_include_pad))) {
-        return false;
+    *ret = (struct krn_xnn_pool){
+        .which = max ? KRN_XNN_MAX : KRN_XNN_AVERAGE, .x = p.x, .y = p.y, .win = p.win};
+    if (!max && !padded && w->kh == p.x.h && w->kw == p.x.w) {
+        ret->which = KRN_XNN_GLOBAL;
+        return true;
     }
-    if (op->kind == MDL_OP_MAX_POOL) {
-        p->which = KRN_XNN_MAX;
-    } else {
-        bool all = !pads(op) && w->kh == p->x.h && w->kw == p->x.w;
-
-        p->which = all ? KRN_XNN_GLOBAL : KRN_XNN_AVERAGE;
-    }
-    return p->which == KRN_XNN_GLOBAL || ((p->which == KRN_XNN_MAX || !dilated) &&
-                                          each_sees(p->y.h, w->sh, w->kh, (size_t)w->top, p->x.h) &&
-                                          each_sees(p->y.w, w->sw, w->kw, (size_t)w->left, p->x.w));
-}
-
-static bool mean_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_xnn_pool *p)
-{
-    const struct mdl_tensor *x = &m->tensors[op->in[0]];
-    const bool *axes = op->attr.reduce.axes;
-
-    if (op->attr.reduce.which != MDL_RED_MEAN || x->rank < 3 || x->rank > 4 || axes[0] || axes[1] ||
-        !axes[2] || (x->rank == 4 && !axes[3]) || !images_of(m, op, p)) {
-        return false;
-    }
-    p->which = KRN_XNN_GLOBAL;
-    return p->y.h == 1 && p->y.w == 1;
+    return !(padded && (dilated || p.fixed)) && (max || !dilated) &&
+           each_sees(p.y.h, w->sh, w->kh, (size_t)w->top, p.x.h) &&
+           each_sees(p.y.w, w->sw, w->kw, (size_t)w->left, p.x.w);
 }
 
 /* the primitive that packs nothing and supports every pool of this file */
@@ -85,19 +61,13 @@ static const struct krn_primitive *portable_of(const struct mdl_op *op)
                                          : &krn_avg_pool_f32_nhwc__vec;
 }
 
-static bool any_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_xnn_pool *p)
-{
-    *p = (struct krn_xnn_pool){0};
-    return op->kind == MDL_OP_REDUCE ? mean_of(m, op, p) : pool_of(m, op, p);
-}
-
 static int make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator_t *ret)
 {
     struct krn_xnn_pool p;
     xnn_operator_t x;
     int r;
 
-    if (!any_of(m, op, &p)) {
+    if (!pool_of(m, op, &p)) {
         return -EOPNOTSUPP;
     }
     r = krn_xnn_make_pool(&p, &x);
@@ -113,7 +83,7 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
     struct krn_xnn_pool p;
     size_t space;
 
-    return any_of(m, op, &p) && krn_xnn_knows_pool(&p, &space) && portable_of(op)->supports(m, op);
+    return pool_of(m, op, &p) && krn_xnn_knows_pool(&p, &space);
 }
 
 static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
@@ -121,13 +91,13 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
     struct krn_xnn_pool p;
     size_t space;
 
-    return any_of(m, op, &p) && krn_xnn_knows_pool(&p, &space)
+    return pool_of(m, op, &p) && krn_xnn_knows_pool(&p, &space)
                ? width * base_align_up(space, BASE_CACHE_LINE_BYTES)
                : 0;
 }
 
 /* pointers to rows, as far as can be told */
-KRN_XNN_PREPARE(prepare, struct krn_xnn_pool, any_of, make,
+KRN_XNN_PREPARE(prepare, struct krn_xnn_pool, pool_of, make,
                 p.which == KRN_XNN_GLOBAL ? 0
                                           : p.y.h * p.y.w * p.win.kh * p.win.kw * sizeof(void *))
 
@@ -137,7 +107,7 @@ static void run(const struct krn_call *call)
     struct krn_epilogue e = krn_epilogue_of(call);
     struct krn_xnn_pool p;
 
-    any_of(call->model, call->op, &p);
+    pool_of(call->model, call->op, &p);
     krn_xnn_setup_pool(x, &p, call->in[0], call->out[0], call->scratch, call->pool);
     krn_xnn_finish_or(call, x, &e, &p.y, portable_of(call->op));
 }
