@@ -110,6 +110,22 @@ KRN_INLINE vf vf_nan_min(vf a, vf b)
 }
 #endif
 
+/* that of Cephes' logf, for ln(1 + m) = m - m^2 / 2 + m^3 p(m) */
+KRN_INLINE vf vf_log_poly(vf m)
+{
+    vf p = vf_set(7.0376836292e-2f);
+
+    p = p * m + -1.1514610310e-1f;
+    p = p * m + 1.1676998740e-1f;
+    p = p * m + -1.2420140846e-1f;
+    p = p * m + 1.4249322787e-1f;
+    p = p * m + -1.6668057665e-1f;
+    p = p * m + 2.0000714765e-1f;
+    p = p * m + -2.4999993993e-1f;
+    p = p * m + 3.3333331174e-1f;
+    return p;
+}
+
 KRN_INLINE vf vf_abs(vf x)
 {
     return (vf)((vi)x & 0x7fffffff);

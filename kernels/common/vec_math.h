@@ -77,15 +77,7 @@ KRN_INLINE vf vf_log1p_unit(vf t)
 
     m = vf_select(high, u * 0.5f, u) - 1.0f;
     z = m * m;
-    p = vf_set(7.0376836292e-2f);
-    p = p * m + -1.1514610310e-1f;
-    p = p * m + 1.1676998740e-1f;
-    p = p * m + -1.2420140846e-1f;
-    p = p * m + 1.4249322787e-1f;
-    p = p * m + -1.6668057665e-1f;
-    p = p * m + 2.0000714765e-1f;
-    p = p * m + -2.4999993993e-1f;
-    p = p * m + 3.3333331174e-1f;
+    p = vf_log_poly(m);
     y = p * (m * z) - 0.5f * z + m;
     y = y + vf_select(high, vf_set(0.693147181f), vf_set(0.0f));
     return vf_select(u == 1.0f, t, y * (t / (u - 1.0f)));

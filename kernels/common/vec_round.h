@@ -57,15 +57,7 @@ KRN_INLINE vf vf_log(vf x)
     e = e - vf_select(low, vf_set(1.0f), vf_set(0.0f));
     m = m + vf_select(low, m, vf_set(0.0f)) - 1.0f;
     z = m * m;
-    p = vf_set(7.0376836292e-2f);
-    p = p * m + -1.1514610310e-1f;
-    p = p * m + 1.1676998740e-1f;
-    p = p * m + -1.2420140846e-1f;
-    p = p * m + 1.4249322787e-1f;
-    p = p * m + -1.6668057665e-1f;
-    p = p * m + 2.0000714765e-1f;
-    p = p * m + -2.4999993993e-1f;
-    p = p * m + 3.3333331174e-1f;
+    p = vf_log_poly(m);
     y = p * (m * z) + e * -2.12194440e-4f - 0.5f * z;
     y = (m + y) + e * 0.693359375f;
     y = vf_select(x < vf_set(INFINITY), y, x); /* infinity and NaN */

@@ -54,10 +54,9 @@ static int find_costs(struct krn_quantise *j, struct candidate *all, size_t coun
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < count; i++) {
-        struct krn_answers some = j->learned;
+        struct krn_answers some = krn_quantise_ranked(j);
         struct krn_judgement of;
 
-        some.count = base_min(some.count, (size_t)KRN_RANKED_EXAMPLES);
         for (size_t k = 0; r == 0 && k < count; k++) {
             r = k == i ? 0 : krn_quantise_add_keep(j, all[k].name, KRN_KEPT_ACCURACY);
         }

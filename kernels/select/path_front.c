@@ -117,7 +117,7 @@ static size_t find_ends(const struct front *f, struct end *ends)
 static int path_to(const struct front *f, const struct end *e, struct krn_path *ret)
 {
     struct krn_path path = {.cost = e->cost, .bytes = e->bytes};
-    size_t node = e->node, cell = e->cell, swap;
+    size_t node = e->node, cell = e->cell;
 
     path.nodes = calloc(f->p->step_count, sizeof(*path.nodes));
     if (!path.nodes) {
@@ -133,11 +133,7 @@ static int path_to(const struct front *f, const struct end *e, struct krn_path *
         node = l->node;
         cell = l->cell;
     }
-    for (size_t i = 0; i < path.count / 2; i++) {
-        swap = path.nodes[i];
-        path.nodes[i] = path.nodes[path.count - 1 - i];
-        path.nodes[path.count - 1 - i] = swap;
-    }
+    krn_path_reverse(path.nodes, path.count);
     *ret = path;
     return 0;
 }

@@ -34,6 +34,17 @@ static inline size_t krn_path_after(const struct krn_path_problem *p, size_t fro
     return from == SIZE_MAX ? 0 : p->nodes[from].step + p->nodes[from].span;
 }
 
+/** krn_path_reverse() - puts @count nodes, found from the end to the start, in order */
+static inline void krn_path_reverse(size_t *nodes, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        size_t swap = nodes[i];
+
+        nodes[i] = nodes[count - 1 - i];
+        nodes[count - 1 - i] = swap;
+    }
+}
+
 /** krn_path_learn() - searches by Q-learning with replay, or by random paths only. Return: 0,
  * -ENOMEM. */
 int krn_path_learn(struct krn_path_search *s, const struct krn_path_options *o, bool learn);

@@ -139,12 +139,7 @@ static void trace(struct krn_path_search *s, size_t node, const size_t *from)
         s->trail[count++] = at;
     }
     s->trail_count = count;
-    for (size_t i = 0; i < count / 2; i++) {
-        size_t swap = s->trail[i];
-
-        s->trail[i] = s->trail[count - 1 - i];
-        s->trail[count - 1 - i] = swap;
-    }
+    krn_path_reverse(s->trail, count);
 }
 
 static void expand(struct krn_path_search *s, struct queue *q, size_t node, double cost,
