@@ -33,11 +33,43 @@ static size_t norm_tensors(const struct mdl_model *m, const struct mdl_op *op,
     return op->act <= MDL_ACT_SOFTPLUS && op->residual == MDL_RESIDUAL_NONE ? count : 0;
 }
 
+/* Sets of elements that are normalised together, and the elements of one. */
+struct norm {
+    size_t tensors;
+    struct krn_nest outer, inner;
+};
+
+/* @t with the dims of the axes seen as 1 long, or, if @inside, all others */
+static struct mdl_tensor dims_of(const struct mdl_op *op, const struct mdl_tensor *t, bool inside)
+{
+    struct mdl_tensor r = *t;
+
+    for (size_t d = 0; d < t->rank; d++) {
+        r.dim[d] = op->attr.norm.axes[d] == inside ? t->dim[d] : 1;
+    }
+    return r;
+}
+
+static bool norm_of(const struct mdl_model *m, const struct mdl_op *op, struct norm *ret)
+{
+    const struct mdl_tensor *t[NORM_TENSORS], *po[NORM_TENSORS], *pi[NORM_TENSORS];
+    struct mdl_tensor outer[NORM_TENSORS], inner[NORM_TENSORS];
+
+    ret->tensors = norm_tensors(m, op, t);
+    for (size_t i = 0; i < ret->tensors; i++) {
+        outer[i] = dims_of(op, t[i], false);
+        inner[i] = dims_of(op, t[i], true);
+        po[i] = &outer[i];
+        pi[i] = &inner[i];
+    }
+    return ret->tensors >= 2 && krn_nest_of(po, ret->tensors, &ret->outer) &&
+           krn_nest_of(pi, ret->tensors, &ret->inner);
+}
+
 /* ---- images ---- */
 
 struct dim {
     size_t n;
-    bool axis;
     ptrdiff_t stride[NORM_TENSORS];
 };
 
@@ -50,95 +82,57 @@ struct image {
     struct dim n, p, g, c; /* strides of batch, pixels, groups and channels */
 };
 
-static ptrdiff_t magnitude(ptrdiff_t s)
+static struct dim dim_of(const struct krn_nest *nest, size_t d)
 {
-    return s < 0 ? -s : s;
+    struct dim r = {.n = nest->dim[d]};
+
+    for (size_t i = 0; i < nest->tensors; i++) {
+        r.stride[i] = nest->stride[i][d];
+    }
+    return r;
 }
 
-/* The dims longer than 1, outermost first by y's strides; neighbours that are alike are merged. */
-static size_t dims_by_stride(const struct mdl_op *op, const struct mdl_tensor *const *t,
-                             size_t tensors, struct dim dims[MDL_RANK_MAX])
+/* Finds the batch, pixels, groups and channels of a group, in this order of strides; only pixels
+ * must be there. */
+static bool dims_of_image(const struct norm *s, struct image *v)
 {
-    size_t count = 0, kept = 0;
+    size_t sets = s->outer.dims;
+    struct dim last = dim_of(&s->outer, sets - 1);
 
-    for (size_t d = 0; d < t[0]->rank; d++) {
-        struct dim x = {t[0]->dim[d], op->attr.norm.axes[d], {0}};
-        size_t at = count;
-
-        if (x.n == 1) {
-            continue;
-        }
-        for (size_t i = 0; i < tensors; i++) {
-            x.stride[i] = t[i]->stride[d];
-        }
-        for (; at > 0 && magnitude(dims[at - 1].stride[0]) < magnitude(x.stride[0]); at--) {
-            dims[at] = dims[at - 1];
-        }
-        dims[at] = x;
-        count++;
+    v->p = dim_of(&s->inner, 0);
+    if (s->inner.dims > 2 || (s->inner.dims == 1 && v->p.stride[0] == 1)) {
+        return false;
     }
-    for (size_t d = 0; d < count; d++) {
-        bool merges = kept > 0 && dims[kept - 1].axis == dims[d].axis;
-
-        for (size_t i = 0; merges && i < tensors; i++) {
-            merges = dims[kept - 1].stride[i] == dims[d].stride[i] * (ptrdiff_t)dims[d].n;
-        }
-        if (merges) {
-            dims[d].n *= dims[--kept].n;
-        }
-        dims[kept++] = dims[d];
+    v->c = s->inner.dims == 2 ? dim_of(&s->inner, 1) : v->c;
+    for (size_t i = 0; i < s->tensors; i++) { /* of a single group */
+        v->g.stride[i] = (ptrdiff_t)v->c.n;
     }
-    return kept;
+    if (last.n == 1) {
+        return true;
+    }
+    if (last.stride[0] < v->p.stride[0]) {
+        v->g = last;
+        sets--;
+    }
+    v->n = sets > 0 ? dim_of(&s->outer, 0) : v->n;
+    return sets == 0 || (sets == 1 && v->n.stride[0] > v->p.stride[0]);
 }
 
 static bool image_of(const struct mdl_model *m, const struct mdl_op *op, struct image *ret)
 {
-    const struct mdl_tensor *t[NORM_TENSORS];
-    struct image v = {
-        .op = op, .tensors = norm_tensors(m, op, t), .n.n = 1, .p.n = 1, .g.n = 1, .c.n = 1};
-    struct dim dims[MDL_RANK_MAX];
-    size_t left;
+    struct image v = {.op = op, .n.n = 1, .p.n = 1, .g.n = 1, .c.n = 1};
+    struct norm s;
 
-    if (v.tensors < 2 || mdl_elements(t[0]) == 0) {
+    if (!norm_of(m, op, &s) || !dims_of_image(&s, &v)) {
         return false;
     }
-    for (size_t i = 1; i < v.tensors; i++) {
-        for (size_t d = 0; d < t[0]->rank; d++) {
-            if (t[i]->rank != t[0]->rank || t[i]->dim[d] != t[0]->dim[d]) {
-                return false;
-            }
-        }
-    }
-    left = dims_by_stride(op, t, v.tensors, dims);
-    if (left > 0 && dims[left - 1].axis) {
-        v.c = dims[--left];
-    }
-    for (size_t i = 0; i < v.tensors; i++) { /* of a single group */
-        v.g.stride[i] = (ptrdiff_t)v.c.n;
-    }
-    if (left > 0 && !dims[left - 1].axis) {
-        v.g = dims[--left];
-    }
-    if (left == 0 || !dims[left - 1].axis) {
-        return false;
-    }
-    v.p = dims[--left];
-    if (left > 0 && !dims[left - 1].axis) {
-        v.n = dims[--left];
-    }
-    for (size_t i = 0; i < 2; i++) {
-        if ((v.c.n > 1 && v.c.stride[i] != 1) || v.g.stride[i] != (ptrdiff_t)v.c.n ||
-            v.p.stride[i] < 0) {
+    v.tensors = s.tensors;
+    for (size_t i = 0; i < v.tensors; i++) {
+        if (i < 2 ? (v.c.n > 1 && v.c.stride[i] != 1) || v.g.stride[i] != (ptrdiff_t)v.c.n ||
+                        v.p.stride[i] < 0
+                  : v.p.stride[i] != 0) {
             return false;
         }
-    }
-    for (size_t i = 2; i < v.tensors; i++) {
-        if (v.p.stride[i] != 0) {
-            return false;
-        }
-    }
-    if (left != 0) {
-        return false;
     }
     v.batch = v.n.n;
     v.pixels = v.p.n;
@@ -311,8 +305,8 @@ KRN_ISA_PRIMITIVE(norm_f32_nhwc, MDL_OP_NORM, KRN_ISA_NEEDS, .supports = image_s
 struct rows {
     const struct krn_call *call;
     const struct mdl_op *op;
-    struct krn_nest outer, inner; /* sets of elements, and the rows of one */
-    size_t tensors, elements;
+    struct norm sets;
+    size_t elements; /* of a set */
 };
 
 KRN_INLINE float inverse_of(double squares, size_t n, float epsilon)
@@ -320,43 +314,21 @@ KRN_INLINE float inverse_of(double squares, size_t n, float epsilon)
     return (float)(1.0 / sqrt(squares / (double)n + (double)epsilon));
 }
 
-/* @t with the dims of the axes seen as 1 long, or, if @inside, all others */
-static struct mdl_tensor dims_of(const struct mdl_op *op, const struct mdl_tensor *t, bool inside)
-{
-    struct mdl_tensor r = *t;
-
-    for (size_t d = 0; d < t->rank; d++) {
-        r.dim[d] = op->attr.norm.axes[d] == inside ? t->dim[d] : 1;
-    }
-    return r;
-}
-
 static bool rows_of(const struct mdl_model *m, const struct mdl_op *op, struct rows *j)
 {
-    const struct mdl_tensor *t[NORM_TENSORS], *po[NORM_TENSORS], *pi[NORM_TENSORS];
-    struct mdl_tensor outer[NORM_TENSORS], inner[NORM_TENSORS];
+    const struct krn_nest *inner = &j->sets.inner;
 
-    j->tensors = norm_tensors(m, op, t);
-    for (size_t i = 0; i < j->tensors; i++) {
-        outer[i] = dims_of(op, t[i], false);
-        inner[i] = dims_of(op, t[i], true);
-        po[i] = &outer[i];
-        pi[i] = &inner[i];
-    }
-    if (j->tensors < 2 || !krn_nest_of(po, j->tensors, &j->outer) ||
-        !krn_nest_of(pi, j->tensors, &j->inner)) {
+    if (!norm_of(m, op, &j->sets) || krn_nest_inner(inner, 0) != 1 ||
+        krn_nest_inner(inner, 1) != 1) {
         return false;
     }
-    j->op = op;
-    j->elements = mdl_elements(&inner[0]);
-    if (krn_nest_inner(&j->inner, 0) != 1 || krn_nest_inner(&j->inner, 1) != 1) {
-        return false;
-    }
-    for (size_t i = 2; i < j->tensors; i++) {
-        if (krn_nest_inner(&j->inner, i) != 0 && krn_nest_inner(&j->inner, i) != 1) {
+    for (size_t i = 2; i < j->sets.tensors; i++) {
+        if (krn_nest_inner(inner, i) != 0 && krn_nest_inner(inner, i) != 1) {
             return false;
         }
     }
+    j->op = op;
+    j->elements = inner->rows * inner->dim[inner->dims - 1];
     return true;
 }
 
@@ -413,8 +385,8 @@ static void write_row(void *arg, const ptrdiff_t *at, size_t n)
     const struct mdl_op *op = s->j->op;
     const float *x = s->x + at[1], *scale = s->scale ? s->scale + at[2] : NULL;
     const float *bias = s->bias ? s->bias + at[3] : NULL;
-    const bool scales = scale && krn_nest_inner(&s->j->inner, 2) == 1;
-    const bool biases = bias && krn_nest_inner(&s->j->inner, 3) == 1;
+    const bool scales = scale && krn_nest_inner(&s->j->sets.inner, 2) == 1;
+    const bool biases = bias && krn_nest_inner(&s->j->sets.inner, 3) == 1;
     const vf one_scale = vf_set(scale ? *scale : 1.0f), one_bias = vf_set(bias ? *bias : 0.0f);
     float *y = s->y + at[0];
 
@@ -437,25 +409,25 @@ static void set_rows(void *arg, const ptrdiff_t *at, size_t n)
         ptrdiff_t to[NORM_TENSORS] = {0};
         struct set s = {.j = j};
 
-        for (size_t t = 0; t < j->tensors; t++) {
-            to[t] = at[t] + (ptrdiff_t)i * krn_nest_inner(&j->outer, t);
+        for (size_t t = 0; t < j->sets.tensors; t++) {
+            to[t] = at[t] + (ptrdiff_t)i * krn_nest_inner(&j->sets.outer, t);
         }
         s.y = (float *)c->out[0] + to[0];
         s.x = (const float *)c->in[0] + to[1];
-        s.scale = j->tensors > 2 ? (const float *)c->in[1] + to[2] : NULL;
-        s.bias = j->tensors > 3 ? (const float *)c->in[2] + to[3] : NULL;
+        s.scale = j->sets.tensors > 2 ? (const float *)c->in[1] + to[2] : NULL;
+        s.bias = j->sets.tensors > 3 ? (const float *)c->in[2] + to[3] : NULL;
         if (!j->op->attr.norm.rms) {
-            krn_nest_run(&j->inner, 0, 1, add_row, &s);
+            krn_nest_run(&j->sets.inner, 0, 1, add_row, &s);
             s.mean = (float)(s.sum / (double)j->elements);
             s.sum = 0;
         }
-        krn_nest_run(&j->inner, 0, 1, add_squares, &s);
+        krn_nest_run(&j->sets.inner, 0, 1, add_squares, &s);
         s.inverse = inverse_of(s.sum, j->elements, j->op->attr.norm.epsilon);
-        krn_nest_run(&j->inner, 0, 1, write_row, &s);
+        krn_nest_run(&j->sets.inner, 0, 1, write_row, &s);
     }
 }
 
 KRN_SUPPORTS_AS(rows_supports, struct rows, rows_of)
-KRN_RUN_ROWS_BY(struct rows, rows_of, outer, set_rows)
+KRN_RUN_ROWS_BY(struct rows, rows_of, sets.outer, set_rows)
 
 KRN_ISA_PRIMITIVE(norm_f32_rows, MDL_OP_NORM, KRN_ISA_NEEDS, .supports = rows_supports, .run = run);
