@@ -36,17 +36,10 @@ KRN_SUPPORTS_BY(struct plan, plan_of)
  * the zero point. */
 KRN_PACKED_BYTES_BY(struct plan, plan_of, p.padded *(p.pairs * 4 + 4 + 4 + 1))
 
-static int32_t *bias_of(const struct plan *p, const void *packed)
+/* behind the weights; a row of the zero point follows */
+static struct krn_quant_lanes lanes_of(const struct plan *p, const void *packed)
 {
-    return (int32_t *)(uintptr_t)packed + p->padded * p->pairs;
-}
-static float *scale_of(const struct plan *p, const void *packed)
-{
-    return (float *)(bias_of(p, packed) + p->padded);
-}
-static uint8_t *zeros_of(const struct plan *p, const void *packed)
-{
-    return (uint8_t *)(scale_of(p, packed) + p->padded);
+    return krn_quant_lanes_at((const int32_t *)packed + p->padded * p->pairs, p->padded);
 }
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
@@ -54,13 +47,15 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     const uint8_t *w = krn_const_ptr(m, op->in[1]);
     const struct mdl_quant *q = op->quant;
     bool is_signed = m->tensors[op->in[1]].dtype == MDL_I8;
+    struct krn_quant_lanes lanes;
     struct plan p;
 
     if (!plan_of(m, op, &p)) {
         return;
     }
+    lanes = lanes_of(&p, dst);
     memset(dst, 0, packed_bytes(m, op));
-    memset(zeros_of(&p, dst), (uint8_t)q->x_zero, p.padded);
+    memset(lanes.end, (uint8_t)q->x_zero, p.padded);
     for (size_t lane = 0; lane < p.padded; lane++) {
         size_t block = lane / LANES, l = lane % LANES;
         size_t o = block * LANES + vq_channel(l / KRN_VL, l % KRN_VL);
@@ -78,9 +73,9 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
             memcpy((uint8_t *)dst + at * 4 + t % 2 * 2, &v, sizeof(v));
             sum += v;
         }
-        bias_of(&p, dst)[lane] =
+        lanes.bias[lane] =
             (int32_t)((uint32_t)(q->bias ? q->bias[o] : 0) - (uint32_t)(q->x_zero * sum));
-        scale_of(&p, dst)[lane] = op->scale[o];
+        lanes.scale[lane] = op->scale[o];
     }
 }
 
@@ -97,7 +92,7 @@ KRN_INLINE void block(const struct job *j, const uint8_t *const *taps, size_t c,
                       size_t channels)
 {
     const int32_t *w = (const int32_t *)j->call->packed + c * pairs;
-    const int32_t *bias = bias_of(&j->p, j->call->packed) + c;
+    const int32_t *bias = lanes_of(&j->p, j->call->packed).bias + c;
     vi acc[2] = {vi_load(bias), vi_load(bias + KRN_VL)};
 
 #pragma GCC unroll 5
@@ -133,7 +128,7 @@ KRN_INLINE void run_pixel(const struct job *j, const uint8_t *const *taps, size_
     const struct krn_conv *v = &j->p.c;
     size_t size = j->e.y_type == MDL_F32 ? sizeof(float) : 1, channels = v->x.c;
     const uint8_t *res = j->e.res ? j->e.res + pixel * j->e.res_pixel : NULL;
-    struct krn_quant_pixels s = {.scale = scale_of(&j->p, j->call->packed),
+    struct krn_quant_pixels s = {.scale = lanes_of(&j->p, j->call->packed).scale,
                                  .res = res,
                                  .y = (uint8_t *)j->call->out[0] + pixel * v->y.pixel * size};
     size_t c = 0;
@@ -154,7 +149,7 @@ static void point(const struct job *j, const uint8_t *image, size_t oy, size_t o
                   const uint8_t **taps)
 {
     const struct krn_conv *v = &j->p.c;
-    const uint8_t *zeros = zeros_of(&j->p, j->call->packed);
+    const uint8_t *zeros = lanes_of(&j->p, j->call->packed).end;
 
     for (size_t t = 0; t < v->taps; t++) {
         size_t iy = oy * v->win.sh + t / v->win.kw * v->win.dh - (size_t)v->win.top;
@@ -171,7 +166,7 @@ KRN_INLINE void run_row(const struct job *j, size_t n, size_t oy, const bool is_
 {
     const struct krn_conv *v = &j->p.c;
     const uint8_t *image = (const uint8_t *)j->call->in[0] + n * v->x.batch;
-    const uint8_t *zeros = zeros_of(&j->p, j->call->packed);
+    const uint8_t *zeros = lanes_of(&j->p, j->call->packed).end;
     const uint8_t *taps[TAPS_MAX + 1];
     size_t pixel = (n * v->y.h + oy) * v->y.w, wide = (v->win.kw - 1) * v->win.dw;
     size_t step[TAPS_MAX + 1];

@@ -57,13 +57,11 @@ static size_t block_vectors(const struct plan *p)
 KRN_PACKED_BYTES_BY(struct plan, plan_of, p.blocks *LANES *(block_vectors(&p) + 4 + 4))
 KRN_SCRATCH_BYTES_BY(struct plan, plan_of, COLUMNS *p.groups * 4 * sizeof(vi))
 
-static int32_t *bias_of(const struct plan *p, const void *packed)
+static struct krn_quant_lanes lanes_of(const struct plan *p, const void *packed)
 {
-    return (int32_t *)((uintptr_t)packed + p->blocks * LANES * block_vectors(p));
-}
-static float *scale_of(const struct plan *p, const void *packed)
-{
-    return (float *)(bias_of(p, packed) + p->blocks * LANES);
+    size_t lanes = p->blocks * LANES;
+
+    return krn_quant_lanes_at((const uint8_t *)packed + lanes * block_vectors(p), lanes);
 }
 
 /* Packs the weights of output @o into its lane. Return: their sum. */
@@ -103,9 +101,10 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
             continue;
         }
         sum = pack_lane(m, op, &p, o, lane);
-        bias_of(&p, dst)[i] = (int32_t)((uint32_t)(q->bias ? q->bias[o] : 0) -
-                                        (uint32_t)((q->x_zero + krn_qdot_shift(p.x_signed)) * sum));
-        scale_of(&p, dst)[i] = op->scale[o];
+        lanes_of(&p, dst).bias[i] =
+            (int32_t)((uint32_t)(q->bias ? q->bias[o] : 0) -
+                      (uint32_t)((q->x_zero + krn_qdot_shift(p.x_signed)) * sum));
+        lanes_of(&p, dst).scale[i] = op->scale[o];
     }
 }
 
@@ -300,11 +299,11 @@ static void run_block(const struct job *j, size_t n, size_t oy, size_t block, vi
     struct strip s = {.channels = base_min(c->x.c - from, (size_t)LANES),
                       .columns = columns,
                       .w = (const vi *)j->call->packed + block * block_vectors(p),
-                      .bias = bias_of(p, j->call->packed) + from};
+                      .bias = lanes_of(p, j->call->packed).bias + from};
 
     memset(s.zeros, (uint8_t)j->call->op->quant->x_zero, sizeof(s.zeros));
     point_rows(j, &s, image, oy);
-    s.to.scale = scale_of(p, j->call->packed) + from;
+    s.to.scale = lanes_of(p, j->call->packed).scale + from;
     for (s.ox = 0; s.ox < c->y.w; s.ox += s.outputs) {
         size_t to = pixel + s.ox;
 

@@ -136,22 +136,20 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
     return true;
 }
 
+/* lanes of whole panels */
+static size_t lanes_of(const struct plan *p)
+{
+    return p->w.work.panels * KRN_TILE_LANES;
+}
+
 /* Packed: centres, biases and scales by lane, a row of the zero point, weights. */
 static int32_t *centre_of(const void *packed)
 {
     return (int32_t *)(uintptr_t)packed;
 }
-static int32_t *bias_of(const struct plan *p, const void *packed)
+static struct krn_quant_lanes table_of(const struct plan *p, const void *packed)
 {
-    return centre_of(packed) + p->w.work.panels * KRN_TILE_LANES;
-}
-static float *scale_of(const struct plan *p, const void *packed)
-{
-    return (float *)(bias_of(p, packed) + p->w.work.panels * KRN_TILE_LANES);
-}
-static uint8_t *zeros_of(const struct plan *p, const void *packed)
-{
-    return (uint8_t *)(scale_of(p, packed) + p->w.work.panels * KRN_TILE_LANES);
+    return krn_quant_lanes_at(centre_of(packed) + lanes_of(p), lanes_of(p));
 }
 
 KRN_PACKED_BYTES_BY(struct plan, plan_of, p.table_bytes + p.weight_bytes)
@@ -167,8 +165,9 @@ static void pack_table(const struct mdl_model *m, const struct mdl_op *op, const
                        void *dst)
 {
     int64_t low = (p->x_signed ? INT8_MIN : 0) - p->x_zero, high = low + UINT8_MAX;
+    struct krn_quant_lanes table = table_of(p, dst);
 
-    for (size_t i = 0; i < p->w.work.panels * KRN_TILE_LANES; i++) {
+    for (size_t i = 0; i < lanes_of(p); i++) {
         size_t panel = i / KRN_TILE_LANES, l = i % KRN_TILE_LANES, o = output_of(p, panel, l);
         struct signs s;
         int64_t middle;
@@ -179,11 +178,11 @@ static void pack_table(const struct mdl_model *m, const struct mdl_op *op, const
         s = signs_of(m, op, o, TAPS * p->w.c.cg);
         middle = ((s.up + s.down) * (low + high)) / 2;
         centre_of(dst)[i] = (int32_t)(0u - 64u * (uint32_t)middle);
-        bias_of(p, dst)[i] =
+        table.bias[i] =
             (int32_t)((uint32_t)(op->quant->bias ? op->quant->bias[o] : 0) + (uint32_t)middle);
-        scale_of(p, dst)[i] = op->scale[o];
+        table.scale[i] = op->scale[o];
     }
-    memset(zeros_of(p, dst), (uint8_t)p->x_zero, CHANNELS_MAX);
+    memset(table.end, (uint8_t)p->x_zero, CHANNELS_MAX);
 }
 
 /* the weights of tap @t, channel @c by lane @l of a panel */
@@ -321,6 +320,7 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
     const struct job *j = job_of(team);
     const struct krn_img *y = &j->p.w.c.y;
     size_t from = panel * KRN_TILE_LANES, lanes = krn_wino_panel_lanes(&j->p.w, panel);
+    struct krn_quant_lanes table = table_of(&j->p, team->call->packed);
     const int32_t *products = m;
     struct krn_qwino_output o = {
         .epilogue = &j->epilogue,
@@ -328,8 +328,8 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
         .lanes = lanes,
         .channels = krn_wino_panel_used(&j->p.w, panel),
         .centre = centre_of(team->call->packed) + from,
-        .bias = bias_of(&j->p, team->call->packed) + from,
-        .scale = scale_of(&j->p, team->call->packed) + from,
+        .bias = table.bias + from,
+        .scale = table.scale + from,
         .y = (uint8_t *)team->call->out[0] + from * mdl_dtype_bytes(j->epilogue.y_type),
         .res = j->epilogue.res ? j->epilogue.res + from : NULL,
         .y_pixel = y->pixel,
@@ -356,7 +356,7 @@ static void run(const struct krn_call *call)
     j.weights = (const uint8_t *)call->packed + j.p.table_bytes;
     j.team = (struct krn_wino_job){.call = call,
                                    .plan = &j.p.w,
-                                   .zeros = zeros_of(&j.p, call->packed),
+                                   .zeros = table_of(&j.p, call->packed).end,
                                    .transform = transform,
                                    .multiply = multiply,
                                    .output = output};

@@ -29,6 +29,22 @@ static inline bool krn_is_byte(enum mdl_dtype t)
     return t == MDL_U8 || t == MDL_I8;
 }
 
+/* What is added to each lane's sums, and their multipliers. */
+struct krn_quant_lanes {
+    int32_t *bias;
+    float *scale;
+    uint8_t *end; /* what lies behind them */
+};
+
+/** krn_quant_lanes_at() - Return: those of @lanes lanes in packed weights, from @at on */
+static inline struct krn_quant_lanes krn_quant_lanes_at(const void *at, size_t lanes)
+{
+    int32_t *bias = (int32_t *)(uintptr_t)at;
+    float *scale = (float *)(bias + lanes);
+
+    return (struct krn_quant_lanes){bias, scale, (uint8_t *)(scale + lanes)};
+}
+
 /** krn_quant_bounds() - the bounds of y's type around its zero point, and of the op's activation */
 void krn_quant_bounds(const struct mdl_model *m, const struct mdl_op *op,
                       struct krn_quant_epilogue *ret);
