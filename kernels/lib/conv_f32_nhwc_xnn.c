@@ -57,7 +57,7 @@ static void run(const struct krn_call *call)
 
     krn_conv_of(call->model, call->op, &c);
     krn_xnn_setup_conv(x, &c, call->in[0], call->out[0], call->pool);
-    krn_xnn_finish_or(call, x, &e, &c.y, &krn_conv__ref);
+    krn_xnn_finish(call, x, &e, &c.y, &krn_conv__ref);
 }
 
 KRN_PRIMITIVE(conv_f32_nhwc__xnn, MDL_OP_CONV, .needs = KRN_XNN_NEEDS, .supports = supports,

@@ -121,7 +121,7 @@ static void binary_run(const struct krn_call *call)
     binary_of(call->model, call->op, &b);
     krn_xnn_setup_binary(x, call->op->attr.binary, &b.shapes, call->in[0], call->in[1],
                          call->out[0], call->pool);
-    krn_xnn_finish_or(call, x, &e, &b.y, &krn_binary_f32__vec);
+    krn_xnn_finish(call, x, &e, &b.y, &krn_binary_f32__vec);
 }
 
 /* ---- unary ---- */
@@ -182,7 +182,7 @@ static void unary_run(const struct krn_call *call)
 
     unary_of(call->model, call->op, &r);
     krn_xnn_setup_unary(x, call->op, &r, call->in[0], call->out[0], call->pool);
-    krn_xnn_finish(call, x, &(struct krn_epilogue){0}, NULL);
+    krn_xnn_finish(call, x, &(struct krn_epilogue){0}, NULL, NULL);
 }
 
 /* ---- prelu ---- */
@@ -275,7 +275,7 @@ static void prelu_run(const struct krn_call *call)
 
     prelu_of(call->model, call->op, &p);
     krn_xnn_setup_prelu(x, &p.rows, object->constants, call->in[0], call->out[0], call->pool);
-    krn_xnn_finish(call, x, &e, &p.y);
+    krn_xnn_finish(call, x, &e, &p.y, NULL);
 }
 
 #define PRIMITIVE(what, kind)                                                                      \

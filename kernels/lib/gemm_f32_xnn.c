@@ -45,8 +45,8 @@ static void run(const struct krn_call *call)
 
     krn_product_of(call->model, call->op, &p);
     krn_xnn_setup_product(x, &p, call->in[0], call->out[0], call->pool);
-    krn_xnn_finish_or(call, x, &e, &p.y_as_pixels,
-                      call->op->kind == MDL_OP_GEMM ? &krn_gemm__ref : &krn_matmul__ref);
+    krn_xnn_finish(call, x, &e, &p.y_as_pixels,
+                   call->op->kind == MDL_OP_GEMM ? &krn_gemm__ref : &krn_matmul__ref);
 }
 
 #define PRIMITIVE(what, kind)                                                                      \

@@ -109,7 +109,7 @@ static void run(const struct krn_call *call)
 
     pool_of(call->model, call->op, &p);
     krn_xnn_setup_pool(x, &p, call->in[0], call->out[0], call->scratch, call->pool);
-    krn_xnn_finish_or(call, x, &e, &p.y, portable_of(call->op));
+    krn_xnn_finish(call, x, &e, &p.y, portable_of(call->op));
 }
 
 #define PRIMITIVE(what, kind)                                                                      \

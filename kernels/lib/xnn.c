@@ -200,37 +200,24 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-/* Return: whether an infinite result was seen */
-static bool finish(struct job *j, xnn_operator_t op)
+void krn_xnn_finish(const struct krn_call *c, xnn_operator_t op, const struct krn_epilogue *e,
+                    const struct krn_img *y, const struct krn_primitive *portable)
 {
-    const struct krn_call *c = j->call;
+    struct job j = {.e = *e,
+                    .call = c,
+                    .y = y,
+                    .pixels = y ? y->n * y->h * y->w : 0,
+                    .parts = base_max(c->width, 1u),
+                    .look = portable && !krn_xnn_keeps_nan()};
 
-    j->pixels = j->y ? j->y->n * j->y->h * j->y->w : 0;
-    j->parts = base_max(c->width, 1u);
     xnn_run_operator(op, c->pool);
     give(c->prepared, op);
     /* even if empty: after XNNPACK the team spins; this call stops it as set by
      * krn_parallel_yield() */
-    if (c->pool || j->look || !krn_epilogue_empty(&j->e)) {
-        krn_parallel(c->pool, j->parts, part_run, j);
+    if (c->pool || j.look || !krn_epilogue_empty(&j.e)) {
+        krn_parallel(c->pool, j.parts, part_run, &j);
     }
-    return atomic_load(&j->seen_some);
-}
-
-void krn_xnn_finish(const struct krn_call *c, xnn_operator_t op, const struct krn_epilogue *e,
-                    const struct krn_img *y)
-{
-    struct job j = {.e = *e, .call = c, .y = y};
-
-    finish(&j, op);
-}
-
-void krn_xnn_finish_or(const struct krn_call *c, xnn_operator_t op, const struct krn_epilogue *e,
-                       const struct krn_img *y, const struct krn_primitive *portable)
-{
-    struct job j = {.e = *e, .call = c, .y = y, .look = !krn_xnn_keeps_nan()};
-
-    if (finish(&j, op)) {
+    if (atomic_load(&j.seen_some)) {
         portable->run(c);
     }
 }

@@ -62,15 +62,16 @@ xnn_operator_t krn_xnn_take(struct krn_xnn *x);
  * never read. */
 float *krn_xnn_nowhere(void);
 
-/** krn_xnn_finish() - runs @op, already set up, on the call's team and returns it; then applies @e,
- * the part of the epilogue that XNNPACK does not do, to the flat image @y (NULL: @e is empty). */
+/**
+ * krn_xnn_finish() - runs @op, already set up, on the call's team and returns it; then applies @e,
+ * the part of the epilogue that XNNPACK does not do
+ * @y: the result, a flat image; NULL: @e is empty
+ * @portable: for an operator without limits, else NULL: if XNNPACK does not keep NaN, an infinite
+ * result may have been a NaN; then this primitive, which packs nothing, repeats the call, which may
+ * be slow. @y is not NULL then.
+ */
 void krn_xnn_finish(const struct krn_call *c, xnn_operator_t op, const struct krn_epilogue *e,
-                    const struct krn_img *y);
-/** krn_xnn_finish_or() - the same for an operator without limits. If XNNPACK does not keep NaN, an
- * infinite result may have been a NaN: then @portable, a primitive that packs nothing, repeats the
- * call, which may be slow. @y is not NULL. */
-void krn_xnn_finish_or(const struct krn_call *c, xnn_operator_t op, const struct krn_epilogue *e,
-                       const struct krn_img *y, const struct krn_primitive *portable);
+                    const struct krn_img *y, const struct krn_primitive *portable);
 
 /** krn_xnn_range() - expresses the element function as limits of the result. Return: false if that
  * is impossible or would lose a NaN; then there are no limits, and the epilogue applies the
