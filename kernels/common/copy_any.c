@@ -28,25 +28,6 @@ struct job {
     float value;   /* PAD */
 };
 
-/* moves dim @from just before the row, so that both form a matrix */
-static void bring_before_row(struct krn_nest *n, size_t from)
-{
-    size_t to = n->dims - 2;
-
-    for (size_t d = from; d < to; d++) {
-        size_t dim = n->dim[d];
-
-        n->dim[d] = n->dim[d + 1];
-        n->dim[d + 1] = dim;
-        for (size_t t = 0; t < n->tensors; t++) {
-            ptrdiff_t s = n->stride[t][d];
-
-            n->stride[t][d] = n->stride[t][d + 1];
-            n->stride[t][d + 1] = s;
-        }
-    }
-}
-
 static bool copy_of(const struct mdl_tensor *y, const struct mdl_tensor *x, struct job *j)
 {
     if (x->dtype != y->dtype ||
@@ -136,7 +117,9 @@ static void transpose_part(void *arg, size_t part)
 static void copy_start(struct job *j)
 {
     if (j->across != MDL_NONE && j->size == 4 && krn_nest_inner(&j->nest, 0) == 1) {
-        bring_before_row(&j->nest, j->across);
+        for (; j->across + 2 < j->nest.dims; j->across++) { /* just before the row: a matrix */
+            krn_nest_swap(&j->nest, j->across, j->across + 1);
+        }
         krn_parallel(j->pool, j->parts, transpose_part, j);
     } else {
         krn_nest_share(&j->nest, j->pool, j->parts, copy_row, j);

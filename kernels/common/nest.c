@@ -10,7 +10,7 @@ static ptrdiff_t magnitude(ptrdiff_t s)
     return s < 0 ? -s : s;
 }
 
-static void swap_dims(struct krn_nest *n, size_t a, size_t b)
+void krn_nest_swap(struct krn_nest *n, size_t a, size_t b)
 {
     size_t d = n->dim[a];
 
@@ -84,7 +84,7 @@ bool krn_nest_of(const struct mdl_tensor *const *t, size_t tensors, struct krn_n
     for (size_t a = 1; a < n.dims; a++) {
         for (size_t b = a; b > 0 && magnitude(n.stride[0][b]) > magnitude(n.stride[0][b - 1]);
              b--) {
-            swap_dims(&n, b, b - 1);
+            krn_nest_swap(&n, b, b - 1);
         }
     }
     if (n.dims == 0) {

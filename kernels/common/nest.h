@@ -30,6 +30,9 @@ struct krn_nest {
  */
 bool krn_nest_of(const struct mdl_tensor *const *t, size_t tensors, struct krn_nest *ret);
 
+/** krn_nest_swap() - swaps two dims */
+void krn_nest_swap(struct krn_nest *nest, size_t a, size_t b);
+
 /* Called for each row: @n elements from element offset @at[i] of tensor i. */
 typedef void krn_nest_fn(void *arg, const ptrdiff_t *at, size_t n);
 

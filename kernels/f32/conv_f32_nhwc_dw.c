@@ -18,7 +18,6 @@ struct job {
     const struct krn_call *call;
     struct krn_dw d;
     size_t parts;
-    bool by_channels; /* parts take channels of all rows */
 };
 
 static void part_run(void *arg, size_t part)
@@ -27,7 +26,7 @@ static void part_run(void *arg, size_t part)
     const struct krn_conv *c = &j->d.c;
     struct krn_range rows = {0, c->y.n * c->y.h}, channels = {0, c->x.c};
 
-    if (j->by_channels) {
+    if (rows.end < ROWS_PER_PART * j->parts && channels.end >= CHANNELS_PER_PART * j->parts) {
         channels = krn_share(channels.end, BASE_CACHE_LINE_BYTES / sizeof(float), part, j->parts);
     } else {
         rows = krn_share(rows.end, 1, part, j->parts);
@@ -42,21 +41,8 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-static void run(const struct krn_call *call)
-{
-    struct job j = {.call = call,
-                    .d = {.epilogue = krn_epilogue_of(call), .packed = call->packed},
-                    .parts = base_max(call->width, 1u)};
-    struct krn_conv *c = &j.d.c;
-
-    if (!krn_dw_of(call->model, call->op, c)) {
-        return;
-    }
-    j.d.y_pixel = c->y.pixel;
-    j.by_channels =
-        c->y.n * c->y.h < ROWS_PER_PART * j.parts && c->x.c >= CHANNELS_PER_PART * j.parts;
-    krn_parallel(call->pool, j.parts, part_run, &j);
-}
+KRN_RUN_PARTS_BY(struct job, krn_dw_of, d.c, part_run,
+                 .d = {.epilogue = krn_epilogue_of(call), .packed = call->packed})
 
 KRN_ISA_PRIMITIVE(conv_f32_nhwc_dw, MDL_OP_CONV, KRN_ISA_NEEDS, .supports = supports,
                   .packed_bytes = packed_bytes, .pack = pack, .run = run);

@@ -170,7 +170,7 @@ static void dw_rows(const struct job *j, const float *image, size_t batch, struc
 {
     const struct krn_img *out = &j->dw.c.y;
 
-    for (size_t r = rows.begin; r < rows.end; r++, y += out->w * j->dw.y_pixel) {
+    for (size_t r = rows.begin; r < rows.end; r++, y += out->w * out->pixel) {
         KRN_ISA_FN(krn_dw_row)
         (&j->dw, image + r / out->h * batch, r % out->h, y, r * out->w, channels);
     }
@@ -294,8 +294,9 @@ static void run(const struct krn_call *call)
     j.dw = (struct krn_dw){.c = p->dw_first ? p->first : p->second,
                            .epilogue = krn_epilogue_of(p->dw_first ? call : next),
                            .packed = call->packed};
-    j.dw.y_pixel = p->dw_first ? p->first.y.c : p->second.y.pixel;
-    if (!p->dw_first) {
+    if (p->dw_first) {
+        j.dw.c.y = between(&j);
+    } else {
         j.dw.c.x = between(&j);
     }
     j.pw = (struct krn_igemm){.taps = 1,

@@ -276,9 +276,7 @@ struct job {
     const struct krn_call *call;
     struct plan p;
     struct krn_epilogue epilogue;
-    runner_fn *const *runners;
     size_t parts;
-    bool by_units;
 };
 
 /* @n floats of @pixels neighbours */
@@ -324,7 +322,8 @@ static void fill_band(const struct job *j, size_t n, size_t oy, size_t rows, siz
 }
 
 /* Vector @v of the output row whose first pixel is @pixel. */
-static void run_row(const struct job *j, size_t pixel, size_t v, const float *band)
+static void run_row(const struct job *j, size_t pixel, size_t v, const float *band,
+                    runner_fn *const *runners)
 {
     const struct krn_conv *c = &j->p.c;
     const struct krn_range o = outputs_of(&j->p, v);
@@ -346,7 +345,7 @@ static void run_row(const struct job *j, size_t pixel, size_t v, const float *ba
         s.x = band + ox * s.step;
         s.out.first = pixel + ox;
         s.out.y = (float *)j->call->out[0] + s.out.first * c->y.pixel + o.begin;
-        j->runners[end - ox - 1](&s);
+        runners[end - ox - 1](&s);
     }
 }
 
@@ -354,12 +353,13 @@ static void run_block(const struct job *j, struct krn_range rows, size_t unit, f
 {
     const struct krn_conv *c = &j->p.c;
     const size_t vectors = unit_vectors(&j->p), n = rows.begin / c->y.h;
+    runner_fn *const *runners = runners_of(&j->p);
 
     fill_band(j, n, rows.begin % c->y.h, rows.end - rows.begin, unit * j->p.inputs, band);
     for (size_t v = unit * vectors; v < (unit + 1) * vectors; v++) {
         for (size_t row = rows.begin; row < rows.end; row++) {
             run_row(j, row * c->y.w, v,
-                    band + (row - rows.begin) * c->win.sh * j->p.band_w * j->p.inputs);
+                    band + (row - rows.begin) * c->win.sh * j->p.band_w * j->p.inputs, runners);
         }
     }
 }
@@ -376,9 +376,10 @@ static void part_run(void *arg, size_t part)
     const size_t height = j->p.c.y.h;
     float *band = (float *)(void *)(j->call->scratch + part * j->p.part_bytes);
     struct krn_range rows = {0, j->p.c.y.n * height}, units = {0, j->p.units};
+    const size_t step = unit_step(&j->p), shares = (units.end + step - 1) / step;
 
-    if (j->by_units) {
-        units = krn_share(units.end, unit_step(&j->p), part, j->parts);
+    if (shares % j->parts == 0 || shares >= 4 * j->parts) {
+        units = krn_share(units.end, step, part, j->parts);
     } else {
         rows = krn_share(rows.end, 1, part, j->parts);
     }
@@ -394,21 +395,7 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-static void run(const struct krn_call *call)
-{
-    struct job j = {
-        .call = call, .epilogue = krn_epilogue_of(call), .parts = base_max(call->width, 1u)};
-    size_t shares;
-
-    if (!plan_of(call->model, call->op, &j.p)) {
-        return;
-    }
-    shares = (j.p.units + unit_step(&j.p) - 1) / unit_step(&j.p);
-    j.runners = runners_of(&j.p);
-    j.by_units = shares % j.parts == 0 || shares >= 4 * j.parts;
-    krn_parallel(call->pool, j.parts, part_run, &j);
-}
-
+KRN_RUN_PARTS_BY(struct job, plan_of, p, part_run, .epilogue = krn_epilogue_of(call))
 KRN_SCRATCH_BYTES_BY(struct plan, plan_of, p.part_bytes)
 
 KRN_ISA_PRIMITIVE(conv_f32_nhwc_grouped, MDL_OP_CONV, KRN_ISA_NEEDS, .supports = supports,

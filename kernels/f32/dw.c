@@ -67,7 +67,7 @@ KRN_INLINE void store(const struct run *r, size_t pixels, size_t c, size_t n, co
                       const size_t step, const enum finish how)
 {
     const struct krn_epilogue *e = &r->d->epilogue;
-    const size_t y_pixel = r->d->y_pixel;
+    const size_t y_pixel = r->d->c.y.pixel;
     const vf low = vf_set(r->low), high = vf_set(r->high);
     float *y = r->y + c;
 
@@ -391,7 +391,7 @@ void KRN_ISA_FN(krn_dw_row)(const struct krn_dw *d, const float *image, size_t o
         r.end = kx.end;
         r.columns = kx.end - kx.begin;
         r.first = first + ox;
-        r.y = y + ox * d->y_pixel;
+        r.y = y + ox * v->y.pixel;
         r.w = taps + (block ? 0 : kx.begin * KRN_VL);
         r.x = image;
         if (r.columns != 0 && r.rows != 0) {

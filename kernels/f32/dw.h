@@ -10,10 +10,10 @@
 #include "kernels/common/vec.h"
 
 struct krn_dw {
-    struct krn_conv c; /* x.row and x.pixel are strides of the memory that is read */
+    /* x.row, x.pixel and y.pixel are strides of the memory that is read and written */
+    struct krn_conv c;
     struct krn_epilogue epilogue;
     const float *packed;
-    size_t y_pixel; /* elements between output pixels */
 };
 
 /** krn_dw_of() - Return: whether @op is a depthwise convolution; then *ret is set. */
