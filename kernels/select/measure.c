@@ -55,17 +55,16 @@ static struct krn_candidate *next_candidate(const struct krn_measurement *r, siz
     struct krn_candidate *pick = NULL, *spare = NULL;
 
     for (size_t i = 0; i < r->ops[op].count; i++) {
-        struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
+        struct krn_candidate *c = &r->ops[op].of[i];
 
         if (!c->bound.ready || (c->bound.primitive->fused && op == last)) {
             continue;
         }
-        if (!krn_measure_is_done(r, c) &&
-            (!pick || r->stats[c->stat].runs < r->stats[pick->stat].runs)) {
+        if (!krn_measure_is_done(r, c) && (!pick || c->stat->runs < pick->stat->runs)) {
             pick = c;
         }
-        if (!c->bound.primitive->fused && (!spare || krn_stat_median(&r->stats[c->stat]) <
-                                                         krn_stat_median(&r->stats[spare->stat]))) {
+        if (!c->bound.primitive->fused &&
+            (!spare || krn_stat_median(c->stat) < krn_stat_median(spare->stat))) {
             spare = c;
         }
     }
@@ -133,7 +132,7 @@ static void run_candidate(struct krn_measurement *r, size_t op, struct krn_candi
         pend(r, (struct krn_pending){&shapes->gives, laps.out_ns, kept, op, NULL});
     }
     if (c->warm || laps.run_ns > LONG_NS) {
-        pend(r, (struct krn_pending){&r->stats[c->stat], laps.run_ns, kept, op, c});
+        pend(r, (struct krn_pending){c->stat, laps.run_ns, kept, op, c});
     }
     c->warm = true;
     if (krn_watch_due(&r->watch) || r->pending_count + 3 > KRN_MEASURE_PENDING) {
@@ -159,7 +158,7 @@ static void pass(struct krn_measurement *r, size_t first, size_t last)
 static bool has(const struct krn_measurement *r, const struct krn_candidate *c,
                 size_t least_samples)
 {
-    const struct krn_stat *s = &r->stats[c->stat];
+    const struct krn_stat *s = c->stat;
 
     return krn_measure_is_done(r, c) || s->count >= least_samples ||
            s->runs >= (least_samples > 1 ? KRN_MEASURE_PATIENCE * least_samples : 1);
@@ -170,7 +169,7 @@ static bool all_done(const struct krn_measurement *r, size_t first, size_t last,
 {
     for (size_t op = first; op <= last; op++) {
         for (size_t i = 0; i < r->ops[op].count; i++) {
-            const struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
+            const struct krn_candidate *c = &r->ops[op].of[i];
 
             if (c->bound.ready && !has(r, c, least_samples) &&
                 !(c->bound.primitive->fused && op == last)) {
@@ -229,7 +228,7 @@ static size_t op_bytes(const struct krn_measurement *r, size_t op)
     size_t bytes = 0;
 
     for (size_t i = 0; !r->ops[op].still && i < r->ops[op].count; i++) {
-        const struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
+        const struct krn_candidate *c = &r->ops[op].of[i];
 
         bytes += krn_measure_is_done(r, c) ? 0 : c->bytes;
     }
@@ -240,7 +239,7 @@ static void release(struct krn_measurement *r, size_t first, size_t last)
 {
     for (size_t op = first; op <= last; op++) {
         for (size_t i = 0; i < r->ops[op].count; i++) {
-            krn_bound_release(&r->candidates[r->ops[op].first + i].bound);
+            krn_bound_release(&r->ops[op].of[i].bound);
         }
     }
 }
@@ -254,7 +253,7 @@ static bool is_huge_left(const struct krn_measurement *r, const struct krn_candi
  * than a few samples, and each of the primitives has its share of the time. */
 static void measure_huge(struct krn_measurement *r, size_t op, uint64_t end_ns)
 {
-    struct krn_candidate *all = &r->candidates[r->ops[op].first];
+    struct krn_candidate *all = r->ops[op].of;
     size_t left = 0;
 
     for (size_t i = 0; i < r->ops[op].count; i++) {
@@ -281,7 +280,7 @@ static void ready_window(struct krn_measurement *r, size_t first, size_t last)
         bool any = r->ops[op].still;
 
         for (size_t i = 0; !r->ops[op].still && !give_up(r) && i < r->ops[op].count; i++) {
-            struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
+            struct krn_candidate *c = &r->ops[op].of[i];
 
             if (!krn_measure_is_done(r, c)) {
                 any |= ready(r, op, c) && !c->bound.primitive->fused;

@@ -78,21 +78,19 @@ static bool is_worth_it(const struct krn_measurement *r, const struct krn_primit
            !has_better_build(v, r->m, op);
 }
 
-static size_t stat_of(struct krn_measurement *r, size_t op, const struct krn_primitive *v)
+static struct krn_stat *stat_of(struct krn_measurement *r, size_t op, const struct krn_primitive *v)
 {
     const struct krn_op_candidates *same = &r->ops[r->ops[op].same];
 
-    for (size_t i = same->first; r->ops[op].same != op && i < same->first + same->count; i++) {
-        const struct krn_stat *s = &r->stats[r->candidates[i].stat];
-
+    for (size_t i = 0; r->ops[op].same != op && i < same->count; i++) {
         /* a pair is the same only if its second op is, too */
-        if (s->primitive == v &&
+        if (same->of[i].stat->primitive == v &&
             (!v->fused || r->ops[op + 1].same == r->ops[r->ops[op].same + 1].same)) {
-            return r->candidates[i].stat;
+            return same->of[i].stat;
         }
     }
     r->stats[r->stat_count].primitive = v;
-    return r->stat_count++;
+    return &r->stats[r->stat_count++];
 }
 
 /* Is it an op to measure, or of the same shapes as one? */
@@ -169,7 +167,7 @@ static void list_candidates(struct krn_measurement *r, size_t op)
             others |= !table[i].reference;
         }
     }
-    ops->first = r->candidate_count;
+    ops->of = &r->candidates[r->candidate_count];
     find_still(r, op, others);
     for (size_t i = 0; i < count && ops->count < (ops->still ? 1 : KRN_MEASURE_CANDIDATES_MAX);
          i++) {
@@ -180,8 +178,8 @@ static void list_candidates(struct krn_measurement *r, size_t op)
                                      : is_worth_it(r, v, op, named, others))) {
             continue;
         }
-        r->candidates[r->candidate_count++].bound.primitive = v;
-        ops->count++;
+        ops->of[ops->count++].bound.primitive = v;
+        r->candidate_count++;
     }
 }
 
@@ -239,7 +237,7 @@ int krn_measure_list(struct krn_measurement *r)
         list_candidates(r, i);
         r->ops[i].share /= base_max(all, 1.0);
         for (size_t c = 0; c < r->ops[i].count; c++) {
-            struct krn_candidate *at = &r->candidates[r->ops[i].first + c];
+            struct krn_candidate *at = &r->ops[i].of[c];
 
             at->bytes = bytes_of(r, at->bound.primitive, i);
             at->stat = stat_of(r, i, at->bound.primitive);
@@ -266,11 +264,10 @@ struct krn_candidate *krn_measure_fastest(const struct krn_measurement *r, size_
     struct krn_candidate *best = NULL;
 
     for (size_t i = 0; i < r->ops[op].count; i++) {
-        struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
+        struct krn_candidate *c = &r->ops[op].of[i];
 
-        if (!c->unable && !c->bound.primitive->fused && r->stats[c->stat].runs &&
-            (!best ||
-             krn_stat_median(&r->stats[c->stat]) < krn_stat_median(&r->stats[best->stat]))) {
+        if (!c->unable && !c->bound.primitive->fused && c->stat->runs &&
+            (!best || krn_stat_median(c->stat) < krn_stat_median(best->stat))) {
             best = c;
         }
     }
@@ -291,17 +288,17 @@ static size_t rival_of(const struct krn_measurement *r, size_t op, const struct 
         if (!best || best == c) {
             return 0;
         }
-        f = krn_stat_figure(&r->stats[best->stat]);
+        f = krn_stat_figure(best->stat);
         ret->ns += f.ns;
         ret->sigma_ns += f.sigma_ns;
-        least = base_min(least, r->stats[best->stat].count);
+        least = base_min(least, best->stat->count);
     }
     return least;
 }
 
 void krn_measure_judge(struct krn_measurement *r, size_t op, struct krn_candidate *c)
 {
-    struct krn_stat *s = &r->stats[c->stat];
+    struct krn_stat *s = c->stat;
     struct krn_figure own = krn_stat_figure(s), rival;
     size_t count = base_min(s->count, rival_of(r, op, c, &rival));
     double least = own.ns - SIGMAS * own.sigma_ns, most = rival.ns + SIGMAS * rival.sigma_ns;
@@ -312,7 +309,7 @@ void krn_measure_judge(struct krn_measurement *r, size_t op, struct krn_candidat
 
 bool krn_measure_is_done(const struct krn_measurement *r, const struct krn_candidate *c)
 {
-    const struct krn_stat *s = &r->stats[c->stat];
+    const struct krn_stat *s = c->stat;
 
     return c->unable || s->dropped || s->count >= r->frames ||
            s->runs >= KRN_MEASURE_PATIENCE * r->frames;

@@ -16,22 +16,22 @@
 #define KRN_MEASURE_PENDING 64u
 #define KRN_MEASURE_CANDIDATES_MAX 24u /* candidates per op, fused ones included */
 
-/* One primitive of one op. */
-struct krn_candidate {
-    struct krn_bound bound;
-    size_t stat;
-    size_t bytes;
-    bool warm; /* has run since it was packed */
-    bool unable;
-};
-
-/* The samples of one primitive, shared by ops of the same shapes. */
+/* The samples of one primitive. */
 struct krn_stat {
     const struct krn_primitive *primitive;
     double samples[KRN_MEASURE_FRAMES];   /* that nothing disturbed */
     double disturbed[KRN_MEASURE_FRAMES]; /* the newest */
     size_t count, disturbed_count, runs;
     bool dropped;
+};
+
+/* One primitive of one op. */
+struct krn_candidate {
+    struct krn_bound bound;
+    struct krn_stat *stat; /* shared by ops of the same shapes */
+    size_t bytes;
+    bool warm; /* has run since it was packed */
+    bool unable;
 };
 
 /* A sample of a stretch that has not ended. */
@@ -44,7 +44,8 @@ struct krn_pending {
 };
 
 struct krn_op_candidates {
-    size_t first, count;          /* of the candidates */
+    struct krn_candidate *of; /* [count]; they follow each other from op to op */
+    size_t count;
     struct krn_stat takes, gives; /* layout conversions; kept for the first op of these shapes */
     size_t same;                  /* the first op of these shapes */
     double share;                 /* share of the model's time, estimated */

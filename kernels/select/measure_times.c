@@ -136,7 +136,7 @@ void krn_measure_deinit(struct krn_measurement *r)
 static void add_time(const struct krn_measurement *r, size_t op, const struct krn_candidate *c,
                      struct krn_times *t)
 {
-    const struct krn_stat *s = &r->stats[c->stat];
+    const struct krn_stat *s = c->stat;
     bool still = r->ops[op].still;
     struct krn_figure f =
         still ? (struct krn_figure){.ns = r->ops[op].still_ns} : krn_stat_figure(s);
@@ -179,9 +179,9 @@ int krn_measure_results(const struct krn_measurement *r, struct krn_times *ret)
             (struct krn_layout_time){krn_stat_median(&shapes->takes),
                                      krn_stat_median(&shapes->gives), krn_nchw_may_stay(r->m, op)};
         for (size_t i = 0; i < r->ops[op].count; i++) {
-            const struct krn_candidate *c = &r->candidates[r->ops[op].first + i];
+            const struct krn_candidate *c = &r->ops[op].of[i];
 
-            if (!c->unable && (r->stats[c->stat].runs || r->ops[op].still)) {
+            if (!c->unable && (c->stat->runs || r->ops[op].still)) {
                 add_time(r, op, c, &t);
                 alone += !c->bound.primitive->fused;
             }
