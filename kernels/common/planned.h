@@ -19,7 +19,7 @@
     const struct krn_primitive krn_##NAME = {.name = #NAME, .kind = KIND, __VA_ARGS__}
 
 /** KRN_ISA_PRIMITIVE() - the same in a file that is compiled for several instruction sets
- * (kernels/common/isa.h), whose name ends NAME. NEEDS: KRN_ISA_NEEDS or KRN_QUANT_NEEDS */
+ * (kernels/common/vec.h), whose name ends NAME. NEEDS: KRN_ISA_NEEDS or KRN_QUANT_NEEDS */
 #define KRN_ISA_PRIMITIVE(NAME, KIND, NEEDS, ...)                                                  \
     const struct krn_primitive KRN_ISA_FN(krn_##NAME) = {                                          \
         .name = #NAME "__" KRN_ISA_TEXT, .kind = KIND, .needs = NEEDS, __VA_ARGS__}

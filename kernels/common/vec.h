@@ -3,6 +3,9 @@
  * kernels/common/vec.h - vectors of floats as wide as this source file's instruction set: types,
  * loads and stores
  *
+ * A file that includes this is compiled once for each instruction set (kernels/meson.build). Its
+ * exported symbols end in the name of the set: KRN_ISA_FN(name) is name__avx512.
+ *
  * C operators work on vectors lane by lane (GCC's vector extensions), so NEON and others need no
  * code of their own. Intrinsics are used only where the compiler does not find the instruction by
  * itself. Other arithmetic is in vec_arith.h; functions such as exp are in vec_math.h.
@@ -22,7 +25,34 @@
 #include <emmintrin.h>
 #endif
 
-#include "kernels/common/isa.h"
+#include "kernels/common/cpu.h"
+
+/* ---- the instruction set that this source file is compiled for ---- */
+
+#ifndef KRN_ISA
+#define KRN_ISA vec
+#endif
+#define KRN_PASTE_(a, b) a##__##b
+#define KRN_PASTE(a, b) KRN_PASTE_(a, b)
+#define KRN_ISA_FN(name) KRN_PASTE(name, KRN_ISA)
+
+#define KRN_TEXT_(x) #x
+#define KRN_TEXT(x) KRN_TEXT_(x)
+#define KRN_ISA_TEXT KRN_TEXT(KRN_ISA) /* for primitive names */
+
+/* KRN_VL: lanes of 4 bytes in a vector. KRN_ISA_NEEDS: the CPU features required. */
+#if defined(__AVX512F__)
+#define KRN_VL 16
+#define KRN_ISA_NEEDS (KRN_CPU_AVX2 | KRN_CPU_AVX512)
+#elif defined(__AVX2__)
+#define KRN_VL 8
+#define KRN_ISA_NEEDS KRN_CPU_AVX2
+#else
+#define KRN_VL 4
+#define KRN_ISA_NEEDS 0
+#endif
+
+/* ---- vectors ---- */
 
 typedef float vf __attribute__((vector_size(4 * KRN_VL)));
 typedef int32_t vi __attribute__((vector_size(4 * KRN_VL)));

@@ -2,7 +2,7 @@
 #include "kernels/i8/qgemm.h"
 
 #include "base/base.h"
-#include "kernels/i8/quant_plain.h"
+#include "kernels/i8/quant_epilogue.h"
 
 /* w - zero of one element */
 static int32_t weight_at(const struct krn_qgemm_weights *w, size_t o, size_t t, size_t c)

@@ -2,7 +2,7 @@
 #include "kernels/i8/quant_rows.h"
 
 #include "base/base.h"
-#include "kernels/i8/quant_plain.h"
+#include "kernels/i8/quant_epilogue.h"
 
 #define BLOCK 8u /* pixels whose constants are read once */
 

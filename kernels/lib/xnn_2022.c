@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* XNNPACK as in Debian 12: shapes at making and at setup, one function for each operator. */
-#include "kernels/lib/xnn_versions.h"
+#include "kernels/lib/xnn.h"
 
 #include <math.h>
 

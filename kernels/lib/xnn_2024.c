@@ -5,7 +5,7 @@
  * XNNPACK's own reduction calls a missing function if it needs scratch. In its x86 kernels, the
  * square root of infinity is wrong, so the square root has no primitive.
  */
-#include "kernels/lib/xnn_versions.h"
+#include "kernels/lib/xnn.h"
 
 #include <math.h>
 
