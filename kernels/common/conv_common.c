@@ -8,11 +8,12 @@ bool krn_conv_shape_of(const struct mdl_model *m, const struct mdl_op *op, struc
     const struct mdl_window *w = &op->attr.conv.window;
     const struct mdl_tensor *weights = &m->tensors[op->in[1]];
     size_t rank = m->tensors[op->in[0]].rank;
+    bool back = op->kind == MDL_OP_CONV_TRANSPOSE;
 
     c->groups = op->attr.conv.groups;
     if (c->x.n != c->y.n || m->tensors[op->out[0]].rank != rank || weights->rank != rank ||
-        !krn_win_of(w, rank, &c->win) || !krn_win_fits(w, &c->x, &c->y) || c->groups == 0 ||
-        c->x.c % c->groups != 0 || c->y.c % c->groups != 0) {
+        !krn_win_of(w, rank, &c->win) || (!back && !krn_win_fits(w, &c->x, &c->y)) ||
+        c->groups == 0 || c->x.c % c->groups != 0 || c->y.c % c->groups != 0) {
         return false;
     }
     c->cg = c->x.c / c->groups;
@@ -23,7 +24,7 @@ bool krn_conv_shape_of(const struct mdl_model *m, const struct mdl_op *op, struc
             return false;
         }
     }
-    return weights->dim[0] == c->y.c && weights->dim[1] == c->cg;
+    return weights->dim[0] == (back ? c->x.c : c->y.c) && weights->dim[1] == (back ? c->og : c->cg);
 }
 
 bool krn_conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *ret)

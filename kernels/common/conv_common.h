@@ -19,7 +19,8 @@ struct krn_conv {
 };
 
 /** krn_conv_shape_of() - Return: whether the window, the groups and the dims of the weights fit
- * c->x and c->y, which the caller has set. If so, sets all of *@c but tap_stride. */
+ * c->x and c->y, which the caller has set. If so, sets all of *@c but tap_stride. A transposed
+ * convolution has weights [input][output]; how its window reaches y is not checked. */
 bool krn_conv_shape_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *c);
 /** krn_conv_of() - Return: whether @op is a convolution of flat-output f32 NHWC images with
  * constant f32 weights and an epilogue that the fast code supports; if so, *ret is set. */

@@ -13,9 +13,7 @@
 #include "kernels/f32/igemm.h"
 
 struct plan {
-    struct krn_img x, y;
-    struct krn_win win;
-    size_t groups, cg, og;
+    struct krn_conv c;
     size_t tiles;      /* of an output row and phase, at most */
     size_t taps;       /* of a phase, at most */
     size_t part_bytes; /* pointers of such a row */
@@ -44,42 +42,22 @@ static size_t phase_taps_max(size_t kernel, size_t stride, size_t dilation)
     return most;
 }
 
-static bool weights_fit(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p)
-{
-    const struct mdl_tensor *w = &m->tensors[op->in[1]];
-    const struct mdl_window *win = &op->attr.conv.window;
-
-    if (w->rank != win->rank + 2 || w->dim[0] != p->x.c || w->dim[1] != p->og) {
-        return false;
-    }
-    for (size_t d = 0; d < win->rank; d++) {
-        if (w->dim[2 + d] != win->kernel[d]) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
 {
-    const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
+    const struct krn_win *w = &p->c.win;
+    struct krn_conv *c = &p->c;
 
-    *p = (struct plan){.groups = op->attr.conv.groups};
-    if (op->in[2] != MDL_NONE || !krn_is_const_f32(m, op->in[1]) || !krn_img_of(x, &p->x) ||
-        !krn_img_of(y, &p->y) || !krn_img_flat(&p->y) || x->rank != y->rank || p->x.n != p->y.n ||
-        !krn_win_of(&op->attr.conv.window, x->rank, &p->win) || p->groups == 0 ||
-        p->x.c % p->groups != 0 || p->y.c % p->groups != 0 ||
-        (op->scale && op->channels != p->y.c) || !krn_epilogue_supports(m, op, &p->y)) {
+    if (op->in[2] != MDL_NONE || !krn_is_const_f32(m, op->in[1]) ||
+        !krn_img_of(&m->tensors[op->in[0]], &c->x) || !krn_img_of(&m->tensors[op->out[0]], &c->y) ||
+        !krn_img_flat(&c->y) || !krn_conv_shape_of(m, op, c) ||
+        (op->scale && op->channels != c->y.c) || !krn_epilogue_supports(m, op, &c->y)) {
         return false;
     }
-    p->cg = p->x.c / p->groups;
-    p->og = p->y.c / p->groups;
-    p->tiles = krn_igemm_tiles((p->y.w + p->win.sw - 1) / p->win.sw);
-    p->taps = phase_taps_max(p->win.kh, p->win.sh, p->win.dh) *
-              phase_taps_max(p->win.kw, p->win.sw, p->win.dw);
+    p->tiles = krn_igemm_tiles((c->y.w + w->sw - 1) / w->sw);
+    p->taps = phase_taps_max(w->kh, w->sh, w->dh) * phase_taps_max(w->kw, w->sw, w->dw);
     p->part_bytes =
         base_align_up(p->tiles * p->taps * KRN_IGEMM_ROWS * sizeof(float *), BASE_CACHE_LINE_BYTES);
-    return weights_fit(m, op, p);
+    return true;
 }
 
 KRN_SUPPORTS_BY(struct plan, plan_of)
@@ -87,48 +65,49 @@ KRN_SUPPORTS_BY(struct plan, plan_of)
 /* floats of the weights of one phase and group */
 static size_t phase_floats(const struct plan *p, size_t py, size_t px)
 {
-    const struct krn_win *w = &p->win;
+    const struct krn_win *w = &p->c.win;
 
-    return krn_igemm_packed(
-        phase_taps(w->kh, w->sh, w->dh, py) * phase_taps(w->kw, w->sw, w->dw, px) * p->cg, p->og);
+    return krn_igemm_packed(phase_taps(w->kh, w->sh, w->dh, py) *
+                                phase_taps(w->kw, w->sw, w->dw, px) * p->c.cg,
+                            p->c.og);
 }
 
 static size_t group_floats(const struct plan *p)
 {
     size_t sum = 0;
 
-    for (size_t phase = 0; phase < p->win.sh * p->win.sw; phase++) {
-        sum += phase_floats(p, phase / p->win.sw, phase % p->win.sw);
+    for (size_t phase = 0; phase < p->c.win.sh * p->c.win.sw; phase++) {
+        sum += phase_floats(p, phase / p->c.win.sw, phase % p->c.win.sw);
     }
     return sum;
 }
 
 /* the phases of every group, then a row of zeros for the taps that read outside */
-KRN_PACKED_BYTES_BY(struct plan, plan_of, (p.groups * group_floats(&p) + p.cg) * sizeof(float))
+KRN_PACKED_BYTES_BY(struct plan, plan_of, (p.c.groups * group_floats(&p) + p.c.cg) * sizeof(float))
 
 /* The weights of one panel; @part: group and phase. Return: the end of them */
 static float *pack_panel(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
                          size_t part, size_t o0, float *dst)
 {
     const struct mdl_tensor *t = &m->tensors[op->in[1]];
-    const struct krn_win *w = &p->win;
+    const struct krn_win *w = &p->c.win;
     const size_t group = part / (w->sh * w->sw), phase = part % (w->sh * w->sw);
-    const size_t used = base_min(p->og - o0, (size_t)KRN_IGEMM_LANES);
-    const float *scale = op->scale ? op->scale + group * p->og + o0 : NULL;
+    const size_t used = base_min(p->c.og - o0, (size_t)KRN_IGEMM_LANES);
+    const float *scale = op->scale ? op->scale + group * p->c.og + o0 : NULL;
 
     for (size_t tap = 0; tap < w->kh * w->kw; tap++) {
         size_t ky = tap / w->kw, kx = tap % w->kw;
         ptrdiff_t at = (ptrdiff_t)kx * t->stride[t->rank - 1] +
-                       (ptrdiff_t)(group * p->cg) * t->stride[0] + (ptrdiff_t)o0 * t->stride[1];
+                       (ptrdiff_t)(group * p->c.cg) * t->stride[0] + (ptrdiff_t)o0 * t->stride[1];
 
         if (ky * w->dh % w->sh != phase / w->sw || kx * w->dw % w->sw != phase % w->sw) {
             continue;
         }
         at += t->rank == 4 ? (ptrdiff_t)ky * t->stride[2] : 0;
         KRN_ISA_FN(krn_igemm_pack)
-        (dst, krn_const_ptr(m, op->in[1]) + at * (ptrdiff_t)sizeof(float), 1, p->cg, used,
+        (dst, krn_const_ptr(m, op->in[1]) + at * (ptrdiff_t)sizeof(float), 1, p->c.cg, used,
          t->stride[1], 0, t->stride[0], scale, 1.0f);
-        dst += krn_igemm_packed(p->cg, used);
+        dst += krn_igemm_packed(p->c.cg, used);
     }
     return dst;
 }
@@ -141,12 +120,12 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     if (!plan_of(m, op, &p)) {
         return;
     }
-    for (size_t i = 0; i < p.groups * p.win.sh * p.win.sw; i++) {
-        for (size_t o = 0; o < p.og; o += KRN_IGEMM_LANES) {
+    for (size_t i = 0; i < p.c.groups * p.c.win.sh * p.c.win.sw; i++) {
+        for (size_t o = 0; o < p.c.og; o += KRN_IGEMM_LANES) {
             out = pack_panel(m, op, &p, i, o, out);
         }
     }
-    memset(out, 0, p.cg * sizeof(float));
+    memset(out, 0, p.c.cg * sizeof(float));
 }
 
 struct job {
@@ -169,14 +148,14 @@ struct line {
 static size_t point(const struct job *j, const struct line *l, size_t ox, const float **rows)
 {
     const struct plan *p = &j->p;
-    const struct krn_win *w = &p->win;
-    const float *image = (const float *)j->call->in[0] + l->n * p->x.batch + l->group * p->cg;
+    const struct krn_win *w = &p->c.win;
+    const float *image = (const float *)j->call->in[0] + l->n * p->c.x.batch + l->group * p->c.cg;
     ptrdiff_t reach_y = (ptrdiff_t)l->oy + w->top, reach_x = (ptrdiff_t)ox + w->left;
     size_t taps = 0;
 
     for (size_t ky = 0; ky < w->kh; ky++) {
         ptrdiff_t iy = reach_y - (ptrdiff_t)(ky * w->dh);
-        bool in_y = iy >= 0 && iy / (ptrdiff_t)w->sh < (ptrdiff_t)p->x.h;
+        bool in_y = iy >= 0 && iy / (ptrdiff_t)w->sh < (ptrdiff_t)p->c.x.h;
 
         for (size_t kx = 0; ky * w->dh % w->sh == l->py && kx < w->kw; kx++) {
             ptrdiff_t ix = reach_x - (ptrdiff_t)(kx * w->dw);
@@ -185,8 +164,8 @@ static size_t point(const struct job *j, const struct line *l, size_t ox, const 
                 continue;
             }
             rows[taps++ * KRN_IGEMM_ROWS] =
-                in_y && ix >= 0 && ix / (ptrdiff_t)w->sw < (ptrdiff_t)p->x.w
-                    ? image + (size_t)iy / w->sh * p->x.row + (size_t)ix / w->sw * p->x.pixel
+                in_y && ix >= 0 && ix / (ptrdiff_t)w->sw < (ptrdiff_t)p->c.x.w
+                    ? image + (size_t)iy / w->sh * p->c.x.row + (size_t)ix / w->sw * p->c.x.pixel
                     : j->zeros;
         }
     }
@@ -197,28 +176,28 @@ static void run_line(const struct job *j, const struct line *l, const float *pac
                      struct krn_range panels, const float **rows)
 {
     const struct plan *p = &j->p;
-    const size_t first = (l->n * p->y.h + l->oy) * p->y.w + l->ox;
+    const size_t first = (l->n * p->c.y.h + l->oy) * p->c.y.w + l->ox;
     const size_t tiles = krn_igemm_tiles(l->pixels);
-    struct krn_igemm g = {.taps = phase_taps(p->win.kh, p->win.sh, p->win.dh, l->py) *
-                                  phase_taps(p->win.kw, p->win.sw, p->win.dw, l->px),
-                          .len = p->cg,
-                          .out = p->og,
+    struct krn_igemm g = {.taps = phase_taps(p->c.win.kh, p->c.win.sh, p->c.win.dh, l->py) *
+                                  phase_taps(p->c.win.kw, p->c.win.sw, p->c.win.dw, l->px),
+                          .len = p->c.cg,
+                          .out = p->c.og,
                           .packed = packed,
                           .zeros = j->zeros,
                           .epilogue = j->epilogue,
-                          .channel = l->group * p->og,
-                          .y = (float *)j->call->out[0] + first * p->y.pixel,
-                          .y_pixel = p->win.sw * p->y.pixel};
+                          .channel = l->group * p->c.og,
+                          .y = (float *)j->call->out[0] + first * p->c.y.pixel,
+                          .y_pixel = p->c.win.sw * p->c.y.pixel};
 
     if (g.epilogue.res) {
         g.epilogue.res += first * g.epilogue.res_pixel;
-        g.epilogue.res_pixel *= p->win.sw;
+        g.epilogue.res_pixel *= p->c.win.sw;
     }
     for (size_t t = 0, pixel = 0; t < tiles; t++) {
         size_t end = krn_igemm_tile_first(l->pixels, tiles, t + 1), begin = pixel;
 
         for (; pixel < end; pixel++) {
-            point(j, l, l->ox + pixel * p->win.sw,
+            point(j, l, l->ox + pixel * p->c.win.sw,
                   rows + t * g.taps * KRN_IGEMM_ROWS + pixel - begin);
         }
     }
@@ -230,8 +209,8 @@ static void part_run(void *arg, size_t part)
     const struct job *j = arg;
     const struct plan *p = &j->p;
     const float **pointers = (const float **)(void *)(j->call->scratch + part * p->part_bytes);
-    struct krn_range rows = {0, p->y.n * p->y.h}, panels = {0, krn_igemm_panels(p->og)};
-    const size_t sh = p->win.sh, sw = p->win.sw;
+    struct krn_range rows = {0, p->c.y.n * p->c.y.h}, panels = {0, krn_igemm_panels(p->c.og)};
+    const size_t sh = p->c.win.sh, sw = p->c.win.sw;
 
     if (j->by_panels) {
         panels = krn_share(panels.end, 1, part, j->parts);
@@ -239,16 +218,16 @@ static void part_run(void *arg, size_t part)
         rows = krn_share(rows.end, 1, part, j->parts);
     }
     for (size_t row = rows.begin; row < rows.end && panels.begin < panels.end; row++) {
-        struct line l = {.n = row / p->y.h, .oy = row % p->y.h};
+        struct line l = {.n = row / p->c.y.h, .oy = row % p->c.y.h};
         const float *packed = j->call->packed;
 
-        for (size_t phase = 0; phase < p->groups * sh * sw; phase++) {
+        for (size_t phase = 0; phase < p->c.groups * sh * sw; phase++) {
             l.group = phase / sw / sh;
             l.py = phase / sw % sh;
             l.px = phase % sw;
-            l.ox = (l.px + sw - (size_t)p->win.left % sw) % sw;
-            if ((l.oy + (size_t)p->win.top) % sh == l.py && l.ox < p->y.w) {
-                l.pixels = (p->y.w - l.ox + sw - 1) / sw;
+            l.ox = (l.px + sw - (size_t)p->c.win.left % sw) % sw;
+            if ((l.oy + (size_t)p->c.win.top) % sh == l.py && l.ox < p->c.y.w) {
+                l.pixels = (p->c.y.w - l.ox + sw - 1) / sw;
                 run_line(j, &l, packed, panels, pointers);
             }
             packed += phase_floats(p, l.py, l.px);
@@ -264,8 +243,8 @@ static void run(const struct krn_call *call)
     if (!plan_of(call->model, call->op, &j.p)) {
         return;
     }
-    j.zeros = (const float *)call->packed + j.p.groups * group_floats(&j.p);
-    j.by_panels = j.p.y.n * j.p.y.h < 4 * j.parts && krn_igemm_panels(j.p.og) >= j.parts;
+    j.zeros = (const float *)call->packed + j.p.c.groups * group_floats(&j.p);
+    j.by_panels = j.p.c.y.n * j.p.c.y.h < 4 * j.parts && krn_igemm_panels(j.p.c.og) >= j.parts;
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 
