@@ -27,8 +27,18 @@ struct plan {
     size_t strip_floats; /* of one part, or of all if whole */
 };
 
-static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t width,
-                    struct plan *p)
+static const struct krn_conv *dw_of(const struct plan *p)
+{
+    return p->dw_first ? &p->first : &p->second;
+}
+
+static const struct krn_conv *pw_of(const struct plan *p)
+{
+    return p->dw_first ? &p->second : &p->first;
+}
+
+static bool team_plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t width,
+                         struct plan *p)
 {
     const struct krn_conv *dw, *pw;
     size_t rows, reach, most, strips;
@@ -39,8 +49,8 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t w
         return false;
     }
     p->dw_first = krn_conv_is_depthwise(&p->first);
-    dw = p->dw_first ? &p->first : &p->second;
-    pw = p->dw_first ? &p->second : &p->first;
+    dw = dw_of(p);
+    pw = pw_of(p);
     if (!krn_conv_is_depthwise(dw) || dw->x.c == 1 || !krn_conv_is_pointwise(pw) ||
         pw->groups != 1) {
         return false;
@@ -63,62 +73,51 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t w
     return true;
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op, bool dw_first)
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
 {
-    struct plan p;
-
-    return plan_of(m, op, 1, &p) && p.dw_first == dw_first;
+    return team_plan_of(m, op, 1, p);
 }
 
-static bool dw_pw_supports(const struct mdl_model *m, const struct mdl_op *op)
+static bool dw_pw_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
 {
-    return supports(m, op, true);
+    return plan_of(m, op, p) && p->dw_first;
 }
 
-static bool pw_dw_supports(const struct mdl_model *m, const struct mdl_op *op)
+static bool pw_dw_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
 {
-    return supports(m, op, false);
+    return plan_of(m, op, p) && !p->dw_first;
 }
+
+KRN_SUPPORTS_AS(dw_pw_supports, struct plan, dw_pw_of)
+KRN_SUPPORTS_AS(pw_dw_supports, struct plan, pw_dw_of)
 
 static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)
 {
     struct plan p;
 
-    return plan_of(m, op, width, &p) ? (p.whole ? 1 : p.parts) * p.strip_floats * sizeof(float) : 0;
+    return team_plan_of(m, op, width, &p) ? (p.whole ? 1 : p.parts) * p.strip_floats * sizeof(float)
+                                          : 0;
 }
 
 static size_t dw_floats(const struct plan *p)
 {
-    return base_align_up(krn_dw_packed(p->dw_first ? &p->first : &p->second),
-                         BASE_CACHE_LINE_BYTES / sizeof(float));
+    return base_align_up(krn_dw_packed(dw_of(p)), BASE_CACHE_LINE_BYTES / sizeof(float));
 }
 
 /* the depthwise weights, then the panels of the other */
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
+KRN_PACKED_BYTES_BY(struct plan, plan_of,
+                    (dw_floats(&p) + krn_igemm_packed(pw_of(&p)->cg, pw_of(&p)->og)) *
+                        sizeof(float))
+
+static void pack_plan(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
+                      float *dst)
 {
-    struct plan p;
-
-    if (!plan_of(m, op, 1, &p)) {
-        return 0;
-    }
-    const struct krn_conv *pw = p.dw_first ? &p.second : &p.first;
-
-    return (dw_floats(&p) + krn_igemm_packed(pw->cg, pw->og)) * sizeof(float);
+    memset(dst, 0, dw_floats(p) * sizeof(float));
+    KRN_ISA_FN(krn_dw_pack)(m, p->dw_first ? op : op + 1, dw_of(p), dst);
+    krn_igemm_pack_group(m, p->dw_first ? op + 1 : op, pw_of(p), 0, dst + dw_floats(p));
 }
 
-static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
-{
-    struct plan p;
-
-    if (!plan_of(m, op, 1, &p)) {
-        return;
-    }
-    memset(dst, 0, dw_floats(&p) * sizeof(float));
-    KRN_ISA_FN(krn_dw_pack)
-    (m, p.dw_first ? op : op + 1, p.dw_first ? &p.first : &p.second, dst);
-    krn_igemm_pack_group(m, p.dw_first ? op + 1 : op, p.dw_first ? &p.second : &p.first, 0,
-                         (float *)dst + dw_floats(&p));
-}
+KRN_PACK_BY(struct plan, plan_of, pack_plan(m, op, &p, dst))
 
 struct job {
     const struct krn_call *call;
@@ -286,12 +285,12 @@ static void run(const struct krn_call *call)
     const struct krn_call *next = call->next;
     struct plan *p = &j.p;
 
-    if (!plan_of(call->model, call->op, call->width, p)) {
+    if (!team_plan_of(call->model, call->op, call->width, p)) {
         return;
     }
-    const struct krn_conv *pw = p->dw_first ? &p->second : &p->first;
+    const struct krn_conv *pw = pw_of(p);
 
-    j.dw = (struct krn_dw){.c = p->dw_first ? p->first : p->second,
+    j.dw = (struct krn_dw){.c = *dw_of(p),
                            .epilogue = krn_epilogue_of(p->dw_first ? call : next),
                            .packed = call->packed};
     if (p->dw_first) {

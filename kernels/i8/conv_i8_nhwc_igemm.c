@@ -64,8 +64,8 @@ static bool is_direct(const struct plan *p)
 }
 
 /* @frames: to compute at once, each a row of the product; 0 and 1: one */
-static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t width, size_t frames,
-                    struct plan *p)
+static bool team_plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t width,
+                         size_t frames, struct plan *p)
 {
     struct krn_product r;
 
@@ -97,24 +97,19 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, size_t w
     return true;
 }
 
-static bool supports(const struct mdl_model *m, const struct mdl_op *op)
+static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
 {
-    struct plan p;
-
-    return plan_of(m, op, 1, 1, &p);
+    return team_plan_of(m, op, 1, 1, p);
 }
+
+KRN_SUPPORTS_BY(struct plan, plan_of)
 
 static size_t group_bytes(const struct plan *p)
 {
     return krn_qgemm_packed(p->taps, p->groups, p->c.og, p->narrow);
 }
 
-static size_t packed_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    struct plan p;
-
-    return plan_of(m, op, 1, 1, &p) ? p.c.groups * group_bytes(&p) : 0;
-}
+KRN_PACKED_BYTES_BY(struct plan, plan_of, p.c.groups *group_bytes(&p))
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
 {
@@ -123,7 +118,7 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
     struct krn_product r;
     struct plan p;
 
-    if (!plan_of(m, op, 1, 1, &p)) {
+    if (!plan_of(m, op, &p)) {
         return;
     }
     w.taps = p.taps;
@@ -158,7 +153,7 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
     size_t frames = krn_quant_product_frames(m, op) ? BAND_FRAMES : 1;
     struct plan p;
 
-    return plan_of(m, op, width, frames, &p) ? base_max(width, 1u) * p.part_bytes : 0;
+    return team_plan_of(m, op, width, frames, &p) ? base_max(width, 1u) * p.part_bytes : 0;
 }
 
 struct job {
@@ -336,7 +331,7 @@ static void run(const struct krn_call *call)
     struct job j = {.call = call, .parts = base_max(call->width, 1u)};
     size_t tiles;
 
-    if (!plan_of(call->model, call->op, call->width, call->frames, &j.p)) {
+    if (!team_plan_of(call->model, call->op, call->width, call->frames, &j.p)) {
         return;
     }
     j.g = (struct krn_qgemm){
