@@ -177,9 +177,10 @@ static int copy_init(const struct krn_img *i, const_dnnl_primitive_desc_t pd, in
                                : krn_dnnl_reorder(ret, &its, &mine);
 }
 
-static int pieces_make(const void *of, const struct krn_dnnl_shape *s, struct krn_dnnl_pieces *ret)
+static int pieces_make(const struct krn_dnnl_team *t, const struct krn_dnnl_shape *s,
+                       struct krn_dnnl_pieces *ret)
 {
-    const struct problem *p = of;
+    const struct problem *p = base_container_of(t, const struct problem, team);
     int arg[KRN_DNNL_ARGS_MAX] = {DNNL_ARG_SRC, DNNL_ARG_DST, DNNL_ARG_WEIGHTS}, r;
     dnnl_primitive_desc_t pd = shape_pd(p, s, &ret->fused);
     size_t count = 3;
@@ -297,7 +298,7 @@ static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *pac
         *ret = (struct krn_prepared){.object = p, .bytes = sizeof(*p)};
         r = problem_init(p, m, op, flavour) ? pack(p, packed) : -EOPNOTSUPP;
     }
-    r = r < 0 ? r : krn_dnnl_team_prepare(&p->team, p, width);
+    r = r < 0 ? r : krn_dnnl_team_prepare(&p->team, width);
     if (r < 0 && first) {
         release(ret);
     }
@@ -309,7 +310,7 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
 {
     auto_problem p;
 
-    return problem_init(&p, m, op, flavour) ? krn_dnnl_team_scratch(&p.team, &p, width) : 0;
+    return problem_init(&p, m, op, flavour) ? krn_dnnl_team_scratch(&p.team, width) : 0;
 }
 
 struct job {

@@ -111,7 +111,8 @@ static bool shape_of(const struct krn_dnnl_team *t, struct krn_range at, struct 
 }
 
 void krn_dnnl_team_init(struct krn_dnnl_team *t, const struct krn_conv *c,
-                        int (*make)(const void *of, const struct krn_dnnl_shape *shape,
+                        int (*make)(const struct krn_dnnl_team *t,
+                                    const struct krn_dnnl_shape *shape,
                                     struct krn_dnnl_pieces *ret))
 {
     *t = (struct krn_dnnl_team){.conv = *c, .make = make};
@@ -164,8 +165,7 @@ void krn_dnnl_team_deinit(struct krn_dnnl_team *t)
     krn_dnnl_widths_deinit(&t->widths, split_free);
 }
 
-static int share_init(const struct krn_dnnl_team *t, const void *of, struct krn_dnnl_split *s,
-                      size_t i)
+static int share_init(const struct krn_dnnl_team *t, struct krn_dnnl_split *s, size_t i)
 {
     struct krn_dnnl_share *share = &s->shares[i];
     int r;
@@ -184,7 +184,7 @@ static int share_init(const struct krn_dnnl_team *t, const void *of, struct krn_
             return -ENOMEM;
         }
         share->owner = true;
-        r = t->make(of, &share->shape, share->pieces);
+        r = t->make(t, &share->shape, share->pieces);
         if (r < 0) {
             return r;
         }
@@ -194,9 +194,9 @@ static int share_init(const struct krn_dnnl_team *t, const void *of, struct krn_
     return 0;
 }
 
-static int split_new(const struct krn_dnnl_team *t, const void *of, size_t width,
-                     struct krn_dnnl_split **ret)
+static int split_make(const void *team, size_t width, void **ret)
 {
+    const struct krn_dnnl_team *t = team;
     size_t count = base_min(width, t->shares_max);
     struct krn_dnnl_split *s = calloc(1, sizeof(*s) + count * sizeof(s->shares[0]));
     int r = 0;
@@ -207,7 +207,7 @@ static int split_new(const struct krn_dnnl_team *t, const void *of, size_t width
     s->count = count;
     for (size_t i = 0; i < count && r == 0; i++) {
         s->shares[i].at = krn_share(t->shares_max, 1, i, count);
-        r = share_init(t, of, s, i);
+        r = share_init(t, s, i);
     }
     if (r < 0) {
         split_free(s);
@@ -217,47 +217,31 @@ static int split_new(const struct krn_dnnl_team *t, const void *of, size_t width
     return 0;
 }
 
-/* The arguments of krn_dnnl_widths_prepare()'s callback. */
-struct request {
-    const struct krn_dnnl_team *team;
-    const void *of;
-};
-
-static int split_make(const void *arg, size_t width, void **ret)
+int krn_dnnl_team_prepare(struct krn_dnnl_team *t, size_t width)
 {
-    const struct request *q = arg;
-    struct krn_dnnl_split *s;
-    int r = split_new(q->team, q->of, width, &s);
-
-    if (r == 0) {
-        *ret = s;
-    }
-    return r;
+    return krn_dnnl_widths_prepare(&t->widths, width, split_make, t);
 }
 
-int krn_dnnl_team_prepare(struct krn_dnnl_team *t, const void *of, size_t width)
+static size_t split_scratch(const struct krn_dnnl_team *t, size_t width)
 {
-    return krn_dnnl_widths_prepare(&t->widths, width, split_make, &(struct request){t, of});
-}
-
-static size_t split_scratch(const struct krn_dnnl_team *t, const void *of, size_t width)
-{
-    struct krn_dnnl_split *s;
+    const struct krn_dnnl_split *s;
     size_t bytes = 0;
+    void *made;
 
-    if (split_new(t, of, width, &s) == 0) {
+    if (split_make(t, width, &made) == 0) {
+        s = made;
         bytes = s->count * s->share_bytes;
-        split_free(s);
+        split_free(made);
     }
     return bytes;
 }
 
-size_t krn_dnnl_team_scratch(const struct krn_dnnl_team *t, const void *of, size_t width)
+size_t krn_dnnl_team_scratch(const struct krn_dnnl_team *t, size_t width)
 {
-    size_t alone = split_scratch(t, of, 1); /* what runs where the width could not be prepared */
+    size_t alone = split_scratch(t, 1); /* what runs where the width could not be prepared */
 
     width = krn_dnnl_width(width);
-    return width > 1 ? base_max(alone, split_scratch(t, of, width)) : alone;
+    return width > 1 ? base_max(alone, split_scratch(t, width)) : alone;
 }
 
 const struct krn_dnnl_split *krn_dnnl_team_split(struct krn_dnnl_team *t, size_t width)

@@ -74,14 +74,16 @@ struct krn_dnnl_team {
     bool pointwise;     /* y's pixels are x's, without gaps between rows and images */
     size_t shares_max;  /* pixels, images or rows */
     size_t pixels_each; /* in one of them */
-    /* makes the pieces of one share. @of: the caller's. Return: 0, -ENOMEM, -EOPNOTSUPP */
-    int (*make)(const void *of, const struct krn_dnnl_shape *shape, struct krn_dnnl_pieces *ret);
+    /* makes the pieces of one share. Return: 0, -ENOMEM, -EOPNOTSUPP */
+    int (*make)(const struct krn_dnnl_team *t, const struct krn_dnnl_shape *shape,
+                struct krn_dnnl_pieces *ret);
     struct krn_dnnl_widths widths; /* of struct krn_dnnl_split */
 };
 
 /** krn_dnnl_team_init() - sets up @t for convolution @c; makes no shares yet */
 void krn_dnnl_team_init(struct krn_dnnl_team *t, const struct krn_conv *c,
-                        int (*make)(const void *of, const struct krn_dnnl_shape *shape,
+                        int (*make)(const struct krn_dnnl_team *t,
+                                    const struct krn_dnnl_shape *shape,
                                     struct krn_dnnl_pieces *ret));
 void krn_dnnl_team_deinit(struct krn_dnnl_team *t);
 
@@ -91,11 +93,11 @@ bool krn_dnnl_team_whole(const struct krn_dnnl_team *t, struct krn_dnnl_shape *r
 
 /** krn_dnnl_team_prepare() - makes the shares for @width unless they exist. Threads: any; blocks,
  * allocates. Return: 0, -ENOMEM, -EOPNOTSUPP. */
-int krn_dnnl_team_prepare(struct krn_dnnl_team *t, const void *of, size_t width);
+int krn_dnnl_team_prepare(struct krn_dnnl_team *t, size_t width);
 
 /** krn_dnnl_team_scratch() - Return: bytes of a team's scratch. Makes the shares to find out and
  * discards them, since this is called before anything is prepared. */
-size_t krn_dnnl_team_scratch(const struct krn_dnnl_team *t, const void *of, size_t width);
+size_t krn_dnnl_team_scratch(const struct krn_dnnl_team *t, size_t width);
 
 /** krn_dnnl_team_split() - Return: the shares for @width, or those for width 1 if @width was not
  * prepared */
