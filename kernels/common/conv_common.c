@@ -76,37 +76,6 @@ void krn_conv_pack(const struct mdl_model *m, const struct mdl_op *op, const str
     }
 }
 
-bool krn_rows_of(const struct mdl_tensor *t, struct krn_img *ret)
-{
-    size_t rows = 1, ld = 0, last = t->rank - 1;
-
-    if (t->rank < 2 || t->dim[last] == 0 || (t->dim[last] > 1 && t->stride[last] != 1)) {
-        return false;
-    }
-    for (size_t d = last; d-- > 0;) {
-        if (t->dim[d] == 0) {
-            return false;
-        }
-        if (t->dim[d] == 1) {
-            continue;
-        }
-        if (t->stride[d] <= 0 || (ld != 0 && (size_t)t->stride[d] != rows * ld)) {
-            return false;
-        }
-        ld = ld != 0 ? ld : (size_t)t->stride[d];
-        rows *= t->dim[d];
-    }
-    *ret = krn_rows_image(rows, t->dim[last], ld != 0 ? ld : t->dim[last]);
-    return ret->pixel >= ret->c;
-}
-
-static bool residual_rows(const struct mdl_model *m, const struct mdl_op *op,
-                          const struct krn_img *y, struct krn_img *ret)
-{
-    return op->residual_in != MDL_NONE && m->tensors[op->residual_in].dtype == MDL_F32 &&
-           krn_rows_of(&m->tensors[op->residual_in], ret) && krn_img_same(ret, y);
-}
-
 bool krn_product_shape_of(const struct mdl_model *m, const struct mdl_op *op,
                           struct krn_product *ret)
 {
@@ -139,16 +108,15 @@ bool krn_product_shape_of(const struct mdl_model *m, const struct mdl_op *op,
 bool krn_product_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_product *ret)
 {
     struct krn_product p;
-    struct krn_img res;
 
     if (!krn_product_shape_of(m, op, &p) || op->in[2] != MDL_NONE ||
         m->tensors[op->in[0]].dtype != MDL_F32 || m->tensors[op->in[1]].dtype != MDL_F32 ||
-        m->tensors[op->out[0]].dtype != MDL_F32 || op->act > MDL_ACT_SOFTPLUS) {
+        m->tensors[op->out[0]].dtype != MDL_F32) {
         return false;
     }
     p.b_const = krn_is_const_f32(m, op->in[1]);
     if (((op->scale || op->shift) && (!p.b_const || op->channels != p.n)) ||
-        (op->residual != MDL_RESIDUAL_NONE && !residual_rows(m, op, &p.y_as_pixels, &res))) {
+        !krn_epilogue_supports(m, op, &p.y_as_pixels)) {
         return false;
     }
     *ret = p;
@@ -170,20 +138,6 @@ bool krn_product_frames(const struct mdl_model *m, const struct mdl_op *op)
     struct krn_product p;
 
     return krn_product_of(m, op, &p) && p.b_const && p.m == 1 && op->residual == MDL_RESIDUAL_NONE;
-}
-
-struct krn_epilogue krn_product_epilogue(const struct krn_call *c)
-{
-    struct krn_product p;
-    struct krn_img r;
-    struct krn_epilogue e = krn_epilogue_without(c->op);
-
-    if (e.residual != MDL_RESIDUAL_NONE && krn_product_of(c->model, c->op, &p) &&
-        residual_rows(c->model, c->op, &p.y_as_pixels, &r)) {
-        e.res = c->residual;
-        e.res_pixel = r.pixel;
-    }
-    return e;
 }
 
 void krn_product_pack(const struct mdl_model *m, const struct mdl_op *op,

@@ -80,16 +80,6 @@ struct krn_product { /* y[m][n] = sum_k a[m][k] b[k][n] */
     struct krn_img y_as_pixels; /* y as m pixels of n channels */
 };
 
-/** krn_rows_image() - Return: @rows rows, @ld elements apart, as an image of one row of pixels */
-static inline struct krn_img krn_rows_image(size_t rows, size_t columns, size_t ld)
-{
-    return (struct krn_img){
-        .n = 1, .h = 1, .w = rows, .c = columns, .pixel = ld, .row = rows * ld, .batch = rows * ld};
-}
-/** krn_rows_of() - Return: whether the dims of @t but the last merge to rows at one distance, dense
- * inside, of any element type; if so, *ret is set. */
-bool krn_rows_of(const struct mdl_tensor *t, struct krn_img *ret);
-
 /** krn_product_shape_of() - Return: whether @op is GEMM or MATMUL of rows by one matrix, of any
  * element types; if so, sets all of *ret but b_const. */
 bool krn_product_shape_of(const struct mdl_model *m, const struct mdl_op *op,
@@ -111,8 +101,6 @@ void krn_product_pack(const struct mdl_model *m, const struct mdl_op *op,
 /** krn_product_as_conv() - Return: the product as a 1x1 convolution on an image of one row of m
  * pixels; tap_stride is not set. */
 struct krn_conv krn_product_as_conv(const struct krn_product *p);
-/** krn_product_epilogue() - as krn_epilogue_of(), for the rows of a product */
-struct krn_epilogue krn_product_epilogue(const struct krn_call *c);
 
 /** krn_const_ptr() - element 0 of a constant; its alignment is not guaranteed */
 static inline const uint8_t *krn_const_ptr(const struct mdl_model *m, size_t tensor)

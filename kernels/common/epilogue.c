@@ -20,8 +20,8 @@ bool krn_epilogue_supports(const struct mdl_model *m, const struct mdl_op *op,
     if (op->residual == MDL_RESIDUAL_NONE) {
         return true;
     }
-    return op->residual_in != MDL_NONE && krn_img_of(&m->tensors[op->residual_in], &r) &&
-           krn_img_flat(&r) && krn_img_same(&r, y);
+    return op->residual_in != MDL_NONE && m->tensors[op->residual_in].dtype == MDL_F32 &&
+           krn_img_for(m, op, op->residual_in, &r) && krn_img_flat(&r) && krn_img_same(&r, y);
 }
 
 struct krn_epilogue krn_epilogue_without(const struct mdl_op *op)
@@ -40,7 +40,7 @@ struct krn_epilogue krn_epilogue_of(const struct krn_call *c)
     struct krn_epilogue e = krn_epilogue_without(c->op);
     struct krn_img r;
 
-    if (e.residual != MDL_RESIDUAL_NONE && krn_img_of(&c->model->tensors[c->op->residual_in], &r)) {
+    if (e.residual != MDL_RESIDUAL_NONE && krn_img_for(c->model, c->op, c->op->residual_in, &r)) {
         e.res = c->residual;
         e.res_pixel = r.pixel;
     }

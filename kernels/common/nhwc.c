@@ -43,6 +43,39 @@ bool krn_img_any(const struct mdl_tensor *t, struct krn_img *ret)
     return true;
 }
 
+bool krn_rows_of(const struct mdl_tensor *t, struct krn_img *ret)
+{
+    size_t rows = 1, ld = 0, last = t->rank - 1;
+
+    if (t->rank < 2 || t->dim[last] == 0 || (t->dim[last] > 1 && t->stride[last] != 1)) {
+        return false;
+    }
+    for (size_t d = last; d-- > 0;) {
+        if (t->dim[d] == 0) {
+            return false;
+        }
+        if (t->dim[d] == 1) {
+            continue;
+        }
+        if (t->stride[d] <= 0 || (ld != 0 && (size_t)t->stride[d] != rows * ld)) {
+            return false;
+        }
+        ld = ld != 0 ? ld : (size_t)t->stride[d];
+        rows *= t->dim[d];
+    }
+    *ret = krn_rows_image(rows, t->dim[last], ld != 0 ? ld : t->dim[last]);
+    return ret->pixel >= ret->c;
+}
+
+bool krn_img_for(const struct mdl_model *m, const struct mdl_op *op, size_t tensor,
+                 struct krn_img *ret)
+{
+    const struct mdl_tensor *t = &m->tensors[tensor];
+    bool product = op->kind == MDL_OP_GEMM || op->kind == MDL_OP_MATMUL;
+
+    return product ? krn_rows_of(t, ret) : krn_img_any(t, ret);
+}
+
 bool krn_img_flat(const struct krn_img *i)
 {
     return i->row == i->w * i->pixel && i->batch == i->h * i->row;

@@ -26,6 +26,19 @@ struct krn_win {
 bool krn_img_of(const struct mdl_tensor *t, struct krn_img *ret);
 /** krn_img_any() - the same for any element type */
 bool krn_img_any(const struct mdl_tensor *t, struct krn_img *ret);
+/** krn_rows_image() - Return: @rows rows, @ld elements apart, as an image of one row of pixels */
+static inline struct krn_img krn_rows_image(size_t rows, size_t columns, size_t ld)
+{
+    return (struct krn_img){
+        .n = 1, .h = 1, .w = rows, .c = columns, .pixel = ld, .row = rows * ld, .batch = rows * ld};
+}
+/** krn_rows_of() - Return: whether the dims of @t but the last merge to rows at one distance, dense
+ * inside, of any element type; if so, *ret is set. */
+bool krn_rows_of(const struct mdl_tensor *t, struct krn_img *ret);
+/** krn_img_for() - Return: whether tensor @tensor is an image to @op, of any element type: rows if
+ * @op is a product, else as krn_img_any(); if so, *ret is set. */
+bool krn_img_for(const struct mdl_model *m, const struct mdl_op *op, size_t tensor,
+                 struct krn_img *ret);
 /** krn_img_flat() - Return: whether one stride (pixel) reaches all pixels of all rows and images.
  */
 bool krn_img_flat(const struct krn_img *i);

@@ -259,8 +259,7 @@ static void run(const struct krn_call *call)
         .len = j.p.c.cg,
         .out = j.p.c.og,
         .packed = call->packed,
-        .epilogue =
-            call->op->kind == MDL_OP_CONV ? krn_epilogue_of(call) : krn_product_epilogue(call),
+        .epilogue = krn_epilogue_of(call),
         .y = call->out[0],
         .y_pixel = j.p.c.y.pixel,
     };

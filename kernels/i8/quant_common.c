@@ -32,9 +32,7 @@ void krn_quant_bounds(const struct mdl_model *m, const struct mdl_op *op,
 static bool image_of(const struct mdl_model *m, const struct mdl_op *op, size_t tensor,
                      struct krn_img *ret)
 {
-    const struct mdl_tensor *t = &m->tensors[tensor];
-
-    return op->kind == MDL_OP_CONV ? krn_img_any(t, ret) && krn_img_flat(ret) : krn_rows_of(t, ret);
+    return krn_img_for(m, op, tensor, ret) && krn_img_flat(ret);
 }
 
 static bool epilogue_ok(const struct mdl_model *m, const struct mdl_op *op, const struct krn_img *y)

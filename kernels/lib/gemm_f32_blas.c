@@ -82,7 +82,7 @@ static void part_run(void *arg, size_t part)
 static void run(const struct krn_call *call)
 {
     struct job j = {
-        .call = call, .epilogue = krn_product_epilogue(call), .parts = base_max(call->width, 1u)};
+        .call = call, .epilogue = krn_epilogue_of(call), .parts = base_max(call->width, 1u)};
 
     if (krn_product_of(call->model, call->op, &j.p)) {
         krn_product_take_frames(&j.p, call->frames);

@@ -236,8 +236,7 @@ static void part_run(void *arg, size_t part)
 
 static void run(const struct krn_call *call)
 {
-    struct job j = {
-        .call = call, .problem = call->prepared, .epilogue = krn_product_epilogue(call)};
+    struct job j = {.call = call, .problem = call->prepared, .epilogue = krn_epilogue_of(call)};
 
     j.parts = base_min(base_max(call->width, 1u), panels(j.problem));
     krn_parallel(call->pool, j.parts, part_run, &j);

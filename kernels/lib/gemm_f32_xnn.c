@@ -40,7 +40,7 @@ KRN_XNN_PREPARE(prepare, struct krn_product, product_of, make, (p.k + 1) * p.n *
 static void run(const struct krn_call *call)
 {
     xnn_operator_t x = krn_xnn_take(call->prepared);
-    struct krn_epilogue e = krn_xnn_rest(call->op, krn_product_epilogue(call));
+    struct krn_epilogue e = krn_xnn_rest(call->op, krn_epilogue_of(call));
     struct krn_product p;
 
     krn_product_of(call->model, call->op, &p);
