@@ -47,47 +47,34 @@ static int input_dims(struct mdl_ir *ir, size_t i, size_t *ret_dim)
     return 0;
 }
 
-static int input_fails(struct mdl_ir *ir, size_t i, int code)
+static void make_inputs(struct mdl_ir *ir)
 {
-    const struct mdl_reason why = {.kind = MDL_REASON_INPUT, .code = code};
-
-    return code == -EOPNOTSUPP ? mdl_ir_reason(ir, &why, NULL, ir->g->inputs[i].name) : code;
-}
-
-static int make_inputs(struct mdl_ir *ir)
-{
-    ir->inputs = mdl_pool_alloc(ir->pool, ir->g->input_count, sizeof(*ir->inputs));
-    if (!ir->inputs) {
-        return mdl_ir_nomem(ir);
-    }
+    ir->inputs = mdl_ir_alloc(ir, ir->g->input_count, sizeof(*ir->inputs));
     for (size_t i = 0; i < ir->g->input_count; i++) {
         const struct mdl_gvalue *in = &ir->g->inputs[i];
         size_t dim[MDL_RANK_MAX];
         struct mdl_ir_value *v;
-        int r = input_dims(ir, i, dim);
+        const struct mdl_reason why = {.kind = MDL_REASON_INPUT, .code = input_dims(ir, i, dim)};
 
-        if (r < 0 && (r = input_fails(ir, i, r)) == 0) {
+        if (why.code == -EOPNOTSUPP) {
+            mdl_ir_reason(ir, &why, NULL, in->name);
             continue; /* others may be refused, too */
         }
-        r = r < 0 ? r : mdl_ir_value_new(ir, in->dtype, in->rank, dim, &ir->inputs[i]);
-        if (r < 0) {
-            return r;
+        if (why.code < 0) {
+            mdl_ir_leave(ir, why.code);
         }
+        ir->inputs[i] = mdl_ir_value_new(ir, in->dtype, in->rank, dim);
         v = &ir->values[ir->inputs[i]];
         v->name = in->name;
         v->named = true;
         v->narrow = in->narrow;
         v->input = i;
     }
-    return 0;
 }
 
-static int make_outputs(struct mdl_ir *ir)
+static void make_outputs(struct mdl_ir *ir)
 {
-    ir->outputs = mdl_pool_alloc(ir->pool, ir->g->output_count, sizeof(*ir->outputs));
-    if (!ir->outputs) {
-        return mdl_ir_nomem(ir);
-    }
+    ir->outputs = mdl_ir_alloc(ir, ir->g->output_count, sizeof(*ir->outputs));
     for (size_t i = 0; i < ir->g->output_count; i++) {
         const struct mdl_gvalue *out = &ir->g->outputs[i];
         const struct mdl_ir_name *n = mdl_ir_find(ir, out->name);
@@ -99,37 +86,38 @@ static int make_outputs(struct mdl_ir *ir)
             const struct mdl_gtensor *t = &ir->g->initializers[n->initializer];
 
             v = mdl_ir_const_new(ir, t->dtype, t->rank, t->dim, t->data, t->in_file);
-            if (v == MDL_NONE) {
-                return ir->failure;
-            }
         }
         if (v == MDL_NONE) {
-            return mdl_fail(
-                ir->error, -EOPNOTSUPP,
+            mdl_ir_refuse(
+                ir, -EOPNOTSUPP,
                 "model output \"%s\" is an optional output of its operator that is not supported",
                 out->name);
         }
         if (ir->values[v].sequence) {
-            return mdl_fail(ir->error, -EOPNOTSUPP,
-                            "model output \"%s\" is a sequence; only tensors are supported",
-                            out->name);
+            mdl_ir_refuse(ir, -EOPNOTSUPP,
+                          "model output \"%s\" is a sequence; only tensors are supported",
+                          out->name);
         }
         ir->values[v].output = true;
         ir->outputs[i] = v;
     }
-    return 0;
 }
 
-static int check_weights(const struct mdl_ir *ir)
+static void check_sizes(struct mdl_ir *ir)
 {
     size_t total = 0, max = ir->options->weight_bytes_max;
 
     for (size_t i = 0; i < ir->g->initializer_count; i++) {
         if (!base_add(total, ir->g->initializers[i].bytes, &total) || total > max) {
-            return mdl_fail(ir->error, -E2BIG, "the weights are larger than %zu bytes", max);
+            mdl_ir_refuse(ir, -E2BIG, "the weights are larger than %zu bytes", max);
         }
     }
-    return 0;
+    if (ir->g->input_count > MDL_IR_INPUTS_MAX) {
+        mdl_ir_refuse(ir, -E2BIG, "the model has more than %u inputs", MDL_IR_INPUTS_MAX);
+    }
+    if (ir->g->output_count == 0) {
+        mdl_ir_refuse(ir, -EBADMSG, "the model has no output");
+    }
 }
 
 /* Then no shape is known, and no node can be looked at. */
@@ -143,47 +131,44 @@ static bool inputs_refused(const struct mdl_ir *ir)
     return false;
 }
 
-static int compile(struct mdl_ir *ir, struct mdl_model **ret)
+static void compile(struct mdl_ir *ir)
 {
-    size_t arena_bytes;
-    int r = check_weights(ir);
-
-    if (ir->g->input_count > MDL_IR_INPUTS_MAX) {
-        return mdl_fail(ir->error, -E2BIG, "the model has more than %u inputs", MDL_IR_INPUTS_MAX);
+    check_sizes(ir);
+    mdl_ir_sort(ir);
+    mdl_lower_check(ir);
+    make_inputs(ir);
+    for (size_t i = 0; !inputs_refused(ir) && i < ir->order_count; i++) {
+        mdl_ir_called_off(ir);
+        mdl_lower_node(ir, ir->order[i]);
     }
-    if (ir->g->output_count == 0) {
-        return mdl_fail(ir->error, -EBADMSG, "the model has no output");
-    }
-    r = r < 0 ? r : mdl_ir_sort(ir);
-    r = r < 0 ? r : mdl_lower_check(ir);
-    r = r < 0 ? r : make_inputs(ir);
-    for (size_t i = 0; r == 0 && !inputs_refused(ir) && i < ir->order_count; i++) {
-        r = mdl_ir_called_off(ir);
-        r = r < 0 ? r : mdl_lower_node(ir, ir->order[i]);
-    }
-    r = r < 0 ? r : mdl_ir_refuse_all(ir);
-    r = r < 0 ? r : make_outputs(ir);
-    r = r < 0 ? r : mdl_count_rows(ir);
-    if (r < 0) {
-        return r;
-    }
+    mdl_ir_refuse_all(ir);
+    make_outputs(ir);
+    mdl_count_rows(ir);
     mdl_ir_drop_dead(ir);
     if (!ir->options->no_fusion) {
-        r = mdl_quant_sink(ir);
-        r = r < 0 ? r : mdl_ir_called_off(ir);
-        r = r < 0 ? r : mdl_fuse(ir);
-        r = r < 0 ? r : mdl_ir_called_off(ir);
-        r = r < 0 ? r : mdl_quant_plan(ir);
-        r = r < 0 ? r : mdl_quant_fuse(ir);
-        if (r < 0) {
-            return r;
-        }
+        mdl_quant_sink(ir);
+        mdl_ir_called_off(ir);
+        mdl_fuse(ir);
+        mdl_ir_called_off(ir);
+        mdl_quant_plan(ir);
+        mdl_quant_fuse(ir);
         mdl_ir_drop_dead(ir);
     }
-    r = mdl_ir_called_off(ir);
-    r = r < 0 ? r : mdl_layout(ir);
-    r = r < 0 ? r : mdl_memory(ir, &arena_bytes);
-    return r < 0 ? r : mdl_emit(ir, arena_bytes, ret);
+    mdl_ir_called_off(ir);
+    mdl_layout(ir);
+    mdl_emit(ir, mdl_memory(ir));
+}
+
+/* Return: 0, or what @what leaves with. */
+static int try(struct mdl_ir *ir, void (*what)(struct mdl_ir *ir))
+{
+    jmp_buf here;
+
+    ir->leave = &here;
+    if (setjmp(here) == 0) {
+        what(ir);
+    }
+    return ir->failure;
 }
 
 int mdl_compile(const struct mdl_graph *g, const struct mdl_load_options *options,
@@ -211,19 +196,34 @@ int mdl_compile(const struct mdl_graph *g, const struct mdl_load_options *option
         ir.fold_bytes_left = base_min(ir.fold_bytes_left, FOLD_BYTES + FOLD_PER_BYTE * bytes);
     }
     if (mdl_pool_new(SIZE_MAX / 4, &pool) < 0) {
-        return mdl_ir_nomem(&ir);
+        return mdl_fail(ret_error, -ENOMEM, "out of memory while compiling the model");
     }
     ir.pool = pool;
     ir.node_name = "";
-    r = compile(&ir, ret);
+    r = try(&ir, compile);
     mdl_reasons_deinit(&own);
-    return r;
+    if (r < 0) {
+        mdl_free(ir.model);
+        return r;
+    }
+    *ret = ir.model;
+    return 0;
+}
+
+/* ir.failure: the code of the text that is in ir.error. */
+static void refuse(struct mdl_ir *ir)
+{
+    const struct mdl_reason why = {.kind = MDL_REASON_INPUT, .code = ir->failure};
+
+    mdl_ir_reason(ir, &why, NULL, "");
+    mdl_ir_sort(ir);
+    mdl_lower_check(ir);
+    mdl_ir_refuse_all(ir);
 }
 
 int mdl_compile_refused(const struct mdl_graph *g, const struct mdl_load_options *options, int code,
                         char ret_error[MDL_ERROR_MAX])
 {
-    const struct mdl_reason why = {.kind = MDL_REASON_INPUT, .code = code};
     mdl_autopool struct mdl_pool *pool = NULL;
     struct mdl_reasons own = {0};
     struct mdl_ir ir = {.g = g,
@@ -231,13 +231,14 @@ int mdl_compile_refused(const struct mdl_graph *g, const struct mdl_load_options
                         .error = ret_error,
                         .node_name = "",
                         .reasons = options->reasons ? options->reasons : &own};
-    int r = mdl_pool_new(SIZE_MAX / 4, &pool) < 0 ? mdl_ir_nomem(&ir) : 0;
+    int r;
 
+    if (mdl_pool_new(SIZE_MAX / 4, &pool) < 0) {
+        return mdl_fail(ret_error, -ENOMEM, "out of memory while compiling the model");
+    }
     ir.pool = pool;
-    r = r < 0 ? r : mdl_ir_reason(&ir, &why, NULL, "");
-    r = r < 0 ? r : mdl_ir_sort(&ir);
-    r = r < 0 ? r : mdl_lower_check(&ir);
-    r = r < 0 ? r : mdl_ir_refuse_all(&ir);
+    ir.failure = code;
+    r = try(&ir, refuse);
     mdl_reasons_deinit(&own);
     return r;
 }

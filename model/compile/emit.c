@@ -6,33 +6,29 @@
 #include "base/tensor_name.h"
 #include "model/compile/passes.h"
 
-struct emit {
-    struct mdl_ir *ir;
-    struct mdl_model *m;
-    struct mdl_pool *pool; /* the model's */
-};
-
-static int emit_nomem(const struct emit *e)
+static void *keep(struct mdl_ir *ir, size_t count, size_t size)
 {
-    return mdl_ir_nomem(e->ir);
+    void *kept = mdl_pool_alloc(ir->model->private->pool, count, size);
+
+    if (!kept) {
+        mdl_ir_nomem(ir);
+    }
+    return kept;
 }
 
-static int copy_constant(struct emit *e, const struct mdl_ir_storage *from, struct mdl_storage *to)
+/* The first @bytes of @text. */
+static char *keep_text(struct mdl_ir *ir, const char *text, size_t bytes)
 {
-    if (from->in_file || from->bytes == 0) {
-        return 0;
-    }
-    to->data = mdl_pool_memdup(e->pool, from->data, from->bytes);
-    return to->data ? 0 : emit_nomem(e);
+    return memcpy(keep(ir, bytes + 1, 1), text, bytes);
 }
 
 /* Constants are shared by their data: a weight used twice exists once. */
-static size_t same_constant(const struct emit *e, size_t storage)
+static size_t same_constant(const struct mdl_ir *ir, size_t storage)
 {
-    const struct mdl_ir_storage *s = &e->ir->storages[storage];
+    const struct mdl_ir_storage *s = &ir->storages[storage];
 
     for (size_t i = 0; i < storage; i++) {
-        const struct mdl_ir_storage *t = &e->ir->storages[i];
+        const struct mdl_ir_storage *t = &ir->storages[i];
 
         if (t->home == MDL_HOME_CONST && t->final != MDL_NONE && t->data == s->data &&
             t->bytes == s->bytes) {
@@ -42,23 +38,18 @@ static size_t same_constant(const struct emit *e, size_t storage)
     return MDL_NONE;
 }
 
-static int emit_storage(struct emit *e, size_t storage, size_t *ret)
+static size_t emit_storage(struct mdl_ir *ir, size_t storage)
 {
-    struct mdl_ir_storage *s = &e->ir->storages[storage];
+    struct mdl_ir_storage *s = &ir->storages[storage];
     struct mdl_storage *to;
 
+    if (s->final == MDL_NONE && s->home == MDL_HOME_CONST) {
+        s->final = same_constant(ir, storage);
+    }
     if (s->final != MDL_NONE) {
-        *ret = s->final;
-        return 0;
+        return s->final;
     }
-    if (s->home == MDL_HOME_CONST) {
-        s->final = same_constant(e, storage);
-        if (s->final != MDL_NONE) {
-            *ret = s->final;
-            return 0;
-        }
-    }
-    to = &e->m->storages[e->m->storage_count];
+    to = &ir->model->storages[ir->model->storage_count];
     *to = (struct mdl_storage){
         .home = s->home,
         .bytes = s->bytes,
@@ -68,138 +59,109 @@ static int emit_storage(struct emit *e, size_t storage, size_t *ret)
         .first_op = s->first_op,
         .last_op = s->last_op,
     };
-    *ret = s->final = e->m->storage_count++;
-    return s->home == MDL_HOME_CONST ? copy_constant(e, s, to) : 0;
+    if (s->home == MDL_HOME_CONST && !s->in_file && s->bytes) {
+        to->data = memcpy(keep(ir, s->bytes, 1), s->data, s->bytes);
+    }
+    return s->final = ir->model->storage_count++;
 }
 
-static int emit_tensor(struct emit *e, size_t v, size_t *ret)
+static size_t emit_tensor(struct mdl_ir *ir, size_t v)
 {
     struct mdl_ir_value *x;
     struct mdl_tensor *t;
     size_t offset = 0, storage;
-    int r;
 
-    if (v == MDL_NONE) {
-        *ret = MDL_NONE;
-        return 0;
+    if (v == MDL_NONE || ir->values[v].tensor != MDL_NONE) {
+        return v == MDL_NONE ? MDL_NONE : ir->values[v].tensor;
     }
-    x = &e->ir->values[v];
-    if (x->tensor != MDL_NONE) {
-        *ret = x->tensor;
-        return 0;
-    }
-    r = emit_storage(e, mdl_ir_root(e->ir, x->storage, &offset), &storage);
-    if (r < 0) {
-        return r;
-    }
-    t = &e->m->tensors[e->m->tensor_count];
+    x = &ir->values[v];
+    storage = emit_storage(ir, mdl_ir_root(ir, x->storage, &offset));
+    t = &ir->model->tensors[ir->model->tensor_count];
     *t = (struct mdl_tensor){
-        .name = mdl_pool_strndup(e->pool, x->name, shown_fit(x->name, MDL_NAME_MAX - 1)),
+        .name = keep_text(ir, x->name, shown_fit(x->name, MDL_NAME_MAX - 1)),
         .dtype = x->dtype,
         .storage = storage,
         .offset = x->offset + offset,
         .rank = x->rank,
     };
-    if (!t->name) {
-        return emit_nomem(e);
-    }
     memcpy(t->dim, x->dim, sizeof(t->dim));
     memcpy(t->stride, x->stride, sizeof(t->stride));
-    *ret = x->tensor = e->m->tensor_count++;
-    return 0;
+    return x->tensor = ir->model->tensor_count++;
 }
 
-static int emit_op(struct emit *e, const struct mdl_ir_op *from)
+static void emit_op(struct mdl_ir *ir, const struct mdl_ir_op *from)
 {
-    struct mdl_op *op = &e->m->ops[e->m->op_count];
-    int r = 0;
+    struct mdl_op *op = &ir->model->ops[ir->model->op_count];
 
     *op = from->op;
     op->kind = (enum mdl_op_kind)from->kind;
-    for (size_t i = 0; r == 0 && i < MDL_OP_IN_MAX; i++) {
-        r = emit_tensor(e, from->op.in[i], &op->in[i]);
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        op->in[i] = emit_tensor(ir, from->op.in[i]);
     }
-    for (size_t i = 0; r == 0 && i < MDL_OP_OUT_MAX; i++) {
-        r = emit_tensor(e, from->op.out[i], &op->out[i]);
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+        op->out[i] = emit_tensor(ir, from->op.out[i]);
     }
-    r = r < 0 ? r : emit_tensor(e, from->op.residual_in, &op->residual_in);
-    if (r < 0 || !mdl_op_own(op, e->pool)) {
-        return r < 0 ? r : emit_nomem(e);
+    op->residual_in = emit_tensor(ir, from->op.residual_in);
+    if (!mdl_op_own(op, ir->model->private->pool)) {
+        mdl_ir_nomem(ir);
     }
-    e->m->op_count++;
-    e->m->macs += op->macs;
-    return 0;
+    ir->model->op_count++;
+    ir->model->macs += op->macs;
 }
 
-static int emit_io(struct emit *e, const char *name, size_t v, size_t entry, struct mdl_io *io)
+static struct mdl_io emit_io(struct mdl_ir *ir, const char *name, size_t v)
 {
-    int r = emit_tensor(e, v, &io->tensor);
     char shown[TENSOR_NAME_BYTES];
+    struct mdl_io io = {.tensor = emit_tensor(ir, v), .entry_op = MDL_NONE};
 
-    if (r < 0) {
-        return r;
-    }
-    io->name = mdl_pool_strdup(e->pool, tensor_name(name, shown));
-    io->bytes = mdl_ir_bytes(&e->ir->values[v]);
-    io->entry_op = entry;
-    return io->name ? 0 : emit_nomem(e);
+    name = tensor_name(name, shown);
+    io.name = keep_text(ir, name, strlen(name));
+    io.bytes = mdl_ir_bytes(&ir->values[v]);
+    return io;
 }
 
-static int emit_all(struct emit *e)
+static void emit_all(struct mdl_ir *ir)
 {
-    struct mdl_ir *ir = e->ir;
-    struct mdl_model *m = e->m;
-    int r = 0;
+    struct mdl_model *m = ir->model;
 
     for (size_t i = 0; i < ir->storage_count; i++) {
         ir->storages[i].final = MDL_NONE;
     }
-    for (size_t i = 0; i < ir->g->input_count && r == 0; i++) {
-        r = emit_io(e, ir->g->inputs[i].name, ir->inputs[i], mdl_ir_entry_op(ir, i), &m->inputs[i]);
-        m->input_count += r == 0;
+    for (; m->input_count < ir->g->input_count; m->input_count++) {
+        size_t i = m->input_count;
+
+        m->inputs[i] = emit_io(ir, ir->g->inputs[i].name, ir->inputs[i]);
+        m->inputs[i].entry_op = mdl_ir_entry_op(ir, i);
     }
-    for (size_t i = 0; i < ir->run_count && r == 0; i++) {
-        r = emit_op(e, &ir->run[i]);
+    for (size_t i = 0; i < ir->run_count; i++) {
+        emit_op(ir, &ir->run[i]);
     }
-    for (size_t i = 0; i < ir->g->output_count && r == 0; i++) {
-        r = emit_io(e, ir->g->outputs[i].name, ir->output_values[i], MDL_NONE, &m->outputs[i]);
+    for (; m->output_count < ir->g->output_count; m->output_count++) {
+        size_t i = m->output_count;
+
+        m->outputs[i] = emit_io(ir, ir->g->outputs[i].name, ir->output_values[i]);
         m->outputs[i].rows_output = ir->output_rows[i];
         m->outputs[i].rows_dim = ir->output_rows_dim[i];
-        m->output_count += r == 0;
     }
-    return r;
 }
 
-int mdl_emit(struct mdl_ir *ir, size_t arena_bytes, struct mdl_model **ret)
+void mdl_emit(struct mdl_ir *ir, size_t arena_bytes)
 {
-    mdl_automodel struct mdl_model *m = NULL;
-    struct emit e = {.ir = ir};
-    int r = mdl_model_new(0, &m);
+    const char *name = ir->options->name ? ir->options->name : ir->g->name;
+    struct mdl_model *m;
 
-    if (r < 0) {
-        return mdl_ir_nomem(ir);
+    if (mdl_model_new(0, &ir->model) < 0) {
+        mdl_ir_nomem(ir);
     }
-    e.m = m;
-    e.pool = m->private->pool;
-    m->storages = mdl_pool_alloc(e.pool, ir->storage_count, sizeof(*m->storages));
-    m->tensors = mdl_pool_alloc(e.pool, ir->value_count, sizeof(*m->tensors));
-    m->ops = mdl_pool_alloc(e.pool, ir->run_count, sizeof(*m->ops));
-    m->inputs = mdl_pool_alloc(e.pool, ir->g->input_count, sizeof(*m->inputs));
-    m->outputs = mdl_pool_alloc(e.pool, ir->g->output_count, sizeof(*m->outputs));
-    m->name = mdl_pool_strdup(e.pool, ir->options->name ? ir->options->name : ir->g->name);
-    if (!m->storages || !m->tensors || !m->ops || !m->inputs || !m->outputs || !m->name) {
-        return mdl_ir_nomem(ir);
-    }
-    r = emit_all(&e);
-    if (r < 0) {
-        return r;
-    }
+    m = ir->model;
+    m->storages = keep(ir, ir->storage_count, sizeof(*m->storages));
+    m->tensors = keep(ir, ir->value_count, sizeof(*m->tensors));
+    m->ops = keep(ir, ir->run_count, sizeof(*m->ops));
+    m->inputs = keep(ir, ir->g->input_count, sizeof(*m->inputs));
+    m->outputs = keep(ir, ir->g->output_count, sizeof(*m->outputs));
+    m->name = keep_text(ir, name, strlen(name));
+    emit_all(ir);
     m->arena_bytes = base_align_up(arena_bytes, 64);
     m->tensor_bytes = (size_t)ir->run_time_bytes;
-    r = mdl_units(m, ir->error);
-    if (r < 0) {
-        return r;
-    }
-    *ret = base_take(m);
-    return 0;
+    mdl_units(ir);
 }

@@ -120,8 +120,7 @@ static void step_affine(const struct affine *a, const struct mdl_ir_op *op, size
     }
 }
 
-/* What apply_affine() does not do: weights times such a scale would be 0 or infinite. */
-#define STAYS_APART (-ERANGE)
+/* Weights times a larger or smaller scale would be infinite or 0. */
 #define SCALE_MOST 1e18
 
 static bool is_applicable(double scale, double shift)
@@ -130,17 +129,14 @@ static bool is_applicable(double scale, double shift)
            (scale == 0 || fabs(scale) >= 1 / SCALE_MOST);
 }
 
-/* Applies @a after @into's scale and shift. Return: 0, STAYS_APART, -ENOMEM. */
-static int apply_affine(struct mdl_ir *ir, struct mdl_ir_op *into, const struct affine *a,
-                        const struct mdl_ir_op *op, size_t channels)
+/* Applies @a after @into's scale and shift. Return: false: it stays apart. */
+static bool apply_affine(struct mdl_ir *ir, struct mdl_ir_op *into, const struct affine *a,
+                         const struct mdl_ir_op *op, size_t channels)
 {
-    float *scale = mdl_pool_alloc(ir->pool, channels, sizeof(*scale));
-    float *shift = mdl_pool_alloc(ir->pool, channels, sizeof(*shift));
+    float *scale = mdl_ir_alloc(ir, channels, sizeof(*scale));
+    float *shift = mdl_ir_alloc(ir, channels, sizeof(*shift));
     bool scaled = into->kind == MDL_OP_AFFINE;
 
-    if (!scale || !shift) {
-        return mdl_ir_nomem(ir);
-    }
     for (size_t i = 0; i < channels; i++) {
         double s = into->op.scale ? (double)into->op.scale[i] : 1;
         double t = into->op.shift ? (double)into->op.shift[i] : 0;
@@ -149,45 +145,41 @@ static int apply_affine(struct mdl_ir *ir, struct mdl_ir_op *into, const struct 
         scale[i] = (float)s;
         shift[i] = (float)t;
         if (!is_applicable((double)scale[i], (double)shift[i])) {
-            return STAYS_APART;
+            return false;
         }
         scaled |= scale[i] != 1;
     }
     into->op.scale = scaled ? scale : NULL;
     into->op.shift = shift;
     into->op.channels = channels;
-    return 0;
+    return true;
 }
 
 /* A lone per-channel product or sum becomes an affine op, so that the next one can join it. */
-static int make_affine(struct mdl_ir *ir, struct mdl_ir_op *op)
+static void make_affine(struct mdl_ir *ir, struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *y = &ir->values[op->op.out[0]];
     struct mdl_ir_op fresh = mdl_ir_op_make(ir, MDL_OP_AFFINE);
     struct affine a;
-    int r;
 
     if (y->rank < 2 || y->rank > 5 || !read_affine(ir, op, 1, &a) ||
         !mdl_ir_same_dims(&ir->values[a.x], y) ||
         (producer(ir, a.x) && producer(ir, a.x)->kind == MDL_IR_VIEW)) {
-        return 0;
+        return;
     }
     fresh.op.name = op->op.name;
     fresh.op.in[0] = a.x;
     fresh.op.out[0] = op->op.out[0];
-    r = apply_affine(ir, &fresh, &a, op, y->dim[1]);
-    if (r == 0) {
+    if (apply_affine(ir, &fresh, &a, op, y->dim[1])) {
         *op = fresh;
     }
-    return r == STAYS_APART ? 0 : r;
 }
 
-static int fuse_affine(struct mdl_ir *ir, size_t k)
+static void fuse_affine(struct mdl_ir *ir, size_t k)
 {
     struct mdl_ir_op *op = &ir->ops[k], *into = NULL;
     struct affine a = {0};
     size_t axis;
-    int r;
 
     for (size_t i = 0; i < 2 && !into; i++) {
         struct mdl_ir_op *p = producer(ir, op->op.in[i]);
@@ -201,20 +193,16 @@ static int fuse_affine(struct mdl_ir *ir, size_t k)
     }
     if (!into || !read_affine(ir, op, channel_axis(ir, into), &a) || producer(ir, a.x) != into ||
         !mdl_ir_same_dims(&ir->values[a.x], &ir->values[op->op.out[0]])) {
-        return 0;
+        return;
     }
     if (into->kind == MDL_OP_BINARY) {
-        r = make_affine(ir, into);
-        if (r < 0 || into->kind != MDL_OP_AFFINE) {
-            return r;
-        }
+        make_affine(ir, into);
     }
     axis = channel_axis(ir, into);
-    r = apply_affine(ir, into, &a, op, ir->values[op->op.out[0]].dim[axis]);
-    if (r == 0) {
+    if (into->kind != MDL_OP_BINARY &&
+        apply_affine(ir, into, &a, op, ir->values[op->op.out[0]].dim[axis])) {
         mdl_ir_absorb(ir, into, k);
     }
-    return r == STAYS_APART ? 0 : r;
 }
 
 static void fuse_activation(struct mdl_ir *ir, size_t k)
@@ -319,26 +307,22 @@ static void fuse_pad(struct mdl_ir *ir, size_t k)
 }
 
 /* Merges the factor of a product into its scale, like a batch norm. */
-static int fold_alpha(struct mdl_ir *ir, struct mdl_ir_op *op)
+static void fold_alpha(struct mdl_ir *ir, struct mdl_ir_op *op)
 {
     size_t n = ir->values[op->op.out[0]].dim[1];
     float *scale;
 
     if (op->op.attr.gemm.alpha == 1 || !mdl_ir_is_const(ir, op->op.in[1]) ||
         op->op.in[2] != MDL_NONE || op->op.scale) {
-        return 0;
+        return;
     }
-    scale = mdl_pool_alloc(ir->pool, n, sizeof(*scale));
-    if (!scale) {
-        return mdl_ir_nomem(ir);
-    }
+    scale = mdl_ir_alloc(ir, n, sizeof(*scale));
     for (size_t i = 0; i < n; i++) {
         scale[i] = op->op.attr.gemm.alpha;
     }
     op->op.attr.gemm.alpha = 1;
     op->op.scale = scale;
     op->op.channels = n;
-    return 0;
 }
 
 /* Norms and attention as exporters wrote them before ONNX had operators for them. What replaces a
@@ -352,52 +336,35 @@ static bool is_of_block(const struct mdl_ir_op *op)
            op->kind == MDL_OP_GEMM;
 }
 
-static int fuse_blocks(struct mdl_ir *ir)
+static void fuse_blocks(struct mdl_ir *ir)
 {
     struct mdl_ir_op *ops;
     size_t count;
     bool any = false;
-    int r = 0;
 
     for (size_t k = 0; k < ir->op_count; k++) {
         any |= !ir->ops[k].dead && is_of_block(&ir->ops[k]);
     }
     if (!any) {
-        return 0;
+        return;
     }
     ops = mdl_ir_take_ops(ir, &count);
-    for (size_t k = 0; r == 0 && k < count; k++) {
-        bool done = ops[k].dead;
-
+    for (size_t k = 0; k < count; k++) {
         ir->node_name = ops[k].op.name;
-        if (!done) {
-            r = mdl_fuse_norm(ir, &ops[k], &done);
-        }
-        if (r == 0 && !done) {
-            r = mdl_fuse_attention(ir, &ops[k], &done);
-        }
-        if (r == 0 && !done) {
-            r = mdl_fuse_rows(ir, &ops[k], &done);
-        }
-        if (r == 0 && !done) {
-            r = mdl_ir_op_add(ir, &ops[k]);
+        if (!ops[k].dead && !mdl_fuse_norm(ir, &ops[k]) && !mdl_fuse_attention(ir, &ops[k]) &&
+            !mdl_fuse_rows(ir, &ops[k])) {
+            mdl_ir_op_add(ir, &ops[k]);
         }
     }
     mdl_ir_drop_dead(ir);
-    return r;
 }
 
-int mdl_fuse(struct mdl_ir *ir)
+void mdl_fuse(struct mdl_ir *ir)
 {
-    int r;
-
     mdl_ir_count_uses(ir);
     mdl_fuse_patterns(ir);
     mdl_ir_count_uses(ir);
-    r = fuse_blocks(ir);
-    if (r < 0) {
-        return r;
-    }
+    fuse_blocks(ir);
     mdl_ir_count_uses(ir);
     for (size_t k = 0; k < ir->op_count; k++) {
         struct mdl_ir_op *op = &ir->ops[k];
@@ -408,21 +375,17 @@ int mdl_fuse(struct mdl_ir *ir)
         if (op->kind == MDL_OP_CONV) {
             fuse_pad(ir, k);
         } else if (op->kind == MDL_OP_GEMM) {
-            r = fold_alpha(ir, op);
+            fold_alpha(ir, op);
         } else if (op->kind == MDL_OP_AFFINE || op->kind == MDL_OP_BINARY) {
-            r = fuse_affine(ir, k);
-            if (r == 0 && !op->dead && op->kind == MDL_OP_BINARY) {
-                r = mdl_fuse_branches(ir, k);
+            fuse_affine(ir, k);
+            if (!op->dead && op->kind == MDL_OP_BINARY) {
+                mdl_fuse_branches(ir, k);
             }
-            if (r == 0 && !op->dead && op->kind == MDL_OP_BINARY) {
+            if (!op->dead && op->kind == MDL_OP_BINARY) {
                 fuse_residual(ir, k);
             }
         } else if (op->kind == MDL_OP_UNARY) {
             fuse_activation(ir, k);
         }
-        if (r < 0) {
-            return r;
-        }
     }
-    return 0;
 }

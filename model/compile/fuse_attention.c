@@ -210,7 +210,7 @@ static size_t widen_mask(struct mdl_ir *ir, const struct found *f, size_t i)
 }
 
 /* The sum of all masks, broadcast to the scores; MDL_NONE if there is none. Return: false if they
- * do not fit, or with ir.failure. */
+ * do not fit. */
 static bool join_masks(struct mdl_ir *ir, const struct found *f, size_t *ret)
 {
     struct mdl_ir_value w = ir->values[f->widest];
@@ -225,7 +225,7 @@ static bool join_masks(struct mdl_ir *ir, const struct found *f, size_t *ret)
         sum = sum == MDL_NONE ? m : mdl_ir_binary(ir, MDL_BIN_ADD, sum, m);
     }
     *ret = sum == MDL_NONE ? sum : mdl_ir_repeat(ir, sum, w.rank, w.dim);
-    return ir->failure == 0;
+    return true;
 }
 
 /* Makes the attention of all operands in the rank of the widest scores. */
@@ -236,13 +236,13 @@ static size_t attend(struct mdl_ir *ir, const struct found *f, size_t mask)
     size_t k = swap_last(ir, f->keys), last = w.rank - 1;
 
     a.op.in[0] = widen(ir, f->q, f->widest);
-    a.op.in[1] = ir->failure ? MDL_NONE : widen(ir, k, f->widest);
+    a.op.in[1] = widen(ir, k, f->widest);
     a.op.in[2] = widen(ir, f->v, f->widest);
     a.op.in[3] = mask;
     a.op.attr.attention.scale = (float)f->scale;
     a.op.macs = (double)mdl_ir_elements(&w);
-    w.dim[last] = mdl_ir_at(ir, a.op.in[2])->dim[last];
-    a.op.macs *= (double)(mdl_ir_at(ir, a.op.in[0])->dim[last] + w.dim[last]);
+    w.dim[last] = ir->values[a.op.in[2]].dim[last];
+    a.op.macs *= (double)(ir->values[a.op.in[0]].dim[last] + w.dim[last]);
     return mdl_ir_emit(ir, &a, MDL_F32, w.rank, w.dim);
 }
 
@@ -254,16 +254,16 @@ static void swap(size_t *a, size_t *b)
     *b = c;
 }
 
-/* @swapped: the model's product is v' p', so that both v and the result are transposed. */
-static int emit(struct mdl_ir *ir, struct found *f, const struct mdl_ir_op *op, bool swapped,
-                bool *ret_done)
+/* @swapped: the model's product is v' p', so that both v and the result are transposed. Return:
+ * false: the masks do not fit. */
+static bool emit(struct mdl_ir *ir, struct found *f, const struct mdl_ir_op *op, bool swapped)
 {
     struct mdl_ir_op view = mdl_ir_op_make(ir, MDL_IR_VIEW);
     struct mdl_ir_value y = ir->values[op->op.out[0]];
-    size_t mask, out, last = y.rank - 1;
+    size_t mask, last = y.rank - 1;
 
     if (!join_masks(ir, f, &mask)) {
-        return ir->failure;
+        return false;
     }
     for (size_t i = 0; i < y.rank; i++) {
         view.view.perm[i] = i;
@@ -275,14 +275,13 @@ static int emit(struct mdl_ir *ir, struct found *f, const struct mdl_ir_op *op, 
         swap(&view.view.perm[last], &view.view.perm[last - 1]);
         view.view.kind = MDL_VIEW_PERMUTE;
     }
-    out = ir->failure ? MDL_NONE : attend(ir, f, mask);
-    view.op.in[0] = mdl_ir_reshape(ir, out, y.rank, y.dim);
+    view.op.in[0] = mdl_ir_reshape(ir, attend(ir, f, mask), y.rank, y.dim);
     view.op.out[0] = op->op.out[0];
-    *ret_done = ir->failure == 0;
-    return ir->failure != 0 ? ir->failure : mdl_ir_op_add(ir, &view);
+    mdl_ir_op_add(ir, &view);
+    return true;
 }
 
-int mdl_fuse_attention(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
+bool mdl_fuse_attention(struct mdl_ir *ir, struct mdl_ir_op *op)
 {
     struct found f = {.scale = 1};
     const struct mdl_ir_op *view;
@@ -292,7 +291,7 @@ int mdl_fuse_attention(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
         op->op.act != MDL_ACT_NONE || op->op.residual != MDL_RESIDUAL_NONE ||
         ir->values[op->op.in[0]].rank != ir->values[op->op.in[1]].rank ||
         mdl_ir_elements(&ir->values[op->op.out[0]]) == 0) {
-        return 0;
+        return false;
     }
     if (find_scores(ir, op->op.in[0], &f)) {
         found = true;
@@ -307,9 +306,6 @@ int mdl_fuse_attention(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
         }
     }
     /* constant keys or values stay with the product that packs them */
-    if (!found || mdl_ir_is_const(ir, f.keys) || mdl_ir_is_const(ir, f.v) || !isfinite(f.scale) ||
-        mdl_ir_elements(&ir->values[f.q]) == 0) {
-        return 0;
-    }
-    return emit(ir, &f, op, swapped, ret_done);
+    return found && !mdl_ir_is_const(ir, f.keys) && !mdl_ir_is_const(ir, f.v) &&
+           isfinite(f.scale) && mdl_ir_elements(&ir->values[f.q]) != 0 && emit(ir, &f, op, swapped);
 }

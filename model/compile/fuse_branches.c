@@ -124,8 +124,8 @@ static size_t place_of(const struct mdl_window *host, const struct mdl_window *g
 }
 
 /* Adds the weights of @b to @sum, [out][in / groups of the host][taps of the host]. */
-static int add_weights(struct mdl_ir *ir, const struct branch *b, const struct mdl_ir_op *host,
-                       float *sum)
+static void add_weights(struct mdl_ir *ir, const struct branch *b, const struct mdl_ir_op *host,
+                        float *sum)
 {
     const struct mdl_window *hw = &host->op.attr.conv.window;
     const struct mdl_window bw = window_of(b, hw);
@@ -133,11 +133,8 @@ static int add_weights(struct mdl_ir *ir, const struct branch *b, const struct m
     size_t in = ir->values[b->x].dim[1], out = ir->values[host->op.out[0]].dim[1];
     size_t groups = groups_of(b, in), host_groups = host->op.attr.conv.groups;
     size_t each = in / groups, host_each = in / host_groups, n = taps(&bw), host_n = taps(hw);
-    size_t *place = mdl_pool_alloc(ir->pool, n, sizeof(*place));
+    size_t *place = mdl_ir_alloc(ir, n, sizeof(*place));
 
-    if (!place) {
-        return mdl_ir_nomem(ir);
-    }
     for (size_t t = 0; t < n; t++) {
         place[t] = place_of(hw, &bw, t);
     }
@@ -155,7 +152,6 @@ static int add_weights(struct mdl_ir *ir, const struct branch *b, const struct m
             }
         }
     }
-    return 0;
 }
 
 static double shift_of(const struct branch *b, size_t channel)
@@ -163,34 +159,25 @@ static double shift_of(const struct branch *b, size_t channel)
     return b->op && b->op->op.shift ? b->sign * (double)b->op->op.shift[channel] : 0;
 }
 
-/* Gives the convolution of @host the weights of both. Return: 1 if it did, 0 if that is too much
- * to compute while the model is loaded */
-static int merge(struct mdl_ir *ir, const struct branch *host, const struct branch *guest)
+/* Gives the convolution of @host the weights of both. Return: false: that is too much to compute
+ * while the model is loaded. */
+static bool merge(struct mdl_ir *ir, const struct branch *host, const struct branch *guest)
 {
     struct mdl_op *op = &host->op->op;
     struct mdl_ir_value w = ir->values[op->in[1]];
     size_t channels = ir->values[op->out[0]].dim[1], v;
     float *shift;
     void *sum;
-    int r;
 
     if (mdl_ir_bytes(&w) > ir->fold_bytes_left ||
         !mdl_ir_fold_work(ir, 2 * (double)mdl_ir_elements(&w))) {
-        return 0;
+        return false;
     }
-    if (mdl_ir_value_new(ir, MDL_F32, w.rank, w.dim, &v) < 0 || !(sum = mdl_const_make(ir, v))) {
-        return ir->failure;
-    }
-    shift = mdl_pool_alloc(ir->pool, channels, sizeof(*shift));
-    if (!shift) {
-        return mdl_ir_nomem(ir);
-    }
-    memset(sum, 0, mdl_ir_bytes(&w));
-    r = add_weights(ir, host, host->op, sum);
-    r = r < 0 ? r : add_weights(ir, guest, host->op, sum);
-    if (r < 0) {
-        return r;
-    }
+    v = mdl_ir_value_new(ir, MDL_F32, w.rank, w.dim);
+    sum = mdl_const_make(ir, v);
+    shift = mdl_ir_alloc(ir, channels, sizeof(*shift));
+    add_weights(ir, host, host->op, sum);
+    add_weights(ir, guest, host->op, sum);
     for (size_t i = 0; i < channels; i++) {
         shift[i] = (float)(shift_of(host, i) + shift_of(guest, i));
     }
@@ -199,20 +186,19 @@ static int merge(struct mdl_ir *ir, const struct branch *host, const struct bran
     op->scale = NULL;
     op->shift = shift;
     op->channels = channels;
-    return 1;
+    return true;
 }
 
-int mdl_fuse_branches(struct mdl_ir *ir, size_t k)
+void mdl_fuse_branches(struct mdl_ir *ir, size_t k)
 {
     struct mdl_op *sum = &ir->ops[k].op;
     enum mdl_binary which = sum->attr.binary;
     struct branch both[2], *host = NULL, *guest = NULL;
-    int r;
 
     if ((which != MDL_BIN_ADD && which != MDL_BIN_SUB) || sum->act != MDL_ACT_NONE || sum->quant ||
         sum->in[0] == sum->in[1] || ir->values[sum->out[0]].dtype != MDL_F32 ||
         !mdl_ir_same_dims(&ir->values[sum->in[0]], &ir->values[sum->in[1]])) {
-        return 0;
+        return;
     }
     both[0] = read_branch(ir, sum->in[0], 1);
     both[1] = read_branch(ir, sum->in[1], which == MDL_BIN_SUB ? -1 : 1);
@@ -224,17 +210,12 @@ int mdl_fuse_branches(struct mdl_ir *ir, size_t k)
             break;
         }
     }
-    if (!host) {
-        return 0;
-    }
-    r = merge(ir, host, guest);
-    if (r <= 0) {
-        return r;
+    if (!host || !merge(ir, host, guest)) {
+        return;
     }
     if (guest->op) {
         guest->op->dead = true;
     }
     ir->values[host->x].uses--;
     mdl_ir_absorb(ir, host->op, k);
-    return 0;
 }

@@ -6,11 +6,11 @@
 #include "model/ir/build.h"
 #include "model/ir/constant.h"
 
-static int finish(struct mdl_ir *ir, struct mdl_ir_op *norm, size_t y, bool *ret_done)
+static bool finish(struct mdl_ir *ir, struct mdl_ir_op *norm, size_t y)
 {
     norm->op.out[0] = y;
-    *ret_done = true;
-    return mdl_ir_op_add(ir, norm);
+    mdl_ir_op_add(ir, norm);
+    return true;
 }
 
 /* ---- (x - mean) / sqrt(var + epsilon) ---- */
@@ -90,7 +90,7 @@ static bool centred(struct mdl_ir *ir, size_t v, const struct mdl_ir_op *like, s
     return true;
 }
 
-static int fuse_quotient(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
+static bool fuse_quotient(struct mdl_ir *ir, struct mdl_ir_op *op)
 {
     struct mdl_ir_op norm = mdl_ir_op_make(ir, MDL_OP_NORM);
     const struct mdl_ir_op *mean = NULL;
@@ -106,24 +106,24 @@ static int fuse_quotient(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done
         }
     }
     if (v == MDL_NONE || !mdl_ir_same_dims(&ir->values[v], &ir->values[op->op.out[0]])) {
-        return 0;
+        return false;
     }
     if (centred(ir, v, mean, &x)) { /* some exporters write the difference twice */
         if (t != v && (!centred(ir, t, mean, &again) || again != x)) {
-            return 0;
+            return false;
         }
     } else if (t == v) {
         x = v;
         norm.op.attr.norm.rms = true;
     } else {
-        return 0;
+        return false;
     }
     for (size_t d = 0; d < MDL_RANK_MAX; d++) {
         norm.op.attr.norm.axes[d] = mean->op.attr.reduce.axes[d];
     }
     norm.op.attr.norm.epsilon = epsilon;
     norm.op.in[0] = x;
-    return finish(ir, &norm, op->op.out[0], ret_done);
+    return finish(ir, &norm, op->op.out[0]);
 }
 
 /* ---- scale and shift after a norm ---- */
@@ -175,7 +175,7 @@ static bool split_channels(struct mdl_ir *ir, size_t c, size_t y, size_t x, size
 }
 
 /* A product with, or a sum of, a norm and an operand that varies as scale and bias do. */
-static int fuse_operand(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret_done)
+static bool fuse_operand(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     bool scale = op->op.attr.binary == MDL_BIN_MUL;
 
@@ -184,7 +184,6 @@ static int fuse_operand(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret
         const struct mdl_ir_op *view;
         const struct mdl_ir_op *before = norm_before(ir, v, &view);
         struct mdl_ir_op norm, reshape;
-        int r = 0;
 
         if (!before || before->op.in[2] != MDL_NONE || (scale && before->op.in[1] != MDL_NONE) ||
             (!scale && before->op.in[1] == MDL_NONE) ||
@@ -201,17 +200,16 @@ static int fuse_operand(struct mdl_ir *ir, const struct mdl_ir_op *op, bool *ret
             continue; /* a gate or a residual that happens to have the shape */
         }
         norm.op.in[scale ? 1 : 2] = c;
-        r = ir->failure;
-        if (r == 0 && view) {
+        if (view) {
             const struct mdl_ir_value x = ir->values[norm.op.in[0]];
 
-            r = mdl_ir_value_new(ir, x.dtype, x.rank, x.dim, &reshape.op.in[0]);
-            r = r < 0 ? r : finish(ir, &norm, reshape.op.in[0], ret_done);
+            reshape.op.in[0] = mdl_ir_value_new(ir, x.dtype, x.rank, x.dim);
+            finish(ir, &norm, reshape.op.in[0]);
             norm = reshape;
         }
-        return r < 0 ? r : finish(ir, &norm, y, ret_done);
+        return finish(ir, &norm, y);
     }
-    return 0;
+    return false;
 }
 
 /* ---- torch's group norm: [N, C, ...] as [N, G, rest], an instance norm, and back ---- */
@@ -231,7 +229,7 @@ static bool changes_nothing(struct mdl_ir *ir, const struct mdl_ir_op *norm)
     return true;
 }
 
-static int fuse_group(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
+static bool fuse_group(struct mdl_ir *ir, struct mdl_ir_op *op)
 {
     const struct mdl_ir_op *norm = mdl_match_producer(ir, op->op.in[0], MDL_OP_NORM);
     const struct mdl_ir_op *before =
@@ -239,10 +237,9 @@ static int fuse_group(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
     struct mdl_ir_op fresh = mdl_ir_op_make(ir, MDL_OP_NORM), back = *op;
     struct mdl_ir_value x, flat;
     size_t dim[MDL_RANK_MAX];
-    int r;
 
     if (!before || !mdl_match_private(ir, op->op.in[0])) {
-        return 0;
+        return false;
     }
     x = ir->values[before->op.in[0]];
     flat = ir->values[norm->op.in[0]];
@@ -250,11 +247,11 @@ static int fuse_group(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
         flat.dim[1] == 0 || x.dim[1] % flat.dim[1] != 0 || norm->op.attr.norm.axes[0] ||
         norm->op.attr.norm.axes[1] || !mdl_ir_same_dims(&x, &ir->values[op->op.out[0]]) ||
         !changes_nothing(ir, norm)) {
-        return 0;
+        return false;
     }
     for (size_t i = 2; i < flat.rank; i++) {
         if (!norm->op.attr.norm.axes[i]) {
-            return 0;
+            return false;
         }
     }
     fresh.op.attr.norm = norm->op.attr.norm;
@@ -267,29 +264,22 @@ static int fuse_group(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
         fresh.op.attr.norm.axes[i + 1] = true;
     }
     fresh.op.in[0] = mdl_ir_reshape(ir, before->op.in[0], x.rank + 1, dim);
-    r = ir->failure;
-    r = r < 0 ? r : mdl_ir_value_new(ir, x.dtype, x.rank + 1, dim, &back.op.in[0]);
-    r = r < 0 ? r : finish(ir, &fresh, back.op.in[0], ret_done);
-    return r < 0 ? r : mdl_ir_op_add(ir, &back);
+    back.op.in[0] = mdl_ir_value_new(ir, x.dtype, x.rank + 1, dim);
+    finish(ir, &fresh, back.op.in[0]);
+    return finish(ir, &back, op->op.out[0]);
 }
 
-int mdl_fuse_norm(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
+bool mdl_fuse_norm(struct mdl_ir *ir, struct mdl_ir_op *op)
 {
-    int r = 0;
+    enum mdl_binary which = op->op.attr.binary;
 
     if (op->kind == MDL_IR_VIEW) {
-        return op->view.kind == MDL_VIEW_RESHAPE ? fuse_group(ir, op, ret_done) : 0;
+        return op->view.kind == MDL_VIEW_RESHAPE && fuse_group(ir, op);
     }
     if (op->kind != MDL_OP_BINARY || op->op.act != MDL_ACT_NONE || op->op.quant ||
         ir->values[op->op.out[0]].dtype != MDL_F32) {
-        return 0;
+        return false;
     }
-    if (op->op.attr.binary == MDL_BIN_DIV || op->op.attr.binary == MDL_BIN_MUL) {
-        r = fuse_quotient(ir, op, ret_done);
-    }
-    if (r == 0 && !*ret_done &&
-        (op->op.attr.binary == MDL_BIN_ADD || op->op.attr.binary == MDL_BIN_MUL)) {
-        r = fuse_operand(ir, op, ret_done);
-    }
-    return r;
+    return ((which == MDL_BIN_DIV || which == MDL_BIN_MUL) && fuse_quotient(ir, op)) ||
+           ((which == MDL_BIN_ADD || which == MDL_BIN_MUL) && fuse_operand(ir, op));
 }

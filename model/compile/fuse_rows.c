@@ -60,18 +60,17 @@ static size_t other_rows(struct mdl_ir *ir, size_t other, size_t y, const size_t
                     : mdl_ir_reshape(ir, other, 2, dim);
 }
 
-int mdl_fuse_rows(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
+bool mdl_fuse_rows(struct mdl_ir *ir, struct mdl_ir_op *op)
 {
     struct mdl_ir_op fresh = *op, back = mdl_ir_op_make(ir, MDL_IR_VIEW);
     size_t y = op->op.out[0], inputs = op->kind == MDL_OP_BINARY ? 2 : 1;
     const struct mdl_ir_op *view = NULL;
-    int r;
 
     if ((op->kind != MDL_OP_BINARY && op->kind != MDL_OP_UNARY) || op->op.quant ||
         (op->kind == MDL_OP_UNARY && op->op.act >= MDL_ACT_SELU) ||
         (op->kind == MDL_OP_BINARY && op->op.attr.binary > MDL_BIN_DIV) ||
         ir->values[y].dtype != MDL_F32) {
-        return 0;
+        return false;
     }
     for (size_t i = 0; i < inputs && !view; i++) {
         view = rows_before(ir, op->op.in[i], y);
@@ -82,19 +81,19 @@ int mdl_fuse_rows(struct mdl_ir *ir, struct mdl_ir_op *op, bool *ret_done)
             if (inputs == 2) {
                 fresh.op.in[1 - i] = other_rows(ir, op->op.in[1 - i], y, x.dim);
             }
-            if ((inputs == 2 && fresh.op.in[1 - i] == MDL_NONE) ||
-                mdl_ir_value_new(ir, x.dtype, 2, x.dim, &fresh.op.out[0]) < 0) {
-                return ir->failure;
+            if (inputs == 2 && fresh.op.in[1 - i] == MDL_NONE) {
+                return false;
             }
+            fresh.op.out[0] = mdl_ir_value_new(ir, x.dtype, 2, x.dim);
         }
     }
     if (!view) {
-        return 0;
+        return false;
     }
     back.view.kind = MDL_VIEW_RESHAPE;
     back.op.in[0] = fresh.op.out[0];
     back.op.out[0] = y;
-    *ret_done = true;
-    r = mdl_ir_op_add(ir, &fresh);
-    return r < 0 ? r : mdl_ir_op_add(ir, &back);
+    mdl_ir_op_add(ir, &fresh);
+    mdl_ir_op_add(ir, &back);
+    return true;
 }

@@ -80,57 +80,49 @@ static void rehearse(struct mdl_ir *ir)
 
 /* ---- the real walk ---- */
 
-static int walk_view(struct mdl_ir *ir, const struct mdl_ir_op *op)
+static void walk_view(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     size_t x = op->op.in[0], order[MDL_RANK_MAX];
     struct mdl_ir_value *y = &ir->values[op->op.out[0]], *v = &ir->values[x];
-    int r;
 
     if (mdl_layout_view(op, v, y)) {
-        return 0;
+        return;
     }
     mdl_order_reshape(v->rank, v->dim, v->stride, y->rank, y->dim, order);
-    r = mdl_layout_copy(ir, op, x, order, &x);
-    if (r == 0 && !mdl_layout_view(op, &ir->values[x], &ir->values[op->op.out[0]])) {
-        return mdl_ir_refuse(
-            ir, -EOPNOTSUPP,
-            "no order of the elements in memory allows this reshape"); /* cannot happen */
+    x = mdl_layout_copy(ir, op, x, order);
+    if (!mdl_layout_view(op, &ir->values[x], &ir->values[op->op.out[0]])) {
+        mdl_ir_refuse(ir, -EOPNOTSUPP,
+                      "no order of the elements in memory allows this reshape"); /* cannot happen */
     }
-    return r;
 }
 
-static int walk_concat(struct mdl_ir *ir, const struct mdl_ir_op *op)
+static void walk_concat(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
-    size_t whole = op->op.out[0], at = 0;
-    int r = ir->values[whole].storage == MDL_NONE || ir->values[whole].concat != MDL_NONE
-                ? mdl_layout_value(ir, whole, ir->values[whole].order)
-                : 0;
+    size_t whole = op->op.out[0], at = 0, extent;
 
-    for (size_t i = 0; r == 0 && i < op->concat_count; i++) {
+    if (ir->values[whole].storage == MDL_NONE || ir->values[whole].concat != MDL_NONE) {
+        mdl_layout_value(ir, whole, ir->values[whole].order);
+    }
+    for (size_t i = 0; i < op->concat_count; i++, at += extent) {
         struct mdl_ir_op copy = mdl_ir_op_make(ir, MDL_OP_COPY);
-        size_t x = op->concat_in[i], part, extent = ir->values[x].dim[op->concat_axis];
+        size_t x = op->concat_in[i], part;
         const struct mdl_ir_value *v = &ir->values[x];
 
+        extent = v->dim[op->concat_axis];
         if (v->concat == whole && v->concat_at == at) {
-            at += extent;
             continue;
         }
-        r = mdl_ir_value_new(ir, v->dtype, v->rank, v->dim, &part);
-        if (r < 0) {
-            break;
-        }
+        part = mdl_ir_value_new(ir, v->dtype, v->rank, v->dim);
         ir->values[part].name = v->name;
         ir->values[part].concat = whole;
         ir->values[part].concat_axis = op->concat_axis;
         ir->values[part].concat_at = at;
-        r = mdl_layout_value(ir, part, NULL);
+        mdl_layout_value(ir, part, NULL);
         copy.op.name = op->op.name;
         copy.op.in[0] = x;
         copy.op.out[0] = part;
-        r = r < 0 ? r : mdl_layout_run(ir, &copy);
-        at += extent;
+        mdl_layout_run(ir, &copy);
     }
-    return r;
 }
 
 /* Return: an output is @v or a view of it. */
@@ -147,65 +139,54 @@ static bool is_shown(const struct mdl_ir *ir, size_t v)
     return shown;
 }
 
-static int walk_op(struct mdl_ir *ir, const struct mdl_ir_op *given)
+static void walk_op(struct mdl_ir *ir, const struct mdl_ir_op *given)
 {
     struct mdl_ir_op op = *given;
     bool empty = true;
-    int r = 0;
 
     if (op.kind == MDL_OP_CONV || op.kind == MDL_OP_CONV_TRANSPOSE) {
-        r = mdl_layout_row_major(ir, &op, &op.op.in[1]);
+        mdl_layout_row_major(ir, &op, &op.op.in[1]);
     }
-    if (r == 0 && mdl_ir_is_spatial(ir, &op)) {
-        r = mdl_layout_channels_last(ir, &op, &op.op.in[0]);
-        if (r == 0 && op.op.residual_in != MDL_NONE) {
-            r = mdl_layout_channels_last(ir, &op, &op.op.residual_in);
+    if (mdl_ir_is_spatial(ir, &op)) {
+        mdl_layout_channels_last(ir, &op, &op.op.in[0]);
+        if (op.op.residual_in != MDL_NONE) {
+            mdl_layout_channels_last(ir, &op, &op.op.residual_in);
         }
     }
-    for (size_t i = 0; r == 0 && i < MDL_OP_OUT_MAX; i++) {
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
         size_t order[MDL_RANK_MAX];
 
         if (op.op.out[i] != MDL_NONE) {
             mdl_layout_order(ir, &op, op.op.out[i], order);
-            r = mdl_layout_value(ir, op.op.out[i], order);
+            mdl_layout_value(ir, op.op.out[i], order);
             empty = empty && mdl_ir_elements(&ir->values[op.op.out[i]]) == 0 &&
                     !is_shown(ir, op.op.out[i]);
         }
     }
-    return r < 0 || empty ? r : mdl_layout_run(ir, &op);
-}
-
-static int place_leaves(struct mdl_ir *ir, const struct mdl_ir_op *op)
-{
-    int r = 0;
-
-    for (size_t at = 0, v; r == 0 && (v = mdl_ir_reads(op, &at)) != MDL_NONE;) {
-        r = mdl_layout_leaf(ir, v);
+    if (!empty) {
+        mdl_layout_run(ir, &op);
     }
-    return r;
 }
 
-static int walk(struct mdl_ir *ir)
+static void walk(struct mdl_ir *ir)
 {
     for (size_t k = 0; k < ir->op_count; k++) {
         const struct mdl_ir_op op = ir->ops[k];
-        int r;
 
         if (op.dead) {
             continue;
         }
-        r = place_leaves(ir, &op);
-        if (r < 0) {
-            return r;
+        for (size_t at = 0, v; (v = mdl_ir_reads(&op, &at)) != MDL_NONE;) {
+            mdl_layout_leaf(ir, v);
         }
-        r = op.kind == MDL_IR_VIEW     ? walk_view(ir, &op)
-            : op.kind == MDL_IR_CONCAT ? walk_concat(ir, &op)
-                                       : walk_op(ir, &op);
-        if (r < 0) {
-            return r;
+        if (op.kind == MDL_IR_VIEW) {
+            walk_view(ir, &op);
+        } else if (op.kind == MDL_IR_CONCAT) {
+            walk_concat(ir, &op);
+        } else {
+            walk_op(ir, &op);
         }
     }
-    return 0;
 }
 
 /* ---- outputs ---- */
@@ -220,28 +201,21 @@ static bool can_move(const struct mdl_ir *ir, const struct mdl_ir_value *v)
            s->bytes == mdl_ir_bytes(v) && mdl_strides_rows(v->rank, v->dim, v->stride);
 }
 
-static int walk_output(struct mdl_ir *ir, size_t i)
+static void walk_output(struct mdl_ir *ir, size_t i)
 {
-    size_t v = ir->outputs[i], y, to;
+    size_t v = ir->outputs[i], y, to, order[MDL_RANK_MAX];
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_COPY);
-    size_t order[MDL_RANK_MAX];
-    int r = mdl_layout_leaf(ir, v);
 
-    r = r < 0 ? r : mdl_layout_storage(ir, MDL_HOME_OUTPUT, mdl_ir_bytes(&ir->values[v]), &to);
-    if (r < 0) {
-        return r;
-    }
+    mdl_layout_leaf(ir, v);
+    to = mdl_layout_storage(ir, MDL_HOME_OUTPUT, mdl_ir_bytes(&ir->values[v]));
     ir->storages[to].index = i;
     ir->storages[to].merged = true;
     if (can_move(ir, &ir->values[v])) {
         ir->storages[ir->values[v].storage].alias = to;
         ir->output_values[i] = v;
-        return 0;
+        return;
     }
-    r = mdl_ir_value_new(ir, ir->values[v].dtype, ir->values[v].rank, ir->values[v].dim, &y);
-    if (r < 0) {
-        return r;
-    }
+    y = mdl_ir_value_new(ir, ir->values[v].dtype, ir->values[v].rank, ir->values[v].dim);
     mdl_order_rows(ir->values[y].rank, order);
     ir->values[y].storage = to;
     ir->values[y].name = ir->g->outputs[i].name;
@@ -250,7 +224,7 @@ static int walk_output(struct mdl_ir *ir, size_t i)
     op.op.in[0] = v;
     op.op.out[0] = y;
     ir->output_values[i] = y;
-    return mdl_layout_run(ir, &op);
+    mdl_layout_run(ir, &op);
 }
 
 /* Removes copies whose source can be written directly at the destination, such as a head that is
@@ -283,16 +257,11 @@ static void drop_copies(struct mdl_ir *ir)
     ir->run_count = kept;
 }
 
-int mdl_layout(struct mdl_ir *ir)
+void mdl_layout(struct mdl_ir *ir)
 {
-    int r;
-
     ir->node = NULL;
     ir->node_name = "";
-    ir->output_values = mdl_pool_alloc(ir->pool, ir->g->output_count, sizeof(*ir->output_values));
-    if (!ir->output_values) {
-        return mdl_ir_nomem(ir);
-    }
+    ir->output_values = mdl_ir_alloc(ir, ir->g->output_count, sizeof(*ir->output_values));
     if (!ir->options->no_fusion) {
         mdl_layout_nest_concats(ir);
     }
@@ -300,17 +269,12 @@ int mdl_layout(struct mdl_ir *ir)
     if (!ir->options->no_fusion) {
         mdl_layout_join_concats(ir);
     }
-    r = 0;
-    for (size_t i = 0; r == 0 && i < ir->g->input_count; i++) {
-        r = mdl_layout_leaf(ir, ir->inputs[i]); /* even if no operator reads it */
+    for (size_t i = 0; i < ir->g->input_count; i++) {
+        mdl_layout_leaf(ir, ir->inputs[i]); /* even if no operator reads it */
     }
-    r = r < 0 ? r : walk(ir);
-    for (size_t i = 0; r == 0 && i < ir->g->output_count; i++) {
-        r = walk_output(ir, i);
-    }
-    if (r < 0) {
-        return r;
+    walk(ir);
+    for (size_t i = 0; i < ir->g->output_count; i++) {
+        walk_output(ir, i);
     }
     drop_copies(ir);
-    return 0;
 }

@@ -23,23 +23,23 @@ void mdl_layout_dense(struct mdl_ir_value *v, const size_t *order);
  * Return: false if it needs a copy. */
 bool mdl_layout_view(const struct mdl_ir_op *op, const struct mdl_ir_value *x,
                      struct mdl_ir_value *y);
-int mdl_layout_storage(struct mdl_ir *ir, enum mdl_home home, size_t bytes, size_t *ret);
+size_t mdl_layout_storage(struct mdl_ir *ir, enum mdl_home home, size_t bytes);
 /** mdl_layout_value() - places a value that an op writes: in the memory of its concat, or in its
  * own, in @order. */
-int mdl_layout_value(struct mdl_ir *ir, size_t v, const size_t *order);
+void mdl_layout_value(struct mdl_ir *ir, size_t v, const size_t *order);
 /** mdl_layout_leaf() - places a constant or model input; does nothing for other values. */
-int mdl_layout_leaf(struct mdl_ir *ir, size_t v);
+void mdl_layout_leaf(struct mdl_ir *ir, size_t v);
 /** mdl_layout_run() - appends @op to the ops that run. */
-int mdl_layout_run(struct mdl_ir *ir, const struct mdl_ir_op *op);
+void mdl_layout_run(struct mdl_ir *ir, const struct mdl_ir_op *op);
 /** mdl_layout_copy() - adds a dense copy of @x in @order, made for @because. */
-int mdl_layout_copy(struct mdl_ir *ir, const struct mdl_ir_op *because, size_t x,
-                    const size_t *order, size_t *ret);
+size_t mdl_layout_copy(struct mdl_ir *ir, const struct mdl_ir_op *because, size_t x,
+                       const size_t *order);
 /** mdl_layout_channels_last() - replaces *@x by the channels-last value that spatial operators
  * read. */
-int mdl_layout_channels_last(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t *x);
+void mdl_layout_channels_last(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t *x);
 /** mdl_layout_row_major() - replaces *@x by a value in ONNX's order, for weights computed per
  * frame. */
-int mdl_layout_row_major(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t *x);
+void mdl_layout_row_major(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t *x);
 
 /* ---- layout_concat.c ---- */
 

@@ -47,145 +47,109 @@ bool mdl_layout_view(const struct mdl_ir_op *op, const struct mdl_ir_value *x,
     return true;
 }
 
-int mdl_layout_storage(struct mdl_ir *ir, enum mdl_home home, size_t bytes, size_t *ret)
+size_t mdl_layout_storage(struct mdl_ir *ir, enum mdl_home home, size_t bytes)
 {
-    int r = mdl_ir_grow(ir, (void **)&ir->storages, &ir->storage_cap, ir->storage_count,
-                        sizeof(*ir->storages));
-
-    if (r < 0) {
-        return r;
-    }
+    mdl_ir_grow(ir, (void **)&ir->storages, &ir->storage_cap, ir->storage_count,
+                sizeof(*ir->storages));
     ir->storages[ir->storage_count] =
         (struct mdl_ir_storage){.home = home, .bytes = bytes, .alias = MDL_NONE};
-    *ret = ir->storage_count++;
-    return 0;
+    return ir->storage_count++;
 }
 
 /* Memory of a value that an op writes: the concat's that it is part of, or its own. */
-int mdl_layout_value(struct mdl_ir *ir, size_t v, const size_t *order)
+void mdl_layout_value(struct mdl_ir *ir, size_t v, const size_t *order)
 {
     size_t whole = ir->values[v].concat;
-    struct mdl_ir_value *x;
-    int r;
+    struct mdl_ir_value *x = &ir->values[v];
 
     if (whole == MDL_NONE) {
-        x = &ir->values[v];
         mdl_layout_dense(x, order);
         x->offset = 0;
-        return x->storage != MDL_NONE
-                   ? 0
-                   : mdl_layout_storage(ir, MDL_HOME_ARENA, mdl_ir_bytes(x), &x->storage);
+        if (x->storage == MDL_NONE) {
+            x->storage = mdl_layout_storage(ir, MDL_HOME_ARENA, mdl_ir_bytes(x));
+        }
+        return;
     }
     if (ir->values[whole].storage == MDL_NONE) { /* its first part */
-        r = mdl_layout_value(ir, whole, ir->values[whole].order);
-        if (r < 0) {
-            return r;
-        }
+        mdl_layout_value(ir, whole, ir->values[whole].order);
     }
-    x = &ir->values[v];
     memcpy(x->stride, ir->values[whole].stride, sizeof(x->stride));
     x->storage = ir->values[whole].storage;
     x->offset = ir->values[whole].offset + x->concat_at *
                                                (size_t)ir->values[whole].stride[x->concat_axis] *
                                                mdl_dtype_bytes(x->dtype);
-    return 0;
 }
 
-int mdl_layout_leaf(struct mdl_ir *ir, size_t v)
+void mdl_layout_leaf(struct mdl_ir *ir, size_t v)
 {
     struct mdl_ir_value *x = &ir->values[v];
     size_t order[MDL_RANK_MAX];
-    int r;
 
     if (x->storage != MDL_NONE || (!x->data && x->input == MDL_NONE)) {
-        return 0;
+        return;
     }
     mdl_order_rows(x->rank, order);
     mdl_layout_dense(x, order);
-    r = mdl_layout_storage(ir, x->data ? MDL_HOME_CONST : MDL_HOME_INPUT, mdl_ir_bytes(x),
-                           &x->storage);
-    if (r < 0) {
-        return r;
-    }
+    x->storage = mdl_layout_storage(ir, x->data ? MDL_HOME_CONST : MDL_HOME_INPUT, mdl_ir_bytes(x));
     ir->storages[x->storage].data = x->data;
     ir->storages[x->storage].in_file = x->in_file;
     ir->storages[x->storage].index = x->data ? 0 : x->input;
-    return 0;
 }
 
-int mdl_layout_run(struct mdl_ir *ir, const struct mdl_ir_op *op)
+void mdl_layout_run(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
-    int r;
-
     if (ir->run_count >= MDL_IR_RUN_MAX) {
-        return mdl_ir_refuse(ir, -E2BIG, "the model needs more than %u operators and copies",
-                             MDL_IR_RUN_MAX);
+        mdl_ir_refuse(ir, -E2BIG, "the model needs more than %u operators and copies",
+                      MDL_IR_RUN_MAX);
     }
-    r = mdl_ir_grow(ir, (void **)&ir->run, &ir->run_cap, ir->run_count, sizeof(*ir->run));
-    if (r < 0) {
-        return r;
-    }
+    mdl_ir_grow(ir, (void **)&ir->run, &ir->run_cap, ir->run_count, sizeof(*ir->run));
     ir->run[ir->run_count++] = *op;
-    return 0;
 }
 
 /* A dense copy of @x in @order. */
-int mdl_layout_copy(struct mdl_ir *ir, const struct mdl_ir_op *because, size_t x,
-                    const size_t *order, size_t *ret)
+size_t mdl_layout_copy(struct mdl_ir *ir, const struct mdl_ir_op *because, size_t x,
+                       const size_t *order)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_COPY);
     const struct mdl_ir_value *v = &ir->values[x];
-    size_t y;
-    int r = mdl_ir_value_new(ir, v->dtype, v->rank, v->dim, &y);
+    size_t y = mdl_ir_value_new(ir, v->dtype, v->rank, v->dim);
 
-    if (r < 0) {
-        return r;
-    }
     ir->values[y].name = v->name;
-    r = mdl_layout_value(ir, y, order);
-    if (r < 0) {
-        return r;
-    }
+    mdl_layout_value(ir, y, order);
     op.op.name = because->op.name;
     op.op.in[0] = x;
     op.op.out[0] = y;
-    *ret = y;
-    return mdl_layout_run(ir, &op);
+    mdl_layout_run(ir, &op);
+    return y;
 }
 
 /* The value that spatial operators read instead of @x. */
-int mdl_layout_channels_last(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t *x)
+void mdl_layout_channels_last(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t *x)
 {
     struct mdl_ir_value *v = &ir->values[*x];
     size_t order[MDL_RANK_MAX], y = v->channels_last;
-    int r;
 
     if (mdl_strides_nhwc(v->rank, v->dim, v->stride)) {
-        return 0;
+        return;
     }
     if (y == MDL_NONE) {
         mdl_order_channels_last(v->rank, order);
-        r = mdl_layout_copy(ir, op, *x, order, &y);
-        if (r < 0) {
-            return r;
-        }
+        y = mdl_layout_copy(ir, op, *x, order);
         ir->values[*x].channels_last = y;
     }
     *x = y;
-    return 0;
 }
 
 /* Weights that are computed per frame: as in ONNX. */
-int mdl_layout_row_major(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t *x)
+void mdl_layout_row_major(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t *x)
 {
     const struct mdl_ir_value *v = &ir->values[*x];
     size_t order[MDL_RANK_MAX];
 
-    if (mdl_strides_rows(v->rank, v->dim, v->stride)) {
-        return 0;
+    if (!mdl_strides_rows(v->rank, v->dim, v->stride)) {
+        mdl_order_rows(v->rank, order);
+        *x = mdl_layout_copy(ir, op, *x, order);
     }
-    mdl_order_rows(v->rank, order);
-    return mdl_layout_copy(ir, op, *x, order, x);
 }
 
 size_t mdl_ir_root(const struct mdl_ir *ir, size_t storage, size_t *offset)

@@ -201,15 +201,13 @@ static bool wants_room(const struct mdl_ir_storage *s)
            (s->home == MDL_HOME_ARENA || s->home == MDL_HOME_INPUT);
 }
 
-static int place_all(struct mdl_ir *ir, size_t *ret_bytes)
+/* Return: bytes of the arena; SIZE_MAX: more than the limit. */
+static size_t place_all(struct mdl_ir *ir)
 {
-    struct mdl_room *rooms = mdl_pool_alloc(ir->pool, ir->storage_count, sizeof(*rooms));
-    size_t count = 0, limit = ir->options->arena_bytes_max;
+    struct mdl_room *rooms = mdl_ir_alloc(ir, ir->storage_count, sizeof(*rooms));
+    size_t count = 0, bytes;
     int r;
 
-    if (!rooms) {
-        return mdl_ir_nomem(ir);
-    }
     for (size_t i = 0; i < ir->storage_count; i++) {
         const struct mdl_ir_storage *s = &ir->storages[i];
 
@@ -218,13 +216,12 @@ static int place_all(struct mdl_ir *ir, size_t *ret_bytes)
                 .bytes = s->bytes, .first_op = s->first_op, .last_op = s->last_op};
         }
     }
-    r = mdl_arena_place(rooms, count, limit, ret_bytes);
+    r = mdl_arena_place(rooms, count, ir->options->arena_bytes_max, &bytes);
     if (r == -E2BIG) {
-        return mdl_ir_refuse(
-            ir, -E2BIG, "one frame needs more than %zu bytes of memory, which is the limit", limit);
+        return SIZE_MAX;
     }
     if (r < 0) {
-        return mdl_ir_nomem(ir);
+        mdl_ir_nomem(ir);
     }
     count = 0;
     for (size_t i = 0; i < ir->storage_count; i++) {
@@ -232,18 +229,17 @@ static int place_all(struct mdl_ir *ir, size_t *ret_bytes)
             ir->storages[i].offset = rooms[count++].offset;
         }
     }
-    return 0;
+    return bytes;
 }
 
 /* A first layer and its pooling may run as one, too, which saves less than a depthwise pair: only
  * where keeping the layer's input for so long costs no memory. */
-static int keep_stems(struct mdl_ir *ir, size_t *bytes)
+static void keep_stems(struct mdl_ir *ir, size_t bytes)
 {
     for (size_t k = 0; k + 1 < ir->run_count; k++) {
         const struct mdl_op *a = &ir->run[k].op;
-        size_t offset = 0, more, last;
+        size_t offset = 0, last;
         struct mdl_ir_storage *s;
-        int r;
 
         if (!is_stem(ir, a, &ir->run[k + 1].op)) {
             continue;
@@ -251,21 +247,16 @@ static int keep_stems(struct mdl_ir *ir, size_t *bytes)
         s = &ir->storages[mdl_ir_root(ir, ir->values[a->in[0]].storage, &offset)];
         last = s->last_op;
         s->last_op = base_max(last, k + 1);
-        r = place_all(ir, &more);
-        if (r < 0 || more > *bytes) {
+        if (place_all(ir) > bytes) {
             s->last_op = last;
-            r = place_all(ir, bytes);
-        }
-        if (r < 0) {
-            return r;
+            place_all(ir);
         }
     }
-    return 0;
 }
 
-int mdl_memory(struct mdl_ir *ir, size_t *ret_arena_bytes)
+size_t mdl_memory(struct mdl_ir *ir)
 {
-    int r;
+    size_t bytes;
 
     find_lifetimes(ir);
     if (!ir->options->no_fusion) {
@@ -273,6 +264,14 @@ int mdl_memory(struct mdl_ir *ir, size_t *ret_arena_bytes)
         merge_in_place(ir);
     }
     keep_inputs(ir);
-    r = place_all(ir, ret_arena_bytes);
-    return r < 0 || ir->options->no_fusion ? r : keep_stems(ir, ret_arena_bytes);
+    bytes = place_all(ir);
+    if (bytes == SIZE_MAX) {
+        mdl_ir_refuse(ir, -E2BIG,
+                      "one frame needs more than %zu bytes of memory, which is the limit",
+                      ir->options->arena_bytes_max);
+    }
+    if (!ir->options->no_fusion) {
+        keep_stems(ir, bytes);
+    }
+    return bytes;
 }

@@ -25,7 +25,7 @@ static const char *name_of(struct mdl_ir *ir, const struct mdl_graph *g, const c
     for (unsigned n = 1;; n++) {
         snprintf(name, sizeof(name), n == 1 ? "%.*s.rows" : "%.*s.rows%u", (int)fits, output, n);
         if (!taken(g, name)) {
-            return mdl_pool_strdup(ir->pool, name);
+            return mdl_ir_memdup(ir, name, strlen(name) + 1);
         }
     }
 }
@@ -41,66 +41,48 @@ static size_t find(const struct mdl_ir *ir, size_t count, size_t rows)
     return MDL_NONE;
 }
 
-static int add_count(struct mdl_ir *ir, struct mdl_graph *g, size_t of, size_t rows)
+static void add_count(struct mdl_ir *ir, struct mdl_graph *g, size_t of, size_t rows)
 {
     struct mdl_gvalue *out = &g->outputs[g->output_count];
 
     *out = (struct mdl_gvalue){.name = name_of(ir, g, g->outputs[of].name)};
-    if (!out->name) {
-        return mdl_ir_nomem(ir);
-    }
     ir->outputs[g->output_count++] = rows;
     ir->values[rows].output = true;
-    return 0;
 }
 
-static int count_output(struct mdl_ir *ir, struct mdl_graph *g, size_t i)
+static void count_output(struct mdl_ir *ir, struct mdl_graph *g, size_t i)
 {
     struct mdl_ir_value v = ir->values[ir->outputs[i]];
     size_t at = find(ir, g->output_count, v.rows), padded = mdl_rows_fill(ir, ir->outputs[i], 0);
-    int r = 0;
 
-    if (padded == MDL_NONE) {
-        return ir->failure;
-    }
     if (at == MDL_NONE) {
         at = g->output_count;
-        r = add_count(ir, g, i, v.rows);
+        add_count(ir, g, i, v.rows);
     }
     ir->values[padded].output = true;
     ir->values[padded].name = v.name;
     ir->outputs[i] = padded;
     ir->output_rows[i] = at + 1;
     ir->output_rows_dim[i] = v.rows_dim;
-    return r;
 }
 
-int mdl_count_rows(struct mdl_ir *ir)
+void mdl_count_rows(struct mdl_ir *ir)
 {
-    struct mdl_graph *g = mdl_pool_memdup(ir->pool, ir->g, sizeof(*ir->g));
-    size_t count = ir->g->output_count, *outputs;
+    struct mdl_graph *g = mdl_ir_memdup(ir, ir->g, sizeof(*ir->g));
+    size_t count = ir->g->output_count;
+    size_t *outputs = mdl_ir_alloc(ir, 2 * count, sizeof(*outputs));
 
-    outputs = mdl_pool_alloc(ir->pool, 2 * count, sizeof(*outputs));
-    ir->output_rows = mdl_pool_alloc(ir->pool, 2 * count, sizeof(*ir->output_rows));
-    ir->output_rows_dim = mdl_pool_alloc(ir->pool, 2 * count, sizeof(*ir->output_rows_dim));
-    if (!g || !outputs || !ir->output_rows || !ir->output_rows_dim) {
-        return mdl_ir_nomem(ir);
-    }
-    g->outputs = mdl_pool_alloc(ir->pool, 2 * count, sizeof(*g->outputs));
-    if (!g->outputs) {
-        return mdl_ir_nomem(ir);
-    }
+    ir->output_rows = mdl_ir_alloc(ir, 2 * count, sizeof(*ir->output_rows));
+    ir->output_rows_dim = mdl_ir_alloc(ir, 2 * count, sizeof(*ir->output_rows_dim));
+    g->outputs = mdl_ir_alloc(ir, 2 * count, sizeof(*g->outputs));
     memcpy(g->outputs, ir->g->outputs, count * sizeof(*g->outputs));
     memcpy(outputs, ir->outputs, count * sizeof(*outputs));
     ir->outputs = outputs;
     ir->node = NULL;
     for (size_t i = 0; i < count; i++) {
-        int r = ir->values[outputs[i]].rows == MDL_NONE ? 0 : count_output(ir, g, i);
-
-        if (r < 0) {
-            return r;
+        if (ir->values[outputs[i]].rows != MDL_NONE) {
+            count_output(ir, g, i);
         }
     }
     ir->g = g;
-    return 0;
 }

@@ -90,18 +90,19 @@ static void close_unit(struct mdl_model *m, struct mdl_unit *u, size_t last_op)
     m->weight_bytes += u->weight_bytes;
 }
 
-int mdl_units(struct mdl_model *m, char *error)
+void mdl_units(struct mdl_ir *ir)
 {
+    struct mdl_model *m = ir->model;
     bool any_heavy = false;
     struct mdl_unit *u = NULL;
 
     if (m->op_count == 0) {
-        return mdl_fail(error, -EOPNOTSUPP,
-                        "the model computes nothing: its outputs are inputs or constants");
+        mdl_ir_refuse(ir, -EOPNOTSUPP,
+                      "the model computes nothing: its outputs are inputs or constants");
     }
     m->units = mdl_pool_alloc(m->private->pool, m->op_count, sizeof(*m->units));
     if (!m->units) {
-        return mdl_fail(error, -ENOMEM, "out of memory while compiling the model");
+        mdl_ir_nomem(ir);
     }
     for (size_t k = 0; k < m->op_count; k++) {
         any_heavy |= is_heavy(&m->ops[k]);
@@ -123,5 +124,4 @@ int mdl_units(struct mdl_model *m, char *error)
         }
     }
     close_unit(m, u, m->op_count - 1);
-    return 0;
 }

@@ -78,10 +78,7 @@ static size_t evaluate(struct mdl_ir *ir, const struct mdl_ir_op *of, bool most)
             op.op.in[i] = bound(ir, op.op.in[i], falls && i == 1 ? !most : most);
         }
     }
-    op.concat_in = mdl_pool_alloc(ir->pool, op.concat_count, sizeof(*op.concat_in));
-    if (op.concat_count && !op.concat_in) {
-        return mdl_ir_failed(ir, mdl_ir_nomem(ir));
-    }
+    op.concat_in = mdl_ir_alloc(ir, op.concat_count, sizeof(*op.concat_in));
     for (size_t i = 0; i < op.concat_count; i++) {
         op.concat_in[i] = bound(ir, of->concat_in[i], most);
     }
@@ -89,7 +86,7 @@ static size_t evaluate(struct mdl_ir *ir, const struct mdl_ir_op *of, bool most)
     return mdl_ir_is_const(ir, value) ? value : MDL_NONE;
 }
 
-int mdl_bounds_of(struct mdl_ir *ir, const struct mdl_ir_op *op)
+void mdl_bounds_of(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     size_t y = op->op.out[0], least, most;
     const struct mdl_ir_value *v = &ir->values[y];
@@ -97,7 +94,7 @@ int mdl_bounds_of(struct mdl_ir *ir, const struct mdl_ir_op *op)
     if (v->data || mdl_ir_elements(v) > BOUNDED_ELEMENTS_MAX || !grows(op) || !all_known(ir, op) ||
         (op->kind == MDL_OP_BINARY && op->op.attr.binary == MDL_BIN_MUL &&
          (is_negative(ir, op->op.in[0]) || is_negative(ir, op->op.in[1])))) {
-        return 0;
+        return;
     }
     least = evaluate(ir, op, false);
     most = evaluate(ir, op, true);
@@ -105,7 +102,6 @@ int mdl_bounds_of(struct mdl_ir *ir, const struct mdl_ir_op *op)
         ir->values[y].least = least;
         ir->values[y].most = most;
     }
-    return ir->failure;
 }
 
 struct span {
@@ -140,7 +136,7 @@ static int compare(enum mdl_binary which, struct span a, struct span b)
 size_t mdl_bounds_decide(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b)
 {
     size_t na = mdl_ir_elements(&ir->values[a]), nb = mdl_ir_elements(&ir->values[b]);
-    size_t n = na == 1 ? nb : na, rank = 0, dim[MDL_RANK_MAX];
+    size_t n = na == 1 ? nb : na, rank, dim[MDL_RANK_MAX];
     unsigned char *data;
 
     if (!is_known(ir, a) || !is_known(ir, b) || ir->values[a].rows != MDL_NONE ||
@@ -148,9 +144,9 @@ size_t mdl_bounds_decide(struct mdl_ir *ir, enum mdl_binary which, size_t a, siz
         (na != 1 && nb != 1 && !mdl_ir_same_dims(&ir->values[a], &ir->values[b]))) {
         return MDL_NONE;
     }
-    mdl_ir_broadcast(ir, (size_t[]){a, b}, 2, &rank, dim);
+    rank = mdl_ir_broadcast(ir, (size_t[]){a, b}, 2, dim);
     data = mdl_ir_fold_alloc(ir, n);
-    for (size_t i = 0; data && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         int c = compare(which, span_of(ir, a, i), span_of(ir, b, i));
 
         if (c < 0) {

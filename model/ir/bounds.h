@@ -12,7 +12,7 @@
 
 /** mdl_bounds_of() - sets least and most of the result of @op where those of its inputs are known;
  * a larger value than a shape has none. */
-int mdl_bounds_of(struct mdl_ir *ir, const struct mdl_ir_op *op);
+void mdl_bounds_of(struct mdl_ir *ir, const struct mdl_ir_op *op);
 /** mdl_bounds_decide() - compares @a and @b: a constant where every element can have but one
  * result, else MDL_NONE. @which: MDL_BIN_EQUAL, LESS or GREATER */
 size_t mdl_bounds_decide(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b);

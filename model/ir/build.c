@@ -15,35 +15,35 @@ static bool all_const(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 }
 
 /* Adds an op whose outputs exist, or evaluates it. */
-static int add_or_fold(struct mdl_ir *ir, struct mdl_ir_op *op)
+static void add_or_fold(struct mdl_ir *ir, struct mdl_ir_op *op)
 {
     bool done = false;
 
     if (all_const(ir, op)) {
-        if (mdl_ir_called_off(ir) < 0) {
-            return -ECANCELED;
-        }
+        mdl_ir_called_off(ir);
         done = op->kind == MDL_IR_VIEW     ? mdl_fold_view(ir, op)
                : op->kind == MDL_IR_CONCAT ? mdl_fold_concat(ir, op)
                                            : mdl_fold_op(ir, op);
     }
-    return done || ir->failure != 0 ? ir->failure : mdl_ir_op_add(ir, op);
+    if (!done) {
+        mdl_ir_op_add(ir, op);
+    }
 }
 
 /* @fold: at once, if its inputs are constant */
 static size_t emit(struct mdl_ir *ir, struct mdl_ir_op *op, enum mdl_dtype dtype, size_t rank,
                    const size_t *dim, bool fold)
 {
-    struct mdl_rows rows;
-    int r = ir->failure;
+    struct mdl_rows rows = ir->hooks->before(ir, op, rank, dim);
 
-    r = r != 0 ? r : ir->hooks->before(ir, op, rank, dim, &rows);
-    r = r != 0 ? r : mdl_ir_value_new(ir, dtype, rank, dim, &op->op.out[0]);
-    r = r != 0 ? r : fold ? add_or_fold(ir, op) : mdl_ir_op_add(ir, op);
-    r = r != 0 ? r : ir->hooks->after(ir, op, &rows);
-    return r != 0 ? mdl_ir_failed(ir, r)
-           : fold ? mdl_const_settled(ir, op->op.out[0])
-                  : op->op.out[0];
+    op->op.out[0] = mdl_ir_value_new(ir, dtype, rank, dim);
+    if (fold) {
+        add_or_fold(ir, op);
+    } else {
+        mdl_ir_op_add(ir, op);
+    }
+    ir->hooks->after(ir, op, rows);
+    return fold ? mdl_const_settled(ir, op->op.out[0]) : op->op.out[0];
 }
 
 size_t mdl_ir_emit(struct mdl_ir *ir, struct mdl_ir_op *op, enum mdl_dtype dtype, size_t rank,
@@ -106,15 +106,14 @@ static size_t expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim
         return x;
     }
     if (v->rank > rank) {
-        return mdl_ir_no_value(ir, -EBADMSG, "an input of rank %zu does not broadcast to rank %zu",
-                               v->rank, rank);
+        mdl_ir_refuse(ir, -EBADMSG, "an input of rank %zu does not broadcast to rank %zu", v->rank,
+                      rank);
     }
     for (size_t i = 0; i < v->rank; i++) {
         size_t want = dim[rank - v->rank + i];
 
         if (v->dim[i] != want && v->dim[i] != 1) {
-            return mdl_ir_no_value(ir, -EBADMSG, "dimension %zu does not broadcast to %zu",
-                                   v->dim[i], want);
+            mdl_ir_refuse(ir, -EBADMSG, "dimension %zu does not broadcast to %zu", v->dim[i], want);
         }
     }
     op.view.kind = MDL_VIEW_EXPAND;
@@ -146,8 +145,8 @@ size_t mdl_ir_repeat(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim
     return expand(ir, x, rank, dim, false);
 }
 
-int mdl_ir_spread(struct mdl_ir *ir, const size_t *x, size_t count, size_t rank, const size_t *dim,
-                  size_t *ret)
+void mdl_ir_spread(struct mdl_ir *ir, const size_t *x, size_t count, size_t rank, const size_t *dim,
+                   size_t *ret)
 {
     bool fold = true;
 
@@ -157,7 +156,6 @@ int mdl_ir_spread(struct mdl_ir *ir, const size_t *x, size_t count, size_t rank,
     for (size_t i = 0; i < count; i++) {
         ret[i] = expand(ir, x[i], rank, dim, fold);
     }
-    return ir->failure;
 }
 
 size_t mdl_ir_where(struct mdl_ir *ir, const size_t x[3], size_t rank, const size_t *dim)
@@ -175,16 +173,16 @@ size_t mdl_ir_reshape_rows(struct mdl_ir *ir, size_t x, size_t rank, const size_
     size_t elements = 1;
 
     if (rank > MDL_RANK_MAX) {
-        return mdl_ir_no_value(ir, -E2BIG, "rank %zu is more than %u", rank, MDL_RANK_MAX);
+        mdl_ir_refuse(ir, -E2BIG, "rank %zu is more than %u", rank, MDL_RANK_MAX);
     }
     for (size_t i = 0; i < rank; i++) {
         if (!base_mul(elements, dim[i], &elements)) {
-            return mdl_ir_no_value(ir, -E2BIG, "the new shape has too many elements");
+            mdl_ir_refuse(ir, -E2BIG, "the new shape has too many elements");
         }
     }
     if (elements != mdl_ir_elements(v)) {
-        return mdl_ir_no_value(ir, -EBADMSG, "cannot reshape %zu elements to %zu",
-                               mdl_ir_elements(v), elements);
+        mdl_ir_refuse(ir, -EBADMSG, "cannot reshape %zu elements to %zu", mdl_ir_elements(v),
+                      elements);
     }
     if (v->rank == rank && memcmp(v->dim, dim, rank * sizeof(*dim)) == 0 &&
         (at == 0 || v->rows == MDL_NONE || at == 1 + v->rows_dim)) {
@@ -229,20 +227,13 @@ size_t mdl_ir_new_dims(struct mdl_ir *ir, size_t x, size_t rank, const bool *fre
 size_t mdl_ir_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_CONCAT);
-    struct mdl_ir_value v;
+    struct mdl_ir_value v = ir->values[in[0]];
 
-    if (ir->failure != 0) {
-        return MDL_NONE;
-    }
-    v = ir->values[in[0]];
-    op.concat_in = mdl_pool_alloc(ir->pool, count, sizeof(*op.concat_in));
-    if (!op.concat_in) {
-        return mdl_ir_failed(ir, mdl_ir_nomem(ir));
-    }
+    op.concat_in = mdl_ir_alloc(ir, count, sizeof(*op.concat_in));
     v.dim[axis] = 0;
     for (size_t i = 0; i < count; i++) {
         if (!base_add(v.dim[axis], ir->values[in[i]].dim[axis], &v.dim[axis])) {
-            return mdl_ir_no_value(ir, -E2BIG, "the concatenated dimension is too large");
+            mdl_ir_refuse(ir, -E2BIG, "the concatenated dimension is too large");
         }
         if (mdl_ir_elements(&ir->values[in[i]])) {
             op.concat_in[op.concat_count++] = in[i];
@@ -271,8 +262,8 @@ size_t mdl_ir_cast(struct mdl_ir *ir, size_t x, enum mdl_dtype dtype)
     return mdl_ir_emit(ir, &op, dtype, v->rank, v->dim);
 }
 
-int mdl_ir_broadcast(struct mdl_ir *ir, const size_t *values, size_t count, size_t *ret_rank,
-                     size_t ret_dim[MDL_RANK_MAX])
+size_t mdl_ir_broadcast(struct mdl_ir *ir, const size_t *values, size_t count,
+                        size_t ret_dim[MDL_RANK_MAX])
 {
     size_t rank = 0;
 
@@ -290,36 +281,32 @@ int mdl_ir_broadcast(struct mdl_ir *ir, const size_t *values, size_t count, size
                 continue;
             }
             if (dim != 1) {
-                return mdl_ir_refuse(ir, -EBADMSG, "dimensions %zu and %zu do not broadcast", dim,
-                                     mine);
+                mdl_ir_refuse(ir, -EBADMSG, "dimensions %zu and %zu do not broadcast", dim, mine);
             }
             dim = mine;
         }
         ret_dim[k] = dim;
     }
-    *ret_rank = rank;
-    return ir->failure;
+    return rank;
 }
 
 size_t mdl_ir_binary(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_BINARY);
     enum mdl_dtype in = mdl_ir_at(ir, a)->dtype, out = in;
-    size_t rank = 0, dim[MDL_RANK_MAX], both[2] = {a, b};
+    size_t rank, dim[MDL_RANK_MAX], both[2] = {a, b};
 
     if (in != mdl_ir_at(ir, b)->dtype && which != MDL_BIN_POW) {
-        return mdl_ir_no_value(ir, -EBADMSG, "the inputs have types %s and %s; they must be equal",
-                               mdl_dtype_name(in), mdl_dtype_name(mdl_ir_at(ir, b)->dtype));
+        mdl_ir_refuse(ir, -EBADMSG, "the inputs have types %s and %s; they must be equal",
+                      mdl_dtype_name(in), mdl_dtype_name(mdl_ir_at(ir, b)->dtype));
     }
     if (which == MDL_BIN_EQUAL || which == MDL_BIN_LESS || which == MDL_BIN_GREATER ||
         which == MDL_BIN_AND || which == MDL_BIN_OR) {
         out = MDL_BOOL;
     }
     op.op.attr.binary = which;
-    if (mdl_ir_broadcast(ir, both, 2, &rank, dim) != 0 ||
-        mdl_ir_spread(ir, both, 2, rank, dim, op.op.in) != 0) {
-        return MDL_NONE;
-    }
+    rank = mdl_ir_broadcast(ir, both, 2, dim);
+    mdl_ir_spread(ir, both, 2, rank, dim, op.op.in);
     return mdl_ir_emit(ir, &op, out, rank, dim);
 }
 
@@ -356,9 +343,6 @@ size_t mdl_ir_scalar(struct mdl_ir *ir, enum mdl_dtype dtype, double value)
 {
     void *data = mdl_ir_fold_alloc(ir, 8);
 
-    if (!data) {
-        return MDL_NONE;
-    }
     mdl_const_store(data, dtype, 0, value, (int64_t)value);
     return mdl_ir_const_new(ir, dtype, 0, NULL, data, false);
 }

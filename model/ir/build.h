@@ -4,11 +4,8 @@
  *
  * So shape arithmetic in an ONNX file never becomes an op of the model.
  *
- * What makes a value returns it, or MDL_NONE if it is refused: then ir.failure says why, and
- * nothing makes a value any more. So a formula needs no check between its steps; one is due before
- * the dims of a value that may not be there are read. While a node is lowered it does not return
- * then (ir.leave), and none is due. At most one argument of a call may make a
- * value: which comes first is not defined.
+ * What makes a value returns it. At most one argument of a call may make a value: which comes first
+ * is not defined.
  */
 #pragma once
 
@@ -26,8 +23,8 @@ size_t mdl_ir_expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim
 size_t mdl_ir_repeat(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim);
 /** mdl_ir_spread() - broadcasts @count operands of one op to a common shape: by stride 0, or, if
  * all are constant and the op will be folded, by copying. */
-int mdl_ir_spread(struct mdl_ir *ir, const size_t *x, size_t count, size_t rank, const size_t *dim,
-                  size_t *ret);
+void mdl_ir_spread(struct mdl_ir *ir, const size_t *x, size_t count, size_t rank, const size_t *dim,
+                   size_t *ret);
 /** mdl_ir_where() - x[1] where the boolean x[0] is true, else x[2]; each broadcast to @dim */
 size_t mdl_ir_where(struct mdl_ir *ir, const size_t x[3], size_t rank, const size_t *dim);
 size_t mdl_ir_reshape(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim);
@@ -47,6 +44,6 @@ size_t mdl_ir_unary(struct mdl_ir *ir, enum mdl_act act, float a, float b, size_
 size_t mdl_ir_reduce(struct mdl_ir *ir, enum mdl_reduce which, size_t x, const bool *axes,
                      bool keep_dims);
 size_t mdl_ir_scalar(struct mdl_ir *ir, enum mdl_dtype dtype, double value);
-/** mdl_ir_broadcast() - the common shape of @count shapes by numpy's rules. */
-int mdl_ir_broadcast(struct mdl_ir *ir, const size_t *values, size_t count, size_t *ret_rank,
-                     size_t ret_dim[MDL_RANK_MAX]);
+/** mdl_ir_broadcast() - the common shape of @count shapes by numpy's rules. Return: its rank. */
+size_t mdl_ir_broadcast(struct mdl_ir *ir, const size_t *values, size_t count,
+                        size_t ret_dim[MDL_RANK_MAX]);

@@ -68,10 +68,8 @@ void *mdl_const_make(struct mdl_ir *ir, size_t v)
 {
     void *data = mdl_ir_fold_alloc(ir, mdl_ir_bytes(&ir->values[v]));
 
-    if (data) {
-        ir->values[v].data = data;
-        ir->values[v].in_file = false;
-    }
+    ir->values[v].data = data;
+    ir->values[v].in_file = false;
     return data;
 }
 

@@ -13,7 +13,7 @@ int64_t mdl_const_int(const struct mdl_ir_value *v, size_t i);
 double mdl_const_real(const struct mdl_ir_value *v, size_t i);
 void mdl_const_store(void *data, enum mdl_dtype dtype, size_t i, double real, int64_t integer);
 /** mdl_const_make() - allocates the data of value @v, which becomes a constant; counts against the
- * folding budget. Return: it, or NULL with ir.failure. */
+ * folding budget. */
 void *mdl_const_make(struct mdl_ir *ir, size_t v);
 /** mdl_const_settled() - Return: a constant instead of @v, where by its bounds (bounds.h) its
  * elements can have but one value; else @v. */

@@ -74,9 +74,6 @@ bool mdl_fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op)
         }
     }
     data = mdl_const_make(ir, op->op.out[0]);
-    if (!data) {
-        return false;
-    }
     copy_strided(data, x.data, mdl_dtype_bytes(x.dtype), y.rank, y.dim, start, stride,
                  mdl_ir_elements(&y));
     return true;
@@ -88,9 +85,6 @@ bool mdl_fold_concat(struct mdl_ir *ir, const struct mdl_ir_op *op)
     size_t inner = mdl_dtype_bytes(y->dtype), outer = 1, at = 0, row;
     void *data = mdl_const_make(ir, op->op.out[0]);
 
-    if (!data) {
-        return false;
-    }
     for (size_t i = 0; i < y->rank; i++) {
         if (i < op->concat_axis) {
             outer *= y->dim[i];
@@ -134,9 +128,6 @@ static bool mdl_fold_cast(struct mdl_ir *ir, const struct mdl_ir_op *op)
     size_t count = mdl_ir_elements(x);
     void *data = mdl_const_make(ir, op->op.out[0]);
 
-    if (!data) {
-        return false;
-    }
     for (size_t i = 0; i < count; i++) {
         double real = mdl_const_real(x, i);
         int64_t integer = mdl_const_int(x, i);
@@ -154,9 +145,6 @@ static bool mdl_fold_gather(struct mdl_ir *ir, const struct mdl_ir_op *op)
     size_t picks = mdl_ir_elements(at);
     void *data = mdl_const_make(ir, op->op.out[0]);
 
-    if (!data) {
-        return false;
-    }
     for (size_t i = 0; i < x->rank; i++) {
         if (i < axis) {
             outer *= x->dim[i];
@@ -182,9 +170,6 @@ static bool mdl_fold_where(struct mdl_ir *ir, const struct mdl_ir_op *op)
     size_t count = mdl_ir_elements(c), size = mdl_dtype_bytes(a->dtype);
     void *data = mdl_const_make(ir, op->op.out[0]);
 
-    if (!data) {
-        return false;
-    }
     for (size_t i = 0; i < count; i++) {
         const void *from = mdl_const_int(c, i) ? a->data : b->data;
 
@@ -231,5 +216,5 @@ bool mdl_fold_op(struct mdl_ir *ir, const struct mdl_ir_op *op)
         }
         return false;
     }
-    return (fold && fold(ir, op)) || (ir->failure == 0 && mdl_fold_eval(ir, op));
+    return (fold && fold(ir, op)) || mdl_fold_eval(ir, op);
 }

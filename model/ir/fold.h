@@ -11,7 +11,7 @@
 #include "model/ir/ir.h"
 
 /** mdl_fold_op() - evaluates @op, whose inputs are all constant. Return: false if it cannot be
- * folded and must run, or with ir.failure. */
+ * folded and must run. */
 bool mdl_fold_op(struct mdl_ir *ir, const struct mdl_ir_op *op);
 bool mdl_fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op);
 bool mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op); /* by a primitive */

@@ -19,9 +19,6 @@ bool mdl_fold_binary(struct mdl_ir *ir, const struct mdl_ir_op *op)
         return false;
     }
     data = mdl_const_make(ir, op->op.out[0]);
-    if (!data) {
-        return false;
-    }
     y = &ir->values[op->op.out[0]];
     for (size_t i = 0; i < count; i++) {
         if (a->dtype == MDL_F32) {
@@ -112,9 +109,6 @@ bool mdl_fold_unary(struct mdl_ir *ir, const struct mdl_ir_op *op)
         return false;
     }
     data = mdl_const_make(ir, op->op.out[0]);
-    if (!data) {
-        return false;
-    }
     for (size_t i = 0; i < count; i++) {
         f = 0;
         n = 0;
@@ -163,9 +157,6 @@ bool mdl_fold_reduce(struct mdl_ir *ir, const struct mdl_ir_op *op)
         sum = reduce_step(which, sum, mdl_const_int(x, i));
     }
     data = mdl_const_make(ir, op->op.out[0]);
-    if (!data) {
-        return false;
-    }
     mdl_const_store(data, x->dtype, 0, (double)sum, sum);
     return true;
 }

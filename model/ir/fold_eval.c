@@ -57,7 +57,7 @@ static void to_order(unsigned char *dst, const unsigned char *src, const struct 
     }
 }
 
-static int place_inputs(struct mdl_ir *ir, const struct mdl_ir_op *op, struct one_op *o)
+static void place_inputs(struct mdl_ir *ir, const struct mdl_ir_op *op, struct one_op *o)
 {
     for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
         const struct mdl_tensor *t;
@@ -73,13 +73,9 @@ static int place_inputs(struct mdl_ir *ir, const struct mdl_ir_op *op, struct on
             continue;
         }
         copy = mdl_ir_fold_alloc(ir, o->storages[t->storage].bytes);
-        if (!copy) {
-            return ir->failure;
-        }
         to_order(copy, ir->values[op->op.in[i]].data, t, false);
         o->storages[t->storage].data = copy;
     }
-    return 0;
 }
 
 /* @data: memory for each output. */
@@ -116,9 +112,7 @@ bool mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op)
                                  .ops = &o.op,
                                  .units = &o.unit};
     o.unit.name = o.op.name;
-    if (place_inputs(ir, op, &o) < 0) {
-        return false;
-    }
+    place_inputs(ir, op, &o);
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
         struct mdl_storage *s;
 
@@ -135,22 +129,16 @@ bool mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op)
         mdl_ir_refuse(
             ir, -E2BIG,
             "the constants computed at load are too large; fold them when the model is exported");
-        return false;
     }
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
         size_t v = op->op.out[i];
 
-        data[i] = v == MDL_NONE ? NULL : mdl_pool_alloc(ir->pool, mdl_ir_bytes(&ir->values[v]), 1);
-        if (v != MDL_NONE && !data[i]) {
-            mdl_ir_nomem(ir);
-            return false;
-        }
+        data[i] = v == MDL_NONE ? NULL : mdl_ir_alloc(ir, mdl_ir_bytes(&ir->values[v]), 1);
     }
     o.model.arena_bytes = bytes;
-    arena = aligned_alloc(64, bytes ? bytes : 64);
+    arena = aligned_alloc(64, bytes ? bytes : 64); /* nothing leaves before it is freed */
     if (!arena) {
         mdl_ir_nomem(ir);
-        return false;
     }
     done = ir->options->const_eval(&o.model, arena) >= 0;
     if (done) {

@@ -8,50 +8,59 @@
 /* A few tenths of a second; nothing calls off a step once it has begun. */
 #define FOLD_STEP_WORK ((double)(1u << 28))
 
-int mdl_ir_refuse(struct mdl_ir *ir, int code, const char *format, ...)
+int mdl_ir_say(const struct mdl_ir *ir, int code, const char *format, ...)
 {
     char text[MDL_ERROR_MAX];
     va_list args;
 
-    if (ir->failure != 0) {
-        return ir->failure;
-    }
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (ir->node) {
-        mdl_fail(ir->error, code, "node %s (%s): %s", ir->node_name, ir->node->op_type, text);
-    } else {
-        mdl_fail(ir->error, code, "%s", text);
+    return ir->node ? mdl_fail(ir->error, code, "node %s (%s): %s", ir->node_name,
+                               ir->node->op_type, text)
+                    : mdl_fail(ir->error, code, "%s", text);
+}
+
+void mdl_ir_leave(struct mdl_ir *ir, int code)
+{
+    ir->failure = code;
+    longjmp(*ir->leave, 1);
+}
+
+void mdl_ir_nomem(struct mdl_ir *ir)
+{
+    mdl_ir_leave(ir, mdl_fail(ir->error, -ENOMEM, "out of memory while compiling the model"));
+}
+
+void mdl_ir_called_off(struct mdl_ir *ir)
+{
+    if (mdl_stopped()) {
+        mdl_ir_leave(ir, mdl_fail(ir->error, -ECANCELED, "the load was called off"));
     }
-    mdl_ir_failed(ir, code);
-    return code;
 }
 
-size_t mdl_ir_failed(struct mdl_ir *ir, int code)
+void *mdl_ir_alloc(struct mdl_ir *ir, size_t count, size_t size)
 {
-    ir->failure = ir->failure != 0 ? ir->failure : code;
-    if (ir->leave && ir->failure != 0) {
-        longjmp(*ir->leave, 1);
+    void *made = mdl_pool_alloc(ir->pool, count, size);
+
+    if (!made) {
+        mdl_ir_nomem(ir);
     }
-    return MDL_NONE;
+    return made;
 }
 
-int mdl_ir_nomem(struct mdl_ir *ir)
+void *mdl_ir_memdup(struct mdl_ir *ir, const void *data, size_t bytes)
 {
-    ir->failure = mdl_fail(ir->error, -ENOMEM, "out of memory while compiling the model");
-    mdl_ir_failed(ir, -ENOMEM);
-    return ir->failure;
+    void *made = mdl_ir_alloc(ir, bytes, 1);
+
+    return bytes ? memcpy(made, data, bytes) : made;
 }
 
-int mdl_ir_called_off(const struct mdl_ir *ir)
+void mdl_ir_grow(struct mdl_ir *ir, void **array, size_t *cap, size_t count, size_t size)
 {
-    return mdl_stopped() ? mdl_fail(ir->error, -ECANCELED, "the load was called off") : 0;
-}
-
-int mdl_ir_grow(struct mdl_ir *ir, void **array, size_t *cap, size_t count, size_t size)
-{
-    return mdl_pool_grow(ir->pool, array, cap, count, size) ? 0 : mdl_ir_nomem(ir);
+    if (!mdl_pool_grow(ir->pool, array, cap, count, size)) {
+        mdl_ir_nomem(ir);
+    }
 }
 
 const struct mdl_ir_value *mdl_ir_at(const struct mdl_ir *ir, size_t v)
@@ -90,22 +99,17 @@ static bool size_fits(enum mdl_dtype dtype, size_t rank, const size_t *dim, size
     return true;
 }
 
-int mdl_ir_value_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
-                     size_t *ret)
+size_t mdl_ir_value_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim)
 {
     struct mdl_ir_value *v;
-    int r;
 
     if (rank > MDL_RANK_MAX) {
-        return mdl_ir_refuse(ir, -E2BIG, "rank %zu is more than %u", rank, MDL_RANK_MAX);
+        mdl_ir_refuse(ir, -E2BIG, "rank %zu is more than %u", rank, MDL_RANK_MAX);
     }
     if (!size_fits(dtype, rank, dim, ir->value_bytes_max)) {
-        return mdl_ir_refuse(ir, -E2BIG, "a tensor is larger than %zu bytes", ir->value_bytes_max);
+        mdl_ir_refuse(ir, -E2BIG, "a tensor is larger than %zu bytes", ir->value_bytes_max);
     }
-    r = mdl_ir_grow(ir, (void **)&ir->values, &ir->value_cap, ir->value_count, sizeof(*ir->values));
-    if (r < 0) {
-        return r;
-    }
+    mdl_ir_grow(ir, (void **)&ir->values, &ir->value_cap, ir->value_count, sizeof(*ir->values));
     v = &ir->values[ir->value_count];
     *v = (struct mdl_ir_value){
         .name = "",
@@ -124,42 +128,28 @@ int mdl_ir_value_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const
     for (size_t i = 0; i < rank; i++) {
         v->dim[i] = dim[i];
     }
-    *ret = ir->value_count++;
-    return 0;
+    return ir->value_count++;
 }
 
 size_t mdl_ir_const_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
                         const void *data, bool in_file)
 {
-    size_t v = MDL_NONE;
+    size_t v = mdl_ir_value_new(ir, dtype, rank, dim);
 
-    if (ir->failure == 0 && mdl_ir_value_new(ir, dtype, rank, dim, &v) == 0) {
-        ir->values[v].data = data ? data : ""; /* never NULL, also for an empty tensor */
-        ir->values[v].in_file = in_file;
-    }
+    ir->values[v].data = data ? data : ""; /* never NULL, also for an empty tensor */
+    ir->values[v].in_file = in_file;
     return v;
 }
 
 void *mdl_ir_fold_alloc(struct mdl_ir *ir, size_t bytes)
 {
-    void *data;
-
-    if (ir->failure != 0) {
-        return NULL;
-    }
     if (bytes > ir->fold_bytes_left) {
         mdl_ir_refuse(
             ir, -E2BIG,
             "the constants computed at load are too large; fold them when the model is exported");
-        return NULL;
-    }
-    data = mdl_pool_alloc(ir->pool, bytes, 1);
-    if (!data) {
-        mdl_ir_nomem(ir);
-        return NULL;
     }
     ir->fold_bytes_left -= bytes;
-    return data;
+    return mdl_ir_alloc(ir, bytes, 1);
 }
 
 bool mdl_ir_fold_work(struct mdl_ir *ir, double elements)
@@ -192,17 +182,12 @@ struct mdl_ir_op mdl_ir_op_make(const struct mdl_ir *ir, int kind)
     return op;
 }
 
-int mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op)
+void mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
-    int r;
-
     if (ir->op_count >= MDL_IR_OPS_MAX) {
-        return mdl_ir_refuse(ir, -E2BIG, "the model has more than %u operators", MDL_IR_OPS_MAX);
+        mdl_ir_refuse(ir, -E2BIG, "the model has more than %u operators", MDL_IR_OPS_MAX);
     }
-    r = mdl_ir_grow(ir, (void **)&ir->ops, &ir->op_cap, ir->op_count, sizeof(*ir->ops));
-    if (r < 0) {
-        return r;
-    }
+    mdl_ir_grow(ir, (void **)&ir->ops, &ir->op_cap, ir->op_count, sizeof(*ir->ops));
     ir->ops[ir->op_count] = *op;
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
         if (op->op.out[i] != MDL_NONE) {
@@ -210,7 +195,6 @@ int mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op)
         }
     }
     ir->op_count++;
-    return 0;
 }
 
 struct mdl_ir_op *mdl_ir_take_ops(struct mdl_ir *ir, size_t *ret_count)
@@ -273,11 +257,8 @@ void mdl_ir_count_uses(struct mdl_ir *ir)
 
 void mdl_ir_drop_dead(struct mdl_ir *ir)
 {
-    bool *live = mdl_pool_alloc(ir->pool, ir->value_count, sizeof(*live));
+    bool *live = mdl_ir_alloc(ir, ir->value_count, sizeof(*live));
 
-    if (!live) {
-        return; /* only an optimisation */
-    }
     for (size_t i = 0; i < ir->g->output_count; i++) {
         live[ir->outputs[i]] = true;
     }

@@ -11,9 +11,9 @@
  * strides.h (orders of elements in memory). For model/ only.
  *
  * Everything is allocated from ir.pool and freed with it; compile/emit.c copies what the model
- * keeps into the model's pool. Functions return 0, or a negative errno with the text in ir.error.
- * While a node is lowered (ir.leave) they do not return after a failure: model/lower/lower.c goes
- * on with the next node. So whoever may be called then keeps nothing that must be freed.
+ * keeps into the model's pool. A failure leaves by longjmp() what is tried (ir.leave): while a
+ * node is lowered, model/lower/lower.c goes on with the next one; else compile/compile.c ends. So
+ * nothing here returns after a failure, and nobody keeps what must be freed.
  */
 #pragma once
 
@@ -118,9 +118,9 @@ struct mdl_rows {
 /* Called around each new op. before(): may give it other inputs, or refuse it; @rank, @dim: of the
  * result. after(): the op's outputs exist. */
 struct mdl_ir_hooks {
-    int (*before)(struct mdl_ir *ir, struct mdl_ir_op *op, size_t rank, const size_t *dim,
-                  struct mdl_rows *ret);
-    int (*after)(struct mdl_ir *ir, const struct mdl_ir_op *op, const struct mdl_rows *rows);
+    struct mdl_rows (*before)(struct mdl_ir *ir, struct mdl_ir_op *op, size_t rank,
+                              const size_t *dim);
+    void (*after)(struct mdl_ir *ir, const struct mdl_ir_op *op, struct mdl_rows rows);
 };
 
 struct mdl_ir {
@@ -128,8 +128,8 @@ struct mdl_ir {
     const struct mdl_load_options *options;
     const struct mdl_ir_hooks *hooks;
     char *error;            /* MDL_ERROR_MAX */
-    int failure;            /* of what is being lowered: 0, or the first refusal's code */
-    jmp_buf *leave;         /* where a failure goes on while a node is lowered; NULL: it returns */
+    jmp_buf *leave;         /* where a failure goes on ... */
+    int failure;            /* ... with this code */
     struct mdl_pool *pool;  /* owned by the caller of the passes */
     size_t value_bytes_max; /* limit for one value */
     size_t fold_bytes_left; /* bytes that constant folding may still allocate ... */
@@ -159,31 +159,31 @@ struct mdl_ir {
     size_t run_count, run_cap;
     struct mdl_ir_storage *storages;
     size_t storage_count, storage_cap;
-    size_t *output_values; /* tensor of each output, in its OUTPUT storage */
+    size_t *output_values;   /* tensor of each output, in its OUTPUT storage */
+    struct mdl_model *model; /* compile/emit.c; owned by the caller of the passes */
 };
 
 /* ---- ir.c: values, ops, messages ---- */
 
-/** mdl_ir_refuse() - "node <name> (<op>): <text>" into ir.error, @code into ir.failure; if there is
- * a failure already, that stays. Return: ir.failure. */
-int mdl_ir_refuse(struct mdl_ir *ir, int code, const char *format, ...)
+/** mdl_ir_say() - writes "node <name> (<op>): <text>" to ir.error. Return: @code. */
+int mdl_ir_say(const struct mdl_ir *ir, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int mdl_ir_nomem(struct mdl_ir *ir);
-/** mdl_ir_called_off() - Return: 0; -ECANCELED with the error: the load is no longer wanted. */
-int mdl_ir_called_off(const struct mdl_ir *ir);
-/** mdl_ir_failed() - remembers @code as the failure, if there is none. Return: MDL_NONE. */
-size_t mdl_ir_failed(struct mdl_ir *ir, int code);
-/* mdl_ir_refuse() where a value would be returned */
-#define mdl_ir_no_value(ir, ...) (mdl_ir_refuse(ir, __VA_ARGS__), MDL_NONE)
-/** mdl_ir_at() - Return: value @v; a scalar where that was refused, MDL_NONE. */
+/** mdl_ir_leave() - ends what is tried with @code; ir.error has the text. Does not return. */
+_Noreturn void mdl_ir_leave(struct mdl_ir *ir, int code);
+/* mdl_ir_say(), then mdl_ir_leave() */
+#define mdl_ir_refuse(ir, ...) mdl_ir_leave(ir, mdl_ir_say(ir, __VA_ARGS__))
+_Noreturn void mdl_ir_nomem(struct mdl_ir *ir);
+/** mdl_ir_called_off() - leaves with -ECANCELED if the load is no longer wanted. */
+void mdl_ir_called_off(struct mdl_ir *ir);
+/** mdl_ir_alloc(), mdl_ir_memdup() - as those of the pool, but never NULL. */
+void *mdl_ir_alloc(struct mdl_ir *ir, size_t count, size_t size);
+void *mdl_ir_memdup(struct mdl_ir *ir, const void *data, size_t bytes);
+/** mdl_ir_at() - Return: value @v; a scalar where that is MDL_NONE. */
 const struct mdl_ir_value *mdl_ir_at(const struct mdl_ir *ir, size_t v);
-int mdl_ir_value_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
-                     size_t *ret);
-/** mdl_ir_const_new() - Return: the value, or MDL_NONE with ir.failure. */
+size_t mdl_ir_value_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim);
 size_t mdl_ir_const_new(struct mdl_ir *ir, enum mdl_dtype dtype, size_t rank, const size_t *dim,
                         const void *data, bool in_file);
-/** mdl_ir_fold_alloc() - allocates a folded constant, zeros; counts against the budget. Return: it,
- * or NULL with ir.failure. */
+/** mdl_ir_fold_alloc() - allocates a folded constant, zeros; counts against the budget. */
 void *mdl_ir_fold_alloc(struct mdl_ir *ir, size_t bytes);
 /** mdl_ir_fold_work() - takes @elements from the budget of work. Return: false if too little is
  * left. */
@@ -192,7 +192,7 @@ size_t mdl_ir_elements(const struct mdl_ir_value *v);
 size_t mdl_ir_bytes(const struct mdl_ir_value *v);
 bool mdl_ir_is_const(const struct mdl_ir *ir, size_t v);
 /** mdl_ir_op_add() - appends a copy of @op; its outputs must exist and get op as their writer. */
-int mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op);
+void mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op);
 /** mdl_ir_take_ops() - takes all ops out, so that they are added anew; no value has a writer then.
  * Return: the pool's, @ret_count of them. */
 struct mdl_ir_op *mdl_ir_take_ops(struct mdl_ir *ir, size_t *ret_count);
@@ -202,7 +202,7 @@ struct mdl_ir_op mdl_ir_op_make(const struct mdl_ir *ir, int kind);
  * same; Return: the value, or MDL_NONE. */
 size_t *mdl_ir_input(struct mdl_ir_op *op, size_t *at);
 size_t mdl_ir_reads(const struct mdl_ir_op *op, size_t *at);
-int mdl_ir_grow(struct mdl_ir *ir, void **array, size_t *cap, size_t count, size_t size);
+void mdl_ir_grow(struct mdl_ir *ir, void **array, size_t *cap, size_t count, size_t size);
 /** mdl_ir_absorb() - removes op @k; @into, an earlier one, writes its output. */
 void mdl_ir_absorb(struct mdl_ir *ir, struct mdl_ir_op *into, size_t k);
 void mdl_ir_count_uses(struct mdl_ir *ir);

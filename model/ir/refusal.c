@@ -7,21 +7,19 @@
 
 #define NODES_NAMED 3u
 
-int mdl_ir_reason(struct mdl_ir *ir, const struct mdl_reason *what, const struct mdl_gnode *n,
-                  const char *name)
+void mdl_ir_reason(struct mdl_ir *ir, const struct mdl_reason *what, const struct mdl_gnode *n,
+                   const char *name)
 {
     struct mdl_reasons *all = ir->reasons;
     struct mdl_reason *r;
 
     all->total++;
     if (all->count == MDL_REASONS_MAX) {
-        return 0;
+        return;
     }
+    all->list = all->list ? all->list : calloc(MDL_REASONS_MAX, sizeof(*all->list));
     if (!all->list) {
-        all->list = calloc(MDL_REASONS_MAX, sizeof(*all->list));
-        if (!all->list) {
-            return mdl_ir_nomem(ir);
-        }
+        mdl_ir_nomem(ir);
     }
     r = &all->list[all->count++];
     *r = (struct mdl_reason){.kind = what->kind,
@@ -31,7 +29,9 @@ int mdl_ir_reason(struct mdl_ir *ir, const struct mdl_reason *what, const struct
                              .domain = strdup(n ? n->domain : ""),
                              .node = strdup(name),
                              .text = strdup(ir->error)};
-    return r->op_type && r->domain && r->node && r->text ? 0 : mdl_ir_nomem(ir);
+    if (!r->op_type || !r->domain || !r->node || !r->text) {
+        mdl_ir_nomem(ir);
+    }
 }
 
 /* ---- the sentence ---- */
@@ -116,27 +116,24 @@ static void add_operators(struct text *t, const struct mdl_reasons *all)
     }
 }
 
-int mdl_ir_refuse_all(struct mdl_ir *ir)
+void mdl_ir_refuse_all(struct mdl_ir *ir)
 {
     const struct mdl_reasons *all = ir->reasons;
     struct text *t;
 
     if (all->total == 0) {
-        return 0;
+        return;
     }
     if (all->total == 1) {
-        return mdl_fail(ir->error, all->list[0].code, "%s", all->list[0].text);
+        mdl_ir_leave(ir, mdl_fail(ir->error, all->list[0].code, "%s", all->list[0].text));
     }
-    t = mdl_pool_alloc(ir->pool, 1, sizeof(*t));
-    if (!t) {
-        return mdl_ir_nomem(ir);
-    }
+    t = mdl_ir_alloc(ir, 1, sizeof(*t));
     add_operators(t, all);
     for (size_t i = 0; i < all->count; i++) {
         if (all->list[i].kind != MDL_REASON_OPERATOR) {
             add(t, "%s%.300s", t->s[0] ? "; " : "", all->list[i].text);
         }
     }
-    return mdl_fail(ir->error, all->list[0].code, "%s%s", t->s,
-                    t->full || all->total > all->count ? "; and more" : "");
+    mdl_ir_leave(ir, mdl_fail(ir->error, all->list[0].code, "%s%s", t->s,
+                              t->full || all->total > all->count ? "; and more" : ""));
 }

@@ -8,34 +8,27 @@ size_t mdl_rows_int(struct mdl_ir *ir, int64_t value)
 {
     void *data = mdl_ir_fold_alloc(ir, sizeof(value));
 
-    if (!data) {
-        return MDL_NONE;
-    }
     memcpy(data, &value, sizeof(value));
     return mdl_ir_const_new(ir, MDL_I64, 1, (size_t[]){1}, data, false);
 }
 
-int mdl_rows_set(struct mdl_ir *ir, size_t v, size_t dim, size_t rows)
+void mdl_rows_set(struct mdl_ir *ir, size_t v, size_t dim, size_t rows)
 {
     size_t least, most;
 
-    if (mdl_ir_at(ir, rows)->most == MDL_NONE) {
+    if (ir->values[rows].most == MDL_NONE) {
         least = mdl_rows_int(ir, 0);
-        most = mdl_rows_int(ir, (int64_t)mdl_ir_at(ir, v)->dim[dim]);
-        if (ir->failure != 0) {
-            return ir->failure;
-        }
+        most = mdl_rows_int(ir, (int64_t)ir->values[v].dim[dim]);
         ir->values[rows].least = least;
         ir->values[rows].most = most;
     }
     ir->values[v].rows = rows;
     ir->values[v].rows_dim = dim;
-    return 0;
 }
 
 size_t mdl_rows_limit(struct mdl_ir *ir, size_t v, size_t dim, size_t rows)
 {
-    size_t own = mdl_ir_at(ir, v)->rows;
+    size_t own = ir->values[v].rows;
 
     if (mdl_rows_along(ir, v, dim) && mdl_rows_same(ir, own, rows)) {
         return v;
@@ -43,15 +36,16 @@ size_t mdl_rows_limit(struct mdl_ir *ir, size_t v, size_t dim, size_t rows)
     if (mdl_rows_along(ir, v, dim)) {
         rows = mdl_ir_binary(ir, MDL_BIN_MIN, own, rows);
     } else if (own != MDL_NONE) {
-        return mdl_ir_no_value(ir, -EOPNOTSUPP, "two dimensions of the result depend on the data");
+        mdl_ir_refuse(ir, -EOPNOTSUPP, "two dimensions of the result depend on the data");
     }
-    return ir->failure == 0 && mdl_rows_set(ir, v, dim, rows) == 0 ? v : MDL_NONE;
+    mdl_rows_set(ir, v, dim, rows);
+    return v;
 }
 
 size_t mdl_rows_alias(struct mdl_ir *ir, size_t v)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_IR_VIEW);
-    struct mdl_ir_value x = *mdl_ir_at(ir, v);
+    struct mdl_ir_value x = ir->values[v];
 
     op.view.kind = MDL_VIEW_RESHAPE;
     op.op.in[0] = v;
@@ -63,21 +57,23 @@ bool mdl_rows_along(const struct mdl_ir *ir, size_t v, size_t axis)
     return v != MDL_NONE && ir->values[v].rows != MDL_NONE && ir->values[v].rows_dim == axis;
 }
 
-int mdl_rows_refuse(struct mdl_ir *ir, size_t v)
+void mdl_rows_refuse(struct mdl_ir *ir, size_t v)
 {
     const struct mdl_ir_value *x = &ir->values[v];
     const char *quote = x->name[0] ? "\"" : ""; /* without a name it is within the node */
 
-    return mdl_ir_refuse(
-        ir, -EOPNOTSUPP,
-        "dimension %zu of %s%s%s depends on the data (at most %zu); this use of it "
-        "is not supported",
-        x->rows_dim, quote, x->name[0] ? x->name : "an input", quote, x->dim[x->rows_dim]);
+    mdl_ir_refuse(ir, -EOPNOTSUPP,
+                  "dimension %zu of %s%s%s depends on the data (at most %zu); this use of it "
+                  "is not supported",
+                  x->rows_dim, quote, x->name[0] ? x->name : "an input", quote,
+                  x->dim[x->rows_dim]);
 }
 
-int mdl_rows_fixed(struct mdl_ir *ir, size_t v, size_t axis)
+void mdl_rows_fixed(struct mdl_ir *ir, size_t v, size_t axis)
 {
-    return mdl_rows_along(ir, v, axis) ? mdl_rows_refuse(ir, v) : 0;
+    if (mdl_rows_along(ir, v, axis)) {
+        mdl_rows_refuse(ir, v);
+    }
 }
 
 /* The valid rows of @a and then those of @b (or none), and then @fill. */
@@ -94,7 +90,7 @@ static size_t join(struct mdl_ir *ir, size_t a, size_t b, size_t axis, double fi
         op.op.in[2] = b;
         op.op.in[3] = ir->values[b].rows;
         if (!base_add(y.dim[axis], ir->values[b].dim[axis], &y.dim[axis])) {
-            return mdl_ir_no_value(ir, -E2BIG, "the concatenated dimension is too large");
+            mdl_ir_refuse(ir, -E2BIG, "the concatenated dimension is too large");
         }
     }
     return mdl_ir_emit(ir, &op, y.dtype, y.rank, y.dim);
@@ -201,22 +197,21 @@ static size_t element(struct mdl_ir *ir, size_t v, size_t i)
     return mdl_ir_cast(ir, mdl_ir_part(ir, v, 0, i, 1), MDL_I64);
 }
 
-int mdl_rows_dim(struct mdl_ir *ir, size_t v, size_t i, int64_t *ret_most, size_t *ret_rows)
+void mdl_rows_dim(struct mdl_ir *ir, size_t v, size_t i, int64_t *ret_most, size_t *ret_rows)
 {
     const struct mdl_ir_value *x = &ir->values[v];
     int64_t least, most;
 
     if (x->most == MDL_NONE || i >= mdl_ir_elements(x)) {
-        return mdl_ir_refuse(ir, -EOPNOTSUPP, "input \"%s\" must be a constant", x->name);
+        mdl_ir_refuse(ir, -EOPNOTSUPP, "input \"%s\" must be a constant", x->name);
     }
     least = mdl_const_int(&ir->values[x->least], i);
     most = mdl_const_int(&ir->values[x->most], i);
     if (most < 0 && least != most) {
-        return mdl_ir_refuse(ir, -EBADMSG, "a length is negative");
+        mdl_ir_refuse(ir, -EBADMSG, "a length is negative");
     }
     *ret_most = most;
     *ret_rows = least == most ? MDL_NONE : element(ir, v, i);
-    return ir->failure;
 }
 
 /* ---- concat ---- */
@@ -233,27 +228,24 @@ static size_t join_two(struct mdl_ir *ir, size_t a, size_t b, size_t axis)
     size_t na = joined_rows(ir, a, axis), nb = joined_rows(ir, b, axis);
     size_t rows = mdl_ir_binary(ir, MDL_BIN_ADD, na, nb), y = join(ir, a, b, axis, 0);
 
-    return mdl_ir_is_const(ir, rows) || mdl_rows_set(ir, y, axis, rows) == 0 ? y : MDL_NONE;
+    if (!mdl_ir_is_const(ir, rows)) {
+        mdl_rows_set(ir, y, axis, rows);
+    }
+    return y;
 }
 
 size_t mdl_rows_concat(struct mdl_ir *ir, const size_t *in, size_t count, size_t axis)
 {
-    size_t *part = mdl_pool_memdup(ir->pool, in, count * sizeof(*in));
+    size_t *part = mdl_ir_memdup(ir, in, count * sizeof(*in));
 
-    if (!part) {
-        return mdl_ir_failed(ir, mdl_ir_nomem(ir));
-    }
     for (size_t i = 0; i < count; i++) {
         if (ir->values[in[i]].rows != MDL_NONE && ir->values[in[i]].rows_dim != axis) {
-            return mdl_ir_failed(ir, mdl_rows_refuse(ir, in[i]));
+            mdl_rows_refuse(ir, in[i]);
         }
     }
     while (count > 1) { /* neighbours in pairs: each element moves log2(count) times */
         for (size_t i = 0; i < count / 2; i++) {
             part[i] = join_two(ir, part[2 * i], part[2 * i + 1], axis);
-            if (ir->failure != 0) {
-                return MDL_NONE;
-            }
         }
         if (count % 2) {
             part[count / 2] = part[count - 1];

@@ -15,20 +15,20 @@
 #include "model/ir/ir.h"
 
 /** mdl_rows_set() - says that @rows (i64, one element) holds the valid rows of @v along @dim. */
-int mdl_rows_set(struct mdl_ir *ir, size_t v, size_t dim, size_t rows);
-/** mdl_rows_limit() - leaves at most @rows valid rows along @dim. Return: @v, or MDL_NONE. */
+void mdl_rows_set(struct mdl_ir *ir, size_t v, size_t dim, size_t rows);
+/** mdl_rows_limit() - leaves at most @rows valid rows along @dim. Return: @v. */
 size_t mdl_rows_limit(struct mdl_ir *ir, size_t v, size_t dim, size_t rows);
 /** mdl_rows_alias() - another value with the elements of @v, to be given rows of its own. */
 size_t mdl_rows_alias(struct mdl_ir *ir, size_t v);
 /** mdl_rows_along() - Return: whether the length of @v along @axis depends on the data. */
 bool mdl_rows_along(const struct mdl_ir *ir, size_t v, size_t axis);
 /** mdl_rows_fixed() - refuses a length of @v along @axis that depends on the data. */
-int mdl_rows_fixed(struct mdl_ir *ir, size_t v, size_t axis);
+void mdl_rows_fixed(struct mdl_ir *ir, size_t v, size_t axis);
 /** mdl_rows_fill() - a copy of @v whose rows after the valid ones hold @fill; all are valid. */
 size_t mdl_rows_fill(struct mdl_ir *ir, size_t v, double fill);
 /** mdl_rows_dim() - element @i of the computed integers @v as a length: *ret_most is the bound, or
  * what it is if *ret_rows is MDL_NONE. Refused if no bound is known. */
-int mdl_rows_dim(struct mdl_ir *ir, size_t v, size_t i, int64_t *ret_most, size_t *ret_rows);
+void mdl_rows_dim(struct mdl_ir *ir, size_t v, size_t i, int64_t *ret_most, size_t *ret_rows);
 /** mdl_rows_trace() - follows element *i of the computed integers *v to the value that it was taken
  * from. */
 void mdl_rows_trace(const struct mdl_ir *ir, size_t *v, size_t *i);
@@ -40,7 +40,7 @@ bool mdl_rows_same(const struct mdl_ir *ir, size_t a, size_t b);
 /** mdl_rows_int() - an i64 constant of one dim and one element, as counts are. */
 size_t mdl_rows_int(struct mdl_ir *ir, int64_t value);
 /** mdl_rows_refuse() - refuses a use of @v, whose rows are counted. */
-int mdl_rows_refuse(struct mdl_ir *ir, size_t v);
+_Noreturn void mdl_rows_refuse(struct mdl_ir *ir, size_t v);
 
 /* no_rows.c: is there any row? */
 

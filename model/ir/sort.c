@@ -27,13 +27,14 @@ static const char *node_label(const struct mdl_gnode *n)
     return n->output_count && n->outputs[0][0] ? n->outputs[0] : "without a name";
 }
 
-static int node_fail(const struct mdl_ir *ir, size_t node, const char *format, const char *value)
+static _Noreturn void node_fail(struct mdl_ir *ir, size_t node, const char *format,
+                                const char *value)
 {
     char text[MDL_ERROR_MAX];
 
     snprintf(text, sizeof(text), format, value);
-    return mdl_fail(ir->error, -EBADMSG, "node %s (%s): %s", node_label(&ir->g->nodes[node]),
-                    ir->g->nodes[node].op_type, text);
+    mdl_ir_leave(ir, mdl_fail(ir->error, -EBADMSG, "node %s (%s): %s",
+                              node_label(&ir->g->nodes[node]), ir->g->nodes[node].op_type, text));
 }
 
 static size_t add_name(struct mdl_ir *ir, const char *name)
@@ -77,7 +78,7 @@ static size_t branch_names(struct mdl_ir *ir, const struct mdl_gnode *n)
     return count;
 }
 
-static int collect_names(struct mdl_ir *ir)
+static void collect_names(struct mdl_ir *ir)
 {
     const struct mdl_graph *g = ir->g;
     size_t count = g->initializer_count + g->input_count;
@@ -85,10 +86,7 @@ static int collect_names(struct mdl_ir *ir)
     for (size_t i = 0; i < g->node_count; i++) {
         count += g->nodes[i].output_count + branch_names(NULL, &g->nodes[i]);
     }
-    ir->names = mdl_pool_alloc(ir->pool, count, sizeof(*ir->names));
-    if (!ir->names) {
-        return mdl_ir_nomem(ir);
-    }
+    ir->names = mdl_ir_alloc(ir, count, sizeof(*ir->names));
     for (size_t i = 0; i < g->initializer_count; i++) {
         ir->names[add_name(ir, g->initializers[i].name)].initializer = i;
     }
@@ -113,31 +111,27 @@ static int collect_names(struct mdl_ir *ir)
             size_t node = ir->names[i].node != MDL_NONE ? ir->names[i].node : ir->names[i - 1].node;
 
             if (node != MDL_NONE) {
-                return node_fail(ir, node, "value \"%s\" is produced twice", ir->names[i].name);
+                node_fail(ir, node, "value \"%s\" is produced twice", ir->names[i].name);
             }
-            return mdl_fail(ir->error, -EBADMSG, "value \"%s\" is defined twice",
-                            ir->names[i].name);
+            mdl_ir_refuse(ir, -EBADMSG, "value \"%s\" is defined twice", ir->names[i].name);
         }
     }
-    return 0;
 }
 
-/* Node that makes input @k of @node; MDL_NONE for a constant, a model input or nothing. */
-static int input_node(const struct mdl_ir *ir, size_t node, size_t k, size_t *ret)
+/* Return: the node that makes input @k of @node; MDL_NONE: a constant, a model input, nothing. */
+static size_t input_node(struct mdl_ir *ir, size_t node, size_t k)
 {
     const char *name = ir->g->nodes[node].inputs[k];
     const struct mdl_ir_name *n;
 
-    *ret = MDL_NONE;
     if (!name[0]) {
-        return 0;
+        return MDL_NONE;
     }
     n = mdl_ir_find(ir, name);
     if (!n) {
-        return node_fail(ir, node, "input \"%s\" is produced by nothing", name);
+        node_fail(ir, node, "input \"%s\" is produced by nothing", name);
     }
-    *ret = n->node;
-    return 0;
+    return n->node;
 }
 
 struct visit {
@@ -147,19 +141,18 @@ enum { WHITE, GREY, BLACK };
 
 /* Depth first from one output's node, inputs before users; an explicit stack, so that a file cannot
  * choose our stack depth. */
-static int visit_from(struct mdl_ir *ir, size_t first, struct visit *stack, unsigned char *colour)
+static void visit_from(struct mdl_ir *ir, size_t first, struct visit *stack, unsigned char *colour)
 {
     size_t depth = 0;
 
     if (colour[first] != WHITE) {
-        return 0;
+        return;
     }
     colour[first] = GREY;
     stack[depth++] = (struct visit){first, 0};
     while (depth) {
         struct visit *top = &stack[depth - 1];
         size_t from;
-        int r;
 
         if (top->next_input == ir->g->nodes[top->node].input_count) {
             colour[top->node] = BLACK;
@@ -167,24 +160,20 @@ static int visit_from(struct mdl_ir *ir, size_t first, struct visit *stack, unsi
             depth--;
             continue;
         }
-        r = input_node(ir, top->node, top->next_input++, &from);
-        if (r < 0) {
-            return r;
-        }
+        from = input_node(ir, top->node, top->next_input++);
         if (from == MDL_NONE || colour[from] == BLACK) {
             continue;
         }
         if (colour[from] == GREY) {
-            return node_fail(ir, from, "is part of a cycle%s", "");
+            node_fail(ir, from, "is part of a cycle%s", "");
         }
         colour[from] = GREY;
         stack[depth++] = (struct visit){from, 0};
     }
-    return 0;
 }
 
 /* Marks the nodes that a model output needs. */
-static int mark_live(struct mdl_ir *ir, size_t *stack, bool *live)
+static void mark_live(struct mdl_ir *ir, size_t *stack, bool *live)
 {
     size_t depth = 0;
 
@@ -192,8 +181,8 @@ static int mark_live(struct mdl_ir *ir, size_t *stack, bool *live)
         const struct mdl_ir_name *n = mdl_ir_find(ir, ir->g->outputs[i].name);
 
         if (!n) {
-            return mdl_fail(ir->error, -EBADMSG, "model output \"%s\" is produced by nothing",
-                            ir->g->outputs[i].name);
+            mdl_ir_refuse(ir, -EBADMSG, "model output \"%s\" is produced by nothing",
+                          ir->g->outputs[i].name);
         }
         if (n->node != MDL_NONE && !live[n->node]) {
             live[n->node] = true;
@@ -204,51 +193,31 @@ static int mark_live(struct mdl_ir *ir, size_t *stack, bool *live)
         size_t node = stack[--depth];
 
         for (size_t k = 0; k < ir->g->nodes[node].input_count; k++) {
-            size_t from;
-            int r = input_node(ir, node, k, &from);
+            size_t from = input_node(ir, node, k);
 
-            if (r < 0) {
-                return r;
-            }
             if (from != MDL_NONE && !live[from]) {
                 live[from] = true;
                 stack[depth++] = from;
             }
         }
     }
-    return 0;
 }
 
-int mdl_ir_sort(struct mdl_ir *ir)
+void mdl_ir_sort(struct mdl_ir *ir)
 {
     size_t n = ir->g->node_count;
-    struct visit *stack = mdl_pool_alloc(ir->pool, n, sizeof(*stack));
-    size_t *todo = mdl_pool_alloc(ir->pool, n, sizeof(*todo));
-    bool *live = mdl_pool_alloc(ir->pool, n, sizeof(*live));
-    unsigned char *colour = mdl_pool_alloc(ir->pool, n, 1);
-    int r;
+    struct visit *stack = mdl_ir_alloc(ir, n, sizeof(*stack));
+    size_t *todo = mdl_ir_alloc(ir, n, sizeof(*todo));
+    bool *live = mdl_ir_alloc(ir, n, sizeof(*live));
+    unsigned char *colour = mdl_ir_alloc(ir, n, 1);
 
-    ir->order = mdl_pool_alloc(ir->pool, n, sizeof(*ir->order));
-    ir->lowered = mdl_pool_alloc(ir->pool, n, 1);
-    if (!stack || !todo || !live || !colour || !ir->order || !ir->lowered) {
-        return mdl_ir_nomem(ir);
-    }
-    r = collect_names(ir);
-    if (r < 0) {
-        return r;
-    }
-    r = mark_live(ir, todo, live);
-    if (r < 0) {
-        return r;
-    }
+    ir->order = mdl_ir_alloc(ir, n, sizeof(*ir->order));
+    ir->lowered = mdl_ir_alloc(ir, n, 1);
+    collect_names(ir);
+    mark_live(ir, todo, live);
     for (size_t i = 0; i < n; i++) {
-        if (!live[i]) {
-            continue;
-        }
-        r = visit_from(ir, i, stack, colour);
-        if (r < 0) {
-            return r;
+        if (live[i]) {
+            visit_from(ir, i, stack, colour);
         }
     }
-    return 0;
 }

@@ -8,6 +8,6 @@
 
 /** mdl_ir_sort() - fills ir.order with the nodes that an output needs, in topological order, and
  * ir.names. */
-int mdl_ir_sort(struct mdl_ir *ir);
+void mdl_ir_sort(struct mdl_ir *ir);
 /** mdl_ir_find() - Return: the entry of @name; NULL: it is not in the graph. */
 struct mdl_ir_name *mdl_ir_find(const struct mdl_ir *ir, const char *name);

@@ -4,23 +4,6 @@
 #include "model/ir/rows.h"
 #include "model/lower/lowering.h"
 
-void *mdl_l_alloc(struct mdl_lower *l, size_t count, size_t size)
-{
-    void *made = mdl_pool_alloc(l->ir->pool, count, size);
-
-    if (!made) {
-        mdl_ir_nomem(l->ir);
-    }
-    return made;
-}
-
-void *mdl_l_memdup(struct mdl_lower *l, const void *data, size_t bytes)
-{
-    void *made = mdl_l_alloc(l, bytes, 1);
-
-    return bytes ? memcpy(made, data, bytes) : made;
-}
-
 size_t mdl_l_in(const struct mdl_lower *l, size_t i)
 {
     return i < l->in_count ? l->in[i] : MDL_NONE;
@@ -125,7 +108,6 @@ int mdl_l_word(struct mdl_lower *l, const char *name, const char *fallback,
         }
     }
     mdl_l_refuse(l, -EOPNOTSUPP, "%s %s is not supported", name, s);
-    return words[0].value;
 }
 
 bool mdl_l_ints(struct mdl_lower *l, const char *name, int64_t *dst, size_t max, size_t *ret_count)
@@ -136,11 +118,8 @@ bool mdl_l_ints(struct mdl_lower *l, const char *name, int64_t *dst, size_t max,
     if (!a) {
         return false;
     }
-    if (a->count > max) {
-        mdl_l_refuse(l, -EBADMSG, "attribute %s has %zu values, at most %zu fit", name, a->count,
-                     max);
-        return false;
-    }
+    mdl_bad_if(l, a->count > max, "attribute %s has %zu values, at most %zu fit", name, a->count,
+               max);
     for (size_t i = 0; i < a->count; i++) {
         dst[i] = a->ints[i];
     }
@@ -158,24 +137,12 @@ bool mdl_l_const_ints(struct mdl_lower *l, size_t i, int64_t *dst, size_t max, s
         return false;
     }
     x = &l->ir->values[v];
-    if (!x->data) {
-        mdl_l_refuse(l, -EOPNOTSUPP, "input %zu (\"%s\") must be a constant", i, x->name);
-        return false;
-    }
-    if (x->dtype != MDL_I64 && x->dtype != MDL_I32) {
-        mdl_l_refuse(l, -EBADMSG, "input %zu is of type %s; it must be an integer", i,
-                     mdl_dtype_name(x->dtype));
-        return false;
-    }
-    if (x->rank > 1) {
-        mdl_l_refuse(l, -EBADMSG, "input %zu has rank %zu; it must be a list", i, x->rank);
-        return false;
-    }
-    if (mdl_ir_elements(x) > max) {
-        mdl_l_refuse(l, -EBADMSG, "input %zu has %zu values, at most %zu fit", i,
-                     mdl_ir_elements(x), max);
-        return false;
-    }
+    mdl_unserved_if(l, !x->data, "input %zu (\"%s\") must be a constant", i, x->name);
+    mdl_bad_if(l, x->dtype != MDL_I64 && x->dtype != MDL_I32,
+               "input %zu is of type %s; it must be an integer", i, mdl_dtype_name(x->dtype));
+    mdl_bad_if(l, x->rank > 1, "input %zu has rank %zu; it must be a list", i, x->rank);
+    mdl_bad_if(l, mdl_ir_elements(x) > max, "input %zu has %zu values, at most %zu fit", i,
+               mdl_ir_elements(x), max);
     *ret_count = mdl_ir_elements(x);
     for (size_t k = 0; k < *ret_count; k++) {
         dst[k] = mdl_const_int(x, k);
@@ -227,10 +194,8 @@ size_t mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end)
 {
     int64_t n = (int64_t)rank;
 
-    if (axis < -n || axis >= n + (past_end ? 1 : 0)) {
-        mdl_l_refuse(l, -EBADMSG, "axis %lld is outside rank %zu", (long long)axis, rank);
-        return 0;
-    }
+    mdl_bad_if(l, axis < -n || axis >= n + (past_end ? 1 : 0), "axis %lld is outside rank %zu",
+               (long long)axis, rank);
     return (size_t)(axis < 0 ? axis + n : axis);
 }
 

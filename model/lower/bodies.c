@@ -40,7 +40,7 @@ static void if_any(struct mdl_lower *l, size_t count, bool none)
     size_t *empty;
 
     take_branch(l, none);
-    empty = mdl_l_memdup(l, l->out, l->out_count * sizeof(*empty));
+    empty = mdl_ir_memdup(l->ir, l->out, l->out_count * sizeof(*empty));
     take_branch(l, !none);
     for (size_t i = 0; i < l->out_count; i++) {
         mdl_unserved_if(l, !is_empty_if(l, l->out[i], empty[i], count),
@@ -120,9 +120,9 @@ static void read_loop(struct mdl_lower *l, struct loop *p)
     p->scans = p->body->output_count - 1 - p->carried;
     p->nodes = count_nodes(p->body) + 1;
     p->asks = mdl_l_in(l, 1) != MDL_NONE;
-    p->in = mdl_l_alloc(l, p->body->input_count, sizeof(*p->in));
-    p->out = mdl_l_alloc(l, p->body->output_count, sizeof(*p->out));
-    p->rounds = mdl_l_alloc(l, p->scans, sizeof(*p->rounds));
+    p->in = mdl_ir_alloc(l->ir, p->body->input_count, sizeof(*p->in));
+    p->out = mdl_ir_alloc(l->ir, p->body->output_count, sizeof(*p->out));
+    p->rounds = mdl_ir_alloc(l->ir, p->scans, sizeof(*p->rounds));
     if (p->carried) {
         memcpy(p->in + 2, l->in + 2, p->carried * sizeof(*p->in));
     }
@@ -205,9 +205,7 @@ static size_t no_rounds(struct mdl_lower *l, const struct loop *p, size_t i)
                     "does not declare it",
                     i);
     y = mdl_ir_const_new(l->ir, v->dtype, v->rank + 1, dim, NULL, false);
-    if (y != MDL_NONE) {
-        l->ir->values[y].narrow = v->narrow;
-    }
+    l->ir->values[y].narrow = v->narrow;
     return y;
 }
 

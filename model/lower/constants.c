@@ -10,7 +10,7 @@ static size_t int_const(struct mdl_lower *l, size_t rank, size_t count, const in
 {
     void *data = mdl_ir_fold_alloc(l->ir, count * sizeof(*values));
 
-    if (data && count) {
+    if (count) {
         memcpy(data, values, count * sizeof(*values));
     }
     return mdl_ir_const_new(l->ir, MDL_I64, rank, &count, data, false);
@@ -19,9 +19,7 @@ static size_t int_const(struct mdl_lower *l, size_t rank, size_t count, const in
 /* @v, of the narrow type of @t */
 static size_t narrow_as(struct mdl_lower *l, size_t v, const struct mdl_gtensor *t)
 {
-    if (v != MDL_NONE) {
-        l->ir->values[v].narrow = t->narrow;
-    }
+    l->ir->values[v].narrow = t->narrow;
     return v;
 }
 
@@ -44,7 +42,7 @@ static size_t lower_constant(struct mdl_lower *l, int arg)
     case MDL_ATTR_INTS:
         return int_const(l, 1, a->count, a->ints);
     case MDL_ATTR_FLOATS:
-        data = mdl_l_memdup(l, a->floats, a->count * sizeof(float));
+        data = mdl_ir_memdup(l->ir, a->floats, a->count * sizeof(float));
         return mdl_ir_const_new(l->ir, MDL_F32, 1, &a->count, data, false);
     default:
         mdl_l_refuse(l, -EOPNOTSUPP, "attribute %s is not supported", a->name);
@@ -67,7 +65,7 @@ static size_t lower_constant_of_shape(struct mdl_lower *l, int arg)
         dim[i] = (size_t)shape.dim[i];
     }
     data = mdl_ir_fold_alloc(l->ir, 8);
-    if (data && t) {
+    if (t) {
         mdl_bad_if(l, t->bytes != mdl_dtype_bytes(dtype), "attribute value must hold one element");
         memcpy(data, t->data, t->bytes);
     }
@@ -168,7 +166,7 @@ static size_t counted_range(struct mdl_lower *l)
     mdl_bad_if(l, most < 0 || most > INT32_MAX, "the range has too many elements");
     n = (size_t)most;
     value = mdl_ir_fold_alloc(l->ir, n * sizeof(*value));
-    for (size_t i = 0; value && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         value[i] = (int64_t)i;
     }
     y = mdl_ir_const_new(l->ir, MDL_I64, 1, &n, value, false);
@@ -208,7 +206,7 @@ static size_t lower_range(struct mdl_lower *l, int arg)
                "the range is empty or has too many elements");
     n = count > 0 ? (size_t)count : 0;
     data = mdl_ir_fold_alloc(l->ir, n * mdl_dtype_bytes(dtype));
-    for (size_t i = 0; data && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         mdl_const_store(data, dtype, i,
                         mdl_const_real(v[0], 0) + (double)i * mdl_const_real(v[2], 0),
                         (int64_t)((uint64_t)mdl_const_int(v[0], 0) +

@@ -20,7 +20,7 @@ void mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t 
         op->op.in[2] = b;
         return;
     }
-    shift = mdl_l_alloc(l, channels, sizeof(*shift));
+    shift = mdl_ir_alloc(l->ir, channels, sizeof(*shift));
     memcpy(shift, v->data, channels * sizeof(*shift));
     op->op.shift = shift;
     op->op.channels = channels;
@@ -176,7 +176,7 @@ static size_t lower_pool(struct mdl_lower *l, int kind)
     op.op.attr.pool.count_include_pad = mdl_l_int(l, "count_include_pad", 0) != 0;
     op.op.attr.pool.indices_row_major = mdl_l_int(l, "storage_order", 0) == 0;
     if (kind == MDL_OP_MAX_POOL && mdl_l_wants(l, 1)) {
-        mdl_ir_value_new(l->ir, MDL_I64, x->rank, dim, &op.op.out[1]);
+        op.op.out[1] = mdl_ir_value_new(l->ir, MDL_I64, x->rank, dim);
         l->out[1] = op.op.out[1];
     }
     return mdl_ir_emit(l->ir, &op, x->dtype, x->rank, dim);

@@ -17,7 +17,7 @@ static void read_equation(struct mdl_lower *l, char **ret, char **ret_arrow)
     const char *given = mdl_l_string(l, "equation", "");
     char *text, *to;
 
-    to = text = mdl_l_alloc(l, strlen(given) + 1, 1);
+    to = text = mdl_ir_alloc(l->ir, strlen(given) + 1, 1);
     for (const char *from = given; *from; from++) {
         if (*from != ' ') {
             *to++ = *from;

@@ -197,7 +197,7 @@ static size_t lower_where(struct mdl_lower *l, int arg)
                mdl_l_value(l, l->in[0])->dtype != MDL_BOOL ||
                    mdl_l_value(l, l->in[2])->dtype != mdl_l_value(l, l->in[1])->dtype,
                "the inputs have different types");
-    mdl_ir_broadcast(l->ir, l->in, 3, &rank, dim);
+    rank = mdl_ir_broadcast(l->ir, l->in, 3, dim);
     chosen = always(l);
     return chosen != MDL_NONE ? mdl_ir_expand(l->ir, chosen, rank, dim)
                               : mdl_ir_where(l->ir, l->in, rank, dim);

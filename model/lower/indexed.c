@@ -22,7 +22,7 @@ static size_t fix(struct mdl_lower *l, const struct mdl_ir_value *v, const size_
     size_t count = mdl_ir_elements(v);
     int64_t *fixed = mdl_ir_fold_alloc(l->ir, count * sizeof(*fixed));
 
-    for (size_t i = 0; fixed && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         int64_t at = mdl_const_int(v, i), end = (int64_t)n[i % period];
 
         mdl_bad_if(l, at < -end || at >= end, "index %lld is outside a dimension of %lld",
@@ -198,7 +198,7 @@ static size_t places_of_constant(struct mdl_lower *l, size_t n)
     size_t count = 0;
     int64_t *at = mdl_ir_fold_alloc(l->ir, c->dim[0] * sizeof(*at));
 
-    for (size_t i = 0; at && i < c->dim[0]; i++) {
+    for (size_t i = 0; i < c->dim[0]; i++) {
         if (!mdl_const_int(c, i)) {
             continue;
         }
@@ -217,11 +217,10 @@ static size_t places_of_computed(struct mdl_lower *l, size_t n)
     mdl_unserved_if(l, dim[1] > n || dim[1] == 0,
                     "the condition has %zu elements; a computed one must have 1 to %zu", dim[1], n);
     op.op.in[0] = l->in[1];
-    mdl_ir_value_new(l->ir, MDL_I64, 1, (size_t[]){1}, &op.op.out[1]);
+    op.op.out[1] = mdl_ir_value_new(l->ir, MDL_I64, 1, (size_t[]){1});
     y = mdl_ir_emit(l->ir, &op, MDL_I64, 2, dim);
-    return y == MDL_NONE || mdl_rows_set(l->ir, y, 1, op.op.out[1]) != 0
-               ? MDL_NONE
-               : mdl_ir_reshape(l->ir, y, 1, &dim[1]);
+    mdl_rows_set(l->ir, y, 1, op.op.out[1]);
+    return mdl_ir_reshape(l->ir, y, 1, &dim[1]);
 }
 
 static size_t lower_compress(struct mdl_lower *l, int arg)

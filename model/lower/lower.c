@@ -37,7 +37,7 @@ static const struct mdl_lower_row *find_row(const struct mdl_gnode *n)
 enum { LOWERED_NOT, LOWERED_BEGUN, LOWERED };
 
 #define BRANCH_DEPTH_MAX 64u
-#define E_SKIP 1 /* ir.failure: an input is the result of a refused node */
+#define E_SKIP 1 /* mdl_ir_leave(): an input is the result of a refused node */
 
 /* what messages call a node */
 static const char *label_of(const struct mdl_gnode *node)
@@ -64,7 +64,7 @@ static bool version_fits(const struct mdl_lower_row *row, int64_t opset)
     return row->domain || (opset >= row->since && opset <= last_of(row));
 }
 
-static int check_version(struct mdl_ir *ir, const struct mdl_gnode *n,
+static int check_version(const struct mdl_ir *ir, const struct mdl_gnode *n,
                          const struct mdl_lower_row *row)
 {
     int until = last_of(row);
@@ -74,19 +74,19 @@ static int check_version(struct mdl_ir *ir, const struct mdl_gnode *n,
         return 0;
     }
     return opset > until
-               ? mdl_ir_refuse(ir, -EOPNOTSUPP,
-                               "operator %s is supported up to operator set %d, and the model uses "
-                               "%lld; export it with an older one",
-                               n->op_type, until, (long long)opset)
-               : mdl_ir_refuse(ir, -EOPNOTSUPP,
-                               "operator %s is supported from operator set %d on, and the model "
-                               "uses %lld; export it with a newer one",
-                               n->op_type, row->since, (long long)opset);
+               ? mdl_ir_say(ir, -EOPNOTSUPP,
+                            "operator %s is supported up to operator set %d, and the model uses "
+                            "%lld; export it with an older one",
+                            n->op_type, until, (long long)opset)
+               : mdl_ir_say(ir, -EOPNOTSUPP,
+                            "operator %s is supported from operator set %d on, and the model "
+                            "uses %lld; export it with a newer one",
+                            n->op_type, row->since, (long long)opset);
 }
 
 /* Return: 0 with *ret, or -EOPNOTSUPP with the text in ir.error. */
-static int known_row(struct mdl_ir *ir, const struct mdl_gnode *n, const struct mdl_lower_row **ret,
-                     long long *ret_version)
+static int known_row(const struct mdl_ir *ir, const struct mdl_gnode *n,
+                     const struct mdl_lower_row **ret, long long *ret_version)
 {
     bool own = domain_is(n->domain, NULL);
     int r;
@@ -94,7 +94,7 @@ static int known_row(struct mdl_ir *ir, const struct mdl_gnode *n, const struct 
     *ret_version = 0;
     *ret = find_row(n);
     if (!*ret) {
-        return mdl_ir_refuse(
+        return mdl_ir_say(
             ir, -EOPNOTSUPP,
             "operator %s%s%s is not supported; docs/operators.md lists those that are", n->op_type,
             own ? "" : " of domain ", own ? "" : n->domain);
@@ -120,11 +120,9 @@ static void fail_outputs(struct mdl_ir *ir, const struct mdl_gnode *n)
     }
 }
 
-int mdl_lower_check(struct mdl_ir *ir)
+void mdl_lower_check(struct mdl_ir *ir)
 {
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < ir->order_count; i++) {
+    for (size_t i = 0; i < ir->order_count; i++) {
         const struct mdl_gnode *n = &ir->g->nodes[ir->order[i]];
         struct mdl_reason why = {.kind = MDL_REASON_OPERATOR};
         const struct mdl_lower_row *row;
@@ -134,12 +132,10 @@ int mdl_lower_check(struct mdl_ir *ir)
         if (why.code < 0) {
             fail_outputs(ir, n);
             ir->lowered[ir->order[i]] = LOWERED;
-            r = mdl_ir_reason(ir, &why, n, ir->node_name);
-            ir->failure = 0;
+            mdl_ir_reason(ir, &why, n, ir->node_name);
         }
     }
     ir->node = NULL;
-    return r;
 }
 
 /* ---- inputs and outputs ---- */
@@ -161,7 +157,7 @@ static size_t resolve(struct mdl_lower *l, const char *name)
         lower_with_inputs(l, n->node);
     }
     if (n->failed) {
-        mdl_ir_failed(ir, E_SKIP);
+        mdl_ir_leave(ir, E_SKIP);
     }
     if (n->value == MDL_NONE && n->initializer != MDL_NONE) {
         const struct mdl_gtensor *t = &ir->g->initializers[n->initializer];
@@ -222,8 +218,8 @@ static void lower_known(struct mdl_ir *ir, const struct mdl_gnode *n,
 
     l.in_count = n->input_count;
     l.out_count = n->output_count;
-    l.in = in = mdl_l_alloc(&l, n->input_count, sizeof(*in));
-    l.out = mdl_l_alloc(&l, n->output_count, sizeof(*l.out));
+    l.in = in = mdl_ir_alloc(ir, n->input_count, sizeof(*in));
+    l.out = mdl_ir_alloc(ir, n->output_count, sizeof(*l.out));
     for (size_t i = 0; i < n->output_count; i++) {
         l.out[i] = MDL_NONE;
     }
@@ -247,11 +243,15 @@ static int try_node(struct mdl_ir *ir, const struct mdl_gnode *n, struct mdl_rea
     const size_t depth = ir->branch_depth;
     jmp_buf here;
 
+    ir->failure = 0;
     ir->leave = &here;
     if (setjmp(here) == 0) {
         const struct mdl_lower_row *row;
+        int r = known_row(ir, n, &row, &why->version);
 
-        known_row(ir, n, &row, &why->version);
+        if (r < 0) {
+            mdl_ir_leave(ir, r);
+        }
         why->kind = MDL_REASON_NODE;
         lower_known(ir, n, row);
     }
@@ -260,42 +260,35 @@ static int try_node(struct mdl_ir *ir, const struct mdl_gnode *n, struct mdl_rea
     return ir->failure;
 }
 
-/* What is refused becomes a reason, and the next node is looked at. Return: 0, or -errno of what
- * stops everything. */
-static int lower_node(struct mdl_ir *ir, const struct mdl_gnode *n)
+/* What is refused becomes a reason, and the next node is looked at. */
+static void lower_node(struct mdl_ir *ir, const struct mdl_gnode *n)
 {
     const struct mdl_gnode *around = ir->node;
     const char *around_name = ir->node_name;
     struct mdl_reason why = {.kind = MDL_REASON_OPERATOR};
-    int r;
 
     begin_node(ir, n);
-    r = try_node(ir, n, &why);
-    if (r != 0) {
+    why.code = try_node(ir, n, &why);
+    if (why.code != 0) {
         fail_outputs(ir, n);
     }
-    why.code = r;
-    if (r == -EOPNOTSUPP || r == -EBADMSG) {
-        r = mdl_ir_reason(ir, &why, n, ir->node_name);
+    if (why.code == -EOPNOTSUPP || why.code == -EBADMSG) {
+        mdl_ir_reason(ir, &why, n, ir->node_name);
+    } else if (why.code < 0) {
+        mdl_ir_leave(ir, why.code);
     }
-    r = r == E_SKIP ? 0 : r;
     ir->failure = 0;
     ir->node = around;
     ir->node_name = around_name;
-    return r;
 }
 
-int mdl_lower_node(struct mdl_ir *ir, size_t node)
+void mdl_lower_node(struct mdl_ir *ir, size_t node)
 {
-    int r;
-
-    if (ir->lowered[node] == LOWERED) {
-        return 0;
+    if (ir->lowered[node] != LOWERED) {
+        ir->lowered[node] = LOWERED_BEGUN;
+        lower_node(ir, &ir->g->nodes[node]);
+        ir->lowered[node] = LOWERED;
     }
-    ir->lowered[node] = LOWERED_BEGUN;
-    r = lower_node(ir, &ir->g->nodes[node]);
-    ir->lowered[node] = LOWERED;
-    return r;
 }
 
 /* ---- branches ---- */
@@ -338,7 +331,7 @@ static void lower_with_inputs(struct mdl_lower *l, size_t node)
 
         if (top->next_input == n->input_count) {
             depth--;
-            mdl_ir_failed(ir, lower_node(ir, n));
+            lower_node(ir, n);
             ir->lowered[top->node] = LOWERED;
             continue;
         }
@@ -385,9 +378,11 @@ static void lower_branch(struct mdl_lower *l, const struct mdl_gbranch *b, const
         }
     }
     for (size_t i = 0; i < b->node_count; i++) {
-        mdl_ir_failed(l->ir, lower_node(l->ir, &b->nodes[i]));
+        lower_node(l->ir, &b->nodes[i]);
     }
-    mdl_ir_failed(l->ir, l->ir->reasons->total > refused ? E_SKIP : 0);
+    if (l->ir->reasons->total > refused) {
+        mdl_ir_leave(l->ir, E_SKIP);
+    }
     for (size_t i = 0; i < b->output_count; i++) {
         if (b->outputs[i][0]) {
             ret_out[i] = resolve(l, b->outputs[i]);

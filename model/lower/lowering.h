@@ -4,7 +4,7 @@
  *
  * To add an operator, write a function in the file for its kind and add a row to that file's table:
  * the row says which inputs must be there, and of which type; the function what is special. Its
- * first refusal ends it, and all that called it: nothing here returns after one (ir.leave).
+ * first refusal ends it, and all that called it (ir.leave).
  */
 #pragma once
 
@@ -123,8 +123,8 @@ size_t mdl_l_in(const struct mdl_lower *l, size_t i); /* MDL_NONE where absent *
 const struct mdl_ir_value *mdl_l_value(const struct mdl_lower *l, size_t v);
 /** mdl_l_wants() - Return: whether output @i has a name. */
 bool mdl_l_wants(const struct mdl_lower *l, size_t i);
-/** mdl_l_refuse() - as mdl_ir_refuse(), which does not return here. */
-#define mdl_l_refuse(l, ...) (mdl_ir_refuse((l)->ir, __VA_ARGS__), abort())
+/** mdl_l_refuse() - as mdl_ir_refuse(). */
+#define mdl_l_refuse(l, ...) mdl_ir_refuse((l)->ir, __VA_ARGS__)
 /* Refuses the node if @condition: as malformed, as not supported, as too large. */
 #define mdl_l_refuse_if(l, condition, ...)                                                         \
     do {                                                                                           \
@@ -135,9 +135,6 @@ bool mdl_l_wants(const struct mdl_lower *l, size_t i);
 #define mdl_bad_if(l, condition, ...) mdl_l_refuse_if(l, condition, -EBADMSG, __VA_ARGS__)
 #define mdl_unserved_if(l, condition, ...) mdl_l_refuse_if(l, condition, -EOPNOTSUPP, __VA_ARGS__)
 #define mdl_large_if(l, condition, ...) mdl_l_refuse_if(l, condition, -E2BIG, __VA_ARGS__)
-/** mdl_l_alloc(), mdl_l_memdup() - as those of the pool, but never NULL. */
-void *mdl_l_alloc(struct mdl_lower *l, size_t count, size_t size);
-void *mdl_l_memdup(struct mdl_lower *l, const void *data, size_t bytes);
 /** mdl_l_run() - lowers the node as @row says, after checks of its inputs. */
 void mdl_l_run(struct mdl_lower *l, const struct mdl_lower_row *row);
 /** mdl_l_op() - an op that reads the first @count inputs, as far as they are there. */

@@ -11,7 +11,7 @@ static size_t positions(struct mdl_lower *l, size_t n, size_t rank, size_t at)
 
     mdl_large_if(l, !base_mul(n, sizeof(*value), &bytes), "%zu positions are too many", n);
     value = mdl_ir_fold_alloc(l->ir, bytes);
-    for (size_t i = 0; value && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         value[i] = (int64_t)i;
     }
     return mdl_lower_beside(l, mdl_ir_const_new(l->ir, MDL_I64, 1, &n, value, false), rank, at);
@@ -96,8 +96,8 @@ static size_t lower_one_hot(struct mdl_lower *l, int arg)
     v[0] = mdl_ir_binary(l->ir, MDL_BIN_EQUAL, index, positions(l, (size_t)depth, rank, at));
     v[1] = mdl_ir_part(l->ir, l->in[2], 0, 1, 1);
     v[2] = mdl_ir_part(l->ir, l->in[2], 0, 0, 1);
-    return mdl_ir_broadcast(l->ir, v, 3, &rank, dim) != 0 ? MDL_NONE
-                                                          : mdl_ir_where(l->ir, v, rank, dim);
+    rank = mdl_ir_broadcast(l->ir, v, 3, dim);
+    return mdl_ir_where(l->ir, v, rank, dim);
 }
 
 /* A constant matrix of bytes, 1 where column - row >= k (@upper) or <= k. */
@@ -110,7 +110,7 @@ static size_t triangle(struct mdl_lower *l, size_t rows, size_t columns, int64_t
     mdl_large_if(l, !mdl_ir_fold_work(l->ir, (double)bytes),
                  "computing this at load takes too long");
     mask = mdl_ir_fold_alloc(l->ir, bytes);
-    for (size_t i = 0; mask && i < bytes; i++) {
+    for (size_t i = 0; i < bytes; i++) {
         int64_t diagonal = (int64_t)(i % columns) - (int64_t)(i / columns);
 
         mask[i] = upper ? diagonal >= k : diagonal <= k;

@@ -127,7 +127,7 @@ static size_t lower_concat(struct mdl_lower *l, int arg)
 
     mdl_bad_if(l, !count || (l->in_count - 2) % 3 != 0,
                "%zu inputs are not a scale, a zero point and three for each part", l->in_count);
-    parts = mdl_l_alloc(l, count, sizeof(*parts));
+    parts = mdl_ir_alloc(l->ir, count, sizeof(*parts));
     for (size_t i = 0; i < count; i++) {
         size_t at = 2 + 3 * i;
 
@@ -141,7 +141,7 @@ static size_t lower_concat(struct mdl_lower *l, int arg)
 
 static size_t lower_conv(struct mdl_lower *l, int arg)
 {
-    size_t *in = mdl_l_memdup(l, l->in, l->in_count * sizeof(*in));
+    size_t *in = mdl_ir_memdup(l->ir, l->in, l->in_count * sizeof(*in));
     bool moved = channels_last(l);
 
     in[0] = move_channels(l, moved, false, in[0]);

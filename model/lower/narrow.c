@@ -90,9 +90,7 @@ static size_t wrap(struct mdl_lower *l, size_t x, enum mdl_narrow to)
         y = mdl_ir_binary(ir, MDL_BIN_BIT_XOR, y, sign);
         y = mdl_ir_binary(ir, MDL_BIN_SUB, y, sign);
     }
-    if (y != MDL_NONE) {
-        ir->values[y].narrow = to;
-    }
+    ir->values[y].narrow = to;
     return y;
 }
 

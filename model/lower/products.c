@@ -21,7 +21,7 @@ static void take_gemm_c(struct mdl_lower *l, struct mdl_ir_op *op, size_t m, siz
         mdl_ir_spread(l->ir, (size_t[]){c, op->op.in[0]}, 1, 2, dim, &op->op.in[2]);
         return;
     }
-    shift = mdl_l_alloc(l, n, sizeof(*shift));
+    shift = mdl_ir_alloc(l->ir, n, sizeof(*shift));
     for (size_t i = 0; i < n; i++) {
         size_t at = mdl_ir_elements(v) == 1 ? 0 : i;
 
@@ -196,8 +196,8 @@ static size_t lower_batch_norm(struct mdl_lower *l, int arg)
         return normalise(l, epsilon);
     }
     op.op.channels = x->dim[1];
-    scale = mdl_l_alloc(l, op.op.channels, sizeof(*scale));
-    shift = mdl_l_alloc(l, op.op.channels, sizeof(*shift));
+    scale = mdl_ir_alloc(l->ir, op.op.channels, sizeof(*scale));
+    shift = mdl_ir_alloc(l->ir, op.op.channels, sizeof(*shift));
     for (size_t i = 0; i < op.op.channels; i++) {
         double s = mdl_const_real(p[1], i) / sqrt(mdl_const_real(p[4], i) + (double)epsilon);
 

@@ -89,7 +89,7 @@ static size_t emit_param_op(struct mdl_lower *l, struct mdl_ir_op *op, enum mdl_
     if (op->kind == MDL_OP_QUANTIZE || !x.data || l->ir->options->no_fusion) {
         return mdl_ir_emit(l->ir, op, dtype, x.rank, x.dim);
     }
-    mdl_ir_value_new(l->ir, dtype, x.rank, x.dim, &op->op.out[0]);
+    op->op.out[0] = mdl_ir_value_new(l->ir, dtype, x.rank, x.dim);
     mdl_ir_op_add(l->ir, op);
     return op->op.out[0];
 }
@@ -132,9 +132,7 @@ static size_t quantize_to(struct mdl_lower *l, size_t x, const struct mdl_lower_
         y = w->narrow == MDL_NARROW_NONE ? y : saturate(l, w, y);
     }
     y = mdl_ir_reshape(l->ir, y, shape.rank, shape.dim);
-    if (y != MDL_NONE) {
-        l->ir->values[y].narrow = w->narrow;
-    }
+    l->ir->values[y].narrow = w->narrow;
     return y;
 }
 

@@ -67,7 +67,7 @@ static void weight_zeros(struct mdl_lower *l, size_t i, size_t channels, const i
     if (mdl_l_in(l, i) == MDL_NONE) {
         return;
     }
-    zero = mdl_l_alloc(l, channels, sizeof(*zero));
+    zero = mdl_ir_alloc(l->ir, channels, sizeof(*zero));
     for (size_t c = 0; c < channels; c++) {
         zero[c] = (int32_t)channel_value(l, i, c);
         any |= zero[c] != 0;
@@ -126,8 +126,8 @@ static const struct product integer_product = {.w = 1, .x_zero = 2, .w_zero = 3}
 static void take_scales(struct mdl_lower *l, const struct product *p, struct mdl_op *op,
                         struct mdl_quant *q)
 {
-    float *scale = mdl_l_alloc(l, op->channels, sizeof(*scale));
-    int32_t *bias = mdl_l_alloc(l, op->channels, sizeof(*bias));
+    float *scale = mdl_ir_alloc(l->ir, op->channels, sizeof(*scale));
+    int32_t *bias = mdl_ir_alloc(l->ir, op->channels, sizeof(*bias));
 
     check_scales(l, p->x_scale, 1);
     check_scales(l, p->w_scale, op->channels);
@@ -159,7 +159,7 @@ static void take_scales(struct mdl_lower *l, const struct product *p, struct mdl
 /* Everything but shapes; op.channels must be set. Return: the type of the result. */
 static enum mdl_dtype take_product(struct mdl_lower *l, const struct product *p, struct mdl_op *op)
 {
-    struct mdl_quant *q = mdl_l_alloc(l, 1, sizeof(*q));
+    struct mdl_quant *q = mdl_ir_alloc(l->ir, 1, sizeof(*q));
     enum mdl_dtype x_type = mdl_l_value(l, l->in[0])->dtype;
     enum mdl_dtype w_type = mdl_l_value(l, l->in[p->w])->dtype;
     enum mdl_dtype y_type = MDL_I32;

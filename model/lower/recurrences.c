@@ -301,7 +301,7 @@ static struct results run_some(struct recurrent *rc, size_t first, size_t batch,
     op.op.macs = (double)(steps * rc->gates) * (double)(batch * rc->dirs) * (double)rc->hidden *
                  (double)rc->hidden;
     if (workspace) {
-        mdl_ir_value_new(ir, MDL_F32, 3, dim + 1, &op.op.out[1]);
+        op.op.out[1] = mdl_ir_value_new(ir, MDL_F32, 3, dim + 1);
     }
     out.y = mdl_ir_emit(ir, &op, MDL_F32, 4, dim);
     out.h = last_states(rc, out.y, steps, batch);

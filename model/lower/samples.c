@@ -77,7 +77,7 @@ static size_t base_grid(struct mdl_lower *l, const size_t *size, size_t rank)
     }
     mdl_large_if(l, !base_mul(count, (rank + 1) * sizeof(float), &bytes), "the grid is too large");
     g = mdl_ir_fold_alloc(l->ir, bytes);
-    for (size_t i = 0; g && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         size_t rest = i;
 
         for (size_t d = rank; d-- > 0; rest /= size[d]) { /* the last dim is x, the first row */

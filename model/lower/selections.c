@@ -39,7 +39,7 @@ static size_t lower_top_k(struct mdl_lower *l, int arg)
     x.dim[axis] = base_min(k, x.dim[axis]);
     op.op.attr.top_k.axis = axis;
     op.op.attr.top_k.largest = l->opset < 11 || mdl_l_int(l, "largest", 1) != 0;
-    mdl_ir_value_new(l->ir, MDL_I64, x.rank, x.dim, &op.op.out[1]);
+    op.op.out[1] = mdl_ir_value_new(l->ir, MDL_I64, x.rank, x.dim);
     y[0] = mdl_ir_emit(l->ir, &op, x.dtype, x.rank, x.dim);
     y[1] = op.op.out[1];
     for (size_t i = 0; i < base_min(l->out_count, (size_t)2); i++) {
@@ -87,7 +87,7 @@ static size_t emit_counted(struct mdl_lower *l, struct mdl_ir_op *op, const size
 {
     size_t y, count;
 
-    mdl_ir_value_new(l->ir, MDL_I64, 1, (size_t[]){1}, &op->op.out[1]);
+    op->op.out[1] = mdl_ir_value_new(l->ir, MDL_I64, 1, (size_t[]){1});
     y = mdl_ir_emit(l->ir, op, MDL_I64, 2, dim);
     if (mdl_ir_is_const(l->ir, y)) { /* all inputs were: as many rows as were found */
         count = (size_t)mdl_const_int(mdl_l_value(l, op->op.out[1]), 0);
@@ -135,7 +135,7 @@ static size_t non_zero_constant(struct mdl_lower *l)
         count += mdl_const_real(&x, i) != 0;
     }
     at = mdl_ir_fold_alloc(l->ir, x.rank * count * sizeof(*at));
-    for (size_t i = 0; at && i < mdl_ir_elements(&x); i++) {
+    for (size_t i = 0; i < mdl_ir_elements(&x); i++) {
         size_t rest = i;
 
         if (mdl_const_real(&x, i) == 0) {

@@ -15,7 +15,7 @@ static size_t make(struct mdl_lower *l, enum mdl_dtype dtype, const size_t *item
     mdl_large_if(l, count > ITEMS_MAX, "a sequence of %zu tensors; at most %u are supported", count,
                  ITEMS_MAX);
     copy = mdl_ir_fold_alloc(l->ir, count * sizeof(*items)); /* a loop may make many */
-    mdl_ir_value_new(l->ir, dtype, 0, NULL, &made);
+    made = mdl_ir_value_new(l->ir, dtype, 0, NULL);
     if (count) {
         memcpy(copy, items, count * sizeof(*items));
     }
@@ -128,7 +128,7 @@ static void split_sizes(struct mdl_lower *l, size_t n, int64_t **ret_size, size_
                         bool *ret_single)
 {
     size_t given = 0, count = n;
-    int64_t *size = mdl_l_alloc(l, ITEMS_MAX, sizeof(*size)), each = 1, sum = 0;
+    int64_t *size = mdl_ir_alloc(l->ir, ITEMS_MAX, sizeof(*size)), each = 1, sum = 0;
     bool list;
 
     mdl_l_const_ints(l, 1, size, ITEMS_MAX, &given);
@@ -189,7 +189,7 @@ static size_t lower_concat(struct mdl_lower *l, int arg)
     if (!mdl_l_int(l, "new_axis", 0)) {
         return mdl_lower_concat_of(l, s.items, s.item_count, along);
     }
-    items = mdl_l_memdup(l, s.items, s.item_count * sizeof(*items));
+    items = mdl_ir_memdup(l->ir, s.items, s.item_count * sizeof(*items));
     axis = mdl_l_axis(l, along, mdl_l_value(l, items[0])->rank + 1, false);
     for (size_t i = 0; i < s.item_count; i++) {
         items[i] = mdl_lower_new_axis(l, items[i], axis);

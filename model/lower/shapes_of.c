@@ -95,13 +95,12 @@ static size_t lower_reshape(struct mdl_lower *l, int arg)
     at = shape.rows == MDL_NONE ? at : 1 + shape.rows_at;
     y = mdl_ir_reshape_rows(l->ir, l->in[0], shape.count, dim, at);
     v = mdl_l_value(l, y);
-    mdl_unserved_if(
-        l,
-        y != MDL_NONE && shape.rows != MDL_NONE &&
-            (!mdl_rows_same(l->ir, v->rows, shape.rows) || v->rows_dim != shape.rows_at),
-        "dimension %zu of the new shape depends on the data in a way that is "
-        "not supported",
-        shape.rows_at);
+    mdl_unserved_if(l,
+                    shape.rows != MDL_NONE && (!mdl_rows_same(l->ir, v->rows, shape.rows) ||
+                                               v->rows_dim != shape.rows_at),
+                    "dimension %zu of the new shape depends on the data in a way that is "
+                    "not supported",
+                    shape.rows_at);
     return y;
 }
 

@@ -158,7 +158,7 @@ static size_t lower_split(struct mdl_lower *l, int arg)
 {
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     size_t axis = mdl_l_axis(l, mdl_l_int(l, "axis", 0), x.rank, false);
-    int64_t *size = mdl_l_alloc(l, l->out_count, sizeof(*size));
+    int64_t *size = mdl_ir_alloc(l->ir, l->out_count, sizeof(*size));
 
     mdl_rows_fixed(l->ir, l->in[0], axis);
     split_sizes(l, x.dim[axis], size);

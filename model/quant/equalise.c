@@ -93,7 +93,7 @@ static void unfit(struct equal *e, size_t v)
 }
 
 /* Records what the op means for the groups that it reads and writes. */
-static int mark_op(struct equal *e, size_t k)
+static void mark_op(struct equal *e, size_t k)
 {
     struct mdl_ir *ir = e->ir;
     const struct mdl_ir_op *op = &ir->ops[k];
@@ -102,7 +102,7 @@ static int mark_op(struct equal *e, size_t k)
     double *row;
 
     if (keeps_channels(ir, op)) {
-        return 0;
+        return;
     }
     unfit(e, op->op.residual_in);
     for (size_t i = 0; i < op->concat_count; i++) {
@@ -115,18 +115,15 @@ static int mark_op(struct equal *e, size_t k)
         for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
             unfit(e, op->op.out[i]);
         }
-        return 0;
+        return;
     }
     w = mdl_quant_weights(ir, op);
-    row = mdl_pool_alloc(ir->pool, w.count, sizeof(*row));
-    if (!row) {
-        return mdl_ir_nomem(ir);
-    }
+    row = mdl_ir_alloc(ir, w.count, sizeof(*row));
     x = group_of(e, op->op.in[0]);
     y = group_of(e, op->op.out[0]);
     if (!is_finite(&w, &op->op, row)) {
         x->fits = y->fits = false;
-        return 0;
+        return;
     }
     x->fits &= mdl_quant_has_channels(ir, op, &w, true);
     y->fits &=
@@ -136,13 +133,11 @@ static int mark_op(struct equal *e, size_t k)
         y->clip = (double)op->op.act_b;
         y->fits &= e->chosen[k]; /* the integers' range ends at the clip */
     }
-    return 0;
 }
 
-static int find_groups(struct equal *e)
+static void find_groups(struct equal *e)
 {
     struct mdl_ir *ir = e->ir;
-    int r = 0;
 
     for (size_t v = 0; v < e->values; v++) {
         e->same[v] = v;
@@ -164,14 +159,15 @@ static int find_groups(struct equal *e)
             unfit(e, v);
         }
     }
-    for (size_t k = 0; r == 0 && k < ir->op_count; k++) {
-        r = ir->ops[k].dead ? 0 : mark_op(e, k);
+    for (size_t k = 0; k < ir->op_count; k++) {
+        if (!ir->ops[k].dead) {
+            mark_op(e, k);
+        }
     }
-    return r;
 }
 
 /* Finds the channels' ranges from the examples. */
-static int find_channels(struct equal *e, size_t v)
+static void find_channels(struct equal *e, size_t v)
 {
     const struct mdl_ir_value *of = &e->ir->values[v];
     const struct mdl_channels *seen =
@@ -179,21 +175,18 @@ static int find_channels(struct equal *e, size_t v)
     struct group *g = group_of(e, v);
 
     if (!g->fits || !seen || of->data) {
-        return 0;
+        return;
     }
     if (seen->count != of->dim[1]) {
         g->fits = false;
-        return 0;
+        return;
     }
     if (!g->lows) {
         g->channels = seen->count;
-        g->lows = mdl_pool_alloc(e->ir->pool, g->channels, sizeof(*g->lows));
-        g->highs = mdl_pool_alloc(e->ir->pool, g->channels, sizeof(*g->highs));
-        g->power = mdl_pool_alloc(e->ir->pool, g->channels, sizeof(*g->power));
-        g->factor = mdl_pool_alloc(e->ir->pool, g->channels, sizeof(*g->factor));
-        if (!g->lows || !g->highs || !g->power || !g->factor) {
-            return mdl_ir_nomem(e->ir);
-        }
+        g->lows = mdl_ir_alloc(e->ir, g->channels, sizeof(*g->lows));
+        g->highs = mdl_ir_alloc(e->ir, g->channels, sizeof(*g->highs));
+        g->power = mdl_ir_alloc(e->ir, g->channels, sizeof(*g->power));
+        g->factor = mdl_ir_alloc(e->ir, g->channels, sizeof(*g->factor));
     }
     for (size_t i = 0; i < g->channels; i++) {
         g->lows[i] = base_min(g->lows[i], (double)seen->low[i]);
@@ -202,7 +195,6 @@ static int find_channels(struct equal *e, size_t v)
         g->low = base_min(g->low, g->lows[i]);
         g->high = base_max(g->high, g->highs[i]);
     }
-    return 0;
 }
 
 /* The factor by which channel @i fills the range, with some room. */
@@ -254,17 +246,14 @@ static double noise(const struct group *g, const float *s, const struct mdl_qwei
 }
 
 /* The set of factors of the least noise, over all that reads the group. */
-static int choose_factors(struct equal *e, size_t root)
+static void choose_factors(struct equal *e, size_t root)
 {
     struct mdl_ir *ir = e->ir;
     struct group *g = &e->groups[root];
-    double *reach = mdl_pool_alloc(ir->pool, g->channels, sizeof(*reach)), total[TRIED] = {0};
-    float *tried = mdl_pool_alloc(ir->pool, g->channels, sizeof(*tried));
+    double *reach = mdl_ir_alloc(ir, g->channels, sizeof(*reach)), total[TRIED] = {0};
+    float *tried = mdl_ir_alloc(ir, g->channels, sizeof(*tried));
     size_t best = 0;
 
-    if (!reach || !tried) {
-        return mdl_ir_nomem(ir);
-    }
     for (size_t i = 0; i < g->channels; i++) {
         reach[i] = largest(g, i);
     }
@@ -279,10 +268,7 @@ static int choose_factors(struct equal *e, size_t root)
             continue;
         }
         w = mdl_quant_weights(ir, op);
-        row = mdl_pool_alloc(ir->pool, w.count, sizeof(*row));
-        if (!row) {
-            return mdl_ir_nomem(ir);
-        }
+        row = mdl_ir_alloc(ir, w.count, sizeof(*row));
         for (size_t n = 0; n < TRIED; n++) {
             fill_factors(g, reach, n, tried);
             total[n] += noise(g, tried, &w, &sides, row);
@@ -292,40 +278,36 @@ static int choose_factors(struct equal *e, size_t root)
         best = total[n] < total[best] ? n : best;
     }
     fill_factors(g, reach, best, g->factor);
-    return 0;
 }
 
-int mdl_quant_equalise(struct mdl_ir *ir, const bool *chosen, float **ret)
+void mdl_quant_equalise(struct mdl_ir *ir, const bool *chosen, float **ret)
 {
     struct equal e = {
         .ir = ir, .c = ir->options->calibration, .chosen = chosen, .values = ir->value_count};
-    int r;
 
     if (!e.c->equalised || e.c->channels_count == 0) {
-        return 0;
+        return;
     }
-    e.same = mdl_pool_alloc(ir->pool, e.values, sizeof(*e.same));
-    e.groups = mdl_pool_alloc(ir->pool, e.values, sizeof(*e.groups));
-    if (!e.same || !e.groups) {
-        return mdl_ir_nomem(ir);
+    e.same = mdl_ir_alloc(ir, e.values, sizeof(*e.same));
+    e.groups = mdl_ir_alloc(ir, e.values, sizeof(*e.groups));
+    find_groups(&e);
+    for (size_t v = 0; v < e.values; v++) {
+        find_channels(&e, v);
     }
-    r = find_groups(&e);
-    for (size_t v = 0; r == 0 && v < e.values; v++) {
-        r = find_channels(&e, v);
-    }
-    for (size_t v = 0; r == 0 && v < e.values; v++) {
+    for (size_t v = 0; v < e.values; v++) {
         struct group *g = &e.groups[v];
 
         g->fits &=
             e.same[v] == v && g->writers == 1 && g->lows && (!g->clips || g->high <= g->clip);
-        r = g->fits ? choose_factors(&e, v) : 0;
+        if (g->fits) {
+            choose_factors(&e, v);
+        }
     }
-    for (size_t v = 0; r == 0 && v < e.values; v++) {
+    for (size_t v = 0; v < e.values; v++) {
         const struct group *g = group_of(&e, v);
 
         ret[v] = g->fits && ir->values[v].rank >= 2 && ir->values[v].dim[1] == g->channels
                      ? g->factor
                      : NULL;
     }
-    return r;
 }

@@ -131,27 +131,25 @@ static double addend_value(const struct addend *a, size_t c)
 
 /* Fills in multipliers, zero points and biases of all channels. Return: false if they do not
  * fit. */
-static int fill_channels(struct mdl_ir *ir, const struct weights *w, const struct addend *a,
-                         double x_scale, double alpha, double y_scale, struct mdl_op *op,
-                         struct mdl_quant *q, bool *ret_fits)
+static bool fill_channels(struct mdl_ir *ir, const struct weights *w, const struct addend *a,
+                          double x_scale, double alpha, double y_scale, struct mdl_op *op,
+                          struct mdl_quant *q)
 {
-    float *scale = mdl_pool_alloc(ir->pool, w->channels, sizeof(*scale));
-    int32_t *zero = mdl_pool_alloc(ir->pool, w->channels, sizeof(*zero));
-    int32_t *bias = mdl_pool_alloc(ir->pool, w->channels, sizeof(*bias));
+    float *scale = mdl_ir_alloc(ir, w->channels, sizeof(*scale));
+    int32_t *zero = mdl_ir_alloc(ir, w->channels, sizeof(*zero));
+    int32_t *bias = mdl_ir_alloc(ir, w->channels, sizeof(*bias));
     bool any_zero = false, any_bias = false;
 
-    if (!scale || !zero || !bias) {
-        return mdl_ir_nomem(ir);
-    }
-    *ret_fits = true;
     for (size_t c = 0; c < w->channels; c++) {
         double unit = x_scale * per_channel(w->scale, c, 1);
         double b = nearbyint(addend_value(a, c) / (unit * alpha));
 
         scale[c] = (float)(unit * alpha / y_scale);
         zero[c] = (int32_t)per_channel(w->zero, c, 0);
-        *ret_fits &= isfinite(scale[c]) && unit > 0 && fabs(b) <= BIAS_MAX;
-        bias[c] = *ret_fits ? (int32_t)b : 0;
+        if (!isfinite(scale[c]) || !(unit > 0) || !(fabs(b) <= BIAS_MAX)) {
+            return false;
+        }
+        bias[c] = (int32_t)b;
         any_zero |= zero[c] != 0;
         any_bias |= bias[c] != 0;
     }
@@ -160,7 +158,7 @@ static int fill_channels(struct mdl_ir *ir, const struct weights *w, const struc
     op->channels = w->channels;
     q->w_zero = any_zero ? zero : NULL;
     q->bias = any_bias ? bias : NULL;
-    return 0;
+    return true;
 }
 
 /* The QuantizeLinear that is the only reader of @v, or NULL. */
@@ -205,25 +203,21 @@ static bool take_epilogue(const struct mdl_ir *ir, struct mdl_op *op, struct mdl
 }
 
 /* @op (a changed copy of ir->ops[k]) replaces op @k and writes the output of @to, if any. */
-static int commit(struct pass *p, size_t k, const struct mdl_ir_op *op, const struct mdl_quant *q,
-                  struct mdl_ir_op *to)
+static void commit(struct pass *p, size_t k, const struct mdl_ir_op *op, const struct mdl_quant *q,
+                   struct mdl_ir_op *to)
 {
     struct mdl_ir_op *at = &p->ir->ops[k];
 
     *at = *op;
-    at->op.quant = mdl_pool_memdup(p->ir->pool, q, sizeof(*q));
-    if (!at->op.quant) {
-        return mdl_ir_nomem(p->ir);
-    }
+    at->op.quant = mdl_ir_memdup(p->ir, q, sizeof(*q));
     if (to) {
         at->op.out[0] = to->op.out[0];
         p->ir->values[at->op.out[0]].op = k;
         to->dead = true;
     }
-    return 0;
 }
 
-static int fuse_product(struct pass *p, size_t k)
+static void fuse_product(struct pass *p, size_t k)
 {
     struct mdl_ir *ir = p->ir;
     struct mdl_ir_op op = ir->ops[k], *to;
@@ -231,22 +225,17 @@ static int fuse_product(struct pass *p, size_t k)
     struct mdl_qparam x, y = {.scale = 1};
     struct weights w;
     struct addend a;
-    bool fits = false;
-    int r;
 
     if (op.op.quant || op.op.scale || !mdl_quant_source(ir, op.op.in[0], &op.op.in[0], &x) ||
         !read_weights(ir, &op, &w) || !read_addend(ir, &op, w.channels, &a)) {
-        return 0;
+        return;
     }
     to = is_linear(&op.op) ? only_quantize(p, op.op.out[0], &y) : NULL;
-    if (!take_epilogue(ir, &op.op, &q, (double)y.scale)) {
-        return 0;
-    }
-    r = fill_channels(ir, &w, &a, (double)x.scale,
-                      op.kind == MDL_OP_GEMM ? (double)op.op.attr.gemm.alpha : 1, (double)y.scale,
-                      &op.op, &q, &fits);
-    if (r < 0 || !fits) {
-        return r;
+    if (!take_epilogue(ir, &op.op, &q, (double)y.scale) ||
+        !fill_channels(ir, &w, &a, (double)x.scale,
+                       op.kind == MDL_OP_GEMM ? (double)op.op.attr.gemm.alpha : 1, (double)y.scale,
+                       &op.op, &q)) {
+        return;
     }
     if (op.kind == MDL_OP_GEMM) {
         op.op.attr.gemm.alpha = 1;
@@ -255,11 +244,11 @@ static int fuse_product(struct pass *p, size_t k)
     op.op.in[2] = MDL_NONE;
     q.x_zero = x.zero;
     q.y_zero = y.zero;
-    return commit(p, k, &op, &q, to);
+    commit(p, k, &op, &q, to);
 }
 
 /* Sums and mean values: integers in, integers out. */
-static int fuse_light(struct pass *p, size_t k)
+static void fuse_light(struct pass *p, size_t k)
 {
     struct mdl_ir *ir = p->ir;
     struct mdl_ir_op op = ir->ops[k], *to;
@@ -270,27 +259,25 @@ static int fuse_light(struct pass *p, size_t k)
         (op.kind == MDL_OP_BINARY && op.op.attr.binary != MDL_BIN_ADD) ||
         !mdl_quant_source(ir, op.op.in[0], &op.op.in[0], &a) ||
         (op.kind == MDL_OP_BINARY && !mdl_quant_source(ir, op.op.in[1], &op.op.in[1], &b))) {
-        return 0;
+        return;
     }
     to = only_quantize(p, op.op.out[0], &y);
     if (!to || !take_epilogue(ir, &op.op, &q, (double)y.scale)) {
-        return 0;
+        return;
     }
     q.x_zero = a.zero;
     q.b_zero = b.zero;
     q.y_zero = y.zero;
     q.x_scale = (float)((double)a.scale / (double)y.scale);
     q.b_scale = (float)((double)b.scale / (double)y.scale);
-    return commit(p, k, &op, &q, to);
+    commit(p, k, &op, &q, to);
 }
 
 /* Constants whose DequantizeLinear is left over; a convolution's bias then goes where those of
  * constant weights are. */
-static int fold_rest(struct mdl_ir *ir)
+static void fold_rest(struct mdl_ir *ir)
 {
-    int r = 0;
-
-    for (size_t k = 0; r == 0 && k < ir->op_count; k++) {
+    for (size_t k = 0; k < ir->op_count; k++) {
         struct mdl_ir_op *op = &ir->ops[k];
 
         if (op->dead) {
@@ -300,18 +287,15 @@ static int fold_rest(struct mdl_ir *ir)
             ir->values[op->op.in[1]].data &&
             (op->op.in[2] == MDL_NONE || ir->values[op->op.in[2]].data)) {
             op->dead = mdl_fold_op(ir, op);
-            r = ir->failure;
         } else if (op->kind == MDL_OP_CONV && !op->op.quant && op->op.in[2] != MDL_NONE &&
                    !op->op.shift && mdl_ir_is_const(ir, op->op.in[1]) &&
                    mdl_ir_is_const(ir, op->op.in[2])) {
             op->op.channels = mdl_ir_elements(&ir->values[op->op.in[2]]);
-            op->op.shift = mdl_pool_memdup(ir->pool, ir->values[op->op.in[2]].data,
-                                           op->op.channels * sizeof(float));
-            r = op->op.shift ? 0 : mdl_ir_nomem(ir);
+            op->op.shift =
+                mdl_ir_memdup(ir, ir->values[op->op.in[2]].data, op->op.channels * sizeof(float));
             op->op.in[2] = MDL_NONE;
         }
     }
-    return r;
 }
 
 static void find_readers(struct pass *p)
@@ -330,39 +314,35 @@ static void find_readers(struct pass *p)
     }
 }
 
-int mdl_quant_fuse(struct mdl_ir *ir)
+void mdl_quant_fuse(struct mdl_ir *ir)
 {
     struct pass p = {.ir = ir};
     bool any = false;
-    int r = 0;
 
     for (size_t k = 0; k < ir->op_count; k++) {
         any |= !ir->ops[k].dead && ir->ops[k].kind == MDL_OP_DEQUANTIZE;
     }
     if (!any) {
-        return 0;
+        return;
     }
-    p.reader = mdl_pool_alloc(ir->pool, ir->value_count, sizeof(*p.reader));
-    if (!p.reader) {
-        return mdl_ir_nomem(ir);
-    }
+    p.reader = mdl_ir_alloc(ir, ir->value_count, sizeof(*p.reader));
     mdl_ir_count_uses(ir);
     find_readers(&p);
-    for (size_t k = 0; r == 0 && k < ir->op_count; k++) {
+    for (size_t k = 0; k < ir->op_count; k++) {
         switch (ir->ops[k].dead ? MDL_IR_VIEW : ir->ops[k].kind) {
         case MDL_OP_CONV:
         case MDL_OP_GEMM:
         case MDL_OP_MATMUL:
-            r = fuse_product(&p, k);
+            fuse_product(&p, k);
             break;
         case MDL_OP_BINARY:
         case MDL_OP_AVG_POOL:
-            r = fuse_light(&p, k);
+            fuse_light(&p, k);
             break;
         default:
             break;
         }
     }
     mdl_ir_drop_dead(ir);
-    return r < 0 ? r : fold_rest(ir);
+    fold_rest(ir);
 }

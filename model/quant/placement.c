@@ -100,28 +100,17 @@ static bool param_of(struct plan *p, size_t v, struct mdl_qparam *ret)
     return true;
 }
 
-/* The dequantised form of @v, made on first use. */
-static int quantised(struct plan *p, size_t *v)
+/* Return: the dequantised form of @v, made on first use; @v itself if it has no range. */
+static size_t quantised(struct plan *p, size_t v)
 {
     struct mdl_qparam q;
-    size_t y = MDL_NONE, back = MDL_NONE;
-    int r;
 
-    if (*v >= p->values || p->instead[*v] != *v) {
-        *v = *v >= p->values ? *v : p->instead[*v];
-        return 0;
+    if (v < p->values && p->instead[v] == v && param_of(p, v, &q)) {
+        size_t y = mdl_quant_add(p->ir, MDL_OP_QUANTIZE, v, &q, MDL_NONE);
+
+        p->instead[v] = mdl_quant_add(p->ir, MDL_OP_DEQUANTIZE, y, &q, MDL_NONE);
     }
-    if (!param_of(p, *v, &q)) {
-        return 0;
-    }
-    r = mdl_quant_add(p->ir, MDL_OP_QUANTIZE, *v, &q, &y);
-    r = r < 0 ? r : mdl_quant_add(p->ir, MDL_OP_DEQUANTIZE, y, &q, &back);
-    if (r < 0) {
-        return r;
-    }
-    p->instead[*v] = back;
-    *v = back;
-    return 0;
+    return v < p->values ? p->instead[v] : v;
 }
 
 /* Which operators become integers. */
@@ -168,76 +157,62 @@ static struct mdl_qsides sides_of(const struct plan *p, const struct mdl_ir_op *
     return s;
 }
 
-/* Replaces the weights of @op by dequantised integers. */
-static int replace_weights(struct plan *p, struct mdl_ir_op *op, double x_scale, bool *ret_done)
+/* Replaces the weights of @op by dequantised integers. Return: false: they cannot be. */
+static bool replace_weights(struct plan *p, struct mdl_ir_op *op, double x_scale)
 {
     struct mdl_ir *ir = p->ir;
     const struct mdl_ir_value w = ir->values[op->op.in[1]];
     struct mdl_qweights of = mdl_quant_weights(ir, op);
     struct mdl_qsides s = sides_of(p, op);
-    struct mdl_qrounded to = {.q = mdl_pool_alloc(ir->pool, mdl_ir_elements(&w), 1),
-                              .scale = mdl_pool_alloc(ir->pool, of.outputs, sizeof(*to.scale)),
-                              .shift = mdl_pool_alloc(ir->pool, of.outputs, sizeof(*to.shift))};
-    double *row = mdl_pool_alloc(ir->pool, of.count, sizeof(*row));
+    struct mdl_qrounded to = {.q = mdl_ir_alloc(ir, mdl_ir_elements(&w), 1),
+                              .scale = mdl_ir_alloc(ir, of.outputs, sizeof(*to.scale)),
+                              .shift = mdl_ir_alloc(ir, of.outputs, sizeof(*to.shift))};
+    double *row = mdl_ir_alloc(ir, of.count, sizeof(*row));
     struct mdl_ir_op back = mdl_ir_op_make(ir, MDL_OP_DEQUANTIZE);
     size_t dim[MDL_RANK_MAX];
 
-    *ret_done = false;
-    if (!to.q || !to.scale || !to.shift || !row) {
-        return mdl_ir_nomem(ir);
-    }
     if (!mdl_quant_round(&of, &s, op->op.shift, x_scale, row, &to)) {
-        return 0;
+        return false;
     }
     for (size_t i = 0; i < w.rank; i++) {
         dim[i] = i == (of.step == 1 ? 0u : 1u) ? of.outputs : 1;
     }
     back.op.in[0] = mdl_ir_const_new(ir, MDL_I8, w.rank, w.dim, to.q, false);
     back.op.in[1] = mdl_ir_const_new(ir, MDL_F32, w.rank, dim, to.scale, false);
-    if (ir->failure != 0 || mdl_ir_value_new(ir, MDL_F32, w.rank, w.dim, &back.op.out[0]) < 0 ||
-        mdl_ir_op_add(ir, &back) < 0) {
-        return ir->failure;
-    }
+    back.op.out[0] = mdl_ir_value_new(ir, MDL_F32, w.rank, w.dim);
+    mdl_ir_op_add(ir, &back);
     op->op.in[1] = back.op.out[0];
     op->op.scale = NULL;
     op->op.shift = to.shift;
     op->op.channels = of.outputs;
-    *ret_done = true;
-    return 0;
+    return true;
 }
 
-static int quantise_op(struct plan *p, struct mdl_ir_op *op)
+static void quantise_op(struct plan *p, struct mdl_ir_op *op)
 {
     struct mdl_qparam x;
-    bool done = true;
-    int r = 0;
 
-    if (mdl_quant_is_product(p->ir, op)) {
-        param_of(p, op->op.in[0], &x);
-        r = replace_weights(p, op, (double)x.scale, &done);
-    }
-    if (r < 0 || !done) {
-        return r < 0 ? r : mdl_ir_op_add(p->ir, op);
+    if (mdl_quant_is_product(p->ir, op) &&
+        (!param_of(p, op->op.in[0], &x) || !replace_weights(p, op, (double)x.scale))) {
+        mdl_ir_op_add(p->ir, op);
+        return;
     }
     if (op->op.act == MDL_ACT_CLIP && p->factor[op->op.out[0]]) {
         op->op.act = MDL_ACT_RELU; /* the integers' upper end is below the clip, in every channel */
     }
-    r = quantised(p, &op->op.in[0]);
-    if (r == 0 && op->kind == MDL_OP_BINARY) {
-        r = quantised(p, &op->op.in[1]);
+    op->op.in[0] = quantised(p, op->op.in[0]);
+    if (op->kind == MDL_OP_BINARY) {
+        op->op.in[1] = quantised(p, op->op.in[1]);
     }
-    if (r == 0 && op->op.residual != MDL_RESIDUAL_NONE) {
-        r = quantised(p, &op->op.residual_in);
+    if (op->op.residual != MDL_RESIDUAL_NONE) {
+        op->op.residual_in = quantised(p, op->op.residual_in);
     }
-    r = r < 0 ? r : mdl_ir_op_add(p->ir, op);
-    if (r == 0 && p->wanted[op->op.out[0]] && !p->ir->values[op->op.out[0]].output &&
+    mdl_ir_op_add(p->ir, op);
+    if (p->wanted[op->op.out[0]] && !p->ir->values[op->op.out[0]].output &&
         op->op.act <= MDL_ACT_LEAKY_RELU) {
-        size_t y = op->op.out[0];
-
-        r = quantised(p, &y);
+        quantised(p, op->op.out[0]);
         p->integer[op->op.out[0]] = true;
     }
-    return r;
 }
 
 /* A value that only f32 operators read stays f32: rounding it would lose accuracy for nothing. */
@@ -254,75 +229,69 @@ static void mark_wanted(struct plan *p)
     }
 }
 
-static int read_again(struct plan *p, struct mdl_ir_op *op)
+static void read_again(struct plan *p, struct mdl_ir_op *op)
 {
     if (op->kind < (int)MDL_OP_COUNT && mdl_quant_is_product(p->ir, op)) {
         struct mdl_qsides s = sides_of(p, op);
-        int r = s.x || s.y ? mdl_quant_rescale(p->ir, op, &s) : 0;
 
-        if (r < 0) {
-            return r;
+        if (s.x || s.y) {
+            mdl_quant_rescale(p->ir, op, &s);
         }
     }
     for (size_t at = 0, *v; (v = mdl_ir_input(op, &at));) {
         *v = *v < p->values && p->integer[*v] ? p->instead[*v] : *v;
     }
-    return mdl_ir_op_add(p->ir, op);
+    mdl_ir_op_add(p->ir, op);
 }
 
-static int plan_init(struct plan *p)
+static void plan_init(struct plan *p)
 {
-    struct mdl_pool *pool = p->ir->pool;
-    int r;
+    struct mdl_ir *ir = p->ir;
 
-    p->values = p->ir->value_count;
-    p->same = mdl_pool_alloc(pool, p->values, sizeof(*p->same));
-    p->instead = mdl_pool_alloc(pool, p->values, sizeof(*p->instead));
-    p->range = mdl_pool_alloc(pool, p->values, sizeof(*p->range));
-    p->integer = mdl_pool_alloc(pool, p->values, sizeof(*p->integer));
-    p->chosen = mdl_pool_alloc(pool, p->ir->op_count, sizeof(*p->chosen));
-    p->wanted = mdl_pool_alloc(pool, p->values, sizeof(*p->wanted));
-    p->factor = mdl_pool_alloc(pool, p->values, sizeof(*p->factor));
-    if (!p->same || !p->instead || !p->range || !p->integer || !p->chosen || !p->wanted ||
-        !p->factor) {
-        return mdl_ir_nomem(p->ir);
-    }
+    p->values = ir->value_count;
+    p->same = mdl_ir_alloc(ir, p->values, sizeof(*p->same));
+    p->instead = mdl_ir_alloc(ir, p->values, sizeof(*p->instead));
+    p->range = mdl_ir_alloc(ir, p->values, sizeof(*p->range));
+    p->integer = mdl_ir_alloc(ir, p->values, sizeof(*p->integer));
+    p->chosen = mdl_ir_alloc(ir, ir->op_count, sizeof(*p->chosen));
+    p->wanted = mdl_ir_alloc(ir, p->values, sizeof(*p->wanted));
+    p->factor = mdl_ir_alloc(ir, p->values, sizeof(*p->factor));
     for (size_t i = 0; i < p->values; i++) {
         p->same[i] = p->instead[i] = i;
     }
     join_moves(p);
     fill_ranges(p);
-    for (size_t k = 0; k < p->ir->op_count; k++) {
-        p->chosen[k] = !p->ir->ops[k].dead && is_chosen(p, &p->ir->ops[k]);
+    for (size_t k = 0; k < ir->op_count; k++) {
+        p->chosen[k] = !ir->ops[k].dead && is_chosen(p, &ir->ops[k]);
     }
     mark_wanted(p);
-    r = mdl_quant_equalise(p->ir, p->chosen, p->factor);
+    mdl_quant_equalise(ir, p->chosen, p->factor);
     fill_ranges(p);
-    return r;
 }
 
-int mdl_quant_plan(struct mdl_ir *ir)
+void mdl_quant_plan(struct mdl_ir *ir)
 {
     struct plan p = {.ir = ir, .c = ir->options->calibration};
     const struct mdl_ir_op *ops;
     size_t count;
-    int r;
 
     if (!p.c) {
-        return 0;
+        return;
     }
     mdl_ir_drop_dead(ir);
-    r = plan_init(&p);
-    if (r < 0) {
-        return r;
-    }
+    plan_init(&p);
     ops = mdl_ir_take_ops(ir, &count);
-    for (size_t k = 0; r == 0 && k < count; k++) {
+    for (size_t k = 0; k < count; k++) {
         struct mdl_ir_op op = ops[k];
 
-        if (!op.dead) {
-            r = p.chosen[k] ? quantise_op(&p, &op) : read_again(&p, &op);
+        if (op.dead) {
+            continue;
+        }
+        if (p.chosen[k]) {
+            quantise_op(&p, &op);
+        } else {
+            read_again(&p, &op);
         }
     }
-    return r < 0 ? r : mdl_quant_sink(ir);
+    mdl_quant_sink(ir);
 }

@@ -23,9 +23,9 @@ bool mdl_quant_param(const struct mdl_ir *ir, const struct mdl_ir_op *op, struct
  * its quantised value and parameters. */
 bool mdl_quant_source(const struct mdl_ir *ir, size_t v, size_t *ret_q, struct mdl_qparam *ret);
 /** mdl_quant_add() - appends a QUANTIZE (to @p->dtype) or DEQUANTIZE (@v of that type) of @v; the
- * output is *@y, created if MDL_NONE. */
-int mdl_quant_add(struct mdl_ir *ir, enum mdl_op_kind kind, size_t v, const struct mdl_qparam *p,
-                  size_t *y);
+ * output is @y, created if MDL_NONE. Return: it. */
+size_t mdl_quant_add(struct mdl_ir *ir, enum mdl_op_kind kind, size_t v, const struct mdl_qparam *p,
+                     size_t y);
 
 /* ---- weights.c: constant f32 weights of a product, and their rounding ---- */
 
@@ -77,7 +77,7 @@ void mdl_quant_row(const struct mdl_qweights *w, const struct mdl_qsides *s, siz
 bool mdl_quant_round(const struct mdl_qweights *w, const struct mdl_qsides *s, const float *shift,
                      double x_scale, double *row, struct mdl_qrounded *ret);
 /** mdl_quant_rescale() - rescales f32 weights and shift of @op by the sides' x and y. */
-int mdl_quant_rescale(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_qsides *s);
+void mdl_quant_rescale(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_qsides *s);
 
 /* ---- equalise.c ---- */
 
@@ -103,4 +103,4 @@ size_t mdl_quant_find(size_t *same, size_t v);
  * 2019, section 4.1, whose s = sqrt(r1 r2) / r2 is among them; here the ranges r1 are of values,
  * since weights have a scale per output anyway.
  */
-int mdl_quant_equalise(struct mdl_ir *ir, const bool *chosen, float **ret);
+void mdl_quant_equalise(struct mdl_ir *ir, const bool *chosen, float **ret);

@@ -58,8 +58,8 @@ static size_t scalar_of_rank(struct mdl_ir *ir, enum mdl_dtype dtype, double val
     return mdl_ir_reshape(ir, mdl_ir_scalar(ir, dtype, value), rank, dim);
 }
 
-int mdl_quant_add(struct mdl_ir *ir, enum mdl_op_kind kind, size_t v, const struct mdl_qparam *p,
-                  size_t *y)
+size_t mdl_quant_add(struct mdl_ir *ir, enum mdl_op_kind kind, size_t v, const struct mdl_qparam *p,
+                     size_t y)
 {
     struct mdl_ir_op op = mdl_ir_op_make(ir, (int)kind);
     const struct mdl_ir_value x = ir->values[v];
@@ -67,13 +67,15 @@ int mdl_quant_add(struct mdl_ir *ir, enum mdl_op_kind kind, size_t v, const stru
 
     op.op.in[1] = scalar_of_rank(ir, MDL_F32, (double)p->scale, x.rank);
     op.op.in[2] = scalar_of_rank(ir, p->dtype, p->zero, x.rank);
-    if (*y == MDL_NONE && mdl_ir_value_new(ir, dtype, x.rank, x.dim, y) == 0) {
-        ir->values[*y].name = x.name;
+    if (y == MDL_NONE) {
+        y = mdl_ir_value_new(ir, dtype, x.rank, x.dim);
+        ir->values[y].name = x.name;
     }
     op.op.in[0] = v;
-    op.op.out[0] = *y;
+    op.op.out[0] = y;
     op.op.name = (char *)(uintptr_t)x.name;
-    return ir->failure != 0 ? ir->failure : mdl_ir_op_add(ir, &op);
+    mdl_ir_op_add(ir, &op);
+    return y;
 }
 
 static bool same_param(const struct mdl_qparam *a, const struct mdl_qparam *b)
@@ -116,27 +118,22 @@ static bool take_sources(const struct mdl_ir *ir, struct mdl_ir_op *op, struct m
     return true;
 }
 
-static int sink_one(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_qparam *p)
+static void sink_one(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_qparam *p)
 {
     size_t y = op->op.out[0];
-    bool done;
-    int r = mdl_ir_value_new(ir, p->dtype, ir->values[y].rank, ir->values[y].dim, &op->op.out[0]);
 
-    if (r < 0) {
-        return r;
-    }
+    op->op.out[0] = mdl_ir_value_new(ir, p->dtype, ir->values[y].rank, ir->values[y].dim);
     ir->values[op->op.out[0]].name = ir->values[y].name;
-    done = op->kind == MDL_IR_VIEW && ir->values[op->op.in[0]].data && mdl_fold_view(ir, op);
-    r = done || ir->failure < 0 ? ir->failure : mdl_ir_op_add(ir, op);
-    return r < 0 ? r : mdl_quant_add(ir, MDL_OP_DEQUANTIZE, op->op.out[0], p, &y);
+    if (op->kind != MDL_IR_VIEW || !ir->values[op->op.in[0]].data || !mdl_fold_view(ir, op)) {
+        mdl_ir_op_add(ir, op);
+    }
+    mdl_quant_add(ir, MDL_OP_DEQUANTIZE, op->op.out[0], p, y);
 }
 
-static int sink_ops(struct mdl_ir *ir, const struct mdl_ir_op *ops, size_t count, size_t *instead,
-                    size_t values)
+static void sink_ops(struct mdl_ir *ir, const struct mdl_ir_op *ops, size_t count, size_t *instead,
+                     size_t values)
 {
-    int r = 0;
-
-    for (size_t k = 0; r == 0 && k < count; k++) {
+    for (size_t k = 0; k < count; k++) {
         struct mdl_ir_op op = ops[k];
         struct mdl_qparam p, from;
         size_t q;
@@ -153,15 +150,14 @@ static int sink_ops(struct mdl_ir *ir, const struct mdl_ir_op *ops, size_t count
             ir->values[op.op.out[0]].op = MDL_NONE;
             instead[op.op.out[0]] = q;
         } else if (take_sources(ir, &op, &p)) {
-            r = sink_one(ir, &op, &p);
+            sink_one(ir, &op, &p);
         } else {
-            r = mdl_ir_op_add(ir, &op);
+            mdl_ir_op_add(ir, &op);
         }
     }
-    return r;
 }
 
-int mdl_quant_sink(struct mdl_ir *ir)
+void mdl_quant_sink(struct mdl_ir *ir)
 {
     const struct mdl_ir_op *ops;
     size_t count, values = ir->value_count, *instead;
@@ -171,15 +167,12 @@ int mdl_quant_sink(struct mdl_ir *ir)
         any |= !ir->ops[k].dead && ir->ops[k].kind == MDL_OP_DEQUANTIZE;
     }
     if (!any) {
-        return 0;
+        return;
     }
-    instead = mdl_pool_alloc(ir->pool, values, sizeof(*instead));
-    if (!instead) {
-        return mdl_ir_nomem(ir);
-    }
+    instead = mdl_ir_alloc(ir, values, sizeof(*instead));
     for (size_t i = 0; i < values; i++) {
         instead[i] = i;
     }
     ops = mdl_ir_take_ops(ir, &count);
-    return sink_ops(ir, ops, count, instead, values);
+    sink_ops(ir, ops, count, instead, values);
 }

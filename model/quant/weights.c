@@ -186,18 +186,15 @@ bool mdl_quant_round(const struct mdl_qweights *w, const struct mdl_qsides *s, c
     return true;
 }
 
-int mdl_quant_rescale(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_qsides *sides)
+void mdl_quant_rescale(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_qsides *sides)
 {
     struct mdl_qsides s = {.x = sides->x, .y = sides->y}; /* the batch norm stays where it is */
     struct mdl_qweights w = mdl_quant_weights(ir, op);
     const struct mdl_ir_value old = ir->values[op->op.in[1]];
-    float *to = mdl_pool_alloc(ir->pool, mdl_ir_elements(&old) + 1, sizeof(*to));
-    float *shift = mdl_pool_alloc(ir->pool, w.outputs, sizeof(*shift));
-    double *row = mdl_pool_alloc(ir->pool, w.count, sizeof(*row));
+    float *to = mdl_ir_alloc(ir, mdl_ir_elements(&old) + 1, sizeof(*to));
+    float *shift = mdl_ir_alloc(ir, w.outputs, sizeof(*shift));
+    double *row = mdl_ir_alloc(ir, w.count, sizeof(*row));
 
-    if (!to || !shift || !row) {
-        return mdl_ir_nomem(ir);
-    }
     for (size_t c = 0; c < w.outputs; c++) {
         mdl_quant_row(&w, &s, c, row);
         for (size_t i = 0; i < w.count; i++) {
@@ -207,5 +204,4 @@ int mdl_quant_rescale(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_
     }
     op->op.shift = op->op.shift ? shift : NULL;
     op->op.in[1] = mdl_ir_const_new(ir, MDL_F32, old.rank, old.dim, to, false);
-    return ir->failure;
 }
