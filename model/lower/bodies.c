@@ -234,7 +234,7 @@ static size_t lower_loop(struct mdl_lower *l, int arg)
 }
 
 const struct mdl_lower_row mdl_lower_bodies[] = {
-    {"If", lower_if, 1, .narrows = true},
-    {"Loop", lower_loop, 0, .sequences = true, .narrows = true},
+    {"If", lower_if, 1, .narrow = MDL_NARROW_OWN},
+    {"Loop", lower_loop, 0, .sequences = true, .narrow = MDL_NARROW_OWN},
     {0},
 };

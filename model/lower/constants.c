@@ -217,10 +217,10 @@ static size_t lower_range(struct mdl_lower *l, int arg)
 
 const struct mdl_lower_row mdl_lower_consts[] = {
     {"Constant", lower_constant, 0},
-    {"ConstantOfShape", lower_constant_of_shape, 1, .narrows = true},
-    {"Cast", lower_cast, 1, .narrows = true},
+    {"ConstantOfShape", lower_constant_of_shape, 1, .narrow = MDL_NARROW_OWN},
+    {"Cast", lower_cast, 1, .narrow = MDL_NARROW_OWN},
     {"Shape", lower_shape, 1},
     {"Size", lower_size, 1},
-    {"Range", lower_range, 3},
+    {"Range", lower_range, 3, .narrow = MDL_NARROW_WRAPS},
     {0},
 };

@@ -320,12 +320,12 @@ static size_t lower_scatter_nd(struct mdl_lower *l, int arg)
 }
 
 const struct mdl_lower_row mdl_lower_indexed[] = {
-    {"Gather", lower_gather, 2},
-    {"GatherElements", lower_gather_elements, 2},
-    {"GatherND", lower_gather_nd, 2},
-    {"Compress", lower_compress, 2},
-    {"Scatter", lower_scatter_elements, 3},
-    {"ScatterElements", lower_scatter_elements, 3},
-    {"ScatterND", lower_scatter_nd, 3},
+    {"Gather", lower_gather, 2, .narrow = MDL_NARROW_KEEPS},
+    {"GatherElements", lower_gather_elements, 2, .narrow = MDL_NARROW_KEEPS},
+    {"GatherND", lower_gather_nd, 2, .narrow = MDL_NARROW_KEEPS},
+    {"Compress", lower_compress, 2, .narrow = MDL_NARROW_KEEPS},
+    {"Scatter", lower_scatter_elements, 3, .narrow = MDL_NARROW_KEEPS},
+    {"ScatterElements", lower_scatter_elements, 3, .narrow = MDL_NARROW_WRAPS},
+    {"ScatterND", lower_scatter_nd, 3, .narrow = MDL_NARROW_WRAPS},
     {0},
 };

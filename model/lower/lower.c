@@ -229,9 +229,7 @@ static void lower_known(struct mdl_ir *ir, const struct mdl_gnode *n,
                         "input %zu is a sequence", i);
     }
     mdl_l_run(&l, row);
-    if (!row->narrows) {
-        mdl_narrow_outputs(&l);
-    }
+    mdl_narrow_outputs(&l, row);
     bind_outputs(ir, &l);
 }
 

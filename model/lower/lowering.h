@@ -33,6 +33,13 @@ struct mdl_lower {
 /* Return: the first output. */
 typedef size_t (*mdl_lower_fn)(struct mdl_lower *l, int arg);
 #define MDL_LOWER_ALL UCHAR_MAX /* all inputs, and at least one */
+/* What an operator does with integers that are kept wider than they are (narrow.h). */
+enum mdl_narrow_rule {
+    MDL_NARROW_NOT,   /* it does not take them where a result has their type */
+    MDL_NARROW_KEEPS, /* the result's elements are some of the inputs', or lie between them */
+    MDL_NARROW_WRAPS, /* the result may need more bits, and its lower ones are right */
+    MDL_NARROW_OWN,   /* it says itself which type its outputs have */
+};
 struct mdl_lower_row {
     const char *op_type;
     mdl_lower_fn fn;
@@ -44,7 +51,8 @@ struct mdl_lower_row {
      * MDL_OPSET_KNOWN). For ONNX's own operators only. */
     short since, until;
     bool sequences; /* it takes sequences, too */
-    bool narrows;   /* it says itself which narrow type its outputs have (narrow.h) */
+    enum mdl_narrow_rule narrow;
+    unsigned char like; /* the input that has the results' narrow type */
 };
 
 /* The last operator set that was compared with what is done here. */

@@ -182,6 +182,10 @@ static size_t lower_cumsum(struct mdl_lower *l, int arg)
 }
 
 const struct mdl_lower_row mdl_lower_masks[] = {
-    {"Hardmax", lower_hardmax, 1, 1}, {"OneHot", lower_one_hot, 3}, {"Trilu", lower_trilu, 1},
-    {"EyeLike", lower_eye_like, 1},   {"CumSum", lower_cumsum, 2},  {0},
+    {"Hardmax", lower_hardmax, 1, 1},
+    {"OneHot", lower_one_hot, 3, .narrow = MDL_NARROW_KEEPS, .like = 2},
+    {"Trilu", lower_trilu, 1, .narrow = MDL_NARROW_KEEPS},
+    {"EyeLike", lower_eye_like, 1, .narrow = MDL_NARROW_KEEPS},
+    {"CumSum", lower_cumsum, 2},
+    {0},
 };

@@ -11,8 +11,8 @@
 #include "model/lower/lowering.h"
 
 /** mdl_narrow_outputs() - gives the outputs of a node, which exist, the narrow type that they have
- * by its inputs. For operators whose outputs have the type of an input; a cast sets it itself. */
-void mdl_narrow_outputs(struct mdl_lower *l);
+ * by its inputs, as @row says. */
+void mdl_narrow_outputs(struct mdl_lower *l, const struct mdl_lower_row *row);
 /** mdl_narrow_cast() - @x as @dtype, and in it as @to. */
 size_t mdl_narrow_cast(struct mdl_lower *l, size_t x, enum mdl_dtype dtype, enum mdl_narrow to);
 /** mdl_narrow_name() - Return: ONNX's name for the type. */

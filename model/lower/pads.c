@@ -138,7 +138,7 @@ static size_t lower_center_crop_pad(struct mdl_lower *l, int arg)
 }
 
 const struct mdl_lower_row mdl_lower_pads[] = {
-    {"Pad", lower_pad, 1},
-    {"CenterCropPad", lower_center_crop_pad, 2},
+    {"Pad", lower_pad, 1, .narrow = MDL_NARROW_KEEPS},
+    {"CenterCropPad", lower_center_crop_pad, 2, .narrow = MDL_NARROW_KEEPS},
     {0},
 };

@@ -218,9 +218,9 @@ static size_t lower_dequantize(struct mdl_lower *l, int arg)
 }
 
 const struct mdl_lower_row mdl_lower_quantizes[] = {
-    {"QuantizeLinear", lower_quantize, 2, .narrows = true},
+    {"QuantizeLinear", lower_quantize, 2, .narrow = MDL_NARROW_OWN},
     {"DequantizeLinear", lower_dequantize, 2},
-    {"QuantizeLinear", lower_quantize, 2, 0, 0, "com.microsoft", .narrows = true},
+    {"QuantizeLinear", lower_quantize, 2, 0, 0, "com.microsoft", .narrow = MDL_NARROW_OWN},
     {"DequantizeLinear", lower_dequantize, 2, 0, 0, "com.microsoft"},
     {0},
 };

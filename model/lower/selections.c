@@ -188,9 +188,9 @@ static size_t lower_reverse_sequence(struct mdl_lower *l, int arg)
 }
 
 const struct mdl_lower_row mdl_lower_selections[] = {
-    {"TopK", lower_top_k, 1},
+    {"TopK", lower_top_k, 1, .narrow = MDL_NARROW_KEEPS},
     {"NonMaxSuppression", lower_nms, 2},
     {"NonZero", lower_non_zero, 1},
-    {"ReverseSequence", lower_reverse_sequence, 2},
+    {"ReverseSequence", lower_reverse_sequence, 2, .narrow = MDL_NARROW_KEEPS},
     {0},
 };

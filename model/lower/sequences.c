@@ -198,13 +198,13 @@ static size_t lower_concat(struct mdl_lower *l, int arg)
 }
 
 const struct mdl_lower_row mdl_lower_sequences[] = {
-    {"SequenceConstruct", lower_construct, MDL_LOWER_ALL, .narrows = true},
+    {"SequenceConstruct", lower_construct, MDL_LOWER_ALL, .narrow = MDL_NARROW_OWN},
     {"SequenceEmpty", lower_empty, 0},
-    {"SequenceInsert", lower_insert, 2, .sequences = true, .narrows = true},
-    {"SequenceErase", lower_erase, 1, .sequences = true, .narrows = true},
-    {"SequenceAt", lower_at, 2, .sequences = true, .narrows = true},
-    {"SequenceLength", lower_length, 1, .sequences = true, .narrows = true},
-    {"SplitToSequence", lower_split, 1, .narrows = true},
-    {"ConcatFromSequence", lower_concat, 1, .sequences = true, .narrows = true},
+    {"SequenceInsert", lower_insert, 2, .sequences = true, .narrow = MDL_NARROW_OWN},
+    {"SequenceErase", lower_erase, 1, .sequences = true, .narrow = MDL_NARROW_OWN},
+    {"SequenceAt", lower_at, 2, .sequences = true, .narrow = MDL_NARROW_OWN},
+    {"SequenceLength", lower_length, 1, .sequences = true, .narrow = MDL_NARROW_OWN},
+    {"SplitToSequence", lower_split, 1, .narrow = MDL_NARROW_OWN},
+    {"ConcatFromSequence", lower_concat, 1, .sequences = true, .narrow = MDL_NARROW_OWN},
     {0},
 };

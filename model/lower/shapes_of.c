@@ -304,16 +304,16 @@ static size_t lower_space_to_depth(struct mdl_lower *l, int arg)
 }
 
 const struct mdl_lower_row mdl_lower_shapes[] = {
-    {"Identity", lower_identity, 1, .sequences = true},
+    {"Identity", lower_identity, 1, .sequences = true, .narrow = MDL_NARROW_KEEPS},
     {"Dropout", lower_dropout, 1},
-    {"Flatten", lower_flatten, 1},
-    {"Reshape", lower_reshape, 1},
-    {"Transpose", lower_transpose, 1},
-    {"Squeeze", lower_squeeze, 1},
-    {"Unsqueeze", lower_unsqueeze, 1},
-    {"Expand", lower_expand, 2},
-    {"Tile", lower_tile, 2},
-    {"DepthToSpace", lower_depth_to_space, 1},
-    {"SpaceToDepth", lower_space_to_depth, 1},
+    {"Flatten", lower_flatten, 1, .narrow = MDL_NARROW_KEEPS},
+    {"Reshape", lower_reshape, 1, .narrow = MDL_NARROW_KEEPS},
+    {"Transpose", lower_transpose, 1, .narrow = MDL_NARROW_KEEPS},
+    {"Squeeze", lower_squeeze, 1, .narrow = MDL_NARROW_KEEPS},
+    {"Unsqueeze", lower_unsqueeze, 1, .narrow = MDL_NARROW_KEEPS},
+    {"Expand", lower_expand, 2, .narrow = MDL_NARROW_KEEPS},
+    {"Tile", lower_tile, 2, .narrow = MDL_NARROW_KEEPS},
+    {"DepthToSpace", lower_depth_to_space, 1, .narrow = MDL_NARROW_KEEPS},
+    {"SpaceToDepth", lower_space_to_depth, 1, .narrow = MDL_NARROW_KEEPS},
     {0},
 };

@@ -213,8 +213,8 @@ static size_t lower_concat(struct mdl_lower *l, int arg)
 }
 
 const struct mdl_lower_row mdl_lower_slices[] = {
-    {"Slice", lower_slice, 1},
-    {"Split", lower_split, 1},
-    {"Concat", lower_concat, MDL_LOWER_ALL},
+    {"Slice", lower_slice, 1, .narrow = MDL_NARROW_KEEPS},
+    {"Split", lower_split, 1, .narrow = MDL_NARROW_KEEPS},
+    {"Concat", lower_concat, MDL_LOWER_ALL, .narrow = MDL_NARROW_KEEPS},
     {0},
 };
