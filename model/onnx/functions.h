@@ -22,21 +22,16 @@ struct mdl_onnx_functions {
 
 #define MDL_CALL_DEPTH_MAX 64u
 
-/** mdl_onnx_nomem() - says why an allocation failed: the file asks for more than it may, or memory
- * is short; unless an error is there already. Return: -E2BIG or -ENOMEM. */
-int mdl_onnx_nomem(const struct mdl_onnx_reader *rd);
-/** mdl_onnx_functions() - sorts the functions of @model. Return: 0; -EBADMSG (one is there twice);
- * -ENOMEM. */
-int mdl_onnx_functions(struct mdl_onnx_reader *rd, const struct Onnx__ModelProto *model,
-                       struct mdl_onnx_functions *ret);
-/** mdl_onnx_nodes() - reads a list of nodes in the present scope. Return: as mdl_onnx_read(). */
-int mdl_onnx_nodes(struct mdl_onnx_reader *rd, struct Onnx__NodeProto *const *nodes, size_t count,
-                   struct mdl_gnode **ret, size_t *ret_count);
+/** mdl_onnx_functions() - sorts the functions of @model; none may be there twice. */
+struct mdl_onnx_functions mdl_onnx_functions(struct mdl_onnx_reader *rd,
+                                             const struct Onnx__ModelProto *model);
+/** mdl_onnx_nodes() - reads a list of nodes in the present scope. */
+void mdl_onnx_nodes(struct mdl_onnx_reader *rd, struct Onnx__NodeProto *const *nodes, size_t count,
+                    struct mdl_gnode **ret, size_t *ret_count);
 /** mdl_onnx_branch() - reads a branch of the node @label in the present scope; its initializers are
- * added to the graph's. Return: as mdl_onnx_read(). */
-int mdl_onnx_branch(struct mdl_onnx_reader *rd, const struct Onnx__GraphProto *p, const char *label,
-                    const struct mdl_gbranch **ret);
-/** mdl_onnx_initializer() - reads @t as number @index and adds it to the graph's. Return: as
- * mdl_onnx_read(). */
-int mdl_onnx_initializer(struct mdl_onnx_reader *rd, const struct Onnx__TensorProto *t,
-                         size_t index);
+ * added to the graph's. */
+const struct mdl_gbranch *mdl_onnx_branch(struct mdl_onnx_reader *rd,
+                                          const struct Onnx__GraphProto *p, const char *label);
+/** mdl_onnx_initializer() - reads @t as number @index and adds it to the graph's. */
+void mdl_onnx_initializer(struct mdl_onnx_reader *rd, const struct Onnx__TensorProto *t,
+                          size_t index);

@@ -2,7 +2,6 @@
 #include "model/onnx/node.h"
 
 #include "base/base.h"
-#include "model/common/private.h"
 #include "model/onnx/scope.h"
 #include "model/onnx/tensor.h"
 #include "onnx.pb-c.h"
@@ -30,37 +29,18 @@ static int guess_type(const Onnx__AttributeProto *a)
     return count == 1 ? type : 0;
 }
 
-static char *copy_text(struct mdl_pool *pool, const ProtobufCBinaryData *b)
+static const char *copy_text(struct mdl_onnx_reader *rd, const ProtobufCBinaryData *b)
 {
-    return mdl_pool_strndup(pool, b->data, b->len);
-}
-
-static int read_strings(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a,
-                        struct mdl_gattr *out)
-{
-    const char **list = mdl_pool_alloc(rd->graph->pool, a->n_strings, sizeof(*list));
-
-    if (!list) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < a->n_strings; i++) {
-        list[i] = copy_text(rd->graph->pool, &a->strings[i]);
-        if (!list[i]) {
-            return -ENOMEM;
-        }
-    }
-    out->strings = list;
-    out->count = a->n_strings;
-    return 0;
+    return mdl_onnx_made(rd, mdl_pool_strndup(rd->graph->pool, b->data, b->len));
 }
 
 /* @label: for what is made in branches; NULL: a graph is not looked at. */
-static int read_value(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a, const char *label,
-                      struct mdl_gattr *out)
+static void read_value(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a, const char *label,
+                       struct mdl_gattr *out)
 {
     int type = a->has_type ? (int)a->type : 0;
     struct mdl_gtensor *t;
-    int r = 0;
+    const char **list;
 
     switch (type ? type : guess_type(a)) {
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
@@ -73,17 +53,16 @@ static int read_value(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a,
         break;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
         out->type = MDL_ATTR_STRING;
-        out->s = copy_text(rd->graph->pool, &a->s);
-        r = out->s ? 0 : -ENOMEM;
+        out->s = copy_text(rd, &a->s);
         break;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR:
         out->type = MDL_ATTR_TENSOR;
         if (!a->t) {
-            return mdl_fail(rd->error, -EBADMSG, "%s: attribute '%.80s' has no tensor", rd->where,
+            mdl_onnx_refuse(rd, -EBADMSG, "%s: attribute '%.80s' has no tensor", rd->where,
                             out->name);
         }
-        t = mdl_pool_alloc(rd->graph->pool, 1, sizeof(*t));
-        r = t ? mdl_onnx_tensor(rd, a->t, out->name, t) : -ENOMEM;
+        t = mdl_onnx_alloc(rd, 1, sizeof(*t));
+        *t = mdl_onnx_tensor(rd, a->t, out->name);
         out->t = t;
         break;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
@@ -98,51 +77,53 @@ static int read_value(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a,
         break;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS:
         out->type = MDL_ATTR_STRINGS;
-        r = read_strings(rd, a, out);
+        list = mdl_onnx_alloc(rd, a->n_strings, sizeof(*list));
+        for (size_t i = 0; i < a->n_strings; i++) {
+            list[i] = copy_text(rd, &a->strings[i]);
+        }
+        out->strings = list;
+        out->count = a->n_strings;
         break;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH:
         out->type = MDL_ATTR_OTHER;
         if (a->g && label) {
             out->type = MDL_ATTR_BRANCH;
-            r = rd->branch(rd, a->g, label, &out->branch);
+            out->branch = rd->branch(rd, a->g, label);
         }
         break;
     default: /* sparse tensors, types: the compiler refuses the operator that has them */
         out->type = MDL_ATTR_OTHER;
         break;
     }
-    return r;
 }
 
-/* Reads an attribute, or takes it from the call of the function that the node is in. *ret_there:
- * false: the call does not give it, and there is no default. */
-static int read_attr(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a, const char *label,
-                     struct mdl_gattr *out, bool *ret_there)
+/* Reads an attribute, or takes it from the call of the function that the node is in. Return: false:
+ * the call does not give it, and there is no default. */
+static bool read_attr(struct mdl_onnx_reader *rd, const Onnx__AttributeProto *a, const char *label,
+                      struct mdl_gattr *out)
 {
     const char *ref = mdl_onnx_text(a->ref_attr_name);
     const struct mdl_gattr *given = ref[0] ? mdl_onnx_scope_attr(rd, ref) : NULL;
 
     out->name = mdl_onnx_text(a->name);
-    *ret_there = true;
     if (out->name[0] == '\0') {
-        return mdl_fail(rd->error, -EBADMSG, "%s: an attribute has no name", rd->where);
+        mdl_onnx_refuse(rd, -EBADMSG, "%s: an attribute has no name", rd->where);
     }
     if (ref[0] == '\0') {
-        return read_value(rd, a, label, out);
+        read_value(rd, a, label, out);
+        return true;
     }
     if (!rd->scope) {
-        return mdl_fail(rd->error, -EBADMSG,
-                        "%s: attribute '%.80s' refers to a function's attribute", rd->where,
-                        out->name);
+        mdl_onnx_refuse(rd, -EBADMSG, "%s: attribute '%.80s' refers to a function's attribute",
+                        rd->where, out->name);
     }
-    *ret_there = given != NULL;
     if (given) {
         const char *name = out->name;
 
         *out = *given;
         out->name = name;
     }
-    return 0;
+    return given != NULL;
 }
 
 /* Return: what is made in the node's graphs is called after this; NULL: they are not read. */
@@ -156,73 +137,54 @@ static const char *branch_label(const Onnx__NodeProto *n)
     return n->name && n->name[0] ? n->name : op;
 }
 
-int mdl_onnx_attributes(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, struct mdl_gnode *out)
+void mdl_onnx_attributes(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n,
+                         struct mdl_gnode *out)
 {
-    struct mdl_gattr *attrs = mdl_pool_alloc(rd->graph->pool, n->n_attribute, sizeof(*attrs));
+    struct mdl_gattr *attrs = mdl_onnx_alloc(rd, n->n_attribute, sizeof(*attrs));
     const char *label = branch_label(n);
     size_t count = 0;
 
-    if (!attrs) {
-        return -ENOMEM;
-    }
     for (size_t i = 0; i < n->n_attribute; i++) {
-        bool there;
-        int r = read_attr(rd, n->attribute[i], label, &attrs[count], &there);
+        bool there = read_attr(rd, n->attribute[i], label, &attrs[count]);
 
-        if (r < 0) {
-            return r;
-        }
         for (size_t k = 0; k < count; k++) {
             if (strcmp(attrs[k].name, attrs[count].name) == 0) {
-                return mdl_fail(rd->error, -EBADMSG, "%s: attribute '%.80s' is given twice",
-                                rd->where, attrs[count].name);
+                mdl_onnx_refuse(rd, -EBADMSG, "%s: attribute '%.80s' is given twice", rd->where,
+                                attrs[count].name);
             }
         }
         count += there;
     }
     out->attrs = attrs;
     out->attr_count = count;
-    return 0;
 }
 
-static int node_name(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, struct mdl_gnode *out)
+void mdl_onnx_node(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, size_t index,
+                   struct mdl_gnode *out)
 {
     out->name = mdl_onnx_text(n->name);
     if (rd->scope && out->name[0]) {
-        out->name = mdl_pool_printf(rd->graph->pool, "%s%s", rd->scope->prefix, out->name);
-    }
-    return out->name ? 0 : -ENOMEM;
-}
-
-int mdl_onnx_node(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, size_t index,
-                  struct mdl_gnode *out)
-{
-    int r = node_name(rd, n, out);
-
-    if (r < 0) {
-        return r;
+        out->name = mdl_onnx_made(
+            rd, mdl_pool_printf(rd->graph->pool, "%s%s", rd->scope->prefix, out->name));
     }
     out->op_type = mdl_onnx_text(n->op_type);
     out->domain = strcmp(mdl_onnx_text(n->domain), "ai.onnx") == 0 ? "" : mdl_onnx_text(n->domain);
     out->input_count = n->n_input;
     out->output_count = n->n_output;
     out->opset = rd->scope ? rd->scope->opset : rd->graph->opset;
-    r = mdl_onnx_scope_names(rd, n->input, n->n_input, &out->inputs);
-    r = r < 0 ? r : mdl_onnx_scope_names(rd, n->output, n->n_output, &out->outputs);
-    if (r < 0) {
-        return r;
-    }
+    out->inputs = mdl_onnx_scope_names(rd, n->input, n->n_input);
+    out->outputs = mdl_onnx_scope_names(rd, n->output, n->n_output);
     snprintf(rd->where, sizeof(rd->where), "node %zu '%.80s' (%.40s)", index,
              out->name[0]        ? out->name
              : out->output_count ? out->outputs[0]
                                  : "",
              out->op_type);
     if (out->op_type[0] == '\0') {
-        return mdl_fail(rd->error, -EBADMSG, "%s has no operator type", rd->where);
+        mdl_onnx_refuse(rd, -EBADMSG, "%s has no operator type", rd->where);
     }
     if (n->n_attribute > NODE_ATTRS_MAX) {
-        return mdl_fail(rd->error, -E2BIG, "%s has %zu attributes, more than %u", rd->where,
+        mdl_onnx_refuse(rd, -E2BIG, "%s has %zu attributes, more than %u", rd->where,
                         n->n_attribute, NODE_ATTRS_MAX);
     }
-    return mdl_onnx_attributes(rd, n, out);
+    mdl_onnx_attributes(rd, n, out);
 }

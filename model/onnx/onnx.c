@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "model/common/pool.h"
-#include "model/common/private.h"
 #include "model/onnx/functions.h"
 #include "model/onnx/node.h"
 #include "model/onnx/tensor.h"
@@ -122,17 +121,16 @@ static int name_compare(const void *name, const void *made)
     return strcmp(name, ((const struct made *)made)->name);
 }
 
-static int made_check(struct mdl_onnx_reader *rd, struct made *list, size_t count)
+static void made_check(struct mdl_onnx_reader *rd, struct made *list, size_t count)
 {
     qsort(list, count, sizeof(*list), made_compare);
     for (size_t i = 1; i < count; i++) {
         if (strcmp(list[i - 1].name, list[i].name) == 0) {
-            return mdl_fail(rd->error, -EBADMSG,
-                            "value '%.100s' is made twice: by %s %zu and %s %zu", list[i].name,
-                            list[i - 1].by, list[i - 1].index, list[i].by, list[i].index);
+            mdl_onnx_refuse(rd, -EBADMSG, "value '%.100s' is made twice: by %s %zu and %s %zu",
+                            list[i].name, list[i - 1].by, list[i - 1].index, list[i].by,
+                            list[i].index);
         }
     }
-    return 0;
 }
 
 static size_t count_outputs(const struct mdl_gnode *nodes, size_t count)
@@ -168,17 +166,14 @@ static void list_outputs(const struct mdl_gnode *nodes, size_t count, struct mad
     }
 }
 
-static int check_names(struct mdl_onnx_reader *rd)
+static void check_names(struct mdl_onnx_reader *rd)
 {
     const struct mdl_graph *g = rd->graph;
     size_t count = g->initializer_count + g->input_count, at = 0;
-    base_autofree struct made *list = NULL;
+    struct made *list;
 
     count += count_outputs(g->nodes, g->node_count);
-    list = calloc(count ? count : 1, sizeof(*list));
-    if (!list) {
-        return -ENOMEM;
-    }
+    list = mdl_onnx_alloc(rd, count, sizeof(*list));
     for (size_t i = 0; i < g->initializer_count; i++) {
         list[at++] = (struct made){g->initializers[i].name, "initializer", i};
     }
@@ -186,99 +181,79 @@ static int check_names(struct mdl_onnx_reader *rd)
         list[at++] = (struct made){g->inputs[i].name, "input", i};
     }
     list_outputs(g->nodes, g->node_count, list, &at);
-    return made_check(rd, list, at);
+    made_check(rd, list, at);
 }
 
 /* ---- the parts of the graph ---- */
 
-static int read_initializers(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
+static void read_initializers(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
 {
-    struct mdl_graph *g = rd->graph;
-
     rd->initializer_cap = p->n_initializer;
-    g->initializers = mdl_pool_alloc(g->pool, p->n_initializer, sizeof(*g->initializers));
-    if (!g->initializers) {
-        return -ENOMEM;
-    }
+    rd->graph->initializers =
+        mdl_onnx_alloc(rd, p->n_initializer, sizeof(*rd->graph->initializers));
     for (size_t i = 0; i < p->n_initializer; i++) {
-        int r = mdl_onnx_initializer(rd, p->initializer[i], i);
-
-        if (r < 0) {
-            return r;
-        }
+        mdl_onnx_initializer(rd, p->initializer[i], i);
     }
-    return 0;
+}
+
+static void read_known_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v,
+                             const char *what, struct mdl_gvalue *out)
+{
+    int r = read_value(rd, v, what, out);
+
+    if (r < 0) {
+        mdl_onnx_leave(rd, r);
+    }
 }
 
 /* Until IR 3, weights had to be listed as inputs too: those are not inputs. */
-static int read_inputs(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
+static void read_inputs(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
 {
     struct mdl_graph *g = rd->graph;
-    base_autofree struct made *list =
-        calloc(g->initializer_count ? g->initializer_count : 1, sizeof(*list));
+    struct made *list = mdl_onnx_alloc(rd, g->initializer_count, sizeof(*list));
 
-    g->inputs = mdl_pool_alloc(g->pool, p->n_input, sizeof(*g->inputs));
-    if (!list || !g->inputs) {
-        return -ENOMEM;
-    }
+    g->inputs = mdl_onnx_alloc(rd, p->n_input, sizeof(*g->inputs));
     for (size_t i = 0; i < g->initializer_count; i++) {
         list[i] = (struct made){g->initializers[i].name, "initializer", i};
     }
     qsort(list, g->initializer_count, sizeof(*list), made_compare);
     for (size_t i = 0; i < p->n_input; i++) {
-        int r;
-
-        if (bsearch(mdl_onnx_text(p->input[i]->name), list, g->initializer_count, sizeof(*list),
-                    name_compare)) {
-            continue;
+        if (!bsearch(mdl_onnx_text(p->input[i]->name), list, g->initializer_count, sizeof(*list),
+                     name_compare)) {
+            read_known_value(rd, p->input[i], "input", &g->inputs[g->input_count]);
+            g->input_count++;
         }
-        r = read_value(rd, p->input[i], "input", &g->inputs[g->input_count]);
-        if (r < 0) {
-            return r;
-        }
-        g->input_count++;
     }
-    return 0;
 }
 
-static int read_outputs(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
+static void read_outputs(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
 {
     struct mdl_graph *g = rd->graph;
-    base_autofree struct made *list = calloc(p->n_output ? p->n_output : 1, sizeof(*list));
+    struct made *list = mdl_onnx_alloc(rd, p->n_output, sizeof(*list));
 
-    g->outputs = mdl_pool_alloc(g->pool, p->n_output, sizeof(*g->outputs));
-    if (!list || !g->outputs) {
-        return -ENOMEM;
-    }
+    g->outputs = mdl_onnx_alloc(rd, p->n_output, sizeof(*g->outputs));
     for (size_t i = 0; i < p->n_output; i++) {
-        int r = read_value(rd, p->output[i], "output", &g->outputs[i]);
-
-        if (r < 0) {
-            return r;
-        }
+        read_known_value(rd, p->output[i], "output", &g->outputs[i]);
         list[i] = (struct made){g->outputs[i].name, "output", i};
         g->output_count++;
     }
-    return made_check(rd, list, g->output_count);
+    made_check(rd, list, g->output_count);
 }
 
-static int read_graph(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
+static void read_graph(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p)
 {
-    int r;
-
     if (!p || p->n_node == 0) {
-        return mdl_fail(rd->error, -EBADMSG, "the model's graph has no nodes");
+        mdl_onnx_refuse(rd, -EBADMSG, "the model's graph has no nodes");
     }
     if (p->n_output == 0) {
-        return mdl_fail(rd->error, -EBADMSG, "the model's graph has no outputs");
+        mdl_onnx_refuse(rd, -EBADMSG, "the model's graph has no outputs");
     }
     rd->graph->name = mdl_onnx_text(p->name);
-    r = read_initializers(rd, p);
-    r = r < 0 ? r : read_inputs(rd, p);
-    r = r < 0 ? r : read_outputs(rd, p);
-    r = r < 0 ? r
-              : mdl_onnx_nodes(rd, p->node, p->n_node, &rd->graph->nodes, &rd->graph->node_count);
-    return r < 0 ? r : check_names(rd);
+    read_initializers(rd, p);
+    read_inputs(rd, p);
+    read_outputs(rd, p);
+    mdl_onnx_nodes(rd, p->node, p->n_node, &rd->graph->nodes, &rd->graph->node_count);
+    check_names(rd);
 }
 
 static void walk_cleanup(struct mdl_walk *w)
@@ -307,15 +282,29 @@ static void read_notes(struct mdl_graph *g, const Onnx__ModelProto *model)
     }
 }
 
+/* Return: 0, or what a part leaves with. */
+static int try_model(struct mdl_onnx_reader *rd, const Onnx__ModelProto *model)
+{
+    struct mdl_onnx_functions functions = {0};
+    jmp_buf here;
+
+    rd->leave = &here;
+    rd->functions = &functions;
+    if (setjmp(here) == 0) {
+        mdl_onnx_versions(rd, model);
+        functions = mdl_onnx_functions(rd, model);
+        read_graph(rd, model->graph);
+    }
+    return rd->failure;
+}
+
 int mdl_onnx_read(const void *map, size_t bytes, struct mdl_data_files *data,
                   char ret_error[MDL_ERROR_MAX], struct mdl_graph **ret)
 {
     base_cleanup(walk_cleanup) struct mdl_walk walk = MDL_WALK_NULL;
     mdl_autopool struct mdl_pool *pool = NULL;
-    struct mdl_onnx_functions functions = {0};
     struct mdl_onnx_reader rd = {.walk = &walk,
                                  .data = data,
-                                 .functions = &functions,
                                  .branch = mdl_onnx_branch,
                                  .value = read_value,
                                  .error = ret_error};
@@ -357,11 +346,9 @@ int mdl_onnx_read(const void *map, size_t bytes, struct mdl_data_files *data,
     rd.graph->producer = mdl_onnx_text(model->producer_name);
     rd.graph->producer_version = mdl_onnx_text(model->producer_version);
     read_notes(rd.graph, model);
-    r = mdl_onnx_versions(&rd, model);
-    r = r < 0 ? r : mdl_onnx_functions(&rd, model, &functions);
-    r = r < 0 ? r : read_graph(&rd, model->graph);
+    r = try_model(&rd, model);
     if (r < 0) {
-        return r == -ENOMEM ? mdl_onnx_nomem(&rd) : r;
+        return r;
     }
     *ret = rd.graph;
     pool = NULL; /* now owned by the graph */

@@ -7,6 +7,54 @@
 
 #define PREFIX_NAME_MAX 120u /* bytes of a prefix before its number */
 
+/* The scope of the body that is read, perhaps around a branch; NULL: the graph itself is read. */
+static const struct mdl_onnx_scope *body(const struct mdl_onnx_reader *rd)
+{
+    const struct mdl_onnx_scope *s = rd->scope;
+
+    while (s && !s->of) {
+        s = s->around;
+    }
+    return s;
+}
+
+const Onnx__FunctionProto *mdl_onnx_scope_body_of(const struct mdl_onnx_reader *rd)
+{
+    return body(rd) ? body(rd)->of : NULL;
+}
+
+void mdl_onnx_leave(struct mdl_onnx_reader *rd, int code)
+{
+    rd->failure = code;
+    longjmp(*rd->leave, 1);
+}
+
+/* The file asks for more than it may, or memory is short. */
+void *mdl_onnx_made(struct mdl_onnx_reader *rd, void *made)
+{
+    const Onnx__FunctionProto *f = mdl_onnx_scope_body_of(rd);
+    size_t cap;
+
+    if (made) {
+        return made;
+    }
+    if (!mdl_pool_is_full(rd->graph->pool, &cap)) {
+        mdl_onnx_refuse(rd, -ENOMEM, "out of memory");
+    }
+    mdl_onnx_refuse(rd, -E2BIG,
+                    "%.150s%s%.80s: the graph takes more than %zu MiB, the limit for a file of its "
+                    "size%s",
+                    rd->where, f ? " in function " : "", f ? mdl_onnx_text(f->name) : "", cap >> 20,
+                    f ? ", once functions are put in where they are called" : "");
+}
+
+void *mdl_onnx_alloc(struct mdl_onnx_reader *rd, size_t count, size_t size)
+{
+    return mdl_onnx_made(rd, mdl_pool_alloc(rd->graph->pool, count, size));
+}
+
+/* ---- names ---- */
+
 static int by_inner(const void *a, const void *b)
 {
     const struct mdl_onnx_name *x = a, *y = b;
@@ -25,7 +73,7 @@ static const char *find(const struct mdl_onnx_scope *s, const char *name)
 
 static const char *with_prefix(struct mdl_onnx_reader *rd, const char *prefix, const char *name)
 {
-    return mdl_pool_printf(rd->graph->pool, "%s%s", prefix, name);
+    return mdl_onnx_made(rd, mdl_pool_printf(rd->graph->pool, "%s%s", prefix, name));
 }
 
 const char *mdl_onnx_scope_name(struct mdl_onnx_reader *rd, const char *name)
@@ -48,33 +96,25 @@ const char *mdl_onnx_scope_name(struct mdl_onnx_reader *rd, const char *name)
     return name;
 }
 
-int mdl_onnx_scope_names(struct mdl_onnx_reader *rd, char *const *names, size_t count,
-                         const char *const **ret)
+const char *const *mdl_onnx_scope_names(struct mdl_onnx_reader *rd, char *const *names,
+                                        size_t count)
 {
     const char **list;
 
     if (!rd->scope) {
-        *ret = (const char *const *)names;
-        return 0;
+        return (const char *const *)names;
     }
-    list = mdl_pool_alloc(rd->graph->pool, count, sizeof(*list));
-    for (size_t i = 0; list && i < count; i++) {
+    list = mdl_onnx_alloc(rd, count, sizeof(*list));
+    for (size_t i = 0; i < count; i++) {
         list[i] = mdl_onnx_scope_name(rd, names[i]);
-        if (!list[i]) {
-            return -ENOMEM;
-        }
     }
-    *ret = list;
-    return list ? 0 : -ENOMEM;
+    return list;
 }
 
 const struct mdl_gattr *mdl_onnx_scope_attr(const struct mdl_onnx_reader *rd, const char *name)
 {
-    const struct mdl_onnx_scope *s = rd->scope;
+    const struct mdl_onnx_scope *s = body(rd);
 
-    while (s && !s->of) {
-        s = s->around;
-    }
     for (size_t i = 0; s && i < s->attr_count; i++) {
         if (strcmp(s->attrs[i].name, name) == 0) {
             return &s->attrs[i];
@@ -91,15 +131,15 @@ static const char *prefix_new(struct mdl_onnx_reader *rd, const char *label)
     while (n > 0 && ((unsigned char)label[n] & 0xc0) == 0x80) {
         n--; /* not inside a character */
     }
-    return mdl_pool_printf(rd->graph->pool, "%.*s#%zu/", (int)n, label, ++rd->calls);
+    return mdl_onnx_made(rd,
+                         mdl_pool_printf(rd->graph->pool, "%.*s#%zu/", (int)n, label, ++rd->calls));
 }
 
-static int add_name(struct mdl_onnx_reader *rd, struct mdl_onnx_scope *s, const char *name)
+static void add_name(struct mdl_onnx_reader *rd, struct mdl_onnx_scope *s, const char *name)
 {
     const char *outer = with_prefix(rd, s->prefix, mdl_onnx_text(name));
 
     s->names[s->count++] = (struct mdl_onnx_name){mdl_onnx_text(name), outer};
-    return outer ? 0 : -ENOMEM;
 }
 
 static size_t count_outputs(Onnx__NodeProto *const *nodes, size_t count)
@@ -112,8 +152,8 @@ static size_t count_outputs(Onnx__NodeProto *const *nodes, size_t count)
     return n;
 }
 
-static int add_outputs(struct mdl_onnx_reader *rd, struct mdl_onnx_scope *s,
-                       Onnx__NodeProto *const *nodes, size_t count)
+static void add_outputs(struct mdl_onnx_reader *rd, struct mdl_onnx_scope *s,
+                        Onnx__NodeProto *const *nodes, size_t count)
 {
     size_t known = s->count;
 
@@ -125,42 +165,33 @@ static int add_outputs(struct mdl_onnx_reader *rd, struct mdl_onnx_scope *s,
             const char *name = nodes[i]->output[k];
             struct mdl_onnx_scope before = {.names = s->names, .count = known};
 
-            if (name[0] != '\0' && !find(&before, name) && add_name(rd, s, name) < 0) {
-                return -ENOMEM;
+            if (name[0] != '\0' && !find(&before, name)) {
+                add_name(rd, s, name);
             }
         }
     }
     if (s->count) {
         qsort(s->names, s->count, sizeof(*s->names), by_inner);
     }
-    return 0;
 }
 
-int mdl_onnx_scope_branch(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p, const char *label,
-                          struct mdl_onnx_scope *ret)
+struct mdl_onnx_scope mdl_onnx_scope_branch(struct mdl_onnx_reader *rd, const Onnx__GraphProto *p,
+                                            const char *label)
 {
     size_t most = p->n_input + p->n_initializer + count_outputs(p->node, p->n_node);
     struct mdl_onnx_scope s = {.around = rd->scope,
                                .opset = rd->scope ? rd->scope->opset : rd->graph->opset};
 
     s.prefix = prefix_new(rd, label);
-    s.names = mdl_pool_alloc(rd->graph->pool, most, sizeof(*s.names));
-    if (!s.prefix || !s.names) {
-        return -ENOMEM;
-    }
+    s.names = mdl_onnx_alloc(rd, most, sizeof(*s.names));
     for (size_t i = 0; i < p->n_input; i++) {
-        if (add_name(rd, &s, p->input[i]->name) < 0) {
-            return -ENOMEM;
-        }
+        add_name(rd, &s, p->input[i]->name);
     }
     for (size_t i = 0; i < p->n_initializer; i++) {
-        if (add_name(rd, &s, p->initializer[i]->name) < 0) {
-            return -ENOMEM;
-        }
+        add_name(rd, &s, p->initializer[i]->name);
     }
-    *ret = s;
-    ret->count = s.count;
-    return add_outputs(rd, ret, p->node, p->n_node);
+    add_outputs(rd, &s, p->node, p->n_node);
+    return s;
 }
 
 bool mdl_onnx_is_input(const Onnx__FunctionProto *f, const char *name)
@@ -173,8 +204,8 @@ bool mdl_onnx_is_input(const Onnx__FunctionProto *f, const char *name)
     return false;
 }
 
-int mdl_onnx_scope_body(struct mdl_onnx_reader *rd, const Onnx__FunctionProto *f,
-                        const struct mdl_gnode *call, struct mdl_onnx_scope *ret)
+struct mdl_onnx_scope mdl_onnx_scope_body(struct mdl_onnx_reader *rd, const Onnx__FunctionProto *f,
+                                          const struct mdl_gnode *call)
 {
     size_t most = f->n_input + f->n_output + count_outputs(f->node, f->n_node);
     struct mdl_onnx_scope s = {.caller = rd->scope,
@@ -184,10 +215,7 @@ int mdl_onnx_scope_body(struct mdl_onnx_reader *rd, const Onnx__FunctionProto *f
                                .opset = rd->graph->opset};
 
     s.prefix = prefix_new(rd, call->name[0] ? call->name : call->op_type);
-    s.names = mdl_pool_alloc(rd->graph->pool, most, sizeof(*s.names));
-    if (!s.prefix || !s.names) {
-        return -ENOMEM;
-    }
+    s.names = mdl_onnx_alloc(rd, most, sizeof(*s.names));
     for (size_t i = 0; i < f->n_input; i++) {
         s.names[s.count++] =
             (struct mdl_onnx_name){f->input[i], i < call->input_count ? call->inputs[i] : ""};
@@ -197,6 +225,6 @@ int mdl_onnx_scope_body(struct mdl_onnx_reader *rd, const Onnx__FunctionProto *f
             s.names[s.count++] = (struct mdl_onnx_name){f->output[i], call->outputs[i]};
         }
     }
-    *ret = s;
-    return add_outputs(rd, ret, f->node, f->n_node);
+    add_outputs(rd, &s, f->node, f->n_node);
+    return s;
 }

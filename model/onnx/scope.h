@@ -30,25 +30,28 @@ struct mdl_onnx_scope {
     int64_t opset;
 };
 
-/** mdl_onnx_scope_name() - Return: the graph's name for @name, in the pool; NULL: no memory. */
+/** mdl_onnx_scope_body_of() - Return: the function whose body is read; NULL: the graph itself. */
+const struct Onnx__FunctionProto *mdl_onnx_scope_body_of(const struct mdl_onnx_reader *rd);
+/** mdl_onnx_scope_name() - Return: the graph's name for @name, in the pool. */
 const char *mdl_onnx_scope_name(struct mdl_onnx_reader *rd, const char *name);
-/** mdl_onnx_scope_names() - the same for a list. Return: 0, -ENOMEM. */
-int mdl_onnx_scope_names(struct mdl_onnx_reader *rd, char *const *names, size_t count,
-                         const char *const **ret);
+/** mdl_onnx_scope_names() - the same for a list. */
+const char *const *mdl_onnx_scope_names(struct mdl_onnx_reader *rd, char *const *names,
+                                        size_t count);
 /** mdl_onnx_scope_attr() - Return: the attribute @name of the function's call, or NULL. */
 const struct mdl_gattr *mdl_onnx_scope_attr(const struct mdl_onnx_reader *rd, const char *name);
 
 /** mdl_onnx_scope_branch() - makes the scope of a branch in the present one. @label: the node that
- * has the branch. Return: 0, -ENOMEM. */
-int mdl_onnx_scope_branch(struct mdl_onnx_reader *rd, const struct Onnx__GraphProto *p,
-                          const char *label, struct mdl_onnx_scope *ret);
+ * has the branch. */
+struct mdl_onnx_scope mdl_onnx_scope_branch(struct mdl_onnx_reader *rd,
+                                            const struct Onnx__GraphProto *p, const char *label);
 /** mdl_onnx_is_input() - Return: whether @name is an input of @f. An output of that name is that
  * input: no node makes it. */
 bool mdl_onnx_is_input(const struct Onnx__FunctionProto *f, const char *name);
 /**
  * mdl_onnx_scope_body() - makes the scope of the body of @f
  * @call: the call, with names of the graph. Its attributes and inputs count, and what it leaves out
- * is absent. Return: 0, -ENOMEM.
+ * is absent.
  */
-int mdl_onnx_scope_body(struct mdl_onnx_reader *rd, const struct Onnx__FunctionProto *f,
-                        const struct mdl_gnode *call, struct mdl_onnx_scope *ret);
+struct mdl_onnx_scope mdl_onnx_scope_body(struct mdl_onnx_reader *rd,
+                                          const struct Onnx__FunctionProto *f,
+                                          const struct mdl_gnode *call);

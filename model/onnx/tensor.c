@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "model/common/pool.h"
-#include "model/common/private.h"
 #include "model/onnx/external.h"
 #include "onnx.pb-c.h"
 
@@ -45,42 +44,43 @@ static float to_f32(enum mdl_from from, const unsigned char *p)
     return f;
 }
 
-static int data_fail(struct mdl_onnx_reader *rd, int code, const char *attr, const char *why)
+static _Noreturn void data_fail(struct mdl_onnx_reader *rd, int code, const char *attr,
+                                const char *why)
 {
-    return attr ? mdl_fail(rd->error, code, "%s: attribute '%.60s': %s", rd->where, attr, why)
-                : mdl_fail(rd->error, code, "%s: %s", rd->where, why);
+    mdl_onnx_refuse(rd, code, "%s%s%.60s%s: %s", rd->where, attr ? ": attribute '" : "",
+                    attr ? attr : "", attr ? "'" : "", why);
 }
 
-static int read_dims(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
-                     struct mdl_gtensor *out, size_t *ret_elements)
+/* Return: how many elements. */
+static size_t read_dims(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
+                        struct mdl_gtensor *out)
 {
     size_t n = 1;
     char why[96];
 
     if (t->n_dims > MDL_RANK_MAX) {
         snprintf(why, sizeof(why), "%zu dimensions, more than %u", t->n_dims, MDL_RANK_MAX);
-        return data_fail(rd, -EOPNOTSUPP, attr, why);
+        data_fail(rd, -EOPNOTSUPP, attr, why);
     }
     out->rank = t->n_dims;
     for (size_t i = 0; i < t->n_dims; i++) {
         if (t->dims[i] < 0) {
             snprintf(why, sizeof(why), "dimension %zu is negative (%lld)", i,
                      (long long)t->dims[i]);
-            return data_fail(rd, -EBADMSG, attr, why);
+            data_fail(rd, -EBADMSG, attr, why);
         }
         out->dim[i] = (size_t)t->dims[i];
         if (!base_mul(n, out->dim[i], &n)) {
-            return data_fail(rd, -E2BIG, attr, "the number of elements overflows");
+            data_fail(rd, -E2BIG, attr, "the number of elements overflows");
         }
     }
     /* A dim of 0 hides the size of the others, but strides are their products. */
     for (size_t i = 0, product = 1; n == 0 && i < out->rank; i++) {
         if (out->dim[i] && !base_mul(product, out->dim[i], &product)) {
-            return data_fail(rd, -E2BIG, attr, "the number of elements overflows");
+            data_fail(rd, -E2BIG, attr, "the number of elements overflows");
         }
     }
-    *ret_elements = n;
-    return 0;
+    return n;
 }
 
 /* Typed data with @n values; @size: bytes of one value in protobuf-c's array. */
@@ -103,9 +103,9 @@ static struct typed typed_data(const Onnx__TensorProto *t)
     }
 }
 
-/* int32_data to elements of 1 or 2 bytes. Return: packed bytes in the pool, NULL: out of memory;
- * *ret_ok: false where a value does not fit. */
-static void *narrow(struct mdl_pool *pool, const Onnx__TensorProto *t, size_t n, bool *ret_ok)
+/* int32_data to elements of 1 or 2 bytes. Return: packed bytes in the pool; NULL: a value does not
+ * fit. */
+static void *narrow(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, size_t n)
 {
     size_t size = mdl_onnx_type(t->data_type)->bytes;
     bool is_signed = t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT8 ||
@@ -115,15 +115,13 @@ static void *narrow(struct mdl_pool *pool, const Onnx__TensorProto *t, size_t n,
                    : size == 2                                           ? UINT16_MAX
                    : t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL ? 1
                                                                          : UINT8_MAX;
-    unsigned char *out = mdl_pool_alloc(pool, n, size);
+    unsigned char *out = mdl_onnx_alloc(rd, n, size);
 
-    *ret_ok = true;
-    for (size_t i = 0; out && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         int32_t v = t->int32_data[i];
 
         if (v < low || v > high) {
-            *ret_ok = false;
-            return out;
+            return NULL;
         }
         memcpy(out + i * size, &v, size); /* little-endian: the low bytes */
     }
@@ -136,40 +134,42 @@ static bool is_external(const Onnx__TensorProto *t)
 }
 
 /* Finds the bytes in another file; @typed: values that are in the model's file none the less. */
-static int find_outside(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
-                        size_t typed, struct mdl_gtensor *out)
+static void find_outside(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
+                         size_t typed, struct mdl_gtensor *out)
 {
     char why[MDL_ERROR_MAX];
     int r;
 
     if (t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
-        return data_fail(rd, -EOPNOTSUPP, attr, "its data_location is not known");
+        data_fail(rd, -EOPNOTSUPP, attr, "its data_location is not known");
     }
     if (t->has_raw_data || typed > 0) {
-        return data_fail(rd, -EBADMSG, attr, "data is given in several or in wrong fields");
+        data_fail(rd, -EBADMSG, attr, "data is given in several or in wrong fields");
     }
     r = mdl_onnx_external(rd, t, out->bytes, why, sizeof(why), &out->data);
-    out->in_file = r == 0 && out->bytes > 0;
-    return r < 0 ? data_fail(rd, r, attr, why) : 0;
+    if (r < 0) {
+        data_fail(rd, r, attr, why);
+    }
+    out->in_file = out->bytes > 0;
 }
 
 /* Finds the tensor's bytes, still in the file's element type. */
-static int find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
-                     size_t elements, struct mdl_gtensor *out)
+static void find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
+                      size_t elements, struct mdl_gtensor *out)
 {
     size_t size = mdl_onnx_type(t->data_type)->bytes, want, have;
     struct typed typed = typed_data(t);
     char why[128];
-    bool ok;
 
     if (mdl_onnx_type(t->data_type)->from == MDL_FROM_4BIT) {
         want = elements / 2 + elements % 2;
     } else if (!base_mul(elements, size, &want)) {
-        return data_fail(rd, -E2BIG, attr, "the number of bytes overflows");
+        data_fail(rd, -E2BIG, attr, "the number of bytes overflows");
     }
     out->bytes = want;
     if (is_external(t)) {
-        return find_outside(rd, t, attr, typed.n, out);
+        find_outside(rd, t, attr, typed.n, out);
+        return;
     }
     if (t->has_raw_data) {
         const struct mdl_walk_raw *raw;
@@ -179,7 +179,7 @@ static int find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, con
         memcpy(&index, t->raw_data.data, sizeof(index));
         raw = &rd->walk->raws[index];
         if (typed.n > 0 || (raw->floats && t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)) {
-            return data_fail(rd, -EBADMSG, attr, "data is given in several or in wrong fields");
+            data_fail(rd, -EBADMSG, attr, "data is given in several or in wrong fields");
         }
         have = raw->bytes;
         out->data = (const char *)rd->graph->file_map + raw->offset;
@@ -193,20 +193,16 @@ static int find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, con
     if (have != want) {
         snprintf(why, sizeof(why), "%zu bytes of data where its shape of %s needs %zu", have,
                  mdl_onnx_type(t->data_type)->name, want);
-        return data_fail(rd, -EBADMSG, attr, why);
+        data_fail(rd, -EBADMSG, attr, why);
     }
     if (!out->in_file && typed.size != size && typed.n > 0) {
-        out->data = narrow(rd->graph->pool, t, typed.n, &ok);
+        out->data = narrow(rd, t, typed.n);
         if (!out->data) {
-            return -ENOMEM;
-        }
-        if (!ok) {
             snprintf(why, sizeof(why), "a value does not fit into %s",
                      mdl_onnx_type(t->data_type)->name);
-            return data_fail(rd, -EBADMSG, attr, why);
+            data_fail(rd, -EBADMSG, attr, why);
         }
     }
-    return 0;
 }
 
 /* Element @i of type @from, the lower half of a byte before the upper. */
@@ -234,16 +230,13 @@ static void convert_one(const unsigned char *in, size_t i, enum mdl_from from, e
     }
 }
 
-static int convert(struct mdl_onnx_reader *rd, const struct mdl_onnx_type *type, size_t elements,
-                   struct mdl_gtensor *out)
+static void convert(struct mdl_onnx_reader *rd, const struct mdl_onnx_type *type, size_t elements,
+                    struct mdl_gtensor *out)
 {
     const unsigned char *in = out->data;
     size_t size = mdl_dtype_bytes(out->dtype);
-    void *wide = mdl_pool_alloc(rd->graph->pool, elements, size);
+    void *wide = mdl_onnx_alloc(rd, elements, size);
 
-    if (!wide) {
-        return -ENOMEM;
-    }
     for (size_t i = 0; i < elements; i++) {
         convert_one(in, i, type->from, out->dtype, wide);
     }
@@ -251,32 +244,26 @@ static int convert(struct mdl_onnx_reader *rd, const struct mdl_onnx_type *type,
     out->data = wide;
     out->bytes = elements * size;
     out->in_file = false;
-    return 0;
 }
 
-int mdl_onnx_tensor(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
-                    struct mdl_gtensor *ret)
+struct mdl_gtensor mdl_onnx_tensor(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t,
+                                   const char *attr)
 {
-    struct mdl_gtensor out = {.name = t->name ? t->name : ""};
+    struct mdl_gtensor out = {.name = mdl_onnx_text(t->name)};
     const struct mdl_onnx_type *type = mdl_onnx_type(t->data_type);
     size_t elements;
     char why[96];
-    int r;
 
     if (type->from == MDL_FROM_NONE) {
         snprintf(why, sizeof(why), "element type %s (%d) is not supported", type->name,
                  t->data_type);
-        return data_fail(rd, -EOPNOTSUPP, attr, why);
+        data_fail(rd, -EOPNOTSUPP, attr, why);
     }
     out.dtype = type->dtype;
-    r = read_dims(rd, t, attr, &out, &elements);
-    r = r < 0 ? r : find_data(rd, t, attr, elements, &out);
-    if (r == 0 && type->from != MDL_FROM_SAME) {
-        r = convert(rd, type, elements, &out);
+    elements = read_dims(rd, t, attr, &out);
+    find_data(rd, t, attr, elements, &out);
+    if (type->from != MDL_FROM_SAME) {
+        convert(rd, type, elements, &out);
     }
-    if (r < 0) {
-        return r;
-    }
-    *ret = out;
-    return 0;
+    return out;
 }

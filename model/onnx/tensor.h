@@ -13,8 +13,7 @@ struct Onnx__TensorProto;
 
 /**
  * mdl_onnx_tensor() - checks and converts @t; data stays in the file if possible
- * @attr: the attribute's name for messages, or NULL. Return: as mdl_onnx_read(); -ENOMEM without
- * text.
+ * @attr: the attribute's name for messages, or NULL.
  */
-int mdl_onnx_tensor(struct mdl_onnx_reader *rd, const struct Onnx__TensorProto *t, const char *attr,
-                    struct mdl_gtensor *ret);
+struct mdl_gtensor mdl_onnx_tensor(struct mdl_onnx_reader *rd, const struct Onnx__TensorProto *t,
+                                   const char *attr);

@@ -2,7 +2,6 @@
 #include "model/onnx/versions.h"
 
 #include "base/base.h"
-#include "model/common/private.h"
 #include "onnx.pb-c.h"
 
 #define IR_MIN 3
@@ -37,29 +36,28 @@ static const char *changed_until_6(const Onnx__GraphProto *g)
     return NULL;
 }
 
-int mdl_onnx_check_opset(struct mdl_onnx_reader *rd, int64_t version)
+void mdl_onnx_check_opset(struct mdl_onnx_reader *rd, int64_t version)
 {
     if (version < OPSET_MIN || version > OPSET_MAX) {
-        return mdl_fail(rd->error, -EOPNOTSUPP,
+        mdl_onnx_refuse(rd, -EOPNOTSUPP,
                         "operator set version %lld is not supported (%d to %d are); export the "
                         "model with one of these",
                         (long long)version, OPSET_MIN, OPSET_MAX);
     }
-    return 0;
 }
 
-int mdl_onnx_versions(struct mdl_onnx_reader *rd, const Onnx__ModelProto *model)
+void mdl_onnx_versions(struct mdl_onnx_reader *rd, const Onnx__ModelProto *model)
 {
     struct mdl_graph *g = rd->graph;
     const char *changed;
     bool found = false;
 
     if (!model->has_ir_version) {
-        return mdl_fail(rd->error, -EBADMSG, "not an ONNX model: there is no IR version");
+        mdl_onnx_refuse(rd, -EBADMSG, "not an ONNX model: there is no IR version");
     }
     g->ir_version = model->ir_version;
     if (g->ir_version < IR_MIN || g->ir_version > IR_MAX) {
-        return mdl_fail(rd->error, -EOPNOTSUPP, "IR version %lld is not supported (%d to %d are)",
+        mdl_onnx_refuse(rd, -EOPNOTSUPP, "IR version %lld is not supported (%d to %d are)",
                         (long long)g->ir_version, IR_MIN, IR_MAX);
     }
     for (size_t i = 0; i < model->n_opset_import; i++) {
@@ -70,23 +68,23 @@ int mdl_onnx_versions(struct mdl_onnx_reader *rd, const Onnx__ModelProto *model)
             continue;
         }
         if (found && g->opset != o->version) {
-            return mdl_fail(rd->error, -EBADMSG,
-                            "operator set versions %lld and %lld are both given",
+            mdl_onnx_refuse(rd, -EBADMSG, "operator set versions %lld and %lld are both given",
                             (long long)g->opset, (long long)o->version);
         }
         found = true;
         g->opset = o->version;
     }
     if (!found) {
-        return mdl_fail(rd->error, -EBADMSG, "there is no operator set version");
+        mdl_onnx_refuse(rd, -EBADMSG, "there is no operator set version");
+    }
+    changed = g->opset >= 1 && g->opset < OPSET_MIN ? changed_until_6(model->graph) : NULL;
+    if (changed) {
+        mdl_onnx_refuse(rd, -EOPNOTSUPP,
+                        "operator set version %lld is not supported, because operator %.80s "
+                        "changed until version %d; export the model with %d to %d",
+                        (long long)g->opset, changed, OPSET_MIN, OPSET_MIN, OPSET_MAX);
     }
     if (g->opset < 1 || g->opset >= OPSET_MIN) {
-        return mdl_onnx_check_opset(rd, g->opset);
+        mdl_onnx_check_opset(rd, g->opset);
     }
-    changed = changed_until_6(model->graph);
-    return changed ? mdl_fail(rd->error, -EOPNOTSUPP,
-                              "operator set version %lld is not supported, because operator %.80s "
-                              "changed until version %d; export the model with %d to %d",
-                              (long long)g->opset, changed, OPSET_MIN, OPSET_MIN, OPSET_MAX)
-                   : 0;
 }

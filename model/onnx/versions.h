@@ -10,9 +10,7 @@
 
 struct Onnx__ModelProto;
 
-/** mdl_onnx_versions() - sets the graph's versions. Return: 0; -EBADMSG (none, or contradictory);
- * -EOPNOTSUPP; with rd->error. */
-int mdl_onnx_versions(struct mdl_onnx_reader *rd, const struct Onnx__ModelProto *model);
-/** mdl_onnx_check_opset() - Return: 0 if this version of the standard operators is read;
- * -EOPNOTSUPP with rd->error. */
-int mdl_onnx_check_opset(struct mdl_onnx_reader *rd, int64_t version);
+/** mdl_onnx_versions() - sets the graph's versions. */
+void mdl_onnx_versions(struct mdl_onnx_reader *rd, const struct Onnx__ModelProto *model);
+/** mdl_onnx_check_opset() - refuses a version of the standard operators that is not read. */
+void mdl_onnx_check_opset(struct mdl_onnx_reader *rd, int64_t version);
