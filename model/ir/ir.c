@@ -8,6 +8,14 @@
 /* A few tenths of a second; nothing calls off a step once it has begun. */
 #define FOLD_STEP_WORK ((double)(1u << 28))
 
+void mdl_ir_begin(struct mdl_ir *ir, const struct mdl_gnode *n)
+{
+    ir->node = n;
+    ir->node_name = n->name[0]                                    ? n->name
+                    : n->output_count && n->outputs[0][0] != '\0' ? n->outputs[0]
+                                                                  : n->op_type;
+}
+
 int mdl_ir_say(const struct mdl_ir *ir, int code, const char *format, ...)
 {
     char text[MDL_ERROR_MAX];

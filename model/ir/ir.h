@@ -165,6 +165,8 @@ struct mdl_ir {
 
 /* ---- ir.c: values, ops, messages ---- */
 
+/** mdl_ir_begin() - makes @n the node that messages name. */
+void mdl_ir_begin(struct mdl_ir *ir, const struct mdl_gnode *n);
 /** mdl_ir_say() - writes "node <name> (<op>): <text>" to ir.error. Return: @code. */
 int mdl_ir_say(const struct mdl_ir *ir, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -19,24 +19,6 @@ struct mdl_ir_name *mdl_ir_find(const struct mdl_ir *ir, const char *name)
                : NULL;
 }
 
-static const char *node_label(const struct mdl_gnode *n)
-{
-    if (n->name[0]) {
-        return n->name;
-    }
-    return n->output_count && n->outputs[0][0] ? n->outputs[0] : "without a name";
-}
-
-static _Noreturn void node_fail(struct mdl_ir *ir, size_t node, const char *format,
-                                const char *value)
-{
-    char text[MDL_ERROR_MAX];
-
-    snprintf(text, sizeof(text), format, value);
-    mdl_ir_leave(ir, mdl_fail(ir->error, -EBADMSG, "node %s (%s): %s",
-                              node_label(&ir->g->nodes[node]), ir->g->nodes[node].op_type, text));
-}
-
 static size_t add_name(struct mdl_ir *ir, const char *name)
 {
     ir->names[ir->name_count] = (struct mdl_ir_name){
@@ -111,7 +93,8 @@ static void collect_names(struct mdl_ir *ir)
             size_t node = ir->names[i].node != MDL_NONE ? ir->names[i].node : ir->names[i - 1].node;
 
             if (node != MDL_NONE) {
-                node_fail(ir, node, "value \"%s\" is produced twice", ir->names[i].name);
+                mdl_ir_begin(ir, &ir->g->nodes[node]);
+                mdl_ir_refuse(ir, -EBADMSG, "value \"%s\" is produced twice", ir->names[i].name);
             }
             mdl_ir_refuse(ir, -EBADMSG, "value \"%s\" is defined twice", ir->names[i].name);
         }
@@ -129,7 +112,8 @@ static size_t input_node(struct mdl_ir *ir, size_t node, size_t k)
     }
     n = mdl_ir_find(ir, name);
     if (!n) {
-        node_fail(ir, node, "input \"%s\" is produced by nothing", name);
+        mdl_ir_begin(ir, &ir->g->nodes[node]);
+        mdl_ir_refuse(ir, -EBADMSG, "input \"%s\" is produced by nothing", name);
     }
     return n->node;
 }
@@ -165,7 +149,8 @@ static void visit_from(struct mdl_ir *ir, size_t first, struct visit *stack, uns
             continue;
         }
         if (colour[from] == GREY) {
-            node_fail(ir, from, "is part of a cycle%s", "");
+            mdl_ir_begin(ir, &ir->g->nodes[from]);
+            mdl_ir_refuse(ir, -EBADMSG, "is part of a cycle");
         }
         colour[from] = GREY;
         stack[depth++] = (struct visit){from, 0};

@@ -68,7 +68,7 @@ const struct mdl_gattr *mdl_l_attr(const struct mdl_lower *l, const char *name)
     return NULL;
 }
 
-static const struct mdl_gattr *typed(struct mdl_lower *l, const char *name, enum mdl_attr_type type)
+const struct mdl_gattr *mdl_l_typed(struct mdl_lower *l, const char *name, enum mdl_attr_type type)
 {
     const struct mdl_gattr *a = mdl_l_attr(l, name);
 
@@ -78,21 +78,21 @@ static const struct mdl_gattr *typed(struct mdl_lower *l, const char *name, enum
 
 int64_t mdl_l_int(struct mdl_lower *l, const char *name, int64_t fallback)
 {
-    const struct mdl_gattr *a = typed(l, name, MDL_ATTR_INT);
+    const struct mdl_gattr *a = mdl_l_typed(l, name, MDL_ATTR_INT);
 
     return a ? a->i : fallback;
 }
 
 float mdl_l_float(struct mdl_lower *l, const char *name, float fallback)
 {
-    const struct mdl_gattr *a = typed(l, name, MDL_ATTR_FLOAT);
+    const struct mdl_gattr *a = mdl_l_typed(l, name, MDL_ATTR_FLOAT);
 
     return a ? a->f : fallback;
 }
 
 const char *mdl_l_string(struct mdl_lower *l, const char *name, const char *fallback)
 {
-    const struct mdl_gattr *a = typed(l, name, MDL_ATTR_STRING);
+    const struct mdl_gattr *a = mdl_l_typed(l, name, MDL_ATTR_STRING);
 
     return a ? a->s : fallback;
 }
@@ -112,7 +112,7 @@ int mdl_l_word(struct mdl_lower *l, const char *name, const char *fallback,
 
 bool mdl_l_ints(struct mdl_lower *l, const char *name, int64_t *dst, size_t max, size_t *ret_count)
 {
-    const struct mdl_gattr *a = typed(l, name, MDL_ATTR_INTS);
+    const struct mdl_gattr *a = mdl_l_typed(l, name, MDL_ATTR_INTS);
 
     *ret_count = 0;
     if (!a) {

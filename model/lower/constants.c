@@ -156,20 +156,28 @@ static size_t lower_size(struct mdl_lower *l, int arg)
     return mdl_ir_reshape(l->ir, product, 0, NULL);
 }
 
-/* From 0 to a length that depends on the data: so many of all that there may be. */
-static size_t counted_range(struct mdl_lower *l)
+size_t mdl_lower_count_to(struct mdl_lower *l, size_t n)
 {
-    size_t limit = mdl_ir_reshape(l->ir, l->in[1], 1, (size_t[]){1}), n, rows, y;
-    int64_t *value, most;
+    size_t bytes;
+    int64_t *value;
 
-    mdl_rows_dim(l->ir, limit, 0, &most, &rows);
-    mdl_bad_if(l, most < 0 || most > INT32_MAX, "the range has too many elements");
-    n = (size_t)most;
-    value = mdl_ir_fold_alloc(l->ir, n * sizeof(*value));
+    mdl_large_if(l, !base_mul(n, sizeof(*value), &bytes), "%zu positions are too many", n);
+    value = mdl_ir_fold_alloc(l->ir, bytes);
     for (size_t i = 0; i < n; i++) {
         value[i] = (int64_t)i;
     }
-    y = mdl_ir_const_new(l->ir, MDL_I64, 1, &n, value, false);
+    return mdl_ir_const_new(l->ir, MDL_I64, 1, &n, value, false);
+}
+
+/* From 0 to a length that depends on the data: so many of all that there may be. */
+static size_t counted_range(struct mdl_lower *l)
+{
+    size_t limit = mdl_ir_reshape(l->ir, l->in[1], 1, (size_t[]){1}), rows, y;
+    int64_t most;
+
+    mdl_rows_dim(l->ir, limit, 0, &most, &rows);
+    mdl_bad_if(l, most < 0 || most > INT32_MAX, "the range has too many elements");
+    y = mdl_lower_count_to(l, (size_t)most);
     if (rows != MDL_NONE) {
         mdl_rows_set(l->ir, y, 0, rows);
     }

@@ -39,14 +39,6 @@ enum { LOWERED_NOT, LOWERED_BEGUN, LOWERED };
 #define BRANCH_DEPTH_MAX 64u
 #define E_SKIP 1 /* mdl_ir_leave(): an input is the result of a refused node */
 
-/* what messages call a node */
-static const char *label_of(const struct mdl_gnode *node)
-{
-    return node->name[0]                                       ? node->name
-           : node->output_count && node->outputs[0][0] != '\0' ? node->outputs[0]
-                                                               : node->op_type;
-}
-
 static int64_t opset_of(const struct mdl_ir *ir, const struct mdl_gnode *n)
 {
     return n->opset ? n->opset : ir->g->opset;
@@ -105,12 +97,6 @@ static int known_row(const struct mdl_ir *ir, const struct mdl_gnode *n,
     return r;
 }
 
-static void begin_node(struct mdl_ir *ir, const struct mdl_gnode *n)
-{
-    ir->node = n;
-    ir->node_name = label_of(n);
-}
-
 static void fail_outputs(struct mdl_ir *ir, const struct mdl_gnode *n)
 {
     for (size_t i = 0; i < n->output_count; i++) {
@@ -127,7 +113,7 @@ void mdl_lower_check(struct mdl_ir *ir)
         struct mdl_reason why = {.kind = MDL_REASON_OPERATOR};
         const struct mdl_lower_row *row;
 
-        begin_node(ir, n);
+        mdl_ir_begin(ir, n);
         why.code = known_row(ir, n, &row, &why.version);
         if (why.code < 0) {
             fail_outputs(ir, n);
@@ -265,7 +251,7 @@ static void lower_node(struct mdl_ir *ir, const struct mdl_gnode *n)
     const char *around_name = ir->node_name;
     struct mdl_reason why = {.kind = MDL_REASON_OPERATOR};
 
-    begin_node(ir, n);
+    mdl_ir_begin(ir, n);
     why.code = try_node(ir, n, &why);
     if (why.code != 0) {
         fail_outputs(ir, n);

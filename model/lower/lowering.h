@@ -112,6 +112,10 @@ size_t mdl_lower_new_axis(struct mdl_lower *l, size_t x, size_t axis);
  * is below 0, and which add up to its. */
 void mdl_lower_parts(struct mdl_lower *l, size_t x, size_t axis, const int64_t *size, size_t count,
                      size_t *ret);
+/** mdl_lower_flatten() - input 0 as a matrix, whose columns are its dims from @axis on. */
+size_t mdl_lower_flatten(struct mdl_lower *l, size_t axis);
+/** mdl_lower_count_to() - the integers 0 .. @n - 1, a constant. */
+size_t mdl_lower_count_to(struct mdl_lower *l, size_t n);
 /** mdl_lower_beside() - the elements of @v as dim @at of @rank, the others being 1. */
 size_t mdl_lower_beside(struct mdl_lower *l, size_t v, size_t rank, size_t at);
 
@@ -153,6 +157,8 @@ void mdl_l_need(struct mdl_lower *l, size_t count);
 void mdl_l_f32(struct mdl_lower *l, size_t i);
 
 const struct mdl_gattr *mdl_l_attr(const struct mdl_lower *l, const char *name);
+/** mdl_l_typed() - the same; refused if it has another type. */
+const struct mdl_gattr *mdl_l_typed(struct mdl_lower *l, const char *name, enum mdl_attr_type type);
 int64_t mdl_l_int(struct mdl_lower *l, const char *name, int64_t fallback);
 float mdl_l_float(struct mdl_lower *l, const char *name, float fallback);
 const char *mdl_l_string(struct mdl_lower *l, const char *name, const char *fallback);

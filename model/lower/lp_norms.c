@@ -6,10 +6,12 @@
 #include "model/lower/lowering.h"
 #include "model/lower/window.h"
 
-static void read_p(struct mdl_lower *l, int64_t most, int64_t *ret)
+static int64_t read_p(struct mdl_lower *l, int64_t most)
 {
-    *ret = mdl_l_int(l, "p", 2);
-    mdl_bad_if(l, *ret < 1 || *ret > most, "p %lld is out of range", (long long)*ret);
+    int64_t p = mdl_l_int(l, "p", 2);
+
+    mdl_bad_if(l, p < 1 || p > most, "p %lld is out of range", (long long)p);
+    return p;
 }
 
 /* y = |x|^p */
@@ -42,9 +44,8 @@ static size_t lower_lp_pool(struct mdl_lower *l, int arg)
     struct mdl_window *win = &op.op.attr.pool.window;
     size_t dim[MDL_RANK_MAX], y;
     double taps = 1;
-    int64_t p;
+    int64_t p = read_p(l, INT32_MAX);
 
-    read_p(l, INT32_MAX, &p);
     mdl_window_pool(l, &op, dim);
     for (size_t i = 0; i < win->rank; i++) {
         taps *= (double)win->kernel[i];
@@ -68,14 +69,12 @@ static size_t norm_over(struct mdl_lower *l, size_t x, int64_t p, const bool *ax
 static size_t lower_global_lp_pool(struct mdl_lower *l, int arg)
 {
     bool axes[MDL_RANK_MAX];
-    int64_t p;
 
     mdl_window_image(l, 3, 5);
-    read_p(l, INT32_MAX, &p);
     for (size_t i = 0; i < MDL_RANK_MAX; i++) {
         axes[i] = i >= 2;
     }
-    return norm_over(l, l->in[0], p, axes);
+    return norm_over(l, l->in[0], read_p(l, INT32_MAX), axes);
 }
 
 /* y = x / norm. Where the norm is 0, x is 0 too, and so is y: the divisor is never 0, but at least
@@ -84,11 +83,9 @@ static size_t lower_lp_normalization(struct mdl_lower *l, int arg)
 {
     bool axes[MDL_RANK_MAX] = {0};
     size_t norm, least;
-    int64_t p;
 
-    read_p(l, 2, &p);
     axes[mdl_l_axis(l, mdl_l_int(l, "axis", -1), mdl_l_value(l, l->in[0])->rank, false)] = true;
-    norm = norm_over(l, l->in[0], p, axes);
+    norm = norm_over(l, l->in[0], read_p(l, 2), axes);
     least = mdl_ir_scalar(l->ir, MDL_F32, (double)FLT_TRUE_MIN);
     norm = mdl_ir_binary(l->ir, MDL_BIN_MAX, norm, least);
     return mdl_ir_binary(l->ir, MDL_BIN_DIV, l->in[0], norm);

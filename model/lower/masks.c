@@ -6,15 +6,7 @@
 /* The integers 0 .. n-1 along dimension @at of @rank. */
 static size_t positions(struct mdl_lower *l, size_t n, size_t rank, size_t at)
 {
-    size_t bytes;
-    int64_t *value;
-
-    mdl_large_if(l, !base_mul(n, sizeof(*value), &bytes), "%zu positions are too many", n);
-    value = mdl_ir_fold_alloc(l->ir, bytes);
-    for (size_t i = 0; i < n; i++) {
-        value[i] = (int64_t)i;
-    }
-    return mdl_lower_beside(l, mdl_ir_const_new(l->ir, MDL_I64, 1, &n, value, false), rank, at);
+    return mdl_lower_beside(l, mdl_lower_count_to(l, n), rank, at);
 }
 
 /* y is 1 at the first maximum along @axis of x, else 0. */
@@ -40,27 +32,24 @@ static size_t lower_hardmax(struct mdl_lower *l, int arg)
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     bool old = l->opset < 13;
     size_t at = mdl_l_axis(l, mdl_l_int(l, "axis", old ? 1 : -1), x.rank, old);
-    size_t flat[2] = {1, 1}, y;
+    size_t y;
 
     if (!old) {
         return one_at_max(l, l->in[0], at);
     }
-    for (size_t i = 0; i < x.rank; i++) {
-        flat[i < at ? 0 : 1] *= x.dim[i];
-    }
-    y = mdl_ir_reshape(l->ir, l->in[0], 2, flat);
+    y = mdl_lower_flatten(l, at);
     return mdl_ir_reshape(l->ir, one_at_max(l, y, 1), x.rank, x.dim);
 }
 
 /* The one value of constant input @i as an integer. */
-static void one_integer(struct mdl_lower *l, size_t i, int64_t *ret)
+static int64_t one_integer(struct mdl_lower *l, size_t i)
 {
     const struct mdl_ir_value *v = mdl_l_value(l, l->in[i]);
 
     mdl_unserved_if(l, !v->data, "input %zu (\"%s\") must be a constant", i, v->name);
     mdl_bad_if(l, mdl_ir_elements(v) != 1, "input %zu has %zu values; it must have one", i,
                mdl_ir_elements(v));
-    *ret = mdl_const_int(v, 0);
+    return mdl_const_int(v, 0);
 }
 
 /* Indices below zero count from the end. Return: as integers, of @rank dims with one of 1 at @at */
@@ -84,9 +73,8 @@ static size_t lower_one_hot(struct mdl_lower *l, int arg)
 {
     const struct mdl_ir_value *values = mdl_l_value(l, l->in[2]);
     size_t dim[MDL_RANK_MAX], rank = mdl_l_value(l, l->in[0])->rank + 1, at, index, v[3];
-    int64_t depth = 0;
+    int64_t depth = one_integer(l, 1);
 
-    one_integer(l, 1, &depth);
     mdl_bad_if(l, depth < 1 || depth > INT32_MAX || rank > MDL_RANK_MAX,
                "depth %lld or rank %zu is out of range", (long long)depth, rank);
     mdl_bad_if(l, values->rank != 1 || values->dim[0] != 2,
@@ -123,11 +111,8 @@ static size_t lower_trilu(struct mdl_lower *l, int arg)
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     bool upper = mdl_l_int(l, "upper", 1) != 0;
     size_t v[3] = {MDL_NONE, l->in[0], MDL_NONE};
-    int64_t k = 0;
+    int64_t k = mdl_l_in(l, 1) != MDL_NONE ? one_integer(l, 1) : 0;
 
-    if (mdl_l_in(l, 1) != MDL_NONE) {
-        one_integer(l, 1, &k);
-    }
     mdl_bad_if(l, x.rank < 2, "the input has rank %zu; it must have 2 or more", x.rank);
     v[0] = triangle(l, x.dim[x.rank - 2], x.dim[x.rank - 1], k, upper);
     v[2] = mdl_ir_scalar(l->ir, x.dtype, 0);
@@ -168,12 +153,10 @@ static size_t lower_cumsum(struct mdl_lower *l, int arg)
     struct mdl_ir_op op = mdl_l_op(l, MDL_OP_CUMSUM, 1);
     bool reverse = mdl_l_int(l, "reverse", 0) != 0;
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
-    int64_t axis = 0;
     size_t at, y;
 
-    one_integer(l, 1, &axis);
     mdl_bad_if(l, x.dtype == MDL_BOOL, "the input is of type bool; it must be a number");
-    at = mdl_l_axis(l, axis, x.rank, false);
+    at = mdl_l_axis(l, one_integer(l, 1), x.rank, false);
     op.op.attr.cumsum.axis = at;
     op.op.attr.cumsum.exclusive = mdl_l_int(l, "exclusive", 0) != 0;
     op.op.in[0] = reverse ? reversed(l, l->in[0], at) : l->in[0];

@@ -275,12 +275,8 @@ static size_t activate(struct mdl_lower *l, const char *name, const float *numbe
 /* activation(convolution + Z) */
 static size_t lower_fused_conv(struct mdl_lower *l, int arg)
 {
-    const struct mdl_gattr *numbers = mdl_l_attr(l, "activation_params");
-    size_t y;
-
-    mdl_bad_if(l, numbers && numbers->type != MDL_ATTR_FLOATS,
-               "attribute activation_params has the wrong type");
-    y = as(l, "Conv", OPSET, l->in, base_min(l->in_count, (size_t)3));
+    const struct mdl_gattr *numbers = mdl_l_typed(l, "activation_params", MDL_ATTR_FLOATS);
+    size_t y = as(l, "Conv", OPSET, l->in, base_min(l->in_count, (size_t)3));
     if (mdl_l_in(l, 3) != MDL_NONE) {
         mdl_bad_if(l, !mdl_ir_same_dims(mdl_l_value(l, l->in[3]), mdl_l_value(l, y)),
                    "input 3 has not the shape of the result");
@@ -304,11 +300,6 @@ static size_t lower_fused_gemm(struct mdl_lower *l, int arg)
     return activate(l, mdl_l_string(l, "activation", ""), numbers, count,
                     as(l, "Gemm", OPSET, l->in, l->in_count));
 }
-
-#define SIMPLE(name, which)                                                                        \
-    {                                                                                              \
-        name, lower_simple, 0, 0, which, MS                                                        \
-    }
 
 const struct mdl_lower_row mdl_lower_microsofts[] = {
     {"QLinearAdd", lower_binary, 0, 0, MDL_BIN_ADD, MS},

@@ -213,11 +213,10 @@ static size_t lower_batch_norm(struct mdl_lower *l, int arg)
 static size_t softmax_flat(struct mdl_lower *l, struct mdl_ir_op *op, size_t axis)
 {
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
-    size_t flat[2] = {1, 1}, last = axis, wide = 0;
+    size_t last = axis, wide = 0, y;
 
-    for (size_t i = 0; i < x.rank; i++) {
-        flat[i < axis ? 0 : 1] *= x.dim[i];
-        if (i >= axis && x.dim[i] != 1) {
+    for (size_t i = axis; i < x.rank; i++) {
+        if (x.dim[i] != 1) {
             last = i;
             wide++;
         }
@@ -226,9 +225,10 @@ static size_t softmax_flat(struct mdl_lower *l, struct mdl_ir_op *op, size_t axi
     if (wide <= 1 && axis < x.rank) { /* only one of them exceeds 1: no need to flatten */
         return mdl_ir_emit(l->ir, op, MDL_F32, x.rank, x.dim);
     }
-    op->op.in[0] = mdl_ir_reshape(l->ir, l->in[0], 2, flat);
+    op->op.in[0] = mdl_lower_flatten(l, axis);
     op->op.attr.softmax.axis = 1;
-    return mdl_ir_reshape(l->ir, mdl_ir_emit(l->ir, op, MDL_F32, 2, flat), x.rank, x.dim);
+    y = mdl_ir_emit(l->ir, op, MDL_F32, 2, mdl_l_value(l, op->op.in[0])->dim);
+    return mdl_ir_reshape(l->ir, y, x.rank, x.dim);
 }
 
 static size_t lower_softmax(struct mdl_lower *l, int log)

@@ -172,16 +172,18 @@ size_t mdl_lower_dequantize(struct mdl_lower *l, size_t x, const struct mdl_lowe
     return mdl_ir_reshape(l->ir, emit_param_op(l, &op, MDL_F32), shape.rank, shape.dim);
 }
 
-/* What output_dtype asks for; NULL in *ret: it does not say. */
-static void output_width(struct mdl_lower *l, const struct width **ret)
+/* What output_dtype asks for; NULL: it does not say. */
+static const struct width *output_width(struct mdl_lower *l)
 {
     int64_t given = mdl_l_int(l, "output_dtype", 0);
     const struct mdl_onnx_type *type = mdl_onnx_type(given);
+    const struct width *w =
+        given == 0 || type->from == MDL_FROM_NONE ? NULL : width_of(type->dtype, type->narrow);
 
-    *ret = given == 0 || type->from == MDL_FROM_NONE ? NULL : width_of(type->dtype, type->narrow);
-    mdl_unserved_if(l, !*ret && given != 0,
+    mdl_unserved_if(l, !w && given != 0,
                     "output_dtype %s (%lld) is not supported; integers of 4, 8 and 16 bits are",
                     type->name, (long long)given);
+    return w;
 }
 
 static struct mdl_lower_param param_of(struct mdl_lower *l)
@@ -194,12 +196,9 @@ static struct mdl_lower_param param_of(struct mdl_lower *l)
 
 static size_t lower_quantize(struct mdl_lower *l, int arg)
 {
-    const struct width *w = NULL;
+    const struct width *w = mdl_l_in(l, 2) == MDL_NONE ? output_width(l) : NULL;
     struct mdl_lower_param p = param_of(l);
 
-    if (mdl_l_in(l, 2) == MDL_NONE) {
-        output_width(l, &w);
-    }
     return w ? quantize_to(l, l->in[0], &p, w) : mdl_lower_quantize(l, l->in[0], &p);
 }
 

@@ -58,21 +58,16 @@ static void check_scales(struct mdl_lower *l, size_t i, size_t channels)
 }
 
 /* Zero points of the weights, NULL where they are all 0. */
-static void weight_zeros(struct mdl_lower *l, size_t i, size_t channels, const int32_t **ret)
+static const int32_t *weight_zeros(struct mdl_lower *l, size_t i, size_t channels)
 {
-    int32_t *zero;
+    int32_t *zero = mdl_ir_alloc(l->ir, channels, sizeof(*zero));
     bool any = false;
 
-    *ret = NULL;
-    if (mdl_l_in(l, i) == MDL_NONE) {
-        return;
-    }
-    zero = mdl_ir_alloc(l->ir, channels, sizeof(*zero));
     for (size_t c = 0; c < channels; c++) {
         zero[c] = (int32_t)channel_value(l, i, c);
         any |= zero[c] != 0;
     }
-    *ret = any ? zero : NULL;
+    return any ? zero : NULL;
 }
 
 /* ---- DynamicQuantizeLinear ---- */
@@ -176,7 +171,7 @@ static enum mdl_dtype take_product(struct mdl_lower *l, const struct product *p,
     }
     if (mdl_l_in(l, p->w_zero) != MDL_NONE) {
         check_zero(l, p->w_zero, w_type, op->channels);
-        weight_zeros(l, p->w_zero, op->channels, &q->w_zero);
+        q->w_zero = weight_zeros(l, p->w_zero, op->channels);
     }
     if (p->y_scale) {
         y_type = mdl_l_value(l, l->in[p->y_zero])->dtype;

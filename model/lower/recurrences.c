@@ -50,11 +50,9 @@ static float next_number(struct numbers *n, float fallback)
     return !n->a || n->used == n->a->count ? fallback : n->a->floats[n->used++];
 }
 
-static void numbers_of(struct recurrent *rc, const char *name, struct numbers *ret)
+static struct numbers numbers_of(struct recurrent *rc, const char *name)
 {
-    *ret = (struct numbers){.a = mdl_l_attr(rc->l, name)};
-    mdl_bad_if(rc->l, ret->a && ret->a->type != MDL_ATTR_FLOATS, "attribute %s has the wrong type",
-               name);
+    return (struct numbers){.a = mdl_l_typed(rc->l, name, MDL_ATTR_FLOATS)};
 }
 
 static void take_gate(struct recurrent *rc, const char *name, struct numbers *alpha,
@@ -90,10 +88,9 @@ static void take_gates(struct recurrent *rc)
 {
     const struct mdl_gattr *names = mdl_l_attr(rc->l, "activations");
     size_t each = functions_of[rc->cell], count = each * rc->dirs;
-    struct numbers alpha, beta;
+    struct numbers alpha = numbers_of(rc, "activation_alpha");
+    struct numbers beta = numbers_of(rc, "activation_beta");
 
-    numbers_of(rc, "activation_alpha", &alpha);
-    numbers_of(rc, "activation_beta", &beta);
     mdl_bad_if(rc->l, names && (names->type != MDL_ATTR_STRINGS || names->count != count),
                "attribute activations must have %zu names", count);
     for (size_t i = 0; i < count; i++) {

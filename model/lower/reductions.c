@@ -123,11 +123,6 @@ static size_t lower_arg(struct mdl_lower *l, int max)
     return keep_dims ? y : mdl_ir_drop_dims(l->ir, y, reduced);
 }
 
-#define REDUCE(name, which)                                                                        \
-    {                                                                                              \
-        name, lower_reduce, 1, 0, which                                                            \
-    }
-
 const struct mdl_lower_row mdl_lower_reduces[] = {
     {"ReduceMean", lower_reduce, 1, 0, MDL_RED_MEAN},
     {"ReduceSum", lower_reduce, 1, 0, MDL_RED_SUM},

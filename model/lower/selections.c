@@ -49,7 +49,7 @@ static size_t lower_top_k(struct mdl_lower *l, int arg)
 }
 
 /* At most so many boxes of each class and image. */
-static void nms_limit(struct mdl_lower *l, size_t boxes, size_t *ret)
+static size_t nms_limit(struct mdl_lower *l, size_t boxes)
 {
     int64_t limit = 0;
     size_t count;
@@ -57,7 +57,7 @@ static void nms_limit(struct mdl_lower *l, size_t boxes, size_t *ret)
     mdl_bad_if(
         l, mdl_l_in(l, 2) != MDL_NONE && (!mdl_l_const_ints(l, 2, &limit, 1, &count) || count != 1),
         "max_output_boxes_per_class is not one number");
-    *ret = limit < 0 ? 0 : base_min((size_t)limit, boxes);
+    return limit < 0 ? 0 : base_min((size_t)limit, boxes);
 }
 
 static size_t nms_threshold(struct mdl_lower *l, size_t i)
@@ -105,7 +105,7 @@ static size_t lower_nms(struct mdl_lower *l, int arg)
     size_t dim[2] = {1, 3};
 
     nms_check(l);
-    nms_limit(l, mdl_l_value(l, l->in[0])->dim[1], &op.op.attr.nms.each);
+    op.op.attr.nms.each = nms_limit(l, mdl_l_value(l, l->in[0])->dim[1]);
     op.op.in[2] = nms_threshold(l, 3);
     op.op.in[3] = nms_threshold(l, 4);
     mdl_bad_if(l, centre != 0 && centre != 1, "center_point_box is %lld; it must be 0 or 1",

@@ -27,11 +27,13 @@ static size_t make(struct mdl_lower *l, enum mdl_dtype dtype, const size_t *item
 }
 
 /* Input 0, a sequence that is @filled or may be empty. */
-static void sequence(struct mdl_lower *l, bool filled, struct mdl_ir_value *ret)
+static struct mdl_ir_value sequence(struct mdl_lower *l, bool filled)
 {
-    *ret = *mdl_l_value(l, l->in[0]);
-    mdl_bad_if(l, !ret->sequence, "input 0 is not a sequence");
-    mdl_bad_if(l, filled && ret->item_count == 0, "the sequence has no tensor");
+    struct mdl_ir_value s = *mdl_l_value(l, l->in[0]);
+
+    mdl_bad_if(l, !s.sequence, "input 0 is not a sequence");
+    mdl_bad_if(l, filled && s.item_count == 0, "the sequence has no tensor");
+    return s;
 }
 
 /* Input @i, a tensor. */
@@ -41,20 +43,18 @@ static void tensor(struct mdl_lower *l, size_t i)
 }
 
 /* Constant input @i, a position in @count items, or @past_end after them; @fallback: without it. */
-static void position(struct mdl_lower *l, size_t i, size_t count, bool past_end, size_t fallback,
-                     size_t *ret)
+static size_t position(struct mdl_lower *l, size_t i, size_t count, bool past_end, size_t fallback)
 {
     int64_t at, most = (int64_t)count - !past_end;
     size_t given;
 
-    *ret = fallback;
     if (!mdl_l_const_ints(l, i, &at, 1, &given)) {
-        return;
+        return fallback;
     }
     mdl_bad_if(l, given != 1, "its position has no elements");
     mdl_bad_if(l, at < -(int64_t)count || at > most,
                "position %lld is outside a sequence of %zu tensors", (long long)at, count);
-    *ret = at < 0 ? (size_t)(at + (int64_t)count) : (size_t)at;
+    return at < 0 ? (size_t)(at + (int64_t)count) : (size_t)at;
 }
 
 static size_t lower_construct(struct mdl_lower *l, int arg)
@@ -76,12 +76,11 @@ static size_t lower_empty(struct mdl_lower *l, int arg)
 
 static size_t lower_insert(struct mdl_lower *l, int arg)
 {
-    struct mdl_ir_value s;
+    struct mdl_ir_value s = sequence(l, false);
     size_t items[ITEMS_MAX + 1], at;
 
-    sequence(l, false, &s);
     tensor(l, 1);
-    position(l, 2, s.item_count, true, s.item_count, &at);
+    at = position(l, 2, s.item_count, true, s.item_count);
     mdl_bad_if(l, s.dtype != mdl_l_value(l, l->in[1])->dtype,
                "a tensor of type %s for a sequence of %s",
                mdl_dtype_name(mdl_l_value(l, l->in[1])->dtype), mdl_dtype_name(s.dtype));
@@ -93,11 +92,9 @@ static size_t lower_insert(struct mdl_lower *l, int arg)
 
 static size_t lower_erase(struct mdl_lower *l, int arg)
 {
-    struct mdl_ir_value s;
-    size_t items[ITEMS_MAX], at;
+    struct mdl_ir_value s = sequence(l, true);
+    size_t items[ITEMS_MAX], at = position(l, 1, s.item_count, false, s.item_count - 1);
 
-    sequence(l, true, &s);
-    position(l, 1, s.item_count, false, s.item_count - 1, &at);
     for (size_t i = 0; i + 1 < s.item_count; i++) {
         items[i] = s.items[i + (i >= at)];
     }
@@ -106,20 +103,14 @@ static size_t lower_erase(struct mdl_lower *l, int arg)
 
 static size_t lower_at(struct mdl_lower *l, int arg)
 {
-    struct mdl_ir_value s;
-    size_t at;
+    struct mdl_ir_value s = sequence(l, false);
 
-    sequence(l, false, &s);
-    position(l, 1, s.item_count, false, 0, &at);
-    return s.items[at];
+    return s.items[position(l, 1, s.item_count, false, 0)];
 }
 
 static size_t lower_length(struct mdl_lower *l, int arg)
 {
-    struct mdl_ir_value s;
-
-    sequence(l, false, &s);
-    return mdl_ir_scalar(l->ir, MDL_I64, (double)s.item_count);
+    return mdl_ir_scalar(l->ir, MDL_I64, (double)sequence(l, false).item_count);
 }
 
 /* The lengths of the parts: one for all, but the last may be shorter; or a list; or 1.
@@ -181,10 +172,9 @@ static size_t lower_split(struct mdl_lower *l, int arg)
 static size_t lower_concat(struct mdl_lower *l, int arg)
 {
     int64_t along = mdl_l_int(l, "axis", 0);
-    struct mdl_ir_value s;
+    struct mdl_ir_value s = sequence(l, true);
     size_t *items, axis;
 
-    sequence(l, true, &s);
     mdl_bad_if(l, !mdl_l_attr(l, "axis"), "attribute axis is missing");
     if (!mdl_l_int(l, "new_axis", 0)) {
         return mdl_lower_concat_of(l, s.items, s.item_count, along);

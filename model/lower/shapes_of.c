@@ -39,15 +39,22 @@ static size_t lower_dropout(struct mdl_lower *l, int arg)
     return l->in[0];
 }
 
-static size_t lower_flatten(struct mdl_lower *l, int arg)
+size_t mdl_lower_flatten(struct mdl_lower *l, size_t axis)
 {
     const struct mdl_ir_value *x = mdl_l_value(l, l->in[0]);
-    size_t flat[2] = {1, 1}, axis = mdl_l_axis(l, mdl_l_int(l, "axis", 1), x->rank, true);
+    size_t flat[2] = {1, 1};
 
     for (size_t i = 0; i < x->rank; i++) {
         flat[i < axis ? 0 : 1] *= x->dim[i];
     }
     return mdl_ir_reshape_rows(l->ir, l->in[0], 2, flat, x->rows_dim < axis ? 1 : 2);
+}
+
+static size_t lower_flatten(struct mdl_lower *l, int arg)
+{
+    size_t rank = mdl_l_value(l, l->in[0])->rank;
+
+    return mdl_lower_flatten(l, mdl_l_axis(l, mdl_l_int(l, "axis", 1), rank, true));
 }
 
 /* *ret_at: 1 + the dim that a counted one of 1 becomes, which is copied or open; 0: none */
@@ -252,14 +259,14 @@ static size_t lower_tile(struct mdl_lower *l, int arg)
     return y;
 }
 
-static void block_size(struct mdl_lower *l, size_t *ret)
+static size_t block_size(struct mdl_lower *l)
 {
     int64_t b = mdl_l_int(l, "blocksize", 0);
 
     mdl_bad_if(l, b < 1 || b > 65536, "blocksize %lld is out of range", (long long)b);
     mdl_bad_if(l, mdl_l_value(l, l->in[0])->rank != 4,
                "the input has rank %zu; it must have rank 4", mdl_l_value(l, l->in[0])->rank);
-    *ret = (size_t)b;
+    return (size_t)b;
 }
 
 /* reshape to 6 dims, permute, reshape to 4 */
@@ -275,9 +282,8 @@ static size_t lower_depth_to_space(struct mdl_lower *l, int arg)
     const char *mode = mdl_l_string(l, "mode", "DCR");
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     bool crd = strcmp(mode, "CRD") == 0;
-    size_t b, c, four[4];
+    size_t b = block_size(l), c, four[4];
 
-    block_size(l, &b);
     mdl_bad_if(l, (!crd && strcmp(mode, "DCR") != 0) || x.dim[1] % (b * b),
                "mode %s is not known, or %zu channels do not divide into blocks of %zu", mode,
                x.dim[1], b);
@@ -292,9 +298,8 @@ static size_t lower_depth_to_space(struct mdl_lower *l, int arg)
 static size_t lower_space_to_depth(struct mdl_lower *l, int arg)
 {
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
-    size_t b, h, w;
+    size_t b = block_size(l), h, w;
 
-    block_size(l, &b);
     mdl_bad_if(l, x.dim[2] % b || x.dim[3] % b, "blocks of %zu do not divide %zu x %zu", b,
                x.dim[2], x.dim[3]);
     h = x.dim[2] / b;
