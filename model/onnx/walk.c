@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/onnx/walk.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 
 #include "base/append.h"
@@ -36,6 +37,8 @@ struct walker {
     size_t copy_cap, raw_cap;
     size_t messages, strings, pieces;
     char *error;
+    jmp_buf leave; /* where a failure goes on ... */
+    int failure;   /* ... with this code */
 };
 
 /* Return: false past the end, past ten bytes, or past 64 bits. */
@@ -142,11 +145,10 @@ static void place_of(const struct walker *wk, const struct frame *f, char *text,
     }
 }
 
-static int walk_fail(const struct walker *wk, const struct frame *f, int code, const char *format,
-                     ...) __attribute__((format(printf, 4, 5)));
+static _Noreturn void walk_fail(struct walker *wk, const struct frame *f, int code,
+                                const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-static int walk_fail(const struct walker *wk, const struct frame *f, int code, const char *format,
-                     ...)
+static void walk_fail(struct walker *wk, const struct frame *f, int code, const char *format, ...)
 {
     char place[240], why[240];
     va_list args;
@@ -155,58 +157,61 @@ static int walk_fail(const struct walker *wk, const struct frame *f, int code, c
     vsnprintf(why, sizeof(why), format, args);
     va_end(args);
     place_of(wk, f, place, sizeof(place));
-    return mdl_fail(wk->error, code, "%s%s%s", place, place[0] ? ": " : "", why);
+    wk->failure = mdl_fail(wk->error, code, "%s%s%s", place, place[0] ? ": " : "", why);
+    longjmp(wk->leave, 1);
 }
 
-static int piece_next(const struct walker *wk, const struct frame *f, size_t at, size_t end,
-                      struct piece *ret)
+static struct piece piece_next(struct walker *wk, const struct frame *f, size_t at, size_t end)
 {
-    const char *why = piece_read(wk, at, end, ret);
+    struct piece p;
+    const char *why = piece_read(wk, at, end, &p);
 
     if (why && !f->name) { /* not one field of a model could be read up to here, or the file ends */
-        return walk_fail(wk, f, -EBADMSG,
-                         "not an ONNX file, or a damaged one: %s at byte %zu, where a field of a "
-                         "model (protobuf) is expected",
-                         why, at);
+        walk_fail(wk, f, -EBADMSG,
+                  "not an ONNX file, or a damaged one: %s at byte %zu, where a field of a "
+                  "model (protobuf) is expected",
+                  why, at);
     }
-    return why ? walk_fail(wk, f, -EBADMSG, "%s at byte %zu", why, at) : 0;
+    if (why) {
+        walk_fail(wk, f, -EBADMSG, "%s at byte %zu", why, at);
+    }
+    return p;
 }
 
 /* ---- the copy ---- */
 
-static int copy_bytes(struct walker *wk, const struct frame *f, const void *data, size_t bytes)
+static void copy_bytes(struct walker *wk, const struct frame *f, const void *data, size_t bytes)
 {
     struct mdl_walk *w = wk->w;
 
     if (bytes > MDL_WALK_COPY_MAX - w->copy_bytes) {
-        return walk_fail(wk, f, -E2BIG, "the model's structure is larger than %zu MiB",
-                         MDL_WALK_COPY_MAX >> 20);
+        walk_fail(wk, f, -E2BIG, "the model's structure is larger than %zu MiB",
+                  MDL_WALK_COPY_MAX >> 20);
     }
     if (!base_room_for(&w->copy, 1, base_max(w->copy_bytes + bytes, (size_t)65536),
                        &wk->copy_cap)) {
-        return walk_fail(wk, f, -ENOMEM, "out of memory");
+        walk_fail(wk, f, -ENOMEM, "out of memory");
     }
     memcpy(w->copy + w->copy_bytes, data, bytes);
     w->copy_bytes += bytes;
-    return 0;
 }
 
-static int copy_raw(struct walker *wk, const struct frame *f, const struct piece *p, bool floats)
+static void copy_raw(struct walker *wk, const struct frame *f, const struct piece *p, bool floats)
 {
     struct mdl_walk *w = wk->w;
     unsigned char out[6] = {9 << 3 | WIRE_LENGTH, 4};
     uint32_t index = (uint32_t)w->raw_count;
 
     if (p->bytes == 0) {
-        return 0; /* as if it were absent */
+        return; /* as if it were absent */
     }
     if (!base_room(&w->raws, sizeof(*w->raws), w->raw_count, &wk->raw_cap)) {
-        return walk_fail(wk, f, -ENOMEM, "out of memory");
+        walk_fail(wk, f, -ENOMEM, "out of memory");
     }
     w->raws[w->raw_count++] =
         (struct mdl_walk_raw){.offset = p->body, .bytes = p->bytes, .floats = floats};
     memcpy(out + 2, &index, sizeof(index));
-    return copy_bytes(wk, f, out, sizeof(out));
+    copy_bytes(wk, f, out, sizeof(out));
 }
 
 /* ---- the walk ---- */
@@ -237,36 +242,29 @@ static bool wire_fits(enum mdl_onnx_kind kind, enum wire wire)
 
 /* Counts the pieces that hold data of a tensor in float_data and raw_data: only a single packed one
  * can go to the table; the reader refuses a tensor that has both. */
-static int count_floats(struct walker *wk, const struct frame *f, size_t at, size_t end,
-                        size_t *ret)
+static size_t count_floats(struct walker *wk, const struct frame *f, size_t at, size_t end)
 {
     size_t count = 0;
 
     while (at < end) {
-        struct piece p;
-        int r = piece_next(wk, f, at, end, &p);
+        struct piece p = piece_next(wk, f, at, end);
 
-        if (r < 0) {
-            return r;
-        }
         count += (p.number == 4 || p.number == 9) && p.bytes > 0;
         at = p.end;
     }
-    *ret = count;
-    return 0;
+    return count;
 }
 
-static int walk_message(struct walker *wk, const struct frame *f, enum mdl_onnx_msg msg, size_t at,
-                        size_t end, bool copy);
+static void walk_message(struct walker *wk, const struct frame *f, enum mdl_onnx_msg msg, size_t at,
+                         size_t end, bool copy);
 
 /* Begins a message in the copy. Its length is filled in afterwards: always five bytes, which
- * protobuf-c reads. *ret: where its body begins. */
-static int begin_message(struct walker *wk, const struct frame *f, uint64_t number, size_t *ret)
+ * protobuf-c reads. Return: where its body begins. */
+static size_t begin_message(struct walker *wk, const struct frame *f, uint64_t number)
 {
     unsigned char head[7];
     size_t tag_bytes = 0;
     uint32_t tag = (uint32_t)number << 3 | WIRE_LENGTH;
-    int r;
 
     while (tag >= 0x80) {
         head[tag_bytes++] = (unsigned char)(tag | 0x80);
@@ -274,9 +272,8 @@ static int begin_message(struct walker *wk, const struct frame *f, uint64_t numb
     }
     head[tag_bytes++] = (unsigned char)tag;
     memset(head + tag_bytes, 0, 5);
-    r = copy_bytes(wk, f, head, tag_bytes + 5);
-    *ret = wk->w->copy_bytes;
-    return r;
+    copy_bytes(wk, f, head, tag_bytes + 5);
+    return wk->w->copy_bytes;
 }
 
 static void end_message(struct walker *wk, size_t at)
@@ -288,8 +285,8 @@ static void end_message(struct walker *wk, size_t at)
     }
 }
 
-static int walk_sub(struct walker *wk, const struct frame *f, const struct mdl_onnx_field *field,
-                    const struct piece *p, size_t index, bool copy)
+static void walk_sub(struct walker *wk, const struct frame *f, const struct mdl_onnx_field *field,
+                     const struct piece *p, size_t index, bool copy)
 {
     struct frame inner = {.parent = f,
                           .name = field->name,
@@ -299,126 +296,110 @@ static int walk_sub(struct walker *wk, const struct frame *f, const struct mdl_o
                           .start = p->body,
                           .end = p->end};
     bool wrapped = field->kind == MDL_FIELD_WRAP;
-    size_t at = 0, outer = 0;
-    int r = 0;
+    size_t at, outer = 0;
 
     if (inner.depth > MDL_WALK_DEPTH_MAX) {
-        return walk_fail(wk, NULL, -E2BIG, "messages are nested deeper than %u (byte %zu)",
-                         MDL_WALK_DEPTH_MAX, p->start);
+        walk_fail(wk, NULL, -E2BIG, "messages are nested deeper than %u (byte %zu)",
+                  MDL_WALK_DEPTH_MAX, p->start);
     }
     if (!copy) {
-        return walk_message(wk, &inner, field->sub, p->body, p->end, false);
+        walk_message(wk, &inner, field->sub, p->body, p->end, false);
+        return;
     }
     if (++wk->messages > MDL_WALK_MESSAGES_MAX) {
-        return walk_fail(wk, &inner, -E2BIG, "more than %u nodes, attributes, tensors and values",
-                         MDL_WALK_MESSAGES_MAX);
+        walk_fail(wk, &inner, -E2BIG, "more than %u nodes, attributes, tensors and values",
+                  MDL_WALK_MESSAGES_MAX);
     }
     if (wrapped) { /* NodeProto: doc_string is 6, attribute is 5 */
         static const char mark[] = {6 << 3 | WIRE_LENGTH, 1, MDL_WRAP_MARK[0]};
 
-        r = begin_message(wk, f, field->as, &outer);
-        r = r < 0 ? r : copy_bytes(wk, f, mark, sizeof(mark));
+        outer = begin_message(wk, f, field->as);
+        copy_bytes(wk, f, mark, sizeof(mark));
     }
-    r = r < 0 ? r : begin_message(wk, f, wrapped ? 5 : p->number, &at);
-    r = r < 0 ? r : walk_message(wk, &inner, field->sub, p->body, p->end, true);
-    if (r < 0) {
-        return r;
-    }
+    at = begin_message(wk, f, wrapped ? 5 : p->number);
+    walk_message(wk, &inner, field->sub, p->body, p->end, true);
     end_message(wk, at);
     if (wrapped) {
         end_message(wk, outer);
     }
-    return 0;
 }
 
-/* A field that gets another number in the copy. */
-static int copy_as(struct walker *wk, const struct frame *f, unsigned number, const struct piece *p)
+/* A field, perhaps with another number in the copy. */
+static void copy_field(struct walker *wk, const struct frame *f, unsigned as, const struct piece *p)
 {
-    size_t at = 0;
-    int r = begin_message(wk, f, number, &at);
+    if (as) {
+        size_t at = begin_message(wk, f, as);
 
-    r = r < 0 ? r : copy_bytes(wk, f, wk->in + p->body, p->bytes);
-    if (r == 0) {
+        copy_bytes(wk, f, wk->in + p->body, p->bytes);
         end_message(wk, at);
+    } else {
+        copy_bytes(wk, f, wk->in + p->start, p->end - p->start);
     }
-    return r;
 }
 
-static int walk_field(struct walker *wk, const struct frame *f, const struct mdl_onnx_field *field,
-                      const struct piece *p, size_t index, bool floats_to_table)
+static void walk_field(struct walker *wk, const struct frame *f, const struct mdl_onnx_field *field,
+                       const struct piece *p, size_t index, bool floats_to_table)
 {
     const unsigned char *body = wk->in + p->body;
 
     switch (field->kind) {
     case MDL_FIELD_NAME:
         if (++wk->strings > MDL_WALK_STRINGS_MAX || p->bytes > MDL_WALK_NAME_MAX) {
-            return walk_fail(wk, f, -E2BIG, "%s is too long or there are too many names",
-                             field->name);
+            walk_fail(wk, f, -E2BIG, "%s is too long or there are too many names", field->name);
         }
         if (!text_ok(body, p->bytes, true)) {
-            return walk_fail(
-                wk, f, -EBADMSG,
-                "%s (byte %zu) is not UTF-8 text, or holds a character that cannot be seen",
-                field->name, p->body);
+            walk_fail(wk, f, -EBADMSG,
+                      "%s (byte %zu) is not UTF-8 text, or holds a character that cannot be seen",
+                      field->name, p->body);
         }
         break;
     case MDL_FIELD_BYTES:
         if (++wk->strings > MDL_WALK_STRINGS_MAX) {
-            return walk_fail(wk, f, -E2BIG, "there are too many strings");
+            walk_fail(wk, f, -E2BIG, "there are too many strings");
         }
         if (!text_ok(body, p->bytes, false)) {
-            return walk_fail(wk, f, -EBADMSG, "%s holds a NUL byte", field->name);
+            walk_fail(wk, f, -EBADMSG, "%s holds a NUL byte", field->name);
         }
         break;
     case MDL_FIELD_NOTE:
         if (p->bytes > MDL_WALK_NOTE_MAX || !text_ok(body, p->bytes, false)) {
-            return 0;
+            return;
         }
         break;
     case MDL_FIELD_RAW:
-        return copy_raw(wk, f, p, false);
+        copy_raw(wk, f, p, false);
+        return;
     case MDL_FIELD_FLOATS:
         if (floats_to_table && p->wire == WIRE_LENGTH) {
-            return copy_raw(wk, f, p, true);
+            copy_raw(wk, f, p, true);
+            return;
         }
         break;
     case MDL_FIELD_MSG:
     case MDL_FIELD_WRAP:
-        return walk_sub(wk, f, field, p, index, true);
     case MDL_FIELD_CHECK:
-        return walk_sub(wk, f, field, p, index, false);
+        walk_sub(wk, f, field, p, index, field->kind != MDL_FIELD_CHECK);
+        return;
     case MDL_FIELD_REFUSE:
-        return walk_fail(wk, f, -EOPNOTSUPP, "%s is not supported", field->name);
+        walk_fail(wk, f, -EOPNOTSUPP, "%s is not supported", field->name);
     default:
         break;
     }
-    return field->as ? copy_as(wk, f, field->as, p)
-                     : copy_bytes(wk, f, wk->in + p->start, p->end - p->start);
+    copy_field(wk, f, field->as, p);
 }
 
-static int walk_message(struct walker *wk, const struct frame *f, enum mdl_onnx_msg msg, size_t at,
-                        size_t end, bool copy)
+static void walk_message(struct walker *wk, const struct frame *f, enum mdl_onnx_msg msg, size_t at,
+                         size_t end, bool copy)
 {
     size_t seen[MDL_FIELD_NUMBER_MAX + 1] = {0};
-    size_t floats = 0;
-    int r;
+    size_t floats = msg == MDL_MSG_TENSOR && copy ? count_floats(wk, f, at, end) : 0;
 
-    if (msg == MDL_MSG_TENSOR && copy) {
-        r = count_floats(wk, f, at, end, &floats);
-        if (r < 0) {
-            return r;
-        }
-    }
     while (at < end) {
         const struct mdl_onnx_field *field;
-        struct piece p;
+        struct piece p = piece_next(wk, f, at, end);
 
-        r = piece_next(wk, f, at, end, &p);
-        if (r < 0) {
-            return r;
-        }
         if (++wk->pieces > MDL_WALK_FIELDS_MAX) {
-            return walk_fail(wk, NULL, -E2BIG, "more than %u fields", MDL_WALK_FIELDS_MAX);
+            walk_fail(wk, NULL, -E2BIG, "more than %u fields", MDL_WALK_FIELDS_MAX);
         }
         at = p.end;
         field = mdl_onnx_field(msg, p.number);
@@ -426,30 +407,37 @@ static int walk_message(struct walker *wk, const struct frame *f, enum mdl_onnx_
             continue; /* documentation, fields of later versions */
         }
         if (!wire_fits(field->kind, p.wire)) {
-            return walk_fail(wk, f, -EBADMSG, "%s has wire type %u (byte %zu)", field->name,
-                             (unsigned)p.wire, p.start);
+            walk_fail(wk, f, -EBADMSG, "%s has wire type %u (byte %zu)", field->name,
+                      (unsigned)p.wire, p.start);
         }
         if (field->once && seen[p.number]) {
-            return walk_fail(wk, f, -EBADMSG, "%s is given twice", field->name);
+            walk_fail(wk, f, -EBADMSG, "%s is given twice", field->name);
         }
-        if (copy || field->sub != MDL_MSG_NONE) {
-            r = copy ? walk_field(wk, f, field, &p, seen[p.number], floats == 1)
-                     : walk_sub(wk, f, field, &p, seen[p.number], false);
-            if (r < 0) {
-                return r;
-            }
+        if (copy) {
+            walk_field(wk, f, field, &p, seen[p.number], floats == 1);
+        } else if (field->sub != MDL_MSG_NONE) {
+            walk_sub(wk, f, field, &p, seen[p.number], false);
         }
         seen[p.number]++;
     }
-    return 0;
+}
+
+/* Return: 0, or what the walk leaves with. */
+static int try_model(struct walker *wk)
+{
+    struct frame root = {0};
+
+    if (setjmp(wk->leave) == 0) {
+        walk_message(wk, &root, MDL_MSG_MODEL, 0, wk->in_bytes, true);
+    }
+    return wk->failure;
 }
 
 int mdl_walk_init(struct mdl_walk *w, const void *map, size_t bytes, char ret_error[MDL_ERROR_MAX])
 {
     struct mdl_walk local = MDL_WALK_NULL;
     struct walker wk = {.in = map, .in_bytes = bytes, .w = &local, .error = ret_error};
-    struct frame root = {0};
-    int r = walk_message(&wk, &root, MDL_MSG_MODEL, 0, bytes, true);
+    int r = try_model(&wk);
 
     if (r < 0) {
         mdl_walk_deinit(&local);
