@@ -16,6 +16,26 @@ static void cut_deinit(struct mdl_cut *k)
     mdl_free(k->m);
 }
 
+/* ---- memory of the segment: never NULL, for a shortage leaves (mdl_cut.short_of_memory) ---- */
+
+static void *made(struct mdl_cut *k, void *memory)
+{
+    if (!memory) {
+        longjmp(k->short_of_memory, 1);
+    }
+    return memory;
+}
+
+static void *room_for(struct mdl_cut *k, size_t count, size_t size)
+{
+    return made(k, mdl_pool_alloc(k->pool, count, size));
+}
+
+static char *text_of(struct mdl_cut *k, const char *text)
+{
+    return made(k, mdl_pool_strdup(k->pool, text));
+}
+
 /* ---- storages and tensors ---- */
 
 static size_t add_storage(struct mdl_cut *k, enum mdl_home home, size_t bytes, size_t index)
@@ -35,19 +55,18 @@ static size_t live_at(const struct mdl_border *b, size_t storage)
     return MDL_NONE;
 }
 
-static int add_constant(struct mdl_cut *k, size_t storage)
+static void add_constant(struct mdl_cut *k, size_t storage)
 {
     const struct mdl_storage *s = &k->whole->storages[storage];
     struct mdl_storage *to = &k->m->storages[add_storage(k, MDL_HOME_CONST, s->bytes, 0)];
 
     to->data = s->data;
     if (s->bytes > 0 && !mdl_map_has(k->m->private->map, s->data)) {
-        to->data = mdl_pool_memdup(k->pool, s->data, s->bytes);
+        to->data = made(k, mdl_pool_memdup(k->pool, s->data, s->bytes));
     }
-    return to->data ? 0 : -ENOMEM;
 }
 
-static int add_storages(struct mdl_cut *k)
+static void add_storages(struct mdl_cut *k)
 {
     for (size_t i = 0; i < k->whole->storage_count; i++) {
         const struct mdl_storage *s = &k->whole->storages[i];
@@ -63,11 +82,7 @@ static int add_storages(struct mdl_cut *k)
         }
         u->now = k->m->storage_count;
         if (u->place == MDL_PLACE_CONST) {
-            int r = add_constant(k, i);
-
-            if (r < 0) {
-                return r;
-            }
+            add_constant(k, i);
         } else {
             add_storage(k,
                         u->place == MDL_PLACE_ARENA   ? MDL_HOME_ARENA
@@ -79,29 +94,26 @@ static int add_storages(struct mdl_cut *k)
                                                        : 0);
         }
     }
-    return 0;
 }
 
-/* Return: the new tensor, or MDL_NONE without memory. */
 static size_t add_tensor(struct mdl_cut *k, const struct mdl_tensor *t)
 {
     struct mdl_tensor *to = &k->m->tensors[k->m->tensor_count];
 
     *to = *t;
-    to->name = mdl_pool_strdup(k->pool, t->name);
-    return to->name ? k->m->tensor_count++ : MDL_NONE;
+    to->name = text_of(k, t->name);
+    return k->m->tensor_count++;
 }
 
 /* Finds or makes the tensor that op @op of the whole reads (@reads) or writes as @tensor. */
-static int take_tensor(struct mdl_cut *k, size_t tensor, size_t op, bool reads, size_t *ret)
+static size_t take_tensor(struct mdl_cut *k, size_t tensor, size_t op, bool reads)
 {
     const struct mdl_use *u;
     struct mdl_tensor t;
     size_t *at;
 
-    *ret = MDL_NONE;
     if (tensor == MDL_NONE) {
-        return 0;
+        return MDL_NONE;
     }
     t = k->whole->tensors[tensor];
     u = &k->uses[t.storage];
@@ -115,8 +127,7 @@ static int take_tensor(struct mdl_cut *k, size_t tensor, size_t op, bool reads, 
     if (*at == MDL_NONE) {
         *at = add_tensor(k, &t);
     }
-    *ret = *at;
-    return *ret == MDL_NONE ? -ENOMEM : 0;
+    return *at;
 }
 
 /* ---- inputs, outputs and their copies ---- */
@@ -137,7 +148,7 @@ static size_t add_live_tensor(struct mdl_cut *k, const struct mdl_live *l, size_
 }
 
 /* An input or output: its dims in the order that they have in memory, so that it is row-major. */
-static int add_io(struct mdl_cut *k, const struct mdl_live *l, size_t storage, struct mdl_io *io)
+static struct mdl_io make_io(struct mdl_cut *k, const struct mdl_live *l, size_t storage)
 {
     struct mdl_live rows = *l;
     size_t order[MDL_RANK_MAX];
@@ -148,20 +159,19 @@ static int add_io(struct mdl_cut *k, const struct mdl_live *l, size_t storage, s
         rows.dim[i] = l->dim[order[i]];
         rows.dense[i] = l->dense[order[i]];
     }
-    *io = (struct mdl_io){.name = mdl_pool_strdup(k->pool, tensor_name(l->name, shown)),
-                          .tensor = add_live_tensor(k, &rows, storage, true),
-                          .bytes = l->bytes,
-                          .entry_op = MDL_NONE};
-    return io->name && io->tensor != MDL_NONE ? 0 : -ENOMEM;
+    return (struct mdl_io){.name = text_of(k, tensor_name(l->name, shown)),
+                           .tensor = add_live_tensor(k, &rows, storage, true),
+                           .bytes = l->bytes,
+                           .entry_op = MDL_NONE};
 }
 
-static int add_copy(struct mdl_cut *k, const struct mdl_live *l, size_t from, bool from_dense,
-                    size_t to, bool to_dense)
+static void add_copy(struct mdl_cut *k, const struct mdl_live *l, size_t from, bool from_dense,
+                     size_t to, bool to_dense)
 {
     struct mdl_op *op = &k->m->ops[k->m->op_count++];
 
-    *op = (struct mdl_op){
-        .kind = MDL_OP_COPY, .name = mdl_pool_strdup(k->pool, l->name), .residual_in = MDL_NONE};
+    *op =
+        (struct mdl_op){.kind = MDL_OP_COPY, .name = text_of(k, l->name), .residual_in = MDL_NONE};
     for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
         op->in[i] = MDL_NONE;
     }
@@ -170,14 +180,11 @@ static int add_copy(struct mdl_cut *k, const struct mdl_live *l, size_t from, bo
     }
     op->in[0] = add_live_tensor(k, l, from, from_dense);
     op->out[0] = add_live_tensor(k, l, to, to_dense);
-    return op->name && op->in[0] != MDL_NONE && op->out[0] != MDL_NONE ? 0 : -ENOMEM;
 }
 
-static int add_inputs(struct mdl_cut *k)
+static void add_inputs(struct mdl_cut *k)
 {
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < k->front.count; i++) {
+    for (size_t i = 0; i < k->front.count; i++) {
         const struct mdl_live *l = &k->front.live[i];
         const struct mdl_use *u = &k->uses[l->storage];
         size_t storage = u->split_op != MDL_NONE       ? u->before
@@ -187,17 +194,17 @@ static int add_inputs(struct mdl_cut *k)
         if (storage == MDL_NONE) {
             storage = add_storage(k, MDL_HOME_INPUT, l->bytes, i);
         }
-        r = add_io(k, l, storage, &k->m->inputs[k->m->input_count++]);
-        if (r == 0 && u->copy_in) {
-            r = add_copy(k, l, storage, true, u->now, false);
+        k->m->inputs[k->m->input_count++] = make_io(k, l, storage);
+        if (u->copy_in) {
+            add_copy(k, l, storage, true, u->now, false);
         }
     }
     k->m->private->copies_in = k->copies_in = k->m->op_count;
-    return r;
 }
 
-/* Copies tensor @at of the back border, which passes by, from the input that it came as. */
-static int copy_past(struct mdl_cut *k, size_t at, size_t to)
+/* Copies tensor @at of the back border, which passes by, from the input that it came as: both
+ * borders carry the same tensors of it. */
+static void copy_past(struct mdl_cut *k, size_t at, size_t to)
 {
     const struct mdl_live *l = &k->back.live[at];
     size_t nth = 0;
@@ -207,19 +214,15 @@ static int copy_past(struct mdl_cut *k, size_t at, size_t to)
     }
     for (size_t i = 0; i < k->front.count; i++) {
         if (k->front.live[i].storage == l->storage && nth-- == 0) {
-            size_t from = k->m->tensors[k->m->inputs[i].tensor].storage;
-
-            return add_copy(k, l, from, true, to, true);
+            add_copy(k, l, k->m->tensors[k->m->inputs[i].tensor].storage, true, to, true);
+            return;
         }
     }
-    return -EINVAL; /* cannot happen: both borders carry the same tensors of it */
 }
 
-static int add_outputs(struct mdl_cut *k)
+static void add_outputs(struct mdl_cut *k)
 {
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < k->back.count; i++) {
+    for (size_t i = 0; i < k->back.count; i++) {
         const struct mdl_live *l = &k->back.live[i];
         const struct mdl_use *u = &k->uses[l->storage];
         size_t storage = u->place == MDL_PLACE_OUTPUT ? u->now : MDL_NONE;
@@ -227,44 +230,42 @@ static int add_outputs(struct mdl_cut *k)
         if (storage == MDL_NONE) {
             storage = add_storage(k, MDL_HOME_OUTPUT, l->bytes, i);
         }
-        r = add_io(k, l, storage, &k->m->outputs[k->m->output_count++]);
+        k->m->outputs[k->m->output_count++] = make_io(k, l, storage);
         /* the last border is the whole's outputs */
-        if (r == 0 && k->end_op == k->whole->op_count) {
+        if (k->end_op == k->whole->op_count) {
             k->m->outputs[i].rows_output = k->whole->outputs[i].rows_output;
             k->m->outputs[i].rows_dim = k->whole->outputs[i].rows_dim;
         }
-        if (r == 0 && u->passes_by) {
-            r = copy_past(k, i, storage);
-        } else if (r == 0 && u->copy_out) {
-            r = add_copy(k, l, u->now, false, storage, true);
+        if (u->passes_by) {
+            copy_past(k, i, storage);
+        } else if (u->copy_out) {
+            add_copy(k, l, u->now, false, storage, true);
         }
     }
-    return r;
 }
 
 /* ---- ops ---- */
 
-static int add_op(struct mdl_cut *k, size_t at)
+static void add_op(struct mdl_cut *k, size_t at)
 {
     const struct mdl_op *from = &k->whole->ops[at];
     struct mdl_op *op = &k->m->ops[k->m->op_count++];
-    int r = 0;
 
     *op = *from;
-    for (size_t i = 0; r == 0 && i < MDL_OP_IN_MAX; i++) {
-        r = take_tensor(k, from->in[i], at, true, &op->in[i]);
+    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+        op->in[i] = take_tensor(k, from->in[i], at, true);
     }
-    r = r < 0 ? r : take_tensor(k, from->residual_in, at, true, &op->residual_in);
-    for (size_t i = 0; r == 0 && i < MDL_OP_OUT_MAX; i++) {
-        r = take_tensor(k, from->out[i], at, false, &op->out[i]);
+    op->residual_in = take_tensor(k, from->residual_in, at, true);
+    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
+        op->out[i] = take_tensor(k, from->out[i], at, false);
     }
     k->m->macs += op->macs;
-    return r < 0 ? r : mdl_op_own(op, k->pool) ? 0 : -ENOMEM;
+    made(k, mdl_op_own(op, k->pool) ? op : NULL);
 }
 
 /* ---- the rest of the model ---- */
 
-static int add_units(struct mdl_cut *k, size_t first, size_t last)
+static void add_units(struct mdl_cut *k, size_t first, size_t last)
 {
     const struct mdl_model *whole = k->whole;
     struct mdl_model *m = k->m;
@@ -274,15 +275,12 @@ static int add_units(struct mdl_cut *k, size_t first, size_t last)
         struct mdl_unit *u = &m->units[m->unit_count++];
 
         *u = whole->units[i];
-        u->name = mdl_pool_strdup(k->pool, u->name);
+        u->name = text_of(k, u->name);
         u->first_op = i == first ? 0 : u->first_op - back;
         u->heavy_op -= back;
         u->last_op = i == last ? m->op_count - 1 : u->last_op - back;
         u->live_bytes = i == last ? 0 : u->live_bytes;
         m->weight_bytes += u->weight_bytes;
-        if (!u->name) {
-            return -ENOMEM;
-        }
     }
     for (size_t i = 0; i < m->op_count; i++) {
         for (size_t n = 0; n < MDL_OP_OUT_MAX; n++) {
@@ -292,69 +290,36 @@ static int add_units(struct mdl_cut *k, size_t first, size_t last)
             m->tensor_bytes += t ? mdl_elements(t) * mdl_dtype_bytes(t->dtype) : 0;
         }
     }
-    return 0;
-}
-
-static int add_labels(struct mdl_cut *k)
-{
-    const struct mdl_model *whole = k->whole;
-
-    if (!whole->labels) {
-        return 0;
-    }
-    k->m->labels = mdl_pool_alloc(k->pool, whole->label_count, sizeof(*k->m->labels));
-    for (size_t i = 0; k->m->labels && i < whole->label_count; i++) {
-        k->m->labels[i] = mdl_pool_strdup(k->pool, whole->labels[i]);
-        if (!k->m->labels[i]) {
-            return -ENOMEM;
-        }
-    }
-    k->m->label_count = k->m->labels ? whole->label_count : 0;
-    return k->m->labels ? 0 : -ENOMEM;
 }
 
 /* What the last segment returns is decoded as the whole's output. */
-static int add_output(struct mdl_cut *k)
+static void add_output(struct mdl_cut *k)
 {
-    k->m->output = k->whole->output ? mdl_pool_strdup(k->pool, k->whole->output) : NULL;
-    return k->whole->output && !k->m->output ? -ENOMEM : add_labels(k);
+    const struct mdl_model *whole = k->whole;
+
+    k->m->output = whole->output ? text_of(k, whole->output) : NULL;
+    k->m->labels = whole->labels ? room_for(k, whole->label_count, sizeof(*k->m->labels)) : NULL;
+    for (; whole->labels && k->m->label_count < whole->label_count; k->m->label_count++) {
+        k->m->labels[k->m->label_count] = text_of(k, whole->labels[k->m->label_count]);
+    }
 }
 
-static bool copy_files(struct mdl_cut *k, const struct mdl_data_file *from, size_t count,
+static void copy_files(struct mdl_cut *k, const struct mdl_data_file *from, size_t count,
                        struct mdl_data_file *to)
 {
     for (size_t i = 0; i < count; i++) {
         to[i] = from[i];
-        if (from[i].path && !(to[i].path = mdl_pool_strdup(k->pool, from[i].path))) {
-            return false;
-        }
+        to[i].path = from[i].path ? text_of(k, from[i].path) : NULL;
     }
-    return true;
 }
 
-static int add_files(struct mdl_cut *k)
-{
-    size_t count = k->whole->data_file_count;
-
-    k->m->data_files = mdl_pool_alloc(k->pool, count, sizeof(*k->m->data_files));
-    if (!copy_files(k, k->whole->data_files, k->m->data_files ? count : 0, k->m->data_files) ||
-        !copy_files(k, k->whole->side_files, MDL_SIDE_FILES, k->m->side_files)) {
-        return -ENOMEM;
-    }
-    k->m->data_file_count = k->m->data_files ? count : 0;
-    return k->m->data_files ? 0 : -ENOMEM;
-}
-
-static int describe(struct mdl_cut *k, size_t first, size_t last)
+static void describe(struct mdl_cut *k, size_t first, size_t last)
 {
     const struct mdl_model *whole = k->whole;
     struct mdl_model *m = k->m;
 
-    m->name = mdl_pool_printf(k->pool, "%s#%zu-%zu", whole->name, first, last);
-    m->segment = mdl_pool_alloc(k->pool, 1, sizeof(*m->segment));
-    if (!m->name || !m->segment) {
-        return -ENOMEM;
-    }
+    m->name = made(k, mdl_pool_printf(k->pool, "%s#%zu-%zu", whole->name, first, last));
+    m->segment = room_for(k, 1, sizeof(*m->segment));
     *m->segment = (struct mdl_segment_of){
         .first_unit = first, .last_unit = last, .unit_count = whole->unit_count};
     memcpy(m->segment->front, k->front.hash, sizeof(m->segment->front));
@@ -362,57 +327,60 @@ static int describe(struct mdl_cut *k, size_t first, size_t last)
     memcpy(m->hash, whole->hash, sizeof(m->hash));
     snprintf(m->identity, sizeof(m->identity), "%.81s#%zu-%zu", whole->identity, first, last);
     m->preproc = first == 0 ? whole->preproc : (struct mdl_preproc){.std = {1, 1, 1, 1}};
-    if (add_files(k) < 0) {
-        return -ENOMEM;
+    m->data_files = room_for(k, whole->data_file_count, sizeof(*m->data_files));
+    m->data_file_count = whole->data_file_count;
+    copy_files(k, whole->data_files, whole->data_file_count, m->data_files);
+    copy_files(k, whole->side_files, MDL_SIDE_FILES, m->side_files);
+    if (last + 1 == whole->unit_count) {
+        add_output(k);
     }
-    return last + 1 == whole->unit_count ? add_output(k) : 0;
 }
 
-static int make_room(struct mdl_cut *k)
+static void make_room(struct mdl_cut *k)
 {
     const struct mdl_model *whole = k->whole;
     size_t ios = k->front.count + k->back.count;
-    int r = mdl_model_new(0, &k->m);
 
-    if (r < 0) {
-        return r;
-    }
+    made(k, mdl_model_new(0, &k->m) < 0 ? NULL : k->m);
     k->pool = k->m->private->pool;
     k->m->private->map = mdl_map_use(whole->private->map);
-    k->before = malloc((whole->tensor_count + 1) * sizeof(*k->before));
-    k->now = malloc((whole->tensor_count + 1) * sizeof(*k->now));
-    k->m->storages =
-        mdl_pool_alloc(k->pool, 2 * whole->storage_count + ios, sizeof(*k->m->storages));
-    k->m->tensors =
-        mdl_pool_alloc(k->pool, 2 * whole->tensor_count + 3 * ios, sizeof(*k->m->tensors));
-    k->m->ops = mdl_pool_alloc(k->pool, k->end_op - k->first_op + ios, sizeof(*k->m->ops));
-    k->m->units = mdl_pool_alloc(k->pool, whole->unit_count, sizeof(*k->m->units));
-    k->m->inputs = mdl_pool_alloc(k->pool, ios, sizeof(*k->m->inputs));
-    k->m->outputs = mdl_pool_alloc(k->pool, ios, sizeof(*k->m->outputs));
-    if (!k->before || !k->now || !k->m->storages || !k->m->tensors || !k->m->ops || !k->m->units ||
-        !k->m->inputs || !k->m->outputs) {
-        return -ENOMEM;
-    }
+    k->before = made(k, malloc((whole->tensor_count + 1) * sizeof(*k->before)));
+    k->now = made(k, malloc((whole->tensor_count + 1) * sizeof(*k->now)));
+    k->m->storages = room_for(k, 2 * whole->storage_count + ios, sizeof(*k->m->storages));
+    k->m->tensors = room_for(k, 2 * whole->tensor_count + 3 * ios, sizeof(*k->m->tensors));
+    k->m->ops = room_for(k, k->end_op - k->first_op + ios, sizeof(*k->m->ops));
+    k->m->units = room_for(k, whole->unit_count, sizeof(*k->m->units));
+    k->m->inputs = room_for(k, ios, sizeof(*k->m->inputs));
+    k->m->outputs = room_for(k, ios, sizeof(*k->m->outputs));
     for (size_t i = 0; i < whole->tensor_count; i++) {
         k->before[i] = k->now[i] = MDL_NONE;
     }
+}
+
+/* Return: 0, -ENOMEM. */
+static int try_segment(struct mdl_cut *k, size_t first, size_t last)
+{
+    if (setjmp(k->short_of_memory) != 0) {
+        return -ENOMEM;
+    }
+    make_room(k);
+    describe(k, first, last);
+    add_storages(k);
+    add_inputs(k);
+    for (size_t i = k->first_op; i < k->end_op; i++) {
+        add_op(k, i);
+    }
+    add_outputs(k);
+    add_units(k, first, last);
     return 0;
 }
 
 static int make_segment(struct mdl_cut *k, size_t first, size_t last,
                         const struct mdl_segment_limits *limits, char *error)
 {
-    int r = make_room(k);
+    int r = mdl_cut_homes(k);
 
-    r = r < 0 ? r : mdl_cut_homes(k);
-    r = r < 0 ? r : describe(k, first, last);
-    r = r < 0 ? r : add_storages(k);
-    r = r < 0 ? r : add_inputs(k);
-    for (size_t i = k->first_op; r == 0 && i < k->end_op; i++) {
-        r = add_op(k, i);
-    }
-    r = r < 0 ? r : add_outputs(k);
-    r = r < 0 ? r : add_units(k, first, last);
+    r = r < 0 ? r : try_segment(k, first, last);
     if (r == 0 && limits->weight_bytes_max && k->m->weight_bytes > limits->weight_bytes_max) {
         return mdl_fail(error, -E2BIG, "%s: the weights are larger than %zu bytes", k->m->name,
                         limits->weight_bytes_max);

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <setjmp.h>
+
 #include "model/common/private.h"
 #include "model/segment/segment.h"
 
@@ -40,8 +42,9 @@ struct mdl_cut {
     /* being made: */
     struct mdl_model *m; /* the segment, owned until it is done */
     struct mdl_pool *pool;
-    size_t copies_in;     /* ops before those of the whole */
-    size_t *before, *now; /* [whole->tensor_count], owned: the segment's tensors, or MDL_NONE */
+    jmp_buf short_of_memory; /* cut.c: where that goes on */
+    size_t copies_in;        /* ops before those of the whole */
+    size_t *before, *now;    /* [whole->tensor_count], owned: the segment's tensors, or MDL_NONE */
 };
 
 /** mdl_fills() - Return: whether dims with these strides, from @offset, are all of a storage of
