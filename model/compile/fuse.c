@@ -8,13 +8,6 @@
 #include "model/compile/passes.h"
 #include "model/ir/constant.h"
 
-static struct mdl_ir_op *producer(struct mdl_ir *ir, size_t v)
-{
-    size_t op = v == MDL_NONE ? MDL_NONE : ir->values[v].op;
-
-    return op == MDL_NONE || ir->ops[op].dead ? NULL : &ir->ops[op];
-}
-
 /* The dim along which scale and shift of @op lie. */
 static size_t channel_axis(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
@@ -92,7 +85,7 @@ static bool read_affine(struct mdl_ir *ir, const struct mdl_ir_op *op, size_t ax
 static void step_affine(const struct affine *a, const struct mdl_ir_op *op, size_t channel,
                         double *scale, double *shift)
 {
-    double c = a->c ? mdl_const_real(a->c, mdl_ir_elements(a->c) == 1 ? 0 : channel) : 0;
+    double c = a->c ? mdl_const_channel(a->c, channel) : 0;
 
     switch (a->what) {
     case AFFINE_BN:
@@ -164,7 +157,7 @@ static void make_affine(struct mdl_ir *ir, struct mdl_ir_op *op)
 
     if (y->rank < 2 || y->rank > 5 || !read_affine(ir, op, 1, &a) ||
         !mdl_ir_same_dims(&ir->values[a.x], y) ||
-        (producer(ir, a.x) && producer(ir, a.x)->kind == MDL_IR_VIEW)) {
+        (mdl_ir_writer(ir, a.x) && mdl_ir_writer(ir, a.x)->kind == MDL_IR_VIEW)) {
         return;
     }
     fresh.op.name = op->op.name;
@@ -182,7 +175,7 @@ static void fuse_affine(struct mdl_ir *ir, size_t k)
     size_t axis;
 
     for (size_t i = 0; i < 2 && !into; i++) {
-        struct mdl_ir_op *p = producer(ir, op->op.in[i]);
+        struct mdl_ir_op *p = mdl_ir_writer(ir, op->op.in[i]);
 
         if (p && p->op.act == MDL_ACT_NONE && p->op.residual == MDL_RESIDUAL_NONE &&
             mdl_match_private(ir, op->op.in[i]) &&
@@ -191,7 +184,8 @@ static void fuse_affine(struct mdl_ir *ir, size_t k)
             into = p;
         }
     }
-    if (!into || !read_affine(ir, op, channel_axis(ir, into), &a) || producer(ir, a.x) != into ||
+    if (!into || !read_affine(ir, op, channel_axis(ir, into), &a) ||
+        mdl_ir_writer(ir, a.x) != into ||
         !mdl_ir_same_dims(&ir->values[a.x], &ir->values[op->op.out[0]])) {
         return;
     }
@@ -208,7 +202,7 @@ static void fuse_affine(struct mdl_ir *ir, size_t k)
 static void fuse_activation(struct mdl_ir *ir, size_t k)
 {
     const struct mdl_ir_op *op = &ir->ops[k];
-    struct mdl_ir_op *into = producer(ir, op->op.in[0]);
+    struct mdl_ir_op *into = mdl_ir_writer(ir, op->op.in[0]);
 
     if (!into || !mdl_match_private(ir, op->op.in[0]) || op->op.act >= MDL_ACT_SELU ||
         ir->values[op->op.in[0]].dtype != MDL_F32 || into->op.act != MDL_ACT_NONE ||
@@ -236,7 +230,7 @@ static void fuse_activation(struct mdl_ir *ir, size_t k)
 /* Return: whether the op that makes @v can add @other to its result. */
 static bool takes_residual(struct mdl_ir *ir, size_t v, size_t other)
 {
-    const struct mdl_ir_op *p = producer(ir, v), *o = producer(ir, other);
+    const struct mdl_ir_op *p = mdl_ir_writer(ir, v), *o = mdl_ir_writer(ir, other);
 
     return p && (p->kind == MDL_OP_CONV || p->kind == MDL_OP_GEMM) &&
            p->op.residual == MDL_RESIDUAL_NONE && mdl_match_private(ir, v) && v != other &&
@@ -265,7 +259,7 @@ static void fuse_residual(struct mdl_ir *ir, size_t k)
     if (v == MDL_NONE) {
         return;
     }
-    into = producer(ir, v);
+    into = mdl_ir_writer(ir, v);
     into->op.residual =
         into->op.act == MDL_ACT_NONE ? MDL_RESIDUAL_BEFORE_ACT : MDL_RESIDUAL_AFTER_ACT;
     into->op.residual_in = other;
@@ -285,7 +279,7 @@ static void fuse_residual(struct mdl_ir *ir, size_t k)
 static void fuse_pad(struct mdl_ir *ir, size_t k)
 {
     struct mdl_window *w = &ir->ops[k].op.attr.conv.window;
-    struct mdl_ir_op *pad = producer(ir, ir->ops[k].op.in[0]);
+    struct mdl_ir_op *pad = mdl_ir_writer(ir, ir->ops[k].op.in[0]);
 
     if (!pad || pad->kind != MDL_OP_PAD || !mdl_match_private(ir, ir->ops[k].op.in[0]) ||
         pad->op.attr.pad.mode != MDL_PAD_CONSTANT || pad->op.attr.pad.value != 0) {

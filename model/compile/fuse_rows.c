@@ -11,11 +11,9 @@
 /* Return: whether @v, of rank 2, is a product, or made from one by what went before a reshape. */
 static bool is_rows(struct mdl_ir *ir, size_t v, size_t steps)
 {
-    size_t at = ir->values[v].op;
-    const struct mdl_ir_op *op = at == MDL_NONE ? NULL : &ir->ops[at];
+    const struct mdl_ir_op *op = mdl_ir_writer(ir, v);
 
-    if (!op || op->dead || op->op.quant || ir->values[v].rank != 2 ||
-        ir->values[v].dtype != MDL_F32) {
+    if (!op || op->op.quant || ir->values[v].rank != 2 || ir->values[v].dtype != MDL_F32) {
         return false;
     }
     if (op->kind == MDL_OP_GEMM) {

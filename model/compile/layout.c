@@ -33,10 +33,10 @@ static void rehearse_concat(struct mdl_ir *ir, const struct mdl_ir_op *op)
 
 static void rehearse_leaf(struct mdl_ir *ir, size_t v)
 {
-    struct mdl_ir_value *x = v == MDL_NONE ? NULL : &ir->values[v];
+    struct mdl_ir_value *x = &ir->values[v];
     size_t order[MDL_RANK_MAX];
 
-    if (x && (x->data || x->input != MDL_NONE)) {
+    if (x->data || x->input != MDL_NONE) {
         mdl_order_rows(x->rank, order);
         mdl_strides_dense(x->rank, x->dim, order, x->stride);
     }
@@ -51,11 +51,8 @@ static void rehearse(struct mdl_ir *ir)
         if (op->dead) {
             continue;
         }
-        for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-            rehearse_leaf(ir, op->op.in[i]);
-        }
-        for (size_t i = 0; i < op->concat_count; i++) {
-            rehearse_leaf(ir, op->concat_in[i]);
+        for (size_t at = 0, v; (v = mdl_ir_reads(op, &at)) != MDL_NONE;) {
+            rehearse_leaf(ir, v);
         }
         if (op->kind == MDL_IR_CONCAT) {
             rehearse_concat(ir, op);
@@ -104,7 +101,6 @@ static void walk_concat(struct mdl_ir *ir, const struct mdl_ir_op *op)
         mdl_layout_value(ir, whole, ir->values[whole].order);
     }
     for (size_t i = 0; i < op->concat_count; i++, at += extent) {
-        struct mdl_ir_op copy = mdl_ir_op_make(ir, MDL_OP_COPY);
         size_t x = op->concat_in[i], part;
         const struct mdl_ir_value *v = &ir->values[x];
 
@@ -118,10 +114,7 @@ static void walk_concat(struct mdl_ir *ir, const struct mdl_ir_op *op)
         ir->values[part].concat_axis = op->concat_axis;
         ir->values[part].concat_at = at;
         mdl_layout_value(ir, part, NULL);
-        copy.op.name = op->op.name;
-        copy.op.in[0] = x;
-        copy.op.out[0] = part;
-        mdl_layout_run(ir, &copy);
+        mdl_layout_run_copy(ir, op->op.name, x, part);
     }
 }
 
@@ -204,7 +197,6 @@ static bool can_move(const struct mdl_ir *ir, const struct mdl_ir_value *v)
 static void walk_output(struct mdl_ir *ir, size_t i)
 {
     size_t v = ir->outputs[i], y, to, order[MDL_RANK_MAX];
-    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_COPY);
 
     mdl_layout_leaf(ir, v);
     to = mdl_layout_storage(ir, MDL_HOME_OUTPUT, mdl_ir_bytes(&ir->values[v]));
@@ -220,11 +212,8 @@ static void walk_output(struct mdl_ir *ir, size_t i)
     ir->values[y].storage = to;
     ir->values[y].name = ir->g->outputs[i].name;
     mdl_layout_dense(&ir->values[y], order);
-    op.op.name = (char *)(uintptr_t)ir->g->outputs[i].name;
-    op.op.in[0] = v;
-    op.op.out[0] = y;
     ir->output_values[i] = y;
-    mdl_layout_run(ir, &op);
+    mdl_layout_run_copy(ir, ir->g->outputs[i].name, v, y);
 }
 
 /* Removes copies whose source can be written directly at the destination, such as a head that is

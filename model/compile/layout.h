@@ -31,6 +31,8 @@ void mdl_layout_value(struct mdl_ir *ir, size_t v, const size_t *order);
 void mdl_layout_leaf(struct mdl_ir *ir, size_t v);
 /** mdl_layout_run() - appends @op to the ops that run. */
 void mdl_layout_run(struct mdl_ir *ir, const struct mdl_ir_op *op);
+/** mdl_layout_run_copy() - appends a copy of @x to @y, called @name. */
+void mdl_layout_run_copy(struct mdl_ir *ir, const char *name, size_t x, size_t y);
 /** mdl_layout_copy() - adds a dense copy of @x in @order, made for @because. */
 size_t mdl_layout_copy(struct mdl_ir *ir, const struct mdl_ir_op *because, size_t x,
                        const size_t *order);

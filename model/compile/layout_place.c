@@ -18,26 +18,9 @@ bool mdl_layout_view(const struct mdl_ir_op *op, const struct mdl_ir_value *x,
     ptrdiff_t at = 0;
 
     y->storage = x->storage;
-    for (size_t i = 0; i < y->rank; i++) {
-        size_t k = i + x->rank - y->rank; /* EXPAND only; wraps for the dims that are new */
-
-        switch (op->view.kind) {
-        case MDL_VIEW_PERMUTE:
-            y->stride[i] = x->stride[op->view.perm[i]];
-            break;
-        case MDL_VIEW_SLICE:
-            y->stride[i] = x->stride[i] * op->view.step[i];
-            at += y->dim[i] ? x->stride[i] * (ptrdiff_t)op->view.start[i] : 0;
-            break;
-        case MDL_VIEW_EXPAND:
-            y->stride[i] = i + x->rank >= y->rank && x->dim[k] == y->dim[i] ? x->stride[k] : 0;
-            break;
-        default:
-            break;
-        }
-    }
-    if (op->view.kind == MDL_VIEW_RESHAPE &&
-        !mdl_strides_reshape(x->rank, x->dim, x->stride, y->rank, y->dim, y->stride)) {
+    if (op->view.kind != MDL_VIEW_RESHAPE) {
+        at = mdl_strides_view(op, x, x->stride, y, y->stride);
+    } else if (!mdl_strides_reshape(x->rank, x->dim, x->stride, y->rank, y->dim, y->stride)) {
         return false;
     }
     if (mdl_ir_elements(y) == 0) {
@@ -106,20 +89,26 @@ void mdl_layout_run(struct mdl_ir *ir, const struct mdl_ir_op *op)
     ir->run[ir->run_count++] = *op;
 }
 
+void mdl_layout_run_copy(struct mdl_ir *ir, const char *name, size_t x, size_t y)
+{
+    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_COPY);
+
+    op.op.name = (char *)(uintptr_t)name;
+    op.op.in[0] = x;
+    op.op.out[0] = y;
+    mdl_layout_run(ir, &op);
+}
+
 /* A dense copy of @x in @order. */
 size_t mdl_layout_copy(struct mdl_ir *ir, const struct mdl_ir_op *because, size_t x,
                        const size_t *order)
 {
-    struct mdl_ir_op op = mdl_ir_op_make(ir, MDL_OP_COPY);
     const struct mdl_ir_value *v = &ir->values[x];
     size_t y = mdl_ir_value_new(ir, v->dtype, v->rank, v->dim);
 
     ir->values[y].name = v->name;
     mdl_layout_value(ir, y, order);
-    op.op.name = because->op.name;
-    op.op.in[0] = x;
-    op.op.out[0] = y;
-    mdl_layout_run(ir, &op);
+    mdl_layout_run_copy(ir, because->op.name, x, y);
     return y;
 }
 

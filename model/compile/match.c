@@ -7,14 +7,12 @@
 
 struct mdl_ir_op *mdl_match_producer(struct mdl_ir *ir, size_t v, int kind)
 {
-    size_t op = v == MDL_NONE ? MDL_NONE : ir->values[v].op;
+    struct mdl_ir_op *op = mdl_ir_writer(ir, v);
 
-    if (op == MDL_NONE || ir->ops[op].dead || ir->ops[op].kind != kind ||
-        (kind != MDL_OP_UNARY && ir->ops[op].op.act != MDL_ACT_NONE) ||
-        ir->ops[op].op.residual != MDL_RESIDUAL_NONE) {
-        return NULL;
-    }
-    return &ir->ops[op];
+    return op && op->kind == kind && (kind == MDL_OP_UNARY || op->op.act == MDL_ACT_NONE) &&
+                   op->op.residual == MDL_RESIDUAL_NONE
+               ? op
+               : NULL;
 }
 
 struct mdl_ir_op *mdl_match_binary(struct mdl_ir *ir, size_t v, enum mdl_binary which)

@@ -30,14 +30,13 @@ static void find_lifetimes(struct mdl_ir *ir)
         ir->storages[i].used = false;
     }
     for (size_t k = 0; k < ir->run_count; k++) {
-        const struct mdl_op *op = &ir->run[k].op;
+        const struct mdl_ir_op *op = &ir->run[k];
 
-        for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-            touch(ir, op->in[i], k);
+        for (size_t at = 0, v; (v = mdl_ir_reads(op, &at)) != MDL_NONE;) {
+            touch(ir, v, k);
         }
-        touch(ir, op->residual_in, k);
         for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
-            touch(ir, op->out[i], k);
+            touch(ir, op->op.out[i], k);
         }
     }
 }
@@ -83,17 +82,13 @@ static bool fills_storage(const struct mdl_ir *ir, const struct mdl_ir_value *v)
 
 /* Return: whether op @k reads the same elements of all inputs before it writes an element of y:
  * true if everything that it reads from storage @s has y's strides. */
-static bool reads_in_step(const struct mdl_ir *ir, const struct mdl_op *op, size_t s,
+static bool reads_in_step(const struct mdl_ir *ir, const struct mdl_ir_op *op, size_t s,
                           const struct mdl_ir_value *y)
 {
-    for (size_t i = 0; i <= MDL_OP_IN_MAX; i++) {
-        size_t in = i < MDL_OP_IN_MAX ? op->in[i] : op->residual_in, offset = 0;
-        const struct mdl_ir_value *x;
+    for (size_t at = 0, in; (in = mdl_ir_reads(op, &at)) != MDL_NONE;) {
+        const struct mdl_ir_value *x = &ir->values[in];
+        size_t offset = 0;
 
-        if (in == MDL_NONE) {
-            continue;
-        }
-        x = &ir->values[in];
         if (mdl_ir_root(ir, x->storage, &offset) != s) {
             continue;
         }
@@ -133,7 +128,7 @@ static void merge_in_place(struct mdl_ir *ir)
             s = &ir->storages[root];
             if (s->home != MDL_HOME_ARENA || s->last_op != k || offset + x->offset != 0 ||
                 s->bytes != mdl_ir_bytes(y) || !mdl_ir_same_dims(x, y) ||
-                !reads_in_step(ir, &op->op, root, y)) {
+                !reads_in_step(ir, op, root, y)) {
                 continue;
             }
             s->last_op = base_max(s->last_op, ir->storages[y->storage].last_op);
@@ -154,12 +149,8 @@ size_t mdl_ir_entry_op(const struct mdl_ir *ir, size_t input)
         return MDL_NONE;
     }
     for (size_t k = 0; k < ir->run_count; k++) {
-        const struct mdl_op *op = &ir->run[k].op;
-
-        for (size_t i = 0; i <= MDL_OP_IN_MAX; i++) {
-            size_t in = i < MDL_OP_IN_MAX ? op->in[i] : op->residual_in;
-
-            if (in != MDL_NONE && ir->values[in].storage == x->storage) {
+        for (size_t at = 0, in; (in = mdl_ir_reads(&ir->run[k], &at)) != MDL_NONE;) {
+            if (ir->values[in].storage == x->storage) {
                 readers++;
                 entry = k;
             }

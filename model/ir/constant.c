@@ -39,6 +39,11 @@ double mdl_const_real(const struct mdl_ir_value *v, size_t i)
     return f;
 }
 
+double mdl_const_channel(const struct mdl_ir_value *v, size_t c)
+{
+    return mdl_const_real(v, mdl_ir_elements(v) == 1 ? 0 : c);
+}
+
 void mdl_const_store(void *data, enum mdl_dtype dtype, size_t i, double real, int64_t integer)
 {
     unsigned char *p = (unsigned char *)data + i * mdl_dtype_bytes(dtype);

@@ -11,6 +11,8 @@
  * is f32, else @integer. */
 int64_t mdl_const_int(const struct mdl_ir_value *v, size_t i);
 double mdl_const_real(const struct mdl_ir_value *v, size_t i);
+/** mdl_const_channel() - Return: the real of channel @c; one element is for all. */
+double mdl_const_channel(const struct mdl_ir_value *v, size_t c);
 void mdl_const_store(void *data, enum mdl_dtype dtype, size_t i, double real, int64_t integer);
 /** mdl_const_make() - allocates the data of value @v, which becomes a constant; counts against the
  * folding budget. */

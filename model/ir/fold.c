@@ -47,7 +47,7 @@ static void copy_strided(unsigned char *dst, const unsigned char *src, size_t si
 bool mdl_fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     struct mdl_ir_value x = ir->values[op->op.in[0]], y = ir->values[op->op.out[0]];
-    ptrdiff_t dense[MDL_RANK_MAX], stride[MDL_RANK_MAX], start = 0;
+    ptrdiff_t dense[MDL_RANK_MAX], stride[MDL_RANK_MAX], start;
     size_t order[MDL_RANK_MAX];
     void *data;
 
@@ -61,18 +61,7 @@ bool mdl_fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op)
     }
     mdl_order_rows(x.rank, order);
     mdl_strides_dense(x.rank, x.dim, order, dense);
-    for (size_t i = 0; i < y.rank; i++) {
-        if (op->view.kind == MDL_VIEW_PERMUTE) {
-            stride[i] = dense[op->view.perm[i]];
-        } else if (op->view.kind == MDL_VIEW_SLICE) {
-            stride[i] = dense[i] * op->view.step[i];
-            start += dense[i] * (ptrdiff_t)op->view.start[i];
-        } else {
-            size_t k = i + x.rank - y.rank; /* wraps below 0 for the new dims */
-
-            stride[i] = i + x.rank >= y.rank && x.dim[k] != 1 ? dense[k] : 0;
-        }
-    }
+    start = mdl_strides_view(op, &x, dense, &y, stride);
     data = mdl_const_make(ir, op->op.out[0]);
     copy_strided(data, x.data, mdl_dtype_bytes(x.dtype), y.rank, y.dim, start, stride,
                  mdl_ir_elements(&y));

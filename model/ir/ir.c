@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/ir/ir.h"
 
+#include <assert.h>
 #include <stdarg.h>
 
 #include "base/leaves/stop.h"
@@ -216,6 +217,14 @@ struct mdl_ir_op *mdl_ir_take_ops(struct mdl_ir *ir, size_t *ret_count)
     ir->ops = NULL; /* the pool owns both */
     ir->op_count = ir->op_cap = 0;
     return ops;
+}
+
+struct mdl_ir_op *mdl_ir_writer(const struct mdl_ir *ir, size_t v)
+{
+    size_t op = v == MDL_NONE ? MDL_NONE : ir->values[v].op;
+
+    assert(op == MDL_NONE || op < ir->op_count);
+    return op == MDL_NONE || ir->ops[op].dead ? NULL : &ir->ops[op];
 }
 
 size_t *mdl_ir_input(struct mdl_ir_op *op, size_t *at)

@@ -199,6 +199,8 @@ void mdl_ir_op_add(struct mdl_ir *ir, const struct mdl_ir_op *op);
  * Return: the pool's, @ret_count of them. */
 struct mdl_ir_op *mdl_ir_take_ops(struct mdl_ir *ir, size_t *ret_count);
 struct mdl_ir_op mdl_ir_op_make(const struct mdl_ir *ir, int kind);
+/** mdl_ir_writer() - Return: the live op that writes @v, or NULL. */
+struct mdl_ir_op *mdl_ir_writer(const struct mdl_ir *ir, size_t v);
 /** mdl_ir_input() - walks over all that @op reads: inputs, residual, parts of a concat. @at: 0 at
  * first. Return: where the next value stands in @op; NULL: there are no more. mdl_ir_reads() - the
  * same; Return: the value, or MDL_NONE. */

@@ -8,11 +8,6 @@
 /* Counts and conditions are a few operators on each other. A file cannot make the search longer. */
 #define STEPS_MAX 64u
 
-static const struct mdl_ir_op *maker(const struct mdl_ir *ir, size_t v)
-{
-    return ir->values[v].op == MDL_NONE ? NULL : &ir->ops[ir->values[v].op];
-}
-
 static bool is_length(const struct mdl_ir *ir, size_t v)
 {
     return ir->values[v].dtype == MDL_I64 || ir->values[v].dtype == MDL_I32;
@@ -52,7 +47,7 @@ static bool factors(const struct mdl_ir *ir, size_t v, size_t i, struct lengths 
     size_t x;
 
     mdl_rows_trace(ir, &v, &i);
-    op = maker(ir, v);
+    op = mdl_ir_writer(ir, v);
     x = op ? op->op.in[0] : MDL_NONE;
     if (n->steps++ == STEPS_MAX || !is_length(ir, v)) {
         return false;
@@ -84,11 +79,11 @@ static size_t count_of(const struct mdl_ir *ir, size_t v)
 /* @v, or what it is a one-element view of */
 static size_t through_views(const struct mdl_ir *ir, size_t v)
 {
-    const struct mdl_ir_op *op = maker(ir, v);
+    const struct mdl_ir_op *op = mdl_ir_writer(ir, v);
 
     while (op && op->kind == MDL_IR_VIEW && mdl_ir_elements(&ir->values[op->op.in[0]]) == 1) {
         v = op->op.in[0];
-        op = maker(ir, v);
+        op = mdl_ir_writer(ir, v);
     }
     return v;
 }
@@ -132,7 +127,7 @@ bool mdl_rows_asks(const struct mdl_ir *ir, size_t v, size_t *ret_count, bool *r
         const struct mdl_ir_op *op;
 
         v = through_views(ir, v);
-        op = maker(ir, v);
+        op = mdl_ir_writer(ir, v);
         if (op && op->kind == MDL_OP_BINARY) {
             if (!compares(ir, op, ret_count, ret_none)) {
                 return false;
@@ -163,7 +158,7 @@ static bool none_if(const struct mdl_ir *ir, size_t v, struct where *w);
 /* Return: whether @v is a copy that holds but @fill there. */
 static bool filled_if(const struct mdl_ir *ir, size_t v, double fill, struct where *w)
 {
-    const struct mdl_ir_op *op = maker(ir, v);
+    const struct mdl_ir_op *op = mdl_ir_writer(ir, v);
     double has = op && op->kind == MDL_OP_JOIN_ROWS ? op->op.attr.join_rows.fill : 1;
 
     return (isnan(fill) ? isnan(has) : has == fill) && op->op.in[2] == MDL_NONE &&
@@ -186,7 +181,7 @@ static bool none_if(const struct mdl_ir *ir, size_t v, struct where *w)
     if (i == 0 && mdl_rows_same(ir, v, w->count)) {
         return true;
     }
-    op = maker(ir, v);
+    op = mdl_ir_writer(ir, v);
     if (op && op->kind == MDL_OP_BINARY && mdl_ir_elements(&ir->values[v]) == 1) {
         enum mdl_binary which = op->op.attr.binary;
         bool a = none_if(ir, op->op.in[0], w), b = none_if(ir, op->op.in[1], w);

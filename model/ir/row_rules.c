@@ -133,7 +133,7 @@ static bool equal_rows(const struct mdl_ir_value *v, size_t axis)
 static bool repeats(const struct mdl_ir *ir, size_t v, size_t axis)
 {
     const struct mdl_ir_value *y = &ir->values[v], *x;
-    const struct mdl_ir_op *op = y->op == MDL_NONE ? NULL : &ir->ops[y->op];
+    const struct mdl_ir_op *op = mdl_ir_writer(ir, v);
 
     if (y->dim[axis] == 1) {
         return true;
@@ -250,8 +250,7 @@ static bool counts_from_begin(const struct mdl_ir *ir, size_t v)
 {
     const struct mdl_ir_op *op;
 
-    while (ir->values[v].op != MDL_NONE) {
-        op = &ir->ops[ir->values[v].op];
+    while ((op = mdl_ir_writer(ir, v))) {
         if (op->kind == MDL_OP_NON_ZERO || op->kind == MDL_OP_NMS || op->kind == MDL_OP_ARG ||
             op->kind == MDL_OP_TOP_K) {
             return true;

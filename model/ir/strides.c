@@ -67,6 +67,27 @@ bool mdl_strides_equal(size_t rank, const size_t *dim, const ptrdiff_t *a, const
     return true;
 }
 
+ptrdiff_t mdl_strides_view(const struct mdl_ir_op *op, const struct mdl_ir_value *x,
+                           const ptrdiff_t *stride, const struct mdl_ir_value *y,
+                           ptrdiff_t *ret_stride)
+{
+    ptrdiff_t at = 0;
+
+    for (size_t i = 0; i < y->rank; i++) {
+        size_t k = i + x->rank - y->rank; /* EXPAND only; wraps for the dims that are new */
+
+        if (op->view.kind == MDL_VIEW_PERMUTE) {
+            ret_stride[i] = stride[op->view.perm[i]];
+        } else if (op->view.kind == MDL_VIEW_SLICE) {
+            ret_stride[i] = stride[i] * op->view.step[i];
+            at += y->dim[i] ? stride[i] * (ptrdiff_t)op->view.start[i] : 0;
+        } else {
+            ret_stride[i] = i + x->rank >= y->rank && x->dim[k] == y->dim[i] ? stride[k] : 0;
+        }
+    }
+    return at;
+}
+
 static size_t magnitude(ptrdiff_t x)
 {
     return (size_t)(x < 0 ? -x : x);

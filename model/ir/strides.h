@@ -14,6 +14,11 @@ void mdl_order_channels_last(size_t rank, size_t *ret_order);
 /** mdl_order_of() - the dims from outer to inner by @stride; channels-last if @stride allows that
  * reading. */
 void mdl_order_of(size_t rank, const size_t *dim, const ptrdiff_t *stride, size_t *ret_order);
+/** mdl_strides_view() - of the view @y of @x that @op makes, but for a RESHAPE, by the strides
+ * @stride of x. Return: the element of x that is y's first. */
+ptrdiff_t mdl_strides_view(const struct mdl_ir_op *op, const struct mdl_ir_value *x,
+                           const ptrdiff_t *stride, const struct mdl_ir_value *y,
+                           ptrdiff_t *ret_stride);
 /** mdl_strides_reshape() - computes the strides of a reshaped view. Return: false if the elements'
  * order in memory does not allow a view. */
 bool mdl_strides_reshape(size_t rank, const size_t *dim, const ptrdiff_t *stride, size_t new_rank,

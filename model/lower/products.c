@@ -23,9 +23,7 @@ static void take_gemm_c(struct mdl_lower *l, struct mdl_ir_op *op, size_t m, siz
     }
     shift = mdl_ir_alloc(l->ir, n, sizeof(*shift));
     for (size_t i = 0; i < n; i++) {
-        size_t at = mdl_ir_elements(v) == 1 ? 0 : i;
-
-        shift[i] = op->op.attr.gemm.beta * (float)mdl_const_real(v, at);
+        shift[i] = op->op.attr.gemm.beta * (float)mdl_const_channel(v, i);
     }
     op->op.shift = shift;
     op->op.channels = n;

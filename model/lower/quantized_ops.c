@@ -21,9 +21,7 @@ static void need_bytes(struct mdl_lower *l, size_t i)
 /* Constant input @i with one value, or one per channel: value of channel @c. */
 static double channel_value(const struct mdl_lower *l, size_t i, size_t c)
 {
-    const struct mdl_ir_value *v = mdl_l_value(l, l->in[i]);
-
-    return mdl_const_real(v, mdl_ir_elements(v) == 1 ? 0 : c);
+    return mdl_const_channel(mdl_l_value(l, l->in[i]), c);
 }
 
 /* Input @i is constant and has one value, or one per channel (@channels > 1). */

@@ -30,7 +30,7 @@ static size_t weight_axis(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 /* Scale or zero point @v (or NULL: @none) of channel @c; a constant. */
 static double per_channel(const struct mdl_ir_value *v, size_t c, double none)
 {
-    return v ? mdl_const_real(v, mdl_ir_elements(v) == 1 ? 0 : c) : none;
+    return v ? mdl_const_channel(v, c) : none;
 }
 
 /* One value, or one for each index of dim @axis. */
@@ -55,7 +55,7 @@ struct weights {
 
 static bool read_weights(const struct mdl_ir *ir, const struct mdl_ir_op *op, struct weights *ret)
 {
-    const struct mdl_ir_op *from = mdl_quant_producer(ir, op->op.in[1]);
+    const struct mdl_ir_op *from = mdl_ir_writer(ir, op->op.in[1]);
     const struct mdl_ir_value *q;
     size_t axis = weight_axis(ir, op);
 
@@ -97,10 +97,10 @@ static bool read_addend(const struct mdl_ir *ir, const struct mdl_ir_op *op, siz
     if (op->kind == MDL_OP_GEMM) {
         ret->beta = (double)op->op.attr.gemm.beta;
     }
-    from = mdl_quant_producer(ir, v);
+    from = mdl_ir_writer(ir, v);
     if (from && from->kind == MDL_IR_VIEW && from->view.kind == MDL_VIEW_EXPAND) {
         v = from->op.in[0];
-        from = mdl_quant_producer(ir, v);
+        from = mdl_ir_writer(ir, v);
     }
     if (from && from->kind == MDL_OP_DEQUANTIZE) {
         v = from->op.in[0];

@@ -14,8 +14,6 @@ struct mdl_qparam {
     enum mdl_dtype dtype; /* of q */
 };
 
-/** mdl_quant_producer() - Return: the live op that writes @v, or NULL. */
-struct mdl_ir_op *mdl_quant_producer(const struct mdl_ir *ir, size_t v);
 /** mdl_quant_param() - reads the parameters of a QUANTIZE or DEQUANTIZE of u8 or i8 with one
  * constant scale and zero point. Return: whether @op is such an op. */
 bool mdl_quant_param(const struct mdl_ir *ir, const struct mdl_ir_op *op, struct mdl_qparam *ret);

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moves DequantizeLinear behind views, concats and maximum pools, which then work on the integers,
  * and removes a QuantizeLinear that only undoes a DequantizeLinear. */
-#include <assert.h>
 #include <math.h>
 
 #include "model/ir/build.h"
 #include "model/ir/fold.h"
 #include "model/quant/quant_private.h"
-
-struct mdl_ir_op *mdl_quant_producer(const struct mdl_ir *ir, size_t v)
-{
-    size_t op = v == MDL_NONE ? MDL_NONE : ir->values[v].op;
-
-    assert(op == MDL_NONE || op < ir->op_count);
-    return op == MDL_NONE || ir->ops[op].dead ? NULL : &ir->ops[op];
-}
 
 bool mdl_quant_param(const struct mdl_ir *ir, const struct mdl_ir_op *op, struct mdl_qparam *ret)
 {
@@ -39,7 +30,7 @@ bool mdl_quant_param(const struct mdl_ir *ir, const struct mdl_ir_op *op, struct
 
 bool mdl_quant_source(const struct mdl_ir *ir, size_t v, size_t *ret_q, struct mdl_qparam *ret)
 {
-    const struct mdl_ir_op *op = mdl_quant_producer(ir, v);
+    const struct mdl_ir_op *op = mdl_ir_writer(ir, v);
 
     if (!op || op->kind != MDL_OP_DEQUANTIZE || !mdl_quant_param(ir, op, ret)) {
         return false;
