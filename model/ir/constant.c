@@ -87,3 +87,27 @@ size_t mdl_const_settled(const struct mdl_ir *ir, size_t v)
 
     return settled ? x->least : v;
 }
+
+void mdl_const_move(size_t size, size_t rank, const size_t *dim, unsigned char *dst,
+                    const ptrdiff_t *to, const unsigned char *src, const ptrdiff_t *from)
+{
+    size_t index[MDL_RANK_MAX] = {0}, count = 1;
+    ptrdiff_t y = 0, x = 0;
+
+    for (size_t k = 0; k < rank; k++) {
+        count *= dim[k];
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy(dst + y * (ptrdiff_t)size, src + x * (ptrdiff_t)size, size);
+        for (size_t k = rank; k-- > 0;) {
+            y += to[k];
+            x += from[k];
+            if (++index[k] < dim[k]) {
+                break;
+            }
+            y -= to[k] * (ptrdiff_t)dim[k];
+            x -= from[k] * (ptrdiff_t)dim[k];
+            index[k] = 0;
+        }
+    }
+}

@@ -15,32 +15,14 @@
 /* What is left to every frame of constant work. A small file may ask for any amount. */
 #define UNFOLDED_WORK_MAX 4e9
 
-/* Steps through @dim in row-major order, keeping the element position for @stride. */
-struct walk {
-    size_t rank, index[MDL_RANK_MAX];
-    ptrdiff_t at;
-};
-
-static void walk_next(struct walk *w, const size_t *dim, const ptrdiff_t *stride)
+/* Dims before @axis, and bytes of the elements behind one of its. */
+static void around(const struct mdl_ir_value *v, size_t axis, size_t *ret_outer, size_t *ret_inner)
 {
-    for (size_t k = w->rank; k-- > 0;) {
-        w->at += stride[k];
-        if (++w->index[k] < dim[k]) {
-            return;
-        }
-        w->at -= stride[k] * (ptrdiff_t)dim[k];
-        w->index[k] = 0;
-    }
-}
-
-static void copy_strided(unsigned char *dst, const unsigned char *src, size_t size, size_t rank,
-                         const size_t *dim, ptrdiff_t start, const ptrdiff_t *stride, size_t count)
-{
-    struct walk w = {.rank = rank, .at = start};
-
-    for (size_t i = 0; i < count; i++) {
-        memcpy(dst + i * size, src + w.at * (ptrdiff_t)size, size);
-        walk_next(&w, dim, stride);
+    *ret_outer = 1;
+    *ret_inner = mdl_dtype_bytes(v->dtype);
+    for (size_t i = 0; i < v->rank; i++) {
+        *ret_outer *= i < axis ? v->dim[i] : 1;
+        *ret_inner *= i > axis ? v->dim[i] : 1;
     }
 }
 
@@ -48,7 +30,7 @@ bool mdl_fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     struct mdl_ir_value x = ir->values[op->op.in[0]], y = ir->values[op->op.out[0]];
     ptrdiff_t dense[MDL_RANK_MAX], stride[MDL_RANK_MAX], start;
-    size_t order[MDL_RANK_MAX];
+    size_t order[MDL_RANK_MAX], size = mdl_dtype_bytes(x.dtype);
     void *data;
 
     if (op->view.kind == MDL_VIEW_RESHAPE) {
@@ -63,24 +45,20 @@ bool mdl_fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op)
     mdl_strides_dense(x.rank, x.dim, order, dense);
     start = mdl_strides_view(op, &x, dense, &y, stride);
     data = mdl_const_make(ir, op->op.out[0]);
-    copy_strided(data, x.data, mdl_dtype_bytes(x.dtype), y.rank, y.dim, start, stride,
-                 mdl_ir_elements(&y));
+    mdl_order_rows(y.rank, order);
+    mdl_strides_dense(y.rank, y.dim, order, dense);
+    mdl_const_move(size, y.rank, y.dim, data, dense,
+                   (const unsigned char *)x.data + start * (ptrdiff_t)size, stride);
     return true;
 }
 
 bool mdl_fold_concat(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *y = &ir->values[op->op.out[0]];
-    size_t inner = mdl_dtype_bytes(y->dtype), outer = 1, at = 0, row;
+    size_t inner, outer, at = 0, row;
     void *data = mdl_const_make(ir, op->op.out[0]);
 
-    for (size_t i = 0; i < y->rank; i++) {
-        if (i < op->concat_axis) {
-            outer *= y->dim[i];
-        } else if (i > op->concat_axis) {
-            inner *= y->dim[i];
-        }
-    }
+    around(y, op->concat_axis, &outer, &inner);
     row = inner * y->dim[op->concat_axis];
     for (size_t i = 0; i < op->concat_count; i++) {
         const struct mdl_ir_value *x = &ir->values[op->concat_in[i]];
@@ -130,17 +108,11 @@ static bool mdl_fold_cast(struct mdl_ir *ir, const struct mdl_ir_op *op)
 static bool mdl_fold_gather(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *x = &ir->values[op->op.in[0]], *at = &ir->values[op->op.in[1]];
-    size_t axis = op->op.attr.gather.axis, outer = 1, inner = mdl_dtype_bytes(x->dtype);
+    size_t axis = op->op.attr.gather.axis, outer, inner;
     size_t picks = mdl_ir_elements(at);
     void *data = mdl_const_make(ir, op->op.out[0]);
 
-    for (size_t i = 0; i < x->rank; i++) {
-        if (i < axis) {
-            outer *= x->dim[i];
-        } else if (i > axis) {
-            inner *= x->dim[i];
-        }
-    }
+    around(x, axis, &outer, &inner);
     for (size_t k = 0; inner && k < outer; k++) { /* there may be very many empty rows */
         for (size_t i = 0; i < picks; i++) {
             size_t from = (size_t)mdl_const_int(at, i); /* checked when lowered */

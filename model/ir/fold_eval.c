@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model of one op with constant inputs, run by the caller's primitives. */
 #include "base/base.h"
+#include "model/ir/constant.h"
 #include "model/ir/fold.h"
 #include "model/ir/strides.h"
 
@@ -38,23 +39,13 @@ static size_t add_tensor(struct one_op *o, const struct mdl_ir_value *v, enum md
 static void to_order(unsigned char *dst, const unsigned char *src, const struct mdl_tensor *t,
                      bool to_rows)
 {
-    size_t index[MDL_RANK_MAX] = {0}, size = mdl_dtype_bytes(t->dtype), count = mdl_elements(t);
+    size_t order[MDL_RANK_MAX];
+    ptrdiff_t rows[MDL_RANK_MAX];
 
-    for (size_t i = 0; i < count; i++) {
-        ptrdiff_t at = 0;
-
-        for (size_t k = 0; k < t->rank; k++) {
-            at += (ptrdiff_t)index[k] * t->stride[k];
-        }
-        memcpy(dst + (to_rows ? i : (size_t)at) * size, src + (to_rows ? (size_t)at : i) * size,
-               size);
-        for (size_t k = t->rank; k-- > 0;) {
-            if (++index[k] < t->dim[k]) {
-                break;
-            }
-            index[k] = 0;
-        }
-    }
+    mdl_order_rows(t->rank, order);
+    mdl_strides_dense(t->rank, t->dim, order, rows);
+    mdl_const_move(mdl_dtype_bytes(t->dtype), t->rank, t->dim, dst, to_rows ? rows : t->stride, src,
+                   to_rows ? t->stride : rows);
 }
 
 static void place_inputs(struct mdl_ir *ir, const struct mdl_ir_op *op, struct one_op *o)
