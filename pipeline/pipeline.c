@@ -86,13 +86,7 @@ static int new_set(struct pl_pipeline *p, const struct pl_plan *plan, uint32_t e
         .frames = p->pool.count,
         .epoch = epoch,
         .net = p->net,
-        .spin_ns = p->options.spin_ns,
-        .batch_wait_ns = p->options.batch_wait_ns,
-        .notify = p->options.notify,
-        .notify_arg = p->options.notify_arg,
-        .no_pin = p->options.no_pin,
-        .no_clocks = p->options.no_clocks,
-        .asleep = p->options.asleep,
+        .options = &p->options,
     };
     size_t units = krn_net_model(p->net)->unit_count;
     int r = pl_plan_check(plan, &p->eps, units, NULL, 0);
@@ -192,7 +186,7 @@ int pl_submit(struct pl_pipeline *p, struct pl_frame *f)
     uint64_t now = base_now_ns();
 
     assert(f->private->place == PL_PLACE_CALLER);
-    if (p->set->common.asleep) {
+    if (p->set->common.options.asleep) {
         return PL_E_ASLEEP;
     }
     if (!pl_set_room(p->set, now)) {
@@ -287,7 +281,7 @@ uint32_t pl_trace_id(const struct pl_pipeline *p)
 
 bool pl_asleep(const struct pl_pipeline *p)
 {
-    return p->set->common.asleep;
+    return p->set->common.options.asleep;
 }
 
 int pl_set_eps(struct pl_pipeline *p, const struct pl_ep_set *eps)

@@ -146,7 +146,7 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     name_team(t, ep);
     place_team(t, ep, &next_core[g->ep]);
     r = pl_clocks_init(&t->clocks, (size_t)(t->last_unit - t->first_unit) + 1);
-    if (r == 0 && s->common.asleep) {
+    if (r == 0 && s->common.options.asleep) {
         scratch_bytes = BASE_CACHE_LINE_BYTES;
     } else if (r == 0) {
         r = krn_net_join(s->common.net, t->kind, ops.begin, ops.end - 1, t->width, &scratch_bytes);
@@ -154,7 +154,7 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     if (r < 0) {
         return r;
     }
-    t->joined = !s->common.asleep;
+    t->joined = !s->common.options.asleep;
     if (t->batch > 1 && t->joined) {
         scratch_bytes = base_max(
             scratch_bytes, krn_net_frames_bytes(s->common.net, t->kind, ops, t->width, t->batch));
@@ -304,14 +304,11 @@ int pl_set_new(const struct pl_set_config *c, struct pl_set **ret)
     s->eps = *c->eps;
     s->epoch = c->epoch;
     s->common.net = c->net;
-    /* on a shared core, a spinning thread blocks the one that it waits for */
-    s->common.batch_wait_ns = c->batch_wait_ns;
-    s->common.spin_ns = pl_plan_oversubscribed(c->plan, c->eps) ? 0 : c->spin_ns;
-    s->common.no_pin = c->no_pin;
-    s->common.no_clocks = c->no_clocks;
-    s->common.asleep = c->asleep;
-    s->common.notify = c->notify;
-    s->common.notify_arg = c->notify_arg;
+    s->common.options = *c->options;
+    if (pl_plan_oversubscribed(c->plan, c->eps)) {
+        /* on a shared core, a spinning thread blocks the one that it waits for */
+        s->common.options.spin_ns = 0;
+    }
     r = build(s, c->frames);
     if (r < 0) {
         pl_set_free(s);

@@ -22,11 +22,7 @@ struct pl_set_config {
     size_t frames; /* most frames in flight */
     uint32_t epoch;
     const struct krn_net *net;
-    uint64_t spin_ns, batch_wait_ns;
-    void (*notify)(void *arg);
-    void *notify_arg;
-    bool no_pin, no_clocks;
-    bool asleep; /* teams do not join the net */
+    const struct pl_options *options; /* copied */
 };
 
 struct pl_set {

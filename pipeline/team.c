@@ -86,7 +86,8 @@ static void start_clocks(struct pl_team *t, size_t frames, struct pl_clock_run *
 {
     uint64_t ticks = 0;
 
-    *clock = (struct pl_clock_run){.start_ns = base_now_ns(), .timed = !t->common->no_clocks};
+    *clock =
+        (struct pl_clock_run){.start_ns = base_now_ns(), .timed = !t->common->options.no_clocks};
     if (clock->timed) {
         ticks = pl_clocks_lap(&t->clocks, 0);
         /* the two clocks are read tens of ns apart, so the ratio needs a longer interval */
@@ -223,10 +224,10 @@ static void pass_on(struct pl_team *t, struct pl_frame *f, uint64_t now_ns)
         pushed = pl_ring_push(t->outputs[0], f);
         assert(pushed);
         (void)pushed;
-        if (t->common->notify != NULL) {
+        if (t->common->options.notify != NULL) {
             /* pairs with the fence that opens pl_collect(): see docs/pipeline.md */
             pl_fence();
-            t->common->notify(t->common->notify_arg);
+            t->common->options.notify(t->common->options.notify_arg);
         }
     }
 }
@@ -311,12 +312,12 @@ static void *team_main(void *arg)
 {
     struct pl_team *t = arg;
     struct pl_team_common *common = t->common;
-    void (*notify)(void *) = common->notify;
-    void *notify_arg = common->notify_arg;
+    void (*notify)(void *) = common->options.notify;
+    void *notify_arg = common->options.notify_arg;
     struct pl_held h;
     int r;
 
-    r = pl_members_init(&t->members, common->no_pin ? NULL : t->cpus, t->width, t->name);
+    r = pl_members_init(&t->members, common->options.no_pin ? NULL : t->cpus, t->width, t->name);
     t->pinned = r == 0 && t->members.pinned;
     t->mark_ns = base_now_ns();
     t->mark_ticks = pl_ticks();
@@ -325,7 +326,7 @@ static void *team_main(void *arg)
     t->clocks.coarse = has_coarse_cpu_clock();
     set_ready(t, r < 0 ? r : 1);
     if (r == 0) {
-        krn_parallel_yield(common->spin_ns == 0);
+        krn_parallel_yield(common->options.spin_ns == 0);
         while (pl_team_take(t, &h)) {
             serve(t, &h);
         }

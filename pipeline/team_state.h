@@ -14,6 +14,7 @@
 #include "pipeline/clocks.h"
 #include "pipeline/frame.h"
 #include "pipeline/members.h"
+#include "pipeline/options.h"
 #include "pipeline/plan.h"
 #include "pipeline/ring.h"
 #include "pipeline/trace_ring.h"
@@ -22,14 +23,9 @@
 /* Shared by the teams of one set. */
 struct pl_team_common {
     const struct krn_net *net; /* borrowed */
-    uint64_t spin_ns;
-    uint64_t batch_wait_ns; /* pl_options.batch_wait_ns */
-    bool no_pin, no_clocks;
-    bool asleep;               /* has not joined the net: no frame comes */
-    void (*notify)(void *arg); /* may be NULL */
-    void *notify_arg;
-    _Atomic bool abort;      /* writer: loop. Relaxed: read between units, and wakes repeat */
-    _Atomic uint32_t exited; /* writers: each team adds 1 as its last act (release) */
+    struct pl_options options; /* asleep: has not joined the net: no frame comes */
+    _Atomic bool abort;        /* writer: loop. Relaxed: read between units, and wakes repeat */
+    _Atomic uint32_t exited;   /* writers: each team adds 1 as its last act (release) */
 };
 
 struct pl_team {

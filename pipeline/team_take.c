@@ -65,12 +65,12 @@ static bool spin(struct pl_team *t)
 {
     uint64_t end;
 
-    if (t->common->spin_ns == 0) {
+    if (t->common->options.spin_ns == 0) {
         return false;
     }
     /* the thread that the last hand-off woke (the loop, or a client) may need this core */
     sched_yield();
-    end = base_now_ns() + t->common->spin_ns;
+    end = base_now_ns() + t->common->options.spin_ns;
     do {
         for (unsigned i = 0; i < SPIN_BATCH; i++) {
             if (anything(t)) {
@@ -114,7 +114,7 @@ static bool may_join(const struct pl_team *t, const struct pl_held *h, uint64_t 
                      uint64_t *ret_until_ns)
 {
     double all_ns = pl_clocks_service_ns(&t->clocks) * (double)(h->count + 1);
-    uint64_t until = h->frames[0]->private->given_ns + t->common->batch_wait_ns;
+    uint64_t until = h->frames[0]->private->given_ns + t->common->options.batch_wait_ns;
 
     for (size_t i = 0; i < h->count; i++) {
         uint64_t deadline = h->frames[i]->deadline_ns;
@@ -155,7 +155,7 @@ static void take_company(struct pl_team *t, struct pl_held *h)
         f = take_oldest(t);
         if (f != NULL) {
             h->frames[h->count++] = f;
-        } else if (t->common->batch_wait_ns == 0 || now >= until || must_end(t)) {
+        } else if (t->common->options.batch_wait_ns == 0 || now >= until || must_end(t)) {
             return;
         } else {
             wait_for_company(t, now, until);
