@@ -101,6 +101,11 @@ bool tun_eps_clock_moved(const struct tun_adapt *a);
 bool tun_eps_cores_moved(const struct tun_adapt *a);
 /** tun_eps_same_clock() - Return: all frequencies are those of @khz, as far as both are known. */
 bool tun_eps_same_clock(const struct tun_adapt *a, const double *khz);
+/** tun_eps_slow() - Return: the largest factor on a unit's cost; at least 1. */
+double tun_eps_slow(const struct tun_adapt *a, size_t ep);
+/** tun_eps_note_slowed() - which EPs are slowed. @felt: by other programs; else an EP stays
+ * contended if it was. */
+void tun_eps_note_slowed(struct tun_adapt *a, bool felt);
 /** tun_eps_learn() - after tun_watch_see(): betas, from what a change of frequency did to the
  * teams. */
 void tun_eps_learn(struct tun_adapt *a);
@@ -112,6 +117,9 @@ void tun_eps_learn(struct tun_adapt *a);
 int tun_watch_plan(struct tun_adapt *a);
 /** tun_watch_expect() - expected_ns at the present factors and frequencies. */
 void tun_watch_expect(const struct tun_adapt *a, struct tun_watch *w);
+/** tun_watch_renew() - the same after these changed: what the team showed stays, its level
+ * moves. */
+void tun_watch_renew(const struct tun_adapt *a, struct tun_watch *w);
 /** tun_watch_see() - what the teams did in a window. */
 void tun_watch_see(struct tun_adapt *a, const struct tun_seen_window *seen);
 /** tun_watch_void() - other frames come in: every watch settles anew. */

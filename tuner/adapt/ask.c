@@ -11,12 +11,7 @@
 /* Is what is left of the EP more than the team asks for. */
 static bool light(const struct tun_adapt *a, const struct tun_watch *w)
 {
-    double most = 1;
-
-    for (size_t u = 0; u < a->problem.unit_count; u++) {
-        most = base_max(most, a->slow[w->ep * a->problem.unit_count + u]);
-    }
-    return a->eps[w->ep].contended && w->busy > 0 && w->busy < 1 / most;
+    return a->eps[w->ep].contended && w->busy > 0 && w->busy < 1 / tun_eps_slow(a, w->ep);
 }
 
 /* Does a light team show that its EP may be free: it got faster just now, or probe_ns are over. */

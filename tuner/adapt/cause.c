@@ -2,13 +2,13 @@
 /* Finds the cause of a change, in the order of tuner/adapt/decide.h. */
 
 #include "base/base.h"
+#include "tuner/adapt/correct.h"
 #include "tuner/adapt/decide.h"
 #include "tuner/adapt/levels.h"
 
-#define CLOCK_STEP 0.03 /* relative: a smaller change of a frequency does not count */
-#define THROTTLED 0.1   /* share of the cgroup's periods that says that its quota is felt */
-#define PRESSED 0.25 /* share of the time in which tasks waited; above it, others are in the way */
-#define WAITED 0.25  /* share of a change that has to be waiting to be called contention */
+#define THROTTLED 0.1 /* share of the cgroup's periods that says that its quota is felt */
+#define PRESSED 0.25  /* share of the time in which tasks waited; above it, others are in the way */
+#define WAITED 0.25   /* share of a change that has to be waiting to be called contention */
 
 static const struct {
     const char *name;
@@ -36,11 +36,6 @@ bool tun_cause_felt(enum tun_cause cause)
     return (unsigned)cause < TUN_CAUSE_COUNT && causes[cause].felt;
 }
 
-static bool clock_moved(const struct tun_ep_now *k)
-{
-    return k->khz > 0 && k->khz_before > 0 && fabs(log(k->khz / k->khz_before)) > CLOCK_STEP;
-}
-
 static bool cores_moved(const struct tun_record *r, size_t *ret_ep)
 {
     for (size_t k = 0; k < r->problem.ep_count; k++) {
@@ -59,7 +54,7 @@ static enum tun_cause clock_cause(const struct tun_record *r, size_t *ret_ep)
     for (size_t k = 0; k < r->problem.ep_count; k++) {
         const struct tun_ep_now *n = &r->eps[k];
 
-        if (clock_moved(n) && fabs(log(n->khz / n->khz_before)) > most) {
+        if (tun_clock_moved(n->khz, n->khz_before) && fabs(log(n->khz / n->khz_before)) > most) {
             most = fabs(log(n->khz / n->khz_before));
             *ret_ep = k;
         }

@@ -10,8 +10,16 @@
 #define TUN_BETA_UNKNOWN 0.7
 double tun_beta_default(const struct tun_unit *u);
 
+#define TUN_CLOCK_STEP 0.03 /* relative: a smaller change of a frequency does not count */
+
 /** tun_clock_factor() - (khz_table / khz) ^ beta; 1 when either is unknown. */
 double tun_clock_factor(const struct tun_ep_now *k, double beta);
+
+/** tun_clock_moved() - Return: both frequencies are known and differ by more than counts. */
+static inline bool tun_clock_moved(double khz, double before_khz)
+{
+    return khz > 0 && before_khz > 0 && fabs(log(khz / before_khz)) > TUN_CLOCK_STEP;
+}
 
 /** tun_width_of() - Return: cores of a team of @plan that computes @unit on @ep; without one, of
  * the widest there; 1 without any. */

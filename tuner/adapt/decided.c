@@ -88,20 +88,6 @@ static void accept(struct tun_adapt *a, const struct tun_record *r, const struct
     }
 }
 
-/* Notes which EPs are slowed. @felt: by other programs; else an EP stays contended if it was. */
-static void note_slowed(struct tun_adapt *a, bool felt)
-{
-    for (size_t k = 0; k < a->problem.ep_count; k++) {
-        double most = 1;
-
-        for (size_t u = 0; u < a->problem.unit_count; u++) {
-            most = base_max(most, a->slow[k * a->problem.unit_count + u]);
-        }
-        a->eps[k].slowed = most > SLOWED;
-        a->eps[k].contended = a->eps[k].slowed && (a->eps[k].contended || felt);
-    }
-}
-
 /* Makes factors of the plan @from those of @to. @shared: of each EP, by other programs. */
 static void carry_slow(struct tun_adapt *a, const bool *shared, const struct pl_plan *from,
                        const struct pl_plan *to)
@@ -120,13 +106,9 @@ static void set_free(struct tun_adapt *a, const struct tun_decision *d)
 {
     memcpy(a->slow, d->slow, a->problem.ep_count * a->problem.unit_count * sizeof(*a->slow));
     for (size_t i = 0; i < a->watch_count; i++) {
-        struct tun_watch *w = &a->watches[i];
-        double before = w->expected_ns;
-
-        tun_watch_expect(a, w);
-        w->detect.base += log(before / w->expected_ns);
+        tun_watch_renew(a, &a->watches[i]);
     }
-    note_slowed(a, false);
+    tun_eps_note_slowed(a, false);
 }
 
 static int change_plan(struct tun_adapt *a, const struct pl_plan *plan, enum tun_why why)
@@ -226,7 +208,7 @@ int tun_adapt_decided(struct tun_adapt *a, const struct tun_record *r, const str
     a->before_ns = d->before_ns;
     a->after_ns = d->after_ns;
     a->verify_left = d->replan ? VERIFY_WINDOWS : 0;
-    note_slowed(a, tun_cause_felt(d->cause));
+    tun_eps_note_slowed(a, tun_cause_felt(d->cause));
     error = change_plan(a, &d->plan, why);
     if (d->must && a->options.search) { /* the plan that fits is where a search begins */
         a->deferred |= r->events & AT_ONCE;
@@ -280,6 +262,6 @@ int tun_adapt_went_back(struct tun_adapt *a, bool switched, uint64_t now_ns)
         }
         carry_slow(a, shared, &a->plan, &to);
     }
-    note_slowed(a, probing);
+    tun_eps_note_slowed(a, probing);
     return change_plan(a, &to, probing ? TUN_WHY_PROBE : TUN_WHY_FAILED);
 }

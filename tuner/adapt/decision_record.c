@@ -5,10 +5,7 @@
 
 static int say(char ret_error[TUN_ERROR_MAX], const char *text)
 {
-    size_t length = base_min(strlen(text), (size_t)TUN_ERROR_MAX - 1);
-
-    memcpy(ret_error, text, length);
-    ret_error[length] = '\0';
+    snprintf(ret_error, TUN_ERROR_MAX, "%s", text);
     return -EINVAL;
 }
 

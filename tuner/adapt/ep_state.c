@@ -3,10 +3,10 @@
 
 #include "base/base.h"
 #include "tuner/adapt/adapt_state.h"
+#include "tuner/adapt/correct.h"
 
-#define RECENT 50u      /* windows for which a change explains what follows it */
-#define CLOCK_STEP 0.03 /* as in decide.c */
-#define LEARN_STEP 0.1  /* log ratio of two frequencies that teaches */
+#define RECENT 50u     /* windows for which a change explains what follows it */
+#define LEARN_STEP 0.1 /* log ratio of two frequencies that teaches */
 #define LEARN_WINDOWS 6u
 #define LEARN_SHARE 0.5 /* of what one observation says */
 #define LEARN_WAITED 0.05
@@ -149,7 +149,7 @@ bool tun_eps_cores_moved(const struct tun_adapt *a)
 bool tun_eps_same_clock(const struct tun_adapt *a, const double *khz)
 {
     for (size_t k = 0; k < a->problem.ep_count; k++) {
-        if (khz[k] > 0 && a->eps[k].khz > 0 && fabs(log(khz[k] / a->eps[k].khz)) > CLOCK_STEP) {
+        if (tun_clock_moved(a->eps[k].khz, khz[k])) {
             return false;
         }
     }
@@ -159,21 +159,37 @@ bool tun_eps_same_clock(const struct tun_adapt *a, const double *khz)
 bool tun_eps_clock_moved(const struct tun_adapt *a)
 {
     for (size_t k = 0; k < a->problem.ep_count; k++) {
-        const struct tun_watched_ep *n = &a->eps[k];
-
-        if (n->khz > 0 && n->khz_decided > 0 && fabs(log(n->khz / n->khz_decided)) > CLOCK_STEP) {
+        if (tun_clock_moved(a->eps[k].khz, a->eps[k].khz_decided)) {
             return true;
         }
     }
     return false;
 }
 
+double tun_eps_slow(const struct tun_adapt *a, size_t ep)
+{
+    double most = 1;
+
+    for (size_t u = 0; u < a->problem.unit_count; u++) {
+        most = base_max(most, a->slow[ep * a->problem.unit_count + u]);
+    }
+    return most;
+}
+
+void tun_eps_note_slowed(struct tun_adapt *a, bool felt)
+{
+    for (size_t k = 0; k < a->problem.ep_count; k++) {
+        a->eps[k].slowed = tun_eps_slow(a, k) > SLOWED;
+        a->eps[k].contended = a->eps[k].slowed && (a->eps[k].contended || felt);
+    }
+}
+
 static void learn_from(struct tun_adapt *a, struct tun_watch *w, double log_clock)
 {
     double level = tun_detect_level(&w->detect, LEARN_WINDOWS - 1);
-    double off = level - w->level_before, expected = w->expected_ns;
+    double off = level - w->level_before;
 
-    if (w->detect.count < LEARN_WINDOWS || fabs(off) <= CLOCK_STEP ||
+    if (w->detect.count < LEARN_WINDOWS || fabs(off) <= TUN_CLOCK_STEP ||
         tun_waiting(w) > LEARN_WAITED) {
         return;
     }
@@ -183,9 +199,8 @@ static void learn_from(struct tun_adapt *a, struct tun_watch *w, double log_cloc
 
         a->beta[u] = base_max(0.0, base_min(1.0, beta));
     }
-    tun_watch_expect(a, w);
     tun_detect_rebase(&w->detect, level);
-    w->detect.base -= log(w->expected_ns / expected);
+    tun_watch_renew(a, w);
 }
 
 void tun_eps_learn(struct tun_adapt *a)

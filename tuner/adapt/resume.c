@@ -38,21 +38,14 @@ double tun_adapt_slow(const struct tun_adapt *a, size_t ep, size_t unit, bool *r
 
 void tun_adapt_resume(struct tun_adapt *a, const double *slow, const bool *contended)
 {
-    size_t units = a->problem.unit_count;
-
     if (!a->serving) {
         return;
     }
     for (size_t k = 0; k < a->problem.ep_count; k++) {
-        double most = 1;
-
-        for (size_t u = 0; u < units; u++) {
-            a->slow[k * units + u] = slow[k * units + u];
-            most = base_max(most, slow[k * units + u]);
-        }
-        a->eps[k].slowed = most > SLOWED;
-        a->eps[k].contended = a->eps[k].slowed && contended[k];
+        a->eps[k].contended = contended[k];
     }
+    memcpy(a->slow, slow, a->problem.ep_count * a->problem.unit_count * sizeof(*slow));
+    tun_eps_note_slowed(a, false);
     for (size_t i = 0; i < a->watch_count; i++) {
         tun_watch_expect(a, &a->watches[i]);
     }
@@ -85,11 +78,7 @@ int tun_adapt_learned(struct tun_adapt *a, const struct tun_problem *p)
     tun_problem_deinit(&a->problem);
     a->problem = copy;
     for (size_t i = 0; i < a->watch_count; i++) {
-        struct tun_watch *w = &a->watches[i];
-        double before = w->expected_ns;
-
-        tun_watch_expect(a, w);
-        w->detect.base += log(before / w->expected_ns);
+        tun_watch_renew(a, &a->watches[i]);
     }
     return 0;
 }

@@ -26,6 +26,14 @@ void tun_watch_expect(const struct tun_adapt *a, struct tun_watch *w)
     }
 }
 
+void tun_watch_renew(const struct tun_adapt *a, struct tun_watch *w)
+{
+    double before = w->expected_ns;
+
+    tun_watch_expect(a, w);
+    w->detect.base += log(before / w->expected_ns);
+}
+
 static void watch_settle(const struct tun_adapt *a, struct tun_watch *w)
 {
     w->skip_left = 1;
@@ -161,7 +169,6 @@ double tun_watch_surprise(const struct tun_adapt *a)
 static bool blame_table(struct tun_adapt *a, struct tun_watch *w)
 {
     const struct pl_stage_plan *stage = &a->plan.stages[w->stage];
-    double before = w->expected_ns;
 
     if (!a->options.search || (a->eps[w->ep].slowed && w->detect.base < 0)) {
         return false;
@@ -169,8 +176,7 @@ static bool blame_table(struct tun_adapt *a, struct tun_watch *w)
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
         tun_cell_at(&a->problem.costs, w->ep, w->width, u)->ns *= exp(w->detect.base);
     }
-    tun_watch_expect(a, w);
-    w->detect.base += log(before / w->expected_ns);
+    tun_watch_renew(a, w);
     return true;
 }
 
