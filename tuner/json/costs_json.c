@@ -182,39 +182,20 @@ static bool gain_of(const json_t *v, struct tun_at_once *ret)
     return json_array_size(v) == TUN_AT_ONCE;
 }
 
-static const json_t *list_of(struct tun_reader *r, const json_t *object, const char *where,
-                             const char *key, size_t least, size_t most)
-{
-    const json_t *v = json_object_get(object, key);
-    char way[160];
-
-    snprintf(way, sizeof(way), "%s%s%s", where, *where ? "." : "", key);
-    if (!json_is_array(v)) {
-        tun_wrong(r, way, "is not a list");
-    } else if (json_array_size(v) < least || json_array_size(v) > most) {
-        tun_wrong(r, way, "has %zu entries instead of %zu%s", json_array_size(v), least,
-                  most > least ? " or more" : "");
-    } else {
-        return v;
-    }
-    return NULL;
-}
-
 static void read_gemm(struct tun_reader *r, const char *where, const json_t *json,
                       struct tun_unit *u)
 {
-    double *const figures[] = {&u->gemm_n, &u->gemm_k, &u->gemm_m};
-    const json_t *list = list_of(r, json, where, "gemm", 3, 3);
+    double gemm[3];
 
-    for (size_t i = 0; list && i < base_array_count(figures); i++) {
-        const json_t *v = json_array_get(list, i);
-
-        if (!json_is_number(v) || !(json_number_value(v) >= 0)) {
-            tun_wrong(r, where, "gemm must be three numbers, 0 for unknown");
-            return;
-        }
-        *figures[i] = json_number_value(v);
+    if (!tun_read_numbers(r, json, where, "gemm", base_array_count(gemm), gemm)) {
+        return;
     }
+    if (!(gemm[0] >= 0 && gemm[1] >= 0 && gemm[2] >= 0)) {
+        tun_wrong(r, where, "gemm must be three numbers, 0 for unknown");
+    }
+    u->gemm_n = gemm[0];
+    u->gemm_k = gemm[1];
+    u->gemm_m = gemm[2];
 }
 
 static void read_unit(struct tun_reader *r, size_t index, const json_t *json, struct tun_unit *u)
@@ -270,7 +251,7 @@ static size_t read_rows(struct tun_reader *r, const json_t *rows, size_t ep, str
 
         snprintf(width, sizeof(width), "%zu", w);
         snprintf(way, sizeof(way), "%s.%s", where, width);
-        row = list_of(r, rows, where, width, p->unit_count, p->unit_count);
+        row = tun_read_list(r, rows, where, width, p->unit_count, p->unit_count);
         known += row ? read_row(r, way, row, ep, w, p) : 0;
     }
     json_object_foreach((json_t *)(uintptr_t)rows, key, value)
@@ -316,7 +297,8 @@ static void read_costs(struct tun_reader *r, const json_t *costs, struct tun_pro
 
 static void read_gains(struct tun_reader *r, const json_t *all, size_t ep, struct tun_problem *p)
 {
-    const json_t *row = list_of(r, all, "at_once", p->eps[ep].name, p->unit_count, p->unit_count);
+    const json_t *row =
+        tun_read_list(r, all, "at_once", p->eps[ep].name, p->unit_count, p->unit_count);
     struct tun_at_once a;
 
     for (size_t u = 0; row && u < p->unit_count; u++) {
@@ -367,8 +349,8 @@ void tun_problem_read(struct tun_reader *r, const json_t *root, struct tun_probl
         return;
     }
     tun_read_text(r, "", root, "model", MODEL_BYTES_MAX);
-    units = list_of(r, root, "", "units", 1, TUN_UNIT_MAX);
-    list = tun_read_eps(r, root);
+    units = tun_read_list(r, root, "", "units", 1, TUN_UNIT_MAX);
+    list = tun_read_list(r, root, "", "kinds", 1, PL_EP_MAX);
     count = json_array_size(list);
     for (size_t k = 0; k < count; k++) {
         char where[32];

@@ -219,19 +219,41 @@ json_t *tun_rows_json(const struct tun_field *fields, const void *rows, size_t c
     return list;
 }
 
-const json_t *tun_read_eps(struct tun_reader *r, const json_t *root)
+const json_t *tun_read_list(struct tun_reader *r, const json_t *object, const char *where,
+                            const char *key, size_t least, size_t most)
 {
-    const json_t *eps = json_object_get(root, "kinds");
+    const json_t *v = json_object_get(object, key);
+    char way[160];
 
-    if (!json_is_array(eps)) {
-        tun_wrong(r, "kinds", "is not a list");
-    } else if (json_array_size(eps) < 1 || json_array_size(eps) > PL_EP_MAX) {
-        tun_wrong(r, "kinds", "has %zu entries; 1 to %u are possible", json_array_size(eps),
-                  PL_EP_MAX);
+    snprintf(way, sizeof(way), "%s%s%s", where, dot(where), key);
+    if (!json_is_array(v)) {
+        tun_wrong(r, way, "is not a list");
+    } else if (least == most && json_array_size(v) != most) {
+        tun_wrong(r, way, "has %zu entries instead of %zu", json_array_size(v), most);
+    } else if (json_array_size(v) < least || json_array_size(v) > most) {
+        tun_wrong(r, way, "has %zu entries; %zu to %zu are possible", json_array_size(v), least,
+                  most);
     } else {
-        return eps;
+        return v;
     }
     return NULL;
+}
+
+bool tun_read_numbers(struct tun_reader *r, const json_t *object, const char *where,
+                      const char *key, size_t count, double *ret)
+{
+    const json_t *list = tun_read_list(r, object, where, key, count, count);
+
+    for (size_t i = 0; list && i < count; i++) {
+        const json_t *v = json_array_get(list, i);
+
+        if (!json_is_number(v)) {
+            tun_wrong(r, where, "%s: entry %zu is not a number", key, i);
+            return false;
+        }
+        ret[i] = json_number_value(v);
+    }
+    return list != NULL;
 }
 
 void tun_read_distinct(struct tun_reader *r, const struct tun_ep *eps, size_t count)

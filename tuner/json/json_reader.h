@@ -69,7 +69,12 @@ json_t *tun_number_json(double x);
  * @where is the path of the object. */
 const char *tun_read_text(struct tun_reader *r, const char *where, const json_t *object,
                           const char *key, size_t bytes_max);
-/** tun_read_eps() - the list "kinds": 1..PL_EP_MAX of them, PL_CPU_MAX cores in all. */
-const json_t *tun_read_eps(struct tun_reader *r, const json_t *root);
+/** tun_read_list() - a member that is a list of @least to @most entries. Return: borrowed; NULL:
+ * the error is set. */
+const json_t *tun_read_list(struct tun_reader *r, const json_t *object, const char *where,
+                            const char *key, size_t least, size_t most);
+/** tun_read_numbers() - a member that is a list of @count numbers. Return: it is. */
+bool tun_read_numbers(struct tun_reader *r, const json_t *object, const char *where,
+                      const char *key, size_t count, double *ret);
 /** tun_read_distinct() - no two EPs of one name, cores within PL_CPU_MAX. */
 void tun_read_distinct(struct tun_reader *r, const struct tun_ep *eps, size_t count);

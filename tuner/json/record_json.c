@@ -118,26 +118,6 @@ json_t *tun_record_json(const struct tun_record *r, const struct tun_decision *d
     return root;
 }
 
-/* A list of @count numbers. Return: owned, NULL with the error set. */
-static bool read_reals(struct tun_reader *r, const char *where, const json_t *list, size_t count,
-                       double *ret)
-{
-    if (!json_is_array(list) || json_array_size(list) != count) {
-        tun_wrong(r, where, "is not a list of %zu numbers", count);
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const json_t *v = json_array_get(list, i);
-
-        if (!json_is_number(v)) {
-            tun_wrong(r, where, "entry %zu is not a number", i);
-            return false;
-        }
-        ret[i] = json_number_value(v);
-    }
-    return true;
-}
-
 static size_t name_of(struct tun_reader *r, const char *where, const json_t *v,
                       const char *const *names, size_t count)
 {
@@ -189,17 +169,14 @@ static void read_decided(struct tun_reader *r, const struct tun_problem *p, cons
 
 static void read_lists(struct tun_reader *r, const json_t *json, struct tun_record *ret)
 {
-    const json_t *now = json_object_get(json, "now"), *teams = json_object_get(json, "teams");
     const json_t *slow = json_object_get(json, "slow"), *happened = json_object_get(json, "events");
     size_t units = ret->problem.unit_count, eps = ret->problem.ep_count;
+    const json_t *now = tun_read_list(r, json, "", "now", eps, eps);
+    const json_t *teams = json_object_get(json, "teams");
 
-    read_reals(r, "beta", json_object_get(json, "beta"), units, ret->beta);
+    tun_read_numbers(r, json, "", "beta", units, ret->beta);
     for (size_t k = 0; k < eps; k++) {
-        read_reals(r, "slow", json_object_get(slow, ret->problem.eps[k].name), units,
-                   &ret->slow[k * units]);
-    }
-    if (!json_is_array(now) || json_array_size(now) != eps) {
-        tun_wrong(r, "now", "is not a list of %zu EPs", eps);
+        tun_read_numbers(r, slow, "slow", ret->problem.eps[k].name, units, &ret->slow[k * units]);
     }
     for (size_t k = 0; !r->error[0] && k < eps; k++) {
         tun_read_object(r, "now", json_array_get(now, k), NULL, EP, &ret->eps[k]);
@@ -215,11 +192,10 @@ static void read_lists(struct tun_reader *r, const json_t *json, struct tun_reco
 
 static bool make_room(struct tun_reader *r, const json_t *json, struct tun_record *ret)
 {
-    const json_t *teams = json_object_get(json, "teams");
+    const json_t *teams = tun_read_list(r, json, "", "teams", 0, PL_STAGE_MAX * PL_GROUP_MAX);
     size_t units = ret->problem.unit_count;
 
-    if (!json_is_array(teams) || json_array_size(teams) > PL_STAGE_MAX * PL_GROUP_MAX) {
-        tun_wrong(r, "teams", "is not a list of teams");
+    if (!teams) {
         return false;
     }
     ret->team_count = json_array_size(teams);

@@ -80,7 +80,8 @@ static void read_platform(struct tun_reader *r, const json_t *root, struct psim_
     static const char *const keys[] = {"title", "source", "kinds", NULL};
     const json_t *eps;
 
-    if (!tun_read_object(r, "", root, keys, HANDOFF, ret) || !(eps = tun_read_eps(r, root))) {
+    if (!tun_read_object(r, "", root, keys, HANDOFF, ret) ||
+        !(eps = tun_read_list(r, root, "", "kinds", 1, PL_EP_MAX))) {
         return;
     }
     ret->ep_count = json_array_size(eps);
