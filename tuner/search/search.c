@@ -106,7 +106,7 @@ struct tun_search *tun_search_free(struct tun_search *s)
         }
         free(s->state);
         free(s->log);
-        tun_seen_deinit(&s->seen);
+        free(s->slots);
         tun_problem_deinit(&s->problem);
         free(s);
     }
@@ -121,7 +121,7 @@ int tun_search_ask(struct tun_search *s, struct pl_plan *ret)
         s->done = true;
         return TUN_E_DONE;
     }
-    result = tun_seen_reserve(&s->seen, s->log);
+    result = tun_seen_reserve(s);
     result = result ? result : s->algorithm->code->ask(s, ret);
     s->done = result != 0;
     return result;
@@ -140,7 +140,7 @@ int tun_search_tell(struct tun_search *s, const struct tun_trial *t)
     if (tun_eval(&s->problem, &t->plan, &predicted) == 0) {
         s->log[s->count].predicted_ns = predicted.bottleneck_ns;
     }
-    tun_seen_add(&s->seen, s->log, s->count++);
+    tun_seen_add(s, s->count++);
     if (s->algorithm->code->tell) {
         s->algorithm->code->tell(s, t);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/search/seen.h"
+/* Which plans a search has measured: a hash of indices of its log. */
 
-#include "base/base.h"
+#include "tuner/search/search_private.h"
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -28,57 +28,41 @@ static uint64_t hash_plan(const struct pl_plan *p)
     return hash;
 }
 
-/* The slot of a plan, or the free one where it belongs; room is a power of two, never full. */
-static size_t slot_of(const struct tun_seen *s, const struct tun_trial *log,
-                      const struct pl_plan *plan)
+/* The slot of a plan, or the free one where it belongs; slot_room is a power of two, never full. */
+static size_t slot_of(const struct tun_search *s, const struct pl_plan *plan)
 {
-    size_t at = hash_plan(plan) & (s->room - 1);
+    size_t at = hash_plan(plan) & (s->slot_room - 1);
 
-    while (s->slots[at] && !pl_plan_equal(&log[s->slots[at] - 1].plan, plan)) {
-        at = (at + 1) & (s->room - 1);
+    while (s->slots[at] && !pl_plan_equal(&s->log[s->slots[at] - 1].plan, plan)) {
+        at = (at + 1) & (s->slot_room - 1);
     }
     return at;
 }
 
-int tun_seen_reserve(struct tun_seen *s, const struct tun_trial *log)
+void tun_seen_add(struct tun_search *s, size_t index)
 {
-    struct tun_seen grown = {.room = s->room ? 2 * s->room : 64};
+    size_t at = slot_of(s, &s->log[index].plan);
 
-    if (2 * (s->count + 1) <= s->room) {
+    s->slots[at] = s->slots[at] ? s->slots[at] : index + 1;
+}
+
+int tun_seen_reserve(struct tun_search *s)
+{
+    size_t room = s->slot_room ? 2 * s->slot_room : 64;
+
+    if (2 * (s->count + 1) <= s->slot_room) {
         return 0;
     }
-    grown.slots = calloc(grown.room, sizeof(*grown.slots));
-    if (!grown.slots) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < s->room; i++) {
-        if (s->slots[i]) {
-            tun_seen_add(&grown, log, s->slots[i] - 1);
-        }
-    }
     free(s->slots);
-    *s = grown;
-    return 0;
-}
-
-void tun_seen_add(struct tun_seen *s, const struct tun_trial *log, size_t index)
-{
-    size_t at = slot_of(s, log, &log[index].plan);
-
-    if (!s->slots[at]) {
-        s->slots[at] = index + 1;
-        s->count++;
+    s->slots = calloc(room, sizeof(*s->slots));
+    s->slot_room = s->slots ? room : 0;
+    for (size_t i = 0; s->slots && i < s->count; i++) {
+        tun_seen_add(s, i);
     }
+    return s->slots ? 0 : -ENOMEM;
 }
 
-size_t tun_seen_find(const struct tun_seen *s, const struct tun_trial *log,
-                     const struct pl_plan *plan)
+size_t tun_search_seen(const struct tun_search *s, const struct pl_plan *plan)
 {
-    return s->room == 0 ? SIZE_MAX : s->slots[slot_of(s, log, plan)] - 1;
-}
-
-void tun_seen_deinit(struct tun_seen *s)
-{
-    free(s->slots);
-    *s = (struct tun_seen){0};
+    return s->slot_room == 0 ? SIZE_MAX : s->slots[slot_of(s, plan)] - 1;
 }
