@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/base.h"
-#include "tuner/boards/boards_front.h"
+#include "tuner/boards/solve_boards.h"
 #include "tuner/search/random.h"
 #include "tuner/solve/solve.h"
 

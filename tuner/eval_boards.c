@@ -19,11 +19,6 @@ struct eval {
     struct segment segments[PL_STAGE_MAX];
 };
 
-static bool one(uint32_t mask)
-{
-    return (mask & (mask - 1)) == 0;
-}
-
 uint32_t tun_board_mask(const struct tun_problem *p, const struct pl_stage_plan *stage)
 {
     uint32_t mask = 0;
@@ -62,7 +57,7 @@ static size_t segments_of(const struct tun_problem *p, const struct pl_plan *pla
         const struct pl_stage_plan *stage = &plan->stages[s];
         uint32_t mask = tun_board_mask(p, stage);
 
-        if (count > 0 && ret[count - 1].boards == mask && one(mask)) {
+        if (count > 0 && ret[count - 1].boards == mask && tun_single(mask)) {
             ret[count - 1].last_stage = s;
             ret[count - 1].last = stage->last_unit;
         } else {
@@ -101,11 +96,11 @@ bool tun_fits_boards(const struct tun_problem *p, const struct pl_plan *plan)
     for (size_t s = 0; s < count; s++) {
         uint32_t mask = segments[s].boards;
 
-        if ((shared & mask) || (!one(mask) && (used & mask))) {
+        if ((shared & mask) || (!tun_single(mask) && (used & mask))) {
             return false;
         }
         used |= mask;
-        shared |= one(mask) ? 0 : mask;
+        shared |= tun_single(mask) ? 0 : mask;
     }
     tun_plan_memory(p, plan, memory);
     for (size_t b = 0; b < p->boards.count; b++) {
@@ -193,15 +188,15 @@ static double board_ns(struct eval *e, size_t s, size_t b, double compute_ns, bo
         return compute_ns + in + out;
     }
     /* Links of unshared neighbours count by themselves, each with its receiver. */
-    if (one(seg->boards)) {
-        in = one(before) ? in : 0;
-        out = one(after) && s + 1 == e->count ? out : 0;
+    if (tun_single(seg->boards)) {
+        in = tun_single(before) ? in : 0;
+        out = tun_single(after) && s + 1 == e->count ? out : 0;
         raise_limit(e, in, TUN_LIMIT_LINK, seg->stage, from, b);
         raise_limit(e, out, TUN_LIMIT_LINK, seg->last_stage + 1, b, to);
         *ret_link = false;
         return compute_ns;
     }
-    out = one(after) ? out : 0;
+    out = tun_single(after) ? out : 0;
     *ret_link = base_max(in, out) > compute_ns;
     if (out > in) {
         *ret_from = b;
@@ -242,13 +237,13 @@ static void eval_segment(struct eval *e, size_t s)
             to = c;
         }
     }
-    if (!one(seg->boards)) {
+    if (!tun_single(seg->boards)) {
         e->o->stage_ns[seg->stage] = 1 / rate;
     }
     for (size_t b = 0; b < e->p->boards.count; b++) {
-        seg->share[b] = seg->boards >> b & 1 ? one(seg->boards) ? 1 : 1 / ns[b] / rate : 0;
+        seg->share[b] = seg->boards >> b & 1 ? tun_single(seg->boards) ? 1 : 1 / ns[b] / rate : 0;
     }
-    for (size_t b = 0; b < e->p->boards.count && one(seg->boards); b++) {
+    for (size_t b = 0; b < e->p->boards.count && tun_single(seg->boards); b++) {
         rate = seg->boards >> b & 1 ? 1 / ns[b] : rate;
     }
     raise_limit(e, 1 / rate, link ? TUN_LIMIT_LINK : TUN_LIMIT_TEAMS,

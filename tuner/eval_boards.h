@@ -53,6 +53,12 @@ double tun_slowest_link(const struct tun_problem *p, size_t board, uint32_t othe
 /** tun_board_mask() - boards that have a team in the stage, one bit each. */
 uint32_t tun_board_mask(const struct tun_problem *p, const struct pl_stage_plan *stage);
 
+/** tun_single() - Return: a mask is of one board, or of none. */
+static inline bool tun_single(uint32_t mask)
+{
+    return (mask & (mask - 1)) == 0;
+}
+
 /** tun_border_bytes() - bytes in front of @unit; 0: a frame's input, unit_count: its answer. */
 double tun_border_bytes(const struct tun_problem *p, size_t unit);
 

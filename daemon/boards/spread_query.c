@@ -4,7 +4,6 @@
 #include "base/append.h"
 #include "base/base.h"
 #include "daemon/boards/route_fill.h"
-#include "tuner/boards/boards_front.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/eval_boards.h"
 #include "tuner/solve/solve.h"

@@ -1,67 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/boards/board_nodes.h"
+/* Which boards may follow which: nodes and edges of a map. */
+#include "tuner/boards/map.h"
 
 #include "base/base.h"
 
-/* Nodes are found by key; edges are kept with their target's key until all nodes are sorted. */
+/* Edges have their target's key until all nodes are sorted. */
 struct maker {
     struct tun_map *m;
-    uint32_t *hash; /* index + 1, owned */
-    size_t hash_size, node_room, edge_room;
+    uint8_t *made; /* [MADE_BYTES], a bit of each key */
+    size_t node_room, edge_room;
     uint8_t present;
     bool few;  /* only all boards that are left may share a stage */
     bool none; /* no boards may */
     size_t edges_max;
 };
+#define MADE_BYTES ((size_t)1 << 21)
 
 #define EDGES_MAX 30000u
 #define EDGES_PERIOD_MAX 200000u /* without a bound on latency, which makes passes slow */
 
-static uint32_t *slot(struct maker *k, struct tun_node n)
+static uint32_t key_of(struct tun_node n)
 {
-    uint32_t key = (uint32_t)n.used << 16 | (uint32_t)n.last << 8 | n.promise;
-    size_t at = key * UINT32_C(2654435761) % k->hash_size;
-
-    while (k->hash[at]) {
-        const struct tun_node *o = &k->m->nodes[k->hash[at] - 1];
-
-        if (o->used == n.used && o->last == n.last && o->promise == n.promise) {
-            break;
-        }
-        at = (at + 1) % k->hash_size;
-    }
-    return &k->hash[at];
+    return (uint32_t)n.used << 16 | (uint32_t)n.last << 8 | n.promise;
 }
 
-static int rehash(struct maker *k)
-{
-    free(k->hash);
-    k->hash_size = 2 * k->hash_size + 1021;
-    k->hash = calloc(k->hash_size, sizeof(*k->hash));
-    for (size_t i = 0; k->hash && i < k->m->node_count; i++) {
-        *slot(k, k->m->nodes[i]) = (uint32_t)i + 1;
-    }
-    return k->hash ? 0 : -ENOMEM;
-}
-
-/* Return: 0 or -ENOMEM. */
-static int node_of(struct maker *k, struct tun_node n, uint32_t *ret)
+/* Makes the node unless there is one. Return: 0 or -ENOMEM. */
+static int make_node(struct maker *k, struct tun_node n)
 {
     struct tun_map *m = k->m;
-    uint32_t *at;
+    uint32_t key = key_of(n);
 
-    if (2 * m->node_count >= k->hash_size && rehash(k) < 0) {
+    if (k->made[key / 8] >> key % 8 & 1) {
+        return 0;
+    }
+    if (!base_room(&m->nodes, sizeof(*m->nodes), m->node_count, &k->node_room)) {
         return -ENOMEM;
     }
-    at = slot(k, n);
-    if (!*at) {
-        if (!base_room(&m->nodes, sizeof(*m->nodes), m->node_count, &k->node_room)) {
-            return -ENOMEM;
-        }
-        m->nodes[m->node_count] = n;
-        *at = (uint32_t)++m->node_count;
-    }
-    *ret = *at - 1;
+    k->made[key / 8] |= (uint8_t)(1u << key % 8);
+    m->nodes[m->node_count++] = n;
     return 0;
 }
 
@@ -155,7 +131,8 @@ static int edges_by(struct maker *k, uint32_t used, uint32_t set)
     int r = 0;
 
     if (blind && left) {
-        r = node_of(k, to, &e.to);
+        r = make_node(k, to);
+        e.to = key_of(to);
     }
     r = r == 0 ? add_edge(k, e) : r;
     for (uint32_t next = left; r == 0 && !blind && next; next = (next - 1) & left) {
@@ -167,8 +144,8 @@ static int edges_by(struct maker *k, uint32_t used, uint32_t set)
         }
         to.promise = (uint8_t)(many && !m->promise_all ? TUN_PROMISE_SHARED : next);
         shared |= many;
-        e = (struct tun_edge){.set = (uint8_t)set, .next = to.promise};
-        r = node_of(k, to, &e.to);
+        e = (struct tun_edge){.set = (uint8_t)set, .next = to.promise, .to = key_of(to)};
+        r = make_node(k, to);
         r = r == 0 ? add_edge(k, e) : r;
     }
     return r;
@@ -178,45 +155,33 @@ static int by_used(const void *a, const void *b)
 {
     const struct tun_node *x = a, *y = b;
     int more = __builtin_popcount(x->used) - __builtin_popcount(y->used);
-    uint32_t kx = (uint32_t)x->used << 16 | (uint32_t)x->last << 8 | x->promise;
-    uint32_t ky = (uint32_t)y->used << 16 | (uint32_t)y->last << 8 | y->promise;
+    uint32_t kx = key_of(*x), ky = key_of(*y);
 
     return more ? more : (kx > ky) - (kx < ky);
 }
 
-/* Sorted nodes; the edges still name them by their places before that. */
-static int sort(struct maker *k)
+/* Sorts the nodes, and names them by their places. */
+static void sort(struct tun_map *m)
 {
-    struct tun_map *m = k->m;
-    struct tun_node *before = malloc(m->node_count * sizeof(*before));
-
-    if (!before) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < m->node_count; i++) {
-        before[i] = m->nodes[i];
-    }
     qsort(m->nodes, m->node_count, sizeof(*m->nodes), by_used);
-    for (size_t i = 0; i < k->hash_size; i++) {
-        k->hash[i] = 0;
-    }
-    for (size_t i = 0; i < m->node_count; i++) {
-        *slot(k, m->nodes[i]) = (uint32_t)i + 1;
-    }
     for (size_t i = 0; i < m->edge_count; i++) {
-        if (m->edges[i].to != TUN_NO_NODE) {
-            m->edges[i].to = *slot(k, before[m->edges[i].to]) - 1;
+        uint32_t key = m->edges[i].to;
+        struct tun_node n = {
+            .used = (uint8_t)(key >> 16), .last = (uint8_t)(key >> 8), .promise = (uint8_t)key};
+
+        if (key != TUN_NO_NODE) {
+            const struct tun_node *to =
+                bsearch(&n, m->nodes, m->node_count, sizeof(*m->nodes), by_used);
+
+            m->edges[i].to = (uint32_t)(to - m->nodes);
         }
     }
-    free(before);
-    return 0;
 }
 
 static int make(struct maker *k)
 {
     struct tun_map *m = k->m;
-    uint32_t start;
-    int r = node_of(k, (struct tun_node){0}, &start);
+    int r = make_node(k, (struct tun_node){0});
 
     for (size_t i = 0; r == 0 && i < m->node_count && (k->few || m->edge_count < k->edges_max);
          i++) {
@@ -237,18 +202,22 @@ static int make(struct maker *k)
 
 int tun_nodes_make(struct tun_map *m)
 {
-    struct maker k = {.m = m, .present = (uint8_t)tun_nodes_present(m), .none = alone(m->p)};
-    int r = rehash(&k);
+    base_autofree uint8_t *made = calloc(MADE_BYTES, 1);
+    struct maker k = {.m = m,
+                      .made = made,
+                      .present = (uint8_t)tun_nodes_present(m),
+                      .none = alone(m->p),
+                      .edges_max = m->p->bounds.latency_max_ns > 0 ? EDGES_MAX : EDGES_PERIOD_MAX};
+    int r = made ? make(&k) : -ENOMEM;
 
-    k.edges_max = m->p->bounds.latency_max_ns > 0 ? EDGES_MAX : EDGES_PERIOD_MAX;
-    r = r == 0 ? make(&k) : r;
     if (r == 0 && m->edge_count >= k.edges_max) {
         m->node_count = m->edge_count = 0;
         m->coarse = k.few = true;
-        r = rehash(&k);
-        r = r == 0 ? make(&k) : r;
+        memset(made, 0, MADE_BYTES);
+        r = make(&k);
     }
-    r = r == 0 ? sort(&k) : r;
-    free(k.hash);
+    if (r == 0) {
+        sort(m);
+    }
     return r;
 }

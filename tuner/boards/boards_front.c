@@ -5,10 +5,9 @@
  * them. A point of the front that the next bound would skip is no worse in memory and energy than
  * one that was found, so nothing is missed.
  */
-#include "tuner/boards/boards_front.h"
+#include "tuner/boards/solve_boards.h"
 
 #include "base/base.h"
-#include "tuner/boards/join.h"
 #include "tuner/boards/pass.h"
 #include "tuner/oneboard/solution.h"
 

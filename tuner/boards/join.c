@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/boards/join.h"
+/* A map of a problem whose neighbouring units are joined. */
 
 #include "base/base.h"
-#include "tuner/boards/board_nodes.h"
+#include "tuner/boards/map.h"
 
 static int join(const struct tun_problem *p, const size_t *first, size_t count,
                 struct tun_problem *ret)

@@ -87,3 +87,29 @@ static inline double tun_full_rate(const struct tun_kind *k, size_t from, size_t
 /** tun_full_teams() - the stage that tun_full_rate() stands for, by EPs of the kind; of the teams
  * that reach that rate those whose slowest is fastest. Return: as tun_path_plan(). */
 int tun_full_teams(const struct tun_kind *k, size_t from, size_t to, struct pl_stage_plan *ret);
+
+/* ---- which boards may follow which (board_nodes.c) ---- */
+
+/** tun_nodes_make() - fills nodes and edges from the classes. Return: 0 or -ENOMEM. */
+int tun_nodes_make(struct tun_map *m);
+/** tun_nodes_present() - boards that have an EP. */
+uint32_t tun_nodes_present(const struct tun_map *m);
+/** tun_nodes_in_order() - does @set take the first free boards of each class. */
+bool tun_nodes_in_order(const struct tun_map *m, uint32_t free_boards, uint32_t set);
+/** tun_nodes_canonical() - as many boards of each class, the first ones. */
+uint32_t tun_nodes_canonical(const struct tun_map *m, uint32_t set);
+
+/* ---- a map of a problem whose neighbouring units are joined where they are too many for a pass
+ * (join.c) ---- */
+
+struct tun_joined {
+    struct tun_problem p; /* owned; the map's */
+    size_t *first;        /* [p.unit_count + 1]: of the units before, owned */
+    bool coarse;          /* any are joined */
+};
+/** tun_joined_init() - Return: as tun_map_init(), but never TUN_E_ATOMS. */
+int tun_joined_init(const struct tun_problem *p, const struct tun_space_options *o,
+                    bool link_energy, struct tun_joined *ret, struct tun_map *ret_map);
+void tun_joined_deinit(struct tun_joined *j, struct tun_map *m);
+/** tun_joined_back() - the plan in units of the problem it began with. */
+void tun_joined_back(const struct tun_joined *j, struct pl_plan *plan);

@@ -2,7 +2,6 @@
 #include "tuner/boards/pass.h"
 
 #include "base/base.h"
-#include "tuner/boards/board_nodes.h"
 #include "tuner/boards/step.h"
 
 #define LABELS_MAX 2048u /* of a node and unit; more are left out: .cut */

@@ -2,7 +2,6 @@
 #include "tuner/boards/solve_boards.h"
 
 #include "base/base.h"
-#include "tuner/boards/join.h"
 #include "tuner/boards/pass.h"
 #include "tuner/oneboard/solution.h"
 

@@ -2,7 +2,6 @@
 #include "tuner/boards/step.h"
 
 #include "base/base.h"
-#include "tuner/boards/board_nodes.h"
 
 double tun_port_ns(const struct tun_map *m, const struct tun_step *s, size_t b, double x)
 {

@@ -3,7 +3,6 @@
  * the planner of one board. */
 
 #include "base/base.h"
-#include "tuner/boards/board_nodes.h"
 #include "tuner/boards/pass.h"
 #include "tuner/oneboard/oneboard.h"
 #include "tuner/oneboard/solution.h"

@@ -2,7 +2,6 @@
 /* The exact plan of a known cost table. */
 
 #include "base/base.h"
-#include "tuner/boards/boards_front.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/eval_boards.h"
 #include "tuner/pipesim/subject.h"

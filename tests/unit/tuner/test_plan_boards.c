@@ -4,7 +4,6 @@
 #include "base/base.h"
 #include "tests/harness.h"
 #include "tests/unit/tuner/boards_brute.h"
-#include "tuner/boards/boards_front.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/solve/solve.h"
 
