@@ -388,6 +388,26 @@ size_t pl_plan_batched(const struct pl_plan *p)
     return frames;
 }
 
+size_t pl_stage_teams(const struct pl_stage_plan *s)
+{
+    size_t teams = 0;
+
+    for (size_t g = 0; g < s->group_count; g++) {
+        teams += s->groups[g].count;
+    }
+    return teams;
+}
+
+size_t pl_plan_teams(const struct pl_plan *p)
+{
+    size_t teams = 0;
+
+    for (size_t i = 0; i < p->stage_count; i++) {
+        teams += pl_stage_teams(&p->stages[i]);
+    }
+    return teams;
+}
+
 size_t pl_plan_cores(const struct pl_plan *p, size_t ep)
 {
     size_t cores = 0;

@@ -95,6 +95,9 @@ static inline size_t pl_group_batch(const struct pl_group *g)
  * teams that take more than one; 0: there are none. */
 size_t pl_plan_batched(const struct pl_plan *p);
 
+/** pl_stage_teams(), pl_plan_teams() - Return: how many teams a stage, or a plan, has. */
+size_t pl_stage_teams(const struct pl_stage_plan *s);
+size_t pl_plan_teams(const struct pl_plan *p);
 /** pl_plan_cores() - Return: the cores of @ep that the plan needs; if the EP has fewer, teams share
  * cores. */
 size_t pl_plan_cores(const struct pl_plan *p, size_t ep);

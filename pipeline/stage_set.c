@@ -35,22 +35,12 @@ static void *alloc_scratch(size_t bytes)
                          base_align_up(base_max(bytes, (size_t)1), BASE_CACHE_LINE_BYTES));
 }
 
-static size_t teams_of(const struct pl_stage_plan *s)
-{
-    size_t n = 0;
-
-    for (size_t g = 0; g < s->group_count; g++) {
-        n += s->groups[g].count;
-    }
-    return n;
-}
-
 static void count_parts(struct pl_set *s)
 {
     size_t before = 1;
 
     for (size_t i = 0; i < s->plan.stage_count; i++) {
-        size_t teams = teams_of(&s->plan.stages[i]);
+        size_t teams = pl_stage_teams(&s->plan.stages[i]);
 
         s->stage_first[i] = s->team_count;
         s->team_count += teams;
@@ -188,7 +178,7 @@ static int make_teams(struct pl_set *s)
     int r = 0;
 
     for (size_t stage = 0; stage < s->plan.stage_count; stage++) {
-        size_t teams = teams_of(&s->plan.stages[stage]);
+        size_t teams = pl_stage_teams(&s->plan.stages[stage]);
 
         place_weights(s, &s->plan.stages[stage]);
         for (size_t k = 0; r == 0 && k < teams; k++) {

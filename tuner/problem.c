@@ -72,6 +72,33 @@ int tun_problem_copy(const struct tun_problem *from, struct tun_problem *ret)
     return 0;
 }
 
+int tun_problem_part(const struct tun_problem *from, const uint16_t *eps, size_t ep_count,
+                     size_t first, size_t last, struct tun_problem *ret)
+{
+    size_t units = last - first + 1;
+    struct tun_ep part[PL_EP_MAX] = {0};
+    int r;
+
+    for (size_t k = 0; k < ep_count; k++) {
+        part[k] = from->eps[eps[k]];
+        part[k].board = 0;
+    }
+    r = tun_problem_init(ret, units, part, ep_count);
+    if (r < 0) {
+        return r;
+    }
+    memcpy(ret->units, from->units + first, units * sizeof(*ret->units));
+    for (size_t k = 0; k < ep_count; k++) {
+        for (size_t w = 1; w <= part[k].cores; w++) {
+            memcpy(tun_cell_at(&ret->costs, k, w, 0), tun_cell_at(&from->costs, eps[k], w, first),
+                   units * sizeof(struct tun_cell));
+        }
+    }
+    ret->handoff_ns = from->handoff_ns;
+    ret->handoff_ns_per_byte = from->handoff_ns_per_byte;
+    return 0;
+}
+
 void tun_problem_deinit(struct tun_problem *p)
 {
     free(p->units);

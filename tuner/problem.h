@@ -104,6 +104,11 @@ int tun_problem_init(struct tun_problem *p, size_t unit_count, const struct tun_
                      size_t ep_count);
 /** tun_problem_copy() - deep. Return: 0 or -ENOMEM. */
 int tun_problem_copy(const struct tun_problem *from, struct tun_problem *ret);
+/** tun_problem_part() - EPs and consecutive units of a problem, as a problem of one board: without
+ * objective and bounds, and without what several frames at once gain
+ * @eps: [ep_count], of @from. Return: as tun_problem_init(). */
+int tun_problem_part(const struct tun_problem *from, const uint16_t *eps, size_t ep_count,
+                     size_t first, size_t last, struct tun_problem *ret);
 void tun_problem_deinit(struct tun_problem *p);
 
 /**

@@ -358,31 +358,14 @@ size_t dmn_spread_board(const struct dmn_spread_table *t, const char *print)
 int dmn_spread_part(const struct tun_problem *p, size_t board, size_t first, size_t last,
                     struct tun_problem *ret, uint16_t ret_eps[PL_EP_MAX])
 {
-    size_t units = last - first + 1, count = 0;
-    struct tun_ep eps[PL_EP_MAX];
-    int error;
+    size_t count = 0;
 
     for (size_t k = 0; k < p->ep_count; k++) {
         if (p->eps[k].board == board) {
-            eps[count] = p->eps[k];
-            eps[count].board = 0;
             ret_eps[count++] = (uint16_t)k;
         }
     }
-    error = tun_problem_init(ret, units, eps, count);
-    if (error) {
-        return error;
-    }
-    memcpy(ret->units, p->units + first, units * sizeof(*ret->units));
-    ret->handoff_ns = p->handoff_ns;
-    ret->handoff_ns_per_byte = p->handoff_ns_per_byte;
-    for (size_t k = 0; k < count; k++) {
-        for (size_t w = 1; w <= eps[k].cores; w++) {
-            memcpy(tun_cell_at(&ret->costs, k, w, 0), tun_cell_at(&p->costs, ret_eps[k], w, first),
-                   units * sizeof(struct tun_cell));
-        }
-    }
-    return 0;
+    return tun_problem_part(p, ret_eps, count, first, last, ret);
 }
 
 int dmn_spread_alone(const struct dmn_spread_table *t, struct tun_problem *ret)

@@ -9,24 +9,11 @@ static int kind_init(const struct tun_map *m, size_t board, size_t ep_count,
 {
     const struct tun_problem *p = m->p;
     size_t segments = m->n * (m->n + 1) / 2;
-    struct tun_ep eps[PL_EP_MAX];
-    int r;
+    int r = tun_problem_part(p, m->eps_of[board], ep_count, 0, m->n - 1, &k->p);
 
-    for (size_t i = 0; i < ep_count; i++) {
-        eps[i] = p->eps[m->eps_of[board][i]];
-        eps[i].board = 0;
-    }
-    r = tun_problem_init(&k->p, p->unit_count, eps, ep_count);
     if (r < 0) {
         return r;
     }
-    memcpy(k->p.units, p->units, p->unit_count * sizeof(*p->units));
-    for (size_t i = 0; i < ep_count; i++) {
-        memcpy(tun_cell_at(&k->p.costs, i, 1, 0), tun_cell_at(&p->costs, m->eps_of[board][i], 1, 0),
-               eps[i].cores * p->unit_count * sizeof(struct tun_cell));
-    }
-    k->p.handoff_ns = p->handoff_ns;
-    k->p.handoff_ns_per_byte = p->handoff_ns_per_byte;
     k->p.bounds.one_ep_stages = p->bounds.one_ep_stages;
     r = tun_space_init(&k->p, o, &k->space);
     r = r == 0 ? tun_maker_init(&k->space, &k->maker) : r;

@@ -12,25 +12,23 @@
 /* Units from..to-1 on one board of a kind as a problem of their own. */
 static int cut_out(const struct tun_kind *k, size_t from, size_t to, struct tun_problem *ret)
 {
-    int r = tun_problem_init(ret, to - from, k->p.eps, k->p.ep_count);
+    uint16_t eps[PL_EP_MAX];
+    int r;
 
+    for (size_t e = 0; e < k->p.ep_count; e++) {
+        eps[e] = (uint16_t)e;
+    }
+    r = tun_problem_part(&k->p, eps, k->p.ep_count, from, to - 1, ret);
     if (r < 0) {
         return r;
     }
-    memcpy(ret->units, k->p.units + from, (to - from) * sizeof(*ret->units));
-    for (size_t e = 0; e < k->p.ep_count; e++) {
+    for (size_t e = 0; e < k->p.ep_count && from > 0; e++) {
         for (size_t w = 1; w <= k->p.eps[e].cores; w++) {
-            struct tun_cell *first = tun_cell_at(&ret->costs, e, w, 0);
-
-            memcpy(first, tun_cell_at(&k->p.costs, e, w, from), (to - from) * sizeof(*first));
-            if (from > 0) {
-                first->ns += k->p.handoff_ns_per_byte * k->p.units[from].in_bytes;
-            }
+            tun_cell_at(&ret->costs, e, w, 0)->ns +=
+                k->p.handoff_ns_per_byte * k->p.units[from].in_bytes;
         }
     }
     ret->units[0].in_bytes = 0;
-    ret->handoff_ns = k->p.handoff_ns;
-    ret->handoff_ns_per_byte = k->p.handoff_ns_per_byte;
     ret->bounds = (struct tun_bounds){.one_ep_stages = k->p.bounds.one_ep_stages};
     return 0;
 }
@@ -127,18 +125,6 @@ static int several_boards(struct tun_map *m, uint32_t set, size_t from, size_t t
     return 0;
 }
 
-static size_t team_count(const struct pl_plan *p)
-{
-    size_t teams = 0;
-
-    for (size_t s = 0; s < p->stage_count; s++) {
-        for (size_t g = 0; g < p->stages[s].group_count; g++) {
-            teams += p->stages[s].groups[g].count;
-        }
-    }
-    return teams;
-}
-
 int tun_pass_plan(struct tun_pass *p, const struct tun_label *l, struct pl_plan *ret)
 {
     struct tun_map *m = p->m;
@@ -173,7 +159,7 @@ int tun_pass_plan(struct tun_pass *p, const struct tun_label *l, struct pl_plan 
             return r;
         }
     }
-    if (team_count(plan) > PL_TEAM_MAX) {
+    if (pl_plan_teams(plan) > PL_TEAM_MAX) {
         return TUN_E_TEAMS;
     }
     *ret = *plan;

@@ -138,7 +138,6 @@ static void sort_groups(struct pl_stage_plan *stage)
 int tun_path_plan(const struct tun_space *s, const struct tun_path *path, struct pl_plan *ret)
 {
     struct pl_plan plan = {.stage_count = path->count};
-    size_t teams = 0;
 
     for (size_t i = 0; i < path->count; i++) {
         const struct tun_path_stage *from = &path->stages[i];
@@ -152,11 +151,8 @@ int tun_path_plan(const struct tun_space *s, const struct tun_path *path, struct
             return r;
         }
         sort_groups(to);
-        for (size_t g = 0; g < to->group_count; g++) {
-            teams += to->groups[g].count;
-        }
     }
-    if (teams > PL_TEAM_MAX) {
+    if (pl_plan_teams(&plan) > PL_TEAM_MAX) {
         return TUN_E_TEAMS;
     }
     *ret = plan;

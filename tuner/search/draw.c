@@ -298,7 +298,7 @@ static void draw_split(const struct tun_draw *d, struct tun_random *r, size_t ep
 
 static bool draw_places(const struct tun_draw *d, struct tun_random *r, struct pl_plan *plan)
 {
-    size_t open[PL_STAGE_MAX], n = plan->stage_count, teams = 0;
+    size_t open[PL_STAGE_MAX], n = plan->stage_count;
 
     for (size_t s = 0; s < n; s++) {
         open[s] = s;
@@ -328,12 +328,7 @@ static bool draw_places(const struct tun_draw *d, struct tun_random *r, struct p
             return false;
         }
     }
-    for (size_t s = 0; s < plan->stage_count; s++) {
-        for (size_t g = 0; g < plan->stages[s].group_count; g++) {
-            teams += plan->stages[s].groups[g].count;
-        }
-    }
-    return teams <= PL_TEAM_MAX;
+    return pl_plan_teams(plan) <= PL_TEAM_MAX;
 }
 
 static void draw_cuts(const struct tun_draw *d, struct tun_random *r, struct pl_plan *ret)
