@@ -33,13 +33,6 @@ static const char *device_of(const struct tun_problem *p, size_t ep)
     return p->boards.count > 1 ? p->boards.boards[p->eps[ep].board].name : "host";
 }
 
-static void write_batch(const struct pl_group *group, char ret[KEY_MAX])
-{
-    if (group->more > 0) {
-        base_append(ret, KEY_MAX, "/%zu", pl_group_batch(group));
-    }
-}
-
 /* @used: cores of the EP that teams before have. */
 static int write_key(const struct tun_problem *p, const struct pl_group *group, size_t used,
                      char *ret_error, char ret[KEY_MAX])
@@ -54,19 +47,19 @@ static int write_key(const struct tun_problem *p, const struct pl_group *group, 
     }
     if (is_gpu(ep)) {
         snprintf(ret, KEY_MAX, "%.24s_gpu", device);
-        write_batch(group, ret);
-        return 0;
-    }
-    if (core + group->width > DIGITS) {
+    } else if (core + group->width > DIGITS) {
         snprintf(ret_error, TUN_ERROR_MAX, "a mapping cannot name core %zu of \"%.24s\"",
                  core + group->width - 1, device);
         return -EINVAL;
+    } else {
+        snprintf(ret, KEY_MAX, "%.24s_cpu", device);
+        for (size_t i = 0; i < group->width; i++) {
+            base_append(ret, KEY_MAX, "%zu", core + i);
+        }
     }
-    snprintf(ret, KEY_MAX, "%.24s_cpu", device);
-    for (size_t i = 0; i < group->width; i++) {
-        base_append(ret, KEY_MAX, "%zu", core + i);
+    if (group->more > 0) {
+        base_append(ret, KEY_MAX, "/%zu", pl_group_batch(group));
     }
-    write_batch(group, ret);
     return 0;
 }
 
@@ -222,7 +215,7 @@ struct mapping {
     tun_unit_names names;
     struct place places[PL_EP_MAX * DIGITS];
     size_t place_count;
-    uint16_t *place_of; /* [unit_count], index or TUN_UNMAPPED; owned */
+    uint16_t *place_of; /* [unit_count], index or TUN_UNMAPPED */
 };
 
 void tun_mapping_layers(struct tun_reader *r, const char *key, const json_t *layers, uint16_t to,
@@ -331,39 +324,31 @@ static void check_places(struct tun_reader *r, const json_t *root, const struct 
 void tun_mapping_read(struct tun_reader *r, const json_t *root, const struct tun_problem *p,
                       tun_unit_names names, struct pl_plan *ret)
 {
-    struct mapping *m = calloc(1, sizeof(*m));
+    base_autofree uint16_t *place_of = malloc(p->unit_count * sizeof(*place_of));
+    struct mapping m = {.p = p, .names = names, .place_of = place_of};
     const char *key;
     json_t *value;
 
-    if (!json_is_object(root) || json_object_size(root) > base_array_count(m->places)) {
-        tun_wrong(r, "", "is not an object with at most %zu keys", base_array_count(m->places));
-        free(m);
+    if (!json_is_object(root) || json_object_size(root) > base_array_count(m.places)) {
+        tun_wrong(r, "", "is not an object with at most %zu keys", base_array_count(m.places));
         return;
     }
-    if (m) {
-        m->p = p;
-        m->names = names;
-        m->place_of = malloc(p->unit_count * sizeof(*m->place_of));
-    }
-    if (!m || !m->place_of) {
+    if (!place_of) {
         tun_wrong(r, "", "out of memory");
-        free(m);
         return;
     }
-    memset(m->place_of, 0xff, p->unit_count * sizeof(*m->place_of));
+    memset(place_of, 0xff, p->unit_count * sizeof(*place_of));
     json_object_foreach((json_t *)(uintptr_t)root, key, value)
     {
-        if (!r->error[0] && read_key(r, key, p, &m->places[m->place_count])) {
-            tun_mapping_layers(r, key, value, (uint16_t)m->place_count++, names, p->unit_count,
-                               m->place_of);
+        if (!r->error[0] && read_key(r, key, p, &m.places[m.place_count])) {
+            tun_mapping_layers(r, key, value, (uint16_t)m.place_count++, names, p->unit_count,
+                               place_of);
         }
     }
     if (!r->error[0]) {
-        check_places(r, root, m);
+        check_places(r, root, &m);
     }
     if (!r->error[0]) {
-        make_plan(r, m, ret);
+        make_plan(r, &m, ret);
     }
-    free(m->place_of);
-    free(m);
 }

@@ -85,10 +85,8 @@ static void thin(struct front *f, size_t max)
                 goes = i;
             }
         }
-        for (size_t i = goes; i + 1 < f->count; i++) {
-            f->points[i] = f->points[i + 1];
-        }
         f->count--;
+        memmove(&f->points[goes], &f->points[goes + 1], (f->count - goes) * sizeof(*f->points));
     }
 }
 

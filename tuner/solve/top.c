@@ -8,15 +8,17 @@
 
 struct top {
     const struct tun_problem *p;
-    struct tun_solution *list; /* [CANDIDATES_MAX], owned; [0] is the best */
-    bool *kept;                /* stays in whatever the order, owned */
+    struct candidate {
+        struct tun_solution found;
+        bool kept; /* stays in whatever the order */
+    } * list;      /* [CANDIDATES_MAX], owned; [0] is the best */
     size_t count;
 };
 
 /* Return: 0, or as tun_solve(). A plan that breaks the bounds is added only if @kept. */
 static int add(struct top *t, const struct tun_space_options *o, bool kept)
 {
-    struct tun_solution *to = &t->list[t->count];
+    struct tun_solution *to = &t->list[t->count].found;
     int r = tun_solve_with(t->p, o, to);
 
     if (r < 0) {
@@ -26,12 +28,12 @@ static int add(struct top *t, const struct tun_space_options *o, bool kept)
         return 0;
     }
     for (size_t i = 0; i < t->count; i++) {
-        if (pl_plan_equal(&t->list[i].plan, &to->plan)) {
-            t->kept[i] |= kept;
+        if (pl_plan_equal(&t->list[i].found.plan, &to->plan)) {
+            t->list[i].kept |= kept;
             return 0;
         }
     }
-    t->kept[t->count++] = kept;
+    t->list[t->count++].kept = kept;
     return 0;
 }
 
@@ -53,10 +55,10 @@ static int collect(struct top *t)
             r = add(t, &without, false);
         }
     }
-    for (size_t i = 0; r == 0 && i < t->list[0].plan.stage_count; i++) {
-        struct tun_space_options o = {.forbid = true,
-                                      .forbid_first = t->list[0].plan.stages[i].first_unit,
-                                      .forbid_last = t->list[0].plan.stages[i].last_unit};
+    for (size_t i = 0; r == 0 && i < t->list[0].found.plan.stage_count; i++) {
+        const struct pl_stage_plan *stage = &t->list[0].found.plan.stages[i];
+        struct tun_space_options o = {
+            .forbid = true, .forbid_first = stage->first_unit, .forbid_last = stage->last_unit};
 
         r = add(t, &o, false);
     }
@@ -66,18 +68,15 @@ static int collect(struct top *t)
 /* By falling merit from @first on; insertion keeps the order of equals. */
 static void sort(struct top *t, size_t first)
 {
-    base_autofree struct tun_solution *swap = malloc(sizeof(*swap));
+    base_autofree struct candidate *swap = malloc(sizeof(*swap));
 
     for (size_t a = first + 1; swap && a < t->count; a++) {
-        for (size_t b = a;
-             b > first && tun_better(t->p, &t->list[b].outcome, &t->list[b - 1].outcome); b--) {
-            bool kept = t->kept[b];
-
+        for (size_t b = a; b > first && tun_better(t->p, &t->list[b].found.outcome,
+                                                   &t->list[b - 1].found.outcome);
+             b--) {
             *swap = t->list[b];
             t->list[b] = t->list[b - 1];
             t->list[b - 1] = *swap;
-            t->kept[b] = t->kept[b - 1];
-            t->kept[b - 1] = kept;
         }
     }
 }
@@ -89,25 +88,21 @@ static void shorten(struct top *t, size_t count)
         size_t goes = t->count - 1;
 
         for (size_t i = t->count; i-- > 1;) {
-            if (!t->kept[i]) {
+            if (!t->list[i].kept) {
                 goes = i;
                 break;
             }
         }
-        for (size_t i = goes; i + 1 < t->count; i++) {
-            t->list[i] = t->list[i + 1];
-            t->kept[i] = t->kept[i + 1];
-        }
         t->count--;
+        memmove(&t->list[goes], &t->list[goes + 1], (t->count - goes) * sizeof(*t->list));
     }
 }
 
 int tun_solve_top(const struct tun_problem *p, size_t count, struct tun_solution *ret,
                   size_t *ret_count)
 {
-    base_autofree struct tun_solution *list = calloc(CANDIDATES_MAX, sizeof(*list));
-    bool kept[CANDIDATES_MAX] = {true};
-    struct top t = {.p = p, .list = list, .kept = kept, .count = 1};
+    base_autofree struct candidate *list = calloc(CANDIDATES_MAX, sizeof(*list));
+    struct top t = {.p = p, .list = list, .count = 1};
     int r, best;
 
     if (count == 0) {
@@ -116,7 +111,7 @@ int tun_solve_top(const struct tun_problem *p, size_t count, struct tun_solution
     if (!list) {
         return -ENOMEM;
     }
-    best = tun_solve(p, &list[0]);
+    best = tun_solve(p, &list[0].found);
     if (best < 0) {
         return best;
     }
@@ -126,7 +121,9 @@ int tun_solve_top(const struct tun_problem *p, size_t count, struct tun_solution
     }
     sort(&t, 1);
     shorten(&t, count);
-    memcpy(ret, list, t.count * sizeof(*list));
+    for (size_t i = 0; i < t.count; i++) {
+        ret[i] = list[i].found;
+    }
     *ret_count = t.count;
     return best;
 }
