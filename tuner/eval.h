@@ -33,8 +33,8 @@ double tun_figure(const struct tun_problem *p, const struct tun_outcome *o);
 /** tun_keeps() - Return: the outcome keeps the bounds on period and latency. */
 bool tun_keeps(const struct tun_problem *p, const struct tun_outcome *o);
 
-/** tun_missed() - Return: by how much the outcome misses the bounds (also those of boards on energy),
- * relatively, all together; 0: it keeps them. */
+/** tun_missed() - Return: by how much the outcome misses the bounds, relatively, those of boards on
+ * energy included; 0: it keeps them. */
 double tun_missed(const struct tun_problem *p, const struct tun_outcome *o);
 
 /**

@@ -45,8 +45,8 @@ struct tun_teams_sum {
     double rate;  /* frames per ns */
     double watts; /* of their cores */
 };
-/** tun_sum_teams() - the teams of stage @s: sets its team_ns and stage_ns in @o and adds its slowest
- * team to latency_ns
+/** tun_sum_teams() - the teams of stage @s: sets its team_ns and stage_ns in @o, and adds its
+ * slowest team to latency_ns
  * @sums: [boards], zeroed: the teams of each; one with one board. Return: 0 or TUN_E_UNKNOWN. */
 int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_t s,
                   struct tun_outcome *o, struct tun_teams_sum *sums);

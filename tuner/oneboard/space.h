@@ -97,8 +97,8 @@ static inline double tun_space_full_rate(const struct tun_space *s, const double
     }
     return sum;
 }
-/** tun_space_atom_rate() - no stage with that atom is faster; the bytes in front of it do not count,
- * for the cut may be elsewhere. */
+/** tun_space_atom_rate() - no stage with that atom is faster; the bytes in front of it do not
+ * count, for the cut may be elsewhere. */
 double tun_space_atom_rate(const struct tun_space *s, size_t atom);
 
 /** tun_cut() - @ret_first: [unit_count + 1]: where groups of neighbouring units begin, of about
