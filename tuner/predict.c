@@ -148,6 +148,7 @@ static void fit_part(const struct tun_bench *benches, size_t count, enum part pa
 {
     bool *has[] = {&p->has_conv, &p->has_fc, &p->has_alpha};
     double *ret[] = {p->conv, p->fc, p->alpha}, row[TERMS], error = 0;
+    double *errors[] = {&p->error_conv, &p->error_fc, &p->error_multi};
     struct fit f = {.terms = part == MULTI ? 3 : TERMS};
     struct tun_predictor known = *p;
     size_t rows = 0;
@@ -178,9 +179,7 @@ static void fit_part(const struct tun_bench *benches, size_t count, enum part pa
             error += fabs(tun_predict_ns(p, b->n, b->k, b->m, b->width) / b->ns - 1);
         }
     }
-    *(part == CONV ? &p->error_conv
-      : part == FC ? &p->error_fc
-                   : &p->error_multi) = error / (double)rows;
+    *errors[part] = error / (double)rows;
 }
 
 int tun_predictor_fit(const struct tun_bench *benches, size_t count, struct tun_predictor *ret)

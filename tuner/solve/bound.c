@@ -21,31 +21,22 @@ struct lp {
     double cost[ROWS_MAX];              /* 1: the makespan, else 0 */
 };
 
-/* The least time of cores: a team of three that takes 2 ms takes 6 of them; with as many frames at
- * once as a team may take. */
-static double core_ns(const struct tun_problem *p, size_t ep, size_t unit)
-{
-    double least = tun_cell_at(&p->costs, ep, 1, unit)->ns;
-
-    for (size_t w = 2; w <= p->eps[ep].cores; w++) {
-        double ns = tun_cell_at(&p->costs, ep, w, unit)->ns;
-
-        if (ns > 0 && (double)w * ns < least) {
-            least = (double)w * ns;
-        }
-    }
-    return least * tun_at_once_factor(tun_at_once_at(p, ep, unit), PL_BATCH_MAX);
-}
-
-/* Return: core_ns() of every place and unit; NULL: out of memory. */
+/* The least time of cores for every EP and unit: a team of three that takes 2 ms takes 6 of them;
+ * with as many frames at once as a team may take. Return: owned; NULL: out of memory. */
 static double *core_times(const struct tun_problem *p)
 {
     double *ns = calloc(p->ep_count * p->unit_count, sizeof(*ns));
 
-    for (size_t k = 0; ns && k < p->ep_count; k++) {
-        for (size_t u = 0; u < p->unit_count; u++) {
-            ns[k * p->unit_count + u] = core_ns(p, k, u);
+    for (size_t i = 0; ns && i < p->ep_count * p->unit_count; i++) {
+        size_t ep = i / p->unit_count, unit = i % p->unit_count;
+
+        ns[i] = tun_cell_at(&p->costs, ep, 1, unit)->ns;
+        for (size_t w = 2; w <= p->eps[ep].cores; w++) {
+            double wide_ns = (double)w * tun_cell_at(&p->costs, ep, w, unit)->ns;
+
+            ns[i] = wide_ns > 0 ? base_min(ns[i], wide_ns) : ns[i];
         }
+        ns[i] *= tun_at_once_factor(tun_at_once_at(p, ep, unit), PL_BATCH_MAX);
     }
     return ns;
 }
