@@ -100,45 +100,24 @@ static int play(const struct psim_scenario *s, const struct psim_options *w,
     return 0;
 }
 
-static void cell(const json_t *v, const char *key, double times, char ret[24])
-{
-    const json_t *x = json_object_get(v, key);
-
-    snprintf(ret, 24, "-");
-    if (json_is_number(x)) {
-        snprintf(ret, 24, "%.*f", times > 1 ? 0 : 2, times * json_number_value(x));
-    }
-}
-
 static void print(const json_t *lines)
 {
-    static const struct {
-        const char *key;
-        double times;
-    } columns[] = {{"noticed_windows", 1},   {"noticed_in_3", 100}, {"changed_s", 1},
-                   {"changed", 100},         {"cause_named", 100},  {"changes_per_hour", 1},
-                   {"searches_per_hour", 1}, {"ratio_slow", 100},   {"ratio_end", 100}};
-    json_t *rows = json_array();
-    const json_t *v;
-    size_t i;
+    static const struct cli_column columns[] = {
+        {"scenario", "scenario", 'l'},
+        {"runs", "runs", 'r'},
+        {"hours", "hours", 'r', CLI_DECIMALS, 1},
+        {"noticed, windows", "noticed_windows", 'r', CLI_DECIMALS, 2},
+        {"in 3, %", "noticed_in_3", 'r', CLI_DECIMALS, 0, 100},
+        {"changed, s", "changed_s", 'r', CLI_DECIMALS, 2},
+        {"of runs, %", "changed", 'r', CLI_DECIMALS, 0, 100},
+        {"cause, %", "cause_named", 'r', CLI_DECIMALS, 0, 100},
+        {"changes/h", "changes_per_hour", 'r', CLI_DECIMALS, 2},
+        {"searches/h", "searches_per_hour", 'r', CLI_DECIMALS, 2},
+        {"of best, %", "ratio_slow", 'r', CLI_DECIMALS, 0, 100},
+        {"at end, %", "ratio_end", 'r', CLI_DECIMALS, 0, 100},
+        {0}};
 
-    psim_row(rows,
-             "scenario\truns\thours\tnoticed, windows\tin 3, %%\tchanged, s\tof runs, %%\tcause, "
-             "%%\tchanges/h\tsearches/h\tof best, %%\tat end, %%");
-    json_array_foreach(lines, i, v)
-    {
-        char text[base_array_count(columns)][24];
-
-        for (size_t c = 0; c < base_array_count(columns); c++) {
-            cell(v, columns[c].key, columns[c].times, text[c]);
-        }
-        psim_row(rows, "%s\t%lld\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s",
-                 json_string_value(json_object_get(v, "scenario")),
-                 (long long)json_integer_value(json_object_get(v, "runs")),
-                 json_number_value(json_object_get(v, "hours")), text[0], text[1], text[2], text[3],
-                 text[4], text[5], text[6], text[7], text[8]);
-    }
-    psim_print_rows(rows, "lrrrrrrrrrrr");
+    cli_print_rows(lines, columns, 0);
 }
 
 static int write_records(const char *path, const json_t *records)

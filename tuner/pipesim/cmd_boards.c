@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hierarchical DSE's experiments over boards, side by side over seeds. */
 #include "base/base.h"
+#include "base/json_text.h"
 #include "tuner/pipesim/dse.h"
 #include "tuner/pipesim/pipesim.h"
 #include "tuner/pipesim/subject.h"
@@ -41,9 +42,9 @@ static json_t *front_json(const struct psim_dse *d)
 
 static void print_text(const struct psim_dse *d, const struct psim_options *b, const json_t *rows)
 {
-    json_t *table = json_array();
-    const json_t *row;
-    size_t i;
+    static const char *const headings[] = {"experiment", "hour",          "frames/s", "MB",
+                                           "J",          "hypervolume %", NULL};
+    struct cli_table table;
 
     shown_printf("%s on %s: %zu units, %zu places, %.0f s an evaluation, %u seeds\n"
                  "exact front of split points: %zu mappings; best %.2f frames/s, %.1f MB, %.3f J\n"
@@ -51,23 +52,23 @@ static void print_text(const struct psim_dse *d, const struct psim_options *b, c
                  b->model, b->platform, d->truth.unit_count, d->truth.ep_count, d->evaluation_s,
                  b->seeds, d->front_count, d->best[PSIM_FPS], d->best[PSIM_MEMORY_MB],
                  d->best[PSIM_ENERGY_J], 1e9 / d->best_ns);
-    psim_row(table, "experiment\thour\tframes/s\tMB\tJ\thypervolume %%");
-    json_array_foreach(rows, i, row)
-    {
+    cli_table_init(&table, headings, "lrrrrr");
+    json_text_each(rows, i, row) {
         double v[PSIM_FIGURES][3];
 
         for (size_t f = 0; f < PSIM_FIGURES; f++) {
             json_unpack(json_object_get(row, psim_figure_names[f]), "[F, F, F]", &v[f][0], &v[f][1],
                         &v[f][2]);
         }
-        psim_row(table,
-                 "%s\t%.0f\t%.2f (%.2f-%.2f)\t%.1f (%.1f-%.1f)\t%.3f (%.3f-%.3f)\t%.1f (%.1f-%.1f)",
-                 json_string_value(json_object_get(row, "experiment")),
-                 json_number_value(json_object_get(row, "hour")), v[0][1], v[0][0], v[0][2],
-                 v[1][1], v[1][0], v[1][2], v[2][1], v[2][0], v[2][2], 100 * v[3][1], 100 * v[3][0],
-                 100 * v[3][2]);
+        cli_table_add(
+            &table,
+            "%s\t%.0f\t%.2f (%.2f-%.2f)\t%.1f (%.1f-%.1f)\t%.3f (%.3f-%.3f)\t%.1f (%.1f-%.1f)",
+            json_string_value(json_object_get(row, "experiment")),
+            json_number_value(json_object_get(row, "hour")), v[0][1], v[0][0], v[0][2], v[1][1],
+            v[1][0], v[1][2], v[2][1], v[2][0], v[2][2], 100 * v[3][1], 100 * v[3][0],
+            100 * v[3][2]);
     }
-    psim_print_rows(table, "lrrrrr");
+    cli_table_print(&table);
     puts("\nmean (least-most) over the seeds of the best found so far");
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/base.h"
+#include "base/json_text.h"
 #include "tuner/pipesim/run.h"
 #include "tuner/pipesim/subject.h"
 
@@ -179,43 +180,28 @@ static int run_all(struct comparison *c)
 
 /* ---- output ---- */
 
-static double number(const json_t *v, const char *key)
-{
-    return json_number_value(json_object_get(v, key));
-}
-
 static void print_table(const struct comparison *c)
 {
-    json_t *rows = json_array();
-    const json_t *v;
-    size_t i;
+    static const struct cli_column columns[] = {
+        {"algorithm", "algorithm", 'l'},
+        {"bottleneck ms", "bottleneck_ms", 'r', CLI_DECIMALS, 3},
+        {"ratio", "ratio", 'r', CLI_DECIMALS, 3},
+        {"latency ms", "latency_ms", 'r', CLI_DECIMALS, 3},
+        {"trials", "trials", 'r'},
+        {"tuning s", "tuning_s", 'r', CLI_DECIMALS, 2},
+        {"own s", "own_s", 'r', CLI_DECIMALS, 4},
+        {"explored", "explored", 'r', CLI_SIGNIFICANT, 3, 100, " %", .positive = true},
+        {"plan", "plan", 'l'},
+        {0}};
 
-    psim_row(rows,
-             "algorithm\tbottleneck ms\tratio\tlatency ms\ttrials\ttuning s\town s\texplored\t"
-             "plan");
-    json_array_foreach(c->results, i, v)
-    {
-        char explored[32] = "-";
-
-        if (number(v, "explored") > 0) {
-            snprintf(explored, sizeof(explored), "%.3g %%", 100 * number(v, "explored"));
-        }
-        psim_row(rows, "%s\t%.3f\t%.3f\t%.3f\t%.0f\t%.2f\t%.4f\t%s\t%s",
-                 json_string_value(json_object_get(v, "algorithm")), number(v, "bottleneck_ms"),
-                 number(v, "ratio"), number(v, "latency_ms"), number(v, "trials"),
-                 number(v, "tuning_s"), number(v, "own_s"), explored,
-                 json_string_value(json_object_get(v, "plan")));
-    }
     shown_printf("%zu unit%s; optimum over all plans: %.3f ms\n\n", c->subject.problem.unit_count,
                  base_plural(c->subject.problem.unit_count),
-                 number(json_array_get(c->results, 0), "optimum_ms"));
-    psim_print_rows(rows, "lrrrrrrrl");
+                 json_number_value(json_object_get(json_array_get(c->results, 0), "optimum_ms")));
+    cli_print_rows(c->results, columns, 0);
 }
 
 static int compare(struct comparison *c)
 {
-    size_t i;
-    const json_t *note;
     int code;
 
     if (!set_contention(c)) {
@@ -225,8 +211,7 @@ static int compare(struct comparison *c)
         return psim_fail("out of memory");
     }
     code = c->subject.o->algorithm ? run_named(c) : run_all(c);
-    json_array_foreach(c->notes, i, note)
-    {
+    json_text_each(c->notes, i, note) {
         psim_say("%s", json_string_value(note));
     }
     if (code == 0 && c->subject.o->json) {

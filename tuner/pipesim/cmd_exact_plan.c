@@ -111,9 +111,11 @@ static int print_json(const struct tun_problem *p, const struct planned *d)
 
 static void print_stages(const struct tun_problem *p, const struct tun_solution *s)
 {
-    json_t *rows = json_array();
+    static const char *const headings[] = {"stage",     "units", "teams", "service ms",
+                                           "period ms", "busy",  NULL};
+    struct cli_table t;
 
-    psim_row(rows, "stage\tunits\tteams\tservice ms\tperiod ms\tbusy");
+    cli_table_init(&t, headings, "llllrr");
     for (size_t i = 0; i < s->plan.stage_count; i++) {
         const struct pl_stage_plan *stage = &s->plan.stages[i];
 
@@ -128,47 +130,42 @@ static void print_stages(const struct tun_problem *p, const struct tun_solution 
                 snprintf(busy, sizeof(busy), "%.0f %%",
                          100 * s->outcome.stage_ns[i] / s->outcome.bottleneck_ns);
             }
-            psim_row(rows, "%s\t%s\t%u of %s x%u\t%.3f\t%s\t%s", name, units, group->count,
-                     p->eps[group->ep].name, group->width, ms(s->outcome.team_ns[i][g]), period,
-                     busy);
+            cli_table_add(&t, "%s\t%s\t%u of %s x%u\t%.3f\t%s\t%s", name, units, group->count,
+                          p->eps[group->ep].name, group->width, ms(s->outcome.team_ns[i][g]),
+                          period, busy);
         }
     }
-    psim_print_rows(rows, "llllrr");
+    cli_table_print(&t);
 }
 
 static void print_solutions(const struct tun_problem *p, const char *head,
                             const struct tun_solution *s, size_t count)
 {
-    json_t *rows = json_array();
+    static const struct cli_column columns[] = {
+        {"bottleneck ms", "bottleneck_ms", 'r', CLI_DECIMALS, 3},
+        {"fps", "fps", 'r', CLI_DECIMALS, 2},
+        {"latency ms", "latency_ms", 'r', CLI_DECIMALS, 3},
+        {"mJ/frame", "energy_mj", 'r', CLI_DECIMALS, 2},
+        {"plan", "plan", 'l'},
+        {0}};
+    json_auto_t *list = solutions_json(p, s, count);
 
     shown_printf("\n%s\n", head);
-    psim_row(rows, "bottleneck ms\tfps\tlatency ms\tmJ/frame\tplan");
-    for (size_t i = 0; i < count; i++) {
-        const struct tun_outcome *o = &s[i].outcome;
-        char text[PL_PLAN_TEXT_MAX];
-
-        psim_plan_text(p, &s[i].plan, text);
-        psim_row(rows, "%.3f\t%.2f\t%.3f\t%.2f\t%s", ms(o->bottleneck_ns), fps(o),
-                 ms(o->latency_ns), energy_mj(o), text);
-    }
-    psim_print_rows(rows, "rrrrl");
+    cli_print_rows(list, columns, 0);
 }
 
 static void print_boards_front(const struct tun_problem *p, const struct planned *d)
 {
-    json_t *rows = json_array();
+    static const struct cli_column columns[] = {
+        {"fps", "fps", 'r', CLI_DECIMALS, 2},
+        {"MB", "board_memory_mb", 'r', CLI_DECIMALS, 1},
+        {"mJ/frame", "board_energy_mj", 'r', CLI_DECIMALS, 2},
+        {"plan", "plan", 'l'},
+        {0}};
+    json_auto_t *list = solutions_json(p, d->front, d->front_count);
 
     puts("\nfront of throughput, largest memory and largest energy of a board");
-    psim_row(rows, "fps\tMB\tmJ/frame\tplan");
-    for (size_t i = 0; i < d->front_count; i++) {
-        const struct tun_outcome *o = &d->front[i].outcome;
-        char text[PL_PLAN_TEXT_MAX];
-
-        psim_plan_text(p, &d->front[i].plan, text);
-        psim_row(rows, "%.2f\t%.1f\t%.2f\t%s", fps(o), o->most_memory_bytes / 1e6,
-                 o->most_energy_nj / 1e6, text);
-    }
-    psim_print_rows(rows, "rrrl");
+    cli_print_rows(list, columns, 0);
     if (!d->front_whole) {
         puts("There are more plans on the front than these.");
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipesim list: what platforms, networks, searches and scenarios there are. */
 #include "base/base.h"
+#include "base/json_text.h"
 #include "tuner/pipesim/subject.h"
 #include "tuner/search/search.h"
 
@@ -44,35 +45,20 @@ static json_t *gather(void)
     return json_pack("{s:o,s:o,s:o}", "platforms", p, "networks", n, "algorithms", a);
 }
 
-static const char *text_of(const json_t *v, const char *key)
-{
-    return json_string_value(json_object_get(v, key));
-}
-
 static void print_named(const json_t *list, const char *head, const char *key)
 {
-    json_t *rows = json_array();
-    const json_t *v;
-    size_t i;
-
     shown_printf("%s\n", head);
-    json_array_foreach(list, i, v)
-    {
-        const char *text = text_of(v, key) ? text_of(v, key) : text_of(v, "error");
+    json_text_each(list, i, v) {
+        const char *text = json_text_of(v, key);
 
-        psim_row(rows, "  %s\t%s", text_of(v, "name"), text ? text : "");
+        cli_print_entry(stdout, json_text_of(v, "name"), *text ? text : json_text_of(v, "error"));
     }
-    psim_print_rows(rows, "ll");
 }
 
 static void print_names(const json_t *list, const char *head)
 {
-    const json_t *v;
-    size_t i;
-
     shown_printf("%s\n", head);
-    json_array_foreach(list, i, v)
-    {
+    json_text_each(list, i, v) {
         shown_printf("  %s\n", json_string_value(v));
     }
 }

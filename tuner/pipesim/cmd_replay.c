@@ -46,12 +46,10 @@ static bool replay_one(const char *path, const json_t *event, const json_t *reco
 /* A record, an event with one as "decision", or a list of either. */
 static bool replay(const char *path, const json_t *json, struct replayed *out)
 {
-    const json_t *entry, *record;
-    size_t i;
+    const json_t *record;
 
     if (json_is_array(json)) {
-        json_array_foreach(json, i, entry)
-        {
+        json_text_each(json, i, entry) {
             if (!replay(path, entry, out)) {
                 return false;
             }
@@ -65,7 +63,8 @@ static bool replay(const char *path, const json_t *json, struct replayed *out)
     return !json_object_get(json, "decided") || replay_one(path, NULL, json, out);
 }
 
-static void row(json_t *rows, const json_t *of, const char *id, const char *what, const char *end)
+static void row(struct cli_table *t, const json_t *of, const char *id, const char *what,
+                const char *end)
 {
     const json_t *plan = json_object_get(of, "plan"), *gain = json_object_get(of, "gain");
     char percent[32] = "must";
@@ -73,34 +72,32 @@ static void row(json_t *rows, const json_t *of, const char *id, const char *what
     if (json_is_number(gain)) {
         snprintf(percent, sizeof(percent), "%.1f %%", 100 * json_number_value(gain));
     }
-    psim_row(rows, "%s\t%s\t%s\t%s\t%s\t%s\t%s", id, what,
-             json_string_value(json_object_get(of, "cause")),
-             json_is_true(json_object_get(of, "replan"))
-                 ? "re-plan"
-                 : json_string_value(json_object_get(of, "hold")),
-             percent, json_is_string(plan) ? json_string_value(plan) : "", end);
+    cli_table_add(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s", id, what,
+                  json_string_value(json_object_get(of, "cause")),
+                  json_is_true(json_object_get(of, "replan"))
+                      ? "re-plan"
+                      : json_string_value(json_object_get(of, "hold")),
+                  percent, json_is_string(plan) ? json_string_value(plan) : "", end);
 }
 
 static void print(const struct replayed *r)
 {
-    json_t *rows = json_array();
-    const json_t *v;
-    size_t i;
+    static const char *const headings[] = {"id", "", "cause", "verdict", "gain", "plan", "", NULL};
+    struct cli_table t;
 
-    psim_row(rows, "id\t\tcause\tverdict\tgain\tplan\t");
-    json_array_foreach(r->list, i, v)
-    {
+    cli_table_init(&t, headings, "lllrrll");
+    json_text_each(r->list, i, v) {
         char id[32];
 
         snprintf(id, sizeof(id), "%lld",
                  json_is_integer(json_object_get(v, "id"))
                      ? (long long)json_integer_value(json_object_get(v, "id"))
                      : (long long)i);
-        row(rows, json_object_get(v, "recorded"), id, "recorded", "");
-        row(rows, json_object_get(v, "anew"), "", "anew",
+        row(&t, json_object_get(v, "recorded"), id, "recorded", "");
+        row(&t, json_object_get(v, "anew"), "", "anew",
             json_is_true(json_object_get(v, "same")) ? "same" : "DIFFERS");
     }
-    psim_print_rows(rows, "lllrrll");
+    cli_table_print(&t);
     shown_printf("\n%zu decision%s, %zu differ%s\n", r->count, base_plural(r->count), r->differ,
                  r->differ == 1 ? "s" : "");
 }

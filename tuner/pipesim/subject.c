@@ -2,10 +2,7 @@
 #include "tuner/pipesim/subject.h"
 
 #include "base/base.h"
-#include "base/cli/cli_rows.h"
 #include "base/json_text.h"
-
-#define COLUMNS_MAX 16u
 
 int psim_options(int argc, char **argv, struct psim_options *ret)
 {
@@ -74,40 +71,4 @@ int psim_print_json(json_t *v)
     putchar('\n');
     json_decref(v);
     return result < 0 ? PSIM_FAILED : PSIM_DONE;
-}
-
-void psim_row(json_t *rows, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    cli_add_row(rows, format, args);
-    va_end(args);
-}
-
-void psim_print_rows(json_t *rows, const char *align)
-{
-    size_t columns = base_min(strlen(align), COLUMNS_MAX), i;
-    int width[COLUMNS_MAX] = {0};
-    json_t *row;
-
-    json_array_foreach(rows, i, row)
-    {
-        for (size_t c = 0; c < columns; c++) {
-            width[c] = base_max(width[c], (int)strlen(cli_cell(row, c)));
-        }
-    }
-    json_array_foreach(rows, i, row)
-    {
-        for (size_t c = 0; c < columns; c++) {
-            bool last = c + 1 == columns;
-
-            shown_printf("%*s%s",
-                         align[c] == 'r' ? width[c]
-                         : last          ? 0
-                                         : -width[c],
-                         cli_cell(row, c), last ? "\n" : "  ");
-        }
-    }
-    json_decref(rows);
 }

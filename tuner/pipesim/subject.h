@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "base/cli/cli_print.h"
+#include "base/cli/cli_table.h"
 #include "base/cli/cli_take.h"
 #include "base/cli/shown_print.h"
 #include "tuner/pipesim/pipesim.h"
@@ -42,10 +43,3 @@ void psim_plan_text(const struct tun_problem *p, const struct pl_plan *plan, cha
 
 /** psim_print_json() - to stdout; takes @v. Return: exit code. */
 int psim_print_json(json_t *v);
-
-/* A table for a terminal: rows are lists of texts. */
-/** psim_row() - cells separated by tabs; printf-like. */
-void psim_row(json_t *rows, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/** psim_print_rows() - the first row is the head; @align: 'l' or 'r' for each column. Takes @rows.
- */
-void psim_print_rows(json_t *rows, const char *align);

@@ -126,16 +126,16 @@ static int list_command(const struct ctl *ctl, const struct place *p, const stru
     struct brd_report read;
     const struct brd_report *report = read_report(p, &read);
     json_t *all = json_array();
-    struct ctl_table t;
+    struct cli_table t;
 
-    ctl_table_init(&t, headings, "llllr");
+    cli_table_init(&t, headings, "llllr");
     for (size_t i = 0; i < list->count; i++) {
         const struct brd_link *l = report ? brd_report_find(report, list->board[i].name) : NULL;
         json_t *b = board_json(&list->board[i]);
         char text[128];
 
         link_text(l, text, sizeof(text));
-        ctl_table_add(&t, "%s\t%s\t%s\t%s\t%llu", ctl_text(b, "name"), ctl_text(b, "address"),
+        cli_table_add(&t, "%s\t%s\t%s\t%s\t%llu", ctl_text(b, "name"), ctl_text(b, "address"),
                       ctl_text(b, "fingerprint"), text, l ? (unsigned long long)l->frames : 0);
         json_object_set_new(b, "link", link_json(l));
         json_array_append_new(all, b);
@@ -144,7 +144,7 @@ static int list_command(const struct ctl *ctl, const struct place *p, const stru
         ctl_print_json(all);
         json_decref(t.rows);
     } else {
-        ctl_table_print(&t);
+        cli_table_print(&t);
         say_why_away(report, list->count);
     }
     json_decref(all);

@@ -19,7 +19,7 @@ static bool is_shown(const json_t *row, bool all)
 }
 
 /* "name sq, path /m/sq.onnx": members of a model or an EP, without the empty ones. */
-static void note_members(struct ctl_table *t, const json_t *row)
+static void note_members(struct cli_table *t, const json_t *row)
 {
     const char *key, *gap = ":";
     char line[4096];
@@ -34,27 +34,27 @@ static void note_members(struct ctl_table *t, const json_t *row)
             gap = ",";
         }
     }
-    ctl_table_note(t, 0, "%s", line);
+    cli_table_note(t, 0, "%s", line);
 }
 
 static void print_config(const json_t *list, bool all)
 {
     static const char *const keys[] = {"key", "value", "origin", NULL};
     size_t left_out = 0;
-    struct ctl_table t;
+    struct cli_table t;
 
-    ctl_table_init(&t, keys, "lll");
+    cli_table_init(&t, keys, "lll");
     json_text_each(list, i, row) {
         if (json_is_object(json_object_get(row, "value"))) {
             note_members(&t, row);
         } else if (is_shown(row, all)) {
-            ctl_table_add(&t, "%s\t%s\t%s", ctl_text(row, "key"), ctl_any(row, "value").text,
+            cli_table_add(&t, "%s\t%s\t%s", ctl_text(row, "key"), ctl_any(row, "value").text,
                           has_default(row) ? "default" : ctl_text(row, "origin"));
         } else {
             left_out++;
         }
     }
-    ctl_table_print(&t);
+    cli_table_print(&t);
     if (left_out) {
         printf("%zu advanced keys have their defaults: --all\n", left_out);
     }
@@ -151,16 +151,16 @@ int ctl_subscribe(const struct ctl *ctl, int argc, char **argv)
 
 static void print_fits(const json_t *reply)
 {
-    static const struct ctl_column columns[] = {
+    static const struct cli_column columns[] = {
         {"ep", "name", 'l'},
         {"benchmarks", "benches", 'r'},
-        {"convolutions", "error_conv", 'r', CTL_DECIMALS, 1, 100, " %"},
-        {"fully connected", "error_fc", 'r', CTL_DECIMALS, 1, 100, " %"},
-        {"wider teams", "error_multi", 'r', CTL_DECIMALS, 1, 100, " %"},
+        {"convolutions", "error_conv", 'r', CLI_DECIMALS, 1, 100, " %"},
+        {"fully connected", "error_fc", 'r', CLI_DECIMALS, 1, 100, " %"},
+        {"wider teams", "error_multi", 'r', CLI_DECIMALS, 1, 100, " %"},
         {0}};
 
     printf("Mean error of the fitted equations on their own benchmarks:\n");
-    ctl_print_rows(json_object_get(reply, "kinds"), columns, 0);
+    cli_print_rows(json_object_get(reply, "kinds"), columns, 0);
 }
 
 int ctl_profile(const struct ctl *ctl, int argc, char **argv)

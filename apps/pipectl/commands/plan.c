@@ -32,27 +32,27 @@ static void print_changed(const json_t *reply)
 
 static void print_front(const json_t *reply)
 {
-    static const struct ctl_column columns[] = {{"frames/s", "fps", 'r', CTL_DECIMALS, 1},
-                                                {"latency ms", "latency_ms", 'r', CTL_DECIMALS, 3},
-                                                {"mJ/frame", "energy_mj", 'r', CTL_SIGNIFICANT, 3},
+    static const struct cli_column columns[] = {{"frames/s", "fps", 'r', CLI_DECIMALS, 1},
+                                                {"latency ms", "latency_ms", 'r', CLI_DECIMALS, 3},
+                                                {"mJ/frame", "energy_mj", 'r', CLI_SIGNIFICANT, 3},
                                                 {"plan", "plan", 'w'},
                                                 {0}};
 
-    ctl_print_rows(json_object_get(reply, "front"), columns, 0);
+    cli_print_rows(json_object_get(reply, "front"), columns, 0);
 }
 
 static void print_front_boards(const json_t *reply)
 {
     bool watts = ctl_is(reply, "watts_known");
-    const struct ctl_column columns[] = {
-        {"frames/s", "fps", 'r', CTL_DECIMALS, 1},
-        {"latency ms", "latency_ms", 'r', CTL_DECIMALS, 3},
-        {"MiB", "most_memory_bytes", 'r', CTL_DECIMALS, 1, 1.0 / (1 << 20)},
-        {watts ? "mJ/frame" : "core ms", "most_energy_mj", 'r', CTL_SIGNIFICANT, 3},
+    const struct cli_column columns[] = {
+        {"frames/s", "fps", 'r', CLI_DECIMALS, 1},
+        {"latency ms", "latency_ms", 'r', CLI_DECIMALS, 3},
+        {"MiB", "most_memory_bytes", 'r', CLI_DECIMALS, 1, 1.0 / (1 << 20)},
+        {watts ? "mJ/frame" : "core ms", "most_energy_mj", 'r', CLI_SIGNIFICANT, 3},
         {"plan", "plan", 'w'},
         {0}};
 
-    ctl_print_rows(json_object_get(reply, "front"), columns, 0);
+    cli_print_rows(json_object_get(reply, "front"), columns, 0);
     printf("\n");
     ctl_print_wrapped(watts ? "MiB and mJ/frame: of the board that has most of it."
                             : "MiB and core ms: of the board that has most of it. Core ms a frame "
@@ -197,7 +197,7 @@ static void add_ms(char *ret, size_t bytes, const char *mark, double ms)
 
 /* Adds a row: the unit, then its times in ms, with '~' before predicted ones. @sum: the sum of each
  * column, negative once a time in it is unknown. */
-static void add_unit(struct ctl_table *t, size_t index, const char *name,
+static void add_unit(struct cli_table *t, size_t index, const char *name,
                      const struct shape *shapes, size_t count, double *sum)
 {
     size_t length = strlen(name), most = count > 4 ? 14 : 24;
@@ -221,7 +221,7 @@ static void add_unit(struct ctl_table *t, size_t index, const char *name,
             sum[s] = -1;
         }
     }
-    ctl_table_add(t, "%s", line);
+    cli_table_add(t, "%s", line);
 }
 
 static void print_costs(const json_t *reply)
@@ -234,13 +234,13 @@ static void print_costs(const json_t *reply)
     bool all;
     size_t count = pick_shapes(problem, shapes, &all);
     char line[512] = "\tall units";
-    struct ctl_table t;
+    struct cli_table t;
 
     for (size_t s = 0; s < count; s++) {
         headings[2 + s] = shapes[s].heading;
         align[2 + s] = 'r';
     }
-    ctl_table_init(&t, headings, align);
+    cli_table_init(&t, headings, align);
     json_text_each(json_object_get(problem, "units"), i, unit) {
         add_unit(&t, i, ctl_text(unit, "name"), shapes, count, sum);
     }
@@ -251,8 +251,8 @@ static void print_costs(const json_t *reply)
             add_ms(line, sizeof(line), "", sum[s]);
         }
     }
-    ctl_table_add(&t, "%s", line);
-    ctl_table_print(&t);
+    cli_table_add(&t, "%s", line);
+    cli_table_print(&t);
     shown_printf("\n~ predicted. Each team spends %.3f ms a frame on the hand-off.%s\n",
                  ctl_real(problem, "handoff_ns") / 1e6, all ? "" : " --json has every width.");
 }

@@ -36,19 +36,19 @@ static void print_figures(const json_t *e)
         const char *key, *title;
     } rows[] = {{"now", "by costs now"}, {"measured", "measured"}};
     const char *at = json_string_value(json_object_get(e, "measured_at"));
-    struct ctl_table t;
+    struct cli_table t;
 
-    ctl_table_init(&t, headings, "lrrr");
+    cli_table_init(&t, headings, "lrrr");
     t.indent = 2;
     for (size_t i = 0; i < base_array_count(rows); i++) {
         const json_t *f = json_object_get(e, rows[i].key);
 
-        ctl_table_add(&t, "%s\t%s\t%s\t%s", rows[i].title, ctl_known(f, "fps", "%.1f").text,
+        cli_table_add(&t, "%s\t%s\t%s\t%s", rows[i].title, ctl_known(f, "fps", "%.1f").text,
                       ctl_known(f, "bottleneck_ms", "%.3f").text,
                       ctl_known(f, "latency_ms", "%.3f").text);
     }
-    ctl_table_add(&t, "bound\t%s\t-\t-", ctl_known(e, "bound_fps", "%.1f").text);
-    ctl_table_print(&t);
+    cli_table_add(&t, "bound\t%s\t-\t-", ctl_known(e, "bound_fps", "%.1f").text);
+    cli_table_print(&t);
     if (at) {
         shown_printf("  measured at %s by the last retune; no frame came since\n", at);
     }
@@ -59,18 +59,18 @@ static void print_stages(const json_t *e)
 {
     static const char *const headings[] = {"stage", "units", "predicted ms", "measured ms",
                                            "ratio", "busy",  "teams",        NULL};
-    struct ctl_table t;
+    struct cli_table t;
 
-    ctl_table_init(&t, headings, "rlrrrrw");
+    cli_table_init(&t, headings, "rlrrrrw");
     t.indent = 2;
     json_text_each(json_object_get(e, "stages"), i, s) {
-        ctl_table_add(&t, "%zu\t%s\t%s\t%s\t%s\t%s\t%s%s", i, ctl_any(s, "units").text,
+        cli_table_add(&t, "%zu\t%s\t%s\t%s\t%s\t%s\t%s%s", i, ctl_any(s, "units").text,
                       ctl_known(s, "predicted_ms", "%.3f").text,
                       ctl_known(s, "measured_ms", "%.3f").text, ctl_known(s, "ratio", "%.2f").text,
                       ctl_format(100 * ctl_value(s, "busy"), "%.0f %%").text, ctl_text(s, "teams"),
                       ctl_is(s, "bottleneck") ? " (bottleneck)" : "");
     }
-    ctl_table_print(&t);
+    cli_table_print(&t);
 }
 
 static void print_cores(const json_t *e)
@@ -85,25 +85,25 @@ static void print_runners_up(const json_t *e)
 {
     static const char *const headings[] = {"frames/s", "latency ms", "plan", NULL};
     const json_t *list = json_object_get(e, "runners_up");
-    struct ctl_table t;
+    struct cli_table t;
 
     if (json_array_size(list) == 0) {
         printf("\nNo other plan comes near.\n");
         return;
     }
     printf("\nRunners-up, by the same costs:\n");
-    ctl_table_init(&t, headings, "rrw");
+    cli_table_init(&t, headings, "rrw");
     t.indent = 2;
     json_text_each(list, i, p) {
         const char *why = json_text_of(p, "why");
 
-        ctl_table_add(&t, "%s\t%s\t%s", ctl_known(p, "fps", "%.1f").text,
+        cli_table_add(&t, "%s\t%s\t%s", ctl_known(p, "fps", "%.1f").text,
                       ctl_known(p, "latency_ms", "%.3f").text, ctl_text(p, "plan"));
         if (*why) {
-            ctl_table_note(&t, 24, "%s", why);
+            cli_table_note(&t, 24, "%s", why);
         }
     }
-    ctl_table_print(&t);
+    cli_table_print(&t);
 }
 
 /* "2026-03-01T10:20:30.123Z" as "2026-03-01 10:20:30 UTC" */
@@ -179,17 +179,17 @@ static void print_route_figures(const json_t *route)
     static const struct {
         const char *key, *name;
     } rows[] = {{"predicted", "this route"}, {"best", "best route"}, {"alone", "this board alone"}};
-    struct ctl_table t;
+    struct cli_table t;
 
-    ctl_table_init(&t, headings, "lrrw");
+    cli_table_init(&t, headings, "lrrw");
     t.indent = 2;
     for (size_t i = 0; i < base_array_count(rows); i++) {
         const json_t *f = json_object_get(route, rows[i].key);
 
-        ctl_table_add(&t, "%s\t%s\t%s\t%s", rows[i].name, ctl_known(f, "fps", "%.1f").text,
+        cli_table_add(&t, "%s\t%s\t%s\t%s", rows[i].name, ctl_known(f, "fps", "%.1f").text,
                       ctl_known(f, "latency_ms", "%.3f").text, ctl_text(f, "limit"));
     }
-    ctl_table_print(&t);
+    cli_table_print(&t);
 }
 
 /* "b2, b3 (1 of 3)": shares only where there are several boards. */
@@ -215,20 +215,20 @@ static void print_hops(const json_t *route)
 {
     static const char *const headings[] = {"units", "predicted ms", "measured ms", "boards", NULL};
     const json_t *hops = json_object_get(route, "hops");
-    struct ctl_table t;
+    struct cli_table t;
 
     if (json_array_size(hops) == 0) {
         return;
     }
-    ctl_table_init(&t, headings, "lrrw");
+    cli_table_init(&t, headings, "lrrw");
     t.indent = 2;
     json_text_each(hops, i, hop) {
-        ctl_table_add(&t, "%s\t%s\t%s\t%s", ctl_text(hop, "units"),
+        cli_table_add(&t, "%s\t%s\t%s\t%s", ctl_text(hop, "units"),
                       ctl_known(hop, "predicted_ms", "%.3f").text,
                       ctl_known(hop, "service_ms", "%.3f").text,
                       boards_text(json_object_get(hop, "boards")).text);
     }
-    ctl_table_print(&t);
+    cli_table_print(&t);
     printf("\n");
 }
 

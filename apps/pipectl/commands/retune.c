@@ -65,10 +65,10 @@ static void print_trials(const json_t *event, size_t most)
     static const char *const headings[] = {"trial",  "predicted ms", "measured ms",
                                            "frames", "plan",         NULL};
     const json_t *trials = json_object_get(event, "trials");
-    struct ctl_table t;
+    struct cli_table t;
     size_t number = 0;
 
-    ctl_table_init(&t, headings, "rrrrw");
+    cli_table_init(&t, headings, "rrrrw");
     t.indent = 2;
     json_text_each(trials, i, trial) {
         const char *role = json_string_value(json_object_get(trial, "role"));
@@ -83,12 +83,12 @@ static void print_trials(const json_t *event, size_t most)
         if (!kept && place_of(trials, i) >= most) {
             continue;
         }
-        ctl_table_add(&t, "%s%s\t%s\t%s\t%s\t%s%s", name, kept ? "*" : " ",
+        cli_table_add(&t, "%s%s\t%s\t%s\t%s\t%s%s", name, kept ? "*" : " ",
                       ctl_known(trial, "predicted_ms", "%.3f").text,
                       ctl_known(trial, "bottleneck_ms", "%.3f").text, ctl_any(trial, "frames").text,
                       ctl_text(trial, "plan"), trial_note(trial));
     }
-    ctl_table_print(&t);
+    cli_table_print(&t);
     shown_printf("  * serves now; times are of the slowest stage%s\n",
                  json_array_size(trials) > most ? "; --json lists all trials" : "");
 }
@@ -258,14 +258,14 @@ static void short_time(const json_t *event, char ret[16])
     }
 }
 
-static void add_trials(struct ctl_table *t, const json_t *event)
+static void add_trials(struct cli_table *t, const json_t *event)
 {
     json_text_each(json_object_get(event, "trials"), i, trial) {
         if (ctl_is(trial, "failed")) {
-            ctl_table_note(t, 4, "- failed: %s", ctl_text(trial, "plan"));
+            cli_table_note(t, 4, "- failed: %s", ctl_text(trial, "plan"));
             continue;
         }
-        ctl_table_note(t, 4, "%s %s ms, %s frames: %s%s", ctl_is(trial, "kept") ? "*" : "-",
+        cli_table_note(t, 4, "%s %s ms, %s frames: %s%s", ctl_is(trial, "kept") ? "*" : "-",
                        ctl_known(trial, "bottleneck_ms", "%.3f").text,
                        ctl_any(trial, "frames").text, ctl_text(trial, "plan"), trial_note(trial));
     }
@@ -275,9 +275,9 @@ static void print_history(const json_t *events, bool trials)
 {
     static const char *const headings[] = {"id",     "when, UTC", "model", "cause", "trials",
                                            "before", "after",     "gain",  NULL};
-    struct ctl_table t;
+    struct cli_table t;
 
-    ctl_table_init(&t, headings, "rlllrrrr");
+    cli_table_init(&t, headings, "rlllrrrr");
     json_text_each(events, i, e) {
         char at[16], trials_text[32];
         size_t tried = json_array_size(json_object_get(e, "trials"));
@@ -288,20 +288,20 @@ static void print_history(const json_t *events, bool trials)
             tried = (size_t)json_integer_value(json_object_get(e, "trial_count"));
         }
         snprintf(trials_text, sizeof(trials_text), "%zu", tried);
-        ctl_table_add(&t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", ctl_any(e, "id").text, at,
+        cli_table_add(&t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", ctl_any(e, "id").text, at,
                       ctl_text(e, "model"), ctl_text(e, "cause"), trials_text,
                       ctl_known(e, "fps_before", "%.1f").text,
                       ctl_known(e, "fps_after", "%.1f").text, gain_of(e).text);
-        ctl_table_note(&t, 4, "%s by %s: %s", ctl_text(e, "outcome"), ctl_text(e, "algorithm"),
+        cli_table_note(&t, 4, "%s by %s: %s", ctl_text(e, "outcome"), ctl_text(e, "algorithm"),
                        ctl_text(e, "plan_after"));
         if (trials && detail && *detail) {
-            ctl_table_note(&t, 4, "%s", detail);
+            cli_table_note(&t, 4, "%s", detail);
         }
         if (trials) {
             add_trials(&t, e);
         }
     }
-    ctl_table_print(&t);
+    cli_table_print(&t);
 }
 
 int ctl_history(const struct ctl *ctl, int argc, char **argv)

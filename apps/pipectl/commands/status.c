@@ -8,20 +8,20 @@
 
 static void print_stages(const json_t *model)
 {
-    static const struct ctl_column columns[] = {
+    static const struct cli_column columns[] = {
         {"stage", "stage", 'l'},
         {"units", "units", 'l'},
         {"ep", "ep", 'l'},
         {"cpus", "cpus", 'l'},
         {"width", "width", 'r'},
         {"x", "replicas", 'r'},
-        {"service ms", "service_ms", 'r', CTL_DECIMALS, 3},
-        {"expected ms", "expected_ms", 'r', CTL_DECIMALS, 3},
-        {"busy", "busy", 'r', CTL_DECIMALS, 0, 100, " %"},
+        {"service ms", "service_ms", 'r', CLI_DECIMALS, 3},
+        {"expected ms", "expected_ms", 'r', CLI_DECIMALS, 3},
+        {"busy", "busy", 'r', CLI_DECIMALS, 0, 100, " %"},
         {"queue", "queue", 'r'},
         {0}};
 
-    ctl_print_rows(json_object_get(model, "stages"), columns, 0);
+    cli_print_rows(json_object_get(model, "stages"), columns, 0);
 }
 
 /* The boards that share the model, or why it is served here alone. */
@@ -83,42 +83,42 @@ static void print_boards(const json_t *boards)
 {
     static const char *const headings[] = {"board",           "is",         "for s",  "message us",
                                            "us a 1000 bytes", "memory MiB", "places", NULL};
-    struct ctl_table t;
+    struct cli_table t;
 
     if (json_array_size(boards) == 0) {
         return;
     }
-    ctl_table_init(&t, headings, "llrrrrl");
+    cli_table_init(&t, headings, "llrrrrl");
     json_text_each(boards, i, b) {
         const json_t *link = json_object_get(b, "link");
         double bytes = ctl_real(b, "memory_bytes");
 
-        ctl_table_add(
+        cli_table_add(
             &t, "%s\t%s\t%.0f\t%s\t%s\t%s\t%s", ctl_text(b, "name"),
             ctl_is(b, "up") ? "there" : "away", ctl_real(b, "for_s"),
             ctl_known(link, "message_us", "%.0f").text, ctl_known(link, "kilobyte_us", "%.2f").text,
             ctl_format(bytes > 0 ? bytes / (1 << 20) : NAN, "%.0f").text, ctl_places(b).text);
     }
     printf("\n");
-    ctl_table_print(&t);
+    cli_table_print(&t);
 }
 
 static void print_eps(const json_t *eps)
 {
-    static const struct ctl_column columns[] = {
+    static const struct cli_column columns[] = {
         {"ep", "name", 'l'},
         {"cpus", "cpus", 'l'},
         {"kind", "kind", 'l'},
         {"governor", "governor", 'l'},
-        {"MHz", "freq_khz", 'r', CTL_DECIMALS, 0, 1e-3},
-        {"max MHz", "max_freq_khz", 'r', CTL_DECIMALS, 0, 1e-3},
+        {"MHz", "freq_khz", 'r', CLI_DECIMALS, 0, 1e-3},
+        {"max MHz", "max_freq_khz", 'r', CLI_DECIMALS, 0, 1e-3},
         {"speed", "speed", 'r'},
         {"used", "used", 'l'},
         {"why", "why", 'l'},
         {0}};
 
     printf("\n");
-    ctl_print_rows(eps, columns, 0);
+    cli_print_rows(eps, columns, 0);
 }
 
 /* @owner: the status, or a model, whose name is then @name. */

@@ -41,16 +41,16 @@ void ctl_add_shares(json_t *units)
 
 static void print(const json_t *units)
 {
-    static const struct ctl_column columns[] = {{"unit", "unit", 'r'},
+    static const struct cli_column columns[] = {{"unit", "unit", 'r'},
                                                 {"name", "name", 'l'},
                                                 {"ops", "ops", 'r'},
-                                                {"ms", "ms", 'r', CTL_DECIMALS, 4},
-                                                {"share", "share", 'r', CTL_DECIMALS, 1, 100, " %"},
-                                                {"weight", "weight", 'r', CTL_DECIMALS, 0},
+                                                {"ms", "ms", 'r', CLI_DECIMALS, 4},
+                                                {"share", "share", 'r', CLI_DECIMALS, 1, 100, " %"},
+                                                {"weight", "weight", 'r', CLI_DECIMALS, 0},
                                                 {"primitive", "primitive", 'l'},
                                                 {0}};
 
-    ctl_print_rows(units, columns, 0);
+    cli_print_rows(units, columns, 0);
 }
 
 int ctl_units(const struct ctl *ctl, int argc, char **argv)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/append.h"
+#include "base/cli/cli_table.h"
 #include "base/json_text.h"
 
 void ctl_print_json(const json_t *v);
@@ -20,40 +21,6 @@ void ctl_print_wrapped(const char *text, int indent);
 /** ctl_print_under() - prints @lead, and text behind it in the same way. */
 void ctl_print_under(const char *lead, int indent, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* A table of text. Columns are as wide as they need to be. */
-struct ctl_table {
-    size_t columns;
-    const char *const *headings; /* NULL ends them */
-    const char *align;           /* for each column 'l' or 'r'; for the last also 'w': wrapped */
-    int indent;                  /* of the whole table */
-    json_t *rows;                /* owned: arrays of strings, and notes */
-};
-void ctl_table_init(struct ctl_table *t, const char *const *headings, const char *align);
-/** ctl_table_add() - adds a row, whose cells are separated by '\t'. */
-void ctl_table_add(struct ctl_table *t, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/** ctl_table_note() - adds a wrapped line below the last row, @indent columns in. */
-void ctl_table_note(struct ctl_table *t, int indent, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/** ctl_table_print() - prints the table and frees it. */
-void ctl_table_print(struct ctl_table *t);
-
-/* A column of objects: which field it shows, and how. */
-struct ctl_column {
-    const char *heading;
-    const char *key;
-    char align; /* as in struct ctl_table */
-    /* any value as ctl_any() writes it; or a number with @digits decimals or significant digits,
-     * "-" where it is none */
-    enum { CTL_ANY, CTL_DECIMALS, CTL_SIGNIFICANT } kind;
-    int digits;
-    double scale;     /* the number is multiplied by it; 0: by 1 */
-    const char *unit; /* behind the number; NULL: none */
-};
-/** ctl_print_rows() - prints a list of objects as a table. @columns: a NULL heading ends them.
- * @indent: of the table. */
-void ctl_print_rows(const json_t *list, const struct ctl_column *columns, int indent);
 
 /** ctl_sorted() - Return: new: the objects of a list, those with the largest number at @path first;
  * unknown ones are last, equal ones keep their order. */

@@ -150,11 +150,8 @@ static struct heavy heavy_of(const json_t *units, double pictures)
 {
     struct heavy h = {0};
     double pictures_ms;
-    const json_t *u;
-    size_t i;
 
-    json_array_foreach(units, i, u)
-    {
+    json_text_each(units, i, u) {
         double ms = ctl_value(u, "ewma_ms");
 
         h.frame_ms += ms > 0 ? ms : 0;
@@ -162,15 +159,14 @@ static struct heavy heavy_of(const json_t *units, double pictures)
     pictures_ms = ctl_value(json_array_get(units, 0), "ewma_ms");
     pictures_ms = pictures_ms > 0 ? base_min(pictures * h.frame_ms, pictures_ms) : 0;
     h.frame_ms -= pictures_ms;
-    json_array_foreach(units, i, u)
-    {
+    json_text_each(units, i, u) {
         double ms = ctl_value(u, "ewma_ms") - (i == 0 ? pictures_ms : 0);
 
         if (h.frame_ms > 0 && ms > 0 && ctl_value(u, "weight_bytes") > 0) {
             keep_heavy(&h, json_integer_value(json_object_get(u, "unit")), ms / h.frame_ms);
         }
     }
-    for (i = 0; i < h.count; i++) {
+    for (size_t i = 0; i < h.count; i++) {
         h.all += h.share[i];
     }
     h.sum_ms = h.all * h.frame_ms;

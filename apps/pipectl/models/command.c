@@ -22,7 +22,7 @@ static void print_warnings(const json_t *models)
 
 static void print_models(const json_t *reply)
 {
-    static const struct ctl_column columns[] = {{"name", "name", 'l'},
+    static const struct cli_column columns[] = {{"name", "name", 'l'},
                                                 {"units", "units", 'r'},
                                                 {"input", "input", 'l'},
                                                 {"outputs", "outputs", 'l'},
@@ -31,7 +31,7 @@ static void print_models(const json_t *reply)
                                                 {0}};
     const json_t *models = json_object_get(reply, "models");
 
-    ctl_print_rows(models, columns, 0);
+    cli_print_rows(models, columns, 0);
     ctl_print_segments(reply);
     ctl_print_failed(json_object_get(reply, "failed"));
     print_warnings(models);

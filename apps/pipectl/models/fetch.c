@@ -27,18 +27,18 @@ struct fetch {
 static int list(const struct ctl *ctl, const json_t *rows)
 {
     static const char *const headings[] = {"name", "MB", "licence", "what", NULL};
-    struct ctl_table t;
+    struct cli_table t;
 
     if (ctl->json) {
         ctl_print_json(rows);
         return CTL_DONE;
     }
-    ctl_table_init(&t, headings, "lrlw");
+    cli_table_init(&t, headings, "lrlw");
     json_text_each(rows, i, row) {
-        ctl_table_add(&t, "%s\t%.2f\t%s\t%s", ctl_text(row, "name"), ctl_real(row, "bytes") / 1e6,
+        cli_table_add(&t, "%s\t%.2f\t%s\t%s", ctl_text(row, "name"), ctl_real(row, "bytes") / 1e6,
                       ctl_line(row, "licence").text, ctl_line(row, "about").text);
     }
-    ctl_table_print(&t);
+    cli_table_print(&t);
     return CTL_DONE;
 }
 

@@ -50,17 +50,13 @@ static double along(const struct line *l, double at_s)
 /* Where @name is in the list, which it is added to. */
 static size_t place_of(json_t *names, const char *name)
 {
-    const json_t *n;
-    size_t i;
-
-    json_array_foreach(names, i, n)
-    {
+    json_text_each(names, i, n) {
         if (strcmp(json_string_value(n), name) == 0) {
             return i;
         }
     }
     json_array_append_new(names, json_string(name));
-    return i;
+    return json_array_size(names) - 1;
 }
 
 static bool is_of(const json_t *event, const char *model)
@@ -173,7 +169,7 @@ static double rate_of(const json_t *trial, const char *key)
 /* The newest search of a model. */
 static void draw_trials(const struct report *r, size_t number, const json_t *model)
 {
-    const json_t *events = json_object_get(r->sample, "events"), *e = NULL, *t;
+    const json_t *events = json_object_get(r->sample, "events"), *e = NULL;
     json_t *measured = json_array(), *predicted = json_array(), *chart;
     char id[32], title[400];
     size_t i = json_array_size(events);
@@ -182,14 +178,13 @@ static void draw_trials(const struct report *r, size_t number, const json_t *mod
         e = json_array_get(events, i);
         e = strcmp(ctl_text(e, "model"), ctl_text(model, "name")) == 0 ? e : NULL;
     }
-    json_array_foreach(json_object_get(e, "trials"), i, t)
-    {
+    json_text_each(json_object_get(e, "trials"), k, t) {
         char note[700];
 
-        snprintf(note, sizeof(note), "trial %zu, %s%s: %.500s", i + 1, ctl_text(t, "role"),
+        snprintf(note, sizeof(note), "trial %zu, %s%s: %.500s", k + 1, ctl_text(t, "role"),
                  ctl_is(t, "kept") ? ", kept" : "", ctl_text(t, "plan"));
-        page_point(measured, (double)i + 1, rate_of(t, "bottleneck_ms"), note);
-        page_point(predicted, (double)i + 1, rate_of(t, "predicted_ms"), note);
+        page_point(measured, (double)k + 1, rate_of(t, "bottleneck_ms"), note);
+        page_point(predicted, (double)k + 1, rate_of(t, "predicted_ms"), note);
     }
     snprintf(id, sizeof(id), "trials-%zu", number);
     snprintf(title, sizeof(title), "Trials of the last search of %.100s, by %s, %s",

@@ -200,14 +200,13 @@ static void draw_time(const struct report *r)
     json_t *waiting = json_array(), *preparing = json_array(), *between = json_array();
     json_t *stages = json_array(); /* of values, one list a stage */
     struct parts p;
-    json_t *values;
-    size_t i, rows = 0, most = 0;
+    size_t rows = 0, most = 0;
     bool prepared = false;
 
     REPORT_EACH_MODEL(r, k, m) {
         most = parts_of(r, m, &p) && p.stages > most ? p.stages : most;
     }
-    for (i = 0; i < most; i++) {
+    for (size_t i = 0; i < most; i++) {
         json_array_append_new(stages, json_array());
     }
     REPORT_EACH_MODEL(r, k, m) {
@@ -220,8 +219,7 @@ static void draw_time(const struct report *r)
         json_array_append_new(preparing, json_real(p.preparing));
         json_array_append_new(between, json_real(p.between));
         prepared = prepared || p.preparing > 0;
-        json_array_foreach(stages, i, values)
-        {
+        json_text_each(stages, i, values) {
             json_array_append_new(values, i < p.stages ? json_real(p.stage[i]) : json_null());
         }
     }
@@ -229,8 +227,7 @@ static void draw_time(const struct report *r)
     if (prepared) {
         page_add(chart, page_bars("a large image is shrunk", json_incref(preparing)));
     }
-    json_array_foreach(stages, i, values)
-    {
+    json_text_each(stages, i, values) {
         json_t *s = json_pack("{s:o, s:O}", "name", json_sprintf("units of stage %zu", i), "values",
                               values);
 

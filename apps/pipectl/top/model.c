@@ -152,14 +152,11 @@ void top_take(struct top *t, json_t *status, uint64_t now_ns)
         t->status && now_ns > t->at_ns && ctl_value(status, "pid") == ctl_value(t->status, "pid");
     double took_ns =
         same ? (ctl_value(status, "uptime_s") - ctl_value(t->status, "uptime_s")) * 1e9 : 0;
-    json_t *m;
-    size_t i;
 
-    for (i = 0; i < t->model_count; i++) {
+    for (size_t i = 0; i < t->model_count; i++) {
         t->models[i].there = false;
     }
-    json_array_foreach(json_object_get(status, "models"), i, m)
-    {
+    json_text_each(json_object_get(status, "models"), i, m) {
         const char *name = json_string_value(json_object_get(m, "name"));
         struct top_model *entry = name ? entry_of(t, name) : NULL;
 
@@ -167,7 +164,7 @@ void top_take(struct top *t, json_t *status, uint64_t now_ns)
             take_model(entry, m, took_ns, t->at_ns, now_ns);
         }
     }
-    for (i = t->model_count; i-- > 0;) {
+    for (size_t i = t->model_count; i-- > 0;) {
         if (!t->models[i].there) {
             for (size_t k = 0; k < TOP_COUNTERS; k++) {
                 t->models[i].count[k] = t->models[i].rate[k] = NAN;

@@ -182,9 +182,8 @@ static void write_begin(struct trace_file *f)
     put_process(f);
 }
 
-static void write_track(struct trace_file *f, uint32_t id)
+static void write_track(struct trace_file *f, uint32_t id, const struct trace_track *t)
 {
-    const struct trace_track *t = &f->tracks[id].is;
     struct message m = {.used = 0};
     size_t track = begin_inner(&m, PACKET_TRACK_DESCRIPTOR);
 
@@ -194,7 +193,7 @@ static void write_track(struct trace_file *f, uint32_t id)
     if (t->kind == TRACE_COUNTER) {
         size_t counter = begin_inner(&m, TRACK_IS_COUNTER);
 
-        put_text(&m, COUNTER_UNIT_NAME, t->unit);
+        put_text(&m, COUNTER_UNIT_NAME, t->unit ? t->unit : "");
         end_inner(&m, counter);
     } else if (t->kind == TRACE_GROUP) {
         put_number(&m, TRACK_CHILD_ORDER, ORDER_EXPLICIT);
@@ -208,7 +207,7 @@ static void write_track(struct trace_file *f, uint32_t id)
 /* The first packet of a track's sequence. Slices count time from the event before. */
 static void begin_sequence(struct trace_file *f, const struct trace_known_track *t, uint32_t id)
 {
-    bool slices = t->is.kind == TRACE_SLICES;
+    bool slices = t->kind == TRACE_SLICES;
     struct message m = {.used = 0};
     size_t part, event;
 
@@ -309,7 +308,7 @@ static void write_event(struct trace_file *f, const struct trace_event *e)
     if (!t->begun) {
         begin_sequence(f, t, e->track);
     }
-    put_number(&m, PACKET_TIMESTAMP, t->is.kind == TRACE_SLICES ? e->at_ns - t->last_ns : e->at_ns);
+    put_number(&m, PACKET_TIMESTAMP, t->kind == TRACE_SLICES ? e->at_ns - t->last_ns : e->at_ns);
     put_number(&m, PACKET_SEQUENCE, e->track + OUTER);
     put_number(&m, PACKET_FLAGS, FLAG_NEEDS_STATE);
     put_names(f, &m, e);
@@ -350,23 +349,12 @@ uint32_t trace_name(struct trace_file *f, const char *text)
 
 uint32_t trace_add_track(struct trace_file *f, const struct trace_track *is)
 {
-    struct trace_known_track *t;
-
     if (!base_room(&f->tracks, sizeof(f->tracks[0]), f->track_count, &f->track_room)) {
         f->error = ENOMEM;
         return 0;
     }
-    t = &f->tracks[f->track_count];
-    *t = (struct trace_known_track){.is = *is};
-    t->is.name = strdup(is->name);
-    t->is.unit = strdup(is->unit ? is->unit : "");
-    if (!t->is.name || !t->is.unit) {
-        free((char *)t->is.name);
-        free((char *)t->is.unit);
-        f->error = ENOMEM;
-        return 0;
-    }
-    write_track(f, (uint32_t)f->track_count);
+    f->tracks[f->track_count] = (struct trace_known_track){.kind = is->kind};
+    write_track(f, (uint32_t)f->track_count, is);
     return (uint32_t)f->track_count++;
 }
 
@@ -379,7 +367,7 @@ void trace_put(struct trace_file *f, const struct trace_event *e)
         return;
     }
     t = &f->tracks[e->track];
-    if (t->is.kind == TRACE_SLICES) {
+    if (t->kind == TRACE_SLICES) {
         now.at_ns = base_max(e->at_ns, t->last_ns);
         if (!t->begun) {
             t->last_ns = now.at_ns;
@@ -388,7 +376,6 @@ void trace_put(struct trace_file *f, const struct trace_event *e)
     write_event(f, &now);
     t->begun = true;
     t->last_ns = now.at_ns;
-    f->events++;
 }
 
 static struct trace_file *none(struct trace_file *f, int error)
@@ -442,8 +429,6 @@ int trace_file_close(struct trace_file *f, uint64_t *ret_bytes)
         error = errno;
     }
     for (size_t i = 0; i < f->track_count; i++) {
-        free((char *)f->tracks[i].is.name);
-        free((char *)f->tracks[i].is.unit);
         free(f->tracks[i].names);
     }
     for (size_t i = 0; i < f->name_count; i++) {

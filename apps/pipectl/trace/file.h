@@ -17,9 +17,9 @@ enum trace_track_kind { TRACE_GROUP, TRACE_SLICES, TRACE_INSTANTS, TRACE_COUNTER
 
 struct trace_track {
     enum trace_track_kind kind;
-    uint32_t parent;  /* a group; 0: none */
-    const char *name; /* copied */
-    const char *unit; /* of a counter; copied */
+    uint32_t parent; /* a group; 0: none */
+    const char *name;
+    const char *unit; /* of a counter */
     int rank;         /* order among its siblings */
 };
 
@@ -48,7 +48,7 @@ struct trace_event {
 
 /* A track and what the format knows of it. */
 struct trace_known_track {
-    struct trace_track is;
+    enum trace_track_kind kind;
     bool begun;
     uint64_t last_ns; /* no event of it may be earlier, if it has slices */
     uint8_t *names;   /* owned; a bit a name that its sequence knows */
@@ -59,7 +59,6 @@ struct trace_file {
     FILE *to;
     uint64_t began_ns, realtime_ns;
     int pid;
-    uint64_t events;
     struct trace_known_track *tracks; /* owned; [0] is none */
     size_t track_count, track_room;
     char **names; /* owned; [0] is none */

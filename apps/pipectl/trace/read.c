@@ -277,12 +277,9 @@ void trace_reader_batch(struct trace_reader *r, const json_t *batch)
                  {"teams", add_team},
                  {"events", add_event},
                  {"counters", add_value}};
-    const json_t *item;
-    size_t k;
 
     for (size_t i = 0; i < base_array_count(lists); i++) {
-        json_array_foreach(json_object_get(batch, lists[i].key), k, item)
-        {
+        json_text_each(json_object_get(batch, lists[i].key), k, item) {
             lists[i].add(r, item);
         }
     }

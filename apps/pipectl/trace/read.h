@@ -12,7 +12,7 @@
 #include "apps/pipectl/trace/file.h"
 
 struct trace_counts {
-    uint64_t teams, frames, waits, streams, answers, instants, values, bad;
+    uint64_t teams, frames, streams, answers, instants, values, bad;
 };
 
 struct trace_reader;

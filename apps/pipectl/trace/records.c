@@ -68,7 +68,6 @@ static void put_waits(struct trace_reader *r, const struct trace_team *t, const 
                                               .arg_count = 1});
         end(r, t->track, idle_end);
         slice(r, t->track, idle_end, start, WORD_WAKES);
-        r->counts.waits++;
     }
 }
 

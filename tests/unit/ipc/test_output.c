@@ -11,13 +11,13 @@
 #include "base/pnm.h"
 #include "tests/harness.h"
 
-static const struct ctl_column columns[] = {{"name", "name", 'l'},
-                                            {"busy", "busy", 'r', CTL_DECIMALS, 0, 100, " %"},
-                                            {"mJ", "energy", 'r', CTL_SIGNIFICANT, 3},
+static const struct cli_column columns[] = {{"name", "name", 'l'},
+                                            {"busy", "busy", 'r', CLI_DECIMALS, 0, 100, " %"},
+                                            {"mJ", "energy", 'r', CLI_SIGNIFICANT, 3},
                                             {"cpus", "cpus", 'l'},
                                             {0}};
 
-/* Return: owned: what ctl_print_rows() prints. */
+/* Return: owned: what cli_print_rows() prints. */
 static char *printed(const char *rows, int indent)
 {
     json_t *list = json_loads(rows, 0, NULL);
@@ -26,7 +26,7 @@ static char *printed(const char *rows, int indent)
     size_t bytes;
 
     stdout = open_memstream(&text, &bytes);
-    ctl_print_rows(list, columns, indent);
+    cli_print_rows(list, columns, indent);
     fclose(stdout);
     stdout = before;
     json_decref(list);

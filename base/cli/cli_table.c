@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/cli/cli_table.h"
+
+#include "base/append.h"
+#include "base/base.h"
+#include "base/cli/cli_print.h"
+#include "base/cli/shown_print.h"
+#include "base/json_text.h"
+#include "base/shown_text.h"
+
+#define COLUMNS_MAX 16
+
+void cli_table_init(struct cli_table *t, const char *const *headings, const char *align)
+{
+    *t = (struct cli_table){.headings = headings, .align = align, .rows = json_array()};
+    while (headings[t->columns]) {
+        t->columns++;
+    }
+}
+
+void cli_table_add(struct cli_table *t, const char *format, ...)
+{
+    json_t *row = json_array();
+    char *text = NULL;
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n >= 0) {
+        shown_clean(text, "\t");
+        for (char *at = text, *cell; (cell = strsep(&at, "\t"));) {
+            json_array_append_new(row, json_string(cell));
+        }
+        free(text);
+    }
+    json_array_append_new(t->rows, row);
+}
+
+void cli_table_note(struct cli_table *t, int indent, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n >= 0) {
+        shown_clean(text, "");
+        json_array_append_new(t->rows, json_pack("{s:i, s:s}", "indent", indent, "text", text));
+        free(text);
+    }
+}
+
+static const char *cell_of(const json_t *row, size_t column)
+{
+    const char *s = json_string_value(json_array_get(row, column));
+
+    return s ? s : "";
+}
+
+static void print_cell(const char *text, int width, bool right, bool last)
+{
+    int pad = width - cli_width(text);
+
+    shown_printf("%*s%s%*s%s", right ? pad : 0, "", text, right || last ? 0 : pad, "",
+                 last ? "\n" : "  ");
+}
+
+static void print_row(const struct cli_table *t, const json_t *row, const int *width)
+{
+    int column = t->indent;
+
+    printf("%*s", t->indent, "");
+    for (size_t c = 0; c < t->columns; c++) {
+        const char *cell = row ? cell_of(row, c) : t->headings[c];
+
+        if (t->align[c] == 'w') {
+            cli_print_wrapped(stdout, cell, column, column);
+        } else {
+            print_cell(cell, width[c], t->align[c] == 'r', c + 1 == t->columns);
+        }
+        column += width[c] + 2;
+    }
+}
+
+void cli_table_print(struct cli_table *t)
+{
+    int width[COLUMNS_MAX] = {0};
+
+    for (size_t c = 0; c < t->columns && c < COLUMNS_MAX; c++) {
+        width[c] = cli_width(t->headings[c]);
+        json_text_each(t->rows, i, row) {
+            width[c] = base_max(width[c], cli_width(cell_of(row, c)));
+        }
+    }
+    print_row(t, NULL, width);
+    json_text_each(t->rows, i, row) {
+        if (json_is_array(row)) {
+            print_row(t, row, width);
+        } else {
+            int indent = (int)json_integer_value(json_object_get(row, "indent"));
+
+            printf("%*s", indent, "");
+            cli_print_wrapped(stdout, json_text_of(row, "text"), indent, indent);
+        }
+    }
+    json_decref(t->rows);
+    t->rows = NULL;
+}
+
+static void any(const json_t *v, char *ret, size_t bytes, bool inner)
+{
+    json_t *item;
+    const char *key;
+    size_t i;
+
+    *ret = '\0';
+
+    if (json_is_string(v)) {
+        snprintf(ret, bytes, "%s", json_string_value(v));
+    } else if (json_is_integer(v)) {
+        snprintf(ret, bytes, "%lld", (long long)json_integer_value(v));
+    } else if (json_is_real(v)) {
+        snprintf(ret, bytes, "%.4g", json_real_value(v));
+    } else if (json_is_boolean(v)) {
+        snprintf(ret, bytes, "%s", json_is_true(v) ? "yes" : "no");
+    } else if (json_is_array(v) && json_array_size(v) > 0) {
+        json_array_foreach(v, i, item)
+        {
+            char text[512];
+
+            any(item, text, sizeof(text), true);
+            base_append(ret, bytes, "%s%s", *ret ? "," : "", text);
+        }
+    } else if (json_is_object(v) && json_object_get(v, "shape") && json_object_get(v, "dtype")) {
+        char shape[256];
+
+        any(json_object_get(v, "shape"), shape, sizeof(shape), true);
+        for (char *x = shape; *x; x++) {
+            *x = *x == ',' ? 'x' : *x;
+        }
+        snprintf(ret, bytes, "%s%s%s %s", json_text_of(v, "name"),
+                 json_object_get(v, "name") ? " " : "", shape, json_text_of(v, "dtype"));
+    } else if (json_is_object(v) && json_object_size(v) > 0) {
+        json_object_foreach((json_t *)v, key, item)
+        {
+            char text[512];
+
+            any(item, text, sizeof(text), true);
+            base_append(ret, bytes, "%s%s %s", *ret ? ", " : "", key, text);
+        }
+    } else {
+        snprintf(ret, bytes, "%s", inner ? "" : "-");
+    }
+}
+
+void cli_any(const json_t *v, char *ret, size_t bytes)
+{
+    any(v, ret, bytes, false);
+}
+
+static void put_field(FILE *to, const struct cli_column *c, const json_t *object)
+{
+    const json_t *v = json_text_at(object, c->key);
+    char text[1024];
+
+    if (json_is_string(v)) {
+        fputs(json_string_value(v), to);
+    } else if (c->kind == CLI_ANY) {
+        any(v, text, sizeof(text), false);
+        fputs(text, to);
+    } else if (json_is_number(v) && (!c->positive || json_number_value(v) > 0)) {
+        fprintf(to, c->kind == CLI_DECIMALS ? "%.*f%s" : "%.*g%s", c->digits,
+                json_number_value(v) * (c->scale > 0 ? c->scale : 1), c->unit ? c->unit : "");
+    } else {
+        putc('-', to);
+    }
+}
+
+void cli_print_rows(const json_t *list, const struct cli_column *columns, int indent)
+{
+    const char *headings[COLUMNS_MAX + 1] = {NULL};
+    char align[COLUMNS_MAX + 1] = "";
+    struct cli_table t;
+
+    for (size_t c = 0; columns[c].heading; c++) {
+        headings[c] = columns[c].heading;
+        align[c] = columns[c].align;
+    }
+    cli_table_init(&t, headings, align);
+    t.indent = indent;
+    json_text_each(list, i, object) {
+        base_autofree char *line = NULL;
+        size_t bytes;
+        FILE *to = open_memstream(&line, &bytes);
+
+        for (size_t c = 0; to && c < t.columns; c++) {
+            fputs(c > 0 ? "\t" : "", to);
+            put_field(to, &columns[c], object);
+        }
+        if (to && fclose(to) == 0) {
+            cli_table_add(&t, "%s", line);
+        }
+    }
+    cli_table_print(&t);
+}
