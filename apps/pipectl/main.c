@@ -42,7 +42,9 @@ static int unknown_command(const char *name)
 
 static int help_of(const char *command)
 {
-    return ctl_print_help(stdout, command) ? CTL_DONE : unknown_command(command);
+    const struct cli_command *c = cli_find(ctl_program.commands, command);
+
+    return c ? ctl_print_help(c) : unknown_command(command);
 }
 
 /* Is @given the word, or the option of that name? */
@@ -173,8 +175,7 @@ static int run(int argc, char **argv)
     }
     command = cli_find(ctl_program.commands, argv[1]);
     if (command && wants_help(argc, argv)) {
-        ctl_print_help(stdout, argv[1]);
-        return CTL_DONE;
+        return ctl_print_help(command);
     }
     for (size_t i = 0; command && i < base_array_count(runs); i++) {
         if (strcmp(runs[i].name, command->name) == 0) {

@@ -11,7 +11,6 @@
     200000.0 /* trials that an exhaustive search may cost when it was not asked for     \
                          */
 #define CONTENTION_MAX 100.0
-#define CELL_LEAST 0.05 /* a wrong cost is at least so much of the true one */
 
 struct comparison {
     struct psim_subject subject;
@@ -23,25 +22,14 @@ struct comparison {
 
 /* ---- the machine and what is told of it ---- */
 
-/* The table with an error for each unit, EP and width of its own. */
+/* The table, with errors. */
 static int tell_wrong(struct comparison *c)
 {
     struct tun_random random = {c->options.seed ^ 0x7461626c65ull};
     int error = tun_problem_copy(&c->subject.problem, &c->told);
 
-    for (size_t k = 0; error == 0 && c->subject.o->sigma > 0 && k < c->told.ep_count; k++) {
-        for (size_t u = 0; u < c->told.unit_count; u++) {
-            double factor =
-                base_max(CELL_LEAST, 1 + c->subject.o->sigma * tun_random_normal(&random));
-
-            for (size_t w = 1; w <= c->told.eps[k].cores; w++) {
-                struct tun_cell *cell = tun_cell_at(&c->told.costs, k, w, u);
-
-                cell->ns *= factor;
-                cell->sigma = c->subject.o->sigma;
-                cell->source = TUN_PREDICTED;
-            }
-        }
+    if (error == 0 && c->subject.o->sigma > 0) {
+        psim_err(&c->told, c->subject.o->sigma, &random);
     }
     return error;
 }

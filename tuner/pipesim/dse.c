@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/dse.h"
 
+#include "tuner/pipesim/run.h"
 #include "tuner/search/hypervolume.h"
 #include "tuner/solve/solve.h"
 
-#define CELL_LEAST 0.05 /* a wrong cost is at least so much of the true one */
 #define SECONDS_PER_HOUR 3600.0
 
 const char *const psim_experiment_names[PSIM_EXPERIMENTS] = {"1s-NE", "1s-SPE", "3s-2l-SPE"};
@@ -161,20 +161,6 @@ static void judge_by_model(void *context, const uint16_t *genes, struct tun_fitn
     judge(r, &r->told, genes, ret);
 }
 
-static int tell_wrong(struct run *r, struct tun_random *random)
-{
-    int error = tun_problem_copy(&r->d->truth, &r->told);
-
-    for (size_t k = 0; !error && k < r->told.ep_count; k++) {
-        for (size_t u = 0; u < r->told.unit_count; u++) {
-            double factor = base_max(CELL_LEAST, 1 + r->d->sigma * tun_random_normal(random));
-
-            tun_cell_at(&r->told.costs, k, r->told.eps[k].cores, u)->ns *= factor;
-        }
-    }
-    return error;
-}
-
 /* Takes a point into the front that was found. Return: 0 or -ENOMEM. */
 static int keep(struct run *r, const double *point)
 {
@@ -268,10 +254,11 @@ int psim_dse_run(const struct psim_dse *d, enum psim_experiment e, uint64_t seed
         .model_generations = 200,
         .context = &r};
     struct tun_staged *s = NULL;
-    int error = tell_wrong(&r, &random);
+    int error = tun_problem_copy(&d->truth, &r.told);
 
     r.places = calloc(d->truth.unit_count, sizeof(*r.places));
     if (!error) {
+        psim_err(&r.told, d->sigma, &random);
         error = r.places ? tun_staged_new(&options, &s) : -ENOMEM;
     }
     error = error ? error : drive(&r, s, &random);

@@ -6,6 +6,7 @@
 /* ---- a trial ---- */
 
 #define NOISE_LEAST 0.1 /* no mean comes out below a tenth of the truth */
+#define CELL_LEAST 0.05 /* a wrong cost is at least so much of the true one */
 
 /* The plan's samples so far; what is sampled once is not measured again. */
 struct bench {
@@ -91,6 +92,23 @@ struct psim_machine psim_machine(const struct tun_problem *truth, uint64_t seed)
         m.slow[k] = 1;
     }
     return m;
+}
+
+void psim_err(struct tun_problem *p, double sigma, struct tun_random *random)
+{
+    for (size_t k = 0; k < p->ep_count; k++) {
+        for (size_t u = 0; u < p->unit_count; u++) {
+            double factor = base_max(CELL_LEAST, 1 + sigma * tun_random_normal(random));
+
+            for (size_t w = 1; w <= p->eps[k].cores; w++) {
+                struct tun_cell *cell = tun_cell_at(&p->costs, k, w, u);
+
+                cell->ns *= factor;
+                cell->sigma = sigma;
+                cell->source = TUN_PREDICTED;
+            }
+        }
+    }
 }
 
 void psim_trial(struct psim_machine *m, const struct pl_plan *plan, struct tun_sample *samples,

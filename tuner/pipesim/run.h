@@ -17,6 +17,10 @@ struct psim_machine {
 /** psim_machine() - Return: one without noise or contention, with the usual frames. */
 struct psim_machine psim_machine(const struct tun_problem *truth, uint64_t seed);
 
+/** psim_err() - gives each unit and EP of @p, on all widths, a cost that is wrong by a factor of
+ * its own. @sigma: its relative standard deviation. */
+void psim_err(struct tun_problem *p, double sigma, struct tun_random *random);
+
 /**
  * psim_trial() - runs a plan on the machine: fills measured figures, samples and the time it took
  *     spent = latency (fill) + frames * bottleneck

@@ -249,21 +249,16 @@ static const struct cli_command COMMANDS[] = {
     {0}};
 const struct cli_program ctl_program = {"pipectl", COMMON, COMMANDS};
 
-bool ctl_print_help(FILE *to, const char *command)
+int ctl_print_help(const struct cli_command *command)
 {
-    const struct cli_command *c = cli_find(COMMANDS, command);
-
-    if (!c) {
-        return false;
-    }
-    cli_print_help(to, &ctl_program, c);
-    if (c->options == RETUNE) {
+    cli_print_help(stdout, &ctl_program, command);
+    if (command->options == RETUNE) {
         static const char *const searches[][2] = {SEARCH_HELP};
 
-        fputs("\nsearches:\n", to);
+        puts("\nsearches:");
         for (size_t i = 0; searches[i][0]; i++) {
-            cli_print_entry(to, searches[i][0], searches[i][1]);
+            cli_print_entry(stdout, searches[i][0], searches[i][1]);
         }
     }
-    return true;
+    return 0;
 }

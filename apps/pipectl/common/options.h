@@ -43,5 +43,5 @@ struct ctl_options {
 
 extern const struct cli_program ctl_program;
 
-/** ctl_print_help() - prints the help of a command. Return: false if there is no such command. */
-bool ctl_print_help(FILE *to, const char *command);
+/** ctl_print_help() - prints the help of a command. Return: 0. */
+int ctl_print_help(const struct cli_command *command);

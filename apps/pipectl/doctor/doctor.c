@@ -20,7 +20,7 @@ static double rank(const struct doctor *d, const json_t *finding)
     const char *severity = ctl_text(finding, "severity");
     double share = ctl_value(finding, "share");
 
-    if (strcmp(severity, doctor_severity_name(DOCTOR_FAILURE)) == 0) {
+    if (strcmp(severity, DOCTOR_FAILURE) == 0) {
         return 2;
     }
     if (model && d->seconds > 0 && doctor_is_aside(d, model)) {
@@ -29,7 +29,7 @@ static double rank(const struct doctor *d, const json_t *finding)
     if (!isnan(share)) {
         return share;
     }
-    return strcmp(severity, doctor_severity_name(DOCTOR_LOSS)) == 0 ? UNKNOWN_LOSS : 0;
+    return strcmp(severity, DOCTOR_LOSS) == 0 ? UNKNOWN_LOSS : 0;
 }
 
 /* Return: a new list, costliest first; equal ones stay in the order of the table. */
@@ -91,7 +91,7 @@ json_t *doctor_judge(const json_t *sample)
 bool doctor_is_well(const json_t *findings)
 {
     json_text_each(findings, i, f) {
-        if (strcmp(ctl_text(f, "severity"), doctor_severity_name(DOCTOR_NOTE)) != 0) {
+        if (strcmp(ctl_text(f, "severity"), DOCTOR_NOTE) != 0) {
             return false;
         }
     }

@@ -11,14 +11,6 @@
 #define FRAMES_LEAST 5 /* that a mean is made of */
 #define NOTHING 0.005  /* "up to 0 %" */
 
-const char *doctor_severity_name(enum doctor_severity s)
-{
-    static const char *const names[] = {
-        [DOCTOR_FAILURE] = "failure", [DOCTOR_LOSS] = "loss", [DOCTOR_NOTE] = "note"};
-
-    return names[s];
-}
-
 /* Names of programs and reasons come from anybody; a terminal must not obey them. */
 static json_t *clean(const char *text)
 {
@@ -44,7 +36,7 @@ void doctor_find(struct doctor *d, const char *model, double share, const char *
     json_array_append_new(
         d->findings,
         json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o}", "name", d->rule->name, "severity",
-                  doctor_severity_name(d->rule->severity), "model", model, "share",
+                  d->rule->severity, "model", model, "share",
                   isnan(share) ? json_null() : json_real(base_max(base_min(share, 1.0), 0.0)),
                   "text", clean(text), "advice", clean(advice)));
 }

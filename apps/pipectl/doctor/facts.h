@@ -15,16 +15,14 @@
 #define DOCTOR_TEXT 768u
 
 /* What a finding means, worst first. */
-enum doctor_severity {
-    DOCTOR_FAILURE, /* something is not served */
-    DOCTOR_LOSS,    /* time, frames or their meaning are lost */
-    DOCTOR_NOTE     /* worth knowing; it does not make the exit code 1 */
-};
+#define DOCTOR_FAILURE "failure" /* something is not served */
+#define DOCTOR_LOSS "loss"       /* time, frames or their meaning are lost */
+#define DOCTOR_NOTE "note"       /* worth knowing; it does not make the exit code 1 */
 
 struct doctor;
 struct doctor_rule {
     const char *name; /* as in the output, and a heading in docs/slow.md */
-    enum doctor_severity severity;
+    const char *severity;
     void (*judge)(struct doctor *d);
 };
 
@@ -38,9 +36,6 @@ struct doctor {
     json_t *findings;
     const struct doctor_rule *rule; /* that judges now */
 };
-
-/** doctor_severity_name() - "failure", "loss", "note". */
-const char *doctor_severity_name(enum doctor_severity s);
 
 /** doctor_find() - adds a finding of the present rule. @model: NULL: of all. @share: NAN: unknown;
  * 0: nothing can be won, and nothing is added.

@@ -10,20 +10,15 @@
 #define FILES_MAX 10000000u
 #define KEPT_MOST ((size_t)256 << 20) /* of what can be read once only */
 
-static int out_of_memory(void)
-{
-    return ctl_fail("out of memory");
-}
-
 int infer_add_file(struct infer *in, const char *path)
 {
     if (in->file_count == FILES_MAX ||
         !base_room(&in->files, sizeof(*in->files), in->file_count, &in->file_room)) {
-        return out_of_memory();
+        return ctl_fail("out of memory");
     }
     in->files[in->file_count] = (struct infer_file){.name = strdup(path), .copy = -1};
     if (!in->files[in->file_count].name) {
-        return out_of_memory();
+        return ctl_fail("out of memory");
     }
     in->file_count++;
     return CTL_DONE;
@@ -103,7 +98,7 @@ static int add_directory(struct infer *in, const char *path)
 
         if (rc == CTL_DONE) {
             rc = asprintf(&whole, "%s%s%s", path, ctl_slash(path), entries[i]->d_name) < 0
-                     ? out_of_memory()
+                     ? ctl_fail("out of memory")
                      : infer_add_file(in, whole);
         }
         free(entries[i]);
@@ -162,7 +157,7 @@ int infer_read_expected(struct infer *in)
     }
     in->expected = calloc(in->item_count ? in->item_count : 1, sizeof(long));
     if (!in->expected) {
-        return out_of_memory();
+        return ctl_fail("out of memory");
     }
     while (getline(&line, &size, f) >= 0) {
         char *end;
@@ -194,7 +189,7 @@ static int add_item(struct infer *in, size_t file, size_t frame, uint32_t format
     struct infer_item *item;
 
     if (!base_room(&in->items, sizeof(*in->items), in->item_count, &in->item_room)) {
-        return out_of_memory();
+        return ctl_fail("out of memory");
     }
     item = &in->items[in->item_count++];
     *item = (struct infer_item){.file = file, .frame = frame, .format = format, .best = -1};

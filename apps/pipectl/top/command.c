@@ -32,19 +32,13 @@ static json_t *known(double value)
 
 static void print_json(const struct top *top, const json_t *events)
 {
-    static const char *const names[TOP_COUNTERS] = {
-        [TOP_ADMITTED] = "admitted",       [TOP_ANSWERED] = "answered",
-        [TOP_DROPPED] = "dropped",         [TOP_FAILED] = "failed",
-        [TOP_ROUTE_SENT] = "sent",         [TOP_ROUTE_RESENT] = "resent",
-        [TOP_ROUTE_RETURNED] = "returned", [TOP_ROUTE_HERE] = "here",
-    };
     json_t *rates = json_object();
 
     for (size_t i = 0; i < top->model_count; i++) {
         json_t *of = json_object();
 
         for (size_t k = 0; k < TOP_COUNTERS; k++) {
-            json_object_set_new(of, names[k], known(top->models[i].rate[k]));
+            json_object_set_new(of, top_counters[k].key, known(top->models[i].rate[k]));
         }
         json_object_set_new(rates, top->models[i].name, of);
     }

@@ -6,10 +6,7 @@
 #include "apps/pipectl/common/output.h"
 #include "base/base.h"
 
-/* Where a counter is in a model's status. */
-static const struct {
-    const char *object, *key;
-} counters[TOP_COUNTERS] = {
+const struct top_counter_place top_counters[TOP_COUNTERS] = {
     [TOP_ADMITTED] = {"frames", "admitted"},      [TOP_ANSWERED] = {"frames", "answered"},
     [TOP_DROPPED] = {"frames", "dropped"},        [TOP_FAILED] = {"frames", "failed"},
     [TOP_ROUTE_SENT] = {"route", "sent"},         [TOP_ROUTE_RESENT] = {"route", "resent"},
@@ -120,7 +117,7 @@ static void take_model(struct top_model *m, const json_t *status, double took_ns
     bool went_on = took_ns > 0;
 
     for (size_t i = 0; i < TOP_COUNTERS; i++) {
-        now[i] = ctl_value(json_object_get(status, counters[i].object), counters[i].key);
+        now[i] = ctl_value(json_object_get(status, top_counters[i].object), top_counters[i].key);
         went_on &= i > TOP_FAILED || now[i] >= m->count[i];
     }
     for (size_t i = 0; i < TOP_COUNTERS; i++) {

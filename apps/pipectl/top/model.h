@@ -29,6 +29,12 @@ enum top_counter {
     TOP_COUNTERS,
 };
 
+/* Where a counter is in a model's status. */
+struct top_counter_place {
+    const char *object, *key;
+};
+extern const struct top_counter_place top_counters[TOP_COUNTERS];
+
 /* One second of the clock: how much of it was seen, and how many frames were answered in it. */
 struct top_second {
     uint64_t second;
