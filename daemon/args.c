@@ -1,41 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/args.h"
 
-#include <getopt.h>
-
 #include "base/base.h"
 #include "base/cli/cli_print.h"
+#include "base/cli/cli_take.h"
 #include "base/cli/shown_print.h"
 #include "base/path_below.h"
 #include "daemon/config/saved.h"
 #include "model/open_shapes.h"
 
+#define AT(member) offsetof(struct dmn_args, member)
+#define TEXT(member) CLI_TEXT, AT(member)
+#define FLAG(member) CLI_FLAG, AT(member)
+
+static const struct cli_option options[] = {
+    {"config", "FILE", "@file", "read FILE and FILE.d/*.json instead of " PIPED_CONFIG_FILE,
+     TEXT(config)},
+    {"model", "[NAME=]FILE", "@file",
+     "also serve this model; may be given several times. NAME#FIRST-LAST=FILE serves these units "
+     "of it; FILE:INPUT=1x3x480x640,... settles open dimensions",
+     CLI_TEXTS, AT(models), .many = true},
+    {"inspect", "FILE[:SHAPES]", "@file",
+     "say what the model is and whether it can be served: 0 yes, 1 no", TEXT(inspect)},
+    {"json", NULL, NULL, "--inspect: print JSON", FLAG(json)},
+    {"write-sidecar", NULL, NULL, "--inspect: write a draft of its sidecar beside FILE",
+     FLAG(write_sidecar)},
+    {"force", NULL, NULL, "--write-sidecar: replace a sidecar that is there", FLAG(force)},
+    {"check-config", NULL, NULL, "check configuration and models, then exit: 0 good, 78 bad",
+     FLAG(check_config)},
+    {"runtime-dir", "DIR", "@folder", "make frames.sock and control.sock in DIR",
+     TEXT(runtime_dir)},
+    {"state-dir", "DIR", "@folder", "keep learned plans in DIR", TEXT(state_dir)},
+    {"sysfs-root", "DIR", "@folder", "read cores and sensors below DIR instead of /",
+     TEXT(sysfs_root)},
+    {"version", NULL, NULL, "print the version", CLI_VERSION},
+    {"verbose", NULL, NULL, "log everything", FLAG(verbose), .letter = 'v'},
+    {"help", NULL, NULL, "print this", FLAG(help), .letter = 'h'},
+    {0}};
+static const struct cli_command commands[] = {
+    {"piped", NULL, "", "Serves neural networks as pipelines of pinned stages.", options, NULL},
+    {0}};
+static const struct cli_program program = {"piped", NULL, commands};
+
 /* Prints --help, with the configuration keys. */
 static void print_help(FILE *to)
 {
-    fputs("Usage: piped [OPTION]...\n"
-          "Serves neural networks as pipelines of pinned stages.\n\n"
-          "  --config FILE          read FILE and FILE.d/*.json instead of\n"
-          "                         " PIPED_CONFIG_FILE "\n"
-          "  --model [NAME=]FILE    also serve this model; may be given several times.\n"
-          "                         NAME#FIRST-LAST=FILE serves these units of it;\n"
-          "                         FILE:INPUT=1x3x480x640,... settles open dimensions\n"
-          "  --inspect FILE[:SHAPES]\n"
-          "                         say what the model is and whether it can be served:\n"
-          "                         0 yes, 1 no\n"
-          "  --json                 --inspect: print JSON\n"
-          "  --write-sidecar        --inspect: write a draft of its sidecar beside FILE\n"
-          "  --force                --write-sidecar: replace a sidecar that is there\n"
-          "  --check-config         check configuration and models, then exit:\n"
-          "                         0 good, 78 bad\n"
-          "  --runtime-dir DIR      make frames.sock and control.sock in DIR\n"
-          "  --state-dir DIR        keep learned plans in DIR\n"
-          "  --sysfs-root DIR       read cores and sensors below DIR instead of /\n"
-          "  --version              print the version\n"
-          "  -v, --verbose          log everything\n"
-          "  -h, --help             print this\n\n"
-          "Configuration keys (see piped.json(5), which has advanced ones, too):\n",
-          to);
+    cli_print_help(to, &program, commands);
+    fputs("\nConfiguration keys (see piped.json(5), which has advanced ones, too):\n", to);
     for (size_t i = 0; i < DMN_KEY_COUNT; i++) {
         if (!dmn_config_rows[i].advanced) {
             fprintf(to, "  %s\n      ", dmn_config_rows[i].key);
@@ -81,67 +92,18 @@ const char *dmn_args_model_name(const char *text, char *ret_name, size_t bytes)
     return text;
 }
 
-/* What getopt_long() returns: of most options, where their text or flag is kept in the struct. */
-enum { OPT_MODEL = 256, OPT_VERSION, OPT_TEXT = 1 << 16, OPT_FLAG = 1 << 17 };
-#define TEXT(member) OPT_TEXT + (int)offsetof(struct dmn_args, member)
-#define FLAG(member) OPT_FLAG + (int)offsetof(struct dmn_args, member)
-
 int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
 {
-    static const struct option options[] = {
-        {"config", required_argument, NULL, TEXT(config)},
-        {"model", required_argument, NULL, OPT_MODEL},
-        {"inspect", required_argument, NULL, TEXT(inspect)},
-        {"json", no_argument, NULL, FLAG(json)},
-        {"write-sidecar", no_argument, NULL, FLAG(write_sidecar)},
-        {"force", no_argument, NULL, FLAG(force)},
-        {"check-config", no_argument, NULL, FLAG(check_config)},
-        {"runtime-dir", required_argument, NULL, TEXT(runtime_dir)},
-        {"state-dir", required_argument, NULL, TEXT(state_dir)},
-        {"sysfs-root", required_argument, NULL, TEXT(sysfs_root)},
-        {"version", no_argument, NULL, OPT_VERSION},
-        {"verbose", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
     struct dmn_args a = {0};
-    int option;
+    int rc = cli_take(&program, argc, argv, &a, NULL);
 
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, ":vh", options, NULL)) != -1) {
-        if (option >= OPT_FLAG) {
-            *(bool *)((char *)&a + (option - OPT_FLAG)) = true;
-            continue;
-        }
-        if (option >= OPT_TEXT) {
-            *(const char **)((char *)&a + (option - OPT_TEXT)) = optarg;
-            continue;
-        }
-        switch (option) {
-        case OPT_MODEL:
-            if (a.model_count >= DMN_ARGS_MODELS_MAX) {
-                shown_say("piped", "more than %u models", DMN_ARGS_MODELS_MAX);
-                return DMN_ARGS_E_USAGE;
-            }
-            a.models[a.model_count++] = optarg;
-            break;
-        case OPT_VERSION:
-            puts("piped " PIPED_VERSION);
-            return DMN_ARGS_E_DONE;
-        case 'v':
-            a.verbose = true;
-            break;
-        case 'h':
-            print_help(stdout);
-            return DMN_ARGS_E_DONE;
-        default:
-            cli_say_option("piped", options, option, argv);
-            return DMN_ARGS_E_USAGE;
-        }
+    rc = rc ? rc : cli_no_more(&program, argc, argv);
+    if (rc == 0 && a.help) {
+        print_help(stdout);
+        rc = CLI_ENDED;
     }
-    if (optind < argc) {
-        shown_say("piped", "unexpected argument \"%s\"; try --help", argv[optind]);
-        return DMN_ARGS_E_USAGE;
+    if (rc) {
+        return rc == CLI_ENDED ? DMN_ARGS_E_DONE : DMN_ARGS_E_USAGE;
     }
     if (!a.inspect && (a.json || a.write_sidecar || a.force)) {
         shown_say("piped", "--json, --write-sidecar and --force belong to --inspect; try --help");
@@ -157,10 +119,11 @@ int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
 
 static int add_models(const struct dmn_args *args, char *ret_error, struct dmn_config *c)
 {
-    for (size_t i = 0; i < args->model_count; i++) {
-        const char *shapes = shapes_of(args->models[i]);
-        size_t bytes = shapes ? (size_t)(shapes - 1 - args->models[i]) : strlen(args->models[i]);
-        base_autofree char *text = strndup(args->models[i], bytes), *path = NULL;
+    for (size_t i = 0; i < args->models.count; i++) {
+        const char *shapes = shapes_of(args->models.text[i]);
+        size_t bytes =
+            shapes ? (size_t)(shapes - 1 - args->models.text[i]) : strlen(args->models.text[i]);
+        base_autofree char *text = strndup(args->models.text[i], bytes), *path = NULL;
         char name[4200];
         const char *file = text ? dmn_args_model_name(text, name, sizeof(name)) : NULL;
         int error;

@@ -3,22 +3,17 @@
  * for. Strings are borrowed from argv. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
+#include "base/cli/cli.h"
 
 struct dmn_config;
 
-#define DMN_ARGS_MODELS_MAX 64u
-
 struct dmn_args {
-    const char *config;                      /* --config; NULL: the installed one, if it exists */
-    const char *models[DMN_ARGS_MODELS_MAX]; /* [NAME=]FILE[:SHAPES] */
-    size_t model_count;
+    const char *config;      /* --config; NULL: the installed one, if it exists */
+    struct cli_texts models; /* [NAME=]FILE[:SHAPES] */
     const char *runtime_dir, *state_dir, *sysfs_root; /* NULL: not given */
     const char *inspect;                              /* --inspect; NULL: not given */
     bool json, write_sidecar, force;                  /* of --inspect */
-    bool check_config, verbose;
+    bool check_config, verbose, help;
 };
 
 /** dmn_args_parse() - reads the command line. Return: 0; DMN_ARGS_E_DONE: --help or --version was

@@ -2,7 +2,7 @@
 /**
  * cli.h - the commands and options of a program, in one table
  *
- * For pipectl, pipesim, piped-http and piped-link. Usage, --help, cli_take(), shell completions and
+ * For piped, pipectl, pipesim, piped-http and piped-link. Usage, --help, cli_take(), shell completions and
  * the check of man pages all read this table. Nothing here allocates or keeps state.
  */
 #pragma once

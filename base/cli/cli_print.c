@@ -80,25 +80,20 @@ static bool is_single(const struct cli_program *program)
 
 int cli_usage(const struct cli_program *program, const char *command, const char *format, ...)
 {
-    char who[64];
+    char text[2 * CLI_WRONG_BYTES], who[64];
     va_list args;
 
-    snprintf(who, sizeof(who), is_single(program) ? "%s" : "%s %s", program->name, command);
     va_start(args, format);
-    shown_vsay(who, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (!is_single(program)) {
-        cli_print_usage(stderr, program, cli_find(program->commands, command));
+    if (is_single(program)) {
+        return shown_refuse(2, program->name, "%s%s", text,
+                            base_ends_with(text, "?") ? "" : "; see --help");
     }
+    snprintf(who, sizeof(who), "%s %s", program->name, command);
+    shown_say(who, "%s", text);
+    cli_print_usage(stderr, program, cli_find(program->commands, command));
     return 2;
-}
-
-void cli_say_option(const char *program, const struct option *options, int got, char **argv)
-{
-    char text[CLI_WRONG_BYTES];
-
-    cli_wrong_option(options, got, argv, text);
-    shown_say(program, "%s%s", text, base_ends_with(text, "?") ? "" : "; see --help");
 }
 
 void cli_print_entry(FILE *to, const char *name, const char *what)

@@ -17,12 +17,9 @@ int cli_width(const char *s);
 void cli_print_wrapped(FILE *to, const char *text, int column, int indent);
 
 /** cli_usage() - says on stderr what is wrong with the command line: "PROGRAM COMMAND: ..." and the
- * command's usage; "PROGRAM: ..." of a program that has one command. Return: 2. */
+ * command's usage; "PROGRAM: ...; see --help" of a program that has one command. Return: 2. */
 int cli_usage(const struct cli_program *program, const char *command, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/** cli_say_option() - says cli_wrong_option(), for programs without commands. */
-void cli_say_option(const char *program, const struct option *options, int got, char **argv);
 
 /** cli_print_entry() - prints "  NAME    what it is", wrapped. */
 void cli_print_entry(FILE *to, const char *name, const char *what);

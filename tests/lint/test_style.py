@@ -23,7 +23,7 @@ DATA = ("model/default/", "tests/fuzz/corpus/")
 LIBRARIES = ("apps/", "base/", "model/", "kernels/", "governor/", "pipeline/", "tuner/", "ipc/")
 # Inside a library's folder; json_text.c and apps/page write to the stream that a program gives them.
 PROGRAMS = ("base/cli/", "base/json_text.c", "apps/pipectl/", "tuner/pipesim/", "apps/page/", "apps/link/main.c",
-            "apps/link/args.c", "apps/link/common/out.c", "apps/http/options.c")
+            "apps/link/common/out.c")
 SHOWING = ("daemon/", "apps/pipectl/", "apps/link/", "apps/http/", "tuner/pipesim/", "base/cli/")
 MAY_SHOW = (  # makes files of the build; cleans the text itself
     "daemon/config_doc.c", "tuner/pipesim/search_names.c", "base/cli/cli_print.c", "base/cli/shown_print.c",

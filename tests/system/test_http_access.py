@@ -70,7 +70,7 @@ def said(words, code, *args):
 
 def options_are_guessed_and_judged():
     said("unknown option --lisen; did you mean --listen?", 2, "--lisen", "x")
-    said("unknown option --zzzz\n", 2, "--zzzz")
+    said("unknown option --zzzz; see --help\n", 2, "--zzzz")
     said("--listen needs a value", 2, "--listen")
     said("unexpected argument 'x'", 2, "x")
     said("--body-mb needs a number from 0.001 to 1024, not '0'", 2, "--body-mb", "0")
