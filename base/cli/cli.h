@@ -2,12 +2,12 @@
 /**
  * cli.h - the commands and options of a program, in one table
  *
- * For piped, pipectl, pipesim, piped-http and piped-link. Usage, --help, cli_take(), shell completions and
- * the check of man pages all read this table. Nothing here allocates or keeps state.
+ * For piped, pipectl, pipesim, piped-http and piped-link. Usage, --help, cli_take(), shell
+ * completions and the check of man pages all read this table. Nothing here allocates or keeps
+ * state.
  */
 #pragma once
 
-#include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -78,16 +78,6 @@ const struct cli_command *cli_find(const struct cli_command *commands, const cha
 /** cli_command_hint() - Return: @ret: near_word_hint() of the commands for @given. */
 const char *cli_command_hint(const struct cli_program *program, const char *given,
                              char ret[NEAR_WORD_HINT_BYTES]);
-
-/** cli_wrong_option() - what is wrong with the option at which getopt_long() stopped. opterr is 0,
- * and ":" is the first of the letters. @got: ':' or '?'. Return: @ret, without a full stop. */
-const char *cli_wrong_option(const struct option *options, int got, char **argv,
-                             char ret[CLI_WRONG_BYTES]);
-
-/** cli_wrong_word() - Return: NULL: @value is one of the words of @o, or it has none; else @ret,
- * which says what it takes, with the word that is near. */
-const char *cli_wrong_word(const struct cli_option *o, const char *value,
-                           char ret[CLI_WRONG_BYTES]);
 
 /** cli_read_number() - reads @text as a number from @least to @most. Return: true if it is one. */
 bool cli_read_number(const char *text, double least, double most, double *ret);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/cli/cli_take.h"
 
+#include <getopt.h>
+
+#include "base/append.h"
 #include "base/base.h"
 #include "base/cli/cli_print.h"
 #include "base/cli/shown_print.h"
@@ -41,6 +44,91 @@ static const struct cli_option *find_row(const struct cli_command *command, int 
         }
     }
     return NULL;
+}
+
+/* Return: @ret: near_word_hint() of the options for @given, as typed. A word after one dash is
+ * meant if it is a name. */
+static const char *option_hint(const struct option *options, const char *given,
+                               char ret[NEAR_WORD_HINT_BYTES])
+{
+    char name[NEAR_WORD_MAX + 1], dashed[NEAR_WORD_MAX + 3];
+    struct near_word n = {.given = name};
+    bool is_long = strncmp(given, "--", 2) == 0;
+    int bytes;
+
+    given += is_long ? 2 : 1;
+    bytes = (int)strcspn(given, "=");
+    *ret = '\0';
+    if (bytes > (int)NEAR_WORD_MAX) {
+        return ret;
+    }
+    snprintf(name, sizeof(name), "%.*s", bytes, given);
+    for (const struct option *o = options; o->name; o++) {
+        near_word_try(&n, o->name);
+    }
+    if (n.word && (is_long || n.distance == 0)) {
+        snprintf(dashed, sizeof(dashed), "--%s", n.word);
+        n.word = dashed;
+        near_word_hint(&n, ret);
+    }
+    return ret;
+}
+
+/* What is wrong with the option at which getopt_long() stopped. @got: ':' or '?'. Return: @ret,
+ * without a full stop. */
+static const char *wrong_option(const struct option *options, int got, char **argv,
+                                char ret[CLI_WRONG_BYTES])
+{
+    const char *given = argv[optind - 1], *next = argv[optind];
+    char hint[NEAR_WORD_HINT_BYTES];
+
+    /* within letters after one dash, optind is still at them */
+    if (got == '?' && optopt && next && next[0] == '-' && next[1] != '-' && strchr(next, optopt)) {
+        given = next;
+    }
+    if (strncmp(given, "--", 2) != 0) {
+        snprintf(ret, CLI_WRONG_BYTES, got == ':' ? "-%c needs a value" : "unknown option -%c%s",
+                 optopt, option_hint(options, given, hint));
+    } else if (got == ':') {
+        snprintf(ret, CLI_WRONG_BYTES, "%.400s needs a value", given);
+    } else if (optopt) {
+        snprintf(ret, CLI_WRONG_BYTES, "%.400s: this option takes no value", given);
+    } else {
+        snprintf(ret, CLI_WRONG_BYTES, "unknown option %.300s%s", given,
+                 option_hint(options, given, hint));
+    }
+    return ret;
+}
+
+/* Return: NULL: @value is one of the words of @o, or it has none; else @ret, which says what it
+ * takes, with the word that is near. */
+static const char *wrong_word(const struct cli_option *o, const char *value,
+                              char ret[CLI_WRONG_BYTES])
+{
+    char word[NEAR_WORD_MAX + 1], best[NEAR_WORD_MAX + 1], hint[NEAR_WORD_HINT_BYTES];
+    struct near_word n = {.given = value};
+
+    if (!o->value || !o->words || o->words[0] == '@' || o->many) {
+        return NULL;
+    }
+    snprintf(ret, CLI_WRONG_BYTES, "--%s needs one of", o->name);
+    for (const char *at = o->words; *at; at += strcspn(at, " ,"), at += strspn(at, " ,")) {
+        size_t distance = n.distance;
+        bool any = n.word != NULL;
+
+        snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, " ,"), at);
+        if (strcmp(word, value) == 0) {
+            return NULL;
+        }
+        near_word_try(&n, word);
+        if (n.word && (!any || n.distance < distance)) {
+            memcpy(best, word, sizeof(best));
+            n.word = best;
+        }
+        base_append(ret, CLI_WRONG_BYTES, "%s %s", at == o->words ? "" : ",", word);
+    }
+    base_append(ret, CLI_WRONG_BYTES, ", not '%s'%s", value, near_word_hint(&n, hint));
+    return ret;
 }
 
 /* Return: the number of the word @given, which is one of @words. */
@@ -125,7 +213,7 @@ int cli_put(const struct cli_program *program, const char *command, const struct
     char wrong[CLI_WRONG_BYTES];
     double number = 0;
 
-    if (cli_wrong_word(o, value, wrong) ||
+    if (wrong_word(o, value, wrong) ||
         (o->kind >= CLI_UNSIGNED &&
          cli_number(o->name, value, o->kind, o->least, o->most, &number, wrong))) {
         return cli_usage(program, command, "%s", wrong);
@@ -161,8 +249,7 @@ int cli_take(const struct cli_program *program, int argc, char **argv, void *to,
         if (row) {
             rc = cli_put(program, command->name, row, optarg, to, parameters);
         } else if (got != -1) {
-            rc = cli_usage(program, command->name, "%s",
-                           cli_wrong_option(options, got, argv, wrong));
+            rc = cli_usage(program, command->name, "%s", wrong_option(options, got, argv, wrong));
         }
     }
     return rc;
