@@ -26,23 +26,21 @@ struct machine_sets {
     bool by_hwloc;
 };
 
-static void read_sets(const char *root, bool live, struct machine_sets *ret, bool *ret_listed)
+static void read_sets(const char *root, bool live, struct machine_sets *ret)
 {
     struct gov_cpuset allowed;
+    bool listed = true; /* the tree says which CPUs there are */
 
-    *ret_listed = true;
     if (gov_sysfs_cpulist(root, &ret->present, CPU_DIR "present") != 0 ||
         gov_cpuset_next(&ret->present, 0) < 0) {
-        if (gov_sysfs_cpulist(root, &ret->present, CPU_DIR "possible") != 0 ||
-            gov_cpuset_next(&ret->present, 0) < 0) {
-            *ret_listed = false;
-        }
+        listed = gov_sysfs_cpulist(root, &ret->present, CPU_DIR "possible") == 0 &&
+                 gov_cpuset_next(&ret->present, 0) >= 0;
     }
     if (gov_sysfs_cpulist(root, &ret->online, CPU_DIR "online") != 0) {
         fill(&ret->online);
-    } else if (!*ret_listed && gov_cpuset_next(&ret->online, 0) >= 0) {
+    } else if (!listed && gov_cpuset_next(&ret->online, 0) >= 0) {
         ret->present = ret->online;
-        *ret_listed = true;
+        listed = true;
     }
     if (gov_sysfs_cpulist(root, &ret->isolated, CPU_DIR "isolated") != 0) {
         memset(&ret->isolated, 0, sizeof(ret->isolated));
@@ -54,7 +52,7 @@ static void read_sets(const char *root, bool live, struct machine_sets *ret, boo
             allowed.bits[i] &= ~ret->isolated.bits[i];
         }
     }
-    if (!*ret_listed) {
+    if (!listed) {
         memset(&ret->present, 0, sizeof(ret->present));
         if (live && gov_cpuset_next(&allowed, 0) >= 0) {
             ret->present = allowed;
@@ -280,7 +278,7 @@ void gov_cpu_facts_read(const char *root, struct gov_machine_facts *ret)
     bool live = gov_root_is_live(root);
 
     memset(ret, 0, sizeof(*ret));
-    read_sets(root, live, &sets, &ret->listed);
+    read_sets(root, live, &sets);
     list_cpus(root, &sets, ret);
     for (size_t i = 0; i < ret->cpu_count; i++) {
         if (ret->cpus[i].state == GOV_CPU_USABLE) {

@@ -41,7 +41,6 @@ struct gov_cpu_facts {
 
 struct gov_machine_facts {
     size_t cpu_count, usable_count;
-    bool listed; /* the tree said which CPUs there are */
     struct gov_cpu_facts cpus[GOV_CPU_MAX];
 };
 

@@ -33,14 +33,11 @@ static void read_facts(struct gov_sensors *s, size_t at)
     struct gov_policy *p = &n->policies[at];
     struct gov_cpuset members;
 
-    if (gov_sysfs_u64(s->root, 1, KHZ_MAX, &p->hardware_khz, DIR "policy%u/cpuinfo_max_freq",
-                      p->number) != 0) {
-        p->hardware_khz = GOV_UNKNOWN;
-    }
-    if (gov_sysfs_u64(s->root, 1, KHZ_MAX, &p->min_khz, DIR "policy%u/scaling_min_freq",
-                      p->number) != 0) {
-        p->min_khz = GOV_UNKNOWN;
-    }
+    p->hardware_khz = p->min_khz = GOV_UNKNOWN; /* and stays so on failure */
+    (void)gov_sysfs_u64(s->root, 1, KHZ_MAX, &p->hardware_khz, DIR "policy%u/cpuinfo_max_freq",
+                        p->number);
+    (void)gov_sysfs_u64(s->root, 1, KHZ_MAX, &p->min_khz, DIR "policy%u/scaling_min_freq",
+                        p->number);
     gov_policy_cpus(s->root, p->number, &members);
     p->cpu_count = 0;
     for (size_t i = 0; i < n->cpu_count; i++) {
@@ -63,9 +60,7 @@ static void set_policy(struct gov_sensors *s, size_t at, uint32_t number)
                                         "bios_limit"};
 
     s->now.policies[at] = (struct gov_policy){.number = number,
-                                              .min_khz = GOV_UNKNOWN,
                                               .max_khz = GOV_UNKNOWN,
-                                              .hardware_khz = GOV_UNKNOWN,
                                               .now_khz = GOV_UNKNOWN,
                                               .firmware_khz = GOV_UNKNOWN,
                                               .limit_khz = GOV_UNKNOWN,

@@ -136,10 +136,8 @@ static void scan_cooling(struct gov_sensors *s)
         gov_file_set(&s->files, &s->cooling[i].state, DIR "cooling_device%u/cur_state", numbers[i]);
         read_type(s, "cooling_device", numbers[i], c->type);
         tell_cooling(c, &s->cooling[i]);
-        if (gov_sysfs_u64(s->root, 0, UINT32_MAX, &c->max_state, DIR "cooling_device%u/max_state",
-                          numbers[i]) != 0) {
-            c->max_state = GOV_UNKNOWN;
-        }
+        (void)gov_sysfs_u64(s->root, 0, UINT32_MAX, &c->max_state, DIR "cooling_device%u/max_state",
+                            numbers[i]);
     }
     s->next_cooling = 0;
 }
