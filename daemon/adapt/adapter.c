@@ -63,7 +63,6 @@ static void model_free(struct dmn_model *m)
         tun_apart_free(a->apart);
         free(a);
         m->adapt = NULL;
-        dmn_adapt_publish(m);
     }
 }
 
@@ -98,7 +97,6 @@ static void note_plan(struct dmn_model *m, uint64_t now_ns)
         }
         a->epoch = pl_epoch(m->pipe);
         a->epoch_ns = now_ns;
-        dmn_adapt_publish(m);
     }
 }
 
@@ -127,9 +125,7 @@ static void begin(struct dmn_model *m, const struct tun_ep_seen *eps, uint64_t n
     if (now_ns - a->epoch_ns < SETTLED_NS || !dmn_adapt_measured(m, FRAMES_KNOWN)) {
         return;
     }
-    if (!dmn_adapt_holds(m)) {
-        dmn_planner_learn(m);
-    }
+    dmn_planner_learn(m);
     if ((!dmn_planner_expect(m, pl_current_plan(m->pipe), &expected) &&
          now_ns - a->epoch_ns < PATIENCE_NS) ||
         dmn_planner_problem(m, NULL, &p) < 0) {
@@ -139,7 +135,6 @@ static void begin(struct dmn_model *m, const struct tun_ep_seen *eps, uint64_t n
     if (a->serving) {
         resume(a, p.ep_count * p.unit_count);
     }
-    dmn_adapt_publish(m);
 }
 
 /* Copies the table while there is no alarm; the older copy is a second older. */
@@ -245,7 +240,6 @@ static void watch_window(struct dmn_adapt *adapt, struct dmn_model *m,
         break;
     }
     a->alarmed = a->serving && any_alarm(a->watch);
-    dmn_adapt_publish(m);
     keep_good(m, now_ns);
     keep_known(m, now_ns);
 }
@@ -405,6 +399,7 @@ int dmn_adapt_start(struct dmn_plans *plans, struct dmn_adapt **ret)
         return -ENOMEM;
     }
     adapt->plans = plans;
+    plans->held = dmn_adapt_held;
     adapt->models = plans->models;
     adapt->machine = plans->machine;
     adapt->period_ms =

@@ -13,7 +13,7 @@
  *
  * A plan that a user set (by hand or in the configuration) is not replaced while its cores exist.
  * Nothing is watched during a retune, a switch or a profile. While a correction for interference is
- * active, the model's cost table does not learn (dmn_costs_hold()): it holds the times of
+ * active, the model's cost table does not learn (dmn_plans.held()): it holds the times of
  * undisturbed cores. Threads: the loop thread.
  */
 #pragma once

@@ -105,14 +105,11 @@ double dmn_adapt_fps(const struct dmn_adapt_model *a, size_t windows);
 bool dmn_adapt_searches(const struct dmn_model *m);
 /** dmn_adapt_free_to_act() - Return: nothing else is changing the plan of @m. */
 bool dmn_adapt_free_to_act(const struct dmn_model *m);
-/** dmn_adapt_holds() - Return: the cost table must not learn now. */
-bool dmn_adapt_holds(const struct dmn_model *m);
 /** dmn_adapt_comparable() - Return: frames a second say which of two plans is better, and enough
  * frames come in to tell. @p: the problem that the plans are for. */
 bool dmn_adapt_comparable(const struct dmn_model *m, const struct tun_problem *p);
-/** dmn_adapt_publish() - tells plans/ what not to learn and save now (dmn_costs_hold()). Called
- * whenever an input of that changes. */
-void dmn_adapt_publish(struct dmn_model *m);
+/** dmn_adapt_held() - dmn_plans.held. */
+struct dmn_costs_hold dmn_adapt_held(const struct dmn_model *m);
 /** dmn_adapt_leave_job() - the decision in progress, if there is one, is not wanted any more. */
 void dmn_adapt_leave_job(struct dmn_adapt_model *a);
 /** dmn_adapt_follow() - the plan that serves now is the one to be watched; its windows begin. */

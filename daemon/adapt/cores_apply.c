@@ -151,7 +151,6 @@ static void hand_over(struct dmn_model *m, struct dmn_change_part *p)
         a->before_ns = p->before_ns;
         a->after_ns = p->after_ns;
     }
-    dmn_adapt_publish(m);
 }
 
 /* The plan that serves on other cores is where a search begins. */

@@ -264,9 +264,7 @@ int dmn_change_prepare(struct dmn_model *m, const struct dmn_adapt_change *c,
     p->loaded_ns = m->loaded_ns;
     p->pinned = dmn_origin_pinned(m->origin);
     p->search = dmn_adapt_searches(m);
-    if (!dmn_adapt_holds(m)) {
-        dmn_planner_learn(m);
-    }
+    dmn_planner_learn(m);
     p->solution = calloc(1, sizeof(*p->solution));
     error = p->solution ? prepare_table(m, c, p) : -ENOMEM;
     if (error) {

@@ -99,7 +99,6 @@ void dmn_adapt_await(struct dmn_model *m, struct dmn_history_event *event)
     a->verify_left =
         (unsigned)dmn_config_int(dmn_machine_config(m->of->machine), DMN_KEY_ADAPT_SETTLE) + 2;
     a->verify_ns = 0;
-    dmn_adapt_publish(m);
 }
 
 /* Switches to the decision's plan. Return: it serves. */
@@ -170,7 +169,6 @@ static void searched_proved(struct dmn_model *m, void *ctx, const struct dmn_tur
             m->adapt->state.outcome = DMN_OUTCOME_ROLLED_BACK;
         }
         dmn_event_unref(event);
-        dmn_adapt_publish(m);
     }
     dmn_adapt_job_free(j);
 }
@@ -202,7 +200,6 @@ static void on_searched(void *ctx, const struct dmn_outcome *o, struct dmn_histo
     if (replan && a->serving) {
         dmn_adapt_await(m, event);
     }
-    dmn_adapt_publish(m);
     dmn_adapt_job_free(j);
 }
 
@@ -274,7 +271,6 @@ static void correct(struct dmn_model *m, const struct dmn_adapt_job *j)
         dmn_adapt_unlearn(m);
     }
     a->corrected = any_factor(&record_of(j)->problem, d->slow);
-    dmn_adapt_publish(m);
 }
 
 /* The same, and what follows. @switched: its plan serves. */
@@ -282,7 +278,6 @@ static void settle(struct dmn_model *m, const struct dmn_adapt_job *j, bool swit
 {
     correct(m, j);
     dmn_adapt_decided(m, record_of(j), &j->decision, switched);
-    dmn_adapt_publish(m);
 }
 
 static void proved(struct dmn_model *m, void *ctx, const struct dmn_turns_result *r)
@@ -430,7 +425,6 @@ void dmn_adapt_back(struct dmn_model *m, uint64_t now_ns)
     if (tun_adapt_went_back(a->watch, switched, now_ns) < 0) {
         dmn_adapt_forget(m);
     }
-    dmn_adapt_publish(m);
 }
 
 /* The first window of a plan covers the hand-over. */
@@ -450,5 +444,4 @@ void dmn_adapt_verify(struct dmn_model *m, uint64_t now_ns)
                                        : -1,
                                 frames, m->stats.failed - a->verify_failed);
     }
-    dmn_adapt_publish(m);
 }

@@ -58,7 +58,6 @@ static int serve(struct dmn_turns *t, const struct pl_plan *plan)
     }
     if (error == 0) {
         t->epoch = pl_epoch(t->model->pipe);
-        dmn_adapt_publish(t->model);
     }
     return error;
 }
@@ -76,7 +75,6 @@ static void finish(struct dmn_turns *t, struct dmn_model *m)
     tun_turns_show(&t->turns, &r.shown);
     of->adapt->turns = NULL;
     uv_close((uv_handle_t *)&t->timer, dmn_handle_free);
-    dmn_adapt_publish(of);
     t->over(m, t->ctx, &r);
 }
 
@@ -209,7 +207,6 @@ int dmn_turns_begin(struct dmn_model *m, const struct dmn_turns_request *q)
     t->failed = m->stats.failed;
     m->adapt->turns = t;
     uv_timer_start(&t->timer, on_timer, STEP_MS, STEP_MS);
-    dmn_adapt_publish(m);
     return 0;
 }
 

@@ -310,7 +310,6 @@ void dmn_split_see(struct dmn_adapt *adapt, struct dmn_model *m, uint64_t start_
     }
     if (a->suspects) {
         a->alarmed = true;
-        dmn_adapt_publish(m);
     }
 }
 

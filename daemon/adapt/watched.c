@@ -27,34 +27,26 @@ bool dmn_adapt_free_to_act(const struct dmn_model *m)
            !(m->adapt && m->adapt->turns) && !dmn_profiling(m->planning->of);
 }
 
-bool dmn_adapt_holds(const struct dmn_model *m)
-{
-    const struct dmn_adapt_model *a = m->adapt;
-
-    return a && ((a->serving && (a->corrected || a->alarmed || a->verify_left > 0)) || a->carried ||
-                 a->turns);
-}
-
 bool dmn_adapt_comparable(const struct dmn_model *m, const struct tun_problem *p)
 {
     return m->adapt && m->adapt->fed > 0 && p->objective == TUN_THROUGHPUT &&
            !(p->bounds.period_max_ns > 0) && !(p->bounds.latency_max_ns > 0);
 }
 
-void dmn_adapt_publish(struct dmn_model *m)
+struct dmn_costs_hold dmn_adapt_held(const struct dmn_model *m)
 {
     const struct dmn_adapt_model *a = m->adapt;
 
-    dmn_costs_hold(
-        m, (struct dmn_costs_hold){
-               .learning = dmn_adapt_holds(m),
-               .trials = a && a->search && a->corrected,
-               /* a plan that is not watched yet counts as good */
-               .keeping = a && (a->turns ||
-                                (a->quota <= 0 && (a->carried || (a->serving && a->corrected)))),
-               .keeping_epoch = !a         ? 0
-                                : a->turns ? pl_epoch(m->pipe)
-                                           : a->epoch});
+    if (!a) {
+        return (struct dmn_costs_hold){0};
+    }
+    return (struct dmn_costs_hold){
+        .learning = (a->serving && (a->corrected || a->alarmed || a->verify_left > 0)) ||
+                    a->carried || a->turns,
+        .trials = a->search && a->corrected,
+        /* a plan that is not watched yet counts as good */
+        .keeping = a->turns || (a->quota <= 0 && (a->carried || (a->serving && a->corrected))),
+        .keeping_epoch = a->turns ? pl_epoch(m->pipe) : a->epoch};
 }
 
 void dmn_adapt_follow(struct dmn_adapt_model *a, const struct dmn_model *m, uint64_t now_ns)
@@ -77,7 +69,6 @@ void dmn_adapt_forget(struct dmn_model *m)
     a->unverified = false;
     tun_problem_deinit(&a->good[0]);
     tun_problem_deinit(&a->good[1]);
-    dmn_adapt_publish(m);
 }
 
 const char *dmn_adapt_phase_name(enum dmn_adapt_phase phase)

@@ -15,6 +15,7 @@
 #include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
 #include "daemon/machine/sampling.h"
+#include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "daemon/service/log.h"
 #include "daemon/service/work.h"
@@ -80,8 +81,10 @@ static bool replaces(const json_t *state, const struct gov_machine_state *k)
 
 bool dmn_kept_suits(const struct dmn_model *m)
 {
+    struct dmn_costs_hold held = dmn_costs_held(m);
+
     return m->planning->of->machine->whole.count == 0 &&
-           (!m->planning->hold.keeping || m->planning->hold.keeping_epoch != pl_epoch(m->pipe));
+           (!held.keeping || held.keeping_epoch != pl_epoch(m->pipe));
 }
 
 /* Return: new reference: @state, then those of @others that it does not replace. NULL: no

@@ -324,9 +324,11 @@ void dmn_costs_move(struct dmn_model *m, struct tun_problem *costs)
     free(base_take(m->planning->tried));
 }
 
-void dmn_costs_hold(struct dmn_model *m, struct dmn_costs_hold hold)
+struct dmn_costs_hold dmn_costs_held(const struct dmn_model *m)
 {
-    m->planning->hold = hold;
+    const struct dmn_plans *plans = m->planning->of;
+
+    return plans->held ? plans->held(m) : (struct dmn_costs_hold){0};
 }
 
 static uint64_t frames_of(const struct dmn_clocks *c)
@@ -345,8 +347,9 @@ void dmn_planner_learn(struct dmn_model *m)
     base_autofree struct tun_trial *trial = calloc(1, sizeof(*trial));
     base_autofree struct tun_sample *samples = NULL;
     struct dmn_clocks *now, **base = m->planning->clocks.base;
+    struct dmn_costs_hold held = dmn_costs_held(m);
 
-    if (!trial || (m->planning->retune ? m->planning->hold.trials : m->planning->hold.learning) ||
+    if (!trial || (m->planning->retune ? held.trials : held.learning) ||
         m->planning->clocks.collected == m->stats.collected || clocks_take(m, &now) < 0) {
         return;
     }

@@ -21,7 +21,6 @@
 #include "tuner/solve/solve.h"
 
 struct dmn_config;
-struct dmn_costs_hold;
 struct dmn_load;
 struct dmn_machine;
 struct dmn_model;
@@ -73,8 +72,8 @@ void dmn_costs_swap(struct dmn_model *m, struct tun_problem *costs);
 /** dmn_costs_move() - the same with a table for other EPs; what was tried on the old ones is
  * forgotten. */
 void dmn_costs_move(struct dmn_model *m, struct tun_problem *costs);
-/** dmn_costs_hold() - from now on learns and saves only what @hold (planning.h) lets it. */
-void dmn_costs_hold(struct dmn_model *m, struct dmn_costs_hold hold);
+/** dmn_costs_held() - Return: what must not be learned or saved of @m now (plans.h). */
+struct dmn_costs_hold dmn_costs_held(const struct dmn_model *m);
 
 /** dmn_planner_guessed() - Return: the figure was made of the unit's weight alone. Threads: any. */
 bool dmn_planner_guessed(const struct tun_cell *c);

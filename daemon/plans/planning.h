@@ -43,14 +43,6 @@ struct dmn_plan_counts {
     double trial_s;                                      /* that they took */
 };
 
-/* What must not be learned or saved while something disturbs the model, see dmn_costs_hold(). */
-struct dmn_costs_hold {
-    bool learning; /* the clocks show interference: do not learn costs */
-    bool trials;   /* nor from the search that it started, whose plan is not saved either */
-    bool keeping;  /* nor save the plan of keeping_epoch: it suits the interference */
-    uint32_t keeping_epoch;
-};
-
 struct dmn_planning {
     struct dmn_plans *of; /* borrowed */
     struct dmn_plan_counts counts;
@@ -66,7 +58,6 @@ struct dmn_planning {
     char measured_at[DMN_DATE_MAX];
     struct dmn_tried *tried;  /* owned (free); NULL: none: what the last retune measured */
     struct dmn_done switched; /* called when the previous plan has drained */
-    struct dmn_costs_hold hold;
 };
 
 /** dmn_planning_free() - for a load that did not become a model. Takes NULL. Return: NULL. */

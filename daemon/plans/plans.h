@@ -7,7 +7,7 @@
  * to change it), searches on live frames (retune.h), and the history (history.h). Uses models/ and
  * machine/, and listens to them. Reports through struct dmn_plans_listener (switch.h) and done
  * callbacks. Keeps a struct dmn_planning (planning.h) for each model; daemon/adapt/ says
- * what interference forbids to learn (dmn_costs_hold()).
+ * what interference forbids to learn (held()).
  *
  * Threads: the loop thread.
  */
@@ -23,11 +23,21 @@
 struct dmn_plans_listener;
 struct dmn_profile;
 
+/* What must not be learned or saved while something disturbs the model. */
+struct dmn_costs_hold {
+    bool learning; /* the clocks show interference: do not learn costs */
+    bool trials;   /* nor from the search that it started, whose plan is not saved either */
+    bool keeping;  /* nor save the plan of keeping_epoch: it suits the interference */
+    uint32_t keeping_epoch;
+};
+
 struct dmn_plans {
     /* set by the owner before dmn_plans_init(); all borrowed */
     struct dmn_models *models; /* plans/ uses its state folder, too */
     struct dmn_machine *machine;
     const char *scratch_dir; /* for temporary files */
+    /* set by daemon/adapt/ if it watches; NULL: anything may be learned and saved */
+    struct dmn_costs_hold (*held)(const struct dmn_model *m);
     /* state of this room */
     struct dmn_history history;
     struct dmn_plans_listener *listeners; /* borrowed */

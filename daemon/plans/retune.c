@@ -114,7 +114,7 @@ static void finish(struct dmn_model *m)
     dmn_retune_write_event(m);
     dmn_plan_adopt(m,
                    &(struct dmn_switch){.origin = r->chosen == &r->first ? r->origin_before : found,
-                                        .keep = !m->planning->hold.trials});
+                                        .keep = !dmn_costs_held(m).trials});
 }
 
 /* Return: the final plan serves, or never will. */

@@ -261,6 +261,13 @@ TEST(a_switch_ahead_is_told_once_it_is_adopted)
     take_down(&f);
 }
 
+static uint32_t disturbed_epoch;
+
+static struct dmn_costs_hold held(const struct dmn_model *m)
+{
+    return (struct dmn_costs_hold){.keeping = true, .keeping_epoch = disturbed_epoch};
+}
+
 TEST(of_a_plan_made_under_interference_nothing_is_kept)
 {
     struct fixture f;
@@ -270,8 +277,8 @@ TEST(of_a_plan_made_under_interference_nothing_is_kept)
     to = plan_of(&f.machine.eps, UNITS, "0-1@big|2-3@big");
     T_EQ(dmn_plan_switch(&f.m, &(struct dmn_switch){.plan = &to, .origin = DMN_ORIGIN_EXACT}), 0);
     T_TRUE(!kept(&f)); /* nobody asked */
-    f.m.planning->hold =
-        (struct dmn_costs_hold){.keeping = true, .keeping_epoch = pl_epoch(f.m.pipe)};
+    disturbed_epoch = pl_epoch(f.m.pipe);
+    f.m.planning->of->held = held;
     dmn_kept_save(&f.m);
     T_TRUE(!kept(&f));
     drain(&f);
