@@ -18,11 +18,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "daemon/plans/history.h"
+#include "daemon/adapt/watched_model.h"
 #include "tuner/adapt/adapt.h"
 
 struct dmn_adapt;
@@ -38,31 +34,9 @@ struct dmn_adapt *dmn_adapt_stop(struct dmn_adapt *adapt);
 /** dmn_adapt_configure() - applies the keys of adapt after a reload, to every model. Takes NULL. */
 void dmn_adapt_configure(struct dmn_adapt *adapt);
 
-enum dmn_adapt_phase {
-    DMN_ADAPT_OFF,
-    DMN_ADAPT_PINNED,  /* a user's plan serves */
-    DMN_ADAPT_WAITING, /* too little is known yet, or something else changes plans */
-    DMN_ADAPT_WATCHING,
-    DMN_ADAPT_DECIDING,
-    DMN_ADAPT_VERIFYING,
-    DMN_ADAPT_TUNING, /* a search runs that a decision asked for */
-};
 /** dmn_adapt_phase_name() - Return: static. */
 const char *dmn_adapt_phase_name(enum dmn_adapt_phase phase);
 
-/* The state of adaptation of one model. */
-struct dmn_adapt_state {
-    enum dmn_adapt_phase phase;
-    bool known;                     /* the members below are valid; false: never watched */
-    bool decided;                   /* there was a decision */
-    enum tun_cause cause;           /* of the last decision */
-    enum dmn_event_outcome outcome; /* of the last decision */
-    enum tun_hold held;             /* the guard that held the last decision back */
-    bool corrected;                 /* a correction for interference is active */
-    uint64_t cooldown_ns;
-    uint64_t windows; /* watched so far */
-    unsigned decisions, switches;
-};
 void dmn_adapt_state(const struct dmn_model *m, struct dmn_adapt_state *ret);
 /** dmn_adapt_watched() - describes the group of teams @index. Return: true with @ret set; false: no
  * such group, or nothing is watched. */

@@ -8,7 +8,6 @@
 #include <uv.h>
 
 #include "daemon/adapt/adapter.h"
-#include "daemon/adapt/watched_model.h"
 #include "daemon/machine/eps.h"
 #include "daemon/machine/hotplug.h"
 #include "daemon/machine/machine.h"

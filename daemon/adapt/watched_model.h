@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/adapt/adapter.h"
+#include "daemon/plans/history.h"
 #include "daemon/service/work.h"
 #include "pipeline/pipeline.h"
 #include "tuner/adapt/apart.h"
@@ -26,6 +26,30 @@
 #define DMN_ADAPT_CHANGES_S 60.0
 #define DMN_ADAPT_KEPT 4.0 /* measurements */
 #define DMN_ADAPT_KEPT_S 300.0
+
+enum dmn_adapt_phase {
+    DMN_ADAPT_OFF,
+    DMN_ADAPT_PINNED,  /* a user's plan serves */
+    DMN_ADAPT_WAITING, /* too little is known yet, or something else changes plans */
+    DMN_ADAPT_WATCHING,
+    DMN_ADAPT_DECIDING,
+    DMN_ADAPT_VERIFYING,
+    DMN_ADAPT_TUNING, /* a search runs that a decision asked for */
+};
+
+/* The state of adaptation of one model. */
+struct dmn_adapt_state {
+    enum dmn_adapt_phase phase;
+    bool known;                     /* the members below are valid; false: never watched */
+    bool decided;                   /* there was a decision */
+    enum tun_cause cause;           /* of the last decision */
+    enum dmn_event_outcome outcome; /* of the last decision */
+    enum tun_hold held;             /* the guard that held the last decision back */
+    bool corrected;                 /* a correction for interference is active */
+    uint64_t cooldown_ns;
+    uint64_t windows; /* watched so far */
+    unsigned decisions, switches;
+};
 
 /* A decision as queued work. */
 struct dmn_adapt_job {
