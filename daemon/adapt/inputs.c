@@ -10,25 +10,21 @@
 #define PACE_WINDOWS 5u /* of DMN_ADAPT_PACE, that say how fast the plan is of late, */
 #define PACE_NEWEST 3u  /* or these, if it is faster in them */
 
-static struct tun_ep_seen see_ep(const struct gov_snapshot *s, const struct pl_ep *ep)
-{
-    const struct gov_cores cores = {ep->name, ep->cpus, ep->cpu_count};
-    struct gov_cores_now n;
-
-    gov_cores_now(s, &cores, &n);
-    return (struct tun_ep_seen){.cores = (uint16_t)ep->cpu_count,
-                                .governor = n.policies_id,
-                                .khz = n.khz,
-                                .limit_khz = n.limit_khz,
-                                .hardware_khz = n.hardware_khz,
-                                .thermal = n.heated,
-                                .throttles = n.throttles};
-}
-
 void dmn_adapt_eps(const struct dmn_machine *m, struct tun_ep_seen *ret)
 {
     for (size_t e = 0; e < m->eps.count; e++) {
-        ret[e] = see_ep(dmn_sensors_now(m), &m->eps.eps[e]);
+        const struct pl_ep *ep = &m->eps.eps[e];
+        const struct gov_cores cores = {ep->name, ep->cpus, ep->cpu_count};
+        struct gov_cores_now n;
+
+        gov_cores_now(dmn_sensors_now(m), &cores, &n);
+        ret[e] = (struct tun_ep_seen){.cores = (uint16_t)ep->cpu_count,
+                                      .governor = n.policies_id,
+                                      .khz = n.khz,
+                                      .limit_khz = n.limit_khz,
+                                      .hardware_khz = n.hardware_khz,
+                                      .thermal = n.heated,
+                                      .throttles = n.throttles};
     }
 }
 

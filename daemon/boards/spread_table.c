@@ -41,7 +41,7 @@ int dmn_spread_units(const struct mdl_model *m, const struct krn_net *net, struc
         return -EINVAL;
     }
     for (size_t u = 0; u <= m->unit_count; u++) {
-        struct mdl_border border;
+        base_cleanup(mdl_border_deinit) struct mdl_border border = {0};
         int error = mdl_border(m, u, &border);
 
         if (error) {
@@ -54,7 +54,6 @@ int dmn_spread_units(const struct mdl_model *m, const struct krn_net *net, struc
         } else {
             p->units[u].in_bytes = (double)border.bytes;
         }
-        mdl_border_deinit(&border);
         if (u < m->unit_count) {
             p->units[u].weight_bytes = weights_of(net, &m->units[u]);
             p->units[u].arena_bytes = arena_of(m, &m->units[u]);
