@@ -18,21 +18,19 @@
 #define DMN_KEY_ROWS(INT, BOOL, STRING, ENUM)                                                      \
     ENUM(LOG_LEVEL, "log_level", "error|warning|notice|info|debug", 2, NOW,                        \
          "Lowest severity to log; -v on the command line means debug.")                            \
-    STRING(                                                                                        \
-        ADMIN_GROUP, "admin_group", 63, "", NOW,                                                   \
-        "Group whose members may change models, plans and configuration over the control "         \
-        "socket, as root and the daemon's own user may. The groups that a client's process has "   \
-        "count, so a new member logs in again first. Empty: nobody else.")                         \
+    STRING(ADMIN_GROUP, "admin_group", 63, "", NOW,                                                \
+           "Group whose members may change models, plans and configuration over the control "      \
+           "socket, as root and the daemon's own user may. The groups that a client's process "    \
+           "has count, so a new member logs in again first. Empty: nobody else.")                  \
     STRING(SOCKET_MODE, "socket_mode", 4, "0660", START,                                           \
            "Permissions, in octal, of the sockets that the daemon creates itself; with socket "    \
            "activation the socket unit sets them.")                                                \
     STRING(SOCKET_GROUP, "socket_group", 63, "", START,                                            \
            "Group that owns the sockets that the daemon creates itself; it must exist, and the "   \
            "daemon's user must be a member, or root. Empty: the daemon's own.")                    \
-    STRING(                                                                                        \
-        DEFAULT_MODEL, "default_model", 63, "", NOW,                                               \
-        "Model for clients and commands that name none. Empty, or not loaded: the first one; of "  \
-        "the model that comes with piped only if there is no other.")                              \
+    STRING(DEFAULT_MODEL, "default_model", 63, "", NOW,                                            \
+           "Model for clients and commands that name none. Empty, or not loaded: the first one; "  \
+           "of the model that comes with piped only if there is no other.")                        \
     BOOL(PIN, "pin", 1, START, "Pin every thread of a team to a core of its own.")                 \
     INT(FRAMES_IN_FLIGHT, "frames_in_flight", "frames", 0, 1024, 0, START,                         \
         "Maximum number of frames of one model in its pipeline; each takes one arena. 0: enough "  \
@@ -48,8 +46,8 @@
         "How long a team spins for its next frame before it sleeps. 0: sleep at once.")            \
     ENUM(PLANNER_OBJECTIVE, "planner.objective", "throughput|latency|power", 0, NOW,               \
          "What the planner optimises: most frames a second (then lowest latency among nearly "     \
-         "equal plans), lowest latency of the worst frame, or least energy a frame. power "        \
-         "needs planner.fps.")                                                                     \
+         "equal plans), lowest latency of the worst frame, or least energy a frame. power needs "  \
+         "planner.fps.")                                                                           \
     INT(PLANNER_FPS, "planner.fps", "frames/s", 0, 1000000, 0, NOW,                                \
         "Minimum frame rate of a plan. 0: no bound.")                                              \
     INT(PLANNER_LATENCY_MS, "planner.latency_ms", "ms", 0, 600000, 0, NOW,                         \
@@ -58,25 +56,23 @@
         "Maximum number of stages of a plan. 0: one for each core.")                               \
     INT(PLANNER_TUNE_S, "planner.tune_s", "s", 1, 86400, 300, NOW,                                 \
         "Maximum time of a whole retune; then the best plan so far serves.")                       \
-    STRING(                                                                                        \
-        PLANNER_ALGORITHM, "planner.algorithm", 31, "exact", NOW | ADVANCED,                       \
-        "Search that finds plans when the machine changes, and for a retune that names "           \
-        "none: " TUN_SEARCH_NAMES                                                                  \
-        " (\"pipesim list\" describes each). exact solves the costs and changes the "              \
-        "plan if that gains enough; any other search is run on live frames for every change that " \
-        "lasts, within adapt.cooldown_s and adapt.per_hour.")                                      \
-    ENUM(PLANNER_START, "planner.start", "exact|algorithm", 0, NOW | ADVANCED,                     \
-         "Who finds the first plan of a model that has none saved or configured: exact, or "       \
-         "planner.algorithm, whose seed serves until frames come. Then its search is run on "      \
-         "them.")                                                                                  \
+    STRING(PLANNER_ALGORITHM, "planner.algorithm", 31, "exact", NOW | ADVANCED,                    \
+           "Search that finds plans when the machine changes, and for a retune that names "        \
+           "none: " TUN_SEARCH_NAMES                                                               \
+           " (\"pipesim list\" describes each). exact solves the costs and changes the plan if "   \
+           "that gains enough; any other search is run on live frames for every change that "      \
+           "lasts, within adapt.cooldown_s and adapt.per_hour.")                                   \
+    ENUM(                                                                                          \
+        PLANNER_START, "planner.start", "exact|algorithm", 0, NOW | ADVANCED,                      \
+        "Who finds the first plan of a model that has none saved or configured: exact, or "        \
+        "planner.algorithm, whose seed serves until frames come. Then its search is run on them.") \
     INT(PLANNER_ALPHA, "planner.alpha", "trials", 0, 1000, 0, NOW | ADVANCED,                      \
         "A search gives up after this many trials without a gain. 0: the algorithm's own "         \
         "default.")                                                                                \
     INT(BATCH_WAIT_US, "planner.batch_wait_us", "us", 0, 1000000, 0, START | ADVANCED,             \
         "How long a team that may take several frames at once (/BATCH in a plan) waits for more "  \
-        "of "                                                                                      \
-        "them, from when it was given the first. Never so long that a frame misses its deadline. " \
-        "0: it takes those that are there.")                                                       \
+        "of them, from when it was given the first. Never so long that a frame misses its "        \
+        "deadline. 0: it takes those that are there.")                                             \
     INT(PLANNER_FRAMES, "planner.frames", "frames", 1, 10000, 24, NOW | ADVANCED,                  \
         "Frames in one measurement of a retune.")                                                  \
     INT(PLANNER_MS, "planner.measure_ms", "ms", 1, 600000, 2000, NOW | ADVANCED,                   \
@@ -94,18 +90,16 @@
     BOOL(GPIO_POWER_LOW, "gpio.power_active_low", 0, START, "The power line is active when low.")  \
     INT(GPIO_LED, "gpio.led", "line", -1, 65535, -1, START,                                        \
         "Line number of a status LED: steady while serving, blinking slowly while tuning and "     \
-        "fast "                                                                                    \
-        "while degraded, one flash a second while draining, off otherwise. -1: none.")             \
+        "fast while degraded, one flash a second while draining, off otherwise. -1: none.")        \
     BOOL(GPIO_LED_LOW, "gpio.led_active_low", 0, START, "The LED is lit when low.")                \
     INT(GPIO_DEBOUNCE_MS, "gpio.debounce_ms", "ms", 0, 10000, 30, START,                           \
         "How long an input must hold a level before it counts.")                                   \
     INT(SENSORS_INTERVAL_MS, "sensors.interval_ms", "ms", 0, 60000, 200, NOW,                      \
         "How often frequencies, temperatures, pressure, quota and energy are read. 0: never; "     \
         "status then shows null, and only service times reveal changes.")                          \
-    BOOL(                                                                                          \
-        ADAPT_ENABLED, "adapt.enabled", 1, NOW,                                                    \
-        "Change the plan when frequencies, heat, interference or missing cores make another plan " \
-        "better. A plan that a user set stays while its cores are present.")                       \
+    BOOL(ADAPT_ENABLED, "adapt.enabled", 1, NOW,                                                   \
+         "Change the plan when frequencies, heat, interference or missing cores make another "     \
+         "plan better. A plan that a user set stays while its cores are present.")                 \
     INT(ADAPT_GAIN, "adapt.gain_percent", "%", 0, 1000, 3, NOW,                                    \
         "Change the plan only if the new one is predicted to be better by this much.")             \
     INT(ADAPT_URGENT, "adapt.urgent_percent", "%", 0, 1000, 25, NOW,                               \
@@ -135,15 +129,13 @@
         "previous plan.")                                                                          \
     INT(KERNELS_MEASURE_MS, "kernels.measure_ms", "ms", 0, 600000, 4000, NOW,                      \
         "How long primitives are measured on each EP when a model is first loaded on this "        \
-        "machine; "                                                                                \
-        "the result is kept. 0: use the default order.")                                           \
+        "machine; the result is kept. 0: use the default order.")                                  \
     STRING(BOARDS_FRAMES_SOCKET, "boards.frames_socket", 107, "/run/piped-link/frames.sock",       \
            START, "Frames socket of piped-link, for models that are served over several boards.")  \
     INT(BOARDS_MEMORY_MIB, "boards.memory_mib", "MiB", 0, 1048576, 0, NOW,                         \
         "Memory that a model may take on this board when other boards can serve it, too. A "       \
-        "larger "                                                                                  \
-        "one "                                                                                     \
-        "is not packed, and served over boards only. 0: no limit; plans count with what is free.") \
+        "larger one is not packed, and served over boards only. 0: no limit; plans count with "    \
+        "what is free.")                                                                           \
     INT(LIMIT_MODELS, "limits.models", "models", 1, 64, 16, NOW,                                   \
         "Maximum number of loaded models.")                                                        \
     INT(LIMIT_WEIGHT_MIB, "limits.model_weight_mib", "MiB", 1, 1048576, 4096, NOW,                 \
@@ -157,8 +149,7 @@
         "user and piped-link are not limited.")                                                    \
     INT(LIMIT_CONTROL, "limits.control_connections", "connections", 1, 1024, 32, NOW,              \
         "Maximum number of connections to the control socket. If all are taken, the idlest one "   \
-        "of "                                                                                      \
-        "the user with the most makes room.")                                                      \
+        "of the user with the most makes room.")                                                   \
     INT(LIMIT_CONTROL_UID, "limits.control_connections_per_user", "connections", 1, 1024, 16, NOW, \
         "Maximum number of connections of one user to the control socket; beyond it, the user's "  \
         "idlest one makes room. Root, the daemon's own user and piped-link are not limited.")      \
@@ -178,8 +169,7 @@
         "Maximum memory for the inline and f16 frames of one connection.")                         \
     INT(LIMIT_INLINE_TOTAL_MIB, "limits.inline_total_mib", "MiB", 1, 1048576, 512, NOW,            \
         "Maximum memory for the inline, f16 and shrunk frames of all connections; one user gets "  \
-        "at "                                                                                      \
-        "most as much as stays free for others.")                                                  \
+        "at most as much as stays free for others.")                                               \
     INT(LIMIT_BACKLOG_KIB, "limits.backlog_kib", "KiB", 64, 1048576, 1024, NOW,                    \
         "Stop reading from a connection while it has more unread answers than this.")              \
     INT(LIMIT_SLOW_S, "limits.slow_client_s", "s", 1, 3600, 30, NOW,                               \

@@ -23,12 +23,17 @@ static json_t *plan_json(const struct tun_problem *p, const struct pl_plan *plan
 }
 
 /* fps, bottleneck_ms, latency_ms; null where unknown. */
-static json_t *outcome_json(const struct tun_outcome *o)
+static json_t *times_json(double bottleneck_ns, double latency_ns)
 {
     return json_pack("{s:o, s:o, s:o}", "fps",
-                     o->bottleneck_ns > 0 ? json_real(1e9 / o->bottleneck_ns) : json_null(),
-                     "bottleneck_ms", dmn_json_positive(o->bottleneck_ns * 1e-6), "latency_ms",
-                     dmn_json_positive(o->latency_ns * 1e-6));
+                     dmn_json_positive(bottleneck_ns > 0 ? 1e9 / bottleneck_ns : 0),
+                     "bottleneck_ms", dmn_json_positive(bottleneck_ns * 1e-6), "latency_ms",
+                     dmn_json_positive(latency_ns * 1e-6));
+}
+
+static json_t *outcome_json(const struct tun_outcome *o)
+{
+    return times_json(o->bottleneck_ns, o->latency_ns);
 }
 
 int dmn_front_json(const struct tun_problem *p, size_t max, bool energy, json_t **ret)
@@ -251,17 +256,18 @@ static json_t *point_json(const struct dmn_spread_query *q, const struct dmn_spr
 {
     const struct tun_outcome *o = &f->solution[i].outcome;
     char plan[PL_PLAN_TEXT_MAX], route[DMN_ROUTE_TEXT_MAX];
+    json_t *point;
 
     if (dmn_spread_front_texts(f, i, &q->report, plan, route) < 0) {
         return NULL;
     }
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "plan", plan, "route",
-                     route[0] ? json_string(route) : json_null(), "fps",
-                     dmn_json_positive(1 / o->bottleneck_ns * 1e9), "bottleneck_ms",
-                     dmn_json_positive(o->bottleneck_ns * 1e-6), "latency_ms",
-                     dmn_json_positive(o->latency_ns * 1e-6), "most_memory_bytes",
-                     dmn_json_positive(o->most_memory_bytes), "most_energy_mj",
-                     dmn_json_positive(o->most_energy_nj * 1e-6));
+    point = outcome_json(o);
+    json_object_update_new(
+        point, json_pack("{s:s, s:o, s:o, s:o}", "plan", plan, "route",
+                         route[0] ? json_string(route) : json_null(), "most_memory_bytes",
+                         dmn_json_positive(o->most_memory_bytes), "most_energy_mj",
+                         dmn_json_positive(o->most_energy_nj * 1e-6)));
+    return point;
 }
 
 int dmn_boards_front_json(const struct dmn_spread_query *q, size_t max, bool watts, json_t **ret)
@@ -289,12 +295,10 @@ int dmn_boards_front_json(const struct dmn_spread_query *q, size_t max, bool wat
 
 static json_t *figures_json(const struct dmn_figures *f, const char *limit)
 {
-    return f->possible ? json_pack("{s:o, s:o, s:o, s:o}", "fps",
-                                   dmn_json_positive(1 / f->bottleneck_ns * 1e9), "bottleneck_ms",
-                                   dmn_json_positive(f->bottleneck_ns * 1e-6), "latency_ms",
-                                   dmn_json_positive(f->latency_ns * 1e-6), "limit",
-                                   limit && *limit ? json_string(limit) : json_null())
-                       : json_null();
+    json_t *figures = f->possible ? times_json(f->bottleneck_ns, f->latency_ns) : json_null();
+
+    json_object_set_new(figures, "limit", limit && *limit ? json_string(limit) : json_null());
+    return figures;
 }
 
 /* By how many percent @a is better than @b in what the model is served for. */

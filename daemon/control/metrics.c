@@ -202,7 +202,13 @@ static void memory(FILE *to, const struct dmn_control *control)
 static void the_daemon(FILE *to, const struct dmn_control *control)
 {
     const struct dmn_host *host = control->host;
+    const struct dmn_failed_model *m;
+    size_t failed = 0;
 
+    STAILQ_FOREACH(m, &control->models->failed, linked)
+    {
+        failed++;
+    }
     dmn_metric_head(to, "build_info", "gauge", "What the daemon was built of.");
     dmn_metric_row(to, "build_info", 1, "version=\"%s\",arch=\"%s\",compiler=\"%s\"", PIPED_VERSION,
                    ARCH, __VERSION__);
@@ -213,7 +219,7 @@ static void the_daemon(FILE *to, const struct dmn_control *control)
     dmn_metric(to, "degraded", "gauge", "1 while something asked for does not work.",
                host->state(host->ctx) == DMN_STATE_DEGRADED);
     dmn_metric(to, "models_failed", "gauge", "Configured or saved models that could not be loaded.",
-               (double)dmn_failed_count(&control->models->failed));
+               (double)failed);
     dmn_metric(to, "connections", "gauge", "Connections to the frames socket.",
                (double)control->frames->server.conn_count);
     connections_refused(to, control->frames);
@@ -263,45 +269,35 @@ static void histogram(FILE *to, const struct dmn_control *control, const char *n
     }
 }
 
-static void by_policy(FILE *to, const struct dmn_control *control)
+static void by_policy(FILE *to, const char *name, const struct dmn_model *m)
 {
-    dmn_metric_head(to, "frames_policy_total", "counter",
-                    "Frames answered, by policy of their stream and by status.");
-    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        const struct dmn_client_stats *clients = &m->clients->stats;
-
-        for (int p = 0; p < IPC_POLICY_COUNT; p++) {
-            for (int s = 0; s < IPC_STATUS_COUNT; s++) {
-                dmn_metric_row(to, "frames_policy_total", (double)clients->by_policy[p][s],
-                               "model=\"%s\",policy=\"%s\",status=\"%s\"", m->name,
-                               dmn_policy_name((enum ipc_policy)p),
-                               ipc_status_name((enum ipc_status)s));
-            }
+    for (int p = 0; p < IPC_POLICY_COUNT; p++) {
+        for (int s = 0; s < IPC_STATUS_COUNT; s++) {
+            dmn_metric_row(to, name, (double)m->clients->stats.by_policy[p][s],
+                           "model=\"%s\",policy=\"%s\",status=\"%s\"", m->name,
+                           dmn_policy_name((enum ipc_policy)p),
+                           ipc_status_name((enum ipc_status)s));
         }
     }
 }
 
-static void refusals(FILE *to, const struct dmn_control *control)
+static void refusals(FILE *to, const char *name, const struct dmn_model *m)
 {
-    dmn_metric_head(to, "frames_refused_total", "counter",
-                    "Frames answered without a result, by reason.");
-    for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        const struct dmn_client_stats *clients = &m->clients->stats;
-
-        for (int why = DMN_NO_RESULT_NONE + 1; why < DMN_NO_RESULT_COUNT; why++) {
-            dmn_metric_row(to, "frames_refused_total", (double)clients->by_reason[why],
-                           "model=\"%s\",reason=\"%s\"", m->name, dmn_no_results[why].name);
-        }
+    for (int why = DMN_NO_RESULT_NONE + 1; why < DMN_NO_RESULT_COUNT; why++) {
+        dmn_metric_row(to, name, (double)m->clients->stats.by_reason[why],
+                       "model=\"%s\",reason=\"%s\"", m->name, dmn_no_results[why].name);
     }
 }
 
 static void frames_metrics(FILE *to, const struct dmn_control *control, enum left_out less)
 {
-    refusals(to, control);
+    models(to, control, "frames_refused_total", "counter",
+           "Frames answered without a result, by reason.", refusals);
     if (less >= LEFT_OUT_MOST) {
         return;
     }
-    by_policy(to, control);
+    models(to, control, "frames_policy_total", "counter",
+           "Frames answered, by policy of their stream and by status.", by_policy);
     histogram(to, control, "frame_latency_seconds", "histogram",
               "Arrival of a computed frame to its last stage's end.",
               offsetof(struct dmn_client_stats, latency));

@@ -42,18 +42,6 @@ void dmn_failed_remove(struct dmn_failed_models *f, const char *name)
     }
 }
 
-size_t dmn_failed_count(const struct dmn_failed_models *f)
-{
-    const struct dmn_failed_model *m;
-    size_t count = 0;
-
-    STAILQ_FOREACH(m, f, linked)
-    {
-        count++;
-    }
-    return count;
-}
-
 void dmn_failed_clear(struct dmn_failed_models *f)
 {
     while (!STAILQ_EMPTY(f)) {

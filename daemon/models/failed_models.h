@@ -24,6 +24,5 @@ int dmn_failed_add(struct dmn_failed_models *f, const char *name, const char *pa
 struct dmn_failed_model *dmn_failed_find(const struct dmn_failed_models *f, const char *name);
 /** dmn_failed_remove() - forgets the model of this name, if there is one. */
 void dmn_failed_remove(struct dmn_failed_models *f, const char *name);
-size_t dmn_failed_count(const struct dmn_failed_models *f);
 /** dmn_failed_clear() - forgets all. */
 void dmn_failed_clear(struct dmn_failed_models *f);

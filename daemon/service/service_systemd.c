@@ -61,19 +61,15 @@ void dmn_service_status(const char *text)
 int dmn_service_journal(int level, const char *text, const char *id, const char *model,
                         const char *plan, const char *client)
 {
-    const char *const values[] = {text, id, model, plan, client};
-    static const char *const keys[] = {"MESSAGE", "MESSAGE_ID", "PIPED_MODEL", "PIPED_PLAN",
+    const char priority[] = {(char)('0' + level), '\0'};
+    const char *const values[] = {priority, "piped", text, id, model, plan, client};
+    static const char *const keys[] = {"PRIORITY",    "SYSLOG_IDENTIFIER", "MESSAGE",
+                                       "MESSAGE_ID",  "PIPED_MODEL",       "PIPED_PLAN",
                                        "PIPED_CLIENT"};
-    char *fields[base_array_count(values) + 2] = {NULL};
-    struct iovec iov[base_array_count(values) + 2];
+    char *fields[base_array_count(values)] = {NULL};
+    struct iovec iov[base_array_count(values)];
     int count = 0, ret = -ENOMEM;
 
-    if (asprintf(&fields[count], "PRIORITY=%d", level) >= 0) {
-        count++;
-    }
-    if (asprintf(&fields[count], "SYSLOG_IDENTIFIER=piped") >= 0) {
-        count++;
-    }
     for (size_t i = 0; i < base_array_count(values); i++) {
         if (values[i] && asprintf(&fields[count], "%s=%s", keys[i], values[i]) >= 0) {
             count++;
