@@ -8,7 +8,6 @@
 #include "daemon/daemon.h"
 #include "daemon/service/folders.h"
 #include "daemon/service/log.h"
-#include "daemon/validate.h"
 #include "governor/gpio.h"
 #include "governor/gpio_logic.h"
 #include "ipc/listen.h"

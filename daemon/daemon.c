@@ -6,14 +6,12 @@
 #include <sys/resource.h>
 
 #include "base/append.h"
-#include "daemon/frames/preparing.h"
 #include "daemon/machine/hotplug.h"
 #include "daemon/machine/sampling.h"
 #include "daemon/models/arrival.h"
 #include "daemon/plans/profile.h"
 #include "daemon/service/log.h"
 #include "daemon/service/service.h"
-#include "daemon/validate.h"
 
 #define TICK_MS 1000u
 #define AWAITED_THREADS 4u

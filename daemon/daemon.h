@@ -155,6 +155,34 @@ int dmn_check_config(const struct dmn_args *args);
 /** dmn_inspect() - `piped --inspect`: prints what a model's file is. Return: the exit code. */
 int dmn_inspect(const struct dmn_args *args);
 
+/* validate.c: every text is "FILE:LINE: KEY: VALUE: reason", DMN_CONFIG_ERROR_MAX bytes. */
+
+/**
+ * dmn_validate() - judges the cores and the group of the sockets
+ *
+ * @on: its configuration is judged, and its EPs are read. @binds: the daemon makes a socket itself.
+ * @ret_group: of the sockets.
+ *
+ * Threads: any that owns @on; blocks on sysfs and the user database. Return: 0; -errno, with
+ * @ret_error.
+ */
+int dmn_validate(struct dmn_machine *on, bool binds, char *ret_error, gid_t *ret_group);
+/** dmn_validate_load() - loads a configured model, and judges its plan. @ret_key: on failure, as
+ * for dmn_validate_fault(). Threads: any that owns @l; blocks. Return: 0; -errno, with l->error. */
+int dmn_validate_load(const struct dmn_config_model *m, const struct pl_ep_set *eps,
+                      struct dmn_load *l, const char **ret_key);
+/** dmn_validate_plan() - judges a configured plan for a model of @units units. Threads: any.
+ * Return: 0; -EINVAL, with @ret_error. */
+int dmn_validate_plan(const struct dmn_config *c, const struct dmn_config_model *m,
+                      const struct pl_ep_set *eps, size_t units, char *ret_error,
+                      struct pl_plan *ret);
+/** dmn_validate_fault() - writes why a model cannot be served. @key: "path", "plan" or
+ * "calibration". @why: the reason; it may name the value itself. */
+void dmn_validate_fault(const struct dmn_config *c, const struct dmn_config_model *m,
+                        const char *key, const char *why, char *ret_error);
+/** dmn_validate_doubt() - writes what is allowed but hardly meant; "" if there is nothing. */
+void dmn_validate_doubt(const struct dmn_config *c, char *ret_text);
+
 /* reload.c */
 /** dmn_reload_begin() - starts a reload. @done: called at its end. Return: false, and @done is not
  * called, if a reload is in progress or the daemon is stopping. */

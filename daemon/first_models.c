@@ -8,7 +8,6 @@
 #include "base/base.h"
 #include "daemon/daemon.h"
 #include "daemon/service/log.h"
-#include "daemon/validate.h"
 
 #define PATIENCE_S 1u
 

@@ -11,7 +11,6 @@
 #include "daemon/models/arrival.h"
 #include "daemon/plans/planning.h"
 #include "daemon/service/log.h"
-#include "daemon/validate.h"
 
 struct dmn_reload {
     struct dmn_arrival arrival;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/validate.h"
-
+/* What a start demands of a configuration, besides what reading it demands. A start, a reload and
+ * `piped --check-config` judge by these functions, and each loads the models: so a check or a
+ * reload succeeds if and only if a restart would serve all of the configuration. A start differs in
+ * one thing: where a model cannot be served, it serves the others and is degraded. */
 #include "base/base.h"
+#include "daemon/daemon.h"
 #include "ipc/listen.h"
 
 static int check_group(const struct dmn_config *c, bool binds, char *ret_error, gid_t *ret)

@@ -7,7 +7,6 @@
 #include "base/whole_file.h"
 #include "daemon/config/config.h"
 #include "daemon/config/merge.h"
-#include "daemon/config/text.h"
 #include "tuner/problem.h"
 
 static int merge_file(struct dmn_config *c, const char *path, char *ret_error)

@@ -8,7 +8,6 @@
 #include "base/base.h"
 #include "base/near_word.h"
 #include "daemon/config/route_text.h"
-#include "daemon/config/text.h"
 #include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
 #include "pipeline/plan.h"

@@ -34,3 +34,17 @@ __attribute__((format(printf, 3, 4))) int dmn_config_fail(const struct dmn_confi
  * Return: 0; -EINVAL, with r->error set; -ENOMEM.
  */
 int dmn_config_merge(const struct dmn_config_reader *r, json_t *object, const char *prefix);
+
+/* text.c */
+/** dmn_config_strip() - overwrites comments outside strings with blanks; line numbers stay. @text:
+ * [bytes], may hold anything. */
+void dmn_config_strip(char *text, size_t bytes);
+/**
+ * dmn_config_line() - the line (from 1) where the value of a path such as "limits.streams" or
+ * "models[2].path" starts
+ *
+ * @text: valid JSON, NUL-terminated, comments stripped
+ *
+ * Return: the line; of the deepest part found if the whole path does not exist.
+ */
+size_t dmn_config_line(const char *text, const char *path);

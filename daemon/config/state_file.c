@@ -7,7 +7,6 @@
 #include "base/atomic_file.h"
 #include "base/base.h"
 #include "base/whole_file.h"
-#include "daemon/config/state_seal.h"
 #include "daemon/service/folders.h"
 #include "daemon/service/log.h"
 #include "ipc/json_memory.h"

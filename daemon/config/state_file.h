@@ -3,9 +3,9 @@
  * daemon/config/state_file.h - the files of the state directory
  *
  * One table lists all of them; a test compares FILES of piped(8) with it. A file is JSON with its
- * version, the identity of its model if its name has one, and a checksum (daemon/config/
- * state_seal.h). A write goes to NAME.new, is brought to the disk, and then replaces the file, so
- * a loss of power leaves the previous file or the new one.
+ * version, the identity of its model if its name has one, and a checksum. A write goes to NAME.new,
+ * is brought to the disk, and then replaces the file, so a loss of power leaves the previous file
+ * or the new one.
  *
  * A file that is damaged in any way is never used: it is renamed to NAME.damaged, one line of the
  * log says why and what happens now, and its owner goes on as if there were none. Of the list of
@@ -130,3 +130,12 @@ bool dmn_state_untold(int error);
  * -ENOENT: no state directory; -EBUSY: another daemon keeps it; -EBADMSG: the present file is
  * damaged; -errno. */
 const char *dmn_state_why(int error);
+
+/* state_seal.c: plain functions */
+#define DMN_SEAL_KEY "checksum"
+
+/** dmn_seal_json() - dumps an object with its seal. @flags: of jansson. @root: a non-empty object,
+ * borrowed. Return: owned by the caller (free); NULL: out of memory. */
+char *dmn_seal_json(const json_t *root, size_t flags);
+/** dmn_seal_check() - Return: NULL: the seal fits; else what is wrong, a phrase for people. */
+const char *dmn_seal_check(const char *text, size_t bytes);

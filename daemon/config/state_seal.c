@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/config/state_seal.h"
+/* The last member of a state file's JSON object is its seal, with the BLAKE2b-256 of every byte
+ * before that member, as hex. The file is JSON with and without it. A seal finds damage; it does
+ * not prove who wrote the file. */
+#include "daemon/config/state_file.h"
 
 #include "base/base.h"
 #include "base/json_text.h"

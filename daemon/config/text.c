@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/config/text.h"
+/* JSON with comments: removes them, and finds the line of a value. */
+#include "daemon/config/merge.h"
 
 #include <ctype.h>
 

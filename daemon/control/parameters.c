@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/control/parameters.h"
+/* Checks a call's parameters by what the interface declares, and reads them. An interface is the
+ * text that GetInterfaceDescription answers, such as ipc_varlink_interface: so what is declared is
+ * what is checked. */
+#include "daemon/control/methods.h"
 
 #include <sys/mman.h>
 

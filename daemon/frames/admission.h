@@ -9,7 +9,7 @@
  * So no stream starves, whatever others send, and a user gains nothing by more connections or
  * streams.
  *
- * Each model has one for the frames that wait for its pipeline; preparing.h has one for images.
+ * Each model has one for the frames that wait for its pipeline; preparing.c has one for images.
  * Pure logic: no sockets, no pipeline. Threads: the loop thread.
  */
 #pragma once

@@ -64,7 +64,7 @@ struct dmn_client_stats {
     uint64_t latency_count;
     double latency_sum_s;
     double service_ewma_ns; /* start to done, moving average; 0: none yet */
-    /* converting clients' images: by teams, and by the thread of preparing.h */
+    /* converting clients' images: by teams, and by the thread of preparing.c */
     uint64_t image_ns, image_beside_ns;
 };
 

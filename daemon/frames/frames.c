@@ -2,9 +2,7 @@
 #include "daemon/frames/frames.h"
 
 #include "daemon/config/config.h"
-#include "daemon/frames/handlers.h"
-#include "daemon/frames/preparing.h"
-#include "daemon/frames/submit.h"
+#include "daemon/frames/frames_private.h"
 #include "daemon/service/log.h"
 #include "ipc/server/client_places.h"
 

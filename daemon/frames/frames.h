@@ -59,6 +59,10 @@ void dmn_frames_take_in(struct dmn_frames *f);
 void dmn_frames_drain_begin(struct dmn_frames *f);
 /** dmn_frames_drained() - Return: every frame is answered and every answer written. */
 bool dmn_frames_drained(const struct dmn_frames *f);
+/** dmn_preparing_stop() - ends the thread that prepares images; the frames that it has are answered
+ * "unavailable". Call before models are destroyed. Waits for one slice. A second call does
+ * nothing. */
+void dmn_preparing_stop(struct dmn_frames *f);
 /** dmn_frames_close_all() - closes every connection, even with unwritten answers; the memory is
  * freed in the loop's next turn. */
 void dmn_frames_close_all(struct dmn_frames *f);

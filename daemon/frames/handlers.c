@@ -1,28 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/frames/handlers.h"
-
+/* What the daemon does with the messages of clients: OPEN, a stream on a model; POOL, client memory
+ * for its frames; and frames, which it takes, cancels and answers. */
 #include <endian.h>
 
-#include "base/base.h"
 #include "daemon/config/config.h"
-#include "daemon/frames/preparing.h"
+#include "daemon/frames/frames_private.h"
 #include "daemon/service/log.h"
-
-static enum ipc_dtype wire_dtype(enum mdl_dtype t)
-{
-    static const enum ipc_dtype map[MDL_DTYPE_COUNT] = {
-        [MDL_F32] = IPC_F32, [MDL_I32] = IPC_I32, [MDL_I64] = IPC_I64,
-        [MDL_U8] = IPC_U8,   [MDL_I8] = IPC_I8,   [MDL_BOOL] = IPC_BOOL,
-    };
-
-    return map[t];
-}
 
 static struct ipc_tensor describe(const struct mdl_model *m, const struct mdl_io *io,
                                   const struct dmn_travel *travel, size_t i)
 {
     const struct mdl_tensor *t = &m->tensors[io->tensor];
-    struct ipc_tensor w = {.dtype = travel->tensor[i].f16 ? IPC_F16 : wire_dtype(t->dtype),
+    struct ipc_tensor w = {.dtype = travel->tensor[i].f16 ? IPC_F16 : dmn_piped_dtype(t->dtype),
                            .rank = (uint32_t)t->rank,
                            .offset = travel->tensor[i].there,
                            .bytes = dmn_travel_bytes(travel, i),

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/frames/preparing.h"
-
-#include "daemon/frames/submit.h"
+/* Huge images become a model's input beside its pipeline.
+ *
+ * An image of more than DMN_KEY_LIMIT_SLICE_MPIXELS, or of a third of it while another user has a
+ * stream of the model, would keep a team busy for so long that every frame behind it is late. Such
+ * a frame is PREPARING first: a thread of its own makes its input, slice by slice, into the
+ * record's buffer. Then it goes to the pipeline as a tensor. Users take turns between slices, as
+ * frames do (admission.h), and the time counts against the user's share of the model. */
+#include "daemon/frames/frames.h"
+#include "daemon/frames/frames_private.h"
 #include "daemon/service/log.h"
 
 /* Pixels of the image in one slice, unless one row of the input takes more. About 5 ms. */

@@ -4,16 +4,6 @@
 #include "base/pixfmt.h"
 #include "daemon/config/config.h"
 
-struct dmn_record *dmn_record_new(struct dmn_stream *s)
-{
-    struct dmn_record *r = calloc(1, sizeof(*r));
-
-    if (r) {
-        r->stream = s;
-    }
-    return r;
-}
-
 struct dmn_record *dmn_record_free(struct dmn_record *r)
 {
     dmn_record_release(r);
@@ -184,21 +174,6 @@ static bool place(struct dmn_record *r, const struct dmn_frame_format *format,
         placed = place_all(r, format, f, m, p);
     }
     return placed;
-}
-
-void dmn_record_input_here(struct dmn_record *r, const struct dmn_frame_format *format)
-{
-    if (r->converted) {
-        dmn_travel_in(&format->input, r->input_there, r->converted);
-        r->converted = NULL;
-    }
-}
-
-void dmn_record_output_there(struct dmn_record *r, const struct dmn_frame_format *format)
-{
-    if (format->output.converts) {
-        dmn_travel_out(&format->output, r->output, r->output_there);
-    }
 }
 
 /* The largest image, in pixels, that a team prepares. Other users' frames wait for that, so it is

@@ -32,7 +32,7 @@ struct dmn_stream;
 
 enum dmn_record_state {
     DMN_RECORD_READING,   /* checked; the rest of an inline frame may still have to come */
-    DMN_RECORD_PREPARING, /* its image becomes the model's input (preparing.h); dmn_stream.running
+    DMN_RECORD_PREPARING, /* its image becomes the model's input (preparing.c); dmn_stream.running
                            * counts it */
     DMN_RECORD_QUEUED,    /* waits for room in the pipeline; its stream's queue counts it */
     DMN_RECORD_RUNNING,   /* inside the pipeline or elsewhere; dmn_stream.running counts it */
@@ -91,9 +91,6 @@ struct dmn_frame_format {
     struct dmn_travel input, output;
 };
 
-/** dmn_record_new() - a record of stream @s, without a buffer. Return: owned by the caller; NULL:
- * out of memory. */
-struct dmn_record *dmn_record_new(struct dmn_stream *s);
 /** dmn_record_free() - must not be RUNNING. Gives its buffer back to the counts. Return: NULL. */
 struct dmn_record *dmn_record_free(struct dmn_record *r);
 /** dmn_record_reset() - a new frame arrives, READING; keeps the buffer. ipc_frame_take() begins its
@@ -113,11 +110,6 @@ void dmn_record_reset(struct dmn_record *r);
 size_t dmn_record_place(struct dmn_record *r, const struct dmn_frame_format *format,
                         const struct ipc_header *h, const struct ipc_frame *f,
                         struct ipc_memory *memory, struct dmn_peer *p);
-
-/** dmn_record_input_here() - makes the input what the model takes, once. All its bytes are here. */
-void dmn_record_input_here(struct dmn_record *r, const struct dmn_frame_format *format);
-/** dmn_record_output_there() - makes the output of a computed frame what the client takes. */
-void dmn_record_output_there(struct dmn_record *r, const struct dmn_frame_format *format);
 
 /** dmn_record_refused() - its answer has a status and a text: sets DONE; releases its bytes. The
  * caller takes a QUEUED record out of its queue, see dmn_stream_unqueue(). */

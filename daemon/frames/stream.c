@@ -65,11 +65,12 @@ void dmn_stream_move(struct dmn_stream *s, struct dmn_clients *to)
 static bool grow_records(struct dmn_stream *s, size_t count)
 {
     while (count-- > 0) {
-        struct dmn_record *r = dmn_record_new(s);
+        struct dmn_record *r = calloc(1, sizeof(*r));
 
         if (!r) {
             return false;
         }
+        r->stream = s;
         r->next_free = s->free;
         s->free = r;
     }

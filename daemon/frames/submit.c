@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/frames/submit.h"
+/* Which frame goes into a model's pipeline, and when. A complete frame waits in its stream's ring.
+ * When the pipeline may have room, waiting frames go in, in the order of admission.h. A frame that
+ * comes back is DONE, and its connection is marked; the last one of a stream without a connection
+ * frees the stream. */
+#include "daemon/frames/frames_private.h"
 
 /* The frame came back from where it was computed: from the pipeline, or from elsewhere. */
 static void ended(struct dmn_record *r, struct dmn_model *m, enum pl_frame_status status)
@@ -12,7 +16,9 @@ static void ended(struct dmn_record *r, struct dmn_model *m, enum pl_frame_statu
             dmn_record_fail(r, DMN_NO_RESULT_POOL_LOST);
             break;
         }
-        dmn_record_output_there(r, &s->format);
+        if (s->format.output.converts) {
+            dmn_travel_out(&s->format.output, r->output, r->output_there);
+        }
         r->state = DMN_RECORD_DONE;
         if (r->answer.service_ns > 0) {
             dmn_client_stats_served(&m->clients->stats, r->answer.service_ns);
@@ -181,7 +187,10 @@ static bool submit(struct dmn_clients *w, struct dmn_stream *s)
         refuse(r, DMN_NO_RESULT_LATE_WAITING);
         return true;
     }
-    dmn_record_input_here(r, &s->format);
+    if (r->converted) { /* all its bytes are here; once */
+        dmn_travel_in(&s->format.input, r->input_there, r->converted);
+        r->converted = NULL;
+    }
     offered = offer(m, r);
     if (offered == DMN_OFFER_NONE && pl_asleep(m->pipe)) {
         refuse(r, DMN_NO_RESULT_TOO_LARGE);

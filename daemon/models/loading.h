@@ -104,7 +104,8 @@ struct dmn_planner_ops {
 /** dmn_load_check() - Return: 0 if frames of @m can be carried and planned; -EBADMSG or -E2BIG,
  * with @ret_error. Pure. */
 int dmn_load_check(const struct mdl_model *m, char ret_error[MDL_ERROR_MAX]);
-/** dmn_piped_dtype() - Return: the type as clients know it (PIPED_F32 and others). */
+/** dmn_piped_dtype() - Return: the type as clients know it: PIPED_F32 and others, which have the
+ * numbers of the protocol. */
 uint32_t dmn_piped_dtype(enum mdl_dtype of);
 /** dmn_output_fits() - does the sidecar's key `output` fit the model? Clients decode, not the
  * daemon; but what no client can decode by is refused, by the same code. Return: 0: m->output fits,

@@ -11,7 +11,6 @@
 #include "daemon/config/config.h"
 #include "daemon/config/saved.h"
 #include "daemon/config/state_file.h"
-#include "daemon/config/state_seal.h"
 #include "daemon/service/log.h"
 #include "tests/fuzz/replay.h"
 

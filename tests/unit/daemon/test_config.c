@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "daemon/config/config.h"
+#include "daemon/config/merge.h"
 #include "daemon/config/route_text.h"
-#include "daemon/config/text.h"
 #include "daemon/machine/eps.h"
 #include "tests/harness.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "daemon/control/parameters.h"
+#include "daemon/control/methods.h"
 #include "ipc/varlink.h"
 #include "tests/harness.h"
 
