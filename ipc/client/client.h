@@ -67,9 +67,7 @@ struct piped_stream {
     int error;                                    /* FAILED: negative errno */
     struct piped_stream_info info;
     struct piped_tensor tensors[2 * IPC_TENSORS_MAX];
-    char names[2 * IPC_TENSORS_MAX][IPC_NAME_BYTES];
-    /* of each output: 1 + the output with its valid rows, or 0; and the dim */
-    uint32_t rows_output[IPC_TENSORS_MAX], rows_dim[IPC_TENSORS_MAX];
+    struct ipc_tensor told_tensors[2 * IPC_TENSORS_MAX]; /* the same as OPENED had them */
     /* references, or NULL: none came. Of the outputs that come next; of the frame that was given
      * last, before that of the open stream */
     struct ipc_description *told, *description;

@@ -148,7 +148,8 @@ uint64_t piped_rows(const struct piped_stream *s, const struct piped_frame *f, u
                     uint32_t *ret_dim)
 {
     const struct piped_tensor *t = &s->info.outputs[output];
-    uint32_t at = s->rows_output[output], dim = s->rows_dim[output];
+    const struct ipc_tensor *told = &s->told_tensors[s->info.input_count + output];
+    uint32_t at = told->rows_output, dim = told->rows_dim;
     int64_t rows;
 
     if (ret_dim) {

@@ -146,18 +146,7 @@ int ipc_client_flush(struct piped *p)
 
 static int reserve(struct piped *p, size_t size)
 {
-    uint8_t *grown;
-
-    if (size <= p->rx_size) {
-        return 0;
-    }
-    grown = realloc(p->rx, size);
-    if (!grown) {
-        return -ENOMEM;
-    }
-    p->rx = grown;
-    p->rx_size = size;
-    return 0;
+    return base_room_for(&p->rx, 1, size, &p->rx_size) ? 0 : -ENOMEM;
 }
 
 int ipc_client_receive(struct piped *p)

@@ -83,15 +83,13 @@ static int on_welcome(struct piped *p, const struct ipc_header *h, const uint8_t
 }
 
 /* The count of valid rows must be one i64, and its dimension must exist. */
-static int check_rows(const struct piped_stream *s, const struct ipc_opened *m)
+static int check_rows(const struct ipc_tensor *out, uint32_t count)
 {
-    const struct piped_tensor *out = s->tensors + m->input_count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = out[i].rows_output;
 
-    for (uint32_t i = 0; i < m->output_count; i++) {
-        uint32_t at = s->rows_output[i];
-
-        if (at && (at > m->output_count || out[at - 1].dtype != PIPED_I64 ||
-                   out[at - 1].bytes != sizeof(int64_t) || s->rows_dim[i] >= out[i].rank)) {
+        if (at && (at > count || out[at - 1].dtype != IPC_I64 ||
+                   out[at - 1].bytes != sizeof(int64_t) || out[i].rows_dim >= out[i].rank)) {
             return invalid("an invalid count of rows");
         }
     }
@@ -99,12 +97,13 @@ static int check_rows(const struct piped_stream *s, const struct ipc_opened *m)
 }
 
 /* f16 comes only where it was asked for, and then f32 does not. */
-static bool travels_as_asked(const struct piped_stream *s, const struct ipc_opened *m)
+static bool travels_as_asked(const struct piped_stream *s, const struct ipc_opened *m,
+                             const struct ipc_tensor *tensors)
 {
     for (uint32_t i = 0; i < m->input_count + m->output_count; i++) {
         uint32_t asked = i < m->input_count ? s->open.input_dtype : s->open.output_dtype;
 
-        if (s->tensors[i].dtype == (asked == IPC_F16 ? PIPED_F32 : PIPED_F16)) {
+        if (tensors[i].dtype == (asked == IPC_F16 ? IPC_F32 : IPC_F16)) {
             return false;
         }
     }
@@ -122,24 +121,13 @@ static bool same_areas(const struct piped_stream *s, const struct ipc_opened *m)
            m->image_width == i->image_width && m->image_height == i->image_height;
 }
 
-static bool same_tensor(const struct piped_stream *s, size_t i, const struct ipc_tensor *t)
-{
-    const struct piped_tensor *have = &s->tensors[i];
-    size_t out = i - s->info.input_count;
-
-    return strcmp(have->name, t->name) == 0 && have->dtype == t->dtype && have->rank == t->rank &&
-           memcmp(have->dim, t->dim, t->rank * sizeof(t->dim[0])) == 0 &&
-           have->offset == t->offset && have->bytes == t->bytes &&
-           (i < s->info.input_count ||
-            (s->rows_output[out] == t->rows_output && s->rows_dim[out] == t->rows_dim));
-}
-
 enum { E_OTHER_TENSORS = 1 }; /* than those of the open stream, which is unchanged */
 
 /* Return: also E_OTHER_TENSORS. */
 static int take_tensors(struct piped_stream *s, const struct ipc_opened *m, const uint8_t *b,
                         size_t bytes)
 {
+    struct ipc_tensor told[2 * IPC_TENSORS_MAX] = {0};
     size_t count = m->input_count + m->output_count;
 
     if (bytes < count * IPC_TENSOR_BYTES) {
@@ -150,29 +138,30 @@ static int take_tensors(struct piped_stream *s, const struct ipc_opened *m, cons
     }
     for (size_t i = 0; i < count; i++) {
         uint64_t area = i < m->input_count ? m->input_bytes : m->output_bytes;
-        struct piped_tensor *to = &s->tensors[i];
-        struct ipc_tensor t;
+        struct ipc_tensor *t = &told[i];
 
-        if (ipc_get_tensor(b + i * IPC_TENSOR_BYTES, IPC_TENSOR_BYTES, &t) != 0 ||
-            t.offset + t.bytes > area) {
+        if (ipc_get_tensor(b + i * IPC_TENSOR_BYTES, IPC_TENSOR_BYTES, t) != 0 ||
+            t->offset + t->bytes > area) {
             return invalid("an invalid tensor");
         }
-        if (s->slots && !same_tensor(s, i, &t)) {
-            return E_OTHER_TENSORS;
-        }
-        memcpy(s->names[i], t.name, IPC_NAME_BYTES);
-        *to = (struct piped_tensor){.name = s->names[i],
-                                    .dtype = t.dtype,
-                                    .rank = t.rank,
-                                    .offset = t.offset,
-                                    .bytes = t.bytes};
-        memcpy(to->dim, t.dim, sizeof(to->dim));
-        if (i >= m->input_count) {
-            s->rows_output[i - m->input_count] = t.rows_output;
-            s->rows_dim[i - m->input_count] = t.rows_dim;
-        }
+        memset(&t->dim[t->rank], 0, (IPC_RANK_MAX - t->rank) * sizeof(t->dim[0]));
     }
-    return travels_as_asked(s, m) ? check_rows(s, m) : invalid("a tensor that was not asked for");
+    if (s->slots) {
+        return memcmp(told, s->told_tensors, sizeof(told)) == 0 ? 0 : E_OTHER_TENSORS;
+    }
+    memcpy(s->told_tensors, told, sizeof(told));
+    for (size_t i = 0; i < count; i++) {
+        const struct ipc_tensor *t = &s->told_tensors[i];
+
+        s->tensors[i] = (struct piped_tensor){.name = t->name,
+                                              .dtype = t->dtype,
+                                              .rank = t->rank,
+                                              .offset = t->offset,
+                                              .bytes = t->bytes};
+        memcpy(s->tensors[i].dim, t->dim, sizeof(t->dim));
+    }
+    return travels_as_asked(s, m, told) ? check_rows(told + m->input_count, m->output_count)
+                                        : invalid("a tensor that was not asked for");
 }
 
 static int send_pool(struct piped_stream *s)
