@@ -5,8 +5,8 @@
  * This is the only table of pixel formats, for ipc/ and kernels/. The numbers are those of the wire
  * protocol and of piped.h. Header-only. Threads: any.
  *
- * To add a format: a row here, its constants in ipc/protocol.h, ipc/piped.h and
- * kernels/image/image.h (the build fails without them), and its conversion in kernels/image/.
+ * To add a format: a row here, its constants in ipc/piped.h and kernels/image/image.h (the build
+ * fails without them), and its conversion in kernels/image/.
  */
 #pragma once
 

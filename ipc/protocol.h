@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include "base/pixfmt.h"
+
 #define IPC_VERSION 1u
 #define IPC_HEADER_BYTES 32u
 #define IPC_NAME_BYTES 64u
@@ -76,15 +78,8 @@ enum ipc_policy {
 };
 
 /* Pixel formats of OPEN; TENSOR: the model's input tensors at the offsets that OPENED names */
-enum ipc_pixfmt {
-    IPC_PIX_TENSOR = 0,
-    IPC_PIX_RGB24 = 1,
-    IPC_PIX_BGR24 = 2,
-    IPC_PIX_GRAY8 = 3,
-    IPC_PIX_NV12 = 4,
-    IPC_PIX_YUYV = 5,
-    IPC_PIX_COUNT
-};
+#define IPC_PIX_ID(ID, ...) IPC_PIX_##ID,
+enum ipc_pixfmt { PIXFMT_LIST(IPC_PIX_ID) IPC_PIX_COUNT };
 
 /* F16: only on streams that ask for it; see struct ipc_open */
 enum ipc_dtype {

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/wire.h"
 
-#include <string.h>
-
-#include "base/pixfmt.h"
 #include "base/shown_text.h"
-
-/* The numbers of the wire are those of the table. */
-#define SAME(ID, ...) _Static_assert((int)IPC_PIX_##ID == PIXFMT_##ID, #ID);
-PIXFMT_LIST(SAME)
-_Static_assert((int)IPC_PIX_COUNT == PIXFMT_COUNT, "no format more");
 
 /* A struct of payloads.h is its bytes: the machine has the protocol's byte order, and nothing lies
  * between or behind the members. */
@@ -118,21 +110,22 @@ bool ipc_type_by_client(uint16_t type)
     return t && t->by_client;
 }
 
+static const struct {
+    const char *name;
+    size_t bytes;
+} dtypes[] = {
+    [0] = {"?", 0},       [IPC_F32] = {"f32", 4}, [IPC_I32] = {"i32", 4},   [IPC_I64] = {"i64", 8},
+    [IPC_U8] = {"u8", 1}, [IPC_I8] = {"i8", 1},   [IPC_BOOL] = {"bool", 1}, [IPC_F16] = {"f16", 2},
+};
+
 const char *ipc_dtype_name(uint32_t dtype)
 {
-    static const char *const names[] = {
-        [IPC_F32] = "f32", [IPC_I32] = "i32",   [IPC_I64] = "i64", [IPC_U8] = "u8",
-        [IPC_I8] = "i8",   [IPC_BOOL] = "bool", [IPC_F16] = "f16"};
-
-    return dtype < base_array_count(names) && names[dtype] ? names[dtype] : "?";
+    return dtypes[dtype < base_array_count(dtypes) ? dtype : 0].name;
 }
 
 size_t ipc_dtype_bytes(uint32_t dtype)
 {
-    static const uint8_t bytes[] = {[IPC_F32] = 4, [IPC_I32] = 4,  [IPC_I64] = 8, [IPC_U8] = 1,
-                                    [IPC_I8] = 1,  [IPC_BOOL] = 1, [IPC_F16] = 2};
-
-    return dtype < sizeof(bytes) ? bytes[dtype] : 0;
+    return dtypes[dtype < base_array_count(dtypes) ? dtype : 0].bytes;
 }
 
 static bool good_tensor(const struct ipc_tensor *t)

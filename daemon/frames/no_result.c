@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/no_result.h"
 
-#include "base/base.h"
 #include "ipc/server/frame_rules.h"
 
 const struct dmn_no_result_row dmn_no_results[DMN_NO_RESULT_COUNT] = {

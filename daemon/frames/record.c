@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/record.h"
 
-#include "base/pixfmt.h"
 #include "daemon/config/config.h"
 
 struct dmn_record *dmn_record_free(struct dmn_record *r)

@@ -5,7 +5,6 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
-#include "base/base.h"
 #include "base/shown_text.h"
 #include "ipc/client/client.h"
 

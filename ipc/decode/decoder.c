@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/decode/decoder.h"
 
-#include "base/base.h"
 #include "base/tensor_name.h"
 
 static const struct decode_kind *const kinds[OUTPUT_KIND_COUNT] = {

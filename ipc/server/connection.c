@@ -4,8 +4,6 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#include "base/base.h"
-
 #define READ_ROUNDS 8 /* so that one busy client does not keep the others waiting */
 
 void ipc_server_init(struct ipc_server *s, const struct ipc_server_ops *ops)

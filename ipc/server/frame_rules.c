@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/server/frame_rules.h"
 
-#include <stdio.h>
-#include <string.h>
-
 void ipc_answer_vrefuse(struct ipc_answer *a, enum ipc_status status, const char *format,
                         va_list args)
 {

@@ -4,8 +4,6 @@
 #include <stdarg.h>
 #include <sys/socket.h>
 
-#include "base/base.h"
-
 #define FDS_ROOM (2 * IPC_FDS_MAX) /* of one recvmsg() */
 
 void ipc_intake_deinit(struct ipc_intake *in)

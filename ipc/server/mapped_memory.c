@@ -10,8 +10,6 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
-#include "base/base.h"
-
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif

@@ -3,8 +3,6 @@
 
 #include <sys/socket.h>
 
-#include "base/base.h"
-
 #define FIRST_BYTES ((size_t)4096)
 
 void ipc_outgoing_deinit(struct ipc_outgoing *o)

@@ -164,6 +164,9 @@ def read_header(path):
     """(defines, enums, struct sizes) of protocol.h"""
     with open(path, encoding="utf-8") as f:
         text = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
+    with open(os.path.join(os.path.dirname(path), "..", "base", "pixfmt.h"), encoding="utf-8") as f:
+        formats = re.findall(r"^ +X\((\w+), ", f.read(), re.M)
+    text = text.replace("PIXFMT_LIST(IPC_PIX_ID)", "".join("IPC_PIX_%s," % name for name in formats))
     defines = {}
     for name, value in re.findall(r"^#define (IPC_\w+) (.+)$", text, flags=re.M):
         defines[name] = eval(re.sub(r"(\d)u?l*\b", r"\1", value), {}, dict(defines))  # constant expressions only
