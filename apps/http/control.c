@@ -113,11 +113,7 @@ json_t *web_ask_units(struct web_control *c, const char *model)
 
 json_t *web_named(const json_t *list, const char *name)
 {
-    json_t *m;
-    size_t i;
-
-    json_array_foreach((json_t *)list, i, m)
-    {
+    json_text_each(list, i, m) {
         if (strcmp(json_text_of(m, "name"), name) == 0) {
             return m;
         }

@@ -5,6 +5,7 @@
 #include "apps/picture/picture.h"
 #include "base/append.h"
 #include "base/base.h"
+#include "base/json_text.h"
 #include "base/tensor_name.h"
 #include "ipc/wire.h"
 
@@ -140,14 +141,12 @@ static bool take_output(struct web_call *c, const json_t *j, struct web_output *
 
 static bool take_outputs(struct web_call *c, struct web_reply *r)
 {
-    const json_t *list = given(c->json.rest, "outputs"), *j;
-    size_t i;
+    const json_t *list = given(c->json.rest, "outputs");
 
     if (list && (!json_is_array(list) || json_array_size(list) > WEB_TENSORS_MAX)) {
         return web_fail(r, 400, "outputs must be an array of at most %u objects", WEB_TENSORS_MAX);
     }
-    json_array_foreach((json_t *)list, i, j)
-    {
+    json_text_each(list, i, j) {
         if (!take_output(c, j, &c->outputs[i], r)) {
             return false;
         }
@@ -211,8 +210,8 @@ static bool read_rest(struct web_request *q, size_t header, struct web_call *c, 
 
 static bool read_json(struct web_request *q, size_t header, struct web_call *c, struct web_reply *r)
 {
-    const json_t *inputs, *j;
-    size_t at = header, i;
+    const json_t *inputs;
+    size_t at = header;
 
     if (!read_rest(q, header, c, r)) {
         return false;
@@ -224,8 +223,7 @@ static bool read_json(struct web_request *q, size_t header, struct web_call *c, 
     if (!take_parameters(c, r) || !take_outputs(c, r)) {
         return false;
     }
-    json_array_foreach((json_t *)inputs, i, j)
-    {
+    json_text_each(inputs, i, j) {
         if (!take_input(q, c, j, &at, r)) {
             return false;
         }

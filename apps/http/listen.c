@@ -34,6 +34,7 @@ static int describe(struct web *w, int fd, struct web_listener *ret)
     union web_address a = {.all = {0}};
     socklen_t bytes = sizeof(a);
     char ip[INET6_ADDRSTRLEN] = "";
+    bool v6;
     int on = 1;
 
     if (getsockname(fd, &a.any, &bytes) < 0) {
@@ -45,20 +46,15 @@ static int describe(struct web *w, int fd, struct web_listener *ret)
                  ((const struct sockaddr_un *)&a.all)->sun_path);
         return 0;
     }
-    if (a.any.sa_family != AF_INET && a.any.sa_family != AF_INET6) {
+    v6 = a.any.sa_family == AF_INET6;
+    if (a.any.sa_family != AF_INET && !v6) {
         return web_refuse(WEB_EXIT_CONFIG, "descriptor %d is neither a Unix nor an IP socket", fd);
     }
     ret->tls = w->o.tls_cert != NULL;
-    inet_ntop(a.any.sa_family,
-              a.any.sa_family == AF_INET ? (void *)&a.v4.sin_addr : (void *)&a.v6.sin6_addr, ip,
+    inet_ntop(a.any.sa_family, v6 ? (void *)&a.v6.sin6_addr : (void *)&a.v4.sin_addr, ip,
               sizeof(ip));
-    if (a.any.sa_family == AF_INET) {
-        snprintf(ret->text, sizeof(ret->text), "%s://%s:%u", ret->tls ? "https" : "http", ip,
-                 ntohs(a.v4.sin_port));
-    } else {
-        snprintf(ret->text, sizeof(ret->text), "%s://[%s]:%u", ret->tls ? "https" : "http", ip,
-                 ntohs(a.v6.sin6_port));
-    }
+    snprintf(ret->text, sizeof(ret->text), "%s://%s%s%s:%u", ret->tls ? "https" : "http",
+             v6 ? "[" : "", ip, v6 ? "]" : "", ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port));
     if (!web_peer_is_loopback(&a) && lacks(w)) {
         return web_refuse(WEB_EXIT_CONFIG,
                           "%s: other machines can reach this address, but it lacks %s", ret->text,

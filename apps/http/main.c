@@ -52,7 +52,6 @@ static int run(struct web *w, struct web_listeners *l, const struct web_tls *tls
     signal(SIGPIPE, SIG_IGN);
     /* Large pieces are given back when they are freed; glibc would keep those of up to 32 MiB. */
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
-    w->begin_ns = base_now_ns();
     web_memory_init(&w->memory, (size_t)(w->o.memory_mb * 1e6));
     web_peers_open(&w->peers, l->netlink);
     w->control = web_control_new(w->o.control_path);

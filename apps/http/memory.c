@@ -62,7 +62,7 @@ void web_owner_leave(struct web_memory *m, struct web_owner *o)
     }
 }
 
-bool web_memory_claim_slot(struct web_memory *m, struct web_owner *o, size_t bytes, bool *holds)
+bool web_memory_claim(struct web_memory *m, struct web_owner *o, size_t bytes, bool *holds)
 {
     size_t kept = m->most / 8, after;
     bool fits;
@@ -81,11 +81,6 @@ bool web_memory_claim_slot(struct web_memory *m, struct web_owner *o, size_t byt
         }
     }
     return fits;
-}
-
-bool web_memory_claim(struct web_memory *m, struct web_owner *o, size_t bytes)
-{
-    return web_memory_claim_slot(m, o, bytes, NULL);
 }
 
 /* Under the lock. */

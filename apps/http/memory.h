@@ -49,11 +49,10 @@ struct web_owner *web_owner_enter(struct web_memory *m, const struct web_peer *w
 /** web_owner_leave() - when it holds nothing by this connection. */
 void web_owner_leave(struct web_memory *m, struct web_owner *o);
 
-/** web_memory_claim() - @o: NULL: nobody's. Return: false: it does not fit; nothing is claimed. */
-bool web_memory_claim(struct web_memory *m, struct web_owner *o, size_t bytes);
+/** web_memory_claim() - @o: NULL: nobody's. @holds: of a slot: becomes true, and a request more has
+ * one; else NULL. Return: false: it does not fit; nothing is claimed. */
+bool web_memory_claim(struct web_memory *m, struct web_owner *o, size_t bytes, bool *holds);
 void web_memory_give(struct web_memory *m, struct web_owner *o, size_t bytes);
-/** web_memory_claim_slot() - the same; @holds becomes true, and a request more has a slot. */
-bool web_memory_claim_slot(struct web_memory *m, struct web_owner *o, size_t bytes, bool *holds);
 /** web_memory_hold() - whether a request has a slot, or closes one. @holds: what was said last. */
 void web_memory_hold(struct web_memory *m, bool *holds, bool now);
 /** web_memory_lend() - a slot that was idle is @o's. */

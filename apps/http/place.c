@@ -84,7 +84,7 @@ static bool claim(struct web_place *place, enum web_form form, size_t bytes, uin
     for (;;) {
         uint64_t gifts = web_memory_gifts(m);
 
-        if (web_memory_claim_slot(m, place->by, bytes, &place->holds)) {
+        if (web_memory_claim(m, place->by, bytes, &place->holds)) {
             return true;
         }
         if (close_spare(place, form)) {
@@ -166,7 +166,7 @@ int web_place_stream(struct web_place *place, enum web_form form, const struct w
     *ret_fresh = false;
     web_place_worked(place); /* of an attempt that was refused */
     if (f->stream && (picture > f->picture_bytes ||
-                      !web_memory_claim(place->pool->memory, place->by, need->work_bytes))) {
+                      !web_memory_claim(place->pool->memory, place->by, need->work_bytes, NULL))) {
         web_place_close_stream(place, form);
         web_place_hold(place, web_place_slots(place) > 0);
     } else if (f->stream) {

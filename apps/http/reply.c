@@ -83,7 +83,7 @@ bool web_fail(struct web_reply *r, unsigned status, const char *format, ...)
 
 bool web_claim(struct web_request *q, size_t bytes, struct web_reply *r)
 {
-    bool fits = web_memory_claim(&q->listener->web->memory, q->owner, bytes);
+    bool fits = web_memory_claim(&q->listener->web->memory, q->owner, bytes, NULL);
 
     q->claimed += fits ? bytes : 0;
     return fits || (r && web_fail_memory(r, q->listener->web));

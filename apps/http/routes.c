@@ -55,16 +55,13 @@ static void ready(struct web_request *q, struct web_reply *r)
 
 static void models(struct web_request *q, struct web_reply *r)
 {
-    json_t *reply = web_ask(q->listener->web->control, WEB_MODELS, r), *list, *names, *m;
-    size_t i;
+    json_t *reply = web_ask(q->listener->web->control, WEB_MODELS, r), *names;
 
     if (!reply) {
         return;
     }
     names = json_array();
-    list = json_object_get(reply, "models");
-    json_array_foreach(list, i, m)
-    {
+    json_text_each(json_object_get(reply, "models"), i, m) {
         if (!shw_is_segment(m)) {
             json_array_append(names, json_object_get(m, "name"));
         }
@@ -95,11 +92,9 @@ static json_t *find_model(const struct web_request *q, struct web_reply *r, json
 
 static json_t *tensors(const json_t *list)
 {
-    json_t *all = json_array(), *t;
-    size_t i;
+    json_t *all = json_array();
 
-    json_array_foreach((json_t *)list, i, t)
-    {
+    json_text_each(list, i, t) {
         json_array_append_new(all, json_pack("{s:O, s:s, s:O}", "name", json_object_get(t, "name"),
                                              "datatype", web_datatype_of(json_text_of(t, "dtype")),
                                              "shape", json_object_get(t, "shape")));

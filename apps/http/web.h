@@ -44,7 +44,6 @@ struct web {
     struct web_memory memory;
     struct web_peers peers;
     _Atomic bool draining;
-    uint64_t begin_ns;
 };
 
 struct web_listener {

@@ -63,8 +63,7 @@ static void points(FILE *to, const json_t *chart)
 {
     bool spans = strcmp(json_text_of(chart, "kind"), "spans") == 0;
     bool last = json_is_true(json_object_get(chart, "last"));
-    size_t cells = widest(chart), k;
-    const json_t *p;
+    size_t cells = widest(chart);
 
     fputs("<thead><tr>", to);
     if (!spans) {
@@ -73,7 +72,7 @@ static void points(FILE *to, const json_t *chart)
     write_heading(to, json_text_of(json_object_get(chart, "x"), spans ? "from" : "label"), true);
     write_heading(
         to, json_text_of(json_object_get(chart, spans ? "x" : "y"), spans ? "to" : "label"), true);
-    for (k = 2; k < cells; k++) {
+    for (size_t k = 2; k < cells; k++) {
         write_heading(to,
                       spans && k == 2 ? json_text_of(json_object_get(chart, "y"), "label") : "what",
                       false);
@@ -82,8 +81,7 @@ static void points(FILE *to, const json_t *chart)
     json_text_each(json_object_get(chart, "series"), i, s) {
         const json_t *list = json_object_get(s, "points");
 
-        json_array_foreach(list, k, p)
-        {
+        json_text_each(list, k, p) {
             if (last && k + 1 < json_array_size(list)) {
                 continue;
             }
