@@ -21,6 +21,12 @@ static size_t before_classes(const struct piped_decoder *d)
     return d->set.objectness == OUTPUT_NO_OBJECTNESS ? 4 : 5;
 }
 
+/* Without strides all rows are one level, of one anchor. */
+static size_t levels_of(const struct piped_decoder *d)
+{
+    return base_max(d->set.level_count, (size_t)1);
+}
+
 static size_t level_anchors(const struct piped_decoder *d, size_t level)
 {
     return d->set.anchor_levels ? d->set.anchor_count[level] : 1;
@@ -51,9 +57,9 @@ static size_t expected(const struct piped_decoder *d)
 }
 
 /* A tensor a level, or one with all levels one after another (anchors: one a cell). */
-static int check_levels(struct piped_decoder *d)
+static int check(struct piped_decoder *d)
 {
-    size_t levels = d->set.level_count, cells = 0, columns;
+    size_t levels = levels_of(d), cells = 0, columns;
     struct decode_view v;
     bool one = d->role_count[0] == 1 || (d->role_count[0] == 0 && d->tensor_count < levels);
     int rc = decode_need(d, OUTPUT_AS_BOXES, one ? 1 : levels);
@@ -61,37 +67,20 @@ static int check_levels(struct piped_decoder *d)
     for (size_t l = 0; rc == 0 && l < levels; l++) {
         const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, one ? 0 : l);
 
-        cells += decode_grid_size(d, l, &columns);
+        cells += d->set.level_count ? decode_grid_size(d, l, &columns) : 0;
         if (one && l + 1 < levels) {
             continue;
         }
         rc = decode_view_of(d, t, level_anchors(d, l), expected(d), &v);
         rc = rc < 0 ? rc : check_fields(d, t, v.fields);
-        if (rc == 0 && (v.cells != cells || v.anchors != level_anchors(d, l))) {
+        if (rc == 0 && d->set.level_count &&
+            (v.cells != cells || v.anchors != level_anchors(d, l))) {
             rc = decode_bad(t, "has %zu cells of %zu; the strides make %zu of %zu", v.cells,
                             v.anchors, cells, level_anchors(d, l));
         }
         cells = one ? cells : 0;
     }
-    return rc;
-}
-
-static int check(struct piped_decoder *d)
-{
-    struct decode_view v;
-    int rc;
-
-    if (d->set.level_count) {
-        rc = check_levels(d);
-    } else {
-        rc = decode_need(d, OUTPUT_AS_BOXES, 1);
-        rc = rc < 0 ? rc : decode_view_of(d, decode_one(d, 0, 0), 1, expected(d), &v);
-        rc = rc < 0 ? rc : check_fields(d, decode_one(d, 0, 0), v.fields);
-    }
-    if (rc == 0) {
-        rc = decode_scratch(d, (d->classes + 1) * sizeof(double));
-    }
-    return rc;
+    return rc < 0 ? rc : decode_scratch(d, (d->classes + 1) * sizeof(double));
 }
 
 /* Where a row of a raw head is. */
@@ -165,17 +154,19 @@ static void add_row(struct piped_decoder *d, const float *values, const struct d
     decode_add_box(d, &b);
 }
 
-static void run_levels(struct piped_decoder *d)
+/* Return: the view of the last level. */
+static struct decode_view add_rows(struct piped_decoder *d)
 {
+    struct decode_view v = {0};
     size_t before = 0;
 
-    for (size_t l = 0; l < d->set.level_count; l++) {
+    for (size_t l = 0; l < levels_of(d); l++) {
         bool one = d->role_count[0] == 1;
         const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, one ? 0 : l);
-        size_t columns, cells = decode_grid_size(d, l, &columns);
-        struct decode_view v;
+        size_t columns = 1, cells;
 
         (void)decode_view_of(d, t, level_anchors(d, l), expected(d), &v);
+        cells = d->set.level_count ? decode_grid_size(d, l, &columns) : v.cells;
         for (size_t i = 0; i < cells; i++) {
             for (size_t a = 0; a < v.anchors; a++) {
                 struct cell c = {.column = (double)(i % columns),
@@ -189,6 +180,7 @@ static void run_levels(struct piped_decoder *d)
         }
         before += one ? cells : 0;
     }
+    return v;
 }
 
 static void add_points(struct piped_decoder *d, const struct decode_view *v)
@@ -214,20 +206,8 @@ static void add_points(struct piped_decoder *d, const struct decode_view *v)
 
 static void run(struct piped_decoder *d)
 {
-    struct decode_view v = {0};
+    const struct decode_view v = add_rows(d);
 
-    if (d->set.level_count) {
-        run_levels(d);
-    } else {
-        const struct decode_tensor *t = decode_one(d, OUTPUT_AS_BOXES, 0);
-
-        (void)decode_view_of(d, t, 1, expected(d), &v);
-        for (size_t i = 0; i < v.cells; i++) {
-            for (size_t a = 0; a < v.anchors; a++) {
-                add_row(d, t->values, &v, i, a, NULL);
-            }
-        }
-    }
     decode_nms(d);
     add_points(d, &v);
 }
