@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/base.h"
+#include "base/pixfmt.h"
 
 static const struct pgst_format formats[] = {
     {GST_VIDEO_FORMAT_RGB, PIPED_RGB24, TRUE},   {GST_VIDEO_FORMAT_BGR, PIPED_BGR24, TRUE},
@@ -26,17 +26,9 @@ const struct pgst_format *pgst_format_find(GstVideoFormat video)
 
 guint pgst_format_stride(const struct pgst_format *f, const GstVideoInfo *info)
 {
-    guint width = (guint)GST_VIDEO_INFO_WIDTH(info);
+    guint row = pixfmt_row_bytes((enum pixfmt)f->pixfmt, (guint)GST_VIDEO_INFO_WIDTH(info));
 
-    switch (f->pixfmt) {
-    case PIPED_RGB24:
-    case PIPED_BGR24:
-        return GST_ROUND_UP_4(3 * width);
-    case PIPED_YUYV:
-        return GST_ROUND_UP_4(2 * width);
-    default:
-        return GST_ROUND_UP_4(width);
-    }
+    return GST_ROUND_UP_4(row);
 }
 
 static void copy_rows(const guint8 *from, gint from_stride, guint8 *to, guint stride, size_t bytes,

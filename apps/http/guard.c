@@ -52,7 +52,7 @@ static gnutls_datum_t datum(char *text)
     return (gnutls_datum_t){(unsigned char *)text, (unsigned)strlen(text)};
 }
 
-int web_guard_tls(const struct web_options *o, char **ret_cert, char **ret_key, char **ret_ca)
+int web_guard_tls(const struct web_options *o, struct web_tls *ret)
 {
     gnutls_certificate_credentials_t credentials;
     gnutls_datum_t cert, key, ca;
@@ -61,19 +61,20 @@ int web_guard_tls(const struct web_options *o, char **ret_cert, char **ret_key, 
     if (!o->tls_cert) {
         return 0;
     }
-    rc = read_file("tls-cert", o->tls_cert, false, ret_cert);
-    rc = rc ? rc : read_file("tls-key", o->tls_key, true, ret_key);
-    rc = rc || !o->tls_client_ca ? rc : read_file("tls-client-ca", o->tls_client_ca, false, ret_ca);
+    rc = read_file("tls-cert", o->tls_cert, false, &ret->cert);
+    rc = rc ? rc : read_file("tls-key", o->tls_key, true, &ret->key);
+    rc = rc || !o->tls_client_ca ? rc
+                                 : read_file("tls-client-ca", o->tls_client_ca, false, &ret->ca);
     if (rc || gnutls_certificate_allocate_credentials(&credentials) < 0) {
         return WEB_EXIT_CONFIG;
     }
-    cert = datum(*ret_cert);
-    key = datum(*ret_key);
+    cert = datum(ret->cert);
+    key = datum(ret->key);
     rc = gnutls_certificate_set_x509_key_mem(credentials, &cert, &key, GNUTLS_X509_FMT_PEM);
     if (rc < 0) {
         web_log("--tls-cert %s, --tls-key %s: %s", o->tls_cert, o->tls_key, gnutls_strerror(rc));
-    } else if (*ret_ca) {
-        ca = datum(*ret_ca);
+    } else if (ret->ca) {
+        ca = datum(ret->ca);
         rc = gnutls_certificate_set_x509_trust_mem(credentials, &ca, GNUTLS_X509_FMT_PEM);
         rc = rc == 0 ? GNUTLS_E_NO_CERTIFICATE_FOUND : rc;
         if (rc < 0) {

@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     }
     ipc_json_setup();
     rc = w.o.token_file ? web_guard_token(w.o.token_file, &w.token) : 0;
-    rc = rc ? rc : web_guard_tls(&w.o, &tls.cert, &tls.key, &tls.ca);
+    rc = rc ? rc : web_guard_tls(&w.o, &tls);
     rc = rc ? rc : web_listen(&w, &l);
     rc = rc ? rc : run(&w, &l, &tls);
     web_watch_free(w.watch);

@@ -4,11 +4,6 @@
 
 #include "apps/http/web.h"
 
-/* Texts of --tls-cert, --tls-key and --tls-client-ca. */
-struct web_tls {
-    char *cert, *key, *ca; /* owned; NULL: none */
-};
-
 /** web_server_start() - serves a listening socket. @tls: borrowed until it stops. Return: false,
  * with a message. */
 bool web_server_start(struct web_listener *l, const struct web_tls *tls);

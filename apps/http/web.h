@@ -46,6 +46,11 @@ struct web {
     _Atomic bool draining;
 };
 
+/* Texts of --tls-cert, --tls-key and --tls-client-ca. */
+struct web_tls {
+    char *cert, *key, *ca; /* owned; NULL: none */
+};
+
 struct web_listener {
     struct web *web; /* borrowed */
     int fd;
