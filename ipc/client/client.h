@@ -102,7 +102,7 @@ struct piped {
     uint32_t features; /* of WELCOME */
     uint32_t last_stream;
     LIST_HEAD(, piped_stream) streams;
-    struct ipc_tx *tx; /* owned: a ring of messages */
+    struct ipc_tx *tx; /* owned: messages, tx_count from tx_first on */
     size_t tx_size, tx_first, tx_count, tx_sent /* bytes of the first one */;
     uint8_t *rx;
     size_t rx_size, rx_used, rx_taken; /* taken by ipc_client_next() */

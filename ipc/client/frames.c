@@ -127,7 +127,7 @@ struct piped_stream *piped_stream_close(struct piped_stream *s)
 
         /* a queued message that borrows the stream's memory cannot be finished: reconnect */
         for (size_t i = 0; i < p->tx_count; i++) {
-            struct ipc_tx *m = &p->tx[(p->tx_first + i) % p->tx_size];
+            struct ipc_tx *m = &p->tx[p->tx_first + i];
             bool ours = (m->body && (const uint8_t *)m->body >= s->memory &&
                          (const uint8_t *)m->body < s->memory + s->memory_bytes) ||
                         (m->fd >= 0 && m->fd == s->memfd);

@@ -15,22 +15,14 @@ int ipc_client_queue(struct piped *p, const struct ipc_header *h, const void *pa
     struct ipc_header header = *h;
     struct ipc_tx *m;
 
-    if (p->tx_count == p->tx_size) {
-        size_t size = p->tx_size ? 2 * p->tx_size : 16;
-        struct ipc_tx *grown = calloc(size, sizeof(*grown));
-
-        if (!grown) {
-            return -ENOMEM;
-        }
-        for (size_t i = 0; i < p->tx_count; i++) {
-            grown[i] = p->tx[(p->tx_first + i) % p->tx_size];
-        }
-        free(p->tx);
-        p->tx = grown;
-        p->tx_size = size;
+    if (p->tx_first > 0 && p->tx_first >= p->tx_count && p->tx_first + p->tx_count == p->tx_size) {
+        memmove(p->tx, p->tx + p->tx_first, p->tx_count * sizeof(*p->tx));
         p->tx_first = 0;
     }
-    m = &p->tx[(p->tx_first + p->tx_count++) % p->tx_size];
+    if (!base_room(&p->tx, sizeof(*p->tx), p->tx_first + p->tx_count, &p->tx_size)) {
+        return -ENOMEM;
+    }
+    m = &p->tx[p->tx_first + p->tx_count++];
     header.version = IPC_VERSION;
     header.length = (uint32_t)(bytes + body_bytes);
     header.fd_count = fd >= 0;
@@ -53,7 +45,7 @@ static size_t gather(struct piped *p, struct iovec *iov, int *ret_fd)
 
     *ret_fd = -1;
     for (size_t i = 0; i < base_min(p->tx_count, (size_t)BATCH); i++) {
-        struct ipc_tx *m = &p->tx[(p->tx_first + i) % p->tx_size];
+        struct ipc_tx *m = &p->tx[p->tx_first + i];
 
         if (m->fd >= 0 && i > 0) {
             break;
@@ -87,8 +79,7 @@ static void sent(struct piped *p, size_t bytes)
             return;
         }
         p->tx_sent -= whole;
-        p->tx_first = (p->tx_first + 1) % p->tx_size;
-        p->tx_count--;
+        p->tx_first = --p->tx_count > 0 ? p->tx_first + 1 : 0;
     }
 }
 
