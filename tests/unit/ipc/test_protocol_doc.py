@@ -197,7 +197,9 @@ def wire_dump(tool, *args, data=b""):
     return r.stdout.decode()
 
 
-def test_layouts(page, tool):
+def test_layouts(page, header_path, tool):
+    with open(os.path.join(os.path.dirname(header_path), "payloads.h"), encoding="utf-8") as f:
+        equal(sorted(re.findall(r"^struct (\w+) \{", f.read(), re.M)), sorted(STRUCTS.values()), "structs of payloads.h")
     code = {}
     for line in wire_dump(tool, "layout").splitlines():
         name, field, offset, size = line.split()
@@ -263,7 +265,7 @@ def main(argv):
     header, tool = argv[-2:]
     page = Page("".join(read_pages(argv[:-2])))
     failed = 0
-    for name, run in (("layouts", lambda: test_layouts(page, tool)),
+    for name, run in (("layouts", lambda: test_layouts(page, header, tool)),
                       ("numbers", lambda: test_numbers(page, header, tool)),
                       ("examples", lambda: test_examples(page, tool))):
         try:
