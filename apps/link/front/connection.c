@@ -3,7 +3,6 @@
 
 #include <sys/epoll.h>
 
-
 #define BACKLOG_MAX ((size_t)1 << 20)
 
 int front_conn_new(struct front_room *room, int fd, uid_t uid)
