@@ -20,17 +20,18 @@
 #define OUTPUT_CLASSES_MAX 1000000u /* of a model whose sidecar does not call it a classifier */
 #define OUTPUT_WHY_BYTES 256u
 
-enum output_kind {
-    OUTPUT_CLASSES,
-    OUTPUT_YOLO,
-    OUTPUT_SSD,
-    OUTPUT_BOXES,
-    OUTPUT_DBNET,
-    OUTPUT_CTC,
-    OUTPUT_KEYPOINTS,
-    OUTPUT_MASK,
-    OUTPUT_KIND_COUNT
-};
+/* X(ID, word): the kinds of decoders. ipc/decode/ has decode_WORD of each. */
+#define OUTPUT_KINDS(X)                                                                            \
+    X(CLASSES, classes)                                                                            \
+    X(YOLO, yolo)                                                                                  \
+    X(SSD, ssd)                                                                                    \
+    X(BOXES, boxes)                                                                                \
+    X(DBNET, dbnet)                                                                                \
+    X(CTC, ctc)                                                                                    \
+    X(KEYPOINTS, keypoints)                                                                        \
+    X(MASK, mask)
+#define OUTPUT_KIND_ID(ID, word) OUTPUT_##ID,
+enum output_kind { OUTPUT_KINDS(OUTPUT_KIND_ID) OUTPUT_KIND_COUNT };
 enum output_layout { OUTPUT_LAYOUT_AUTO, OUTPUT_ROWS, OUTPUT_CHANNELS };
 /* OUTPUT_UNSAID has no word: softmax, unless the scores are probabilities already. */
 enum output_activation { OUTPUT_NONE, OUTPUT_SIGMOID, OUTPUT_SOFTMAX, OUTPUT_UNSAID };

@@ -7,8 +7,8 @@
 #include "base/near_word.h"
 #include "base/output_keys.h"
 
-const char *const output_kind_words[] = {"classes", "yolo",      "ssd",  "boxes", "dbnet",
-                                         "ctc",     "keypoints", "mask", NULL};
+#define WORD(ID, word) #word,
+const char *const output_kind_words[] = {OUTPUT_KINDS(WORD) NULL};
 const char *const output_activation_words[] = {"none", "sigmoid", "softmax", NULL};
 const char *const output_role_words[] = {"boxes",   "scores", "objectness", "keypoints",
                                          "classes", "count",  "indices",    NULL};

@@ -3,16 +3,8 @@
 
 #include "base/tensor_name.h"
 
-static const struct decode_kind *const kinds[OUTPUT_KIND_COUNT] = {
-    [OUTPUT_CLASSES] = &decode_classes,
-    [OUTPUT_YOLO] = &decode_yolo,
-    [OUTPUT_SSD] = &decode_ssd,
-    [OUTPUT_BOXES] = &decode_boxes,
-    [OUTPUT_DBNET] = &decode_dbnet,
-    [OUTPUT_CTC] = &decode_ctc,
-    [OUTPUT_KEYPOINTS] = &decode_keypoints,
-    [OUTPUT_MASK] = &decode_mask,
-};
+#define KIND(ID, word) &decode_##word,
+static const struct decode_kind *const kinds[] = {OUTPUT_KINDS(KIND)};
 
 /* ---- a new decoder ---- */
 

@@ -89,8 +89,8 @@ struct decode_kind {
     void (*run)(struct piped_decoder *d);
     bool one; /* of the role boxes it takes one tensor, which is d->only */
 };
-extern const struct decode_kind decode_classes, decode_yolo, decode_ssd, decode_boxes, decode_dbnet,
-    decode_ctc, decode_keypoints, decode_mask;
+#define DECODE_KIND(ID, word) extern const struct decode_kind decode_##word;
+OUTPUT_KINDS(DECODE_KIND)
 
 /* common.c */
 
