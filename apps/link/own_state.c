@@ -79,18 +79,17 @@ struct pollfd own_state_poll(const struct own_state *o)
 /* ---- measured costs of the segments that the daemon here serves ---- */
 
 /* One (EP, width): only what was measured. Return: false: nothing was, or out of memory. */
-static bool read_row(const json_t *ns, const json_t *sources, uint32_t units,
-                     struct brd_cost_row *ret)
+static bool read_row(const json_t *ns, const json_t *sources, struct brd_cost_row *ret)
 {
     bool any = false;
 
-    ret->ns = malloc(units * sizeof(*ret->ns));
-    for (uint32_t u = 0; ret->ns && u < units; u++) {
+    ret->ns = malloc(ret->units * sizeof(*ret->ns));
+    for (uint32_t u = 0; ret->ns && u < ret->units; u++) {
         const char *source = json_string_value(json_array_get(sources, u));
         double x = json_number_value(json_array_get(ns, u));
         bool measured = source && strcmp(source, "measured") == 0 && isfinite(x) && x > 0;
 
-        ret->ns[u] = measured ? x : -1;
+        ret->ns[u] = measured ? x : 0;
         any |= measured;
     }
     if (!any) {
@@ -99,37 +98,29 @@ static bool read_row(const json_t *ns, const json_t *sources, uint32_t units,
     return any;
 }
 
-static struct brd_costs *read_costs(const struct own_state *o, const json_t *problem)
+/* Return: false: nothing was measured. */
+static bool read_costs(const struct own_state *o, const json_t *problem, struct brd_costs *ret)
 {
-    struct brd_costs *c = calloc(1, sizeof(*c));
     const json_t *costs = json_object_get(problem, "costs");
     const json_t *sources = json_object_get(problem, "sources");
 
-    if (!c) {
-        return NULL;
-    }
-    memcpy(c->content, o->costs.content, sizeof(c->content));
-    c->first_unit = o->costs.first_unit;
-    c->unit_count = o->costs.unit_count;
+    *ret = (struct brd_costs){.first_unit = o->costs.first_unit, .unit_count = o->costs.unit_count};
+    memcpy(ret->content, o->costs.content, sizeof(ret->content));
     for (uint32_t ep = 0; ep < o->state.ep_count; ep++) {
         const char *name = o->state.ep[ep].name;
 
-        for (uint32_t w = 1; w <= o->state.ep[ep].cores && c->row_count < BRD_COST_ROWS_MAX; w++) {
-            struct brd_cost_row *row = &c->row[c->row_count];
+        for (uint32_t w = 1; w <= o->state.ep[ep].cores && ret->row_count < BRD_COST_ROWS_MAX;
+             w++) {
+            struct brd_cost_row *row = &ret->row[ret->row_count];
             char key[12];
 
             snprintf(key, sizeof(key), "%u", w);
-            *row = (struct brd_cost_row){.ep = ep, .width = w};
-            c->row_count +=
-                read_row(json_object_get(json_object_get(costs, name), key),
-                         json_object_get(json_object_get(sources, name), key), c->unit_count, row);
+            *row = (struct brd_cost_row){.ep = ep, .width = w, .units = ret->unit_count};
+            ret->row_count += read_row(json_object_get(json_object_get(costs, name), key),
+                                       json_object_get(json_object_get(sources, name), key), row);
         }
     }
-    if (c->row_count == 0) {
-        brd_costs_free(c);
-        return NULL;
-    }
-    return c;
+    return ret->row_count > 0;
 }
 
 static bool same_place(const struct brd_costs *a, const struct brd_costs *b)
@@ -148,7 +139,7 @@ static bool nearly_same(const struct brd_costs *a, const struct brd_costs *b)
             double x = a->row[i].ns[u], y = b->row[i].ns[u];
 
             if (a->row[i].ep != b->row[i].ep || a->row[i].width != b->row[i].width ||
-                fabs(x - y) > SMALL_COST_CHANGE * fmax(fabs(x), fabs(y))) {
+                fabs(x - y) > SMALL_COST_CHANGE * base_max(x, y)) {
                 return false;
             }
         }
@@ -156,38 +147,38 @@ static bool nearly_same(const struct brd_costs *a, const struct brd_costs *b)
     return true;
 }
 
-/* The newest take the place of the oldest. Return: is it news? */
+/* The newest take the place of the oldest. @c: its rows are taken. Return: is it news? */
 static bool keep(struct brd_state *s, struct brd_costs *c)
 {
     size_t i = 0;
 
-    while (i < s->costs_count && !same_place(s->costs[i], c)) {
+    s->costs = s->costs ? s->costs : calloc(BRD_COSTS_MAX, sizeof(*s->costs));
+    while (i < s->costs_count && !same_place(&s->costs[i], c)) {
         i++;
     }
-    if (i < s->costs_count && nearly_same(s->costs[i], c)) {
-        brd_costs_free(c);
+    if (!s->costs || (i < s->costs_count && nearly_same(&s->costs[i], c))) {
+        brd_costs_deinit(c);
         return false;
     }
     if (i == BRD_COSTS_MAX) {
         i = 0;
     }
     if (i < s->costs_count) {
-        brd_costs_free(s->costs[i]);
+        brd_costs_deinit(&s->costs[i]);
         memmove(&s->costs[i], &s->costs[i + 1], (--s->costs_count - i) * sizeof(s->costs[0]));
     }
-    s->costs[s->costs_count++] = c;
+    s->costs[s->costs_count++] = *c;
     return true;
 }
 
 static void costs_came(void *arg, const char *error, const json_t *parameters)
 {
     struct own_state *o = arg;
-    struct brd_costs *c;
+    struct brd_costs c;
 
     o->costs.waits = false;
-    c = error ? NULL : read_costs(o, json_object_get(parameters, "problem"));
-    if (c) {
-        o->changed |= keep(&o->state, c);
+    if (!error && read_costs(o, json_object_get(parameters, "problem"), &c)) {
+        o->changed |= keep(&o->state, &c);
     }
 }
 
@@ -393,8 +384,8 @@ void own_state_take(struct link *l, size_t peer, const struct lnk_message *m)
 {
     struct link_peer *p = &l->peer[peer];
     json_t *j = json_loadb(m->part->data, m->part->bytes, JSON_REJECT_DUPLICATES, NULL);
-    struct brd_state s = {0};
-    int rc = j ? brd_state_read(j, &s) : -EBADMSG;
+    struct brd_state s;
+    int rc = brd_state_read(j, &s);
 
     json_decref(j);
     if (rc < 0) {

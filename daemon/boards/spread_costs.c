@@ -126,7 +126,7 @@ static int learn_state(struct dmn_spread_past *p, const char *content, const str
     int error = 0;
 
     for (size_t i = 0; !error && i < s->costs_count; i++) {
-        const struct brd_costs *c = s->costs[i];
+        const struct brd_costs *c = &s->costs[i];
 
         if (strcmp(c->content, content) == 0 && c->first_unit < p->unit_count &&
             c->unit_count <= p->unit_count - c->first_unit) {

@@ -42,10 +42,11 @@ json_t *brd_put(const struct brd_object *o, const void *of)
 static json_t *put_list(const struct brd_field *f, const uint8_t *of)
 {
     size_t count = f->count_bytes ? load(of + f->count_at, f->count_bytes) : (size_t)f->most;
+    const uint8_t *items = f->owned ? *(const uint8_t *const *)(of + f->at) : of + f->at;
     json_t *j = json_array();
 
     for (size_t i = 0; j && i < count; i++) {
-        if (json_array_append_new(j, brd_put(f->item, of + f->at + i * f->bytes)) < 0) {
+        if (json_array_append_new(j, brd_put(f->item, items + i * f->bytes)) < 0) {
             json_decref(j);
             j = NULL;
         }
@@ -60,6 +61,8 @@ static json_t *put_value(const struct brd_field *f, const uint8_t *of)
     switch (f->kind) {
     case BRD_WORD:
         return json_string(f->words[load(at, f->bytes)]);
+    case BRD_STRUCT:
+        return brd_put(f->item, at);
     case BRD_COUNT:
         return json_integer((json_int_t)load(at, f->bytes));
     case BRD_NUMBER:
@@ -134,13 +137,12 @@ static bool get_number(const struct brd_field *f, const json_t *v, double *ret)
     return good || f->kind == BRD_TIME;
 }
 
-bool brd_get_list(const json_t *o, const char *key, size_t max, const json_t **ret)
+/* Item @i, of which there are those before it. */
+static bool get_item(const struct brd_object *o, const json_t *v, uint8_t *items, size_t i,
+                     size_t bytes)
 {
-    *ret = json_object_get(o, key);
-    return !*ret || (json_is_array(*ret) && json_array_size(*ret) <= max);
+    return brd_get(o, v, items + i * bytes) && (!o->is_valid || o->is_valid(items, i));
 }
-
-static bool get_value(const struct brd_field *f, const json_t *v, uint8_t *ret);
 
 static bool get_items(const struct brd_field *f, const json_t *list, uint8_t *ret)
 {
@@ -151,15 +153,18 @@ static bool get_items(const struct brd_field *f, const json_t *list, uint8_t *re
     if (!json_is_array(list) || json_array_size(list) > (size_t)f->most) {
         return false;
     }
+    if (f->owned && json_array_size(list) > 0) {
+        items = calloc(json_array_size(list), f->bytes);
+        memcpy(ret + f->at, &items, sizeof(items));
+    }
     json_array_foreach(list, i, v)
     {
-        if (!brd_get(f->item, v, items + i * f->bytes) ||
-            (f->item->is_valid && !f->item->is_valid(items, i))) {
+        if (items && f->count_bytes) {
+            store(i + 1, ret + f->count_at, f->count_bytes);
+        }
+        if (!items || !get_item(f->item, v, items, i, f->bytes)) {
             return false;
         }
-    }
-    if (f->count_bytes) {
-        store(json_array_size(list), ret + f->count_at, f->count_bytes);
     }
     return true;
 }
@@ -171,6 +176,8 @@ static bool get_value(const struct brd_field *f, const json_t *v, uint8_t *ret)
     switch (f->kind) {
     case BRD_WORD:
         return get_word(f, v, at);
+    case BRD_STRUCT:
+        return json_is_object(v) && get_item(f->item, v, at, 0, f->bytes);
     case BRD_COUNT:
         return get_count(f, v, at);
     case BRD_NUMBER:

@@ -18,6 +18,7 @@ enum brd_kind {
     BRD_PRINT,  /* a fingerprint; "" if it may lack */
     BRD_HASH,   /* 64 hex digits; "" if it may lack */
     BRD_WORD,   /* an enum: the index of one of `words` */
+    BRD_STRUCT, /* a struct, by `item` */
     BRD_COUNT,  /* an integer without a sign, from `least` to `most` */
     BRD_NUMBER, /* double, from 0 to `most`; never has to be there */
     BRD_TIME,   /* the same; but whatever is no number in this range, or 0, is 0 */
@@ -36,14 +37,16 @@ struct brd_field {
     const char *const *words; /* WORD: `most` + 1 of them */
     /* not 0: a bool at this offset: written if it is true, which it is if it was read */
     size_t only_if;
-    const struct brd_object *item; /* LIST */
+    const struct brd_object *item; /* LIST, STRUCT */
+    bool owned; /* LIST: the member is a pointer to an array of calloc(), as long as the list */
     size_t count_at, count_bytes; /* LIST: of its counter; 0: it has as many items as it may have */
 };
 /* An item of a list may also be one value: its table has a field without a key. */
 struct brd_object {
     const struct brd_field *field;
     size_t count;
-    /* Does item @i, of which the table holds, go with those before it? NULL: yes. @items: all. */
+    /* Does item @i, of which the table holds, go with those before it? NULL: yes. @items: all; of a
+     * STRUCT: it alone. */
     bool (*is_valid)(const void *items, size_t i);
 };
 
@@ -57,13 +60,13 @@ struct brd_object {
 
 #define BRD_OBJECT(fields) .field = (fields), .count = base_array_count(fields)
 
+/* board_state.c: what a board says of itself; and what a report says of another one */
+extern const struct brd_object brd_state_object, brd_board_object;
+
 /** brd_put() - Return: a new reference; NULL: out of memory. */
 json_t *brd_put(const struct brd_object *o, const void *of);
-/** brd_get() - sets the members that @o has. @ret: zeros. Return: false: @j is something else; @ret
- * has anything. */
+/** brd_get() - sets the members that @o has. @ret: zeros. Return: false: @j is something else, or out
+ * of memory; @ret has anything, but its counters and pointers are right. */
 bool brd_get(const struct brd_object *o, const json_t *j, void *ret);
-/** brd_get_list() - Return: true with @ret an array of at most @max, or NULL if there is none;
- * false: something else is there. */
-bool brd_get_list(const json_t *o, const char *key, size_t max, const json_t **ret);
 /** brd_is_print() - Return: a fingerprint's digits, and no more. */
 bool brd_is_print(const char *text);

@@ -37,74 +37,28 @@ static const struct brd_field route_fields[] = {
 };
 static const struct brd_object route_state = {BRD_OBJECT(route_fields)};
 
-/* All but the states of boards. */
 static const struct brd_field report_fields[] = {
     {"routes", BRD_ITEMS(brd_link_report_all, route, route_count), .most = BRD_ROUTES_MAX,
      .item = &route_state},
+    {"self", BRD_STRUCT, BRD_AT(brd_link_report_all, self), .item = &brd_state_object},
+    {"boards", BRD_ITEMS(brd_link_report_all, board, board_count), .most = BRD_MAX,
+     .item = &brd_board_object},
 };
 static const struct brd_object report = {BRD_OBJECT(report_fields)};
 
-static const struct brd_field name_fields[] = {{"name", BRD_TEXT, BRD_AT(brd_state, name)},
-                                               {"up", BRD_FLAG, BRD_AT(brd_state, up)}};
-static const struct brd_object name = {BRD_OBJECT(name_fields)};
-
 json_t *brd_report_all_json(const struct brd_link_report_all *r)
 {
-    json_t *boards = json_array(), *j = brd_put(&report, r);
-
-    for (size_t i = 0; i < r->board_count; i++) {
-        json_t *v = brd_put(&name, &r->board[i]);
-
-        json_object_update_new(v, brd_state_json(&r->board[i]));
-        json_array_append_new(boards, v);
-    }
-    json_object_set_new(j, "self", brd_state_json(&r->self));
-    json_object_set_new(j, "boards", boards);
-    return j;
-}
-
-static int read_board(const json_t *j, struct brd_state *ret)
-{
-    int rc = brd_state_read(j, ret);
-
-    if (rc == 0 && (!*ret->print || !brd_get(&name, j, ret))) {
-        brd_state_deinit(ret);
-        rc = -EBADMSG;
-    }
-    return rc;
-}
-
-static int read_boards(const json_t *list, struct brd_link_report_all *ret)
-{
-    const json_t *v;
-    size_t i;
-
-    json_array_foreach(list, i, v)
-    {
-        int rc = read_board(v, &ret->board[ret->board_count]);
-
-        if (rc) {
-            return rc;
-        }
-        ret->board_count++;
-    }
-    return 0;
+    return brd_put(&report, r);
 }
 
 int brd_report_all_read(const json_t *j, struct brd_link_report_all *ret)
 {
-    const json_t *boards;
-    int rc = -EBADMSG;
-
     *ret = (struct brd_link_report_all){0};
-    if (brd_get(&report, j, ret) && brd_get_list(j, "boards", BRD_MAX, &boards)) {
-        rc = brd_state_read(json_object_get(j, "self"), &ret->self);
-        rc = rc ? rc : read_boards(boards, ret);
-    }
-    if (rc) {
+    if (!brd_get(&report, j, ret)) {
         brd_report_all_deinit(ret);
+        return -EBADMSG;
     }
-    return rc;
+    return 0;
 }
 
 void brd_report_all_deinit(struct brd_link_report_all *r)
@@ -124,7 +78,7 @@ static void without(const struct brd_state *s, size_t oldest, struct brd_state *
     *ret = *s;
     oldest = base_min(oldest, s->costs_count);
     ret->costs_count -= oldest;
-    memcpy(ret->costs, s->costs + oldest, ret->costs_count * sizeof(ret->costs[0]));
+    ret->costs = oldest > 0 ? s->costs + oldest : s->costs;
 }
 
 /* Return: @j if it fits, or may be as long as it is; else NULL. */

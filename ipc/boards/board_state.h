@@ -52,7 +52,8 @@ struct brd_ep {
 /* Measured times of the units of a segment on one (EP, width). */
 struct brd_cost_row {
     uint32_t ep, width; /* ep: index of the state's EPs */
-    double *ns;         /* [units of the segment], owned; < 0: not measured */
+    uint32_t units;     /* of the segment */
+    double *ns;         /* [units], owned; 0: not measured */
 };
 struct brd_costs {
     char content[BRD_CONTENT_BYTES]; /* of the route */
@@ -76,7 +77,7 @@ struct brd_state {
     size_t ep_count, way_count, costs_count;
     struct brd_ep ep[BRD_EPS_MAX];
     struct brd_way way[BRD_MAX];
-    struct brd_costs *costs[BRD_COSTS_MAX]; /* owned; the newest last */
+    struct brd_costs *costs; /* [costs_count], owned; the newest last */
 };
 
 enum brd_route_phase {
@@ -145,8 +146,8 @@ struct brd_routes {
     struct brd_route route[BRD_ROUTES_MAX];
 };
 
-/** brd_costs_free() - @c may be NULL. */
-void brd_costs_free(struct brd_costs *c);
+/** brd_costs_deinit() - frees the rows. */
+void brd_costs_deinit(struct brd_costs *c);
 /** brd_costs_drop() - forgets all costs. */
 void brd_costs_drop(struct brd_state *s);
 /** brd_state_deinit() - frees the costs. */
@@ -156,16 +157,16 @@ json_t *brd_state_json(const struct brd_state *s);
 /** brd_state_json_within() - the same, without as many costs, the first ones first, as make its
  * compact text longer than @bytes; what is left without any is much shorter. */
 json_t *brd_state_json_within(const struct brd_state *s, size_t bytes);
-/** brd_state_read() - sets all but name and up. @ret: of brd_state_deinit() or zeros. Return: 0;
- * -EBADMSG, @ret is zeros; -ENOMEM. */
+/** brd_state_read() - sets all but name and up. Return: 0; -EBADMSG: something else, or out of
+ * memory: @ret is zeros. */
 int brd_state_read(const json_t *j, struct brd_state *ret);
 
 /** brd_report_all_json() - Return: a new reference; NULL: out of memory. */
 json_t *brd_report_all_json(const struct brd_link_report_all *r);
 /** brd_report_all_json_within() - as brd_state_json_within(), of all boards alike. */
 json_t *brd_report_all_json_within(const struct brd_link_report_all *r, size_t bytes);
-/** brd_report_all_read() - @ret: the caller's, brd_report_all_deinit(). Return: 0; -EBADMSG, @ret
- * is zeros; -ENOMEM. */
+/** brd_report_all_read() - @ret: the caller's, brd_report_all_deinit(). Return: as
+ * brd_state_read(). */
 int brd_report_all_read(const json_t *j, struct brd_link_report_all *ret);
 void brd_report_all_deinit(struct brd_link_report_all *r);
 

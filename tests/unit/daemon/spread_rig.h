@@ -89,14 +89,15 @@ static inline void rig_past(struct dmn_spread_past *past, const char *print, con
     c->first_unit = (uint32_t)first;
     c->unit_count = (uint32_t)(last - first + 1);
     c->row_count = 1;
-    c->row[0] = (struct brd_cost_row){0, (uint32_t)width, calloc(units, sizeof(double))};
+    c->row[0] =
+        (struct brd_cost_row){0, (uint32_t)width, c->unit_count, calloc(units, sizeof(double))};
     for (size_t u = 0; u < c->unit_count; u++) {
         c->row[0].ns[u] = ns * (1 + 0.3 * (double)((first + u) % 4));
     }
     snprintf(r->self.print, sizeof(r->self.print), "%s", print);
     snprintf(r->self.ep[0].name, sizeof(r->self.ep[0].name), "%s", ep);
     r->self.ep_count = 1;
-    r->self.costs[0] = c;
+    r->self.costs = c;
     r->self.costs_count = 1;
     if (dmn_past_learn(past, RIG_CONTENT, r, 1) != 0) {
         abort();

@@ -9,7 +9,7 @@ static const char a[] = "0123456789abcdef", b[] = "fedcba9876543210";
 
 static void fill_state(struct brd_state *s, const char *print)
 {
-    struct brd_costs *c = calloc(1, sizeof(*c));
+    struct brd_costs *c = calloc(BRD_COSTS_MAX, sizeof(*c));
 
     *s = (struct brd_state){.known = true, .version = "0.1", .memory_bytes = 2e9};
     strcpy(s->print, print);
@@ -19,11 +19,12 @@ static void fill_state(struct brd_state *s, const char *print)
         (struct brd_way){.up = true, .measured = true, .ns = 1e5, .ns_per_byte = 8.5};
     strcpy(s->way[0].print, b);
     *c = (struct brd_costs){.content = "net-01234567", .first_unit = 3, .unit_count = 2};
-    c->row[c->row_count++] = (struct brd_cost_row){.ep = 1, .width = 2};
+    c->row[c->row_count++] = (struct brd_cost_row){.ep = 1, .width = 2, .units = 2};
     c->row[0].ns = malloc(2 * sizeof(double));
     c->row[0].ns[0] = 12345.5;
-    c->row[0].ns[1] = -1;
-    s->costs[s->costs_count++] = c;
+    c->row[0].ns[1] = 0;
+    s->costs = c;
+    s->costs_count = 1;
 }
 
 static json_t *a_report(void)
@@ -198,20 +199,20 @@ static void fill_costs(struct brd_state *s, const char *print)
 {
     fill_state(s, print);
     while (s->costs_count < BRD_COSTS_MAX) {
-        struct brd_costs *c = calloc(1, sizeof(*c));
+        struct brd_costs *c = &s->costs[s->costs_count];
 
         strcpy(c->content, "net-01234567");
         c->first_unit = (uint32_t)s->costs_count * 100;
         c->unit_count = 1000;
         for (size_t i = 0; i < 4; i++) {
-            c->row[i] = (struct brd_cost_row){.ep = 0, .width = (uint32_t)i + 1};
+            c->row[i] = (struct brd_cost_row){.ep = 0, .width = (uint32_t)i + 1, .units = 1000};
             c->row[i].ns = malloc(c->unit_count * sizeof(double));
             for (size_t u = 0; u < c->unit_count; u++) {
                 c->row[i].ns[u] = 1e6 * (1 + t_float());
             }
             c->row_count++;
         }
-        s->costs[s->costs_count++] = c;
+        s->costs_count++;
     }
 }
 
@@ -230,7 +231,7 @@ TEST(long_states_leave_costs_out)
     T_EQ(brd_state_read(j, &back), 0);
     T_TRUE(back.costs_count > 0 && back.costs_count < BRD_COSTS_MAX);
     for (size_t i = 1; i <= back.costs_count; i++) {
-        T_EQ(back.costs[back.costs_count - i]->first_unit, s.costs[s.costs_count - i]->first_unit);
+        T_EQ(back.costs[back.costs_count - i].first_unit, s.costs[s.costs_count - i].first_unit);
     }
     json_decref(j);
     brd_state_deinit(&back);
