@@ -16,11 +16,10 @@ int front_conn_new(struct front_room *room, int fd, uid_t uid)
         free(c);
         return error;
     }
-    c->peer.listener = &room->listener;
     c->room = room;
     c->uid = uid;
     c->events = event.events;
-    ipc_conn_init(&c->peer.base, &room->server, fd);
+    ipc_conn_init(&c->base, &room->server, fd);
     return 0;
 }
 
@@ -68,7 +67,7 @@ static bool has_share(const struct front_conn *c, const struct front_stream *s)
         taken += front_conn_of(other)->uid == c->uid ? frames_of(other, s->model) : 0;
     }
     LIST_FOREACH(o, &c->room->orphans, linked) {
-        taken += front_conn_of(&o->peer->base)->uid == c->uid ? taken_of(o, s->model) : 0;
+        taken += o->conn->uid == c->uid ? taken_of(o, s->model) : 0;
     }
     if (taken < l->share(l->user, s->model)) {
         return true;
@@ -95,22 +94,22 @@ void front_conns_let_go(struct front_room *room)
 /* Frees the struct, if it is closed and has no orphans. */
 static void release(struct front_conn *c)
 {
-    if (c->peer.base.closed && c->orphans == 0) {
+    if (c->base.closed && c->orphans == 0) {
         free(c);
     }
 }
 
 void front_conn_close(struct front_conn *c)
 {
-    ipc_conn_leave(&c->peer.base);
+    ipc_conn_leave(&c->base);
     front_conns_let_go(c->room);
-    ipc_conn_deinit(&c->peer.base);
+    ipc_conn_deinit(&c->base);
     release(c);
 }
 
 void front_conn_end_orphan(struct front_stream *s)
 {
-    struct front_conn *c = front_conn_of(&s->peer->base);
+    struct front_conn *c = s->conn;
 
     LIST_REMOVE(s, linked);
     front_stream_free(s);
@@ -122,12 +121,12 @@ void front_conn_read(struct front_conn *c, uint32_t events)
 {
     bool hung_up = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
 
-    if (ipc_conn_wants(&c->peer.base)) {
-        c->broken |= events & ~EPOLLOUT && ipc_conn_read(&c->peer.base) == IPC_E_ENDED;
+    if (ipc_conn_wants(&c->base)) {
+        c->broken |= events & ~EPOLLOUT && ipc_conn_read(&c->base) == IPC_E_ENDED;
     } else {
         c->broken |= hung_up;
     }
-    ipc_conn_mark(&c->peer.base);
+    ipc_conn_mark(&c->base);
 }
 
 /* Tells epoll what to wait for. */
@@ -135,11 +134,11 @@ static void watch(struct front_conn *c)
 {
     struct epoll_event event = {.events = EPOLLRDHUP, .data.ptr = c};
 
-    event.events |= ipc_conn_wants(&c->peer.base) ? EPOLLIN : 0;
-    event.events |= ipc_outgoing_waiting(&c->peer.base.out) > 0 ? EPOLLOUT : 0;
+    event.events |= ipc_conn_wants(&c->base) ? EPOLLIN : 0;
+    event.events |= ipc_outgoing_waiting(&c->base.out) > 0 ? EPOLLOUT : 0;
     if (event.events != c->events) {
         c->events = event.events;
-        epoll_ctl(c->room->epoll_fd, EPOLL_CTL_MOD, c->peer.base.fd, &event);
+        epoll_ctl(c->room->epoll_fd, EPOLL_CTL_MOD, c->base.fd, &event);
     }
 }
 
@@ -148,8 +147,8 @@ void front_conn_settle(struct front_conn *c)
     int rc = c->broken ? IPC_E_ENDED : IPC_E_MORE;
 
     while (rc == IPC_E_MORE) {
-        ipc_conn_handle(&c->peer.base);
-        rc = ipc_conn_answer(&c->peer.base);
+        ipc_conn_handle(&c->base);
+        rc = ipc_conn_answer(&c->base);
     }
     if (rc == IPC_E_ENDED) {
         front_conn_close(c);
@@ -160,8 +159,8 @@ void front_conn_settle(struct front_conn *c)
 
 void front_conn_answer(struct front_conn *c)
 {
-    if (ipc_conn_answer(&c->peer.base) != 0) {
-        ipc_conn_mark(&c->peer.base);
+    if (ipc_conn_answer(&c->base) != 0) {
+        ipc_conn_mark(&c->base);
     }
     watch(c);
 }
@@ -203,7 +202,7 @@ static void accept_open(struct front_stream *s, uint32_t depth)
 
     describe(m->input, m->input_count, "input", tensors);
     describe(m->output, m->output_count, "output", tensors + m->input_count);
-    ipc_conn_send(&s->peer->base, (struct ipc_header){.type = IPC_OPENED, .stream = s->base.id}, &o,
+    ipc_conn_send(&s->conn->base, (struct ipc_header){.type = IPC_OPENED, .stream = s->base.id}, &o,
                   sizeof(o), tensors, (m->input_count + m->output_count) * sizeof(*tensors));
 }
 
@@ -236,7 +235,7 @@ static void open_stream(struct ipc_conn *c, const struct ipc_header *h, const ui
         refuse(c, h, IPC_UNSUPPORTED, "boards take tensors of this model (pixfmt 0)");
         return;
     }
-    s = front_stream_new(front_peer_of(c), h->stream, m, &o);
+    s = front_stream_new(front_conn_of(c), h->stream, m, &o);
     if (!s) {
         refuse(c, h, IPC_RESOURCE_EXHAUSTED, "out of memory");
         return;
@@ -250,7 +249,7 @@ static void open_memory(struct ipc_conn *c, const struct ipc_header *h, const ui
 {
     struct ipc_stream *s = ipc_conn_stream(c, h->stream);
     const struct ipc_pool_place place = {.memory = s && !s->closing ? s->memory : NULL,
-                                         .total = &front_peer_of(c)->memory_bytes,
+                                         .total = &front_conn_of(c)->memory_bytes,
                                          .total_max = FRONT_MEMORY_MAX,
                                          .over = "too much client memory"};
     struct ipc_reply reply;
@@ -276,7 +275,7 @@ static bool room(const struct ipc_conn *c, const struct ipc_stream *stream)
 static void frame(void *record)
 {
     struct front_record *r = record;
-    struct front_conn *c = front_conn_of(&r->stream->peer->base);
+    struct front_conn *c = r->stream->conn;
 
     front_stream_deliver(r);
     if (r->state == FRONT_DONE) { /* it may have counted while it was read */
@@ -293,7 +292,7 @@ static void finished(struct ipc_stream *s)
 static void orphan(struct ipc_stream *stream)
 {
     struct front_stream *s = front_stream_of(stream);
-    struct front_conn *c = front_conn_of(&s->peer->base);
+    struct front_conn *c = s->conn;
 
     if (front_stream_orphan(s)) {
         c->orphans++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * apps/link/front/connection.h - the front's connections: their parts, and their end
+ * apps/link/front/connection.h - the front's connections: what becomes of them
  *
  * When a connection ends while the listener has frames of it, its struct, which counts their
  * memory, lives until its last orphan is gone (apps/link/front/stream.h).
@@ -9,36 +9,10 @@
  */
 #pragma once
 
-#include <sys/types.h>
-
 #include "apps/link/front/stream.h"
 
 #define FRONT_STREAMS_MAX 16u               /* of a connection */
 #define FRONT_MEMORY_MAX IPC_POOL_BYTES_MAX /* the same */
-
-/* What the connections share. Embedded in struct front. */
-struct front_room {
-    struct front_listener listener;
-    int epoll_fd;
-    struct ipc_server server;
-    struct front_list models;
-    bool held; /* a frame was left in its socket, since its user has its share */
-    LIST_HEAD(, front_stream) orphans;
-};
-
-struct front_conn {
-    struct front_room *room;
-    uid_t uid;       /* of the client's process */
-    uint32_t events; /* that epoll waits for */
-    size_t orphans;
-    bool broken; /* the client is gone */
-    struct front_peer peer;
-};
-
-static inline struct front_conn *front_conn_of(const struct ipc_conn *c)
-{
-    return base_container_of(c, struct front_conn, peer.base);
-}
 
 /** front_conn_new() - @fd: its own, on success. @uid: of the client. Return: 0 or -errno. */
 int front_conn_new(struct front_room *room, int fd, uid_t uid);

@@ -254,7 +254,7 @@ void front_answer(struct front *f, struct front_frame *fr, int status, const cha
 {
     struct front_record *r = base_container_of(fr, struct front_record, frame);
     struct front_stream *s = r->stream;
-    struct ipc_conn *c = &s->peer->base;
+    struct ipc_conn *c = &s->conn->base;
 
     front_stream_done(r, status, text, epoch);
     r->answer.queue_ns = queue_ns;

@@ -17,8 +17,8 @@
  * A frame's memory stays mapped until front_answer(), also when its client is gone.
  *
  * Threads: one, in which the listener is called; nothing blocks. Files, each of which uses those
- * before it: frame.h has frames, models.h models, stream.h what is counted of a client, streams and
- * records, connection.h connections and what each message is to them, server.c the socket.
+ * before it: frame.h has frames, models.h models, stream.h clients with their streams
+ * and records, connection.h what becomes of connections and of each message, server.c the socket.
  */
 #pragma once
 

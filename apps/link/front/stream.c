@@ -22,7 +22,7 @@ static void put_free(struct front_record *r)
     r->stream->free = r;
 }
 
-struct front_stream *front_stream_new(struct front_peer *p, uint32_t id,
+struct front_stream *front_stream_new(struct front_conn *c, uint32_t id,
                                       const struct front_model *m, const struct ipc_open *o)
 {
     struct front_stream *s = calloc(1, sizeof(*s));
@@ -30,7 +30,7 @@ struct front_stream *front_stream_new(struct front_peer *p, uint32_t id,
     if (!s) {
         return NULL;
     }
-    s->peer = p;
+    s->conn = c;
     s->base.id = id;
     s->base.flow.credits = o->credits ? base_min(o->credits, FRONT_CREDITS_MAX) : CREDITS;
     s->base.flow.deadline_ns = o->deadline_ns;
@@ -54,7 +54,7 @@ void front_stream_free(struct front_stream *s)
 {
     for (size_t i = 0; i < s->base.flow.credits + FRONT_SPARE; i++) {
         forget_bytes(&s->records[i]);
-        s->peer->inline_bytes -= s->records[i].buffer_bytes;
+        s->conn->inline_bytes -= s->records[i].buffer_bytes;
         free(s->records[i].buffer);
     }
     for (size_t i = 0; i < IPC_POOLS_MAX; i++) {
@@ -67,7 +67,7 @@ void front_stream_free(struct front_stream *s)
 /* Tells the listener, once, of a frame that it has. */
 static void forsake(struct front_record *r)
 {
-    const struct front_listener *l = r->stream->peer->listener;
+    const struct front_listener *l = &r->stream->conn->room->listener;
 
     if (r->state == FRONT_TAKEN && !r->frame.gone) {
         r->frame.gone = true;
@@ -164,7 +164,7 @@ static void place_shared(struct front_record *r, const struct ipc_frame *f)
 /* Return: false: no memory, or the connection has too much of it. */
 static bool grow_buffer(struct front_record *r, size_t bytes)
 {
-    size_t *sum = &r->stream->peer->inline_bytes;
+    size_t *sum = &r->stream->conn->inline_bytes;
     uint8_t *grown;
 
     if (bytes <= r->buffer_bytes) {
@@ -241,7 +241,7 @@ void *front_stream_take(struct ipc_stream *stream, const struct ipc_header *h,
 void front_stream_deliver(struct front_record *r)
 {
     struct front_stream *s = r->stream;
-    const struct front_listener *l = s->peer->listener;
+    const struct front_listener *l = &s->conn->room->listener;
     int status;
 
     if (!s->there) {
@@ -287,7 +287,7 @@ bool front_stream_answer(struct ipc_stream *stream)
     struct front_stream *s = front_stream_of(stream);
     bool any = false;
 
-    while (!ipc_stream_empty(stream) && !ipc_conn_backlogged(&s->peer->base)) {
+    while (!ipc_stream_empty(stream) && !ipc_conn_backlogged(&s->conn->base)) {
         struct front_record *r = s->ring[stream->head % FRONT_RING];
         struct ipc_reply reply;
 
@@ -296,7 +296,7 @@ bool front_stream_answer(struct ipc_stream *stream)
         }
         stream->head++;
         ipc_answer_reply(&r->answer, stream->id, r->frame.output, s->format.output_bytes, &reply);
-        ipc_conn_reply(&s->peer->base, &reply);
+        ipc_conn_reply(&s->conn->base, &reply);
         stream->flow.unanswered -= r->answer.has_credit;
         put_free(r);
         any = true;
@@ -308,8 +308,8 @@ void front_stream_serves(struct front_stream *s, const struct front_model *m)
 {
     bool there = m && memcmp(&m->format, &s->format, sizeof(s->format)) == 0;
 
-    if (s->there && !there && !ipc_conn_backlogged(&s->peer->base)) {
-        ipc_conn_event(&s->peer->base, s->base.id, IPC_EVENT_UNLOADING, 0);
+    if (s->there && !there && !ipc_conn_backlogged(&s->conn->base)) {
+        ipc_conn_event(&s->conn->base, s->base.id, IPC_EVENT_UNLOADING, 0);
     }
     s->there = there;
 }

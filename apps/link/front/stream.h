@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * apps/link/front/stream.h - the front's streams, and the record of each frame
+ * apps/link/front/stream.h - what there is of the front's clients: connections, streams, and the
+ * record of each frame
  *
  * A frame has a record in its stream's ring until it is answered: READING while an inline frame's
  * bytes come, TAKEN while the listener has it, DONE when it waits for its turn. Only the ring's
@@ -14,6 +15,7 @@
 #pragma once
 
 #include <sys/queue.h>
+#include <sys/types.h>
 
 #include "apps/link/front/frame.h"
 #include "apps/link/front/models.h"
@@ -26,17 +28,30 @@ _Static_assert(FRONT_RING >= FRONT_CREDITS_MAX + FRONT_SPARE &&
                    (FRONT_RING & (FRONT_RING - 1)) == 0,
                "a ring has room for every record of its stream");
 
-/* The client of a connection, as its streams see it: embedded in struct front_conn, it lives on for
- * streams whose connection is closed, because it counts their memory. */
-struct front_peer {
-    const struct front_listener *listener; /* borrowed from the front */
-    size_t memory_bytes, inline_bytes;     /* of its streams: client memory, buffers of records */
+/* What the connections share. Embedded in struct front. */
+struct front_room {
+    struct front_listener listener;
+    int epoll_fd;
+    struct ipc_server server;
+    struct front_list models;
+    bool held; /* a frame was left in its socket, since its user has its share */
+    LIST_HEAD(, front_stream) orphans;
+};
+
+/* A connection. It lives on, closed, for its orphans, whose memory it counts. */
+struct front_conn {
+    struct front_room *room;
+    uid_t uid;       /* of the client's process */
+    uint32_t events; /* that epoll waits for */
+    size_t orphans;
+    size_t memory_bytes, inline_bytes; /* of its streams: client memory, buffers of records */
+    bool broken;                       /* the client is gone */
     struct ipc_conn base;
 };
 
-static inline struct front_peer *front_peer_of(const struct ipc_conn *c)
+static inline struct front_conn *front_conn_of(const struct ipc_conn *c)
 {
-    return base_container_of(c, struct front_peer, base);
+    return base_container_of(c, struct front_conn, base);
 }
 
 enum front_state { FRONT_READING, FRONT_TAKEN, FRONT_DONE };
@@ -54,7 +69,7 @@ struct front_record {
 
 struct front_stream {
     struct ipc_stream base;
-    struct front_peer *peer;
+    struct front_conn *conn;
     LIST_ENTRY(front_stream) linked; /* in the list of orphans */
     char model[BRD_CONTENT_BYTES];
     uint32_t pixfmt; /* of its frames; 0: tensors */
@@ -71,7 +86,7 @@ static inline struct front_stream *front_stream_of(const struct ipc_stream *s)
 }
 
 /** front_stream_new() - Return: owned by the caller; NULL: out of memory. */
-struct front_stream *front_stream_new(struct front_peer *p, uint32_t id,
+struct front_stream *front_stream_new(struct front_conn *c, uint32_t id,
                                       const struct front_model *m, const struct ipc_open *o);
 /** front_stream_free() - with all its frames, also those that the listener has. */
 void front_stream_free(struct front_stream *s);
