@@ -52,15 +52,15 @@ static void ping_pair(struct link *l, size_t peer, uint64_t now_ns)
 static void report(struct link *l, uint64_t now_ns)
 {
     struct brd_report r = {.count = l->boards.count};
-    struct lnk_transport_stats all = {0};
+    struct lnk_transport_stats all;
+    struct lnk_peer_stats unused;
     struct lnk_link_cost cost;
     int rc;
 
+    lnk_transport_stats(l->transport, 0, &unused, &all);
     for (size_t i = 0; i < l->boards.count; i++) {
         const struct link_peer *p = &l->peer[i];
-        struct lnk_peer_stats unused;
 
-        lnk_transport_stats(l->transport, i, &unused, &all);
         memcpy(r.link[i].name, l->boards.board[i].name, sizeof(r.link[i].name));
         r.link[i].up = p->joined;
         r.link[i].for_s = (double)(now_ns - p->since_ns) / (double)BASE_NS_PER_S;
@@ -203,7 +203,7 @@ static void join(struct link *l, size_t peer)
     p->ping_id = p->pair_id = 0;
     p->next_ping_ns = 0; /* at once; pairs follow it */
     p->next_pair_ns = p->since_ns + PAIR_NS;
-    lnk_measure_init(&p->measure);
+    p->measure = (struct lnk_measure){0};
     p->wire = (struct lnk_wire_use){0};
     p->wire_ns = p->since_ns;
     l->news = true;

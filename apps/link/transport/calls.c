@@ -56,13 +56,7 @@ int lnk_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct ln
         return -EINVAL;
     }
     rc = t->code->send(t, peer, lane, first, range, count, released, arg);
-    if (rc == 0) {
-        t->peer[peer].messages_out++;
-        t->peer[peer].bytes_out += first.bytes;
-        for (size_t i = 0; i < count; i++) {
-            t->peer[peer].bytes_out += range[i].bytes;
-        }
-    }
+    t->peer[peer].messages_out += rc == 0;
     t->peer[peer].refused_full += rc == LNK_E_FULL;
     return rc;
 }

@@ -169,17 +169,14 @@ static bool envelope_is_valid(const struct ml *m, const struct envelope *e, size
 static void deliver(struct ml *m, size_t peer, struct in *in)
 {
     struct lnk_bytes part[1 + LNK_RANGES_MAX] = {{in->envelope + 1, in->envelope->first_bytes}};
-    uint64_t bytes = in->envelope->first_bytes;
 
     for (size_t i = 0; i < in->envelope->count; i++) {
         part[1 + i] = (struct lnk_bytes){in->part[i], in->envelope->bytes[i]};
-        bytes += in->envelope->bytes[i];
     }
     if (in->bad) {
         m->base.all.garbage++;
     } else if (!m->closing) {
         m->base.peer[peer].messages_in++;
-        m->base.peer[peer].bytes_in += bytes;
         m->base.listener.message(m->base.listener.user, peer, part, 1 + in->envelope->count);
     }
     for (size_t i = 0; i < LNK_RANGES_MAX; i++) {

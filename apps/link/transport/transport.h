@@ -70,7 +70,7 @@ struct lnk_config {
 
 struct lnk_peer_stats {
     bool up;
-    uint64_t messages_out, bytes_out, messages_in, bytes_in;
+    uint64_t messages_out, messages_in;
     uint64_t queued_messages, queued_bytes; /* accepted and not yet given to the kernel */
     uint64_t refused_full, ups, downs;
 };

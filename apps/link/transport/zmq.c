@@ -22,7 +22,7 @@ static bool receive(struct zl *z)
 {
     zmq_msg_t frame[2 + LNK_RANGES_MAX];
     struct lnk_bytes part[1 + LNK_RANGES_MAX];
-    size_t count = 0, peer = LNK_PEERS_MAX, bytes = 0;
+    size_t count = 0, peer = LNK_PEERS_MAX;
     bool fits = true, more = true;
 
     while (more) {
@@ -38,7 +38,6 @@ static bool receive(struct zl *z)
             peer = zl_who(z, f);
         } else {
             part[count - 1] = (struct lnk_bytes){zmq_msg_data(f), zmq_msg_size(f)};
-            bytes += zmq_msg_size(f);
         }
         if (count + 1 < base_array_count(frame)) {
             count++;
@@ -56,7 +55,6 @@ static bool receive(struct zl *z)
         z->base.all.garbage++;
     } else {
         z->base.peer[peer].messages_in++;
-        z->base.peer[peer].bytes_in += bytes;
         z->base.listener.message(z->base.listener.user, peer, part, count - 1);
     }
     for (size_t i = 0; i < count; i++) {

@@ -39,11 +39,6 @@ static double scatter(double *x, size_t n, double centre)
     return MAD_TO_SIGMA * quantile(x, n, 0.5);
 }
 
-void lnk_measure_init(struct lnk_measure *m)
-{
-    memset(m, 0, sizeof(*m));
-}
-
 static void note_trip(struct lnk_measure *m, double ns)
 {
     bool first = m->trips == 0 && m->pairs == 0;

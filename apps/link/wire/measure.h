@@ -33,6 +33,7 @@ struct lnk_wire_use {
     uint64_t busy_ns; /* bytes were on the wire, and the peer's memory was not full */
     uint64_t bytes;   /* acknowledged by its kernel */
 };
+/* Begins as zeros. */
 struct lnk_measure {
     double trip_ns[LNK_MEASURE_RING];
     struct lnk_pair {
@@ -49,8 +50,6 @@ struct lnk_link_cost {
     uint64_t samples;          /* behind the estimate */
 };
 enum { LNK_MEASURE_E_UNKNOWN = 1 };
-
-void lnk_measure_init(struct lnk_measure *m);
 
 /** lnk_measure_trip() - adds a round trip without payload. */
 void lnk_measure_trip(struct lnk_measure *m, uint64_t ns);

@@ -419,7 +419,7 @@ void boards_begin(size_t count, struct boards_told t)
         snprintf(head.boards.board[i].name, sizeof(head.boards.board[i].name), "b%zu", i + 2);
         snprintf(head.peer[i].print, sizeof(head.peer[i].print), "%016zx", i + 1);
         head.peer[i].features = t_random() % 4 ? LNK_HELLO_CANCEL : 0;
-        lnk_measure_init(&head.peer[i].measure);
+        head.peer[i].measure = (struct lnk_measure){0};
         for (size_t k = t_random() % 2 ? 16 : 0; k > 0; k--) { /* else nobody has measured it */
             uint64_t ns = (uint64_t)t_range(100000, 20000000);
 

@@ -27,7 +27,7 @@ TEST(unknown_until_both_kinds)
     struct lnk_link_cost c;
     struct lnk_measure m;
 
-    lnk_measure_init(&m);
+    m = (struct lnk_measure){0};
     for (int i = 0; i < 100; i++) {
         T_EQ(lnk_measure_get(&m, &c), LNK_MEASURE_E_UNKNOWN);
         lnk_measure_trip(&m, 100000);
@@ -46,7 +46,7 @@ TEST(exact_answers)
     struct lnk_link_cost c;
     struct lnk_measure m;
 
-    lnk_measure_init(&m);
+    m = (struct lnk_measure){0};
     for (int i = 0; i < 12; i++) {
         add(&m, 50000, 8);
     }
@@ -66,7 +66,7 @@ TEST(noise_is_within_the_stated_errors)
         struct lnk_link_cost c;
         struct lnk_measure m;
 
-        lnk_measure_init(&m);
+        m = (struct lnk_measure){0};
         for (unsigned i = 0; i < LNK_MEASURE_RING; i++) {
             lnk_measure_trip(&m, (uint64_t)(200000 + 10000 * normal()));
             lnk_measure_pair(&m, LARGE, (uint64_t)(200000 + 10000 * normal()),
@@ -94,7 +94,7 @@ TEST(a_board_that_reads_late_does_not_make_the_link_fast)
         struct lnk_link_cost c;
         struct lnk_measure m;
 
-        lnk_measure_init(&m);
+        m = (struct lnk_measure){0};
         for (unsigned i = 0; i < LNK_MEASURE_RING; i++) {
             uint64_t asleep_ns = i % 5 < 3 ? (uint64_t)t_range(1000000, 60000000) : 0;
 
@@ -114,7 +114,7 @@ TEST(a_busy_wire_shows_its_rate)
     struct lnk_link_cost c;
     struct lnk_measure m;
 
-    lnk_measure_init(&m);
+    m = (struct lnk_measure){0};
     for (unsigned i = 0; i < LNK_MEASURE_RING; i++) {
         lnk_measure_trip(&m, 40000000);
         add_pair_behind(&m, (uint64_t)t_range(0, 2000000000), i % 2 ? 0 : 150);
@@ -142,7 +142,7 @@ TEST(outliers_do_not_matter)
         struct lnk_link_cost c;
         struct lnk_measure m;
 
-        lnk_measure_init(&m);
+        m = (struct lnk_measure){0};
         for (unsigned i = 0; i < LNK_MEASURE_RING; i++) {
             double late = i % 5 == 0 ? 2e8 * (1 + fabs((double)t_float())) : 0;
 
@@ -162,7 +162,7 @@ TEST(queues_do_not_count)
     struct lnk_link_cost c;
     struct lnk_measure m;
 
-    lnk_measure_init(&m);
+    m = (struct lnk_measure){0};
     for (int i = 0; i < 60; i++) {
         lnk_measure_trip(&m, (uint64_t)(200000 + (i % 3 ? t_range(0, 40000000) : 0)));
         add_pair_behind(&m, (uint64_t)t_range(0, 2000000000), 800);
@@ -178,7 +178,7 @@ TEST(long_trips_do_not_make_the_link_fast)
     struct lnk_link_cost c;
     struct lnk_measure m;
 
-    lnk_measure_init(&m);
+    m = (struct lnk_measure){0};
     for (unsigned i = 0; i < LNK_MEASURE_RING; i++) {
         add(&m, 100000, 800);
     }
@@ -194,7 +194,7 @@ TEST(a_link_that_changes_is_followed)
     struct lnk_link_cost c;
     struct lnk_measure m;
 
-    lnk_measure_init(&m);
+    m = (struct lnk_measure){0};
     for (unsigned i = 0; i < 3 * LNK_MEASURE_RING; i++) { /* 1 Gbit/s, then 100 Mbit/s */
         add(&m, 100000, i < LNK_MEASURE_RING ? 8 : 80);
     }
@@ -207,7 +207,7 @@ TEST(nonsense_gives_numbers)
     struct lnk_link_cost c;
     struct lnk_measure m;
 
-    lnk_measure_init(&m);
+    m = (struct lnk_measure){0};
     for (int i = 0; i < 50; i++) {
         lnk_measure_pair(&m, (uint64_t)t_range(0, 1 << 20), t_random() >> 20, t_random() >> 20);
         lnk_measure_trip(&m, 0);
