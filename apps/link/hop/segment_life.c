@@ -3,7 +3,6 @@
 
 #include "apps/link/hop/segments_private.h"
 #include "apps/link/route/route.h"
-#include "ipc/varlink.h"
 
 #define DAEMON_NS (2 * BASE_NS_PER_S) /* how long to look for the daemon */
 
