@@ -188,16 +188,14 @@ static void free_source(struct source *s)
     free(s);
 }
 
-int answers_new(struct fetch *f, struct answers **ret)
+struct answers *answers_new(struct fetch *f)
 {
     struct answers *a = calloc(1, sizeof(*a));
 
-    if (!a) {
-        return -ENOMEM;
+    if (a) {
+        a->fetch = f;
     }
-    a->fetch = f;
-    *ret = a;
-    return 0;
+    return a;
 }
 
 void answers_peer_gone(struct answers *a, size_t peer)
@@ -252,13 +250,15 @@ static void forget(struct asker *p, const struct asked *of)
     }
 }
 
-void answers_want(struct answers *a, size_t peer, const struct lnk_message *m)
+void fetch_want(struct link *l, size_t peer, const struct lnk_message *m)
 {
+    struct asker *p = &l->fetch->answers->peer[peer];
+
     if (m->want.leaf_count == 0) {
-        add(&a->peer[peer], m->want.model, LNK_LEAF_LIST);
+        add(p, m->want.model, LNK_LEAF_LIST);
     }
     for (size_t i = 0; i < m->want.leaf_count; i++) {
-        add(&a->peer[peer], m->want.model, lnk_number(m, i));
+        add(p, m->want.model, lnk_number(m, i));
     }
 }
 

@@ -75,10 +75,10 @@ int fetch_new(struct link *l, const char *state_folder, uint64_t bytes_max, fetc
     }
     *fetch = (struct fetch){
         .link = l, .folder = state_folder, .bytes_max = bytes_max, .path_of = path_of};
-    r = jobs_new(&fetch->jobs);
-    r = r < 0 ? r : answers_new(fetch, &fetch->answers);
+    fetch->answers = answers_new(fetch);
+    r = fetch->answers ? jobs_new(&fetch->jobs) : -ENOMEM;
     if (r < 0) {
-        jobs_free(fetch->jobs);
+        free(fetch->answers);
         free(fetch);
         return r;
     }
@@ -199,11 +199,6 @@ void fetch_release(struct link *l, const uint8_t identity[LNK_HASH_BYTES])
     if (f && f->uses > 0) {
         f->uses--;
     }
-}
-
-void fetch_want(struct link *l, size_t peer, const struct lnk_message *m)
-{
-    answers_want(l->fetch->answers, peer, m);
 }
 
 /* ---- LEAF ---- */

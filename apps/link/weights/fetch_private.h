@@ -117,8 +117,8 @@ void fetch_disk_check(struct fetch_file *f, bool *check, uint64_t room,
 void fetch_disk_free(struct fetch_file *f);
 
 /* answers.c */
-int answers_new(struct fetch *f, struct answers **ret);
+/** answers_new() - Return: NULL: out of memory. */
+struct answers *answers_new(struct fetch *f);
 struct answers *answers_free(struct answers *a);
-void answers_want(struct answers *a, size_t peer, const struct lnk_message *m);
 void answers_peer_gone(struct answers *a, size_t peer);
 void answers_go(struct answers *a);
