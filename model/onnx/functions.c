@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/onnx/functions.h"
 
-#include "base/base.h"
-#include "model/common/pool.h"
 #include "model/onnx/node.h"
 #include "model/onnx/schema.h"
 #include "model/onnx/scope.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/onnx/node.h"
 
-#include "base/base.h"
 #include "model/onnx/scope.h"
 #include "model/onnx/tensor.h"
 #include "onnx.pb-c.h"

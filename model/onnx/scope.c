@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/onnx/scope.h"
 
-#include "base/base.h"
-#include "model/common/pool.h"
 #include "onnx.pb-c.h"
 
 #define PREFIX_NAME_MAX 120u /* bytes of a prefix before its number */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/onnx/tensor.h"
 
-#include "base/base.h"
-#include "model/common/pool.h"
 #include "model/onnx/external.h"
 #include "onnx.pb-c.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/onnx/versions.h"
 
-#include "base/base.h"
 #include "onnx.pb-c.h"
 
 #define IR_MIN 3
