@@ -113,7 +113,8 @@ bool tun_fits_boards(const struct tun_problem *p, const struct pl_plan *plan)
     return true;
 }
 
-double tun_link_ns(const struct tun_problem *p, size_t from, size_t to, double bytes, bool hop)
+/* Of @bytes over a link: how long it is busy, or with @hop until they are there; 0 on one board. */
+static double link_ns(const struct tun_problem *p, size_t from, size_t to, double bytes, bool hop)
 {
     const struct tun_link *l = &p->boards.links[from][to];
 
@@ -128,7 +129,7 @@ double tun_slowest_link(const struct tun_problem *p, size_t board, uint32_t othe
 
     for (size_t b = 0; b < p->boards.count; b++) {
         if (others >> b & 1) {
-            double ns = tun_link_ns(p, out ? board : b, out ? b : board, bytes, hop);
+            double ns = link_ns(p, out ? board : b, out ? b : board, bytes, hop);
 
             if (ns > worst) {
                 worst = ns;
@@ -268,7 +269,7 @@ static void eval_border(struct eval *e, size_t s, double *in_bytes, double *out_
             if (a == b || !(from->boards >> a & 1) || !(to->boards >> b & 1)) {
                 continue;
             }
-            slowest = base_max(slowest, tun_link_ns(e->p, a, b, bytes, true));
+            slowest = base_max(slowest, link_ns(e->p, a, b, bytes, true));
             out_bytes[a] += share * bytes;
             in_bytes[b] += share * bytes;
         }

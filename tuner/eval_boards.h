@@ -42,10 +42,8 @@ int tun_eval_boards(const struct tun_problem *p, const struct pl_plan *plan,
 int tun_eval_shares(const struct tun_problem *p, const struct pl_plan *plan,
                     double ret[PL_STAGE_MAX][TUN_BOARD_MAX]);
 
-/** tun_link_ns() - of @bytes over a link: how long it is busy, or with @hop until they are there; 0
- * on one board. */
-double tun_link_ns(const struct tun_problem *p, size_t from, size_t to, double bytes, bool hop);
-/** tun_slowest_link() - the longest of them of @board to (@out) or from any of @others
+/** tun_slowest_link() - how long @bytes keep a link busy, or with @hop until they are there: the
+ * longest time of @board to (@out) or from any of @others
  * @ret_other: the board at its other end; NULL: not wanted */
 double tun_slowest_link(const struct tun_problem *p, size_t board, uint32_t others, bool out,
                         double bytes, bool hop, size_t *ret_other);

@@ -197,6 +197,11 @@ void dmn_board_model_follow(struct dmn_board_model *bm, uint64_t now_ns)
     update(bm);
 }
 
+static void on_unwanted(struct dmn_board_model *bm)
+{
+    dmn_board_model_follow(bm, base_now_ns());
+}
+
 /* Takes what the newest report says of the route. */
 static void take_state(struct dmn_board_model *bm)
 {
@@ -239,7 +244,8 @@ struct dmn_board_model *dmn_board_model_new(struct dmn_boards *b, struct dmn_mod
     *bm = (struct dmn_board_model){
         .elsewhere = {.takes = takes, .offer = offer, .cancel = cancel, .depth = depth},
         .of = b,
-        .model = m};
+        .model = m,
+        .unwanted = on_unwanted};
     LIST_INSERT_HEAD(&b->models, bm, linked);
     bm->route = calloc(1, sizeof(*bm->route));
     bm->config = strdup(config);

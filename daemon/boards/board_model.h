@@ -32,6 +32,7 @@ struct dmn_board_model {
     uint32_t ready;                /* number of the route that is ready; 0: none */
     uint32_t serving;              /* of the one that frames go to; 0: the pipeline computes them */
     char text[DMN_ROUTE_TEXT_MAX]; /* of the route that serves */
+    void (*unwanted)(struct dmn_board_model *bm); /* board_model.c hears that no route is wanted */
     /* spread.c */
     bool spreads;                /* false: it cannot be spread, and no route is ever wanted */
     bool set;                    /* by a user, not by the configuration */
@@ -84,12 +85,6 @@ int dmn_spread_set(struct dmn_board_model *bm, const char *text, char *why);
 void dmn_spread_set_alone(struct dmn_board_model *bm);
 /** dmn_spread_unset() - the configuration decides again. */
 void dmn_spread_unset(struct dmn_board_model *bm);
-/** dmn_spread_want() - from now on the first @count of bm->route->hop are wanted, whose units and
- * boards are set; 0: this board alone. The route gets a number of its own. Return: 0; -ENOMEM, and
- * it is this board alone. */
-int dmn_spread_want(struct dmn_board_model *bm, size_t count);
-/** dmn_spread_state() - Return: what piped-link says of the route that is wanted; NULL: nothing. */
-const struct brd_route_state *dmn_spread_state(const struct dmn_board_model *bm);
 
 /*
  * spread_auto.c: joins costs, decisions and the planner over boards
@@ -98,6 +93,12 @@ const struct brd_route_state *dmn_spread_state(const struct dmn_board_model *bm)
  * needs, and the loop thread applies the answer, unless boards went meanwhile: then it is sought
  * again. One search at a time. While the route is fixed it seeks nothing.
  */
+/** dmn_spread_want() - from now on the first @count of bm->route->hop are wanted, whose units and
+ * boards are set; 0: this board alone. The route gets a number of its own. Return: 0; -ENOMEM, and
+ * it is this board alone. */
+int dmn_spread_want(struct dmn_board_model *bm, size_t count);
+/** dmn_spread_state() - Return: what piped-link says of the route that is wanted; NULL: nothing. */
+const struct brd_route_state *dmn_spread_state(const struct dmn_board_model *bm);
 /** dmn_auto_init() - Return: 0; -EINVAL: the model is a segment; -ENOMEM. */
 int dmn_auto_init(struct dmn_board_model *bm);
 /** dmn_auto_deinit() - also of one that is zeroed. The loop must run once more if a search is going

@@ -17,6 +17,35 @@ struct dmn_spread_job {
     int result;
 };
 
+/* ---- a route as it is wanted ---- */
+
+int dmn_spread_want(struct dmn_board_model *bm, size_t count)
+{
+    int error = 0;
+
+    if (count == 0 && bm->route->hop_count == 0) {
+        return 0;
+    }
+    bm->route->hop_count = count;
+    if (count > 0) {
+        error = dmn_route_complete(bm->model, bm->route);
+        bm->route->hop_count = error ? 0 : count;
+    }
+    bm->route->number = dmn_route_number();
+    bm->of->routes_changed = true;
+    if (bm->route->hop_count == 0) {
+        bm->unwanted(bm);
+    }
+    return error;
+}
+
+const struct brd_route_state *dmn_spread_state(const struct dmn_board_model *bm)
+{
+    return bm->state.number && bm->state.number == bm->route->number ? &bm->state : NULL;
+}
+
+/* ---- life ---- */
+
 int dmn_auto_init(struct dmn_board_model *bm)
 {
     struct dmn_model *m = bm->model;

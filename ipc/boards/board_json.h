@@ -65,8 +65,8 @@ extern const struct brd_object brd_state_object, brd_board_object;
 
 /** brd_put() - Return: a new reference; NULL: out of memory. */
 json_t *brd_put(const struct brd_object *o, const void *of);
-/** brd_get() - sets the members that @o has. @ret: zeros. Return: false: @j is something else, or out
- * of memory; @ret has anything, but its counters and pointers are right. */
+/** brd_get() - sets the members that @o has. @ret: zeros. Return: false: @j is something else, or
+ * out of memory; @ret has anything, but its counters and pointers are right. */
 bool brd_get(const struct brd_object *o, const json_t *j, void *ret);
 /** brd_is_print() - Return: a fingerprint's digits, and no more. */
 bool brd_is_print(const char *text);

@@ -2,7 +2,6 @@
 #include "kernels/i8/qwino.h"
 
 #include "kernels/i8/quant_dot.h"
-#include "kernels/i8/quant_epilogue.h"
 
 #define SPAN KRN_QWINO_SPAN
 #define HALVES (2u * KRN_VL) /* lanes of a vector of 16 bits */

@@ -20,7 +20,7 @@ void *mdl_const_make(struct mdl_ir *ir, size_t v);
 /** mdl_const_settled() - Return: a constant instead of @v, where by its bounds (bounds.h) its
  * elements can have but one value; else @v. */
 size_t mdl_const_settled(const struct mdl_ir *ir, size_t v);
-/** mdl_const_move() - copies elements of @size bytes, of dims @dim, from the strides of @src to those
- * of @dst. */
+/** mdl_const_move() - copies elements of @size bytes, of dims @dim, from the strides of @src to
+ * those of @dst. */
 void mdl_const_move(size_t size, size_t rank, const size_t *dim, unsigned char *dst,
                     const ptrdiff_t *to, const unsigned char *src, const ptrdiff_t *from);
