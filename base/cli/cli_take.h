@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** cli_take.h - turns what the command line says into fields and parameters, by the table of cli.h
+/**
+ * base/cli/cli_take.h - turns options into fields and parameters, by the table of base/cli/cli.h
+ *
+ * Threads: the main thread, at its start: it uses getopt_long().
  */
 #pragma once
 
