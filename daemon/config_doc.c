@@ -56,6 +56,7 @@ int main(void)
     char error[DMN_CONFIG_ERROR_MAX];
     struct dmn_config *c = NULL;
     json_t *all;
+    int rc;
 
     if (dmn_config_load(NULL, false, error, &c) < 0) {
         fprintf(stderr, "%s\n", error);
@@ -63,5 +64,7 @@ int main(void)
     }
     all = json_pack("{s:o, s:o}", "keys", keys_json(c), "items", items_json());
     dmn_config_free(c);
-    return json_text_print(all, stdout, 0) < 0;
+    rc = json_text_print(all, stdout, 0);
+    json_decref(all);
+    return rc < 0;
 }

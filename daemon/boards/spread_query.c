@@ -26,7 +26,7 @@ int dmn_spread_query_init(struct dmn_spread_query *q, struct tun_problem *here,
         q->may.usable[i] = true;
     }
     q->may = in->may ? *in->may : q->may;
-    if (present) {
+    if (present && present->hop_count > 0) {
         q->hop_count = present->hop_count;
         memcpy(q->hop, present->hop, q->hop_count * sizeof(q->hop[0]));
     }

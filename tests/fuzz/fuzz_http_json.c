@@ -55,7 +55,9 @@ static json_t *put_back(const struct web_split *s, json_t *value, size_t *indice
     json_array_foreach(value, i, member)
     {
         part = put_back(s, member, indices);
-        if (whole && (!part || json_array_append_new(whole, part) < 0)) {
+        if (!whole) {
+            json_decref(part);
+        } else if (!part || json_array_append_new(whole, part) < 0) {
             json_decref(whole);
             whole = NULL;
         }
@@ -63,7 +65,9 @@ static json_t *put_back(const struct web_split *s, json_t *value, size_t *indice
     json_object_foreach(value, key, member)
     {
         part = put_back(s, member, indices);
-        if (whole && (!part || json_object_set_new_nocheck(whole, key, part) < 0)) {
+        if (!whole) {
+            json_decref(part);
+        } else if (!part || json_object_set_new_nocheck(whole, key, part) < 0) {
             json_decref(whole);
             whole = NULL;
         }
