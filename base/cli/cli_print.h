@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** cli_print.h - prints usage, help and the table of cli.h */
+/** base/cli/cli_print.h - prints usage, help and the table of cli.h */
 #pragma once
 
 #include <stdarg.h>

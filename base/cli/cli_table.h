@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** cli_table.h - tables that programs print: of texts, or of the fields of objects */
+/** base/cli/cli_table.h - tables that programs print: of texts, or of the fields of objects */
 #pragma once
 
 #include <jansson.h>

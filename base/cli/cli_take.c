@@ -17,29 +17,33 @@ static const struct cli_command *command_of(const struct cli_program *program, c
     return command ? command : program->commands;
 }
 
-/* The row that getopt_long() finds. @ret_got: what it returned. Return: NULL: none. */
-static const struct cli_option *find_row(const struct cli_command *command, int argc, char **argv,
-                                         struct option options[CLI_OPTIONS_MAX + 1], int *ret_got)
-{
-    char letters[2 * CLI_OPTIONS_MAX + 2] = ":";
-    const struct cli_option *rows = command->options;
-    size_t count = 0;
+/* A command's options as getopt_long() takes them. */
+struct getopt_table {
+    char letters[2 * CLI_OPTIONS_MAX + 2];
+    struct option options[CLI_OPTIONS_MAX + 1];
+};
 
-    for (; count < CLI_OPTIONS_MAX && rows[count].name; count++) {
+static void make_table(const struct cli_option *rows, struct getopt_table *ret)
+{
+    *ret = (struct getopt_table){.letters = ":"};
+    for (size_t count = 0; count < CLI_OPTIONS_MAX && rows[count].name; count++) {
         const char of[3] = {rows[count].letter, rows[count].value ? ':' : '\0'};
 
-        options[count] = (struct option){
+        ret->options[count] = (struct option){
             rows[count].name,
             rows[count].value ? required_argument : no_argument,
             NULL,
             FIRST + (int)count,
         };
-        strcat(letters, rows[count].letter ? of : "");
+        strcat(ret->letters, rows[count].letter ? of : "");
     }
-    opterr = 0;
-    *ret_got = getopt_long(argc, argv, letters, options, NULL);
-    for (size_t i = 0; i < count; i++) {
-        if (*ret_got == FIRST + (int)i || (rows[i].letter && *ret_got == rows[i].letter)) {
+}
+
+/* Return: the row of what getopt_long() returned; NULL: none. */
+static const struct cli_option *row_of(const struct cli_option *rows, int got)
+{
+    for (int i = 0; i < (int)CLI_OPTIONS_MAX && rows[i].name; i++) {
+        if (got == FIRST + i || (rows[i].letter && got == rows[i].letter)) {
             return &rows[i];
         }
     }
@@ -231,11 +235,13 @@ int cli_put(const struct cli_program *program, const char *command, const struct
 int cli_take(const struct cli_program *program, int argc, char **argv, void *to, json_t *parameters)
 {
     const struct cli_command *command = command_of(program, argv[0]);
-    int got = 0, rc = 0;
+    struct getopt_table table;
+    int got, rc = 0;
 
-    while (rc == 0 && got != -1) {
-        struct option options[CLI_OPTIONS_MAX + 1] = {0};
-        const struct cli_option *row = find_row(command, argc, argv, options, &got);
+    make_table(command->options, &table);
+    opterr = 0;
+    while (rc == 0 && (got = getopt_long(argc, argv, table.letters, table.options, NULL)) != -1) {
+        const struct cli_option *row = row_of(command->options, got);
         char wrong[CLI_WRONG_BYTES];
 
         if (row && row->kind == CLI_HELP) {
@@ -248,8 +254,9 @@ int cli_take(const struct cli_program *program, int argc, char **argv, void *to,
         }
         if (row) {
             rc = cli_put(program, command->name, row, optarg, to, parameters);
-        } else if (got != -1) {
-            rc = cli_usage(program, command->name, "%s", wrong_option(options, got, argv, wrong));
+        } else {
+            rc = cli_usage(program, command->name, "%s",
+                           wrong_option(table.options, got, argv, wrong));
         }
     }
     return rc;
