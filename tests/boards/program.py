@@ -74,6 +74,11 @@ class Program:
             there = self.news.wait_for(lambda: good() or self.over, seconds * SLOW) and good()
         check(there, "not within %.0f s; it said:\n%s" % (seconds * SLOW, self.said()))
 
+    def wait_news(self, seconds):
+        """Until its next line, or so long."""
+        with self.news:
+            self.news.wait(min(seconds, RARELY_S))
+
     def count(self, words):
         with self.news:
             return sum(words in line for line in self.lines)
@@ -144,7 +149,7 @@ class Node(Program):
             self.tell(line)
             said = self.wait(line.split()[0], seconds)
             return good(said) and said
-        return until(answer, "a good answer to", line, self.said, limit_s=seconds, pause=RARELY_S)
+        return until(answer, "a good answer to", line, self.said, limit_s=seconds, pause=self.wait_news)
 
     def stat(self, what):
         """A number of "stats b"."""
