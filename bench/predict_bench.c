@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "daemon/machine/eps.h"
+#include "daemon/machine/machine.h"
 #include "daemon/plans/profile_private.h"
 #include "kernels/kernels.h"
 #include "pipeline/pipeline.h"

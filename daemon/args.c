@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/args.h"
+/* The command line of piped, and the configuration that it asks for. */
+#include "daemon/daemon.h"
 
 #include "base/base.h"
 #include "base/cli/cli_print.h"
@@ -66,14 +67,6 @@ static const char *name_end(const char *text)
     return *end == '=' ? end : NULL;
 }
 
-/* Return: where SHAPES begin in [NAME=]FILE:SHAPES; NULL: there are none. */
-static const char *shapes_of(const char *text)
-{
-    const char *equals = name_end(text);
-
-    return mdl_shapes_suffix(equals ? equals + 1 : text);
-}
-
 const char *dmn_args_model_name(const char *text, char *ret_name, size_t bytes)
 {
     const char *equals = name_end(text), *slash;
@@ -120,10 +113,10 @@ int dmn_args_parse(int argc, char **argv, struct dmn_args *ret)
 static int add_models(const struct dmn_args *args, char *ret_error, struct dmn_config *c)
 {
     for (size_t i = 0; i < args->models.count; i++) {
-        const char *shapes = shapes_of(args->models.text[i]);
-        size_t bytes =
-            shapes ? (size_t)(shapes - 1 - args->models.text[i]) : strlen(args->models.text[i]);
-        base_autofree char *text = strndup(args->models.text[i], bytes), *path = NULL;
+        const char *given = args->models.text[i], *equals = name_end(given);
+        const char *shapes = mdl_shapes_suffix(equals ? equals + 1 : given);
+        size_t bytes = shapes ? (size_t)(shapes - 1 - given) : strlen(given);
+        base_autofree char *text = strndup(given, bytes), *path = NULL;
         char name[4200];
         const char *file = text ? dmn_args_model_name(text, name, sizeof(name)) : NULL;
         int error;
@@ -160,14 +153,6 @@ static int add_stand_in(char *ret_error, struct dmn_config *c)
     return error;
 }
 
-static int add_others(const char *state_dir, char *ret_error, struct dmn_config *c)
-{
-    bool configured = c->model_count > 0;
-    int error = dmn_saved_merge(c, state_dir);
-
-    return error || configured ? error : add_stand_in(ret_error, c);
-}
-
 static int too_many(const struct dmn_config *c, char *ret_error)
 {
     const struct dmn_config_value *limit = &c->values[DMN_KEY_LIMIT_MODELS];
@@ -189,6 +174,7 @@ int dmn_config_from_args(const struct dmn_args *args, const char *state_dir, cha
                          struct dmn_config **ret)
 {
     struct dmn_config *c = NULL;
+    bool configured;
     int error = dmn_config_load(args->config ? args->config : PIPED_CONFIG_FILE,
                                 args->config != NULL, ret_error, &c);
 
@@ -197,7 +183,9 @@ int dmn_config_from_args(const struct dmn_args *args, const char *state_dir, cha
     }
     snprintf(ret_error, DMN_CONFIG_ERROR_MAX, "out of memory");
     error = add_models(args, ret_error, c);
-    error = error ? error : add_others(state_dir, ret_error, c);
+    configured = c->model_count > 0;
+    error = error ? error : dmn_saved_merge(c, state_dir);
+    error = error || configured ? error : add_stand_in(ret_error, c);
     if (!error && c->model_count > (size_t)dmn_config_int(c, DMN_KEY_LIMIT_MODELS)) {
         error = too_many(c, ret_error);
     }

@@ -2,22 +2,16 @@
 #include "daemon/daemon.h"
 
 #include <signal.h>
-#include <sys/eventfd.h>
-#include <sys/resource.h>
 
 #include "base/append.h"
-#include "daemon/machine/hotplug.h"
-#include "daemon/machine/sampling.h"
 #include "daemon/models/arrival.h"
 #include "daemon/plans/profile.h"
 #include "daemon/service/log.h"
-#include "daemon/service/service.h"
 
 #define TICK_MS 1000u
 #define AWAITED_THREADS 4u
 #define BESIDE_THREADS 2u
-#define LAST_STEP_MS 1000u /* for a load that is called off */
-#define WATCHERS_MAX 16384u
+#define LAST_STEP_MS 1000u         /* for a load that is called off */
 #define GAP_NS (2 * BASE_NS_PER_S) /* between ticks: the process did not run */
 
 static void on_wake(void *daemon)
@@ -42,6 +36,65 @@ static enum gov_led led(const struct dmn_daemon *d)
 
     return leds[dmn_daemon_state(d)];
 }
+
+/* ---- the end: frames in flight are answered, up to a deadline ---- */
+
+static bool idle(const struct dmn_daemon *d)
+{
+    for (const struct dmn_model *m = dmn_model_first(&d->models); m; m = dmn_model_next(m)) {
+        if (m->running > 0 || dmn_model_waiting(m) > 0) {
+            return false;
+        }
+    }
+    return dmn_frames_drained(&d->frames);
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+    struct dmn_daemon *d = timer->data;
+
+    dmn_log_with(LOG_WARNING, (struct dmn_log_fields){.id = DMN_MSG_DRAIN},
+                 "some frames in flight were not answered within %lld ms; stopping anyway",
+                 (long long)dmn_config_int(d->config, DMN_KEY_DRAIN_MS));
+    d->drained = true;
+    uv_stop(&d->loop);
+}
+
+static void drain_begin(struct dmn_daemon *d)
+{
+    if (d->draining) { /* a second request: stop now */
+        d->drained = true;
+        uv_stop(&d->loop);
+        return;
+    }
+    dmn_notify(&d->notify, "STOPPING=1\nSTATUS=draining");
+    dmn_log_with(LOG_NOTICE, (struct dmn_log_fields){.id = DMN_MSG_DRAIN},
+                 "stopping: answering the frames in flight");
+    dmn_acceptor_stop(&d->frames.acceptor);
+    dmn_control_stop_accepting(&d->control);
+    dmn_plans_give_up(&d->plans, "the daemon is stopping");
+    dmn_boards_stop(&d->boards);
+    dmn_frames_drain_begin(&d->frames);
+    d->draining = d->models.stopping = true;
+    dmn_control_draining(&d->control);
+    dmn_arrivals_leave(&d->models); /* what they load would serve nobody */
+    uv_timer_start(&d->drain, on_deadline, (uint64_t)dmn_config_int(d->config, DMN_KEY_DRAIN_MS),
+                   0);
+}
+
+static void drain_check(struct dmn_daemon *d)
+{
+    if (!d->draining || d->drained || !idle(d)) {
+        return;
+    }
+    dmn_frames_take_in(&d->frames); /* frames sent since get an answer too: "unavailable" */
+    if (idle(d)) {
+        d->drained = true;
+        uv_stop(&d->loop);
+    }
+}
+
+/* ---- turns of the loop ---- */
 
 static void on_more(uv_timer_t *timer)
 {
@@ -79,7 +132,7 @@ static void settle(uv_prepare_t *prepare)
         dmn_frames_settle(&d->frames);
     }
     dmn_gpio_show(&d->machine, led(d));
-    dmn_drain_check(d);
+    drain_check(d);
     go_on(d);
 }
 
@@ -120,7 +173,7 @@ static void on_signal(uv_signal_t *signal, int number)
     if (number == SIGHUP) {
         dmn_reload_begin(d, (struct dmn_done){0});
     } else {
-        dmn_drain_begin(d);
+        drain_begin(d);
     }
 }
 
@@ -200,40 +253,6 @@ static int start_threads(struct dmn_daemon *d)
     return 0;
 }
 
-static void nothing_closed(uv_handle_t *handle)
-{
-}
-
-/* libuv aborts where its array of watchers, by descriptor, cannot grow. It grows at the first use
- * of a large one, and stays: makes room for all that the process may open, at most 16384, 128 KiB.
- * @poll: in use until the loop has run. Return: 0, -errno. */
-static int reserve_watchers(uv_loop_t *loop, uv_poll_t *poll)
-{
-    base_autoclose int low = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), high = -1;
-    struct rlimit limit = {.rlim_cur = WATCHERS_MAX};
-    int r;
-
-    getrlimit(RLIMIT_NOFILE, &limit);
-    high = low < 0 ? -1
-                   : fcntl(low, F_DUPFD_CLOEXEC,
-                           (int)base_min(limit.rlim_cur, (rlim_t)WATCHERS_MAX) - 1);
-    r = high < 0 ? -errno : uv_poll_init(loop, poll, high);
-    if (r < 0) {
-        return r;
-    }
-    r = uv_poll_start(poll, UV_READABLE, NULL);
-    uv_close((uv_handle_t *)poll, nothing_closed);
-    return r;
-}
-
-static double wall_clock_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* What serves, but for the sockets. Return: 0, or the exit code. */
 static int start_rooms(struct dmn_daemon *d, bool binds)
 {
@@ -262,12 +281,14 @@ static int start_rooms(struct dmn_daemon *d, bool binds)
 int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dmn_config *config,
                     struct dmn_inherited sockets)
 {
+    struct timespec now;
     int error;
 
+    clock_gettime(CLOCK_REALTIME, &now);
     d->args = args;
     d->config = config;
     d->host.started_ns = base_now_ns();
-    d->host.started_s = wall_clock_s();
+    d->host.started_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     d->lock_fd = -1;
     dmn_wire(d);
     signal(SIGPIPE, SIG_IGN);
@@ -277,7 +298,7 @@ int dmn_daemon_init(struct dmn_daemon *d, const struct dmn_args *args, struct dm
         error = DMN_EXIT_FAILED;
     } else if (start_threads(d) < 0) {
         error = DMN_EXIT_FAILED;
-    } else if ((error = reserve_watchers(&d->loop, &d->first_watch)) < 0) {
+    } else if ((error = dmn_loop_reserve(&d->loop, &d->first_watch)) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "cannot make room for clients' connections: %s", strerror(-error));
         error = DMN_EXIT_FAILED;

@@ -16,22 +16,47 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "base/cli/cli.h"
 #include "daemon/adapt/adapter.h"
-#include "daemon/args.h"
 #include "daemon/boards/over_boards.h"
 #include "daemon/config/config.h"
 #include "daemon/control/control.h"
-#include "daemon/frames/frames.h"
-#include "daemon/loop_wake.h"
+#include "daemon/frames/room.h"
+#include "daemon/loop.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/models.h"
 #include "daemon/plans/plans.h"
 #include "daemon/plans/switch.h"
-#include "daemon/service/notify.h"
-#include "daemon/service/refusing.h"
+#include "daemon/service/service.h"
 #include "daemon/service/users.h"
 
 enum dmn_exit { DMN_EXIT_OK = 0, DMN_EXIT_FAILED = 1, DMN_EXIT_USAGE = 2, DMN_EXIT_CONFIG = 78 };
+
+/* args.c: the command line, as plain data, and the configuration that it asks for. Strings are
+ * borrowed from argv. */
+struct dmn_args {
+    const char *config;      /* --config; NULL: the installed one, if it exists */
+    struct cli_texts models; /* [NAME=]FILE[:SHAPES] */
+    const char *runtime_dir, *state_dir, *sysfs_root; /* NULL: not given */
+    const char *inspect;                              /* --inspect; NULL: not given */
+    bool json, write_sidecar, force;                  /* of --inspect */
+    bool check_config, verbose, help;
+};
+
+/** dmn_args_parse() - reads the command line. Return: 0; DMN_ARGS_E_DONE: --help or --version was
+ * printed to stdout; DMN_ARGS_E_USAGE: the mistake was printed to stderr. */
+enum { DMN_ARGS_E_DONE = 1, DMN_ARGS_E_USAGE = 2 };
+int dmn_args_parse(int argc, char **argv, struct dmn_args *ret);
+
+/** dmn_args_model_name() - the name of a model given as [NAME=]FILE: NAME, or the file's name up to
+ * its last dot. @ret_name: @bytes long. Return: where FILE starts, inside @text. */
+const char *dmn_args_model_name(const char *text, char *ret_name, size_t bytes);
+
+/** dmn_config_from_args() - loads the configuration that @args ask for, with the models saved in
+ * @state_dir (NULL: none). The caller looks at its saved_error. @ret_error: DMN_CONFIG_ERROR_MAX
+ * bytes. Return: 0, or -errno with @ret_error set. */
+int dmn_config_from_args(const struct dmn_args *args, const char *state_dir, char *ret_error,
+                         struct dmn_config **ret);
 
 /* All rooms and the handles that connect them. wiring.c gives each room pointers to the rooms below
  * it; no room knows this struct. */
@@ -68,8 +93,7 @@ struct dmn_daemon {
     struct dmn_reload *reload;                 /* owned; the reload in progress, or NULL */
     bool reload_next;                          /* another one follows it, for ... */
     struct dmn_done reload_next_done;          /* ... who waits for that */
-    uint64_t watchdog_us;
-    uint64_t ticked_ns;                /* the last tick, or the start */
+    uint64_t ticked_ns;                        /* the last tick, or the start */
     uint64_t looked_ns, runs_since_ns; /* health.c: its last look; the end of the last gap */
     bool ready, draining, drained;
     bool asked_to_stop;    /* before it was ready: not an error */
@@ -97,10 +121,6 @@ void dmn_first_signals(void);
  * be loaded are logged. Then the loop takes these signals, by @on_signal. Return: 0, or the exit
  * code. */
 int dmn_first_models(struct dmn_daemon *d, uv_signal_cb on_signal);
-
-/* drain.c */
-void dmn_drain_begin(struct dmn_daemon *d);
-void dmn_drain_check(struct dmn_daemon *d);
 
 /** dmn_daemon_loop() - makes the loop and its handles; dmn_daemon_init() does, too. Return: 0 or
  * -errno. */
@@ -140,12 +160,6 @@ void dmn_watchdog_start(struct dmn_daemon *d);
  * and when it recovers. */
 bool dmn_watchdog_healthy(struct dmn_daemon *d);
 
-/* promises.c: do the limits that surround the daemon hold what its own limits promise */
-/** dmn_promises_check() - logs a warning, with keys and values, for each limit of the control group
- * or the process (memory, tasks, descriptors) that clients within limits.* could exceed. @cores: of
- * all EPs. */
-void dmn_promises_check(const struct dmn_config *c, size_t cores);
-
 /* check.c */
 /** dmn_check_config() - `piped --check-config`: loads everything and prints what is wrong. Return:
  * the exit code. */
@@ -182,6 +196,10 @@ void dmn_validate_fault(const struct dmn_config *c, const struct dmn_config_mode
                         const char *key, const char *why, char *ret_error);
 /** dmn_validate_doubt() - writes what is allowed but hardly meant; "" if there is nothing. */
 void dmn_validate_doubt(const struct dmn_config *c, char *ret_text);
+/** dmn_promises_check() - logs a warning, with keys and values, for each limit of the control group
+ * or the process (memory, tasks, descriptors) that clients within limits.* could exceed. @cores: of
+ * all EPs. */
+void dmn_promises_check(const struct dmn_config *c, size_t cores);
 
 /* reload.c */
 /** dmn_reload_begin() - starts a reload. @done: called at its end. Return: false, and @done is not

@@ -62,9 +62,10 @@ static void on_watchdog(uv_timer_t *timer)
 
 void dmn_watchdog_start(struct dmn_daemon *d)
 {
-    d->watchdog_us = dmn_service_watchdog_us();
-    if (d->watchdog_us) {
-        uint64_t ms = base_max(d->watchdog_us / 2000, (uint64_t)1);
+    uint64_t us = dmn_service_watchdog_us();
+
+    if (us) {
+        uint64_t ms = base_max(us / 2000, (uint64_t)1);
 
         dmn_notify(&d->notify, "WATCHDOG=1");
         uv_timer_start(&d->watchdog, on_watchdog, ms, ms);

@@ -150,9 +150,9 @@ static json_t *sidecar_draft(const struct mdl_inspection *in)
                      in->output ? json_loads(in->output, 0, NULL) : NULL);
 }
 
-/* @sidecar: its path. */
+/* @sidecar: its path. @draft: of it, borrowed. */
 static json_t *inspection_json(const struct mdl_inspection *in, const char *file,
-                               const char *sidecar, bool has_sidecar)
+                               const char *sidecar, bool has_sidecar, json_t *draft)
 {
     json_t *j = json_pack("{s:o, s:b, s:o}", "file", json_text_path(file), "can_be_served",
                           in->model != NULL, "why", json_text_shown(in->why));
@@ -161,27 +161,22 @@ static json_t *inspection_json(const struct mdl_inspection *in, const char *file
         return j;
     }
     json_object_update_new(
-        j, json_pack(
-               "{s:I, s:I, s:o*, s:o*, s:I, s:I, s:o, s:o, s:o, s:I, s:s?, s:o, s:o, "
-               "s:{s:o, s:b, s:b, s:s?, s:o}}",
-               "ir_version", (json_int_t)in->ir_version, "opset", (json_int_t)in->opset, "producer",
-               json_string(in->producer), "producer_version", json_string(in->producer_version),
-               "nodes", (json_int_t)in->node_count, "weights", (json_int_t)in->weight_count,
-               "inputs", ios_json(in->inputs, in->input_count), "outputs",
-               ios_json(in->outputs, in->output_count), "reasons", reasons_json(&in->reasons),
-               "reason_count", (json_int_t)in->reasons.total, "example", in->example, "compiled",
-               costs_json(in->model), "warnings", warnings_json(in->model), "sidecar", "path",
-               json_text_path(sidecar), "exists", has_sidecar, "shown_by_graph", in->guess.shown,
-               "needs", in->needs, "draft", sidecar_draft(in)));
+        j, json_pack("{s:I, s:I, s:o*, s:o*, s:I, s:I, s:o, s:o, s:o, s:I, s:s?, s:o, s:o, "
+                     "s:{s:o, s:b, s:b, s:s?, s:O}}",
+                     "ir_version", (json_int_t)in->ir_version, "opset", (json_int_t)in->opset,
+                     "producer", json_string(in->producer), "producer_version",
+                     json_string(in->producer_version), "nodes", (json_int_t)in->node_count,
+                     "weights", (json_int_t)in->weight_count, "inputs",
+                     ios_json(in->inputs, in->input_count), "outputs",
+                     ios_json(in->outputs, in->output_count), "reasons", reasons_json(&in->reasons),
+                     "reason_count", (json_int_t)in->reasons.total, "example", in->example,
+                     "compiled", costs_json(in->model), "warnings", warnings_json(in->model),
+                     "sidecar", "path", json_text_path(sidecar), "exists", has_sidecar,
+                     "shown_by_graph", in->guess.shown, "needs", in->needs, "draft", draft));
     return j;
 }
 
 /* ---- for people ---- */
-
-static void inspection_clean(struct mdl_inspection *in)
-{
-    mdl_inspection_deinit(in);
-}
 
 static void print_ios(const char *what, const struct mdl_inspected_io *io, size_t count)
 {
@@ -376,16 +371,9 @@ static void keep_unstated(struct mdl_inspection *in, const char *file)
     }
 }
 
-static char *draft_text(const struct mdl_inspection *in)
-{
-    json_auto_t *draft = sidecar_draft(in);
-
-    return draft ? json_text(draft, JSON_INDENT(4) | JSON_REAL_PRECISION(7)) : NULL;
-}
-
 int dmn_inspect(const struct dmn_args *args)
 {
-    base_cleanup(inspection_clean) struct mdl_inspection in = {.pool = NULL};
+    base_cleanup(mdl_inspection_deinit) struct mdl_inspection in = {.pool = NULL};
     const char *shapes = mdl_shapes_suffix(args->inspect);
     base_autofree char *file =
         strndup(args->inspect, shapes ? (size_t)(shapes - 1 - args->inspect) : SIZE_MAX / 2);
@@ -393,6 +381,7 @@ int dmn_inspect(const struct dmn_args *args)
     struct mdl_load_options options = {.const_eval = krn_const_eval, .shapes = shapes};
     bool exists = sidecar && !base_is_missing(sidecar);
     bool shows_draft = !exists || (args->write_sidecar && args->force);
+    json_auto_t *sidecar_json = NULL;
     base_autofree char *draft = NULL;
     int status;
 
@@ -406,9 +395,10 @@ int dmn_inspect(const struct dmn_args *args)
         mdl_inspection_blame(&in);
     }
     check_draft(&in, file);
-    draft = draft_text(&in);
+    sidecar_json = sidecar_draft(&in);
+    draft = json_text(sidecar_json, JSON_INDENT(4) | JSON_REAL_PRECISION(7));
     if (args->json) {
-        json_auto_t *j = inspection_json(&in, file, sidecar, exists);
+        json_auto_t *j = inspection_json(&in, file, sidecar, exists, sidecar_json);
 
         json_text_print(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
         putchar('\n');

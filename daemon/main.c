@@ -164,7 +164,7 @@ static int fail_early(int status, const char *why)
 {
     struct dmn_inherited in = DMN_INHERITED_NULL;
 
-    if (dmn_service_sockets(&in.frames, &in.control) == 0) {
+    if (dmn_service_sockets(&in) == 0) {
         dmn_refuse_start(&in, why[0] ? why : "journalctl -u piped says why", NULL, NULL);
         dmn_inherited_close(&in);
     }
@@ -207,7 +207,7 @@ int main(int argc, char **argv)
     if (status) {
         return fail_early(status, dmn_log_startup_failure());
     }
-    if (dmn_service_sockets(&in.frames, &in.control) < 0) {
+    if (dmn_service_sockets(&in) < 0) {
         dmn_log_with(LOG_ERR, (struct dmn_log_fields){.id = DMN_MSG_STARTUP_FAILED},
                      "inherited sockets are not listening Unix stream sockets");
         return DMN_EXIT_FAILED;

@@ -6,8 +6,7 @@
 
 #include "base/base.h"
 #include "daemon/daemon.h"
-#include "daemon/machine/eps.h"
-#include "daemon/machine/sampling.h"
+#include "daemon/machine/machine.h"
 #include "daemon/models/arrival.h"
 #include "daemon/plans/planning.h"
 #include "daemon/service/log.h"
@@ -105,13 +104,6 @@ static bool limits_lowered(const struct dmn_config *old, const struct dmn_config
                dmn_config_int(old, DMN_KEY_LIMIT_ARENA_MIB);
 }
 
-static bool failed_before(const struct dmn_models *models, const struct dmn_config_model *c)
-{
-    const struct dmn_failed_model *m = dmn_failed_find(&models->failed, c->name);
-
-    return m && strcmp(m->path, c->path) == 0;
-}
-
 /* Loads what is new or changed. What is unchanged is loaded, too, if the next start may refuse it
  * for its size; then it is only judged. */
 static int collect_loads(struct dmn_reload *r)
@@ -126,6 +118,7 @@ static int collect_loads(struct dmn_reload *r)
     }
     for (size_t i = 0; i < r->config->model_count; i++) {
         const struct dmn_config_model *c = &r->config->models[i];
+        const struct dmn_failed_model *failed = dmn_failed_find(&d->models.failed, c->name);
         bool same = unchanged(dmn_model_find(&d->models, c->name), c);
         struct dmn_load_source source = dmn_config_source(c);
         struct dmn_load *l;
@@ -139,7 +132,7 @@ static int collect_loads(struct dmn_reload *r)
             return -ENOMEM;
         }
         l->from_config = true;
-        l->may_fail = failed_before(&d->models, c);
+        l->may_fail = failed && strcmp(failed->path, c->path) == 0; /* it did before */
         if (same) {
             l->choose.pack = KRN_PACK_NOTHING;
             l->choose.ms = 0;

@@ -27,29 +27,6 @@ static uint64_t answered(void *ctx)
     return frames;
 }
 
-static void wire_machine(struct dmn_daemon *d)
-{
-    struct dmn_machine *machine = &d->machine;
-
-    machine->loop = &d->loop;
-    machine->config = &d->config;
-    machine->sysfs_root = d->args->sysfs_root ? d->args->sysfs_root : "/";
-    machine->answered = answered;
-    machine->answered_ctx = d;
-}
-
-static void wire_models(struct dmn_daemon *d)
-{
-    struct dmn_models *models = &d->models;
-
-    STAILQ_INIT(&models->failed);
-    models->machine = &d->machine;
-    models->state_dir = d->state_dir;
-    models->wake = wake;
-    models->wake_arg = d;
-    models->frame_bytes_max = IPC_POOL_BYTES_MAX;
-}
-
 static void plan_changed(void *ctx, struct dmn_model *m)
 {
     dmn_frames_plan_changed(m);
@@ -65,29 +42,21 @@ static bool reload(void *ctx, struct dmn_done done)
     return dmn_reload_begin(ctx, done);
 }
 
-static void wire_control(struct dmn_daemon *d)
-{
-    struct dmn_control *control = &d->control;
-
-    d->host.ctx = d;
-    d->host.state = state;
-    d->host.reload = reload;
-    control->machine = &d->machine;
-    control->models = &d->models;
-    control->frames = &d->frames;
-    control->plans = &d->plans;
-    control->boards = &d->boards;
-    control->host = &d->host;
-    control->users = &d->users;
-    control->turns = &d->turns;
-}
-
 /* plans/ listens before frames/: when a model goes, the end of its search may change the plan. */
 void dmn_wire(struct dmn_daemon *d)
 {
     dmn_loop_turns_init(&d->turns);
-    wire_machine(d);
-    wire_models(d);
+    d->machine.loop = &d->loop;
+    d->machine.config = &d->config;
+    d->machine.sysfs_root = d->args->sysfs_root ? d->args->sysfs_root : "/";
+    d->machine.answered = answered;
+    d->machine.answered_ctx = d;
+    STAILQ_INIT(&d->models.failed);
+    d->models.machine = &d->machine;
+    d->models.state_dir = d->state_dir;
+    d->models.wake = wake;
+    d->models.wake_arg = d;
+    d->models.frame_bytes_max = IPC_POOL_BYTES_MAX;
     d->plans.models = &d->models;
     d->plans.machine = &d->machine;
     d->plans.scratch_dir = d->runtime_dir ? d->runtime_dir : "/tmp";
@@ -101,5 +70,15 @@ void dmn_wire(struct dmn_daemon *d)
     dmn_boards_init(&d->boards);
     d->route_listener.serving_changed = plan_changed;
     dmn_boards_listen(&d->boards, &d->route_listener);
-    wire_control(d);
+    d->host.ctx = d;
+    d->host.state = state;
+    d->host.reload = reload;
+    d->control.machine = &d->machine;
+    d->control.models = &d->models;
+    d->control.frames = &d->frames;
+    d->control.plans = &d->plans;
+    d->control.boards = &d->boards;
+    d->control.host = &d->host;
+    d->control.users = &d->users;
+    d->control.turns = &d->turns;
 }

@@ -7,7 +7,7 @@
  * copy. The loop then switches, or if planner.algorithm is not exact starts its search; measures
  * the new plan and switches back if it is worse than predicted.
  *
- * A change of cores (daemon/machine/hotplug.h) leads at once to new EPs, a new cost table that
+ * A change of cores (daemon/machine/hotplug.c) leads at once to new EPs, a new cost table that
  * carries over what was learned of each core, and a plan for them. In a state of the machine (EPs,
  * governors, limits) that was seen before, the plan saved for it serves again.
  *

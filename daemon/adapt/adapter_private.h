@@ -8,10 +8,7 @@
 #include <uv.h>
 
 #include "daemon/adapt/adapter.h"
-#include "daemon/machine/eps.h"
-#include "daemon/machine/hotplug.h"
 #include "daemon/machine/machine.h"
-#include "daemon/machine/sampling.h"
 #include "daemon/plans/kept.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
@@ -148,7 +145,7 @@ void dmn_adapt_unlearn(struct dmn_model *m);
 struct dmn_adapt_job *dmn_adapt_job_free(struct dmn_adapt_job *j);
 
 /* cores.c */
-/** dmn_adapt_cores_changed() - the listener for daemon/machine/hotplug.h. */
+/** dmn_adapt_cores_changed() - the listener for daemon/machine/hotplug.c. */
 void dmn_adapt_cores_changed(void *ctx, const struct dmn_hotplug_change *change);
 /** dmn_adapt_change_step() - goes on with a change of cores as soon as nothing prevents it. */
 void dmn_adapt_change_step(struct dmn_adapt *adapt);

@@ -14,7 +14,7 @@
 #include "daemon/boards/board_room.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/boards/spread_query.h"
-#include "daemon/config/route_text.h"
+#include "daemon/config/config.h"
 #include "daemon/models/elsewhere.h"
 
 struct dmn_spread_job;

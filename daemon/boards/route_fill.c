@@ -6,7 +6,7 @@
 #include "base/append.h"
 #include "base/base.h"
 #include "base/leaves/leaves.h"
-#include "daemon/config/route_text.h"
+#include "daemon/config/config.h"
 #include "daemon/models/models.h"
 #include "model/segment/segment.h"
 #include "model/segment/segment_name.h"

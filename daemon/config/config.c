@@ -2,13 +2,14 @@
 #include "daemon/config/config.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 
 #include "base/base.h"
-#include "daemon/config/route_text.h"
 #include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
 
 #define USER_WEIGHT_MAX 1000u
+#define UNIT_MAX 9999999u /* more than any model has */
 
 int dmn_config_set_string(char **to, const char *value)
 {
@@ -165,9 +166,8 @@ int dmn_config_add_model(struct dmn_config *c, const char *name, const char *pat
 
 /* ---- limits.user_weights: "UID=WEIGHT,..."; to look up names might block ---- */
 
-/* Reads a number at *@at, and the character that follows it. Return: false: it is none, or above
- * @most. */
-static bool number(const char **at, unsigned long most, unsigned long *ret, char *ret_next)
+/* Reads a number at *@at. Return: false: it is none, or above @most. */
+static bool number(const char **at, unsigned long most, unsigned long *ret)
 {
     char *end;
 
@@ -175,19 +175,18 @@ static bool number(const char **at, unsigned long most, unsigned long *ret, char
         return false;
     }
     *ret = strtoul(*at, &end, 10); /* ULONG_MAX if it is too large */
-    *ret_next = *end;
-    *at = *end ? end + 1 : end;
+    *at = end;
     return *ret <= most;
 }
 
 /* Reads one "UID=WEIGHT" at *@at with the comma after it. Return: false: it is not that. */
 static bool next_weight(const char **at, unsigned long *ret_uid, unsigned long *ret_weight)
 {
-    char next;
-
-    return number(at, UINT_MAX - 1u, ret_uid, &next) && next == '=' &&
-           number(at, USER_WEIGHT_MAX, ret_weight, &next) && *ret_weight > 0 &&
-           (next == '\0' || (next == ',' && **at));
+    if (!number(at, UINT_MAX - 1u, ret_uid) || *(*at)++ != '=' ||
+        !number(at, USER_WEIGHT_MAX, ret_weight) || *ret_weight == 0) {
+        return false;
+    }
+    return **at == '\0' || (*(*at)++ == ',' && **at);
 }
 
 bool dmn_config_weights_ok(const char *text)
@@ -218,4 +217,99 @@ unsigned dmn_config_user_weight(const struct dmn_config *c, uid_t uid)
         }
     }
     return 1;
+}
+
+/* ---- models[].boards: a route ---- */
+
+__attribute__((format(printf, 2, 3))) static int fail(char *why, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why, DMN_ROUTE_ERROR_MAX, format, args);
+    va_end(args);
+    return -EINVAL;
+}
+
+static size_t name_length(const char *text)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)text[n]) || (n > 0 && (text[n] == '-' || text[n] == '_'))) {
+        n++;
+    }
+    return n;
+}
+
+/* Reads BOARD*SHARE at *at into the hop's next place. */
+static int board(const char **at, char *why, struct dmn_route_text *r)
+{
+    size_t hop = r->hop_count - 1, n = name_length(*at), count = r->hop[hop].board_count;
+    unsigned long share = 1;
+
+    if (n == 0 || n >= DMN_ROUTE_NAME_BYTES) {
+        return fail(why, "a board's name is missing before \"%.20s\"", *at);
+    }
+    if (count == DMN_ROUTE_BOARDS_MAX) {
+        return fail(why, "more than %u boards for units %u-%u", DMN_ROUTE_BOARDS_MAX,
+                    r->hop[hop].first_unit, r->hop[hop].last_unit);
+    }
+    memcpy(r->hop[hop].board[count].name, *at, n);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(r->hop[hop].board[i].name, r->hop[hop].board[count].name) == 0) {
+            return fail(why, "board %s is named twice for units %u-%u", r->hop[hop].board[i].name,
+                        r->hop[hop].first_unit, r->hop[hop].last_unit);
+        }
+    }
+    r->hop[hop].board_count++;
+    *at += n;
+    if (**at == '*') {
+        ++*at;
+        if (!number(at, DMN_ROUTE_SHARE_MAX, &share) || share == 0) {
+            return fail(why, "the share of board %s must be 1 to %u", r->hop[hop].board[count].name,
+                        DMN_ROUTE_SHARE_MAX);
+        }
+    }
+    r->hop[hop].board[count].share = (uint32_t)share;
+    return 0;
+}
+
+int dmn_route_text_parse(const char *text, char *why, struct dmn_route_text *ret)
+{
+    const char *at = text;
+
+    *ret = (struct dmn_route_text){0};
+    for (unsigned long next = 0;; at++) {
+        size_t hop = ret->hop_count;
+        unsigned long first, last;
+
+        if (hop == DMN_ROUTE_HOPS_MAX) {
+            return fail(why, "more than %u segments", DMN_ROUTE_HOPS_MAX);
+        }
+        if (!number(&at, UNIT_MAX, &first) || *at++ != '-' || !number(&at, UNIT_MAX, &last) ||
+            *at++ != '@') {
+            return fail(why, "must be \"" DMN_BOARDS_OFF "\", \"" DMN_BOARDS_AUTO
+                             "\" or FIRST-LAST@BOARDS|..., such as 0-16@here|17-44@b2");
+        }
+        if (first != next || last < first) {
+            return fail(why, "units %lu-%lu do not begin at unit %lu", first, last, next);
+        }
+        next = last + 1;
+        ret->hop[hop].first_unit = (uint32_t)first;
+        ret->hop[hop].last_unit = (uint32_t)last;
+        ret->hop_count++;
+        do {
+            int r = board(&at, why, ret);
+
+            if (r < 0) {
+                return r;
+            }
+        } while (*at == '+' && at++);
+        if (*at == '\0') {
+            return 0;
+        }
+        if (*at != '|') {
+            return fail(why, "\"%.20s\" is not expected there", at);
+        }
+    }
 }

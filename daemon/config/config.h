@@ -37,7 +37,7 @@ struct dmn_config_value {
 struct dmn_config_model {
     char *name, *path, *plan, *kernels, *calibration,
         *shapes;        /* owned; all but the first two are "" where absent */
-    char *boards;       /* owned: "off", "auto" or a route (route_text.h) */
+    char *boards;       /* owned: "off", "auto" or a route, as below */
     bool latest, saved; /* saved: by a call, not configured (saved.h) */
     bool stand_in;      /* comes with piped; nobody asked for it */
     size_t origin, line;
@@ -116,3 +116,36 @@ struct dmn_config_model *dmn_config_find_model(const struct dmn_config *c, const
 struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char *name);
 /** dmn_config_eps_free() - empties "eps". */
 void dmn_config_eps_free(struct dmn_config *c);
+
+/* ---- models[].boards: which boards serve which units, as people write it
+ *
+ * FIRST-LAST@BOARD*SHARE+BOARD*SHARE|FIRST-LAST@BOARD|..., from unit 0 on without a gap. BOARD is a
+ * name of `pipectl board list`, or "here". SHARE of the frames is 1 to 1000, 1 if it is absent. No
+ * board is in a hop twice. ---- */
+
+/* Other values of the key. */
+#define DMN_BOARDS_OFF "off"
+#define DMN_BOARDS_AUTO "auto"
+#define DMN_BOARD_HERE "here"
+
+#define DMN_ROUTE_HOPS_MAX 16u   /* as BRD_HOPS_MAX */
+#define DMN_ROUTE_BOARDS_MAX 8u  /* of a hop; as BRD_SHARE_MAX */
+#define DMN_ROUTE_NAME_BYTES 32u /* as BRD_NAME_BYTES */
+#define DMN_ROUTE_SHARE_MAX 1000u
+#define DMN_ROUTE_ERROR_MAX 160u
+
+struct dmn_route_text {
+    size_t hop_count;
+    struct {
+        uint32_t first_unit, last_unit;
+        size_t board_count;
+        struct {
+            char name[DMN_ROUTE_NAME_BYTES];
+            uint32_t share;
+        } board[DMN_ROUTE_BOARDS_MAX];
+    } hop[DMN_ROUTE_HOPS_MAX];
+};
+
+/** dmn_route_text_parse() - a pure function. @why: DMN_ROUTE_ERROR_MAX bytes. Return: 0; -EINVAL
+ * with @why set. */
+int dmn_route_text_parse(const char *text, char *why, struct dmn_route_text *ret);

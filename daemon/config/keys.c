@@ -68,23 +68,8 @@ const struct dmn_config_item_row dmn_config_item_rows[DMN_CONFIG_ITEM_COUNT] = {
      false},
 };
 
-int dmn_config_choice(const struct dmn_config_row *row, const char *name)
-{
-    size_t length = strlen(name);
-    const char *at = row->choices;
-
-    for (int i = 0; at; i++) {
-        const char *end = strchrnul(at, '|');
-
-        if ((size_t)(end - at) == length && memcmp(at, name, length) == 0) {
-            return i;
-        }
-        at = *end ? end + 1 : NULL;
-    }
-    return -ENOENT;
-}
-
-void dmn_config_choice_name(const struct dmn_config_row *row, size_t index, char *ret, size_t bytes)
+bool dmn_config_choice_name(const struct dmn_config_row *row, size_t index,
+                            char ret[DMN_CONFIG_CHOICE_BYTES])
 {
     const char *at = row->choices;
 
@@ -92,10 +77,22 @@ void dmn_config_choice_name(const struct dmn_config_row *row, size_t index, char
         const char *end = strchrnul(at, '|');
 
         if (i == index) {
-            snprintf(ret, bytes, "%.*s", (int)(end - at), at);
-            return;
+            snprintf(ret, DMN_CONFIG_CHOICE_BYTES, "%.*s", (int)(end - at), at);
+            return true;
         }
         at = *end ? end + 1 : NULL;
     }
-    ret[0] = '\0';
+    return false;
+}
+
+int dmn_config_choice(const struct dmn_config_row *row, const char *name)
+{
+    char choice[DMN_CONFIG_CHOICE_BYTES];
+
+    for (int i = 0; dmn_config_choice_name(row, (size_t)i, choice); i++) {
+        if (strcmp(choice, name) == 0) {
+            return i;
+        }
+    }
+    return -ENOENT;
 }

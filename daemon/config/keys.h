@@ -47,6 +47,7 @@ extern const struct dmn_config_item_row dmn_config_item_rows[DMN_CONFIG_ITEM_COU
 
 /** dmn_config_choice() - Return: the index of @name in the row's choices, or -ENOENT. */
 int dmn_config_choice(const struct dmn_config_row *row, const char *name);
-/** dmn_config_choice_name() - copies the name of choice @index to @ret; "" if there is none. */
-void dmn_config_choice_name(const struct dmn_config_row *row, size_t index, char *ret,
-                            size_t bytes);
+#define DMN_CONFIG_CHOICE_BYTES 32u
+/** dmn_config_choice_name() - copies the name of choice @index. Return: false: there is none. */
+bool dmn_config_choice_name(const struct dmn_config_row *row, size_t index,
+                            char ret[DMN_CONFIG_CHOICE_BYTES]);

@@ -6,8 +6,8 @@
 
 #include "base/append.h"
 #include "base/base.h"
+#include "base/json_text.h"
 #include "base/near_word.h"
-#include "daemon/config/route_text.h"
 #include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
 #include "pipeline/plan.h"
@@ -103,14 +103,10 @@ static int set_value(const struct dmn_config_reader *r, const struct dmn_config_
 /* Core numbers as text, or as a list, which is how Status shows them. */
 static bool is_cores(json_t *value)
 {
-    size_t i;
-    json_t *core;
-
     if (json_is_string(value)) {
         return true;
     }
-    json_array_foreach(value, i, core)
-    {
+    json_text_each(value, i, core) {
         if (!json_is_integer(core) || json_integer_value(core) < 0 ||
             json_integer_value(core) > UINT16_MAX) {
             return false;
@@ -123,14 +119,11 @@ static bool is_cores(json_t *value)
 static char *cores_text(json_t *value)
 {
     char text[PL_CPU_MAX * sizeof("65535,")] = "";
-    size_t i;
-    json_t *core;
 
     if (json_is_string(value)) {
         return strdup(json_string_value(value));
     }
-    json_array_foreach(value, i, core)
-    {
+    json_text_each(value, i, core) {
         base_append(text, sizeof(text), "%s%d", i ? "," : "", (int)json_integer_value(core));
     }
     return strdup(text);
@@ -250,19 +243,12 @@ static char *resolve(const char *file, const char *path)
     return asprintf(&ret, "%.*s/%s", (int)(slash - file), file, path) < 0 ? NULL : ret;
 }
 
-static const char *item_string(json_t *item, const char *key)
-{
-    const char *s = json_string_value(json_object_get(item, key));
-
-    return s ? s : "";
-}
-
 /* Return: 0; -EINVAL, also when out of memory. */
 static int merge_boards(const struct dmn_config_reader *r, size_t index, json_t *item,
                         struct dmn_config_model *m)
 {
     const char *text =
-        item_string(item, "boards")[0] ? item_string(item, "boards") : DMN_BOARDS_OFF;
+        json_text_of(item, "boards")[0] ? json_text_of(item, "boards") : DMN_BOARDS_OFF;
     base_autofree struct dmn_route_text *route = calloc(1, sizeof(*route));
     char why[DMN_ROUTE_ERROR_MAX] = "out of memory";
 
@@ -280,7 +266,7 @@ static int merge_shapes(const struct dmn_config_reader *r, size_t index, json_t 
     json_t *value = json_object_get(item, "shapes");
     char why[MDL_ERROR_MAX] = "out of memory";
     base_autofree char *text =
-        json_is_object(value) ? mdl_shapes_text(value, why) : strdup(item_string(item, "shapes"));
+        json_is_object(value) ? mdl_shapes_text(value, why) : strdup(json_text_of(item, "shapes"));
 
     if (!text || mdl_shapes_check(text, why) < 0) {
         return fail_item(r, "models", index, "shapes", "%s", why);
@@ -290,7 +276,7 @@ static int merge_shapes(const struct dmn_config_reader *r, size_t index, json_t 
 
 static int merge_model(const struct dmn_config_reader *r, size_t index, json_t *item)
 {
-    const char *name = item_string(item, "name");
+    const char *name = json_text_of(item, "name");
     struct dmn_config_model *m;
     char key[64];
     char *path;
@@ -299,10 +285,10 @@ static int merge_model(const struct dmn_config_reader *r, size_t index, json_t *
         return fail_item(r, "models", index, "name",
                          "\"%.80s\" is not a model name (" MDL_SEGMENT_NAME_RULE ")", name);
     }
-    if (!item_string(item, "path")[0]) {
+    if (!json_text_of(item, "path")[0]) {
         return fail_item(r, "models", index, "path", "must not be empty");
     }
-    path = resolve(r->path, item_string(item, "path"));
+    path = resolve(r->path, json_text_of(item, "path"));
     m = path ? dmn_config_model_slot(r->config, name) : NULL;
     if (!m) {
         free(path);
@@ -314,15 +300,16 @@ static int merge_model(const struct dmn_config_reader *r, size_t index, json_t *
     m->origin = r->origin;
     snprintf(key, sizeof(key), "models[%zu]", index);
     m->line = dmn_config_line(r->text, key);
-    if (dmn_config_set_string(&m->plan, item_string(item, "plan")) < 0 ||
-        dmn_config_set_string(&m->kernels, item_string(item, "kernels")) < 0) {
+    if (dmn_config_set_string(&m->plan, json_text_of(item, "plan")) < 0 ||
+        dmn_config_set_string(&m->kernels, json_text_of(item, "kernels")) < 0) {
         return -ENOMEM;
     }
     if (merge_boards(r, index, item, m) < 0 || merge_shapes(r, index, item, m) < 0) {
         return -EINVAL;
     }
-    path = item_string(item, "calibration")[0] ? resolve(r->path, item_string(item, "calibration"))
-                                               : strdup("");
+    path = json_text_of(item, "calibration")[0]
+               ? resolve(r->path, json_text_of(item, "calibration"))
+               : strdup("");
     if (!path) {
         return -ENOMEM;
     }
@@ -333,24 +320,20 @@ static int merge_model(const struct dmn_config_reader *r, size_t index, json_t *
 
 static int merge_models(const struct dmn_config_reader *r, json_t *value)
 {
-    size_t index, other, limit = 64;
-    json_t *item;
-
     if (!json_is_array(value)) {
         return dmn_config_fail(r, "models", "must be a list");
     }
-    if (json_array_size(value) > limit) {
-        return dmn_config_fail(r, "models", "must be a list of at most %zu", limit);
+    if (json_array_size(value) > 64) {
+        return dmn_config_fail(r, "models", "must be a list of at most 64");
     }
-    json_array_foreach(value, index, item)
-    {
+    json_text_each(value, index, item) {
         int error = check_item(r, "models", index, item);
 
-        for (other = 0; !error && other < index; other++) {
-            if (strcmp(item_string(json_array_get(value, other), "name"),
-                       item_string(item, "name")) == 0) {
+        for (size_t other = 0; !error && other < index; other++) {
+            if (strcmp(json_text_of(json_array_get(value, other), "name"),
+                       json_text_of(item, "name")) == 0) {
                 return fail_item(r, "models", index, "name", "\"%.63s\" is listed twice",
-                                 item_string(item, "name"));
+                                 json_text_of(item, "name"));
             }
         }
         error = error ? error : merge_model(r, index, item);
@@ -363,9 +346,6 @@ static int merge_models(const struct dmn_config_reader *r, json_t *value)
 
 static int merge_eps(const struct dmn_config_reader *r, json_t *value)
 {
-    size_t index;
-    json_t *item;
-
     if (!json_is_array(value) || json_array_size(value) > 16) {
         return dmn_config_fail(r, "eps", "must be a list of at most 16");
     }
@@ -376,12 +356,11 @@ static int merge_eps(const struct dmn_config_reader *r, json_t *value)
     if (!r->config->eps) {
         return -ENOMEM;
     }
-    json_array_foreach(value, index, item)
-    {
+    json_text_each(value, index, item) {
         struct dmn_config_ep *ep = &r->config->eps[index];
         json_t *speed = json_object_get(item, "speed");
         int error = check_item(r, "eps", index, item);
-        const char *name = item_string(item, "name");
+        const char *name = json_text_of(item, "name");
 
         if (error) {
             return error;

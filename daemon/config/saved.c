@@ -2,6 +2,7 @@
 #include "daemon/config/saved.h"
 
 #include "base/base.h"
+#include "base/json_text.h"
 #include "model/open_shapes.h"
 
 static const char *text(const json_t *entry, const char *key)
@@ -61,8 +62,6 @@ int dmn_saved_merge(struct dmn_config *c, const char *folder)
 {
     char path[DMN_STATE_PATH_MAX], error[DMN_CONFIG_ERROR_MAX];
     json_auto_t *root = NULL;
-    json_t *entry;
-    size_t i;
     int r = 0;
 
     if (!dmn_state_file_path(DMN_STATE_SAVED, folder, "", "", path)) {
@@ -79,8 +78,7 @@ int dmn_saved_merge(struct dmn_config *c, const char *folder)
         return -ENOMEM;
     }
     c->file_count++;
-    json_array_foreach(json_object_get(root, "models"), i, entry)
-    {
+    json_text_each(json_object_get(root, "models"), i, entry) {
         r = r < 0 ? r : add_saved(c, entry, c->file_count - 1);
     }
     return r;

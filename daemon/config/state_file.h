@@ -131,11 +131,7 @@ bool dmn_state_untold(int error);
  * damaged; -errno. */
 const char *dmn_state_why(int error);
 
-/* state_seal.c: plain functions */
 #define DMN_SEAL_KEY "checksum"
-
 /** dmn_seal_json() - dumps an object with its seal. @flags: of jansson. @root: a non-empty object,
  * borrowed. Return: owned by the caller (free); NULL: out of memory. */
 char *dmn_seal_json(const json_t *root, size_t flags);
-/** dmn_seal_check() - Return: NULL: the seal fits; else what is wrong, a phrase for people. */
-const char *dmn_seal_check(const char *text, size_t bytes);

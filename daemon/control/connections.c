@@ -23,11 +23,6 @@ static size_t limit(const struct dmn_control *control, enum dmn_config_id key)
     return (size_t)dmn_config_int(dmn_machine_config(control->machine), key);
 }
 
-static void on_taken(uv_handle_t *handle)
-{
-    free(handle);
-}
-
 /* Keeps a descriptor for the call that takes it, in place of the oldest if there are too many. Who
  * may change nothing has no use for more than one. */
 static void hold_fd(struct dmn_control_conn *c, int fd)
@@ -61,11 +56,12 @@ static void take_fds(struct dmn_control_conn *c)
             return;
         }
         uv_pipe_init(c->control->machine->loop, taken, 0);
+        taken->data = taken;
         if (uv_accept((uv_stream_t *)&c->pipe, (uv_stream_t *)taken) == 0 &&
             uv_fileno((uv_handle_t *)taken, &fd) == 0) {
             hold_fd(c, fcntl(fd, F_DUPFD_CLOEXEC, 0));
         }
-        uv_close((uv_handle_t *)taken, on_taken);
+        uv_close((uv_handle_t *)taken, dmn_handle_free);
     }
 }
 
@@ -269,24 +265,18 @@ static const char *make_room(struct dmn_control *control, uid_t uid, char ret[IP
     }
 }
 
-/* The answer to the call that the client is about to make. */
-static void tell(int fd, const char *why)
+/* Answers the call that the client is about to make. */
+static void refuse(int fd, const struct ucred *peer, const char *why)
 {
-    json_t *parameters = json_pack("{s:s}", "why", why);
+    json_auto_t *parameters = json_pack("{s:s}", "why", why);
     base_autofree char *message = NULL;
     size_t bytes;
 
+    dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED},
+                    "refused a control client of user %u: %s", (unsigned)peer->uid, why);
     if (parameters && ipc_varlink_error("io.piped.Busy", parameters, &message, &bytes) == 0) {
         (void)!send(fd, message, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
-    json_decref(parameters);
-}
-
-static void refuse(int fd, const struct ucred *peer, const char *why)
-{
-    dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.id = DMN_MSG_CLIENT_REFUSED},
-                    "refused a control client of user %u: %s", (unsigned)peer->uid, why);
-    tell(fd, why);
     close(fd);
 }
 

@@ -254,14 +254,6 @@ void dmn_call_done(void *call, const struct dmn_outcome *o)
     }
 }
 
-static void note(json_t *in, int error)
-{
-    char text[128];
-
-    snprintf(text, sizeof(text), "not kept for the next start: %s", dmn_state_why(error));
-    json_object_set_new(in, "note", json_string(text));
-}
-
 static void kept(void *call, int error)
 {
     struct dmn_call *c = call;
@@ -272,7 +264,8 @@ static void kept(void *call, int error)
         return;
     }
     if (error && c->kept.noted) {
-        note(c->kept.noted, error);
+        json_object_set_new(c->kept.noted, "note",
+                            json_sprintf("not kept for the next start: %s", dmn_state_why(error)));
     }
     dmn_call_reply(c, c->kept.reply, false);
 }

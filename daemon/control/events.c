@@ -2,6 +2,7 @@
 /* Forwards events of the other rooms to subscribers, and tells them how far work that takes long
  * is. */
 #include "base/base.h"
+#include "base/json_text.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/control/control.h"
 #include "daemon/control/methods.h"
@@ -127,15 +128,13 @@ void dmn_control_progress(struct dmn_control *control)
 {
     struct told t = {0};
     const struct dmn_arrival *a;
-    json_t *event;
-    size_t i;
 
     if (LIST_EMPTY(&control->subscribers)) {
         return;
     }
     t.events = json_array();
     LIST_FOREACH(a, &control->models->arrivals, linked) {
-        for (i = 0; i < a->count; i++) {
+        for (size_t i = 0; i < a->count; i++) {
             const struct mdl_progress *p = &a->loads[i]->progress;
             const char *doing = atomic_load_explicit(&p->what, memory_order_relaxed);
 
@@ -152,8 +151,7 @@ void dmn_control_progress(struct dmn_control *control)
         add(&t, "", "measuring widths of teams", done, of);
     }
     if (t.digest != control->told) {
-        json_array_foreach(t.events, i, event)
-        {
+        json_text_each(t.events, i, event) {
             dmn_control_event(control, json_incref(event));
         }
     }

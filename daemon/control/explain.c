@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Explains the present plan and routes over boards, in sentences with figures; computes fronts. */
 
-#include "daemon/control/explain.h"
-
 #include "base/append.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/control/json.h"
@@ -108,25 +106,25 @@ static json_t *stages_json(const struct dmn_explain *e)
     return list;
 }
 
-/* Writes "3.1 % more" for a figure that is better or worse by the ratio @x. */
-static void by_how_much(double x, const char *more, const char *less, const char *what, char *ret,
-                        size_t bytes)
+#define BY_HOW_MUCH_BYTES 64
+
+/* Writes "3.1 % more" for a figure that is more or less by the ratio @x. */
+static void by_how_much(double x, const char *what, char ret[BY_HOW_MUCH_BYTES])
 {
     if (fabs(x - 1) < NEARLY) {
-        snprintf(ret, bytes, "the same %s", what);
+        snprintf(ret, BY_HOW_MUCH_BYTES, "the same %s", what);
     } else {
-        snprintf(ret, bytes, "%.1f %% %s %s", fabs(x - 1) * 100, x > 1 ? more : less, what);
+        snprintf(ret, BY_HOW_MUCH_BYTES, "%.1f %% %s %s", fabs(x - 1) * 100,
+                 x > 1 ? "more" : "less", what);
     }
 }
 
 static json_t *compared(const struct tun_outcome *other, const struct tun_outcome *now)
 {
-    char fps[64], latency[64];
+    char fps[BY_HOW_MUCH_BYTES], latency[BY_HOW_MUCH_BYTES];
 
-    by_how_much(now->bottleneck_ns / other->bottleneck_ns, "more", "less", "throughput", fps,
-                sizeof(fps));
-    by_how_much(other->latency_ns / now->latency_ns, "more", "less", "latency", latency,
-                sizeof(latency));
+    by_how_much(now->bottleneck_ns / other->bottleneck_ns, "throughput", fps);
+    by_how_much(other->latency_ns / now->latency_ns, "latency", latency);
     return json_sprintf("By the table it has %s and %s.", fps, latency);
 }
 
@@ -391,15 +389,12 @@ static json_t *left_out_json(const struct dmn_spread_query *q, const struct dmn_
 int dmn_boards_explain_json(const struct dmn_spread_query *q, bool fixed, json_t *route)
 {
     base_autofree struct dmn_explained *e = calloc(1, sizeof(*e));
-    json_t *hops = json_object_get(route, "hops"), *hop;
     int r = e ? dmn_spread_explain(q, e) : -ENOMEM;
-    size_t i;
 
     if (r < 0) {
         return r;
     }
-    json_array_foreach(hops, i, hop)
-    {
+    json_text_each(json_object_get(route, "hops"), i, hop) {
         json_object_set_new(hop, "predicted_ms",
                             i < BRD_HOPS_MAX ? dmn_json_positive(e->present.hop_ns[i] * 1e-6)
                                              : json_null());

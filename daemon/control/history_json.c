@@ -2,17 +2,11 @@
 /* What became of plans: events of the history as `pipectl history` prints them, and the state of a
  * model's adaptation. */
 #include "base/base.h"
-#include "base/json_text.h"
 #include "daemon/adapt/adapter.h"
 #include "daemon/control/json.h"
 #include "daemon/plans/history.h"
 #include "daemon/plans/planner.h"
 #include "tuner/json/record_json.h"
-
-static json_t *number_or_null(double value)
-{
-    return value >= 0 ? json_real(value) : json_null();
-}
 
 static json_t *trial_json(const struct dmn_history_trial *t)
 {
@@ -71,11 +65,12 @@ static json_t *decided_json(const struct dmn_decided *d)
 json_t *dmn_event_json(const struct dmn_history_event *e)
 {
     json_t *event = json_pack(
-        "{s:I, s:s, s:s, s:s, s:o, s:s, s:o, s:s?, s:s, s:o, s:o, s:o, s:f, s:I, s:s}", "id",
+        "{s:I, s:s, s:s, s:s, s:o, s:s, s:o, s:s?, s:s, s:o?, s:o?, s:o, s:f, s:I, s:s}", "id",
         (json_int_t)e->id, "at", e->at, "model", e->model, "cause", dmn_cause_name(e->cause),
         "detail", json_text_shown(e->detail), "algorithm", dmn_origin_name(e->origin), "trials",
         trials_json(e), "plan_before", e->plan_before, "plan_after", e->plan_after, "fps_before",
-        number_or_null(e->fps_before), "fps_after", number_or_null(e->fps_after), "predicted_gain",
+        e->fps_before >= 0 ? json_real(e->fps_before) : NULL, "fps_after",
+        e->fps_after >= 0 ? json_real(e->fps_after) : NULL, "predicted_gain",
         dmn_json_finite(e->predicted_gain), "duration_ms", e->duration_ms, "lost",
         (json_int_t)e->lost, "outcome", dmn_event_outcome_name(e->outcome));
 

@@ -88,7 +88,6 @@ struct dmn_load_call {
     struct dmn_load *load;      /* owned */
     struct dmn_call *call;      /* NULL: nobody waits */
     struct dmn_sent_files sent; /* used by the work thread until the end */
-    bool save;                  /* keep it across restarts */
 };
 
 static void load_free(struct dmn_load_call *l)
@@ -165,7 +164,7 @@ static void load_end(struct dmn_arrival *a, const struct dmn_outcome *o)
         }
     }
     if (l->call && m) {
-        load_reply(l->call, m, l->sent.copied, l->save);
+        load_reply(l->call, m, l->sent.copied, l->sent.save);
     } else if (l->call) {
         dmn_call_error(l->call, "LoadFailed", "%s", error);
     }
@@ -295,7 +294,6 @@ void dmn_method_load(struct dmn_call *c)
     l->sent.save = dmn_call_asks(c, "save");
     l->control = control;
     l->call = c;
-    l->save = dmn_call_asks(c, "save");
     l->arrival = (struct dmn_arrival){.models = control->models,
                                       .loads = &l->load,
                                       .count = 1,

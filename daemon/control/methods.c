@@ -43,6 +43,7 @@ static void get_description(struct dmn_call *c)
 static const struct method {
     const char *name;
     dmn_method_fn *run;
+    dmn_model_method_fn *of_model;               /* in place of run() */
     bool changes;                                /* needs permission */
     bool more;                                   /* needs "more" */
     bool shared;                                 /* see struct dmn_shared_reply */
@@ -54,21 +55,21 @@ static const struct method {
     {"io.piped.Models", dmn_method_models, .shared = true},
     {"io.piped.Load", dmn_method_load, .changes = true, .link = LINK_SEGMENTS},
     {"io.piped.Unload", dmn_method_unload, .changes = true, .link = LINK_SEGMENTS},
-    {"io.piped.GetPlan", dmn_method_get_plan},
-    {"io.piped.SetPlan", dmn_method_set_plan, .changes = true},
-    {"io.piped.GetMapping", dmn_method_get_mapping},
-    {"io.piped.SetMapping", dmn_method_set_mapping, .changes = true},
-    {"io.piped.AutoPlan", dmn_method_auto_plan, .changes = true},
-    {"io.piped.Retune", dmn_method_retune, .changes = true},
-    {"io.piped.CancelRetune", dmn_method_cancel_retune, .changes = true},
-    {"io.piped.Costs", dmn_method_costs, .shared = true},
-    {"io.piped.PlanFront", dmn_method_plan_front},
-    {"io.piped.PlanExplain", dmn_method_plan_explain},
+    {"io.piped.GetPlan", .of_model = dmn_method_get_plan},
+    {"io.piped.SetPlan", .of_model = dmn_method_set_plan, .changes = true},
+    {"io.piped.GetMapping", .of_model = dmn_method_get_mapping},
+    {"io.piped.SetMapping", .of_model = dmn_method_set_mapping, .changes = true},
+    {"io.piped.AutoPlan", .of_model = dmn_method_auto_plan, .changes = true},
+    {"io.piped.Retune", .of_model = dmn_method_retune, .changes = true},
+    {"io.piped.CancelRetune", .of_model = dmn_method_cancel_retune, .changes = true},
+    {"io.piped.Costs", .of_model = dmn_method_costs, .shared = true},
+    {"io.piped.PlanFront", .of_model = dmn_method_plan_front},
+    {"io.piped.PlanExplain", .of_model = dmn_method_plan_explain},
     {"io.piped.Profile", dmn_method_profile, .changes = true},
-    {"io.piped.Optimise", dmn_method_optimise, .changes = true},
-    {"io.piped.Quantise", dmn_method_quantise, .changes = true},
+    {"io.piped.Optimise", .of_model = dmn_method_optimise, .changes = true},
+    {"io.piped.Quantise", .of_model = dmn_method_quantise, .changes = true},
     {"io.piped.History", dmn_method_history},
-    {"io.piped.Units", dmn_method_units, .shared = true},
+    {"io.piped.Units", .of_model = dmn_method_units, .shared = true},
     {"io.piped.Metrics", dmn_method_metrics, .shared = true},
     {"io.piped.Config", dmn_method_config, .shared = true},
     {"io.piped.Reload", dmn_method_reload, .changes = true},
@@ -128,15 +129,22 @@ static void deny(const struct method *m, struct dmn_call *c)
 
 static void run(const struct method *m, struct dmn_call *c)
 {
+    struct dmn_model *model;
+
     if (m->changes) {
         dmn_control_forget(c->control);
     } else if (c->oneway && !c->more) { /* it asks, and wants no answer */
         dmn_call_reply(c, json_object(), false);
         return;
     }
-    if (!m->shared || json_object_size(c->parameters) > 0 ||
-        !dmn_call_shared(c, &c->control->shared[m - methods])) {
+    if (m->shared && json_object_size(c->parameters) == 0 &&
+        dmn_call_shared(c, &c->control->shared[m - methods])) {
+        return;
+    }
+    if (m->run) {
         m->run(c);
+    } else if ((model = dmn_call_model(c, "model")) != NULL) {
+        m->of_model(c, model);
     }
 }
 

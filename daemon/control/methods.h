@@ -23,12 +23,15 @@ void dmn_control_dispatch(struct dmn_call *c);
 
 typedef void dmn_method_fn(struct dmn_call *c);
 dmn_method_fn dmn_method_status, dmn_method_models, dmn_method_load, dmn_method_unload,
-    dmn_method_get_plan, dmn_method_set_plan, dmn_method_get_mapping, dmn_method_set_mapping,
-    dmn_method_auto_plan, dmn_method_retune, dmn_method_cancel_retune, dmn_method_costs,
-    dmn_method_plan_front, dmn_method_plan_explain, dmn_method_profile, dmn_method_optimise,
-    dmn_method_quantise, dmn_method_history, dmn_method_units, dmn_method_metrics,
-    dmn_method_config, dmn_method_reload, dmn_method_subscribe, dmn_method_trace,
-    dmn_method_link_report, dmn_method_link_routes;
+    dmn_method_profile, dmn_method_history, dmn_method_metrics, dmn_method_config,
+    dmn_method_reload, dmn_method_subscribe, dmn_method_trace, dmn_method_link_report,
+    dmn_method_link_routes;
+/* @m: that the parameter "model" names, else the default model */
+typedef void dmn_model_method_fn(struct dmn_call *c, struct dmn_model *m);
+dmn_model_method_fn dmn_method_get_plan, dmn_method_set_plan, dmn_method_get_mapping,
+    dmn_method_set_mapping, dmn_method_auto_plan, dmn_method_retune, dmn_method_cancel_retune,
+    dmn_method_costs, dmn_method_plan_front, dmn_method_plan_explain, dmn_method_optimise,
+    dmn_method_quantise, dmn_method_units;
 /** dmn_link_search() - a method of piped-link was called, and nobody is known to be that user: asks
  * the user database on a work thread, then calls @again. Return: false: not now; @c is the
  * caller's. */
@@ -58,7 +61,8 @@ struct dmn_swap_call {
  * @bytes: of the method's struct, which starts with a struct dmn_swap_call. It is zeroed, has its
  * `call` set, and belongs to the hot swap.
  *
- * Sets failed(), which answers the call. Return: NULL: not possible now, and the call was answered.
+ * Sets failed(), which answers the call, and end(), which frees the examples. Return: NULL: not
+ * possible now, and the call was answered.
  */
 struct dmn_hot_swap *dmn_swap_call_new(struct dmn_call *c, struct dmn_model *m,
                                        enum dmn_cause cause, size_t bytes);

@@ -2,10 +2,10 @@
 /* Metrics in Prometheus' text format. */
 #include "base/base.h"
 #include "daemon/control/control.h"
-#include "daemon/control/explain.h"
 #include "daemon/control/json.h"
 #include "daemon/control/metrics_text.h"
-#include "daemon/frames/frames.h"
+#include "daemon/frames/clients.h"
+#include "daemon/frames/room.h"
 #include "daemon/plans/planning.h"
 #include "tuner/json/costs_json.h"
 
@@ -242,7 +242,7 @@ static void histogram_rows(FILE *to, const char *name, const char *model,
     for (size_t i = 0; i < DMN_BUCKETS; i++) {
         count += h->count[i];
         fprintf(to, "piped_%s_bucket{model=\"%s\",le=\"%.9g\"} %llu\n", name, model,
-                (double)dmn_histogram_bound_ns(i) / 1e9, (unsigned long long)count);
+                (double)dmn_histogram_ns[i] / 1e9, (unsigned long long)count);
     }
     count += h->count[DMN_BUCKETS];
     fprintf(to,
@@ -256,9 +256,9 @@ static void histogram_rows(FILE *to, const char *name, const char *model,
 
 /* @at: of the histogram, in struct dmn_client_stats. */
 static void histogram(FILE *to, const struct dmn_control *control, const char *name,
-                      const char *type, const char *help, size_t at)
+                      const char *help, size_t at)
 {
-    dmn_metric_head(to, name, type, help);
+    dmn_metric_head(to, name, "histogram", help);
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
         const void *h = (const char *)&m->clients->stats + at;
 
@@ -298,19 +298,18 @@ static void frames_metrics(FILE *to, const struct dmn_control *control, enum lef
     }
     models(to, control, "frames_policy_total", "counter",
            "Frames answered, by policy of their stream and by status.", by_policy);
-    histogram(to, control, "frame_latency_seconds", "histogram",
+    histogram(to, control, "frame_latency_seconds",
               "Arrival of a computed frame to its last stage's end.",
               offsetof(struct dmn_client_stats, latency));
     if (less >= LEFT_OUT_TIMES) {
         return;
     }
-    histogram(to, control, "frame_queue_seconds", "histogram",
+    histogram(to, control, "frame_queue_seconds",
               "Arrival of a computed frame to its first stage's start.",
               offsetof(struct dmn_client_stats, queue));
-    histogram(to, control, "frame_compute_seconds", "histogram",
-              "First stage's start to the last one's end.",
+    histogram(to, control, "frame_compute_seconds", "First stage's start to the last one's end.",
               offsetof(struct dmn_client_stats, compute));
-    histogram(to, control, "frame_preparing_seconds", "histogram",
+    histogram(to, control, "frame_preparing_seconds",
               "Shrinking a large image beside the pipeline.",
               offsetof(struct dmn_client_stats, preparing));
 }

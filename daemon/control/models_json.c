@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models, as Models, Status, Units and Inspect have them. */
 #include "base/base.h"
-#include "base/json_text.h"
 #include "daemon/control/json.h"
-#include "daemon/frames/frames.h"
+#include "daemon/frames/clients.h"
+#include "daemon/frames/room.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "model/declared.h"

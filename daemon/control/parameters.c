@@ -6,6 +6,8 @@
 
 #include <sys/mman.h>
 
+#include "base/json_text.h"
+
 /* One of "model: ?string, plan: string)". */
 struct parameter {
     const char *name;
@@ -190,11 +192,9 @@ static const char *map(struct dmn_examples *e, int fd)
 
 static const char *list(struct dmn_examples *e, const json_t *examples)
 {
-    size_t i, at = 0;
-    json_t *entry;
+    size_t at = 0;
 
-    json_array_foreach((json_t *)(uintptr_t)examples, i, entry)
-    {
+    json_text_each(examples, i, entry) {
         const char *name = json_string_value(json_object_get(entry, "name"));
         json_int_t bytes = json_integer_value(json_object_get(entry, "bytes"));
 

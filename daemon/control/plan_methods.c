@@ -4,10 +4,8 @@
  * dropped. */
 
 #include "base/base.h"
-#include "base/json_text.h"
 #include "daemon/boards/board_model.h"
-#include "daemon/config/route_text.h"
-#include "daemon/control/explain.h"
+#include "daemon/config/config.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
 #include "daemon/machine/machine.h"
@@ -25,6 +23,7 @@ struct job {
     struct dmn_call *call;                            /* held by the job until it is done */
     void (*run)(struct job *j);                       /* on a work thread */
     void (*done)(struct job *j, struct dmn_model *m); /* on the loop; m: NULL if it is gone */
+    const char *key;                                  /* of the result in the reply; for answer() */
     char model[64];
     uint64_t loaded_ns;         /* with the name: identifies the model */
     struct dmn_explain explain; /* its problem is used by every job */
@@ -126,12 +125,11 @@ static void auto_done(struct job *j, struct dmn_model *m)
     }
 }
 
-void dmn_method_auto_plan(struct dmn_call *c)
+void dmn_method_auto_plan(struct dmn_call *c, struct dmn_model *m)
 {
-    struct dmn_model *m = dmn_call_model(c, "model");
-    struct job *j;
+    struct job *j = dmn_method_may_switch(m, c) ? job_new(c, m) : NULL;
 
-    if (!m || !dmn_method_may_switch(m, c) || !(j = job_new(c, m))) {
+    if (!j) {
         return;
     }
     dmn_planner_beside(m, &j->explain.problem);
@@ -159,34 +157,25 @@ static json_t *problem_json(const struct dmn_model *m)
     return json;
 }
 
-void dmn_method_costs(struct dmn_call *c)
+void dmn_method_costs(struct dmn_call *c, struct dmn_model *m)
 {
-    struct dmn_model *m = dmn_call_model(c, "model");
-
-    if (m) {
-        dmn_planner_learn(m);
-        dmn_call_reply(c, json_pack("{s:o}", "problem", problem_json(m)), false);
-    }
+    dmn_planner_learn(m);
+    dmn_call_reply(c, json_pack("{s:o}", "problem", problem_json(m)), false);
 }
 
-static void answer(struct job *j, const char *key)
+static void answer(struct job *j, struct dmn_model *m)
 {
     if (!j->result) {
         dmn_call_error(j->call, "Unsupported", "%s",
                        j->error == -ENOMEM ? "out of memory" : "no plan was found");
     } else {
-        dmn_call_reply(j->call, json_pack("{s:o}", key, base_take(j->result)), false);
+        dmn_call_reply(j->call, json_pack("{s:o}", j->key, base_take(j->result)), false);
     }
 }
 
 static void front_run(struct job *j)
 {
     j->error = dmn_front_json(&j->explain.problem, j->max, j->energy, &j->result);
-}
-
-static void front_done(struct job *j, struct dmn_model *m)
-{
-    answer(j, "front");
 }
 
 /* ---- over boards ---- */
@@ -272,21 +261,20 @@ static bool watts_known(const struct dmn_control *control)
     return dmn_machine_config(control->machine)->ep_count > 0;
 }
 
-void dmn_method_plan_front(struct dmn_call *c)
+void dmn_method_plan_front(struct dmn_call *c, struct dmn_model *m)
 {
-    struct dmn_model *m = dmn_call_model(c, "model");
+    bool boards = dmn_call_asks(c, "boards");
     json_int_t max = FRONT_DEFAULT;
     struct job *j;
-    bool boards;
 
-    if (!m || !dmn_call_integer(c, "max", 1, FRONT_MAX, &max) || !(j = job_new(c, m))) {
+    if (!dmn_call_integer(c, "max", 1, FRONT_MAX, &max) || !(j = job_new(c, m))) {
         return;
     }
-    boards = dmn_call_asks(c, "boards");
     j->max = (size_t)max;
     j->energy = watts_known(c->control);
     j->run = boards ? boards_front_run : front_run;
-    j->done = boards ? boards_front_done : front_done;
+    j->done = boards ? boards_front_done : answer;
+    j->key = "front";
     if (!boards || boards_front(j, dmn_boards_of(c->control->boards, m))) {
         job_queue(j);
     }
@@ -334,16 +322,10 @@ static json_t *chosen_json(const struct dmn_model *m)
              : json_null();
 }
 
-static void explain_done(struct job *j, struct dmn_model *m)
+void dmn_method_plan_explain(struct dmn_call *c, struct dmn_model *m)
 {
-    answer(j, "explanation");
-}
-
-void dmn_method_plan_explain(struct dmn_call *c)
-{
-    struct dmn_model *m = dmn_call_model(c, "model");
     struct tun_sample *samples = NULL;
-    struct job *j = m ? job_new(c, m) : NULL;
+    struct job *j = job_new(c, m);
 
     if (!j) {
         return;
@@ -368,6 +350,7 @@ void dmn_method_plan_explain(struct dmn_call *c)
     take_route(j, m);
     j->chosen = chosen_json(m);
     j->run = explain_run;
-    j->done = explain_done;
+    j->done = answer;
+    j->key = "explanation";
     job_queue(j);
 }

@@ -28,10 +28,10 @@ static void unknown_algorithm(struct dmn_call *c, const char *name)
 
 static bool goal(struct dmn_call *c, struct dmn_goal *ret)
 {
-    const char *objective = dmn_call_text(c, "objective");
+    const char *objective = json_text_of(c->parameters, "objective");
 
     *ret = dmn_goal_config(dmn_machine_config(c->control->machine));
-    if (objective && *objective && dmn_objective_find(objective, &ret->objective) < 0) {
+    if (*objective && dmn_objective_find(objective, &ret->objective) < 0) {
         dmn_call_error(c, "Unsupported",
                        "no objective \"%.60s\"; objectives: throughput, latency, power", objective);
         return false;
@@ -42,15 +42,9 @@ static bool goal(struct dmn_call *c, struct dmn_goal *ret)
            (ret->objective != TUN_POWER || ret->fps > 0 || dmn_call_invalid(c, "fps"));
 }
 
-static bool encoding(struct dmn_call *c, enum tun_encoding *ret)
-{
-    const char *name = dmn_call_text(c, "encoding");
-
-    return !name || !*name || tun_encoding_find(name, ret) || dmn_call_invalid(c, "encoding");
-}
-
 static bool options(struct dmn_call *c, struct tun_options *ret)
 {
+    const char *encoding = json_text_of(c->parameters, "encoding");
     enum tun_encoding genes = TUN_ENCODING_SPE;
     json_int_t alpha =
                    dmn_config_int(dmn_machine_config(c->control->machine), DMN_KEY_PLANNER_ALPHA),
@@ -58,7 +52,8 @@ static bool options(struct dmn_call *c, struct tun_options *ret)
 
     if (!dmn_call_integer(c, "alpha", 0, 100000, &alpha) ||
         !dmn_call_integer(c, "heuristic", 0, 6, &heuristic) ||
-        !dmn_call_integer(c, "stages", 0, 16, &stages) || !encoding(c, &genes) ||
+        !dmn_call_integer(c, "stages", 0, 16, &stages) ||
+        (*encoding && !tun_encoding_find(encoding, &genes) && !dmn_call_invalid(c, "encoding")) ||
         !dmn_call_integer(c, "trials", 0, 1000000, &trials) ||
         !dmn_call_integer(c, "seed", 0, INT64_MAX, &seed)) {
         return false;
@@ -81,20 +76,16 @@ static void on_retuned(void *ctx, const struct dmn_outcome *o, struct dmn_histor
     }
 }
 
-void dmn_method_retune(struct dmn_call *c)
+void dmn_method_retune(struct dmn_call *c, struct dmn_model *m)
 {
-    const char *name = dmn_call_text(c, "algorithm");
+    const char *name = json_text_of(c->parameters, "algorithm");
     bool wait = !json_is_false(json_object_get(c->parameters, "wait"));
     struct dmn_retune_request q = {
         .cause = DMN_CAUSE_REQUEST, .done = wait ? on_retuned : NULL, .done_ctx = c};
-    struct dmn_model *m = dmn_call_model(c, "model");
     int error;
 
-    if (!m) {
-        return;
-    }
-    q.algorithm = name && *name ? tun_algorithm_find(name)
-                                : dmn_planner_algorithm(dmn_machine_config(c->control->machine));
+    q.algorithm = *name ? tun_algorithm_find(name)
+                        : dmn_planner_algorithm(dmn_machine_config(c->control->machine));
     if (!q.algorithm) {
         unknown_algorithm(c, name);
         return;
@@ -121,23 +112,14 @@ void dmn_method_retune(struct dmn_call *c)
     }
 }
 
-void dmn_method_cancel_retune(struct dmn_call *c)
+void dmn_method_cancel_retune(struct dmn_call *c, struct dmn_model *m)
 {
-    struct dmn_model *m = dmn_call_model(c, "model");
+    bool cancelled = dmn_retune_cancel(m);
 
-    if (m) {
-        bool cancelled = dmn_retune_cancel(m);
-
-        dmn_call_reply(c, json_pack("{s:b}", "cancelled", cancelled), false);
-    }
+    dmn_call_reply(c, json_pack("{s:b}", "cancelled", cancelled), false);
 }
 
 /* ---- Profile ---- */
-
-static json_t *error_or_null(bool has, double error)
-{
-    return has ? json_real(error) : json_null();
-}
 
 static json_t *result_json(const struct dmn_control *control)
 {
@@ -148,12 +130,12 @@ static json_t *result_json(const struct dmn_control *control)
             dmn_profiled(control->plans, control->machine->eps.eps[e].name);
         const struct tun_predictor *p = &k->predictor;
 
-        json_array_append_new(list, json_pack("{s:s, s:I, s:o, s:o, s:o}", "name",
-                                              control->machine->eps.eps[e].name, "benches",
-                                              (json_int_t)k->benches, "error_conv",
-                                              error_or_null(p->has_conv, p->error_conv), "error_fc",
-                                              error_or_null(p->has_fc, p->error_fc), "error_multi",
-                                              error_or_null(p->has_alpha, p->error_multi)));
+        json_array_append_new(
+            list, json_pack("{s:s, s:I, s:o?, s:o?, s:o?}", "name",
+                            control->machine->eps.eps[e].name, "benches", (json_int_t)k->benches,
+                            "error_conv", p->has_conv ? json_real(p->error_conv) : NULL, "error_fc",
+                            p->has_fc ? json_real(p->error_fc) : NULL, "error_multi",
+                            p->has_alpha ? json_real(p->error_multi) : NULL));
     }
     return list;
 }

@@ -5,9 +5,7 @@
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"
 #include "daemon/control/metrics_text.h"
-#include "daemon/machine/gpio_lines.h"
 #include "daemon/machine/machine.h"
-#include "daemon/machine/sampling.h"
 
 static json_t *number(uint64_t value)
 {
@@ -144,25 +142,18 @@ static json_t *energy_json(const struct dmn_machine *m, const struct gov_snapsho
 static json_t *gpio_json(const struct dmn_machine *m)
 {
     struct dmn_gpio_state g;
-    json_t *button = NULL, *power = NULL, *led = NULL;
 
     if (!dmn_gpio_state(m, &g)) {
         return json_null();
     }
-    if (g.has_button) {
-        button = json_pack("{s:o, s:I}", "pressed", g.open ? json_boolean(g.pressed) : json_null(),
-                           "presses", (json_int_t)g.presses);
-    }
-    if (g.power_known) {
-        power = json_boolean(g.power);
-    }
-    if (g.has_led) {
-        led = json_string(gov_led_name(g.led));
-    }
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:s}", "state", g.open ? "open" : "unknown",
-                     "chip", g.chip, "button", button ? button : json_null(), "power",
-                     power ? power : json_null(), "led", led ? led : json_null(), "opened",
-                     (json_int_t)g.opened, "why", g.problem);
+    return json_pack(
+        "{s:s, s:s, s:o?, s:o?, s:s?, s:I, s:s}", "state", g.open ? "open" : "unknown", "chip",
+        g.chip, "button",
+        g.has_button ? json_pack("{s:o?, s:I}", "pressed", g.open ? json_boolean(g.pressed) : NULL,
+                                 "presses", (json_int_t)g.presses)
+                     : NULL,
+        "power", g.power_known ? json_boolean(g.power) : NULL, "led",
+        g.has_led ? gov_led_name(g.led) : NULL, "opened", (json_int_t)g.opened, "why", g.problem);
 }
 
 json_t *dmn_sensors_json(const struct dmn_machine *m)

@@ -5,23 +5,19 @@
 #include "base/append.h"
 #include "base/base.h"
 #include "daemon/boards/board_model.h"
-#include "daemon/config/route_text.h"
+#include "daemon/config/config.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
-#include "daemon/machine/eps.h"
+#include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/switch.h"
 #include "tuner/json/devices_json.h"
 
-void dmn_method_get_plan(struct dmn_call *c)
+void dmn_method_get_plan(struct dmn_call *c, struct dmn_model *m)
 {
-    struct dmn_model *m = dmn_call_model(c, "model");
-    const struct dmn_board_model *bm = m ? dmn_boards_of(c->control->boards, m) : NULL;
+    const struct dmn_board_model *bm = dmn_boards_of(c->control->boards, m);
     char plan[PL_PLAN_TEXT_MAX];
 
-    if (!m) {
-        return;
-    }
     dmn_model_plan_text(m, plan);
     dmn_call_reply(c,
                    json_pack("{s:s, s:s, s:I, s:o, s:o}", "plan", plan, "algorithm",
@@ -157,18 +153,14 @@ static int set_route(struct dmn_model *m, struct dmn_call *c, const char *text, 
     return r;
 }
 
-void dmn_method_set_plan(struct dmn_call *c)
+void dmn_method_set_plan(struct dmn_call *c, struct dmn_model *m)
 {
-    const char *text = json_string_value(json_object_get(c->parameters, "plan"));
-    struct dmn_model *m = dmn_call_model(c, "model");
+    const char *text = dmn_call_text(c, "plan");
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
     char error[256], why[DMN_ROUTE_ERROR_MAX];
     struct dmn_route_text route;
     int fits;
 
-    if (!m) {
-        return;
-    }
     if (!plan) {
         dmn_call_error(c, "Unsupported", "out of memory");
         return;
@@ -275,19 +267,14 @@ static int take_route(const char *text, struct layers *l, char *error)
     return 0;
 }
 
-void dmn_method_get_mapping(struct dmn_call *c)
+void dmn_method_get_mapping(struct dmn_call *c, struct dmn_model *m)
 {
-    struct dmn_model *m = dmn_call_model(c, "model");
-    const struct dmn_board_model *bm = m ? dmn_boards_of(c->control->boards, m) : NULL;
+    const struct dmn_board_model *bm = dmn_boards_of(c->control->boards, m);
     base_cleanup(layers_deinit) struct layers l = {0};
     char error[TUN_ERROR_MAX] = "", plan[PL_PLAN_TEXT_MAX];
+    int r = layers_init(m, c->control->boards->report, &l);
     json_t *mapping = NULL;
-    int r;
 
-    if (!m) {
-        return;
-    }
-    r = layers_init(m, c->control->boards->report, &l);
     dmn_model_plan_text(m, plan);
     if (!r && bm && bm->serving) {
         snprintf(plan, sizeof(plan), "%s", bm->text);
@@ -329,14 +316,12 @@ static bool is_name_of(const struct mdl_model *m, const char *name)
 static const char *passed_over(const struct mdl_model *m, const json_t *root, size_t *ret_count)
 {
     const char *first = NULL, *key;
-    json_t *layers, *layer;
-    size_t i;
+    json_t *layers;
 
     *ret_count = 0;
     json_object_foreach((json_t *)(uintptr_t)root, key, layers)
     {
-        json_array_foreach(layers, i, layer)
-        {
+        json_text_each(layers, i, layer) {
             const char *name = json_string_value(layer);
 
             if (name && !is_name_of(m, name)) {
@@ -397,19 +382,15 @@ static void refuse_mapping(struct dmn_call *c, const struct dmn_model *m, const 
     refuse_plan(m, c, error[0] ? error : "out of memory");
 }
 
-void dmn_method_set_mapping(struct dmn_call *c)
+void dmn_method_set_mapping(struct dmn_call *c, struct dmn_model *m)
 {
     const json_t *root = json_object_get(c->parameters, "mapping");
-    struct dmn_model *m = dmn_call_model(c, "model");
     char error[TUN_READER_ERROR_MAX] = "", text[PL_PLAN_TEXT_MAX] = "";
     struct tun_reader r = {.path = "mapping", .error = error};
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
     base_cleanup(layers_deinit) struct layers l = {0};
-    bool spread = m && dmn_boards_of(c->control->boards, m);
+    bool spread = dmn_boards_of(c->control->boards, m);
 
-    if (!m) {
-        return;
-    }
     if (!plan || layers_init(m, c->control->boards->report, &l) < 0) {
         refuse_mapping(c, m, root, error);
         return;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The answer of Status. */
 #include "base/base.h"
-#include "base/json_text.h"
 #include "base/pixfmt.h"
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"
-#include "daemon/frames/frames.h"
+#include "daemon/frames/stream.h"
 #include "daemon/machine/cgroup_limits.h"
-#include "daemon/machine/sampling.h"
+#include "daemon/machine/machine.h"
 #include "governor/machine_state.h"
 #include "governor/topology.h"
 #include "pipeline/plan_move.h"
@@ -230,19 +229,18 @@ static json_t *refusals_json(const struct dmn_frames *f)
     json_t *list = json_array();
 
     for (size_t i = 0; i < DMN_REFUSALS; i++) {
-        const struct dmn_refused_client *r = &f->refusals.list[i];
-        json_t *entry;
+        const struct dmn_refused_client *r = &f->refusals[i];
 
         if (r->count == 0) {
             continue;
         }
         /* the reason may quote what the client sent */
-        entry = json_pack("{s:s, s:i, s:i, s:s, s:s, s:o*, s:I, s:f}", "client", r->client, "pid",
-                          (int)r->pid, "uid", (int)r->uid, "what", whats[r->what], "status",
-                          ipc_status_name(r->status), "why", json_text_shown(r->why), "count",
-                          (json_int_t)r->count, "ago_s",
-                          (double)(now_ns - base_min(now_ns, r->last_ns)) / 1e9);
-        json_array_append_new(list, entry);
+        json_array_append_new(
+            list, json_pack("{s:s, s:i, s:i, s:s, s:s, s:o*, s:I, s:f}", "client", r->client, "pid",
+                            (int)r->pid, "uid", (int)r->uid, "what", whats[r->what], "status",
+                            ipc_status_name(r->status), "why", json_text_shown(r->why), "count",
+                            (json_int_t)r->count, "ago_s",
+                            (double)(now_ns - base_min(now_ns, r->last_ns)) / 1e9));
     }
     return list;
 }

@@ -6,7 +6,6 @@
  * the answers agree, the model is served on integers, now and after every later load, until that is
  * turned off or its file changes. */
 #include "base/base.h"
-#include "base/json_text.h"
 #include "daemon/config/state_file.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
@@ -21,6 +20,13 @@ static void failed(struct dmn_hot_swap *r, const struct dmn_outcome *why)
     const struct dmn_swap_call *of = r->of;
 
     dmn_call_refuse(of->call, why);
+}
+
+static void end(struct dmn_hot_swap *r)
+{
+    const struct dmn_swap_call *of = r->of;
+
+    dmn_examples_free(of->examples);
 }
 
 struct dmn_hot_swap *dmn_swap_call_new(struct dmn_call *c, struct dmn_model *m,
@@ -42,15 +48,11 @@ struct dmn_hot_swap *dmn_swap_call_new(struct dmn_call *c, struct dmn_model *m,
     }
     of->call = c;
     r->failed = failed;
+    r->end = end;
     return r;
 }
 
 /* ---- Optimise ---- */
-
-struct optimise {
-    struct dmn_swap_call swap; /* without examples: no bound on accuracy */
-    bool front;                /* only report the front */
-};
 
 static json_t *chosen_json(const struct krn_chosen *c)
 {
@@ -87,9 +89,9 @@ static json_t *front_json(const struct dmn_choose *c)
 static void optimised(struct dmn_hot_swap *r)
 {
     const struct dmn_choose *c = &r->load->choose;
-    const struct optimise *o = r->of;
+    const struct dmn_swap_call *of = r->of;
 
-    dmn_call_reply(o->swap.call,
+    dmn_call_reply(of->call,
                    json_pack("{s:{s:s, s:s, s:s, s:f, s:o, s:s, s:o, s:o}}", "choice", "model",
                              r->load->name, "algorithm", krn_path_name(c->options.path.algorithm),
                              "objective", c->options.objective == KRN_MEMORY ? "memory" : "latency",
@@ -101,24 +103,17 @@ static void optimised(struct dmn_hot_swap *r)
 
 static bool optimise_loaded(struct dmn_hot_swap *r)
 {
-    const struct optimise *o = r->of;
+    const struct dmn_swap_call *of = r->of;
 
     if (!r->load->choose.chosen) {
-        dmn_call_error(o->swap.call, "LoadFailed", "%s", r->load->choose.note);
+        dmn_call_error(of->call, "LoadFailed", "%s", r->load->choose.note);
         return false;
     }
-    if (o->front) {
+    if (r->load->choose.wants_front) {
         optimised(r);
         return false;
     }
     return true;
-}
-
-static void optimise_end(struct dmn_hot_swap *r)
-{
-    const struct dmn_swap_call *of = r->of;
-
-    dmn_examples_free(of->examples);
 }
 
 /* Return: true; false: the call was answered. */
@@ -154,41 +149,33 @@ static bool take_choice(struct dmn_call *c, struct dmn_choose *choose)
     return true;
 }
 
-/* Return: true; false: the call was answered. */
-static bool take_judges(struct dmn_call *c, struct optimise *o, struct dmn_choose *choose)
+/* Without examples there is no bound on accuracy. Return: true; false: the call was answered. */
+static bool take_judges(struct dmn_call *c, struct dmn_swap_call *of, struct dmn_choose *choose)
 {
     if (!json_is_array(json_object_get(c->parameters, "examples"))) {
         return true;
     }
-    o->swap.examples = dmn_examples_take(c);
-    choose->examples = o->swap.examples ? &o->swap.examples->set : NULL;
-    return o->swap.examples != NULL;
+    of->examples = dmn_examples_take(c);
+    choose->examples = of->examples ? &of->examples->set : NULL;
+    return of->examples != NULL;
 }
 
-void dmn_method_optimise(struct dmn_call *c)
+void dmn_method_optimise(struct dmn_call *c, struct dmn_model *m)
 {
-    struct dmn_model *m = dmn_call_model(c, "model");
     struct dmn_hot_swap *r;
-    struct optimise *o;
 
-    if (!m) {
-        return;
-    }
     if (m->kernels[0]) {
         dmn_call_error(c, "Busy", "the configuration names the model's primitives");
         return;
     }
-    r = dmn_swap_call_new(c, m, DMN_CAUSE_OPTIMISE, sizeof(*o));
+    r = dmn_swap_call_new(c, m, DMN_CAUSE_OPTIMISE, sizeof(struct dmn_swap_call));
     if (!r) {
         return;
     }
-    o = r->of;
     r->loaded = optimise_loaded;
     r->serves = optimised;
-    r->end = optimise_end;
-    o->front = dmn_call_asks(c, "pareto");
-    r->load->choose.wants_front = o->front;
-    if (take_choice(c, &r->load->choose) && take_judges(c, o, &r->load->choose)) {
+    r->load->choose.wants_front = dmn_call_asks(c, "pareto");
+    if (take_choice(c, &r->load->choose) && take_judges(c, r->of, &r->load->choose)) {
         dmn_hot_swap_begin(r);
     } else {
         dmn_hot_swap_free(r);
@@ -289,9 +276,9 @@ static void quantise_end(struct dmn_hot_swap *r)
     struct quantise *q = r->of;
 
     krn_quantised_deinit(&q->of);
-    dmn_examples_free(q->swap.examples);
     json_decref(q->parameters);
     free(q->keep);
+    end(r);
 }
 
 static void off_serves(struct dmn_hot_swap *r)
@@ -358,16 +345,12 @@ static bool take(struct dmn_call *c, struct dmn_hot_swap *r, struct quantise *q)
     return q->swap.examples != NULL;
 }
 
-void dmn_method_quantise(struct dmn_call *c)
+void dmn_method_quantise(struct dmn_call *c, struct dmn_model *m)
 {
     bool off = dmn_call_asks(c, "off");
-    struct dmn_model *m = dmn_call_model(c, "model");
     struct dmn_hot_swap *r;
     struct quantise *q;
 
-    if (!m) {
-        return;
-    }
     if (m->model->segment) {
         dmn_call_error(c, "LoadFailed",
                        "a segment cannot be quantised by itself; quantise the whole model");

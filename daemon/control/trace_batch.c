@@ -2,21 +2,14 @@
 /* What one reply of Trace holds: docs/trace.md describes it. */
 
 #include "base/base.h"
-#include "base/json_text.h"
 #include "daemon/adapt/adapter.h"
 #include "daemon/control/json.h"
 #include "daemon/control/tracing.h"
-#include "daemon/frames/frames.h"
-#include "daemon/machine/sampling.h"
+#include "daemon/machine/machine.h"
 #include "daemon/plans/plans.h"
 #include "governor/snapshot.h"
 
 #define EVENTS_MAX 1000u /* in one batch */
-
-static json_t *ns(uint64_t at_ns)
-{
-    return json_integer((json_int_t)at_ns);
-}
 
 void dmn_trace_describe(struct dmn_tracing *t, struct dmn_model *m, uint32_t pipeline)
 {
@@ -34,7 +27,7 @@ void dmn_trace_add_event(struct dmn_tracing *t, uint64_t at_ns, json_t *event)
     json_t *copy = json_array_size(t->events) < EVENTS_MAX ? json_copy(event) : NULL;
 
     json_decref(event);
-    if (!copy || json_object_set_new(copy, "at_ns", ns(at_ns)) < 0 ||
+    if (!copy || json_object_set_new(copy, "at_ns", json_integer((json_int_t)at_ns)) < 0 ||
         json_array_append(t->events, copy) < 0) {
         t->events_lost++;
     }
@@ -68,8 +61,8 @@ static void look_at_history(struct dmn_tracing *t)
 static void add_counter(json_t *list, uint64_t at_ns, const char *of, const char *name,
                         const char *unit, double value)
 {
-    json_array_append_new(list, json_pack("{s:o, s:s, s:s, s:s, s:f}", "at_ns", ns(at_ns), "of", of,
-                                          "name", name, "unit", unit, "value", value));
+    json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:s, s:f}", "at_ns", (json_int_t)at_ns,
+                                          "of", of, "name", name, "unit", unit, "value", value));
 }
 
 static void count_policies(const struct gov_snapshot *s, json_t *list)
@@ -231,8 +224,9 @@ static json_t *begin_json(const struct dmn_tracing *t)
 
     clock_gettime(CLOCK_REALTIME, &now);
     return json_pack(
-        "{s:o, s:o, s:I, s:I, s:I, s:i, s:s}", "at_ns", ns(t->began_ns), "realtime_ns",
-        ns((uint64_t)now.tv_sec * BASE_NS_PER_S + (uint64_t)now.tv_nsec - (mono - t->began_ns)),
+        "{s:I, s:I, s:I, s:I, s:I, s:i, s:s}", "at_ns", (json_int_t)t->began_ns, "realtime_ns",
+        (json_int_t)((uint64_t)now.tv_sec * BASE_NS_PER_S + (uint64_t)now.tv_nsec -
+                     (mono - t->began_ns)),
         "ring_bytes", (json_int_t)t->trace->ring_bytes, "limit_bytes",
         (json_int_t)DMN_TRACE_LIMIT_BYTES, "answers_bytes", (json_int_t)DMN_TRACE_ANSWERS_BYTES,
         "pid", (int)getpid(), "version", PIPED_VERSION);
@@ -262,8 +256,8 @@ json_t *dmn_trace_batch(struct dmn_tracing *t, bool last)
     add_list(batch, "counters", counters_json(t));
     if (last) {
         json_object_set_new(batch, "lost", totals_json(t));
-        json_object_set_new(batch, "end",
-                            json_pack("{s:o, s:s}", "at_ns", ns(t->end_ns), "why", t->ended));
+        json_object_set_new(
+            batch, "end", json_pack("{s:I, s:s}", "at_ns", (json_int_t)t->end_ns, "why", t->ended));
     }
     return batch;
 }

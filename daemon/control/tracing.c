@@ -5,7 +5,7 @@
 #include <sys/un.h>
 
 #include "daemon/control/methods.h"
-#include "daemon/frames/frames.h"
+#include "daemon/frames/room.h"
 #include "daemon/plans/plans.h"
 #include "daemon/service/log.h"
 
@@ -14,11 +14,6 @@
 /* With so much unread, nothing more is sent: the rings wait. Below the limit of control.c. */
 #define UNREAD_MAX (1u << 20)
 #define STUCK_NS (10 * BASE_NS_PER_S)
-
-static void on_closed(uv_handle_t *handle)
-{
-    free(handle->data);
-}
 
 /* All that it borrowed is given back. */
 static void tracing_free(struct dmn_tracing *t)
@@ -30,7 +25,7 @@ static void tracing_free(struct dmn_tracing *t)
     base_close_fd(&t->sock);
     json_decref(t->news);
     json_decref(t->events);
-    uv_close((uv_handle_t *)&t->timer, on_closed);
+    uv_close((uv_handle_t *)&t->timer, dmn_handle_free);
 }
 
 /* Return: no team writes any more. */
@@ -236,19 +231,13 @@ void dmn_tracing_stop(struct dmn_control *control)
     }
 }
 
-static void attach(struct dmn_tracing *t, struct dmn_model *m)
-{
-    if (t->ended) {
-        return;
-    }
-    pl_trace_attach(m->pipe, t->trace, ++t->pipelines);
-    dmn_trace_describe(t, m, t->pipelines);
-}
-
 void dmn_tracing_model(struct dmn_control *control, struct dmn_model *m)
 {
-    if (control->tracing) {
-        attach(control->tracing, m);
+    struct dmn_tracing *t = control->tracing;
+
+    if (t && !t->ended) {
+        pl_trace_attach(m->pipe, t->trace, ++t->pipelines);
+        dmn_trace_describe(t, m, t->pipelines);
     }
 }
 
@@ -311,7 +300,7 @@ static void begin(struct dmn_call *c, double seconds, size_t ring_bytes, int soc
     control->tracing = t;
     control->event_traced = on_event;
     for (struct dmn_model *m = dmn_model_first(control->models); m; m = dmn_model_next(m)) {
-        attach(t, m);
+        dmn_tracing_model(control, m);
     }
     dmn_frames_trace(control->frames, &t->answers);
     dmn_log(LOG_INFO, "%s traces for up to %.3g s, with rings of %zu KiB", t->who, seconds,

@@ -20,12 +20,45 @@
 #include <sys/queue.h>
 
 #include "daemon/frames/admission.h"
-#include "daemon/frames/no_result.h"
 #include "daemon/models/models.h"
 #include "ipc/description.h"
 #include "ipc/protocol.h"
 
 struct dmn_stream;
+
+/* Why a frame is answered without a result: one table of status, text for its client, and name for
+ * the metrics. */
+enum dmn_no_result {
+    DMN_NO_RESULT_NONE,
+    /* the rules that all servers of the protocol share: their texts tell the figures */
+    DMN_NO_RESULT_INVALID,
+    DMN_NO_RESULT_CREDIT,
+    DMN_NO_RESULT_MEMORY, /* limits.inline_mib, limits.inline_total_mib */
+    DMN_NO_RESULT_POOL_LOST,
+    /* the policy of its stream */
+    DMN_NO_RESULT_FULL,
+    DMN_NO_RESULT_NEWER,
+    /* its deadline, by where the frame was */
+    DMN_NO_RESULT_LATE_ARRIVED,
+    DMN_NO_RESULT_LATE_PREPARING,
+    DMN_NO_RESULT_LATE_WAITING,
+    DMN_NO_RESULT_LATE_COMPUTING,
+    DMN_NO_RESULT_CANCELLED,
+    DMN_NO_RESULT_UNLOADED,
+    DMN_NO_RESULT_TOO_LARGE,
+    DMN_NO_RESULT_STOPPING,
+    DMN_NO_RESULT_STOPPED,
+    DMN_NO_RESULT_NO_THREAD,
+    DMN_NO_RESULT_NO_MEMORY,
+    DMN_NO_RESULT_COUNT
+};
+
+struct dmn_no_result_row {
+    const char *name;       /* for metrics */
+    enum ipc_status status; /* goes with the text */
+    const char *text;       /* for the client; NULL: whoever refuses writes it */
+};
+extern const struct dmn_no_result_row dmn_no_results[DMN_NO_RESULT_COUNT];
 
 #define DMN_BUCKETS 33u /* with a bound; one more for what is longer than all of them */
 
@@ -35,9 +68,8 @@ struct dmn_histogram {
     uint64_t sum_ns;
 };
 
-/** dmn_histogram_bound_ns() - Return: the upper bound of bucket @i < DMN_BUCKETS, which is in the
- * bucket. */
-uint64_t dmn_histogram_bound_ns(size_t i);
+/* The upper bound of each bucket, which is in the bucket. */
+extern const uint64_t dmn_histogram_ns[DMN_BUCKETS + 2];
 /** dmn_histogram_add() - counts one time. Allocates nothing. */
 void dmn_histogram_add(struct dmn_histogram *h, uint64_t ns);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/frames/frames.h"
+/* The frames socket: who gets a connection, what becomes of connections, and what a model's coming
+ * and going is to them. */
+#include "daemon/frames/room.h"
 
 #include "daemon/config/config.h"
-#include "daemon/frames/frames_private.h"
+#include "daemon/frames/stream.h"
 #include "daemon/service/log.h"
 #include "ipc/server/client_places.h"
 
@@ -18,7 +20,7 @@ static void refuse(struct dmn_frames *f, int fd, const struct ucred *peer, enum 
                                          .last_ns = base_now_ns()};
 
     snprintf(refusal.why, sizeof(refusal.why), "%s", text);
-    dmn_refusals_add(&f->refusals, &refusal);
+    dmn_refusals_add(f->refusals, &refusal);
     if (!ipc_server_refuse(fd, IPC_RESOURCE_EXHAUSTED, text)) {
         text = "the reason could not be sent";
     }
@@ -158,13 +160,6 @@ static void check_greeting(struct dmn_peer *c, uint64_t now_ns)
     ipc_conn_mark(base);
 }
 
-/* Clients get their time again that nobody was there to listen. */
-static void give_time(struct ipc_conn *c, uint64_t held_ns)
-{
-    c->since_ns += held_ns;
-    c->out.stuck_ns += c->out.stuck_ns ? held_ns : 0;
-}
-
 void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns, uint64_t held_ns)
 {
     uint64_t slow_ns = limit(f, DMN_KEY_LIMIT_SLOW_S) * BASE_NS_PER_S;
@@ -175,7 +170,9 @@ void dmn_frames_tick(struct dmn_frames *f, uint64_t now_ns, uint64_t held_ns)
         bool stuck;
 
         next = LIST_NEXT(c, linked);
-        give_time(c, held_ns);
+        /* clients get their time again that nobody was there to listen */
+        c->since_ns += held_ns;
+        c->out.stuck_ns += c->out.stuck_ns ? held_ns : 0;
         stuck = ipc_conn_stuck(c, now_ns, slow_ns);
         check_greeting(p, now_ns);
         if (stuck) {
@@ -249,7 +246,7 @@ void dmn_frames_init(struct dmn_frames *f, uv_loop_t *loop, struct dmn_config *c
 {
     *f = (struct dmn_frames){.loop = loop, .config = config, .models = models};
     ipc_server_init(&f->server, &dmn_handlers);
-    dmn_preparing_init(f);
+    dmn_admission_init(&f->preparing.turns);
     f->listener = (struct dmn_models_listener){.starting = on_starting,
                                                .room = on_room,
                                                .waiting = on_waiting,

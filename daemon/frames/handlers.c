@@ -4,7 +4,7 @@
 #include <endian.h>
 
 #include "daemon/config/config.h"
-#include "daemon/frames/frames_private.h"
+#include "daemon/frames/stream.h"
 #include "daemon/service/log.h"
 
 static struct ipc_tensor describe(const struct mdl_model *m, const struct mdl_io *io,

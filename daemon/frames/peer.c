@@ -34,13 +34,14 @@ void dmn_account_trim(struct dmn_accounts *list)
     }
 }
 
-void dmn_refusals_add(struct dmn_refusals *all, const struct dmn_refused_client *r)
+void dmn_refusals_add(struct dmn_refused_client all[DMN_REFUSALS],
+                      const struct dmn_refused_client *r)
 {
-    struct dmn_refused_client *to = &all->list[0];
+    struct dmn_refused_client *to = all;
     uint64_t count = 0;
 
     for (size_t i = 0; i < DMN_REFUSALS; i++) {
-        struct dmn_refused_client *old = &all->list[i];
+        struct dmn_refused_client *old = &all[i];
 
         if (old->count && old->pid == r->pid && old->what == r->what && old->status == r->status) {
             count = old->count;
@@ -78,7 +79,7 @@ void dmn_peer_refused(const struct dmn_peer *p, enum dmn_refused what, enum ipc_
 
     snprintf(r.client, sizeof(r.client), "%s", p->base.client);
     snprintf(r.why, sizeof(r.why), "%s", why);
-    dmn_refusals_add(&p->frames->refusals, &r);
+    dmn_refusals_add(p->frames->refusals, &r);
 }
 
 void dmn_peer_failed(struct ipc_conn *c, enum ipc_status status, const char *text)

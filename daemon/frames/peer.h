@@ -72,4 +72,5 @@ struct dmn_account *dmn_account_get(struct dmn_accounts *list, uid_t uid);
 void dmn_account_trim(struct dmn_accounts *list);
 /** dmn_refusals_add() - a client was refused something. @r: as it shall be shown; its count is
  * ignored. */
-void dmn_refusals_add(struct dmn_refusals *all, const struct dmn_refused_client *r);
+void dmn_refusals_add(struct dmn_refused_client all[DMN_REFUSALS],
+                      const struct dmn_refused_client *r);

@@ -6,8 +6,7 @@
  * a frame is PREPARING first: a thread of its own makes its input, slice by slice, into the
  * record's buffer. Then it goes to the pipeline as a tensor. Users take turns between slices, as
  * frames do (admission.h), and the time counts against the user's share of the model. */
-#include "daemon/frames/frames.h"
-#include "daemon/frames/frames_private.h"
+#include "daemon/frames/stream.h"
 #include "daemon/service/log.h"
 
 /* Pixels of the image in one slice, unless one row of the input takes more. About 5 ms. */
@@ -208,11 +207,6 @@ void dmn_prepare_frame(struct dmn_record *r)
     s->running++;
     dmn_admission_add(&p->turns, &s->slices);
     next_slice(p);
-}
-
-void dmn_preparing_init(struct dmn_frames *f)
-{
-    dmn_admission_init(&f->preparing.turns);
 }
 
 void dmn_preparing_deinit(struct dmn_frames *f)

@@ -2,6 +2,7 @@
 #include "daemon/frames/record.h"
 
 #include "daemon/config/config.h"
+#include "ipc/f16.h"
 
 struct dmn_record *dmn_record_free(struct dmn_record *r)
 {
@@ -175,21 +176,13 @@ static bool place(struct dmn_record *r, const struct dmn_frame_format *format,
     return placed;
 }
 
-/* The largest image, in pixels, that a team prepares. Other users' frames wait for that, so it is
- * smaller while there are other users. */
-static uint64_t most_in_team(const struct dmn_record *r, const struct dmn_config *config)
-{
-    uint64_t most = (uint64_t)dmn_config_int(config, DMN_KEY_LIMIT_SLICE_MPIXELS) * MPIXEL;
-
-    return r->others ? most / 3 : most;
-}
-
 /* Describes the input if it is an image. Return: false: it does not fit its bytes, or is too large;
  * refused. */
 static bool set_image(struct dmn_record *r, const struct dmn_frame_format *format,
                       const struct ipc_frame *f, const struct dmn_config *config)
 {
     uint64_t pixels = (uint64_t)f->width * f->height;
+    uint64_t in_team = (uint64_t)dmn_config_int(config, DMN_KEY_LIMIT_SLICE_MPIXELS) * MPIXEL;
     int64_t most = dmn_config_int(config, DMN_KEY_LIMIT_IMAGE_MPIXELS);
     size_t bytes;
 
@@ -217,7 +210,8 @@ static bool set_image(struct dmn_record *r, const struct dmn_frame_format *forma
                           f->width, f->height, (double)pixels / MPIXEL, (long long)most);
         return false;
     }
-    r->beside = pixels > most_in_team(r, config);
+    /* other users' frames wait while a team prepares it */
+    r->beside = pixels > (r->others ? in_team / 3 : in_team);
     r->for_boards =
         !r->beside && r->goes_to && !r->goes_to->takes(r->goes_to, format->pixfmt, &r->image);
     r->beside |= r->for_boards;
@@ -246,4 +240,51 @@ size_t dmn_record_place(struct dmn_record *r, const struct dmn_frame_format *for
     }
     r->memory = here ? NULL : ipc_memory_ref(memory);
     return here ? f->in_bytes : 0;
+}
+
+/* ---- how its tensors travel ---- */
+
+void dmn_travel_plan(const struct mdl_model *m, const struct mdl_io *ios, size_t count,
+                     const size_t *here, size_t here_bytes, bool f16, struct dmn_travel *ret)
+{
+    size_t at = 0;
+
+    *ret = (struct dmn_travel){.count = count, .here_bytes = here_bytes, .there_bytes = here_bytes};
+    for (size_t i = 0; i < count; i++) {
+        struct dmn_travel_tensor *t = &ret->tensor[i];
+
+        *t = (struct dmn_travel_tensor){.here = here[i], .there = here[i], .bytes = ios[i].bytes};
+        t->f16 = f16 && m->tensors[ios[i].tensor].dtype == MDL_F32;
+        ret->converts |= t->f16;
+    }
+    for (size_t i = 0; ret->converts && i < count; i++) {
+        ret->tensor[i].there = base_align_up(at, 64); /* at most as far as here: cannot overflow */
+        at = ret->there_bytes = ret->tensor[i].there + dmn_travel_bytes(ret, i);
+    }
+}
+
+void dmn_travel_in(const struct dmn_travel *t, const uint8_t *there, uint8_t *here)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const struct dmn_travel_tensor *x = &t->tensor[i];
+
+        if (x->f16) {
+            ipc_f16_decode(there + x->there, x->bytes / sizeof(float), here + x->here);
+        } else {
+            memcpy(here + x->here, there + x->there, x->bytes);
+        }
+    }
+}
+
+void dmn_travel_out(const struct dmn_travel *t, const uint8_t *here, uint8_t *there)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const struct dmn_travel_tensor *x = &t->tensor[i];
+
+        if (x->f16) {
+            ipc_f16_encode(here + x->here, x->bytes / sizeof(float), there + x->there);
+        } else {
+            memcpy(there + x->there, here + x->here, x->bytes);
+        }
+    }
 }

@@ -16,9 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/frames/no_result.h"
+#include "daemon/frames/clients.h"
 #include "daemon/frames/peer.h"
-#include "daemon/frames/travel.h"
 #include "daemon/models/elsewhere.h"
 #include "daemon/models/models.h"
 #include "ipc/description.h"
@@ -84,6 +83,23 @@ struct dmn_record {
     } traced;
 };
 
+/* How a frame's inputs, or its outputs, lie with the client, and how they lie here.
+ *
+ * Models compute f32. A stream may have its f32 tensors travel as f16, IEEE binary16: they are
+ * converted once, where frames enter and leave, so neither the pipeline nor other boards know of
+ * it. f16 to f32 is exact; f32 to f16 rounds to nearest even, beyond its range to infinity. Other
+ * tensors travel as they are. Both sides have their tensors back to back, each at a multiple of 64.
+ */
+struct dmn_travel {
+    bool converts; /* some travel as f16; else both sides are the same bytes */
+    size_t count, here_bytes, there_bytes;
+    struct dmn_travel_tensor {
+        size_t here, there; /* offsets */
+        size_t bytes;       /* here; with the client half of it if f16 */
+        bool f16;
+    } tensor[PL_FRAME_IO_MAX];
+};
+
 /* The layout of every frame of a stream. Constant: a hot swap moves a stream only to a model with
  * frames that look the same. */
 struct dmn_frame_format {
@@ -120,3 +136,17 @@ void dmn_record_fail(struct dmn_record *r, enum dmn_no_result why);
 void dmn_record_cancel(struct dmn_record *r);
 /** dmn_record_release() - releases its bytes; the buffer stays. */
 void dmn_record_release(struct dmn_record *r);
+
+/** dmn_travel_plan() - @ios: @count inputs or outputs of @m     @here: their offsets
+ *     @f16: f32 tensors travel as f16 */
+void dmn_travel_plan(const struct mdl_model *m, const struct mdl_io *ios, size_t count,
+                     const size_t *here, size_t here_bytes, bool f16, struct dmn_travel *ret);
+/** dmn_travel_bytes() - Return: bytes of tensor @i with the client. */
+static inline size_t dmn_travel_bytes(const struct dmn_travel *t, size_t i)
+{
+    return t->tensor[i].f16 ? t->tensor[i].bytes / 2 : t->tensor[i].bytes;
+}
+/** dmn_travel_in() - the client's @there_bytes at @there become @here_bytes at @here; apart. */
+void dmn_travel_in(const struct dmn_travel *t, const uint8_t *there, uint8_t *here);
+/** dmn_travel_out() - the reverse. */
+void dmn_travel_out(const struct dmn_travel *t, const uint8_t *here, uint8_t *there);

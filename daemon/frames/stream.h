@@ -24,8 +24,6 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-#include "daemon/frames/clients.h"
-#include "daemon/frames/peer.h"
 #include "daemon/frames/record.h"
 #include "ipc/server/frame_rules.h"
 
@@ -134,3 +132,24 @@ void dmn_stream_more_credits(struct dmn_stream *s, size_t depth);
 void dmn_stream_describe(struct dmn_stream *s, struct ipc_description *d);
 /** dmn_stream_event() - sends an event; a client with too much to read misses it. */
 void dmn_stream_event(struct dmn_stream *s, enum ipc_event event, uint32_t epoch);
+
+/* ---- a frame's way from its message to the pipeline and back; only for daemon/frames ---- */
+
+/* handlers.c: for the connections of struct dmn_peer */
+extern const struct ipc_server_ops dmn_handlers;
+
+/* preparing.c */
+/** dmn_preparing_deinit() - call after dmn_preparing_stop() and the end of every stream. */
+void dmn_preparing_deinit(struct dmn_frames *f);
+/** dmn_preparing_start() - starts the thread. Without one, huge images are refused. */
+void dmn_preparing_start(struct dmn_frames *f);
+/** dmn_prepare_frame() - all bytes of @r, READING, have arrived: prepares it if it needs that, else
+ * does dmn_submit_frame(). */
+void dmn_prepare_frame(struct dmn_record *r);
+
+/* submit.c */
+/** dmn_submit_frame() - all bytes of @r, READING, have arrived: deadline and policy decide whether
+ * it waits; then the pipeline is filled. */
+void dmn_submit_frame(struct dmn_record *r);
+/** dmn_submit_waiting() - puts waiting frames into the pipeline while it has room. */
+void dmn_submit_waiting(struct dmn_clients *w);

@@ -3,7 +3,7 @@
  * When the pipeline may have room, waiting frames go in, in the order of admission.h. A frame that
  * comes back is DONE, and its connection is marked; the last one of a stream without a connection
  * frees the stream. */
-#include "daemon/frames/frames_private.h"
+#include "daemon/frames/stream.h"
 
 /* The frame came back from where it was computed: from the pipeline, or from elsewhere. */
 static void ended(struct dmn_record *r, struct dmn_model *m, enum pl_frame_status status)

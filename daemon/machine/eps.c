@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/machine/eps.h"
+/* EPs, execution places, from the configuration or the machine. */
+#include "daemon/machine/machine.h"
 
 #include "base/base.h"
 #include "daemon/config/config.h"
-#include "daemon/machine/machine.h"
 #include "governor/kernel_file.h"
 #include "pipeline/plan_move.h"
 

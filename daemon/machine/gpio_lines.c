@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/machine/gpio_lines.h"
+/* The button, the power line and the LED, on the daemon's loop.
+ *
+ * The configured chip (gpio.chip) is opened when the daemon starts. While it is missing, not
+ * permitted or unplugged, the daemon tries again every second. Listeners learn of button presses
+ * and of changes of the power line. The LED shows what dmn_gpio_show() sets and is dark while the
+ * daemon does not run.
+ *
+ * Invariant: no GPIO failure stops the daemon. The log gets one line each time the problem changes,
+ * and status shows which values are unknown. */
+#include "daemon/machine/machine.h"
 
 #include "base/base.h"
-#include "daemon/machine/machine.h"
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 
@@ -87,12 +95,6 @@ static void show(struct dmn_gpio *g, bool lit)
     }
 }
 
-static void pressed(struct dmn_gpio *g)
-{
-    g->presses++;
-    DMN_TELL(g->machine->gpio_listeners, pressed);
-}
-
 static void power_changed(struct dmn_gpio *g, bool active)
 {
     dmn_log_limited(LOG_NOTICE, (struct dmn_log_fields){0}, "the power line is %s",
@@ -109,7 +111,8 @@ static void feed(struct dmn_gpio *g, enum gov_gpio_line line, bool active, uint6
     if (line == GOV_GPIO_POWER) {
         power_changed(g, g->inputs[line].settled);
     } else if (g->inputs[line].settled) {
-        pressed(g);
+        g->presses++;
+        DMN_TELL(g->machine->gpio_listeners, pressed);
     }
 }
 

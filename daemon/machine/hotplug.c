@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/machine/hotplug.h"
+/* Which cores this process may use, and when that changes.
+ *
+ * Two things are watched: the online cores, and the daemon's affinity, which a cpuset
+ * (AllowedCPUs=, a container's limit) shrinks and widens. Both are polled in every adaptation
+ * window (100 ms), else once a second by the daemon's tick. The kernel's uevents would report the
+ * first at once, but they need netlink sockets, which the service's sandbox forbids.
+ *
+ * A change of both is hotplug; a change of the affinity alone is the cpuset's. */
+#include "daemon/machine/machine.h"
 
 #include "base/base.h"
-#include "daemon/machine/eps.h"
-#include "daemon/machine/machine.h"
 #include "daemon/service/log.h"
 #include "governor/kernel_file.h"
 

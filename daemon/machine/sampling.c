@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/machine/sampling.h"
+/* Samples the sensors on a timer and keeps the newest snapshot: every sensors.interval_ms (0:
+ * never) the sampler of governor/sensors.h fills it. No sensor failure stops the daemon. */
+#include "daemon/machine/machine.h"
 
 #include <math.h>
 
 #include "base/base.h"
-#include "daemon/machine/machine.h"
 #include "daemon/service/log.h"
 #include "governor/sensors.h"
 

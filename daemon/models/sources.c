@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "daemon/config/config.h"
-#include "daemon/config/route_text.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/models.h"
 

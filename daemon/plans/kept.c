@@ -12,9 +12,7 @@
 
 #include "base/base.h"
 #include "daemon/config/state_file.h"
-#include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
-#include "daemon/machine/sampling.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "daemon/service/log.h"

@@ -4,9 +4,7 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
-#include "daemon/machine/sampling.h"
 #include "daemon/models/process_memory.h"
 #include "daemon/plans/kept.h"
 #include "daemon/plans/planner.h"

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
-#include "daemon/machine/gpio_lines.h"
+#include "daemon/machine/machine.h"
 #include "daemon/models/models.h"
 #include "daemon/plans/history.h"
 

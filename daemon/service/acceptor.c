@@ -36,14 +36,6 @@ static void take(void *acceptor, int fd, const struct ucred *peer)
     dmn_loop_charge(a->turns, dmn_loop_user_of(a->turns, peer->uid), begun_ns);
 }
 
-/* The socket stays readable: without a pause the loop would spin. */
-static void pause_accepting(struct dmn_acceptor *a, int error)
-{
-    dmn_log_limited(LOG_ERR, (struct dmn_log_fields){0}, "%s: cannot accept clients: %s; they wait",
-                    a->name, strerror(error));
-    uv_timer_start(&a->retry, on_retry, RETRY_MS, 0);
-}
-
 static void run(struct dmn_loop_task *task)
 {
     struct dmn_acceptor *a = base_container_of(task, struct dmn_acceptor, task);
@@ -55,7 +47,10 @@ static void run(struct dmn_loop_task *task)
         if (rc == 0) {
             take(a, fd, &peer);
         } else if (rc < 0) {
-            pause_accepting(a, -rc);
+            dmn_log_limited(LOG_ERR, (struct dmn_log_fields){0},
+                            "%s: cannot accept clients: %s; they wait", a->name, strerror(-rc));
+            /* the socket stays readable: without a pause the loop would spin */
+            uv_timer_start(&a->retry, on_retry, RETRY_MS, 0);
             return;
         } else {
             listen_on(a);

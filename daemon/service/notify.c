@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/service/notify.h"
+/* Messages to the service manager, without waiting for it. Needs no libsystemd.
+ *
+ * sd_notify() blocks while the manager's queue (10 datagrams by default) is full, and the loop must
+ * not wait. If the queue is full, messages that repeat anyway (STATUS, WATCHDOG) are dropped.
+ * Messages that are sent once (READY, RELOADING, STOPPING) are queued here, in order, and sent
+ * again later. */
+#include "daemon/service/service.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/service/refusing.h"
+/* Clients of inherited sockets learn why the daemon does not start.
+ *
+ * With socket activation a client that waits starts the service. If that fails and the client still
+ * waits, the service manager starts it again at once, until its limits of starts make the sockets
+ * fail, too, and nobody reaches the service even after the cause is mended. So a start that fails
+ * answers who waits, and goes on answering for a moment: no client is left waiting, and starts
+ * follow each other slowly enough for the unit's StartLimitBurst=. */
+#include "daemon/service/service.h"
 
 #include <poll.h>
 #include <sys/socket.h>
 
 #include "base/base.h"
 #include "base/json_text.h"
-#include "daemon/service/service.h"
 #include "ipc/varlink.h"
 #include "ipc/wire.h"
 

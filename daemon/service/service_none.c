@@ -9,9 +9,9 @@ uint64_t dmn_service_watchdog_us(void)
     return 0;
 }
 
-int dmn_service_sockets(int *ret_frames, int *ret_control)
+int dmn_service_sockets(struct dmn_inherited *ret)
 {
-    *ret_frames = *ret_control = -1;
+    *ret = (struct dmn_inherited)DMN_INHERITED_NULL;
     return 0;
 }
 

@@ -17,11 +17,12 @@ uint64_t dmn_service_watchdog_us(void)
     return sd_watchdog_enabled(0, &us) > 0 ? us : 0;
 }
 
-int dmn_service_sockets(int *ret_frames, int *ret_control)
+int dmn_service_sockets(struct dmn_inherited *ret)
 {
     char **names = NULL;
     int count = sd_listen_fds_with_names(1, &names);
-    int frames = -1, control = -1, error = 0;
+    struct dmn_inherited in = DMN_INHERITED_NULL;
+    int error = 0;
 
     for (int i = 0; i < count; i++) {
         int fd = SD_LISTEN_FDS_START + i;
@@ -31,10 +32,10 @@ int dmn_service_sockets(int *ret_frames, int *ret_control)
         if (sd_is_socket_unix(fd, SOCK_STREAM, 1, NULL, 0) <= 0) {
             error = -EINVAL;
         }
-        if (is_frames && frames < 0) {
-            frames = fd;
-        } else if (is_control && control < 0) {
-            control = fd;
+        if (is_frames && in.frames < 0) {
+            in.frames = fd;
+        } else if (is_control && in.control < 0) {
+            in.control = fd;
         } else {
             close(fd);
         }
@@ -44,12 +45,11 @@ int dmn_service_sockets(int *ret_frames, int *ret_control)
     }
     free(names);
     if (count < 0 || error) {
-        base_close_fd(&frames);
-        base_close_fd(&control);
+        base_close_fd(&in.frames);
+        base_close_fd(&in.control);
         return count < 0 ? count : error;
     }
-    *ret_frames = frames;
-    *ret_control = control;
+    *ret = in;
     return 0;
 }
 

@@ -10,7 +10,8 @@
 
 #include "base/base.h"
 #include "daemon/daemon.h"
-#include "daemon/machine/hotplug.h"
+#include "daemon/frames/peer.h"
+#include "daemon/machine/machine.h"
 #include "daemon/models/arrival.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"

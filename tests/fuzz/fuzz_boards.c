@@ -8,7 +8,7 @@
 #include "apps/link/weights/fetch_private.h"
 #include "base/base.h"
 #include "base/leaves/leaves.h"
-#include "daemon/config/route_text.h"
+#include "daemon/config/config.h"
 #include "ipc/boards/board_state.h"
 #include "tests/fuzz/replay.h"
 #include "tuner/json/devices_json.h"

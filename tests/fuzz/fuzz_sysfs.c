@@ -7,8 +7,6 @@
 
 #include "base/base.h"
 #include "daemon/machine/cgroup_limits.h"
-#include "daemon/machine/eps.h"
-#include "daemon/machine/hotplug.h"
 #include "daemon/machine/machine.h"
 #include "governor/machine_state.h"
 #include "governor/sensors.h"

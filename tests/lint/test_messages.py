@@ -114,7 +114,7 @@ def warnings_and_errors_of_the_daemon_are_there():
 
 def reasons_of_frames_are_there():
     """Why a frame has no result, and each status."""
-    rows = re.findall(r'\{"\w+", IPC_\w+,\s*("[^}]*")\}', source.text(ROOT, "daemon/frames/no_result.c"))
+    rows = re.findall(r'\{"\w+", IPC_\w+,\s*("[^}]*")\}', source.text(ROOT, "daemon/frames/clients.c"))
     check(len(rows) > 10, "the reasons were not found")
     there = {m for _, m in messages()}
     # who cancels knows why

@@ -159,7 +159,7 @@ def a_forbidden_arrow_is_refused():
             ("model/ir/ir.c", "model/compile/compile.c"), ("kernels/f32/dw.c", "kernels/i8/qgemm.h"),
             ("kernels/net.c", "kernels/select/choose.h"), ("kernels/f32/dw.c", "kernels/net.c"),
             ("daemon/models/models.c", "daemon/frames/conn.c"), ("daemon/frames/conn.c", "daemon/plans/trial.h"),
-            ("daemon/plans/trial.c", "daemon/frames/frames.h"), ("daemon/adapt/adapter.c", "daemon/control/auth.c"),
+            ("daemon/plans/trial.c", "daemon/frames/room.h"), ("daemon/adapt/adapter.c", "daemon/control/auth.c"),
             ("daemon/service/log.c", "daemon/config/config.h"), ("daemon/control/status.c", "daemon/daemon.h"),
             ("tuner/solve/top.c", "tuner/search/search.h"), ("tuner/learn.c", "tuner/solve/solve.h"),
             ("tuner/eval.c", "pipeline/pipeline.c"), ("ipc/wire.c", "apps/pipectl/common/pipectl.h"),

@@ -9,7 +9,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/frames/clients.h"
-#include "daemon/frames/frames.h"
+#include "daemon/frames/stream.h"
 #include "daemon/machine/machine.h"
 #include "tests/harness.h"
 #include "tests/unit/pipeline/rig.h"

@@ -7,8 +7,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/config/merge.h"
-#include "daemon/config/route_text.h"
-#include "daemon/machine/eps.h"
+#include "daemon/machine/machine.h"
 #include "tests/harness.h"
 
 static char folder[64];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NUMA nodes of the places that plans are made of, on trees in place of the machine. */
 #include "daemon/config/config.h"
-#include "daemon/machine/eps.h"
 #include "daemon/machine/machine.h"
 #include "pipeline/plan_move.h"
 #include "tests/harness.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "daemon/control/explain.h"
+#include "daemon/control/json.h"
 #include "tests/harness.h"
 
 /* Four equal units; big takes 10 us each, little 40 us; wider teams gain nothing. */

@@ -6,8 +6,6 @@
 
 #include "base/base.h"
 #include "daemon/config/config.h"
-#include "daemon/machine/gpio_lines.h"
-#include "daemon/machine/hotplug.h"
 #include "daemon/machine/machine.h"
 #include "tests/harness.h"
 

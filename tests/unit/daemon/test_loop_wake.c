@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
-#include "daemon/loop_wake.h"
+#include "daemon/loop.h"
 #include "tests/harness.h"
 
 #define SENDERS 3u

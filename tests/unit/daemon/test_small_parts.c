@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small parts: arguments, history, log limits, refusals, what streams wait for. */
 #include "base/base.h"
-#include "daemon/args.h"
 #include "daemon/control/json.h"
+#include "daemon/daemon.h"
 #include "daemon/frames/peer.h"
 #include "daemon/frames/stream.h"
 #include "daemon/plans/history.h"
@@ -77,31 +77,31 @@ TEST(log_limit_counts_what_it_holds_back)
 
 TEST(equal_refusals_share_an_entry_and_the_quietest_gives_way)
 {
-    struct dmn_refusals all = {0};
+    struct dmn_refused_client all[DMN_REFUSALS] = {0};
     struct dmn_refused_client r = {
         .pid = 1, .what = DMN_REFUSED_FRAME, .status = IPC_DROPPED, .why = "a", .last_ns = 100};
 
-    dmn_refusals_add(&all, &r);
+    dmn_refusals_add(all, &r);
     r.last_ns = 900;
     r.why[0] = 'b';
-    dmn_refusals_add(&all, &r);
-    T_EQ(all.list[0].count, 2);
-    T_STR(all.list[0].why, "b");
+    dmn_refusals_add(all, &r);
+    T_EQ(all[0].count, 2);
+    T_STR(all[0].why, "b");
     for (size_t i = 1; i < DMN_REFUSALS; i++) {
         r.pid++;
         r.last_ns = 100 + i;
-        dmn_refusals_add(&all, &r);
+        dmn_refusals_add(all, &r);
     }
     for (size_t i = 0; i < DMN_REFUSALS; i++) {
-        T_EQ(all.list[i].pid, (pid_t)i + 1);
+        T_EQ(all[i].pid, (pid_t)i + 1);
     }
     r.status = IPC_UNAVAILABLE; /* the newest process, for another reason */
     r.last_ns = 1000;
-    dmn_refusals_add(&all, &r);
-    T_EQ(all.list[0].count, 2); /* the first is not the oldest any more */
-    T_EQ(all.list[1].pid, (pid_t)DMN_REFUSALS);
-    T_EQ(all.list[1].count, 1);
-    T_EQ(all.list[DMN_REFUSALS - 1].count, 1);
+    dmn_refusals_add(all, &r);
+    T_EQ(all[0].count, 2); /* the first is not the oldest any more */
+    T_EQ(all[1].pid, (pid_t)DMN_REFUSALS);
+    T_EQ(all[1].count, 1);
+    T_EQ(all[DMN_REFUSALS - 1].count, 1);
 }
 
 TEST(a_stream_counts_for_how_long_it_waits)

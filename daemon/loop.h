@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/loop_wake.h - wakes the loop from the threads of the teams
+ * daemon/loop.h - what the loop needs beside libuv: room for its watchers, and a way to be woken by
+ * which it does not wait for the thread that wakes it
+ */
+#pragma once
+
+#include <uv.h>
+
+/** dmn_loop_reserve() - libuv aborts where its array of watchers, by descriptor, cannot grow. It
+ * grows at the first use of a large one, and stays: makes room for all that the process may open,
+ * at most 16384, 128 KiB. @poll: in use until the loop has run. Return: 0, -errno. */
+int dmn_loop_reserve(uv_loop_t *loop, uv_poll_t *poll);
+
+/* Wakes the loop from the threads of the teams.
  *
  * As uv_async_t, but the loop never waits for the thread that wakes it. uv_async_send() announces
  * itself before it writes, and the loop spins until that thread has finished. A team may lose its
  * core in between, to a program of higher priority for as long as that likes; it would take the
  * loop along. Here a thread only writes to an eventfd, and no thread depends on another's progress.
  */
-#pragma once
-
-#include <uv.h>
-
 struct dmn_wake {
     uv_poll_t poll;
     int fd; /* eventfd, owned; not blocking */
