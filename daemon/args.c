@@ -7,7 +7,7 @@
 #include "base/cli/cli_take.h"
 #include "base/cli/shown_print.h"
 #include "base/path_below.h"
-#include "daemon/config/saved.h"
+#include "daemon/config/state_file.h"
 #include "model/open_shapes.h"
 
 #define AT(member) offsetof(struct dmn_args, member)

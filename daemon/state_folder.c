@@ -3,7 +3,6 @@
  * serves all the same: it reads what is kept, and keeps nothing until the first has ended. */
 
 #include "base/base.h"
-#include "daemon/config/saved.h"
 #include "daemon/config/state_file.h"
 #include "daemon/daemon.h"
 #include "daemon/service/folders.h"

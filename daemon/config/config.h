@@ -38,7 +38,7 @@ struct dmn_config_model {
     char *name, *path, *plan, *kernels, *calibration,
         *shapes;        /* owned; all but the first two are "" where absent */
     char *boards;       /* owned: "off", "auto" or a route, as below */
-    bool latest, saved; /* saved: by a call, not configured (saved.h) */
+    bool latest, saved; /* saved: by a call, not configured (saved.c) */
     bool stand_in;      /* comes with piped; nobody asked for it */
     size_t origin, line;
 };

@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/config/saved.h"
+/* Models that "pipectl models load --save" keeps across restarts.
+ *
+ * They are in the state directory and not in the configuration, which is its author's. Each start
+ * and reload reads them as if they stood behind the configuration; a configured model of the same
+ * name takes precedence.
+ *
+ * A list that cannot be used is not an empty one. A reload then changes nothing, a check fails, and
+ * no call changes the list; a start serves the rest, degraded. Only a start sets a damaged list
+ * aside, once it has locked the directory. */
+#include "daemon/config/state_file.h"
 
 #include "base/base.h"
 #include "base/json_text.h"
+#include "daemon/config/config.h"
 #include "model/open_shapes.h"
 
 static const char *text(const json_t *entry, const char *key)
@@ -107,90 +117,58 @@ static bool drop(json_t *list, const char *name)
     return false;
 }
 
-/* A change of the file on its way to the disk. */
-struct change {
-    struct dmn_job job;
-    int error; /* how it went */
-    char path[DMN_STATE_PATH_MAX];
-    char name[64];
-    json_t *entry; /* owned; NULL: only removes */
-    struct dmn_state_kept kept;
-};
-
-static int write_change(struct change *c)
+/* Puts @with in place of the entry of its name; one without a path only removes that. Takes @with.
+ */
+static int write_change(const char *path, json_t *with)
 {
-    json_auto_t *mine = base_take(c->entry);
+    json_auto_t *mine = with;
+    bool adds = json_object_get(mine, "path") != NULL, there;
     char unused[DMN_CONFIG_ERROR_MAX];
     json_t *root = NULL, *list;
-    int r = read_saved(c->path, unused, &root);
-    bool there;
+    int r = read_saved(path, unused, &root);
 
     if (r < 0) {
         return r;
     }
     root = root ? root : json_pack("{s:[]}", "models");
     list = json_object_get(root, "models");
-    there = drop(list, c->name);
-    if (!mine && !there) {
+    there = drop(list, text(mine, "name"));
+    if (!adds && !there) {
         json_decref(root);
         return DMN_SAVED_E_NONE;
     }
-    if (!list || (mine && json_array_append(list, mine) < 0)) {
+    if (!list || (adds && json_array_append(list, mine) < 0)) {
         json_decref(root);
         return -ENOMEM;
     }
-    return dmn_state_file_write(DMN_STATE_SAVED, c->path, NULL, root);
+    return dmn_state_file_write(DMN_STATE_SAVED, path, NULL, root);
 }
 
-static void change_run(struct dmn_job *job)
-{
-    struct change *c = base_container_of(job, struct change, job);
-
-    c->error = write_change(c);
-}
-
-static void change_done(struct dmn_job *job)
-{
-    struct change *c = base_container_of(job, struct change, job);
-
-    c->kept.fn(c->kept.ctx, c->error);
-    json_decref(c->entry);
-    free(c);
-}
-
-static void change(struct dmn_work *disk, const char *folder, const char *name, json_t *entry,
+/* @entry: taken; NULL: out of memory, or a path that is not UTF-8. */
+static void change(struct dmn_work *disk, const char *folder, json_t *entry,
                    struct dmn_state_kept kept)
 {
-    struct change *c = calloc(1, sizeof(*c));
+    char path[DMN_STATE_PATH_MAX];
 
-    if (!c || !dmn_state_file_path(DMN_STATE_SAVED, folder, "", "", c->path)) {
-        kept.fn(kept.ctx, c ? -ENOENT : -ENOMEM);
+    if (!entry || !dmn_state_file_path(DMN_STATE_SAVED, folder, "", "", path)) {
+        kept.fn(kept.ctx, entry ? -ENOENT : -EINVAL);
         json_decref(entry);
-        free(c);
         return;
     }
-    c->job = (struct dmn_job){.run = change_run, .done = change_done};
-    snprintf(c->name, sizeof(c->name), "%s", name);
-    c->entry = entry;
-    c->kept = kept;
-    dmn_work_do(disk, &c->job);
+    dmn_state_change(disk, path, write_change, entry, kept);
 }
 
 void dmn_saved_add(struct dmn_work *disk, const char *folder, const struct dmn_config_model *m,
                    struct dmn_state_kept kept)
 {
-    json_t *entry = json_pack("{s:s, s:s, s:s, s:s}", "name", m->name, "path", m->path, "plan",
-                              m->plan, "shapes", m->shapes);
-
-    if (entry) {
-        change(disk, folder, m->name, entry, kept);
-    } else {
-        kept.fn(kept.ctx, -EINVAL); /* a path that is not UTF-8 */
-    }
+    change(disk, folder,
+           json_pack("{s:s, s:s, s:s, s:s}", "name", m->name, "path", m->path, "plan", m->plan,
+                     "shapes", m->shapes),
+           kept);
 }
 
 void dmn_saved_remove(struct dmn_work *disk, const char *folder, const char *name,
                       struct dmn_state_kept kept)
 {
-    change(disk, folder, name, NULL, kept);
+    change(disk, folder, json_pack("{s:s}", "name", name), kept);
 }

@@ -374,7 +374,8 @@ struct put {
     int error; /* how it went */
     enum dmn_state_file file;
     char *path;
-    json_t *root; /* owned; NULL: removes the file */
+    json_t *root;                                  /* owned; NULL: removes the file */
+    int (*change)(const char *path, json_t *with); /* NULL: writes `root` */
     struct dmn_state_kept kept;
 };
 
@@ -382,17 +383,22 @@ static void put_run(struct dmn_job *job)
 {
     struct put *p = base_container_of(job, struct put, job);
 
-    p->error = p->root ? dmn_state_file_write(p->file, p->path, NULL, base_take(p->root))
-                       : dmn_state_file_remove(p->file, p->path);
+    if (p->change) {
+        p->error = p->change(p->path, base_take(p->root));
+    } else {
+        p->error = p->root ? dmn_state_file_write(p->file, p->path, NULL, base_take(p->root))
+                           : dmn_state_file_remove(p->file, p->path);
+    }
 }
 
-static void tell(struct dmn_state_kept kept, const char *path, int error)
+/* A change's owner logs. */
+static void tell(const struct put *p, const char *path, int error)
 {
-    if (dmn_state_untold(error)) {
+    if (!p->change && dmn_state_untold(error)) {
         dmn_log(LOG_WARNING, "cannot keep %s for the next start: %s", path, strerror(-error));
     }
-    if (kept.fn) {
-        kept.fn(kept.ctx, error);
+    if (p->kept.fn) {
+        p->kept.fn(p->kept.ctx, error);
     }
 }
 
@@ -400,7 +406,7 @@ static void put_done(struct dmn_job *job)
 {
     struct put *p = base_container_of(job, struct put, job);
 
-    tell(p->kept, p->path, p->error);
+    tell(p, p->path, p->error);
     free(p->path);
     free(p);
 }
@@ -419,7 +425,7 @@ static void give(struct dmn_work *disk, const char *path, const struct put *of)
     } else {
         free(p);
         json_decref(of->root);
-        tell(of->kept, path, -ENOMEM);
+        tell(of, path, -ENOMEM);
     }
 }
 
@@ -431,7 +437,7 @@ void dmn_state_put(struct dmn_work *disk, enum dmn_state_file file, const char *
     } else {
         json_decref(root);
         ipc_json_begin(); /* the next file may be whole */
-        tell(kept, path, -ENOMEM);
+        tell(&(struct put){.kept = kept}, path, -ENOMEM);
     }
 }
 
@@ -439,4 +445,11 @@ void dmn_state_drop(struct dmn_work *disk, enum dmn_state_file file, const char 
                     struct dmn_state_kept kept)
 {
     give(disk, path, &(struct put){.file = file, .kept = kept});
+}
+
+void dmn_state_change(struct dmn_work *disk, const char *path,
+                      int (*change)(const char *path, json_t *with), json_t *with,
+                      struct dmn_state_kept kept)
+{
+    give(disk, path, &(struct put){.root = with, .change = change, .kept = kept});
 }

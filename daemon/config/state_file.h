@@ -9,7 +9,7 @@
  *
  * A file that is damaged in any way is never used: it is renamed to NAME.damaged, one line of the
  * log says why and what happens now, and its owner goes on as if there were none. Of the list of
- * saved models this is so at a start alone (saved.h). A file of another version is ignored, and
+ * saved models this is so at a start alone (saved.c). A file of another version is ignored, and
  * that is logged, too. Of some files the format before checksums is still read, once: the file is
  * then written in the present format.
  *
@@ -28,6 +28,9 @@
 #include <sys/types.h>
 
 #include "daemon/service/work.h"
+
+struct dmn_config;
+struct dmn_config_model;
 
 #define DMN_STATE_PATH_MAX 4096u
 
@@ -105,6 +108,11 @@ struct dmn_state_kept {
  * reference taken, and no other may be left; NULL: fails with -ENOMEM. */
 void dmn_state_put(struct dmn_work *disk, enum dmn_state_file file, const char *path, json_t *root,
                    struct dmn_state_kept kept);
+/** dmn_state_change() - calls @change on the disk's thread likewise; nothing is logged. @with:
+ * reference taken, and passed on to @change. */
+void dmn_state_change(struct dmn_work *disk, const char *path,
+                      int (*change)(const char *path, json_t *with), json_t *with,
+                      struct dmn_state_kept kept);
 /** dmn_state_drop() - removes a file, as dmn_state_put() writes one. */
 void dmn_state_drop(struct dmn_work *disk, enum dmn_state_file file, const char *path,
                     struct dmn_state_kept kept);
@@ -135,3 +143,25 @@ const char *dmn_state_why(int error);
 /** dmn_seal_json() - dumps an object with its seal. @flags: of jansson. @root: a non-empty object,
  * borrowed. Return: owned by the caller (free); NULL: out of memory. */
 char *dmn_seal_json(const json_t *root, size_t flags);
+
+/* ---- saved.c: models that "pipectl models load --save" keeps across restarts. Threads: the loop
+ * thread. ---- */
+
+/**
+ * dmn_saved_merge() - adds the saved models to a configuration
+ * @folder: the state directory; NULL: there is none. Blocks on the file, and does not change it.
+ * Return: 0, with c->saved_error set if the list cannot be used; -ENOMEM.
+ */
+int dmn_saved_merge(struct dmn_config *c, const char *folder);
+/** dmn_saved_tidy() - sets a damaged list aside; writes one of the former format again. Logs. */
+void dmn_saved_tidy(const char *folder);
+
+/** dmn_saved_add() - saves a model by its name, path, plan and shapes, in place of a saved one
+ * of its name. @kept: must be given; its error is 0; -ENOENT: no state directory; -EBADMSG: the
+ * present list is damaged, and stays; -errno of the file. The disk's thread writes. */
+void dmn_saved_add(struct dmn_work *disk, const char *folder, const struct dmn_config_model *m,
+                   struct dmn_state_kept kept);
+/** dmn_saved_remove() - the same; the error may be DMN_SAVED_E_NONE: no such model is saved. */
+void dmn_saved_remove(struct dmn_work *disk, const char *folder, const char *name,
+                      struct dmn_state_kept kept);
+enum { DMN_SAVED_E_NONE = 1 };

@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "base/path_below.h"
-#include "daemon/config/saved.h"
 #include "daemon/config/state_file.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"

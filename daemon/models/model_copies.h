@@ -9,7 +9,7 @@
  * the model is kept by the hash of its bytes, so a second copy finds it.
  *
  * There are two places. A copy in "loaded" goes when its model is gone, and at the next start. One
- * in "saved" is named by the list of saved models (daemon/config/saved.h) and goes when that
+ * in "saved" is named by the list of saved models (daemon/config/saved.c) and goes when that
  * forgets it.
  */
 #pragma once

@@ -9,7 +9,6 @@
 
 #include "base/base.h"
 #include "daemon/config/config.h"
-#include "daemon/config/saved.h"
 #include "daemon/config/state_file.h"
 #include "daemon/service/log.h"
 #include "tests/fuzz/replay.h"
