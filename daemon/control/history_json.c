@@ -94,7 +94,7 @@ json_t *dmn_history_json(const struct dmn_history *h, const char *model, size_t 
     json_t *list = json_array();
 
     for (size_t i = 0; json_array_size(list) < limit && (e = dmn_history_get(h, i)); i++) {
-        if (!model || strcmp(e->model, model) == 0) {
+        if (!*model || strcmp(e->model, model) == 0) {
             json_array_insert_new(list, 0, dmn_event_json(e));
         }
     }

@@ -47,7 +47,7 @@ static inline json_t *dmn_json_cores(const uint16_t *cpus, size_t count)
 }
 
 /* status.c */
-/** dmn_status_json() - the reply of Status. @model: only this one; NULL: all. */
+/** dmn_status_json() - the reply of Status. @model: only this one; "": all. */
 json_t *dmn_status_json(struct dmn_control *control, const char *model);
 /** dmn_policy_name() - Return: static. */
 const char *dmn_policy_name(enum ipc_policy policy);
@@ -69,7 +69,7 @@ json_t *dmn_config_json(const struct dmn_config *c);
 
 /* history_json.c */
 json_t *dmn_event_json(const struct dmn_history_event *e);
-/** dmn_history_json() - at most @limit events of @model (NULL: all models), newest last. */
+/** dmn_history_json() - at most @limit events of @model ("": all models), newest last. */
 json_t *dmn_history_json(const struct dmn_history *h, const char *model, size_t limit);
 /** dmn_adapt_json() - {state, held, last, corrected, cooldown_s, windows, decisions, switches,
  * watches}. state: dmn_adapt_phase_name(). last: cause and outcome of the last decision; null:

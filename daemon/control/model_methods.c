@@ -14,11 +14,9 @@ void dmn_method_units(struct dmn_call *c, struct dmn_model *m)
 
 void dmn_method_status(struct dmn_call *c)
 {
-    const char *name = dmn_call_text(c, "model");
+    const char *name = json_text_of(c->parameters, "model");
 
-    if (!name || !*name) {
-        dmn_call_reply(c, json_pack("{s:o}", "status", dmn_status_json(c->control, NULL)), false);
-    } else if (dmn_call_model(c, "model")) {
+    if (!*name || dmn_call_model(c, "model")) {
         dmn_call_reply(c, json_pack("{s:o}", "status", dmn_status_json(c->control, name)), false);
     }
 }
@@ -26,15 +24,14 @@ void dmn_method_status(struct dmn_call *c)
 void dmn_method_history(struct dmn_call *c)
 {
     json_int_t limit = INT32_MAX;
-    const char *name = dmn_call_text(c, "model");
+    const char *name = json_text_of(c->parameters, "model");
 
     if (!dmn_call_integer(c, "limit", 0, INT64_MAX, &limit)) {
         return;
     }
     dmn_call_reply(c,
                    json_pack("{s:o}", "events",
-                             dmn_history_json(&c->control->plans->history,
-                                              name && *name ? name : NULL, (size_t)limit)),
+                             dmn_history_json(&c->control->plans->history, name, (size_t)limit)),
                    false);
 }
 

@@ -254,7 +254,7 @@ json_t *dmn_status_json(struct dmn_control *control, const char *model)
 
     gov_topology_update_freq(control->machine->sysfs_root, control->machine->topology);
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        if (!model || strcmp(m->name, model) == 0) {
+        if (!*model || strcmp(m->name, model) == 0) {
             json_t *entry = dmn_model_status_json(m);
 
             json_object_set_new(entry, "route", dmn_route_json(control->boards, m));

@@ -39,14 +39,13 @@ static bool detach_all(const struct dmn_models *models)
     return quiet;
 }
 
-/* Ends the call, which is then gone, with the last batch. */
-static void last_reply(struct dmn_tracing *t)
+/* Ends the call, which is then gone, and frees @t. @reply: stolen. */
+static void end_call(struct dmn_tracing *t, json_t *reply)
 {
     struct dmn_call *call = t->call;
-    json_t *batch = dmn_trace_batch(t, true);
 
     tracing_free(t);
-    dmn_call_reply(call, json_pack("{s:o}", "batch", batch), false);
+    dmn_call_reply(call, reply, false);
 }
 
 /* ---- records on their way to the client, in blocks: docs/trace.md describes them ---- */
@@ -139,7 +138,7 @@ static void send_all(struct dmn_tracing *t)
         return;
     }
     if (t->quiet && sent) {
-        last_reply(t);
+        end_call(t, json_pack("{s:o}", "batch", dmn_trace_batch(t, true)));
         return;
     }
     batch = dmn_trace_batch(t, false);
@@ -190,10 +189,7 @@ static void step(struct dmn_tracing *t)
         }
         send_all(t);
     } else if (t->quiet) {
-        struct dmn_call *call = t->call;
-
-        tracing_free(t);
-        dmn_call_reply(call, json_object(), false); /* to nobody: frees it */
+        end_call(t, json_object()); /* nobody gets it */
     }
 }
 
@@ -223,11 +219,8 @@ void dmn_tracing_stop(struct dmn_control *control)
     struct dmn_tracing *t = control->tracing;
 
     if (t) {
-        struct dmn_call *call = t->call;
-
         dmn_frames_trace(control->frames, NULL);
-        tracing_free(t);
-        dmn_call_reply(call, json_object(), false);
+        end_call(t, json_object());
     }
 }
 

@@ -34,7 +34,7 @@ TEST(history_keeps_the_newest)
     json_t *list;
 
     T_EQ(dmn_history_init(&h, 4), 0);
-    list = dmn_history_json(&h, NULL, 10);
+    list = dmn_history_json(&h, "", 10);
     T_EQ(json_array_size(list), 0);
     json_decref(list);
     for (int i = 1; i <= 10; i++) {
@@ -46,7 +46,7 @@ TEST(history_keeps_the_newest)
                                                                .outcome = DMN_OUTCOME_SWITCHED}) !=
                NULL);
     }
-    list = dmn_history_json(&h, NULL, 10);
+    list = dmn_history_json(&h, "", 10);
     T_EQ(json_array_size(list), 4);
     T_EQ(json_integer_value(json_object_get(json_array_get(list, 0), "id")), 7);
     T_EQ(json_integer_value(json_object_get(json_array_get(list, 3), "id")), 10);
