@@ -203,15 +203,6 @@ int dmn_daemon_loop(struct dmn_daemon *d)
     return dmn_wake_init(&d->wake, &d->loop, on_wake, d);
 }
 
-static void know_users(struct dmn_daemon *d)
-{
-    const char *admin_group = dmn_config_string(d->config, DMN_KEY_ADMIN_GROUP);
-    struct dmn_users found;
-
-    dmn_users_look_up(admin_group, &found);
-    dmn_users_set(&d->users, &found, admin_group);
-}
-
 /* @binds: the daemon makes a socket itself. Return: 0, or the exit code. */
 static int validate(struct dmn_daemon *d, bool binds)
 {
@@ -256,6 +247,8 @@ static int start_threads(struct dmn_daemon *d)
 /* What serves, but for the sockets. Return: 0, or the exit code. */
 static int start_rooms(struct dmn_daemon *d, bool binds)
 {
+    const char *admin_group = dmn_config_string(d->config, DMN_KEY_ADMIN_GROUP);
+    struct dmn_users found;
     int error = validate(d, binds);
 
     if (!error && binds) {
@@ -264,7 +257,8 @@ static int start_rooms(struct dmn_daemon *d, bool binds)
     if (error) {
         return error;
     }
-    know_users(d);
+    dmn_users_look_up(admin_group, &found);
+    dmn_users_set(&d->users, &found, admin_group);
     dmn_state_folder_take(d);
     dmn_copies_clean(&d->models, d->config);
     if (d->runtime_dir) {
@@ -343,18 +337,6 @@ void dmn_daemon_run(struct dmn_daemon *d)
     uv_run(&d->loop, UV_RUN_DEFAULT);
 }
 
-/* From here on, a repeated request to stop must change nothing. Without its handle the signal would
- * kill the process in the middle of a clean stop. */
-static void ignore_signals(void)
-{
-    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-
-    for (size_t i = 0; i < base_array_count(numbers); i++) {
-        sigaction(numbers[i], &ignore, NULL);
-    }
-}
-
 /* A step of a load that has no end in sight, such as one call of a library, holds up no stop: all
  * else is done by now. */
 static void on_patience_lost(uv_timer_t *timer)
@@ -423,7 +405,11 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_control_close_all(&d->control);
     if (d->has_loop) {
         close_handles(d);
-        ignore_signals();
+        /* From here on, a repeated request to stop must change nothing. Without its handle the
+         * signal would kill the process in the middle of a clean stop. */
+        signal(SIGTERM, SIG_IGN);
+        signal(SIGINT, SIG_IGN);
+        signal(SIGHUP, SIG_IGN);
         lose_patience_later(d);
         uv_run(&d->loop, UV_RUN_DEFAULT);
         if (!uv_is_closing((uv_handle_t *)&d->drain)) {

@@ -8,10 +8,6 @@
 
 #define WATCHERS_MAX 16384u
 
-static void nothing_closed(uv_handle_t *handle)
-{
-}
-
 int dmn_loop_reserve(uv_loop_t *loop, uv_poll_t *poll)
 {
     base_autoclose int low = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), high = -1;
@@ -27,7 +23,7 @@ int dmn_loop_reserve(uv_loop_t *loop, uv_poll_t *poll)
         return r;
     }
     r = uv_poll_start(poll, UV_READABLE, NULL);
-    uv_close((uv_handle_t *)poll, nothing_closed);
+    uv_close((uv_handle_t *)poll, NULL);
     return r;
 }
 
