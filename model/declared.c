@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/declared.h"
 
-#include "base/base.h"
-#include "model/common/pool.h"
 #include "model/common/private.h"
 #include "model/open_shapes.h"
 
@@ -22,26 +20,6 @@ struct mdl_gvalue mdl_served_output(const struct mdl_model *m, size_t i)
         v.dim[k] = (int64_t)t->dim[k];
     }
     return v;
-}
-
-/* Return: the size of the inputs' dimensions that are called @symbol; -1: none, or several. */
-static int64_t input_size(const struct mdl_graph *g, const char *symbol)
-{
-    int64_t size = -1;
-
-    for (size_t i = 0; i < g->input_count; i++) {
-        const struct mdl_gvalue *v = &g->inputs[i];
-
-        for (size_t k = 0; v->typed && k < v->rank; k++) {
-            if (v->symbol[k] && strcmp(v->symbol[k], symbol) == 0) {
-                if (size >= 0 && size != v->dim[k]) {
-                    return -1;
-                }
-                size = v->dim[k];
-            }
-        }
-    }
-    return size;
 }
 
 static bool fits(const struct mdl_gvalue *served, const struct mdl_gvalue *declared)
@@ -105,7 +83,7 @@ int mdl_note_unlike(struct mdl_model *m, const struct mdl_graph *g)
 
         for (size_t k = 0; declared.typed && k < declared.rank; k++) {
             if (declared.dim[k] < 0 && declared.symbol[k]) {
-                declared.dim[k] = input_size(g, declared.symbol[k]);
+                declared.dim[k] = mdl_symbol_size(g, NULL, declared.symbol[k]);
             }
         }
         if (!fits(&served, &declared)) {

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/draft_output.h"
-
+/* The key `output` of a sidecar, by the row of a network in recipes.c. */
 #include <dirent.h>
 
 #include "base/json_text.h"
 #include "model/common/file.h"
+#include "model/recipes.h"
 #include "model/sidecar_output.h"
 
 #define FILES_MAX 1000u /* of a folder that are looked at */
 #define POINTS_COCO 17
-
-static const struct mdl_sign_output *output_of(const struct mdl_signs *s,
-                                               const struct mdl_match *match)
-{
-    return &s->outputs[match->count ? match->of[0].output : 0];
-}
 
 /* ---- tensors ---- */
 
@@ -180,7 +174,7 @@ const char *mdl_draft_output(const struct mdl_recipe *r, const struct mdl_signs 
                              struct mdl_pool *pool, const char **ret_needs)
 {
     json_auto_t *output = r->output ? json_loads(r->output, 0, NULL) : NULL;
-    const struct mdl_sign_output *first = output_of(s, match);
+    const struct mdl_sign_output *first = &s->outputs[match->count ? match->of[0].output : 0];
     const char *decode = json_string_value(json_object_get(output, "decode"));
     base_autofree char *text = NULL;
 

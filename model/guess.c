@@ -5,7 +5,6 @@
 #include <stdarg.h>
 
 #include "base/append.h"
-#include "base/base.h"
 
 #define STEPS_MAX 12       /* nodes between the input and the network proper */
 #define SIDE_GREY_MIN 16   /* an image of one channel that is smaller may be a vector */
@@ -189,20 +188,12 @@ static void follow(const struct mdl_graph *g, struct chain *c)
 
 /* ---- what that says ---- */
 
-static void scale_by(struct mdl_guess *to, double divisor, double mean, double std)
-{
-    to->scale = (float)(1 / divisor);
-    for (size_t i = 0; i < 3; i++) {
-        to->mean[i] = (float)mean;
-        to->std[i] = (float)std;
-    }
-}
-
+/* Mean and deviation stay 0 and 1 where they are not said. */
 static void like_imagenet(struct mdl_guess *to)
 {
     static const float mean[3] = {0.485f, 0.456f, 0.406f}, std[3] = {0.229f, 0.224f, 0.225f};
 
-    scale_by(to, 255, 0, 1);
+    to->scale = (float)(1 / 255.0);
     memcpy(to->mean, mean, sizeof(mean));
     memcpy(to->std, std, sizeof(std));
 }
@@ -222,7 +213,7 @@ static void of_arithmetic(struct mdl_guess *to, const struct chain *c)
             to, "The graph begins with %s, which normalises pixels from 0 to 255: they stay so.",
             c->first);
     } else {
-        scale_by(to, 255, 0, 1);
+        to->scale = (float)(1 / 255.0);
         mdl_guess_say(
             to,
             "The graph begins with %s, which normalises pixels from 0 to 1: they are divided "
@@ -240,9 +231,10 @@ static bool near(double a, double b, double by)
 static void of_range(struct mdl_guess *to, const struct chain *c)
 {
     if (near(c->low, 0, 0.1) && near(c->high, 1, 0.1)) {
-        scale_by(to, 255, 0, 1);
+        to->scale = (float)(1 / 255.0);
     } else if (near(c->low, -1, 0.1) && near(c->high, 1, 0.1)) {
-        scale_by(to, 127.5, 1, 1);
+        to->scale = (float)(1 / 127.5);
+        to->mean[0] = to->mean[1] = to->mean[2] = 1;
     } else if (near(c->low, -2.1, 0.3) && near(c->high, 2.6, 0.4)) {
         like_imagenet(to);
     } else if (c->high < 128) {

@@ -4,10 +4,9 @@
 #include <inttypes.h>
 
 #include "base/append.h"
-#include "model/class_names.h"
 #include "model/declared.h"
-#include "model/draft_output.h"
 #include "model/open_shapes.h"
+#include "model/recipes.h"
 #include "model/sidecar_output.h"
 
 #define TEXT_BYTES 256u
@@ -20,18 +19,12 @@ static const char *copy(struct mdl_inspection *in, const char *s)
     return made ? made : "";
 }
 
-/* Return: how many of @count fit into the list, all or none. */
-static size_t room(const void *list, size_t count)
-{
-    return list ? count : 0;
-}
-
 static struct mdl_inspected_io *copy_values(struct mdl_inspection *in, const struct mdl_gvalue *v,
                                             size_t count, size_t *ret_count)
 {
     struct mdl_inspected_io *list = mdl_pool_alloc(in->pool, count, sizeof(*list));
 
-    *ret_count = room(list, count);
+    *ret_count = list ? count : 0;
     for (size_t i = 0; i < *ret_count; i++) {
         char shape[TEXT_BYTES];
 

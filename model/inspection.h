@@ -8,9 +8,7 @@
  */
 #pragma once
 
-#include "model/common/pool.h"
 #include "model/guess.h"
-#include "model/model.h"
 
 #define MDL_EXAMPLE_SIZE 64 /* of an open dimension that is not of a picture */
 

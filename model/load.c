@@ -12,26 +12,20 @@
 #include <inttypes.h>
 #include <sys/mman.h>
 
-#include "base/base.h"
 #include "base/leaves/hash.h"
 #include "base/leaves/leaves.h"
 #include "model/common/file.h"
-#include "model/common/graph.h"
-#include "model/common/pool.h"
-#include "model/common/private.h"
 #include "model/common/weight_files.h"
 #include "model/compile/compile.h"
 #include "model/declared.h"
 #include "model/guess.h"
-#include "model/looks_like.h"
-#include "model/model.h"
+#include "model/load_private.h"
 #include "model/netdesc/netdesc.h"
 #include "model/onnx/onnx.h"
 #include "model/open_shapes.h"
 #include "model/quant/calibration.h"
 #include "model/sidecar.h"
 #include "model/sidecar_output.h"
-#include "model/spare.h"
 
 #define WEIGHT_BYTES_DEFAULT ((size_t)4 << 30)
 #define STRUCTURE_BYTES_MAX ((size_t)256 << 20) /* of a file beyond its weights */
@@ -72,24 +66,18 @@ static int name_file(char error[MDL_ERROR_MAX], int code, const char *path)
     return mdl_fail(error, code, "%.150s: %.850s", path, why[0] ? why : strerror(-code));
 }
 
-/* A network description, whatever its name: no ONNX file begins so. */
-static bool begins_as_json(int fd)
-{
-    char first;
-
-    return pread(fd, &first, 1, 0) == 1 && first == '{';
-}
-
 static int source_open(struct source *s, const char *path, size_t weight_bytes_max, char *error)
 {
     size_t bytes_max;
+    char first;
     int r;
 
     s->is_netdesc = base_ends_with(path, ".json");
     if (!base_add(weight_bytes_max, STRUCTURE_BYTES_MAX, &bytes_max)) {
         bytes_max = SIZE_MAX;
     }
-    mdl_data_files_init(&s->data, path, bytes_max);
+    s->data.model_path = path;
+    s->data.bytes_max = bytes_max;
     r = mdl_file_open(AT_FDCWD, path, s->is_netdesc ? NETDESC_BYTES_MAX : bytes_max, error, &s->fd,
                       &s->bytes);
     if (r < 0) {
@@ -98,7 +86,9 @@ static int source_open(struct source *s, const char *path, size_t weight_bytes_m
     if (s->bytes == 0) {
         return mdl_fail(error, -EBADMSG, "%.200s: the file is empty", path);
     }
-    s->is_netdesc |= s->bytes <= NETDESC_BYTES_MAX && begins_as_json(s->fd);
+    /* whatever its name: no ONNX file begins so */
+    s->is_netdesc |=
+        s->bytes <= NETDESC_BYTES_MAX && pread(s->fd, &first, 1, 0) == 1 && first == '{';
     if (fstat(s->fd, &s->before) < 0) {
         r = -errno;
         return mdl_fail(error, r, "%.200s: %s", path, strerror(-r));

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/looks_like.h"
-
+/* What a file that is not an ONNX model is instead. */
 #include <strings.h>
 
-#include "base/base.h"
+#include "model/load_private.h"
 
 struct magic {
     size_t at;

@@ -387,16 +387,16 @@ static int still_open(const struct mdl_settling *s, const struct mdl_gvalue *v)
                     list, unnamed ? "" : ", where their own names do, too");
 }
 
-/* Return: the size that was settled for dimensions of that symbol; -1: none, or several. */
-static int64_t settled_size(const struct mdl_settling *s, const char *symbol)
+int64_t mdl_symbol_size(const struct mdl_graph *g, const struct mdl_settled *dims,
+                        const char *symbol)
 {
     int64_t size = -1;
 
-    for (size_t i = 0; i < s->g->input_count; i++) {
-        const struct mdl_gvalue *v = &s->g->inputs[i];
+    for (size_t i = 0; i < g->input_count; i++) {
+        const struct mdl_gvalue *v = &g->inputs[i];
 
         for (size_t k = 0; v->typed && k < v->rank; k++) {
-            if (s->dims[i].by[k] && v->symbol[k] && strcmp(v->symbol[k], symbol) == 0) {
+            if ((!dims || dims[i].by[k]) && v->symbol[k] && strcmp(v->symbol[k], symbol) == 0) {
                 if (size >= 0 && size != v->dim[k]) {
                     return -1;
                 }
@@ -415,7 +415,7 @@ static void spread(struct mdl_settling *s)
 
         for (size_t k = 0; v->typed && k < v->rank; k++) {
             if (v->dim[k] < 0 && v->symbol[k]) {
-                v->dim[k] = settled_size(s, v->symbol[k]);
+                v->dim[k] = mdl_symbol_size(s->g, s->dims, v->symbol[k]);
                 s->dims[i].by[k] = v->dim[k] < 0 ? 0 : MDL_SHAPES_SPREAD;
             }
         }

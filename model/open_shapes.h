@@ -11,7 +11,6 @@
 #include <jansson.h>
 
 #include "model/common/graph.h"
-#include "model/common/pool.h"
 
 #define MDL_SHAPES_MAX 256u
 
@@ -54,13 +53,16 @@ enum mdl_shapes_from {
     MDL_SHAPES_SPREAD /* another dimension of the same symbol */
 };
 
+/* Who gave the dimensions of an input. */
+struct mdl_settled {
+    uint8_t by[MDL_RANK_MAX]; /* enum mdl_shapes_from; 0: the file */
+};
+
 /* The inputs of a graph while their dimensions are settled. */
 struct mdl_settling {
     struct mdl_graph *g;
     char *error;
-    struct {
-        uint8_t by[MDL_RANK_MAX]; /* enum mdl_shapes_from; 0: the file */
-    } * dims;                     /* [g->input_count], in the graph's pool */
+    struct mdl_settled *dims; /* [g->input_count], in the graph's pool */
 };
 
 /** mdl_settle_begin() - Return: 0, -ENOMEM. @g, @error: borrowed. */
@@ -77,6 +79,10 @@ int mdl_settle_size(struct mdl_settling *s, size_t height, size_t width, bool nh
  */
 int mdl_settle_end(struct mdl_settling *s, uint64_t *ret_digest);
 
+/** mdl_symbol_size() - Return: the size of the inputs' dimensions that are called @symbol; -1:
+ * none, or several. @dims: those that were given count; NULL: all. */
+int64_t mdl_symbol_size(const struct mdl_graph *g, const struct mdl_settled *dims,
+                        const char *symbol);
 /** mdl_shape_format() - writes the dimensions of an input as "[batch, 3, 224, 224]"; "?" for one
  * that is open and has no name. Return: @ret. */
 char *mdl_shape_format(const struct mdl_gvalue *v, char *ret, size_t bytes);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/recipe_match.h"
-
-#include <ctype.h>
+/* Does a network have outputs of these names and shapes? */
+#include "model/recipes.h"
 
 struct matching {
     const struct mdl_signs *signs;

@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include "model/common/pool.h"
-#include "model/model.h"
 #include "model/open_shapes.h"
 
 #define MDL_LABELS_MAX 100000u

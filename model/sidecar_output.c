@@ -7,7 +7,6 @@
 #include "base/tensor_name.h"
 #include "model/common/file.h"
 #include "model/common/private.h"
-#include "model/graph_end.h"
 
 json_t *mdl_alphabet_lines(const char *text, size_t bytes)
 {

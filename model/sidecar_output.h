@@ -10,8 +10,6 @@
 #include <jansson.h>
 
 #include "model/common/graph.h"
-#include "model/common/pool.h"
-#include "model/model.h"
 
 /** mdl_alphabet_lines() - one character or more a line; the end of line may be CR LF, the last one
  * may be missing. Return: a list of strings, new reference; NULL: not UTF-8, too many, or no

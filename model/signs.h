@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "model/common/pool.h"
 #include "model/guess.h"
 
 #define MDL_SIGN_OUTPUTS_MAX 16u
@@ -54,3 +53,11 @@ void mdl_signs_read(const struct mdl_graph *g, size_t labels, struct mdl_pool *p
 /** mdl_signs_serve() - takes the shapes of outputs, and the picture's size, from @m, which was
  * compiled from the same file. */
 void mdl_signs_serve(struct mdl_signs *s, const struct mdl_model *m);
+/**
+ * mdl_class_names() - names of classes as exporters write them into a file's metadata
+ * @text: {0: 'person', 1: "dog"} or ['person', "dog"], Python's or JSON's
+ * @ret_count: at most MDL_LABELS_MAX; 0 if the text is of another form, has other escapes than
+ * those of quotes and backslashes, or does not count from 0 upward
+ * Threads: any. Return: the names, in @pool; NULL: none, or out of memory.
+ */
+char **mdl_class_names(const char *text, struct mdl_pool *pool, size_t *ret_count);

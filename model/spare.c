@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/spare.h"
+/* Which weights a load does not read. */
+#include "model/load_private.h"
 
 #define LOOKS_MAX 3e7 /* a tenth of a second */
 

@@ -11,13 +11,8 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "model/common/pool.h"
 #include "model/model.h"
-
-struct mdl_pool; /* model/common/pool.h: bump allocator, everything freed at once */
 
 /* The type that a tensor has in the file, where ours is wider. */
 enum mdl_narrow {
@@ -125,6 +120,10 @@ struct mdl_graph {
 
 /** mdl_graph_maker() - Return: the first node that has @value among its outputs; NULL: none. */
 const struct mdl_gnode *mdl_graph_maker(const struct mdl_graph *g, const char *value);
+/** mdl_ends_in_probabilities() - follows an output back over what moves, rounds, cuts or joins it.
+ * @output: its name, as in the file or as clients have it. Threads: any. Return: whether Softmax or
+ * Sigmoid made all of it. */
+bool mdl_ends_in_probabilities(const struct mdl_graph *g, const char *output);
 /** mdl_graph_free() - frees the pool and the graph. Accepts NULL. Return: NULL. */
 struct mdl_graph *mdl_graph_free(struct mdl_graph *g);
 

@@ -6,13 +6,6 @@
 #include "base/path_below.h"
 #include "model/common/file.h"
 
-void mdl_data_files_init(struct mdl_data_files *d, const char *model_path, size_t bytes_max)
-{
-    *d = MDL_DATA_FILES_NULL;
-    d->model_path = model_path;
-    d->bytes_max = bytes_max;
-}
-
 void mdl_data_files_deinit(struct mdl_data_files *d)
 {
     for (size_t i = 0; i < d->count; i++) {

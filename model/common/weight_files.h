@@ -25,8 +25,9 @@ struct mdl_data_file_in {
 };
 
 struct mdl_data_files {
-    const char *model_path; /* borrowed */
-    size_t bytes_max, bytes;
+    const char *model_path; /* borrowed; set by the caller, as the limit: */
+    size_t bytes_max;       /* of all files together */
+    size_t bytes;
     struct mdl_data_file_in *list; /* owned; sorted by name */
     size_t count, cap;
     size_t last;   /* index of what was found last */
@@ -37,9 +38,6 @@ struct mdl_data_files {
 
 #define MDL_DATA_FILES_NULL ((struct mdl_data_files){.folder_fd = -1, .target_fd = -1})
 
-/** mdl_data_files_init() - no file is opened yet. @model_path: borrowed as long as @d lives.
- * @bytes_max: of all files together. */
-void mdl_data_files_init(struct mdl_data_files *d, const char *model_path, size_t bytes_max);
 /** mdl_data_files_deinit() - unmaps what mdl_data_files_move() has not taken. */
 void mdl_data_files_deinit(struct mdl_data_files *d);
 

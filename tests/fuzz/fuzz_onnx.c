@@ -100,12 +100,13 @@ static void check_nodes(const struct mdl_gnode *nodes, size_t count, const struc
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     char error[MDL_ERROR_MAX];
-    struct mdl_data_files files;
+    struct mdl_data_files files = MDL_DATA_FILES_NULL;
     struct mdl_graph *g = NULL;
     int r;
 
     put_data();
-    mdl_data_files_init(&files, "fuzz.onnx", 1u << 20);
+    files.model_path = "fuzz.onnx";
+    files.bytes_max = 1u << 20;
     outside = &files;
     memset(error, 'X', sizeof(error));
     r = mdl_onnx_read(data, bytes, &files, error, &g);

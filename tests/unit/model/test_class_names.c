@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What exporters write into a file's metadata: the classes' names, and who made the network. */
-#include "model/class_names.h"
 
 #include "base/base.h"
 #include "model/inspection.h"
 #include "model/sidecar.h"
+#include "model/signs.h"
 #include "tests/unit/model/load_files.h"
 
 static struct mdl_pool *pool;

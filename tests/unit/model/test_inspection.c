@@ -3,7 +3,7 @@
 #include "model/inspection.h"
 
 #include "base/base.h"
-#include "model/looks_like.h"
+#include "model/load_private.h"
 #include "tests/unit/model/load_files.h"
 
 static const int64_t nchw[] = {1, 3, 32, 32}, nhwc[] = {1, 32, 32, 3};

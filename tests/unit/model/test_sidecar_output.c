@@ -4,7 +4,6 @@
 
 #include "base/base.h"
 #include "base/output_keys.h"
-#include "model/graph_end.h"
 #include "model/sidecar.h"
 #include "tests/harness.h"
 #include "tests/unit/model/graph_builder.h"
