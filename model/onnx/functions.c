@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/onnx/functions.h"
-
-#include "model/onnx/node.h"
-#include "model/onnx/schema.h"
-#include "model/onnx/scope.h"
-#include "model/onnx/tensor.h"
-#include "model/onnx/versions.h"
+/* Nodes, and calls of the model's own functions. */
+#include "model/onnx/reader.h"
 #include "onnx.pb-c.h"
+
+#define CALL_DEPTH_MAX 64u
 
 struct nodes {
     struct mdl_gnode *list;
@@ -15,16 +12,11 @@ struct nodes {
 
 /* ---- which function ---- */
 
-static const char *domain_of(const char *domain)
-{
-    return strcmp(mdl_onnx_text(domain), "ai.onnx") == 0 ? "" : mdl_onnx_text(domain);
-}
-
 /* The walk puts the overload where documentation was. */
 static int compare(const Onnx__FunctionProto *f, const char *domain, const char *name,
                    const char *overload)
 {
-    int order = strcmp(domain_of(f->domain), domain);
+    int order = strcmp(mdl_onnx_domain(f->domain), domain);
 
     order = order ? order : strcmp(mdl_onnx_text(f->name), name);
     return order ? order : strcmp(mdl_onnx_text(f->doc_string), overload);
@@ -35,40 +27,41 @@ static int by_name(const void *a, const void *b)
     const Onnx__FunctionProto *x = *(const Onnx__FunctionProto *const *)a,
                               *y = *(const Onnx__FunctionProto *const *)b;
 
-    return compare(x, domain_of(y->domain), mdl_onnx_text(y->name), mdl_onnx_text(y->doc_string));
+    return compare(x, mdl_onnx_domain(y->domain), mdl_onnx_text(y->name),
+                   mdl_onnx_text(y->doc_string));
 }
 
-struct mdl_onnx_functions mdl_onnx_functions(struct mdl_onnx_reader *rd,
-                                             const Onnx__ModelProto *model)
+void mdl_onnx_functions(struct mdl_onnx_reader *rd, const Onnx__ModelProto *model)
 {
-    struct mdl_onnx_functions f = {.count = model->n_functions};
-    size_t bytes = f.count * sizeof(*f.list);
+    size_t count = model->n_functions, bytes = count * sizeof(*rd->functions);
 
-    f.list = mdl_onnx_made(rd, mdl_pool_memdup(rd->graph->pool, model->functions, bytes));
-    if (f.count) {
-        qsort(f.list, f.count, sizeof(*f.list), by_name);
+    rd->functions = mdl_onnx_made(rd, mdl_pool_memdup(rd->graph->pool, model->functions, bytes));
+    rd->function_count = count;
+    if (count) {
+        qsort(rd->functions, count, sizeof(*rd->functions), by_name);
     }
-    for (size_t i = 1; i < f.count; i++) {
-        if (by_name(&f.list[i - 1], &f.list[i]) == 0) {
+    for (size_t i = 1; i < count; i++) {
+        if (by_name(&rd->functions[i - 1], &rd->functions[i]) == 0) {
             mdl_onnx_refuse(rd, -EBADMSG, "function '%.100s' is defined twice",
-                            mdl_onnx_text(f.list[i]->name));
+                            mdl_onnx_text(rd->functions[i]->name));
         }
     }
-    return f;
 }
 
 static int call_compare(const void *call, const void *function)
 {
     const Onnx__NodeProto *n = call;
 
-    return -compare(*(const Onnx__FunctionProto *const *)function, domain_of(n->domain),
+    return -compare(*(const Onnx__FunctionProto *const *)function, mdl_onnx_domain(n->domain),
                     mdl_onnx_text(n->op_type), mdl_onnx_text(n->doc_string));
 }
 
-static const Onnx__FunctionProto *find(const struct mdl_onnx_functions *f, const Onnx__NodeProto *n)
+static const Onnx__FunctionProto *find(const struct mdl_onnx_reader *rd, const Onnx__NodeProto *n)
 {
     const Onnx__FunctionProto **found =
-        f->count ? bsearch(n, f->list, f->count, sizeof(*f->list), call_compare) : NULL;
+        rd->function_count
+            ? bsearch(n, rd->functions, rd->function_count, sizeof(*rd->functions), call_compare)
+            : NULL;
 
     return found ? *found : NULL;
 }
@@ -122,7 +115,7 @@ static void add_defaults(struct mdl_onnx_reader *rd, const Onnx__FunctionProto *
 static void body_opset(struct mdl_onnx_reader *rd, const Onnx__FunctionProto *f, int64_t *ret)
 {
     for (size_t i = 0; i < f->n_opset_import; i++) {
-        if (domain_of(f->opset_import[i]->domain)[0] == '\0') {
+        if (mdl_onnx_domain(f->opset_import[i]->domain)[0] == '\0') {
             *ret = f->opset_import[i]->version;
             mdl_onnx_check_opset(rd, *ret);
             return;
@@ -165,9 +158,9 @@ static void check_calls(struct mdl_onnx_reader *rd, const Onnx__FunctionProto *f
         }
         depth++;
     }
-    if (depth > MDL_CALL_DEPTH_MAX) {
+    if (depth > CALL_DEPTH_MAX) {
         mdl_onnx_refuse(rd, -E2BIG, "%s: functions and branches are nested deeper than %u",
-                        rd->where, MDL_CALL_DEPTH_MAX);
+                        rd->where, CALL_DEPTH_MAX);
     }
 }
 
@@ -211,7 +204,7 @@ static void add_nodes(struct mdl_onnx_reader *rd, Onnx__NodeProto *const *nodes,
             continue;
         }
         mdl_onnx_node(rd, nodes[i], i, &n);
-        f = find(rd->functions, nodes[i]);
+        f = find(rd, nodes[i]);
         if (f) {
             expand(rd, f, &n, to);
         } else {
@@ -270,7 +263,7 @@ static const struct mdl_gvalue *read_declared(struct mdl_onnx_reader *rd, const 
     struct mdl_gvalue *list = mdl_onnx_alloc(rd, p->n_output, sizeof(*list));
 
     for (size_t i = 0; i < p->n_output; i++) {
-        if (rd->value(rd, p->output[i], "output", &list[i]) < 0) {
+        if (mdl_onnx_value(rd, p->output[i], "output", &list[i]) < 0) {
             list[i] = (struct mdl_gvalue){0};
             rd->error[0] = '\0';
         }

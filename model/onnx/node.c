@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/onnx/node.h"
-
-#include "model/onnx/scope.h"
-#include "model/onnx/tensor.h"
+/* Reads a node with its attributes, and what a file declares of a value, from protobuf-c's structs.
+ */
+#include "model/onnx/reader.h"
 #include "onnx.pb-c.h"
 
 #define NODE_ATTRS_MAX 256u
@@ -167,7 +166,7 @@ void mdl_onnx_node(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, size_t 
             rd, mdl_pool_printf(rd->graph->pool, "%s%s", rd->scope->prefix, out->name));
     }
     out->op_type = mdl_onnx_text(n->op_type);
-    out->domain = strcmp(mdl_onnx_text(n->domain), "ai.onnx") == 0 ? "" : mdl_onnx_text(n->domain);
+    out->domain = mdl_onnx_domain(n->domain);
     out->input_count = n->n_input;
     out->output_count = n->n_output;
     out->opset = rd->scope ? rd->scope->opset : rd->graph->opset;
@@ -186,4 +185,77 @@ void mdl_onnx_node(struct mdl_onnx_reader *rd, const Onnx__NodeProto *n, size_t 
                         n->n_attribute, NODE_ATTRS_MAX);
     }
     mdl_onnx_attributes(rd, n, out);
+}
+
+/* ---- graph inputs and outputs ---- */
+
+/* Return: whether it names one dimension. Some exporters give all that are open the same word. */
+static bool is_symbol(const char *text)
+{
+    static const char *const words[] = {"", "?", "*", "-1", "None", "none", "unk", "dynamic"};
+
+    for (size_t i = 0; i < base_array_count(words); i++) {
+        if (strcmp(text, words[i]) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int mdl_onnx_value(struct mdl_onnx_reader *rd, const Onnx__ValueInfoProto *v, const char *what,
+                   struct mdl_gvalue *out)
+{
+    const Onnx__TypeProto__Tensor *t = NULL;
+    const struct mdl_onnx_type *type;
+
+    out->name = mdl_onnx_text(v->name);
+    snprintf(rd->where, sizeof(rd->where), "graph %s '%.80s'", what, out->name);
+    if (out->name[0] == '\0') {
+        return mdl_fail(rd->error, -EBADMSG, "%s has no name", rd->where);
+    }
+    if (v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
+        t = v->type->tensor_type;
+    }
+    if (v->type && !t) {
+        return mdl_fail(rd->error, -EOPNOTSUPP, "%s is not a tensor, and nothing else is supported",
+                        rd->where);
+    }
+    if (!t || !t->has_elem_type || t->elem_type == 0) {
+        return 0;
+    }
+    type = mdl_onnx_type(t->elem_type);
+    if (!mdl_onnx_served(type)) {
+        return mdl_fail(rd->error, -EOPNOTSUPP, "%s: element type %s is not supported", rd->where,
+                        type->name);
+    }
+    out->has_dtype = true;
+    out->dtype = type->dtype;
+    out->stored = type->from == MDL_FROM_SAME ? NULL : type->name;
+    out->narrow = type->narrow;
+    if (!t->shape) {
+        return 0;
+    }
+    out->rank = t->shape->n_dim;
+    if (out->rank > MDL_RANK_MAX) {
+        return mdl_fail(rd->error, -EOPNOTSUPP, "%s has %zu dimensions, more than %u", rd->where,
+                        out->rank, MDL_RANK_MAX);
+    }
+    for (size_t i = 0; i < out->rank; i++) {
+        const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[i];
+
+        out->dim[i] = -1;
+        if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
+            /* -1 is what some exporters write for "any" */
+            if (d->dim_value < -1 || d->dim_value > INT32_MAX) {
+                return mdl_fail(rd->error, -EBADMSG, "%s: dimension %zu is %lld", rd->where, i,
+                                (long long)d->dim_value);
+            }
+            out->dim[i] = d->dim_value;
+        } else if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+                   is_symbol(mdl_onnx_text(d->dim_param))) {
+            out->symbol[i] = d->dim_param;
+        }
+    }
+    out->typed = true;
+    return 0;
 }

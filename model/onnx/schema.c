@@ -1,142 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/onnx/schema.h"
+/* The fields of ONNX's messages. */
+#include "model/onnx/walk.h"
 
-#include <stddef.h>
-
-static const struct mdl_onnx_field schema[MDL_MSG_COUNT][MDL_FIELD_NUMBER_MAX + 1] =
-    {
-        [MDL_MSG_MODEL] =
-            {
-                [1] = {MDL_FIELD_VARINT, MDL_MSG_NONE, false, "ir_version"},
-                [2] = {MDL_FIELD_BYTES, MDL_MSG_NONE, false, "producer_name"},
-                [3] = {MDL_FIELD_BYTES, MDL_MSG_NONE, false, "producer_version"},
-                [7] = {MDL_FIELD_MSG, MDL_MSG_GRAPH, true, "graph"},
-                [8] = {MDL_FIELD_MSG, MDL_MSG_OPSET, false, "opset_import"},
-                [14] = {MDL_FIELD_MSG, MDL_MSG_NOTE, false, "metadata_props"},
-                [20] = {MDL_FIELD_REFUSE, MDL_MSG_NONE, false, "training_info"},
-                [25] = {MDL_FIELD_MSG, MDL_MSG_FUNCTION, false, "functions"},
-            },
-        [MDL_MSG_OPSET] =
-            {
-                [1] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "domain"},
-                [2] = {MDL_FIELD_VARINT, MDL_MSG_NONE, false, "version"},
-            },
-        [MDL_MSG_NOTE] =
-            {
-                [1] = {MDL_FIELD_NOTE, MDL_MSG_NONE, false, "key"},
-                [2] = {MDL_FIELD_NOTE, MDL_MSG_NONE, false, "value"},
-            },
-        [MDL_MSG_GRAPH] =
-            {
-                [1] = {MDL_FIELD_MSG, MDL_MSG_NODE, false, "node"},
-                [2] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "name"},
-                [5] = {MDL_FIELD_MSG, MDL_MSG_TENSOR, false, "initializer"},
-                [11] = {MDL_FIELD_MSG, MDL_MSG_VALUE, false, "input"},
-                [12] = {MDL_FIELD_MSG, MDL_MSG_VALUE, false, "output"},
-                [13] = {MDL_FIELD_CHECK, MDL_MSG_VALUE, false, "value_info"},
-                [15] = {MDL_FIELD_REFUSE, MDL_MSG_NONE, false, "sparse_initializer"},
-            },
-        [MDL_MSG_NODE] =
-            {
-                [1] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "input"},
-                [2] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "output"},
-                [3] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "name"},
-                [4] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "op_type"},
-                [5] = {MDL_FIELD_MSG, MDL_MSG_ATTR, false, "attribute"},
-                [7] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "domain"},
-                [8] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "overload", 6},
-            },
-        [MDL_MSG_ATTR] =
-            {
-                [1] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "name"},
-                [2] = {MDL_FIELD_FIXED32, MDL_MSG_NONE, false, "f"},
-                [3] = {MDL_FIELD_VARINT, MDL_MSG_NONE, false, "i"},
-                [4] = {MDL_FIELD_BYTES, MDL_MSG_NONE, false, "s"},
-                [5] = {MDL_FIELD_MSG, MDL_MSG_TENSOR, true, "t"},
-                [6] = {MDL_FIELD_MSG, MDL_MSG_GRAPH, true, "g"},
-                [7] = {MDL_FIELD_FIXED32S, MDL_MSG_NONE, false, "floats"},
-                [8] = {MDL_FIELD_VARINTS, MDL_MSG_NONE, false, "ints"},
-                [9] = {MDL_FIELD_BYTES, MDL_MSG_NONE, false, "strings"},
-                [10] = {MDL_FIELD_CHECK, MDL_MSG_TENSOR, false, "tensors"},
-                [11] = {MDL_FIELD_CHECK, MDL_MSG_GRAPH, false, "graphs"},
-                [14] = {MDL_FIELD_CHECK, MDL_MSG_TYPE, true, "tp"},
-                [15] = {MDL_FIELD_CHECK, MDL_MSG_TYPE, false, "type_protos"},
-                [20] = {MDL_FIELD_VARINT, MDL_MSG_NONE, false, "type"},
-                [21] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "ref_attr_name"},
-                [22] = {MDL_FIELD_CHECK, MDL_MSG_SPARSE, true, "sparse_tensor"},
-                [23] = {MDL_FIELD_CHECK, MDL_MSG_SPARSE, false, "sparse_tensors"},
-            },
-        [MDL_MSG_TENSOR] =
-            {
-                [1] = {MDL_FIELD_VARINTS, MDL_MSG_NONE, false, "dims"},
-                [2] = {MDL_FIELD_VARINT, MDL_MSG_NONE, false, "data_type"},
-                [3] = {MDL_FIELD_REFUSE, MDL_MSG_NONE, false, "segment"},
-                [4] = {MDL_FIELD_FLOATS, MDL_MSG_NONE, false, "float_data"},
-                [5] = {MDL_FIELD_VARINTS, MDL_MSG_NONE, false, "int32_data"},
-                [7] = {MDL_FIELD_VARINTS, MDL_MSG_NONE, false, "int64_data"},
-                [8] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "name"},
-                [9] = {MDL_FIELD_RAW, MDL_MSG_NONE, true, "raw_data"},
-                [10] = {MDL_FIELD_FIXED64S, MDL_MSG_NONE, false, "double_data"},
-                [13] = {MDL_FIELD_MSG, MDL_MSG_ENTRY, false, "external_data"},
-                [14] = {MDL_FIELD_VARINT, MDL_MSG_NONE, false, "data_location"},
-            },
-        [MDL_MSG_VALUE] =
-            {
-                [1] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "name"},
-                [2] = {MDL_FIELD_MSG, MDL_MSG_TYPE, true, "type"},
-            },
-        [MDL_MSG_TYPE] =
-            {
-                [1] = {MDL_FIELD_MSG, MDL_MSG_TYPE_TENSOR, true, "tensor_type"},
-                [4] = {MDL_FIELD_CHECK, MDL_MSG_TYPE_OF, true, "sequence_type"},
-                [5] = {MDL_FIELD_CHECK, MDL_MSG_TYPE_MAP, true, "map_type"},
-                [9] = {MDL_FIELD_CHECK, MDL_MSG_TYPE_OF, true, "optional_type"},
-                [8] = {MDL_FIELD_CHECK, MDL_MSG_TYPE_TENSOR, true, "sparse_tensor_type"},
-            },
-        [MDL_MSG_TYPE_TENSOR] =
-            {
-                [1] = {MDL_FIELD_VARINT, MDL_MSG_NONE, false, "elem_type"},
-                [2] = {MDL_FIELD_MSG, MDL_MSG_SHAPE, true, "shape"},
-            },
-        [MDL_MSG_SHAPE] =
-            {
-                [1] = {MDL_FIELD_MSG, MDL_MSG_DIM, false, "dim"},
-            },
-        [MDL_MSG_DIM] =
-            {
-                [1] = {MDL_FIELD_VARINT, MDL_MSG_NONE, false, "dim_value"},
-                [2] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "dim_param"},
-            },
-        [MDL_MSG_TYPE_OF] =
-            {
-                [1] = {MDL_FIELD_CHECK, MDL_MSG_TYPE, true, "elem_type"},
-            },
-        [MDL_MSG_TYPE_MAP] =
-            {
-                [2] = {MDL_FIELD_CHECK, MDL_MSG_TYPE, true, "value_type"},
-            },
-        [MDL_MSG_ENTRY] =
-            {
-                [1] = {MDL_FIELD_NAME, MDL_MSG_NONE, true, "key"},
-                [2] = {MDL_FIELD_NAME, MDL_MSG_NONE, true, "value"},
-            },
-        [MDL_MSG_FUNCTION] =
-            {
-                [1] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "name"},
-                [4] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "input"},
-                [5] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "output"},
-                [6] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "attribute"},
-                [7] = {MDL_FIELD_MSG, MDL_MSG_NODE, false, "node"},
-                [9] = {MDL_FIELD_MSG, MDL_MSG_OPSET, false, "opset_import"},
-                [10] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "domain"},
-                [11] = {MDL_FIELD_WRAP, MDL_MSG_ATTR, false, "attribute_proto", 7},
-                [13] = {MDL_FIELD_NAME, MDL_MSG_NONE, false, "overload", 8},
-            },
-        [MDL_MSG_SPARSE] =
-            {
-                [1] = {MDL_FIELD_CHECK, MDL_MSG_TENSOR, true, "values"},
-                [2] = {MDL_FIELD_CHECK, MDL_MSG_TENSOR, true, "indices"},
-            },
+/* By message and number. */
+static const struct mdl_onnx_field schema[MDL_MSG_COUNT][MDL_FIELD_NUMBER_MAX + 1] = {
+    [MDL_MSG_MODEL][1] = {MDL_FIELD_VARINT, "ir_version"},
+    [MDL_MSG_MODEL][2] = {MDL_FIELD_BYTES, "producer_name"},
+    [MDL_MSG_MODEL][3] = {MDL_FIELD_BYTES, "producer_version"},
+    [MDL_MSG_MODEL][7] = {MDL_FIELD_MSG, "graph", MDL_MSG_GRAPH, true},
+    [MDL_MSG_MODEL][8] = {MDL_FIELD_MSG, "opset_import", MDL_MSG_OPSET},
+    [MDL_MSG_MODEL][14] = {MDL_FIELD_MSG, "metadata_props", MDL_MSG_NOTE},
+    [MDL_MSG_MODEL][20] = {MDL_FIELD_REFUSE, "training_info"},
+    [MDL_MSG_MODEL][25] = {MDL_FIELD_MSG, "functions", MDL_MSG_FUNCTION},
+    [MDL_MSG_OPSET][1] = {MDL_FIELD_NAME, "domain"},
+    [MDL_MSG_OPSET][2] = {MDL_FIELD_VARINT, "version"},
+    [MDL_MSG_NOTE][1] = {MDL_FIELD_NOTE, "key"},
+    [MDL_MSG_NOTE][2] = {MDL_FIELD_NOTE, "value"},
+    [MDL_MSG_GRAPH][1] = {MDL_FIELD_MSG, "node", MDL_MSG_NODE},
+    [MDL_MSG_GRAPH][2] = {MDL_FIELD_NAME, "name"},
+    [MDL_MSG_GRAPH][5] = {MDL_FIELD_MSG, "initializer", MDL_MSG_TENSOR},
+    [MDL_MSG_GRAPH][11] = {MDL_FIELD_MSG, "input", MDL_MSG_VALUE},
+    [MDL_MSG_GRAPH][12] = {MDL_FIELD_MSG, "output", MDL_MSG_VALUE},
+    [MDL_MSG_GRAPH][13] = {MDL_FIELD_CHECK, "value_info", MDL_MSG_VALUE},
+    [MDL_MSG_GRAPH][15] = {MDL_FIELD_REFUSE, "sparse_initializer"},
+    [MDL_MSG_NODE][1] = {MDL_FIELD_NAME, "input"},
+    [MDL_MSG_NODE][2] = {MDL_FIELD_NAME, "output"},
+    [MDL_MSG_NODE][3] = {MDL_FIELD_NAME, "name"},
+    [MDL_MSG_NODE][4] = {MDL_FIELD_NAME, "op_type"},
+    [MDL_MSG_NODE][5] = {MDL_FIELD_MSG, "attribute", MDL_MSG_ATTR},
+    [MDL_MSG_NODE][7] = {MDL_FIELD_NAME, "domain"},
+    [MDL_MSG_NODE][8] = {MDL_FIELD_NAME, "overload", .as = 6},
+    [MDL_MSG_ATTR][1] = {MDL_FIELD_NAME, "name"},
+    [MDL_MSG_ATTR][2] = {MDL_FIELD_FIXED32, "f"},
+    [MDL_MSG_ATTR][3] = {MDL_FIELD_VARINT, "i"},
+    [MDL_MSG_ATTR][4] = {MDL_FIELD_BYTES, "s"},
+    [MDL_MSG_ATTR][5] = {MDL_FIELD_MSG, "t", MDL_MSG_TENSOR, true},
+    [MDL_MSG_ATTR][6] = {MDL_FIELD_MSG, "g", MDL_MSG_GRAPH, true},
+    [MDL_MSG_ATTR][7] = {MDL_FIELD_FIXED32S, "floats"},
+    [MDL_MSG_ATTR][8] = {MDL_FIELD_VARINTS, "ints"},
+    [MDL_MSG_ATTR][9] = {MDL_FIELD_BYTES, "strings"},
+    [MDL_MSG_ATTR][10] = {MDL_FIELD_CHECK, "tensors", MDL_MSG_TENSOR},
+    [MDL_MSG_ATTR][11] = {MDL_FIELD_CHECK, "graphs", MDL_MSG_GRAPH},
+    [MDL_MSG_ATTR][14] = {MDL_FIELD_CHECK, "tp", MDL_MSG_TYPE, true},
+    [MDL_MSG_ATTR][15] = {MDL_FIELD_CHECK, "type_protos", MDL_MSG_TYPE},
+    [MDL_MSG_ATTR][20] = {MDL_FIELD_VARINT, "type"},
+    [MDL_MSG_ATTR][21] = {MDL_FIELD_NAME, "ref_attr_name"},
+    [MDL_MSG_ATTR][22] = {MDL_FIELD_CHECK, "sparse_tensor", MDL_MSG_SPARSE, true},
+    [MDL_MSG_ATTR][23] = {MDL_FIELD_CHECK, "sparse_tensors", MDL_MSG_SPARSE},
+    [MDL_MSG_TENSOR][1] = {MDL_FIELD_VARINTS, "dims"},
+    [MDL_MSG_TENSOR][2] = {MDL_FIELD_VARINT, "data_type"},
+    [MDL_MSG_TENSOR][3] = {MDL_FIELD_REFUSE, "segment"},
+    [MDL_MSG_TENSOR][4] = {MDL_FIELD_FLOATS, "float_data"},
+    [MDL_MSG_TENSOR][5] = {MDL_FIELD_VARINTS, "int32_data"},
+    [MDL_MSG_TENSOR][7] = {MDL_FIELD_VARINTS, "int64_data"},
+    [MDL_MSG_TENSOR][8] = {MDL_FIELD_NAME, "name"},
+    [MDL_MSG_TENSOR][9] = {MDL_FIELD_RAW, "raw_data", MDL_MSG_NONE, true},
+    [MDL_MSG_TENSOR][10] = {MDL_FIELD_FIXED64S, "double_data"},
+    [MDL_MSG_TENSOR][13] = {MDL_FIELD_MSG, "external_data", MDL_MSG_ENTRY},
+    [MDL_MSG_TENSOR][14] = {MDL_FIELD_VARINT, "data_location"},
+    [MDL_MSG_VALUE][1] = {MDL_FIELD_NAME, "name"},
+    [MDL_MSG_VALUE][2] = {MDL_FIELD_MSG, "type", MDL_MSG_TYPE, true},
+    [MDL_MSG_TYPE][1] = {MDL_FIELD_MSG, "tensor_type", MDL_MSG_TYPE_TENSOR, true},
+    [MDL_MSG_TYPE][4] = {MDL_FIELD_CHECK, "sequence_type", MDL_MSG_TYPE_OF, true},
+    [MDL_MSG_TYPE][5] = {MDL_FIELD_CHECK, "map_type", MDL_MSG_TYPE_MAP, true},
+    [MDL_MSG_TYPE][9] = {MDL_FIELD_CHECK, "optional_type", MDL_MSG_TYPE_OF, true},
+    [MDL_MSG_TYPE][8] = {MDL_FIELD_CHECK, "sparse_tensor_type", MDL_MSG_TYPE_TENSOR, true},
+    [MDL_MSG_TYPE_TENSOR][1] = {MDL_FIELD_VARINT, "elem_type"},
+    [MDL_MSG_TYPE_TENSOR][2] = {MDL_FIELD_MSG, "shape", MDL_MSG_SHAPE, true},
+    [MDL_MSG_SHAPE][1] = {MDL_FIELD_MSG, "dim", MDL_MSG_DIM},
+    [MDL_MSG_DIM][1] = {MDL_FIELD_VARINT, "dim_value"},
+    [MDL_MSG_DIM][2] = {MDL_FIELD_NAME, "dim_param"},
+    [MDL_MSG_TYPE_OF][1] = {MDL_FIELD_CHECK, "elem_type", MDL_MSG_TYPE, true},
+    [MDL_MSG_TYPE_MAP][2] = {MDL_FIELD_CHECK, "value_type", MDL_MSG_TYPE, true},
+    [MDL_MSG_ENTRY][1] = {MDL_FIELD_NAME, "key", MDL_MSG_NONE, true},
+    [MDL_MSG_ENTRY][2] = {MDL_FIELD_NAME, "value", MDL_MSG_NONE, true},
+    [MDL_MSG_FUNCTION][1] = {MDL_FIELD_NAME, "name"},
+    [MDL_MSG_FUNCTION][4] = {MDL_FIELD_NAME, "input"},
+    [MDL_MSG_FUNCTION][5] = {MDL_FIELD_NAME, "output"},
+    [MDL_MSG_FUNCTION][6] = {MDL_FIELD_NAME, "attribute"},
+    [MDL_MSG_FUNCTION][7] = {MDL_FIELD_MSG, "node", MDL_MSG_NODE},
+    [MDL_MSG_FUNCTION][9] = {MDL_FIELD_MSG, "opset_import", MDL_MSG_OPSET},
+    [MDL_MSG_FUNCTION][10] = {MDL_FIELD_NAME, "domain"},
+    [MDL_MSG_FUNCTION][11] = {MDL_FIELD_WRAP, "attribute_proto", MDL_MSG_ATTR, .as = 7},
+    [MDL_MSG_FUNCTION][13] = {MDL_FIELD_NAME, "overload", .as = 8},
+    [MDL_MSG_SPARSE][1] = {MDL_FIELD_CHECK, "values", MDL_MSG_TENSOR, true},
+    [MDL_MSG_SPARSE][2] = {MDL_FIELD_CHECK, "indices", MDL_MSG_TENSOR, true},
 };
 
 const struct mdl_onnx_field *mdl_onnx_field(enum mdl_onnx_msg msg, uint64_t number)

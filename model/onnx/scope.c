@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/onnx/scope.h"
-
+/* What a name means inside a function or a branch. */
+#include "model/onnx/reader.h"
 #include "onnx.pb-c.h"
 
 #define PREFIX_NAME_MAX 120u /* bytes of a prefix before its number */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/onnx/tensor.h"
-
-#include "model/onnx/external.h"
+/* Converts a TensorProto to a struct mdl_gtensor. */
+#include "model/common/weight_files.h"
+#include "model/onnx/reader.h"
 #include "onnx.pb-c.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-endian");
@@ -126,9 +126,91 @@ static void *narrow(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, size
     return out;
 }
 
-static bool is_external(const Onnx__TensorProto *t)
+/* ---- data in another file ---- */
+
+struct place {
+    const char *location, *offset, *length; /* NULL: not given */
+};
+
+/* Other keys (a checksum, the writer's own) say nothing about where the data is. */
+static const char *read_entries(const Onnx__TensorProto *t, struct place *p)
 {
-    return t->has_data_location && t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT;
+    for (size_t i = 0; i < t->n_external_data; i++) {
+        const char *key = mdl_onnx_text(t->external_data[i]->key);
+        const char **to = strcmp(key, "location") == 0 ? &p->location
+                          : strcmp(key, "offset") == 0 ? &p->offset
+                          : strcmp(key, "length") == 0 ? &p->length
+                                                       : NULL;
+
+        if (to && *to) {
+            return "external_data gives a key twice";
+        }
+        if (to) {
+            *to = mdl_onnx_text(t->external_data[i]->value);
+        }
+    }
+    return p->location && p->location[0] ? NULL : "external_data has no location";
+}
+
+/* A decimal number without sign. */
+static bool read_size(const char *text, size_t *ret)
+{
+    size_t v = 0;
+
+    for (const char *s = text; *s; s++) {
+        if (*s < '0' || *s > '9' || !base_mul(v, 10, &v) || !base_add(v, (size_t)(*s - '0'), &v)) {
+            return false;
+        }
+    }
+    *ret = v;
+    return text[0] != '\0';
+}
+
+/* Finds the data of @t, whose data_location is EXTERNAL. @want: bytes that its shape needs. Return:
+ * 0 with *ret pointing to @want bytes; -errno, with @why. */
+static int external_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, size_t want,
+                         char *why, size_t why_bytes, const void **ret)
+{
+    struct mdl_map_range map = {0};
+    struct place p = {0};
+    size_t offset = 0, length = want, end, mapped;
+    const char *wrong = read_entries(t, &p);
+    char error[MDL_ERROR_MAX] = "";
+    int r;
+
+    if (!wrong && ((p.offset && !read_size(p.offset, &offset)) ||
+                   (p.length && !read_size(p.length, &length)))) {
+        wrong = "external_data's offset or length is not a number";
+    }
+    if (!wrong && length != want) {
+        snprintf(why, why_bytes, "external_data has %zu bytes where its shape needs %zu", length,
+                 want);
+        return -EBADMSG;
+    }
+    if (wrong) {
+        snprintf(why, why_bytes, "%s", wrong);
+        return -EBADMSG;
+    }
+    if (!rd->data) {
+        snprintf(why, why_bytes, "its data is in another file, which cannot be read here");
+        return -EOPNOTSUPP;
+    }
+    mapped = rd->data->bytes;
+    r = mdl_data_file_map(rd->data, p.location, error, &map);
+    if (r < 0) {
+        snprintf(why, why_bytes, "external data: %s", error);
+        return r;
+    }
+    /* as for the model's file: 16 bit weights double when they are converted */
+    mdl_pool_allow(rd->graph->pool, 2 * (rd->data->bytes - mapped));
+    rd->graph->data_bytes = rd->data->bytes;
+    if (!base_add(offset, length, &end) || end > map.bytes) {
+        snprintf(why, why_bytes, "external data: %.100s has %zu bytes; %zu from byte %zu are meant",
+                 p.location, map.bytes, length, offset);
+        return -EBADMSG;
+    }
+    *ret = want > 0 ? (const char *)map.data + offset : "";
+    return 0;
 }
 
 /* Finds the bytes in another file; @typed: values that are in the model's file none the less. */
@@ -144,12 +226,14 @@ static void find_outside(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t,
     if (t->has_raw_data || typed > 0) {
         data_fail(rd, -EBADMSG, attr, "data is given in several or in wrong fields");
     }
-    r = mdl_onnx_external(rd, t, out->bytes, why, sizeof(why), &out->data);
+    r = external_data(rd, t, out->bytes, why, sizeof(why), &out->data);
     if (r < 0) {
         data_fail(rd, r, attr, why);
     }
     out->in_file = out->bytes > 0;
 }
+
+/* ---- data in the model's file ---- */
 
 /* Finds the tensor's bytes, still in the file's element type. */
 static void find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, const char *attr,
@@ -165,7 +249,7 @@ static void find_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t, co
         data_fail(rd, -E2BIG, attr, "the number of bytes overflows");
     }
     out->bytes = want;
-    if (is_external(t)) {
+    if (t->has_data_location && t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT) {
         find_outside(rd, t, attr, typed.n, out);
         return;
     }

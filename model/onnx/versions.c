@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/onnx/versions.h"
-
+/* Which versions of ONNX are read. */
+#include "model/onnx/reader.h"
 #include "onnx.pb-c.h"
 
 #define IR_MIN 3
@@ -61,9 +61,8 @@ void mdl_onnx_versions(struct mdl_onnx_reader *rd, const Onnx__ModelProto *model
     }
     for (size_t i = 0; i < model->n_opset_import; i++) {
         const Onnx__OperatorSetIdProto *o = model->opset_import[i];
-        const char *domain = mdl_onnx_text(o->domain);
 
-        if (domain[0] != '\0' && strcmp(domain, "ai.onnx") != 0) {
+        if (mdl_onnx_domain(o->domain)[0] != '\0') {
             continue;
         }
         if (found && g->opset != o->version) {

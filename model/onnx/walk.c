@@ -5,10 +5,8 @@
 #include <stdarg.h>
 
 #include "base/append.h"
-#include "base/base.h"
 #include "base/shown_text.h"
 #include "model/common/private.h"
-#include "model/onnx/schema.h"
 
 /* ---- wire format ---- */
 
@@ -435,16 +433,10 @@ static int try_model(struct walker *wk)
 
 int mdl_walk_init(struct mdl_walk *w, const void *map, size_t bytes, char ret_error[MDL_ERROR_MAX])
 {
-    struct mdl_walk local = MDL_WALK_NULL;
-    struct walker wk = {.in = map, .in_bytes = bytes, .w = &local, .error = ret_error};
-    int r = try_model(&wk);
+    struct walker wk = {.in = map, .in_bytes = bytes, .w = w, .error = ret_error};
 
-    if (r < 0) {
-        mdl_walk_deinit(&local);
-        return r;
-    }
-    *w = local;
-    return 0;
+    *w = MDL_WALK_NULL;
+    return try_model(&wk);
 }
 
 void mdl_walk_deinit(struct mdl_walk *w)
