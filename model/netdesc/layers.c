@@ -29,14 +29,14 @@ static void conv(struct mdl_nd_layer *l, size_t out, size_t groups)
     mdl_nd_emit_tail(l, bn, act);
 }
 
-static void layer_conv(struct mdl_nd_layer *l)
+static void layer_conv(struct mdl_nd_layer *l, const char *op_type)
 {
     size_t out = mdl_nd_int(l, "out", 1, MDL_ND_CHANNELS_MAX, 0);
 
     conv(l, out, mdl_nd_int(l, "groups", 1, MDL_ND_CHANNELS_MAX, 1));
 }
 
-static void layer_depthwise(struct mdl_nd_layer *l)
+static void layer_depthwise(struct mdl_nd_layer *l, const char *op_type)
 {
     size_t channels = l->in[0]->channels, multiplier = mdl_nd_int(l, "multiplier", 1, 64, 1);
 
@@ -60,12 +60,12 @@ static void flatten(struct mdl_nd_layer *l, const char *output)
     mdl_nd_attr_int(l->nd, n, "axis", 1);
 }
 
-static void layer_flatten(struct mdl_nd_layer *l)
+static void layer_flatten(struct mdl_nd_layer *l, const char *op_type)
 {
     flatten(l, l->name);
 }
 
-static void layer_fc(struct mdl_nd_layer *l)
+static void layer_fc(struct mdl_nd_layer *l, const char *op_type)
 {
     size_t in = flat_size(l->in[0]), out = mdl_nd_int(l, "out", 1, MDL_ND_CHANNELS_MAX, 0);
     bool bias = mdl_nd_bool(l, "bias", true);
@@ -91,41 +91,21 @@ static void layer_fc(struct mdl_nd_layer *l)
     mdl_nd_emit_tail(l, false, act);
 }
 
-static void pool(struct mdl_nd_layer *l, const char *op_type)
+static void layer_pool(struct mdl_nd_layer *l, const char *op_type)
 {
     struct mdl_nd_window w = mdl_nd_window(l, true);
 
     mdl_nd_emit_window(l, mdl_nd_emit(l, op_type, NULL, NULL, l->name), &w, true);
 }
 
-static void layer_max_pool(struct mdl_nd_layer *l)
-{
-    pool(l, "MaxPool");
-}
-
-static void layer_avg_pool(struct mdl_nd_layer *l)
-{
-    pool(l, "AveragePool");
-}
-
-static void global_pool(struct mdl_nd_layer *l, const char *op_type)
+static void layer_global_pool(struct mdl_nd_layer *l, const char *op_type)
 {
     mdl_nd_image(l);
     l->out = (struct mdl_nd_value){.channels = l->in[0]->channels, .height = 1, .width = 1};
     mdl_nd_emit(l, op_type, NULL, NULL, l->name);
 }
 
-static void layer_global_avg_pool(struct mdl_nd_layer *l)
-{
-    global_pool(l, "GlobalAveragePool");
-}
-
-static void layer_global_max_pool(struct mdl_nd_layer *l)
-{
-    global_pool(l, "GlobalMaxPool");
-}
-
-static void layer_act(struct mdl_nd_layer *l)
+static void layer_act(struct mdl_nd_layer *l, const char *op_type)
 {
     const struct mdl_nd_act *act = mdl_nd_act(l);
 
@@ -137,7 +117,7 @@ static void layer_act(struct mdl_nd_layer *l)
     }
 }
 
-static void layer_add(struct mdl_nd_layer *l)
+static void layer_add(struct mdl_nd_layer *l, const char *op_type)
 {
     const struct mdl_nd_act *act = mdl_nd_act(l);
 
@@ -159,7 +139,7 @@ static void layer_add(struct mdl_nd_layer *l)
     mdl_nd_emit_tail(l, false, act);
 }
 
-static void layer_concat(struct mdl_nd_layer *l)
+static void layer_concat(struct mdl_nd_layer *l, const char *op_type)
 {
     const char *inputs[MDL_ND_INPUTS_MAX + 1] = {NULL};
 
@@ -175,7 +155,7 @@ static void layer_concat(struct mdl_nd_layer *l)
     mdl_nd_attr_int(l->nd, mdl_nd_node(l->nd, "Concat", inputs, l->name), "axis", 1);
 }
 
-static void layer_upsample(struct mdl_nd_layer *l)
+static void layer_upsample(struct mdl_nd_layer *l, const char *op_type)
 {
     const char *scales = mdl_nd_part(l, "scales");
     const char *inputs[] = {l->value, "", scales, NULL};
@@ -193,13 +173,13 @@ static void layer_upsample(struct mdl_nd_layer *l)
     mdl_nd_attr_string(l->nd, n, "coordinate_transformation_mode", "asymmetric");
 }
 
-static void layer_softmax(struct mdl_nd_layer *l)
+static void layer_softmax(struct mdl_nd_layer *l, const char *op_type)
 {
     l->out = *l->in[0];
     mdl_nd_attr_int(l->nd, mdl_nd_emit(l, "Softmax", NULL, NULL, l->name), "axis", 1);
 }
 
-static void layer_lrn(struct mdl_nd_layer *l)
+static void layer_lrn(struct mdl_nd_layer *l, const char *op_type)
 {
     struct mdl_gnode *n = mdl_nd_emit(l, "LRN", NULL, NULL, l->name);
 
@@ -214,10 +194,10 @@ static const struct mdl_nd_kind kinds[] = {
     {"conv", layer_conv, 1, " out kernel stride pad dilation groups bias bn act "},
     {"dwconv", layer_depthwise, 1, " multiplier kernel stride pad dilation bias bn act "},
     {"fc", layer_fc, 1, " out bias act "},
-    {"maxpool", layer_max_pool, 1, " kernel stride pad ceil "},
-    {"avgpool", layer_avg_pool, 1, " kernel stride pad ceil "},
-    {"globalavgpool", layer_global_avg_pool, 1, " "},
-    {"globalmaxpool", layer_global_max_pool, 1, " "},
+    {"maxpool", layer_pool, 1, " kernel stride pad ceil ", "MaxPool"},
+    {"avgpool", layer_pool, 1, " kernel stride pad ceil ", "AveragePool"},
+    {"globalavgpool", layer_global_pool, 1, " ", "GlobalAveragePool"},
+    {"globalmaxpool", layer_global_pool, 1, " ", "GlobalMaxPool"},
     {"act", layer_act, 1, " act "},
     {"add", layer_add, MDL_ND_INPUTS_MAX, " act "},
     {"concat", layer_concat, MDL_ND_INPUTS_MAX, " "},

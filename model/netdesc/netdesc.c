@@ -3,7 +3,6 @@
 
 #include <jansson.h>
 
-#include "base/base.h"
 #include "base/json_text.h"
 #include "base/shown_text.h"
 #include "model/common/private.h"
@@ -82,7 +81,7 @@ static void make_layer(struct mdl_nd_layer *l, const struct mdl_nd_kind *kind)
         return;
     }
     l->value = l->in[0]->name;
-    kind->make(l);
+    kind->make(l, kind->op_type);
     l->out.name = l->name;
     if (l->out.height > MDL_ND_SIZE_MAX || l->out.width > MDL_ND_SIZE_MAX) {
         mdl_nd_refuse(l, NULL, "the output is larger than 16384 on a side");

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/netdesc/nodes.h"
-
+/* Builds the graph of a network description: nodes, values, seeded weights. */
 #include <linux/magic.h>
 #include <math.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
 
 #include "base/leaves/stop.h"
-#include "model/common/private.h"
+#include "model/netdesc/layers.h"
 
 #define NODE_ATTRS_MAX 8u
 
