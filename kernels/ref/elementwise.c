@@ -4,13 +4,13 @@
 
 #include "kernels/ref/ref_runs.h"
 #include "kernels/table.h"
-#include "model/common/binary.h"
+#include "model/common/arithmetic.h"
 
 /*
  * BINARY  y = a op b, both broadcast to y by strides          Source: ONNX Add ... Or (numpy rules)
  *
- * model/common/binary.h has the values. Pow takes a base and an exponent of different types and has
- * the base's type.
+ * model/common/arithmetic.h has the values. Pow takes a base and an exponent of different types and
+ * has the base's type.
  */
 static void binary_at(const struct krn_call *c, const struct ref_walk *w)
 {
@@ -53,35 +53,12 @@ static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
 REF_PRIMITIVE(binary, MDL_OP_BINARY, binary_supports, binary_run);
 
 /* UNARY  y = act(x), integers for those functions that stay in the integers; formulas at mdl_act */
-static int64_t unary_i64(const struct mdl_op *op, int64_t x)
-{
-    switch (op->act) {
-    case MDL_ACT_RELU:
-        return x < 0 ? 0 : x;
-    case MDL_ACT_CLIP:
-        x = (double)x < (double)op->act_a ? (int64_t)op->act_a : x;
-        return (double)x > (double)op->act_b ? (int64_t)op->act_b : x;
-    case MDL_ACT_NEG:
-        return (int64_t)(0 - (uint64_t)x);
-    case MDL_ACT_ABS:
-        return x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
-    case MDL_ACT_SIGN:
-        return x < 0 ? -1 : x > 0;
-    case MDL_ACT_NOT:
-        return x == 0;
-    case MDL_ACT_BIT_NOT:
-        return ~x;
-    default:
-        return x;
-    }
-}
-
 static void unary_at(const struct krn_call *c, const struct ref_walk *w)
 {
     enum mdl_dtype tx = ref_in(c, 0)->dtype, ty = ref_out(c, 0)->dtype;
 
     if (ref_is_int(tx)) {
-        ref_set_i64(c->out[0], ty, w->at[0], unary_i64(c->op, ref_i64(c->in[0], tx, w->at[1])));
+        ref_set_i64(c->out[0], ty, w->at[0], mdl_int_unary(c->op, ref_i64(c->in[0], tx, w->at[1])));
     } else {
         ref_set_f64(c->out[0], ty, w->at[0],
                     ref_finish(c, (double)ref_f32(c->in[0], w->at[1]), w->at[2]));

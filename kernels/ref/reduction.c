@@ -4,7 +4,7 @@
 
 #include "kernels/ref/ref.h"
 #include "kernels/table.h"
-#include "model/common/binary.h"
+#include "model/common/arithmetic.h"
 
 /*
  * SOFTMAX  y[i] = e^(x[i] - max) / sum_j e^(x[j] - max) along attr.softmax.axis

@@ -6,7 +6,7 @@
  */
 #include "kernels/ref/ref_runs.h"
 #include "kernels/table.h"
-#include "model/common/binary.h"
+#include "model/common/arithmetic.h"
 
 /* Return: whether @k is inside; *ret_at: 0..n-1. */
 static bool scatter_index(int64_t k, size_t n, ptrdiff_t *ret_at)

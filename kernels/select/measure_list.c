@@ -2,7 +2,7 @@
 /* Which primitives are measured for a unit, in which order, and when one has won. */
 #include "base/base.h"
 #include "kernels/select/measure_private.h"
-#include "model/common/op_work.h"
+#include "model/common/arithmetic.h"
 
 /* Work of a run that may be waited for: some seconds. */
 #define STILL_WORK ((double)(1ull << 36))

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/common/arena.h"
-
-#include "base/base.h"
+/* Places values in a frame's arena. */
+#include "model/common/private.h"
 
 struct place {
-    size_t room, bytes;
+    size_t storage, bytes;
 };
 
 static int by_size(const void *a, const void *b)
@@ -14,17 +13,17 @@ static int by_size(const void *a, const void *b)
     if (x->bytes != y->bytes) {
         return x->bytes < y->bytes ? 1 : -1;
     }
-    return x->room < y->room ? -1 : x->room > y->room;
+    return x->storage < y->storage ? -1 : x->storage > y->storage;
 }
 
-/* Finds the tightest gap among placed rooms (sorted by offset) that live at the same time. */
-static size_t find_gap(const struct mdl_room *rooms, const size_t *placed, size_t count,
-                       const struct mdl_room *s, size_t bytes)
+/* Finds the tightest gap among placed storages (by offset) that live at the same time. */
+static size_t find_gap(struct mdl_storage *const *storages, const size_t *placed, size_t count,
+                       const struct mdl_storage *s, size_t bytes)
 {
     size_t end = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
 
     for (size_t i = 0; i < count; i++) {
-        const struct mdl_room *p = &rooms[placed[i]];
+        const struct mdl_storage *p = storages[placed[i]];
 
         if (p->last_op < s->first_op || p->first_op > s->last_op) {
             continue;
@@ -38,7 +37,8 @@ static size_t find_gap(const struct mdl_room *rooms, const size_t *placed, size_
     return best != SIZE_MAX ? best : end;
 }
 
-int mdl_arena_place(struct mdl_room *rooms, size_t count, size_t bytes_max, size_t *ret_bytes)
+int mdl_arena_place(struct mdl_storage *const *storages, size_t count, size_t bytes_max,
+                    size_t *ret_bytes)
 {
     base_autofree struct place *todo = calloc(count + 1, sizeof(*todo));
     base_autofree size_t *placed = calloc(count + 1, sizeof(*placed));
@@ -48,23 +48,23 @@ int mdl_arena_place(struct mdl_room *rooms, size_t count, size_t bytes_max, size
         return -ENOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        todo[i] = (struct place){i, base_align_up(rooms[i].bytes, MDL_ARENA_ALIGN)};
+        todo[i] = (struct place){i, base_align_up(storages[i]->bytes, MDL_ARENA_ALIGN)};
     }
     qsort(todo, count, sizeof(*todo), by_size);
     for (size_t i = 0; i < count; i++) {
-        struct mdl_room *s = &rooms[todo[i].room];
+        struct mdl_storage *s = storages[todo[i].storage];
         size_t k = i, end;
 
-        s->offset = find_gap(rooms, placed, i, s, todo[i].bytes);
+        s->offset = find_gap(storages, placed, i, s, todo[i].bytes);
         if (!base_add(s->offset, todo[i].bytes, &end) || end > bytes_max) {
             return -E2BIG;
         }
         total = base_max(total, end);
-        while (k > 0 && rooms[placed[k - 1]].offset > s->offset) {
+        while (k > 0 && storages[placed[k - 1]]->offset > s->offset) {
             placed[k] = placed[k - 1];
             k--;
         }
-        placed[k] = todo[i].room;
+        placed[k] = todo[i].storage;
     }
     *ret_bytes = total;
     return 0;

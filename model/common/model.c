@@ -8,20 +8,15 @@
 #include "base/shown_text.h"
 #include "model/common/private.h"
 
-int mdl_model_new(size_t pool_cap, struct mdl_model **ret_model)
+struct mdl_model *mdl_model_new(void)
 {
     struct mdl_model *m = calloc(1, sizeof(*m));
 
     if (!m) {
-        return -ENOMEM;
+        return NULL;
     }
     m->private = calloc(1, sizeof(*m->private));
-    if (!m->private || mdl_pool_new(pool_cap, &m->private->pool) < 0) {
-        mdl_free(m);
-        return -ENOMEM;
-    }
-    *ret_model = m;
-    return 0;
+    return m->private && mdl_pool_new(0, &m->private->pool) == 0 ? m : mdl_free(m);
 }
 
 static bool own(struct mdl_pool *pool, const void **array, size_t bytes)

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names and sizes of data types, names and work of operators, and what a tensor's strides say. */
 #include "base/base.h"
-#include "model/common/op_work.h"
-#include "model/model.h"
+#include "model/common/arithmetic.h"
 
-static const char *const dtype_names[MDL_DTYPE_COUNT] = {
-    [MDL_F32] = "f32", [MDL_I32] = "i32", [MDL_I64] = "i64",
-    [MDL_U8] = "u8",   [MDL_I8] = "i8",   [MDL_BOOL] = "bool",
-};
-
-static const size_t dtype_sizes[MDL_DTYPE_COUNT] = {
-    [MDL_F32] = 4, [MDL_I32] = 4, [MDL_I64] = 8, [MDL_U8] = 1, [MDL_I8] = 1, [MDL_BOOL] = 1,
+static const struct {
+    const char *name;
+    size_t bytes;
+} dtypes[MDL_DTYPE_COUNT] = {
+    [MDL_F32] = {"f32", 4}, [MDL_I32] = {"i32", 4}, [MDL_I64] = {"i64", 8},
+    [MDL_U8] = {"u8", 1},   [MDL_I8] = {"i8", 1},   [MDL_BOOL] = {"bool", 1},
 };
 
 static const struct {
@@ -24,12 +22,12 @@ static const struct {
 
 const char *mdl_dtype_name(enum mdl_dtype t)
 {
-    return (size_t)t < MDL_DTYPE_COUNT ? dtype_names[t] : "?";
+    return (size_t)t < MDL_DTYPE_COUNT ? dtypes[t].name : "?";
 }
 
 size_t mdl_dtype_bytes(enum mdl_dtype t)
 {
-    return (size_t)t < base_array_count(dtype_sizes) ? dtype_sizes[t] : 0;
+    return (size_t)t < MDL_DTYPE_COUNT ? dtypes[t].bytes : 0;
 }
 
 const char *mdl_op_kind_name(enum mdl_op_kind k)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/common/private.h - what a model owns besides its plain data; for model/ only
+ * model/common/private.h - what a model owns besides its plain data, and the places of its values;
+ * for model/ only
  *
  * One rule makes mdl_free() correct on half-built models, too: every array, string and copied
  * constant of a struct mdl_model (storages, tensors, ops, units, ios, names, labels, scale, shift,
@@ -54,12 +55,9 @@ bool mdl_map_has(const struct mdl_map *map, const void *data);
 /** mdl_map_advise() - madvise(2) for all of @map that maps files; @map may be NULL. */
 void mdl_map_advise(const struct mdl_map *map, int advice);
 
-/**
- * mdl_model_new() - makes an empty model with its private part and pool
- * @pool_cap: the pool's cap in bytes; 0: its default
- * @ret_model: owned by the caller, mdl_free(). Return: 0 or -ENOMEM.
- */
-int mdl_model_new(size_t pool_cap, struct mdl_model **ret_model);
+/** mdl_model_new() - makes an empty model with its private part and pool. Return: owned by the
+ * caller, mdl_free(); NULL: no memory. */
+struct mdl_model *mdl_model_new(void);
 
 /** mdl_op_own() - copies what @op points to, its name cut to fit, into @pool. Return: false without
  * memory. */
@@ -75,3 +73,19 @@ static inline void mdl_model_freep(struct mdl_model **m)
  * in a hostile file cannot control a terminal or break JSON) and returns @code. */
 int mdl_fail(char ret_error[MDL_ERROR_MAX], int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* ---- arena.c: places values in a frame's arena. Two values share bytes only if their lifetimes,
+ * in ops, do not overlap. Largest first, each into the tightest gap between those that live at the
+ * same time. ---- */
+
+#define MDL_ARENA_ALIGN 64u
+
+/**
+ * mdl_arena_place() - sets the offset of each of @storages, by bytes and lifetime
+ * @bytes_max: limit of the arena. @ret_bytes: its size
+ *
+ * Offsets are multiples of MDL_ARENA_ALIGN. The result depends on the order of @storages only where
+ * sizes are equal. Return: 0, -E2BIG past the limit, -ENOMEM.
+ */
+int mdl_arena_place(struct mdl_storage *const *storages, size_t count, size_t bytes_max,
+                    size_t *ret_bytes);

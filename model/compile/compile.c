@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/compile/compile.h"
 
-#include "base/base.h"
 #include "model/compile/passes.h"
-#include "model/ir/refusal.h"
 #include "model/ir/rows.h"
-#include "model/ir/sort.h"
 #include "model/lower/lower.h"
 #include "model/quant/quant.h"
 
@@ -171,17 +168,29 @@ static int try(struct mdl_ir *ir, void (*what)(struct mdl_ir *ir))
     return ir->failure;
 }
 
+/* The same with memory, and a list of reasons where the caller wants none. */
+static int run(struct mdl_ir *ir, void (*what)(struct mdl_ir *ir))
+{
+    mdl_autopool struct mdl_pool *pool = NULL;
+    struct mdl_reasons own = {0};
+    int r;
+
+    if (mdl_pool_new(SIZE_MAX / 4, &pool) < 0) {
+        return mdl_fail(ir->error, -ENOMEM, "out of memory while compiling the model");
+    }
+    ir->pool = pool;
+    ir->node_name = "";
+    ir->reasons = ir->options->reasons ? ir->options->reasons : &own;
+    r = try(ir, what);
+    mdl_reasons_deinit(&own);
+    return r;
+}
+
 int mdl_compile(const struct mdl_graph *g, const struct mdl_load_options *options,
                 char ret_error[MDL_ERROR_MAX], struct mdl_model **ret)
 {
-    mdl_autopool struct mdl_pool *pool = NULL;
     struct mdl_load_options given = options ? *options : (struct mdl_load_options){0};
-    struct mdl_reasons own = {0};
-    struct mdl_ir ir = {.g = g,
-                        .options = &given,
-                        .hooks = &mdl_rows_hooks,
-                        .error = ret_error,
-                        .reasons = given.reasons ? given.reasons : &own};
+    struct mdl_ir ir = {.g = g, .options = &given, .hooks = &mdl_rows_hooks, .error = ret_error};
     size_t bytes;
     int r;
 
@@ -195,13 +204,7 @@ int mdl_compile(const struct mdl_graph *g, const struct mdl_load_options *option
         bytes < (SIZE_MAX - FOLD_BYTES) / FOLD_PER_BYTE) {
         ir.fold_bytes_left = base_min(ir.fold_bytes_left, FOLD_BYTES + FOLD_PER_BYTE * bytes);
     }
-    if (mdl_pool_new(SIZE_MAX / 4, &pool) < 0) {
-        return mdl_fail(ret_error, -ENOMEM, "out of memory while compiling the model");
-    }
-    ir.pool = pool;
-    ir.node_name = "";
-    r = try(&ir, compile);
-    mdl_reasons_deinit(&own);
+    r = run(&ir, compile);
     if (r < 0) {
         mdl_free(ir.model);
         return r;
@@ -224,21 +227,7 @@ static void refuse(struct mdl_ir *ir)
 int mdl_compile_refused(const struct mdl_graph *g, const struct mdl_load_options *options, int code,
                         char ret_error[MDL_ERROR_MAX])
 {
-    mdl_autopool struct mdl_pool *pool = NULL;
-    struct mdl_reasons own = {0};
-    struct mdl_ir ir = {.g = g,
-                        .options = options,
-                        .error = ret_error,
-                        .node_name = "",
-                        .reasons = options->reasons ? options->reasons : &own};
-    int r;
+    struct mdl_ir ir = {.g = g, .options = options, .error = ret_error, .failure = code};
 
-    if (mdl_pool_new(SIZE_MAX / 4, &pool) < 0) {
-        return mdl_fail(ret_error, -ENOMEM, "out of memory while compiling the model");
-    }
-    ir.pool = pool;
-    ir.failure = code;
-    r = try(&ir, refuse);
-    mdl_reasons_deinit(&own);
-    return r;
+    return run(&ir, refuse);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Converts the finished representation to a struct mdl_model. Everything that is kept is copied
  * into the model's pool; only weights inside the file mapping stay in place. */
-#include "base/base.h"
 #include "base/shown_text.h"
 #include "base/tensor_name.h"
 #include "model/compile/passes.h"
@@ -30,8 +29,8 @@ static size_t same_constant(const struct mdl_ir *ir, size_t storage)
     for (size_t i = 0; i < storage; i++) {
         const struct mdl_ir_storage *t = &ir->storages[i];
 
-        if (t->home == MDL_HOME_CONST && t->final != MDL_NONE && t->data == s->data &&
-            t->bytes == s->bytes) {
+        if (t->mem.home == MDL_HOME_CONST && t->final != MDL_NONE && t->mem.data == s->mem.data &&
+            t->mem.bytes == s->mem.bytes) {
             return t->final;
         }
     }
@@ -43,24 +42,16 @@ static size_t emit_storage(struct mdl_ir *ir, size_t storage)
     struct mdl_ir_storage *s = &ir->storages[storage];
     struct mdl_storage *to;
 
-    if (s->final == MDL_NONE && s->home == MDL_HOME_CONST) {
+    if (s->final == MDL_NONE && s->mem.home == MDL_HOME_CONST) {
         s->final = same_constant(ir, storage);
     }
     if (s->final != MDL_NONE) {
         return s->final;
     }
     to = &ir->model->storages[ir->model->storage_count];
-    *to = (struct mdl_storage){
-        .home = s->home,
-        .bytes = s->bytes,
-        .offset = s->offset,
-        .index = s->index,
-        .data = s->data,
-        .first_op = s->first_op,
-        .last_op = s->last_op,
-    };
-    if (s->home == MDL_HOME_CONST && !s->in_file && s->bytes) {
-        to->data = memcpy(keep(ir, s->bytes, 1), s->data, s->bytes);
+    *to = s->mem;
+    if (s->mem.home == MDL_HOME_CONST && !s->in_file && s->mem.bytes) {
+        to->data = memcpy(keep(ir, s->mem.bytes, 1), s->mem.data, s->mem.bytes);
     }
     return s->final = ir->model->storage_count++;
 }
@@ -150,10 +141,10 @@ void mdl_emit(struct mdl_ir *ir, size_t arena_bytes)
     const char *name = ir->options->name ? ir->options->name : ir->g->name;
     struct mdl_model *m;
 
-    if (mdl_model_new(0, &ir->model) < 0) {
+    m = ir->model = mdl_model_new();
+    if (!m) {
         mdl_ir_nomem(ir);
     }
-    m = ir->model;
     m->storages = keep(ir, ir->storage_count, sizeof(*m->storages));
     m->tensors = keep(ir, ir->value_count, sizeof(*m->tensors));
     m->ops = keep(ir, ir->run_count, sizeof(*m->ops));

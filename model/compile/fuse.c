@@ -3,10 +3,7 @@
  * The merged op keeps its place and writes the output of the removed op. */
 #include <math.h>
 
-#include "base/base.h"
-#include "model/compile/match.h"
 #include "model/compile/passes.h"
-#include "model/ir/constant.h"
 
 /* The dim along which scale and shift of @op lie. */
 static size_t channel_axis(const struct mdl_ir *ir, const struct mdl_ir_op *op)

@@ -3,8 +3,6 @@
  * the last two in between, and the scale before or after the product. */
 #include <math.h>
 
-#include "base/base.h"
-#include "model/compile/match.h"
 #include "model/compile/passes.h"
 #include "model/ir/build.h"
 

@@ -6,10 +6,7 @@
  * with one convolution, if the window of one of them (the host) contains every tap of the others:
  * Ding et al., RepVGG, CVPR 2021, section 3.3. The taps of a smaller window lie where both read the
  * same pixel: host tap j reads o stride - pad + j dilation. */
-#include "base/base.h"
-#include "model/compile/match.h"
 #include "model/compile/passes.h"
-#include "model/ir/constant.h"
 
 /* One term of a sum: sign * (scale (W * x) + shift). */
 struct branch {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Norms as exporters write them: a layer norm as means, differences and a quotient, then scale and
  * shift; a group norm as an instance norm between two reshapes. */
-#include "model/compile/match.h"
 #include "model/compile/passes.h"
 #include "model/ir/build.h"
-#include "model/ir/constant.h"
 
 static bool finish(struct mdl_ir *ir, struct mdl_ir_op *norm, size_t y)
 {
@@ -81,13 +79,9 @@ static bool centred(struct mdl_ir *ir, size_t v, const struct mdl_ir_op *like, s
     if (!mean || mean->op.attr.reduce.which != MDL_RED_MEAN || mean->op.in[0] != sub->op.in[0]) {
         return false;
     }
-    for (size_t d = 0; d < MDL_RANK_MAX; d++) {
-        if (mean->op.attr.reduce.axes[d] != like->op.attr.reduce.axes[d]) {
-            return false;
-        }
-    }
     *ret_x = sub->op.in[0];
-    return true;
+    return memcmp(mean->op.attr.reduce.axes, like->op.attr.reduce.axes,
+                  sizeof(like->op.attr.reduce.axes)) == 0;
 }
 
 static bool fuse_quotient(struct mdl_ir *ir, struct mdl_ir_op *op)
@@ -118,9 +112,7 @@ static bool fuse_quotient(struct mdl_ir *ir, struct mdl_ir_op *op)
     } else {
         return false;
     }
-    for (size_t d = 0; d < MDL_RANK_MAX; d++) {
-        norm.op.attr.norm.axes[d] = mean->op.attr.reduce.axes[d];
-    }
+    memcpy(norm.op.attr.norm.axes, mean->op.attr.reduce.axes, sizeof(norm.op.attr.norm.axes));
     norm.op.attr.norm.epsilon = epsilon;
     norm.op.in[0] = x;
     return finish(ir, &norm, op->op.out[0]);

@@ -3,8 +3,6 @@
  * differs between exporters, so products are compared as sets. */
 #include <math.h>
 
-#include "base/base.h"
-#include "model/compile/match.h"
 #include "model/compile/passes.h"
 
 /* Return: whether @v is 1 + erf(x / sqrt(2)) */

@@ -2,7 +2,6 @@
 /* [..., K] x [K, N] is computed as one product of all rows, and its result is then reshaped. What
  * follows element by element (a bias, an activation, a residual sum) goes before that reshape, so
  * that it can join the product. */
-#include "model/compile/match.h"
 #include "model/compile/passes.h"
 #include "model/ir/build.h"
 

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/compile/layout.h"
-
-#include "model/ir/strides.h"
-
 /* Strides and copies, in three steps:
  *
  *  1. A trial walk over the ops gives every value strides, as if no concat could share memory.
@@ -11,6 +7,77 @@
  *  3. The real walk makes storages and the list of ops to run. It adds a copy wherever a layout
  *     must change: spatial operators read and write NHWC, a reshape needs an order that allows a
  *     view, and a model output must be row-major in its own buffer. */
+#include "model/compile/passes.h"
+#include "model/ir/strides.h"
+
+/* ---- which order of dimensions a value has in memory ---- */
+
+static bool has_zero_stride(const struct mdl_ir_value *v)
+{
+    for (size_t i = 0; i < v->rank; i++) {
+        if (v->dim[i] > 1 && v->stride[i] == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What attention writes is mostly read as its queries were made: heads beside each other. Its last
+ * dim stays the innermost, as primitives write whole vectors. */
+static void order_of_attention(const struct mdl_ir_value *q, size_t rank, size_t *order)
+{
+    size_t kept = 0;
+
+    mdl_order_rows(rank, order);
+    if (has_zero_stride(q)) {
+        return;
+    }
+    mdl_order_of(rank, q->dim, q->stride, order);
+    for (size_t i = 0; i < rank; i++) {
+        if (order[i] != rank - 1) {
+            order[kept++] = order[i];
+        }
+    }
+    order[kept] = rank - 1;
+}
+
+/* The order of @op's output @out. */
+static void choose_order(const struct mdl_ir *ir, const struct mdl_ir_op *op, size_t out,
+                         size_t *order)
+{
+    const struct mdl_ir_value *y = &ir->values[out], *best = NULL;
+
+    if (mdl_ir_is_spatial(ir, op)) {
+        mdl_order_channels_last(y->rank, order);
+        return;
+    }
+    if (op->kind == MDL_OP_ATTENTION && !y->output) {
+        order_of_attention(&ir->values[op->op.in[0]], y->rank, order);
+        return;
+    }
+    if (mdl_op_is(op->kind, MDL_OP_FOLLOWS)) {
+        for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
+            size_t in = op->op.in[i];
+            const struct mdl_ir_value *x = in == MDL_NONE ? NULL : &ir->values[in];
+
+            if (!x || x->rank != y->rank || has_zero_stride(x) ||
+                (op->kind != MDL_OP_PAD && !mdl_ir_same_dims(x, y))) {
+                continue;
+            }
+            /* constants do not decide: their order is the file's */
+            if (!best || (best->data && !x->data)) {
+                best = x;
+            }
+        }
+    }
+    /* An output is written row-major directly, except for images: copying them afterwards is faster
+     * than element functions across layouts. */
+    if (best && (!y->output || mdl_strides_nhwc(best->rank, best->dim, best->stride))) {
+        mdl_order_of(best->rank, best->dim, best->stride, order);
+    } else {
+        mdl_order_rows(y->rank, order);
+    }
+}
 
 /* ---- the trial walk ---- */
 
@@ -67,7 +134,7 @@ static void rehearse(struct mdl_ir *ir)
         } else {
             for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
                 if (op->op.out[i] != MDL_NONE) {
-                    mdl_layout_order(ir, op, op->op.out[i], order);
+                    choose_order(ir, op, op->op.out[i], order);
                     mdl_layout_dense(&ir->values[op->op.out[i]], order);
                 }
             }
@@ -150,7 +217,7 @@ static void walk_op(struct mdl_ir *ir, const struct mdl_ir_op *given)
         size_t order[MDL_RANK_MAX];
 
         if (op.op.out[i] != MDL_NONE) {
-            mdl_layout_order(ir, &op, op.op.out[i], order);
+            choose_order(ir, &op, op.op.out[i], order);
             mdl_layout_value(ir, op.op.out[i], order);
             empty = empty && mdl_ir_elements(&ir->values[op.op.out[i]]) == 0 &&
                     !is_shown(ir, op.op.out[i]);
@@ -190,8 +257,8 @@ static bool can_move(const struct mdl_ir *ir, const struct mdl_ir_value *v)
 {
     const struct mdl_ir_storage *s = &ir->storages[v->storage];
 
-    return s->home == MDL_HOME_ARENA && s->alias == MDL_NONE && v->offset == 0 &&
-           s->bytes == mdl_ir_bytes(v) && mdl_strides_rows(v->rank, v->dim, v->stride);
+    return s->mem.home == MDL_HOME_ARENA && s->alias == MDL_NONE && v->offset == 0 &&
+           s->mem.bytes == mdl_ir_bytes(v) && mdl_strides_rows(v->rank, v->dim, v->stride);
 }
 
 static void walk_output(struct mdl_ir *ir, size_t i)
@@ -200,8 +267,7 @@ static void walk_output(struct mdl_ir *ir, size_t i)
 
     mdl_layout_leaf(ir, v);
     to = mdl_layout_storage(ir, MDL_HOME_OUTPUT, mdl_ir_bytes(&ir->values[v]));
-    ir->storages[to].index = i;
-    ir->storages[to].merged = true;
+    ir->storages[to].mem.index = i;
     if (can_move(ir, &ir->values[v])) {
         ir->storages[ir->values[v].storage].alias = to;
         ir->output_values[i] = v;
@@ -237,7 +303,6 @@ static void drop_copies(struct mdl_ir *ir)
 
                 s->alias = y->storage;
                 s->alias_offset = y->offset;
-                ir->storages[y->storage].merged = true;
                 continue;
             }
         }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of a Concat are written where they belong. */
-#include "base/base.h"
-#include "model/compile/layout.h"
+#include "model/compile/passes.h"
 #include "model/ir/strides.h"
 
 /* [x0..xk] inside a later [x0..xk, ...]: the later one then holds the first as its first part (a

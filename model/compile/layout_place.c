@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where values are: a storage of their own, or a view of another. */
-#include "model/compile/layout.h"
-
-#include "base/base.h"
+#include "model/compile/passes.h"
 #include "model/ir/strides.h"
 
 void mdl_layout_dense(struct mdl_ir_value *v, const size_t *order)
@@ -35,7 +33,7 @@ size_t mdl_layout_storage(struct mdl_ir *ir, enum mdl_home home, size_t bytes)
     mdl_ir_grow(ir, (void **)&ir->storages, &ir->storage_cap, ir->storage_count,
                 sizeof(*ir->storages));
     ir->storages[ir->storage_count] =
-        (struct mdl_ir_storage){.home = home, .bytes = bytes, .alias = MDL_NONE};
+        (struct mdl_ir_storage){.mem = {.home = home, .bytes = bytes}, .alias = MDL_NONE};
     return ir->storage_count++;
 }
 
@@ -74,9 +72,9 @@ void mdl_layout_leaf(struct mdl_ir *ir, size_t v)
     mdl_order_rows(x->rank, order);
     mdl_layout_dense(x, order);
     x->storage = mdl_layout_storage(ir, x->data ? MDL_HOME_CONST : MDL_HOME_INPUT, mdl_ir_bytes(x));
-    ir->storages[x->storage].data = x->data;
+    ir->storages[x->storage].mem.data = x->data;
     ir->storages[x->storage].in_file = x->in_file;
-    ir->storages[x->storage].index = x->data ? 0 : x->input;
+    ir->storages[x->storage].mem.index = x->data ? 0 : x->input;
 }
 
 void mdl_layout_run(struct mdl_ir *ir, const struct mdl_ir_op *op)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/compile/match.h"
-
+/* Questions that find patterns of ops. */
 #include <math.h>
 
-#include "model/ir/constant.h"
+#include "model/compile/passes.h"
 
 struct mdl_ir_op *mdl_match_producer(struct mdl_ir *ir, size_t v, int kind)
 {

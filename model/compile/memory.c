@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lifetimes in op order, results that overwrite dead inputs, and offsets in the arena. */
-#include "base/base.h"
-#include "model/common/arena.h"
 #include "model/compile/passes.h"
 #include "model/ir/strides.h"
 
@@ -18,10 +16,10 @@ static void touch(struct mdl_ir *ir, size_t v, size_t op)
     s = &ir->storages[mdl_ir_root(ir, ir->values[v].storage, &ignored)];
     if (!s->used) {
         s->used = true;
-        s->first_op = s->last_op = op;
+        s->mem.first_op = s->mem.last_op = op;
     }
-    s->first_op = base_min(s->first_op, op);
-    s->last_op = base_max(s->last_op, op);
+    s->mem.first_op = base_min(s->mem.first_op, op);
+    s->mem.last_op = base_max(s->mem.last_op, op);
 }
 
 static void find_lifetimes(struct mdl_ir *ir)
@@ -76,8 +74,8 @@ static bool fills_storage(const struct mdl_ir *ir, const struct mdl_ir_value *v)
 {
     const struct mdl_ir_storage *s = &ir->storages[v->storage];
 
-    return s->home == MDL_HOME_ARENA && s->alias == MDL_NONE && v->offset == 0 &&
-           s->bytes == mdl_ir_bytes(v);
+    return s->mem.home == MDL_HOME_ARENA && s->alias == MDL_NONE && v->offset == 0 &&
+           s->mem.bytes == mdl_ir_bytes(v);
 }
 
 /* Return: whether op @k reads the same elements of all inputs before it writes an element of y:
@@ -126,12 +124,12 @@ static void merge_in_place(struct mdl_ir *ir)
             }
             root = mdl_ir_root(ir, x->storage, &offset);
             s = &ir->storages[root];
-            if (s->home != MDL_HOME_ARENA || s->last_op != k || offset + x->offset != 0 ||
-                s->bytes != mdl_ir_bytes(y) || !mdl_ir_same_dims(x, y) ||
+            if (s->mem.home != MDL_HOME_ARENA || s->mem.last_op != k || offset + x->offset != 0 ||
+                s->mem.bytes != mdl_ir_bytes(y) || !mdl_ir_same_dims(x, y) ||
                 !reads_in_step(ir, op, root, y)) {
                 continue;
             }
-            s->last_op = base_max(s->last_op, ir->storages[y->storage].last_op);
+            s->mem.last_op = base_max(s->mem.last_op, ir->storages[y->storage].mem.last_op);
             ir->storages[y->storage].alias = root;
             ir->storages[y->storage].alias_offset = 0;
             break;
@@ -161,7 +159,7 @@ size_t mdl_ir_entry_op(const struct mdl_ir *ir, size_t input)
         return MDL_NONE;
     }
     y = &ir->values[ir->run[entry].op.out[0]];
-    if (ir->storages[mdl_ir_root(ir, y->storage, &offset)].home != MDL_HOME_ARENA) {
+    if (ir->storages[mdl_ir_root(ir, y->storage, &offset)].mem.home != MDL_HOME_ARENA) {
         return MDL_NONE;
     }
     return entry;
@@ -176,11 +174,11 @@ static void keep_inputs(struct mdl_ir *ir)
 
         if (entry == MDL_NONE) {
             ir->storages[x->storage].used = true;
-            ir->storages[x->storage].first_op = 0;
+            ir->storages[x->storage].mem.first_op = 0;
         } else {
             const struct mdl_ir_value *y = &ir->values[ir->run[entry].op.out[0]];
 
-            ir->storages[mdl_ir_root(ir, y->storage, &offset)].first_op = 0;
+            ir->storages[mdl_ir_root(ir, y->storage, &offset)].mem.first_op = 0;
             ir->storages[x->storage].used = false; /* no room of its own */
         }
     }
@@ -188,39 +186,27 @@ static void keep_inputs(struct mdl_ir *ir)
 
 static bool wants_room(const struct mdl_ir_storage *s)
 {
-    return s->used && s->alias == MDL_NONE && s->bytes > 0 &&
-           (s->home == MDL_HOME_ARENA || s->home == MDL_HOME_INPUT);
+    return s->used && s->alias == MDL_NONE && s->mem.bytes > 0 &&
+           (s->mem.home == MDL_HOME_ARENA || s->mem.home == MDL_HOME_INPUT);
 }
 
 /* Return: bytes of the arena; SIZE_MAX: more than the limit. */
 static size_t place_all(struct mdl_ir *ir)
 {
-    struct mdl_room *rooms = mdl_ir_alloc(ir, ir->storage_count, sizeof(*rooms));
-    size_t count = 0, bytes;
+    struct mdl_storage **list = mdl_ir_alloc(ir, ir->storage_count, sizeof(struct mdl_storage *));
+    size_t count = 0, bytes = 0;
     int r;
 
     for (size_t i = 0; i < ir->storage_count; i++) {
-        const struct mdl_ir_storage *s = &ir->storages[i];
-
-        if (wants_room(s)) {
-            rooms[count++] = (struct mdl_room){
-                .bytes = s->bytes, .first_op = s->first_op, .last_op = s->last_op};
+        if (wants_room(&ir->storages[i])) {
+            list[count++] = &ir->storages[i].mem;
         }
     }
-    r = mdl_arena_place(rooms, count, ir->options->arena_bytes_max, &bytes);
-    if (r == -E2BIG) {
-        return SIZE_MAX;
-    }
-    if (r < 0) {
+    r = mdl_arena_place(list, count, ir->options->arena_bytes_max, &bytes);
+    if (r == -ENOMEM) {
         mdl_ir_nomem(ir);
     }
-    count = 0;
-    for (size_t i = 0; i < ir->storage_count; i++) {
-        if (wants_room(&ir->storages[i])) {
-            ir->storages[i].offset = rooms[count++].offset;
-        }
-    }
-    return bytes;
+    return r < 0 ? SIZE_MAX : bytes;
 }
 
 /* A first layer and its pooling may run as one, too, which saves less than a depthwise pair: only
@@ -236,10 +222,10 @@ static void keep_stems(struct mdl_ir *ir, size_t bytes)
             continue;
         }
         s = &ir->storages[mdl_ir_root(ir, ir->values[a->in[0]].storage, &offset)];
-        last = s->last_op;
-        s->last_op = base_max(last, k + 1);
+        last = s->mem.last_op;
+        s->mem.last_op = base_max(last, k + 1);
         if (place_all(ir) > bytes) {
-            s->last_op = last;
+            s->mem.last_op = last;
             place_all(ir);
         }
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs whose length depends on the data: padded with zeros, and the count as one more output. */
 
-#include "base/base.h"
 #include "base/shown_text.h"
 #include "model/compile/passes.h"
 #include "model/ir/rows.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units: one heavy operator each, with the light ones after it; light ones before the first heavy
  * one belong to the first unit. A model without heavy operators has one unit per op. */
-#include "base/base.h"
 #include "model/compile/passes.h"
 
 static bool is_heavy(const struct mdl_op *op)

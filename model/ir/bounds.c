@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/ir/bounds.h"
-
+/* The least and the most that computed lengths can be. */
 #include "model/ir/build.h"
-#include "model/ir/constant.h"
+#include "model/ir/rows.h"
 
 /* a shape has at most MDL_RANK_MAX elements; a list of a few lengths some more */
 #define BOUNDED_ELEMENTS_MAX 64u

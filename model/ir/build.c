@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/ir/build.h"
 
-#include "model/ir/constant.h"
-#include "model/ir/fold.h"
-
 static bool all_const(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     for (size_t at = 0, v; (v = mdl_ir_reads(op, &at)) != MDL_NONE;) {
@@ -21,9 +18,7 @@ static void add_or_fold(struct mdl_ir *ir, struct mdl_ir_op *op)
 
     if (all_const(ir, op)) {
         mdl_ir_called_off(ir);
-        done = op->kind == MDL_IR_VIEW     ? mdl_fold_view(ir, op)
-               : op->kind == MDL_IR_CONCAT ? mdl_fold_concat(ir, op)
-                                           : mdl_fold_op(ir, op);
+        done = mdl_fold_op(ir, op);
     }
     if (!done) {
         mdl_ir_op_add(ir, op);
@@ -88,8 +83,8 @@ size_t mdl_ir_slice(struct mdl_ir *ir, size_t x, const size_t *start, const ptrd
     op.view.kind = MDL_VIEW_SLICE;
     for (size_t i = 0; i < v->rank; i++) {
         op.view.start[i] = start[i];
-        op.view.step[i] = step[i];
-        identity &= dim[i] == v->dim[i] && start[i] == 0 && (step[i] == 1 || dim[i] <= 1);
+        op.view.step[i] = step ? step[i] : 1;
+        identity &= dim[i] == v->dim[i] && start[i] == 0 && (op.view.step[i] == 1 || dim[i] <= 1);
     }
     if (identity) {
         return x;
@@ -125,14 +120,10 @@ size_t mdl_ir_part(struct mdl_ir *ir, size_t x, size_t axis, size_t start, size_
 {
     struct mdl_ir_value v = *mdl_ir_at(ir, x);
     size_t from[MDL_RANK_MAX] = {0};
-    ptrdiff_t step[MDL_RANK_MAX];
 
-    for (size_t i = 0; i < v.rank; i++) {
-        step[i] = 1;
-    }
     from[axis] = start;
     v.dim[axis] = count;
-    return mdl_ir_slice(ir, x, from, step, v.dim);
+    return mdl_ir_slice(ir, x, from, NULL, v.dim);
 }
 
 size_t mdl_ir_expand(struct mdl_ir *ir, size_t x, size_t rank, const size_t *dim)

@@ -14,6 +14,7 @@
 size_t mdl_ir_emit(struct mdl_ir *ir, struct mdl_ir_op *op, enum mdl_dtype dtype, size_t rank,
                    const size_t *dim);
 size_t mdl_ir_permute(struct mdl_ir *ir, size_t x, const size_t *perm);
+/** mdl_ir_slice() - @step: NULL: 1 along each dim */
 size_t mdl_ir_slice(struct mdl_ir *ir, size_t x, const size_t *start, const ptrdiff_t *step,
                     const size_t *dim);
 /** mdl_ir_part() - @count elements of dim @axis, from @start on */
@@ -47,3 +48,10 @@ size_t mdl_ir_scalar(struct mdl_ir *ir, enum mdl_dtype dtype, double value);
 /** mdl_ir_broadcast() - the common shape of @count shapes by numpy's rules. Return: its rank. */
 size_t mdl_ir_broadcast(struct mdl_ir *ir, const size_t *values, size_t count,
                         size_t ret_dim[MDL_RANK_MAX]);
+
+/* ---- fold.c: ops whose inputs are all constant ---- */
+
+/** mdl_fold_op() - evaluates @op, whose inputs are all constant. Return: false if it cannot be
+ * folded and must run. */
+bool mdl_fold_op(struct mdl_ir *ir, const struct mdl_ir_op *op);
+bool mdl_fold_eval(struct mdl_ir *ir, const struct mdl_ir_op *op); /* by a primitive */

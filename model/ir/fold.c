@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/ir/fold.h"
-
-#include "model/common/op_work.h"
-#include "model/ir/constant.h"
-#include "model/ir/strides.h"
-
 /* Constant evaluation. This file evaluates integer shape arithmetic, moves and simple arithmetic on
- * floats; options->const_eval evaluates ops that need a primitive. Constants may be unaligned (file
- * bytes), so they are read by memcpy(). */
+ * floats; options->const_eval evaluates ops that need a primitive (fold_eval.c). Both share a
+ * budget of bytes and of work (struct mdl_ir). Constants may be unaligned (file bytes), so they are
+ * read by memcpy(). */
+#include "model/common/arithmetic.h"
+#include "model/ir/build.h"
+#include "model/ir/strides.h"
 
 /* A larger broadcast of a constant stays a view, so that a file cannot make us fill memory. */
 #define EXPAND_BYTES_MAX ((size_t)1 << 20)
@@ -26,7 +24,7 @@ static void around(const struct mdl_ir_value *v, size_t axis, size_t *ret_outer,
     }
 }
 
-bool mdl_fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op)
+static bool fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     struct mdl_ir_value x = ir->values[op->op.in[0]], y = ir->values[op->op.out[0]];
     ptrdiff_t dense[MDL_RANK_MAX], stride[MDL_RANK_MAX], start;
@@ -52,7 +50,7 @@ bool mdl_fold_view(struct mdl_ir *ir, const struct mdl_ir_op *op)
     return true;
 }
 
-bool mdl_fold_concat(struct mdl_ir *ir, const struct mdl_ir_op *op)
+static bool fold_concat(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *y = &ir->values[op->op.out[0]];
     size_t inner, outer, at = 0, row;
@@ -139,6 +137,105 @@ static bool mdl_fold_where(struct mdl_ir *ir, const struct mdl_ir_op *op)
     return true;
 }
 
+/* ---- arithmetic ---- */
+
+static bool mdl_fold_binary(struct mdl_ir *ir, const struct mdl_ir_op *op)
+{
+    const struct mdl_ir_value *a = &ir->values[op->op.in[0]], *b = &ir->values[op->op.in[1]];
+    enum mdl_binary which = op->op.attr.binary;
+    const struct mdl_ir_value *y;
+    size_t count = mdl_ir_elements(a);
+    void *data;
+
+    if (a->dtype != b->dtype) {
+        return false;
+    }
+    data = mdl_const_make(ir, op->op.out[0]);
+    y = &ir->values[op->op.out[0]];
+    for (size_t i = 0; i < count; i++) {
+        if (a->dtype == MDL_F32) {
+            double v = mdl_real_binary(which, mdl_const_real(a, i), mdl_const_real(b, i));
+
+            mdl_const_store(data, y->dtype, i, v, v != 0);
+        } else {
+            int64_t v = mdl_int_binary(which, mdl_const_int(a, i), mdl_const_int(b, i));
+
+            mdl_const_store(data, y->dtype, i, (double)v, v);
+        }
+    }
+    return true;
+}
+
+static float negative(float x)
+{
+    return -x;
+}
+
+static float reciprocal(float x)
+{
+    return 1.0f / x;
+}
+
+static float rectified(float x)
+{
+    return x < 0 ? 0 : x;
+}
+
+/* Others are left to the primitives. */
+static float (*const real_unary[MDL_ACT_COUNT])(float x) = {
+    [MDL_ACT_NEG] = negative,   [MDL_ACT_ABS] = fabsf,  [MDL_ACT_FLOOR] = floorf,
+    [MDL_ACT_CEIL] = ceilf,     [MDL_ACT_SQRT] = sqrtf, [MDL_ACT_RECIPROCAL] = reciprocal,
+    [MDL_ACT_RELU] = rectified, [MDL_ACT_EXP] = expf,   [MDL_ACT_ROUND] = nearbyintf,
+};
+
+static bool mdl_fold_unary(struct mdl_ir *ir, const struct mdl_ir_op *op)
+{
+    const struct mdl_ir_value *x = &ir->values[op->op.in[0]];
+    size_t count = mdl_ir_elements(x);
+    void *data;
+
+    if (x->dtype == MDL_F32 && !real_unary[op->op.act]) {
+        return false;
+    }
+    data = mdl_const_make(ir, op->op.out[0]);
+    for (size_t i = 0; i < count; i++) {
+        if (x->dtype == MDL_F32) {
+            float v = real_unary[op->op.act]((float)mdl_const_real(x, i));
+
+            mdl_const_store(data, x->dtype, i, (double)v, 0);
+        } else {
+            mdl_const_store(data, x->dtype, i, 0, mdl_int_unary(&op->op, mdl_const_int(x, i)));
+        }
+    }
+    return true;
+}
+
+/* Integers only (a shape's product and the like); over all axes. */
+static bool mdl_fold_reduce(struct mdl_ir *ir, const struct mdl_ir_op *op)
+{
+    static const enum mdl_binary joins[] = {[MDL_RED_SUM] = MDL_BIN_ADD,
+                                            [MDL_RED_MAX] = MDL_BIN_MAX,
+                                            [MDL_RED_MIN] = MDL_BIN_MIN,
+                                            [MDL_RED_PROD] = MDL_BIN_MUL};
+    const struct mdl_ir_value *x = &ir->values[op->op.in[0]];
+    enum mdl_reduce which = op->op.attr.reduce.which;
+    size_t count = mdl_ir_elements(x);
+    int64_t all;
+
+    if (x->dtype == MDL_F32 || mdl_ir_elements(&ir->values[op->op.out[0]]) != 1 || count == 0 ||
+        which == MDL_RED_MEAN || which >= base_array_count(joins)) {
+        return false;
+    }
+    all = mdl_const_int(x, 0);
+    for (size_t i = 1; i < count; i++) {
+        all = mdl_int_binary(joins[which], all, mdl_const_int(x, i));
+    }
+    mdl_const_store(mdl_const_make(ir, op->op.out[0]), x->dtype, 0, 0, all);
+    return true;
+}
+
+/* ---- an op ---- */
+
 /* Elements read and written, or the multiplications where those are more. */
 static double work_of(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
@@ -167,6 +264,9 @@ bool mdl_fold_op(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     fold_fn fold = (size_t)op->kind < MDL_OP_COUNT ? folds[op->kind] : NULL;
 
+    if (op->kind == MDL_IR_VIEW || op->kind == MDL_IR_CONCAT) { /* moves alone are no work */
+        return op->kind == MDL_IR_VIEW ? fold_view(ir, op) : fold_concat(ir, op);
+    }
     if (!mdl_ir_fold_work(ir, work_of(ir, op))) {
         ir->unfolded_work += work_of(ir, op);
         if (ir->unfolded_work > UNFOLDED_WORK_MAX) { /* else it runs in every frame */

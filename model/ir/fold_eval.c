@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model of one op with constant inputs, run by the caller's primitives. */
-#include "base/base.h"
-#include "model/ir/constant.h"
-#include "model/ir/fold.h"
+#include "model/ir/build.h"
 #include "model/ir/strides.h"
 
 struct one_op {

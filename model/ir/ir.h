@@ -7,8 +7,8 @@
  * VIEW and CONCAT. The rooms keep one invariant: ops are in topological order, and every value is
  * written by exactly one op (value.op).
  *
- * This is the room's contract, together with build.h (makes ops), constant.h (reads constants) and
- * strides.h (orders of elements in memory). For model/ only.
+ * This is the room's contract, together with build.h (makes ops) and strides.h (orders of elements
+ * in memory). For model/ only.
  *
  * Everything is allocated from ir.pool and freed with it; compile/emit.c copies what the model
  * keeps into the model's pool. A failure leaves by longjmp() what is tried (ir.leave): while a
@@ -20,9 +20,7 @@
 #include <setjmp.h>
 
 #include "model/common/graph.h"
-#include "model/common/pool.h"
 #include "model/common/private.h"
-#include "model/model.h"
 
 /* IR-only kinds, beside enum mdl_op_kind */
 #define MDL_IR_VIEW ((int)MDL_OP_COUNT)
@@ -87,15 +85,11 @@ struct mdl_ir_op {
 };
 
 struct mdl_ir_storage {
-    enum mdl_home home;
-    size_t bytes, offset, index;
-    const void *data;
+    struct mdl_storage mem; /* as the model will have it */
     bool in_file;
     size_t alias;        /* storage that contains this one, or MDL_NONE ... */
     size_t alias_offset; /* ... at this byte */
-    size_t first_op, last_op;
     bool used;
-    bool merged;  /* it contains another storage: do not move it */
     size_t final; /* compile/emit.c: index in the model */
 };
 
@@ -215,3 +209,42 @@ void mdl_ir_drop_dead(struct mdl_ir *ir);
  * channels-last. */
 bool mdl_ir_is_spatial(const struct mdl_ir *ir, const struct mdl_ir_op *op);
 bool mdl_ir_same_dims(const struct mdl_ir_value *a, const struct mdl_ir_value *b);
+
+/* ---- ir.c, too: elements of constants, of any type and alignment ---- */
+
+/** mdl_const_int(), mdl_const_real() - Return: element @i as an integer (saturated; NaN gives 0),
+ * or as a real number. mdl_const_store() - writes element @i of an array of @dtype: @real if @dtype
+ * is f32, else @integer. */
+int64_t mdl_const_int(const struct mdl_ir_value *v, size_t i);
+double mdl_const_real(const struct mdl_ir_value *v, size_t i);
+/** mdl_const_channel() - Return: the real of channel @c; one element is for all. */
+double mdl_const_channel(const struct mdl_ir_value *v, size_t c);
+void mdl_const_store(void *data, enum mdl_dtype dtype, size_t i, double real, int64_t integer);
+/** mdl_const_make() - allocates the data of value @v, which becomes a constant; counts against the
+ * folding budget. */
+void *mdl_const_make(struct mdl_ir *ir, size_t v);
+/** mdl_const_settled() - Return: a constant instead of @v, where by its bounds (rows.h) its
+ * elements can have but one value; else @v. */
+size_t mdl_const_settled(const struct mdl_ir *ir, size_t v);
+/** mdl_const_move() - copies elements of @size bytes, of dims @dim, from the strides of @src to
+ * those of @dst. */
+void mdl_const_move(size_t size, size_t rank, const size_t *dim, unsigned char *dst,
+                    const ptrdiff_t *to, const unsigned char *src, const ptrdiff_t *from);
+
+/* ---- sort.c: the graph's nodes in order, and its names ---- */
+
+/** mdl_ir_sort() - fills ir.order with the nodes that an output needs, in topological order, and
+ * ir.names. */
+void mdl_ir_sort(struct mdl_ir *ir);
+/** mdl_ir_find() - Return: the entry of @name; NULL: it is not in the graph. */
+struct mdl_ir_name *mdl_ir_find(const struct mdl_ir *ir, const char *name);
+
+/* ---- refusal.c: collects reasons for a refusal, and says them in one sentence ---- */
+
+/** mdl_ir_reason() - keeps the text in ir.error as a reason. @what: its kind, code and version.
+ * @n: the node; NULL: it is an input. @name: of either. */
+void mdl_ir_reason(struct mdl_ir *ir, const struct mdl_reason *what, const struct mdl_gnode *n,
+                   const char *name);
+/** mdl_ir_refuse_all() - leaves with the first reason's code, if there is one, and all in ir.error:
+ * the text itself of a single one, else an operator once with the names of some of its nodes. */
+void mdl_ir_refuse_all(struct mdl_ir *ir);

@@ -2,7 +2,6 @@
 /* Is there any row? What exporters ask before they look at boxes, and what has no rows then. */
 #include <math.h>
 
-#include "model/ir/constant.h"
 #include "model/ir/rows.h"
 
 /* Counts and conditions are a few operators on each other. A file cannot make the search longer. */

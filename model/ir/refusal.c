@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/ir/refusal.h"
-
+/* Reasons for a refusal, and the sentence that sums them up. */
 #include <stdarg.h>
 
 #include "base/append.h"
+#include "model/ir/ir.h"
 
 #define NODES_NAMED 3u
 

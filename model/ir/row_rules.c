@@ -2,8 +2,6 @@
 /* What each op does with inputs whose rows are counted. */
 #include <math.h>
 
-#include "base/base.h"
-#include "model/ir/bounds.h"
 #include "model/ir/build.h"
 #include "model/ir/rows.h"
 

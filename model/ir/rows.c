@@ -2,7 +2,6 @@
 #include "model/ir/rows.h"
 
 #include "model/ir/build.h"
-#include "model/ir/constant.h"
 
 size_t mdl_rows_int(struct mdl_ir *ir, int64_t value)
 {

@@ -42,6 +42,17 @@ size_t mdl_rows_int(struct mdl_ir *ir, int64_t value);
 /** mdl_rows_refuse() - refuses a use of @v, whose rows are counted. */
 _Noreturn void mdl_rows_refuse(struct mdl_ir *ir, size_t v);
 
+/* bounds.c: a length that depends on the data has a bound. Arithmetic on it (a shape, the smaller
+ * of it and a constant) is carried out on the bounds too, so that what uses it as a dim knows how
+ * large that can get. */
+
+/** mdl_bounds_of() - sets least and most of the result of @op where those of its inputs are known;
+ * a larger value than a shape has none. */
+void mdl_bounds_of(struct mdl_ir *ir, const struct mdl_ir_op *op);
+/** mdl_bounds_decide() - compares @a and @b: a constant where every element can have but one
+ * result, else MDL_NONE. @which: MDL_BIN_EQUAL, LESS or GREATER */
+size_t mdl_bounds_decide(struct mdl_ir *ir, enum mdl_binary which, size_t a, size_t b);
+
 /* no_rows.c: is there any row? */
 
 /** mdl_rows_asks() - Return: whether the boolean @v tells only if a count is 0. *ret_count: it;

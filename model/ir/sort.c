@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/ir/sort.h"
-
 /* Order: names sorted once and found by bisection, because a hash table can be made quadratic by a
  * hostile file. Nodes come out in file order wherever the file is already sorted: exporters' order
  * is good for memory. */
+#include "model/ir/ir.h"
 
 static int compare_names(const void *a, const void *b)
 {

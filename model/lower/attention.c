@@ -2,7 +2,6 @@
 /* Attention of opset 23, and products as ONNX Runtime's optimiser writes them. */
 #include <math.h>
 
-#include "base/base.h"
 #include "model/lower/lowering.h"
 
 struct heads {
@@ -196,6 +195,6 @@ static size_t lower_fused_matmul(struct mdl_lower *l, int arg)
 
 const struct mdl_lower_row mdl_lower_attentions[] = {
     {"Attention", lower_attention, 3, 3},
-    {"FusedMatMul", lower_fused_matmul, 2, 2, 0, "com.microsoft"},
+    {"FusedMatMul", lower_fused_matmul, 2, 2, 0, MDL_LOWER_MICROSOFT},
     {0},
 };

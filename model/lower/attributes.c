@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What lowering reads of a node: inputs, attributes, constants. */
-#include "base/base.h"
-#include "model/ir/rows.h"
 #include "model/lower/lowering.h"
 
 size_t mdl_l_in(const struct mdl_lower *l, size_t i)
@@ -19,6 +17,13 @@ bool mdl_l_wants(const struct mdl_lower *l, size_t i)
     return i < l->out_count && l->node->outputs[i][0];
 }
 
+void mdl_l_give(struct mdl_lower *l, size_t i, size_t v)
+{
+    if (i < l->out_count) {
+        l->out[i] = v;
+    }
+}
+
 struct mdl_ir_op mdl_l_op(const struct mdl_lower *l, int kind, size_t count)
 {
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, kind);
@@ -33,7 +38,7 @@ void mdl_l_run(struct mdl_lower *l, const struct mdl_lower_row *row)
 {
     size_t all = base_max(l->in_count, (size_t)1), y;
 
-    mdl_l_need(l, row->needs == MDL_LOWER_ALL ? all : row->needs);
+    mdl_l_need(l, row->needs == MDL_LOWER_ALL ? all : row->needs, row->spared);
     for (size_t i = 0; i < row->floats; i++) {
         mdl_l_f32(l, i);
     }
@@ -41,10 +46,12 @@ void mdl_l_run(struct mdl_lower *l, const struct mdl_lower_row *row)
     l->out[0] = y;
 }
 
-void mdl_l_need(struct mdl_lower *l, size_t count)
+void mdl_l_need(struct mdl_lower *l, size_t count, unsigned spared)
 {
     for (size_t i = 0; i < count; i++) {
-        mdl_bad_if(l, mdl_l_in(l, i) == MDL_NONE, "input %zu is missing", i);
+        bool may_lack = i < 32 && spared >> i & 1;
+
+        mdl_bad_if(l, mdl_l_in(l, i) == MDL_NONE && !may_lack, "input %zu is missing", i);
     }
     mdl_bad_if(l, l->out_count == 0, "the node has no output");
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* If and Loop, whose bodies are taken or unrolled. */
-#include "base/base.h"
-#include "model/ir/rows.h"
 #include "model/lower/lowering.h"
 
 /* ---- If ---- */

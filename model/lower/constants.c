@@ -2,9 +2,7 @@
 /* Operators that make constants, or turn a shape into one. */
 #include <math.h>
 
-#include "base/base.h"
-#include "model/ir/rows.h"
-#include "model/lower/narrow.h"
+#include "model/lower/lowering.h"
 
 static size_t int_const(struct mdl_lower *l, size_t rank, size_t count, const int64_t *values)
 {
@@ -91,12 +89,12 @@ static void narrow_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype f
     *ret_narrow = type->narrow;
 }
 
-enum mdl_dtype mdl_l_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback)
+enum mdl_dtype mdl_l_dtype(struct mdl_lower *l, enum mdl_dtype fallback)
 {
     enum mdl_narrow narrow;
     enum mdl_dtype dtype;
 
-    narrow_dtype(l, name, fallback, &dtype, &narrow);
+    narrow_dtype(l, "dtype", fallback, &dtype, &narrow);
     mdl_unserved_if(l, narrow != MDL_NARROW_NONE, "element type %s is not supported here",
                     mdl_narrow_name(narrow));
     return dtype;

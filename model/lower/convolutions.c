@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conv, ConvTranspose, pools, LRN, MaxUnpool and Col2Im. */
-#include "base/base.h"
 #include "model/lower/lowering.h"
-#include "model/lower/window.h"
 
 void mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t channels)
 {

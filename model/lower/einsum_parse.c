@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The equation of Einsum. */
-#include "base/base.h"
 #include "model/lower/einsum.h"
 
 /* The number of a letter, or MDL_EINSUM_LETTERS. */

@@ -3,8 +3,7 @@
  * epilogue. */
 #include <math.h>
 
-#include "base/base.h"
-#include "model/lower/narrow.h"
+#include "model/lower/lowering.h"
 
 /* max(x, 0) + min(0, a (e^(x / a) - 1)) is max(x, 0) + a elu(min(x, 0) / a), where a is positive.
  * No large x is divided, which would overflow. */
@@ -140,8 +139,6 @@ static size_t lower_swish(struct mdl_lower *l, int thousandths)
                         l->in[0]);
 }
 
-#define MICROSOFT "com.microsoft"
-
 const struct mdl_lower_row mdl_lower_functions[] = {
     {"Celu", lower_celu, 1, 1},
     {"IsNaN", lower_is_nan, 1, 1},
@@ -156,8 +153,8 @@ const struct mdl_lower_row mdl_lower_functions[] = {
     {"CastLike", lower_cast_like, 2, .narrow = MDL_NARROW_OWN},
     {"Gelu", lower_gelu, 1, 1, 0, MDL_LOWER_BOTH},
     {"Swish", lower_swish, 1, 1, 1000},
-    {"BiasGelu", lower_bias_gelu, 2, 2, MDL_ACT_GELU, MICROSOFT},
-    {"FastGelu", lower_bias_gelu, 1, 2, MDL_ACT_GELU_TANH, MICROSOFT},
-    {"QuickGelu", lower_swish, 1, 1, 1702, MICROSOFT},
+    {"BiasGelu", lower_bias_gelu, 2, 2, MDL_ACT_GELU, MDL_LOWER_MICROSOFT},
+    {"FastGelu", lower_bias_gelu, 1, 2, MDL_ACT_GELU_TANH, MDL_LOWER_MICROSOFT},
+    {"QuickGelu", lower_swish, 1, 1, 1702, MDL_LOWER_MICROSOFT},
     {0},
 };

@@ -2,8 +2,6 @@
 /* Element functions and broadcast arithmetic. */
 #include <math.h>
 
-#include "base/base.h"
-#include "model/ir/bounds.h"
 #include "model/lower/lowering.h"
 
 /* The parameters of those functions that have some: attributes and their defaults. */

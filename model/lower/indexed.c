@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that take elements by index, or put updates there: Gather, GatherElements, GatherND,
  * Compress, ScatterElements, Scatter, ScatterND. */
-#include "base/base.h"
-#include "model/ir/rows.h"
 #include "model/lower/lowering.h"
 
 /* ---- indices: constant ones are checked here, others are made safe by the kernels ---- */

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/lower/lower.h"
 
-#include "model/ir/refusal.h"
-#include "model/ir/sort.h"
 #include "model/lower/lowering.h"
-#include "model/lower/narrow.h"
 
 #define TABLE(name) mdl_lower_##name,
 const struct mdl_lower_row *const mdl_lower_tables[] = {MDL_LOWER_TABLES(TABLE) NULL};
@@ -16,7 +13,7 @@ static bool domain_is(const char *domain, const char *row)
     bool own = !domain[0] || strcmp(domain, "ai.onnx") == 0;
 
     if (row && strcmp(row, MDL_LOWER_BOTH) == 0) {
-        return own || strcmp(domain, "com.microsoft") == 0;
+        return own || strcmp(domain, MDL_LOWER_MICROSOFT) == 0;
     }
     return row ? strcmp(domain, row) == 0 : own;
 }
@@ -46,23 +43,13 @@ static int64_t opset_of(const struct mdl_ir *ir, const struct mdl_gnode *n)
 
 /* ---- is the operator known ---- */
 
-static int last_of(const struct mdl_lower_row *row)
-{
-    return row->until ? row->until : MDL_OPSET_KNOWN;
-}
-
-static bool version_fits(const struct mdl_lower_row *row, int64_t opset)
-{
-    return row->domain || (opset >= row->since && opset <= last_of(row));
-}
-
 static int check_version(const struct mdl_ir *ir, const struct mdl_gnode *n,
                          const struct mdl_lower_row *row)
 {
-    int until = last_of(row);
+    int until = row->until ? row->until : MDL_OPSET_KNOWN;
     int64_t opset = opset_of(ir, n);
 
-    if (version_fits(row, opset)) {
+    if (row->domain || (opset >= row->since && opset <= until)) {
         return 0;
     }
     return opset > until

@@ -11,7 +11,7 @@
 #include <limits.h>
 
 #include "model/ir/build.h"
-#include "model/ir/constant.h"
+#include "model/ir/rows.h"
 
 struct mdl_lower_row;
 
@@ -33,7 +33,7 @@ struct mdl_lower {
 /* Return: the first output. */
 typedef size_t (*mdl_lower_fn)(struct mdl_lower *l, int arg);
 #define MDL_LOWER_ALL UCHAR_MAX /* all inputs, and at least one */
-/* What an operator does with integers that are kept wider than they are (narrow.h). */
+/* What an operator does with integers that are kept wider than they are (narrow.c). */
 enum mdl_narrow_rule {
     MDL_NARROW_NOT,   /* it does not take them where a result has their type */
     MDL_NARROW_KEEPS, /* the result's elements are some of the inputs', or lie between them */
@@ -43,7 +43,7 @@ enum mdl_narrow_rule {
 struct mdl_lower_row {
     const char *op_type;
     mdl_lower_fn fn;
-    unsigned char needs;  /* so many inputs must be there ... */
+    unsigned char needs;  /* so many inputs must be there, but for @spared ... */
     unsigned char floats; /* ... and so many must be f32, where they are there */
     int arg;
     const char *domain; /* NULL: ONNX's own; MDL_LOWER_BOTH: that or com.microsoft */
@@ -53,10 +53,12 @@ struct mdl_lower_row {
     bool sequences; /* it takes sequences, too */
     enum mdl_narrow_rule narrow;
     unsigned char like; /* the input that has the results' narrow type */
+    unsigned spared;    /* inputs that may be absent, a bit each */
 };
 
 /* The last operator set that was compared with what is done here. */
 #define MDL_OPSET_KNOWN 26
+#define MDL_LOWER_MICROSOFT "com.microsoft"
 #define MDL_LOWER_BOTH "*"
 /* X(name) of each file's table, mdl_lower_<name>[]; it ends with a row without op_type. */
 #define MDL_LOWER_TABLES(X)                                                                        \
@@ -78,7 +80,6 @@ struct mdl_lower_row {
     X(microsofts) /* microsoft.c */                                                                \
     X(functions)  /* element_functions.c */                                                        \
     X(masks)      /* masks.c */                                                                    \
-    X(lp_norms)   /* lp_norms.c */                                                                 \
     X(einsum)     /* einsum.c */                                                                   \
     X(norms)      /* norms.c */                                                                    \
     X(attentions) /* attention.c */                                                                \
@@ -135,6 +136,8 @@ size_t mdl_l_in(const struct mdl_lower *l, size_t i); /* MDL_NONE where absent *
 const struct mdl_ir_value *mdl_l_value(const struct mdl_lower *l, size_t v);
 /** mdl_l_wants() - Return: whether output @i has a name. */
 bool mdl_l_wants(const struct mdl_lower *l, size_t i);
+/** mdl_l_give() - sets output @i, if the node has it. */
+void mdl_l_give(struct mdl_lower *l, size_t i, size_t v);
 /** mdl_l_refuse() - as mdl_ir_refuse(). */
 #define mdl_l_refuse(l, ...) mdl_ir_refuse((l)->ir, __VA_ARGS__)
 /* Refuses the node if @condition: as malformed, as not supported, as too large. */
@@ -151,8 +154,9 @@ bool mdl_l_wants(const struct mdl_lower *l, size_t i);
 void mdl_l_run(struct mdl_lower *l, const struct mdl_lower_row *row);
 /** mdl_l_op() - an op that reads the first @count inputs, as far as they are there. */
 struct mdl_ir_op mdl_l_op(const struct mdl_lower *l, int kind, size_t count);
-/** mdl_l_need() - refuses the node unless inputs 0..@count-1 are present. */
-void mdl_l_need(struct mdl_lower *l, size_t count);
+/** mdl_l_need() - refuses the node unless inputs 0..@count-1 are present, but for those of @spared.
+ */
+void mdl_l_need(struct mdl_lower *l, size_t count, unsigned spared);
 /** mdl_l_f32() - refuses an input that is not f32. */
 void mdl_l_f32(struct mdl_lower *l, size_t i);
 
@@ -187,9 +191,8 @@ void mdl_l_dims(struct mdl_lower *l, size_t i, struct mdl_l_dims *ret);
 /** mdl_l_limit() - @y with the rows of @d, whose dims align with it from the right. */
 size_t mdl_l_limit(struct mdl_lower *l, size_t y, const struct mdl_l_dims *d);
 bool mdl_l_const_float(struct mdl_lower *l, size_t i, float *ret);
-/** mdl_l_dtype() - reads an element type; @fallback: where the attribute is absent, or
- * MDL_DTYPE_COUNT: it must be there. (constants.c) */
-enum mdl_dtype mdl_l_dtype(struct mdl_lower *l, const char *name, enum mdl_dtype fallback);
+/** mdl_l_dtype() - reads attribute dtype; @fallback: where it is absent. (constants.c) */
+enum mdl_dtype mdl_l_dtype(struct mdl_lower *l, enum mdl_dtype fallback);
 /** mdl_l_axis() - Return: @axis as 0..@rank-1 (0..@rank with @past_end). */
 size_t mdl_l_axis(struct mdl_lower *l, int64_t axis, size_t rank, bool past_end);
 /** mdl_l_marked() - marks the @count axes in @mark[@rank], the others not. */
@@ -205,3 +208,41 @@ struct mdl_lower_values {
 /** mdl_lower_as() - lowers ONNX's operator @op_type with the attributes of this node. Return: its
  * first output. */
 size_t mdl_lower_as(struct mdl_lower *l, const char *op_type, const struct mdl_lower_values *v);
+
+/* ---- window.c: kernel, stride, dilation and padding of convolutions and pools ---- */
+
+/**
+ * mdl_window_read() - reads and checks the attributes: 1..2^31-1 for kernels, strides and
+ * dilations, 0..2^31-1 for pads
+ * @spatial: number of spatial dims, 1..3
+ * @kernel: the weights' kernel dims, or NULL for a pool (kernel_shape is then required)
+ * @ret_auto: SAME_UPPER 1, SAME_LOWER 2, VALID 3, else 0.
+ */
+void mdl_window_read(struct mdl_lower *l, size_t spatial, const size_t *kernel,
+                     struct mdl_window *ret, int *ret_auto);
+
+/** mdl_window_of() - the same, with the pads of input dims @in; @ret_out: output size of each dim.
+ * @ret_end: pads at the end before ceil_mode, or NULL. Refuses a kernel larger than the padded
+ * input. */
+void mdl_window_of(struct mdl_lower *l, size_t spatial, const size_t *kernel, bool ceil_mode,
+                   const size_t *in, struct mdl_window *ret, size_t *ret_out, size_t *ret_end);
+/** mdl_window_pool() - window and dims of a pool of input 0, an image. Refuses windows that lie in
+ * the pads. */
+void mdl_window_pool(struct mdl_lower *l, struct mdl_ir_op *op, size_t *ret_dim);
+/** mdl_window_image() - refuses an input 0 that is not of rank @least to @most. */
+void mdl_window_image(struct mdl_lower *l, size_t least, size_t most);
+enum { MDL_PAD_NOTSET, MDL_PAD_SAME_UPPER, MDL_PAD_SAME_LOWER, MDL_PAD_VALID };
+
+/* ---- narrow.c: integers of 16 bits, which are kept in 32, and of 4, in bytes ----
+ *
+ * A value says which of them its elements are (value.narrow), and its elements are always in the
+ * range of that type. So what moves or compares elements needs no care; what may leave the range
+ * wraps, as the narrow type would; everything else is refused. */
+
+/** mdl_narrow_outputs() - gives the outputs of a node, which exist, the narrow type that they have
+ * by its inputs, as @row says. */
+void mdl_narrow_outputs(struct mdl_lower *l, const struct mdl_lower_row *row);
+/** mdl_narrow_cast() - @x as @dtype, and in it as @to. */
+size_t mdl_narrow_cast(struct mdl_lower *l, size_t x, enum mdl_dtype dtype, enum mdl_narrow to);
+/** mdl_narrow_name() - Return: ONNX's name for the type. */
+const char *mdl_narrow_name(enum mdl_narrow n);

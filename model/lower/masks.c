@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that compare positions: masks, one-hot codes, and running sums. */
-#include "base/base.h"
 #include "model/lower/lowering.h"
 
 /* The integers 0 .. n-1 along dimension @at of @rank. */
@@ -41,13 +40,13 @@ static size_t lower_hardmax(struct mdl_lower *l, int arg)
     return mdl_ir_reshape(l->ir, one_at_max(l, y, 1), x.rank, x.dim);
 }
 
-/* The one value of constant input @i as an integer. */
-static int64_t one_integer(struct mdl_lower *l, size_t i)
+/* The one value of constant input 1 as an integer. */
+static int64_t one_integer(struct mdl_lower *l)
 {
-    const struct mdl_ir_value *v = mdl_l_value(l, l->in[i]);
+    const struct mdl_ir_value *v = mdl_l_value(l, l->in[1]);
 
-    mdl_unserved_if(l, !v->data, "input %zu (\"%s\") must be a constant", i, v->name);
-    mdl_bad_if(l, mdl_ir_elements(v) != 1, "input %zu has %zu values; it must have one", i,
+    mdl_unserved_if(l, !v->data, "input 1 (\"%s\") must be a constant", v->name);
+    mdl_bad_if(l, mdl_ir_elements(v) != 1, "input 1 has %zu values; it must have one",
                mdl_ir_elements(v));
     return mdl_const_int(v, 0);
 }
@@ -73,7 +72,7 @@ static size_t lower_one_hot(struct mdl_lower *l, int arg)
 {
     const struct mdl_ir_value *values = mdl_l_value(l, l->in[2]);
     size_t dim[MDL_RANK_MAX], rank = mdl_l_value(l, l->in[0])->rank + 1, at, index, v[3];
-    int64_t depth = one_integer(l, 1);
+    int64_t depth = one_integer(l);
 
     mdl_bad_if(l, depth < 1 || depth > INT32_MAX || rank > MDL_RANK_MAX,
                "depth %lld or rank %zu is out of range", (long long)depth, rank);
@@ -111,7 +110,7 @@ static size_t lower_trilu(struct mdl_lower *l, int arg)
     struct mdl_ir_value x = *mdl_l_value(l, l->in[0]);
     bool upper = mdl_l_int(l, "upper", 1) != 0;
     size_t v[3] = {MDL_NONE, l->in[0], MDL_NONE};
-    int64_t k = mdl_l_in(l, 1) != MDL_NONE ? one_integer(l, 1) : 0;
+    int64_t k = mdl_l_in(l, 1) != MDL_NONE ? one_integer(l) : 0;
 
     mdl_bad_if(l, x.rank < 2, "the input has rank %zu; it must have 2 or more", x.rank);
     v[0] = triangle(l, x.dim[x.rank - 2], x.dim[x.rank - 1], k, upper);
@@ -127,7 +126,7 @@ static size_t lower_eye_like(struct mdl_lower *l, int arg)
     size_t upper, lower;
 
     mdl_bad_if(l, x.rank != 2, "the input has rank %zu; it must have rank 2", x.rank);
-    dtype = mdl_l_dtype(l, "dtype", x.dtype);
+    dtype = mdl_l_dtype(l, x.dtype);
     upper = triangle(l, x.dim[0], x.dim[1], k, true);
     lower = triangle(l, x.dim[0], x.dim[1], k, false);
     upper = mdl_ir_binary(l->ir, MDL_BIN_AND, upper, lower);
@@ -156,7 +155,7 @@ static size_t lower_cumsum(struct mdl_lower *l, int arg)
     size_t at, y;
 
     mdl_bad_if(l, x.dtype == MDL_BOOL, "the input is of type bool; it must be a number");
-    at = mdl_l_axis(l, one_integer(l, 1), x.rank, false);
+    at = mdl_l_axis(l, one_integer(l), x.rank, false);
     op.op.attr.cumsum.axis = at;
     op.op.attr.cumsum.exclusive = mdl_l_int(l, "exclusive", 0) != 0;
     op.op.in[0] = reverse ? reversed(l, l->in[0], at) : l->in[0];

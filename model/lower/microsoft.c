@@ -4,10 +4,9 @@
  * QLinear operators become DequantizeLinear, the operator, QuantizeLinear. mdl_quant_fuse() turns
  * that into integer arithmetic where we have it. The rest is computed in f32 and rounded once; it
  * differs by at most one step from ONNX Runtime's answer. */
-#include "base/base.h"
 #include "model/lower/lowering.h"
 
-#define MS "com.microsoft"
+#define MS MDL_LOWER_MICROSOFT
 #define OPSET 11 /* of ONNX's operators that these follow */
 
 /* One input of a QLinear operator: value, scale and zero point are inputs @at, @at + 1, @at + 2. */
@@ -30,16 +29,6 @@ static size_t quantized(struct mdl_lower *l, size_t at, size_t y)
         p.zero = mdl_ir_scalar(l->ir, mdl_l_value(l, l->in[0])->dtype, 0);
     }
     return mdl_lower_quantize(l, y, &p);
-}
-
-/* Refuses a node whose inputs 0 .. @count - 1 are not there, except for the zero points @zeros (a
- * bit each). */
-static void need(struct mdl_lower *l, size_t count, unsigned zeros)
-{
-    for (size_t i = 0; i < count; i++) {
-        mdl_bad_if(l, !(zeros >> i & 1) && mdl_l_in(l, i) == MDL_NONE, "input %zu is missing", i);
-    }
-    mdl_l_need(l, 0);
 }
 
 /* As one of ONNX's operators, with one result. */
@@ -77,11 +66,8 @@ static bool channels_last(struct mdl_lower *l)
 
 static size_t lower_binary(struct mdl_lower *l, int which)
 {
-    size_t a, b;
+    size_t a = dequantized(l, 0, l->in[0]), b = dequantized(l, 3, l->in[3]);
 
-    need(l, 7, 1u << 2 | 1u << 5);
-    a = dequantized(l, 0, l->in[0]);
-    b = dequantized(l, 3, l->in[3]);
     return quantized(l, 6, mdl_ir_binary(l->ir, (enum mdl_binary)which, a, b));
 }
 
@@ -98,7 +84,6 @@ static size_t lower_simple(struct mdl_lower *l, int which)
     int64_t opset = which == SOFTMAX ? mdl_l_int(l, "opset", 0) : OPSET;
     size_t x;
 
-    need(l, 4, 1u << 2);
     mdl_bad_if(l, opset < 1, "attribute opset is missing");
     x = move_channels(l, moved, false, l->in[0]);
     x = dequantized(l, 0, x);
@@ -180,7 +165,6 @@ static size_t lower_gemm(struct mdl_lower *l, int arg)
     struct mdl_lower_param p;
     size_t dim[2], k, y;
 
-    need(l, 6, 1u << 2 | 1u << 5);
     check_matrix(l, l->in[0]);
     check_matrix(l, l->in[3]);
     a = mdl_l_value(l, l->in[0]);
@@ -301,18 +285,22 @@ static size_t lower_fused_gemm(struct mdl_lower *l, int arg)
                     as(l, "Gemm", OPSET, l->in, l->in_count));
 }
 
+/* Zero points that may be absent. */
+#define X_ZERO (1u << 2)
+#define BOTH_ZEROS (X_ZERO | 1u << 5)
+
 const struct mdl_lower_row mdl_lower_microsofts[] = {
-    {"QLinearAdd", lower_binary, 0, 0, MDL_BIN_ADD, MS},
-    {"QLinearMul", lower_binary, 0, 0, MDL_BIN_MUL, MS},
+    {"QLinearAdd", lower_binary, 7, 0, MDL_BIN_ADD, MS, .spared = BOTH_ZEROS},
+    {"QLinearMul", lower_binary, 7, 0, MDL_BIN_MUL, MS, .spared = BOTH_ZEROS},
     {"QLinearConcat", lower_concat, MDL_LOWER_ALL, 0, 0, MS},
-    {"QLinearAveragePool", lower_simple, 0, 0, AVERAGE_POOL, MS},
-    {"QLinearGlobalAveragePool", lower_simple, 0, 0, GLOBAL_AVERAGE_POOL, MS},
-    {"QLinearLeakyRelu", lower_simple, 0, 0, LEAKY_RELU, MS},
-    {"QLinearSigmoid", lower_simple, 0, 0, SIGMOID, MS},
-    {"QLinearSoftmax", lower_simple, 0, 0, SOFTMAX, MS},
-    {"QLinearReduceMean", lower_simple, 0, 0, REDUCE_MEAN, MS},
+    {"QLinearAveragePool", lower_simple, 4, 0, AVERAGE_POOL, MS, .spared = X_ZERO},
+    {"QLinearGlobalAveragePool", lower_simple, 4, 0, GLOBAL_AVERAGE_POOL, MS, .spared = X_ZERO},
+    {"QLinearLeakyRelu", lower_simple, 4, 0, LEAKY_RELU, MS, .spared = X_ZERO},
+    {"QLinearSigmoid", lower_simple, 4, 0, SIGMOID, MS, .spared = X_ZERO},
+    {"QLinearSoftmax", lower_simple, 4, 0, SOFTMAX, MS, .spared = X_ZERO},
+    {"QLinearReduceMean", lower_simple, 4, 0, REDUCE_MEAN, MS, .spared = X_ZERO},
     {"QLinearConv", lower_conv, 8, 0, 0, MS},
-    {"QGemm", lower_gemm, 0, 0, 0, MS},
+    {"QGemm", lower_gemm, 6, 0, 0, MS, .spared = BOTH_ZEROS},
     {"MatMulIntegerToFloat", lower_to_float, 4, 0, 0, MS},
     {"DynamicQuantizeMatMul", lower_dynamic, 3, 0, 0, MS},
     {"FusedConv", lower_fused_conv, 2, 0, 0, MS},

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/lower/narrow.h"
-
-#include "model/ir/rows.h"
+/* Integers that are kept wider than they are. */
+#include "model/lower/lowering.h"
 
 static bool is_wide(enum mdl_narrow n)
 {

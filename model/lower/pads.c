@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pad, in all modes that have a primitive; negative amounts crop. */
-#include "base/base.h"
 #include "model/lower/lowering.h"
 
 static const struct mdl_l_word modes[] = {{"constant", MDL_PAD_CONSTANT},
@@ -61,7 +60,6 @@ static size_t crop_first(struct mdl_lower *l, struct mdl_ir_op *op, size_t v)
 {
     const struct mdl_ir_value *x = mdl_l_value(l, v);
     size_t start[MDL_RANK_MAX], dim[MDL_RANK_MAX];
-    ptrdiff_t step[MDL_RANK_MAX];
 
     for (size_t i = 0; i < x->rank; i++) {
         ptrdiff_t *begin = &op->op.attr.pad.begin[i], *end = &op->op.attr.pad.end[i];
@@ -71,11 +69,10 @@ static size_t crop_first(struct mdl_lower *l, struct mdl_ir_op *op, size_t v)
         mdl_bad_if(l, start[i] + last > x->dim[i], "pads %td and %td crop more than dimension %zu",
                    *begin, *end, x->dim[i]);
         dim[i] = x->dim[i] - start[i] - last;
-        step[i] = 1;
         *begin = base_max(*begin, (ptrdiff_t)0);
         *end = base_max(*end, (ptrdiff_t)0);
     }
-    return mdl_ir_slice(l->ir, v, start, step, dim);
+    return mdl_ir_slice(l->ir, v, start, NULL, dim);
 }
 
 /* The op with its amounts set, on @v. */

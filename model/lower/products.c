@@ -2,7 +2,6 @@
 /* Gemm, MatMul, BatchNormalization and Softmax. */
 #include <math.h>
 
-#include "base/base.h"
 #include "model/lower/lowering.h"
 
 /* The term beta * C: per output column and constant, it becomes op.shift; else in[2], broadcast. */

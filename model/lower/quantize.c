@@ -3,7 +3,6 @@
  * who quantises must know, because it saturates. */
 #include <math.h>
 
-#include "base/base.h"
 #include "model/lower/lowering.h"
 
 static const struct width {
@@ -219,7 +218,7 @@ static size_t lower_dequantize(struct mdl_lower *l, int arg)
 const struct mdl_lower_row mdl_lower_quantizes[] = {
     {"QuantizeLinear", lower_quantize, 2, .narrow = MDL_NARROW_OWN},
     {"DequantizeLinear", lower_dequantize, 2},
-    {"QuantizeLinear", lower_quantize, 2, 0, 0, "com.microsoft", .narrow = MDL_NARROW_OWN},
-    {"DequantizeLinear", lower_dequantize, 2, 0, 0, "com.microsoft"},
+    {"QuantizeLinear", lower_quantize, 2, 0, 0, MDL_LOWER_MICROSOFT, .narrow = MDL_NARROW_OWN},
+    {"DequantizeLinear", lower_dequantize, 2, 0, 0, MDL_LOWER_MICROSOFT},
     {0},
 };

@@ -3,7 +3,6 @@
  * the zero point of values quantised at run time. */
 #include <math.h>
 
-#include "base/base.h"
 #include "model/lower/lowering.h"
 
 static bool is_byte(enum mdl_dtype t)
@@ -97,12 +96,8 @@ static size_t lower_dynamic_quantize(struct mdl_lower *l, int arg)
     zero = mdl_ir_cast(ir, t, MDL_U8);
     op.op.in[1] = mdl_lower_beside(l, scale, x.rank, 0);
     op.op.in[2] = mdl_lower_beside(l, zero, x.rank, 0);
-    if (l->out_count > 1) {
-        l->out[1] = scale;
-    }
-    if (l->out_count > 2) {
-        l->out[2] = zero;
-    }
+    mdl_l_give(l, 1, scale);
+    mdl_l_give(l, 2, zero);
     return mdl_ir_emit(ir, &op, MDL_U8, x.rank, x.dim);
 }
 

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <strings.h>
 
-#include "base/base.h"
 #include "model/lower/lowering.h"
 
 #define SINGLE_SEQUENCES_MAX 64u /* of different lengths */
@@ -382,12 +381,8 @@ static size_t lower_recurrent(struct mdl_lower *l, int cell)
         out.h = mdl_ir_permute(l->ir, out.h, (size_t[]){1, 0, 2});
         out.c = lstm ? mdl_ir_permute(l->ir, out.c, (size_t[]){1, 0, 2}) : out.c;
     }
-    if (l->out_count > 1) {
-        l->out[1] = out.h;
-    }
-    if (l->out_count > 2 && lstm) {
-        l->out[2] = out.c;
-    }
+    mdl_l_give(l, 1, out.h);
+    mdl_l_give(l, 2, lstm ? out.c : MDL_NONE);
     return out.y;
 }
 

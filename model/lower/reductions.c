@@ -2,7 +2,6 @@
 /* Reductions, ArgMax and ArgMin. */
 #include <float.h>
 
-#include "base/base.h"
 #include "model/lower/lowering.h"
 
 /* A mean or maximum over all spatial dims is a pool, which has fast primitives. */

@@ -2,7 +2,6 @@
 /* Resize and Upsample. */
 #include <math.h>
 
-#include "base/base.h"
 #include "model/lower/lowering.h"
 
 static const struct mdl_l_word modes[] = {

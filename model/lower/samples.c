@@ -3,9 +3,7 @@
  * deformable convolutions. */
 #include <math.h>
 
-#include "base/base.h"
 #include "model/lower/lowering.h"
-#include "model/lower/window.h"
 
 /* ---- GridSample, AffineGrid ---- */
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that choose by value: TopK, NonMaxSuppression, NonZero; and ReverseSequence. */
-#include "base/base.h"
-#include "model/ir/rows.h"
 #include "model/lower/lowering.h"
 
 /* The number of elements to take: *ret at most, and *ret_rows of them (MDL_NONE: all). */
@@ -15,7 +13,7 @@ static void top_k_count(struct mdl_lower *l, size_t *ret, size_t *ret_rows)
         mdl_bad_if(l, !mdl_l_attr(l, "k"), "attribute k is missing");
         k = mdl_l_int(l, "k", 0);
     } else {
-        mdl_l_need(l, 2);
+        mdl_l_need(l, 2, 0);
         if (!mdl_ir_is_const(l->ir, l->in[1])) {
             mdl_rows_dim(l->ir, l->in[1], 0, &k, ret_rows);
         } else {

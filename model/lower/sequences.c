@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sequence is a list of values that is known when the model is loaded: which they are, and how
  * many, depends on constants alone. So its operators are choices, and cost nothing in a frame. */
-#include "base/base.h"
-#include "model/ir/rows.h"
 #include "model/lower/lowering.h"
 
 #define ITEMS_MAX 4096u
@@ -71,7 +69,7 @@ static size_t lower_construct(struct mdl_lower *l, int arg)
 
 static size_t lower_empty(struct mdl_lower *l, int arg)
 {
-    return make(l, mdl_l_dtype(l, "dtype", MDL_F32), NULL, 0);
+    return make(l, mdl_l_dtype(l, MDL_F32), NULL, 0);
 }
 
 static size_t lower_insert(struct mdl_lower *l, int arg)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts and joins: Slice, Split, Concat. */
-#include "base/base.h"
-#include "model/ir/rows.h"
 #include "model/lower/lowering.h"
 
 struct slice_args {
@@ -90,7 +88,7 @@ static size_t lower_slice(struct mdl_lower *l, int arg)
     ptrdiff_t step[MDL_RANK_MAX];
     bool seen[MDL_RANK_MAX] = {0};
 
-    mdl_l_need(l, l->opset < 10 ? 1 : 3);
+    mdl_l_need(l, l->opset < 10 ? 1 : 3, 0);
     slice_read(l, &a);
     for (size_t i = 0; i < x->rank; i++) {
         start[i] = 0;

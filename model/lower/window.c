@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/lower/window.h"
+/* The attributes of a window, and the sizes and pads that follow from them. */
+#include "model/lower/lowering.h"
 
 static void read_sizes(struct mdl_lower *l, const char *name, size_t spatial, int64_t lowest,
                        size_t fallback, size_t count, size_t *ret)

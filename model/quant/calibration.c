@@ -47,14 +47,10 @@ static void calibration_freep(struct mdl_calibration **c)
     *c = mdl_calibration_free(*c);
 }
 
+/* Ranges and channels begin with their name. */
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct mdl_range *)a)->name, ((const struct mdl_range *)b)->name);
-}
-
-static int channels_by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct mdl_channels *)a)->name, ((const struct mdl_channels *)b)->name);
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 static void sort_channels(struct mdl_calibration *c)
@@ -62,7 +58,7 @@ static void sort_channels(struct mdl_calibration *c)
     size_t kept = 0;
 
     if (c->channels_count) {
-        qsort(c->channels, c->channels_count, sizeof(*c->channels), channels_by_name);
+        qsort(c->channels, c->channels_count, sizeof(*c->channels), by_name);
     }
     for (size_t i = 0; i < c->channels_count; i++) {
         if (kept && strcmp(c->channels[kept - 1].name, c->channels[i].name) == 0) {
@@ -108,9 +104,8 @@ const struct mdl_channels *mdl_calibration_channels(const struct mdl_calibration
 {
     struct mdl_channels key = {.name = (char *)(uintptr_t)name};
 
-    return c->channels_count
-               ? bsearch(&key, c->channels, c->channels_count, sizeof(key), channels_by_name)
-               : NULL;
+    return c->channels_count ? bsearch(&key, c->channels, c->channels_count, sizeof(key), by_name)
+                             : NULL;
 }
 
 bool mdl_calibration_keeps(const struct mdl_calibration *c, const char *name)

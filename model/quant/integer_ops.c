@@ -4,7 +4,7 @@
  * DequantizeLinear of a constant that no such operator uses is evaluated. */
 #include <math.h>
 
-#include "model/ir/fold.h"
+#include "model/ir/build.h"
 #include "model/quant/quant_private.h"
 
 #define BIAS_MAX ((double)(1 << 30))
@@ -317,12 +317,8 @@ static void find_readers(struct pass *p)
 void mdl_quant_fuse(struct mdl_ir *ir)
 {
     struct pass p = {.ir = ir};
-    bool any = false;
 
-    for (size_t k = 0; k < ir->op_count; k++) {
-        any |= !ir->ops[k].dead && ir->ops[k].kind == MDL_OP_DEQUANTIZE;
-    }
-    if (!any) {
+    if (!mdl_quant_any(ir)) {
         return;
     }
     p.reader = mdl_ir_alloc(ir, ir->value_count, sizeof(*p.reader));

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "model/ir/constant.h"
 #include "model/quant/quant.h"
 
 /* one scale and zero point for a whole tensor: x = (q - zero) * scale */
@@ -14,6 +13,8 @@ struct mdl_qparam {
     enum mdl_dtype dtype; /* of q */
 };
 
+/** mdl_quant_any() - Return: whether the graph has a DEQUANTIZE. */
+bool mdl_quant_any(const struct mdl_ir *ir);
 /** mdl_quant_param() - reads the parameters of a QUANTIZE or DEQUANTIZE of u8 or i8 with one
  * constant scale and zero point. Return: whether @op is such an op. */
 bool mdl_quant_param(const struct mdl_ir *ir, const struct mdl_ir_op *op, struct mdl_qparam *ret);

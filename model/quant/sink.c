@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "model/ir/build.h"
-#include "model/ir/fold.h"
 #include "model/quant/quant_private.h"
 
 bool mdl_quant_param(const struct mdl_ir *ir, const struct mdl_ir_op *op, struct mdl_qparam *ret)
@@ -115,7 +114,7 @@ static void sink_one(struct mdl_ir *ir, struct mdl_ir_op *op, const struct mdl_q
 
     op->op.out[0] = mdl_ir_value_new(ir, p->dtype, ir->values[y].rank, ir->values[y].dim);
     ir->values[op->op.out[0]].name = ir->values[y].name;
-    if (op->kind != MDL_IR_VIEW || !ir->values[op->op.in[0]].data || !mdl_fold_view(ir, op)) {
+    if (op->kind != MDL_IR_VIEW || !ir->values[op->op.in[0]].data || !mdl_fold_op(ir, op)) {
         mdl_ir_op_add(ir, op);
     }
     mdl_quant_add(ir, MDL_OP_DEQUANTIZE, op->op.out[0], p, y);
@@ -148,16 +147,22 @@ static void sink_ops(struct mdl_ir *ir, const struct mdl_ir_op *ops, size_t coun
     }
 }
 
-void mdl_quant_sink(struct mdl_ir *ir)
+bool mdl_quant_any(const struct mdl_ir *ir)
 {
-    const struct mdl_ir_op *ops;
-    size_t count, values = ir->value_count, *instead;
     bool any = false;
 
     for (size_t k = 0; k < ir->op_count; k++) {
         any |= !ir->ops[k].dead && ir->ops[k].kind == MDL_OP_DEQUANTIZE;
     }
-    if (!any) {
+    return any;
+}
+
+void mdl_quant_sink(struct mdl_ir *ir)
+{
+    const struct mdl_ir_op *ops;
+    size_t count, values = ir->value_count, *instead;
+
+    if (!mdl_quant_any(ir)) {
         return;
     }
     instead = mdl_ir_alloc(ir, values, sizeof(*instead));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tensors that are alive between two units, in one order, and their hash. */
-#include "base/base.h"
 #include "base/leaves/hash.h"
+#include "model/ir/strides.h"
 #include "model/segment/cut.h"
 
 /* ---- orders and places in memory ---- */
@@ -40,16 +40,6 @@ void mdl_memory_order(size_t rank, const size_t *dim, const ptrdiff_t *stride,
     }
 }
 
-static void dense_strides(size_t rank, const size_t *dim, const size_t *order, ptrdiff_t *ret)
-{
-    ptrdiff_t next = 1;
-
-    for (size_t i = rank; i-- > 0;) {
-        ret[order[i]] = next;
-        next *= (ptrdiff_t)dim[order[i]];
-    }
-}
-
 /* The bytes of a storage from the first to the last that a tensor touches. */
 static void hull(const struct mdl_tensor *t, size_t *ret_begin, size_t *ret_end)
 {
@@ -65,30 +55,38 @@ static void hull(const struct mdl_tensor *t, size_t *ret_begin, size_t *ret_end)
     *ret_end = mdl_elements(t) ? (size_t)((ptrdiff_t)t->offset + (high + 1) * size) : *ret_begin;
 }
 
-static bool has_gaps(const struct mdl_live *l)
+static void find_dense(const struct mdl_tensor *t, ptrdiff_t *ret)
 {
-    for (size_t i = 0; i < l->rank; i++) {
-        if (l->dim[i] > 1 && l->stride[i] != l->dense[i]) {
+    size_t order[MDL_RANK_MAX];
+
+    mdl_memory_order(t->rank, t->dim, t->stride, order);
+    mdl_strides_dense(t->rank, t->dim, order, ret);
+}
+
+static bool has_gaps(const struct mdl_tensor *t, const ptrdiff_t *dense)
+{
+    for (size_t i = 0; i < t->rank; i++) {
+        if (t->dim[i] > 1 && t->stride[i] != dense[i]) {
             return true;
         }
     }
     return false;
 }
 
-bool mdl_fills(enum mdl_dtype dtype, size_t rank, const size_t *dim, const ptrdiff_t *stride,
-               size_t offset, size_t storage_bytes)
+bool mdl_fills(const struct mdl_model *m, const struct mdl_tensor *t)
 {
-    size_t order[MDL_RANK_MAX], n = mdl_dtype_bytes(dtype);
-    struct mdl_live l = {.rank = rank};
+    ptrdiff_t dense[MDL_RANK_MAX];
 
-    memcpy(l.dim, dim, rank * sizeof(*dim));
-    memcpy(l.stride, stride, rank * sizeof(*stride));
-    mdl_memory_order(rank, dim, stride, order);
-    dense_strides(rank, dim, order, l.dense);
-    for (size_t i = 0; i < rank; i++) {
-        n *= dim[i];
-    }
-    return offset == 0 && n == storage_bytes && !has_gaps(&l);
+    find_dense(t, dense);
+    return t->offset == 0 && !has_gaps(t, dense) &&
+           mdl_elements(t) * mdl_dtype_bytes(t->dtype) == m->storages[t->storage].bytes;
+}
+
+bool mdl_same_place(const struct mdl_tensor *a, const struct mdl_tensor *b)
+{
+    return a->storage == b->storage && a->offset == b->offset && a->rank == b->rank &&
+           memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0])) == 0 &&
+           memcmp(a->stride, b->stride, a->rank * sizeof(a->stride[0])) == 0;
 }
 
 /* ---- what was written before, and is read behind ---- */
@@ -100,31 +98,18 @@ struct found {
     size_t count;
 };
 
-static bool same_place(const struct mdl_tensor *a, const struct mdl_tensor *b)
-{
-    return a->offset == b->offset && a->rank == b->rank &&
-           mdl_dtype_bytes(a->dtype) == mdl_dtype_bytes(b->dtype) &&
-           memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0])) == 0 &&
-           memcmp(a->stride, b->stride, a->rank * sizeof(a->stride[0])) == 0;
-}
-
-static bool fills(const struct mdl_model *m, const struct mdl_tensor *t)
-{
-    return mdl_fills(t->dtype, t->rank, t->dim, t->stride, t->offset,
-                     m->storages[t->storage].bytes);
-}
-
 /* Adds a written tensor, in place of what it overwrites. */
 static void add_written(struct found *f, size_t tensor)
 {
     const struct mdl_tensor *y = &f->m->tensors[tensor];
-    bool all = fills(f->m, y);
+    bool all = mdl_fills(f->m, y);
     size_t kept = 0;
 
     for (size_t i = 0; i < f->count; i++) {
         const struct mdl_tensor *x = &f->m->tensors[f->written[i]];
+        bool same = mdl_dtype_bytes(x->dtype) == mdl_dtype_bytes(y->dtype) && mdl_same_place(x, y);
 
-        if (x->storage != y->storage || !(all || same_place(x, y))) {
+        if (x->storage != y->storage || !(all || same)) {
             f->written[kept++] = f->written[i];
         }
     }
@@ -211,29 +196,16 @@ static int find_written(struct found *f)
 
 static void finish(struct mdl_live *l)
 {
-    size_t order[MDL_RANK_MAX];
-
-    mdl_memory_order(l->rank, l->dim, l->stride, order);
-    dense_strides(l->rank, l->dim, order, l->dense);
-    l->bytes = mdl_dtype_bytes(l->dtype);
-    for (size_t i = 0; i < l->rank; i++) {
-        l->bytes *= l->dim[i];
-    }
+    find_dense(&l->t, l->dense);
+    l->bytes = mdl_elements(&l->t) * mdl_dtype_bytes(l->t.dtype);
 }
 
-static void add_live(struct mdl_border *b, const struct mdl_model *m, size_t tensor,
-                     const char *name)
+static void add_live(struct mdl_border *b, const struct mdl_model *m, size_t tensor, char *name)
 {
-    const struct mdl_tensor *t = &m->tensors[tensor];
     struct mdl_live *l = &b->live[b->count++];
 
-    *l = (struct mdl_live){.name = name ? name : t->name,
-                           .storage = t->storage,
-                           .dtype = t->dtype,
-                           .rank = t->rank,
-                           .offset = t->offset};
-    memcpy(l->dim, t->dim, sizeof(l->dim));
-    memcpy(l->stride, t->stride, sizeof(l->stride));
+    l->t = m->tensors[tensor];
+    l->t.name = name ? name : l->t.name;
     finish(l);
 }
 
@@ -242,34 +214,36 @@ static bool join_box(struct mdl_live *a, const struct mdl_live *b)
 {
     size_t along = MDL_NONE;
 
-    if (a->rank != b->rank || memcmp(a->stride, b->stride, a->rank * sizeof(a->stride[0])) != 0) {
+    if (a->t.rank != b->t.rank ||
+        memcmp(a->t.stride, b->t.stride, a->t.rank * sizeof(a->t.stride[0])) != 0) {
         return false;
     }
-    for (size_t d = 0; d < a->rank && along == MDL_NONE; d++) {
-        ptrdiff_t end = (ptrdiff_t)a->offset +
-                        (ptrdiff_t)(a->dim[d] * mdl_dtype_bytes(a->dtype)) * a->stride[d];
+    for (size_t d = 0; d < a->t.rank && along == MDL_NONE; d++) {
+        ptrdiff_t end = (ptrdiff_t)a->t.offset +
+                        (ptrdiff_t)(a->t.dim[d] * mdl_dtype_bytes(a->t.dtype)) * a->t.stride[d];
 
-        along = a->stride[d] > 0 && end == (ptrdiff_t)b->offset ? d : MDL_NONE;
-        for (size_t i = 0; i < a->rank; i++) {
-            along = i != d && a->dim[i] != b->dim[i] ? MDL_NONE : along;
+        along = a->t.stride[d] > 0 && end == (ptrdiff_t)b->t.offset ? d : MDL_NONE;
+        for (size_t i = 0; i < a->t.rank; i++) {
+            along = i != d && a->t.dim[i] != b->t.dim[i] ? MDL_NONE : along;
         }
     }
     if (along == MDL_NONE) {
         return false;
     }
-    a->dim[along] += b->dim[along];
+    a->t.dim[along] += b->t.dim[along];
     return true;
 }
 
 /* Takes @b into @a if they are bytes without gaps, one after the other. */
 static bool join_flat(struct mdl_live *a, const struct mdl_live *b)
 {
-    if (has_gaps(a) || has_gaps(b) || a->offset + a->bytes != b->offset) {
+    if (has_gaps(&a->t, a->dense) || has_gaps(&b->t, b->dense) ||
+        a->t.offset + a->bytes != b->t.offset) {
         return false;
     }
-    a->rank = 1;
-    a->dim[0] = (a->bytes + b->bytes) / mdl_dtype_bytes(a->dtype);
-    a->stride[0] = 1;
+    a->t.rank = 1;
+    a->t.dim[0] = (a->bytes + b->bytes) / mdl_dtype_bytes(a->t.dtype);
+    a->t.stride[0] = 1;
     return true;
 }
 
@@ -281,7 +255,7 @@ static bool join_any(struct mdl_border *border,
             struct mdl_live *a = &border->live[i], *b = &border->live[k];
             size_t first = base_min(i, k), second = base_max(i, k);
 
-            if (i == k || a->storage != b->storage || a->dtype != b->dtype || !join(a, b)) {
+            if (i == k || a->t.storage != b->t.storage || a->t.dtype != b->t.dtype || !join(a, b)) {
                 continue;
             }
             finish(a);
@@ -299,12 +273,8 @@ static bool join_any(struct mdl_border *border,
 static void name_joined(const struct mdl_model *m, struct mdl_live *l)
 {
     for (size_t i = 0; i < m->tensor_count; i++) {
-        const struct mdl_tensor *t = &m->tensors[i];
-
-        if (t->storage == l->storage && t->offset == l->offset && t->rank == l->rank &&
-            memcmp(t->dim, l->dim, l->rank * sizeof(l->dim[0])) == 0 &&
-            memcmp(t->stride, l->stride, l->rank * sizeof(l->stride[0])) == 0) {
-            l->name = t->name;
+        if (mdl_same_place(&m->tensors[i], &l->t)) {
+            l->t.name = m->tensors[i].name;
             return;
         }
     }
@@ -372,12 +342,12 @@ static void hash_border(struct mdl_border *b)
         const struct mdl_live *l = &b->live[i];
         size_t order[MDL_RANK_MAX];
 
-        mdl_memory_order(l->rank, l->dim, l->dense, order);
-        hash_text(&h, l->name);
-        hash_text(&h, mdl_dtype_name(l->dtype));
-        hash_number(&h, l->rank);
-        for (size_t d = 0; d < l->rank; d++) {
-            hash_number(&h, l->dim[d]);
+        mdl_memory_order(l->t.rank, l->t.dim, l->dense, order);
+        hash_text(&h, l->t.name);
+        hash_text(&h, mdl_dtype_name(l->t.dtype));
+        hash_number(&h, l->t.rank);
+        for (size_t d = 0; d < l->t.rank; d++) {
+            hash_number(&h, l->t.dim[d]);
             hash_number(&h, order[d]);
         }
         b->bytes += l->bytes;

@@ -48,7 +48,7 @@ static size_t add_storage(struct mdl_cut *k, enum mdl_home home, size_t bytes, s
 static size_t live_at(const struct mdl_border *b, size_t storage)
 {
     for (size_t i = 0; i < b->count; i++) {
-        if (b->live[i].storage == storage) {
+        if (b->live[i].t.storage == storage) {
             return i;
         }
     }
@@ -136,14 +136,13 @@ static size_t take_tensor(struct mdl_cut *k, size_t tensor, size_t op, bool read
 static size_t add_live_tensor(struct mdl_cut *k, const struct mdl_live *l, size_t storage,
                               bool dense)
 {
-    struct mdl_tensor t = {.name = (char *)(uintptr_t)l->name,
-                           .dtype = l->dtype,
-                           .storage = storage,
-                           .offset = dense ? 0 : l->offset,
-                           .rank = l->rank};
+    struct mdl_tensor t = l->t;
 
-    memcpy(t.dim, l->dim, sizeof(t.dim));
-    memcpy(t.stride, dense ? l->dense : l->stride, sizeof(t.stride));
+    t.storage = storage;
+    if (dense) {
+        t.offset = 0;
+        memcpy(t.stride, l->dense, sizeof(t.stride));
+    }
     return add_tensor(k, &t);
 }
 
@@ -154,12 +153,12 @@ static struct mdl_io make_io(struct mdl_cut *k, const struct mdl_live *l, size_t
     size_t order[MDL_RANK_MAX];
     char shown[TENSOR_NAME_BYTES];
 
-    mdl_memory_order(l->rank, l->dim, l->dense, order);
-    for (size_t i = 0; i < l->rank; i++) {
-        rows.dim[i] = l->dim[order[i]];
+    mdl_memory_order(l->t.rank, l->t.dim, l->dense, order);
+    for (size_t i = 0; i < l->t.rank; i++) {
+        rows.t.dim[i] = l->t.dim[order[i]];
         rows.dense[i] = l->dense[order[i]];
     }
-    return (struct mdl_io){.name = text_of(k, tensor_name(l->name, shown)),
+    return (struct mdl_io){.name = text_of(k, tensor_name(l->t.name, shown)),
                            .tensor = add_live_tensor(k, &rows, storage, true),
                            .bytes = l->bytes,
                            .entry_op = MDL_NONE};
@@ -170,8 +169,8 @@ static void add_copy(struct mdl_cut *k, const struct mdl_live *l, size_t from, b
 {
     struct mdl_op *op = &k->m->ops[k->m->op_count++];
 
-    *op =
-        (struct mdl_op){.kind = MDL_OP_COPY, .name = text_of(k, l->name), .residual_in = MDL_NONE};
+    *op = (struct mdl_op){
+        .kind = MDL_OP_COPY, .name = text_of(k, l->t.name), .residual_in = MDL_NONE};
     for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
         op->in[i] = MDL_NONE;
     }
@@ -186,7 +185,7 @@ static void add_inputs(struct mdl_cut *k)
 {
     for (size_t i = 0; i < k->front.count; i++) {
         const struct mdl_live *l = &k->front.live[i];
-        const struct mdl_use *u = &k->uses[l->storage];
+        const struct mdl_use *u = &k->uses[l->t.storage];
         size_t storage = u->split_op != MDL_NONE       ? u->before
                          : u->place == MDL_PLACE_INPUT ? u->now
                                                        : MDL_NONE;
@@ -210,10 +209,10 @@ static void copy_past(struct mdl_cut *k, size_t at, size_t to)
     size_t nth = 0;
 
     for (size_t i = 0; i < at; i++) {
-        nth += k->back.live[i].storage == l->storage;
+        nth += k->back.live[i].t.storage == l->t.storage;
     }
     for (size_t i = 0; i < k->front.count; i++) {
-        if (k->front.live[i].storage == l->storage && nth-- == 0) {
+        if (k->front.live[i].t.storage == l->t.storage && nth-- == 0) {
             add_copy(k, l, k->m->tensors[k->m->inputs[i].tensor].storage, true, to, true);
             return;
         }
@@ -224,7 +223,7 @@ static void add_outputs(struct mdl_cut *k)
 {
     for (size_t i = 0; i < k->back.count; i++) {
         const struct mdl_live *l = &k->back.live[i];
-        const struct mdl_use *u = &k->uses[l->storage];
+        const struct mdl_use *u = &k->uses[l->t.storage];
         size_t storage = u->place == MDL_PLACE_OUTPUT ? u->now : MDL_NONE;
 
         if (storage == MDL_NONE) {
@@ -341,7 +340,7 @@ static void make_room(struct mdl_cut *k)
     const struct mdl_model *whole = k->whole;
     size_t ios = k->front.count + k->back.count;
 
-    made(k, mdl_model_new(0, &k->m) < 0 ? NULL : k->m);
+    k->m = made(k, mdl_model_new());
     k->pool = k->m->private->pool;
     k->m->private->map = mdl_map_use(whole->private->map);
     k->before = made(k, malloc((whole->tensor_count + 1) * sizeof(*k->before)));

@@ -47,10 +47,10 @@ struct mdl_cut {
     size_t *before, *now;    /* [whole->tensor_count], owned: the segment's tensors, or MDL_NONE */
 };
 
-/** mdl_fills() - Return: whether dims with these strides, from @offset, are all of a storage of
- * @storage_bytes, without gaps. */
-bool mdl_fills(enum mdl_dtype dtype, size_t rank, const size_t *dim, const ptrdiff_t *stride,
-               size_t offset, size_t storage_bytes);
+/** mdl_fills() - Return: whether @t is all of its storage in @m, without gaps. */
+bool mdl_fills(const struct mdl_model *m, const struct mdl_tensor *t);
+/** mdl_same_place() - Return: whether both are the same elements of the same storage. */
+bool mdl_same_place(const struct mdl_tensor *a, const struct mdl_tensor *b);
 /** mdl_memory_order() - lists the dims from outer to inner, as the strides have them. */
 void mdl_memory_order(size_t rank, const size_t *dim, const ptrdiff_t *stride,
                       size_t ret_order[MDL_RANK_MAX]);

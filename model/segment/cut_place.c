@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lifetimes of the segment's storages, and their places in its arena. */
-#include "base/base.h"
-#include "model/common/arena.h"
 #include "model/segment/cut.h"
 
 /* Ops of the whole keep the lifetimes that the compiler gave their values, which may be longer than
@@ -103,35 +101,25 @@ static bool wants_room(const struct mdl_cut *k, size_t i)
 int mdl_cut_place(struct mdl_cut *k, size_t limit, char *error)
 {
     struct mdl_model *m = k->m;
-    base_autofree struct mdl_room *rooms = calloc(m->storage_count + 1, sizeof(*rooms));
+    base_autofree struct mdl_storage **list = calloc(m->storage_count + 1, sizeof(*list));
     size_t count = 0, bytes = 0;
     int r;
 
-    if (!rooms) {
+    if (!list) {
         return -ENOMEM;
     }
     find_lifetimes(k);
     keep_images(k);
     for (size_t i = 0; i < m->storage_count; i++) {
         if (wants_room(k, i)) {
-            rooms[count++] = (struct mdl_room){.bytes = m->storages[i].bytes,
-                                               .first_op = m->storages[i].first_op,
-                                               .last_op = m->storages[i].last_op};
+            list[count++] = &m->storages[i];
         }
     }
-    r = mdl_arena_place(rooms, count, limit ? limit : SIZE_MAX / 2, &bytes);
-    if (r == -E2BIG) {
-        return mdl_fail(error, r,
-                        "%s: one frame needs more than %zu bytes of memory, which is the "
-                        "limit",
-                        m->name, limit);
-    }
-    count = 0;
-    for (size_t i = 0; r == 0 && i < m->storage_count; i++) {
-        if (wants_room(k, i)) {
-            m->storages[i].offset = rooms[count++].offset;
-        }
-    }
+    r = mdl_arena_place(list, count, limit ? limit : SIZE_MAX / 2, &bytes);
     m->arena_bytes = base_align_up(bytes, MDL_ARENA_ALIGN);
-    return r;
+    return r == -E2BIG ? mdl_fail(error, r,
+                                  "%s: one frame needs more than %zu bytes of memory, which is the "
+                                  "limit",
+                                  m->name, limit)
+                       : r;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which of a segment's tensors share memory with another. */
-#include "base/base.h"
 #include "model/segment/cut.h"
 
 /* What ops and borders of a segment do with one storage. */
@@ -11,12 +10,6 @@ struct facts {
     size_t first_write; /* the first op that writes to it ... */
     bool write_fills;   /* ... and whether it writes all of it */
 };
-
-static bool tensor_fills(const struct mdl_model *m, const struct mdl_tensor *t)
-{
-    return mdl_fills(t->dtype, t->rank, t->dim, t->stride, t->offset,
-                     m->storages[t->storage].bytes);
-}
 
 static void see_ops(struct mdl_cut *cut, struct facts *facts)
 {
@@ -42,7 +35,7 @@ static void see_ops(struct mdl_cut *cut, struct facts *facts)
             if (!facts[y->storage].written) {
                 facts[y->storage].written = true;
                 facts[y->storage].first_write = k;
-                facts[y->storage].write_fills = tensor_fills(m, y);
+                facts[y->storage].write_fills = mdl_fills(m, y);
             }
         }
     }
@@ -53,13 +46,12 @@ static void see_border(const struct mdl_model *m, const struct mdl_border *b, bo
 {
     for (size_t i = 0; i < b->count; i++) {
         const struct mdl_live *l = &b->live[i];
-        struct facts *f = &facts[l->storage];
+        struct facts *f = &facts[l->t.storage];
         size_t *count = front ? &f->front : &f->back;
         bool *all = front ? &f->front_fills : &f->back_fills;
 
         ++*count;
-        *all = *count == 1 && mdl_fills(l->dtype, l->rank, l->dim, l->stride, l->offset,
-                                        m->storages[l->storage].bytes);
+        *all = *count == 1 && mdl_fills(m, &l->t);
     }
 }
 
@@ -68,7 +60,7 @@ static const struct mdl_live *next_of(const struct mdl_border *b, size_t storage
     while (*at < b->count) {
         const struct mdl_live *l = &b->live[(*at)++];
 
-        if (l->storage == storage) {
+        if (l->t.storage == storage) {
             return l;
         }
     }
@@ -85,9 +77,7 @@ static bool same_tensors(const struct mdl_cut *cut, size_t storage)
         if (!a || !b) {
             return !a && !b;
         }
-        if (a->offset != b->offset || a->rank != b->rank ||
-            memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0])) != 0 ||
-            memcmp(a->stride, b->stride, a->rank * sizeof(a->stride[0])) != 0) {
+        if (!mdl_same_place(&a->t, &b->t)) {
             return false;
         }
     }

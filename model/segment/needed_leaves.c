@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which pieces of the model's file a segment needs. */
-#include "base/base.h"
 #include "base/leaves/leaves.h"
 #include "model/segment/cut.h"
 

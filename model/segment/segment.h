@@ -33,15 +33,9 @@
 
 /* A tensor that is alive at a border. */
 struct mdl_live {
-    const char *name; /* borrowed from the model */
-    size_t storage;   /* of the model */
-    enum mdl_dtype dtype;
-    size_t rank;
-    size_t dim[MDL_RANK_MAX];       /* ONNX order */
-    ptrdiff_t stride[MDL_RANK_MAX]; /* elements: where it lies in the storage ... */
-    size_t offset;                  /* ... and the byte of its element 0 there */
-    ptrdiff_t dense[MDL_RANK_MAX];  /* elements: as a border carries it */
-    size_t bytes;                   /* as a border carries it */
+    struct mdl_tensor t;           /* as it lies in the model; its name is borrowed */
+    ptrdiff_t dense[MDL_RANK_MAX]; /* strides as a border carries it */
+    size_t bytes;                  /* as a border carries it */
 };
 
 struct mdl_border {

@@ -263,10 +263,10 @@ TEST(tensors_at_a_border)
     /* p0 and p1 adjoin, and are one tensor; p2 and p3 are not written yet */
     T_EQ(mdl_border(m, 2, &b), 0);
     T_EQ(b.count, 1u);
-    T_EQ(b.live[0].dim[1], 9u);
+    T_EQ(b.live[0].t.dim[1], 9u);
     T_EQ(b.live[0].dense[1], 1);
     T_EQ(b.live[0].dense[3], 9);
-    T_EQ(b.live[0].stride[3], 22);
+    T_EQ(b.live[0].t.stride[3], 22);
     T_EQ(b.bytes, 9u * 36 * 4);
     T_EQ(mdl_border(m, 2, &other), 0);
     T_STR(b.hash, other.hash);
@@ -278,7 +278,7 @@ TEST(tensors_at_a_border)
     /* the finished concat is one tensor with its name, and needs no copy */
     T_EQ(mdl_border(m, 4, &b), 0);
     T_EQ(b.count, 1u);
-    T_STR(b.live[0].name, "k3");
+    T_STR(b.live[0].t.name, "k3");
     mdl_border_deinit(&b);
     T_EQ(mdl_border(m, 6, &b), -EINVAL);
     mdl_free(m);
@@ -294,7 +294,7 @@ TEST(early_outputs_and_late_inputs_pass_by)
     T_TRUE(m != NULL);
     T_EQ(mdl_border(m, 3, &b), 0);
     T_EQ(b.count >= 3, 1);
-    T_STR(b.live[0].name, "late");
+    T_STR(b.live[0].t.name, "late");
     mdl_border_deinit(&b);
     s = cut(m, 2, 2);
     T_STR(s->inputs[0].name, "late");

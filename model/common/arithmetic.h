@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * model/common/binary.h - what operators of two inputs compute, the same where a constant is folded
- * and in the reference
+ * model/common/arithmetic.h - what operators of two inputs compute, and those of one integer, the
+ * same where a constant is folded and in the reference; how much work operators are, roughly
  *
  * Reals are computed in double, Max and Min pass NaN on. Sums and products of integers wrap. Div
  * truncates toward zero. Div and Mod give 0 for a zero divisor, a shift by more bits than there are
@@ -13,6 +13,36 @@
 #include <stdint.h>
 
 #include "model/model.h"
+
+/** mdl_op_work() - Return: about how many elementary steps a run of @op takes: multiplications, or
+ * elements that it reads and writes where those are more. @made, @read: elements of its outputs and
+ * inputs. Pure. */
+double mdl_op_work(const struct mdl_op *op, double made, double read);
+
+/** mdl_int_unary() - the function @op->act of an integer; those that do not stay in the integers
+ * leave it as it is. */
+static inline int64_t mdl_int_unary(const struct mdl_op *op, int64_t x)
+{
+    switch (op->act) {
+    case MDL_ACT_RELU:
+        return x < 0 ? 0 : x;
+    case MDL_ACT_CLIP:
+        x = (double)x < (double)op->act_a ? (int64_t)op->act_a : x;
+        return (double)x > (double)op->act_b ? (int64_t)op->act_b : x;
+    case MDL_ACT_NEG:
+        return (int64_t)(0 - (uint64_t)x);
+    case MDL_ACT_ABS:
+        return x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
+    case MDL_ACT_SIGN:
+        return x < 0 ? -1 : x > 0;
+    case MDL_ACT_NOT:
+        return x == 0;
+    case MDL_ACT_BIT_NOT:
+        return ~x;
+    default:
+        return x;
+    }
+}
 
 /** mdl_int_power() - @base^@exponent; a negative exponent gives the real result truncated toward
  * zero, 0 for base 0. */
