@@ -124,27 +124,3 @@ float mdl_nd_float(struct mdl_nd_layer *l, const char *key, double fallback);
 struct mdl_nd_window mdl_nd_window(struct mdl_nd_layer *l, bool pool);
 /** mdl_nd_image() - refuses an input that is not an image. */
 void mdl_nd_image(struct mdl_nd_layer *l);
-
-/* ---- layer_nodes.c: appends nodes that read the layer's last value, and makes their output the
- * last value ---- */
-
-struct mdl_nd_act; /* an activation */
-
-/** mdl_nd_part() - makes the name of a value or weight of this layer, "<layer>.<name>"; @name NULL:
- * the layer's name, for its last value. */
-const char *mdl_nd_part(struct mdl_nd_layer *l, const char *name);
-struct mdl_gnode *mdl_nd_emit(struct mdl_nd_layer *l, const char *op_type, const char *weight1,
-                              const char *weight2, const char *output);
-/** mdl_nd_emit_window() - adds the window's attributes to node @n. */
-void mdl_nd_emit_window(struct mdl_nd_layer *l, struct mdl_gnode *n, const struct mdl_nd_window *w,
-                        bool pool);
-/** mdl_nd_vector() - adds a weight of @n elements. Return: its name. */
-const char *mdl_nd_vector(struct mdl_nd_layer *l, const char *name, size_t n,
-                          enum mdl_nd_fill fill);
-/** mdl_nd_act() - the key "act"; NULL if it is absent or "none". */
-const struct mdl_nd_act *mdl_nd_act(struct mdl_nd_layer *l);
-/** mdl_nd_emit_act() - emits the activation, which makes the layer's last value. */
-void mdl_nd_emit_act(struct mdl_nd_layer *l, const struct mdl_nd_act *act);
-/** mdl_nd_emit_tail() - emits what follows a layer with weights: batch norm if @bn, then @act if
- * not NULL. */
-void mdl_nd_emit_tail(struct mdl_nd_layer *l, bool bn, const struct mdl_nd_act *act);
