@@ -69,7 +69,6 @@ struct mdl_lower_row {
     X(slices)     /* slices.c */                                                                   \
     X(indexed)    /* indexed.c */                                                                  \
     X(selections) /* selections.c */                                                               \
-    X(pads)       /* pads.c */                                                                     \
     X(resizes)    /* resizes.c */                                                                  \
     X(reduces)    /* reductions.c */                                                               \
     X(consts)     /* constants.c */                                                                \
