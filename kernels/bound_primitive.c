@@ -4,9 +4,9 @@
 #include <assert.h>
 
 #include "base/base.h"
+#include "kernels/common/layout.h"
 #include "kernels/common/nhwc.h"
 #include "kernels/kernels.h"
-#include "kernels/nchw.h"
 #include "kernels/shared_weights.h"
 
 size_t krn_bound_packed_bytes(const struct krn_bound *bound, const struct mdl_model *m, size_t op)

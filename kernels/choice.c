@@ -2,7 +2,7 @@
 #include "kernels/choice.h"
 
 #include "base/base.h"
-#include "kernels/nchw.h"
+#include "kernels/common/nhwc.h"
 
 int krn_choice_init(struct krn_choice *c, size_t op_count)
 {
@@ -65,6 +65,50 @@ bool krn_primitive_named(const struct krn_primitive *v, const char *only)
     return false;
 }
 
+static bool reads(const struct mdl_model *m, const struct mdl_op *op, size_t from, size_t storage)
+{
+    for (size_t n = from; n <= MDL_OP_IN_MAX; n++) {
+        size_t in = n < MDL_OP_IN_MAX ? op->in[n] : op->residual_in;
+
+        if (in != MDL_NONE && m->tensors[in].storage == storage) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Return: whether only op @i + 1 reads op @i's output in the arena, as its input 0. */
+static bool is_between(const struct mdl_model *m, size_t i)
+{
+    const struct mdl_op *a = &m->ops[i], *b = &a[1];
+
+    if (i + 1 >= m->op_count || a->out[1] != MDL_NONE || b->in[0] != a->out[0]) {
+        return false;
+    }
+    size_t at = m->tensors[a->out[0]].storage;
+    const struct mdl_storage *s = &m->storages[at];
+
+    if (s->home != MDL_HOME_ARENA || s->first_op != i || reads(m, b, 1, at)) {
+        return false;
+    }
+    /* a FUSED pair may extend the storage's life past its last reader */
+    for (size_t k = i + 2; s->last_op != i + 1 && k < m->op_count; k++) {
+        if (reads(m, &m->ops[k], 0, at)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool krn_nchw_may_stay(const struct mdl_model *m, size_t i)
+{
+    const struct mdl_tensor *t = &m->tensors[m->ops[i].out[0]];
+    struct krn_img img;
+
+    return is_between(m, i) && t->offset == 0 && krn_img_of(t, &img) && krn_img_flat(&img) &&
+           img.pixel == img.c;
+}
+
 /* The bytes of a tensor in the arena. Return: false if it is not in the arena. */
 static bool arena_range(const struct mdl_model *m, size_t tensor, size_t *ret_begin,
                         size_t *ret_end)
@@ -93,7 +137,7 @@ static bool is_pair(const struct mdl_model *m, size_t i)
 {
     const struct mdl_op *a = &m->ops[i], *b = &a[1];
 
-    if (!krn_nchw_between(m, i)) {
+    if (!is_between(m, i)) {
         return false;
     }
     for (size_t k = 0; k <= MDL_OP_IN_MAX; k++) {

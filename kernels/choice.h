@@ -44,3 +44,8 @@ const struct krn_primitive *krn_primitive_next(const struct mdl_model *m, size_t
 bool krn_primitive_named(const struct krn_primitive *v, const char *only);
 /** krn_primitive_find() - Return: the primitive with exactly this name, or NULL. */
 const struct krn_primitive *krn_primitive_find(const char *name);
+
+/** krn_nchw_may_stay() - Return: whether the output of op @op is an f32 image that is dense at the
+ * start of its storage in the arena, and only op @op + 1 reads it, as its input 0. It may stay
+ * there in NCHW (kernels/common/layout.h). */
+bool krn_nchw_may_stay(const struct mdl_model *m, size_t op);

@@ -13,7 +13,7 @@
 
 #include "kernels/common/frame_mem.h"
 #include "kernels/common/parallel.h"
-#include "kernels/image/preprocess.h"
+#include "kernels/image/image.h"
 #include "kernels/primitive.h"
 
 #define KRN_KIND_MAX 16u /* kinds of cores of one net */

@@ -2,8 +2,6 @@
 /* A model with a primitive for each of its units: made, asked, freed. */
 #include "base/base.h"
 #include "base/leaves/stop.h"
-#include "kernels/image/image_input.h"
-#include "kernels/nchw.h"
 #include "kernels/net_private.h"
 
 static int consts(struct krn_net *net, size_t i, const struct krn_primitive *v)

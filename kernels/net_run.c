@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames run through a model's primitives. */
 #include "base/base.h"
-#include "kernels/image/image_input.h"
 #include "kernels/net_private.h"
 
 /* The primitive that runs op @i; a FUSED one, which also runs the next op, only if both are below

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a team needs of a model: scratch, frames at once, memory near its cores. */
 #include "base/base.h"
-#include "kernels/image/image_input.h"
 #include "kernels/net_private.h"
 
 static size_t scratch_of(const struct krn_net *net, const struct krn_bound *bound, size_t i,

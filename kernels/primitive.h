@@ -67,8 +67,8 @@ struct krn_primitive {
     /* Rounds more coarsely than f32 (computes in bf16); runs only if requested by name. */
     bool inexact;
     /* Reads in[0], or writes out[0], as dense NCHW, [N][C][H][W], whatever strides those tensors
-     * have. They are images that krn_img_of() accepts; see kernels/nchw.h. Never set together with
-     * fused, or where the result shares memory with input 0. */
+     * have. They are images that krn_img_of() accepts; see kernels/common/layout.h. Never set
+     * together with fused, or where the result shares memory with input 0. */
     bool nchw_in, nchw_out;
 
     /* Return: whether it can run @op with its shapes, strides, types and attributes. */

@@ -5,14 +5,13 @@
  * NHWC and back), element by element otherwise. Client buffers may have any alignment, so elements
  * move by memcpy.
  */
-#include "kernels/common/copy_any.h"
+#include "kernels/common/layout.h"
 
 #include "base/base.h"
 #include "kernels/common/epilogue.h"
 #include "kernels/common/nest.h"
 #include "kernels/common/nhwc.h"
 #include "kernels/common/planned.h"
-#include "kernels/common/transpose.h"
 #include "kernels/primitive.h"
 
 #define TILE 16u
@@ -126,26 +125,59 @@ static void copy_start(struct job *j)
     }
 }
 
-bool krn_copy_run(const struct krn_copy *c, pthreadpool_t pool, size_t width)
+/* Copies @x, whose element 0 is at @x_at, to @y of equal type and dims; nothing if a tensor is
+ * empty or y overlaps itself. */
+static void copy(const struct mdl_tensor *y, void *y_at, const struct mdl_tensor *x,
+                 const void *x_at, pthreadpool_t pool, size_t width)
 {
-    struct job j = {.pool = pool, .parts = base_max(width, 1u), .x = c->x_at, .y = c->y_at};
+    struct job j = {.pool = pool, .parts = base_max(width, 1u), .x = x_at, .y = y_at};
 
-    if (!copy_of(c->y, c->x, &j)) {
-        return false;
+    if (copy_of(y, x, &j)) {
+        copy_start(&j);
     }
-    copy_start(&j);
-    return true;
 }
 
 static void copy_run(const struct krn_call *call)
 {
     const struct mdl_tensor *tensors = call->model->tensors;
 
-    (void)krn_copy_run(&(struct krn_copy){.y = &tensors[call->op->out[0]],
-                                          .x = &tensors[call->op->in[0]],
-                                          .y_at = call->out[0],
-                                          .x_at = call->in[0]},
-                       call->pool, call->width);
+    copy(&tensors[call->op->out[0]], call->out[0], &tensors[call->op->in[0]], call->in[0],
+         call->pool, call->width);
+}
+
+size_t krn_nchw_bytes(const struct mdl_model *m, size_t t)
+{
+    const struct mdl_tensor *tensor = &m->tensors[t];
+
+    return base_align_up(mdl_elements(tensor) * mdl_dtype_bytes(tensor->dtype), (size_t)64);
+}
+
+static struct mdl_tensor nchw_of(const struct mdl_tensor *t)
+{
+    struct mdl_tensor nchw = *t;
+    ptrdiff_t next = 1;
+
+    for (size_t d = t->rank; d-- > 0;) {
+        nchw.stride[d] = next;
+        next *= (ptrdiff_t)t->dim[d];
+    }
+    return nchw;
+}
+
+void krn_nchw_to(const struct mdl_model *m, size_t t, const void *value, void *nchw,
+                 const struct krn_exec *exec)
+{
+    const struct mdl_tensor *x = &m->tensors[t], y = nchw_of(x);
+
+    copy(&y, nchw, x, value, exec->pool, exec->width);
+}
+
+void krn_nchw_from(const struct mdl_model *m, size_t t, const void *nchw, void *value,
+                   const struct krn_exec *exec)
+{
+    const struct mdl_tensor *y = &m->tensors[t], x = nchw_of(y);
+
+    copy(y, value, &x, nchw, exec->pool, exec->width);
 }
 
 /* makes views of x and of the part of y that it covers */

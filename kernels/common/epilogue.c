@@ -2,7 +2,7 @@
 #include "kernels/common/epilogue.h"
 
 #include "base/base.h"
-#include "kernels/common/transpose.h"
+#include "kernels/common/layout.h"
 
 bool krn_op_is_plain(const struct mdl_op *op)
 {

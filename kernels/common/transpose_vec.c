@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transposed planes and interleaved channels, by vectors. */
-#include "kernels/common/transpose.h"
+#include "kernels/common/layout.h"
 
 #include "base/base.h"
 #include "kernels/common/parallel.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernels/common/epilogue.h"
-#include "kernels/common/transpose.h"
+#include "kernels/common/layout.h"
 
 bool krn_planes_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_planes *ret)
 {

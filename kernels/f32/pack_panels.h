@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/base.h"
-#include "kernels/common/transpose.h"
+#include "kernels/common/layout.h"
 #include "kernels/f32/igemm.h"
 
 /* one panel of @used columns in rows of @lanes, zeros beyond; strides in elements */

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "kernels/image/image.h"
-#include "model/model.h"
 
 /* One period of a pattern over three channels and whole vectors of any width. */
 #define KRN_PIXELS_PATTERN 48u

@@ -9,10 +9,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernels/image/image.h"
 
 /* One output position along an axis. Bilinear: p[first] + t (p[last] - p[first]). Area: weights
@@ -33,16 +29,10 @@ struct krn_axis {
  * a fraction. */
 struct krn_tap krn_tap_of(const struct krn_axis *a, uint32_t i);
 
-/** krn_resample_floats() - Return: floats that krn_resample_row() may write for @dst pixels of @k
- * channels. */
-static inline size_t krn_resample_floats(size_t dst, size_t k)
-{
-    return dst * k + 1;
-}
-
 /**
  * krn_resample_row() - resizes row @y of @img along x
  * @k: 1 (luma) or 3 (R, G, B), interleaved in @out     @taps: [axis->dst]
+ * @out: [axis->dst * @k + 1]; the last float is overwritten, too
  */
 void krn_resample_row(const struct krn_image *img, size_t k, const struct krn_axis *axis,
                       const struct krn_tap *taps, uint32_t y, float *out);

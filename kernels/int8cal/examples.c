@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "base/pnm.h"
-#include "kernels/image/preprocess.h"
+#include "kernels/image/image.h"
 
 #define SIDE_MAX 16384u
 

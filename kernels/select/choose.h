@@ -3,10 +3,10 @@
  * kernels/select/choose.h - chooses primitives from measured times
  *
  * The nodes of the path (kernels/select/path.h) are the primitives that were timed; FUSED ones span
- * two ops. Values have two layouts: the model's and NCHW (kernels/nchw.h). If a value between two
- * ops may stay in NCHW, the edge costs a conversion only if the layouts differ; elsewhere an NCHW
- * primitive always pays for its conversions. A plan that cuts where a value stays in NCHW pays for
- * both conversions.
+ * two ops. Values have two layouts: the model's and NCHW (kernels/common/layout.h). If a value
+ * between two ops may stay in NCHW, the edge costs a conversion only if the layouts differ;
+ * elsewhere an NCHW primitive always pays for its conversions. A plan that cuts where a value stays
+ * in NCHW pays for both conversions.
  */
 #pragma once
 

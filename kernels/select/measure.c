@@ -2,7 +2,7 @@
 
 #include "base/base.h"
 #include "base/leaves/how_far.h"
-#include "kernels/nchw.h"
+#include "base/leaves/stop.h"
 #include "kernels/select/measure_private.h"
 
 #define WINDOW_BYTES ((size_t)96 << 20) /* of primitives that are packed at the same time */

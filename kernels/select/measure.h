@@ -46,8 +46,8 @@ struct krn_time {
     size_t disturbed;                      /* samples left out */
 };
 
-/* Layout conversions beside one op (kernels/nchw.h), medians; 0 if no primitive of the op needs
- * them. */
+/* Layout conversions beside one op (kernels/common/layout.h), medians; 0 if no primitive of the
+ * op needs them. */
 struct krn_layout_time {
     double in_ns;  /* of input 0 to NCHW */
     double out_ns; /* of output 0 from NCHW */

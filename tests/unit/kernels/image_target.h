@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/base.h"
-#include "kernels/image/preprocess.h"
+#include "kernels/image/image.h"
 #include "kernels/kernels.h"
 #include "tests/harness.h"
 #include "tests/kernels/kept_pool.h"

@@ -3,8 +3,7 @@
  * Images that a first layer reads itself: for every primitive that does, the bits of
  * krn_preprocess() and then the same primitive, and no value of the input ever in memory.
  */
-#include "kernels/image/image_input.h"
-#include "kernels/image/preprocess.h"
+#include "kernels/image/image.h"
 #include "tests/harness.h"
 #include "tests/kernels/kept_pool.h"
 #include "tests/kernels/one_op.h"

@@ -9,8 +9,8 @@
 
 #include "base/base.h"
 #include "kernels/choice.h"
+#include "kernels/common/layout.h"
 #include "kernels/kernels.h"
-#include "kernels/nchw.h"
 #include "tests/harness.h"
 
 #define WIDTH_MAX 3u
