@@ -254,7 +254,7 @@ static void print_ops(const struct options *o, struct bench *b)
         const char *row = fused ? fused->name
                           : i && krn_net_chosen_fused(b->net, 0, i - 1)
                               ? "with the op before"
-                              : krn_net_primitive(b->net, i)->name;
+                              : krn_net_chosen(b->net, 0, i)->name;
         double ms = median(b->op_ms + i * o->frames, o->frames);
 
         printf(

@@ -166,5 +166,3 @@ size_t krn_net_kind(const struct krn_net *net, const char *name);
  * krn_net_chosen_fused() - Return: the primitive that runs @op and @op + 1 in one, or NULL. */
 const struct krn_primitive *krn_net_chosen(const struct krn_net *net, size_t kind, size_t op);
 const struct krn_primitive *krn_net_chosen_fused(const struct krn_net *net, size_t kind, size_t op);
-/** krn_net_primitive() - the same as krn_net_chosen() for kind 0. */
-const struct krn_primitive *krn_net_primitive(const struct krn_net *net, size_t op);

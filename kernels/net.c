@@ -167,8 +167,8 @@ static int net_new(const struct mdl_model *m, const char *only, const struct krn
     return 0;
 }
 
-static int new_preferred(const struct mdl_model *m, const char *only, enum krn_pack pack,
-                         char ret_error[MDL_ERROR_MAX], struct krn_net **ret)
+int krn_net_new_preferred(const struct mdl_model *m, const char *only, enum krn_pack pack,
+                          char ret_error[MDL_ERROR_MAX], struct krn_net **ret)
 {
     struct krn_choice choice;
     int r = krn_choice_prefer(m, only, &choice);
@@ -185,13 +185,7 @@ static int new_preferred(const struct mdl_model *m, const char *only, enum krn_p
 int krn_net_new(const struct mdl_model *m, const char *only, char ret_error[MDL_ERROR_MAX],
                 struct krn_net **ret)
 {
-    return new_preferred(m, only, KRN_PACK_ALL, ret_error, ret);
-}
-
-int krn_net_new_preferred(const struct mdl_model *m, const char *only, enum krn_pack pack,
-                          char ret_error[MDL_ERROR_MAX], struct krn_net **ret)
-{
-    return new_preferred(m, only, pack, ret_error, ret);
+    return krn_net_new_preferred(m, only, KRN_PACK_ALL, ret_error, ret);
 }
 
 int krn_net_new_chosen(const struct mdl_model *m, const struct krn_choice *choices,
@@ -243,11 +237,6 @@ const struct krn_primitive *krn_net_chosen_fused(const struct krn_net *net, size
     const struct krn_bound *bound = krn_net_pair(net, kind, op);
 
     return bound ? bound->primitive : NULL;
-}
-
-const struct krn_primitive *krn_net_primitive(const struct krn_net *net, size_t op)
-{
-    return krn_net_chosen(net, 0, op);
 }
 
 size_t krn_net_packed_bytes(const struct krn_net *net)

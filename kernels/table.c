@@ -43,15 +43,7 @@ static const struct krn_primitive *const all[] = {
 #ifdef KRN_HAVE_XNNPACK
     KRN_XNN_PRIMITIVES(PRIMITIVE)
 #endif
-    PRIMITIVE(krn_conv_f32_nhwc__blas)
-    PRIMITIVE(krn_conv_f32_nchw__blas)
-    PRIMITIVE(krn_conv_f32_nchw_kn2row__blas)
-    PRIMITIVE(krn_gemm_f32__blas)
-    PRIMITIVE(krn_matmul_f32__blas)
-    PRIMITIVE(krn_copy_any__tiled)
-    PRIMITIVE(krn_copy_f32_to_nchw__any)
-    PRIMITIVE(krn_copy_f32_from_nchw__any)
-    PRIMITIVE(krn_pad_f32__tiled)
+    KRN_PLAIN_PRIMITIVES(PRIMITIVE)
     KRN_QUANT_PRIMITIVES(PRIMITIVE, vec)
 #ifdef KRN_HAVE_ARM_DOT
     KRN_DIRECT_DOT_PRIMITIVES(PRIMITIVE, dotprod)

@@ -3,8 +3,7 @@
  * kernels/table.h - declares every primitive of the table
  *
  * A file that implements primitives exports each as one const struct; table.c lists them in the
- * order of preference. One that is compiled for each instruction set takes a line in a list below,
- * which table.c uses; any other takes a declaration here and a line there.
+ * order of preference, most of them by the lists below, in which each takes a line.
  */
 #pragma once
 
@@ -93,12 +92,18 @@ KRN_DIRECT_DOT_PRIMITIVES(KRN_DECLARE_PRIMITIVE, dotprod)
 KRN_DECLARE_PRIMITIVE(krn_conv_i8_nhwc_dw_dot__avx512vnni)
 KRN_DECLARE_PRIMITIVE(krn_conv_i8_nhwc_dw_dot__avxvnni)
 
-/* over OpenBLAS */
-extern const struct krn_primitive krn_conv_f32_nhwc__blas;
-extern const struct krn_primitive krn_conv_f32_nchw__blas;
-extern const struct krn_primitive krn_conv_f32_nchw_kn2row__blas;
-extern const struct krn_primitive krn_gemm_f32__blas;
-extern const struct krn_primitive krn_matmul_f32__blas;
+/* over OpenBLAS; and what moves bytes, the same for every CPU */
+#define KRN_PLAIN_PRIMITIVES(X)                                                                    \
+    X(krn_conv_f32_nhwc__blas)                                                                     \
+    X(krn_conv_f32_nchw__blas)                                                                     \
+    X(krn_conv_f32_nchw_kn2row__blas)                                                              \
+    X(krn_gemm_f32__blas)                                                                          \
+    X(krn_matmul_f32__blas)                                                                        \
+    X(krn_copy_any__tiled)                                                                         \
+    X(krn_copy_f32_to_nchw__any)                                                                   \
+    X(krn_copy_f32_from_nchw__any)                                                                 \
+    X(krn_pad_f32__tiled)
+KRN_PLAIN_PRIMITIVES(KRN_DECLARE_PRIMITIVE)
 
 /* over oneDNN, if the build has it */
 #define KRN_DNNL_PRIMITIVES(X)                                                                     \
@@ -130,10 +135,4 @@ KRN_DNNL_PRIMITIVES(KRN_DECLARE_PRIMITIVE)
     X(krn_reduce_f32_nhwc_mean__xnn)                                                               \
     X(krn_unary_f32__xnn)
 KRN_XNN_PRIMITIVES(KRN_DECLARE_PRIMITIVE)
-
-/* moves bytes; the same for every CPU */
-extern const struct krn_primitive krn_copy_any__tiled;
-extern const struct krn_primitive krn_copy_f32_to_nchw__any;
-extern const struct krn_primitive krn_copy_f32_from_nchw__any;
-extern const struct krn_primitive krn_pad_f32__tiled;
 #undef KRN_DECLARE_PRIMITIVE

@@ -376,7 +376,7 @@ json_t *dmn_model_units_json(const struct dmn_model *m)
 
     for (size_t u = 0; u < model->unit_count; u++) {
         const struct mdl_unit *unit = &model->units[u];
-        const struct krn_primitive *v = krn_net_primitive(m->net, unit->heavy_op);
+        const struct krn_primitive *v = krn_net_chosen(m->net, 0, unit->heavy_op);
         json_t *times = json_object();
         struct pl_unit_stats stats;
 

@@ -147,7 +147,7 @@ static void run_primitive(const char *name, struct tiny *o, size_t product)
     if (!net) {
         return;
     }
-    T_STR(krn_net_primitive(net, product)->name, name);
+    T_STR(krn_net_chosen(net, 0, product)->name, name);
     for (size_t width = 1; width <= 3; width += 2) {
         struct krn_exec exec = {.pool = kept_pool(width), .width = width};
 

@@ -156,7 +156,7 @@ static size_t rows_of_planes(const struct krn_net *net)
     size_t count = 0;
 
     for (size_t i = 0; i < krn_net_model(net)->op_count; i++) {
-        const struct krn_primitive *v = krn_net_primitive(net, i);
+        const struct krn_primitive *v = krn_net_chosen(net, 0, i);
 
         count += v->nchw_in || v->nchw_out;
     }

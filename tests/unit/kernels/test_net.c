@@ -48,7 +48,7 @@ static bool runs(struct tiny *o, const char *only)
     bool ok = y[0] == 11 && y[1] == 24 && y[2] == 39 && y[3] == 56 && scratch % 64 == 0 &&
               krn_net_model(net) == &o->m;
     if (only) {
-        ok &= strstr(krn_net_primitive(net, 0)->name, only) != NULL;
+        ok &= strstr(krn_net_chosen(net, 0, 0)->name, only) != NULL;
     }
     krn_net_free(net);
     free(exec.scratch);
@@ -105,8 +105,8 @@ TEST(net_only_is_a_wish)
     T_EQ(krn_net_new(&o.m, NULL, error, &a), 0);
     T_EQ(krn_net_new(&o.m, "no_such_primitive", error, &b), 0);
     T_EQ(krn_net_new(&o.m, "no_such,binary__ref", error, &d), 0);
-    T_TRUE(krn_net_primitive(a, 0) == krn_net_primitive(b, 0));
-    T_STR(krn_net_primitive(d, 0)->name, "binary__ref");
+    T_TRUE(krn_net_chosen(a, 0, 0) == krn_net_chosen(b, 0, 0));
+    T_STR(krn_net_chosen(d, 0, 0)->name, "binary__ref");
     krn_net_free(a);
     krn_net_free(b);
     krn_net_free(d);
@@ -281,7 +281,7 @@ TEST(net_that_packs_nothing)
     T_EQ(krn_net_need_bytes(net), krn_net_packed_bytes(net));
     T_EQ(need_by_units(net, m), krn_net_need_bytes(net));
     for (size_t i = 0; i < m->op_count; i++) {
-        T_TRUE(krn_net_primitive(none, i) == krn_net_primitive(net, i));
+        T_TRUE(krn_net_chosen(none, 0, i) == krn_net_chosen(net, 0, i));
         T_TRUE(krn_net_chosen_fused(none, 0, i) == krn_net_chosen_fused(net, 0, i));
     }
     T_EQ(krn_net_join(none, 0, 0, m->op_count - 1, 1, &scratch), 0);
