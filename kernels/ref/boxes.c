@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/planned.h"
-#include "kernels/ref/ref_runs.h"
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
 /*

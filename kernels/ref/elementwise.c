@@ -2,7 +2,7 @@
 /* Operators that compute each element by itself. */
 #include <math.h>
 
-#include "kernels/ref/ref_runs.h"
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 #include "model/common/arithmetic.h"
 

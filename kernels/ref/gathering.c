@@ -4,7 +4,7 @@
  * a read outside. An index below zero counts from the end. From an empty dimension zeros are
  * gathered.
  */
-#include "kernels/ref/ref_runs.h"
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
 static bool is_index(enum mdl_dtype t)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies, padding and running sums. */
-#include "kernels/ref/ref_runs.h"
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
 /*
@@ -89,17 +89,16 @@ REF_PRIMITIVE(pad, MDL_OP_PAD, pad_supports, pad_run);
  * CUMSUM  y[i] = sum of x[j], j <= i along attr.cumsum.axis; exclusive: j < i
  * Integers wrap.                                                    Source: ONNX CumSum-14
  */
-static void cumsum_line(const struct krn_call *c, ptrdiff_t x, ptrdiff_t y)
+static void cumsum_line(const struct krn_call *c, size_t axis, const ptrdiff_t *at)
 {
     const struct mdl_tensor *tx = ref_in(c, 0), *ty = ref_out(c, 0);
-    size_t axis = c->op->attr.cumsum.axis;
     bool exclusive = c->op->attr.cumsum.exclusive;
     double real = 0;
     uint64_t integer = 0;
 
     for (size_t i = 0; i < tx->dim[axis]; i++) {
-        ptrdiff_t from = x + (ptrdiff_t)i * tx->stride[axis];
-        ptrdiff_t to = y + (ptrdiff_t)i * ty->stride[axis];
+        ptrdiff_t from = at[0] + (ptrdiff_t)i * tx->stride[axis];
+        ptrdiff_t to = at[1] + (ptrdiff_t)i * ty->stride[axis];
 
         if (ref_is_int(tx->dtype)) {
             uint64_t before = integer;
@@ -115,26 +114,7 @@ static void cumsum_line(const struct krn_call *c, ptrdiff_t x, ptrdiff_t y)
     }
 }
 
-static void cumsum_body(const struct krn_call *c, size_t begin, size_t end)
-{
-    size_t axis = c->op->attr.cumsum.axis;
-    struct mdl_tensor x = ref_line(ref_in(c, 0), axis), y = ref_line(ref_out(c, 0), axis);
-    struct ref_walk w;
-
-    ref_walk_start(&w, &y, begin);
-    ref_walk_add(&w, &x);
-    ref_walk_add(&w, &y);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        cumsum_line(c, w.at[0], w.at[1]);
-    }
-}
-
-static void cumsum_run(const struct krn_call *c)
-{
-    struct mdl_tensor lines = ref_line(ref_out(c, 0), c->op->attr.cumsum.axis);
-
-    ref_share(c, mdl_elements(&lines), cumsum_body);
-}
+REF_EACH_LINE(cumsum, cumsum.axis, ref_in(c, 0), ref_out(c, 0))
 
 static bool cumsum_supports(const struct mdl_model *m, const struct mdl_op *op)
 {

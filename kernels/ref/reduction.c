@@ -10,9 +10,10 @@
  * SOFTMAX  y[i] = e^(x[i] - max) / sum_j e^(x[j] - max) along attr.softmax.axis
  * log:     y[i] = x[i] - max - ln(sum_j e^(x[j] - max))     Source: ONNX Softmax-13, LogSoftmax-13
  */
-static void softmax_line(const struct krn_call *c, ptrdiff_t x, ptrdiff_t y, ptrdiff_t r)
+static void softmax_line(const struct krn_call *c, size_t axis, const ptrdiff_t *at)
 {
-    size_t axis = c->op->attr.softmax.axis, n = ref_in(c, 0)->dim[axis];
+    size_t n = ref_in(c, 0)->dim[axis];
+    ptrdiff_t x = at[0], y = at[1], r = at[2];
     ptrdiff_t x_step = ref_in(c, 0)->stride[axis], y_step = ref_out(c, 0)->stride[axis];
     ptrdiff_t r_step = ref_residual(c)->stride[axis];
     double max = -INFINITY, sum = 0;
@@ -31,28 +32,7 @@ static void softmax_line(const struct krn_call *c, ptrdiff_t x, ptrdiff_t y, ptr
     }
 }
 
-static void softmax_body(const struct krn_call *c, size_t begin, size_t end)
-{
-    size_t axis = c->op->attr.softmax.axis;
-    struct mdl_tensor wx = ref_line(ref_in(c, 0), axis), wy = ref_line(ref_out(c, 0), axis);
-    struct mdl_tensor wr = ref_line(ref_residual(c), axis);
-    struct ref_walk w;
-
-    ref_walk_start(&w, &wy, begin);
-    ref_walk_add(&w, &wx);
-    ref_walk_add(&w, &wy);
-    ref_walk_add(&w, &wr);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        softmax_line(c, w.at[0], w.at[1], w.at[2]);
-    }
-}
-
-static void softmax_run(const struct krn_call *c)
-{
-    struct mdl_tensor lines = ref_line(ref_out(c, 0), c->op->attr.softmax.axis);
-
-    ref_share(c, mdl_elements(&lines), softmax_body);
-}
+REF_EACH_LINE(softmax, softmax.axis, ref_in(c, 0), ref_out(c, 0), ref_residual(c))
 
 static bool softmax_supports(const struct mdl_model *m, const struct mdl_op *op)
 {

@@ -115,11 +115,6 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-static double sign(double x)
-{
-    return x > 0 ? 1 : x < 0 ? -1 : x;
-}
-
 double ref_act(enum mdl_act act, double a, double b, double x)
 {
     switch (act) {
@@ -178,7 +173,7 @@ double ref_act(enum mdl_act act, double a, double b, double x)
     case MDL_ACT_ROUND:
         return nearbyint(x); /* ties to even, the default rounding mode */
     case MDL_ACT_SIGN:
-        return sign(x);
+        return x > 0 ? 1 : x < 0 ? -1 : x;
     case MDL_ACT_ERF:
         return erf(x);
     case MDL_ACT_SIN:

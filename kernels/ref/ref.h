@@ -11,7 +11,91 @@
 #pragma once
 
 #include "kernels/common/planned.h"
-#include "kernels/ref/ref_element.h"
+
+/* ---- elements of a tensor of any type ----
+ *
+ * Indices count elements from element 0 and may be negative. Buffers from a client or a file may
+ * have any alignment, so everything goes through memcpy().
+ */
+
+static inline bool ref_is_int(enum mdl_dtype t)
+{
+    return t != MDL_F32;
+}
+
+static inline float ref_f32(const void *p, ptrdiff_t i)
+{
+    float v;
+    memcpy(&v, (const char *)p + i * (ptrdiff_t)sizeof(v), sizeof(v));
+    return v;
+}
+static inline void ref_set_f32(void *p, ptrdiff_t i, double v)
+{
+    float f = (float)v;
+    memcpy((char *)p + i * (ptrdiff_t)sizeof(f), &f, sizeof(f));
+}
+
+/** ref_i64() - an integer or boolean element, widened. ref_f64() - any element. */
+static inline int64_t ref_i64(const void *p, enum mdl_dtype t, ptrdiff_t i)
+{
+    const uint8_t *b = p;
+    int32_t v32;
+    int64_t v64;
+
+    switch (t) {
+    case MDL_I32:
+        memcpy(&v32, b + i * 4, sizeof(v32));
+        return v32;
+    case MDL_I64:
+        memcpy(&v64, b + i * 8, sizeof(v64));
+        return v64;
+    case MDL_I8:
+        return (int8_t)b[i];
+    case MDL_U8:
+        return b[i];
+    default:
+        return b[i] != 0;
+    }
+}
+static inline double ref_f64(const void *p, enum mdl_dtype t, ptrdiff_t i)
+{
+    return t == MDL_F32 ? (double)ref_f32(p, i) : (double)ref_i64(p, t, i);
+}
+
+/** ref_set_i64() - stores the low bits (BOOL: v != 0; F32: rounded). */
+static inline void ref_set_i64(void *p, enum mdl_dtype t, ptrdiff_t i, int64_t v)
+{
+    uint8_t *b = p;
+    uint32_t v32 = (uint32_t)(uint64_t)v;
+    float f = (float)v;
+
+    switch (t) {
+    case MDL_F32:
+        memcpy(b + i * 4, &f, sizeof(f));
+        break;
+    case MDL_I32:
+        memcpy(b + i * 4, &v32, sizeof(v32));
+        break;
+    case MDL_I64:
+        memcpy(b + i * 8, &v, sizeof(v));
+        break;
+    case MDL_BOOL:
+        b[i] = v != 0;
+        break;
+    default:
+        b[i] = (uint8_t)(uint64_t)v;
+        break;
+    }
+}
+
+/** ref_lowest(), ref_highest() - Return: what an integer or boolean type holds. */
+int64_t ref_lowest(enum mdl_dtype t);
+int64_t ref_highest(enum mdl_dtype t);
+/** ref_set_f64() - stores a real value. For integers it is truncated toward zero and saturated, and
+ * NaN becomes 0 (ONNX leaves out-of-range values undefined). */
+void ref_set_f64(void *p, enum mdl_dtype t, ptrdiff_t i, double v);
+
+/* ---- walks, calls and windows ---- */
 
 /* A walk over some shape in row-major order, with the element offsets of up to five operands. */
 #define REF_WALK_MAX 5u
@@ -115,6 +199,32 @@ void ref_share(const struct krn_call *c, size_t n, ref_body_fn *body);
     }                                                                                              \
     REF_RUN(what)
 
+/** REF_EACH_LINE() - defines WHAT_run(), which calls WHAT_line(c, axis, at) for each line of output
+ * 0 along dim AXIS, a member of c->op->attr; at: where the line begins in each of the tensors that
+ * follow. */
+#define REF_EACH_LINE(what, axis, ...)                                                             \
+    static void what##_body(const struct krn_call *c, size_t begin, size_t end)                    \
+    {                                                                                              \
+        const struct mdl_tensor *const t[] = {__VA_ARGS__};                                        \
+        struct mdl_tensor line = ref_line(ref_out(c, 0), c->op->attr.axis);                        \
+        struct ref_walk w;                                                                         \
+                                                                                                   \
+        ref_walk_start(&w, &line, begin);                                                          \
+        for (size_t i = 0; i < base_array_count(t); i++) {                                         \
+            line = ref_line(t[i], c->op->attr.axis);                                               \
+            ref_walk_add(&w, &line);                                                               \
+        }                                                                                          \
+        for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {                                  \
+            what##_line(c, c->op->attr.axis, w.at);                                                \
+        }                                                                                          \
+    }                                                                                              \
+    static void what##_run(const struct krn_call *c)                                               \
+    {                                                                                              \
+        struct mdl_tensor lines = ref_line(ref_out(c, 0), c->op->attr.axis);                       \
+                                                                                                   \
+        ref_share(c, mdl_elements(&lines), what##_body);                                           \
+    }
+
 /** ref_same_dims() - Return: whether the ranks are equal, and the first @count dims. */
 static inline bool ref_same_dims(const struct mdl_tensor *a, const struct mdl_tensor *b,
                                  size_t count)
@@ -217,6 +327,113 @@ void krn_ref_quant_real(const struct krn_call *c, float t, ptrdiff_t y_at, ptrdi
 void krn_ref_quant_sum(const struct krn_call *c, uint32_t sum, size_t channel, ptrdiff_t y_at,
                        ptrdiff_t residual_at);
 void krn_ref_quant_add(const struct krn_call *c, const struct ref_walk *w);
+
+/* ---- runs of elements that are dense in two tensors ---- */
+
+/* The last dims of two tensors, as one run of memory. */
+struct ref_run {
+    size_t dims;     /* how many */
+    size_t elements; /* their product; 1 if dims is 0 */
+};
+
+/** ref_run_of() - the longest run, of at most @most last dims; these are equal in @a and @b. */
+static inline struct ref_run ref_run_of(const struct mdl_tensor *a, const struct mdl_tensor *b,
+                                        size_t most)
+{
+    struct ref_run r = {.elements = 1};
+
+    while (r.dims < most) {
+        size_t i = a->rank - 1 - r.dims, k = b->rank - 1 - r.dims;
+        ptrdiff_t dense = (ptrdiff_t)r.elements;
+
+        if (a->dim[i] != 1 && (a->stride[i] != dense || b->stride[k] != dense)) {
+            break;
+        }
+        r.elements *= a->dim[i];
+        r.dims++;
+    }
+    return r;
+}
+
+/** ref_heads() - @t with its last @dims dims seen as 1 long: a walk visits each run once. */
+static inline struct mdl_tensor ref_heads(const struct mdl_tensor *t, size_t dims)
+{
+    struct mdl_tensor r = *t;
+
+    for (size_t d = t->rank - dims; d < t->rank; d++) {
+        r.dim[d] = 1;
+    }
+    return r;
+}
+
+/** REF_EACH_RUN() - defines WHAT_run(), which calls WHAT_at(c, w, elements) for each run of output
+ * 0 that WHAT_run_of(c) says: operand 0 of @w is at its first element, operand 1 at that of input 0
+ */
+#define REF_EACH_RUN(what)                                                                         \
+    static void what##_body(const struct krn_call *c, size_t begin, size_t end)                    \
+    {                                                                                              \
+        struct ref_run run = what##_run_of(c);                                                     \
+        struct mdl_tensor heads = ref_heads(ref_out(c, 0), run.dims);                              \
+        struct ref_walk w;                                                                         \
+                                                                                                   \
+        ref_walk_start(&w, &heads, begin);                                                         \
+        ref_walk_add(&w, &heads);                                                                  \
+        ref_walk_add(&w, ref_in(c, 0));                                                            \
+        for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {                                  \
+            what##_at(c, &w, run.elements);                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void what##_run(const struct krn_call *c)                                               \
+    {                                                                                              \
+        struct mdl_tensor heads = ref_heads(ref_out(c, 0), what##_run_of(c).dims);                 \
+                                                                                                   \
+        ref_share(c, mdl_elements(&heads), what##_body);                                           \
+    }
+
+/** ref_move() - copies @elements from element @from of @x to element @to of @y, of one type. */
+static inline void ref_move(void *y, ptrdiff_t to, const void *x, ptrdiff_t from, size_t elements,
+                            enum mdl_dtype t)
+{
+    ptrdiff_t bytes = (ptrdiff_t)mdl_dtype_bytes(t);
+
+    memcpy((char *)y + to * bytes, (const char *)x + from * bytes, elements * (size_t)bytes);
+}
+
+/** ref_zero() - writes zeros. */
+static inline void ref_zero(void *y, ptrdiff_t to, size_t elements, enum mdl_dtype t)
+{
+    ptrdiff_t bytes = (ptrdiff_t)mdl_dtype_bytes(t);
+
+    memset((char *)y + to * bytes, 0, elements * (size_t)bytes);
+}
+
+/** ref_clamped() - an index that came with the frame, as one of 0..n-1 (n > 0): below zero it
+ * counts from the end; outside, it becomes the nearest. */
+static inline ptrdiff_t ref_clamped(int64_t k, size_t n)
+{
+    int64_t end = (int64_t)n;
+
+    return (ptrdiff_t)(k < -end ? 0 : k < 0 ? k + end : k >= end ? end - 1 : k);
+}
+
+/** ref_rows() - how many rows of @bound are valid: the count in input @i, or all if absent. */
+static inline size_t ref_rows(const struct krn_call *c, size_t i, size_t bound)
+{
+    int64_t n;
+
+    if (c->op->in[i] == MDL_NONE) {
+        return bound;
+    }
+    n = ref_i64(c->in[i], MDL_I64, 0);
+    return n < 0 ? 0 : (uint64_t)n > bound ? bound : (size_t)n;
+}
+
+/** ref_is_count() - Return: whether input @i is absent or one i64. */
+static inline bool ref_is_count(const struct mdl_model *m, const struct mdl_op *op, size_t i)
+{
+    return op->in[i] == MDL_NONE ||
+           (ref_in_dtype(m, op, i) == MDL_I64 && mdl_elements(&m->tensors[op->in[i]]) == 1);
+}
 
 /** REF_PRIMITIVE() - defines the table entry of operator WHAT */
 #define REF_PRIMITIVE(what, kind, can, does)                                                       \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resize, by nearest, linear and cubic filters. */
 #include "kernels/common/resize.h"
-#include "kernels/ref/ref_runs.h"
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
 /* n-linear: the sum over all corners of the product of their weights */

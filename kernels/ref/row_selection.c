@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators whose number of rows depends on the data: NonZero, joined rows, ReverseSequence. */
 #include "base/base.h"
-#include "kernels/ref/ref_runs.h"
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
 /*

@@ -4,7 +4,7 @@
  * is left out. Where several updates go to one element, they apply in row-major order of the
  * indices: with `none` the last one stays.
  */
-#include "kernels/ref/ref_runs.h"
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 #include "model/common/arithmetic.h"
 

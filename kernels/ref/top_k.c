@@ -2,7 +2,7 @@
 /* The largest or smallest elements of a line. */
 #include <math.h>
 
-#include "kernels/ref/ref_runs.h"
+#include "kernels/ref/ref.h"
 #include "kernels/table.h"
 
 /*
@@ -12,25 +12,25 @@
  *                                                                      Source: ONNX TopK-11.
  * The line's indices in out[1] are a heap, its worst at the root, until all elements are seen.
  */
-struct lines {
+struct line {
     const struct krn_call *c;
     const struct mdl_tensor *x, *y, *at;
     size_t axis, valid;
-    ptrdiff_t x_line, y_line, at_line; /* the current line: its first elements */
+    ptrdiff_t x_line, y_line, at_line; /* its first elements */
 };
 
-static int64_t heap_get(const struct lines *l, size_t i)
+static int64_t heap_get(const struct line *l, size_t i)
 {
     return ref_i64(l->c->out[1], MDL_I64, l->at_line + (ptrdiff_t)i * l->at->stride[l->axis]);
 }
 
-static void heap_set(const struct lines *l, size_t i, int64_t k)
+static void heap_set(const struct line *l, size_t i, int64_t k)
 {
     ref_set_i64(l->c->out[1], MDL_I64, l->at_line + (ptrdiff_t)i * l->at->stride[l->axis], k);
 }
 
 /* Return: 1 if element @a is greater than element @b, -1 if less, 0 if equal. */
-static int compare(const struct lines *l, int64_t a, int64_t b)
+static int compare(const struct line *l, int64_t a, int64_t b)
 {
     ptrdiff_t ia = l->x_line + (ptrdiff_t)a * l->x->stride[l->axis];
     ptrdiff_t ib = l->x_line + (ptrdiff_t)b * l->x->stride[l->axis];
@@ -50,7 +50,7 @@ static int compare(const struct lines *l, int64_t a, int64_t b)
 }
 
 /* Return: whether element @a comes before element @b in the result. */
-static bool before(const struct lines *l, int64_t a, int64_t b)
+static bool before(const struct line *l, int64_t a, int64_t b)
 {
     int order = compare(l, a, b);
 
@@ -58,7 +58,7 @@ static bool before(const struct lines *l, int64_t a, int64_t b)
 }
 
 /* Puts element @k at or below slot @i of a heap of @n. */
-static void sift(const struct lines *l, size_t i, size_t n, int64_t k)
+static void sift(const struct line *l, size_t i, size_t n, int64_t k)
 {
     for (size_t child; (child = 2 * i + 1) < n; i = child) {
         int64_t below = heap_get(l, child);
@@ -74,9 +74,19 @@ static void sift(const struct lines *l, size_t i, size_t n, int64_t k)
     heap_set(l, i, k);
 }
 
-static void top_k_line(const struct lines *l)
+static void top_k_line(const struct krn_call *c, size_t axis, const ptrdiff_t *at)
 {
-    size_t all = l->y->dim[l->axis], k = all < l->valid ? all : l->valid;
+    const struct line line = {.c = c,
+                              .x = ref_in(c, 0),
+                              .y = ref_out(c, 0),
+                              .at = ref_out(c, 1),
+                              .axis = axis,
+                              .valid = ref_rows(c, 1, ref_in(c, 0)->dim[axis]),
+                              .x_line = at[0],
+                              .y_line = at[1],
+                              .at_line = at[2]};
+    const struct line *l = &line;
+    size_t all = l->y->dim[axis], k = all < l->valid ? all : l->valid;
 
     for (size_t i = 0; i < all; i++) {
         heap_set(l, i, i < k ? (int64_t)i : 0);
@@ -107,33 +117,7 @@ static void top_k_line(const struct lines *l)
     }
 }
 
-static void top_k_body(const struct krn_call *c, size_t begin, size_t end)
-{
-    struct lines l = {.c = c, .x = ref_in(c, 0), .y = ref_out(c, 0), .at = ref_out(c, 1)};
-    size_t axis = c->op->attr.top_k.axis;
-    struct mdl_tensor x = ref_line(l.x, axis), y = ref_line(l.y, axis), at = ref_line(l.at, axis);
-    struct ref_walk w;
-
-    l.axis = axis;
-    l.valid = ref_rows(c, 1, l.x->dim[axis]);
-    ref_walk_start(&w, &y, begin);
-    ref_walk_add(&w, &x);
-    ref_walk_add(&w, &y);
-    ref_walk_add(&w, &at);
-    for (size_t i = begin; i < end; i++, ref_walk_next(&w)) {
-        l.x_line = w.at[0];
-        l.y_line = w.at[1];
-        l.at_line = w.at[2];
-        top_k_line(&l);
-    }
-}
-
-static void top_k_run(const struct krn_call *c)
-{
-    struct mdl_tensor lines = ref_line(ref_out(c, 0), c->op->attr.top_k.axis);
-
-    ref_share(c, mdl_elements(&lines), top_k_body);
-}
+REF_EACH_LINE(top_k, top_k.axis, ref_in(c, 0), ref_out(c, 0), ref_out(c, 1))
 
 static bool top_k_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
