@@ -23,7 +23,7 @@
 #include "base/base.h"
 #include "base/pixfmt.h"
 #include "kernels/kernels.h"
-#include "kernels/lib/blas_check.h"
+#include "kernels/lib/blas.h"
 #include "kernels/select/choose.h"
 
 /* a slice is printed when it has ended: writing to a full pipe would wait within it */

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "kernels/lib/blas_check.h"
+#include "kernels/lib/blas.h"
 #include "pipeline/clocks.h"
 #include "pipeline/pipeline.h"
 

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "kernels/common/pages.h"
-#include "kernels/lib/blas_check.h"
+#include "kernels/lib/blas.h"
 #include "tests/kernels/one_op.h"
 #include "tests/kernels/real_layers.h"
 

@@ -33,7 +33,7 @@
 #include "daemon/service/users.h"
 #include "daemon/service/work.h"
 #include "ipc/varlink.h"
-#include "kernels/lib/blas_check.h"
+#include "kernels/lib/blas.h"
 
 struct dmn_control;
 struct dmn_control_conn;

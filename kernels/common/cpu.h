@@ -8,7 +8,7 @@
  * The environment variable PIPED_CPU restricts the features, so that one machine can stand in for
  * an older one. It is a comma-separated list of names. Each name allows a feature and all features
  * that it implies. oneDNN obeys it (kernels/lib/onednn.c). OpenBLAS must be told before it is
- * loaded (kernels/lib/blas_check.h). XNNPACK ignores it.
+ * loaded (kernels/lib/blas.h). XNNPACK ignores it.
  */
 #pragma once
 

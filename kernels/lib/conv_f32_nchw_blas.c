@@ -21,7 +21,7 @@
 #include "base/base.h"
 #include "kernels/common/conv_common.h"
 #include "kernels/common/planned.h"
-#include "kernels/lib/blas_buffers.h"
+#include "kernels/lib/blas.h"
 
 #define BLOCK_BYTES (384u * 1024u) /* operands and results of one block; fits L2 */
 #define BLOCK_PIXELS_MIN 96u       /* below this, BLAS' packing of the weights becomes noticeable */

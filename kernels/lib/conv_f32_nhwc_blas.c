@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "kernels/common/conv_common.h"
 #include "kernels/common/planned.h"
-#include "kernels/lib/blas_buffers.h"
+#include "kernels/lib/blas.h"
 
 #define BLOCK_BYTES (384u * 1024u) /* im2row rows and output of one block; fits L2 */
 #define BLOCK_PIXELS_MIN 48u       /* below this, BLAS' packing of the weights becomes noticeable */

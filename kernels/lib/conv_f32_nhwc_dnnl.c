@@ -45,6 +45,14 @@ static int image_md(const struct krn_img *i, dnnl_format_tag_t tag, struct krn_d
     return krn_dnnl_md_tag(ret, 4, dims, dnnl_f32, tag);
 }
 
+static int strides_md(const struct krn_img *i, struct krn_dnnl_md *ret)
+{
+    dnnl_dims_t dims = {(dnnl_dim_t)i->n, (dnnl_dim_t)i->c, (dnnl_dim_t)i->h, (dnnl_dim_t)i->w};
+    dnnl_dims_t strides = {(dnnl_dim_t)i->batch, 1, (dnnl_dim_t)i->row, (dnnl_dim_t)i->pixel};
+
+    return krn_dnnl_md_strides(ret, 4, dims, dnnl_f32, strides);
+}
+
 /* @plain: as krn_conv_pack() writes them in [group][output][channel][tap], else as the library
  * likes */
 static int weights_md(const struct krn_conv *c, bool plain, struct krn_dnnl_md *ret)
@@ -68,7 +76,27 @@ static bool append_residual(const struct problem *p, const struct krn_dnnl_shape
     }
     /* the library's other kernels misplace the second operand of a binary post-op */
     return p->team.pointwise && is_dense(&p->res) && image_md(&s->y, dnnl_nhwc, &md) == 0 &&
-           krn_dnnl_append_add(post, &md);
+           dnnl_post_ops_append_binary(post, dnnl_binary_add, KRN_DNNL_MD(&md)) == dnnl_success;
+}
+
+/* Appends the element function. Return: false if the library computes it less exactly than the
+ * epilogue. */
+static bool append_act(dnnl_post_ops_t post, const struct mdl_op *op)
+{
+    switch (op->act) {
+    case MDL_ACT_NONE:
+        return true;
+    case MDL_ACT_RELU:
+        return krn_dnnl_append_eltwise(post, dnnl_eltwise_relu, 0, 0);
+    case MDL_ACT_LEAKY_RELU:
+        return krn_dnnl_append_eltwise(post, dnnl_eltwise_relu, op->act_a, 0);
+    case MDL_ACT_CLIP:
+        return krn_dnnl_append_eltwise(post, dnnl_eltwise_clip, op->act_a, op->act_b);
+    case MDL_ACT_HARD_SWISH:
+        return krn_dnnl_append_eltwise(post, dnnl_eltwise_hardswish, 0, 0);
+    default:
+        return false;
+    }
 }
 
 static bool append_all(const struct problem *p, const struct krn_dnnl_shape *s,
@@ -80,8 +108,7 @@ static bool append_all(const struct problem *p, const struct krn_dnnl_shape *s,
         return false; /* y is in another layout */
     }
     return (r != MDL_RESIDUAL_BEFORE_ACT || append_residual(p, s, post)) &&
-           krn_dnnl_append_act(post, p->op) &&
-           (r != MDL_RESIDUAL_AFTER_ACT || append_residual(p, s, post));
+           append_act(post, p->op) && (r != MDL_RESIDUAL_AFTER_ACT || append_residual(p, s, post));
 }
 
 static void window_of(const struct problem *p, const struct krn_dnnl_shape *s,
@@ -166,13 +193,13 @@ static int copy_init(const struct krn_img *i, const_dnnl_primitive_desc_t pd, in
 {
     krn_dnnl_auto_md mine = {0};
     krn_dnnl_auto_md its = {0};
-    int r = krn_dnnl_image(i, dnnl_f32, &mine);
+    int r = strides_md(i, &mine);
 
     r = r < 0 ? r : krn_dnnl_md_arg(&its, pd, arg);
     if (r < 0) {
         return r;
     }
-    *ret_bytes = base_align_up(krn_dnnl_md_bytes(&its), BASE_CACHE_LINE_BYTES);
+    *ret_bytes = krn_dnnl_align(krn_dnnl_md_bytes(&its));
     return arg == DNNL_ARG_SRC ? krn_dnnl_reorder(ret, &mine, &its)
                                : krn_dnnl_reorder(ret, &its, &mine);
 }
@@ -204,7 +231,7 @@ static int pieces_make(const struct krn_dnnl_team *t, const struct krn_dnnl_shap
         r = copy_init(&s->y, pd, DNNL_ARG_DST, &ret->out, &ret->y_bytes);
     }
     dnnl_primitive_desc_destroy(pd);
-    return krn_dnnl_pieces_done(ret, r);
+    return r;
 }
 
 /* ---- the primitive ---- */
@@ -266,7 +293,7 @@ static int pack(const struct problem *p, void *dst)
     const struct krn_conv *c = &p->c;
     size_t line = c->cg * c->taps;
     krn_dnnl_auto_md plain = {0};
-    float *src;
+    base_autofree float *src = NULL;
     int r = weights_md(c, true, &plain);
 
     if (r < 0) {
@@ -277,9 +304,7 @@ static int pack(const struct problem *p, void *dst)
         return -ENOMEM;
     }
     krn_conv_pack(p->m, p->op, c, &(struct krn_conv_order){c->og * line, line, c->taps, 1}, src);
-    r = krn_dnnl_reorder_once(&plain, src, &p->weights, dst);
-    free(src);
-    return r;
+    return krn_dnnl_reorder_once(&plain, src, &p->weights, dst);
 }
 
 KRN_RELEASE_BY(problem_deinit)
@@ -372,7 +397,7 @@ static void run(const struct krn_call *call)
     struct problem *p = call->prepared;
     struct job j = {.call = call,
                     .problem = p,
-                    .split = krn_dnnl_team_split(&p->team, call->width),
+                    .split = krn_dnnl_widths_get(&p->team.widths, call->width),
                     .epilogue = krn_epilogue_of(call)};
 
     krn_parallel(call->pool, j.split->count, share_run, &j);

@@ -31,11 +31,6 @@ struct krn_dnnl_i8_split {
     size_t x_bytes, sum_bytes, part_bytes; /* scratch of one part: x, sums, scratchpad */
 };
 
-static inline size_t krn_dnnl_align(size_t bytes)
-{
-    return base_align_up(bytes, BASE_CACHE_LINE_BYTES);
-}
-
 /** krn_dnnl_i8_problem() - describes @op in *@ret. Return: whether it can. */
 bool krn_dnnl_i8_problem(const struct mdl_model *m, const struct mdl_op *op,
                          struct krn_dnnl_i8 *ret);

@@ -59,7 +59,6 @@ bool krn_dnnl_i8_problem(const struct mdl_model *m, const struct mdl_op *op,
     return true;
 }
 
-/* w - w_zero of an output, channel and tap */
 int8_t krn_dnnl_i8_weight(const struct krn_dnnl_i8 *p, const uint8_t *w, size_t o, size_t c,
                           size_t t)
 {
@@ -68,7 +67,6 @@ int8_t krn_dnnl_i8_weight(const struct krn_dnnl_i8 *p, const uint8_t *w, size_t 
     return (int8_t)(w[(ptrdiff_t)o * p->w_o + (ptrdiff_t)c * p->w_c + (ptrdiff_t)t] ^ flip);
 }
 
-/* Is every sum exact? @dot: by an instruction for that */
 bool krn_dnnl_i8_is_exact(const struct krn_dnnl_i8 *p, bool dot)
 {
     const uint8_t *w = krn_const_ptr(p->m, p->op->in[1]);

@@ -116,8 +116,8 @@ static void plain_weights(const struct krn_dnnl_i8 *p, int8_t *dst, int32_t *bia
 static int pack(const struct krn_dnnl_i8 *p, const struct krn_dnnl_md *weights, uint8_t *dst)
 {
     krn_dnnl_auto_md plain = {0};
-    int8_t *src;
-    int32_t *bias;
+    base_autofree int8_t *src = NULL;
+    base_autofree int32_t *bias = NULL;
     int r = krn_dnnl_i8_weights_md(p, dnnl_oihw, &plain);
 
     if (r < 0) {
@@ -125,16 +125,13 @@ static int pack(const struct krn_dnnl_i8 *p, const struct krn_dnnl_md *weights, 
     }
     src = malloc(krn_dnnl_md_bytes(&plain));
     bias = malloc(p->c.y.c * sizeof(*bias));
-    r = src && bias ? 0 : -ENOMEM;
-    if (r == 0) {
-        plain_weights(p, src, bias);
-        own_of_cpu().table(dst + krn_dnnl_align(krn_dnnl_md_bytes(weights)), bias, p->op->scale,
-                           p->c.y.c);
-        r = krn_dnnl_reorder_once(&plain, src, weights, dst);
+    if (!src || !bias) {
+        return -ENOMEM;
     }
-    free(bias);
-    free(src);
-    return r;
+    plain_weights(p, src, bias);
+    own_of_cpu().table(dst + krn_dnnl_align(krn_dnnl_md_bytes(weights)), bias, p->op->scale,
+                       p->c.y.c);
+    return krn_dnnl_reorder_once(&plain, src, weights, dst);
 }
 
 KRN_RELEASE_BY(object_deinit)

@@ -228,19 +228,13 @@ static float *slopes(const struct mdl_model *m, const struct mdl_op *op, size_t 
 static int prelu_make(const struct mdl_model *m, const struct mdl_op *op, xnn_operator_t *ret)
 {
     struct prelu p;
-    float *slope;
-    int r;
+    base_autofree float *slope = NULL;
 
     if (!prelu_of(m, op, &p)) {
         return -EOPNOTSUPP;
     }
     slope = slopes(m, op, p.rows.n);
-    if (!slope) {
-        return -ENOMEM;
-    }
-    r = krn_xnn_make_prelu(&p.rows, slope, ret);
-    free(slope);
-    return r;
+    return slope ? krn_xnn_make_prelu(&p.rows, slope, ret) : -ENOMEM;
 }
 
 KRN_SUPPORTS_AS(prelu_supports, struct prelu, prelu_of)

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "kernels/common/conv_common.h"
 #include "kernels/common/planned.h"
-#include "kernels/lib/blas_buffers.h"
+#include "kernels/lib/blas.h"
 
 static bool supports(const struct mdl_model *m, const struct mdl_op *op)
 {

@@ -85,7 +85,7 @@ static int panel_init(const struct krn_product *p, size_t outputs, bool made, st
     if (r == 0 && made) {
         r = krn_dnnl_init(&ret->product, pd, base_array_count(args), args);
     }
-    ret->bytes = base_align_up(krn_dnnl_md_bytes(&ret->weights), BASE_CACHE_LINE_BYTES);
+    ret->bytes = krn_dnnl_align(krn_dnnl_md_bytes(&ret->weights));
     dnnl_primitive_desc_destroy(pd);
     return r;
 }
@@ -137,18 +137,16 @@ static int pack(const struct problem *p, const struct panel *panel, size_t count
 {
     krn_dnnl_auto_md plain = {0};
     struct krn_dnnl reorder = {0};
-    float *src;
-    void *pad = NULL;
+    base_autofree float *src = malloc(panel->outputs * p->p.k * sizeof(float));
+    base_autofree void *pad = NULL;
     int r = weights_md(&p->p, panel->outputs, true, &plain);
 
     if (r < 0) {
         return r;
     }
-    src = malloc(panel->outputs * p->p.k * sizeof(float));
     r = src ? krn_dnnl_reorder(&reorder, &plain, &panel->weights) : -ENOMEM;
     if (r == 0) {
-        pad = aligned_alloc(BASE_CACHE_LINE_BYTES,
-                            base_align_up(krn_dnnl_scratch(&reorder) + 1, BASE_CACHE_LINE_BYTES));
+        pad = aligned_alloc(BASE_CACHE_LINE_BYTES, krn_dnnl_align(krn_dnnl_scratch(&reorder) + 1));
         r = pad ? 0 : -ENOMEM;
     }
     for (size_t i = 0; i < count && r == 0; i++) {
@@ -158,8 +156,6 @@ static int pack(const struct problem *p, const struct panel *panel, size_t count
         krn_dnnl_run(&reorder, (void *[]){src, dst + i * panel->bytes, pad});
     }
     krn_dnnl_deinit(&reorder);
-    free(pad);
-    free(src);
     return r;
 }
 
@@ -193,9 +189,8 @@ static int prepare(const struct mdl_model *m, const struct mdl_op *op, void *pac
 
 static size_t pad_bytes(const struct problem *p)
 {
-    return base_align_up(
-        base_max(krn_dnnl_scratch(&p->panel.product), krn_dnnl_scratch(&p->last.product)),
-        BASE_CACHE_LINE_BYTES);
+    return krn_dnnl_align(
+        base_max(krn_dnnl_scratch(&p->panel.product), krn_dnnl_scratch(&p->last.product)));
 }
 
 static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, size_t width)

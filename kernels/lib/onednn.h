@@ -43,11 +43,23 @@ dnnl_engine_t krn_dnnl_engine(void);
  * whether that succeeded. */
 bool krn_dnnl_alone(void);
 
-/* The description of a tensor. {0}: none. Deinitialise it after use. */
+/* The description of a tensor. {0}: none. Deinitialise it after use. KRN_DNNL_MD(): as functions of
+ * the library take it. */
 struct krn_dnnl_md {
     dnnl_memory_desc_t d;
 };
+#if DNNL_VERSION_MAJOR == 2
+#define KRN_DNNL_MD(md) (&(md)->d)
+#else
+#define KRN_DNNL_MD(md) ((md)->d)
+#endif
 #define krn_dnnl_auto_md base_cleanup(krn_dnnl_md_deinit) struct krn_dnnl_md
+
+/* scratch and packed weights lie at multiples of this */
+static inline size_t krn_dnnl_align(size_t bytes)
+{
+    return base_align_up(bytes, BASE_CACHE_LINE_BYTES);
+}
 
 struct krn_dnnl_set; /* memory objects and a stream for one run */
 
@@ -92,12 +104,6 @@ dnnl_primitive_attr_t krn_dnnl_attr(const_dnnl_post_ops_t post, dnnl_fpmath_mode
  * is freed. @pd: or NULL */
 dnnl_primitive_desc_t krn_dnnl_if_fast(dnnl_primitive_desc_t pd);
 
-/** krn_dnnl_append_act() - appends the element function of @op as a post-op. Return: false if the
- * library computes it less exactly than the epilogue. */
-bool krn_dnnl_append_act(dnnl_post_ops_t post, const struct mdl_op *op);
-
-/** krn_dnnl_image() - describes @i by its strides */
-int krn_dnnl_image(const struct krn_img *i, dnnl_data_type_t type, struct krn_dnnl_md *ret);
 /** krn_dnnl_error() - 0, -ENOMEM or -EOPNOTSUPP for a status */
 int krn_dnnl_error(dnnl_status_t s);
 
@@ -114,15 +120,10 @@ int krn_dnnl_md_arg(struct krn_dnnl_md *ret, const_dnnl_primitive_desc_t pd, int
 size_t krn_dnnl_md_bytes(const struct krn_dnnl_md *md);
 void krn_dnnl_md_deinit(struct krn_dnnl_md *md);
 
-/** krn_dnnl_memory() - makes a memory object without an address */
-int krn_dnnl_memory(dnnl_memory_t *ret, const struct krn_dnnl_md *md);
-
 /** krn_dnnl_append_eltwise() - appends an element function, with version 2's parameters;
- * krn_dnnl_append_sum(): adds what the destination held; krn_dnnl_append_add(): adds a tensor @md.
- * Return: whether it was appended. */
+ * krn_dnnl_append_sum(): adds what the destination held. Return: whether it was appended. */
 bool krn_dnnl_append_eltwise(dnnl_post_ops_t post, dnnl_alg_kind_t kind, float alpha, float beta);
 bool krn_dnnl_append_sum(dnnl_post_ops_t post);
-bool krn_dnnl_append_add(dnnl_post_ops_t post, const struct krn_dnnl_md *md);
 
 /* The tensors of a convolution or a product; @bias may be NULL. */
 struct krn_dnnl_tensors {
@@ -131,7 +132,7 @@ struct krn_dnnl_tensors {
 struct krn_dnnl_window {
     dnnl_dims_t strides, dilates, pad_begin, pad_end; /* dilates: 0: none */
 };
-/** krn_dnnl_conv_pd() and the next function - Return: a description of the forward primitive,
+/** krn_dnnl_conv_pd() and the next functions - Return: a description of the forward primitive,
  * owned, or NULL */
 dnnl_primitive_desc_t krn_dnnl_conv_pd(dnnl_alg_kind_t kind, const struct krn_dnnl_tensors *t,
                                        const struct krn_dnnl_window *w,
@@ -140,6 +141,3 @@ dnnl_primitive_desc_t krn_dnnl_inner_product_pd(const struct krn_dnnl_tensors *t
                                                 const_dnnl_primitive_attr_t attr);
 dnnl_primitive_desc_t krn_dnnl_matmul_pd(const struct krn_dnnl_tensors *t,
                                          const_dnnl_primitive_attr_t attr);
-dnnl_primitive_desc_t krn_dnnl_reorder_pd(const struct krn_dnnl_md *from,
-                                          const struct krn_dnnl_md *to,
-                                          const_dnnl_primitive_attr_t attr);

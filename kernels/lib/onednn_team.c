@@ -50,11 +50,6 @@ void *krn_dnnl_widths_get(struct krn_dnnl_widths *w, size_t width)
     return made ? made : atomic_load(&w->made[1]);
 }
 
-static size_t align(size_t bytes)
-{
-    return base_align_up(bytes, BASE_CACHE_LINE_BYTES);
-}
-
 /* one row of pixels */
 static struct krn_img pixels_of(const struct krn_img *i, size_t pixels)
 {
@@ -136,17 +131,6 @@ static void pieces_deinit(struct krn_dnnl_pieces *p)
     krn_dnnl_deinit(&p->out);
 }
 
-int krn_dnnl_pieces_done(struct krn_dnnl_pieces *p, int r)
-{
-    if (r < 0) {
-        pieces_deinit(p);
-        return r;
-    }
-    p->pad_bytes = align(base_max(krn_dnnl_scratch(&p->conv),
-                                  base_max(krn_dnnl_scratch(&p->in), krn_dnnl_scratch(&p->out))));
-    return 0;
-}
-
 static void split_free(void *split)
 {
     struct krn_dnnl_split *s = split;
@@ -168,6 +152,7 @@ void krn_dnnl_team_deinit(struct krn_dnnl_team *t)
 static int share_init(const struct krn_dnnl_team *t, struct krn_dnnl_split *s, size_t i)
 {
     struct krn_dnnl_share *share = &s->shares[i];
+    struct krn_dnnl_pieces *p;
     int r;
 
     if (!shape_of(t, share->at, &share->shape, &share->x)) {
@@ -188,6 +173,10 @@ static int share_init(const struct krn_dnnl_team *t, struct krn_dnnl_split *s, s
         if (r < 0) {
             return r;
         }
+        p = share->pieces;
+        p->pad_bytes =
+            krn_dnnl_align(base_max(krn_dnnl_scratch(&p->conv),
+                                    base_max(krn_dnnl_scratch(&p->in), krn_dnnl_scratch(&p->out))));
     }
     s->share_bytes = base_max(s->share_bytes, share->pieces->x_bytes + share->pieces->y_bytes +
                                                   share->pieces->pad_bytes);
@@ -242,9 +231,4 @@ size_t krn_dnnl_team_scratch(const struct krn_dnnl_team *t, size_t width)
 
     width = krn_dnnl_width(width);
     return width > 1 ? base_max(alone, split_scratch(t, width)) : alone;
-}
-
-const struct krn_dnnl_split *krn_dnnl_team_split(struct krn_dnnl_team *t, size_t width)
-{
-    return krn_dnnl_widths_get(&t->widths, width);
 }

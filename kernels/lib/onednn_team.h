@@ -53,7 +53,7 @@ struct krn_dnnl_shape {
 struct krn_dnnl_pieces {
     struct krn_dnnl in, conv, out;
     int fused;                          /* for the primitive's own use */
-    size_t x_bytes, y_bytes, pad_bytes; /* scratch: copy of x, of y, scratchpad */
+    size_t x_bytes, y_bytes, pad_bytes; /* scratch: copy of x, of y, scratchpad (set after make) */
 };
 
 struct krn_dnnl_share {
@@ -74,7 +74,7 @@ struct krn_dnnl_team {
     bool pointwise;     /* y's pixels are x's, without gaps between rows and images */
     size_t shares_max;  /* pixels, images or rows */
     size_t pixels_each; /* in one of them */
-    /* makes the pieces of one share. Return: 0, -ENOMEM, -EOPNOTSUPP */
+    /* makes the pieces of one share, {0} before. Return: 0, -ENOMEM, -EOPNOTSUPP */
     int (*make)(const struct krn_dnnl_team *t, const struct krn_dnnl_shape *shape,
                 struct krn_dnnl_pieces *ret);
     struct krn_dnnl_widths widths; /* of struct krn_dnnl_split */
@@ -98,11 +98,3 @@ int krn_dnnl_team_prepare(struct krn_dnnl_team *t, size_t width);
 /** krn_dnnl_team_scratch() - Return: bytes of a team's scratch. Makes the shares to find out and
  * discards them, since this is called before anything is prepared. */
 size_t krn_dnnl_team_scratch(const struct krn_dnnl_team *t, size_t width);
-
-/** krn_dnnl_team_split() - Return: the shares for @width, or those for width 1 if @width was not
- * prepared */
-const struct krn_dnnl_split *krn_dnnl_team_split(struct krn_dnnl_team *t, size_t width);
-
-/** krn_dnnl_pieces_done() - ends every make(): sets the size of the scratchpad, or, if @r < 0,
- * frees the pieces. Return: @r. */
-int krn_dnnl_pieces_done(struct krn_dnnl_pieces *p, int r);

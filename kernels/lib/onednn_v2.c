@@ -35,11 +35,6 @@ void krn_dnnl_md_deinit(struct krn_dnnl_md *md)
     *md = (struct krn_dnnl_md){0};
 }
 
-int krn_dnnl_memory(dnnl_memory_t *ret, const struct krn_dnnl_md *md)
-{
-    return krn_dnnl_error(dnnl_memory_create(ret, &md->d, krn_dnnl_engine(), DNNL_MEMORY_NONE));
-}
-
 bool krn_dnnl_append_eltwise(dnnl_post_ops_t post, dnnl_alg_kind_t kind, float alpha, float beta)
 {
     return dnnl_post_ops_append_eltwise(post, 1, kind, alpha, beta) == dnnl_success;
@@ -48,11 +43,6 @@ bool krn_dnnl_append_eltwise(dnnl_post_ops_t post, dnnl_alg_kind_t kind, float a
 bool krn_dnnl_append_sum(dnnl_post_ops_t post)
 {
     return dnnl_post_ops_append_sum(post, 1) == dnnl_success;
-}
-
-bool krn_dnnl_append_add(dnnl_post_ops_t post, const struct krn_dnnl_md *md)
-{
-    return dnnl_post_ops_append_binary(post, dnnl_binary_add, &md->d) == dnnl_success;
 }
 
 static dnnl_primitive_desc_t pd_of(const_dnnl_op_desc_t desc, const_dnnl_primitive_attr_t attr)
@@ -98,17 +88,5 @@ dnnl_primitive_desc_t krn_dnnl_matmul_pd(const struct krn_dnnl_tensors *t,
     return dnnl_matmul_desc_init(&desc, &t->x->d, &t->weights->d, t->bias ? &t->bias->d : NULL,
                                  &t->y->d) == dnnl_success
                ? pd_of(&desc, attr)
-               : NULL;
-}
-
-dnnl_primitive_desc_t krn_dnnl_reorder_pd(const struct krn_dnnl_md *from,
-                                          const struct krn_dnnl_md *to,
-                                          const_dnnl_primitive_attr_t attr)
-{
-    dnnl_primitive_desc_t pd;
-
-    return dnnl_reorder_primitive_desc_create(&pd, &from->d, krn_dnnl_engine(), &to->d,
-                                              krn_dnnl_engine(), attr) == dnnl_success
-               ? pd
                : NULL;
 }

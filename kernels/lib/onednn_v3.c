@@ -34,11 +34,6 @@ void krn_dnnl_md_deinit(struct krn_dnnl_md *md)
     *md = (struct krn_dnnl_md){0};
 }
 
-int krn_dnnl_memory(dnnl_memory_t *ret, const struct krn_dnnl_md *md)
-{
-    return krn_dnnl_error(dnnl_memory_create(ret, md->d, krn_dnnl_engine(), DNNL_MEMORY_NONE));
-}
-
 bool krn_dnnl_append_eltwise(dnnl_post_ops_t post, dnnl_alg_kind_t kind, float alpha, float beta)
 {
     if (kind == dnnl_eltwise_hardswish) { /* here its line is given, x * clip(alpha x + beta) */
@@ -51,11 +46,6 @@ bool krn_dnnl_append_eltwise(dnnl_post_ops_t post, dnnl_alg_kind_t kind, float a
 bool krn_dnnl_append_sum(dnnl_post_ops_t post)
 {
     return dnnl_post_ops_append_sum(post, 1, 0, dnnl_data_type_undef) == dnnl_success;
-}
-
-bool krn_dnnl_append_add(dnnl_post_ops_t post, const struct krn_dnnl_md *md)
-{
-    return dnnl_post_ops_append_binary(post, dnnl_binary_add, md->d) == dnnl_success;
 }
 
 dnnl_primitive_desc_t krn_dnnl_conv_pd(dnnl_alg_kind_t kind, const struct krn_dnnl_tensors *t,
@@ -92,18 +82,6 @@ dnnl_primitive_desc_t krn_dnnl_matmul_pd(const struct krn_dnnl_tensors *t,
     return dnnl_matmul_primitive_desc_create(&pd, krn_dnnl_engine(), t->x->d, t->weights->d,
                                              t->bias ? t->bias->d : NULL, t->y->d,
                                              attr) == dnnl_success
-               ? pd
-               : NULL;
-}
-
-dnnl_primitive_desc_t krn_dnnl_reorder_pd(const struct krn_dnnl_md *from,
-                                          const struct krn_dnnl_md *to,
-                                          const_dnnl_primitive_attr_t attr)
-{
-    dnnl_primitive_desc_t pd;
-
-    return dnnl_reorder_primitive_desc_create(&pd, from->d, krn_dnnl_engine(), to->d,
-                                              krn_dnnl_engine(), attr) == dnnl_success
                ? pd
                : NULL;
 }

@@ -4,7 +4,7 @@
 #include <pthreadpool.h>
 
 #include "base/base.h"
-#include "kernels/lib/blas_check.h"
+#include "kernels/lib/blas.h"
 #include "tests/kernels/compare.h"
 #include "tests/kernels/kept_pool.h"
 #include "tests/kernels/primitive_run.h"

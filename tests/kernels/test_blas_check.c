@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "kernels/kernels.h"
-#include "kernels/lib/blas_check.h"
+#include "kernels/lib/blas.h"
 #include "tests/harness.h"
 
 static const char *self;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/lib/blas_buffers.h"
+#include "kernels/lib/blas.h"
 
-#include <errno.h>
+#include <cblas.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
+#include "base/base.h"
 #include "kernels/lib/library_room.h"
 
 #define BUFFERS_MAX 256u
@@ -110,5 +111,53 @@ void krn_blas_give(void)
 {
     if (blas_memory_alloc && blas_memory_free) {
         atomic_fetch_sub_explicit(&taken, 1, memory_order_release);
+    }
+}
+
+/* ---- which one is loaded ---- */
+
+/* What the OpenBLAS core types of x86 are worth, and the one to ask for. */
+enum grade { SSE, AVX2, AVX512, BF16 };
+static const char *const core_of[] = {"Prescott", "Haswell", "SkylakeX", "Cooperlake"};
+
+static enum grade core_grade(const char *core)
+{
+    static const struct {
+        const char *name;
+        enum grade grade;
+    } known[] = {{"Haswell", AVX2},
+                 {"Zen", AVX2},
+                 {"SkylakeX", AVX512},
+                 {"Cooperlake", BF16},
+                 {"SapphireRapids", BF16}};
+
+    for (size_t i = 0; i < base_array_count(known); i++) {
+        if (strcasecmp(core, known[i].name) == 0) {
+            return known[i].grade;
+        }
+    }
+    return SSE;
+}
+
+void krn_blas_check(struct krn_blas_status *ret)
+{
+    uint32_t features = krn_cpu_features();
+    enum grade can = features & KRN_CPU_AVX512BF16 ? BF16
+                     : features & KRN_CPU_AVX512   ? AVX512
+                     : features & KRN_CPU_AVX2     ? AVX2
+                                                   : SSE;
+    enum grade least = can < AVX512 ? can : AVX512, is;
+
+    memset(ret, 0, sizeof(*ret));
+    openblas_set_num_threads(1);
+    ret->single_threaded = openblas_get_num_threads() == 1;
+    snprintf(ret->core, sizeof(ret->core), "%s", openblas_get_corename());
+    snprintf(ret->config, sizeof(ret->config), "%s", openblas_get_config());
+    is = core_grade(ret->core);
+    ret->above = krn_cpu_narrowed() && is > can;
+    /* Only a build with several cores inside can be told which one to be. All that have AVX-512
+     * compute f32 alike. */
+    if ((is < least || ret->above) && strstr(ret->config, "DYNAMIC_ARCH")) {
+        snprintf(ret->wanted, sizeof(ret->wanted), "%s", core_of[ret->above ? can : least]);
     }
 }
