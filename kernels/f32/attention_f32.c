@@ -10,7 +10,7 @@
 #include "kernels/f32/pack_panels.h"
 
 #define BLOCK_TILES 12u
-#define BLOCK_ROWS (BLOCK_TILES * KRN_IGEMM_ROWS)
+#define BLOCK_ROWS (BLOCK_TILES * KRN_TILE_ROWS)
 #define SCORE_BYTES 65536u /* of a block, if that is at least one tile */
 
 struct attention {
@@ -53,8 +53,8 @@ static bool attention_of(const struct mdl_model *m, const struct mdl_op *op, str
         a.batches *= a.y->dim[i];
     }
     a.row = krn_panels_lanes(a.n);
-    a.block = base_min((size_t)BLOCK_TILES, SCORE_BYTES / sizeof(float) / KRN_IGEMM_ROWS / a.row);
-    a.block = base_max(a.block, (size_t)1) * KRN_IGEMM_ROWS;
+    a.block = base_min((size_t)BLOCK_TILES, SCORE_BYTES / sizeof(float) / KRN_TILE_ROWS / a.row);
+    a.block = base_max(a.block, (size_t)1) * KRN_TILE_ROWS;
     a.blocks = (a.m + a.block - 1) / a.block;
     a.copy_q = a.d > 1 && a.q->stride[a.last] != 1;
     a.floats = krn_igemm_packed(a.d, a.n) + krn_igemm_packed(a.n, a.e) + a.block * a.row +
@@ -194,7 +194,7 @@ static void block_run(const struct job *j, struct member *w, size_t batch, size_
                           .y_pixel = a->row};
 
     KRN_ISA_FN(krn_igemm_dense)
-    (&g, q, (ptrdiff_t)step, 0, count, (struct krn_range){0, krn_igemm_panels(a->n)});
+    (&g, q, (ptrdiff_t)step, 0, count, (struct krn_range){0, krn_panel_count(a->n)});
     if (op->attr.attention.causal) {
         keys = base_min(keys, first + count); /* what no row of the block attends to */
     }
@@ -208,7 +208,7 @@ static void block_run(const struct job *j, struct member *w, size_t batch, size_
     g = (struct krn_igemm){
         .taps = 1, .len = a->n, .out = a->e, .packed = w->values, .y = y, .y_pixel = y_row};
     KRN_ISA_FN(krn_igemm_dense)
-    (&g, w->scores, (ptrdiff_t)a->row, 0, count, (struct krn_range){0, krn_igemm_panels(a->e)});
+    (&g, w->scores, (ptrdiff_t)a->row, 0, count, (struct krn_range){0, krn_panel_count(a->e)});
     for (size_t i = 0; i < count; i++) {
         for (size_t e = 0; e < a->e; e += KRN_VL) {
             size_t n = base_min(a->e - e, (size_t)KRN_VL);

@@ -148,7 +148,7 @@ static void pointwise(const struct krn_igemm *g, const struct krn_img *x, const 
 
 static struct krn_range all_panels(const struct job *j)
 {
-    return (struct krn_range){0, krn_igemm_panels(j->pw.out)};
+    return (struct krn_range){0, krn_panel_count(j->pw.out)};
 }
 
 /* the value between as an image, dense from @at */
@@ -309,8 +309,8 @@ static void run(const struct krn_call *call)
         krn_parallel(call->pool, p->parts, part_strips, &j);
         return;
     }
-    j.by_panels = krn_igemm_tiles(pw->y.n * pw->y.h * pw->y.w) < 4 * p->parts &&
-                  krn_igemm_panels(pw->og) >= p->parts;
+    j.by_panels = krn_tile_count(pw->y.n * pw->y.h * pw->y.w) < 4 * p->parts &&
+                  krn_panel_count(pw->og) >= p->parts;
     krn_parallel(call->pool, p->parts, p->dw_first ? part_whole_dw : part_whole_pw, &j);
     krn_parallel(call->pool, p->parts, p->dw_first ? part_whole_pw : part_whole_dw, &j);
 }

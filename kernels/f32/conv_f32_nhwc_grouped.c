@@ -341,7 +341,7 @@ static void run_row(const struct job *j, size_t pixel, size_t v, const float *ba
 
     krn_tile_finish_of(&j->epilogue, &s.out);
     for (size_t i = 0, ox = 0, end; i < j->p.strips; i++, ox = end) {
-        end = krn_igemm_tile_first(c->y.w, j->p.strips, i + 1);
+        end = krn_tile_first(c->y.w, j->p.strips, i + 1);
         s.x = band + ox * s.step;
         s.out.first = pixel + ox;
         s.out.y = (float *)j->call->out[0] + s.out.first * c->y.pixel + o.begin;

@@ -25,7 +25,7 @@ struct plan {
 /* pixels of a tile */
 static size_t rows_of(const struct plan *p)
 {
-    return p->dense ? KRN_IGEMM_DENSE_ROWS : KRN_IGEMM_ROWS;
+    return p->dense ? KRN_IGEMM_DENSE_ROWS : KRN_TILE_ROWS;
 }
 
 static bool product_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_product *ret)
@@ -49,7 +49,7 @@ static bool frames_plan_of(const struct mdl_model *m, const struct mdl_op *op, s
         return false;
     }
     p->dense = krn_conv_is_pointwise(&p->c) && krn_img_flat(&p->c.x);
-    tile_pointers = p->dense ? 0 : p->c.taps * KRN_IGEMM_ROWS;
+    tile_pointers = p->dense ? 0 : p->c.taps * KRN_TILE_ROWS;
     pixel_bytes = p->c.x.c * sizeof(float) * base_min(p->c.win.sh, p->c.win.kh) *
                   base_min(p->c.win.sw, p->c.win.kw);
     p->tiles_max = base_max(CHUNK_BYTES / pixel_bytes / rows_of(p), 4u);
@@ -92,9 +92,9 @@ static void pack_product(const struct mdl_model *m, const struct mdl_op *op,
                          const struct krn_product *p, float *dst)
 {
     const uint8_t *src = krn_const_ptr(m, op->in[1]);
-    size_t piece = PACK_PIECE_BYTES / sizeof(float) / p->k / KRN_IGEMM_LANES;
+    size_t piece = PACK_PIECE_BYTES / sizeof(float) / p->k / KRN_TILE_LANES;
 
-    piece = base_max(piece, (size_t)1) * KRN_IGEMM_LANES;
+    piece = base_max(piece, (size_t)1) * KRN_TILE_LANES;
     for (size_t n = 0; n < p->n; n += piece) {
         KRN_ISA_FN(krn_igemm_pack)
         (dst + krn_igemm_packed(p->k, n), src + (ptrdiff_t)n * p->b_n * (ptrdiff_t)sizeof(float), 1,
@@ -138,7 +138,7 @@ static inline void point_inside(const struct krn_conv *c, const float *x, const 
     for (size_t y = 0; y < c->win.kh; y++) {
         const float *at = x + y * c->win.dh * c->x.row;
 
-        for (size_t k = 0; k < c->win.kw; k++, p += KRN_IGEMM_ROWS) {
+        for (size_t k = 0; k < c->win.kw; k++, p += KRN_TILE_ROWS) {
             *p = at + k * c->win.dw * c->x.pixel;
         }
     }
@@ -156,7 +156,7 @@ static void point_edge(const struct job *j, const float *image, ptrdiff_t iy, pt
         ptrdiff_t at =
             (iy + (ptrdiff_t)(y * c->win.dh)) * (ptrdiff_t)c->x.row + ix * (ptrdiff_t)c->x.pixel;
 
-        for (size_t k = 0; k < c->win.kw; k++, p += KRN_IGEMM_ROWS) {
+        for (size_t k = 0; k < c->win.kw; k++, p += KRN_TILE_ROWS) {
             bool in = in_y && k >= kx.begin && k < kx.end;
 
             *p = in ? image + at + (ptrdiff_t)(k * c->win.dw * c->x.pixel) : j->zeros;
@@ -170,15 +170,15 @@ static void point(const struct job *j, size_t group, size_t first, size_t pixels
 {
     const struct krn_conv *c = &j->p.c;
     const float *image = (const float *)j->call->in[0] + group * c->cg;
-    size_t tiles = krn_igemm_tiles(pixels), next = 0;
+    size_t tiles = krn_tile_count(pixels), next = 0;
     size_t ox = first % c->y.w, oy = first / c->y.w % c->y.h, n = first / c->y.w / c->y.h;
     size_t span_h = (c->win.kh - 1) * c->win.dh, span_w = (c->win.kw - 1) * c->win.dw;
 
     image += n * c->x.batch;
-    for (size_t t = 0; t < tiles; t++, rows += c->taps * KRN_IGEMM_ROWS) {
+    for (size_t t = 0; t < tiles; t++, rows += c->taps * KRN_TILE_ROWS) {
         size_t from = next;
 
-        next = krn_igemm_tile_first(pixels, tiles, t + 1);
+        next = krn_tile_first(pixels, tiles, t + 1);
         for (size_t i = 0; i < next - from; i++) {
             ptrdiff_t iy = (ptrdiff_t)(oy * c->win.sh) - c->win.top;
             ptrdiff_t ix = (ptrdiff_t)(ox * c->win.sw) - c->win.left;
@@ -231,7 +231,7 @@ static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
     const struct krn_conv *c = &j->p.c;
-    size_t pixels = c->y.n * c->y.h * c->y.w, panels = krn_igemm_panels(c->og);
+    size_t pixels = c->y.n * c->y.h * c->y.w, panels = krn_panel_count(c->og);
     uint8_t *scratch = j->call->scratch + part * j->p.part_bytes;
 
     if (j->by_panels) {
@@ -264,8 +264,8 @@ static void run(const struct krn_call *call)
         .y_pixel = j.p.c.y.pixel,
     };
     j.g.zeros = j.zeros = (const float *)call->packed + j.p.c.groups * group_floats(&j.p);
-    tiles = krn_igemm_tiles(j.p.c.y.n * j.p.c.y.h * j.p.c.y.w);
-    j.by_panels = tiles < 4 * j.parts && krn_igemm_panels(j.p.c.og) >= j.parts;
+    tiles = krn_tile_count(j.p.c.y.n * j.p.c.y.h * j.p.c.y.w);
+    j.by_panels = tiles < 4 * j.parts && krn_panel_count(j.p.c.og) >= j.parts;
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 

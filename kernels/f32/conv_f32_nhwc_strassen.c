@@ -11,7 +11,7 @@
 #include "kernels/f32/strassen.h"
 
 #define BLOCK_BYTES (1024u * 1024u) /* rows and sums under a block */
-#define PAIRS_MIN (4u * KRN_IGEMM_ROWS)
+#define PAIRS_MIN (4u * KRN_TILE_ROWS)
 
 /* lower limits for a likely gain */
 #define K_WORTH 64u
@@ -38,7 +38,7 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
     p->pixels = p->c.y.n * p->c.y.h * p->c.y.w;
     p->pairs = krn_strassen_pairs(p->pixels);
     p->block =
-        BLOCK_BYTES / (krn_strassen_rows(p->k, KRN_IGEMM_ROWS) * sizeof(float)) * KRN_IGEMM_ROWS;
+        BLOCK_BYTES / (krn_strassen_rows(p->k, KRN_TILE_ROWS) * sizeof(float)) * KRN_TILE_ROWS;
     p->block = base_min(base_max(p->block, (size_t)PAIRS_MIN), p->pairs);
     return true;
 }
@@ -81,14 +81,13 @@ static struct layout layout_of(const struct plan *p, size_t width)
     struct layout l = {.parts = base_max(width, 1u)};
     size_t blocks = (p->pairs + p->block - 1) / p->block;
 
-    l.by_panels = l.parts > 1 && krn_igemm_tiles(p->pairs) < 4 * l.parts &&
+    l.by_panels = l.parts > 1 && krn_tile_count(p->pairs) < 4 * l.parts &&
                   krn_strassen_panels(p->c.og) >= l.parts;
     l.rows = krn_strassen_rows(p->k, p->block) * sizeof(float);
     l.rows_count = l.by_panels ? blocks : l.parts;
     l.slots = krn_strassen_slots(p->block) * sizeof(float);
-    l.part =
-        l.slots + base_align_up(krn_igemm_tiles(2 * p->block) * KRN_IGEMM_ROWS * sizeof(float *),
-                                BASE_CACHE_LINE_BYTES);
+    l.part = l.slots + base_align_up(krn_tile_count(2 * p->block) * KRN_TILE_ROWS * sizeof(float *),
+                                     BASE_CACHE_LINE_BYTES);
     return l;
 }
 
@@ -138,7 +137,7 @@ static size_t blocks_of(const struct job *j, struct krn_range share)
 static void pixels_run(void *arg, size_t part)
 {
     const struct job *j = arg;
-    struct krn_range share = krn_share(j->p.pairs, KRN_IGEMM_ROWS, part, j->l.parts);
+    struct krn_range share = krn_share(j->p.pairs, KRN_TILE_ROWS, part, j->l.parts);
     size_t blocks = blocks_of(j, share);
 
     for (size_t i = 0; i < blocks; i++) {
@@ -157,7 +156,7 @@ static void rows_run(void *arg, size_t part)
 
     for (size_t i = 0; i < blocks; i++) {
         struct krn_strassen_block b = block_of(j, all, i, blocks, part, i);
-        size_t tiles = krn_igemm_tiles(krn_strassen_pairs(b.pixels));
+        size_t tiles = krn_tile_count(krn_strassen_pairs(b.pixels));
 
         KRN_ISA_FN(krn_strassen_rows_of)
         (&j->in, b.first, j->p.k, &b, krn_share(tiles, 1, part, j->l.parts));

@@ -12,7 +12,6 @@
 
 #include "base/base.h"
 #include "kernels/common/planned.h"
-#include "kernels/f32/wino_plan.h"
 #include "kernels/f32/winograd.h"
 
 #define TAPS_MAX (KRN_WINO_SIDE_MAX * KRN_WINO_SIDE_MAX)
@@ -113,8 +112,8 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, const struc
         size_t count = block.end - block.begin;
 
         for (size_t panel = 0; panel < p->w.work.panels; panel++) {
-            size_t o = panel * KRN_IGEMM_LANES, lanes = krn_wino_panel_lanes(&p->w, panel);
-            float taps[TAPS_MAX * KRN_WINO_CHANNELS * KRN_IGEMM_LANES];
+            size_t o = panel * KRN_TILE_LANES, lanes = krn_wino_panel_lanes(&p->w, panel);
+            float taps[TAPS_MAX * KRN_WINO_CHANNELS * KRN_TILE_LANES];
 
             for (size_t c = 0; c < count; c += KRN_WINO_CHANNELS) {
                 size_t n = base_min(count - c, (size_t)KRN_WINO_CHANNELS);
@@ -170,10 +169,10 @@ static void multiply(const struct krn_wino_job *team, size_t block, size_t panel
     };
 
     if (j->p.ready) {
-        p.u = w + j->p.w.points * (channels.begin * j->p.w.lanes + panel * KRN_IGEMM_LANES * count);
+        p.u = w + j->p.w.points * (channels.begin * j->p.w.lanes + panel * KRN_TILE_LANES * count);
         p.u_point = count * lanes;
     } else {
-        w += j->p.taps * j->p.w.c.cg * panel * KRN_IGEMM_LANES + channels.begin * lanes;
+        w += j->p.taps * j->p.w.c.cg * panel * KRN_TILE_LANES + channels.begin * lanes;
         p.u = u;
         p.u_point = krn_wino_u_point(count);
         KRN_ISA_FN(krn_wino_filter)
@@ -192,9 +191,8 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
     struct krn_wino_output o = {
         .form = j->p.form,
         .m_point = krn_wino_m_point(team->plan, tiles),
-        .lanes = lanes,
         .channels = krn_wino_panel_used(&j->p.w, panel),
-        .channel = panel * KRN_IGEMM_LANES,
+        .channel = panel * KRN_TILE_LANES,
         .epilogue = &j->epilogue,
         .y = team->call->out[0],
         .y_pixel = y->pixel,

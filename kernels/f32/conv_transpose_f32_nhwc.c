@@ -53,10 +53,10 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct p
         (op->scale && op->channels != c->y.c) || !krn_epilogue_supports(m, op, &c->y)) {
         return false;
     }
-    p->tiles = krn_igemm_tiles((c->y.w + w->sw - 1) / w->sw);
+    p->tiles = krn_tile_count((c->y.w + w->sw - 1) / w->sw);
     p->taps = phase_taps_max(w->kh, w->sh, w->dh) * phase_taps_max(w->kw, w->sw, w->dw);
     p->part_bytes =
-        base_align_up(p->tiles * p->taps * KRN_IGEMM_ROWS * sizeof(float *), BASE_CACHE_LINE_BYTES);
+        base_align_up(p->tiles * p->taps * KRN_TILE_ROWS * sizeof(float *), BASE_CACHE_LINE_BYTES);
     return true;
 }
 
@@ -92,7 +92,7 @@ static float *pack_panel(const struct mdl_model *m, const struct mdl_op *op, con
     const struct mdl_tensor *t = &m->tensors[op->in[1]];
     const struct krn_win *w = &p->c.win;
     const size_t group = part / (w->sh * w->sw), phase = part % (w->sh * w->sw);
-    const size_t used = base_min(p->c.og - o0, (size_t)KRN_IGEMM_LANES);
+    const size_t used = base_min(p->c.og - o0, (size_t)KRN_TILE_LANES);
     const float *scale = op->scale ? op->scale + group * p->c.og + o0 : NULL;
 
     for (size_t tap = 0; tap < w->kh * w->kw; tap++) {
@@ -121,7 +121,7 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, void *dst)
         return;
     }
     for (size_t i = 0; i < p.c.groups * p.c.win.sh * p.c.win.sw; i++) {
-        for (size_t o = 0; o < p.c.og; o += KRN_IGEMM_LANES) {
+        for (size_t o = 0; o < p.c.og; o += KRN_TILE_LANES) {
             out = pack_panel(m, op, &p, i, o, out);
         }
     }
@@ -163,7 +163,7 @@ static size_t point(const struct job *j, const struct line *l, size_t ox, const 
             if (kx * w->dw % w->sw != l->px) {
                 continue;
             }
-            rows[taps++ * KRN_IGEMM_ROWS] =
+            rows[taps++ * KRN_TILE_ROWS] =
                 in_y && ix >= 0 && ix / (ptrdiff_t)w->sw < (ptrdiff_t)p->c.x.w
                     ? image + (size_t)iy / w->sh * p->c.x.row + (size_t)ix / w->sw * p->c.x.pixel
                     : j->zeros;
@@ -177,7 +177,7 @@ static void run_line(const struct job *j, const struct line *l, const float *pac
 {
     const struct plan *p = &j->p;
     const size_t first = (l->n * p->c.y.h + l->oy) * p->c.y.w + l->ox;
-    const size_t tiles = krn_igemm_tiles(l->pixels);
+    const size_t tiles = krn_tile_count(l->pixels);
     struct krn_igemm g = {.taps = phase_taps(p->c.win.kh, p->c.win.sh, p->c.win.dh, l->py) *
                                   phase_taps(p->c.win.kw, p->c.win.sw, p->c.win.dw, l->px),
                           .len = p->c.cg,
@@ -194,11 +194,11 @@ static void run_line(const struct job *j, const struct line *l, const float *pac
         g.epilogue.res_pixel *= p->c.win.sw;
     }
     for (size_t t = 0, pixel = 0; t < tiles; t++) {
-        size_t end = krn_igemm_tile_first(l->pixels, tiles, t + 1), begin = pixel;
+        size_t end = krn_tile_first(l->pixels, tiles, t + 1), begin = pixel;
 
         for (; pixel < end; pixel++) {
             point(j, l, l->ox + pixel * p->c.win.sw,
-                  rows + t * g.taps * KRN_IGEMM_ROWS + pixel - begin);
+                  rows + t * g.taps * KRN_TILE_ROWS + pixel - begin);
         }
     }
     KRN_ISA_FN(krn_igemm_block)(&g, rows, 0, l->pixels, panels);
@@ -209,7 +209,7 @@ static void part_run(void *arg, size_t part)
     const struct job *j = arg;
     const struct plan *p = &j->p;
     const float **pointers = (const float **)(void *)(j->call->scratch + part * p->part_bytes);
-    struct krn_range rows = {0, p->c.y.n * p->c.y.h}, panels = {0, krn_igemm_panels(p->c.og)};
+    struct krn_range rows = {0, p->c.y.n * p->c.y.h}, panels = {0, krn_panel_count(p->c.og)};
     const size_t sh = p->c.win.sh, sw = p->c.win.sw;
 
     if (j->by_panels) {
@@ -244,7 +244,7 @@ static void run(const struct krn_call *call)
         return;
     }
     j.zeros = (const float *)call->packed + j.p.c.groups * group_floats(&j.p);
-    j.by_panels = j.p.c.y.n * j.p.c.y.h < 4 * j.parts && krn_igemm_panels(j.p.c.og) >= j.parts;
+    j.by_panels = j.p.c.y.n * j.p.c.y.h < 4 * j.parts && krn_panel_count(j.p.c.og) >= j.parts;
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 

@@ -5,16 +5,13 @@
  * y[p][o] = epilogue( sum_{t,c} a[p][t][c] w[t][c][o] ), where a[p][t] is a pointer to `len`
  * floats: a convolution needs no im2row copy, only a pointer per output pixel and tap (padding
  * points to zeros). A plain product has one tap. Weights are packed once into panels of two vectors
- * (the last of one, if that is enough), [panel][tap][c][lanes]; A register tile of KRN_IGEMM_ROWS
+ * (the last of one, if that is enough), [panel][tap][c][lanes]; A register tile of KRN_TILE_ROWS
  * pixels by one panel is computed at a time; its epilogue runs before it is stored.
  */
 #pragma once
 
 #include "kernels/common/conv_common.h"
 #include "kernels/common/tiles.h"
-
-#define KRN_IGEMM_ROWS KRN_TILE_ROWS
-#define KRN_IGEMM_LANES KRN_TILE_LANES
 
 /* Heights of the tiles of krn_igemm_dense(). It needs few registers for addresses; the sums of 14
  * rows, two vectors of weights and a factor are 31 vectors. */
@@ -43,18 +40,6 @@ static inline size_t krn_igemm_packed(size_t k, size_t out)
 {
     return k * krn_panels_lanes(out);
 }
-static inline size_t krn_igemm_panels(size_t out)
-{
-    return krn_panel_count(out);
-}
-static inline size_t krn_igemm_tiles(size_t pixels)
-{
-    return krn_tile_count(pixels);
-}
-static inline size_t krn_igemm_tile_first(size_t pixels, size_t tiles, size_t t)
-{
-    return krn_tile_first(pixels, tiles, t);
-}
 
 /**
  * krn_igemm_pack() - packs the weights of one product into panels
@@ -79,7 +64,7 @@ static inline void krn_igemm_pack_group(const struct mdl_model *m, const struct 
 
 /**
  * krn_igemm_block() - multiplies one block of pixels by some panels
- * @rows: for each tile of the block KRN_IGEMM_ROWS pointers per tap, [tile][tap][row]
+ * @rows: for each tile of the block KRN_TILE_ROWS pointers per tap, [tile][tap][row]
  * @first, @pixels: the block     @panels: which panels of `out`
  */
 void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *rows, size_t first,

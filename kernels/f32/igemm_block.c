@@ -12,8 +12,8 @@ void KRN_ISA_FN(krn_igemm_pack)(float *dst, const uint8_t *w, size_t taps, size_
                                 ptrdiff_t so, ptrdiff_t st, ptrdiff_t sc, const float *scale,
                                 float alpha)
 {
-    for (size_t o0 = 0; o0 < out; o0 += KRN_IGEMM_LANES) {
-        size_t used = base_min(out - o0, (size_t)KRN_IGEMM_LANES);
+    for (size_t o0 = 0; o0 < out; o0 += KRN_TILE_LANES) {
+        size_t used = base_min(out - o0, (size_t)KRN_TILE_LANES);
         size_t lanes = krn_panel_lanes(used);
 
         for (size_t c0 = 0; c0 < len; c0 += PACK_BLOCK) {
@@ -60,20 +60,20 @@ KRN_INLINE bool is_padding(const float *const *a, const float *zeros, const size
 /* @height and @vectors are constants wherever this is inlined, so the accumulators are registers */
 KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t vectors)
 {
-    vf acc[KRN_IGEMM_ROWS][2];
+    vf acc[KRN_TILE_ROWS][2];
     const float *panel = t->panel;
     struct krn_tile_ahead ahead = *t->ahead;
 
     krn_tile_expect(&t->out, height, vectors);
     krn_tile_zero(acc, height);
     for (size_t tap = 0; tap < t->taps; tap++) {
-        const float *a[KRN_IGEMM_ROWS];
+        const float *a[KRN_TILE_ROWS];
 
 #pragma GCC unroll 16
         for (size_t i = 0; i < height; i++) {
-            a[i] = t->rows[tap * KRN_IGEMM_ROWS + i];
+            a[i] = t->rows[tap * KRN_TILE_ROWS + i];
         }
-        if (is_padding(t->rows + tap * KRN_IGEMM_ROWS, t->zeros, height)) {
+        if (is_padding(t->rows + tap * KRN_TILE_ROWS, t->zeros, height)) {
             panel += t->len * vectors * KRN_VL;
             continue;
         }
@@ -83,23 +83,23 @@ KRN_INLINE void run_tile(const struct tile *t, const size_t height, const size_t
     krn_tile_store(&t->out, height, vectors, acc);
 }
 
-KRN_TILE_TABLE(tiles, const struct tile, run_tile, KRN_TILE_HEIGHTS, KRN_IGEMM_ROWS)
+KRN_TILE_TABLE(tiles, const struct tile, run_tile, KRN_TILE_HEIGHTS, KRN_TILE_ROWS)
 
 void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *rows, size_t first,
                                  size_t pixels, struct krn_range panels)
 {
-    size_t count = krn_igemm_tiles(pixels), height = pixels / count, higher = pixels % count;
+    size_t count = krn_tile_count(pixels), height = pixels / count, higher = pixels % count;
     size_t k = g->taps * g->len;
     struct tile t = {
         .zeros = g->zeros, .taps = g->taps, .len = g->len, .out = {.y_pixel = g->y_pixel}};
 
     krn_tile_finish_of(&g->epilogue, &t.out);
     for (size_t p = panels.begin; p < panels.end; p++) {
-        size_t o = p * KRN_IGEMM_LANES, from = first, left = 0;
-        size_t bytes = p + 1 >= panels.end ? 0 : k * KRN_IGEMM_LANES * sizeof(float);
+        size_t o = p * KRN_TILE_LANES, from = first, left = 0;
+        size_t bytes = p + 1 >= panels.end ? 0 : k * KRN_TILE_LANES * sizeof(float);
         struct krn_tile_ahead ahead;
 
-        t.out.channels = base_min(g->out - o, (size_t)KRN_IGEMM_LANES);
+        t.out.channels = base_min(g->out - o, (size_t)KRN_TILE_LANES);
         t.out.channel = g->channel + o;
         t.panel = g->packed + o * k;
         ahead = krn_tile_ahead_of(t.panel + bytes / sizeof(float), bytes, count);
@@ -108,7 +108,7 @@ void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *
         for (size_t i = 0; i < count; i++) {
             size_t now = height;
 
-            /* as krn_igemm_tile_first() */
+            /* as krn_tile_first() */
             left += higher;
             if (left >= count) {
                 left -= count;
@@ -118,7 +118,7 @@ void KRN_ISA_FN(krn_igemm_block)(const struct krn_igemm *g, const float *const *
             t.out.y = g->y + from * g->y_pixel + t.out.channel;
             tiles_of[now - 1][t.out.channels > KRN_VL](&t);
             from += now;
-            t.rows += g->taps * KRN_IGEMM_ROWS;
+            t.rows += g->taps * KRN_TILE_ROWS;
         }
     }
 }

@@ -165,7 +165,7 @@ KRN_TILE_TABLE(tiles, struct run, run_tiles, KRN_IGEMM_DENSE_HEIGHTS, KRN_IGEMM_
 static void row_by_span(const struct krn_igemm *g, const float *x, const float *w,
                         struct krn_tile_out *out)
 {
-    const size_t half = g->len / 2, lanes = KRN_IGEMM_LANES, panel = g->len * lanes;
+    const size_t half = g->len / 2, lanes = KRN_TILE_LANES, panel = g->len * lanes;
     const float *first = w;
     vf acc[SPAN][2];
 
@@ -221,18 +221,18 @@ void KRN_ISA_FN(krn_igemm_dense)(const struct krn_igemm *g, const float *x, ptrd
                                  size_t first, size_t pixels, struct krn_range panels)
 {
     const size_t most = rows_max(step), tiles = (pixels + most - 1) / most;
-    const size_t full = g->out / KRN_IGEMM_LANES;
+    const size_t full = g->out / KRN_TILE_LANES;
     struct krn_epilogue rest = g->epilogue;
 
     rest.shift = NULL;
     for (size_t p = panels.begin; p < panels.end; p++) {
-        const size_t o = p * KRN_IGEMM_LANES, bytes = g->len * KRN_IGEMM_LANES * sizeof(float);
+        const size_t o = p * KRN_TILE_LANES, bytes = g->len * KRN_TILE_LANES * sizeof(float);
         const float *panel = g->packed + o * g->len;
         struct krn_tile_out out = {.y = g->y + first * g->y_pixel + g->channel + o,
                                    .y_pixel = g->y_pixel,
                                    .first = first,
                                    .channel = g->channel + o,
-                                   .channels = base_min(g->out - o, (size_t)KRN_IGEMM_LANES)};
+                                   .channels = base_min(g->out - o, (size_t)KRN_TILE_LANES)};
 
         if (pixels == 1 && base_min(full, panels.end) >= p + SPAN) {
             krn_tile_finish_of(&g->epilogue, &out);

@@ -39,7 +39,7 @@ struct krn_tile_ahead {
 /* prefetches @bytes from @at while @tiles tiles with panels of two vectors are summed */
 KRN_INLINE struct krn_tile_ahead krn_tile_ahead_of(const float *at, size_t bytes, size_t tiles)
 {
-    const size_t all = KRN_TILE_PIECE * KRN_IGEMM_LANES * sizeof(float) / BASE_CACHE_LINE_BYTES;
+    const size_t all = KRN_TILE_PIECE * KRN_TILE_LANES * sizeof(float) / BASE_CACHE_LINE_BYTES;
 
     return (struct krn_tile_ahead){.at = (const uint8_t *)at,
                                    .end = (const uint8_t *)at + bytes,
@@ -94,7 +94,7 @@ KRN_INLINE void krn_tile_add_packed(vf (*acc)[2], const float *a, size_t len, co
                                     struct krn_tile_ahead *ahead, const size_t height,
                                     const size_t vectors)
 {
-    for (size_t left = len; left > 0; a += (KRN_IGEMM_ROWS - 1) * KRN_TILE_PIECE) {
+    for (size_t left = len; left > 0; a += (KRN_TILE_ROWS - 1) * KRN_TILE_PIECE) {
         const size_t now = base_min(left, (size_t)KRN_TILE_PIECE);
         const float *end = a + now;
 

@@ -7,7 +7,7 @@
 #include "kernels/f32/pack_panels.h"
 
 #define CHUNK_TILES 16u
-#define CHUNK_ROWS (CHUNK_TILES * KRN_IGEMM_ROWS)
+#define CHUNK_ROWS (CHUNK_TILES * KRN_TILE_ROWS)
 #define PANEL_BYTES 262144u /* of packed columns, if that is at least one panel */
 
 struct batch {
@@ -45,8 +45,8 @@ static bool batch_of(const struct mdl_model *m, const struct mdl_op *op, struct 
         }
         p.batches *= p.y->dim[i];
     }
-    p.columns = PANEL_BYTES / sizeof(float) / p.k / KRN_IGEMM_LANES * KRN_IGEMM_LANES;
-    p.columns = base_min(base_max(p.columns, (size_t)KRN_IGEMM_LANES), p.n);
+    p.columns = PANEL_BYTES / sizeof(float) / p.k / KRN_TILE_LANES * KRN_TILE_LANES;
+    p.columns = base_min(base_max(p.columns, (size_t)KRN_TILE_LANES), p.n);
     p.copy_a = p.k > 1 && p.a->stride[p.last] != 1;
     p.floats = krn_igemm_packed(p.k, p.columns) + (p.copy_a ? CHUNK_ROWS * p.k : 0);
     p.floats = base_align_up(p.floats, 16);
@@ -92,7 +92,7 @@ static void rows_run(const struct job *j, float *scratch, size_t batch, struct k
         }
         KRN_ISA_FN(krn_igemm_dense)
         (&g, p->copy_a ? dense : x, p->copy_a ? (ptrdiff_t)p->k : row, first, count,
-         (struct krn_range){0, krn_igemm_panels(n)});
+         (struct krn_range){0, krn_panel_count(n)});
     }
 }
 

@@ -56,8 +56,8 @@ KRN_INLINE void krn_pack_panel(float *dst, const float *src, size_t k, size_t us
 KRN_INLINE void krn_pack_panels(float *dst, const float *src, size_t k, size_t n, ptrdiff_t k_step,
                                 ptrdiff_t n_step)
 {
-    for (size_t from = 0; from < n; from += KRN_IGEMM_LANES) {
-        size_t used = base_min(n - from, (size_t)KRN_IGEMM_LANES), lanes = krn_panel_lanes(used);
+    for (size_t from = 0; from < n; from += KRN_TILE_LANES) {
+        size_t used = base_min(n - from, (size_t)KRN_TILE_LANES), lanes = krn_panel_lanes(used);
 
         krn_pack_panel(dst, src + (ptrdiff_t)from * n_step, k, used, lanes, k_step, n_step);
         dst += k * lanes;

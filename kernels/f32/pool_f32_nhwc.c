@@ -12,8 +12,12 @@
 
 #define LANES (4u * KRN_VL) /* channels summed together: whole cache lines of a pixel */
 
-KRN_SUPPORTS_BY(struct krn_pool, krn_pool_of)
-KRN_SUPPORTS_AS(mean_supports, struct krn_pool, krn_pool_mean_of)
+static bool pool_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_pool *ret)
+{
+    return (op->kind == MDL_OP_REDUCE ? krn_pool_mean_of : krn_pool_of)(m, op, ret);
+}
+
+KRN_SUPPORTS_BY(struct krn_pool, pool_of)
 
 struct job {
     const struct krn_call *call;
@@ -104,16 +108,7 @@ static void part_run(void *arg, size_t part)
     }
 }
 
-static void run(const struct krn_call *call)
-{
-    struct job j = {.call = call, .parts = base_max(call->width, 1u)};
-
-    if ((call->op->kind == MDL_OP_REDUCE ? krn_pool_mean_of : krn_pool_of)(call->model, call->op,
-                                                                           &j.p)) {
-        j.epilogue = krn_epilogue_of(call);
-        krn_parallel(call->pool, j.parts, part_run, &j);
-    }
-}
+KRN_RUN_PARTS_BY(struct job, pool_of, p, part_run, .epilogue = krn_epilogue_of(call))
 
 KRN_ISA_PRIMITIVE(max_pool_f32_nhwc, MDL_OP_MAX_POOL, KRN_ISA_NEEDS, .supports = supports,
                   .run = run);
@@ -121,5 +116,5 @@ KRN_ISA_PRIMITIVE(max_pool_f32_nhwc, MDL_OP_MAX_POOL, KRN_ISA_NEEDS, .supports =
 KRN_ISA_PRIMITIVE(avg_pool_f32_nhwc, MDL_OP_AVG_POOL, KRN_ISA_NEEDS, .supports = supports,
                   .run = run);
 
-KRN_ISA_PRIMITIVE(reduce_f32_nhwc_mean, MDL_OP_REDUCE, KRN_ISA_NEEDS, .supports = mean_supports,
+KRN_ISA_PRIMITIVE(reduce_f32_nhwc_mean, MDL_OP_REDUCE, KRN_ISA_NEEDS, .supports = supports,
                   .run = run);

@@ -59,18 +59,13 @@ static size_t weights_of_direction(const struct krn_recurrent *p)
     return p->blocks * KRN_VL * p->hidden * p->gates;
 }
 
-static size_t extras_at(const struct krn_recurrent *p)
+/* where the extras of direction @d start */
+static size_t extras_at(const struct krn_recurrent *p, size_t d)
 {
-    return p->dirs * weights_of_direction(p);
+    return p->dirs * weights_of_direction(p) + d * p->extras * p->blocks * KRN_VL;
 }
 
-/* where extra @i of direction @d starts */
-static size_t extra_at(const struct krn_recurrent *p, size_t d, size_t i)
-{
-    return extras_at(p) + (d * p->extras + i) * p->blocks * KRN_VL;
-}
-
-KRN_PACKED_BYTES_BY(struct krn_recurrent, recurrent_of, extra_at(&p, p.dirs, 0) * sizeof(float))
+KRN_PACKED_BYTES_BY(struct krn_recurrent, recurrent_of, extras_at(&p, p.dirs) * sizeof(float))
 
 /* Packs @gates gates from @first on of direction @d. Return: the end. */
 static float *pack_gates(const struct mdl_model *m, const struct mdl_op *op,
@@ -152,7 +147,7 @@ static struct krn_cell_rows place_of(const struct job *j, size_t d, size_t k)
         .y = y + (ptrdiff_t)t * p->y.stride[0],
         .gates = op->attr.recurrent.gates[d],
         .weights = (const float *)j->call->packed + d * weights_of_direction(p),
-        .extra = p->extras ? (const float *)j->call->packed + extra_at(p, d, 0) : NULL,
+        .extra = p->extras ? (const float *)j->call->packed + extras_at(p, d) : NULL,
         .x_row = p->x.stride[1],
         .y_row = p->y.stride[2],
         .clip = op->attr.recurrent.clip,

@@ -9,25 +9,25 @@ enum { AT_W11, AT_W21, AT_T2, AT_T3, AT_T4, AT_T1, AT_W22 };
 
 static size_t pair_floats(size_t k)
 {
-    return KRN_STRASSEN_PRODUCTS * (k / 2) * KRN_IGEMM_LANES;
+    return KRN_STRASSEN_PRODUCTS * (k / 2) * KRN_TILE_LANES;
 }
 
 void KRN_ISA_FN(krn_strassen_pack)(float *dst, const uint8_t *w, size_t k, size_t out, ptrdiff_t so,
                                    ptrdiff_t sc, const float *scale)
 {
-    const size_t half = k / 2, piece = half * KRN_IGEMM_LANES;
+    const size_t half = k / 2, piece = half * KRN_TILE_LANES;
     size_t o = 0;
 
     for (size_t pair = 0; pair < krn_strassen_panels(out); pair++, dst += pair_floats(k)) {
         static const uint8_t slots[2][2] = {{AT_W11, AT_W21}, {AT_T1, AT_W22}};
 
         for (size_t i = 0; i < 4; i++) { /* w12 in the place of T1 */
-            size_t from = o + i / 2 * KRN_IGEMM_LANES;
+            size_t from = o + i / 2 * KRN_TILE_LANES;
             ptrdiff_t at = (ptrdiff_t)from * so + (ptrdiff_t)(i % 2 * half) * sc;
 
             KRN_ISA_FN(krn_igemm_pack)
             (dst + slots[i / 2][i % 2] * piece, w + at * (ptrdiff_t)sizeof(float), 1, half,
-             KRN_IGEMM_LANES, so, 0, sc, scale ? scale + from : NULL, 1.0f);
+             KRN_TILE_LANES, so, 0, sc, scale ? scale + from : NULL, 1.0f);
         }
         for (size_t i = 0; i < piece; i += KRN_VL) {
             float *p = dst + i;
@@ -39,7 +39,7 @@ void KRN_ISA_FN(krn_strassen_pack)(float *dst, const uint8_t *w, size_t k, size_
             vf_store(p + AT_T3 * piece, w22 - w12);
             vf_store(p + AT_T4 * piece, vf_load(p + AT_W21 * piece) - t2);
         }
-        o += 2 * KRN_IGEMM_LANES;
+        o += 2 * KRN_TILE_LANES;
     }
     KRN_ISA_FN(krn_igemm_pack)
     (dst, w + (ptrdiff_t)o * so * (ptrdiff_t)sizeof(float), 1, k, out - o, so, 0, sc,
@@ -83,7 +83,7 @@ static size_t tile_first(size_t pairs, size_t tiles, size_t t)
 
 static float *tile_rows(const struct krn_strassen_block *b, size_t k, size_t product, size_t tile)
 {
-    size_t tiles = krn_igemm_tiles(krn_strassen_pairs(b->pixels));
+    size_t tiles = krn_tile_count(krn_strassen_pairs(b->pixels));
 
     return b->rows + (product * tiles + tile) * krn_strassen_tile(k);
 }
@@ -108,7 +108,7 @@ KRN_INLINE void rows_of_vector(const float *even, const float *odd, size_t half,
 void KRN_ISA_FN(krn_strassen_rows_of)(const struct krn_strassen_in *in, size_t from, size_t k,
                                       const struct krn_strassen_block *b, struct krn_range tiles)
 {
-    size_t pairs = krn_strassen_pairs(b->pixels), all = krn_igemm_tiles(pairs);
+    size_t pairs = krn_strassen_pairs(b->pixels), all = krn_tile_count(pairs);
     const size_t half = k / 2, product = all * krn_strassen_tile(k);
     size_t first = tile_first(pairs, all, tiles.begin);
     struct walk w = walk_from(in, from + 2 * first);
@@ -123,7 +123,7 @@ void KRN_ISA_FN(krn_strassen_rows_of)(const struct krn_strassen_in *in, size_t f
 
             for (size_t c = 0; c < half; c += KRN_VL) {
                 float *at =
-                    to + c / KRN_TILE_PIECE * KRN_IGEMM_ROWS * KRN_TILE_PIECE + c % KRN_TILE_PIECE;
+                    to + c / KRN_TILE_PIECE * KRN_TILE_ROWS * KRN_TILE_PIECE + c % KRN_TILE_PIECE;
 
                 if (c + KRN_VL <= half) {
                     rows_of_vector(even + c, odd + c, half, KRN_VL, at, product);
@@ -135,7 +135,7 @@ void KRN_ISA_FN(krn_strassen_rows_of)(const struct krn_strassen_in *in, size_t f
     }
 }
 
-typedef vf slot[KRN_IGEMM_ROWS][2]; /* a stored register tile */
+typedef vf slot[KRN_TILE_ROWS][2]; /* a stored register tile */
 
 /* one product of some tiles of the same height */
 struct tiles {
@@ -226,7 +226,7 @@ KRN_INLINE void run_tiles(struct tiles *t, const size_t height)
 KRN_TILE_HEIGHTS(TILE)
 
 #define ITEM(height) tiles_##height,
-static void (*const tiles_of[KRN_IGEMM_ROWS])(struct tiles *) = {KRN_TILE_HEIGHTS(ITEM)};
+static void (*const tiles_of[KRN_TILE_ROWS])(struct tiles *) = {KRN_TILE_HEIGHTS(ITEM)};
 
 /* what to do before and after a product; slot -1: none */
 struct step {
@@ -254,13 +254,13 @@ struct pass {
 /* the place of pair @done and later ones, in one quarter of the results */
 static struct krn_tile_out place(const struct pass *p, size_t quarter, size_t done)
 {
-    const size_t channel = (2 * p->pair + quarter % 2) * KRN_IGEMM_LANES;
+    const size_t channel = (2 * p->pair + quarter % 2) * KRN_TILE_LANES;
     const size_t pixel = p->b->first + 2 * done + quarter / 2;
     struct krn_tile_out out = {.y = p->g->y + pixel * p->g->y_pixel + channel,
                                .y_pixel = 2 * p->g->y_pixel,
                                .first = pixel / 2,
                                .channel = channel,
-                               .channels = KRN_IGEMM_LANES};
+                               .channels = KRN_TILE_LANES};
 
     krn_tile_finish_of(&p->epilogue[quarter / 2], &out);
     return out;
@@ -270,8 +270,8 @@ static struct krn_tile_out place(const struct pass *p, size_t quarter, size_t do
 static void product_run(const struct pass *p, size_t product, const float *panel, bool last)
 {
     const struct krn_strassen_block *b = p->b;
-    const size_t pairs = krn_strassen_pairs(b->pixels), count = krn_igemm_tiles(pairs);
-    const size_t half = p->g->k / 2, floats = half * KRN_IGEMM_LANES;
+    const size_t pairs = krn_strassen_pairs(b->pixels), count = krn_tile_count(pairs);
+    const size_t half = p->g->k / 2, floats = half * KRN_TILE_LANES;
     const struct step *s = &steps[product];
     struct tiles t = {
         .rows = tile_rows(b, p->g->k, product, 0),
@@ -318,7 +318,7 @@ void KRN_ISA_FN(krn_strassen_panels_run)(const struct krn_strassen *g,
         for (size_t product = 0; product < KRN_STRASSEN_PRODUCTS; product++) {
             product_run(&pass, product, panel,
                         pass.pair + 1 == panels.end && product + 1 == KRN_STRASSEN_PRODUCTS);
-            panel += g->k / 2 * KRN_IGEMM_LANES;
+            panel += g->k / 2 * KRN_TILE_LANES;
         }
     }
 }
@@ -326,14 +326,14 @@ void KRN_ISA_FN(krn_strassen_panels_run)(const struct krn_strassen *g,
 void KRN_ISA_FN(krn_strassen_rest)(const struct krn_strassen *g, const struct krn_strassen_in *in,
                                    size_t from, const struct krn_strassen_block *b)
 {
-    size_t pairs = krn_strassen_panels(g->out), tiles = krn_igemm_tiles(b->pixels), next = 0;
+    size_t pairs = krn_strassen_panels(g->out), tiles = krn_tile_count(b->pixels), next = 0;
     struct walk w = walk_from(in, from);
     struct krn_igemm rest = {.taps = 1,
                              .len = g->k,
-                             .out = g->out - pairs * 2 * KRN_IGEMM_LANES,
+                             .out = g->out - pairs * 2 * KRN_TILE_LANES,
                              .packed = g->packed + pairs * pair_floats(g->k),
                              .epilogue = g->epilogue,
-                             .channel = pairs * 2 * KRN_IGEMM_LANES,
+                             .channel = pairs * 2 * KRN_TILE_LANES,
                              .y = g->y,
                              .y_pixel = g->y_pixel};
 
@@ -343,20 +343,20 @@ void KRN_ISA_FN(krn_strassen_rest)(const struct krn_strassen *g, const struct kr
     for (size_t t = 0; t < tiles; t++) {
         size_t first = next;
 
-        next = krn_igemm_tile_first(b->pixels, tiles, t + 1);
+        next = krn_tile_first(b->pixels, tiles, t + 1);
         for (size_t i = first; i < next; i++) {
-            b->rest[t * KRN_IGEMM_ROWS + i - first] = walk_next(&w);
+            b->rest[t * KRN_TILE_ROWS + i - first] = walk_next(&w);
         }
     }
     KRN_ISA_FN(krn_igemm_block)
-    (&rest, b->rest, b->first, b->pixels, (struct krn_range){0, krn_igemm_panels(rest.out)});
+    (&rest, b->rest, b->first, b->pixels, (struct krn_range){0, krn_panel_count(rest.out)});
 }
 
 void KRN_ISA_FN(krn_strassen_block_run)(const struct krn_strassen *g,
                                         const struct krn_strassen_in *in, size_t from,
                                         const struct krn_strassen_block *b)
 {
-    size_t tiles = krn_igemm_tiles(krn_strassen_pairs(b->pixels));
+    size_t tiles = krn_tile_count(krn_strassen_pairs(b->pixels));
 
     KRN_ISA_FN(krn_strassen_rows_of)(in, from, g->k, b, (struct krn_range){0, tiles});
     KRN_ISA_FN(krn_strassen_panels_run)

@@ -47,12 +47,12 @@ struct krn_strassen_in {
     size_t w, h, pixel, row, batch;
 };
 
-/* A block of pairs of pixels, in tiles of KRN_IGEMM_ROWS pairs at most. */
+/* A block of pairs of pixels, in tiles of KRN_TILE_ROWS pairs at most. */
 struct krn_strassen_block {
     size_t first;       /* pixel; even */
     size_t pixels;      /* an odd last pixel is a pair of its own */
     float *rows;        /* [product][tile][krn_strassen_tile()] */
-    float *slots;       /* [tile][KRN_STRASSEN_SLOTS][KRN_IGEMM_ROWS][KRN_IGEMM_LANES] */
+    float *slots;       /* [tile][KRN_STRASSEN_SLOTS][KRN_TILE_ROWS][KRN_TILE_LANES] */
     const float **rest; /* pointers to the pixels, for the panels without a pair */
 };
 
@@ -63,7 +63,7 @@ static inline size_t krn_strassen_pairs(size_t pixels)
 /* pairs of whole panels; the rest of @out is an ordinary product */
 static inline size_t krn_strassen_panels(size_t out)
 {
-    return out / KRN_IGEMM_LANES / 2;
+    return out / KRN_TILE_LANES / 2;
 }
 /* whether the algorithm can gain anything; required by krn_strassen_pack() and the others */
 static inline bool krn_strassen_fits(size_t k, size_t out)
@@ -73,16 +73,16 @@ static inline bool krn_strassen_fits(size_t k, size_t out)
 /* floats of one tile's rows for one product */
 static inline size_t krn_strassen_tile(size_t k)
 {
-    return (k / 2 + 15) / 16 * 16 * KRN_IGEMM_ROWS;
+    return (k / 2 + 15) / 16 * 16 * KRN_TILE_ROWS;
 }
 /* floats of a block of at most @pairs */
 static inline size_t krn_strassen_rows(size_t k, size_t pairs)
 {
-    return krn_igemm_tiles(pairs) * KRN_STRASSEN_PRODUCTS * krn_strassen_tile(k);
+    return krn_tile_count(pairs) * KRN_STRASSEN_PRODUCTS * krn_strassen_tile(k);
 }
 static inline size_t krn_strassen_slots(size_t pairs)
 {
-    return krn_igemm_tiles(pairs) * KRN_STRASSEN_SLOTS * KRN_IGEMM_ROWS * KRN_IGEMM_LANES;
+    return krn_tile_count(pairs) * KRN_STRASSEN_SLOTS * KRN_TILE_ROWS * KRN_TILE_LANES;
 }
 
 /* floats of packed weights: [pair of panels][w11, w21, T2, T3, -T4, T1, w22][k / 2][lane], then the
@@ -91,8 +91,8 @@ static inline size_t krn_strassen_packed(size_t k, size_t out)
 {
     size_t pairs = krn_strassen_panels(out);
 
-    return pairs * KRN_STRASSEN_PRODUCTS * (k / 2) * KRN_IGEMM_LANES +
-           krn_igemm_packed(k, out - pairs * 2 * KRN_IGEMM_LANES);
+    return pairs * KRN_STRASSEN_PRODUCTS * (k / 2) * KRN_TILE_LANES +
+           krn_igemm_packed(k, out - pairs * 2 * KRN_TILE_LANES);
 }
 /** krn_strassen_pack() - as krn_igemm_pack() with one tap */
 void KRN_ISA_FN(krn_strassen_pack)(float *dst, const uint8_t *w, size_t k, size_t out, ptrdiff_t so,

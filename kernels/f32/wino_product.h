@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * kernels/f32/wino_product.h - the products of Winograd's algorithm, one register tile after
- * another: of floats, unless a file with WINO_OTHER defines what units of 4 bytes are multiplied
+ * another: of floats, unless a file that names another WINO_PRODUCT defines what units of 4 bytes
+ * are multiplied
  */
 #pragma once
 
-#include "kernels/f32/wino_plan.h"
+#include "kernels/f32/wino_team.h"
 
-#ifndef WINO_OTHER
+#ifndef WINO_PRODUCT
+#define WINO_PRODUCT krn_wino_product
 typedef float wino_unit;        /* of v */
 typedef vf wino_row, wino_sums; /* of u, of m */
 #define wino_row_load vf_load
@@ -94,7 +96,7 @@ KRN_TILE_HEIGHTS(WINO_TILES)
 #define WINO_PAIR(height) {wino_tile_##height##_1, wino_tile_##height##_2},
 static wino_tile_fn *const wino_tiles[KRN_TILE_ROWS][2] = {KRN_TILE_HEIGHTS(WINO_PAIR)};
 
-static void wino_products(const struct krn_wino_product *p)
+void KRN_ISA_FN(WINO_PRODUCT)(const struct krn_wino_product *p)
 {
     size_t groups = krn_tile_count(p->tiles), pieces = (p->units + WINO_PIECE - 1) / WINO_PIECE;
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/f32/wino_team.h"
 
-#include "kernels/common/tiles.h"
-
 /* The layout of v, u and m in scratch; sizes in bytes. */
 struct layout {
     size_t parts;

@@ -77,7 +77,7 @@ KRN_INLINE void input_vector(const size_t p, const void *const *at, size_t c, si
 KRN_INLINE void input(const size_t p, const void *const *at, size_t channels, float *v,
                       size_t v_point)
 {
-    const size_t piece = KRN_WINO_CHANNELS, next = KRN_IGEMM_ROWS * piece;
+    const size_t piece = KRN_WINO_CHANNELS, next = KRN_TILE_ROWS * piece;
     size_t c = 0;
 
     for (; c + KRN_VL <= channels; c += KRN_VL) {
@@ -86,11 +86,6 @@ KRN_INLINE void input(const size_t p, const void *const *at, size_t channels, fl
     if (c < channels) {
         input_vector(p, at, c, channels - c, v + c / piece * next + c % piece, v_point);
     }
-}
-
-void KRN_ISA_FN(krn_wino_product)(const struct krn_wino_product *p)
-{
-    wino_products(p);
 }
 
 /* How the results of a panel are finished. */

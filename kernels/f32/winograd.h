@@ -10,7 +10,7 @@
  *   u  transformed weights  [point][channel][lane], one panel of outputs (kernels/f32/igemm.h)
  *   m  products             [point][tile][lane], one panel
  *
- * Tiles are in groups of at most KRN_IGEMM_ROWS, cut as krn_igemm_tile_first() says, so that one
+ * Tiles are in groups of at most KRN_TILE_ROWS, cut as krn_tile_first() says, so that one
  * register tile walks v, u and m from end to end. The caller chooses the strides between points.
  * They should not be multiples of a page, or all points share one cache set.
  */
@@ -24,7 +24,7 @@
 /* most floats per point of u; for v and m see kernels/f32/wino_team.h */
 static inline size_t krn_wino_u_point(size_t channels)
 {
-    return channels * KRN_IGEMM_LANES + KRN_WINO_CHANNELS;
+    return channels * KRN_TILE_LANES + KRN_WINO_CHANNELS;
 }
 
 /* Which F(m x m, r x r): (1, 3), (2, 3), (3, 3) or (2, 5). */
@@ -55,8 +55,8 @@ void KRN_ISA_FN(krn_wino_product)(const struct krn_wino_product *p);
 struct krn_wino_output {
     struct krn_wino_form form;
     size_t m_point;
-    size_t lanes, channels; /* of the panel; of these, channels are stored */
-    size_t channel;         /* that the panel starts at */
+    size_t channels; /* of the panel, to be stored */
+    size_t channel;  /* that the panel starts at */
     const struct krn_epilogue *epilogue;
     float *y; /* pixel 0, channel 0 */
     size_t y_pixel, y_width;

@@ -6,7 +6,6 @@
  */
 #include "base/base.h"
 #include "kernels/common/planned.h"
-#include "kernels/i8/quant_dot.h"
 #include "kernels/i8/quant_epilogue.h"
 
 #define LANES KRN_QUANT_LANES

@@ -7,7 +7,6 @@
  * into the bias.
  */
 #include "kernels/common/planned.h"
-#include "kernels/i8/quant_dot.h"
 #include "kernels/i8/quant_quad.h"
 
 #define LANES KRN_QUAD_LANES

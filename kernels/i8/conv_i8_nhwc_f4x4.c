@@ -8,8 +8,8 @@
  */
 #include "base/base.h"
 #include "kernels/common/planned.h"
-#include "kernels/f32/wino_plan.h"
-#include "kernels/i8/quant_dot.h"
+#include "kernels/f32/wino_team.h"
+#include "kernels/i8/quant_vec.h"
 #include "kernels/i8/qwino.h"
 
 #define SIDE 3u
@@ -87,15 +87,10 @@ static bool is_faster(const struct plan *p)
            DIRECT_COST * pixels * TAPS * in * out;
 }
 
-static const uint8_t *weight_ptr(const struct mdl_model *m, const struct mdl_op *op)
-{
-    return krn_const_ptr(m, op->in[1]);
-}
-
 /* w - zero of byte @at, of output @o */
 static int32_t weight_at(const struct mdl_model *m, const struct mdl_op *op, size_t o, size_t at)
 {
-    uint8_t byte = weight_ptr(m, op)[at];
+    uint8_t byte = krn_const_ptr(m, op->in[1])[at];
     int32_t zero = op->quant->w_zero ? op->quant->w_zero[o] : 0;
 
     return (m->tensors[op->in[1]].dtype == MDL_I8 ? (int8_t)byte : byte) - zero;

@@ -285,20 +285,12 @@ static void run_band(const struct job *j, struct band *b, struct krn_range panel
     }
 }
 
-static size_t bands_down(const struct plan *p)
-{
-    return (p->c.y.h + p->band_rows - 1) / p->band_rows;
-}
-static size_t bands_across(const struct plan *p)
-{
-    return (p->c.y.w + p->band_cols - 1) / p->band_cols;
-}
-
 static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
     const struct plan *p = &j->p;
-    size_t down = bands_down(p), across = bands_across(p);
+    size_t down = (p->c.y.h + p->band_rows - 1) / p->band_rows;
+    size_t across = (p->c.y.w + p->band_cols - 1) / p->band_cols;
     uint8_t *scratch = (uint8_t *)j->call->scratch + part * p->part_bytes;
     size_t pointers = krn_tile_count(p->band_rows * p->band_cols) * p->taps * KRN_TILE_ROWS;
     struct krn_range panels = {0, krn_panel_count(p->c.og)};

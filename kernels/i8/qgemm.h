@@ -3,7 +3,7 @@
  * kernels/i8/qgemm.h - indirect GEMM of bytes: products over rows that pointers find
  *
  * y[p][o] = epilogue( sum_{t,c} a[p][t][c] w[t][c][o] + bias[o] ), as in kernels/f32/igemm.h, but a
- * and w are groups of quant_dot.h: a[p][t] points to `groups` groups of four bytes; the last group
+ * and w are groups of quant_vec.h: a[p][t] points to `groups` groups of four bytes; the last group
  * may extend past the last element (its weights there are 0). Packed weights are panels of two
  * vectors (the last of one, if that is enough), [panel][tap][group][lane][4 bytes], then the biases
  * and the multipliers, padded to whole panels, in lane order.
@@ -12,7 +12,7 @@
 
 #include "kernels/common/tiles.h"
 #include "kernels/i8/quant_common.h"
-#include "kernels/i8/quant_dot.h"
+#include "kernels/i8/quant_vec.h"
 
 struct krn_qgemm {
     size_t taps, groups, out;

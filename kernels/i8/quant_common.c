@@ -79,16 +79,13 @@ struct krn_quant_epilogue krn_quant_epilogue_of(const struct krn_call *c)
     return e;
 }
 
-static bool is_const_bytes(const struct mdl_model *m, size_t tensor)
-{
-    return krn_is_byte(m->tensors[tensor].dtype) &&
-           m->storages[m->tensors[tensor].storage].home == MDL_HOME_CONST;
-}
-
+/* Return: whether @op is on quantised values, with constant weights. */
 static bool has_params(const struct mdl_model *m, const struct mdl_op *op)
 {
-    return op->quant && op->scale && op->in[2] == MDL_NONE &&
-           krn_is_byte(m->tensors[op->in[0]].dtype) && is_const_bytes(m, op->in[1]);
+    const struct mdl_tensor *x = &m->tensors[op->in[0]], *w = &m->tensors[op->in[1]];
+
+    return op->quant && op->scale && op->in[2] == MDL_NONE && krn_is_byte(x->dtype) &&
+           krn_is_byte(w->dtype) && m->storages[w->storage].home == MDL_HOME_CONST;
 }
 
 bool krn_quant_conv_of(const struct mdl_model *m, const struct mdl_op *op, struct krn_conv *ret)

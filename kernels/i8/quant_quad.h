@@ -2,7 +2,7 @@
 /**
  * kernels/i8/quant_quad.h - four vectors of sums of 4 KRN_VL adjacent channels, and their results
  *
- * Interleaving four rows of bytes gives the groups of quant_dot.h in an order that narrowing
+ * Interleaving four rows of bytes gives the groups of quant_vec.h in an order that narrowing
  * undoes: lane l of vector v is channel vq4_channel(v, l). All results are those of
  * krn_quant_any(). Any alignment, any thread; never allocates.
  */

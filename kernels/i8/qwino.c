@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/i8/qwino.h"
 
-#include "kernels/i8/quant_dot.h"
-
 #define SPAN KRN_QWINO_SPAN
 #define HALVES (2u * KRN_VL) /* lanes of a vector of 16 bits */
 
@@ -163,7 +161,7 @@ KRN_INLINE vu dot_pair(vu acc, vi a, vi b)
 #endif
 }
 
-#define WINO_OTHER
+#define WINO_PRODUCT krn_qwino_product
 typedef int32_t wino_unit;
 typedef vi wino_row;
 typedef vu wino_sums;
@@ -174,11 +172,6 @@ typedef vu wino_sums;
 #define wino_store vu_store
 #define wino_mac dot_pair
 #include "kernels/f32/wino_product.h"
-
-void KRN_ISA_FN(krn_qwino_product)(const struct krn_wino_product *p)
-{
-    wino_products(p);
-}
 
 /* 24 A^T m: 6 products to 4 */
 KRN_INLINE void output_row(const vu *m, vu *y)
