@@ -302,7 +302,7 @@ int krn_choose_front(const struct krn_times *t, const struct krn_choose_options 
                      struct krn_chosen *ret, size_t *ret_count)
 {
     struct krn_choose_options latency = *o;
-    struct krn_path *paths = calloc(max + 1, sizeof(*paths));
+    base_autofree struct krn_path *paths = calloc(max + 1, sizeof(*paths));
     struct problem p;
     size_t count = 0, made = 0;
     int r;
@@ -313,7 +313,6 @@ int krn_choose_front(const struct krn_times *t, const struct krn_choose_options 
     }
     r = paths ? problem_init(t, &latency, &p) : -ENOMEM;
     if (r < 0) {
-        free(paths);
         return r;
     }
     r = krn_path_front(&p.p, (double)latency.packed_bytes_max, max, paths, &count);
@@ -329,7 +328,6 @@ int krn_choose_front(const struct krn_times *t, const struct krn_choose_options 
     while (r < 0 && made-- > 0) {
         krn_chosen_deinit(&ret[made]);
     }
-    free(paths);
     problem_deinit(&p);
     *ret_count = count;
     return r;

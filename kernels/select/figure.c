@@ -20,11 +20,24 @@ static void insert(double *sorted, size_t count, double x)
     sorted[count] = x;
 }
 
-void krn_figure_sort(const double *x, size_t count, double *sorted)
+static void sort(const double *x, size_t count, double *sorted)
 {
     for (size_t i = 0; i < count; i++) {
         insert(sorted, i, x[i]);
     }
+}
+
+static double middle(const double *sorted, size_t count)
+{
+    return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+}
+
+double krn_figure_median(const double *x, size_t count)
+{
+    double sorted[2 * KRN_FIGURE_SAMPLES];
+
+    sort(x, count, sorted);
+    return middle(sorted, count);
 }
 
 struct krn_figure krn_figure_of(const double *clean, size_t clean_count, const double *disturbed,
@@ -33,14 +46,14 @@ struct krn_figure krn_figure_of(const double *clean, size_t clean_count, const d
     double sorted[2 * KRN_FIGURE_SAMPLES], rank, ns, sigma;
     size_t n = clean_count;
 
-    krn_figure_sort(clean, clean_count, sorted);
+    sort(clean, clean_count, sorted);
     for (size_t i = 0; clean_count < KRN_FIGURE_CLEAN_MIN && i < disturbed_count; i++, n++) {
         insert(sorted, n, disturbed[i]);
     }
     if (n == 0) {
         return (struct krn_figure){0};
     }
-    ns = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+    ns = middle(sorted, n);
     rank = floor((double)n / 2 - NORMAL_95 / 2 * sqrt((double)n));
     sigma = (ns - sorted[rank > 1 ? (size_t)rank - 1 : 0]) / NORMAL_95;
     if (clean_count < KRN_FIGURE_CLEAN_MIN) {

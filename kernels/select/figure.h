@@ -18,8 +18,9 @@ struct krn_figure {
     double ns, sigma_ns; /* centre and its standard uncertainty */
 };
 
-/** krn_figure_sort() - puts @x into @sorted, the smallest first. Both: [@count] */
-void krn_figure_sort(const double *x, size_t count, double *sorted);
+/** krn_figure_median() - Return: the middle of @x, or the mean of its two middles. @count: 1 to
+ * 2 KRN_FIGURE_SAMPLES */
+double krn_figure_median(const double *x, size_t count);
 
 /**
  * krn_figure_of() - the figure of @clean and @disturbed samples, in nanoseconds, in any order

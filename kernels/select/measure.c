@@ -42,7 +42,7 @@ static bool ready(struct krn_measurement *r, size_t op, struct krn_candidate *c)
 
 static bool give_up(struct krn_measurement *r)
 {
-    if (r->o->stop && atomic_load_explicit(r->o->stop, memory_order_relaxed)) {
+    if (mdl_stopped()) {
         r->error = -ECANCELED;
     }
     return r->error < 0;
@@ -135,7 +135,8 @@ static void run_candidate(struct krn_measurement *r, size_t op, struct krn_candi
         pend(r, (struct krn_pending){c->stat, laps.run_ns, kept, op, c});
     }
     c->warm = true;
-    if (krn_watch_due(&r->watch) || r->pending_count + 3 > KRN_MEASURE_PENDING) {
+    if (r->watch.wall_ns - r->watch.start_ns >= KRN_WATCH_STRETCH_NS ||
+        r->pending_count + 3 > KRN_MEASURE_PENDING) {
         end_stretch(r);
     }
 }

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/leaves/how_far.h"
+#include "base/leaves/stop.h"
 #include "kernels/select/measure_private.h"
 
 #define EVICT_BYTES ((size_t)64 << 20)
@@ -132,11 +133,6 @@ bool krn_at_once_any(const struct mdl_model *m, const struct krn_choice *c)
     return false;
 }
 
-static bool stopped(const struct at_once *a)
-{
-    return a->o->stop && atomic_load_explicit(a->o->stop, memory_order_relaxed);
-}
-
 /* What other weights do to the caches between two runs. */
 static void evict(struct at_once *a, size_t bytes)
 {
@@ -172,14 +168,6 @@ static double time_frames(const struct at_once *a, const struct lane *l, size_t 
     return base_max((double)took_ns, 1.0);
 }
 
-static double median(const double *x, size_t count)
-{
-    double sorted[TURNS_MAX];
-
-    krn_figure_sort(x, count, sorted);
-    return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
-}
-
 static void time_turn(struct at_once *a, struct lane *l, size_t op, size_t evicted, size_t turn)
 {
     evict(a, evicted);
@@ -208,7 +196,7 @@ static size_t time_lanes(struct at_once *a, size_t op, struct lane *const *lanes
     for (size_t i = 0; i < count; i++) {
         (void)time_frames(a, lanes[i], op, lanes[i]->several ? FRAMES_MAX : 1);
     }
-    while (turns < TURNS_MAX && !stopped(a) && (turns < TURNS_MIN || base_now_ns() < end_ns)) {
+    while (turns < TURNS_MAX && !mdl_stopped() && (turns < TURNS_MIN || base_now_ns() < end_ns)) {
         for (size_t i = 0; i < count; i++) {
             time_turn(a, lanes[i], op, evicted, turns);
         }
@@ -248,7 +236,7 @@ static void lane_deinit(struct lane *l)
 static void lane_gains(const struct lane *l, size_t turns, double ret[KRN_AT_ONCE])
 {
     for (size_t i = 0; i < KRN_AT_ONCE && turns > 0; i++) {
-        ret[i] = median(l->ratio[i], turns);
+        ret[i] = krn_figure_median(l->ratio[i], turns);
     }
 }
 
@@ -277,7 +265,7 @@ static void judge_rival(struct at_once *a, size_t op, struct lane *own, struct l
     for (size_t i = 0; i < turns; i++) {
         lone[i] = lane->one_ns[i] / own->one_ns[i];
     }
-    ratio = median(lone, turns);
+    ratio = krn_figure_median(lone, turns);
     lane_gains(own, turns, now_gains);
     lane_gains(lane, turns, gains);
     if (!best->time) {
@@ -318,7 +306,7 @@ static int measure_op(struct at_once *a, size_t op, const struct krn_time *list,
     struct lane own;
     int r = lane_init(a, op, a->chosen->choice.own[op], &own);
 
-    for (size_t i = 0; i < count && r == 0 && !stopped(a); i++) {
+    for (size_t i = 0; i < count && r == 0 && !mdl_stopped(); i++) {
         if (may_compare(a, op, &list[i])) {
             r = measure_rival(a, op, &own, &list[i], &best);
         }
@@ -349,7 +337,7 @@ static void measure_ops(struct krn_measurement *r)
     struct at_once *a = base_container_of(r, struct at_once, r);
     uint64_t all_end_ns = r->start_ns + a->o->budget_ns;
 
-    for (size_t op = 0; op < a->r.m->op_count && a->r.error == 0 && !stopped(a); op++) {
+    for (size_t op = 0; op < a->r.m->op_count && a->r.error == 0 && !mdl_stopped(); op++) {
         struct krn_time list[KRN_AT_ONCE_CANDIDATES];
         size_t count = krn_at_once_candidates(a->r.m, a->times, &a->chosen->choice, op, list);
 
@@ -361,7 +349,7 @@ static void measure_ops(struct krn_measurement *r)
             a->r.error = measure_op(a, op, list, count);
         }
     }
-    a->r.error = a->r.error == 0 && stopped(a) ? -ECANCELED : a->r.error;
+    a->r.error = a->r.error == 0 && mdl_stopped() ? -ECANCELED : a->r.error;
 }
 
 int krn_measure_at_once(const struct mdl_model *m, const struct krn_times *t,

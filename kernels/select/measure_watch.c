@@ -31,14 +31,6 @@ static uint64_t none(void *arg)
     return 0;
 }
 
-static double median(const double *x, size_t count)
-{
-    double sorted[KRN_WATCH_REFERENCES];
-
-    krn_figure_sort(x, count, sorted);
-    return sorted[count / 2];
-}
-
 static uint64_t reference(void *arg)
 {
     uint32_t chain[CHAINS] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -55,7 +47,7 @@ static uint64_t reference(void *arg)
         }
         laps[lap] = (double)(base_now_ns() - start);
     }
-    return (uint64_t)median(laps, base_array_count(laps));
+    return (uint64_t)krn_figure_median(laps, base_array_count(laps));
 }
 
 void krn_watch_init(struct krn_watch *w, const struct krn_watch_clocks *clocks)
@@ -76,7 +68,8 @@ static bool take_reference(struct krn_watch *w)
     double now = (double)w->clocks.reference_ns(w->clocks.arg), usual;
 
     w->references[w->reference_count++ % KRN_WATCH_REFERENCES] = now;
-    usual = median(w->references, base_min(w->reference_count, (size_t)KRN_WATCH_REFERENCES));
+    usual = krn_figure_median(w->references,
+                              base_min(w->reference_count, (size_t)KRN_WATCH_REFERENCES));
     return fabs(now - usual) <= MOVED * usual;
 }
 
@@ -103,11 +96,6 @@ bool krn_watch_kept(struct krn_watch *w)
     took = (double)(w->wall_ns - before.wall_ns);
     ran = (double)(w->thread_ns - before.thread_ns);
     return took - ran <= OFF_NS + OFF_SHARE * took;
-}
-
-bool krn_watch_due(const struct krn_watch *w)
-{
-    return w->wall_ns - w->start_ns >= KRN_WATCH_STRETCH_NS;
 }
 
 bool krn_watch_end(struct krn_watch *w)

@@ -16,7 +16,7 @@
 
 struct krn_primitive;
 
-#define KRN_WATCH_STRETCH_NS 3000000u
+#define KRN_WATCH_STRETCH_NS 3000000u /* the caller ends a stretch that takes so long */
 #define KRN_WATCH_REFERENCES 33u
 
 /* Each function may be NULL: the clocks of this computer, and no counter of stolen time. */
@@ -47,8 +47,6 @@ void krn_watch_init(struct krn_watch *w, const struct krn_watch_clocks *clocks);
 void krn_watch_begin(struct krn_watch *w);
 /** krn_watch_kept() - Return: the thread kept its core since the last call or the beginning. */
 bool krn_watch_kept(struct krn_watch *w);
-/** krn_watch_due() - Return: the stretch is long enough. After krn_watch_kept(). */
-bool krn_watch_due(const struct krn_watch *w);
 /** krn_watch_end() - ends the stretch and begins the next. Return: its clock was steady and nothing
  * was stolen. */
 bool krn_watch_end(struct krn_watch *w);
