@@ -5,7 +5,6 @@
 
 #include "base/base.h"
 #include "kernels/common/nest.h"
-#include "kernels/int8cal/calibrate_kl.h"
 #include "kernels/int8cal/runner.h"
 
 #define CHANNELS_MAX 65536u

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/int8cal/calibrate_kl.h"
+/* Where to clip a distribution that is quantised to 128 steps. */
+#include "kernels/int8cal/calibrate.h"
 
 #include <math.h>
 

@@ -9,13 +9,16 @@
 
 #define SIDE_MAX 16384u
 
+static void example_deinit(struct krn_example *x)
+{
+    free(x->name);
+    free(x->owned ? (void *)(uintptr_t)x->data : NULL);
+}
+
 void krn_examples_deinit(struct krn_examples *e)
 {
     for (size_t i = 0; i < e->count; i++) {
-        free(e->items[i].name);
-        if (e->items[i].owned) {
-            free((void *)(uintptr_t)e->items[i].data);
-        }
+        example_deinit(&e->items[i]);
     }
     free(e->items);
     *e = KRN_EXAMPLES_NULL;
@@ -140,10 +143,7 @@ int krn_examples_fit(struct krn_examples *e, const struct mdl_model *m,
             continue;
         }
         krn_examples_leave_out(e, e->items[i].name, why);
-        free(e->items[i].name);
-        if (e->items[i].owned) {
-            free((void *)(uintptr_t)e->items[i].data);
-        }
+        example_deinit(&e->items[i]);
     }
     e->count = kept;
     if (r == -ENOMEM) {

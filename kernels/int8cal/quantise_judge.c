@@ -131,6 +131,14 @@ int krn_quantise_judge(struct krn_quantise *j, const struct krn_answers *a,
     return r;
 }
 
+struct krn_answers krn_quantise_ranked(const struct krn_quantise *j)
+{
+    struct krn_answers some = j->learned; /* the same arrays */
+
+    some.count = base_min(some.count, (size_t)KRN_RANKED_EXAMPLES);
+    return some;
+}
+
 bool krn_quantise_take(struct krn_quantise *j, size_t i)
 {
     struct krn_quantise_way *w = &j->ways[i], now = {j->q.calibration, j->q.method};

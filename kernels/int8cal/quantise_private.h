@@ -2,9 +2,8 @@
 /**
  * kernels/int8cal/quantise_private.h - shared by quantise*.c
  *
- * Lowest first: quantise_judge.c judges a calibration, quantise_learn.c shows it examples and finds
- * ranges, quantise_speed.c and quantise_keep.c choose what stays f32 for
- * speed and for accuracy, quantise.c runs them.
+ * Lowest first: quantise_judge.c judges a calibration, quantise_keep.c chooses what stays f32
+ * for speed and for accuracy, quantise.c shows it examples, finds ranges and decides.
  */
 #pragma once
 
@@ -86,40 +85,22 @@ double krn_quantise_work(const struct mdl_model *m, const struct mdl_op *op);
 /** krn_quantise_take() - swaps way @i, if it exists, with the calibration; the list of f32
  * operators stays. */
 bool krn_quantise_take(struct krn_quantise *j, size_t i);
-/** krn_quantise_no_memory() - sets the error text. Return: -ENOMEM. */
-int krn_quantise_no_memory(const struct krn_quantise *j);
-
-/* ---- quantise_learn.c; all return 0 or a negative errno, the error says why ---- */
-
-/** krn_quantise_learn() - runs the calibrating examples; those that cause NaN or infinity in the
- * model are ignored. */
-int krn_quantise_learn(struct krn_quantise *j);
-/** krn_quantise_find_judges() - finds the judging examples: the other half, or the same ones if
- * there is no other half. */
-int krn_quantise_find_judges(struct krn_quantise *j);
-/** krn_quantise_answer() - computes the f32 model's answers to @a. */
-int krn_quantise_answer(struct krn_quantise *j, struct krn_answers *a);
-
 /** krn_quantise_ranked() - Return: the calibrating examples that have answers; the arrays belong to
  * j->learned. */
 struct krn_answers krn_quantise_ranked(const struct krn_quantise *j);
-/** krn_quantise_ranges() - picks the best of the requested ways: by extremes, by extremes with
- * channels equalised, by divergence. Equalising must be clearly better, since it leaves less room
- * for unseen values. */
-int krn_quantise_ranges(struct krn_quantise *j);
+/** krn_quantise_no_memory() - sets the error text. Return: -ENOMEM. */
+int krn_quantise_no_memory(const struct krn_quantise *j);
 
-/* ---- quantise_speed.c ---- */
+/* ---- quantise_keep.c ---- */
 
-/** krn_quantise_find_op() - Return: the op of @m called @name, and its index; NULL: none. */
-const struct mdl_op *krn_quantise_find_op(const struct mdl_model *m, const char *name, size_t *ret);
+/** krn_quantise_find_op() - Return: the index of the op of @m called @name; MDL_NONE: none. */
+size_t krn_quantise_find_op(const struct mdl_model *m, const char *name);
 /** krn_quantise_speed() - measures the model in f32 and on integers; ops that are slower on
  * integers stay f32. */
 int krn_quantise_speed(struct krn_quantise *j);
 /** krn_quantise_measure_again() - measures again, since ops kept f32 for accuracy change the
  * time. */
 int krn_quantise_measure_again(struct krn_quantise *j);
-
-/* ---- quantise_keep.c ---- */
 
 /** krn_quantise_bound() - keeps the ops that cost most in f32, as few as the judging examples need
  * to agree

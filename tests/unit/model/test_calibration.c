@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "kernels/int8cal/calibrate.h"
-#include "kernels/int8cal/calibrate_kl.h"
 #include "kernels/int8cal/examples.h"
 #include "kernels/int8cal/runner.h"
 #include "tests/harness.h"
