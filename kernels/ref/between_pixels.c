@@ -34,8 +34,6 @@ static void grid_sample_at(const struct krn_call *c, const struct ref_walk *w)
                 sum_of(c, channel_at(ref_in(c, 0), w->index[0], w->index[1]), tap, count));
 }
 
-REF_EACH_ELEMENT(grid_sample, 0)
-
 static bool grid_sample_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *grid = &m->tensors[op->in[1]];
@@ -55,7 +53,7 @@ static bool grid_sample_supports(const struct mdl_model *m, const struct mdl_op 
     return true;
 }
 
-REF_PRIMITIVE(grid_sample, MDL_OP_GRID_SAMPLE, grid_sample_supports, grid_sample_run);
+REF_OPERATOR(grid_sample, MDL_OP_GRID_SAMPLE, REF_EACH_ELEMENT, 0);
 
 /*
  * ROI_ALIGN  y[r,c,p] = the mean over the samples of bin p of region r of x[image of r, c],
@@ -93,8 +91,6 @@ static void roi_align_at(const struct krn_call *c, const struct ref_walk *w)
     ref_set_f32(c->out[0], w->at[0], roi.valid ? roi_value(c, &roi, base, &w->index[2]) : 0);
 }
 
-REF_EACH_ELEMENT(roi_align, 0)
-
 static bool roi_align_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *rois = &m->tensors[op->in[1]];
@@ -107,7 +103,7 @@ static bool roi_align_supports(const struct mdl_model *m, const struct mdl_op *o
            ref_plain(op);
 }
 
-REF_PRIMITIVE(roi_align, MDL_OP_ROI_ALIGN, roi_align_supports, roi_align_run);
+REF_OPERATOR(roi_align, MDL_OP_ROI_ALIGN, REF_EACH_ELEMENT, 0);
 
 /*
  * DEFORM_COLUMNS  y[n, (g K + k) C/G + c, p] = mask[n, o K + k, p] x[n, g C/G + c] at
@@ -129,8 +125,6 @@ static void deform_columns_at(const struct krn_call *c, const struct ref_walk *w
     ref_set_f32(c->out[0], w->at[0], sum_of(c, channel_at(x, w->index[0], from), tap, count));
 }
 
-REF_EACH_ELEMENT(deform_columns, 0)
-
 static bool deform_columns_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *offset = &m->tensors[op->in[1]];
@@ -145,4 +139,4 @@ static bool deform_columns_supports(const struct mdl_model *m, const struct mdl_
            ref_plain(op);
 }
 
-REF_PRIMITIVE(deform_columns, MDL_OP_DEFORM_COLUMNS, deform_columns_supports, deform_columns_run);
+REF_OPERATOR(deform_columns, MDL_OP_DEFORM_COLUMNS, REF_EACH_ELEMENT, 0);

@@ -30,8 +30,6 @@ static void binary_at(const struct krn_call *c, const struct ref_walk *w)
     }
 }
 
-REF_EACH_ELEMENT(binary, 2)
-
 static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     enum mdl_dtype a = ref_in_dtype(m, op, 0), b = ref_in_dtype(m, op, 1);
@@ -50,7 +48,7 @@ static bool binary_supports(const struct mdl_model *m, const struct mdl_op *op)
            (a == MDL_F32 || ref_plain(op));
 }
 
-REF_PRIMITIVE(binary, MDL_OP_BINARY, binary_supports, binary_run);
+REF_OPERATOR(binary, MDL_OP_BINARY, REF_EACH_ELEMENT, 2);
 
 /* UNARY  y = act(x), integers for those functions that stay in the integers; formulas at mdl_act */
 static void unary_at(const struct krn_call *c, const struct ref_walk *w)
@@ -64,8 +62,6 @@ static void unary_at(const struct krn_call *c, const struct ref_walk *w)
                     ref_finish(c, (double)ref_f32(c->in[0], w->at[1]), w->at[2]));
     }
 }
-
-REF_EACH_ELEMENT(unary, 1)
 
 static bool unary_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
@@ -86,7 +82,7 @@ static bool unary_supports(const struct mdl_model *m, const struct mdl_op *op)
             op->act == MDL_ACT_NEG || op->act == MDL_ACT_ABS || op->act == MDL_ACT_SIGN);
 }
 
-REF_PRIMITIVE(unary, MDL_OP_UNARY, unary_supports, unary_run);
+REF_OPERATOR(unary, MDL_OP_UNARY, REF_EACH_ELEMENT, 1);
 
 /* PRELU  y = x < 0 ? slope x : x                                               Source: ONNX PRelu
  */
@@ -104,8 +100,6 @@ static void prelu_at(const struct krn_call *c, const struct ref_walk *w)
     }
 }
 
-REF_EACH_ELEMENT(prelu, 2)
-
 static bool prelu_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     enum mdl_dtype t = ref_out_dtype(m, op);
@@ -113,7 +107,7 @@ static bool prelu_supports(const struct mdl_model *m, const struct mdl_op *op)
     return ref_in_dtype(m, op, 0) == t && ref_in_dtype(m, op, 1) == t && ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(prelu, MDL_OP_PRELU, prelu_supports, prelu_run);
+REF_OPERATOR(prelu, MDL_OP_PRELU, REF_EACH_ELEMENT, 2);
 
 /* WHERE  y = cond ? a : b, broadcast by strides                                Source: ONNX Where
  */
@@ -124,8 +118,6 @@ static void where_at(const struct krn_call *c, const struct ref_walk *w)
     ref_move(c->out[0], w->at[0], c->in[k], w->at[k + 1], 1, ref_out(c, 0)->dtype);
 }
 
-REF_EACH_ELEMENT(where, 3)
-
 static bool where_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     enum mdl_dtype t = ref_out_dtype(m, op);
@@ -134,7 +126,7 @@ static bool where_supports(const struct mdl_model *m, const struct mdl_op *op)
            ref_in_dtype(m, op, 2) == t && ref_plain(op);
 }
 
-REF_PRIMITIVE(where, MDL_OP_WHERE, where_supports, where_run);
+REF_OPERATOR(where, MDL_OP_WHERE, REF_EACH_ELEMENT, 3);
 
 /*
  * AFFINE  y[n,c,...] = finish( scale[c] x[n,c,...] + shift[c] )
@@ -151,8 +143,6 @@ static void affine_at(const struct krn_call *c, const struct ref_walk *w)
     ref_set_f32(c->out[0], w->at[0], ref_finish(c, t, w->at[2]));
 }
 
-REF_EACH_ELEMENT(affine, 1)
-
 static bool affine_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *y = &m->tensors[op->out[0]];
@@ -161,4 +151,4 @@ static bool affine_supports(const struct mdl_model *m, const struct mdl_op *op)
            op->channels == (y->rank > 1 ? y->dim[1] : 1);
 }
 
-REF_PRIMITIVE(affine, MDL_OP_AFFINE, affine_supports, affine_run);
+REF_OPERATOR(affine, MDL_OP_AFFINE, REF_EACH_ELEMENT, 1);

@@ -41,8 +41,6 @@ static void gather_at(const struct krn_call *c, const struct ref_walk *w, size_t
     ref_move(c->out[0], w->at[0], c->in[0], at, elements, x->dtype);
 }
 
-REF_EACH_RUN(gather)
-
 static bool gather_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
@@ -52,7 +50,7 @@ static bool gather_supports(const struct mdl_model *m, const struct mdl_op *op)
            y->rank == x->rank - 1 + m->tensors[op->in[1]].rank;
 }
 
-REF_PRIMITIVE(gather, MDL_OP_GATHER, gather_supports, gather_run);
+REF_OPERATOR(gather, MDL_OP_GATHER, REF_EACH_RUN);
 
 /*
  * GATHER_ELEMENTS  y[.., i, ..] = x[.., indices[.., i, ..], ..] along attr.gather.axis; y has the
@@ -81,8 +79,6 @@ static void gather_elements_body(const struct krn_call *c, size_t begin, size_t 
     }
 }
 
-REF_RUN(gather_elements)
-
 static bool gather_elements_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
@@ -92,8 +88,7 @@ static bool gather_elements_supports(const struct mdl_model *m, const struct mdl
            ref_plain(op);
 }
 
-REF_PRIMITIVE(gather_elements, MDL_OP_GATHER_ELEMENTS, gather_elements_supports,
-              gather_elements_run);
+REF_OPERATOR(gather_elements, MDL_OP_GATHER_ELEMENTS, REF_RUN);
 
 /*
  * GATHER_ND  y[batch, i..., after] = x[batch, indices[batch, i..., :], after]; the first
@@ -154,8 +149,6 @@ static void gather_nd_at(const struct krn_call *c, const struct ref_walk *w, siz
     }
 }
 
-REF_EACH_RUN(gather_nd)
-
 static bool gather_nd_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
@@ -170,4 +163,4 @@ static bool gather_nd_supports(const struct mdl_model *m, const struct mdl_op *o
            y->rank == indices->rank - 1 + x->rank - batch - width;
 }
 
-REF_PRIMITIVE(gather_nd, MDL_OP_GATHER_ND, gather_nd_supports, gather_nd_run);
+REF_OPERATOR(gather_nd, MDL_OP_GATHER_ND, REF_EACH_RUN);

@@ -22,15 +22,13 @@ static void copy_at(const struct krn_call *c, const struct ref_walk *w)
     }
 }
 
-REF_EACH_ELEMENT(copy, 1)
-
 static bool copy_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     return mdl_elements(&m->tensors[op->in[0]]) == mdl_elements(&m->tensors[op->out[0]]) &&
            ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(copy, MDL_OP_COPY, copy_supports, copy_run);
+REF_OPERATOR(copy, MDL_OP_COPY, REF_EACH_ELEMENT, 1);
 
 /*
  * PAD  y[i] = x[i - begin] inside x; outside: the value, the nearest edge, the mirror image
@@ -73,8 +71,6 @@ static void pad_at(const struct krn_call *c, const struct ref_walk *w)
     }
 }
 
-REF_EACH_ELEMENT(pad, 0)
-
 static bool pad_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
@@ -83,7 +79,7 @@ static bool pad_supports(const struct mdl_model *m, const struct mdl_op *op)
            (unsigned)op->attr.pad.mode <= MDL_PAD_WRAP;
 }
 
-REF_PRIMITIVE(pad, MDL_OP_PAD, pad_supports, pad_run);
+REF_OPERATOR(pad, MDL_OP_PAD, REF_EACH_ELEMENT, 0);
 
 /*
  * CUMSUM  y[i] = sum of x[j], j <= i along attr.cumsum.axis; exclusive: j < i
@@ -114,8 +110,6 @@ static void cumsum_line(const struct krn_call *c, size_t axis, const ptrdiff_t *
     }
 }
 
-REF_EACH_LINE(cumsum, cumsum.axis, ref_in(c, 0), ref_out(c, 0))
-
 static bool cumsum_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
@@ -124,4 +118,4 @@ static bool cumsum_supports(const struct mdl_model *m, const struct mdl_op *op)
            op->attr.cumsum.axis < x->rank && ref_plain(op);
 }
 
-REF_PRIMITIVE(cumsum, MDL_OP_CUMSUM, cumsum_supports, cumsum_run);
+REF_OPERATOR(cumsum, MDL_OP_CUMSUM, REF_EACH_LINE, cumsum.axis, ref_in(c, 0), ref_out(c, 0));

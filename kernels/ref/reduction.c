@@ -32,8 +32,6 @@ static void softmax_line(const struct krn_call *c, size_t axis, const ptrdiff_t 
     }
 }
 
-REF_EACH_LINE(softmax, softmax.axis, ref_in(c, 0), ref_out(c, 0), ref_residual(c))
-
 static bool softmax_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
@@ -42,7 +40,8 @@ static bool softmax_supports(const struct mdl_model *m, const struct mdl_op *op)
            ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(softmax, MDL_OP_SOFTMAX, softmax_supports, softmax_run);
+REF_OPERATOR(softmax, MDL_OP_SOFTMAX, REF_EACH_LINE, softmax.axis, ref_in(c, 0), ref_out(c, 0),
+             ref_residual(c));
 
 /*
  * REDUCE  y = sum, mean, max, min, prod, sum |x|, sqrt(sum x^2) or sum x^2 over the set axes
@@ -144,8 +143,6 @@ static void reduce_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-REF_RUN(reduce)
-
 static bool reduce_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
@@ -162,7 +159,7 @@ static bool reduce_supports(const struct mdl_model *m, const struct mdl_op *op)
     return true;
 }
 
-REF_PRIMITIVE(reduce, MDL_OP_REDUCE, reduce_supports, reduce_run);
+REF_OPERATOR(reduce, MDL_OP_REDUCE, REF_RUN);
 
 /*
  * ARG  y[...,0,...] = index of the largest (smallest) x along the axis, the first of equal ones,
@@ -208,8 +205,6 @@ static void arg_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-REF_RUN(arg)
-
 static bool arg_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
@@ -218,7 +213,7 @@ static bool arg_supports(const struct mdl_model *m, const struct mdl_op *op)
            y->dim[op->attr.arg.axis] == 1 && ref_plain(op);
 }
 
-REF_PRIMITIVE(arg, MDL_OP_ARG, arg_supports, arg_run);
+REF_OPERATOR(arg, MDL_OP_ARG, REF_RUN);
 
 /*
  * LRN  y[n,c,...] = x / (bias + alpha / size sum x[n,j,...]^2)^beta,
@@ -244,8 +239,6 @@ static void lrn_at(const struct krn_call *c, const struct ref_walk *w)
                 ref_finish(c, (double)ref_f32(c->in[0], w->at[1]) / base, w->at[2]));
 }
 
-REF_EACH_ELEMENT(lrn, 1)
-
 static bool lrn_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
@@ -254,4 +247,4 @@ static bool lrn_supports(const struct mdl_model *m, const struct mdl_op *op)
            ref_epilogue_ok(m, op);
 }
 
-REF_PRIMITIVE(lrn, MDL_OP_LRN, lrn_supports, lrn_run);
+REF_OPERATOR(lrn, MDL_OP_LRN, REF_EACH_ELEMENT, 1);

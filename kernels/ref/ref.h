@@ -438,3 +438,9 @@ static inline bool ref_is_count(const struct mdl_model *m, const struct mdl_op *
 /** REF_PRIMITIVE() - defines the table entry of operator WHAT */
 #define REF_PRIMITIVE(what, kind, can, does)                                                       \
     KRN_PRIMITIVE(what##__ref, kind, .reference = true, .supports = can, .run = does)
+
+/** REF_OPERATOR() - the same of WHAT_supports() and of the WHAT_run() that EACH defines: REF_RUN,
+ * REF_EACH_ELEMENT, REF_EACH_LINE or REF_EACH_RUN, with its arguments after WHAT */
+#define REF_OPERATOR(what, kind, EACH, ...)                                                        \
+    EACH(what, ##__VA_ARGS__)                                                                      \
+    REF_PRIMITIVE(what, kind, what##_supports, what##_run)

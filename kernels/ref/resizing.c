@@ -102,8 +102,6 @@ static void resize_at(const struct krn_call *c, const struct ref_walk *w)
     ref_set_f64(c->out[0], t, w->at[0], t == MDL_F32 ? ref_finish(c, v, w->at[1]) : v);
 }
 
-REF_EACH_ELEMENT(resize, 0)
-
 static bool resize_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
@@ -119,4 +117,4 @@ static bool resize_supports(const struct mdl_model *m, const struct mdl_op *op)
     return true;
 }
 
-REF_PRIMITIVE(resize, MDL_OP_RESIZE, resize_supports, resize_run);
+REF_OPERATOR(resize, MDL_OP_RESIZE, REF_EACH_ELEMENT, 0);

@@ -88,8 +88,6 @@ static void join_rows_at(const struct krn_call *c, const struct ref_walk *w, siz
     ref_move(c->out[0], w->at[0], c->in[2 * k], at, elements, part->dtype);
 }
 
-REF_EACH_RUN(join_rows)
-
 static bool join_rows_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *y = &m->tensors[op->out[0]];
@@ -111,7 +109,7 @@ static bool join_rows_supports(const struct mdl_model *m, const struct mdl_op *o
     return rows == y->dim[axis] && ref_plain(op);
 }
 
-REF_PRIMITIVE(join_rows, MDL_OP_JOIN_ROWS, join_rows_supports, join_rows_run);
+REF_OPERATOR(join_rows, MDL_OP_JOIN_ROWS, REF_EACH_RUN);
 
 /*
  * REVERSE_SEQUENCE  y[t, b] = x[n - 1 - t, b] for t < n = in[1][b], else x[t, b]; t and b are the
@@ -141,8 +139,6 @@ static void reverse_sequence_at(const struct krn_call *c, const struct ref_walk 
     ref_move(c->out[0], w->at[0], c->in[0], at, elements, x->dtype);
 }
 
-REF_EACH_RUN(reverse_sequence)
-
 static bool reverse_sequence_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
@@ -154,5 +150,4 @@ static bool reverse_sequence_supports(const struct mdl_model *m, const struct md
            lens->dim[0] == x->dim[op->attr.reverse.batch];
 }
 
-REF_PRIMITIVE(reverse_sequence, MDL_OP_REVERSE_SEQUENCE, reverse_sequence_supports,
-              reverse_sequence_run);
+REF_OPERATOR(reverse_sequence, MDL_OP_REVERSE_SEQUENCE, REF_EACH_RUN);

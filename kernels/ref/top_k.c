@@ -117,8 +117,6 @@ static void top_k_line(const struct krn_call *c, size_t axis, const ptrdiff_t *a
     }
 }
 
-REF_EACH_LINE(top_k, top_k.axis, ref_in(c, 0), ref_out(c, 0), ref_out(c, 1))
-
 static bool top_k_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
@@ -130,4 +128,5 @@ static bool top_k_supports(const struct mdl_model *m, const struct mdl_op *op)
            ref_is_count(m, op, 1);
 }
 
-REF_PRIMITIVE(top_k, MDL_OP_TOP_K, top_k_supports, top_k_run);
+REF_OPERATOR(top_k, MDL_OP_TOP_K, REF_EACH_LINE, top_k.axis, ref_in(c, 0), ref_out(c, 0),
+             ref_out(c, 1));

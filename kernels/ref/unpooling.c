@@ -36,8 +36,6 @@ static void col2im_at(const struct krn_call *c, const struct ref_walk *w)
     ref_set_f64(c->out[0], ref_out(c, 0)->dtype, w->at[0], sum);
 }
 
-REF_EACH_ELEMENT(col2im, 0)
-
 static bool col2im_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *y = &m->tensors[op->out[0]];
@@ -47,7 +45,7 @@ static bool col2im_supports(const struct mdl_model *m, const struct mdl_op *op)
            y->rank == win->rank + 2 && ref_plain(op);
 }
 
-REF_PRIMITIVE(col2im, MDL_OP_COL2IM, col2im_supports, col2im_run);
+REF_OPERATOR(col2im, MDL_OP_COL2IM, REF_EACH_ELEMENT, 0);
 
 /*
  * MAX_UNPOOL  y = 0, but y[i[p]] = x[p], the indices counted over all of y, row-major
@@ -83,8 +81,6 @@ static void max_unpool_body(const struct krn_call *c, size_t begin, size_t end)
     }
 }
 
-REF_RUN(max_unpool)
-
 static bool max_unpool_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *indices = &m->tensors[op->in[1]];
@@ -94,7 +90,7 @@ static bool max_unpool_supports(const struct mdl_model *m, const struct mdl_op *
            ref_same_dims(x, indices, x->rank) && x->rank == y->rank && ref_plain(op);
 }
 
-REF_PRIMITIVE(max_unpool, MDL_OP_MAX_UNPOOL, max_unpool_supports, max_unpool_run);
+REF_OPERATOR(max_unpool, MDL_OP_MAX_UNPOOL, REF_RUN);
 
 /* round(@v * @scale), halves away from zero, within what no image reaches. A NaN gives 0. */
 static ptrdiff_t roi_edge(float v, float scale)
@@ -153,8 +149,6 @@ static void max_roi_pool_at(const struct krn_call *c, const struct ref_walk *w)
     ref_set_f32(c->out[0], w->at[0], roi_max(c, w->index));
 }
 
-REF_EACH_ELEMENT(max_roi_pool, 0)
-
 static bool max_roi_pool_supports(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *x = &m->tensors[op->in[0]], *rois = &m->tensors[op->in[1]];
@@ -165,4 +159,4 @@ static bool max_roi_pool_supports(const struct mdl_model *m, const struct mdl_op
            ref_plain(op);
 }
 
-REF_PRIMITIVE(max_roi_pool, MDL_OP_MAX_ROI_POOL, max_roi_pool_supports, max_roi_pool_run);
+REF_OPERATOR(max_roi_pool, MDL_OP_MAX_ROI_POOL, REF_EACH_ELEMENT, 0);
