@@ -4,7 +4,7 @@
  *
  * For units i..j on a team of EP k and width w that takes n frames at once (n = 1: one):
  *     T = handoff_ns + (i > 0 ? handoff_ns_per_byte * in_bytes[i] : 0)
- *         + sum_{u=i..j} cost[k][w][u] * f[k][u](n)         time a frame; f: tuner/at_once.h
+ *         + sum_{u=i..j} cost[k][w][u] * f[k][u](n)         time a frame; f: tuner/problem.h
  *     L = n > 1 ? batch_wait_ns + n T : T                   how long a frame stays in the team
  * A stage with teams t has the period 1 / sum_t 1/T_t (frames are dispatched by speed); the plan's
  * bottleneck is its longest period; throughput is 1 / bottleneck (Pipe-it eq. 9, 11). The latency

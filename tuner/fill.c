@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Predicts unknown cells by the learned ratio to another row, else by Amdahl's law, else by
  * weights. */
-#include "tuner/fill.h"
+#include "tuner/learn.h"
 
 #include "base/base.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** tuner/outcome.h - what a plan should do by a cost table: the figures, and those of one team */
+/** tuner/outcome.h - what a plan should do by a cost table: the figures, and those of one team; and
+ * what running it showed */
 #pragma once
 
 #include "tuner/problem.h"
@@ -23,6 +24,33 @@ struct tun_outcome {
     double board_energy_nj[TUN_BOARD_MAX];    /* a frame of the stream, links included */
     double most_memory_bytes, most_energy_nj; /* the largest of a board */
 };
+
+/* ---- what running a plan showed: plain data, for searches and cost tables ---- */
+
+/* One unit timed on one team shape during a trial. */
+struct tun_sample {
+    uint16_t ep, width;
+    uint32_t unit;
+    double ns;    /* mean */
+    double sigma; /* relative standard error of that mean */
+    /* that the team took at once, on average; then ns is a frame's part. 0 and 1: one */
+    double frames;
+};
+
+/* What running a plan showed. */
+struct tun_trial {
+    struct pl_plan plan;
+    struct tun_outcome measured; /* energy_nj 0 and latency_ns 0: not measured */
+    double predicted_ns; /* bottleneck by the table before it ran; 0: unknown. Set by tell() */
+    double spent_ns;     /* time the trial took, all told */
+    uint64_t frames;
+    bool stopped; /* given up early because clearly worse: measured is a lower bound */
+    bool failed;  /* could not be run; measured is void */
+    const struct tun_sample *samples; /* borrowed during tell(); NULL in the log */
+    size_t sample_count;
+};
+
+/* ---- figures of teams ---- */
 
 /**
  * tun_group_ns() - T of one team of @group, a frame, if it takes its batch of frames at once

@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "pipeline/plan.h"
-#include "tuner/at_once.h"
 #include "tuner/board.h"
 
 #define TUN_UNIT_MAX 4096u
@@ -51,6 +50,22 @@ struct tun_cell {
     double ns;    /* time of the unit for one frame; < 0: unknown */
     double sigma; /* relative standard deviation of that figure, 0: exact */
     enum tun_source source;
+};
+
+/* How much less of a unit's time a frame needs in a team that takes several.
+ *
+ * f(n) is the time a frame of n frames at once relative to the time of one frame alone. Units that
+ * read their weights from memory once for all n frames have f(n) < 1; all others have 1. It is
+ * known for 2, 4 and 8 frames. Between them the time of all n frames, t(n) = n f(n), is a line:
+ *     t(n) = t(a) + (n - a) (t(b) - t(a)) / (b - a)    for a <= n <= b, both of 1, 2, 4, 8
+ * More frames never take less time in all, and never more time each: f(2a) is in [f(a) / 2, f(a)].
+ */
+#define TUN_AT_ONCE 3u         /* figures: for 2, 4 and 8 frames */
+#define TUN_AT_ONCE_LEAST 0.02 /* a unit gains if 8 frames save this share of its time */
+
+struct tun_at_once {            /* of one unit on one EP, whatever the width */
+    double factor[TUN_AT_ONCE]; /* in (0, 1] after tun_at_once_settle(); 0: unknown, counts as 1 */
+    bool measured;              /* on live frames, not only at load */
 };
 
 /* Time of each unit on each (EP, width); owned by its problem. */
@@ -142,6 +157,16 @@ static inline bool tun_cell_known(const struct tun_cell *c)
 {
     return tun_positive(c->ns);
 }
+
+/** tun_at_once_factor() - Return: f(@frames), @frames >= 1; above 8 as for 8.
+ * @a: NULL: 1 */
+double tun_at_once_factor(const struct tun_at_once *a, double frames);
+/** tun_at_once_settle() - moves the figures into their ranges above. Replaces a figure that is not
+ * a positive number by the one before it. */
+void tun_at_once_settle(struct tun_at_once *a);
+/** tun_at_once_gains() - Return: several frames at once save at least TUN_AT_ONCE_LEAST.
+ * @a: may be NULL */
+bool tun_at_once_gains(const struct tun_at_once *a);
 
 /** tun_at_once_at() - Return: what several frames at once gain of @unit on @ep; borrowed until the
  * problem goes; NULL: unknown, nothing. */

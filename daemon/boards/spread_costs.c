@@ -2,7 +2,7 @@
 #include "daemon/boards/spread_costs.h"
 
 #include "base/base.h"
-#include "tuner/fill.h"
+#include "tuner/learn.h"
 
 #define PARALLEL 0.9         /* Amdahl's law, for more cores than the head's EP has */
 #define SIGMA_TOLD 0.05      /* of a time that the board measured */

@@ -3,7 +3,7 @@
 
 #include "tuner/adapt/correct.h"
 #include "base/base.h"
-#include "tuner/fill.h"
+#include "tuner/learn.h"
 
 double tun_beta_default(const struct tun_unit *u)
 {

@@ -11,7 +11,7 @@
  *
  * A row without a measured cell is left out. A wrong entry in a kept row counts as missing.
  *
- * What 2, 4 and 8 frames at once gain (tuner/at_once.h), of both:
+ * What 2, 4 and 8 frames at once gain (tuner/problem.h), of both:
  *
  *     {EP: [[f, f, f] or null, one a unit]}
  *

@@ -29,7 +29,6 @@
  * the result much.
  */
 
-#include "tuner/fill.h"
 #include "tuner/learn.h"
 #include "tuner/search/places.h"
 #include "tuner/search/search_private.h"

@@ -16,7 +16,6 @@
 
 #include "tuner/eval.h"
 #include "tuner/search/search_table.h"
-#include "tuner/trial_result.h"
 
 /* Which plans an algorithm may propose, smallest first. */
 enum tun_space {

@@ -6,7 +6,7 @@
  * Several: tuner/boards/solve_boards.h. Pure functions; any thread; they allocate; milliseconds
  * (docs/tuner.md has figures).
  *
- * Where a unit gains from several frames at once (tuner/at_once.h), all teams of a stage may
+ * Where a unit gains from several frames at once (tuner/problem.h), all teams of a stage may
  * take 1, 2, 4 or 8 of them. The problem is solved with at most 1, 2, 4 and 8 frames in turn. A
  * larger batch is taken only if its figure (bottleneck; with LATENCY latency, with POWER
  * energy) is more than TUN_BATCH_GAIN below that of the best plan with smaller ones, or if only
