@@ -7,7 +7,6 @@
 #include "tests/unit/tuner/papers.h"
 #include "tuner/search/cuts.h"
 #include "tuner/search/places.h"
-#include "tuner/search/shisha.h"
 
 void check_that(struct checks *c, bool ok, const char *name, const char *format, ...)
 {

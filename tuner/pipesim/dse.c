@@ -2,7 +2,6 @@
 #include "tuner/pipesim/dse.h"
 
 #include "tuner/pipesim/run.h"
-#include "tuner/search/hypervolume.h"
 #include "tuner/solve/solve.h"
 
 #define SECONDS_PER_HOUR 3600.0
@@ -34,7 +33,7 @@ static int find_front(struct psim_dse *d, const bool *may_cut)
         d->limit[i % 3] = base_max(d->limit[i % 3], 2 * d->front[i]);
     }
     best_of(d->front, d->front_count, d->best);
-    return error ? error : tun_hypervolume(d->front, d->front_count, 3, d->limit, &d->front_volume);
+    return error ? error : tun_hypervolume(d->front, d->front_count, d->limit, &d->front_volume);
 }
 
 /* The best throughput of all plans: copies and any order too. */
@@ -201,7 +200,7 @@ static int sample(struct run *r, double hour)
         return 0;
     }
     best_of(t->front, t->front_count, best);
-    error = tun_hypervolume(t->front, t->front_count, 3, r->d->limit, &volume);
+    error = tun_hypervolume(t->front, t->front_count, r->d->limit, &volume);
     for (; !error && r->sampled < end; r->sampled++) {
         for (size_t k = 0; k < base_array_count(best); k++) {
             t->found[k][r->sampled] = best[k];

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#define HELP(id, name, reads_costs, takes, what) printf("    {\"%s\", \"%s\"}, \\\n", name, what);
+#define HELP(id, name, reads_costs, what) printf("    {\"%s\", \"%s\"}, \\\n", name, what);
 
 int main(void)
 {

@@ -6,8 +6,6 @@
  * those cores divide into teams, a partition of them. */
 #include "tuner/search/draw.h"
 
-#include "tuner/search/plan_space.h"
-
 #define TRIES 200u /* draws past the limits of a plan before tun_slots() decides */
 
 struct ep_ways {

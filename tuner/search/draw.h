@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/search/draw.h - plans drawn at random from a space of tuner/search/plan_space.h
+ * tuner/search/draw.h - the plans of a space: one after the other, drawn at random, and how many
  *
- * Every plan of the space has the same probability, up to the rounding of doubles. Only files of
- * tuner/ include it.
+ * The spaces are those of enum tun_space, within bounds.stages_max and bounds.one_ep_stages. Only
+ * files of tuner/ include it.
  */
 #pragma once
 
@@ -11,11 +11,33 @@
 #include "tuner/search/random.h"
 #include "tuner/search/search.h"
 
+/* ---- one after the other (plan_space.c) ----
+ *
+ * A stage's teams are written once: groups by EP, then width. What a plan cannot hold (more than
+ * TUN_GROUP_MAX groups in a stage, more than PL_TEAM_MAX teams) is left out here and counted by
+ * tun_space_size(); it takes more than 100 cores or eight EPs and widths in one stage to differ. */
+
+/* A walk through a space in a fixed order; plain data. */
+struct tun_plans {
+    const struct tun_problem *problem; /* borrowed */
+    bool cuts_only, begun;
+    size_t stages_min, stages_max, teams_left, left[PL_EP_MAX];
+    uint16_t width_max, count_max, group_max;
+    struct pl_plan plan; /* the last one given out */
+};
+
+/** tun_plans_init() - @space: not DEFAULT; @p: borrowed, kept as it is while the walk goes on. */
+void tun_plans_init(struct tun_plans *e, const struct tun_problem *p, enum tun_space space);
+/** tun_plans_next() - each plan once. Return: 0, or TUN_E_DONE after the last. */
+int tun_plans_next(struct tun_plans *e, struct pl_plan *ret);
+
+/* ---- drawn at random (draw.c): every plan with the same probability, up to rounding ---- */
+
 struct tun_draw;
 /** tun_draw_new() - @space: not DEFAULT. @p: borrowed until free. Return: 0 or -ENOMEM. */
 int tun_draw_new(const struct tun_problem *p, enum tun_space space, struct tun_draw **ret);
-/** tun_draw_next() - a plan; where nearly all of ALL pass what a plan can hold
- * (tuner/search/plan_space.h), the cores are shared by stage count as tun_slots() does. */
+/** tun_draw_next() - a plan; where nearly all of ALL pass what a plan can hold,
+ * the cores are shared by stage count as tun_slots() does. */
 void tun_draw_next(const struct tun_draw *d, struct tun_random *r, struct pl_plan *ret);
 struct tun_draw *tun_draw_free(struct tun_draw *d);
 

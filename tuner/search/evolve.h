@@ -76,3 +76,13 @@ void tun_rank(struct tun_individual *all, size_t count, size_t objectives, size_
 /** tun_crowd() - sets crowding within one front: the sum over the objectives of what lies between
  * both neighbours, as a share of the front's extent. @front: [count] pointers, reordered. */
 void tun_crowd(struct tun_individual **front, size_t count, size_t objectives);
+
+/**
+ * tun_hypervolume() - the volume of what the points dominate within @reference, exactly: one figure
+ * for a whole front
+ * @points: [count][3], less is better; those that do not beat @reference in each count nothing.
+ *
+ * Slabs between the points by their last figure, each with the area of the points below it (Fonseca
+ * et al. 2006, section III, without its tree: O(n^2)). Threads: any; allocates. Return: 0; -ENOMEM.
+ */
+int tun_hypervolume(const double *points, size_t count, const double reference[3], double *ret);

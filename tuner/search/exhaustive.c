@@ -3,7 +3,6 @@
  * papers' ES), and plans drawn from it without repeats ("random", their RW). */
 
 #include "tuner/search/draw.h"
-#include "tuner/search/plan_space.h"
 #include "tuner/search/search_private.h"
 
 #define ALL_PLANS_MAX 5000.0     /* the default space is ALL up to so many plans, */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/search/places.h - the papers' view of a pipeline: cuts, and one place for each stage
+ * tuner/search/places.h - the papers' view of a pipeline: cuts, one place for each stage, and small
+ * changes of both
  *
  * A place is `width` cores of an EP. In Shisha a place is a single core; in the machines C1..C6 of
  * its paper a "core" of the description stands for a whole cluster. Pipe-search shares all cores
@@ -9,6 +10,7 @@
 #pragma once
 
 #include "tuner/problem.h"
+#include "tuner/search/random.h"
 
 /* A pipeline as the papers write it: stage s has layers[s] units and runs on places[s]. */
 struct tun_place {
@@ -45,3 +47,65 @@ size_t tun_core_places(const struct tun_problem *p, struct tun_place *ret, size_
 double tun_binomial(size_t n, size_t k);
 /** tun_cut_count() - ways to cut @layers into min..max stages: sum of binomial(layers-1, p-1). */
 double tun_cut_count(size_t layers, size_t min, size_t max);
+
+/* ---- small changes: what is next to what ----
+ *
+ * A pipeline stays one: units in order, at least one in every stage, no core given out twice, no
+ * more stages than the bounds allow. Pure, no allocation. */
+
+enum tun_move_what {
+    TUN_MOVE_BORDER,  /* stage and other are neighbours: one unit goes from stage to other */
+    TUN_MOVE_SWAP,    /* stage and other change places */
+    TUN_MOVE_REPLACE, /* stage gets the place */
+    TUN_MOVE_MERGE,   /* the units of the neighbour other join stage; its place is given up */
+    TUN_MOVE_SPLIT,   /* stage gives the half of its units next to other (before it: the first
+                         half) to a new stage on the place; other is stage + 1 or stage */
+};
+struct tun_move {
+    uint8_t what;
+    uint16_t stage, other;
+    struct tun_place place;
+};
+
+/* Swaps 64 * 63 / 2, borders and merges 4 * 63, replacements 64 * 33, splits 64 * 32 * 2. */
+#define TUN_MOVE_MAX (2016u + 252u + 2112u + 4096u)
+
+/** tun_move_unit() - one unit of stage @from ends in stage @to: every border between moves by one
+ * @from: has two units or more. */
+void tun_move_unit(struct tun_pipeline *p, size_t from, size_t to);
+
+/**
+ * tun_moves() - every neighbour of a pipeline, each once
+ * Borders by one unit; swaps of unlike places; a core of another EP for a stage; merges of
+ * neighbours, on the place of either; splits of a stage where its weight halves best, the new
+ * stage on one core of any EP that has one left, before or behind. @wide: places may have any
+ * width: one core more or less as well, and the other EP with as many cores as it has up to the
+ * old width.
+ * Return: how many, at most TUN_MOVE_MAX; 0 for one unit on the only core.
+ */
+size_t tun_moves(const struct tun_problem *p, const struct tun_pipeline *from, bool wide,
+                 struct tun_move ret[TUN_MOVE_MAX]);
+/** tun_move_apply() - @m: of tun_moves() for this @from. */
+void tun_move_apply(const struct tun_problem *p, const struct tun_pipeline *from,
+                    const struct tun_move *m, struct tun_pipeline *ret);
+
+/* ---- the seed of Shisha (Soomro et al., PPAM 2022), Algorithm 1 (shisha.c) ----
+ *
+ * Stages: the lightest group of units is merged with its lighter neighbour until N are left, N the
+ * least of places, units, PL_STAGE_MAX and bounds.stages_max. Places: the N fastest cores, by speed
+ * and memory bandwidth (tun_core_places()), given out by the heuristic (its table 1):
+ *
+ *     1, 2  Rank_l: the more units a stage has, the slower its core
+ *     3, 4  Rank_w: the heavier a stage, the faster its core
+ *     5, 6  random
+ *
+ * Odd ones balance towards nlFEP, even ones towards nFEP (tuner/search/shisha.c). Weights alone are
+ * read, no costs but for the ranking of EPs.
+ */
+
+/** tun_shisha_seed() - @heuristic: 1..6. @random: read for 5 and 6 only. The paper leaves ties
+ * open: the first of equally light groups is merged, with its left neighbour where both are equally
+ * light; stages with as many units are ranked by weight, the heavier on the faster core; then by
+ * position. Return: 0, or -EINVAL for another heuristic. Pure, no allocation. */
+int tun_shisha_seed(const struct tun_problem *p, unsigned heuristic, struct tun_random *random,
+                    struct tun_pipeline *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/search/plan_space.h"
+/* Every plan of a space, one after the other. */
+#include "tuner/search/draw.h"
 
 #include "base/base.h"
 

@@ -3,13 +3,10 @@
 
 #include "tuner/search/search_private.h"
 
-#define ROW(id, name_, reads_costs_, takes_, what_)                                                \
-    const struct tun_algorithm id = {.name = name_,                                                \
-                                     .what = what_,                                                \
-                                     .reads_costs = reads_costs_,                                  \
-                                     .takes = takes_,                                              \
-                                     .code = &id##_code};
-#define POINTER(id, name_, reads_costs_, takes_, what_) &id,
+#define ROW(id, name_, reads_costs_, what_)                                                        \
+    const struct tun_algorithm id = {                                                              \
+        .name = name_, .what = what_, .reads_costs = reads_costs_, .code = &id##_code};
+#define POINTER(id, name_, reads_costs_, what_) &id,
 TUN_SEARCHES(ROW, ROW)
 static const struct tun_algorithm *const ALGORITHMS[] = {TUN_SEARCHES(POINTER, POINTER)};
 

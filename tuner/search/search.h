@@ -61,13 +61,12 @@ struct tun_algorithm {
     const char *name; /* as users type it */
     const char *what; /* one line for help */
     bool reads_costs; /* what it proposes comes from the cost table; the others only measure */
-    unsigned takes;   /* enum tun_takes */
     const struct tun_search_code *code;
 };
 
 enum { TUN_E_DONE = 3 };
 
-#define TUN_SEARCH_ROW(id, name, reads_costs, takes, what) extern const struct tun_algorithm id;
+#define TUN_SEARCH_ROW(id, name, reads_costs, what) extern const struct tun_algorithm id;
 TUN_SEARCHES(TUN_SEARCH_ROW, TUN_SEARCH_ROW) /* tun_exact is the default */
 #undef TUN_SEARCH_ROW
 

@@ -20,7 +20,7 @@ struct tun_search {
     char reason[TUN_ERROR_MAX]; /* start() may write why it refuses: a sentence */
 };
 
-#define TUN_SEARCH_DECLARE(id, name, reads_costs, takes, what)                                     \
+#define TUN_SEARCH_DECLARE(id, name, reads_costs, what)                                            \
     extern const struct tun_search_code id##_code;
 TUN_SEARCHES(TUN_SEARCH_DECLARE, TUN_SEARCH_DECLARE)
 #undef TUN_SEARCH_DECLARE

@@ -18,10 +18,8 @@
  *   alpha ends them.
  * - A plan that could not be run counts as one without gain, and the next move goes by the stage
  *   times of the one before it; before anything was measured, by weights and speeds. */
-#include "tuner/search/shisha.h"
 
 #include "tuner/search/draw.h"
-#include "tuner/search/moves.h"
 #include "tuner/search/search_private.h"
 
 struct group {

@@ -1,6 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/search/staged.h"
 
+#include <math.h>
+
+/* ---- mappings as genes ---- */
+
+size_t tun_encoding_genes(enum tun_encoding encoding, size_t units, size_t places)
+{
+    return encoding == TUN_ENCODING_NE ? units : places;
+}
+
+void tun_encoding_bounds(enum tun_encoding encoding, size_t units, size_t places, size_t used,
+                         uint16_t *ret_least, uint16_t *ret_most)
+{
+    size_t genes = tun_encoding_genes(encoding, units, places);
+
+    for (size_t g = 0; g < genes; g++) {
+        if (encoding == TUN_ENCODING_NE) {
+            ret_least[g] = 0;
+            ret_most[g] = (uint16_t)(used - 1);
+        } else {
+            ret_least[g] = (uint16_t)(g < used ? 0 : units);
+            ret_most[g] = (uint16_t)(g > 0 ? units : 0);
+        }
+    }
+}
+
+void tun_encoding_decode(enum tun_encoding encoding, const uint16_t *genes, size_t units,
+                         size_t places, uint16_t *ret_places)
+{
+    size_t place = 0;
+
+    if (encoding == TUN_ENCODING_NE) {
+        memcpy(ret_places, genes, units * sizeof(*genes));
+        return;
+    }
+    for (size_t u = 0; u < units; u++) {
+        while (place + 1 < places && genes[place + 1] <= u) {
+            place++;
+        }
+        ret_places[u] = (uint16_t)place;
+    }
+}
+
+double tun_encoding_space(enum tun_encoding encoding, size_t units, size_t places)
+{
+    double size = 1;
+
+    if (encoding == TUN_ENCODING_NE) {
+        return pow((double)places, (double)units);
+    }
+    for (size_t i = 1; i < places; i++) {
+        size = size * (double)(units + i) / (double)i;
+    }
+    return size;
+}
+
+size_t tun_stages_of(size_t places)
+{
+    size_t stages = 1;
+
+    while (((size_t)1 << stages) < places) {
+        stages++;
+    }
+    return stages;
+}
+
+size_t tun_stage_places(size_t places, size_t stage)
+{
+    return base_min((size_t)1 << stage, places);
+}
+
+/* ---- stages and levels ---- */
+
 struct tun_staged {
     struct tun_staged_options options;
     size_t gene_count, population, stage, last, stage_count;
@@ -10,9 +82,8 @@ struct tun_staged {
     size_t front_count;
     uint16_t *seeds; /* [seed_count][gene_count], owned: room for population */
     size_t seed_count;
-    size_t questions_left;     /* of this stage */
-    size_t generation, gained; /* gained: the generation of the last gain */
-    size_t asked_at;           /* the generation of the last question */
+    size_t questions_left;   /* of this stage */
+    size_t gained, asked_at; /* generations of the last gain and of the last question */
 };
 
 int tun_staged_new(const struct tun_staged_options *o, struct tun_staged **ret)
@@ -60,21 +131,18 @@ struct tun_staged *tun_staged_free(struct tun_staged *s)
     return NULL;
 }
 
-static bool same_genes(const struct tun_staged *s, const uint16_t *a, const uint16_t *b)
-{
-    return memcmp(a, b, s->gene_count * sizeof(*a)) == 0;
-}
-
 /* Adds genes to a list of at most a population that has no repeats. */
 static size_t add(const struct tun_staged *s, uint16_t *list, size_t count, const uint16_t *genes)
 {
+    size_t bytes = s->gene_count * sizeof(*genes);
+
     for (size_t i = 0; i < count; i++) {
-        if (same_genes(s, list + i * s->gene_count, genes)) {
+        if (memcmp(list + i * s->gene_count, genes, bytes) == 0) {
             return count;
         }
     }
     if (count < s->population) {
-        memcpy(list + count++ * s->gene_count, genes, s->gene_count * sizeof(*genes));
+        memcpy(list + count++ * s->gene_count, genes, bytes);
     }
     return count;
 }
@@ -169,7 +237,7 @@ static int begin_stage(struct tun_staged *s, struct tun_random *random)
         s->seed_count = add(s, s->seeds, s->seed_count, s->front + i * s->gene_count);
     }
     s->questions_left = questions_of(s);
-    s->generation = s->gained = s->asked_at = 0;
+    s->gained = s->asked_at = 0;
     return error ? error : new_engine(s, s->seeds, s->seed_count, &s->engine);
 }
 

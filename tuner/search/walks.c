@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hill climbing and simulated annealing, the rivals of Shisha's paper (HC, SA; HC_s and SA_s from
  * its seed). The papers give neither neighbours nor temperatures: neighbours are those of
- * tuner/search/moves.h, temperatures see below. A plan that was measured is not run again: what it
+ * tuner/search/places.h, temperatures see below. A plan that was measured is not run again: what it
  * showed is looked up. */
 
 #include "tuner/search/draw.h"
-#include "tuner/search/moves.h"
 #include "tuner/search/search_private.h"
-#include "tuner/search/shisha.h"
 
 #define TRIALS 1000u
 

@@ -11,7 +11,6 @@
 
 #include "base/base.h"
 #include "tuner/search/evolve.h"
-#include "tuner/search/hypervolume.h"
 
 #define GENES 12u
 #define MOST 1000u
@@ -26,15 +25,19 @@ static double number(void)
     return x;
 }
 
+/* Fewer than three dimensions are a slab of height 1. */
 static void volume(void)
 {
     size_t dimensions = (size_t)number(), count = (size_t)number();
-    double *figures = calloc((count + 1) * dimensions, sizeof(*figures)), v = NAN;
+    double *figures = calloc(3 * (count + 1), sizeof(*figures)), v = NAN;
 
-    for (size_t i = 0; i < (count + 1) * dimensions; i++) {
-        figures[i] = number();
+    figures[2] = 1;
+    for (size_t i = 0; i < count + 1; i++) {
+        for (size_t d = 0; d < dimensions; d++) {
+            figures[3 * i + d] = number();
+        }
     }
-    if (tun_hypervolume(figures + dimensions, count, dimensions, figures, &v) != 0) {
+    if (tun_hypervolume(figures + 3, count, figures, &v) != 0) {
         exit(2);
     }
     printf("%.17g\n", v);

@@ -3,7 +3,7 @@
  * that they print, to be computed again */
 #pragma once
 
-#include "tuner/search/encoding.h"
+#include "tuner/search/staged.h"
 
 /**
  * paper_cv() - @layers: [stages] units per stage, >= 1 each, of @weight [sum of layers]

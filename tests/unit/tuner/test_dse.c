@@ -7,7 +7,7 @@
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
 #include "tuner/pipesim/mapping.h"
-#include "tuner/search/encoding.h"
+#include "tuner/search/staged.h"
 
 /* Two boards of two places (but @places: the first so many of them), whole figures. */
 static struct tun_problem boards(size_t units, size_t places, bool random)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/search/shisha.h"
-
 #include "base/base.h"
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
+#include "tuner/search/places.h"
 
 static const struct tun_ep ONE[] = {{"fast", 1, 1, 1, 1}};
 static const struct tun_ep TWO_TWO[] = {{"slow", 2, 0.5, 0.5, 1}, {"fast", 2, 1, 1, 1}};

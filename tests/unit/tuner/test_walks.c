@@ -2,9 +2,8 @@
 #include "base/base.h"
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
-#include "tuner/search/moves.h"
+#include "tuner/search/places.h"
 #include "tuner/search/search_private.h"
-#include "tuner/search/shisha.h"
 
 static const char *const WALKS[] = {"hill-climbing", "hill-climbing-seeded", "annealing",
                                     "annealing-seeded"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks and crowding distances of NSGA-II (Deb et al. 2002, section III). */
+/* Fronts: ranks and crowding distances of NSGA-II (Deb et al. 2002, section III), and volumes. */
 #include <math.h>
 
 #include "base/base.h"
@@ -84,4 +84,84 @@ void tun_crowd(struct tun_individual **front, size_t count, size_t objectives)
                 (front[i + 1]->fitness.objective[o] - front[i - 1]->fitness.objective[o]) / extent;
         }
     }
+}
+
+/* ---- the volume ---- */
+
+struct point {
+    double x, y, z;
+};
+
+/* The points of one slab of which none dominates another: by rising x, falling y. */
+struct stairs {
+    struct point *steps; /* borrowed */
+    size_t count;
+    double area;
+};
+
+static int by_z(const void *a, const void *b)
+{
+    const struct point *p = a, *q = b;
+
+    return (p->z > q->z) - (p->z < q->z);
+}
+
+/* The area between two neighbouring steps (or the borders) that lies below @y_above. */
+static double strip(double from_x, double to_x, double y, double y_above)
+{
+    return (to_x - from_x) * (y_above - y);
+}
+
+/* Takes a point in; keeps the area. */
+static void take(struct stairs *s, const struct point *p, const struct point *reference)
+{
+    size_t at = 0, end;
+    double above;
+
+    while (at < s->count && s->steps[at].x <= p->x) {
+        at++;
+    }
+    above = at > 0 ? s->steps[at - 1].y : reference->y;
+    if (above <= p->y) {
+        return;
+    }
+    /* What lies right of it and is no lower is dominated now: steps at..end-1. */
+    for (end = at; end < s->count && s->steps[end].y >= p->y; end++) {
+        double right = end + 1 < s->count ? s->steps[end + 1].x : reference->x;
+        double left = s->steps[end].x;
+
+        s->area -= strip(left, right, s->steps[end].y, above);
+    }
+    s->area += strip(p->x, end < s->count ? s->steps[end].x : reference->x, p->y, above);
+    memmove(&s->steps[at + 1], &s->steps[end], (s->count - end) * sizeof(*s->steps));
+    s->count = s->count - (end - at) + 1;
+    s->steps[at] = *p;
+}
+
+int tun_hypervolume(const double *points, size_t count, const double reference[3], double *ret)
+{
+    const struct point limit = {reference[0], reference[1], reference[2]};
+    base_autofree struct point *inside = calloc(count + 1, sizeof(*inside));
+    base_autofree struct point *steps = calloc(count + 1, sizeof(*steps));
+    struct stairs stairs = {.steps = steps};
+    size_t n = 0;
+    double volume = 0;
+
+    if (!inside || !steps) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct point p = {points[3 * i], points[3 * i + 1], points[3 * i + 2]};
+
+        if (p.x < limit.x && p.y < limit.y && p.z < limit.z) {
+            inside[n++] = p;
+        }
+    }
+    qsort(inside, n, sizeof(*inside), by_z);
+    for (size_t i = 0; i < n; i++) {
+        take(&stairs, &inside[i], &limit);
+        volume += stairs.area * ((i + 1 < n ? inside[i + 1].z : limit.z) - inside[i].z);
+    }
+    *ret = volume;
+    return 0;
 }
