@@ -161,7 +161,7 @@ def a_forbidden_arrow_is_refused():
             ("daemon/models/models.c", "daemon/frames/conn.c"), ("daemon/frames/conn.c", "daemon/plans/trial.h"),
             ("daemon/plans/trial.c", "daemon/frames/room.h"), ("daemon/adapt/adapter.c", "daemon/control/auth.c"),
             ("daemon/service/log.c", "daemon/config/config.h"), ("daemon/control/status.c", "daemon/daemon.h"),
-            ("tuner/solve/top.c", "tuner/search/search.h"), ("tuner/learn.c", "tuner/solve/solve.h"),
+            ("tuner/solve/front.c", "tuner/search/search.h"), ("tuner/learn.c", "tuner/solve/solve.h"),
             ("tuner/eval.c", "pipeline/pipeline.c"), ("ipc/wire.c", "apps/pipectl/common/pipectl.h"),
             ("tuner/adapt/adapt.c", "tuner/pipesim/report.h"), ("pipeline/ring.c", "tuner/eval.c"),
             ("governor/sysfs.c", "ipc/wire.c"), ("apps/pipectl/main.c", "governor/sysfs.h"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/boards/inner.h"
-
+/* What one board can do with consecutive units. */
 #include "base/base.h"
+#include "tuner/boards/pass.h"
 
 int tun_inner_reach(struct tun_kind *k, double period_ns, uint16_t *ret)
 {
@@ -272,8 +272,8 @@ static int fill_both(struct tun_inner *in, size_t from, size_t n)
     return r;
 }
 
-static int points_until(struct tun_inner *in, size_t from, size_t to, size_t end,
-                        const struct tun_point **ret)
+int tun_inner_points(struct tun_inner *in, size_t from, size_t to, size_t end,
+                     const struct tun_point **ret)
 {
     size_t room = in->want == TUN_WANT_BOTH ? TUN_POINTS_MAX : 1;
 
@@ -297,11 +297,6 @@ static int points_until(struct tun_inner *in, size_t from, size_t to, size_t end
     return in->counts[from][to];
 }
 
-int tun_inner_points(struct tun_inner *in, size_t from, size_t to, const struct tun_point **ret)
-{
-    return points_until(in, from, to, in->n, ret);
-}
-
 int tun_inner_tighter(struct tun_inner *in, double period_ns, size_t from, size_t to,
                       const struct tun_point **ret)
 {
@@ -320,7 +315,7 @@ int tun_inner_tighter(struct tun_inner *in, double period_ns, size_t from, size_
         at->next = *first;
         *first = at;
     }
-    r = points_until(at, from, to, to, ret);
+    r = tun_inner_points(at, from, to, to, ret);
     in->cut |= at->cut;
     return r;
 }

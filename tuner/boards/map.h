@@ -10,7 +10,7 @@
 #pragma once
 
 #include "tuner/eval_boards.h"
-#include "tuner/oneboard/options.h"
+#include "tuner/oneboard/space.h"
 
 #define TUN_NO_NODE UINT32_MAX
 
@@ -100,7 +100,7 @@ bool tun_nodes_in_order(const struct tun_map *m, uint32_t free_boards, uint32_t 
 uint32_t tun_nodes_canonical(const struct tun_map *m, uint32_t set);
 
 /* ---- a map of a problem whose neighbouring units are joined where they are too many for a pass
- * (join.c) ---- */
+ * ---- */
 
 struct tun_joined {
     struct tun_problem p; /* owned; the map's */

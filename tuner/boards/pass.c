@@ -2,7 +2,6 @@
 #include "tuner/boards/pass.h"
 
 #include "base/base.h"
-#include "tuner/boards/step.h"
 
 #define LABELS_MAX 2048u /* of a node and unit; more are left out: .cut */
 #define SUMS_MAX 48u     /* likewise, of energy and latency */
@@ -165,7 +164,7 @@ static int one_board(struct tun_pass *p, uint32_t node, struct tun_step *s, size
     }
     if (p->inner[kind].n > 0) {
         count = added ? tun_inner_tighter(&p->inner[kind], bound, s->from, s->to, &points)
-                      : tun_inner_points(&p->inner[kind], s->from, s->to, &points);
+                      : tun_inner_points(&p->inner[kind], s->from, s->to, m->n, &points);
     }
     for (int i = 0; r == 0 && i < count; i++) {
         double nj = points[i].energy_nj + link_nj;

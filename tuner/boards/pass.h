@@ -7,7 +7,90 @@
  */
 #pragma once
 
-#include "tuner/boards/inner.h"
+#include "tuner/boards/map.h"
+
+/* ---- what one board can do with units i..j: reach, latency and energy (inner.c) ---- */
+
+/** tun_inner_reach() - @ret: [n + 1]: for each first unit the end of the longest segment whose
+ * stages take at most @period_ns; the unit itself: none. Return: 0 or -ENOMEM. */
+int tun_inner_reach(struct tun_kind *k, double period_ns, uint16_t *ret);
+
+struct tun_point {
+    double latency_ns, energy_nj;
+    double period_ns; /* ENERGY: longest stage; otherwise 0 */
+};
+#define TUN_POINTS_MAX 16u /* of a segment; more are left out: .cut */
+
+enum tun_want { TUN_WANT_LATENCY, TUN_WANT_ENERGY, TUN_WANT_BOTH };
+
+/* Points of segments of one kind within one bound on the period; the other figure is INFINITY
+ * unless both are wanted. Filled for a first unit when first asked for. */
+struct tun_inner {
+    struct tun_kind *k; /* borrowed */
+    double period_ns;
+    enum tun_want want;
+    bool cut;
+    size_t n;
+    struct tun_point **rows; /* [n]: [n + 1][TUN_POINTS_MAX or 1], owned */
+    uint16_t **counts;       /* [n]: [n + 1], owned */
+    struct tun_inner_options {
+        struct tun_option *list;
+        size_t count;
+        bool made;
+    } * options;                /* [segments], owned; of one figure */
+    struct tun_inner **tighter; /* [segments]: chains by .next, owned */
+    struct tun_inner *next;
+};
+#define TUN_INNER_NULL ((struct tun_inner){0})
+/** tun_inner_init() - Return: 0 or -ENOMEM. */
+int tun_inner_init(struct tun_kind *k, double period_ns, enum tun_want want, struct tun_inner *ret);
+void tun_inner_deinit(struct tun_inner *i);
+
+/** tun_inner_points() - points of units from..to-1 of which none is better in all that is wanted.
+ * @end: the last border that is ever asked for with this @from. @ret: borrowed. Return: how many,
+ * or -ENOMEM. */
+int tun_inner_points(struct tun_inner *i, size_t from, size_t to, size_t end,
+                     const struct tun_point **ret);
+
+/** tun_inner_tighter() - the same for one segment within a bound of its own. */
+int tun_inner_tighter(struct tun_inner *i, double period_ns, size_t from, size_t to,
+                      const struct tun_point **ret);
+
+/* ---- what links and ports take, and how many units some boards can run at most (step.c) ---- */
+
+/* A segment that may be added: units from..to-1 on the boards of an edge. */
+struct tun_step {
+    const struct tun_edge *edge;
+    uint32_t before, after; /* boards at its borders; after: 0, not known */
+    size_t from, to;
+    bool last;
+    double in_bytes, out_bytes;
+    double latency_ns; /* of the border in front of it, and of the answer */
+    double head_ns;    /* of the head's port, for frames and answers of others */
+};
+
+/** tun_port_ns() - of a board's port for a frame of the stream, of which it has the share @x. */
+double tun_port_ns(const struct tun_map *m, const struct tun_step *s, size_t b, double x);
+
+/** tun_head_ns() - the same of the head, when it hands frames to others or takes answers and has no
+ * segment there. */
+double tun_head_ns(const struct tun_map *m, const struct tun_step *s);
+
+/** tun_unshared_ns() - the links and the port that count with a segment of one board. */
+double tun_unshared_ns(const struct tun_map *m, const struct tun_step *s, size_t b);
+
+/** tun_border_latency() - the slowest link between two neighbours, until a message is there. */
+double tun_border_latency(const struct tun_map *m, uint32_t from, uint32_t to, double bytes);
+
+/**
+ * tun_rest() - for each set of boards the first unit from which they may be able to run the rest,
+ * if links and memory were nothing
+ * @reach: [n + 1] of each kind, as tun_inner_reach(). @ret: [1 << boards], by mask; only sets of
+ * the map's order are written (tun_nodes_canonical()).
+ */
+void tun_rest(struct tun_map *m, double period_ns, uint16_t *const *reach, uint16_t *ret);
+
+/* ---- the program ---- */
 
 enum tun_pass_figure {
     TUN_PASS_ANY,     /* whether there is a plan */

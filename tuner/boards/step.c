@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/boards/step.h"
-
+/* What the links and ports of a segment take, and what the boards left can run. */
 #include "base/base.h"
+#include "tuner/boards/pass.h"
 
 double tun_port_ns(const struct tun_map *m, const struct tun_step *s, size_t b, double x)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-#include "tuner/oneboard/options.h"
+/* The ways to run one segment of a space. */
 #include "base/base.h"
+#include "tuner/oneboard/space.h"
 
 int tun_maker_init(const struct tun_space *s, struct tun_maker *ret)
 {

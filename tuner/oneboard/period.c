@@ -56,7 +56,7 @@ static void fill_none(int16_t *l, size_t count)
     }
 }
 
-static void reach_back(const struct tun_space *s, struct tun_maker *m, double need, int16_t *l)
+void tun_reach_back(const struct tun_space *s, struct tun_maker *m, double need, int16_t *l)
 {
     size_t n = s->atom_count, rows = s->row_count;
 
@@ -78,9 +78,8 @@ static void reach_back(const struct tun_space *s, struct tun_maker *m, double ne
     }
 }
 
-/* @layers: 0, or the most stages; then ret[layer][border][row]. */
-static void reach_front(const struct tun_space *s, struct tun_maker *m, double need, size_t layers,
-                        int16_t *l)
+void tun_reach_front(const struct tun_space *s, struct tun_maker *m, double need, size_t layers,
+                     int16_t *l)
 {
     size_t n = s->atom_count, rows = s->row_count, layer = (n + 1) * rows;
 
@@ -109,15 +108,6 @@ static void reach_front(const struct tun_space *s, struct tun_maker *m, double n
     }
     for (size_t h = 0; h <= layers; h++) {
         settle(s, l + h * layer + n * rows);
-    }
-}
-
-void tun_reach(const struct tun_space *s, struct tun_maker *m, double need, bool back, int16_t *ret)
-{
-    if (back) {
-        reach_back(s, m, need, ret);
-    } else {
-        reach_front(s, m, need, 0, ret);
     }
 }
 
@@ -211,7 +201,7 @@ static int close_in(const struct tun_space *s, struct tun_maker *m, size_t layer
         bound = INFINITY;
     }
     for (;;) {
-        reach_front(s, m, tun_need(bound), layers, l);
+        tun_reach_front(s, m, tun_need(bound), layers, l);
         if (trace(s, m, tun_need(bound), layers, l, ret)) {
             found = true;
             high = ret->bottleneck_ns;

@@ -2,7 +2,7 @@
 /*
  * G over (atom, exact cores): the figures of the stages add up from the first stage on, in the
  * order of tun_eval(). Only states with cores enough in front of the border and behind it, by
- * tun_reach(), are visited: with the period near the least one these are few.
+ * tun_reach_front() and _back(), are visited: with the period near the least one these are few.
  */
 
 #include "base/base.h"
@@ -14,17 +14,9 @@ struct program {
     double need;
     enum tun_figure figure;
     size_t layers;         /* 0, or the most stages */
-    int16_t *front, *back; /* tun_reach(), owned */
+    int16_t *front, *back; /* tun_reach_front() and _back(), owned */
     double *g;             /* [layers + 1][atom_count + 1][states], owned */
 };
-
-static void program_deinit(struct program *g)
-{
-    tun_maker_deinit(&g->m);
-    free(g->front);
-    free(g->back);
-    free(g->g);
-}
 
 static int program_init(struct program *g)
 {
@@ -253,12 +245,15 @@ static int second(const struct tun_space *s, double period_ns, enum tun_figure f
     int r = program_init(&g);
 
     if (r == 0) {
-        tun_reach(s, &g.m, g.need, false, g.front);
-        tun_reach(s, &g.m, g.need, true, g.back);
+        tun_reach_front(s, &g.m, g.need, 0, g.front);
+        tun_reach_back(s, &g.m, g.need, g.back);
         run(&g);
         r = trace(&g, ret) ? 0 : TUN_E_IMPOSSIBLE;
     }
-    program_deinit(&g);
+    tun_maker_deinit(&g.m);
+    free(g.front);
+    free(g.back);
+    free(g.g);
     return r;
 }
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "tuner/oneboard/options.h"
+#include "tuner/oneboard/space.h"
 
 struct tun_path_stage {
     size_t from, to;
@@ -33,13 +33,14 @@ bool tun_space_relax(struct tun_space_options *o, int outcome);
 
 /* ---- the first program, F: the least bottleneck (period.c) ---- */
 
-/**
- * tun_reach() - least steps of the last dimension for the atoms in front of (or, @back, behind)
- * each border, by row, with no period above 1 / need
- * @ret: [atom_count + 1][row_count]
+/** tun_reach_front() - least steps of the last dimension for the atoms in front of each border, by
+ * row, with no period above 1 / need
+ * @layers: 0, or the most stages. @ret: [layers + 1][atom_count + 1][row_count] */
+void tun_reach_front(const struct tun_space *s, struct tun_maker *m, double need, size_t layers,
+                     int16_t *ret);
+/** tun_reach_back() - the same for the atoms behind each border. @ret: [atom_count + 1][row_count]
  */
-void tun_reach(const struct tun_space *s, struct tun_maker *m, double need, bool back,
-               int16_t *ret);
+void tun_reach_back(const struct tun_space *s, struct tun_maker *m, double need, int16_t *ret);
 
 /** tun_least_period() - the least bottleneck and a plan that has it. Return: 0, -ENOMEM, or
  * TUN_E_IMPOSSIBLE (only with a forbidden stage). */

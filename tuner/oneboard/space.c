@@ -29,21 +29,21 @@ static double state_count(const struct tun_space *s)
     return states;
 }
 
-/* Dimension @b goes into @a; both then have the shorter one's steps. */
-static void bundle(struct tun_space *s, size_t a, size_t b)
+/* The shortest dimension goes into the next one; both then have its steps. */
+static void bundle(struct tun_space *s)
 {
-    size_t last = s->dim_count - 1;
+    int last = (int)s->dim_count - 1;
 
-    s->cap[a] = base_min(s->cap[a], s->cap[b]);
-    s->cap[b] = s->cap[last];
+    s->cap[1] = s->cap[0];
+    s->cap[0] = s->cap[last];
     for (size_t k = 0; k < s->p->ep_count; k++) {
-        if (s->dim_of[k] == (int)b) {
-            s->dim_of[k] = (int)a;
-        } else if (s->dim_of[k] == (int)last) {
-            s->dim_of[k] = (int)b;
+        if (s->dim_of[k] == 0) {
+            s->dim_of[k] = 1;
+        } else if (s->dim_of[k] == last) {
+            s->dim_of[k] = 0;
         }
-        if (s->dim_of[k] == (int)a) {
-            s->block[k] = (uint16_t)(s->p->eps[k].cores / s->cap[a]);
+        if (s->dim_of[k] == 1) {
+            s->block[k] = (uint16_t)(s->p->eps[k].cores / s->cap[1]);
         }
     }
     s->dim_count--;
@@ -101,14 +101,14 @@ static int plan_dims(struct tun_space *s)
     }
     sort_dims(s);
     while (s->options.teams == TUN_TEAMS_ONE_EP && s->dim_count > TUN_GROUP_MAX) {
-        bundle(s, 1, 0);
+        bundle(s);
         sort_dims(s);
     }
     while (state_count(s) > TUN_STATES_MAX) {
         if (s->cap[s->dim_count - 1] > 1) {
             halve(s, s->dim_count - 1);
         } else {
-            bundle(s, 1, 0);
+            bundle(s);
         }
         sort_dims(s);
     }

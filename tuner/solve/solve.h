@@ -30,11 +30,6 @@ int tun_solve(const struct tun_problem *p, struct tun_solution *ret);
 
 #define TUN_BATCH_GAIN 0.05
 
-/** tun_solve_with() - tun_solve() in a part of the space; for this folder. @p: was checked. */
-struct tun_space_options;
-int tun_solve_with(const struct tun_problem *p, const struct tun_space_options *o,
-                   struct tun_solution *ret);
-
 /**
  * tun_solve_top() - tun_solve()'s plan, then runners-up in the order of tun_better(), all distinct
  * A runner-up is the best plan without one of the stages of the best (the same units, whatever the
