@@ -18,8 +18,6 @@
 #include "governor/snapshot.h"
 #include "tuner/adapt/apart.h"
 #include "tuner/adapt/decided.h"
-#include "tuner/adapt/lost.h"
-#include "tuner/adapt/resume.h"
 
 /* Counters of the machine between the last two snapshots; all 0 before the first. */
 struct dmn_felt {

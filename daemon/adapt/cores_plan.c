@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "daemon/adapt/cores.h"
-#include "tuner/adapt/correct.h"
+#include "tuner/adapt/decision_record.h"
 
 /* How much slower by the table a plan of lower latency may be to be proposed while an EP is split.
  * Teams of unequal cores that share frames reach what the table says only with many frames in

@@ -22,7 +22,6 @@ void dmn_adapt_eps(const struct dmn_machine *m, struct tun_ep_seen *ret)
                                       .governor = n.policies_id,
                                       .khz = n.khz,
                                       .limit_khz = n.limit_khz,
-                                      .hardware_khz = n.hardware_khz,
                                       .thermal = n.heated,
                                       .throttles = n.throttles};
     }

@@ -14,8 +14,8 @@
 #include "daemon/plans/history.h"
 #include "daemon/service/work.h"
 #include "pipeline/pipeline.h"
+#include "tuner/adapt/adapt.h"
 #include "tuner/adapt/apart.h"
-#include "tuner/adapt/resume.h"
 #include "tuner/adapt/turns.h"
 
 #define DMN_ADAPT_PACE 8u /* windows over which throughput is measured */

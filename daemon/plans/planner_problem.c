@@ -11,7 +11,7 @@
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"
 #include "pipeline/plan_move.h"
-#include "tuner/adapt/correct.h"
+#include "tuner/adapt/decision_record.h"
 #include "tuner/learn.h"
 
 /* What a team spends on a frame outside its units, until a trial shows it: taking the frame off a

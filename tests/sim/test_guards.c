@@ -4,7 +4,6 @@
 
 #include "tests/sim/two_cores.h"
 #include "tuner/adapt/decided.h"
-#include "tuner/adapt/resume.h"
 
 #define SETTLED 12u /* windows after which a plan is settled and verified */
 #define SOON 6u     /* windows in which a large change is decided on */

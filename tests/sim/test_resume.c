@@ -2,7 +2,6 @@
 /* A watch that goes on on other cores and under other options. */
 #include "tests/sim/two_cores.h"
 #include "tuner/adapt/decided.h"
-#include "tuner/adapt/resume.h"
 
 #define WINDOWS 30u
 

@@ -2,7 +2,6 @@
 /* Two plans in turns: a worse one is hardly ever taken, a better one soon, what lost is known. */
 #include "tests/harness.h"
 #include "tests/sim/two_cores.h"
-#include "tuner/adapt/lost.h"
 #include "tuner/adapt/turns.h"
 #include "tuner/search/random.h"
 

@@ -2,10 +2,8 @@
 /* Other programs on the cores of a team: a wider one suffers more, since it needs all its cores at
  * once. One EP of two cores, where a team of both is a little faster than two teams of one. */
 #include "tests/sim/two_cores.h"
-#include "tuner/adapt/correct.h"
 #include "tuner/adapt/decide.h"
 #include "tuner/adapt/decided.h"
-#include "tuner/adapt/resume.h"
 
 #define WIDE 0.48 /* time of a team of two, of that of one core */
 

@@ -38,7 +38,6 @@ struct tun_ep_seen {
     uint16_t cores;        /* there and allowed */
     uint64_t governor;     /* any number that stands for its name; 0: unknown */
     double khz, limit_khz; /* current and scaling_max_freq, 0: unknown */
-    double hardware_khz;   /* cpuinfo_max_freq, 0: unknown */
     bool thermal;          /* a cooling state or thermal pressure stands */
     uint64_t throttles;    /* a counter that only grows, 0: unknown */
 };

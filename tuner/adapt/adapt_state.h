@@ -3,13 +3,13 @@
  * tuner/adapt/adapt_state.h - the state of a watch
  *
  * ep_state.c keeps the EPs' clocks, watch.c the teams' levels, ask.c says when to decide, decided.c
- * takes over what was decided, guard.c holds changes back. adapt.c and resume.c are the interface.
+ * takes over what was decided, guard.c holds changes back. adapt.c is the interface.
  */
 #pragma once
 
 #include "tuner/adapt/adapt_options.h"
 #include "tuner/adapt/guard.h"
-#include "tuner/adapt/lost.h"
+#include "tuner/adapt/turns.h"
 
 #define READINGS 5u        /* of a frequency; their median counts */
 #define WAITS 3u           /* windows whose median is the waiting share */
@@ -87,6 +87,15 @@ struct tun_adapt {
  * the caller, in @ret; 0: nothing; -ENOMEM. */
 enum { TUN_ASK_DECIDE = 1 };
 int tun_ask(struct tun_adapt *a, struct tun_record *ret);
+
+/* ---- decided.c ---- */
+
+/** tun_decided_home() - the plan that serves is the one to return to when everything is as it is
+ * now. */
+void tun_decided_home(struct tun_adapt *a);
+/** tun_decided_failed() - verifies a change, once in its life. Return: its plan is to be taken
+ * back. */
+bool tun_decided_failed(struct tun_adapt *a);
 
 /* ---- ep_state.c ---- */
 

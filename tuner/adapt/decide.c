@@ -2,8 +2,6 @@
 #include "tuner/adapt/decide.h"
 
 #include "base/base.h"
-#include "tuner/adapt/correct.h"
-#include "tuner/adapt/levels.h"
 #include "tuner/eval.h"
 #include "tuner/solve/solve.h"
 

@@ -49,6 +49,7 @@
 #define TUN_HOME 0.25    /* gain over home that is more than an error of the table */
 #define TUN_PARTS 0.05   /* gain of a plan on the parts of an EP that is worth a trial */
 #define TUN_AS_GOOD 0.08 /* relative: what the table says of two plans is off by as much */
+#define TUN_FREE 0.15    /* log of a factor that is as good as 1 once interference has ended */
 
 /* What made a decision due: as `pipectl history` names them. */
 enum tun_cause {
@@ -74,6 +75,18 @@ bool tun_cause_felt(enum tun_cause cause);
  * @ret_ep: that it is about; SIZE_MAX: several or none
  * @ret_quota: set where the cgroup's quota made the contention */
 enum tun_cause tun_attribute(const struct tun_record *r, size_t *ret_ep, bool *ret_quota);
+
+/** tun_levels_correct() - multiplies factors by what the levels say
+ * @errors: standard errors by which every level is taken nearer to 0.
+ * @slow: [ep_count][unit_count]. @ret_levels: [PL_EP_MAX]: the EPs' mean levels, 0 where
+ * nothing moved. */
+void tun_levels_correct(const struct tun_record *r, double errors, double *slow,
+                        double *ret_levels);
+/** tun_levels_release() - sets EPs free on which interference has ended, see tuner/adapt/decide.h.
+ * @ret_tentative: only light teams show it. Return: there was one. */
+bool tun_levels_release(const struct tun_record *r, double *slow, bool *ret_tentative);
+/** tun_most_slowed() - |log| of the EP's factor that is farthest from 1. */
+double tun_most_slowed(const struct tun_record *r, const double *slow, size_t ep);
 
 enum tun_hold {
     TUN_HOLD_NONE,

@@ -5,7 +5,6 @@
 #include "tuner/adapt/decided.h"
 #include "base/base.h"
 #include "tuner/adapt/adapt_state.h"
-#include "tuner/adapt/correct.h"
 
 #define TABLE_ERROR 0.08 /* log of a factor that says nothing about the machine */
 

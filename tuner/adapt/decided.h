@@ -24,7 +24,7 @@ void tun_decision_searched(struct tun_decision *d, const struct pl_plan *plan, b
                            double before_ns, double after_ns);
 /** tun_adapt_proved() - after tun_adapt_decided(): the plan of @d was tried in turns
  * (tuner/adapt/turns.h), so it is not verified again. A plan that was worse is remembered
- * (tuner/adapt/lost.h). */
+ * (tuner/adapt/turns.h). */
 void tun_adapt_proved(struct tun_adapt *a, const struct tun_record *r, const struct tun_decision *d,
                       enum tun_verdict verdict);
 /** tun_decision_returns() - Return: the plan of @d served before what the serving one is for, and
@@ -40,10 +40,3 @@ bool tun_adapt_lost(const struct tun_adapt *a, const struct tun_record *r,
 const struct pl_plan *tun_adapt_before(const struct tun_adapt *a);
 /** tun_adapt_went_back() - as tun_adapt_decided(). */
 int tun_adapt_went_back(struct tun_adapt *a, bool switched, uint64_t now_ns);
-
-/** tun_decided_home() - the plan that serves is the one to return to when everything is as it is
- * now. */
-void tun_decided_home(struct tun_adapt *a);
-/** tun_decided_failed() - verifies a change, once in its life. Return: its plan is to be taken
- * back. */
-bool tun_decided_failed(struct tun_adapt *a);

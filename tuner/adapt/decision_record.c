@@ -2,6 +2,7 @@
 #include "tuner/adapt/decision_record.h"
 
 #include "base/base.h"
+#include "tuner/learn.h"
 
 static int say(char ret_error[TUN_ERROR_MAX], const char *text)
 {
@@ -80,4 +81,116 @@ void tun_record_deinit(struct tun_record *r)
     free(r->slow);
     free(r->teams);
     *r = TUN_RECORD_NULL;
+}
+
+/* ---- the cost table as it is now ---- */
+
+double tun_beta_default(const struct tun_unit *u)
+{
+    double moved = u->gemm_n * u->gemm_k + u->gemm_k * u->gemm_m + u->gemm_n * u->gemm_m;
+    double flops_per_byte = 2 * u->gemm_n * u->gemm_k * u->gemm_m / (4 * moved);
+
+    if (!(moved > 0) || !isfinite(flops_per_byte)) {
+        return TUN_BETA_UNKNOWN;
+    }
+    return flops_per_byte / (flops_per_byte + TUN_BETA_HALF);
+}
+
+double tun_clock_factor(const struct tun_ep_now *k, double beta)
+{
+    return k->khz > 0 && k->khz_table > 0 ? pow(k->khz_table / k->khz, beta) : 1;
+}
+
+/* EPs with a core, as the present table's EPs. */
+static size_t eps_there(const struct tun_record *r, struct tun_ep *ret, size_t *ret_from)
+{
+    size_t count = 0;
+
+    for (size_t k = 0; k < r->problem.ep_count; k++) {
+        if (r->eps[k].cores > 0) {
+            ret[count] = r->problem.eps[k];
+            ret[count].cores = r->eps[k].cores;
+            ret_from[count++] = k;
+        }
+    }
+    return count;
+}
+
+size_t tun_width_of(const struct pl_plan *plan, size_t ep, size_t unit)
+{
+    size_t widest = 1;
+
+    for (size_t s = 0; s < plan->stage_count; s++) {
+        const struct pl_stage_plan *stage = &plan->stages[s];
+
+        for (size_t g = 0; g < stage->group_count; g++) {
+            const struct pl_group *group = &stage->groups[g];
+
+            if (group->ep == ep && stage->first_unit <= unit && unit <= stage->last_unit) {
+                return group->width;
+            }
+            widest = group->ep == ep ? base_max(widest, (size_t)group->width) : widest;
+        }
+    }
+    return widest;
+}
+
+double tun_share_factor(double slow, size_t from_width, size_t to_width)
+{
+    return slow > 1 ? pow(slow, (double)to_width / (double)from_width) : slow;
+}
+
+static void correct_ep(const struct tun_record *r, const double *slow, bool shared, size_t from,
+                       struct tun_problem *p, size_t to)
+{
+    size_t widths = base_min(p->eps[to].cores, r->problem.eps[from].cores);
+
+    for (size_t u = 0; u < p->unit_count; u++) {
+        double factor = slow[from * p->unit_count + u];
+        double clock = tun_clock_factor(&r->eps[from], r->beta[u]);
+        size_t serving = tun_width_of(&r->plan, from, u);
+
+        for (size_t w = 1; w <= widths; w++) {
+            struct tun_cell *cell = tun_cell_at(&p->costs, to, w, u);
+
+            *cell = *tun_cell_at(&r->problem.costs, from, w, u);
+            if (cell->ns > 0) {
+                cell->ns *= clock * (shared ? tun_share_factor(factor, serving, w) : factor);
+            }
+        }
+    }
+}
+
+int tun_correct(const struct tun_record *r, const double *slow, const bool *shared,
+                struct tun_problem *ret, size_t *ret_eps)
+{
+    struct tun_ep eps[PL_EP_MAX];
+    struct tun_problem p;
+    size_t count = eps_there(r, eps, ret_eps);
+    int error;
+
+    error = count ? tun_problem_init(&p, r->problem.unit_count, eps, count) : -EINVAL;
+    if (error) {
+        return error;
+    }
+    if (r->problem.at_once && !tun_problem_at_once(&p)) {
+        tun_problem_deinit(&p);
+        return -ENOMEM;
+    }
+    for (size_t k = 0; r->problem.at_once && k < count; k++) {
+        memcpy(&p.at_once[k * p.unit_count], tun_at_once_at(&r->problem, ret_eps[k], 0),
+               p.unit_count * sizeof(*p.at_once));
+    }
+    p.batch_wait_ns = r->problem.batch_wait_ns;
+    memcpy(p.units, r->problem.units, p.unit_count * sizeof(*p.units));
+    p.handoff_ns = r->problem.handoff_ns;
+    p.handoff_ns_per_byte = r->problem.handoff_ns_per_byte;
+    p.objective = r->problem.objective;
+    p.bounds = r->problem.bounds;
+    for (size_t k = 0; k < count; k++) {
+        correct_ep(r, slow, shared && shared[ret_eps[k]], ret_eps[k], &p, k);
+    }
+    tun_fill(&p);
+    *ret = p;
+    return 0;
 }

@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "tuner/adapt/adapt_state.h"
-#include "tuner/adapt/correct.h"
 
 #define RECENT 50u     /* windows for which a change explains what follows it */
 #define LEARN_STEP 0.1 /* log ratio of two frequencies that teaches */

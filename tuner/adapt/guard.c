@@ -6,11 +6,6 @@
 #define HOUR_NS (3600.0 * (double)BASE_NS_PER_S)
 #define PATTERN 2u /* back-offs: one may be a single plan that had to be taken back */
 
-void tun_guard_start(struct tun_guard *g, const struct tun_adapt_options *o)
-{
-    *g = (struct tun_guard){.bucket = o->hourly};
-}
-
 uint64_t tun_guard_cooldown_ns(const struct tun_guard *g, const struct tun_adapt_options *o)
 {
     return o->cooldown_ns << g->backoff;

@@ -18,7 +18,6 @@ struct tun_guard {
     size_t past_count;
 };
 
-void tun_guard_start(struct tun_guard *g, const struct tun_adapt_options *o);
 /** tun_guard_time() - Return: did the clock go back. */
 bool tun_guard_time(struct tun_guard *g, const struct tun_adapt_options *o, uint64_t now_ns);
 enum tun_why {

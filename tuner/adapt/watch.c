@@ -3,8 +3,7 @@
 
 #include "base/base.h"
 #include "tuner/adapt/adapt_state.h"
-#include "tuner/adapt/correct.h"
-#include "tuner/adapt/levels.h"
+#include "tuner/adapt/decide.h"
 
 #define REFINE 16u               /* times as many windows as settle a plan make its level exact */
 #define SIDE_WINDOWS ((size_t)5) /* whose median says on which side of a level a team is */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/adapting_private.h"
 
-#include "tuner/adapt/correct.h"
 #include "tuner/adapt/decided.h"
 #include "tuner/pipesim/run.h"
 #include "tuner/solve/solve.h"

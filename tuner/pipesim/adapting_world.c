@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The world of a scenario, and what is seen of it. */
 
-#include "tuner/adapt/correct.h"
 #include "tuner/pipesim/adapting_private.h"
 #include "tuner/solve/solve.h"
 
@@ -41,7 +40,6 @@ void psim_play_eps(const struct psim_play *p, struct tun_ep_seen *ret)
                                       .governor = p->world.powersave[k] ? POWERSAVE : PERFORMANCE,
                                       .khz = khz,
                                       .limit_khz = p->world.limited[k] ? khz : TOP_KHZ,
-                                      .hardware_khz = TOP_KHZ,
                                       .thermal = p->world.thermal[k]};
     }
 }
