@@ -11,7 +11,7 @@
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/switch.h"
-#include "tuner/json/devices_json.h"
+#include "tuner/json/mapping_json.h"
 
 void dmn_method_get_plan(struct dmn_call *c, struct dmn_model *m)
 {

@@ -11,7 +11,7 @@
 #include "daemon/config/config.h"
 #include "ipc/boards/board_state.h"
 #include "tests/fuzz/replay.h"
-#include "tuner/json/devices_json.h"
+#include "tuner/json/mapping_json.h"
 
 #define UNITS 4u
 #define LEAVES 64u

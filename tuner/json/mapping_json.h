@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/json/mapping_json.h - plans as AutoDiCE's mapping.json
+ * tuner/json/mapping_json.h - plans, or which device computes what, as AutoDiCE's mapping.json
  *
  *     {"nx1_cpu012345": ["conv1", "conv2"], "nx1_gpu": ["conv3"], "nx2_gpu": ["fc"]}
  *
@@ -32,16 +32,27 @@ typedef const char *const *tun_unit_names;
 int tun_mapping_json(const struct tun_problem *p, const struct pl_plan *plan, tun_unit_names names,
                      char ret_error[TUN_ERROR_MAX], json_t **ret);
 
-#define TUN_UNMAPPED UINT16_MAX /* each byte 0xff */
-
-/** tun_mapping_layers() - sets @ret[u] to @to for each unit that the list @layers names. @key: of
- * the list. @ret: [unit_count]; TUN_UNMAPPED: no key has named it yet. */
-void tun_mapping_layers(struct tun_reader *r, const char *key, const json_t *layers, uint16_t to,
-                        tun_unit_names names, size_t unit_count, uint16_t *ret);
-/** tun_mapping_whole() - Return: every unit is mapped; false: @r has the first that is not. */
-bool tun_mapping_whole(struct tun_reader *r, tun_unit_names names, size_t unit_count,
-                       const uint16_t *of);
-
 /** tun_mapping_read() - the plan of a mapping; written only without an error. */
 void tun_mapping_read(struct tun_reader *r, const json_t *root, const struct tun_problem *p,
                       tun_unit_names names, struct pl_plan *ret);
+
+/* ---- which device computes which layer ----
+ *
+ * The same format, but only devices count: which of its cores compute a layer is decided by the
+ * device. Written, a device has one key with all its cores, at most ten. Read, it may have several
+ * keys, and a device that was left may be come back to. */
+
+struct tun_device {
+    const char *name; /* borrowed */
+    size_t cores;     /* 0: unknown */
+};
+
+/** tun_devices_json() - @of: [unit_count], index of the unit's device. Return: 0 with a new
+ * reference; -EINVAL with @ret_error, a sentence; -ENOMEM. */
+int tun_devices_json(const struct tun_device *devices, size_t count, const uint16_t *of,
+                     tun_unit_names names, size_t unit_count, char ret_error[TUN_ERROR_MAX],
+                     json_t **ret);
+
+/** tun_devices_read() - @ret: [unit_count]; of use only without an error. */
+void tun_devices_read(struct tun_reader *r, const json_t *root, const struct tun_device *devices,
+                      size_t count, tun_unit_names names, size_t unit_count, uint16_t *ret);

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "tests/harness.h"
-#include "tuner/json/devices_json.h"
+#include "tuner/json/mapping_json.h"
 
 static const char *const NAMES[] = {"a", "b", "c", "d", "e", "f"};
 #define UNITS 6u
