@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "tuner/pipesim/platform.h"
+#include "tuner/pipesim/described.h"
 #include "tuner/pipesim/run.h"
 
 struct checks {

@@ -69,7 +69,7 @@ static void check_brute(struct checks *c)
  * and what a frame then waits against one independent worker a core. */
 static void check_bound(struct checks *checks)
 {
-    char **networks = psim_network_names(), error[PSIM_ERROR_MAX] = "";
+    char **networks = psim_names(&psim_networks), error[PSIM_ERROR_MAX] = "";
     double worst_bound = 0, worst_latency = 0, best_latency = INFINITY;
     size_t rows = 0, failed = 0;
 

@@ -229,7 +229,7 @@ static const char *const ALGORITHMS[] = {
 
 static int fill(struct checks *c, struct table *t)
 {
-    char **networks = psim_network_names(), **platforms = psim_platform_names();
+    char **networks = psim_names(&psim_networks), **platforms = psim_names(&psim_platforms);
     struct tun_options options = {.seed = c->seed};
     char error[PSIM_ERROR_MAX] = "";
     int result = networks && platforms ? 0 : -ENOMEM;

@@ -103,7 +103,7 @@ static int one_case(const struct tun_problem *told, struct tun_random *r, struct
 
 static int all_cases(struct checks *c, struct uncertainty *d)
 {
-    char **networks = psim_network_names(), error[PSIM_ERROR_MAX];
+    char **networks = psim_names(&psim_networks), error[PSIM_ERROR_MAX];
     struct tun_random r = {.state = c->seed};
     int result = 0;
 

@@ -262,18 +262,6 @@ TEST(noise_alone_changes_nothing_for_fifty_hours)
     T_LE(100, o.alarms);                                         /* or nothing was watched */
 }
 
-/* Slowed `amount` times from the onset on, one EP or both. */
-static void slowed_one(double t_s, const struct psim_scenario *s, struct psim_world *w)
-{
-    w->contended[0] = t_s >= s->onset_s && t_s < s->end_s ? s->amount : 1;
-}
-
-static void slowed_both(double t_s, const struct psim_scenario *s, struct psim_world *w)
-{
-    slowed_one(t_s, s, w);
-    w->contended[1] = w->contended[0];
-}
-
 /* Frames served from the first plan on, over those that it would have served alone. */
 static double on_over_off(const struct psim_scenario *s, double *ret_changes)
 {
@@ -312,15 +300,14 @@ TEST(adapting_never_costs)
             for (unsigned both = 0; both < 2; both++) {
                 struct psim_scenario s = {.name = "slowed",
                                           .onset_s = 3,
-                                          .amount = factors[f],
-                                          .world = both ? slowed_both : slowed_one};
+                                          .then.contended = {factors[f], both ? factors[f] : 1}};
                 double ratio, changes;
 
                 s.end_s = s.onset_s + durations_s[d];
                 s.seconds = s.onset_s + base_max(10.0, durations_s[d] + 10);
                 ratio = on_over_off(&s, &changes);
                 printf("%s EP slowed %.1f times for %.0f s: on over off %.3f, %.1f changes\n",
-                       both ? "either" : "one", s.amount, durations_s[d], ratio, changes);
+                       both ? "either" : "one", factors[f], durations_s[d], ratio, changes);
                 T_TRUE(ratio >= 0.99);
             }
         }

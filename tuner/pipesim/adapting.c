@@ -14,17 +14,13 @@ static void log_change(struct psim_play *p, enum tun_cause cause, double gain,
                        const struct pl_plan *to, bool back)
 {
     struct psim_adapted *o = p->out;
-    struct psim_change change = {.at_s = p->t_s, .cause = cause, .gain = gain, .back = back};
     const struct psim_scenario *s = p->how->scenario;
 
-    change.before_ms = psim_play_bottleneck(p) / (double)BASE_NS_PER_MS;
     p->plan = *to;
     memset(p->noise, 0, sizeof(p->noise));
     memset(p->alarmed, 0, sizeof(p->alarmed));
-    change.after_ms = psim_play_bottleneck(p) / (double)BASE_NS_PER_MS;
-    change.plan = *to;
     if (o->changes < PSIM_CHANGES_MAX) {
-        o->log[o->changes] = change;
+        o->log[o->changes] = (struct psim_change){p->t_s, cause, gain, *to};
     }
     o->changes++;
     o->backs += back;
@@ -125,7 +121,6 @@ static int search(struct psim_play *p, struct tun_decision *d)
         double after_ns = ends[1].measured.bottleneck_ns;
 
         tun_search_log(s, &found.trials);
-        found.took_s = p->t_s - found.at_s;
         found.before_ms = before_ns / (double)BASE_NS_PER_MS;
         found.after_ms = after_ns / (double)BASE_NS_PER_MS;
         if (p->out->searches < PSIM_CHANGES_MAX) {

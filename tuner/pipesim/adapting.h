@@ -24,7 +24,8 @@
 #define PSIM_WINDOW_NS (100 * 1000000ull)
 #define PSIM_WINDOW_S ((double)PSIM_WINDOW_NS / 1e9)
 
-/* What the world is at one moment; EP 0 is the first of the platform. */
+/* What the world is at one moment; EP 0 is the first of the platform. In a scenario a factor, a
+ * share or a load of 0 stands for 1. */
 struct psim_world {
     double contended[PL_EP_MAX]; /* factor on service time, spent waiting */
     double slowed[PL_EP_MAX];    /* factor on service time, spent working */
@@ -39,13 +40,18 @@ struct psim_world {
 
 struct psim_scenario {
     const char *name, *what;
-    double seconds;        /* it lasts */
-    double onset_s, end_s; /* of what happens; 0: nothing does */
-    enum tun_cause cause;  /* that the first change should name; NONE: no change at all */
-    void (*world)(double t_s, const struct psim_scenario *s, struct psim_world *w);
-    double amount;
+    double seconds;         /* it lasts */
+    double onset_s, end_s;  /* of what happens; 0: nothing does */
+    enum tun_cause cause;   /* that the first change should name; NONE: no change at all */
+    struct psim_world then; /* from onset_s to end_s */
+    /* drifts: grows in that time, and stays; comes and goes: every 5 s */
+    enum { PSIM_STAYS, PSIM_DRIFTS, PSIM_COMES_AND_GOES } how;
+    unsigned begins, ends; /* TUN_EVENT_* at onset_s and at end_s */
+    int64_t skew_after_ns; /* of the clock, from end_s on */
 };
 extern const struct psim_scenario psim_scenarios[]; /* ends with a NULL name */
+/** psim_scenario_world() - the world of a scenario after @t seconds. */
+void psim_scenario_world(const struct psim_scenario *s, double t, struct psim_world *ret);
 const struct psim_scenario *psim_scenario_find(const char *name);
 
 #define PSIM_CHANGES_MAX 32u
@@ -61,13 +67,12 @@ struct psim_noise {
 struct psim_change { /* of the plan */
     double at_s;
     enum tun_cause cause;
-    double gain, before_ms, after_ms; /* predicted; bottleneck by the truth */
-    bool back;
+    double gain; /* predicted */
     struct pl_plan plan;
 };
 
 struct psim_searched { /* a search on the machine as it was */
-    double at_s, took_s;
+    double at_s;
     enum tun_cause cause;
     size_t trials;
     double before_ms, after_ms; /* bottleneck of the plans before and after, as measured */

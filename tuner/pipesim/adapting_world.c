@@ -10,14 +10,9 @@ enum { PERFORMANCE = 1, POWERSAVE }; /* governors; 0 is unknown */
 
 void psim_play_world(struct psim_play *p)
 {
-    const struct psim_scenario *s = p->how->scenario;
     size_t units = p->truth.problem.unit_count;
 
-    p->world = (struct psim_world){.load = 1};
-    for (size_t k = 0; k < PL_EP_MAX; k++) {
-        p->world.contended[k] = p->world.slowed[k] = p->world.clock[k] = p->world.quota[k] = 1;
-    }
-    s->world(p->t_s, s, &p->world);
+    psim_scenario_world(p->how->scenario, p->t_s, &p->world);
     for (size_t k = 0; k < p->truth.problem.ep_count; k++) {
         uint16_t cores = p->truth.problem.eps[k].cores;
 

@@ -120,22 +120,14 @@ static void print(const json_t *lines)
     cli_print_rows(lines, columns, 0);
 }
 
-static int write_records(const char *path, const json_t *records)
+static int adapt(const struct psim_options *w, const struct tun_problem *truth)
 {
-    return json_dump_file(records, path, JSON_COMPACT) < 0
-               ? psim_fail("cannot write %s: %s", path, strerror(errno))
-               : PSIM_DONE;
-}
-
-static int adapt(const struct psim_subject *s)
-{
-    const struct psim_options *w = s->o;
-    json_t *lines = json_array(), *records = w->records ? json_array() : NULL;
+    json_auto_t *lines = json_array(), *records = w->records ? json_array() : NULL;
     int code = PSIM_DONE, error = 0;
 
     for (const struct psim_scenario *c = psim_scenarios; c->name && error == 0; c++) {
         if (!w->scenario || c == psim_scenario_find(w->scenario)) {
-            error = play(c, w, &s->problem, lines, records);
+            error = play(c, w, truth, lines, records);
         }
     }
     if (error) {
@@ -145,11 +137,9 @@ static int adapt(const struct psim_subject *s)
     } else {
         print(lines);
     }
-    if (code == PSIM_DONE && records) {
-        code = write_records(w->records, records);
+    if (code == PSIM_DONE && records && json_dump_file(records, w->records, JSON_COMPACT) < 0) {
+        code = psim_fail("cannot write %s: %s", w->records, strerror(errno));
     }
-    json_decref(lines);
-    json_decref(records);
     return code;
 }
 
@@ -163,15 +153,13 @@ int psim_cmd_adapt(int argc, char **argv)
                              .correlation = usual.correlation,
                              .spikes = usual.spikes,
                              .sigma = usual.error};
-    struct psim_subject s = {0};
+    base_cleanup(tun_problem_deinit) struct tun_problem truth = TUN_PROBLEM_NULL;
     int code = psim_options(argc, argv, &o);
 
     if (!o.model && !o.platform && !o.problem) {
         o.model = "vgg16";
         o.platform = "hikey970";
     }
-    code = code ? code : psim_subject_load(&o, "adapt", &s);
-    code = code ? code : adapt(&s);
-    psim_subject_deinit(&s);
-    return code;
+    code = code ? code : psim_subject(&o, "adapt", &truth);
+    return code ? code : adapt(&o, &truth);
 }

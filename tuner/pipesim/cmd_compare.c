@@ -7,13 +7,12 @@
 #include "tuner/pipesim/run.h"
 #include "tuner/pipesim/subject.h"
 
-#define SPACE_MAX                                                                                  \
-    200000.0 /* trials that an exhaustive search may cost when it was not asked for     \
-                         */
+#define SPACE_MAX 200000.0 /* trials that an exhaustive search may cost when it was not asked for */
 #define CONTENTION_MAX 100.0
 
 struct comparison {
-    struct psim_subject subject;
+    const struct psim_options *o; /* borrowed */
+    struct tun_problem truth;     /* owned */
     struct tun_options options;
     struct psim_machine machine;
     struct tun_problem told; /* what the searches are told, owned */
@@ -26,10 +25,10 @@ struct comparison {
 static int tell_wrong(struct comparison *c)
 {
     struct tun_random random = {c->options.seed ^ 0x7461626c65ull};
-    int error = tun_problem_copy(&c->subject.problem, &c->told);
+    int error = tun_problem_copy(&c->truth, &c->told);
 
-    if (error == 0 && c->subject.o->sigma > 0) {
-        psim_err(&c->told, c->subject.o->sigma, &random);
+    if (error == 0 && c->o->sigma > 0) {
+        psim_err(&c->told, c->o->sigma, &random);
     }
     return error;
 }
@@ -50,8 +49,8 @@ static bool share_of(const char *text, double *ret)
 static bool set_contention(struct comparison *c)
 {
     struct tun_random random = {c->options.seed ^ 0x736c6f77ull};
-    const struct tun_problem *p = &c->subject.problem;
-    const char *contention = c->subject.o->contention;
+    const struct tun_problem *p = &c->truth;
+    const char *contention = c->o->contention;
     char *text = NULL, *at, *part;
     bool ok = true;
     double v;
@@ -91,19 +90,16 @@ static void add_result(struct comparison *c, const struct psim_run *r)
 {
     const struct pl_plan *plan = &r->log[r->result].plan;
     char text[PL_PLAN_TEXT_MAX];
-    json_t *v;
 
-    psim_plan_text(&c->subject.problem, plan, text);
-    v = json_pack("{s:s,s:s,s:f,s:f,s:f,s:I,s:f,s:f}", "algorithm", r->algorithm, "plan", text,
-                  "bottleneck_ms", r->bottleneck_ns * 1e-6, "optimum_ms", r->optimum_ns * 1e-6,
-                  "ratio", r->ratio, "trials", (json_int_t)r->count, "tuning_s", r->tuning_s,
-                  "explored", r->explored);
-    json_object_set_new(v, "space", isfinite(r->space) ? json_real(r->space) : json_null());
-    json_object_set_new(v, "own_s", json_real(r->own_s));
-    json_object_set_new(v, "latency_ms", json_real(r->latency_ns * 1e-6));
-    json_object_set_new(v, "energy_mj", json_real(r->outcome.energy_nj * 1e-6));
-    json_object_set_new(v, "possible", json_boolean(r->possible));
-    json_array_append_new(c->results, v);
+    psim_plan_text(&c->truth, plan, text);
+    json_array_append_new(
+        c->results,
+        json_pack("{s:s,s:s,s:f,s:f,s:f,s:I,s:f,s:f,s:o,s:f,s:f,s:f,s:b}", "algorithm",
+                  r->algorithm, "plan", text, "bottleneck_ms", r->bottleneck_ns * 1e-6,
+                  "optimum_ms", r->optimum_ns * 1e-6, "ratio", r->ratio, "trials",
+                  (json_int_t)r->count, "tuning_s", r->tuning_s, "explored", r->explored, "space",
+                  tun_number_json(r->space), "own_s", r->own_s, "latency_ms", r->latency_ns * 1e-6,
+                  "energy_mj", r->outcome.energy_nj * 1e-6, "possible", r->possible));
 }
 
 static int run_one(struct comparison *c, const char *algorithm, char error[PSIM_ERROR_MAX])
@@ -124,7 +120,7 @@ static int run_one(struct comparison *c, const char *algorithm, char error[PSIM_
 static int run_named(struct comparison *c)
 {
     char error[PSIM_ERROR_MAX] = "";
-    char *text = strdup(c->subject.o->algorithm), *at = text, *name;
+    char *text = strdup(c->o->algorithm), *at = text, *name;
     int code = text ? 0 : PSIM_FAILED;
 
     while (code == 0 && (name = strsep(&at, ","))) {
@@ -182,8 +178,8 @@ static void print_table(const struct comparison *c)
         {"plan", "plan", 'l'},
         {0}};
 
-    shown_printf("%zu unit%s; optimum over all plans: %.3f ms\n\n", c->subject.problem.unit_count,
-                 base_plural(c->subject.problem.unit_count),
+    shown_printf("%zu unit%s; optimum over all plans: %.3f ms\n\n", c->truth.unit_count,
+                 base_plural(c->truth.unit_count),
                  json_number_value(json_object_get(json_array_get(c->results, 0), "optimum_ms")));
     cli_print_rows(c->results, columns, 0);
 }
@@ -198,11 +194,11 @@ static int compare(struct comparison *c)
     if (tell_wrong(c) < 0) {
         return psim_fail("out of memory");
     }
-    code = c->subject.o->algorithm ? run_named(c) : run_all(c);
+    code = c->o->algorithm ? run_named(c) : run_all(c);
     json_text_each(c->notes, i, note) {
         psim_say("%s", json_string_value(note));
     }
-    if (code == 0 && c->subject.o->json) {
+    if (code == 0 && c->o->json) {
         code = psim_print_json(json_incref(c->results));
     } else if (code == 0) {
         print_table(c);
@@ -213,11 +209,11 @@ static int compare(struct comparison *c)
 int psim_cmd_compare(int argc, char **argv)
 {
     struct psim_options o = {0};
-    struct comparison c = {.results = json_array(), .notes = json_array()};
+    struct comparison c = {.o = &o, .results = json_array(), .notes = json_array()};
     int code = psim_options(argc, argv, &o);
 
-    code = code ? code : psim_subject_load(&o, "compare", &c.subject);
-    c.machine = psim_machine(&c.subject.problem, 0);
+    code = code ? code : psim_subject(&o, "compare", &c.truth);
+    c.machine = psim_machine(&c.truth, 0);
     c.machine.frames = o.frames;
     c.machine.noise = o.noise;
     c.options = (struct tun_options){.seed = o.seed,
@@ -229,7 +225,7 @@ int psim_cmd_compare(int argc, char **argv)
                                      .trials_max = (size_t)o.trials};
     code = code ? code : compare(&c);
     tun_problem_deinit(&c.told);
-    psim_subject_deinit(&c.subject);
+    tun_problem_deinit(&c.truth);
     json_decref(c.results);
     json_decref(c.notes);
     return code;

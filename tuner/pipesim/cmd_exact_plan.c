@@ -238,19 +238,19 @@ static int solve(const struct tun_problem *p, size_t top, bool front, struct pla
     return error;
 }
 
-static int plan_it(const struct psim_subject *s)
+static int plan_it(const struct psim_options *o, const struct tun_problem *p)
 {
     struct planned d = {0};
-    int error = solve(&s->problem, s->o->top, s->o->front, &d), code = PSIM_FAILED;
+    int error = solve(p, o->top, o->front, &d), code = PSIM_FAILED;
 
     if (error) {
         psim_say("cannot solve the problem: %s", strerror(-error));
     } else {
-        code = s->o->json ? print_json(&s->problem, &d) : print_text(&s->problem, &d);
+        code = o->json ? print_json(p, &d) : print_text(p, &d);
         if (!d.possible) {
             code = psim_fail("%s; showing the fastest one. Relax --fps or --latency",
-                             several_boards(&s->problem) ? tun_short_text(d.top[0].missing)
-                                                         : "no plan keeps the bounds");
+                             several_boards(p) ? tun_short_text(d.top[0].missing)
+                                               : "no plan keeps the bounds");
         }
     }
     free(d.top);
@@ -261,12 +261,10 @@ static int plan_it(const struct psim_subject *s)
 int psim_cmd_plan(int argc, char **argv)
 {
     struct psim_options o = {.top = 1};
-    struct psim_subject s = {0};
+    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
     int code = psim_options(argc, argv, &o);
 
-    code = code ? code : psim_subject_load(&o, "plan", &s);
-    s.problem.bounds.one_ep_stages = o.one_ep;
-    code = code ? code : plan_it(&s);
-    psim_subject_deinit(&s);
-    return code;
+    code = code ? code : psim_subject(&o, "plan", &p);
+    p.bounds.one_ep_stages = o.one_ep;
+    return code ? code : plan_it(&o, &p);
 }

@@ -25,7 +25,7 @@ static json_t *platform_entry(const char *name)
 
 static json_t *gather(void)
 {
-    char **platforms = psim_platform_names(), **networks = psim_network_names();
+    char **platforms = psim_names(&psim_platforms), **networks = psim_names(&psim_networks);
     json_t *p = json_array(), *n = json_array(), *a = json_array();
     size_t count;
     const struct tun_algorithm *const *algorithms = tun_algorithms(&count);

@@ -3,7 +3,7 @@
 
 #include "base/base.h"
 #include "tuner/json/mapping_json.h"
-#include "tuner/pipesim/platform.h"
+#include "tuner/pipesim/described.h"
 #include "tuner/pipesim/subject.h"
 
 struct mapping {

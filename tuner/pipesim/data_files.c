@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/pipesim/data_files.h"
+/* Where descriptions are, and recorded tables. */
+#include "tuner/pipesim/described.h"
 
 #include <dirent.h>
 
@@ -13,13 +14,11 @@
 const struct psim_folders psim_networks = {
     .what = "network",
     .environment = "PIPESIM_NETWORKS",
-    .folders = (const char *const[]){PSIM_SOURCE "/model/networks", PSIM_DATA "/networks", NULL},
-    .list = "pipesim list"};
+    .folders = (const char *const[]){PSIM_SOURCE "/model/networks", PSIM_DATA "/networks", NULL}};
 const struct psim_folders psim_platforms = {
     .what = "platform",
     .environment = "PIPESIM_PLATFORMS",
-    .folders = (const char *const[]){PSIM_SOURCE "/tuner/platforms", PSIM_DATA "/platforms", NULL},
-    .list = "pipesim list"};
+    .folders = (const char *const[]){PSIM_SOURCE "/tuner/platforms", PSIM_DATA "/platforms", NULL}};
 
 /* The i-th folder: the environment's first. Return: NULL after the last. */
 static const char *folder_at(const struct psim_folders *f, size_t i)
@@ -53,8 +52,8 @@ int psim_find(const struct psim_folders *f, const char *name, char ret_error[PSI
             return 0;
         }
     }
-    snprintf(ret_error, PSIM_ERROR_MAX, "no %s '%.100s'; %s shows them all, or give a file",
-             f->what, name, f->list);
+    snprintf(ret_error, PSIM_ERROR_MAX,
+             "no %s '%.100s'; pipesim list shows them all, or give a file", f->what, name);
     return -ENOENT;
 }
 
@@ -102,8 +101,7 @@ static bool add_names(const char *folder, char ***names, size_t *count)
     return ok;
 }
 
-/* Names of all *.json in the folders, sorted, each once; NULL when out of memory. */
-static char **names_in(const struct psim_folders *f)
+char **psim_names(const struct psim_folders *f)
 {
     char **names = calloc(1, sizeof(*names));
     size_t count = 0;
@@ -118,16 +116,6 @@ static char **names_in(const struct psim_folders *f)
         qsort(names, count, sizeof(*names), by_name);
     }
     return names;
-}
-
-char **psim_platform_names(void)
-{
-    return names_in(&psim_platforms);
-}
-
-char **psim_network_names(void)
-{
-    return names_in(&psim_networks);
 }
 
 char **psim_names_free(char **names)

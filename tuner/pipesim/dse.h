@@ -15,9 +15,8 @@
 
 #include <stdio.h>
 
+#include "tuner/pipesim/described.h"
 #include "tuner/pipesim/mapping.h"
-#include "tuner/pipesim/network.h"
-#include "tuner/pipesim/platform.h"
 #include "tuner/search/staged.h"
 
 enum psim_experiment { PSIM_1S_NE, PSIM_1S_SPE, PSIM_3S_2L_SPE, PSIM_EXPERIMENTS };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Networks as a described machine sees them: arithmetic, bytes and borders of every unit. */
 
-#include "tuner/pipesim/network.h"
 #include "base/base.h"
 #include "model/model.h"
+#include "tuner/pipesim/described.h"
 #include "tuner/predict.h"
 
 static bool is_conv(const struct mdl_op *op)
@@ -124,7 +124,7 @@ static double last_dim(const struct mdl_tensor *t, size_t from_end)
 }
 
 /* The matrices of the heavy operator; left 0 where it has none. */
-static void set_gemm(const struct mdl_model *m, const struct mdl_op *op, struct psim_unit *u)
+static void set_gemm(const struct mdl_model *m, const struct mdl_op *op, struct tun_unit *u)
 {
     const struct mdl_tensor *x = tensor_of(m, op->in[0]), *y = tensor_of(m, op->out[0]);
 
@@ -172,19 +172,19 @@ static void set_unit(const struct mdl_model *m, size_t first, size_t last, size_
     for (size_t k = first; k <= last; k++) {
         u->macs += m->ops[k].macs;
         u->bytes += op_bytes(m, &m->ops[k]);
-        u->weight += layer_weight(m, &m->ops[k]);
+        u->of.weight += layer_weight(m, &m->ops[k]);
         light += light_work(m, &m->ops[k]);
-        u->weight_bytes += weight_bytes(m, &m->ops[k]);
-        u->arena_bytes = fmax(u->arena_bytes, live(m, k, k));
+        u->of.weight_bytes += weight_bytes(m, &m->ops[k]);
+        u->of.arena_bytes = fmax(u->of.arena_bytes, live(m, k, k));
     }
     if (u->layer == PSIM_OTHER) {
         u->macs = light;
     }
-    if (u->weight <= 0) {
-        u->weight = fmax(light, 1);
+    if (u->of.weight <= 0) {
+        u->of.weight = fmax(light, 1);
     }
-    u->in_bytes = first > 0 ? live(m, first - 1, first) : 0;
-    set_gemm(m, op, u);
+    u->of.in_bytes = first > 0 ? live(m, first - 1, first) : 0;
+    set_gemm(m, op, &u->of);
 }
 
 static int take_units(const struct mdl_model *m, struct psim_network *n)
@@ -197,7 +197,7 @@ static int take_units(const struct mdl_model *m, struct psim_network *n)
         const struct mdl_unit *u = &m->units[i];
 
         set_unit(m, u->first_op, u->last_op, u->heavy_op, &n->units[i]);
-        n->units[i].weight = u->weight;
+        n->units[i].of.weight = u->weight;
     }
     n->unit_count = m->unit_count;
     return 0;
@@ -233,12 +233,12 @@ static void add_light(const struct mdl_model *m, size_t op, const char *what,
     const struct mdl_tensor *y = tensor_of(m, m->ops[op].out[0]);
     struct psim_unit *u = &n->units[n->unit_count++];
 
-    *u = (struct psim_unit){.layer = PSIM_OTHER, .light = true, .arena_bytes = live(m, op, op)};
+    *u = (struct psim_unit){.layer = PSIM_OTHER, .light = true, .of.arena_bytes = live(m, op, op)};
     snprintf(u->name, sizeof(u->name), "%.50s.%s", m->ops[op].name ? m->ops[op].name : "", what);
     u->macs = (double)mdl_elements(y);
-    u->weight = u->macs;
+    u->of.weight = u->macs;
     u->bytes = 2 * tensor_bytes(y);
-    u->in_bytes = live(m, op, op + 1); /* the result, and what else lives on */
+    u->of.in_bytes = live(m, op, op + 1); /* the result, and what else lives on */
 }
 
 static int take_nodes(const struct mdl_model *m, struct psim_network *n)

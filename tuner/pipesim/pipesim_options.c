@@ -14,7 +14,7 @@
 #define SCENARIOS                                                                                  \
     "noise slow-8 slow-15 slow-30 contention quota drift square frequency governor thermal "       \
     "hotplug cpuset load shape clock button"
-/* Of every command that plans something; psim_subject_load() reads them. */
+/* Of every command that plans something; psim_subject() reads them. */
 /* clang-format off */
 #define SUBJECT                                                                                    \
     {"model", "M", "@networks @file", "a network of pipesim list, or a file", TEXT(model)},        \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Described machines, and what a network costs on one. */
 
-#include "tuner/pipesim/platform.h"
 #include "base/base.h"
+#include "tuner/pipesim/described.h"
 
 static const struct tun_field RATES[] = {
     {"conv", PSIM_CONV * sizeof(double), TUN_POSITIVE},
@@ -212,14 +212,10 @@ static int load_file(const char *name, bool may_have_boards, char ret_error[PSIM
     return 0;
 }
 
-static double speed(const struct psim_ep *k, double width)
-{
-    return width / (1 + k->serial * (width - 1));
-}
-
 static double unit_ns(const struct psim_unit *u, const struct psim_ep *k, double width)
 {
-    double arithmetic = u->macs / (k->gmacs[u->layer] * speed(k, width));
+    double speed = width / (1 + k->serial * (width - 1));
+    double arithmetic = u->macs / (k->gmacs[u->layer] * speed);
     double memory = u->bytes / fmin(width * k->gbytes, k->gbytes_max);
 
     return k->overhead_ns + fmax(arithmetic, memory);
@@ -247,13 +243,7 @@ int psim_problem(const struct psim_network *n, const struct psim_platform *m,
     for (size_t u = 0; u < n->unit_count; u++) {
         const struct psim_unit *from = &n->units[u];
 
-        p.units[u] = (struct tun_unit){.weight = from->weight,
-                                       .in_bytes = from->in_bytes,
-                                       .gemm_n = from->gemm_n,
-                                       .gemm_k = from->gemm_k,
-                                       .gemm_m = from->gemm_m,
-                                       .weight_bytes = from->weight_bytes,
-                                       .arena_bytes = from->arena_bytes};
+        p.units[u] = from->of;
         for (size_t k = 0; k < m->ep_count; k++) {
             for (size_t w = 1; w <= eps[k].cores; w++) {
                 *tun_cell_at(&p.costs, k, w, u) = (struct tun_cell){

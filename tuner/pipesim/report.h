@@ -4,7 +4,7 @@
 #pragma once
 
 #include "apps/page/page.h"
-#include "tuner/pipesim/platform.h"
+#include "tuner/pipesim/described.h"
 #include "tuner/pipesim/run.h"
 
 struct psim_report {

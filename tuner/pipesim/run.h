@@ -2,7 +2,7 @@
 /** tuner/pipesim/run.h - a simulated machine, a trial on it, and one search from start to end */
 #pragma once
 
-#include "tuner/pipesim/data_files.h"
+#include "tuner/pipesim/described.h"
 #include "tuner/search/random.h"
 #include "tuner/search/search.h"
 

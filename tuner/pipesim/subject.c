@@ -14,10 +14,9 @@ int psim_options(int argc, char **argv, struct psim_options *ret)
 
 /* ---- the subject ---- */
 
-int psim_subject_load(const struct psim_options *o, const char *command, struct psim_subject *ret)
+int psim_subject(const struct psim_options *o, const char *command, struct tun_problem *ret)
 {
     char error[PSIM_ERROR_MAX] = "";
-    struct psim_subject s = {.o = o};
     struct psim_case c;
     int result;
 
@@ -28,28 +27,22 @@ int psim_subject_load(const struct psim_options *o, const char *command, struct 
         return psim_usage(command, "--objective power needs --fps, the rate to hold");
     }
     if (o->problem) {
-        result = psim_problem_load(o->problem, error, &s.problem);
+        result = psim_problem_load(o->problem, error, ret);
     } else {
         result =
             psim_case_init(o->model, o->layers ? PSIM_LAYERS : PSIM_UNITS, o->platform, error, &c);
         if (!result) {
             psim_network_deinit(&c.network);
-            s.problem = c.truth;
+            *ret = c.truth;
         }
     }
     if (result) {
         return psim_fail("%s", error);
     }
-    s.problem.objective = (enum tun_objective)o->objective;
-    s.problem.bounds.period_max_ns = o->fps > 0 ? (double)BASE_NS_PER_S / o->fps : 0;
-    s.problem.bounds.latency_max_ns = o->latency_ms * (double)BASE_NS_PER_MS;
-    *ret = s;
+    ret->objective = (enum tun_objective)o->objective;
+    ret->bounds.period_max_ns = o->fps > 0 ? (double)BASE_NS_PER_S / o->fps : 0;
+    ret->bounds.latency_max_ns = o->latency_ms * (double)BASE_NS_PER_MS;
     return 0;
-}
-
-void psim_subject_deinit(struct psim_subject *s)
-{
-    tun_problem_deinit(&s->problem);
 }
 
 /* ---- output ---- */

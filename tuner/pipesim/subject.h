@@ -11,17 +11,11 @@
 #include "base/cli/cli_table.h"
 #include "base/cli/cli_take.h"
 #include "base/cli/shown_print.h"
+#include "tuner/pipesim/described.h"
 #include "tuner/pipesim/pipesim.h"
-#include "tuner/pipesim/platform.h"
 
 #define PSIM_DONE 0
 #define PSIM_FAILED 1
-
-/* The problem that most commands are about. */
-struct psim_subject {
-    const struct psim_options *o; /* borrowed */
-    struct tun_problem problem;   /* the truth, owned */
-};
 
 /* Says something on stderr, with the program's name; psim_fail() is PSIM_FAILED, and psim_usage(),
  * of what is wrong with the command line, CLI_USAGE. */
@@ -33,10 +27,9 @@ struct psim_subject {
  * CLI_USAGE; CLI_ENDED. */
 int psim_options(int argc, char **argv, struct psim_options *ret);
 
-/** psim_subject_load() - checks the options, loads the problem and sets its bounds. Return: 0, or
- * an exit code. */
-int psim_subject_load(const struct psim_options *o, const char *command, struct psim_subject *ret);
-void psim_subject_deinit(struct psim_subject *s);
+/** psim_subject() - checks the options, and loads the problem that most commands are about: the
+ * truth, with its bounds. Return: 0, or an exit code. */
+int psim_subject(const struct psim_options *o, const char *command, struct tun_problem *ret);
 
 /** psim_plan_text() - @ret: [PL_PLAN_TEXT_MAX]. */
 void psim_plan_text(const struct tun_problem *p, const struct pl_plan *plan, char *ret);
