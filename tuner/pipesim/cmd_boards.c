@@ -74,7 +74,7 @@ static void print_text(const struct psim_dse *d, const struct psim_options *b, c
 
 static int run_all(const struct psim_dse *d, const struct psim_options *b, json_t *rows)
 {
-    struct psim_trace *traces = calloc(b->seeds, sizeof(*traces));
+    base_autofree struct psim_trace *traces = calloc(b->seeds, sizeof(*traces));
     int error = traces ? 0 : -ENOMEM;
 
     for (int e = 0; e < PSIM_EXPERIMENTS && !error; e++) {
@@ -91,21 +91,18 @@ static int run_all(const struct psim_dse *d, const struct psim_options *b, json_
             psim_trace_deinit(&traces[i]);
         }
     }
-    free(traces);
     return error;
 }
 
 static int boards(const struct psim_options *b)
 {
     char error[PSIM_ERROR_MAX] = "";
-    json_t *rows = json_array();
-    struct psim_dse d;
-    int code = PSIM_DONE, result;
+    json_auto_t *rows = json_array();
+    base_cleanup(psim_dse_deinit) struct psim_dse d = {0};
+    int result;
 
     if (psim_dse_init(b->model, !b->units, b->platform, error, &d) != 0) {
-        psim_say("%s", error);
-        json_decref(rows);
-        return PSIM_FAILED;
+        return psim_fail("%s", error);
     }
     d.hours = b->hours;
     d.evaluation_s = b->evaluation_s;
@@ -113,16 +110,14 @@ static int boards(const struct psim_options *b)
     d.early = b->early;
     result = run_all(&d, b, rows);
     if (result) {
-        code = psim_fail("%s", strerror(-result));
-    } else if (b->json) {
-        code = psim_print_json(json_pack("{s:O, s:o, s:f}", "runs", rows, "front", front_json(&d),
-                                         "best_fps", 1e9 / d.best_ns));
-    } else {
-        print_text(&d, b, rows);
+        return psim_fail("%s", strerror(-result));
     }
-    psim_dse_deinit(&d);
-    json_decref(rows);
-    return code;
+    if (b->json) {
+        return psim_print_json(json_pack("{s:O, s:o, s:f}", "runs", rows, "front", front_json(&d),
+                                         "best_fps", 1e9 / d.best_ns));
+    }
+    print_text(&d, b, rows);
+    return PSIM_DONE;
 }
 
 int psim_cmd_boards(int argc, char **argv)

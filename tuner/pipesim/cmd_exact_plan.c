@@ -40,7 +40,6 @@ static double energy_mj(const struct tun_outcome *o)
 static json_t *outcome_json(const struct tun_problem *p, const struct tun_solution *s)
 {
     char text[PL_PLAN_TEXT_MAX];
-
     json_t *v;
 
     psim_plan_text(p, &s->plan, text);
@@ -138,37 +137,28 @@ static void print_stages(const struct tun_problem *p, const struct tun_solution 
     cli_table_print(&t);
 }
 
+static const struct cli_column SOLUTIONS[] = {
+    {"bottleneck ms", "bottleneck_ms", 'r', CLI_DECIMALS, 3},
+    {"fps", "fps", 'r', CLI_DECIMALS, 2},
+    {"latency ms", "latency_ms", 'r', CLI_DECIMALS, 3},
+    {"mJ/frame", "energy_mj", 'r', CLI_DECIMALS, 2},
+    {"plan", "plan", 'l'},
+    {0}};
+static const struct cli_column OVER_BOARDS[] = {
+    {"fps", "fps", 'r', CLI_DECIMALS, 2},
+    {"MB", "board_memory_mb", 'r', CLI_DECIMALS, 1},
+    {"mJ/frame", "board_energy_mj", 'r', CLI_DECIMALS, 2},
+    {"plan", "plan", 'l'},
+    {0}};
+
 static void print_solutions(const struct tun_problem *p, const char *head,
-                            const struct tun_solution *s, size_t count)
+                            const struct cli_column *columns, const struct tun_solution *s,
+                            size_t count)
 {
-    static const struct cli_column columns[] = {
-        {"bottleneck ms", "bottleneck_ms", 'r', CLI_DECIMALS, 3},
-        {"fps", "fps", 'r', CLI_DECIMALS, 2},
-        {"latency ms", "latency_ms", 'r', CLI_DECIMALS, 3},
-        {"mJ/frame", "energy_mj", 'r', CLI_DECIMALS, 2},
-        {"plan", "plan", 'l'},
-        {0}};
     json_auto_t *list = solutions_json(p, s, count);
 
     shown_printf("\n%s\n", head);
     cli_print_rows(list, columns, 0);
-}
-
-static void print_boards_front(const struct tun_problem *p, const struct planned *d)
-{
-    static const struct cli_column columns[] = {
-        {"fps", "fps", 'r', CLI_DECIMALS, 2},
-        {"MB", "board_memory_mb", 'r', CLI_DECIMALS, 1},
-        {"mJ/frame", "board_energy_mj", 'r', CLI_DECIMALS, 2},
-        {"plan", "plan", 'l'},
-        {0}};
-    json_auto_t *list = solutions_json(p, d->front, d->front_count);
-
-    puts("\nfront of throughput, largest memory and largest energy of a board");
-    cli_print_rows(list, columns, 0);
-    if (!d->front_whole) {
-        puts("There are more plans on the front than these.");
-    }
 }
 
 /* A figure of energy is as good as the watts that it is made of, so they stand beside it. */
@@ -204,12 +194,16 @@ static int print_text(const struct tun_problem *p, const struct planned *d)
     printf("\n");
     print_stages(p, &d->top[0]);
     if (d->top_count > 1) {
-        print_solutions(p, "runners-up", d->top + 1, d->top_count - 1);
+        print_solutions(p, "runners-up", SOLUTIONS, d->top + 1, d->top_count - 1);
     }
     if (d->front && several_boards(p)) {
-        print_boards_front(p, d);
+        print_solutions(p, "front of throughput, largest memory and largest energy of a board",
+                        OVER_BOARDS, d->front, d->front_count);
+        if (!d->front_whole) {
+            puts("There are more plans on the front than these.");
+        }
     } else if (d->front) {
-        print_solutions(p, "front of throughput and latency", d->front, d->front_count);
+        print_solutions(p, "front of throughput and latency", SOLUTIONS, d->front, d->front_count);
     }
     return PSIM_DONE;
 }

@@ -55,14 +55,6 @@ static void print_named(const json_t *list, const char *head, const char *key)
     }
 }
 
-static void print_names(const json_t *list, const char *head)
-{
-    shown_printf("%s\n", head);
-    json_text_each(list, i, v) {
-        shown_printf("  %s\n", json_string_value(v));
-    }
-}
-
 int psim_cmd_list(int argc, char **argv)
 {
     struct psim_options o = {0};
@@ -80,7 +72,10 @@ int psim_cmd_list(int argc, char **argv)
         return psim_print_json(all);
     }
     print_named(json_object_get(all, "platforms"), "platforms", "title");
-    print_names(json_object_get(all, "networks"), "networks");
+    puts("networks");
+    json_text_each(json_object_get(all, "networks"), i, v) {
+        shown_printf("  %s\n", json_string_value(v));
+    }
     print_named(json_object_get(all, "algorithms"), "algorithms", "what");
     json_decref(all);
     return PSIM_DONE;

@@ -24,7 +24,6 @@ static void best_of(const double *front, size_t count, double ret[3])
 
 /* ---- what is searched, and the exact front ---- */
 
-/* @may_cut: NULL: anywhere. */
 static int find_front(struct psim_dse *d, const bool *may_cut)
 {
     int error = psim_split_front(&d->truth, may_cut, &d->front, &d->front_count);
@@ -39,7 +38,7 @@ static int find_front(struct psim_dse *d, const bool *may_cut)
 /* The best throughput of all plans: copies and any order too. */
 static int find_best(struct psim_dse *d)
 {
-    struct tun_solution *best = calloc(1, sizeof(*best));
+    base_autofree struct tun_solution *best = calloc(1, sizeof(*best));
     int error;
 
     if (!best) {
@@ -48,7 +47,6 @@ static int find_best(struct psim_dse *d)
     d->truth.bounds.slack = 0;
     error = tun_solve(&d->truth, best);
     d->best_ns = best->outcome.bottleneck_ns;
-    free(best);
     return error;
 }
 
@@ -56,14 +54,13 @@ static int find_best(struct psim_dse *d)
  * gained between a convolution and its norm. */
 static int find_fronts(struct psim_dse *d, const struct psim_network *net)
 {
-    bool *may_cut = calloc(net->unit_count, sizeof(*may_cut));
-    int error = may_cut ? 0 : -ENOMEM;
+    base_autofree bool *may_cut = calloc(net->unit_count, sizeof(*may_cut));
+    int error;
 
-    for (size_t u = 0; !error && u < net->unit_count; u++) {
+    for (size_t u = 0; may_cut && u < net->unit_count; u++) {
         may_cut[u] = !net->units[u].light;
     }
-    error = error ? error : find_front(d, may_cut);
-    free(may_cut);
+    error = may_cut ? find_front(d, may_cut) : -ENOMEM;
     return error ? error : find_best(d);
 }
 
@@ -98,7 +95,7 @@ int psim_dse_init(const char *network, bool nodes, const char *platform,
                   char ret_error[PSIM_ERROR_MAX], struct psim_dse *ret)
 {
     struct psim_dse d = {.hours = 70, .evaluation_s = 12, .sigma = 0.1};
-    struct psim_case on;
+    base_cleanup(psim_case_deinit) struct psim_case on = PSIM_CASE_NULL;
     int error = psim_case_init(network, nodes ? PSIM_NODES : PSIM_UNITS, platform, ret_error, &on);
 
     if (error) {
@@ -107,13 +104,11 @@ int psim_dse_init(const char *network, bool nodes, const char *platform,
     if (on.platform.boards.count < 2) {
         snprintf(ret_error, PSIM_ERROR_MAX, "%.200s has one board; pipesim list names others",
                  platform);
-        psim_case_deinit(&on);
         return -EINVAL;
     }
     on.truth.boards.comm = TUN_COMM_ADDED;
     error = make_places(&on.truth, &d.truth);
     error = error ? error : find_fronts(&d, &on.network);
-    psim_case_deinit(&on);
     if (error) {
         snprintf(ret_error, PSIM_ERROR_MAX, "%.100s on %.100s: %s", network, platform,
                  error < 0 ? strerror(-error) : "it fits on no board");

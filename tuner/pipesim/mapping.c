@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/pipesim/mapping.h"
-
+/* The figures of any mapping, and the exact front of those that split points can say. */
 #include "base/base.h"
 #include "tuner/eval_boards.h"
+#include "tuner/pipesim/dse.h"
 
 struct sums {
     double ep_ns[PL_EP_MAX];
@@ -95,6 +95,19 @@ static int push(struct list *l, const struct label *label)
     return 0;
 }
 
+/* @to becomes the same list. */
+static int copy(const struct list *from, struct list *to)
+{
+    if (!base_room_for(&to->labels, sizeof(*to->labels), from->count, &to->room)) {
+        return -ENOMEM;
+    }
+    to->count = from->count;
+    if (from->count > 0) {
+        memcpy(to->labels, from->labels, from->count * sizeof(*to->labels));
+    }
+    return 0;
+}
+
 static int by_time(const void *a, const void *b)
 {
     const struct label *p = a, *q = b;
@@ -114,14 +127,8 @@ static int filter(struct front *f, struct list *l)
 {
     size_t steps = 0, kept = 0;
 
-    if (l->count > f->stairs_room) {
-        struct label *stairs = realloc(f->stairs, l->count * sizeof(*stairs));
-
-        if (!stairs) {
-            return -ENOMEM;
-        }
-        f->stairs = stairs;
-        f->stairs_room = l->count;
+    if (!base_room_for(&f->stairs, sizeof(*f->stairs), l->count, &f->stairs_room)) {
+        return -ENOMEM;
     }
     qsort(l->labels, l->count, sizeof(*l->labels), by_time);
     for (size_t i = 0; i < l->count; i++) {
@@ -228,11 +235,8 @@ static int add_board(struct front *f, size_t board, size_t first_ep, size_t ep_c
     struct list *swap;
 
     for (size_t to = 0; to < f->cut_count; to++) {
-        f->candidates.count = 0;
-        for (size_t i = 0; i < f->before[to].count; i++) { /* the board runs nothing */
-            if (push(&f->candidates, &f->before[to].labels[i])) {
-                return -ENOMEM;
-            }
+        if (copy(&f->before[to], &f->candidates)) { /* the board runs nothing */
+            return -ENOMEM;
         }
         for (size_t from = 0; from < to; from++) {
             if (f->before[from].count > 0 &&
@@ -241,14 +245,8 @@ static int add_board(struct front *f, size_t board, size_t first_ep, size_t ep_c
                 return -ENOMEM;
             }
         }
-        if (filter(f, &f->candidates)) {
+        if (filter(f, &f->candidates) || copy(&f->candidates, &f->after[to])) {
             return -ENOMEM;
-        }
-        f->after[to].count = 0;
-        for (size_t i = 0; i < f->candidates.count; i++) {
-            if (push(&f->after[to], &f->candidates.labels[i])) {
-                return -ENOMEM;
-            }
         }
     }
     swap = f->before;

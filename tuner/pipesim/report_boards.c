@@ -14,16 +14,12 @@ int psim_report_timeline(struct psim_report *r)
     struct tun_options options = {.alpha = 15}; /* the paper's figure 3 */
     json_t *chart, *points[base_array_count(STAGES)];
     size_t large[base_array_count(STAGES)];
-    struct psim_case c;
-    struct psim_run run;
+    base_cleanup(psim_case_deinit) struct psim_case c = PSIM_CASE_NULL;
+    base_cleanup(psim_run_deinit) struct psim_run run = {0};
     int error = psim_case_init("synth2", PSIM_UNITS, "tx2-3", r->error, &c);
 
+    error = error ? error : psim_case_run(r, &c, "pipe-search", &options, &run);
     if (error) {
-        return error;
-    }
-    error = psim_case_run(r, &c, "pipe-search", &options, &run);
-    if (error) {
-        psim_case_deinit(&c);
         return error;
     }
     for (size_t s = 0; s < base_array_count(STAGES); s++) {
@@ -61,8 +57,6 @@ int psim_report_timeline(struct psim_report *r)
         r->to, NULL,
         "Synth 2 on a Jetson TX2 with its A57 cores at their lowest frequency (governor setting "
         "3), alpha 15. Each mark is a trial; the large one is where it ended.");
-    psim_run_deinit(&run);
-    psim_case_deinit(&c);
     return 0;
 }
 
@@ -71,35 +65,28 @@ static int add_plan(struct psim_report *r, const struct psim_case *c, const char
                     json_t *row, double *ret_fps)
 {
     char text[PL_PLAN_TEXT_MAX];
-    struct psim_run run;
+    base_cleanup(psim_run_deinit) struct psim_run run = {0};
     int error = psim_case_run(r, c, algorithm, NULL, &run);
 
-    if (error) {
-        return error;
+    if (!error) {
+        *ret_fps = 1e9 / run.bottleneck_ns;
+        psim_plan_text(&c->truth, &run.log[run.result].plan, text);
+        json_object_set_new(row, algorithm, json_pack("{s:s, s:f}", "plan", text, "fps", *ret_fps));
     }
-    *ret_fps = 1e9 / run.bottleneck_ns;
-    psim_plan_text(&c->truth, &run.log[run.result].plan, text);
-    json_object_set_new(row, algorithm, json_pack("{s:s, s:f}", "plan", text, "fps", *ret_fps));
-    psim_run_deinit(&run);
-    return 0;
+    return error;
 }
 
 static int governor_row(struct psim_report *r, const char *setting, json_t *rows)
 {
-    struct psim_case c;
+    base_cleanup(psim_case_deinit) struct psim_case c = PSIM_CASE_NULL;
     json_t *row = json_object();
     double fps;
     int error = psim_case_init("vgg16", PSIM_LAYERS, setting, r->error, &c);
 
     json_array_append_new(rows, row);
-    if (error) {
-        return error;
-    }
     json_object_set_new(row, "setting", json_string(c.platform.title));
-    error = add_plan(r, &c, "pipe-search", row, &fps);
-    error = error ? error : add_plan(r, &c, "exact", row, &fps);
-    psim_case_deinit(&c);
-    return error;
+    error = error ? error : add_plan(r, &c, "pipe-search", row, &fps);
+    return error ? error : add_plan(r, &c, "exact", row, &fps);
 }
 
 int psim_report_governors(struct psim_report *r)
@@ -112,7 +99,7 @@ int psim_report_governors(struct psim_report *r)
         {.heading = "exact", .path = "exact.plan", .kind = PAGE_CODE},
         {.heading = "frames/s", .path = "exact.fps", .kind = PAGE_NUMBER, .decimals = 2},
         {0}};
-    json_t *rows = json_array();
+    json_auto_t *rows = json_array();
     int error = 0;
 
     for (size_t i = 0; i < base_array_count(SETTINGS) && !error; i++) {
@@ -123,13 +110,12 @@ int psim_report_governors(struct psim_report *r)
                    "VGG-16, counted as 21 layers as in the paper, under its four governor settings",
                    COLUMNS, rows);
     }
-    json_decref(rows);
     return error;
 }
 
 static int board_row(struct psim_report *r, const char *network, json_t *rows)
 {
-    struct psim_case c;
+    base_cleanup(psim_case_deinit) struct psim_case c = PSIM_CASE_NULL;
     size_t order[PL_EP_MAX], last;
     json_t *row = json_object();
     double big, little, pipe_it, exact;
@@ -145,16 +131,13 @@ static int board_row(struct psim_report *r, const char *network, json_t *rows)
     little = 1e9 / tun_team_ns(&c.truth, 0, last, order[1], c.truth.eps[order[1]].cores);
     error = add_plan(r, &c, "pipe-it", row, &pipe_it);
     error = error ? error : add_plan(r, &c, "exact", row, &exact);
-    psim_case_deinit(&c);
-    if (error) {
-        return error;
+    if (!error) {
+        json_object_update_new(row, json_pack("{s:s, s:f, s:f, s:f, s:f}", "network", network,
+                                              "big", big, "little", little, "pipe_it_gain",
+                                              100 * (pipe_it / big - 1), "exact_gain",
+                                              100 * (exact / big - 1)));
     }
-    json_object_set_new(row, "network", json_string(network));
-    json_object_set_new(row, "big", json_real(big));
-    json_object_set_new(row, "little", json_real(little));
-    json_object_set_new(row, "pipe_it_gain", json_real(100 * (pipe_it / big - 1)));
-    json_object_set_new(row, "exact_gain", json_real(100 * (exact / big - 1)));
-    return 0;
+    return error;
 }
 
 int psim_report_boards(struct psim_report *r)
@@ -172,7 +155,7 @@ int psim_report_boards(struct psim_report *r)
         {.heading = "gain of pipe-it, %", .path = "pipe_it_gain", .kind = PAGE_NUMBER},
         {.heading = "of exact, %", .path = "exact_gain", .kind = PAGE_NUMBER},
         {0}};
-    json_t *rows = json_array();
+    json_auto_t *rows = json_array();
     int error = 0;
 
     for (size_t n = 0; n < base_array_count(NETWORKS) && !error; n++) {
@@ -184,7 +167,6 @@ int psim_report_boards(struct psim_report *r)
                        "The Hikey 970 as described: four A73 and four A53 cores. The first two "
                        "columns are all cores of one EP on one layer at a time, in frames/s.");
     }
-    json_decref(rows);
     return error;
 }
 
@@ -192,19 +174,18 @@ int psim_report_boards(struct psim_report *r)
 
 int psim_report_front(struct psim_report *r)
 {
-    struct tun_solution *front = calloc(FRONT_MAX, sizeof(*front));
-    json_t *points = json_array(), *chart, *s;
-    struct psim_case c;
+    base_autofree struct tun_solution *front = calloc(FRONT_MAX, sizeof(*front));
+    base_cleanup(psim_case_deinit) struct psim_case c = PSIM_CASE_NULL;
+    json_t *points, *chart, *s;
     size_t count = 0;
     int error = psim_case_init("resnet50", PSIM_UNITS, "rk3588", r->error, &c);
 
-    if (error || !front) {
-        free(front);
-        json_decref(points);
-        return error ? error : -ENOMEM;
+    error = error ? error : front ? tun_front(&c.truth, FRONT_MAX, front, &count) : -ENOMEM;
+    if (error) {
+        return error;
     }
-    error = tun_front(&c.truth, FRONT_MAX, front, &count);
-    for (size_t i = 0; i < count && !error; i++) {
+    points = json_array();
+    for (size_t i = 0; i < count; i++) {
         char text[PL_PLAN_TEXT_MAX], note[PL_PLAN_TEXT_MAX + 64];
         double fps = 1e9 / front[i].outcome.bottleneck_ns;
 
@@ -219,15 +200,9 @@ int psim_report_front(struct psim_report *r)
                      page_axis("frames/s", false, 0, NAN),
                      page_axis("latency of the worst frame, ms", false, 0, NAN));
     page_add(chart, s);
-    if (error) {
-        json_decref(chart);
-    } else {
-        page_chart(r->to, chart);
-        page_paragraph(r->to, NULL,
-                       "ResNet-50 on an RK3588 as described; each mark is a plan of the front that "
-                       "pipectl plan front prints for a served model.");
-    }
-    free(front);
-    psim_case_deinit(&c);
-    return error;
+    page_chart(r->to, chart);
+    page_paragraph(r->to, NULL,
+                   "ResNet-50 on an RK3588 as described; each mark is a plan of the front that "
+                   "pipectl plan front prints for a served model.");
+    return 0;
 }

@@ -79,12 +79,11 @@ static int run_all(struct traces *t, uint64_t seed)
 
 int psim_report_dse(struct psim_report *r)
 {
-    struct traces *t = calloc(1, sizeof(*t));
-    struct psim_dse d;
+    base_autofree struct traces *t = calloc(1, sizeof(*t));
+    base_cleanup(psim_dse_deinit) struct psim_dse d = {0};
     int error = t ? psim_dse_init("resnet101", true, "xavier-nx-x4", r->error, &d) : -ENOMEM;
 
     if (error) {
-        free(t);
         return error;
     }
     t->d = &d;
@@ -107,7 +106,5 @@ int psim_report_dse(struct psim_report *r)
             psim_trace_deinit(&t->of[e][s]);
         }
     }
-    free(t);
-    psim_dse_deinit(&d);
     return error;
 }

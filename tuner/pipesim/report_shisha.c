@@ -41,7 +41,7 @@ int psim_case_run(struct psim_report *r, const struct psim_case *c, const char *
 int psim_report_convergence(struct psim_report *r)
 {
     struct psim_run runs[base_array_count(SEARCHES)] = {0};
-    struct psim_case c;
+    base_cleanup(psim_case_deinit) struct psim_case c = PSIM_CASE_NULL;
     int error = psim_case_init("synthnet", PSIM_UNITS, "shisha-c5", r->error, &c);
     double first = INFINITY, last = 0;
     json_t *chart;
@@ -76,7 +76,6 @@ int psim_report_convergence(struct psim_report *r)
     for (size_t a = 0; a < base_array_count(SEARCHES); a++) {
         psim_run_deinit(&runs[a]);
     }
-    psim_case_deinit(&c);
     return error;
 }
 
@@ -106,7 +105,7 @@ int psim_report_quality(struct psim_report *r)
     double values[base_array_count(NETWORKS) * base_array_count(SEARCHES)];
 
     for (size_t n = 0; n < base_array_count(NETWORKS); n++) {
-        struct psim_case c;
+        base_cleanup(psim_case_deinit) struct psim_case c = PSIM_CASE_NULL;
         int error = psim_case_init(NETWORKS[n], PSIM_UNITS, "shisha-c2", r->error, &c);
 
         for (size_t a = 0; a < base_array_count(SEARCHES) && !error; a++) {
@@ -126,7 +125,6 @@ int psim_report_quality(struct psim_report *r)
         if (error) {
             return error;
         }
-        psim_case_deinit(&c);
     }
     draw_bars(r, "shisha-quality", "Throughput of the plan each search ends with, on four places",
               page_names("network", NETWORKS, base_array_count(NETWORKS)),
@@ -148,7 +146,7 @@ static const char *const SHORT[CONFIGURATIONS] = {"C1", "C2", "C3", "C4", "C5", 
 static int six(struct psim_report *r, const char *platform, double ret_throughput[6],
                double ret_seconds[6])
 {
-    struct psim_case c;
+    base_cleanup(psim_case_deinit) struct psim_case c = PSIM_CASE_NULL;
     int error = psim_case_init("yolov3", PSIM_UNITS, platform, r->error, &c);
 
     for (unsigned h = 1; h <= 6 && !error; h++) {
@@ -161,9 +159,6 @@ static int six(struct psim_report *r, const char *platform, double ret_throughpu
             ret_seconds[h - 1] = run.tuning_s;
             psim_run_deinit(&run);
         }
-    }
-    if (!error) {
-        psim_case_deinit(&c);
     }
     return error;
 }
@@ -202,8 +197,8 @@ static int alphas(struct psim_report *r, const char *machine, const char *name, 
 {
     static const unsigned ALPHAS[] = {1, 2, 5, 10, 20, 50, 100};
     double fps[base_array_count(ALPHAS)];
-    json_t *points = json_array();
-    struct psim_case c;
+    base_cleanup(psim_case_deinit) struct psim_case c = PSIM_CASE_NULL;
+    json_t *points;
     int error = psim_case_init("yolov3", PSIM_UNITS, machine, r->error, &c);
 
     for (size_t i = 0; i < base_array_count(ALPHAS) && !error; i++) {
@@ -217,9 +212,9 @@ static int alphas(struct psim_report *r, const char *machine, const char *name, 
         }
     }
     if (error) {
-        json_decref(points);
         return error;
     }
+    points = json_array();
     for (size_t i = 0; i < base_array_count(ALPHAS); i++) {
         double share = fps[i] / fps[base_array_count(ALPHAS) - 1];
         char note[96];
@@ -227,7 +222,6 @@ static int alphas(struct psim_report *r, const char *machine, const char *name, 
         snprintf(note, sizeof(note), "%s, alpha %u: %.3f", name, ALPHAS[i], share);
         page_point(points, ALPHAS[i], share, note);
     }
-    psim_case_deinit(&c);
     *ret = points;
     return 0;
 }

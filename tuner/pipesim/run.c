@@ -153,34 +153,31 @@ static int contended(const struct psim_machine *m, struct tun_problem *ret)
     return 0;
 }
 
-/* Asks and tells to the end; @ret: what the search itself took and what its trials took. */
+/* Asks and tells to the end, and adds what the search itself took and what its trials took. */
 static int drive(struct tun_search *s, struct psim_machine *m, struct tun_sample *samples,
                  double *ret_own_ns, double *ret_trials_ns)
 {
     struct pl_plan plan;
     struct tun_trial trial;
-    double own = 0, spent = 0;
     int result;
 
     for (;;) {
         uint64_t at = base_now_ns();
 
         result = tun_search_ask(s, &plan);
-        own += (double)(base_now_ns() - at);
+        *ret_own_ns += (double)(base_now_ns() - at);
         if (result) {
             break;
         }
         psim_trial(m, &plan, samples, &trial);
-        spent += trial.spent_ns;
+        *ret_trials_ns += trial.spent_ns;
         at = base_now_ns();
         result = tun_search_tell(s, &trial);
-        own += (double)(base_now_ns() - at);
+        *ret_own_ns += (double)(base_now_ns() - at);
         if (result) {
             break;
         }
     }
-    *ret_own_ns += own;
-    *ret_trials_ns += spent;
     return result == TUN_E_DONE ? 0 : result;
 }
 
@@ -208,7 +205,7 @@ static int conclude(const struct tun_search *s, const struct tun_options *o,
 
 static int compare(const struct tun_problem *truth, struct psim_run *r)
 {
-    struct tun_solution *best = malloc(sizeof(*best));
+    base_autofree struct tun_solution *best = malloc(sizeof(*best));
     int error = best ? tun_solve(truth, best) : -ENOMEM;
 
     if (error == 0 || error == TUN_E_IMPOSSIBLE) {
@@ -220,7 +217,6 @@ static int compare(const struct tun_problem *truth, struct psim_run *r)
         r->ratio = tun_figure(truth, &r->outcome) / tun_figure(truth, &r->optimum);
         error = 0;
     }
-    free(best);
     return error;
 }
 
@@ -229,8 +225,8 @@ static int search(const char *algorithm, const struct tun_problem *p, const stru
                   struct psim_run *r)
 {
     char why[TUN_ERROR_MAX] = "";
-    size_t room = tun_core_count(truth) * truth->unit_count;
-    struct tun_sample *samples = calloc(room, sizeof(*samples));
+    base_autofree struct tun_sample *samples =
+        calloc(tun_core_count(truth) * truth->unit_count, sizeof(*samples));
     struct tun_search *s = NULL;
     double own_ns = 0, trials_ns = 0;
     uint64_t at = base_now_ns();
@@ -248,7 +244,6 @@ static int search(const char *algorithm, const struct tun_problem *p, const stru
                                      : strerror(-error));
     }
     tun_search_free(s);
-    free(samples);
     return error;
 }
 
@@ -256,17 +251,13 @@ int psim_run(const char *algorithm, const struct tun_problem *p, const struct tu
              struct psim_machine *m, char ret_error[PSIM_ERROR_MAX], struct psim_run *ret)
 {
     struct psim_run r = {0};
-    struct tun_problem truth;
-    int error;
+    base_cleanup(tun_problem_deinit) struct tun_problem truth = TUN_PROBLEM_NULL;
+    int error = contended(m, &truth);
 
     ret_error[0] = '\0';
     snprintf(r.algorithm, sizeof(r.algorithm), "%s", algorithm);
-    error = contended(m, &truth);
-    if (error == 0) {
-        error = search(algorithm, p, o, m, &truth, ret_error, &r);
-        error = error ? error : compare(&truth, &r);
-        tun_problem_deinit(&truth);
-    }
+    error = error ? error : search(algorithm, p, o, m, &truth, ret_error, &r);
+    error = error ? error : compare(&truth, &r);
     if (error) {
         if (!ret_error[0]) {
             snprintf(ret_error, PSIM_ERROR_MAX, "%.60s: %s", algorithm, strerror(-error));

@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "tests/harness.h"
 #include "tests/unit/tuner/searches.h"
-#include "tuner/pipesim/mapping.h"
+#include "tuner/pipesim/dse.h"
 #include "tuner/search/staged.h"
 
 /* Two boards of two places (but @places: the first so many of them), whole figures. */
