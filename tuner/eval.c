@@ -2,86 +2,61 @@
 #include "tuner/eval.h"
 
 #include "base/base.h"
-#include "tuner/eval_boards.h"
 
-int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun_outcome *ret)
+double tun_frames_ns(const struct tun_problem *p, size_t first, size_t last, size_t ep,
+                     size_t width, double frames)
 {
-    struct tun_outcome o = {.stage_count = plan->stage_count};
+    double ns = tun_handoff_ns(p, first);
 
-    if (p->boards.count > 1) {
-        return tun_eval_boards(p, plan, ret);
+    for (size_t u = first; u <= last; u++) {
+        double cost = tun_cell_at(&p->costs, ep, width, u)->ns;
+
+        if (cost < 0) {
+            return -1;
+        }
+        ns += frames > 1 ? cost * tun_at_once_factor(tun_at_once_at(p, ep, u), frames) : cost;
     }
-    for (size_t s = 0; s < plan->stage_count; s++) {
-        struct tun_teams_sum sum = {0};
+    return ns;
+}
 
-        if (tun_sum_teams(p, plan, s, &o, &sum) != 0) {
+double tun_team_ns(const struct tun_problem *p, size_t first, size_t last, size_t ep, size_t width)
+{
+    return tun_frames_ns(p, first, last, ep, width, 1);
+}
+
+double tun_group_ns(const struct tun_problem *p, size_t first, size_t last,
+                    const struct pl_group *group)
+{
+    return tun_frames_ns(p, first, last, group->ep, group->width, (double)pl_group_batch(group));
+}
+
+double tun_latency_of(const struct tun_problem *p, size_t frames, double ns)
+{
+    return frames > 1 ? p->batch_wait_ns + (double)frames * ns : ns;
+}
+
+int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_t s,
+                  struct tun_outcome *o, struct tun_teams_sum *sums)
+{
+    const struct pl_stage_plan *stage = &plan->stages[s];
+    double slowest = 0, rate = 0;
+
+    for (size_t g = 0; g < stage->group_count; g++) {
+        const struct pl_group *group = &stage->groups[g];
+        const struct tun_ep *ep = &p->eps[group->ep];
+        struct tun_teams_sum *sum = &sums[p->boards.count > 1 ? ep->board : 0];
+        double ns = tun_group_ns(p, stage->first_unit, stage->last_unit, group);
+
+        if (ns <= 0) {
             return TUN_E_UNKNOWN;
         }
-        o.bottleneck_ns = base_max(o.bottleneck_ns, o.stage_ns[s]);
-        /* share_t T_t = (1/T_t / rate) T_t = 1 / rate for every team */
-        o.energy_nj += sum.watts / sum.rate;
+        o->team_ns[s][g] = ns;
+        rate += group->count / ns;
+        sum->rate += group->count / ns;
+        sum->watts += group->count * group->width * tun_ep_watts(ep);
+        slowest = base_max(slowest, tun_latency_of(p, pl_group_batch(group), ns));
     }
-    *ret = o;
+    o->latency_ns += slowest;
+    o->stage_ns[s] = 1 / rate;
     return 0;
-}
-
-bool tun_fits(const struct tun_problem *p, const struct pl_plan *plan)
-{
-    if (p->bounds.stages_max && plan->stage_count > p->bounds.stages_max) {
-        return false;
-    }
-    for (size_t k = 0; k < p->ep_count; k++) {
-        if (pl_plan_cores(plan, k) > p->eps[k].cores) {
-            return false;
-        }
-    }
-    for (size_t s = 0; s < plan->stage_count && p->bounds.one_ep_stages; s++) {
-        if (plan->stages[s].group_count != 1 || plan->stages[s].groups[0].count != 1) {
-            return false;
-        }
-    }
-    return p->boards.count <= 1 || tun_fits_boards(p, plan);
-}
-
-double tun_figure(const struct tun_problem *p, const struct tun_outcome *o)
-{
-    return p->objective == TUN_LATENCY ? o->latency_ns
-           : p->objective == TUN_POWER ? o->energy_nj
-                                       : o->bottleneck_ns;
-}
-
-bool tun_keeps(const struct tun_problem *p, const struct tun_outcome *o)
-{
-    const struct tun_bounds *b = &p->bounds;
-
-    return (b->period_max_ns <= 0 || o->bottleneck_ns <= b->period_max_ns) &&
-           (b->latency_max_ns <= 0 || o->latency_ns <= b->latency_max_ns);
-}
-
-static double over(double value, double limit)
-{
-    return limit > 0 ? base_max(0.0, value / limit - 1) : 0;
-}
-
-double tun_missed(const struct tun_problem *p, const struct tun_outcome *o)
-{
-    double missed = over(o->bottleneck_ns, p->bounds.period_max_ns) +
-                    over(o->latency_ns, p->bounds.latency_max_ns);
-
-    for (size_t b = 0; p->boards.count > 1 && b < p->boards.count; b++) {
-        missed += over(o->board_energy_nj[b], p->boards.boards[b].energy_max_nj);
-    }
-    return missed;
-}
-
-bool tun_better(const struct tun_problem *p, const struct tun_outcome *a,
-                const struct tun_outcome *b)
-{
-    double miss_a = tun_missed(p, a), miss_b = tun_missed(p, b);
-    double figure_a = tun_figure(p, a), figure_b = tun_figure(p, b);
-
-    if (miss_a != miss_b) {
-        return miss_a < miss_b;
-    }
-    return figure_a != figure_b ? figure_a < figure_b : a->bottleneck_ns < b->bottleneck_ns;
 }

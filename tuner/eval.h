@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/eval.h - what a plan should do by a cost table: the one place with these formulas
+ * tuner/eval.h - what a plan should do by a cost table: the one place with these formulas; and what
+ * running it showed
  *
  * For units i..j on a team of EP k and width w that takes n frames at once (n = 1: one):
  *     T = handoff_ns + (i > 0 ? handoff_ns_per_byte * in_bytes[i] : 0)
@@ -15,7 +16,88 @@
  */
 #pragma once
 
-#include "tuner/outcome.h"
+#include "tuner/problem.h"
+
+enum { TUN_E_UNKNOWN = 1 }; /* of tun_eval(): a cost that the plan needs is not known */
+
+/* What the bottleneck is: a stage's teams, a link, or a board's port. */
+enum tun_limit { TUN_LIMIT_TEAMS, TUN_LIMIT_LINK, TUN_LIMIT_PORT };
+
+struct tun_outcome {
+    double bottleneck_ns, latency_ns, energy_nj;
+    size_t stage_count;
+    double stage_ns[PL_STAGE_MAX];              /* period of the stage, its teams counted */
+    double team_ns[PL_STAGE_MAX][PL_GROUP_MAX]; /* T of one team of the group */
+
+    /* With several boards; otherwise 0. */
+    enum tun_limit limit;
+    size_t limit_stage;          /* TEAMS; LINK: the stage behind the link, stage_count: the head */
+    size_t limit_from, limit_to; /* boards of the link; the port's board twice */
+    double memory_bytes[TUN_BOARD_MAX];       /* that the board's segments take */
+    double board_energy_nj[TUN_BOARD_MAX];    /* a frame of the stream, links included */
+    double most_memory_bytes, most_energy_nj; /* the largest of a board */
+};
+
+/* ---- what running a plan showed: plain data, for searches and cost tables ---- */
+
+/* One unit timed on one team shape during a trial. */
+struct tun_sample {
+    uint16_t ep, width;
+    uint32_t unit;
+    double ns;    /* mean */
+    double sigma; /* relative standard error of that mean */
+    /* that the team took at once, on average; then ns is a frame's part. 0 and 1: one */
+    double frames;
+};
+
+/* What running a plan showed. */
+struct tun_trial {
+    struct pl_plan plan;
+    struct tun_outcome measured; /* energy_nj 0 and latency_ns 0: not measured */
+    double predicted_ns; /* bottleneck by the table before it ran; 0: unknown. Set by tell() */
+    double spent_ns;     /* time the trial took, all told */
+    uint64_t frames;
+    bool stopped; /* given up early because clearly worse: measured is a lower bound */
+    bool failed;  /* could not be run; measured is void */
+    const struct tun_sample *samples; /* borrowed during tell(); NULL in the log */
+    size_t sample_count;
+};
+
+/* ---- figures of teams (eval.c) ---- */
+
+/** tun_handoff_ns() - what a team spends on a frame besides units from @first on. */
+static inline double tun_handoff_ns(const struct tun_problem *p, size_t first)
+{
+    return p->handoff_ns + (first > 0 ? p->handoff_ns_per_byte * p->units[first].in_bytes : 0);
+}
+/**
+ * tun_group_ns() - T of one team of @group, a frame, if it takes its batch of frames at once
+ * T(n) above; < 0 if a cost is unknown.
+ */
+double tun_group_ns(const struct tun_problem *p, size_t first, size_t last,
+                    const struct pl_group *group);
+/** tun_frames_ns() - as tun_group_ns() (< 0: unknown), for @frames at once; also an average, at
+ * least 1. */
+double tun_frames_ns(const struct tun_problem *p, size_t first, size_t last, size_t ep,
+                     size_t width, double frames);
+/** tun_latency_of() - Return: how long a frame stays in a team that takes @frames at once, each
+ * of which needs @ns: L above. */
+double tun_latency_of(const struct tun_problem *p, size_t frames, double ns);
+/** tun_team_ns() - T of one team, one frame at a time, for units first..last; < 0 if a cost is
+ * unknown. */
+double tun_team_ns(const struct tun_problem *p, size_t first, size_t last, size_t ep, size_t width);
+
+struct tun_teams_sum {
+    double rate;  /* frames per ns */
+    double watts; /* of their cores */
+};
+/** tun_sum_teams() - the teams of stage @s: sets its team_ns and stage_ns in @o, and adds its
+ * slowest team to latency_ns
+ * @sums: [boards], zeroed: the teams of each; one with one board. Return: 0 or TUN_E_UNKNOWN. */
+int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_t s,
+                  struct tun_outcome *o, struct tun_teams_sum *sums);
+
+/* ---- figures of a plan (eval_plan.c) ---- */
 
 /**
  * tun_eval() - @plan: valid for the problem (pl_plan_check with tun_eps)

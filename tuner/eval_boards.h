@@ -31,7 +31,7 @@
  */
 #pragma once
 
-#include "tuner/outcome.h"
+#include "tuner/eval.h"
 
 /** tun_eval_boards() - tun_eval() for boards.count > 1; called by it. */
 int tun_eval_boards(const struct tun_problem *p, const struct pl_plan *plan,

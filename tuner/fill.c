@@ -80,20 +80,12 @@ static double ratios_ask(const struct ratios *r, double ns, double *ret_log, dou
     return count;
 }
 
-static double amdahl(size_t width)
-{
-    return 1 - PARALLEL + PARALLEL / (double)width;
-}
-
-static double speed_of(const struct tun_problem *p, size_t ep)
-{
-    return tun_positive(p->eps[ep].speed) ? p->eps[ep].speed : 1;
-}
-
 /* Time of a unit of weight 1 on a row, but for a common factor. */
 static double relative_ns(const struct tun_problem *p, const struct row *r)
 {
-    return amdahl(r->width) / speed_of(p, r->ep);
+    double speed = tun_positive(p->eps[r->ep].speed) ? p->eps[r->ep].speed : 1;
+
+    return (1 - PARALLEL + PARALLEL / (double)r->width) / speed;
 }
 
 /* A cell that waits for its prediction: unknown, the best one so far kept as a negative time, so

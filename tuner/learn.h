@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "tuner/outcome.h"
+#include "tuner/eval.h"
 
 /** tun_learn() - takes a trial's samples and stage times into the problem's table and hand-off
  * cost. Stopped trials count too, failed ones do not. */

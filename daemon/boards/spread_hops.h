@@ -16,7 +16,7 @@
 #pragma once
 
 #include "daemon/boards/spread_table.h"
-#include "tuner/outcome.h"
+#include "tuner/eval.h"
 
 /** dmn_plan_hops() - the hops of a plan, with shares and without leaves
  * @plan: valid for @t->p. @ret: [BRD_HOPS_MAX]. Return: 0 with *ret_count, 0 if all runs on the

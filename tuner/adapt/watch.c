@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "tuner/adapt/adapt_state.h"
 #include "tuner/adapt/decide.h"
+#include "tuner/eval.h"
 
 #define REFINE 16u               /* times as many windows as settle a plan make its level exact */
 #define SIDE_WINDOWS ((size_t)5) /* whose median says on which side of a level a team is */
@@ -15,10 +16,7 @@ void tun_watch_expect(const struct tun_adapt *a, struct tun_watch *w)
     const struct tun_problem *p = &a->problem;
     struct tun_ep_now now = {.khz = a->eps[w->ep].khz, .khz_table = a->eps[w->ep].khz_table};
 
-    w->expected_ns = p->handoff_ns;
-    if (stage->first_unit > 0) {
-        w->expected_ns += p->handoff_ns_per_byte * p->units[stage->first_unit].in_bytes;
-    }
+    w->expected_ns = tun_handoff_ns(p, stage->first_unit);
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
         w->expected_ns += tun_cell_at(&p->costs, w->ep, w->width, u)->ns *
                           a->slow[w->ep * p->unit_count + u] * tun_clock_factor(&now, a->beta[u]);

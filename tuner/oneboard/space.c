@@ -337,8 +337,7 @@ static void fill_batch(struct tun_space *s, size_t b)
         size_t first = s->atom_first[from];
 
         for (size_t t = 0; t < s->team_len; t++) {
-            now[t] = p->handoff_ns;
-            now[t] += first > 0 ? p->handoff_ns_per_byte * p->units[first].in_bytes : 0;
+            now[t] = tun_handoff_ns(p, first);
         }
         for (size_t to = from + 1; to <= s->atom_count; to++) {
             size_t segment = tun_segment(s, from, to);

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "tuner/outcome.h"
+#include "tuner/eval.h"
 
 #define TUN_STATES_MAX 4096u
 #define TUN_BATCHES (1 + TUN_AT_ONCE)    /* 1, 2, 4, 8 frames at once: 1 << b */

@@ -6,7 +6,6 @@
  */
 
 #include "base/base.h"
-#include "tuner/eval.h"
 #include "tuner/oneboard/solution.h"
 
 #define LABELS_MAX 48u /* of a state; more are left out and the result says so */

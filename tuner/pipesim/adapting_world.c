@@ -57,9 +57,7 @@ static double team_truth(const struct psim_play *p, const struct pl_stage_plan *
                          const struct pl_group *g, size_t frames)
 {
     const struct tun_problem *t = &p->truth.problem;
-    double ns =
-        t->handoff_ns +
-        (stage->first_unit ? t->handoff_ns_per_byte * t->units[stage->first_unit].in_bytes : 0);
+    double ns = tun_handoff_ns(t, stage->first_unit);
 
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
         ns += tun_cell_at(&t->costs, g->ep, g->width, u)->ns *

@@ -167,8 +167,7 @@ static double run_ns(const struct front *f, size_t ep, size_t from, size_t to)
     const struct tun_problem *p = f->p;
     const double *sums = f->sums + ep * (p->unit_count + 1);
 
-    return p->handoff_ns + (from > 0 ? p->handoff_ns_per_byte * p->units[from].in_bytes : 0) +
-           sums[to] - sums[from];
+    return tun_handoff_ns(p, from) + sums[to] - sums[from];
 }
 
 static double border_ns(const struct tun_problem *p, size_t board, size_t cut)

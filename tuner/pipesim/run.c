@@ -51,11 +51,8 @@ static double team_ns(struct bench *b, const struct pl_stage_plan *stage,
                       const struct pl_group *group)
 {
     const struct tun_problem *p = b->m->truth;
-    double ns = p->handoff_ns;
+    double ns = tun_handoff_ns(p, stage->first_unit);
 
-    if (stage->first_unit > 0) {
-        ns += p->handoff_ns_per_byte * p->units[stage->first_unit].in_bytes;
-    }
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
         ns += measure(b, group, u);
     }

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a whole plan should do, and which of two is better. */
+#include "base/base.h"
+#include "tuner/eval_boards.h"
+
+int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun_outcome *ret)
+{
+    struct tun_outcome o = {.stage_count = plan->stage_count};
+
+    if (p->boards.count > 1) {
+        return tun_eval_boards(p, plan, ret);
+    }
+    for (size_t s = 0; s < plan->stage_count; s++) {
+        struct tun_teams_sum sum = {0};
+
+        if (tun_sum_teams(p, plan, s, &o, &sum) != 0) {
+            return TUN_E_UNKNOWN;
+        }
+        o.bottleneck_ns = base_max(o.bottleneck_ns, o.stage_ns[s]);
+        /* share_t T_t = (1/T_t / rate) T_t = 1 / rate for every team */
+        o.energy_nj += sum.watts / sum.rate;
+    }
+    *ret = o;
+    return 0;
+}
+
+bool tun_fits(const struct tun_problem *p, const struct pl_plan *plan)
+{
+    if (p->bounds.stages_max && plan->stage_count > p->bounds.stages_max) {
+        return false;
+    }
+    for (size_t k = 0; k < p->ep_count; k++) {
+        if (pl_plan_cores(plan, k) > p->eps[k].cores) {
+            return false;
+        }
+    }
+    for (size_t s = 0; s < plan->stage_count && p->bounds.one_ep_stages; s++) {
+        if (plan->stages[s].group_count != 1 || plan->stages[s].groups[0].count != 1) {
+            return false;
+        }
+    }
+    return p->boards.count <= 1 || tun_fits_boards(p, plan);
+}
+
+double tun_figure(const struct tun_problem *p, const struct tun_outcome *o)
+{
+    return p->objective == TUN_LATENCY ? o->latency_ns
+           : p->objective == TUN_POWER ? o->energy_nj
+                                       : o->bottleneck_ns;
+}
+
+bool tun_keeps(const struct tun_problem *p, const struct tun_outcome *o)
+{
+    const struct tun_bounds *b = &p->bounds;
+
+    return (b->period_max_ns <= 0 || o->bottleneck_ns <= b->period_max_ns) &&
+           (b->latency_max_ns <= 0 || o->latency_ns <= b->latency_max_ns);
+}
+
+static double over(double value, double limit)
+{
+    return limit > 0 ? base_max(0.0, value / limit - 1) : 0;
+}
+
+double tun_missed(const struct tun_problem *p, const struct tun_outcome *o)
+{
+    double missed = over(o->bottleneck_ns, p->bounds.period_max_ns) +
+                    over(o->latency_ns, p->bounds.latency_max_ns);
+
+    for (size_t b = 0; p->boards.count > 1 && b < p->boards.count; b++) {
+        missed += over(o->board_energy_nj[b], p->boards.boards[b].energy_max_nj);
+    }
+    return missed;
+}
+
+bool tun_better(const struct tun_problem *p, const struct tun_outcome *a,
+                const struct tun_outcome *b)
+{
+    double miss_a = tun_missed(p, a), miss_b = tun_missed(p, b);
+    double figure_a = tun_figure(p, a), figure_b = tun_figure(p, b);
+
+    if (miss_a != miss_b) {
+        return miss_a < miss_b;
+    }
+    return figure_a != figure_b ? figure_a < figure_b : a->bottleneck_ns < b->bottleneck_ns;
+}
