@@ -261,21 +261,6 @@ static void scale_stage(struct tun_problem *p, const struct pl_stage_plan *stage
     }
 }
 
-/* The teams' hand-off cost: what is left of their time after their units, each team an observation
- * weighed by the noise of its samples, the present figure one of half its size and a hundredth of a
- * unit. */
-struct handoff {
-    double mean, variance;
-};
-
-static void handoff_observe(struct handoff *h, double ns, double variance)
-{
-    double gain = h->variance / (h->variance + variance);
-
-    h->mean += gain * (ns - h->mean);
-    h->variance *= 1 - gain;
-}
-
 static bool in_range(const struct tun_problem *p, const struct pl_stage_plan *stage,
                      const struct pl_group *g)
 {
@@ -283,16 +268,19 @@ static bool in_range(const struct tun_problem *p, const struct pl_stage_plan *st
            stage->first_unit <= stage->last_unit && stage->last_unit < p->unit_count;
 }
 
+/* The teams' hand-off cost: what is left of their time after their units, each team an observation
+ * weighed by the noise of its samples, the present figure one of half its size and a hundredth of a
+ * unit. */
 static void learn_stages(struct tun_problem *p, const struct tun_trial *t, const struct note *notes)
 {
-    struct handoff h = {p->handoff_ns, 0};
+    double mean = p->handoff_ns, spread = 0; /* its variance */
 
     for (size_t s = 0; s < t->plan.stage_count && s < PL_STAGE_MAX; s++) {
         const struct pl_stage_plan *stage = &t->plan.stages[s];
 
         for (size_t i = 0; i < stage->group_count && i < PL_GROUP_MAX; i++) {
             const struct pl_group *g = &stage->groups[i];
-            double team_ns = t->measured.team_ns[s][i], sum, variance, prior;
+            double team_ns = t->measured.team_ns[s][i], sum, variance, prior, gain;
 
             /* several frames at once take less each than the table says of one */
             if (!in_range(p, stage, g) || !tun_positive(team_ns) || g->more > 0) {
@@ -304,14 +292,16 @@ static void learn_stages(struct tun_problem *p, const struct tun_trial *t, const
             }
             prior = 0.5 * p->handoff_ns +
                     0.01 * sum / (double)(stage->last_unit - stage->first_unit + 1);
-            h.variance = h.variance > 0 ? h.variance : prior * prior;
+            spread = spread > 0 ? spread : prior * prior;
             if (stage->first_unit > 0) {
                 sum += p->handoff_ns_per_byte * p->units[stage->first_unit].in_bytes;
             }
-            handoff_observe(&h, team_ns - sum, variance + 1e-6 * team_ns * team_ns);
+            gain = spread / (spread + (variance + 1e-6 * team_ns * team_ns));
+            mean += gain * (team_ns - sum - mean);
+            spread *= 1 - gain;
         }
     }
-    p->handoff_ns = base_max(0.0, h.mean);
+    p->handoff_ns = base_max(0.0, mean);
 }
 
 /* ---- several frames at once ----

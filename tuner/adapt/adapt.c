@@ -49,14 +49,12 @@ static int take_problem(struct tun_adapt *a, const struct tun_problem *p)
 {
     size_t cells = p->ep_count * p->unit_count;
     struct tun_problem copy;
-    double *slow = malloc(cells * sizeof(*slow)), *beta = malloc(p->unit_count * sizeof(*beta));
-    double *before = malloc(cells * sizeof(*before));
+    base_autofree double *slow = malloc(cells * sizeof(*slow));
+    base_autofree double *before = malloc(cells * sizeof(*before));
+    base_autofree double *beta = malloc(p->unit_count * sizeof(*beta));
     int error = slow && beta && before ? tun_problem_copy(p, &copy) : -ENOMEM;
 
     if (error) {
-        free(slow);
-        free(beta);
-        free(before);
         return error;
     }
     for (size_t i = 0; i < cells; i++) {
@@ -70,26 +68,30 @@ static int take_problem(struct tun_adapt *a, const struct tun_problem *p)
     free(a->slow);
     free(a->slow_before);
     a->problem = copy;
-    a->slow = slow;
-    a->slow_before = before;
-    a->beta = beta;
+    a->slow = base_take(slow);
+    a->slow_before = base_take(before);
+    a->beta = base_take(beta);
     a->beta_count = p->unit_count;
     return 0;
+}
+
+static bool is_plan(const struct tun_problem *p, const struct pl_plan *plan)
+{
+    char why[TUN_ERROR_MAX];
+    struct pl_ep_set eps;
+
+    tun_eps(p, &eps);
+    return pl_plan_check(plan, &eps, p->unit_count, why, sizeof(why)) == 0;
 }
 
 int tun_adapt_serve(struct tun_adapt *a, const struct tun_problem *p, const struct pl_plan *plan,
                     const struct tun_ep_seen *eps, uint64_t now_ns)
 {
     char why[TUN_ERROR_MAX];
-    struct pl_ep_set set;
     int error;
 
     a->serving = false;
-    if (tun_problem_check(p, why) < 0) {
-        return -EINVAL;
-    }
-    tun_eps(p, &set);
-    if (pl_plan_check(plan, &set, p->unit_count, why, sizeof(why)) < 0) {
+    if (tun_problem_check(p, why) < 0 || !is_plan(p, plan)) {
         return -EINVAL;
     }
     error = take_problem(a, p);
@@ -177,13 +179,10 @@ uint64_t tun_adapt_cooldown_ns(const struct tun_adapt *a)
 
 int tun_adapt_set_options(struct tun_adapt *a, const struct tun_adapt_options *o)
 {
-    struct tun_adapt *checked;
-    int error = tun_adapt_new(o, &checked);
-
-    if (error) {
-        return error;
+    if (!options_sane(o)) {
+        return -EINVAL;
     }
-    a->options = checked->options;
+    a->options = *o;
     a->guard.bucket = base_min(a->guard.bucket, a->options.hourly);
     a->guard.backoff = base_min(a->guard.backoff, a->options.backoff_most);
     for (size_t i = 0; i < a->watch_count; i++) {
@@ -192,7 +191,6 @@ int tun_adapt_set_options(struct tun_adapt *a, const struct tun_adapt_options *o
         w->detect.options = a->options.detect;
         w->settle_left = base_min(w->settle_left, a->options.settle);
     }
-    tun_adapt_free(checked);
     return 0;
 }
 
@@ -262,12 +260,7 @@ void tun_adapt_changed(struct tun_adapt *a, uint64_t now_ns)
 int tun_adapt_verify(struct tun_adapt *a, const struct pl_plan *before, double before_ns,
                      double after_ns)
 {
-    char why[TUN_ERROR_MAX];
-    struct pl_ep_set eps;
-
-    tun_eps(&a->problem, &eps);
-    if (!a->serving || !(before_ns > 0) || !(after_ns > 0) ||
-        pl_plan_check(before, &eps, a->problem.unit_count, why, sizeof(why)) < 0) {
+    if (!a->serving || !(before_ns > 0) || !(after_ns > 0) || !is_plan(&a->problem, before)) {
         return -EINVAL;
     }
     a->before = *before;

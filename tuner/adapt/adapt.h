@@ -107,7 +107,7 @@ uint64_t tun_adapt_cooldown_ns(const struct tun_adapt *a);
  * cores stay is given back to it, and the plan that serves is verified like one of its own. */
 
 /** tun_adapt_set_options() - from now on; what was measured and decided stays. A plan that settles
- * goes on to settle. Return: 0, -EINVAL, -ENOMEM (then nothing changes). */
+ * goes on to settle. Return: 0, or -EINVAL (then nothing changes). */
 int tun_adapt_set_options(struct tun_adapt *a, const struct tun_adapt_options *o);
 
 /** tun_adapt_slow() - factor on a unit's cost that is known now; 1 where nothing is served.

@@ -134,15 +134,6 @@ static enum tun_cause level_cause(const struct tun_record *r, size_t *ret_ep, bo
     return k->limit_changed ? TUN_CAUSE_FREQUENCY : TUN_CAUSE_THROUGHPUT;
 }
 
-/* The cause of a change of the machine that was not watched. */
-static enum tun_cause unwatched_cause(const struct tun_record *r)
-{
-    return r->events & TUN_EVENT_THERMAL     ? TUN_CAUSE_THERMAL
-           : r->events & TUN_EVENT_GOVERNOR  ? TUN_CAUSE_GOVERNOR
-           : r->events & TUN_EVENT_FREQUENCY ? TUN_CAUSE_FREQUENCY
-                                             : TUN_CAUSE_NONE;
-}
-
 enum tun_cause tun_attribute(const struct tun_record *r, size_t *ret_ep, bool *ret_quota)
 {
     enum tun_cause cause;
@@ -163,7 +154,12 @@ enum tun_cause tun_attribute(const struct tun_record *r, size_t *ret_ep, bool *r
         return TUN_CAUSE_GPIO;
     }
     cause = clock_cause(r, ret_ep);
-    cause = cause == TUN_CAUSE_NONE ? unwatched_cause(r) : cause;
+    if (cause == TUN_CAUSE_NONE) { /* what changed while nothing was watched */
+        cause = r->events & TUN_EVENT_THERMAL     ? TUN_CAUSE_THERMAL
+                : r->events & TUN_EVENT_GOVERNOR  ? TUN_CAUSE_GOVERNOR
+                : r->events & TUN_EVENT_FREQUENCY ? TUN_CAUSE_FREQUENCY
+                                                  : TUN_CAUSE_NONE;
+    }
     cause = cause == TUN_CAUSE_NONE ? level_cause(r, ret_ep, ret_quota) : cause;
     if (cause != TUN_CAUSE_NONE) {
         return cause;

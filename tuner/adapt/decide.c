@@ -104,12 +104,6 @@ static double least(const struct tun_record *r, const struct tun_decision *d,
     return all_free(r, d) && pl_plan_equal(plan, &r->home) ? -TUN_AS_GOOD : base_max(gain, 1e-9);
 }
 
-/* Is so much lost by waiting that it is not waited; or is the reason of the last change gone. */
-static bool urgent(const struct tun_record *r, const struct tun_decision *d)
-{
-    return r->gain_urgent > 0 && (d->gain >= r->gain_urgent || d->released);
-}
-
 /* Between parts of an EP, what keeping the order costs shows in measurements alone. */
 static void as_measured(const struct tun_record *r, struct tun_outcome *before)
 {
@@ -217,8 +211,10 @@ static int check_uncertainty(const struct tun_record *r, struct tun_decision *d)
 static void guard(const struct tun_record *r, struct tun_decision *d)
 {
     bool asked = d->must || (r->events & TUN_EVENT_BUTTON) != 0;
+    /* so much is lost by waiting, or the reason of the last change is gone */
+    bool urgent = r->gain_urgent > 0 && (d->gain >= r->gain_urgent || d->released);
 
-    if (d->hold == TUN_HOLD_NONE && !asked && r->cooldown_left_s > 0 && !urgent(r, d)) {
+    if (d->hold == TUN_HOLD_NONE && !asked && r->cooldown_left_s > 0 && !urgent) {
         d->hold = TUN_HOLD_COOLDOWN;
     }
     if (d->hold == TUN_HOLD_NONE && !asked && r->budget_left < 1) {

@@ -287,7 +287,8 @@ static int several_boards(struct tun_pass *p, uint32_t node, struct tun_step *s)
 static int extend(struct tun_pass *p, uint32_t node, const struct tun_edge *e, size_t from)
 {
     const struct tun_map *m = p->m;
-    uint32_t head = UINT32_C(1) << m->p->boards.head;
+    const struct tun_boards *all = &m->p->boards;
+    uint32_t head = UINT32_C(1) << all->head;
     struct tun_step s = {.edge = e,
                          .before = m->nodes[node].used ? m->nodes[node].last : head,
                          .from = from,
@@ -312,8 +313,9 @@ static int extend(struct tun_pass *p, uint32_t node, const struct tun_edge *e, s
         if (s.last) {
             s.latency_ns += tun_border_latency(m, e->set, head, s.out_bytes);
         }
-        if (m->p->boards.comm == TUN_COMM_OVERLAPPED && !(e->set & head)) {
-            s.head_ns = tun_head_ns(m, &s);
+        if (all->comm == TUN_COMM_OVERLAPPED && !(e->set & head)) {
+            s.head_ns = all->boards[all->head].port_ns_per_byte *
+                        base_max(from > 0 ? 0 : all->input_bytes, s.last ? all->output_bytes : 0);
             if (s.head_ns > p->o.period_ns) {
                 continue;
             }

@@ -66,15 +66,11 @@ struct tun_step {
     bool last;
     double in_bytes, out_bytes;
     double latency_ns; /* of the border in front of it, and of the answer */
-    double head_ns;    /* of the head's port, for frames and answers of others */
+    double head_ns;    /* of the port of the head that has no segment here: frames, answers */
 };
 
 /** tun_port_ns() - of a board's port for a frame of the stream, of which it has the share @x. */
 double tun_port_ns(const struct tun_map *m, const struct tun_step *s, size_t b, double x);
-
-/** tun_head_ns() - the same of the head, when it hands frames to others or takes answers and has no
- * segment there. */
-double tun_head_ns(const struct tun_map *m, const struct tun_step *s);
 
 /** tun_unshared_ns() - the links and the port that count with a segment of one board. */
 double tun_unshared_ns(const struct tun_map *m, const struct tun_step *s, size_t b);

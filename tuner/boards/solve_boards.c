@@ -234,15 +234,12 @@ int tun_boards_solve(const struct tun_problem *p, const struct tun_space_options
 
 const char *tun_short_text(enum tun_short missing)
 {
-    switch (missing) {
-    case TUN_SHORT_MEMORY:
-        return "no plan fits in the memory of the boards";
-    case TUN_SHORT_ENERGY:
-        return "every plan takes more energy of a board than it may";
-    case TUN_SHORT_TIME:
-        return "no plan keeps the bounds on period and latency";
-    case TUN_SHORT_NONE:
-        break;
-    }
-    return "";
+    static const char *const texts[] = {
+        [TUN_SHORT_NONE] = "",
+        [TUN_SHORT_MEMORY] = "no plan fits in the memory of the boards",
+        [TUN_SHORT_ENERGY] = "every plan takes more energy of a board than it may",
+        [TUN_SHORT_TIME] = "no plan keeps the bounds on period and latency",
+    };
+
+    return texts[missing];
 }

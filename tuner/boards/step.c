@@ -17,14 +17,6 @@ double tun_port_ns(const struct tun_map *m, const struct tun_step *s, size_t b, 
     return all->boards[b].port_ns_per_byte * base_max(in, out);
 }
 
-double tun_head_ns(const struct tun_map *m, const struct tun_step *s)
-{
-    const struct tun_boards *all = &m->p->boards;
-    double port = all->boards[all->head].port_ns_per_byte;
-
-    return port * base_max(s->from > 0 ? 0 : all->input_bytes, s->last ? all->output_bytes : 0);
-}
-
 double tun_unshared_ns(const struct tun_map *m, const struct tun_step *s, size_t b)
 {
     double ns = 0;

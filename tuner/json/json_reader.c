@@ -40,18 +40,13 @@ json_t *tun_read_file(struct tun_reader *r)
     return root;
 }
 
-/* Does "key?" or "key" name @key? */
-static bool names_key(const char *entry, const char *key)
+/* An entry of @keys is "key" or "key?". */
+static bool is_known(const char *key, const char *const *keys, const struct tun_field *fields)
 {
     size_t n = strlen(key);
 
-    return strncmp(entry, key, n) == 0 && (entry[n] == '\0' || strcmp(entry + n, "?") == 0);
-}
-
-static bool is_known(const char *key, const char *const *keys, const struct tun_field *fields)
-{
     for (; keys && *keys; keys++) {
-        if (names_key(*keys, key)) {
+        if (strncmp(*keys, key, n) == 0 && ((*keys)[n] == '\0' || strcmp(*keys + n, "?") == 0)) {
             return true;
         }
     }

@@ -29,17 +29,12 @@ static size_t first_core(const struct tun_problem *p, size_t ep)
     return core;
 }
 
-static const char *device_of(const struct tun_problem *p, size_t ep)
-{
-    return p->boards.count > 1 ? p->boards.boards[p->eps[ep].board].name : "host";
-}
-
 /* @used: cores of the EP that teams before have. */
 static int write_key(const struct tun_problem *p, const struct pl_group *group, size_t used,
                      char *ret_error, char ret[KEY_MAX])
 {
     const struct tun_ep *ep = &p->eps[group->ep];
-    const char *device = device_of(p, group->ep);
+    const char *device = p->boards.count > 1 ? p->boards.boards[ep->board].name : "host";
     size_t core = first_core(p, group->ep) + used;
 
     if (strchr(device, '_')) {

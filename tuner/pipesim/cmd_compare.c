@@ -134,13 +134,6 @@ static int run_named(struct comparison *c)
     return code;
 }
 
-/* Would it try every plan of a space that nobody waits for? */
-static bool is_endless(const struct tun_algorithm *a, const struct comparison *c)
-{
-    return strcmp(a->name, "exhaustive") == 0 && c->options.trials_max == 0 &&
-           !(tun_algorithm_space(a, &c->told, &c->options) <= SPACE_MAX);
-}
-
 static int run_all(struct comparison *c)
 {
     size_t count;
@@ -148,12 +141,14 @@ static int run_all(struct comparison *c)
 
     for (size_t i = 0; i < count; i++) {
         char error[PSIM_ERROR_MAX] = "";
+        double space = tun_algorithm_space(all[i], &c->told, &c->options);
 
-        if (is_endless(all[i], c)) {
+        if (strcmp(all[i]->name, "exhaustive") == 0 && c->options.trials_max == 0 &&
+            !(space <= SPACE_MAX)) {
             snprintf(error, sizeof(error),
                      "skipping %s: its space has %.4g plans; name it with --algorithm, or limit "
                      "it with --trials",
-                     all[i]->name, tun_algorithm_space(all[i], &c->told, &c->options));
+                     all[i]->name, space);
         } else if (run_one(c, all[i]->name, error) == 0) {
             continue;
         }

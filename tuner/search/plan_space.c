@@ -46,13 +46,6 @@ static void give_back(struct tun_plans *e, const struct pl_group *g)
     e->teams_left += g->count;
 }
 
-static bool any_left(const struct tun_plans *e)
-{
-    struct pl_group g;
-
-    return e->teams_left > 0 && shape_after(e, 0, 0, &g);
-}
-
 /* The next set of teams of a stage: lists of shapes in rising order, a list before the longer ones
  * that begin with it. Return: false after the last; the stage then holds no cores. */
 static bool next_teams(struct tun_plans *e, struct pl_stage_plan *s)
@@ -101,8 +94,10 @@ static bool next_stages(struct tun_plans *e)
 
     while (p->stage_count > 0) {
         struct pl_stage_plan *s = &p->stages[p->stage_count - 1];
+        struct pl_group any;
 
-        if (s->last_unit > s->first_unit && p->stage_count < e->stages_max && any_left(e)) {
+        if (s->last_unit > s->first_unit && p->stage_count < e->stages_max && e->teams_left > 0 &&
+            shape_after(e, 0, 0, &any)) {
             s->last_unit--;
             push_stage(e, (size_t)s->last_unit + 1);
             return true;

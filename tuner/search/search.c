@@ -47,42 +47,33 @@ double tun_algorithm_space(const struct tun_algorithm *a, const struct tun_probl
     return a->code->space ? a->code->space(p, o ? o : &none) : INFINITY;
 }
 
-static const struct tun_algorithm *known(const char *name, char *ret_error)
-{
-    const struct tun_algorithm *a = tun_algorithm_find(name);
-
-    if (!a) {
-        snprintf(ret_error, TUN_ERROR_MAX, "no algorithm \"%.40s\"; there are " TUN_SEARCH_NAMES,
-                 name);
-    }
-    return a;
-}
-
 int tun_search_new(const char *algorithm, const struct tun_problem *p, const struct tun_options *o,
                    char ret_error[TUN_ERROR_MAX], struct tun_search **ret)
 {
+    const struct tun_algorithm *a = tun_algorithm_find(algorithm);
     struct tun_search *s;
     int error;
 
     ret_error[0] = '\0';
+    if (!a) {
+        snprintf(ret_error, TUN_ERROR_MAX, "no algorithm \"%.40s\"; there are " TUN_SEARCH_NAMES,
+                 algorithm);
+        return -EINVAL;
+    }
     s = calloc(1, sizeof(*s));
     if (!s) {
         return -ENOMEM;
     }
-    s->algorithm = known(algorithm, ret_error);
-    if (!s->algorithm) {
-        free(s);
-        return -EINVAL;
-    }
+    s->algorithm = a;
     error = tun_problem_copy(p, &s->problem);
     s->options = o ? *o : (struct tun_options){0};
     s->options.alpha = s->options.alpha ? s->options.alpha : 10;
     s->options.heuristic = s->options.heuristic ? s->options.heuristic : 3;
     s->options.top = s->options.top ? s->options.top : 5;
     s->random.state = s->options.seed;
-    s->state = error ? NULL : calloc(1, base_max(s->algorithm->code->state_bytes, (size_t)1));
+    s->state = error ? NULL : calloc(1, base_max(a->code->state_bytes, (size_t)1));
     if (!error) {
-        error = s->state ? s->algorithm->code->start(s) : -ENOMEM;
+        error = s->state ? a->code->start(s) : -ENOMEM;
     }
     s->options.from = NULL;
     if (error) {
