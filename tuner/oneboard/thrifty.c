@@ -38,17 +38,15 @@ struct thrifty {
 
 static void thrifty_free(struct thrifty *t)
 {
-    size_t states = t ? (t->s->atom_count + 1) * t->s->state_count : 0;
+    size_t states = (t->s->atom_count + 1) * t->s->state_count;
 
-    for (size_t i = 0; t && t->labels && i < states; i++) {
+    for (size_t i = 0; t->labels && i < states; i++) {
         free(t->labels[i].list);
     }
-    if (t) {
-        tun_maker_deinit(&t->maker);
-        free(t->least_nj);
-        free(t->least_ns);
-        free(t->labels);
-    }
+    tun_maker_deinit(&t->maker);
+    free(t->least_nj);
+    free(t->least_ns);
+    free(t->labels);
     free(t);
 }
 

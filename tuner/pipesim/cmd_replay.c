@@ -6,7 +6,7 @@
 #include "tuner/pipesim/subject.h"
 
 struct replayed {
-    json_t *list; /* owned */
+    json_t *list; /* borrowed */
     size_t count, differ;
 };
 
@@ -104,9 +104,10 @@ static void print(const struct replayed *r)
 
 static int replay_file(const char *path, bool json)
 {
-    struct replayed r = {.list = json_array()};
+    json_auto_t *list = json_array();
+    struct replayed r = {.list = list};
     json_error_t error;
-    json_t *root = json_text_load(path, JSON_REJECT_DUPLICATES, &error);
+    json_auto_t *root = json_text_load(path, JSON_REJECT_DUPLICATES, &error);
     int code = PSIM_FAILED;
 
     if (!root && error.line < 0) {
@@ -117,15 +118,13 @@ static int replay_file(const char *path, bool json)
         if (r.count == 0) {
             psim_say("%s: no recorded decision found", path);
         } else if (json) {
-            code = psim_print_json(json_incref(r.list));
+            code = psim_print_json(json_incref(list));
         } else {
             print(&r);
             code = PSIM_DONE;
         }
         code = r.differ ? PSIM_FAILED : code;
     }
-    json_decref(root);
-    json_decref(r.list);
     return code;
 }
 

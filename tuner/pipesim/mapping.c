@@ -9,7 +9,7 @@ struct sums {
     double link_ns[TUN_BOARD_MAX], memory[TUN_BOARD_MAX], energy[TUN_BOARD_MAX];
 };
 
-/* @other: the board at the other end of the border in front of @unit. */
+/* Until what crosses the border in front of @unit is there. */
 static double hop_ns(const struct tun_problem *p, size_t from, size_t to, size_t unit)
 {
     const struct tun_link *link = &p->boards.links[from][to];

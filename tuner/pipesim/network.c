@@ -118,11 +118,6 @@ static double layer_weight(const struct mdl_model *m, const struct mdl_op *op)
     return is_fc(op) ? op->macs : is_pool(op) ? (double)mdl_elements(x) : 0;
 }
 
-static double last_dim(const struct mdl_tensor *t, size_t from_end)
-{
-    return t->rank > from_end ? (double)t->dim[t->rank - 1 - from_end] : 1;
-}
-
 /* The matrices of the heavy operator; left 0 where it has none. */
 static void set_gemm(const struct mdl_model *m, const struct mdl_op *op, struct tun_unit *u)
 {
@@ -143,7 +138,7 @@ static void set_gemm(const struct mdl_model *m, const struct mdl_op *op, struct 
                          x->dim[1] / op->attr.conv.groups, y->dim[1], &u->gemm_n, &u->gemm_k,
                          &u->gemm_m);
     } else if (is_fc(op)) {
-        u->gemm_m = last_dim(y, 0);
+        u->gemm_m = y->rank > 0 ? (double)y->dim[y->rank - 1] : 1;
         u->gemm_n = (double)mdl_elements(y) / fmax(u->gemm_m, 1);
         u->gemm_k = op->macs / fmax(u->gemm_n * u->gemm_m, 1);
     }

@@ -109,16 +109,13 @@ int psim_report_quality(struct psim_report *r)
         int error = psim_case_init(NETWORKS[n], PSIM_UNITS, "shisha-c2", r->error, &c);
 
         for (size_t a = 0; a < base_array_count(SEARCHES) && !error; a++) {
-            struct psim_run run;
+            base_cleanup(psim_run_deinit) struct psim_run run = {0};
             double *value = &values[n * base_array_count(SEARCHES) + a];
 
-            *value = -1;
-            /* a database of every cut is out of reach for deep networks, as the paper says */
             error = psim_case_run(r, &c, SEARCHES[a], NULL, &run);
-            if (!error) {
-                *value = run.optimum_ns / run.bottleneck_ns;
-                psim_run_deinit(&run);
-            } else if (error == -E2BIG || error == -EINVAL) {
+            *value = error ? -1 : run.optimum_ns / run.bottleneck_ns;
+            if (error == -E2BIG || error == -EINVAL) {
+                /* a database of every cut is out of reach for deep networks, as the paper says */
                 error = 0;
             }
         }
@@ -151,14 +148,11 @@ static int six(struct psim_report *r, const char *platform, double ret_throughpu
 
     for (unsigned h = 1; h <= 6 && !error; h++) {
         struct tun_options options = {.heuristic = h, .alpha = 10};
-        struct psim_run run;
+        base_cleanup(psim_run_deinit) struct psim_run run = {0};
 
         error = psim_case_run(r, &c, "shisha", &options, &run);
-        if (!error) {
-            ret_throughput[h - 1] = run.optimum_ns / run.bottleneck_ns;
-            ret_seconds[h - 1] = run.tuning_s;
-            psim_run_deinit(&run);
-        }
+        ret_throughput[h - 1] = run.optimum_ns / run.bottleneck_ns;
+        ret_seconds[h - 1] = run.tuning_s;
     }
     return error;
 }
@@ -203,13 +197,10 @@ static int alphas(struct psim_report *r, const char *machine, const char *name, 
 
     for (size_t i = 0; i < base_array_count(ALPHAS) && !error; i++) {
         struct tun_options options = {.alpha = ALPHAS[i]};
-        struct psim_run run;
+        base_cleanup(psim_run_deinit) struct psim_run run = {0};
 
         error = psim_case_run(r, &c, "shisha", &options, &run);
-        if (!error) {
-            fps[i] = 1 / run.bottleneck_ns;
-            psim_run_deinit(&run);
-        }
+        fps[i] = 1 / run.bottleneck_ns;
     }
     if (error) {
         return error;

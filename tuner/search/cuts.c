@@ -173,18 +173,6 @@ struct tun_cuts *tun_cuts_free(struct tun_cuts *c)
     return NULL;
 }
 
-/* Room for one more path, and for the ranks the first time. Return: 0 or -ENOMEM. */
-static int node_grow(struct node *n, size_t borders)
-{
-    if (!n->rank) {
-        n->rank = calloc(borders, sizeof(*n->rank));
-        if (!n->rank) {
-            return -ENOMEM;
-        }
-    }
-    return base_room(&n->paths, sizeof(*n->paths), n->count, &n->room) ? 0 : -ENOMEM;
-}
-
 static int extend(struct tun_cuts *c, size_t q, size_t i);
 
 /* Makes the rest of that rank known. Return: 0, TUN_E_DONE: there are not so many, -ENOMEM. */
@@ -209,9 +197,13 @@ static int extend(struct tun_cuts *c, size_t q, size_t i)
     struct node *n = &c->nodes[at(c, q, i)];
     size_t borders = c->units - q + 1 - i;
     struct path found = {.next = 0};
-    int error = node_grow(n, borders);
+    int error = 0;
 
-    if (!error && n->count > 0) {
+    n->rank = n->rank ? n->rank : calloc(borders, sizeof(*n->rank));
+    if (!n->rank || !base_room(&n->paths, sizeof(*n->paths), n->count, &n->room)) {
+        return -ENOMEM;
+    }
+    if (n->count > 0) {
         const struct path *last = &n->paths[n->count - 1];
 
         error = require(c, q - 1, last->next, last->rank + 1);
