@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/adapt/turns.h"
 
-#include <math.h>
-
 #include "base/base.h"
 
 #define HOPE 1.28 /* standard errors: of normal means, one in ten is as far above */

@@ -4,6 +4,8 @@
 #include "base/base.h"
 #include "tuner/oneboard/solution.h"
 
+enum { E_ATOMS = 5 }; /* more units than a pass can afford: join some */
+
 static int kind_init(const struct tun_map *m, size_t board, size_t ep_count,
                      const struct tun_space_options *o, struct tun_kind *k)
 {
@@ -274,42 +276,7 @@ int tun_full_teams(const struct tun_kind *k, size_t from, size_t to, struct pl_s
     return r;
 }
 
-int tun_map_init(const struct tun_problem *p, const struct tun_space_options *o, bool link_energy,
-                 struct tun_map *ret, size_t *ret_atoms)
-{
-    struct tun_map m = {.p = p, .n = p->unit_count};
-    bool added = p->boards.comm == TUN_COMM_ADDED;
-    int r = find_kinds(&m, o);
-
-    for (size_t b = 0; b < p->boards.count; b++) {
-        m.promise_all |= link_energy && p->boards.boards[b].link_watts > 0;
-    }
-    m.promise_all |= added;
-    for (size_t k = 0; r == 0 && k < m.kind_count; k++) {
-        if (m.kinds[k].space.atom_count < m.n) {
-            *ret_atoms = m.kinds[k].space.atom_count;
-            tun_map_deinit(&m);
-            return TUN_E_ATOMS;
-        }
-    }
-    find_classes(&m);
-    r = r == 0 ? fill_memory(&m) : r;
-    for (size_t k = 0; r == 0 && added && k < m.kind_count; k++) {
-        r = fill_least(&m, &m.kinds[k]);
-    }
-    if (r < 0) {
-        tun_map_deinit(&m);
-        return r;
-    }
-    *ret = m;
-    /* The spaces point to their problems. */
-    for (size_t k = 0; k < ret->kind_count; k++) {
-        ret->kinds[k].space.p = &ret->kinds[k].p;
-    }
-    return 0;
-}
-
-void tun_map_deinit(struct tun_map *m)
+static void map_deinit(struct tun_map *m)
 {
     for (size_t k = 0; k < m->kind_count; k++) {
         tun_problem_deinit(&m->kinds[k].p);
@@ -324,6 +291,43 @@ void tun_map_deinit(struct tun_map *m)
     free(m->nodes);
     free(m->edges);
     *m = (struct tun_map){0};
+}
+
+/* All but nodes and edges. @link_energy: as tun_joined_init(). Return: 0; E_ATOMS with
+ * *ret_atoms: more units than a pass can afford; -EINVAL; -ENOMEM. */
+static int map_init(const struct tun_problem *p, const struct tun_space_options *o,
+                    bool link_energy, struct tun_map *ret, size_t *ret_atoms)
+{
+    struct tun_map m = {.p = p, .n = p->unit_count};
+    bool added = p->boards.comm == TUN_COMM_ADDED;
+    int r = find_kinds(&m, o);
+
+    for (size_t b = 0; b < p->boards.count; b++) {
+        m.promise_all |= link_energy && p->boards.boards[b].link_watts > 0;
+    }
+    m.promise_all |= added;
+    for (size_t k = 0; r == 0 && k < m.kind_count; k++) {
+        if (m.kinds[k].space.atom_count < m.n) {
+            *ret_atoms = m.kinds[k].space.atom_count;
+            map_deinit(&m);
+            return E_ATOMS;
+        }
+    }
+    find_classes(&m);
+    r = r == 0 ? fill_memory(&m) : r;
+    for (size_t k = 0; r == 0 && added && k < m.kind_count; k++) {
+        r = fill_least(&m, &m.kinds[k]);
+    }
+    if (r < 0) {
+        map_deinit(&m);
+        return r;
+    }
+    *ret = m;
+    /* The spaces point to their problems. */
+    for (size_t k = 0; k < ret->kind_count; k++) {
+        ret->kinds[k].space.p = &ret->kinds[k].p;
+    }
+    return 0;
 }
 
 /* ---- neighbouring units joined ---- */
@@ -379,7 +383,7 @@ int tun_joined_init(const struct tun_problem *p, const struct tun_space_options 
         }
         count = tun_cut(p, max, ret->first);
         r = join(p, ret->first, count, &ret->p);
-        r = r == 0 ? tun_map_init(&ret->p, o, link_energy, ret_map, &max) : r;
+        r = r == 0 ? map_init(&ret->p, o, link_energy, ret_map, &max) : r;
         if (r == 0) {
             r = tun_nodes_make(ret_map);
         } else {
@@ -388,13 +392,13 @@ int tun_joined_init(const struct tun_problem *p, const struct tun_space_options 
         if (r != 0) {
             tun_joined_deinit(ret, ret_map);
         }
-    } while (r == TUN_E_ATOMS);
+    } while (r == E_ATOMS);
     return r;
 }
 
 void tun_joined_deinit(struct tun_joined *j, struct tun_map *m)
 {
-    tun_map_deinit(m);
+    map_deinit(m);
     tun_problem_deinit(&j->p);
     free(j->first);
     *j = (struct tun_joined){0};

@@ -29,7 +29,6 @@ struct tun_node {
     uint32_t first_edge, edge_count;
 };
 enum { TUN_PROMISE_ANY = 0, TUN_PROMISE_SHARED = 0xff };
-enum { TUN_E_ATOMS = 5 }; /* more units than a pass can afford: join some */
 
 struct tun_edge {
     uint8_t set;  /* boards of the next segment */
@@ -54,13 +53,6 @@ struct tun_map {
     struct tun_edge *edges; /* owned */
     size_t node_count, edge_count;
 };
-
-/** tun_map_init() - all but nodes and edges (tun_nodes_make())
- * @link_energy: energy of links counts, for a bound or a figure
- * Return: 0, TUN_E_ATOMS with *ret_atoms, -EINVAL, -ENOMEM. */
-int tun_map_init(const struct tun_problem *p, const struct tun_space_options *o, bool link_energy,
-                 struct tun_map *ret, size_t *ret_atoms);
-void tun_map_deinit(struct tun_map *m);
 
 static inline size_t tun_map_segment(const struct tun_map *m, size_t from, size_t to)
 {
@@ -107,7 +99,8 @@ struct tun_joined {
     size_t *first;        /* [p.unit_count + 1]: of the units before, owned */
     bool coarse;          /* any are joined */
 };
-/** tun_joined_init() - Return: as tun_map_init(), but never TUN_E_ATOMS. */
+/** tun_joined_init() - @link_energy: energy of links counts, for a bound or a figure. Return: 0,
+ * -EINVAL, -ENOMEM. */
 int tun_joined_init(const struct tun_problem *p, const struct tun_space_options *o,
                     bool link_energy, struct tun_joined *ret, struct tun_map *ret_map);
 void tun_joined_deinit(struct tun_joined *j, struct tun_map *m);

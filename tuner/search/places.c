@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/search/places.h"
 
-#include "base/base.h"
-
 void tun_pipeline_plan(const struct tun_pipeline *p, struct pl_plan *ret)
 {
     uint16_t next = 0;

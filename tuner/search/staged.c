@@ -10,8 +10,9 @@ size_t tun_encoding_genes(enum tun_encoding encoding, size_t units, size_t place
     return encoding == TUN_ENCODING_NE ? units : places;
 }
 
-void tun_encoding_bounds(enum tun_encoding encoding, size_t units, size_t places, size_t used,
-                         uint16_t *ret_least, uint16_t *ret_most)
+/* The bounds of each gene while only the first @used places are used. */
+static void encoding_bounds(enum tun_encoding encoding, size_t units, size_t places, size_t used,
+                            uint16_t *ret_least, uint16_t *ret_most)
 {
     size_t genes = tun_encoding_genes(encoding, units, places);
 
@@ -227,8 +228,8 @@ static int begin_stage(struct tun_staged *s, struct tun_random *random)
     }
     s->engine = tun_evolve_free(s->engine);
     used = tun_stage_places(s->options.places, ++s->stage);
-    tun_encoding_bounds(s->options.encoding, s->options.units, s->options.places, used, s->least,
-                        s->most);
+    encoding_bounds(s->options.encoding, s->options.units, s->options.places, used, s->least,
+                    s->most);
     s->seed_count = 0;
     if (s->options.model) {
         error = run_model(s, random);

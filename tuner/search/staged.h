@@ -36,9 +36,6 @@
 
 /** tun_encoding_genes() - how many a mapping has. */
 size_t tun_encoding_genes(enum tun_encoding encoding, size_t units, size_t places);
-/** tun_encoding_bounds() - of each gene while only the first @used places are used. */
-void tun_encoding_bounds(enum tun_encoding encoding, size_t units, size_t places, size_t used,
-                         uint16_t *ret_least, uint16_t *ret_most);
 /** tun_encoding_decode() - @genes: SPE's in rising order. @ret_places: [units]. */
 void tun_encoding_decode(enum tun_encoding encoding, const uint16_t *genes, size_t units,
                          size_t places, uint16_t *ret_places);
