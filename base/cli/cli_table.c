@@ -10,32 +10,30 @@
 
 #define COLUMNS_MAX 16
 
-void cli_table_init(struct cli_table *t, const char *const *headings, const char *align)
+static void add(struct cli_table *t, json_t *row)
 {
-    *t = (struct cli_table){.headings = headings, .align = align, .rows = json_array()};
-    while (headings[t->columns]) {
-        t->columns++;
-    }
+    t->rows = t->rows ? t->rows : json_array();
+    json_array_append_new(t->rows, row);
 }
 
 void cli_table_add(struct cli_table *t, const char *format, ...)
 {
+    base_autofree char *text = NULL;
     json_t *row = json_array();
-    char *text = NULL;
     va_list args;
     int n;
 
     va_start(args, format);
     n = vasprintf(&text, format, args);
     va_end(args);
-    if (n >= 0) {
-        shown_clean(text, "\t");
-        for (char *at = text, *cell; (cell = strsep(&at, "\t"));) {
-            json_array_append_new(row, json_string(cell));
-        }
-        free(text);
+    if (n < 0) {
+        text = NULL;
     }
-    json_array_append_new(t->rows, row);
+    for (char *at = text, *cell; (cell = strsep(&at, "\t"));) {
+        shown_clean(cell, "");
+        json_array_append_new(row, json_string(cell));
+    }
+    add(t, row);
 }
 
 void cli_table_note(struct cli_table *t, int indent, const char *format, ...)
@@ -49,7 +47,7 @@ void cli_table_note(struct cli_table *t, int indent, const char *format, ...)
     va_end(args);
     if (n >= 0) {
         shown_clean(text, "");
-        json_array_append_new(t->rows, json_pack("{s:i, s:s}", "indent", indent, "text", text));
+        add(t, json_pack("{s:i, s:s}", "indent", indent, "text", text));
         free(text);
     }
 }
@@ -61,26 +59,21 @@ static const char *cell_of(const json_t *row, size_t column)
     return s ? s : "";
 }
 
-static void print_cell(const char *text, int width, bool right, bool last)
-{
-    int pad = width - cli_width(text);
-
-    shown_printf("%*s%s%*s%s", right ? pad : 0, "", text, right || last ? 0 : pad, "",
-                 last ? "\n" : "  ");
-}
-
 static void print_row(const struct cli_table *t, const json_t *row, const int *width)
 {
     int column = t->indent;
 
     printf("%*s", t->indent, "");
-    for (size_t c = 0; c < t->columns; c++) {
-        const char *cell = row ? cell_of(row, c) : t->headings[c];
+    for (size_t c = 0; t->align[c]; c++) {
+        const char *cell = cell_of(row, c);
+        int pad = width[c] - cli_width(cell);
+        bool right = t->align[c] == 'r', last = !t->align[c + 1];
 
         if (t->align[c] == 'w') {
             cli_print_wrapped(stdout, cell, column, column);
         } else {
-            print_cell(cell, width[c], t->align[c] == 'r', c + 1 == t->columns);
+            shown_printf("%*s%s%*s%s", right ? pad : 0, "", cell, right || last ? 0 : pad, "",
+                         last ? "\n" : "  ");
         }
         column += width[c] + 2;
     }
@@ -90,13 +83,11 @@ void cli_table_print(struct cli_table *t)
 {
     int width[COLUMNS_MAX] = {0};
 
-    for (size_t c = 0; c < t->columns && c < COLUMNS_MAX; c++) {
-        width[c] = cli_width(t->headings[c]);
+    for (size_t c = 0; t->align[c] && c < COLUMNS_MAX; c++) {
         json_text_each(t->rows, i, row) {
             width[c] = base_max(width[c], cli_width(cell_of(row, c)));
         }
     }
-    print_row(t, NULL, width);
     json_text_each(t->rows, i, row) {
         if (json_is_array(row)) {
             print_row(t, row, width);
@@ -162,48 +153,49 @@ void cli_any(const json_t *v, char *ret, size_t bytes)
     any(v, ret, bytes, false);
 }
 
-static void put_field(FILE *to, const struct cli_column *c, const json_t *object)
+static json_t *cell(const char *text)
 {
-    const json_t *v = json_text_at(object, c->key);
-    char text[1024];
+    base_autofree char *copy = strdup(text);
 
-    if (json_is_string(v)) {
-        fputs(json_string_value(v), to);
-    } else if (c->kind == CLI_ANY) {
-        any(v, text, sizeof(text), false);
-        fputs(text, to);
-    } else if (json_is_number(v) && (!c->positive || json_number_value(v) > 0)) {
-        fprintf(to, c->kind == CLI_DECIMALS ? "%.*f%s" : "%.*g%s", c->digits,
-                json_number_value(v) * (c->scale > 0 ? c->scale : 1), c->unit ? c->unit : "");
-    } else {
-        putc('-', to);
+    if (copy) {
+        shown_clean(copy, "");
     }
+    return json_string(copy ? copy : "?");
 }
 
-void cli_print_rows(const json_t *list, const struct cli_column *columns, int indent)
+/* Return: new: the field as text. */
+static json_t *field(const struct cli_column *c, const json_t *object)
 {
-    const char *headings[COLUMNS_MAX + 1] = {NULL};
+    const json_t *v = json_text_at(object, c->key);
+    char text[1024] = "-";
+
+    if (c->kind == CLI_ANY) {
+        any(v, text, sizeof(text), false);
+    } else if (json_is_number(v) && (!c->positive || json_number_value(v) > 0)) {
+        snprintf(text, sizeof(text), c->kind == CLI_DECIMALS ? "%.*f%s" : "%.*g%s", c->digits,
+                 json_number_value(v) * (c->scale > 0 ? c->scale : 1), c->unit ? c->unit : "");
+    }
+    return cell(json_is_string(v) ? json_string_value(v) : text);
+}
+
+void cli_print_rows(const json_t *list, const struct cli_column *columns)
+{
+    json_t *headings = json_array();
     char align[COLUMNS_MAX + 1] = "";
-    struct cli_table t;
+    struct cli_table t = {.align = align};
 
     for (size_t c = 0; columns[c].heading; c++) {
-        headings[c] = columns[c].heading;
         align[c] = columns[c].align;
+        json_array_append_new(headings, json_string(columns[c].heading));
     }
-    cli_table_init(&t, headings, align);
-    t.indent = indent;
+    add(&t, headings);
     json_text_each(list, i, object) {
-        base_autofree char *line = NULL;
-        size_t bytes;
-        FILE *to = open_memstream(&line, &bytes);
+        json_t *row = json_array();
 
-        for (size_t c = 0; to && c < t.columns; c++) {
-            fputs(c > 0 ? "\t" : "", to);
-            put_field(to, &columns[c], object);
+        for (size_t c = 0; align[c]; c++) {
+            json_array_append_new(row, field(&columns[c], object));
         }
-        if (to && fclose(to) == 0) {
-            cli_table_add(&t, "%s", line);
-        }
+        add(&t, row);
     }
     cli_table_print(&t);
 }

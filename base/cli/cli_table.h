@@ -6,16 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A table of text. Columns are as wide as they need to be. */
+/* A table of text. Columns are as wide as they need to be. Begins with @align, and @indent if any. */
 struct cli_table {
-    size_t columns;
-    const char *const *headings; /* NULL ends them */
-    const char *align;           /* for each column 'l' or 'r'; for the last also 'w': wrapped */
-    int indent;                  /* of the whole table */
-    json_t *rows;                /* owned: arrays of strings, and notes */
+    const char *align; /* for each column 'l' or 'r'; for the last also 'w': wrapped */
+    int indent;        /* of the whole table */
+    json_t *rows;      /* owned: arrays of strings, and notes; NULL: none yet */
 };
-void cli_table_init(struct cli_table *t, const char *const *headings, const char *align);
-/** cli_table_add() - adds a row, whose cells are separated by '\t'. */
+/** cli_table_add() - adds a row, whose cells are separated by '\t'; the first one has headings. */
 void cli_table_add(struct cli_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** cli_table_note() - adds a wrapped line below the last row, @indent columns in. */
@@ -37,9 +34,8 @@ struct cli_column {
     const char *unit; /* behind the number; NULL: none */
     bool positive;    /* 0 is unknown, too */
 };
-/** cli_print_rows() - prints a list of objects as a table. @columns: a NULL heading ends them.
- * @indent: of the table. */
-void cli_print_rows(const json_t *list, const struct cli_column *columns, int indent);
+/** cli_print_rows() - prints a list of objects as a table. @columns: a NULL heading ends them. */
+void cli_print_rows(const json_t *list, const struct cli_column *columns);
 /** cli_any() - any value as people read it: "yes", "1,2", "a 1, b 2", "1x3x224x224 f32"; "-" if it
  * is missing. */
 void cli_any(const json_t *v, char *ret, size_t bytes);

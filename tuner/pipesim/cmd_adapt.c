@@ -117,7 +117,7 @@ static void print(const json_t *lines)
         {"at end, %", "ratio_end", 'r', CLI_DECIMALS, 0, 100},
         {0}};
 
-    cli_print_rows(lines, columns, 0);
+    cli_print_rows(lines, columns);
 }
 
 static int adapt(const struct psim_options *w, const struct tun_problem *truth)

@@ -42,9 +42,7 @@ static json_t *front_json(const struct psim_dse *d)
 
 static void print_text(const struct psim_dse *d, const struct psim_options *b, const json_t *rows)
 {
-    static const char *const headings[] = {"experiment", "hour",          "frames/s", "MB",
-                                           "J",          "hypervolume %", NULL};
-    struct cli_table table;
+    struct cli_table table = {.align = "lrrrrr"};
 
     shown_printf("%s on %s: %zu units, %zu places, %.0f s an evaluation, %u seeds\n"
                  "exact front of split points: %zu mappings; best %.2f frames/s, %.1f MB, %.3f J\n"
@@ -52,7 +50,7 @@ static void print_text(const struct psim_dse *d, const struct psim_options *b, c
                  b->model, b->platform, d->truth.unit_count, d->truth.ep_count, d->evaluation_s,
                  b->seeds, d->front_count, d->best[PSIM_FPS], d->best[PSIM_MEMORY_MB],
                  d->best[PSIM_ENERGY_J], 1e9 / d->best_ns);
-    cli_table_init(&table, headings, "lrrrrr");
+    cli_table_add(&table, "experiment\thour\tframes/s\tMB\tJ\thypervolume %%");
     json_text_each(rows, i, row) {
         double v[PSIM_FIGURES][3];
 

@@ -176,7 +176,7 @@ static void print_table(const struct comparison *c)
     shown_printf("%zu unit%s; optimum over all plans: %.3f ms\n\n", c->truth.unit_count,
                  base_plural(c->truth.unit_count),
                  json_number_value(json_object_get(json_array_get(c->results, 0), "optimum_ms")));
-    cli_print_rows(c->results, columns, 0);
+    cli_print_rows(c->results, columns);
 }
 
 static int compare(struct comparison *c)

@@ -110,11 +110,9 @@ static int print_json(const struct tun_problem *p, const struct planned *d)
 
 static void print_stages(const struct tun_problem *p, const struct tun_solution *s)
 {
-    static const char *const headings[] = {"stage",     "units", "teams", "service ms",
-                                           "period ms", "busy",  NULL};
-    struct cli_table t;
+    struct cli_table t = {.align = "llllrr"};
 
-    cli_table_init(&t, headings, "llllrr");
+    cli_table_add(&t, "stage\tunits\tteams\tservice ms\tperiod ms\tbusy");
     for (size_t i = 0; i < s->plan.stage_count; i++) {
         const struct pl_stage_plan *stage = &s->plan.stages[i];
 
@@ -158,7 +156,7 @@ static void print_solutions(const struct tun_problem *p, const char *head,
     json_auto_t *list = solutions_json(p, s, count);
 
     shown_printf("\n%s\n", head);
-    cli_print_rows(list, columns, 0);
+    cli_print_rows(list, columns);
 }
 
 /* A figure of energy is as good as the watts that it is made of, so they stand beside it. */

@@ -82,10 +82,9 @@ static void row(struct cli_table *t, const json_t *of, const char *id, const cha
 
 static void print(const struct replayed *r)
 {
-    static const char *const headings[] = {"id", "", "cause", "verdict", "gain", "plan", "", NULL};
-    struct cli_table t;
+    struct cli_table t = {.align = "lllrrll"};
 
-    cli_table_init(&t, headings, "lllrrll");
+    cli_table_add(&t, "id\t\tcause\tverdict\tgain\tplan\t");
     json_text_each(r->list, i, v) {
         char id[32];
 

@@ -121,14 +121,12 @@ static void say_why_away(const struct brd_report *report, size_t count)
 
 static int list_command(const struct ctl *ctl, const struct place *p, const struct brd_list *list)
 {
-    static const char *const headings[] = {"name", "address",         "fingerprint",
-                                           "link", "computed for it", NULL};
     struct brd_report read;
     const struct brd_report *report = read_report(p, &read);
     json_t *all = json_array();
-    struct cli_table t;
+    struct cli_table t = {.align = "llllr"};
 
-    cli_table_init(&t, headings, "llllr");
+    cli_table_add(&t, "name\taddress\tfingerprint\tlink\tcomputed for it");
     for (size_t i = 0; i < list->count; i++) {
         const struct brd_link *l = report ? brd_report_find(report, list->board[i].name) : NULL;
         json_t *b = board_json(&list->board[i]);

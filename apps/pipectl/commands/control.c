@@ -39,11 +39,10 @@ static void note_members(struct cli_table *t, const json_t *row)
 
 static void print_config(const json_t *list, bool all)
 {
-    static const char *const keys[] = {"key", "value", "origin", NULL};
+    struct cli_table t = {.align = "lll"};
     size_t left_out = 0;
-    struct cli_table t;
 
-    cli_table_init(&t, keys, "lll");
+    cli_table_add(&t, "key\tvalue\torigin");
     json_text_each(list, i, row) {
         if (json_is_object(json_object_get(row, "value"))) {
             note_members(&t, row);
@@ -160,7 +159,7 @@ static void print_fits(const json_t *reply)
         {0}};
 
     printf("Mean error of the fitted equations on their own benchmarks:\n");
-    cli_print_rows(json_object_get(reply, "kinds"), columns, 0);
+    cli_print_rows(json_object_get(reply, "kinds"), columns);
 }
 
 int ctl_profile(const struct ctl *ctl, int argc, char **argv)

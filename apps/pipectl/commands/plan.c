@@ -38,7 +38,7 @@ static void print_front(const json_t *reply)
                                                 {"plan", "plan", 'w'},
                                                 {0}};
 
-    cli_print_rows(json_object_get(reply, "front"), columns, 0);
+    cli_print_rows(json_object_get(reply, "front"), columns);
 }
 
 static void print_front_boards(const json_t *reply)
@@ -52,7 +52,7 @@ static void print_front_boards(const json_t *reply)
         {"plan", "plan", 'w'},
         {0}};
 
-    cli_print_rows(json_object_get(reply, "front"), columns, 0);
+    cli_print_rows(json_object_get(reply, "front"), columns);
     printf("\n");
     ctl_print_wrapped(watts ? "MiB and mJ/frame: of the board that has most of it."
                             : "MiB and core ms: of the board that has most of it. Core ms a frame "
@@ -227,23 +227,22 @@ static void add_unit(struct cli_table *t, size_t index, const char *name,
 static void print_costs(const json_t *reply)
 {
     const json_t *problem = json_object_get(reply, "problem");
-    const char *headings[SHAPES_MAX + 3] = {"unit", "ms"};
-    char align[SHAPES_MAX + 3] = "rl";
+    char align[SHAPES_MAX + 3] = "rl", line[512] = "unit\tms";
+    struct cli_table t = {.align = align};
     struct shape shapes[SHAPES_MAX];
     double sum[SHAPES_MAX] = {0};
     bool all;
     size_t count = pick_shapes(problem, shapes, &all);
-    char line[512] = "\tall units";
-    struct cli_table t;
 
     for (size_t s = 0; s < count; s++) {
-        headings[2 + s] = shapes[s].heading;
+        base_append(line, sizeof(line), "\t%s", shapes[s].heading);
         align[2 + s] = 'r';
     }
-    cli_table_init(&t, headings, align);
+    cli_table_add(&t, "%s", line);
     json_text_each(json_object_get(problem, "units"), i, unit) {
         add_unit(&t, i, ctl_text(unit, "name"), shapes, count, sum);
     }
+    snprintf(line, sizeof(line), "\tall units");
     for (size_t s = 0; s < count; s++) {
         if (sum[s] < 0) {
             base_append(line, sizeof(line), "\t-");

@@ -31,15 +31,13 @@ static void print_past(const json_t *e)
 
 static void print_figures(const json_t *e)
 {
-    static const char *const headings[] = {"", "frames/s", "bottleneck ms", "latency ms", NULL};
     static const struct {
         const char *key, *title;
     } rows[] = {{"now", "by costs now"}, {"measured", "measured"}};
     const char *at = json_string_value(json_object_get(e, "measured_at"));
-    struct cli_table t;
+    struct cli_table t = {.align = "lrrr", .indent = 2};
 
-    cli_table_init(&t, headings, "lrrr");
-    t.indent = 2;
+    cli_table_add(&t, "\tframes/s\tbottleneck ms\tlatency ms");
     for (size_t i = 0; i < base_array_count(rows); i++) {
         const json_t *f = json_object_get(e, rows[i].key);
 
@@ -57,12 +55,9 @@ static void print_figures(const json_t *e)
 
 static void print_stages(const json_t *e)
 {
-    static const char *const headings[] = {"stage", "units", "predicted ms", "measured ms",
-                                           "ratio", "busy",  "teams",        NULL};
-    struct cli_table t;
+    struct cli_table t = {.align = "rlrrrrw", .indent = 2};
 
-    cli_table_init(&t, headings, "rlrrrrw");
-    t.indent = 2;
+    cli_table_add(&t, "stage\tunits\tpredicted ms\tmeasured ms\tratio\tbusy\tteams");
     json_text_each(json_object_get(e, "stages"), i, s) {
         cli_table_add(&t, "%zu\t%s\t%s\t%s\t%s\t%s\t%s%s", i, ctl_any(s, "units").text,
                       ctl_known(s, "predicted_ms", "%.3f").text,
@@ -83,17 +78,15 @@ static void print_cores(const json_t *e)
 
 static void print_runners_up(const json_t *e)
 {
-    static const char *const headings[] = {"frames/s", "latency ms", "plan", NULL};
     const json_t *list = json_object_get(e, "runners_up");
-    struct cli_table t;
+    struct cli_table t = {.align = "rrw", .indent = 2};
 
     if (json_array_size(list) == 0) {
         printf("\nNo other plan comes near.\n");
         return;
     }
     printf("\nRunners-up, by the same costs:\n");
-    cli_table_init(&t, headings, "rrw");
-    t.indent = 2;
+    cli_table_add(&t, "frames/s\tlatency ms\tplan");
     json_text_each(list, i, p) {
         const char *why = json_text_of(p, "why");
 
@@ -175,14 +168,12 @@ struct ctl_words ctl_plan_costs(const json_t *explanation)
 
 static void print_route_figures(const json_t *route)
 {
-    static const char *const headings[] = {"", "frames/s", "latency ms", "what decides", NULL};
     static const struct {
         const char *key, *name;
     } rows[] = {{"predicted", "this route"}, {"best", "best route"}, {"alone", "this board alone"}};
-    struct cli_table t;
+    struct cli_table t = {.align = "lrrw", .indent = 2};
 
-    cli_table_init(&t, headings, "lrrw");
-    t.indent = 2;
+    cli_table_add(&t, "\tframes/s\tlatency ms\twhat decides");
     for (size_t i = 0; i < base_array_count(rows); i++) {
         const json_t *f = json_object_get(route, rows[i].key);
 
@@ -213,15 +204,13 @@ static struct ctl_words boards_text(const json_t *boards)
 
 static void print_hops(const json_t *route)
 {
-    static const char *const headings[] = {"units", "predicted ms", "measured ms", "boards", NULL};
     const json_t *hops = json_object_get(route, "hops");
-    struct cli_table t;
+    struct cli_table t = {.align = "lrrw", .indent = 2};
 
     if (json_array_size(hops) == 0) {
         return;
     }
-    cli_table_init(&t, headings, "lrrw");
-    t.indent = 2;
+    cli_table_add(&t, "units\tpredicted ms\tmeasured ms\tboards");
     json_text_each(hops, i, hop) {
         cli_table_add(&t, "%s\t%s\t%s\t%s", ctl_text(hop, "units"),
                       ctl_known(hop, "predicted_ms", "%.3f").text,

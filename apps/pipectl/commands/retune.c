@@ -62,14 +62,11 @@ static size_t place_of(const json_t *trials, size_t index)
 /* Prints a table of trials; of more than @most, the best and the kept one. */
 static void print_trials(const json_t *event, size_t most)
 {
-    static const char *const headings[] = {"trial",  "predicted ms", "measured ms",
-                                           "frames", "plan",         NULL};
     const json_t *trials = json_object_get(event, "trials");
-    struct cli_table t;
+    struct cli_table t = {.align = "rrrrw", .indent = 2};
     size_t number = 0;
 
-    cli_table_init(&t, headings, "rrrrw");
-    t.indent = 2;
+    cli_table_add(&t, "trial\tpredicted ms\tmeasured ms\tframes\tplan");
     json_text_each(trials, i, trial) {
         const char *role = json_string_value(json_object_get(trial, "role"));
         bool kept = ctl_is(trial, "kept");
@@ -273,11 +270,9 @@ static void add_trials(struct cli_table *t, const json_t *event)
 
 static void print_history(const json_t *events, bool trials)
 {
-    static const char *const headings[] = {"id",     "when, UTC", "model", "cause", "trials",
-                                           "before", "after",     "gain",  NULL};
-    struct cli_table t;
+    struct cli_table t = {.align = "rlllrrrr"};
 
-    cli_table_init(&t, headings, "rlllrrrr");
+    cli_table_add(&t, "id\twhen, UTC\tmodel\tcause\ttrials\tbefore\tafter\tgain");
     json_text_each(events, i, e) {
         char at[16], trials_text[32];
         size_t tried = json_array_size(json_object_get(e, "trials"));

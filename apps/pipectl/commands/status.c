@@ -21,7 +21,7 @@ static void print_stages(const json_t *model)
         {"queue", "queue", 'r'},
         {0}};
 
-    cli_print_rows(json_object_get(model, "stages"), columns, 0);
+    cli_print_rows(json_object_get(model, "stages"), columns);
 }
 
 /* The boards that share the model, or why it is served here alone. */
@@ -81,14 +81,12 @@ static void print_model(const json_t *m)
 
 static void print_boards(const json_t *boards)
 {
-    static const char *const headings[] = {"board",           "is",         "for s",  "message us",
-                                           "us a 1000 bytes", "memory MiB", "places", NULL};
-    struct cli_table t;
+    struct cli_table t = {.align = "llrrrrl"};
 
     if (json_array_size(boards) == 0) {
         return;
     }
-    cli_table_init(&t, headings, "llrrrrl");
+    cli_table_add(&t, "board\tis\tfor s\tmessage us\tus a 1000 bytes\tmemory MiB\tplaces");
     json_text_each(boards, i, b) {
         const json_t *link = json_object_get(b, "link");
         double bytes = ctl_real(b, "memory_bytes");
@@ -118,7 +116,7 @@ static void print_eps(const json_t *eps)
         {0}};
 
     printf("\n");
-    cli_print_rows(eps, columns, 0);
+    cli_print_rows(eps, columns);
 }
 
 /* @owner: the status, or a model, whose name is then @name. */

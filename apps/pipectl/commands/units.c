@@ -50,7 +50,7 @@ static void print(const json_t *units)
                                                 {"primitive", "primitive", 'l'},
                                                 {0}};
 
-    cli_print_rows(units, columns, 0);
+    cli_print_rows(units, columns);
 }
 
 int ctl_units(const struct ctl *ctl, int argc, char **argv)

@@ -31,7 +31,7 @@ static void print_models(const json_t *reply)
                                                 {0}};
     const json_t *models = json_object_get(reply, "models");
 
-    cli_print_rows(models, columns, 0);
+    cli_print_rows(models, columns);
     ctl_print_segments(reply);
     ctl_print_failed(json_object_get(reply, "failed"));
     print_warnings(models);

@@ -26,14 +26,13 @@ struct fetch {
 
 static int list(const struct ctl *ctl, const json_t *rows)
 {
-    static const char *const headings[] = {"name", "MB", "licence", "what", NULL};
-    struct cli_table t;
+    struct cli_table t = {.align = "lrlw"};
 
     if (ctl->json) {
         ctl_print_json(rows);
         return CTL_DONE;
     }
-    cli_table_init(&t, headings, "lrlw");
+    cli_table_add(&t, "name\tMB\tlicence\twhat");
     json_text_each(rows, i, row) {
         cli_table_add(&t, "%s\t%.2f\t%s\t%s", ctl_text(row, "name"), ctl_real(row, "bytes") / 1e6,
                       ctl_line(row, "licence").text, ctl_line(row, "about").text);

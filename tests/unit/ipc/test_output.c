@@ -18,7 +18,7 @@ static const struct cli_column columns[] = {{"name", "name", 'l'},
                                             {0}};
 
 /* Return: owned: what cli_print_rows() prints. */
-static char *printed(const char *rows, int indent)
+static char *printed(const char *rows)
 {
     json_t *list = json_loads(rows, 0, NULL);
     FILE *before = stdout;
@@ -26,7 +26,7 @@ static char *printed(const char *rows, int indent)
     size_t bytes;
 
     stdout = open_memstream(&text, &bytes);
-    cli_print_rows(list, columns, indent);
+    cli_print_rows(list, columns);
     fclose(stdout);
     stdout = before;
     json_decref(list);
@@ -36,17 +36,33 @@ static char *printed(const char *rows, int indent)
 TEST(rows_have_their_columns)
 {
     base_autofree char *text = printed("[{\"name\": \"big\", \"busy\": 0.256, \"energy\": 12.345, "
-                                       "\"cpus\": [0, 1]}, {\"name\": \"a\"}]",
-                                       2);
+                                       "\"cpus\": [0, 1]}, {\"name\": \"a\"}]");
 
-    T_STR(text, "  name  busy    mJ  cpus\n"
-                "  big   26 %  12.3  0,1\n"
-                "  a        -     -  -\n");
+    T_STR(text, "name  busy    mJ  cpus\n"
+                "big   26 %  12.3  0,1\n"
+                "a        -     -  -\n");
+}
+
+TEST(a_table_is_indented_as_a_whole)
+{
+    struct cli_table t = {.align = "lr", .indent = 2};
+    FILE *before = stdout;
+    base_autofree char *text = NULL;
+    size_t bytes;
+
+    stdout = open_memstream(&text, &bytes);
+    cli_table_add(&t, "name\tMHz");
+    cli_table_add(&t, "%s\t%d", "big", 1800);
+    cli_table_print(&t);
+    fclose(stdout);
+    stdout = before;
+    T_STR(text, "  name   MHz\n"
+                "  big   1800\n");
 }
 
 TEST(no_rows_have_headings)
 {
-    base_autofree char *text = printed("[]", 0);
+    base_autofree char *text = printed("[]");
 
     T_STR(text, "name  busy  mJ  cpus\n");
 }
