@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model with a primitive for each of its units: made, asked, freed. */
 #include "base/base.h"
-#include "base/leaves/stop.h"
+#include "base/leaves/load_work.h"
 #include "kernels/net_private.h"
 
 static int consts(struct krn_net *net, size_t i, const struct krn_primitive *v)

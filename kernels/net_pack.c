@@ -3,9 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
-#include "base/leaves/how_far.h"
-#include "base/leaves/share.h"
-#include "base/leaves/stop.h"
+#include "base/leaves/load_work.h"
 #include "kernels/net_private.h"
 
 uint8_t krn_net_add(struct krn_net_op *o, const struct krn_primitive *v)

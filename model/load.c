@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <sys/mman.h>
 
-#include "base/leaves/hash.h"
 #include "base/leaves/leaves.h"
 #include "model/common/file.h"
 #include "model/common/weight_files.h"

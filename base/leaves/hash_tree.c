@@ -6,10 +6,8 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
-#include "base/leaves/hash.h"
 #include "base/leaves/leaves.h"
-#include "base/leaves/share.h"
-#include "base/leaves/stop.h"
+#include "base/leaves/load_work.h"
 #include "base/whole_file.h"
 
 #define PIECE_BYTES ((size_t)128 << 10) /* read at a time */

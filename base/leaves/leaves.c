@@ -7,6 +7,33 @@
 
 #define SIZE_BYTES 8u
 
+void mdl_hash_init(struct mdl_hash *s)
+{
+    /* detects vector instructions, once */
+    if (sodium_init() < 0) {
+        /* the plain code then runs */
+    }
+    crypto_generichash_init(&s->state, NULL, 0, MDL_HASH_BYTES);
+}
+
+void mdl_hash_update(struct mdl_hash *s, const void *data, size_t bytes)
+{
+    crypto_generichash_update(&s->state, data, bytes);
+}
+
+void mdl_hash_end(struct mdl_hash *s, unsigned char ret[MDL_HASH_BYTES])
+{
+    crypto_generichash_final(&s->state, ret, MDL_HASH_BYTES);
+}
+
+void mdl_hash_hex(struct mdl_hash *s, char ret[65])
+{
+    unsigned char out[MDL_HASH_BYTES];
+
+    mdl_hash_end(s, out);
+    sodium_bin2hex(ret, 65, out, sizeof(out));
+}
+
 static size_t count_of(size_t file_bytes)
 {
     return file_bytes ? (file_bytes - 1) / MDL_HASH_LEAF_BYTES + 1 : 1;

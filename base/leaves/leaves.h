@@ -2,11 +2,11 @@
 /**
  * base/leaves/leaves.h - a model's file as leaves of 1 MiB, each of which can be checked by itself
  *
- * A model's hash (base/leaves/hash.h) is the hash of its *leaf list*: the file's size, then the
- * hash of each leaf. Whoever trusts the hash can check a leaf list that comes from anywhere, and
- * with it every leaf. So a board that serves a segment needs only the leaves with the structure of
- * the file and with its own weights (mdl_segment_leaves()); all others may be holes of a sparse
- * file.
+ * A model's hash is the hash of its *leaf list*: the file's size, then the hash of each leaf. It
+ * covers every byte of the file, and is the key of learned costs, not a proof of origin. Whoever
+ * trusts the hash can check a leaf list that comes from anywhere, and with it every leaf. So a
+ * board that serves a segment needs only the leaves with the structure of the file and with its own
+ * weights (mdl_segment_leaves()); all others may be holes of a sparse file.
  *
  * A leaf list as data is 8 bytes of size, little-endian, and 32 bytes a leaf. The file
  * MODEL.onnx.leaves beside a model has the same, then a bitmap of the leaves that are there, the
@@ -16,10 +16,37 @@
  */
 #pragma once
 
+#include <sodium.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/leaves/hash.h"
+/* ---- unkeyed BLAKE2b-256 (RFC 7693) ---- */
+
+#define MDL_HASH_BYTES 32u
+#define MDL_HASH_LEAF_BYTES ((size_t)1 << 20)
+
+struct mdl_hash {
+    crypto_generichash_state state;
+};
+
+void mdl_hash_init(struct mdl_hash *s);
+void mdl_hash_update(struct mdl_hash *s, const void *data, size_t bytes);
+/** mdl_hash_end() - writes the hash to @ret. */
+void mdl_hash_end(struct mdl_hash *s, unsigned char ret[MDL_HASH_BYTES]);
+/** mdl_hash_hex() - the same as text. @ret: 64 hex digits and NUL. */
+void mdl_hash_hex(struct mdl_hash *s, char ret[65]);
+
+/**
+ * mdl_hash_file() - hashes the first @bytes of a file: the hash of the size (8 bytes,
+ * little-endian) followed by the hashes of its 1 MiB leaves, in order (Python: hashlib.blake2b with
+ * digest_size=32)
+ * @threads: threads that share the leaves, the caller's included; 0: 1
+ * Blocks on the file; allocates. Return: 0, -errno of a read, -EBADMSG (the file is shorter than
+ * @bytes), -ENOMEM, -ECANCELED (mdl_stopped()).
+ */
+int mdl_hash_file(int fd, size_t bytes, size_t threads, char ret_hex[65]);
+
+/* ---- leaves ---- */
 
 #define MDL_LEAVES_ENDING ".leaves"
 #define MDL_LEAVES_MAX ((size_t)1 << 20) /* leaves of one file: 1 TiB */

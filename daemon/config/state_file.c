@@ -7,7 +7,7 @@
 #include "base/atomic_file.h"
 #include "base/base.h"
 #include "base/json_text.h"
-#include "base/leaves/hash.h"
+#include "base/leaves/leaves.h"
 #include "base/whole_file.h"
 #include "daemon/service/folders.h"
 #include "daemon/service/log.h"

@@ -2,7 +2,7 @@
 #include "daemon/models/loading.h"
 
 #include "base/base.h"
-#include "base/leaves/stop.h"
+#include "base/leaves/load_work.h"
 #include "daemon/models/process_memory.h"
 #include "ipc/decode/piped_decode.h"
 #include "ipc/piped.h"

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/leaves/how_far.h"
+#include "base/leaves/load_work.h"
 #include "daemon/config/state_file.h"
 #include "daemon/models/choosing.h"
 #include "daemon/models/serving.h"

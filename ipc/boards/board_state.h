@@ -131,7 +131,7 @@ struct brd_route {
     char model[BRD_CONTENT_BYTES];   /* as clients call it */
     char content[BRD_CONTENT_BYTES]; /* as boards call it: the name and a part of the identity */
     uint32_t number;                 /* another for each change of the model's route */
-    char identity[65];               /* hash of the file (base/leaves/hash.h), hex */
+    char identity[65];               /* hash of the file (base/leaves/leaves.h), hex */
     char path[1024];                 /* of the file, at the head */
     /* how pictures become the input, as JSON (the key preprocess of a sidecar); "": none are sent
      */

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "base/base.h"
-#include "base/leaves/how_far.h"
+#include "base/leaves/load_work.h"
 #include "kernels/int8cal/quantise_private.h"
 
 #define EQUALISED_WORTH 0.8                   /* of the mean square error */

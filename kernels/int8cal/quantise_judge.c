@@ -2,7 +2,7 @@
 /* Judges the present calibration: which operators stay f32, and how good the answers are. */
 
 #include "base/base.h"
-#include "base/leaves/how_far.h"
+#include "base/leaves/load_work.h"
 #include "kernels/int8cal/quantise_private.h"
 
 bool krn_quantise_stopped(const struct krn_quantise *j)

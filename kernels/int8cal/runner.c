@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "base/leaves/how_far.h"
+#include "base/leaves/load_work.h"
 
 static uint8_t *memory(size_t bytes)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "base/base.h"
-#include "base/leaves/how_far.h"
-#include "base/leaves/stop.h"
+#include "base/leaves/load_work.h"
 #include "kernels/select/measure_private.h"
 
 #define WINDOW_BYTES ((size_t)96 << 20) /* of primitives that are packed at the same time */

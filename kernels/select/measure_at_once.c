@@ -4,8 +4,7 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "base/leaves/how_far.h"
-#include "base/leaves/stop.h"
+#include "base/leaves/load_work.h"
 #include "kernels/select/measure_private.h"
 
 #define EVICT_BYTES ((size_t)64 << 20)

@@ -5,8 +5,7 @@
 #include <sched.h>
 
 #include "base/base.h"
-#include "base/leaves/how_far.h"
-#include "base/leaves/stop.h"
+#include "base/leaves/load_work.h"
 #include "kernels/select/measure_private.h"
 
 #define RESTLESS_SHARE 0.05 /* of a time: its least uncertainty on a restless machine */

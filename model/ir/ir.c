@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdarg.h>
 
-#include "base/leaves/stop.h"
+#include "base/leaves/load_work.h"
 
 /* A few tenths of a second; nothing calls off a step once it has begun. */
 #define FOLD_STEP_WORK ((double)(1u << 28))

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/vfs.h>
 
-#include "base/leaves/stop.h"
+#include "base/leaves/load_work.h"
 #include "model/netdesc/layers.h"
 
 #define NODE_ATTRS_MAX 8u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tensors that are alive between two units, in one order, and their hash. */
-#include "base/leaves/hash.h"
+#include "base/leaves/leaves.h"
 #include "model/ir/strides.h"
 #include "model/segment/cut.h"
 

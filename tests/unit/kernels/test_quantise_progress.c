@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/leaves/how_far.h"
+#include "base/leaves/load_work.h"
 #include "kernels/int8cal/quantise.h"
 #include "kernels/kernels.h"
 #include "model/model.h"

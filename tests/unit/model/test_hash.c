@@ -3,7 +3,7 @@
 #include <fcntl.h>
 
 #include "base/base.h"
-#include "base/leaves/hash.h"
+#include "base/leaves/leaves.h"
 #include "tests/unit/model/load_files.h"
 
 TEST(the_hash_is_blake2b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that are loaded: what is read of them and beside them, and the memory of their weights. */
-#include "base/leaves/hash.h"
+#include "base/leaves/leaves.h"
 #include "tests/unit/model/load_files.h"
 
 TEST(a_good_file)

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/leaves/share.h"
+#include "base/leaves/load_work.h"
 
 #include <pthread.h>
 #include <signal.h>
 
 #include "base/base.h"
-#include "base/leaves/how_far.h"
-#include "base/leaves/stop.h"
-
-/* ---- calling it off, and how far it is: of each thread ---- */
 
 static _Thread_local const _Atomic bool *stop_by;
 
@@ -43,8 +39,6 @@ void mdl_progress(const char *what, size_t done, size_t of)
         atomic_store_explicit(&kept->of, (uint32_t)of, memory_order_relaxed);
     }
 }
-
-/* ---- sharing it ---- */
 
 #define THREADS_MAX 64u
 
