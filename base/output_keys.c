@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/output_keys.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -6,7 +7,6 @@
 #include <string.h>
 
 #include "base/near_word.h"
-#include "base/output_keys_private.h"
 
 /* Reads one value. Return: true; false with @why. */
 struct output_key;

@@ -104,3 +104,11 @@ unsigned output_columns(const struct output_settings *s);
  */
 bool output_settings_read(const json_t *object, struct output_settings *ret, const char **ret_key,
                           char why[OUTPUT_WHY_BYTES]);
+
+/* ---- output_keys_check.c, for output_keys.c ---- */
+
+/* Each role of "tensors" must be read. Return: true; false with @why. */
+bool output_check_roles(const struct output_settings *s, char why[OUTPUT_WHY_BYTES]);
+
+/* Keys that need each other. Return: NULL; else why not, with *ret_key. */
+const char *output_check(const struct output_settings *s, const char **ret_key);

@@ -6,7 +6,7 @@
 
 #include "apps/gstreamer/infer_element.h"
 #include "apps/show/canvas.h"
-#include "apps/show/draw_decoded.h"
+#include "apps/show/decoded.h"
 
 #define PACKAGE "piped"
 #define CAPS                                                                                       \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/gstreamer/result.h"
 
-#include "apps/show/decoded_json.h"
+#include "apps/show/decoded.h"
 #include "base/base.h"
 #include "base/json_text.h"
 

@@ -5,7 +5,7 @@
 #include "apps/http/pool.h"
 #include "apps/http/reply.h"
 #include "apps/http/routes.h"
-#include "apps/show/decoded_json.h"
+#include "apps/show/decoded.h"
 
 #define TOP_USUAL 5u
 #define TOP_MOST 1000u

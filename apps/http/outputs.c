@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "apps/http/tensors.h"
-#include "apps/show/decoded_json.h"
+#include "apps/show/decoded.h"
 #include "base/tensor_name.h"
 #include "ipc/wire.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/picture/picture_rows.h"
+#include "apps/picture/picture.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/show/decoded_json.h"
+#include "apps/show/decoded.h"
 
 #include <math.h>
 

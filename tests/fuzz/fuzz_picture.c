@@ -2,7 +2,6 @@
 /* Picture files: what is refused has a reason; what is accepted fills its pixels and no more. A PNG
  * comes again with its sums mended, or few mutations would get past them. */
 #include "apps/picture/picture.h"
-#include "apps/picture/picture_rows.h"
 #include "base/base.h"
 #include "tests/fuzz/replay.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl infer: what a decoder found, as lines and as a drawing. */
 
+#include "apps/show/decoded.h"
 #include "apps/pipectl/infer/infer.h"
 #include "apps/show/canvas.h"
-#include "apps/show/draw_decoded.h"
 #include "base/cli/shown_print.h"
 
 /* Finds out how to decode. If nothing says how, that is told once, unless raw values are wanted. */

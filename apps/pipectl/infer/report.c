@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "apps/pipectl/infer/infer.h"
-#include "apps/show/decoded_json.h"
+#include "apps/show/decoded.h"
 #include "base/cli/shown_print.h"
 #include "base/json_text.h"
 

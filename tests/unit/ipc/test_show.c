@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "apps/show/canvas.h"
-#include "apps/show/decoded_json.h"
-#include "apps/show/draw_decoded.h"
+#include "apps/show/decoded.h"
 #include "apps/show/fold_segments.h"
 #include "tests/harness.h"
 

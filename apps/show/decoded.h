@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/show/decoded_json.h - what a model answered, and what a decoder found in it, as JSON
- * (docs/outputs.md) */
+/** apps/show/decoded.h - what a model answered, and what a decoder found in it, as JSON
+ * (docs/outputs.md) and drawn */
 #pragma once
 
 #include <jansson.h>
@@ -26,3 +26,9 @@ size_t shw_json_bytes(const struct piped_decoded *r);
  * probability}]. @d: may be NULL. Threads: the decoder's. Return: new reference; NULL: the model
  * is not a classifier, or a score is NaN or infinite. */
 json_t *shw_top(struct piped_decoder *d, const void *output, size_t most);
+
+struct canvas;
+
+/** shw_draw() - draws boxes, labels, points, masks and texts on the picture that the result is of,
+ * which may have been scaled since. Threads: any. */
+void shw_draw(struct canvas *c, const struct piped_decoded *r);
