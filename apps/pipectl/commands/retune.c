@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
-#include "apps/pipectl/common/call_progress.h"
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/pipectl/common/call_progress.h"
-
+/* pipectl: how far a call is, on a line of the terminal. */
 #include <sys/ioctl.h>
 
+#include "apps/pipectl/common/pipectl.h"
 #include "base/shown_text.h"
 #include "ipc/control/control_client.h"
 

@@ -2,7 +2,6 @@
 /* pipectl: calls on the control socket. */
 #include <stdarg.h>
 
-#include "apps/pipectl/common/call_progress.h"
 #include "apps/pipectl/common/pipectl.h"
 #include "base/cli/shown_print.h"
 #include "base/shown_text.h"

@@ -2,9 +2,9 @@
 /* pipectl doctor: why it is slow or refuses frames, and what to do. */
 #include <stdarg.h>
 
+#include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/doctor/doctor.h"
 #include "apps/pipectl/doctor/facts.h"
-#include "apps/pipectl/doctor/sample.h"
 #include "base/append.h"
 
 static int take_args(int argc, char **argv, struct ctl_options *o)

@@ -2,7 +2,7 @@
 /**
  * apps/pipectl/doctor/doctor.h - why the daemon is slow or refuses frames, judged from what it says
  *
- * Pure: a sample of answers in, findings out. A rule (the table is in facts.h) looks for one
+ * Pure, but for sample.c: a sample of answers in, findings out. A rule (the table is in facts.h) looks for one
  * thing and adds a finding for each time that it sees it. What is not in the sample is unknown, and
  * no rule finds anything in it.
  *
@@ -44,3 +44,21 @@ json_t *doctor_stages(const json_t *sample);
 json_t *doctor_machine(const json_t *sample);
 /** doctor_is_well() - Return: all @findings are notes. */
 bool doctor_is_well(const json_t *findings);
+
+/* ---- sample.c: what is asked of the daemon and the machine ---- */
+
+struct ctl;
+
+/* How the daemon is watched. */
+struct doctor_watch {
+    const char *model; /* only this one; NULL: all */
+    double seconds;    /* between the two answers of a sample */
+    double every_s;    /* between others meanwhile; 0: there are none */
+    /* called with each answer of Status; NULL: by nobody */
+    void (*see)(void *context, const json_t *status);
+    void *context;
+};
+
+/** doctor_sample() - asks twice. @ret: a sample as above, the caller's reference. Return: an
+ * exit code; the reason was printed. */
+int doctor_sample(const struct ctl *ctl, const struct doctor_watch *w, json_t **ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/pipectl/doctor/sample.h"
-
+/* pipectl doctor: asks the daemon and the machine. */
 #include <dirent.h>
 
+#include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/doctor/doctor.h"
 
 #define EVENTS 200 /* newest of the history */

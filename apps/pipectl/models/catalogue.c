@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models that can be fetched, from the catalogue's file and folder. */
-#include "apps/pipectl/models/fetch.h"
+#include "apps/pipectl/models/models.h"
 
 #include <dirent.h>
 

@@ -2,8 +2,7 @@
 /* pipectl models: lists, loads and unloads; inspects and fetches files, which needs no daemon. */
 
 #include "apps/pipectl/common/pipectl.h"
-#include "apps/pipectl/models/fetch.h"
-#include "apps/pipectl/models/files.h"
+#include "apps/pipectl/models/models.h"
 #include "apps/show/fold_segments.h"
 #include "base/cli/shown_print.h"
 #include "base/path_below.h"

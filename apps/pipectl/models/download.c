@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* curl knows HTTP, TLS and proxies. It writes to a pipe, and nothing that comes is believed. */
-#include "apps/pipectl/models/fetch.h"
+#include "apps/pipectl/models/models.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -8,8 +8,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-#include "apps/pipectl/common/call_progress.h"
-#include "apps/pipectl/common/command_line.h"
+#include "apps/pipectl/common/pipectl.h"
 #include "base/atomic_file.h"
 #include "base/base.h"
 

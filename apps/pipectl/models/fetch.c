@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model is its file, the labels if they are a file, and the sidecar. Each is written beside its
  * place under a name of its own; only when all are right they get their names. */
-#include "apps/pipectl/models/fetch.h"
+#include "apps/pipectl/models/models.h"
 
 #include <sys/random.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/pipectl/models/files.h"
+#include "apps/pipectl/models/models.h"
 
 #include <linux/openat2.h>
 #include <sys/syscall.h>

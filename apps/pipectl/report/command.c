@@ -3,7 +3,6 @@
 
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/doctor/doctor.h"
-#include "apps/pipectl/doctor/sample.h"
 #include "apps/pipectl/report/page.h"
 #include "apps/show/fold_segments.h"
 

@@ -36,7 +36,7 @@ void report_plans(const struct report *r, size_t i, const json_t *model); /* and
 void report_history(const struct report *r);
 void report_machine(const struct report *r);
 
-/* For sections: curve.c, about the looks at the daemon. */
+/* For sections: about the looks at the daemon. */
 
 /** report_time_chart() - Return: new: a chart of lines over the seconds watched. */
 json_t *report_time_chart(const struct report *r, const char *id, const char *title,

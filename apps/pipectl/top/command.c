@@ -3,8 +3,8 @@
 #include <langinfo.h>
 #include <locale.h>
 
+#include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/top/live.h"
-#include "apps/pipectl/top/terminal.h"
 #include "apps/pipectl/top/view.h"
 #include "apps/show/fold_segments.h"
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "apps/pipectl/top/terminal.h"
+#include "apps/pipectl/top/live.h"
 
 static SCREEN *terminal;
 

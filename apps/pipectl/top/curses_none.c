@@ -2,7 +2,7 @@
 /* pipectl top: in place of curses.c in a build without ncurses. */
 #include <errno.h>
 
-#include "apps/pipectl/top/terminal.h"
+#include "apps/pipectl/top/live.h"
 
 const char *top_terminal_there(void)
 {

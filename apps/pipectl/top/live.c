@@ -5,11 +5,12 @@
 #include <poll.h>
 #include <signal.h>
 
-#include "apps/pipectl/top/terminal.h"
+#include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/top/view.h"
 #include "apps/show/fold_segments.h"
 #include "ipc/control/control_client.h"
 
+#define EVENTS 20                       /* decisions that are asked for */
 #define RETRY_NS BASE_NS_PER_S          /* to reach a daemon that is away */
 #define START_NS (10 * BASE_NS_PER_S)   /* to start one that fails to start */
 #define SILENT_NS (3 * BASE_NS_PER_S)   /* an answer is late */
@@ -164,7 +165,7 @@ static void ask_explain(struct live *l, uint64_t now_ns)
 
 static void ask_all(struct live *l, uint64_t now_ns)
 {
-    json_t *limit = json_pack("{s:i}", "limit", TOP_EVENTS);
+    json_t *limit = json_pack("{s:i}", "limit", EVENTS);
 
     l->next_ns = now_ns + l->interval_ns;
     ask(l, "Status", json_object(), now_ns);

@@ -55,3 +55,42 @@ void top_put_curve(struct top_screen *s, enum top_look look, const double *value
                    double most);
 /** top_width() - Return: how many cells @text takes. */
 size_t top_width(const struct top_screen *s, const char *text);
+
+/*
+ * ---- table.c: a table that fits its screen ----
+ *
+ * Columns are as wide as they need to be. A column without any value is left out; if the others are
+ * too wide together, those that matter least are left out, too. A table without rows is not drawn.
+ */
+
+#define TOP_COLUMNS_MAX 12u
+#define TOP_TEXT_MAX 200u /* bytes of a cell */
+
+struct top_column {
+    const char *heading; /* "": it shares the heading of the column before, one blank away */
+    char align;          /* 'l', 'r', or 'b': bars */
+    unsigned drop;       /* the highest goes first; 0: never */
+};
+
+struct top_table_cell {
+    char text[TOP_TEXT_MAX];
+    enum top_look look;
+    double share; /* of a bar */
+};
+
+/* Begins with its columns. */
+struct top_table {
+    const struct top_column *columns; /* borrowed: @count of them, at most TOP_COLUMNS_MAX */
+    size_t count, used, room;         /* columns; cells in use and allocated */
+    struct top_table_cell *cells;     /* owned: row after row */
+};
+
+/** top_table_text() - adds the next cell of the row, or of the next row. */
+void top_table_text(struct top_table *t, enum top_look look, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** top_table_value() - adds a number; "-" if it is NAN. @format: for one double. */
+void top_table_value(struct top_table *t, enum top_look look, const char *format, double value)
+    __attribute__((format(printf, 3, 0)));
+void top_table_bar(struct top_table *t, enum top_look look, double share);
+/** top_table_draw() - draws headings and rows, each with top_line() after it, and frees all. */
+void top_table_draw(struct top_table *t, struct top_screen *s);

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/pipectl/top/table.h"
-
+/* pipectl top: tables. */
+#include <assert.h>
 #include <math.h>
 
 #include "apps/pipectl/common/output.h"
+#include "apps/pipectl/top/screen.h"
 #include "base/base.h"
 
 #define BAR_CELLS 10u
 #define LEFT_MAX 26u /* cells of a text that is not in the last column */
-
-void top_table_init(struct top_table *t, const struct top_column *columns, size_t count)
-{
-    *t = (struct top_table){.columns = columns, .count = base_min(count, TOP_COLUMNS_MAX + 0ul)};
-}
 
 static struct top_table_cell *next(struct top_table *t)
 {
@@ -153,6 +149,7 @@ void top_table_draw(struct top_table *t, struct top_screen *s)
 {
     size_t width[TOP_COLUMNS_MAX], rows = t->count ? t->used / t->count : 0;
 
+    assert(t->count <= TOP_COLUMNS_MAX);
     if (rows > 0) {
         find_widths(t, s, rows, width);
         drop_columns(t, s->columns, width);

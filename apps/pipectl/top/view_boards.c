@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "apps/pipectl/common/output.h"
-#include "apps/pipectl/top/table.h"
 #include "apps/pipectl/top/view.h"
 #include "base/base.h"
 
@@ -82,13 +81,12 @@ void top_draw_route(const struct top_view *v, struct top_screen *s, const json_t
         {"", 'r', 1},      {"service ms", 'r', 0}, {"expected ms", 'r', 2}, {"off", 'r', 0},
     };
     const json_t *route = json_object_get(model, "route");
-    struct top_table t;
+    struct top_table t = {columns, base_array_count(columns)};
 
     if (!json_is_object(route)) {
         return;
     }
     draw_route_line(v, s, model);
-    top_table_init(&t, columns, base_array_count(columns));
     json_text_each(json_object_get(route, "hops"), i, hop) {
         add_hop(&t, v, model, hop, i);
     }
@@ -114,9 +112,8 @@ void top_draw_boards(const struct top_view *v, struct top_screen *s, const json_
         {"board", 'l', 0},  {"is", 'l', 0},         {"for", 'r', 1},    {"message us", 'r', 0},
         {"Mbit/s", 'r', 0}, {"memory MiB", 'r', 2}, {"places", 'l', 3},
     };
-    struct top_table t;
+    struct top_table t = {columns, base_array_count(columns)};
 
-    top_table_init(&t, columns, base_array_count(columns));
     json_text_each(json_object_get(v->top->status, "boards"), i, b) {
         const json_t *link = json_object_get(b, "link");
         bool up = ctl_is(b, "up");

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "apps/pipectl/common/output.h"
-#include "apps/pipectl/top/table.h"
 #include "apps/pipectl/top/view.h"
 #include "base/base.h"
 
@@ -26,9 +25,8 @@ void top_draw_clocks(const struct top_view *v, struct top_screen *s, const json_
         {"clock", 'b', 2},   {"MHz", 'r', 0},  {"limit MHz", 'r', 0}, {"max MHz", 'r', 0},
         {"limited", 'l', 0}, {"used", 'l', 1},
     };
-    struct top_table t;
+    struct top_table t = {columns, base_array_count(columns)};
 
-    top_table_init(&t, columns, base_array_count(columns));
     json_text_each(json_object_get(v->top->status, "eps"), i, e) {
         const json_t *p = policy_of(v->top->status, ctl_value(e, "policy"));
         const json_t *governor = json_object_get(e, "governor");

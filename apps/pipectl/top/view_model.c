@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "apps/pipectl/common/output.h"
-#include "apps/pipectl/top/table.h"
 #include "apps/pipectl/top/view.h"
 #include "base/base.h"
 
@@ -129,9 +128,8 @@ void top_draw_models(const struct top_view *v, struct top_screen *s, const json_
     };
     json_auto_t *sorted =
         top_sorted(json_object_get(v->top->status, "models"), v->sort, "fps", "latency_ms.p99");
-    struct top_table t;
+    struct top_table t = {columns, base_array_count(columns)};
 
-    top_table_init(&t, columns, base_array_count(columns));
     json_text_each(sorted, i, m) {
         const struct top_model *known = top_find(v->top, ctl_text(m, "name"));
         const json_t *latency = json_object_get(m, "latency_ms");
@@ -160,9 +158,8 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
     };
     json_auto_t *sorted =
         top_sorted(json_object_get(model, "stages"), v->sort, "busy", "service_ms");
-    struct top_table t;
+    struct top_table t = {columns, base_array_count(columns)};
 
-    top_table_init(&t, columns, base_array_count(columns));
     json_text_each(sorted, i, stage) {
         double busy = ctl_real(stage, "busy"), ms = ctl_value(stage, "service_ms");
         double expected = ctl_value(stage, "expected_ms");
@@ -204,7 +201,7 @@ void top_draw_units(const struct top_view *v, struct top_screen *s, const json_t
         {"ms", 'r', 0},   {"share", 'b', 1}, {"", 'r', 0},
     };
     json_auto_t *sorted = top_sorted(v->units, v->sort, "ewma_ms", "ewma_ms");
-    struct top_table t;
+    struct top_table t = {columns, base_array_count(columns)};
     double all = 0;
 
     if (!v->units) { /* they have been asked for */
@@ -213,7 +210,6 @@ void top_draw_units(const struct top_view *v, struct top_screen *s, const json_t
     json_text_each(sorted, i, u) {
         all += isnan(unit_ms(u)) ? 0 : unit_ms(u);
     }
-    top_table_init(&t, columns, base_array_count(columns));
     json_text_each(sorted, i, u) {
         double ms = unit_ms(u), share = all > 0 ? ms / all : NAN;
 

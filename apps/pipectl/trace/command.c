@@ -5,8 +5,7 @@
 #include <sys/socket.h>
 
 #include "apps/pipectl/common/pipectl.h"
-#include "apps/pipectl/trace/read.h"
-#include "apps/pipectl/trace/spool.h"
+#include "apps/pipectl/trace/trace.h"
 #include "base/cli/shown_print.h"
 
 struct recording {

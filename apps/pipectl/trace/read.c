@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/pipectl/trace/read.h"
-
+/* Batches become tracks, instants and values. */
 #include "apps/pipectl/common/output.h"
+#include "apps/pipectl/trace/trace.h"
 #include "base/append.h"
 #include "base/base.h"
 #include "base/shown_text.h"

@@ -2,7 +2,7 @@
 /* Records become slices: units and waits of teams, frames of streams. */
 #include <endian.h>
 
-#include "apps/pipectl/trace/read.h"
+#include "apps/pipectl/trace/trace.h"
 #include "base/base.h"
 #include "base/trace_record.h"
 #include "ipc/wire.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/pipectl/trace/spool.h"
-
+/* A trace as it comes, in temporary files. */
 #include <endian.h>
 #include <sys/socket.h>
 
+#include "apps/pipectl/trace/trace.h"
 #include "base/base.h"
 
 #define READ_BYTES (1u << 18)

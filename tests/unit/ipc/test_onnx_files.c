@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "apps/pipectl/models/files.h"
+#include "apps/pipectl/models/models.h"
 #include "tests/harness.h"
 
 #define FILE_BYTES 2048u
