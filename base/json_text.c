@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_text.h"
 
+#include <math.h>
+
 #include "base/base.h"
 #include "base/shown_text.h"
 
@@ -20,6 +22,23 @@ json_t *json_text_at(const json_t *object, const char *path)
         object = json_object_get(object, key);
     }
     return json_object_get(object, path);
+}
+
+json_t *json_text_find(const json_t *list, const char *key, const char *text)
+{
+    json_text_each(list, i, one) {
+        const char *its = json_string_value(json_object_get(one, key));
+
+        if (its && strcmp(its, text) == 0) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+json_t *json_text_number(double v)
+{
+    return isfinite(v) ? json_real(v) : json_null();
 }
 
 /* Return: as callbacks of Jansson: 0 or -1. */

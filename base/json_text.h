@@ -26,6 +26,10 @@ const char *json_text_of(const json_t *object, const char *key);
 /** json_text_at() - Return: the value at a path, as in "sensors.energy.joules", borrowed; NULL:
  * there is none. */
 json_t *json_text_at(const json_t *object, const char *path);
+/** json_text_find() - Return: the object of @list whose @key is @text, borrowed; NULL: none. */
+json_t *json_text_find(const json_t *list, const char *key, const char *text);
+/** json_text_number() - Return: new: the number; null: it is NAN or infinite. */
+json_t *json_text_number(double v);
 /* As json_array_foreach(), but it declares @i, a size_t, and @item, a json_t *; NULL is an empty
  * list. The inner loop runs once, so that break and continue are those of one loop. */
 #define json_text_each(list, i, item)                                                              \

@@ -96,7 +96,5 @@ json_t *page_series(const char *name, json_t *points);
 void page_lines(json_t *chart, const char *name, json_t *points, json_t *how);
 /** page_bars() - Return: new: a series of bars. Takes the reference @values. */
 json_t *page_bars(const char *name, json_t *values);
-/** page_known() - Return: new: the number; null: NAN. */
-json_t *page_known(double v);
 /** page_point() - adds a point to @points, unless it has a NAN. @note: NULL: none. */
 void page_point(json_t *points, double x, double y, const char *note);

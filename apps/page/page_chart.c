@@ -174,11 +174,6 @@ json_t *page_bars(const char *name, json_t *values)
     return json_pack("{s:s, s:o}", "name", name, "values", values);
 }
 
-json_t *page_known(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 json_t *page_axis(const char *label, bool log, double min, double max)
 {
     json_t *axis = json_pack("{s:s, s:b}", "label", label, "log", log);

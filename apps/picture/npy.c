@@ -6,13 +6,6 @@
 #include "base/base.h"
 #include "base/shown_text.h"
 
-#define MAGIC "\x93NUMPY"
-
-bool picture_npy_begins(const struct picture *img)
-{
-    return img->data_bytes > 10 && memcmp(img->data, MAGIC, strlen(MAGIC)) == 0;
-}
-
 /* Return: what follows "'KEY': " in the dict; NULL: no such key. */
 static const char *value_of(const char *text, const char *key)
 {

@@ -115,6 +115,5 @@ int picture_png_read(const struct picture *img, uint8_t *to, struct picture_rows
 /* The same files: write what was drawn (apps/show/canvas.h). Return: 0; -errno, with @ret_error. */
 int picture_jpeg_write(const struct canvas *c, const char *path, char ret_error[PICTURE_ERROR_MAX]);
 int picture_png_write(const struct canvas *c, const char *path, char ret_error[PICTURE_ERROR_MAX]);
-/* npy.c: an array that numpy.save() wrote. Return: 0; -EINVAL. */
-bool picture_npy_begins(const struct picture *img);
+/* npy.c: an array that numpy.save() wrote, of more than 10 bytes. Return: 0; -EINVAL. */
 int picture_npy_open(struct picture *img, char ret_error[PICTURE_ERROR_MAX]);

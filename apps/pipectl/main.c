@@ -40,13 +40,6 @@ static int unknown_command(const char *name)
     return CTL_USAGE;
 }
 
-static int help_of(const char *command)
-{
-    const struct cli_command *c = cli_find(ctl_program.commands, command);
-
-    return c ? ctl_print_help(c) : unknown_command(command);
-}
-
 /* Is @given the word, or the option of that name? */
 static bool is_word(const char *given, const char *word)
 {
@@ -161,7 +154,10 @@ static int run(int argc, char **argv)
         return CTL_USAGE;
     }
     if (is_word(argv[1], "help") || strcmp(argv[1], "-h") == 0) {
-        return argc > 2 ? help_of(argv[2]) : help(stdout);
+        command = argc > 2 ? cli_find(ctl_program.commands, argv[2]) : NULL;
+        return argc <= 2 ? help(stdout)
+               : command ? ctl_print_help(command)
+                         : unknown_command(argv[2]);
     }
     if (is_word(argv[1], "version")) {
         puts("pipectl " PIPED_VERSION);

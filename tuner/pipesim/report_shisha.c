@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/base.h"
+#include "base/json_text.h"
 #include "tuner/pipesim/report.h"
 
 static const char *const SEARCHES[] = {"exact",         "shisha",    "pipe-search-database",
@@ -92,7 +93,7 @@ static void draw_bars(struct psim_report *r, const char *id, const char *title, 
         for (size_t g = 0; g < groups; g++) {
             double v = values[g * series + s];
 
-            json_array_append_new(list, page_known(v < 0 ? NAN : v));
+            json_array_append_new(list, json_text_number(v < 0 ? NAN : v));
         }
         page_add(chart, page_bars(names[s], list));
     }

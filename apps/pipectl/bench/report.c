@@ -47,10 +47,9 @@ static json_t *autodice_json(const struct bench *b)
     double mean, stddev;
 
     autodice_figures(b, &mean, &stddev);
-    return json_pack(
-        "{s:I, s:f, s:f, s:f, s:o}", "runs", (json_int_t)b->latency_count, "images_per_s",
-        mean > 0 ? 1e3 / mean : 0, "mean_ms", mean, "stddev_ms", stddev, "joules_per_image",
-        isfinite(b->joules) ? json_real(b->joules / BENCH_AUTODICE_RUNS) : json_null());
+    return json_pack("{s:I, s:f, s:f, s:f, s:o}", "runs", (json_int_t)b->latency_count,
+                     "images_per_s", mean > 0 ? 1e3 / mean : 0, "mean_ms", mean, "stddev_ms",
+                     stddev, "joules_per_image", json_text_number(b->joules / BENCH_AUTODICE_RUNS));
 }
 
 static void autodice_print(const struct bench *b)

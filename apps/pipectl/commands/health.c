@@ -7,14 +7,10 @@
 #define LOOK_MS 100u  /* from one look to the next while it waits */
 #define LEAST_MS 1000 /* for an answer, also at the end: a busy machine is no silent daemon */
 
+/* @name: NULL: the first one */
 static const json_t *named(const json_t *list, const char *name)
 {
-    json_text_each(list, i, m) {
-        if (!name || strcmp(ctl_text(m, "name"), name) == 0) {
-            return m;
-        }
-    }
-    return NULL;
+    return name ? json_text_find(list, "name", name) : json_array_get(list, 0);
 }
 
 /* @ret_hopeless: waiting helps no more. Return: whether @status is what was asked for; else

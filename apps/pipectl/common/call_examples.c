@@ -47,17 +47,12 @@ static int add_bytes(int fd, const char *path, size_t *ret_bytes)
     return rc;
 }
 
-/* A JPEG is sent as a pixmap under its own name: all but .f32 are pixmaps. */
-static json_t *entry(const char *name, size_t bytes)
-{
-    return json_pack("{s:s, s:I}", "name", name, "bytes", (json_int_t)bytes);
-}
-
 static int visible(const struct dirent *e)
 {
     return e->d_name[0] != '.' && e->d_type != DT_DIR;
 }
 
+/* A JPEG is sent as a pixmap under its own name: all but .f32 are pixmaps. */
 static int add_files(const char *folder, struct dirent **names, int found, int fd, json_t *list)
 {
     size_t all = 0, bytes;
@@ -75,7 +70,9 @@ static int add_files(const char *folder, struct dirent **names, int found, int f
             ctl_say("%s: more than %u examples or 1 GiB; use fewer or smaller pictures", folder,
                     EXAMPLES_MAX);
             rc = -E2BIG;
-        } else if (bytes > 0 && json_array_append_new(list, entry(names[i]->d_name, bytes)) < 0) {
+        } else if (bytes > 0 &&
+                   json_array_append_new(list, json_pack("{s:s, s:I}", "name", names[i]->d_name,
+                                                         "bytes", (json_int_t)bytes)) < 0) {
             ctl_say("%s: the name is not UTF-8", path);
             rc = -EINVAL;
         }

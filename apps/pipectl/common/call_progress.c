@@ -12,23 +12,20 @@
 
 static bool there;
 
-static size_t columns(void)
-{
-    struct winsize w;
-
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : COLUMNS;
-}
-
 void ctl_line_show(char *text)
 {
-    size_t most = columns() - 1, seen = 0, at = 0;
+    size_t most = COLUMNS, seen = 0, at = 0;
+    struct winsize w;
 
     if (!isatty(STDERR_FILENO)) {
         return;
     }
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1) {
+        most = w.ws_col;
+    }
     shown_clean(text, "");
     /* as many characters as fit before the terminal would wrap the line */
-    while (text[at] && seen < most) {
+    while (text[at] && seen + 1 < most) {
         seen++;
         for (at++; (text[at] & 0xc0) == 0x80; at++) {
         }

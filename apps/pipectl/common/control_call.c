@@ -40,14 +40,6 @@ static bool is_question(const char *method)
     return false;
 }
 
-static int timeout_of(const struct ctl *ctl, const char *method)
-{
-    if (ctl->timeout_ms != CTL_TIMEOUT_DEFAULT) {
-        return ctl->timeout_ms;
-    }
-    return is_question(method) ? QUESTION_MS : 0;
-}
-
 /* @rc: of ipc_control_*(), why there is no reply. Return: an exit code. */
 static int no_reply(const struct ctl_control *c, int rc)
 {
@@ -228,7 +220,9 @@ int ctl_call_fds(const struct ctl *ctl, const char *method, json_t *parameters, 
     rc = ctl_control_open(ctl, &c);
     if (rc == CTL_DONE) {
         c->progress = base_take(progress);
-        c->timeout_ms = timeout_of(ctl, method);
+        c->timeout_ms = ctl->timeout_ms != CTL_TIMEOUT_DEFAULT ? ctl->timeout_ms
+                        : is_question(method)                  ? QUESTION_MS
+                                                               : 0;
         rc = ctl_control_send(c, name, parameters, false, fds, count);
     }
     if (rc == CTL_DONE) {

@@ -98,11 +98,6 @@ bool doctor_is_well(const json_t *findings)
     return true;
 }
 
-static json_t *known(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 json_t *doctor_figures(const json_t *sample)
 {
     struct doctor d = doctor_of(sample);
@@ -118,13 +113,15 @@ json_t *doctor_figures(const json_t *sample)
         shw_segment_text(m, segment);
         doctor_busiest(&d, m, &s);
         json_array_append_new(
-            list, json_pack("{s:s, s:s?, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "model",
-                            ctl_text(m, "name"), "segment", shw_is_segment(m) ? segment : NULL,
-                            "fps", known(d.seconds > 0 ? doctor_answered(&d, m) / d.seconds : NAN),
-                            "p50_ms", known(ctl_value(latency, "p50")), "p99_ms",
-                            known(ctl_value(latency, "p99")), "stage", ctl_text(s.status, "units"),
-                            "busy", known(s.busy), "off_core", known(s.off_core), "service_ms",
-                            known(s.service_ms), "expected_ms", known(s.expected_ms)));
+            list,
+            json_pack("{s:s, s:s?, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "model",
+                      ctl_text(m, "name"), "segment", shw_is_segment(m) ? segment : NULL, "fps",
+                      json_text_number(d.seconds > 0 ? doctor_answered(&d, m) / d.seconds : NAN),
+                      "p50_ms", json_text_number(ctl_value(latency, "p50")), "p99_ms",
+                      json_text_number(ctl_value(latency, "p99")), "stage",
+                      ctl_text(s.status, "units"), "busy", json_text_number(s.busy), "off_core",
+                      json_text_number(s.off_core), "service_ms", json_text_number(s.service_ms),
+                      "expected_ms", json_text_number(s.expected_ms)));
     }
     return list;
 }
@@ -142,8 +139,9 @@ json_t *doctor_stages(const json_t *sample)
             struct doctor_stage s = doctor_stage_of(&d, m, k);
 
             json_array_append_new(list,
-                                  json_pack("{s:o, s:o, s:o}", "busy", known(s.busy), "off_core",
-                                            known(s.off_core), "cpu_ms", known(s.cpu_ms)));
+                                  json_pack("{s:o, s:o, s:o}", "busy", json_text_number(s.busy),
+                                            "off_core", json_text_number(s.off_core), "cpu_ms",
+                                            json_text_number(s.cpu_ms)));
         }
         json_object_set_new(models, ctl_text(m, "name"), list);
     }
@@ -165,7 +163,7 @@ json_t *doctor_machine(const json_t *sample)
         json_array_append_new(clocks, clock);
     }
     return json_pack("{s:o, s:o, s:f, s:o}", "cpu_waited",
-                     known(doctor_waited(&d, "cpu_some_total_us")), "memory_waited",
-                     known(doctor_waited(&d, "memory_some_total_us")), "quota_stopped",
+                     json_text_number(doctor_waited(&d, "cpu_some_total_us")), "memory_waited",
+                     json_text_number(doctor_waited(&d, "memory_some_total_us")), "quota_stopped",
                      doctor_throttled(&d), "clocks", clocks);
 }

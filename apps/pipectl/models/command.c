@@ -302,10 +302,7 @@ int ctl_models(const struct ctl *ctl, int argc, char **argv)
         return inspect(ctl, argv[optind], &a);
     }
     if (strcmp(verb, "fetch") == 0 && left <= 1) {
-        return ctl_models_fetch(ctl, &(struct ctl_fetch){.name = argv[optind],
-                                                         .folder = a.folder,
-                                                         .catalogue = a.catalogue,
-                                                         .force = a.force});
+        return ctl_models_fetch(ctl, &a, argv[optind]);
     }
     if (strcmp(verb, "load") == 0 && (left == 1 || left == 2)) {
         return load_model(ctl, argv[optind], left == 2 ? argv[optind + 1] : NULL, &a);

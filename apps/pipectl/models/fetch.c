@@ -17,7 +17,7 @@ struct item {
     bool placed;
 };
 struct fetch {
-    const struct ctl_fetch *asked;
+    const struct ctl_options *asked;
     const json_t *row;
     int folder;
     struct item items[FILES_MAX]; /* in the order in which they get their names: the model last */
@@ -254,22 +254,22 @@ static int fetch(const struct ctl *ctl, struct fetch *f)
     return rc;
 }
 
-int ctl_models_fetch(const struct ctl *ctl, const struct ctl_fetch *asked)
+int ctl_models_fetch(const struct ctl *ctl, const struct ctl_options *o, const char *name)
 {
-    json_auto_t *rows = ctl_catalogue(asked->catalogue);
+    json_auto_t *rows = ctl_catalogue(o->catalogue);
     base_autoclose int folder = -1;
-    struct fetch f = {.asked = asked};
+    struct fetch f = {.asked = o};
 
-    if (rows && !asked->name) {
+    if (rows && !name) {
         return list(ctl, rows);
     }
-    f.row = rows ? ctl_catalogue_find(rows, asked->name) : NULL;
+    f.row = rows ? ctl_catalogue_find(rows, name) : NULL;
     if (!f.row) {
         return CTL_FAILED;
     }
-    f.folder = folder = open(asked->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    f.folder = folder = open(o->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) {
-        return ctl_fail("%s: %s", asked->folder, strerror(errno));
+        return ctl_fail("%s: %s", o->folder, strerror(errno));
     }
     return fetch(ctl, &f);
 }

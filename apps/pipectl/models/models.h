@@ -9,18 +9,13 @@
 #include "ipc/control/control_client.h"
 
 struct ctl;
+struct ctl_options;
 
 /* ---- fetch.c: gets files of known models ---- */
 
-struct ctl_fetch {
-    const char *name;      /* NULL: list the catalogue */
-    const char *folder;    /* where the files go */
-    const char *catalogue; /* a further file with rows, or NULL */
-    bool force;            /* replace files that are there */
-};
-
-/** ctl_models_fetch() - Return: an exit code. All files of a model are there, or none of them. */
-int ctl_models_fetch(const struct ctl *ctl, const struct ctl_fetch *f);
+/** ctl_models_fetch() - @name: NULL: list the catalogue. Return: an exit code. All files of a model
+ * are there, or none of them. */
+int ctl_models_fetch(const struct ctl *ctl, const struct ctl_options *o, const char *name);
 
 /*
  * ---- catalogue.c: the models that are known ----

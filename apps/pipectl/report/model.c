@@ -32,8 +32,8 @@ static void draw_stages(const struct report *r, size_t number, const json_t *sta
 
     json_text_each(stages, i, s) {
         json_array_append_new(json_object_get(x, "names"), json_sprintf("%zu", i));
-        json_array_append_new(expected, page_known(ctl_value(s, "expected_ms")));
-        json_array_append_new(is, page_known(ctl_value(s, "service_ms")));
+        json_array_append_new(expected, json_text_number(ctl_value(s, "expected_ms")));
+        json_array_append_new(is, json_text_number(ctl_value(s, "service_ms")));
     }
     snprintf(id, sizeof(id), "stages-%zu", number);
     chart = page_new(id, "Time that a team holds a frame: expected and measured", "bars", x,
@@ -151,13 +151,13 @@ static void draw_units(const struct report *r, size_t number, const json_t *unit
         snprintf(name, sizeof(name), "one core of %.60s", eps[k]);
         snprintf(key, sizeof(key), "alone%zu", k);
         json_text_each(units, i, u) {
-            json_array_append_new(alone, page_known(ctl_value(u, key)));
+            json_array_append_new(alone, json_text_number(ctl_value(u, key)));
         }
         page_add(chart, page_bars(name, alone));
     }
     json_text_each(units, i, u) {
         json_array_append_new(json_object_get(x, "names"), json_sprintf("%zu", i));
-        json_array_append_new(is, page_known(ctl_value(u, "ewma_ms")));
+        json_array_append_new(is, json_text_number(ctl_value(u, "ewma_ms")));
     }
     page_chart(r->to, chart);
 }

@@ -101,7 +101,7 @@ static void draw_histogram(const struct report *r)
                 le = json_text_at(metrics_of(r, "after", ctl_text(m, "name")), "latency.le");
                 for (size_t i = pass ? first : 0; i <= (pass ? last : BUCKETS_MAX - 1); i++) {
                     if (pass) {
-                        json_array_append_new(values, page_known(100 * n[i] / all));
+                        json_array_append_new(values, json_text_number(100 * n[i] / all));
                     } else if (n[i] > 0) {
                         first = i < first ? i : first;
                         last = i > last ? i : last;

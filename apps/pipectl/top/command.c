@@ -25,11 +25,6 @@ static int take_status(const struct ctl *ctl, const char *model, struct top *top
     return rc;
 }
 
-static json_t *known(double value)
-{
-    return value == value ? json_real(value) : json_null();
-}
-
 static void print_json(const struct top *top, const json_t *events)
 {
     json_t *rates = json_object();
@@ -38,7 +33,7 @@ static void print_json(const struct top *top, const json_t *events)
         json_t *of = json_object();
 
         for (size_t k = 0; k < TOP_COUNTERS; k++) {
-            json_object_set_new(of, top_counters[k].key, known(top->models[i].rate[k]));
+            json_object_set_new(of, top_counters[k].key, json_text_number(top->models[i].rate[k]));
         }
         json_object_set_new(rates, top->models[i].name, of);
     }

@@ -46,14 +46,7 @@ const struct top_model *top_find(const struct top *t, const char *name)
 
 const json_t *top_status_of(const struct top *t, const char *name)
 {
-    json_text_each(json_object_get(t->status, "models"), i, m) {
-        const char *its = json_string_value(json_object_get(m, "name"));
-
-        if (its && strcmp(its, name) == 0) {
-            return m;
-        }
-    }
-    return NULL;
+    return json_text_find(json_object_get(t->status, "models"), "name", name);
 }
 
 /* The entry of the model; NULL: there are too many. */
@@ -177,13 +170,6 @@ void top_take(struct top *t, json_t *status, uint64_t now_ns)
 }
 
 /* ---- order ---- */
-
-const char *top_sort_name(enum top_sort by)
-{
-    static const char *const names[TOP_SORTS] = {"order", "load", "time"};
-
-    return names[by];
-}
 
 json_t *top_sorted(const json_t *list, enum top_sort by, const char *load, const char *time)
 {

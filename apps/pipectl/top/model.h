@@ -77,8 +77,6 @@ void top_series(const struct top_model *m, uint64_t now_ns, double ret[TOP_SECON
 double top_off(double measured, double expected);
 
 enum top_sort { TOP_BY_ORDER, TOP_BY_LOAD, TOP_BY_TIME, TOP_SORTS };
-/** top_sort_name() - "order", "load", "time". */
-const char *top_sort_name(enum top_sort by);
 /**
  * top_sorted() - the objects of an array in another order, highest first
  *

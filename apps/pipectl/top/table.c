@@ -47,11 +47,6 @@ void top_table_bar(struct top_table *t, enum top_look look, double share)
     }
 }
 
-static bool has_value(const struct top_table_cell *c)
-{
-    return !isnan(c->share) || (c->text[0] && strcmp(c->text, "-") != 0);
-}
-
 /* 0: the column is left out. */
 static void find_widths(const struct top_table *t, const struct top_screen *s, size_t rows,
                         size_t ret[TOP_COLUMNS_MAX])
@@ -65,7 +60,7 @@ static void find_widths(const struct top_table *t, const struct top_screen *s, s
             const struct top_table_cell *cell = &t->cells[r * t->count + c];
             size_t width = top_width(s, cell->text);
 
-            known |= has_value(cell);
+            known |= !isnan(cell->share) || (cell->text[0] && strcmp(cell->text, "-") != 0);
             if (column->align == 'l' && c + 1 < t->count) {
                 width = base_min(width, LEFT_MAX + 0ul);
             }

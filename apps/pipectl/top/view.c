@@ -55,7 +55,7 @@ static void put_key(struct top_screen *s, const char *text)
 
 static void draw_keys(const struct top_view *v, struct top_screen *s)
 {
-    char sort[32];
+    static const char *const sorts[TOP_SORTS] = {"s sort: order", "s sort: load", "s sort: time"};
 
     s->row = s->rows - 1;
     s->column = 0;
@@ -67,8 +67,7 @@ static void draw_keys(const struct top_view *v, struct top_screen *s)
     }
     put_key(s, "u units");
     put_key(s, "d decisions");
-    snprintf(sort, sizeof(sort), "s sort: %s", top_sort_name(v->sort));
-    put_key(s, sort);
+    put_key(s, sorts[v->sort]);
 }
 
 static void draw_help(const struct top_view *v, struct top_screen *s, const json_t *model)

@@ -6,6 +6,8 @@
 #include "apps/pipectl/top/view.h"
 #include "base/base.h"
 
+#define INDENT 9u /* behind the time of a decision */
+
 static const json_t *policy_of(const json_t *status, double number)
 {
     const json_t *policies = json_text_at(status, "sensors.policies");
@@ -126,18 +128,18 @@ void top_draw_machine(const struct top_view *v, struct top_screen *s, const json
     }
 }
 
-/* Puts @text, and goes on in the next row, @indent cells in, where a word does not fit. */
-static void put_wrapped(struct top_screen *s, enum top_look look, const char *text, size_t indent)
+/* Puts @text, and goes on in the next row, INDENT cells in, where a word does not fit. */
+static void put_wrapped(struct top_screen *s, enum top_look look, const char *text)
 {
     while (*text) {
         size_t n = strcspn(text, " ");
         char word[TOP_TEXT_MAX];
 
         snprintf(word, sizeof(word), "%.*s", (int)n, text);
-        if (s->column > indent && s->column + 1 + top_width(s, word) > s->columns) {
+        if (s->column > INDENT && s->column + 1 + top_width(s, word) > s->columns) {
             top_line(s);
         }
-        top_put(s, look, "%*s%s", (int)(s->column == 0 ? indent : s->column > indent), "", word);
+        top_put(s, look, "%*s%s", (int)(s->column == 0 ? INDENT : s->column > INDENT), "", word);
         text += n + strspn(text + n, " ");
     }
     top_line(s);
@@ -169,9 +171,9 @@ void top_draw_decisions(const struct top_view *v, struct top_screen *s, const js
                     after);
         }
         top_put(s, TOP_PLAIN, ":");
-        put_wrapped(s, TOP_PLAIN, ctl_text(e, "plan_after"), 9);
+        put_wrapped(s, TOP_PLAIN, ctl_text(e, "plan_after"));
         if (*detail && strcmp(detail, "-") != 0) {
-            put_wrapped(s, TOP_FAINT, detail, 9);
+            put_wrapped(s, TOP_FAINT, detail);
         }
     }
 }

@@ -19,10 +19,12 @@ static struct trace_arg text(const struct trace_reader *r, enum trace_word word,
     return (struct trace_arg){.name = r->words[word], .type = TRACE_ARG_TEXT, .text = value};
 }
 
-static void begin(struct trace_reader *r, uint32_t track, uint64_t at_ns, uint32_t name)
+static void begin(struct trace_reader *r, uint32_t track, uint64_t at_ns, uint32_t name,
+                  const struct trace_arg *args, size_t count)
 {
-    trace_put(r->f, &(struct trace_event){
-                        .type = TRACE_BEGIN, .track = track, .at_ns = at_ns, .name = name});
+    struct trace_event e = {TRACE_BEGIN, track, at_ns, name, .args = args, .arg_count = count};
+
+    trace_put(r->f, &e);
 }
 
 static void end(struct trace_reader *r, uint32_t track, uint64_t at_ns)
@@ -34,7 +36,7 @@ static void slice(struct trace_reader *r, uint32_t track, uint64_t from_ns, uint
                   enum trace_word word)
 {
     if (to_ns > from_ns) {
-        begin(r, track, from_ns, r->words[word]);
+        begin(r, track, from_ns, r->words[word], NULL, 0);
         end(r, track, to_ns);
     }
 }
@@ -60,12 +62,7 @@ static void put_waits(struct trace_reader *r, const struct trace_team *t, const 
     } else {
         uint64_t idle_end = base_min(given, start);
 
-        trace_put(r->f, &(struct trace_event){.type = TRACE_BEGIN,
-                                              .track = t->track,
-                                              .at_ns = t->last_ns,
-                                              .name = r->words[WORD_WAITS],
-                                              .args = &slept,
-                                              .arg_count = 1});
+        begin(r, t->track, t->last_ns, r->words[WORD_WAITS], &slept, 1);
         end(r, t->track, idle_end);
         slice(r, t->track, idle_end, start, WORD_WAKES);
     }
@@ -84,7 +81,7 @@ static void put_units(struct trace_reader *r, const struct trace_team *t, const 
         uint64_t until = base_min(at + w[i], stop);
         uint64_t others = taken ? base_min((uint64_t)w[count + i], until - at) : 0;
 
-        begin(r, t->track, at, unit < p->unit_count ? p->units[unit] : 0);
+        begin(r, t->track, at, unit < p->unit_count ? p->units[unit] : 0, NULL, 0);
         end(r, t->track, until - others);
         slice(r, t->track, until - others, until, WORD_OTHERS);
         at = until;
@@ -200,14 +197,9 @@ static void put_answer(struct trace_reader *r, const uint32_t *w)
         return;
     }
     track = lane_of(r, w[TRACE_ANSWER_TRACK], arrived, answered);
-    trace_put(r->f, &(struct trace_event){.type = TRACE_BEGIN,
-                                          .track = track,
-                                          .at_ns = arrived,
-                                          .name = w[TRACE_ANSWER_STATUS] == IPC_OK
-                                                      ? r->words[WORD_FRAME]
-                                                      : trace_name(r->f, status),
-                                          .args = args,
-                                          .arg_count = here ? 5 : 2});
+    begin(r, track, arrived,
+          w[TRACE_ANSWER_STATUS] == IPC_OK ? r->words[WORD_FRAME] : trace_name(r->f, status), args,
+          here ? 5 : 2);
     if (here) {
         admitted = base_min(base_max(trace_u64(w + TRACE_ANSWER_ADMITTED), arrived), answered);
         done = base_min(base_max(trace_u64(w + TRACE_ANSWER_DONE), admitted), answered);
