@@ -137,30 +137,24 @@ json_t *json_text_read(const char *text, size_t bytes, size_t flags, json_error_
     return json_loadb(text + mark, bytes - mark, flags, ret_error);
 }
 
-json_t *json_text_from(FILE *f, size_t flags, json_error_t *ret_error)
+json_t *json_text_load(const char *path, size_t flags, json_error_t *ret_error)
 {
+    FILE *f = fopen(path, "re");
     int c = f ? getc(f) : EOF;
+    json_t *value = NULL;
 
     if (!f || ferror(f)) {
         *ret_error = (json_error_t){.line = -1, .column = -1};
         snprintf(ret_error->text, sizeof(ret_error->text), "%s", strerror(errno));
-        return NULL;
-    }
-    if (c != 0xef) { /* no other character that begins so is JSON here */
-        ungetc(c, f);
-    } else if (getc(f) != 0xbb || getc(f) != 0xbf) {
+    } else if (c == 0xef && (getc(f) != 0xbb || getc(f) != 0xbf)) { /* nor is it JSON */
         *ret_error = (json_error_t){.line = 1, .column = 1};
         snprintf(ret_error->text, sizeof(ret_error->text), "'[' or '{' expected");
-        return NULL;
+    } else {
+        if (c != 0xef) {
+            ungetc(c, f);
+        }
+        value = json_loadf(f, flags, ret_error);
     }
-    return json_loadf(f, flags, ret_error);
-}
-
-json_t *json_text_load(const char *path, size_t flags, json_error_t *ret_error)
-{
-    FILE *f = fopen(path, "re");
-    json_t *value = json_text_from(f, flags, ret_error);
-
     if (f) {
         fclose(f);
     }

@@ -62,11 +62,8 @@ size_t json_text_mark(const char *text, size_t bytes);
 /** json_text_read() - json_loadb() of what a file holds. */
 json_t *json_text_read(const char *text, size_t bytes, size_t flags, json_error_t *ret_error);
 
-/** json_text_from() - json_loadf() of a whole file. @ret_error: its line is -1 if nothing could be
- * read. */
-json_t *json_text_from(FILE *f, size_t flags, json_error_t *ret_error);
-
-/** json_text_load() - the same of the file @path. */
+/** json_text_load() - json_load_file(), also of a pipe. @ret_error: its line is -1 if nothing could
+ * be read. */
 json_t *json_text_load(const char *path, size_t flags, json_error_t *ret_error);
 
 /** json_text_save() - json_dump_file(). Return: 0; -errno. */

@@ -17,119 +17,115 @@
 #define PICTURES 0.15   /* of a frame's time is worth a word */
 #define LATELY_S 60     /* refusals of clients that are gone */
 
-/* Finds the same stream of the same client before. @ret_client: its client; may be NULL. Return:
- * NULL: it is new. */
-static const json_t *stream_before(const struct doctor *d, const json_t *client,
-                                   const json_t *stream, const json_t **ret_client)
+/* A stream of a client while the daemon has nothing to do. */
+struct stream {
+    const json_t *client, *now, *model;
+    const json_t *connection, *before; /* the client and the stream as they were; NULL: new */
+    double busy;                       /* of the model's busiest stage */
+};
+
+/* Finds the same stream of the same client before. */
+static void find_before(const struct doctor *d, struct stream *s)
 {
     json_text_each(json_object_get(d->before, "clients"), i, c) {
-        if (ctl_value(c, "pid") != ctl_value(client, "pid")) {
+        if (ctl_value(c, "pid") != ctl_value(s->client, "pid")) {
             continue;
         }
-        if (ret_client) {
-            *ret_client = c;
-        }
-        json_text_each(json_object_get(c, "opened"), k, s) {
-            if (ctl_value(s, "stream") == ctl_value(stream, "stream") &&
-                doctor_more(s, stream, "some_s") >= 0) {
-                return s;
+        s->connection = c;
+        json_text_each(json_object_get(c, "opened"), k, was) {
+            if (ctl_value(was, "stream") == ctl_value(s->now, "stream") &&
+                doctor_more(was, s->now, "some_s") >= 0) {
+                s->before = was;
+                return;
             }
         }
     }
-    return NULL;
+}
+
+/* Return: for which share of the time the stream did what @key counts. */
+static double share_of_time(const struct doctor *d, const struct stream *s, const char *key)
+{
+    return doctor_more(s->before, s->now, key) / d->seconds;
 }
 
 /* Where a stream waits for answers while the daemon waits for frames. */
-static void waits(struct doctor *d, const json_t *client, const json_t *s)
+static void waits(struct doctor *d, const struct stream *s)
 {
-    const json_t *m = doctor_model(d, s, "model");
-    const json_t *before = stream_before(d, client, s, NULL);
-    double full = doctor_more(before, s, "full_s") / d->seconds;
-    double some = doctor_more(before, s, "some_s") / d->seconds;
-    double more = doctor_more(before, s, "more_s") / d->seconds;
-    double credits = ctl_value(s, "credits"), needed = FOR_EACH_TEAM * doctor_teams(m);
-    bool singly = some >= WAITS && more < SINGLY * some;
-    struct doctor_stage busiest;
+    const json_t *client = s->client;
+    double full = share_of_time(d, s, "full_s"), some = share_of_time(d, s, "some_s");
+    double more = share_of_time(d, s, "more_s"), teams = doctor_teams(s->model);
+    double credits = ctl_value(s->now, "credits"), needed = FOR_EACH_TEAM * teams;
 
-    if (!m || d->seconds <= 0 || !doctor_busiest(d, m, &busiest) || !(busiest.busy < IDLE)) {
-        return;
-    }
-    if (singly) {
-        doctor_find(d, ctl_text(m, "name"), 1 - busiest.busy,
+    if (some >= WAITS && more < SINGLY * some) {
+        doctor_find(d, ctl_text(s->model, "name"), 1 - s->busy,
                     "Let it send the next frame before the answer to the last one came: credits 0 "
                     "in piped_open() gives as many as the plan needs; pipectl bench has "
                     "--in-flight.",
                     "Client \"%s\" (pid %.0f) has one frame in flight and waits for its answer for "
                     "%.0f %% of the time; the plan has %.0f team%s, and the busiest stage is busy "
                     "for only %.0f %%.",
-                    ctl_text(client, "client"), ctl_value(client, "pid"), 100 * some,
-                    doctor_teams(m), base_plural(doctor_teams(m)), 100 * busiest.busy);
+                    ctl_text(client, "client"), ctl_value(client, "pid"), 100 * some, teams,
+                    base_plural(teams), 100 * s->busy);
     } else if (full >= WAITS && credits < needed) {
         doctor_find(
-            d, ctl_text(m, "name"), 1 - busiest.busy,
+            d, ctl_text(s->model, "name"), 1 - s->busy,
             "Let it open the stream with more credits; 0 gives as many as the plan needs, "
             "up to the key limits.credits.",
             "Client \"%s\" (pid %.0f) waits for its own credits for %.0f %% of the time: it "
             "has %.0f, the plan needs %.0f, and the busiest stage is busy for only %.0f %%.",
             ctl_text(client, "client"), ctl_value(client, "pid"), 100 * full, credits, needed,
-            100 * busiest.busy);
+            100 * s->busy);
     }
 }
 
-/* Return: most frames of the stream came without its client having read all answers before.
- * @ret_each_s: between two of its client's answers. */
-static bool keeps_slots(const struct doctor *d, const json_t *client, const json_t *s,
-                        double *ret_each_s)
+/* Where a client keeps its slots: most frames of the stream came without its having read all
+ * answers before. */
+static void keeps(struct doctor *d, const struct stream *s)
 {
-    const json_t *connection = NULL, *before = stream_before(d, client, s, &connection);
-    double answered = doctor_more(connection, client, "answered");
-    uint32_t credits = (uint32_t)ctl_value(s, "credits");
-    double filled = doctor_more(before, s, "fills") * ipc_flow_burst(credits);
+    double some = share_of_time(d, s, "some_s"), credits = ctl_value(s->now, "credits");
+    double answered = doctor_more(s->connection, s->client, "answered");
+    double filled = doctor_more(s->before, s->now, "fills") * ipc_flow_burst((uint32_t)credits);
 
-    *ret_each_s = d->seconds / answered;
-    return answered >= ANSWERS && credits > 1 && filled >= KEEPS * answered;
-}
-
-/* Where a client keeps its slots while the daemon has nothing to do. */
-static void keeps(struct doctor *d, const json_t *client, const json_t *s)
-{
-    const json_t *m = doctor_model(d, s, "model");
-    double some = doctor_more(stream_before(d, client, s, NULL), s, "some_s") / d->seconds, each_s;
-    struct doctor_stage busiest;
-
-    if (!m || d->seconds <= 0 || !doctor_busiest(d, m, &busiest) || !(busiest.busy < IDLE) ||
-        !(some < WAITS) || !keeps_slots(d, client, s, &each_s)) {
+    if (!(some < WAITS && answered >= ANSWERS && credits > 1 && filled >= KEEPS * answered)) {
         return;
     }
-    doctor_find(d, ctl_text(m, "name"), 1 - busiest.busy,
+    doctor_find(d, ctl_text(s->model, "name"), 1 - s->busy,
                 "Let it take its answers at once, in a thread of their own, and do elsewhere what "
                 "takes so long, in more processes if need be. If it waits for its camera "
                 "meanwhile, nothing is lost.",
                 "Client \"%s\" (pid %.0f) keeps its %.0f slots and takes an answer every %.0f "
                 "ms; its frames are in the daemon for %.0f %% of the time, and the daemon is idle "
                 "for %.0f %%.",
-                ctl_text(client, "client"), ctl_value(client, "pid"), ctl_value(s, "credits"),
-                1e3 * each_s, 100 * some, 100 * (1 - busiest.busy));
+                ctl_text(s->client, "client"), ctl_value(s->client, "pid"), credits,
+                1e3 * d->seconds / answered, 100 * some, 100 * (1 - s->busy));
 }
 
-static void each_stream(struct doctor *d,
-                        void (*judge)(struct doctor *d, const json_t *client, const json_t *s))
+static void each_idle_stream(struct doctor *d,
+                             void (*judge)(struct doctor *d, const struct stream *s))
 {
     json_text_each(json_object_get(d->after, "clients"), i, c) {
-        json_text_each(json_object_get(c, "opened"), k, s) {
-            judge(d, c, s);
+        json_text_each(json_object_get(c, "opened"), k, now) {
+            struct stream s = {.client = c, .now = now, .model = doctor_model(d, now, "model")};
+            struct doctor_stage busiest;
+
+            if (s.model && d->seconds > 0 && doctor_busiest(d, s.model, &busiest) &&
+                busiest.busy < IDLE) {
+                s.busy = busiest.busy;
+                find_before(d, &s);
+                judge(d, &s);
+            }
         }
     }
 }
 
 void doctor_client_waits(struct doctor *d)
 {
-    each_stream(d, waits);
+    each_idle_stream(d, waits);
 }
 
 void doctor_slow_client(struct doctor *d)
 {
-    each_stream(d, keeps);
+    each_idle_stream(d, keeps);
 }
 
 /* Return: both have the same of each key, or neither has it. */
@@ -215,7 +211,7 @@ static double share_of(const struct doctor *d, double count)
 static void value_of_key(const struct doctor *d, const char *why, char *ret, size_t bytes)
 {
     *ret = '\0';
-    json_text_each(d->config, i, row) {
+    json_text_each(json_object_get(d->sample, "config"), i, row) {
         const char *key = ctl_text(row, "key"), *at = strstr(why, key);
 
         if (strchr(key, '.') && at && strncmp(at + strlen(key), " is ", 4) != 0 &&

@@ -23,8 +23,9 @@ static void culprits(const struct doctor *d, char *ret, size_t bytes)
         }
     }
     base_append(ret, bytes, "%s", *ret ? "." : "");
-    if (d->steal >= TAKEN) {
-        base_append(ret, bytes, " The hypervisor took %.0f %% of the CPUs' time.", 100 * d->steal);
+    if (ctl_value(d->sample, "steal") >= TAKEN) {
+        base_append(ret, bytes, " The hypervisor took %.0f %% of the CPUs' time.",
+                    100 * ctl_value(d->sample, "steal"));
     }
 }
 

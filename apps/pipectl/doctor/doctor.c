@@ -50,16 +50,11 @@ static json_t *ranked(const struct doctor *d)
 
 static struct doctor doctor_of(const json_t *sample)
 {
-    struct doctor d = {.before = json_object_get(sample, "before"),
+    struct doctor d = {.sample = sample,
+                       .before = json_object_get(sample, "before"),
                        .after = json_object_get(sample, "after"),
                        .models = json_object_get(sample, "models"),
-                       .units = json_object_get(sample, "units"),
-                       .explanations = json_object_get(sample, "explanations"),
-                       .events = json_object_get(sample, "events"),
-                       .config = json_object_get(sample, "config"),
-                       .programs = json_object_get(sample, "programs"),
-                       .read_only = json_object_get(sample, "read_only"),
-                       .steal = ctl_value(sample, "steal")};
+                       .programs = json_object_get(sample, "programs")};
     double pid = ctl_value(d.before, "pid"), now = ctl_value(d.after, "pid");
     double passed = ctl_value(d.after, "uptime_s") - ctl_value(d.before, "uptime_s");
 

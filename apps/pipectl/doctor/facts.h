@@ -27,10 +27,8 @@ struct doctor_rule {
 };
 
 struct doctor {
-    /* borrowed from the sample, NULL if missing */
-    const json_t *before, *after, *models, *units, *explanations, *events, *config, *programs,
-        *read_only;
-    double steal;   /* NAN: unknown */
+    const json_t *sample; /* borrowed; and from it, NULL if missing: */
+    const json_t *before, *after, *models, *programs;
     double seconds; /* between the answers, by the daemon's clock; 0: unknown */
     bool restarted; /* meanwhile; in a container the new process may have the old one's number */
     json_t *findings;

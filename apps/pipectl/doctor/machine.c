@@ -14,11 +14,6 @@
 #define WAITED 0.05
 #define NEARLY_FULL 0.9 /* of the memory that the control group allows */
 
-static const json_t *sensors(const json_t *status)
-{
-    return json_object_get(status, "sensors");
-}
-
 /* Return: a plan uses cores of the policy. */
 static bool used(const struct doctor *d, const json_t *policy)
 {
@@ -88,7 +83,7 @@ static void find_governor(struct doctor *d, const json_t *policies, size_t first
              "As root: %s/sys/devices/system/cpu/cpufreq/policy%s/"
              "scaling_governor (or cpupower frequency-set -g performance).%s",
              count > 1 ? "echo performance | tee " : "echo performance > ", count > 1 ? "*" : which,
-             doctor_has_cpu(d->read_only, number)
+             doctor_has_cpu(json_object_get(d->sample, "read_only"), number)
                  ? " The file cannot be written from here: do it on the host of this container."
                  : "");
     doctor_find(d, NULL, doctor_winnable(1 - now / most, load), advice,
@@ -100,7 +95,7 @@ static void find_governor(struct doctor *d, const json_t *policies, size_t first
 
 void doctor_governor(struct doctor *d)
 {
-    const json_t *policies = json_object_get(sensors(d->after), "policies");
+    const json_t *policies = json_text_at(d->after, "sensors.policies");
 
     json_text_each(policies, i, p) {
         if (governor_holds(d, p)) {
@@ -114,7 +109,7 @@ static size_t find_limits(struct doctor *d, bool by_heat, const char *advice, co
 {
     size_t found = 0;
 
-    json_text_each(json_object_get(sensors(d->after), "policies"), i, p) {
+    json_text_each(json_text_at(d->after, "sensors.policies"), i, p) {
         double limit = ctl_value(p, "limit_khz"), most = ctl_value(p, "max_freq_khz");
         const json_t *cpus = json_object_get(p, "cpus");
 
@@ -142,7 +137,7 @@ static void hottest(const struct doctor *d, char *ret, size_t bytes)
 {
     const json_t *most = NULL;
 
-    json_text_each(json_object_get(sensors(d->after), "thermal"), i, z) {
+    json_text_each(json_text_at(d->after, "sensors.thermal"), i, z) {
         if (ctl_value(z, "temp_c") > (most ? ctl_value(most, "temp_c") : -300)) {
             most = z;
         }
@@ -162,7 +157,7 @@ void doctor_heat(struct doctor *d)
     char zone[160];
 
     hottest(d, zone, sizeof(zone));
-    if (find_limits(d, true, advice, zone) == 0 && ctl_is(sensors(d->after), "throttled")) {
+    if (find_limits(d, true, advice, zone) == 0 && ctl_is(d->after, "sensors.throttled")) {
         doctor_find(d, NULL, NAN, advice,
                     "Heat, power or firmware holds the CPUs back%s; by how much is not known.",
                     zone);
@@ -171,8 +166,8 @@ void doctor_heat(struct doctor *d)
 
 void doctor_quota(struct doctor *d)
 {
-    const json_t *group = json_object_get(sensors(d->after), "cgroup");
-    const json_t *before = json_object_get(sensors(d->before), "cgroup");
+    const json_t *group = json_text_at(d->after, "sensors.cgroup");
+    const json_t *before = json_text_at(d->before, "sensors.cgroup");
     double share = doctor_throttled(d);
 
     if (share < PAUSED) {

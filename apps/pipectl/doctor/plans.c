@@ -24,8 +24,10 @@ struct rival {
 /* The best trial of the newest search that also measured the present plan. */
 static void measured_rival(const struct doctor *d, const json_t *model, struct rival *ret)
 {
-    for (size_t i = json_array_size(d->events); i-- > 0;) {
-        const json_t *e = json_array_get(d->events, i), *best = NULL;
+    const json_t *events = json_object_get(d->sample, "events");
+
+    for (size_t i = json_array_size(events); i-- > 0;) {
+        const json_t *e = json_array_get(events, i), *best = NULL;
         double present_ms = NAN, best_ms = NAN;
 
         if (strcmp(ctl_text(e, "model"), ctl_text(model, "name")) != 0) {
@@ -59,11 +61,16 @@ static void predicted_rival(const json_t *explanation, struct rival *ret)
     }
 }
 
+static const json_t *explanation_of(const struct doctor *d, const char *model)
+{
+    return json_object_get(json_object_get(d->sample, "explanations"), model);
+}
+
 void doctor_better_plan(struct doctor *d)
 {
     DOCTOR_EACH_MODEL(d, i, m) {
         const char *name = ctl_text(m, "name"), *origin = ctl_text(m, "algorithm");
-        const json_t *explanation = json_object_get(d->explanations, name);
+        const json_t *explanation = explanation_of(d, name);
         bool users = strcmp(origin, "manual") == 0 || strcmp(origin, "config") == 0;
         struct doctor_stage busiest = {.busy = NAN};
         struct rival r = {0};
@@ -99,8 +106,7 @@ void doctor_better_plan(struct doctor *d)
 void doctor_guessed_costs(struct doctor *d)
 {
     DOCTOR_EACH_MODEL(d, i, m) {
-        const json_t *table =
-            json_object_get(json_object_get(d->explanations, ctl_text(m, "name")), "table");
+        const json_t *table = json_object_get(explanation_of(d, ctl_text(m, "name")), "table");
         double guessed = ctl_value(table, "predicted");
         double all = guessed + ctl_value(table, "measured") + ctl_value(table, "saved");
 
@@ -178,8 +184,8 @@ void doctor_heavy_units(struct doctor *d)
     json_text_each(d->models, i, m) {
         const char *name = ctl_text(m, "name");
         const json_t *status = doctor_model(d, m, "name");
-        struct heavy h =
-            heavy_of(json_object_get(d->units, name), doctor_pictures_share(d, status));
+        struct heavy h = heavy_of(json_object_get(json_object_get(d->sample, "units"), name),
+                                  doctor_pictures_share(d, status));
         struct doctor_stage busiest = {.busy = NAN, .runs = 1};
         char list[96] = "", advice[DOCTOR_TEXT];
 

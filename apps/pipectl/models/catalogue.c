@@ -8,11 +8,13 @@
 #include "base/base.h"
 #include "base/json_text.h"
 #include "base/near_word.h"
+#include "base/whole_file.h"
 
 #define NAME_BYTES_MAX 64u
 #define MODEL_BYTES_MAX (4LL << 30) /* of a model; labels may have LABELS_BYTES_MAX */
 #define FAULT_MAX 256u
-#define LABELS_FIELDS 3u /* of those of a row */
+#define FILE_BYTES_MAX ((size_t)64 << 20) /* of a catalogue */
+#define LABELS_FIELDS 3u                  /* of those of a row */
 #define LABELS_BYTES_MAX (4LL << 20)
 
 /* Names become names of files. */
@@ -129,25 +131,22 @@ static size_t place_of(const json_t *rows, const char *name)
     return i;
 }
 
-/* json_text_load() of a regular file: a fifo would wait for its writer, and a device may have no
- * end. @ret_error: its line is -1 if nothing could be read. */
-static json_t *load_regular(const char *path, size_t flags, json_error_t *ret_error)
+/* Return: new: of a regular file; NULL: the reason was printed. */
+static json_t *load_regular(const char *path)
 {
-    base_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct stat st;
+    const struct whole_file f = {.folder = AT_FDCWD, .path = path, .bytes_max = FILE_BYTES_MAX};
+    base_autofree char *text = NULL;
+    size_t bytes = 0;
+    int r = whole_file_read(&f, &text, &bytes);
+    json_error_t e;
+    json_t *file = r ? NULL : json_text_read(text, bytes, JSON_REJECT_DUPLICATES, &e);
 
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        ctl_autoclose_file FILE *f = fdopen(fd, "r");
-
-        fd = f ? -1 : fd; /* it is the stream's now */
-        return json_text_from(f, flags, ret_error);
+    if (r) {
+        ctl_say("%s: %s", path, whole_file_why(r));
+    } else if (!file) {
+        ctl_say("%s:%d: %s", path, e.line, e.text);
     }
-    *ret_error = (json_error_t){.line = -1, .column = -1};
-    snprintf(ret_error->text, sizeof(ret_error->text), "%s",
-             fd < 0                ? strerror(errno)
-             : S_ISDIR(st.st_mode) ? "a folder; give a file"
-                                   : "not a regular file");
-    return NULL;
+    return file;
 }
 
 /* Return: true; false: the file is wrong, as was printed. */
@@ -155,16 +154,11 @@ static bool add_file(json_t *rows, const char *path)
 {
     char words[FAULT_MAX];
     json_error_t e;
-    json_auto_t *file = load_regular(path, JSON_REJECT_DUPLICATES, &e);
+    json_auto_t *file = load_regular(path);
     json_t *list;
     size_t at;
 
     if (!file) {
-        if (e.line < 0) {
-            ctl_say("%s: %s", path, e.text);
-        } else {
-            ctl_say("%s:%d: %s", path, e.line, e.text);
-        }
         return false;
     }
     if (json_unpack_ex(file, &e, JSON_STRICT, "{s:o}", "models", &list) < 0 ||

@@ -127,8 +127,5 @@ int ctl_top(const struct ctl *ctl, int argc, char **argv)
     if (o.once || ctl->json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
         return once(ctl, &o, ascii);
     }
-    if (top_terminal_there()) {
-        return ctl_fail("%s; use --once", top_terminal_there());
-    }
     return top_live(ctl, &o, ascii);
 }

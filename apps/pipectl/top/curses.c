@@ -9,11 +9,6 @@
 
 static SCREEN *terminal;
 
-const char *top_terminal_there(void)
-{
-    return NULL;
-}
-
 static void open_colours(void)
 {
     if (has_colors() && start_color() == OK) {

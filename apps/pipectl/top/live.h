@@ -10,11 +10,11 @@
 struct ctl;
 struct ctl_options;
 
-/** top_live() - until a key or signal ends it. @ascii: the terminal shows nothing else. Return: an
- * exit code. A signal that ends it ends the program, too. */
+/** top_live() - live.c, or live_none.c: until a key or signal ends it. @ascii: the terminal shows
+ * nothing else. Return: an exit code. A signal that ends it ends the program, too. */
 int top_live(const struct ctl *ctl, const struct ctl_options *o, bool ascii);
 
-/* ---- curses.c, or curses_none.c: the terminal ---- */
+/* ---- curses.c: the terminal ---- */
 
 enum top_key {
     TOP_KEY_NONE = 0, /* other keys: their character */
@@ -27,8 +27,6 @@ enum top_key {
     TOP_KEY_PAGE_DOWN,
 };
 
-/** top_terminal_there() - Return: NULL, or why there is no full-screen view in this build. */
-const char *top_terminal_there(void);
 /** top_terminal_open() - takes the terminal of stdin and stdout. Return: 0; -ENOTSUP: its type is
  * not known. */
 int top_terminal_open(void);
