@@ -3,7 +3,7 @@
 
 #include "base/append.h"
 #include "base/base.h"
-#include "base/cli/cli_print.h"
+#include "base/cli/cli.h"
 #include "base/cli/shown_print.h"
 #include "base/json_text.h"
 #include "base/shown_text.h"

@@ -5,7 +5,7 @@
 
 #include "base/append.h"
 #include "base/base.h"
-#include "base/cli/cli_print.h"
+#include "base/cli/cli.h"
 #include "base/cli/shown_print.h"
 
 #define FIRST 256 /* what getopt_long() returns of the first row; the next ones follow */

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the completion of a program for a shell from the table of its commands and options (cli_print_table() in cli_print.h).
+"""Writes the completion of a program for a shell from the table of its commands and options (cli_print_table() in cli.h).
 
 usage: make.py bash|zsh|fish TABLE
 TABLE is a program that prints the table. What a shell finds while it completes (@models, ...) is in dynamic.bash, .zsh

@@ -26,7 +26,7 @@ PROGRAMS = ("base/cli/", "base/json_text.c", "apps/pipectl/", "tuner/pipesim/", 
             "apps/link/common/out.c")
 SHOWING = ("daemon/", "apps/pipectl/", "apps/link/", "apps/http/", "tuner/pipesim/", "base/cli/")
 MAY_SHOW = (  # makes files of the build; cleans the text itself
-    "daemon/config_doc.c", "tuner/pipesim/search_names.c", "base/cli/cli_print.c", "base/cli/shown_print.c",
+    "daemon/config_doc.c", "tuner/pipesim/search_names.c", "base/cli/cli.c", "base/cli/shown_print.c",
     "base/cli/shown_print.h", "apps/pipectl/common/call_progress.c")
 LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'')
 CLOCKS = ("monotonic", "monotonic_ns", "now_ns", "time", "perf_counter")

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "base/cli/cli_print.h"
+#include "base/cli/cli.h"
 #include "base/cli/cli_table.h"
 #include "base/cli/cli_take.h"
 #include "base/cli/shown_print.h"

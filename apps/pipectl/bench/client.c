@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "apps/pipectl/bench/bench.h"
-#include "base/base.h"
 
 #define PATTERNS 4
 #define SLOTS_MAX 64L

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "apps/pipectl/bench/bench.h"
-#include "base/cli/shown_print.h"
 
 /* Nearest rank; the values are sorted. */
 static double percentile(const struct bench *b, double p)

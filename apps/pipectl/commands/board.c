@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl board: this board's keys, and the list of the others. It works without a daemon. */
-
 #include "apps/pipectl/common/pipectl.h"
-#include "base/base.h"
-#include "base/cli/shown_print.h"
 #include "ipc/boards/link_report.h"
 
 struct place {

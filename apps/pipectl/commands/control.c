@@ -3,8 +3,6 @@
 #include <poll.h>
 
 #include "apps/pipectl/common/pipectl.h"
-#include "base/append.h"
-#include "base/cli/shown_print.h"
 
 /* Also where a file repeats it, as the one that comes with piped does for every key. */
 static bool has_default(const json_t *row)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl health: an exit code for containers, units and scripts that wait. */
-
 #include "apps/pipectl/common/pipectl.h"
-#include "base/cli/shown_print.h"
 
 #define LOOK_MS 100u  /* from one look to the next while it waits */
 #define LEAST_MS 1000 /* for an answer, also at the end: a busy machine is no silent daemon */

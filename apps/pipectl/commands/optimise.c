@@ -4,7 +4,6 @@
 
 #include "apps/page/page.h"
 #include "apps/pipectl/common/pipectl.h"
-#include "base/cli/shown_print.h"
 
 static void print_choice(const json_t *choice)
 {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl plan, pipectl costs: the present plan, other plans, and the costs behind them. */
-
 #include "apps/pipectl/common/pipectl.h"
-#include "base/append.h"
-#include "base/cli/shown_print.h"
 
 static void print_warnings(const json_t *reply)
 {

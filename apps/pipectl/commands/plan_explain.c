@@ -3,8 +3,6 @@
 #include <math.h>
 
 #include "apps/pipectl/common/pipectl.h"
-#include "base/append.h"
-#include "base/cli/shown_print.h"
 
 /* smaller relative differences are not told */
 #define NEARLY 0.005

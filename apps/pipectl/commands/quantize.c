@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "apps/pipectl/common/pipectl.h"
-#include "base/cli/shown_print.h"
 
 static void print_examples(const json_t *q)
 {

@@ -7,7 +7,6 @@
 #include <sys/signalfd.h>
 
 #include "apps/pipectl/common/pipectl.h"
-#include "base/cli/shown_print.h"
 
 /* ---- an event in words ---- */
 

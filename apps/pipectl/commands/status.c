@@ -4,7 +4,6 @@
 
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/show/fold_segments.h"
-#include "base/cli/shown_print.h"
 
 static void print_stages(const json_t *model)
 {

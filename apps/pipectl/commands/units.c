@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl units: what a model is made of, and where its time goes. */
-
 #include "apps/pipectl/common/pipectl.h"
 
 /* The time of a unit in a frame: as it ran; before the first frame, where it was measured fastest;

@@ -6,7 +6,6 @@
 #include "apps/picture/picture.h"
 #include "apps/pipectl/common/pipectl.h"
 #include "base/atomic_file.h"
-#include "base/cli/shown_print.h"
 
 #define BYTES_MAX ((size_t)1 << 30)
 #define EXAMPLES_MAX 8192u

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: messages, options and arguments. */
-#include "apps/pipectl/common/command_line.h"
-
 #include "apps/page/page.h"
-#include "apps/pipectl/common/output.h"
-#include "apps/pipectl/common/service_state.h"
+#include "apps/pipectl/common/pipectl.h"
 
 int ctl_not_started(const char *why)
 {

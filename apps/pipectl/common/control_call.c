@@ -3,7 +3,6 @@
 #include <stdarg.h>
 
 #include "apps/pipectl/common/pipectl.h"
-#include "base/cli/shown_print.h"
 #include "base/shown_text.h"
 #include "ipc/control/control_client.h"
 

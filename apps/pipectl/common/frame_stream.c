@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: libpiped, with messages for people. */
-
 #include "apps/pipectl/common/pipectl.h"
 #include "base/pixfmt.h"
 #include "ipc/wire.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/pipectl/common/options.h"
 
-#include "base/cli/cli_print.h"
+#include "base/cli/cli.h"
 #include "base/pixfmt.h"
 #include "search_names.h"
 

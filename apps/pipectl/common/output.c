@@ -4,7 +4,7 @@
 
 #include "apps/pipectl/common/output.h"
 #include "base/base.h"
-#include "base/cli/cli_print.h"
+#include "base/cli/cli.h"
 #include "base/cli/shown_print.h"
 #include "base/shown_text.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints the table of pipectl's commands, for completions and tests. Not installed. */
 #include "apps/pipectl/common/options.h"
-#include "base/cli/cli_print.h"
+#include "base/cli/cli.h"
 
 int main(void)
 {

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/pipectl/common/service_state.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+/* pipectl: why the service does not answer. */
+#include "apps/pipectl/common/pipectl.h"
 
 #define RUNTIME_DIR "/run/piped/"
 #define SOCKETS "piped.socket piped-control.socket"

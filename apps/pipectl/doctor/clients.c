@@ -4,7 +4,6 @@
 
 #include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
-#include "base/append.h"
 #include "base/base.h"
 #include "ipc/server/frame_rules.h"
 

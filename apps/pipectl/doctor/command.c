@@ -5,7 +5,6 @@
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/doctor/doctor.h"
 #include "apps/pipectl/doctor/facts.h"
-#include "base/append.h"
 
 static int take_args(int argc, char **argv, struct ctl_options *o)
 {

@@ -4,7 +4,6 @@
 
 #include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
-#include "base/append.h"
 #include "base/base.h"
 
 #define TAKEN 0.05  /* share of a stage's time that is worth a word */

@@ -4,7 +4,6 @@
 
 #include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
-#include "base/append.h"
 #include "base/base.h"
 
 #define BETTER 0.05              /* gain of another plan that is worth a word */

@@ -3,7 +3,6 @@
 #include <poll.h>
 
 #include "apps/pipectl/infer/infer.h"
-#include "base/append.h"
 #include "ipc/wire.h"
 
 #define STALL_MS 120000 /* no answer for this long: something is wrong */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl infer: what a decoder found, as lines and as a drawing. */
-
 #include "apps/show/decoded.h"
 #include "apps/pipectl/infer/infer.h"
 #include "apps/show/canvas.h"
-#include "base/cli/shown_print.h"
 
 /* Finds out how to decode. If nothing says how, that is told once, unless raw values are wanted. */
 void infer_find_decoder(struct infer *in, const struct piped_stream *s)

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include "apps/pipectl/infer/infer.h"
-#include "base/append.h"
 #include "base/atomic_file.h"
 
 #define FILES_MAX 10000000u

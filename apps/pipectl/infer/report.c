@@ -4,8 +4,6 @@
 
 #include "apps/pipectl/infer/infer.h"
 #include "apps/show/decoded.h"
-#include "base/cli/shown_print.h"
-#include "base/json_text.h"
 
 /* ---- outputs whose length depends on the picture (piped_rows()) ---- */
 

@@ -4,9 +4,7 @@
 
 #include <dirent.h>
 
-#include "apps/pipectl/common/command_line.h"
-#include "base/base.h"
-#include "base/json_text.h"
+#include "apps/pipectl/common/pipectl.h"
 #include "base/near_word.h"
 #include "base/whole_file.h"
 

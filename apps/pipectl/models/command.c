@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl models: lists, loads and unloads; inspects and fetches files, which needs no daemon. */
-
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/models/models.h"
 #include "apps/show/fold_segments.h"
-#include "base/cli/shown_print.h"
 #include "base/path_below.h"
 #include "ipc/protocol.h"
 

@@ -10,7 +10,6 @@
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/atomic_file.h"
-#include "base/base.h"
 
 #define HEX_BYTES (2 * crypto_hash_sha256_BYTES + 1)
 #define REDIRECTS "5"

@@ -7,7 +7,6 @@
 
 #include "apps/pipectl/common/pipectl.h"
 #include "base/atomic_file.h"
-#include "base/cli/shown_print.h"
 #include "base/path_below.h"
 
 #define FILES_MAX 3u

@@ -2,7 +2,6 @@
 /* pipectl does not know models, but must send all files of one: walks an ONNX file as protobuf,
  * down to the entries "location" of tensors' external_data. Field numbers are those of
  * onnx.proto. The daemon judges the file; here, what makes no sense ends the walk. */
-
 #include "apps/pipectl/models/models.h"
 #include "base/base.h"
 

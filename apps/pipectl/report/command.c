@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl report: gathers what the daemon says over some seconds, and writes it as a page. */
-
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/doctor/doctor.h"
 #include "apps/pipectl/report/page.h"

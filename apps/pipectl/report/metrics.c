@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Histograms and the time of units, read from the metrics in Prometheus text format. */
-
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/report/page.h"
 

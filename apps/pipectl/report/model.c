@@ -4,7 +4,6 @@
 
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/report/page.h"
-#include "base/base.h"
 
 #define EPS_MAX 8u
 

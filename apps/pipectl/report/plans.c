@@ -4,7 +4,6 @@
 
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/report/page.h"
-#include "base/base.h"
 
 /* A point of throughput and latency; none where they are unknown. */
 static void add_plan(json_t *points, const char *what, const char *plan, const json_t *figures)

@@ -4,8 +4,7 @@
 #include <locale.h>
 
 #include "apps/pipectl/common/pipectl.h"
-#include "apps/pipectl/top/live.h"
-#include "apps/pipectl/top/view.h"
+#include "apps/pipectl/top/top.h"
 #include "apps/show/fold_segments.h"
 
 #define ONCE_ROWS 2000u

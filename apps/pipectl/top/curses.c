@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "apps/pipectl/top/live.h"
+#include "apps/pipectl/top/top.h"
 
 static SCREEN *terminal;
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl top in a terminal: asks the daemon every interval, draws, and reads keys. */
-#include "apps/pipectl/top/live.h"
-
 #include <poll.h>
 #include <signal.h>
 
 #include "apps/pipectl/common/pipectl.h"
-#include "apps/pipectl/top/view.h"
+#include "apps/pipectl/top/top.h"
 #include "apps/show/fold_segments.h"
 #include "ipc/control/control_client.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/pipectl/top/model.h"
-
+/* pipectl top: rates and series. */
 #include <math.h>
 
 #include "apps/pipectl/common/output.h"
-#include "base/base.h"
+#include "apps/pipectl/top/top.h"
 
 const struct top_counter_place top_counters[TOP_COUNTERS] = {
     [TOP_ADMITTED] = {"frames", "admitted"},      [TOP_ANSWERED] = {"frames", "answered"},

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/pipectl/top/screen.h"
-
+/* pipectl top: a screen of cells. */
 #include <math.h>
 
-#include "base/base.h"
+#include "apps/pipectl/top/top.h"
 #include "base/shown_text.h"
 
 int top_screen_init(struct top_screen *s, size_t rows, size_t columns, bool ascii)

@@ -4,8 +4,7 @@
 #include <math.h>
 
 #include "apps/pipectl/common/output.h"
-#include "apps/pipectl/top/screen.h"
-#include "base/base.h"
+#include "apps/pipectl/top/top.h"
 
 #define BAR_CELLS 10u
 #define LEFT_MAX 26u /* cells of a text that is not in the last column */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl top: lays the sections out on the screen. */
-#include "apps/pipectl/top/view.h"
-
 #include <math.h>
 
 #include "apps/pipectl/common/output.h"
-#include "base/base.h"
+#include "apps/pipectl/top/top.h"
 
 #define SECTION_ROWS 400u /* of one section, before it is cut */
 #define SECTIONS_MAX (4 + 3 * TOP_MODELS_MAX)

@@ -3,8 +3,7 @@
 #include <math.h>
 
 #include "apps/pipectl/common/output.h"
-#include "apps/pipectl/top/view.h"
-#include "base/base.h"
+#include "apps/pipectl/top/top.h"
 
 /* What the planner expects of hop @i of the model's route; NAN: it is not known. */
 static double expected_ms(const struct top_view *v, const json_t *model, size_t i)

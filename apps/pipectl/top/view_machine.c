@@ -3,8 +3,7 @@
 #include <math.h>
 
 #include "apps/pipectl/common/output.h"
-#include "apps/pipectl/top/view.h"
-#include "base/base.h"
+#include "apps/pipectl/top/top.h"
 
 #define INDENT 9u /* behind the time of a decision */
 

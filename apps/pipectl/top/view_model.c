@@ -3,8 +3,7 @@
 #include <math.h>
 
 #include "apps/pipectl/common/output.h"
-#include "apps/pipectl/top/view.h"
-#include "base/base.h"
+#include "apps/pipectl/top/top.h"
 
 #define LABEL_CELLS 18u /* before the curve */
 

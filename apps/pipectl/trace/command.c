@@ -6,7 +6,6 @@
 
 #include "apps/pipectl/common/pipectl.h"
 #include "apps/pipectl/trace/trace.h"
-#include "base/cli/shown_print.h"
 
 struct recording {
     const struct ctl_options *options;

@@ -2,7 +2,7 @@
 /* What systemctl shows of a service that cannot be reached, in words. */
 #include <string.h>
 
-#include "apps/pipectl/common/service_state.h"
+#include "apps/pipectl/common/pipectl.h"
 #include "tests/harness.h"
 
 #define SERVICE "Id=piped.service\n"

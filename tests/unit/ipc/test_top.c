@@ -2,7 +2,7 @@
 /* pipectl top without a terminal: rates, series, and what is drawn. */
 #include <locale.h>
 
-#include "apps/pipectl/top/view.h"
+#include "apps/pipectl/top/top.h"
 #include "tests/harness.h"
 
 #define S BASE_NS_PER_S
