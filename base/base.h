@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,6 +70,28 @@ static inline bool base_ends_with(const char *text, const char *end)
     size_t a = strlen(text), b = strlen(end);
 
     return a > b && strcmp(text + a - b, end) == 0;
+}
+
+/** base_append() - adds to the text in @ret, which has @bytes. Return: false: it did not fit; then
+ * it is cut off, and so is all that is added later. base_vappend() - the same. */
+__attribute__((format(printf, 3, 0))) static inline bool
+base_vappend(char *ret, size_t bytes, const char *format, va_list args)
+{
+    size_t used = strlen(ret);
+    int n = vsnprintf(ret + used, bytes - used, format, args);
+
+    return n >= 0 && (size_t)n < bytes - used;
+}
+__attribute__((format(printf, 3, 4))) static inline bool base_append(char *ret, size_t bytes,
+                                                                     const char *format, ...)
+{
+    va_list args;
+    bool fits;
+
+    va_start(args, format);
+    fits = base_vappend(ret, bytes, format, args);
+    va_end(args);
+    return fits;
 }
 
 /** base_is_missing() - Return: nothing has this name. What cannot be looked at, or a link that

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a sidecar's `output`, and what it may say together. */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/append.h"
+#include "base/base.h"
 #include "base/near_word.h"
 #include "base/output_keys.h"
 

@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "base/append.h"
+#include "base/base.h"
 #include "daemon/models/arrival.h"
 #include "daemon/plans/profile.h"
 #include "daemon/service/log.h"

@@ -2,7 +2,6 @@
 /* Whether the daemon is well: its state, the status line (STATUS=) for the service manager, and the
  * watchdog. */
 
-#include "base/append.h"
 #include "base/base.h"
 #include "daemon/daemon.h"
 #include "daemon/plans/planning.h"

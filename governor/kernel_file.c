@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <sched.h>
-#include <stdarg.h>
 
 #include "base/base.h"
 

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "base/append.h"
 #include "base/base.h"
 
 #define LIMIT_STEP 0.05 /* of the logarithm: limits nearer than this are one */

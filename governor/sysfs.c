@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "governor/sysfs.h"
-#include "base/append.h"
 #include "base/base.h"
 
 static bool is_space(char c)

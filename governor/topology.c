@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "governor/topology.h"
-#include "base/append.h"
 #include "base/base.h"
 #include "governor/cpu_facts.h"
 #include "governor/kernel_file.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/varlink.h"
 
-#include "base/append.h"
 #include "base/base.h"
 #include "base/json_text.h"
 #include "ipc/interface_text.h"

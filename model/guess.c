@@ -2,9 +2,8 @@
 #include "model/guess.h"
 
 #include <math.h>
-#include <stdarg.h>
 
-#include "base/append.h"
+#include "base/base.h"
 
 #define STEPS_MAX 12       /* nodes between the input and the network proper */
 #define SIDE_GREY_MIN 16   /* an image of one channel that is smaller may be a vector */

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "base/append.h"
+#include "base/base.h"
 #include "model/declared.h"
 #include "model/open_shapes.h"
 #include "model/recipes.h"

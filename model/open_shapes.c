@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/open_shapes.h"
 
-#include "base/append.h"
 #include "base/tensor_name.h"
 #include "model/common/private.h"
 

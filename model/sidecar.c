@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "base/append.h"
 #include "base/json_text.h"
 #include "base/near_word.h"
 #include "base/path_below.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
-#include <stdarg.h>
 
-#include "base/append.h"
 #include "base/base.h"
 #include "pipeline/plan.h"
 

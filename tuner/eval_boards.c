@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/eval_boards.h"
 
-#include "base/append.h"
 #include "base/base.h"
 
 /* Stages of one board that follow each other, or one shared stage. */

@@ -3,7 +3,6 @@
 
 #include "apps/http/tensors.h"
 #include "apps/picture/picture.h"
-#include "base/append.h"
 #include "base/base.h"
 #include "base/json_text.h"
 #include "base/tensor_name.h"

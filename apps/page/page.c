@@ -2,7 +2,6 @@
 #include "apps/page/page.h"
 
 #include <math.h>
-#include <stdarg.h>
 
 #include "base/base.h"
 #include "base/json_text.h"

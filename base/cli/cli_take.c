@@ -3,9 +3,7 @@
 
 #include <getopt.h>
 
-#include "base/append.h"
 #include "base/base.h"
-#include "base/cli/cli.h"
 #include "base/cli/shown_print.h"
 
 #define FIRST 256 /* what getopt_long() returns of the first row; the next ones follow */

@@ -2,7 +2,6 @@
 /* Every network on every machine by every algorithm, and what the papers claim of theirs. */
 #include <math.h>
 
-#include "base/append.h"
 #include "base/base.h"
 #include "bench/searches/check.h"
 #include "tuner/search/places.h"

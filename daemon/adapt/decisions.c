@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decisions: solves them as queued work, acts on them, verifies them, reverts them. */
 
-#include "base/append.h"
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/adapt/live_turns.h"
 #include "daemon/service/log.h"

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "base/append.h"
 #include "base/base.h"
 #include "base/leaves/leaves.h"
 #include "daemon/config/config.h"

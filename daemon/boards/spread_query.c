@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/boards/spread_query.h"
 
-#include "base/append.h"
 #include "base/base.h"
 #include "daemon/boards/route_fill.h"
 #include "tuner/boards/solve_boards.h"

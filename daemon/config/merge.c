@@ -2,9 +2,7 @@
 #include "daemon/config/merge.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 
-#include "base/append.h"
 #include "base/base.h"
 #include "base/json_text.h"
 #include "base/near_word.h"

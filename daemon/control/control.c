@@ -2,8 +2,6 @@
 
 #include "daemon/control/control.h"
 
-#include <stdarg.h>
-
 #include "base/json_text.h"
 #include "ipc/json_memory.h"
 

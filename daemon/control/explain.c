@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Explains the present plan and routes over boards, in sentences with figures; computes fronts. */
 
-#include "base/append.h"
+#include "base/base.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/control/json.h"
 

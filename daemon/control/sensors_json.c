@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the sensors say, as JSON and as metrics. */
-#include "base/append.h"
 #include "base/base.h"
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"

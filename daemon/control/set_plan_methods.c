@@ -2,7 +2,6 @@
 /* GetPlan and SetPlan: which plan, or which route over boards, serves a model; GetMapping and
  * SetMapping: the same as AutoDiCE's mapping.json. */
 
-#include "base/append.h"
 #include "base/base.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/config/config.h"

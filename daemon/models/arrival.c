@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/models/arrival.h"
 
-#include "base/leaves/load_work.h"
 #include "daemon/machine/machine.h"
 
 static void finish(struct dmn_arrival *a, const struct dmn_outcome *o)

@@ -8,7 +8,6 @@
 #include <jansson.h>
 #include <link.h>
 
-#include "base/append.h"
 #include "base/base.h"
 #include "daemon/config/state_file.h"
 #include "daemon/models/choosing_private.h"

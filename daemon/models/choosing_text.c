@@ -2,7 +2,6 @@
 /* Choices as text for other boards, which serve segments of the model. */
 #include <inttypes.h>
 
-#include "base/append.h"
 #include "base/base.h"
 #include "daemon/models/choosing_private.h"
 #include "model/segment/segment.h"

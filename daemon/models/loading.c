@@ -2,7 +2,6 @@
 #include "daemon/models/loading.h"
 
 #include "base/base.h"
-#include "base/leaves/load_work.h"
 #include "daemon/models/process_memory.h"
 #include "ipc/decode/piped_decode.h"
 #include "ipc/piped.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/service/log.h"
 
-#include <stdarg.h>
-
 #include "base/base.h"
 #include "base/shown_text.h"
 #include "daemon/service/service.h"

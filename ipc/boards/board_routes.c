@@ -2,7 +2,7 @@
 /* Routes: which boards serve which units. */
 #include <sodium.h>
 
-#include "base/append.h"
+#include "base/base.h"
 #include "ipc/boards/board_json.h"
 #include "ipc/boards/board_state.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What several decoders do: rows of numbers, activations, boxes, non-maximum suppression. */
 #include <math.h>
-#include <stdarg.h>
 
-#include "base/append.h"
 #include "base/base.h"
 #include "ipc/decode/decoder.h"
 #include "ipc/f16.h"

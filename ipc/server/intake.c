@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ipc/server/intake.h"
 
-#include <stdarg.h>
 #include <sys/socket.h>
 
 #define FDS_ROOM (2 * IPC_FDS_MAX) /* of one recvmsg() */

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#include "base/append.h"
 #include "base/base.h"
 
 #if defined(__x86_64__) || defined(__i386__)

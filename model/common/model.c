@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model's memory, maps, notes and reasons. */
 #include <assert.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 

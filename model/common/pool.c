@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/common/pool.h"
 
-#include <stdarg.h>
-
 #define POOL_BLOCK_BYTES ((size_t)64 << 10)
 #define POOL_ALIGN 16u
 #define POOL_ALIGN_LARGE 64u

@@ -2,7 +2,6 @@
 #include "model/ir/ir.h"
 
 #include <assert.h>
-#include <stdarg.h>
 
 #include "base/leaves/load_work.h"
 

@@ -2,7 +2,7 @@
 /* Reasons for a refusal, and the sentence that sums them up. */
 #include <stdarg.h>
 
-#include "base/append.h"
+#include "base/base.h"
 #include "model/ir/ir.h"
 
 #define NODES_NAMED 3u

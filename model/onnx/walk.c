@@ -2,9 +2,8 @@
 #include "model/onnx/walk.h"
 
 #include <setjmp.h>
-#include <stdarg.h>
 
-#include "base/append.h"
+#include "base/base.h"
 #include "base/shown_text.h"
 #include "model/common/private.h"
 

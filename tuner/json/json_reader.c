@@ -2,9 +2,7 @@
 #include "tuner/json/json_reader.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 
-#include "base/append.h"
 #include "base/base.h"
 #include "base/json_text.h"
 

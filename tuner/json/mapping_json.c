@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/json/mapping_json.h"
 
-#include "base/append.h"
 #include "base/base.h"
 
 #define DIGITS 10u /* cores that a key can name */

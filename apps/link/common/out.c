@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: messages to boards, lines to the journal. */
-#include <stdarg.h>
 
 #include "apps/link/common/link.h"
 #include "base/base.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The folder of the store: who may use it, what is too much in it. */
 #include <dirent.h>
-#include <stdarg.h>
 #include <sys/file.h>
 
 #include "apps/link/weights/store_private.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/pipectl/common/options.h"
 
-#include "base/cli/cli.h"
 #include "base/pixfmt.h"
 #include "search_names.h"
 

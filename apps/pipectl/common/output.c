@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "apps/pipectl/common/output.h"
-#include "base/base.h"
 #include "base/cli/cli.h"
 #include "base/cli/shown_print.h"
 #include "base/shown_text.h"

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
 
-#include "base/append.h"
+#include "base/base.h"
 #include "base/cli/cli_table.h"
 #include "base/json_text.h"
 

@@ -2,7 +2,6 @@
 #include "apps/pipectl/doctor/facts.h"
 
 #include <math.h>
-#include <stdarg.h>
 
 #include "apps/pipectl/common/output.h"
 #include "base/base.h"

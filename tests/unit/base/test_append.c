@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts that are made of several parts. */
-#include "base/append.h"
 
 #include "base/base.h"
 #include "tests/harness.h"

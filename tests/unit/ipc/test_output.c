@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "apps/pipectl/common/output.h"
-#include "base/append.h"
 #include "base/base.h"
 #include "base/pnm.h"
 #include "tests/harness.h"
