@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "base/base.h"
 #include "base/shown_text.h"
 
 const char *json_text_of(const json_t *object, const char *key)

@@ -11,9 +11,8 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
+
+#include "base/base.h"
 
 struct json_text {
     char *data; /* owned */

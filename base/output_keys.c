@@ -2,9 +2,6 @@
 #include "base/output_keys.h"
 
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/near_word.h"
 

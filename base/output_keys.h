@@ -8,8 +8,8 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
+
+#include "base/base.h"
 
 #define OUTPUT_TEXT_MAX ((size_t)1 << 20) /* bytes of a description as JSON */
 #define OUTPUT_LEVELS_MAX 16u

@@ -11,9 +11,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 /** shown_decode() - @left: bytes at @s, at least 1. Return: those of the UTF-8 character there,
  * with *ret; 0: invalid, overlong, a surrogate, above U+10FFFF. */

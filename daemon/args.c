@@ -2,7 +2,6 @@
 /* The command line of piped, and the configuration that it asks for. */
 #include "daemon/daemon.h"
 
-#include "base/base.h"
 #include "base/cli/cli_take.h"
 #include "base/cli/shown_print.h"
 #include "base/path_below.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/http/options.h"
 
-#include "base/base.h"
 #include "base/cli/cli_take.h"
 #include "ipc/piped.h"
 

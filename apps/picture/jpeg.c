@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: JPEG files, by libjpeg-turbo. Pixels are as Pillow and OpenCV have them. */
-#include <errno.h>
 #include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <jpeglib.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: in place of jpeg.c in a build without libjpeg-turbo. */
-#include <errno.h>
 
 #include "apps/picture/picture.h"
 

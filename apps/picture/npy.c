@@ -3,7 +3,6 @@
  * "NEP 1 - A simple file format for NumPy arrays" describes; only what NumPy writes is read. */
 
 #include "apps/picture/picture.h"
-#include "base/base.h"
 #include "base/shown_text.h"
 
 /* Return: what follows "'KEY': " in the dict; NULL: no such key. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/picture/picture.h"
 
-#include "base/base.h"
 #include "base/pnm.h"
 #include "base/whole_file.h"
 

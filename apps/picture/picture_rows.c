@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/picture/picture.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 #define TAG_ORIENTATION 0x0112u
 #define ENTRY_BYTES 12u
 enum { EXIF_SHORT = 3, EXIF_LONG = 4 };

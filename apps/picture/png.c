@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl: PNG files, by libpng. Pixels are as they are stored, as Pillow and OpenCV have them:
  * alpha is dropped, 16 bits lose their low byte, and nothing that describes colours is applied. */
-#include <errno.h>
 #include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <png.h>
 #include <zlib.h>

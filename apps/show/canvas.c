@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "apps/show/letters.h"
-#include "base/base.h"
 
 #define BOX_LINES 10 /* of a box's smaller side, at most one is its line */
 #define DOTS 32      /* of what has points, at most two are the width of one */

@@ -7,9 +7,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 /* Where the values of one part are. A value stands for 2^across x 2^down pixels. */
 struct canvas_part {

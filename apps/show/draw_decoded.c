@@ -2,8 +2,6 @@
 #include "apps/show/decoded.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "apps/show/canvas.h"
 

@@ -8,10 +8,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-
+#include "base/base.h"
 #include "base/near_word.h"
 
 #define CLI_OPTIONS_MAX 32u

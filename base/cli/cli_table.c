@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/cli/cli_table.h"
 
-#include "base/base.h"
 #include "base/cli/cli.h"
 #include "base/cli/shown_print.h"
 #include "base/json_text.h"

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
+
+#include "base/base.h"
 
 /* A table of text. Columns are as wide as they need to be. Begins with @align, and @indent if any. */
 struct cli_table {

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/cli/shown_print.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/shown_text.h"
 
 void shown_vfprintf(FILE *to, const char *format, va_list args)

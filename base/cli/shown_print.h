@@ -7,8 +7,7 @@
  */
 #pragma once
 
-#include <stdarg.h>
-#include <stdio.h>
+#include "base/base.h"
 
 #define SHOWN_LINE_MAX 8192u
 

@@ -2,7 +2,6 @@
 #include "base/leaves/leaves.h"
 
 #include "base/atomic_file.h"
-#include "base/base.h"
 #include "base/whole_file.h"
 
 #define SIZE_BYTES 8u

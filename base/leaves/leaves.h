@@ -17,8 +17,8 @@
 #pragma once
 
 #include <sodium.h>
-#include <stdbool.h>
-#include <stddef.h>
+
+#include "base/base.h"
 
 /* ---- unkeyed BLAKE2b-256 (RFC 7693) ---- */
 

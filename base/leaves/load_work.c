@@ -4,8 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "base/base.h"
-
 static _Thread_local const _Atomic bool *stop_by;
 
 const _Atomic bool *mdl_stop_by(const _Atomic bool *stop)

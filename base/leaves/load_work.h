@@ -9,9 +9,8 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+
+#include "base/base.h"
 
 /** mdl_stop_by() - what calls off the work of this thread: true: end early; borrowed until the next
  * call; NULL: nothing does. Return: what did until now. */

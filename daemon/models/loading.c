@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/models/loading.h"
 
-#include "base/base.h"
 #include "daemon/models/process_memory.h"
 #include "ipc/decode/piped_decode.h"
 #include "ipc/piped.h"

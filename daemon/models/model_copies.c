@@ -7,7 +7,6 @@
 #include <ftw.h>
 #include <sys/statvfs.h>
 
-#include "base/base.h"
 #include "base/path_below.h"
 #include "daemon/config/config.h"
 #include "daemon/models/arrival.h"

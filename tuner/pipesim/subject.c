@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/subject.h"
 
-#include "base/base.h"
 #include "base/json_text.h"
 
 int psim_options(int argc, char **argv, struct psim_options *ret)

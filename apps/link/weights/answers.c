@@ -2,7 +2,6 @@
 /* Fetches: the head's side, which answers from the files of its routes. */
 
 #include "apps/link/weights/fetch_private.h"
-#include "base/base.h"
 
 #define ASKED_MAX 512u /* of one peer; it asks again for what is dropped */
 #define SENDING_MAX 2u /* leaves in the transport: borders shall not wait behind many */

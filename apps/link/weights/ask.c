@@ -2,7 +2,6 @@
 /* Fetches: what is asked for, what comes, and how that ends; fetch_go() is in fetch.c. */
 
 #include "apps/link/weights/fetch_private.h"
-#include "base/base.h"
 #include "base/shown_text.h"
 
 void fetch_end(struct fetch_ask *a, int status, const char *why)

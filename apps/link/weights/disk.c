@@ -2,7 +2,6 @@
 /* What fetches do on the thread. */
 
 #include "apps/link/weights/fetch_private.h"
-#include "base/base.h"
 
 #define SLICE_LEAVES 8u /* read at a time, before others have their turn */
 

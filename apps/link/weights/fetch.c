@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "apps/link/weights/fetch_private.h"
-#include "base/base.h"
 
 #define SILENT_NS (30 * BASE_NS_PER_S) /* nothing came: it is asked for again */
 #define WRONG_MAX 3u

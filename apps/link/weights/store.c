@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "apps/link/weights/store_private.h"
-#include "base/base.h"
 
 static bool is_full(int code)
 {

@@ -4,7 +4,6 @@
 #include <sys/file.h>
 
 #include "apps/link/weights/store_private.h"
-#include "base/base.h"
 
 #define BLOCK_BYTES 512u /* of st_blocks */
 

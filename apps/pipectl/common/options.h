@@ -7,9 +7,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-#include <stdio.h>
-
 #include "base/cli/cli.h"
 
 #define CTL_CLIENTS_MAX 256 /* of bench */

@@ -2,9 +2,7 @@
 /* pipectl doctor: clients that wait for themselves, are refused, late, or send too much. */
 #include <math.h>
 
-#include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
-#include "base/base.h"
 #include "ipc/server/frame_rules.h"
 
 #define IDLE 0.85       /* the busiest stage is busy for less: the daemon waits */

@@ -2,9 +2,7 @@
 /* pipectl doctor: who else runs on the cores, and stages that are slow for another reason. */
 #include <math.h>
 
-#include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
-#include "base/base.h"
 
 #define TAKEN 0.05  /* share of a stage's time that is worth a word */
 #define SLOWER 0.2  /* by how much more a stage takes than expected */

@@ -3,10 +3,8 @@
 
 #include <math.h>
 
-#include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
 #include "apps/show/fold_segments.h"
-#include "base/base.h"
 
 #define UNKNOWN_LOSS 0.1 /* how a loss without a figure is ranked */
 

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "apps/pipectl/common/output.h"
-#include "base/base.h"
 #include "base/shown_text.h"
 
 #define FRAMES_LEAST 5 /* that a mean is made of */

@@ -8,9 +8,7 @@
  */
 #pragma once
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include "apps/pipectl/common/output.h"
 
 #define DOCTOR_TEXT 768u
 

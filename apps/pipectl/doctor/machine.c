@@ -2,9 +2,7 @@
 /* pipectl doctor: clocks, heat, quotas and memory. */
 #include <math.h>
 
-#include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
-#include "base/base.h"
 
 #define NEARLY 0.95    /* clocks above this share of the maximum are not worth a word */
 #define LOW 0.9        /* a clock that moves is low below this share of its limit */

@@ -2,9 +2,7 @@
 /* pipectl doctor: plans that others would beat, costs that nobody measured, heavy units. */
 #include <math.h>
 
-#include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
-#include "base/base.h"
 
 #define BETTER 0.05              /* gain of another plan that is worth a word */
 #define GUESSED 0.6              /* share of predicted figures in a cost table */

@@ -2,9 +2,7 @@
 /* pipectl doctor: what is not served, or not as meant; and why figures may say little. */
 #include <math.h>
 
-#include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/facts.h"
-#include "base/base.h"
 
 #define STARTING_S 10
 

@@ -4,7 +4,6 @@
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 
-#include "base/base.h"
 #include "base/json_text.h"
 #include "base/path_below.h"
 #include "base/shown_text.h"

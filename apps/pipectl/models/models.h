@@ -3,9 +3,8 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 
+#include "base/base.h"
 #include "ipc/control/control_client.h"
 
 struct ctl;

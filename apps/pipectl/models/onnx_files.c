@@ -3,7 +3,6 @@
  * down to the entries "location" of tensors' external_data. Field numbers are those of
  * onnx.proto. The daemon judges the file; here, what makes no sense ends the walk. */
 #include "apps/pipectl/models/models.h"
-#include "base/base.h"
 
 #define DEPTH_MAX 64u
 #define LOCATION_MAX 1024u

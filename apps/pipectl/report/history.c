@@ -2,9 +2,7 @@
 /* What changed plans: on a time line, as trials, and as a table with the reasons. */
 #include <math.h>
 
-#include "apps/pipectl/common/output.h"
 #include "apps/pipectl/report/page.h"
-#include "base/base.h"
 
 #define COLOURS 12u
 

@@ -2,9 +2,7 @@
 /* What the machine did: execution places, clocks and limits, heat, contention, energy. */
 #include <math.h>
 
-#include "apps/pipectl/common/output.h"
 #include "apps/pipectl/report/page.h"
-#include "base/base.h"
 
 /* A limit looks like the clock that it is for, but dashed. */
 static void draw_clocks(const struct report *r)

@@ -2,9 +2,7 @@
 #include "apps/pipectl/report/page.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "apps/pipectl/common/output.h"
 #include "apps/pipectl/doctor/doctor.h"
 #include "apps/show/fold_segments.h"
 

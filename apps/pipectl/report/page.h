@@ -12,11 +12,8 @@
  */
 #pragma once
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "apps/page/page.h"
+#include "apps/pipectl/common/output.h"
 
 struct report {
     FILE *to;

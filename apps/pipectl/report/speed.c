@@ -3,9 +3,7 @@
  * frame goes. */
 #include <math.h>
 
-#include "apps/pipectl/common/output.h"
 #include "apps/pipectl/report/page.h"
-#include "base/base.h"
 
 #define BUCKETS_MAX 64u
 #define STAGES_MAX 64u

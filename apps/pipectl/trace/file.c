@@ -2,7 +2,6 @@
 /* Perfetto's format: a sequence of TracePacket messages (protocol buffers). Only the fields named
  * here are written, so our own encoder is shorter than generated code and needs no memory. */
 #include "apps/pipectl/trace/trace.h"
-#include "base/base.h"
 
 /* Field numbers of perfetto/protos/perfetto/trace. */
 enum {

@@ -2,7 +2,6 @@
 /* Batches become tracks, instants and values. */
 #include "apps/pipectl/common/output.h"
 #include "apps/pipectl/trace/trace.h"
-#include "base/base.h"
 #include "base/shown_text.h"
 
 #define MEMBERS_MAX (1u << 20)

@@ -3,7 +3,6 @@
 #include <endian.h>
 
 #include "apps/pipectl/trace/trace.h"
-#include "base/base.h"
 #include "base/trace_record.h"
 #include "ipc/wire.h"
 

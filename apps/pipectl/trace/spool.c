@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include "apps/pipectl/trace/trace.h"
-#include "base/base.h"
 
 #define READ_BYTES (1u << 18)
 

@@ -7,10 +7,8 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+
+#include "base/base.h"
 
 /*
  * ---- spool.c: keeps a trace as it comes, to be converted afterwards ----
