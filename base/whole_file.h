@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * whole_file.h - reads a small regular file as a whole
+ * whole_file.h - small regular files, read and replaced as a whole
  *
- * What has the name may be a fifo or a device, which would wait or not end; the file may be larger
- * than anybody wants, and change while it is read. Allocates and blocks. Threads: any.
+ * Allocates and blocks. Threads: any, but one at a time replaces a file.
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
+#include "base/base.h"
+
+/* ---- read: what has the name may be a fifo or a device, which would wait or not end; the file may
+ * be larger than anybody wants, and change while it is read ---- */
 
 struct whole_file {
     int folder;       /* its descriptor; AT_FDCWD: `path` says where */
@@ -36,3 +36,27 @@ const char *whole_file_why(int r);
 /** whole_file_part() - reads @bytes from byte @at on, however often it is interrupted; the
  * descriptor's position stays. Return: bytes, fewer only at the end of the file; -errno. */
 ssize_t whole_file_part(int fd, size_t at, void *ret, size_t bytes);
+
+/* ---- replaced: whoever reads the file, at any moment and after any crash, sees the previous
+ * contents or the new ones; they are first written to a draft beside it, NAME.new, which then takes
+ * its name ---- */
+
+struct atomic_file {
+    int folder;       /* its descriptor; AT_FDCWD: `path` says where */
+    const char *path; /* within the folder */
+    mode_t mode;      /* whatever the umask is */
+    bool inherited;   /* belongs to the folder's owner, not to who writes it; not with AT_FDCWD */
+    bool synced;      /* waits until the new contents would survive a loss of power */
+};
+
+/** atomic_file_write_all() - writes all of @data, however often it is interrupted. Return: 0;
+ * -errno. */
+int atomic_file_write_all(int fd, const char *data, size_t bytes);
+
+/** atomic_file_sync_folder() - makes the name survive a loss of power, too. If that fails, the file
+ * is there anyway. */
+void atomic_file_sync_folder(const struct atomic_file *f);
+
+/** atomic_file_write() - makes @f consist of @bytes bytes of @data. Return: 0; -errno or -ENOMEM,
+ * which leaves the previous file unchanged. */
+int atomic_file_write(const struct atomic_file *f, const void *data, size_t bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped --inspect: looks at a model without a daemon. pipectl models inspect runs it. */
-#include "base/atomic_file.h"
 #include "base/cli/shown_print.h"
 #include "base/json_text.h"
 #include "base/tensor_name.h"
+#include "base/whole_file.h"
 #include "daemon/daemon.h"
 #include "daemon/models/loading.h"
 #include "ipc/piped.h"

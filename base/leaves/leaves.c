@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/leaves/leaves.h"
 
-#include "base/atomic_file.h"
 #include "base/whole_file.h"
 
 #define SIZE_BYTES 8u

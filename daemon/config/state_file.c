@@ -3,7 +3,6 @@
 
 #include <stdatomic.h>
 
-#include "base/atomic_file.h"
 #include "base/base.h"
 #include "base/json_text.h"
 #include "base/leaves/leaves.h"

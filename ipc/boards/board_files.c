@@ -2,7 +2,6 @@
 #include <pwd.h>
 #include <sys/file.h>
 
-#include "base/atomic_file.h"
 #include "base/base.h"
 #include "base/json_text.h"
 #include "base/whole_file.h"

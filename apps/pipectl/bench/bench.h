@@ -39,6 +39,7 @@ struct bench {
     char why[BENCH_STATUS_COUNT][160]; /* the text of the last one */
     double *latency_ms;                /* owned, of every good answer */
     size_t latency_count, latency_size;
+    uint64_t start_ns, end_ns; /* of the run, CLOCK_MONOTONIC; end 0: none */
     uint64_t first_ns, last_ns;
     size_t under_way, most_under_way; /* frames of all clients without an answer: now, at most */
     uint64_t pause_ns; /* the longest that a client with frames under way got no answer */

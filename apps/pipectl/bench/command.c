@@ -63,11 +63,6 @@ static int take_args(int argc, char **argv, struct bench *b)
     return rc ? rc : take_size(b);
 }
 
-/* When the run began and ends. */
-struct pace {
-    uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: none */
-};
-
 /* Return: energy that this board has counted so far; NAN: unknown. */
 static double joules_now(const struct ctl *ctl)
 {
@@ -93,33 +88,35 @@ static bool is_hopeless(const struct bench *b)
     return b->ok == 0 && unexpected(b) >= HOPELESS;
 }
 
-/* @ret_time_ns: when the frame was due. Return: true if a frame may be sent now. */
-static bool may_send(const struct bench *b, struct pace *p, uint64_t now, uint64_t *ret_time_ns)
+/* Return: no more frames are to be sent. */
+static bool is_over(const struct bench *b, uint64_t now)
 {
-    if (interrupted || is_hopeless(b) || (p->end_ns && now >= p->end_ns) ||
-        (b->o.frames && b->sent >= b->o.frames)) {
-        return false;
-    }
-    *ret_time_ns = now;
-    if (b->o.rate > 0) {
-        *ret_time_ns = p->start_ns + (uint64_t)((double)b->sent * 1e9 / b->o.rate);
-        return *ret_time_ns <= now;
-    }
-    return true;
+    return interrupted || is_hopeless(b) || (b->end_ns && now >= b->end_ns) ||
+           (b->o.frames && b->sent >= b->o.frames);
+}
+
+/* Return: when the next frame is due, with a rate. */
+static uint64_t due_ns(const struct bench *b)
+{
+    return b->start_ns + (uint64_t)((double)b->sent * 1e9 / b->o.rate);
 }
 
 /* Sends what may be sent now, by one client after the other. @turn: the next client. Return: frames
  * are due, but no client can send one before an answer comes. */
-static bool send_frames(struct bench *b, struct pace *p, size_t *turn)
+static bool send_frames(struct bench *b, size_t *turn)
 {
     size_t full = 0;
-    uint64_t time_ns;
 
-    while (full < b->o.clients && may_send(b, p, base_now_ns(), &time_ns)) {
+    while (full < b->o.clients) {
+        uint64_t now = base_now_ns(), time_ns = b->o.rate > 0 ? due_ns(b) : now;
+
+        if (is_over(b, now) || time_ns > now) {
+            return false;
+        }
         full = bench_client_send(b, &b->clients[*turn], time_ns) ? 0 : full + 1;
         *turn = (*turn + 1) % b->o.clients;
     }
-    return full == b->o.clients;
+    return true;
 }
 
 static bool failed(const struct bench *b)
@@ -127,20 +124,19 @@ static bool failed(const struct bench *b)
     return b->lost || b->reordered || b->duplicated || b->wrong || unexpected(b);
 }
 
-static bool sending_is_over(const struct bench *b, const struct pace *p)
+static bool are_gone(const struct bench *b)
 {
     bool all_gone = true;
 
     for (size_t i = 0; i < b->o.clients; i++) {
         all_gone &= b->clients[i].gone;
     }
-    return all_gone || interrupted || is_hopeless(b) || (p->end_ns && base_now_ns() >= p->end_ns) ||
-           (b->o.frames && b->sent >= b->o.frames);
+    return all_gone;
 }
 
 /* Return: ms until the next frame is due, unless @full, or the run ends; when @over, until the rest
  * is lost. */
-static int poll_timeout(const struct bench *b, const struct pace *p, bool full, bool over)
+static int poll_timeout(const struct bench *b, bool full, bool over)
 {
     uint64_t now = base_now_ns(), next = now + DRAIN_STALL_MS * BASE_NS_PER_MS;
 
@@ -148,31 +144,30 @@ static int poll_timeout(const struct bench *b, const struct pace *p, bool full, 
         return DRAIN_STALL_MS;
     }
     if (b->o.rate > 0 && !full) {
-        next = base_min(next, p->start_ns + (uint64_t)((double)b->sent * 1e9 / b->o.rate));
+        next = base_min(next, due_ns(b));
     }
-    if (p->end_ns) {
-        next = base_min(next, p->end_ns);
+    if (b->end_ns) {
+        next = base_min(next, b->end_ns);
     }
     return next <= now ? 0 : (int)((next - now + BASE_NS_PER_MS - 1) / BASE_NS_PER_MS);
 }
 
 static void run(struct bench *b, struct pollfd *fds)
 {
-    struct pace pace = {.start_ns = base_now_ns()};
     size_t turn = 0;
 
+    b->start_ns = base_now_ns();
     if (b->o.seconds > 0) {
-        pace.end_ns = pace.start_ns + (uint64_t)(b->o.seconds * 1e9);
+        b->end_ns = b->start_ns + (uint64_t)(b->o.seconds * 1e9);
     }
     for (;;) {
-        bool full = send_frames(b, &pace, &turn), over;
+        bool full = send_frames(b, &turn), over = are_gone(b) || is_over(b, base_now_ns());
         int n;
 
-        over = sending_is_over(b, &pace);
         if (over && b->answered == b->sent) {
             break;
         }
-        n = poll(fds, b->o.clients, poll_timeout(b, &pace, full, over));
+        n = poll(fds, b->o.clients, poll_timeout(b, full, over));
         if (n < 0 && errno != EINTR) {
             ctl_say("poll: %s", strerror(errno));
             break;

@@ -5,7 +5,7 @@
 
 #include "apps/picture/picture.h"
 #include "apps/pipectl/common/pipectl.h"
-#include "base/atomic_file.h"
+#include "base/whole_file.h"
 
 #define BYTES_MAX ((size_t)1 << 30)
 #define EXAMPLES_MAX 8192u

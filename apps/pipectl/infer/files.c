@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "apps/pipectl/infer/infer.h"
-#include "base/atomic_file.h"
+#include "base/whole_file.h"
 
 #define FILES_MAX 10000000u
 #define KEPT_MOST ((size_t)256 << 20) /* of what can be read once only */

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "apps/pipectl/common/pipectl.h"
-#include "base/atomic_file.h"
+#include "base/whole_file.h"
 
 #define HEX_BYTES (2 * crypto_hash_sha256_BYTES + 1)
 #define REDIRECTS "5"

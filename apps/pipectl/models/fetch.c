@@ -6,8 +6,8 @@
 #include <sys/random.h>
 
 #include "apps/pipectl/common/pipectl.h"
-#include "base/atomic_file.h"
 #include "base/path_below.h"
+#include "base/whole_file.h"
 
 #define FILES_MAX 3u
 

@@ -34,7 +34,7 @@ static const struct {
 
 struct walk {
     int fd, error; /* -errno of a read */
-    uint64_t at, from, bytes;
+    uint64_t at, from;
     size_t have; /* bytes of window[], which are at `from` */
     int (*found)(void *ctx, const char *name);
     void *ctx;

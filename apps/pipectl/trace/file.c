@@ -376,15 +376,17 @@ void trace_put(struct trace_file *f, const struct trace_event *e)
     t->last_ns = now.at_ns;
 }
 
-static struct trace_file *none(struct trace_file *f, int error)
+static struct trace_file *destroy(struct trace_file *f)
 {
-    if (f->to) {
-        fclose(f->to);
+    for (size_t i = 0; i < f->track_count; i++) {
+        free(f->tracks[i].names);
+    }
+    for (size_t i = 0; i < f->name_count; i++) {
+        free(f->names[i]);
     }
     free(f->tracks);
     free(f->names);
     free(f);
-    errno = error;
     return NULL;
 }
 
@@ -401,14 +403,14 @@ struct trace_file *trace_file_open(const char *path, uint64_t began_ns, uint64_t
     f->pid = pid;
     if (!base_room(&f->tracks, sizeof(f->tracks[0]), 0, &f->track_room) ||
         !base_room(&f->names, sizeof(f->names[0]), 0, &f->name_room)) {
-        return none(f, ENOMEM);
+        return destroy(f);
     }
     f->tracks[0] = (struct trace_known_track){0};
     f->names[0] = NULL;
     f->track_count = f->name_count = 1;
     f->to = fopen(path, "we");
     if (!f->to) {
-        return none(f, errno);
+        return destroy(f);
     }
     setvbuf(f->to, NULL, _IOFBF, BUFFER_BYTES);
     write_begin(f);
@@ -426,14 +428,6 @@ int trace_file_close(struct trace_file *f, uint64_t *ret_bytes)
     if (fclose(f->to) != 0 && !error) {
         error = errno;
     }
-    for (size_t i = 0; i < f->track_count; i++) {
-        free(f->tracks[i].names);
-    }
-    for (size_t i = 0; i < f->name_count; i++) {
-        free(f->names[i]);
-    }
-    free(f->tracks);
-    free(f->names);
-    free(f);
+    destroy(f);
     return error;
 }
