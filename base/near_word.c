@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/near_word.h"
 
-#include <stdio.h>
-#include <string.h>
-
-static size_t near_word_least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
+#include "base/base.h"
 
 /** near_word_distance() - of two words of at most NEAR_WORD_MAX bytes. */
 static size_t near_word_distance(const char *a, const char *b)
@@ -25,9 +19,9 @@ static size_t near_word_distance(const char *a, const char *b)
         for (size_t j = 1; j <= n; j++) {
             size_t changed = above[j - 1] + (a[i - 1] != b[j - 1]);
 
-            row[j] = near_word_least(changed, 1 + near_word_least(above[j], row[j - 1]));
+            row[j] = base_min(changed, 1 + base_min(above[j], row[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                row[j] = near_word_least(row[j], 1 + before[j - 2]);
+                row[j] = base_min(row[j], 1 + before[j - 2]);
             }
         }
         before = above;

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/tensor_name.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "base/base.h"
 #include "base/shown_text.h"
 
 const char *tensor_name(const char *full, char ret[TENSOR_NAME_BYTES])

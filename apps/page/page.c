@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "base/base.h"
-#include "base/json_text.h"
 #include "base/shown_text.h"
 #include "page_text.h"
 

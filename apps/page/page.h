@@ -12,9 +12,7 @@
  */
 #pragma once
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include "base/json_text.h"
 
 /** page_has_charts() - Return: false in a build without Chart.js. */
 bool page_has_charts(void);

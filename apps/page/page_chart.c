@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A chart: what Chart.js draws, and the table of its figures. */
 #include <math.h>
-#include <string.h>
 
 #include "apps/page/page.h"
-#include "base/json_text.h"
 
 static void write_cell(FILE *to, const json_t *v)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the readers of pictures share: sizes, orientation, places of rows. */
 #include "apps/picture/picture.h"
 
 #define TAG_ORIENTATION 0x0112u

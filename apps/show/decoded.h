@@ -3,9 +3,7 @@
  * (docs/outputs.md) and drawn */
 #pragma once
 
-#include <jansson.h>
-#include <stddef.h>
-
+#include "base/json_text.h"
 #include "ipc/decode/piped_decode.h"
 
 /* Numbers of models have the shortest text that reads back as the same f32. Every program that

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/show/decoded.h"
-
+/* What a model answered, as JSON. */
 #include <math.h>
 
-#include "base/base.h"
+#include "apps/show/decoded.h"
 
 #define DIGITS_LEAST 6 /* each f32 keeps so many */
 #define DIGITS_MOST 9  /* and is told from all others by so many */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/show/decoded.h"
-
+/* What a decoder found, drawn. */
 #include <math.h>
 
 #include "apps/show/canvas.h"
+#include "apps/show/decoded.h"
 
 #define LABELS_MAX 256u
 #define OBJECTS_MAX 512u /* with labels: their places take time */

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/show/fold_segments.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/json_text.h"
-
 #define STEM 20u /* of a model's name, which the name of a segment has at least */
 #define HERE "here"
 

@@ -7,8 +7,7 @@
  */
 #pragma once
 
-#include <jansson.h>
-#include <stdbool.h>
+#include "base/json_text.h"
 
 #define SHW_SEGMENT_BYTES 192u
 

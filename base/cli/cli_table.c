@@ -3,7 +3,6 @@
 
 #include "base/cli/cli.h"
 #include "base/cli/shown_print.h"
-#include "base/json_text.h"
 #include "base/shown_text.h"
 
 #define COLUMNS_MAX 16

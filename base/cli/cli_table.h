@@ -2,11 +2,9 @@
 /** base/cli/cli_table.h - tables that programs print: of texts, or of the fields of objects */
 #pragma once
 
-#include <jansson.h>
+#include "base/json_text.h"
 
-#include "base/base.h"
-
-/* A table of text. Columns are as wide as they need to be. Begins with @align, and @indent if any. */
+/* A table of text, begun with its alignment. Columns are as wide as they need to be. */
 struct cli_table {
     const char *align; /* for each column 'l' or 'r'; for the last also 'w': wrapped */
     int indent;        /* of the whole table */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/subject.h"
 
-#include "base/json_text.h"
-
 int psim_options(int argc, char **argv, struct psim_options *ret)
 {
     const struct cli_command *command = cli_find(psim_program.commands, argv[0]);

@@ -2,11 +2,7 @@
 /** apps/pipectl/common/output.h - prints results: JSON, tables, wrapped text, fields of replies */
 #pragma once
 
-#include <jansson.h>
-
-#include "base/base.h"
 #include "base/cli/cli_table.h"
-#include "base/json_text.h"
 
 void ctl_print_json(const json_t *v);
 /** ctl_print_new() - the same, and drops the reference. */

@@ -7,11 +7,8 @@
  */
 #pragma once
 
-#include <jansson.h>
-
 #include "apps/pipectl/common/options.h"
 #include "apps/pipectl/common/output.h"
-#include "base/base.h"
 #include "base/cli/cli_take.h"
 #include "base/cli/shown_print.h"
 #include "ipc/piped.h"

@@ -2,9 +2,9 @@
 /**
  * apps/pipectl/doctor/doctor.h - why the daemon is slow or refuses frames, judged from what it says
  *
- * Pure, but for sample.c: a sample of answers in, findings out. A rule (the table is in facts.h) looks for one
- * thing and adds a finding for each time that it sees it. What is not in the sample is unknown, and
- * no rule finds anything in it.
+ * Pure, but for sample.c: a sample of answers in, findings out. A rule (the table is in facts.h)
+ * looks for one thing and adds a finding for each time that it sees it. What is not in the sample
+ * is unknown, and no rule finds anything in it.
  *
  * A sample is an object with these keys:
  * - before, after: two answers of Status, some seconds apart
@@ -16,9 +16,7 @@
  */
 #pragma once
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/json_text.h"
 
 /**
  * doctor_judge() - Return: the findings, the costliest first, a new reference: [{name, severity,

@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "apps/picture/picture.h"
 #include "apps/pipectl/common/pipectl.h"
 #include "ipc/decode/piped_decode.h"

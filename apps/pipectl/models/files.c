@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/pipectl/models/models.h"
-
+/* pipectl models: the files of a model, open, to be sent. */
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 
+#include "apps/pipectl/models/models.h"
 #include "base/json_text.h"
 #include "base/path_below.h"
 #include "base/shown_text.h"

@@ -2,9 +2,7 @@
 /** apps/pipectl/models/models.h - the parts of pipectl models: files fetched, and files sent */
 #pragma once
 
-#include <jansson.h>
-
-#include "base/base.h"
+#include "base/json_text.h"
 #include "ipc/control/control_client.h"
 
 struct ctl;

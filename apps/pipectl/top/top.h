@@ -2,10 +2,9 @@
 /** apps/pipectl/top/top.h - the parts of pipectl top */
 #pragma once
 
-#include <jansson.h>
 #include <wchar.h>
 
-#include "base/base.h"
+#include "base/json_text.h"
 
 /*
  * ---- model.c: rates and series from one status to the next ----

@@ -6,9 +6,7 @@
  */
 #pragma once
 
-#include <jansson.h>
-
-#include "base/base.h"
+#include "base/json_text.h"
 
 /*
  * ---- spool.c: keeps a trace as it comes, to be converted afterwards ----
