@@ -17,13 +17,12 @@
 #define GREET_NS (1 * BASE_NS_PER_S) /* doubled: a board of another version never answers */
 #define GREET_MOST_NS (8 * BASE_NS_PER_S)
 
-static int ping(struct link *l, size_t peer, enum lnk_lane lane, size_t bytes, uint64_t now_ns)
+static int ping(struct link *l, size_t peer, enum lnk_lane lane, size_t bytes)
 {
     static const uint8_t zeros[LNK_PING_LARGE_BYTES];
-    struct lnk_message m = {.header.type = LNK_PING};
+    struct lnk_message m = {.header.type = LNK_PING, .ping.id = ++l->peer[peer].pings};
     struct lnk_bytes large = {zeros, bytes};
 
-    m.ping = (struct lnk_ping){++l->peer[peer].pings, now_ns};
     return link_put(l, peer, lane, &m, &large, bytes > 0, NULL, NULL);
 }
 
@@ -31,7 +30,7 @@ static void ping_trip(struct link *l, size_t peer, uint64_t now_ns)
 {
     struct link_peer *p = &l->peer[peer];
 
-    ping(l, peer, LNK_URGENT, 0, now_ns);
+    ping(l, peer, LNK_URGENT, 0);
     p->ping_id = p->pings;
     p->ping_sent_ns = now_ns;
 }
@@ -41,8 +40,7 @@ static void ping_pair(struct link *l, size_t peer, uint64_t now_ns)
 {
     struct link_peer *p = &l->peer[peer];
 
-    if (ping(l, peer, LNK_BULK, 0, now_ns) == 0 &&
-        ping(l, peer, LNK_BULK, LNK_PING_LARGE_BYTES, now_ns) == 0) {
+    if (ping(l, peer, LNK_BULK, 0) == 0 && ping(l, peer, LNK_BULK, LNK_PING_LARGE_BYTES) == 0) {
         p->pair_id = p->pings;
         p->pair_sent_ns = now_ns;
         p->pair_first_ns = 0;
@@ -285,19 +283,17 @@ static void take_error(struct link *l, size_t board, const struct lnk_message *m
     }
 }
 
-/* NULL: there is nothing to do. This board sends itself only what routes need. */
-static link_take *const takers[LNK_TYPE_COUNT] = {
+static link_take *const takers[] = {
     [LNK_HELLO] = take_hello,    [LNK_PLAN] = hop_plan,        [LNK_FRAME] = hop_frame,
     [LNK_ANSWER] = route_answer, [LNK_ERROR] = take_error,     [LNK_CREDIT] = route_credit,
     [LNK_PING] = answer_ping,    [LNK_PONG] = take_pong,       [LNK_WANT] = fetch_want,
     [LNK_LEAF] = fetch_leaf,     [LNK_BOARD] = own_state_take, [LNK_CANCEL] = hop_cancel,
 };
+_Static_assert(base_array_count(takers) == LNK_TYPE_COUNT, "the newest type has its taker, too");
 
 void links_take(struct link *l, size_t board, const struct lnk_message *m)
 {
-    if (takers[m->header.type]) {
-        takers[m->header.type](l, board, m);
-    }
+    takers[m->header.type](l, board, m);
 }
 
 static void take_message(struct link *l, size_t peer, const struct lnk_bytes *part, size_t count)
@@ -310,7 +306,7 @@ static void take_message(struct link *l, size_t peer, const struct lnk_bytes *pa
         part_bytes[i] = part[1 + i].bytes;
     }
     rc = lnk_get(part[0].data, part[0].bytes, part_bytes, parts, &m);
-    if (rc != 0) {
+    if (rc != 0 || !takers[m.header.type]) {
         link_log("%s sent a message that is %s; it is ignored", l->boards.board[peer].name,
                  rc == LNK_E_VERSION ? "of another version" : "malformed");
         return;

@@ -131,6 +131,9 @@ static size_t state(struct hostile *h, char *text, size_t room)
 static size_t valid(struct hostile *h, size_t to, struct lnk_message *m, char *text, size_t room)
 {
     m->header.type = (uint16_t)(1 + hostile_below(h, LNK_TYPE_COUNT - 1));
+    if (m->header.type == 11) { /* which is no type */
+        m->header.type = LNK_BOARD;
+    }
     m->tail = (const uint8_t *)text;
     switch (m->header.type) {
     case LNK_HELLO:

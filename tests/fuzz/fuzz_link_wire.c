@@ -10,7 +10,7 @@
 size_t fuzz_seed(size_t index, unsigned char *data, size_t cap)
 {
     static const uint64_t leaves[3] = {1, 2, 3};
-    uint16_t type = (uint16_t)(index + 1);
+    uint16_t type = (uint16_t)(index + 1 + (index >= 10)); /* 11 is no type */
     struct lnk_message m = {.header.type = type};
     uint8_t first[LNK_FIRST_MAX];
     uint32_t sizes[2] = {0, 0};

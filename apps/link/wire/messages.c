@@ -127,7 +127,6 @@ static const struct row rows[LNK_TYPE_COUNT] = {
     [LNK_WANT] = {BODY(want), .tail = {NUMBERS, FIELD(want.leaf_count), LNK_LEAVES_MAX},
                   .is_valid = want_is_valid},
     [LNK_LEAF] = {BODY(leaf), .part = {1, LNK_LEAF_BYTES}},
-    [LNK_BYE] = {BODY(bye)},
     [LNK_BOARD] = {.part = {1, LNK_BOARD_BYTES}},
     [LNK_CANCEL] = {BODY(cancel)},
 };

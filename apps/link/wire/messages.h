@@ -31,18 +31,18 @@
 #define LNK_LEAF_BYTES (1u << 20)
 #define LNK_PING_LARGE_BYTES (64u << 10) /* payload of a large PING; that of a small one is empty */
 
+/* 11 is no type: what had this number was never sent. */
 enum lnk_type {
-    LNK_HELLO = 1,   /* first message after a link is up, both ways */
-    LNK_PLAN = 2,    /* head: a segment of an epoch, or the end of epochs; lines follow */
-    LNK_FRAME = 3,   /* tensor_count struct lnk_tensor follow, time_count times; a part a tensor */
-    LNK_ANSWER = 4,  /* the same, of an answer */
-    LNK_ERROR = 5,   /* a frame or a stream that failed; text_bytes of UTF-8 follow */
-    LNK_CREDIT = 6,  /* frames that may be sent beyond those answered */
-    LNK_PING = 7,    /* one part of LNK_PING_LARGE_BYTES, or none */
-    LNK_PONG = 8,    /* the PING's struct, no parts */
-    LNK_WANT = 9,    /* leaf_count uint64_t follow: numbers of leaves; none: their list */
-    LNK_LEAF = 10,   /* one part: the leaf's bytes */
-    LNK_BYE = 11,    /* no more frames; those here are still answered */
+    LNK_HELLO = 1,  /* first message after a link is up, both ways */
+    LNK_PLAN = 2,   /* head: a segment of an epoch, or the end of epochs; lines follow */
+    LNK_FRAME = 3,  /* tensor_count struct lnk_tensor follow, time_count times; a part a tensor */
+    LNK_ANSWER = 4, /* the same, of an answer */
+    LNK_ERROR = 5,  /* a frame or a stream that failed; text_bytes of UTF-8 follow */
+    LNK_CREDIT = 6, /* frames that may be sent beyond those answered */
+    LNK_PING = 7,   /* one part of LNK_PING_LARGE_BYTES, or none */
+    LNK_PONG = 8,   /* the PING's struct, no parts */
+    LNK_WANT = 9,   /* leaf_count uint64_t follow: numbers of leaves; none: their list */
+    LNK_LEAF = 10,  /* one part: the leaf's bytes */
     LNK_BOARD = 12,  /* one part: what a board says of itself, ipc/boards/board_state.h as text */
     LNK_CANCEL = 13, /* head: nobody wants this frame any more; only after LNK_HELLO_CANCEL */
     LNK_TYPE_COUNT
@@ -71,8 +71,7 @@ struct lnk_hello {
     uint32_t features; /* LNK_HELLO_ bits; others are ignored */
     uint64_t instance; /* random, another after each start: a new one means a new process */
     char name[LNK_NAME_BYTES];
-    uint8_t model[LNK_HASH_BYTES];  /* identity of the model; zeros: none */
-    uint8_t border[LNK_HASH_BYTES]; /* hash of its units and borders; zeros: none */
+    uint8_t reserved[64];
 };
 /* Its text: the model's name at boards, the hops (brd_hops_text()), the leaves that the segment
  * needs ("": all), the primitives of the whole model for it, which may lack, and for the first hop
@@ -125,7 +124,7 @@ struct lnk_credit {
     uint64_t frame_bytes; /* of a frame's tensors, as they are sent there */
 };
 struct lnk_ping {
-    uint64_t id, sent_ns; /* of the sender's clock; only the sender reads it */
+    uint64_t id, reserved;
 };
 struct lnk_want {
     uint8_t model[LNK_HASH_BYTES];
@@ -134,9 +133,6 @@ struct lnk_want {
 struct lnk_leaf {
     uint8_t model[LNK_HASH_BYTES];
     uint64_t leaf;
-};
-struct lnk_bye {
-    uint32_t reason, reserved;
 };
 struct lnk_cancel {
     uint32_t stream, epoch;
@@ -159,7 +155,6 @@ struct lnk_message {
         struct lnk_ping ping;
         struct lnk_want want;
         struct lnk_leaf leaf;
-        struct lnk_bye bye;
         struct lnk_cancel cancel;
     };
     struct lnk_tensor tensor[LNK_PARTS_MAX]; /* FRAME, ANSWER */
