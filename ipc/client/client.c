@@ -97,7 +97,6 @@ static void give_up(struct piped *p, int rc)
         snprintf(p->why, sizeof(p->why), "no daemon at %s: %s", p->path, strerror(-rc));
     }
     p->state = IPC_CLIENT_GONE;
-    p->error = -ENOTCONN;
     p->cause = rc;
     ipc_client_error(-ENOTCONN, "%s", p->why);
     LIST_FOREACH(s, &p->streams, linked) {
@@ -132,7 +131,8 @@ void ipc_client_lost(struct piped *p, int rc)
         epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, p->sock, NULL);
         base_close_fd(&p->sock);
     }
-    ipc_client_reset_io(p);
+    p->tx_first = p->tx_count = p->tx_sent = p->rx_used = p->rx_taken = 0;
+    p->wants_out = false;
     p->state = IPC_CLIENT_DOWN;
     LIST_FOREACH(s, &p->streams, linked) {
         ipc_stream_disconnected(s);
@@ -204,7 +204,7 @@ static int wait_and_handle(struct piped *p, int timeout_ms)
     int n;
 
     if (p->state == IPC_CLIENT_GONE) {
-        return ipc_client_error(p->error, "the connection is closed: %s", p->why);
+        return ipc_client_error(-ENOTCONN, "the connection is closed: %s", p->why);
     }
     n = epoll_wait(p->epoll_fd, events, EVENTS_MAX, timeout_ms);
     if (n < 0) {
@@ -220,7 +220,7 @@ static int wait_and_handle(struct piped *p, int timeout_ms)
             on_socket(p, events[i].events);
         }
     }
-    return p->state == IPC_CLIENT_GONE ? p->error : n > 0;
+    return p->state == IPC_CLIENT_GONE ? -ENOTCONN : n > 0;
 }
 
 int piped_dispatch(struct piped *p, int timeout_ms)

@@ -52,7 +52,7 @@ struct ipc_slot {
     enum ipc_slot_state state;
     bool cancelled, was_sent;
     uint64_t in_offset, out_offset; /* within the stream's memory */
-    struct ipc_slot *next;          /* in the list of submitted frames */
+    STAILQ_ENTRY(ipc_slot) linked;  /* in submitted */
     char text[IPC_TEXT_MAX + 1];
 };
 
@@ -80,7 +80,7 @@ struct piped_stream {
     size_t memory_bytes, input_size, output_size;
     struct ipc_slot *slots;
     size_t slot_count;
-    struct ipc_slot *head, *tail; /* list of submitted frames */
+    STAILQ_HEAD(, ipc_slot) submitted;
 };
 
 struct piped {
@@ -95,10 +95,9 @@ struct piped {
     uint32_t backoff_ms;
     int answer_ms; /* how long piped_stream_open() waits; -1: for ever */
     bool ever_up;
-    int error;     /* GONE: negative errno */
     int cause;     /* GONE: negative errno, why it was given up */
     char why[512]; /* the daemon's, from its last ERROR; "" since it is up; GONE: why it ended */
-    uint64_t instance, reconnects;
+    uint64_t reconnects;
     uint32_t features; /* of WELCOME */
     uint32_t last_stream;
     LIST_HEAD(, piped_stream) streams;
@@ -126,7 +125,6 @@ int ipc_client_receive(struct piped *p);
  * next call; 0: no whole message; or as above. */
 enum { IPC_CLIENT_MESSAGE = 1 };
 int ipc_client_next(struct piped *p, struct ipc_header *ret, const uint8_t **ret_payload);
-void ipc_client_reset_io(struct piped *p);
 
 /* memory.c: the slots of a stream. Return: 0 or -errno, with a text. */
 int ipc_stream_allocate(struct piped_stream *s);

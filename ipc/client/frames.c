@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libpiped: the calls for streams and frames. */
-
 #include "base/base.h"
 #include "base/shown_text.h"
 #include "ipc/client/client.h"
@@ -79,6 +78,7 @@ int piped_stream_open(struct piped *p, const struct piped_stream_options *option
     }
     s->client = p;
     s->memfd = -1;
+    STAILQ_INIT(&s->submitted);
     s->id = ++p->last_stream;
     s->inline_frames = o.inline_frames != 0;
     s->width = o.width;
@@ -189,7 +189,6 @@ int piped_acquire(struct piped_stream *s, struct piped_frame **ret)
             slot->frame.text = slot->text;
             slot->text[0] = 0;
             slot->cancelled = slot->was_sent = false;
-            slot->next = NULL;
             slot->state = IPC_SLOT_ACQUIRED;
             *ret = &slot->frame;
             return 0;
@@ -274,13 +273,7 @@ int piped_submit(struct piped_stream *s, struct piped_frame *f)
     f->number = ++s->last_number;
     f->submitted_ns = base_now_ns();
     slot->state = IPC_SLOT_QUEUED;
-    slot->next = NULL;
-    if (s->tail) {
-        s->tail->next = slot;
-    } else {
-        s->head = slot;
-    }
-    s->tail = slot;
+    STAILQ_INSERT_TAIL(&s->submitted, slot, linked);
     s->stats.submitted++;
     rc = ipc_stream_pump(s);
     rc = rc < 0 || p->sock < 0 ? rc : ipc_client_flush(p);
@@ -292,15 +285,12 @@ int piped_submit(struct piped_stream *s, struct piped_frame *f)
 
 int piped_next(struct piped_stream *s, struct piped_frame **ret)
 {
-    struct ipc_slot *slot = s->head;
+    struct ipc_slot *slot = STAILQ_FIRST(&s->submitted);
 
     if (!slot || slot->state != IPC_SLOT_ANSWERED) {
         return -EAGAIN;
     }
-    s->head = slot->next;
-    if (!s->head) {
-        s->tail = NULL;
-    }
+    STAILQ_REMOVE_HEAD(&s->submitted, linked);
     if (slot->frame.status == PIPED_OK) {
         ipc_description_hold(&s->description, slot->description);
         ipc_description_hold(&slot->description, NULL);
@@ -317,11 +307,11 @@ int piped_wait(struct piped_stream *s, int timeout_ms, struct piped_frame **ret)
     while (piped_next(s, ret) < 0) {
         int rc;
 
-        if (!s->head) {
+        if (STAILQ_EMPTY(&s->submitted)) {
             return ipc_client_error(-EAGAIN, "no frame is outstanding");
         }
         rc = ipc_client_wait(s->client, end_ns);
-        if (rc < 0 && s->head->state != IPC_SLOT_ANSWERED) {
+        if (rc < 0 && STAILQ_FIRST(&s->submitted)->state != IPC_SLOT_ANSWERED) {
             return rc;
         }
     }
@@ -358,7 +348,7 @@ int piped_infer(struct piped_stream *s, struct piped_frame *f, int timeout_ms)
     struct piped_frame *answered;
     int rc;
 
-    if (s->head) {
+    if (!STAILQ_EMPTY(&s->submitted)) {
         return ipc_client_error(-EBUSY, "other frames of the stream are outstanding");
     }
     rc = piped_submit(s, f);

@@ -187,10 +187,3 @@ int ipc_client_next(struct piped *p, struct ipc_header *ret, const uint8_t **ret
     p->rx_taken += whole;
     return IPC_CLIENT_MESSAGE;
 }
-
-void ipc_client_reset_io(struct piped *p)
-{
-    p->tx_first = p->tx_count = p->tx_sent = 0;
-    p->rx_used = p->rx_taken = 0;
-    p->wants_out = false;
-}

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libpiped: what the daemon's messages do. The daemon is not trusted: every size is checked. */
-
 #include "base/base.h"
 #include "ipc/client/client.h"
 
@@ -63,7 +62,6 @@ static int on_welcome(struct piped *p, const struct ipc_header *h, const uint8_t
         return invalid("an invalid WELCOME");
     }
     memcpy(p->server, m.server, sizeof(p->server));
-    p->instance = m.instance;
     p->features = m.features;
     p->reconnects += p->ever_up;
     p->ever_up = true;
@@ -279,7 +277,7 @@ static int on_pooled(struct piped_stream *s, const struct ipc_header *h, const u
 static int on_result(struct piped_stream *s, const struct ipc_header *h, const uint8_t *b)
 {
     const uint8_t *rest = b + IPC_RESULT_BYTES;
-    struct ipc_slot *slot = s->head;
+    struct ipc_slot *slot = STAILQ_FIRST(&s->submitted);
     bool earlier_waits = false;
     struct piped_frame *f;
     struct ipc_result m;
@@ -294,7 +292,7 @@ static int on_result(struct piped_stream *s, const struct ipc_header *h, const u
     rest_bytes = h->length - IPC_RESULT_BYTES;
     while (slot && !(slot->state == IPC_SLOT_SENT && slot->frame.number == h->frame)) {
         earlier_waits |= slot->state == IPC_SLOT_SENT;
-        slot = slot->next;
+        slot = STAILQ_NEXT(slot, linked);
     }
     if (!slot) {
         s->stats.duplicated++;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libpiped: the state of a stream, what it sends, and its list of submitted frames. */
-
 #include "base/base.h"
 #include "base/pixfmt.h"
 #include "base/shown_text.h"
@@ -50,12 +49,18 @@ static int queue_frame(struct piped_stream *s, struct ipc_slot *slot)
 
 int ipc_stream_pump(struct piped_stream *s)
 {
+    struct ipc_slot *slot;
+
     if (s->state != IPC_STREAM_READY || s->client->state != IPC_CLIENT_UP || s->client->draining) {
         return 0;
     }
-    for (struct ipc_slot *slot = s->head; slot && s->credits > 0; slot = slot->next) {
+    STAILQ_FOREACH(slot, &s->submitted, linked)
+    {
         int rc;
 
+        if (s->credits == 0) {
+            break;
+        }
         if (slot->state != IPC_SLOT_QUEUED) {
             continue;
         }
@@ -100,9 +105,12 @@ void ipc_slot_cancelled(struct piped_stream *s, struct ipc_slot *slot)
 
 void ipc_stream_fail(struct piped_stream *s, int status, int error, const char *text)
 {
+    struct ipc_slot *slot;
+
     s->state = IPC_STREAM_FAILED;
     s->error = error;
-    for (struct ipc_slot *slot = s->head; slot; slot = slot->next) {
+    STAILQ_FOREACH(slot, &s->submitted, linked)
+    {
         if (slot->state == IPC_SLOT_QUEUED || slot->state == IPC_SLOT_SENT) {
             ipc_slot_answer(s, slot, status, text, strlen(text));
         }
@@ -111,11 +119,14 @@ void ipc_stream_fail(struct piped_stream *s, int status, int error, const char *
 
 void ipc_stream_disconnected(struct piped_stream *s)
 {
+    struct ipc_slot *slot;
+
     s->credits = 0;
     if (s->state != IPC_STREAM_FAILED) {
         s->state = IPC_STREAM_NEW;
     }
-    for (struct ipc_slot *slot = s->head; slot; slot = slot->next) {
+    STAILQ_FOREACH(slot, &s->submitted, linked)
+    {
         if (slot->state == IPC_SLOT_SENT) {
             slot->state = IPC_SLOT_QUEUED;
         }
