@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/f16.h"
+/* Floats as IEEE binary16 and back. */
+#include "ipc/wire.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>

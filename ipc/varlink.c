@@ -146,15 +146,10 @@ int ipc_varlink_parse_call(json_t *message, struct ipc_varlink_call *ret)
     return 0;
 }
 
-static void decref_json(json_t **v)
-{
-    json_decref(*v);
-}
-
 static int encode(const char *key, const char *value, json_t *parameters, const char *flag,
                   char **ret, size_t *ret_bytes)
 {
-    base_cleanup(decref_json) json_t *message = json_object();
+    json_auto_t *message = json_object();
     json_t *copy = parameters ? json_incref(parameters) : json_object();
     char *text;
 

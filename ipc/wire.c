@@ -3,7 +3,7 @@
 
 #include "base/shown_text.h"
 
-/* A struct of payloads.h is its bytes: the machine has the protocol's byte order, and nothing lies
+/* A struct of protocol.h is its bytes: the machine has the protocol's byte order, and nothing lies
  * between or behind the members. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the protocol is little-endian");
 #define SIZE(type, BYTES) _Static_assert(sizeof(struct type) == (BYTES), #type)

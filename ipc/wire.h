@@ -2,9 +2,9 @@
 /**
  * ipc/wire.h - the codec of the frames protocol: bytes in, messages out
  *
- * The daemon, libpiped, tests and fuzzers share it. Numbers are in ipc/protocol.h, layouts in
- * ipc/payloads.h. It does no I/O, keeps no state and allocates nothing. Any thread may call it; the
- * bytes may have any alignment.
+ * The daemon, libpiped, tests and fuzzers share it. Numbers and layouts are in ipc/protocol.h.
+ * It does no I/O, keeps no state and allocates nothing. Any thread may call it; the bytes may have
+ * any alignment.
  */
 #pragma once
 
@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ipc/payloads.h"
 #include "ipc/protocol.h"
 
 /* A message is its header and its payload's struct, as they are in memory; names are set by
@@ -64,3 +63,11 @@ const char *ipc_status_name(enum ipc_status s); /* "ok", "invalid_argument", ...
 const char *ipc_type_name(uint16_t type);       /* "HELLO", ... or "unknown" */
 /** ipc_type_by_client() - Return: a client may send it, if only to be skipped. */
 bool ipc_type_by_client(uint16_t type);
+
+/* f16.c: floats as IEEE binary16 and back. Uses the CPU's own conversion if it has one; the results
+ * are the same without, but for the bits of a NaN, which stays one. */
+/** ipc_f16_encode() - writes @count floats to @halves: to nearest even, and from 65520 on to
+ * infinity. */
+void ipc_f16_encode(const void *floats, size_t count, void *halves);
+/** ipc_f16_decode() - the reverse, exact. */
+void ipc_f16_decode(const void *halves, size_t count, void *floats);

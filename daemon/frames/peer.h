@@ -7,7 +7,7 @@
  * to wait for. Owned by the room's list (dmn_frames.server). Only peer.c and frames.c close it;
  * handlers and answers never do. Closing takes it off the lists at once and orphans its streams,
  * whose frames may still be in a pipeline. The memory stays, with base.closed set, until libuv has
- * released the descriptor. About 17 KiB, nearly all of it the buffer of ipc/server/intake.h.
+ * released the descriptor. About 17 KiB, nearly all of it the buffer of ipc/server/bytes.h.
  *
  * Threads: the loop thread.
  */

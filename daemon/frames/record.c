@@ -2,7 +2,7 @@
 #include "daemon/frames/record.h"
 
 #include "daemon/config/config.h"
-#include "ipc/f16.h"
+#include "ipc/protocol.h"
 
 struct dmn_record *dmn_record_free(struct dmn_record *r)
 {

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "ipc/decode/decoder.h"
-#include "ipc/f16.h"
+#include "ipc/wire.h"
 
 #define GROW_LEAST ((size_t)64)
 

@@ -168,12 +168,19 @@ static void hello(struct ipc_conn *c, const uint8_t *payload)
     }
 }
 
+/* The RESULT of a FRAME or INLINE for a stream that is not open. */
 static void no_such_stream(struct ipc_conn *c, const struct ipc_header *h)
 {
-    struct ipc_reply reply;
+    static const struct ipc_result none;
+    static const char text[] = "no such stream";
 
-    ipc_no_stream_reply(h, &reply);
-    ipc_conn_reply(c, &reply);
+    ipc_conn_send(c,
+                  (struct ipc_header){.type = IPC_RESULT,
+                                      .stream = h->stream,
+                                      .status = IPC_NOT_FOUND,
+                                      .frame = h->frame,
+                                      .time_ns = h->time_ns},
+                  &none, sizeof(none), text, sizeof(text) - 1);
 }
 
 /* Handles a FRAME or INLINE whose fixed part has arrived; then its payload is read or skipped. */

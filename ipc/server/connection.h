@@ -21,9 +21,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "ipc/server/bytes.h"
 #include "ipc/server/frame_rules.h"
-#include "ipc/server/intake.h"
-#include "ipc/server/outgoing.h"
 #include "ipc/wire.h"
 
 /* Named outcomes of ipc_conn_answer() and ipc_conn_read(). */

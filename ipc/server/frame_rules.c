@@ -137,20 +137,6 @@ void ipc_answer_reply(const struct ipc_answer *a, uint32_t stream, const uint8_t
     memcpy(ret->payload, &m, sizeof(m));
 }
 
-void ipc_no_stream_reply(const struct ipc_header *h, struct ipc_reply *ret)
-{
-    static const char text[] = "no such stream";
-
-    *ret = (struct ipc_reply){.h = {.type = IPC_RESULT,
-                                    .stream = h->stream,
-                                    .status = IPC_NOT_FOUND,
-                                    .frame = h->frame,
-                                    .time_ns = h->time_ns},
-                              .bytes = IPC_RESULT_BYTES,
-                              .tail = text,
-                              .tail_bytes = sizeof(text) - 1};
-}
-
 /* ---- OPEN and POOL ---- */
 
 _Static_assert(sizeof(((struct ipc_reply *)NULL)->payload) >= IPC_OPENED_BYTES,

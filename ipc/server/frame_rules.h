@@ -107,8 +107,6 @@ ipc_answer_vrefuse(struct ipc_answer *a, enum ipc_status status, const char *for
  * while @a and @output are. */
 void ipc_answer_reply(const struct ipc_answer *a, uint32_t stream, const uint8_t *output,
                       size_t output_bytes, struct ipc_reply *ret);
-/** ipc_no_stream_reply() - the RESULT of a FRAME or INLINE for a stream that is not open. */
-void ipc_no_stream_reply(const struct ipc_header *h, struct ipc_reply *ret);
 
 /* ---- OPEN and POOL, which are always answered, with a status ---- */
 

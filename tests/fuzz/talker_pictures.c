@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "ipc/f16.h"
+#include "ipc/wire.h"
 #include "tests/fuzz/replay.h"
 #include "tests/fuzz/talker.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ipc/f16.h"
+#include "ipc/wire.h"
 #include "tests/harness.h"
 
 #define MANY 1003 /* whole blocks and a rest */

@@ -198,8 +198,8 @@ def wire_dump(tool, *args, data=b""):
 
 
 def test_layouts(page, header_path, tool):
-    with open(os.path.join(os.path.dirname(header_path), "payloads.h"), encoding="utf-8") as f:
-        equal(sorted(re.findall(r"^struct (\w+) \{", f.read(), re.M)), sorted(STRUCTS.values()), "structs of payloads.h")
+    with open(header_path, encoding="utf-8") as f:
+        equal(sorted(re.findall(r"^struct (\w+) \{", f.read(), re.M)), sorted(STRUCTS.values()), "structs of protocol.h")
     code = {}
     for line in wire_dump(tool, "layout").splitlines():
         name, field, offset, size = line.split()

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/server/intake.h - cuts the bytes from a client into messages
+ * ipc/server/bytes.h - the bytes of a connection: from a client, cut into messages; and to it,
+ * which its socket has not accepted yet
  *
  * Headers and small payloads go through one buffer. The input of an inline frame goes straight to
  * its destination, except what is already in the buffer; other payloads are skipped. It checks what
  * concerns a header alone; the caller interprets the message. An error stays in `failed` and `why`:
  * the caller sends it as ERROR and takes nothing more.
  *
- * Embedded in struct ipc_conn; written only here. Most of it is the buffer.
+ * Messages to the client are appended to a buffer, which is written when the caller likes: one
+ * write carries several. How much may wait is the caller's business.
+ *
+ * Both are embedded in struct ipc_conn, and written only here. All zeros are empty ones.
  *
  * Threads: the one that serves.
  */
@@ -101,3 +105,29 @@ static inline void ipc_intake_payload_to(struct ipc_intake *in, uint8_t *to)
     in->to_bytes = in->skip_bytes;
     in->skip_bytes = 0;
 }
+
+struct ipc_outgoing {
+    uint8_t *bytes; /* owned; [pos, used) are not written yet */
+    size_t pos, used, size;
+    uint64_t stuck_ns; /* since when the socket accepts nothing; 0: it does */
+};
+
+/** ipc_outgoing_deinit() - frees what was not written. */
+void ipc_outgoing_deinit(struct ipc_outgoing *o);
+/** ipc_outgoing_waiting() - Return: bytes that are not written yet. */
+static inline size_t ipc_outgoing_waiting(const struct ipc_outgoing *o)
+{
+    return o->used - o->pos;
+}
+/**
+ * ipc_outgoing_add() - appends a message
+ *
+ * @h: version and length are filled in here     @tail: follows @payload; either may be empty
+ *
+ * Copies everything. Return: true; false: out of memory.
+ */
+bool ipc_outgoing_add(struct ipc_outgoing *o, struct ipc_header h, const void *payload,
+                      size_t bytes, const void *tail, size_t tail_bytes);
+/** ipc_outgoing_flush() - writes what the socket @fd accepts; never waits. Return: true; false:
+ * the connection is broken. */
+bool ipc_outgoing_flush(struct ipc_outgoing *o, int fd);
