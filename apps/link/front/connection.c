@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/link/front/connection.h"
-
+/* piped-link's front: connections, and what becomes of messages. */
 #include <sys/epoll.h>
+
+#include "apps/link/front/front_private.h"
 
 #define BACKLOG_MAX ((size_t)1 << 20)
 
@@ -305,9 +306,7 @@ static size_t backlog_max(const struct ipc_conn *c)
     return BACKLOG_MAX;
 }
 
-const struct ipc_server_ops *front_messages(void)
-{
-    static const struct ipc_server_ops ops = {.welcome = welcome,
+const struct ipc_server_ops front_messages = {.welcome = welcome,
                                               .open = open_stream,
                                               .memory = open_memory,
                                               .room = room,
@@ -318,6 +317,3 @@ const struct ipc_server_ops *front_messages(void)
                                               .finished = finished,
                                               .orphaned = orphan,
                                               .backlog_max = backlog_max};
-
-    return &ops;
-}

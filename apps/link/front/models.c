@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/link/front/models.h"
-
-#include "apps/link/front/frame.h"
+/* piped-link's front: which models its clients may open, and their tensors. */
+#include "apps/link/front/front_private.h"
 #include "base/base.h"
 #include "ipc/wire.h"
 

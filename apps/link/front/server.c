@@ -4,7 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#include "apps/link/front/connection.h"
+#include "apps/link/front/front_private.h"
 #include "ipc/listen.h"
 #include "ipc/server/client_places.h"
 
@@ -56,7 +56,7 @@ int front_open(const char *path, const struct front_listener *l, struct front **
         return -ENOMEM;
     }
     f->room.listener = *l;
-    ipc_server_init(&f->room.server, front_messages());
+    ipc_server_init(&f->room.server, &front_messages);
     f->listen_fd = -1;
     f->room.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     f->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -99,19 +99,17 @@ int front_fd(const struct front *f)
 /* Makes front_fd() readable: what became possible outside of front_dispatch() is done there. */
 static void wake_if_unsettled(struct front *f)
 {
-    uint64_t one = 1;
-
     if (!f->woken && !f->dispatching && !LIST_EMPTY(&f->room.server.unsettled)) {
-        f->woken = write(f->wake_fd, &one, sizeof(one)) == sizeof(one);
+        f->woken = eventfd_write(f->wake_fd, 1) == 0;
     }
 }
 
 static void sleep_again(struct front *f)
 {
-    uint64_t count;
+    eventfd_t count;
 
     if (f->woken) {
-        f->woken = read(f->wake_fd, &count, sizeof(count)) < 0;
+        f->woken = eventfd_read(f->wake_fd, &count) < 0;
     }
 }
 
@@ -180,13 +178,6 @@ static void look_at_file(struct front *f)
     f->remake_error = error;
 }
 
-static void settle_all(struct front *f)
-{
-    while (!LIST_EMPTY(&f->room.server.unsettled)) {
-        front_conn_settle(front_conn_of(LIST_FIRST(&f->room.server.unsettled)));
-    }
-}
-
 /* Once a second: clients may not greet, or not read; the file may have vanished. */
 static void tick(struct front *f)
 {
@@ -225,7 +216,9 @@ void front_dispatch(struct front *f)
         }
     }
     tick(f);
-    settle_all(f);
+    while (!LIST_EMPTY(&f->room.server.unsettled)) {
+        front_conn_settle(front_conn_of(LIST_FIRST(&f->room.server.unsettled)));
+    }
     f->dispatching = false;
     if (f->paused_ns && base_now_ns() - f->paused_ns > PAUSE_NS &&
         wait_for(f, f->listen_fd, &f->listen_fd) == 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/link/front/stream.h"
-
+/* piped-link's front: streams of clients, and the frames in them. */
 #include <assert.h>
 
+#include "apps/link/front/front_private.h"
 #include "ipc/boards/picture_room.h"
 
 #define INLINE_MAX ((size_t)256 << 20) /* bytes of buffers for inline frames of a connection */
