@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fetches: the head's side, which answers from the files of its routes. */
-
 #include "apps/link/weights/fetch_private.h"
 
 #define ASKED_MAX 512u /* of one peer; it asks again for what is dropped */

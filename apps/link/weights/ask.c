@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fetches: what is asked for, what comes, and how that ends; fetch_go() is in fetch.c. */
-
 #include "apps/link/weights/fetch_private.h"
 #include "base/shown_text.h"
 

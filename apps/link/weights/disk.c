@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What fetches do on the thread. */
-
 #include "apps/link/weights/fetch_private.h"
 
 #define SLICE_LEAVES 8u /* read at a time, before others have their turn */
@@ -106,7 +105,7 @@ static bool run_check(struct job *j)
     if (w->check_at < count) {
         return true;
     }
-    w->rc = w->room ? store_file_room(w->file->is, w->room, w->why) : 0;
+    w->rc = w->room ? store_room(w->file->fetch->store, w->room, w->why) : 0;
     return false;
 }
 

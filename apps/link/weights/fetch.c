@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 #include "apps/link/weights/fetch_private.h"
 
 #define SILENT_NS (30 * BASE_NS_PER_S) /* nothing came: it is asked for again */

@@ -13,7 +13,7 @@
  * file once, and each leaf again before it is sent.
  *
  * Threads: the loop's; what waits for a disk or takes long runs on a thread of its own
- * (apps/link/weights/jobs.h).
+ * (apps/link/weights/jobs.c).
  */
 #pragma once
 

@@ -3,18 +3,30 @@
  * apps/link/weights/fetch_private.h - what the files of fetch.h share
  *
  * fetch.c decides what is asked for and who is told; ask.c has what the loop calls besides; disk.c
- * has what runs on the thread; answers.c is the head's side.
+ * has what runs on the thread; answers.c is the head's side; jobs.c is the thread.
  */
 #pragma once
 
+#include <sys/queue.h>
+
 #include "apps/link/weights/fetch.h"
-#include "apps/link/weights/jobs.h"
 #include "apps/link/weights/store.h"
 
 #define FETCH_WINDOW 6u /* leaves of a file on their way, or not written yet */
 #define FETCH_NOBODY SIZE_MAX
 
+struct jobs;
 struct fetch_file;
+
+/* The beginning of whatever a job needs; the caller's, and in here until done() is called. */
+struct job {
+    /* On the thread. Return: true: there is more to do. */
+    bool (*run)(struct job *j);
+    /* On the loop, by jobs_dispatch() or jobs_free(); it may free @j. */
+    void (*done)(struct job *j);
+    bool dropped; /* it is jobs_free() that calls done(), which must not add jobs then */
+    STAILQ_ENTRY(job) linked; /* of jobs.c */
+};
 
 /* One fetch_begin(). */
 struct fetch_ask {
@@ -91,6 +103,21 @@ struct fetch {
     uint64_t now_ns; /* of the last turn */
     bool closing;
 };
+
+/* jobs.c: a thread for what may wait for a disk or takes long; the loop does neither. Jobs run one
+ * at a time, in the order in which they were added. A long one works in slices: after each, it goes
+ * behind the others. So what a job touches is the thread's while it is in here, and needs no lock.
+ * All functions are the loop's. */
+/** jobs_new() - starts the thread. Return: 0, -errno. */
+int jobs_new(struct jobs **ret);
+/** jobs_free() - waits for the slice that runs, then calls done() for all that are in here. @j may
+ * be NULL. Return: NULL. */
+struct jobs *jobs_free(struct jobs *j);
+/** jobs_fd() - readable when jobs_dispatch() has something to do. */
+int jobs_fd(const struct jobs *j);
+/** jobs_dispatch() - calls done() of those that are through. */
+void jobs_dispatch(struct jobs *j);
+void jobs_add(struct jobs *j, struct job *job);
 
 /* ask.c */
 /** fetch_end() - done() of the ask is due. */

@@ -1,48 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/link/weights/jobs.h"
-
+/* Fetches: a thread for what may wait for a disk or takes long. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 
+#include "apps/link/weights/fetch_private.h"
 #include "base/base.h"
 
-struct list {
-    struct job *first, **end;
-};
+STAILQ_HEAD(job_list, job);
 
 struct jobs {
     pthread_t thread;
     pthread_mutex_t lock; /* what follows */
     pthread_cond_t more;
-    struct list waiting, through;
+    struct job_list waiting, through;
     bool ended;
     int fd; /* an eventfd: something is through */
 };
 
-static void push(struct list *l, struct job *j)
+/* Return: NULL: there is none. */
+static struct job *pop(struct job_list *l)
 {
-    j->next = NULL;
-    *(l->first ? l->end : &l->first) = j;
-    l->end = &j->next;
-}
-
-static struct job *pop(struct list *l)
-{
-    struct job *j = l->first;
+    struct job *j = STAILQ_FIRST(l);
 
     if (j) {
-        l->first = j->next;
+        STAILQ_REMOVE_HEAD(l, linked);
     }
     return j;
-}
-
-static void tell(const struct jobs *j)
-{
-    uint64_t one = 1;
-    ssize_t n = write(j->fd, &one, sizeof(one)); /* fails only when it is readable anyway */
-
-    (void)n;
 }
 
 static void *work(void *arg)
@@ -61,9 +45,11 @@ static void *work(void *arg)
         pthread_mutex_unlock(&j->lock);
         again = job->run(job);
         pthread_mutex_lock(&j->lock);
-        push(again ? &j->waiting : &j->through, job);
-        if (!again) {
-            tell(j);
+        if (again) {
+            STAILQ_INSERT_TAIL(&j->waiting, job, linked);
+        } else {
+            STAILQ_INSERT_TAIL(&j->through, job, linked);
+            eventfd_write(j->fd, 1); /* fails only when it is readable anyway */
         }
     }
     pthread_mutex_unlock(&j->lock);
@@ -85,6 +71,8 @@ int jobs_new(struct jobs **ret)
         free(j);
         return r;
     }
+    STAILQ_INIT(&j->waiting);
+    STAILQ_INIT(&j->through);
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->more, NULL);
     sigfillset(&all);
@@ -130,15 +118,13 @@ int jobs_fd(const struct jobs *j)
 
 void jobs_dispatch(struct jobs *j)
 {
-    struct list through;
+    struct job_list through = STAILQ_HEAD_INITIALIZER(through);
     struct job *job;
-    uint64_t count;
-    ssize_t n = read(j->fd, &count, sizeof(count));
+    eventfd_t count;
 
-    (void)n;
+    eventfd_read(j->fd, &count);
     pthread_mutex_lock(&j->lock);
-    through = j->through;
-    j->through.first = NULL;
+    STAILQ_CONCAT(&through, &j->through);
     pthread_mutex_unlock(&j->lock);
     while ((job = pop(&through)) != NULL) {
         job->done(job);
@@ -149,7 +135,7 @@ void jobs_add(struct jobs *j, struct job *job)
 {
     job->dropped = false;
     pthread_mutex_lock(&j->lock);
-    push(&j->waiting, job);
+    STAILQ_INSERT_TAIL(&j->waiting, job, linked);
     pthread_cond_signal(&j->more);
     pthread_mutex_unlock(&j->lock);
 }

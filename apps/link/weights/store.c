@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 #include "apps/link/weights/store_private.h"
 
 static bool is_full(int code)
@@ -115,11 +114,6 @@ const char *store_file_path(const struct store_file *f)
 const struct mdl_leaves *store_file_leaves(const struct store_file *f)
 {
     return f->has_list ? &f->leaves : NULL;
-}
-
-int store_file_room(struct store_file *f, uint64_t bytes, char ret_why[STORE_WHY_BYTES])
-{
-    return store_room(f->store, bytes, ret_why);
 }
 
 /* ---- write ---- */

@@ -59,9 +59,9 @@ const struct mdl_leaves *store_file_leaves(const struct store_file *f);
 int store_file_list(struct store_file *f, const void *data, size_t bytes,
                     char ret_why[STORE_WHY_BYTES]);
 
-/** store_file_room() - makes room for @bytes more under the limit. Return: 0; STORE_E_FULL: there
- * is not so much, and nothing was removed; -errno. */
-int store_file_room(struct store_file *f, uint64_t bytes, char ret_why[STORE_WHY_BYTES]);
+/** store_room() - removes unused files until @bytes more fit the limit. Return: 0; STORE_E_FULL:
+ * there is not so much, and nothing was removed; -errno. */
+int store_room(struct store *s, uint64_t bytes, char ret_why[STORE_WHY_BYTES]);
 
 struct store_leaf {
     size_t leaf, bytes;

@@ -27,9 +27,6 @@ struct store_file {
 /** store_say() - writes a sentence. Return: @code. */
 int store_say(char why[STORE_WHY_BYTES], int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** store_room() - removes unused files until @bytes more fit the limit. Return: 0; STORE_E_FULL;
- * -errno. */
-int store_room(struct store *s, uint64_t bytes, char why[STORE_WHY_BYTES]);
 /** store_spare_one() - the disk is full: removes the file that is unused for longest. Return:
  * whether there was one. */
 bool store_spare_one(struct store *s);

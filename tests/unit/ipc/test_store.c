@@ -359,13 +359,13 @@ TEST(room)
     T_EQ(marked(&other), 3);
     T_EQ(store_file_open(s, other.identity, &f, why), 0);
     T_EQ(put(g, &third, 2), 0);
-    T_EQ(store_file_room(g, LEAF, why), 0);
-    T_EQ(store_file_room(g, 4 * LEAF, why), STORE_E_FULL);
+    T_EQ(store_room(s, LEAF, why), 0);
+    T_EQ(store_room(s, 4 * LEAF, why), STORE_E_FULL);
     T_CONTAINS(why, "8 MB");
     store_file_close(f);
-    T_EQ(store_file_room(g, 40 * LEAF, why), STORE_E_FULL);
+    T_EQ(store_room(s, 40 * LEAF, why), STORE_E_FULL);
     T_EQ(marked(&other), 3); /* not removed in vain */
-    T_EQ(store_file_room(g, 4 * LEAF, why), 0);
+    T_EQ(store_room(s, 4 * LEAF, why), 0);
     T_EQ(marked(&other), 0);
     T_EQ(marked(&third), 3);
     store_file_close(g);
