@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: who is there, and what the way to them costs. */
-
 #include "apps/link/common/link.h"
 #include "apps/link/hop/hop.h"
-#include "apps/link/own_state.h"
 #include "apps/link/route/route.h"
 #include "apps/link/weights/fetch.h"
 #include "base/base.h"

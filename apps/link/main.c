@@ -3,21 +3,94 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/random.h>
+#include <sys/un.h>
 
-#include "apps/link/args.h"
+#include "apps/link/common/link.h"
 #include "apps/link/front/server.h"
 #include "apps/link/hop/hop.h"
-#include "apps/link/hop/segments.h"
-#include "apps/link/own_state.h"
 #include "apps/link/route/route.h"
-#include "apps/link/talk.h"
 #include "apps/link/weights/fetch.h"
 #include "base/base.h"
+#include "base/cli/cli_take.h"
 #include "base/cli/shown_print.h"
 #include "ipc/json_memory.h"
 #include "ipc/server/mapped_memory.h"
 
+#define PROGRAM "piped-link"
+#define UNUSED_S 30
 #define TICK_MS 250
+#define EXIT_USAGE 2
+#define EXIT_CONFIG 6 /* no keys, no boards: trying again does not help */
+
+struct link_args {
+    const char *folder, *runtime, *listen, *name, *socket, *control, *models;
+    uint64_t store_mb; /* 0: no limit */
+    bool trusted_wire;
+    double unused_s; /* see --unused-s */
+};
+
+/* ---- the command line ---- */
+
+#define AT(field) offsetof(struct link_args, field)
+#define TEXT(field) CLI_TEXT, AT(field)
+
+static const struct cli_option options[] = {
+    {"listen", "ADDRESS", "@none", "IP or IP:PORT; default 0.0.0.0:8474", TEXT(listen)},
+    {"state-dir", "DIR", "@folder", "keys and boards of pipectl board; default " BRD_FOLDER,
+     TEXT(folder)},
+    {"runtime-dir", "DIR", "@folder",
+     "reports of links; default " BRD_RUNTIME_FOLDER ", if it is there", TEXT(runtime)},
+    {"name", "NAME", "@none", "of this board, for the others' logs; default: the host's",
+     TEXT(name)},
+    {"socket", "PATH", "@file", "the daemon's frames socket", TEXT(socket)},
+    {"control", "PATH", "@file", "the daemon's control socket; default: control.sock beside that",
+     TEXT(control)},
+    {"models", "DIR", "@folder", "look there for files of models, IDENTITY.onnx", TEXT(models)},
+    {"store-mb", "MB", "@none",
+     "most that parts of other boards' models may take; default: the disk", CLI_WHOLE, AT(store_mb),
+     0, 1e9},
+    {"unused-s", "SECONDS", "@none", "unload segments that nobody uses so long; default 30",
+     CLI_SECONDS, AT(unused_s), 0, 86400},
+    {"trusted-wire", NULL, NULL, "do not encrypt; other boards must do the same", CLI_FLAG,
+     AT(trusted_wire)},
+    {"help", NULL, NULL, "print this", CLI_HELP},
+    {"version", NULL, NULL, "print the version", CLI_VERSION},
+    {0}};
+static const struct cli_command commands[] = {
+    {PROGRAM, NULL, "",
+     "Computes frames with other boards, by the daemons there and here. See piped-link(8).",
+     options, NULL},
+    {0}};
+static const struct cli_program program = {PROGRAM, NULL, commands};
+
+/* Return: 0; EXIT_USAGE; -1: help or the version was printed. */
+static int take_args(int argc, char **argv, struct link_args *ret)
+{
+    int rc;
+
+    *ret = (struct link_args){.folder = BRD_FOLDER, .listen = "0.0.0.0", .unused_s = UNUSED_S};
+    rc = cli_take(&program, argc, argv, ret, NULL);
+    return rc ? rc : cli_no_more(&program, argc, argv);
+}
+
+/* The paths of the daemon's sockets, which are beside each other. Return: false: too long. */
+static bool find_daemon(const struct link_args *a, struct link *l)
+{
+    static char frames[128], control[128];
+    const char *slash;
+    int n;
+
+    if (!a->socket && piped_socket_path(frames, sizeof(frames)) < 0) {
+        return false;
+    }
+    l->frames_path = a->socket ? a->socket : frames;
+    slash = strrchr(l->frames_path, '/');
+    n = snprintf(control, sizeof(control), "%.*scontrol.sock",
+                 slash ? (int)(slash + 1 - l->frames_path) : 0, l->frames_path);
+    l->control_path = a->control ? a->control : control;
+    return n > 0 && (size_t)n < sizeof(control) &&
+           strlen(l->control_path) < sizeof(((struct sockaddr_un *)0)->sun_path);
+}
 
 /* ---- the parts of the program ---- */
 
@@ -67,9 +140,8 @@ static void room(void *user, size_t peer)
 /* Opens the transport. Return: 0 or an exit code, said. */
 static int parts_connect(const struct link_args *a, struct link *l, const struct brd_keys *keys)
 {
-    struct lnk_peer peers[BRD_MAX] = {{{0}}};
     struct lnk_config c = {.kind = "zmq",
-                           .peers = peers,
+                           .peers = l->boards.board,
                            .peer_count = l->boards.count,
                            .trusted_wire = a->trusted_wire,
                            .part_bytes_max = LNK_PAYLOAD_MAX,
@@ -82,15 +154,7 @@ static int parts_connect(const struct link_args *a, struct link *l, const struct
         return EXIT_USAGE;
     }
     c.listen = address;
-    memcpy(c.public_key, keys->public_key, BRD_KEY_BYTES);
-    memcpy(c.secret_key, keys->secret_key, BRD_KEY_BYTES);
-    for (size_t i = 0; i < l->boards.count; i++) {
-        const struct brd_board *b = &l->boards.board[i];
-
-        memcpy(peers[i].name, b->name, sizeof(b->name));
-        memcpy(peers[i].address, b->address, sizeof(b->address));
-        memcpy(peers[i].key, b->key, BRD_KEY_BYTES);
-    }
+    c.keys = *keys;
     rc = lnk_transport_open(&c, &l->transport, error);
     explicit_bzero(&c, sizeof(c));
     if (rc < 0) {
@@ -282,12 +346,12 @@ int main(int argc, char **argv)
     int rc;
 
     shown_begin();
-    rc = link_args_take(argc, argv, &a);
+    rc = take_args(argc, argv, &a);
     if (rc) {
-        return shown_end("piped-link", rc < 0 ? 0 : rc);
+        return shown_end(PROGRAM, rc < 0 ? 0 : rc);
     }
     ipc_json_setup();
-    if (!link_args_daemon(&a, &l)) {
+    if (!find_daemon(&a, &l)) {
         link_log("the path of the daemon's socket is too long");
         return EXIT_USAGE;
     }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/link/own_state.h"
-
+/* piped-link: what this board says of itself, to other boards and to its daemon. */
 #include <math.h>
-#include <poll.h>
 
 #include "apps/link/common/daemon_call.h"
-#include "apps/link/hop/segments.h"
+#include "apps/link/common/link.h"
+#include "apps/link/hop/hop.h"
 #include "base/base.h"
 #include "base/json_text.h"
 
@@ -289,11 +288,9 @@ static void look_at_ways(struct link *l, struct own_state *o)
 /* Return: the state as text, of malloc(); NULL: out of memory. */
 static char *text_of(const struct own_state *o)
 {
-    json_t *j = brd_state_json_within(&o->state, LNK_BOARD_BYTES);
-    char *text = j ? json_text(j, JSON_COMPACT) : NULL;
+    json_auto_t *j = brd_state_json_within(&o->state, LNK_BOARD_BYTES);
 
-    json_decref(j);
-    return text;
+    return j ? json_text(j, JSON_COMPACT) : NULL;
 }
 
 /* Tells boards what they are owed. What cannot be sent now stays owed. */
@@ -383,12 +380,10 @@ void own_state_go(struct link *l, uint64_t now_ns)
 void own_state_take(struct link *l, size_t peer, const struct lnk_message *m)
 {
     struct link_peer *p = &l->peer[peer];
-    json_t *j = json_loadb(m->part->data, m->part->bytes, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *j = json_loadb(m->part->data, m->part->bytes, JSON_REJECT_DUPLICATES, NULL);
     struct brd_state s;
-    int rc = brd_state_read(j, &s);
 
-    json_decref(j);
-    if (rc < 0) {
+    if (brd_state_read(j, &s) < 0) {
         link_log("%s says of itself what cannot be read; it is ignored", link_name(l, peer));
         return;
     }

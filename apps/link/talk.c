@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/link/talk.h"
-
+/* piped-link: reports to the daemon, and routes from it. */
 #include "apps/link/common/daemon_call.h"
+#include "apps/link/common/link.h"
 #include "apps/link/front/server.h"
-#include "apps/link/own_state.h"
 #include "apps/link/route/route.h"
 #include "base/base.h"
 #include "ipc/varlink.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Files of boards in their folder. */
 #include <pwd.h>
 #include <sys/file.h>
 
 #include "base/base.h"
 #include "base/json_text.h"
 #include "base/whole_file.h"
-#include "ipc/boards/board_files.h"
-#include "ipc/boards/known_boards.h"
+#include "ipc/boards/board_json.h"
 
 #define USER "piped-link"
 
@@ -47,7 +47,7 @@ int brd_file_read(int folder, const char *name, bool secret, json_t **ret)
                                  .no_link = true};
     base_autofree char *text = NULL;
     size_t bytes = 0;
-    json_t *root;
+    json_auto_t *root = NULL;
     int r = whole_file_read(&f, &text, &bytes);
 
     if (r) {
@@ -56,14 +56,12 @@ int brd_file_read(int folder, const char *name, bool secret, json_t **ret)
     root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
     explicit_bzero(text, bytes);
     if (!json_is_object(root) || !json_is_integer(json_object_get(root, "version"))) {
-        json_decref(root);
         return BRD_E_FILE;
     }
     if (json_integer_value(json_object_get(root, "version")) != BRD_VERSION) {
-        json_decref(root);
         return BRD_E_VERSION;
     }
-    *ret = root;
+    *ret = base_take(root);
     return 0;
 }
 

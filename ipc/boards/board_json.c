@@ -25,33 +25,31 @@ static json_t *put_value(const struct brd_field *f, const uint8_t *of);
 
 json_t *brd_put(const struct brd_object *o, const void *of)
 {
-    json_t *j = o->field->key ? json_object() : put_value(o->field, of);
+    json_auto_t *j = o->field->key ? json_object() : put_value(o->field, of);
 
     for (size_t i = 0; j && o->field->key && i < o->count; i++) {
         const struct brd_field *f = &o->field[i];
 
         if ((!f->only_if || *((const bool *)of + f->only_if)) &&
             json_object_set_new(j, f->key, put_value(f, of)) < 0) {
-            json_decref(j);
-            j = NULL;
+            return NULL;
         }
     }
-    return j;
+    return base_take(j);
 }
 
 static json_t *put_list(const struct brd_field *f, const uint8_t *of)
 {
     size_t count = f->count_bytes ? load(of + f->count_at, f->count_bytes) : (size_t)f->most;
     const uint8_t *items = f->owned ? *(const uint8_t *const *)(of + f->at) : of + f->at;
-    json_t *j = json_array();
+    json_auto_t *j = json_array();
 
     for (size_t i = 0; j && i < count; i++) {
         if (json_array_append_new(j, brd_put(f->item, items + i * f->bytes)) < 0) {
-            json_decref(j);
-            j = NULL;
+            return NULL;
         }
     }
-    return j;
+    return base_take(j);
 }
 
 static json_t *put_value(const struct brd_field *f, const uint8_t *of)

@@ -12,6 +12,9 @@
 #include "base/base.h"
 #include "ipc/boards/known_boards.h"
 
+#define BRD_FILE_BYTES_MAX (64u << 10)
+#define BRD_VERSION 1
+
 enum brd_kind {
     BRD_TEXT,   /* char[] */
     BRD_SHOWN,  /* the same, of printable ASCII */
@@ -60,9 +63,6 @@ struct brd_object {
 
 #define BRD_OBJECT(fields) .field = (fields), .count = base_array_count(fields)
 
-/* board_state.c: what a board says of itself; and what a report says of another one */
-extern const struct brd_object brd_state_object, brd_board_object;
-
 /** brd_put() - Return: a new reference; NULL: out of memory. */
 json_t *brd_put(const struct brd_object *o, const void *of);
 /** brd_get() - sets the members that @o has. @ret: zeros. Return: false: @j is something else, or
@@ -70,3 +70,11 @@ json_t *brd_put(const struct brd_object *o, const void *of);
 bool brd_get(const struct brd_object *o, const json_t *j, void *ret);
 /** brd_is_print() - Return: a fingerprint's digits, and no more. */
 bool brd_is_print(const char *text);
+
+/* board_files.c: a small JSON file of a folder, read and replaced as a whole */
+/** brd_file_read() - @ret: new reference. Return: 0; BRD_E_FILE, _VERSION; BRD_E_OPEN: @secret, and
+ * others than its owner may read it; -errno. */
+int brd_file_read(int folder, const char *name, bool secret, json_t **ret);
+/** brd_file_write() - adds the version and writes, owned by the folder's owner; synced. @root:
+ * reference taken. Return: 0 or -errno, which leaves the previous file unchanged. */
+int brd_file_write(int folder, const char *name, unsigned mode, json_t *root);

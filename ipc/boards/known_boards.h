@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/boards/known_boards.h - this board's keys and the list of the others, in piped-link's state
- * folder
+ * ipc/boards/known_boards.h - the files that pipectl and piped-link share: this board's keys, the
+ * list of the others, and what piped-link reports of its links
  *
  * board.key has the pair of keys, mode 0600; boards.json has who may connect. Both are JSON with
  * a version, and replaced as a whole: what reads them sees the previous or the new one. They
  * belong to the folder's owner, whoever writes them. pipectl writes, piped-link reads.
+ *
+ * links.json in the runtime folder is the other way round: piped-link replaces it at least every
+ * BRD_REPORT_EVERY_S, and removes it when it ends; pipectl reads it.
  *
  * No function here returns or prints a part of a key, but those that are named after it. Nothing
  * of a broken file is shown, because it could be a key.
@@ -28,6 +31,10 @@
 #define BRD_FINGERPRINT_BYTES 17u
 #define BRD_MAX 15u    /* others: with this one, what a transport takes */
 #define BRD_PORT 8474u /* if an address has none */
+#define BRD_RUNTIME_FOLDER "/run/piped-link"
+#define BRD_REPORT_FILE "links.json"
+#define BRD_REPORT_EVERY_S 2
+#define BRD_REPORT_STALE_S 10 /* older: who wrote it hangs, or was killed */
 
 struct brd_keys {
     uint8_t public_key[BRD_KEY_BYTES], secret_key[BRD_KEY_BYTES];
@@ -39,6 +46,25 @@ struct brd_board {
 struct brd_list {
     size_t count;
     struct brd_board board[BRD_MAX];
+};
+
+/* A link to another board. */
+struct brd_link {
+    char name[BRD_NAME_BYTES];
+    bool up;
+    double for_s;       /* how long it has been up, or not */
+    uint64_t losses;    /* how often it was lost */
+    uint64_t frames;    /* of that board that were computed here */
+    bool measured;      /* the next two are known */
+    double message_us;  /* one way, without its bytes */
+    double kilobyte_us; /* for each 1000 bytes more */
+};
+struct brd_report {
+    double written_s; /* on the clock of the machine's start; set by brd_report_write() */
+    double age_s;     /* read: how long ago it was written */
+    uint64_t refused; /* connections: not on the list, a wrong key, another protocol */
+    size_t count;
+    struct brd_link link[BRD_MAX];
 };
 
 /* Positive outcomes; brd_sentence() has them in words. */
@@ -103,3 +129,14 @@ static inline bool brd_is_shown(const char *text)
     }
     return *text == '\0';
 }
+
+/* link_report.c */
+/** brd_report_write() - @folder: NULL: does nothing. Return: 0 or -errno. */
+int brd_report_write(const char *folder, struct brd_report *report);
+/** brd_report_read() - Return: 0; -ENOENT: piped-link does not run; BRD_E_FILE, _VERSION;
+ * -errno. */
+int brd_report_read(const char *folder, struct brd_report *ret);
+/** brd_report_remove() - the writer ends. @folder: NULL: does nothing. */
+void brd_report_remove(const char *folder);
+/** brd_report_find() - Return: the link to board @name, or NULL. */
+const struct brd_link *brd_report_find(const struct brd_report *report, const char *name);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipc/boards/link_report.h"
-
+/* What piped-link reports of its links. */
 #include <float.h>
 
-#include "ipc/boards/board_files.h"
 #include "ipc/boards/board_json.h"
 
 #define COUNT_MAX 0x1p62
@@ -55,7 +53,7 @@ int brd_report_write(const char *folder, struct brd_report *report)
 int brd_report_read(const char *folder, struct brd_report *ret)
 {
     base_autoclose int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    json_t *root;
+    json_auto_t *root = NULL;
     int rc = fd < 0 ? -errno : brd_file_read(fd, BRD_REPORT_FILE, false, &root);
 
     if (rc) {
@@ -64,7 +62,6 @@ int brd_report_read(const char *folder, struct brd_report *ret)
     *ret = (struct brd_report){0};
     rc = brd_get(&report_object, root, ret) ? 0 : BRD_E_FILE;
     ret->age_s = boot_s() - ret->written_s;
-    json_decref(root);
     return rc;
 }
 

@@ -30,7 +30,7 @@
 #define STUCK_NS (30 * BASE_NS_PER_S)
 #define ANSWER_BYTES 40u /* of the digits model */
 
-static struct lnk_peer peers[2];
+static struct brd_board peers[2];
 static bool is_up[2];
 static size_t peer_count;
 static struct lnk_transport *transport;
@@ -38,7 +38,7 @@ static struct hostile hostile;
 
 static void add_peer(char *text)
 {
-    struct lnk_peer *p = &peers[peer_count++];
+    struct brd_board *p = &peers[peer_count++];
     char *name = strsep(&text, "="), *address = strsep(&text, "=");
 
     snprintf(p->name, sizeof(p->name), "%s", name);
@@ -241,8 +241,8 @@ int main(int argc, char **argv)
         if (o == 'n') {
             crypto_generichash(seed, sizeof(seed), (const uint8_t *)optarg, strlen(optarg), NULL,
                                0);
-            crypto_box_seed_keypair(c.public_key, c.secret_key, seed);
-            brd_fingerprint(c.public_key, hostile.print[0]);
+            crypto_box_seed_keypair(c.keys.public_key, c.keys.secret_key, seed);
+            brd_fingerprint(c.keys.public_key, hostile.print[0]);
         } else if (o == 'l') {
             c.listen = optarg;
         } else if (o == 'p' && peer_count < base_array_count(peers)) {

@@ -10,7 +10,7 @@
 
 struct node {
     struct lnk_transport *transport;
-    struct lnk_peer peers[LNK_PEERS_MAX];
+    struct brd_board peers[LNK_PEERS_MAX];
     size_t peer_count, rooms;
     bool suite, up[LNK_PEERS_MAX];
     /* of cases */

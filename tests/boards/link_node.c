@@ -39,7 +39,7 @@ static void key_of(const char *name, uint8_t public_key[32], uint8_t secret_key[
 
 static void add_peer(struct node *n, char *text)
 {
-    struct lnk_peer *p = &n->peers[n->peer_count++];
+    struct brd_board *p = &n->peers[n->peer_count++];
     uint8_t unused[32];
     char *name = strsep(&text, "="), *address = strsep(&text, "=");
 
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
             c.kind = optarg;
             break;
         case 'n':
-            key_of(optarg, c.public_key, c.secret_key);
+            key_of(optarg, c.keys.public_key, c.keys.secret_key);
             break;
         case 'l':
             c.listen = optarg;
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
         }
     }
     if (no_key) {
-        memset(c.secret_key, 0, sizeof(c.secret_key));
+        memset(c.keys.secret_key, 0, sizeof(c.keys.secret_key));
     }
     if (n.suite) {
         c.queue_bytes_max = c.queue_bytes_max ? c.queue_bytes_max : 4 << 20;

@@ -112,7 +112,7 @@ static uint16_t free_port(void)
 
 static void open_both(void)
 {
-    uint8_t public_key[2][LNK_KEY_BYTES], secret_key[2][LNK_KEY_BYTES];
+    uint8_t public_key[2][BRD_KEY_BYTES], secret_key[2][BRD_KEY_BYTES];
     char listen[2][32], error[256];
 
     memset(side, 0, sizeof(side));
@@ -122,7 +122,7 @@ static void open_both(void)
         snprintf(listen[i], sizeof(listen[i]), "127.0.0.1:%u", free_port());
     }
     for (size_t i = 0; i < 2; i++) {
-        struct lnk_peer peer = {.name = "other"};
+        struct brd_board peer = {.name = "other"};
         struct lnk_config c = {.kind = "zmq",
                                .listen = listen[i],
                                .peers = &peer,
@@ -130,9 +130,9 @@ static void open_both(void)
                                .listener = {&side[i], came_up, went_down, message, room}};
 
         snprintf(peer.address, sizeof(peer.address), "%s", listen[1 - i]);
-        memcpy(peer.key, public_key[1 - i], LNK_KEY_BYTES);
-        memcpy(c.public_key, public_key[i], LNK_KEY_BYTES);
-        memcpy(c.secret_key, secret_key[i], LNK_KEY_BYTES);
+        memcpy(peer.key, public_key[1 - i], BRD_KEY_BYTES);
+        memcpy(c.keys.public_key, public_key[i], BRD_KEY_BYTES);
+        memcpy(c.keys.secret_key, secret_key[i], BRD_KEY_BYTES);
         if (lnk_transport_open(&c, &side[i].transport, error) < 0) {
             printf("%s\n", error);
             abort();

@@ -322,7 +322,6 @@ int lnk_ledger_release(struct lnk_ledger *l, struct lnk_done *ret)
     }
     *ret = (struct lnk_done){
         .frame = l->first++,
-        .epoch = e->epoch,
         .status = e->status,
         .input = e->input,
         .answer = e->answer,

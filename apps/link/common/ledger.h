@@ -42,8 +42,8 @@ struct lnk_due {
 /* A frame that is answered, in order. */
 struct lnk_done {
     uint64_t frame;
-    uint32_t epoch, status; /* 0: answered; else the caller's number, see lnk_ledger_answer() */
-    void *input, *answer;   /* the caller's again; @answer is NULL if no board answered */
+    uint32_t status;      /* 0: answered; else the caller's number, see lnk_ledger_answer() */
+    void *input, *answer; /* the caller's again; @answer is NULL if no board answered */
 };
 struct lnk_ledger_counts {
     uint64_t admitted, released, sent, resent, late, doubled, unknown, expired, cancelled;

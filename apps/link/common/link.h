@@ -6,19 +6,19 @@
  * the daemon here (segments.c) and sends them on; route.c is the head of this board's own models;
  * talk.c tells the daemon how boards and routes are, and hears routes; own_state.c is what this
  * board says of itself; fetch.h moves weights. One loop (main.c), whose thread owns all this; a
- * second one reads and writes files (jobs.h).
+ * second one reads and writes files (jobs.c).
  *
  * A board is a peer's index in the list, or LINK_SELF. link_put() to LINK_SELF is a call.
  */
 #pragma once
 
+#include <poll.h>
 #include <stdio.h>
 
 #include "apps/link/transport/transport.h"
 #include "apps/link/wire/measure.h"
 #include "apps/link/wire/messages.h"
 #include "ipc/boards/board_state.h"
-#include "ipc/boards/link_report.h"
 #include "ipc/piped.h"
 
 #define LINK_SELF BRD_MAX
@@ -115,3 +115,25 @@ void links_message(void *user, size_t peer, const struct lnk_bytes *part, size_t
 link_take links_take;
 /** links_tick() - sends pings that are due, and reports. */
 void links_tick(struct link *l, uint64_t now_ns);
+
+/* own_state.c: the daemon is asked for its execution places and for measured costs of the segments
+ * that it serves; the links are measured here. Small changes of measured figures are no news. */
+int own_state_new(struct link *l, struct own_state **ret);
+struct own_state *own_state_free(struct own_state *o);
+/** own_state() - Return: the present state. */
+const struct brd_state *own_state(const struct own_state *o);
+struct pollfd own_state_poll(const struct own_state *o);
+/** own_state_go() - asks the daemon, tells boards; notices whether the daemon is silent. */
+void own_state_go(struct link *l, uint64_t now_ns);
+/** own_state_joined() - tells a board that has just come. */
+void own_state_joined(struct link *l, size_t peer);
+/** own_state_take() - a BOARD message. */
+link_take own_state_take;
+
+/* talk.c: two connections: reports go at every change and once a second, one at a time; routes come
+ * as the daemon decides. While the daemon is away, the routes stay as they are. */
+int talk_new(struct link *l, struct talk **ret);
+struct talk *talk_free(struct talk *t);
+/** talk_poll() - Return: how many of @ret, at most two. */
+size_t talk_poll(const struct talk *t, struct pollfd ret[2]);
+void talk_go(struct link *l, uint64_t now_ns);

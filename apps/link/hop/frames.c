@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: frames into segments, and what they computed out of them. */
-
 #include "apps/link/common/ledger.h"
 #include "apps/link/hop/hop_private.h"
 #include "ipc/boards/route_window.h"
@@ -15,6 +14,16 @@ struct hop_place *hop_places(struct hops *h, struct hop_place *before)
     return NULL;
 }
 
+struct hop_place *hop_place(struct hops *h, uint64_t number)
+{
+    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
+        if (h->place[i].number == number) {
+            return &h->place[i];
+        }
+    }
+    return NULL;
+}
+
 static struct hop_place *place_for(struct hops *h, size_t from, const struct lnk_frame *f)
 {
     for (struct hop_place *p = NULL; (p = hop_places(h, p));) {
@@ -22,16 +31,6 @@ static struct hop_place *place_for(struct hops *h, size_t from, const struct lnk
 
         if (p->stream == f->stream && p->epoch == f->epoch && p->hop == f->hop && sender) {
             return p;
-        }
-    }
-    return NULL;
-}
-
-static struct hop_place *place_of(struct hops *h, uint64_t number)
-{
-    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
-        if (h->place[i].number == number) {
-            return &h->place[i];
         }
     }
     return NULL;
@@ -143,7 +142,7 @@ static bool others_wait(struct hops *h, const struct hop_place *p)
     struct hop_waiting *w;
 
     TAILQ_FOREACH(w, &h->queue.frames, linked) {
-        const struct hop_place *of = place_of(h, w->place);
+        const struct hop_place *of = hop_place(h, w->place);
 
         if (of && of->segment == p->segment) {
             return true;
@@ -178,7 +177,7 @@ static void submit_waiting(struct link *l)
     size_t full_count = 0;
 
     for (; w && full_count < SEGMENTS_MAX; w = next) {
-        struct hop_place *p = place_of(l->hops, w->place);
+        struct hop_place *p = hop_place(l->hops, w->place);
         bool is_full = false;
         int status;
 
@@ -355,7 +354,7 @@ static void segment_answers(struct link *l, struct segment *s)
             j = f->user;
             lnk_progress_came(&s->progress, base_now_ns());
         }
-        p = place_of(l->hops, j->place);
+        p = hop_place(l->hops, j->place);
         if (!p) { /* its epoch is over */
             segment_job_end(j);
         } else if (serves_no_more(j->frame)) {

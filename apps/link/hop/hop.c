@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 #include "apps/link/hop/hop_private.h"
 
 #define REACH_NS (3 * BASE_NS_PER_S) /* how long the boards of the next hop may be away at first */
@@ -23,12 +22,6 @@ struct hops *hops_free(struct hops *h)
     return NULL;
 }
 
-static struct lnk_error error_of(const struct hop_place *p, int status)
-{
-    return (struct lnk_error){
-        .stream = p->stream, .epoch = p->epoch, .hop = p->hop, .status = (uint16_t)status};
-}
-
 static void end_place(struct hop_place *p)
 {
     segment_release(p->segment);
@@ -38,7 +31,8 @@ static void end_place(struct hop_place *p)
 /* Ends a place and tells its head. */
 static void refuse(struct link *l, struct hop_place *p, int status, const char *why)
 {
-    struct lnk_error e = error_of(p, status);
+    struct lnk_error e = {
+        .stream = p->stream, .epoch = p->epoch, .hop = p->hop, .status = (uint16_t)status};
     size_t head = p->head;
 
     end_place(p);
@@ -207,16 +201,6 @@ static void end_epochs(struct hops *h, size_t head, const struct lnk_plan *m)
     }
 }
 
-static struct hop_place *free_place(struct hops *h)
-{
-    for (size_t i = 0; i < HOP_PLACES_MAX; i++) {
-        if (!h->place[i].number) {
-            return &h->place[i];
-        }
-    }
-    return NULL;
-}
-
 static void refuse_plan(struct link *l, size_t head, const struct lnk_plan *m, int status,
                         const char *why)
 {
@@ -253,7 +237,7 @@ void hop_plan(struct link *l, size_t head, const struct lnk_message *m)
         end_place(p);
     }
     why = read_neighbours(l, &m->plan, lines->hops, &made);
-    p = why ? NULL : free_place(l->hops);
+    p = why ? NULL : hop_place(l->hops, 0);
     if (p) {
         made.segment = segment_hold(l, head, m, &lines->of);
     }

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/link/hop/hop_private.h - what hop.c and frames.c share */
+/**
+ * apps/link/hop/hop_private.h - what the files of this folder share
+ *
+ * libpiped waits when it connects and opens, for as long as the daemon does not answer. So a stream
+ * of the daemon here is opened on a thread of its own (segment_open.c), and the loop polls a
+ * descriptor instead; what it no longer waits for ends by itself when the daemon answers or ends.
+ *
+ * Threads: the loop; hop_border_...(): any.
+ */
 #pragma once
 
 #include <sys/queue.h>
 
+#include "apps/link/common/daemon_call.h"
 #include "apps/link/hop/hop.h"
-#include "apps/link/hop/segments.h"
 
 #define HOP_PLACES_MAX 64u
 
@@ -49,7 +57,77 @@ struct hops {
     struct hop_queue queue;
 };
 
+/* frames.c */
 /** hop_places() - Return: the first place that is not free; the next one behind @before; NULL. */
 struct hop_place *hop_places(struct hops *h, struct hop_place *before);
+/** hop_place() - Return: the place with this number, 0: a free one; NULL. */
+struct hop_place *hop_place(struct hops *h, uint64_t number);
 /** hop_drop_waiting() - takes a frame out of the queue and frees it. */
 void hop_drop_waiting(struct hop_queue *q, struct hop_waiting *w);
+
+/* border.c: the border of a frame, out of a segment's answer onto the wire and off the wire into
+ * the next segment's input */
+/**
+ * hop_border_take() - checks the tensors of a FRAME, which are not trusted, and writes them where
+ * the daemon wants them
+ * @f: a slot of the stream
+ * Return: 0; PIPED_INVALID_ARGUMENT.
+ */
+int hop_border_take(const struct piped_stream_info *info, const struct lnk_message *m,
+                    struct piped_frame *f);
+
+/** hop_border_picture() - the same of a FRAME that is a picture. */
+int hop_border_picture(const struct lnk_message *m, struct piped_frame *f);
+
+/**
+ * hop_border_put() - the tensors of an answer as those of a message
+ * @m: its tensors are set. @ret: as many ranges, into the slot. Return: how many tensors.
+ */
+size_t hop_border_put(const struct piped_stream_info *info, const struct piped_frame *f,
+                      struct lnk_message *m, struct lnk_bytes *ret);
+
+/* segment_open.c */
+struct segment_opened {
+    int rc;                      /* 0 or -errno */
+    bool reached;                /* the daemon */
+    struct piped *piped;         /* the taker's, as the stream; rc 0 */
+    struct piped_stream *stream; /* with as many slots as fit */
+    char why[256];
+};
+
+/** segment_open() - begins. @path: of the frames socket. @pixfmt: of its frames, 0: tensors.
+ * Return: 0, -errno. */
+int segment_open(const char *path, const char *model, uint32_t pixfmt,
+                 struct segment_opening **ret);
+/** segment_open_fd() - readable when it is over. */
+int segment_open_fd(const struct segment_opening *o);
+/** segment_open_take() - Return: false: not yet; true: it is over, and @o is freed. */
+bool segment_open_take(struct segment_opening *o, struct segment_opened *ret);
+/** segment_open_leave() - nobody waits any more. @o may be NULL. Return: NULL. */
+struct segment_opening *segment_open_leave(struct segment_opening *o);
+
+/* segments.c, segment_life.c */
+#define SEGMENT_SILENT "its daemon does not answer"
+
+struct segments {
+    struct daemon_conn conn; /* Load, Unload */
+    void (*changed)(struct link *l, struct segment *s);
+    uint64_t turn_ns; /* the last one */
+    struct segment segment[SEGMENTS_MAX];
+};
+
+/** segment_look() - begins to look for the file, once the daemon is there and not silent. */
+void segment_look(struct segment *s, bool silent, uint64_t now_ns);
+/** segment_opened() - is its stream open now, or failed? */
+void segment_opened(struct segment *s);
+/** segment_free_owned() - what it owns; then it must not be used. */
+void segment_free_owned(struct segment *s);
+/** segment_close() - its place is free. */
+void segment_close(struct segment *s);
+/** segment_is_idle() - Return: nobody holds it, and no reply will name it. */
+bool segment_is_idle(const struct segment *s);
+/** segment_retire() - unloads and closes an idle one. Return: its place is free; false: the daemon
+ * could not be told yet. */
+bool segment_retire(struct segment *s);
+/** segments_make_room() - retires what nobody uses. Return: how many. */
+size_t segments_make_room(struct segments *s);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: how a segment gets to be served by the daemon here, and how that ends. */
-
-#include "apps/link/hop/segments_private.h"
+#include "apps/link/hop/hop_private.h"
 #include "apps/link/route/route.h"
 
 #define DAEMON_NS (2 * BASE_NS_PER_S) /* how long to look for the daemon */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/link/hop/segment_open.h"
-
+/* piped-link: a stream of the daemon here, opened on a thread of its own. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 
+#include "apps/link/hop/hop_private.h"
 #include "base/base.h"
 #include "ipc/boards/picture_room.h"
 
@@ -61,7 +61,6 @@ static void *run(void *arg)
 {
     struct segment_opening *o = arg;
     struct segment_opened *r = &o->result;
-    uint64_t one = 1;
 
     r->rc = open_stream(o);
     if (r->rc < 0) {
@@ -69,9 +68,7 @@ static void *run(void *arg)
         r->piped = piped_close(r->piped);
     }
     atomic_store(&o->over, true);
-    if (write(o->fd, &one, sizeof(one)) < 0) {
-        atomic_store(&o->over, true); /* the loop looks once in a while, too */
-    }
+    eventfd_write(o->fd, 1);
     if (atomic_flag_test_and_set(&o->first)) {
         free_opening(o);
     }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-#include "apps/link/hop/segments_private.h"
+#include "apps/link/hop/hop_private.h"
 #include "apps/link/weights/fetch.h"
 
 #define OPEN_NS (5 * BASE_NS_PER_S)  /* how long it may take to open a stream */
@@ -15,7 +14,6 @@ int segments_new(struct link *l, void (*changed)(struct link *l, struct segment 
     if (!s) {
         return -ENOMEM;
     }
-    s->link = l;
     daemon_conn_init(&s->conn, l->control_path);
     s->changed = changed;
     *ret = s;
@@ -34,12 +32,11 @@ struct segments *segments_free(struct segments *s)
     return NULL;
 }
 
-struct segment *segment_release(struct segment *s)
+void segment_release(struct segment *s)
 {
     if (s && --s->users == 0) {
         s->unused_ns = base_now_ns();
     }
-    return NULL;
 }
 
 int segment_lane_open(struct segment *s, uint32_t pixfmt)

@@ -1,10 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* piped-link: the epochs of a route, from its plan to its end. */
-
+/* piped-link: heads and their epochs: to find, and from a plan to its end. */
 #include "apps/link/route/route_private.h"
 #include "ipc/boards/route_window.h"
 
 #define REMIND_NS (BASE_NS_PER_S / 2)
+
+struct head_epoch *head_epoch(struct head *h, uint32_t number)
+{
+    for (size_t i = 0; i < HEAD_EPOCHS_MAX; i++) {
+        if (number && h->epoch[i].number == number) {
+            return &h->epoch[i];
+        }
+    }
+    return NULL;
+}
+
+struct head_epoch *head_present(struct head *h)
+{
+    struct head_epoch *best = NULL;
+
+    for (size_t i = 0; i < HEAD_EPOCHS_MAX; i++) {
+        struct head_epoch *e = &h->epoch[i];
+
+        if (e->number && e->ledger && (!best || e->ledger > best->ledger)) {
+            best = e;
+        }
+    }
+    return best;
+}
+
+void head_end_epoch(struct head_epoch *e)
+{
+    free(e->route);
+    *e = (struct head_epoch){0};
+}
+
+struct head *head_by_stream(const struct link *l, uint32_t stream)
+{
+    for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
+        if (l->heads->head[i] && l->heads->head[i]->stream == stream) {
+            return l->heads->head[i];
+        }
+    }
+    return NULL;
+}
+
+struct head *head_by_model(const struct link *l, const char *model)
+{
+    for (size_t i = 0; i < BRD_ROUTES_MAX; i++) {
+        struct head *h = l->heads->head[i];
+
+        if (h && !h->withdrawn && strcmp(h->state.model, model) == 0) {
+            return h;
+        }
+    }
+    return NULL;
+}
 
 bool head_hop_has(const struct head *h, const struct brd_hop *hop, size_t board)
 {

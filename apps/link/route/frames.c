@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: frames of the front, to boards and back. */
-
 #include "apps/link/route/route_private.h"
 
 static void finish(struct head_frame *f)
@@ -240,14 +239,6 @@ void route_answer(struct link *l, size_t board, const struct lnk_message *m)
     note_times(h, f, m);
 }
 
-void head_final(struct head *h, const struct head_epoch *e, const struct lnk_error *error)
-{
-    if (lnk_ledger_answer(h->ledger, error->frame, e->ledger, error->way, error->status, NULL) ==
-        0) {
-        lnk_progress_came(&h->progress, base_now_ns());
-    }
-}
-
 void head_answer(struct head *h)
 {
     bool full = h->taken >= h->state.window;
@@ -267,9 +258,4 @@ void head_answer(struct head *h)
     if (count > 0) {
         head_pace_answers(h, count, full, base_now_ns());
     }
-}
-
-bool head_is_empty(const struct head *h)
-{
-    return h->taken == 0;
 }

@@ -151,6 +151,15 @@ static bool may_complain(const struct head *h, const struct head_epoch *e, size_
     return head_uses(h, e, board) && (m->frame == 0 || e->route->hop_count > 1 || m->way == board);
 }
 
+/* A frame failed for good. */
+static void fail_frame(struct head *h, const struct head_epoch *e, const struct lnk_error *error)
+{
+    if (lnk_ledger_answer(h->ledger, error->frame, e->ledger, error->way, error->status, NULL) ==
+        0) {
+        lnk_progress_came(&h->progress, base_now_ns());
+    }
+}
+
 bool route_error(struct link *l, size_t board, const struct lnk_message *m)
 {
     struct head *h = head_by_stream(l, m->error.stream);
@@ -184,7 +193,7 @@ bool route_error(struct link *l, size_t board, const struct lnk_message *m)
         snprintf(why, sizeof(why), "cannot serve: %.200s", text);
         head_lose(h, e, board, why);
     } else {
-        head_final(h, e, &m->error);
+        fail_frame(h, e, &m->error);
     }
     return true;
 }
@@ -259,7 +268,7 @@ uint64_t route_go(struct link *l, uint64_t now_ns)
         head_answer(h);
         head_remind(h, now_ns);
         boards_know = head_tidy(h);
-        if (h->withdrawn && !newest(h) && head_is_empty(h) && boards_know) {
+        if (h->withdrawn && !newest(h) && h->taken == 0 && boards_know) {
             l->heads->head[i] = head_free(h);
         }
     }

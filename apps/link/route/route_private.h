@@ -68,7 +68,7 @@ struct heads {
     struct head *head[BRD_ROUTES_MAX]; /* owned; NULL: free */
 };
 
-/* heads.c */
+/* epochs.c */
 /** head_by_stream() - Return: NULL: none. */
 struct head *head_by_stream(const struct link *l, uint32_t stream);
 /** head_by_model() - the head of a model that is not withdrawn. Return: NULL: none. */
@@ -79,8 +79,6 @@ struct head_epoch *head_epoch(struct head *h, uint32_t number);
 struct head_epoch *head_present(struct head *h);
 /** head_end_epoch() - forgets it. */
 void head_end_epoch(struct head_epoch *e);
-
-/* epochs.c */
 /** head_prepare() - a new epoch by a copy of @route. */
 void head_prepare(struct head *h, const struct brd_route *route);
 /** head_remind() - tells boards that have not given credit their places again: one that has not
@@ -121,9 +119,5 @@ uint32_t head_way_window(const struct head *h, const struct head_epoch *e, size_
 void head_send(struct head *h, uint64_t now_ns);
 /** head_cancel() - tells boards of frames that nobody wants any more. */
 void head_cancel(struct head *h);
-/** head_final() - a frame failed for good. */
-void head_final(struct head *h, const struct head_epoch *e, const struct lnk_error *error);
 /** head_answer() - answers what is answered, in order. */
 void head_answer(struct head *h);
-/** head_is_empty() - Return: no frame of the front is here. */
-bool head_is_empty(const struct head *h);

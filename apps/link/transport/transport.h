@@ -19,22 +19,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ipc/boards/known_boards.h"
+
 #define LNK_PEERS_MAX 16u
 #define LNK_RANGES_MAX 16u
-#define LNK_KEY_BYTES 32u
-#define LNK_PEER_NAME_BYTES 32u
-#define LNK_ADDRESS_BYTES 280u /* host, ':', port, NUL */
 
 struct lnk_transport;
 struct lnk_wire_use; /* apps/link/wire/measure.h */
 
 enum lnk_lane { LNK_URGENT, LNK_BULK, LNK_LANES };
-
-struct lnk_peer {
-    char name[LNK_PEER_NAME_BYTES];  /* zmq: for the caller; mpi: the rank's name */
-    char address[LNK_ADDRESS_BYTES]; /* zmq: HOST:PORT, IPv6 in brackets */
-    uint8_t key[LNK_KEY_BYTES];      /* zmq: its public key */
-};
 
 struct lnk_bytes {
     const void *data;
@@ -55,12 +48,14 @@ struct lnk_listener {
 };
 
 struct lnk_config {
-    const char *kind;   /* "zmq" or "mpi" */
-    const char *listen; /* zmq: HOST:PORT; port 0: any */
-    const char *self;   /* mpi: the own name; zmq: unused */
-    uint8_t public_key[LNK_KEY_BYTES], secret_key[LNK_KEY_BYTES]; /* zmq: the own ones */
-    bool trusted_wire; /* zmq: no encryption, keys are claimed and not proved; both ends alike */
-    const struct lnk_peer *peers; /* at most LNK_PEERS_MAX; mpi: all ranks in order, self too */
+    const char *kind;     /* "zmq" or "mpi" */
+    const char *listen;   /* zmq: HOST:PORT; port 0: any */
+    const char *self;     /* mpi: the own name; zmq: unused */
+    struct brd_keys keys; /* zmq: the own ones */
+    bool trusted_wire;    /* zmq: no encryption, keys are claimed and not proved; both ends alike */
+    /* at most LNK_PEERS_MAX. zmq: an address is HOST:PORT, IPv6 in brackets. mpi: all ranks in
+     * order, self too, by their names */
+    const struct brd_board *peers;
     size_t peer_count;
     uint64_t part_bytes_max;  /* a longer part from a peer ends its connection; 0: 256 MiB */
     uint64_t queue_bytes_max; /* of ranges, unsent to one peer, before LNK_E_FULL; 0: 64 MiB */

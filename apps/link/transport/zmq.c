@@ -39,9 +39,7 @@ static bool receive(struct zl *z)
         } else {
             part[count - 1] = (struct lnk_bytes){zmq_msg_data(f), zmq_msg_size(f)};
         }
-        if (count + 1 < base_array_count(frame)) {
-            count++;
-        } else if (more) {
+        if (more && count + 1 == base_array_count(frame)) {
             fits = false;
             zmq_msg_close(f);
         } else {
@@ -85,31 +83,28 @@ static bool take(bool *news)
 
 static void receive_some(struct zl *z)
 {
-    uint64_t one = 1;
     int left = MESSAGES_A_TURN;
-    ssize_t n = 0;
 
     while (left > 0 && receive(z)) {
         left--;
     }
     z->router_news = left == 0;
     if (left == 0) {
-        n = write(z->wake, &one, sizeof(one));
+        eventfd_write(z->wake, 1);
     }
-    (void)n;
 }
 
 static void zl_dispatch(struct lnk_transport *t)
 {
     struct zl *z = (struct zl *)t;
-    uint64_t unused, now_ns = base_now_ns();
-    ssize_t n = 0;
+    uint64_t now_ns = base_now_ns();
+    eventfd_t unused;
 
     if (is_quiet(z)) {
         return;
     }
     if (take(&z->woken)) {
-        n = read(z->wake, &unused, sizeof(unused));
+        eventfd_read(z->wake, &unused);
     }
     z->news = false;
     zl_release_all(z);
@@ -127,7 +122,6 @@ static void zl_dispatch(struct lnk_transport *t)
         zl_peer_dispatch(z, i, now_ns);
     }
     zl_set_timer(z);
-    (void)n;
 }
 
 static void zl_close(struct lnk_transport *t)
@@ -150,13 +144,13 @@ static void zl_close(struct lnk_transport *t)
     base_close_fd(&z->timer);
     base_close_fd(&t->fd);
     pthread_mutex_destroy(&z->lock);
-    explicit_bzero(z->secret_key, sizeof(z->secret_key));
+    explicit_bzero(&z->keys, sizeof(z->keys));
     free(z);
 }
 
 static int listen_at(struct zl *z, const char *address)
 {
-    char endpoint[LNK_ADDRESS_BYTES + 8];
+    char endpoint[BRD_ADDRESS_BYTES + 8];
     size_t size = sizeof(endpoint);
     int rc = 0;
 
@@ -183,22 +177,22 @@ static int listen_at(struct zl *z, const char *address)
 
 static int check(const struct lnk_config *c, char ret_error[256])
 {
-    static const uint8_t none[LNK_KEY_BYTES];
+    static const uint8_t none[BRD_KEY_BYTES];
 
-    if (memcmp(c->public_key, none, LNK_KEY_BYTES) == 0 ||
-        memcmp(c->secret_key, none, LNK_KEY_BYTES) == 0) {
+    if (memcmp(c->keys.public_key, none, BRD_KEY_BYTES) == 0 ||
+        memcmp(c->keys.secret_key, none, BRD_KEY_BYTES) == 0) {
         snprintf(ret_error, 256, "there are no keys, and nothing listens without");
         return -EINVAL;
     }
     for (size_t i = 0; i < c->peer_count; i++) {
-        if (memcmp(c->peers[i].key, none, LNK_KEY_BYTES) == 0 ||
-            memcmp(c->peers[i].key, c->public_key, LNK_KEY_BYTES) == 0) {
+        if (memcmp(c->peers[i].key, none, BRD_KEY_BYTES) == 0 ||
+            memcmp(c->peers[i].key, c->keys.public_key, BRD_KEY_BYTES) == 0) {
             snprintf(ret_error, 256, "the board %.31s has %s key", c->peers[i].name,
-                     memcmp(c->peers[i].key, none, LNK_KEY_BYTES) == 0 ? "no" : "this board's own");
+                     memcmp(c->peers[i].key, none, BRD_KEY_BYTES) == 0 ? "no" : "this board's own");
             return -EINVAL;
         }
         for (size_t k = 0; k < i; k++) {
-            if (memcmp(c->peers[i].key, c->peers[k].key, LNK_KEY_BYTES) == 0) {
+            if (memcmp(c->peers[i].key, c->peers[k].key, BRD_KEY_BYTES) == 0) {
                 snprintf(ret_error, 256, "the boards %.31s and %.31s have the same key",
                          c->peers[k].name, c->peers[i].name);
                 return -EINVAL;
@@ -232,8 +226,8 @@ static int zl_open(const struct lnk_config *c, struct lnk_transport **ret, char 
     z->part_bytes_max = c->part_bytes_max ? c->part_bytes_max : PART_BYTES_MAX;
     z->queue_bytes_max = c->queue_bytes_max ? c->queue_bytes_max : QUEUE_BYTES_MAX;
     z->silent_ms = (int)(c->silent_ms ? c->silent_ms : SILENT_MS);
-    memcpy(z->public_key, c->public_key, LNK_KEY_BYTES);
-    memcpy(z->secret_key, c->secret_key, LNK_KEY_BYTES);
+    z->keys = c->keys;
+    STAILQ_INIT(&z->let_go);
     pthread_mutex_init(&z->lock, NULL);
     for (size_t i = 0; i < c->peer_count; i++) {
         z->peer[i].is = c->peers[i];

@@ -46,13 +46,13 @@ void zl_peer_hang_up(struct zl *z, size_t peer)
 static int dial(struct zl *z, struct zl_peer *p, enum lnk_lane lane)
 {
     struct zl_dialer *d = &p->lane[lane];
-    uint8_t id[LNK_KEY_BYTES + 1] = {lane == LNK_URGENT ? 'u' : 'b'};
-    char endpoint[LNK_ADDRESS_BYTES + 8];
+    uint8_t id[BRD_KEY_BYTES + 1] = {lane == LNK_URGENT ? 'u' : 'b'};
+    char endpoint[BRD_ADDRESS_BYTES + 8];
     int rc = 0;
 
     d->fd = -1;
     snprintf(endpoint, sizeof(endpoint), "tcp://%s", p->is.address);
-    memcpy(id + 1, z->public_key, LNK_KEY_BYTES);
+    memcpy(id + 1, z->keys.public_key, BRD_KEY_BYTES);
     d->socket = zmq_socket(z->context, ZMQ_DEALER);
     if (!d->socket) {
         return -zmq_errno();

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <sys/queue.h>
 #include <zmq.h>
 
 #include "apps/link/transport/code.h"
@@ -38,7 +39,7 @@ struct zl_dialer {
     uint64_t look_ns, acked;        /* the next look is due then; bytes at the last one */
 };
 struct zl_peer {
-    struct lnk_peer is;
+    struct brd_board is;
     struct zl_dialer lane[LNK_LANES];
     enum zl_state state;
     uint64_t until_ns;   /* RESTING: dials then; dialing: gives up and begins again then */
@@ -53,13 +54,13 @@ struct zl {
     bool woken, timed;
     uint64_t timer_ns; /* that it is set to; UINT64_MAX: to none */
     bool trusted_wire;
-    uint8_t public_key[LNK_KEY_BYTES], secret_key[LNK_KEY_BYTES];
+    struct brd_keys keys;
     uint64_t part_bytes_max, queue_bytes_max;
     int silent_ms;
     struct zl_peer peer[LNK_PEERS_MAX];
     /* Messages that libzmq has let go of: pushed by its threads, freed in dispatch. */
     pthread_mutex_t lock;
-    struct zl_out *let_go;
+    STAILQ_HEAD(zl_outs, zl_out) let_go;
     unsigned monitor_count; /* for names of monitors */
     bool news;              /* of some socket, that no descriptor may tell */
 };
@@ -78,6 +79,12 @@ void *zl_monitor(struct zl *z, void *socket, int events, bool *news);
 /** zl_next_event() - @ret_value: NULL, or what comes with it. Return: the next event of a monitor;
  * 0: none. */
 uint16_t zl_next_event(void *monitor, uint32_t *ret_value);
+/** zl_auth_open(), zl_auth_dispatch() - answer libzmq's questions who may connect (ZAP, RFC 27).
+ */
+int zl_auth_open(struct zl *z);
+void zl_auth_dispatch(struct zl *z);
+/** zl_who() - the peer whose message that is. Return: LNK_PEERS_MAX: nobody on the list. */
+size_t zl_who(struct zl *z, zmq_msg_t *identity);
 
 /* zmq_peer.c */
 void zl_peer_dispatch(struct zl *z, size_t peer, uint64_t now_ns);
@@ -87,12 +94,6 @@ void zl_redial(struct lnk_transport *t, size_t peer, const char *why);
 /** zl_queued() - a message was given to libzmq, the first of some or one more. */
 void zl_queued(struct zl *z, struct zl_dialer *d);
 int zl_wire(const struct lnk_transport *t, size_t peer, struct lnk_wire_use *ret);
-
-/* zmq_auth.c: answers libzmq's questions who may connect (ZAP, RFC 27) */
-int zl_auth_open(struct zl *z);
-void zl_auth_dispatch(struct zl *z);
-/** zl_who() - the peer whose message that is. Return: LNK_PEERS_MAX: nobody on the list. */
-size_t zl_who(struct zl *z, zmq_msg_t *identity);
 
 /* zmq_send.c */
 int zl_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk_bytes first,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ZeroMQ: sending, and giving ranges back. */
 #include <stdatomic.h>
+#include <sys/eventfd.h>
 
 #include "apps/link/transport/zmq_private.h"
 #include "base/base.h"
@@ -8,8 +9,8 @@
 /* A message that libzmq holds. */
 struct zl_out {
     struct zl *transport;
-    struct zl_out *next; /* in let_go */
-    atomic_uint parts;   /* that libzmq holds; the last one pushes the message to let_go */
+    STAILQ_ENTRY(zl_out) linked; /* in let_go */
+    atomic_uint parts;           /* that libzmq holds; the last one pushes the message to let_go */
     size_t peer, bytes;
     enum lnk_lane lane;
     void (*released)(void *arg);
@@ -22,49 +23,37 @@ static void let_go(void *data, void *hint)
 {
     struct zl_out *out = hint;
     struct zl *z = out->transport;
-    uint64_t one = 1;
-    ssize_t n;
 
     if (atomic_fetch_sub(&out->parts, 1) > 1) {
         return;
     }
     pthread_mutex_lock(&z->lock);
-    out->next = z->let_go;
-    z->let_go = out;
+    STAILQ_INSERT_TAIL(&z->let_go, out, linked);
     pthread_mutex_unlock(&z->lock);
-    n = write(z->wake, &one, sizeof(one)); /* fails only when it is readable anyway */
-    (void)n;
+    eventfd_write(z->wake, 1); /* fails only when it is readable anyway */
 }
 
 void zl_release_all(struct zl *z)
 {
-    struct zl_out *list, *first_in = NULL;
+    struct zl_outs all = STAILQ_HEAD_INITIALIZER(all);
+    struct zl_out *out;
 
     pthread_mutex_lock(&z->lock);
-    list = z->let_go;
-    z->let_go = NULL;
+    STAILQ_CONCAT(&all, &z->let_go);
     pthread_mutex_unlock(&z->lock);
-    while (list) { /* into the order in which they were let go */
-        struct zl_out *next = list->next;
+    while ((out = STAILQ_FIRST(&all))) {
+        struct lnk_peer_stats *stats = &z->base.peer[out->peer];
 
-        list->next = first_in;
-        first_in = list;
-        list = next;
-    }
-    while (first_in) {
-        struct zl_out *next = first_in->next;
-        struct lnk_peer_stats *stats = &z->base.peer[first_in->peer];
-
-        if (first_in->bytes > 0) {
+        STAILQ_REMOVE_HEAD(&all, linked);
+        if (out->bytes > 0) {
             stats->queued_messages--;
-            stats->queued_bytes -= first_in->bytes;
-            z->peer[first_in->peer].lane[first_in->lane].queued--;
+            stats->queued_bytes -= out->bytes;
+            z->peer[out->peer].lane[out->lane].queued--;
         }
-        if (first_in->released) {
-            first_in->released(first_in->arg);
+        if (out->released) {
+            out->released(out->arg);
         }
-        free(first_in);
-        first_in = next;
+        free(out);
     }
 }
 
@@ -135,7 +124,7 @@ int zl_send(struct lnk_transport *t, size_t peer, enum lnk_lane lane, struct lnk
     if (!out) {
         return -ENOMEM;
     }
-    *out = (struct zl_out){z, NULL, (unsigned)count + 1, peer, bytes, lane, released, arg};
+    *out = (struct zl_out){z, {NULL}, (unsigned)count + 1, peer, bytes, lane, released, arg};
     if (make_parts(out, first, range, count, !released, part) < 0) {
         free(out);
         return -ENOMEM;

@@ -115,6 +115,5 @@ int lnk_measure_get(const struct lnk_measure *m, struct lnk_link_cost *ret)
     ret->a_err_ns = QUARTILE_ERROR * scatter(trip, trips, both) / sqrt((double)trips) / 2;
     ret->b_ns = byte_ns(m, pairs, &ret->b_err_ns);
     bound_by_wire(m, ret);
-    ret->samples = trips + pairs;
     return 0;
 }

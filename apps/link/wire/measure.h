@@ -47,7 +47,6 @@ struct lnk_measure {
 struct lnk_link_cost {
     double a_ns, b_ns;         /* of a message; of one byte */
     double a_err_ns, b_err_ns; /* standard errors, from the samples' scatter */
-    uint64_t samples;          /* behind the estimate */
 };
 enum { LNK_MEASURE_E_UNKNOWN = 1 };
 

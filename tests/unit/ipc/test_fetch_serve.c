@@ -72,7 +72,7 @@ static void address_of(const char *name, char *ret, size_t bytes)
 
 static int open_link(struct link *l, const char *self, const char *other)
 {
-    struct lnk_peer peer = {{0}};
+    struct brd_board peer = {{0}};
     char listen[64];
     struct lnk_config c = {.kind = "zmq",
                            .listen = listen,
@@ -84,7 +84,7 @@ static int open_link(struct link *l, const char *self, const char *other)
 
     address_of(self, listen, sizeof(listen));
     address_of(other, peer.address, sizeof(peer.address));
-    keys_of(self, c.public_key, c.secret_key);
+    keys_of(self, c.keys.public_key, c.keys.secret_key);
     keys_of(other, peer.key, unused);
     snprintf(peer.name, sizeof(peer.name), "%s", other);
     l->boards.count = 1;

@@ -4,7 +4,6 @@
 
 #include "apps/link/common/link.h"
 #include "apps/link/hop/hop.h"
-#include "apps/link/own_state.h"
 #include "apps/link/route/route.h"
 #include "apps/link/transport/code.h"
 #include "apps/link/weights/fetch.h"

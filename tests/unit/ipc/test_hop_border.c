@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Borders on the wire: back to the same bytes, and messages of a board that lies. */
-#include "apps/link/hop/border.h"
+#include "apps/link/hop/hop_private.h"
 #include "tests/harness.h"
 
 #define COUNT 60u
