@@ -110,13 +110,3 @@ json_t *web_ask_units(struct web_control *c, const char *model)
     call(c->path, "io.piped.Units", json_pack("{s:s}", "model", model), &reply, why);
     return reply;
 }
-
-json_t *web_named(const json_t *list, const char *name)
-{
-    json_text_each(list, i, m) {
-        if (strcmp(json_text_of(m, "name"), name) == 0) {
-            return m;
-        }
-    }
-    return NULL;
-}

@@ -27,5 +27,3 @@ struct web_control *web_control_free(struct web_control *c);
 json_t *web_ask(struct web_control *c, enum web_question q, struct web_reply *r);
 /** web_ask_units() - the units of a model; not kept for others. Return: as web_ask(). */
 json_t *web_ask_units(struct web_control *c, const char *model);
-/** web_named() - Return: the object of @list with this name, borrowed; NULL: there is none. */
-json_t *web_named(const json_t *list, const char *name);

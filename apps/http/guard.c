@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/http/guard.h"
-
+/* piped-http: who may ask: tokens, certificates, and pages of other sites. */
 #include <arpa/inet.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 
 #include "apps/http/head.h"
 #include "apps/http/reply.h"
+#include "apps/http/web.h"
 #include "base/whole_file.h"
 
 #define FILE_BYTES_MAX 1048576

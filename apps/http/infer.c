@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* POST /v2/models/NAME/infer: a request's inputs into a slot, the answer out of it. */
 #include "apps/http/head.h"
-#include "apps/http/picture.h"
 #include "apps/http/pool.h"
 #include "apps/http/reply.h"
-#include "apps/http/routes.h"
+#include "apps/http/tensors.h"
+#include "apps/http/web.h"
 #include "apps/show/decoded.h"
 
 #define TOP_USUAL 5u
@@ -152,12 +152,11 @@ static json_t *decoded_of(struct job *j, struct piped_stream *s, const struct pi
 
 static void answer(struct job *j, struct piped_stream *s, const struct piped_frame *f)
 {
-    json_t *more = j->call.decode ? decoded_of(j, s, f) : classes_of(j, f);
+    json_auto_t *more = j->call.decode ? decoded_of(j, s, f) : classes_of(j, f);
 
     if (more || !j->call.decode) {
         web_call_answer(&j->call, j->q, s, f, more, j->r);
     }
-    json_decref(more);
 }
 
 /* A stream from an earlier request may belong to what the model was then. */
@@ -262,7 +261,7 @@ void web_infer(struct web_request *q, struct web_reply *r)
     } else if (rc == -ENOMEM) {
         web_fail(r, 500, "out of memory");
     }
-    web_call_free(&j.call);
+    web_split_free(&j.call.json);
     w->count.infers++;
     w->count.infer_ns += base_now_ns() - begin;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-http: infer requests with tensors. */
-
 #include "apps/http/tensors.h"
-#include "apps/picture/picture.h"
 #include "base/base.h"
 #include "base/json_text.h"
 #include "base/tensor_name.h"
@@ -38,15 +36,13 @@ static const json_t *given(const json_t *object, const char *key)
     return json_is_null(v) ? NULL : v;
 }
 
-/* The same of a key that is an object. Return: false: it is something else; @r is the error. */
-static bool take_object(const json_t *of, const char *key, const char *whose, const json_t **ret,
-                        struct web_reply *r)
+/* The parameters of an object. Return: false: they are something else; @r is the error. */
+static bool parameters_of(const json_t *of, const char *whose, const json_t **ret,
+                          struct web_reply *r)
 {
-    *ret = given(of, key);
-    if (*ret && !json_is_object(*ret)) {
-        return web_fail(r, 400, "%s: %s must be an object", whose, key);
-    }
-    return true;
+    *ret = given(of, "parameters");
+    return !*ret || json_is_object(*ret) ||
+           web_fail(r, 400, "%s: parameters must be an object", whose);
 }
 
 /* The same of a flag, which is @usual if it is absent. */
@@ -96,7 +92,7 @@ static bool take_input(const struct web_request *q, struct web_call *c, const js
         return web_fail(r, 400,
                         "each of inputs needs name (a string), shape (an array) and datatype");
     }
-    if (!take_object(j, "parameters", in->name, &parameters, r)) {
+    if (!parameters_of(j, in->name, &parameters, r)) {
         return false;
     }
     in->shape = *shape;
@@ -126,7 +122,7 @@ static bool take_output(struct web_call *c, const json_t *j, struct web_output *
     if (!ret->name) {
         return web_fail(r, 400, "each of outputs needs a name");
     }
-    if (!take_object(j, "parameters", ret->name, &p, r)) {
+    if (!parameters_of(j, ret->name, &p, r)) {
         return false;
     }
     if (given(p, "classification") || given(p, "shared_memory_region")) {
@@ -162,7 +158,7 @@ static bool take_parameters(struct web_call *c, struct web_reply *r)
     if (id && !json_is_string(id)) {
         return web_fail(r, 400, "id must be a string");
     }
-    if (!take_object(c->json.rest, "parameters", "the request", &p, r) ||
+    if (!parameters_of(c->json.rest, "the request", &p, r) ||
         !take_flag(p, "decode", c->decode, &c->decode, r) ||
         !take_flag(p, "binary_data_output", c->all_binary, &c->all_binary, r)) {
         return false;
@@ -247,11 +243,6 @@ bool web_call_read(struct web_request *q, struct web_call *c, struct web_reply *
                         header, q->bytes);
     }
     return read_json(q, header, c, r);
-}
-
-void web_call_free(struct web_call *c)
-{
-    web_split_free(&c->json);
 }
 
 static void shape_text(const struct piped_tensor *t, char *ret, size_t bytes)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/http/listen.h"
-
+/* piped-http: the listening sockets. */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <sys/un.h>
+
+#include "apps/http/web.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:8000"
 #define BACKLOG 128

@@ -17,12 +17,6 @@ void web_memory_init(struct web_memory *m, size_t most)
     web_cond_init(&m->given);
 }
 
-void web_memory_deinit(struct web_memory *m)
-{
-    pthread_cond_destroy(&m->given);
-    pthread_mutex_destroy(&m->lock);
-}
-
 static bool same(const struct web_peer *a, const struct web_peer *b)
 {
     return a->user == b->user && a->uid == b->uid &&

@@ -43,7 +43,6 @@ struct web_memory {
 };
 
 void web_memory_init(struct web_memory *m, size_t most);
-void web_memory_deinit(struct web_memory *m);
 /** web_owner_enter() - one more connection. Return: NULL: no memory. */
 struct web_owner *web_owner_enter(struct web_memory *m, const struct web_peer *who);
 /** web_owner_leave() - when it holds nothing by this connection. */

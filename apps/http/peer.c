@@ -25,15 +25,7 @@ bool web_peer_is_netlink(int fd)
 
 void web_peers_open(struct web_peers *p, int fd)
 {
-    pthread_mutex_init(&p->lock, NULL);
-    p->number = 0;
     p->fd = fd >= 0 ? fd : socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-}
-
-void web_peers_close(struct web_peers *p)
-{
-    base_close_fd(&p->fd);
-    pthread_mutex_destroy(&p->lock);
 }
 
 static void put_address(const union web_address *a, __be32 to[4], __be16 *ret_port)

@@ -38,7 +38,6 @@ struct web_peers {
 /** web_peers_open() - @fd: a netlink socket that the service manager passed, since this process may
  * have a network of its own; taken. -1: opens one. */
 void web_peers_open(struct web_peers *p, int fd);
-void web_peers_close(struct web_peers *p);
 /** web_peer_is_netlink() - Return: @fd is what web_peers_open() takes. */
 bool web_peer_is_netlink(int fd);
 /** web_peer_is_loopback() - Return: the address, of either version of IP, is this machine's own. */

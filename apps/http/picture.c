@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/http/picture.h"
+/* piped-http: infer requests whose body is a JPEG or PNG file. */
+#include "apps/http/tensors.h"
 
 /* curl -d @FILE leaves out line ends, and bytes of 0. */
 #define STRIPPED_PNG "\x89PNG\x1a"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A place's streams, one for each form of frames, and the memory of their slots. */
-
 #include "apps/http/pool_private.h"
 
 size_t web_place_slots(const struct web_place *place)

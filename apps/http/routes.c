@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/http/routes.h"
-
+/* piped-http: what is asked for, and what answers it, but for requests to infer. */
 #include "apps/http/control.h"
 #include "apps/http/reply.h"
 #include "apps/http/tensors.h"
+#include "apps/http/watch.h"
+#include "apps/http/web.h"
 #include "apps/show/fold_segments.h"
 #include "base/json_text.h"
 #include "page_text.h"
@@ -26,7 +27,7 @@ static void live(struct web_request *q, struct web_reply *r)
 static void ready(struct web_request *q, struct web_reply *r)
 {
     const json_t *status, *failed;
-    json_t *reply;
+    json_auto_t *reply = NULL;
 
     if (q->listener->web->draining) {
         web_fail(r, 503, "this server is stopping");
@@ -50,24 +51,33 @@ static void ready(struct web_request *q, struct web_reply *r)
     } else {
         web_reply_json(r, json_pack("{s:b, s:b}", "live", true, "ready", true));
     }
-    json_decref(reply);
 }
 
 static void models(struct web_request *q, struct web_reply *r)
 {
-    json_t *reply = web_ask(q->listener->web->control, WEB_MODELS, r), *names;
+    json_auto_t *reply = web_ask(q->listener->web->control, WEB_MODELS, r);
+    json_t *names = reply ? json_array() : NULL;
 
     if (!reply) {
         return;
     }
-    names = json_array();
     json_text_each(json_object_get(reply, "models"), i, m) {
         if (!shw_is_segment(m)) {
             json_array_append(names, json_object_get(m, "name"));
         }
     }
-    json_decref(reply);
     web_reply_json(r, json_pack("{s:o}", "models", names));
+}
+
+/* Return: the object of @list with this name, borrowed; NULL: there is none. */
+static json_t *named(const json_t *list, const char *name)
+{
+    json_text_each(list, i, m) {
+        if (strcmp(json_text_of(m, "name"), name) == 0) {
+            return m;
+        }
+    }
+    return NULL;
 }
 
 /* The model of a Models reply; NULL: @r says why not. @ret_reply: the caller's reference. */
@@ -79,8 +89,8 @@ static json_t *find_model(const struct web_request *q, struct web_reply *r, json
     if (!*ret_reply) {
         return NULL;
     }
-    found = web_named(json_object_get(*ret_reply, "models"), q->model);
-    failed = web_named(json_object_get(*ret_reply, "failed"), q->model);
+    found = named(json_object_get(*ret_reply, "models"), q->model);
+    failed = named(json_object_get(*ret_reply, "failed"), q->model);
     if (!found && failed) {
         web_fail(r, 503, "model %s could not be loaded: %s", q->model,
                  json_text_of(failed, "error"));
@@ -104,7 +114,8 @@ static json_t *tensors(const json_t *list)
 
 static void model(struct web_request *q, struct web_reply *r)
 {
-    json_t *reply, *m = find_model(q, r, &reply);
+    json_auto_t *reply = NULL;
+    json_t *m = find_model(q, r, &reply);
 
     if (m) {
         web_reply_json(r, json_pack("{s:s, s:[s], s:s, s:o, s:o}", "name", q->model, "versions",
@@ -112,18 +123,108 @@ static void model(struct web_request *q, struct web_reply *r)
                                     tensors(json_object_get(m, "inputs")), "outputs",
                                     tensors(json_object_get(m, "outputs"))));
     }
-    json_decref(reply);
 }
 
 static void model_ready(struct web_request *q, struct web_reply *r)
 {
-    json_t *reply;
+    json_auto_t *reply = NULL;
 
     if (find_model(q, r, &reply)) {
         web_reply_json(r, json_pack("{s:s, s:b}", "name", q->model, "ready", true));
     }
-    json_decref(reply);
 }
+
+/* ---- the status page and metrics ---- */
+
+/* {status, events, units}; units only with ?units=MODEL. */
+static void status_page(struct web_request *q, struct web_reply *r)
+{
+    struct web_control *c = q->listener->web->control;
+    const char *model = MHD_lookup_connection_value(q->http, MHD_GET_ARGUMENT_KIND, "units");
+    json_auto_t *status = web_ask(c, WEB_STATUS, r), *units = NULL;
+    json_auto_t *history = status ? web_ask(c, WEB_HISTORY, r) : NULL;
+    json_t *served = json_object_get(status, "status");
+
+    if (!history) {
+        return;
+    }
+    if (model && named(json_object_get(served, "models"), model)) {
+        units = web_ask_units(c, model);
+    }
+    web_reply_json(r, json_pack("{s:O?, s:O?, s:O*}", "status", served, "events",
+                                json_object_get(history, "events"), "units",
+                                json_object_get(units, "units")));
+}
+
+static void metric(struct web_text *t, const char *name, const char *type, const char *help,
+                   double value)
+{
+    web_text_printf(t, "# HELP piped_http_%s %s\n# TYPE piped_http_%s %s\npiped_http_%s %.17g\n",
+                    name, help, name, type, name, value);
+}
+
+static void own_metrics(struct web *w, struct web_text *t)
+{
+    struct web_pool_counts pool = web_pool_count(w->pool);
+    size_t idle, used = web_memory_in_use(&w->memory, &idle);
+    size_t owed, connections = web_watch_connections(w->watch, &owed);
+    const struct web_counters *c = &w->count;
+    const struct {
+        const char *name, *type, *help;
+        double value;
+    } rows[] = {
+        {"infer_total", "counter", "Requests to infer that were received.", (double)c->infers},
+        {"infer_seconds_total", "counter", "Time in which they were answered.",
+         (double)c->infer_ns / 1e9},
+        {"received_bytes_total", "counter", "Bytes of bodies received.", (double)c->received_bytes},
+        {"sent_bytes_total", "counter", "Bytes of bodies sent.", (double)c->sent_bytes},
+        {"connections_cut_total", "counter", "Connections that took too long (--request-s).",
+         (double)c->cut},
+        {"connections_refused_total", "counter",
+         "Connections without a place (--connections, --per-user, --per-address).",
+         (double)c->refused},
+        {"connections", "gauge", "Connections of clients.", (double)connections},
+        {"requests", "gauge", "Requests under way.", (double)owed},
+        {"buffered_bytes", "gauge", "Memory that requests have claimed (--memory-mb).",
+         (double)used},
+        {"idle_bytes", "gauge", "Memory of slots that wait for the next request.", (double)idle},
+        {"streams", "gauge", "Connections to the daemon.", (double)pool.open},
+        {"streams_busy", "gauge", "Connections to the daemon with a frame under way.",
+         (double)pool.busy},
+        {"waiting", "gauge", "Requests that wait for a connection to the daemon.",
+         (double)pool.waiting},
+    };
+
+    web_text_printf(t, "# HELP piped_http_answers_total Answers, by status.\n"
+                       "# TYPE piped_http_answers_total counter\n");
+    for (unsigned i = 0; i < WEB_CODES; i++) {
+        if (w->count.codes[i] > 0) {
+            web_text_printf(t, "piped_http_answers_total{code=\"%u\"} %llu\n", i,
+                            (unsigned long long)w->count.codes[i]);
+        }
+    }
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        metric(t, rows[i].name, rows[i].type, rows[i].help, rows[i].value);
+    }
+}
+
+static void metrics(struct web_request *q, struct web_reply *r)
+{
+    struct web *w = q->listener->web;
+    struct web_text t = {0};
+    json_auto_t *reply = web_ask(w->control, WEB_METRICS, NULL);
+    const char *text = json_string_value(json_object_get(reply, "text"));
+
+    if (text) {
+        web_text_add(&t, text, strlen(text));
+    }
+    metric(&t, "daemon_up", "gauge", "1 while the daemon answers; else its metrics are missing.",
+           reply != NULL);
+    own_metrics(w, &t);
+    web_reply_text(r, "text/plain; version=0.0.4; charset=utf-8", &t);
+}
+
+/* ---- paths ---- */
 
 static const struct {
     const char *path;
@@ -132,8 +233,8 @@ static const struct {
     {"/", {.open = true, .type = "text/html; charset=utf-8", .text = web_page_html}},
     {"/page.css", {.open = true, .type = "text/css; charset=utf-8", .text = web_page_css}},
     {"/page.js", {.open = true, .type = "text/javascript; charset=utf-8", .text = web_page_js}},
-    {"/status.json", {.answer = web_status}},
-    {"/metrics", {.answer = web_metrics}},
+    {"/status.json", {.answer = status_page}},
+    {"/metrics", {.answer = metrics}},
     {"/v2", {.answer = server}},
     {"/v2/", {.answer = server}},
     {"/v2/health/live", {.answer = live}},

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/http/server.h"
-
+/* piped-http: connections, requests and their bodies, of libmicrohttpd. */
 #include <strings.h>
 
-#include "apps/http/guard.h"
 #include "apps/http/head.h"
-#include "apps/http/picture.h"
 #include "apps/http/reply.h"
-#include "apps/http/routes.h"
+#include "apps/http/tensors.h"
 #include "apps/http/watch.h"
+#include "apps/http/web.h"
 
 #define HEAD_BYTES (64u << 10) /* of a connection: its header, and a piece of its body */
 #define STACK_BYTES (1u << 20)

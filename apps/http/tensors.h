@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** apps/http/tensors.h - infer requests with tensors, and answers with them. Threads: any. */
+/** apps/http/tensors.h - infer requests with tensors or a picture, and answers. Threads: any. */
 #pragma once
 
 #include "apps/http/json.h"
+#include "apps/http/pool.h"
 #include "apps/http/reply.h"
-#include "ipc/piped.h"
+#include "apps/picture/picture.h"
 
 #define WEB_TENSORS_MAX 64u
 
@@ -46,7 +47,6 @@ const char *web_datatype_of(const char *name);
 /** web_call_read() - reads the body. @c: all 0, but for what the address says; the body may say
  * otherwise. Return: true; false: @r is the error. */
 bool web_call_read(struct web_request *q, struct web_call *c, struct web_reply *r);
-void web_call_free(struct web_call *c);
 /** web_call_fill() - writes the inputs into a frame. Return: as web_call_read(). */
 bool web_call_fill(const struct web_call *c, const struct piped_stream_info *info,
                    struct piped_frame *f, const struct web_request *q, struct web_reply *r);
@@ -54,3 +54,14 @@ bool web_call_fill(const struct web_call *c, const struct piped_stream_info *inf
  * before the outputs; NULL: none. */
 void web_call_answer(const struct web_call *c, struct web_request *q, struct piped_stream *s,
                      const struct piped_frame *f, const json_t *more, struct web_reply *r);
+
+/* picture.c */
+/** web_picture_settle() - decides by its first bytes what a body is that may be a picture.
+ * Return: false: @r is the error. */
+bool web_picture_settle(struct web_request *q, struct web_reply *r);
+/** web_picture_read() - reads the picture's size, and what it takes. @ret: borrows the body.
+ * Return: false: @r is the error. */
+bool web_picture_read(const struct web_request *q, struct picture *ret, struct web_need *ret_need,
+                      struct web_reply *r);
+/** web_picture_decode() - into the frame. Return: as web_picture_read(). */
+bool web_picture_decode(const struct picture *img, struct piped_frame *f, struct web_reply *r);

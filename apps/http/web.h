@@ -16,10 +16,16 @@
 #include <stdatomic.h>
 
 #include "apps/http/memory.h"
-#include "apps/http/options.h"
 #include "apps/http/peer.h"
 #include "base/base.h"
+#include "base/cli/cli.h"
+#include "base/cli/shown_print.h"
+#include "ipc/listen.h"
 
+#define WEB_PROGRAM "piped-http"
+#define WEB_LISTEN_MAX 8u
+#define WEB_EXIT_USAGE 2
+#define WEB_EXIT_CONFIG 6 /* trying again does not help */
 #define WEB_CODES 600u
 #define WEB_HOST_BYTES 256u
 
@@ -27,6 +33,20 @@ struct web_pool;
 struct web_watch;
 struct web_control;
 struct web_reply;
+
+struct web_options {
+    struct cli_texts listen;
+    const char *group, *socket, *control, *token_file, *tls_cert, *tls_key, *tls_client_ca, *policy;
+    unsigned connections, per_address, per_user, streams, streams_total, queue;
+    double request_s, body_mb, memory_mb, image_mpixels, answer_s, reconnect_s, drain_s,
+        deadline_ms;
+    char frames_path[108], control_path[108]; /* of socket and control, or the defaults */
+};
+
+/* What piped-http says of itself, a line on standard error; web_refuse() is @code, and says why it
+ * does not serve. Threads: any. */
+#define web_log(...) shown_say(WEB_PROGRAM, __VA_ARGS__)
+#define web_refuse(code, ...) shown_refuse(code, WEB_PROGRAM, __VA_ARGS__)
 
 /* Each is added to by any thread. */
 struct web_counters {
@@ -57,6 +77,13 @@ struct web_listener {
     bool local, tls;                /* a Unix socket; TLS */
     char text[160];                 /* its address */
     struct MHD_Daemon *_Atomic mhd; /* its threads read it */
+};
+
+struct web_listeners {
+    struct web_listener each[WEB_LISTEN_MAX];
+    struct ipc_socket_file files[WEB_LISTEN_MAX];
+    size_t count;
+    int netlink; /* for web_peers_open(), which takes it; -1: none was passed */
 };
 
 enum web_body {
@@ -120,3 +147,37 @@ struct web_reply {
     bool close;        /* nothing more is read from the connection */
     char timing[96];   /* Server-Timing; "": none */
 };
+
+/* listen.c: sockets are those that the service manager passes, else those of --listen, else
+ * 127.0.0.1:8000. An address that other machines can reach needs TLS, and a token or certificates
+ * of clients. */
+/** web_listen() - Return: 0; WEB_EXIT_USAGE, WEB_EXIT_CONFIG or 1, with a message. */
+int web_listen(struct web *w, struct web_listeners *ret);
+/** web_listen_end() - closes all, and removes the files of Unix sockets. */
+void web_listen_end(struct web_listeners *l);
+
+/* guard.c */
+/** web_guard_token() - reads the file of the token. @ret: owned. Return: 0; WEB_EXIT_CONFIG, with a
+ * message. */
+int web_guard_token(const char *path, char **ret);
+/** web_guard_tls() - reads certificates and keys and tries them. Return: as web_guard_token(). */
+int web_guard_tls(const struct web_options *o, struct web_tls *ret);
+/** web_guard_allows() - @open: the request needs no token. Return: false: @r says why not. */
+bool web_guard_allows(const struct web_request *q, bool open, struct web_reply *r);
+
+/* server.c */
+/** web_server_start() - serves a listening socket. @tls: borrowed until it stops. Return: false,
+ * with a message. */
+bool web_server_start(struct web_listener *l, const struct web_tls *tls);
+/** web_server_stop() - ends its connections. Before it, MHD_quiesce_daemon() gave the socket
+ * back. */
+void web_server_stop(struct web_listener *l);
+
+/* routes.c */
+/** web_route_find() - @ret_model: 64 bytes, written if the path names one. Return: NULL: @r says
+ * why. */
+const struct web_route *web_route_find(const char *path, char *ret_model, struct web_reply *r);
+
+/* infer.c */
+/** web_infer() - answers POST /v2/models/MODEL/infer, whose body is there; waits for the daemon. */
+void web_infer(struct web_request *q, struct web_reply *r);

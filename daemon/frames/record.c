@@ -2,7 +2,7 @@
 #include "daemon/frames/record.h"
 
 #include "daemon/config/config.h"
-#include "ipc/protocol.h"
+#include "ipc/wire.h"
 
 struct dmn_record *dmn_record_free(struct dmn_record *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl board: this board's keys, and the list of the others. It works without a daemon. */
 #include "apps/pipectl/common/pipectl.h"
-#include "ipc/boards/link_report.h"
+#include "ipc/boards/known_boards.h"
 
 struct place {
     const char *path, *runtime;
