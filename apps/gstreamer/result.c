@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/gstreamer/result.h"
-
+/* Answers, shared by all buffers that have them; and as JSON. */
+#include "apps/gstreamer/session.h"
 #include "apps/show/decoded.h"
 #include "base/base.h"
 #include "base/json_text.h"

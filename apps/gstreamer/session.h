@@ -11,7 +11,8 @@
 #pragma once
 
 #include "apps/gstreamer/formats.h"
-#include "apps/gstreamer/result.h"
+#include "apps/gstreamer/piped_gst.h"
+#include "ipc/decode/piped_decode.h"
 
 /* Holds the lock of @what, a pointer, to the end of the block. */
 #define PGST_LOCKED(what)                                                                          \
@@ -72,8 +73,6 @@ char *pgst_session_undecoded(struct pgst_session *s);
 char *pgst_session_trouble(struct pgst_session *s);
 guint64 pgst_session_reconnects(struct pgst_session *s);
 
-/** pgst_session_memory() - Return: memory that is a slot; NULL: none is free for it. */
-GstMemory *pgst_session_memory(struct pgst_session *s);
 /** pgst_session_slot_of() - Return: the slot that the buffer's memory is, if the daemon can read
  * it there; else NULL. */
 struct pgst_slot *pgst_session_slot_of(struct pgst_session *s, GstBuffer *buffer);
@@ -87,3 +86,18 @@ struct pgst_slot *pgst_session_slot_of(struct pgst_session *s, GstBuffer *buffer
  * Return: a pool on @s, of which it keeps a reference.
  */
 GstBufferPool *pgst_pool_new(struct pgst_session *s);
+
+/* result.c: answers, made once, shared by all buffers that have them; as JSON */
+/** pgst_result_new() - copies an answer. @f: NULL: it was not sent, as @status says. @decoded: may
+ * be NULL; @raw: with the outputs. Return: one reference, the caller's. */
+PipedResult *pgst_result_new(const char *model, int status, const struct piped_stream *s,
+                             const struct piped_frame *f, const struct piped_decoded *decoded,
+                             gboolean raw);
+void pgst_result_unref(PipedResult *r);
+/** pgst_result_status() - Return: the name of its status. */
+const char *pgst_result_status(const PipedResult *r);
+/** pgst_result_json() - Return: one line, g_free() by the caller. @number: of the frame, from 0 */
+char *pgst_result_json(const PipedResult *r, guint64 number, const GstBuffer *buffer);
+/** pgst_result_put() - puts it on a writable buffer, in place of the one there. Takes the
+ * reference. */
+void pgst_result_put(GstBuffer *buffer, PipedResult *r);
