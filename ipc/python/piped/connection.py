@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Optional, Tuple, Union
 
-from ._calls import Calls
 from ._libpiped import ffi, lib
 from .link import Link
 from .stream import Stream
@@ -34,11 +33,6 @@ class Connection(Link):
         return Stream(self, model=model, pixfmt=pixfmt, policy=policy, deadline_ms=deadline_ms, in_flight=in_flight,
                       size=size, stride=stride, priority=priority, slots=slots, input_dtype=input_dtype,
                       output_dtype=output_dtype, inline=inline)
-
-    @property
-    def control(self) -> Calls:
-        """The control socket beside this one."""
-        return self.calls()
 
     @property
     def server(self) -> str:

@@ -127,7 +127,8 @@ class Link:
         self._p = found[0]
         self._wake_fds = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
-    def calls(self) -> Calls:
+    @property
+    def control(self) -> Calls:
         """The control socket beside this one."""
         if self._control is None:
             self._control = Calls(os.path.join(os.path.dirname(self.path), "control.sock"))

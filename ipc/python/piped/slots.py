@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import itertools
 import os
 import threading
 import weakref
@@ -27,26 +26,6 @@ from .values import NUMPY, Dtype, Pixfmt, Policy, Tensor, image_shape, member
 __all__ = ["Pending", "Sink", "Slots"]
 
 _EINTR, _EINVAL, _ENOTCONN = 4, 22, 107
-
-
-# Memory of libpiped that arrays look into. NumPy keeps the object alive that it got memory from. That object is a buffer
-# of cffi here, and a weak reference tells when the last array is gone: memory is given back then, and not before.
-_lent: Dict[int, "weakref.ref[Any]"] = {}
-_numbers = itertools.count()
-
-
-def lend(address: Any, size: int, on_return: Callable[[], None]) -> Any:
-    """Return: a buffer. on_return() is called when it and all arrays in it are gone: by any thread, at any time, so it
-    must take no lock that it waits for."""
-    number = next(_numbers)
-
-    def returned(_: Any) -> None:
-        _lent.pop(number, None)
-        on_return()
-
-    buffer = ffi.buffer(address, size)
-    _lent[number] = weakref.ref(buffer, returned)
-    return buffer
 
 
 class Sink:
@@ -267,7 +246,8 @@ class Slots:
         answer._buffer = self.lend(frame.output, self.output_bytes, frame)
 
     def lend(self, address: Any, size: int, frame: Any = None) -> Any:
-        """Return: a buffer for arrays; when they are gone, the slot of `frame` is free."""
+        """Return: a buffer for arrays; when they are gone, by whatever thread, the slot of `frame` is free. NumPy keeps
+        the object alive that it got memory from: the buffer, which so ends with the last array."""
         self._lent_last = number = self._lent_last + 1
         self._lent.add(number)
 
@@ -277,7 +257,9 @@ class Slots:
             self._lent.discard(number)
             self._close_when_unused()
 
-        return lend(address, size, lambda: self._guard.give_back(settle))
+        buffer = ffi.buffer(address, size)
+        weakref.finalize(buffer, self._guard.give_back, settle).atexit = False
+        return buffer
 
     def give_back(self, frame: Any) -> None:
         """A frame that was not submitted; without the guard, by any thread."""

@@ -28,7 +28,7 @@ class Stream(Slots):
         an answer came by another sidecar. Empty if it has none, or if its control socket is not there."""
         if self._labels is None:
             try:
-                models = self._connection.calls().models().models
+                models = self._connection.control.models().models
             except Error:
                 models = []
             mine = [m for m in models if (m["name"] == self.model if self.model else m.get("default"))] or models[:1]
