@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/boards/board_json.h - structs as JSON and back, by one table of their members
+ * ipc/boards/board_json.h - structs as JSON and back, by one table of their members; and small
+ * files of JSON
  *
  * Written is what the table has, in its order. What is read is untrusted: texts and arrays fit
  * their members, numbers are finite and in their range, and keys that no table has are ignored.
@@ -71,7 +72,7 @@ bool brd_get(const struct brd_object *o, const json_t *j, void *ret);
 /** brd_is_print() - Return: a fingerprint's digits, and no more. */
 bool brd_is_print(const char *text);
 
-/* board_files.c: a small JSON file of a folder, read and replaced as a whole */
+/* a small file of JSON in a folder, read and replaced as a whole */
 /** brd_file_read() - @ret: new reference. Return: 0; BRD_E_FILE, _VERSION; BRD_E_OPEN: @secret, and
  * others than its owner may read it; -errno. */
 int brd_file_read(int folder, const char *name, bool secret, json_t **ret);

@@ -2,10 +2,42 @@
 #include "ipc/boards/known_boards.h"
 
 #include <arpa/inet.h>
+#include <pwd.h>
 #include <sodium.h>
+#include <sys/file.h>
 
 #include "base/base.h"
 #include "ipc/boards/board_json.h"
+
+#define USER "piped-link"
+
+int brd_open(const char *folder, bool make)
+{
+    const struct passwd *user;
+    int fd;
+
+    if (make && mkdir(folder, 0750) == 0) {
+        user = geteuid() == 0 ? getpwnam(USER) : NULL;
+        if (user && chown(folder, user->pw_uid, user->pw_gid) < 0) {
+            return -errno;
+        }
+    } else if (make && errno != EEXIST) {
+        return -errno;
+    }
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    while (flock(fd, LOCK_EX) < 0) {
+        if (errno != EINTR) {
+            int error = -errno;
+
+            close(fd);
+            return error;
+        }
+    }
+    return fd;
+}
 
 /* ---- keys: pairs, public keys, their fingerprints ---- */
 

@@ -131,7 +131,7 @@ static inline bool brd_is_shown(const char *text)
 }
 
 /* link_report.c */
-/** brd_report_write() - @folder: NULL: does nothing. Return: 0 or -errno. */
+/** brd_report_write() - Return: 0 or -errno. */
 int brd_report_write(const char *folder, struct brd_report *report);
 /** brd_report_read() - Return: 0; -ENOENT: piped-link does not run; BRD_E_FILE, _VERSION;
  * -errno. */

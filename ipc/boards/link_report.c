@@ -37,12 +37,8 @@ static const struct brd_object report_object = {BRD_OBJECT(report_fields)};
 
 int brd_report_write(const char *folder, struct brd_report *report)
 {
-    base_autoclose int fd = -1;
+    base_autoclose int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (!folder) {
-        return 0;
-    }
-    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         return -errno;
     }
