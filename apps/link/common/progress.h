@@ -10,11 +10,11 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/base.h"
 
 #define PROGRESS_TIMES 4u
 #define PROGRESS_FIRST_NS 2250000000ull
+#define PROGRESS_FADE 8u
 
 /* Starts as zeros. */
 struct lnk_progress {
@@ -23,10 +23,38 @@ struct lnk_progress {
 };
 
 /** lnk_progress_due() - one more answer is due. */
-void lnk_progress_due(struct lnk_progress *p, uint64_t now_ns);
+static inline void lnk_progress_due(struct lnk_progress *p, uint64_t now_ns)
+{
+    if (p->due++ == 0) {
+        p->since_ns = now_ns;
+    }
+}
+
 /** lnk_progress_came() - one has come. */
-void lnk_progress_came(struct lnk_progress *p, uint64_t now_ns);
+static inline void lnk_progress_came(struct lnk_progress *p, uint64_t now_ns)
+{
+    uint64_t wait_ns = now_ns - base_min(now_ns, p->since_ns);
+
+    if (p->due > 0) {
+        p->due--;
+        p->usual_ns = base_max(wait_ns, p->usual_ns - p->usual_ns / PROGRESS_FADE);
+        p->usual_ns = base_max(p->usual_ns, 1ull);
+        p->since_ns = now_ns;
+    }
+}
+
 /** lnk_progress_excuse() - the time until now does not count: nobody looked. */
-void lnk_progress_excuse(struct lnk_progress *p, uint64_t now_ns);
+static inline void lnk_progress_excuse(struct lnk_progress *p, uint64_t now_ns)
+{
+    p->since_ns = base_max(p->since_ns, now_ns);
+}
+
 /** lnk_progress_stuck() - Return: answers are due, and have not come for too long. */
-bool lnk_progress_stuck(const struct lnk_progress *p, uint64_t now_ns, uint64_t least_ns);
+static inline bool lnk_progress_stuck(const struct lnk_progress *p, uint64_t now_ns,
+                                      uint64_t least_ns)
+{
+    uint64_t usual_ns = p->usual_ns ? p->usual_ns : PROGRESS_FIRST_NS;
+
+    return p->due > 0 && now_ns > p->since_ns &&
+           now_ns - p->since_ns > least_ns + PROGRESS_TIMES * usual_ns;
+}

@@ -91,6 +91,7 @@ struct segment {
 };
 
 /* hop.c, frames.c */
+/** hops_new() - without a place. Return: 0, -ENOMEM. */
 int hops_new(struct hops **ret);
 struct hops *hops_free(struct hops *h);
 /** hop_plan() - a PLAN of a head. */
@@ -103,6 +104,7 @@ link_take hop_cancel;
 void hop_error(struct link *l, size_t from, const struct lnk_error *e);
 /** hop_segment_changed() - it is READY or FAILED. */
 void hop_segment_changed(struct link *l, struct segment *s);
+/** hop_peer_gone() - ends the places that it headed, and those that send to it. */
 void hop_peer_gone(struct link *l, size_t peer);
 /** hop_go() - sends on what segments have computed. */
 void hop_go(struct link *l);

@@ -101,8 +101,9 @@ int segment_open(const char *path, const char *model, uint32_t pixfmt,
                  struct segment_opening **ret);
 /** segment_open_fd() - readable when it is over. */
 int segment_open_fd(const struct segment_opening *o);
-/** segment_open_take() - Return: false: not yet; true: it is over, and @o is freed. */
-bool segment_open_take(struct segment_opening *o, struct segment_opened *ret);
+/** segment_open_take() - Return: false: nothing is opened, or not yet; true: it is over, and the
+ * lane has what was opened. */
+bool segment_open_take(struct segment_lane *lane, struct segment_opened *ret);
 /** segment_open_leave() - nobody waits any more. @o may be NULL. Return: NULL. */
 struct segment_opening *segment_open_leave(struct segment_opening *o);
 

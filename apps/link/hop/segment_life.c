@@ -34,12 +34,9 @@ void segment_opened(struct segment *s)
 {
     struct segment_opened r;
 
-    if (!segment_open_take(s->lane[0].opening, &r)) {
+    if (!segment_open_take(&s->lane[0], &r)) {
         return;
     }
-    s->lane[0].opening = NULL;
-    s->lane[0].piped = r.piped;
-    s->lane[0].stream = r.stream;
     if (r.rc < 0) {
         segment_fail(s, r.rc == -ENOENT && r.reached ? PIPED_NOT_FOUND : PIPED_UNAVAILABLE, r.why);
         return;

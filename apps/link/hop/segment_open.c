@@ -128,14 +128,17 @@ int segment_open_fd(const struct segment_opening *o)
     return o->fd;
 }
 
-bool segment_open_take(struct segment_opening *o, struct segment_opened *ret)
+bool segment_open_take(struct segment_lane *lane, struct segment_opened *ret)
 {
-    if (!atomic_load(&o->over)) {
+    struct segment_opening *o = lane->opening;
+
+    if (!o || !atomic_load(&o->over)) {
         return false;
     }
     *ret = o->result;
-    o->result.piped = NULL;
-    segment_open_leave(o);
+    lane->piped = base_take(o->result.piped);
+    lane->stream = ret->stream;
+    lane->opening = segment_open_leave(o);
     return true;
 }
 

@@ -61,10 +61,7 @@ static void lanes_opened(struct segment *s, uint64_t now_ns)
         struct segment_lane *lane = &s->lane[i];
         struct segment_opened r;
 
-        if (lane->opening && segment_open_take(lane->opening, &r)) {
-            lane->opening = NULL;
-            lane->piped = r.piped;
-            lane->stream = r.stream;
+        if (segment_open_take(lane, &r)) {
             lane->failed = r.rc < 0;
         } else if (lane->opening && now_ns > lane->begun_ns + OPEN_NS) {
             lane->opening = segment_open_leave(lane->opening);

@@ -18,6 +18,7 @@
 #include "apps/link/front/server.h"
 #include "apps/link/weights/fetch.h"
 
+/** heads_new() - without a model. Return: 0, -ENOMEM. */
 int heads_new(struct heads **ret);
 /** heads_free() - after the transport and the front are closed. */
 struct heads *heads_free(struct heads *h);
@@ -37,6 +38,7 @@ bool route_set(struct link *l, const struct brd_routes *routes);
 link_take route_credit, route_answer;
 /** route_error() - Return: false: not of a stream of ours. */
 bool route_error(struct link *l, size_t board, const struct lnk_message *m);
+/** route_peer_gone() - its epochs lose it. */
 void route_peer_gone(struct link *l, size_t peer);
 /** route_go() - sends what is due, answers what is answered. Return: when it wants to be called
  * again, at the latest; UINT64_MAX: when something happens. */

@@ -117,11 +117,13 @@ struct jobs *jobs_free(struct jobs *j);
 int jobs_fd(const struct jobs *j);
 /** jobs_dispatch() - calls done() of those that are through. */
 void jobs_dispatch(struct jobs *j);
+/** jobs_add() - @job: in here until its done() is called. */
 void jobs_add(struct jobs *j, struct job *job);
 
 /* ask.c */
 /** fetch_end() - done() of the ask is due. */
 void fetch_end(struct fetch_ask *a, int status, const char *why);
+/** fetch_end_all() - the same of all that are not ended. */
 void fetch_end_all(struct fetch_file *f, int status, const char *why);
 void fetch_free_ask(struct fetch_ask *a);
 /** fetch_forget() - what was asked for and is not written yet. */
