@@ -6,7 +6,6 @@
 
 #include "apps/http/head.h"
 #include "apps/http/reply.h"
-#include "apps/http/web.h"
 #include "base/whole_file.h"
 
 #define FILE_BYTES_MAX 1048576

@@ -4,7 +4,6 @@
 #include "apps/http/pool.h"
 #include "apps/http/reply.h"
 #include "apps/http/tensors.h"
-#include "apps/http/web.h"
 #include "apps/show/decoded.h"
 
 #define TOP_USUAL 5u

@@ -5,10 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "apps/http/control.h"
 #include "apps/http/pool.h"
-#include "apps/http/watch.h"
-#include "apps/http/web.h"
 #include "base/cli/cli_take.h"
 #include "base/cli/shown_print.h"
 #include "ipc/json_memory.h"
@@ -161,7 +158,9 @@ static void stop(struct web *w, struct web_listeners *l)
     }
     web_watch_drain(w->watch, w->o.drain_s);
     for (size_t i = 0; i < l->count; i++) {
-        web_server_stop(&l->each[i]);
+        if (l->each[i].mhd) {
+            MHD_stop_daemon(l->each[i].mhd);
+        }
     }
 }
 

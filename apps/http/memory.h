@@ -51,6 +51,7 @@ void web_owner_leave(struct web_memory *m, struct web_owner *o);
 /** web_memory_claim() - @o: NULL: nobody's. @holds: of a slot: becomes true, and a request more has
  * one; else NULL. Return: false: it does not fit; nothing is claimed. */
 bool web_memory_claim(struct web_memory *m, struct web_owner *o, size_t bytes, bool *holds);
+/** web_memory_give() - what was claimed is given back. */
 void web_memory_give(struct web_memory *m, struct web_owner *o, size_t bytes);
 /** web_memory_hold() - whether a request has a slot, or closes one. @holds: what was said last. */
 void web_memory_hold(struct web_memory *m, bool *holds, bool now);

@@ -5,8 +5,6 @@
 #include "apps/http/head.h"
 #include "apps/http/reply.h"
 #include "apps/http/tensors.h"
-#include "apps/http/watch.h"
-#include "apps/http/web.h"
 
 #define HEAD_BYTES (64u << 10) /* of a connection: its header, and a piece of its body */
 #define STACK_BYTES (1u << 20)
@@ -341,12 +339,4 @@ bool web_server_start(struct web_listener *l, const struct web_tls *tls)
         web_log("%s: cannot serve there", l->text);
     }
     return l->mhd != NULL;
-}
-
-void web_server_stop(struct web_listener *l)
-{
-    if (l->mhd) {
-        MHD_stop_daemon(l->mhd);
-        l->mhd = NULL;
-    }
 }

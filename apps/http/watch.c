@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/http/watch.h"
-
+/* piped-http: the connections, and a thread that cuts slow ones. */
 #include <sys/socket.h>
 
 #include "apps/http/lock.h"

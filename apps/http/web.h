@@ -6,12 +6,13 @@
  * then answered by one function, which may wait: for a stream of the pool, for the daemon. Frames
  * go by libpiped, which keeps them over restarts of the daemon; questions go by the control socket.
  *
- * Threads: one for each connection, one for each listening socket, the watch (watch.h), and the
+ * Threads: one for each connection, one for each listening socket, the watch (watch.c), and the
  * main thread, which waits for signals. What they share is behind a mutex of its own module, or
  * atomic; struct web itself does not change while connections are served.
  */
 #pragma once
 
+#include <jansson.h>
 #include <microhttpd.h>
 #include <stdatomic.h>
 
@@ -28,9 +29,12 @@
 #define WEB_EXIT_CONFIG 6 /* trying again does not help */
 #define WEB_CODES 600u
 #define WEB_HOST_BYTES 256u
+#define WEB_FRESH_MS 100u
+#define WEB_QUESTION_MS 5000
 
 struct web_pool;
 struct web_watch;
+struct web_conn;
 struct web_control;
 struct web_reply;
 
@@ -165,13 +169,58 @@ int web_guard_tls(const struct web_options *o, struct web_tls *ret);
 /** web_guard_allows() - @open: the request needs no token. Return: false: @r says why not. */
 bool web_guard_allows(const struct web_request *q, bool open, struct web_reply *r);
 
+/* watch.c: the connections, and a thread that cuts slow ones. One that receives a request, sends an
+ * answer or says nothing may do so for request_s, however many bytes it moves meanwhile. The time
+ * in which an answer is computed does not count.
+ *
+ * An address (--listen) has --connections places, of which one user of this machine gets
+ * --per-user, and one IP address --per-address. Where none is free, whoever has most of them loses
+ * the one that has waited or been idle for longest, to a client of somebody who has fewer.
+ *
+ * Threads: any. */
+/** web_watch_new() - starts the thread. Return: 0; -ENOMEM, -EAGAIN. */
+int web_watch_new(struct web *w, struct web_watch **ret);
+/** web_watch_free() - ends it; when no connection is left. Return: NULL. */
+struct web_watch *web_watch_free(struct web_watch *watch);
+/** web_conn_add() - a client has connected to @l. Without a place for it, it is cut at once; the
+ * caller goes on as with others. Return: NULL: no memory. */
+struct web_conn *web_conn_add(struct web_watch *watch, const struct web_listener *l, int fd);
+/** web_conn_owner() - Return: NULL for NULL. */
+struct web_owner *web_conn_owner(struct web_conn *c);
+/** web_conn_target() - Return: where the target of the request that comes in is kept until its head
+ * is here; NULL for NULL. Threads: the connection's. */
+struct web_target *web_conn_target(struct web_conn *c);
+/** web_conn_remove() - it has ended; @c is gone. */
+void web_conn_remove(struct web_watch *watch, struct web_conn *c);
+/** web_conn_works() - @works: an answer is computed; false: the time begins again. */
+void web_conn_works(struct web_watch *watch, struct web_conn *c, bool works);
+/** web_conn_owes() - a request has begun, or is over. @c may be NULL. */
+void web_conn_owes(struct web_watch *watch, struct web_conn *c, bool owes);
+/** web_watch_connections() - Return: how many there are. @ret_owed: requests under way. */
+size_t web_watch_connections(struct web_watch *watch, size_t *ret_owed);
+/** web_watch_drain() - waits until no request is under way, or for @s seconds. */
+void web_watch_drain(struct web_watch *watch, double s);
+
+/* control.c: questions to the daemon's control socket. All threads share one connection at a time,
+ * and an answer is as good for all that ask within WEB_FRESH_MS; so is a failure. However many
+ * clients ask, the daemon is asked ten times a second.
+ *
+ * Threads: any; a call waits at most WEB_QUESTION_MS for the daemon. */
+enum web_question { WEB_STATUS, WEB_MODELS, WEB_HISTORY, WEB_METRICS, WEB_QUESTIONS };
+
+/** web_control_new() - @path: of the socket, borrowed. Return: NULL: no memory. */
+struct web_control *web_control_new(const char *path);
+struct web_control *web_control_free(struct web_control *c);
+/** web_ask() - @r: NULL: nobody is told. Return: the reply's parameters, the caller's reference;
+ * NULL: @r is the error. */
+json_t *web_ask(struct web_control *c, enum web_question q, struct web_reply *r);
+/** web_ask_units() - the units of a model; not kept for others. Return: as web_ask(). */
+json_t *web_ask_units(struct web_control *c, const char *model);
+
 /* server.c */
 /** web_server_start() - serves a listening socket. @tls: borrowed until it stops. Return: false,
  * with a message. */
 bool web_server_start(struct web_listener *l, const struct web_tls *tls);
-/** web_server_stop() - ends its connections. Before it, MHD_quiesce_daemon() gave the socket
- * back. */
-void web_server_stop(struct web_listener *l);
 
 /* routes.c */
 /** web_route_find() - @ret_model: 64 bytes, written if the path names one. Return: NULL: @r says
