@@ -80,7 +80,7 @@ int pgst_session_open(const struct pgst_settings *set, const GstVideoInfo *info,
     return 0;
 }
 
-struct pgst_session *pgst_session_ref(struct pgst_session *s)
+static struct pgst_session *pgst_session_ref(struct pgst_session *s)
 {
     g_atomic_int_inc(&s->references);
     return s;

@@ -53,7 +53,6 @@ struct pgst_slot {
  * another -errno; piped_last_error() says why. */
 int pgst_session_open(const struct pgst_settings *set, const GstVideoInfo *info,
                       struct pgst_session **ret);
-struct pgst_session *pgst_session_ref(struct pgst_session *s);
 void pgst_session_unref(struct pgst_session *s); /* @s may be NULL */
 
 /** pgst_session_acquire() - Return: 0 with a free slot to copy to; -EAGAIN. */

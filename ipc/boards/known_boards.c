@@ -70,7 +70,8 @@ bool brd_key_from_text(const char *text, uint8_t ret[BRD_KEY_BYTES])
            sodium_hex2bin(ret, BRD_KEY_BYTES, text, BRD_KEY_TEXT_BYTES - 1, NULL, NULL, NULL) == 0;
 }
 
-bool brd_is_public_key(const uint8_t key[BRD_KEY_BYTES])
+/* False for the few keys that would make everything readable. */
+static bool brd_is_public_key(const uint8_t key[BRD_KEY_BYTES])
 {
     static const uint8_t any[crypto_scalarmult_SCALARBYTES] = {1, 2, 3};
     uint8_t product[crypto_scalarmult_BYTES];

@@ -116,8 +116,6 @@ int brd_address(const char *text, bool listen, char ret[BRD_ADDRESS_BYTES]);
 void brd_key_text(const uint8_t key[BRD_KEY_BYTES], char ret[BRD_KEY_TEXT_BYTES]);
 /** brd_key_from_text() - Return: false: @text is not 64 hex digits. */
 bool brd_key_from_text(const char *text, uint8_t ret[BRD_KEY_BYTES]);
-/** brd_is_public_key() - Return: false for the few keys that would make everything readable. */
-bool brd_is_public_key(const uint8_t key[BRD_KEY_BYTES]);
 /** brd_fingerprint() - 16 hex digits of the key's hash, to compare by eye. */
 void brd_fingerprint(const uint8_t key[BRD_KEY_BYTES], char ret[BRD_FINGERPRINT_BYTES]);
 

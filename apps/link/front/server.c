@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/link/front/server.h"
-
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 

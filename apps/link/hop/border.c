@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link: the tensors of a frame between a segment's slots and the wire. */
 #include "apps/link/hop/hop_private.h"
-#include "base/base.h"
 
 /* Does a tensor of the wire fit the segment's input? */
 static bool fits(const struct lnk_tensor *wire, const struct piped_tensor *t,

@@ -6,7 +6,6 @@
 #include <sys/eventfd.h>
 
 #include "apps/link/hop/hop_private.h"
-#include "base/base.h"
 #include "ipc/boards/picture_room.h"
 
 #define CONNECT_MS 200u           /* how long to look for a daemon that went away */
