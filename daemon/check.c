@@ -9,7 +9,7 @@
 #include "daemon/service/folders.h"
 #include "daemon/service/log.h"
 #include "governor/gpio.h"
-#include "governor/gpio_logic.h"
+#include "governor/gpio.h"
 #include "ipc/listen.h"
 
 static bool check_model(struct dmn_daemon *d, const struct dmn_config_model *m)

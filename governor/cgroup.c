@@ -252,8 +252,6 @@ static void read_quota(struct gov_sensors *s, struct gov_cgroup *ret)
         if (limit == LIMIT_SET &&
             (!gov_known(ret->quota_cpus) || (double)quota / (double)period < ret->quota_cpus)) {
             ret->quota_cpus = (double)quota / (double)period;
-            ret->quota_us = quota;
-            ret->period_us = period;
             tightest = i;
         }
     }
@@ -275,8 +273,6 @@ void gov_cgroup_sample(struct gov_sensors *s)
     }
     *c = (struct gov_cgroup){.version = g->version,
                              .quota_cpus = NAN,
-                             .quota_us = GOV_UNKNOWN,
-                             .period_us = GOV_UNKNOWN,
                              .nr_periods = GOV_UNKNOWN,
                              .nr_throttled = GOV_UNKNOWN,
                              .throttled_us = GOV_UNKNOWN};

@@ -11,8 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "governor/hwloc_kinds.h"
 #include "governor/sysfs.h"
+
+enum gov_core_type {
+    GOV_CORE_TYPE_UNKNOWN = 0,
+    GOV_CORE_TYPE_PERFORMANCE = 1,
+    GOV_CORE_TYPE_EFFICIENT = 2,
+};
 
 enum gov_cpu_state {
     GOV_CPU_USABLE,
@@ -50,3 +55,16 @@ struct gov_machine_facts {
  * the table, the rest is left out. Blocks on files.
  */
 void gov_cpu_facts_read(const char *root, struct gov_machine_facts *ret);
+
+/**
+ * gov_hwloc_core_types() - sets of performance and efficient cores of this machine (hwloc_kinds.c)
+ * Only the core type is taken from hwloc, which has it from CPUID or the operating system. hwloc
+ * also tells kinds apart by frequency, which alone does not make a kind, and by capacity, which we
+ * read from sysfs ourselves.
+ * @online: the CPUs that are online. hwloc reads the machine again only if they have changed, so a
+ * reload of the configuration does not stand or fall with what hwloc does when memory is short.
+ * Blocks on files; any thread. Return: 0 (both sets are empty where hwloc knows no types),
+ * -ENOTSUP (built without hwloc, or hwloc failed).
+ */
+int gov_hwloc_core_types(const struct gov_cpuset *online, struct gov_cpuset *ret_performance,
+                         struct gov_cpuset *ret_efficient);

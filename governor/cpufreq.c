@@ -10,19 +10,12 @@
 #define POLICIES_A_SAMPLE 24u
 #define FACTS_A_SCAN 4u /* of policies that were there before */
 
-static void close_policy(struct gov_sensors *s, struct gov_policy_files *f)
-{
-    struct gov_file *files[] = {&f->governor, &f->max, &f->now, &f->firmware};
-
-    for (size_t i = 0; i < base_array_count(files); i++) {
-        gov_file_close(&s->files, files[i]);
-    }
-}
-
 void gov_cpufreq_close(struct gov_sensors *s)
 {
     for (size_t i = 0; i < s->now.policy_count; i++) {
-        close_policy(s, &s->policies[i]);
+        for (size_t k = 0; k < GOV_POLICY_FILES; k++) {
+            gov_file_close(&s->files, &s->policies[i][k]);
+        }
     }
 }
 
@@ -54,10 +47,11 @@ static void read_facts(struct gov_sensors *s, size_t at)
 
 static void set_policy(struct gov_sensors *s, size_t at, uint32_t number)
 {
-    struct gov_policy_files *f = &s->policies[at];
-    struct gov_file *files[] = {&f->governor, &f->max, &f->now, &f->firmware};
-    static const char *const names[] = {"scaling_governor", "scaling_max_freq", "scaling_cur_freq",
-                                        "bios_limit"};
+    static const char *const names[] = {[GOV_POLICY_GOVERNOR] = "scaling_governor",
+                                        [GOV_POLICY_LIMIT] = "scaling_max_freq",
+                                        [GOV_POLICY_NOW] = "scaling_cur_freq",
+                                        [GOV_POLICY_FIRMWARE] = "bios_limit"};
+    struct gov_file *files = s->policies[at];
 
     s->now.policies[at] = (struct gov_policy){.number = number,
                                               .max_khz = GOV_UNKNOWN,
@@ -66,10 +60,10 @@ static void set_policy(struct gov_sensors *s, size_t at, uint32_t number)
                                               .limit_khz = GOV_UNKNOWN,
                                               .pressure = NAN,
                                               .by_heat = GOV_MAYBE};
-    for (size_t i = 0; i < base_array_count(files); i++) {
-        gov_file_set(&s->files, files[i], DIR "policy%u/%s", number, names[i]);
+    for (size_t i = 0; i < GOV_POLICY_FILES; i++) {
+        gov_file_set(&s->files, &files[i], DIR "policy%u/%s", number, names[i]);
     }
-    f->firmware.rare = true;
+    files[GOV_POLICY_FIRMWARE].rare = true;
 }
 
 void gov_cpufreq_scan(struct gov_sensors *s)
@@ -113,14 +107,15 @@ void gov_cpufreq_sample(struct gov_sensors *s)
     for (size_t i = 0; i < count; i++) {
         size_t at = gov_turn(&s->next_policy, n->policy_count);
         struct gov_policy *p = &n->policies[at];
-        struct gov_policy_files *f = &s->policies[at];
+        struct gov_file *files = s->policies[at];
 
-        if (gov_file_text(&s->files, &f->governor, p->governor, sizeof(p->governor)) != 0) {
+        if (gov_file_text(&s->files, &files[GOV_POLICY_GOVERNOR], p->governor,
+                          sizeof(p->governor)) != 0) {
             p->governor[0] = '\0';
         }
-        p->max_khz = gov_known_u64(s, &f->max, 1, KHZ_MAX);
-        p->now_khz = gov_known_u64(s, &f->now, 1, KHZ_MAX);
-        p->firmware_khz = gov_known_u64(s, &f->firmware, 1, KHZ_MAX);
+        p->max_khz = gov_known_u64(s, &files[GOV_POLICY_LIMIT], 1, KHZ_MAX);
+        p->now_khz = gov_known_u64(s, &files[GOV_POLICY_NOW], 1, KHZ_MAX);
+        p->firmware_khz = gov_known_u64(s, &files[GOV_POLICY_FIRMWARE], 1, KHZ_MAX);
         p->limit_khz = base_min(p->max_khz, p->firmware_khz); /* unknown is the largest number */
         p->pressure = pressure_of(p);
     }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * governor/gpio.h - up to three lines of one GPIO chip: a button, a power or throttle line, an LED
+ * governor/gpio.h - up to three lines of one GPIO chip: a button, a power or throttle line, an LED;
+ * and what lines mean: debouncing, blinking, and why an open failed
  *
- * One interface, three implementations, of which the build links one: libgpiod 1.x (gpio_v1.c),
- * libgpiod 2.x (gpio_v2.c), none (gpio_none.c: every open is GOV_GPIO_E_OFF).
+ * One interface to the chip, three implementations, of which the build links one: libgpiod 1.x
+ * (gpio_v1.c), libgpiod 2.x (gpio_v2.c), none (gpio_none.c: every open is GOV_GPIO_E_OFF).
  *
  * Invariant: a call returns whatever happens to the chip (missing, not permitted, lines taken by
  * another program, unplugged while open). The owner closes a chip that failed and opens it again
@@ -46,6 +47,8 @@ enum {
     GOV_GPIO_E_BUSY,    /* somebody else uses a line */
 };
 
+/* ---- the chip ---- */
+
 /**
  * gov_gpio_open() - opens the chip and takes its lines: inputs with both edges, the LED dark
  * @c: borrowed for the call. @ret: owned, gov_gpio_close(). May allocate.
@@ -54,8 +57,8 @@ enum {
 int gov_gpio_open(const struct gov_gpio_config *c, struct gov_gpio **ret);
 /** gov_gpio_close() - gives the lines back; NULL is accepted. Return: NULL. */
 struct gov_gpio *gov_gpio_close(struct gov_gpio *g);
-/** gov_gpio_backend() - "libgpiod 1", "libgpiod 2" or "none". Static. */
-const char *gov_gpio_backend(void);
+/** gov_gpio_outcome() - what a positive outcome of gov_gpio_open() means. Static. */
+const char *gov_gpio_outcome(int outcome);
 /** gov_gpio_chip() - "gpiochip0" and its label; borrowed until the close. */
 const char *gov_gpio_chip(const struct gov_gpio *g);
 
@@ -69,3 +72,43 @@ int gov_gpio_edges(struct gov_gpio *g, enum gov_gpio_line line, struct gov_gpio_
 int gov_gpio_get(struct gov_gpio *g, enum gov_gpio_line line, bool *ret_active);
 /** gov_gpio_set() - drives an output. Return: as gov_gpio_get(). */
 int gov_gpio_set(struct gov_gpio *g, enum gov_gpio_line line, bool active);
+
+/* ---- what lines mean (gpio.c) ----
+ *
+ * Needs no library. Time is an argument, in nanoseconds of the monotonic clock, so a test scripts
+ * it.
+ */
+
+/*
+ * Debouncing: a level counts once it has held for hold_ns. Edges closer together than that are a
+ * bouncing contact, or noise.
+ */
+struct gov_debounce {
+    uint64_t hold_ns;
+    uint64_t since_ns; /* of seen */
+    bool seen, settled;
+};
+/** gov_debounce_init() - @active: the level now, which counts from here on. */
+void gov_debounce_init(struct gov_debounce *d, uint64_t hold_ns, bool active, uint64_t now_ns);
+/**
+ * gov_debounce_feed() - an edge, or the level read at @now_ns
+ * A time before that of the last call counts as that one: clocks jump, settled levels do not.
+ * Return: did d->settled change.
+ */
+bool gov_debounce_feed(struct gov_debounce *d, bool active, uint64_t now_ns);
+/** gov_debounce_due() - when to feed the level again, should no edge come; 0: no need. */
+uint64_t gov_debounce_due(const struct gov_debounce *d);
+
+/* What the LED shows. */
+enum gov_led {
+    GOV_LED_DARK,  /* not serving */
+    GOV_LED_ON,    /* serving: steady */
+    GOV_LED_SLOW,  /* tuning: half a second on, half a second off */
+    GOV_LED_FAST,  /* degraded: an eighth on, an eighth off */
+    GOV_LED_FLASH, /* draining: an eighth on, the rest of a second off */
+};
+/** gov_led_at() - Return: it is lit at @now_ns. @since_ns: when the pattern began (lit).
+ * @ret_next_ns: when that changes; 0: never. */
+bool gov_led_at(enum gov_led pattern, uint64_t since_ns, uint64_t now_ns, uint64_t *ret_next_ns);
+/** gov_led_name() - "dark", "on", "slow", "fast", "flash". Static. */
+const char *gov_led_name(enum gov_led pattern);

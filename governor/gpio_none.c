@@ -14,11 +14,6 @@ struct gov_gpio *gov_gpio_close(struct gov_gpio *g)
     return NULL;
 }
 
-const char *gov_gpio_backend(void)
-{
-    return "none";
-}
-
 const char *gov_gpio_chip(const struct gov_gpio *g)
 {
     return "";

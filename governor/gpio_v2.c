@@ -191,11 +191,6 @@ struct gov_gpio *gov_gpio_close(struct gov_gpio *g)
     return NULL;
 }
 
-const char *gov_gpio_backend(void)
-{
-    return "libgpiod 2";
-}
-
 const char *gov_gpio_chip(const struct gov_gpio *g)
 {
     return g->name;

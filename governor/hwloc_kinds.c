@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "base/base.h"
-#include "governor/hwloc_kinds.h"
+#include "governor/cpu_facts.h"
 
 static enum gov_core_type type_of(const struct hwloc_info_s *infos, unsigned count)
 {

@@ -2,7 +2,7 @@
 /* Without hwloc: nobody tells kinds of cores. */
 #include <errno.h>
 
-#include "governor/hwloc_kinds.h"
+#include "governor/cpu_facts.h"
 
 /* Built without hwloc: sysfs alone tells the kinds. */
 int gov_hwloc_core_types(const struct gov_cpuset *online, struct gov_cpuset *ret_performance,

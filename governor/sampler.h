@@ -21,12 +21,13 @@ struct gov_cpu_files {
     struct gov_file core, package;
 };
 
-struct gov_policy_files {
-    struct gov_file governor, max, now, firmware;
-};
-
-struct gov_zone_files {
-    struct gov_file temp;
+/* Files of a policy. */
+enum {
+    GOV_POLICY_GOVERNOR,
+    GOV_POLICY_LIMIT,
+    GOV_POLICY_NOW,
+    GOV_POLICY_FIRMWARE,
+    GOV_POLICY_FILES
 };
 
 struct gov_cooling_files {
@@ -70,8 +71,8 @@ struct gov_sensors {
     size_t next_policy, next_policy_facts, next_cpu, next_zone, next_zone_facts, next_cooling;
     struct gov_file online, isolated, psi_cpu, psi_memory;
     struct gov_cpu_files cpus[GOV_CPU_MAX];
-    struct gov_policy_files policies[GOV_POLICY_MAX];
-    struct gov_zone_files zones[GOV_ZONE_MAX];
+    struct gov_file policies[GOV_POLICY_MAX][GOV_POLICY_FILES];
+    struct gov_file zone_temps[GOV_ZONE_MAX];
     struct gov_cooling_files cooling[GOV_COOLING_MAX];
     struct gov_cgroup_files cgroup;
     struct gov_energy_files energy[GOV_ENERGY_MAX];

@@ -93,7 +93,6 @@ struct gov_cgroup {
     double quota_cpus; /* CPUs' worth of time allowed, the least of the group and those above it;
                           INFINITY: no limit */
     /* Of the group with that quota (its own where there is none); rising. */
-    uint64_t quota_us, period_us; /* quota GOV_UNKNOWN where there is none */
     uint64_t nr_periods, nr_throttled, throttled_us;
     struct gov_known_set cpus; /* effective cpuset */
 };

@@ -82,13 +82,13 @@ static void scan_zones(struct gov_sensors *s)
         return;
     }
     for (size_t i = 0; i < n->zone_count; i++) {
-        gov_file_close(&s->files, &s->zones[i].temp);
+        gov_file_close(&s->files, &s->zone_temps[i]);
     }
     n->zone_count = count;
     for (size_t i = 0; i < count; i++) {
         n->zones[i] = (struct gov_zone){
             .number = numbers[i], .temp_mdegc = GOV_UNKNOWN_MDEGC, .past_passive = GOV_MAYBE};
-        gov_file_set(&s->files, &s->zones[i].temp, DIR "thermal_zone%u/temp", numbers[i]);
+        gov_file_set(&s->files, &s->zone_temps[i], DIR "thermal_zone%u/temp", numbers[i]);
         read_type(s, "thermal_zone", numbers[i], n->zones[i].type);
         read_trips(s, &n->zones[i]);
     }
@@ -173,7 +173,7 @@ void gov_thermal_sample(struct gov_sensors *s)
         struct gov_zone *z = &n->zones[at];
 
         z->temp_mdegc =
-            gov_file_i64(&s->files, &s->zones[at].temp, MDEGC_MIN, MDEGC_MAX, &mdegc) == 0
+            gov_file_i64(&s->files, &s->zone_temps[at], MDEGC_MIN, MDEGC_MAX, &mdegc) == 0
                 ? (int32_t)mdegc
                 : GOV_UNKNOWN_MDEGC;
         z->past_passive = past_passive(z);

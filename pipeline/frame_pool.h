@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * pipeline/frame_pool.h - the fixed pool of frames and their arenas
+ * pipeline/frame_pool.h - the frames of a pipeline: a fixed pool of them with their arenas, and
+ * those that are finished, until it is their turn
  *
  * All arenas share one mapping; each is 64-byte aligned and has its own pages. Untouched pages cost
  * no memory, and the pool hands out the most recently returned frame first. So an oversized pool
@@ -45,3 +46,26 @@ void pl_frame_pool_deinit(struct pl_frame_pool *p);
  */
 struct pl_frame *pl_frame_pool_get(struct pl_frame_pool *p);
 void pl_frame_pool_put(struct pl_frame_pool *p, struct pl_frame *f);
+
+/*
+ * ---- takes finished frames in any order and releases them in admission order ----
+ *
+ * A window with one slot per frame of the pool, indexed by admission number. Frames in flight have
+ * numbers next .. next + frames - 1, so no two share a slot, and epochs do not matter. Only the
+ * loop thread uses it.
+ */
+struct pl_sequencer {
+    uint64_t next;           /* number of the next frame to release */
+    size_t mask;             /* slots - 1 */
+    struct pl_frame **slots; /* owned; the frames are borrowed */
+};
+
+/** pl_sequencer_init() - makes a window for at most @frames frames in flight. Return: 0, -EINVAL,
+ * -ENOMEM. */
+int pl_sequencer_init(struct pl_sequencer *s, size_t frames);
+void pl_sequencer_deinit(struct pl_sequencer *s);
+
+/** pl_sequencer_put() - adds finished frame @f with number @seq. Each number comes once. */
+void pl_sequencer_put(struct pl_sequencer *s, uint64_t seq, struct pl_frame *f);
+/** pl_sequencer_take() - Return: the next frame in order, or NULL if it is not finished. */
+struct pl_frame *pl_sequencer_take(struct pl_sequencer *s);

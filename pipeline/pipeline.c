@@ -5,7 +5,6 @@
 #include "pipeline/fence.h"
 #include "pipeline/frame_pool.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/sequencer.h"
 #include "pipeline/stage_set.h"
 
 /* Limit of the ratio of a core's speed to the slowest core's; limits the frame pool. */
@@ -313,14 +312,6 @@ static void add_unit(const struct pl_set *s, size_t unit, bool over, struct pl_u
     }
 }
 
-/* The teams of @s have ended. */
-static void keep_totals(struct pl_pipeline *p, const struct pl_set *s)
-{
-    for (size_t i = 0; i < krn_net_model(p->net)->unit_count; i++) {
-        add_unit(s, i, true, &p->past[i]);
-    }
-}
-
 void pl_unit_total(const struct pl_pipeline *p, size_t unit, struct pl_unit_total *ret)
 {
     *ret = p->past[unit];
@@ -335,7 +326,9 @@ void pl_reap(struct pl_pipeline *p)
     if (p->old != NULL && pl_set_ended(p->old)) {
         /* its last frames may still be in its completion rings */
         drain(p, p->old);
-        keep_totals(p, p->old);
+        for (size_t i = 0; i < krn_net_model(p->net)->unit_count; i++) {
+            add_unit(p->old, i, true, &p->past[i]);
+        }
         p->old = pl_set_free(p->old);
     }
 }
@@ -389,7 +382,6 @@ void pl_team_stats(const struct pl_pipeline *p, size_t team, struct pl_team_stat
     ret->stage = t->stage;
     ret->ep = t->ep;
     ret->width = t->width;
-    ret->replica = t->replica;
     memcpy(ret->cpus, t->cpus, sizeof(ret->cpus));
     ret->pinned = t->pinned;
     pl_clocks_read(&t->clocks, ret);
@@ -397,7 +389,6 @@ void pl_team_stats(const struct pl_pipeline *p, size_t team, struct pl_team_stat
         queue += pl_ring_count(t->inputs[i]);
     }
     ret->queue = (uint32_t)queue;
-    ret->progress_ns = atomic_load_explicit(&t->progress_ns, memory_order_relaxed);
     ret->held_since_ns = atomic_load_explicit(&t->held_since_ns, memory_order_relaxed);
 }
 

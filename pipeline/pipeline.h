@@ -11,13 +11,8 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernels/kernels.h"
 #include "pipeline/frame.h"
-#include "pipeline/options.h"
 #include "pipeline/plan.h"
 #include "pipeline/stats.h"
 #include "pipeline/trace.h"

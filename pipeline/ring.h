@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * pipeline/ring.h - a ring of pointers from one producer thread to one consumer thread
+ * pipeline/ring.h - hands pointers from thread to thread: a ring from one producer to one consumer,
+ * and how a consumer sleeps until one of its producers has work for it
  *
  * Two free-running 32-bit indices, masked by a power of two; tail - head is the number of items,
  * also when the indices wrap. They start just before the wrap, so that every run crosses it. Each
@@ -13,8 +14,8 @@
  * acquire before it writes the slot again. closed is stored with release after the last push: a
  * consumer that sees it (acquire) and then finds the ring empty has received everything.
  *
- * The ring wakes no thread: see pipeline/wake.h. The thread that makes the ring starts the producer
- * and the consumer after it; that publishes the ring to them.
+ * The ring wakes no thread: pl_wake_signal() does. The thread that makes the ring starts the
+ * producer and the consumer after it; that publishes the ring to them.
  */
 #pragma once
 
@@ -105,3 +106,36 @@ static inline size_t pl_ring_count(const struct pl_ring *r)
     /* head was read first: the difference can be too large, never negative */
     return base_min(tail - head, r->mask + 1);
 }
+
+/*
+ * ---- waiting ----
+ *
+ * One futex word, shared by all rings of one consumer: 1 while the consumer sleeps or is about to.
+ * The consumer sets the word, checks its rings once more, then sleeps; a producer publishes, then
+ * checks the word. Both sides have a full fence between the two steps, so at least one sees the
+ * other (Dekker): no wakeup is lost, and a producer makes no system call while its consumer is
+ * awake.
+ *
+ *     producer                          consumer
+ *     publish (release store)           pl_wake_prepare()
+ *     pl_wake_signal()                  look: something there? pl_wake_cancel()
+ *                                       else pl_wake_wait(), look again
+ */
+
+/* Writers: the consumer stores 1 and 0; any producer may exchange it to 0. A lock-free handshake
+ * needs both writers. */
+struct pl_wake {
+    _Atomic uint32_t sleeping;
+};
+
+/** pl_wake_signal() - wakes the consumer if it sleeps. Threads: any, after publishing. Never
+ * blocks. */
+void pl_wake_signal(struct pl_wake *w);
+
+/** pl_wake_prepare(), pl_wake_cancel(), pl_wake_wait() - Threads: the consumer. pl_wake_wait()
+ * returns after a signal that came since pl_wake_prepare(), or spuriously.
+ * pl_wake_wait_ns() - the same, for @most_ns at most */
+void pl_wake_prepare(struct pl_wake *w);
+void pl_wake_cancel(struct pl_wake *w);
+void pl_wake_wait(struct pl_wake *w);
+void pl_wake_wait_ns(struct pl_wake *w, uint64_t most_ns);

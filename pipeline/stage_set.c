@@ -362,7 +362,7 @@ void pl_set_trace(struct pl_set *s, struct pl_trace *t, uint32_t id)
     for (size_t i = 0; i < s->team_count; i++) {
         struct pl_team *team = &s->teams[i];
 
-        pl_trace_add_team(t, team, s->eps.eps[team->ep].name, s->epoch, id);
+        pl_team_trace(team, t, s->eps.eps[team->ep].name, s->epoch, id);
     }
 }
 
@@ -371,7 +371,7 @@ bool pl_set_untrace(struct pl_set *s, bool joined)
     bool quiet = true;
 
     for (size_t i = 0; i < s->team_count; i++) {
-        quiet = pl_trace_drop_team(&s->teams[i], joined) && quiet;
+        quiet = pl_team_untrace(&s->teams[i], joined) && quiet;
     }
     return quiet;
 }
@@ -422,7 +422,6 @@ struct pl_frame *pl_set_finished(struct pl_set *s)
 
 void pl_set_close(struct pl_set *s)
 {
-    s->closed = true;
     for (size_t i = 0; i < s->entry_count; i++) {
         pl_ring_close(s->entries[i]);
         pl_wake_signal(&s->teams[i].wake);

@@ -14,7 +14,6 @@
 #pragma once
 
 #include "pipeline/team.h"
-#include "pipeline/trace.h"
 
 struct pl_set_config {
     const struct pl_plan *plan;
@@ -29,9 +28,8 @@ struct pl_set {
     struct pl_plan plan;
     struct pl_ep_set eps;
     uint32_t epoch;
-    bool closed;
     struct pl_team_common common;
-    size_t team_count, ring_count, pointer_count;
+    size_t team_count, ring_count;
     size_t stage_first[PL_STAGE_MAX + 1]; /* index of each stage's first team; then team_count */
     struct pl_team *teams;                /* owned */
     struct pl_ring *rings;                /* owned */

@@ -36,7 +36,7 @@ struct pl_series {
 };
 
 struct pl_team_stats {
-    uint16_t stage, ep, width, replica;
+    uint16_t stage, ep, width;
     uint16_t cpus[PL_CPU_MAX > 64 ? 64 : PL_CPU_MAX]; /* the cores its members are pinned to */
     bool pinned;                                      /* every member is pinned to its core */
     struct pl_series service;
@@ -44,9 +44,8 @@ struct pl_team_stats {
     uint64_t frames;       /* frames it computed */
     uint64_t runs;         /* in so many runs; several frames may be computed in one */
     uint64_t busy_ns;      /* time it held frames */
-    uint64_t cpu_ns;      /* CPU time of its leader in that time, without waiting for its members */
-    uint32_t queue;       /* frames in its input ring now */
-    uint64_t progress_ns; /* monotonic time of its last progress; 0: none yet */
+    uint64_t cpu_ns; /* CPU time of its leader in that time, without waiting for its members */
+    uint32_t queue;  /* frames in its input ring now */
     uint64_t held_since_ns; /* monotonic time since which it holds what it computes; 0: nothing */
 };
 

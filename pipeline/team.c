@@ -187,7 +187,7 @@ static __attribute__((noinline)) void record(struct pl_team *t, const struct pl_
     struct pl_trace_ring *r;
 
     atomic_store_explicit(&t->tracing, true, memory_order_relaxed);
-    pl_fence(); /* pairs with the one of pl_trace_drop_team() */
+    pl_fence(); /* pairs with the one of pl_team_untrace() */
     r = atomic_load_explicit(&t->trace, memory_order_acquire);
     if (r != NULL && pl_trace_begin(r, TRACE_TEAM, TRACE_TEAM_UNITS + units * (taken ? 2 : 1))) {
         pl_trace_put(r, f->status);
@@ -375,4 +375,38 @@ uint64_t pl_team_stalled_ns(const struct pl_team *t, uint64_t now_ns)
     since = base_max(atomic_load_explicit(&t->given_ns, memory_order_relaxed),
                      atomic_load_explicit(&t->progress_ns, memory_order_relaxed));
     return now_ns > since ? now_ns - since : 0;
+}
+
+/* ---- tracing ---- */
+
+void pl_team_trace(struct pl_team *t, struct pl_trace *trace, const char *ep, uint32_t epoch,
+                   uint32_t pipeline)
+{
+    struct pl_trace_team team = {.pipeline = pipeline,
+                                 .epoch = epoch,
+                                 .stage = t->stage,
+                                 .width = t->width,
+                                 .replica = t->replica,
+                                 .first_unit = t->first_unit,
+                                 .last_unit = t->last_unit};
+
+    memcpy(team.cpus, t->cpus, sizeof(team.cpus));
+    snprintf(team.ep, sizeof(team.ep), "%.*s", (int)PL_EP_NAME_MAX, ep);
+    t->trace_entry = pl_trace_add(trace, &team);
+    atomic_store_explicit(&t->trace, t->trace_entry ? &t->trace_entry->ring : NULL,
+                          memory_order_release);
+}
+
+bool pl_team_untrace(struct pl_team *t, bool joined)
+{
+    if (t->trace_entry == NULL) {
+        return true;
+    }
+    atomic_store_explicit(&t->trace, NULL, memory_order_relaxed);
+    pl_fence();
+    if (!joined && atomic_load_explicit(&t->tracing, memory_order_acquire)) {
+        return false;
+    }
+    base_take(t->trace_entry)->ended = true;
+    return true;
 }

@@ -4,8 +4,7 @@
  * frame on
  *
  * A team with a batch takes up to so many frames of those that wait for it, the oldest first, runs
- * its units for all of them (team_units.c), and passes them on in the order in which it
- * took them.
+ * its units for all of them (team_units.c), and passes them on in the order in which it took them.
  *
  * A team owns a frame from ring pop to ring push, its scratch, its counters and its end of each of
  * its rings. When all its input rings are closed and empty, it closes its output rings and ends, so
@@ -14,7 +13,71 @@
  */
 #pragma once
 
-#include "pipeline/team_state.h"
+#include "pipeline/clocks.h"
+#include "pipeline/frame.h"
+#include "pipeline/members.h"
+#include "pipeline/ring.h"
+#include "pipeline/trace.h"
+
+/* Shared by the teams of one set. */
+struct pl_team_common {
+    const struct krn_net *net; /* borrowed */
+    struct pl_options options; /* asleep: has not joined the net: no frame comes */
+    _Atomic bool abort;        /* writer: loop. Relaxed: read between units, and wakes repeat */
+    _Atomic uint32_t exited;   /* writers: each team adds 1 as its last act (release) */
+};
+
+struct pl_dispatch_view;
+
+struct pl_team {
+    /* set before the thread starts, then constant */
+    struct pl_team_common *common; /* borrowed from the set */
+    uint16_t stage, ep, width, replica;
+    uint16_t first_unit, last_unit;
+    uint16_t batch; /* frames that it takes at once, at most; 1 .. PL_BATCH_MAX */
+    uint16_t kind;  /* the net's kind of cores whose primitives it runs */
+    bool joined;    /* by krn_net_join() */
+    uint16_t cpus[PL_CPU_MAX];
+    double rate; /* EP speed x width: estimate before its service rate is measured */
+    char name[PL_EP_NAME_MAX + 24];
+    size_t input_count, output_count;
+    struct pl_ring **inputs;  /* rings owned by the set, one per team of the stage before */
+    struct pl_ring **outputs; /* one per team of the next stage; the last stage: its completions */
+    struct pl_team **next;    /* teams of the next stage; NULL in the last stage */
+    size_t next_count;
+    void *scratch;  /* owned */
+    double *shares; /* owned; per unit of the team: expected part of their cost, 0..1 */
+
+    pthread_t thread;
+    bool started;
+    _Atomic int ready; /* writer: leader, once (release): 1, or -errno; 0 before. Futex word */
+    bool pinned;       /* leader's; readable after ready */
+
+    struct pl_members members;     /* leader's own */
+    uint32_t cpu_period, cpu_skip; /* leader's own: CPU time is read for one frame in cpu_period */
+    uint64_t mark_ns, mark_ticks;  /* leader's own: both clocks at one earlier time */
+    double ns_per_tick;            /* leader's own: the clocks' ratio since then */
+    bool slept;                    /* leader's own: since its last record */
+
+    struct pl_trace_entry *trace_entry;    /* loop's own: its ring in a trace; NULL: none */
+    _Atomic(struct pl_trace_ring *) trace; /* writer: loop; NULL: not traced (pipeline/trace.h) */
+    /* written by the team for each frame; relaxed: for the dispatcher and the watchdog only */
+    _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint64_t progress_ns; /* writer: team */
+    _Atomic uint64_t held_since_ns; /* writer: team; 0: holds no frame */
+    _Atomic uint32_t held;          /* writer: team; frames that it took then */
+    _Atomic bool tracing;           /* writer: team; it may be writing to *trace */
+
+    /* written by the producer that gives it a frame */
+    _Alignas(BASE_CACHE_LINE_BYTES) struct pl_wake wake;
+    /* frames dispatched to it and not yet passed on. Writers: producers add 1 before the push, the
+     * team subtracts 1. Release and acquire make given_ns visible with it. Several writers, since a
+     * dispatcher needs the sum over all producers. */
+    _Atomic uint32_t pending;
+    _Atomic uint64_t given_ns; /* writers: producers; when it was last given a frame. Relaxed */
+    _Atomic uint32_t patience; /* writers: producers; see pipeline/dispatch.h. Relaxed */
+
+    struct pl_clocks clocks;
+};
 
 /** pl_team_start() - starts the leader thread of a team whose constant fields are set. Return: 0,
  * -EAGAIN, -ENOMEM. Threads: loop. */
@@ -32,9 +95,50 @@ void pl_team_give(struct pl_team *const *teams, struct pl_ring *const *rings, si
                   struct pl_frame *f, uint64_t now_ns);
 
 /** pl_team_view() - reads what a dispatcher needs of the team. Threads: any. */
-struct pl_dispatch_view;
 void pl_team_view(const struct pl_team *t, uint64_t now_ns, struct pl_dispatch_view *ret);
+
+/** pl_team_trace() - gives the team a ring in @trace, if there is room for one. @pipeline: as
+ * pl_trace_attach() was told. Threads: loop. */
+void pl_team_trace(struct pl_team *t, struct pl_trace *trace, const char *ep, uint32_t epoch,
+                   uint32_t pipeline);
+/** pl_team_untrace() - takes its ring away. @joined: its thread has ended. Threads: loop. Return:
+ * true; false: it is writing just now, ask again. A team without a ring has none to take. */
+bool pl_team_untrace(struct pl_team *t, bool joined);
 
 /** pl_team_stalled_ns() - Return: time since its last progress, 0 if it has no frame. Threads:
  * any. */
 uint64_t pl_team_stalled_ns(const struct pl_team *t, uint64_t now_ns);
+
+/* ---- team_take.c ----
+ *
+ * It takes the oldest frame of all its rings; without one it spins, then sleeps. With a batch it
+ * takes more of those that are there, the oldest first, and waits for more if batch_wait_ns allows
+ * it. A frame joins only as long as none of those taken before is expected to miss its deadline for
+ * it.
+ */
+
+/* The frames that a team computes at once, in the order in which it took them. */
+struct pl_held {
+    struct pl_frame *frames[PL_BATCH_MAX];
+    size_t count;
+};
+
+/** pl_team_take() - takes 1 to t->batch frames, sleeping until there is one. Threads: the leader.
+ * Return: false when the team has to end. */
+bool pl_team_take(struct pl_team *t, struct pl_held *ret);
+
+/* ---- team_units.c ----
+ *
+ * Of several frames, a unit either computes all before the next unit begins, so that its weights
+ * stay in the caches from frame to frame, or a frame goes on through the units that follow, so that
+ * its values do. What is larger decides. Either way each unit's time is that of all frames.
+ */
+
+/**
+ * pl_team_run_units() - runs the team's units
+ * @mems: [clock->computed], of the frames, at least one     @clock: started by the team
+ * Sets the laps of the team's clocks if clock->timed. Threads: the leader. Return: false if the
+ * pipeline is being freed and the frames are incomplete.
+ */
+bool pl_team_run_units(struct pl_team *t, const struct krn_mem *const *mems,
+                       const struct pl_clock_run *clock);

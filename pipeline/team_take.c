@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a team takes frames: it waits, and for company. */
-#include "pipeline/team_state.h"
+#include "pipeline/team.h"
 
 #include <sched.h>
 

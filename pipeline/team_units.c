@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a team runs its units on the frames it took. */
-#include "pipeline/team_state.h"
+#include "pipeline/team.h"
 
 /* A run of units of the team, both ends included. */
 struct units {

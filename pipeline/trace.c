@@ -1,8 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/trace.h"
 
-#include "pipeline/fence.h"
-#include "pipeline/team.h"
+/* ---- a ring ---- */
+
+int pl_trace_ring_init(struct pl_trace_ring *r, size_t bytes)
+{
+    uint32_t start;
+
+    if (bytes < PL_TRACE_RING_BYTES_MIN || bytes > PL_TRACE_RING_BYTES_MAX ||
+        (bytes & (bytes - 1)) != 0) {
+        return -EINVAL;
+    }
+    memset(r, 0, sizeof(*r));
+    r->words = aligned_alloc(BASE_CACHE_LINE_BYTES, bytes);
+    if (r->words == NULL) {
+        return -ENOMEM;
+    }
+    memset(r->words, 0, bytes);
+    r->mask = (uint32_t)(bytes / sizeof(uint32_t)) - 1;
+    /* just before the indices wrap, so that every long run crosses it */
+    start = 0u - 256u;
+    atomic_store_explicit(&r->tail, start, memory_order_relaxed);
+    atomic_store_explicit(&r->head, start, memory_order_relaxed);
+    r->head_seen = start;
+    return 0;
+}
+
+void pl_trace_ring_deinit(struct pl_trace_ring *r)
+{
+    free(r->words);
+    r->words = NULL;
+}
+
+static void copy_out(const struct pl_trace_ring *r, uint32_t from, uint32_t *to, uint32_t count)
+{
+    uint32_t first = from & r->mask, before_wrap = base_min(count, r->mask + 1 - first);
+
+    memcpy(to, r->words + first, before_wrap * sizeof(uint32_t));
+    memcpy(to + before_wrap, r->words, (count - before_wrap) * sizeof(uint32_t));
+}
+
+size_t pl_trace_read(struct pl_trace_ring *r, uint32_t *to, size_t room)
+{
+    uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed), at = head;
+    uint32_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
+
+    while (at != tail) {
+        uint32_t words = trace_words_of(r->words[at & r->mask]);
+
+        if (words > room - (at - head)) {
+            break;
+        }
+        at += words;
+    }
+    copy_out(r, head, to, at - head);
+    atomic_store_explicit(&r->head, at, memory_order_release);
+    return at - head;
+}
+
+/* ---- a trace ---- */
 
 int pl_trace_new(size_t ring_bytes, size_t limit_bytes, struct pl_trace **ret)
 {
@@ -66,8 +122,7 @@ uint64_t pl_trace_lost_all(const struct pl_trace *t)
     return lost;
 }
 
-void pl_trace_add_team(struct pl_trace *t, struct pl_team *team, const char *ep, uint32_t epoch,
-                       uint32_t pipeline)
+struct pl_trace_entry *pl_trace_add(struct pl_trace *t, const struct pl_trace_team *team)
 {
     struct pl_trace_entry *e = NULL;
 
@@ -79,37 +134,14 @@ void pl_trace_add_team(struct pl_trace *t, struct pl_team *team, const char *ep,
     if (e == NULL || pl_trace_ring_init(&e->ring, t->ring_bytes) != 0) {
         free(e);
         t->untraced++;
-        return;
+        return NULL;
     }
     e->ended = e->announced = false;
-    e->team = (struct pl_trace_team){.track = ++t->tracks,
-                                     .pipeline = pipeline,
-                                     .epoch = epoch,
-                                     .stage = team->stage,
-                                     .width = team->width,
-                                     .replica = team->replica,
-                                     .first_unit = team->first_unit,
-                                     .last_unit = team->last_unit};
-    memcpy(e->team.cpus, team->cpus, sizeof(e->team.cpus));
-    snprintf(e->team.ep, sizeof(e->team.ep), "%.*s", (int)PL_EP_NAME_MAX, ep);
+    e->team = *team;
+    e->team.track = ++t->tracks;
     e->next = t->entries;
     t->entries = e;
     t->bytes += t->ring_bytes;
     t->most_bytes = base_max(t->most_bytes, t->bytes);
-    team->trace_entry = e;
-    atomic_store_explicit(&team->trace, &e->ring, memory_order_release);
-}
-
-bool pl_trace_drop_team(struct pl_team *team, bool joined)
-{
-    if (team->trace_entry == NULL) {
-        return true;
-    }
-    atomic_store_explicit(&team->trace, NULL, memory_order_relaxed);
-    pl_fence();
-    if (!joined && atomic_load_explicit(&team->tracing, memory_order_acquire)) {
-        return false;
-    }
-    base_take(team->trace_entry)->ended = true;
-    return true;
+    return e;
 }

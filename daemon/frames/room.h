@@ -45,7 +45,7 @@
 #include "daemon/service/work.h"
 #include "ipc/server/connection.h"
 #include "kernels/kernels.h"
-#include "pipeline/trace_ring.h"
+#include "pipeline/trace.h"
 
 /* What the clients of a user hold, over all their connections; the limits per user use it. peer.c
  * writes connections, ipc/server/mapped_memory.c memory_bytes. Client memory and buffers may

@@ -6,7 +6,6 @@
 
 #include "pipeline/fence.h"
 #include "pipeline/ring.h"
-#include "pipeline/wake.h"
 #include "tests/interleavings/explore.h"
 #include "tests/unit/pipeline/rig.h"
 

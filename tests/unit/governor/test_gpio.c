@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Debouncing and blinking on a scripted clock; opening what is not there. */
 #include "base/base.h"
-#include "governor/gpio_logic.h"
+#include "governor/gpio.h"
 #include "tests/harness.h"
 
 #define MS BASE_NS_PER_MS
@@ -151,7 +151,6 @@ TEST(names)
     T_STR(gov_led_name(GOV_LED_FLASH), "flash");
     T_STR(gov_gpio_outcome(GOV_GPIO_E_DENIED), "permission denied");
     T_STR(gov_gpio_outcome(999), "unknown");
-    T_TRUE(gov_gpio_backend()[0] != '\0');
 }
 
 /* Anything a configuration may name. */
@@ -159,18 +158,20 @@ TEST(what_is_no_chip_cannot_be_opened)
 {
     static const char *const chips[] = {"",       "no such chip", "/dev/null",         "/",
                                         "../etc", "gpiochip9999", "/dev/gpiochip9999", "99999"};
-    bool off = strcmp(gov_gpio_backend(), "none") == 0;
+    size_t off = 0;
 
     for (size_t i = 0; i < base_array_count(chips); i++) {
         struct gov_gpio *g = NULL;
         int outcome = gov_gpio_open(
             &(struct gov_gpio_config){.chip = chips[i], .lines = {{-1}, {-1}, {-1}}}, &g);
 
-        if (outcome <= 0 || (off && outcome != GOV_GPIO_E_OFF)) {
+        off += outcome == GOV_GPIO_E_OFF;
+        if (outcome <= 0) {
             T_FAIL("\"%s\": %d", chips[i], outcome);
         }
         T_TRUE(g == NULL);
     }
+    T_TRUE(off == 0 || off == base_array_count(chips)); /* a build without libgpiod opens none */
     T_TRUE(gov_gpio_close(NULL) == NULL);
 }
 

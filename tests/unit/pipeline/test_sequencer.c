@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/sequencer.h"
+#include "pipeline/frame_pool.h"
 #include "tests/harness.h"
 
 TEST(sequencer_random_orders)

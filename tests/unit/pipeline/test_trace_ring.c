@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "pipeline/trace_ring.h"
+#include "pipeline/trace.h"
 #include "tests/harness.h"
 
 #define BYTES PL_TRACE_RING_BYTES_MIN

@@ -2,7 +2,6 @@
 #include <pthread.h>
 
 #include "pipeline/ring.h"
-#include "pipeline/wake.h"
 #include "tests/harness.h"
 
 #define WAKE_ROUNDS 100000u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "governor/gpio_logic.h"
+#include "governor/gpio.h"
 #include "base/base.h"
 
 void gov_debounce_init(struct gov_debounce *d, uint64_t hold_ns, bool active, uint64_t now_ns)
