@@ -17,7 +17,6 @@
 #include <sys/queue.h>
 
 #include "daemon/models/done.h"
-#include "daemon/models/failed_models.h"
 #include "daemon/models/loading.h"
 #include "daemon/models/serving.h"
 #include "kernels/kernels.h"
@@ -135,6 +134,14 @@ struct dmn_models_listener {
     struct dmn_models_listener *next; /* in the list */
 };
 
+/* A configured model that does not serve, and why. */
+struct dmn_failed_model {
+    STAILQ_ENTRY(dmn_failed_model) linked;
+    const char *name, *path, *error; /* in texts */
+    char texts[];
+};
+STAILQ_HEAD(dmn_failed_models, dmn_failed_model);
+
 /* The room's state. */
 struct dmn_models {
     struct dmn_model *models;  /* serving, in order of loading */
@@ -176,6 +183,15 @@ struct dmn_model *dmn_model_find(const struct dmn_models *models, const char *na
  * misspelt. "": no model is loaded. Return: @ret. */
 const char *dmn_model_missing(const struct dmn_models *models, const char *name, char *ret,
                               size_t bytes);
+/** dmn_failed_add() - adds a model, behind the others. Texts are copied. Return: 0, -ENOMEM. */
+int dmn_failed_add(struct dmn_failed_models *f, const char *name, const char *path,
+                   const char *error);
+/** dmn_failed_find() - Return: the model of this name; NULL: none. */
+struct dmn_failed_model *dmn_failed_find(const struct dmn_failed_models *f, const char *name);
+/** dmn_failed_remove() - forgets the model of this name, if there is one. */
+void dmn_failed_remove(struct dmn_failed_models *f, const char *name);
+/** dmn_failed_clear() - forgets all. */
+void dmn_failed_clear(struct dmn_failed_models *f);
 /** dmn_model_default() - Return: the model that requests without a name mean, or NULL. */
 struct dmn_model *dmn_model_default(const struct dmn_models *models);
 size_t dmn_model_count(const struct dmn_models *models);
