@@ -49,6 +49,12 @@ struct dmn_board_model {
     struct dmn_spread_job *job;  /* at work, or NULL */
 };
 
+/** dmn_boards_of() - Return: what the room keeps for @m; NULL: it is not spread. */
+static inline struct dmn_board_model *dmn_boards_of(const struct dmn_model *m)
+{
+    return m->elsewhere ? base_container_of(m->elsewhere, struct dmn_board_model, elsewhere) : NULL;
+}
+
 #define dmn_spread_say(bm, ...) snprintf((bm)->why, sizeof((bm)->why), __VA_ARGS__)
 
 /* board_model.c */
@@ -78,13 +84,13 @@ int dmn_spread_init(struct dmn_board_model *bm);
 /** dmn_spread_report() - a new report, or none any more; so once a second at least while piped-link
  * is there. */
 void dmn_spread_report(struct dmn_board_model *bm, uint64_t now_ns);
-/** dmn_spread_set() - a user sets a route, until dmn_spread_unset(). @why: DMN_ROUTE_ERROR_MAX
- * bytes. Return: 0; -EINVAL with @why, and nothing was changed. */
-int dmn_spread_set(struct dmn_board_model *bm, const char *text, char *why);
-/** dmn_spread_set_alone() - the same: no route. */
-void dmn_spread_set_alone(struct dmn_board_model *bm);
-/** dmn_spread_unset() - the configuration decides again. */
-void dmn_spread_unset(struct dmn_board_model *bm);
+/** dmn_boards_set() - a user sets a route for @m, as text, until dmn_boards_unset(). @why:
+ * DMN_ROUTE_ERROR_MAX bytes. Return: 0; -EINVAL with @why, and nothing was changed. */
+int dmn_boards_set(const struct dmn_model *m, const char *text, char *why);
+/** dmn_boards_set_alone() - a user sets a plan of this board: no route serves @m any more. */
+void dmn_boards_set_alone(const struct dmn_model *m);
+/** dmn_boards_unset() - the configuration decides again. */
+void dmn_boards_unset(const struct dmn_model *m);
 
 /*
  * spread_auto.c: joins costs, decisions and the planner over boards

@@ -7,17 +7,6 @@
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 
-/* Return: what the room keeps for @m; NULL: nothing. */
-static struct dmn_board_model *find(const struct dmn_model *m)
-{
-    return m->elsewhere ? base_container_of(m->elsewhere, struct dmn_board_model, elsewhere) : NULL;
-}
-
-const struct dmn_board_model *dmn_boards_of(const struct dmn_boards *b, const struct dmn_model *m)
-{
-    return find(m);
-}
-
 /* ---- boards ---- */
 
 static void note_board(const struct brd_state *s, const struct dmn_board_seen *before)
@@ -124,37 +113,6 @@ struct brd_routes *dmn_boards_routes(const struct dmn_boards *b)
     return routes;
 }
 
-int dmn_boards_set(struct dmn_boards *b, const struct dmn_model *m, const char *text, char *why)
-{
-    struct dmn_board_model *bm = find(m);
-
-    if (!bm) {
-        snprintf(why, DMN_ROUTE_ERROR_MAX,
-                 "the model's key boards is \"" DMN_BOARDS_OFF "\"; set it to \"" DMN_BOARDS_AUTO
-                 "\" and reload");
-        return -EINVAL;
-    }
-    return dmn_spread_set(bm, text, why);
-}
-
-void dmn_boards_set_alone(struct dmn_boards *b, const struct dmn_model *m)
-{
-    struct dmn_board_model *bm = find(m);
-
-    if (bm) {
-        dmn_spread_set_alone(bm);
-    }
-}
-
-void dmn_boards_unset(struct dmn_boards *b, const struct dmn_model *m)
-{
-    struct dmn_board_model *bm = find(m);
-
-    if (bm) {
-        dmn_spread_unset(bm);
-    }
-}
-
 bool dmn_boards_settle(struct dmn_boards *b)
 {
     struct dmn_board_model *bm;
@@ -182,7 +140,7 @@ static const char *configured(const struct dmn_model *m)
 
 static void configure(struct dmn_boards *b, struct dmn_model *m)
 {
-    struct dmn_board_model *bm = find(m);
+    struct dmn_board_model *bm = dmn_boards_of(m);
     const char *text = configured(m);
 
     if (bm && strcmp(bm->config, text) != 0) {
@@ -216,7 +174,7 @@ static void on_started(void *ctx, struct dmn_model *m, enum dmn_cause cause, con
 
 static void on_second(void *ctx, struct dmn_model *m, uint64_t now_ns)
 {
-    struct dmn_board_model *bm = find(m);
+    struct dmn_board_model *bm = dmn_boards_of(m);
     struct dmn_boards *b = ctx;
 
     if (bm) {
@@ -231,7 +189,7 @@ static void on_second(void *ctx, struct dmn_model *m, uint64_t now_ns)
  * nobody finishes. */
 static void on_unloading(void *ctx, struct dmn_model *m)
 {
-    struct dmn_board_model *bm = find(m);
+    struct dmn_board_model *bm = dmn_boards_of(m);
 
     if (bm) {
         bm->serving = bm->ready = 0;
@@ -241,7 +199,7 @@ static void on_unloading(void *ctx, struct dmn_model *m)
 
 static void on_ending(void *ctx, struct dmn_model *m)
 {
-    struct dmn_board_model *bm = find(m);
+    struct dmn_board_model *bm = dmn_boards_of(m);
 
     if (bm) {
         dmn_board_model_free(bm, true);

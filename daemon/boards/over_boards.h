@@ -44,13 +44,3 @@ void dmn_boards_reporter_gone(struct dmn_boards *b);
 /** dmn_boards_routes() - Return: the routes that are wanted now, owned by the caller (free); NULL:
  * out of memory. */
 struct brd_routes *dmn_boards_routes(const struct dmn_boards *b);
-/** dmn_boards_of() - Return: what the room keeps for @m; NULL: it is not spread. */
-const struct dmn_board_model *dmn_boards_of(const struct dmn_boards *b, const struct dmn_model *m);
-
-/** dmn_boards_set() - a user sets a route for @m, as text, until dmn_boards_unset(). @why:
- * DMN_ROUTE_ERROR_MAX bytes. Return: 0; -EINVAL with @why, and nothing was changed. */
-int dmn_boards_set(struct dmn_boards *b, const struct dmn_model *m, const char *text, char *why);
-/** dmn_boards_set_alone() - a user sets a plan of this board: no route serves @m any more. */
-void dmn_boards_set_alone(struct dmn_boards *b, const struct dmn_model *m);
-/** dmn_boards_unset() - the configuration decides again. */
-void dmn_boards_unset(struct dmn_boards *b, const struct dmn_model *m);

@@ -202,25 +202,44 @@ static void take_config(struct dmn_board_model *bm)
     fix(bm, &text);
 }
 
-int dmn_spread_set(struct dmn_board_model *bm, const char *text, char *why)
+void dmn_boards_set_alone(const struct dmn_model *m)
 {
-    const struct brd_link_report_all *r = bm->of->report;
+    struct dmn_board_model *bm = dmn_boards_of(m);
+
+    if (bm) {
+        bm->set = true;
+        fix(bm, &(struct dmn_route_text){0});
+        dmn_spread_say(bm, "a plan of this board was set");
+        dmn_spread_want(bm, 0);
+    }
+}
+
+int dmn_boards_set(const struct dmn_model *m, const char *text, char *why)
+{
+    struct dmn_board_model *bm = dmn_boards_of(m);
+    const struct brd_link_report_all *r = bm ? bm->of->report : NULL;
     struct dmn_route_text read;
     const char *away;
 
+    if (!bm) {
+        snprintf(why, DMN_ROUTE_ERROR_MAX,
+                 "the model's key boards is \"" DMN_BOARDS_OFF "\"; set it to \"" DMN_BOARDS_AUTO
+                 "\" and reload");
+        return -EINVAL;
+    }
     if (!bm->spreads) {
         snprintf(why, DMN_ROUTE_ERROR_MAX, "%.*s", (int)DMN_ROUTE_ERROR_MAX - 1, bm->why);
         return -EINVAL;
     }
-    if (read_text(bm->model, text, why, &read) < 0) {
+    if (read_text(m, text, why, &read) < 0) {
         return -EINVAL;
     }
-    if (all_here(&read) && pl_asleep(bm->model->pipe)) {
+    if (all_here(&read) && pl_asleep(m->pipe)) {
         snprintf(why, DMN_ROUTE_ERROR_MAX, "the model is too large for this board alone");
         return -EINVAL;
     }
     if (all_here(&read)) {
-        dmn_spread_set_alone(bm);
+        dmn_boards_set_alone(m);
         return 0;
     }
     if (!r) {
@@ -245,19 +264,12 @@ int dmn_spread_set(struct dmn_board_model *bm, const char *text, char *why)
     return 0;
 }
 
-void dmn_spread_set_alone(struct dmn_board_model *bm)
+void dmn_boards_unset(const struct dmn_model *m)
 {
-    bm->set = true;
-    fix(bm, &(struct dmn_route_text){0});
-    dmn_spread_say(bm, "a plan of this board was set");
-    dmn_spread_want(bm, 0);
-}
+    struct dmn_board_model *bm = dmn_boards_of(m);
+    const struct brd_link_report_all *r = bm ? bm->of->report : NULL;
 
-void dmn_spread_unset(struct dmn_board_model *bm)
-{
-    const struct brd_link_report_all *r = bm->of->report;
-
-    if (!bm->set) {
+    if (!bm || !bm->set) {
         return;
     }
     take_config(bm);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/boards/spread_costs.h"
+#include "daemon/boards/spread_table.h"
 
 #include "base/base.h"
 #include "tuner/learn.h"

@@ -296,17 +296,11 @@ struct dmn_figures dmn_spread_figures(const struct tun_problem *p, const struct 
         f.bottleneck_ns = base_max(f.bottleneck_ns, o->latency_ns / dmn_spread_frames(p, plan));
         f.possible = !dmn_spread_crosses_gap(p, plan);
     }
-    return f;
-}
-
-void dmn_spread_limit(const struct tun_problem *p, const struct pl_plan *plan,
-                      const struct tun_outcome *o, const struct dmn_figures *f,
-                      char ret[TUN_ERROR_MAX])
-{
-    tun_limit_text(p, plan, o, ret);
-    if (f->bottleneck_ns > o->bottleneck_ns) {
-        snprintf(ret, TUN_ERROR_MAX, "the way of a frame, %.4g ms", o->latency_ns / 1e6);
+    tun_limit_text(p, plan, o, f.limit);
+    if (f.bottleneck_ns > o->bottleneck_ns) {
+        snprintf(f.limit, sizeof(f.limit), "the way of a frame, %.4g ms", o->latency_ns / 1e6);
     }
+    return f;
 }
 
 /* The slowest team of each stage, summed over the stages of a hop. */
@@ -326,8 +320,8 @@ static void hop_times(const struct pl_plan *plan, const struct tun_outcome *o,
     }
 }
 
-int dmn_spread_judge_hops(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
-                          struct dmn_judged *ret)
+int dmn_spread_judge(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
+                     struct dmn_figures *ret)
 {
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
     base_autofree struct tun_outcome *o = calloc(1, sizeof(*o));
@@ -338,25 +332,14 @@ int dmn_spread_judge_hops(const struct dmn_spread_table *t, const struct brd_hop
     if (r || tun_eval(&t->p, plan, o) != 0) {
         return r ? r : -EINVAL;
     }
-    ret->figures = dmn_spread_figures(&t->p, plan, o);
-    dmn_spread_limit(&t->p, plan, o, &ret->figures, ret->limit);
+    *ret = dmn_spread_figures(&t->p, plan, o);
     for (size_t s = 0; s < plan->stage_count; s++) {
-        if (o->stage_ns[s] * late[s] > ret->figures.bottleneck_ns) {
-            ret->figures.bottleneck_ns = o->stage_ns[s] * late[s];
+        if (o->stage_ns[s] * late[s] > ret->bottleneck_ns) {
+            ret->bottleneck_ns = o->stage_ns[s] * late[s];
             snprintf(ret->limit, sizeof(ret->limit), "the boards' shares of units %u-%u",
                      plan->stages[s].first_unit, plan->stages[s].last_unit);
         }
     }
     hop_times(plan, o, hop, count, ret->hop_ns);
     return 0;
-}
-
-int dmn_spread_judge(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
-                     struct dmn_figures *ret)
-{
-    base_autofree struct dmn_judged *judged = calloc(1, sizeof(*judged));
-    int r = judged ? dmn_spread_judge_hops(t, hop, count, judged) : -ENOMEM;
-
-    *ret = judged ? judged->figures : (struct dmn_figures){0};
-    return r;
 }

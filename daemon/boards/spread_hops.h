@@ -32,9 +32,12 @@ bool dmn_hops_load(const struct brd_hop *a, size_t a_count, const struct brd_hop
 bool dmn_hops_same(const struct brd_hop *a, size_t a_count, const struct brd_hop *b,
                    size_t b_count);
 
+/* What a plan, or hops, do by the table. */
 struct dmn_figures {
     bool possible;
     double bottleneck_ns, latency_ns, energy_nj;
+    char limit[TUN_ERROR_MAX];   /* what decides the throughput, a phrase; "": not possible */
+    double hop_ns[BRD_HOPS_MAX]; /* of hops: of a frame in each, without links */
 };
 
 /** dmn_spread_frames() - frames that may be on their way under this plan. */
@@ -47,16 +50,3 @@ struct dmn_figures dmn_spread_figures(const struct tun_problem *p, const struct 
  * -ENOMEM. */
 int dmn_spread_judge(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
                      struct dmn_figures *ret);
-
-struct dmn_judged {
-    struct dmn_figures figures;
-    char limit[TUN_ERROR_MAX];   /* what decides the throughput, a phrase; "": not possible */
-    double hop_ns[BRD_HOPS_MAX]; /* of a frame in each hop, without links */
-};
-/** dmn_spread_judge_hops() - the same, and why. Return: the same. */
-int dmn_spread_judge_hops(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
-                          struct dmn_judged *ret);
-/** dmn_spread_limit() - what decides the throughput of a plan with figures @f, a phrase. */
-void dmn_spread_limit(const struct tun_problem *p, const struct pl_plan *plan,
-                      const struct tun_outcome *o, const struct dmn_figures *f,
-                      char ret[TUN_ERROR_MAX]);

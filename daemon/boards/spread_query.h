@@ -27,7 +27,7 @@ int dmn_spread_query_init(struct dmn_spread_query *q, struct tun_problem *here,
 void dmn_spread_query_deinit(struct dmn_spread_query *q);
 
 struct dmn_spread_answer {
-    struct dmn_figures best, present, alone;
+    struct dmn_figures best, present, alone; /* not possible: there is none */
     struct pl_plan plan; /* the best over boards, for a table of the same inputs */
     size_t hop_count;    /* 0: the head alone is best */
     struct brd_hop hop[BRD_HOPS_MAX];
@@ -59,7 +59,6 @@ struct dmn_explained {
     struct dmn_spread_answer answer;
     enum dmn_verdict verdict;
     bool moves; /* boards must load other segments for the best route than for the present one */
-    struct dmn_judged present, best; /* by the table; not possible: there is none */
     size_t left_count, guessed_links;
     struct dmn_left_out left[BRD_MAX]; /* boards that have no part in the best route */
 };

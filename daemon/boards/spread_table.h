@@ -4,7 +4,7 @@
  *
  * Board 0 is the head. Its EPs keep their names; those of the others are BOARD:EP.
  *
- * Costs: the head's are its own table. Another board's are what it told (spread_costs.h). A row
+ * Costs: the head's are its own table. Another board's are what it told (spread_costs.c). A row
  * with some measured units has its other units from tun_fill(), which learns their ratio to other
  * rows. A row with none has the times of the head's EP that is most like it, scaled by what is
  * known of both (speed, highest frequency), and by how wrong that was for the board's other rows.
@@ -17,9 +17,63 @@
  */
 #pragma once
 
-#include "daemon/boards/spread_costs.h"
+#include "ipc/boards/board_state.h"
 #include "kernels/kernels.h"
 #include "model/model.h"
+#include "tuner/problem.h"
+
+/*
+ * ---- spread_costs.c: what the units of a model took on every board, as far as boards told, and
+ * the cost table that follows ----
+ *
+ * A board tells costs of the segments that it serves. They are kept after it stopped to serve them:
+ * else a board that proved slow would look fast again, and routes would swing. After
+ * DMN_PAST_KEEP_NS without news they are forgotten, so that such a board gets another chance.
+ */
+#define DMN_PAST_ROWS_MAX 512u
+#define DMN_PAST_KEEP_NS (30 * 60 * UINT64_C(1000000000))
+
+struct dmn_past_row {
+    char print[BRD_FINGERPRINT_BYTES]; /* board */
+    char ep[BRD_EP_NAME_BYTES];        /* as the board calls it */
+    uint32_t width;
+    uint64_t at_ns; /* of the newest report */
+    double *ns;     /* [units of the model], owned; < 0: not measured */
+};
+struct dmn_spread_past {
+    size_t unit_count, count;
+    struct dmn_past_row *row; /* owned */
+};
+#define DMN_SPREAD_PAST_NULL ((struct dmn_spread_past){0})
+
+void dmn_past_init(struct dmn_spread_past *p, size_t unit_count);
+void dmn_past_deinit(struct dmn_spread_past *p);
+/** dmn_past_copy() - deep. Return: 0 or -ENOMEM. */
+int dmn_past_copy(const struct dmn_spread_past *from, struct dmn_spread_past *ret);
+
+/** dmn_past_learn() - takes what the boards of a report, its own included, tell of @content, and
+ * forgets what is too old. Segments that do not fit the model and rows past DMN_PAST_ROWS_MAX are
+ * left out. Return: 0 or -ENOMEM. */
+int dmn_past_learn(struct dmn_spread_past *p, const char *content,
+                   const struct brd_link_report_all *r, uint64_t now_ns);
+/** dmn_past_find() - Return: what is known of (board, EP, width), or NULL. */
+const struct dmn_past_row *dmn_past_find(const struct dmn_spread_past *p, const char *print,
+                                         const char *ep, size_t width);
+
+/* Of each EP of the table. */
+struct dmn_spread_ep {
+    const char *name;  /* as its board calls it */
+    const char *print; /* its board */
+    size_t like;       /* the head's EP whose times it has ... */
+    double scale;      /* ... times this, until it is known better */
+};
+
+/** dmn_spread_costs() - fills @p->costs. @eps: [p->ep_count]; the first are the
+ * head's. */
+void dmn_spread_costs(struct tun_problem *p, const struct tun_problem *here,
+                      const struct dmn_spread_past *past, const struct dmn_spread_ep *eps);
+
+/* ---- spread_table.c ---- */
 
 /**
  * dmn_spread_units() - sets weight_bytes, arena_bytes and in_bytes of the units, and input_bytes

@@ -48,7 +48,7 @@ static uint64_t answered(const struct dmn_away_counts *n)
 
 json_t *dmn_route_json(const struct dmn_boards *b, const struct dmn_model *m)
 {
-    const struct dmn_board_model *bm = dmn_boards_of(b, m);
+    const struct dmn_board_model *bm = dmn_boards_of(m);
     char text[DMN_ROUTE_TEXT_MAX];
     struct dmn_away_counts n;
     const char *phase;
@@ -131,14 +131,14 @@ void dmn_boards_metrics(FILE *to, const struct dmn_control *control)
     }
     dmn_metric_head(to, "route_serving", "gauge", "1 while frames go over several boards.");
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        if ((bm = dmn_boards_of(b, m)) != NULL) {
+        if ((bm = dmn_boards_of(m)) != NULL) {
             dmn_metric_row(to, "route_serving", bm->serving != 0, "model=\"%s\"", m->name);
         }
     }
     dmn_metric_head(to, "route_frames_total", "counter",
                     "Frames sent over several boards: answered, or returned and computed here.");
     for (const struct dmn_model *m = control->models->models; m; m = m->next) {
-        if ((bm = dmn_boards_of(b, m)) != NULL) { /* those that came back so far */
+        if ((bm = dmn_boards_of(m)) != NULL) { /* those that came back so far */
             struct dmn_away_counts n = dmn_board_model_counts(bm);
 
             dmn_metric_row(to, "route_frames_total", (double)answered(&n),

@@ -80,8 +80,7 @@ static void on_gone(void *ctx, struct dmn_model *m)
 
 static void on_serving_changed(void *ctx, struct dmn_model *m)
 {
-    struct dmn_control *control = ctx;
-    const struct dmn_board_model *bm = dmn_boards_of(control->boards, m);
+    const struct dmn_board_model *bm = dmn_boards_of(m);
 
     dmn_control_event(ctx, json_pack("{s:s, s:s, s:s, s:I}", "event", "route", "model", m->name,
                                      "route", bm && bm->serving ? bm->text : "", "number",

@@ -363,7 +363,7 @@ static json_t *verdict_json(const struct dmn_spread_query *q, const struct dmn_e
 
 static json_t *best_json(const struct dmn_spread_query *q, const struct dmn_explained *e)
 {
-    json_t *best = figures_json(&e->best.figures, e->best.limit);
+    json_t *best = figures_json(&e->answer.best, e->answer.best.limit);
     char route[DMN_ROUTE_TEXT_MAX];
 
     if (json_is_object(best)) {
@@ -396,15 +396,15 @@ int dmn_boards_explain_json(const struct dmn_spread_query *q, bool fixed, json_t
     }
     json_text_each(json_object_get(route, "hops"), i, hop) {
         json_object_set_new(hop, "predicted_ms",
-                            i < BRD_HOPS_MAX ? dmn_json_positive(e->present.hop_ns[i] * 1e-6)
+                            i < BRD_HOPS_MAX ? dmn_json_positive(e->answer.present.hop_ns[i] * 1e-6)
                                              : json_null());
     }
-    json_object_update_new(route,
-                           json_pack("{s:o, s:o, s:o, s:o, s:o, s:f, s:I}", "predicted",
-                                     figures_json(&e->present.figures, e->present.limit), "best",
-                                     best_json(q, e), "alone", figures_json(&e->answer.alone, NULL),
-                                     "verdict", verdict_json(q, e, fixed), "left_out",
-                                     left_out_json(q, e), "input_bytes", q->here.boards.input_bytes,
-                                     "guessed_links", (json_int_t)e->guessed_links));
+    json_object_update_new(
+        route,
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:f, s:I}", "predicted",
+                  figures_json(&e->answer.present, e->answer.present.limit), "best",
+                  best_json(q, e), "alone", figures_json(&e->answer.alone, NULL), "verdict",
+                  verdict_json(q, e, fixed), "left_out", left_out_json(q, e), "input_bytes",
+                  q->here.boards.input_bytes, "guessed_links", (json_int_t)e->guessed_links));
     return 0;
 }

@@ -275,7 +275,7 @@ void dmn_method_plan_front(struct dmn_call *c, struct dmn_model *m)
     j->run = boards ? boards_front_run : front_run;
     j->done = boards ? boards_front_done : answer;
     j->key = "front";
-    if (!boards || boards_front(j, dmn_boards_of(c->control->boards, m))) {
+    if (!boards || boards_front(j, dmn_boards_of(m))) {
         job_queue(j);
     }
 }
@@ -298,7 +298,7 @@ static void explain_run(struct job *j)
 /* What this thread knows of the model's route, and what the work thread needs for the rest. */
 static void take_route(struct job *j, const struct dmn_model *m)
 {
-    const struct dmn_board_model *bm = dmn_boards_of(j->control->boards, m);
+    const struct dmn_board_model *bm = dmn_boards_of(m);
 
     j->route = dmn_route_json(j->control->boards, m);
     if (bm) {

@@ -14,7 +14,7 @@
 
 void dmn_method_get_plan(struct dmn_call *c, struct dmn_model *m)
 {
-    const struct dmn_board_model *bm = dmn_boards_of(c->control->boards, m);
+    const struct dmn_board_model *bm = dmn_boards_of(m);
     char plan[PL_PLAN_TEXT_MAX];
 
     dmn_model_plan_text(m, plan);
@@ -68,9 +68,9 @@ static void switched(void *ctx, const struct dmn_outcome *o)
         dmn_call_refuse(s->call, o);
     } else {
         if (user) {
-            dmn_boards_set_alone(s->call->control->boards, s->model);
+            dmn_boards_set_alone(s->model);
         } else {
-            dmn_boards_unset(s->call->control->boards, s->model);
+            dmn_boards_unset(s->model);
         }
         dmn_model_plan_text(s->model, plan);
         reply =
@@ -135,8 +135,8 @@ void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_
 /* @why: DMN_ROUTE_ERROR_MAX bytes. Return: 0, and the call was answered; -EINVAL with @why. */
 static int set_route(struct dmn_model *m, struct dmn_call *c, const char *text, char *why)
 {
-    const struct dmn_board_model *bm = dmn_boards_of(c->control->boards, m);
-    int r = dmn_boards_set(c->control->boards, m, text, why);
+    const struct dmn_board_model *bm = dmn_boards_of(m);
+    int r = dmn_boards_set(m, text, why);
 
     if (r == 0) {
         dmn_call_reply(c,
@@ -171,8 +171,7 @@ void dmn_method_set_plan(struct dmn_call *c, struct dmn_model *m)
     } else if (fits == -EAGAIN) {
         c->control->machine->whole_wanted_ns = base_now_ns();
         dmn_call_error(c, "Busy", "%s; it is joined now: set the plan again in a second", error);
-    } else if (!dmn_boards_of(c->control->boards, m) ||
-               dmn_route_text_parse(text, why, &route) < 0) {
+    } else if (!dmn_boards_of(m) || dmn_route_text_parse(text, why, &route) < 0) {
         refuse_plan(m, c, error);
     } else if (set_route(m, c, text, why) < 0) {
         dmn_call_error(c, "InvalidPlan", "model %s: %s; as a route over boards: %s", m->name, error,
@@ -268,7 +267,7 @@ static int take_route(const char *text, struct layers *l, char *error)
 
 void dmn_method_get_mapping(struct dmn_call *c, struct dmn_model *m)
 {
-    const struct dmn_board_model *bm = dmn_boards_of(c->control->boards, m);
+    const struct dmn_board_model *bm = dmn_boards_of(m);
     base_cleanup(layers_deinit) struct layers l = {0};
     char error[TUN_ERROR_MAX] = "", plan[PL_PLAN_TEXT_MAX];
     int r = layers_init(m, c->control->boards->report, &l);
@@ -388,7 +387,7 @@ void dmn_method_set_mapping(struct dmn_call *c, struct dmn_model *m)
     struct tun_reader r = {.path = "mapping", .error = error};
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
     base_cleanup(layers_deinit) struct layers l = {0};
-    bool spread = dmn_boards_of(c->control->boards, m);
+    bool spread = dmn_boards_of(m);
 
     if (!plan || layers_init(m, c->control->boards->report, &l) < 0) {
         refuse_mapping(c, m, root, error);

@@ -15,7 +15,7 @@
 #include <uv.h>
 
 #include "daemon/config/config.h"
-#include "governor/gpio_logic.h"
+#include "governor/gpio.h"
 #include "governor/machine_state.h"
 #include "governor/sysfs.h"
 #include "governor/topology.h"

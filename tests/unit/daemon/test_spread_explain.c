@@ -60,17 +60,18 @@ TEST(verdicts)
     begin(3);
     explain(NULL, 0);
     T_EQ(e.verdict, DMN_VERDICT_BETTER);
-    T_TRUE(e.best.figures.possible && !e.present.figures.possible && e.best.limit[0]);
+    T_TRUE(e.answer.best.possible && !e.answer.present.possible && e.answer.best.limit[0]);
     count = e.answer.hop_count;
     memcpy(best, e.answer.hop, sizeof(best));
     explain(best, count);
     T_EQ(e.verdict, DMN_VERDICT_SERVES);
-    T_NEAR(e.present.figures.bottleneck_ns, e.best.figures.bottleneck_ns, 0);
-    T_STR(e.present.limit, e.best.limit);
+    T_NEAR(e.answer.present.bottleneck_ns, e.answer.best.bottleneck_ns, 0);
+    T_STR(e.answer.present.limit, e.answer.best.limit);
     halves(hop);
     explain(hop, 2);
     T_EQ(e.verdict, DMN_VERDICT_BETTER);
-    T_TRUE(e.present.hop_ns[0] > 0 && e.present.hop_ns[1] > 0 && e.present.hop_ns[2] == 0);
+    T_TRUE(e.answer.present.hop_ns[0] > 0 && e.answer.present.hop_ns[1] > 0 &&
+           e.answer.present.hop_ns[2] == 0);
     end();
 }
 
@@ -83,7 +84,7 @@ TEST(links_decide)
     rig_link(&report.self, &report.board[0], true, 1e5, 1e4);
     explain(hop, 2);
     T_EQ(e.verdict, DMN_VERDICT_ALONE_BETTER);
-    T_CONTAINS(e.present.limit, "link here to b1");
+    T_CONTAINS(e.answer.present.limit, "link here to b1");
     explain(NULL, 0);
     T_TRUE(e.verdict == DMN_VERDICT_NONE || e.verdict == DMN_VERDICT_ALONE);
     end();
