@@ -17,7 +17,7 @@
 
 #include "base/base.h"
 #include "daemon/machine/machine.h"
-#include "daemon/plans/profile_private.h"
+#include "daemon/plans/profile.h"
 #include "kernels/kernels.h"
 #include "pipeline/pipeline.h"
 

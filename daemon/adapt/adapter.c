@@ -277,13 +277,6 @@ static void note_gap(struct dmn_adapt *adapt, uint64_t now_ns)
     }
 }
 
-/* Counts frames and paces anew. */
-static void pass_over(struct dmn_adapt_model *a)
-{
-    memset(a->pace, 0, sizeof(a->pace));
-    a->verify_ns = 0;
-}
-
 /* Turns get shorter when a slowdown ends; that is no reason to begin them, so what is asked for
  * shrinks by no more than the time that passes. */
 static void note_turns(const struct dmn_adapt *adapt, struct dmn_model *m)
@@ -312,8 +305,9 @@ static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_
     }
     m->adapt->alike = 0;
     note_plan(m, now_ns);
-    if (adapt->void_looks > 0) {
-        pass_over(m->adapt);
+    if (adapt->void_looks > 0) { /* count frames and paces anew */
+        memset(m->adapt->pace, 0, sizeof(m->adapt->pace));
+        m->adapt->verify_ns = 0;
         return;
     }
     if (m->adapt->verify_left > 0) {

@@ -19,7 +19,6 @@
 #pragma once
 
 #include "daemon/adapt/adapter_private.h"
-#include "daemon/adapt/live_turns.h"
 #include "pipeline/plan_move.h"
 
 /* One model's part of a change. */

@@ -229,7 +229,8 @@ void dmn_change_apply(struct dmn_adapt_change *c, struct dmn_change_part *p, str
     }
     keep_home(m);
     prove = to_prove(m, p, plan);
-    dmn_costs_move(m, &p->problem);
+    dmn_costs_swap(m, &p->problem);
+    free(base_take(m->planning->tried)); /* on the old EPs */
     pl_set_eps(m->pipe, &c->eps);
     proof = proof_new(m, c, p, before, plan, origin);
     error = proof ? dmn_plan_switch(m, &(struct dmn_switch){.plan = prove ? &p->same : plan,

@@ -2,7 +2,6 @@
 /* Decisions: solves them as queued work, acts on them, verifies them, reverts them. */
 
 #include "daemon/adapt/adapter_private.h"
-#include "daemon/adapt/live_turns.h"
 #include "daemon/service/log.h"
 
 /* Windows of throughput before a change: from the onset on, not earlier. */

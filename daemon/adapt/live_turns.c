@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/adapt/live_turns.h"
-
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/plans/trial.h"
 #include "daemon/service/log.h"

@@ -7,7 +7,7 @@
  * sees the part as any other EP, and leaves and probes it as such. When its core is as fast as its
  * siblings again, the parts are joined.
  *
- * The plan that serves and the new one take turns (live_turns.h). If the new one is not better, the
+ * The plan that serves and the new one take turns (live_turns.c). If the new one is not better, the
  * parts are joined again, and the same cores are not split off until they are clearly slower or
  * faster.
  *
@@ -17,7 +17,6 @@
  */
 
 #include "daemon/adapt/adapter_private.h"
-#include "daemon/adapt/live_turns.h"
 #include "pipeline/plan_move.h"
 
 #define AGAIN_NS (5 * BASE_NS_PER_S) /* from a join to the next split; doubled for hasty ones */

@@ -2,7 +2,6 @@
 /* Reports decisions: history and log. */
 
 #include "daemon/adapt/adapter_private.h"
-#include "daemon/adapt/live_turns.h"
 #include "daemon/service/log.h"
 
 #define AS_GOOD 0.005 /* a smaller gain is reported as none */

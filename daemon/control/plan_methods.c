@@ -9,9 +9,8 @@
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
 #include "daemon/machine/machine.h"
-#include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
-#include "daemon/plans/tried.h"
+#include "daemon/plans/retune.h"
 #include "tuner/json/costs_json.h"
 
 #define FRONT_DEFAULT 16

@@ -6,8 +6,6 @@
  *
  * A load reads the file on its own thread. The disk's thread reads it again, adds a state and
  * writes it. What the loop asks is in memory: dmn_planning.kept. */
-#include "daemon/plans/kept.h"
-
 #include <math.h>
 
 #include "base/base.h"

@@ -318,12 +318,6 @@ void dmn_costs_swap(struct dmn_model *m, struct tun_problem *costs)
     dmn_planner_clocks_free(m);
 }
 
-void dmn_costs_move(struct dmn_model *m, struct tun_problem *costs)
-{
-    dmn_costs_swap(m, costs);
-    free(base_take(m->planning->tried));
-}
-
 struct dmn_costs_hold dmn_costs_held(const struct dmn_model *m)
 {
     const struct dmn_plans *plans = m->planning->of;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/plans/planner.h - a model's costs on these cores, and the plans that follow from them
+ * daemon/plans/planner.h - a model's costs on these cores, the plans that follow from them, and what
+ * is kept of both for the next start
  *
  * A model's struct tun_problem holds its units, the daemon's EPs in their order, a time for each
  * unit on each (EP, width) with source and uncertainty, and the cost of a hand-off. It starts with
@@ -69,9 +70,6 @@ void dmn_planner_clocks_free(struct dmn_model *m);
 /** dmn_costs_swap() - puts @costs, a table for the same EPs, in the place of the model's table, and
  * that into @costs. Learning restarts. */
 void dmn_costs_swap(struct dmn_model *m, struct tun_problem *costs);
-/** dmn_costs_move() - the same with a table for other EPs; what was tried on the old ones is
- * forgotten. */
-void dmn_costs_move(struct dmn_model *m, struct tun_problem *costs);
 /** dmn_costs_held() - Return: what must not be learned or saved of @m now (plans.h). */
 struct dmn_costs_hold dmn_costs_held(const struct dmn_model *m);
 
@@ -125,3 +123,29 @@ void dmn_planner_learn(struct dmn_model *m);
  * meaningless. */
 bool dmn_planner_expect(const struct dmn_model *m, const struct pl_plan *plan,
                         struct tun_outcome *ret);
+
+/* ---- kept.c: what was learned of each model, saved by EPs, governors, frequency limits and quota;
+ * the loop thread never blocks on the file ---- */
+
+/** dmn_kept_suits() - Return: the serving plan suits this state of the machine; false: it only
+ * suits present interference, for which an EP may be split. */
+bool dmn_kept_suits(const struct dmn_model *m);
+/** dmn_kept_save() - keeps costs, hand-off, the serving plan and its origin for this state of the
+ * machine, and saves them if there is a state folder. Does nothing unless dmn_kept_suits(). The
+ * disk's thread writes; it logs a failure. */
+void dmn_kept_save(struct dmn_model *m);
+/** dmn_kept_read() - reads the file of a loaded model into l->kept. @plans: struct dmn_plans. Any
+ * thread that owns the load; blocks on the disk. */
+void dmn_kept_read(void *plans, struct dmn_load *l);
+/**
+ * dmn_kept_load() - loads what l->kept has for this state of the machine, else for one that
+ * differs only in limits and quota, into the problem of l->planning (TUN_SAVED)
+ *
+ * @on: the machine in that state. @ret: the plan; l->origin is the user's if a user set it, else
+ * DMN_FROM_SAVED. Return: 0; DMN_E_NO_PLAN: costs, but no plan that fits; -ENOENT: nothing.
+ */
+enum { DMN_E_NO_PLAN = 1 };
+int dmn_kept_load(const struct dmn_machine *on, struct dmn_load *l, struct pl_plan *ret);
+/** dmn_kept_plan() - finds the plan that was kept for exactly this state of the machine, unless a
+ * user set it. Return: true with @ret set; false: there is none. */
+bool dmn_kept_plan(const struct dmn_model *m, struct pl_plan *ret);

@@ -6,7 +6,6 @@
 #include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/process_memory.h"
-#include "daemon/plans/kept.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"

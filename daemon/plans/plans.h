@@ -3,7 +3,7 @@
  * daemon/plans/plans.h - which plan serves, and why: the state of this room, and its interface to
  * the daemon
  *
- * Owns each model's costs (planner.h, profile.h, kept.h), the serving plan (switch.h, the only way
+ * Owns each model's costs (planner.h, profile.h), the serving plan (switch.h, the only way
  * to change it), searches on live frames (retune.h), and the history (history.h). Uses models/ and
  * machine/, and listens to them. Reports through struct dmn_plans_listener (switch.h) and done
  * callbacks. Keeps a struct dmn_planning (planning.h) for each model; daemon/adapt/ says

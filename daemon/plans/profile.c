@@ -4,10 +4,11 @@
  * a time is in flight, so the clocks see each unit alone. The teams' notify() wakes the loop, which
  * calls dmn_profile_step(). */
 
+#include "daemon/plans/profile.h"
 #include "base/base.h"
+#include "daemon/config/state_file.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"
-#include "daemon/plans/profile_private.h"
 #include "daemon/plans/switch.h"
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"

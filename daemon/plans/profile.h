@@ -27,6 +27,8 @@
 #include "tuner/problem.h"
 
 struct dmn_plans;
+struct dmn_profile_run;
+struct dmn_state_kept;
 
 #define DMN_PROFILE_MS 8000u /* default budget for all kinds together */
 #define DMN_PROFILE_MS_MAX 600000u
@@ -34,8 +36,6 @@ struct dmn_plans;
 /** dmn_profile_init() - reads the saved predictors that fit these EPs. An invalid file counts as
  * missing. Return: 0 or -ENOMEM. */
 int dmn_profile_init(struct dmn_plans *plans);
-/** dmn_profile_deinit() - call when no profile runs (dmn_profile_abort()). */
-void dmn_profile_deinit(struct dmn_plans *plans);
 
 /** dmn_profile_begin() - starts a profile. @done: called at its end, if it starts. @ms: time for
  * measuring, shared by all kinds and widths; each gets at least two frames. Return: 0; -EBUSY: one
@@ -71,3 +71,26 @@ size_t dmn_profile_predict(const struct dmn_plans *plans, struct tun_problem *p)
  * product (grouped convolution, product of two activations). */
 bool dmn_unit_gemm(const struct mdl_model *m, size_t unit, double *ret_n, double *ret_k,
                    double *ret_m);
+
+/* ---- between the parts: profile_net.c (the chain), profile.c (running it) and profile_state.c
+ * (saving and using the result) ---- */
+
+struct dmn_profile { /* owned by struct dmn_plans */
+    struct dmn_profiled eps[PL_EP_MAX];
+    struct dmn_profile_run *run; /* owned; in progress, or NULL */
+};
+
+/** dmn_profile_keep() - sets the predictor of the EP named @ep. */
+void dmn_profile_keep(struct dmn_plans *plans, const char *ep, size_t benches,
+                      const struct tun_predictor *p);
+/** dmn_profile_save() - saves all predictors. @kept: must be given. */
+void dmn_profile_save(const struct dmn_plans *plans, struct dmn_state_kept kept);
+
+/**
+ * dmn_profile_write_net() - writes the chain as a network description (docs/netdesc.md) to a new
+ * file
+ *
+ * @folder: where. @ret_path: owned; ends in .json; the caller removes the file. Threads: any;
+ * blocks. Return: 0 or -errno.
+ */
+int dmn_profile_write_net(const char *folder, char **ret_path);

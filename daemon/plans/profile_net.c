@@ -2,7 +2,7 @@
 /* The chain of micro-benchmarks, and the matrices of a unit. */
 
 #include "base/base.h"
-#include "daemon/plans/profile_private.h"
+#include "daemon/plans/profile.h"
 
 /* Each layer reads the previous one; 1.5 G multiply-accumulates in all. Kernel 0 is a fully
  * connected layer. Widths, kernels and channels are those of Pipe-it's table II, plus the few input

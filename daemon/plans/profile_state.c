@@ -2,9 +2,10 @@
 /* Saves, reads and uses the result of a profile. */
 
 #include "base/base.h"
+#include "daemon/config/state_file.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/plans.h"
-#include "daemon/plans/profile_private.h"
+#include "daemon/plans/profile.h"
 #include "daemon/service/log.h"
 
 static bool state_path(const struct dmn_plans *plans, char ret[DMN_STATE_PATH_MAX])
@@ -146,11 +147,6 @@ int dmn_profile_init(struct dmn_plans *plans)
     }
     read_state(plans);
     return 0;
-}
-
-void dmn_profile_deinit(struct dmn_plans *plans)
-{
-    free(base_take(plans->profile));
 }
 
 const struct dmn_profiled *dmn_profiled(const struct dmn_plans *plans, const char *ep)

@@ -2,7 +2,6 @@
 /* Start and end of this room, and its reactions to events of models. */
 #include "base/base.h"
 #include "daemon/machine/machine.h"
-#include "daemon/plans/kept.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"
@@ -202,7 +201,7 @@ void dmn_plans_give_up(struct dmn_plans *plans, const char *why)
 void dmn_plans_stop(struct dmn_plans *plans)
 {
     dmn_profile_abort(plans, "the daemon is stopping");
-    dmn_profile_deinit(plans);
+    free(base_take(plans->profile));
     if (plans->timing) {
         plans->timing = false;
         uv_close((uv_handle_t *)&plans->timer, NULL);

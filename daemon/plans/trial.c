@@ -76,13 +76,7 @@ double dmn_pace_half_ns(const struct dmn_pace *p)
 /* Frames that may come out at once: the teams of the last stage can finish together. */
 static size_t burst(const struct pl_plan *plan)
 {
-    const struct pl_stage_plan *last = &plan->stages[plan->stage_count - 1];
-    size_t teams = 0;
-
-    for (size_t g = 0; g < last->group_count; g++) {
-        teams += last->groups[g].count;
-    }
-    return teams;
+    return pl_stage_teams(&plan->stages[plan->stage_count - 1]);
 }
 
 void dmn_trial_begin(struct dmn_trial *t, const struct dmn_model *m,

@@ -8,7 +8,6 @@
 
 #include "base/base.h"
 #include "daemon/machine/machine.h"
-#include "daemon/plans/kept.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/switch.h"

@@ -5,7 +5,6 @@
 #include "base/base.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/retune_private.h"
-#include "daemon/plans/tried.h"
 #include "tests/harness.h"
 #include "tests/unit/daemon/plan_text.h"
 
