@@ -4,21 +4,26 @@
 #include "base/base.h"
 #include "pipeline/plan.h"
 
+/* Where it is said why a plan is refused; NULL: nowhere. */
+struct why {
+    char *text;
+    size_t bytes;
+};
+
 /* The parser's position. Errors name the byte, so that a long plan can be corrected. */
 struct cursor {
     const char *text, *at;
-    char *error;
-    size_t error_bytes;
+    struct why why;
 };
 
-__attribute__((format(printf, 3, 4))) static int fail(char *error, size_t error_bytes,
-                                                      const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int fail(const struct why *why, const char *format,
+                                                      ...)
 {
-    if (error && error_bytes > 0) {
+    if (why->text && why->bytes > 0) {
         va_list args;
 
         va_start(args, format);
-        vsnprintf(error, error_bytes, format, args);
+        vsnprintf(why->text, why->bytes, format, args);
         va_end(args);
     }
     return -EINVAL;
@@ -31,14 +36,12 @@ static int unexpected(const struct cursor *c, const char *wanted)
     unsigned char got = (unsigned char)*c->at;
 
     if (got == '\0') {
-        return fail(c->error, c->error_bytes, "the plan ends at byte %zu where %s is expected", at,
-                    wanted);
+        return fail(&c->why, "the plan ends at byte %zu where %s is expected", at, wanted);
     }
     if (!isprint(got)) {
-        return fail(c->error, c->error_bytes, "%s is expected at byte %zu, not byte 0x%02x", wanted,
-                    at, got);
+        return fail(&c->why, "%s is expected at byte %zu, not byte 0x%02x", wanted, at, got);
     }
-    return fail(c->error, c->error_bytes, "%s is expected at byte %zu, not '%c'", wanted, at, got);
+    return fail(&c->why, "%s is expected at byte %zu, not '%c'", wanted, at, got);
 }
 
 static int parse_number(struct cursor *c, const char *what, uint16_t *ret)
@@ -51,8 +54,8 @@ static int parse_number(struct cursor *c, const char *what, uint16_t *ret)
     for (; *c->at >= '0' && *c->at <= '9'; c->at++) {
         value = value * 10 + (uint32_t)(*c->at - '0');
         if (value > UINT16_MAX) {
-            return fail(c->error, c->error_bytes, "%s at byte %zu is above %u", what,
-                        (size_t)(c->at - c->text), UINT16_MAX);
+            return fail(&c->why, "%s at byte %zu is above %u", what, (size_t)(c->at - c->text),
+                        UINT16_MAX);
         }
     }
     *ret = (uint16_t)value;
@@ -109,7 +112,7 @@ static int parse_ep(struct cursor *c, const struct pl_ep_set *eps, uint16_t *ret
         if (n == 0) {
             return unexpected(c, "the name of an execution place");
         }
-        return fail(c->error, c->error_bytes, "there is no execution place \"%.*s\" (byte %zu)",
+        return fail(&c->why, "there is no execution place \"%.*s\" (byte %zu)",
                     (int)base_min(n, (size_t)PL_EP_NAME_MAX), c->at, (size_t)(c->at - c->text));
     }
     c->at += best;
@@ -127,9 +130,8 @@ static int parse_batch(struct cursor *c, uint16_t *ret_more)
         return r;
     }
     if (batch < 1 || batch > PL_BATCH_MAX) {
-        return fail(c->error, c->error_bytes,
-                    "a team takes 1 to %u frames at once, not %u (byte %zu)", PL_BATCH_MAX, batch,
-                    (size_t)(c->at - c->text));
+        return fail(&c->why, "a team takes 1 to %u frames at once, not %u (byte %zu)", PL_BATCH_MAX,
+                    batch, (size_t)(c->at - c->text));
     }
     *ret_more = (uint16_t)(batch - 1);
     return 0;
@@ -179,8 +181,7 @@ static int parse_stage(struct cursor *c, const struct pl_ep_set *eps, struct pl_
     do {
         c->at++;
         if (s.group_count == PL_GROUP_MAX) {
-            return fail(c->error, c->error_bytes,
-                        "more than %u groups of teams in a stage (byte %zu)", PL_GROUP_MAX,
+            return fail(&c->why, "more than %u groups of teams in a stage (byte %zu)", PL_GROUP_MAX,
                         (size_t)(c->at - c->text));
         }
         r = parse_group(c, eps, &s.groups[s.group_count]);
@@ -196,17 +197,16 @@ static int parse_stage(struct cursor *c, const struct pl_ep_set *eps, struct pl_
 int pl_plan_parse(const char *text, const struct pl_ep_set *eps, size_t unit_count, char *ret_error,
                   size_t error_bytes, struct pl_plan *ret)
 {
-    struct cursor c = {text, text, ret_error, error_bytes};
+    struct cursor c = {text, text, {ret_error, error_bytes}};
     struct pl_plan p = {0};
     int r;
 
     if (strnlen(text, PL_PLAN_TEXT_MAX) == PL_PLAN_TEXT_MAX) {
-        return fail(ret_error, error_bytes, "the plan is longer than %u bytes",
-                    PL_PLAN_TEXT_MAX - 1);
+        return fail(&c.why, "the plan is longer than %u bytes", PL_PLAN_TEXT_MAX - 1);
     }
     for (;;) {
         if (p.stage_count == PL_STAGE_MAX) {
-            return fail(ret_error, error_bytes, "more than %u stages", PL_STAGE_MAX);
+            return fail(&c.why, "more than %u stages", PL_STAGE_MAX);
         }
         r = parse_stage(&c, eps, &p.stages[p.stage_count]);
         if (r < 0) {
@@ -274,38 +274,35 @@ int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *r
 }
 
 static int check_stage(const struct pl_plan *p, size_t stage, const struct pl_ep_set *eps,
-                       char *error, size_t error_bytes, size_t *teams)
+                       const struct why *why, size_t *teams)
 {
     const struct pl_stage_plan *s = &p->stages[stage];
 
     if (s->group_count == 0 || s->group_count > PL_GROUP_MAX) {
-        return fail(error, error_bytes, "stage %zu has %u groups of teams, not 1 to %u", stage,
-                    s->group_count, PL_GROUP_MAX);
+        return fail(why, "stage %zu has %u groups of teams, not 1 to %u", stage, s->group_count,
+                    PL_GROUP_MAX);
     }
     for (size_t i = 0; i < s->group_count; i++) {
         const struct pl_group *g = &s->groups[i];
 
         if (g->ep >= eps->count) {
-            return fail(error, error_bytes, "stage %zu names execution place %u of %zu", stage,
-                        g->ep, eps->count);
+            return fail(why, "stage %zu names execution place %u of %zu", stage, g->ep, eps->count);
         }
         if (g->width == 0 || g->count == 0) {
-            return fail(error, error_bytes, "stage %zu has a %s of 0", stage,
+            return fail(why, "stage %zu has a %s of 0", stage,
                         g->width == 0 ? "width" : "number of teams");
         }
         if (g->width > eps->eps[g->ep].cpu_count) {
-            return fail(error, error_bytes, "stage %zu: width %u, but %.*s has %zu cores", stage,
-                        g->width, (int)PL_EP_NAME_MAX, eps->eps[g->ep].name,
-                        eps->eps[g->ep].cpu_count);
+            return fail(why, "stage %zu: width %u, but %.*s has %zu cores", stage, g->width,
+                        (int)PL_EP_NAME_MAX, eps->eps[g->ep].name, eps->eps[g->ep].cpu_count);
         }
         if (g->more >= PL_BATCH_MAX) {
-            return fail(error, error_bytes,
-                        "stage %zu: a team takes 1 to %u frames at once, not %zu", stage,
+            return fail(why, "stage %zu: a team takes 1 to %u frames at once, not %zu", stage,
                         PL_BATCH_MAX, pl_group_batch(g));
         }
         *teams += g->count;
         if (*teams > PL_TEAM_MAX) {
-            return fail(error, error_bytes, "more than %u teams", PL_TEAM_MAX);
+            return fail(why, "more than %u teams", PL_TEAM_MAX);
         }
     }
     return 0;
@@ -314,41 +311,38 @@ static int check_stage(const struct pl_plan *p, size_t stage, const struct pl_ep
 int pl_plan_check(const struct pl_plan *p, const struct pl_ep_set *eps, size_t unit_count,
                   char *ret_error, size_t error_bytes)
 {
+    const struct why why = {ret_error, error_bytes};
     size_t next = 0, teams = 0;
 
     if (eps->count > PL_EP_MAX) {
-        return fail(ret_error, error_bytes, "more than %u execution places", PL_EP_MAX);
+        return fail(&why, "more than %u execution places", PL_EP_MAX);
     }
     if (p->stage_count == 0 || p->stage_count > PL_STAGE_MAX) {
-        return fail(ret_error, error_bytes, "a plan has 1 to %u stages, not %zu", PL_STAGE_MAX,
-                    p->stage_count);
+        return fail(&why, "a plan has 1 to %u stages, not %zu", PL_STAGE_MAX, p->stage_count);
     }
     for (size_t i = 0; i < p->stage_count; i++) {
         const struct pl_stage_plan *s = &p->stages[i];
         int r;
 
         if (s->first_unit != next) {
-            return fail(ret_error, error_bytes, "stage %zu begins at unit %u, not at unit %zu", i,
-                        s->first_unit, next);
+            return fail(&why, "stage %zu begins at unit %u, not at unit %zu", i, s->first_unit,
+                        next);
         }
         if (s->last_unit < s->first_unit) {
-            return fail(ret_error, error_bytes, "stage %zu ends at unit %u, before it begins", i,
-                        s->last_unit);
+            return fail(&why, "stage %zu ends at unit %u, before it begins", i, s->last_unit);
         }
         if (s->last_unit >= unit_count) {
-            return fail(ret_error, error_bytes,
-                        "stage %zu ends at unit %u, but the last unit is %zd", i, s->last_unit,
-                        (ssize_t)unit_count - 1);
+            return fail(&why, "stage %zu ends at unit %u, but the last unit is %zd", i,
+                        s->last_unit, (ssize_t)unit_count - 1);
         }
-        r = check_stage(p, i, eps, ret_error, error_bytes, &teams);
+        r = check_stage(p, i, eps, &why, &teams);
         if (r < 0) {
             return r;
         }
         next = (size_t)s->last_unit + 1;
     }
     if (next != unit_count) {
-        return fail(ret_error, error_bytes, "units %zu to %zu are in no stage", next,
-                    unit_count - 1);
+        return fail(&why, "units %zu to %zu are in no stage", next, unit_count - 1);
     }
     return 0;
 }
