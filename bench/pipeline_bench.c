@@ -138,17 +138,17 @@ static size_t balanced_cut(struct bench *b, const struct pl_pipeline *measured)
     double all = 0, sum = 0, least = INFINITY;
 
     for (size_t u = 0; u < units; u++) {
-        struct pl_unit_stats s;
+        struct pl_series s;
 
         pl_unit_stats(measured, u, &s);
-        all += s.time.min_ns;
+        all += s.min_ns;
     }
     for (size_t u = 0; u + 1 < units; u++) {
-        struct pl_unit_stats s;
+        struct pl_series s;
         double slower;
 
         pl_unit_stats(measured, u, &s);
-        sum += s.time.min_ns;
+        sum += s.min_ns;
         slower = base_max(sum, all - sum);
         if (slower < least) {
             least = slower;

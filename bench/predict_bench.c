@@ -104,10 +104,10 @@ static int run(const struct net *n, const struct pl_ep_set *eps, size_t width, s
         pl_frame_put(pipe, f);
     }
     for (size_t u = 0; u < n->model->unit_count && !error; u++) {
-        struct pl_unit_stats stats;
+        struct pl_series stats;
 
         pl_unit_stats(pipe, u, &stats);
-        ret_ns[u] = stats.time.min_ns;
+        ret_ns[u] = stats.min_ns;
     }
     if (!error) {
         pl_free(pipe);

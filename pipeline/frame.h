@@ -29,7 +29,7 @@ struct pl_frame {
     /* set by the pipeline */
     enum pl_frame_status status;
     uint32_t epoch;
-    uint64_t number; /* of admission, over all epochs */
+    uint64_t number; /* of admission, over all epochs; set before the first push */
     uint64_t admitted_ns, started_ns,
         done_ns;         /* submitted; taken by stage 0; last stage finished */
     uint64_t busy_ns;    /* sum of the times that teams held it, without what others took of their

@@ -193,7 +193,7 @@ int pl_submit(struct pl_pipeline *p, struct pl_frame *f)
     }
     bind_memory(p, f);
     f->private->place = PL_PLACE_FLIGHT;
-    f->number = f->private->seq = p->admitted++;
+    f->number = p->admitted++;
     f->status = PL_FRAME_OK;
     f->epoch = p->set->epoch;
     f->admitted_ns = now;
@@ -207,7 +207,7 @@ static void drain(struct pl_pipeline *p, struct pl_set *s)
     struct pl_frame *f;
 
     while ((f = pl_set_finished(s)) != NULL) {
-        pl_sequencer_put(&p->sequencer, f->private->seq, f);
+        pl_sequencer_put(&p->sequencer, f->number, f);
     }
 }
 
@@ -292,20 +292,27 @@ int pl_set_eps(struct pl_pipeline *p, const struct pl_ep_set *eps)
     return 0;
 }
 
+/* What @unit took on the team. Return: false if the team does not run it. */
+static bool read_unit(const struct pl_team *t, size_t unit, struct pl_series *ret)
+{
+    bool runs = unit >= t->first_unit && unit <= t->last_unit;
+
+    *ret = (struct pl_series){0};
+    if (runs) {
+        pl_clocks_read_unit(&t->clocks, unit - t->first_unit, ret);
+    }
+    return runs;
+}
+
 /* Adds what @unit took under the plan of @s. The first sample of a series may still be cut when the
  * second one comes; the sum of a plan that serves leaves it out until then, so that it only
  * grows. */
 static void add_unit(const struct pl_set *s, size_t unit, bool over, struct pl_unit_total *to)
 {
     for (size_t i = 0; i < s->team_count; i++) {
-        const struct pl_team *t = &s->teams[i];
         struct pl_series time;
 
-        if (unit < t->first_unit || unit > t->last_unit) {
-            continue;
-        }
-        pl_clocks_read_unit(&t->clocks, unit - t->first_unit, &time);
-        if (time.count > 1 || over) {
+        if (read_unit(&s->teams[i], unit, &time) && (time.count > 1 || over)) {
             to->frames += time.count;
             to->ns += (double)time.count * time.mean_ns;
         }
@@ -393,26 +400,19 @@ void pl_team_stats(const struct pl_pipeline *p, size_t team, struct pl_team_stat
 }
 
 bool pl_team_unit_stats(const struct pl_pipeline *p, size_t team, size_t unit,
-                        struct pl_unit_stats *ret)
+                        struct pl_series *ret)
 {
-    const struct pl_team *t = &p->set->teams[team];
-
-    memset(ret, 0, sizeof(*ret));
-    if (unit < t->first_unit || unit > t->last_unit) {
-        return false;
-    }
-    pl_clocks_read_unit(&t->clocks, unit - t->first_unit, &ret->time);
-    return true;
+    return read_unit(&p->set->teams[team], unit, ret);
 }
 
-void pl_unit_stats(const struct pl_pipeline *p, size_t unit, struct pl_unit_stats *ret)
+void pl_unit_stats(const struct pl_pipeline *p, size_t unit, struct pl_series *ret)
 {
     memset(ret, 0, sizeof(*ret));
     for (size_t i = 0; i < p->set->team_count; i++) {
-        struct pl_unit_stats one;
+        struct pl_series one;
 
-        if (pl_team_unit_stats(p, i, unit, &one)) {
-            pl_series_merge(&ret->time, &one.time);
+        if (read_unit(&p->set->teams[i], unit, &one)) {
+            pl_series_merge(ret, &one);
         }
     }
 }

@@ -104,11 +104,11 @@ size_t pl_arena_bytes(const struct pl_pipeline *p);
  * in order wait for the slowest. A client needs at least as many credits. */
 size_t pl_depth(const struct pl_pipeline *p);
 
-/** pl_team_count(), pl_team_stats(), pl_unit_stats() - consistent samples of the present plan;
- * reading them does not disturb a team. */
+/** pl_team_count(), pl_team_stats(), pl_unit_stats() - consistent samples of the present plan, of a
+ * unit over all teams of its stage; reading them does not disturb a team. */
 size_t pl_team_count(const struct pl_pipeline *p);
 void pl_team_stats(const struct pl_pipeline *p, size_t team, struct pl_team_stats *ret);
-void pl_unit_stats(const struct pl_pipeline *p, size_t unit, struct pl_unit_stats *ret);
+void pl_unit_stats(const struct pl_pipeline *p, size_t unit, struct pl_series *ret);
 /* What a unit took under all plans so far. */
 struct pl_unit_total {
     uint64_t frames;
@@ -120,7 +120,7 @@ void pl_unit_total(const struct pl_pipeline *p, size_t unit, struct pl_unit_tota
  * of a stage are on different EPs. Return: false if the team does not run @unit (@ret is then
  * empty). */
 bool pl_team_unit_stats(const struct pl_pipeline *p, size_t team, size_t unit,
-                        struct pl_unit_stats *ret);
+                        struct pl_series *ret);
 
 /** pl_stalled_ns() - Return: the longest time without progress of any team that has a frame (held
  * or waiting); 0 if all teams are idle. */

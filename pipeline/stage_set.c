@@ -9,22 +9,6 @@
  * need not run. */
 #define WAITING_PER_TEAM 2u
 
-static void *alloc_lines(size_t count, size_t bytes)
-{
-    size_t all;
-    void *p;
-
-    if (!base_mul(base_max(count, (size_t)1), bytes, &all)) {
-        return NULL;
-    }
-    all = base_align_up(all, BASE_CACHE_LINE_BYTES);
-    p = aligned_alloc(BASE_CACHE_LINE_BYTES, all);
-    if (p != NULL) {
-        memset(p, 0, all);
-    }
-    return p;
-}
-
 /* Not cleared: the team that uses it touches its pages first, and so places them. */
 static void *alloc_scratch(size_t bytes)
 {
@@ -33,6 +17,14 @@ static void *alloc_scratch(size_t bytes)
     }
     return aligned_alloc(BASE_CACHE_LINE_BYTES,
                          base_align_up(base_max(bytes, (size_t)1), BASE_CACHE_LINE_BYTES));
+}
+
+static void *alloc_lines(size_t count, size_t bytes)
+{
+    size_t all;
+    void *p = base_mul(count, bytes, &all) ? alloc_scratch(all) : NULL;
+
+    return p != NULL ? memset(p, 0, all) : NULL;
 }
 
 static void count_parts(struct pl_set *s)
@@ -213,7 +205,7 @@ static void connect(struct pl_set *s)
         for (size_t i = 0; i < from_count; i++) {
             from[i].outputs = pointer;
             from[i].output_count = to_count;
-            from[i].next = &s->team_pointers[s->stage_first[stage + 1]];
+            from[i].next = &s->teams[s->stage_first[stage + 1]];
             from[i].next_count = to_count;
             for (size_t j = 0; j < to_count; j++) {
                 *pointer++ = ring + i * to_count + j;
@@ -260,9 +252,7 @@ static int build(struct pl_set *s, size_t frames)
     s->rings = alloc_lines(s->ring_count, sizeof(s->rings[0]));
     /* a ring between two stages is pointed to from both ends */
     s->ring_pointers = calloc(2 * s->ring_count, sizeof(s->ring_pointers[0]));
-    s->team_pointers = calloc(s->team_count, sizeof(s->team_pointers[0]));
-    if (s->teams == NULL || s->rings == NULL || s->ring_pointers == NULL ||
-        s->team_pointers == NULL) {
+    if (s->teams == NULL || s->rings == NULL || s->ring_pointers == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < s->ring_count; i++) {
@@ -270,9 +260,6 @@ static int build(struct pl_set *s, size_t frames)
         if (r < 0) {
             return r;
         }
-    }
-    for (size_t i = 0; i < s->team_count; i++) {
-        s->team_pointers[i] = &s->teams[i];
     }
     r = make_teams(s);
     if (r < 0) {
@@ -352,7 +339,6 @@ struct pl_set *pl_set_free(struct pl_set *s)
     free(s->teams);
     free(s->rings);
     free(s->ring_pointers);
-    free(s->team_pointers);
     free(s);
     return NULL;
 }
@@ -405,7 +391,7 @@ bool pl_set_room(const struct pl_set *s, uint64_t now_ns)
 
 void pl_set_admit(struct pl_set *s, struct pl_frame *f, uint64_t now_ns)
 {
-    pl_team_give(s->team_pointers, s->entries, s->entry_count, f, now_ns);
+    pl_team_give(s->teams, s->entries, s->entry_count, f, now_ns);
 }
 
 struct pl_frame *pl_set_finished(struct pl_set *s)

@@ -35,7 +35,6 @@ struct pl_set {
     struct pl_ring *rings;                /* owned */
     struct pl_ring **ring_pointers;       /* owned; the teams' inputs and outputs point into this
                                            * array */
-    struct pl_team **team_pointers;       /* owned; &teams[i] */
     struct pl_ring **entries;             /* rings of stage 0, one per team; in ring_pointers */
     struct pl_ring **exits;               /* completion rings, one per team of the last stage */
     size_t entry_count, exit_count;

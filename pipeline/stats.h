@@ -49,10 +49,6 @@ struct pl_team_stats {
     uint64_t held_since_ns; /* monotonic time since which it holds what it computes; 0: nothing */
 };
 
-struct pl_unit_stats { /* one unit under the present plan, over all teams of its stage */
-    struct pl_series time;
-};
-
 /**
  * pl_series_since() - subtracts an earlier copy of a series, which leaves the window after it
  * count, mean and m2 cover the window alone, ewma_ns is the latest, and min_ns covers the whole

@@ -35,6 +35,14 @@ static void set_relaxed(_Atomic uint64_t *field, uint64_t value)
 
 /* ---- giving ---- */
 
+static void push(struct pl_ring *ring, struct pl_frame *f)
+{
+    bool pushed = pl_ring_push(ring, f);
+
+    assert(pushed); /* every ring has room for all frames */
+    (void)pushed;
+}
+
 void pl_team_view(const struct pl_team *t, uint64_t now_ns, struct pl_dispatch_view *ret)
 {
     uint64_t since = atomic_load_explicit(&t->held_since_ns, memory_order_relaxed);
@@ -54,30 +62,27 @@ void pl_team_view(const struct pl_team *t, uint64_t now_ns, struct pl_dispatch_v
     }
 }
 
-void pl_team_give(struct pl_team *const *teams, struct pl_ring *const *rings, size_t count,
+void pl_team_give(struct pl_team *teams, struct pl_ring *const *rings, size_t count,
                   struct pl_frame *f, uint64_t now_ns)
 {
     struct pl_dispatch_view views[PL_TEAM_MAX];
     size_t to = 0;
-    bool pushed;
 
     f->private->probe = false;
     if (count > 1) {
         for (size_t i = 0; i < count; i++) {
-            pl_team_view(teams[i], now_ns, &views[i]);
+            pl_team_view(&teams[i], now_ns, &views[i]);
         }
         to = pl_dispatch_pick(views, count, &f->private->probe);
-        atomic_store_explicit(&teams[to]->patience,
+        atomic_store_explicit(&teams[to].patience,
                               pl_dispatch_patience(views[to].patience, f->private->probe),
                               memory_order_relaxed);
     }
     f->private->given_ns = now_ns;
-    set_relaxed(&teams[to]->given_ns, now_ns);
-    atomic_fetch_add_explicit(&teams[to]->pending, 1, memory_order_release);
-    pushed = pl_ring_push(rings[to], f);
-    assert(pushed); /* every ring has room for all frames */
-    (void)pushed;
-    pl_wake_signal(&teams[to]->wake);
+    set_relaxed(&teams[to].given_ns, now_ns);
+    atomic_fetch_add_explicit(&teams[to].pending, 1, memory_order_release);
+    push(rings[to], f);
+    pl_wake_signal(&teams[to].wake);
 }
 
 /* ---- working ---- */
@@ -195,7 +200,7 @@ static __attribute__((noinline)) void record(struct pl_team *t, const struct pl_
                             (taken ? TRACE_TEAM_TAKEN : 0));
         pl_trace_put(r, atomic_load_explicit(&t->pending, memory_order_relaxed) - 1 -
                             (uint32_t)part->left);
-        pl_trace_put64(r, f->private->seq);
+        pl_trace_put64(r, f->number);
         pl_trace_put64(r, f->tag);
         pl_trace_put64(r, f->private->given_ns);
         pl_trace_put64(r, part->start_ns);
@@ -218,12 +223,8 @@ static void pass_on(struct pl_team *t, struct pl_frame *f, uint64_t now_ns)
     if (t->next_count > 0) {
         pl_team_give(t->next, t->outputs, t->next_count, f, now_ns);
     } else {
-        bool pushed;
-
         f->done_ns = now_ns;
-        pushed = pl_ring_push(t->outputs[0], f);
-        assert(pushed);
-        (void)pushed;
+        push(t->outputs[0], f);
         if (t->common->options.notify != NULL) {
             /* pairs with the fence that opens pl_collect(): see docs/pipeline.md */
             pl_fence();
@@ -336,7 +337,7 @@ static void *team_main(void *arg)
         pl_ring_close(t->outputs[i]);
     }
     for (size_t i = 0; i < t->next_count; i++) {
-        pl_wake_signal(&t->next[i]->wake);
+        pl_wake_signal(&t->next[i].wake);
     }
     /* the set may be freed from here on */
     atomic_fetch_add_explicit(&common->exited, 1, memory_order_release);

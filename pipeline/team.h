@@ -43,7 +43,7 @@ struct pl_team {
     size_t input_count, output_count;
     struct pl_ring **inputs;  /* rings owned by the set, one per team of the stage before */
     struct pl_ring **outputs; /* one per team of the next stage; the last stage: its completions */
-    struct pl_team **next;    /* teams of the next stage; NULL in the last stage */
+    struct pl_team *next;     /* teams of the next stage; NULL in the last stage */
     size_t next_count;
     void *scratch;  /* owned */
     double *shares; /* owned; per unit of the team: expected part of their cost, 0..1 */
@@ -91,7 +91,7 @@ int pl_team_wait_ready(struct pl_team *t);
  * @rings: the calling thread's ring to each team, with room for all frames of the pipeline
  * Threads: the producer end of @rings.
  */
-void pl_team_give(struct pl_team *const *teams, struct pl_ring *const *rings, size_t count,
+void pl_team_give(struct pl_team *teams, struct pl_ring *const *rings, size_t count,
                   struct pl_frame *f, uint64_t now_ns);
 
 /** pl_team_view() - reads what a dispatcher needs of the team. Threads: any. */

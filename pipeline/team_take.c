@@ -27,7 +27,7 @@ static struct pl_frame *take_oldest(struct pl_team *t)
     for (size_t i = 0; i < t->input_count; i++) {
         struct pl_frame *f = pl_ring_peek(t->inputs[i]);
 
-        if (f != NULL && (best == NULL || f->private->seq < best->private->seq)) {
+        if (f != NULL && (best == NULL || f->number < best->number)) {
             best = f;
             from = i;
         }

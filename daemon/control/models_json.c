@@ -378,7 +378,7 @@ json_t *dmn_model_units_json(const struct dmn_model *m)
         const struct mdl_unit *unit = &model->units[u];
         const struct krn_primitive *v = krn_net_chosen(m->net, 0, unit->heavy_op);
         json_t *times = json_object();
-        struct pl_unit_stats stats;
+        struct pl_series stats;
 
         for (size_t e = 0; e < m->planning->problem.ep_count && e < eps->count; e++) {
             const struct tun_cell *cell = tun_cell_at(&m->planning->problem.costs, e, 1, u);
@@ -398,11 +398,10 @@ json_t *dmn_model_units_json(const struct dmn_model *m)
                       "macs", unit->macs, "weight_bytes", (json_int_t)unit->weight_bytes,
                       "live_bytes", (json_int_t)unit->live_bytes, "primitive", v ? v->name : "",
                       "primitives", primitives_json(m, unit), "measured_ms", times, "count",
-                      (json_int_t)stats.time.count, "chosen_by", chosen_json(m, unit), "at_once",
+                      (json_int_t)stats.count, "chosen_by", chosen_json(m, unit), "at_once",
                       at_once_json(m, u), "time_ms",
-                      stats.time.count ? json_real(stats.time.mean_ns / 1e6) : json_null(),
-                      "ewma_ms",
-                      stats.time.count ? json_real(stats.time.ewma_ns / 1e6) : json_null()));
+                      stats.count ? json_real(stats.mean_ns / 1e6) : json_null(), "ewma_ms",
+                      stats.count ? json_real(stats.ewma_ns / 1e6) : json_null()));
     }
     return list;
 }

@@ -64,10 +64,7 @@ static int clocks_take(const struct dmn_model *m, struct dmn_clocks **ret)
         size_t unit = plan->stages[c->teams[t].stats.stage].first_unit;
 
         for (size_t i = 0; i < c->teams[t].count; i++) {
-            struct pl_unit_stats stats;
-
-            pl_team_unit_stats(m->pipe, t, unit + i, &stats);
-            c->units[c->teams[t].first + i] = stats.time;
+            pl_team_unit_stats(m->pipe, t, unit + i, &c->units[c->teams[t].first + i]);
         }
     }
     *ret = c;

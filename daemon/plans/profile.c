@@ -183,15 +183,15 @@ static void submit(struct dmn_profile_run *r)
 static void record(struct dmn_profile_run *r)
 {
     for (size_t u = 0; u < r->load->model->unit_count; u++) {
-        struct pl_unit_stats stats;
+        struct pl_series stats;
 
         pl_unit_stats(r->pipe, u, &stats);
-        if (r->gemms[u].n > 0 && stats.time.count > 0 && stats.time.min_ns > 0) {
+        if (r->gemms[u].n > 0 && stats.count > 0 && stats.min_ns > 0) {
             struct tun_bench *b = &r->benches[r->bench_count++];
 
             *b = r->gemms[u];
             b->width = (uint16_t)r->width;
-            b->ns = stats.time.min_ns;
+            b->ns = stats.min_ns;
         }
     }
 }
@@ -233,10 +233,10 @@ static bool collect(struct dmn_profile_run *r)
 static bool measured(const struct dmn_profile_run *r)
 {
     uint64_t wanted_ns = r->share_ns;
-    struct pl_unit_stats first;
+    struct pl_series first;
 
     pl_unit_stats(r->pipe, 0, &first);
-    if (first.time.count == 0) {
+    if (first.count == 0) {
         wanted_ns = base_max(wanted_ns, DMN_PROFILE_MS * BASE_NS_PER_MS);
     }
     return r->frames >= FRAMES_MAX ||

@@ -51,12 +51,12 @@ static void check_plan(struct tiny_net *net, const struct pl_ep_set *eps, const 
         T_TRUE(s.busy_ns > 0 || s.frames == 0);
     }
     for (size_t u = 0; u < net->model.unit_count; u++) {
-        struct pl_unit_stats s;
+        struct pl_series s;
 
         pl_unit_stats(r.p, u, &s);
         /* a wide team that others disturb keeps its first frames until one says what they took */
-        T_TRUE(s.time.count == 80 || (s.time.count < 80 && strchr(text, 'x')));
-        T_TRUE(s.time.count == 0 || (s.time.mean_ns > 0 && s.time.min_ns <= s.time.mean_ns));
+        T_TRUE(s.count == 80 || (s.count < 80 && strchr(text, 'x')));
+        T_TRUE(s.count == 0 || (s.mean_ns > 0 && s.min_ns <= s.mean_ns));
     }
     rig_deinit(&r);
 }

@@ -86,7 +86,7 @@ static bool step(struct rig *r, const struct pl_ep_set *eps, int switch_percent,
     }
     if (t_range(0, 7) == 0) {
         struct pl_team_stats team;
-        struct pl_unit_stats unit;
+        struct pl_series unit;
 
         pl_team_stats(r->p, t_random() % pl_team_count(r->p), &team);
         pl_unit_stats(r->p, t_random() % UNITS, &unit);
