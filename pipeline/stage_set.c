@@ -45,12 +45,6 @@ static void count_parts(struct pl_set *s)
     s->entry_count = s->stage_first[1];
 }
 
-static void name_team(struct pl_team *t, const struct pl_ep *ep)
-{
-    snprintf(t->name, sizeof(t->name), "piped:s%u.%.*s%u", t->stage, (int)PL_EP_NAME_MAX, ep->name,
-             t->replica);
-}
-
 /* Teams take the cores of their EP in order and wrap around after the last. */
 static void place_team(struct pl_team *t, const struct pl_ep *ep, size_t *next_core)
 {
@@ -125,7 +119,8 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     t->patience = PL_PATIENCE;
     t->given_ns = base_now_ns();
     t->rate = (ep->speed > 0 ? ep->speed : 1) * g->width;
-    name_team(t, ep);
+    snprintf(t->name, sizeof(t->name), "piped:s%u.%.*s%u", t->stage, (int)PL_EP_NAME_MAX, ep->name,
+             t->replica);
     place_team(t, ep, &next_core[g->ep]);
     r = pl_clocks_init(&t->clocks, (size_t)(t->last_unit - t->first_unit) + 1);
     if (r == 0 && s->common.options.asleep) {

@@ -50,7 +50,7 @@ static void see_state(struct dmn_adapt *adapt)
 
 /* Frees what adapt/ keeps of a model that ends or is no longer watched. Does nothing if there is
  * none. */
-static void model_free(struct dmn_model *m)
+static void model_free(void *ctx, struct dmn_model *m)
 {
     struct dmn_adapt_model *a = m->adapt;
 
@@ -343,7 +343,7 @@ static void on_timer(uv_timer_t *timer)
     }
     if (!dmn_config_int(config, DMN_KEY_ADAPT_ENABLED)) {
         for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
-            model_free(m);
+            model_free(adapt, m);
         }
         dmn_split_end(adapt);
         dmn_adapt_change_step(adapt);
@@ -380,11 +380,6 @@ static void on_collected(void *ctx, struct dmn_model *m, const struct pl_frame *
     }
 }
 
-static void on_ending(void *ctx, struct dmn_model *m)
-{
-    model_free(m);
-}
-
 int dmn_adapt_start(struct dmn_plans *plans, struct dmn_adapt **ret)
 {
     struct dmn_adapt *adapt = calloc(1, sizeof(*adapt));
@@ -408,7 +403,7 @@ int dmn_adapt_start(struct dmn_plans *plans, struct dmn_adapt **ret)
     adapt->lines = (struct dmn_gpio_listener){.ctx = adapt, .power = on_power};
     dmn_gpio_listen(adapt->machine, &adapt->lines);
     adapt->hears =
-        (struct dmn_models_listener){.ctx = adapt, .collected = on_collected, .ending = on_ending};
+        (struct dmn_models_listener){.ctx = adapt, .collected = on_collected, .ending = model_free};
     dmn_models_listen(adapt->models, &adapt->hears);
     *ret = adapt;
     return 0;

@@ -130,18 +130,12 @@ bool dmn_boards_settle(struct dmn_boards *b)
 
 /* ---- models ---- */
 
-static const char *configured(const struct dmn_model *m)
-{
-    const struct dmn_config_model *c =
-        dmn_config_find_model(dmn_machine_config(m->of->machine), m->name);
-
-    return c ? c->boards : DMN_BOARDS_OFF;
-}
-
 static void configure(struct dmn_boards *b, struct dmn_model *m)
 {
     struct dmn_board_model *bm = dmn_boards_of(m);
-    const char *text = configured(m);
+    const struct dmn_config_model *c =
+        dmn_config_find_model(dmn_machine_config(m->of->machine), m->name);
+    const char *text = c ? c->boards : DMN_BOARDS_OFF;
 
     if (bm && strcmp(bm->config, text) != 0) {
         bm = dmn_board_model_free(bm, false);

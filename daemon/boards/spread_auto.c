@@ -52,7 +52,7 @@ int dmn_auto_init(struct dmn_board_model *bm)
     int error = tun_problem_copy(&m->planning->problem, &bm->memory);
 
     dmn_decide_init(&bm->decide);
-    dmn_past_init(&bm->past, m->model->unit_count);
+    bm->past.unit_count = m->model->unit_count;
     return error ? error : dmn_spread_units(m->model, m->net, &bm->memory);
 }
 

@@ -10,11 +10,6 @@
 #define SIGMA_LIKE_EP 0.15   /* of it, corrected by other widths of that EP */
 #define SIGMA_LIKE_BOARD 0.2 /* or by other EPs of that board */
 
-void dmn_past_init(struct dmn_spread_past *p, size_t unit_count)
-{
-    *p = (struct dmn_spread_past){.unit_count = unit_count};
-}
-
 void dmn_past_deinit(struct dmn_spread_past *p)
 {
     for (size_t i = 0; i < p->count; i++) {
@@ -60,15 +55,14 @@ const struct dmn_past_row *dmn_past_find(const struct dmn_spread_past *p, const 
     return NULL;
 }
 
-/* Return: the row, a new one if there is none yet; NULL with *ret_error: 0: the table is full, or
- * -ENOMEM. */
+/* Return: the row, a new one if there is none yet; NULL: the table is full, or there is no
+ * memory. */
 static struct dmn_past_row *row_of(struct dmn_spread_past *p, const char *print, const char *ep,
-                                   uint32_t width, int *ret_error)
+                                   uint32_t width)
 {
     const struct dmn_past_row *found = dmn_past_find(p, print, ep, width);
     struct dmn_past_row *row = p->row;
 
-    *ret_error = 0;
     if (found) {
         return p->row + (found - p->row);
     }
@@ -83,7 +77,6 @@ static struct dmn_past_row *row_of(struct dmn_spread_past *p, const char *print,
         row->ns = malloc(p->unit_count * sizeof(*row->ns));
     }
     if (!row || !row->ns) {
-        *ret_error = -ENOMEM;
         return NULL;
     }
     snprintf(row->print, sizeof(row->print), "%s", print);
@@ -95,20 +88,16 @@ static struct dmn_past_row *row_of(struct dmn_spread_past *p, const char *print,
     return row;
 }
 
-static int learn_costs(struct dmn_spread_past *p, const struct brd_state *s,
-                       const struct brd_costs *c, uint64_t now_ns)
+static void learn_costs(struct dmn_spread_past *p, const struct brd_state *s,
+                        const struct brd_costs *c, uint64_t now_ns)
 {
     for (size_t i = 0; i < c->row_count; i++) {
         const struct brd_cost_row *from = &c->row[i];
-        struct dmn_past_row *to;
-        int error;
+        struct dmn_past_row *to =
+            from->ep < s->ep_count ? row_of(p, s->print, s->ep[from->ep].name, from->width) : NULL;
 
-        if (from->ep >= s->ep_count) {
-            continue;
-        }
-        to = row_of(p, s->print, s->ep[from->ep].name, from->width, &error);
         if (!to) {
-            return error;
+            continue;
         }
         to->at_ns = now_ns;
         for (size_t u = 0; u < c->unit_count; u++) {
@@ -117,23 +106,19 @@ static int learn_costs(struct dmn_spread_past *p, const struct brd_state *s,
             }
         }
     }
-    return 0;
 }
 
-static int learn_state(struct dmn_spread_past *p, const char *content, const struct brd_state *s,
-                       uint64_t now_ns)
+static void learn_state(struct dmn_spread_past *p, const char *content, const struct brd_state *s,
+                        uint64_t now_ns)
 {
-    int error = 0;
-
-    for (size_t i = 0; !error && i < s->costs_count; i++) {
+    for (size_t i = 0; i < s->costs_count; i++) {
         const struct brd_costs *c = &s->costs[i];
 
         if (strcmp(c->content, content) == 0 && c->first_unit < p->unit_count &&
             c->unit_count <= p->unit_count - c->first_unit) {
-            error = learn_costs(p, s, c, now_ns);
+            learn_costs(p, s, c, now_ns);
         }
     }
-    return error;
 }
 
 static void forget(struct dmn_spread_past *p, uint64_t now_ns)
@@ -150,18 +135,16 @@ static void forget(struct dmn_spread_past *p, uint64_t now_ns)
     p->count = kept;
 }
 
-int dmn_past_learn(struct dmn_spread_past *p, const char *content,
-                   const struct brd_link_report_all *r, uint64_t now_ns)
+void dmn_past_learn(struct dmn_spread_past *p, const char *content,
+                    const struct brd_link_report_all *r, uint64_t now_ns)
 {
-    int error = learn_state(p, content, &r->self, now_ns);
-
-    for (size_t i = 0; !error && i < r->board_count; i++) {
+    learn_state(p, content, &r->self, now_ns);
+    for (size_t i = 0; i < r->board_count; i++) {
         if (r->board[i].up && r->board[i].known) {
-            error = learn_state(p, content, &r->board[i], now_ns);
+            learn_state(p, content, &r->board[i], now_ns);
         }
     }
     forget(p, now_ns);
-    return error;
 }
 
 /* ---- the cost table ---- */

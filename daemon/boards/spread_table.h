@@ -46,16 +46,15 @@ struct dmn_spread_past {
 };
 #define DMN_SPREAD_PAST_NULL ((struct dmn_spread_past){0})
 
-void dmn_past_init(struct dmn_spread_past *p, size_t unit_count);
 void dmn_past_deinit(struct dmn_spread_past *p);
 /** dmn_past_copy() - deep. Return: 0 or -ENOMEM. */
 int dmn_past_copy(const struct dmn_spread_past *from, struct dmn_spread_past *ret);
 
 /** dmn_past_learn() - takes what the boards of a report, its own included, tell of @content, and
  * forgets what is too old. Segments that do not fit the model and rows past DMN_PAST_ROWS_MAX are
- * left out. Return: 0 or -ENOMEM. */
-int dmn_past_learn(struct dmn_spread_past *p, const char *content,
-                   const struct brd_link_report_all *r, uint64_t now_ns);
+ * left out; so is what finds no memory. */
+void dmn_past_learn(struct dmn_spread_past *p, const char *content,
+                    const struct brd_link_report_all *r, uint64_t now_ns);
 /** dmn_past_find() - Return: what is known of (board, EP, width), or NULL. */
 const struct dmn_past_row *dmn_past_find(const struct dmn_spread_past *p, const char *print,
                                          const char *ep, size_t width);

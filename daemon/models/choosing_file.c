@@ -138,13 +138,6 @@ static void describe(const struct dmn_choose *c, struct key *k)
              c->options.exact ? "" : "-inexact", c->options.packed_bytes_max);
 }
 
-static bool equals(json_t *root, const char *key, const char *value)
-{
-    const char *text = json_string_value(json_object_get(root, key));
-
-    return text && strcmp(text, value) == 0;
-}
-
 /* Return: row @name of operator @op, if it can run it and is as exact as is wanted; else NULL. */
 static const struct krn_primitive *named(const struct dmn_choose *c, const struct mdl_model *m,
                                          size_t op, json_t *name, bool fused)
@@ -255,7 +248,9 @@ static const char *outdated(json_t *root, const struct key *key)
                  {"wanted", key->wanted, "another objective"}};
 
     for (size_t i = 0; i < base_array_count(parts); i++) {
-        if (!equals(root, parts[i].name, parts[i].now)) {
+        const char *then = json_string_value(json_object_get(root, parts[i].name));
+
+        if (!then || strcmp(then, parts[i].now) != 0) {
             return parts[i].text;
         }
     }

@@ -251,18 +251,14 @@ static bool changed_plan(const struct dmn_history_event *e)
            strcmp(e->plan_before, e->plan_after) != 0;
 }
 
-static bool of_route(const struct dmn_history_event *e)
-{
-    return e->cause == DMN_CAUSE_LINK || e->cause == DMN_CAUSE_BOARD;
-}
-
 const struct dmn_history_event *dmn_history_chosen(const struct dmn_history *h, const char *model,
                                                    const char *plan)
 {
     const struct dmn_history_event *e;
 
     for (size_t i = 0; (e = dmn_history_get(h, i)); i++) {
-        if (strcmp(e->model, model) != 0 || of_route(e)) {
+        if (strcmp(e->model, model) != 0 || e->cause == DMN_CAUSE_LINK ||
+            e->cause == DMN_CAUSE_BOARD) {
             continue;
         }
         if (strcmp(e->plan_after, plan) != 0) {

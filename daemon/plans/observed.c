@@ -274,16 +274,14 @@ static int trial_between(const struct dmn_model *m, const struct dmn_clocks *bef
     return 0;
 }
 
-int dmn_planner_mark(struct dmn_model *m)
+void dmn_planner_mark(struct dmn_model *m)
 {
     struct dmn_clocks *now;
-    int error = clocks_take(m, &now);
 
-    if (!error) {
+    if (clocks_take(m, &now) == 0) {
         clocks_free(m->planning->clocks.mark);
         m->planning->clocks.mark = now;
     }
-    return error;
 }
 
 int dmn_planner_trial(const struct dmn_model *m, struct tun_trial *ret,

@@ -94,9 +94,8 @@ int dmn_planner_problem(const struct dmn_model *m, const struct dmn_goal *goal,
 void dmn_planner_beside(const struct dmn_model *m, struct tun_problem *p);
 
 /** dmn_planner_mark() - sets the mark: dmn_planner_trial() counts frames from now on. Without a
- * mark, or after a switch, it counts from the start of the plan. Return: 0; -ENOMEM: mark
- * unchanged. */
-int dmn_planner_mark(struct dmn_model *m);
+ * mark, as out of memory, or after a switch, it counts from the start of the plan. */
+void dmn_planner_mark(struct dmn_model *m);
 
 /**
  * dmn_planner_trial() - the clocks of the serving plan since the mark, as a trial

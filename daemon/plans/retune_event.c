@@ -18,14 +18,6 @@ static void plan_text(const struct dmn_plans *plans, const struct pl_plan *plan,
     }
 }
 
-static void count_trial(struct dmn_plan_counts *c, const struct tun_trial *t)
-{
-    c->trials[t->failed    ? DMN_TRIAL_FAILED
-              : t->stopped ? DMN_TRIAL_STOPPED
-                           : DMN_TRIAL_COMPLETED]++;
-    c->trial_s += t->spent_ns / 1e9;
-}
-
 struct dmn_history_trial dmn_retune_note_trial(struct dmn_model *m, enum dmn_trial_role role,
                                                double ci, double predicted_ns)
 {
@@ -42,7 +34,10 @@ struct dmn_history_trial dmn_retune_note_trial(struct dmn_model *m, enum dmn_tri
                                             .failed = t->failed};
 
     if (t->failed || t->spent_ns > 0) { /* else it is the last one again */
-        count_trial(&m->planning->counts, t);
+        m->planning->counts.trials[t->failed    ? DMN_TRIAL_FAILED
+                                   : t->stopped ? DMN_TRIAL_STOPPED
+                                                : DMN_TRIAL_COMPLETED]++;
+        m->planning->counts.trial_s += t->spent_ns / 1e9;
     }
     if (r->note_count >= LISTED_MAX &&
         (t->failed || t->stopped || !tun_better(&r->rule, &t->measured, &r->best.measured))) {

@@ -97,7 +97,7 @@ static void open_window(struct dmn_trial *t, struct dmn_model *m)
     for (size_t i = 0; dmn_model_team(m, i, &team); i++) {
         t->before[i] = team.service;
     }
-    dmn_planner_mark(m); /* out of memory: the clocks are those since the plan began */
+    dmn_planner_mark(m);
 }
 
 /* @there: frames behind one that leaves. This one, and another that its client may be reading, are
@@ -152,12 +152,13 @@ static bool service_of(const struct dmn_trial *t, const struct dmn_model *m, siz
 }
 
 /* The slowest stage by its teams' clocks, 1 / sum 1/T, with the uncertainty that follows from
- * theirs. */
-static void slowest_stage(const struct dmn_trial *t, const struct dmn_model *m, double *ret_ns,
+ * theirs. Return: every team has computed a frame since counting began, or one like it has. */
+static bool slowest_stage(const struct dmn_trial *t, const struct dmn_model *m, double *ret_ns,
                           double *ret_half_ns)
 {
     double rate[PL_STAGE_MAX] = {0}, uncertainty[PL_STAGE_MAX] = {0};
     struct pl_team_stats team;
+    bool all = true;
 
     *ret_ns = 0;
     *ret_half_ns = INFINITY;
@@ -165,7 +166,8 @@ static void slowest_stage(const struct dmn_trial *t, const struct dmn_model *m, 
         struct pl_series s;
         double half;
 
-        if (!service_of(t, m, i, &team, &s) || s.mean_ns <= 0) {
+        all &= service_of(t, m, i, &team, &s);
+        if (s.count == 0 || s.mean_ns <= 0) {
             continue;
         }
         half = s.count < 2 ? INFINITY
@@ -180,20 +182,7 @@ static void slowest_stage(const struct dmn_trial *t, const struct dmn_model *m, 
             *ret_half_ns = sqrt(uncertainty[i]) / rate[i] * *ret_ns;
         }
     }
-}
-
-/* Return: every team has computed a frame since counting began, or one like it has. */
-static bool all_counted(const struct dmn_trial *t, const struct dmn_model *m)
-{
-    struct pl_team_stats team;
-    struct pl_series s;
-
-    for (size_t i = 0; dmn_model_team(m, i, &team); i++) {
-        if (!service_of(t, m, i, &team, &s)) {
-            return false;
-        }
-    }
-    return true;
+    return all;
 }
 
 void dmn_trial_figures(const struct dmn_trial *t, const struct dmn_model *m, double *ret_pace_ns,
@@ -201,12 +190,9 @@ void dmn_trial_figures(const struct dmn_trial *t, const struct dmn_model *m, dou
 {
     double half;
 
-    *ret_pace_ns = *ret_clock_ns = 0;
-    if (t->window_ns && saturated(t)) {
-        *ret_pace_ns = dmn_pace_mean_ns(&t->pace);
-    }
-    if (t->window_ns && all_counted(t, m)) {
-        slowest_stage(t, m, ret_clock_ns, &half);
+    *ret_pace_ns = t->window_ns && saturated(t) ? dmn_pace_mean_ns(&t->pace) : 0;
+    if (!t->window_ns || !slowest_stage(t, m, ret_clock_ns, &half)) {
+        *ret_clock_ns = 0;
     }
 }
 

@@ -32,7 +32,7 @@ static void begin(size_t boards)
     w.now = 1000 * S;
     rig_here(&w.here, UNITS, 1, 1e6, 2e4);
     rig_report(&w.report, boards, 1);
-    dmn_past_init(&w.past, UNITS);
+    w.past = (struct dmn_spread_past){.unit_count = UNITS};
     dmn_decide_init(&w.decide);
     for (size_t i = 0; i < BRD_MAX; i++) {
         w.slower[i] = 1;

@@ -20,7 +20,7 @@ static void begin(size_t boards)
 {
     rig_here(&here, UNITS, 2, 1e6, 2e5);
     rig_report(&report, boards, 2);
-    dmn_past_init(&past, UNITS);
+    past = (struct dmn_spread_past){.unit_count = UNITS};
 }
 
 static void explain(const struct brd_hop *hop, size_t count)
