@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moves a model to the new EPs, and reports it. */
 
-#include "base/base.h"
 #include "daemon/adapt/cores.h"
 #include "daemon/service/log.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides on a model's plan on the new EPs. */
-#include <jansson.h>
 
-#include "base/base.h"
 #include "daemon/adapt/cores.h"
 #include "tuner/adapt/decision_record.h"
 

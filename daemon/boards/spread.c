@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who decides which route is wanted; and one that the configuration or a user fixes: it is wanted
  * while all its boards are there. */
-#include "base/base.h"
 #include "daemon/boards/board_model.h"
-#include "daemon/models/models.h"
 
 #define RETRY_LEAST_NS BASE_NS_PER_S
 #define RETRY_MOST_NS (60 * BASE_NS_PER_S)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A route that is planned. */
-#include "base/base.h"
 #include "daemon/boards/board_model.h"
 #include "daemon/machine/machine.h"
-#include "daemon/models/models.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
-#include "daemon/service/work.h"
 
 struct dmn_spread_job {
     struct dmn_job work;

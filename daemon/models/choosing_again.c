@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures choices again that are outdated or unsure, when it disturbs nobody. */
-#include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/choosing_private.h"
 #include "daemon/models/hot_swap.h"
-#include "daemon/models/models.h"
 #include "daemon/models/process_memory.h"
 #include "daemon/service/log.h"
 

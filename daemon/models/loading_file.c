@@ -3,7 +3,6 @@
  * calibration. That is a file that the configuration names, or calibration-NAME.v2.json in the
  * state folder, which "pipectl quantize" writes. */
 
-#include "base/base.h"
 #include "base/leaves/leaves.h"
 #include "daemon/models/models.h"
 #include "model/segment/segment.h"

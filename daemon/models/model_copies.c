@@ -10,7 +10,6 @@
 #include "base/path_below.h"
 #include "daemon/config/config.h"
 #include "daemon/models/arrival.h"
-#include "daemon/models/models.h"
 
 #define LOADED "loaded"
 #define SAVED "saved"

@@ -2,7 +2,6 @@
 /* A model's rates and memory, and its work once a second. */
 #include <malloc.h>
 
-#include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/models.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What to load: from the configuration, from a serving model, from a call. */
 
-#include "base/base.h"
 #include "daemon/config/config.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/models.h"

@@ -8,7 +8,6 @@
  * writes it. What the loop asks is in memory: dmn_planning.kept. */
 #include <math.h>
 
-#include "base/base.h"
 #include "daemon/config/state_file.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planner.h"

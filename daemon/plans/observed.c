@@ -2,7 +2,6 @@
 /* The clocks of the serving plan as a trial: serving is measuring. */
 #include <math.h>
 
-#include "base/base.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "tuner/learn.h"

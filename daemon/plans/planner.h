@@ -13,10 +13,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "pipeline/pipeline.h"
 #include "tuner/search/search.h"
 #include "tuner/solve/solve.h"

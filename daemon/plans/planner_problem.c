@@ -3,7 +3,6 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/process_memory.h"
 #include "daemon/plans/planner.h"

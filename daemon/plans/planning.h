@@ -7,9 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "daemon/models/done.h"
 #include "daemon/plans/plans.h"
 #include "tuner/problem.h"

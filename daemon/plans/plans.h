@@ -13,7 +13,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <uv.h>
 
 #include "daemon/machine/machine.h"

@@ -5,7 +5,6 @@
  * calls dmn_profile_step(). */
 
 #include "daemon/plans/profile.h"
-#include "base/base.h"
 #include "daemon/config/state_file.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planning.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Saves, reads and uses the result of a profile. */
 
-#include "base/base.h"
 #include "daemon/config/state_file.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/plans.h"

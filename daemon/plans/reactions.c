@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start and end of this room, and its reactions to events of models. */
-#include "base/base.h"
 #include "daemon/machine/machine.h"
-#include "daemon/plans/planner.h"
 #include "daemon/plans/planning.h"
 #include "daemon/plans/profile.h"
 #include "daemon/plans/retune.h"

@@ -20,9 +20,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "daemon/models/done.h"
 #include "daemon/plans/history.h"
 #include "daemon/plans/planner.h"

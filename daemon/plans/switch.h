@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "daemon/models/done.h"
 #include "daemon/models/serving.h"
 #include "daemon/plans/history.h"
