@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "daemon/daemon.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/profile.h"
 #include "daemon/service/log.h"
 #include "daemon/service/service.h"

@@ -8,7 +8,7 @@
 #include "daemon/daemon.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/arrival.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/service/log.h"
 
 struct dmn_reload {

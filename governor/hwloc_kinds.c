@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The core types that hwloc knows of the machine. */
 #include <hwloc.h>
 #include <pthread.h>
 

@@ -7,23 +7,12 @@
  * no frame. The frame's start and end are read on both clocks and convert ticks to nanoseconds,
  * without calibration or drift.
  *
- * Time that others take from a core (other programs, a quota, interrupts) does not count as a
- * unit's work. Where the CPU clocks were read at both ends of a run (which are system calls) and
- * the team lacked a core for more of the wall clock's time than ALLOW, the run was disturbed: its
- * work is the time for which the team had all its cores. A run whose CPU clocks were not read
- * counts as disturbed if it takes clearly longer than usual; its work is then the usual one, and
- * the clocks of the next run are to be read, so that what is really slower shows at once. Of the
- * laps, what lies above each unit's usual time was taken, since others mostly come within one unit;
- * if the run lost more, all units lost it in proportion. So each frame counts once, and its units'
- * times add up to its work. Service times stay wall time.
- *
- * A member that has lost its core stops a team wider than one core: the others are soon done with
- * their parts and spin for it, which is not work, though it is CPU time. Of a run of time T whose
- * members lacked their cores for l_1, l_2, ... the team had all its cores for at most T - max(l_i),
- * if they lacked them at the same time, and for at least T - sum(l_i), if one after the other. The
- * usual work, as far as it is within these bounds, is taken for the run's; runs in which only one
- * member lost its core correct it. At the start, frames wait for the first undisturbed run, and
- * count as that one.
+ * Time that others take from a core does not count as a unit's work: docs/pipeline.md says how a
+ * disturbed run is told and what is left out of it. Each frame counts once, and its units' times
+ * add up to its work. Service times stay wall time. Of a run of time T whose members lacked their cores
+ * for l_1, l_2, ... the team had all its cores for at most T - max(l_i), if they lacked them at the
+ * same time, and for at least T - sum(l_i), if one after the other. At the start, frames wait for
+ * the first undisturbed run, and count as that one.
  *
  * One writer (the team), any readers. A sequence lock makes a sample consistent: version is odd
  * while the writer changes the counters, which are relaxed atomics. A reader that sees version odd

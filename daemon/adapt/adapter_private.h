@@ -10,12 +10,11 @@
 #include "daemon/adapt/adapter.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planner.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/profile.h"
 #include "daemon/plans/retune.h"
 #include "daemon/plans/switch.h"
 #include "governor/snapshot.h"
-#include "tuner/adapt/apart.h"
 #include "tuner/adapt/decided.h"
 
 /* Counters of the machine between the last two snapshots; all 0 before the first. */
@@ -169,14 +168,9 @@ void dmn_split_end(struct dmn_adapt *adapt);
 /*
  * ---- live_turns.c: compares two plans on live frames, in turns, and keeps the better one ----
  *
- * tuner/adapt/turns.h decides which plan serves next and which one wins. A turn is one window,
- * measured like a trial of a retune (daemon/plans/trial.h): frames that pass while one plan drains
- * and the other fills are left out.
- *
- * The figure of a window is the time between departures if frames were waiting throughout both
- * windows of a pair, else the time of the slowest stage by its teams' clocks. A pair for which
- * neither is known does not count. If no frames come, the turns end undecided, and the previous
- * plan stays.
+ * tuner/adapt/turns.h decides which plan serves next and which one wins; docs/adaptation.md tells
+ * of the figures. A turn is one window, measured like a trial of a retune (daemon/plans/trial.h):
+ * frames that pass while one plan drains and the other fills are left out.
  *
  * While plans take turns, nothing is learned, saved or decided for the model. A plan that a user or
  * a search sets ends the turns. One model at a time takes turns: two would disturb each other.

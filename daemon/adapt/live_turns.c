@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Two plans take turns on live frames, and the better one stays. */
 #include "daemon/adapt/adapter_private.h"
 #include "daemon/plans/trial.h"
 #include "daemon/service/log.h"

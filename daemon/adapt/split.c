@@ -3,17 +3,8 @@
  * Splits an EP while a core of it is slowed, and joins it again.
  *
  * tuner/adapt/apart.h tells which cores are slower than their siblings. Each becomes an EP of its
- * own, by a change as of cores (cores.c), if a model's plan gains by that. From then on the watch
- * sees the part as any other EP, and leaves and probes it as such. When its core is as fast as its
- * siblings again, the parts are joined.
- *
- * The plan that serves and the new one take turns (live_turns.c). If the new one is not better, the
- * parts are joined again, and the same cores are not split off until they are clearly slower or
- * faster.
- *
- * Nothing is split while teams share whole frames by speed, while a user's plan serves, while
- * frames of several models come in (each slows the other's cores), or soon after a split that did
- * not last or did not pay.
+ * own, by a change as of cores (cores.c), which the watch sees as any other EP. docs/adaptation.md
+ * says when, how it is proved (live_turns.c), and what is not split.
  */
 
 #include "daemon/adapt/adapter_private.h"

@@ -3,7 +3,6 @@
 #include "daemon/boards/board_model.h"
 
 #include "daemon/machine/machine.h"
-#include "daemon/plans/planning.h"
 #include "daemon/plans/switch.h"
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"

@@ -3,7 +3,7 @@
 #include "daemon/boards/board_model.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planner.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 
 struct dmn_spread_job {
     struct dmn_job work;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the units of a model took on every board, and the cost table that follows. */
 #include "daemon/boards/spread_table.h"
 
 #include "base/base.h"

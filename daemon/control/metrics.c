@@ -6,7 +6,7 @@
 #include "daemon/control/metrics_text.h"
 #include "daemon/frames/clients.h"
 #include "daemon/frames/room.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "tuner/json/costs_json.h"
 
 #if defined(__x86_64__)

@@ -5,7 +5,7 @@
 #include "daemon/frames/clients.h"
 #include "daemon/frames/room.h"
 #include "daemon/machine/machine.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "model/declared.h"
 
 static json_t *shape_json(const struct mdl_tensor *t)

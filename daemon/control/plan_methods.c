@@ -9,7 +9,7 @@
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
 #include "daemon/machine/machine.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/retune.h"
 #include "tuner/json/costs_json.h"
 

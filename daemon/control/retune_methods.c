@@ -5,7 +5,7 @@
 #include "base/near_word.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/profile.h"
 #include "daemon/plans/retune.h"
 

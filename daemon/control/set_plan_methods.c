@@ -8,7 +8,7 @@
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
 #include "daemon/machine/machine.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/switch.h"
 #include "tuner/json/mapping_json.h"
 

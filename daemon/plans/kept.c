@@ -11,7 +11,7 @@
 #include "daemon/config/state_file.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planner.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/service/log.h"
 #include "daemon/service/work.h"
 #include "tuner/json/costs_json.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "daemon/plans/planner.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "tuner/learn.h"
 
 #define WINDOW_FRAMES 32u /* a figure is the mean of at least this many, if there are as many */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * daemon/plans/planner.h - a model's costs on these cores, the plans that follow from them, and what
- * is kept of both for the next start
+ * daemon/plans/planner.h - a model's costs on these cores, the plans that follow from them, and
+ * what is kept of both for the next start
  *
  * A model's struct tun_problem holds its units, the daemon's EPs in their order, a time for each
  * unit on each (EP, width) with source and uncertainty, and the cost of a hand-off. It starts with

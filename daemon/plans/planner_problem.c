@@ -6,7 +6,7 @@
 #include "daemon/machine/machine.h"
 #include "daemon/models/process_memory.h"
 #include "daemon/plans/planner.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/profile.h"
 #include "pipeline/plan_move.h"
 #include "tuner/adapt/decision_record.h"

@@ -3,11 +3,11 @@
  * daemon/plans/plans.h - which plan serves, and why: the state of this room, and its interface to
  * the daemon
  *
- * Owns each model's costs (planner.h, profile.h), the serving plan (switch.h, the only way
- * to change it), searches on live frames (retune.h), and the history (history.h). Uses models/ and
+ * Owns each model's costs (planner.h, profile.h), the serving plan (switch.h, the only way to
+ * change it), searches on live frames (retune.h), and the history (history.h). Uses models/ and
  * machine/, and listens to them. Reports through struct dmn_plans_listener (switch.h) and done
- * callbacks. Keeps a struct dmn_planning (planning.h) for each model; daemon/adapt/ says
- * what interference forbids to learn (held()).
+ * callbacks. Keeps a struct dmn_planning for each model; daemon/adapt/ says what interference
+ * forbids to learn (held()).
  *
  * Threads: the loop thread.
  */
@@ -18,9 +18,14 @@
 #include "daemon/machine/machine.h"
 #include "daemon/models/models.h"
 #include "daemon/plans/history.h"
+#include "tuner/problem.h"
+#include "tuner/search/search.h"
 
+struct dmn_clocks;
 struct dmn_plans_listener;
 struct dmn_profile;
+struct dmn_retune;
+struct dmn_tried;
 
 /* What must not be learned or saved while something disturbs the model. */
 struct dmn_costs_hold {
@@ -64,3 +69,54 @@ void dmn_plans_deinit(struct dmn_plans *plans);
 /** dmn_plans_settle() - goes on after a finished switch or collected frames. Called for every model
  * before the loop waits. */
 void dmn_plans_settle(struct dmn_model *m);
+
+/*
+ * ---- what plans/ keeps for a model ----
+ *
+ * dmn_planner_prepare() makes it for a load; the model takes it over. Threads: the loop thread;
+ * before that, the thread that owns the load.
+ */
+
+/* Clocks of the serving plan at earlier moments; all owned, NULL: none. */
+struct dmn_planner_clocks {
+    struct dmn_clocks *mark;    /* start of a trial */
+    struct dmn_clocks *base[2]; /* start of the present and of the next learning window */
+    uint64_t collected;         /* frames out of the pipeline at the last learning */
+    bool learned;               /* anything since the last save */
+    uint64_t saved_ns;          /* time of the last save; 0: not in this run */
+};
+
+/* How the trials of retunes ended. */
+enum dmn_trial_end {
+    DMN_TRIAL_COMPLETED,
+    DMN_TRIAL_STOPPED, /* surely worse than the best plan */
+    DMN_TRIAL_FAILED,  /* the plan could not be built or measured */
+    DMN_TRIAL_ENDS
+};
+
+/* What happened to the plans of a model since it was loaded, for metrics. */
+struct dmn_plan_counts {
+    uint64_t events[DMN_CAUSE_COUNT][DMN_OUTCOME_COUNT]; /* written by switch.c */
+    uint64_t trials[DMN_TRIAL_ENDS];                     /* written by retune_event.c */
+    double trial_s;                                      /* that they took */
+};
+
+struct dmn_planning {
+    struct dmn_plans *of; /* borrowed */
+    struct dmn_plan_counts counts;
+    struct tun_problem problem;  /* owned: the model's costs on these cores */
+    struct tun_outcome expected; /* of the serving plan, by the table when it began */
+    bool expects;                /* `expected` is complete */
+    struct json_t *kept;         /* owned; NULL: none: saved states (daemon/plans/kept.c) */
+    struct dmn_planner_clocks clocks;
+    struct dmn_retune *retune;         /* owned; the search in progress, or NULL */
+    const struct tun_algorithm *start; /* finds the first plan */
+    bool start_due;                    /* its search is to be run as soon as frames come */
+    struct tun_trial measured; /* by the last retune, of the plan it chose; frames 0: none */
+    char measured_at[DMN_DATE_MAX];
+    struct dmn_tried *tried;  /* owned (free); NULL: none: what the last retune measured */
+    struct dmn_done switched; /* called when the previous plan has drained */
+};
+
+/** dmn_planning_free() - for a load that did not become a model. Takes NULL. Return: NULL. */
+struct dmn_planning *dmn_planning_free(struct dmn_planning *p);

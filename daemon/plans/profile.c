@@ -7,7 +7,7 @@
 #include "daemon/plans/profile.h"
 #include "daemon/config/state_file.h"
 #include "daemon/machine/machine.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/switch.h"
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"

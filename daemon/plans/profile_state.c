@@ -12,11 +12,12 @@ static bool state_path(const struct dmn_plans *plans, char ret[DMN_STATE_PATH_MA
     return dmn_state_file_path(DMN_STATE_PROFILE, plans->models->state_dir, "", "", ret);
 }
 
-static json_t *numbers(const double *v, size_t count)
+/* Return: NULL: there are none. */
+static json_t *numbers(bool has, const double *v, size_t count)
 {
-    json_t *list = json_array();
+    json_t *list = has ? json_array() : NULL;
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; has && i < count; i++) {
         json_array_append_new(list, json_real(v[i]));
     }
     return list;
@@ -28,22 +29,15 @@ static json_t *kind_json(const struct dmn_plans *plans, size_t e)
     const struct dmn_profiled *of = dmn_profiled(plans, ep->name);
     const struct tun_predictor *p = &of->predictor;
     char cpus[512];
-    json_t *k;
 
     gov_cpulist_format(ep->cpus, ep->cpu_count, cpus, sizeof(cpus));
-    k = json_pack("{s:s, s:s, s:b, s:I, s:f, s:f, s:f}", "name", ep->name, "cpus", cpus, "known",
-                  of->known, "benches", (json_int_t)of->benches, "error_conv", p->error_conv,
-                  "error_fc", p->error_fc, "error_multi", p->error_multi);
-    if (p->has_conv) {
-        json_object_set_new(k, "conv", numbers(p->conv, base_array_count(p->conv)));
-    }
-    if (p->has_fc) {
-        json_object_set_new(k, "fc", numbers(p->fc, base_array_count(p->fc)));
-    }
-    if (p->has_alpha) {
-        json_object_set_new(k, "alpha", numbers(p->alpha, base_array_count(p->alpha)));
-    }
-    return k;
+    return json_pack("{s:s, s:s, s:b, s:I, s:f, s:f, s:f, s:o*, s:o*, s:o*}", "name", ep->name,
+                     "cpus", cpus, "known", of->known, "benches", (json_int_t)of->benches,
+                     "error_conv", p->error_conv, "error_fc", p->error_fc, "error_multi",
+                     p->error_multi, "conv",
+                     numbers(p->has_conv, p->conv, base_array_count(p->conv)), "fc",
+                     numbers(p->has_fc, p->fc, base_array_count(p->fc)), "alpha",
+                     numbers(p->has_alpha, p->alpha, base_array_count(p->alpha)));
 }
 
 void dmn_profile_save(const struct dmn_plans *plans, struct dmn_state_kept kept)

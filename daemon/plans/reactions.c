@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start and end of this room, and its reactions to events of models. */
 #include "daemon/machine/machine.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/profile.h"
 #include "daemon/plans/retune.h"
 #include "daemon/plans/switch.h"

@@ -4,7 +4,7 @@
  * frames came out or time passed. retune_next.c decides what comes next. */
 
 #include "daemon/machine/machine.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/retune_private.h"
 #include "daemon/plans/switch.h"
 #include "daemon/service/listeners.h"

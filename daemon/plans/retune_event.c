@@ -3,7 +3,7 @@
  * later predictions. */
 
 #include "daemon/machine/machine.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/retune_private.h"
 #include "daemon/plans/switch.h"
 #include "daemon/service/log.h"

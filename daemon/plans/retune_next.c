@@ -9,7 +9,7 @@
  * AGAIN if the gain exceeds the uncertainty.
  */
 #include "daemon/machine/machine.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/retune_private.h"
 #include "tuner/learn.h"
 

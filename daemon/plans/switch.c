@@ -2,7 +2,7 @@
 #include "daemon/plans/switch.h"
 
 #include "daemon/plans/planner.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
 

@@ -3,7 +3,7 @@
 
 #include "daemon/models/models.h"
 #include "daemon/plans/planner.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 
 /* A trial in which no frame comes out ends after this many budgets. */
 #define BUDGETS_MAX 10u

@@ -13,7 +13,7 @@
 #include "daemon/frames/peer.h"
 #include "daemon/machine/machine.h"
 #include "daemon/models/arrival.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/profile.h"
 #include "daemon/plans/retune.h"
 #include "daemon/plans/switch.h"

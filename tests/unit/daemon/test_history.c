@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "daemon/control/json.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/switch.h"
 #include "tests/harness.h"
 

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/planner.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/switch.h"
 #include "tests/harness.h"
 #include "tests/unit/daemon/plan_text.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "daemon/plans/planning.h"
+#include "daemon/plans/plans.h"
 #include "daemon/plans/retune_private.h"
 #include "tests/harness.h"
 #include "tests/unit/daemon/plan_text.h"
