@@ -9,7 +9,6 @@
 #include "daemon/service/folders.h"
 #include "daemon/service/log.h"
 #include "governor/gpio.h"
-#include "governor/gpio.h"
 #include "ipc/listen.h"
 
 static bool check_model(struct dmn_daemon *d, const struct dmn_config_model *m)

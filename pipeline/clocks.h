@@ -9,10 +9,10 @@
  *
  * Time that others take from a core does not count as a unit's work: docs/pipeline.md says how a
  * disturbed run is told and what is left out of it. Each frame counts once, and its units' times
- * add up to its work. Service times stay wall time. Of a run of time T whose members lacked their cores
- * for l_1, l_2, ... the team had all its cores for at most T - max(l_i), if they lacked them at the
- * same time, and for at least T - sum(l_i), if one after the other. At the start, frames wait for
- * the first undisturbed run, and count as that one.
+ * add up to its work. Service times stay wall time. Of a run of time T whose members lacked their
+ * cores for l_1, l_2, ... the team had all its cores for at most T - max(l_i), if they lacked them
+ * at the same time, and for at least T - sum(l_i), if one after the other. At the start, frames
+ * wait for the first undisturbed run, and count as that one.
  *
  * One writer (the team), any readers. A sequence lock makes a sample consistent: version is odd
  * while the writer changes the counters, which are relaxed atomics. A reader that sees version odd

@@ -76,16 +76,6 @@ void dmn_retune_free(struct dmn_model *m);
  * t * T_now / T_then.
  */
 
-/** dmn_tried_new() - keeps @chosen, a measured trial of the plan that a search for @goal chose.
- * @room: how many other plans can be added. @p: the costs of this time. Return: owned (free); NULL:
- * out of memory, nothing was measured, or @goal is POWER: trials do not measure energy. */
-struct dmn_tried *dmn_tried_new(const struct tun_problem *p, const struct dmn_goal *goal,
-                                const struct tun_algorithm *algorithm,
-                                const struct tun_trial *chosen, size_t room);
-/** dmn_tried_add() - adds what was measured of another plan; only the first of a plan counts. */
-void dmn_tried_add(struct dmn_tried *t, const struct tun_problem *p, const struct pl_plan *plan,
-                   double bottleneck_ns, double latency_ns);
-
 /**
  * dmn_tried_best() - which plan should serve: @predicted, or one that the last retune measured
  *

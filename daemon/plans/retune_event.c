@@ -75,6 +75,80 @@ static struct dmn_history_trial *list_trials(struct dmn_model *m)
     return list;
 }
 
+/* ---- what was measured, for later predictions ---- */
+
+/* The figures of a plan that objectives compare. */
+struct figures {
+    double bottleneck_ns, latency_ns;
+};
+
+struct tried_plan {
+    struct pl_plan plan;
+    struct figures measured, expected; /* expected: by the cost table of that time */
+};
+
+struct dmn_tried {
+    struct dmn_goal goal;
+    const struct tun_algorithm *algorithm;
+    size_t count, room;        /* plans[0] is the one that the retune chose */
+    struct tried_plan plans[]; /* distinct */
+};
+
+static bool expect(const struct tun_problem *p, const struct pl_plan *plan, struct figures *ret)
+{
+    struct tun_outcome o;
+
+    if (tun_eval(p, plan, &o) != 0 || o.bottleneck_ns <= 0 || o.latency_ns <= 0) {
+        return false;
+    }
+    *ret = (struct figures){o.bottleneck_ns, o.latency_ns};
+    return true;
+}
+
+/* Adds what was measured of another plan; only the first of a plan counts. */
+static void tried_add(struct dmn_tried *t, const struct tun_problem *p, const struct pl_plan *plan,
+                      double bottleneck_ns, double latency_ns)
+{
+    struct tried_plan *new = &t->plans[t->count];
+
+    for (size_t i = 0; i < t->count; i++) {
+        if (pl_plan_equal(&t->plans[i].plan, plan)) {
+            return;
+        }
+    }
+    if (t->count < t->room && bottleneck_ns > 0 && latency_ns > 0 &&
+        expect(p, plan, &new->expected)) {
+        new->plan = *plan;
+        new->measured = (struct figures){bottleneck_ns, latency_ns};
+        t->count++;
+    }
+}
+
+/* Keeps @chosen, a measured trial of the plan that a search for @goal chose. @room: how many other
+ * plans can be added. @p: the costs of this time. Return: owned (free); NULL: out of memory,
+ * nothing was measured, or @goal is POWER: trials do not measure energy. */
+static struct dmn_tried *tried_new(const struct tun_problem *p, const struct dmn_goal *goal,
+                                   const struct tun_algorithm *algorithm,
+                                   const struct tun_trial *chosen, size_t room)
+{
+    struct dmn_tried *t;
+
+    if (chosen->failed || !chosen->frames || goal->objective == TUN_POWER) {
+        return NULL;
+    }
+    t = calloc(1, sizeof(*t) + (room + 1) * sizeof(t->plans[0]));
+    if (t) {
+        t->goal = *goal;
+        t->algorithm = algorithm;
+        t->room = room + 1;
+        tried_add(t, p, &chosen->plan, chosen->measured.bottleneck_ns, chosen->measured.latency_ns);
+    }
+    if (t && !t->count) {
+        free(base_take(t));
+    }
+    return t;
+}
+
 void dmn_retune_keep_tried(struct dmn_model *m)
 {
     const struct dmn_retune *r = m->planning->retune;
@@ -82,14 +156,13 @@ void dmn_retune_keep_tried(struct dmn_model *m)
 
     free(base_take(m->planning->tried));
     if (r->chosen) {
-        m->planning->tried = dmn_tried_new(p, &r->q.goal, r->q.algorithm, r->chosen, r->note_count);
+        m->planning->tried = tried_new(p, &r->q.goal, r->q.algorithm, r->chosen, r->note_count);
     }
     for (size_t i = r->note_count; m->planning->tried && i-- > 0;) { /* the newest comes first */
         const struct dmn_retune_note *n = &r->notes[i];
 
         if (!n->trial.stopped && !n->trial.failed) {
-            dmn_tried_add(m->planning->tried, p, &n->plan, n->trial.bottleneck_ns,
-                          n->trial.latency_ns);
+            tried_add(m->planning->tried, p, &n->plan, n->trial.bottleneck_ns, n->trial.latency_ns);
         }
     }
 }
@@ -166,77 +239,6 @@ void dmn_retune_write_event(struct dmn_model *m)
         "model %s: retune %s (%s): plan %s, %.1f frames/s before, %.1f after, %.0f ms", m->name,
         dmn_event_outcome_name(r->outcome), detail, after, base_max(fps(&r->first), 0.0),
         base_max(fps(r->chosen ? r->chosen : &r->first), 0.0), took_ns / 1e6);
-}
-
-/* ---- what was measured, for later predictions ---- */
-
-/* The figures of a plan that objectives compare. */
-struct figures {
-    double bottleneck_ns, latency_ns;
-};
-
-struct tried_plan {
-    struct pl_plan plan;
-    struct figures measured, expected; /* expected: by the cost table of that time */
-};
-
-struct dmn_tried {
-    struct dmn_goal goal;
-    const struct tun_algorithm *algorithm;
-    size_t count, room;        /* plans[0] is the one that the retune chose */
-    struct tried_plan plans[]; /* distinct */
-};
-
-static bool expect(const struct tun_problem *p, const struct pl_plan *plan, struct figures *ret)
-{
-    struct tun_outcome o;
-
-    if (tun_eval(p, plan, &o) != 0 || o.bottleneck_ns <= 0 || o.latency_ns <= 0) {
-        return false;
-    }
-    *ret = (struct figures){o.bottleneck_ns, o.latency_ns};
-    return true;
-}
-
-void dmn_tried_add(struct dmn_tried *t, const struct tun_problem *p, const struct pl_plan *plan,
-                   double bottleneck_ns, double latency_ns)
-{
-    struct tried_plan *new = &t->plans[t->count];
-
-    for (size_t i = 0; i < t->count; i++) {
-        if (pl_plan_equal(&t->plans[i].plan, plan)) {
-            return;
-        }
-    }
-    if (t->count < t->room && bottleneck_ns > 0 && latency_ns > 0 &&
-        expect(p, plan, &new->expected)) {
-        new->plan = *plan;
-        new->measured = (struct figures){bottleneck_ns, latency_ns};
-        t->count++;
-    }
-}
-
-struct dmn_tried *dmn_tried_new(const struct tun_problem *p, const struct dmn_goal *goal,
-                                const struct tun_algorithm *algorithm,
-                                const struct tun_trial *chosen, size_t room)
-{
-    struct dmn_tried *t;
-
-    if (chosen->failed || !chosen->frames || goal->objective == TUN_POWER) {
-        return NULL;
-    }
-    t = calloc(1, sizeof(*t) + (room + 1) * sizeof(t->plans[0]));
-    if (t) {
-        t->goal = *goal;
-        t->algorithm = algorithm;
-        t->room = room + 1;
-        dmn_tried_add(t, p, &chosen->plan, chosen->measured.bottleneck_ns,
-                      chosen->measured.latency_ns);
-    }
-    if (t && !t->count) {
-        free(base_take(t));
-    }
-    return t;
 }
 
 static bool same_goal(const struct dmn_goal *a, const struct dmn_goal *b)
