@@ -19,6 +19,8 @@ BUILDS = {
                    ("model", "kernels", "ipc", "daemon")),
 }
 ALWAYS = ["-Dman=disabled", "-Ddebug=false"]
+# Warnings are the same at either; what only an optimiser makes of our mistakes is for the whole of these tests.
+LEVEL, GATE_LEVEL = 2, 1
 LEAVES_OUT = ("check", "long", "system", "adapt", "networks", "boards")
 # The daemon itself: frames, plans that change, the commands of pipectl.
 SYSTEM = ("system-frames-protocol", "system-frames-bytes", "system-frames-wrong", "system-pipectl", "system-pipesim")
@@ -51,7 +53,7 @@ def test_builds(names, gate, options, jobs, totals, env):
             totals.skip("skipped: %s is not installed" % command, folder)
             continue
         try:
-            build(folder, [*options, *ALWAYS, *more], jobs, {"CC": compiler(command)} if command else None,
+            build(folder, [*options, *ALWAYS, *more, "-Doptimization=%s" % (GATE_LEVEL if gate else LEVEL)], jobs, {"CC": compiler(command)} if command else None,
                   only=None if whole else lambda f: installed_and_run(f, names or quick_tests(f, gate)))
             need_names(names, {t["name"] for t in introspect(folder)}, "test")
             wanted = names or quick_tests(folder, gate)

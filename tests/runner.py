@@ -192,15 +192,16 @@ def main(argv):
     elif args.setup or args.sanitizers:
         for setup in [args.setup] if args.setup else SANITIZERS:
             test_sanitized(setup, options, args.jobs, totals, env, args.tests, soak_arguments(args))
+    elif args.list:
+        build("build", options, args.jobs, only=lambda _: ["build.ninja"])
+        list_tests()
+        return 0
     else:
         build("build", options, args.jobs)
         if args.fuzz:
             test_fuzz(args.fuzz, args.tests, options, args.jobs, totals)
             totals.report()
             return 1 if totals.failed else 0
-        if args.list:
-            list_tests()
-            return 0
         arguments, needed, suites = selected(args)
         if args.vm and args.tests != ["vm-x86"]:
             cross_build(args, options, only=installed)
