@@ -147,7 +147,7 @@ static void prepared(struct dmn_record *r)
 
     leave_preparing(r);
     r->prepared = true;
-    r->state = DMN_RECORD_READING;
+    dmn_record_turn(r, DMN_RECORD_READING);
     s->running--;
     dmn_submit_frame(r);
     ipc_conn_mark(&s->peer->base);
@@ -201,7 +201,7 @@ void dmn_prepare_frame(struct dmn_record *r)
     if (!s->slices.share) {
         dmn_peer_join(s->peer, &p->turns, &s->slices);
     }
-    r->state = DMN_RECORD_PREPARING;
+    dmn_record_turn(r, DMN_RECORD_PREPARING);
     r->preparing_for = s->clients->model;
     r->preparing_for->running++;
     s->running++;

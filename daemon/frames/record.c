@@ -1,8 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/frames/record.h"
 
+#include <assert.h>
+
 #include "daemon/config/config.h"
-#include "ipc/wire.h"
+
+/* From each state, those that may follow. */
+static const unsigned followers[] = {
+    [DMN_RECORD_READING] =
+        1u << DMN_RECORD_PREPARING | 1u << DMN_RECORD_QUEUED | 1u << DMN_RECORD_DONE,
+    [DMN_RECORD_PREPARING] = 1u << DMN_RECORD_READING | 1u << DMN_RECORD_DONE,
+    [DMN_RECORD_QUEUED] = 1u << DMN_RECORD_RUNNING | 1u << DMN_RECORD_DONE,
+    [DMN_RECORD_RUNNING] = 1u << DMN_RECORD_QUEUED | 1u << DMN_RECORD_DONE,
+    [DMN_RECORD_DONE] = 0,
+};
+
+void dmn_record_turn(struct dmn_record *r, enum dmn_record_state to)
+{
+    assert(followers[r->state] >> to & 1u);
+    r->state = to;
+}
 
 struct dmn_record *dmn_record_free(struct dmn_record *r)
 {
@@ -36,7 +53,7 @@ void dmn_record_reset(struct dmn_record *r)
 void dmn_record_refused(struct dmn_record *r, enum dmn_no_result why)
 {
     r->why = why;
-    r->state = DMN_RECORD_DONE;
+    dmn_record_turn(r, DMN_RECORD_DONE);
     dmn_record_release(r);
 }
 

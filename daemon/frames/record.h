@@ -4,9 +4,10 @@
  *
  * A record belongs to one stream for good. It is in the stream's ring from dmn_ring_take() until
  * it is answered, otherwise in its free list. Its states follow in the order of the enum; each but
- * RUNNING may go to DONE at once, by dmn_record_fail(). RUNNING ends only when the pipeline, or the
- * place elsewhere, returns the frame, even if its client is gone: a team may be writing to its
- * output. A frame that elsewhere did not compute goes back to QUEUED, once.
+ * RUNNING may go to DONE at once, by dmn_record_fail(). What is prepared is READING again. RUNNING
+ * ends only when the pipeline, or the place elsewhere, returns the frame, even if its client is
+ * gone: a team may be writing to its output. A frame that elsewhere did not compute goes back to
+ * QUEUED, once.
  *
  * Threads: the loop thread. While RUNNING, teams use the bytes behind input and output.
  */
@@ -41,8 +42,8 @@ enum dmn_record_state {
 struct dmn_record {
     struct dmn_frame_owner owner; /* while RUNNING: of its pipeline's frame */
     struct dmn_record *next_free;
-    struct dmn_stream *stream; /* its owner */
-    enum dmn_record_state state;
+    struct dmn_stream *stream;   /* its owner */
+    enum dmn_record_state state; /* written by record.c */
     bool here;                /* only for the model's own pipeline: it came back from elsewhere */
     bool admitted;            /* its stream's model counts it as admitted; written by submit.c */
     struct ipc_answer answer; /* complete once DONE */
@@ -109,6 +110,9 @@ struct dmn_frame_format {
 
 /** dmn_record_free() - must not be RUNNING. Gives its buffer back to the counts. Return: NULL. */
 struct dmn_record *dmn_record_free(struct dmn_record *r);
+/** dmn_record_turn() - the next state, which must be one that may follow. The caller keeps the
+ * counts of the state that ends and of the one that begins. */
+void dmn_record_turn(struct dmn_record *r, enum dmn_record_state to);
 /** dmn_record_reset() - a new frame arrives, READING; keeps the buffer. ipc_frame_take() begins its
  * answer. */
 void dmn_record_reset(struct dmn_record *r);

@@ -179,7 +179,7 @@ void dmn_stream_wait(struct dmn_record *r)
         at++;
     }
     s->next = at;
-    r->state = DMN_RECORD_QUEUED;
+    dmn_record_turn(r, DMN_RECORD_QUEUED);
     dmn_admission_add(&s->clients->admission, &s->queue);
 }
 

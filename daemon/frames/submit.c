@@ -19,7 +19,7 @@ static void ended(struct dmn_record *r, struct dmn_model *m, enum pl_frame_statu
         if (s->format.output.converts) {
             dmn_travel_out(&s->format.output, r->output, r->output_there);
         }
-        r->state = DMN_RECORD_DONE;
+        dmn_record_turn(r, DMN_RECORD_DONE);
         if (r->answer.service_ns > 0) {
             dmn_client_stats_served(&m->clients->stats, r->answer.service_ns);
         }
@@ -200,7 +200,7 @@ static bool submit(struct dmn_clients *w, struct dmn_stream *s)
         return false;
     }
     r->cost_ns = dmn_admission_taken(&w->admission, &s->queue);
-    r->state = DMN_RECORD_RUNNING;
+    dmn_record_turn(r, DMN_RECORD_RUNNING);
     ipc_description_hold(&r->described, w->description);
     s->running++;
     m->running++;
@@ -261,7 +261,7 @@ void dmn_submit_frame(struct dmn_record *r)
     if (r->prepared) {
         dmn_stream_wait(r);
     } else {
-        r->state = DMN_RECORD_QUEUED;
+        dmn_record_turn(r, DMN_RECORD_QUEUED);
         dmn_admission_add(&w->admission, &s->queue);
     }
     if (s->policy == IPC_POLICY_LATEST) {

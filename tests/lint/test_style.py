@@ -130,11 +130,11 @@ def libraries_do_not_speak():
     none(found(names, r"(?<![\w.>])(%s)\(" % speaking), "libraries that print or exit")
 
 
-def queued_work_is_of_one_kind():
-    """Jobs and their priorities are daemon/service/work.h's."""
-    names = [n for n in source.files(ROOT) if source.is_c(n) and n.startswith("daemon/")
-             and n != "daemon/service/work.c"]
-    none(found(names, r"(?<!\w)(uv_queue_work|setpriority)\("), "queued work beside daemon/service/work.h")
+def what_one_file_does_no_other_does():
+    for owner, pattern in (("daemon/service/work.c", r"(?<!\w)(uv_queue_work|setpriority)\("),
+                           ("daemon/frames/record.c", r"\bstate = DMN_RECORD_")):
+        names = [n for n in source.files(ROOT) if source.is_c(n) and n.startswith("daemon/") and n != owner]
+        none(found(names, pattern), "places that do what only %s may do" % owner)
 
 
 def programs_have_standard_descriptors():
@@ -209,5 +209,5 @@ def scripts_are_clean():
 
 main((files_are_of_one_sitting, lines_are_short, licence_comes_first, no_tabs_or_trailing_blanks,
       files_end_with_a_newline, nothing_is_left_to_do, no_paths_of_one_machine, waits_have_an_end,
-      libraries_do_not_speak, queued_work_is_of_one_kind, programs_have_standard_descriptors, terminals_get_no_raw_text,
+      libraries_do_not_speak, what_one_file_does_no_other_does, programs_have_standard_descriptors, terminals_get_no_raw_text,
       c_is_formatted, scripts_are_clean))
