@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/boards/board_json.h - structs as JSON and back, by one table of their members; and small
- * files of JSON
+ * ipc/boards/board_json.h - structs as JSON and back, by one table of their members
  *
  * Written is what the table has, in its order. What is read is untrusted: texts and arrays fit
  * their members, numbers are finite and in their range, and keys that no table has are ignored.
@@ -12,9 +11,6 @@
 
 #include "base/base.h"
 #include "ipc/boards/known_boards.h"
-
-#define BRD_FILE_BYTES_MAX (64u << 10)
-#define BRD_VERSION 1
 
 enum brd_kind {
     BRD_TEXT,   /* char[] */
@@ -71,11 +67,3 @@ json_t *brd_put(const struct brd_object *o, const void *of);
 bool brd_get(const struct brd_object *o, const json_t *j, void *ret);
 /** brd_is_print() - Return: a fingerprint's digits, and no more. */
 bool brd_is_print(const char *text);
-
-/* a small file of JSON in a folder, read and replaced as a whole */
-/** brd_file_read() - @ret: new reference. Return: 0; BRD_E_FILE, _VERSION; BRD_E_OPEN: @secret, and
- * others than its owner may read it; -errno. */
-int brd_file_read(int folder, const char *name, bool secret, json_t **ret);
-/** brd_file_write() - adds the version and writes, owned by the folder's owner; synced. @root:
- * reference taken. Return: 0 or -errno, which leaves the previous file unchanged. */
-int brd_file_write(int folder, const char *name, unsigned mode, json_t *root);

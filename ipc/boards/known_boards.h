@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,6 +32,8 @@
 #define BRD_FINGERPRINT_BYTES 17u
 #define BRD_MAX 15u    /* others: with this one, what a transport takes */
 #define BRD_PORT 8474u /* if an address has none */
+#define BRD_FILE_BYTES_MAX (64u << 10)
+#define BRD_VERSION 1
 #define BRD_RUNTIME_FOLDER "/run/piped-link"
 #define BRD_REPORT_FILE "links.json"
 #define BRD_REPORT_EVERY_S 2
@@ -127,6 +130,14 @@ static inline bool brd_is_shown(const char *text)
     }
     return *text == '\0';
 }
+
+/* a small file of JSON in a folder, read and replaced as a whole */
+/** brd_file_read() - @ret: new reference. Return: 0; BRD_E_FILE, _VERSION; BRD_E_OPEN: @secret, and
+ * others than its owner may read it; -errno. */
+int brd_file_read(int folder, const char *name, bool secret, json_t **ret);
+/** brd_file_write() - adds the version and writes, owned by the folder's owner; synced. @root:
+ * reference taken. Return: 0 or -errno, which leaves the previous file unchanged. */
+int brd_file_write(int folder, const char *name, unsigned mode, json_t *root);
 
 /* link_report.c */
 /** brd_report_write() - Return: 0 or -errno. */

@@ -2,7 +2,7 @@
 /* piped-link's front: connections, and what becomes of messages. */
 #include <sys/epoll.h>
 
-#include "apps/link/front/front_private.h"
+#include "apps/link/front/server_private.h"
 
 #define BACKLOG_MAX ((size_t)1 << 20)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-link's front: which models its clients may open, and their tensors. */
-#include "apps/link/front/front_private.h"
+#include "apps/link/front/server_private.h"
 
 /* Copies tensors that make sense. Return: false: they do not. */
 static bool set_tensors(const struct brd_tensor *from, size_t count, struct brd_tensor *to,

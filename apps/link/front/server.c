@@ -2,7 +2,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#include "apps/link/front/front_private.h"
+#include "apps/link/front/server_private.h"
 #include "ipc/listen.h"
 #include "ipc/server/client_places.h"
 

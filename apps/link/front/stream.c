@@ -2,7 +2,7 @@
 /* piped-link's front: streams of clients, and the frames in them. */
 #include <assert.h>
 
-#include "apps/link/front/front_private.h"
+#include "apps/link/front/server_private.h"
 #include "ipc/boards/picture_room.h"
 
 #define INLINE_MAX ((size_t)256 << 20) /* bytes of buffers for inline frames of a connection */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segments.c - the segments of one piped-link: kept by front, their lanes opened, freed, watched. */
+/* The segments of one piped-link: kept by front, their lanes opened, freed, watched. */
 #include "apps/link/hop/hop_private.h"
 #include "apps/link/weights/fetch.h"
 

@@ -5,7 +5,6 @@
 #include <sys/eventfd.h>
 
 #include "apps/link/weights/fetch_private.h"
-#include "base/base.h"
 
 STAILQ_HEAD(job_list, job);
 

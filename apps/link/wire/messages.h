@@ -33,16 +33,16 @@
 
 /* 11 is no type: what had this number was never sent. */
 enum lnk_type {
-    LNK_HELLO = 1,  /* first message after a link is up, both ways */
-    LNK_PLAN = 2,   /* head: a segment of an epoch, or the end of epochs; lines follow */
-    LNK_FRAME = 3,  /* tensor_count struct lnk_tensor follow, time_count times; a part a tensor */
-    LNK_ANSWER = 4, /* the same, of an answer */
-    LNK_ERROR = 5,  /* a frame or a stream that failed; text_bytes of UTF-8 follow */
-    LNK_CREDIT = 6, /* frames that may be sent beyond those answered */
-    LNK_PING = 7,   /* one part of LNK_PING_LARGE_BYTES, or none */
-    LNK_PONG = 8,   /* the PING's struct, no parts */
-    LNK_WANT = 9,   /* leaf_count uint64_t follow: numbers of leaves; none: their list */
-    LNK_LEAF = 10,  /* one part: the leaf's bytes */
+    LNK_HELLO = 1,   /* first message after a link is up, both ways */
+    LNK_PLAN = 2,    /* head: a segment of an epoch, or the end of epochs; lines follow */
+    LNK_FRAME = 3,   /* tensor_count struct lnk_tensor follow, time_count times; a part a tensor */
+    LNK_ANSWER = 4,  /* the same, of an answer */
+    LNK_ERROR = 5,   /* a frame or a stream that failed; text_bytes of UTF-8 follow */
+    LNK_CREDIT = 6,  /* frames that may be sent beyond those answered */
+    LNK_PING = 7,    /* one part of LNK_PING_LARGE_BYTES, or none */
+    LNK_PONG = 8,    /* the PING's struct, no parts */
+    LNK_WANT = 9,    /* leaf_count uint64_t follow: numbers of leaves; none: their list */
+    LNK_LEAF = 10,   /* one part: the leaf's bytes */
     LNK_BOARD = 12,  /* one part: what a board says of itself, ipc/boards/board_state.h as text */
     LNK_CANCEL = 13, /* head: nobody wants this frame any more; only after LNK_HELLO_CANCEL */
     LNK_TYPE_COUNT

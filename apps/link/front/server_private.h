@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * apps/link/front/front_private.h - what the files of the front share: the models that clients may
+ * apps/link/front/server_private.h - what the files of the front share: the models that clients may
  * open, connections, streams, and the record of each frame
  *
  * A frame has a record in its stream's ring until it is answered: READING while an inline frame's
