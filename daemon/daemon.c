@@ -3,7 +3,6 @@
 
 #include <signal.h>
 
-#include "base/base.h"
 #include "daemon/models/arrival.h"
 #include "daemon/plans/profile.h"
 #include "daemon/service/log.h"

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "base/base.h"
-
 #define STEPS_MAX 12       /* nodes between the input and the network proper */
 #define SIDE_GREY_MIN 16   /* an image of one channel that is smaller may be a vector */
 #define NORMAL_MAX 8.0     /* networks see pixels within a few units of 0 */

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "base/base.h"
 #include "model/declared.h"
 #include "model/open_shapes.h"
 #include "model/recipes.h"

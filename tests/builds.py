@@ -53,7 +53,8 @@ def test_builds(names, gate, options, jobs, totals, env):
             totals.skip("skipped: %s is not installed" % command, folder)
             continue
         try:
-            build(folder, [*options, *ALWAYS, *more, "-Doptimization=%s" % (GATE_LEVEL if gate else LEVEL)], jobs, {"CC": compiler(command)} if command else None,
+            level = "-Doptimization=%d" % (GATE_LEVEL if gate else LEVEL)
+            build(folder, [*options, *ALWAYS, *more, level], jobs, {"CC": compiler(command)} if command else None,
                   only=None if whole else lambda f: installed_and_run(f, names or quick_tests(f, gate)))
             need_names(names, {t["name"] for t in introspect(folder)}, "test")
             wanted = names or quick_tests(folder, gate)

@@ -2,7 +2,6 @@
 #include "daemon/config/config.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 
 #include "base/base.h"
 #include "model/open_shapes.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reasons for a refusal, and the sentence that sums them up. */
-#include <stdarg.h>
 
 #include "base/base.h"
 #include "model/ir/ir.h"

@@ -147,6 +147,7 @@ def metrics_are_documented():
     for name in sources("daemon"):
         text = re.sub(r'"\s*\n\s*"', "", source.text(ROOT, name))
         there.update(re.findall(r'"([a-z][a-z0-9_]*)",\s*"(counter|gauge|summary|histogram)"', text))
+        there.update((name, "histogram") for name in re.findall(r'\bhistogram\(to, control, "(\w+)"', text))
         there.update(re.findall(r"# TYPE piped_(\w+) (counter|gauge|summary|histogram)", text))
     check(len(there) > 20, "the metrics were not found")
     rows = re.findall(r"^\| `piped_(\w+)` \| (\w+) \| ([^|]*) \|", source.text(ROOT, "docs/metrics.md"), re.M)
