@@ -35,6 +35,16 @@ json_t *json_text_find(const json_t *list, const char *key, const char *text)
     return NULL;
 }
 
+json_t *json_text_list(const char *const *texts, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(list, json_string(texts[i]));
+    }
+    return list;
+}
+
 json_t *json_text_number(double v)
 {
     return isfinite(v) ? json_real(v) : json_null();

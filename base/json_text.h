@@ -29,6 +29,8 @@ json_t *json_text_at(const json_t *object, const char *path);
 json_t *json_text_find(const json_t *list, const char *key, const char *text);
 /** json_text_number() - Return: new: the number; null: it is NAN or infinite. */
 json_t *json_text_number(double v);
+/** json_text_list() - Return: new: a list of @count texts, borrowed during the call. */
+json_t *json_text_list(const char *const *texts, size_t count);
 /* As json_array_foreach(), but it declares @i, a size_t, and @item, a json_t *; NULL is an empty
  * list. The inner loop runs once, so that break and continue are those of one loop. */
 #define json_text_each(list, i, item)                                                              \

@@ -2,6 +2,12 @@
 #include "base/picture_fit.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+
+const char *const picture_fit_words[] = {[PICTURE_STRETCH] = "stretch",
+                                         [PICTURE_CROP] = "crop",
+                                         [PICTURE_LETTERBOX] = "letterbox",
+                                         NULL};
 
 static uint32_t picture_part(uint64_t a, uint64_t b, uint32_t most)
 {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 enum picture_fit { PICTURE_STRETCH, PICTURE_CROP, PICTURE_LETTERBOX };
+extern const char *const picture_fit_words[]; /* of each; NULL ends them */
 
 struct picture_axis {
     uint32_t src0, src, dst0, dst;

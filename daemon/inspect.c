@@ -108,29 +108,17 @@ static void open_shapes(const struct mdl_inspection *in, json_t *shapes)
 
 static json_t *preprocess_json(const struct mdl_guess *g)
 {
-    static const char *const fits[] = {
-        [PICTURE_STRETCH] = "stretch", [PICTURE_CROP] = "crop", [PICTURE_LETTERBOX] = "letterbox"};
     json_t *pad = g->pad < 0 ? json_string("mean") : json_integer(g->pad);
     json_t *j = json_pack("{s:f, s:o, s:o, s:s*, s:s, s:s, s:O*}", "scale", g->scale, "mean",
                           channels(g->mean), "std", channels(g->std), "colour",
                           g->channels <= 1 ? NULL
                           : g->bgr         ? "bgr"
                                            : "rgb",
-                          "layout", g->nhwc ? "nhwc" : "nchw", "fit", fits[g->fit], "pad",
-                          g->fit == PICTURE_LETTERBOX ? pad : NULL);
+                          "layout", g->nhwc ? "nhwc" : "nchw", "fit", picture_fit_words[g->fit],
+                          "pad", g->fit == PICTURE_LETTERBOX ? pad : NULL);
 
     json_decref(pad);
     return j;
-}
-
-static json_t *labels_json(const struct mdl_inspection *in)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < in->label_count; i++) {
-        json_array_append_new(list, json_string(in->labels[i]));
-    }
-    return list;
 }
 
 /* A draft of the sidecar: open shapes, and preprocessing as it was guessed. */
@@ -146,8 +134,10 @@ static json_t *sidecar_draft(const struct mdl_inspection *in)
                      json_sprintf("A draft by pipectl models inspect. %s", why), "shapes",
                      json_object_size(shapes) > 0 ? shapes : NULL, "preprocess",
                      in->guess.picture ? preprocess_json(&in->guess) : NULL, "labels",
-                     in->label_count > 0 ? labels_json(in) : NULL, "output",
-                     in->output ? json_loads(in->output, 0, NULL) : NULL);
+                     in->label_count > 0
+                         ? json_text_list((const char *const *)in->labels, in->label_count)
+                         : NULL,
+                     "output", in->output ? json_loads(in->output, 0, NULL) : NULL);
 }
 
 /* @sidecar: its path. @draft: of it, borrowed. */

@@ -6,6 +6,7 @@
 #include "base/json_text.h"
 #include "base/near_word.h"
 #include "base/path_below.h"
+#include "base/picture_fit.h"
 #include "base/shown_text.h"
 #include "model/common/file.h"
 #include "model/common/private.h"
@@ -114,14 +115,8 @@ static int read_layout(struct reader *rd, const char *key, const json_t *v)
 
 static int read_fit(struct reader *rd, const char *key, const json_t *v)
 {
-    static const char *const words[] = {
-        [MDL_FIT_STRETCH] = "stretch",
-        [MDL_FIT_CROP] = "crop",
-        [MDL_FIT_LETTERBOX] = "letterbox",
-        NULL,
-    };
-    size_t which = MDL_FIT_STRETCH;
-    int r = read_word(rd, key, v, words, &which);
+    size_t which = PICTURE_STRETCH;
+    int r = read_word(rd, key, v, picture_fit_words, &which);
 
     rd->out->preproc.fit = which;
     return r;

@@ -120,16 +120,6 @@ static void add_size(const struct mdl_model *m, json_t *object)
     }
 }
 
-static json_t *labels_of(const struct mdl_model *m)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < m->label_count; i++) {
-        json_array_append_new(list, json_string(m->labels[i]));
-    }
-    return list;
-}
-
 /* Return: how many dimensions are not 1. */
 static size_t extents(const struct mdl_tensor *t)
 {
@@ -285,22 +275,21 @@ int mdl_note_labels(struct mdl_model *m, const char *output)
 int mdl_describe_output(struct mdl_model *m, const struct mdl_graph *g, const char *output,
                         char error[MDL_ERROR_MAX])
 {
-    static const char *const fits[] = {
-        [PICTURE_STRETCH] = "stretch", [PICTURE_CROP] = "crop", [PICTURE_LETTERBOX] = "letterbox"};
     json_auto_t *whole = NULL;
     size_t bytes;
 
     if (!output && !mdl_has_classes(m)) {
         return 0;
     }
-    whole =
-        json_pack("{s:o?, s:s}", "output", settings_of(m, g, output), "fit", fits[m->preproc.fit]);
+    whole = json_pack("{s:o?, s:s}", "output", settings_of(m, g, output), "fit",
+                      picture_fit_words[m->preproc.fit]);
     if (!whole) {
         return -ENOMEM;
     }
     add_size(m, whole);
     if (m->label_count) {
-        json_object_set_new(whole, "labels", labels_of(m));
+        json_object_set_new(whole, "labels",
+                            json_text_list((const char *const *)m->labels, m->label_count));
     }
     m->output = text_in(whole, m->private->pool, &bytes);
     if (m->output && bytes > OUTPUT_TEXT_MAX) {

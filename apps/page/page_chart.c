@@ -159,12 +159,7 @@ void page_add(json_t *chart, json_t *series)
 
 json_t *page_names(const char *label, const char *const *names, size_t count)
 {
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < count; i++) {
-        json_array_append_new(list, json_string(names[i]));
-    }
-    return json_pack("{s:s, s:o}", "label", label, "names", list);
+    return json_pack("{s:s, s:o}", "label", label, "names", json_text_list(names, count));
 }
 
 json_t *page_bars(const char *name, json_t *values)

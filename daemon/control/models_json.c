@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models, as Models, Status, Units and Inspect have them. */
 #include "base/base.h"
+#include "base/picture_fit.h"
 #include "daemon/control/json.h"
 #include "daemon/frames/clients.h"
 #include "daemon/frames/room.h"
@@ -41,15 +42,14 @@ static json_t *ios_json(const struct mdl_model *m, const struct mdl_io *io, size
 
 static json_t *preprocess_json(const struct dmn_model *m)
 {
-    static const char *const fits[] = {"stretch", "crop", "letterbox"};
     const struct mdl_preproc *p = &m->model->preproc;
 
     return json_pack("{s:b, s:[f,f,f,f], s:[f,f,f,f], s:s, s:s, s:s, s:[f,f,f,f], s:i, s:i}",
                      "known", p->known, "mean", p->mean[0], p->mean[1], p->mean[2], p->mean[3],
                      "std", p->std[0], p->std[1], p->std[2], p->std[3], "colour",
                      p->bgr ? "bgr" : "rgb", "layout", p->nhwc ? "nhwc" : "nchw", "fit",
-                     fits[p->fit], "pad", p->pad[0], p->pad[1], p->pad[2], p->pad[3], "width",
-                     (int)m->image_width, "height", (int)m->image_height);
+                     picture_fit_words[p->fit], "pad", p->pad[0], p->pad[1], p->pad[2], p->pad[3],
+                     "width", (int)m->image_width, "height", (int)m->image_height);
 }
 
 /* Boards call a model NAME-IDENTITY or NAME-IDENTITY-CHOICE, with a long name cut
@@ -111,13 +111,8 @@ json_t *dmn_model_json(const struct dmn_model *m)
 {
     const struct mdl_model *model = m->model;
     char plan[PL_PLAN_TEXT_MAX];
-    json_t *labels = json_array(), *kinds = json_array();
+    json_t *kinds = json_array();
 
-    for (size_t i = 0; i < model->label_count; i++) {
-        json_t *label = json_string(model->labels[i]);
-
-        json_array_append_new(labels, label ? label : json_string(""));
-    }
     dmn_model_plan_text(m, plan);
     return json_pack(
         "{s:s, s:o, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:o, "
@@ -131,10 +126,11 @@ json_t *dmn_model_json(const struct dmn_model *m)
         "arena_bytes", (json_int_t)model->arena_bytes, "frames",
         (json_int_t)pl_frame_count(m->pipe), "macs", model->macs, "load_ms",
         (double)m->load_took_ns / 1e6, "plan", plan, "preprocess", preprocess_json(m), "labels",
-        labels, "segment", model->segment ? segment_json(m) : NULL, "asleep", pl_asleep(m->pipe),
-        "integers", (json_int_t)mdl_integer_ops(m->model), "calibration",
-        json_text_path(m->calibration), "shapes", json_string(m->shapes), "warnings",
-        file_warnings_json(m, kinds), "warning_kinds", kinds);
+        json_text_list((const char *const *)model->labels, model->label_count), "segment",
+        model->segment ? segment_json(m) : NULL, "asleep", pl_asleep(m->pipe), "integers",
+        (json_int_t)mdl_integer_ops(m->model), "calibration", json_text_path(m->calibration),
+        "shapes", json_string(m->shapes), "warnings", file_warnings_json(m, kinds), "warning_kinds",
+        kinds);
 }
 
 /* Share of about the last second in which a team held frames. */

@@ -76,7 +76,6 @@ static int find_roles(struct piped_decoder *d)
 
 static int read_description(struct piped_decoder *d, const char *description)
 {
-    static const char *const fits[] = {"stretch", "crop", "letterbox", NULL};
     const char *key = "", *fit;
     char why[OUTPUT_WHY_BYTES];
     json_error_t at;
@@ -97,7 +96,7 @@ static int read_description(struct piped_decoder *d, const char *description)
     w = json_integer_value(json_object_get(d->json, "width"));
     h = json_integer_value(json_object_get(d->json, "height"));
     fit = json_string_value(json_object_get(d->json, "fit"));
-    which = fit ? output_word(fits, fit, why) : 0;
+    which = fit ? output_word(picture_fit_words, fit, why) : 0;
     if (which < 0 || w < 0 || h < 0 || w > INT32_MAX || h > INT32_MAX) {
         return ipc_client_error(-EINVAL, "the description's width, height or fit is impossible");
     }
