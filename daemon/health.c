@@ -98,7 +98,7 @@ void dmn_daemon_status(struct dmn_daemon *d)
 {
     char text[sizeof(d->status_text)];
 
-    snprintf(text, sizeof(text), "STATUS=%s:%s", dmn_state_name(dmn_daemon_state(d)),
+    snprintf(text, sizeof(text), "STATUS=%s:%s", dmn_state_names[dmn_daemon_state(d)],
              d->unreachable[0] ? " new clients cannot connect;" : "");
     for (const struct dmn_model *m = d->models.models; m; m = m->next) {
         base_append(text, sizeof(text), " %s %zu stage%s %.1f fps;", m->name,

@@ -54,12 +54,7 @@ bool gov_led_at(enum gov_led pattern, uint64_t since_ns, uint64_t now_ns, uint64
     return lit;
 }
 
-const char *gov_led_name(enum gov_led pattern)
-{
-    static const char *const names[] = {"dark", "on", "slow", "fast", "flash"};
-
-    return names[pattern];
-}
+const char *const gov_led_names[] = {"dark", "on", "slow", "fast", "flash"};
 
 const char *gov_gpio_outcome(int outcome)
 {

@@ -110,5 +110,5 @@ enum gov_led {
 /** gov_led_at() - Return: it is lit at @now_ns. @since_ns: when the pattern began (lit).
  * @ret_next_ns: when that changes; 0: never. */
 bool gov_led_at(enum gov_led pattern, uint64_t since_ns, uint64_t now_ns, uint64_t *ret_next_ns);
-/** gov_led_name() - "dark", "on", "slow", "fast", "flash". Static. */
-const char *gov_led_name(enum gov_led pattern);
+/* By enum gov_led; "dark", "on", "slow", "fast", "flash". */
+extern const char *const gov_led_names[];

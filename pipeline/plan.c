@@ -247,8 +247,9 @@ void pl_group_format(const struct pl_group *g, const char *name, char *ret)
 int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *ret_text,
                    size_t text_bytes)
 {
-    char text[PL_PLAN_TEXT_MAX] = "";
+    bool fits = true;
 
+    ret_text[0] = '\0';
     for (size_t i = 0; i < p->stage_count; i++) {
         const struct pl_stage_plan *s = &p->stages[i];
 
@@ -261,16 +262,13 @@ int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *r
                          s->last_unit);
             }
             pl_group_format(&s->groups[g], ep < eps->count ? eps->eps[ep].name : "?", group);
-            if (!base_append(text, sizeof(text), "%s%s", head, group)) {
-                return -ENOSPC;
-            }
+            fits &= base_append(ret_text, text_bytes, "%s%s", head, group);
         }
     }
-    if (strlen(text) >= text_bytes) {
-        return -ENOSPC;
+    if (!fits) {
+        snprintf(ret_text, text_bytes, "(too long to print)");
     }
-    strcpy(ret_text, text);
-    return 0;
+    return fits ? 0 : -ENOSPC;
 }
 
 static int check_stage(const struct pl_plan *p, size_t stage, const struct pl_ep_set *eps,

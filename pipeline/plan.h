@@ -70,8 +70,8 @@ struct pl_plan {
 int pl_plan_parse(const char *text, const struct pl_ep_set *eps, size_t unit_count, char *ret_error,
                   size_t error_bytes, struct pl_plan *ret);
 
-/** pl_plan_format() - plan to text: a WIDTH, COUNT or BATCH of 1 is omitted. Return: 0, or -ENOSPC.
- */
+/** pl_plan_format() - plan to text: a WIDTH, COUNT or BATCH of 1 is omitted. Return: 0; -ENOSPC:
+ * it is too long, which @ret_text says instead. */
 int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *ret_text,
                    size_t text_bytes);
 

@@ -323,6 +323,20 @@ size_t tun_stages_max(const struct tun_problem *p)
     return p->bounds.stages_max ? base_min(most, p->bounds.stages_max) : most;
 }
 
+const char *const tun_objective_names[] = {
+    [TUN_THROUGHPUT] = "throughput", [TUN_LATENCY] = "latency", [TUN_POWER] = "power"};
+
+int tun_objective_find(const char *name, enum tun_objective *ret)
+{
+    for (enum tun_objective o = TUN_THROUGHPUT; o <= TUN_POWER; o++) {
+        if (strcmp(tun_objective_names[o], name) == 0) {
+            *ret = o;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
 void tun_eps(const struct tun_problem *p, struct pl_ep_set *ret)
 {
     uint16_t cpu = 0;
@@ -341,4 +355,13 @@ void tun_eps(const struct tun_problem *p, struct pl_ep_set *ret)
             ep->cpus[i] = cpu++;
         }
     }
+}
+
+int tun_plan_text(const struct tun_problem *p, const struct pl_plan *plan,
+                  char ret[PL_PLAN_TEXT_MAX])
+{
+    struct pl_ep_set eps;
+
+    tun_eps(p, &eps);
+    return pl_plan_format(plan, &eps, ret, PL_PLAN_TEXT_MAX);
 }

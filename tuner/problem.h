@@ -189,5 +189,13 @@ size_t tun_core_count(const struct tun_problem *p);
 /** tun_stages_max() - Return: the most stages of a plan: cores, units, PL_STAGE_MAX, the bound. */
 size_t tun_stages_max(const struct tun_problem *p);
 
-/** tun_eps() - the problem's EPs as a pl_ep_set (cores numbered from 0), for writing plans. */
+/* By enum tun_objective; "throughput", "latency", "power". */
+extern const char *const tun_objective_names[];
+/** tun_objective_find() - finds an objective by name. Return: 0; -EINVAL: unknown name. */
+int tun_objective_find(const char *name, enum tun_objective *ret);
+
+/** tun_eps() - the problem's EPs as a pl_ep_set (cores numbered from 0), for reading plans. */
 void tun_eps(const struct tun_problem *p, struct pl_ep_set *ret);
+/** tun_plan_text() - writes a plan of the problem. Return: as pl_plan_format(). */
+int tun_plan_text(const struct tun_problem *p, const struct pl_plan *plan,
+                  char ret[PL_PLAN_TEXT_MAX]);

@@ -62,8 +62,7 @@ struct dmn_adapt_state {
     unsigned decisions, switches;
 };
 
-/** dmn_adapt_phase_name() - Return: static. */
-const char *dmn_adapt_phase_name(enum dmn_adapt_phase phase);
+extern const char *const dmn_adapt_phase_names[]; /* by enum dmn_adapt_phase */
 
 void dmn_adapt_state(const struct dmn_model *m, struct dmn_adapt_state *ret);
 /** dmn_adapt_watched() - describes the group of teams @index. Return: true with @ret set; false: no

@@ -147,14 +147,9 @@ static bool step_to_join(struct dmn_adapt *adapt, uint64_t now_ns)
 /* Return: the EP that has the core, if it has others as well; NULL: none. */
 static const struct pl_ep *ep_with(const struct pl_ep_set *eps, uint16_t cpu)
 {
-    for (size_t e = 0; e < eps->count; e++) {
-        for (size_t i = 0; i < eps->eps[e].cpu_count; i++) {
-            if (eps->eps[e].cpus[i] == cpu) {
-                return eps->eps[e].cpu_count > 1 ? &eps->eps[e] : NULL;
-            }
-        }
-    }
-    return NULL;
+    size_t e = pl_ep_like(eps, &(struct pl_ep){.cpus = {cpu}, .cpu_count = 1});
+
+    return e != SIZE_MAX && eps->eps[e].cpu_count > 1 ? &eps->eps[e] : NULL;
 }
 
 /* How long a core must have been slowed to be worth turns: until what a split gains makes up for

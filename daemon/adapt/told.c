@@ -89,7 +89,7 @@ struct dmn_history_event *dmn_adapt_tell(struct dmn_model *m, struct dmn_history
         LOG_NOTICE,
         ((struct dmn_log_fields){.id = DMN_MSG_ADAPTED, .model = m->name, .plan = after}),
         "model %s: %s: %s (%s)", m->name, dmn_cause_name(e.cause), detail,
-        dmn_event_outcome_name(e.outcome));
+        dmn_event_outcome_names[e.outcome]);
     return dmn_plan_event(m, &e);
 }
 

@@ -71,17 +71,12 @@ void dmn_adapt_forget(struct dmn_model *m)
     tun_problem_deinit(&a->good[1]);
 }
 
-const char *dmn_adapt_phase_name(enum dmn_adapt_phase phase)
-{
-    static const char *const names[] = {
-        [DMN_ADAPT_OFF] = "off",           [DMN_ADAPT_PINNED] = "pinned",
-        [DMN_ADAPT_WAITING] = "waiting",   [DMN_ADAPT_WATCHING] = "watching",
-        [DMN_ADAPT_DECIDING] = "deciding", [DMN_ADAPT_VERIFYING] = "verifying",
-        [DMN_ADAPT_TUNING] = "tuning",
-    };
-
-    return names[phase];
-}
+const char *const dmn_adapt_phase_names[] = {
+    [DMN_ADAPT_OFF] = "off",           [DMN_ADAPT_PINNED] = "pinned",
+    [DMN_ADAPT_WAITING] = "waiting",   [DMN_ADAPT_WATCHING] = "watching",
+    [DMN_ADAPT_DECIDING] = "deciding", [DMN_ADAPT_VERIFYING] = "verifying",
+    [DMN_ADAPT_TUNING] = "tuning",
+};
 
 static enum dmn_adapt_phase phase_of(const struct dmn_model *m)
 {

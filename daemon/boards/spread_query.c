@@ -106,7 +106,7 @@ static void say_short(const struct tun_problem *p, enum tun_short missing, char 
 {
     double all = tun_segment_memory(p, 0, 0, p->unit_count - 1), weights = 0, room = 0;
 
-    snprintf(ret, TUN_ERROR_MAX, "%s", tun_short_text(missing));
+    snprintf(ret, TUN_ERROR_MAX, "%s", tun_short_texts[missing]);
     for (size_t b = 0; b < p->boards.count; b++) {
         room += p->boards.boards[b].memory_bytes;
     }
@@ -123,8 +123,7 @@ static void say_short(const struct tun_problem *p, enum tun_short missing, char 
 static int solve(const struct dmn_spread_table *t, struct dmn_spread_answer *ret)
 {
     base_autofree struct tun_solution *s = calloc(1, sizeof(*s));
-    base_autofree struct pl_ep_set *eps = calloc(1, sizeof(*eps));
-    int r = s && eps ? tun_solve(&t->p, s) : -ENOMEM;
+    int r = s ? tun_solve(&t->p, s) : -ENOMEM;
 
     if (r < 0) {
         return r;
@@ -141,8 +140,7 @@ static int solve(const struct dmn_spread_table *t, struct dmn_spread_answer *ret
         snprintf(ret->limit, sizeof(ret->limit), "boards that would have to are not linked");
         return r;
     }
-    tun_eps(&t->p, eps);
-    pl_plan_format(&ret->plan, eps, ret->text, sizeof(ret->text));
+    tun_plan_text(&t->p, &ret->plan, ret->text);
     r = dmn_plan_hops(t, &ret->plan, ret->hop, &ret->hop_count);
     if (r == 0 && ret->hop_count > 0) {
         /* as the present route is judged: boards decide themselves how they compute their units */
@@ -332,18 +330,14 @@ void dmn_spread_front_deinit(struct dmn_spread_front *f)
 int dmn_spread_front_texts(const struct dmn_spread_front *f, size_t i,
                            const struct brd_link_report_all *r, char *ret_plan, char *ret_route)
 {
-    base_autofree struct pl_ep_set *eps = calloc(1, sizeof(*eps));
     base_autofree struct brd_hop *hop = calloc(BRD_HOPS_MAX, sizeof(*hop));
     const struct pl_plan *plan = &f->solution[i].plan;
     size_t count = 0;
 
-    if (!eps || !hop) {
+    if (!hop) {
         return -ENOMEM;
     }
-    tun_eps(&f->t.p, eps);
-    if (pl_plan_format(plan, eps, ret_plan, PL_PLAN_TEXT_MAX) != 0) {
-        ret_plan[0] = '\0';
-    }
+    tun_plan_text(&f->t.p, plan, ret_plan);
     if (dmn_plan_hops(&f->t, plan, hop, &count) != 0) {
         count = 0;
     }

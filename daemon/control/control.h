@@ -50,8 +50,7 @@ enum dmn_state {
     DMN_STATE_DEGRADED, /* something requested does not serve or makes no progress */
     DMN_STATE_DRAINING,
 };
-/** dmn_state_name() - Return: static. */
-const char *dmn_state_name(enum dmn_state state);
+extern const char *const dmn_state_names[]; /* by enum dmn_state */
 
 struct dmn_host {
     uint64_t started_ns;

@@ -39,11 +39,12 @@ static void on_trial(void *ctx, struct dmn_model *m, const struct dmn_history_tr
     char text[PL_PLAN_TEXT_MAX];
 
     dmn_model_plan_text(m, text);
-    dmn_control_event(
-        ctx, json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:I, s:b, s:b}", "event", "trial", "model",
-                       m->name, "plan", text, "role", dmn_trial_role_name(t->role), "bottleneck_ms",
-                       t->bottleneck_ns / 1e6, "spent_ms", t->spent_ns / 1e6, "frames",
-                       (json_int_t)t->frames, "stopped", t->stopped, "failed", t->failed));
+    dmn_control_event(ctx,
+                      json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:I, s:b, s:b}", "event", "trial",
+                                "model", m->name, "plan", text, "role",
+                                dmn_trial_role_names[t->role], "bottleneck_ms",
+                                t->bottleneck_ns / 1e6, "spent_ms", t->spent_ns / 1e6, "frames",
+                                (json_int_t)t->frames, "stopped", t->stopped, "failed", t->failed));
 }
 
 static void on_started(void *ctx, struct dmn_model *m, enum dmn_cause cause, const char *detail)
@@ -64,7 +65,7 @@ static void on_unloading(void *ctx, struct dmn_model *m)
 void dmn_control_draining(struct dmn_control *control)
 {
     dmn_control_event(control, json_pack("{s:s, s:s}", "event", "state", "state",
-                                         dmn_state_name(DMN_STATE_DRAINING)));
+                                         dmn_state_names[DMN_STATE_DRAINING]));
     dmn_tracing_end(control, "the daemon is stopping");
 }
 

@@ -4,21 +4,10 @@
 #include "base/base.h"
 #include "daemon/boards/route_fill.h"
 #include "daemon/control/json.h"
+#include "tuner/json/record_json.h"
 
 #define RUNNERS_UP 5u
 #define NEARLY 0.0005 /* smaller relative differences count as none */
-
-static json_t *plan_json(const struct tun_problem *p, const struct pl_plan *plan)
-{
-    base_autofree struct pl_ep_set *eps = calloc(1, sizeof(*eps));
-    char text[PL_PLAN_TEXT_MAX];
-
-    if (!eps) {
-        return json_null();
-    }
-    tun_eps(p, eps);
-    return pl_plan_format(plan, eps, text, sizeof(text)) == 0 ? json_string(text) : json_null();
-}
 
 /* fps, bottleneck_ms, latency_ms; null where unknown. */
 static json_t *times_json(double bottleneck_ns, double latency_ns)
@@ -48,7 +37,7 @@ int dmn_front_json(const struct tun_problem *p, size_t max, bool energy, json_t 
     for (size_t i = 0; i < count; i++) {
         json_t *entry = outcome_json(&front[i].outcome);
 
-        json_object_set_new(entry, "plan", plan_json(p, &front[i].plan));
+        json_object_set_new(entry, "plan", tun_plan_json(p, &front[i].plan));
         if (energy) {
             json_object_set_new(entry, "energy_mj",
                                 dmn_json_positive(front[i].outcome.energy_nj * 1e-6));
@@ -139,7 +128,7 @@ static json_t *runners_up_json(const struct dmn_explain *e, const struct tun_sol
         }
         json_array_append_new(
             list,
-            json_pack("{s:o, s:o, s:o, s:f, s:o}", "plan", plan_json(&e->problem, &top[i].plan),
+            json_pack("{s:o, s:o, s:o, s:f, s:o}", "plan", tun_plan_json(&e->problem, &top[i].plan),
                       "fps", dmn_json_positive(1 / top[i].outcome.bottleneck_ns * 1e9),
                       "latency_ms", dmn_json_positive(top[i].outcome.latency_ns * 1e-6), "gain",
                       now->bottleneck_ns / top[i].outcome.bottleneck_ns - 1, "why",
@@ -197,12 +186,8 @@ static json_t *cores_json(const struct dmn_explain *e, const struct tun_solution
 void dmn_costs_count(const struct tun_problem *p, size_t ret[DMN_SOURCE_COUNT])
 {
     memset(ret, 0, DMN_SOURCE_COUNT * sizeof(*ret));
-    for (size_t k = 0; k < p->ep_count; k++) {
-        for (size_t w = 1; w <= p->eps[k].cores; w++) {
-            for (size_t u = 0; u < p->unit_count; u++) {
-                ret[tun_cell_at(&p->costs, k, w, u)->source]++;
-            }
-        }
+    for (size_t i = 0; i < tun_cell_count(&p->costs); i++) {
+        ret[p->costs.cells[i].source]++;
     }
 }
 
@@ -236,8 +221,8 @@ json_t *dmn_explain_json(const struct dmn_explain *e)
     }
     bound = tun_bound_ns(&e->problem);
     return json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "plan",
-                     plan_json(&e->problem, &e->trial.plan), "algorithm", e->algorithm, "objective",
-                     dmn_objective_name(e->problem.objective), "predicted",
+                     tun_plan_json(&e->problem, &e->trial.plan), "algorithm", e->algorithm,
+                     "objective", tun_objective_names[e->problem.objective], "predicted",
                      outcome_json(e->expects ? &e->expected : &(struct tun_outcome){0}), "now",
                      outcome_json(now), "measured",
                      outcome_json(e->trial.failed ? &(struct tun_outcome){0} : &e->trial.measured),

@@ -11,7 +11,7 @@
 static json_t *trial_json(const struct dmn_history_trial *t)
 {
     json_t *trial = json_pack("{s:s, s:s, s:o, s:I, s:b}", "plan", t->plan ? t->plan : "", "role",
-                              dmn_trial_role_name(t->role), "bottleneck_ms",
+                              dmn_trial_role_names[t->role], "bottleneck_ms",
                               dmn_json_positive(t->failed ? 0 : t->bottleneck_ns / 1e6), "frames",
                               (json_int_t)t->frames, "kept", t->kept);
 
@@ -71,12 +71,12 @@ json_t *dmn_event_json(const struct dmn_history_event *e)
         trials_json(e), "plan_before", e->plan_before, "plan_after", e->plan_after, "fps_before",
         e->fps_before >= 0 ? json_real(e->fps_before) : NULL, "fps_after",
         e->fps_after >= 0 ? json_real(e->fps_after) : NULL, "predicted_gain",
-        dmn_json_finite(e->predicted_gain), "duration_ms", e->duration_ms, "lost",
-        (json_int_t)e->lost, "outcome", dmn_event_outcome_name(e->outcome));
+        json_text_number(e->predicted_gain), "duration_ms", e->duration_ms, "lost",
+        (json_int_t)e->lost, "outcome", dmn_event_outcome_names[e->outcome]);
 
     if (e->searched) {
         json_object_update_new(event, json_pack("{s:s, s:I, s:f}", "objective",
-                                                dmn_objective_name(e->objective), "trial_count",
+                                                tun_objective_names[e->objective], "trial_count",
                                                 (json_int_t)e->asked, "fps_during", e->fps_during));
     }
     if (e->verdict != TUN_TURNS_OPEN) {
@@ -127,12 +127,12 @@ json_t *dmn_adapt_json(const struct dmn_model *m)
 
     dmn_adapt_state(m, &a);
     if (!a.known) {
-        return json_pack("{s:s, s:n}", "state", dmn_adapt_phase_name(a.phase), "last");
+        return json_pack("{s:s, s:n}", "state", dmn_adapt_phase_names[a.phase], "last");
     }
     return json_pack("{s:s, s:o, s:s?, s:b, s:f, s:I, s:i, s:i, s:o}", "state",
-                     dmn_adapt_phase_name(a.phase), "last",
+                     dmn_adapt_phase_names[a.phase], "last",
                      a.decided ? json_pack("{s:s, s:s?}", "cause", tun_cause_name(a.cause),
-                                           "outcome", dmn_event_outcome_name(a.outcome))
+                                           "outcome", dmn_event_outcome_names[a.outcome])
                                : json_null(),
                      "held", a.held == TUN_HOLD_NONE ? NULL : tun_hold_name(a.held), "corrected",
                      a.corrected, "cooldown_s", (double)a.cooldown_ns / 1e9, "windows",

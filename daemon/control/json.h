@@ -25,15 +25,10 @@ struct dmn_failed_models;
 struct dmn_machine;
 struct dmn_model;
 
-/** dmn_json_finite() - a number; null: it is not finite. */
-static inline json_t *dmn_json_finite(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
 /** dmn_json_positive() - a number; null: it is unknown, so 0 or less. */
 static inline json_t *dmn_json_positive(double x)
 {
-    return x > 0 ? dmn_json_finite(x) : json_null();
+    return x > 0 ? json_text_number(x) : json_null();
 }
 /** dmn_json_cores() - a list of @count kernel numbers. */
 static inline json_t *dmn_json_cores(const uint16_t *cpus, size_t count)
@@ -49,8 +44,7 @@ static inline json_t *dmn_json_cores(const uint16_t *cpus, size_t count)
 /* status.c */
 /** dmn_status_json() - the reply of Status. @model: only this one; "": all. */
 json_t *dmn_status_json(struct dmn_control *control, const char *model);
-/** dmn_policy_name() - Return: static. */
-const char *dmn_policy_name(enum ipc_policy policy);
+extern const char *const dmn_policy_names[]; /* by enum ipc_policy */
 /* sensors_json.c */
 /** dmn_sensors_json() - "sensors" of Status, with gpio; what is unknown is null. */
 json_t *dmn_sensors_json(const struct dmn_machine *m);
@@ -72,7 +66,7 @@ json_t *dmn_event_json(const struct dmn_history_event *e);
 /** dmn_history_json() - at most @limit events of @model ("": all models), newest last. */
 json_t *dmn_history_json(const struct dmn_history *h, const char *model, size_t limit);
 /** dmn_adapt_json() - {state, held, last, corrected, cooldown_s, windows, decisions, switches,
- * watches}. state: dmn_adapt_phase_name(). last: cause and outcome of the last decision; null:
+ * watches}. state: dmn_adapt_phase_names. last: cause and outcome of the last decision; null:
  * none. */
 json_t *dmn_adapt_json(const struct dmn_model *m);
 

@@ -85,7 +85,7 @@ static void cost_cells(FILE *to, const char *name, const struct dmn_model *m)
     dmn_costs_count(&m->planning->problem, count);
     for (int s = 0; s < DMN_SOURCE_COUNT; s++) {
         dmn_metric_row(to, name, (double)count[s], "model=\"%s\",source=\"%s\"", m->name,
-                       tun_source_name((enum tun_source)s));
+                       tun_source_names[s]);
     }
 }
 
@@ -274,8 +274,7 @@ static void by_policy(FILE *to, const char *name, const struct dmn_model *m)
     for (int p = 0; p < IPC_POLICY_COUNT; p++) {
         for (int s = 0; s < IPC_STATUS_COUNT; s++) {
             dmn_metric_row(to, name, (double)m->clients->stats.by_policy[p][s],
-                           "model=\"%s\",policy=\"%s\",status=\"%s\"", m->name,
-                           dmn_policy_name((enum ipc_policy)p),
+                           "model=\"%s\",policy=\"%s\",status=\"%s\"", m->name, dmn_policy_names[p],
                            ipc_status_name((enum ipc_status)s));
         }
     }
@@ -333,8 +332,7 @@ static void plan_events(FILE *to, const char *name, const struct dmn_model *m)
             if (counts->events[c][o] || always(c, o)) {
                 dmn_metric_row(to, name, (double)counts->events[c][o],
                                "model=\"%s\",cause=\"%s\",outcome=\"%s\"", m->name,
-                               dmn_cause_name((enum dmn_cause)c),
-                               dmn_event_outcome_name((enum dmn_event_outcome)o));
+                               dmn_cause_name((enum dmn_cause)c), dmn_event_outcome_names[o]);
             }
         }
     }

@@ -141,6 +141,6 @@ void dmn_method_subscribe(struct dmn_call *c)
     LIST_INSERT_HEAD(&c->control->subscribers, c, subscriber);
     dmn_call_reply(c,
                    json_pack("{s:{s:s, s:s}}", "event", "event", "subscribed", "state",
-                             dmn_state_name(c->control->host->state(c->control->host->ctx))),
+                             dmn_state_names[c->control->host->state(c->control->host->ctx)]),
                    true);
 }

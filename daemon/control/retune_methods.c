@@ -31,7 +31,7 @@ static bool goal(struct dmn_call *c, struct dmn_goal *ret)
     const char *objective = json_text_of(c->parameters, "objective");
 
     *ret = dmn_goal_config(dmn_machine_config(c->control->machine));
-    if (*objective && dmn_objective_find(objective, &ret->objective) < 0) {
+    if (*objective && tun_objective_find(objective, &ret->objective) < 0) {
         dmn_call_error(c, "Unsupported",
                        "no objective \"%.60s\"; objectives: throughput, latency, power", objective);
         return false;

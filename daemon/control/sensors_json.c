@@ -83,7 +83,7 @@ static json_t *policies_json(const struct gov_snapshot *s)
                       "cpus", members, "governor", text(p->governor), "freq_khz",
                       number(p->now_khz), "min_khz", number(p->min_khz), "limit_khz",
                       number(p->limit_khz), "max_freq_khz", number(p->hardware_khz), "pressure",
-                      dmn_json_finite(p->pressure), "by_heat", answer(p->by_heat)));
+                      json_text_number(p->pressure), "by_heat", answer(p->by_heat)));
     }
     return list;
 }
@@ -94,9 +94,9 @@ static json_t *psi_json(const struct gov_snapshot *s)
         return json_null();
     }
     return json_pack("{s:o, s:o, s:o, s:o}", "cpu_some_avg10",
-                     dmn_json_finite(s->psi_cpu.some_avg10), "cpu_some_total_us",
+                     json_text_number(s->psi_cpu.some_avg10), "cpu_some_total_us",
                      number(s->psi_cpu.some_total_us), "memory_some_avg10",
-                     dmn_json_finite(s->psi_memory.some_avg10), "memory_some_total_us",
+                     json_text_number(s->psi_memory.some_avg10), "memory_some_total_us",
                      number(s->psi_memory.some_total_us));
 }
 
@@ -108,7 +108,7 @@ static json_t *cgroup_json(const struct gov_snapshot *s)
         return json_null();
     }
     return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "version", c->version, "quota_cpus",
-                     isinf(c->quota_cpus) ? json_string("none") : dmn_json_finite(c->quota_cpus),
+                     isinf(c->quota_cpus) ? json_string("none") : json_text_number(c->quota_cpus),
                      "nr_periods", number(c->nr_periods), "nr_throttled", number(c->nr_throttled),
                      "throttled_us", number(c->throttled_us), "cpus", cpus(&c->cpus));
 }
@@ -127,15 +127,15 @@ static json_t *energy_json(const struct dmn_machine *m, const struct gov_snapsho
         }
         json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:b}", "name", e->name, "state",
                                               states[e->state], "joules",
-                                              dmn_json_finite(e->joules), "counted", e->counted));
+                                              json_text_number(e->joules), "counted", e->counted));
     }
     if (s->energy_count == 0) {
         json_decref(list);
         return json_null();
     }
     return json_pack("{s:o, s:o, s:o, s:o}", "source", text(names), "joules",
-                     dmn_json_finite(s->joules), "joules_per_frame",
-                     dmn_json_finite(dmn_sensors_joules_per_frame(m)), "sources", list);
+                     json_text_number(s->joules), "joules_per_frame",
+                     json_text_number(dmn_sensors_joules_per_frame(m)), "sources", list);
 }
 
 static json_t *gpio_json(const struct dmn_machine *m)
@@ -152,7 +152,7 @@ static json_t *gpio_json(const struct dmn_machine *m)
                                  "presses", (json_int_t)g.presses)
                      : NULL,
         "power", g.power_known ? json_boolean(g.power) : NULL, "led",
-        g.has_led ? gov_led_name(g.led) : NULL, "opened", (json_int_t)g.opened, "why", g.problem);
+        g.has_led ? gov_led_names[g.led] : NULL, "opened", (json_int_t)g.opened, "why", g.problem);
 }
 
 json_t *dmn_sensors_json(const struct dmn_machine *m)

@@ -13,24 +13,13 @@
 
 #define NO_LIMIT ((uint64_t)1 << 60) /* bytes: version 1 of control groups has no word for none */
 
-const char *dmn_state_name(enum dmn_state state)
-{
-    static const char *const names[] = {[DMN_STATE_SERVING] = "serving",
-                                        [DMN_STATE_TUNING] = "tuning",
-                                        [DMN_STATE_DEGRADED] = "degraded",
-                                        [DMN_STATE_DRAINING] = "draining"};
+const char *const dmn_state_names[] = {[DMN_STATE_SERVING] = "serving",
+                                       [DMN_STATE_TUNING] = "tuning",
+                                       [DMN_STATE_DEGRADED] = "degraded",
+                                       [DMN_STATE_DRAINING] = "draining"};
 
-    return names[state];
-}
-
-const char *dmn_policy_name(enum ipc_policy policy)
-{
-    static const char *const names[IPC_POLICY_COUNT] = {[IPC_POLICY_BLOCK] = "block",
-                                                        [IPC_POLICY_LATEST] = "latest",
-                                                        [IPC_POLICY_REJECT] = "reject"};
-
-    return names[policy];
-}
+const char *const dmn_policy_names[IPC_POLICY_COUNT] = {
+    [IPC_POLICY_BLOCK] = "block", [IPC_POLICY_LATEST] = "latest", [IPC_POLICY_REJECT] = "reject"};
 
 static json_t *known(uint64_t value)
 {
@@ -96,14 +85,10 @@ static json_t *eps_json(const struct dmn_control *control)
 /* The EP that has core @cpu, perhaps by configuration; NULL: none. */
 static const char *place_of(const struct dmn_control *control, unsigned cpu)
 {
-    for (size_t i = 0; i < control->machine->eps.count; i++) {
-        for (size_t k = 0; k < control->machine->eps.eps[i].cpu_count; k++) {
-            if (control->machine->eps.eps[i].cpus[k] == cpu) {
-                return control->machine->eps.eps[i].name;
-            }
-        }
-    }
-    return NULL;
+    const struct pl_ep_set *eps = &control->machine->eps;
+    size_t e = pl_ep_like(eps, &(struct pl_ep){.cpus = {(uint16_t)cpu}, .cpu_count = 1});
+
+    return e == SIZE_MAX ? NULL : eps->eps[e].name;
 }
 
 static bool in_a_plan(const struct dmn_control *control, unsigned cpu)
@@ -187,7 +172,7 @@ static json_t *stream_json(const struct dmn_stream *s)
     return json_pack("{s:I, s:s?, s:s, s:s, s:o, s:I, s:I, s:f, s:f, s:f, s:I}", "stream",
                      (json_int_t)s->base.id, "model", s->clients ? s->clients->model->name : NULL,
                      "pixfmt", pixfmt_table[s->format.pixfmt].name, "policy",
-                     dmn_policy_name(s->policy), "picture", picture, "credits",
+                     dmn_policy_names[s->policy], "picture", picture, "credits",
                      (json_int_t)s->base.flow.credits, "unanswered",
                      (json_int_t)s->base.flow.unanswered, "some_s", (double)use.some_ns / 1e9,
                      "more_s", (double)use.more_ns / 1e9, "full_s", (double)use.full_ns / 1e9,
@@ -264,12 +249,13 @@ json_t *dmn_status_json(struct dmn_control *control, const char *model)
     return json_pack(
         "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:s, s:o, s:o, "
         "s:o}",
-        "state", dmn_state_name(control->host->state(control->host->ctx)), "version", PIPED_VERSION,
-        "uptime_s", (double)(base_now_ns() - control->host->started_ns) / 1e9, "pid", (int)getpid(),
-        "models", models, "eps", eps_json(control), "cpus", cpus_json(control), "sensors",
-        dmn_sensors_json(control->machine), "clients", clients_json(control->frames), "blas",
-        "core", control->host->blas.core, "config", control->host->blas.config, "failed_models",
-        dmn_failed_json(&control->models->failed), "memory", memory_json(control), "cpu_features",
-        krn_cpu_names(krn_cpu_features(), features), "boards", dmn_boards_json(control->boards),
-        "refusals", refusals_json(control->frames), "loop", loop_json(control));
+        "state", dmn_state_names[control->host->state(control->host->ctx)], "version",
+        PIPED_VERSION, "uptime_s", (double)(base_now_ns() - control->host->started_ns) / 1e9, "pid",
+        (int)getpid(), "models", models, "eps", eps_json(control), "cpus", cpus_json(control),
+        "sensors", dmn_sensors_json(control->machine), "clients", clients_json(control->frames),
+        "blas", "core", control->host->blas.core, "config", control->host->blas.config,
+        "failed_models", dmn_failed_json(&control->models->failed), "memory", memory_json(control),
+        "cpu_features", krn_cpu_names(krn_cpu_features(), features), "boards",
+        dmn_boards_json(control->boards), "refusals", refusals_json(control->frames), "loop",
+        loop_json(control));
 }

@@ -238,7 +238,7 @@ static json_t *outcome(const struct dmn_hot_swap *r)
         (json_int_t)q->swap.examples->set.left_out, "left_out_first",
         json_text_shown(q->swap.examples->set.note), "zeros", (json_int_t)of->zeros, "agreement",
         of->agreement, "bound", q->options.agreement_min, "error_mean",
-        dmn_json_finite(of->error_mean), "error_most", dmn_json_finite(of->error_most), "f32_ms",
+        json_text_number(of->error_mean), "error_most", json_text_number(of->error_most), "f32_ms",
         dmn_json_positive(of->f32_ns / 1e6), "int8_ms", dmn_json_positive(of->int8_ns / 1e6),
         "integers", (json_int_t)of->integers, "products", (json_int_t)of->products, "kept",
         kept_json(q, c), "ranges", q->wants_ranges && c ? mdl_calibration_json(c) : json_null(),

@@ -54,7 +54,7 @@ static void look_at_history(struct dmn_tracing *t)
                                       "detail", json_text_shown(e->detail ? e->detail : ""),
                                       "plan_before", e->plan_before ? e->plan_before : "",
                                       "plan_after", e->plan_after, "outcome",
-                                      dmn_event_outcome_name(e->outcome)));
+                                      dmn_event_outcome_names[e->outcome]));
     }
 }
 
@@ -159,7 +159,7 @@ static void look_at_decisions(struct dmn_tracing *t)
             dmn_trace_add_event(t, base_now_ns(),
                                 json_pack("{s:s, s:s, s:s, s:s?, s:s}", "event", "decision",
                                           "model", m->name, "cause", tun_cause_name(a.cause),
-                                          "outcome", dmn_event_outcome_name(a.outcome), "held",
+                                          "outcome", dmn_event_outcome_names[a.outcome], "held",
                                           tun_hold_name(a.held)));
         }
         if (known) {

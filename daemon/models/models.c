@@ -77,10 +77,7 @@ size_t dmn_model_depth(const struct dmn_model *m)
 
 void dmn_model_plan_text(const struct dmn_model *m, char *ret)
 {
-    if (pl_plan_format(pl_current_plan(m->pipe), pl_current_eps(m->pipe), ret, PL_PLAN_TEXT_MAX) <
-        0) {
-        snprintf(ret, PL_PLAN_TEXT_MAX, "(too long to print)");
-    }
+    pl_plan_format(pl_current_plan(m->pipe), pl_current_eps(m->pipe), ret, PL_PLAN_TEXT_MAX);
 }
 
 size_t dmn_model_count(const struct dmn_models *models)

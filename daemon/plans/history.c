@@ -3,35 +3,25 @@
 
 #include "base/base.h"
 
-const char *dmn_event_outcome_name(enum dmn_event_outcome outcome)
-{
-    static const char *const names[DMN_OUTCOME_COUNT] = {
-        [DMN_OUTCOME_SERVING] = "serving",
-        [DMN_OUTCOME_SWITCHED] = "switched",
-        [DMN_OUTCOME_KEPT] = "kept",
-        [DMN_OUTCOME_REVERTED] = "reverted",
-        [DMN_OUTCOME_ROLLED_BACK] = "rolled back",
-        [DMN_OUTCOME_CANCELLED] = "cancelled",
-        [DMN_OUTCOME_DEADLINE] = "deadline",
-        [DMN_OUTCOME_FAILED] = "failed",
-        [DMN_OUTCOME_NOTED] = "noted",
-        [DMN_OUTCOME_TUNING] = "tuning",
-        [DMN_OUTCOME_TUNED] = "tuned",
-    };
+const char *const dmn_event_outcome_names[DMN_OUTCOME_COUNT] = {
+    [DMN_OUTCOME_SERVING] = "serving",
+    [DMN_OUTCOME_SWITCHED] = "switched",
+    [DMN_OUTCOME_KEPT] = "kept",
+    [DMN_OUTCOME_REVERTED] = "reverted",
+    [DMN_OUTCOME_ROLLED_BACK] = "rolled back",
+    [DMN_OUTCOME_CANCELLED] = "cancelled",
+    [DMN_OUTCOME_DEADLINE] = "deadline",
+    [DMN_OUTCOME_FAILED] = "failed",
+    [DMN_OUTCOME_NOTED] = "noted",
+    [DMN_OUTCOME_TUNING] = "tuning",
+    [DMN_OUTCOME_TUNED] = "tuned",
+};
 
-    return names[outcome];
-}
-
-const char *dmn_trial_role_name(enum dmn_trial_role role)
-{
-    static const char *const names[] = {
-        [DMN_ROLE_SERVING] = "serving", [DMN_ROLE_BEFORE] = "before", [DMN_ROLE_KNOWN] = "known",
-        [DMN_ROLE_SHAPES] = "shapes",   [DMN_ROLE_SEARCH] = "search", [DMN_ROLE_AGAIN] = "again",
-        [DMN_ROLE_TURNS] = "turns",
-    };
-
-    return names[role];
-}
+const char *const dmn_trial_role_names[] = {
+    [DMN_ROLE_SERVING] = "serving", [DMN_ROLE_BEFORE] = "before", [DMN_ROLE_KNOWN] = "known",
+    [DMN_ROLE_SHAPES] = "shapes",   [DMN_ROLE_SEARCH] = "search", [DMN_ROLE_AGAIN] = "again",
+    [DMN_ROLE_TURNS] = "turns",
+};
 
 /* ---- decisions ---- */
 

@@ -33,8 +33,7 @@ enum dmn_event_outcome {
     DMN_OUTCOME_TUNED,
     DMN_OUTCOME_COUNT
 };
-/** dmn_event_outcome_name() - Return: static; NULL for NONE. */
-const char *dmn_event_outcome_name(enum dmn_event_outcome outcome);
+extern const char *const dmn_event_outcome_names[]; /* by enum dmn_event_outcome; NULL for NONE */
 
 /* Why a plan was measured. */
 enum dmn_trial_role {
@@ -46,8 +45,7 @@ enum dmn_trial_role {
     DMN_ROLE_AGAIN,   /* it is measured once more, to be sure */
     DMN_ROLE_TURNS,   /* it and another plan served in turns */
 };
-/** dmn_trial_role_name() - Return: static. */
-const char *dmn_trial_role_name(enum dmn_trial_role role);
+extern const char *const dmn_trial_role_names[]; /* by enum dmn_trial_role */
 
 struct dmn_history_trial {
     char *plan; /* owned */

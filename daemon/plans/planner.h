@@ -36,10 +36,6 @@ const struct tun_algorithm *dmn_planner_algorithm(const struct dmn_config *confi
 /** dmn_planner_searches() - Return: the algorithm is not exact: shifts of the machine start its
  * search. */
 bool dmn_planner_searches(const struct dmn_config *config);
-/** dmn_objective_name() - Return: "throughput", "latency" or "power"; static. */
-const char *dmn_objective_name(enum tun_objective objective);
-/** dmn_objective_find() - finds an objective by name. Return: 0; -EINVAL: unknown name. */
-int dmn_objective_find(const char *name, enum tun_objective *ret);
 
 /**
  * dmn_planner_prepare() - makes l->planning of a loaded model: its problem with units, EPs, and a

@@ -26,25 +26,6 @@
 /* The least sigma of cells that tun_fill() made of weights alone. */
 #define UNCERTAIN_WEIGHT 0.45
 
-static const char *const objectives[] = {
-    [TUN_THROUGHPUT] = "throughput", [TUN_LATENCY] = "latency", [TUN_POWER] = "power"};
-
-const char *dmn_objective_name(enum tun_objective objective)
-{
-    return objectives[objective];
-}
-
-int dmn_objective_find(const char *name, enum tun_objective *ret)
-{
-    for (size_t i = 0; i < base_array_count(objectives); i++) {
-        if (strcmp(objectives[i], name) == 0) {
-            *ret = (enum tun_objective)i;
-            return 0;
-        }
-    }
-    return -EINVAL;
-}
-
 struct dmn_goal dmn_goal_config(const struct dmn_config *config)
 {
     return (struct dmn_goal){
@@ -146,16 +127,10 @@ void dmn_planner_guess(struct tun_problem *p)
 {
     size_t guesses = 0;
 
-    for (size_t k = 0; k < p->ep_count; k++) {
-        for (size_t w = 1; w <= p->eps[k].cores; w++) {
-            for (size_t u = 0; u < p->unit_count; u++) {
-                struct tun_cell *c = tun_cell_at(&p->costs, k, w, u);
-
-                if (dmn_planner_guessed(c)) {
-                    *c = (struct tun_cell){.ns = -1};
-                    guesses++;
-                }
-            }
+    for (size_t i = 0; i < tun_cell_count(&p->costs); i++) {
+        if (dmn_planner_guessed(&p->costs.cells[i])) {
+            p->costs.cells[i] = (struct tun_cell){.ns = -1};
+            guesses++;
         }
     }
     if (guesses) {

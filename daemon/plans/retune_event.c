@@ -11,13 +11,6 @@
 /* Later trials are listed only if they are the best so far; all are counted. */
 #define LISTED_MAX 256u
 
-static void plan_text(const struct dmn_plans *plans, const struct pl_plan *plan, char *ret)
-{
-    if (pl_plan_format(plan, &plans->machine->eps, ret, PL_PLAN_TEXT_MAX) < 0) {
-        ret[0] = '\0';
-    }
-}
-
 struct dmn_history_trial dmn_retune_note_trial(struct dmn_model *m, enum dmn_trial_role role,
                                                double ci, double predicted_ns)
 {
@@ -68,7 +61,7 @@ static struct dmn_history_trial *list_trials(struct dmn_model *m)
     for (size_t i = 0; i < r->note_count && list; i++) {
         char plan[PL_PLAN_TEXT_MAX];
 
-        plan_text(m->planning->of, &r->notes[i].plan, plan);
+        pl_plan_format(&r->notes[i].plan, &m->planning->of->machine->eps, plan, sizeof(plan));
         list[i] = r->notes[i].trial;
         list[i].plan = strdup(plan);
     }
@@ -188,7 +181,7 @@ static double predicted_gain(struct dmn_model *m, const struct pl_plan *after)
 static void detail_text(const struct dmn_retune *r, char *ret, size_t bytes)
 {
     snprintf(ret, bytes, "%s%s%s for %s: %zu trial%s", r->happened, r->happened[0] ? "; " : "",
-             r->q.algorithm->name, dmn_objective_name(r->q.goal.objective), r->trials,
+             r->q.algorithm->name, tun_objective_names[r->q.goal.objective], r->trials,
              base_plural(r->trials));
     if (r->shape_trials) {
         base_append(ret, bytes, " after %zu of team shapes", r->shape_trials);
@@ -210,7 +203,7 @@ void dmn_retune_write_event(struct dmn_model *m)
     char after[PL_PLAN_TEXT_MAX], detail[512];
     struct dmn_history_trial *trials = list_trials(m);
 
-    plan_text(m->planning->of, plan, after);
+    pl_plan_format(plan, &m->planning->of->machine->eps, after, sizeof(after));
     detail_text(r, detail, sizeof(detail));
     r->event = dmn_event_ref(
         dmn_plan_event(m, &(struct dmn_history_event){
@@ -237,7 +230,7 @@ void dmn_retune_write_event(struct dmn_model *m)
         LOG_NOTICE,
         ((struct dmn_log_fields){.id = DMN_MSG_RETUNE_END, .model = m->name, .plan = after}),
         "model %s: retune %s (%s): plan %s, %.1f frames/s before, %.1f after, %.0f ms", m->name,
-        dmn_event_outcome_name(r->outcome), detail, after, base_max(fps(&r->first), 0.0),
+        dmn_event_outcome_names[r->outcome], detail, after, base_max(fps(&r->first), 0.0),
         base_max(fps(r->chosen ? r->chosen : &r->first), 0.0), took_ns / 1e6);
 }
 

@@ -232,14 +232,9 @@ int tun_boards_solve(const struct tun_problem *p, const struct tun_space_options
     return r == TUN_E_GROUPS || r == TUN_E_TEAMS ? -ENOTRECOVERABLE : r;
 }
 
-const char *tun_short_text(enum tun_short missing)
-{
-    static const char *const texts[] = {
-        [TUN_SHORT_NONE] = "",
-        [TUN_SHORT_MEMORY] = "no plan fits in the memory of the boards",
-        [TUN_SHORT_ENERGY] = "every plan takes more energy of a board than it may",
-        [TUN_SHORT_TIME] = "no plan keeps the bounds on period and latency",
-    };
-
-    return texts[missing];
-}
+const char *const tun_short_texts[] = {
+    [TUN_SHORT_NONE] = "",
+    [TUN_SHORT_MEMORY] = "no plan fits in the memory of the boards",
+    [TUN_SHORT_ENERGY] = "every plan takes more energy of a board than it may",
+    [TUN_SHORT_TIME] = "no plan keeps the bounds on period and latency",
+};

@@ -38,5 +38,4 @@ int tun_boards_solve(const struct tun_problem *p, const struct tun_space_options
 int tun_boards_front(const struct tun_problem *p, size_t max, struct tun_solution *ret,
                      size_t *ret_count, bool *ret_exact);
 
-/** tun_short_text() - why there is no plan, in words. */
-const char *tun_short_text(enum tun_short missing);
+extern const char *const tun_short_texts[]; /* by enum tun_short; why there is no plan, in words */

@@ -7,15 +7,10 @@
 #define NS_MAX 1e15    /* no unit takes longer */
 #define SIGMA_MAX 10.0 /* a figure that uncertain says nothing */
 
-const char *tun_source_name(enum tun_source source)
-{
-    static const char *const names[] = {[TUN_UNKNOWN] = "unknown",
+const char *const tun_source_names[] = {[TUN_UNKNOWN] = "unknown",
                                         [TUN_PREDICTED] = "predicted",
                                         [TUN_SAVED] = "saved",
                                         [TUN_MEASURED] = "measured"};
-
-    return names[source];
-}
 
 /* ---- a whole problem ---- */
 
@@ -64,7 +59,7 @@ static json_t *figure(const struct tun_cell *c)
 
 static json_t *source_of(const struct tun_cell *c)
 {
-    return json_string(tun_source_name(c->source));
+    return json_string(tun_source_names[c->source]);
 }
 
 /* What is worth keeping: null for the rest. */

@@ -24,8 +24,8 @@
 
 #include "tuner/json/json_reader.h"
 
-/** tun_source_name() - "unknown", "predicted", "saved", "measured". Static. */
-const char *tun_source_name(enum tun_source source);
+/* By enum tun_source; "unknown", "predicted", "saved", "measured". */
+extern const char *const tun_source_names[];
 
 /* The name of a unit, or NULL or "" for its number. */
 typedef const char *(*tun_unit_name_fn)(const void *context, size_t unit);

@@ -184,13 +184,8 @@ static json_t *field_json(const struct tun_field *f, const void *at)
     case TUN_SHORT:
         return json_integer(*(const uint16_t *)at);
     default:
-        return tun_number_json(*(const double *)at);
+        return json_text_number(*(const double *)at);
     }
-}
-
-json_t *tun_number_json(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
 }
 
 json_t *tun_fields_add(json_t *object, const struct tun_field *fields, const void *from)

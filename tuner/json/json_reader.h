@@ -62,8 +62,6 @@ void tun_read_fields(struct tun_reader *r, const char *where, const json_t *obje
 json_t *tun_fields_add(json_t *object, const struct tun_field *fields, const void *from);
 /** tun_rows_json() - a list of objects. @rows: [count], structs of @bytes. */
 json_t *tun_rows_json(const struct tun_field *fields, const void *rows, size_t count, size_t bytes);
-/** tun_number_json() - null for what is not finite, which JSON does not have. */
-json_t *tun_number_json(double x);
 
 /** tun_read_text() - a member of an object that is known to have it, 1 to @bytes_max - 1 bytes;
  * @where is the path of the object. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/json/record_json.h"
 
-#include "base/base.h"
+#include "base/json_text.h"
 #include "tuner/json/costs_json.h"
 
 #define LIMIT 1e15 /* of any figure; tun_record_check() knows the ranges */
@@ -9,7 +9,6 @@
 static const char *const events[] = {"hotplug",   "cpuset",  "power", "button",
                                      "input",     "probe",   "parts", "governor",
                                      "frequency", "thermal", "costs"};
-static const char *const objectives[] = {"throughput", "latency", "power"};
 
 static const struct tun_field BOUNDS[] = {
     TUN_FIELD(struct tun_bounds, period_max_ns, .most = LIMIT),
@@ -58,18 +57,16 @@ static json_t *numbers(const double *v, size_t count)
     json_t *list = json_array();
 
     for (size_t i = 0; i < count; i++) {
-        json_array_append_new(list, tun_number_json(v[i]));
+        json_array_append_new(list, json_text_number(v[i]));
     }
     return list;
 }
 
-static json_t *plan_json(const struct tun_problem *p, const struct pl_plan *plan)
+json_t *tun_plan_json(const struct tun_problem *p, const struct pl_plan *plan)
 {
     char text[PL_PLAN_TEXT_MAX];
-    struct pl_ep_set eps;
 
-    tun_eps(p, &eps);
-    return pl_plan_format(plan, &eps, text, sizeof(text)) < 0 ? json_null() : json_string(text);
+    return tun_plan_text(p, plan, text) < 0 ? json_null() : json_string(text);
 }
 
 static json_t *events_json(unsigned bits)
@@ -88,8 +85,8 @@ json_t *tun_decided_json(const struct tun_problem *p, const struct tun_decision 
 {
     return json_pack("{s:b, s:s, s:s, s:o, s:o}", "replan", d->replan, "cause",
                      tun_cause_name(d->cause), "hold", tun_hold_name(d->hold), "plan",
-                     d->replan ? plan_json(p, &d->plan) : json_null(), "gain",
-                     tun_number_json(d->gain));
+                     d->replan ? tun_plan_json(p, &d->plan) : json_null(), "gain",
+                     json_text_number(d->gain));
 }
 
 json_t *tun_record_json(const struct tun_record *r, const struct tun_decision *d, const char *model,
@@ -102,15 +99,16 @@ json_t *tun_record_json(const struct tun_record *r, const struct tun_decision *d
         json_object_set_new(slow, p->eps[k].name,
                             numbers(&r->slow[k * p->unit_count], p->unit_count));
     }
-    root = json_pack(
-        "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "problem",
-        tun_problem_json(p, model, sources, NULL, NULL), "objective", objectives[p->objective],
-        "bounds", tun_fields_add(json_object(), BOUNDS, &p->bounds), "plan", plan_json(p, &r->plan),
-        "home", r->home.stage_count > 0 ? plan_json(p, &r->home) : json_null(), "beta",
-        numbers(r->beta, p->unit_count), "slow", slow, "now",
-        tun_rows_json(EP, r->eps, p->ep_count, sizeof(*r->eps)), "teams",
-        tun_rows_json(TEAM, r->teams, r->team_count, sizeof(*r->teams)), "events",
-        events_json(r->events));
+    root = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "problem",
+                     tun_problem_json(p, model, sources, NULL, NULL), "objective",
+                     tun_objective_names[p->objective], "bounds",
+                     tun_fields_add(json_object(), BOUNDS, &p->bounds), "plan",
+                     tun_plan_json(p, &r->plan), "home",
+                     r->home.stage_count > 0 ? tun_plan_json(p, &r->home) : json_null(), "beta",
+                     numbers(r->beta, p->unit_count), "slow", slow, "now",
+                     tun_rows_json(EP, r->eps, p->ep_count, sizeof(*r->eps)), "teams",
+                     tun_rows_json(TEAM, r->teams, r->team_count, sizeof(*r->teams)), "events",
+                     events_json(r->events));
     if (root) {
         tun_fields_add(root, RECORD, r);
         json_object_set_new(root, "decided", tun_decided_json(p, d));
@@ -225,9 +223,9 @@ void tun_record_read(struct tun_reader *r, const json_t *json, struct tun_record
     if (r->error[0] || !make_room(r, json, ret)) {
         return;
     }
-    ret->problem.objective =
-        (enum tun_objective)name_of(r, "objective", json_object_get(json, "objective"), objectives,
-                                    base_array_count(objectives));
+    if (tun_objective_find(json_text_of(json, "objective"), &ret->problem.objective) < 0) {
+        tun_wrong(r, "objective", "is not a known name");
+    }
     tun_read_object(r, "bounds", json_object_get(json, "bounds"), NULL, BOUNDS,
                     &ret->problem.bounds);
     read_plan(r, "plan", &ret->problem, json_object_get(json, "plan"), &ret->plan);

@@ -15,6 +15,9 @@
 json_t *tun_record_json(const struct tun_record *r, const struct tun_decision *d, const char *model,
                         bool sources);
 
+/** tun_plan_json() - the text of a plan; null: it is too long. */
+json_t *tun_plan_json(const struct tun_problem *p, const struct pl_plan *plan);
+
 /** tun_decided_json() - verdict, cause, hold, plan and gain: "decided" of a record. Return: as
  * tun_record_json(). @p: the record's problem. */
 json_t *tun_decided_json(const struct tun_problem *p, const struct tun_decision *d);

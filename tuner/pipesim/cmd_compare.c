@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/json_text.h"
+#include "tuner/json/record_json.h"
 #include "tuner/pipesim/run.h"
 #include "tuner/pipesim/subject.h"
 
@@ -88,18 +89,15 @@ static bool set_contention(struct comparison *c)
 
 static void add_result(struct comparison *c, const struct psim_run *r)
 {
-    const struct pl_plan *plan = &r->log[r->result].plan;
-    char text[PL_PLAN_TEXT_MAX];
-
-    psim_plan_text(&c->truth, plan, text);
     json_array_append_new(
         c->results,
-        json_pack("{s:s,s:s,s:f,s:f,s:f,s:I,s:f,s:f,s:o,s:f,s:f,s:f,s:b}", "algorithm",
-                  r->algorithm, "plan", text, "bottleneck_ms", r->bottleneck_ns * 1e-6,
-                  "optimum_ms", r->optimum_ns * 1e-6, "ratio", r->ratio, "trials",
-                  (json_int_t)r->count, "tuning_s", r->tuning_s, "explored", r->explored, "space",
-                  tun_number_json(r->space), "own_s", r->own_s, "latency_ms", r->latency_ns * 1e-6,
-                  "energy_mj", r->outcome.energy_nj * 1e-6, "possible", r->possible));
+        json_pack("{s:s,s:o,s:f,s:f,s:f,s:I,s:f,s:f,s:o,s:f,s:f,s:f,s:b}", "algorithm",
+                  r->algorithm, "plan", tun_plan_json(&c->truth, &r->log[r->result].plan),
+                  "bottleneck_ms", r->bottleneck_ns * 1e-6, "optimum_ms", r->optimum_ns * 1e-6,
+                  "ratio", r->ratio, "trials", (json_int_t)r->count, "tuning_s", r->tuning_s,
+                  "explored", r->explored, "space", json_text_number(r->space), "own_s", r->own_s,
+                  "latency_ms", r->latency_ns * 1e-6, "energy_mj", r->outcome.energy_nj * 1e-6,
+                  "possible", r->possible));
 }
 
 static int run_one(struct comparison *c, const char *algorithm, char error[PSIM_ERROR_MAX])

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/eval_boards.h"
+#include "tuner/json/record_json.h"
 #include "tuner/pipesim/subject.h"
 #include "tuner/solve/solve.h"
 
@@ -39,13 +40,11 @@ static double energy_mj(const struct tun_outcome *o)
 
 static json_t *outcome_json(const struct tun_problem *p, const struct tun_solution *s)
 {
-    char text[PL_PLAN_TEXT_MAX];
-    json_t *v;
-
-    psim_plan_text(p, &s->plan, text);
-    v = json_pack("{s:s,s:f,s:f,s:f,s:f}", "plan", text, "bottleneck_ms",
+    json_t *v =
+        json_pack("{s:o,s:f,s:f,s:f,s:f}", "plan", tun_plan_json(p, &s->plan), "bottleneck_ms",
                   ms(s->outcome.bottleneck_ns), "fps", fps(&s->outcome), "latency_ms",
                   ms(s->outcome.latency_ns), "energy_mj", energy_mj(&s->outcome));
+
     if (several_boards(p)) {
         char limit[TUN_ERROR_MAX];
 
@@ -174,7 +173,7 @@ static int print_text(const struct tun_problem *p, const struct planned *d)
     const struct tun_outcome *o = &d->top[0].outcome;
     char text[PL_PLAN_TEXT_MAX];
 
-    psim_plan_text(p, &d->top[0].plan, text);
+    tun_plan_text(p, &d->top[0].plan, text);
     shown_printf("plan        %s\n", text);
     printf("bottleneck  %.3f ms (%.2f frames/s); perfectly divided work on single cores: %.3f ms\n",
            ms(o->bottleneck_ns), fps(o), ms(tun_bound_ns(p)));
@@ -241,7 +240,7 @@ static int plan_it(const struct psim_options *o, const struct tun_problem *p)
         code = o->json ? print_json(p, &d) : print_text(p, &d);
         if (!d.possible) {
             code = psim_fail("%s; showing the fastest one. Relax --fps or --latency",
-                             several_boards(p) ? tun_short_text(d.top[0].missing)
+                             several_boards(p) ? tun_short_texts[d.top[0].missing]
                                                : "no plan keeps the bounds");
         }
     }

@@ -58,7 +58,7 @@ static int import_mapping(const struct mapping *m)
     if (error[0]) {
         return psim_fail("%s", error);
     }
-    psim_plan_text(&m->on.truth, &plan, text);
+    tun_plan_text(&m->on.truth, &plan, text);
     shown_printf("%s\n", text);
     return PSIM_DONE;
 }

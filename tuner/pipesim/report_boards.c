@@ -34,7 +34,7 @@ int psim_report_timeline(struct psim_report *r)
         if (s >= base_array_count(STAGES)) {
             continue;
         }
-        psim_plan_text(&c.truth, &t->plan, text);
+        tun_plan_text(&c.truth, &t->plan, text);
         snprintf(note, sizeof(note), "trial %zu: %s, %.2f ms", i + 1, text,
                  t->measured.bottleneck_ns / 1e6);
         large[s] = i == run.result ? json_array_size(points[s]) : large[s];
@@ -70,7 +70,7 @@ static int add_plan(struct psim_report *r, const struct psim_case *c, const char
 
     if (!error) {
         *ret_fps = 1e9 / run.bottleneck_ns;
-        psim_plan_text(&c->truth, &run.log[run.result].plan, text);
+        tun_plan_text(&c->truth, &run.log[run.result].plan, text);
         json_object_set_new(row, algorithm, json_pack("{s:s, s:f}", "plan", text, "fps", *ret_fps));
     }
     return error;
@@ -189,7 +189,7 @@ int psim_report_front(struct psim_report *r)
         char text[PL_PLAN_TEXT_MAX], note[PL_PLAN_TEXT_MAX + 64];
         double fps = 1e9 / front[i].outcome.bottleneck_ns;
 
-        psim_plan_text(&c.truth, &front[i].plan, text);
+        tun_plan_text(&c.truth, &front[i].plan, text);
         snprintf(note, sizeof(note), "%s: %.1f frames/s, %.0f ms", text, fps,
                  front[i].outcome.latency_ns / 1e6);
         page_point(points, fps, front[i].outcome.latency_ns / 1e6, note);

@@ -44,16 +44,6 @@ int psim_subject(const struct psim_options *o, const char *command, struct tun_p
 
 /* ---- output ---- */
 
-void psim_plan_text(const struct tun_problem *p, const struct pl_plan *plan, char *ret)
-{
-    struct pl_ep_set eps;
-
-    tun_eps(p, &eps);
-    if (pl_plan_format(plan, &eps, ret, PL_PLAN_TEXT_MAX) < 0) {
-        snprintf(ret, PL_PLAN_TEXT_MAX, "(too long)");
-    }
-}
-
 int psim_print_json(json_t *v)
 {
     int result = json_text_print(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));

@@ -31,8 +31,5 @@ int psim_options(int argc, char **argv, struct psim_options *ret);
  * truth, with its bounds. Return: 0, or an exit code. */
 int psim_subject(const struct psim_options *o, const char *command, struct tun_problem *ret);
 
-/** psim_plan_text() - @ret: [PL_PLAN_TEXT_MAX]. */
-void psim_plan_text(const struct tun_problem *p, const struct pl_plan *plan, char *ret);
-
 /** psim_print_json() - to stdout; takes @v. Return: exit code. */
 int psim_print_json(json_t *v);

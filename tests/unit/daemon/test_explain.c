@@ -57,11 +57,11 @@ TEST(objectives_have_names)
     enum tun_objective o;
 
     for (int i = 0; i <= TUN_POWER; i++) {
-        T_EQ(dmn_objective_find(dmn_objective_name((enum tun_objective)i), &o), 0);
+        T_EQ(tun_objective_find(tun_objective_names[i], &o), 0);
         T_EQ(o, i);
     }
-    T_EQ(dmn_objective_find("speed", &o), -EINVAL);
-    T_EQ(dmn_objective_find("", &o), -EINVAL);
+    T_EQ(tun_objective_find("speed", &o), -EINVAL);
+    T_EQ(tun_objective_find("", &o), -EINVAL);
 }
 
 /* Costs have grown since it was chosen: the prediction of then is above the bound, that of now is

@@ -148,7 +148,7 @@ TEST(blinking_has_its_times)
 
 TEST(names)
 {
-    T_STR(gov_led_name(GOV_LED_FLASH), "flash");
+    T_STR(gov_led_names[GOV_LED_FLASH], "flash");
     T_STR(gov_gpio_outcome(GOV_GPIO_E_DENIED), "permission denied");
     T_STR(gov_gpio_outcome(999), "unknown");
 }
