@@ -425,7 +425,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_frames_deinit(&d->frames);
     dmn_loop_turns_deinit(&d->turns);
     dmn_boards_deinit(&d->boards);
-    dmn_plans_deinit(&d->plans);
+    dmn_history_deinit(&d->plans.history);
     dmn_failed_clear(&d->models.failed);
     d->machine.awaited = dmn_work_free(d->machine.awaited);
     d->machine.beside = dmn_work_free(d->machine.beside);

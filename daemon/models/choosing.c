@@ -172,18 +172,14 @@ static void at_once_costs(const struct dmn_choose *c, const struct mdl_model *m,
 
 void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, struct tun_problem *p)
 {
+    for (size_t i = 0; c->chosen && c->measured && i < tun_cell_count(&p->costs); i++) {
+        if (p->costs.cells[i].source == TUN_SAVED) { /* may be of other primitives */
+            p->costs.cells[i] = (struct tun_cell){.ns = -1};
+        }
+    }
     for (size_t k = 0; c->chosen && k < c->kind_count && k < p->ep_count; k++) {
         const double *ns = c->of[c->kinds[k].same].op_ns;
 
-        for (size_t w = 1; c->measured && w <= p->eps[k].cores; w++) {
-            for (size_t u = 0; u < p->unit_count; u++) { /* may be of other primitives */
-                struct tun_cell *cell = tun_cell_at(&p->costs, k, w, u);
-
-                if (cell->source == TUN_SAVED) {
-                    *cell = (struct tun_cell){.ns = -1};
-                }
-            }
-        }
         for (size_t u = 0; u < m->unit_count; u++) {
             struct tun_cell *cell = tun_cell_at(&p->costs, k, 1, u);
             double sum = 0;

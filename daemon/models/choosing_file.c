@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "daemon/config/state_file.h"
+#include "daemon/machine/cgroup_limits.h"
 #include "daemon/models/choosing_private.h"
 
 #define NS_MAX 1e15
@@ -30,7 +31,7 @@ uint64_t dmn_choose_mix(uint64_t h, const char *text)
 /* The kernel's name for the model of core @cpu. */
 static void describe_core(int cpu, char *ret, size_t bytes)
 {
-    FILE *f = fopen("/proc/cpuinfo", "re");
+    base_cleanup(dmn_file_close) FILE *f = fopen("/proc/cpuinfo", "re");
     char line[512];
     int at = -1;
 
@@ -48,9 +49,6 @@ static void describe_core(int cpu, char *ret, size_t bytes)
                     strncmp(line, "CPU part", 8) == 0 || strncmp(line, "CPU var", 7) == 0)) {
             base_append(ret, bytes, "%.*s ", (int)strcspn(colon + 2, "\n"), colon + 2);
         }
-    }
-    if (f) {
-        fclose(f);
     }
 }
 

@@ -2,6 +2,7 @@
 /* Measures the primitives for each kind of cores, and chooses by all times that are known, and by
  * examples if rounding is traded for time; then what several frames at once gain. */
 #include "base/base.h"
+#include "daemon/machine/cgroup_limits.h"
 #include "daemon/models/choosing_private.h"
 #include "daemon/models/process_memory.h"
 #include "kernels/int8cal/runner.h"
@@ -17,7 +18,7 @@ enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, COLUMNS };
 
 int dmn_core_time_read(int cpu, struct dmn_core_time *ret)
 {
-    FILE *f = fopen("/proc/stat", "re");
+    base_cleanup(dmn_file_close) FILE *f = fopen("/proc/stat", "re");
     char line[512], name[24] = "cpu ";
     unsigned long long t[COLUMNS];
     int error = -ENOENT;
@@ -37,9 +38,6 @@ int dmn_core_time_read(int cpu, struct dmn_core_time *ret)
                 (t[USER] + t[NICE] + t[SYSTEM] + t[IRQ] + t[SOFTIRQ] + t[STEAL]) * tick_ns;
             error = 0;
         }
-    }
-    if (f) {
-        fclose(f);
     }
     return error;
 }

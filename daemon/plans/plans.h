@@ -63,8 +63,6 @@ int dmn_plans_start(struct dmn_plans *plans);
 void dmn_plans_give_up(struct dmn_plans *plans, const char *why);
 /** dmn_plans_stop() - starts nothing new; models may still end. The loop must run once more. */
 void dmn_plans_stop(struct dmn_plans *plans);
-/** dmn_plans_deinit() - call after the last model has gone. */
-void dmn_plans_deinit(struct dmn_plans *plans);
 
 /** dmn_plans_settle() - goes on after a finished switch or collected frames. Called for every model
  * before the loop waits. */

@@ -284,7 +284,7 @@ void dmn_profile_step(struct dmn_plans *plans)
 static void compile(struct dmn_job *work)
 {
     struct dmn_profile_run *r = base_container_of(work, struct dmn_profile_run, work);
-    base_autofree char *path = NULL;
+    char *path;
 
     r->error = dmn_profile_write_net(r->folder, &path);
     if (r->error) {
@@ -293,8 +293,8 @@ static void compile(struct dmn_job *work)
         return;
     }
     free(r->load->path);
-    r->load->path = strdup(path);
-    r->error = r->load->path ? dmn_load_run(r->load) : -ENOMEM;
+    r->load->path = path;
+    r->error = dmn_load_run(r->load);
     unlink(path);
 }
 

@@ -205,8 +205,3 @@ void dmn_plans_stop(struct dmn_plans *plans)
         uv_close((uv_handle_t *)&plans->timer, NULL);
     }
 }
-
-void dmn_plans_deinit(struct dmn_plans *plans)
-{
-    dmn_history_deinit(&plans->history);
-}
