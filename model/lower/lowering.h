@@ -97,6 +97,10 @@ void mdl_lower_conv_of(struct mdl_lower *l, size_t x, size_t w, struct mdl_ir_op
 /** mdl_lower_bias() - the bias of a convolution, input @i of the node: with constant weights a
  * constant one becomes op.shift, else it is in[2]. */
 void mdl_lower_bias(struct mdl_lower *l, size_t i, struct mdl_ir_op *op, size_t channels);
+/** mdl_lower_gemm_of() - transpositions, alpha and macs of a product of the matrices @x and @w, of
+ * any types, from the node's attributes; @ret_dim: of its result. */
+void mdl_lower_gemm_of(struct mdl_lower *l, size_t x, size_t w, struct mdl_op *op,
+                       size_t ret_dim[2]);
 /** mdl_lower_product() - makes x times w by numpy's rules; @like: the op's other fields; @dtype: of
  * y. */
 size_t mdl_lower_product(struct mdl_lower *l, size_t x, size_t w, const struct mdl_ir_op *like,

@@ -135,13 +135,6 @@ static size_t lower_conv(struct mdl_lower *l, int arg)
 
 /* ---- products ---- */
 
-static void check_matrix(struct mdl_lower *l, size_t v)
-{
-    const struct mdl_ir_value *x = mdl_l_value(l, v);
-
-    mdl_bad_if(l, x->rank != 2, "an input has rank %zu, not 2", x->rank);
-}
-
 /* C of QGemm, in units of alpha a_scale b_scale, as a term of [m][n]. */
 static size_t gemm_addend(struct mdl_lower *l, const size_t dim[2], float alpha)
 {
@@ -160,25 +153,12 @@ static size_t gemm_addend(struct mdl_lower *l, const size_t dim[2], float alpha)
 static size_t lower_gemm(struct mdl_lower *l, int arg)
 {
     struct mdl_ir_op op = mdl_ir_op_make(l->ir, MDL_OP_GEMM);
-    bool ta = mdl_l_int(l, "transA", 0) != 0, tb = mdl_l_int(l, "transB", 0) != 0;
-    const struct mdl_ir_value *a, *b;
-    struct mdl_lower_param p;
-    size_t dim[2], k, y;
+    struct mdl_lower_param p = {.scale = l->in[4], .zero = mdl_l_in(l, 5)};
+    size_t dim[2], y;
 
-    check_matrix(l, l->in[0]);
-    check_matrix(l, l->in[3]);
-    a = mdl_l_value(l, l->in[0]);
-    b = mdl_l_value(l, l->in[3]);
-    dim[0] = a->dim[ta];
-    dim[1] = b->dim[!tb];
-    k = a->dim[!ta];
-    mdl_bad_if(l, k != b->dim[tb], "inner dimensions %zu and %zu differ", k, b->dim[tb]);
-    op.op.attr.gemm.trans_a = ta;
-    op.op.attr.gemm.trans_b = tb;
-    op.op.attr.gemm.alpha = mdl_l_float(l, "alpha", 1);
+    mdl_lower_gemm_of(l, l->in[0], l->in[3], &op.op, dim);
     op.op.attr.gemm.beta = 1;
-    op.op.macs = (double)dim[0] * (double)dim[1] * (double)k;
-    p = (struct mdl_lower_param){.scale = l->in[4], .zero = mdl_l_in(l, 5), .axis = tb ? 0 : 1};
+    p.axis = op.op.attr.gemm.trans_b ? 0 : 1;
     op.op.in[0] = dequantized(l, 0, l->in[0]);
     op.op.in[1] = mdl_lower_dequantize(l, l->in[3], &p);
     if (mdl_l_in(l, 6) != MDL_NONE) {

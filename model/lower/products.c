@@ -28,21 +28,31 @@ static void take_gemm_c(struct mdl_lower *l, struct mdl_ir_op *op, size_t m, siz
     op->op.channels = n;
 }
 
-static size_t lower_gemm(struct mdl_lower *l, int arg)
+void mdl_lower_gemm_of(struct mdl_lower *l, size_t x, size_t w, struct mdl_op *op,
+                       size_t ret_dim[2])
 {
-    struct mdl_ir_op op = mdl_l_op(l, MDL_OP_GEMM, 2);
     bool ta = mdl_l_int(l, "transA", 0) != 0, tb = mdl_l_int(l, "transB", 0) != 0;
-    const struct mdl_ir_value *a = mdl_l_value(l, l->in[0]), *b = mdl_l_value(l, l->in[1]);
-    size_t dim[2] = {a->dim[ta], b->dim[!tb]}, k = a->dim[!ta];
+    const struct mdl_ir_value *a = mdl_l_value(l, x), *b = mdl_l_value(l, w);
+    size_t k = a->dim[!ta];
 
     mdl_bad_if(l, a->rank != 2 || b->rank != 2,
                "the inputs have rank %zu and %zu; both must have rank 2", a->rank, b->rank);
     mdl_bad_if(l, k != b->dim[tb], "inner dimensions %zu and %zu differ", k, b->dim[tb]);
-    op.op.attr.gemm.trans_a = ta;
-    op.op.attr.gemm.trans_b = tb;
-    op.op.attr.gemm.alpha = mdl_l_float(l, "alpha", 1);
+    ret_dim[0] = a->dim[ta];
+    ret_dim[1] = b->dim[!tb];
+    op->attr.gemm.trans_a = ta;
+    op->attr.gemm.trans_b = tb;
+    op->attr.gemm.alpha = mdl_l_float(l, "alpha", 1);
+    op->macs = (double)ret_dim[0] * (double)ret_dim[1] * (double)k;
+}
+
+static size_t lower_gemm(struct mdl_lower *l, int arg)
+{
+    struct mdl_ir_op op = mdl_l_op(l, MDL_OP_GEMM, 2);
+    size_t dim[2];
+
+    mdl_lower_gemm_of(l, l->in[0], l->in[1], &op.op, dim);
     op.op.attr.gemm.beta = mdl_l_float(l, "beta", 1);
-    op.op.macs = (double)dim[0] * (double)dim[1] * (double)k;
     take_gemm_c(l, &op, dim[0], dim[1]);
     return mdl_ir_emit(l->ir, &op, MDL_F32, 2, dim);
 }
