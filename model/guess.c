@@ -41,20 +41,17 @@ struct chain {
 
 static const struct mdl_gtensor *constant(const struct mdl_graph *g, const char *name)
 {
+    const struct mdl_gnode *n = mdl_graph_maker(g, name);
+
     for (size_t i = 0; i < g->initializer_count; i++) {
         if (strcmp(g->initializers[i].name, name) == 0) {
             return &g->initializers[i];
         }
     }
-    for (size_t i = 0; i < g->node_count; i++) {
-        const struct mdl_gnode *n = &g->nodes[i];
-
-        if (strcmp(n->op_type, "Constant") == 0 && n->output_count == 1 && n->attr_count == 1 &&
-            strcmp(n->outputs[0], name) == 0) {
-            return n->attrs[0].type == MDL_ATTR_TENSOR ? n->attrs[0].t : NULL;
-        }
-    }
-    return NULL;
+    return n && strcmp(n->op_type, "Constant") == 0 && n->attr_count == 1 &&
+                   n->attrs[0].type == MDL_ATTR_TENSOR
+               ? n->attrs[0].t
+               : NULL;
 }
 
 /* The numbers of a constant for three channels; one number is for all. */

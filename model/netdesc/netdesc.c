@@ -272,8 +272,6 @@ int mdl_netdesc_read(const void *text, size_t bytes, const char *weights_dir,
     nd.graph->opset = OPSET;
     r = read_root(&nd, root);
     if (r < 0) {
-        pool = NULL;
-        mdl_graph_free(nd.graph);
         return r;
     }
     *ret = nd.graph;
