@@ -124,7 +124,7 @@ static unsigned long long key(const struct dmn_config *c, enum dmn_config_id id)
 /* Client memory is charged to clients, and models are loaded only where there is room. */
 static void check_memory(const struct dmn_config *c)
 {
-    uint64_t limit = dmn_cgroup_memory_limit("") >> 20;
+    uint64_t limit = dmn_cgroup_limit("", DMN_CGROUP_MEMORY) >> 20;
     uint64_t now = dmn_process_memory().resident_bytes >> 20;
     uint64_t connections = key(c, DMN_KEY_LIMIT_CONNECTIONS);
     uint64_t each = key(c, DMN_KEY_LIMIT_BACKLOG_KIB) + CONNECTION_KIB;
@@ -145,7 +145,7 @@ static void check_memory(const struct dmn_config *c)
 /* A model has at most one thread a core, and twice as many while its plan changes. */
 static void check_tasks(const struct dmn_config *c, size_t cores)
 {
-    uint64_t limit = dmn_cgroup_task_limit(""), models = key(c, DMN_KEY_LIMIT_MODELS);
+    uint64_t limit = dmn_cgroup_limit("", DMN_CGROUP_TASKS), models = key(c, DMN_KEY_LIMIT_MODELS);
     uint64_t need = OWN_THREADS + (models + 1) * cores;
 
     if (need > limit) {

@@ -136,7 +136,7 @@ static json_t *cpus_json(const struct dmn_control *control)
 static json_t *memory_json(const struct dmn_control *control)
 {
     struct dmn_memory m = dmn_memory_now(control->models);
-    uint64_t limit = dmn_cgroup_memory_limit(control->machine->sysfs_root);
+    uint64_t limit = dmn_cgroup_limit(control->machine->sysfs_root, DMN_CGROUP_MEMORY);
 
     return json_pack("{s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "resident_bytes",
                      known(m.resident_bytes), "peak_bytes", known(m.peak_bytes), "weight_bytes",

@@ -3,11 +3,14 @@
 
 #include "base/base.h"
 
-#define VERSIONS 2u
-
-/* A version of control groups, for one controller. */
-struct hierarchy {
+/* Versions 2 and 1 of control groups, for one controller. */
+static const struct hierarchy {
     const char *folder, *file, *line; /* line: of /proc/self/cgroup, behind its number */
+} hierarchies[][2] = {
+    [DMN_CGROUP_MEMORY] = {{"/sys/fs/cgroup", "memory.max", "::"},
+                           {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", ":memory:"}},
+    [DMN_CGROUP_TASKS] = {{"/sys/fs/cgroup", "pids.max", "::"},
+                          {"/sys/fs/cgroup/pids", "pids.max", ":pids:"}},
 };
 
 /* Return: the limit of a control group; UINT64_MAX: none ("max"), or none can be read. */
@@ -43,40 +46,21 @@ static bool find_group(const char *root, const struct hierarchy *h, char ret[102
     return f != NULL;
 }
 
-/* The least limit of our control groups, up to the root, which has one inside a container. */
-static uint64_t least_limit(const char *root, const struct hierarchy versions[VERSIONS])
+/* Up to the root, which has a limit inside a container. */
+uint64_t dmn_cgroup_limit(const char *root, enum dmn_cgroup_limited what)
 {
     uint64_t least = UINT64_MAX;
     char group[1024];
 
-    for (size_t i = 0; i < VERSIONS; i++) {
-        char *end = find_group(root, &versions[i], group) ? group + strlen(group) : NULL;
+    for (size_t i = 0; i < base_array_count(hierarchies[what]); i++) {
+        const struct hierarchy *h = &hierarchies[what][i];
+        char *end = find_group(root, h, group) ? group + strlen(group) : NULL;
 
         while (end) {
             *end = '\0';
-            least = base_min(least, limit_of(root, &versions[i], group));
+            least = base_min(least, limit_of(root, h, group));
             end = strrchr(group, '/');
         }
     }
     return least;
-}
-
-uint64_t dmn_cgroup_memory_limit(const char *root)
-{
-    static const struct hierarchy versions[VERSIONS] = {
-        {"/sys/fs/cgroup", "memory.max", "::"},
-        {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", ":memory:"},
-    };
-
-    return least_limit(root, versions);
-}
-
-uint64_t dmn_cgroup_task_limit(const char *root)
-{
-    static const struct hierarchy versions[VERSIONS] = {
-        {"/sys/fs/cgroup", "pids.max", "::"},
-        {"/sys/fs/cgroup/pids", "pids.max", ":pids:"},
-    };
-
-    return least_limit(root, versions);
 }

@@ -11,11 +11,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/** dmn_cgroup_memory_limit() - Return: bytes; UINT64_MAX: none, or unknown. @root: in front of
- * /proc and /sys; "": this machine. */
-uint64_t dmn_cgroup_memory_limit(const char *root);
-/** dmn_cgroup_task_limit() - as dmn_cgroup_memory_limit(), of processes and threads. */
-uint64_t dmn_cgroup_task_limit(const char *root);
+enum dmn_cgroup_limited { DMN_CGROUP_MEMORY, DMN_CGROUP_TASKS };
+/** dmn_cgroup_limit() - Return: bytes, or processes and threads; UINT64_MAX: none, or unknown.
+ * @root: in front of /proc and /sys; "": this machine. */
+uint64_t dmn_cgroup_limit(const char *root, enum dmn_cgroup_limited what);
 
 /* ---- small files of /proc and /sys, under another root in tests ---- */
 

@@ -29,7 +29,7 @@ static uint64_t available(const char *root)
 
 uint64_t dmn_memory_room(const char *root, uint64_t resident_bytes)
 {
-    uint64_t free_bytes = available(root), limit = dmn_cgroup_memory_limit(root);
+    uint64_t free_bytes = available(root), limit = dmn_cgroup_limit(root, DMN_CGROUP_MEMORY);
     uint64_t bytes = free_bytes ? base_min(free_bytes + resident_bytes, limit) : limit;
 
     return bytes == UINT64_MAX ? 0 : bytes / STEP_BYTES * STEP_BYTES;

@@ -173,8 +173,8 @@ static void look(struct reader *r, uint8_t how)
     sample(r);
     dmn_hotplug_check(&r->machine, r->now_ns);
     if (how & 4) {
-        dmn_cgroup_memory_limit(r->root);
-        dmn_cgroup_task_limit(r->root);
+        dmn_cgroup_limit(r->root, DMN_CGROUP_MEMORY);
+        dmn_cgroup_limit(r->root, DMN_CGROUP_TASKS);
     }
     if (how & 8) {
         read_machine(r);

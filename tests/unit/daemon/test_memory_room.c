@@ -112,13 +112,13 @@ TEST(what_is_not_there_is_unknown)
 TEST(tasks_have_limits_too)
 {
     begin(NULL, "0::/a/b\n8:pids:/c\n");
-    T_TRUE(dmn_cgroup_task_limit(root) == UINT64_MAX);
+    T_TRUE(dmn_cgroup_limit(root, DMN_CGROUP_TASKS) == UINT64_MAX);
     put("/sys/fs/cgroup/a/pids.max", "300\n");
     put("/sys/fs/cgroup/a/b/pids.max", "max\n");
-    T_EQ(dmn_cgroup_task_limit(root), 300);
+    T_EQ(dmn_cgroup_limit(root, DMN_CGROUP_TASKS), 300);
     put("/sys/fs/cgroup/pids/c/pids.max", "20\n");
-    T_EQ(dmn_cgroup_task_limit(root), 20);
-    T_TRUE(dmn_cgroup_memory_limit(root) == UINT64_MAX);
+    T_EQ(dmn_cgroup_limit(root, DMN_CGROUP_TASKS), 20);
+    T_TRUE(dmn_cgroup_limit(root, DMN_CGROUP_MEMORY) == UINT64_MAX);
     end();
 }
 
