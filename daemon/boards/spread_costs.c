@@ -22,7 +22,7 @@ void dmn_past_deinit(struct dmn_spread_past *p)
 
 int dmn_past_copy(const struct dmn_spread_past *from, struct dmn_spread_past *ret)
 {
-    struct dmn_spread_past copy = {.unit_count = from->unit_count};
+    struct dmn_spread_past copy = {.unit_count = from->unit_count, .room = from->count + 1};
     size_t bytes = from->unit_count * sizeof(double);
 
     copy.row = calloc(from->count + 1, sizeof(*copy.row));
@@ -62,22 +62,17 @@ static struct dmn_past_row *row_of(struct dmn_spread_past *p, const char *print,
                                    uint32_t width)
 {
     const struct dmn_past_row *found = dmn_past_find(p, print, ep, width);
-    struct dmn_past_row *row = p->row;
+    struct dmn_past_row *row;
 
     if (found) {
         return p->row + (found - p->row);
     }
-    if (p->count == DMN_PAST_ROWS_MAX) {
+    if (p->count == DMN_PAST_ROWS_MAX || !base_room(&p->row, sizeof(*row), p->count, &p->room)) {
         return NULL;
     }
-    row = realloc(p->row, (p->count + 1) * sizeof(*row));
-    if (row) {
-        p->row = row;
-        row += p->count;
-        *row = (struct dmn_past_row){.width = width};
-        row->ns = malloc(p->unit_count * sizeof(*row->ns));
-    }
-    if (!row || !row->ns) {
+    row = &p->row[p->count];
+    *row = (struct dmn_past_row){.width = width, .ns = malloc(p->unit_count * sizeof(*row->ns))};
+    if (!row->ns) {
         return NULL;
     }
     snprintf(row->print, sizeof(row->print), "%s", print);

@@ -74,7 +74,7 @@ struct maker {
     struct dmn_spread_ep more[PL_EP_MAX];
 };
 
-static const struct brd_way *find_way(const struct brd_state *from, const char *print)
+const struct brd_way *dmn_way_find(const struct brd_state *from, const char *print)
 {
     for (size_t i = 0; i < from->way_count; i++) {
         if (strcmp(from->way[i].print, print) == 0) {
@@ -95,7 +95,7 @@ bool dmn_spread_is_gap(const struct dmn_spread_gap *g, const char *a, const char
 static bool linked(const struct dmn_spread_inputs *in, const struct brd_state *a,
                    const struct brd_state *b, bool head)
 {
-    const struct brd_way *there = find_way(a, b->print), *back = find_way(b, a->print);
+    const struct brd_way *there = dmn_way_find(a, b->print), *back = dmn_way_find(b, a->print);
 
     for (size_t i = 0; in->may && i < in->may->gap_count; i++) {
         if (dmn_spread_is_gap(&in->may->gaps[i], a->print, b->print)) {
@@ -115,7 +115,7 @@ bool dmn_spread_linked(const struct dmn_spread_inputs *in, const char *a, const 
 static struct tun_link link_of(struct maker *k, size_t from, size_t to)
 {
     const struct brd_state *a = k->state[from], *b = k->state[to];
-    const struct brd_way *there = find_way(a, b->print), *back = find_way(b, a->print);
+    const struct brd_way *there = dmn_way_find(a, b->print), *back = dmn_way_find(b, a->print);
 
     if (from == to) {
         return (struct tun_link){0, 0};

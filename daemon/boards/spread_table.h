@@ -41,7 +41,7 @@ struct dmn_past_row {
     double *ns;     /* [units of the model], owned; < 0: not measured */
 };
 struct dmn_spread_past {
-    size_t unit_count, count;
+    size_t unit_count, count, room;
     struct dmn_past_row *row; /* owned */
 };
 #define DMN_SPREAD_PAST_NULL ((struct dmn_spread_past){0})
@@ -143,6 +143,8 @@ size_t dmn_spread_board(const struct dmn_spread_table *t, const char *print);
  * both say. Fingerprints; a board and itself: true. */
 bool dmn_spread_linked(const struct dmn_spread_inputs *in, const char *a, const char *b);
 
+/** dmn_way_find() - Return: what the board tells of its way to another; NULL: nothing. */
+const struct brd_way *dmn_way_find(const struct brd_state *from, const char *print);
 /** dmn_spread_is_gap() - Return: it is the one between these boards. */
 bool dmn_spread_is_gap(const struct dmn_spread_gap *g, const char *a, const char *b);
 /** dmn_spread_any_gap() - Return: a link from one of @from to one of @to is not there; both are

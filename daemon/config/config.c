@@ -80,22 +80,16 @@ static bool model_init(struct dmn_config_model *m, const char *name)
 
 struct dmn_config_model *dmn_config_model_slot(struct dmn_config *c, const char *name)
 {
-    struct dmn_config_model *grown = dmn_config_find_model(c, name);
+    struct dmn_config_model *m = dmn_config_find_model(c, name);
 
-    if (grown) {
-        return grown;
+    if (m) {
+        return m;
     }
-    grown = realloc(c->models, (c->model_count + 1) * sizeof(*grown));
-    if (!grown) {
+    if (!base_room(&c->models, sizeof(*m), c->model_count, &c->model_room) ||
+        !model_init(&c->models[c->model_count], name)) {
         return NULL;
     }
-    c->models = grown;
-    grown = &c->models[c->model_count];
-    if (!model_init(grown, name)) {
-        return NULL;
-    }
-    c->model_count++;
-    return grown;
+    return &c->models[c->model_count++];
 }
 
 void dmn_config_eps_free(struct dmn_config *c)

@@ -50,7 +50,7 @@ struct dmn_config_ep {
 
 struct dmn_config {
     struct dmn_config_value values[DMN_KEY_COUNT];
-    size_t model_count, ep_count, file_count;
+    size_t model_count, model_room, ep_count, file_count;
     struct dmn_config_model *models; /* owned */
     struct dmn_config_ep *eps;       /* owned */
     size_t eps_origin, eps_line;

@@ -84,16 +84,6 @@ static json_t *eps_json(const struct brd_state *s)
     return list;
 }
 
-static const struct brd_way *way_to(const struct brd_link_report_all *r, const char *print)
-{
-    for (size_t i = 0; i < r->self.way_count; i++) {
-        if (strcmp(r->self.way[i].print, print) == 0) {
-            return &r->self.way[i];
-        }
-    }
-    return NULL;
-}
-
 static json_t *link_json(const struct brd_way *w)
 {
     return w && w->measured
@@ -112,7 +102,7 @@ json_t *dmn_boards_json(const struct dmn_boards *b)
         json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:f, s:o, s:f, s:s, s:o}", "name",
                                               s->name, "board", s->print, "up", s->up, "for_s",
                                               (double)(now - b->seen[i].since_ns) / 1e9, "link",
-                                              link_json(way_to(b->report, s->print)),
+                                              link_json(dmn_way_find(&b->report->self, s->print)),
                                               "memory_bytes", s->memory_bytes, "version",
                                               s->version, "eps", eps_json(s)));
     }
