@@ -34,7 +34,7 @@ static struct proof *proof_new(const struct dmn_model *m, const struct dmn_adapt
                                const struct pl_plan *plan, struct dmn_origin origin)
 {
     bool same = p->fits && pl_plan_equal(&p->same, plan);
-    bool kept = (!dmn_origin_exact(origin) || (same && p->search)) && !dmn_change_returns(p);
+    bool kept = (origin.algorithm != &tun_exact || (same && p->search)) && !dmn_change_returns(p);
     bool recorded = p->decision.corrected.unit_count > 0;
     struct proof *to = calloc(1, sizeof(*to));
 

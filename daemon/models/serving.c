@@ -33,11 +33,6 @@ bool dmn_origin_pinned(struct dmn_origin o)
     return o.from == DMN_FROM_USER || o.from == DMN_FROM_CONFIG;
 }
 
-bool dmn_origin_exact(struct dmn_origin o)
-{
-    return o.from == DMN_FROM_SEARCH && o.algorithm == &tun_exact;
-}
-
 const char *dmn_cause_name(enum dmn_cause cause)
 {
     static const char *const names[] = {

@@ -32,8 +32,6 @@ const char *dmn_origin_name(struct dmn_origin o);
 struct dmn_origin dmn_origin_find(const char *name);
 /** dmn_origin_pinned() - Return: a user set the plan, by hand or in the configuration. */
 bool dmn_origin_pinned(struct dmn_origin o);
-/** dmn_origin_exact() - Return: the exact solver found the plan. */
-bool dmn_origin_exact(struct dmn_origin o);
 
 /* Why a plan changed or was reviewed: the causes of decisions, with the values of enum tun_cause,
  * and the requests of users. */

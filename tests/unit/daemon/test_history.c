@@ -212,7 +212,7 @@ TEST(every_cause_and_origin_has_its_name)
         T_STR(dmn_origin_name(o), origins[i]);
         T_EQ(dmn_origin_pinned(o),
              strcmp(origins[i], "manual") == 0 || strcmp(origins[i], "config") == 0);
-        T_EQ(dmn_origin_exact(o), strcmp(origins[i], "exact") == 0);
+        T_EQ(o.algorithm == &tun_exact, strcmp(origins[i], "exact") == 0);
     }
     T_EQ(dmn_origin_find("no such search").from, DMN_FROM_NOBODY);
 }

@@ -235,7 +235,7 @@ TEST(a_trial_is_told_and_not_remembered)
     T_EQ(dmn_plan_switch(&f.m, &(struct dmn_switch){.plan = &to, .kind = DMN_SWITCH_TRIAL}), 0);
     T_STR(serving(&f), "0-1@big|2-3@big");
     T_EQ(f.changes, 1);
-    T_TRUE(dmn_origin_exact(f.m.origin));
+    T_TRUE(f.m.origin.algorithm == &tun_exact);
     T_TRUE(dmn_history_get(&f.plans.history, 0) == NULL);
     T_TRUE(!kept(&f));
     take_down(&f);
@@ -250,7 +250,7 @@ TEST(a_switch_ahead_is_told_once_it_is_adopted)
     to = plan_of(&f.machine.eps, UNITS, "0-1@big|2-3@big");
     T_EQ(dmn_plan_switch(&f.m, &(struct dmn_switch){.plan = &to, .kind = DMN_SWITCH_AHEAD}), 0);
     T_EQ(f.changes, 0);
-    T_TRUE(dmn_origin_exact(f.m.origin));
+    T_TRUE(f.m.origin.algorithm == &tun_exact);
     T_TRUE(!kept(&f));
     dmn_plan_adopt(&f.m, &(struct dmn_switch){.origin = {.from = DMN_FROM_SAVED}, .keep = true});
     T_EQ(f.changes, 1);
@@ -345,7 +345,7 @@ TEST(a_plan_that_cannot_be_built_changes_nothing)
                                                     .keep = true}),
          -EINVAL);
     T_STR(serving(&f), "0-3@big");
-    T_TRUE(dmn_origin_exact(f.m.origin));
+    T_TRUE(f.m.origin.algorithm == &tun_exact);
     T_EQ(f.changes, 0);
     T_TRUE(dmn_history_get(&f.plans.history, 0) == NULL);
     T_TRUE(!kept(&f));
