@@ -248,7 +248,7 @@ static void tell_kept(struct dmn_model *m, const struct dmn_adapt_job *j)
          !dmn_adapt_may_tell(m->adapt, base_now_ns()))) {
         dmn_log_limited(LOG_INFO, (struct dmn_log_fields){.model = m->name},
                         "model %s: %s noticed, the plan stays (%s)", m->name, tun_cause_name(cause),
-                        tun_hold_name(hold));
+                        tun_hold_names[hold]);
         return;
     }
     tell(m, j, DMN_OUTCOME_KEPT, NULL, NULL);

@@ -44,7 +44,7 @@ static json_t *turns_json(const struct dmn_history_event *e)
 
     return json_pack(
         "{s:I, s:s, s:o, s:o, s:o}", "pairs", (json_int_t)t->pairs, "verdict",
-        tun_verdict_name(e->verdict), "ratio", t->pairs ? json_real(t->ratio) : json_null(), "low",
+        tun_verdict_names[e->verdict], "ratio", t->pairs ? json_real(t->ratio) : json_null(), "low",
         known ? json_real(t->low) : json_null(), "high", known ? json_real(t->high) : json_null());
 }
 
@@ -134,7 +134,7 @@ json_t *dmn_adapt_json(const struct dmn_model *m)
                      a.decided ? json_pack("{s:s, s:s?}", "cause", tun_cause_name(a.cause),
                                            "outcome", dmn_event_outcome_names[a.outcome])
                                : json_null(),
-                     "held", a.held == TUN_HOLD_NONE ? NULL : tun_hold_name(a.held), "corrected",
+                     "held", a.held == TUN_HOLD_NONE ? NULL : tun_hold_names[a.held], "corrected",
                      a.corrected, "cooldown_s", (double)a.cooldown_ns / 1e9, "windows",
                      (json_int_t)a.windows, "decisions", (int)a.decisions, "switches",
                      (int)a.switches, "watches", watches_json(m));

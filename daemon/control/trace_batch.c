@@ -160,7 +160,7 @@ static void look_at_decisions(struct dmn_tracing *t)
                                 json_pack("{s:s, s:s, s:s, s:s?, s:s}", "event", "decision",
                                           "model", m->name, "cause", tun_cause_name(a.cause),
                                           "outcome", dmn_event_outcome_names[a.outcome], "held",
-                                          tun_hold_name(a.held)));
+                                          tun_hold_names[a.held]));
         }
         if (known) {
             known->decisions = a.decisions;

@@ -10,13 +10,8 @@
 #define FASTEST 1.5
 #define UNCERTAINTY 1.0 /* standard errors by which levels may be off without losing the gain */
 
-static const char *const holds[TUN_HOLD_COUNT] = {"none",   "same",   "gain", "cooldown",
-                                                  "budget", "bounds", "lost"};
-
-const char *tun_hold_name(enum tun_hold hold)
-{
-    return holds[(unsigned)hold < TUN_HOLD_COUNT ? hold : TUN_HOLD_NONE];
-}
+const char *const tun_hold_names[TUN_HOLD_COUNT] = {"none",   "same",   "gain", "cooldown",
+                                                    "budget", "bounds", "lost"};
 
 /* Names the plan's EPs anew: @to, by EP. */
 static void rename_eps(struct pl_plan *plan, const size_t *to)

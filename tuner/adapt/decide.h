@@ -99,8 +99,7 @@ enum tun_hold {
                           this one */
     TUN_HOLD_COUNT
 };
-/** tun_hold_name() - "cooldown". */
-const char *tun_hold_name(enum tun_hold hold);
+extern const char *const tun_hold_names[TUN_HOLD_COUNT]; /* by enum tun_hold; "cooldown" */
 
 struct tun_decision {
     bool replan;

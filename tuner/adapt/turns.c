@@ -213,12 +213,7 @@ void tun_turns_show(const struct tun_turns *t, struct tun_turns_shown *ret)
     }
 }
 
-const char *tun_verdict_name(enum tun_verdict verdict)
-{
-    static const char *const names[] = {"open", "better", "worse", "ended", "undecided"};
-
-    return names[(unsigned)verdict < base_array_count(names) ? verdict : TUN_TURNS_OPEN];
-}
+const char *const tun_verdict_names[] = {"open", "better", "worse", "ended", "undecided"};
 
 /* ---- what has lost ---- */
 

@@ -106,8 +106,8 @@ struct tun_turns_shown {
 };
 void tun_turns_show(const struct tun_turns *t, struct tun_turns_shown *ret);
 
-/** tun_verdict_name() - "better", "worse", "ended", "undecided"; "open". Return: static. */
-const char *tun_verdict_name(enum tun_verdict verdict);
+/* By enum tun_verdict: "open", "better", "worse", "ended", "undecided". */
+extern const char *const tun_verdict_names[];
 
 /* ---- plans that were not better than another one, and the machine of that moment ----
  *

@@ -84,7 +84,7 @@ static json_t *events_json(unsigned bits)
 json_t *tun_decided_json(const struct tun_problem *p, const struct tun_decision *d)
 {
     return json_pack("{s:b, s:s, s:s, s:o, s:o}", "replan", d->replan, "cause",
-                     tun_cause_name(d->cause), "hold", tun_hold_name(d->hold), "plan",
+                     tun_cause_name(d->cause), "hold", tun_hold_names[d->hold], "plan",
                      d->replan ? tun_plan_json(p, &d->plan) : json_null(), "gain",
                      json_text_number(d->gain));
 }
@@ -145,21 +145,18 @@ static void read_decided(struct tun_reader *r, const struct tun_problem *p, cons
                          struct tun_decision *d)
 {
     static const char *const keys[] = {"cause", "hold", "plan", NULL};
-    const char *causes[TUN_CAUSE_COUNT], *holds[TUN_HOLD_COUNT];
+    const char *causes[TUN_CAUSE_COUNT];
 
     for (int i = 0; i < TUN_CAUSE_COUNT; i++) {
         causes[i] = tun_cause_name((enum tun_cause)i);
-    }
-    for (int i = 0; i < TUN_HOLD_COUNT; i++) {
-        holds[i] = tun_hold_name((enum tun_hold)i);
     }
     if (!tun_read_object(r, "decided", json, keys, DECIDED, d)) {
         return;
     }
     d->cause = (enum tun_cause)name_of(r, "decided.cause", json_object_get(json, "cause"), causes,
                                        TUN_CAUSE_COUNT);
-    d->hold = (enum tun_hold)name_of(r, "decided.hold", json_object_get(json, "hold"), holds,
-                                     TUN_HOLD_COUNT);
+    d->hold = (enum tun_hold)name_of(r, "decided.hold", json_object_get(json, "hold"),
+                                     tun_hold_names, TUN_HOLD_COUNT);
     if (d->replan) {
         read_plan(r, "decided.plan", p, json_object_get(json, "plan"), &d->plan);
     }
