@@ -4,8 +4,7 @@
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 
-#include "apps/http/head.h"
-#include "apps/http/reply.h"
+#include "apps/http/web.h"
 #include "base/whole_file.h"
 
 #define FILE_BYTES_MAX 1048576

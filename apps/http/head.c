@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/http/head.h"
+/* piped-http: the head of a request. */
+#include "apps/http/web.h"
 
 #include <strings.h>
 

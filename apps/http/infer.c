@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* POST /v2/models/NAME/infer: a request's inputs into a slot, the answer out of it. */
-#include "apps/http/head.h"
-#include "apps/http/pool.h"
-#include "apps/http/reply.h"
 #include "apps/http/tensors.h"
 #include "apps/show/decoded.h"
 

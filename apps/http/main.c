@@ -7,7 +7,6 @@
 
 #include "apps/http/pool.h"
 #include "base/cli/cli_take.h"
-#include "base/cli/shown_print.h"
 #include "ipc/json_memory.h"
 #include "ipc/piped.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/http/peer.h"
+/* piped-http: whose a connection is. */
+#include "apps/http/memory.h"
 
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apps/http/reply.h"
+/* piped-http: answers. */
+#include "apps/http/web.h"
 
 #include "base/json_text.h"
 #include "base/shown_text.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-http: what is asked for, and what answers it, but for requests to infer. */
-#include "apps/http/reply.h"
 #include "apps/http/tensors.h"
 #include "apps/show/fold_segments.h"
 #include "base/json_text.h"

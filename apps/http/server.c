@@ -2,8 +2,6 @@
 /* piped-http: connections, requests and their bodies, of libmicrohttpd. */
 #include <strings.h>
 
-#include "apps/http/head.h"
-#include "apps/http/reply.h"
 #include "apps/http/tensors.h"
 
 #define HEAD_BYTES (64u << 10) /* of a connection: its header, and a piece of its body */

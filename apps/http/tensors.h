@@ -4,7 +4,6 @@
 
 #include "apps/http/json.h"
 #include "apps/http/pool.h"
-#include "apps/http/reply.h"
 #include "apps/picture/picture.h"
 
 #define WEB_TENSORS_MAX 64u

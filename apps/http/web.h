@@ -17,10 +17,8 @@
 #include <stdatomic.h>
 
 #include "apps/http/memory.h"
-#include "apps/http/peer.h"
 #include "base/base.h"
 #include "base/cli/cli.h"
-#include "base/cli/shown_print.h"
 #include "ipc/listen.h"
 
 #define WEB_PROGRAM "piped-http"
@@ -230,3 +228,76 @@ const struct web_route *web_route_find(const char *path, char *ret_model, struct
 /* infer.c */
 /** web_infer() - answers POST /v2/models/MODEL/infer, whose body is there; waits for the daemon. */
 void web_infer(struct web_request *q, struct web_reply *r);
+
+/* head.c: the head of a request: nothing that two servers could read in two ways.
+ *
+ * libmicrohttpd is lenient: it takes the first of two lengths, joins folded lines, takes a bare LF
+ * for the end of a line, cuts the target at a NUL. A proxy in front may read such a request in
+ * another way, and then the two disagree where the next one begins. Here it is refused.
+ *
+ * Threads: any. */
+/** web_head_strictness() - for MHD_OPTION_STRICT_FOR_CLIENT. Where web_head_doubt() knows how the
+ * head is kept, it refuses more than libmicrohttpd would, and says why. */
+int web_head_strictness(void);
+/** web_head_target_of() - @text: the target as it came, before libmicrohttpd cuts and unescapes it.
+ * Return: what web_head_doubt() needs of it. */
+struct web_target web_head_target_of(const char *text);
+/** web_head_doubt() - @method, @version: as libmicrohttpd passed them. Return: what is ambiguous;
+ * the connection must be closed then. NULL: nothing is. */
+const char *web_head_doubt(const struct web_request *q, const char *method, const char *version);
+/** web_head_number() - Return: @text is digits alone, of at most @most, which is *@ret. */
+bool web_head_number(const char *text, uint64_t most, uint64_t *ret);
+/**
+ * web_head_target() - splits "http://HOST:PORT/PATH", which proxies and some clients send
+ *
+ * @ret_host: WEB_HOST_BYTES; "": @target is a path alone.
+ *
+ * Return: the path, borrowed from @target; NULL: it is neither a path nor such an address.
+ */
+const char *web_head_target(const char *target, char *ret_host);
+/** web_head_host() - cuts ":PORT" off. @ret: WEB_HOST_BYTES, an address in brackets with them.
+ * Return: false: it is not HOST or HOST:PORT. */
+bool web_head_host(const char *authority, char *ret);
+/** web_head_unescape() - an unescape callback of libmicrohttpd. What would end the text (%00), or
+ * make one part of a path look like two (%2F), stays as it is. */
+size_t web_head_unescape(void *arg, struct MHD_Connection *http, char *text);
+
+/* reply.c: answers: bodies that grow, errors in the protocol's form, and sending. */
+
+/* A text that grows. */
+struct web_text {
+    char *data; /* owned */
+    size_t used, size;
+    bool failed; /* no memory: data is incomplete */
+};
+
+void web_text_add(struct web_text *t, const void *bytes, size_t count);
+void web_text_printf(struct web_text *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/** web_text_json() - adds a JSON value, compact. Takes the reference. */
+void web_text_json(struct web_text *t, json_t *value);
+
+/** web_reply_forget() - frees what was answered so far, for another answer. */
+void web_reply_forget(struct web_reply *r);
+/** web_fail() - {"error": "..."}. Return: false. */
+bool web_fail(struct web_reply *r, unsigned status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** web_claim() - memory for a request, until it is over. @r: NULL: the caller answers. Return: as
+ * web_memory_claim(); false: @r is the error. */
+bool web_claim(struct web_request *q, size_t bytes, struct web_reply *r);
+/** web_claim_less() - gives some of it back before. */
+void web_claim_less(struct web_request *q, size_t bytes);
+/** web_fail_memory() - a claim did not fit (memory.h). Return: false. */
+bool web_fail_memory(struct web_reply *r, const struct web *w);
+/** web_fail_frame() - an error of the daemon. @status: enum piped_status. */
+void web_fail_frame(struct web_reply *r, int status, const char *text);
+/** web_fail_open() - an error of piped_connect(), or of piped_stream_open() (@connected). @rc:
+ * -errno. */
+void web_fail_open(struct web_reply *r, int rc, bool connected, const char *text);
+/** web_reply_text() - takes @t's bytes. */
+void web_reply_text(struct web_reply *r, const char *type, struct web_text *t);
+/** web_reply_json() - takes the reference; without a value an error. */
+void web_reply_json(struct web_reply *r, json_t *value);
+
+/** web_send() - hands the answer to libmicrohttpd, and frees it. */
+enum MHD_Result web_send(struct web_request *q, struct web_reply *r);
