@@ -3,7 +3,6 @@
 #include "daemon/daemon.h"
 
 #include "base/cli/cli_take.h"
-#include "base/cli/shown_print.h"
 #include "base/path_below.h"
 #include "daemon/config/state_file.h"
 #include "model/open_shapes.h"

@@ -3,7 +3,7 @@
  * started and ended one after another, so that a small board has memory for it while it serves. */
 
 #include "base/base.h"
-#include "base/cli/shown_print.h"
+#include "base/cli/cli.h"
 #include "daemon/config/keys.h"
 #include "daemon/daemon.h"
 #include "daemon/service/folders.h"

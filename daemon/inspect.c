@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped --inspect: looks at a model without a daemon. pipectl models inspect runs it. */
-#include "base/cli/shown_print.h"
+#include "base/cli/cli.h"
 #include "base/json_text.h"
 #include "base/tensor_name.h"
 #include "base/whole_file.h"

@@ -4,7 +4,7 @@
 #include <sys/prctl.h>
 
 #include "base/base.h"
-#include "base/cli/shown_print.h"
+#include "base/cli/cli.h"
 #include "daemon/control/json.h"
 #include "daemon/daemon.h"
 #include "daemon/loop_slice.h"

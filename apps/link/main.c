@@ -12,7 +12,6 @@
 #include "apps/link/weights/fetch.h"
 #include "base/base.h"
 #include "base/cli/cli_take.h"
-#include "base/cli/shown_print.h"
 #include "ipc/json_memory.h"
 #include "ipc/server/mapped_memory.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/cli/cli.h"
 
-#include "base/cli/shown_print.h"
 #include "base/shown_text.h"
 
 const struct cli_command *cli_find(const struct cli_command *commands, const char *name)

@@ -2,7 +2,6 @@
 #include "base/cli/cli_table.h"
 
 #include "base/cli/cli.h"
-#include "base/cli/shown_print.h"
 #include "base/shown_text.h"
 
 #define COLUMNS_MAX 16

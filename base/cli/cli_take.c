@@ -3,7 +3,6 @@
 
 #include <getopt.h>
 
-#include "base/cli/shown_print.h"
 
 #define FIRST 256 /* what getopt_long() returns of the first row; the next ones follow */
 

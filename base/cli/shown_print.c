@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/cli/shown_print.h"
+#include "base/cli/cli.h"
 
 #include "base/shown_text.h"
 

@@ -26,8 +26,8 @@ PROGRAMS = ("base/cli/", "base/json_text.c", "apps/pipectl/", "tuner/pipesim/", 
             "apps/link/common/out.c")
 SHOWING = ("daemon/", "apps/pipectl/", "apps/link/", "apps/http/", "tuner/pipesim/", "base/cli/")
 MAY_SHOW = (  # makes files of the build; cleans the text itself
-    "daemon/config_doc.c", "tuner/pipesim/search_names.c", "base/cli/cli.c", "base/cli/shown_print.c",
-    "base/cli/shown_print.h", "apps/pipectl/common/call_progress.c")
+    "daemon/config_doc.c", "tuner/pipesim/search_names.c", "base/cli/cli.c", "base/cli/cli.h", "base/cli/shown_print.c",
+    "apps/pipectl/common/call_progress.c")
 LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'')
 CLOCKS = ("monotonic", "monotonic_ns", "now_ns", "time", "perf_counter")
 FORMATTER = "14."  # the version whose output the sources have
@@ -169,7 +169,7 @@ def prints_raw(function, given):
 
 
 def terminals_get_no_raw_text():
-    """Whatever is printed with %s, or is a variable, goes through shown_print.h: it may come from outside."""
+    """Whatever is printed with %s, or is a variable, goes through shown_print.c: it may come from outside."""
     raw = []
     for n in source.files(ROOT):
         if not n.endswith((".c", ".h")) or not n.startswith(SHOWING) or n in MAY_SHOW:
@@ -178,7 +178,7 @@ def terminals_get_no_raw_text():
         for call in re.finditer(r"(?<![\w.>])(v?f?printf|f?puts)\(", text):
             if prints_raw(call[1], arguments(text, call.end())):
                 raw.append("%s:%d: %s" % (n, text.count("\n", 0, call.start()) + 1, call[0]))
-    none(raw, "texts that reach a terminal raw; use shown_print.h")
+    none(raw, "texts that reach a terminal raw; use shown_print.c")
 
 
 def c_is_formatted():

@@ -7,10 +7,8 @@
 
 #include <jansson.h>
 
-#include "base/cli/cli.h"
 #include "base/cli/cli_table.h"
 #include "base/cli/cli_take.h"
-#include "base/cli/shown_print.h"
 #include "tuner/pipesim/described.h"
 #include "tuner/pipesim/pipesim.h"
 

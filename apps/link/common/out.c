@@ -3,7 +3,7 @@
 
 #include "apps/link/common/link.h"
 #include "base/base.h"
-#include "base/cli/shown_print.h"
+#include "base/cli/cli.h"
 
 #define LINES_MAX 20u /* because of one board, within LINES_NS */
 #define LINES_NS (10 * BASE_NS_PER_S)

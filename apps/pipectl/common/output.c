@@ -4,7 +4,6 @@
 
 #include "apps/pipectl/common/output.h"
 #include "base/cli/cli.h"
-#include "base/cli/shown_print.h"
 #include "base/shown_text.h"
 
 void ctl_print_json(const json_t *v)

@@ -10,7 +10,6 @@
 #include "apps/pipectl/common/options.h"
 #include "apps/pipectl/common/output.h"
 #include "base/cli/cli_take.h"
-#include "base/cli/shown_print.h"
 #include "ipc/piped.h"
 
 /* ---- command_line.c: exit codes, messages, and how a command reads its arguments ---- */
