@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ipc/listen.h - listening sockets of the daemon and of piped-link, and their files
+ * ipc/listen.h - listening sockets of the daemon and of piped-link, their files, and who may
+ * connect
  *
  * Somebody may remove the file of a socket, or the whole folder, and another process may then serve
  * at the same path. So a file is known by its device and inode, not by its path. The inode number
@@ -11,6 +12,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -70,3 +72,48 @@ int ipc_listen_again(int fd, struct ipc_socket_file *file, mode_t mode, gid_t gr
  * that wait. The socket stays readable then, so the caller should try again only after a pause.
  */
 int ipc_accept(int fd, int *ret_client, struct ucred *ret_peer);
+
+/*
+ * ---- who may have one more connection to a socket; pure functions ----
+ *
+ * A socket has `most` places, of which one user may hold `of_user`. Another `kept` places are for
+ * those alone who the server says, such as root, so that no other users, however many, can lock
+ * them out; the limit per user does not concern them.
+ */
+
+struct ipc_places {
+    size_t most, of_user, kept;
+};
+
+enum ipc_place {
+    IPC_PLACE_FREE,
+    IPC_PLACE_NONE,         /* all are taken */
+    IPC_PLACE_NONE_OF_USER, /* the user holds all that it may */
+};
+
+/** ipc_place_for() - @held: connections without the new one; @held_of_user: those of its user;
+ * @keeps: places are kept for this user. */
+static inline enum ipc_place ipc_place_for(const struct ipc_places *p, size_t held,
+                                           size_t held_of_user, bool keeps)
+{
+    if (!keeps && held_of_user >= p->of_user) {
+        return IPC_PLACE_NONE_OF_USER;
+    }
+    return held >= p->most + (keeps ? p->kept : 0) ? IPC_PLACE_NONE : IPC_PLACE_FREE;
+}
+
+#define IPC_PLACE_TEXT_MAX 128u
+/** ipc_place_text() - writes why @uid has no place. @what: "connections"; @key: of the limit of
+ * all, to which that of one user adds "_per_user". Return: @ret. */
+static inline const char *ipc_place_text(enum ipc_place place, const struct ipc_places *p,
+                                         const char *what, const char *key, uid_t uid,
+                                         char ret[IPC_PLACE_TEXT_MAX])
+{
+    if (place == IPC_PLACE_NONE_OF_USER) {
+        snprintf(ret, IPC_PLACE_TEXT_MAX, "no more %s of user %u: %s_per_user is %zu", what,
+                 (unsigned)uid, key, p->of_user);
+    } else {
+        snprintf(ret, IPC_PLACE_TEXT_MAX, "no more %s: %s is %zu", what, key, p->most);
+    }
+    return ret;
+}

@@ -65,17 +65,6 @@ static void models(struct web_request *q, struct web_reply *r)
     web_reply_json(r, json_pack("{s:o}", "models", names));
 }
 
-/* Return: the object of @list with this name, borrowed; NULL: there is none. */
-static json_t *named(const json_t *list, const char *name)
-{
-    json_text_each(list, i, m) {
-        if (strcmp(json_text_of(m, "name"), name) == 0) {
-            return m;
-        }
-    }
-    return NULL;
-}
-
 /* The model of a Models reply; NULL: @r says why not. @ret_reply: the caller's reference. */
 static json_t *find_model(const struct web_request *q, struct web_reply *r, json_t **ret_reply)
 {
@@ -85,8 +74,8 @@ static json_t *find_model(const struct web_request *q, struct web_reply *r, json
     if (!*ret_reply) {
         return NULL;
     }
-    found = named(json_object_get(*ret_reply, "models"), q->model);
-    failed = named(json_object_get(*ret_reply, "failed"), q->model);
+    found = json_text_find(json_object_get(*ret_reply, "models"), "name", q->model);
+    failed = json_text_find(json_object_get(*ret_reply, "failed"), "name", q->model);
     if (!found && failed) {
         web_fail(r, 503, "model %s could not be loaded: %s", q->model,
                  json_text_of(failed, "error"));
@@ -144,7 +133,7 @@ static void status_page(struct web_request *q, struct web_reply *r)
     if (!history) {
         return;
     }
-    if (model && named(json_object_get(served, "models"), model)) {
+    if (model && json_text_find(json_object_get(served, "models"), "name", model)) {
         units = web_ask_units(c, model);
     }
     web_reply_json(r, json_pack("{s:O?, s:O?, s:O*}", "status", served, "events",

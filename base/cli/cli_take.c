@@ -3,7 +3,6 @@
 
 #include <getopt.h>
 
-
 #define FIRST 256 /* what getopt_long() returns of the first row; the next ones follow */
 
 static const struct cli_command *command_of(const struct cli_program *program, const char *name)

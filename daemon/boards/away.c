@@ -5,7 +5,7 @@
 #include "daemon/machine/machine.h"
 #include "daemon/models/models.h"
 #include "daemon/service/work.h"
-#include "ipc/boards/picture_room.h"
+#include "ipc/boards/route_window.h"
 #include "ipc/piped.h"
 
 #define RETRY_NS (500 * BASE_NS_PER_MS)

@@ -6,7 +6,7 @@
 #include "daemon/plans/switch.h"
 #include "daemon/service/listeners.h"
 #include "daemon/service/log.h"
-#include "ipc/boards/picture_room.h"
+#include "ipc/boards/route_window.h"
 
 /* ---- the place elsewhere ---- */
 

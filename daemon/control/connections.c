@@ -8,7 +8,7 @@
 #include "daemon/control/tracing.h"
 #include "daemon/service/log.h"
 #include "ipc/json_memory.h"
-#include "ipc/server/client_places.h"
+#include "ipc/listen.h"
 #include "ipc/varlink.h"
 
 /* Bytes of a call of who may change nothing: those calls have few parameters, and JSON takes the

@@ -6,7 +6,7 @@
 #include "daemon/config/config.h"
 #include "daemon/frames/stream.h"
 #include "daemon/service/log.h"
-#include "ipc/server/client_places.h"
+#include "ipc/listen.h"
 
 /* Sends an ERROR, as far as the socket's buffer has room, and closes. */
 static void refuse(struct dmn_frames *f, int fd, const struct ucred *peer, enum dmn_unplaced why,

@@ -4,7 +4,6 @@
 
 #include "apps/link/front/server_private.h"
 #include "ipc/listen.h"
-#include "ipc/server/client_places.h"
 
 #define EVENTS_MAX 32
 #define ACCEPTS_MAX 16

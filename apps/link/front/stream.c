@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "apps/link/front/server_private.h"
-#include "ipc/boards/picture_room.h"
+#include "ipc/boards/route_window.h"
 
 #define INLINE_MAX ((size_t)256 << 20) /* bytes of buffers for inline frames of a connection */
 #define CREDITS 32u                    /* of a stream, if the client does not say */

@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 
 #include "apps/link/hop/hop_private.h"
-#include "ipc/boards/picture_room.h"
+#include "ipc/boards/route_window.h"
 
 #define CONNECT_MS 200u           /* how long to look for a daemon that went away */
 #define SLOTS 16u                 /* frames that one may have, computed or waiting */

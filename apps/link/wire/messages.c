@@ -2,7 +2,7 @@
 #include "apps/link/wire/messages.h"
 
 #include "base/base.h"
-#include "ipc/boards/picture_room.h"
+#include "ipc/boards/route_window.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the messages are little-endian");
 

@@ -9,7 +9,6 @@
 #include "daemon/control/methods.h"
 #include "daemon/service/users.h"
 #include "ipc/listen.h"
-#include "ipc/server/client_places.h"
 #include "tests/harness.h"
 
 #define NO_USER 4000000u
