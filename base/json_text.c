@@ -45,6 +45,16 @@ json_t *json_text_list(const char *const *texts, size_t count)
     return list;
 }
 
+json_t *json_text_same(const json_t *list, const char *key, const json_t *value)
+{
+    json_text_each(list, i, one) {
+        if (json_equal(json_object_get(one, key), value)) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
 json_t *json_text_number(double v)
 {
     return isfinite(v) ? json_real(v) : json_null();

@@ -27,6 +27,8 @@ const char *json_text_of(const json_t *object, const char *key);
 json_t *json_text_at(const json_t *object, const char *path);
 /** json_text_find() - Return: the object of @list whose @key is @text, borrowed; NULL: none. */
 json_t *json_text_find(const json_t *list, const char *key, const char *text);
+/** json_text_same() - the same of any @value, which may be NULL: then there is none. */
+json_t *json_text_same(const json_t *list, const char *key, const json_t *value);
 /** json_text_number() - Return: new: the number; null: it is NAN or infinite. */
 json_t *json_text_number(double v);
 /** json_text_list() - Return: new: a list of @count texts, borrowed during the call. */

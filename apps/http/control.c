@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-http: questions to the daemon's control socket. */
-#include "apps/http/lock.h"
 #include "apps/http/web.h"
 #include "apps/show/fold_segments.h"
 #include "base/json_text.h"

@@ -20,10 +20,9 @@
 
 #include <netinet/in.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/queue.h>
+
+#include "base/base.h"
 
 /* ---- peer.c ---- */
 

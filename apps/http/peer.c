@@ -7,8 +7,6 @@
 #include <linux/sock_diag.h>
 #include <sys/socket.h>
 
-#include "apps/http/lock.h"
-
 struct question {
     struct nlmsghdr head;
     struct inet_diag_req_v2 body;

@@ -4,7 +4,6 @@
 
 #include <sys/queue.h>
 
-#include "apps/http/lock.h"
 #include "apps/http/pool.h"
 
 #define MODEL_BYTES 64u /* IPC_NAME_BYTES */

@@ -2,7 +2,6 @@
 /* piped-http: the connections, and a thread that cuts slow ones. */
 #include <sys/socket.h>
 
-#include "apps/http/lock.h"
 #include "apps/http/pool.h"
 
 #define TICK_MOST_NS BASE_NS_PER_S

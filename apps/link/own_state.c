@@ -233,17 +233,16 @@ static bool read_ep(const json_t *j, struct brd_ep *ret)
 static void status_came(void *arg, const char *error, const json_t *parameters)
 {
     struct own_state *o = arg;
-    const json_t *status = json_object_get(parameters, "status"), *j;
+    const json_t *status = json_object_get(parameters, "status");
     struct brd_ep ep[BRD_EPS_MAX];
     double memory;
-    size_t i, count = 0;
+    size_t count = 0;
 
     if (error) {
         return;
     }
     memset(ep, 0, sizeof(ep));
-    json_array_foreach(json_object_get(status, "eps"), i, j)
-    {
+    json_text_each(json_object_get(status, "eps"), i, j) {
         count += count < BRD_EPS_MAX && read_ep(j, &ep[count]);
     }
     memory = number(json_object_get(status, "memory"), "for_models_bytes");

@@ -145,8 +145,6 @@ static bool get_item(const struct brd_object *o, const json_t *v, uint8_t *items
 static bool get_items(const struct brd_field *f, const json_t *list, uint8_t *ret)
 {
     uint8_t *items = ret + f->at;
-    const json_t *v;
-    size_t i;
 
     if (!json_is_array(list) || json_array_size(list) > (size_t)f->most) {
         return false;
@@ -155,8 +153,7 @@ static bool get_items(const struct brd_field *f, const json_t *list, uint8_t *re
         items = calloc(json_array_size(list), f->bytes);
         memcpy(ret + f->at, &items, sizeof(items));
     }
-    json_array_foreach(list, i, v)
-    {
+    json_text_each(list, i, v) {
         if (items && f->count_bytes) {
             store(i + 1, ret + f->count_at, f->count_bytes);
         }

@@ -346,8 +346,7 @@ int brd_list_read(int folder, struct brd_list *ret)
 {
     struct brd_list list = {0};
     json_auto_t *root = NULL;
-    json_t *boards, *b;
-    size_t i;
+    json_t *boards;
     int rc = brd_file_read(folder, BRD_LIST_FILE, false, &root);
 
     if (rc == -ENOENT) {
@@ -359,8 +358,7 @@ int brd_list_read(int folder, struct brd_list *ret)
     }
     boards = json_object_get(root, "boards");
     rc = json_is_array(boards) ? 0 : BRD_E_FILE;
-    json_array_foreach(boards, i, b)
-    {
+    json_text_each(boards, i, b) {
         const char *name = json_string_value(json_object_get(b, "name"));
         const char *address = json_string_value(json_object_get(b, "address"));
         const char *key = json_string_value(json_object_get(b, "public_key"));

@@ -2,6 +2,7 @@
 /* piped-link: how a segment gets to be served by the daemon here, and how that ends. */
 #include "apps/link/hop/hop_private.h"
 #include "apps/link/route/route.h"
+#include "base/json_text.h"
 
 #define DAEMON_NS (2 * BASE_NS_PER_S) /* how long to look for the daemon */
 
@@ -50,21 +51,14 @@ void segment_opened(struct segment *s)
 
 static void read_border(struct segment *s, const json_t *models)
 {
-    const json_t *m;
-    size_t i;
+    const json_t *cut = json_object_get(json_text_find(models, "name", s->name), "segment");
+    const char *front = json_string_value(json_object_get(cut, "front"));
+    const char *back = json_string_value(json_object_get(cut, "back"));
+    char text[BRD_KEY_TEXT_BYTES];
 
-    json_array_foreach(models, i, m)
-    {
-        const json_t *cut = json_object_get(m, "segment");
-        const char *name = json_string_value(json_object_get(m, "name"));
-        const char *front = json_string_value(json_object_get(cut, "front"));
-        const char *back = json_string_value(json_object_get(cut, "back"));
-        char text[BRD_KEY_TEXT_BYTES];
-
-        if (name && front && back && strcmp(name, s->name) == 0) {
-            brd_border_text(front, back, text);
-            brd_key_from_text(text, s->border);
-        }
+    if (front && back) {
+        brd_border_text(front, back, text);
+        brd_key_from_text(text, s->border);
     }
 }
 
@@ -193,22 +187,17 @@ static void fetch(struct segment *s)
 static void looked(void *arg, const char *error, const json_t *parameters)
 {
     struct segment *s = arg;
-    const json_t *list = json_object_get(parameters, "models"), *m;
+    const json_t *models = error ? NULL : json_object_get(parameters, "models");
     char identity[BRD_KEY_TEXT_BYTES];
-    size_t i;
+    const char *path;
 
     brd_key_text(s->identity, identity);
-    json_array_foreach(error ? NULL : list, i, m)
-    {
-        const char *hash = json_string_value(json_object_get(m, "hash"));
-        const char *path = json_string_value(json_object_get(m, "path"));
-
-        if (hash && path && strcmp(hash, identity) == 0) {
-            found(s, 0, path);
-            return;
-        }
+    path = json_string_value(json_object_get(json_text_find(models, "hash", identity), "path"));
+    if (path) {
+        found(s, 0, path);
+    } else {
+        fetch(s);
     }
-    fetch(s);
 }
 
 static void find_file(struct segment *s)

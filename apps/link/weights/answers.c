@@ -426,32 +426,23 @@ static bool send_out(struct answers *a, size_t peer)
     *s = (struct sent){p, p->data};
     p->sending++;
     rc = link_put(a->fetch->link, peer, LNK_BULK, &p->out, &range, 1, sent_released, s);
-    if (rc == 0) {
-        p->data = NULL;
-        return true;
-    }
-    if (rc != LNK_E_FULL) { /* it is gone, or will ask again */
-        p->data = NULL;
-    } else {
+    if (rc == LNK_E_FULL) {
         s->data = NULL;
+    } else {
+        p->data = NULL; /* it is sent, or the peer is gone or will ask again */
     }
-    sent_released(s);
+    if (rc != 0) {
+        sent_released(s);
+    }
     return rc != LNK_E_FULL;
-}
-
-static void serve_asker(struct answers *a, size_t peer)
-{
-    struct asker *p = &a->peer[peer];
-
-    do {
-        next(a, peer);
-    } while (p->data && send_out(a, peer));
 }
 
 void answers_go(struct answers *a)
 {
     for (size_t i = 0; i < a->fetch->link->boards.count; i++) {
-        serve_asker(a, i);
+        do {
+            next(a, i);
+        } while (a->peer[i].data && send_out(a, i));
     }
     drop_sources(a);
 }

@@ -150,9 +150,7 @@ void fetch_disk_free(struct fetch_file *f)
     } else if (f->fetch->closing) {
         store_file_close(f->is);
     } /* else, without memory, it stays in use */
-    for (size_t i = 0; i < f->arrived_count; i++) {
-        free((void *)(uintptr_t)f->arrived[i].data);
-    }
+    fetch_forget(f);
     free(f->have);
     free(f->checked);
     free(f->list);

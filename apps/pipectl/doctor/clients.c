@@ -81,9 +81,10 @@ static void keeps(struct doctor *d, const struct stream *s)
 {
     double some = share_of_time(d, s, "some_s"), credits = ctl_value(s->now, "credits");
     double answered = doctor_more(s->connection, s->client, "answered");
-    double filled = doctor_more(s->before, s->now, "fills") * ipc_flow_burst((uint32_t)credits);
+    double fills = doctor_more(s->before, s->now, "fills");
 
-    if (!(some < WAITS && answered >= ANSWERS && credits > 1 && filled >= KEEPS * answered)) {
+    if (!(some < WAITS && answered >= ANSWERS && credits > 1 &&
+          fills * ipc_flow_burst((uint32_t)credits) >= KEEPS * answered)) {
         return;
     }
     doctor_find(d, ctl_text(s->model, "name"), 1 - s->busy,
@@ -303,7 +304,7 @@ void doctor_pictures(struct doctor *d)
     DOCTOR_EACH_MODEL(d, n, m) {
         const char *name = ctl_text(m, "name");
         const json_t *wants = json_object_get(
-            doctor_same(d->models, "name", json_object_get(m, "name")), "preprocess");
+            json_text_same(d->models, "name", json_object_get(m, "name")), "preprocess");
         double share = doctor_pictures_share(d, m), most = 0;
         char advice[DOCTOR_TEXT];
 
@@ -348,7 +349,7 @@ void doctor_pictures(struct doctor *d)
 static double loop_more(const struct doctor *d, const json_t *user, const char *key)
 {
     const json_t *before =
-        doctor_same(json_object_get(d->before, "loop"), "uid", json_object_get(user, "uid"));
+        json_text_same(json_object_get(d->before, "loop"), "uid", json_object_get(user, "uid"));
     double more = doctor_more(before, user, key);
 
     return isnan(more) ? ctl_value(user, key) : more;

@@ -38,19 +38,9 @@ void doctor_find(struct doctor *d, const char *model, double share, const char *
                   "text", clean(text), "advice", clean(advice)));
 }
 
-const json_t *doctor_same(const json_t *list, const char *key, const json_t *value)
-{
-    json_text_each(list, i, one) {
-        if (json_equal(json_object_get(one, key), value)) {
-            return one;
-        }
-    }
-    return NULL;
-}
-
 const json_t *doctor_model(const struct doctor *d, const json_t *from, const char *key)
 {
-    return doctor_same(json_object_get(d->after, "models"), "name", json_object_get(from, key));
+    return json_text_same(json_object_get(d->after, "models"), "name", json_object_get(from, key));
 }
 
 double doctor_more(const json_t *before, const json_t *after, const char *key)
@@ -63,8 +53,8 @@ double doctor_more(const json_t *before, const json_t *after, const char *key)
 /* The model of this name as it was before; NULL: there was none. */
 static const json_t *namesake(const struct doctor *d, const json_t *model)
 {
-    return d->seconds > 0 ? doctor_same(json_object_get(d->before, "models"), "name",
-                                        json_object_get(model, "name"))
+    return d->seconds > 0 ? json_text_same(json_object_get(d->before, "models"), "name",
+                                           json_object_get(model, "name"))
                           : NULL;
 }
 

@@ -43,8 +43,6 @@ void doctor_find(struct doctor *d, const char *model, double share, const char *
 
 #define DOCTOR_EACH_MODEL(d, i, m) json_text_each(json_object_get((d)->after, "models"), i, m)
 
-/** doctor_same() - Return: the object of @list whose @key is @value; NULL: none. */
-const json_t *doctor_same(const json_t *list, const char *key, const json_t *value);
 /** doctor_model() - Return: the model of the newest status that @from names by @key; NULL: none. */
 const json_t *doctor_model(const struct doctor *d, const json_t *from, const char *key);
 /** doctor_more() - Return: by how much a number has grown; NAN: unknown, or it began again. */

@@ -189,14 +189,9 @@ static int take_all(struct transfer *t)
 /* What curl said, without the end of the line. */
 static void read_words(int fd, char *ret, size_t bytes)
 {
-    size_t used = 0;
-    ssize_t n;
+    ssize_t n = base_read_all(fd, ret, bytes - 1);
 
-    while (used + 1 < bytes &&
-           ((n = read(fd, ret + used, bytes - 1 - used)) > 0 || (n < 0 && errno == EINTR))) {
-        used += n > 0 ? (size_t)n : 0;
-    }
-    ret[used] = '\0';
+    ret[n > 0 ? n : 0] = '\0';
     ret[strcspn(ret, "\n")] = '\0';
 }
 

@@ -3,6 +3,7 @@
  * down to the entries "location" of tensors' external_data. Field numbers are those of
  * onnx.proto. The daemon judges the file; here, what makes no sense ends the walk. */
 #include "apps/pipectl/models/models.h"
+#include "base/whole_file.h"
 
 #define DEPTH_MAX 64u
 #define LOCATION_MAX 1024u
@@ -43,12 +44,9 @@ struct walk {
 
 static bool fill(struct walk *w)
 {
-    ssize_t n;
+    ssize_t n = whole_file_part(w->fd, w->at, w->window, sizeof(w->window));
 
-    do {
-        n = pread(w->fd, w->window, sizeof(w->window), (off_t)w->at);
-    } while (n < 0 && errno == EINTR);
-    w->error = n < 0 ? -errno : 0;
+    w->error = n < 0 ? (int)n : 0;
     w->from = w->at;
     w->have = n > 0 ? (size_t)n : 0;
     return n > 0;

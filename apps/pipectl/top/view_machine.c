@@ -7,18 +7,6 @@
 
 #define INDENT 9u /* behind the time of a decision */
 
-static const json_t *policy_of(const json_t *status, double number)
-{
-    const json_t *policies = json_text_at(status, "sensors.policies");
-
-    json_text_each(policies, i, p) {
-        if (ctl_value(p, "policy") == number) {
-            return p;
-        }
-    }
-    return NULL;
-}
-
 void top_draw_clocks(const struct top_view *v, struct top_screen *s, const json_t *model)
 {
     static const struct top_column columns[] = {
@@ -26,10 +14,11 @@ void top_draw_clocks(const struct top_view *v, struct top_screen *s, const json_
         {"clock", 'b', 2},   {"MHz", 'r', 0},  {"limit MHz", 'r', 0}, {"max MHz", 'r', 0},
         {"limited", 'l', 0}, {"used", 'l', 1},
     };
+    const json_t *policies = json_text_at(v->top->status, "sensors.policies");
     struct top_table t = {columns, base_array_count(columns)};
 
     json_text_each(json_object_get(v->top->status, "eps"), i, e) {
-        const json_t *p = policy_of(v->top->status, ctl_value(e, "policy"));
+        const json_t *p = json_text_same(policies, "policy", json_object_get(e, "policy"));
         const json_t *governor = json_object_get(e, "governor");
         double now = ctl_value(e, "freq_khz") / 1000, most = ctl_value(e, "max_freq_khz") / 1000;
         double limit = ctl_value(p, "limit_khz") / 1000;
