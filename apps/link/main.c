@@ -207,13 +207,15 @@ static int open_front(struct link *l)
 /* All but the transport. Return: 0 or an exit code, said. */
 static int parts_make(const struct link_args *a, struct link *l)
 {
-    int rc = segments_new(l, hop_segment_changed, &l->segments);
+    int rc;
 
-    rc = rc < 0 ? rc : hops_new(&l->hops);
-    rc = rc < 0 ? rc : heads_new(&l->heads);
+    l->segments = segments_new(l, hop_segment_changed);
+    l->hops = hops_new();
+    l->heads = heads_new();
+    l->own_state = own_state_new(l);
+    l->talk = talk_new(l);
+    rc = l->segments && l->hops && l->heads && l->own_state && l->talk ? 0 : -ENOMEM;
     rc = rc < 0 ? rc : fetch_new(l, l->state_folder, a->store_mb * 1000000, route_path);
-    rc = rc < 0 ? rc : own_state_new(l, &l->own_state);
-    rc = rc < 0 ? rc : talk_new(l, &l->talk);
     rc = rc < 0 ? rc : open_front(l);
     if (rc < 0) {
         link_log("cannot start: %s", strerror(-rc));

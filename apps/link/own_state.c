@@ -38,21 +38,19 @@ struct own_state {
     struct own_costs costs;
 };
 
-int own_state_new(struct link *l, struct own_state **ret)
+struct own_state *own_state_new(struct link *l)
 {
     struct own_state *o = calloc(1, sizeof(*o));
 
-    if (!o) {
-        return -ENOMEM;
+    if (o) {
+        o->link = l;
+        daemon_conn_init(&o->conn, l->control_path);
+        snprintf(o->state.print, sizeof(o->state.print), "%s", l->print);
+        snprintf(o->state.name, sizeof(o->state.name), "%.*s", BRD_NAME_BYTES - 1, l->name);
+        snprintf(o->state.version, sizeof(o->state.version), "%s", PIPED_VERSION);
+        o->state.up = true;
     }
-    o->link = l;
-    daemon_conn_init(&o->conn, l->control_path);
-    snprintf(o->state.print, sizeof(o->state.print), "%s", l->print);
-    snprintf(o->state.name, sizeof(o->state.name), "%.*s", BRD_NAME_BYTES - 1, l->name);
-    snprintf(o->state.version, sizeof(o->state.version), "%s", PIPED_VERSION);
-    o->state.up = true;
-    *ret = o;
-    return 0;
+    return o;
 }
 
 struct own_state *own_state_free(struct own_state *o)

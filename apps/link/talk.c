@@ -25,18 +25,16 @@ struct talk {
     uint64_t set_ns; /* they are tried again then */
 };
 
-int talk_new(struct link *l, struct talk **ret)
+struct talk *talk_new(struct link *l)
 {
     struct talk *t = calloc(1, sizeof(*t));
 
-    if (!t) {
-        return -ENOMEM;
+    if (t) {
+        t->link = l;
+        daemon_conn_init(&t->reports, l->control_path);
+        daemon_conn_init(&t->routes, l->control_path);
     }
-    t->link = l;
-    daemon_conn_init(&t->reports, l->control_path);
-    daemon_conn_init(&t->routes, l->control_path);
-    *ret = t;
-    return 0;
+    return t;
 }
 
 struct talk *talk_free(struct talk *t)

@@ -118,7 +118,8 @@ void links_tick(struct link *l, uint64_t now_ns);
 
 /* own_state.c: the daemon is asked for its execution places and for measured costs of the segments
  * that it serves; the links are measured here. Small changes of measured figures are no news. */
-int own_state_new(struct link *l, struct own_state **ret);
+/** own_state_new() - Return: NULL: out of memory. */
+struct own_state *own_state_new(struct link *l);
 struct own_state *own_state_free(struct own_state *o);
 /** own_state() - Return: the present state. */
 const struct brd_state *own_state(const struct own_state *o);
@@ -132,7 +133,8 @@ link_take own_state_take;
 
 /* talk.c: two connections: reports go at every change and once a second, one at a time; routes come
  * as the daemon decides. While the daemon is away, the routes stay as they are. */
-int talk_new(struct link *l, struct talk **ret);
+/** talk_new() - Return: NULL: out of memory. */
+struct talk *talk_new(struct link *l);
 struct talk *talk_free(struct talk *t);
 /** talk_poll() - Return: how many of @ret, at most two. */
 size_t talk_poll(const struct talk *t, struct pollfd ret[2]);

@@ -3,14 +3,14 @@
 
 #define REACH_NS (3 * BASE_NS_PER_S) /* how long the boards of the next hop may be away at first */
 
-int hops_new(struct hops **ret)
+struct hops *hops_new(void)
 {
-    *ret = calloc(1, sizeof(**ret));
-    if (!*ret) {
-        return -ENOMEM;
+    struct hops *h = calloc(1, sizeof(*h));
+
+    if (h) {
+        TAILQ_INIT(&h->queue.frames);
     }
-    TAILQ_INIT(&(*ret)->queue.frames);
-    return 0;
+    return h;
 }
 
 struct hops *hops_free(struct hops *h)

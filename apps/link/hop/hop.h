@@ -91,8 +91,8 @@ struct segment {
 };
 
 /* hop.c, frames.c */
-/** hops_new() - without a place. Return: 0, -ENOMEM. */
-int hops_new(struct hops **ret);
+/** hops_new() - without a place. Return: NULL: out of memory. */
+struct hops *hops_new(void);
 struct hops *hops_free(struct hops *h);
 /** hop_plan() - a PLAN of a head. */
 link_take hop_plan;
@@ -110,9 +110,8 @@ void hop_peer_gone(struct link *l, size_t peer);
 void hop_go(struct link *l);
 
 /* segments.c, segment_life.c */
-/** segments_new() - @changed: a segment is READY or FAILED. Return: 0, -ENOMEM. */
-int segments_new(struct link *l, void (*changed)(struct link *l, struct segment *s),
-                 struct segments **ret);
+/** segments_new() - @changed: a segment is READY or FAILED. Return: NULL: out of memory. */
+struct segments *segments_new(struct link *l, void (*changed)(struct link *l, struct segment *s));
 /** segments_free() - after the transport is closed. @s may be NULL. Return: NULL. */
 struct segments *segments_free(struct segments *s);
 

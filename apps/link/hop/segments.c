@@ -7,18 +7,15 @@
 #define STUCK_NS (1 * BASE_NS_PER_S) /* see progress.h */
 #define TURN_NS (500 * BASE_NS_PER_MS)
 
-int segments_new(struct link *l, void (*changed)(struct link *l, struct segment *s),
-                 struct segments **ret)
+struct segments *segments_new(struct link *l, void (*changed)(struct link *l, struct segment *s))
 {
     struct segments *s = calloc(1, sizeof(*s));
 
-    if (!s) {
-        return -ENOMEM;
+    if (s) {
+        daemon_conn_init(&s->conn, l->control_path);
+        s->changed = changed;
     }
-    daemon_conn_init(&s->conn, l->control_path);
-    s->changed = changed;
-    *ret = s;
-    return 0;
+    return s;
 }
 
 struct segments *segments_free(struct segments *s)

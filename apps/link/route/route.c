@@ -10,10 +10,9 @@
 #define WINDOW_NS (1 * BASE_NS_PER_S)
 #define TURN_NS (500 * BASE_NS_PER_MS) /* a longer turn was nobody's fault but ours */
 
-int heads_new(struct heads **ret)
+struct heads *heads_new(void)
 {
-    *ret = calloc(1, sizeof(**ret));
-    return *ret ? 0 : -ENOMEM;
+    return calloc(1, sizeof(struct heads));
 }
 
 static struct head *head_free(struct head *h)

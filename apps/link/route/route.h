@@ -18,8 +18,8 @@
 #include "apps/link/front/server.h"
 #include "apps/link/weights/fetch.h"
 
-/** heads_new() - without a model. Return: 0, -ENOMEM. */
-int heads_new(struct heads **ret);
+/** heads_new() - without a model. Return: NULL: out of memory. */
+struct heads *heads_new(void);
 /** heads_free() - after the transport and the front are closed. */
 struct heads *heads_free(struct heads *h);
 

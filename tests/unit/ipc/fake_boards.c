@@ -427,7 +427,8 @@ void boards_begin(size_t count, struct boards_told t)
             lnk_measure_pair(&head.peer[i].measure, LNK_PING_LARGE_BYTES, ns, 2 * ns);
         }
     }
-    if (heads_new(&head.heads) < 0) {
+    head.heads = heads_new();
+    if (!head.heads) {
         abort();
     }
     boards_heal();
