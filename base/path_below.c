@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/path_below.h"
 
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+
 #include "base/base.h"
 
 int path_below(const char *name, char *ret)
@@ -34,6 +37,22 @@ int path_below(const char *name, char *ret)
     }
     ret[used] = '\0';
     return used > 0 ? 0 : PATH_BELOW_E_OUT;
+}
+
+int path_open_below(int folder, const char *name)
+{
+    struct open_how how = {.flags = PATH_OPEN_FLAGS,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    int fd;
+
+    do {
+        fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
+    } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM) && !strchr(name, '/')) {
+        /* before Linux 5.6, or under a system call filter that lacks it */
+        fd = openat(folder, name, PATH_OPEN_FLAGS | O_NOFOLLOW);
+    }
+    return fd;
 }
 
 char *absolute_path(const char *file)

@@ -5,7 +5,7 @@
  *
  * A model's file, a client or another board names them; whoever opens one asks here first. The
  * normal form has no empty part, no "." and no "..": "./w.bin", "a/../w.bin" and ".//w.bin" are all
- * "w.bin". Links in the folder are the kernel's matter (RESOLVE_BENEATH).
+ * "w.bin". Links in the folder are the kernel's matter: path_open_below().
  */
 #pragma once
 
@@ -24,6 +24,13 @@ enum { PATH_BELOW_E_OUT = 1, PATH_BELOW_E_LONG };
  * is too long. Pure.
  */
 int path_below(const char *name, char *ret);
+
+/* How a model's file is opened: a fifo must not wait for its writer before it is seen to be one. */
+#define PATH_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+
+/** path_open_below() - opens @name, which may be any text, in or below @folder: nothing that leads
+ * out of it. Return: owned; -1 with errno, of which EXDEV: it leads out. */
+int path_open_below(int folder, const char *name);
 
 /** absolute_path() - a file's path from the root, for another process or another working folder.
  * Symbolic links are not resolved: a model's sidecar may lie beside the link. Return: owned; NULL

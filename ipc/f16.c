@@ -2,10 +2,11 @@
 /* Floats as IEEE binary16 and back. */
 #include "ipc/wire.h"
 
-#include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include "base/f16.h"
 
 #if defined(__aarch64__)
 static uint16_t to_f16(float x)
@@ -15,14 +16,6 @@ static uint16_t to_f16(float x)
 
     memcpy(&ret, &h, sizeof(ret));
     return ret;
-}
-
-static float from_f16(uint16_t h)
-{
-    __fp16 x;
-
-    memcpy(&x, &h, sizeof(x));
-    return (float)x;
 }
 #else
 static uint16_t to_f16(float x)
@@ -53,21 +46,6 @@ static uint16_t to_f16(float x)
     u = (u - 0x38000000) + 0xfff + (u >> 13 & 1);
     return (uint16_t)(sign | u >> 13);
 }
-
-static float from_f16(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 0x3ff, u;
-    float x;
-
-    if (exponent == 0) {
-        x = (float)mantissa * 0x1p-24f;
-        return sign ? -x : x;
-    }
-    u = sign | (exponent == 31 ? 0x7f800000 : (exponent + 112) << 23) | mantissa << 13;
-    memcpy(&x, &u, sizeof(x));
-    return x;
-}
-
 #endif
 
 /* Whole blocks of eight with the CPU's own conversion. Return: how many floats were converted. */
@@ -135,7 +113,7 @@ void ipc_f16_decode(const void *halves, size_t count, void *floats)
         float x;
 
         memcpy(&h, from + 2 * i, 2);
-        x = from_f16(h);
+        x = f16_to_f32(h);
         memcpy(to + 4 * i, &x, 4);
     }
 }

@@ -36,8 +36,8 @@ static int unknown_command(const char *name)
     char hint[NEAR_WORD_HINT_BYTES];
 
     cli_command_hint(&ctl_program, name, hint);
-    ctl_say("unknown command '%s'%s", name, *hint ? hint : "; see pipectl --help");
-    return CTL_USAGE;
+    return ctl_refuse(CTL_USAGE, "unknown command '%s'%s", name,
+                      *hint ? hint : "; see pipectl --help");
 }
 
 /* Is @given the word, or the option of that name? */
@@ -63,8 +63,7 @@ static int set_paths(struct ctl *ctl, const char *socket)
         b = snprintf(ctl->frames_path, sizeof(ctl->frames_path), "%s/frames.sock", dir);
     }
     if (a >= (int)sizeof(ctl->control_path) || b >= (int)sizeof(ctl->frames_path)) {
-        ctl_say("the socket path is longer than 107 bytes");
-        return CTL_USAGE;
+        return ctl_refuse(CTL_USAGE, "the socket path is longer than 107 bytes");
     }
     return CTL_DONE;
 }
@@ -103,8 +102,7 @@ static int take_common(int argc, char **argv, struct ctl_common *ret)
         } else if (++i < argc) {
             cli_put(&ctl_program, NULL, o, argv[i], ret, NULL);
         } else {
-            ctl_say("--%s needs a value: %s", o->name, o->help);
-            return -1;
+            return ctl_refuse(-1, "--%s needs a value: %s", o->name, o->help);
         }
     }
     argv[kept] = NULL;
@@ -117,9 +115,9 @@ static int set_timeout(struct ctl *ctl, const char *text)
 
     ctl->timeout_ms = CTL_TIMEOUT_DEFAULT;
     if (text && !cli_read_number(text, 0, TIMEOUT_MOST_S, &seconds)) {
-        ctl_say("--timeout needs a number of seconds from 0 (wait for ever) to %d, not '%s'",
-                TIMEOUT_MOST_S, text);
-        return CTL_USAGE;
+        return ctl_refuse(
+            CTL_USAGE, "--timeout needs a number of seconds from 0 (wait for ever) to %d, not '%s'",
+            TIMEOUT_MOST_S, text);
     }
     if (text) {
         ctl->timeout_ms = (int)(seconds * 1e3 + 0.5);

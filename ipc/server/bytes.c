@@ -13,8 +13,8 @@ void ipc_intake_deinit(struct ipc_intake *in)
     }
 }
 
-/* The first failure is the one that the client is told. */
-__attribute__((format(printf, 3, 4))) static void
+/* The first failure is the one that the client is told. Return: false. */
+__attribute__((format(printf, 3, 4))) static bool
 fail(struct ipc_intake *in, enum ipc_status status, const char *format, ...)
 {
     va_list args;
@@ -25,6 +25,7 @@ fail(struct ipc_intake *in, enum ipc_status status, const char *format, ...)
         vsnprintf(in->why, sizeof(in->why), format, args);
         va_end(args);
     }
+    return false;
 }
 
 /* Return: how much of the payload must be in the buffer before the message is handled. */
@@ -66,18 +67,15 @@ bool ipc_intake_next(struct ipc_intake *in, struct ipc_header *ret_h)
     }
     error = ipc_get_header(in->in + in->pos, ret_h);
     if (error == IPC_E_VERSION) {
-        fail(in, IPC_UNSUPPORTED, "unsupported header version %u", ret_h->version);
-        return false;
+        return fail(in, IPC_UNSUPPORTED, "unsupported header version %u", ret_h->version);
     }
     if (error) {
-        fail(in, IPC_PROTOCOL, "invalid header: type %u (%s), length %u%s", ret_h->type,
-             ipc_type_name(ret_h->type), ret_h->length,
-             error == IPC_E_TOO_BIG ? " is above the limit" : "");
-        return false;
+        return fail(in, IPC_PROTOCOL, "invalid header: type %u (%s), length %u%s", ret_h->type,
+                    ipc_type_name(ret_h->type), ret_h->length,
+                    error == IPC_E_TOO_BIG ? " is above the limit" : "");
     }
     if (!ipc_type_by_client(ret_h->type)) {
-        fail(in, IPC_PROTOCOL, "only a server may send %s", ipc_type_name(ret_h->type));
-        return false;
+        return fail(in, IPC_PROTOCOL, "only a server may send %s", ipc_type_name(ret_h->type));
     }
     return there >= IPC_HEADER_BYTES + needed(ret_h);
 }
@@ -86,9 +84,8 @@ bool ipc_intake_next(struct ipc_intake *in, struct ipc_header *ret_h)
 static bool claim_fds(struct ipc_intake *in, const struct ipc_header *h, int *ret_fd)
 {
     if (h->fd_count > in->fd_count) {
-        fail(in, IPC_PROTOCOL, "%s announces %u file descriptors, %zu came", ipc_type_name(h->type),
-             h->fd_count, in->fd_count);
-        return false;
+        return fail(in, IPC_PROTOCOL, "%s announces %u file descriptors, %zu came",
+                    ipc_type_name(h->type), h->fd_count, in->fd_count);
     }
     for (size_t i = 0; i < h->fd_count; i++) {
         if (h->fd_count == 1 && h->type == IPC_POOL) {

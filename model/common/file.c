@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/common/file.h"
 
-#include <linux/openat2.h>
-#include <sys/syscall.h>
-
 #include "base/path_below.h"
 #include "base/shown_text.h"
 #include "base/whole_file.h"
 #include "model/common/private.h"
-
-/* O_NONBLOCK: opening a fifo must not wait for a writer before we can see that it is a fifo. */
-#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
 static int check_open(int fd, const char *path, size_t bytes_max, char *error, size_t *ret_bytes)
 {
@@ -59,7 +53,7 @@ int mdl_file_open(int dir_fd, const char *path, size_t bytes_max, char ret_error
     int fd;
 
     do {
-        fd = openat(dir_fd, path, OPEN_FLAGS);
+        fd = openat(dir_fd, path, PATH_OPEN_FLAGS);
     } while (fd < 0 && errno == EINTR);
     return finish_open(fd, shown_short(path, shown, sizeof(shown)), bytes_max, ret_error, ret_fd,
                        ret_bytes);
@@ -68,7 +62,6 @@ int mdl_file_open(int dir_fd, const char *path, size_t bytes_max, char ret_error
 int mdl_file_open_beneath(int dir_fd, const char *path, size_t bytes_max,
                           char ret_error[MDL_ERROR_MAX], int *ret_fd, size_t *ret_bytes)
 {
-    struct open_how how = {.flags = OPEN_FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
     char below[PATH_BELOW_MAX], shown[SHOWN_SHORT_MAX];
     int fd, r = path_below(path, below);
 
@@ -79,13 +72,7 @@ int mdl_file_open_beneath(int dir_fd, const char *path, size_t bytes_max,
     if (r != 0) {
         return mdl_fail(ret_error, -EXDEV, "%s: must be a path below the model's folder", path);
     }
-    do {
-        fd = (int)syscall(SYS_openat2, dir_fd, below, &how, sizeof(how));
-    } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM) && !strchr(below, '/')) {
-        /* before Linux 5.6, or under a system call filter that lacks it */
-        fd = openat(dir_fd, below, OPEN_FLAGS | O_NOFOLLOW);
-    }
+    fd = path_open_below(dir_fd, below);
     if (fd < 0 && errno == EXDEV) {
         return mdl_fail(ret_error, -EXDEV,
                         "%s: is or leads through an absolute link, or leads out of the model's "

@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Converts a TensorProto to a struct mdl_gtensor. */
+#include "base/f16.h"
 #include "model/common/weight_files.h"
 #include "model/onnx/reader.h"
 #include "onnx.pb-c.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-endian");
-
-/* IEEE 754 half to single; subnormals are scaled by the FPU, which is exact. */
-static float f16_to_f32(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 0x3ff;
-    uint32_t bits;
-    float f;
-
-    if (exponent == 0) {
-        f = (float)mantissa * 0x1p-24f;
-        return sign ? -f : f;
-    }
-    bits = sign | (exponent == 31 ? 0x7f800000 : (exponent + 112) << 23) | mantissa << 13;
-    memcpy(&f, &bits, sizeof(f));
-    return f;
-}
 
 static float to_f32(enum mdl_from from, const unsigned char *p)
 {

@@ -162,8 +162,7 @@ static int wait_reply(const struct ctl *ctl, struct ctl_control *control,
             sigprocmask(SIG_UNBLOCK, interrupt, NULL);
             rc = cancel(ctl, parameters, &ended);
             if (rc) {
-                ctl_say("the search goes on; pipectl retune --cancel ends it");
-                return rc;
+                return ctl_refuse(rc, "the search goes on; pipectl retune --cancel ends it");
             }
         }
     }

@@ -6,8 +6,7 @@
 int ctl_not_started(const char *why)
 {
     ctl_say("%s", why);
-    ctl_say("mend that; the next client starts it");
-    return CTL_UNREACHABLE;
+    return ctl_refuse(CTL_UNREACHABLE, "mend that; the next client starts it");
 }
 
 int ctl_unreachable(const char *why, int error, const char *path)

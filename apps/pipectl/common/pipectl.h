@@ -40,10 +40,11 @@ static inline void ctl_close_file(FILE **f)
 /* Closes the file when the variable leaves its scope. */
 #define ctl_autoclose_file base_cleanup(ctl_close_file)
 
-/* Says something on stderr, with the program's name; ctl_fail() is CTL_FAILED, and ctl_usage(), of
- * what is wrong with the command line, CTL_USAGE. */
+/* Says something on stderr, with the program's name; ctl_refuse() is @code, ctl_fail() CTL_FAILED,
+ * and ctl_usage(), of what is wrong with the command line, CTL_USAGE. */
 #define ctl_say(...) shown_say("pipectl", __VA_ARGS__)
-#define ctl_fail(...) shown_refuse(CTL_FAILED, "pipectl", __VA_ARGS__)
+#define ctl_refuse(code, ...) shown_refuse(code, "pipectl", __VA_ARGS__)
+#define ctl_fail(...) ctl_refuse(CTL_FAILED, __VA_ARGS__)
 #define ctl_usage(command, ...) cli_usage(&ctl_program, command, __VA_ARGS__)
 /** ctl_unreachable() - prints @why and what to do about it. @path: of the socket. Return:
  * CTL_UNREACHABLE. */

@@ -48,14 +48,12 @@ static int wait_answers(struct infer *in)
     int rc = piped_dispatch(in->client, limit_ms ? limit_ms : -1);
 
     if (rc == 0) {
-        ctl_say("piped at %s has not answered a frame for %g s", in->ctl->frames_path,
-                limit_ms / 1e3);
-        return CTL_UNREACHABLE;
+        return ctl_refuse(CTL_UNREACHABLE, "piped at %s has not answered a frame for %g s",
+                          in->ctl->frames_path, limit_ms / 1e3);
     }
     if (rc < 0) {
         (void)collect(in);
-        ctl_say("%s", piped_last_error());
-        return CTL_UNREACHABLE;
+        return ctl_refuse(CTL_UNREACHABLE, "%s", piped_last_error());
     }
     ctl_say_trouble(in->client, &in->said_trouble);
     return collect(in);

@@ -81,8 +81,7 @@ static int read_some(struct video *v)
     v->filling->width = v->in->video_width;
     v->filling->height = v->in->video_height;
     if (piped_submit(v->stream, v->filling) < 0) {
-        ctl_say("%s", piped_last_error());
-        return CTL_UNREACHABLE;
+        return ctl_refuse(CTL_UNREACHABLE, "%s", piped_last_error());
     }
     v->filling = NULL;
     v->have = 0;
@@ -103,13 +102,11 @@ static int step(struct video *v)
     }
     n = poll(fds, v->filling && !v->ended ? 2 : 1, v->outstanding ? limit : -1);
     if (n == 0) {
-        ctl_say("piped at %s has not answered a frame for %g s", v->in->ctl->frames_path,
-                limit / 1e3);
-        return CTL_UNREACHABLE;
+        return ctl_refuse(CTL_UNREACHABLE, "piped at %s has not answered a frame for %g s",
+                          v->in->ctl->frames_path, limit / 1e3);
     }
     if (n > 0 && fds[0].revents && piped_dispatch(v->in->client, 0) < 0) {
-        ctl_say("%s", piped_last_error());
-        return CTL_UNREACHABLE;
+        return ctl_refuse(CTL_UNREACHABLE, "%s", piped_last_error());
     }
     ctl_say_trouble(v->in->client, &v->in->said_trouble);
     if (n > 0 && v->filling && !v->ended && fds[1].revents) {

@@ -67,8 +67,8 @@ static int begin_item(struct fetch *f, const char *ending)
     int fd;
 
     if (!f->asked->force && fstatat(f->folder, i->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-        ctl_say("%s/%s: is there already; --force replaces it", f->asked->folder, i->name);
-        return -1;
+        return ctl_refuse(-1, "%s/%s: is there already; --force replaces it", f->asked->folder,
+                          i->name);
     }
     if (getrandom(&number, sizeof(number), 0) != sizeof(number)) {
         number = (uint64_t)getpid();

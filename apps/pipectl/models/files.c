@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipectl models: the files of a model, open, to be sent. */
-#include <linux/openat2.h>
-#include <sys/syscall.h>
-
 #include "apps/pipectl/models/models.h"
 #include "base/json_text.h"
 #include "base/path_below.h"
 #include "base/shown_text.h"
 #include "base/whole_file.h"
-
-/* A fifo must not wait for its writer before the daemon can say that it is a fifo. */
-#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
 struct search {
     struct ctl_model_files *files;
@@ -33,21 +27,6 @@ static int open_folder(const char *file)
     base_autofree char *folder = strndup(file, (size_t)base_max(slash - file, (ptrdiff_t)1));
 
     return folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-}
-
-/* A model may name any file: only those in or below its folder are sent. */
-static int open_beneath(int folder, const char *name)
-{
-    struct open_how how = {.flags = OPEN_FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-    int fd;
-
-    do {
-        fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
-    } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM) && !strchr(name, '/')) {
-        fd = openat(folder, name, OPEN_FLAGS | O_NOFOLLOW); /* before Linux 5.6 */
-    }
-    return fd;
 }
 
 static int refuse(struct ctl_model_files *f, const char *name, int code, const char *why)
@@ -77,10 +56,10 @@ static int add(struct ctl_model_files *f, const char *name, int fd)
 /* Return: 0; -errno; with @optional also 0 if there is no such file. */
 static int add_beneath(struct search *s, const char *name, bool optional)
 {
-    int fd = open_beneath(s->folder[0], name);
+    int fd = path_open_below(s->folder[0], name);
 
     if (fd < 0 && errno == ENOENT && s->folder[1] >= 0) {
-        fd = open_beneath(s->folder[1], name);
+        fd = path_open_below(s->folder[1], name);
     }
     if (fd >= 0) {
         return add(s->files, name, fd);
@@ -164,7 +143,7 @@ static int open_all(struct search *s, const char *path)
 {
     struct ctl_model_files *f = s->files;
     const char *name = strrchr(path, '/') + 1;
-    int fd = open(path, OPEN_FLAGS), r;
+    int fd = open(path, PATH_OPEN_FLAGS), r;
 
     if (fd < 0 || s->folder[0] < 0) {
         r = -errno;
