@@ -173,8 +173,7 @@ unsigned web_split_read(struct web_split *s, char ret_why[WEB_WHY_BYTES])
 void web_split_free(struct web_split *s)
 {
     free(base_take(s->text));
-    json_decref(s->rest);
-    s->rest = NULL;
+    json_decref(base_take(s->rest));
 }
 
 const struct web_span *web_split_array(const struct web_split *s, const json_t *value)

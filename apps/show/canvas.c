@@ -47,8 +47,7 @@ bool canvas_init(struct canvas *c, const uint8_t *pixels, uint32_t width, uint32
 
 void canvas_deinit(struct canvas *c)
 {
-    free(c->rgb);
-    c->rgb = NULL;
+    free(base_take(c->rgb));
 }
 
 uint32_t canvas_colour(size_t number)

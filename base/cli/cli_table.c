@@ -94,8 +94,7 @@ void cli_table_print(struct cli_table *t)
             cli_print_wrapped(stdout, json_text_of(row, "text"), indent, indent);
         }
     }
-    json_decref(t->rows);
-    t->rows = NULL;
+    json_decref(base_take(t->rows));
 }
 
 static void any(const json_t *v, char *ret, size_t bytes, bool inner)

@@ -146,7 +146,6 @@ void ipc_stream_deallocate(struct piped_stream *s)
     }
     s->memory = NULL;
     base_close_fd(&s->memfd);
-    free(s->slots);
-    s->slots = NULL;
+    free(base_take(s->slots));
     s->slot_count = 0;
 }

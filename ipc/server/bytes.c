@@ -268,8 +268,7 @@ bool ipc_outgoing_flush(struct ipc_outgoing *o, int fd)
     }
     o->pos = o->used = 0;
     if (o->size > 16 * FIRST_BYTES) { /* after a burst: give the memory back */
-        free(o->bytes);
-        o->bytes = NULL;
+        free(base_take(o->bytes));
         o->size = 0;
     }
     return true;

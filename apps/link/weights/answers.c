@@ -200,8 +200,7 @@ void answers_peer_gone(struct answers *a, size_t peer)
 {
     struct asker *p = &a->peer[peer];
 
-    free(p->data);
-    p->data = NULL;
+    free(base_take(p->data));
     p->reading = NULL; /* it ends for nobody */
     p->count = 0;
 }

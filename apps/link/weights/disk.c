@@ -11,10 +11,8 @@ static void work_done(struct job *j)
     for (size_t i = 0; i < w->put_count; i++) {
         free((void *)(uintptr_t)w->put[i].data);
     }
-    free(w->list);
-    free(w->check);
-    w->list = NULL;
-    w->check = NULL;
+    free(base_take(w->list));
+    free(base_take(w->check));
     w->file->busy = false;
     if (!j->dropped) {
         w->then(w->file);

@@ -59,15 +59,15 @@ static void print_config(const json_t *list, bool all)
 
 int ctl_config(const struct ctl *ctl, int argc, char **argv)
 {
-    json_auto_t *reply = NULL;
+    json_auto_t *config = NULL;
     struct ctl_options o = {0};
     int rc = ctl_take_all(argc, argv, &o, NULL);
 
-    rc = rc ? rc : ctl_call(ctl, "Config", json_object(), &reply);
+    rc = rc ? rc : ctl_ask(ctl, "Config", json_object(), "config", &config);
     if (rc == CTL_DONE && ctl->json) {
-        ctl_print_json(json_object_get(reply, "config"));
+        ctl_print_json(config);
     } else if (rc == CTL_DONE) {
-        print_config(json_object_get(reply, "config"), o.all);
+        print_config(config, o.all);
     }
     return rc;
 }

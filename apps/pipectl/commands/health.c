@@ -57,21 +57,21 @@ static void print(const struct ctl *ctl, const json_t *status, bool healthy, con
  * ready. */
 static int look(struct ctl *ctl, const struct ctl_options *a, bool *last)
 {
-    json_auto_t *reply = NULL;
+    json_auto_t *status = NULL;
     char why[1024];
     bool healthy, hopeless;
     int rc;
 
     ctl->not_started = last;
     ctl->quiet = !*last; /* a daemon that is being started has no socket yet */
-    rc = ctl_call(ctl, "Status", json_object(), &reply);
+    rc = ctl_ask(ctl, "Status", json_object(), "status", &status);
     if (rc) {
         return rc;
     }
-    healthy = is_healthy(json_object_get(reply, "status"), a, why, sizeof(why), &hopeless);
+    healthy = is_healthy(status, a, why, sizeof(why), &hopeless);
     *last = *last || hopeless;
     if (healthy || *last) {
-        print(ctl, json_object_get(reply, "status"), healthy, why);
+        print(ctl, status, healthy, why);
     }
     return healthy ? CTL_DONE : CTL_FAILED;
 }

@@ -298,13 +298,11 @@ static void print_history(const json_t *events, bool trials)
 
 int ctl_history(const struct ctl *ctl, int argc, char **argv)
 {
-    json_auto_t *parameters = json_object(), *reply = NULL, *status = NULL;
+    json_auto_t *parameters = json_object(), *events = NULL, *status = NULL;
     struct ctl_options o = {0};
     int rc = ctl_take_all(argc, argv, &o, parameters);
-    const json_t *events;
 
-    rc = rc ? rc : ctl_call(ctl, "History", json_incref(parameters), &reply);
-    events = json_object_get(reply, "events");
+    rc = rc ? rc : ctl_ask(ctl, "History", json_incref(parameters), "events", &events);
     if (rc == CTL_DONE && json_array_size(events) == 0 && json_object_get(parameters, "model")) {
         /* nothing happened, or no such model exists: Status tells */
         json_object_del(parameters, "limit");

@@ -282,17 +282,15 @@ static void print_status(const json_t *status)
 
 int ctl_status(const struct ctl *ctl, int argc, char **argv)
 {
-    json_auto_t *parameters = json_object(), *reply = NULL;
+    json_auto_t *parameters = json_object(), *status = NULL;
     struct ctl_options o = {0};
     int rc = ctl_take_all(argc, argv, &o, parameters);
     bool all = o.all || json_object_get(parameters, "model");
-    json_t *status;
 
-    rc = rc ? rc : ctl_call(ctl, "Status", base_take(parameters), &reply);
+    rc = rc ? rc : ctl_ask(ctl, "Status", base_take(parameters), "status", &status);
     if (rc) {
         return rc;
     }
-    status = json_object_get(reply, "status");
     if (ctl->json) {
         ctl_print_json(status);
     } else {

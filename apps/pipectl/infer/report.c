@@ -269,12 +269,9 @@ int infer_report_item(struct infer *in, struct infer_item *item)
     if (in->ctl->json) {
         keep_report(in, item->report);
     }
-    json_decref(item->report);
-    item->report = NULL;
-    free(item->outputs);
-    item->outputs = NULL;
-    free(item->error);
-    item->error = NULL;
+    json_decref(base_take(item->report));
+    free(base_take(item->outputs));
+    free(base_take(item->error));
     return shown_end("pipectl", rc);
 }
 

@@ -163,14 +163,13 @@ static void print_loaded(const char *name, const char *path, bool saved, const j
  * printed. Return: an exit code. */
 static int is_loaded(const struct ctl *ctl, const char *name, const char *path, bool *ret)
 {
-    json_auto_t *reply = NULL;
-    int rc = ctl_call(ctl, "Models", json_object(), &reply);
+    json_auto_t *models = NULL;
+    int rc = ctl_ask(ctl, "Models", json_object(), "models", &models);
+    const json_t *m = json_text_find(models, "name", name);
 
-    json_text_each(json_object_get(reply, "models"), i, m) {
-        if (strcmp(ctl_text(m, "name"), name) == 0 && strcmp(ctl_text(m, "path"), path) == 0) {
-            *ret = true;
-            ctl_tell(ctl, m, "%s is loaded already\n", name);
-        }
+    *ret = strcmp(ctl_text(m, "path"), path) == 0;
+    if (*ret) {
+        ctl_tell(ctl, m, "%s is loaded already\n", name);
     }
     return rc;
 }

@@ -17,8 +17,7 @@ void ctl_model_files_close(struct ctl_model_files *f)
         base_close_fd(&f->fd[i]);
     }
     f->count = 0;
-    json_decref(f->names);
-    f->names = NULL;
+    json_decref(base_take(f->names));
 }
 
 static int open_folder(const char *file)
