@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piped-http: how much memory requests may take. */
-#include "apps/http/web.h"
+#include "apps/http/memory.h"
 
 /* On the stack of its thread, in the order in which they came. */
 struct web_memory_waiter {

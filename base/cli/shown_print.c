@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What programs say, on terminals and in the journal. */
 #include "base/cli/cli.h"
 
 #include "base/shown_text.h"

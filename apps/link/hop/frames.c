@@ -36,50 +36,6 @@ static struct hop_place *place_for(struct hops *h, size_t from, const struct lnk
     return NULL;
 }
 
-/* ---- the border of a frame, off the wire into a segment's input ---- */
-
-/* Does a tensor of the wire fit the segment's input? */
-static bool fits(const struct lnk_tensor *wire, const struct piped_tensor *t,
-                 const struct piped_frame *f)
-{
-    return wire->dtype == t->dtype && !wire->is_picture && wire->bytes == t->bytes &&
-           t->offset <= f->input_size && t->bytes <= f->input_size - t->offset;
-}
-
-/* Checks the tensors of a FRAME, which are not trusted, and writes them where the daemon wants them.
- * @f: a slot of the stream. Return: 0; PIPED_INVALID_ARGUMENT. */
-static int take_border(const struct piped_stream_info *info, const struct lnk_message *m,
-                       struct piped_frame *f)
-{
-    if (m->frame.tensor_count != info->input_count) {
-        return PIPED_INVALID_ARGUMENT;
-    }
-    for (uint32_t i = 0; i < info->input_count; i++) {
-        const struct piped_tensor *t = &info->inputs[i];
-
-        if (!fits(&m->tensor[i], t, f) || m->part[i].bytes != t->bytes) {
-            return PIPED_INVALID_ARGUMENT;
-        }
-        memcpy((uint8_t *)f->input + t->offset, m->part[i].data, t->bytes);
-    }
-    return 0;
-}
-
-/* The same of a FRAME that is a picture. */
-static int take_picture(const struct lnk_message *m, struct piped_frame *f)
-{
-    const struct lnk_tensor *wire = &m->tensor[0];
-
-    if (m->frame.tensor_count != 1 || m->part[0].bytes != wire->bytes ||
-        wire->bytes > f->input_size) {
-        return PIPED_INVALID_ARGUMENT;
-    }
-    memcpy(f->input, m->part[0].data, wire->bytes);
-    f->height = wire->dim[1];
-    f->width = wire->dim[2];
-    return 0;
-}
-
 /* @came_ns: when it came here. Return: 0 or a status; RESOURCE_EXHAUSTED: no slot is free. */
 static int submit(struct hop_place *p, const struct lnk_message *m, uint64_t came_ns)
 {
@@ -96,8 +52,8 @@ static int submit(struct hop_place *p, const struct lnk_message *m, uint64_t cam
     if (!j) {
         return status ? status : PIPED_RESOURCE_EXHAUSTED;
     }
-    status = picture ? take_picture(m, j->frame)
-                     : take_border(piped_stream_info(j->stream), m, j->frame);
+    status = picture ? hop_border_picture(m, j->frame)
+                     : hop_border_take(piped_stream_info(j->stream), m, j->frame);
     if (status == 0) {
         j->place = p->number;
         j->of = m->frame;
@@ -330,31 +286,12 @@ static void make_message(const struct hop_place *p, const struct segment_job *j,
     m->tail_bytes = j->time_count * sizeof(j->time_ns[0]);
 }
 
-/* The tensors of an answer as those of a message. @m: its tensors are set. @ret: as many ranges, into
- * the slot. Return: how many tensors. */
-static size_t put_border(const struct piped_stream_info *info, const struct piped_frame *f,
-                         struct lnk_message *m, struct lnk_bytes *ret)
-{
-    size_t count = base_min(info->output_count, LNK_PARTS_MAX);
-
-    for (size_t i = 0; i < count; i++) {
-        const struct piped_tensor *t = &info->outputs[i];
-        struct lnk_tensor *wire = &m->tensor[i];
-
-        *wire = (struct lnk_tensor){
-            .dtype = (uint8_t)t->dtype, .rank = (uint8_t)t->rank, .bytes = t->bytes};
-        memcpy(wire->dim, t->dim, t->rank * sizeof(t->dim[0]));
-        ret[i] = (struct lnk_bytes){(const uint8_t *)f->output + t->offset, t->bytes};
-    }
-    return count;
-}
-
 /* Sends what a segment computed, from its slot. Return: as lnk_send(). */
 static int send_on(struct link *l, struct hop_place *p, struct segment_job *j, uint64_t left_ns)
 {
     struct lnk_bytes range[LNK_PARTS_MAX];
     struct lnk_message m = {.header = {0}};
-    size_t count = put_border(piped_stream_info(j->stream), j->frame, &m, range);
+    size_t count = hop_border_put(piped_stream_info(j->stream), j->frame, &m, range);
     int rc;
 
     make_message(p, j, left_ns, count, &m);

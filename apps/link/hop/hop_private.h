@@ -6,7 +6,7 @@
  * of the daemon here is opened on a thread of its own (segment_open.c), and the loop polls a
  * descriptor instead; what it no longer waits for ends by itself when the daemon answers or ends.
  *
- * Threads: the loop.
+ * Threads: the loop; hop_border_...(): any.
  */
 #pragma once
 
@@ -64,6 +64,27 @@ struct hop_place *hop_places(struct hops *h, struct hop_place *before);
 struct hop_place *hop_place(struct hops *h, uint64_t number);
 /** hop_drop_waiting() - takes a frame out of the queue and frees it. */
 void hop_drop_waiting(struct hop_queue *q, struct hop_waiting *w);
+
+/* border.c: the border of a frame, out of a segment's answer onto the wire and off the wire into
+ * the next segment's input */
+/**
+ * hop_border_take() - checks the tensors of a FRAME, which are not trusted, and writes them where
+ * the daemon wants them
+ * @f: a slot of the stream
+ * Return: 0; PIPED_INVALID_ARGUMENT.
+ */
+int hop_border_take(const struct piped_stream_info *info, const struct lnk_message *m,
+                    struct piped_frame *f);
+
+/** hop_border_picture() - the same of a FRAME that is a picture. */
+int hop_border_picture(const struct lnk_message *m, struct piped_frame *f);
+
+/**
+ * hop_border_put() - the tensors of an answer as those of a message
+ * @m: its tensors are set. @ret: as many ranges, into the slot. Return: how many tensors.
+ */
+size_t hop_border_put(const struct piped_stream_info *info, const struct piped_frame *f,
+                      struct lnk_message *m, struct lnk_bytes *ret);
 
 /* segment_open.c */
 struct segment_opened {
