@@ -148,7 +148,9 @@ void fetch_disk_free(struct fetch_file *f)
     } else if (f->fetch->closing) {
         store_file_close(f->is);
     } /* else, without memory, it stays in use */
-    fetch_forget(f);
+    for (size_t i = 0; i < f->arrived_count; i++) {
+        free((void *)(uintptr_t)f->arrived[i].data);
+    }
     free(f->have);
     free(f->checked);
     free(f->list);
