@@ -14,7 +14,7 @@ typedef void draw_section(const struct top_view *v, struct top_screen *s, const 
 struct section {
     draw_section *draw;
     const json_t *model;
-    size_t first, rows, given; /* first: where it begins on the screen that all are drawn on */
+    size_t rows, given;
 };
 
 static size_t model_count(const struct top_view *v)
@@ -170,6 +170,14 @@ static void share_rows(struct section *list, size_t count, size_t rows)
     }
 }
 
+/* Draws a section on a screen of its own, and counts its rows. */
+static void draw_apart(const struct top_view *v, struct section *section, struct top_screen *apart)
+{
+    top_screen_clear(apart);
+    section->draw(v, apart, section->model);
+    section->rows = base_min(apart->row, apart->rows);
+}
+
 static void put_more(struct top_screen *s, size_t row, size_t rows, const char *how)
 {
     s->row = row;
@@ -179,9 +187,9 @@ static void put_more(struct top_screen *s, size_t row, size_t rows, const char *
     top_put(s, TOP_FAINT, "  %zu more row%s%s", rows, base_plural(rows), how);
 }
 
-/* Puts what is given of all sections below each other on @body. Return: its rows. */
-static size_t put_body(const struct section *list, size_t count, bool blanks,
-                       const struct top_screen *all, struct top_screen *body)
+/* Draws all sections below each other on @body. Return: its rows. */
+static size_t draw_body(const struct top_view *v, struct section *list, size_t count, bool blanks,
+                        struct top_screen *apart, struct top_screen *body)
 {
     size_t row = 0;
 
@@ -190,7 +198,8 @@ static size_t put_body(const struct section *list, size_t count, bool blanks,
             continue;
         }
         row += blanks && row > 0;
-        top_screen_copy(body, row, all, list[i].first, list[i].given);
+        draw_apart(v, &list[i], apart);
+        top_screen_copy(body, row, apart, 0, list[i].given);
         row += list[i].given;
         if (list[i].given < list[i].rows) {
             put_more(body, row - 1, list[i].rows - list[i].given + 1, "");
@@ -204,19 +213,17 @@ static void draw_sections(struct top_view *v, struct top_screen *s, size_t rows)
 {
     struct section list[SECTIONS_MAX];
     size_t count = sections_of(v, list), used;
-    struct top_screen all = TOP_SCREEN_NULL, body = TOP_SCREEN_NULL;
+    struct top_screen apart = TOP_SCREEN_NULL, body = TOP_SCREEN_NULL;
 
-    if (top_screen_init(&all, count * SECTION_ROWS, s->columns, s->ascii) == 0) {
+    if (top_screen_init(&apart, SECTION_ROWS, s->columns, s->ascii) == 0) {
         for (size_t i = 0; i < count; i++) {
-            list[i].first = all.row;
-            list[i].draw(v, &all, list[i].model);
-            all.row = base_min(all.row, all.rows);
-            list[i].given = list[i].rows = base_min(all.row - list[i].first, (size_t)SECTION_ROWS);
+            draw_apart(v, &list[i], &apart);
+            list[i].given = list[i].rows;
         }
         share_rows(list, count, rows);
         used = given_rows(list, count, true);
         if (top_screen_init(&body, used, s->columns, s->ascii) == 0) {
-            used = put_body(list, count, used <= rows, &all, &body);
+            used = draw_body(v, list, count, used <= rows, &apart, &body);
             v->scroll = base_min(v->scroll, used - base_min(used, rows));
             top_screen_copy(s, 1, &body, v->scroll, base_min(rows, used - v->scroll));
             if (rows > 0 && v->scroll + rows < used) {
@@ -225,7 +232,7 @@ static void draw_sections(struct top_view *v, struct top_screen *s, size_t rows)
         }
     }
     top_screen_deinit(&body);
-    top_screen_deinit(&all);
+    top_screen_deinit(&apart);
 }
 
 void top_draw(struct top_view *v, struct top_screen *s)
