@@ -18,7 +18,7 @@ enum mdl_op_trait {
     MDL_OP_IN_PLACE = 1u << 3, /* may overwrite an input of its output's shape */
 };
 
-/* The third column: cast, binary, ... stand for mdl_fold_cast() and so on in model/ir/. These may
+/* The third column: cast, binary, ... stand for fold_cast() and so on in model/ir/fold.c. These may
  * leave an op to the reference; `reference` always does. */
 /* clang-format off */
 #define MDL_OPERATORS(X)                                                                           \

@@ -120,7 +120,7 @@ bool brd_key_from_text(const char *text, uint8_t ret[BRD_KEY_BYTES])
 }
 
 /* False for the few keys that would make everything readable. */
-static bool brd_is_public_key(const uint8_t key[BRD_KEY_BYTES])
+static bool is_public_key(const uint8_t key[BRD_KEY_BYTES])
 {
     static const uint8_t any[crypto_scalarmult_SCALARBYTES] = {1, 2, 3};
     uint8_t product[crypto_scalarmult_BYTES];
@@ -306,7 +306,7 @@ int brd_list_add(struct brd_list *list, const char *name, const char *address, c
     if (own && memcmp(b.key, own->public_key, BRD_KEY_BYTES) == 0) {
         return BRD_E_OWN_KEY;
     }
-    if (!brd_is_public_key(b.key)) {
+    if (!is_public_key(b.key)) {
         return BRD_E_KEY;
     }
     for (size_t i = 0; i < list->count; i++) {

@@ -86,7 +86,7 @@ static int64_t saturated(enum mdl_dtype to, int64_t v)
     }
 }
 
-static bool mdl_fold_cast(struct mdl_ir *ir, const struct mdl_ir_op *op)
+static bool fold_cast(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *x = &ir->values[op->op.in[0]];
     enum mdl_dtype to = ir->values[op->op.out[0]].dtype;
@@ -103,7 +103,7 @@ static bool mdl_fold_cast(struct mdl_ir *ir, const struct mdl_ir_op *op)
     return true;
 }
 
-static bool mdl_fold_gather(struct mdl_ir *ir, const struct mdl_ir_op *op)
+static bool fold_gather(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *x = &ir->values[op->op.in[0]], *at = &ir->values[op->op.in[1]];
     size_t axis = op->op.attr.gather.axis, outer, inner;
@@ -122,7 +122,7 @@ static bool mdl_fold_gather(struct mdl_ir *ir, const struct mdl_ir_op *op)
     return true;
 }
 
-static bool mdl_fold_where(struct mdl_ir *ir, const struct mdl_ir_op *op)
+static bool fold_where(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *c = &ir->values[op->op.in[0]];
     const struct mdl_ir_value *a = &ir->values[op->op.in[1]], *b = &ir->values[op->op.in[2]];
@@ -139,7 +139,7 @@ static bool mdl_fold_where(struct mdl_ir *ir, const struct mdl_ir_op *op)
 
 /* ---- arithmetic ---- */
 
-static bool mdl_fold_binary(struct mdl_ir *ir, const struct mdl_ir_op *op)
+static bool fold_binary(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *a = &ir->values[op->op.in[0]], *b = &ir->values[op->op.in[1]];
     enum mdl_binary which = op->op.attr.binary;
@@ -188,7 +188,7 @@ static float (*const real_unary[MDL_ACT_COUNT])(float x) = {
     [MDL_ACT_RELU] = rectified, [MDL_ACT_EXP] = expf,   [MDL_ACT_ROUND] = nearbyintf,
 };
 
-static bool mdl_fold_unary(struct mdl_ir *ir, const struct mdl_ir_op *op)
+static bool fold_unary(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     const struct mdl_ir_value *x = &ir->values[op->op.in[0]];
     size_t count = mdl_ir_elements(x);
@@ -211,7 +211,7 @@ static bool mdl_fold_unary(struct mdl_ir *ir, const struct mdl_ir_op *op)
 }
 
 /* Integers only (a shape's product and the like); over all axes. */
-static bool mdl_fold_reduce(struct mdl_ir *ir, const struct mdl_ir_op *op)
+static bool fold_reduce(struct mdl_ir *ir, const struct mdl_ir_op *op)
 {
     static const enum mdl_binary joins[] = {[MDL_RED_SUM] = MDL_BIN_ADD,
                                             [MDL_RED_MAX] = MDL_BIN_MAX,
@@ -253,11 +253,11 @@ static double work_of(const struct mdl_ir *ir, const struct mdl_ir_op *op)
 typedef bool (*fold_fn)(struct mdl_ir *ir, const struct mdl_ir_op *op);
 
 static const fold_fn folds[MDL_OP_COUNT] = {
-#define mdl_fold_reference NULL
-#define FOLD(kind, name, fold, traits) [MDL_OP_##kind] = mdl_fold_##fold,
+#define fold_reference NULL
+#define FOLD(kind, name, fold, traits) [MDL_OP_##kind] = fold_##fold,
     MDL_OPERATORS(FOLD)
 #undef FOLD
-#undef mdl_fold_reference
+#undef fold_reference
 };
 
 bool mdl_fold_op(struct mdl_ir *ir, const struct mdl_ir_op *op)
