@@ -11,6 +11,8 @@
 #include "pipeline/plan.h"
 #include "tuner/search/search.h"
 
+#define MODELS_MAX 64u
+
 int dmn_config_fail(const struct dmn_config_reader *r, const char *key, const char *format, ...)
 {
     char text[512];
@@ -321,8 +323,8 @@ static int merge_models(const struct dmn_config_reader *r, json_t *value)
     if (!json_is_array(value)) {
         return dmn_config_fail(r, "models", "must be a list");
     }
-    if (json_array_size(value) > 64) {
-        return dmn_config_fail(r, "models", "must be a list of at most 64");
+    if (json_array_size(value) > MODELS_MAX) {
+        return dmn_config_fail(r, "models", "must be a list of at most %u", MODELS_MAX);
     }
     json_text_each(value, index, item) {
         int error = check_item(r, "models", index, item);
