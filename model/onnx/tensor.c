@@ -183,7 +183,7 @@ static int external_data(struct mdl_onnx_reader *rd, const Onnx__TensorProto *t,
     mapped = rd->data->bytes;
     r = mdl_data_file_map(rd->data, p.location, error, &map);
     if (r < 0) {
-        snprintf(why, why_bytes, "external data: %s", error);
+        snprintf(why, why_bytes, "external data: %.900s", error);
         return r;
     }
     /* as for the model's file: 16 bit weights double when they are converted */
