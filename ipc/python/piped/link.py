@@ -34,7 +34,7 @@ class Guard:
     """The lock, which is used as `with guard.lock:` without code of ours, so that an interrupt never leaves it locked.
 
     What arrays give back waits in `returned` if the lock was held just then, even by the same thread; whoever held the
-    lock calls settle() afterwards.
+    lock calls settle() afterwards, or somebody who needs it returned_now() before.
     """
 
     def __init__(self) -> None:
@@ -50,12 +50,16 @@ class Guard:
     def settle(self) -> None:
         while self.returned and self.lock.acquire(blocking=False):
             try:
-                while self.returned:
-                    self.returned[0]()  # an interrupt may come before the next line: it is done twice then
-                    self.returned.popleft()
+                self.returned_now()
                 self.changed.notify_all()
             finally:
                 self.lock.release()
+
+    def returned_now(self) -> None:
+        """With the lock held, and not while streams are listed: an unused one leaves the list."""
+        while self.returned:
+            self.returned[0]()  # an interrupt may come before the next line: it is done twice then
+            self.returned.popleft()
 
     def give_back(self, action: Callable[[], None]) -> None:
         """Called by destructors, too, where Python ignores exceptions."""

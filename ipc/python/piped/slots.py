@@ -182,6 +182,9 @@ class Slots:
             return frame
         if lib.piped_acquire(self._s, self._free) == 0:
             return self._free[0]
+        if self._guard.returned:
+            self._guard.returned_now()
+            return self.slot(sink)
         me = threading.get_ident()
         if not any(not p.done or (p.sink is not sink and p.sink is not None and p.sink.thread != me)
                    for p in self._pending.values()):
