@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from signal import SIGTERM
+from signal import SIGSTOP, SIGTERM
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("PIPED_BUILD", os.path.join(ROOT, "build"))
@@ -252,7 +252,10 @@ class Daemon:
         return json.loads(r.stdout) if r.stdout.strip() else None
 
     def signal(self, number):
+        """Returns after SIGSTOP when the daemon stands still."""
         self.process.send_signal(number)
+        if number == SIGSTOP:
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def wait_exit(self, limit_s=LIMIT_S):
         try:

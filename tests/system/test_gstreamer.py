@@ -260,13 +260,15 @@ def asked_for(d, properties):
         listener.listen()
         listener.settimeout(60)
         with d.play("videotestsrc num-buffers=1 ! video/x-raw,format=GRAY8,width=64,height=48 ! pipedinfer model=text "
-                    "timeout-ms=100 socket=%s %s ! %s" % (path, properties, SINK)):
+                    "socket=%s %s ! %s" % (path, properties, SINK)):
             element = listener.accept()[0]
             with element, socket.socket(socket.AF_UNIX) as daemon:
                 daemon.connect(d.frames_path)
                 daemon.sendall(message(element)[1])
                 element.sendall(message(daemon)[1])
                 kind, opened = message(element)
+                refused = bytes(48)
+                element.sendall(pc.header(pc.OPENED, len(refused), stream=1, status=pc.STATUS.index("not_found")) + refused)
     equal(kind, pc.OPEN)
     _, _, policy, _, priority, deadline_ns = struct.unpack_from("<64sIIIIQ", opened, 32)
     return policy, priority, deadline_ns
