@@ -17,6 +17,7 @@
 
 #define PROGRAM "piped-link"
 #define UNUSED_S 30
+#define SILENT_S 0.55
 #define TICK_MS 250
 #define EXIT_USAGE 2
 #define EXIT_CONFIG 6 /* no keys, no boards: trying again does not help */
@@ -25,7 +26,7 @@ struct link_args {
     const char *folder, *runtime, *listen, *name, *socket, *control, *models;
     uint64_t store_mb; /* 0: no limit */
     bool trusted_wire;
-    double unused_s; /* see --unused-s */
+    double unused_s, silent_s;
 };
 
 /* ---- the command line ---- */
@@ -50,6 +51,8 @@ static const struct cli_option options[] = {
      0, 1e9},
     {"unused-s", "SECONDS", "@none", "unload segments that nobody uses so long; default 30",
      CLI_SECONDS, AT(unused_s), 0, 86400},
+    {"silent-s", "SECONDS", "@none", "a board that is silent so long is lost; default 0.55",
+     CLI_SECONDS, AT(silent_s), 0.4, 600},
     {"trusted-wire", NULL, NULL, "do not encrypt; other boards must do the same", CLI_FLAG,
      AT(trusted_wire)},
     {"help", NULL, NULL, "print this", CLI_HELP},
@@ -67,7 +70,8 @@ static int take_args(int argc, char **argv, struct link_args *ret)
 {
     int rc;
 
-    *ret = (struct link_args){.folder = BRD_FOLDER, .listen = "0.0.0.0", .unused_s = UNUSED_S};
+    *ret = (struct link_args){
+        .folder = BRD_FOLDER, .listen = "0.0.0.0", .unused_s = UNUSED_S, .silent_s = SILENT_S};
     rc = cli_take(&program, argc, argv, ret, NULL);
     return rc ? rc : cli_no_more(&program, argc, argv);
 }
@@ -144,6 +148,7 @@ static int parts_connect(const struct link_args *a, struct link *l, const struct
                            .peer_count = l->boards.count,
                            .trusted_wire = a->trusted_wire,
                            .part_bytes_max = LNK_PAYLOAD_MAX,
+                           .silent_ms = (uint32_t)(1000 * a->silent_s),
                            .listener = {l, links_up, links_down, links_message, room}};
     char address[BRD_ADDRESS_BYTES], error[256];
     int rc;

@@ -21,6 +21,8 @@ from network import free_ports
 from program import Node
 from wait import LIMIT_S
 
+PATIENT_S = 30  # a busy machine is no reason to lose a board
+
 
 def listening(path):
     """Return: a server at `path`."""
@@ -226,7 +228,7 @@ class Boards:
 
     def start_link(self, name, wait=True):
         own = name == "head" and not self.boards
-        more = ["--control", self.path("control.sock") if own else self.path(name, "run", "control.sock"), *self.link_args]
+        more = ["--silent-s", str(PATIENT_S), "--control", self.path("control.sock") if own else self.path(name, "run", "control.sock"), *self.link_args]
         frames = self.path(name, "run", "frames.sock")
         if name in self.relays:
             self.relays[name] = self.relays[name] or Relay(self.path(name, "relay.sock"), frames)

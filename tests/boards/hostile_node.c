@@ -228,8 +228,10 @@ int main(int argc, char **argv)
                                             {"peer", 1, 0, 'p'},     {"trusted-wire", 0, 0, 't'},
                                             {"identity", 1, 0, 'i'}, {"content", 1, 0, 'c'},
                                             {"seed", 1, 0, 's'},     {0}};
-    struct lnk_config c = {
-        .kind = "zmq", .peers = peers, .listener = {NULL, up, down, message, room}};
+    struct lnk_config c = {.kind = "zmq",
+                           .peers = peers,
+                           .silent_ms = 30000,
+                           .listener = {NULL, up, down, message, room}};
     uint8_t seed[crypto_box_SEEDBYTES];
     char error[256], line[512];
     bool more = true;

@@ -95,6 +95,7 @@ def refusals_are_sentences():
             theirs = pipectl("board", "--state-dir", other, "key").strip()
         pipectl("board", "--state-dir", folder, "add", "b2", "127.0.0.1:1", theirs)
         for words, reason in ((("--listen", "nowhere"), "IP address"), (("--unused-s", "x"), "seconds from 0"),
+                              (("--silent-s", "0.1"), "seconds from 0.4"),
                               (("--store-mb", "-1"), "a whole number from 0"), (("x",), "unexpected argument")):
             code, said = run(*words)
             check(code == 2 and reason in said, words, code, said)
