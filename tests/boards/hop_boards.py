@@ -228,7 +228,8 @@ class Boards:
 
     def start_link(self, name, wait=True):
         own = name == "head" and not self.boards
-        more = ["--silent-s", str(PATIENT_S), "--control", self.path("control.sock") if own else self.path(name, "run", "control.sock"), *self.link_args]
+        control = self.path("control.sock") if own else self.path(name, "run", "control.sock")
+        more = ["--silent-s", str(PATIENT_S), "--control", control, *self.link_args]
         frames = self.path(name, "run", "frames.sock")
         if name in self.relays:
             self.relays[name] = self.relays[name] or Relay(self.path(name, "relay.sock"), frames)

@@ -271,8 +271,8 @@ int main(int argc, char **argv)
     while (more) {
         struct pollfd fds[2] = {{lnk_transport_fd(transport), POLLIN, 0}, {0, POLLIN, 0}};
 
-        poll(fds, 2, -1);
         lnk_transport_dispatch(transport);
+        poll(fds, 2, -1);
         if (fds[1].revents) {
             more = fgets(line, sizeof(line), stdin) != NULL;
             if (more) {
