@@ -3,11 +3,18 @@
 
 clang finds what gcc does not warn about or compiles otherwise, in the code for every instruction set; without
 assertions it also finds work done inside them. The build for boards, here also without XNNPACK and with SSE2 alone,
-finds what counts on code that is not there everywhere.
+finds what counts on code that is not there everywhere. For the gate clang only reads what the plain build compiles.
 """
+import concurrent.futures
+import itertools
+import json
+import os
+import shlex
 import shutil
+import subprocess
+import time
 
-from folders import Stop, build, installed, introspect, need_names, needed_by, say, suites_of, test
+from folders import ROOT, Stop, build, installed, introspect, need_names, needed_by, say, suites_of, test
 
 SUITES = ("model", "kernels", "pipeline", "ipc", "governor", "tuner", "daemon", "sim", "fuzz")
 # Build folder -> (what to call at the first setup instead of cc, meson options, whether all is compiled, suites). What
@@ -45,6 +52,39 @@ def compiler(command):
     return "ccache %s" % command if shutil.which("ccache") else command
 
 
+def reading(command, entry):
+    """Return: what lets another compiler read a file as one entry of compile_commands.json has it compiled."""
+    words = itertools.dropwhile(lambda word: word[0] != "-", shlex.split(entry["command"]))  # the compiler
+    kept = [command, "-fsyntax-only", "-Werror", "-Wno-unknown-warning-option", "-DNDEBUG"]
+    for word in words:
+        if word in ("-o", "-MF", "-MQ"):
+            next(words)
+        elif word not in ("-c", "-MD"):
+            kept.append(word)
+    return kept
+
+
+def read_by(command, where, options, jobs, totals):
+    """Its warnings about all that is in the plain build."""
+    build("build", options, jobs)
+    start, folder = time.monotonic(), os.path.join(ROOT, "build")
+    with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as f:
+        commands = [reading(command, entry) for entry in json.load(f)]
+    # The same file of several programs differs in folders alone.
+    once = {tuple(w for w in c if not w.startswith("-I")): c for c in commands}.values()
+
+    def read(words):
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+        return done.returncode and (words[-1], done.stderr)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+        bad = [found for found in pool.map(read, once) if found]
+    for file, said in bad:
+        totals.fail(where, os.path.relpath(file, ".."), said)
+    totals.passed += not bad
+    say("%s: %d files read in %.0f s" % (where, len(once), time.monotonic() - start))
+
+
 def test_builds(names, gate, options, jobs, totals, env):
     """Builds all and runs their quick tests, those of the gate, or those of `names`."""
     for folder, (command, more, whole, _) in BUILDS.items():
@@ -53,6 +93,9 @@ def test_builds(names, gate, options, jobs, totals, env):
             totals.skip("skipped: %s is not installed" % command, folder)
             continue
         try:
+            if gate and command:
+                read_by(command, folder, options, jobs, totals)
+                continue
             level = "-Doptimization=%d" % (GATE_LEVEL if gate else LEVEL)
             build(folder, [*options, *ALWAYS, *more, level], jobs, {"CC": compiler(command)} if command else None,
                   only=None if whole else lambda f: installed_and_run(f, names or quick_tests(f, gate)))

@@ -159,14 +159,22 @@ def compile_flags():
     return flags
 
 
+def shown_by_its_module(name, compiled):
+    """A module that begins with its own header has shown that it compiles alone."""
+    module = name[:-2] + ".c"
+    return module in compiled and "#pragma once" in source.text(ROOT, name) and includes(module)[0][1] == name
+
+
 def headers_compile_alone():
     path = os.path.join(BUILD, "compile_commands.json")
     if not os.path.exists(path):
         return "no compile_commands.json in the build folder"
     flags = compile_flags()
+    with open(path, encoding="utf-8") as f:
+        compiled = {os.path.relpath(os.path.join(BUILD, entry["file"]), ROOT) for entry in json.load(f)}
     # Where only a feature that is off would compile a header, its library may be missing as well.
     jobs = []
-    for name in (n for n in c_files() if n.endswith(".h")):
+    for name in (n for n in c_files() if n.endswith(".h") and not shown_by_its_module(n, compiled)):
         folder = os.path.dirname(name)
         while folder not in flags and folder:
             folder = os.path.dirname(folder)
